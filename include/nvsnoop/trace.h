@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trace: what the preloaded library writes and every reader reads.
+ *
+ * A trace file is a row of independent, checksummed zstd frames followed, in a trace that was
+ * ended in order, by a seek table in zstd's seekable format (a skippable frame). `zstd -d` of the
+ * file gives the plain stream: whole records, none of which crosses a frame. All numbers are
+ * little-endian. Every record starts with struct nvs_rec, its size is a multiple of 8, and a reader
+ * skips types it does not know. Fields are only ever added at a record's end (before its variable
+ * part, whose offset follows from the sizes given in the record); what changes the meaning of
+ * existing bytes raises NVS_TRACE_VERSION.
+ *
+ * The spool file beside the trace holds the ring buffers from which the frames are made, in the
+ * same records. After a kill it still holds what had not reached the trace: struct nvs_spool.
+ *
+ * Order: records of one ring are in order of time. The writer merges rings by time so that a
+ * record never comes before another one that happened before it (a channel's submissions are in
+ * order; an object is seen before its use). Stacks and thread names may come after their first use.
+ */
+#ifndef NVSNOOP_TRACE_H
+#define NVSNOOP_TRACE_H
+
+#include <stdint.h>
+
+#define NVS_TRACE_MAGIC 0x31504f4f4e53564eull /* "NVSNOOP1" */
+#define NVS_TRACE_VERSION 1
+#define NVS_SPOOL_MAGIC 0x314c4f4f5053564eull /* "NVSPOOL1" */
+#define NVS_SPOOL_VERSION 1
+
+#define NVS_NONE 0xffffffffu /* no such number: thread, channel, stack, GPU, token not known */
+
+enum nvs_rec_type {
+	NVS_REC_PAD = 0, /* filler, to be skipped */
+	NVS_REC_FRAME = 1, /* first of every frame: struct nvs_rec_frame */
+	NVS_REC_HEADER = 2, /* second record of the first frame */
+	NVS_REC_ATTR = 3, /* one string about the session */
+	NVS_REC_CLOCK = 4, /* calibration point of the clock */
+	NVS_REC_THREAD = 5,
+	NVS_REC_MODULE = 6, /* a loaded ELF object */
+	NVS_REC_MODULE_GONE = 7,
+	NVS_REC_STACK = 8,
+	NVS_REC_GPU = 9,
+	NVS_REC_OBJECT = 10, /* resource-manager object allocated or duplicated */
+	NVS_REC_OBJECT_GONE = 11,
+	NVS_REC_CPU_MAP = 12, /* memory object (or doorbell page) mapped into the process */
+	NVS_REC_CPU_MAP_GONE = 13,
+	NVS_REC_GPU_MAP = 14, /* memory object mapped into a GPU's address space */
+	NVS_REC_GPU_MAP_GONE = 15,
+	NVS_REC_CHANNEL = 16, /* again, with the same number, when more of it is known */
+	NVS_REC_CHANNEL_GONE = 17,
+	NVS_REC_SUBMISSION = 18,
+	NVS_REC_DATA = 19, /* a piece of a segment whose submission has NVS_SUB_MORE */
+	NVS_REC_GAP = 20, /* something that could not be recorded, and why */
+	NVS_REC_ORPHAN = 21, /* a doorbell whose token belongs to no known channel */
+	NVS_REC_CHECK = 22, /* outcome of a check made by the library */
+	NVS_REC_REMARK = 23, /* what the page cannot show in principle */
+	NVS_REC_IOCTL = 24, /* a device call that passed untouched, with its count */
+	NVS_REC_TOTALS = 25, /* what the library counted itself */
+	NVS_REC_END = 26, /* ended in order */
+	/* 32..63 are for calls of the CUDA API, 64.. for measurements */
+};
+
+/* Head of every record. */
+struct nvs_rec {
+	uint16_t type; /* enum nvs_rec_type */
+	uint16_t flags; /* per type */
+	uint32_t size; /* bytes, with this head; multiple of 8 */
+	uint64_t time; /* ticks of the session's clock */
+};
+
+/* Which part of which ring a frame holds; a merged spool skips what a frame already has. */
+struct nvs_ring_range {
+	uint32_t ring;
+	uint32_t reserved;
+	uint64_t from, to; /* ring positions in bytes, counted from the session's start */
+};
+
+struct nvs_rec_frame {
+	struct nvs_rec rec;
+	uint64_t number; /* 0, 1, 2, ... */
+	uint32_t nranges;
+	uint32_t reserved;
+	struct nvs_ring_range ranges[];
+};
+
+enum nvs_clock { NVS_CLOCK_MONOTONIC = 1, NVS_CLOCK_TSC = 2 };
+
+/* nvs_rec_header.flags */
+#define NVS_HDR_CRASH_SAFE (1u << 0) /* the rings lie in a spool file that outlives a kill */
+#define NVS_HDR_BACKTRACE (1u << 1) /* call sites are taken */
+#define NVS_HDR_STEP (1u << 2) /* trap=step */
+#define NVS_HDR_DROP (1u << 3) /* overflow=drop */
+
+struct nvs_rec_header {
+	struct nvs_rec rec;
+	uint64_t magic; /* NVS_TRACE_MAGIC */
+	uint32_t version; /* NVS_TRACE_VERSION of the writer */
+	uint32_t min_version; /* oldest reader that understands this trace */
+	uint8_t session[16]; /* random; the spool carries the same */
+	uint32_t pid, ppid;
+	uint32_t clock; /* enum nvs_clock */
+	uint32_t flags; /* NVS_HDR_* */
+	uint64_t realtime_ns; /* time of day at the start, since 1970 */
+	uint64_t ring_bytes; /* size of one ring */
+};
+
+enum nvs_attr {
+	NVS_ATTR_COMMAND = 1, /* argv, each ended by a NUL */
+	NVS_ATTR_EXE = 2,
+	NVS_ATTR_HOST = 3,
+	NVS_ATTR_CWD = 4,
+	NVS_ATTR_KERNEL = 5, /* release of the operating system */
+	NVS_ATTR_DRIVER = 6, /* version of the NVIDIA driver, "580.159.04" */
+	NVS_ATTR_OPTIONS = 7, /* NVSNOOP_OPTIONS as given */
+	NVS_ATTR_SPOOL = 8, /* path of the spool file */
+	NVS_ATTR_CPU = 9,
+	NVS_ATTR_VERSION = 10, /* of nvsnoop */
+	NVS_ATTR_UNWINDER = 11, /* "libunwind", "backtrace" or "none" */
+};
+
+struct nvs_rec_attr {
+	struct nvs_rec rec;
+	uint32_t key; /* enum nvs_attr */
+	uint32_t length; /* bytes of value, without padding */
+	char value[];
+};
+
+/* rec.time in ticks was mono_ns of CLOCK_MONOTONIC and real_ns of CLOCK_REALTIME. */
+struct nvs_rec_clock {
+	struct nvs_rec rec;
+	uint64_t mono_ns;
+	uint64_t real_ns;
+};
+
+struct nvs_rec_thread {
+	struct nvs_rec rec;
+	uint32_t thread; /* number in this trace, from 0 */
+	uint32_t tid;
+	char name[16];
+};
+
+struct nvs_rec_module {
+	struct nvs_rec rec;
+	uint32_t module; /* number in this trace */
+	uint16_t build_id_length; /* bytes at tail[] */
+	uint16_t path_length; /* bytes that follow the build id */
+	uint64_t bias; /* run-time address minus address in the file */
+	uint64_t start, end; /* addresses covered, end excluded */
+	uint8_t tail[];
+};
+
+struct nvs_rec_module_gone {
+	struct nvs_rec rec;
+	uint32_t module;
+	uint32_t reserved;
+};
+
+/* pc[0] is the interrupted instruction (the doorbell store), the rest are return addresses. */
+struct nvs_rec_stack {
+	struct nvs_rec rec;
+	uint32_t stack;
+	uint32_t nframes;
+	uint64_t pc[];
+};
+
+struct nvs_rec_gpu {
+	struct nvs_rec rec;
+	uint32_t gpu; /* device instance, as in the parameters of class 0080 */
+	uint32_t architecture; /* MC_GET_ARCH_INFO: 0x180 Hopper, ...; 0 not known */
+	uint32_t implementation;
+	uint32_t revision;
+	uint8_t uuid[16];
+	char name[64];
+};
+
+/* params: the allocation parameters as they stood after the call, where their size is known. */
+struct nvs_rec_object {
+	struct nvs_rec rec;
+	uint32_t client, handle, parent;
+	uint32_t object_class; /* 0xc86f */
+	uint32_t gpu;
+	uint32_t source_client, source_handle; /* for a duplicate, else 0 */
+	uint32_t params_length;
+	uint8_t params[];
+};
+
+struct nvs_rec_object_gone {
+	struct nvs_rec rec;
+	uint32_t client, handle;
+};
+
+enum nvs_map_kind {
+	NVS_MAP_MEMORY = 1, /* an object's bytes */
+	NVS_MAP_DOORBELL = 2, /* a usermode object, armed unless NVS_MAP_UNARMED */
+	NVS_MAP_UVM = 3, /* /dev/nvidia-uvm: GPU address = CPU address */
+	NVS_MAP_PINNED = 4, /* user pages under class 0071, no mmap */
+};
+#define NVS_MAP_UNARMED (1u << 0) /* rec.flags: a doorbell page that could not be armed */
+
+struct nvs_rec_cpu_map {
+	struct nvs_rec rec;
+	uint32_t map; /* number in this trace */
+	uint32_t kind; /* enum nvs_map_kind */
+	uint32_t client, handle;
+	uint32_t object_class;
+	uint32_t gpu;
+	uint64_t address, size;
+	uint64_t offset; /* of the mapping's first byte in the object */
+};
+
+struct nvs_rec_cpu_map_gone {
+	struct nvs_rec rec;
+	uint32_t map;
+	uint32_t reserved;
+};
+
+struct nvs_rec_gpu_map {
+	struct nvs_rec rec;
+	uint32_t map; /* number in this trace, of its own row */
+	uint32_t vaspace; /* handle of the address space; 0: the process-wide one of UVM */
+	uint32_t client, handle;
+	uint32_t object_class;
+	uint32_t gpu; /* GPU of the memory object, NVS_NONE for system memory */
+	uint64_t address, size; /* GPU virtual */
+	uint64_t offset; /* in the object */
+};
+
+struct nvs_rec_gpu_map_gone {
+	struct nvs_rec rec;
+	uint32_t map;
+	uint32_t reserved;
+};
+
+/* nvs_rec_channel.flags */
+#define NVS_CHAN_BOUND (1u << 0) /* ring and USERD are mapped and known */
+#define NVS_CHAN_NO_DOORBELL (1u << 1) /* its class rings otherwise (Pascal and older): not captured */
+#define NVS_CHAN_SHADOW (1u << 2) /* ring and USERD are shadowed in ordinary memory */
+
+struct nvs_rec_channel {
+	struct nvs_rec rec;
+	uint32_t channel; /* number in this trace, from 0 */
+	uint32_t client, handle;
+	uint32_t object_class;
+	uint32_t gpu;
+	uint32_t engine; /* NV2080_ENGINE_TYPE_*, of the channel or its group */
+	uint32_t group; /* handle of the channel group or device above it */
+	uint32_t token; /* work submit token, NVS_NONE while not known */
+	uint32_t entries; /* size of the GPFIFO */
+	uint32_t flags; /* NVS_CHAN_* */
+	uint64_t gpfifo; /* GPU virtual address of the ring */
+	uint32_t userd_handle;
+	uint32_t vaspace;
+	uint64_t userd_offset;
+};
+
+/* At the channel's free, or at the end for one still alive. */
+#define NVS_CHAN_GONE_AT_EXIT (1u << 0) /* rec.flags */
+#define NVS_CHAN_GONE_PUT_UNKNOWN (1u << 1) /* USERD could not be read: final_put means nothing */
+
+struct nvs_rec_channel_gone {
+	struct nvs_rec rec;
+	uint32_t channel;
+	uint32_t final_put; /* GP_PUT in USERD */
+	uint32_t last_put; /* last one recorded */
+	uint32_t reserved;
+	uint64_t submissions; /* given out, recorded or not: the next sequence number */
+};
+
+/* rec.flags of a submission */
+#define NVS_SUB_MORE (1u << 0) /* segments marked NVS_SEG_FOLLOWS come in DATA records */
+#define NVS_SUB_LATE (1u << 1) /* rung after the writer had ended */
+
+enum nvs_segment_state {
+	NVS_SEG_HERE = 0, /* all its bytes stand in this record */
+	NVS_SEG_FOLLOWS = 1, /* its bytes come in DATA records of the same thread */
+	NVS_SEG_NONE = 2, /* control entry, or length 0 */
+	NVS_SEG_GAP = 3, /* not recorded; a GAP record says why */
+	NVS_SEG_SKIPPED = 4, /* not recorded by the user's choice of level */
+};
+
+struct nvs_gp_entry {
+	uint64_t entry; /* as read from the GPFIFO */
+	uint32_t state; /* enum nvs_segment_state */
+	uint32_t bytes; /* in this record, for NVS_SEG_HERE; else of the segment */
+};
+
+/* Followed by entries[nentries] and then the bytes of all NVS_SEG_HERE segments, in order. */
+struct nvs_rec_submission {
+	struct nvs_rec rec;
+	uint32_t thread;
+	uint32_t channel;
+	uint64_t sequence; /* of the channel, from 0 */
+	uint32_t doorbell; /* number of the CPU_MAP that was written */
+	uint32_t token; /* value stored */
+	uint32_t old_put, new_put; /* entries [old_put, new_put), modulo the ring; equal: nothing new */
+	uint32_t stack; /* NVS_NONE: not taken */
+	uint32_t nentries;
+	uint64_t progress_address; /* GPU address of the channel's progress-release slot, 0 not known */
+	uint64_t progress[2]; /* the 16 bytes in it at this moment: payload, and GPU timestamp */
+	struct nvs_gp_entry entries[];
+};
+
+#define NVS_DATA_LAST (1u << 0) /* rec.flags: the submission is complete with this record */
+
+struct nvs_rec_data {
+	struct nvs_rec rec;
+	uint32_t thread;
+	uint32_t channel;
+	uint64_t sequence;
+	uint32_t entry; /* index in the submission's entries */
+	uint32_t bytes; /* at data[], without padding */
+	uint64_t offset; /* in the segment */
+	uint8_t data[];
+};
+
+enum nvs_gap_reason {
+	NVS_GAP_UNMAPPED = 1, /* the segment's GPU address is in no mapping known to the process */
+	NVS_GAP_FAULT = 2, /* reading it faulted */
+	NVS_GAP_DROPPED = 3, /* ring full and overflow=drop */
+	NVS_GAP_STALLED = 4, /* ring full and the writer made no progress for 1 s */
+	NVS_GAP_NO_RING = 5, /* no ring buffer for the thread */
+	NVS_GAP_UNBOUND = 6, /* the channel's ring or USERD is not mapped */
+	NVS_GAP_DISARMED = 7, /* a store that cannot be let through: its page was disarmed */
+	NVS_GAP_WRITE = 8, /* the output could not be written */
+};
+
+/*
+ * bytes: of command stream lost, 0 not known. submissions: how many (0: part of one that is
+ * recorded otherwise). A run of lost submissions of a channel is one record: sequence is the
+ * first of them, [old_put, new_put) what they covered.
+ */
+struct nvs_rec_gap {
+	struct nvs_rec rec;
+	uint32_t thread;
+	uint32_t channel; /* NVS_NONE: not of one channel */
+	uint64_t sequence;
+	uint32_t reason; /* enum nvs_gap_reason */
+	uint32_t entry; /* NVS_NONE: not one entry */
+	uint64_t submissions;
+	uint64_t bytes;
+	uint64_t address; /* GPU address of the segment, or CPU address of the page */
+	uint32_t old_put, new_put;
+};
+
+struct nvs_rec_orphan {
+	struct nvs_rec rec;
+	uint32_t thread;
+	uint32_t doorbell;
+	uint32_t token;
+	uint32_t stack;
+};
+
+enum nvs_check_kind {
+	NVS_CHECK_MAPS = 1, /* /proc/self/maps read at the end; value: doorbell mappings not armed */
+	NVS_CHECK_UNARMED = 2, /* one of them: [start, end) */
+	NVS_CHECK_HANDLER = 3, /* our signal handler was found replaced; value: how often */
+};
+
+struct nvs_rec_check {
+	struct nvs_rec rec;
+	uint32_t kind; /* enum nvs_check_kind */
+	uint32_t reserved;
+	uint64_t value;
+	uint64_t start, end;
+};
+
+enum nvs_remark_kind {
+	NVS_REMARK_GPU_DOORBELL = 1, /* a usermode object is mapped for the GPU: it may ring by itself */
+	NVS_REMARK_KERNEL_CHANNEL = 2, /* channels of the kernel (UVM) submit on this GPU */
+	NVS_REMARK_NO_DOORBELL = 3, /* a channel of a class without doorbell exists */
+	NVS_REMARK_IMPORTED = 4, /* objects came from another process */
+};
+
+struct nvs_rec_remark {
+	struct nvs_rec rec;
+	uint32_t kind; /* enum nvs_remark_kind */
+	uint32_t gpu;
+	uint32_t client, handle; /* the object that shows it */
+};
+
+struct nvs_rec_ioctl {
+	struct nvs_rec rec;
+	uint32_t device; /* 0: nvidiactl or GPU, 1: UVM */
+	uint32_t number;
+	uint32_t bytes; /* size field of the request, 0 for UVM */
+	uint32_t reserved;
+	uint64_t count;
+};
+
+struct nvs_rec_totals {
+	struct nvs_rec rec;
+	uint64_t submissions; /* recorded, whole or in part */
+	uint64_t entries;
+	uint64_t segments; /* recorded whole */
+	uint64_t bytes; /* of those segments */
+	uint64_t gaps; /* GAP records */
+	uint64_t lost_submissions;
+	uint64_t lost_bytes;
+	uint64_t orphans;
+	uint64_t channels;
+	uint64_t threads;
+	uint64_t stacks;
+	uint64_t unknown_ioctls;
+	uint64_t waits; /* a full ring made a doorbell wait */
+	uint64_t wait_ns;
+	uint64_t stepped; /* stores that were single-stepped */
+	uint64_t foreign_faults; /* faults passed on to the program */
+	uint64_t writer_cpu_ns;
+	uint64_t raw_bytes; /* of records, before compression */
+};
+
+struct nvs_rec_end {
+	struct nvs_rec rec;
+};
+
+/*
+ * The spool. Offsets are in bytes from its start:
+ *   0                 struct nvs_spool
+ *   channel_offset    struct nvs_spool_channel [channels]
+ *   ring_offset       per ring: one page with struct nvs_spool_ring, then ring_bytes of data
+ * Records between tail and head of a ring are committed and not known to be in the trace; the byte
+ * at position p stands at p modulo ring_bytes. The file grows by whole rings; rings counts them.
+ * A spool of kind NVS_SPOOL_LATE holds, from ring_offset to its end, plain records of submissions
+ * rung after the trace had been ended.
+ */
+enum nvs_spool_kind { NVS_SPOOL_RINGS = 1, NVS_SPOOL_LATE = 2 };
+
+struct nvs_spool {
+	uint64_t magic; /* NVS_SPOOL_MAGIC */
+	uint32_t version;
+	uint32_t kind; /* enum nvs_spool_kind */
+	uint8_t session[16];
+	uint32_t pid;
+	uint32_t rings; /* made so far */
+	uint64_t ring_bytes; /* power of two, multiple of the page size */
+	uint64_t ring_offset;
+	uint64_t channel_offset;
+	uint32_t channels;
+	uint32_t ended; /* 1: the writer has ended in order */
+	uint64_t heartbeat; /* counts up while the writer lives */
+	uint64_t clock_ticks[2]; /* first and latest calibration: ticks, ... */
+	uint64_t clock_mono_ns[2];
+	uint64_t clock_real_ns[2];
+	uint64_t lost_submissions; /* not (yet) told by a GAP record */
+	uint64_t lost_bytes;
+	uint64_t orphans; /* likewise */
+};
+
+struct nvs_spool_ring {
+	uint32_t ring;
+	uint32_t thread; /* number of the thread that owns it now, NVS_NONE: free */
+	uint32_t tid; /* its owner, 0: free; claimed and given back by compare-and-swap */
+	uint32_t generation; /* owners so far */
+	uint64_t head; /* bytes committed since the start */
+	uint64_t rung; /* head behind the last record whose doorbell was rung for certain */
+	uint64_t reserved0[4];
+	uint64_t tail; /* bytes known to be in the trace; own cache line */
+	uint64_t reserved1[7];
+};
+
+/*
+ * What the trap knows of a channel, where a kill leaves it readable. claim: the next sequence number
+ * << NVS_PUT_BITS | the last GP_PUT taken over, in one word so that a doorbell claims its entries by
+ * one compare-and-swap.
+ */
+#define NVS_PUT_BITS 24
+
+struct nvs_spool_channel {
+	uint64_t claim;
+	uint32_t channel; /* number; NVS_NONE: slot is free */
+	uint32_t lost_reason; /* enum nvs_gap_reason */
+	uint64_t lost; /* submissions not recorded and not yet told by a GAP record */
+	uint64_t lost_bytes;
+	uint64_t lost_from; /* sequence of the first of them */
+	uint32_t lost_put; /* old_put of the first of them */
+	uint32_t reserved;
+	uint64_t progress_address; /* GPU address of the progress-release slot, 0 not known yet */
+	uint64_t reserved1;
+};
+
+#endif

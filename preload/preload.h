@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inner interfaces of preload: who offers what to whom inside the library. One block a file.
+ *
+ * Everything that changes lives in memory of our own (arena.c), never in the program's heap, and is
+ * gone in a forked child by itself: the root page is MADV_WIPEONFORK, the rest MADV_DONTFORK, so a
+ * child finds the library as if it had just been loaded.
+ */
+#ifndef NVSNOOP_PRELOAD_H
+#define NVSNOOP_PRELOAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include "nvsnoop/trace.h"
+#include "trap/trap.h"
+
+/* ---- next.c: the functions behind our hooks; every call of ours on a device goes through it ---- */
+struct nvs_next {
+	int (*open)(const char *, int, ...);
+	int (*open64)(const char *, int, ...);
+	int (*openat)(int, const char *, int, ...);
+	int (*openat64)(int, const char *, int, ...);
+	int (*close)(int);
+	int (*dup)(int);
+	int (*dup2)(int, int);
+	int (*dup3)(int, int, int);
+	int (*fcntl)(int, int, ...);
+	int (*ioctl)(int, unsigned long, ...);
+	void *(*mmap)(void *, size_t, int, int, int, off_t);
+	int (*munmap)(void *, size_t);
+	void *(*mremap)(void *, size_t, size_t, int, ...);
+	int (*mprotect)(void *, size_t, int);
+	int (*fstat)(int, struct stat *);
+	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+	int (*sigprocmask)(int, const sigset_t *, sigset_t *);
+	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
+	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+};
+/* Ready from the first call on, also before our constructor and inside the allocator. */
+const struct nvs_next *nvs_next(void);
+
+/* ---- arena.c: memory of our own ---- */
+void *nvs_alloc(size_t bytes); /* zeroed; NULL when the kernel gives no more */
+void *nvs_realloc(void *p, size_t old_bytes, size_t bytes);
+void nvs_free(void *p, size_t bytes);
+
+/* ---- state.c: the library's state, and its lock ---- */
+struct nvs_state; /* root page, wiped in a forked child */
+struct nvs_state *nvs_state(void);
+/*
+ * One lock for all tables of preload. Asynchronous signals are blocked while it is held, so that a handler
+ * of the program that calls a hooked function on this thread cannot meet it locked. Not for the trap.
+ */
+void nvs_lock(sigset_t *saved);
+void nvs_unlock(const sigset_t *saved);
+
+/* ---- options.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, parsed once ---- */
+struct nvs_options {
+	struct nvs_trap_options trap;
+	uint64_t ring_bytes; /* buffer= */
+	const char *out; /* pattern */
+	const char *spool_dir; /* spool=DIR, NULL: beside the output */
+	bool spool; /* spool=off: anonymous */
+	bool overwrite, quiet, disabled;
+	const char *error; /* a wrong option string: said once, the whole string ignored */
+};
+const struct nvs_options *nvs_options(void);
+
+/* ---- session.c: one trace, from the first channel allocation to the end ---- */
+/*
+ * Called under the lock before the first channel is allocated: makes the trace and the spool, starts
+ * the writer, then tells everything known so far (nvs_rm_replay). Called again it does nothing. Never fails
+ * towards the program: without a trace the hooks only pass on.
+ */
+void nvs_session_start(void);
+bool nvs_session_active(void);
+/* Last drain, totals, seek table, closing line. At exit; again: nothing. */
+void nvs_session_finish(void);
+/* A slot of the spool's channel table for channel NUMBER, set to put 0; NULL: none left. */
+struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);
+void nvs_session_channel_free(struct nvs_spool_channel *slot);
+/* Version of the driver, when an ioctl told it (before or after the start). */
+void nvs_session_driver(const char *version);
+
+/* ---- modules.c: what is loaded, for the unwinder and the trace ---- */
+void nvs_modules_refresh(void);
+
+/* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
+/* Under the lock, after the real call has returned RET; before: what must happen ahead of it. */
+void nvs_rm_before(int fd, unsigned request, void *arg);
+void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
+void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
+/* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
+void nvs_rm_replay(void);
+/* At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls. */
+void nvs_rm_final_records(void);
+/* Makes the trap see the present state; called by whoever changed it, under the lock. */
+void nvs_publish(void);
+
+/* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */
+/* Installs our handlers; called before the first page is armed. 0 or -errno. */
+int nvs_signals_install(void);
+
+#endif

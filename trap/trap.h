@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trap: everything that runs between a doorbell store and its completion.
+ *
+ * The contract, for all code in this room and whatever it calls:
+ *   1. It runs in a signal handler (or, later, in a patched store site) at any point of a program
+ *      that is not ours, on any thread, possibly on many at once. It is async-signal-safe: no
+ *      malloc, no stdio, no locks that anybody outside the trap takes, no lazy binding, no errno
+ *      left changed, no vector registers assumed.
+ *   2. It never waits for something that may itself wait for the interrupted thread. A full ring
+ *      is waited for only while the writer's heartbeat advances.
+ *   3. It reads tables only through struct nvs_view, which is published whole and goes away only
+ *      after all traps in flight have left (nvs_view_publish).
+ *   4. Copy first, ring after: the store reaches the GPU only when everything it commits has been
+ *      copied and committed to the ring buffer, or a gap has been counted.
+ *   5. The store always reaches the GPU. Whatever fails is counted, recorded, and the program goes on.
+ *   6. The program's state is left as the store would have left it: registers, flags, signal mask,
+ *      stack below the red zone (the work is done on a stack of our own).
+ *
+ * Enforced: trap/poison.h, included by every file here, makes calls that break rule 1 fail to
+ * compile; a test checks the undefined symbols of the room's objects.
+ */
+#ifndef NVSNOOP_TRAP_H
+#define NVSNOOP_TRAP_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "nvsnoop/trace.h"
+
+/* ---- the view: what the trap may know, published by preload ---- */
+
+/* One armed mapping of a usermode object. */
+struct nvs_doorbell {
+	uintptr_t start, end; /* the write-protected mapping in the program */
+	uintptr_t alias; /* writable mapping of the same pages; 0: disarmed */
+	uint32_t map; /* number of its CPU_MAP record */
+	uint32_t gpu; /* tokens are looked up within this GPU */
+};
+
+/* A stretch of GPU address space that the process can read. */
+struct nvs_segment_map {
+	uint64_t gpu_va, size;
+	uintptr_t cpu;
+	uint32_t vaspace; /* 0: the process-wide one of UVM, matches every channel */
+	uint32_t reserved;
+};
+
+struct nvs_channel {
+	uint32_t number; /* of its CHANNEL record */
+	uint32_t gpu;
+	uint32_t token;
+	uint32_t entries; /* of the ring; 0: not bound, its submissions become gaps */
+	uint32_t vaspace;
+	uint32_t flags; /* NVS_CHAN_* */
+	const volatile uint64_t *ring;
+	const volatile uint32_t *put; /* GP_PUT in USERD */
+	struct nvs_spool_channel *state; /* lives longer than the view */
+};
+
+struct nvs_view {
+	uint64_t generation; /* counts up with every publication */
+	uint32_t ndoorbells, nmaps, nchannels;
+	uint32_t channel_mask; /* size of the hash table minus one */
+	const struct nvs_doorbell *doorbells; /* few: searched in order */
+	const struct nvs_segment_map *maps; /* sorted by (gpu_va, vaspace) */
+	const struct nvs_channel *channels;
+	const uint32_t *channel_hash; /* open addressing on nvs_channel_hash(); index + 1, 0 free */
+};
+
+static inline uint32_t nvs_channel_hash(uint32_t gpu, uint32_t token)
+{
+	uint32_t h = token * 0x9e3779b1u ^ gpu * 0x85ebca6bu;
+
+	return h ^ h >> 15;
+}
+
+/*
+ * Puts VIEW in place of the published one, waits until no trap can still be reading the old one and
+ * returns it (NULL the first time). One caller at a time. Never call it from inside the trap.
+ */
+struct nvs_view *nvs_view_publish(struct nvs_view *view);
+const struct nvs_view *nvs_view_get(void);
+
+/* ---- options and start ---- */
+
+enum nvs_trap_mode { NVS_TRAP_EMULATE, NVS_TRAP_STEP };
+
+struct nvs_trap_options {
+	enum nvs_trap_mode mode;
+	bool backtrace;
+	bool drop; /* a full ring drops at once instead of waiting */
+	bool use_tsc; /* clock: TSC ticks, else nanoseconds of CLOCK_MONOTONIC */
+};
+
+/*
+ * Once for a process, before the first doorbell is armed: remembers the options, makes the stack table
+ * and the pages for relocated stores. 0 or -errno.
+ */
+int nvs_trap_init(const struct nvs_trap_options *options);
+
+/*
+ * From the SIGSEGV and SIGTRAP handlers. True: it was ours and is done, return from the handler.
+ * False: it is the program's, untouched.
+ */
+bool nvs_trap_segv(siginfo_t *info, void *ucontext);
+bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext);
+
+/* Ticks of the session's clock, for every record. */
+uint64_t nvs_now(void);
+
+/* True on a thread that is in the trap: dl_iterate_phdr is answered from the module snapshot then. */
+bool nvs_in_trap(void);
+
+/* ---- rings ---- */
+
+#define NVS_MAX_RINGS 1024
+
+/* One ring buffer: its shared head in the spool and its data mapped twice in a row. */
+struct nvs_ring {
+	struct nvs_spool_ring *shared;
+	uint8_t *data;
+	uint64_t bytes; /* power of two */
+	uint64_t cached_tail; /* owner's last look at shared->tail */
+	_Atomic uint64_t epoch; /* of the trap in flight, 0: none */
+	uint32_t busy; /* owner is between reserve and commit */
+	uint32_t named; /* generation whose THREAD record is written */
+	uint8_t *stack_top; /* the trap's own stack */
+	/* A single-step in flight: what to put back. */
+	struct nvs_step *step;
+	uint64_t counters[16]; /* enum nvs_counter, summed by the writer */
+};
+
+enum nvs_counter {
+	NVS_COUNT_SUBMISSIONS, NVS_COUNT_ENTRIES, NVS_COUNT_SEGMENTS, NVS_COUNT_BYTES, NVS_COUNT_GAPS,
+	NVS_COUNT_LOST_SUBMISSIONS, NVS_COUNT_LOST_BYTES, NVS_COUNT_ORPHANS, NVS_COUNT_WAITS, NVS_COUNT_WAIT_NS,
+	NVS_COUNT_STEPPED, NVS_COUNT_FOREIGN, NVS_COUNT_MAX
+};
+
+/*
+ * Makes RING number shared->ring usable: called by preload for each ring it has laid into the spool.
+ * data is mapped twice in a row, touched; stack_top has 64 KiB below it.
+ */
+int nvs_ring_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top);
+uint32_t nvs_ring_count(void);
+struct nvs_ring *nvs_ring_at(uint32_t number);
+/* Rings without a living owner; gives back those whose owner has died. For the writer. */
+uint32_t nvs_ring_sweep(void);
+
+/*
+ * The calling thread's ring, claimed if it has none (its THREAD record is written then). NULL: none free.
+ * Usable in the trap and outside.
+ */
+struct nvs_ring *nvs_ring_mine(void);
+
+/*
+ * Room for a record of SIZE bytes (multiple of 8, at most bytes / 4) in RING, or NULL when the ring
+ * stays full (by the options, and always at once where wait is false). Fill it in, then commit.
+ */
+void *nvs_ring_reserve(struct nvs_ring *ring, uint32_t size, bool wait);
+void nvs_ring_commit(struct nvs_ring *ring, uint32_t size);
+
+/*
+ * Writes one record whose head and payload stand in REC (size in rec->size; time is filled in here).
+ * For everything outside the doorbell. 0, or -ENOBUFS when it had to be given up.
+ */
+int nvs_record(struct nvs_rec *rec);
+
+/* The writer's side of waiting: how rings learn that it lives, and it learns that one fills up. */
+struct nvs_writer_signal {
+	_Atomic uint64_t *heartbeat; /* in the spool */
+	_Atomic uint32_t wake; /* futex: set to 1 and woken when a ring is half full */
+	_Atomic uint32_t ended; /* 1: rings are drained no more; records go to late() */
+	/* Appends a record to the late spool; async-signal-safe. */
+	int (*late)(const void *record, uint32_t size);
+};
+extern struct nvs_writer_signal nvs_writer_signal;
+
+/* ---- call sites ---- */
+
+/* Loaded modules as the unwinder sees them inside the trap. */
+struct dl_phdr_info;
+struct nvs_module_view {
+	uint32_t nmodules;
+	uint64_t adds, subs; /* dlpi_adds, dlpi_subs at the time */
+	const struct dl_phdr_info *modules;
+};
+
+/* The unwinder: unw_backtrace of libunwind, glibc's backtrace, or NULL for none. */
+typedef int (*nvs_backtrace_fn)(void **pcs, int max);
+void nvs_callsite_set(nvs_backtrace_fn fn);
+/* Same rules as nvs_view_publish. */
+struct nvs_module_view *nvs_modules_publish(struct nvs_module_view *modules);
+/* dl_iterate_phdr inside the trap. */
+int nvs_modules_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
+/* Takes one backtrace on this thread so that its caches and TLS exist; call outside the trap. */
+void nvs_callsite_warm(void);
+
+#endif

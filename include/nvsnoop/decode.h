@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The decoder's public API: opens a trace with the spool beside it, checks every byte, and hands out
+ * submissions in the order of their channel while a model of the session is kept up.
+ *
+ * Reading is streaming: a frame is unpacked into one reused buffer and what callbacks see points
+ * into it, so memory does not grow with the trace. What a callback is given is valid until it
+ * returns; what the model hands out (threads, channels, stacks, ...) until nvs_trace_close(), except
+ * where said otherwise.
+ *
+ *	struct nvs_error err;
+ *	struct nvs_trace *t;
+ *	struct nvs_consumer c = { .flags = NVS_READ_WHOLE, .submission = mine };
+ *
+ *	if (nvs_trace_open(&t, "trace.zst", NULL, &err) || nvs_trace_read(t, &c, arg, &err))
+ *		fprintf(stderr, "%s\n", err.text);
+ *	nvs_trace_close(t);
+ *
+ * Functions return 0 or -errno and leave one message in ERR that names the file, the offset and what
+ * to do. Not thread-safe per trace; several traces may be open at once. The trace may come from a
+ * stranger: everything is bounded, nothing is believed. Strings out of a trace may hold any byte but NUL.
+ */
+#ifndef NVSNOOP_DECODE_H
+#define NVSNOOP_DECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "nvsnoop/trace.h"
+
+struct nvs_trace;
+
+struct nvs_error {
+	char text[1024];
+};
+
+/* What one trace may hold at most; more is refused as damage. */
+#define NVS_MAX_FRAME (256u << 20) /* bytes of a frame, unpacked */
+#define NVS_MAX_NUMBER (1u << 20) /* threads, modules, stacks, channels; live objects, live mappings */
+#define NVS_MAX_WHOLE (256u << 20) /* bytes of submissions held while they wait for their pieces */
+
+/* ---- opening and reading ---- */
+
+struct nvs_read_options {
+	bool partial; /* report the whole frames before a damage instead of failing */
+	bool no_spool; /* the file alone */
+	const char *spool; /* NULL: FILE.spool, else the path the trace names */
+	/* Now and then: compressed bytes read, of how many (0: not known). */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *progress_arg;
+};
+
+/*
+ * Opens PATH ("-": standard input) and reads its header. On success *TRACE is to be closed. OPTIONS may be
+ * NULL.
+ */
+int nvs_trace_open(struct nvs_trace **trace, const char *path,
+		   const struct nvs_read_options *options, struct nvs_error *err);
+void nvs_trace_close(struct nvs_trace *trace); /* NULL is fine */
+
+/* nvs_submission.marks */
+#define NVS_MARK_SPOOL (1u << 0) /* came out of the spool, not the frames */
+#define NVS_MARK_LATE (1u << 1) /* rung after the writer had ended */
+#define NVS_MARK_UNCERTAIN (1u << 2) /* the last of its thread at a kill: perhaps not rung any more */
+#define NVS_MARK_TORN (1u << 3) /* pieces of it never came: its segments are NVS_SEG_GAP */
+
+struct nvs_submission {
+	const struct nvs_rec_submission *rec; /* its fixed part */
+	uint64_t number; /* in this trace, from 0, in the order handed out */
+	uint32_t nentries;
+	uint32_t marks; /* NVS_MARK_* */
+	const struct nvs_gp_entry *entries;
+	const uint8_t *data; /* bytes of the NVS_SEG_HERE segments, one after the other; dword-aligned */
+	size_t ndata;
+	struct nvs_trace_thread *thread; /* never NULL */
+	struct nvs_trace_channel *channel; /* never NULL */
+};
+
+/* One entry of a submission with its bytes. */
+struct nvs_segment {
+	uint32_t index; /* of the entry */
+	uint32_t state; /* enum nvs_segment_state */
+	uint64_t entry; /* as in the GPFIFO */
+	uint64_t address; /* bits 39:2 of it; the extended base of the channel is not added */
+	uint32_t dwords; /* the entry's length; 0: a control entry */
+	uint32_t bytes; /* at data, 0 unless NVS_SEG_HERE (then 4 * dwords) */
+	const uint32_t *data;
+};
+
+struct nvs_segment_iter {
+	const struct nvs_submission *submission;
+	uint32_t next;
+	size_t offset;
+};
+
+static inline struct nvs_segment_iter nvs_segments(const struct nvs_submission *s)
+{
+	return (struct nvs_segment_iter){ .submission = s };
+}
+
+static inline bool nvs_segment_next(struct nvs_segment_iter *it, struct nvs_segment *seg)
+{
+	const struct nvs_submission *s = it->submission;
+	const struct nvs_gp_entry *e;
+
+	if (it->next >= s->nentries)
+		return false;
+	e = &s->entries[it->next];
+	seg->index = it->next++;
+	seg->state = e->state;
+	seg->entry = e->entry;
+	seg->dwords = (uint32_t)(e->entry >> 42) & 0x1fffff;
+	seg->address = e->entry & 0xfffffffffcull;
+	seg->bytes = e->state == NVS_SEG_HERE ? e->bytes : 0;
+	seg->data = seg->bytes ? (const uint32_t *)(const void *)(s->data + it->offset) : NULL;
+	it->offset += seg->bytes;
+	return true;
+}
+
+/* nvs_consumer.flags */
+/*
+ * Submissions whose segments come in pieces are handed out once they are complete, as if they had stood in
+ * one record. Without it they are handed out at once, with NVS_SEG_FOLLOWS, and the pieces come
+ * through record(). Needs memory for the largest submission only.
+ */
+#define NVS_READ_WHOLE (1u << 0)
+
+/*
+ * Callbacks may be NULL. What they return ends the reading unless it is 0, and is what nvs_trace_read()
+ * returns: > 0 for "seen enough", -errno for a failure of theirs.
+ */
+struct nvs_consumer {
+	uint32_t flags; /* NVS_READ_* */
+	/* In order of sequence within a channel, in order of time otherwise. */
+	int (*submission)(void *arg, struct nvs_trace *trace, const struct nvs_submission *s);
+	/*
+	 * Every other record of a known type (DATA only without NVS_READ_WHOLE; not FRAME and PAD), checked,
+	 * and after the model has taken it in; what goes (OBJECT_GONE, ..MAP_GONE) before the model drops it.
+	 */
+	int (*record)(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec);
+};
+
+/*
+ * Reads the trace from its first record to its last, then what the spool adds. May be called again where
+ * the input can be read again (not "-"): objects and mappings start anew then, as do the counts, while
+ * threads, modules, stacks, the clock and the channels' life stay known. So a second pass knows what
+ * came after its use in the stream: names of threads, stacks, symbols.
+ */
+int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer, void *arg,
+		   struct nvs_error *err);
+
+/* ---- the session ---- */
+
+/* How the trace ends, known after a whole read. */
+enum nvs_trace_end {
+	NVS_END_UNKNOWN = 0, /* not read to the end yet */
+	NVS_END_ORDERLY = 1, /* END was seen */
+	NVS_END_CRASH = 2, /* no END: the program was killed, or is still running */
+	NVS_END_DAMAGED = 3, /* read with partial up to a damage */
+};
+
+struct nvs_counts {
+	uint64_t submissions, entries;
+	uint64_t segments, bytes; /* recorded whole, and their bytes */
+	uint64_t gaps; /* GAP records */
+	uint64_t lost_submissions, lost_bytes; /* as these say */
+	uint64_t orphans;
+	uint64_t spooled; /* submissions that came out of the spool */
+	uint64_t late;
+	uint64_t uncertain;
+	uint64_t torn;
+};
+
+#define NVS_ATTR_COUNT 32
+
+struct nvs_session {
+	const char *path; /* as opened */
+	struct nvs_rec_header header;
+	const char *attr[NVS_ATTR_COUNT]; /* by enum nvs_attr; NULL: not given */
+	uint32_t attr_length[NVS_ATTR_COUNT]; /* NVS_ATTR_COMMAND holds NULs */
+	uint64_t first_time, last_time; /* ticks: the header's, and the latest of any record */
+	uint64_t first_submission, last_submission; /* ticks */
+	struct nvs_counts counts;
+	bool has_totals;
+	struct nvs_rec_totals totals;
+	struct nvs_counts at_totals; /* our own counts when TOTALS came */
+	enum nvs_trace_end end;
+	bool spool_read; /* a spool of this session was there */
+	uint64_t frames; /* whole ones read */
+	uint64_t file_bytes, raw_bytes; /* read so far; 0 in raw_bytes: none */
+	uint64_t unknown_records;
+};
+
+const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);
+
+/*
+ * Ticks to nanoseconds, by the calibration points read so far (a first pass makes them all known):
+ * since the session's start, of CLOCK_MONOTONIC, and since 1970. Between points linear, outside by the
+ * nearest two. False (and *ns 0) where the trace holds too few points to tell.
+ */
+bool nvs_clock_since_start(const struct nvs_trace *trace, uint64_t ticks, int64_t *ns);
+bool nvs_clock_mono(const struct nvs_trace *trace, uint64_t ticks, uint64_t *ns);
+bool nvs_clock_real(const struct nvs_trace *trace, uint64_t ticks, uint64_t *ns);
+
+/* ---- the model ---- */
+
+struct nvs_trace_thread {
+	uint32_t thread; /* number */
+	uint32_t tid; /* 0: no THREAD record yet */
+	char name[17];
+	uint64_t submissions;
+};
+
+struct nvs_trace_channel {
+	uint32_t channel; /* number */
+	bool known; /* a CHANNEL record was seen; else only the numbers below count */
+	bool gone;
+	struct nvs_rec_channel rec; /* the latest */
+	struct nvs_rec_channel_gone gone_rec;
+	uint64_t alloc_time, free_time; /* ticks; free_time 0: not freed */
+	/* Chain: what the next submission has to carry on. */
+	uint64_t next_sequence;
+	uint32_t next_put;
+	struct nvs_counts counts;
+	uint64_t progress_address;
+};
+
+struct nvs_trace_module {
+	uint32_t module;
+	struct nvs_rec_module rec;
+	const char *path;
+	const uint8_t *build_id; /* rec.build_id_length bytes */
+	uint64_t gone_time; /* UINT64_MAX: until the end */
+};
+
+struct nvs_trace_stack {
+	uint32_t stack;
+	uint32_t nframes;
+	uint64_t time;
+	const uint64_t *pc; /* [0] the store itself, then return addresses */
+};
+
+/* Live only: pointers are good until the record that frees it has been handed out. */
+struct nvs_trace_object {
+	struct nvs_rec_object rec;
+	const uint8_t *params; /* rec.params_length bytes */
+};
+
+struct nvs_mapping {
+	uint32_t map;
+	uint32_t kind; /* enum nvs_map_kind; 0 for a GPU mapping */
+	uint32_t flags; /* NVS_MAP_* */
+	uint32_t vaspace; /* GPU mappings */
+	uint32_t client, handle, object_class, gpu;
+	uint64_t address, size, offset;
+	uint64_t time;
+};
+
+/* By number; NULL where there is none. Numbers run from 0 to the count, with holes perhaps. */
+struct nvs_trace_thread *nvs_trace_thread_at(const struct nvs_trace *trace, uint32_t number);
+struct nvs_trace_channel *nvs_trace_channel_at(const struct nvs_trace *trace, uint32_t number);
+struct nvs_trace_module *nvs_trace_module_at(const struct nvs_trace *trace, uint32_t number);
+struct nvs_trace_stack *nvs_trace_stack_at(const struct nvs_trace *trace, uint32_t number);
+uint32_t nvs_trace_thread_count(const struct nvs_trace *trace);
+uint32_t nvs_trace_channel_count(const struct nvs_trace *trace);
+uint32_t nvs_trace_module_count(const struct nvs_trace *trace);
+uint32_t nvs_trace_stack_count(const struct nvs_trace *trace);
+
+uint32_t nvs_trace_gpu_count(const struct nvs_trace *trace);
+/* In the order first seen. */
+const struct nvs_rec_gpu *nvs_trace_gpu_at(const struct nvs_trace *trace, uint32_t index);
+const struct nvs_rec_gpu *nvs_trace_gpu(const struct nvs_trace *trace, uint32_t gpu);
+
+const struct nvs_trace_object *nvs_trace_object(const struct nvs_trace *trace, uint32_t client,
+						uint32_t handle);
+/* Every live object of CLIENT below PARENT, in no order; fn's first nonzero ends it and is returned. */
+int nvs_trace_children(const struct nvs_trace *trace, uint32_t client, uint32_t parent,
+		       int (*fn)(void *arg, const struct nvs_trace_object *object), void *arg);
+
+/* The live mapping an address lies in: of VASPACE or the process-wide one; NULL: none. */
+const struct nvs_mapping *nvs_trace_gpu_map(const struct nvs_trace *trace, uint32_t vaspace,
+					    uint64_t address);
+const struct nvs_mapping *nvs_trace_cpu_map(const struct nvs_trace *trace, uint64_t address);
+/* A live CPU mapping by its number (a submission's doorbell). */
+const struct nvs_mapping *nvs_trace_cpu_map_at(const struct nvs_trace *trace, uint32_t map);
+
+/* ---- call sites ---- */
+
+/* Where an address lies. Strings live as long as the trace; name NULL: no symbol covers it. */
+struct nvs_symbol {
+	const struct nvs_trace_module *module; /* NULL: in none that is known */
+	const char *file; /* last part of the module's path, NULL without one */
+	const char *name;
+	bool exported; /* from .dynsym */
+	uint64_t offset; /* from the symbol's start, else from the module's */
+};
+
+/* PC as it is (not pc-1), at TIME in ticks. */
+void nvs_symbol_find(struct nvs_trace *trace, uint64_t pc, uint64_t time, struct nvs_symbol *symbol);
+
+/* What a stack says about its submission; made once a stack. */
+struct nvs_callsite {
+	const char *api; /* "cuLaunchKernel"; else "libfoo.so+0x1234"; else "[unknown]"; never NULL */
+	const char *runtime_api; /* "cudaLaunchKernel"; "" where there is none */
+	const char *site; /* the program's own frame, "main+0x1f"; "" where not known */
+	const char *site_module; /* file name of its module, "" where not known */
+	bool is_public; /* api is a public entry point */
+	uint32_t site_frame; /* index in the stack, NVS_NONE where not known */
+};
+
+/* STACK may be any number, NVS_NONE too. Call it once the stack is known: in a second pass, or at the end. */
+const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *trace, uint32_t stack);
+
+/* Files whose build-id differed from the trace's, or that could not be read: one line each; NULL at the end. */
+const char *nvs_trace_symbol_note(const struct nvs_trace *trace, uint32_t index);
+
+/* ---- is it whole? ---- */
+
+enum nvs_finding_kind {
+	NVS_FINDING_PROBLEM = 1, /* something is missing */
+	NVS_FINDING_REMARK = 2, /* something the page cannot show, or worth knowing */
+};
+
+struct nvs_finding {
+	enum nvs_finding_kind kind;
+	const char *text; /* one line, control characters escaped */
+	uint64_t count; /* how often */
+};
+
+/*
+ * After a whole read: what stands between this trace and "whole". NULL behind the last. At most a
+ * thousand lines are kept; nvs_trace_problems() counts all.
+ */
+const struct nvs_finding *nvs_trace_finding(const struct nvs_trace *trace, uint32_t index);
+uint64_t nvs_trace_problems(const struct nvs_trace *trace);
+/* For further checks of a consumer's own. printf-like; the text is escaped here. */
+void nvs_trace_add_finding(struct nvs_trace *trace, enum nvs_finding_kind kind, const char *format,
+			   ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- odds and ends ---- */
+
+const char *nvs_gap_reason_name(uint32_t reason); /* "unmapped", "fault", ... or "?" */
+/* SRC with control characters and invalid UTF-8 as \xNN, cut to fit; returns DST. */
+char *nvs_escape(char *dst, size_t room, const char *src, size_t length);
+
+#endif

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: MIT
 # nvsnoop. `make` builds and never installs; `make demo` and `make check` set up what is missing first.
 # V=1 shows commands, O=2 sets optimisation, SAN=address,undefined builds tools and tests sanitized,
-# COVERAGE=1 instruments. Each room's own rules stand in its room.mk.
+# COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each room's own rules stand in its room.mk.
 
 BUILD   ?= build
 CC      ?= gcc
 AR      ?= ar
 O       ?= 2
-PREFIX  ?= /usr/local
 DESTDIR ?=
+PREFIX  ?= /usr/local
+bindir  ?= $(PREFIX)/bin
+libdir  ?= $(PREFIX)/lib
+datadir ?= $(PREFIX)/share
+mandir  ?= $(datadir)/man
 Q        = $(if $(V),,@)
 say      = $(if $(V),@:,@printf '  %-8s %s\n' $(1) $(2))
 
+VERSION := $(shell cat VERSION)
+
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
-           -Wno-unused-parameter
-COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD -MP
+           -Wno-unused-parameter $(if $(WERROR),-Werror)
+COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD -MP \
+           -DNVS_VERSION='"$(VERSION)"'
 SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 COVFLAGS = $(if $(COVERAGE),--coverage)
 
@@ -27,11 +34,20 @@ TRAP_CFLAGS    = $(PRELOAD_CFLAGS) -mgeneral-regs-only
 TOOL_CFLAGS    = $(COMMON) $(SANFLAGS) $(COVFLAGS) -D_GNU_SOURCE
 TEST_CFLAGS    = $(TOOL_CFLAGS)
 
+# What the rooms add to: programs that `make check` runs, in this order, and what it builds before.
+# A test is anything that can be run: exit 0 passed, 77 skipped (last line says why), else failed; a last
+# line `N passed, N failed` counts its checks.
+FAST_TESTS =
+TESTS      =
+SLOW_TESTS =
+TEST_DEPS  =
+
 .PHONY: all
 all:
 
-include trap/room.mk preload/room.mk
--include decode/room.mk tests/softgpu/room.mk tests/room.mk scripts/room.mk
+include trap/room.mk preload/room.mk preload/launch/room.mk
+-include decode/room.mk tests/softgpu/room.mk
+include tests/room.mk scripts/room.mk
 
 .PHONY: clean
 clean:

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# The launcher: a tool of its own, which shares only the option parser with the library.
+LAUNCH_SRC = $(wildcard preload/launch/*.c)
+LAUNCH_OBJ = $(LAUNCH_SRC:%.c=$(BUILD)/%.o)
+
+all: $(BUILD)/nvsnoop
+
+$(BUILD)/preload/launch/%.o: preload/launch/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -DNVS_LIBDIR='"$(libdir)/nvsnoop"' -c -o $@ $<
+
+$(BUILD)/nvsnoop: $(LAUNCH_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TOOL_CFLAGS) -o $@ $^

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+# Tests: how they are built, and `make check`.
+#
+# tests/unit/NAME.c is a program of its own. A line `/* LINK: decode -lelf */` in it says what it is linked
+# with: a room's name stands for the room's objects (an archive: only what is needed comes in), anything
+# else goes to the linker as it stands, with build/ put before names that end in .o.
+# Those that link decode and neither trap nor preload are built and run under ASan and UBSan as well.
+
+UNIT_SRC   = $(wildcard tests/unit/*.c)
+UNIT       = $(UNIT_SRC:%.c=$(BUILD)/%)
+UNIT_ASAN  = $(patsubst %.c,$(BUILD)/asan/%,$(shell grep -ls 'LINK:.*decode' $(UNIT_SRC) /dev/null | \
+               xargs -r grep -Ls 'LINK:.*\(trap\|preload\)'))
+
+$(BUILD)/libtrap.a: $(TRAP_OBJ)
+$(BUILD)/libpreload.a: $(PRELOAD_OBJ)
+$(BUILD)/libdecode.a: $(DECODE_OBJ)
+$(BUILD)/libtrap.a $(BUILD)/libpreload.a $(BUILD)/libdecode.a:
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/tests/unit/%.o: tests/unit/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -c -o $@ $<
+
+# Rooms in the order in which they need each other; libraries last.
+link_words = $(shell sed -n 's,.*LINK: *\(.*\) \*/.*,\1,p' $(1))
+link_rooms = $(if $(filter preload,$(1)),$(BUILD)/libpreload.a $(BUILD)/libtrap.a) \
+             $(if $(filter trap,$(1)),$(BUILD)/libtrap.a) $(if $(filter decode,$(1)),$(BUILD)/libdecode.a)
+link_objs  = $(patsubst %,$(BUILD)/%,$(filter %.o,$(1)))
+link_rest  = $(filter-out trap preload decode %.o,$(1)) \
+             $(if $(filter preload trap,$(1)),-l:libzstd.a) $(if $(filter decode,$(1)),-lelf -lzstd) -lpthread -ldl
+
+# $(1): build/tests/unit/NAME, $(2): words of its LINK line
+define unit_rule
+$(1): $(1).o $(call link_objs,$(2)) $(call link_rooms,$(2))
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(TEST_CFLAGS) -rdynamic -o $$@ $$^ $(call link_rest,$(2))
+endef
+$(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t:%.c=$(BUILD)/%),$(call link_words,$(t)))))
+
+.PHONY: unit
+unit: $(UNIT)
+
+# ---- make check ----
+
+JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && n=4; echo $$n)
+jobs  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
+
+CHECK_ALL = $(FAST_TESTS) $(UNIT) $(TESTS) $(UNIT_ASAN) $(SLOW_TESTS)
+
+.PHONY: check check-build check-run
+check:
+	$(Q)scripts/install-deps
+	$(Q)$(MAKE) --no-print-directory $(jobs) check-build
+	$(Q)$(MAKE) --no-print-directory check-run
+
+check-build: all $(UNIT) $(TEST_DEPS)
+	$(Q)$(if $(UNIT_ASAN),$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SAN=address,undefined \
+	    $(UNIT_ASAN))
+
+# TEST=word runs only the tests whose name has the word in it.
+check-run:
+	$(Q)BUILD=$(abspath $(BUILD)) CC='$(CC)' tests/run --log $(BUILD)/tests/log \
+	    $(if $(TEST),--only '$(TEST)') $(CHECK_ALL)

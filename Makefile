@@ -4,7 +4,9 @@
 # COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each room's own rules stand in its room.mk.
 
 BUILD   ?= build
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC       = gcc
+endif
 AR      ?= ar
 O       ?= 2
 DESTDIR ?=

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the program finds in its environment: the library in LD_PRELOAD, ahead of what is there (but
+ * behind a sanitizer's run-time library, which insists on being first), where to write, and the
+ * options.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "preload/launch/launch.h"
+
+#define LIBRARY	    "libnvsnoop.so"
+#define DEFAULT_OUT "nvsnoop.%e.%p.zst"
+
+void nvs_launch_say(const char *format, ...)
+{
+	va_list list;
+
+	fputs("nvsnoop: ", stderr);
+	va_start(list, format);
+	vfprintf(stderr, format, list);
+	va_end(list);
+	fputc('\n', stderr);
+}
+
+/* Beside the launcher (build folder, bundle), in the lib folder next to its bin, or where it was
+ * installed. */
+int nvs_launch_find_library(char *path, size_t size)
+{
+	static const char *const places[] = {"%s/" LIBRARY, "%s/../lib/nvsnoop/" LIBRARY,
+					     NVS_LIBDIR "/" LIBRARY};
+	char self[PATH_MAX], tried[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (length < 0)
+		length = 0;
+	self[length] = 0;
+	*(strrchr(self, '/') ?: self) = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(tried, sizeof(tried), places[i], self);
+#pragma GCC diagnostic pop
+		if (access(tried, R_OK))
+			continue;
+		if (!realpath(tried, self) || strlen(self) >= size)
+			break;
+		/* The loader splits LD_PRELOAD at both and knows no escape. */
+		if (strpbrk(self, " :")) {
+			nvs_launch_say(
+				"%s: the loader cannot preload a path with a blank or colon in it",
+				self);
+			return -1;
+		}
+		strcpy(path, self);
+		return 0;
+	}
+	nvs_launch_say(LIBRARY " is neither beside nvsnoop nor in " NVS_LIBDIR);
+	return -1;
+}
+
+/* Length of the first entry of a preload list if it is a sanitizer's run-time library, else 0. */
+static size_t sanitizer_first(const char *list)
+{
+	static const char *const names[] = {"libasan.so", "libtsan.so", "libclang_rt.asan",
+					    "libclang_rt.tsan"};
+	size_t start = strspn(list, " :"), length = strcspn(list + start, " :");
+	const char *end = list + start + length, *base = end;
+
+	while (base > list + start && base[-1] != '/')
+		base--;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(base, names[i], strlen(names[i])))
+			return end - list;
+	return 0;
+}
+
+static int set_joined(const char *name, const char *format, ...)
+{
+	va_list list;
+	char *value;
+	int length, failed;
+
+	va_start(list, format);
+	length = vasprintf(&value, format, list);
+	va_end(list);
+	if (length < 0)
+		return -1;
+	failed = setenv(name, value, 1);
+	free(value);
+	return failed;
+}
+
+static int set_preload(const char *library)
+{
+	const char *old = getenv("LD_PRELOAD");
+	size_t first;
+
+	if (!old || !*old)
+		return setenv("LD_PRELOAD", library, 1);
+	first = sanitizer_first(old);
+	if (!first)
+		return set_joined("LD_PRELOAD", "%s:%s", library, old);
+	return set_joined("LD_PRELOAD", "%.*s:%s%s", (int)first, old, library, old + first);
+}
+
+/*
+ * A name that does not begin with '/' means the folder we were started in, also for a program that
+ * goes elsewhere; so that folder is put before it, its own percent signs doubled.
+ */
+static int set_out(const char *out)
+{
+	char folder[PATH_MAX], escaped[2 * PATH_MAX], *to = escaped;
+
+	if (*out == '/' || !getcwd(folder, sizeof(folder)))
+		return setenv("NVSNOOP_OUT", out, 1);
+	for (const char *from = folder; *from; from++) {
+		*to++ = *from;
+		if (*from == '%')
+			*to++ = '%';
+	}
+	*to = 0;
+	return set_joined("NVSNOOP_OUT", "%s/%s", strcmp(escaped, "/") ? escaped : "", out);
+}
+
+static int set_options(const char *options)
+{
+	const char *old = getenv("NVSNOOP_OPTIONS");
+
+	if (!*options)
+		return 0;
+	if (!old || !*old)
+		return setenv("NVSNOOP_OPTIONS", options, 1);
+	return set_joined("NVSNOOP_OPTIONS", "%s,%s", old, options);
+}
+
+int nvs_launch_environment(const struct nvs_launch_args *args, const char *library)
+{
+	const char *out = args->out ?: getenv("NVSNOOP_OUT");
+
+	if (set_preload(library) || set_out(out && *out ? out : DEFAULT_OUT) ||
+	    set_options(args->options)) {
+		nvs_launch_say("cannot set the environment: %s", strerror(errno));
+		return -1;
+	}
+	return 0;
+}

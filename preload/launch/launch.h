@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The launcher's parts: what it was asked for, the program it runs, and the closing line over the
+ * traces that the whole process tree wrote.
+ */
+#ifndef NVSNOOP_LAUNCH_H
+#define NVSNOOP_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { NVS_EXIT_ERROR = 1, NVS_EXIT_USAGE = 2 };
+
+/* ---- args.c: the command line ---- */
+
+struct nvs_launch_args {
+	const char *out; /* -o, NULL: not given */
+	char *options; /* the options given, as the library takes them: "key=value,..."; "" for none
+			*/
+	bool quiet;
+	char **program; /* ends in NULL, as execvp() takes it */
+};
+
+/*
+ * Reads the command line into ARGS. Returns -1 to go on; otherwise the exit status with which all
+ * is done: help or version was printed, or a message on what was wrong.
+ */
+int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args);
+
+/* ---- environment.c: what the program finds in its environment ---- */
+
+/* Puts the library's path at PATH (SIZE bytes). 0, or -1 after a message. */
+int nvs_launch_find_library(char *path, size_t size);
+/* Sets LD_PRELOAD, NVSNOOP_OUT and NVSNOOP_OPTIONS. 0, or -1 after a message. */
+int nvs_launch_environment(const struct nvs_launch_args *args, const char *library);
+
+/* ---- child.c: running the program ---- */
+
+/*
+ * Runs PROGRAM to its end, passing on signals sent to us, and puts its wait status into STATUS.
+ * 0, or -errno when it could not be started.
+ */
+int nvs_launch_run(char **program, int *status);
+/* Ends this process as the child ended: with its exit status, or by its signal. */
+_Noreturn void nvs_launch_end_as(int status);
+
+/* ---- summary.c: what was written ---- */
+
+/*
+ * Makes the private file to which the library of each process appends one line when its trace is
+ * ended, and names it in the environment. 0, or -1 after a message.
+ */
+int nvs_launch_summary_open(void);
+/* Prints the closing line for all of them, and removes the file. */
+void nvs_launch_summary_close(const char *argv0, bool quiet);
+
+/* "nvsnoop: ..." on stderr. */
+__attribute__((format(printf, 1, 2))) void nvs_launch_say(const char *format, ...);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The closing line of a whole process tree. The library in each process appends one line to a
+ * private file when its trace is ended: process id, submissions, gaps, bytes of the trace, its path
+ * and flags, with tabs between. Written in one piece with O_APPEND, lines of many processes do not
+ * mix.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "preload/launch/launch.h"
+
+#define MAX_NAMED 4 /* traces named one by one */
+
+struct trace {
+	uint64_t pid, submissions, gaps, bytes;
+	char *path;
+	bool open; /* begun, and not ended in order: its process was killed, or runs on */
+};
+
+struct traces {
+	struct trace *list;
+	size_t n;
+};
+
+static char summary_path[PATH_MAX];
+
+int nvs_launch_summary_open(void)
+{
+	const char *folder = getenv("TMPDIR");
+	int fd;
+
+	if (snprintf(summary_path, sizeof(summary_path), "%s/nvsnoop.XXXXXX",
+		     folder && *folder == '/' ? folder : "/tmp") >= (int)sizeof(summary_path))
+		return -1;
+	fd = mkostemp(summary_path, O_CLOEXEC);
+	if (fd < 0 || setenv("NVSNOOP_SUMMARY", summary_path, 1)) {
+		nvs_launch_say("cannot make %s: %s", summary_path, strerror(errno));
+		return -1;
+	}
+	close(fd);
+	return 0;
+}
+
+/* Takes the next field off *LINE. */
+static char *field(char **line)
+{
+	char *text = strsep(line, "\t");
+
+	return text ?: "";
+}
+
+/* The entry of a trace that is known already, else a new one. NULL: no memory. */
+static struct trace *trace_of(struct traces *all, uint64_t pid, const char *path)
+{
+	struct trace *more;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->list[i].pid == pid && !strcmp(all->list[i].path, path))
+			return &all->list[i];
+	more = reallocarray(all->list, all->n + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	all->list = more;
+	more[all->n] = (struct trace){.pid = pid, .path = strdup(path)};
+	return more[all->n].path ? &more[all->n++] : NULL;
+}
+
+static void read_line(struct traces *all, char *line)
+{
+	uint64_t numbers[4];
+	struct trace *trace;
+	char *path;
+
+	for (int i = 0; i < 4; i++)
+		numbers[i] = strtoull(field(&line), NULL, 10);
+	path = field(&line);
+	if (!*path)
+		return;
+	trace = trace_of(all, numbers[0], path);
+	if (!trace)
+		return;
+	trace->submissions = numbers[1];
+	trace->gaps = numbers[2];
+	trace->bytes = numbers[3];
+	trace->open = !strcmp(field(&line), "open");
+}
+
+static void read_all(struct traces *all)
+{
+	FILE *file = fopen(summary_path, "re");
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+
+	if (!file)
+		return;
+	while ((length = getline(&line, &room, file)) > 0) {
+		if (line[length - 1] == '\n')
+			line[length - 1] = 0;
+		read_line(all, line);
+	}
+	free(line);
+	fclose(file);
+}
+
+/* PATH as seen from the folder we are in, where it lies below it. */
+static const char *shorter(const char *path)
+{
+	static char folder[PATH_MAX];
+	size_t length;
+
+	if (!getcwd(folder, sizeof(folder)))
+		return path;
+	length = strlen(folder);
+	if (strncmp(path, folder, length) || path[length] != '/')
+		return path;
+	return path + length + 1;
+}
+
+/* What means nothing to a shell. */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%^"
+
+/* PATH as it can be typed into a shell. */
+static void print_word(FILE *out, const char *path)
+{
+	if (path[strspn(path, PLAIN)] == 0) {
+		fputs(path, out);
+		return;
+	}
+	fputc('\'', out);
+	for (; *path; path++) {
+		if (*path == '\'')
+			fputs("'\\''", out);
+		else
+			fputc((unsigned char)*path < 32 || *path == 127 ? '?' : *path, out);
+	}
+	fputc('\'', out);
+}
+
+static void print_size(FILE *out, uint64_t bytes)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	double size = bytes / 1024.;
+	int unit = 0;
+
+	if (bytes < 1024) {
+		fprintf(out, "%" PRIu64 " bytes", bytes);
+		return;
+	}
+	for (; size >= 1024 && unit < 3; unit++)
+		size /= 1024;
+	fprintf(out, "%.1f %s", size, units[unit]);
+}
+
+/*
+ * What fits all names of a pattern, for the shell: "out.%p.zst" is out.*.zst. NULL when there is
+ * nothing to fit, or a name that the shell would take apart.
+ */
+static const char *pattern_glob(void)
+{
+	static char glob[PATH_MAX];
+	const char *from = getenv("NVSNOOP_OUT");
+	size_t to = 0;
+
+	for (; from && *from && to < sizeof(glob) - 1; from++) {
+		if (*from != '%') {
+			glob[to++] = *from;
+			continue;
+		}
+		if (from[1] == 0)
+			return NULL;
+		from++;
+		if (*from == 'q') {
+			from = strchr(from, '}');
+			if (!from)
+				return NULL;
+		}
+		if (*from == '%')
+			glob[to++] = '%';
+		else if (!to || glob[to - 1] != '*')
+			glob[to++] = '*';
+		while (to >= 3 && !strncmp(glob + to - 3, "*.*", 3))
+			to -= 2;
+	}
+	glob[to] = 0;
+	if (!strchr(glob, '*') || glob[strspn(glob, PLAIN "*")])
+		return NULL;
+	return shorter(glob);
+}
+
+/* The report as it can be called: beside the launcher if that was named by a path. */
+static void print_command(FILE *out, const char *argv0, const struct traces *all)
+{
+	const char *slash = strrchr(argv0, '/');
+	const char *glob = all->n > MAX_NAMED ? pattern_glob() : NULL;
+
+	if (slash)
+		fprintf(out, "%.*s", (int)(slash - argv0 + 1), argv0);
+	fputs("nvsnoop-report", out);
+	if (glob) {
+		fprintf(out, " %s\n", glob);
+		return;
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		fputc(' ', out);
+		print_word(out, shorter(all->list[i].path));
+	}
+	fputc('\n', out);
+}
+
+static void print_closing(FILE *out, const char *argv0, const struct traces *all)
+{
+	uint64_t submissions = 0, gaps = 0, bytes = 0, open = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < all->n; i++) {
+		submissions += all->list[i].submissions;
+		gaps += all->list[i].gaps;
+		bytes += stat(all->list[i].path, &st) ? all->list[i].bytes : (uint64_t)st.st_size;
+		open += all->list[i].open;
+	}
+	fputs("nvsnoop: ", out);
+	if (all->n == 1)
+		print_word(out, shorter(all->list[0].path));
+	else
+		fprintf(out, "%zu traces", all->n);
+	fputs(", ", out);
+	print_size(out, bytes);
+	/* What an unfinished trace holds only its reader knows. */
+	if (open < all->n)
+		fprintf(out, ", %" PRIu64 " submissions, %" PRIu64 " gaps", submissions, gaps);
+	if (open)
+		fprintf(out, ", %" PRIu64 " not ended in order", open);
+	fputs("; next: ", out);
+	print_command(out, argv0, all);
+}
+
+void nvs_launch_summary_close(const char *argv0, bool quiet)
+{
+	struct traces all = {0};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out;
+
+	if (!quiet)
+		read_all(&all);
+	unlink(summary_path);
+	if (quiet)
+		return;
+	/* In one piece: others may be writing to the same terminal. */
+	out = open_memstream(&text, &length);
+	if (!out)
+		return;
+	if (all.n)
+		print_closing(out, argv0, &all);
+	else
+		fputs("nvsnoop: no trace: no GPU channel was opened\n", out);
+	fclose(out);
+	if (write(STDERR_FILENO, text, length) < 0)
+		length = 0;
+	free(text);
+	for (size_t i = 0; i < all.n; i++)
+		free(all.list[i].path);
+	free(all.list);
+}

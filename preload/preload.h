@@ -40,6 +40,13 @@ struct nvs_next {
 	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+	/* From here on NULL where this libc has none. */
+	int (*open_2)(const char *, int);
+	int (*open64_2)(const char *, int);
+	int (*openat_2)(int, const char *, int);
+	int (*openat64_2)(int, const char *, int);
+	int (*close_range)(unsigned, unsigned, int);
+	void (*closefrom)(int);
 };
 /* Ready from the first call on, also before our constructor and inside the allocator. */
 const struct nvs_next *nvs_next(void);
@@ -52,12 +59,18 @@ void nvs_free(void *p, size_t bytes);
 /* ---- state.c: the library's state, and its lock ---- */
 struct nvs_state; /* root page, wiped in a forked child */
 struct nvs_state *nvs_state(void);
+/* One word of the root page for each who needs one: NULL at first and again in a forked child. */
+enum nvs_slot { NVS_SLOT_RM, NVS_SLOT_FD, NVS_SLOT_SESSION, NVS_SLOT_MODULES, NVS_SLOT_SIGNALS, NVS_SLOT_THREADS,
+		NVS_SLOT_OPTIONS, NVS_SLOT_WRITER, NVS_SLOT_SPARE, NVS_SLOTS = 16 };
+void **nvs_slot(enum nvs_slot which);
 /*
  * One lock for all tables of preload. Asynchronous signals are blocked while it is held, so that a handler
- * of the program that calls a hooked function on this thread cannot meet it locked. Not for the trap.
+ * of the program that calls a hooked function on this thread cannot meet it locked. Not for the trap. The
+ * thread that holds it may take it again; a hooked function called by it meanwhile only passes on.
  */
 void nvs_lock(sigset_t *saved);
 void nvs_unlock(const sigset_t *saved);
+bool nvs_lock_mine(void);
 
 /* ---- options.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, parsed once ---- */
 struct nvs_options {
@@ -91,10 +104,16 @@ void nvs_session_driver(const char *version);
 void nvs_modules_refresh(void);
 
 /* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
-/* Under the lock, after the real call has returned RET; before: what must happen ahead of it. */
-void nvs_rm_before(int fd, unsigned request, void *arg);
+/*
+ * Under the lock, after the real call has returned RET; before: what must happen ahead of it. True: the lock
+ * is to be kept over the call.
+ */
+bool nvs_rm_before(int fd, unsigned request, void *arg);
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
+bool nvs_uvm_before(int fd, unsigned long request, void *arg);
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
+/* Device calls of an unknown number so far, for the totals. */
+uint64_t nvs_rm_unknown_calls(void);
 /* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
 void nvs_rm_replay(void);
 /* At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls. */

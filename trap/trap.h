@@ -124,12 +124,11 @@ struct nvs_ring {
 	uint8_t *data;
 	uint64_t bytes; /* power of two */
 	uint64_t cached_tail; /* owner's last look at shared->tail */
+	uint64_t last_time; /* of its last record: times never go back within a ring */
 	_Atomic uint64_t epoch; /* of the trap in flight, 0: none */
 	uint32_t busy; /* owner is between reserve and commit */
-	uint32_t named; /* generation whose THREAD record is written */
+	uint32_t late; /* the record between them goes to late() */
 	uint8_t *stack_top; /* the trap's own stack */
-	/* A single-step in flight: what to put back. */
-	struct nvs_step *step;
 	uint64_t counters[16]; /* enum nvs_counter, summed by the writer */
 };
 
@@ -168,9 +167,21 @@ void nvs_ring_commit(struct nvs_ring *ring, uint32_t size);
  */
 int nvs_record(struct nvs_rec *rec);
 
+/*
+ * Waits until every thread that is now between the start of a trap (or of nvs_record) and its end has
+ * left: what was published before the call is all that anybody sees after it. For at most 1 s.
+ */
+void nvs_quiesce(void);
+
+/*
+ * Tells by a GAP record what was lost on a channel and not told yet; before its CHANNEL_GONE. The
+ * fallback when a doorbell itself had no room to say so.
+ */
+void nvs_channel_flush(struct nvs_spool_channel *state);
+
 /* The writer's side of waiting: how rings learn that it lives, and it learns that one fills up. */
 struct nvs_writer_signal {
-	_Atomic uint64_t *heartbeat; /* in the spool */
+	uint64_t *heartbeat; /* in the spool; atomic accesses */
 	_Atomic uint32_t wake; /* futex: set to 1 and woken when a ring is half full */
 	_Atomic uint32_t ended; /* 1: rings are drained no more; records go to late() */
 	/* Appends a record to the late spool; async-signal-safe. */

@@ -269,6 +269,7 @@ struct nvs_rec_channel_gone {
 /* rec.flags of a submission */
 #define NVS_SUB_MORE (1u << 0) /* segments marked NVS_SEG_FOLLOWS come in DATA records */
 #define NVS_SUB_LATE (1u << 1) /* rung after the writer had ended */
+#define NVS_SUB_CONTINUED (1u << 2) /* more entries of the doorbell before; not counted as a submission */
 
 enum nvs_segment_state {
 	NVS_SEG_HERE = 0, /* all its bytes stand in this record */
@@ -475,7 +476,7 @@ struct nvs_spool_channel {
 	uint32_t lost_put; /* old_put of the first of them */
 	uint32_t reserved;
 	uint64_t progress_address; /* GPU address of the progress-release slot, 0 not known yet */
-	uint64_t reserved1;
+	uint64_t extended_base; /* address bits 56:40 of segments, from the last control entry */
 };
 
 #endif

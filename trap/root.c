@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Start of the trap, its clock, and the publication of what it may read.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "trap/root.h"
+#include "trap/sys.h"
+#include "trap/poison.h"
+
+struct nvs_root *nvs_root;
+__thread struct nvs_trap_tls nvs_tls;
+struct nvs_writer_signal nvs_writer_signal;
+
+int nvs_trap_init(const struct nvs_trap_options *options)
+{
+	if (!nvs_root) {
+		/* Mostly untouched zeroes: rings and stacks are used from the front. */
+		void *p = mmap(NULL, sizeof(*nvs_root), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (p == MAP_FAILED)
+			return -errno;
+		if (madvise(p, sizeof(*nvs_root), MADV_WIPEONFORK)) {
+			int err = errno;
+
+			munmap(p, sizeof(*nvs_root));
+			return -err;
+		}
+		nvs_root = p;
+	}
+	nvs_root->options = *options;
+	atomic_store(&nvs_root->epoch, 1);
+	atomic_store_explicit(&nvs_root->started, 1, memory_order_release);
+	return nvs_step_init();
+}
+
+uint64_t nvs_now(void)
+{
+	struct timespec ts;
+
+	if (nvs_root && nvs_root->options.use_tsc)
+		return __builtin_ia32_rdtsc();
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+bool nvs_in_trap(void)
+{
+	return nvs_tls.depth != 0;
+}
+
+/*
+ * A reader stores the epoch it saw in its ring and only then loads a table; we have exchanged the
+ * table before we look at the rings. Both are sequentially consistent, so either we see the reader, or it
+ * sees the new table. Who entered in an epoch that began after the exchange has the new one anyway.
+ */
+static void wait_for_readers(bool bounded)
+{
+	uint64_t target = atomic_fetch_add(&nvs_root->epoch, 1) + 1;
+	uint32_t n = atomic_load(&nvs_root->nrings);
+	struct timespec nap = { 0, 20000 };
+	uint32_t naps = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct nvs_ring *ring = &nvs_root->rings[i];
+
+		/* Our own thread may be inside nvs_record() of a hook: it is not in a trap. */
+		if (ring == nvs_tls.ring)
+			continue;
+		for (uint32_t spins = 0;; spins++) {
+			uint64_t e = atomic_load(&ring->epoch);
+
+			if (!e || e >= target)
+				break;
+			if (bounded && naps > 50000)
+				return;
+			if (spins < 1000) {
+				__builtin_ia32_pause();
+				continue;
+			}
+			naps++;
+			nvs_sys(SYS_nanosleep, &nap, 0, 0, 0);
+		}
+	}
+	while (atomic_load(&nvs_root->ringless)) {
+		if (bounded && naps++ > 50000)
+			return;
+		nvs_sys(SYS_nanosleep, &nap, 0, 0, 0);
+	}
+}
+
+void nvs_quiesce(void)
+{
+	if (nvs_started())
+		wait_for_readers(true);
+}
+
+struct nvs_view *nvs_view_publish(struct nvs_view *view)
+{
+	struct nvs_view *old = atomic_exchange(&nvs_root->view, view);
+
+	wait_for_readers(false);
+	return old;
+}
+
+const struct nvs_view *nvs_view_get(void)
+{
+	return nvs_started() ? atomic_load(&nvs_root->view) : NULL;
+}
+
+struct nvs_module_view *nvs_modules_publish(struct nvs_module_view *modules)
+{
+	struct nvs_module_view *old = atomic_exchange(&nvs_root->modules, modules);
+
+	/* An address may belong to something else from now on: no old stack is reused. */
+	if (old && modules && old->subs != modules->subs)
+		atomic_fetch_add(&nvs_root->unload_count, 1);
+	wait_for_readers(false);
+	return old;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the trap share among themselves. All that changes lies in one mapping that a forked
+ * child finds wiped: there the trap is as if it had never been started.
+ */
+#ifndef NVSNOOP_TRAP_ROOT_H
+#define NVSNOOP_TRAP_ROOT_H
+
+#include "trap/trap.h"
+
+#define NVS_STACK_SLOTS (1u << 16) /* of the table of known stacks */
+#define NVS_TRAP_STACK (64u << 10) /* bytes of the trap's own stack in each ring */
+#define NVS_TWIN_BYTES 8192u /* page pair on which a stepped store lands first */
+#define NVS_SLOT_BYTES 64u /* of executable memory for a relocated store, per ring */
+
+struct nvs_stack_slot {
+	_Atomic uint64_t key; /* first half of the hash, never 0; 0: free */
+	_Atomic uint64_t check; /* second half */
+	_Atomic uint32_t id; /* number + 1; 0: not told in the trace yet */
+	uint32_t reserved;
+};
+
+struct nvs_root {
+	_Atomic uint32_t started;
+	struct nvs_trap_options options;
+	_Atomic(struct nvs_view *) view;
+	_Atomic(struct nvs_module_view *) modules;
+	_Atomic uint64_t epoch; /* from 1 */
+	_Atomic uint32_t ringless; /* readers of the tables that have no ring */
+	_Atomic uint32_t nrings;
+	_Atomic uint32_t next_thread;
+	_Atomic uint32_t next_stack;
+	_Atomic uint64_t unload_count; /* part of a stack's hash: addresses change meaning */
+	uint8_t *twins, *slots_write, *slots_run;
+	struct nvs_ring rings[NVS_MAX_RINGS];
+	struct nvs_stack_slot stacks[NVS_STACK_SLOTS];
+};
+
+extern struct nvs_root *nvs_root; /* NULL before nvs_trap_init */
+
+static inline bool nvs_started(void)
+{
+	return nvs_root && atomic_load_explicit(&nvs_root->started, memory_order_acquire);
+}
+
+/* What one thread carries; static TLS, so that touching it allocates nothing. */
+struct nvs_trap_tls {
+	struct nvs_ring *ring;
+	uint32_t thread; /* number + 1, 0 none yet */
+	uint32_t tid;
+	uint32_t depth; /* traps in flight on this thread */
+	uint32_t extra_modules;
+	bool stepping; /* a single-step is in flight */
+};
+extern __thread struct nvs_trap_tls nvs_tls;
+
+/* ring.c: a ring for one piece of work on this thread; counted in flight from enter to leave. */
+struct nvs_ring *nvs_ring_enter(void);
+void nvs_ring_leave(struct nvs_ring *ring);
+
+/* step.c: memory of the trap for stepped stores; one set a ring. */
+int nvs_step_init(void);
+uint8_t *nvs_twin_of(const struct nvs_ring *ring); /* NVS_TWIN_BYTES, writable */
+uint8_t *nvs_slot_write_of(const struct nvs_ring *ring); /* NVS_SLOT_BYTES; NULL: refused */
+uintptr_t nvs_slot_run_of(const struct nvs_ring *ring); /* the same, executable view */
+
+/* copy.S: accesses that survive a fault. */
+size_t nvs_copy_guarded(void *to, const void *from, size_t bytes); /* bytes NOT copied */
+bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
+bool nvs_load64_guarded(const volatile uint64_t *from, uint64_t *value);
+/* If RIP is in one of them: where to go on. 0: it is not. */
+uintptr_t nvs_guard_fixup(uintptr_t rip);
+/* Runs fn(arg) on the stack that ends at TOP, in a way unwinders follow. */
+void nvs_on_stack(uint8_t *top, void (*fn)(void *), void *arg);
+
+/* capture.c: everything a doorbell commits, into RING. */
+struct nvs_ring_event {
+	const struct nvs_doorbell *doorbell;
+	uint32_t token;
+	uint32_t stack;
+	uint64_t time;
+};
+void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struct nvs_ring_event *event);
+/* The same where no ring can be had: the channel's entries are taken over and counted as lost. */
+void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *event);
+
+/* callsite.c: number of the stack that leads to the interrupted RIP, NVS_NONE if none is taken. */
+uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uint64_t time);
+
+static inline void nvs_count(struct nvs_ring *ring, enum nvs_counter counter, uint64_t n)
+{
+	ring->counters[counter] += n;
+}
+
+#endif

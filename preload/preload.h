@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include "nvsnoop/trace.h"
+#include "preload/options.h"
 #include "trap/trap.h"
 
 /* ---- next.c: the functions behind our hooks; every call of ours on a device goes through it ---- */
@@ -72,15 +73,13 @@ void nvs_lock(sigset_t *saved);
 void nvs_unlock(const sigset_t *saved);
 bool nvs_lock_mine(void);
 
-/* ---- options.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, parsed once ---- */
+/* ---- settings.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, read once ---- */
 struct nvs_options {
-	struct nvs_trap_options trap;
-	uint64_t ring_bytes; /* buffer= */
-	const char *out; /* pattern */
-	const char *spool_dir; /* spool=DIR, NULL: beside the output */
-	bool spool; /* spool=off: anonymous */
-	bool overwrite, quiet, disabled;
-	const char *error; /* a wrong option string: said once, the whole string ignored */
+	struct nvs_option_values values;
+	char out[4096]; /* pattern */
+	char given[4096]; /* NVSNOOP_OPTIONS as it was */
+	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
+	bool disabled; /* a set-user-ID program: the library does nothing */
 };
 const struct nvs_options *nvs_options(void);
 

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls as they are: they return -errno, leave errno alone, meet no hook (ours or another
+ * preloaded library's) and no cancellation point, and may be made in a signal handler. For our own
+ * files and memory only; calls on devices go through nvs_next().
+ */
+#ifndef NVSNOOP_PRELOAD_SYS_H
+#define NVSNOOP_PRELOAD_SYS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+static inline long nvs_sys(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+static inline int nvs_sys_open(const char *path, int flags, int mode)
+{
+	return nvs_sys(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+}
+
+static inline int nvs_sys_close(int fd)
+{
+	return nvs_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+static inline long nvs_sys_read(int fd, void *data, size_t size)
+{
+	return nvs_sys(SYS_read, fd, (long)data, size, 0, 0, 0);
+}
+
+static inline long nvs_sys_write(int fd, const void *data, size_t size)
+{
+	return nvs_sys(SYS_write, fd, (long)data, size, 0, 0, 0);
+}
+
+static inline long nvs_sys_pwrite(int fd, const void *data, size_t size, uint64_t offset)
+{
+	return nvs_sys(SYS_pwrite64, fd, (long)data, size, offset, 0, 0);
+}
+
+static inline int nvs_sys_fstat(int fd, struct stat *st)
+{
+	return nvs_sys(SYS_fstat, fd, (long)st, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_lstat(const char *path, struct stat *st)
+{
+	return nvs_sys(SYS_lstat, (long)path, (long)st, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_fcntl(int fd, int command, long arg)
+{
+	return nvs_sys(SYS_fcntl, fd, command, arg, 0, 0, 0);
+}
+
+static inline int nvs_sys_ftruncate(int fd, uint64_t size)
+{
+	return nvs_sys(SYS_ftruncate, fd, size, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_flock(int fd, int operation)
+{
+	return nvs_sys(SYS_flock, fd, operation, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_unlink(const char *path)
+{
+	return nvs_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_rename(const char *from, const char *to)
+{
+	return nvs_sys(SYS_rename, (long)from, (long)to, 0, 0, 0, 0);
+}
+
+static inline long nvs_sys_readlink(const char *path, char *out, size_t size)
+{
+	return nvs_sys(SYS_readlink, (long)path, (long)out, size, 0, 0, 0);
+}
+
+/* The address, or NULL. */
+static inline void *nvs_sys_mmap(void *at, size_t size, int prot, int flags, int fd, uint64_t offset)
+{
+	long ret = nvs_sys(SYS_mmap, (long)at, size, prot, flags, fd, offset);
+
+	return (unsigned long)ret > -4096ul ? NULL : (void *)ret;
+}
+
+static inline int nvs_sys_munmap(void *at, size_t size)
+{
+	return nvs_sys(SYS_munmap, (long)at, size, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_madvise(void *at, size_t size, int advice)
+{
+	return nvs_sys(SYS_madvise, (long)at, size, advice, 0, 0, 0);
+}
+
+static inline int nvs_sys_getpid(void)
+{
+	return nvs_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_gettid(void)
+{
+	return nvs_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* The kernel's signal set: 64 bits, signal n at bit n - 1. */
+static inline int nvs_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
+{
+	return nvs_sys(SYS_rt_sigprocmask, how, (long)set, (long)old, sizeof(uint64_t), 0, 0);
+}
+
+/* Sends SIGNAL with INFO as it stands to the calling thread. */
+static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
+{
+	return nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), nvs_sys_gettid(), signal, (long)info,
+		       0, 0);
+}
+
+/* Sleeps while *word is VALUE, at most TIMEOUT_MS; -ETIMEDOUT, -EAGAIN, -EINTR or 0. */
+static inline int nvs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, unsigned timeout_ms)
+{
+	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000l };
+
+	return nvs_sys(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, (long)&timeout, 0, 0);
+}
+
+static inline void nvs_sys_futex_wake(_Atomic uint32_t *word)
+{
+	nvs_sys(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0, 0);
+}
+
+/* A word that is 0 (free), 1 (held) or 2 (held and waited for). Held for moments only. */
+static inline void nvs_sys_lock(_Atomic uint32_t *lock)
+{
+	uint32_t free = 0;
+
+	if (atomic_compare_exchange_strong(lock, &free, 1))
+		return;
+	while (atomic_exchange(lock, 2) != 0)
+		nvs_sys_futex_wait(lock, 2, 1000);
+}
+
+static inline void nvs_sys_unlock(_Atomic uint32_t *lock)
+{
+	if (atomic_exchange(lock, 0) == 2)
+		nvs_sys_futex_wake(lock);
+}
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The doorbell's fault: from the SIGSEGV of the store, through the capture, to the store on the alias.
+ *
+ * A store of a simple form is performed by us. Any other one is first single-stepped onto a private
+ * twin of the page, which tells what it stores before the GPU can know; then it is captured, and what lies
+ * on the twin is stored to the alias. The protected page is never opened.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include "trap/root.h"
+#include "trap/store.h"
+#include "trap/sys.h"
+#include "trap/poison.h"
+
+#define DOORBELL_OFFSET 0x90u /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
+#define WIDEST_STORE 64u
+
+/* A single-step in flight; one a thread, since signals are blocked until it is done. */
+struct pending_step {
+	struct nvs_step step;
+	uintptr_t target; /* where the store goes in the program */
+	uint32_t stack;
+	uint64_t time;
+	uint64_t mask; /* the program's signal mask */
+};
+static __thread struct pending_step pending;
+
+/* What one signal brings and what comes of it. */
+struct work {
+	uintptr_t address;
+	ucontext_t *uc;
+	struct nvs_ring *ring;
+	bool ours;
+};
+
+static const struct nvs_doorbell *find_doorbell(const struct nvs_view *view, uintptr_t address)
+{
+	for (uint32_t i = 0; view && i < view->ndoorbells; i++)
+		if (address - view->doorbells[i].start < view->doorbells[i].end - view->doorbells[i].start)
+			return &view->doorbells[i];
+	return NULL;
+}
+
+/* A look before anything is claimed: most faults of a program are not ours. */
+static bool is_doorbell(uintptr_t address)
+{
+	const struct nvs_doorbell *db;
+	bool found;
+
+	atomic_fetch_add(&nvs_root->ringless, 1);
+	db = find_doorbell(atomic_load(&nvs_root->view), address);
+	found = db && db->alias;
+	atomic_fetch_sub(&nvs_root->ringless, 1);
+	return found;
+}
+
+/* The part of a store of WIDTH bytes at ADDRESS that is the doorbell register. False: it has none. */
+static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, const uint8_t *bytes,
+			   unsigned width, uint32_t *token)
+{
+	uintptr_t reg = db->start + DOORBELL_OFFSET;
+	bool any = false;
+
+	*token = 0;
+	for (unsigned i = 0; i < width; i++) {
+		if (address + i - reg >= 4)
+			continue;
+		*token |= (uint32_t)bytes[i] << (address + i - reg) * 8;
+		any = true;
+	}
+	return any;
+}
+
+static void capture(struct nvs_ring *ring, const struct nvs_view *view, const struct nvs_doorbell *db,
+		    uint32_t token, uint32_t stack, uint64_t time)
+{
+	struct nvs_ring_event event = { .doorbell = db, .token = token, .stack = stack, .time = time };
+
+	if (ring)
+		nvs_capture(ring, view, &event);
+	else
+		nvs_capture_lost(view, &event);
+}
+
+/* Whatever was committed by now has been rung: a kill leaves no doubt about it. */
+static void mark_rung(struct nvs_ring *ring)
+{
+	if (ring)
+		__atomic_store_n(&ring->shared->rung, ring->shared->head, __ATOMIC_RELEASE);
+}
+
+/* A store that cannot be let through: the page is opened, and the trace says that it is blind from here. */
+static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_t time)
+{
+	struct nvs_rec_gap *rec;
+
+	nvs_sys(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
+	if (!ring)
+		return;
+	nvs_count(ring, NVS_COUNT_GAPS, 1);
+	rec = nvs_ring_reserve(ring, sizeof(*rec), true);
+	if (!rec)
+		return;
+	*rec = (struct nvs_rec_gap){
+		.rec = { .type = NVS_REC_GAP, .size = sizeof(*rec), .time = time },
+		.thread = nvs_tls.thread - 1,
+		.channel = NVS_NONE,
+		.entry = NVS_NONE,
+		.reason = NVS_GAP_DISARMED,
+		.address = db->start,
+	};
+	nvs_ring_commit(ring, sizeof(*rec));
+}
+
+static void begin_step(struct work *w, const struct nvs_doorbell *db, const struct nvs_insn *insn,
+		       const uint8_t *code, uint32_t stack, uint64_t time)
+{
+	greg_t *gregs = w->uc->uc_mcontext.gregs;
+	uint64_t target = w->address, *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
+	uint8_t *twin, *slot;
+
+	if (nvs_insn_address(insn, gregs, &target) && target - db->start >= db->end - db->start)
+		target = w->address;
+	if (!w->ring || !insn->length) {
+		disarm(w->ring, db, time);
+		return;
+	}
+	twin = nvs_twin_of(w->ring) + (target & 0xfff);
+	__builtin_memset(twin, 0, WIDEST_STORE);
+	slot = nvs_slot_write_of(w->ring);
+	if (nvs_step_prepare(&pending.step, insn, code, gregs, (int64_t)((uintptr_t)twin - target), slot,
+			     nvs_slot_run_of(w->ring))) {
+		disarm(w->ring, db, time);
+		return;
+	}
+	pending.target = target;
+	pending.stack = stack;
+	pending.time = time;
+	pending.mask = *mask;
+	*mask = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1));
+	nvs_tls.stepping = true;
+	nvs_count(w->ring, NVS_COUNT_STEPPED, 1);
+}
+
+static void on_store(void *arg)
+{
+	struct work *w = arg;
+	greg_t *gregs = w->uc->uc_mcontext.gregs;
+	uintptr_t rip = (uintptr_t)gregs[REG_RIP];
+	const struct nvs_view *view = atomic_load(&nvs_root->view);
+	const struct nvs_doorbell *db = find_doorbell(view, w->address);
+	uint64_t time = nvs_now();
+	uint8_t code[NVS_INSN_MAX];
+	struct nvs_insn insn;
+	struct nvs_store store;
+	uint32_t stack, token;
+	size_t readable;
+
+	if (!db || !db->alias)
+		return; /* gone since: what faults is an address that is nobody's any more */
+	w->ours = true;
+	stack = w->ring ? nvs_callsite_take(w->ring, rip, time) : NVS_NONE;
+	readable = sizeof(code) - nvs_copy_guarded(code, (const void *)rip, sizeof(code));
+	if (!nvs_insn_decode(&insn, code, readable))
+		insn.length = 0;
+	if (!insn.length || nvs_root->options.mode == NVS_TRAP_STEP ||
+	    !nvs_store_decode(&store, &insn, gregs) || store.address - db->start >= db->end - db->start) {
+		begin_step(w, db, &insn, code, stack, time);
+		return;
+	}
+	if (doorbell_value(db, store.address, (const uint8_t *)&store.value, store.width, &token))
+		capture(w->ring, view, db, token, stack, time);
+	nvs_store_emulate(&store, db->alias + (store.address - db->start), gregs);
+	mark_rung(w->ring);
+}
+
+/* Bytes that the stepped store left on the twin, where its width is not known from its form. */
+static unsigned touched(const uint8_t *twin)
+{
+	unsigned width = 4;
+
+	for (unsigned i = 0; i < WIDEST_STORE; i++)
+		if (twin[i] && i + 1 > width)
+			width = (i + 4) & ~3u;
+	return width;
+}
+
+static void store_bytes(uintptr_t to, const uint8_t *from, unsigned width)
+{
+	unsigned i = 0;
+
+	if (width == 8 && !(to & 7)) {
+		*(volatile uint64_t *)to = *(const uint64_t *)(const void *)from;
+		return;
+	}
+	for (; width - i >= 4; i += 4)
+		*(volatile uint32_t *)(to + i) = *(const uint32_t *)(const void *)(from + i);
+	if (width - i >= 2) {
+		*(volatile uint16_t *)(to + i) = *(const uint16_t *)(const void *)(from + i);
+		i += 2;
+	}
+	if (width - i)
+		*(volatile uint8_t *)(to + i) = from[i];
+}
+
+static void on_step(void *arg)
+{
+	struct work *w = arg;
+	const struct nvs_view *view = atomic_load(&nvs_root->view);
+	const struct nvs_doorbell *db = find_doorbell(view, pending.target);
+	const uint8_t *twin;
+	unsigned width = pending.step.width;
+	uint32_t token;
+
+	if (!db || !db->alias || !w->ring)
+		return;
+	twin = nvs_twin_of(w->ring) + (pending.target & 0xfff);
+	if (!width || width > WIDEST_STORE)
+		width = touched(twin);
+	if (width > db->end - pending.target)
+		width = (unsigned)(db->end - pending.target);
+	if (doorbell_value(db, pending.target, twin, width, &token))
+		capture(w->ring, view, db, token, pending.stack, pending.time);
+	store_bytes(db->alias + (pending.target - db->start), twin, width);
+	mark_rung(w->ring);
+}
+
+/* Takes a ring and runs FN on the stack that belongs to it. */
+static void with_ring(struct work *w, void (*fn)(void *))
+{
+	int saved = errno;
+
+	nvs_tls.depth++;
+	w->ring = nvs_ring_enter();
+	if (w->ring) {
+		nvs_on_stack(w->ring->stack_top, fn, w);
+		nvs_ring_leave(w->ring);
+	} else {
+		atomic_fetch_add(&nvs_root->ringless, 1);
+		fn(w);
+		atomic_fetch_sub(&nvs_root->ringless, 1);
+	}
+	nvs_tls.depth--;
+	errno = saved;
+}
+
+static void end_step(ucontext_t *uc)
+{
+	*(uint64_t *)(void *)&uc->uc_sigmask = pending.mask;
+	nvs_tls.stepping = false;
+}
+
+bool nvs_trap_segv(siginfo_t *info, void *ucontext)
+{
+	ucontext_t *uc = ucontext;
+	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
+	uintptr_t fixup = nvs_guard_fixup((uintptr_t)*rip);
+	struct work w = { .address = (uintptr_t)info->si_addr, .uc = uc };
+
+	if (fixup) {
+		*rip = (greg_t)fixup;
+		return true;
+	}
+	if (!nvs_started())
+		return false;
+	if (nvs_tls.stepping && nvs_step_is_at(&pending.step, (uint64_t)*rip)) {
+		/* The stepped instruction itself faulted, on an operand of the program: its own fault. */
+		nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
+		end_step(uc);
+		return false;
+	}
+	if (info->si_code != SEGV_ACCERR || !is_doorbell(w.address)) {
+		if (nvs_tls.ring && nvs_tls.ring->shared)
+			nvs_count(nvs_tls.ring, NVS_COUNT_FOREIGN, 1);
+		return false;
+	}
+	with_ring(&w, on_store);
+	return w.ours;
+}
+
+bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
+{
+	ucontext_t *uc = ucontext;
+	struct work w = { .uc = uc };
+
+	if (!nvs_started() || !nvs_tls.stepping)
+		return false;
+	nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
+	end_step(uc);
+	with_ring(&w, on_step);
+	/* Where the program steps itself, this SIGTRAP is for it as well. */
+	return !pending.step.had_tf;
+}

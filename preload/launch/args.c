@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The launcher's command line. The options are the keys of NVSNOOP_OPTIONS, so they are handed on
- * as one option string, which the library's own parser has checked.
+ * The launcher's command line. Its recording options are the keys of NVSNOOP_OPTIONS, read from the
+ * library's own table, checked by its parser and handed on as one option string.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -10,43 +10,33 @@
 #include "preload/launch/launch.h"
 #include "preload/options.h"
 
-static const char help[] =
-	"Usage: nvsnoop [-o FILE] [options] [--] program [args]\n"
-	"\n"
-	"Runs a program and records what the NVIDIA driver in it sends to the GPU.\n"
-	"\n"
-	"  -o, --output=FILE      write the trace to FILE; in its name %p is the process, %e the\n"
-	"                         program, %h the host, %q{VAR} a variable, %% a percent sign\n"
-	"                         (nvsnoop.%e.%p.zst)\n"
-	"      --overwrite        write over a trace that is there\n"
-	"  -q, --quiet            no closing line\n"
-	"      --trap=MODE        how a doorbell gets through: emulate, or step (emulate)\n"
-	"      --backtrace=on|off take the call site of each submission (on)\n"
-	"      --overflow=MODE    when a buffer is full: wait, or drop and count (wait)\n"
-	"      --buffer=SIZE      size of one thread's buffer, as 64K or 4M (4M)\n"
-	"      --spool=DIR|off    where the buffers lie that outlive a kill (beside the trace)\n"
-	"  -h, --help             this text\n"
-	"  -V, --version          print the version\n"
-	"\n"
-	"Exits as the program does; 1 when it could not be run, 2 for a wrong command line.\n"
-	"NVSNOOP_OUT and NVSNOOP_OPTIONS give defaults. Read a trace with nvsnoop-report.\n";
+#define OWN_OPTIONS 3
+#define FIRST_KEY   256 /* getopt's value of the table's first key */
+#define HELP_COLUMN 29
+#define HELP_WIDTH  80
+#define MAX_OPTIONS 40
 
-enum { OPT_OVERWRITE = 256, OPT_KEY_VALUE };
-
-/* Long options of value OPT_KEY_VALUE go on as "name=argument". */
-static const struct option options[] = {
+static const struct option own_options[OWN_OPTIONS] = {
 	{"output", required_argument, NULL, 'o'},
-	{"overwrite", no_argument, NULL, OPT_OVERWRITE},
-	{"quiet", no_argument, NULL, 'q'},
-	{"trap", required_argument, NULL, OPT_KEY_VALUE},
-	{"backtrace", required_argument, NULL, OPT_KEY_VALUE},
-	{"overflow", required_argument, NULL, OPT_KEY_VALUE},
-	{"buffer", required_argument, NULL, OPT_KEY_VALUE},
-	{"spool", required_argument, NULL, OPT_KEY_VALUE},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
-	{NULL, 0, NULL, 0},
 };
+
+/* Own options, then the table's; a switch takes no argument. */
+static const struct option *all_options(void)
+{
+	static struct option options[MAX_OPTIONS + 1];
+	size_t n = OWN_OPTIONS;
+
+	memcpy(options, own_options, sizeof(own_options));
+	for (size_t i = 0; nvs_option_table[i].key && n < MAX_OPTIONS; i++, n++)
+		options[n] = (struct option){
+			.name = nvs_option_table[i].key,
+			.has_arg = nvs_option_table[i].value ? required_argument : no_argument,
+			.val = FIRST_KEY + (int)i,
+		};
+	return options;
+}
 
 static int usage_error(void)
 {
@@ -54,81 +44,147 @@ static int usage_error(void)
 	return NVS_EXIT_USAGE;
 }
 
-/* Appends "key[=value]" to the option string. */
-static int add_option(char **string, const char *key, const char *value)
+/* Prints TEXT from column *COLUMN on, going on under the help's column where a line would pass 80.
+ */
+static void print_words(const char *text, size_t *column)
 {
-	char *more;
+	while (*text) {
+		size_t length = strcspn(text, " ");
 
-	if (asprintf(&more, "%s%s%s%s%s", *string, **string ? "," : "", key, value ? "=" : "",
-		     value ? value : "") < 0)
-		return -1;
-	free(*string);
-	*string = more;
+		if (*column + 1 + length > HELP_WIDTH) {
+			printf("\n%*s", HELP_COLUMN - 1, "");
+			*column = HELP_COLUMN - 1;
+		}
+		*column += printf(" %.*s", (int)length, text);
+		text += length + strspn(text + length, " ");
+	}
+}
+
+static void print_option(const struct nvs_option *option)
+{
+	size_t column;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s--%s%s%s", strcmp(option->key, "quiet") ? "    " : "-q, ",
+		 option->key, option->value ? "=" : "", option->value ?: "");
+	column = printf("  %-*s", HELP_COLUMN - 3, text);
+	print_words(option->help, &column);
+	if (option->standard) {
+		snprintf(text, sizeof(text), "(%s)", option->standard);
+		print_words(text, &column);
+	}
+	putchar('\n');
+}
+
+static int print_help(void)
+{
+	fputs("Usage: nvsnoop [-o FILE] [options] [--] program [args]\n"
+	      "\n"
+	      "Runs a program and records what the NVIDIA driver in it sends to the GPU.\n"
+	      "\n"
+	      "  -o, --output=FILE          write the trace to FILE; in its name %p is the "
+	      "process,\n"
+	      "                             %e the program, %h the host, %q{VAR} a variable\n"
+	      "                             (" NVS_DEFAULT_OUT ")\n",
+	      stdout);
+	for (const struct nvs_option *option = nvs_option_table; option->key; option++)
+		print_option(option);
+	fputs("  -h, --help                 this text\n"
+	      "  -V, --version              print the version\n"
+	      "\n"
+	      "Exits as the program does; 1 when it could not be run, 2 for a wrong command line.\n"
+	      "NVSNOOP_OUT and NVSNOOP_OPTIONS give defaults. Read a trace with nvsnoop-report.\n",
+	      stdout);
 	return 0;
 }
 
-static int print_and_leave(const char *text)
+static int finish_stdout(void)
 {
-	if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
-		nvs_launch_say("cannot write to stdout");
-		return NVS_EXIT_ERROR;
+	if (fflush(stdout) != EOF && !ferror(stdout))
+		return 0;
+	nvs_launch_say("cannot write to stdout");
+	return NVS_EXIT_ERROR;
+}
+
+static int take_key(const char *key, const char *value, struct nvs_launch_args *args)
+{
+	struct nvs_option_values values;
+	char error[256];
+
+	nvs_option_defaults(&values);
+	if (nvs_option_set(&values, key, value, error, sizeof(error))) {
+		nvs_launch_say("%s", error);
+		return usage_error();
 	}
-	return 0;
+	if (nvs_options_append(args->options, sizeof(args->options), key, value)) {
+		nvs_launch_say("--%s: too long", key);
+		return usage_error();
+	}
+	return -1;
 }
 
 /* One option; -1 to go on. */
-static int take_option(int c, int index, struct nvs_launch_args *args)
+static int take_option(int c, struct nvs_launch_args *args)
 {
 	switch (c) {
 	case 'o':
 		args->out = optarg;
-		return -1;
+		if (*optarg)
+			return -1;
+		nvs_launch_say("-o: the file has no name");
+		return usage_error();
 	case 'q':
-		args->quiet = true;
-		return add_option(&args->options, "quiet", NULL) ? NVS_EXIT_ERROR : -1;
-	case OPT_OVERWRITE:
-		return add_option(&args->options, "overwrite", NULL) ? NVS_EXIT_ERROR : -1;
-	case OPT_KEY_VALUE:
-		if (strchr(optarg, ',')) {
-			nvs_launch_say("--%s: a comma cannot stand in '%s'", options[index].name,
-				       optarg);
-			return usage_error();
-		}
-		return add_option(&args->options, options[index].name, optarg) ? NVS_EXIT_ERROR
-									       : -1;
+		return take_key("quiet", NULL, args);
 	case 'h':
-		return print_and_leave(help);
+		print_help();
+		return finish_stdout();
 	case 'V':
-		return print_and_leave("nvsnoop " NVS_VERSION "\n");
+		puts("nvsnoop " NVS_VERSION);
+		return finish_stdout();
+	case '?':
+		return usage_error();
 	default:
+		return take_key(nvs_option_table[c - FIRST_KEY].key, optarg, args);
+	}
+}
+
+/* The options that hold: those of the environment, then those given here. -1 to go on. */
+static int settle(struct nvs_launch_args *args)
+{
+	const char *environment = getenv(NVS_ENV_OPTIONS) ?: "";
+	char given[sizeof(args->options)];
+	struct nvs_option_values values;
+	char error[256];
+
+	strcpy(given, args->options);
+	if (snprintf(args->options, sizeof(args->options), "%s%s%s", environment,
+		     *environment && *given ? "," : "", given) >= (int)sizeof(args->options)) {
+		nvs_launch_say(NVS_ENV_OPTIONS ": too long");
 		return usage_error();
 	}
+	if (nvs_options_parse(&values, args->options, error, sizeof(error))) {
+		nvs_launch_say(NVS_ENV_OPTIONS ": %s", error);
+		return usage_error();
+	}
+	args->quiet = values.quiet;
+	return -1;
 }
 
 int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args)
 {
-	struct nvs_options parsed;
-	const char *wrong;
-	int c, index = 0, status;
+	static char name[] = "nvsnoop";
+	int c, status;
 
-	*args = (struct nvs_launch_args){.options = calloc(1, 1)};
-	if (!args->options)
-		return NVS_EXIT_ERROR;
-	argv[0] = "nvsnoop"; /* getopt begins its messages with it */
-	while ((c = getopt_long(argc, argv, "+o:qhV", options, &index)) != -1) {
-		status = take_option(c, index, args);
+	*args = (struct nvs_launch_args){0};
+	argv[0] = name; /* getopt begins its messages with it */
+	while ((c = getopt_long(argc, argv, "+o:qhV", all_options(), NULL)) != -1) {
+		status = take_option(c, args);
 		if (status >= 0)
 			return status;
 	}
-	wrong = nvs_options_parse(args->options, &parsed);
-	if (wrong) {
-		nvs_launch_say("%s: %s", args->options, wrong);
-		return usage_error();
-	}
-	if (args->out && !*args->out) {
-		nvs_launch_say("-o: the file has no name");
-		return usage_error();
-	}
+	status = settle(args);
+	if (status >= 0)
+		return status;
 	if (optind >= argc) {
 		nvs_launch_say("no program to run");
 		return usage_error();

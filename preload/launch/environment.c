@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
+#include "preload/options.h"
 
-#define LIBRARY	    "libnvsnoop.so"
-#define DEFAULT_OUT "nvsnoop.%e.%p.zst"
+#define LIBRARY "libnvsnoop.so"
 
 void nvs_launch_say(const char *format, ...)
 {
@@ -117,33 +117,22 @@ static int set_out(const char *out)
 	char folder[PATH_MAX], escaped[2 * PATH_MAX], *to = escaped;
 
 	if (*out == '/' || !getcwd(folder, sizeof(folder)))
-		return setenv("NVSNOOP_OUT", out, 1);
+		return setenv(NVS_ENV_OUT, out, 1);
 	for (const char *from = folder; *from; from++) {
 		*to++ = *from;
 		if (*from == '%')
 			*to++ = '%';
 	}
 	*to = 0;
-	return set_joined("NVSNOOP_OUT", "%s/%s", strcmp(escaped, "/") ? escaped : "", out);
-}
-
-static int set_options(const char *options)
-{
-	const char *old = getenv("NVSNOOP_OPTIONS");
-
-	if (!*options)
-		return 0;
-	if (!old || !*old)
-		return setenv("NVSNOOP_OPTIONS", options, 1);
-	return set_joined("NVSNOOP_OPTIONS", "%s,%s", old, options);
+	return set_joined(NVS_ENV_OUT, "%s/%s", strcmp(escaped, "/") ? escaped : "", out);
 }
 
 int nvs_launch_environment(const struct nvs_launch_args *args, const char *library)
 {
-	const char *out = args->out ?: getenv("NVSNOOP_OUT");
+	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 
-	if (set_preload(library) || set_out(out && *out ? out : DEFAULT_OUT) ||
-	    set_options(args->options)) {
+	if (set_preload(library) || set_out(out && *out ? out : NVS_DEFAULT_OUT) ||
+	    setenv(NVS_ENV_OPTIONS, args->options, 1)) {
 		nvs_launch_say("cannot set the environment: %s", strerror(errno));
 		return -1;
 	}

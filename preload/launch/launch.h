@@ -16,8 +16,7 @@ enum { NVS_EXIT_ERROR = 1, NVS_EXIT_USAGE = 2 };
 
 struct nvs_launch_args {
 	const char *out; /* -o, NULL: not given */
-	char *options; /* the options given, as the library takes them: "key=value,..."; "" for none
-			*/
+	char options[4096]; /* as the library takes them: "key=value,..."; "" for none */
 	bool quiet;
 	char **program; /* ends in NULL, as execvp() takes it */
 };

@@ -4,7 +4,6 @@
  * written.
  */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include "preload/launch/launch.h"
 
@@ -28,6 +27,5 @@ int main(int argc, char **argv)
 		return NVS_EXIT_ERROR;
 	}
 	nvs_launch_summary_close(argv0, args.quiet);
-	free(args.options);
 	nvs_launch_end_as(status);
 }

@@ -9,6 +9,11 @@ $(BUILD)/preload/launch/%.o: preload/launch/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -DNVS_LIBDIR='"$(libdir)/nvsnoop"' -c -o $@ $<
 
-$(BUILD)/nvsnoop: $(LAUNCH_OBJ)
+# Built anew with the tools' flags: the library's object is made for its own.
+$(BUILD)/preload/launch/option_table.o: preload/option_table.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/nvsnoop: $(LAUNCH_OBJ) $(BUILD)/preload/launch/option_table.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) -o $@ $^

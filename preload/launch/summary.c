@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
+#include "preload/options.h"
 
 #define MAX_NAMED 4 /* traces named one by one */
 
@@ -41,7 +42,7 @@ int nvs_launch_summary_open(void)
 		     folder && *folder == '/' ? folder : "/tmp") >= (int)sizeof(summary_path))
 		return -1;
 	fd = mkostemp(summary_path, O_CLOEXEC);
-	if (fd < 0 || setenv("NVSNOOP_SUMMARY", summary_path, 1)) {
+	if (fd < 0 || setenv(NVS_ENV_SUMMARY, summary_path, 1)) {
 		nvs_launch_say("cannot make %s: %s", summary_path, strerror(errno));
 		return -1;
 	}
@@ -55,6 +56,24 @@ static char *field(char **line)
 	char *text = strsep(line, "\t");
 
 	return text ?: "";
+}
+
+/* Undoes \ooo in place. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++) {
+		if (text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' &&
+		    text[2] <= '7' && text[3] >= '0' && text[3] <= '7') {
+			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
+				       (text[3] - '0'));
+			text += 3;
+		} else {
+			*to++ = *text;
+		}
+	}
+	*to = 0;
 }
 
 /* The entry of a trace that is known already, else a new one. NULL: no memory. */
@@ -82,6 +101,7 @@ static void read_line(struct traces *all, char *line)
 	for (int i = 0; i < 4; i++)
 		numbers[i] = strtoull(field(&line), NULL, 10);
 	path = field(&line);
+	unescape(path);
 	if (!*path)
 		return;
 	trace = trace_of(all, numbers[0], path);
@@ -90,7 +110,7 @@ static void read_line(struct traces *all, char *line)
 	trace->submissions = numbers[1];
 	trace->gaps = numbers[2];
 	trace->bytes = numbers[3];
-	trace->open = !strcmp(field(&line), "open");
+	trace->open = !strcmp(field(&line), "started");
 }
 
 static void read_all(struct traces *all)
@@ -167,7 +187,7 @@ static void print_size(FILE *out, uint64_t bytes)
 static const char *pattern_glob(void)
 {
 	static char glob[PATH_MAX];
-	const char *from = getenv("NVSNOOP_OUT");
+	const char *from = getenv(NVS_ENV_OUT);
 	size_t to = 0;
 
 	for (; from && *from && to < sizeof(glob) - 1; from++) {

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""That any kind of CUDA program can be recorded whole, and does not notice."""
+
+import importlib.util
+import os
+import sys
+
+LAUNCHES = 80000  # of threads.cu: 4 threads, 20,000 each
+
+
+def program(suite, name, binary, expect=None):
+    return suite.compare(name, [suite.program(binary)], expect)
+
+
+def launches_expected(report):
+    count = report.of("cuLaunchKernel")
+    return [] if count == LAUNCHES else [f"{count} submissions under cuLaunchKernel instead of {LAUNCHES}"]
+
+
+def script(suite, name, module, source, expect=None):
+    """A Python program, where its framework is installed."""
+    if importlib.util.find_spec(module) is None:
+        return suite.skip(name, f"{module} is not installed")
+    env = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
+    return suite.compare(name, [sys.executable, suite.source(source)], expect, env)
+
+
+def register(suite):
+    rpath = ["-Xlinker", "-rpath", "-Xlinker", os.path.join(suite.cuda, "lib64")]
+    suite.cuda_build("golden-shared", "golden.cu", "-cudart", "shared", *rpath)
+    suite.cuda_build("golden-static", "golden.cu", "-cudart", "static")
+    suite.cuda_build("threads", "threads.cu", "-cudart", "static")
+    suite.build("driver", ["gcc", "-O2", "-I" + os.path.join(suite.cuda, "include"), suite.source("driver.c"),
+                           "-L" + os.path.join(suite.cuda, "lib64/stubs"), "-lcuda"])
+
+    for kind in ("shared", "static"):
+        suite.check(f"golden, {kind} cudart",
+                    lambda s, n, b=f"golden-{kind}": program(s, n, b), [f"golden-{kind}"])
+    suite.check("4 threads × 20,000 launches", lambda s, n: program(s, n, "threads", launches_expected),
+                ["threads"])
+    suite.check("driver API in C", lambda s, n: program(s, n, "driver"), ["driver"])
+    suite.check("PyTorch training", lambda s, n: script(s, n, "torch", "train.py"))

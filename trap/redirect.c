@@ -123,7 +123,8 @@ static unsigned copy_rex(uint8_t *to, const struct nvs_insn *insn, const uint8_t
 	if (insn->encoding == NVS_VEX3 || insn->encoding == NVS_EVEX)
 		to[1] |= 0x60;
 	else if (insn->encoding == NVS_LEGACY)
-		to[0] &= ~(NVS_REX_X | NVS_REX_B);
+		to[0] &= nvs_insn_is_moffs(insn) ? ~(NVS_REX_R | NVS_REX_X | NVS_REX_B) :
+						   ~(NVS_REX_X | NVS_REX_B);
 	return n;
 }
 

@@ -1,4 +1,73 @@
 # SPDX-License-Identifier: MIT
 # What a user types: demo, install, bundle, bench; and the checks of the project's own form.
 
-FAST_TESTS += scripts/check-rooms
+FAST_TESTS += scripts/check-rooms scripts/check-exports
+
+.PHONY: help demo
+help:
+	@echo 'make                 build into $(BUILD)/; installs nothing'
+	@echo 'make demo            set up, build, record a program (GPU or software GPU), report it'
+	@echo 'make check           set up, build, run all tests; TEST=word runs some'
+	@echo 'make bench           cost of a submission on the software GPU'
+	@echo 'make install         into PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make uninstall       takes that away again'
+	@echo 'make bundle          $(BUILD)/bundle: a folder that runs where nothing is installed'
+	@echo 'make format-check    clang-format; make format puts it right'
+	@echo 'make clean           removes $(BUILD)/'
+	@echo 'scripts/gpu-check    all checks on a real GPU (needs nvcc)'
+	@echo 'V=1 shows commands; CC=clang, O=0, SAN=address,undefined, COVERAGE=1, WERROR=1'
+
+# What is needed is installed before anything is built, so these two make again.
+demo:
+	$(Q)scripts/install-deps
+	$(Q)$(MAKE) --no-print-directory $(jobs) all $(BUILD)/apps/demo $(SOFTGPU)
+	$(Q)BUILD=$(BUILD) scripts/demo
+
+# ---- install ----
+
+INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
+            $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
+            $(DESTDIR)$(mandir)/man1/nvsnoop.1 $(DESTDIR)$(mandir)/man1/nvsnoop-report.1 \
+            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
+            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report
+
+.PHONY: install uninstall
+install: all
+	$(Q)install -d $(sort $(dir $(INSTALLED)))
+	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-report $(DESTDIR)$(bindir)
+	$(Q)install -m 755 $(BUILD)/libnvsnoop.so $(DESTDIR)$(libdir)/nvsnoop
+	$(Q)install -m 644 man/nvsnoop.1 man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
+	$(Q)for tool in nvsnoop nvsnoop-report; do install -m 644 scripts/completion.bash \
+	    $(DESTDIR)$(datadir)/bash-completion/completions/$$tool; done
+
+uninstall:
+	$(Q)rm -f $(INSTALLED)
+	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop 2>/dev/null || true
+
+# ---- bundle: to be copied to where no package of ours is ----
+
+BUNDLE = $(BUILD)/bundle
+host_library = $(shell $(CC) -print-file-name=$(1))
+
+.PHONY: bundle
+bundle: all $(BUNDLE)/nvsnoop-report
+	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
+	$(Q)install -m 644 $(call host_library,libunwind.so.8) $(call host_library,liblzma.so.5) $(BUNDLE)
+	$(Q)install -m 644 LICENSE scripts/bundle-readme.md $(BUNDLE) && mv $(BUNDLE)/bundle-readme.md $(BUNDLE)/README.md
+	$(Q)BUILD=$(BUILD) scripts/check-exports --bundle $(BUNDLE)
+	@echo "$(BUNDLE): $$(du -sh $(BUNDLE) | cut -f1), to be copied anywhere"
+
+$(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic $(DECODE_LIBS) -lz -Wl,-Bdynamic
+
+# ---- form ----
+
+FORMATTED = $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
+
+.PHONY: format format-check
+format:
+	$(Q)$(CLANG_FORMAT) -i $(FORMATTED)
+format-check:
+	$(Q)$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED)

@@ -13,8 +13,7 @@ UNIT_ASAN  = $(patsubst %.c,$(BUILD)/asan/%,$(shell grep -ls 'LINK:.*decode' $(U
 
 $(BUILD)/libtrap.a: $(TRAP_OBJ)
 $(BUILD)/libpreload.a: $(PRELOAD_OBJ)
-$(BUILD)/libdecode.a: $(DECODE_OBJ)
-$(BUILD)/libtrap.a $(BUILD)/libpreload.a $(BUILD)/libdecode.a:
+$(BUILD)/libtrap.a $(BUILD)/libpreload.a:
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 
@@ -25,10 +24,10 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c
 # Rooms in the order in which they need each other; libraries last.
 link_words = $(shell sed -n 's,.*LINK: *\(.*\) \*/.*,\1,p' $(1))
 link_rooms = $(if $(filter preload,$(1)),$(BUILD)/libpreload.a $(BUILD)/libtrap.a) \
-             $(if $(filter trap,$(1)),$(BUILD)/libtrap.a) $(if $(filter decode,$(1)),$(BUILD)/libdecode.a)
+             $(if $(filter trap,$(1)),$(BUILD)/libtrap.a) $(if $(filter decode,$(1)),$(BUILD)/libnvsnoop-decode.a)
 link_objs  = $(patsubst %,$(BUILD)/%,$(filter %.o,$(1)))
 link_rest  = $(filter-out trap preload decode %.o,$(1)) \
-             $(if $(filter preload trap,$(1)),-l:libzstd.a) $(if $(filter decode,$(1)),-lelf -lzstd) -lpthread -ldl
+             $(if $(filter preload trap,$(1)),-l:libzstd.a) $(if $(filter decode,$(1)),$(DECODE_LIBS)) -lpthread -ldl
 
 # $(1): build/tests/unit/NAME, $(2): words of its LINK line
 define unit_rule

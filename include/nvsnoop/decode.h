@@ -227,10 +227,10 @@ struct nvs_trace_channel {
 
 struct nvs_trace_module {
 	uint32_t module;
-	struct nvs_rec_module rec;
 	const char *path;
 	const uint8_t *build_id; /* rec.build_id_length bytes */
 	uint64_t gone_time; /* UINT64_MAX: until the end */
+	struct nvs_rec_module rec; /* last: it ends in an open array */
 };
 
 struct nvs_trace_stack {
@@ -242,8 +242,8 @@ struct nvs_trace_stack {
 
 /* Live only: pointers are good until the record that frees it has been handed out. */
 struct nvs_trace_object {
-	struct nvs_rec_object rec;
 	const uint8_t *params; /* rec.params_length bytes */
+	struct nvs_rec_object rec; /* last: it ends in an open array */
 };
 
 struct nvs_mapping {

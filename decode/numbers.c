@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables by number, in two levels: absurd numbers are refused, sparse ones cost little. */
+#include <stdlib.h>
+#include "decode/internal.h"
+
+int nvs_number_set(struct nvs_trace *t, struct nvs_numbers *table, uint32_t number, void *item)
+{
+	void ***page;
+
+	if (number >= NVS_MAX_NUMBER)
+		return -E2BIG;
+	page = &table->page[number / 1024];
+	if (!*page)
+		*page = nvs_model_alloc(t, 1024 * sizeof(**page));
+	if (!*page)
+		return -ENOMEM;
+	(*page)[number % 1024] = item;
+	if (number >= table->count)
+		table->count = number + 1;
+	return 0;
+}
+
+void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *))
+{
+	for (size_t i = 0; i < NVS_MAX_NUMBER / 1024; i++) {
+		for (size_t j = 0; table->page[i] && j < 1024; j++)
+			if (table->page[i][j])
+				item(table->page[i][j]);
+		free(table->page[i]);
+		table->page[i] = NULL;
+	}
+	table->count = 0;
+}

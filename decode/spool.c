@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The spool beside a trace: what the rings held when the program died and no frame holds, in order
+ * of time; or what was rung after the trace had been ended.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "decode/internal.h"
+
+#define PAGE	  4096
+#define MAX_RINGS 65536
+#define WINDOW	  ((size_t)64 << 10)
+typedef unsigned long long ull; /* for printing */
+
+/* One ring being read, from position POS up to its head. */
+struct nvs_cursor {
+	struct nvs_spool_ring head;
+	uint32_t number;
+	uint64_t base; /* of its data in the file */
+	uint64_t bytes; /* of the ring; 0: plain, position = offset from base */
+	uint64_t seen; /* frames hold it up to here */
+	uint64_t pos;
+	uint8_t *buf; /* bytes [buf_pos, buf_pos + buf_len) */
+	size_t room, buf_len;
+	uint64_t buf_pos;
+	uint64_t time; /* of the record at pos */
+};
+
+static bool read_at(int fd, void *dst, size_t bytes, uint64_t offset)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = pread(fd, (uint8_t *)dst + done, bytes - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+static bool read_ring(const struct nvs_spool_file *f, const struct nvs_cursor *c, void *dst,
+		      size_t bytes, uint64_t pos)
+{
+	uint64_t at = c->bytes ? pos & (c->bytes - 1) : pos;
+	size_t first = bytes;
+
+	if (c->bytes && first > c->bytes - at)
+		first = c->bytes - at;
+	return read_at(f->fd, dst, first, c->base + at) &&
+	       (first == bytes || read_at(f->fd, (uint8_t *)dst + first, bytes - first, c->base));
+}
+
+/* Makes [pos, pos + want) stand in the window, and more where there is more. */
+static bool window(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos, size_t want)
+{
+	uint64_t left = c->head.head - pos;
+	size_t size = want > WINDOW ? want : WINDOW;
+
+	if (pos >= c->buf_pos && pos - c->buf_pos <= c->buf_len &&
+	    want <= c->buf_len - (pos - c->buf_pos))
+		return true;
+	if (want > left)
+		return false;
+	if (size > left)
+		size = left;
+	if (size > c->room) {
+		free(c->buf);
+		c->room = 0;
+		c->buf = malloc(size);
+		if (!c->buf)
+			return false;
+		c->room = size;
+	}
+	c->buf_pos = pos;
+	c->buf_len = read_ring(f, c, c->buf, size, pos) ? size : 0;
+	return c->buf_len >= want;
+}
+
+/* The record at POS, whole and checked, or NULL and why. */
+static const struct nvs_rec *record_at(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos,
+				       const char **what)
+{
+	uint64_t left = c->head.head - pos;
+	const struct nvs_rec *rec;
+
+	*what = "its end cannot be read";
+	if (!window(f, c, pos, sizeof(*rec)))
+		return NULL;
+	rec = (const void *)(c->buf + (pos - c->buf_pos));
+	if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > left ||
+	    (c->bytes && rec->size > c->bytes)) {
+		*what = "a record of impossible size";
+		return NULL;
+	}
+	if (!window(f, c, pos, rec->size))
+		return NULL;
+	rec = (const void *)(c->buf + (pos - c->buf_pos));
+	*what = nvs_record_check(rec, rec->size);
+	return *what ? NULL : rec;
+}
+
+/* ---- opening ---- */
+
+static bool head_sane(const struct nvs_spool *h, uint64_t size)
+{
+	if (h->magic != NVS_SPOOL_MAGIC || h->version != NVS_SPOOL_VERSION)
+		return false;
+	if (h->kind == NVS_SPOOL_LATE)
+		return h->ring_offset >= sizeof(*h) && h->ring_offset <= size &&
+		       !(h->ring_offset % 8);
+	if (h->kind != NVS_SPOOL_RINGS || h->rings > MAX_RINGS)
+		return false;
+	if (h->ring_bytes < PAGE || h->ring_bytes > 1ull << 32 ||
+	    h->ring_bytes & (h->ring_bytes - 1))
+		return false;
+	if (h->ring_offset % 8 || h->ring_offset > size)
+		return false;
+	return (size - h->ring_offset) / (PAGE + h->ring_bytes) >= h->rings;
+}
+
+static bool try_open(struct nvs_trace *t, const char *path, bool any_session)
+{
+	struct nvs_spool_file *f = &t->spool;
+	struct stat st;
+
+	/* The path may come from a stranger's trace: nothing but a regular file is touched. */
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (f->fd < 0) {
+		f->fd = 0;
+		return false;
+	}
+	f->size = 0;
+	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+		f->size = (uint64_t)st.st_size;
+	if (f->size >= sizeof(f->head) && read_at(f->fd, &f->head, sizeof(f->head), 0) &&
+	    head_sane(&f->head, f->size) &&
+	    (any_session ||
+	     !memcmp(f->head.session, t->session.header.session, sizeof(f->head.session)))) {
+		f->path = strdup(path);
+		return true;
+	}
+	close(f->fd);
+	f->fd = 0;
+	return false;
+}
+
+static bool find_spool(struct nvs_trace *t, bool any_session)
+{
+	const char *attr = t->session.attr[NVS_ATTR_SPOOL];
+	char *beside;
+	bool found;
+
+	if (t->options.spool)
+		return try_open(t, t->options.spool, any_session);
+	if (asprintf(&beside, "%s.spool", t->path) < 0)
+		return false;
+	found = strcmp(t->path, "-") && try_open(t, beside, any_session);
+	free(beside);
+	return found || (attr && attr[0] == '/' && try_open(t, attr, false));
+}
+
+/* Submissions behind the last doorbell that was rung for certain. */
+static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
+{
+	struct nvs_spool_file *f = &t->spool;
+	uint64_t pos = c->head.rung;
+	const struct nvs_rec *rec;
+	const char *what;
+
+	if (pos > c->head.head || c->head.head - pos > c->bytes || pos % 8 || c->head.head % 8)
+		return;
+	while (pos < c->head.head && (rec = record_at(f, c, pos, &what))) {
+		const struct nvs_rec_submission *s = (const void *)rec;
+
+		pos += rec->size;
+		if (rec->type != NVS_REC_SUBMISSION || f->nuncertain >= NVS_MAX_UNCERTAIN)
+			continue;
+		if (!f->uncertain)
+			f->uncertain =
+				nvs_model_alloc(t, NVS_MAX_UNCERTAIN * sizeof(*f->uncertain));
+		if (!f->uncertain)
+			return;
+		f->uncertain[f->nuncertain].channel = s->channel;
+		f->uncertain[f->nuncertain++].sequence = s->sequence;
+	}
+}
+
+bool nvs_spool_uncertain(const struct nvs_trace *t, uint32_t channel, uint64_t sequence)
+{
+	for (uint32_t i = 0; i < t->spool.nuncertain; i++)
+		if (t->spool.uncertain[i].channel == channel &&
+		    t->spool.uncertain[i].sequence == sequence)
+			return true;
+	return false;
+}
+
+static int open_rings(struct nvs_trace *t)
+{
+	struct nvs_spool_file *f = &t->spool;
+
+	for (uint32_t i = 0; i < f->head.rings; i++) {
+		struct nvs_cursor *c = f->rings + i;
+		uint64_t at = f->head.ring_offset + i * (PAGE + f->head.ring_bytes);
+
+		c->number = i;
+		c->bytes = f->head.ring_bytes;
+		c->base = at + PAGE;
+		if (!read_at(f->fd, &c->head, sizeof(c->head), at))
+			memset(&c->head, 0, sizeof(c->head));
+		if (!f->head.ended)
+			note_uncertain(t, c);
+	}
+	return 0;
+}
+
+static int open_late(struct nvs_trace *t)
+{
+	struct nvs_cursor *c = t->spool.rings;
+
+	c->base = t->spool.head.ring_offset;
+	c->head.head = t->spool.size - c->base;
+	return 0;
+}
+
+int nvs_spool_open(struct nvs_trace *t, bool any_session)
+{
+	struct nvs_spool_file *f = &t->spool;
+	uint32_t n;
+
+	if (!find_spool(t, any_session))
+		return 0;
+	if (f->head.kind == NVS_SPOOL_LATE)
+		f->head.rings = 1;
+	n = f->head.rings ? f->head.rings : 1;
+	f->rings = nvs_model_alloc(t, n * sizeof(*f->rings));
+	f->heap = nvs_model_alloc(t, n * sizeof(*f->heap));
+	if (!f->rings || !f->heap || !f->path)
+		return -ENOMEM;
+	t->session.spool_read = true;
+	for (int i = 0; i < 2; i++)
+		if (f->head.clock_mono_ns[i])
+			nvs_clock_add(t, f->head.clock_ticks[i], f->head.clock_mono_ns[i],
+				      f->head.clock_real_ns[i]);
+	return f->head.kind == NVS_SPOOL_LATE ? open_late(t) : open_rings(t);
+}
+
+void nvs_spool_close(struct nvs_trace *t)
+{
+	struct nvs_spool_file *f = &t->spool;
+
+	if (f->fd > 0)
+		close(f->fd);
+	for (uint32_t i = 0; f->rings && i < f->head.rings; i++)
+		free(f->rings[i].buf);
+	free(f->rings);
+	free(f->heap);
+	free(f->uncertain);
+	free(f->path);
+	memset(f, 0, sizeof(*f));
+}
+
+void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range)
+{
+	struct nvs_spool_file *f = &t->spool;
+	struct nvs_cursor *c;
+
+	if (!f->rings || f->head.kind != NVS_SPOOL_RINGS || range->ring >= f->head.rings)
+		return;
+	c = f->rings + range->ring;
+	if (range->from != c->seen)
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "ring %u: bytes %llu to %llu are in no frame", range->ring,
+				      (ull)c->seen, (ull)range->from);
+	if (range->to > c->seen)
+		c->seen = range->to;
+}
+
+void nvs_spool_restart(struct nvs_trace *t)
+{
+	for (uint32_t i = 0; t->spool.rings && i < t->spool.head.rings; i++)
+		t->spool.rings[i].seen = 0;
+}
+
+/* ---- merging ---- */
+
+static bool earlier(const struct nvs_cursor *a, const struct nvs_cursor *b)
+{
+	return a->time != b->time ? a->time < b->time : a->number < b->number;
+}
+
+static void sift_down(struct nvs_spool_file *f, uint32_t i)
+{
+	for (;;) {
+		uint32_t least = i, left = 2 * i + 1;
+		struct nvs_cursor *c = f->heap[i];
+
+		for (uint32_t k = left; k < left + 2 && k < f->heap_count; k++)
+			if (earlier(f->heap[k], f->heap[least]))
+				least = k;
+		if (least == i)
+			return;
+		f->heap[i] = f->heap[least];
+		f->heap[least] = c;
+		i = least;
+	}
+}
+
+/* Finds the record that the cursor stands on; false: there is no more, or none that can be read. */
+static bool settle(struct nvs_trace *t, struct nvs_cursor *c)
+{
+	const struct nvs_rec *rec;
+	const char *what;
+
+	if (c->pos >= c->head.head)
+		return false;
+	rec = record_at(&t->spool, c, c->pos, &what);
+	if (rec) {
+		c->time = rec->time;
+		return true;
+	}
+	/* A plain spool may end in the middle of a record that was being appended, or in zeros. */
+	if (c->bytes)
+		nvs_trace_add_finding(
+			t, NVS_FINDING_PROBLEM,
+			"%s: ring %u, position %llu: %s; the %llu bytes after it are lost",
+			t->spool.path, c->number, (ull)c->pos, what, (ull)(c->head.head - c->pos));
+	else
+		nvs_trace_add_finding(t, NVS_FINDING_REMARK, "%s: offset %llu: %s", t->spool.path,
+				      (ull)(c->base + c->pos), what);
+	c->pos = c->head.head;
+	return false;
+}
+
+static bool begin_ring(struct nvs_trace *t, struct nvs_cursor *c)
+{
+	uint64_t head = c->head.head;
+
+	c->buf_len = 0;
+	if (!c->bytes) {
+		c->pos = 0;
+		return settle(t, c);
+	}
+	if (c->head.tail > c->seen)
+		nvs_trace_add_finding(
+			t, NVS_FINDING_PROBLEM,
+			"ring %u: bytes %llu to %llu went into frames that are not in the file",
+			c->number, (ull)c->seen, (ull)c->head.tail);
+	c->pos = c->head.tail > c->seen ? c->head.tail : c->seen;
+	if (head <= c->pos)
+		return false;
+	if (head - c->pos > c->bytes || head % 8 || c->pos % 8) {
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "%s: ring %u: head %llu and tail %llu are impossible",
+				      t->spool.path, c->number, (ull)head, (ull)c->pos);
+		return false;
+	}
+	return settle(t, c);
+}
+
+int nvs_spool_start(struct nvs_trace *t)
+{
+	struct nvs_spool_file *f = &t->spool;
+
+	f->heap_count = 0;
+	for (uint32_t i = 0; i < f->head.rings; i++)
+		if (begin_ring(t, f->rings + i))
+			f->heap[f->heap_count++] = f->rings + i;
+	for (uint32_t i = f->heap_count / 2; i-- > 0;)
+		sift_down(f, i);
+	return 0;
+}
+
+int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err)
+{
+	struct nvs_spool_file *f = &t->spool;
+	struct nvs_cursor *c;
+	const char *what;
+
+	if (!f->heap_count)
+		return 0;
+	c = f->heap[0];
+	*rec = record_at(f, c, c->pos, &what);
+	if (!*rec)
+		return nvs_fail(err, -EBADMSG, "%s: changed while it was read: %s", f->path, what);
+	/* The record stays in the window until the next call, which first moves on. */
+	c->pos += (*rec)->size;
+	return 1;
+}
+
+void nvs_spool_step(struct nvs_trace *t)
+{
+	struct nvs_spool_file *f = &t->spool;
+
+	if (!settle(t, f->heap[0]))
+		f->heap[0] = f->heap[--f->heap_count];
+	if (f->heap_count)
+		sift_down(f, 0);
+}
+
+/* ---- what the kill kept from being told ---- */
+
+static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
+{
+	struct nvs_counts *c = &t->session.counts;
+	struct nvs_chan *chan;
+	uint64_t claimed = s->claim >> NVS_PUT_BITS;
+
+	if (s->channel == NVS_NONE)
+		return;
+	chan = nvs_number_get(&t->channels, s->channel);
+	if (s->lost) {
+		c->lost_submissions += s->lost;
+		c->lost_bytes += s->lost_bytes;
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "channel %u: %llu submissions from %llu on were lost (%s)",
+				      s->channel, (ull)s->lost, (ull)s->lost_from,
+				      nvs_gap_reason_name(s->lost_reason));
+	} else if (chan && claimed > chan->pub.next_sequence + t->spool.head.rings) {
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "channel %u: %llu submissions were begun, %llu are recorded",
+				      s->channel, (ull)claimed, (ull)chan->pub.next_sequence);
+	}
+}
+
+void nvs_spool_losses(struct nvs_trace *t)
+{
+	const struct nvs_spool *h = &t->spool.head;
+
+	if (h->kind != NVS_SPOOL_RINGS)
+		return;
+	for (uint32_t i = 0; i < h->channels && i < NVS_MAX_NUMBER; i++) {
+		struct nvs_spool_channel s;
+
+		if (!read_at(t->spool.fd, &s, sizeof(s), h->channel_offset + i * sizeof(s)))
+			break;
+		channel_loss(t, &s);
+	}
+	if (h->lost_submissions || h->lost_bytes)
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "%llu submissions, %llu bytes lost without a record of it",
+				      (ull)h->lost_submissions, (ull)h->lost_bytes);
+	if (h->orphans)
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "%llu orphan doorbells without a record of it",
+				      (ull)h->orphans);
+}

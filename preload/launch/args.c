@@ -82,9 +82,9 @@ static int print_help(void)
 	      "\n"
 	      "Runs a program and records what the NVIDIA driver in it sends to the GPU.\n"
 	      "\n"
-	      "  -o, --output=FILE          write the trace to FILE; in its name %p is the "
-	      "process,\n"
-	      "                             %e the program, %h the host, %q{VAR} a variable\n"
+	      "  -o, --output=FILE          write the trace to FILE; in it %p is the process,\n"
+	      "                             %e the program, %h the host, %q{VAR} a variable,\n"
+	      "                             %% a percent sign\n"
 	      "                             (" NVS_DEFAULT_OUT ")\n",
 	      stdout);
 	for (const struct nvs_option *option = nvs_option_table; option->key; option++)
@@ -92,7 +92,7 @@ static int print_help(void)
 	fputs("  -h, --help                 this text\n"
 	      "  -V, --version              print the version\n"
 	      "\n"
-	      "Exits as the program does; 1 when it could not be run, 2 for a wrong command line.\n"
+	      "Exits as the program does; 1 when it cannot be run, 2 for a wrong command line.\n"
 	      "NVSNOOP_OUT and NVSNOOP_OPTIONS give defaults. Read a trace with nvsnoop-report.\n",
 	      stdout);
 	return 0;

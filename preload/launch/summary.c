@@ -24,6 +24,9 @@ struct trace {
 	uint64_t pid, submissions, gaps, bytes;
 	char *path;
 	bool open; /* begun, and not ended in order: its process was killed, or runs on */
+	bool renamed; /* the name asked for was taken */
+	bool lost; /* the output could not be written to its end */
+	bool failed; /* could not be made: the library has said why */
 };
 
 struct traces {
@@ -92,11 +95,24 @@ static struct trace *trace_of(struct traces *all, uint64_t pid, const char *path
 	return more[all->n].path ? &more[all->n++] : NULL;
 }
 
+/* Whether WORD is in a list with commas. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (; list; list = strchr(list, ',')) {
+		list += *list == ',';
+		if (!strncmp(list, word, length) && (list[length] == ',' || !list[length]))
+			return true;
+	}
+	return false;
+}
+
 static void read_line(struct traces *all, char *line)
 {
 	uint64_t numbers[4];
 	struct trace *trace;
-	char *path;
+	char *path, *flags;
 
 	for (int i = 0; i < 4; i++)
 		numbers[i] = strtoull(field(&line), NULL, 10);
@@ -110,7 +126,11 @@ static void read_line(struct traces *all, char *line)
 	trace->submissions = numbers[1];
 	trace->gaps = numbers[2];
 	trace->bytes = numbers[3];
-	trace->open = !strcmp(field(&line), "started");
+	flags = field(&line);
+	trace->open = has_word(flags, "started");
+	trace->renamed = has_word(flags, "renamed");
+	trace->lost = has_word(flags, "lost");
+	trace->failed = has_word(flags, "failed");
 }
 
 static void read_all(struct traces *all)
@@ -167,17 +187,28 @@ static void print_word(FILE *out, const char *path)
 
 static void print_size(FILE *out, uint64_t bytes)
 {
-	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-	double size = bytes / 1024.;
+	static const char *const units[] = {"KB", "MB", "GB", "TB"};
+	double size = bytes / 1000.;
 	int unit = 0;
 
-	if (bytes < 1024) {
+	if (bytes < 1000) {
 		fprintf(out, "%" PRIu64 " bytes", bytes);
 		return;
 	}
-	for (; size >= 1024 && unit < 3; unit++)
-		size /= 1024;
+	for (; size >= 999.95 && unit < 3; unit++)
+		size /= 1000;
 	fprintf(out, "%.1f %s", size, units[unit]);
+}
+
+/* "80,000 submissions" */
+static void print_count(FILE *out, uint64_t n, const char *what)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, n);
+
+	for (int i = 0; i < length; i++)
+		fprintf(out, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
+	fprintf(out, " %s%s", what, n == 1 ? "" : "s");
 }
 
 /*
@@ -226,41 +257,84 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 		fprintf(out, "%.*s", (int)(slash - argv0 + 1), argv0);
 	fputs("nvsnoop-report", out);
 	if (glob) {
-		fprintf(out, " %s\n", glob);
+		fprintf(out, " %s --by-api\n", glob);
 		return;
 	}
 	for (size_t i = 0; i < all->n; i++) {
 		fputc(' ', out);
 		print_word(out, shorter(all->list[i].path));
 	}
-	fputc('\n', out);
+	fputs(" --by-api\n", out);
+}
+
+struct sums {
+	uint64_t submissions, gaps, bytes;
+	size_t open, renamed, lost;
+};
+
+static struct sums sum_up(const struct traces *all)
+{
+	struct sums sums = {0};
+	struct stat st;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct trace *trace = &all->list[i];
+
+		sums.submissions += trace->submissions;
+		sums.gaps += trace->gaps;
+		sums.bytes += trace->open && !stat(trace->path, &st) ? (uint64_t)st.st_size
+								     : trace->bytes;
+		sums.open += trace->open;
+		sums.renamed += trace->renamed;
+		sums.lost += trace->lost;
+	}
+	return sums;
 }
 
 static void print_closing(FILE *out, const char *argv0, const struct traces *all)
 {
-	uint64_t submissions = 0, gaps = 0, bytes = 0, open = 0;
-	struct stat st;
+	struct sums sums = sum_up(all);
 
-	for (size_t i = 0; i < all->n; i++) {
-		submissions += all->list[i].submissions;
-		gaps += all->list[i].gaps;
-		bytes += stat(all->list[i].path, &st) ? all->list[i].bytes : (uint64_t)st.st_size;
-		open += all->list[i].open;
-	}
 	fputs("nvsnoop: ", out);
 	if (all->n == 1)
 		print_word(out, shorter(all->list[0].path));
 	else
 		fprintf(out, "%zu traces", all->n);
-	fputs(", ", out);
-	print_size(out, bytes);
+	if (sums.renamed)
+		fputs(" (the name asked for was taken)", out);
+	fputs(": ", out);
+	print_size(out, sums.bytes);
 	/* What an unfinished trace holds only its reader knows. */
-	if (open < all->n)
-		fprintf(out, ", %" PRIu64 " submissions, %" PRIu64 " gaps", submissions, gaps);
-	if (open)
-		fprintf(out, ", %" PRIu64 " not ended in order", open);
+	if (sums.open < all->n) {
+		fputs(", ", out);
+		print_count(out, sums.submissions, "submission");
+		fputs(", ", out);
+		print_count(out, sums.gaps, "gap");
+	}
+	if (sums.open)
+		fprintf(out, ", %zu not ended in order", sums.open);
+	if (sums.lost)
+		fprintf(out, "; WRITING FAILED in %zu", sums.lost);
 	fputs("; next: ", out);
 	print_command(out, argv0, all);
+}
+
+/* Takes out what could not be made. True: there was such a trace, and the library has said why. */
+static bool drop_failed(struct traces *all)
+{
+	size_t kept = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->list[i].failed) {
+			free(all->list[i].path);
+			any = true;
+		} else {
+			all->list[kept++] = all->list[i];
+		}
+	}
+	all->n = kept;
+	return any;
 }
 
 void nvs_launch_summary_close(const char *argv0, bool quiet)
@@ -268,20 +342,20 @@ void nvs_launch_summary_close(const char *argv0, bool quiet)
 	struct traces all = {0};
 	char *text = NULL;
 	size_t length = 0;
+	bool failed;
 	FILE *out;
 
 	if (!quiet)
 		read_all(&all);
 	unlink(summary_path);
-	if (quiet)
-		return;
+	failed = drop_failed(&all);
 	/* In one piece: others may be writing to the same terminal. */
-	out = open_memstream(&text, &length);
+	out = quiet ? NULL : open_memstream(&text, &length);
 	if (!out)
 		return;
 	if (all.n)
 		print_closing(out, argv0, &all);
-	else
+	else if (!failed)
 		fputs("nvsnoop: no trace: no GPU channel was opened\n", out);
 	fclose(out);
 	if (write(STDERR_FILENO, text, length) < 0)

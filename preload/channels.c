@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels: what their allocation named, the token that rings them, and where ring and USERD lie for the
+ * process. Bound as soon as both are mapped, unbound when a mapping goes.
+ */
+#include <sys/mman.h>
+#include "preload/rm.h"
+
+#define USERD_GP_PUT 0x8c
+
+/* trap/guard.S */
+bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
+
+static struct nvs_object *sibling(const struct nvs_object *o, uint32_t handle)
+{
+	return handle ? nvs_object_find(o->key.client, handle) : NULL;
+}
+
+/* The channel's own address space, else its context share's, else its group's, else the device's. */
+static void find_vaspace(struct nvs_channel_entry *c)
+{
+	struct nvs_object *o = c->object;
+	struct nvs_object *share = sibling(o, nvs_u32(o->params, 24));
+	struct nvs_object *space;
+
+	c->vaspace_handle = nvs_u32(o->params, 28);
+	if (!c->vaspace_handle && share)
+		c->vaspace_handle = share->vaspace;
+	if (!c->vaspace_handle && o->up && o->up->object_class == 0xa06c)
+		c->vaspace_handle = o->up->vaspace;
+	space = sibling(o, c->vaspace_handle);
+	c->vaspace = nvs_object_vaspace(space ? space : o);
+}
+
+static void find_userd(struct nvs_channel_entry *c)
+{
+	struct nvs_object *o;
+
+	if (c->userd)
+		return;
+	/* Without a memory object of its own, USERD is what a mapping of the channel itself shows. */
+	o = c->userd_handle ? nvs_object_find(c->object->key.client, c->userd_handle) : c->object;
+	if (!o)
+		return;
+	c->userd = o->entity;
+	c->userd->refs++;
+}
+
+static void learn_params(struct nvs_channel_entry *c)
+{
+	struct nvs_object *o = c->object;
+
+	c->gpfifo = nvs_u64(o->params, 8);
+	c->entries = nvs_u32(o->params, 16);
+	c->userd_handle = nvs_u32(o->params, 32);
+	c->userd_offset = c->userd_handle ? nvs_u64(o->params, 64) : 0;
+	c->engine = nvs_u32(o->params, 128);
+	if (!c->engine && o->up && o->up->object_class == 0xa06c)
+		c->engine = o->up->engine;
+	find_vaspace(c);
+	find_userd(c);
+}
+
+void nvs_channel_add(struct nvs_object *o)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_channel_entry *c = nvs_alloc(sizeof(*c));
+
+	if (!c)
+		return;
+	c->object = o;
+	c->number = rm->next_channel++;
+	c->token = NVS_NONE;
+	c->group = o->parent;
+	o->channel = c;
+	DL_APPEND(rm->channels, c);
+	if (o->params_length >= 144)
+		learn_params(c);
+	if (!nvs_class_has_doorbell(o->object_class)) {
+		c->flags |= NVS_CHAN_NO_DOORBELL;
+		nvs_tell_remark(NVS_REMARK_NO_DOORBELL, o->gpu, o->key.client, o->key.handle);
+	}
+	if (rm->live)
+		c->slot = nvs_session_channel_slot(c->number);
+	rm->dirty = true;
+	nvs_tell_channel(c);
+}
+
+void nvs_channel_token(struct nvs_object *o, uint32_t token)
+{
+	struct nvs_channel_entry *c = o->channel;
+
+	if (!c || c->token == token)
+		return;
+	c->token = token;
+	nvs_rm()->dirty = true;
+	nvs_tell_channel(c);
+}
+
+static const struct nvs_segment_map *at(const struct nvs_segment_map *maps, uint32_t n, uint64_t va, uint64_t size,
+					uint32_t vaspace)
+{
+	uint32_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (maps[mid].gpu_va <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* Other address spaces may have smaller pieces in between. */
+	while (lo-- > 0) {
+		const struct nvs_segment_map *m = &maps[lo];
+
+		if ((!m->vaspace || m->vaspace == vaspace) && va - m->gpu_va < m->size)
+			return m->size - (va - m->gpu_va) >= size ? m : NULL;
+	}
+	return NULL;
+}
+
+static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c, const struct nvs_segment_map *maps,
+					  uint32_t n)
+{
+	const struct nvs_segment_map *m;
+
+	if (!c->entries || c->entries > 1u << NVS_PUT_BITS)
+		return NULL;
+	m = at(maps, n, c->gpfifo, c->entries * 8ull, c->vaspace);
+	return m ? (const volatile uint64_t *)(m->cpu + (c->gpfifo - m->gpu_va)) : NULL;
+}
+
+static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
+{
+	int64_t put = (int64_t)c->userd_offset + USERD_GP_PUT;
+	const struct nvs_cpu_map *m;
+
+	find_userd(c);
+	if (!c->userd)
+		return NULL;
+	DL_FOREACH(c->userd->cpu, m) {
+		int64_t size = (int64_t)(m->at.end - m->at.start);
+
+		if (m->hidden || m->prot == PROT_NONE || m->kind == NVS_MAP_DOORBELL)
+			continue;
+		if (put >= m->offset && put + 4 <= m->offset + size)
+			return (const volatile uint32_t *)(uintptr_t)(m->at.start + (uint64_t)(put - m->offset));
+	}
+	return NULL;
+}
+
+static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps, uint32_t n)
+{
+	const volatile uint64_t *ring = find_ring(c, maps, n);
+	const volatile uint32_t *put = find_put(c);
+	uint32_t flags = c->flags & ~NVS_CHAN_BOUND;
+
+	if (ring && put)
+		flags |= NVS_CHAN_BOUND;
+	if (c->ring == ring && c->put == put && c->flags == flags)
+		return false;
+	c->ring = ring;
+	c->put = put;
+	if (c->flags != flags) {
+		c->flags = flags;
+		nvs_tell_channel(c);
+	}
+	return true;
+}
+
+bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
+{
+	struct nvs_channel_entry *c;
+	bool changed = false;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+		changed |= bind(c, maps, n);
+	return changed;
+}
+
+/* No trap knows the channel any more: what USERD says now is final, if it was mapped. */
+void nvs_channel_read_put(struct nvs_channel_entry *c)
+{
+	c->put_taken = true;
+	c->put_read = c->put && nvs_load32_guarded(c->put, &c->final_put);
+}
+
+void nvs_channel_remove(struct nvs_channel_entry *c)
+{
+	nvs_tell_channel_gone(c, 0);
+	if (c->slot)
+		nvs_session_channel_free(c->slot);
+	DL_DELETE(nvs_rm()->channels, c);
+	c->object->channel = NULL;
+	nvs_entity_put(c->userd);
+	nvs_rm()->dirty = true;
+	nvs_free(c, sizeof(*c));
+}

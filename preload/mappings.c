@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mappings of device memory into the process: made by mmap of an fd that RM_MAP_MEMORY has named, by mmap of
+ * /dev/nvidia-uvm, or by pinning user pages. And the doorbells among them: each gets a writable alias at
+ * once, while its fd is still there, and is armed when there is a session.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include "preload/state.h"
+#include "preload/rm.h"
+
+#define REGION_SHIFT 21
+#define REGIONS_COUNTED 4096 /* larger mappings switch the filter off */
+
+static uint64_t page_up(uint64_t v)
+{
+	return (v + 4095) & ~4095ull;
+}
+
+/* ---- the filter that keeps the program's other mappings away from the lock ---- */
+
+static _Atomic uint16_t *region(struct nvs_state *s, uint64_t number)
+{
+	return &s->filter[(number * 0x9e3779b97f4a7c15ull) >> 52 & (NVS_FILTER_SIZE - 1)];
+}
+
+static void filter_count(const struct nvs_span *at, int by)
+{
+	struct nvs_state *s = nvs_state();
+	uint64_t first = at->start >> REGION_SHIFT, last = (at->end - 1) >> REGION_SHIFT;
+
+	if (last - first >= REGIONS_COUNTED) {
+		atomic_fetch_add(&s->filter_large, (uint32_t)by);
+		return;
+	}
+	for (uint64_t r = first; r <= last; r++)
+		atomic_fetch_add(region(s, r), (uint16_t)by);
+}
+
+bool nvs_maps_may_overlap(uintptr_t start, size_t size)
+{
+	struct nvs_state *s = nvs_state();
+	uint64_t first = start >> REGION_SHIFT, last = (start + size - 1) >> REGION_SHIFT;
+
+	if (!size || last < first)
+		return false;
+	if (!*nvs_slot(NVS_SLOT_RM))
+		return false;
+	if (atomic_load_explicit(&s->filter_large, memory_order_relaxed) || last - first > 64)
+		return true;
+	for (uint64_t r = first; r <= last; r++)
+		if (atomic_load_explicit(region(s, r), memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* ---- the row of mappings ---- */
+
+static bool is_doorbell(const struct nvs_cpu_map *m)
+{
+	return m->kind == NVS_MAP_DOORBELL;
+}
+
+static void touched(struct nvs_cpu_map *m)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	rm->dirty = true;
+	if (!is_doorbell(m))
+		nvs_segs_update(m->entity);
+}
+
+static struct nvs_cpu_map *link_map(const struct nvs_cpu_map *what)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m = nvs_alloc(sizeof(*m));
+
+	if (!m)
+		return NULL;
+	*m = *what;
+	if (nvs_spans_add(&rm->cpu, &m->at)) {
+		nvs_free(m, sizeof(*m));
+		return NULL;
+	}
+	m->number = rm->next_cpu_map++;
+	m->entity->refs++;
+	if (m->from)
+		m->from->refs++;
+	DL_APPEND(m->entity->cpu, m);
+	filter_count(&m->at, 1);
+	return m;
+}
+
+static void unlink_map(struct nvs_cpu_map *m)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	nvs_spans_remove(&rm->cpu, &m->at);
+	filter_count(&m->at, -1);
+	DL_DELETE(m->entity->cpu, m);
+	touched(m);
+	nvs_tell_cpu_map_gone(m);
+	nvs_rm_map_put(m->from);
+	nvs_entity_put(m->entity);
+	nvs_free(m, sizeof(*m));
+}
+
+/* No mapping crosses ADDRESS afterwards. */
+static void split_at(uint64_t address)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (address & 4095)
+		return;
+again:
+	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1) {
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], part = *m, *left, *right;
+
+		if (m->at.start == address)
+			continue;
+		part.at.end = address;
+		left = link_map(&part);
+		part.at.end = m->at.end;
+		part.at.start = address;
+		part.offset += (int64_t)(address - m->at.start);
+		if (part.alias)
+			part.alias += address - m->at.start;
+		right = link_map(&part);
+		if (left)
+			nvs_tell_cpu_map(left);
+		if (right)
+			nvs_tell_cpu_map(right);
+		unlink_map(m);
+		goto again;
+	}
+}
+
+/* ---- doorbells ---- */
+
+/* What the page may really be: a store is always to fault where the program may store. */
+static int armed_prot(int prot)
+{
+	return prot & PROT_WRITE ? (prot & ~PROT_WRITE) | PROT_READ : prot;
+}
+
+static void make_alias(struct nvs_cpu_map *m, int fd)
+{
+	size_t size = m->at.end - m->at.start;
+	void *p = nvs_next()->mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		p = nvs_next()->mmap(NULL, size, PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return;
+	madvise(p, size, MADV_DONTFORK);
+	m->alias = (uintptr_t)p;
+}
+
+/* The view first: from the moment the page refuses stores, the trap must know it. */
+static void arm(struct nvs_cpu_map *m)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (!rm->live || m->armed || !m->alias || m->hidden)
+		return;
+	m->armed = true;
+	rm->dirty = true;
+	nvs_publish();
+	if (!nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, armed_prot(m->prot)))
+		return;
+	m->armed = false;
+	rm->dirty = true;
+	nvs_publish();
+}
+
+void nvs_maps_arm_all(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+	int err = errno;
+
+	for (uint32_t i = 0; i < rm->cpu.n; i++) {
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		if (is_doorbell(m))
+			arm(m);
+	}
+	errno = err;
+}
+
+static void drop_alias(struct nvs_cpu_map *m)
+{
+	if (m->alias)
+		nvs_next()->munmap((void *)m->alias, m->at.end - m->at.start);
+	m->alias = 0;
+	m->armed = false;
+}
+
+/* It could not be taken away after all, and its alias is gone: the trace says that it is open. */
+static void give_up(struct nvs_cpu_map *m)
+{
+	nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
+	m->hidden = false;
+	nvs_tell_cpu_map(m);
+}
+
+/* ---- ranges of the program's address space that are about to change ---- */
+
+static void withdraw(uint64_t start, uint64_t end, bool with_aliases)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		m->hidden = true;
+		touched(m);
+	}
+	nvs_publish();
+	if (!with_aliases)
+		return;
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+		drop_alias((struct nvs_cpu_map *)rm->cpu.at[i]);
+}
+
+static void restore(uint64_t start, uint64_t end)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		m->hidden = false;
+		if (is_doorbell(m) && !m->alias)
+			give_up(m);
+		touched(m);
+	}
+}
+
+static void drop(uint64_t start, uint64_t end)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+again:
+	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+		unlink_map((struct nvs_cpu_map *)rm->cpu.at[i]);
+		goto again;
+	}
+}
+
+static void split(uint64_t start, uint64_t end)
+{
+	split_at(start);
+	split_at(end);
+}
+
+/* ---- hooked calls, for ranges that meet a tracked mapping or an fd that is a device ---- */
+
+/* The object's byte at the mapping's start; what pLinearAddress has below a page lies in front of it. */
+static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int fd, off_t offset)
+{
+	struct nvs_object *o = from->object;
+	struct nvs_cpu_map map = {
+		.at = { (uintptr_t)p, (uintptr_t)p + page_up(size) },
+		.kind = nvs_class_is_usermode(o->object_class) ? NVS_MAP_DOORBELL : NVS_MAP_MEMORY,
+		.client = o->key.client,
+		.handle = o->key.handle,
+		.object_class = o->object_class,
+		.gpu = o->gpu,
+		.prot = prot,
+		.offset = (int64_t)from->offset - (int64_t)(from->linear & 4095) + offset,
+		.entity = o->entity,
+		.from = from,
+	};
+	struct nvs_cpu_map *m = link_map(&map);
+
+	if (!m)
+		return;
+	if (is_doorbell(m)) {
+		make_alias(m, fd);
+		arm(m);
+	}
+	touched(m);
+	nvs_tell_cpu_map(m);
+}
+
+static void add_uvm(void *p, size_t size, int prot, int fd)
+{
+	struct nvs_cpu_map map = {
+		.at = { (uintptr_t)p, (uintptr_t)p + page_up(size) },
+		.kind = NVS_MAP_UVM,
+		.gpu = NVS_NONE,
+		.file = nvs_fd_file(fd),
+		.prot = prot,
+		.entity = nvs_entity_new(),
+	};
+	struct nvs_cpu_map *m = map.entity ? link_map(&map) : NULL;
+
+	nvs_entity_put(map.entity);
+	if (!m)
+		return;
+	touched(m);
+	nvs_tell_cpu_map(m);
+}
+
+static void add(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	struct nvs_rm_map *from = nvs_fd_map(fd);
+
+	if (nvs_fd_kind(fd) == NVS_FD_UVM) {
+		/* The kernel accepts nothing else; a mapping that is not so is not managed memory. */
+		if ((uintptr_t)p == (uint64_t)offset)
+			add_uvm(p, size, prot, fd);
+	} else if (from && from->object) {
+		add_rm(from, p, size, prot, fd, offset);
+	}
+}
+
+void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset, bool device)
+{
+	uint64_t start = (uintptr_t)address, end = start + page_up(size);
+	bool over = (flags & MAP_FIXED) && nvs_maps_may_overlap(start, size);
+	sigset_t saved;
+	void *p;
+	int err;
+
+	nvs_lock(&saved);
+	if (over) {
+		split(start, end);
+		withdraw(start, end, true);
+	}
+	p = nvs_next()->mmap(address, size, prot, flags, fd, offset);
+	err = errno;
+	if (over && p == MAP_FAILED)
+		restore(start, end);
+	else if (over)
+		drop(start, end);
+	if (device && p != MAP_FAILED)
+		add(p, size, prot, flags, fd, offset);
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return p;
+}
+
+int nvs_maps_munmap(void *address, size_t size)
+{
+	uint64_t start = (uintptr_t)address, end = start + page_up(size);
+	sigset_t saved;
+	int ret, err;
+
+	/* What the kernel is going to refuse. */
+	if ((start & 4095) || end <= start)
+		return nvs_next()->munmap(address, size);
+	nvs_lock(&saved);
+	split(start, end);
+	withdraw(start, end, true);
+	ret = nvs_next()->munmap(address, size);
+	err = errno;
+	if (ret)
+		restore(start, end);
+	else
+		drop(start, end);
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return ret;
+}
+
+/* Pieces of [start, end) in order: armed doorbells get what keeps them armed, the rest what was asked. */
+static int protect_pieces(uint64_t start, uint64_t end, int prot)
+{
+	struct nvs_rm *rm = nvs_rm();
+	const struct nvs_next *next = nvs_next();
+	uint64_t at = start;
+
+	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		if (!is_doorbell(m) || !m->armed)
+			continue;
+		if (m->at.start > at && next->mprotect((void *)at, m->at.start - at, prot))
+			return -1;
+		if (next->mprotect((void *)m->at.start, m->at.end - m->at.start, armed_prot(prot)))
+			return -1;
+		at = m->at.end;
+	}
+	return at < end ? next->mprotect((void *)at, end - at, prot) : 0;
+}
+
+/*
+ * A doorbell is in the view exactly while the program may store there: a store to what the program itself
+ * has made read-only is the program's own fault. So it leaves the view before the change and is back after.
+ */
+int nvs_maps_mprotect(void *address, size_t size, int prot)
+{
+	uint64_t start = (uintptr_t)address, end = start + page_up(size);
+	struct nvs_rm *rm = nvs_rm();
+	sigset_t saved;
+	int ret, err;
+
+	if ((start & 4095) || end <= start)
+		return nvs_next()->mprotect(address, size, prot);
+	nvs_lock(&saved);
+	split(start, end);
+	if (!(prot & PROT_WRITE))
+		withdraw(start, end, false);
+	ret = protect_pieces(start, end, prot);
+	err = errno;
+	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		m->hidden = false;
+		if (!ret)
+			m->prot = prot;
+		touched(m);
+	}
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return ret;
+}
+
+/* The mappings in [from, from + size) now lie at TO. */
+static void move(uint64_t from, uint64_t size, uint64_t to)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+again:
+	NVS_SPANS_EACH(&rm->cpu, i, from, from + size) {
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], moved = *m, *n;
+
+		moved.at.start = m->at.start - from + to;
+		moved.at.end = m->at.end - from + to;
+		moved.hidden = false;
+		n = link_map(&moved);
+		unlink_map(m);
+		if (n) {
+			nvs_tell_cpu_map(n);
+			touched(n);
+		}
+		goto again;
+	}
+}
+
+void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to)
+{
+	uint64_t start = (uintptr_t)old, end = start + page_up(old_size), target = (uintptr_t)to;
+	uint64_t kept = page_up(size) < end - start ? page_up(size) : end - start;
+	bool fixed = flags & MREMAP_FIXED;
+	sigset_t saved;
+	void *p;
+	int err;
+
+	nvs_lock(&saved);
+	split(start, end);
+	split_at(start + kept);
+	withdraw(start, start + kept, false);
+	withdraw(start + kept, end, true);
+	if (fixed) {
+		split(target, target + page_up(size));
+		withdraw(target, target + page_up(size), true);
+	}
+	p = nvs_next()->mremap(old, old_size, size, flags, to);
+	err = errno;
+	if (p == MAP_FAILED) {
+		restore(start, end);
+		if (fixed)
+			restore(target, target + page_up(size));
+	} else {
+		if (fixed)
+			drop(target, target + page_up(size));
+		drop(start + kept, end);
+		if ((uintptr_t)p != start)
+			move(start, kept, (uintptr_t)p);
+		else
+			restore(start, start + kept);
+	}
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return p;
+}
+
+void nvs_maps_pinned(struct nvs_object *o, uint64_t address, uint64_t size)
+{
+	struct nvs_cpu_map map = {
+		.at = { address & ~4095ull, page_up(address + size) },
+		.kind = NVS_MAP_PINNED,
+		.client = o->key.client,
+		.handle = o->key.handle,
+		.object_class = o->object_class,
+		.gpu = NVS_NONE,
+		.prot = PROT_READ | PROT_WRITE,
+		.offset = -(int64_t)(address & 4095),
+		.entity = o->entity,
+	};
+	struct nvs_cpu_map *m;
+
+	if (!address || !size || map.at.end <= map.at.start)
+		return;
+	m = link_map(&map);
+	if (!m)
+		return;
+	touched(m);
+	nvs_tell_cpu_map(m);
+}
+
+/* ---- the object's side: RM_UNMAP_MEMORY and RM_FREE ---- */
+
+static bool made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
+{
+	return m->client == o->key.client && m->handle == o->key.handle;
+}
+
+/*
+ * The page stays in the program's address space, but what it shows is the kernel's to give away: our alias
+ * goes first, and the program's own page is again as the program made it.
+ */
+static void release(struct nvs_cpu_map *m)
+{
+	if (!is_doorbell(m) || m->hidden)
+		return;
+	if (m->armed)
+		nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
+	m->hidden = true;
+	touched(m);
+	nvs_publish();
+	drop_alias(m);
+}
+
+void nvs_maps_withdraw_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m;
+	int err = errno;
+
+	DL_FOREACH(o->entity->cpu, m)
+		if (made_by(m, o))
+			release(m);
+	errno = err;
+}
+
+void nvs_maps_restore_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(o->entity->cpu, m)
+		if (made_by(m, o) && m->hidden)
+			give_up(m);
+}
+
+void nvs_maps_drop_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m, *next;
+
+	while (o->maps)
+		nvs_rm_map_drop(o->maps);
+	DL_FOREACH_SAFE(o->entity->cpu, m, next)
+		if (made_by(m, o))
+			unlink_map(m);
+}
+
+void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t length, uint64_t linear)
+{
+	struct nvs_rm_map *map = nvs_alloc(sizeof(*map));
+
+	if (!map)
+		return;
+	map->refs = 1;
+	map->object = o;
+	map->offset = offset;
+	map->length = length;
+	map->linear = linear;
+	DL_APPEND(o->maps, map);
+	nvs_fd_set_map(fd, map);
+}
+
+/* Named by what RM_MAP_MEMORY answered, by the address told to the RM since, or by the mapping itself. */
+struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *o, uint64_t linear)
+{
+	struct nvs_rm_map *map;
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(o->maps, map)
+		if (map->linear == linear || (map->updated && map->updated == linear))
+			return map;
+	DL_FOREACH(o->entity->cpu, m)
+		if (m->from && m->from->object == o && m->at.start == (linear & ~4095ull))
+			return m->from;
+	return NULL;
+}
+
+void nvs_rm_map_withdraw(struct nvs_rm_map *map)
+{
+	struct nvs_cpu_map *m;
+	int err = errno;
+
+	DL_FOREACH(map->object->entity->cpu, m)
+		if (m->from == map)
+			release(m);
+	errno = err;
+}
+
+void nvs_rm_map_restore(struct nvs_rm_map *map)
+{
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(map->object->entity->cpu, m)
+		if (m->from == map && m->hidden)
+			give_up(m);
+}
+
+void nvs_rm_map_drop(struct nvs_rm_map *map)
+{
+	struct nvs_object *o = map->object;
+	struct nvs_cpu_map *m, *next;
+
+	DL_FOREACH_SAFE(o->entity->cpu, m, next)
+		if (m->from == map)
+			unlink_map(m);
+	DL_DELETE(o->maps, map);
+	map->object = NULL;
+	nvs_rm_map_put(map);
+}
+
+void nvs_rm_map_put(struct nvs_rm_map *map)
+{
+	if (map && !--map->refs)
+		nvs_free(map, sizeof(*map));
+}

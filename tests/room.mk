@@ -42,6 +42,9 @@ unit: $(UNIT)
 
 # ---- make check ----
 
+TESTS      += tests/cli/run
+SLOW_TESTS += scripts/check-clang
+
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && n=4; echo $$n)
 jobs  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 

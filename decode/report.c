@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* nvsnoop-report: opens the traces, reads them once, prints one report. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report.h"
+
+#ifndef NVSNOOP_VERSION
+#define NVSNOOP_VERSION "0.1"
+#endif
+
+enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
+
+static int open_source(struct nvs_source *s, const struct nvs_options_report *o, uint32_t index)
+{
+	struct nvs_read_options read = o->read;
+	struct nvs_error err = {""};
+	int r;
+
+	s->index = index;
+	s->path = o->files[index];
+	s->options = o;
+	if (o->progress) {
+		read.progress = nvs_progress;
+		read.progress_arg = (void *)s->path;
+	}
+	r = nvs_trace_open(&s->trace, s->path, &read, &err);
+	if (r) {
+		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
+		return r;
+	}
+	return nvs_source_read(s);
+}
+
+static void print_notes(const struct nvs_source *s, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const char *note;
+
+		for (uint32_t k = 0; (note = nvs_trace_symbol_note(s[i].trace, k)); k++)
+			fprintf(stderr, "nvsnoop-report: %s\n", note);
+	}
+}
+
+static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		 const struct nvs_options_report *o, int *status)
+{
+	switch (o->kind) {
+	case NVS_REPORT_BY_API:
+		return nvs_report_by_api(out, s, n, o);
+	case NVS_REPORT_BY_CALLSITE:
+		return nvs_report_by_callsite(out, s, n, o);
+	case NVS_REPORT_CHANNELS:
+		return nvs_report_channels(out, s, n, o);
+	case NVS_REPORT_VERIFY:
+		return nvs_report_verify(out, s, n, o, status);
+	case NVS_REPORT_DUMP:
+		return nvs_report_dump(out, s, n, o);
+	case NVS_REPORT_SUMMARY:
+		return nvs_report_summary(out, s, n, o);
+	}
+	return -EINVAL;
+}
+
+static int report(struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+{
+	struct nvs_out out;
+	int status = EXIT_WHOLE, r, closed;
+
+	r = nvs_out_open(&out, o);
+	if (r)
+		return EXIT_ERROR;
+	r = print(&out, s, n, o, &status);
+	closed = nvs_out_close(&out);
+	if (r)
+		return r == -EINVAL ? EXIT_USAGE : EXIT_ERROR;
+	/* Whoever read us has seen enough: no reason to complain. */
+	if (closed && closed != -EPIPE) {
+		fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(-closed));
+		return EXIT_ERROR;
+	}
+	if (o->kind != NVS_REPORT_VERIFY)
+		print_notes(s, n);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct nvs_options_report o;
+	struct nvs_source *s;
+	int status = EXIT_WHOLE;
+	uint32_t n = 0;
+
+	if (nvs_options_parse(&o, argc, argv))
+		return EXIT_USAGE;
+	if (o.help) {
+		nvs_options_help(stdout);
+		return fflush(stdout) ? EXIT_ERROR : EXIT_WHOLE;
+	}
+	if (o.version) {
+		puts("nvsnoop-report " NVSNOOP_VERSION);
+		return fflush(stdout) ? EXIT_ERROR : EXIT_WHOLE;
+	}
+	s = calloc((size_t)o.nfiles, sizeof(*s));
+	if (!s)
+		return EXIT_ERROR;
+	for (; n < (uint32_t)o.nfiles && status == EXIT_WHOLE; n++)
+		if (open_source(s + n, &o, n))
+			status = EXIT_ERROR;
+	if (status == EXIT_WHOLE)
+		status = report(s, n, &o);
+	for (uint32_t i = 0; i < n; i++)
+		nvs_source_free(s + i);
+	free(s);
+	return status;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* --by-api and --by-callsite: the cells of all traces, summed up by names. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report.h"
+
+struct row {
+	const char *api, *runtime_api, *site, *module;
+	uint64_t submissions, entries, bytes, threads, channels;
+	uint64_t all; /* submissions of all rows */
+};
+
+/* A cell with the names of its stack. */
+struct named {
+	const struct nvs_cell *cell;
+	const struct nvs_callsite *site;
+};
+
+static void text(struct nvs_value *v, const char *s)
+{
+	v->kind = *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
+	v->text = s;
+}
+
+static void number(struct nvs_value *v, uint64_t n)
+{
+	v->kind = NVS_VALUE_COUNT;
+	v->count = n;
+}
+
+static void get_api(const void *row, struct nvs_value *v)
+{
+	text(v, ((const struct row *)row)->api);
+}
+
+static void get_runtime_api(const void *row, struct nvs_value *v)
+{
+	text(v, ((const struct row *)row)->runtime_api);
+}
+
+static void get_site(const void *row, struct nvs_value *v)
+{
+	text(v, ((const struct row *)row)->site);
+}
+
+static void get_module(const void *row, struct nvs_value *v)
+{
+	text(v, ((const struct row *)row)->module);
+}
+
+static void get_submissions(const void *row, struct nvs_value *v)
+{
+	number(v, ((const struct row *)row)->submissions);
+}
+
+static void get_entries(const void *row, struct nvs_value *v)
+{
+	number(v, ((const struct row *)row)->entries);
+}
+
+static void get_bytes(const void *row, struct nvs_value *v)
+{
+	number(v, ((const struct row *)row)->bytes);
+}
+
+static void get_bytes_each(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	v->kind = NVS_VALUE_REAL;
+	v->real = r->submissions ? (double)r->bytes / (double)r->submissions : 0;
+}
+
+static void get_threads(const void *row, struct nvs_value *v)
+{
+	number(v, ((const struct row *)row)->threads);
+}
+
+static void get_channels(const void *row, struct nvs_value *v)
+{
+	number(v, ((const struct row *)row)->channels);
+}
+
+static void get_share(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	v->kind = NVS_VALUE_REAL;
+	v->real = r->all ? 100.0 * (double)r->submissions / (double)r->all : 0;
+}
+
+static const struct nvs_column api_columns[] = {
+	{"api", "api", get_api, NVS_COLUMN_NAME},
+	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME},
+	{"submissions", "submissions", get_submissions, 0},
+	{"entries", "entries", get_entries, 0},
+	{"bytes", "bytes", get_bytes, 0},
+	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0},
+	{"threads", "thr", get_threads, 0},
+	{"channels", "chan", get_channels, 0},
+	{"share", "share %", get_share, 0},
+};
+
+static const struct nvs_column site_columns[] = {
+	{"callsite", "callsite", get_site, NVS_COLUMN_NAME},
+	{"module", "module", get_module, NVS_COLUMN_NAME},
+	{"api", "api", get_api, NVS_COLUMN_NAME},
+	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME},
+	{"submissions", "submissions", get_submissions, 0},
+	{"entries", "entries", get_entries, 0},
+	{"bytes", "bytes", get_bytes, 0},
+	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0},
+	{"threads", "thr", get_threads, 0},
+	{"channels", "chan", get_channels, 0},
+	{"share", "share %", get_share, 0},
+};
+
+/* ---- grouping ---- */
+
+static int compare_names(const struct named *a, const struct named *b, bool sites)
+{
+	int r = strcmp(a->site->api, b->site->api);
+
+	if (!r)
+		r = strcmp(a->site->runtime_api, b->site->runtime_api);
+	if (!r && sites)
+		r = strcmp(a->site->site, b->site->site);
+	if (!r && sites)
+		r = strcmp(a->site->site_module, b->site->site_module);
+	return r;
+}
+
+static int by_api(const void *a, const void *b)
+{
+	return compare_names(a, b, false);
+}
+
+static int by_site(const void *a, const void *b)
+{
+	return compare_names(a, b, true);
+}
+
+static int by_number(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+static uint64_t distinct(uint64_t *ids, size_t n)
+{
+	uint64_t count = 0;
+
+	qsort(ids, n, sizeof(*ids), by_number);
+	for (size_t i = 0; i < n; i++)
+		count += !i || ids[i] != ids[i - 1];
+	return count;
+}
+
+/* One row from N cells of the same names; IDS has room for N. */
+static void sum_up(struct row *row, const struct named *named, size_t n, uint64_t *ids)
+{
+	row->api = named->site->api;
+	row->runtime_api = named->site->runtime_api;
+	row->site = named->site->site;
+	row->module = named->site->site_module;
+	for (size_t i = 0; i < n; i++) {
+		row->submissions += named[i].cell->submissions;
+		row->entries += named[i].cell->entries;
+		row->bytes += named[i].cell->bytes;
+		ids[i] = (uint64_t)named[i].cell->trace << 32 | named[i].cell->thread;
+	}
+	row->threads = distinct(ids, n);
+	for (size_t i = 0; i < n; i++)
+		ids[i] = (uint64_t)named[i].cell->trace << 32 | named[i].cell->channel;
+	row->channels = distinct(ids, n);
+}
+
+static size_t collect(struct nvs_source *s, uint32_t n, struct named *named)
+{
+	size_t count = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		for (uint32_t i = 0; s[k].cells && i <= s[k].mask; i++) {
+			if (!nvs_filter_cell(s + k, s[k].cells + i))
+				continue;
+			named[count].cell = s[k].cells + i;
+			named[count++].site = nvs_trace_callsite(s[k].trace, s[k].cells[i].stack);
+		}
+	return count;
+}
+
+/* Rows behind *ROWS, to be freed; their number, or -errno. */
+static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row **rows)
+{
+	size_t total = 1, count, nrows = 0;
+	struct named *named;
+	uint64_t *ids, all = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		total += s[k].ncells;
+	named = calloc(total, sizeof(*named));
+	ids = calloc(total, sizeof(*ids));
+	*rows = calloc(total, sizeof(**rows));
+	if (named && ids && *rows) {
+		count = collect(s, n, named);
+		qsort(named, count, sizeof(*named), sites ? by_site : by_api);
+		for (size_t i = 0, j; i < count; i = j) {
+			for (j = i + 1; j < count && !compare_names(named + i, named + j, sites);
+			     j++)
+				;
+			sum_up(*rows + nrows++, named + i, j - i, ids);
+			all += (*rows)[nrows - 1].submissions;
+		}
+	}
+	for (size_t i = 0; i < nrows; i++)
+		(*rows)[i].all = all;
+	count = named && ids && *rows ? nrows : (size_t)-ENOMEM;
+	free(named);
+	free(ids);
+	return (long)count;
+}
+
+static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		 const struct nvs_options_report *o, bool sites)
+{
+	struct nvs_table table = {.report = sites ? "by-callsite" : "by-api",
+				  .columns = sites ? site_columns : api_columns,
+				  .ncolumns = sites ? sizeof(site_columns) / sizeof(*site_columns)
+						    : sizeof(api_columns) / sizeof(*api_columns),
+				  .sort = "submissions",
+				  .several = n > 1};
+	struct row *rows = NULL;
+	long count = make_rows(s, n, sites, &rows);
+	int r = count < 0 ? (int)count : 0;
+
+	if (!r) {
+		table.nrows = (size_t)count;
+		table.rows = calloc(table.nrows + 1, sizeof(*table.rows));
+		for (size_t i = 0; table.rows && i < table.nrows; i++)
+			table.rows[i] = rows + i;
+		r = table.rows ? nvs_table_print(out, &table, o) : -ENOMEM;
+	}
+	free(table.rows);
+	free(rows);
+	return r;
+}
+
+int nvs_report_by_api(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		      const struct nvs_options_report *o)
+{
+	return print(out, s, n, o, false);
+}
+
+int nvs_report_by_callsite(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			   const struct nvs_options_report *o)
+{
+	return print(out, s, n, o, true);
+}
+
+int nvs_report_top_apis(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			const struct nvs_options_report *o, uint32_t rows)
+{
+	struct nvs_options_report top = *o;
+
+	top.sort = NULL;
+	top.rows = rows;
+	top.format = NVS_FORMAT_TEXT;
+	return print(out, s, n, &top, false);
+}

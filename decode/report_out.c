@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Output: pager, colour, width, escaping, and the progress line. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "decode/report.h"
+
+static bool want_color(const struct nvs_options_report *o, bool terminal)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (o->color)
+		return o->color > 0;
+	return terminal && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+static int terminal_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize w;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
+		return w.ws_col;
+	return columns && atoi(columns) > 0 ? atoi(columns) : 80;
+}
+
+/* Puts a pager behind our output; where it cannot be had, the output goes straight. */
+static void start_pager(struct nvs_out *out)
+{
+	const char *pager = getenv("PAGER");
+	int fds[2];
+	pid_t pid;
+
+	if (!pager)
+		pager = "less -FRX";
+	if (!*pager || !strcmp(pager, "cat") || pipe(fds))
+		return;
+	pid = fork();
+	if (pid == 0) {
+		dup2(fds[0], STDIN_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
+		_exit(127);
+	}
+	close(fds[0]);
+	if (pid < 0) {
+		close(fds[1]);
+		return;
+	}
+	out->file = fdopen(fds[1], "w");
+	out->pager = pid;
+	/* The pager answers to the keyboard, not we. */
+	signal(SIGINT, SIG_IGN);
+}
+
+int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
+{
+	memset(out, 0, sizeof(*out));
+	signal(SIGPIPE, SIG_IGN);
+	out->file = stdout;
+	out->terminal = isatty(STDOUT_FILENO);
+	out->color = want_color(o, out->terminal);
+	out->width = out->terminal ? terminal_width() : 0;
+	if (out->terminal && o->pager && o->kind != NVS_REPORT_VERIFY)
+		start_pager(out);
+	if (!out->file)
+		return -ENOMEM;
+	setvbuf(out->file, NULL, _IOFBF, 1 << 16);
+	return 0;
+}
+
+int nvs_out_close(struct nvs_out *out)
+{
+	bool failed = ferror(out->file);
+
+	errno = 0;
+	if (fflush(out->file) || failed)
+		out->status = errno ? -errno : -EPIPE;
+	if (out->pager) {
+		fclose(out->file);
+		while (waitpid(out->pager, NULL, 0) < 0 && errno == EINTR)
+			;
+		return 0;
+	}
+	return out->status;
+}
+
+void nvs_out_text(struct nvs_out *out, const char *text)
+{
+	char safe[4096];
+
+	for (size_t left = strlen(text); left;) {
+		size_t n = left < 1000 ? left : 1000;
+
+		/* Not in the middle of a character. */
+		while (n < left && n > 990 && ((unsigned char)text[n] & 0xc0) == 0x80)
+			n--;
+		fputs(nvs_escape(safe, sizeof(safe), text, n), out->file);
+		text += n;
+		left -= n;
+	}
+}
+
+void nvs_out_json(struct nvs_out *out, const char *text, size_t length)
+{
+	fputc('"', out->file);
+	for (size_t i = 0; i < length;) {
+		unsigned char c = (unsigned char)text[i];
+		char one[8];
+		size_t n = 1;
+
+		/* Whole characters pass as they are; a byte that belongs to none becomes U+00xx. */
+		while (n < 4 && i + n < length && ((unsigned char)text[i + n] & 0xc0) == 0x80)
+			n++;
+		nvs_escape(one, sizeof(one), text + i, c < 0x80 ? 1 : n);
+		if (c == '"' || c == '\\') {
+			fprintf(out->file, "\\%c", c);
+			i++;
+		} else if (one[0] == '\\') {
+			fprintf(out->file, "\\u%04x", c);
+			i++;
+		} else {
+			fputs(one, out->file);
+			i += strlen(one);
+		}
+	}
+	fputc('"', out->file);
+}
+
+void nvs_out_csv(struct nvs_out *out, const char *text)
+{
+	char safe[4096];
+
+	nvs_escape(safe, sizeof(safe), text, strlen(text));
+	if (!strpbrk(safe, ",\"")) {
+		fputs(safe, out->file);
+		return;
+	}
+	fputc('"', out->file);
+	for (const char *p = safe; *p; p++) {
+		if (*p == '"')
+			fputc('"', out->file);
+		fputc(*p, out->file);
+	}
+	fputc('"', out->file);
+}
+
+const char *nvs_out_style(const struct nvs_out *out, enum nvs_style style)
+{
+	static const char *const codes[] = {"\033[0m", "\033[1m", "\033[32m", "\033[31;1m",
+					    "\033[2m"};
+
+	return out->color ? codes[style] : "";
+}
+
+/* ---- progress ---- */
+
+static bool shown;
+
+void nvs_progress(void *arg, uint64_t done, uint64_t total)
+{
+	static struct timespec start, last;
+	struct timespec now;
+	double since;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (!start.tv_sec)
+		start = last = now;
+	since = (double)(now.tv_sec - last.tv_sec) + (double)(now.tv_nsec - last.tv_nsec) / 1e9;
+	if (now.tv_sec - start.tv_sec < 1 || (shown && since < 0.2))
+		return;
+	last = now;
+	shown = true;
+	if (total)
+		fprintf(stderr, "\rreading %s: %d %%  ", (const char *)arg,
+			(int)(100.0 * (double)done / (double)total));
+	else
+		fprintf(stderr, "\rreading %s: %llu MB  ", (const char *)arg,
+			(unsigned long long)(done / 1000000));
+	fflush(stderr);
+}
+
+void nvs_progress_clear(void)
+{
+	if (shown)
+		fputs("\r\033[K", stderr);
+	shown = false;
+}

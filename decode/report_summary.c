@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* The report without an option: what was traced, how it ended, and which APIs submitted most. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "decode/report.h"
+
+struct row {
+	const struct nvs_source *source;
+	const struct nvs_session *session;
+	char command[1024], gpu[256], started[64], ended[160], whole[96], host[256];
+	uint64_t threads, channels;
+};
+
+static const struct row *row_of(const void *row)
+{
+	return row;
+}
+
+static void text(struct nvs_value *v, const char *s)
+{
+	v->kind = s && *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
+	v->text = s;
+}
+
+static void number(struct nvs_value *v, uint64_t n)
+{
+	v->kind = NVS_VALUE_COUNT;
+	v->count = n;
+}
+
+#define TEXT_COLUMN(name, value)                                                                   \
+	static void get_##name(const void *row, struct nvs_value *v)                               \
+	{                                                                                          \
+		text(v, (value));                                                                  \
+	}
+#define COUNT_COLUMN(name, value)                                                                  \
+	static void get_##name(const void *row, struct nvs_value *v)                               \
+	{                                                                                          \
+		number(v, (value));                                                                \
+	}
+
+TEXT_COLUMN(trace, row_of(row)->source->path)
+TEXT_COLUMN(program, row_of(row)->session->attr[NVS_ATTR_EXE])
+TEXT_COLUMN(command, row_of(row)->command)
+TEXT_COLUMN(host, row_of(row)->host)
+TEXT_COLUMN(driver, row_of(row)->session->attr[NVS_ATTR_DRIVER])
+TEXT_COLUMN(gpu, row_of(row)->gpu)
+TEXT_COLUMN(started, row_of(row)->started)
+TEXT_COLUMN(ended, row_of(row)->ended)
+TEXT_COLUMN(whole, row_of(row)->whole)
+TEXT_COLUMN(options, row_of(row)->session->attr[NVS_ATTR_OPTIONS])
+COUNT_COLUMN(pid, row_of(row)->session->header.pid)
+COUNT_COLUMN(threads, row_of(row)->threads)
+COUNT_COLUMN(channels, row_of(row)->channels)
+COUNT_COLUMN(submissions, row_of(row)->session->counts.submissions)
+COUNT_COLUMN(entries, row_of(row)->session->counts.entries)
+COUNT_COLUMN(bytes, row_of(row)->session->counts.bytes)
+COUNT_COLUMN(gaps, row_of(row)->session->counts.gaps)
+COUNT_COLUMN(lost_submissions, row_of(row)->session->counts.lost_submissions)
+COUNT_COLUMN(orphans, row_of(row)->session->counts.orphans)
+COUNT_COLUMN(problems, nvs_trace_problems(row_of(row)->source->trace))
+COUNT_COLUMN(file_bytes, row_of(row)->session->file_bytes)
+
+static void get_seconds(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	if (nvs_clock_since_start(r->source->trace, r->session->last_time, &v->ns))
+		v->kind = NVS_VALUE_SECONDS;
+}
+
+static const struct nvs_column columns[] = {
+	{"trace", "trace", get_trace, 0},
+	{"program", "program", get_program, 0},
+	{"command", "command", get_command, 0},
+	{"pid", "pid", get_pid, 0},
+	{"host", "host", get_host, 0},
+	{"gpu", "GPU", get_gpu, 0},
+	{"driver", "driver", get_driver, 0},
+	{"options", "options", get_options, 0},
+	{"started", "started", get_started, 0},
+	{"seconds", "seconds", get_seconds, 0},
+	{"ended", "ended", get_ended, 0},
+	{"whole", "whole", get_whole, 0},
+	{"threads", "threads", get_threads, 0},
+	{"channels", "channels", get_channels, 0},
+	{"submissions", "submissions", get_submissions, 0},
+	{"entries", "entries", get_entries, 0},
+	{"bytes", "command bytes", get_bytes, 0},
+	{"gaps", "gaps", get_gaps, 0},
+	{"lost_submissions", "lost", get_lost_submissions, 0},
+	{"orphans", "orphans", get_orphans, 0},
+	{"problems", "problems", get_problems, NVS_COLUMN_DETAIL},
+	{"file_bytes", "file bytes", get_file_bytes, 0},
+};
+
+/* argv with blanks between; an argument that holds one stands in quotes. */
+static void set_command(struct row *r)
+{
+	const char *s = r->session->attr[NVS_ATTR_COMMAND];
+	size_t left = s ? r->session->attr_length[NVS_ATTR_COMMAND] : 0, at = 0;
+
+	while (left && at < sizeof(r->command) - 1) {
+		size_t n = strnlen(s, left);
+		const char *quote = !n || memchr(s, ' ', n) ? "'" : "";
+
+		at += (size_t)snprintf(r->command + at, sizeof(r->command) - at, "%s%s%.*s%s",
+				       at ? " " : "", quote, (int)(n < 4096 ? n : 4096), s, quote);
+		if (n == left)
+			break;
+		s += n + 1;
+		left -= n + 1;
+	}
+}
+
+static void set_host(struct row *r)
+{
+	const char *const *a = r->session->attr;
+
+	if (a[NVS_ATTR_HOST])
+		snprintf(r->host, sizeof(r->host), "%s%s%s%s%s", a[NVS_ATTR_HOST],
+			 a[NVS_ATTR_KERNEL] ? ", Linux " : "",
+			 a[NVS_ATTR_KERNEL] ? a[NVS_ATTR_KERNEL] : "", a[NVS_ATTR_CPU] ? ", " : "",
+			 a[NVS_ATTR_CPU] ? a[NVS_ATTR_CPU] : "");
+}
+
+static void set_gpus(struct row *r)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < nvs_trace_gpu_count(r->source->trace) && at < sizeof(r->gpu);
+	     i++) {
+		const struct nvs_rec_gpu *g = nvs_trace_gpu_at(r->source->trace, i);
+
+		at += (size_t)snprintf(r->gpu + at, sizeof(r->gpu) - at, "%s%u: %s", at ? ", " : "",
+				       g->gpu, g->name[0] ? g->name : "name not known");
+	}
+}
+
+static void set_started(struct row *r)
+{
+	time_t t = (time_t)(r->session->header.realtime_ns / 1000000000);
+	struct tm tm;
+
+	if (r->session->header.realtime_ns && gmtime_r(&t, &tm))
+		strftime(r->started, sizeof(r->started), "%Y-%m-%d %H:%M:%S UTC", &tm);
+}
+
+static void set_end(struct row *r)
+{
+	const struct nvs_session *s = r->session;
+	uint64_t problems = nvs_trace_problems(r->source->trace);
+
+	if (s->end == NVS_END_ORDERLY)
+		snprintf(r->ended, sizeof(r->ended), "in order");
+	else if (s->end == NVS_END_DAMAGED)
+		snprintf(r->ended, sizeof(r->ended), "read up to a damage");
+	else if (s->spool_read)
+		snprintf(r->ended, sizeof(r->ended),
+			 "in a crash, or still running; %llu submissions come from the spool",
+			 (unsigned long long)s->counts.spooled);
+	else
+		snprintf(r->ended, sizeof(r->ended), "in a crash, or still running; no spool");
+	if (problems)
+		snprintf(r->whole, sizeof(r->whole), "no: %llu problem%s (--verify tells)",
+			 (unsigned long long)problems, problems == 1 ? "" : "s");
+	else
+		snprintf(r->whole, sizeof(r->whole), "%s",
+			 s->end == NVS_END_ORDERLY ? "yes" : "up to the crash");
+}
+
+static void make_row(struct row *r, const struct nvs_source *s)
+{
+	r->source = s;
+	r->session = nvs_trace_session(s->trace);
+	for (uint32_t i = 0; i < nvs_trace_thread_count(s->trace); i++) {
+		const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, i);
+
+		r->threads += t && t->submissions;
+	}
+	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
+		r->channels += nvs_trace_channel_at(s->trace, i) != NULL;
+	set_command(r);
+	set_host(r);
+	set_gpus(r);
+	set_started(r);
+	set_end(r);
+}
+
+static void print_one(struct nvs_out *out, const struct row *row)
+{
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+		struct nvs_value v = {NVS_VALUE_NONE};
+
+		columns[i].get(row, &v);
+		if (v.kind == NVS_VALUE_NONE || columns[i].flags & NVS_COLUMN_DETAIL)
+			continue;
+		fprintf(out->file, "%s%-14s%s", nvs_out_style(out, NVS_STYLE_HEAD),
+			columns[i].title, nvs_out_style(out, NVS_STYLE_PLAIN));
+		if (v.kind == NVS_VALUE_TEXT)
+			nvs_out_text(out, v.text);
+		else if (v.kind == NVS_VALUE_SECONDS)
+			fprintf(out->file, "%.3f", (double)v.ns / 1e9);
+		else
+			fprintf(out->file, "%llu", (unsigned long long)v.count);
+		fputc('\n', out->file);
+	}
+	fputc('\n', out->file);
+}
+
+int nvs_report_summary(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		       const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "summary",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .several = n > 1};
+	struct row *rows = calloc(n, sizeof(*rows));
+	int r = -ENOMEM;
+
+	table.rows = calloc(n, sizeof(*table.rows));
+	if (rows && table.rows) {
+		for (uint32_t i = 0; i < n; i++) {
+			make_row(rows + i, s + i);
+			table.rows[i] = rows + i;
+			if (o->format == NVS_FORMAT_TEXT)
+				print_one(out, rows + i);
+		}
+		table.nrows = n;
+		r = o->format == NVS_FORMAT_TEXT
+			    ? nvs_report_top_apis(out, s, n, o, o->rows ? (uint32_t)o->rows : 5)
+			    : nvs_table_print(out, &table, o);
+	}
+	free(table.rows);
+	free(rows);
+	return r;
+}

@@ -23,6 +23,7 @@ VERSION := $(shell cat VERSION)
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
            -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end $(if $(WERROR),-Werror)
 COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD -MP \
+           -include include/old-glibc.h \
            -DNVS_VERSION='"$(VERSION)"'
 SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 COVFLAGS = $(if $(COVERAGE),--coverage)

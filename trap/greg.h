@@ -15,7 +15,7 @@ extern const uint8_t nvs_greg_of[16]; /* enum nvs_reg to index in gregset_t */
 /* Base of FS (0x64), GS (0x65) or no segment (0). */
 bool nvs_segment_base(uint8_t segment, uint64_t *base);
 
-/* Base and index of the memory operand, without displacement and segment. Not for vector indexes. */
+/* Base and index of the memory operand, less displacement and segment. Not for vector indexes. */
 uint64_t nvs_operand_sum(const struct nvs_insn *insn, const greg_t *gregs);
 
 static inline bool nvs_insn_is(const struct nvs_insn *insn, unsigned map, unsigned opcode)

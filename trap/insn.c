@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instruction decoder: one byte of table for each opcode of each map, and a cursor over the bytes.
- * Opcodes without an entry are unknown.
+ * The instruction decoder: one byte of table for each opcode of each map, and a cursor over the
+ * bytes. Opcodes without an entry are unknown.
  */
 #include "trap/insn.h"
 #include "trap/poison.h"
@@ -24,12 +24,13 @@ enum tail {
 #define TAIL 0x0f
 #define M    0x10 /* ModRM follows */
 #define B    0x20 /* byte operands */
-#define N    0x40 /* ModRM's reg names no general register: opcode extension, vector, segment, x87 */
+#define N    0x40 /* ModRM's reg is no general register: opcode extension, vector, segment */
 
 #define ALU(op)                                                                                    \
 	[op] = M | B | NONE, [(op) + 1] = M | NONE, [(op) + 2] = M | B | NONE,                     \
 	[(op) + 3] = M | NONE, [(op) + 4] = B | I8, [(op) + 5] = IZ
 
+/* clang-format off */
 static const uint8_t one_byte[256] = {
 	ALU(0x00), ALU(0x08), ALU(0x10), ALU(0x18), ALU(0x20), ALU(0x28), ALU(0x30), ALU(0x38),
 	[0x50 ... 0x5f] = NONE,
@@ -271,6 +272,7 @@ static const uint8_t vector_6[256] = {
 	[0xb6 ... 0xbf] = M | N | NONE,
 	[0xd6 ... 0xd7] = M | N | NONE,
 };
+/* clang-format on */
 
 struct cursor {
 	const uint8_t *bytes;
@@ -348,7 +350,7 @@ static uint8_t read_prefixes(struct nvs_insn *insn, struct cursor *c)
 		insn->rex_at = 0;
 		insn->has_rex_at = false;
 		continue;
-done:
+	done:
 		if (!insn->pp && (insn->prefixes & NVS_PREFIX_OPSIZE))
 			insn->pp = 1;
 		return byte;
@@ -531,8 +533,9 @@ static void read_modrm(struct nvs_insn *insn, struct cursor *c)
 	insn->mod = modrm >> 6;
 	insn->reg |= (modrm >> 3 & 7) | (insn->rex & NVS_REX_R ? 8 : 0);
 	insn->rm = (modrm & 7) | (insn->rex & NVS_REX_B ? 8 : 0);
-	/* Moves from and to control and debug registers have no memory form; mod counts for nothing. */
-	if (insn->encoding == NVS_LEGACY && insn->map == NVS_MAP_0F && (insn->opcode & 0xfc) == 0x20)
+	/* Moves from and to control and debug registers have no memory form, whatever mod says. */
+	if (insn->encoding == NVS_LEGACY && insn->map == NVS_MAP_0F &&
+	    (insn->opcode & 0xfc) == 0x20)
 		insn->mod = 3;
 	if (insn->mod == 3)
 		return;
@@ -600,9 +603,10 @@ static bool check_group(struct nvs_insn *insn, uint8_t *tail_kind)
 static void find_operand_size(struct nvs_insn *insn, uint8_t entry)
 {
 	uint8_t ext = insn->reg & 7;
-	bool wide = insn->map == NVS_MAP_ONE && insn->encoding == NVS_LEGACY &&
-		    (insn->opcode == 0x8f || (insn->opcode & 0xf0) == 0x50 || insn->opcode == 0x68 ||
-		     insn->opcode == 0x6a || (insn->opcode == 0xff && ext != 0 && ext != 1));
+	bool wide =
+		insn->map == NVS_MAP_ONE && insn->encoding == NVS_LEGACY &&
+		(insn->opcode == 0x8f || (insn->opcode & 0xf0) == 0x50 || insn->opcode == 0x68 ||
+		 insn->opcode == 0x6a || (insn->opcode == 0xff && ext != 0 && ext != 1));
 
 	if (entry & B)
 		insn->operand_bytes = 1;
@@ -618,8 +622,9 @@ static bool read_tail(struct nvs_insn *insn, struct cursor *c, uint8_t tail_kind
 {
 	bool w = insn->rex & NVS_REX_W;
 	bool opsize = insn->encoding == NVS_LEGACY && (insn->prefixes & NVS_PREFIX_OPSIZE) && !w;
-	static const uint8_t sizes[] = { [NONE] = 0, [I8] = 1, [I16] = 2, [I24] = 3, [I32] = 4,
-					 [REL8] = 1, [REL32] = 4 };
+	static const uint8_t sizes[] = {
+		[NONE] = 0, [I8] = 1, [I16] = 2, [I24] = 3, [I32] = 4, [REL8] = 1, [REL32] = 4
+	};
 	unsigned bytes;
 
 	if (tail_kind == IZ)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One x86-64 instruction taken apart: where its parts lie, what memory it names, where it jumps.
- * Knows the shape of practically everything user space runs; says "unknown" rather than something wrong.
+ * Knows the shape of practically everything user space runs; says "unknown" rather than something
+ * wrong.
  */
 #ifndef NVSNOOP_TRAP_INSN_H
 #define NVSNOOP_TRAP_INSN_H
@@ -12,6 +13,7 @@
 
 #define NVS_INSN_MAX 15
 
+/* clang-format off */
 /* General registers by their hardware numbers. */
 enum nvs_reg {
 	NVS_RAX, NVS_RCX, NVS_RDX, NVS_RBX, NVS_RSP, NVS_RBP, NVS_RSI, NVS_RDI,
@@ -23,7 +25,11 @@ enum nvs_reg {
 enum nvs_insn_encoding { NVS_LEGACY, NVS_XOP, NVS_VEX2, NVS_VEX3, NVS_EVEX };
 
 /* Opcode maps, numbered as VEX and EVEX number them. */
-enum nvs_insn_map { NVS_MAP_ONE = 0, NVS_MAP_0F = 1, NVS_MAP_0F38 = 2, NVS_MAP_0F3A = 3, NVS_MAP_5 = 5, NVS_MAP_6 = 6 };
+enum nvs_insn_map {
+	NVS_MAP_ONE = 0, NVS_MAP_0F = 1, NVS_MAP_0F38 = 2, NVS_MAP_0F3A = 3,
+	NVS_MAP_5 = 5, NVS_MAP_6 = 6
+};
+/* clang-format on */
 
 #define NVS_PREFIX_OPSIZE 0x01 /* 66 */
 #define NVS_PREFIX_ADDR32 0x02 /* 67 */
@@ -78,8 +84,8 @@ struct nvs_insn {
 };
 
 /*
- * Takes apart the instruction at BYTES, of which SIZE may be read. Returns its length, or 0: unknown,
- * invalid, or reaching beyond SIZE. INSN is meaningful only with a length.
+ * Takes apart the instruction at BYTES, of which SIZE may be read. Returns its length, or 0:
+ * unknown, invalid, or reaching beyond SIZE. INSN is meaningful only with a length.
  */
 int nvs_insn_decode(struct nvs_insn *insn, const uint8_t *bytes, size_t size);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One instruction single-stepped with its written memory operand led elsewhere: by moving its base
- * register where nothing else hangs on it, else as a changed copy that names a register free for it.
+ * register where nothing else hangs on it, else as a changed copy that names a register free for
+ * it.
  */
 #include "trap/store.h"
 #include "trap/greg.h"
@@ -12,8 +13,8 @@
 #define BIT(reg) (1u << (reg))
 
 /*
- * Registers that INSN uses without naming them in ModRM, VEX or string form. More than it really uses does
- * no harm. Only of instructions that write memory.
+ * Registers that INSN uses without naming them in ModRM, VEX or string form. More than it really
+ * uses does no harm. Only of instructions that write memory.
  */
 static unsigned implied_registers(const struct nvs_insn *insn)
 {
@@ -70,7 +71,8 @@ static bool is_excluded(const struct nvs_insn *insn)
 		return (op == 0xff && ext >= 2) || op == 0x8e;
 	case NVS_MAP_0F:
 		/* xsave, xsaveopt, xsavec, xsaves: of no size known here */
-		return (op == 0xae && (ext == 4 || ext == 6)) || (op == 0xc7 && ext >= 3 && ext <= 5);
+		return (op == 0xae && (ext == 4 || ext == 6)) ||
+		       (op == 0xc7 && ext >= 3 && ext <= 5);
 	case NVS_MAP_0F38:
 		return op == 0xf8 && !nvs_insn_is_movdir64b(insn); /* enqcmd */
 	}
@@ -94,7 +96,8 @@ static uint8_t movable_base(const struct nvs_insn *insn)
 			return NVS_REG_NONE;
 		return insn->segment && nvs_insn_is_maskmov(insn) ? NVS_REG_NONE : base;
 	}
-	if (!insn->memory || insn->segment || insn->index == base || (data_registers(insn) & BIT(base)))
+	if (!insn->memory || insn->segment || insn->index == base ||
+	    (data_registers(insn) & BIT(base)))
 		return NVS_REG_NONE;
 	return base;
 }
@@ -123,12 +126,12 @@ static unsigned copy_rex(uint8_t *to, const struct nvs_insn *insn, const uint8_t
 	if (insn->encoding == NVS_VEX3 || insn->encoding == NVS_EVEX)
 		to[1] |= 0x60;
 	else if (insn->encoding == NVS_LEGACY)
-		to[0] &= nvs_insn_is_moffs(insn) ? ~(NVS_REX_R | NVS_REX_X | NVS_REX_B) :
-						   ~(NVS_REX_X | NVS_REX_B);
+		to[0] &= nvs_insn_is_moffs(insn) ? ~(NVS_REX_R | NVS_REX_X | NVS_REX_B)
+						 : ~(NVS_REX_X | NVS_REX_B);
 	return n;
 }
 
-/* Prefixes without address size and segments that have a base; they went into the register's value. */
+/* Prefixes less address size and the segments with a base: those are in the register's value. */
 static unsigned copy_prefixes(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes)
 {
 	unsigned end = insn->opcode_at, n = 0, i;
@@ -138,7 +141,8 @@ static unsigned copy_prefixes(uint8_t *to, const struct nvs_insn *insn, const ui
 	else if (insn->map != NVS_MAP_ONE)
 		end -= insn->map == NVS_MAP_0F ? 1 : 2;
 	for (i = 0; i < end; i++) {
-		if (bytes[i] == 0x67 || bytes[i] == 0x64 || bytes[i] == 0x65 || (bytes[i] & 0xf0) == 0x40)
+		if (bytes[i] == 0x67 || bytes[i] == 0x64 || bytes[i] == 0x65 ||
+		    (bytes[i] & 0xf0) == 0x40)
 			continue;
 		to[n++] = bytes[i];
 	}
@@ -150,7 +154,8 @@ static unsigned copy_prefixes(uint8_t *to, const struct nvs_insn *insn, const ui
 }
 
 /* INSN with REG plus its displacement as memory operand. Returns its length. */
-static unsigned relocate(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes, uint8_t reg)
+static unsigned relocate(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes,
+			 uint8_t reg)
 {
 	unsigned n = copy_prefixes(to, insn, bytes);
 	unsigned i;
@@ -171,7 +176,8 @@ static unsigned relocate(uint8_t *to, const struct nvs_insn *insn, const uint8_t
 }
 
 /* What the copy's register has to hold: the operand's address less its displacement, plus DELTA. */
-static bool relocated_base(const struct nvs_insn *insn, const greg_t *gregs, int64_t delta, uint64_t *value)
+static bool relocated_base(const struct nvs_insn *insn, const greg_t *gregs, int64_t delta,
+			   uint64_t *value)
 {
 	uint64_t base, sum;
 
@@ -192,7 +198,8 @@ static bool relocated_base(const struct nvs_insn *insn, const greg_t *gregs, int
 }
 
 static bool prepare_copy(struct nvs_step *step, const struct nvs_insn *insn, const uint8_t *bytes,
-			 const greg_t *gregs, int64_t delta, uint8_t *slot_write, uintptr_t slot_run)
+			 const greg_t *gregs, int64_t delta, uint8_t *slot_write,
+			 uintptr_t slot_run)
 {
 	uint8_t reg = free_register(insn);
 
@@ -204,13 +211,13 @@ static bool prepare_copy(struct nvs_step *step, const struct nvs_insn *insn, con
 	step->relocated = true;
 	step->greg = nvs_greg_of[reg];
 	step->run = slot_run;
-	/* The slot's old contents were run by this thread at most; the way back to it serialises. */
+	/* Only this thread runs what is in the slot, and the way back to it serialises. */
 	step->run_end = slot_run + relocate(slot_write, insn, bytes, reg);
 	return true;
 }
 
-static bool prepare_in_place(struct nvs_step *step, const struct nvs_insn *insn, const greg_t *gregs,
-			     int64_t delta)
+static bool prepare_in_place(struct nvs_step *step, const struct nvs_insn *insn,
+			     const greg_t *gregs, int64_t delta)
 {
 	uint8_t reg = movable_base(insn);
 
@@ -224,8 +231,8 @@ static bool prepare_in_place(struct nvs_step *step, const struct nvs_insn *insn,
 	return true;
 }
 
-int nvs_step_prepare(struct nvs_step *step, const struct nvs_insn *insn, const uint8_t *bytes, greg_t *gregs,
-		     int64_t delta, uint8_t *slot_write, uintptr_t slot_run)
+int nvs_step_prepare(struct nvs_step *step, const struct nvs_insn *insn, const uint8_t *bytes,
+		     greg_t *gregs, int64_t delta, uint8_t *slot_write, uintptr_t slot_run)
 {
 	unsigned i;
 

@@ -10,8 +10,9 @@
 #define ARCH_GET_FS_ 0x1003
 #define ARCH_GET_GS_ 0x1004
 
-const uint8_t nvs_greg_of[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-				  REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
+const uint8_t nvs_greg_of[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+				  REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+				  REG_R12, REG_R13, REG_R14, REG_R15 };
 
 bool nvs_segment_base(uint8_t segment, uint64_t *base)
 {
@@ -19,7 +20,7 @@ bool nvs_segment_base(uint8_t segment, uint64_t *base)
 	if (!segment)
 		return true;
 	/* RDFSBASE would be faster, where it is allowed; this is rare. */
-	return nvs_sys(SYS_arch_prctl, segment == 0x64 ? ARCH_GET_FS_ : ARCH_GET_GS_, base, 0, 0) == 0;
+	return !nvs_sys(SYS_arch_prctl, segment == 0x64 ? ARCH_GET_FS_ : ARCH_GET_GS_, base, 0, 0);
 }
 
 uint64_t nvs_operand_sum(const struct nvs_insn *insn, const greg_t *gregs)
@@ -97,7 +98,8 @@ bool nvs_store_decode(struct nvs_store *store, const struct nvs_insn *insn, cons
 	high = !immediate && is_high_byte(insn);
 	if (high)
 		reg -= 4;
-	store->value = immediate ? (uint64_t)insn->imm : (uint64_t)gregs[nvs_greg_of[reg]] >> (high ? 8 : 0);
+	store->value = immediate ? (uint64_t)insn->imm
+				 : (uint64_t)gregs[nvs_greg_of[reg]] >> (high ? 8 : 0);
 	store->width = insn->operand_bytes;
 	store->reg = xchg ? reg : NVS_REG_NONE;
 	store->high = xchg && high;
@@ -153,6 +155,7 @@ void nvs_store_emulate(const struct nvs_store *store, uintptr_t alias, greg_t *g
 		write_once(alias, store->value, store->width);
 	else
 		write_register(&gregs[nvs_greg_of[store->reg]],
-			       exchange(alias, store->value, store->width), store->width, store->high);
+			       exchange(alias, store->value, store->width), store->width,
+			       store->high);
 	gregs[REG_RIP] = store->next;
 }

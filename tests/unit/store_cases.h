@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions for test_store.c, encoded by the assembler into tables. Addresses are filled in by the test:
+ * Instructions for test_store.c, encoded by the assembler into tables. The test fills in addresses:
  * registers, RIP-relative and absolute displacements stand for "wherever the target is".
  */
 #ifndef NVSNOOP_TESTS_STORE_CASES_H

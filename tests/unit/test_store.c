@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Emulated and redirected stores against the processor: each instruction runs natively on area A, then by
- * way of trap/store.h on area B, and registers, flags and memory must come out the same.
+ * Emulated and redirected stores against the processor: each instruction runs natively on area A,
+ * then by way of trap/store.h on area B, and registers, flags and memory must come out the same.
  */
 /* LINK: trap */
 #include <asm/prctl.h>
@@ -15,9 +15,9 @@
 #include <unistd.h>
 #include "trap/store.h"
 
-#define AREA 4096
+#define AREA	    4096
 #define ARITH_FLAGS 0x8d5 /* CF PF AF ZF SF OF */
-#define TRAP_FLAG 0x100
+#define TRAP_FLAG   0x100
 
 static unsigned passed, failed;
 static char what[256]; /* the case at hand */
@@ -76,7 +76,8 @@ static void catch_signals(void)
 {
 	static uint8_t stack[65536];
 	stack_t alt = { .ss_sp = stack, .ss_size = sizeof stack };
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	static const int signals[] = { SIGTRAP, SIGSEGV, SIGBUS, SIGILL };
 	size_t i;
 
@@ -90,36 +91,45 @@ static uint8_t vectors[32][64] __attribute__((aligned(64)));
 
 #define LOAD(reg, n) "vmovdqu64 64*" #n "(%0), %%" reg #n "\n"
 #define LOAD8(reg, a, b, c, d, e, f, g, h)                                                         \
-	LOAD(reg, a) LOAD(reg, b) LOAD(reg, c) LOAD(reg, d) LOAD(reg, e) LOAD(reg, f)              \
-		LOAD(reg, g) LOAD(reg, h)
-#define SSE(n)	    "movups 64*" #n "(%0), %%xmm" #n "\n"
-#define AVX(n)	    "vmovdqu 64*" #n "(%0), %%ymm" #n "\n"
-#define ALL16(what) what(0) what(1) what(2) what(3) what(4) what(5) what(6) what(7) what(8)        \
-	what(9) what(10) what(11) what(12) what(13) what(14) what(15)
+	LOAD(reg, a)                                                                               \
+	LOAD(reg, b) LOAD(reg, c) LOAD(reg, d) LOAD(reg, e) LOAD(reg, f) LOAD(reg, g) LOAD(reg, h)
+#define SSE(n) "movups 64*" #n "(%0), %%xmm" #n "\n"
+#define AVX(n) "vmovdqu 64*" #n "(%0), %%ymm" #n "\n"
+#define ALL16(what)                                                                                \
+	what(0) what(1) what(2) what(3) what(4) what(5) what(6) what(7) what(8) what(9) what(10)   \
+		what(11) what(12) what(13) what(14) what(15)
 
 /* Runs with registers IN; they come back in OUT. Vector registers hold VECTORS. */
 static int run(void)
 {
 	phase = LAUNCH;
 	if (have_avx512)
-		asm volatile(LOAD8("zmm", 0, 1, 2, 3, 4, 5, 6, 7) LOAD8("zmm", 8, 9, 10, 11, 12, 13, 14, 15)
-			     LOAD8("zmm", 16, 17, 18, 19, 20, 21, 22, 23)
-			     LOAD8("zmm", 24, 25, 26, 27, 28, 29, 30, 31)
-			     "kmovw (%0), %%k1\nkmovw 7(%0), %%k2\n"
-			     "int3\nvzeroupper" : : "r"(vectors) : "memory", "cc");
+		asm volatile(LOAD8("zmm", 0, 1, 2, 3, 4, 5, 6, 7) LOAD8("zmm", 8, 9, 10, 11, 12, 13,
+									14, 15)
+				     LOAD8("zmm", 16, 17, 18, 19, 20, 21, 22, 23)
+					     LOAD8("zmm", 24, 25, 26, 27, 28, 29, 30,
+						   31) "kmovw (%0), %%k1\nkmovw 7(%0), %%k2\n"
+						       "int3\nvzeroupper"
+			     :
+			     : "r"(vectors)
+			     : "memory", "cc");
 	else if (have_avx)
 		asm volatile(ALL16(AVX) "int3\nvzeroupper" : : "r"(vectors) : "memory", "cc");
 	else
 		asm volatile(ALL16(SSE) "int3" : : "r"(vectors) : "memory", "cc");
-	asm volatile("emms" : : : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-		     "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+	asm volatile("emms"
+		     :
+		     :
+		     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
+		       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 	return out_signal;
 }
 
 /* ---- one case ---- */
 
-static const uint8_t greg_of[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-				     REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
+static const uint8_t greg_of[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+				     REG_RSI, REG_RDI, REG_R8,	REG_R9,	 REG_R10, REG_R11,
+				     REG_R12, REG_R13, REG_R14, REG_R15 };
 
 static uint8_t bytes[NVS_INSN_MAX];
 static struct nvs_insn insn;
@@ -141,8 +151,9 @@ static bool is_string(void)
 /* What EVEX multiplies an 8-bit displacement by: all such cases here store whole registers. */
 static int64_t displacement(void)
 {
-	return insn.encoding == NVS_EVEX && insn.disp_bytes == 1 ? (int64_t)insn.disp * insn.vector_bytes :
-								   insn.disp;
+	return insn.encoding == NVS_EVEX && insn.disp_bytes == 1
+		       ? (int64_t)insn.disp * insn.vector_bytes
+		       : insn.disp;
 }
 
 static void set_address(void)
@@ -248,7 +259,8 @@ static bool run_redirected(gregset_t result, bool with_slot)
 	memcpy(result, in, sizeof in);
 	do {
 		memcpy(in, result, sizeof in);
-		if (nvs_step_prepare(&step, &insn, bytes, in, delta, with_slot ? slot : NULL, (uintptr_t)slot))
+		if (nvs_step_prepare(&step, &insn, bytes, in, delta, with_slot ? slot : NULL,
+				     (uintptr_t)slot))
 			return false;
 		stepping = true;
 		if (run() != SIGTRAP || !step_done)
@@ -276,7 +288,8 @@ static void check_extent(bool exact)
 		      "writes less than its width");
 }
 
-/* Random memory whose bytes at the target differ from what will come, where that is a plain store. */
+/* Random memory whose bytes at the target differ from what will come, where that is a plain store.
+ */
 static void make_pattern(void)
 {
 	size_t i;
@@ -406,7 +419,8 @@ static void simple_op(uint8_t op)
 					continue;
 				simple_case(op, prefixes, rex == 0x0f ? 0 : rex, modrm, rnd());
 				if ((modrm & 7) == 4)
-					simple_case(op, prefixes, rex == 0x0f ? 0 : rex, modrm, rnd());
+					simple_case(op, prefixes, rex == 0x0f ? 0 : rex, modrm,
+						    rnd());
 			}
 }
 
@@ -461,7 +475,8 @@ static void test_cases(void)
 			run_case(step_cases[i].flags, 64);
 		}
 	}
-	printf("%zu instructions from the assembler, %d of them not on this processor\n", i, skipped);
+	printf("%zu instructions from the assembler, %d of them not on this processor\n", i,
+	       skipped);
 }
 
 static void test_refused(void)
@@ -474,7 +489,8 @@ static void test_refused(void)
 		load_case(&refused_cases[i]);
 		set_registers(64);
 		memcpy(before, in, sizeof in);
-		check(nvs_step_prepare(&step, &insn, bytes, in, 4096, slot, (uintptr_t)slot) == -1, "not refused");
+		check(nvs_step_prepare(&step, &insn, bytes, in, 4096, slot, (uintptr_t)slot) == -1,
+		      "not refused");
 		check(!memcmp(before, in, sizeof in), "registers changed by a refusal");
 	}
 }
@@ -488,7 +504,8 @@ static void test_no_slot(void)
 	snprintf(what, sizeof what, "add without a slot");
 	check(nvs_insn_decode(&insn, bytes, 2) == 2, "length");
 	set_registers(64);
-	check(nvs_step_prepare(&step, &insn, bytes, in, 4096, NULL, 0) == -1, "done without a slot");
+	check(nvs_step_prepare(&step, &insn, bytes, in, 4096, NULL, 0) == -1,
+	      "done without a slot");
 }
 
 /* A step whose instruction faults leaves everything as it was. */
@@ -505,7 +522,8 @@ static void test_fault(bool copied)
 	set_registers(64);
 	memcpy(start, in, sizeof in);
 	mprotect(area_b, AREA, PROT_READ);
-	check(!nvs_step_prepare(&step, &insn, bytes, in, area_b - area_a, slot, (uintptr_t)slot), "prepare");
+	check(!nvs_step_prepare(&step, &insn, bytes, in, area_b - area_a, slot, (uintptr_t)slot),
+	      "prepare");
 	stepping = true;
 	signal = run();
 	mprotect(area_b, AREA, PROT_READ | PROT_WRITE);
@@ -523,7 +541,8 @@ static void test_own_trap_flag(void)
 	check(nvs_insn_decode(&insn, bytes, 3) == 3, "length");
 	set_registers(64);
 	in[REG_EFL] |= TRAP_FLAG;
-	check(!nvs_step_prepare(&step, &insn, bytes, in, area_b - area_a, slot, (uintptr_t)slot), "prepare");
+	check(!nvs_step_prepare(&step, &insn, bytes, in, area_b - area_a, slot, (uintptr_t)slot),
+	      "prepare");
 	stepping = true;
 	check(run() == SIGTRAP && step_done && step.had_tf, "step");
 	check(out[REG_EFL] & TRAP_FLAG, "trap flag lost");

@@ -5,10 +5,6 @@
 #include <string.h>
 #include "decode/report.h"
 
-#ifndef NVSNOOP_VERSION
-#define NVSNOOP_VERSION "0.1"
-#endif
-
 enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
 
 static int open_source(struct nvs_source *s, const struct nvs_options_report *o, uint32_t index)
@@ -93,13 +89,15 @@ int main(int argc, char **argv)
 
 	if (nvs_options_parse(&o, argc, argv))
 		return EXIT_USAGE;
-	if (o.help) {
-		nvs_options_help(stdout);
-		return fflush(stdout) ? EXIT_ERROR : EXIT_WHOLE;
-	}
-	if (o.version) {
-		puts("nvsnoop-report " NVSNOOP_VERSION);
-		return fflush(stdout) ? EXIT_ERROR : EXIT_WHOLE;
+	if (o.help || o.version) {
+		if (o.help)
+			nvs_options_help(stdout);
+		else
+			puts("nvsnoop-report " NVS_VERSION);
+		if (!fflush(stdout))
+			return EXIT_WHOLE;
+		fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(errno));
+		return EXIT_ERROR;
 	}
 	s = calloc((size_t)o.nfiles, sizeof(*s));
 	if (!s)

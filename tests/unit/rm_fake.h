@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stage for the part of preload/ that follows device calls: fds that are devices, an mmap that gives
+ * the address it is told to, and everything that is recorded, published or called kept for a look.
+ */
+#ifndef RM_FAKE_H
+#define RM_FAKE_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include "preload/rm.h"
+
+static int passed, failed;
+
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (what) {                                                                        \
+			passed++;                                                                  \
+		} else {                                                                           \
+			failed++;                                                                  \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #what);                          \
+		}                                                                                  \
+	} while (0)
+
+/* Compares numbers and says both. */
+#define CHECK_EQ(a, b)                                                                             \
+	do {                                                                                       \
+		unsigned long long a_ = (unsigned long long)(a), b_ = (unsigned long long)(b);     \
+		if (a_ == b_) {                                                                    \
+			passed++;                                                                  \
+		} else {                                                                           \
+			failed++;                                                                  \
+			printf("%s:%d: %s is %#llx, not %#llx\n", __FILE__, __LINE__, #a, a_, b_); \
+		}                                                                                  \
+	} while (0)
+
+static inline int finish(void)
+{
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed ? 1 : 0;
+}
+
+/* ---- what happened, in order ---- */
+
+struct step {
+	char what[16]; /* mmap munmap mprotect publish start */
+	uint64_t a, b, c;
+};
+static struct step steps[100000];
+static unsigned nsteps;
+
+static void step(const char *what, uint64_t a, uint64_t b, uint64_t c)
+{
+	struct step *s = &steps[nsteps < 99999 ? nsteps++ : nsteps];
+
+	snprintf(s->what, sizeof(s->what), "%s", what);
+	s->a = a;
+	s->b = b;
+	s->c = c;
+}
+
+/* Index of the first step from FROM on, nsteps if there is none. */
+static inline unsigned find_step(unsigned from, const char *what, uint64_t a)
+{
+	unsigned i = from;
+
+	while (i < nsteps && (strcmp(steps[i].what, what) || steps[i].a != a))
+		i++;
+	return i;
+}
+
+/* ---- records ---- */
+
+static struct nvs_rec *records[20000];
+static unsigned nrecords;
+
+int nvs_record(struct nvs_rec *rec)
+{
+	if (rec->size % 8 || !rec->type || nrecords == 20000) {
+		printf("bad record: type %u, %u bytes\n", rec->type, rec->size);
+		exit(1);
+	}
+	records[nrecords] = malloc(rec->size);
+	memcpy(records[nrecords++], rec, rec->size);
+	return 0;
+}
+
+static inline unsigned count_records(unsigned type)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nrecords; i++)
+		n += records[i]->type == type;
+	return n;
+}
+
+static inline void *last_record(unsigned type)
+{
+	for (unsigned i = nrecords; i-- > 0;)
+		if (records[i]->type == type)
+			return records[i];
+	return NULL;
+}
+
+/* ---- session and trap ---- */
+
+static bool session_refused, session_on, signals_refused;
+static struct nvs_spool_channel slots[4096];
+static bool slot_used[4096];
+static struct nvs_view *view; /* as published; NULL: none yet */
+static char driver[64];
+
+void nvs_session_start(void)
+{
+	if (session_on || session_refused)
+		return;
+	session_on = true;
+	step("start", 0, 0, 0);
+	nvs_rm_replay();
+}
+
+bool nvs_session_active(void)
+{
+	return session_on;
+}
+
+struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)
+{
+	for (unsigned i = 0; i < 4096; i++) {
+		if (slot_used[i])
+			continue;
+		slot_used[i] = true;
+		memset(&slots[i], 0, sizeof(slots[i]));
+		slots[i].channel = number;
+		return &slots[i];
+	}
+	return NULL;
+}
+
+void nvs_session_channel_free(struct nvs_spool_channel *slot)
+{
+	slot_used[slot - slots] = false;
+}
+
+void nvs_session_driver(const char *version)
+{
+	snprintf(driver, sizeof(driver), "%s", version);
+}
+
+int nvs_signals_install(void)
+{
+	return signals_refused ? -EPERM : 0;
+}
+
+/* Publishing checks what every reader relies on. */
+static void check_view(const struct nvs_view *v)
+{
+	for (uint32_t i = 1; i < v->nmaps; i++) {
+		const struct nvs_segment_map *a = &v->maps[i - 1], *b = &v->maps[i];
+
+		if (a->gpu_va > b->gpu_va || (a->gpu_va == b->gpu_va && a->vaspace >= b->vaspace) ||
+		    (a->vaspace == b->vaspace && a->gpu_va + a->size > b->gpu_va)) {
+			printf("segment maps out of order at %u\n", i);
+			failed++;
+		}
+	}
+	for (uint32_t i = 0; i < v->nchannels; i++) {
+		const struct nvs_channel *c = &v->channels[i];
+		uint32_t h = nvs_channel_hash(c->gpu, c->token);
+
+		while (v->channel_hash[h & v->channel_mask] && v->channel_hash[h & v->channel_mask] != i + 1)
+			h++;
+		if (v->channel_hash[h & v->channel_mask] != i + 1) {
+			printf("channel %u is not to be found by its token\n", c->number);
+			failed++;
+		}
+	}
+}
+
+struct nvs_view *nvs_view_publish(struct nvs_view *v)
+{
+	struct nvs_view *old = view;
+
+	check_view(v);
+	view = v;
+	step("publish", v->ndoorbells, v->nmaps, v->nchannels);
+	return old;
+}
+
+static inline const struct nvs_channel *viewed(uint32_t token)
+{
+	for (uint32_t i = 0; view && i < view->nchannels; i++)
+		if (view->channels[i].token == token)
+			return &view->channels[i];
+	return NULL;
+}
+
+/* CPU address of a GPU address, 0: in no map. */
+static inline uint64_t cpu_of(uint64_t va, uint32_t vaspace)
+{
+	for (uint32_t i = 0; view && i < view->nmaps; i++) {
+		const struct nvs_segment_map *m = &view->maps[i];
+
+		if (va >= m->gpu_va && va < m->gpu_va + m->size && (!m->vaspace || m->vaspace == vaspace))
+			return m->cpu + (va - m->gpu_va);
+	}
+	return 0;
+}
+
+/* Nothing is mapped here: GP_PUT is told. */
+static uint64_t put_address;
+static uint32_t put_value;
+
+bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
+bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value)
+{
+	step("getput", (uintptr_t)from, 0, 0);
+	if (put_address && (uintptr_t)from != put_address)
+		return false;
+	*value = put_value;
+	return true;
+}
+
+/* ---- the kernel ---- */
+
+static dev_t fd_device[4096]; /* 0: no device */
+static uint64_t next_mmap; /* what the next mmap gives; 0: as asked, or from the heap below */
+static uint64_t mmap_heap = 0x600000000000;
+static int fail_mmap = -1, fail_munmap, fail_mprotect; /* fail_mmap: in so many calls */
+
+static void *fake_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	uint64_t p = next_mmap ? next_mmap : (uintptr_t)address;
+
+	if (fail_mmap >= 0 && fail_mmap-- == 0) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	if (!p) {
+		p = mmap_heap;
+		mmap_heap += (size + 0xffff) & ~0xffffull;
+	}
+	next_mmap = 0;
+	step("mmap", p, size, (uint64_t)prot);
+	return (void *)p;
+}
+
+static int fake_munmap(void *address, size_t size)
+{
+	step("munmap", (uintptr_t)address, size, 0);
+	if (!fail_munmap)
+		return 0;
+	errno = ENOMEM;
+	return -1;
+}
+
+static int fake_mprotect(void *address, size_t size, int prot)
+{
+	step("mprotect", (uintptr_t)address, size, (uint64_t)prot);
+	if (!fail_mprotect)
+		return 0;
+	errno = EACCES;
+	return -1;
+}
+
+static void *fake_mremap(void *old, size_t old_size, size_t size, int flags, ...)
+{
+	va_list ap;
+	void *to;
+
+	va_start(ap, flags);
+	to = va_arg(ap, void *);
+	va_end(ap);
+	step("mremap", (uintptr_t)old, old_size, size);
+	return flags & MREMAP_FIXED ? to : old;
+}
+
+static int fake_fstat(int fd, struct stat *st)
+{
+	memset(st, 0, sizeof(*st));
+	if (fd < 0 || fd >= 4096) {
+		errno = EBADF;
+		return -1;
+	}
+	st->st_mode = fd_device[fd] ? S_IFCHR | 0666 : S_IFREG | 0644;
+	st->st_rdev = fd_device[fd];
+	return 0;
+}
+
+static int fake_open(const char *path, int flags, ...)
+{
+	errno = ENOENT;
+	return -1;
+}
+
+static int fake_close(int fd)
+{
+	return 0;
+}
+
+static const struct nvs_next fake_next = {
+	.open = fake_open,
+	.close = fake_close,
+	.mmap = fake_mmap,
+	.munmap = fake_munmap,
+	.mprotect = fake_mprotect,
+	.mremap = fake_mremap,
+	.fstat = fake_fstat,
+};
+
+const struct nvs_next *nvs_next(void)
+{
+	return &fake_next;
+}
+
+#define DEV_GPU(n) makedev(195, n)
+#define DEV_CTL makedev(195, 255)
+#define DEV_UVM makedev(510, 0)
+
+static inline void open_device(int fd, const char *path, dev_t device)
+{
+	fd_device[fd] = device;
+	nvs_fd_opened(fd, path);
+}
+
+static inline void close_device(int fd)
+{
+	nvs_fd_closing(fd);
+	fd_device[fd] = 0;
+}
+
+/* ---- the program's calls ---- */
+
+static uint32_t rm_status; /* what the kernel answers */
+static int ctl = 9, uvm = 10;
+
+static inline void put32(void *p, unsigned at, uint32_t v)
+{
+	memcpy((uint8_t *)p + at, &v, 4);
+}
+
+static inline void put64(void *p, unsigned at, uint64_t v)
+{
+	memcpy((uint8_t *)p + at, &v, 8);
+}
+
+static inline void escape(int fd, unsigned nr, unsigned size, void *arg, int status_at)
+{
+	unsigned request = 0xc0004600u | size << 16 | nr;
+	sigset_t saved;
+	bool keep;
+
+	nvs_lock(&saved);
+	keep = nvs_rm_before(fd, request, arg);
+	(void)keep;
+	step("ioctl", nr, 0, 0);
+	if (status_at >= 0)
+		put32(arg, (unsigned)status_at, rm_status);
+	nvs_rm_after(fd, request, arg, 0);
+	nvs_unlock(&saved);
+}
+
+/* NVOS64 of 580, as CUDA uses it: paramsSize 0. */
+static inline void rm_alloc(uint32_t client, uint32_t parent, uint32_t handle, uint32_t object_class, void *params)
+{
+	uint8_t a[48] = { 0 };
+
+	put32(a, 0, client);
+	put32(a, 4, parent);
+	put32(a, 8, handle);
+	put32(a, 12, object_class);
+	put64(a, 16, (uintptr_t)params);
+	escape(ctl, 0x2b, 48, a, 40);
+}
+
+static inline void rm_free(uint32_t client, uint32_t handle)
+{
+	uint8_t a[16] = { 0 };
+
+	put32(a, 0, client);
+	put32(a, 8, handle);
+	escape(ctl, 0x29, 16, a, 12);
+}
+
+static inline void rm_dup(uint32_t client, uint32_t parent, uint32_t handle, uint32_t from_client, uint32_t from)
+{
+	uint8_t a[28] = { 0 };
+
+	put32(a, 0, client);
+	put32(a, 4, parent);
+	put32(a, 8, handle);
+	put32(a, 12, from_client);
+	put32(a, 16, from);
+	escape(ctl, 0x34, 28, a, 24);
+}
+
+static inline void rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size)
+{
+	uint8_t a[32] = { 0 };
+
+	put32(a, 0, client);
+	put32(a, 4, object);
+	put32(a, 8, cmd);
+	put64(a, 16, (uintptr_t)params);
+	put32(a, 24, size);
+	escape(ctl, 0x2a, 32, a, 28);
+}
+
+static inline void rm_map(uint32_t client, uint32_t handle, uint64_t offset, uint64_t length, uint64_t linear, int fd)
+{
+	uint8_t a[56] = { 0 };
+
+	put32(a, 0, client);
+	put32(a, 8, handle);
+	put64(a, 16, offset);
+	put64(a, 24, length);
+	put64(a, 32, linear);
+	put32(a, 48, (uint32_t)fd);
+	escape(ctl, 0x4e, 56, a, 40);
+}
+
+static inline void rm_unmap(uint32_t client, uint32_t handle, uint64_t linear)
+{
+	uint8_t a[32] = { 0 };
+
+	put32(a, 0, client);
+	put32(a, 8, handle);
+	put64(a, 16, linear);
+	escape(ctl, 0x4f, 32, a, 24);
+}
+
+static inline void uvm_call(unsigned long nr, void *arg)
+{
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	nvs_uvm_before(uvm, nr, arg);
+	nvs_uvm_after(uvm, nr, arg, 0);
+	nvs_unlock(&saved);
+}
+
+/* UVM_MAP_EXTERNAL_ALLOCATION in the form with 256 GPUs, inside a range of its own. */
+static inline void uvm_map(uint64_t base, uint64_t length, uint64_t offset, uint32_t client, uint32_t handle)
+{
+	static uint8_t a[9264];
+	uint8_t range[24] = { 0 };
+
+	put64(range, 0, base);
+	put64(range, 8, length);
+	uvm_call(73, range);
+	memset(a, 0, sizeof(a));
+	put64(a, 0, base);
+	put64(a, 8, length);
+	put64(a, 16, offset);
+	put64(a, 9240, 1);
+	put32(a, 9252, client);
+	put32(a, 9256, handle);
+	uvm_call(33, a);
+}
+
+static inline void uvm_free(uint64_t base, uint64_t length)
+{
+	uint8_t a[24] = { 0 };
+
+	put64(a, 0, base);
+	put64(a, 8, length);
+	uvm_call(34, a);
+}
+
+/* Opens FD on DEVICE, has the object mapped through it at ADDRESS, closes it. */
+static inline void map_memory(uint32_t client, uint32_t handle, uint64_t length, uint64_t linear, dev_t device,
+			      uint64_t address, int prot)
+{
+	int fd = 30;
+
+	open_device(fd, device == DEV_CTL ? "/dev/nvidiactl" : "/dev/nvidia0", device);
+	rm_map(client, handle, 0, length, linear, fd);
+	next_mmap = address;
+	nvs_maps_mmap(NULL, (length + (linear & 4095) + 4095) & ~4095ull, prot, MAP_SHARED, fd, 0, true);
+	close_device(fd);
+}
+
+/* A client with a device, a subdevice and an address space: handles 1, 2, 3 and 9 below CLIENT. */
+static inline void make_client(uint32_t client, uint32_t gpu)
+{
+	uint8_t device[56] = { 0 }, space[56] = { 0 }, sub[4] = { 0 };
+
+	put32(device, 0, gpu);
+	if (!fd_device[ctl])
+		open_device(ctl, "/dev/nvidiactl", DEV_CTL);
+	if (!fd_device[uvm])
+		open_device(uvm, "/dev/nvidia-uvm", DEV_UVM);
+	rm_alloc(0, 0, client, 0x0041, NULL);
+	rm_alloc(client, client, 2, 0x0080, device);
+	rm_alloc(client, 2, 3, 0x2080, sub);
+	rm_alloc(client, 2, 9, 0x90f1, space);
+}
+
+/* A channel of class c86f with USERD in object USERD. */
+static inline void make_channel(uint32_t client, uint32_t parent, uint32_t handle, uint64_t gpfifo, uint32_t entries,
+				uint32_t userd, uint64_t userd_offset, uint32_t token)
+{
+	uint8_t p[368] = { 0 }, t[4];
+
+	put64(p, 8, gpfifo);
+	put32(p, 16, entries);
+	put32(p, 28, 9);
+	put32(p, 32, userd);
+	put64(p, 64, userd_offset);
+	put32(p, 128, 1);
+	rm_alloc(client, parent, handle, 0xc86f, p);
+	put32(t, 0, token);
+	rm_control(client, handle, 0xc36f0108, t, 4);
+}
+
+#endif

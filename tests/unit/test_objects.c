@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o preload/replay.o preload/maps_check.o */
+/*
+ * Objects and channels: what lives and dies with what, and every form of the calls by driver release.
+ */
+#include "rm_fake.h"
+
+#define A 0xc1000001u
+#define B 0xc1000002u
+
+static void fresh(uint32_t release)
+{
+	sigset_t saved;
+	struct nvs_rm *rm;
+
+	nvs_lock(&saved);
+	rm = nvs_rm();
+	for (struct nvs_object *o = rm->objects; o; o = rm->objects)
+		nvs_object_destroy(o);
+	rm->release = release;
+	rm->asked = true;
+	nvs_unlock(&saved);
+	rm_status = 0;
+}
+
+static struct nvs_object *object(uint32_t client, uint32_t handle)
+{
+	return nvs_object_find(client, handle);
+}
+
+/* Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out. */
+static void ring_memory(uint32_t client, uint64_t va)
+{
+	uint8_t memory[128] = { 0 };
+
+	put64(memory, 64, 0x200000);
+	rm_alloc(client, 2, 20, 0x0040, memory);
+	map_memory(client, 20, 0x200000, 0x100000000000, DEV_GPU(0), va, PROT_READ | PROT_WRITE);
+	uvm_map(va, 0x200000, 0, client, 20);
+}
+
+static void doorbell(uint32_t client, uint32_t handle, uint64_t address)
+{
+	rm_alloc(client, 3, handle, 0xc661, NULL);
+	map_memory(client, handle, 0x10000, 0x1000000a0000, DEV_GPU(0), address, PROT_WRITE);
+}
+
+static void test_tree(void)
+{
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	make_client(B, 1);
+	rm_alloc(A, 2, 15, 0xa06c, NULL);
+	rm_alloc(A, 15, 16, 0x9067, NULL);
+	rm_alloc(A, 16, 17, 0xcbc0, NULL);
+	CHECK(object(A, 17) && object(A, 17)->up == object(A, 16));
+	CHECK_EQ(object(A, 17)->gpu, 0);
+	CHECK_EQ(object(B, 3)->gpu, 1);
+	CHECK_EQ(object(A, A)->gpu, NVS_NONE);
+
+	rm_status = 0x57;
+	rm_free(A, 15); /* refused: nothing changes */
+	rm_alloc(A, 2, 40, 0x0040, NULL);
+	rm_status = 0;
+	CHECK(object(A, 17) && !object(A, 40));
+
+	rm_free(A, 15);
+	CHECK(!object(A, 15) && !object(A, 16) && !object(A, 17));
+	CHECK(object(A, 2) && object(B, 2));
+	rm_free(A, A);
+	CHECK(!object(A, A) && !object(A, 9) && object(B, 9));
+	/* Handles come again. */
+	make_client(A, 1);
+	CHECK_EQ(object(A, 3)->gpu, 1);
+}
+
+static void test_alloc_forms(void)
+{
+	static const struct {
+		uint32_t release;
+		unsigned size;
+		int status;
+	} forms[] = {
+		{ NVS_RELEASE(515, 43, 4), 32, 24 },  { NVS_RELEASE(530, 41, 3), 32, 24 },
+		{ NVS_RELEASE(535, 43, 2), 32, 28 },  { NVS_RELEASE(595, 45, 4), 32, 28 },
+		{ NVS_RELEASE(515, 43, 4), 40, 32 },  { NVS_RELEASE(525, 60, 11), 40, 36 },
+		{ NVS_RELEASE(535, 43, 2), 48, 40 },  { NVS_RELEASE(580, 159, 4), 48, 40 },
+		{ 0, 48, 40 },
+	};
+
+	for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		uint8_t space[56] = { 0 }, a[48];
+
+		fresh(forms[i].release);
+		make_client(A, 0);
+		put32(space, 0, 3);
+		for (unsigned bad = 0; bad < 2; bad++) {
+			memset(a, 0, sizeof(a));
+			put32(a, 0, A);
+			put32(a, 4, 2);
+			put32(a, 8, 50 + bad);
+			put32(a, 12, 0x90f1);
+			put64(a, 16, (uintptr_t)space);
+			rm_status = bad ? 0x22 : 0;
+			escape(ctl, 0x2b, forms[i].size, a, forms[i].status);
+		}
+		rm_status = 0;
+		CHECK(object(A, 50) && !object(A, 51));
+		CHECK_EQ(object(A, 50)->params_length, forms[i].release < NVS_RELEASE(580, 65, 6) && forms[i].release ?
+							       48 :
+							       56);
+		/* Index 3 names the device's own address space. */
+		CHECK_EQ(nvs_object_vaspace(object(A, 50)), object(A, 2)->entity->id);
+		CHECK(nvs_object_vaspace(object(A, 9)) == object(A, 9)->entity->id);
+	}
+}
+
+static void test_serialized(void)
+{
+	uint8_t a[48] = { 0 }, device[56] = { 5 };
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	put32(a, 0, A);
+	put32(a, 4, A);
+	put32(a, 8, 60);
+	put32(a, 12, 0x0080);
+	put64(a, 16, (uintptr_t)device);
+	put32(a, 36, 1);
+	escape(ctl, 0x2b, 48, a, 40);
+	CHECK_EQ(object(A, 60)->params_length, 0);
+	CHECK_EQ(object(A, 60)->gpu, 0);
+}
+
+static void test_xfer(void)
+{
+	uint8_t inner[48] = { 0 }, outer[16] = { 0 };
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	put32(inner, 0, A);
+	put32(inner, 4, 2);
+	put32(inner, 8, 70);
+	put32(inner, 12, 0x0040);
+	put32(outer, 0, 0x2b);
+	put32(outer, 4, 48);
+	put64(outer, 8, (uintptr_t)inner);
+	escape(ctl, 0xd3, 16, outer, -1);
+	CHECK(object(A, 70) != NULL);
+	memset(inner, 0, sizeof(inner));
+	put32(inner, 0, A);
+	put32(inner, 8, 70);
+	put32(outer, 0, 0x29);
+	put32(outer, 4, 16);
+	escape(ctl, 0xd3, 16, outer, -1);
+	CHECK(object(A, 70) == NULL);
+}
+
+static void test_vid_heap(void)
+{
+	uint8_t a[184] = { 0 };
+
+	fresh(NVS_RELEASE(550, 54, 14));
+	make_client(A, 0);
+	put32(a, 0, A);
+	put32(a, 4, 2);
+	put32(a, 8, 2);
+	put32(a, 44, 80);
+	put32(a, 56, 1u << 25);
+	escape(ctl, 0x4a, 184, a, 20);
+	CHECK(object(A, 80) && object(A, 80)->object_class == 0x003e);
+	put32(a, 44, 81);
+	put32(a, 56, 0);
+	escape(ctl, 0x4a, 184, a, 20);
+	CHECK(object(A, 81) && object(A, 81)->object_class == 0x0040);
+	put32(a, 8, 3);
+	put32(a, 44, 80);
+	rm_status = 1;
+	escape(ctl, 0x4a, 184, a, 20);
+	CHECK(object(A, 80) != NULL);
+	rm_status = 0;
+	escape(ctl, 0x4a, 184, a, 20);
+	CHECK(!object(A, 80) && object(A, 81));
+}
+
+static void test_channel(void)
+{
+	struct nvs_rec_channel *r;
+	unsigned at, free_at, n;
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	doorbell(A, 5, 0x7f0000000000);
+	CHECK_EQ(find_step(0, "mprotect", 0x7f0000000000), nsteps); /* no session yet */
+	ring_memory(A, 0x200600000);
+	make_channel(A, 2, 30, 0x200600000, 1024, 20, 0x2000, 0x10012);
+	CHECK(session_on);
+	CHECK_EQ(view->ndoorbells, 1);
+	CHECK_EQ((uintptr_t)viewed(0x10012)->put, 0x20060208c);
+	r = last_record(NVS_REC_CHANNEL);
+	CHECK_EQ(r->flags, NVS_CHAN_BOUND);
+	CHECK_EQ(r->token, 0x10012);
+	CHECK_EQ(r->vaspace, 9);
+
+	/* A new token, and one that another channel has had. */
+	make_channel(A, 2, 31, 0x200603000, 1024, 20, 0x5000, 0x10013);
+	rm_control(A, 30, 0xc36f0108, &(uint32_t){ 0x10099 }, 4);
+	CHECK(!viewed(0x10012) && viewed(0x10099));
+	rm_control(A, 31, 0xc36f0108, &(uint32_t){ 0x10012 }, 4);
+	CHECK_EQ(viewed(0x10012)->number, object(A, 31)->channel->number);
+
+	/* GP_PUT is read after the trap has forgotten the channel and before the call. */
+	n = nsteps;
+	put_address = 0x20060208c;
+	put_value = 77;
+	atomic_store((_Atomic uint64_t *)&object(A, 30)->channel->slot->claim, 5ull << NVS_PUT_BITS | 76);
+	rm_free(A, 30);
+	at = find_step(n, "getput", 0x20060208c);
+	free_at = find_step(n, "ioctl", 0x29);
+	CHECK(n < at && at < free_at && free_at < nsteps);
+	CHECK(find_step(n, "publish", 1) < at);
+	CHECK_EQ(find_step(at + 1, "getput", 0x20060208c), nsteps);
+	{
+		struct nvs_rec_channel_gone *gone = last_record(NVS_REC_CHANNEL_GONE);
+
+		CHECK_EQ(gone->final_put, 77);
+		CHECK_EQ(gone->last_put, 76);
+		CHECK_EQ(gone->submissions, 5);
+		CHECK_EQ(gone->rec.flags, 0);
+	}
+	CHECK(!viewed(0x10099) && viewed(0x10012));
+
+	/* A free that is refused leaves channel and slot as they are. */
+	n = count_records(NVS_REC_CHANNEL_GONE);
+	rm_status = 3;
+	rm_free(A, A);
+	rm_status = 0;
+	CHECK(viewed(0x10012) != NULL);
+	CHECK_EQ(count_records(NVS_REC_CHANNEL_GONE), n);
+	/* But its doorbell's alias went ahead of the call: the page is open, and the trace says so. */
+	CHECK_EQ(view->ndoorbells, 0);
+	CHECK_EQ(((struct nvs_rec *)last_record(NVS_REC_CPU_MAP))->flags, NVS_MAP_UNARMED);
+}
+
+/* USERD without memory of its own; memory that comes after the channel; memory that goes under it. */
+static void test_late_binding(void)
+{
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	make_channel(A, 2, 30, 0x200600000, 512, 0, 0, 0x30001);
+	CHECK_EQ(viewed(0x30001)->entries, 0);
+	map_memory(A, 30, 0x1000, 0x5000, DEV_GPU(0), 0x7e0000000000, PROT_READ | PROT_WRITE);
+	CHECK_EQ(viewed(0x30001)->entries, 0);
+	ring_memory(A, 0x200600000);
+	CHECK_EQ(viewed(0x30001)->entries, 512);
+	CHECK_EQ((uintptr_t)viewed(0x30001)->put, 0x7e000000008c);
+	nvs_maps_munmap((void *)0x7e0000000000, 0x1000);
+	CHECK_EQ(viewed(0x30001)->entries, 0);
+	map_memory(A, 30, 0x1000, 0x5000, DEV_GPU(0), 0x7e0000010000, PROT_READ | PROT_WRITE);
+	CHECK_EQ((uintptr_t)viewed(0x30001)->put, 0x7e000001008c);
+	uvm_free(0x200600000, 0x200000);
+	CHECK_EQ(viewed(0x30001)->entries, 0);
+	CHECK_EQ(((struct nvs_rec_channel *)last_record(NVS_REC_CHANNEL))->flags, 0);
+}
+
+static void test_old_channel(void)
+{
+	uint8_t p[368] = { 0 };
+	struct nvs_rec_remark *r;
+
+	fresh(NVS_RELEASE(535, 54, 3));
+	make_client(A, 0);
+	rm_alloc(A, 2, 30, 0xc06f, p);
+	rm_control(A, 30, 0xc36f0108, &(uint32_t){ 0x777 }, 4);
+	CHECK(object(A, 30)->channel->flags & NVS_CHAN_NO_DOORBELL);
+	CHECK_EQ(object(A, 30)->params_length, 304);
+	CHECK(!viewed(0x777));
+	r = last_record(NVS_REC_REMARK);
+	CHECK(r && r->kind == NVS_REMARK_NO_DOORBELL);
+}
+
+static void test_dup(void)
+{
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	make_client(B, 0);
+	/* Memory of A, known to B by another handle: mapped for the GPU by B, for the CPU by A. */
+	rm_alloc(A, 2, 20, 0x003e, NULL);
+	rm_dup(B, 2, 77, A, 20);
+	CHECK(object(B, 77) && object(B, 77)->entity == object(A, 20)->entity);
+	map_memory(A, 20, 0x10000, 0, DEV_CTL, 0x7d0000000000, PROT_READ);
+	uvm_map(0x300000000, 0x10000, 0, B, 77);
+	CHECK_EQ(cpu_of(0x300001234, 0), 0x7d0000001234);
+	rm_free(A, 20); /* ends the CPU mapping's meaning, not the memory */
+	CHECK_EQ(cpu_of(0x300001234, 0), 0);
+	map_memory(B, 77, 0x10000, 0, DEV_CTL, 0x7d0000100000, PROT_READ);
+	CHECK_EQ(cpu_of(0x300001234, 0), 0x7d0000101234);
+	/* A usermode object by its second name. */
+	rm_alloc(A, 3, 5, 0xc461, NULL);
+	rm_dup(B, 3, 78, A, 5);
+	map_memory(B, 78, 0x10000, 0, DEV_GPU(0), 0x7c0000000000, PROT_WRITE);
+	CHECK_EQ(view->ndoorbells, 1);
+	rm_free(A, 5);
+	CHECK_EQ(view->ndoorbells, 1);
+	rm_free(B, 78);
+	CHECK_EQ(view->ndoorbells, 0);
+	/* From a client that is not ours. */
+	rm_dup(B, 2, 79, 0xdead, 1);
+	CHECK(object(B, 79) && ((struct nvs_rec_remark *)last_record(NVS_REC_REMARK))->kind == NVS_REMARK_IMPORTED);
+}
+
+/* Two GPUs: the same token on both. */
+static void test_two_gpus(void)
+{
+	unsigned seen = 0;
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	make_client(B, 1);
+	ring_memory(A, 0x200600000);
+	ring_memory(B, 0x210600000);
+	make_channel(A, 2, 30, 0x200600000, 1024, 20, 0x2000, 0xa);
+	make_channel(B, 2, 30, 0x210600000, 1024, 20, 0x2000, 0xa);
+	for (uint32_t i = 0; i < view->nchannels; i++) {
+		const struct nvs_channel *c = &view->channels[i];
+
+		CHECK_EQ((uintptr_t)c->ring, c->gpu ? 0x210600000 : 0x200600000);
+		seen |= 1u << c->gpu;
+	}
+	CHECK_EQ(seen, 3);
+}
+
+/* A client dies with the last fd of the open file it lives on. */
+static void test_ctl_closed(void)
+{
+	fresh(NVS_RELEASE(580, 159, 4));
+	open_device(9, "/dev/nvidiactl", DEV_CTL);
+	make_client(A, 0);
+	fd_device[90] = DEV_CTL;
+	nvs_fd_duped(9, 90);
+	close_device(9);
+	CHECK(object(A, 9) != NULL);
+	close_device(90);
+	CHECK(object(A, 9) == NULL && object(A, A) == NULL);
+}
+
+static void test_unknown_calls(void)
+{
+	uint8_t a[64] = { 0 };
+	uint64_t before = nvs_rm_unknown_calls();
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	escape(ctl, 0xfe, 64, a, -1); /* no such number */
+	escape(ctl, 0xfe, 64, a, -1);
+	escape(ctl, 0x2b, 56, a, -1); /* a form that is still to come */
+	escape(ctl, 0xd6, 8, a, -1); /* known, of no concern */
+	uvm_call(200, a);
+	CHECK_EQ(nvs_rm_unknown_calls() - before, 4);
+	nvs_rm_final_records();
+	CHECK_EQ(count_records(NVS_REC_IOCTL), 3);
+	CHECK_EQ(count_records(NVS_REC_CHECK), 1);
+}
+
+static void test_version(void)
+{
+	uint8_t a[72] = { 0 }, p[40] = { 0 };
+	char text[64] = "555.58.02";
+
+	fresh(0);
+	make_client(A, 0);
+	memcpy(a + 8, "570.86.15", 10);
+	escape(ctl, 0xd2, 72, a, -1);
+	CHECK_EQ(nvs_rm_release(), NVS_RELEASE(570, 86, 15));
+	CHECK(!strcmp(driver, "570.86.15"));
+	put32(p, 0, 64);
+	put64(p, 8, (uintptr_t)text);
+	rm_control(A, A, 0x101, p, 40);
+	CHECK_EQ(nvs_rm_release(), NVS_RELEASE(555, 58, 2));
+}
+
+int main(void)
+{
+	test_tree();
+	test_alloc_forms();
+	test_serialized();
+	test_xfer();
+	test_vid_heap();
+	test_channel();
+	test_late_binding();
+	test_old_channel();
+	test_dup();
+	test_two_gpus();
+	test_ctl_closed();
+	test_version();
+	test_unknown_calls();
+	return finish();
+}

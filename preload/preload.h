@@ -79,6 +79,7 @@ struct nvs_options {
 	char out[4096]; /* pattern */
 	char given[4096]; /* NVSNOOP_OPTIONS as it was */
 	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
+	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
 	bool disabled; /* a set-user-ID program: the library does nothing */
 };
 const struct nvs_options *nvs_options(void);
@@ -90,6 +91,11 @@ const struct nvs_options *nvs_options(void);
  * towards the program: without a trace the hooks only pass on.
  */
 void nvs_session_start(void);
+/*
+ * What the start needs from the loader, done without any lock of ours: to be called, outside nvs_lock, when a
+ * device has been opened. Cheap when it has been done. nvs_session_start() makes up for it where it must.
+ */
+void nvs_session_prepare(void);
 bool nvs_session_active(void);
 /* Last drain, totals, seek table, closing line. At exit; again: nothing. */
 void nvs_session_finish(void);
@@ -101,6 +107,8 @@ void nvs_session_driver(const char *version);
 
 /* ---- modules.c: what is loaded, for the unwinder and the trace ---- */
 void nvs_modules_refresh(void);
+/* Has it done soon, by a thread of ours. Async-signal-safe, cheap. */
+void nvs_modules_kick(void);
 
 /* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
 /*
@@ -123,5 +131,7 @@ void nvs_publish(void);
 /* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */
 /* Installs our handlers; called before the first page is armed. 0 or -errno. */
 int nvs_signals_install(void);
+/* True if the program has replaced our handlers behind our back; they are put in again then. */
+bool nvs_signals_check(void);
 
 #endif

@@ -145,12 +145,12 @@ static inline int nvs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, uns
 {
 	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000l };
 
-	return nvs_sys(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, (long)&timeout, 0, 0);
+	return nvs_sys(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&timeout, 0, 0);
 }
 
 static inline void nvs_sys_futex_wake(_Atomic uint32_t *word)
 {
-	nvs_sys(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0, 0);
+	nvs_sys(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
 }
 
 /* A word that is 0 (free), 1 (held) or 2 (held and waited for). Held for moments only. */

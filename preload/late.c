@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The late spool: what is rung after the writer has ended (destructors, other threads at exit) goes
+ * record by record into a file. It runs inside the trap: system calls only, no lock, no memory.
+ *
+ * While the rings' spool is still there the file has a name of its own; then it takes that one's,
+ * under which a reader looks.
+ */
+#include <string.h>
+#include "preload/live.h"
+
+#define FIRST_RECORD 4096u
+
+void nvs_late_prepare(struct nvs_live *live)
+{
+	struct nvs_late *late = &live->late;
+	const char *name = live->spool.path[0] ? live->spool.path : live->trace.path;
+	const char *suffix = live->spool.path[0] ? "" : ".spool";
+
+	late->file.fd = -1;
+	late->file.flags = O_WRONLY;
+	late->name[0] = '\0';
+	if (strlen(name) + strlen(suffix) + sizeof(".late") <= sizeof(late->name)) {
+		strcpy(late->name, name);
+		strcat(late->name, suffix);
+		strcpy(late->file.path, late->name);
+		strcat(late->file.path, ".late");
+	} else {
+		atomic_store(&late->state, 3);
+	}
+	atomic_store(&late->end, FIRST_RECORD);
+}
+
+/* Its descriptor; where the program has closed it, by whichever name it has now. */
+static int late_fd(struct nvs_late *late)
+{
+	struct nvs_outfile named;
+	int fd = nvs_outfile_fd(&late->file);
+
+	if (fd >= 0 || !atomic_load(&late->settled))
+		return fd;
+	named = late->file;
+	strcpy(named.path, late->name);
+	fd = nvs_outfile_fd(&named);
+	late->file.fd = fd;
+	return fd;
+}
+
+static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint64_t offset)
+{
+	const char *p = data;
+
+	while (size) {
+		int fd = late_fd(late);
+		long n = fd < 0 ? fd : nvs_sys_pwrite(fd, p, size, offset);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return n ? (int)n : -EIO;
+		p += n;
+		offset += (uint64_t)n;
+		size -= (uint32_t)n;
+	}
+	return 0;
+}
+
+/* From both sides, since either may come first; the second finds nothing to do. */
+static void take_name(struct nvs_late *late)
+{
+	if (atomic_load(&late->state) == 2 && atomic_load(&late->settled))
+		nvs_sys_rename(late->file.path, late->name);
+}
+
+static int write_head(struct nvs_live *live)
+{
+	struct nvs_spool head = {
+		.magic = NVS_SPOOL_MAGIC,
+		.version = NVS_SPOOL_VERSION,
+		.kind = NVS_SPOOL_LATE,
+		.pid = live->pid,
+		.ring_bytes = live->ring_bytes,
+		.ring_offset = FIRST_RECORD,
+		.channel_offset = FIRST_RECORD,
+		.clock_ticks = { live->head->clock_ticks[0], live->head->clock_ticks[1] },
+		.clock_mono_ns = { live->head->clock_mono_ns[0], live->head->clock_mono_ns[1] },
+		.clock_real_ns = { live->head->clock_real_ns[0], live->head->clock_real_ns[1] },
+	};
+
+	memcpy(head.session, live->session, sizeof(head.session));
+	return write_at(&live->late, &head, sizeof(head), 0);
+}
+
+static int make_file(struct nvs_live *live)
+{
+	struct nvs_late *late = &live->late;
+	struct stat st;
+	int fd;
+
+	fd = nvs_sys_open(late->file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fd;
+	if (nvs_sys_fstat(fd, &st)) {
+		nvs_sys_close(fd);
+		return -EIO;
+	}
+	late->file.dev = st.st_dev;
+	late->file.ino = st.st_ino;
+	late->file.fd = nvs_fd_high(fd);
+	return write_head(live);
+}
+
+/* The file, made by whoever comes first; the others wait for the few system calls that takes. */
+static bool have_file(struct nvs_live *live)
+{
+	struct nvs_late *late = &live->late;
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&late->state, &none, 1)) {
+		atomic_store(&late->state, make_file(live) ? 3 : 2);
+		take_name(late);
+	}
+	while (atomic_load(&late->state) == 1)
+		nvs_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	return atomic_load(&late->state) == 2;
+}
+
+int nvs_late_record(const void *record, uint32_t size)
+{
+	struct nvs_live *live = nvs_live();
+
+	if (!live || !have_file(live))
+		return -EIO;
+	return write_at(&live->late, record, size, atomic_fetch_add(&live->late.end, size));
+}
+
+void nvs_late_settle(struct nvs_live *live)
+{
+	nvs_outfile_unlink(&live->spool);
+	atomic_store(&live->late.settled, 1);
+	take_name(&live->late);
+}

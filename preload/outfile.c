@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file of ours inside a program that may close, reuse or never expect our file descriptors.
+ */
+#include <linux/memfd.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include "preload/outfile.h"
+#include "preload/sys.h"
+
+#define HIGH_FD 1000
+
+int nvs_fd_high(int fd)
+{
+	struct rlimit limit;
+	long base = HIGH_FD, high;
+
+	if (!nvs_sys(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) &&
+	    limit.rlim_cur < HIGH_FD + 16)
+		base = limit.rlim_cur > 64 ? (long)limit.rlim_cur - 16 : 0;
+	high = nvs_sys_fcntl(fd, F_DUPFD_CLOEXEC, base);
+	if (high < 0)
+		return fd;
+	nvs_sys_close(fd);
+	return (int)high;
+}
+
+static int make_absolute(const char *path, char *out)
+{
+	long n = 0;
+
+	if (*path != '/') {
+		n = nvs_sys(SYS_getcwd, (long)out, PATH_MAX, 0, 0, 0, 0);
+		if (n < 0)
+			return (int)n;
+		if (*out != '/')
+			return -ENOENT;
+		n--; /* the NUL */
+		if (n + 1 >= PATH_MAX)
+			return -ENAMETOOLONG;
+		if (n > 1)
+			out[n++] = '/';
+	}
+	if ((size_t)n + strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(out + n, path);
+	return 0;
+}
+
+/* Removes what stands at PATH if it is a plain file that no session is writing. */
+static int clear_away(const char *path)
+{
+	struct stat st;
+	int fd, err;
+
+	fd = nvs_sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return -EEXIST;
+	err = nvs_sys_fstat(fd, &st);
+	if (!err && (!S_ISREG(st.st_mode) || nvs_sys_flock(fd, LOCK_EX | LOCK_NB)))
+		err = -EEXIST;
+	if (!err)
+		err = nvs_sys_unlink(path);
+	nvs_sys_close(fd);
+	return err;
+}
+
+static int remember(struct nvs_outfile *file, int fd)
+{
+	struct stat st;
+	int err = nvs_sys_fstat(fd, &st);
+
+	if (err) {
+		nvs_sys_close(fd);
+		return err;
+	}
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
+	file->fd = nvs_fd_high(fd);
+	return 0;
+}
+
+int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bool replace)
+{
+	int fd, err;
+
+	file->fd = -1;
+	file->flags = flags;
+	err = make_absolute(path, file->path);
+	if (!err && replace)
+		err = clear_away(file->path);
+	if (err)
+		return err;
+	fd = nvs_sys_open(file->path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fd;
+	/* A file system that knows no locks is as good: the lock only protects from overwrite. */
+	nvs_sys_flock(fd, LOCK_EX | LOCK_NB);
+	err = remember(file, fd);
+	if (err)
+		nvs_sys_unlink(file->path);
+	return err;
+}
+
+int nvs_outfile_anonymous(struct nvs_outfile *file)
+{
+	int fd = (int)nvs_sys(SYS_memfd_create, (long)"nvsnoop", MFD_CLOEXEC, 0, 0, 0, 0);
+
+	file->fd = -1;
+	file->path[0] = '\0';
+	return fd < 0 ? fd : remember(file, fd);
+}
+
+static bool is_same(const struct nvs_outfile *file, int fd)
+{
+	struct stat st;
+
+	return !nvs_sys_fstat(fd, &st) && st.st_dev == file->dev && st.st_ino == file->ino;
+}
+
+int nvs_outfile_fd(struct nvs_outfile *file)
+{
+	int fd = file->fd;
+
+	if (fd >= 0 && is_same(file, fd))
+		return fd;
+	/* Closed by the program, and perhaps the program's by now: it is not ours to close. */
+	file->fd = -1;
+	if (!file->path[0])
+		return -EBADF;
+	fd = nvs_sys_open(file->path, file->flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	if (!is_same(file, fd)) {
+		nvs_sys_close(fd);
+		return -ESTALE;
+	}
+	file->fd = nvs_fd_high(fd);
+	return file->fd;
+}
+
+int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size)
+{
+	const char *p = data;
+
+	while (size) {
+		int fd = nvs_outfile_fd(file);
+		long n = fd < 0 ? fd : nvs_sys_write(fd, p, size);
+
+		if (n == -EINTR || n == -EAGAIN)
+			continue;
+		if (n <= 0)
+			return n ? (int)n : -EIO;
+		p += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+void nvs_outfile_unlink(struct nvs_outfile *file)
+{
+	struct stat st;
+
+	if (file->path[0] && !nvs_sys_lstat(file->path, &st) && st.st_dev == file->dev &&
+	    st.st_ino == file->ino)
+		nvs_sys_unlink(file->path);
+}
+
+void nvs_outfile_close(struct nvs_outfile *file)
+{
+	if (file->fd >= 0 && is_same(file, file->fd))
+		nvs_sys_close(file->fd);
+	file->fd = -1;
+}

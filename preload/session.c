@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One trace, from the first channel allocation of the process to its end.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include "preload/live.h"
+#include "preload/names.h"
+#include "preload/sigview.h"
+
+#define MAX_TRIES 100 /* at a free name */
+
+/* Once told, it holds for as long as the machine runs: a forked child keeps it. Under the lock. */
+static char driver[64];
+
+/* ---- names ---- */
+
+static const char *variable(const char *name)
+{
+	return getenv(name);
+}
+
+static int expand(const char *pattern, char *name)
+{
+	struct nvs_name_facts facts = {
+		.pid = (uint32_t)nvs_sys_getpid(),
+		.program = program_invocation_short_name,
+		.host = "unknown",
+		.variable = variable,
+	};
+	struct utsname machine;
+
+	if (!uname(&machine))
+		facts.host = machine.nodename;
+	return nvs_name_expand(pattern, &facts, name, PATH_MAX);
+}
+
+/* Where the spool of the trace at NAME goes. 0 or -ENAMETOOLONG. */
+static int spool_name(const char *name, char *out)
+{
+	const char *dir = nvs_options()->values.spool_dir;
+	size_t n = strlen(dir);
+
+	if (*dir)
+		name = nvs_name_base(name);
+	if (n + strlen(name) + sizeof("/.spool") > PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(out, dir);
+	if (*dir)
+		strcat(out, "/");
+	strcat(out, name);
+	strcat(out, ".spool");
+	return 0;
+}
+
+/*
+ * Whether this run has already written NAME: a program that starts others must not have their traces, or
+ * they its, overwritten by one another.
+ */
+static bool written_by_this_run(const char *path)
+{
+	const char *summary = nvs_options()->summary;
+	char text[4096 + 1];
+	long n, offset = 0;
+	bool found = false;
+	int fd;
+
+	if (!*summary)
+		return false;
+	fd = nvs_sys_open(summary, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	while (!found && (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
+		text[n] = '\0';
+		found = strstr(text, path) != NULL;
+		/* Overlapping reads, so that no path is cut in two. */
+		if (n < (long)sizeof(text) - 1)
+			break;
+		offset += n > 2048 ? n - 2048 : n;
+	}
+	nvs_sys_close(fd);
+	return found;
+}
+
+/* ---- start ---- */
+
+/* Trace and spool under one name. -EEXIST: one of them is taken. */
+static int create_files(struct nvs_live *live, const char *name)
+{
+	const struct nvs_option_values *v = &nvs_options()->values;
+	bool replace = v->overwrite && !written_by_this_run(name);
+	char spool[PATH_MAX];
+	int err;
+
+	err = spool_name(name, spool);
+	if (!err)
+		err = nvs_outfile_create(&live->trace, name, O_WRONLY | O_APPEND, replace);
+	if (err)
+		return err;
+	err = nvs_spool_create(live, v->spool ? spool : NULL, replace);
+	if (err) {
+		nvs_outfile_unlink(&live->trace);
+		nvs_outfile_close(&live->trace);
+	}
+	return err;
+}
+
+static int create_under_free_name(struct nvs_live *live)
+{
+	char name[PATH_MAX];
+	int err = expand(nvs_options()->out, name);
+
+	strcpy(live->shown, nvs_options()->out);
+	if (err)
+		return err;
+	err = -EEXIST;
+	for (unsigned try = 0; err == -EEXIST && try < MAX_TRIES; try++) {
+		err = nvs_name_other(name, live->pid, try, live->shown, sizeof(live->shown));
+		if (!err)
+			err = create_files(live, live->shown);
+		live->renamed = try > 0;
+	}
+	return err;
+}
+
+static void fill_random(void *out, size_t size)
+{
+	uint64_t *words = out;
+	struct timespec ts;
+
+	if (nvs_sys(SYS_getrandom, (long)out, (long)size, 0, 0, 0, 0) == (long)size)
+		return;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	words[0] = (uint64_t)ts.tv_sec << 32 ^ (uint64_t)ts.tv_nsec;
+	words[1] = (uint64_t)nvs_sys_getpid();
+}
+
+static int start_trap(struct nvs_live *live)
+{
+	const struct nvs_option_values *v = &nvs_options()->values;
+	struct nvs_trap_options options = {
+		.mode = v->step ? NVS_TRAP_STEP : NVS_TRAP_EMULATE,
+		.backtrace = v->backtrace,
+		.drop = v->drop,
+		.use_tsc = nvs_clock_tsc_usable(),
+	};
+
+	live->clock = options.use_tsc ? NVS_CLOCK_TSC : NVS_CLOCK_MONOTONIC;
+	return nvs_trap_init(&options);
+}
+
+static void mark_start(struct nvs_live *live)
+{
+	live->start = nvs_clock_read();
+	for (int i = 0; i < 2; i++) {
+		live->head->clock_ticks[i] = live->start.ticks;
+		live->head->clock_mono_ns[i] = live->start.mono_ns;
+		live->head->clock_real_ns[i] = live->start.real_ns;
+	}
+}
+
+static int start_recording(struct nvs_live *live)
+{
+	int err = nvs_signals_install();
+
+	if (err)
+		return err;
+	nvs_late_prepare(live);
+	nvs_writer_signal.heartbeat = &live->head->heartbeat;
+	nvs_writer_signal.late = nvs_late_record;
+	atomic_store(&nvs_writer_signal.ended, 0);
+	mark_start(live);
+	err = nvs_writer_start(live);
+	if (err)
+		return err;
+	/* Without its thread the modules of the start are known all the same. */
+	nvs_modules_start(live);
+	return 0;
+}
+
+static int begin(struct nvs_live *live)
+{
+	int err;
+
+	live->pid = (uint32_t)nvs_sys_getpid();
+	live->ring_bytes = nvs_options()->values.ring_bytes;
+	fill_random(live->session, sizeof(live->session));
+	err = start_trap(live);
+	if (!err)
+		err = create_under_free_name(live);
+	if (err)
+		return err;
+	err = start_recording(live);
+	if (err) {
+		nvs_outfile_unlink(&live->trace);
+		nvs_spool_discard(live);
+	}
+	return err;
+}
+
+void nvs_session_start(void)
+{
+	int saved = errno;
+	struct nvs_live *live;
+
+	if (nvs_live() || nvs_options()->disabled)
+		return;
+	nvs_session_prepare();
+	live = nvs_alloc(sizeof(*live));
+	if (!live)
+		return;
+	*nvs_slot(NVS_SLOT_SESSION) = live;
+	memcpy(live->driver, driver, sizeof(live->driver));
+	live->error = begin(live);
+	if (live->error) {
+		atomic_store(&live->state, NVS_LIVE_FAILED);
+	} else {
+		atomic_store(&live->state, NVS_LIVE_ACTIVE);
+		nvs_closing_started(live);
+		nvs_rm_replay();
+	}
+	errno = saved;
+}
+
+void nvs_session_driver(const char *version)
+{
+	size_t n = strnlen(version, sizeof(driver) - 1);
+
+	if (!strncmp(driver, version, sizeof(driver)))
+		return;
+	memcpy(driver, version, n);
+	driver[n] = '\0';
+	if (nvs_session_active())
+		nvs_record_attr(NVS_ATTR_DRIVER, driver, n);
+}
+
+/* In a forked child too the unwinder stays loaded. */
+void nvs_session_prepare(void)
+{
+	static _Atomic int prepared;
+	int saved = errno;
+
+	if (atomic_load(&prepared) || nvs_options()->disabled || atomic_exchange(&prepared, 1))
+		return;
+	nvs_unwinder_load();
+	errno = saved;
+}
+
+/* After the end as well: what comes then goes to the late spool. */
+bool nvs_session_active(void)
+{
+	struct nvs_live *live = nvs_live();
+	uint32_t state = live ? atomic_load(&live->state) : NVS_LIVE_FAILED;
+
+	return state == NVS_LIVE_ACTIVE || state == NVS_LIVE_ENDED;
+}
+
+/* ---- finish ---- */
+
+static void finish(struct nvs_live *live)
+{
+	sigset_t saved;
+	bool ended;
+
+	nvs_lock(&saved);
+	nvs_rm_final_records();
+	live->unknown_calls = nvs_rm_unknown_calls();
+	nvs_unlock(&saved);
+	/* From here on records go to the late spool; those under way get through to the writer. */
+	atomic_store(&nvs_writer_signal.ended, 1);
+	nvs_modules_kick();
+	nvs_quiesce();
+	ended = nvs_writer_finish(live);
+	/* A spool that holds what the trace lacks stays. */
+	if (ended && live->head->ended)
+		nvs_late_settle(live);
+}
+
+void nvs_session_finish(void)
+{
+	struct nvs_live *live = nvs_live();
+	uint32_t active = NVS_LIVE_ACTIVE;
+	int saved = errno;
+
+	if (!live || live->pid != (uint32_t)nvs_sys_getpid())
+		return;
+	if (atomic_compare_exchange_strong(&live->state, &active, NVS_LIVE_ENDED)) {
+		finish(live);
+		nvs_closing(live);
+	} else if (active == NVS_LIVE_FAILED && live->error) {
+		nvs_closing(live);
+		live->error = 0;
+	}
+	errno = saved;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of this process, read from its environment once. A forked child keeps them, whatever has
+ * become of the environment since.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include "preload/preload.h"
+#include "preload/sys.h"
+
+static struct nvs_options settings;
+static _Atomic uint32_t settings_state; /* 0 not read, 1 being read, 2 read */
+
+static void read_out(struct nvs_options *o)
+{
+	const char *out = getenv(NVS_ENV_OUT);
+
+	strcpy(o->out, NVS_DEFAULT_OUT);
+	if (!out || !*out)
+		return;
+	if (strlen(out) < sizeof(o->out))
+		strcpy(o->out, out);
+	else
+		strcpy(o->error, NVS_ENV_OUT ": too long");
+}
+
+static void read_options(struct nvs_options *o)
+{
+	static const char prefix[] = NVS_ENV_OPTIONS ": ";
+	const char *given = getenv(NVS_ENV_OPTIONS);
+	size_t n = sizeof(prefix) - 1;
+
+	nvs_option_defaults(&o->values);
+	if (!given || !*given)
+		return;
+	if (strlen(given) >= sizeof(o->given)) {
+		strcpy(o->error, NVS_ENV_OPTIONS ": too long");
+		return;
+	}
+	strcpy(o->given, given);
+	memcpy(o->error, prefix, n);
+	if (!nvs_options_parse(&o->values, given, o->error + n, sizeof(o->error) - n))
+		o->error[0] = '\0';
+}
+
+static void read_summary(struct nvs_options *o)
+{
+	const char *summary = getenv(NVS_ENV_SUMMARY);
+
+	if (summary && *summary == '/' && strlen(summary) < sizeof(o->summary))
+		strcpy(o->summary, summary);
+}
+
+static void read_settings(void)
+{
+	if (getauxval(AT_SECURE)) {
+		nvs_option_defaults(&settings.values);
+		settings.disabled = true;
+		return;
+	}
+	read_options(&settings);
+	read_out(&settings);
+	read_summary(&settings);
+}
+
+const struct nvs_options *nvs_options(void)
+{
+	uint32_t state = 0;
+
+	if (atomic_load_explicit(&settings_state, memory_order_acquire) == 2)
+		return &settings;
+	if (atomic_compare_exchange_strong(&settings_state, &state, 1)) {
+		read_settings();
+		atomic_store_explicit(&settings_state, 2, memory_order_release);
+	}
+	/* Another thread may be at it: it needs microseconds, and waits for nobody. */
+	while (atomic_load_explicit(&settings_state, memory_order_acquire) != 2)
+		nvs_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	return &settings;
+}

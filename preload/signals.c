@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Our handler for SIGSEGV and SIGTRAP: the trap first, and for what is not the trap's, what the kernel would
+ * have done with the program's own action.
+ */
+#include <string.h>
+#include <ucontext.h>
+#include "preload/preload.h"
+#include "preload/sigactions.h"
+#include "preload/sigview.h"
+#include "preload/sys.h"
+
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (1u << 31)
+#endif
+
+/* Changes the alternate stack as if from another stack: on it, the kernel would refuse. */
+static void set_altstack(const stack_t *stack)
+{
+	long ret = SYS_sigaltstack;
+
+	__asm__ volatile("mov %%rsp, %%r12\n\t"
+			 "xor %%esp, %%esp\n\t"
+			 "syscall\n\t"
+			 "mov %%r12, %%rsp"
+			 : "+a"(ret)
+			 : "D"(stack), "S"(0)
+			 : "rcx", "r11", "r12", "memory");
+}
+
+static bool contains(const stack_t *stack, uintptr_t sp)
+{
+	return sp - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+/* True where this handler runs on the program's alternate stack. */
+static bool on_altstack(const ucontext_t *uc)
+{
+	const stack_t *stack = &uc->uc_stack;
+	char here;
+
+	return !((unsigned)stack->ss_flags & (SS_DISABLE | SS_AUTODISARM)) &&
+	       contains(stack, (uintptr_t)&here);
+}
+
+/*
+ * The trap works on a stack of its own and meets faults there by design. On the alternate stack the kernel
+ * would put such a fault's frame over ours, as that stack then looks free; so there is none meanwhile.
+ */
+static bool run_trap(int sig, siginfo_t *info, ucontext_t *uc)
+{
+	static const stack_t none = { .ss_flags = SS_DISABLE };
+	bool alternate = on_altstack(uc), ours;
+	stack_t stack = uc->uc_stack;
+
+	if (alternate)
+		set_altstack(&none);
+	ours = sig == SIGSEGV ? nvs_trap_segv(info, uc) : nvs_trap_sigtrap(info, uc);
+	if (alternate) {
+		stack.ss_flags &= ~SS_ONSTACK;
+		set_altstack(&stack);
+	}
+	return ours;
+}
+
+static uint64_t *mask_of(ucontext_t *uc)
+{
+	return (uint64_t *)(void *)&uc->uc_sigmask;
+}
+
+/* The signal is taken again, by the default action, where the program was interrupted. */
+static void die(int sig, const siginfo_t *info)
+{
+	uint64_t bit = NVS_SIGBIT(sig);
+
+	nvs_sigaction_give_up(sig);
+	/* Blocked until this handler has returned, so that a core file shows the program's registers. */
+	nvs_sys_sigmask(SIG_BLOCK, &bit, NULL);
+	if (nvs_sys_queue_self(sig, info))
+		nvs_sys(SYS_tgkill, nvs_sys_getpid(), nvs_sys_gettid(), sig, 0, 0, 0);
+}
+
+/* Runs the program's handler as the kernel would have. */
+static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
+{
+	uint64_t kernel = *mask_of(uc), blocked = nvs_sigview_blocked_with(kernel), during;
+	struct nvs_sigview before = nvs_sigview_save();
+
+	memcpy(&during, &action->sa_mask, sizeof(during));
+	if (!(action->sa_flags & SA_NODEFER))
+		during |= NVS_SIGBIT(sig);
+	if ((unsigned)action->sa_flags & SA_RESETHAND)
+		nvs_sigaction_reset(sig);
+	*mask_of(uc) = (kernel & ~(before.by_handler ? NVS_SIGVIEW_MARKER : 0)) | blocked;
+	kernel = nvs_sigview_enter_handler(kernel, during);
+	nvs_sys_sigmask(SIG_SETMASK, &kernel, NULL);
+	/* A plain handler is given all three as well, as by the kernel. */
+	action->sa_sigaction(sig, info, uc);
+	*mask_of(uc) = nvs_sigview_leave_handler(&before, *mask_of(uc));
+}
+
+static void forward(int sig, siginfo_t *info, ucontext_t *uc)
+{
+	struct sigaction action = nvs_sigaction_of_program(sig);
+	bool blocked = nvs_sigview_blocked_with(*mask_of(uc)) & NVS_SIGBIT(sig);
+	bool fault = info->si_code > 0; /* else it was sent by somebody */
+
+	if (!fault && blocked)
+		nvs_sigview_keep(sig, info);
+	else if (!fault && action.sa_handler == SIG_IGN)
+		return;
+	else if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
+		die(sig, info);
+	else
+		run_handler(sig, info, uc, &action);
+}
+
+void nvs_on_signal(int sig, siginfo_t *info, void *ucontext)
+{
+	if (!run_trap(sig, info, ucontext))
+		forward(sig, info, ucontext);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer thread: takes what the rings hold, at least every 100 ms, and makes frames of it. It holds no
+ * lock that anybody else takes and never uses the program's heap, so nothing the program does stops it
+ * but a file system that hangs; its heartbeat says so to those who wait for room.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "preload/live.h"
+#include "preload/merge.h"
+
+#define ROUND_MS 100
+#define CLOCK_NS 1000000000ull /* a calibration point, while there is something to write */
+#define IDLE_CLOCK_NS (10 * CLOCK_NS)
+#define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
+
+struct nvs_writer {
+	struct nvs_live *live;
+	struct nvs_sink sink;
+	struct nvs_merge *merge;
+	uint64_t last_clock; /* mono_ns of the last calibration point */
+	uint64_t last_look; /* mono_ns of the last look at who else is alive */
+	bool unsafe_told;
+	uint64_t lost_submissions, lost_bytes; /* that could not be written */
+	uint64_t gaps; /* GAP records of the writer's own */
+	int first_error;
+	uint32_t tid;
+	_Atomic uint32_t finishing, done; /* futexes */
+};
+
+static void beat(struct nvs_writer *w)
+{
+	__atomic_fetch_add(&w->live->head->heartbeat, 1, __ATOMIC_RELEASE);
+}
+
+static void write_frame(void *arg, const void *frame, size_t size,
+			const struct nvs_merge_counts *counts)
+{
+	struct nvs_writer *w = arg;
+	int err = nvs_sink_frame(&w->sink, frame, size);
+
+	if (err) {
+		w->first_error = w->first_error ? w->first_error : err;
+		w->lost_submissions += counts->submissions;
+		w->lost_bytes += counts->submission_bytes;
+		w->live->head->lost_submissions += counts->submissions;
+		w->live->head->lost_bytes += counts->submission_bytes;
+	}
+	beat(w);
+}
+
+static void put_clock(struct nvs_writer *w)
+{
+	struct nvs_clock_point point = nvs_clock_read();
+	struct nvs_spool *head = w->live->head;
+	struct nvs_rec_clock rec;
+
+	nvs_fill_clock(&rec, &point);
+	nvs_merge_put(w->merge, &rec.rec);
+	w->last_clock = point.mono_ns;
+	head->clock_ticks[1] = point.ticks;
+	head->clock_mono_ns[1] = point.mono_ns;
+	head->clock_real_ns[1] = point.real_ns;
+}
+
+/* Once some rings had to be made outside the file, not all of the trace outlives a kill. */
+static void tell_unsafe(struct nvs_writer *w)
+{
+	uint64_t room[8];
+
+	if (w->unsafe_told || w->live->crash_safe)
+		return;
+	w->unsafe_told = true;
+	nvs_fill_attr(room, NVS_ATTR_SPOOL, "", 0);
+	nvs_merge_put(w->merge, (const void *)room);
+}
+
+static void one_round(struct nvs_writer *w)
+{
+	uint64_t limit, now;
+
+	if (nvs_ring_sweep() < NVS_FREE_RINGS)
+		nvs_spool_grow(w->live, NVS_MORE_RINGS);
+	limit = nvs_now();
+	nvs_merge_drain(w->merge, limit);
+	tell_unsafe(w);
+	now = nvs_clock_mono_ns();
+	if (now - w->last_clock >= (w->merge->used ? CLOCK_NS : IDLE_CLOCK_NS))
+		put_clock(w);
+	nvs_merge_flush(w->merge);
+	beat(w);
+}
+
+static uint64_t counter(enum nvs_counter which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nvs_ring_count(); i++)
+		sum += nvs_ring_at(i)->counters[which];
+	return sum;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void put_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes)
+{
+	struct nvs_rec_gap gap = {
+		.rec = { .type = NVS_REC_GAP, .size = sizeof(gap), .time = nvs_now() },
+		.thread = NVS_NONE,
+		.channel = NVS_NONE,
+		.reason = reason,
+		.entry = NVS_NONE,
+		.submissions = submissions,
+		.bytes = bytes,
+	};
+
+	if (!submissions && !bytes)
+		return;
+	nvs_merge_put(w->merge, &gap.rec);
+	w->gaps++;
+}
+
+static void put_totals(struct nvs_writer *w)
+{
+	const struct nvs_merge_counts *seen = &w->merge->all;
+	struct nvs_rec_totals t = {
+		.rec = { .type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_now() },
+		.submissions = counter(NVS_COUNT_SUBMISSIONS),
+		.entries = counter(NVS_COUNT_ENTRIES),
+		.segments = counter(NVS_COUNT_SEGMENTS),
+		.bytes = counter(NVS_COUNT_BYTES),
+		.gaps = counter(NVS_COUNT_GAPS) + w->gaps,
+		.lost_submissions = counter(NVS_COUNT_LOST_SUBMISSIONS) + w->lost_submissions,
+		.lost_bytes = counter(NVS_COUNT_LOST_BYTES) + w->lost_bytes,
+		.orphans = counter(NVS_COUNT_ORPHANS),
+		.channels = seen->channels,
+		.threads = seen->threads,
+		.stacks = seen->stacks,
+		.unknown_ioctls = w->live->unknown_calls,
+		.waits = counter(NVS_COUNT_WAITS),
+		.wait_ns = counter(NVS_COUNT_WAIT_NS),
+		.stepped = counter(NVS_COUNT_STEPPED),
+		.foreign_faults = counter(NVS_COUNT_FOREIGN),
+		.writer_cpu_ns = cpu_ns(),
+		.raw_bytes = w->sink.raw_bytes + w->merge->used,
+	};
+
+	nvs_merge_put(w->merge, &t.rec);
+}
+
+/* The last frames. After a write that failed they may still fit, and then the trace says what it lacks. */
+static void finish(struct nvs_writer *w)
+{
+	struct nvs_rec_end end = { .rec = { .type = NVS_REC_END, .size = sizeof(end) } };
+
+	one_round(w);
+	nvs_merge_drain(w->merge, UINT64_MAX);
+	nvs_merge_flush(w->merge);
+	nvs_sink_retry(&w->sink);
+	put_gap(w, NVS_GAP_WRITE, w->lost_submissions, w->lost_bytes + w->merge->damaged_bytes);
+	put_clock(w);
+	put_totals(w);
+	end.rec.time = nvs_now();
+	nvs_merge_put(w->merge, &end.rec);
+	nvs_merge_flush(w->merge);
+	nvs_sink_seek_table(&w->sink);
+	if (!w->sink.error)
+		w->live->head->ended = 1;
+	beat(w);
+	atomic_store(&w->done, 1);
+	nvs_sys_futex_wake(&w->done);
+}
+
+/*
+ * Where main() has ended by pthread_exit(), the process ends with its last thread; but we are one too.
+ * True: the main thread is a zombie and nobody but us is left.
+ */
+static bool only_we_are_left(struct nvs_writer *w)
+{
+	uint64_t now = nvs_clock_mono_ns();
+	char text[512], *p;
+	int fd, field;
+	long n;
+
+	if (now - w->last_look < CLOCK_NS / 4)
+		return false;
+	w->last_look = now;
+	fd = nvs_sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	n = nvs_sys_read(fd, text, sizeof(text) - 1);
+	nvs_sys_close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	p = strrchr(text, ')');
+	if (!p || p[1] != ' ' || p[2] != 'Z')
+		return false;
+	/* Behind the name: the state is field 3, the number of threads field 20. */
+	for (field = 2; p && field < 20; field++)
+		p = strchr(p + 1, ' ');
+	return p && strtoul(p, NULL, 10) <= 1 + atomic_load(&w->live->own_threads);
+}
+
+/* As the C library does it in the last thread. */
+static void end_process(void)
+{
+	uint64_t none = 0;
+
+	nvs_sys_sigmask(SIG_SETMASK, &none, NULL);
+	exit(0);
+}
+
+static void run_writer(void *arg)
+{
+	struct nvs_writer *w = arg;
+
+	w->tid = (uint32_t)nvs_sys_gettid();
+	while (!atomic_load(&w->finishing)) {
+		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
+			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, ROUND_MS);
+		atomic_store(&nvs_writer_signal.wake, 0);
+		if (atomic_load(&w->finishing))
+			break;
+		one_round(w);
+		if (only_we_are_left(w))
+			end_process();
+	}
+	if (!atomic_load(&w->done))
+		finish(w);
+}
+
+int nvs_writer_start(struct nvs_live *live)
+{
+	struct nvs_writer *w = nvs_alloc(sizeof(*w));
+	uint64_t ring_bytes = live->ring_bytes;
+	int err = -ENOMEM;
+
+	if (!w)
+		return err;
+	w->live = live;
+	w->unsafe_told = !live->crash_safe; /* the header says it */
+	w->merge = nvs_merge_new(ring_bytes, 0, write_frame, w);
+	if (w->merge)
+		err = nvs_sink_init(&w->sink, &live->trace, w->merge->buffer_size);
+	live->writer = w;
+	if (!err)
+		err = nvs_first_frame(live, &w->sink);
+	if (!err) {
+		w->merge->frames = w->sink.frames;
+		w->last_clock = live->start.mono_ns;
+		err = nvs_own_thread(live, "nvsnoop", run_writer, w);
+	}
+	if (err) {
+		live->writer = NULL;
+		nvs_sink_free(&w->sink);
+		nvs_merge_free(w->merge);
+		nvs_free(w, sizeof(*w));
+	}
+	return err;
+}
+
+/* Waits for the writer's last round for as long as its heart beats. */
+static bool wait_for_end(struct nvs_writer *w)
+{
+	uint64_t seen = 0;
+
+	for (int still = 0; still < HUNG_ROUNDS; still++) {
+		uint64_t now = __atomic_load_n(&w->live->head->heartbeat, __ATOMIC_ACQUIRE);
+
+		if (atomic_load(&w->done))
+			return true;
+		if (now != seen)
+			still = 0;
+		seen = now;
+		nvs_sys_futex_wait(&w->done, 0, 100);
+	}
+	return atomic_load(&w->done);
+}
+
+bool nvs_writer_finish(struct nvs_live *live)
+{
+	struct nvs_writer *w = live->writer;
+
+	atomic_store(&w->finishing, 1);
+	/* exit() was called by the writer itself, as the last thread. */
+	if (w->tid == (uint32_t)nvs_sys_gettid()) {
+		finish(w);
+		return true;
+	}
+	atomic_store(&nvs_writer_signal.wake, 1);
+	nvs_sys_futex_wake(&nvs_writer_signal.wake);
+	return wait_for_end(w);
+}
+
+void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome)
+{
+	const struct nvs_writer *w = live->writer;
+
+	outcome->submissions = counter(NVS_COUNT_SUBMISSIONS);
+	outcome->gaps = counter(NVS_COUNT_GAPS) + w->gaps;
+	outcome->lost_submissions = w->lost_submissions;
+	outcome->lost_bytes = w->lost_bytes;
+	outcome->bytes = w->sink.file_bytes;
+	outcome->error = w->first_error;
+}

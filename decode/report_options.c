@@ -60,7 +60,7 @@ void nvs_options_help(FILE *out)
 	      "  --by-callsite        per API and the program's own frame that called it\n"
 	      "  --channels           per channel\n"
 	      "  --dump               every submission with its entries and methods\n"
-	      "  --verify             is the trace whole? Exits 0: whole; 1: something is missing,\n"
+	      "  --verify             is the trace whole? Exits 0: whole; 1: something missing,\n"
 	      "                       or it cannot be read; 3: whole up to the program's crash\n"
 	      "\n"
 	      "Output:\n"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # What a user types: demo, install, bundle, bench; and the checks of the project's own form.
 
-FAST_TESTS += scripts/check-rooms scripts/check-exports
+FAST_TESTS += scripts/check-rooms scripts/check-exports scripts/check-docs
 
-.PHONY: help demo
+.PHONY: help demo bench
 help:
 	@echo 'make                 build into $(BUILD)/; installs nothing'
 	@echo 'make demo            set up, build, record a program (GPU or software GPU), report it'
@@ -22,6 +22,12 @@ demo:
 	$(Q)scripts/install-deps
 	$(Q)$(MAKE) --no-print-directory $(jobs) all $(BUILD)/apps/demo $(SOFTGPU)
 	$(Q)BUILD=$(BUILD) scripts/demo
+
+BENCH_ARGS ?=
+bench:
+	$(Q)scripts/install-deps
+	$(Q)$(MAKE) --no-print-directory $(jobs) all $(SOFTGPU) $(BENCH_APPS)
+	$(Q)BUILD=$(BUILD) scripts/bench $(BENCH_ARGS)
 
 # ---- install ----
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 #include "preload/rm.h"
 
 static int passed, failed;
@@ -76,12 +77,12 @@ static inline unsigned find_step(unsigned from, const char *what, uint64_t a)
 
 /* ---- records ---- */
 
-static struct nvs_rec *records[20000];
+static struct nvs_rec *records[100000];
 static unsigned nrecords;
 
 int nvs_record(struct nvs_rec *rec)
 {
-	if (rec->size % 8 || !rec->type || nrecords == 20000) {
+	if (rec->size % 8 || !rec->type || nrecords == 100000) {
 		printf("bad record: type %u, %u bytes\n", rec->type, rec->size);
 		exit(1);
 	}

@@ -13,18 +13,27 @@
 
 static const char *unwinder = "none";
 
-/* Beside our own library first: a bundle brings its own. */
-static void *load(void)
+/* NAME beside our own library, as in a bundle; NULL where it is not there. */
+static void *load_beside(const char *name)
 {
 	char path[PATH_MAX];
-	void *handle = NULL;
 	const char *slash;
 	Dl_info info;
 
-	if (dladdr((void *)&unwinder, &info) && (slash = strrchr(info.dli_fname, '/')) &&
-	    snprintf(path, sizeof(path), "%.*s/" LIBRARY, (int)(slash - info.dli_fname),
-		     info.dli_fname) < (int)sizeof(path))
-		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!dladdr((void *)&unwinder, &info) || !(slash = strrchr(info.dli_fname, '/')) ||
+	    snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
+		     name) >= (int)sizeof(path))
+		return NULL;
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* A bundle brings libunwind, and the liblzma that it finds loaded then. */
+static void *load(void)
+{
+	void *handle;
+
+	load_beside("liblzma.so.5");
+	handle = load_beside(LIBRARY);
 	return handle ? handle : dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }
 

@@ -53,6 +53,8 @@ uninstall:
 # ---- bundle: to be copied to where no package of ours is ----
 
 BUNDLE = $(BUILD)/bundle
+TEST_DEPS  += bundle
+SLOW_TESTS += scripts/check-bundle
 host_library = $(shell $(CC) -print-file-name=$(1))
 
 .PHONY: bundle
@@ -60,12 +62,12 @@ bundle: all $(BUNDLE)/nvsnoop-report
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
 	$(Q)install -m 644 $(call host_library,libunwind.so.8) $(call host_library,liblzma.so.5) $(BUNDLE)
 	$(Q)install -m 644 LICENSE scripts/bundle-readme.md $(BUNDLE) && mv $(BUNDLE)/bundle-readme.md $(BUNDLE)/README.md
-	$(Q)BUILD=$(BUILD) scripts/check-exports --bundle $(BUNDLE)
-	@echo "$(BUNDLE): $$(du -sh $(BUNDLE) | cut -f1), to be copied anywhere"
+	$(call say,BUNDLE,$(BUNDLE))
 
-$(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
+$(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic $(DECODE_LIBS) -lz -Wl,-Bdynamic
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(DECODE_LIBS) -lz \
+	    -Wl,--end-group -Wl,-Bdynamic
 
 # ---- form ----
 

@@ -5,6 +5,7 @@ REPORT_SRC = $(wildcard decode/report*.c decode/dump*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o)
 DECODE_LIBS = -lzstd -lelf
+include decode/classes/classes.mk
 
 all: $(BUILD)/nvsnoop-report
 
@@ -19,3 +20,8 @@ $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 $(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)
+
+# Makers of traces for tests.
+$(BUILD)/tests/golden/%: tests/golden/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< -lzstd -lelf -ldl

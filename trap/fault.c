@@ -3,8 +3,8 @@
  * The doorbell's fault: from the SIGSEGV of the store, through the capture, to the store on the alias.
  *
  * A store of a simple form is performed by us. Any other one is first single-stepped onto a private
- * twin of the page, which tells what it stores before the GPU can know; then it is captured, and what lies
- * on the twin is stored to the alias. The protected page is never opened.
+ * twin of the page, which tells what it stores before the GPU can know; then it is captured, and the
+ * instruction is stepped once more, on the alias. The protected page is never opened.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,11 +16,14 @@
 #include "trap/poison.h"
 
 #define DOORBELL_OFFSET 0x90u /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
-#define WIDEST_STORE 64u
+#define WIDEST_STORE 512u /* fxsave */
 
 /* A single-step in flight; one a thread, since signals are blocked until it is done. */
 struct pending_step {
 	struct nvs_step step;
+	struct nvs_insn insn;
+	uint8_t code[NVS_INSN_MAX];
+	bool on_alias; /* the second one, which reaches the GPU */
 	uintptr_t target; /* where the store goes in the program */
 	uint32_t stack;
 	uint64_t time;
@@ -115,33 +118,46 @@ static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_
 	nvs_ring_commit(ring, sizeof(*rec));
 }
 
+/* Sets the context so that returning to it runs the pending instruction on TO instead of its target. */
+static bool step_on(struct work *w, uintptr_t to)
+{
+	uint64_t *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
+
+	if (nvs_step_prepare(&pending.step, &pending.insn, pending.code, w->uc->uc_mcontext.gregs,
+			     (int64_t)(to - pending.target), nvs_slot_write_of(w->ring),
+			     nvs_slot_run_of(w->ring)))
+		return false;
+	pending.mask = *mask;
+	*mask = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1));
+	nvs_tls.stepping = true;
+	return true;
+}
+
 static void begin_step(struct work *w, const struct nvs_doorbell *db, const struct nvs_insn *insn,
 		       const uint8_t *code, uint32_t stack, uint64_t time)
 {
-	greg_t *gregs = w->uc->uc_mcontext.gregs;
-	uint64_t target = w->address, *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
-	uint8_t *twin, *slot;
+	uint64_t target = w->address;
+	uint8_t *twin;
 
-	if (nvs_insn_address(insn, gregs, &target) && target - db->start >= db->end - db->start)
+	if (nvs_insn_address(insn, w->uc->uc_mcontext.gregs, &target) &&
+	    target - db->start >= db->end - db->start)
 		target = w->address;
 	if (!w->ring || !insn->length) {
 		disarm(w->ring, db, time);
 		return;
 	}
-	twin = nvs_twin_of(w->ring) + (target & 0xfff);
-	__builtin_memset(twin, 0, WIDEST_STORE);
-	slot = nvs_slot_write_of(w->ring);
-	if (nvs_step_prepare(&pending.step, insn, code, gregs, (int64_t)((uintptr_t)twin - target), slot,
-			     nvs_slot_run_of(w->ring))) {
-		disarm(w->ring, db, time);
-		return;
-	}
+	pending.insn = *insn;
+	__builtin_memcpy(pending.code, code, NVS_INSN_MAX);
+	pending.on_alias = false;
 	pending.target = target;
 	pending.stack = stack;
 	pending.time = time;
-	pending.mask = *mask;
-	*mask = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1));
-	nvs_tls.stepping = true;
+	twin = nvs_twin_of(w->ring) + (target & 0xfff);
+	__builtin_memset(twin, 0, WIDEST_STORE);
+	if (!step_on(w, (uintptr_t)twin)) {
+		disarm(w->ring, db, time);
+		return;
+	}
 	nvs_count(w->ring, NVS_COUNT_STEPPED, 1);
 }
 
@@ -177,54 +193,54 @@ static void on_store(void *arg)
 	mark_rung(w->ring);
 }
 
-/* Bytes that the stepped store left on the twin, where its width is not known from its form. */
-static unsigned touched(const uint8_t *twin)
+/* A store of a plain width is made by us; of any other one the instruction itself knows best what it writes. */
+static bool store_plain(uintptr_t to, const uint8_t *from, unsigned width)
 {
-	unsigned width = 4;
-
-	for (unsigned i = 0; i < WIDEST_STORE; i++)
-		if (twin[i] && i + 1 > width)
-			width = (i + 4) & ~3u;
-	return width;
-}
-
-static void store_bytes(uintptr_t to, const uint8_t *from, unsigned width)
-{
-	unsigned i = 0;
-
-	if (width == 8 && !(to & 7)) {
+	if (to & (width - 1))
+		return false;
+	switch (width) {
+	case 1:
+		*(volatile uint8_t *)to = *from;
+		return true;
+	case 2:
+		*(volatile uint16_t *)to = *(const uint16_t *)(const void *)from;
+		return true;
+	case 4:
+		*(volatile uint32_t *)to = *(const uint32_t *)(const void *)from;
+		return true;
+	case 8:
 		*(volatile uint64_t *)to = *(const uint64_t *)(const void *)from;
-		return;
+		return true;
+	default:
+		return false;
 	}
-	for (; width - i >= 4; i += 4)
-		*(volatile uint32_t *)(to + i) = *(const uint32_t *)(const void *)(from + i);
-	if (width - i >= 2) {
-		*(volatile uint16_t *)(to + i) = *(const uint16_t *)(const void *)(from + i);
-		i += 2;
-	}
-	if (width - i)
-		*(volatile uint8_t *)(to + i) = from[i];
 }
 
+/* The twin knows now what was stored. */
 static void on_step(void *arg)
 {
 	struct work *w = arg;
 	const struct nvs_view *view = atomic_load(&nvs_root->view);
 	const struct nvs_doorbell *db = find_doorbell(view, pending.target);
+	unsigned width = pending.step.width ? pending.step.width : WIDEST_STORE;
 	const uint8_t *twin;
-	unsigned width = pending.step.width;
+	uintptr_t alias;
 	uint32_t token;
 
 	if (!db || !db->alias || !w->ring)
 		return;
+	alias = db->alias + (pending.target - db->start);
 	twin = nvs_twin_of(w->ring) + (pending.target & 0xfff);
-	if (!width || width > WIDEST_STORE)
-		width = touched(twin);
-	if (width > db->end - pending.target)
-		width = (unsigned)(db->end - pending.target);
-	if (doorbell_value(db, pending.target, twin, width, &token))
+	/* Of unknown width: a doorbell if something other than nothing came to lie on the register. */
+	if (doorbell_value(db, pending.target, twin, width, &token) && (pending.step.width || token))
 		capture(w->ring, view, db, token, pending.stack, pending.time);
-	store_bytes(db->alias + (pending.target - db->start), twin, width);
+	if (!store_plain(alias, twin, pending.step.width)) {
+		nvs_step_rewind(&pending.step, w->uc->uc_mcontext.gregs);
+		pending.on_alias = true;
+		if (!step_on(w, alias))
+			disarm(w->ring, db, pending.time);
+		return;
+	}
 	mark_rung(w->ring);
 }
 
@@ -285,12 +301,18 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
 	struct work w = { .uc = uc };
+	bool ran;
 
 	if (!nvs_started() || !nvs_tls.stepping)
 		return false;
-	nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
+	ran = nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
 	end_step(uc);
-	with_ring(&w, on_step);
-	/* Where the program steps itself, this SIGTRAP is for it as well. */
-	return !pending.step.had_tf;
+	if (!ran)
+		return false;
+	if (pending.on_alias)
+		mark_rung(nvs_tls.ring);
+	else
+		with_ring(&w, on_step);
+	/* Where the program steps itself, the SIGTRAP behind the store is for it as well. */
+	return nvs_tls.stepping || !pending.step.had_tf;
 }

@@ -8,7 +8,7 @@
 
 UNIT_SRC   = $(wildcard tests/unit/*.c)
 UNIT       = $(UNIT_SRC:%.c=$(BUILD)/%)
-UNIT_ASAN  = $(patsubst %.c,$(BUILD)/asan/%,$(shell grep -ls 'LINK:.*decode' $(UNIT_SRC) /dev/null | \
+UNIT_SAN  = $(patsubst %.c,$(BUILD)/san/%,$(shell grep -ls 'LINK:.*decode' $(UNIT_SRC) /dev/null | \
                xargs -r grep -Ls 'LINK:.*\(trap\|preload\)'))
 
 $(BUILD)/libtrap.a: $(TRAP_OBJ)
@@ -61,7 +61,7 @@ SLOW_TESTS += scripts/check-clang
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && n=4; echo $$n)
 jobs  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
-CHECK_ALL = $(FAST_TESTS) $(UNIT) $(TESTS) $(UNIT_ASAN) $(SLOW_TESTS)
+CHECK_ALL = $(FAST_TESTS) $(UNIT) $(TESTS) $(UNIT_SAN) $(SLOW_TESTS)
 
 .PHONY: check check-build check-run
 check:
@@ -70,8 +70,8 @@ check:
 	$(Q)$(MAKE) --no-print-directory check-run
 
 check-build: all $(UNIT) $(TEST_DEPS)
-	$(Q)$(if $(UNIT_ASAN),$(MAKE) --no-print-directory BUILD=$(BUILD)/asan SAN=address,undefined \
-	    $(UNIT_ASAN))
+	$(Q)$(if $(UNIT_SAN),$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined \
+	    $(UNIT_SAN))
 
 # TEST=word runs only the tests whose name has the word in it.
 check-run:

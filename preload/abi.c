@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structure variants by driver release, as small tables. Releases 515 to 595 of the open kernel modules.
+ * Structure variants by driver release, as small tables. Releases 515 to 595 of the open kernel
+ * modules.
  */
 #include <stddef.h>
 #include "preload/abi.h"
@@ -52,18 +53,12 @@ static const struct {
 	uint16_t nr, size;
 	int16_t status;
 } forms[] = {
-	{ NVS_ESC_ALLOC_MEMORY, 56, 40 },
-	{ NVS_ESC_FREE, 16, 12 },
-	{ NVS_ESC_CONTROL, 32, 28 },
-	{ NVS_ESC_DUP_OBJECT, 28, 24 },
-	{ NVS_ESC_VID_HEAP_CONTROL, 184, 20 },
-	{ NVS_ESC_MAP_MEMORY, 56, 40 },
-	{ NVS_ESC_UNMAP_MEMORY, 32, 24 },
-	{ NVS_ESC_MAP_MEMORY_DMA, 56, 48 },
-	{ NVS_ESC_MAP_MEMORY_DMA, 64, 56 },
-	{ NVS_ESC_UNMAP_MEMORY_DMA, 40, 32 },
-	{ NVS_ESC_UNMAP_MEMORY_DMA, 48, 40 },
-	{ NVS_ESC_UPDATE_DEVICE_MAPPING_INFO, 40, 32 },
+	{ NVS_ESC_ALLOC_MEMORY, 56, 40 },      { NVS_ESC_FREE, 16, 12 },
+	{ NVS_ESC_CONTROL, 32, 28 },	       { NVS_ESC_DUP_OBJECT, 28, 24 },
+	{ NVS_ESC_VID_HEAP_CONTROL, 184, 20 }, { NVS_ESC_MAP_MEMORY, 56, 40 },
+	{ NVS_ESC_UNMAP_MEMORY, 32, 24 },      { NVS_ESC_MAP_MEMORY_DMA, 56, 48 },
+	{ NVS_ESC_MAP_MEMORY_DMA, 64, 56 },    { NVS_ESC_UNMAP_MEMORY_DMA, 40, 32 },
+	{ NVS_ESC_UNMAP_MEMORY_DMA, 48, 40 },  { NVS_ESC_UPDATE_DEVICE_MAPPING_INFO, 40, 32 },
 };
 
 static int alloc_status(uint32_t release, unsigned size)
@@ -137,7 +132,9 @@ uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class)
 	if (nvs_class_is_channel(object_class)) {
 		if (release >= NVS_RELEASE(570, 86, 15))
 			return 368;
-		return release >= NVS_RELEASE(535, 43, 8) && release != NVS_RELEASE(535, 54, 3) ? 360 : 304;
+		return release >= NVS_RELEASE(535, 43, 8) && release != NVS_RELEASE(535, 54, 3)
+			       ? 360
+			       : 304;
 	}
 	/* Copy engines, Kepler to Blackwell. */
 	if ((object_class & 0xff) == 0xb5 && object_class >= 0xa0b5)

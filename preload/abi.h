@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* A release in one number that compares as releases do. */
-#define NVS_RELEASE(major, minor, patch) ((uint32_t)(major) << 20 | (uint32_t)(minor) << 8 | (uint32_t)(patch))
+#define NVS_RELEASE(major, minor, patch)                                                           \
+	((uint32_t)(major) << 20 | (uint32_t)(minor) << 8 | (uint32_t)(patch))
 #define NVS_RELEASE_DEFAULT NVS_RELEASE(580, 65, 6) /* taken where nothing told which it is */
 
 /* "580.159.04" to NVS_RELEASE; 0 if TEXT is none. */
@@ -58,7 +59,8 @@ int nvs_abi_status(uint32_t release, unsigned nr, unsigned size);
 /* Bytes of the allocation parameters of a class; 0: none, or not known. */
 uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class);
 
-/* Tail of UVM_MAP_EXTERNAL_ALLOCATION: offset of gpuAttributesCount(8), rmCtrlFd, hClient, hMemory, rmStatus. */
+/* Tail of UVM_MAP_EXTERNAL_ALLOCATION: offset of gpuAttributesCount(8), rmCtrlFd, hClient, hMemory,
+ * rmStatus. */
 unsigned nvs_abi_uvm_map_tail(uint32_t release);
 
 static inline bool nvs_class_is_usermode(uint32_t c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of our own, apart from the program's heap: chunks from the kernel that a forked child does not
- * inherit, cut into size classes with a free list each. Larger pieces are mapped one by one.
+ * Memory of our own, apart from the program's heap: chunks from the kernel that a forked child does
+ * not inherit, cut into size classes with a free list each. Larger pieces are mapped one by one.
  */
 #include <errno.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "preload/state.h"
 
-#define CHUNK (1u << 20)
+#define CHUNK	(1u << 20)
 #define LARGEST (64u << 10)
 
 /* Classes 0, 1, 2, 3, ... hold 16, 24, 32, 48, ... bytes. */
@@ -32,7 +32,8 @@ static size_t class_bytes(unsigned class)
 static void *map_pages(size_t bytes)
 {
 	int err = errno;
-	void *p = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p != MAP_FAILED)
 		syscall(SYS_madvise, p, bytes, MADV_DONTFORK);
@@ -46,12 +47,13 @@ static size_t pages(size_t bytes)
 }
 
 /*
- * Held for a few instructions. Signals are blocked so that no handler of the program can come to wait
- * for the thread it interrupted; under nvs_lock they are already.
+ * Held for a few instructions. Signals are blocked so that no handler of the program can come to
+ * wait for the thread it interrupted; under nvs_lock they are already.
  */
 static void lock(struct nvs_arena *a, uint64_t *saved)
 {
-	static const uint64_t all = ~((1ull << (SIGSEGV - 1)) | (1ull << (SIGBUS - 1)) | (1ull << (SIGTRAP - 1)));
+	static const uint64_t all =
+		~((1ull << (SIGSEGV - 1)) | (1ull << (SIGBUS - 1)) | (1ull << (SIGTRAP - 1)));
 
 	if (!nvs_lock_mine())
 		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, saved, 8);
@@ -132,7 +134,8 @@ void *nvs_realloc(void *p, size_t old_bytes, size_t bytes)
 {
 	void *q;
 
-	if (p && old_bytes <= LARGEST && bytes <= LARGEST && class_of(old_bytes) == class_of(bytes)) {
+	if (p && old_bytes <= LARGEST && bytes <= LARGEST &&
+	    class_of(old_bytes) == class_of(bytes)) {
 		if (bytes > old_bytes)
 			memset((uint8_t *)p + old_bytes, 0, bytes - old_bytes);
 		return p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels: what their allocation named, the token that rings them, and where ring and USERD lie for the
- * process. Bound as soon as both are mapped, unbound when a mapping goes.
+ * Channels: what their allocation named, the token that rings them, and where ring and USERD lie
+ * for the process. Bound as soon as both are mapped, unbound when a mapping goes.
  */
 #include <sys/mman.h>
 #include "preload/rm.h"
@@ -16,7 +16,8 @@ static struct nvs_object *sibling(const struct nvs_object *o, uint32_t handle)
 	return handle ? nvs_object_find(o->key.client, handle) : NULL;
 }
 
-/* The channel's own address space, else its context share's, else its group's, else the device's. */
+/* The channel's own address space, else its context share's, else its group's, else the device's.
+ */
 static void find_vaspace(struct nvs_channel_entry *c)
 {
 	struct nvs_object *o = c->object;
@@ -38,7 +39,8 @@ static void find_userd(struct nvs_channel_entry *c)
 
 	if (c->userd)
 		return;
-	/* Without a memory object of its own, USERD is what a mapping of the channel itself shows. */
+	/* Without a memory object of its own, USERD is what a mapping of the channel itself shows.
+	 */
 	o = c->userd_handle ? nvs_object_find(c->object->key.client, c->userd_handle) : c->object;
 	if (!o)
 		return;
@@ -97,8 +99,8 @@ void nvs_channel_token(struct nvs_object *o, uint32_t token)
 	nvs_tell_channel(c);
 }
 
-static const struct nvs_segment_map *at(const struct nvs_segment_map *maps, uint32_t n, uint64_t va, uint64_t size,
-					uint32_t vaspace)
+static const struct nvs_segment_map *at(const struct nvs_segment_map *maps, uint32_t n, uint64_t va,
+					uint64_t size, uint32_t vaspace)
 {
 	uint32_t lo = 0, hi = n;
 
@@ -120,8 +122,8 @@ static const struct nvs_segment_map *at(const struct nvs_segment_map *maps, uint
 	return NULL;
 }
 
-static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c, const struct nvs_segment_map *maps,
-					  uint32_t n)
+static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
+					  const struct nvs_segment_map *maps, uint32_t n)
 {
 	const struct nvs_segment_map *m;
 
@@ -145,7 +147,8 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 		if (m->hidden || m->prot == PROT_NONE || m->kind == NVS_MAP_DOORBELL)
 			continue;
 		if (put >= m->offset && put + 4 <= m->offset + size)
-			return (const volatile uint32_t *)(uintptr_t)(m->at.start + (uint64_t)(put - m->offset));
+			return (const volatile uint32_t *)(uintptr_t)(m->at.start +
+								      (uint64_t)(put - m->offset));
 	}
 	return NULL;
 }

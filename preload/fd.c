@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * File descriptors: what each one is by the device behind it, and for devices, which open file and which
- * mapping context it carries. A small table answers for the fds that are nobody's business; it can be
- * stale (an fd may come and go without us), so whatever looks like a device call asks the kernel again.
+ * File descriptors: what each one is by the device behind it, and for devices, which open file and
+ * which mapping context it carries. A small table answers for the fds that are nobody's business;
+ * it can be stale (an fd may come and go without us), so whatever looks like a device call asks the
+ * kernel again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +15,10 @@
 #include "preload/state.h"
 #include "preload/rm.h"
 
-#define TABLE 65536
-#define NVIDIA_MAJOR 195
+#define TABLE	      65536
+#define NVIDIA_MAJOR  195
 #define MINOR_MODESET 254
-#define MINOR_CTL 255
+#define MINOR_CTL     255
 
 struct entry {
 	int fd;
@@ -110,7 +111,8 @@ static void remember(int fd, enum nvs_fd_kind kind)
 
 static enum nvs_fd_kind remembered(int fd)
 {
-	return fd >= 0 && fd < TABLE ? atomic_load_explicit(&kinds[fd], memory_order_relaxed) : NVS_FD_UNKNOWN;
+	return fd >= 0 && fd < TABLE ? atomic_load_explicit(&kinds[fd], memory_order_relaxed)
+				     : NVS_FD_UNKNOWN;
 }
 
 enum nvs_fd_kind nvs_fd_kind(int fd)
@@ -167,6 +169,8 @@ bool nvs_fd_tracked(int fd)
 void nvs_fd_opened(int fd, const char *path)
 {
 	/* Whoever had the number before has closed it without us. */
+	if (nvs_fd_tracked(fd) && nvs_state_borrowed())
+		return;
 	if (nvs_fd_tracked(fd))
 		nvs_fd_closing(fd);
 	else
@@ -232,6 +236,8 @@ void nvs_fd_closing(int fd)
 	sigset_t saved;
 	bool tracked = nvs_fd_tracked(fd);
 
+	if (tracked && nvs_state_borrowed())
+		return;
 	remember(fd, NVS_FD_UNKNOWN);
 	if (!tracked)
 		return;
@@ -247,6 +253,8 @@ void nvs_fd_closing_range(unsigned first, unsigned last)
 	struct entry *e, *next, *all;
 	sigset_t saved;
 
+	if (nvs_state_borrowed())
+		return;
 	for (unsigned fd = first; fd <= last && fd < TABLE; fd++)
 		remember((int)fd, NVS_FD_UNKNOWN);
 	if (!*head())
@@ -268,7 +276,7 @@ void nvs_fd_duped(int from, int to)
 	struct entry *a, *b;
 	sigset_t saved;
 
-	if (from == to)
+	if (from == to || ((nvs_fd_tracked(from) || nvs_fd_tracked(to)) && nvs_state_borrowed()))
 		return;
 	nvs_fd_closing(to);
 	if (!nvs_fd_tracked(from) || nvs_fd_kind(from) < NVS_FD_CTL)
@@ -296,7 +304,7 @@ uint32_t nvs_fd_file(int fd)
 /* The context belongs to the open file: every fd of it shows the same. */
 void nvs_fd_set_map(int fd, struct nvs_rm_map *map)
 {
-	struct entry *named = make(fd), *e, *next, *all = *head();
+	struct entry *named = fd >= 0 ? make(fd) : NULL, *e, *next, *all = *head();
 
 	if (!named)
 		return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory objects mapped into the GPUs' address spaces: by UVM, whose ranges outlive the handle they were made
- * with, and by RM_MAP_MEMORY_DMA, whose mappings go with the memory's handle or the virtual memory's.
+ * Memory objects mapped into the GPUs' address spaces: by UVM, whose ranges outlive the handle they
+ * were made with, and by RM_MAP_MEMORY_DMA, whose mappings go with the memory's handle or the
+ * virtual memory's.
  */
 #include "preload/rm.h"
 
@@ -61,7 +62,8 @@ static void cut(struct nvs_gpu_map *m, uint64_t start, uint64_t end)
 	unlink_map(m);
 }
 
-void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file, bool one_gpu)
+void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file,
+			 bool one_gpu)
 {
 	struct nvs_rm *rm = nvs_rm();
 

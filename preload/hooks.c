@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported functions. Each leaves errno and result as the next one left them. What is no device call
- * passes with a look at a table: no lock, no allocation.
+ * The exported functions. Each leaves errno and result as the next one left them. What is no device
+ * call passes with a look at a table: no lock, no allocation.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,12 @@ static bool pass(void)
 
 static void opened(int fd, const char *path)
 {
-	if (fd >= 0 && !pass())
-		nvs_fd_opened(fd, path);
+	if (fd < 0 || pass())
+		return;
+	nvs_fd_opened(fd, path);
+	/* What a session needs of the loader is had before any lock is. */
+	if (nvs_fd_tracked(fd))
+		nvs_session_prepare();
 }
 
 static mode_t mode_of(int flags, va_list ap)
@@ -50,13 +54,14 @@ static mode_t mode_of(int flags, va_list ap)
 #undef openat
 #undef openat64
 
-EXPORT int open(const char *path, int flags, ...) OPEN(open, open, path)
-EXPORT int open64(const char *path, int flags, ...) OPEN(open64, open64, path)
-EXPORT int openat(int dir, const char *path, int flags, ...) OPEN(openat, openat, dir, path)
-EXPORT int openat64(int dir, const char *path, int flags, ...) OPEN(openat64, openat64, dir, path)
+EXPORT int open(const char *path, int flags, ...) OPEN(open, open, path) EXPORT
+	int open64(const char *path, int flags, ...) OPEN(open64, open64, path) EXPORT
+	int openat(int dir, const char *path, int flags, ...) OPEN(openat, openat, dir, path) EXPORT
+	int openat64(int dir, const char *path, int flags, ...) OPEN(openat64, openat64, dir, path)
 
-/* The fortified forms; the real ones end a program that forgets the mode, and are left to do so. */
-int __open_2(const char *path, int flags);
+	/* The fortified forms; the real ones end a program that forgets the mode, and are left to
+	   do so. */
+	int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
 int __openat64_2(int dir, const char *path, int flags);
@@ -91,7 +96,8 @@ EXPORT int __openat_2(int dir, const char *path, int flags)
 EXPORT int __openat64_2(int dir, const char *path, int flags)
 {
 	const struct nvs_next *next = nvs_next();
-	int fd = next->openat64_2 ? next->openat64_2(dir, path, flags) : next->openat64(dir, path, flags);
+	int fd = next->openat64_2 ? next->openat64_2(dir, path, flags)
+				  : next->openat64(dir, path, flags);
 
 	opened(fd, path);
 	return fd;
@@ -199,12 +205,27 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 	return do_fcntl(fd, cmd, THIRD(cmd));
 }
 
+/* A device call is rare enough, and still comes before new doorbells do. */
+static void check_handlers(void)
+{
+	sigset_t saved;
+
+	if (!nvs_session_active() || !nvs_signals_check())
+		return;
+	nvs_lock(&saved);
+	if (nvs_rm())
+		nvs_tell_check(NVS_CHECK_HANDLER, ++nvs_rm()->handlers_replaced, 0, 0);
+	nvs_unlock(&saved);
+}
+
 static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 {
 	sigset_t saved;
 	bool keep;
 	int ret, err;
 
+	nvs_session_prepare();
+	check_handlers();
 	nvs_lock(&saved);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
 	keep = uvm ? nvs_uvm_before(fd, request, arg) : nvs_rm_before(fd, (unsigned)request, arg);
@@ -231,7 +252,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	if (pass())
 		return nvs_next()->ioctl(fd, request, arg);
 	kind = nvs_fd_kind_for(fd, request);
-	if (kind < NVS_FD_CTL)
+	if (kind < NVS_FD_CTL || nvs_state_borrowed())
 		return nvs_next()->ioctl(fd, request, arg);
 	return device_ioctl(fd, request, arg, kind == NVS_FD_UVM);
 }
@@ -251,7 +272,7 @@ static void *do_mmap(void *address, size_t size, int prot, int flags, int fd, of
 
 	if (nvs_lock_mine() || nvs_in_trap())
 		return nvs_next()->mmap(address, size, prot, flags, fd, offset);
-	device = device_mapping(flags, fd);
+	device = device_mapping(flags, fd) && !nvs_state_borrowed();
 	over = (flags & MAP_FIXED) && nvs_maps_may_overlap((uintptr_t)address, size);
 	if (!device && !over)
 		return nvs_next()->mmap(address, size, prot, flags, fd, offset);
@@ -278,13 +299,14 @@ static bool ours(const void *address, size_t size)
 
 EXPORT int munmap(void *address, size_t size)
 {
-	return ours(address, size) ? nvs_maps_munmap(address, size) : nvs_next()->munmap(address, size);
+	return ours(address, size) ? nvs_maps_munmap(address, size)
+				   : nvs_next()->munmap(address, size);
 }
 
 EXPORT int mprotect(void *address, size_t size, int prot)
 {
-	return ours(address, size) ? nvs_maps_mprotect(address, size, prot) :
-				     nvs_next()->mprotect(address, size, prot);
+	return ours(address, size) ? nvs_maps_mprotect(address, size, prot)
+				   : nvs_next()->mprotect(address, size, prot);
 }
 
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mappings of device memory into the process: made by mmap of an fd that RM_MAP_MEMORY has named, by mmap of
- * /dev/nvidia-uvm, or by pinning user pages. And the doorbells among them: each gets a writable alias at
- * once, while its fd is still there, and is armed when there is a session.
+ * Mappings of device memory into the process: made by mmap of an fd that RM_MAP_MEMORY has named,
+ * by mmap of /dev/nvidia-uvm, or by pinning user pages. And the doorbells among them: each gets a
+ * writable alias at once, while its fd is still there, and is armed when there is a session.
  */
 #include <errno.h>
 #include <sys/mman.h>
 #include "preload/state.h"
 #include "preload/rm.h"
 
-#define REGION_SHIFT 21
+#define REGION_SHIFT	21
 #define REGIONS_COUNTED 4096 /* larger mappings switch the filter off */
 
 static uint64_t page_up(uint64_t v)
@@ -114,7 +114,8 @@ static void split_at(uint64_t address)
 		return;
 again:
 	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1) {
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], part = *m, *left, *right;
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], part = *m, *left,
+				   *right;
 
 		if (m->at.start == address)
 			continue;
@@ -166,7 +167,8 @@ static void arm(struct nvs_cpu_map *m)
 	m->armed = true;
 	rm->dirty = true;
 	nvs_publish();
-	if (!nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, armed_prot(m->prot)))
+	if (!nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start,
+				  armed_prot(m->prot)))
 		return;
 	m->armed = false;
 	rm->dirty = true;
@@ -255,7 +257,8 @@ static void split(uint64_t start, uint64_t end)
 
 /* ---- hooked calls, for ranges that meet a tracked mapping or an fd that is a device ---- */
 
-/* The object's byte at the mapping's start; what pLinearAddress has below a page lies in front of it. */
+/* The object's byte at the mapping's start; what pLinearAddress has below a page lies in front of
+ * it. */
 static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int fd, off_t offset)
 {
 	struct nvs_object *o = from->object;
@@ -307,7 +310,8 @@ static void add(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 	struct nvs_rm_map *from = nvs_fd_map(fd);
 
 	if (nvs_fd_kind(fd) == NVS_FD_UVM) {
-		/* The kernel accepts nothing else; a mapping that is not so is not managed memory. */
+		/* The kernel accepts nothing else; a mapping that is not so is not managed memory.
+		 */
 		if ((uintptr_t)p == (uint64_t)offset)
 			add_uvm(p, size, prot, fd);
 	} else if (from && from->object) {
@@ -315,7 +319,8 @@ static void add(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 	}
 }
 
-void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset, bool device)
+void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
+		    bool device)
 {
 	uint64_t start = (uintptr_t)address, end = start + page_up(size);
 	bool over = (flags & MAP_FIXED) && nvs_maps_may_overlap(start, size);
@@ -366,7 +371,8 @@ int nvs_maps_munmap(void *address, size_t size)
 	return ret;
 }
 
-/* Pieces of [start, end) in order: armed doorbells get what keeps them armed, the rest what was asked. */
+/* Pieces of [start, end) in order: armed doorbells get what keeps them armed, the rest what was
+ * asked. */
 static int protect_pieces(uint64_t start, uint64_t end, int prot)
 {
 	struct nvs_rm *rm = nvs_rm();
@@ -388,8 +394,9 @@ static int protect_pieces(uint64_t start, uint64_t end, int prot)
 }
 
 /*
- * A doorbell is in the view exactly while the program may store there: a store to what the program itself
- * has made read-only is the program's own fault. So it leaves the view before the change and is back after.
+ * A doorbell is in the view exactly while the program may store there: a store to what the program
+ * itself has made read-only is the program's own fault. So it leaves the view before the change and
+ * is back after.
  */
 int nvs_maps_mprotect(void *address, size_t size, int prot)
 {
@@ -513,8 +520,8 @@ static bool made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
 }
 
 /*
- * The page stays in the program's address space, but what it shows is the kernel's to give away: our alias
- * goes first, and the program's own page is again as the program made it.
+ * The page stays in the program's address space, but what it shows is the kernel's to give away:
+ * our alias goes first, and the program's own page is again as the program made it.
  */
 static void release(struct nvs_cpu_map *m)
 {
@@ -574,7 +581,8 @@ void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t leng
 	nvs_fd_set_map(fd, map);
 }
 
-/* Named by what RM_MAP_MEMORY answered, by the address told to the RM since, or by the mapping itself. */
+/* Named by what RM_MAP_MEMORY answered, by the address told to the RM since, or by the mapping
+ * itself. */
 struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *o, uint64_t linear)
 {
 	struct nvs_rm_map *map;

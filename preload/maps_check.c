@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last check: every writable mapping of a GPU's device node that the kernel shows must be one of our
- * aliases or known to be no doorbell. Whatever the ioctls did not tell comes to light here.
+ * The last check: every writable mapping of a GPU's device node that the kernel shows must be one
+ * of our aliases or known to be no doorbell. Whatever the ioctls did not tell comes to light here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,8 @@ static bool is_alias(const struct nvs_rm *rm, const struct line *l)
 	for (uint32_t i = 0; i < rm->cpu.n; i++) {
 		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
-		if (m->alias && l->start >= m->alias && l->end <= m->alias + (m->at.end - m->at.start))
+		if (m->alias && l->start >= m->alias &&
+		    l->end <= m->alias + (m->at.end - m->at.start))
 			return true;
 	}
 	return false;
@@ -99,7 +100,8 @@ void nvs_maps_check(void)
 	char text[8192];
 	size_t have = 0;
 	uint64_t found = 0;
-	int err = errno, fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int err = errno,
+	    fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions behind our hooks. Looked up when first asked for, which may be before our constructor has
- * run and inside the allocator: dlsym() may allocate, and the allocator may map memory through us. While a
- * thread is in the middle of that, its calls go to the kernel directly.
+ * The functions behind our hooks. Looked up when first asked for, which may be before our
+ * constructor has run and inside the allocator: dlsym() may allocate, and the allocator may map
+ * memory through us. While a thread is in the middle of that, its calls go to the kernel directly.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -116,7 +116,8 @@ static int raw_sigaction(int sig, const struct sigaction *action, struct sigacti
 	return -1;
 }
 
-static int raw_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+static int raw_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			      void *arg)
 {
 	return EAGAIN;
 }
@@ -153,7 +154,8 @@ static struct nvs_next found;
 static _Atomic int ready;
 static __thread int looking; /* this thread is inside dlsym() */
 
-/* A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has. */
+/* A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
+ */
 #define FIND_AS(field, name)                                                                       \
 	do {                                                                                       \
 		void *p_ = dlsym(RTLD_NEXT, name);                                                 \

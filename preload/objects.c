@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tree of resource-manager objects as the program's calls have built it. A duplicate is an object of
- * its own that shares its entity, and with it the mappings, with what it was made from.
+ * The tree of resource-manager objects as the program's calls have built it. A duplicate is an
+ * object of its own that shares its entity, and with it the mappings, with what it was made from.
  */
 #include <string.h>
 #include "preload/rm.h"
@@ -77,15 +77,18 @@ uint32_t nvs_object_vaspace(const struct nvs_object *o)
 
 	if (o->object_class != 0x90f1)
 		space = o->vaspace ? nvs_object_find(o->key.client, o->vaspace) : NULL;
-	/* NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE: another name for the device's own address space. */
-	if (space && space->object_class == 0x90f1 && space->params_length >= 4 && nvs_u32(space->params, 0) == 3)
+	/* NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE: another name for the device's own address space.
+	 */
+	if (space && space->object_class == 0x90f1 && space->params_length >= 4 &&
+	    nvs_u32(space->params, 0) == 3)
 		space = device_of(space);
 	if (!space)
 		space = device ? device : o;
 	return space->entity->id;
 }
 
-static bool make(struct nvs_object *o, const void *params, uint32_t length, struct nvs_entity *shared)
+static bool make(struct nvs_object *o, const void *params, uint32_t length,
+		 struct nvs_entity *shared)
 {
 	if (shared) {
 		shared->refs++;
@@ -103,8 +106,9 @@ static bool make(struct nvs_object *o, const void *params, uint32_t length, stru
 	return true;
 }
 
-static struct nvs_object *insert(uint32_t client, uint32_t parent, uint32_t handle, uint32_t object_class,
-				 const void *params, uint32_t length, struct nvs_entity *shared)
+static struct nvs_object *insert(uint32_t client, uint32_t parent, uint32_t handle,
+				 uint32_t object_class, const void *params, uint32_t length,
+				 struct nvs_entity *shared)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_object *o = nvs_object_find(client, handle);
@@ -137,8 +141,8 @@ static struct nvs_object *insert(uint32_t client, uint32_t parent, uint32_t hand
 	return o;
 }
 
-struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle, uint32_t object_class,
-				  const void *params, uint32_t length)
+struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
+				  uint32_t object_class, const void *params, uint32_t length)
 {
 	struct nvs_object *o = insert(client, parent, handle, object_class, params, length, NULL);
 
@@ -149,7 +153,8 @@ struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t han
 	return o;
 }
 
-struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent, uint32_t handle)
+struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent,
+				  uint32_t handle)
 {
 	uint32_t object_class = source->object_class, gpu = source->gpu;
 	uint32_t source_client = source->key.client, source_handle = source->key.handle;
@@ -159,7 +164,8 @@ struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, ui
 
 	if (client == source_client && handle == source_handle)
 		return source;
-	o = insert(client, parent, handle, object_class, source->params, source->params_length, source->entity);
+	o = insert(client, parent, handle, object_class, source->params, source->params_length,
+		   source->entity);
 	if (!o)
 		return NULL;
 	o->source_client = source_client;
@@ -171,7 +177,8 @@ struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, ui
 	return o;
 }
 
-/* Channels go quiet before anything below them moves; their last GP_PUT is read while USERD still lives. */
+/* Channels go quiet before anything below them moves; their last GP_PUT is read while USERD still
+ * lives. */
 static bool hide(struct nvs_object *o, bool hidden)
 {
 	bool changed = false;
@@ -253,8 +260,7 @@ void nvs_objects_file_closed(uint32_t file)
 
 	/* A client's objects come after it in the hash: restart behind each one that went. */
 again:
-	HASH_ITER(hh, rm->objects, o, next)
-	{
+	HASH_ITER(hh, rm->objects, o, next) {
 		if (nvs_class_is_root(o->object_class) && o->file == file && !o->up) {
 			nvs_object_destroy(o);
 			goto again;

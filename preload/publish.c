@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trap's view, built anew from the tables and put in place of the old one. The row of segments is
- * shared by views as long as no mapping changes.
+ * The trap's view, built anew from the tables and put in place of the old one. The row of segments
+ * is shared by views as long as no mapping changes.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -25,12 +25,14 @@ static void put_block(struct nvs_seg_block *b)
 		nvs_free(b, b->bytes);
 }
 
-/* Neighbours that continue each other on both sides become one; what overlaps its forerunner is clipped. */
+/* Neighbours that continue each other on both sides become one; what overlaps its forerunner is
+ * clipped. */
 static bool follow(struct nvs_segment_map *last, const struct nvs_seg *s)
 {
 	uint64_t end = last->gpu_va + last->size;
 
-	if (last->vaspace != s->vaspace || s->gpu_va > end || s->cpu - last->cpu != s->gpu_va - last->gpu_va)
+	if (last->vaspace != s->vaspace || s->gpu_va > end ||
+	    s->cpu - last->cpu != s->gpu_va - last->gpu_va)
 		return false;
 	if (s->gpu_va + s->size > end)
 		last->size = s->gpu_va + s->size - last->gpu_va;
@@ -124,7 +126,8 @@ static struct nvs_published *build(struct nvs_seg_block *block)
 	DL_FOREACH(rm->channels, c)
 		nchannels += shown(c);
 	nhash = hash_size(nchannels);
-	bytes = sizeof(*p) + ndoorbells * sizeof(*doorbells) + nchannels * sizeof(*channels) + nhash * sizeof(*hash);
+	bytes = sizeof(*p) + ndoorbells * sizeof(*doorbells) + nchannels * sizeof(*channels) +
+		nhash * sizeof(*hash);
 	p = nvs_alloc(bytes);
 	if (!p)
 		return NULL;
@@ -144,8 +147,9 @@ static struct nvs_published *build(struct nvs_seg_block *block)
 		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		if (rings(m))
-			doorbells[p->view.ndoorbells++] = (struct nvs_doorbell){ m->at.start, m->at.end, m->alias,
-										m->number, m->gpu };
+			doorbells[p->view.ndoorbells++] =
+				(struct nvs_doorbell){ m->at.start, m->at.end, m->alias, m->number,
+						       m->gpu };
 	}
 	DL_FOREACH(rm->channels, c)
 		if (shown(c))

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables' beginning and end: what was learned before the session is told when it starts, and what is
- * still alive when it ends. The driver's release and the calls that nobody knows.
+ * The tables' beginning and end: what was learned before the session is told when it starts, and
+ * what is still alive when it ends. The driver's release and the calls that nobody knows.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <time.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "preload/state.h"
 #include "preload/rm.h"
 
 struct nvs_rm *nvs_rm(void)
 {
 	void **slot = nvs_slot(NVS_SLOT_RM);
 
-	if (!*slot)
-		*slot = nvs_alloc(sizeof(struct nvs_rm));
+	if (!*slot && (*slot = nvs_alloc(sizeof(struct nvs_rm))))
+		atomic_store(&nvs_state()->pid, (uint32_t)getpid());
 	return *slot;
 }
 
@@ -32,7 +33,8 @@ void nvs_rm_driver(const char *version)
 	nvs_session_driver(version);
 }
 
-/* The first word that looks like a release, as in "... Kernel Module for x86_64  580.159.04  Release ..." */
+/* The first word that looks like a release, as in "... Kernel Module for x86_64  580.159.04 Release
+ * ..." */
 static void find_version(char *text)
 {
 	for (char *word = text; *word;) {
@@ -163,19 +165,20 @@ void nvs_rm_replay(void)
 /* ---- end ---- */
 
 /*
- * Another thread may be between its store of GP_PUT and its doorbell. It is given a moment to ring; one
- * that never rings shows as what it is.
+ * Another thread may be between its store of GP_PUT and its doorbell. It is given a moment to ring;
+ * one that never rings shows as what it is.
  */
 static void settle(struct nvs_channel_entry *c)
 {
 	struct timespec nap = { 0, 200000 };
+	bool rings = c->slot && !(c->flags & NVS_CHAN_NO_DOORBELL);
 
 	for (int i = 0; i < 50; i++) {
 		uint64_t claim;
 
 		nvs_channel_read_put(c);
-		claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
-		if (!c->put_read || c->final_put == (claim & ((1u << NVS_PUT_BITS) - 1)))
+		claim = rings ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
+		if (!rings || !c->put_read || c->final_put == (claim & ((1u << NVS_PUT_BITS) - 1)))
 			return;
 		nanosleep(&nap, NULL);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls to the resource manager, read after they have succeeded: the kernel has then read and written the
- * same memory that we read. Only what must happen ahead of a call looks at its arguments before, with care.
+ * Calls to the resource manager, read after they have succeeded: the kernel has then read and
+ * written the same memory that we read. Only what must happen ahead of a call looks at its
+ * arguments before, with care.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -111,7 +112,8 @@ bool nvs_rm_before(int fd, unsigned request, void *arg)
 
 static uint32_t alloc_params(const struct call *c, uint32_t object_class)
 {
-	uint32_t release = nvs_rm_release(), given = 0, known = nvs_abi_params_size(release, object_class);
+	uint32_t release = nvs_rm_release(), given = 0,
+		 known = nvs_abi_params_size(release, object_class);
 	bool sized = release >= NVS_RELEASE(535, 43, 2);
 
 	if (!nvs_u64(c->arg, 16))
@@ -136,7 +138,8 @@ static void pin(struct nvs_object *o, uint64_t address, uint64_t limit)
 
 static void after_alloc(int fd, const struct call *c)
 {
-	uint32_t client = nvs_u32(c->arg, 0), parent = nvs_u32(c->arg, 4), handle = nvs_u32(c->arg, 8);
+	uint32_t client = nvs_u32(c->arg, 0), parent = nvs_u32(c->arg, 4),
+		 handle = nvs_u32(c->arg, 8);
 	uint32_t object_class = nvs_u32(c->arg, 12);
 	const void *params = (const void *)nvs_u64(c->arg, 16);
 	bool root = nvs_class_is_root(object_class);
@@ -163,8 +166,8 @@ static void after_alloc_memory(const struct call *c)
 	uint32_t object_class = nvs_u32(c->arg, 12);
 	uint64_t limit = nvs_u64(c->arg, 32);
 	int fd = (int)nvs_u32(c->arg, 48);
-	struct nvs_object *o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4), nvs_u32(c->arg, 8),
-					      object_class, NULL, 0);
+	struct nvs_object *o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4),
+					      nvs_u32(c->arg, 8), object_class, NULL, 0);
 
 	if (!o)
 		return;
@@ -176,7 +179,8 @@ static void after_alloc_memory(const struct call *c)
 
 static void after_dup(const struct call *c)
 {
-	uint32_t client = nvs_u32(c->arg, 0), parent = nvs_u32(c->arg, 4), handle = nvs_u32(c->arg, 8);
+	uint32_t client = nvs_u32(c->arg, 0), parent = nvs_u32(c->arg, 4),
+		 handle = nvs_u32(c->arg, 8);
 	struct nvs_object *source = nvs_object_find(nvs_u32(c->arg, 12), nvs_u32(c->arg, 16));
 
 	if (source) {
@@ -192,8 +196,8 @@ static void after_map(const struct call *c)
 	struct nvs_object *o = nvs_object_find(nvs_u32(c->arg, 0), nvs_u32(c->arg, 8));
 
 	if (o)
-		nvs_rm_map_add(o, (int)nvs_u32(c->arg, 48), nvs_u64(c->arg, 16), nvs_u64(c->arg, 24),
-			       nvs_u64(c->arg, 32));
+		nvs_rm_map_add(o, (int)nvs_u32(c->arg, 48), nvs_u64(c->arg, 16),
+			       nvs_u64(c->arg, 24), nvs_u64(c->arg, 32));
 }
 
 static void after_update(const struct call *c)
@@ -205,13 +209,18 @@ static void after_update(const struct call *c)
 		map->updated = nvs_u64(c->arg, 24);
 }
 
-/* NVOS32 function 2 ALLOC_SIZE and 0xe ALLOC_SIZE_RANGE; attr LOCATION 26:25 is 0 for video memory. */
+/* NVOS32 function 2 ALLOC_SIZE and 0xe ALLOC_SIZE_RANGE; attr LOCATION 26:25 is 0 for video memory.
+ */
 static void vid_heap_alloc(const struct call *c)
 {
 	bool virtual = nvs_u32(c->arg, 52) & 0x80000;
 	bool video = (nvs_u32(c->arg, 56) >> 25 & 3) == 0;
-	struct nvs_object *o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4), nvs_u32(c->arg, 44),
-					      virtual ? 0x50a0 : video ? 0x0040 : 0x003e, NULL, 0);
+	struct nvs_object *o =
+		nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4), nvs_u32(c->arg, 44),
+			       virtual ? 0x50a0
+			       : video ? 0x0040
+				       : 0x003e,
+			       NULL, 0);
 
 	if (o && virtual)
 		o->vaspace = nvs_u32(c->arg, 12);
@@ -227,7 +236,8 @@ static void after_vid_heap(const struct call *c)
 		vid_heap_alloc(c);
 		break;
 	case 0x1b:
-		o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4), nvs_u32(c->arg, 40), 0x0071, NULL, 0);
+		o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4), nvs_u32(c->arg, 40),
+				   0x0071, NULL, 0);
 		if (o && nvs_u32(c->arg, 80) == 0)
 			pin(o, nvs_u64(c->arg, 64), nvs_u64(c->arg, 72));
 		break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files that follow the resource manager share: objects, what they stand for, and where that is
- * mapped. All of it is touched under nvs_lock only; the trap sees nothing but the published view.
+ * What the files that follow the resource manager share: objects, what they stand for, and where
+ * that is mapped. All of it is touched under nvs_lock only; the trap sees nothing but the published
+ * view.
  */
 #ifndef NVSNOOP_PRELOAD_RM_H
 #define NVSNOOP_PRELOAD_RM_H
@@ -9,13 +10,13 @@
 #include "preload/abi.h"
 #include "preload/preload.h"
 
-#define HASH_NONFATAL_OOM 1
-#define uthash_malloc(bytes) nvs_alloc(bytes)
+#define HASH_NONFATAL_OOM     1
+#define uthash_malloc(bytes)  nvs_alloc(bytes)
 #define uthash_free(p, bytes) nvs_free(p, bytes)
 #include <uthash.h>
 #include <utlist.h>
 
-#define NVS_MAX_GPUS 64
+#define NVS_MAX_GPUS	64
 #define NVS_MAX_UNKNOWN 64
 
 /* ---- spans.c: sorted rows of address ranges ---- */
@@ -29,10 +30,12 @@ struct nvs_spans {
 };
 int nvs_spans_add(struct nvs_spans *spans, struct nvs_span *span);
 void nvs_spans_remove(struct nvs_spans *spans, struct nvs_span *span);
-/* Index of the first span that may reach beyond START; those that do overlap are to be picked from there on. */
+/* Index of the first span that may reach beyond START; those that do overlap are to be picked from
+ * there on. */
 uint32_t nvs_spans_from(const struct nvs_spans *spans, uint64_t start);
 #define NVS_SPANS_EACH(spans, i, from, to)                                                         \
-	for (uint32_t i = nvs_spans_from(spans, from); i < (spans)->n && (spans)->at[i]->start < (to); i++) \
+	for (uint32_t i = nvs_spans_from(spans, from);                                             \
+	     i < (spans)->n && (spans)->at[i]->start < (to); i++)                                  \
 		if ((spans)->at[i]->end > (from))
 
 /* ---- objects.c ---- */
@@ -74,10 +77,12 @@ struct nvs_object {
 };
 
 struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle);
-/* Parameters are copied. NULL: no memory. A handle that is there already is taken as freed unseen. */
-struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle, uint32_t object_class,
-				  const void *params, uint32_t length);
-struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent, uint32_t handle);
+/* Parameters are copied. NULL: no memory. A handle that is there already is taken as freed unseen.
+ */
+struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
+				  uint32_t object_class, const void *params, uint32_t length);
+struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent,
+				  uint32_t handle);
 /* The object and all below it: taken from the trap's view, then either put back or gone. */
 void nvs_object_withdraw(struct nvs_object *object);
 void nvs_object_restore(struct nvs_object *object);
@@ -119,17 +124,20 @@ struct nvs_gpu_map {
 	struct nvs_gpu_map *prev, *next; /* of the entity */
 };
 
-void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset, bool device);
+void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
+		    bool device);
 int nvs_maps_munmap(void *address, size_t size);
 int nvs_maps_mprotect(void *address, size_t size, int prot);
 void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to);
 /* User pages under class 0071. */
 void nvs_maps_pinned(struct nvs_object *object, uint64_t address, uint64_t size);
 void nvs_maps_arm_all(void);
-void nvs_maps_withdraw_object(struct nvs_object *object); /* doorbells of this handle: out and open again */
+void nvs_maps_withdraw_object(
+	struct nvs_object *object); /* doorbells of this handle: out and open again */
 void nvs_maps_restore_object(struct nvs_object *object);
 void nvs_maps_drop_object(struct nvs_object *object);
-void nvs_rm_map_add(struct nvs_object *object, int fd, uint64_t offset, uint64_t length, uint64_t linear);
+void nvs_rm_map_add(struct nvs_object *object, int fd, uint64_t offset, uint64_t length,
+		    uint64_t linear);
 struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *object, uint64_t linear);
 void nvs_rm_map_withdraw(struct nvs_rm_map *map);
 void nvs_rm_map_restore(struct nvs_rm_map *map);
@@ -141,9 +149,12 @@ struct nvs_range { /* external range of UVM */
 	struct nvs_span at;
 	uint32_t file;
 };
-void nvs_gpu_map_add(struct nvs_gpu_map *what); /* template; entity from what->memory or by (client, handle) */
-/* What is mapped in [start, end) of an address space goes; one_gpu: for one of the GPUs it is mapped for. FILE 0: any. */
-void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file, bool one_gpu);
+void nvs_gpu_map_add(
+	struct nvs_gpu_map *what); /* template; entity from what->memory or by (client, handle) */
+/* What is mapped in [start, end) of an address space goes; one_gpu: for one of the GPUs it is
+ * mapped for. FILE 0: any. */
+void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file,
+			 bool one_gpu);
 void nvs_gpu_maps_drop_object(struct nvs_object *object);
 void nvs_gpu_maps_file_closed(uint32_t file);
 
@@ -202,8 +213,16 @@ void nvs_tell_check(uint32_t kind, uint64_t value, uint64_t start, uint64_t end)
 void nvs_maps_check(void);
 
 /* ---- fd.c ---- */
-enum nvs_fd_kind { NVS_FD_UNKNOWN, NVS_FD_OTHER, NVS_FD_MODESET, NVS_FD_CTL, NVS_FD_GPU, NVS_FD_UVM };
-/* What the fd is now. The first asks the kernel; the second answers for an ioctl, mostly without. */
+enum nvs_fd_kind {
+	NVS_FD_UNKNOWN,
+	NVS_FD_OTHER,
+	NVS_FD_MODESET,
+	NVS_FD_CTL,
+	NVS_FD_GPU,
+	NVS_FD_UVM
+};
+/* What the fd is now. The first asks the kernel; the second answers for an ioctl, mostly without.
+ */
 enum nvs_fd_kind nvs_fd_kind(int fd);
 enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request);
 void nvs_fd_opened(int fd, const char *path);
@@ -246,6 +265,7 @@ struct nvs_rm {
 	uint64_t generation;
 	struct nvs_gpu gpus[NVS_MAX_GPUS];
 	uint32_t unknown_n;
+	uint64_t handlers_replaced;
 	uint64_t unknown_calls;
 	struct nvs_unknown unknown[NVS_MAX_UNKNOWN];
 	struct nvs_rec_remark remarks[32];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GPU address to CPU address: the join of an entity's GPU mappings with its CPU mappings, byte of the object
- * for byte of the object, clipped to what both show. Kept sorted, and renewed one entity at a time.
+ * GPU address to CPU address: the join of an entity's GPU mappings with its CPU mappings, byte of
+ * the object for byte of the object, clipped to what both show. Kept sorted, and renewed one entity
+ * at a time.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -65,7 +66,8 @@ static bool clear(struct nvs_segs *s, uint32_t entity)
 	return true;
 }
 
-/* The CPU mapping that shows byte AT of the object, or else the one that begins soonest behind it. */
+/* The CPU mapping that shows byte AT of the object, or else the one that begins soonest behind it.
+ */
 static const struct nvs_cpu_map *cover(const struct nvs_entity *e, int64_t at)
 {
 	const struct nvs_cpu_map *m, *best = NULL;
@@ -124,7 +126,8 @@ void nvs_segs_update(struct nvs_entity *e)
 		changed |= join(e, g);
 	/* Managed memory: the same address on both sides. */
 	DL_FOREACH(e->cpu, m) {
-		struct nvs_seg seg = { m->at.start, m->at.end - m->at.start, m->at.start, 0, e->id };
+		struct nvs_seg seg = { m->at.start, m->at.end - m->at.start, m->at.start, 0,
+				       e->id };
 
 		if (m->kind != NVS_MAP_UVM || !usable(m))
 			continue;

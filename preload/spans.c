@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A row of address ranges sorted by start. Ranges may overlap (user memory can be pinned twice); the longest
- * one bounds how far back a search must look.
+ * A row of address ranges sorted by start. Ranges may overlap (user memory can be pinned twice);
+ * the longest one bounds how far back a search must look.
  */
 #include <string.h>
 #include "preload/rm.h"

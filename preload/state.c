@@ -11,15 +11,16 @@
 
 static struct nvs_state *_Atomic root;
 static __thread int depth; /* how often this thread holds the lock */
-static struct nvs_state fallback; /* where the kernel gives no page: then a forked child is not told apart */
+static struct nvs_state
+	fallback; /* where the kernel gives no page: then a forked child is not told apart */
 
 static struct nvs_state *make_root(void)
 {
 	struct nvs_state *expected = NULL, *p;
 	int err = errno;
 
-	p = (void *)syscall(SYS_mmap, NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			    0);
+	p = (void *)syscall(SYS_mmap, NULL, sizeof(*p), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED) {
 		p = &fallback;
 	} else if (syscall(SYS_madvise, p, sizeof(*p), MADV_WIPEONFORK)) {
@@ -47,9 +48,18 @@ void **nvs_slot(enum nvs_slot which)
 	return &nvs_state()->slots[which];
 }
 
-/* Everything but what reports this thread's own faults, and glibc's signal for setuid() on all threads. */
-static const uint64_t blocked = ~((1ull << (SIGSEGV - 1)) | (1ull << (SIGBUS - 1)) | (1ull << (SIGFPE - 1)) |
-				  (1ull << (SIGILL - 1)) | (1ull << (SIGTRAP - 1)) | (1ull << (33 - 1)));
+bool nvs_state_borrowed(void)
+{
+	uint32_t pid = atomic_load_explicit(&nvs_state()->pid, memory_order_relaxed);
+
+	return pid && pid != (uint32_t)getpid();
+}
+
+/* Everything but what reports this thread's own faults, and glibc's signal for setuid() on all
+ * threads. */
+static const uint64_t blocked =
+	~((1ull << (SIGSEGV - 1)) | (1ull << (SIGBUS - 1)) | (1ull << (SIGFPE - 1)) |
+	  (1ull << (SIGILL - 1)) | (1ull << (SIGTRAP - 1)) | (1ull << (33 - 1)));
 
 void nvs_lock(sigset_t *saved)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of what the device calls taught. Before the session everything is silent; nvs_rm_replay tells it then.
+ * Records of what the device calls taught. Before the session everything is silent; nvs_rm_replay
+ * tells it then.
  */
 #include <string.h>
 #include "preload/rm.h"
@@ -57,7 +58,8 @@ void nvs_tell_object(const struct nvs_object *o)
 
 void nvs_tell_object_gone(const struct nvs_object *o)
 {
-	struct nvs_rec_object_gone r = { REC(NVS_REC_OBJECT_GONE, 0, r), o->key.client, o->key.handle };
+	struct nvs_rec_object_gone r = { REC(NVS_REC_OBJECT_GONE, 0, r), o->key.client,
+					 o->key.handle };
 
 	if (live())
 		nvs_record(&r.rec);
@@ -146,7 +148,8 @@ void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 {
 	uint64_t claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 	struct nvs_rec_channel_gone r = {
-		.rec = REC(NVS_REC_CHANNEL_GONE, flags | (c->put_read ? 0 : NVS_CHAN_GONE_PUT_UNKNOWN), r),
+		.rec = REC(NVS_REC_CHANNEL_GONE,
+			   flags | (c->put_read ? 0 : NVS_CHAN_GONE_PUT_UNKNOWN), r),
 		.channel = c->number,
 		.final_put = c->put_read ? c->final_put : 0,
 		.last_put = (uint32_t)(claim & ((1u << NVS_PUT_BITS) - 1)),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls to /dev/nvidia-uvm: external ranges, which show the memory of the resource manager at GPU addresses,
- * and the GPUs on which the kernel's own channels work. Request numbers are bare: variants go by release.
+ * Calls to /dev/nvidia-uvm: external ranges, which show the memory of the resource manager at GPU
+ * addresses, and the GPUs on which the kernel's own channels work. Request numbers are bare:
+ * variants go by release.
  */
 #include "preload/rm.h"
 
@@ -37,8 +38,8 @@ static uint64_t end_range(uint64_t base, uint32_t file)
 	return 0;
 }
 
-static void map(uint32_t client, uint32_t handle, uint64_t base, uint64_t length, uint64_t offset, uint32_t gpus,
-		uint32_t file)
+static void map(uint32_t client, uint32_t handle, uint64_t base, uint64_t length, uint64_t offset,
+		uint32_t gpus, uint32_t file)
 {
 	struct nvs_object *o = nvs_object_find(client, handle);
 	struct nvs_gpu_map m = {
@@ -63,8 +64,8 @@ static void map_external(const uint8_t *a, uint32_t file)
 	if (nvs_u32(a, tail + 20))
 		return;
 	gpus = nvs_u64(a, tail);
-	map(nvs_u32(a, tail + 12), nvs_u32(a, tail + 16), nvs_u64(a, 0), nvs_u64(a, 8), nvs_u64(a, 16),
-	    gpus ? (uint32_t)gpus : 1, file);
+	map(nvs_u32(a, tail + 12), nvs_u32(a, tail + 16), nvs_u64(a, 0), nvs_u64(a, 8),
+	    nvs_u64(a, 16), gpus ? (uint32_t)gpus : 1, file);
 }
 
 static void free_range(const uint8_t *a, uint32_t file)
@@ -99,7 +100,8 @@ static void register_gpu(const uint8_t *a, unsigned client, unsigned handle, uns
 				handle ? nvs_u32(a, handle) : 0);
 }
 
-/* What frees a range may let another thread use it again at once: the lock is kept over the call. */
+/* What frees a range may let another thread use it again at once: the lock is kept over the call.
+ */
 bool nvs_uvm_before(int fd, unsigned long request, void *arg)
 {
 	return nvs_rm() && (request == NVS_UVM_FREE || request == NVS_UVM_UNMAP_EXTERNAL);
@@ -127,13 +129,15 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret)
 		break;
 	case NVS_UVM_UNMAP_EXTERNAL:
 		if (!nvs_u32(a, 32))
-			nvs_gpu_maps_remove(0, nvs_u64(a, 0), nvs_u64(a, 0) + nvs_u64(a, 8), file, true);
+			nvs_gpu_maps_remove(0, nvs_u64(a, 0), nvs_u64(a, 0) + nvs_u64(a, 8), file,
+					    true);
 		break;
 	case NVS_UVM_FREE:
 		free_range(a, file);
 		break;
 	case NVS_UVM_DEVICE_P2P:
-		/* The process maps the same range of the uvm fd: addresses are equal, as for all of its memory. */
+		/* The process maps the same range of the uvm fd: addresses are equal, as for all of
+		 * its memory. */
 		break;
 	case NVS_UVM_REGISTER_GPU:
 		register_gpu(a, 28, 0, 36);

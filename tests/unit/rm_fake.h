@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stage for the part of preload/ that follows device calls: fds that are devices, an mmap that gives
- * the address it is told to, and everything that is recorded, published or called kept for a look.
+ * A stage for the part of preload/ that follows device calls: fds that are devices, an mmap that
+ * gives the address it is told to, and everything that is recorded, published or called kept for a
+ * look.
  */
 #ifndef RM_FAKE_H
 #define RM_FAKE_H
@@ -174,7 +175,8 @@ static void check_view(const struct nvs_view *v)
 		const struct nvs_channel *c = &v->channels[i];
 		uint32_t h = nvs_channel_hash(c->gpu, c->token);
 
-		while (v->channel_hash[h & v->channel_mask] && v->channel_hash[h & v->channel_mask] != i + 1)
+		while (v->channel_hash[h & v->channel_mask] &&
+		       v->channel_hash[h & v->channel_mask] != i + 1)
 			h++;
 		if (v->channel_hash[h & v->channel_mask] != i + 1) {
 			printf("channel %u is not to be found by its token\n", c->number);
@@ -207,7 +209,8 @@ static inline uint64_t cpu_of(uint64_t va, uint32_t vaspace)
 	for (uint32_t i = 0; view && i < view->nmaps; i++) {
 		const struct nvs_segment_map *m = &view->maps[i];
 
-		if (va >= m->gpu_va && va < m->gpu_va + m->size && (!m->vaspace || m->vaspace == vaspace))
+		if (va >= m->gpu_va && va < m->gpu_va + m->size &&
+		    (!m->vaspace || m->vaspace == vaspace))
 			return m->cpu + (va - m->gpu_va);
 	}
 	return 0;
@@ -320,8 +323,8 @@ const struct nvs_next *nvs_next(void)
 }
 
 #define DEV_GPU(n) makedev(195, n)
-#define DEV_CTL makedev(195, 255)
-#define DEV_UVM makedev(510, 0)
+#define DEV_CTL	   makedev(195, 255)
+#define DEV_UVM	   makedev(510, 0)
 
 static inline void open_device(int fd, const char *path, dev_t device)
 {
@@ -367,7 +370,8 @@ static inline void escape(int fd, unsigned nr, unsigned size, void *arg, int sta
 }
 
 /* NVOS64 of 580, as CUDA uses it: paramsSize 0. */
-static inline void rm_alloc(uint32_t client, uint32_t parent, uint32_t handle, uint32_t object_class, void *params)
+static inline void rm_alloc(uint32_t client, uint32_t parent, uint32_t handle,
+			    uint32_t object_class, void *params)
 {
 	uint8_t a[48] = { 0 };
 
@@ -388,7 +392,8 @@ static inline void rm_free(uint32_t client, uint32_t handle)
 	escape(ctl, 0x29, 16, a, 12);
 }
 
-static inline void rm_dup(uint32_t client, uint32_t parent, uint32_t handle, uint32_t from_client, uint32_t from)
+static inline void rm_dup(uint32_t client, uint32_t parent, uint32_t handle, uint32_t from_client,
+			  uint32_t from)
 {
 	uint8_t a[28] = { 0 };
 
@@ -400,7 +405,8 @@ static inline void rm_dup(uint32_t client, uint32_t parent, uint32_t handle, uin
 	escape(ctl, 0x34, 28, a, 24);
 }
 
-static inline void rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size)
+static inline void rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params,
+			      uint32_t size)
 {
 	uint8_t a[32] = { 0 };
 
@@ -412,7 +418,8 @@ static inline void rm_control(uint32_t client, uint32_t object, uint32_t cmd, vo
 	escape(ctl, 0x2a, 32, a, 28);
 }
 
-static inline void rm_map(uint32_t client, uint32_t handle, uint64_t offset, uint64_t length, uint64_t linear, int fd)
+static inline void rm_map(uint32_t client, uint32_t handle, uint64_t offset, uint64_t length,
+			  uint64_t linear, int fd)
 {
 	uint8_t a[56] = { 0 };
 
@@ -446,7 +453,8 @@ static inline void uvm_call(unsigned long nr, void *arg)
 }
 
 /* UVM_MAP_EXTERNAL_ALLOCATION in the form with 256 GPUs, inside a range of its own. */
-static inline void uvm_map(uint64_t base, uint64_t length, uint64_t offset, uint32_t client, uint32_t handle)
+static inline void uvm_map(uint64_t base, uint64_t length, uint64_t offset, uint32_t client,
+			   uint32_t handle)
 {
 	static uint8_t a[9264];
 	uint8_t range[24] = { 0 };
@@ -474,15 +482,16 @@ static inline void uvm_free(uint64_t base, uint64_t length)
 }
 
 /* Opens FD on DEVICE, has the object mapped through it at ADDRESS, closes it. */
-static inline void map_memory(uint32_t client, uint32_t handle, uint64_t length, uint64_t linear, dev_t device,
-			      uint64_t address, int prot)
+static inline void map_memory(uint32_t client, uint32_t handle, uint64_t length, uint64_t linear,
+			      dev_t device, uint64_t address, int prot)
 {
 	int fd = 30;
 
 	open_device(fd, device == DEV_CTL ? "/dev/nvidiactl" : "/dev/nvidia0", device);
 	rm_map(client, handle, 0, length, linear, fd);
 	next_mmap = address;
-	nvs_maps_mmap(NULL, (length + (linear & 4095) + 4095) & ~4095ull, prot, MAP_SHARED, fd, 0, true);
+	nvs_maps_mmap(NULL, (length + (linear & 4095) + 4095) & ~4095ull, prot, MAP_SHARED, fd, 0,
+		      true);
 	close_device(fd);
 }
 
@@ -503,8 +512,9 @@ static inline void make_client(uint32_t client, uint32_t gpu)
 }
 
 /* A channel of class c86f with USERD in object USERD. */
-static inline void make_channel(uint32_t client, uint32_t parent, uint32_t handle, uint64_t gpfifo, uint32_t entries,
-				uint32_t userd, uint64_t userd_offset, uint32_t token)
+static inline void make_channel(uint32_t client, uint32_t parent, uint32_t handle, uint64_t gpfifo,
+				uint32_t entries, uint32_t userd, uint64_t userd_offset,
+				uint32_t token)
 {
 	uint8_t p[368] = { 0 }, t[4];
 

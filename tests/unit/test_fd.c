@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o preload/replay.o preload/maps_check.o */
+/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o */
+/* LINK: preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o */
+/* LINK: preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o */
+/* LINK: preload/replay.o preload/maps_check.o */
 /*
- * File descriptors, the filter before the lock, the arena, the lock itself, and the tables by release.
+ * File descriptors, the filter before the lock, the arena, the lock itself, and the tables by
+ * release.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -29,7 +33,8 @@ static void test_kinds(void)
 	CHECK_EQ(nvs_fd_kind(24), NVS_FD_OTHER);
 	fd_device[24] = 0;
 
-	/* Came by another way than open, under a number that was something else: SCM_RIGHTS after fclose. */
+	/* Came by another way than open, under a number that was something else: SCM_RIGHTS after
+	 * fclose. */
 	CHECK_EQ(nvs_fd_kind_for(50, 0x5401), NVS_FD_OTHER);
 	fd_device[50] = DEV_CTL;
 	CHECK_EQ(nvs_fd_kind_for(50, 0xc020462a), NVS_FD_CTL);
@@ -174,6 +179,26 @@ static void test_fork(void)
 	CHECK(nvs_object_find(A, A) != NULL);
 }
 
+/* A vfork() child closes what it likes: the fds are its own, the memory is ours. */
+static void test_vfork(void)
+{
+	int status = 1;
+	pid_t pid;
+
+	CHECK(nvs_fd_tracked(ctl) && nvs_object_find(A, A));
+	pid = vfork();
+	if (!pid) {
+		nvs_fd_closing_range(3, ~0u);
+		nvs_fd_closing(ctl);
+		nvs_fd_duped(0, uvm);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
+	CHECK(nvs_fd_tracked(ctl) && nvs_fd_tracked(uvm));
+	CHECK(nvs_object_find(A, A) != NULL);
+}
+
 static int shared_counter;
 
 static void *count_up(void *arg)
@@ -258,6 +283,7 @@ int main(void)
 	test_arena();
 	test_lock();
 	test_fork();
+	test_vfork();
 	test_releases();
 	return finish();
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o preload/replay.o preload/maps_check.o */
+/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o */
+/* LINK: preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o */
+/* LINK: preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o */
+/* LINK: preload/replay.o preload/maps_check.o */
 /*
- * Mappings on both sides, their join, and the doorbells: what is armed when, and in what order things go.
+ * Mappings on both sides, their join, and the doorbells: what is armed when, and in what order
+ * things go.
  */
 #include "rm_fake.h"
 
-#define A 0xc1000001u
+#define A    0xc1000001u
 #define BELL 0x7f0000000000ull
-#define RW (PROT_READ | PROT_WRITE)
+#define RW   (PROT_READ | PROT_WRITE)
 
 static void memory(uint32_t handle, uint32_t object_class)
 {
@@ -109,7 +113,8 @@ static void test_partial_unmap(void)
 	fail_munmap = 0;
 	CHECK_EQ(cpu_of(0x600000000, 0), 0x7a0000000000);
 	/* Ordinary memory over a part of it. */
-	nvs_maps_mmap((void *)0x7a0000000000, 0x2000, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, false);
+	nvs_maps_mmap((void *)0x7a0000000000, 0x2000, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		      -1, 0, false);
 	CHECK_EQ(cpu_of(0x600001000, 0), 0);
 	CHECK_EQ(cpu_of(0x600002000, 0), 0x7a0000002000);
 	/* The rest moves. */
@@ -127,8 +132,8 @@ static void test_partial_unmap(void)
 static void test_uvm_forms(void)
 {
 	uint8_t a[9264] = { 0 };
-	uint32_t releases[] = { NVS_RELEASE(515, 43, 4), NVS_RELEASE(550, 40, 7), NVS_RELEASE(550, 40, 53),
-				NVS_RELEASE(590, 48, 1) };
+	uint32_t releases[] = { NVS_RELEASE(515, 43, 4), NVS_RELEASE(550, 40, 7),
+				NVS_RELEASE(550, 40, 53), NVS_RELEASE(590, 48, 1) };
 
 	memory(23, 0x003e);
 	map_memory(A, 23, 0x4000, 0, DEV_CTL, 0x7a0000000000, RW);
@@ -179,7 +184,8 @@ static void test_uvm_mmap(void)
 {
 	CHECK_EQ(cpu_of(0x204a00000, 0), 0);
 	next_mmap = 0x204a00000;
-	nvs_maps_mmap((void *)0x204a00000, 0x200000, RW, MAP_SHARED | MAP_FIXED, uvm, 0x204a00000, true);
+	nvs_maps_mmap((void *)0x204a00000, 0x200000, RW, MAP_SHARED | MAP_FIXED, uvm, 0x204a00000,
+		      true);
 	CHECK_EQ(cpu_of(0x204a00010, 0), 0x204a00010);
 	CHECK_EQ(((struct nvs_rec_cpu_map *)last_record(NVS_REC_CPU_MAP))->kind, NVS_MAP_UVM);
 	nvs_maps_munmap((void *)0x204a00000, 0x200000);
@@ -195,7 +201,8 @@ static void test_uvm_mmap(void)
 	rm_free(A, 24);
 }
 
-static void map_dma(unsigned size, uint32_t dma, uint32_t handle, uint64_t offset, uint64_t length, uint64_t va)
+static void map_dma(unsigned size, uint32_t dma, uint32_t handle, uint64_t offset, uint64_t length,
+		    uint64_t va)
 {
 	uint8_t a[64] = { 0 };
 
@@ -224,7 +231,8 @@ static void unmap_dma(unsigned size, uint32_t dma, uint32_t handle, uint64_t va,
 static void test_dma(void)
 {
 	uint8_t virtual[128] = { 0 };
-	uint32_t space = nvs_object_find(A, 9)->entity->id, device = nvs_object_find(A, 2)->entity->id;
+	uint32_t space = nvs_object_find(A, 9)->entity->id,
+		 device = nvs_object_find(A, 2)->entity->id;
 
 	memory(25, 0x003e);
 	map_memory(A, 25, 0x4000, 0, DEV_CTL, 0x7a0000000000, RW);
@@ -315,10 +323,12 @@ static void test_doorbell_goes(void)
 	alias = make_bell(5, 0x1000000a0000);
 	n = nsteps;
 	next_mmap = BELL;
-	nvs_maps_mmap((void *)BELL, 0x10000, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, false);
+	nvs_maps_mmap((void *)BELL, 0x10000, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0,
+		      false);
 	check_order(n, "mmap", BELL, alias);
 
-	/* The page stays with the program when its object goes: it is then as the program made it. */
+	/* The page stays with the program when its object goes: it is then as the program made it.
+	 */
 	alias = make_bell(6, 0x1000000a0000);
 	n = nsteps;
 	rm_unmap(A, 6, 0x1000000a0000);
@@ -385,7 +395,8 @@ static void test_doorbell_protection(void)
 	at = find_step(n, "mprotect", BELL + 0x10000);
 	CHECK(at < nsteps && steps[at].b == 0xd000 && steps[at].c == RW);
 	/* It moves with its alias. */
-	nvs_maps_mremap((void *)BELL, 0x10000, 0x10000, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(BELL + 0x100000));
+	nvs_maps_mremap((void *)BELL, 0x10000, 0x10000, MREMAP_MAYMOVE | MREMAP_FIXED,
+			(void *)(BELL + 0x100000));
 	CHECK(view->ndoorbells == 1 && view->doorbells[0].start == BELL + 0x100000 &&
 	      view->doorbells[0].alias == alias);
 	/* Its tail goes; the page that rings stays armed. */
@@ -472,7 +483,8 @@ static void test_many(void)
 	}
 	CHECK_EQ(view->nmaps, N);
 	for (unsigned i = 0; i < N; i += 97)
-		wrong += cpu_of(0x100700000000ull + i * 0x10000ull, 0) != 0x100000000000ull + i * 0x10000ull;
+		wrong += cpu_of(0x100700000000ull + i * 0x10000ull, 0) !=
+			 0x100000000000ull + i * 0x10000ull;
 	CHECK_EQ(wrong, 0);
 	for (unsigned i = 0; i < N; i++) {
 		rm_free(A, 0x1000 + (i * 7919) % N);

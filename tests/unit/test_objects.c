@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o preload/replay.o preload/maps_check.o */
+/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o */
+/* LINK: preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o */
+/* LINK: preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o */
+/* LINK: preload/replay.o preload/maps_check.o */
 /*
- * Objects and channels: what lives and dies with what, and every form of the calls by driver release.
+ * Objects and channels: what lives and dies with what, and every form of the calls by driver
+ * release.
  */
 #include "rm_fake.h"
 
@@ -28,7 +32,8 @@ static struct nvs_object *object(uint32_t client, uint32_t handle)
 	return nvs_object_find(client, handle);
 }
 
-/* Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out. */
+/* Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out.
+ */
 static void ring_memory(uint32_t client, uint64_t va)
 {
 	uint8_t memory[128] = { 0 };
@@ -81,10 +86,14 @@ static void test_alloc_forms(void)
 		unsigned size;
 		int status;
 	} forms[] = {
-		{ NVS_RELEASE(515, 43, 4), 32, 24 },  { NVS_RELEASE(530, 41, 3), 32, 24 },
-		{ NVS_RELEASE(535, 43, 2), 32, 28 },  { NVS_RELEASE(595, 45, 4), 32, 28 },
-		{ NVS_RELEASE(515, 43, 4), 40, 32 },  { NVS_RELEASE(525, 60, 11), 40, 36 },
-		{ NVS_RELEASE(535, 43, 2), 48, 40 },  { NVS_RELEASE(580, 159, 4), 48, 40 },
+		{ NVS_RELEASE(515, 43, 4), 32, 24 },
+		{ NVS_RELEASE(530, 41, 3), 32, 24 },
+		{ NVS_RELEASE(535, 43, 2), 32, 28 },
+		{ NVS_RELEASE(595, 45, 4), 32, 28 },
+		{ NVS_RELEASE(515, 43, 4), 40, 32 },
+		{ NVS_RELEASE(525, 60, 11), 40, 36 },
+		{ NVS_RELEASE(535, 43, 2), 48, 40 },
+		{ NVS_RELEASE(580, 159, 4), 48, 40 },
 		{ 0, 48, 40 },
 	};
 
@@ -106,9 +115,8 @@ static void test_alloc_forms(void)
 		}
 		rm_status = 0;
 		CHECK(object(A, 50) && !object(A, 51));
-		CHECK_EQ(object(A, 50)->params_length, forms[i].release < NVS_RELEASE(580, 65, 6) && forms[i].release ?
-							       48 :
-							       56);
+		CHECK_EQ(object(A, 50)->params_length,
+			 forms[i].release < NVS_RELEASE(580, 65, 6) && forms[i].release ? 48 : 56);
 		/* Index 3 names the device's own address space. */
 		CHECK_EQ(nvs_object_vaspace(object(A, 50)), object(A, 2)->entity->id);
 		CHECK(nvs_object_vaspace(object(A, 9)) == object(A, 9)->entity->id);
@@ -213,7 +221,8 @@ static void test_channel(void)
 	n = nsteps;
 	put_address = 0x20060208c;
 	put_value = 77;
-	atomic_store((_Atomic uint64_t *)&object(A, 30)->channel->slot->claim, 5ull << NVS_PUT_BITS | 76);
+	atomic_store((_Atomic uint64_t *)&object(A, 30)->channel->slot->claim,
+		     5ull << NVS_PUT_BITS | 76);
 	rm_free(A, 30);
 	at = find_step(n, "getput", 0x20060208c);
 	free_at = find_step(n, "ioctl", 0x29);
@@ -237,12 +246,14 @@ static void test_channel(void)
 	rm_status = 0;
 	CHECK(viewed(0x10012) != NULL);
 	CHECK_EQ(count_records(NVS_REC_CHANNEL_GONE), n);
-	/* But its doorbell's alias went ahead of the call: the page is open, and the trace says so. */
+	/* But its doorbell's alias went ahead of the call: the page is open, and the trace says so.
+	 */
 	CHECK_EQ(view->ndoorbells, 0);
 	CHECK_EQ(((struct nvs_rec *)last_record(NVS_REC_CPU_MAP))->flags, NVS_MAP_UNARMED);
 }
 
-/* USERD without memory of its own; memory that comes after the channel; memory that goes under it. */
+/* USERD without memory of its own; memory that comes after the channel; memory that goes under it.
+ */
 static void test_late_binding(void)
 {
 	fresh(NVS_RELEASE(580, 159, 4));
@@ -306,7 +317,8 @@ static void test_dup(void)
 	CHECK_EQ(view->ndoorbells, 0);
 	/* From a client that is not ours. */
 	rm_dup(B, 2, 79, 0xdead, 1);
-	CHECK(object(B, 79) && ((struct nvs_rec_remark *)last_record(NVS_REC_REMARK))->kind == NVS_REMARK_IMPORTED);
+	CHECK(object(B, 79) &&
+	      ((struct nvs_rec_remark *)last_record(NVS_REC_REMARK))->kind == NVS_REMARK_IMPORTED);
 }
 
 /* Two GPUs: the same token on both. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o preload/replay.o preload/maps_check.o */
+/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o */
+/* LINK: preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o */
+/* LINK: preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o */
+/* LINK: preload/replay.o preload/maps_check.o */
 /*
- * The device calls of a real session on an H200, one by one: twenty channels must come out bound to their
- * rings and USERD pages, both doorbells armed, and every address of the pushbuffer readable.
+ * The device calls of a real session on an H200, one by one: twenty channels must come out bound to
+ * their rings and USERD pages, both doorbells armed, and every address of the pushbuffer readable.
  */
 #include "rm_fake.h"
 
-#define DATA "tests/unit/data/session_h200.txt"
+#define DATA   "tests/unit/data/session_h200.txt"
 #define CLIENT 0xc1d0005eu
 
 static size_t unhex(const char *hex, uint8_t *out, size_t room)
@@ -53,7 +56,8 @@ static void play(char **w)
 		nvs_maps_mmap(NULL, HEX(2), DEC(3), MAP_SHARED, DEC(1), (off_t)HEX(4), true);
 	} else if (!strcmp(w[0], "control")) {
 		unhex(w[6], bytes, sizeof(bytes));
-		rm_control((uint32_t)HEX(2), (uint32_t)HEX(3), (uint32_t)HEX(4), bytes, (uint32_t)DEC(5));
+		rm_control((uint32_t)HEX(2), (uint32_t)HEX(3), (uint32_t)HEX(4), bytes,
+			   (uint32_t)DEC(5));
 	} else if (!strcmp(w[0], "escape")) {
 		unhex(w[4], bytes, sizeof(bytes));
 		escape(DEC(1), (unsigned)HEX(2), (unsigned)DEC(3), bytes, -1);
@@ -83,7 +87,8 @@ static unsigned play_file(void)
 
 		if (line[0] == '#')
 			continue;
-		for (char *p = strtok_r(line, " \n", &save); p && words < 8; p = strtok_r(NULL, " \n", &save))
+		for (char *p = strtok_r(line, " \n", &save); p && words < 8;
+		     p = strtok_r(NULL, " \n", &save))
 			w[words++] = p;
 		if (words) {
 			play(w);
@@ -167,9 +172,12 @@ int main(void)
 	CHECK_EQ(cpu_of(0x200000000, 0), 0); /* local memory that was never mapped */
 	CHECK_EQ(cpu_of(0x204000000, 0), 0);
 	g = last_record(NVS_REC_GPU);
-	CHECK(g && !strcmp(g->name, "NVIDIA H200") && g->architecture == 0x180 && g->uuid[0] == 0x3b);
-	CHECK_EQ(count_records(NVS_REC_OBJECT_GONE), 0); /* the first client went before the session */
-	CHECK(count_records(NVS_REC_CHANNEL) >= 40); /* at the allocation, bound, and with its token */
+	CHECK(g && !strcmp(g->name, "NVIDIA H200") && g->architecture == 0x180 &&
+	      g->uuid[0] == 0x3b);
+	CHECK_EQ(count_records(NVS_REC_OBJECT_GONE),
+		 0); /* the first client went before the session */
+	CHECK(count_records(NVS_REC_CHANNEL) >=
+	      40); /* at the allocation, bound, and with its token */
 	CHECK_EQ(nvs_rm_unknown_calls(), 0);
 
 	/* The client goes, and everything with it. */

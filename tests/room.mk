@@ -8,7 +8,7 @@
 
 UNIT_SRC   = $(wildcard tests/unit/*.c)
 UNIT       = $(UNIT_SRC:%.c=$(BUILD)/%)
-UNIT_SAN  = $(patsubst %.c,$(BUILD)/san/%,$(shell grep -ls 'LINK:.*decode' $(UNIT_SRC) /dev/null | \
+UNIT_SAN   = $(patsubst %.c,$(BUILD)/san/%,$(shell grep -ls 'LINK:.*decode' $(UNIT_SRC) /dev/null | \
                xargs -r grep -Ls 'LINK:.*\(trap\|preload\)'))
 
 $(BUILD)/libtrap.a: $(TRAP_OBJ)
@@ -70,8 +70,8 @@ check:
 	$(Q)$(MAKE) --no-print-directory check-run
 
 check-build: all $(UNIT) $(TEST_DEPS)
-	$(Q)$(if $(UNIT_SAN),$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined \
-	    $(UNIT_SAN))
+	$(Q)[ -z '$(UNIT_SAN)' ] || \
+	    $(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(UNIT_SAN)
 
 # TEST=word runs only the tests whose name has the word in it.
 check-run:

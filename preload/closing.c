@@ -132,7 +132,8 @@ static void add_summary(struct line *l, const struct nvs_live *live, const struc
 		add(l, "-");
 }
 
-void nvs_closing_started(const struct nvs_live *live)
+/* A line without numbers, where there is a launcher. */
+static void send_plain(const struct nvs_live *live, const char *path, const char *flag)
 {
 	struct line l = { .used = 0 };
 	int fd = open_summary();
@@ -140,10 +141,15 @@ void nvs_closing_started(const struct nvs_live *live)
 	if (fd < 0)
 		return;
 	add(&l, "%u\t0\t0\t0\t", live->pid);
-	add_escaped(&l, live->trace.path);
-	add(&l, "\tstarted");
+	add_escaped(&l, path);
+	add(&l, "\t%s", flag);
 	send_line(&l, fd);
 	nvs_sys_close(fd);
+}
+
+void nvs_closing_started(const struct nvs_live *live)
+{
+	send_plain(live, live->trace.path, "started");
 }
 
 /* ---- for people ---- */
@@ -199,7 +205,10 @@ void nvs_closing(struct nvs_live *live)
 	struct line l = { .used = 0 };
 	int fd = -1;
 
-	if (!failed) {
+	/* A failure is told here in any case; the launcher only learns that there was one. */
+	if (failed) {
+		send_plain(live, live->shown, "failed");
+	} else {
 		nvs_writer_outcome(live, &outcome);
 		fd = open_summary();
 	}

@@ -18,8 +18,9 @@
  * one line when its trace has been made (flags "started", numbers 0) and one at its end; a path
  * with no second line belongs to a process that was killed. flags: "-", or words separated by commas:
  * renamed (the name was taken), unsafe (the buffers outlive no kill), lost (the output could not be
- * written to the end), options (the option string was wrong and ignored). Tab, newline, other control
- * characters and backslash in a path are written as \ooo.
+ * written to the end), options (the option string was wrong and ignored), failed (no trace could be made;
+ * its process has said why). Tab, newline, other control characters and backslash in a path are written
+ * as \ooo.
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
 

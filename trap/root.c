@@ -32,9 +32,16 @@ int nvs_trap_init(const struct nvs_trap_options *options)
 		nvs_root = p;
 	}
 	nvs_root->options = *options;
+	atomic_store(&nvs_root->record_left, options->paused ? 0 : NVS_RECORD_ALL);
 	atomic_store(&nvs_root->epoch, 1);
 	atomic_store_explicit(&nvs_root->started, 1, memory_order_release);
 	return nvs_step_init();
+}
+
+void nvs_trap_record(int64_t submissions)
+{
+	if (nvs_started())
+		atomic_store(&nvs_root->record_left, submissions);
 }
 
 uint64_t nvs_now(void)

@@ -30,6 +30,7 @@ struct nvs_root {
 	_Atomic uint32_t nrings;
 	_Atomic uint32_t next_thread;
 	_Atomic uint32_t next_stack;
+	_Atomic int64_t record_left; /* submissions still to be recorded */
 	_Atomic uint64_t unload_count; /* part of a stack's hash: addresses change meaning */
 	uint8_t *twins, *slots_write, *slots_run;
 	struct nvs_ring rings[NVS_MAX_RINGS];

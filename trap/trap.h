@@ -48,6 +48,8 @@ struct nvs_segment_map {
 	uint32_t reserved;
 };
 
+struct nvs_shadow; /* trap/shadow.h */
+
 struct nvs_channel {
 	uint32_t number; /* of its CHANNEL record */
 	uint32_t gpu;
@@ -58,6 +60,7 @@ struct nvs_channel {
 	const volatile uint64_t *ring;
 	const volatile uint32_t *put; /* GP_PUT in USERD */
 	struct nvs_spool_channel *state; /* lives longer than the view */
+	struct nvs_shadow *shadow; /* NULL: ring and put are the real ones */
 };
 
 struct nvs_view {
@@ -88,8 +91,19 @@ const struct nvs_view *nvs_view_get(void);
 
 enum nvs_trap_mode { NVS_TRAP_EMULATE, NVS_TRAP_STEP };
 
+/* How much of a submission is recorded. */
+enum nvs_level {
+	NVS_LEVEL_FULL,
+	NVS_LEVEL_HEADERS, /* entries and sizes, no segments */
+	NVS_LEVEL_COUNTS, /* how many and how large, by channel, when the channel ends */
+};
+
 struct nvs_trap_options {
 	enum nvs_trap_mode mode;
+	enum nvs_level level;
+	bool patch; /* understood store sites are reached by a jump instead of a fault */
+	bool shadow; /* GPFIFO and USERD in ordinary memory */
+	bool paused; /* nothing is recorded until nvs_trap_record() says so */
 	bool backtrace;
 	bool drop; /* a full ring drops at once instead of waiting */
 	bool use_tsc; /* clock: TSC ticks, else nanoseconds of CLOCK_MONOTONIC */
@@ -100,6 +114,10 @@ struct nvs_trap_options {
  * and the pages for relocated stores. 0 or -errno.
  */
 int nvs_trap_init(const struct nvs_trap_options *options);
+
+/* Records the next N submissions, then none; NVS_RECORD_ALL: from now on all; 0: none from now on. */
+#define NVS_RECORD_ALL INT64_MAX
+void nvs_trap_record(int64_t submissions);
 
 /*
  * From the SIGSEGV and SIGTRAP handlers. True: it was ours and is done, return from the handler.
@@ -118,6 +136,12 @@ bool nvs_in_trap(void);
 
 #define NVS_MAX_RINGS 1024
 
+enum nvs_counter {
+	NVS_COUNT_SUBMISSIONS, NVS_COUNT_ENTRIES, NVS_COUNT_SEGMENTS, NVS_COUNT_BYTES, NVS_COUNT_GAPS,
+	NVS_COUNT_LOST_SUBMISSIONS, NVS_COUNT_LOST_BYTES, NVS_COUNT_ORPHANS, NVS_COUNT_WAITS, NVS_COUNT_WAIT_NS,
+	NVS_COUNT_STEPPED, NVS_COUNT_FOREIGN, NVS_COUNT_FAST, NVS_COUNT_SKIPPED, NVS_COUNT_SKIPPED_BYTES, NVS_COUNT_MAX
+};
+
 /* One ring buffer: its shared head in the spool and its data mapped twice in a row. */
 struct nvs_ring {
 	struct nvs_spool_ring *shared;
@@ -129,13 +153,7 @@ struct nvs_ring {
 	uint32_t busy; /* owner is between reserve and commit */
 	uint32_t late; /* the record between them goes to late() */
 	uint8_t *stack_top; /* the trap's own stack */
-	uint64_t counters[16]; /* enum nvs_counter, summed by the writer */
-};
-
-enum nvs_counter {
-	NVS_COUNT_SUBMISSIONS, NVS_COUNT_ENTRIES, NVS_COUNT_SEGMENTS, NVS_COUNT_BYTES, NVS_COUNT_GAPS,
-	NVS_COUNT_LOST_SUBMISSIONS, NVS_COUNT_LOST_BYTES, NVS_COUNT_ORPHANS, NVS_COUNT_WAITS, NVS_COUNT_WAIT_NS,
-	NVS_COUNT_STEPPED, NVS_COUNT_FOREIGN, NVS_COUNT_MAX
+	uint64_t counters[NVS_COUNT_MAX]; /* enum nvs_counter, summed by the writer */
 };
 
 /*

@@ -90,6 +90,9 @@ enum nvs_clock { NVS_CLOCK_MONOTONIC = 1, NVS_CLOCK_TSC = 2 };
 #define NVS_HDR_BACKTRACE (1u << 1) /* call sites are taken */
 #define NVS_HDR_STEP (1u << 2) /* trap=step */
 #define NVS_HDR_DROP (1u << 3) /* overflow=drop */
+#define NVS_HDR_HEADERS (1u << 4) /* level=headers: segments are NVS_SEG_SKIPPED */
+#define NVS_HDR_COUNTS (1u << 5) /* level=counts: submissions come as GAP records of NVS_GAP_CHOICE */
+#define NVS_HDR_TRIGGER (1u << 6) /* a trigger decides what is recorded; the rest is NVS_GAP_CHOICE */
 
 struct nvs_rec_header {
 	struct nvs_rec rec;
@@ -323,6 +326,7 @@ enum nvs_gap_reason {
 	NVS_GAP_UNBOUND = 6, /* the channel's ring or USERD is not mapped */
 	NVS_GAP_DISARMED = 7, /* a store that cannot be let through: its page was disarmed */
 	NVS_GAP_WRITE = 8, /* the output could not be written */
+	NVS_GAP_CHOICE = 9, /* not recorded because the user chose so: level=counts, or a trigger; no loss */
 };
 
 /*
@@ -408,6 +412,9 @@ struct nvs_rec_totals {
 	uint64_t foreign_faults; /* faults passed on to the program */
 	uint64_t writer_cpu_ns;
 	uint64_t raw_bytes; /* of records, before compression */
+	uint64_t fast; /* submissions that came through a patched store site */
+	uint64_t skipped; /* submissions not recorded by the user's choice */
+	uint64_t skipped_bytes;
 };
 
 struct nvs_rec_end {

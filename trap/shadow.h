@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shadows: the program sees a channel's GPFIFO and USERD in ordinary memory, and what it wrote there is
+ * carried to the real ones at each doorbell. So no doorbell pays for an uncached read.
+ *
+ * What lives in those pages, and why nobody misses it:
+ *  - GPFIFO entries: written by the program, read by the GPU. They reach the real ring before GP_PUT does.
+ *  - GP_PUT: written by the program, read by the GPU when the doorbell rings, so it is in time here.
+ *  - GP_GET and the reference count: written by the GPU, read by whoever likes. nvs_shadow_refresh() brings
+ *    them over ten times a second; the driver itself keeps account by semaphores and never looks.
+ *  - The rest of USERD's page: nothing that is known. nvs_shadow_refresh() watches it, and a channel where
+ *    something appears there gets its real pages back.
+ */
+#ifndef NVSNOOP_TRAP_SHADOW_H
+#define NVSNOOP_TRAP_SHADOW_H
+
+#include "trap/trap.h"
+
+struct nvs_shadow_piece {
+	uintptr_t program; /* where the program sees it: ordinary memory now */
+	uintptr_t stash; /* the program's own pages, moved aside to be put back */
+	size_t bytes; /* 0: no such piece */
+};
+
+/* Lives longer than the view. */
+struct nvs_shadow {
+	volatile uint64_t *ring; /* the real ones, through a mapping of ours; write-combined */
+	volatile uint32_t *userd;
+	_Atomic uint32_t carried; /* entries before this index are in the real ring */
+	_Atomic uint32_t undone;
+	struct nvs_shadow_piece pieces[2]; /* ring, USERD; one where they share pages */
+};
+
+#define NVS_USERD_REFERENCE (0x48 / 4)
+#define NVS_USERD_GP_GET    (0x88 / 4)
+#define NVS_USERD_GP_PUT    (0x8c / 4)
+#define NVS_USERD_BYTES	    512
+
+/*
+ * Carries the entries [OLD_PUT, NEW_PUT) of CH and then NEW_PUT, each behind a fence: the GPU may fetch as soon as
+ * it sees PUT. Whoever claimed earlier carries first; under the driver's lock per channel nobody waits.
+ */
+void nvs_shadow_carry(const struct nvs_channel *ch, uint32_t old_put, uint32_t new_put);
+
+/*
+ * Puts the program's own pages back. For the free of a channel, whose pages may become something else, and for
+ * whoever can capture it no more. 0 or -errno.
+ */
+int nvs_shadow_undo(struct nvs_shadow *shadow);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages in a hash by address, each with a bit per known byte, in two lists by last use: data, and kept
+ * pages. Fills and copies longer than LONG_RANGE only forget: descriptors do not come that way, and the
+ * work has to stay small beside the dwords that ask for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "decode/memimage.h"
+
+#define PAGE 4096u
+#define LONG_RANGE (1u << 20)
+#define BUCKETS 8192u
+
+struct page {
+	uint64_t number;
+	struct page *next; /* in the bucket */
+	struct page *newer, *older;
+	bool kept;
+	uint64_t known[PAGE / 64];
+	uint8_t bytes[PAGE];
+};
+
+struct list {
+	struct page *newest, *oldest;
+	uint32_t count;
+};
+
+struct nvs_memimage {
+	uint32_t limit;
+	struct page *latest; /* found last */
+	struct list lists[2]; /* data, kept */
+	struct page *buckets[BUCKETS];
+};
+
+static uint32_t bucket(uint64_t number)
+{
+	return (uint32_t)(number * 0x9e3779b97f4a7c15ull >> 51);
+}
+
+struct nvs_memimage *nvs_memimage_new(uint32_t pages)
+{
+	struct nvs_memimage *image = calloc(1, sizeof(*image));
+
+	if (image)
+		image->limit = pages ? pages : 1;
+	return image;
+}
+
+void nvs_memimage_free(struct nvs_memimage *image)
+{
+	for (int i = 0; image && i < 2; i++) {
+		for (struct page *p = image->lists[i].newest, *older; p; p = older) {
+			older = p->older;
+			free(p);
+		}
+	}
+	free(image);
+}
+
+static void list_remove(struct nvs_memimage *image, struct page *p)
+{
+	struct list *l = &image->lists[p->kept];
+
+	*(p->newer ? &p->newer->older : &l->newest) = p->older;
+	*(p->older ? &p->older->newer : &l->oldest) = p->newer;
+	l->count--;
+}
+
+static void list_add(struct nvs_memimage *image, struct page *p)
+{
+	struct list *l = &image->lists[p->kept];
+
+	p->newer = NULL;
+	p->older = l->newest;
+	*(l->newest ? &l->newest->newer : &l->oldest) = p;
+	l->newest = p;
+	l->count++;
+}
+
+static struct page *find(struct nvs_memimage *image, uint64_t number)
+{
+	struct page *p = image->latest;
+
+	if (p && p->number == number)
+		return p;
+	for (p = image->buckets[bucket(number)]; p && p->number != number; p = p->next)
+		;
+	if (!p)
+		return NULL;
+	image->latest = p;
+	if (image->lists[p->kept].newest != p) {
+		list_remove(image, p);
+		list_add(image, p);
+	}
+	return p;
+}
+
+static void unhash(struct nvs_memimage *image, struct page *p)
+{
+	struct page **at = &image->buckets[bucket(p->number)];
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	if (image->latest == p)
+		image->latest = NULL;
+}
+
+/* The oldest page of a full list, taken out of everything; NULL: the list has room. */
+static struct page *recycle(struct nvs_memimage *image, bool kept)
+{
+	struct list *l = &image->lists[kept];
+	struct page *p = l->oldest;
+
+	if (l->count < image->limit)
+		return NULL;
+	list_remove(image, p);
+	unhash(image, p);
+	return p;
+}
+
+static struct page *find_or_add(struct nvs_memimage *image, uint64_t number)
+{
+	struct page *p = find(image, number);
+
+	if (p)
+		return p;
+	p = recycle(image, false);
+	if (!p)
+		p = malloc(sizeof(*p));
+	if (!p)
+		return NULL; /* the bytes stay unknown */
+	p->number = number;
+	p->kept = false;
+	memset(p->known, 0, sizeof(p->known));
+	p->next = image->buckets[bucket(number)];
+	image->buckets[bucket(number)] = p;
+	list_add(image, p);
+	image->latest = p;
+	return p;
+}
+
+/* Bits [from, to) within one word of the map. */
+static uint64_t word_mask(uint32_t word, uint32_t from, uint32_t to)
+{
+	uint64_t mask = ~0ull;
+
+	if (from > word * 64)
+		mask &= ~0ull << (from - word * 64);
+	if (to < word * 64 + 64)
+		mask &= ~0ull >> (word * 64 + 64 - to);
+	return mask;
+}
+
+static void set_known(struct page *p, uint32_t from, uint32_t to, bool known)
+{
+	for (uint32_t w = from / 64; w * 64 < to; w++) {
+		uint64_t mask = word_mask(w, from, to);
+
+		p->known[w] = known ? p->known[w] | mask : p->known[w] & ~mask;
+	}
+}
+
+static bool all_known(const struct page *p, uint32_t from, uint32_t to)
+{
+	for (uint32_t w = from / 64; w * 64 < to; w++) {
+		uint64_t mask = word_mask(w, from, to);
+
+		if ((p->known[w] & mask) != mask)
+			return false;
+	}
+	return true;
+}
+
+/* The part of [address, address + n) in its first page. */
+static uint32_t part(uint64_t address, uint64_t n)
+{
+	uint32_t room = PAGE - (uint32_t)(address % PAGE);
+
+	return n < room ? (uint32_t)n : room;
+}
+
+void nvs_memimage_write(struct nvs_memimage *image, uint64_t address, const void *bytes, size_t n)
+{
+	const uint8_t *from = bytes;
+
+	while (n) {
+		uint32_t at = (uint32_t)(address % PAGE), m = part(address, n);
+		struct page *p = find_or_add(image, address / PAGE);
+
+		if (p) {
+			memcpy(p->bytes + at, from, m);
+			set_known(p, at, at + m, true);
+		}
+		address += m;
+		from += m;
+		n -= m;
+	}
+}
+
+void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n)
+{
+	for (uint32_t m; n; address += m, n -= m) {
+		struct page *p = find(image, address / PAGE);
+
+		m = part(address, n);
+		if (!p || p->kept)
+			continue;
+		free(recycle(image, true));
+		list_remove(image, p);
+		p->kept = true;
+		list_add(image, p);
+	}
+}
+
+static void forget_all_in(struct nvs_memimage *image, uint64_t address, uint64_t n)
+{
+	for (int i = 0; i < 2; i++) {
+		for (struct page *p = image->lists[i].newest; p; p = p->older) {
+			uint64_t start = p->number * PAGE, end = start + PAGE;
+			uint64_t from = address > start ? address : start;
+			uint64_t to = address + n < end ? address + n : end;
+
+			if (from < to)
+				set_known(p, (uint32_t)(from - start), (uint32_t)(to - start), false);
+		}
+	}
+}
+
+void nvs_memimage_forget(struct nvs_memimage *image, uint64_t address, uint64_t n)
+{
+	if (address + n < address)
+		n = UINT64_MAX - address;
+	/* A long range has more pages than there are. */
+	if (n / PAGE > (uint64_t)image->lists[0].count + image->lists[1].count) {
+		forget_all_in(image, address, n);
+		return;
+	}
+	for (uint32_t m; n; address += m, n -= m) {
+		struct page *p = find(image, address / PAGE);
+
+		m = part(address, n);
+		if (p)
+			set_known(p, (uint32_t)(address % PAGE), (uint32_t)(address % PAGE) + m, false);
+	}
+}
+
+void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void *element, size_t size,
+		       uint64_t n)
+{
+	uint8_t chunk[512];
+	size_t whole = sizeof(chunk) / size * size;
+
+	if (n > LONG_RANGE || size > sizeof(chunk)) {
+		nvs_memimage_forget(image, address, n);
+		return;
+	}
+	for (size_t i = 0; i < whole; i += size)
+		memcpy(chunk + i, element, size);
+	for (size_t m; n; address += m, n -= m) {
+		m = n < whole ? (size_t)n : whole;
+		nvs_memimage_write(image, address, chunk, m);
+	}
+}
+
+void nvs_memimage_copy(struct nvs_memimage *image, uint64_t dst, uint64_t src, uint64_t n)
+{
+	uint8_t chunk[256];
+
+	if (n > LONG_RANGE) {
+		nvs_memimage_forget(image, dst, n);
+		return;
+	}
+	while (n) {
+		/* Pieces that lie in one page of the source each. */
+		uint32_t m = part(src, n < sizeof(chunk) ? n : sizeof(chunk));
+		struct page *p = find(image, src / PAGE);
+		uint32_t at = (uint32_t)(src % PAGE);
+
+		if (!p) {
+			m = part(src, n);
+			nvs_memimage_forget(image, dst, m);
+		} else if (all_known(p, at, at + m)) {
+			memcpy(chunk, p->bytes + at, m);
+			nvs_memimage_write(image, dst, chunk, m);
+		} else {
+			nvs_memimage_forget(image, dst, m);
+		}
+		src += m;
+		dst += m;
+		n -= m;
+	}
+}
+
+bool nvs_memimage_read(struct nvs_memimage *image, uint64_t address, void *bytes, size_t n)
+{
+	uint8_t *to = bytes;
+
+	while (n) {
+		uint32_t at = (uint32_t)(address % PAGE), m = part(address, n);
+		struct page *p = find(image, address / PAGE);
+
+		if (!p || !all_known(p, at, at + m))
+			return false;
+		memcpy(to, p->bytes + at, m);
+		address += m;
+		to += m;
+		n -= m;
+	}
+	return true;
+}

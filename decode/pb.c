@@ -69,6 +69,8 @@ static void check_loop(struct nvs_pb *pb, const struct nvs_gp *gp, uint32_t entr
 	uint32_t n = pb->nranges < NVS_PB_RANGES ? pb->nranges : NVS_PB_RANGES;
 
 	for (uint32_t i = 0; i < n; i++) {
+		if (gp->subroutine && gp->address == pb->ranges[i][0] && end == pb->ranges[i][1])
+			return; /* called once more */
 		if (gp->address < pb->ranges[i][1] && pb->ranges[i][0] < end) {
 			fault(sink, NVS_PB_LOOP, gp->address, entry_hi, gp->dwords, 0);
 			return;
@@ -111,8 +113,7 @@ void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct
 	gp->address = pb->extended_base | (uint64_t)(hi & 0xff) << 32 | (lo & ~3u);
 	if (pb->pending && gp->subroutine && !pb->subroutine)
 		abandon(pb, sink, NVS_PB_NESTED);
-	if (!gp->subroutine)
-		check_loop(pb, gp, hi, sink);
+	check_loop(pb, gp, hi, sink);
 	pb->subroutine = gp->subroutine;
 	pb->address = gp->address;
 }
@@ -142,6 +143,8 @@ static void give_alone(struct nvs_pb *pb, uint8_t form, uint32_t value, bool has
 	struct nvs_pb_run *run = &pb->run;
 
 	run->form = form;
+	if (form != NVS_PB_IMMD)
+		run->subch = 0;
 	run->total = run->count = has_value;
 	run->data = has_value ? &value : NULL;
 	run->address = pb->header_address;

@@ -63,7 +63,8 @@ enum nvs_pb_fault_kind {
 	NVS_PB_RESERVED_HEADER, /* no form of header there is */
 	NVS_PB_RESERVED_CONTROL, /* no opcode of a control entry there is, or the illegal one */
 	NVS_PB_NESTED, /* a subroutine begins inside a header's data */
-	NVS_PB_LOOP, /* a main-level segment overlaps an earlier one of the same submission */
+	/* A segment overlaps an earlier one of its submission (a subroutine may be the same as a whole). */
+	NVS_PB_LOOP,
 	NVS_PB_LENGTH, /* the segment is not as long as its entry says */
 };
 
@@ -107,7 +108,7 @@ struct nvs_pb {
 	bool pending; /* run lacks data */
 	bool subroutine; /* the entry's level */
 	bool ended; /* END_PB_SEGMENT or a fault: ignore what is left of it */
-	uint32_t nranges; /* main-level segments of this submission so far */
+	uint32_t nranges; /* segments of this submission so far */
 	uint64_t ranges[NVS_PB_RANGES][2]; /* the latest of them */
 };
 

@@ -117,9 +117,9 @@ static void read_line(struct traces *all, char *line)
 	for (int i = 0; i < 4; i++)
 		numbers[i] = strtoull(field(&line), NULL, 10);
 	path = field(&line);
-	unescape(path);
 	if (!*path)
 		return;
+	unescape(path);
 	trace = trace_of(all, numbers[0], path);
 	if (!trace)
 		return;

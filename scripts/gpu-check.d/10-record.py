@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import re
 import sys
 
 LAUNCHES = 80000  # of threads.cu: 4 threads, 20,000 each
@@ -25,6 +26,28 @@ def script(suite, name, module, source, expect=None):
     return suite.compare(name, [sys.executable, suite.source(source)], expect, env)
 
 
+def stepped(suite, name):
+    """Every store single-stepped: slower, and as complete."""
+    return suite.compare(name, [suite.program("threads")], launches_expected, options="quiet,trap=step")
+
+
+def launched(suite, name):
+    """The launcher instead of LD_PRELOAD: same output, and one closing line that tells of no gap."""
+    folder = suite.folder(name)
+    row = suite.row(name)
+    argv = [suite.program("golden-static")]
+    plain = suite.run(f"{name}: without", argv)
+    traced = suite.run(f"{name}: with", [suite.launcher, "-o", os.path.join(folder, "trace.zst"), *argv])
+    row.output = "equal" if plain[0] == traced[0] and plain[2] == traced[2] else "DIFFER"
+    if row.output != "equal":
+        row.wrong.append("stdout or exit status differ")
+    line = traced[1].decode(errors="replace").strip().splitlines()[-1:]
+    if not line or not re.search(r"^nvsnoop: .* [\d,]+ submissions, 0 gaps; next: ", line[0]):
+        row.wrong.append(f"closing line: {line}")
+    suite.read(name, row, folder)
+    return row
+
+
 def register(suite):
     rpath = ["-Xlinker", "-rpath", "-Xlinker", os.path.join(suite.cuda, "lib64")]
     suite.cuda_build("golden-shared", "golden.cu", "-cudart", "shared", *rpath)
@@ -38,5 +61,7 @@ def register(suite):
                     lambda s, n, b=f"golden-{kind}": program(s, n, b), [f"golden-{kind}"])
     suite.check("4 threads × 20,000 launches", lambda s, n: program(s, n, "threads", launches_expected),
                 ["threads"])
+    suite.check("the same, trap=step", stepped, ["threads"])
+    suite.check("golden, by the launcher", launched, ["golden-static"])
     suite.check("driver API in C", lambda s, n: program(s, n, "driver"), ["driver"])
     suite.check("PyTorch training", lambda s, n: script(s, n, "torch", "train.py"))

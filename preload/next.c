@@ -152,7 +152,11 @@ static const struct nvs_next raw = {
 
 static struct nvs_next found;
 static _Atomic int ready;
-static __thread int looking; /* this thread is inside dlsym() */
+/*
+ * This thread is inside dlsym(). Volatile: dlsym() is declared never to call back into this file,
+ * and the compiler would drop the store.
+ */
+static __thread volatile int looking;
 
 /* A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
  */

@@ -227,7 +227,7 @@ static void test_channel(void)
 	at = find_step(n, "getput", 0x20060208c);
 	free_at = find_step(n, "ioctl", 0x29);
 	CHECK(n < at && at < free_at && free_at < nsteps);
-	CHECK(find_step(n, "publish", 1) < at);
+	CHECK(find_step(n, "publish", 1) < at && steps[find_step(n, "publish", 1)].c == 1);
 	CHECK_EQ(find_step(at + 1, "getput", 0x20060208c), nsteps);
 	{
 		struct nvs_rec_channel_gone *gone = last_record(NVS_REC_CHANNEL_GONE);

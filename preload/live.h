@@ -106,6 +106,11 @@ int nvs_modules_start(struct nvs_live *live);
 /* Starts a thread of ours: all signals blocked, called NAME. 0 or -errno. */
 int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg);
 
+/* ---- last.c ---- */
+
+/* Ends the process, as its last thread would, if none of the program's is left. */
+void nvs_end_with_last_thread(struct nvs_live *live);
+
 /* ---- writer.c ---- */
 
 int nvs_writer_start(struct nvs_live *live);

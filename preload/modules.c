@@ -335,6 +335,7 @@ void nvs_modules_kick(void)
 static void run_modules(void *arg)
 {
 	struct modules *ms = arg;
+	unsigned rounds = 0;
 
 	for (;;) {
 		nvs_sys_futex_wait(&ms->kick, 0, POLL_MS);
@@ -342,6 +343,8 @@ static void run_modules(void *arg)
 		if (atomic_load(&nvs_writer_signal.ended))
 			break;
 		nvs_modules_refresh();
+		if (++rounds % 4 == 0)
+			nvs_end_with_last_thread(nvs_live());
 	}
 }
 

@@ -9,17 +9,16 @@
 #include "preload/outfile.h"
 #include "preload/sys.h"
 
-#define HIGH_FD 1000
+#define HIGH_FD 16384
 
 int nvs_fd_high(int fd)
 {
 	struct rlimit limit;
-	long base = HIGH_FD, high;
+	long top = HIGH_FD, high;
 
-	if (!nvs_sys(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) &&
-	    limit.rlim_cur < HIGH_FD + 16)
-		base = limit.rlim_cur > 64 ? (long)limit.rlim_cur - 16 : 0;
-	high = nvs_sys_fcntl(fd, F_DUPFD_CLOEXEC, base);
+	if (!nvs_sys(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) && limit.rlim_cur < HIGH_FD)
+		top = (long)limit.rlim_cur;
+	high = top > 128 ? nvs_sys_fcntl(fd, F_DUPFD_CLOEXEC, top - 32) : -EMFILE;
 	if (high < 0)
 		return fd;
 	nvs_sys_close(fd);

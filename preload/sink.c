@@ -34,7 +34,10 @@ int nvs_sink_init(struct nvs_sink *sink, struct nvs_outfile *file, size_t larges
 		nvs_sink_free(sink);
 		return -ENOMEM;
 	}
+	/* One in memory of ours begins with no parameters at all, not with the defaults. */
+	ZSTD_CCtx_reset(sink->cctx, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(sink->cctx, ZSTD_c_compressionLevel, LEVEL);
+	ZSTD_CCtx_setParameter(sink->cctx, ZSTD_c_contentSizeFlag, 1);
 	ZSTD_CCtx_setParameter(sink->cctx, ZSTD_c_checksumFlag, 1);
 	return 0;
 }

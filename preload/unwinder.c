@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include "preload/live.h"
@@ -12,6 +13,7 @@
 #define LIBRARY "libunwind.so.8"
 
 static const char *unwinder = "none";
+static uintptr_t code_start, code_end; /* of libunwind */
 
 /* NAME beside our own library, as in a bundle; NULL where it is not there. */
 static void *load_beside(const char *name)
@@ -37,6 +39,55 @@ static void *load(void)
 	return handle ? handle : dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* ---- libunwind's own file descriptors ---- */
+
+static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t symbol = (uintptr_t)arg;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+		    symbol - start < info->dlpi_phdr[i].p_memsz) {
+			code_start = start;
+			code_end = start + info->dlpi_phdr[i].p_memsz;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/*
+ * libunwind tries addresses by writing from them into a pipe, which it makes when it first unwinds, in
+ * the middle of the program. It gets one out of the way of programs that count on low numbers.
+ */
+__attribute__((visibility("default"))) int pipe2(int fds[2], int flags)
+{
+	static _Atomic(int (*)(int *, int)) cache;
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+	int (*next)(int *, int) = atomic_load(&cache);
+	int ret;
+
+	if (caller - code_start < code_end - code_start) {
+		ret = (int)nvs_sys(SYS_pipe2, (long)fds, flags, 0, 0, 0, 0);
+		if (ret) {
+			errno = -ret;
+			return -1;
+		}
+		fds[0] = nvs_fd_high(fds[0]);
+		fds[1] = nvs_fd_high(fds[1]);
+		return 0;
+	}
+	if (!next) {
+		void *symbol = dlsym(RTLD_NEXT, "pipe2");
+
+		memcpy(&next, &symbol, sizeof(next));
+		atomic_store(&cache, next);
+	}
+	return next(fds, flags);
+}
+
 void nvs_unwinder_load(void)
 {
 	void *handle, *symbol = NULL;
@@ -51,6 +102,7 @@ void nvs_unwinder_load(void)
 	if (symbol) {
 		memcpy(&fn, &symbol, sizeof(fn));
 		unwinder = "libunwind";
+		nvs_next()->dl_iterate_phdr(find_code, symbol);
 	} else {
 		/* Its first call loads libgcc_s. */
 		backtrace(pcs, 2);

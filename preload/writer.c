@@ -4,8 +4,7 @@
  * lock that anybody else takes and never uses the program's heap, so nothing the program does stops it
  * but a file system that hangs; its heartbeat says so to those who wait for room.
  */
-#include <stdlib.h>
-#include <string.h>
+#include <sched.h>
 #include <time.h>
 #include "preload/live.h"
 #include "preload/merge.h"
@@ -20,12 +19,11 @@ struct nvs_writer {
 	struct nvs_sink sink;
 	struct nvs_merge *merge;
 	uint64_t last_clock; /* mono_ns of the last calibration point */
-	uint64_t last_look; /* mono_ns of the last look at who else is alive */
 	bool unsafe_told;
 	uint64_t lost_submissions, lost_bytes; /* that could not be written */
 	uint64_t gaps; /* GAP records of the writer's own */
 	int first_error;
-	uint32_t tid;
+	_Atomic uint32_t detached; /* futex: 1 it has files of its own, 2 it shares the program's */
 	_Atomic uint32_t finishing, done; /* futexes */
 };
 
@@ -179,50 +177,35 @@ static void finish(struct nvs_writer *w)
 }
 
 /*
- * Where main() has ended by pthread_exit(), the process ends with its last thread; but we are one too.
- * True: the main thread is a zombie and nobody but us is left.
+ * A table of file descriptors of its own, with nothing in it but the two files: what the program closes or
+ * duplicates onto our numbers is nothing to us, and it never sees them. False: the kernel cannot, and
+ * both keep sharing one.
  */
-static bool only_we_are_left(struct nvs_writer *w)
+static bool detach(struct nvs_writer *w)
 {
-	uint64_t now = nvs_clock_mono_ns();
-	char text[512], *p;
-	int fd, field;
-	long n;
+	int low = w->live->trace.fd, high = w->live->spool.fd;
 
-	if (now - w->last_look < CLOCK_NS / 4)
+	if (low > high) {
+		low = w->live->spool.fd;
+		high = w->live->trace.fd;
+	}
+	/* It must be possible to let go of the program's files: a pipe would never end otherwise. */
+	if (low <= 0 || nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
+	    nvs_sys(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
 		return false;
-	w->last_look = now;
-	fd = nvs_sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	n = nvs_sys_read(fd, text, sizeof(text) - 1);
-	nvs_sys_close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	p = strrchr(text, ')');
-	if (!p || p[1] != ' ' || p[2] != 'Z')
-		return false;
-	/* Behind the name: the state is field 3, the number of threads field 20. */
-	for (field = 2; p && field < 20; field++)
-		p = strchr(p + 1, ' ');
-	return p && strtoul(p, NULL, 10) <= 1 + atomic_load(&w->live->own_threads);
-}
-
-/* As the C library does it in the last thread. */
-static void end_process(void)
-{
-	uint64_t none = 0;
-
-	nvs_sys_sigmask(SIG_SETMASK, &none, NULL);
-	exit(0);
+	nvs_sys(SYS_close_range, 0, low - 1, 0, 0, 0, 0);
+	if (low + 1 < high)
+		nvs_sys(SYS_close_range, low + 1, high - 1, 0, 0, 0, 0);
+	nvs_sys(SYS_close_range, high + 1, UINT32_MAX, 0, 0, 0, 0);
+	return true;
 }
 
 static void run_writer(void *arg)
 {
 	struct nvs_writer *w = arg;
 
-	w->tid = (uint32_t)nvs_sys_gettid();
+	atomic_store(&w->detached, detach(w) ? 1 : 2);
+	nvs_sys_futex_wake(&w->detached);
 	while (!atomic_load(&w->finishing)) {
 		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, ROUND_MS);
@@ -230,18 +213,26 @@ static void run_writer(void *arg)
 		if (atomic_load(&w->finishing))
 			break;
 		one_round(w);
-		if (only_we_are_left(w))
-			end_process();
 	}
-	if (!atomic_load(&w->done))
-		finish(w);
+	finish(w);
+}
+
+/* Once the writer has its own, the program's table is rid of our files. */
+static void hand_over_files(struct nvs_writer *w, int trace, int spool)
+{
+	for (int i = 0; i < 100 && !atomic_load(&w->detached); i++)
+		nvs_sys_futex_wait(&w->detached, 0, 10);
+	if (atomic_load(&w->detached) != 1)
+		return;
+	nvs_sys_close(trace);
+	nvs_sys_close(spool);
 }
 
 int nvs_writer_start(struct nvs_live *live)
 {
 	struct nvs_writer *w = nvs_alloc(sizeof(*w));
 	uint64_t ring_bytes = live->ring_bytes;
-	int err = -ENOMEM;
+	int err = -ENOMEM, trace = live->trace.fd, spool = live->spool.fd;
 
 	if (!w)
 		return err;
@@ -258,7 +249,9 @@ int nvs_writer_start(struct nvs_live *live)
 		w->last_clock = live->start.mono_ns;
 		err = nvs_own_thread(live, "nvsnoop", run_writer, w);
 	}
-	if (err) {
+	if (!err) {
+		hand_over_files(w, trace, spool);
+	} else {
 		live->writer = NULL;
 		nvs_sink_free(&w->sink);
 		nvs_merge_free(w->merge);
@@ -290,11 +283,6 @@ bool nvs_writer_finish(struct nvs_live *live)
 	struct nvs_writer *w = live->writer;
 
 	atomic_store(&w->finishing, 1);
-	/* exit() was called by the writer itself, as the last thread. */
-	if (w->tid == (uint32_t)nvs_sys_gettid()) {
-		finish(w);
-		return true;
-	}
 	atomic_store(&nvs_writer_signal.wake, 1);
 	nvs_sys_futex_wake(&nvs_writer_signal.wake);
 	return wait_for_end(w);

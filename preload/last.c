@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a process whose main() ended by pthread_exit(): it comes with the last thread, which calls
+ * exit(). But threads of ours are there as well, so one of them has to see that nobody else is left.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "preload/live.h"
+
+/* True: the main thread is a zombie and no thread but ours is alive. */
+static bool only_we_are_left(const struct nvs_live *live)
+{
+	char text[512], *p;
+	int fd, field;
+	long n;
+
+	fd = nvs_sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	n = nvs_sys_read(fd, text, sizeof(text) - 1);
+	nvs_sys_close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	p = strrchr(text, ')');
+	if (!p || p[1] != ' ' || p[2] != 'Z')
+		return false;
+	/* Behind the name: the state is field 3, the number of threads field 20. */
+	for (field = 2; p && field < 20; field++)
+		p = strchr(p + 1, ' ');
+	return p && strtoul(p, NULL, 10) <= 1 + atomic_load(&live->own_threads);
+}
+
+void nvs_end_with_last_thread(struct nvs_live *live)
+{
+	uint64_t none = 0;
+
+	if (!only_we_are_left(live))
+		return;
+	/* As the C library does it in the last thread. */
+	nvs_sys_sigmask(SIG_SETMASK, &none, NULL);
+	exit(0);
+}

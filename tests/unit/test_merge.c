@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The merge of rings into frames: nothing lost, nothing twice, in order of time, no record across frames, and
+ * a program that writes over a ring costs that ring alone.
+ */
+/* LINK: preload */
+#include <pthread.h>
+#include "preload/merge.h"
+#include "preload/sink.h"
+#include "tests/unit/fakering.h"
+
+#define RINGS 5
+#define RING_BYTES (64u << 10)
+
+static struct {
+	uint64_t frames, records, last_time, next_value;
+	uint64_t ends[RINGS]; /* of the ranges so far */
+	bool sorted, chained, sized;
+	uint64_t checksum;
+} seen;
+
+/* A record that carries a number: the address of a GAP is free for it. */
+struct numbered {
+	struct nvs_rec rec;
+	uint64_t value;
+	uint64_t fill[500];
+};
+
+static void take_record(const struct nvs_rec *rec)
+{
+	const struct numbered *n = (const void *)rec;
+
+	seen.records++;
+	seen.sorted &= rec->time >= seen.last_time;
+	seen.last_time = rec->time;
+	seen.checksum += n->value * rec->size;
+	for (size_t i = 24; i < rec->size; i += 8)
+		seen.sized &= n->fill[i / 8 - 3] == n->value + i;
+}
+
+static void take_frame(void *arg, const void *data, size_t size, const struct nvs_merge_counts *counts)
+{
+	const struct nvs_rec_frame *frame = data;
+	uint64_t records = seen.records;
+
+	CHECK(frame->rec.type == NVS_REC_FRAME && frame->number == seen.frames);
+	CHECK(size <= frame->rec.size + NVS_FRAME_BYTES);
+	seen.frames++;
+	for (uint32_t i = 0; i < frame->nranges; i++) {
+		const struct nvs_ring_range *r = &frame->ranges[i];
+
+		seen.chained &= r->ring < RINGS && r->from == seen.ends[r->ring] && r->to > r->from;
+		seen.ends[r->ring] = r->to;
+		/* What is being written is not given away yet. */
+		seen.chained &= nvs_ring_at(r->ring)->shared->tail <= r->from;
+	}
+	for (size_t at = frame->rec.size; at < size;) {
+		const struct nvs_rec *rec = (const void *)((const char *)data + at);
+
+		seen.sized &= rec->size >= 16 && rec->size <= size - at;
+		if (!seen.sized)
+			return;
+		take_record(rec);
+		at += rec->size;
+	}
+	CHECK(counts->records == seen.records - records);
+}
+
+static void reset(void)
+{
+	memset(&seen, 0, sizeof(seen));
+	seen.sorted = seen.chained = seen.sized = true;
+	for (uint32_t i = 0; i < RINGS; i++)
+		seen.ends[i] = nvs_ring_at(i)->shared->tail;
+}
+
+/* Straight into RING, with a time of the test's own. False: no room. */
+static bool put(uint32_t ring, uint16_t type, uint32_t size, uint64_t time, uint64_t value)
+{
+	struct nvs_ring *r = nvs_ring_at(ring);
+	uint64_t head = r->shared->head;
+	struct numbered *n = (void *)(r->data + (head & (r->bytes - 1)));
+
+	if (head + size - r->shared->tail > r->bytes)
+		return false;
+	n->rec = (struct nvs_rec){ .type = type, .size = size, .time = time };
+	n->value = value;
+	for (size_t i = 24; i < size; i += 8)
+		n->fill[i / 8 - 3] = value + i;
+	__atomic_store_n(&r->shared->head, head + size, __ATOMIC_RELEASE);
+	return true;
+}
+
+static uint32_t random_of(uint32_t n)
+{
+	static uint32_t x = 12345;
+
+	x = x * 1664525u + 1013904223u;
+	return (x >> 8) % n;
+}
+
+static struct nvs_merge *new_merge(void)
+{
+	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0, take_frame, NULL);
+
+	if (!m)
+		abort();
+	reset();
+	return m;
+}
+
+static void test_order(void)
+{
+	struct nvs_merge *m = new_merge();
+	uint64_t time = 1000, sum = 0, n = 0;
+
+	for (int round = 0; round < 200; round++) {
+		for (int i = 0; i < 300; i++) {
+			uint32_t size = 24 + random_of(200) * 8;
+
+			time += random_of(3);
+			if (!put(random_of(RINGS), NVS_REC_GAP, size, time, n))
+				continue;
+			sum += n * size;
+			n++;
+		}
+		/* A record of the very limit stays: another ring may still get an older one. */
+		nvs_merge_drain(m, time - random_of(50));
+		if (random_of(3) == 0)
+			nvs_merge_flush(m);
+	}
+	nvs_merge_drain(m, UINT64_MAX);
+	nvs_merge_flush(m);
+	CHECK(seen.sorted && seen.chained && seen.sized);
+	CHECK(seen.records == n && seen.checksum == sum && n > 10000);
+	CHECK(m->damaged_bytes == 0 && m->all.records == n);
+	for (uint32_t i = 0; i < RINGS; i++)
+		CHECK(nvs_ring_at(i)->shared->tail == nvs_ring_at(i)->shared->head);
+	nvs_merge_free(m);
+}
+
+static void test_limit(void)
+{
+	struct nvs_merge *m = new_merge();
+
+	put(0, NVS_REC_GAP, 24, 10, 1);
+	put(0, NVS_REC_GAP, 24, 20, 2);
+	put(1, NVS_REC_GAP, 24, 15, 3);
+	nvs_merge_drain(m, 15);
+	CHECK(m->used == 24);
+	/* Not written yet: the ring keeps it. */
+	CHECK(nvs_ring_at(0)->shared->tail + 48 == nvs_ring_at(0)->shared->head);
+	nvs_merge_flush(m);
+	CHECK(seen.records == 1 && nvs_ring_at(0)->shared->tail + 24 == nvs_ring_at(0)->shared->head);
+	nvs_merge_drain(m, 21);
+	nvs_merge_flush(m);
+	CHECK(seen.records == 3 && seen.sorted && seen.chained);
+	nvs_merge_flush(m);
+	CHECK(seen.frames == 2);
+	nvs_merge_free(m);
+}
+
+static void test_padding(void)
+{
+	struct nvs_merge *m = new_merge();
+
+	put(2, NVS_REC_PAD, 4000, 5, 0);
+	nvs_merge_drain(m, UINT64_MAX);
+	nvs_merge_flush(m);
+	CHECK(seen.frames == 0 && nvs_ring_at(2)->shared->tail == nvs_ring_at(2)->shared->head);
+	reset();
+	put(2, NVS_REC_PAD, 64, 5, 0);
+	put(2, NVS_REC_GAP, 32, 6, 7);
+	nvs_merge_drain(m, UINT64_MAX);
+	nvs_merge_flush(m);
+	CHECK(seen.records == 1 && seen.chained && seen.sized);
+	nvs_merge_free(m);
+}
+
+static void damage(uint32_t size)
+{
+	struct nvs_merge *m = new_merge();
+	struct nvs_ring *r = nvs_ring_at(3);
+	uint64_t damaged = r->shared->head + 24;
+
+	put(3, NVS_REC_GAP, 24, 5, 1);
+	put(3, NVS_REC_GAP, 40, 6, 2);
+	put(3, NVS_REC_GAP, 40, 7, 3);
+	put(4, NVS_REC_GAP, 24, 8, 4);
+	((struct nvs_rec *)(void *)(r->data + (damaged & (r->bytes - 1))))->size = size;
+	nvs_merge_drain(m, UINT64_MAX);
+	nvs_merge_flush(m);
+	CHECK(seen.records == 2 && m->damaged_bytes == 80);
+	CHECK(r->shared->tail == r->shared->head);
+	put(3, NVS_REC_GAP, 24, 9, 5);
+	nvs_merge_drain(m, UINT64_MAX);
+	nvs_merge_flush(m);
+	CHECK(seen.records == 3);
+	nvs_merge_free(m);
+}
+
+static void test_damage(void)
+{
+	static const uint32_t sizes[] = { 0, 8, 20, 88, 0xfffffff8 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		damage(sizes[i]);
+}
+
+/* ---- threads that pass a token: each record happens after the one before it ---- */
+
+static _Atomic uint64_t token;
+#define PASSES 4000u
+
+static void *pass_token(void *arg)
+{
+	uint64_t me = (uint64_t)(uintptr_t)arg;
+
+	for (;;) {
+		uint64_t now = atomic_load(&token);
+		struct numbered n = { .rec = { .type = NVS_REC_GAP, .size = 24 }, .value = now };
+
+		if (now >= PASSES)
+			return NULL;
+		if (now % 3 != me) {
+			sched_yield();
+			continue;
+		}
+		nvs_record(&n.rec);
+		atomic_store(&token, now + 1);
+	}
+}
+
+static void check_token(void *arg, const void *data, size_t size, const struct nvs_merge_counts *counts)
+{
+	const struct nvs_rec_frame *frame = data;
+
+	for (size_t at = frame->rec.size; at < size;) {
+		const struct numbered *n = (const void *)((const char *)data + at);
+
+		if (n->rec.type == NVS_REC_GAP) {
+			seen.sorted &= n->value == seen.next_value;
+			seen.next_value = n->value + 1;
+		}
+		at += n->rec.size;
+	}
+}
+
+static void test_causality(void)
+{
+	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0, check_token, NULL);
+	pthread_t threads[3];
+
+	reset();
+	for (uintptr_t i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, pass_token, (void *)i);
+	while (atomic_load(&token) < PASSES) {
+		fake_heartbeat++;
+		nvs_merge_drain(m, nvs_now());
+		nvs_merge_flush(m);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	nvs_merge_drain(m, UINT64_MAX);
+	nvs_merge_flush(m);
+	CHECK(seen.sorted);
+	CHECK(seen.next_value == PASSES);
+	CHECK(m->all.threads == 3);
+	nvs_merge_free(m);
+}
+
+int main(void)
+{
+	struct nvs_trap_options options = { 0 };
+
+	if (nvs_trap_init(&options))
+		abort();
+	fake_rings(RINGS, RING_BYTES);
+	test_order();
+	test_limit();
+	test_padding();
+	test_damage();
+	test_causality();
+	return test_result();
+}

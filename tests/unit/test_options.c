@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NVSNOOP_OPTIONS: what is taken, what is refused, and that a wrong string changes nothing.
+ */
+/* LINK: preload/option_table.o */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "preload/options.h"
+
+static int passed, failed;
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (cond) {                                                                        \
+			passed++;                                                                  \
+		} else {                                                                           \
+			failed++;                                                                  \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);            \
+		}                                                                                  \
+	} while (0)
+
+static struct nvs_option_values values;
+static char error[200];
+
+static int parse(const char *string)
+{
+	error[0] = '\0';
+	return nvs_options_parse(&values, string, error, sizeof(error));
+}
+
+static int is_default(void)
+{
+	struct nvs_option_values standard;
+
+	nvs_option_defaults(&standard);
+	return !memcmp(&standard, &values, sizeof(values));
+}
+
+static void test_defaults(void)
+{
+	CHECK(parse(NULL) == 0 && is_default());
+	CHECK(parse("") == 0 && is_default());
+	CHECK(parse(",,") == 0 && is_default());
+	CHECK(values.backtrace && values.spool && !values.step && !values.drop);
+	CHECK(!values.overwrite && !values.quiet && !values.spool_dir[0]);
+	CHECK(values.ring_bytes == 1 << 20);
+}
+
+static void test_values(void)
+{
+	CHECK(parse("trap=step,backtrace=off,overflow=drop,buffer=64K,spool=/dev/shm,overwrite,quiet") ==
+	      0);
+	CHECK(values.step && !values.backtrace && values.drop && values.spool);
+	CHECK(values.ring_bytes == 65536 && !strcmp(values.spool_dir, "/dev/shm"));
+	CHECK(values.overwrite && values.quiet);
+	CHECK(parse("trap=step,trap=emulate") == 0 && !values.step);
+	CHECK(parse("spool=off") == 0 && !values.spool && !values.spool_dir[0]);
+	CHECK(parse("spool=off,spool=/x") == 0 && values.spool);
+	CHECK(parse("quiet=off,overwrite=on") == 0 && !values.quiet && values.overwrite);
+	CHECK(parse("spool=/a\\,b\\\\c") == 0 && !strcmp(values.spool_dir, "/a,b\\c"));
+}
+
+static void test_sizes(void)
+{
+	CHECK(parse("buffer=65536") == 0 && values.ring_bytes == 65536);
+	CHECK(parse("buffer=4m") == 0 && values.ring_bytes == 4 << 20);
+	CHECK(parse("buffer=1G") == 0 && values.ring_bytes == 1u << 30);
+	CHECK(parse("buffer=1048576K") == 0 && values.ring_bytes == 1u << 30);
+	CHECK(parse("buffer=32K") == -EINVAL && is_default());
+	CHECK(parse("buffer=2G") == -EINVAL);
+	CHECK(parse("buffer=100K") == -EINVAL);
+	CHECK(parse("buffer=") == -EINVAL);
+	CHECK(parse("buffer=M") == -EINVAL);
+	CHECK(parse("buffer=-64K") == -EINVAL);
+	CHECK(parse("buffer=64KB") == -EINVAL);
+	CHECK(parse("buffer=99999999999999999999999") == -EINVAL);
+	CHECK(parse("buffer=18446744073709617152") == -EINVAL);
+	CHECK(parse("buffer") == -EINVAL);
+}
+
+/* A string that is wrong anywhere is ignored whole, and the message names what was wrong. */
+static void test_wrong(void)
+{
+	CHECK(parse("quiet,tarp=step") == -EINVAL && is_default() && strstr(error, "tarp"));
+	CHECK(parse("trap=fast,quiet") == -EINVAL && is_default() && strstr(error, "emulate|step"));
+	CHECK(parse("trap") == -EINVAL);
+	CHECK(parse("backtrace") == -EINVAL);
+	CHECK(parse("backtrace=yes") == -EINVAL);
+	CHECK(parse("overflow=block") == -EINVAL);
+	CHECK(parse("quiet=yes") == -EINVAL && is_default());
+	CHECK(parse("spool=") == -EINVAL);
+	CHECK(parse("=") == -EINVAL);
+	CHECK(parse("quiet ") == -EINVAL);
+}
+
+static void test_long(void)
+{
+	static char string[4000];
+
+	memset(string, 'a', sizeof(string) - 1);
+	CHECK(parse(string) == -EINVAL && is_default());
+	memcpy(string, "spool=", 6);
+	CHECK(parse(string) == -EINVAL && is_default());
+	string[6 + 1023] = '\0';
+	CHECK(parse(string) == 0 && strlen(values.spool_dir) == 1023);
+	string[6 + 1023] = 'a';
+	string[6 + 1024] = '\0';
+	CHECK(parse(string) == -EINVAL);
+}
+
+static void test_append(void)
+{
+	char out[32] = "";
+
+	CHECK(nvs_options_append(out, sizeof(out), "quiet", NULL) == 0);
+	CHECK(nvs_options_append(out, sizeof(out), "spool", "/a,b\\c") == 0);
+	CHECK(!strcmp(out, "quiet,spool=/a\\,b\\\\c"));
+	CHECK(parse(out) == 0 && values.quiet && !strcmp(values.spool_dir, "/a,b\\c"));
+	CHECK(nvs_options_append(out, sizeof(out), "spool", "/much/too/long/for/it") == -ENOSPC);
+}
+
+/* Every key of the table is known to the parser: its first value, or none, is taken. */
+static void test_table(void)
+{
+	for (const struct nvs_option *o = nvs_option_table; o->key; o++) {
+		char value[64] = "";
+
+		if (!o->value)
+			strcpy(value, "on");
+		else if (!strcmp(o->value, "SIZE"))
+			strcpy(value, "64K");
+		else
+			sscanf(o->value, "%63[^|]", value);
+		nvs_option_defaults(&values);
+		CHECK(nvs_option_set(&values, o->key, value, error, sizeof(error)) == 0);
+		CHECK(nvs_option_set(&values, o->key, "", error, sizeof(error)) == -EINVAL);
+		CHECK(o->help && *o->help && o->help[strlen(o->help) - 1] != '.');
+	}
+}
+
+int main(void)
+{
+	test_defaults();
+	test_values();
+	test_sizes();
+	test_wrong();
+	test_long();
+	test_append();
+	test_table();
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}

@@ -20,13 +20,13 @@ help:
 # What is needed is installed before anything is built, so these two make again.
 demo:
 	$(Q)scripts/install-deps
-	$(Q)$(MAKE) --no-print-directory $(jobs) all $(BUILD)/apps/demo $(SOFTGPU)
+	$(Q)$(MAKE) --no-print-directory $(jobs) all softgpu
 	$(Q)BUILD=$(BUILD) scripts/demo
 
 BENCH_ARGS ?=
 bench:
 	$(Q)scripts/install-deps
-	$(Q)$(MAKE) --no-print-directory $(jobs) all $(SOFTGPU) $(BENCH_APPS)
+	$(Q)$(MAKE) --no-print-directory $(jobs) all softgpu
 	$(Q)BUILD=$(BUILD) scripts/bench $(BENCH_ARGS)
 
 # ---- install ----

@@ -40,21 +40,15 @@ $(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t:%.c=$(BUILD)/%),$(call link_
 .PHONY: unit
 unit: $(UNIT)
 
-# ---- victims of tests and benchmarks that look libcuda up themselves ----
-
-BENCH_APPS = $(BUILD)/apps/bench $(BUILD)/apps/throw $(BUILD)/apps/throw_plugin.so
-TEST_DEPS += $(BENCH_APPS)
+# ---- victims that look libcuda up themselves, and run without it ----
 
 $(BUILD)/apps/bench $(BUILD)/apps/throw: $(BUILD)/apps/%: tests/apps/%.c
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< -ldl -lpthread
-
-$(BUILD)/apps/throw_plugin.so: tests/apps/throw_plugin.cc
-	$(call say,CXX,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) -O2 -g -fPIC -shared -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
 
 # ---- make check ----
 
+TEST_DEPS  += softgpu
 TESTS      += tests/cli/run
 SLOW_TESTS += scripts/check-clang
 

@@ -78,6 +78,15 @@ struct ranges {
 	uint32_t count, room;
 };
 
+/* Descriptors uploaded by a submission, looked into only if that is needed. */
+struct uploads {
+	struct {
+		uint64_t address;
+		uint32_t cls;
+	} *list;
+	uint32_t count, room;
+};
+
 struct roles_slot {
 	struct roles_slot *next;
 	struct nvs_roles roles;
@@ -96,6 +105,7 @@ struct nvs_ops {
 	struct nvs_qmd *qmds;
 	uint32_t nqmds, qmd_room;
 	struct ranges descriptors, constants, semaphores; /* what it triggers, and what that speaks of */
+	struct uploads uploads;
 	uint32_t flushes; /* times the list was handed out so far */
 	/* across channels */
 	uint64_t clock; /* counts copies and invalidations */
@@ -134,8 +144,9 @@ void nvs_ops_macro_close(struct nvs_ops_channel *c, struct subch *sub);
 
 /* opsend.c */
 void nvs_ops_flush(struct nvs_ops_channel *c); /* hands out what there is */
-/* A descriptor at ADDRESS is triggered, run or uploaded; QMD may be NULL. */
+/* A descriptor at ADDRESS is triggered or run (QMD may be NULL), or uploaded for class CLS. */
 void nvs_ops_note_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd);
+void nvs_ops_note_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls);
 void nvs_ops_note_copy(struct nvs_ops_channel *c, uint8_t mode, uint64_t dst, uint64_t bytes);
 void nvs_ops_note_release(struct nvs_ops_channel *c, uint64_t address);
 void nvs_ops_note_acquire(struct nvs_ops_channel *c, uint64_t address);

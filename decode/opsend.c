@@ -74,6 +74,7 @@ void nvs_ops_free_notes(struct nvs_ops *ops)
 	free(ops->descriptors.list);
 	free(ops->constants.list);
 	free(ops->semaphores.list);
+	free(ops->uploads.list);
 }
 
 void nvs_ops_note_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd)
@@ -91,37 +92,73 @@ void nvs_ops_note_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qm
 	}
 }
 
-static void tell_use(struct nvs_ops *ops, struct nvs_op *op)
+void nvs_ops_note_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls)
 {
-	if (op->kind != NVS_OP_COPY || op->copy.mode != NVS_COPY_INLINE)
-		return;
-	if (within(&ops->descriptors, op->copy.dst, op->copy.bytes))
-		op->copy.use = NVS_USE_DESCRIPTOR;
-	else if (within(&ops->constants, op->copy.dst, op->copy.bytes))
-		op->copy.use = NVS_USE_CONSTANTS;
-	else if (within(&ops->semaphores, op->copy.dst, op->copy.bytes))
-		op->copy.use = NVS_USE_SEMAPHORE;
-	else
-		return;
-	op->kind = NVS_OP_UPLOAD;
+	struct uploads *u = &ops->uploads;
+
+	add_range(&ops->descriptors, address, NVS_QMD_MAX_BYTES);
+	if (u->count == u->room) {
+		uint32_t room = u->room ? 2 * u->room : 64;
+		void *list = room > MAX_OPS ? NULL : realloc(u->list, room * sizeof(*u->list));
+
+		if (!list)
+			return;
+		u->list = list;
+		u->room = room;
+	}
+	u->list[u->count].address = address;
+	u->list[u->count++].cls = cls;
+}
+
+/* Tells what inline copies were for, as far as is known; how many remain copies. */
+static uint32_t tell_uses(struct nvs_ops *ops)
+{
+	uint32_t left = 0;
+
+	settle_ranges(&ops->descriptors);
+	settle_ranges(&ops->constants);
+	settle_ranges(&ops->semaphores);
+	for (uint32_t i = 0; i < ops->count; i++) {
+		struct nvs_op *op = &ops->list[i];
+
+		if (op->kind != NVS_OP_COPY || op->copy.mode != NVS_COPY_INLINE)
+			continue;
+		op->kind = NVS_OP_UPLOAD;
+		if (within(&ops->descriptors, op->copy.dst, op->copy.bytes)) {
+			op->copy.use = NVS_USE_DESCRIPTOR;
+		} else if (within(&ops->constants, op->copy.dst, op->copy.bytes)) {
+			op->copy.use = NVS_USE_CONSTANTS;
+		} else if (within(&ops->semaphores, op->copy.dst, op->copy.bytes)) {
+			op->copy.use = NVS_USE_SEMAPHORE;
+		} else {
+			op->kind = NVS_OP_COPY;
+			left++;
+		}
+	}
+	return left;
 }
 
 void nvs_ops_flush(struct nvs_ops_channel *c)
 {
 	struct nvs_ops *ops = c->ops;
 
-	if (ops->descriptors.count) {
-		settle_ranges(&ops->descriptors);
-		settle_ranges(&ops->constants);
-		settle_ranges(&ops->semaphores);
-		for (uint32_t i = 0; i < ops->count; i++)
-			tell_use(ops, &ops->list[i]);
+	/* Mostly the descriptors that ran explain everything; else those only uploaded are asked as well. */
+	if (ops->descriptors.count && tell_uses(ops) && ops->uploads.count) {
+		for (uint32_t i = 0; i < ops->uploads.count; i++) {
+			struct nvs_qmd qmd;
+
+			if (nvs_sked_read(ops->sked, ops->uploads.list[i].address,
+					  ops->uploads.list[i].cls, &qmd))
+				nvs_ops_note_qmd(ops, ops->uploads.list[i].address, &qmd);
+		}
+		tell_uses(ops);
 	}
 	for (uint32_t i = 0; ops->sink.op && i < ops->count; i++)
 		ops->sink.op(ops->sink.arg, c, &ops->list[i]);
 	for (uint32_t i = 0; i < 8; i++)
 		c->subch[i].transfer.op = NO_OP;
 	ops->descriptors.count = ops->constants.count = ops->semaphores.count = 0;
+	ops->uploads.count = 0;
 	ops->count = ops->nqmds = 0;
 	ops->flushes++;
 }

@@ -24,14 +24,13 @@ static void note_descriptor(struct nvs_ops_channel *c, const struct subch *sub, 
 			    uint64_t bytes)
 {
 	uint32_t words[NVS_QMD_MAX_BYTES / 4];
-	struct nvs_qmd qmd;
 
 	if (bytes > sizeof(words) || bytes < 256 || address % 256 || !sub->cls ||
 	    !nvs_memimage_read(c->ops->image, address, words, bytes) ||
-	    !nvs_qmd_plausible(c->ops->layouts, words, bytes / 4, sub->cls->id, &qmd))
+	    !nvs_qmd_plausible(c->ops->layouts, words, bytes / 4, sub->cls->id))
 		return;
 	nvs_memimage_keep(c->ops->image, address, bytes);
-	nvs_ops_note_qmd(c->ops, address, &qmd);
+	nvs_ops_note_upload(c->ops, address, sub->cls->id);
 }
 
 /* All bytes of the transfer have come, or a macro has brought them. */

@@ -257,14 +257,20 @@ struct words {
 	size_t n;
 };
 
-static uint64_t get_nth(const struct words *w, const struct place *p, uint32_t i)
+static inline uint64_t get_nth(const struct words *w, const struct place *p, uint32_t i)
 {
-	uint32_t lo = p->lo + p->step * i;
+	uint32_t lo = p->lo + p->step * i, at = lo / 32, shift = lo % 32;
 
-	return p->width ? nvs_qmd_bits(w->words, w->n, lo + p->width - 1, lo) << p->shift : 0;
+	if (!p->width)
+		return 0;
+	/* Nearly every field lies in one word. */
+	if (shift + p->width <= 32 && at < w->n)
+		return (uint64_t)(w->words[at] >> shift & 0xffffffffu >> (32 - p->width))
+		       << p->shift;
+	return nvs_qmd_bits(w->words, w->n, lo + p->width - 1, lo) << p->shift;
 }
 
-static uint64_t get(const struct words *w, const struct place *p)
+static inline uint64_t get(const struct words *w, const struct place *p)
 {
 	return get_nth(w, p, 0);
 }
@@ -315,55 +321,65 @@ static void decode_links(const struct nvs_qmd_layout *l, const struct words *w, 
 	}
 }
 
+static void decode_grid(const struct nvs_qmd_layout *l, const struct words *w, struct nvs_qmd *q)
+{
+	q->program_is_offset = l->program_is_offset;
+	q->program = get_address(w, &l->program_hi, &l->program_lo, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		q->grid[i] = (uint32_t)get(w, &l->grid[i]);
+		q->block[i] = (uint32_t)get(w, &l->block[i]);
+		if (q->type >= NVS_QMD_GRID_GPC_CGA)
+			q->cluster[i] = (uint32_t)get(w, &l->cluster[i]);
+	}
+	q->registers = (uint32_t)get(w, &l->registers);
+	q->shared_bytes = (uint32_t)get(w, &l->shared);
+	q->local_bytes = (uint32_t)(get(w, &l->local_lo) + get(w, &l->local_hi));
+}
+
+static void decode(const struct nvs_qmd_layout *l, const struct words *w, struct nvs_qmd *q)
+{
+	memset(q, 0, sizeof(*q));
+	q->major = l->version->major;
+	q->minor = l->version->minor;
+	if (l->type.width)
+		q->type = (uint8_t)get(w, &l->type);
+	else
+		q->type = get(w, &l->queue) ? NVS_QMD_QUEUE : NVS_QMD_GRID_CTA;
+	q->require_scheduling = get(w, &l->require);
+	q->self_copy = get(w, &l->self_copy);
+	q->dependence = (uint32_t)get(w, &l->dependence);
+	if (q->type != NVS_QMD_GRID_NULL) {
+		decode_grid(l, w, q);
+		decode_banks(l, w, q);
+	}
+	decode_links(l, w, q);
+}
+
 bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls,
 		    struct nvs_qmd *q)
 {
 	const struct nvs_qmd_version *version = nvs_qmd_version_of(words, nwords, cls);
 	struct words w = { words, nwords };
-	const struct nvs_qmd_layout *l;
 
-	memset(q, 0, sizeof(*q));
-	if (!version)
+	if (!version) {
+		memset(q, 0, sizeof(*q));
 		return false;
-	l = layout_of(layouts, version, cls);
-	q->major = version->major;
-	q->minor = version->minor;
-	if (l->type.width)
-		q->type = (uint8_t)get(&w, &l->type);
-	else
-		q->type = get(&w, &l->queue) ? NVS_QMD_QUEUE : NVS_QMD_GRID_CTA;
-	q->require_scheduling = get(&w, &l->require);
-	q->self_copy = get(&w, &l->self_copy);
-	q->dependence = (uint32_t)get(&w, &l->dependence);
-	q->program_is_offset = l->program_is_offset;
-	q->program = get_address(&w, &l->program_hi, &l->program_lo, 0);
-	for (uint32_t i = 0; i < 3; i++) {
-		q->grid[i] = (uint32_t)get(&w, &l->grid[i]);
-		q->block[i] = (uint32_t)get(&w, &l->block[i]);
-		if (q->type >= NVS_QMD_GRID_GPC_CGA)
-			q->cluster[i] = (uint32_t)get(&w, &l->cluster[i]);
 	}
-	q->registers = (uint32_t)get(&w, &l->registers);
-	q->shared_bytes = (uint32_t)get(&w, &l->shared);
-	q->local_bytes = (uint32_t)(get(&w, &l->local_lo) + get(&w, &l->local_hi));
-	decode_banks(l, &w, q);
-	decode_links(l, &w, q);
+	decode(layout_of(layouts, version, cls), &w, q);
 	return true;
 }
 
-bool nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls,
-		       struct nvs_qmd *qmd)
+bool nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls)
 {
 	const struct nvs_qmd_version *version = nvs_qmd_version_of(words, nwords, cls);
+	struct words w = { words, nwords };
 	const struct nvs_qmd_layout *l;
+	uint32_t unnamed = 0;
 
 	if (!version || !nvs_qmd_class_bit(version, cls) || nwords * 4 != nvs_qmd_bytes(version))
 		return false;
 	l = layout_of(layouts, version, cls);
-	for (size_t i = 0; i < nwords; i++) {
-		if (words[i] & ~l->named[i])
-			return false;
-	}
-	return nvs_qmd_decode(layouts, words, nwords, cls, qmd) && qmd->block[0] && qmd->block[1] &&
-	       qmd->block[2];
+	for (size_t i = 0; i < nwords; i++)
+		unnamed |= words[i] & ~l->named[i];
+	return !unnamed && get(&w, &l->block[0]) && get(&w, &l->block[1]) && get(&w, &l->block[2]);
 }

@@ -53,7 +53,7 @@ struct nvs_qmd_dependent {
 
 struct nvs_qmd {
 	uint16_t major, minor;
-	uint8_t type; /* enum nvs_qmd_type */
+	uint8_t type; /* enum nvs_qmd_type; GRID_NULL: only what follows up to dependence, and the links */
 	bool require_scheduling; /* REQUIRE_SCHEDULING_PCAS */
 	bool self_copy; /* SELF_COPY_ON_COMPLETION */
 	bool program_is_offset; /* program is an offset to the class's program region */
@@ -91,12 +91,11 @@ struct nvs_qmd_layouts;
 struct nvs_qmd_layouts *nvs_qmd_layouts_new(void); /* NULL: no memory */
 void nvs_qmd_layouts_free(struct nvs_qmd_layouts *layouts);
 
-/* False: no version of it is known, *qmd is zeroed (but for major and minor as read). */
+/* False: no version of it is known, *qmd is zeroed. */
 bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls,
 		    struct nvs_qmd *qmd);
 
 /* Could be a descriptor of class CLS: its version is one of that class, no bit without a name is set. */
-bool nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls,
-		       struct nvs_qmd *qmd);
+bool nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls);
 
 #endif

@@ -209,44 +209,49 @@ static void schedule(struct nvs_sked *s, const struct work *w, const struct nvs_
 		run(s, w, qmd, sink);
 }
 
-static void change_dependence(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *qmd, int by,
+static void change_dependence(struct nvs_sked *s, const struct work *w, uint32_t cls, int by,
 			      const struct nvs_sked_sink *sink)
 {
 	struct state *st = state_of(s, w->address);
+	struct nvs_qmd qmd;
+	bool known = false, read = !st->armed;
 
-	if (!st->armed) {
+	if (read) {
+		known = nvs_sked_read(s, w->address, cls, &qmd);
 		st->armed = true;
-		st->counter = qmd ? qmd->dependence : 0;
+		st->counter = known ? qmd.dependence : 0;
 	}
 	if (by > 0) {
 		st->counter++;
 	} else if (st->counter && --st->counter == 0) {
-		run(s, w, qmd, sink);
+		if (!read)
+			known = nvs_sked_read(s, w->address, cls, &qmd);
+		run(s, w, known ? &qmd : NULL, sink);
 	}
 }
 
-static void act(struct nvs_sked *s, const struct work *w, uint32_t cls, const struct nvs_sked_sink *sink)
+static void act(struct nvs_sked *s, const struct work *w, uint32_t cls, bool force,
+		const struct nvs_sked_sink *sink)
 {
-	struct nvs_qmd buffer, *qmd = nvs_sked_read(s, w->address, cls, &buffer) ? &buffer : NULL;
+	struct nvs_qmd buffer, *qmd;
 
-	switch (w->action) {
-	case NVS_QMD_SCHEDULE:
-		schedule(s, w, qmd, sink);
-		break;
-	case NVS_QMD_INVALIDATE_COPY_SCHEDULE:
-		copy_schedule(s, w, qmd, false, sink);
-		break;
-	case NVS_QMD_DECREMENT_DEPENDENCE:
-		change_dependence(s, w, qmd, -1, sink);
-		break;
+	if (w->action == NVS_QMD_DECREMENT_DEPENDENCE) {
+		change_dependence(s, w, cls, -1, sink);
+		return;
 	}
+	if (w->action != NVS_QMD_SCHEDULE && w->action != NVS_QMD_INVALIDATE_COPY_SCHEDULE)
+		return;
+	qmd = nvs_sked_read(s, w->address, cls, &buffer) ? &buffer : NULL;
+	if (w->action == NVS_QMD_SCHEDULE)
+		schedule(s, w, qmd, sink);
+	else
+		copy_schedule(s, w, qmd, force, sink);
 }
 
 void nvs_sked_trigger(struct nvs_sked *s, uint64_t address, enum nvs_pcas action, uint32_t cls,
 		      const struct nvs_sked_sink *sink)
 {
 	struct work w = { .address = address };
-	struct nvs_qmd buffer, *qmd;
 
 	s->stamp++;
 	s->head = s->tail = 0;
@@ -257,25 +262,21 @@ void nvs_sked_trigger(struct nvs_sked *s, uint64_t address, enum nvs_pcas action
 		break;
 	case NVS_PCAS_INVALIDATE_COPY_SCHEDULE:
 	case NVS_PCAS_INVALIDATE_PREFETCH_COPY_SCHEDULE:
+	case NVS_PCAS_COPY_FORCE_REQUIRE_SCHEDULING:
 		w.action = NVS_QMD_INVALIDATE_COPY_SCHEDULE;
 		break;
 	case NVS_PCAS_DECREMENT_DEPENDENCE:
 		w.action = NVS_QMD_DECREMENT_DEPENDENCE;
 		break;
 	case NVS_PCAS_INCREMENT_DEPENDENCE:
-		qmd = nvs_sked_read(s, address, cls, &buffer) ? &buffer : NULL;
-		change_dependence(s, &w, qmd, 1, sink);
-		return;
-	case NVS_PCAS_COPY_FORCE_REQUIRE_SCHEDULING:
-		qmd = nvs_sked_read(s, address, cls, &buffer) ? &buffer : NULL;
-		copy_schedule(s, &w, qmd, true, sink);
+		change_dependence(s, &w, cls, 1, sink);
 		return;
 	default:
 		return;
 	}
-	act(s, &w, cls, sink);
+	act(s, &w, cls, action == NVS_PCAS_COPY_FORCE_REQUIRE_SCHEDULING, sink);
 	while (s->head < s->tail) {
 		w = s->queue[s->head++];
-		act(s, &w, cls, sink);
+		act(s, &w, cls, false, sink);
 	}
 }

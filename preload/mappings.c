@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mappings of device memory into the process: made by mmap of an fd that RM_MAP_MEMORY has named,
- * by mmap of /dev/nvidia-uvm, or by pinning user pages. And the doorbells among them: each gets a
- * writable alias at once, while its fd is still there, and is armed when there is a session.
+ * by mmap of /dev/nvidia-uvm, or by pinning user pages. Cut, moved and dropped as the program does.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -56,17 +55,12 @@ bool nvs_maps_may_overlap(uintptr_t start, size_t size)
 
 /* ---- the row of mappings ---- */
 
-static bool is_doorbell(const struct nvs_cpu_map *m)
-{
-	return m->kind == NVS_MAP_DOORBELL;
-}
-
-static void touched(struct nvs_cpu_map *m)
+void nvs_map_touched(struct nvs_cpu_map *m)
 {
 	struct nvs_rm *rm = nvs_rm();
 
 	rm->dirty = true;
-	if (!is_doorbell(m))
+	if (!nvs_map_is_doorbell(m))
 		nvs_segs_update(m->entity);
 }
 
@@ -91,18 +85,38 @@ static struct nvs_cpu_map *link_map(const struct nvs_cpu_map *what)
 	return m;
 }
 
-static void unlink_map(struct nvs_cpu_map *m)
+void nvs_map_unlink(struct nvs_cpu_map *m)
 {
 	struct nvs_rm *rm = nvs_rm();
 
 	nvs_spans_remove(&rm->cpu, &m->at);
 	filter_count(&m->at, -1);
 	DL_DELETE(m->entity->cpu, m);
-	touched(m);
+	nvs_map_touched(m);
+	nvs_shadow_unmapped(m);
 	nvs_tell_cpu_map_gone(m);
 	nvs_rm_map_put(m->from);
 	nvs_entity_put(m->entity);
 	nvs_free(m, sizeof(*m));
+}
+
+/*
+ * What remains behind a cut of an armed mapping has no register to ring: it is the program's again.
+ * Traps may still be on its part of the alias until the view is without it.
+ */
+static void open_tail(struct nvs_cpu_map *m)
+{
+	uintptr_t alias = m->alias;
+	size_t size = m->at.end - m->at.start;
+
+	if (m->armed)
+		nvs_next()->mprotect((void *)m->at.start, size, m->prot);
+	m->kind = NVS_MAP_MEMORY;
+	m->alias = 0;
+	m->armed = false;
+	nvs_publish();
+	if (alias)
+		nvs_next()->munmap((void *)alias, size);
 }
 
 /* No mapping crosses ADDRESS afterwards. */
@@ -114,8 +128,8 @@ static void split_at(uint64_t address)
 		return;
 again:
 	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1) {
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], part = *m, *left,
-				   *right;
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+		struct nvs_cpu_map part = *m, *left, *right;
 
 		if (m->at.start == address)
 			continue;
@@ -127,82 +141,15 @@ again:
 		if (part.alias)
 			part.alias += address - m->at.start;
 		right = link_map(&part);
+		nvs_map_unlink(m);
+		if (right && nvs_map_is_doorbell(right))
+			open_tail(right);
 		if (left)
 			nvs_tell_cpu_map(left);
 		if (right)
 			nvs_tell_cpu_map(right);
-		unlink_map(m);
 		goto again;
 	}
-}
-
-/* ---- doorbells ---- */
-
-/* What the page may really be: a store is always to fault where the program may store. */
-static int armed_prot(int prot)
-{
-	return prot & PROT_WRITE ? (prot & ~PROT_WRITE) | PROT_READ : prot;
-}
-
-static void make_alias(struct nvs_cpu_map *m, int fd)
-{
-	size_t size = m->at.end - m->at.start;
-	void *p = nvs_next()->mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (p == MAP_FAILED)
-		p = nvs_next()->mmap(NULL, size, PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		return;
-	madvise(p, size, MADV_DONTFORK);
-	m->alias = (uintptr_t)p;
-}
-
-/* The view first: from the moment the page refuses stores, the trap must know it. */
-static void arm(struct nvs_cpu_map *m)
-{
-	struct nvs_rm *rm = nvs_rm();
-
-	if (!rm->live || m->armed || !m->alias || m->hidden)
-		return;
-	m->armed = true;
-	rm->dirty = true;
-	nvs_publish();
-	if (!nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start,
-				  armed_prot(m->prot)))
-		return;
-	m->armed = false;
-	rm->dirty = true;
-	nvs_publish();
-}
-
-void nvs_maps_arm_all(void)
-{
-	struct nvs_rm *rm = nvs_rm();
-	int err = errno;
-
-	for (uint32_t i = 0; i < rm->cpu.n; i++) {
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
-		if (is_doorbell(m))
-			arm(m);
-	}
-	errno = err;
-}
-
-static void drop_alias(struct nvs_cpu_map *m)
-{
-	if (m->alias)
-		nvs_next()->munmap((void *)m->alias, m->at.end - m->at.start);
-	m->alias = 0;
-	m->armed = false;
-}
-
-/* It could not be taken away after all, and its alias is gone: the trace says that it is open. */
-static void give_up(struct nvs_cpu_map *m)
-{
-	nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
-	m->hidden = false;
-	nvs_tell_cpu_map(m);
 }
 
 /* ---- ranges of the program's address space that are about to change ---- */
@@ -215,13 +162,13 @@ static void withdraw(uint64_t start, uint64_t end, bool with_aliases)
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		m->hidden = true;
-		touched(m);
+		nvs_map_touched(m);
 	}
 	nvs_publish();
 	if (!with_aliases)
 		return;
 	NVS_SPANS_EACH(&rm->cpu, i, start, end)
-		drop_alias((struct nvs_cpu_map *)rm->cpu.at[i]);
+		nvs_doorbell_drop_alias((struct nvs_cpu_map *)rm->cpu.at[i]);
 }
 
 static void restore(uint64_t start, uint64_t end)
@@ -232,9 +179,9 @@ static void restore(uint64_t start, uint64_t end)
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		m->hidden = false;
-		if (is_doorbell(m) && !m->alias)
-			give_up(m);
-		touched(m);
+		if (nvs_map_is_doorbell(m) && !m->alias)
+			nvs_doorbell_give_up(m);
+		nvs_map_touched(m);
 	}
 }
 
@@ -244,7 +191,7 @@ static void drop(uint64_t start, uint64_t end)
 
 again:
 	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
-		unlink_map((struct nvs_cpu_map *)rm->cpu.at[i]);
+		nvs_map_unlink((struct nvs_cpu_map *)rm->cpu.at[i]);
 		goto again;
 	}
 }
@@ -264,7 +211,7 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 	struct nvs_object *o = from->object;
 	struct nvs_cpu_map map = {
 		.at = { (uintptr_t)p, (uintptr_t)p + page_up(size) },
-		.kind = nvs_class_is_usermode(o->object_class) ? NVS_MAP_DOORBELL : NVS_MAP_MEMORY,
+		.kind = NVS_MAP_MEMORY,
 		.client = o->key.client,
 		.handle = o->key.handle,
 		.object_class = o->object_class,
@@ -274,15 +221,22 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 		.entity = o->entity,
 		.from = from,
 	};
-	struct nvs_cpu_map *m = link_map(&map);
+	struct nvs_cpu_map *m;
 
+	/* The register lies in the object's first page; the trap counts from the mapping's start.
+	 */
+	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0)
+		map.kind = NVS_MAP_DOORBELL;
+	m = link_map(&map);
 	if (!m)
 		return;
-	if (is_doorbell(m)) {
-		make_alias(m, fd);
-		arm(m);
+	if (nvs_map_is_doorbell(m) && !m->offset) {
+		nvs_doorbell_alias(m, fd);
+		nvs_doorbell_arm(m);
+	} else if (!offset) {
+		nvs_shadow_mapped(m, fd);
 	}
-	touched(m);
+	nvs_map_touched(m);
 	nvs_tell_cpu_map(m);
 }
 
@@ -301,7 +255,7 @@ static void add_uvm(void *p, size_t size, int prot, int fd)
 	nvs_entity_put(map.entity);
 	if (!m)
 		return;
-	touched(m);
+	nvs_map_touched(m);
 	nvs_tell_cpu_map(m);
 }
 
@@ -382,11 +336,12 @@ static int protect_pieces(uint64_t start, uint64_t end, int prot)
 	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
-		if (!is_doorbell(m) || !m->armed)
+		if (!nvs_map_is_doorbell(m) || !m->armed)
 			continue;
 		if (m->at.start > at && next->mprotect((void *)at, m->at.start - at, prot))
 			return -1;
-		if (next->mprotect((void *)m->at.start, m->at.end - m->at.start, armed_prot(prot)))
+		if (next->mprotect((void *)m->at.start, m->at.end - m->at.start,
+				   nvs_doorbell_prot(prot)))
 			return -1;
 		at = m->at.end;
 	}
@@ -419,7 +374,7 @@ int nvs_maps_mprotect(void *address, size_t size, int prot)
 		m->hidden = false;
 		if (!ret)
 			m->prot = prot;
-		touched(m);
+		nvs_map_touched(m);
 	}
 	nvs_publish();
 	nvs_unlock(&saved);
@@ -440,10 +395,10 @@ again:
 		moved.at.end = m->at.end - from + to;
 		moved.hidden = false;
 		n = link_map(&moved);
-		unlink_map(m);
+		nvs_map_unlink(m);
 		if (n) {
 			nvs_tell_cpu_map(n);
-			touched(n);
+			nvs_map_touched(n);
 		}
 		goto again;
 	}
@@ -508,130 +463,6 @@ void nvs_maps_pinned(struct nvs_object *o, uint64_t address, uint64_t size)
 	m = link_map(&map);
 	if (!m)
 		return;
-	touched(m);
+	nvs_map_touched(m);
 	nvs_tell_cpu_map(m);
-}
-
-/* ---- the object's side: RM_UNMAP_MEMORY and RM_FREE ---- */
-
-static bool made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
-{
-	return m->client == o->key.client && m->handle == o->key.handle;
-}
-
-/*
- * The page stays in the program's address space, but what it shows is the kernel's to give away:
- * our alias goes first, and the program's own page is again as the program made it.
- */
-static void release(struct nvs_cpu_map *m)
-{
-	if (!is_doorbell(m) || m->hidden)
-		return;
-	if (m->armed)
-		nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
-	m->hidden = true;
-	touched(m);
-	nvs_publish();
-	drop_alias(m);
-}
-
-void nvs_maps_withdraw_object(struct nvs_object *o)
-{
-	struct nvs_cpu_map *m;
-	int err = errno;
-
-	DL_FOREACH(o->entity->cpu, m)
-		if (made_by(m, o))
-			release(m);
-	errno = err;
-}
-
-void nvs_maps_restore_object(struct nvs_object *o)
-{
-	struct nvs_cpu_map *m;
-
-	DL_FOREACH(o->entity->cpu, m)
-		if (made_by(m, o) && m->hidden)
-			give_up(m);
-}
-
-void nvs_maps_drop_object(struct nvs_object *o)
-{
-	struct nvs_cpu_map *m, *next;
-
-	while (o->maps)
-		nvs_rm_map_drop(o->maps);
-	DL_FOREACH_SAFE(o->entity->cpu, m, next)
-		if (made_by(m, o))
-			unlink_map(m);
-}
-
-void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t length, uint64_t linear)
-{
-	struct nvs_rm_map *map = nvs_alloc(sizeof(*map));
-
-	if (!map)
-		return;
-	map->refs = 1;
-	map->object = o;
-	map->offset = offset;
-	map->length = length;
-	map->linear = linear;
-	DL_APPEND(o->maps, map);
-	nvs_fd_set_map(fd, map);
-}
-
-/* Named by what RM_MAP_MEMORY answered, by the address told to the RM since, or by the mapping
- * itself. */
-struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *o, uint64_t linear)
-{
-	struct nvs_rm_map *map;
-	struct nvs_cpu_map *m;
-
-	DL_FOREACH(o->maps, map)
-		if (map->linear == linear || (map->updated && map->updated == linear))
-			return map;
-	DL_FOREACH(o->entity->cpu, m)
-		if (m->from && m->from->object == o && m->at.start == (linear & ~4095ull))
-			return m->from;
-	return NULL;
-}
-
-void nvs_rm_map_withdraw(struct nvs_rm_map *map)
-{
-	struct nvs_cpu_map *m;
-	int err = errno;
-
-	DL_FOREACH(map->object->entity->cpu, m)
-		if (m->from == map)
-			release(m);
-	errno = err;
-}
-
-void nvs_rm_map_restore(struct nvs_rm_map *map)
-{
-	struct nvs_cpu_map *m;
-
-	DL_FOREACH(map->object->entity->cpu, m)
-		if (m->from == map && m->hidden)
-			give_up(m);
-}
-
-void nvs_rm_map_drop(struct nvs_rm_map *map)
-{
-	struct nvs_object *o = map->object;
-	struct nvs_cpu_map *m, *next;
-
-	DL_FOREACH_SAFE(o->entity->cpu, m, next)
-		if (m->from == map)
-			unlink_map(m);
-	DL_DELETE(o->maps, map);
-	map->object = NULL;
-	nvs_rm_map_put(map);
-}
-
-void nvs_rm_map_put(struct nvs_rm_map *map)
-{
-	if (map && !--map->refs)
-		nvs_free(map, sizeof(*map));
 }

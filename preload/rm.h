@@ -104,6 +104,7 @@ struct nvs_cpu_map {
 	int prot; /* as the program asked */
 	int64_t offset; /* of at.start in the object */
 	uintptr_t alias; /* doorbell: writable mapping of the same pages */
+	uintptr_t real, spare; /* memory that may hold rings: shadow.c; 0 none */
 	bool armed;
 	bool hidden; /* on its way out: not in the view */
 	struct nvs_entity *entity;
@@ -124,6 +125,12 @@ struct nvs_gpu_map {
 	struct nvs_gpu_map *prev, *next; /* of the entity */
 };
 
+static inline bool nvs_map_is_doorbell(const struct nvs_cpu_map *m)
+{
+	return m->kind == NVS_MAP_DOORBELL;
+}
+void nvs_map_unlink(struct nvs_cpu_map *map);
+void nvs_map_touched(struct nvs_cpu_map *map); /* what the trap sees of it has changed */
 void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
 		    bool device);
 int nvs_maps_munmap(void *address, size_t size);
@@ -131,7 +138,19 @@ int nvs_maps_mprotect(void *address, size_t size, int prot);
 void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to);
 /* User pages under class 0071. */
 void nvs_maps_pinned(struct nvs_object *object, uint64_t address, uint64_t size);
+
+/* ---- doorbells.c ---- */
+/* What the page may really be: a store is always to fault where the program may store. */
+int nvs_doorbell_prot(int prot);
+void nvs_doorbell_alias(struct nvs_cpu_map *map, int fd);
+void nvs_doorbell_arm(struct nvs_cpu_map *map);
 void nvs_maps_arm_all(void);
+void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
+void nvs_doorbell_release(
+	struct nvs_cpu_map *map); /* its object goes; the page is the program's again */
+void nvs_doorbell_give_up(struct nvs_cpu_map *map); /* it stayed after all, without its alias */
+
+/* ---- rmmaps.c ---- */
 void nvs_maps_withdraw_object(
 	struct nvs_object *object); /* doorbells of this handle: out and open again */
 void nvs_maps_restore_object(struct nvs_object *object);
@@ -187,6 +206,10 @@ struct nvs_channel_entry {
 	bool hidden;
 	bool put_taken, put_read; /* final_put has been asked for, and was to be had */
 	uint32_t final_put;
+	struct nvs_shadow *shadow; /* NULL: none */
+	uint32_t shadow_map; /* number of the CPU mapping that it lies in */
+	bool shadow_tried;
+	uint64_t shadow_claim; /* state at the last refresh */
 	struct nvs_channel_entry *prev, *next;
 };
 void nvs_channel_add(struct nvs_object *object);
@@ -195,6 +218,12 @@ void nvs_channel_read_put(struct nvs_channel_entry *channel);
 void nvs_channel_remove(struct nvs_channel_entry *channel);
 /* Finds ring and USERD of every channel anew; true: something changed. */
 bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
+
+/* ---- shadow.c: GPFIFO and USERD in ordinary memory ---- */
+void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd); /* while the fd is there */
+void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
+void nvs_shadow_try(struct nvs_channel_entry *channel);
+void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */
 
 /* ---- tell.c: records ---- */
 void nvs_tell_gpu(uint32_t gpu);
@@ -263,6 +292,7 @@ struct nvs_rm {
 	struct nvs_object *leaving;
 	struct nvs_rm_map *unmapping;
 	uint64_t generation;
+	bool power_asked, may_suspend; /* the GPU may lose power at run time */
 	struct nvs_gpu gpus[NVS_MAX_GPUS];
 	uint32_t unknown_n;
 	uint64_t handlers_replaced;

@@ -10,7 +10,7 @@
 #include "preload/state.h"
 
 static struct nvs_state *_Atomic root;
-static __thread int depth; /* how often this thread holds the lock */
+static __thread volatile int depth; /* how often this thread holds the lock */
 static struct nvs_state
 	fallback; /* where the kernel gives no page: then a forked child is not told apart */
 
@@ -67,12 +67,16 @@ void nvs_lock(sigset_t *saved)
 	uint32_t free = 0;
 	int err = errno;
 
-	if (depth++)
+	if (depth) {
+		depth++;
 		return;
+	}
+	/* A handler that still comes in between finds the lock not taken, and may take it. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, saved, 8);
 	if (!atomic_compare_exchange_strong(&s->lock, &free, 1))
 		while (atomic_exchange(&s->lock, 2))
 			syscall(SYS_futex, &s->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+	depth = 1;
 	errno = err;
 }
 
@@ -81,8 +85,11 @@ void nvs_unlock(const sigset_t *saved)
 	struct nvs_state *s = nvs_state();
 	int err = errno;
 
-	if (--depth)
+	if (depth > 1) {
+		depth--;
 		return;
+	}
+	depth = 0;
 	if (atomic_exchange(&s->lock, 0) == 2)
 		syscall(SYS_futex, &s->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, saved, NULL, 8);

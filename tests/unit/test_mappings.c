@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o */
-/* LINK: preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o */
+/* LINK: preload/mappings.o preload/doorbells.o preload/rmmaps.o preload/gpumaps.o */
+/* LINK: preload/segments.o preload/channels.o */
 /* LINK: preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o */
 /* LINK: preload/replay.o preload/maps_check.o */
 /*
@@ -404,6 +405,18 @@ static void test_doorbell_protection(void)
 	CHECK(view->ndoorbells == 1 && view->doorbells[0].end == BELL + 0x101000 &&
 	      view->doorbells[0].alias == alias);
 	CHECK(find_step(0, "munmap", alias + 0x1000) < nsteps);
+	/* A hole in a fresh one: what lies behind it has no register and is the program's again. */
+	rm_free(A, 5);
+	alias = make_bell(5, 0x1000000a0000);
+	n = nsteps;
+	nvs_maps_munmap((void *)(BELL + 0x4000), 0x1000);
+	CHECK(view->ndoorbells == 1 && view->doorbells[0].end == BELL + 0x4000);
+	at = find_step(n, "mprotect", BELL + 0x4000);
+	CHECK(at < nsteps && steps[at].b == 0xc000 && steps[at].c == PROT_WRITE);
+	at = find_step(n, "munmap", alias + 0x4000);
+	CHECK(at < nsteps && steps[at].b == 0xc000);
+	CHECK(find_step(n, "publish", 1) < at);
+	CHECK(cpu_map(BELL + 0x5000) && cpu_map(BELL + 0x5000)->kind == NVS_MAP_MEMORY);
 	rm_free(A, 5);
 	CHECK_EQ(view->ndoorbells, 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o */
-/* LINK: preload/mappings.o preload/gpumaps.o preload/segments.o preload/channels.o */
+/* LINK: preload/mappings.o preload/doorbells.o preload/rmmaps.o preload/gpumaps.o */
+/* LINK: preload/segments.o preload/channels.o */
 /* LINK: preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o */
 /* LINK: preload/replay.o preload/maps_check.o */
 /*

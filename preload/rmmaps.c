@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The object's side of mappings: what RM_MAP_MEMORY promised of an fd, and what RM_UNMAP_MEMORY and
+ * RM_FREE end. The pages stay in the program's address space then; only their meaning is gone.
+ */
+#include <errno.h>
+#include "preload/rm.h"
+
+static bool made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
+{
+	return m->client == o->key.client && m->handle == o->key.handle;
+}
+
+void nvs_maps_withdraw_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m;
+	int err = errno;
+
+	DL_FOREACH(o->entity->cpu, m)
+		if (made_by(m, o))
+			nvs_doorbell_release(m);
+	errno = err;
+}
+
+void nvs_maps_restore_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(o->entity->cpu, m)
+		if (made_by(m, o) && m->hidden)
+			nvs_doorbell_give_up(m);
+}
+
+void nvs_maps_drop_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m, *next;
+
+	while (o->maps)
+		nvs_rm_map_drop(o->maps);
+	DL_FOREACH_SAFE(o->entity->cpu, m, next)
+		if (made_by(m, o))
+			nvs_map_unlink(m);
+}
+
+void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t length, uint64_t linear)
+{
+	struct nvs_rm_map *map = nvs_alloc(sizeof(*map));
+
+	if (!map)
+		return;
+	map->refs = 1;
+	map->object = o;
+	map->offset = offset;
+	map->length = length;
+	map->linear = linear;
+	DL_APPEND(o->maps, map);
+	nvs_fd_set_map(fd, map);
+}
+
+/* Named by what RM_MAP_MEMORY answered, by the address told to the RM since, or by the mapping
+ * itself. */
+struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *o, uint64_t linear)
+{
+	struct nvs_rm_map *map;
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(o->maps, map)
+		if (map->linear == linear || (map->updated && map->updated == linear))
+			return map;
+	DL_FOREACH(o->entity->cpu, m)
+		if (m->from && m->from->object == o && m->at.start == (linear & ~4095ull))
+			return m->from;
+	return NULL;
+}
+
+void nvs_rm_map_withdraw(struct nvs_rm_map *map)
+{
+	struct nvs_cpu_map *m;
+	int err = errno;
+
+	DL_FOREACH(map->object->entity->cpu, m)
+		if (m->from == map)
+			nvs_doorbell_release(m);
+	errno = err;
+}
+
+void nvs_rm_map_restore(struct nvs_rm_map *map)
+{
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(map->object->entity->cpu, m)
+		if (m->from == map && m->hidden)
+			nvs_doorbell_give_up(m);
+}
+
+void nvs_rm_map_drop(struct nvs_rm_map *map)
+{
+	struct nvs_object *o = map->object;
+	struct nvs_cpu_map *m, *next;
+
+	DL_FOREACH_SAFE(o->entity->cpu, m, next)
+		if (m->from == map)
+			nvs_map_unlink(m);
+	DL_DELETE(o->maps, map);
+	map->object = NULL;
+	nvs_rm_map_put(map);
+}
+
+void nvs_rm_map_put(struct nvs_rm_map *map)
+{
+	if (map && !--map->refs)
+		nvs_free(map, sizeof(*map));
+}

@@ -22,7 +22,8 @@ VERSION := $(shell cat VERSION)
 
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
            -Wno-unused-parameter -Wno-missing-field-initializers \
-           -Wno-gnu-variable-sized-type-not-at-end $(if $(WERROR),-Werror)
+           $(if $(findstring clang,$(CC)),-Wno-gnu-variable-sized-type-not-at-end) \
+           $(if $(WERROR),-Werror)
 COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD -MP \
            -include include/old-glibc.h \
            -DNVS_VERSION='"$(VERSION)"'

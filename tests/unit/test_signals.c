@@ -1,0 +1,775 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program's view of its signals. Each case runs twice, in a process of its own: as it is, and with our
+ * handlers installed in front of it; what it sees must be the same. Without a doorbell every fault here
+ * is the program's.
+ */
+/* LINK: preload */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include "preload/preload.h"
+
+static int passed, failed;
+
+typedef void (*handler_fn)(int);
+handler_fn __sysv_signal(int sig, handler_fn handler);
+
+/* The functions under test: ours, or the C library's own. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#define FUNCTIONS(X)                                                                               \
+	X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigignore) X(sighold) X(sigrelse)      \
+	X(sigblock) X(sigsetmask) X(sigprocmask) X(pthread_sigmask) X(sigpending) X(sigwait)       \
+	X(sigwaitinfo) X(sigtimedwait) X(pthread_create)
+#define FIELD(name) __typeof__(&name) name;
+static struct {
+	FUNCTIONS(FIELD)
+} f;
+
+static void choose(bool ours)
+{
+	void *libc = dlopen("libc.so.6", RTLD_NOW);
+
+#define CHOOSE(name)                                                                               \
+	if (ours) {                                                                                \
+		f.name = name;                                                                     \
+	} else {                                                                                   \
+		void *p = dlsym(libc, #name);                                                      \
+		memcpy(&f.name, &p, sizeof(p));                                                    \
+	}
+	FUNCTIONS(CHOOSE)
+}
+#pragma GCC diagnostic pop
+
+#define sigaction(...) f.sigaction(__VA_ARGS__)
+#define signal(...) f.signal(__VA_ARGS__)
+#define __sysv_signal(...) f.__sysv_signal(__VA_ARGS__)
+#define sigset(...) f.sigset(__VA_ARGS__)
+#define sigignore(...) f.sigignore(__VA_ARGS__)
+#define sighold(...) f.sighold(__VA_ARGS__)
+#define sigrelse(...) f.sigrelse(__VA_ARGS__)
+#define sigblock(...) f.sigblock(__VA_ARGS__)
+#define sigsetmask(...) f.sigsetmask(__VA_ARGS__)
+#define sigprocmask(...) f.sigprocmask(__VA_ARGS__)
+#define pthread_sigmask(...) f.pthread_sigmask(__VA_ARGS__)
+#define sigpending(...) f.sigpending(__VA_ARGS__)
+#define sigwait(...) f.sigwait(__VA_ARGS__)
+#define sigwaitinfo(...) f.sigwaitinfo(__VA_ARGS__)
+#define sigtimedwait(...) f.sigtimedwait(__VA_ARGS__)
+#define pthread_create(...) f.pthread_create(__VA_ARGS__)
+
+/* ---- what a case tells: words into a pipe ---- */
+
+static int out;
+
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+{
+	char text[200];
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (write(out, text, (size_t)n) != n)
+		abort();
+}
+
+static const char *mask_text(const sigset_t *set)
+{
+	static __thread char text[40];
+	uint64_t word;
+
+	memcpy(&word, set, 8);
+	snprintf(text, sizeof(text), "%llx", (unsigned long long)word);
+	return text;
+}
+
+static void tell_mask(const char *what)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	tell("%s:%s ", what, mask_text(&now));
+}
+
+static sigset_t set_of(int a, int b)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	if (a)
+		sigaddset(&set, a);
+	if (b)
+		sigaddset(&set, b);
+	return set;
+}
+
+static void install(int sig, void (*handler)(int, siginfo_t *, void *), int flags, int masked)
+{
+	struct sigaction a = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
+
+	a.sa_mask = set_of(masked, 0);
+	sigaction(sig, &a, NULL);
+}
+
+static char *forbidden; /* a page that faults */
+
+static void fault(void)
+{
+	*(volatile char *)forbidden = 1;
+}
+
+/* ---- cases ---- */
+
+static sigjmp_buf jump;
+
+static void jump_out(int sig, siginfo_t *info, void *uc)
+{
+	tell("fault code:%d at:%ld ", info->si_code, (long)((char *)info->si_addr - forbidden));
+	tell_mask("in");
+	siglongjmp(jump, 1);
+}
+
+/* A runtime that recovers from its own faults, again and again. */
+static void case_recover(void)
+{
+	install(SIGSEGV, jump_out, 0, SIGUSR1);
+	for (int i = 0; i < 5; i++)
+		if (!sigsetjmp(jump, 1))
+			fault();
+	tell_mask("after");
+}
+
+static void case_recover_deeper(void)
+{
+	volatile int i = 0;
+	char *volatile room = NULL;
+
+	install(SIGSEGV, jump_out, 0, 0);
+	for (i = 0; i < 4; i++) {
+		if (!sigsetjmp(jump, 1)) {
+			/* Ever deeper on the stack. */
+			room = __builtin_alloca(4096);
+			room[0] = 1;
+			fault();
+		}
+	}
+	tell_mask("after");
+}
+
+static void open_page(int sig, siginfo_t *info, void *uc)
+{
+	tell("open ");
+	mprotect(forbidden, 4096, PROT_READ | PROT_WRITE);
+	errno = 77;
+}
+
+static void case_return(void)
+{
+	install(SIGSEGV, open_page, 0, 0);
+	errno = 5;
+	fault();
+	tell("errno:%d value:%d ", errno, *forbidden);
+	tell_mask("after");
+}
+
+static void fault_again(int sig, siginfo_t *info, void *uc)
+{
+	tell("again ");
+	fault();
+}
+
+/* A handler that faults itself: blocked, so it kills. */
+static void case_nested_kills(void)
+{
+	install(SIGSEGV, fault_again, 0, 0);
+	fault();
+}
+
+static _Atomic int depth;
+
+static void fault_thrice(int sig, siginfo_t *info, void *uc)
+{
+	tell("depth:%d ", atomic_fetch_add(&depth, 1));
+	tell_mask("in");
+	if (depth < 3)
+		fault();
+	mprotect(forbidden, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void case_nodefer(void)
+{
+	install(SIGSEGV, fault_thrice, SA_NODEFER, 0);
+	fault();
+	tell_mask("after");
+}
+
+static void note(int sig, siginfo_t *info, void *uc)
+{
+	tell("got:%d code:%d ", sig, info->si_code);
+}
+
+static void case_resethand(void)
+{
+	struct sigaction a;
+
+	install(SIGSEGV, note, (int)SA_RESETHAND, 0);
+	raise(SIGSEGV);
+	sigaction(SIGSEGV, NULL, &a);
+	tell("handler:%d flags:%x ", a.sa_handler == SIG_DFL, a.sa_flags);
+	fault();
+}
+
+static void case_default(void)
+{
+	fault();
+}
+
+static void case_ignored_fault(void)
+{
+	signal(SIGSEGV, SIG_IGN);
+	raise(SIGSEGV);
+	tell("ignored ");
+	fault();
+}
+
+static void case_blocked_fault(void)
+{
+	sigset_t set = set_of(SIGSEGV, 0);
+
+	install(SIGSEGV, note, 0, 0);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fault();
+}
+
+static void case_sent_default(void)
+{
+	kill(getpid(), SIGSEGV);
+}
+
+static void case_breakpoint_default(void)
+{
+	__asm__ volatile("int3");
+}
+
+static void case_breakpoint(void)
+{
+	install(SIGTRAP, note, 0, 0);
+	__asm__ volatile("int3");
+	tell("went on ");
+}
+
+/* Single-stepping of the program's own. */
+static _Atomic int steps;
+
+static void count_step(int sig, siginfo_t *info, void *uc)
+{
+	ucontext_t *u = uc;
+
+	if (++steps == 10)
+		u->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+}
+
+static void case_steps(void)
+{
+	install(SIGTRAP, count_step, 0, 0);
+	__asm__ volatile("pushf; orl $0x100, (%%rsp); popf\n\t"
+			 "nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop" ::: "memory", "cc");
+	tell("steps:%d ", steps);
+}
+
+/* What was set is what is seen. */
+static void tell_action(int sig)
+{
+	struct sigaction a;
+
+	sigaction(sig, NULL, &a);
+	tell("%d: dfl:%d ign:%d flags:%x mask:%s restorer:%d ", sig, a.sa_handler == SIG_DFL,
+	     a.sa_handler == SIG_IGN, a.sa_flags, mask_text(&a.sa_mask), a.sa_restorer != NULL);
+}
+
+static void case_actions(void)
+{
+	struct sigaction a = { .sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART }, old;
+
+	tell_action(SIGSEGV);
+	sigfillset(&a.sa_mask);
+	sigaction(SIGSEGV, &a, &old);
+	tell("old:%d ", old.sa_handler == SIG_DFL);
+	tell_action(SIGSEGV);
+	sigaction(SIGUSR1, &a, NULL);
+	tell_action(SIGUSR1);
+	a.sa_mask = set_of(SIGTRAP, SIGUSR2);
+	a.sa_flags = 0;
+	sigaction(SIGUSR1, &a, &old);
+	tell("old mask:%s ", mask_text(&old.sa_mask));
+	tell_action(SIGUSR1);
+	tell("sigkill:%d ", sigaction(SIGKILL, &a, NULL));
+	tell("bad:%d,%d ", sigaction(0, &a, NULL), errno);
+	tell("bad:%d,%d ", sigaction(99, NULL, &old), errno);
+}
+
+static void plain(int sig)
+{
+	tell("plain:%d ", sig);
+}
+
+/* ---- the old forms ---- */
+
+static void case_signal(void)
+{
+	tell("%d ", signal(SIGSEGV, plain) == SIG_DFL);
+	tell("%d ", signal(SIGSEGV, plain) == plain);
+	tell_action(SIGSEGV);
+	raise(SIGSEGV);
+	raise(SIGSEGV);
+	tell("%d ", signal(SIGUSR1, plain) == SIG_DFL);
+	tell_action(SIGUSR1);
+	raise(SIGUSR1);
+	tell("%d %d ", signal(SIGKILL, plain) == SIG_ERR, errno);
+	tell("%d ", signal(SIGSEGV, SIG_DFL) == plain);
+	tell_action(SIGSEGV);
+	raise(SIGSEGV);
+}
+
+static void case_sysv(void)
+{
+	tell("%d ", __sysv_signal(SIGTRAP, plain) == SIG_DFL);
+	tell_action(SIGTRAP);
+	raise(SIGTRAP);
+	tell_action(SIGTRAP);
+	raise(SIGTRAP);
+}
+
+static void case_sigset(void)
+{
+	tell("%d ", sigset(SIGSEGV, plain) == SIG_DFL);
+	tell("%d ", sigset(SIGSEGV, SIG_HOLD) == plain);
+	tell_mask("held");
+	tell("%d ", sigset(SIGSEGV, plain) == SIG_HOLD);
+	tell_mask("open");
+	tell_action(SIGSEGV);
+	sighold(SIGTRAP);
+	tell_mask("hold");
+	sigrelse(SIGTRAP);
+	tell_mask("relse");
+	tell("%x ", sigblock(1 << (SIGSEGV - 1) | 1));
+	tell("%x ", sigsetmask(1 << (SIGTRAP - 1)));
+	tell_mask("setmask");
+	sigignore(SIGSEGV);
+	tell_action(SIGSEGV);
+}
+
+/* ---- masks ---- */
+
+static void case_masks(void)
+{
+	sigset_t a = set_of(SIGSEGV, SIGUSR1), b = set_of(SIGTRAP, 0), old, all;
+
+	tell_mask("at first");
+	sigprocmask(SIG_BLOCK, &a, &old);
+	tell("old:%s ", mask_text(&old));
+	tell_mask("one");
+	pthread_sigmask(SIG_BLOCK, &b, &old);
+	tell("old:%s ", mask_text(&old));
+	tell_mask("two");
+	pthread_sigmask(SIG_UNBLOCK, &a, &old);
+	tell("old:%s ", mask_text(&old));
+	tell_mask("three");
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	tell("old:%s ", mask_text(&old));
+	tell_mask("all");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	tell_mask("back");
+	tell("%d %d ", sigprocmask(77, &a, NULL), errno);
+	tell("%d ", pthread_sigmask(77, &a, NULL));
+	tell_mask("still");
+}
+
+/* In a handler: what is blocked there is seen there, and gone behind it. */
+static void change_in_handler(int sig, siginfo_t *info, void *uc)
+{
+	sigset_t set = set_of(SIGSEGV, 0), old;
+
+	tell_mask("in");
+	pthread_sigmask(SIG_UNBLOCK, &set, &old);
+	tell("old:%s ", mask_text(&old));
+	tell_mask("opened");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	tell_mask("set back");
+	set = set_of(SIGTRAP, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	tell_mask("more");
+	mprotect(forbidden, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void case_mask_in_handler(void)
+{
+	sigset_t set = set_of(SIGTRAP, 0);
+
+	install(SIGSEGV, change_in_handler, 0, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	fault();
+	tell_mask("after");
+}
+
+/* The same, but the handler is left by a jump. */
+static void change_and_jump(int sig, siginfo_t *info, void *uc)
+{
+	sigset_t set = set_of(SIGUSR2, 0), old;
+
+	pthread_sigmask(SIG_BLOCK, &set, &old);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	tell_mask("in");
+	siglongjmp(jump, 1);
+}
+
+static void case_mask_and_jump(void)
+{
+	install(SIGSEGV, change_and_jump, 0, 0);
+	for (int i = 0; i < 3; i++)
+		if (!sigsetjmp(jump, 1))
+			fault();
+	tell_mask("after");
+}
+
+/* A handler may change the mask that will be restored. */
+static void edit_context(int sig, siginfo_t *info, void *uc)
+{
+	ucontext_t *u = uc;
+
+	tell("context:%s ", mask_text(&u->uc_sigmask));
+	sigaddset(&u->uc_sigmask, SIGSEGV);
+	sigaddset(&u->uc_sigmask, SIGUSR2);
+	sigdelset(&u->uc_sigmask, SIGTRAP);
+	mprotect(forbidden, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void case_context(void)
+{
+	sigset_t set = set_of(SIGTRAP, 0);
+
+	install(SIGSEGV, edit_context, 0, 0);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	fault();
+	tell_mask("after");
+}
+
+/* ---- sent while blocked ---- */
+
+static void case_pending(void)
+{
+	sigset_t set = set_of(SIGSEGV, SIGTRAP), pending;
+
+	install(SIGSEGV, note, 0, 0);
+	install(SIGTRAP, note, 0, 0);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGSEGV);
+	raise(SIGSEGV);
+	sigpending(&pending);
+	tell("pending:%s ", mask_text(&pending));
+	raise(SIGTRAP);
+	sigpending(&pending);
+	tell("pending:%s ", mask_text(&pending));
+	set = set_of(SIGTRAP, 0);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	tell("half ");
+	set = set_of(SIGSEGV, 0);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigpending(&pending);
+	tell("pending:%s ", mask_text(&pending));
+}
+
+static void case_wait(void)
+{
+	sigset_t set = set_of(SIGSEGV, SIGUSR1);
+	struct timespec soon = { 0, 1000000 };
+	siginfo_t info;
+	int sig = 0;
+
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGSEGV);
+	tell("%d ", sigwait(&set, &sig));
+	tell("sig:%d ", sig);
+	kill(getpid(), SIGSEGV);
+	sig = sigwaitinfo(&set, &info);
+	tell("%d code:%d ", sig, info.si_code);
+	raise(SIGUSR1);
+	tell("%d ", sigtimedwait(&set, &info, &soon));
+	tell("%d ", sigtimedwait(&set, &info, &soon));
+	tell("errno:%d ", errno);
+	tell_mask("after");
+}
+
+/* ---- threads and children ---- */
+
+static void *tell_in_thread(void *arg)
+{
+	tell_mask(arg);
+	return NULL;
+}
+
+static void case_threads(void)
+{
+	sigset_t set = set_of(SIGSEGV, SIGUSR1), other = set_of(SIGTRAP, SIGUSR2);
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	pthread_create(&t, NULL, tell_in_thread, "inherited");
+	pthread_join(t, NULL);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &other);
+	pthread_create(&t, &attr, tell_in_thread, "by attribute");
+	pthread_join(t, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	pthread_create(&t, NULL, tell_in_thread, "open");
+	pthread_join(t, NULL);
+}
+
+static void case_fork(void)
+{
+	sigset_t set = set_of(SIGTRAP, 0);
+	int status;
+
+	install(SIGSEGV, jump_out, 0, 0);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (!fork()) {
+		tell_mask("child");
+		for (volatile int i = 0; i < 2; i++)
+			if (!sigsetjmp(jump, 1))
+				fault();
+		tell_action(SIGSEGV);
+		signal(SIGSEGV, SIG_DFL);
+		tell_action(SIGSEGV);
+		fault();
+		_exit(3);
+	}
+	wait(&status);
+	tell("status:%d ", WTERMSIG(status));
+	if (!sigsetjmp(jump, 1))
+		fault();
+}
+
+/* ---- the alternate stack ---- */
+
+static char *alternate;
+#define ALTERNATE 65536
+
+static void tell_stack(int sig, siginfo_t *info, void *uc)
+{
+	char here;
+	stack_t st;
+
+	sigaltstack(NULL, &st);
+	tell("on:%d flags:%d size:%zu ", &here >= alternate && &here < alternate + ALTERNATE, st.ss_flags,
+	     st.ss_size);
+	mprotect(forbidden, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void case_altstack(void)
+{
+	stack_t st, now;
+
+	alternate = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	st = (stack_t){ .ss_sp = alternate, .ss_size = ALTERNATE };
+	sigaltstack(&st, NULL);
+	install(SIGSEGV, tell_stack, SA_ONSTACK, 0);
+	fault();
+	mprotect(forbidden, 4096, PROT_NONE);
+	install(SIGSEGV, tell_stack, 0, 0);
+	fault();
+	sigaltstack(NULL, &now);
+	tell("still:%d %d %zu ", now.ss_sp == alternate, now.ss_flags, now.ss_size);
+}
+
+static void leave_overflow(int sig, siginfo_t *info, void *uc)
+{
+	tell("overflow ");
+	siglongjmp(jump, 1);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winfinite-recursion"
+static int __attribute__((noinline)) recurse(volatile char *above)
+{
+	volatile char room[4096];
+
+	room[0] = above[0];
+	return recurse(room) + room[0];
+}
+#pragma GCC diagnostic pop
+
+/* A runtime that survives the end of its stack. */
+static void *overflow(void *arg)
+{
+	stack_t st = { .ss_size = ALTERNATE };
+	char c = 0;
+
+	st.ss_sp = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigaltstack(&st, NULL);
+	for (int i = 0; i < 3; i++)
+		if (!sigsetjmp(jump, 1))
+			tell("%d ", recurse(&c));
+	return NULL;
+}
+
+static void case_overflow(void)
+{
+	pthread_t t;
+
+	install(SIGSEGV, leave_overflow, SA_ONSTACK, 0);
+	pthread_create(&t, NULL, overflow, NULL);
+	pthread_join(t, NULL);
+}
+
+static const struct {
+	const char *name;
+	void (*act)(void);
+} cases[] = {
+	{ "recover", case_recover },
+	{ "recover deeper", case_recover_deeper },
+	{ "return", case_return },
+	{ "nested kills", case_nested_kills },
+	{ "nodefer", case_nodefer },
+	{ "resethand", case_resethand },
+	{ "default", case_default },
+	{ "ignored fault", case_ignored_fault },
+	{ "blocked fault", case_blocked_fault },
+	{ "sent default", case_sent_default },
+	{ "breakpoint default", case_breakpoint_default },
+	{ "breakpoint", case_breakpoint },
+	{ "steps", case_steps },
+	{ "actions", case_actions },
+	{ "signal", case_signal },
+	{ "sysv", case_sysv },
+	{ "sigset", case_sigset },
+	{ "masks", case_masks },
+	{ "mask in handler", case_mask_in_handler },
+	{ "mask and jump", case_mask_and_jump },
+	{ "context", case_context },
+	{ "pending", case_pending },
+	{ "wait", case_wait },
+	{ "threads", case_threads },
+	{ "fork", case_fork },
+	{ "altstack", case_altstack },
+	{ "overflow", case_overflow },
+};
+
+/* ---- with and without ---- */
+
+static void run(void (*act)(void), bool ours, char *text, size_t size, int *status)
+{
+	struct rlimit no_core = { 0, 0 };
+	size_t used = 0;
+	ssize_t n;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe(fds))
+		abort();
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		out = fds[1];
+		setrlimit(RLIMIT_CORE, &no_core);
+		forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		choose(ours);
+		if (ours && nvs_signals_install())
+			abort();
+		act();
+		_exit(0);
+	}
+	close(fds[1]);
+	while (used < size - 1 && (n = read(fds[0], text + used, size - 1 - used)) > 0)
+		used += (size_t)n;
+	text[used] = '\0';
+	close(fds[0]);
+	waitpid(pid, status, 0);
+}
+
+/* The kernel's own word: ours are in none of a thread's masks, whatever the program believes. */
+static void test_kernel_mask(void)
+{
+	sigset_t all, old;
+	uint64_t kernel = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &kernel, 8);
+	if ((kernel & (1ull << (SIGSEGV - 1) | 1ull << (SIGTRAP - 1))) || !(kernel & 1)) {
+		failed++;
+		printf("the kernel's mask is %llx\n", (unsigned long long)kernel);
+	} else {
+		passed++;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* A handler put in by a raw system call is found, and becomes the program's. */
+static void test_check(void)
+{
+	struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		uint64_t mask;
+	} raw = { .handler = (void *)plain }, now;
+	struct sigaction a;
+	bool good;
+
+	if (fork() == 0) {
+		nvs_signals_install();
+		good = !nvs_signals_check();
+		syscall(SYS_rt_sigaction, SIGSEGV, &raw, NULL, 8);
+		good &= nvs_signals_check() && !nvs_signals_check();
+		syscall(SYS_rt_sigaction, SIGSEGV, NULL, &now, 8);
+		sigaction(SIGSEGV, NULL, &a);
+		_exit(good && now.handler != (void *)plain && a.sa_handler == plain ? 0 : 1);
+	}
+	wait(&failed);
+	failed = failed != 0;
+	passed += !failed;
+}
+
+int main(int argc, char **argv)
+{
+	static char without[20000], with[20000];
+	int status_without, status_with;
+
+	choose(true);
+	test_check();
+	test_kernel_mask();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (argc > 1 && strcmp(argv[1], cases[i].name))
+			continue;
+		run(cases[i].act, false, without, sizeof(without), &status_without);
+		run(cases[i].act, true, with, sizeof(with), &status_with);
+		if (!strcmp(without, with) && status_without == status_with && *without | status_with) {
+			passed++;
+			continue;
+		}
+		failed++;
+		printf("%s:\n  without (%x): %.600s\n  with    (%x): %.600s\n", cases[i].name, status_without,
+		       without, status_with, with);
+	}
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}

@@ -22,7 +22,7 @@ enum nvs_class_kind {
 	NVS_KIND_3D,
 };
 
-struct nvs_value {
+struct nvs_enum {
 	uint32_t value;
 	uint32_t name;
 	uint32_t classes; /* QMD: bit per entry of nvs_qmd_version.classes, 0 all */
@@ -76,7 +76,7 @@ struct nvs_qmd_version {
 };
 
 extern const char nvs_class_strings[];
-extern const struct nvs_value nvs_values[];
+extern const struct nvs_enum nvs_values[];
 extern const struct nvs_field nvs_fields[], nvs_formats[];
 extern const struct nvs_method nvs_methods[];
 extern const struct nvs_class nvs_classes[]; /* sorted by id */

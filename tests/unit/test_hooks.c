@@ -86,6 +86,10 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *map)
 {
 }
 
+void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct nvs_cpu_map *right)
+{
+}
+
 void nvs_shadow_try(struct nvs_channel_entry *channel)
 {
 }

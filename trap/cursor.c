@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bytes, numbers and pointers as .eh_frame encodes them, from memory that may not be there.
+ */
+#include "trap/cursor.h"
+#include "trap/root.h"
+#include "trap/poison.h"
+
+void nvs_cursor_at(struct nvs_cursor *c, uintptr_t at, uintptr_t end)
+{
+	c->at = at;
+	c->end = end;
+	c->have = 0;
+	c->window_at = at;
+	c->bad = at > end;
+}
+
+static bool refill(struct nvs_cursor *c)
+{
+	size_t n = c->end - c->at < sizeof(c->window) ? c->end - c->at : sizeof(c->window);
+
+	c->window_at = c->at;
+	c->have = (uint32_t)(n - nvs_copy_guarded(c->window, (const void *)c->at, n));
+	return c->have;
+}
+
+uint8_t nvs_get1(struct nvs_cursor *c)
+{
+	if (c->bad || c->at >= c->end || (c->at - c->window_at >= c->have && !refill(c))) {
+		c->bad = true;
+		return 0;
+	}
+	return c->window[c->at++ - c->window_at];
+}
+
+uint64_t nvs_get_bytes(struct nvs_cursor *c, unsigned n)
+{
+	uint64_t v = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		v |= (uint64_t)nvs_get1(c) << 8 * i;
+	return v;
+}
+
+uint64_t nvs_get_uleb(struct nvs_cursor *c)
+{
+	uint64_t v = 0;
+	uint8_t b;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		b = nvs_get1(c);
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+int64_t nvs_get_sleb(struct nvs_cursor *c)
+{
+	uint64_t v = 0;
+	uint8_t b;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		b = nvs_get1(c);
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (b & 0x80)
+			continue;
+		if (b & 0x40 && shift + 7 < 64)
+			v |= ~0ull << (shift + 7);
+		return (int64_t)v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+void nvs_cursor_skip(struct nvs_cursor *c, uint64_t n)
+{
+	if (n > c->end - c->at)
+		c->bad = true;
+	else
+		c->at += n;
+}
+
+uint64_t nvs_get_value(struct nvs_cursor *c, uint8_t encoding)
+{
+	switch (encoding & 0x0f) {
+	case 0x00: /* absptr */
+	case 0x04: /* udata8 */
+	case 0x0c: /* sdata8 */
+		return nvs_get_bytes(c, 8);
+	case 0x01:
+		return nvs_get_uleb(c);
+	case 0x02:
+		return nvs_get_bytes(c, 2);
+	case 0x03:
+		return nvs_get_bytes(c, 4);
+	case 0x09:
+		return (uint64_t)nvs_get_sleb(c);
+	case 0x0a:
+		return (uint64_t)(int16_t)nvs_get_bytes(c, 2);
+	case 0x0b:
+		return (uint64_t)(int32_t)nvs_get_bytes(c, 4);
+	}
+	c->bad = true;
+	return 0;
+}
+
+/* textrel and funcrel do not occur on x86-64. */
+uintptr_t nvs_get_pointer(struct nvs_cursor *c, uint8_t encoding, uintptr_t data)
+{
+	uintptr_t here = c->at, v;
+
+	if (encoding == 0x50) { /* aligned */
+		nvs_cursor_skip(c, -here & 7);
+		return nvs_get_bytes(c, 8);
+	}
+	v = nvs_get_value(c, encoding);
+	switch (encoding & 0xf0) {
+	case 0x00:
+		return v;
+	case 0x10:
+		return v ? here + v : 0;
+	case 0x30:
+		return v ? data + v : 0;
+	}
+	c->bad = true;
+	return 0;
+}

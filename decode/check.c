@@ -34,6 +34,18 @@ static const uint16_t fixed[] = {
 	[NVS_REC_END] = sizeof(struct nvs_rec_end),
 };
 
+/* What a record of this type has to hold at least: it may come from a writer that knew fewer
+ * fields. */
+static uint32_t least(uint16_t type)
+{
+	return type == NVS_REC_TOTALS ? offsetof(struct nvs_rec_totals, fast) : fixed[type];
+}
+
+uint32_t nvs_record_fixed(uint16_t type)
+{
+	return type < sizeof(fixed) / sizeof(*fixed) ? fixed[type] : 0;
+}
+
 const char *nvs_submission_check(const struct nvs_rec_submission *rec, size_t *ndata)
 {
 	size_t room = rec->rec.size - sizeof(*rec), sum = 0;
@@ -72,7 +84,7 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 		return "a record runs past the end";
 	if (rec->type >= sizeof(fixed) / sizeof(*fixed))
 		return NULL;
-	if (rec->size < fixed[rec->type])
+	if (rec->size < least(rec->type))
 		return "a record is too short for its type";
 	switch (rec->type) {
 	case NVS_REC_FRAME:
@@ -98,5 +110,5 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	case NVS_REC_SUBMISSION:
 		return nvs_submission_check((const struct nvs_rec_submission *)rec, &ndata);
 	}
-	return tail_fits(rec, tail) ? NULL : "a record's contents run past its end";
+	return !tail || tail_fits(rec, tail) ? NULL : "a record's contents run past its end";
 }

@@ -102,9 +102,11 @@ static void print_head(struct dump *d, struct nvs_trace *trace, const struct nvs
 		fputs(" < ", out->file);
 		nvs_out_text(out, site->runtime_api);
 	}
-	fprintf(out->file, " channel %u token %x sequence %llu put %u->%u%s%s%s%s\n",
+	fprintf(out->file, " channel %u token %x sequence %llu put %u->%u%s%s%s%s%s\n",
 		s->channel->channel, s->rec->token, (unsigned long long)s->rec->sequence,
-		s->rec->old_put, s->rec->new_put, s->marks & NVS_MARK_LATE ? " late" : "",
+		s->rec->old_put, s->rec->new_put,
+		s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
+		s->marks & NVS_MARK_LATE ? " late" : "",
 		s->marks & NVS_MARK_UNCERTAIN ? " perhaps-not-rung" : "",
 		s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
 }

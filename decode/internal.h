@@ -47,6 +47,8 @@ int nvs_input_frame(struct nvs_input *in, struct nvs_error *err);
 /* Checks all sizes and counts within REC, whose head fits into ROOM bytes. NULL if it is well, else
  * what is wrong. */
 const char *nvs_record_check(const struct nvs_rec *rec, size_t room);
+/* Size of a type's fixed part as this reader knows it; 0: not a known type. */
+uint32_t nvs_record_fixed(uint16_t type);
 /* The same for a SUBMISSION alone; finds its parts. */
 const char *nvs_submission_check(const struct nvs_rec_submission *rec, size_t *ndata);
 

@@ -119,23 +119,28 @@ static int advance(struct nvs_trace *t, struct nvs_held *h)
 	return 0;
 }
 
+/* The segment at the cursor does not come, or not all of it. */
+static int give_up(struct nvs_trace *t, struct nvs_held *h)
+{
+	struct nvs_gp_entry *e = entries_of(h) + h->cursor;
+
+	if (e->state == NVS_SEG_FOLLOWS) {
+		if (h->linked)
+			h->ndata -= h->at;
+		h->at = 0;
+		e->state = NVS_SEG_GAP;
+	}
+	return advance(t, h);
+}
+
 /* Segments that did not come become gaps. */
 static int finish(struct nvs_trace *t, struct nvs_held *h, bool torn)
 {
 	struct nvs_chan *chan = h->chan;
 	int r = 0;
 
-	while (h->cursor < h->rec.nentries && !r) {
-		struct nvs_gp_entry *e = entries_of(h) + h->cursor;
-
-		if (e->state == NVS_SEG_FOLLOWS) {
-			if (h->linked)
-				h->ndata -= h->at;
-			h->at = 0;
-			e->state = NVS_SEG_GAP;
-		}
-		r = advance(t, h);
-	}
+	while (h->cursor < h->rec.nentries && !r)
+		r = give_up(t, h);
 	if (torn) {
 		h->marks |= NVS_MARK_TORN;
 		t->session.counts.torn++;
@@ -296,7 +301,10 @@ int nvs_pieces_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
 			rec->channel, (unsigned long long)rec->sequence);
 		return 0;
 	}
-	if (rec->bytes) {
+	/* A segment that failed half-way is left behind; a GAP record tells of it. */
+	while (!r && h->cursor < h->rec.nentries && h->cursor < rec->entry)
+		r = give_up(t, h);
+	if (rec->bytes && !r) {
 		uint32_t length;
 
 		if (!data_fits(h, rec))

@@ -122,6 +122,7 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 /* One stack of one thread on one channel of one trace. */
 struct nvs_cell {
 	uint32_t stack, thread, channel, trace;
+	bool used;
 	uint64_t submissions, entries, bytes;
 };
 
@@ -130,7 +131,7 @@ struct nvs_source {
 	struct nvs_trace *trace;
 	const char *path;
 	uint32_t index;
-	struct nvs_cell *cells; /* open addressing; submissions 0: free */
+	struct nvs_cell *cells; /* open addressing */
 	uint32_t ncells, mask;
 	struct nvs_cell *last; /* the one counted into last */
 	const struct nvs_options_report *options;

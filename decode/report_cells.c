@@ -26,8 +26,7 @@ static struct nvs_cell *slot(struct nvs_source *s, uint32_t stack, uint32_t thre
 	for (;; i = (i + 1) & s->mask) {
 		struct nvs_cell *c = s->cells + i;
 
-		if (!c->submissions ||
-		    (c->stack == stack && c->thread == thread && c->channel == channel))
+		if (!c->used || (c->stack == stack && c->thread == thread && c->channel == channel))
 			return c;
 	}
 }
@@ -48,7 +47,7 @@ static int grow(struct nvs_source *s)
 	s->mask = room - 1;
 	s->last = NULL;
 	for (uint32_t i = 0; i < n; i++)
-		if (old[i].submissions)
+		if (old[i].used)
 			*slot(s, old[i].stack, old[i].thread, old[i].channel) = old[i];
 	free(old);
 	return 0;
@@ -65,7 +64,8 @@ static struct nvs_cell *find(struct nvs_source *s, uint32_t stack, uint32_t thre
 		if (grow(s))
 			return NULL;
 	c = slot(s, stack, thread, channel);
-	if (!c->submissions) {
+	if (!c->used) {
+		c->used = true;
 		c->stack = stack;
 		c->thread = thread;
 		c->channel = channel;
@@ -88,14 +88,16 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->path);
 		return -E2BIG;
 	}
-	c->submissions++;
+	c->submissions += !(sub->rec->rec.flags & NVS_SUB_CONTINUED);
 	c->entries += sub->nentries;
 	c->bytes += sub->ndata;
-	if (!(sub->rec->rec.flags & NVS_SUB_MORE))
-		return 0;
-	for (uint32_t i = 0; i < sub->nentries; i++)
-		if (sub->entries[i].state == NVS_SEG_FOLLOWS)
-			c->bytes += sub->entries[i].bytes;
+	/* What comes in pieces, and what was left out by choice, is said by its entry. */
+	for (uint32_t i = 0; i < sub->nentries; i++) {
+		const struct nvs_gp_entry *e = sub->entries + i;
+
+		if (e->state == NVS_SEG_FOLLOWS || e->state == NVS_SEG_SKIPPED)
+			c->bytes += e->bytes;
+	}
 	return 0;
 }
 
@@ -160,5 +162,5 @@ bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, u
 
 bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell)
 {
-	return cell->submissions && nvs_filter(s, cell->thread, cell->channel, cell->stack);
+	return cell->used && nvs_filter(s, cell->thread, cell->channel, cell->stack);
 }

@@ -23,7 +23,6 @@ enum {
 	OPT_PARTIAL,
 	OPT_SPOOL,
 	OPT_NO_SPOOL,
-	OPT_VERSION,
 };
 
 static const struct option longs[] = {
@@ -45,7 +44,7 @@ static const struct option longs[] = {
 	{"spool", required_argument, NULL, OPT_SPOOL},
 	{"no-spool", no_argument, NULL, OPT_NO_SPOOL},
 	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, OPT_VERSION},
+	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
 };
 
@@ -81,19 +80,21 @@ void nvs_options_help(FILE *out)
 	      "  --spool=FILE         where the trace's spool lies (else: beside it)\n"
 	      "  --no-spool           the trace alone\n"
 	      "\n"
-	      "  -h, --help           this text\n"
-	      "  --version            version\n"
+	      "  -h, --help           print this and exit\n"
+	      "  -V, --version        print the version and exit\n"
 	      "\n"
 	      "TRACE may be - for standard input. Exits 0, or 1 on failure, 2 on wrong usage.\n",
 	      out);
 }
+
+static const char try_help[] = "Try 'nvsnoop-report --help'.\n";
 
 static int wrong(const char *what, const char *value)
 {
 	char safe[256];
 
 	nvs_escape(safe, sizeof(safe), value, strlen(value));
-	fprintf(stderr, "nvsnoop-report: %s '%s'; --help shows what there is\n", what, safe);
+	fprintf(stderr, "nvsnoop-report: %s '%s'\n%s", what, safe, try_help);
 	return -EINVAL;
 }
 
@@ -230,11 +231,11 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 	case 'h':
 		o->help = true;
 		return 0;
-	case OPT_VERSION:
+	case 'V':
 		o->version = true;
 		return 0;
 	}
-	fputs("nvsnoop-report: --help shows the options there are\n", stderr);
+	fputs(try_help, stderr);
 	return -EINVAL;
 }
 
@@ -246,7 +247,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	memset(o, 0, sizeof(*o));
 	o->pager = true;
 	o->progress = isatty(STDERR_FILENO);
-	while ((c = getopt_long(argc, argv, "s:n:h", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "s:n:hV", longs, NULL)) != -1)
 		if (take(o, c, &chosen))
 			return -EINVAL;
 	o->files = argv + optind;
@@ -254,7 +255,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	if (o->help || o->version)
 		return 0;
 	if (!o->nfiles) {
-		fputs("nvsnoop-report: no trace given; --help shows how\n", stderr);
+		fprintf(stderr, "nvsnoop-report: no trace given\n%s", try_help);
 		return -EINVAL;
 	}
 	return 0;

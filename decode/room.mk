@@ -21,7 +21,18 @@ $(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)
 
-# Makers of traces for tests.
+# Makers of traces for tests, and the libraries that stand in their stacks.
+GOLDEN = $(BUILD)/tests/golden/mkcases $(BUILD)/tests/golden/mkgolden \
+         $(BUILD)/tests/golden/fake/libcuda.so.1 $(BUILD)/tests/golden/fake/libcudart.so.13
+TEST_DEPS += $(GOLDEN)
+
 $(BUILD)/tests/golden/%: tests/golden/%.c
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< -lzstd -lelf -ldl
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< -lzstd -ldl
+
+# Stripped, as the real ones are.
+$(BUILD)/tests/golden/fake/libcuda.so.1: tests/golden/fake/libcuda.c
+$(BUILD)/tests/golden/fake/libcudart.so.13: tests/golden/fake/libcudart.c
+$(BUILD)/tests/golden/fake/%:
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -O1 -fPIC -shared -s -Wl,--build-id -Wl,-soname,$(@F) -o $@ $<

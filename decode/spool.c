@@ -413,7 +413,10 @@ static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 	if (s->channel == NVS_NONE)
 		return;
 	chan = nvs_number_get(&t->channels, s->channel);
-	if (s->lost) {
+	if (s->lost && s->lost_reason == NVS_GAP_CHOICE) {
+		c->skipped_submissions += s->lost;
+		c->skipped_bytes += s->lost_bytes;
+	} else if (s->lost) {
 		c->lost_submissions += s->lost;
 		c->lost_bytes += s->lost_bytes;
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,

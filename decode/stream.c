@@ -23,12 +23,13 @@ static int explain(struct nvs_trace *t, int r, const struct nvs_rec *rec)
 	return r;
 }
 
-static void count(struct nvs_counts *c, const struct nvs_submission *s, uint64_t segments)
+static void count(struct nvs_counts *c, const struct nvs_submission *s, uint64_t segments,
+		  uint64_t bytes)
 {
-	c->submissions++;
+	c->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	c->entries += s->nentries;
 	c->segments += segments;
-	c->bytes += s->ndata;
+	c->bytes += bytes;
 	c->spooled += !!(s->marks & NVS_MARK_SPOOL);
 	c->late += !!(s->marks & NVS_MARK_LATE);
 	c->uncertain += !!(s->marks & NVS_MARK_UNCERTAIN);
@@ -37,16 +38,20 @@ static void count(struct nvs_counts *c, const struct nvs_submission *s, uint64_t
 int nvs_stream_deliver(struct nvs_trace *t, struct nvs_submission *s)
 {
 	struct nvs_session *session = &t->session;
-	uint64_t segments = 0;
+	uint64_t segments = 0, bytes = s->ndata;
 
-	for (uint32_t i = 0; i < s->nentries; i++)
-		segments += s->entries[i].state == NVS_SEG_HERE;
+	for (uint32_t i = 0; i < s->nentries; i++) {
+		const struct nvs_gp_entry *e = s->entries + i;
+
+		segments += e->state == NVS_SEG_HERE || e->state == NVS_SEG_SKIPPED;
+		bytes += e->state == NVS_SEG_SKIPPED ? e->bytes : 0;
+	}
 	if (t->spool.nuncertain && nvs_spool_uncertain(t, s->rec->channel, s->rec->sequence))
 		s->marks |= NVS_MARK_UNCERTAIN;
 	nvs_verify_submission(t, (struct nvs_chan *)s->channel, s->rec);
-	count(&session->counts, s, segments);
-	count(&s->channel->counts, s, segments);
-	s->thread->submissions++;
+	count(&session->counts, s, segments, bytes);
+	count(&s->channel->counts, s, segments, bytes);
+	s->thread->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	if (s->rec->progress_address)
 		s->channel->progress_address = s->rec->progress_address;
 	if (!session->first_submission || s->rec->rec.time < session->first_submission)
@@ -68,8 +73,16 @@ static int take_submission(struct nvs_trace *t, const struct nvs_rec_submission 
 
 static int take_other(struct nvs_trace *t, const struct nvs_rec *rec)
 {
+	uint64_t extended[64];
+	uint32_t fixed = nvs_record_fixed(rec->type);
 	int r = 0;
 
+	/* From a writer that knew fewer fields: those it did not know are 0. */
+	if (rec->size < fixed && fixed <= sizeof(extended)) {
+		memset(extended, 0, sizeof(extended));
+		memcpy(extended, rec, rec->size);
+		rec = (const struct nvs_rec *)(const void *)extended;
+	}
 	if (rec->type == NVS_REC_CHANNEL_GONE)
 		r = nvs_pieces_flush(t, ((const struct nvs_rec_channel_gone *)rec)->channel);
 	else if (rec->type == NVS_REC_TOTALS)
@@ -195,9 +208,9 @@ static int frame_failed(struct nvs_trace *t, int r)
 		return 0;
 	}
 	snprintf(err->text + length, sizeof(err->text) - length,
-		 t->session.frames ? "; --partial reports the %llu whole frames before it"
+		 t->session.frames ? "; --partial reports the %llu whole frame%s before it"
 				   : "; no whole frame precedes it",
-		 (unsigned long long)t->session.frames);
+		 (unsigned long long)t->session.frames, t->session.frames == 1 ? "" : "s");
 	return r;
 }
 

@@ -256,16 +256,32 @@ static void debug_path(char *dst, size_t room, const struct nvs_trace_module *m)
 	snprintf(dst + n, room - (size_t)n, ".debug");
 }
 
+/* The module's path as it was at run time; false: it is none (the vDSO). */
+static bool module_path(char *dst, size_t room, const struct nvs_trace *t,
+			const struct nvs_trace_module *m)
+{
+	const char *cwd = t->session.attr[NVS_ATTR_CWD];
+	int n;
+
+	if (m->path[0] == '/')
+		n = snprintf(dst, room, "%s", m->path);
+	else if (strchr(m->path, '/') && cwd && cwd[0] == '/')
+		n = snprintf(dst, room, "%s/%s", cwd, m->path);
+	else
+		return false;
+	return (size_t)n < room;
+}
+
 static void load_files(struct nvs_trace *t, struct module *mod, const struct nvs_trace_module *m)
 {
-	char path[512];
+	char path[4096];
 
-	if (m->path[0] != '/')
+	if (!module_path(path, sizeof(path), t, m))
 		return;
-	if (!open_file(&mod->file, m->path)) {
-		note(t, m->path, "cannot be read; its addresses stay without names");
+	if (!open_file(&mod->file, path)) {
+		note(t, path, "cannot be read; its addresses stay without names");
 	} else if (!same_build(&mod->file, m)) {
-		note(t, m->path,
+		note(t, path,
 		     "is not the file that was traced (its build-id differs); "
 		     "its addresses stay without names");
 		close_file(&mod->file);

@@ -19,7 +19,7 @@ int nvs_fail(struct nvs_error *err, int code, const char *format, ...)
 const char *nvs_gap_reason_name(uint32_t reason)
 {
 	static const char *const names[] = {"?",       "unmapped", "fault",    "dropped", "stalled",
-					    "no ring", "unbound",  "disarmed", "write"};
+					    "no ring", "unbound",  "disarmed", "write",	  "choice"};
 
 	return reason < sizeof(names) / sizeof(*names) ? names[reason] : "?";
 }

@@ -98,6 +98,15 @@ void nvs_verify_submission(struct nvs_trace *t, struct nvs_chan *chan,
 	chan->pub.next_put = rec->new_put;
 }
 
+static void count_gap(struct nvs_counts *c, const struct nvs_rec_gap *rec)
+{
+	bool choice = rec->reason == NVS_GAP_CHOICE;
+
+	c->gaps++;
+	*(choice ? &c->skipped_submissions : &c->lost_submissions) += rec->submissions;
+	*(choice ? &c->skipped_bytes : &c->lost_bytes) += rec->bytes;
+}
+
 static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 {
 	struct nvs_session *s = &t->session;
@@ -105,14 +114,11 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 	struct nvs_chan *chan =
 		rec->channel == NVS_NONE ? NULL : nvs_model_channel(t, rec->channel);
 
-	s->counts.gaps++;
-	s->counts.lost_submissions += rec->submissions;
-	s->counts.lost_bytes += rec->bytes;
-	if (chan) {
-		chan->pub.counts.gaps++;
-		chan->pub.counts.lost_submissions += rec->submissions;
-		chan->pub.counts.lost_bytes += rec->bytes;
-	}
+	count_gap(&s->counts, rec);
+	if (chan)
+		count_gap(&chan->pub.counts, rec);
+	if (rec->reason == NVS_GAP_CHOICE)
+		return;
 	if (rec->reason == NVS_GAP_DISARMED)
 		PROBLEM(t,
 			"gap: the doorbell page at %#llx was disarmed: a store could not be let "
@@ -274,6 +280,11 @@ void nvs_verify_end(struct nvs_trace *t)
 	else if (s->counts.torn)
 		REMARK(t, "%llu submissions were being copied when the program died, and not rung",
 		       (ull)s->counts.torn);
+	if (s->counts.skipped_submissions)
+		REMARK(t, "%llu submissions were not recorded because the user chose so",
+		       (ull)s->counts.skipped_submissions);
+	if (s->header.flags & NVS_HDR_HEADERS)
+		REMARK(t, "segments were not recorded because the user chose so");
 	if (s->counts.uncertain)
 		REMARK(t, "%llu submissions at the end were perhaps not rung any more",
 		       (ull)s->counts.uncertain);

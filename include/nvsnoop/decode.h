@@ -160,10 +160,12 @@ enum nvs_trace_end {
 };
 
 struct nvs_counts {
-	uint64_t submissions, entries;
-	uint64_t segments, bytes; /* recorded whole, and their bytes */
+	uint64_t submissions; /* NVS_SUB_CONTINUED ones are part of the one before */
+	uint64_t entries;
+	uint64_t segments, bytes; /* recorded whole, or left out by choice (NVS_SEG_SKIPPED) */
 	uint64_t gaps; /* GAP records */
 	uint64_t lost_submissions, lost_bytes; /* as these say */
+	uint64_t skipped_submissions, skipped_bytes; /* likewise, but by the user's choice */
 	uint64_t orphans;
 	uint64_t spooled; /* submissions that came out of the spool */
 	uint64_t late;

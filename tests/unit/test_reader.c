@@ -625,6 +625,99 @@ static void test_lost_run(void)
 	nvs_trace_close(t);
 }
 
+/* A segment that failed half-way, with the next one whole behind it; one that failed as the last.
+ */
+static void test_failed_segment(void)
+{
+	struct nvs_rec_gap *gap;
+	struct nvs_trace *t;
+	struct seen seen;
+	struct mk m;
+
+	for (int last = 0; last < 2; last++) {
+		mk_open(&m, path);
+		mk_channel(&m, 0);
+		begin_pieces(&m, 0, 0);
+		if (last)
+			data(&m, 0, 0, 0, 1, 0, 16384);
+		data(&m, 0, 0, 0, last ? 3 : 1, 0, 4096);
+		if (last)
+			data(&m, 0, 0, 0, 3, 0, 0)->rec.flags = NVS_DATA_LAST;
+		else
+			data(&m, 0, 0, 0, 3, 0, 8192)->rec.flags = NVS_DATA_LAST;
+		gap = mk_rec(&m, NVS_REC_GAP, sizeof(*gap));
+		gap->entry = last ? 3 : 1;
+		gap->reason = NVS_GAP_FAULT;
+		gap->bytes = last ? 8192 : 16384;
+		m.totals.gaps = 1;
+		m.totals.lost_bytes = gap->bytes;
+		m.totals.segments--;
+		m.totals.bytes -= gap->bytes;
+		mk_simple(&m, 0, 0, 3);
+		mk_channel_gone(&m, 0);
+		mk_end(&m);
+		mk_frame_end(&m);
+		mk_close(&m);
+		t = open_trace();
+		CHECK(read_trace(t, &whole, &seen) == 0);
+		CHECK(seen.n == 2 && seen.s[0].ndata == 64u + (last ? 16384 : 8192));
+		CHECK(!(seen.s[0].marks & NVS_MARK_TORN));
+		CHECK(nvs_trace_problems(t) == 1 && has_finding(t, "lost (fault)"));
+		print_findings(t);
+		CHECK(read_trace(t, &streaming, &seen) == 0);
+		CHECK(nvs_trace_problems(t) == 1);
+		nvs_trace_close(t);
+	}
+}
+
+/* What the user chose not to have is no loss; more entries of one doorbell are no submission of
+ * their own. */
+static void test_choice(void)
+{
+	static const uint32_t dwords[] = {5, 6};
+	struct nvs_rec_submission *s;
+	struct nvs_rec_gap *gap;
+	struct nvs_trace *t;
+	struct seen seen;
+	struct mk m;
+
+	mk_open(&m, path);
+	mk_channel(&m, 0);
+	mk_submission(&m, 0, 0, NVS_NONE, 2, dwords, 1);
+	mk_submission(&m, 0, 0, NVS_NONE, 2, dwords, 1)->rec.flags = NVS_SUB_CONTINUED;
+	m.totals.submissions--;
+	s = mk_submission(&m, 0, 0, NVS_NONE, 2, dwords, 1);
+	s->entries[0].state = s->entries[1].state = NVS_SEG_SKIPPED;
+	s->rec.size -= 48;
+	m.len -= 48;
+	gap = mk_rec(&m, NVS_REC_GAP, sizeof(*gap));
+	gap->reason = NVS_GAP_CHOICE;
+	gap->entry = NVS_NONE;
+	gap->sequence = 3;
+	gap->submissions = 4;
+	gap->bytes = 400;
+	gap->old_put = 6;
+	gap->new_put = m.channel[0].put = 14;
+	m.channel[0].sequence = 7;
+	m.totals.gaps = 1;
+	mk_simple(&m, 0, 0, 3);
+	mk_channel_gone(&m, 0);
+	mk_end(&m);
+	mk_frame_end(&m);
+	mk_close(&m);
+	t = open_trace();
+	CHECK(read_trace(t, &streaming, &seen) == 0);
+	print_findings(t);
+	CHECK(nvs_trace_problems(t) == 0 &&
+	      has_finding(t, "4 submissions were not recorded because"));
+	CHECK(seen.n == 4 && seen.s[2].state == NVS_SEG_SKIPPED && seen.s[2].ndata == 0);
+	CHECK(nvs_trace_session(t)->counts.submissions == 3);
+	CHECK(nvs_trace_session(t)->counts.bytes == 3 * 44 + 12);
+	CHECK(nvs_trace_session(t)->counts.skipped_submissions == 4);
+	CHECK(nvs_trace_session(t)->counts.lost_submissions == 0);
+	nvs_trace_close(t);
+}
+
 static void test_stop(void)
 {
 	struct nvs_error err;
@@ -663,6 +756,8 @@ int main(void)
 	test_order();
 	test_verify();
 	test_lost_run();
+	test_failed_segment();
+	test_choice();
 	test_stop();
 	test_escape();
 	unlink(path);

@@ -141,6 +141,7 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 	b.event = event;
 	b.reader = (struct nvs_reader){ .view = view, .channel = ch };
 	want = wanted();
+	flags = (uint16_t)(nvs_calls_tell(ring, event->time) << NVS_SUB_CALL_SHIFT);
 	do {
 		b.bytes = 0;
 		b.nlast = 0;
@@ -155,7 +156,7 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 			nvs_batch_skip(&b, flags);
 		if (ch->shadow && b.count)
 			nvs_shadow_carry(ch, b.old_put, b.new_put);
-		flags = NVS_SUB_CONTINUED;
+		flags |= NVS_SUB_CONTINUED;
 	} while (b.new_put != put);
 }
 

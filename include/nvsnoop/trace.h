@@ -57,7 +57,13 @@ enum nvs_rec_type {
 	NVS_REC_IOCTL = 24, /* a device call that passed untouched, with its count */
 	NVS_REC_TOTALS = 25, /* what the library counted itself */
 	NVS_REC_END = 26, /* ended in order */
-	/* 32..63 are for calls of the CUDA API, 64.. for measurements */
+	/* 32..63: calls of the CUDA API, described at their structures */
+	NVS_REC_API = 32, /* an entry point, before its first call */
+	NVS_REC_CALL_BEGIN = 33, /* a call that is in flight, because it submits */
+	NVS_REC_CALL = 34, /* a call that has returned */
+	NVS_REC_KERNEL = 35, /* what a function handle means */
+	NVS_REC_GRAPH = 36, /* nodes of an executable graph */
+	/* 64.. are for measurements */
 };
 
 /* Head of every record. */
@@ -272,6 +278,7 @@ struct nvs_rec_channel_gone {
 /* rec.flags of a submission */
 #define NVS_SUB_MORE (1u << 0) /* segments marked NVS_SEG_FOLLOWS come in DATA records */
 #define NVS_SUB_LATE (1u << 1) /* rung after the writer had ended */
+#define NVS_SUB_CALL_SHIFT 8 /* bits 15:8: depth of the call in flight it belongs to, 0: none known */
 #define NVS_SUB_CONTINUED (1u << 2) /* more entries of the doorbell before; not counted as a submission */
 
 enum nvs_segment_state {
@@ -419,6 +426,123 @@ struct nvs_rec_totals {
 
 struct nvs_rec_end {
 	struct nvs_rec rec;
+};
+
+/*
+ * ---- calls of the CUDA driver API ----
+ *
+ * A thread's calls nest; a call is known by (thread, number), its place in the nest by its depth, 1 being the
+ * outermost. A call is told once it is over, by one CALL record. Where a submission happens inside a call of
+ * which nothing has been told, a CALL_BEGIN of it (and of those around it) comes first, in the same thread's
+ * row of records: so a submission with depth D in its flags belongs to the call of the latest CALL_BEGIN of
+ * depth D of its thread, and a call that never returns is known where it submitted anything.
+ */
+
+/* rec.flags of an API record */
+#define NVS_API_PASSED (1u << 0) /* it was looked up, its calls are not observed */
+
+/*
+ * text: name, group ("launch", "copy", ...), then for each of the arguments kept "name:kind"; each ended by a
+ * NUL. Kinds: u8 u16 u32 i32 u64 ptr devptr str, and handles: function kernel module library stream event
+ * context graph node exec pool.
+ */
+struct nvs_rec_api {
+	struct nvs_rec rec;
+	uint32_t api; /* number in this trace */
+	uint32_t nargs;
+	uint32_t reserved;
+	uint32_t length; /* bytes of text */
+	char text[];
+};
+
+struct nvs_rec_call_begin {
+	struct nvs_rec rec; /* time: of the submission that made it be told */
+	uint32_t thread;
+	uint32_t api;
+	uint64_t number; /* of the call on its thread, from 0 */
+	uint64_t begin; /* ticks */
+	uint32_t depth;
+	uint32_t reserved;
+};
+
+/* rec.flags of a CALL record */
+#define NVS_CALL_BEGUN (1u << 0) /* a CALL_BEGIN of it was told */
+#define NVS_CALL_UNWOUND (1u << 1) /* left by an exception or the end of its thread: no result */
+#define NVS_CALL_ABANDONED (1u << 2) /* left by a jump, noticed at end: no result, no arguments */
+#define NVS_CALL_CAPTURED (1u << 3) /* its stream was capturing: it became part of a graph, nothing ran */
+#define NVS_CALL_EARLY (1u << 4) /* before the trace was begun; thread may be NVS_NONE */
+
+/*
+ * args[i] is the value of the API record's argument i, sign-extended for no kind, unless bit i of absent is
+ * set. For a str it is bytes stored | length << 32 (all ones: NULL); the stored bytes stand behind args, one
+ * string after the other.
+ */
+struct nvs_rec_call {
+	struct nvs_rec rec;
+	uint32_t thread;
+	uint32_t api;
+	uint64_t number;
+	uint64_t begin, end; /* ticks */
+	uint32_t result; /* CUresult */
+	uint32_t absent;
+	uint16_t depth;
+	uint16_t nargs;
+	uint32_t bytes; /* of strings */
+	uint64_t args[];
+};
+
+/* rec.flags of a KERNEL record */
+#define NVS_KERNEL_ATTRS (1u << 0) /* registers to max_threads are known */
+#define NVS_KERNEL_NAMED (1u << 1) /* the driver told the name; else see the call that made the handle */
+
+/* From here on the handle means this function. Comes at its first launch, or with the graph that holds it. */
+struct nvs_rec_kernel {
+	struct nvs_rec rec;
+	uint64_t function; /* CUfunction or CUkernel */
+	uint32_t registers; /* per thread */
+	uint32_t shared; /* static, bytes */
+	uint32_t local; /* bytes per thread */
+	uint32_t max_threads; /* per block */
+	uint32_t reserved;
+	uint32_t length; /* bytes of name */
+	char name[];
+};
+
+enum nvs_graph_event {
+	NVS_GRAPH_INSTANTIATED = 1,
+	NVS_GRAPH_UPDATED = 2, /* by cuGraphExecUpdate: the nodes are new */
+	NVS_GRAPH_NODE_SET = 3, /* the nodes given replace those of the same node handle */
+};
+
+#define NVS_GRAPH_LAST (1u << 0) /* rec.flags: the last record of this event */
+#define NVS_GRAPH_PARTIAL (1u << 1) /* rec.flags: the driver did not tell all of it */
+
+/* nvs_graph_node.flags */
+#define NVS_NODE_CONDITIONAL (1u << 0) /* in the body of a conditional node: run as often as that says */
+#define NVS_NODE_DISABLED (1u << 1)
+#define NVS_NODE_NO_PARAMS (1u << 2) /* its parameters are not known */
+
+struct nvs_graph_node {
+	uint64_t node; /* CUgraphNode */
+	uint64_t parent; /* node whose child graph or body it is in, 0: of the graph itself */
+	uint64_t function; /* of a kernel node */
+	uint64_t bytes; /* of a copy or memset node */
+	uint32_t type; /* CUgraphNodeType: 0 kernel, 1 copy, 2 memset, 3 host, 4 child graph, ..., 13 conditional */
+	uint32_t flags; /* NVS_NODE_* */
+	uint32_t grid[3], block[3];
+	uint32_t shared; /* dynamic shared memory */
+	uint32_t reserved;
+};
+
+struct nvs_rec_graph {
+	struct nvs_rec rec;
+	uint64_t exec; /* CUgraphExec */
+	uint64_t graph; /* CUgraph it was made of, 0: not known */
+	uint32_t event; /* enum nvs_graph_event */
+	uint32_t first; /* index of nodes[0] within the event */
+	uint32_t nnodes; /* in this record */
+	uint32_t reserved;
+	struct nvs_graph_node nodes[];
 };
 
 /*

@@ -44,6 +44,12 @@ int nvs_launch_run(char **program, int *status);
 /* Ends this process as the child ended: with its exit status, or by its signal. */
 _Noreturn void nvs_launch_end_as(int status);
 
+/* ---- elf.c ---- */
+
+/* Why nothing could be preloaded into PROGRAM ("is statically linked, ..."); NULL: it could, or
+ * nobody knows. */
+const char *nvs_launch_cannot_preload(const char *program);
+
 /* ---- summary.c: what was written ---- */
 
 /*
@@ -51,8 +57,8 @@ _Noreturn void nvs_launch_end_as(int status);
  * ended, and names it in the environment. 0, or -1 after a message.
  */
 int nvs_launch_summary_open(void);
-/* Prints the closing line for all of them, and removes the file. */
-void nvs_launch_summary_close(const char *argv0, bool quiet);
+/* Prints the closing line for all of them, and removes the file. PROGRAM: what was run. */
+void nvs_launch_summary_close(const char *argv0, const char *program, bool quiet);
 
 /* "nvsnoop: ..." on stderr. */
 __attribute__((format(printf, 1, 2))) void nvs_launch_say(const char *format, ...);

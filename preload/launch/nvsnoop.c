@@ -23,9 +23,9 @@ int main(int argc, char **argv)
 	error = nvs_launch_run(args.program, &status);
 	if (error) {
 		nvs_launch_say("cannot run %s: %s", args.program[0], strerror(-error));
-		nvs_launch_summary_close(argv0, true);
+		nvs_launch_summary_close(argv0, args.program[0], true);
 		return NVS_EXIT_ERROR;
 	}
-	nvs_launch_summary_close(argv0, args.quiet);
+	nvs_launch_summary_close(argv0, args.program[0], args.quiet);
 	nvs_launch_end_as(status);
 }

@@ -319,6 +319,19 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 	print_command(out, argv0, all);
 }
 
+static void print_none(FILE *out, const char *program)
+{
+	const char *why = nvs_launch_cannot_preload(program);
+
+	fputs("nvsnoop: no trace: ", out);
+	if (why) {
+		print_word(out, program);
+		fprintf(out, " %s\n", why);
+	} else {
+		fputs("no GPU channel was opened\n", out);
+	}
+}
+
 /* Takes out what could not be made. True: there was such a trace, and the library has said why. */
 static bool drop_failed(struct traces *all)
 {
@@ -337,7 +350,7 @@ static bool drop_failed(struct traces *all)
 	return any;
 }
 
-void nvs_launch_summary_close(const char *argv0, bool quiet)
+void nvs_launch_summary_close(const char *argv0, const char *program, bool quiet)
 {
 	struct traces all = {0};
 	char *text = NULL;
@@ -356,7 +369,7 @@ void nvs_launch_summary_close(const char *argv0, bool quiet)
 	if (all.n)
 		print_closing(out, argv0, &all);
 	else if (!failed)
-		fputs("nvsnoop: no trace: no GPU channel was opened\n", out);
+		print_none(out, program);
 	fclose(out);
 	if (write(STDERR_FILENO, text, length) < 0)
 		length = 0;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why a program left no trace: whether the loader could have preloaded anything into it at all.
+ * Only for the closing line; what cannot be told is passed over.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "preload/launch/launch.h"
+
+/* Opens PROGRAM as execvp() would find it. */
+static int open_program(const char *program)
+{
+	const char *folder = getenv("PATH") ?: "/bin:/usr/bin";
+	char path[PATH_MAX];
+
+	if (strchr(program, '/'))
+		return open(program, O_RDONLY | O_CLOEXEC);
+	for (; *folder; folder += strcspn(folder, ":"), folder += *folder == ':') {
+		int length = (int)strcspn(folder, ":");
+
+		if (snprintf(path, sizeof(path), "%.*s/%s", length, length ? folder : ".",
+			     program) >= (int)sizeof(path))
+			continue;
+		if (!access(path, X_OK))
+			return open(path, O_RDONLY | O_CLOEXEC);
+	}
+	return -1;
+}
+
+/* Whether the program asks for a loader: 0 no, 1 yes, -1 not to be told. */
+static int has_loader(int fd, const Elf64_Ehdr *head)
+{
+	Elf64_Phdr segment;
+
+	for (int i = 0; i < head->e_phnum; i++) {
+		off_t at = (off_t)(head->e_phoff + (uint64_t)i * head->e_phentsize);
+
+		if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
+			return -1;
+		if (segment.p_type == PT_INTERP)
+			return 1;
+	}
+	return 0;
+}
+
+static const char *reason(int fd)
+{
+	Elf64_Ehdr head;
+	struct stat st;
+
+	if (fstat(fd, &st) || pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG))
+		return NULL;
+	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
+		return "is not an x86-64 program";
+	if (st.st_mode & (S_ISUID | S_ISGID) && geteuid() != 0)
+		return "is a set-user-ID program, into which nothing is preloaded";
+	if (has_loader(fd, &head) == 0)
+		return "is statically linked, so nothing can be preloaded";
+	return NULL;
+}
+
+const char *nvs_launch_cannot_preload(const char *program)
+{
+	int fd = open_program(program);
+	const char *why;
+
+	if (fd < 0)
+		return NULL;
+	why = reason(fd);
+	close(fd);
+	return why;
+}

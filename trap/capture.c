@@ -3,6 +3,7 @@
  * What a doorbell commits: the new GPFIFO entries and the segments they name, copied into the ring buffer
  * before the store is performed. Layout of entries: facts of the host classes 906f to ca6f.
  */
+#include "trap/calls.h"
 #include "trap/batch.h"
 #include "trap/shadow.h"
 #include "trap/poison.h"

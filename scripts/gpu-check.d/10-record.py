@@ -53,8 +53,10 @@ def register(suite):
     suite.cuda_build("golden-shared", "golden.cu", "-cudart", "shared", *rpath)
     suite.cuda_build("golden-static", "golden.cu", "-cudart", "static")
     suite.cuda_build("threads", "threads.cu", "-cudart", "static")
+    stubs = ["-L" + os.path.join(suite.cuda, folder, "stubs")
+             for folder in ("lib64", "lib", "targets/x86_64-linux/lib")]
     suite.build("driver", ["gcc", "-O2", "-I" + os.path.join(suite.cuda, "include"), suite.source("driver.c"),
-                           "-L" + os.path.join(suite.cuda, "lib64/stubs"), "-lcuda"])
+                           *stubs, "-lcuda"])
 
     for kind in ("shared", "static"):
         suite.check(f"golden, {kind} cudart",

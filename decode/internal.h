@@ -128,9 +128,10 @@ void nvs_spool_close(struct nvs_trace *t);
 /* A frame says that it holds [from, to) of a ring. */
 void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range);
 void nvs_spool_restart(struct nvs_trace *t);
+bool nvs_spool_has_rings(const struct nvs_trace *t);
 /* Starts the merge of what no frame held; then one record after the other in order of time: 1, 0 at
  * the end. */
-int nvs_spool_start(struct nvs_trace *t);
+bool nvs_spool_start(struct nvs_trace *t, uint32_t which); /* false: there is none */
 int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err);
 void nvs_spool_step(struct nvs_trace *t); /* done with the record that next gave */
 /* Was this submission perhaps not rung any more? */
@@ -224,7 +225,8 @@ struct nvs_trace {
 	uint32_t nobjects;
 	struct nvs_maps gpu_maps, cpu_maps;
 	struct nvs_clock_table clock;
-	struct nvs_spool_file spool;
+	struct nvs_spool_file spools[2]; /* the spool, and what came late while it still stood */
+	struct nvs_spool_file *spool; /* being merged */
 	struct nvs_symbols *symbols;
 	struct nvs_kept *kept; /* strings of callsite.c */
 	struct nvs_finding_list findings;

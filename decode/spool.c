@@ -11,6 +11,7 @@
 #include "decode/internal.h"
 
 #define PAGE	  4096
+#define MAX_HOLE  (64u << 20)
 #define MAX_RINGS 65536
 #define WINDOW	  ((size_t)64 << 10)
 typedef unsigned long long ull; /* for printing */
@@ -123,9 +124,9 @@ static bool head_sane(const struct nvs_spool *h, uint64_t size)
 	return (size - h->ring_offset) / (PAGE + h->ring_bytes) >= h->rings;
 }
 
-static bool try_open(struct nvs_trace *t, const char *path, bool any_session)
+static bool try_open(struct nvs_trace *t, struct nvs_spool_file *f, const char *path,
+		     bool any_session)
 {
-	struct nvs_spool_file *f = &t->spool;
 	struct stat st;
 
 	/* The path may come from a stranger's trace: nothing but a regular file is touched. */
@@ -149,25 +150,39 @@ static bool try_open(struct nvs_trace *t, const char *path, bool any_session)
 	return false;
 }
 
-static bool find_spool(struct nvs_trace *t, bool any_session)
+/* Beside the trace, or where an option or the trace itself says; NAME with SUFFIX. */
+static bool find_spool(struct nvs_trace *t, struct nvs_spool_file *f, const char *suffix,
+		       bool any_session)
 {
-	const char *attr = t->session.attr[NVS_ATTR_SPOOL];
-	char *beside;
-	bool found;
+	const char *attr = t->session.attr[NVS_ATTR_SPOOL], *base = t->path, *dot = ".spool";
 
-	if (t->options.spool)
-		return try_open(t, t->options.spool, any_session);
-	if (asprintf(&beside, "%s.spool", t->path) < 0)
-		return false;
-	found = strcmp(t->path, "-") && try_open(t, beside, any_session);
-	free(beside);
-	return found || (attr && attr[0] == '/' && try_open(t, attr, false));
+	for (int i = 0; i < 2; i++) {
+		char *name;
+		bool found;
+
+		if (t->options.spool || i) {
+			base = t->options.spool ? t->options.spool : attr;
+			dot = "";
+			/* A path out of the trace: only a whole one, and only of the same session.
+			 */
+			if (!t->options.spool && (!attr || attr[0] != '/'))
+				return false;
+			any_session = any_session && t->options.spool;
+		}
+		if (!strcmp(base, "-") || asprintf(&name, "%s%s%s", base, dot, suffix) < 0)
+			continue;
+		found = try_open(t, f, name, any_session);
+		free(name);
+		if (found || t->options.spool)
+			return found;
+	}
+	return false;
 }
 
 /* Submissions behind the last doorbell that was rung for certain. */
 static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
 {
-	struct nvs_spool_file *f = &t->spool;
+	struct nvs_spool_file *f = t->spools;
 	uint64_t pos = c->head.rung;
 	const struct nvs_rec *rec;
 	const char *what;
@@ -192,17 +207,16 @@ static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
 
 bool nvs_spool_uncertain(const struct nvs_trace *t, uint32_t channel, uint64_t sequence)
 {
-	for (uint32_t i = 0; i < t->spool.nuncertain; i++)
-		if (t->spool.uncertain[i].channel == channel &&
-		    t->spool.uncertain[i].sequence == sequence)
+	const struct nvs_spool_file *f = t->spools;
+
+	for (uint32_t i = 0; i < f->nuncertain; i++)
+		if (f->uncertain[i].channel == channel && f->uncertain[i].sequence == sequence)
 			return true;
 	return false;
 }
 
-static int open_rings(struct nvs_trace *t)
+static void open_rings(struct nvs_trace *t, struct nvs_spool_file *f)
 {
-	struct nvs_spool_file *f = &t->spool;
-
 	for (uint32_t i = 0; i < f->head.rings; i++) {
 		struct nvs_cursor *c = f->rings + i;
 		uint64_t at = f->head.ring_offset + i * (PAGE + f->head.ring_bytes);
@@ -215,25 +229,12 @@ static int open_rings(struct nvs_trace *t)
 		if (!f->head.ended)
 			note_uncertain(t, c);
 	}
-	return 0;
 }
 
-static int open_late(struct nvs_trace *t)
+static int open_file(struct nvs_trace *t, struct nvs_spool_file *f)
 {
-	struct nvs_cursor *c = t->spool.rings;
-
-	c->base = t->spool.head.ring_offset;
-	c->head.head = t->spool.size - c->base;
-	return 0;
-}
-
-int nvs_spool_open(struct nvs_trace *t, bool any_session)
-{
-	struct nvs_spool_file *f = &t->spool;
 	uint32_t n;
 
-	if (!find_spool(t, any_session))
-		return 0;
 	if (f->head.kind == NVS_SPOOL_LATE)
 		f->head.rings = 1;
 	n = f->head.rings ? f->head.rings : 1;
@@ -241,18 +242,35 @@ int nvs_spool_open(struct nvs_trace *t, bool any_session)
 	f->heap = nvs_model_alloc(t, n * sizeof(*f->heap));
 	if (!f->rings || !f->heap || !f->path)
 		return -ENOMEM;
-	t->session.spool_read = true;
 	for (int i = 0; i < 2; i++)
 		if (f->head.clock_mono_ns[i])
 			nvs_clock_add(t, f->head.clock_ticks[i], f->head.clock_mono_ns[i],
 				      f->head.clock_real_ns[i]);
-	return f->head.kind == NVS_SPOOL_LATE ? open_late(t) : open_rings(t);
+	if (f->head.kind == NVS_SPOOL_LATE) {
+		f->rings->base = f->head.ring_offset;
+		f->rings->head.head = f->size - f->rings->base;
+	} else {
+		open_rings(t, f);
+	}
+	return 0;
 }
 
-void nvs_spool_close(struct nvs_trace *t)
+int nvs_spool_open(struct nvs_trace *t, bool any_session)
 {
-	struct nvs_spool_file *f = &t->spool;
+	int r = 0;
 
+	if (find_spool(t, t->spools, "", any_session)) {
+		t->session.spool_read = true;
+		r = open_file(t, t->spools);
+	}
+	/* While the rings' spool stands, what came late lies beside it. */
+	if (!r && !any_session && find_spool(t, t->spools + 1, ".late", false))
+		r = t->spools[1].head.kind == NVS_SPOOL_LATE ? open_file(t, t->spools + 1) : 0;
+	return r;
+}
+
+static void close_file(struct nvs_spool_file *f)
+{
 	if (f->fd > 0)
 		close(f->fd);
 	for (uint32_t i = 0; f->rings && i < f->head.rings; i++)
@@ -264,14 +282,24 @@ void nvs_spool_close(struct nvs_trace *t)
 	memset(f, 0, sizeof(*f));
 }
 
+void nvs_spool_close(struct nvs_trace *t)
+{
+	close_file(t->spools);
+	close_file(t->spools + 1);
+}
+
+bool nvs_spool_has_rings(const struct nvs_trace *t)
+{
+	return t->spools->rings && t->spools->head.kind == NVS_SPOOL_RINGS;
+}
+
 void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range)
 {
-	struct nvs_spool_file *f = &t->spool;
 	struct nvs_cursor *c;
 
-	if (!f->rings || f->head.kind != NVS_SPOOL_RINGS || range->ring >= f->head.rings)
+	if (!nvs_spool_has_rings(t) || range->ring >= t->spools->head.rings)
 		return;
-	c = f->rings + range->ring;
+	c = t->spools->rings + range->ring;
 	if (range->from != c->seen)
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
 				      "ring %u: bytes %llu to %llu are in no frame", range->ring,
@@ -282,8 +310,8 @@ void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range)
 
 void nvs_spool_restart(struct nvs_trace *t)
 {
-	for (uint32_t i = 0; t->spool.rings && i < t->spool.head.rings; i++)
-		t->spool.rings[i].seen = 0;
+	for (uint32_t i = 0; t->spools->rings && i < t->spools->head.rings; i++)
+		t->spools->rings[i].seen = 0;
 }
 
 /* ---- merging ---- */
@@ -310,40 +338,56 @@ static void sift_down(struct nvs_spool_file *f, uint32_t i)
 	}
 }
 
+/*
+ * Records are put into a plain spool side by side by several threads: a kill may leave zeros where
+ * one of them was not written any more. Steps over them.
+ */
+static void skip_holes(struct nvs_spool_file *f, struct nvs_cursor *c)
+{
+	static const uint64_t zero; /* no record begins with it */
+
+	for (uint64_t end = c->pos + MAX_HOLE; c->pos < end; c->pos += 8)
+		if (!window(f, c, c->pos, sizeof(zero)) ||
+		    memcmp(c->buf + (c->pos - c->buf_pos), &zero, sizeof(zero)))
+			return;
+}
+
 /* Finds the record that the cursor stands on; false: there is no more, or none that can be read. */
-static bool settle(struct nvs_trace *t, struct nvs_cursor *c)
+static bool settle(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
 {
 	const struct nvs_rec *rec;
 	const char *what;
 
+	if (!c->bytes)
+		skip_holes(f, c);
 	if (c->pos >= c->head.head)
 		return false;
-	rec = record_at(&t->spool, c, c->pos, &what);
+	rec = record_at(f, c, c->pos, &what);
 	if (rec) {
 		c->time = rec->time;
 		return true;
 	}
-	/* A plain spool may end in the middle of a record that was being appended, or in zeros. */
+	/* A plain spool may end in the middle of a record that was being appended. */
 	if (c->bytes)
 		nvs_trace_add_finding(
 			t, NVS_FINDING_PROBLEM,
-			"%s: ring %u, position %llu: %s; the %llu bytes after it are lost",
-			t->spool.path, c->number, (ull)c->pos, what, (ull)(c->head.head - c->pos));
+			"%s: ring %u, position %llu: %s; the %llu bytes after it are lost", f->path,
+			c->number, (ull)c->pos, what, (ull)(c->head.head - c->pos));
 	else
-		nvs_trace_add_finding(t, NVS_FINDING_REMARK, "%s: offset %llu: %s", t->spool.path,
+		nvs_trace_add_finding(t, NVS_FINDING_REMARK, "%s: offset %llu: %s", f->path,
 				      (ull)(c->base + c->pos), what);
 	c->pos = c->head.head;
 	return false;
 }
 
-static bool begin_ring(struct nvs_trace *t, struct nvs_cursor *c)
+static bool begin_ring(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
 {
 	uint64_t head = c->head.head;
 
 	c->buf_len = 0;
 	if (!c->bytes) {
 		c->pos = 0;
-		return settle(t, c);
+		return settle(t, f, c);
 	}
 	if (c->head.tail > c->seen)
 		nvs_trace_add_finding(
@@ -356,28 +400,29 @@ static bool begin_ring(struct nvs_trace *t, struct nvs_cursor *c)
 	if (head - c->pos > c->bytes || head % 8 || c->pos % 8) {
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
 				      "%s: ring %u: head %llu and tail %llu are impossible",
-				      t->spool.path, c->number, (ull)head, (ull)c->pos);
+				      f->path, c->number, (ull)head, (ull)c->pos);
 		return false;
 	}
-	return settle(t, c);
+	return settle(t, f, c);
 }
 
-int nvs_spool_start(struct nvs_trace *t)
+bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
 {
-	struct nvs_spool_file *f = &t->spool;
+	struct nvs_spool_file *f = t->spools + which;
 
+	t->spool = f;
 	f->heap_count = 0;
-	for (uint32_t i = 0; i < f->head.rings; i++)
-		if (begin_ring(t, f->rings + i))
+	for (uint32_t i = 0; f->rings && i < f->head.rings; i++)
+		if (begin_ring(t, f, f->rings + i))
 			f->heap[f->heap_count++] = f->rings + i;
 	for (uint32_t i = f->heap_count / 2; i-- > 0;)
 		sift_down(f, i);
-	return 0;
+	return f->rings;
 }
 
 int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err)
 {
-	struct nvs_spool_file *f = &t->spool;
+	struct nvs_spool_file *f = t->spool;
 	struct nvs_cursor *c;
 	const char *what;
 
@@ -387,16 +432,16 @@ int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_e
 	*rec = record_at(f, c, c->pos, &what);
 	if (!*rec)
 		return nvs_fail(err, -EBADMSG, "%s: changed while it was read: %s", f->path, what);
-	/* The record stays in the window until the next call, which first moves on. */
+	/* The record stays in the window until nvs_spool_step(). */
 	c->pos += (*rec)->size;
 	return 1;
 }
 
 void nvs_spool_step(struct nvs_trace *t)
 {
-	struct nvs_spool_file *f = &t->spool;
+	struct nvs_spool_file *f = t->spool;
 
-	if (!settle(t, f->heap[0]))
+	if (!settle(t, f, f->heap[0]))
 		f->heap[0] = f->heap[--f->heap_count];
 	if (f->heap_count)
 		sift_down(f, 0);
@@ -423,7 +468,7 @@ static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 				      "channel %u: %llu submissions from %llu on were lost (%s)",
 				      s->channel, (ull)s->lost, (ull)s->lost_from,
 				      nvs_gap_reason_name(s->lost_reason));
-	} else if (chan && claimed > chan->pub.next_sequence + t->spool.head.rings) {
+	} else if (chan && claimed > chan->pub.next_sequence + t->spools->head.rings) {
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
 				      "channel %u: %llu submissions were begun, %llu are recorded",
 				      s->channel, (ull)claimed, (ull)chan->pub.next_sequence);
@@ -432,14 +477,14 @@ static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 
 void nvs_spool_losses(struct nvs_trace *t)
 {
-	const struct nvs_spool *h = &t->spool.head;
+	const struct nvs_spool *h = &t->spools->head;
 
-	if (h->kind != NVS_SPOOL_RINGS)
+	if (!nvs_spool_has_rings(t))
 		return;
 	for (uint32_t i = 0; i < h->channels && i < NVS_MAX_NUMBER; i++) {
 		struct nvs_spool_channel s;
 
-		if (!read_at(t->spool.fd, &s, sizeof(s), h->channel_offset + i * sizeof(s)))
+		if (!read_at(t->spools->fd, &s, sizeof(s), h->channel_offset + i * sizeof(s)))
 			break;
 		channel_loss(t, &s);
 	}

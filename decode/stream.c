@@ -46,7 +46,7 @@ int nvs_stream_deliver(struct nvs_trace *t, struct nvs_submission *s)
 		segments += e->state == NVS_SEG_HERE || e->state == NVS_SEG_SKIPPED;
 		bytes += e->state == NVS_SEG_SKIPPED ? e->bytes : 0;
 	}
-	if (t->spool.nuncertain && nvs_spool_uncertain(t, s->rec->channel, s->rec->sequence))
+	if (t->spools->nuncertain && nvs_spool_uncertain(t, s->rec->channel, s->rec->sequence))
 		s->marks |= NVS_MARK_UNCERTAIN;
 	nvs_verify_submission(t, (struct nvs_chan *)s->channel, s->rec);
 	count(&session->counts, s, segments, bytes);
@@ -195,7 +195,7 @@ static int frame_failed(struct nvs_trace *t, int r)
 	struct nvs_error *err = t->err;
 	size_t length = strlen(err->text);
 
-	if (r == -ENODATA && t->session.spool_read && t->spool.head.kind == NVS_SPOOL_RINGS) {
+	if (r == -ENODATA && nvs_spool_has_rings(t)) {
 		nvs_trace_add_finding(t, NVS_FINDING_REMARK,
 				      "%s: the spool holds what it would have", err->text);
 		return 0;
@@ -236,24 +236,37 @@ static int read_frames(struct nvs_trace *t)
 	}
 }
 
-static int read_spool(struct nvs_trace *t)
+static int merge_spool(struct nvs_trace *t)
 {
 	const struct nvs_rec *rec;
 	int r;
 
-	if (!t->session.spool_read || t->session.end == NVS_END_DAMAGED)
-		return 0;
-	t->source = NVS_MARK_SPOOL | (t->spool.head.kind == NVS_SPOOL_LATE ? NVS_MARK_LATE : 0);
-	r = nvs_spool_start(t);
-	while (!r && (r = nvs_spool_next(t, &rec, t->err)) > 0) {
+	while ((r = nvs_spool_next(t, &rec, t->err)) > 0) {
 		const char *what = NULL;
 
 		r = take(t, rec, &what);
 		if (what)
-			r = nvs_fail(t->err, -EBADMSG, "%s: %s", t->spool.path, what);
+			r = nvs_fail(t->err, -EBADMSG, "%s: %s", t->spool->path, what);
 		if (r)
 			break;
 		nvs_spool_step(t);
+	}
+	return r;
+}
+
+static int read_spools(struct nvs_trace *t)
+{
+	int r = 0;
+
+	if (t->session.end == NVS_END_DAMAGED)
+		return 0;
+	for (uint32_t i = 0; i < 2 && !r; i++) {
+		if (!nvs_spool_start(t, i))
+			continue;
+		t->source = NVS_MARK_SPOOL;
+		if (t->spool->head.kind == NVS_SPOOL_LATE)
+			t->source |= NVS_MARK_LATE;
+		r = merge_spool(t);
 	}
 	if (!r)
 		nvs_spool_losses(t);
@@ -300,7 +313,7 @@ int nvs_trace_read(struct nvs_trace *t, const struct nvs_consumer *consumer, voi
 	if (!r)
 		r = read_frames(t);
 	if (!r)
-		r = read_spool(t);
+		r = read_spools(t);
 	if (!r)
 		r = nvs_pieces_end(t);
 	if (!r) {
@@ -367,7 +380,7 @@ static int read_first(struct nvs_trace *t, struct nvs_error *err)
 /* Killed before the first frame was whole: the spool alone tells of the session. */
 static void header_from_spool(struct nvs_trace *t)
 {
-	const struct nvs_spool *s = &t->spool.head;
+	const struct nvs_spool *s = &t->spools->head;
 	struct nvs_rec_header *h = &t->session.header;
 
 	h->magic = NVS_TRACE_MAGIC;
@@ -398,7 +411,7 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 	}
 	if (r < 0 && (r != -ENODATA || t->in.frame_offset))
 		return r;
-	if (!t->options.no_spool && !nvs_spool_open(t, true) && t->session.spool_read) {
+	if (!t->options.no_spool && !nvs_spool_open(t, true) && nvs_spool_has_rings(t)) {
 		header_from_spool(t);
 		return 0;
 	}

@@ -293,7 +293,9 @@ void nvs_verify_end(struct nvs_trace *t)
 		       (ull)s->counts.late);
 	if (t->end_seen && !s->has_totals)
 		PROBLEM(t, "the totals are missing");
-	if (!t->end_seen && !s->spool_read && s->end != NVS_END_DAMAGED)
+	if (!t->end_seen && s->attr[NVS_ATTR_SPOOL] && !*s->attr[NVS_ATTR_SPOOL])
+		PROBLEM(t, "ended without order, and some ring buffers lay outside of the spool");
+	if (!t->end_seen && !nvs_spool_has_rings(t) && s->end != NVS_END_DAMAGED)
 		PROBLEM(t, "ended without order, and there is no spool: what came after the last "
 			   "frame is lost");
 	if (s->unknown_records)

@@ -349,6 +349,46 @@ static void test_late(void)
 	mk_close(&late);
 }
 
+/* The writer never came to its end: rings and late records lie side by side, and a kill left holes.
+ */
+static void test_rings_and_late(void)
+{
+	static const struct setup s = {20, 8, 8, 20, 0, false};
+	struct mk late = {.time = 900000};
+	struct nvs_trace *t;
+	struct mk_spool l;
+	uint64_t half = 0;
+	uint8_t session[16];
+	char name[320];
+
+	make(&s);
+	for (uint32_t i = 0; i < 6; i++) {
+		late.channel[0].sequence = late.channel[0].put = 20 + i;
+		mk_simple(&late, 0, 0, 6)->rec.flags = NVS_SUB_LATE;
+		if (i == 2)
+			half = late.len;
+	}
+	snprintf(name, sizeof(name), "%s.late", spool_path);
+	for (int i = 0; i < 16; i++)
+		session[i] = (uint8_t)(17 * i + 1);
+	mk_spool_open(&l, name, session, 0);
+	l.head.kind = NVS_SPOOL_LATE;
+	mk_at(l.fd, &l.head, sizeof(l.head), 0);
+	mk_at(l.fd, late.buf, half, l.head.ring_offset);
+	/* Two records that were never written. */
+	mk_at(l.fd, late.buf + half, late.len - half, l.head.ring_offset + half + 272);
+	close(l.fd);
+	mk_close(&late);
+	t = read_trace(NULL);
+	CHECK(nvs_trace_problems(t) == 0 && seen.n == 46);
+	print_findings(t);
+	CHECK(seen.s[45].sequence == 25 && seen.s[45].marks & NVS_MARK_LATE);
+	CHECK(seen.s[39].channel == 1 && seen.s[39].sequence == 19);
+	CHECK(nvs_trace_session(t)->counts.late == 6);
+	nvs_trace_close(t);
+	unlink(name);
+}
+
 /* A spool from a stranger: whatever stands in it, reading ends, in order. */
 static void test_hostile(void)
 {
@@ -402,6 +442,7 @@ int main(void)
 	test_cut_frame();
 	test_losses();
 	test_late();
+	test_rings_and_late();
 	test_hostile();
 	unlink(path);
 	unlink(spool_path);

@@ -142,7 +142,9 @@ static void add_header(struct builder *b, const struct nvs_live *live)
 		.clock = live->clock,
 		.flags = (live->crash_safe ? NVS_HDR_CRASH_SAFE : 0) |
 			 (v->backtrace ? NVS_HDR_BACKTRACE : 0) | (v->step ? NVS_HDR_STEP : 0) |
-			 (v->drop ? NVS_HDR_DROP : 0),
+			 (v->drop ? NVS_HDR_DROP : 0) | (v->level == NVS_LEVEL_HEADERS ? NVS_HDR_HEADERS : 0) |
+			 (v->level == NVS_LEVEL_COUNTS ? NVS_HDR_COUNTS : 0) |
+			 (v->trigger[0] ? NVS_HDR_TRIGGER : 0),
 		.realtime_ns = live->start.real_ns,
 		.ring_bytes = live->ring_bytes,
 	};

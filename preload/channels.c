@@ -5,6 +5,7 @@
  */
 #include <sys/mman.h>
 #include "preload/rm.h"
+#include "trap/shadow.h"
 
 #define USERD_GP_PUT 0x8c
 
@@ -165,6 +166,10 @@ static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps
 		return false;
 	c->ring = ring;
 	c->put = put;
+	if (flags & NVS_CHAN_BOUND) {
+		nvs_shadow_try(c);
+		flags |= c->flags & NVS_CHAN_SHADOW;
+	}
 	if (c->flags != flags) {
 		c->flags = flags;
 		nvs_tell_channel(c);
@@ -185,13 +190,18 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
 /* No trap knows the channel any more: what USERD says now is final, if it was mapped. */
 void nvs_channel_read_put(struct nvs_channel_entry *c)
 {
+	const volatile uint32_t *put = c->put;
+
+	if (put && c->shadow)
+		put = &c->shadow->userd[NVS_USERD_GP_PUT];
 	c->put_taken = true;
-	c->put_read = c->put && nvs_load32_guarded(c->put, &c->final_put);
+	c->put_read = put && nvs_load32_guarded(put, &c->final_put);
 }
 
 void nvs_channel_remove(struct nvs_channel_entry *c)
 {
 	nvs_tell_channel_gone(c, 0);
+	nvs_shadow_drop(c);
 	if (c->slot)
 		nvs_session_channel_free(c->slot);
 	DL_DELETE(nvs_rm()->channels, c);

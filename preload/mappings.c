@@ -140,7 +140,12 @@ again:
 		part.offset += (int64_t)(address - m->at.start);
 		if (part.alias)
 			part.alias += address - m->at.start;
+		if (part.real) {
+			part.real += address - m->at.start;
+			part.spare += address - m->at.start;
+		}
 		right = link_map(&part);
+		nvs_shadow_split(m, left, right);
 		nvs_map_unlink(m);
 		if (right && nvs_map_is_doorbell(right))
 			open_tail(right);

@@ -342,7 +342,10 @@ static void run_modules(void *arg)
 		atomic_store(&ms->kick, 0);
 		if (atomic_load(&nvs_writer_signal.ended))
 			break;
+		nvs_trigger_look();
 		nvs_modules_refresh();
+		nvs_sites_work();
+		nvs_shadow_refresh();
 		if (++rounds % 4 == 0)
 			nvs_end_with_last_thread(nvs_live());
 	}

@@ -11,6 +11,10 @@ const struct nvs_option nvs_option_table[] = {
 	{ "trap", "emulate|step", "how a doorbell store is let through", "emulate" },
 	{ "backtrace", "on|off", "take the call site of every submission", "on" },
 	{ "overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait" },
+	{ "level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts", "full" },
+	{ "patch", "on|off", "reach understood store sites by a jump, not a fault", "on" },
+	{ "shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on" },
+	{ "trigger", "FILE", "record what FILE says: start, stop, or a number", NULL },
 	{ "buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M" },
 	{ "spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace" },
 	{ "overwrite", NULL, "replace a trace of the same name", NULL },
@@ -23,6 +27,8 @@ void nvs_option_defaults(struct nvs_option_values *values)
 	memset(values, 0, sizeof(*values));
 	values->backtrace = true;
 	values->spool = true;
+	values->patch = true;
+	values->shadow = true;
 	values->ring_bytes = NVS_DEFAULT_RING_BYTES;
 }
 
@@ -74,6 +80,27 @@ static bool set_spool(const char *text, struct nvs_option_values *values)
 	return true;
 }
 
+static bool set_level(const char *text, unsigned *level)
+{
+	static const char *const names[] = { "full", "headers", "counts" };
+
+	for (unsigned i = 0; text && i < 3; i++) {
+		if (strcmp(text, names[i]))
+			continue;
+		*level = i;
+		return true;
+	}
+	return false;
+}
+
+static bool set_trigger(const char *text, struct nvs_option_values *values)
+{
+	if (!text || !*text || strlen(text) >= sizeof(values->trigger))
+		return false;
+	strcpy(values->trigger, text);
+	return true;
+}
+
 static bool set_switch(const char *text, bool *on)
 {
 	bool yes = true;
@@ -92,6 +119,14 @@ static bool set(struct nvs_option_values *values, const char *key, const char *v
 		return either(value, "off", "on", &values->backtrace);
 	if (!strcmp(key, "overflow"))
 		return either(value, "wait", "drop", &values->drop);
+	if (!strcmp(key, "level"))
+		return set_level(value, &values->level);
+	if (!strcmp(key, "patch"))
+		return either(value, "off", "on", &values->patch);
+	if (!strcmp(key, "shadow"))
+		return either(value, "off", "on", &values->shadow);
+	if (!strcmp(key, "trigger"))
+		return set_trigger(value, values);
 	if (!strcmp(key, "buffer"))
 		return set_buffer(value, &values->ring_bytes);
 	if (!strcmp(key, "spool"))

@@ -43,6 +43,9 @@ struct nvs_option_values {
 	bool step; /* trap=step */
 	bool backtrace;
 	bool drop; /* overflow=drop */
+	bool patch, shadow;
+	unsigned level; /* 0 full, 1 headers, 2 counts: enum nvs_level */
+	char trigger[1024]; /* path; empty: none */
 	bool spool; /* false: spool=off */
 	bool overwrite;
 	bool quiet;

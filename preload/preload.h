@@ -128,6 +128,11 @@ void nvs_rm_final_records(void);
 /* Makes the trap see the present state; called by whoever changed it, under the lock. */
 void nvs_publish(void);
 
+/* ---- what the module thread does ten times a second besides ---- */
+void nvs_shadow_refresh(void); /* shadow.c: brings over what the GPU wrote to USERD */
+void nvs_sites_work(void); /* sites.c: patches the store sites that the trap has seen */
+void nvs_trigger_look(void); /* trigger.c: what is to be recorded from now on */
+
 /* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */
 /* Installs our handlers; called before the first page is armed. 0 or -errno. */
 int nvs_signals_install(void);

@@ -104,6 +104,7 @@ static void add_channel(struct nvs_view *v, struct nvs_channel *channels, uint32
 		.ring = c->ring,
 		.put = c->put,
 		.state = c->slot,
+		.shadow = c->flags & NVS_CHAN_BOUND ? c->shadow : NULL,
 	};
 	while (hash[h & v->channel_mask])
 		h++;

@@ -221,6 +221,7 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
 
 /* ---- shadow.c: GPFIFO and USERD in ordinary memory ---- */
 void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd); /* while the fd is there */
+void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct nvs_cpu_map *right);
 void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
 void nvs_shadow_try(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */

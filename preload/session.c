@@ -143,6 +143,10 @@ static int start_trap(struct nvs_live *live)
 		.mode = v->step ? NVS_TRAP_STEP : NVS_TRAP_EMULATE,
 		.backtrace = v->backtrace,
 		.drop = v->drop,
+		.level = (enum nvs_level)v->level,
+		.patch = v->patch && !v->step,
+		.shadow = v->shadow,
+		.paused = v->trigger[0] != 0,
 		.use_tsc = nvs_clock_tsc_usable(),
 	};
 

@@ -146,6 +146,9 @@ static void put_totals(struct nvs_writer *w)
 		.wait_ns = counter(NVS_COUNT_WAIT_NS),
 		.stepped = counter(NVS_COUNT_STEPPED),
 		.foreign_faults = counter(NVS_COUNT_FOREIGN),
+		.fast = counter(NVS_COUNT_FAST),
+		.skipped = counter(NVS_COUNT_SKIPPED),
+		.skipped_bytes = counter(NVS_COUNT_SKIPPED_BYTES),
 		.writer_cpu_ns = cpu_ns(),
 		.raw_bytes = w->sink.raw_bytes + w->merge->used,
 	};

@@ -8,6 +8,7 @@
  */
 #include <link.h>
 #include <dlfcn.h>
+#include "trap/known.h"
 #include "trap/root.h"
 #include "trap/poison.h"
 
@@ -173,7 +174,8 @@ static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 	return NULL;
 }
 
-uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uint64_t time)
+uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+			   uint64_t time)
 {
 	void *pcs[MAX_FRAMES], **first;
 	uint64_t key, check;
@@ -182,6 +184,9 @@ uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uint64_t time)
 
 	if (!nvs_root->options.backtrace)
 		return NVS_NONE;
+	id = nvs_known_match(ring, rip, rsp, rbp);
+	if (id != NVS_NONE)
+		return id;
 	nvs_tls.extra_modules = 0;
 	if (unwinder) {
 		n = unwind(pcs, rip, &first);
@@ -198,13 +203,16 @@ uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uint64_t time)
 	}
 	slot = find_slot(key | 1, check);
 	id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
-	if (id)
+	if (id) {
+		nvs_known_learn(ring, rip, rsp, rbp, first, n, id - 1);
 		return id - 1;
+	}
 	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody waits. */
 	id = atomic_fetch_add(&nvs_root->next_stack, 1);
 	if (!tell_stack(ring, id, first, n, time))
 		return NVS_NONE;
 	if (slot)
 		atomic_store_explicit(&slot->id, id + 1, memory_order_release);
+	nvs_known_learn(ring, rip, rsp, rbp, first, n, id);
 	return id;
 }

@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include "trap/patch.h"
+#include "trap/calls.h"
 #include "trap/root.h"
 #include "trap/store.h"
 #include "trap/sys.h"
@@ -161,11 +163,34 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 	nvs_count(w->ring, NVS_COUNT_STEPPED, 1);
 }
 
+/*
+ * The instruction at RIP as it was compiled: where its first bytes are a jump by now, or a copy of it ran in a
+ * trampoline, the context is led back to its own place.
+ */
+static size_t fetch(ucontext_t *uc, uint8_t *code)
+{
+	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
+	const struct nvs_patch_site *site = nvs_patch_site_of((uintptr_t)*rip);
+
+	if (!site)
+		return NVS_INSN_MAX - nvs_copy_guarded(code, (const void *)*rip, NVS_INSN_MAX);
+	*rip = (greg_t)site->address;
+	__builtin_memcpy(code, site->bytes, NVS_INSN_MAX);
+	return NVS_INSN_MAX;
+}
+
+static uint32_t take_callsite(struct work *w, uint64_t time)
+{
+	const greg_t *gregs = w->uc->uc_mcontext.gregs;
+
+	return nvs_callsite_take(w->ring, (uintptr_t)gregs[REG_RIP], (uintptr_t)gregs[REG_RSP],
+				 (uintptr_t)gregs[REG_RBP], time);
+}
+
 static void on_store(void *arg)
 {
 	struct work *w = arg;
 	greg_t *gregs = w->uc->uc_mcontext.gregs;
-	uintptr_t rip = (uintptr_t)gregs[REG_RIP];
 	const struct nvs_view *view = atomic_load(&nvs_root->view);
 	const struct nvs_doorbell *db = find_doorbell(view, w->address);
 	uint64_t time = nvs_now();
@@ -178,8 +203,8 @@ static void on_store(void *arg)
 	if (!db || !db->alias)
 		return; /* gone since: what faults is an address that is nobody's any more */
 	w->ours = true;
-	stack = w->ring ? nvs_callsite_take(w->ring, rip, time) : NVS_NONE;
-	readable = sizeof(code) - nvs_copy_guarded(code, (const void *)rip, sizeof(code));
+	readable = fetch(w->uc, code);
+	stack = w->ring ? take_callsite(w, time) : NVS_NONE;
 	if (!nvs_insn_decode(&insn, code, readable))
 		insn.length = 0;
 	if (!insn.length || nvs_root->options.mode == NVS_TRAP_STEP ||
@@ -187,8 +212,10 @@ static void on_store(void *arg)
 		begin_step(w, db, &insn, code, stack, time);
 		return;
 	}
-	if (doorbell_value(db, store.address, (const uint8_t *)&store.value, store.width, &token))
+	if (doorbell_value(db, store.address, (const uint8_t *)&store.value, store.width, &token)) {
 		capture(w->ring, view, db, token, stack, time);
+		nvs_patch_seen((uintptr_t)gregs[REG_RIP], code, &insn);
+	}
 	nvs_store_emulate(&store, db->alias + (store.address - db->start), gregs);
 	mark_rung(w->ring);
 }
@@ -250,6 +277,7 @@ static void with_ring(struct work *w, void (*fn)(void *))
 	int saved = errno;
 
 	nvs_tls.depth++;
+	nvs_calls.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP];
 	w->ring = nvs_ring_enter();
 	if (w->ring) {
 		nvs_on_stack(w->ring->stack_top, fn, w);
@@ -259,6 +287,7 @@ static void with_ring(struct work *w, void (*fn)(void *))
 		fn(w);
 		atomic_fetch_sub(&nvs_root->ringless, 1);
 	}
+	nvs_calls.sp = 0;
 	nvs_tls.depth--;
 	errno = saved;
 }
@@ -303,6 +332,10 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 	struct work w = { .uc = uc };
 	bool ran;
 
+	if (nvs_patch_breakpoint((uintptr_t)uc->uc_mcontext.gregs[REG_RIP])) {
+		uc->uc_mcontext.gregs[REG_RIP]--;
+		return true;
+	}
 	if (!nvs_started() || !nvs_tls.stepping)
 		return false;
 	ran = nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);

@@ -85,8 +85,9 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 /* The same where no ring can be had: the channel's entries are taken over and counted as lost. */
 void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *event);
 
-/* callsite.c: number of the stack that leads to the interrupted RIP, NVS_NONE if none is taken. */
-uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uint64_t time);
+/* callsite.c: number of the stack that leads to the interrupted registers, NVS_NONE if none is taken. */
+uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+			   uint64_t time);
 
 static inline void nvs_count(struct nvs_ring *ring, enum nvs_counter counter, uint64_t n)
 {

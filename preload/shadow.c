@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shadows: ordinary memory takes the place of a channel's GPFIFO and USERD pages in the program, so that a
+ * doorbell finds what it has to copy without a read over PCIe. trap/shadow.h says what may live there.
+ *
+ * Two more mappings of the whole memory object are taken when the program maps it, while its fd is
+ * there: REAL, by which entries and GP_PUT reach the GPU, and SPARE, whose pages take their old place again
+ * when the channel is freed. Both exchanges are one mremap: at no moment is there a hole in which
+ * another mapping of the program could come to lie.
+ */
+#include <emmintrin.h>
+#include <errno.h>
+#include <smmintrin.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "preload/options.h"
+#include "preload/rm.h"
+#include "preload/sys.h"
+#include "trap/shadow.h"
+
+#define PAGE		4096ull
+#define LARGEST		(64ull << 20) /* objects that hold rings are small; others get no second mapping */
+#define LOCAL_MEMORY	0x0040 /* NV01_MEMORY_LOCAL_USER */
+#define POWER_FOLDER	"/proc/driver/nvidia/gpus"
+
+/* ---- where the GPU may lose power at run time, a split mapping cannot be faulted in again ---- */
+
+static bool says_enabled(const char *folder)
+{
+	static const char field[] = "Runtime D3 status:";
+	char path[256], text[1024], *at;
+	int fd;
+	long n;
+
+	if (strlen(folder) > 64)
+		return true;
+	strcpy(path, POWER_FOLDER "/");
+	strcat(path, folder);
+	strcat(path, "/power");
+	fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	n = nvs_sys_read(fd, text, sizeof(text) - 1);
+	nvs_sys_close(fd);
+	text[n > 0 ? n : 0] = 0;
+	at = strstr(text, field);
+	if (!at)
+		return false;
+	at += sizeof(field) - 1;
+	return !strncmp(at + strspn(at, " \t"), "Enabled", 7);
+}
+
+struct dirent64 {
+	uint64_t inode, offset;
+	uint16_t length;
+	uint8_t type;
+	char name[];
+};
+
+static bool may_suspend(void)
+{
+	int fd = nvs_sys_open(POWER_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	uint64_t room[512];
+	bool may = false;
+	long n;
+
+	if (fd < 0)
+		return false; /* no such driver file: nothing suspends by it */
+	while ((n = nvs_sys(SYS_getdents64, fd, (long)room, sizeof(room), 0, 0, 0)) > 0)
+		for (long at = 0; at < n;) {
+			const struct dirent64 *d = (const void *)((const char *)room + at);
+
+			may |= d->name[0] != '.' && says_enabled(d->name);
+			at += d->length;
+		}
+	nvs_sys_close(fd);
+	return may;
+}
+
+static bool wanted(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (!rm->power_asked) {
+		rm->power_asked = true;
+		rm->may_suspend = may_suspend();
+	}
+	return nvs_options()->values.shadow && !rm->may_suspend;
+}
+
+/* ---- the two mappings ---- */
+
+static uintptr_t map_again(size_t size, int fd)
+{
+	void *p = nvs_next()->mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return 0;
+	madvise(p, size, MADV_DONTFORK);
+	return (uintptr_t)p;
+}
+
+void nvs_shadow_mapped(struct nvs_cpu_map *m, int fd)
+{
+	size_t size = m->at.end - m->at.start;
+
+	if (m->kind != NVS_MAP_MEMORY || m->object_class != LOCAL_MEMORY || size > LARGEST ||
+	    nvs_fd_kind(fd) != NVS_FD_GPU || (m->prot & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) ||
+	    !wanted())
+		return;
+	m->real = map_again(size, fd);
+	m->spare = m->real ? map_again(size, fd) : 0;
+}
+
+/* The parts take over what lies in them; where there was no memory for one, that is given up with MAP. */
+void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct nvs_cpu_map *right)
+{
+	struct nvs_channel_entry *c;
+
+	if (!map->real || !left || !right)
+		return;
+	DL_FOREACH(nvs_rm()->channels, c)
+		if (c->shadow && c->shadow_map == map->number)
+			c->shadow_map = c->shadow->pieces[0].program < left->at.end ? left->number : right->number;
+	map->real = map->spare = 0;
+}
+
+void nvs_shadow_unmapped(struct nvs_cpu_map *m)
+{
+	size_t size = m->at.end - m->at.start;
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+		if (c->shadow && c->shadow_map == m->number) {
+			nvs_free(c->shadow, sizeof(*c->shadow));
+			c->shadow = NULL;
+		}
+	if (m->real)
+		nvs_next()->munmap((void *)m->real, size);
+	if (m->spare)
+		nvs_next()->munmap((void *)m->spare, size);
+}
+
+/* ---- making one ---- */
+
+/* Write-combined memory is read 64 bytes at a time where the processor can. */
+__attribute__((target("sse4.1"))) static void copy_streaming(void *to, const void *from, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 16)
+		_mm_store_si128((__m128i *)((char *)to + i),
+				_mm_stream_load_si128((__m128i *)((uintptr_t)from + i)));
+}
+
+static void copy_device(void *to, uintptr_t from, size_t bytes)
+{
+	if (__builtin_cpu_supports("sse4.1"))
+		copy_streaming(to, (const void *)from, bytes);
+	else
+		for (size_t i = 0; i < bytes / 8; i++)
+			((uint64_t *)to)[i] = ((const volatile uint64_t *)from)[i];
+}
+
+static struct nvs_cpu_map *map_of(uint64_t start, uint64_t end)
+{
+	NVS_SPANS_EACH(&nvs_rm()->cpu, i, start, start + 1) {
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
+
+		return m->at.end >= end && m->real && m->spare && !m->entity->cpu->next && !m->hidden ? m : NULL;
+	}
+	return NULL;
+}
+
+static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
+{
+	return a < b_end && b < a_end;
+}
+
+/* Another channel's ring or USERD in the pages [start, end). */
+static bool others_there(const struct nvs_channel_entry *mine, uint64_t start, uint64_t end)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c) {
+		uint64_t ring = (uintptr_t)c->ring, put = (uintptr_t)c->put;
+
+		if (c == mine)
+			continue;
+		if ((ring && overlap(ring, ring + c->entries * 8ull, start, end)) ||
+		    (put && overlap(put & ~(PAGE - 1), (put & ~(PAGE - 1)) + PAGE, start, end)))
+			return true;
+	}
+	return false;
+}
+
+static bool all_zero(const uint8_t *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+/* Nothing but this channel's USERD may be in its page. */
+static bool only_userd(const uint8_t *page, size_t userd)
+{
+	return all_zero(page, userd) && all_zero(page + userd + NVS_USERD_BYTES, PAGE - userd - NVS_USERD_BYTES);
+}
+
+/* Ordinary memory with the same contents in place of [start, start + bytes). */
+static bool take_place(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size_t userd, struct nvs_shadow_piece *piece)
+{
+	uint64_t off = start - m->at.start;
+	void *fresh = nvs_next()->mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (fresh == MAP_FAILED)
+		return false;
+	copy_device(fresh, m->real + off, bytes);
+	if ((userd < PAGE && !only_userd(fresh, userd)) ||
+	    nvs_next()->mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start) == MAP_FAILED) {
+		nvs_next()->munmap(fresh, bytes);
+		return false;
+	}
+	*piece = (struct nvs_shadow_piece){ .program = start, .stash = m->spare + off, .bytes = bytes };
+	return true;
+}
+
+/* Before the channel's first submission, once its ring and USERD are known. Without a shadow it is captured too. */
+void nvs_shadow_try(struct nvs_channel_entry *c)
+{
+	uint64_t ring = (uintptr_t)c->ring, bytes = c->entries * 8ull;
+	uint64_t userd = (uintptr_t)c->put - 4 * NVS_USERD_GP_PUT, page = userd & ~(PAGE - 1);
+	struct nvs_cpu_map *m = map_of(ring, ring + bytes);
+	struct nvs_shadow *sh;
+
+	if (c->shadow_tried || !c->slot || !wanted())
+		return;
+	c->shadow_tried = true;
+	if (!m || map_of(page, page + PAGE) != m || ring % PAGE || bytes % PAGE || c->slot->claim ||
+	    userd + NVS_USERD_BYTES > page + PAGE || overlap(ring, ring + bytes, page, page + PAGE) ||
+	    others_there(c, ring, ring + bytes) || others_there(c, page, page + PAGE))
+		return;
+	sh = nvs_alloc(sizeof(*sh));
+	if (!sh)
+		return;
+	sh->ring = (volatile uint64_t *)(m->real + (ring - m->at.start));
+	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
+	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) || !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
+		nvs_shadow_undo(sh);
+		nvs_free(sh, sizeof(*sh));
+		return;
+	}
+	atomic_store(&sh->carried, sh->userd[NVS_USERD_GP_PUT]);
+	c->shadow = sh;
+	c->shadow_map = m->number;
+	c->flags |= NVS_CHAN_SHADOW;
+	nvs_tell_channel(c);
+}
+
+/* No trap knows it any more. */
+void nvs_shadow_drop(struct nvs_channel_entry *c)
+{
+	if (!c->shadow)
+		return;
+	nvs_shadow_undo(c->shadow);
+	nvs_free(c->shadow, sizeof(*c->shadow));
+	c->shadow = NULL;
+}
+
+/* ---- while it is in use ---- */
+
+/* Something of the program's came to lie beside USERD: it goes where it belongs, and so do the pages. */
+static void give_back(struct nvs_channel_entry *c)
+{
+	const struct nvs_shadow_piece *p = &c->shadow->pieces[1];
+	volatile uint8_t *real = (volatile uint8_t *)((uintptr_t)c->shadow->userd & ~(PAGE - 1));
+	size_t userd = (uintptr_t)c->shadow->userd & (PAGE - 1);
+
+	c->hidden = true;
+	nvs_rm()->dirty = true;
+	nvs_publish();
+	for (size_t i = 0; i < PAGE; i++)
+		if (i < userd || i >= userd + NVS_USERD_BYTES)
+			real[i] = ((const uint8_t *)p->program)[i];
+	nvs_shadow_drop(c);
+	c->flags &= ~NVS_CHAN_SHADOW;
+	c->hidden = false;
+	nvs_rm()->dirty = true;
+	nvs_publish();
+	nvs_tell_channel(c);
+}
+
+void nvs_shadow_refresh(void)
+{
+	struct nvs_channel_entry *c;
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	DL_FOREACH(nvs_rm()->channels, c) {
+		volatile uint32_t *seen;
+		size_t userd;
+
+		if (!c->shadow || c->hidden || !c->put || c->slot->claim == c->shadow_claim)
+			continue;
+		c->shadow_claim = c->slot->claim;
+		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
+		seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
+		seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
+		userd = (uintptr_t)seen & (PAGE - 1);
+		if (!only_userd((const uint8_t *)c->shadow->pieces[1].program, userd))
+			give_back(c);
+	}
+	nvs_unlock(&saved);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the store sites that the trap has seen lie: the executable mapping around each, from the list of
+ * loaded modules. The patching itself is the trap's.
+ */
+#include <link.h>
+#include "preload/live.h"
+#include "trap/patch.h"
+
+struct search {
+	uintptr_t address;
+	struct nvs_site_text *text;
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct search *s = arg;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || !(ph->p_flags & PF_R) ||
+		    s->address - start >= ph->p_filesz)
+			continue;
+		*s->text = (struct nvs_site_text){
+			.bytes = (const uint8_t *)start, .address = start, .size = ph->p_filesz
+		};
+		return 1;
+	}
+	return 0;
+}
+
+static bool text_of(uintptr_t address, struct nvs_site_text *text)
+{
+	struct search s = { address, text };
+
+	return nvs_modules_iterate(look, &s) == 1;
+}
+
+void nvs_sites_work(void)
+{
+	nvs_patch_work(text_of);
+}

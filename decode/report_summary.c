@@ -192,7 +192,7 @@ static void make_row(struct row *r, const struct nvs_source *s)
 static void print_one(struct nvs_out *out, const struct row *row)
 {
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
-		struct nvs_value v = {NVS_VALUE_NONE};
+		struct nvs_value v = {0};
 
 		columns[i].get(row, &v);
 		if (v.kind == NVS_VALUE_NONE || columns[i].flags & NVS_COLUMN_DETAIL)

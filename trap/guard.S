@@ -3,7 +3,7 @@
  * Loads that survive a fault, and the switch to the trap's own stack.
  *
  * The SIGSEGV handler asks nvs_guard_fixup() with the faulting RIP; each pair in the table is an instruction
- * that may fault and the place to go on from.
+ * that may fault and the place to go on from. The last two are in walk.S.
  */
 	.text
 
@@ -72,8 +72,16 @@ nvs_guard_fixup:
 	cmpq	%rax, %rdi
 	leaq	.Lload64_end(%rip), %rax
 	je	1f
+	leaq	nvs_known_load(%rip), %rax
+	cmpq	%rax, %rdi
+	je	2f
+	leaq	nvs_known_load_base(%rip), %rax
+	cmpq	%rax, %rdi
+	je	2f
 	xorl	%eax, %eax
 1:	ret
+2:	leaq	nvs_known_miss(%rip), %rax
+	ret
 	.cfi_endproc
 	.size	nvs_guard_fixup, . - nvs_guard_fixup
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk through the tree of known stacks (known.h). In assembly for its two loads: they are guarded in
+ * place (guard.S), a fault in one of them being a miss.
+ */
+	.text
+
+/* uint32_t nvs_known_walk(const struct nvs_known_node *first, uintptr_t rip, uintptr_t rsp, uintptr_t rbp) */
+	.globl	nvs_known_walk
+	.hidden	nvs_known_walk
+	.type	nvs_known_walk, @function
+	.p2align 5
+nvs_known_walk:
+	.cfi_startproc
+	movq	%rsi, %rax
+.Lcompare:
+	cmpq	%rax, (%rdi)
+	jne	.Lother
+.Lholds:
+	addq	$16, %rdi
+	movslq	8(%rdi), %r8
+	testb	$7, %r8b
+	jnz	.Lspecial
+	.globl	nvs_known_load
+	.hidden	nvs_known_load
+nvs_known_load:
+	movq	(%rdx,%r8), %rax
+	cmpq	%rax, (%rdi)
+	je	.Lholds
+.Lother:
+	movl	12(%rdi), %r9d
+	testl	%r9d, %r9d
+	jz	nvs_known_miss
+	addq	%r9, %rdi
+	cmpq	%rax, (%rdi)
+	je	.Lholds
+	jmp	.Lother
+
+.Lspecial:
+	movl	%r8d, %r9d
+	andl	$7, %r9d
+	cmpl	$2, %r9d
+	jae	.Lregister
+	/* NVS_CHECK_WORD_LESS_RSP */
+	.globl	nvs_known_load_base
+	.hidden	nvs_known_load_base
+nvs_known_load_base:
+	movq	-1(%rdx,%r8), %rax
+	subq	%rdx, %rax
+	jmp	.Lcompare
+.Lregister:
+	movq	%rcx, %rax
+	cmpl	$3, %r9d
+	je	.Lcompare
+	ja	.Lend
+	subq	%rdx, %rax
+	jmp	.Lcompare
+.Lend:
+	movl	(%rdi), %eax
+	ret
+	.globl	nvs_known_miss
+	.hidden	nvs_known_miss
+nvs_known_miss:
+	movl	$-1, %eax
+	ret
+	.cfi_endproc
+	.size	nvs_known_walk, . - nvs_known_walk
+
+	.section .note.GNU-stack, "", @progbits

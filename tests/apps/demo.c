@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The demo: a short program of the CUDA driver API with copies of several sizes, fills, launches on two streams
+ * and events. What it prints is the same on every GPU, the software one included.
+ */
+#include <string.h>
+#include "app.h"
+
+#define N (1u << 20)
+
+static uint64_t sum(const unsigned char *p, size_t n)
+{
+	uint64_t s = 0;
+
+	while (n--)
+		s = s * 31 + *p++;
+	return s;
+}
+
+/* To the device and back, pageable. */
+static void copies(CUdeviceptr d, unsigned char *host, unsigned char *back)
+{
+	static const size_t sizes[] = { 4, 64, 4096, 65536, 65540, 262144, N };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (size_t k = 0; k < sizes[i]; k++)
+			host[k] = (unsigned char)(k * 7 + i);
+		memset(back, 0, sizes[i]);
+		CK(cuMemcpyHtoD_v2(d, host, sizes[i]));
+		CK(cuMemcpyDtoH_v2(back, d, sizes[i]));
+		EXPECT(!memcmp(host, back, sizes[i]), "copy of %zu bytes", sizes[i]);
+	}
+	printf("copies ok, sum %016llx\n", (unsigned long long)sum(back, N));
+}
+
+/* Page-locked memory, asynchronously, and within the device. */
+static void streams(CUdeviceptr d, CUdeviceptr e, CUstream s)
+{
+	unsigned char *pinned;
+
+	CK(cuMemAllocHost_v2((void **)&pinned, N));
+	for (size_t k = 0; k < N; k++)
+		pinned[k] = (unsigned char)(k * 13);
+	CK(cuMemcpyHtoDAsync_v2(d, pinned, N, s));
+	CK(cuMemcpyHtoDAsync_v2(d + 256, pinned, 64, s));
+	CK(cuMemcpyDtoDAsync_v2(e, d, N, s));
+	CK(cuMemsetD8Async(e + 4096, 0x5a, 4096, s));
+	CK(cuMemsetD32Async(e + 65536, 0x01020304, 65536, s));
+	CK(cuMemcpyDtoHAsync_v2(pinned, e, N, s));
+	CK(cuStreamSynchronize(s));
+	printf("stream ok, sum %016llx\n", (unsigned long long)sum(pinned, N));
+	CK(cuMemFreeHost(pinned));
+}
+
+static void kernels(CUdeviceptr d, CUstream s, CUstream q)
+{
+	CUfunction add = app_kernel("softgpu_add");
+	CUevent a, b;
+	float ms;
+
+	CK(cuEventCreate(&a, 0));
+	CK(cuEventCreate(&b, 0));
+	CK(cuMemsetD32_v2(d, 0, 2));
+	CK(cuEventRecord(a, s));
+	for (int i = 1; i <= 20; i++)
+		app_add(add, d, (uint64_t)i, s);
+	CK(cuEventRecord(b, s));
+	CK(cuStreamWaitEvent(q, b, 0));
+	for (int i = 0; i < 5; i++)
+		app_add(add, d, 1000, q);
+	CK(cuEventSynchronize(b));
+	CK(cuStreamSynchronize(q));
+	CK(cuEventElapsedTime(&ms, a, b));
+	printf("kernels ok, count %u\n", app_word(d));
+	EXPECT(app_word(d) == 5210 && ms >= 0, "kernels did not all run, or out of order");
+	CK(cuEventDestroy_v2(a));
+	CK(cuEventDestroy_v2(b));
+}
+
+int main(void)
+{
+	unsigned char *host = malloc(N), *back = malloc(N);
+	CUcontext ctx = app_context(0);
+	CUdeviceptr d, e;
+	CUstream s, q;
+
+	CK(cuMemAlloc_v2(&d, N));
+	CK(cuMemAlloc_v2(&e, N));
+	CK(cuStreamCreate(&s, CU_STREAM_DEFAULT));
+	CK(cuStreamCreate(&q, CU_STREAM_NON_BLOCKING));
+	copies(d, host, back);
+	streams(d, e, s);
+	kernels(d, s, q);
+	CK(cuCtxSynchronize());
+	CK(cuStreamDestroy_v2(s));
+	CK(cuStreamDestroy_v2(q));
+	CK(cuMemFree_v2(d));
+	CK(cuMemFree_v2(e));
+	CK(cuDevicePrimaryCtxRelease_v2(0));
+	free(host);
+	free(back);
+	(void)ctx;
+	puts("demo ok");
+	return 0;
+}

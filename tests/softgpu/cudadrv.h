@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of the CUDA driver API that the tests use, declared in our own words: the toolkit's header is not
+ * there where there is no toolkit. Programs that include this link with any libcuda.so.1, the real one too.
+ */
+#ifndef SOFTGPU_CUDADRV_H
+#define SOFTGPU_CUDADRV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct {
+	char bytes[16];
+} CUuuid;
+
+enum {
+	CUDA_SUCCESS = 0,
+	CUDA_ERROR_INVALID_VALUE = 1,
+	CUDA_ERROR_OUT_OF_MEMORY = 2,
+	CUDA_ERROR_NOT_INITIALIZED = 3,
+	CUDA_ERROR_DEINITIALIZED = 4,
+	CUDA_ERROR_NO_DEVICE = 100,
+	CUDA_ERROR_INVALID_DEVICE = 101,
+	CUDA_ERROR_INVALID_IMAGE = 200,
+	CUDA_ERROR_INVALID_CONTEXT = 201,
+	CUDA_ERROR_INVALID_HANDLE = 400,
+	CUDA_ERROR_ILLEGAL_STATE = 401,
+	CUDA_ERROR_NOT_FOUND = 500,
+	CUDA_ERROR_NOT_READY = 600,
+	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+	CUDA_ERROR_NOT_PERMITTED = 800,
+	CUDA_ERROR_NOT_SUPPORTED = 801,
+	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+	CUDA_ERROR_UNKNOWN = 999,
+};
+
+enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
+enum { CU_STREAM_CAPTURE_MODE_GLOBAL = 0 };
+enum { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
+
+/* CUDA_MEMCPY2D */
+typedef struct {
+	size_t srcXInBytes, srcY;
+	int srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr srcDevice;
+	void *srcArray;
+	size_t srcPitch;
+	size_t dstXInBytes, dstY;
+	int dstMemoryType;
+	void *dstHost;
+	CUdeviceptr dstDevice;
+	void *dstArray;
+	size_t dstPitch;
+	size_t WidthInBytes, Height;
+} CUDA_MEMCPY2D;
+
+CUresult cuInit(unsigned flags);
+CUresult cuDriverGetVersion(int *version);
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDeviceGetCount(int *count);
+CUresult cuDeviceGetName(char *name, int len, CUdevice device);
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device);
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);
+CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned flags, CUdevice device);
+CUresult cuCtxDestroy_v2(CUcontext ctx);
+CUresult cuCtxSetCurrent(CUcontext ctx);
+CUresult cuCtxGetCurrent(CUcontext *ctx);
+CUresult cuCtxPushCurrent_v2(CUcontext ctx);
+CUresult cuCtxPopCurrent_v2(CUcontext *ctx);
+CUresult cuCtxGetDevice(CUdevice *device);
+CUresult cuCtxSynchronize(void);
+
+CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t size);
+CUresult cuMemFree_v2(CUdeviceptr p);
+CUresult cuMemGetInfo_v2(size_t *left, size_t *total);
+CUresult cuMemAllocHost_v2(void **p, size_t size);
+CUresult cuMemHostAlloc(void **p, size_t size, unsigned flags);
+CUresult cuMemFreeHost(void *p);
+CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned flags);
+CUresult cuMemHostUnregister(void *p);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t n);
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t n);
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t n);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t n, CUstream s);
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream s);
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s);
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c);
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream s);
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char v, size_t n);
+CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short v, size_t n);
+CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned v, size_t n);
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char v, size_t n, CUstream s);
+CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short v, size_t n, CUstream s);
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned v, size_t n, CUstream s);
+CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char v, size_t width, size_t height,
+			   CUstream s);
+
+CUresult cuStreamCreate(CUstream *s, unsigned flags);
+CUresult cuStreamCreateWithPriority(CUstream *s, unsigned flags, int priority);
+CUresult cuStreamDestroy_v2(CUstream s);
+CUresult cuStreamSynchronize(CUstream s);
+CUresult cuStreamQuery(CUstream s);
+CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags);
+CUresult cuEventCreate(CUevent *e, unsigned flags);
+CUresult cuEventDestroy_v2(CUevent e);
+CUresult cuEventRecord(CUevent e, CUstream s);
+CUresult cuEventSynchronize(CUevent e);
+CUresult cuEventQuery(CUevent e);
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
+
+CUresult cuModuleLoadData(CUmodule *m, const void *image);
+CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, int *options, void **values);
+CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name);
+CUresult cuModuleUnload(CUmodule m);
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+			unsigned shared, CUstream s, void **params, void **extra);
+
+CUresult cuStreamBeginCapture_v2(CUstream s, int mode);
+CUresult cuStreamEndCapture(CUstream s, CUgraph *g);
+CUresult cuStreamIsCapturing(CUstream s, int *status);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g, unsigned long long flags);
+CUresult cuGraphUpload(CUgraphExec e, CUstream s);
+CUresult cuGraphLaunch(CUgraphExec e, CUstream s);
+CUresult cuGraphDestroy(CUgraph g);
+CUresult cuGraphExecDestroy(CUgraphExec e);
+
+CUresult cuGetErrorName(CUresult error, const char **name);
+CUresult cuGetErrorString(CUresult error, const char **text);
+CUresult cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags);
+CUresult cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *found);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

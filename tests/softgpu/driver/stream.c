@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Streams and events. A stream works on one compute channel and on copy channels; where its order crosses
+ * channels, the later work acquires the progress of the earlier. The null stream and blocking streams wait
+ * for each other the same way.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "driver.h"
+#include "push.h"
+
+#define ACQUIRE_SWITCH 0x1003 /* ACQ_CIRC_GEQ, SWITCH_TSG */
+
+struct CUevent_st {
+	struct sg_context *ctx;
+	uint32_t slot, count; /* count: records so far, the payload of the last */
+	volatile uint32_t *at;
+	bool recorded;
+};
+
+/* ---- streams ---- */
+
+static struct CUstream_st *stream_new(struct sg_context *ctx, bool null, unsigned flags)
+{
+	struct CUstream_st *s = calloc(1, sizeof(*s));
+	uint32_t n = ctx->stream_count++;
+
+	s->ctx = ctx;
+	s->null = null;
+	s->non_blocking = flags & CU_STREAM_NON_BLOCKING;
+	s->compute = &ctx->ch[null ? 0 : 1 + (n - 1) % 7];
+	s->up = &ctx->ch[null ? 8 : 9 + (n - 1) % 3];
+	s->down = &ctx->ch[null ? 12 : 13 + (n - 1) % 3];
+	pthread_mutex_init(&s->lock, NULL);
+	s->next = ctx->streams;
+	ctx->streams = s;
+	return s;
+}
+
+struct CUstream_st *sg_stream(CUstream s)
+{
+	struct sg_context *ctx = sg_current();
+
+	if (s && s != (CUstream)1 && s != (CUstream)2)
+		return s;
+	if (!ctx)
+		return NULL;
+	if (!__atomic_load_n(&ctx->null_stream, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&ctx->lock);
+		if (!ctx->null_stream)
+			__atomic_store_n(&ctx->null_stream, stream_new(ctx, true, 0), __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&ctx->lock);
+	}
+	return ctx->null_stream;
+}
+
+static void wait_for(struct CUstream_st *s, struct sg_point p)
+{
+	for (uint32_t i = 0; i < s->nwait; i++) {
+		if (s->wait[i].ch == p.ch) {
+			if ((int32_t)(p.payload - s->wait[i].payload) > 0)
+				s->wait[i].payload = p.payload;
+			return;
+		}
+	}
+	if (s->nwait < 16)
+		s->wait[s->nwait++] = p;
+}
+
+/* What the order of streams demands of the next work of S. */
+static void gather(struct CUstream_st *s)
+{
+	struct sg_context *ctx = s->ctx;
+
+	struct sg_point p = sg_unpack(ctx, &s->last);
+
+	if (p.ch)
+		wait_for(s, p);
+	if (s->non_blocking || !ctx->streams || (ctx->stream_count <= 1))
+		return;
+	pthread_mutex_lock(&ctx->lock);
+	if (!s->null) {
+		p = sg_unpack(ctx, &ctx->null_last);
+		if (p.ch)
+			wait_for(s, p);
+	} else {
+		for (struct CUstream_st *o = ctx->streams; o; o = o->next) {
+			p = sg_unpack(ctx, &o->last);
+			if (o != s && !o->non_blocking && p.ch)
+				wait_for(s, p);
+		}
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+static uint32_t *begin(struct CUstream_st *s, struct softgpu_channel *ch, uint32_t ndwords)
+{
+	uint32_t *p;
+
+	pthread_mutex_lock(&s->lock);
+	gather(s);
+	p = sg_channel_begin(ch, ndwords + (s->nwait + 1) * 6);
+	if (!p) {
+		pthread_mutex_unlock(&s->lock);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < s->nwait; i++) {
+		struct sg_point *w = &s->wait[i];
+
+		/* One channel is in order by itself, and what is known to be done needs no waiting. */
+		if (w->ch != ch && !sg_channel_done(w->ch, w->payload))
+			p = push_acquire(p, w->ch->progress_va, w->payload, ACQUIRE_SWITCH);
+	}
+	s->nwait = 0;
+	return p;
+}
+
+uint32_t *sg_stream_begin(struct CUstream_st *s, struct softgpu_channel *ch, uint32_t ndwords)
+{
+	uint32_t *p = begin(s, ch, ndwords);
+
+	if (p && s->kernel_sem) {
+		p = push_acquire(p, s->kernel_sem, 6, 3);
+		s->kernel_sem = 0;
+	}
+	return p;
+}
+
+uint32_t *sg_stream_begin_launch(struct CUstream_st *s, uint32_t ndwords)
+{
+	return begin(s, s->compute, ndwords);
+}
+
+LEVEL CUresult sg_stream_submit(struct CUstream_st *s, struct softgpu_channel *ch, uint32_t *end)
+{
+	uint64_t point = sg_pack((struct sg_point){ ch, ch->payload });
+
+	sg_channel_submit(ch, end);
+	if (s->null)
+		__atomic_store_n(&s->ctx->null_last, point, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->last, point, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&s->lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult sg_stream_wait(struct CUstream_st *s)
+{
+	struct sg_point p;
+
+	p = sg_unpack(s->ctx, &s->last);
+	return p.ch ? sg_channel_wait(p.ch, p.payload) : CUDA_SUCCESS;
+}
+
+API CUresult cuStreamCreate(CUstream *out, unsigned flags)
+{
+	struct sg_context *ctx = sg_current();
+
+	if (!ctx || !out)
+		return ctx ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+	sg_stream(NULL);
+	pthread_mutex_lock(&ctx->lock);
+	*out = stream_new(ctx, false, flags);
+	pthread_mutex_unlock(&ctx->lock);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int priority)
+{
+	return cuStreamCreate(out, flags);
+}
+
+API CUresult cuStreamDestroy_v2(CUstream s)
+{
+	struct CUstream_st **p;
+	CUresult r;
+
+	if (!s)
+		return CUDA_ERROR_INVALID_HANDLE;
+	r = sg_stream_wait(s);
+	pthread_mutex_lock(&s->ctx->lock);
+	for (p = &s->ctx->streams; *p && *p != s; p = &(*p)->next)
+		;
+	if (*p)
+		*p = s->next;
+	pthread_mutex_unlock(&s->ctx->lock);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	return r;
+}
+
+API CUresult cuStreamSynchronize(CUstream handle)
+{
+	struct CUstream_st *s = sg_stream(handle);
+
+	if (!s)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return s->null ? cuCtxSynchronize() : sg_stream_wait(s);
+}
+
+API CUresult cuStreamQuery(CUstream handle)
+{
+	struct CUstream_st *s = sg_stream(handle);
+	struct sg_point p;
+
+	if (!s)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	p = sg_unpack(s->ctx, &s->last);
+	return !p.ch || sg_channel_done(p.ch, p.payload) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+/* ---- events ---- */
+
+/* Slots go down from the 64 KiB mark of the event object, then up behind it. */
+static uint64_t slot_va(const struct sg_context *ctx, uint32_t slot)
+{
+	uint64_t top = ctx->base + 0x4810000;
+
+	return slot < 4096 ? top - 16 * (slot + 1ull) : top + 16 * (slot - 4096ull);
+}
+
+API CUresult cuEventCreate(CUevent *out, unsigned flags)
+{
+	struct sg_context *ctx = sg_current();
+	struct CUevent_st *e;
+	uint32_t i;
+
+	if (!ctx || !out)
+		return ctx ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+	e = calloc(1, sizeof(*e));
+	e->ctx = ctx;
+	pthread_mutex_lock(&ctx->lock);
+	for (i = 0; i < 65536 && ctx->event_used[i / 8] >> i % 8 & 1; i++)
+		;
+	if (i < 65536)
+		ctx->event_used[i / 8] |= (uint8_t)(1 << i % 8);
+	pthread_mutex_unlock(&ctx->lock);
+	if (i == 65536) {
+		free(e);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	e->slot = i;
+	e->at = (volatile uint32_t *)slot_va(ctx, i);
+	memset((void *)e->at, 0, 16);
+	*out = e;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventDestroy_v2(CUevent e)
+{
+	if (!e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->recorded)
+		cuEventSynchronize(e);
+	pthread_mutex_lock(&e->ctx->lock);
+	e->ctx->event_used[e->slot / 8] &= (uint8_t) ~(1 << e->slot % 8);
+	pthread_mutex_unlock(&e->ctx->lock);
+	free(e);
+	return CUDA_SUCCESS;
+}
+
+/* The event's own release, then the channel's. */
+API CUresult cuEventRecord(CUevent e, CUstream handle)
+{
+	struct CUstream_st *s = sg_stream(handle);
+	uint64_t va;
+	uint32_t *p;
+
+	if (!e || !s)
+		return CUDA_ERROR_INVALID_HANDLE;
+	va = slot_va(e->ctx, e->slot);
+	p = sg_stream_begin(s, s->compute, 16);
+	if (!p)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	p = push_report(p, va, ++e->count, 0);
+	e->recorded = true;
+	p = sg_push_progress(s->compute, p, 0);
+	return sg_stream_submit(s, s->compute, p);
+}
+
+static bool reached(const struct CUevent_st *e)
+{
+	return !e->recorded || (int32_t)(__atomic_load_n(e->at, __ATOMIC_ACQUIRE) - e->count) >= 0;
+}
+
+API CUresult cuEventQuery(CUevent e)
+{
+	if (!e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return reached(e) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+API CUresult cuEventSynchronize(CUevent e)
+{
+	struct timespec ts = { 0, 20000 };
+
+	if (!e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	while (!reached(e)) {
+		if (softgpu_kick)
+			softgpu_kick(e->ctx->device->minor);
+		for (int i = 0; i < SG_CHANNELS; i++)
+			if (sg_channel_dead(&e->ctx->ch[i]))
+				return CUDA_ERROR_ILLEGAL_ADDRESS;
+		nanosleep(&ts, NULL);
+	}
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+	uint64_t a, b;
+
+	if (!start || !end || !start->recorded || !end->recorded)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!reached(start) || !reached(end))
+		return CUDA_ERROR_NOT_READY;
+	memcpy(&a, (const void *)(start->at + 2), 8);
+	memcpy(&b, (const void *)(end->at + 2), 8);
+	*ms = (float)((double)(int64_t)(b - a) * 1e-6);
+	return CUDA_SUCCESS;
+}
+
+/* An acquire of the event's slot, in a submission of its own. */
+API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags)
+{
+	struct CUstream_st *s = sg_stream(handle);
+	uint32_t *p;
+
+	if (!e || !s)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (reached(e))
+		return CUDA_SUCCESS;
+	p = sg_stream_begin(s, s->compute, 16);
+	if (!p)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	p = push_acquire(p, slot_va(e->ctx, e->slot), e->count, ACQUIRE_SWITCH);
+	p = sg_push_progress(s->compute, p, 0);
+	return sg_stream_submit(s, s->compute, p);
+}

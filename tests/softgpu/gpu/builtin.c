@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Executes the programs of builtin.h. */
+#include <string.h>
+#include "builtin.h"
+#include "gpu.h"
+
+#define BLOCK 16384
+
+static bool copy(struct sg_channel *ch, uint64_t to, uint64_t from, uint64_t n)
+{
+	uint8_t block[BLOCK];
+
+	while (n) {
+		uint64_t part = n < BLOCK ? n : BLOCK;
+
+		if (!sg_read(ch, from, block, part) || !sg_write(ch, to, block, part))
+			return false;
+		to += part;
+		from += part;
+		n -= part;
+	}
+	return true;
+}
+
+static bool fill(struct sg_channel *ch, uint64_t to, uint64_t value, uint64_t n, uint64_t size)
+{
+	uint8_t block[BLOCK];
+
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return false;
+	for (uint32_t i = 0; i < BLOCK; i += size)
+		memcpy(block + i, &value, size);
+	while (n) {
+		uint64_t part = n < BLOCK ? n : BLOCK;
+
+		if (!sg_write(ch, to, block, part))
+			return false;
+		to += part;
+		n -= part;
+	}
+	return true;
+}
+
+void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
+{
+	uint64_t code = qmd[38] | (uint64_t)(qmd[39] & 0x1ffffff) << 32;
+	uint64_t bank = (qmd[48] | (uint64_t)(qmd[49] & 0x7ffff) << 32) << 6;
+	uint64_t left, p[6];
+	struct sg_program head;
+
+	/* Code that is not there is the driver's mistake; the program's own code is never looked into. */
+	if (!sg_vaspace_find(ch->vaspace, code, &left) || left < sizeof(head) ||
+	    !sg_read(ch, code, &head, sizeof(head))) {
+		sg_fault(ch, code);
+		return;
+	}
+	if (head.magic != SG_PROGRAM_MAGIC || !sg_read(ch, bank + SG_PROGRAM_PARAMS, p, sizeof(p)))
+		return;
+	switch (head.op) {
+	case SG_PROGRAM_COPY:
+		copy(ch, p[0], p[1], p[2]);
+		break;
+	case SG_PROGRAM_COPY_2D:
+		for (uint64_t y = 0; y < p[3]; y++)
+			if (!copy(ch, p[0] + y * p[4], p[1] + y * p[5], p[2]))
+				return;
+		break;
+	case SG_PROGRAM_FILL:
+		fill(ch, p[0], p[1], p[2], p[3]);
+		break;
+	case SG_PROGRAM_FILL_2D:
+		for (uint64_t y = 0; y < p[4]; y++)
+			if (!fill(ch, p[0] + y * p[3], p[1], p[2], p[5]))
+				return;
+		break;
+	case SG_PROGRAM_STORE:
+	case SG_PROGRAM_ADD: {
+		uint32_t v = 0;
+
+		if (head.op == SG_PROGRAM_ADD && !sg_read(ch, p[0], &v, 4))
+			return;
+		v += (uint32_t)p[1];
+		sg_write(ch, p[0], &v, 4);
+		break;
+	}
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that the software GPU really executes: the stand-in driver's own copy and fill kernels. Their code
+ * starts with struct sg_program; any other program is a no-op that completes.
+ */
+#ifndef SOFTGPU_BUILTIN_H
+#define SOFTGPU_BUILTIN_H
+
+#include <stdint.h>
+
+#define SG_PROGRAM_MAGIC 0x4e52454b55504753ull /* "SGPUKERN" */
+
+enum sg_program_op {
+	SG_PROGRAM_COPY = 1, /* to, from, bytes */
+	SG_PROGRAM_COPY_2D = 2, /* to, from, width, height, pitch of to, pitch of from */
+	SG_PROGRAM_FILL = 3, /* to, value, bytes, element size */
+	SG_PROGRAM_FILL_2D = 4, /* to, value, width, pitch, height, element size */
+	SG_PROGRAM_STORE = 5, /* to, value: one dword, for tests of order */
+	SG_PROGRAM_ADD = 6, /* to, value: added to one dword */
+};
+
+struct sg_program {
+	uint64_t magic;
+	uint32_t op;
+	uint32_t reserved;
+};
+
+#define SG_PROGRAM_PARAMS 0x210 /* offset of the parameters in constant bank 0: 64-bit words */
+
+#endif

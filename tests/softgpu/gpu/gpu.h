@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The software GPU, inside: device files, resource-manager objects, memory, page tables, channels.
+ *
+ * Two locks: sg_lock guards everything the device calls touch (files, objects); each GPU's lock guards
+ * what its engine looks at (page tables, channels, doorbell pages). sg_lock is taken first.
+ */
+#ifndef SOFTGPU_GPU_H
+#define SOFTGPU_GPU_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "../sys.h"
+#include "../log.h"
+
+#define SG_MAX_GPUS 2
+#define SG_NO_GPU 0xffffffffu
+#define SG_RING_MAX (1u << 20)
+
+/* ---- options.c-like: SOFTGPU="gpus=2,poison,eager" ---- */
+struct sg_options {
+	uint32_t gpus;
+	bool poison; /* overwrite what was consumed, at once; consume only what was rung */
+	bool eager; /* consume by PUT alone, before the doorbell */
+};
+extern struct sg_options sg_options;
+
+/* ---- memory.c ---- */
+
+/* A stretch of memory of its own; the program and the GPU each map it for themselves. */
+struct sg_memory {
+	int fd;
+	uint32_t refs;
+	uint64_t size; /* whole pages */
+	uint8_t *map; /* the GPU's mapping */
+};
+/* NAME is what /proc/self/maps shows for the program's mappings. NULL: no memory. */
+struct sg_memory *sg_memory_new(const char *name, uint64_t size);
+/* Takes over the pages [at, at + size) of the program: they become a mapping of the new memory. */
+struct sg_memory *sg_memory_pin(uint64_t at, uint64_t size);
+struct sg_memory *sg_memory_get(struct sg_memory *m);
+void sg_memory_put(struct sg_memory *m); /* NULL is fine */
+
+/* GPU address space. */
+struct sg_pte {
+	uint64_t va, size, offset;
+	struct sg_memory *memory;
+};
+struct sg_vaspace {
+	uint32_t refs;
+	uint32_t count, room;
+	uint64_t generation; /* counts changes */
+	struct sg_pte *pte; /* sorted by va, without overlaps */
+};
+struct sg_vaspace *sg_vaspace_new(void);
+void sg_vaspace_put(struct sg_vaspace *v);
+int sg_vaspace_map(struct sg_vaspace *v, uint64_t va, uint64_t size, struct sg_memory *m,
+		   uint64_t offset);
+/* Drops everything within [va, va + size), cutting what reaches over its ends. */
+void sg_vaspace_unmap(struct sg_vaspace *v, uint64_t va, uint64_t size);
+/* The GPU's pointer to VA and how many bytes follow it there; NULL: not mapped. */
+uint8_t *sg_vaspace_find(struct sg_vaspace *v, uint64_t va, uint64_t *left);
+
+/* ---- channels ---- */
+
+struct sg_engine_compute {
+	uint32_t reg[64]; /* methods 0x100 to 0x1fc */
+	uint64_t out; /* where the next inline byte goes */
+	uint64_t line_left, lines_left, line_bytes, pitch;
+	uint64_t line_start;
+	uint32_t fill_count; /* 3800 */
+	uint64_t source; /* 3808 */
+	bool source_low_next;
+	uint32_t pcas;
+	uint32_t report[3];
+};
+
+struct sg_engine_copy {
+	uint32_t reg[512]; /* methods 0 to 0x7fc */
+};
+
+struct sg_channel {
+	struct sg_channel *next;
+	struct sg_gpu *gpu;
+	struct sg_vaspace *vaspace;
+	struct sg_memory *userd_memory, *notifier;
+	volatile uint32_t *userd; /* GPU's mapping of it */
+	uint32_t serial, client, handle, object_class, token, engine;
+	uint64_t ring; /* GPU address */
+	uint32_t entries, get;
+	uint32_t rung; /* GP_PUT of the last doorbell, by a driver that tells; SG_NO_GPU: it does not */
+	uint32_t bells; /* times the token was seen on a doorbell page */
+	bool scheduled, dead, bell;
+	/* The segment in work. */
+	uint32_t *buf;
+	uint64_t buf_room; /* dwords */
+	uint32_t pos, len; /* dwords */
+	uint64_t ext_base;
+	/* Method header in work. */
+	uint32_t method, count, subch;
+	uint8_t kind; /* 1 INC, 3 NON_INC, 5 ONE_INC */
+	uint16_t bound[8]; /* class on each subchannel */
+	uint32_t host[64]; /* host method registers */
+	struct sg_engine_compute compute;
+	struct sg_engine_copy copy;
+};
+
+/* A task descriptor that waits for others. */
+struct sg_task {
+	struct sg_task *next;
+	uint64_t address;
+	uint32_t pending; /* dependencies left */
+	bool installed; /* waits for its scheduling */
+	uint32_t qmd[96];
+};
+
+struct sg_gpu {
+	uint32_t minor;
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool started;
+	uint32_t kick; /* futex: somebody waits for us */
+	uint32_t asleep;
+	uint32_t wanted; /* device calls that want the lock */
+	struct sg_channel *channels;
+	struct sg_memory *bells[64]; /* usermode pages */
+	uint64_t bells_other; /* doorbells with a token of no channel */
+	uint32_t nbells;
+	uint32_t next_chid;
+	uint32_t chids[64]; /* bitmap of channel ids in use: 2048 */
+	struct sg_task *tasks[256];
+};
+extern struct sg_gpu sg_gpus[SG_MAX_GPUS];
+
+/* engine.c */
+void sg_gpu_start(struct sg_gpu *g);
+void sg_gpu_lock(struct sg_gpu *g);
+void sg_gpu_unlock(struct sg_gpu *g);
+void sg_gpu_forget(void); /* in a forked child: no engine runs here */
+/* Removes CH from its GPU and frees it, under the GPU's lock. */
+void sg_channel_free(struct sg_channel *ch);
+
+/* execute.c: false: the channel has to wait (acquire); call again later. */
+bool sg_execute(struct sg_channel *ch);
+void sg_fault(struct sg_channel *ch, uint64_t va);
+bool sg_read(struct sg_channel *ch, uint64_t va, void *to, uint64_t n);
+bool sg_write(struct sg_channel *ch, uint64_t va, const void *from, uint64_t n);
+/* Semaphore release: 4 bytes, or 16 with the time at 8. */
+void sg_release(struct sg_channel *ch, uint64_t va, uint64_t payload, bool wide, bool stamp);
+void sg_reduce(struct sg_channel *ch, uint64_t va, uint32_t payload, uint32_t op, bool is_signed);
+
+/* compute.c, copy.c: one method write each; compute takes runs of inline data at once. */
+void sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data);
+void sg_compute_inline(struct sg_channel *ch, const uint32_t *data, uint32_t n);
+void sg_copy_method(struct sg_channel *ch, uint32_t method, uint32_t data);
+/* tasks.c: SEND_*PCAS*; action as in SEND_SIGNALING_PCAS2_B. */
+void sg_pcas(struct sg_channel *ch, uint64_t qmd, uint32_t action);
+/* builtin.c: runs the program of a descriptor if it is one of ours. */
+void sg_run_program(struct sg_channel *ch, const uint32_t *qmd);
+
+/* ---- files.c: open device files ---- */
+
+enum sg_node { SG_NODE_CTL = 1, SG_NODE_GPU, SG_NODE_UVM };
+
+struct sg_file {
+	struct sg_file *next;
+	uint64_t ino;
+	int32_t refs; /* descriptors */
+	enum sg_node node;
+	uint32_t minor; /* GPU */
+	/* The one mmap context of an open file. */
+	struct sg_memory *area;
+	uint64_t area_offset, area_size;
+};
+
+extern pthread_mutex_t sg_lock;
+/* Under sg_lock; NULL: not one of our devices. */
+struct sg_file *sg_file_of(int fd);
+bool sg_any_file(void);
+
+/* ---- rm.c, control.c, uvm.c ---- */
+
+struct sg_object {
+	struct sg_object *next; /* of its hash bucket */
+	uint32_t client, handle, parent, object_class;
+	uint32_t minor; /* of the GPU it is below; SG_NO_GPU */
+	struct sg_memory *memory;
+	struct sg_vaspace *vaspace;
+	struct sg_channel *channel;
+	uint32_t engine, vaspace_handle; /* channel group, context share, virtual memory */
+	bool scheduled; /* channel group */
+	uint64_t pinned; /* class 0071: the program's address */
+	uint64_t dma_base; /* class 50a0 */
+	uint64_t owner; /* root client: ino of its file */
+};
+struct sg_object *sg_object_find(uint32_t client, uint32_t handle);
+/* These return what ioctl() is to return: 0, or -errno. */
+int sg_rm_ioctl(struct sg_file *f, uint32_t nr, uint32_t size, void *arg);
+int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *arg);
+/* NV_STATUS */
+uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size);
+void sg_rm_file_gone(struct sg_file *f);
+void sg_uvm_file_gone(struct sg_file *f);
+/* A mapping of the UVM device at an address that is its offset: semaphore pools. NULL: none there. */
+struct sg_memory *sg_uvm_pool(uint64_t address, uint64_t size, uint64_t *offset);
+void sg_device_uuid(uint32_t minor, uint8_t uuid[16]);
+void sg_uvm_unregister(struct sg_vaspace *v);
+
+enum {
+	NV_OK = 0,
+	NV_ERR_INSERT_DUPLICATE_NAME = 0x19,
+	NV_ERR_INSUFFICIENT_RESOURCES = 0x1a,
+	NV_ERR_INVALID_ADDRESS = 0x1e,
+	NV_ERR_INVALID_ARGUMENT = 0x1f,
+	NV_ERR_INVALID_CLASS = 0x22,
+	NV_ERR_INVALID_CLIENT = 0x23,
+	NV_ERR_INVALID_COMMAND = 0x24,
+	NV_ERR_INVALID_DEVICE = 0x26,
+	NV_ERR_INVALID_LIMIT = 0x2e,
+	NV_ERR_INVALID_OBJECT_HANDLE = 0x33,
+	NV_ERR_INVALID_OBJECT_PARENT = 0x36,
+	NV_ERR_INVALID_PARAM_STRUCT = 0x3a,
+	NV_ERR_NO_MEMORY = 0x51,
+	NV_ERR_NOT_SUPPORTED = 0x56,
+	NV_ERR_STATE_IN_USE = 0x63,
+};
+
+#endif

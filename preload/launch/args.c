@@ -4,9 +4,11 @@
  * library's own table, checked by its parser and handed on as one option string.
  */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "preload/launch/launch.h"
 #include "preload/options.h"
 
@@ -67,7 +69,9 @@ static void print_option(const struct nvs_option *option)
 
 	snprintf(text, sizeof(text), "%s--%s%s%s", strcmp(option->key, "quiet") ? "    " : "-q, ",
 		 option->key, option->value ? "=" : "", option->value ?: "");
-	column = printf("  %-*s", HELP_COLUMN - 3, text);
+	column = (size_t)printf("  %-*s", HELP_COLUMN - 3, text);
+	if (column >= HELP_COLUMN)
+		column = HELP_WIDTH; /* no room beside it */
 	print_words(option->help, &column);
 	if (option->standard) {
 		snprintf(text, sizeof(text), "(%s)", option->standard);
@@ -106,11 +110,35 @@ static int finish_stdout(void)
 	return NVS_EXIT_ERROR;
 }
 
-static int take_key(const char *key, const char *value, struct nvs_launch_args *args)
+/*
+ * A file or folder is meant in the folder we were started in, also for a program that goes
+ * elsewhere. Puts the value to hand on into BUFFER if it needs a folder; returns what is to be
+ * handed on.
+ */
+static const char *from_here(const struct nvs_option *option, const char *value, char *buffer,
+			     size_t size)
 {
+	char folder[PATH_MAX];
+
+	if (!value || !option->value || *value == '/' || !*value || !strcmp(value, "off"))
+		return value;
+	if (strncmp(option->value, "FILE", 4) && strncmp(option->value, "DIR", 3))
+		return value;
+	if (!getcwd(folder, sizeof(folder)) ||
+	    snprintf(buffer, size, "%s/%s", strcmp(folder, "/") ? folder : "", value) >= (int)size)
+		return value;
+	return buffer;
+}
+
+static int take_key(const struct nvs_option *option, const char *value,
+		    struct nvs_launch_args *args)
+{
+	const char *key = option->key;
+	char path[2 * PATH_MAX];
 	struct nvs_option_values values;
 	char error[256];
 
+	value = from_here(option, value, path, sizeof(path));
 	nvs_option_defaults(&values);
 	if (nvs_option_set(&values, key, value, error, sizeof(error))) {
 		nvs_launch_say("%s", error);
@@ -121,6 +149,15 @@ static int take_key(const char *key, const char *value, struct nvs_launch_args *
 		return usage_error();
 	}
 	return -1;
+}
+
+static const struct nvs_option *find_key(const char *key)
+{
+	const struct nvs_option *option = nvs_option_table;
+
+	while (option->key && strcmp(option->key, key))
+		option++;
+	return option;
 }
 
 /* One option; -1 to go on. */
@@ -134,7 +171,7 @@ static int take_option(int c, struct nvs_launch_args *args)
 		nvs_launch_say("-o: the file has no name");
 		return usage_error();
 	case 'q':
-		return take_key("quiet", NULL, args);
+		return take_key(find_key("quiet"), NULL, args);
 	case 'h':
 		print_help();
 		return finish_stdout();
@@ -144,7 +181,7 @@ static int take_option(int c, struct nvs_launch_args *args)
 	case '?':
 		return usage_error();
 	default:
-		return take_key(nvs_option_table[c - FIRST_KEY].key, optarg, args);
+		return take_key(&nvs_option_table[c - FIRST_KEY], optarg, args);
 	}
 }
 

@@ -52,6 +52,16 @@ static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		return nvs_report_verify(out, s, n, o, status);
 	case NVS_REPORT_DUMP:
 		return nvs_report_dump(out, s, n, o);
+	case NVS_REPORT_OPS:
+		return nvs_report_ops(out, s, n, o);
+	case NVS_REPORT_SYNC:
+		return nvs_report_sync(out, s, n, o);
+	case NVS_REPORT_CLASSES:
+		return nvs_report_classes(out, o);
+	case NVS_REPORT_CLASS:
+		return nvs_report_class(out, o->cls);
+	case NVS_REPORT_RAW:
+		return nvs_report_raw(out, o);
 	case NVS_REPORT_SUMMARY:
 		return nvs_report_summary(out, s, n, o);
 	}
@@ -99,6 +109,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(errno));
 		return EXIT_ERROR;
 	}
+	if (o.kind >= NVS_REPORT_CLASSES)
+		return report(NULL, 0, &o);
 	s = calloc((size_t)o.nfiles, sizeof(*s));
 	if (!s)
 		return EXIT_ERROR;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "nvsnoop/decode.h"
+#include "decode/tally.h"
 
 /* ---- report_options.c ---- */
 
@@ -18,6 +19,11 @@ enum nvs_report_kind {
 	NVS_REPORT_CHANNELS,
 	NVS_REPORT_VERIFY,
 	NVS_REPORT_DUMP,
+	NVS_REPORT_OPS,
+	NVS_REPORT_SYNC,
+	NVS_REPORT_CLASSES, /* from here on without a trace */
+	NVS_REPORT_CLASS,
+	NVS_REPORT_RAW,
 };
 
 enum nvs_format { NVS_FORMAT_TEXT, NVS_FORMAT_JSON, NVS_FORMAT_CSV };
@@ -33,6 +39,9 @@ struct nvs_options_report {
 	uint64_t first, last; /* submissions, both included */
 	const char *thread[NVS_MAX_FILTERS], *channel[NVS_MAX_FILTERS], *api[NVS_MAX_FILTERS];
 	uint32_t nthread, nchannel, napi;
+	const char *cls; /* --class */
+	const char *subch[NVS_MAX_FILTERS]; /* --subch, as given */
+	uint32_t nsubch;
 	int color; /* -1: never, 0: auto, 1: always */
 	bool pager;
 	bool progress;
@@ -124,7 +133,11 @@ struct nvs_cell {
 	uint32_t stack, thread, channel, trace;
 	bool used;
 	uint64_t submissions, entries, bytes;
+	struct nvs_tally tally;
 };
+
+struct nvs_follow;
+struct nvs_progress;
 
 /* A trace that is reported. */
 struct nvs_source {
@@ -135,6 +148,11 @@ struct nvs_source {
 	uint32_t ncells, mask;
 	struct nvs_cell *last; /* the one counted into last */
 	const struct nvs_options_report *options;
+	/* While it is read. */
+	struct nvs_follow *follow;
+	struct nvs_progress *progress;
+	struct nvs_cell *now; /* of the submission in progress, NULL: not counted */
+	int status; /* -errno of what a callback could not do */
 };
 
 /* Reads it through once; cells, model, findings are complete then. 0 or -errno, said on stderr. */
@@ -143,6 +161,15 @@ void nvs_source_free(struct nvs_source *s);
 bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell);
 /* The filters of the command line against one submission; once the trace has been read. */
 bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, uint32_t stack);
+
+/* ---- report_ops.c, report_sync.c, report_classes.c, report_raw.c ---- */
+int nvs_report_ops(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		   const struct nvs_options_report *o);
+int nvs_report_sync(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		    const struct nvs_options_report *o);
+int nvs_report_classes(struct nvs_out *out, const struct nvs_options_report *o);
+int nvs_report_class(struct nvs_out *out, const char *name);
+int nvs_report_raw(struct nvs_out *out, const struct nvs_options_report *o);
 
 /* ---- report_api.c, report_channels.c, report_summary.c, report_verify.c, dump.c ---- */
 int nvs_report_by_api(struct nvs_out *out, struct nvs_source *s, uint32_t n,

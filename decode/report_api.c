@@ -9,6 +9,7 @@ struct row {
 	const char *api, *runtime_api, *site, *module;
 	uint64_t submissions, entries, bytes, threads, channels;
 	uint64_t all; /* submissions of all rows */
+	struct nvs_tally tally;
 };
 
 /* A cell with the names of its stack. */
@@ -90,6 +91,8 @@ static void get_share(const void *row, struct nvs_value *v)
 	v->real = r->all ? 100.0 * (double)r->submissions / (double)r->all : 0;
 }
 
+NVS_TALLY_GETTERS(struct row)
+
 static const struct nvs_column api_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME},
@@ -100,6 +103,7 @@ static const struct nvs_column api_columns[] = {
 	{"threads", "thr", get_threads, 0},
 	{"channels", "chan", get_channels, 0},
 	{"share", "share %", get_share, 0},
+	NVS_TALLY_COLUMNS,
 };
 
 static const struct nvs_column site_columns[] = {
@@ -114,6 +118,7 @@ static const struct nvs_column site_columns[] = {
 	{"threads", "thr", get_threads, 0},
 	{"channels", "chan", get_channels, 0},
 	{"share", "share %", get_share, 0},
+	NVS_TALLY_COLUMNS,
 };
 
 /* ---- grouping ---- */
@@ -169,6 +174,7 @@ static void sum_up(struct row *row, const struct named *named, size_t n, uint64_
 		row->submissions += named[i].cell->submissions;
 		row->entries += named[i].cell->entries;
 		row->bytes += named[i].cell->bytes;
+		nvs_tally_sum(&row->tally, &named[i].cell->tally);
 		ids[i] = (uint64_t)named[i].cell->trace << 32 | named[i].cell->thread;
 	}
 	row->threads = distinct(ids, n);

@@ -5,6 +5,8 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/follow.h"
+#include "decode/progress.h"
 #include "decode/report.h"
 
 #define MAX_CELLS (1u << 24)
@@ -75,46 +77,123 @@ static struct nvs_cell *find(struct nvs_source *s, uint32_t stack, uint32_t thre
 	return s->last = c;
 }
 
+/* Names a cell for good, though cells move: 20 bits each of thread and channel, stack + 1. */
+static uint64_t cell_tag(const struct nvs_submission *sub)
+{
+	return (uint64_t)(sub->rec->stack + 1) << 40 | (uint64_t)sub->thread->thread << 20 |
+	       sub->channel->channel;
+}
+
+static struct nvs_cell *cell_of_tag(struct nvs_source *s, uint64_t tag)
+{
+	struct nvs_cell *c = s->cells ? slot(s, (uint32_t)(tag >> 40 & 0xffffff) - 1,
+					     (uint32_t)(tag >> 20) & 0xfffff, (uint32_t)tag & 0xfffff)
+				      : NULL;
+
+	return c && c->used ? c : NULL;
+}
+
+static void on_op(void *arg, const struct nvs_submission *sub, const struct nvs_op *op)
+{
+	struct nvs_source *s = arg;
+
+	if (op->kind == NVS_OP_RELEASE && !s->status)
+		s->status = nvs_progress_release(s->progress, s->trace, sub, op);
+	if (!s->now)
+		return;
+	if (op->kind == NVS_OP_CODE) {
+		struct nvs_cell *c = cell_of_tag(s, op->code.tag);
+
+		if (c)
+			nvs_tally_code(&c->tally, op);
+	} else {
+		nvs_tally_op(&s->now->tally, op);
+	}
+}
+
+static bool counted(const struct nvs_source *s, const struct nvs_submission *sub)
+{
+	return !s->options->has_range ||
+	       (sub->number >= s->options->first && sub->number <= s->options->last);
+}
+
 static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *sub)
 {
 	struct nvs_source *s = arg;
-	struct nvs_cell *c;
+	struct nvs_cell *c = NULL;
+	int r;
 
-	if (s->options->has_range &&
-	    (sub->number < s->options->first || sub->number > s->options->last))
+	if (counted(s, sub)) {
+		c = find(s, sub->rec->stack, sub->thread->thread, sub->channel->channel);
+		if (!c) {
+			fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->path);
+			return -E2BIG;
+		}
+		c->submissions += !(sub->rec->rec.flags & NVS_SUB_CONTINUED);
+		c->entries += sub->nentries;
+		c->bytes += sub->ndata;
+		/* What comes in pieces, and what was left out by choice, is said by its entry. */
+		for (uint32_t i = 0; i < sub->nentries; i++) {
+			const struct nvs_gp_entry *e = sub->entries + i;
+
+			if (e->state == NVS_SEG_FOLLOWS || e->state == NVS_SEG_SKIPPED)
+				c->bytes += e->bytes;
+		}
+	}
+	if (!s->follow)
 		return 0;
-	c = find(s, sub->rec->stack, sub->thread->thread, sub->channel->channel);
-	if (!c) {
-		fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->path);
-		return -E2BIG;
-	}
-	c->submissions += !(sub->rec->rec.flags & NVS_SUB_CONTINUED);
-	c->entries += sub->nentries;
-	c->bytes += sub->ndata;
-	/* What comes in pieces, and what was left out by choice, is said by its entry. */
-	for (uint32_t i = 0; i < sub->nentries; i++) {
-		const struct nvs_gp_entry *e = sub->entries + i;
+	s->now = c;
+	r = nvs_follow_submission(s->follow, sub, cell_tag(sub));
+	return r ? r : s->status;
+}
 
-		if (e->state == NVS_SEG_FOLLOWS || e->state == NVS_SEG_SKIPPED)
-			c->bytes += e->bytes;
-	}
-	return 0;
+static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
+{
+	struct nvs_source *s = arg;
+
+	if (!s->follow)
+		return 0;
+	if (rec->type == NVS_REC_CHANNEL_GONE)
+		nvs_progress_gone(s->progress, ((const struct nvs_rec_channel_gone *)rec)->channel);
+	return nvs_follow_record(s->follow, rec);
+}
+
+/* Reports that print operations or methods follow them in a second pass of their own. */
+static bool counts_operations(const struct nvs_options_report *o)
+{
+	return o->kind != NVS_REPORT_DUMP && o->kind != NVS_REPORT_OPS &&
+	       o->kind != NVS_REPORT_SYNC;
 }
 
 int nvs_source_read(struct nvs_source *s)
 {
-	static const struct nvs_consumer consumer = {.submission = on_submission};
+	struct nvs_consumer consumer = {.submission = on_submission, .record = on_record};
+	struct nvs_follow_sink sink = {.op = on_op, .arg = s};
 	struct nvs_error err = {""};
-	int r = nvs_trace_read(s->trace, &consumer, s, &err);
+	int r;
 
+	if (counts_operations(s->options)) {
+		consumer.flags = NVS_READ_WHOLE;
+		s->follow = nvs_follow_new(s->trace, &sink);
+		s->progress = nvs_progress_new();
+		if (!s->follow || !s->progress)
+			return -ENOMEM;
+	}
+	r = nvs_trace_read(s->trace, &consumer, s, &err);
 	nvs_progress_clear();
 	if (r && err.text[0])
 		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
+	nvs_follow_free(s->follow);
+	nvs_progress_free(s->progress);
+	s->follow = NULL;
+	s->progress = NULL;
 	return r;
 }
 
 void nvs_source_free(struct nvs_source *s)
 {
+	nvs_follow_free(s->follow);
+	nvs_progress_free(s->progress);
 	nvs_trace_close(s->trace);
 	free(s->cells);
 	memset(s, 0, sizeof(*s));

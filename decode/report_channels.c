@@ -10,6 +10,7 @@ struct row {
 	const struct nvs_trace_channel *channel;
 	uint64_t submissions, entries, bytes; /* that pass the filters */
 	char flags[64];
+	struct nvs_tally tally;
 };
 
 static const struct row *row_of(const void *row)
@@ -118,6 +119,8 @@ static void get_gpfifo(const void *row, struct nvs_value *v)
 	hex(v, row_of(row)->channel->known, row_of(row)->channel->rec.gpfifo);
 }
 
+NVS_TALLY_GETTERS(struct row)
+
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_trace, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL},
 	{"channel", "chan", get_channel, 0},
@@ -130,6 +133,7 @@ static const struct nvs_column columns[] = {
 	{"entries", "entries", get_entries, 0},
 	{"bytes", "bytes", get_bytes, 0},
 	{"gaps", "gaps", get_gaps, 0},
+	NVS_TALLY_COLUMNS,
 	{"allocated", "allocated", get_alloc, NVS_COLUMN_DETAIL},
 	{"freed", "freed", get_free, NVS_COLUMN_DETAIL},
 	{"gpfifo", "gpfifo", get_gpfifo, NVS_COLUMN_DETAIL},
@@ -188,6 +192,7 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 		of[c->channel]->submissions += c->submissions;
 		of[c->channel]->entries += c->entries;
 		of[c->channel]->bytes += c->bytes;
+		nvs_tally_sum(&of[c->channel]->tally, &c->tally);
 	}
 	for (size_t i = 0; i < count; i++)
 		if (!strict || rows[i].submissions)

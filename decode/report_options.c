@@ -13,6 +13,12 @@ enum {
 	OPT_CHANNELS,
 	OPT_VERIFY,
 	OPT_DUMP,
+	OPT_OPS,
+	OPT_SYNC,
+	OPT_CLASSES,
+	OPT_CLASS,
+	OPT_RAW,
+	OPT_SUBCH,
 	OPT_FORMAT,
 	OPT_RANGE,
 	OPT_THREAD,
@@ -31,6 +37,12 @@ static const struct option longs[] = {
 	{"channels", no_argument, NULL, OPT_CHANNELS},
 	{"verify", no_argument, NULL, OPT_VERIFY},
 	{"dump", no_argument, NULL, OPT_DUMP},
+	{"ops", no_argument, NULL, OPT_OPS},
+	{"sync", no_argument, NULL, OPT_SYNC},
+	{"classes", no_argument, NULL, OPT_CLASSES},
+	{"class", required_argument, NULL, OPT_CLASS},
+	{"raw", no_argument, NULL, OPT_RAW},
+	{"subch", required_argument, NULL, OPT_SUBCH},
 	{"format", required_argument, NULL, OPT_FORMAT},
 	{"sort", required_argument, NULL, 's'},
 	{"rows", required_argument, NULL, 'n'},
@@ -58,9 +70,17 @@ void nvs_options_help(FILE *out)
 	      "  --by-api             per driver API and the runtime API above it\n"
 	      "  --by-callsite        per API and the program's own frame that called it\n"
 	      "  --channels           per channel\n"
-	      "  --dump               every submission with its entries and methods\n"
+	      "  --ops                what every submission does: copies, launches, semaphores\n"
+	      "  --dump               every submission with its entries and methods in words\n"
+	      "  --sync               each acquire with the release that it waits for\n"
 	      "  --verify             is the trace whole? Exits 0: whole; 1: something missing,\n"
 	      "                       or it cannot be read; 3: whole up to the program's crash\n"
+	      "\n"
+	      "Without a trace:\n"
+	      "  --classes            the classes whose methods are known\n"
+	      "  --class=CLASS        the methods of one (cbc0), or of descriptors (04_00)\n"
+	      "  --raw                TRACE... are bare files of pushbuffer dwords\n"
+	      "  --subch=N=CLASS      with --raw: class of a subchannel; may be given for each\n"
 	      "\n"
 	      "Output:\n"
 	      "  --format=FORMAT      text (default), json or csv\n"
@@ -197,6 +217,13 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 	case OPT_CHANNELS:
 	case OPT_VERIFY:
 	case OPT_DUMP:
+	case OPT_OPS:
+	case OPT_SYNC:
+	case OPT_CLASSES:
+	case OPT_CLASS:
+	case OPT_RAW:
+		if (c == OPT_CLASS)
+			o->cls = optarg;
 		return choose(o, chosen,
 			      (enum nvs_report_kind)(NVS_REPORT_BY_API + c - OPT_BY_API));
 	case OPT_FORMAT:
@@ -210,6 +237,8 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 		return parse_range(o, optarg);
 	case OPT_THREAD:
 		return add_filter(o->thread, &o->nthread, optarg);
+	case OPT_SUBCH:
+		return add_filter(o->subch, &o->nsubch, optarg);
 	case OPT_CHANNEL:
 		return parse_channel(o, optarg);
 	case OPT_API:
@@ -239,6 +268,20 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 	return -EINVAL;
 }
 
+static int check_files(const struct nvs_options_report *o)
+{
+	if (o->kind == NVS_REPORT_CLASSES || o->kind == NVS_REPORT_CLASS)
+		return o->nfiles ? wrong("--classes and --class take no file, as", o->files[0]) : 0;
+	if (o->nsubch && o->kind != NVS_REPORT_RAW)
+		return wrong("--subch goes with --raw:", o->subch[0]);
+	if (!o->nfiles) {
+		fprintf(stderr, "nvsnoop-report: no %s given\n%s",
+			o->kind == NVS_REPORT_RAW ? "file" : "trace", try_help);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 {
 	bool chosen = false;
@@ -254,9 +297,5 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	o->nfiles = argc - optind;
 	if (o->help || o->version)
 		return 0;
-	if (!o->nfiles) {
-		fprintf(stderr, "nvsnoop-report: no trace given\n%s", try_help);
-		return -EINVAL;
-	}
-	return 0;
+	return check_files(o);
 }

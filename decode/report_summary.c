@@ -11,6 +11,7 @@ struct row {
 	const struct nvs_session *session;
 	char command[1024], gpu[256], started[64], ended[160], whole[96], host[256];
 	uint64_t threads, channels;
+	struct nvs_tally tally; /* of all submissions */
 };
 
 static const struct row *row_of(const void *row)
@@ -71,6 +72,8 @@ static void get_seconds(const void *row, struct nvs_value *v)
 		v->kind = NVS_VALUE_SECONDS;
 }
 
+NVS_TALLY_GETTERS(struct row)
+
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_trace, 0},
 	{"program", "program", get_program, 0},
@@ -89,6 +92,23 @@ static const struct nvs_column columns[] = {
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0},
 	{"bytes", "command bytes", get_bytes, 0},
+	{"launches", "launches", get_tally_launches, 0},
+	{"triggers", "triggers", get_tally_triggers, 0},
+	{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},
+	{"copies_engine", "engine copies", get_tally_engine, 0},
+	{"bytes_engine", "  bytes", get_tally_engine_bytes, 0},
+	{"copies_inline", "inline copies", get_tally_inline, 0},
+	{"bytes_inline", "  bytes", get_tally_inline_bytes, 0},
+	{"copies_macro", "macro copies", get_tally_macro, 0},
+	{"bytes_macro", "  bytes", get_tally_macro_bytes, 0},
+	{"memsets", "memsets", get_tally_memsets, 0},
+	{"bytes_memset", "  bytes", get_tally_memset_bytes, 0},
+	{"uploads", "uploads", get_tally_uploads, 0},
+	{"bytes_uploads", "  bytes", get_tally_upload_bytes, 0},
+	{"code", "code uploads", get_tally_codes, 0},
+	{"bytes_code", "  bytes", get_tally_code_bytes, 0},
+	{"releases", "releases", get_tally_releases, 0},
+	{"acquires", "acquires", get_tally_acquires, 0},
 	{"gaps", "gaps", get_gaps, 0},
 	{"lost_submissions", "lost", get_lost_submissions, 0},
 	{"orphans", "orphans", get_orphans, 0},
@@ -182,6 +202,9 @@ static void make_row(struct row *r, const struct nvs_source *s)
 	}
 	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
 		r->channels += nvs_trace_channel_at(s->trace, i) != NULL;
+	for (uint32_t i = 0; s->cells && i <= s->mask; i++)
+		if (s->cells[i].used)
+			nvs_tally_sum(&r->tally, &s->cells[i].tally);
 	set_command(r);
 	set_host(r);
 	set_gpus(r);

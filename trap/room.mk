@@ -3,9 +3,16 @@ TRAP_SRC = $(wildcard trap/*.c)
 TRAP_ASM = $(wildcard trap/*.S)
 TRAP_OBJ = $(TRAP_SRC:%.c=$(BUILD)/%.o) $(TRAP_ASM:%.S=$(BUILD)/%.o)
 
-$(BUILD)/trap/%.o: trap/%.c
+# Compilers call these of their own accord, and libc's use vector registers: ours do not (mem.S).
+TRAP_OWN    = memcpy memmove memset memcmp bcmp
+TRAP_RENAME = $(foreach f,$(TRAP_OWN),--redefine-sym $(f)=nvs_$(f))
+OBJCOPY    ?= objcopy
+
+# The object appears under its name only when it is renamed, so that a stop in between leaves none behind.
+$(BUILD)/trap/%.o: trap/%.c trap/room.mk
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TRAP_CFLAGS) -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(TRAP_CFLAGS) -MF $(@:.o=.d) -MT $@ -c -o $@.tmp $< && \
+	    $(OBJCOPY) $(TRAP_RENAME) $@.tmp $@ && rm -f $@.tmp
 
 $(BUILD)/trap/%.o: trap/%.S
 	$(call say,AS,$@)

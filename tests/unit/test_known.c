@@ -12,6 +12,7 @@
 #include <libunwind.h>
 #include <link.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -419,8 +420,10 @@ SHAPE void forging_caller(step_fn store)
 static void test_forged(step_fn store)
 {
 	void (*const callers[])(step_fn) = {honest_caller, forging_caller, honest_caller};
+	uint8_t above[2 * IMAGE]; /* so that an image never ends behind the stack */
 	uint32_t honest = 0;
 
+	KEEP(above);
 	learning = true;
 	looked_alike = false;
 	for (volatile int i = 0; i < 3; i++) {
@@ -578,6 +581,43 @@ static void test_code_without_rules(void)
 	}
 }
 
+/* ---- a call that is the last instruction of its function: it returns to the next one ---- */
+
+static jmp_buf back;
+
+SHAPE __attribute__((noreturn)) void never_returns(struct chain *c)
+{
+	call_next(c);
+	longjmp(back, 1);
+}
+
+SHAPE __attribute__((noreturn)) void ends_with_call(struct chain *c)
+{
+	uint8_t room[200];
+
+	KEEP(room);
+	never_returns(c);
+}
+
+SHAPE void call_end(struct chain *c)
+{
+	ends_with_call(c);
+}
+
+static void test_last_call(void)
+{
+	static const struct step steps[] = {{store_leaf, 0}};
+
+	for (volatile int i = 0; i < 2; i++) {
+		struct chain c = {.at = steps};
+
+		if (!setjmp(back))
+			call_end(&c);
+		CHECK(last.n > 4 && last.after == last.id);
+		CHECK(i == 0 || last.before == last.id);
+	}
+}
+
 /* ---- depth ---- */
 
 static void run_deep(uint32_t depth)
@@ -651,6 +691,12 @@ static int in_child(void)
 	return 0;
 }
 
+static void learn_for_all(struct store *s)
+{
+	for (uint32_t i = 0; i < nvs_ring_count(); i++)
+		nvs_known_learn(nvs_ring_at(i), s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
+}
+
 static void test_life(void)
 {
 	struct nvs_ring *ring = nvs_ring_mine();
@@ -664,6 +710,8 @@ static void test_life(void)
 			ring->shared->generation++; /* another owner */
 		if (i == 4)
 			nvs_modules_publish(&views[1]); /* something was unloaded */
+		look = i == 5 ? learn_for_all
+			      : NULL; /* so that the child meets a ring with a tree */
 		if (i == 6) {
 			fflush(stdout);
 			child = fork();
@@ -774,6 +822,7 @@ int main(void)
 	test_moved();
 	test_signal_frame();
 	test_code_without_rules();
+	test_last_call();
 	test_depth();
 	test_life();
 	test_full();

@@ -102,7 +102,7 @@ static void count_gap(struct nvs_counts *c, const struct nvs_rec_gap *rec)
 {
 	bool choice = rec->reason == NVS_GAP_CHOICE;
 
-	c->gaps++;
+	c->gaps += !choice;
 	*(choice ? &c->skipped_submissions : &c->lost_submissions) += rec->submissions;
 	*(choice ? &c->skipped_bytes : &c->lost_bytes) += rec->bytes;
 }

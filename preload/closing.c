@@ -166,6 +166,11 @@ static void add_result(struct line *l, const struct nvs_live *live, const struct
 	add(l, " submission%s, ", o->submissions == 1 ? "" : "s");
 	add_number(l, o->gaps);
 	add(l, " gap%s", o->gaps == 1 ? "" : "s");
+	if (o->skipped) {
+		add(l, ", ");
+		add_number(l, o->skipped);
+		add(l, " more only counted");
+	}
 	if (o->error)
 		add(l, "; WRITING FAILED (%s), %llu submissions were lost", strerror(-o->error),
 		    (unsigned long long)o->lost_submissions);

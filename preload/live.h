@@ -122,6 +122,7 @@ bool nvs_writer_finish(struct nvs_live *live);
 
 struct nvs_outcome {
 	uint64_t submissions, gaps;
+	uint64_t skipped; /* submissions only counted: the user chose so */
 	uint64_t lost_submissions, lost_bytes; /* that could not be written */
 	uint64_t bytes; /* of the trace */
 	int error; /* of writing, -errno; 0: none */

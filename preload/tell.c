@@ -156,8 +156,11 @@ void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 		.submissions = claim >> NVS_PUT_BITS,
 	};
 
-	if (live())
-		nvs_record(&r.rec);
+	if (!live())
+		return;
+	if (c->slot)
+		nvs_channel_flush(c->slot);
+	nvs_record(&r.rec);
 }
 
 /* Each kind once for a GPU; kept for the session that is still to begin. */

@@ -296,6 +296,7 @@ void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome)
 	const struct nvs_writer *w = live->writer;
 
 	outcome->submissions = counter(NVS_COUNT_SUBMISSIONS);
+	outcome->skipped = counter(NVS_COUNT_SKIPPED);
 	outcome->gaps = counter(NVS_COUNT_GAPS) + w->gaps;
 	outcome->lost_submissions = w->lost_submissions;
 	outcome->lost_bytes = w->lost_bytes;

@@ -78,8 +78,8 @@ void nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint6
 		.old_put = state->lost_put,
 		.new_put = (uint32_t)(state->claim & NVS_PUT_MASK),
 	};
+	nvs_count(ring, NVS_COUNT_GAPS, room->reason != NVS_GAP_CHOICE);
 	nvs_ring_commit(ring, sizeof(*room));
-	nvs_count(ring, NVS_COUNT_GAPS, 1);
 	__atomic_fetch_sub(&state->lost, lost, __ATOMIC_ACQ_REL);
 }
 

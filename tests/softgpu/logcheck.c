@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * logcheck [options] LOG [TRACE...]: holds traces against the truth (log.h), byte for byte.
+ *
+ * First driver and GPU against each other: every entry the GPU fetched was rung, in order, with the same
+ * bytes. Then every trace: each doorbell that rang stands in it, once, in the channel's order, with the same
+ * range, entries and bytes, and nothing else does. Prints counts; exits 0 if all holds, 1 if not, 2 when
+ * it cannot tell.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "log.h"
+#include "nvsnoop/decode.h"
+
+#define SHOWN 10 /* differences told in full */
+
+struct channel {
+	const struct sg_log_channel *rec;
+	const struct sg_log_doorbell **bells;
+	uint32_t nbells, room;
+	uint32_t next; /* doorbell to be found next in the trace */
+	uint32_t fetched_bell, fetched_entry; /* where the GPU is in what was rung */
+	bool traced; /* a trace has this channel */
+};
+
+static struct channel *channels;
+static uint32_t nchannels;
+static bool extra_fetches, quiet;
+static uint64_t missing, extra, different, unrung, equal, entries, bytes, fetches, faults, unfetched;
+static uint32_t told;
+
+static void __attribute__((format(printf, 1, 2))) tell(const char *format, ...)
+{
+	va_list ap;
+
+	if (told++ >= SHOWN)
+		return;
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static struct channel *channel_at(uint32_t serial)
+{
+	if (serial >= nchannels) {
+		channels = realloc(channels, (serial + 64) * sizeof(*channels));
+		memset(channels + nchannels, 0, (serial + 64 - nchannels) * sizeof(*channels));
+		nchannels = serial + 64;
+	}
+	return &channels[serial];
+}
+
+/* ---- the log ---- */
+
+static void add_bell(const struct sg_log_doorbell *d)
+{
+	struct channel *ch = channel_at(d->serial);
+
+	if (ch->nbells == ch->room) {
+		ch->room = ch->room ? ch->room * 2 : 64;
+		ch->bells = realloc(ch->bells, ch->room * sizeof(*ch->bells));
+	}
+	ch->bells[ch->nbells++] = d;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct sg_log_doorbell *x = *(const struct sg_log_doorbell *const *)a;
+	const struct sg_log_doorbell *y = *(const struct sg_log_doorbell *const *)b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static const struct sg_log_entry *bell_entries(const struct sg_log_doorbell *d)
+{
+	return (const struct sg_log_entry *)(d + 1);
+}
+
+/* The GPU took an entry: it must be the next one that was put. */
+static void add_fetch(const struct sg_log_fetch *f)
+{
+	struct channel *ch = channel_at(f->serial);
+	const struct sg_log_doorbell *d;
+	const struct sg_log_entry *e;
+	const uint8_t *p;
+
+	fetches++;
+	while (ch->fetched_bell < ch->nbells && ch->fetched_entry == ch->bells[ch->fetched_bell]->nentries) {
+		ch->fetched_bell++;
+		ch->fetched_entry = 0;
+	}
+	if (ch->fetched_bell == ch->nbells) {
+		if (!extra_fetches) {
+			different++;
+			tell("channel %u: the GPU fetched %016llx, which nobody put", f->serial,
+			     (unsigned long long)f->entry);
+		}
+		return;
+	}
+	d = ch->bells[ch->fetched_bell];
+	e = bell_entries(d);
+	p = (const uint8_t *)(e + d->nentries);
+	for (uint32_t i = 0; i < ch->fetched_entry; i++)
+		p += e[i].bytes;
+	e += ch->fetched_entry;
+	if (e->entry == f->entry && e->bytes == f->bytes &&
+	    sg_hash((const uint32_t *)p, e->bytes / 4) == f->hash) {
+		ch->fetched_entry++;
+	} else if (!extra_fetches) {
+		different++;
+		tell("channel %u, doorbell %llu, entry %u: the GPU fetched %016llx where %016llx was put%s", f->serial,
+		     (unsigned long long)d->number, ch->fetched_entry, (unsigned long long)f->entry,
+		     (unsigned long long)e->entry, e->entry == f->entry ? ", with other bytes" : "");
+		ch->fetched_entry++;
+	}
+}
+
+/* Calls FN for every whole record; skips what a kill left without a head. */
+static void each(const uint8_t *base, uint64_t end, void (*fn)(const struct sg_log_rec *))
+{
+	uint64_t at = SG_LOG_FIRST;
+
+	while (at + sizeof(struct sg_log_rec) <= end) {
+		const struct sg_log_rec *r = (const struct sg_log_rec *)(base + at);
+
+		if (r->magic != SG_LOG_REC_MAGIC || r->size < sizeof(*r) || at + r->size > end) {
+			at += 64;
+			continue;
+		}
+		if (r->state == SG_LOG_WHOLE)
+			fn(r);
+		at += r->size;
+	}
+}
+
+static void take_setup(const struct sg_log_rec *r)
+{
+	if (r->type == SG_LOG_CHANNEL)
+		channel_at(((const struct sg_log_channel *)r)->serial)->rec = (const void *)r;
+	else if (r->type == SG_LOG_DOORBELL)
+		add_bell((const struct sg_log_doorbell *)r);
+}
+
+static void take_fetch(const struct sg_log_rec *r)
+{
+	if (r->type == SG_LOG_FETCH)
+		add_fetch((const struct sg_log_fetch *)r);
+	if (r->type == SG_LOG_FAULT)
+		faults++;
+}
+
+static int read_log(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	const struct sg_log_head *h;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size < SG_LOG_FIRST) {
+		fprintf(stderr, "logcheck: %s: not a log\n", path);
+		return 2;
+	}
+	h = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	close(fd);
+	if (h == MAP_FAILED || h->magic != SG_LOG_FILE_MAGIC || h->lost) {
+		fprintf(stderr, "logcheck: %s: %s\n", path, h == MAP_FAILED ? strerror(errno) : "not a whole log");
+		return 2;
+	}
+	each((const uint8_t *)h, h->head, take_setup);
+	for (uint32_t i = 0; i < nchannels; i++)
+		if (channels[i].nbells)
+			qsort(channels[i].bells, channels[i].nbells, sizeof(*channels[i].bells), by_number);
+	each((const uint8_t *)h, h->head, take_fetch);
+	for (uint32_t i = 0; i < nchannels; i++) {
+		struct channel *ch = &channels[i];
+
+		for (uint32_t b = ch->fetched_bell; b < ch->nbells; b++)
+			unfetched += ch->bells[b]->nentries - (b == ch->fetched_bell ? ch->fetched_entry : 0);
+	}
+	return 0;
+}
+
+/* ---- the trace ---- */
+
+struct reading {
+	uint32_t pid;
+	struct channel **map; /* by channel number of the trace */
+	uint32_t room;
+	const char *path;
+};
+
+/* The log's channel of a trace's: the first of this process and these handles that no other one is. */
+static struct channel *match_channel(struct reading *r, const struct nvs_trace_channel *tc)
+{
+	if (tc->channel >= r->room) {
+		r->map = realloc(r->map, (tc->channel + 64) * sizeof(*r->map));
+		memset(r->map + r->room, 0, (tc->channel + 64 - r->room) * sizeof(*r->map));
+		r->room = tc->channel + 64;
+	}
+	if (r->map[tc->channel])
+		return r->map[tc->channel];
+	for (uint32_t i = 0; i < nchannels; i++) {
+		const struct sg_log_channel *c = channels[i].rec;
+
+		if (!c || channels[i].traced || c->rec.pid != r->pid || c->rec.gpu != tc->rec.gpu ||
+		    c->client != tc->rec.client || c->handle != tc->rec.handle)
+			continue;
+		channels[i].traced = true;
+		return r->map[tc->channel] = &channels[i];
+	}
+	return NULL;
+}
+
+/* What differs, NULL: nothing. */
+static const char *compare(const struct sg_log_doorbell *d, const struct nvs_submission *s)
+{
+	struct nvs_segment_iter it = nvs_segments(s);
+	const struct sg_log_entry *e = bell_entries(d);
+	const uint8_t *p = (const uint8_t *)(e + d->nentries);
+	struct nvs_segment seg;
+
+	if (d->old_put != s->rec->old_put || d->new_put != s->rec->new_put)
+		return "range";
+	if (d->nentries != s->nentries)
+		return "number of entries";
+	if (d->token != s->rec->token)
+		return "token";
+	if (s->thread->tid && s->thread->tid != d->rec.tid)
+		return "thread";
+	for (; nvs_segment_next(&it, &seg); e++) {
+		if (seg.entry != e->entry)
+			return "entry";
+		if (e->bytes != seg.bytes)
+			return seg.state == NVS_SEG_GAP ? "segment is a gap" : "length of a segment";
+		if (e->bytes && memcmp(p, seg.data, e->bytes))
+			return "bytes";
+		p += e->bytes;
+		entries++;
+		bytes += e->bytes;
+	}
+	return NULL;
+}
+
+static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+{
+	struct reading *r = arg;
+	struct channel *ch = match_channel(r, s->channel);
+	const char *what;
+
+	if (!ch || ch->next == ch->nbells) {
+		extra++;
+		tell("%s: channel %u, sequence %llu: nobody rang for it", r->path, s->rec->channel,
+		     (unsigned long long)s->rec->sequence);
+		return 0;
+	}
+	what = compare(ch->bells[ch->next], s);
+	if (what) {
+		different++;
+		tell("%s: channel %u, sequence %llu (put %u to %u): %s differs from doorbell %llu (put %u to %u)", r->path,
+		     s->rec->channel, (unsigned long long)s->rec->sequence, s->rec->old_put, s->rec->new_put, what,
+		     (unsigned long long)ch->bells[ch->next]->number, ch->bells[ch->next]->old_put,
+		     ch->bells[ch->next]->new_put);
+	} else {
+		equal++;
+	}
+	ch->next++;
+	return 0;
+}
+
+static int take_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
+{
+	struct reading *r = arg;
+
+	/* Channels in the order of their allocation, so that handles used again find their own. */
+	if (rec->type == NVS_REC_CHANNEL) {
+		const struct nvs_trace_channel *tc =
+			nvs_trace_channel_at(trace, ((const struct nvs_rec_channel *)rec)->channel);
+
+		if (tc)
+			match_channel(r, tc);
+	}
+	return 0;
+}
+
+static int read_trace(const char *path, bool partial)
+{
+	static const struct nvs_consumer consumer = { .flags = NVS_READ_WHOLE,
+						      .submission = take_submission,
+						      .record = take_record };
+	struct nvs_read_options options = { .partial = partial };
+	struct reading r = { .path = path };
+	struct nvs_error err;
+	struct nvs_trace *t;
+	int ret = nvs_trace_open(&t, path, &options, &err);
+
+	if (!ret) {
+		r.pid = nvs_trace_session(t)->header.pid;
+		ret = nvs_trace_read(t, &consumer, &r, &err);
+		nvs_trace_close(t);
+	}
+	free(r.map);
+	if (ret)
+		fprintf(stderr, "logcheck: %s\n", err.text);
+	return ret ? 2 : 0;
+}
+
+static void count_missing(void)
+{
+	for (uint32_t i = 0; i < nchannels; i++) {
+		struct channel *ch = &channels[i];
+
+		for (; ch->next < ch->nbells; ch->next++) {
+			const struct sg_log_doorbell *d = ch->bells[ch->next];
+
+			if (!(d->rec.flags & SG_LOG_RUNG)) {
+				unrung++;
+				continue;
+			}
+			missing++;
+			tell("channel %u (process %u, token %x): doorbell %llu (put %u to %u) is in no trace", i, d->rec.pid,
+			     d->token, (unsigned long long)d->number, d->old_put, d->new_put);
+		}
+	}
+}
+
+static void usage(FILE *f)
+{
+	fputs("usage: logcheck [--extra-fetches] [--partial] [--quiet] LOG [TRACE...]\n"
+	      "Holds traces against the log of the stand-in driver and the software GPU.\n"
+	      "  --extra-fetches  the GPU may fetch entries that the driver did not put\n"
+	      "  --partial        read what is whole of a damaged trace\n"
+	      "  --quiet          no counts when all holds\n",
+	      f);
+}
+
+int main(int argc, char **argv)
+{
+	bool partial = false;
+	int i = 1, ret;
+
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (!strcmp(argv[i], "--extra-fetches"))
+			extra_fetches = true;
+		else if (!strcmp(argv[i], "--partial"))
+			partial = true;
+		else if (!strcmp(argv[i], "--quiet"))
+			quiet = true;
+		else
+			return usage(!strcmp(argv[i], "--help") ? stdout : stderr), strcmp(argv[i], "--help") ? 2 : 0;
+	}
+	if (i == argc)
+		return usage(stderr), 2;
+	ret = read_log(argv[i++]);
+	if (ret)
+		return ret;
+	if (i < argc) {
+		for (; i < argc && !ret; i++)
+			ret = read_trace(argv[i], partial);
+		if (ret)
+			return ret;
+		count_missing();
+	}
+	ret = missing || extra || different || faults;
+	if (ret || !quiet)
+		printf("%llu submissions, %llu entries, %llu bytes equal; %llu missing, %llu extra, %llu different, "
+		       "%llu never rung; GPU: %llu entries fetched, %llu left, %llu faults\n",
+		       (unsigned long long)equal, (unsigned long long)entries, (unsigned long long)bytes,
+		       (unsigned long long)missing, (unsigned long long)extra, (unsigned long long)different,
+		       (unsigned long long)unrung, (unsigned long long)fetches, (unsigned long long)unfetched,
+		       (unsigned long long)faults);
+	return ret;
+}

@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include "preload/api.h"
 #include "preload/live.h"
 
 #define POLL_MS 100
@@ -344,6 +345,7 @@ static void run_modules(void *arg)
 			break;
 		nvs_trigger_look();
 		nvs_modules_refresh();
+		nvs_api_rebind();
 		nvs_sites_work();
 		nvs_shadow_refresh();
 		if (++rounds % 4 == 0)

@@ -10,6 +10,7 @@
 const struct nvs_option nvs_option_table[] = {
 	{ "trap", "emulate|step", "how a doorbell store is let through", "emulate" },
 	{ "backtrace", "on|off", "take the call site of every submission", "on" },
+	{ "api", "on|off", "record calls of the CUDA driver API", "on" },
 	{ "overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait" },
 	{ "level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts", "full" },
 	{ "patch", "on|off", "reach understood store sites by a jump, not a fault", "on" },
@@ -26,6 +27,7 @@ void nvs_option_defaults(struct nvs_option_values *values)
 {
 	memset(values, 0, sizeof(*values));
 	values->backtrace = true;
+	values->api = true;
 	values->spool = true;
 	values->patch = true;
 	values->shadow = true;
@@ -117,6 +119,8 @@ static bool set(struct nvs_option_values *values, const char *key, const char *v
 		return either(value, "emulate", "step", &values->step);
 	if (!strcmp(key, "backtrace"))
 		return either(value, "off", "on", &values->backtrace);
+	if (!strcmp(key, "api"))
+		return either(value, "off", "on", &values->api);
 	if (!strcmp(key, "overflow"))
 		return either(value, "wait", "drop", &values->drop);
 	if (!strcmp(key, "level"))

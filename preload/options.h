@@ -42,6 +42,7 @@ extern const struct nvs_option nvs_option_table[];
 struct nvs_option_values {
 	bool step; /* trap=step */
 	bool backtrace;
+	bool api;
 	bool drop; /* overflow=drop */
 	bool patch, shadow;
 	unsigned level; /* 0 full, 1 headers, 2 counts: enum nvs_level */

@@ -1,12 +1,30 @@
 # SPDX-License-Identifier: MIT
 PRELOAD_SRC = $(wildcard preload/*.c)
-PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o)
+PRELOAD_ASM = $(wildcard preload/*.S)
+PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api_table.o
 
 all: $(BUILD)/libnvsnoop.so
 
 $(BUILD)/preload/%.o: preload/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(PRELOAD_CFLAGS) -c -o $@ $<
+
+$(BUILD)/preload/%.o: preload/%.S
+	$(call say,AS,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(PRELOAD_CFLAGS) -c -o $@ $<
+
+# Runs between the program and an entry point, whose arguments may stand in vector registers.
+$(BUILD)/preload/api_call.o: preload/api_call.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TRAP_CFLAGS) -c -o $@ $<
+
+$(BUILD)/preload/api_table.c: preload/api/cuda.api preload/api/gen-table
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && preload/api/gen-table $< >$@.new && mv $@.new $@
+
+$(BUILD)/preload/api_table.o: $(BUILD)/preload/api_table.c
+	$(call say,CC,$@)
+	$(Q)$(CC) $(PRELOAD_CFLAGS) -c -o $@ $<
 
 # libzstd is linked in and hidden; libunwind comes by dlopen: DT_NEEDED is libc alone.
 $(BUILD)/libnvsnoop.so: $(TRAP_OBJ) $(PRELOAD_OBJ) preload/exports.map

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What function handles mean: name and resources, asked of the driver once, right after a call that launched
+ * the function or put it into a graph. By then the driver has loaded it, so that asking changes nothing.
+ */
+#include <errno.h>
+#include <string.h>
+#include "preload/api.h"
+#include "preload/preload.h"
+#include "trap/calls.h"
+
+#define PROBES 8
+#define MAX_NAME 16384
+
+/* CUfunction_attribute */
+enum { ATTR_MAX_THREADS = 0, ATTR_SHARED = 1, ATTR_LOCAL = 3, ATTR_REGISTERS = 4 };
+
+_Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
+_Atomic uint32_t nvs_api_unloads;
+_Atomic int32_t nvs_api_captures;
+
+/* Handles of the library API: they are asked by other functions. */
+static _Atomic uint64_t kernels[NVS_API_KNOWN];
+
+static void note_kernel(uint64_t handle)
+{
+	uint32_t at = nvs_api_known_slot(handle);
+
+	for (uint32_t i = 0; handle && i < PROBES; i++) {
+		_Atomic uint64_t *slot = &kernels[(at + i) & (NVS_API_KNOWN - 1)];
+		uint64_t have = 0;
+
+		if (atomic_compare_exchange_strong(slot, &have, handle) || have == handle)
+			return;
+	}
+}
+
+static bool is_kernel(uint64_t handle)
+{
+	uint32_t at = nvs_api_known_slot(handle);
+
+	for (uint32_t i = 0; i < PROBES; i++)
+		if (atomic_load(&kernels[(at + i) & (NVS_API_KNOWN - 1)]) == handle)
+			return true;
+	return false;
+}
+
+/* False: it is known, or there is no room to know it. */
+static bool is_new(uint64_t key)
+{
+	uint64_t generation = key >> 48;
+	uint32_t at = nvs_api_known_slot(key);
+
+	for (uint32_t i = 0; i < PROBES; i++)
+		if (atomic_load(&nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)]) == key)
+			return false;
+	for (uint32_t i = 0; i < PROBES; i++) {
+		_Atomic uint64_t *slot = &nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)];
+		uint64_t have = atomic_load(slot);
+
+		if ((!have || have >> 48 != generation) && atomic_compare_exchange_strong(slot, &have, key))
+			return true;
+		if (have == key)
+			return false;
+	}
+	return false;
+}
+
+/* ---- asking ---- */
+
+struct asked {
+	const char *name;
+	int value[8]; /* by attribute */
+	bool attributes;
+};
+
+static void ask_kernel(uint64_t handle, struct asked *a)
+{
+	static const int wanted[] = { ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS };
+	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuKernelGetName");
+	int (*get)(int *, int, uint64_t, int) = nvs_api_driver("cuKernelGetAttribute");
+	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
+	int device = 0;
+
+	if (get_name && get_name(&a->name, handle))
+		a->name = NULL;
+	if (!get || !get_device || get_device(&device))
+		return;
+	a->attributes = true;
+	for (int i = 0; i < 4; i++)
+		if (get(&a->value[wanted[i]], wanted[i], handle, device))
+			a->attributes = false;
+}
+
+static void ask_function(uint64_t handle, struct asked *a)
+{
+	static const int wanted[] = { ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS };
+	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuFuncGetName");
+	int (*get)(int *, int, uint64_t) = nvs_api_driver("cuFuncGetAttribute");
+
+	if (get_name && get_name(&a->name, handle))
+		a->name = NULL;
+	if (!get)
+		return;
+	a->attributes = true;
+	for (int i = 0; i < 4; i++)
+		if (get(&a->value[wanted[i]], wanted[i], handle))
+			a->attributes = false;
+}
+
+static void tell(uint64_t handle, const struct asked *a)
+{
+	uint32_t length = a->name ? (uint32_t)strnlen(a->name, MAX_NAME) : 0;
+	uint32_t size = (uint32_t)(sizeof(struct nvs_rec_kernel) + length + 7) & ~7u;
+	struct nvs_rec_kernel *rec = nvs_alloc(size);
+
+	if (!rec)
+		return;
+	rec->rec.type = NVS_REC_KERNEL;
+	rec->rec.flags = (a->attributes ? NVS_KERNEL_ATTRS : 0) | (a->name ? NVS_KERNEL_NAMED : 0);
+	rec->rec.size = size;
+	rec->function = handle;
+	rec->registers = (uint32_t)a->value[ATTR_REGISTERS];
+	rec->shared = (uint32_t)a->value[ATTR_SHARED];
+	rec->local = (uint32_t)a->value[ATTR_LOCAL];
+	rec->max_threads = (uint32_t)a->value[ATTR_MAX_THREADS];
+	rec->length = length;
+	if (length)
+		memcpy(rec->name, a->name, length);
+	nvs_record(&rec->rec);
+	nvs_free(rec, size);
+}
+
+void nvs_api_tell_kernel(uint64_t function)
+{
+	struct asked a = { 0 };
+	int saved = errno;
+
+	if (!is_new(nvs_api_known_key(function)))
+		return;
+	nvs_calls.quiet++;
+	if (is_kernel(function))
+		ask_kernel(function, &a);
+	else
+		ask_function(function, &a);
+	nvs_calls.quiet--;
+	tell(function, &a);
+	errno = saved;
+}
+
+/* ---- capture ---- */
+
+bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
+{
+	size_t n = strlen(api->name);
+	bool per_thread = n > 5 && !strcmp(api->name + n - 5, "_ptsz");
+	int (*ask)(uint64_t, int *) = nvs_api_driver(per_thread ? "cuStreamIsCapturing_ptsz" : "cuStreamIsCapturing");
+	int status = 0, saved = errno;
+
+	/* The legacy stream cannot capture, and asking disturbs those that do. */
+	if (!ask || (!per_thread && stream < 2))
+		return false;
+	nvs_calls.quiet++;
+	if (ask(stream, &status))
+		status = 0;
+	nvs_calls.quiet--;
+	errno = saved;
+	return status != 0;
+}
+
+/* ---- after calls ---- */
+
+static void after_unload(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result)
+		atomic_fetch_add(&nvs_api_unloads, 1);
+}
+
+static void after_get_kernel(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result && f->regs[0])
+		note_kernel(*(uint64_t *)f->regs[0]);
+}
+
+static void after_enumerate(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+{
+	const uint64_t *handles = (const uint64_t *)f->regs[0];
+
+	for (uint32_t i = 0; !result && handles && i < (uint32_t)f->regs[1]; i++)
+		note_kernel(handles[i]);
+}
+
+static void after_begin_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result)
+		atomic_fetch_add(&nvs_api_captures, 1);
+}
+
+/* A capture ends even where the result says that it was spoilt; a wrong stream is refused otherwise. */
+static void after_end_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+{
+	int32_t n = atomic_load(&nvs_api_captures);
+
+	if (result && (result < 900 || result > 910))
+		return;
+	while (n > 0 && !atomic_compare_exchange_weak(&nvs_api_captures, &n, n - 1))
+		;
+}
+
+static void after_resolve(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+{
+	void **out = (void **)f->regs[1];
+	int saved = errno;
+
+	if (!result && out && *out)
+		*out = nvs_api_wrap(*out, NULL);
+	errno = saved;
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+nvs_api_after_fn nvs_api_after_of(const char *name)
+{
+	if (begins(name, "cuModuleUnload") || begins(name, "cuLibraryUnload"))
+		return after_unload;
+	if (begins(name, "cuLibraryGetKernel"))
+		return after_get_kernel;
+	if (begins(name, "cuLibraryEnumerateKernels"))
+		return after_enumerate;
+	if (begins(name, "cuStreamBeginCapture"))
+		return after_begin_capture;
+	if (begins(name, "cuStreamEndCapture"))
+		return after_end_capture;
+	if (begins(name, "cuGetProcAddress"))
+		return after_resolve;
+	return nvs_api_graph_after_of(name);
+}

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
 #include "preload/options.h"
@@ -36,9 +37,10 @@ int nvs_launch_find_library(char *path, size_t size)
 	char self[PATH_MAX], tried[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
+	/* Without /proc, as we were called. */
 	if (length < 0)
-		length = 0;
-	self[length] = 0;
+		length = snprintf(self, sizeof(self), "%s", (const char *)getauxval(AT_EXECFN));
+	self[length < (ssize_t)sizeof(self) ? length : 0] = 0;
 	*(strrchr(self, '/') ?: self) = 0;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 #pragma GCC diagnostic push

@@ -8,7 +8,6 @@
  * them.
  */
 #define UNW_LOCAL_ONLY
-#include <alloca.h>
 #include <libunwind.h>
 #include <link.h>
 #include <pthread.h>
@@ -18,6 +17,7 @@
 #include <time.h>
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
+#include "tests/unit/stack_shapes.h"
 #include "trap/known.h"
 #include "trap/root.h"
 
@@ -114,185 +114,6 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 {
 	if (!nvs_trap_segv(info, context))
 		_exit(3);
-}
-
-/* ---- functions of all shapes ---- */
-
-struct step;
-struct chain {
-	const struct step *at;
-	volatile uint32_t returns;
-};
-typedef void (*step_fn)(struct chain *);
-struct step {
-	step_fn fn;
-	uint32_t size;
-};
-
-#define STORE() asm volatile("ud2" ::: "memory")
-#define KEEP(p) asm volatile("" ::"r"(p) : "memory")
-#define SHAPE	__attribute__((noinline, noclone)) static
-#ifdef __clang__
-#undef SHAPE
-#define SHAPE __attribute__((noinline)) static
-#endif
-
-static inline void call_next(struct chain *c)
-{
-	const struct step *s = c->at++;
-
-	s->fn(c);
-	c->returns++;
-}
-
-SHAPE void shape_small(struct chain *c)
-{
-	call_next(c);
-}
-
-SHAPE void shape_middle(struct chain *c)
-{
-	uint8_t room[72];
-
-	KEEP(room);
-	call_next(c);
-	KEEP(room);
-}
-
-SHAPE void shape_large(struct chain *c)
-{
-	uint8_t room[1048];
-
-	KEEP(room);
-	call_next(c);
-	KEEP(room);
-}
-
-/* Saves all callee-saved registers, RBP among them, and uses it for something else. */
-SHAPE void shape_registers(struct chain *c)
-{
-	uint64_t a = c->returns, b = a * 3, d = a * 5, e = a * 7, f = a * 11, g = a * 13;
-
-	asm volatile("" : "+r"(a), "+r"(b), "+r"(d), "+r"(e), "+r"(f));
-	call_next(c);
-	asm volatile("" : "+r"(a), "+r"(b), "+r"(d), "+r"(e), "+r"(f), "+r"(g));
-	c->returns += (uint32_t)(a + b + d + e + f + g) & 1;
-}
-
-SHAPE void shape_framed(struct chain *c)
-{
-	KEEP(__builtin_frame_address(0));
-	call_next(c);
-}
-
-/* Leaves in its room what lies further up: old and living return addresses and frame pointers. */
-SHAPE void shape_stale(struct chain *c)
-{
-	uint32_t size = c->at[-1].size;
-	uint8_t *room = alloca(size), *up = (uint8_t *)__builtin_frame_address(0);
-
-	memcpy(room, up + size % 64 / 8 * 8, size);
-	KEEP(room);
-	call_next(c);
-	KEEP(room);
-}
-
-SHAPE void shape_untouched(struct chain *c)
-{
-	uint8_t *room = alloca(c->at[-1].size);
-
-	KEEP(room);
-	call_next(c);
-	KEEP(room);
-}
-
-SHAPE void shape_aligned(struct chain *c)
-{
-	uint8_t room[128] __attribute__((aligned(64)));
-
-	KEEP(room);
-	call_next(c);
-	KEEP(room);
-}
-
-SHAPE void shape_aligned_varying(struct chain *c)
-{
-	uint8_t room[64] __attribute__((aligned(64))), *more = alloca(c->at[-1].size);
-
-	KEEP(room);
-	KEEP(more);
-	call_next(c);
-	KEEP(room);
-	KEEP(more);
-}
-
-SHAPE void store_leaf(struct chain *c)
-{
-	STORE();
-}
-
-SHAPE void store_room(struct chain *c)
-{
-	uint8_t room[200];
-
-	KEEP(room);
-	STORE();
-	KEEP(room);
-}
-
-SHAPE void store_varying(struct chain *c)
-{
-	uint8_t *room = alloca(c->at[-1].size);
-
-	KEEP(room);
-	STORE();
-	KEEP(room);
-}
-
-/* RBP is something else at the store, the caller's lies in a slot. */
-void store_no_rbp(struct chain *c);
-asm(".text\n"
-    ".type store_no_rbp, @function\n"
-    "store_no_rbp:\n"
-    ".cfi_startproc\n"
-    "	pushq %rbp\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    ".cfi_rel_offset %rbp, 0\n"
-    "	movl $0x1234, %ebp\n"
-    "	pushq $77\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "	ud2\n"
-    "	addq $8, %rsp\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "	popq %rbp\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    ".cfi_restore %rbp\n"
-    "	ret\n"
-    ".cfi_endproc\n"
-    ".size store_no_rbp, . - store_no_rbp\n");
-
-static const step_fn shapes[] = {shape_small,	  shape_middle,	 shape_large,
-				 shape_registers, shape_framed,	 shape_stale,
-				 shape_untouched, shape_aligned, shape_aligned_varying};
-static const step_fn stores[] = {store_leaf, store_room, store_varying, store_no_rbp};
-#define NSHAPES (sizeof(shapes) / sizeof(*shapes))
-#define NSTORES (sizeof(stores) / sizeof(*stores))
-
-static uint32_t random_state = SEED;
-
-static uint32_t next_random(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 17;
-	random_state ^= random_state << 5;
-	return random_state;
-}
-
-SHAPE void run(const struct step *steps)
-{
-	struct chain c = {.at = steps};
-
-	call_next(&c);
 }
 
 /* ---- random chains ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of all shapes that compilers give a frame, each calling the next of a chain; the last one is a
- * "store", an instruction that traps (ud2, two bytes).
+ * Functions of all shapes that compilers give a frame, each calling the next of a chain; the last
+ * one is a "store", an instruction that traps (ud2, two bytes).
  */
 #ifndef NVSNOOP_TEST_STACK_SHAPES_H
 #define NVSNOOP_TEST_STACK_SHAPES_H
@@ -169,16 +169,6 @@ static const step_fn shapes[] = {shape_small,	  shape_middle,	 shape_large,
 static const step_fn stores[] = {store_leaf, store_room, store_varying, store_no_rbp};
 #define NSHAPES (sizeof(shapes) / sizeof(*shapes))
 #define NSTORES (sizeof(stores) / sizeof(*stores))
-
-static uint32_t random_state = SEED;
-
-static uint32_t next_random(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 17;
-	random_state ^= random_state << 5;
-	return random_state;
-}
 
 SHAPE void run(const struct step *steps)
 {

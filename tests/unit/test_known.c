@@ -118,6 +118,16 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 
 /* ---- random chains ---- */
 
+static uint32_t random_state = SEED;
+
+static uint32_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 17;
+	random_state ^= random_state << 5;
+	return random_state;
+}
+
 static void random_chain(struct step *steps)
 {
 	uint32_t depth = next_random() % 4 ? next_random() % 5 : next_random() % 30;

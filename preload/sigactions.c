@@ -3,14 +3,17 @@
  * Signal actions: ours in the kernel for SIGSEGV and SIGTRAP, the program's in a table of its own, which it
  * sets and asks by the usual functions. The table outlives a fork, as the kernel's does.
  *
- * Until ours are installed all of it only passes on.
+ * Until ours are installed all of it only passes on. That is before the first doorbell page is armed, or
+ * when the program first blocks one of the two, from when on it only believes so (sigview.h).
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-#include "preload/live.h"
+#include "preload/preload.h"
 #include "preload/sigactions.h"
 #include "preload/sigview.h"
+#include "preload/state.h"
+#include "preload/sys.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define SIGNALS 65
@@ -101,12 +104,10 @@ static int put_kernel(int sig, const struct sigaction *view)
 	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
 }
 
-/* A vfork() child: it shares our memory, but its actions are its own. */
+/* A vfork() child shares our memory, but its actions are its own. */
 static bool in_vfork_child(void)
 {
-	struct nvs_live *live = nvs_live();
-
-	return live && live->pid != (uint32_t)nvs_sys_getpid();
+	return nvs_state_borrowed();
 }
 
 static void change_ours(int sig, const struct sigaction *action, struct sigaction *old)
@@ -124,6 +125,15 @@ static void change_ours(int sig, const struct sigaction *action, struct sigactio
 	}
 	if (old)
 		*old = before;
+}
+
+static int change_borrowed(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	int ret = nvs_next()->sigaction(sig, action, old);
+
+	if (!ret && old && old->sa_sigaction == nvs_on_signal)
+		*old = nvs_sigaction_of_program(sig);
+	return ret;
 }
 
 static int change_other(int sig, const struct sigaction *action, struct sigaction *old)
@@ -162,10 +172,10 @@ EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *
 	lock(&saved);
 	if (!installed)
 		ret = nvs_next()->sigaction(sig, action, old);
+	else if (action && in_vfork_child())
+		ret = change_borrowed(sig, action, old);
 	else if (!is_ours(sig))
 		ret = change_other(sig, action, old);
-	else if (in_vfork_child() && action)
-		ret = nvs_next()->sigaction(sig, action, old);
 	else
 		change_ours(sig, action, old);
 	unlock(&saved);
@@ -341,6 +351,10 @@ int nvs_signals_install(void)
 	int err = 0, saved_errno = errno;
 	uint64_t saved;
 
+	if (nvs_sigactions_installed())
+		return 0;
+	if (in_vfork_child())
+		return -EPERM;
 	lock(&saved);
 	if (!installed) {
 		err = take_over(SIGSEGV);
@@ -352,7 +366,6 @@ int nvs_signals_install(void)
 		}
 	}
 	unlock(&saved);
-	nvs_sigview_main_begins();
 	errno = saved_errno;
 	return err;
 }

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <string.h>
 #include "preload/preload.h"
+#include "preload/sigactions.h"
 #include "preload/sigview.h"
+#include "preload/state.h"
 #include "preload/sys.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -132,6 +134,8 @@ void nvs_sigview_thread_begins(uint64_t view)
 	uint64_t never = NVS_SIGVIEW_SIGNALS | NVS_SIGVIEW_MARKER;
 
 	mine.view = (struct nvs_sigview){ .asked = view };
+	if (view)
+		nvs_signals_install();
 	change_kernel(SIG_UNBLOCK, never);
 }
 
@@ -139,9 +143,11 @@ void nvs_sigview_main_begins(void)
 {
 	uint64_t blocked = kernel_mask() & NVS_SIGVIEW_SIGNALS;
 
+	if (!blocked)
+		return;
 	mine.view.asked |= blocked;
-	if (blocked)
-		change_kernel(SIG_UNBLOCK, blocked);
+	nvs_signals_install();
+	change_kernel(SIG_UNBLOCK, blocked);
 }
 
 /* ---- for the program ---- */
@@ -183,31 +189,67 @@ static int pass_mask(int how, const sigset_t *set, sigset_t *old, bool returns_e
 	return -1;
 }
 
+static bool concerns_us(const sigset_t *set)
+{
+	return mine.view.asked || mine.view.by_handler ||
+	       (set && (low_word(set) & NVS_SIGVIEW_SIGNALS));
+}
+
+/* In a vfork() child the view is its parent's, and its mask in the kernel what a program gets that it runs. */
+static int change_borrowed(mask_fn next, int how, const sigset_t *set, sigset_t *old)
+{
+	int ret = next(how, set, old);
+
+	if (!ret && old)
+		set_low_word(old, low_word(old) | mine.view.asked);
+	return ret;
+}
+
+/*
+ * Bits of ours in the kernel's mask: a handler of the program runs that was begun before ours were
+ * installed. From now on they are blocked in name, for as long as that handler runs.
+ */
+static void adopt(uint64_t kernel)
+{
+	mine.view.by_handler |= kernel & NVS_SIGVIEW_SIGNALS & ~mine.view.asked;
+}
+
 static int change_mask(mask_fn next, int how, const sigset_t *set, sigset_t *old)
 {
-	uint64_t before = nvs_sigview_blocked();
-	bool marked = mine.view.by_handler != 0;
-	sigset_t filtered;
-	uint64_t bits = 0;
+	uint64_t before = nvs_sigview_blocked(), bits = 0, kernel;
+	sigset_t filtered, was;
+	bool marked;
 	int ret;
 
+	if (concerns_us(set) && nvs_state_borrowed())
+		return change_borrowed(next, how, set, old);
 	if (set) {
 		filtered = *set;
 		bits = low_word(set) & NVS_SIGVIEW_SIGNALS;
+		/* What is sent or faults while it is blocked in name only has to come to us. */
+		if (bits && how != SIG_UNBLOCK)
+			nvs_signals_install();
 		if (how != SIG_UNBLOCK)
 			set_low_word(&filtered, low_word(set) & ~NVS_SIGVIEW_SIGNALS);
 	}
-	ret = next(how, set ? &filtered : NULL, old);
+	ret = next(how, set ? &filtered : NULL, &was);
 	if (ret)
 		return ret;
+	kernel = low_word(&was);
+	if (set && nvs_sigactions_installed())
+		adopt(kernel);
+	marked = mine.view.by_handler != 0;
+	set_low_word(&was, (kernel & ~(marked ? NVS_SIGVIEW_MARKER : 0)) | before);
 	if (old)
-		set_low_word(old, (low_word(old) & ~(marked ? NVS_SIGVIEW_MARKER : 0)) | before);
+		*old = was;
 	if (!set)
 		return 0;
 	change_view(how, bits);
 	/* The C library never lets a call block the marker: a mask that was set has lost it. */
 	if (marked)
 		change_kernel(mine.view.by_handler ? SIG_BLOCK : SIG_UNBLOCK, NVS_SIGVIEW_MARKER);
+	if (kernel & NVS_SIGVIEW_SIGNALS && nvs_sigactions_installed())
+		change_kernel(SIG_UNBLOCK, NVS_SIGVIEW_SIGNALS);
 	if (mine.kept)
 		deliver_kept();
 	return 0;

@@ -6,7 +6,8 @@
  * blocked would kill it. From the library's load on, not only from the first doorbell: threads block
  * signals long before, and nobody but a thread itself can unblock them.
  *
- * What is blocked by a call is kept per thread. What is blocked because the program's own handler for
+ * Our handlers are installed when the first of them is blocked, so that one that is sent then is kept, and a
+ * fault kills, as by the kernel. What is blocked by a call is kept per thread. What is blocked because the program's own handler for
  * one of the two is running ends in ways that we do not see (siglongjmp, setcontext): it counts while
  * a marker, the C library's cancellation signal, is blocked in the kernel's mask. Whatever restores the
  * mask from before the handler takes the marker away too, and no program can block it by itself.

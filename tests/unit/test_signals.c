@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's view of its signals. Each case runs twice, in a process of its own: as it is, and with our
- * handlers installed in front of it; what it sees must be the same. Without a doorbell every fault here
- * is the program's.
+ * The program's view of its signals. Each case runs three times, in processes of its own: with the C library
+ * alone, with our handlers installed before, and with ours installed only when it blocks one of the two;
+ * what it sees must be the same. Without a doorbell every fault here is the program's.
  */
 /* LINK: preload */
 #include <dlfcn.h>
@@ -21,56 +21,11 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include "preload/preload.h"
+#include "preload/sigactions.h"
+#include "preload/state.h"
+#include "tests/unit/sigcalls.h"
 
 static int passed, failed;
-
-typedef void (*handler_fn)(int);
-handler_fn __sysv_signal(int sig, handler_fn handler);
-
-/* The functions under test: ours, or the C library's own. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-#define FUNCTIONS(X)                                                                               \
-	X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigignore) X(sighold) X(sigrelse)      \
-	X(sigblock) X(sigsetmask) X(sigprocmask) X(pthread_sigmask) X(sigpending) X(sigwait)       \
-	X(sigwaitinfo) X(sigtimedwait) X(pthread_create)
-#define FIELD(name) __typeof__(&name) name;
-static struct {
-	FUNCTIONS(FIELD)
-} f;
-
-static void choose(bool ours)
-{
-	void *libc = dlopen("libc.so.6", RTLD_NOW);
-
-#define CHOOSE(name)                                                                               \
-	if (ours) {                                                                                \
-		f.name = name;                                                                     \
-	} else {                                                                                   \
-		void *p = dlsym(libc, #name);                                                      \
-		memcpy(&f.name, &p, sizeof(p));                                                    \
-	}
-	FUNCTIONS(CHOOSE)
-}
-#pragma GCC diagnostic pop
-
-#define sigaction(...) f.sigaction(__VA_ARGS__)
-#define signal(...) f.signal(__VA_ARGS__)
-#define __sysv_signal(...) f.__sysv_signal(__VA_ARGS__)
-#define sigset(...) f.sigset(__VA_ARGS__)
-#define sigignore(...) f.sigignore(__VA_ARGS__)
-#define sighold(...) f.sighold(__VA_ARGS__)
-#define sigrelse(...) f.sigrelse(__VA_ARGS__)
-#define sigblock(...) f.sigblock(__VA_ARGS__)
-#define sigsetmask(...) f.sigsetmask(__VA_ARGS__)
-#define sigprocmask(...) f.sigprocmask(__VA_ARGS__)
-#define pthread_sigmask(...) f.pthread_sigmask(__VA_ARGS__)
-#define sigpending(...) f.sigpending(__VA_ARGS__)
-#define sigwait(...) f.sigwait(__VA_ARGS__)
-#define sigwaitinfo(...) f.sigwaitinfo(__VA_ARGS__)
-#define sigtimedwait(...) f.sigtimedwait(__VA_ARGS__)
-#define pthread_create(...) f.pthread_create(__VA_ARGS__)
 
 /* ---- what a case tells: words into a pipe ---- */
 
@@ -567,6 +522,27 @@ static void case_fork(void)
 		fault();
 }
 
+/* A vfork() child changes what is its own. */
+static void case_vfork(void)
+{
+	sigset_t set = set_of(SIGSEGV, SIGUSR1), child = set_of(SIGTRAP, SIGHUP), old;
+	struct sigaction a = { .sa_handler = SIG_DFL }, was;
+
+	install(SIGSEGV, note, 0, 0);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (!vfork()) {
+		sigaction(SIGSEGV, &a, &was);
+		pthread_sigmask(SIG_SETMASK, &child, &old);
+		tell("old:%s %d ", mask_text(&old), was.sa_sigaction == note);
+		_exit(0);
+	}
+	wait(NULL);
+	tell_mask("after");
+	tell_action(SIGSEGV);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	raise(SIGSEGV);
+}
+
 /* ---- the alternate stack ---- */
 
 static char *alternate;
@@ -668,13 +644,16 @@ static const struct {
 	{ "wait", case_wait },
 	{ "threads", case_threads },
 	{ "fork", case_fork },
+	{ "vfork", case_vfork },
 	{ "altstack", case_altstack },
 	{ "overflow", case_overflow },
 };
 
 /* ---- with and without ---- */
 
-static void run(void (*act)(void), bool ours, char *text, size_t size, int *status)
+enum mode { WITHOUT, BEFORE, LATER };
+
+static void run(void (*act)(void), enum mode mode, char *text, size_t size, int *status)
 {
 	struct rlimit no_core = { 0, 0 };
 	size_t used = 0;
@@ -691,8 +670,9 @@ static void run(void (*act)(void), bool ours, char *text, size_t size, int *stat
 		out = fds[1];
 		setrlimit(RLIMIT_CORE, &no_core);
 		forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		choose(ours);
-		if (ours && nvs_signals_install())
+		nvs_state()->pid = (uint32_t)getpid();
+		choose(mode != WITHOUT);
+		if (mode == BEFORE && nvs_signals_install())
 			abort();
 		act();
 		_exit(0);
@@ -703,6 +683,25 @@ static void run(void (*act)(void), bool ours, char *text, size_t size, int *stat
 	text[used] = '\0';
 	close(fds[0]);
 	waitpid(pid, status, 0);
+}
+
+static void compare(size_t i)
+{
+	static char without[20000], with[20000];
+	int status_without, status_with;
+
+	run(cases[i].act, WITHOUT, without, sizeof(without), &status_without);
+	for (enum mode mode = BEFORE; mode <= LATER; mode++) {
+		run(cases[i].act, mode, with, sizeof(with), &status_with);
+		if (!strcmp(without, with) && status_without == status_with &&
+		    (*without || status_with)) {
+			passed++;
+			continue;
+		}
+		failed++;
+		printf("%s, %s:\n  without (%x): %.600s\n  with    (%x): %.600s\n", cases[i].name,
+		       mode == BEFORE ? "before" : "later", status_without, without, status_with, with);
+	}
 }
 
 /* The kernel's own word: ours are in none of a thread's masks, whatever the program believes. */
@@ -733,6 +732,7 @@ static void test_check(void)
 		uint64_t mask;
 	} raw = { .handler = (void *)plain }, now;
 	struct sigaction a;
+	int status;
 	bool good;
 
 	if (fork() == 0) {
@@ -744,32 +744,19 @@ static void test_check(void)
 		sigaction(SIGSEGV, NULL, &a);
 		_exit(good && now.handler != (void *)plain && a.sa_handler == plain ? 0 : 1);
 	}
-	wait(&failed);
-	failed = failed != 0;
-	passed += !failed;
+	wait(&status);
+	failed += status != 0;
+	passed += status == 0;
 }
 
 int main(int argc, char **argv)
 {
-	static char without[20000], with[20000];
-	int status_without, status_with;
-
 	choose(true);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (argc < 2 || !strcmp(argv[1], cases[i].name))
+			compare(i);
 	test_check();
 	test_kernel_mask();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		if (argc > 1 && strcmp(argv[1], cases[i].name))
-			continue;
-		run(cases[i].act, false, without, sizeof(without), &status_without);
-		run(cases[i].act, true, with, sizeof(with), &status_with);
-		if (!strcmp(without, with) && status_without == status_with && *without | status_with) {
-			passed++;
-			continue;
-		}
-		failed++;
-		printf("%s:\n  without (%x): %.600s\n  with    (%x): %.600s\n", cases[i].name, status_without,
-		       without, status_with, with);
-	}
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }

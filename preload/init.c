@@ -2,16 +2,18 @@
 /*
  * Load and unload of the library. A program that never opens a GPU pays for these few lines.
  */
-#include "preload/api.h"
 #include "preload/preload.h"
 #include "preload/sigview.h"
+#include "preload/state.h"
+#include "preload/sys.h"
 
 __attribute__((constructor)) static void nvs_init(void)
 {
 	nvs_next();
+	/* Told apart from a vfork() child, which has our memory and a number of its own. */
+	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());
 	if (!nvs_options()->disabled)
 		nvs_sigview_main_begins();
-	nvs_api_start();
 }
 
 __attribute__((destructor)) static void nvs_fini(void)

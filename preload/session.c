@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include "preload/api.h"
 #include "preload/live.h"
 #include "preload/names.h"
 #include "preload/sigview.h"
@@ -171,6 +170,7 @@ static int start_recording(struct nvs_live *live)
 
 	if (err)
 		return err;
+	nvs_sigview_main_begins();
 	nvs_late_prepare(live);
 	nvs_writer_signal.heartbeat = &live->head->heartbeat;
 	nvs_writer_signal.late = nvs_late_record;
@@ -224,7 +224,6 @@ void nvs_session_start(void)
 		atomic_store(&live->state, NVS_LIVE_ACTIVE);
 		nvs_closing_started(live);
 		nvs_rm_replay();
-		nvs_api_session_started();
 	}
 	errno = saved;
 }
@@ -250,7 +249,6 @@ void nvs_session_prepare(void)
 	if (atomic_load(&prepared) || nvs_options()->disabled || atomic_exchange(&prepared, 1))
 		return;
 	nvs_unwinder_load();
-	nvs_api_rebind();
 	errno = saved;
 }
 

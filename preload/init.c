@@ -2,6 +2,7 @@
 /*
  * Load and unload of the library. A program that never opens a GPU pays for these few lines.
  */
+#include "preload/api.h"
 #include "preload/preload.h"
 #include "preload/sigview.h"
 #include "preload/state.h"
@@ -14,6 +15,7 @@ __attribute__((constructor)) static void nvs_init(void)
 	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());
 	if (!nvs_options()->disabled)
 		nvs_sigview_main_begins();
+	nvs_api_start();
 }
 
 __attribute__((destructor)) static void nvs_fini(void)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include "preload/api.h"
 #include "preload/live.h"
 #include "preload/names.h"
 #include "preload/sigview.h"
@@ -224,6 +225,7 @@ void nvs_session_start(void)
 		atomic_store(&live->state, NVS_LIVE_ACTIVE);
 		nvs_closing_started(live);
 		nvs_rm_replay();
+		nvs_api_session_started();
 	}
 	errno = saved;
 }
@@ -249,6 +251,7 @@ void nvs_session_prepare(void)
 	if (atomic_load(&prepared) || nvs_options()->disabled || atomic_exchange(&prepared, 1))
 		return;
 	nvs_unwinder_load();
+	nvs_api_rebind();
 	errno = saved;
 }
 

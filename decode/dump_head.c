@@ -42,7 +42,7 @@ static void put_site(struct nvs_out *out, const struct nvs_callsite *site)
 		fputs(" < ", out->file);
 		nvs_out_text(out, site->runtime_api);
 	}
-	if (*site->site) {
+	if (*site->site && strcmp(site->site, site->api)) {
 		fputs(" < ", out->file);
 		nvs_out_text(out, site->site);
 	}

@@ -78,8 +78,9 @@ static void text_method(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 	nvs_line_put(l, "%ss%u %04x %04x ", d->each ? "" : "      ", run->subch,
 		     f->cls ? f->cls->id : 0, method);
 	nvs_words_method(l, &f->at, method);
-	nvs_line_put(l, "%*s%08x ", l->length < 52 ? (int)(53 - l->length) : 1, "", value);
+	nvs_line_put(l, "%*s%08x", l->length < 52 ? (int)(53 - l->length) : 1, "", value);
 	if (f->at.method) {
+		nvs_line_put(l, " ");
 		nvs_words_fields(l, f->at.method, value);
 		if (nvs_words_address(f->cls, &f->at, method, value, value_before(c, run, i, method),
 				      &address)) {
@@ -87,6 +88,8 @@ static void text_method(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 			if (d->where.put)
 				d->where.put(d->where.arg, l, address);
 		}
+		if (!method && nvs_class_find(value & 0xffff))
+			nvs_line_put(l, "  ; %s", nvs_str(nvs_class_find(value & 0xffff)->name));
 	}
 	fprintf(d->out->file, "%s%s%s\n",
 		f->at.method ? "" : nvs_out_style(d->out, NVS_STYLE_BAD), l->text,

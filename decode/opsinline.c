@@ -21,14 +21,19 @@ static struct nvs_op *op_of(struct nvs_ops_channel *c, const struct transfer *t)
 
 /* An upload that is as long as a descriptor and looks like one is kept longer. */
 static void note_descriptor(struct nvs_ops_channel *c, const struct subch *sub, uint64_t address,
-			    uint64_t bytes)
+			    uint64_t bytes, struct nvs_op *op)
 {
 	uint32_t words[NVS_QMD_MAX_BYTES / 4];
+	enum nvs_qmd_look look;
 
 	if (bytes > sizeof(words) || bytes < 256 || address % 256 || !sub->cls ||
-	    !nvs_memimage_read(c->ops->image, address, words, bytes) ||
-	    !nvs_qmd_plausible(c->ops->layouts, words, bytes / 4, sub->cls->id))
+	    !nvs_memimage_read(c->ops->image, address, words, bytes))
 		return;
+	look = nvs_qmd_plausible(c->ops->layouts, words, bytes / 4, sub->cls->id);
+	if (look == NVS_QMD_NO)
+		return;
+	if (op && look == NVS_QMD_AUXILIARY)
+		op->flags |= NVS_OP_AUXILIARY;
 	nvs_memimage_keep(c->ops->image, address, bytes);
 	nvs_ops_note_upload(c->ops, address, sub->cls->id);
 }
@@ -46,7 +51,7 @@ static void finish(struct nvs_ops_channel *c, struct subch *sub)
 	if (!op || op->kind == NVS_OP_COPY)
 		nvs_ops_note_copy(c, op ? op->copy.mode : NVS_COPY_INLINE, t->address, t->bytes);
 	if (t->linear && t->width == t->bytes)
-		note_descriptor(c, sub, t->address, t->bytes);
+		note_descriptor(c, sub, t->address, t->bytes, op);
 	if (nvs_reg_of(r, NVS_REG_COMPLETION, launch) != 2)
 		return;
 	nvs_ops_release(c, subch_of(c, sub), at,

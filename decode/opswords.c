@@ -153,7 +153,8 @@ void nvs_words_op(struct nvs_line *l, const struct nvs_op *op, const struct nvs_
 		break;
 	case NVS_OP_UPLOAD:
 		put_copy(l, op, where);
-		nvs_line_put(l, " of %s", uses[op->copy.use % 3]);
+		nvs_line_put(l, " of %s%s", op->flags & NVS_OP_AUXILIARY ? "auxiliary " : "",
+			     uses[op->copy.use % 3]);
 		break;
 	case NVS_OP_MEMSET:
 		put_memset(l, op, where);

@@ -369,7 +369,7 @@ bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size
 	return true;
 }
 
-bool nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls)
+enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls)
 {
 	const struct nvs_qmd_version *version = nvs_qmd_version_of(words, nwords, cls);
 	struct words w = { words, nwords };
@@ -377,9 +377,13 @@ bool nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, s
 	uint32_t unnamed = 0;
 
 	if (!version || !nvs_qmd_class_bit(version, cls) || nwords * 4 != nvs_qmd_bytes(version))
-		return false;
+		return NVS_QMD_NO;
 	l = layout_of(layouts, version, cls);
 	for (size_t i = 0; i < nwords; i++)
 		unnamed |= words[i] & ~l->named[i];
-	return !unnamed && get(&w, &l->block[0]) && get(&w, &l->block[1]) && get(&w, &l->block[2]);
+	if (unnamed || !get(&w, &l->block[0]) || !get(&w, &l->block[1]) || !get(&w, &l->block[2]))
+		return NVS_QMD_NO;
+	if (!get(&w, &l->grid[0]) || !get(&w, &l->program_lo))
+		return NVS_QMD_AUXILIARY;
+	return NVS_QMD_LAUNCH;
 }

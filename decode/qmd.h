@@ -95,7 +95,12 @@ void nvs_qmd_layouts_free(struct nvs_qmd_layouts *layouts);
 bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls,
 		    struct nvs_qmd *qmd);
 
-/* Could be a descriptor of class CLS: its version is one of that class, no bit without a name is set. */
-bool nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls);
+enum nvs_qmd_look { NVS_QMD_NO, NVS_QMD_AUXILIARY, NVS_QMD_LAUNCH };
+
+/*
+ * Could these be a descriptor of class CLS? Yes where the version is one of that class and no bit without a name
+ * is set: then one that runs a program, or an auxiliary one.
+ */
+enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls);
 
 #endif

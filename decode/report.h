@@ -102,6 +102,7 @@ struct nvs_value {
 	(1u << 0) /* text: stands behind the numbers, and gives way when space is short */
 #define NVS_COLUMN_SEVERAL (1u << 1) /* text: only when several traces are reported */
 #define NVS_COLUMN_DETAIL  (1u << 2) /* not in text */
+#define NVS_COLUMN_IF_ANY  (1u << 3) /* in text only when a row has something else than 0 */
 
 /* The registry: one line serves text, JSON, CSV and -s. */
 struct nvs_column {

@@ -52,7 +52,8 @@ static void json_copy(const struct ops *o, const struct nvs_op *op)
 		fprintf(f, ",\"width\":%u,\"lines\":%u,\"src_pitch\":%u,\"dst_pitch\":%u",
 			op->copy.width, op->copy.lines, op->copy.src_pitch, op->copy.dst_pitch);
 	if (op->kind == NVS_OP_UPLOAD)
-		fprintf(f, ",\"use\":\"%s\"", uses[op->copy.use % 3]);
+		fprintf(f, ",\"use\":\"%s\",\"auxiliary\":%s", uses[op->copy.use % 3],
+			op->flags & NVS_OP_AUXILIARY ? "true" : "false");
 	if (op->flags & NVS_OP_INCOMPLETE)
 		fputs(",\"incomplete\":true", f);
 	if (op->kind == NVS_OP_MEMSET) {
@@ -156,11 +157,6 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 	fputs("}\n", f);
 }
 
-static void json_head(const struct ops *o, struct nvs_trace *trace, const struct nvs_submission *s)
-{
-	nvs_dump_json_submission(o->out, trace, s);
-}
-
 /* ---- text ---- */
 
 static void text_op(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
@@ -208,7 +204,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		  nvs_filter(o->source, s->thread->thread, s->channel->channel, s->rec->stack);
 	o->place = (struct nvs_place){ trace, s->channel->rec.vaspace };
 	if (o->show && o->json)
-		json_head(o, trace, s);
+		nvs_dump_json_submission(o->out, trace, s);
 	else if (o->show)
 		nvs_dump_text_submission(o->out, trace, s);
 	r = nvs_follow_submission(o->follow, s, s->number);
@@ -228,8 +224,17 @@ static void print_totals(struct ops *o)
 	const struct nvs_tally *t = &o->tally;
 	FILE *f = o->out->file;
 
-	if (o->json)
+	if (o->json) {
+		fprintf(f,
+			"{\"schema\":%d,\"kind\":\"end\",\"launches\":%" PRIu64 ",\"triggers\":%" PRIu64
+			",\"copies\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],\"copied\":[%" PRIu64
+			",%" PRIu64 ",%" PRIu64 "],\"memsets\":%" PRIu64 ",\"uploads\":%" PRIu64
+			",\"code\":%" PRIu64 ",\"releases\":%" PRIu64 ",\"acquires\":%" PRIu64 "}\n",
+			NVS_DUMP_SCHEMA, t->launches, t->triggers, t->copies[0], t->copies[1],
+			t->copies[2], t->copied[0], t->copied[1], t->copied[2], t->memsets,
+			t->uploads, t->codes, t->releases, t->acquires);
 		return;
+	}
 	fprintf(f,
 		"%" PRIu64 " launches by %" PRIu64 " triggers, copies: %" PRIu64 " by engine (%" PRIu64
 		" bytes), %" PRIu64 " inline (%" PRIu64 "), %" PRIu64 " by macro (%" PRIu64 "), %" PRIu64

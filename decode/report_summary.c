@@ -92,23 +92,23 @@ static const struct nvs_column columns[] = {
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0},
 	{"bytes", "command bytes", get_bytes, 0},
-	{"launches", "launches", get_tally_launches, 0},
-	{"triggers", "triggers", get_tally_triggers, 0},
+	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY},
+	{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_IF_ANY},
 	{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},
-	{"copies_engine", "engine copies", get_tally_engine, 0},
-	{"bytes_engine", "  bytes", get_tally_engine_bytes, 0},
-	{"copies_inline", "inline copies", get_tally_inline, 0},
-	{"bytes_inline", "  bytes", get_tally_inline_bytes, 0},
-	{"copies_macro", "macro copies", get_tally_macro, 0},
-	{"bytes_macro", "  bytes", get_tally_macro_bytes, 0},
-	{"memsets", "memsets", get_tally_memsets, 0},
-	{"bytes_memset", "  bytes", get_tally_memset_bytes, 0},
-	{"uploads", "uploads", get_tally_uploads, 0},
-	{"bytes_uploads", "  bytes", get_tally_upload_bytes, 0},
-	{"code", "code uploads", get_tally_codes, 0},
-	{"bytes_code", "  bytes", get_tally_code_bytes, 0},
-	{"releases", "releases", get_tally_releases, 0},
-	{"acquires", "acquires", get_tally_acquires, 0},
+	{"copies_engine", "engine copies", get_tally_engine, NVS_COLUMN_IF_ANY},
+	{"bytes_engine", "  bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY},
+	{"copies_inline", "inline copies", get_tally_inline, NVS_COLUMN_IF_ANY},
+	{"bytes_inline", "  bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY},
+	{"copies_macro", "macro copies", get_tally_macro, NVS_COLUMN_IF_ANY},
+	{"bytes_macro", "  bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY},
+	{"memsets", "memsets", get_tally_memsets, NVS_COLUMN_IF_ANY},
+	{"bytes_memset", "  bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY},
+	{"uploads", "uploads", get_tally_uploads, NVS_COLUMN_IF_ANY},
+	{"bytes_uploads", "  bytes", get_tally_upload_bytes, NVS_COLUMN_IF_ANY},
+	{"code", "code uploads", get_tally_codes, NVS_COLUMN_IF_ANY},
+	{"bytes_code", "  bytes", get_tally_code_bytes, NVS_COLUMN_IF_ANY},
+	{"releases", "releases", get_tally_releases, NVS_COLUMN_IF_ANY},
+	{"acquires", "acquires", get_tally_acquires, NVS_COLUMN_IF_ANY},
 	{"gaps", "gaps", get_gaps, 0},
 	{"lost_submissions", "lost", get_lost_submissions, 0},
 	{"orphans", "orphans", get_orphans, 0},
@@ -218,7 +218,8 @@ static void print_one(struct nvs_out *out, const struct row *row)
 		struct nvs_value v = {0};
 
 		columns[i].get(row, &v);
-		if (v.kind == NVS_VALUE_NONE || columns[i].flags & NVS_COLUMN_DETAIL)
+		if (v.kind == NVS_VALUE_NONE || columns[i].flags & NVS_COLUMN_DETAIL ||
+		    (columns[i].flags & NVS_COLUMN_IF_ANY && !v.count))
 			continue;
 		fprintf(out->file, "%s%-14s%s", nvs_out_style(out, NVS_STYLE_HEAD),
 			columns[i].title, nvs_out_style(out, NVS_STYLE_PLAIN));

@@ -202,6 +202,18 @@ struct layout {
 	uint32_t n;
 };
 
+static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size_t nrows)
+{
+	for (size_t r = 0; r < nrows; r++) {
+		struct nvs_value v;
+
+		get(c, t->rows[r], &v);
+		if (v.kind != NVS_VALUE_NONE && (v.kind != NVS_VALUE_COUNT || v.count))
+			return false;
+	}
+	return true;
+}
+
 static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows)
 {
 	l->n = 0;
@@ -212,7 +224,8 @@ static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows)
 
 			if (!!(c->flags & NVS_COLUMN_NAME) != names ||
 			    c->flags & NVS_COLUMN_DETAIL ||
-			    (c->flags & NVS_COLUMN_SEVERAL && !t->several))
+			    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
+			    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)))
 				continue;
 			l->left[l->n] = names;
 			l->width[l->n] = width_of(c->title);

@@ -48,23 +48,23 @@ void nvs_tally_sum(struct nvs_tally *into, const struct nvs_tally *from);
 	NVS_TALLY_GET(type, code_bytes, code_bytes)                          \
 	NVS_TALLY_GET(type, releases, releases)                              \
 	NVS_TALLY_GET(type, acquires, acquires)
-#define NVS_TALLY_COLUMNS                                                                        \
-	{ "launches", "launches", get_tally_launches, 0 },                                       \
-	{ "triggers", "triggers", get_tally_triggers, NVS_COLUMN_DETAIL },                       \
-	{ "unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL },                 \
-	{ "copies_engine", "engine", get_tally_engine, 0 },                                      \
-	{ "bytes_engine", "bytes", get_tally_engine_bytes, 0 },                                  \
-	{ "copies_inline", "inline", get_tally_inline, 0 },                                      \
-	{ "bytes_inline", "bytes", get_tally_inline_bytes, 0 },                                  \
-	{ "copies_macro", "macro", get_tally_macro, 0 },                                         \
-	{ "bytes_macro", "bytes", get_tally_macro_bytes, 0 },                                    \
-	{ "memsets", "memset", get_tally_memsets, 0 },                                           \
-	{ "bytes_memset", "bytes", get_tally_memset_bytes, 0 },                                  \
-	{ "uploads", "uploads", get_tally_uploads, NVS_COLUMN_DETAIL },                          \
-	{ "bytes_uploads", "bytes", get_tally_upload_bytes, NVS_COLUMN_DETAIL },                 \
-	{ "code", "code", get_tally_codes, NVS_COLUMN_DETAIL },                                  \
-	{ "bytes_code", "bytes", get_tally_code_bytes, NVS_COLUMN_DETAIL },                      \
-	{ "releases", "rel", get_tally_releases, 0 },                                            \
-	{ "acquires", "acq", get_tally_acquires, 0 }
+#define NVS_TALLY_COLUMNS                                                                         \
+	{ "launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY },                        \
+	{ "triggers", "triggers", get_tally_triggers, NVS_COLUMN_DETAIL },                        \
+	{ "unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL },                  \
+	{ "copies_engine", "engine", get_tally_engine, NVS_COLUMN_IF_ANY },                       \
+	{ "bytes_engine", "bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY },                   \
+	{ "copies_inline", "inline", get_tally_inline, NVS_COLUMN_IF_ANY },                       \
+	{ "bytes_inline", "bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY },                   \
+	{ "copies_macro", "macro", get_tally_macro, NVS_COLUMN_IF_ANY },                          \
+	{ "bytes_macro", "bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY },                     \
+	{ "memsets", "memset", get_tally_memsets, NVS_COLUMN_IF_ANY },                            \
+	{ "bytes_memset", "bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY },                   \
+	{ "uploads", "uploads", get_tally_uploads, NVS_COLUMN_DETAIL },                           \
+	{ "bytes_uploads", "bytes", get_tally_upload_bytes, NVS_COLUMN_DETAIL },                  \
+	{ "code", "code", get_tally_codes, NVS_COLUMN_DETAIL },                                   \
+	{ "bytes_code", "bytes", get_tally_code_bytes, NVS_COLUMN_DETAIL },                       \
+	{ "releases", "rel", get_tally_releases, NVS_COLUMN_IF_ANY },                             \
+	{ "acquires", "acq", get_tally_acquires, NVS_COLUMN_IF_ANY }
 
 #endif

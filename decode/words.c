@@ -50,14 +50,13 @@ void nvs_words_method(struct nvs_line *l, const struct nvs_method_at *at, uint32
 		nvs_line_put(l, "~");
 }
 
-/* Names of 0 that only say that something is not so. */
-static bool says_nothing(const char *name)
+/* 0 is worth a word in fields that choose between things; in others it means off or the usual. */
+static bool tells_at_zero(const char *field)
 {
-	static const char *const words[] = { "FALSE", "NONE",	  "DIS",     "DISABLE",
-					     "NO",    "DISABLED", "DEFAULT", "OFF" };
+	static const char *const parts[] = { "OPERATION", "LAYOUT", "STRUCT", "ACTION" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (!strcmp(name, words[i]))
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (strstr(field, parts[i]))
 			return true;
 	}
 	return false;
@@ -78,7 +77,7 @@ void nvs_words_fields(struct nvs_line *l, const struct nvs_method *m, uint32_t v
 		const char *name = nvs_value_name(f, v);
 
 		named |= (0xffffffffu >> (31 - (f->hi - f->lo))) << f->lo;
-		if (!v && (!name || says_nothing(name)) && m->nfields > 1)
+		if (!v && m->nfields > 1 && !(name && tells_at_zero(nvs_str(f->name))))
 			continue;
 		if (name)
 			nvs_line_put(l, " %s=%s", nvs_str(f->name), name);

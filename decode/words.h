@@ -22,8 +22,9 @@ void nvs_line_free(struct nvs_line *l);
 /* "SET_OBJECT", "CALL_MME_DATA(1)", or "0x1234?" where unknown. */
 void nvs_words_method(struct nvs_line *l, const struct nvs_method_at *at, uint32_t offset);
 /*
- * " CLASS_ID=0xcbc0 ENGINE_ID=0": fields with the names of their values; a field that is 0 and has no
- * telling name is left out; bits outside of all fields come last, as "+0x800".
+ * " OPERATION=ACQUIRE ACQUIRE_SWITCH_TSG=EN": fields with the names of their values. One of several fields
+ * that is 0 is left out, unless it chooses an operation or a layout; bits outside of all fields come last, as
+ * "+0x800".
  */
 void nvs_words_fields(struct nvs_line *l, const struct nvs_method *m, uint32_t value);
 

@@ -83,8 +83,11 @@ uint32_t softgpu_counted(struct softgpu_channel *ch);
 void softgpu_channel_lock(struct softgpu_channel *ch);
 void softgpu_channel_unlock(struct softgpu_channel *ch);
 
-/* A system-memory object mapped for CPU and GPU at the same address. */
-void *softgpu_alloc(uint64_t size);
+/*
+ * A system-memory object mapped for CPU and GPU at the same address: within the 40 bits that an entry can
+ * name, or high, where it takes an extended base.
+ */
+void *softgpu_alloc(uint64_t size, bool high);
 void softgpu_free(void *p);
 
 #ifdef __cplusplus

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * raw CASE [N]: submissions that the CUDA API alone does not make. Software GPU only.
+ *   wrap      a ring of 16 entries goes round N times, the pushbuffer too
+ *   entries   1 to 40 entries a doorbell, over the end of the ring, control entries between
+ *   big       segments of 8 MiB - 4
+ *   empty     doorbells with nothing new
+ *   channels  channels made and freed N times, tokens and addresses used again
+ *   mappings  usermode objects and their mappings made, used and freed N times
+ *   memory    memory mapped and freed N times, segments in it; every other time above 40 bits
+ *   twogpus   the same tokens on two GPUs, two threads
+ *   contexts  contexts made and destroyed N times
+ */
+#include <pthread.h>
+#include <string.h>
+#include "app.h"
+#include "tests/softgpu/softgpu.h"
+
+static uint32_t seed = 12345;
+
+static uint32_t rnd(void)
+{
+	seed = seed * 1664525 + 1013904223;
+	return seed >> 8;
+}
+
+static void check_count(struct softgpu_channel *ch, uint32_t n)
+{
+	EXPECT(!softgpu_wait(ch, softgpu_payload(ch)), "channel died");
+	EXPECT(softgpu_counted(ch) == n, "%u counted of %u", softgpu_counted(ch), n);
+}
+
+static void wrap(uint32_t n)
+{
+	struct softgpu_channel *ch = softgpu_channel_create(false, 16, true);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n * 16; i++) {
+		if (i % 3)
+			count = softgpu_submit_count(ch);
+		else
+			EXPECT(softgpu_submit_nop(ch, 8 + rnd() % 3000, i), "no room");
+	}
+	check_count(ch, count);
+	softgpu_channel_destroy(ch);
+}
+
+/* Segments of host NOPs; now and then control entries between them, which need no segment. */
+static void entries(uint32_t n)
+{
+	struct softgpu_channel *ch[2] = { softgpu_channel_create(false, 64, false), softgpu_channel_at(2) };
+	static uint32_t text[40][64];
+	uint32_t total[2] = { 0 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t *words[40];
+		uint32_t dwords[40], k = 1 + rnd() % 40, c = i & 1;
+
+		for (uint32_t j = 0; j < k; j++) {
+			dwords[j] = 1 + rnd() % 60;
+			words[j] = text[j];
+			text[j][0] = 3u << 29 | (dwords[j] - 1) << 16 | 8 >> 2;
+			for (uint32_t w = 1; w < dwords[j]; w++)
+				text[j][w] = i << 16 | j << 8 | w;
+		}
+		EXPECT(softgpu_submit(ch[c], k, words, dwords), "not submitted");
+		if (i % 7 == 0) {
+			/* NOP, SET_PB_SEGMENT_EXTENDED_BASE 0, NOP */
+			uint64_t control[3] = { 0, 4ull << 32, 1ull << 41 };
+
+			softgpu_submit_entries(ch[c], 1 + i % 3, control);
+		}
+		total[c] = softgpu_submit_count(ch[c]);
+	}
+	check_count(ch[0], total[0]);
+	check_count(ch[1], total[1]);
+	softgpu_channel_destroy(ch[0]);
+}
+
+static void big(uint32_t n)
+{
+	struct softgpu_channel *ch = softgpu_channel_at(1);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		EXPECT(softgpu_submit_nop(ch, 0x1fffff - i, i), "not submitted");
+		EXPECT(softgpu_submit_nop(ch, 200000 + i, i), "not submitted");
+		count = softgpu_submit_count(ch);
+	}
+	check_count(ch, count);
+}
+
+static void empty(uint32_t n)
+{
+	struct softgpu_channel *ch = softgpu_channel_at(3);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		softgpu_ring(ch);
+		count = softgpu_submit_count(ch);
+		softgpu_ring(ch);
+		softgpu_ring(ch);
+	}
+	check_count(ch, count);
+}
+
+static void channels(uint32_t n)
+{
+	struct softgpu_channel *kept = softgpu_channel_create(true, 0, true);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct softgpu_channel *ch[3];
+		uint32_t count[3] = { 0 };
+
+		for (uint32_t c = 0; c < 3; c++) {
+			ch[c] = softgpu_channel_create(c == 1, 32 << c, c != 2);
+			EXPECT(ch[c], "channel %u of round %u", c, i);
+		}
+		for (uint32_t k = 0; k < 20; k++)
+			for (uint32_t c = 0; c < 3; c++)
+				count[c] = softgpu_submit_count(ch[c]);
+		softgpu_submit_count(kept);
+		for (uint32_t c = 0; c < 3; c++) {
+			check_count(ch[c], count[c]);
+			softgpu_channel_destroy(ch[c]);
+		}
+	}
+	check_count(kept, n);
+	softgpu_channel_destroy(kept);
+}
+
+static void mappings(uint32_t n)
+{
+	struct softgpu_channel *ch = softgpu_channel_at(4);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		volatile uint32_t *a = softgpu_map_doorbell(i & 1, true), *b;
+
+		EXPECT(a, "mapping of round %u", i);
+		count = softgpu_submit_count(ch);
+		b = softgpu_map_doorbell(!(i & 1), true);
+		count = softgpu_submit_count(ch);
+		check_count(ch, count);
+		softgpu_unmap_doorbell(b);
+		count = softgpu_submit_count(ch);
+		check_count(ch, count);
+		softgpu_unmap_doorbell(a);
+	}
+	check_count(ch, count);
+}
+
+static void memory(uint32_t n)
+{
+	struct softgpu_channel *ch = softgpu_channel_at(5);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t *p = softgpu_alloc(0x200000, i & 1), words = 1000 + rnd() % 1000;
+		uint64_t entry[3];
+
+		EXPECT(p, "memory of round %u", i);
+		p += rnd() % 1000;
+		p[0] = 3u << 29 | (words - 1) << 16 | 8 >> 2;
+		for (uint32_t w = 1; w < words; w++)
+			p[w] = i * 3 + w;
+		/* SET_PB_SEGMENT_EXTENDED_BASE, the segment, and back to 0 */
+		entry[0] = 4ull << 32 | (uint64_t)p >> 40 << 8;
+		entry[1] = ((uint64_t)p & 0xfffffffffc) | 1ull << 41 | (uint64_t)words << 42;
+		entry[2] = 4ull << 32;
+		if (i & 1)
+			softgpu_submit_entries(ch, 3, entry);
+		else
+			softgpu_submit_entries(ch, 1, entry + 1);
+		count = softgpu_submit_count(ch);
+		check_count(ch, count);
+		softgpu_free((void *)((uint64_t)p & ~0x1fffffull));
+	}
+	check_count(ch, count);
+}
+
+struct gpu {
+	int ordinal;
+	uint32_t n, token, gpu;
+};
+
+static void *on_gpu(void *arg)
+{
+	struct gpu *g = arg;
+	struct softgpu_channel_info info;
+	struct softgpu_channel *ch;
+	uint32_t count = 0;
+
+	app_context(g->ordinal);
+	ch = softgpu_channel_at(0);
+	softgpu_channel_info(ch, &info);
+	g->token = info.token;
+	g->gpu = info.gpu;
+	for (uint32_t i = 0; i < g->n; i++)
+		count = softgpu_submit_count(ch);
+	check_count(ch, count);
+	return NULL;
+}
+
+static void twogpus(uint32_t n)
+{
+	struct gpu g[2] = { { 0, n, 0, 0 }, { 1, n, 0, 0 } };
+	pthread_t t[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, on_gpu, &g[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	EXPECT(g[0].token == g[1].token && g[0].gpu != g[1].gpu, "tokens %x %x of GPUs %u %u", g[0].token,
+	       g[1].token, g[0].gpu, g[1].gpu);
+}
+
+static void contexts(uint32_t n)
+{
+	CUdevice d;
+
+	CK(cuDeviceGet(&d, 0));
+	for (uint32_t i = 0; i < n; i++) {
+		CUcontext c;
+		uint32_t k = 0;
+
+		CK(cuCtxCreate_v2(&c, 0, d));
+		for (int j = 0; j < 50; j++)
+			k = softgpu_submit_count(softgpu_channel_at(i % 20));
+		check_count(softgpu_channel_at(i % 20), k);
+		CK(cuCtxDestroy_v2(c));
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(uint32_t n);
+	uint32_t n;
+} cases[] = { { "wrap", wrap, 500 },	     { "entries", entries, 500 },   { "big", big, 3 },
+	      { "empty", empty, 300 },	     { "channels", channels, 30 },  { "mappings", mappings, 30 },
+	      { "memory", memory, 100 },     { "twogpus", twogpus, 2000 },  { "contexts", contexts, 6 } };
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (strcmp(argv[1], cases[i].name))
+			continue;
+		app_context(0);
+		cases[i].run(argc > 2 ? (uint32_t)atoi(argv[2]) : cases[i].n);
+		printf("raw %s ok\n", argv[1]);
+		return 0;
+	}
+	fprintf(stderr, "usage: raw CASE [N]\n");
+	return 2;
+}

@@ -23,16 +23,19 @@ static char path[256];
 
 static uint64_t submissions;
 
+static volatile uint32_t touched;
+
 static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submission *s)
 {
 	struct nvs_segment_iter it = nvs_segments(s);
 	struct nvs_segment seg;
-	static volatile uint32_t sum;
+	uint32_t sum = 0;
 
 	/* Touches all that is handed out, for the sanitizers. */
 	while (nvs_segment_next(&it, &seg))
 		for (uint32_t i = 0; i < seg.bytes / 4; i++)
 			sum += seg.data[i];
+	touched = sum;
 	submissions++;
 	return 0;
 }

@@ -561,7 +561,7 @@ static void test_summary(void)
 	int status = run("summary", "");
 	char *text = said(), *summary, folder[512], path[256], flags[32], path2[256];
 	unsigned pid, pid2;
-	unsigned long long subs, gaps, bytes;
+	unsigned long long subs = 1, gaps = 1, bytes = 0;
 	size_t size;
 
 	CHECK(status == 0 && !strcmp(text, "") && getcwd(folder, sizeof(folder)));

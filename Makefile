@@ -35,7 +35,7 @@ COVFLAGS = $(if $(COVERAGE),--coverage)
 PRELOAD_CFLAGS = $(COMMON) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
                  -fno-omit-frame-pointer -D_GNU_SOURCE
 # What runs in the trap may not touch vector registers.
-TRAP_CFLAGS    = $(PRELOAD_CFLAGS) -mgeneral-regs-only
+TRAP_CFLAGS    = $(PRELOAD_CFLAGS) -mgeneral-regs-only $(if $(TEST_POINTS),-DNVS_TEST_POINTS)
 TOOL_CFLAGS    = $(COMMON) $(SANFLAGS) $(COVFLAGS) -D_GNU_SOURCE
 TEST_CFLAGS    = $(TOOL_CFLAGS)
 

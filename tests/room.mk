@@ -46,6 +46,8 @@ $(BUILD)/apps/bench $(BUILD)/apps/throw: $(BUILD)/apps/%: tests/apps/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
 
+include tests/kill/room.mk
+
 # ---- make check ----
 
 TEST_DEPS  += softgpu

@@ -5,6 +5,7 @@
  */
 #include "trap/calls.h"
 #include "trap/batch.h"
+#include "trap/point.h"
 #include "trap/shadow.h"
 #include "trap/poison.h"
 
@@ -150,11 +151,13 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 			unbound(&b, ch);
 			return;
 		}
+		NVS_POINT(COPY);
 		read_entries(&b);
 		if (want)
 			nvs_batch_record(&b, flags);
 		else
 			nvs_batch_skip(&b, flags);
+		NVS_POINT(STORE);
 		if (ch->shadow && b.count)
 			nvs_shadow_carry(ch, b.old_put, b.new_put);
 		flags |= NVS_SUB_CONTINUED;

@@ -5,6 +5,7 @@
  */
 #include "trap/calls.h"
 #include "trap/known.h"
+#include "trap/point.h"
 #include "trap/root.h"
 #include "trap/patch.h"
 #include "trap/poison.h"
@@ -54,9 +55,12 @@ static void on_own_stack(void *arg)
 		if (event.stack == NVS_NONE)
 			return;
 	}
+	NVS_POINT(FAST);
 	event.time = nvs_now();
 	nvs_capture(f->ring, view, &event);
+	NVS_POINT(STORE);
 	*(volatile uint32_t *)(db->alias + DOORBELL_OFFSET) = f->value;
+	NVS_POINT(RUNG);
 	__atomic_store_n(&f->ring->shared->rung, f->ring->shared->head, __ATOMIC_RELEASE);
 	nvs_count(f->ring, NVS_COUNT_FAST, 1);
 	f->done = true;

@@ -12,6 +12,7 @@
 #include <ucontext.h>
 #include "trap/patch.h"
 #include "trap/calls.h"
+#include "trap/point.h"
 #include "trap/root.h"
 #include "trap/store.h"
 #include "trap/sys.h"
@@ -203,6 +204,7 @@ static void on_store(void *arg)
 	if (!db || !db->alias)
 		return; /* gone since: what faults is an address that is nobody's any more */
 	w->ours = true;
+	NVS_POINT(FAULT);
 	readable = fetch(w->uc, code);
 	stack = w->ring ? take_callsite(w, time) : NVS_NONE;
 	if (!nvs_insn_decode(&insn, code, readable))
@@ -216,7 +218,9 @@ static void on_store(void *arg)
 		capture(w->ring, view, db, token, stack, time);
 		nvs_patch_seen((uintptr_t)gregs[REG_RIP], code, &insn);
 	}
+	NVS_POINT(STORE);
 	nvs_store_emulate(&store, db->alias + (store.address - db->start), gregs);
+	NVS_POINT(RUNG);
 	mark_rung(w->ring);
 }
 

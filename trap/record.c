@@ -3,6 +3,7 @@
  * A batch of entries as records in the ring buffer: whole, in pieces, or left out and told later.
  */
 #include "trap/batch.h"
+#include "trap/point.h"
 #include "trap/poison.h"
 
 #define MAX_GAPS 16u /* told one by one; the rest of a submission only counts */
@@ -198,6 +199,7 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
 	if (last_bytes)
 		remember_tail(b, data + last, last_bytes);
 	sub->rec.size = head + pad8(used);
+	NVS_POINT(COMMIT);
 	nvs_ring_commit(b->ring, sub->rec.size);
 	return true;
 }
@@ -270,6 +272,7 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 				rec->rec.flags = NVS_DATA_LAST;
 				remember_tail(b, rec->data, part);
 			}
+			NVS_POINT(COMMIT);
 			nvs_ring_commit(b->ring, size);
 			at += part;
 		}

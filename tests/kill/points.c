@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ends the process by SIGKILL at a named place: NVSNOOP_TEST_KILL=point:count[:fast] at the count-th time that a
+ * doorbell gets there, with `fast` counting only those through a patched site. Which thread it was is left in the file
+ * NVSNOOP_TEST_KILLED, as 32 bits. In test builds of the library.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include "trap/point.h"
+#include "trap/sys.h"
+
+static int wanted;
+static bool fast_only;
+static _Atomic long left;
+static int killed_fd = -1;
+static __thread bool fast;
+
+__attribute__((constructor)) static void read_wish(void)
+{
+	const char *text = getenv("NVSNOOP_TEST_KILL");
+	char *end;
+
+	if (!text)
+		return;
+	wanted = (int)strtol(text, &end, 10);
+	left = *end == ':' ? strtol(end + 1, &end, 10) : 1;
+	fast_only = !strcmp(end, ":fast");
+	text = getenv("NVSNOOP_TEST_KILLED");
+	if (text)
+		killed_fd = (int)nvs_sys(SYS_open, text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600, 0);
+}
+
+void nvs_test_point(enum nvs_point point)
+{
+	if (point == NVS_POINT_FAULT || point == NVS_POINT_FAST)
+		fast = point == NVS_POINT_FAST;
+	if (point != (enum nvs_point)wanted || (fast_only && !fast))
+		return;
+	if (atomic_fetch_sub(&left, 1) == 1) {
+		int tid = (int)nvs_sys(SYS_gettid, 0, 0, 0, 0);
+
+		nvs_sys(SYS_write, killed_fd, &tid, sizeof(tid), 0);
+		nvs_sys(SYS_kill, nvs_sys(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
+	}
+}

@@ -560,7 +560,7 @@ static void test_summary(void)
 {
 	int status = run("summary", "");
 	char *text = said(), *summary, folder[512], path[256], flags[32], path2[256];
-	unsigned pid, pid2;
+	unsigned pid = 0, pid2 = 1;
 	unsigned long long subs = 1, gaps = 1, bytes = 0;
 	size_t size;
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzz target: look-up of classes, methods and values by whatever numbers and names come. */
+#include <string.h>
+#include "decode/words.h"
+
+#ifndef FUZZ_ENTRY
+#define FUZZ_ENTRY LLVMFuzzerTestOneInput
+int FUZZ_ENTRY(const uint8_t *data, size_t size);
+#endif
+
+int FUZZ_ENTRY(const uint8_t *data, size_t size)
+{
+	struct nvs_line line = { 0 };
+	char name[64];
+	uint32_t n[3];
+
+	while (size >= sizeof(n)) {
+		const struct nvs_class *cls;
+		struct nvs_method_at at;
+		uint64_t address;
+
+		memcpy(n, data, sizeof(n));
+		memcpy(name, data, sizeof(n));
+		name[sizeof(n)] = '\0';
+		data += sizeof(n);
+		size -= sizeof(n);
+		cls = nvs_class_find(n[0] & 0xffff);
+		if (!cls)
+			cls = nvs_class_by_name(name);
+		if (!cls)
+			cls = &nvs_classes[n[0] % nvs_nclasses];
+		nvs_line_start(&line);
+		if (nvs_method_find(cls, n[1], &at)) {
+			nvs_words_method(&line, &at, n[1]);
+			nvs_words_fields(&line, at.method, n[2]);
+			nvs_words_address(cls, &at, n[1], n[2], n[0], &address);
+		}
+		nvs_method_by_name(cls, name);
+		nvs_format_by_name(cls, name);
+	}
+	nvs_line_free(&line);
+	return 0;
+}

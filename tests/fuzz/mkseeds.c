@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes the seeds of the fuzz targets that read traces, spools and command streams: mkseeds CORPUS TRACE. A trace
+ * with a record of every kind, and the segments and descriptors of TRACE, each kind of them once.
+ */
+#include <stdarg.h>
+#include <sys/stat.h>
+#include "decode/qmd.h"
+#include "nvsnoop/decode.h"
+#include "tests/unit/mktrace.h"
+
+static char path[4096];
+static const char *corpus;
+
+__attribute__((format(printf, 1, 2))) static FILE *create(const char *format, ...)
+{
+	size_t n = (size_t)snprintf(path, sizeof(path), "%s/", corpus);
+	va_list ap;
+	FILE *file;
+
+	va_start(ap, format);
+	vsnprintf(path + n, sizeof(path) - n, format, ap);
+	va_end(ap);
+	file = fopen(path, "wb");
+	MK_NEED(file);
+	return file;
+}
+
+static void put(FILE *file, const void *bytes, size_t n)
+{
+	MK_NEED(fwrite(bytes, 1, n, file) == n);
+}
+
+/* ---- a trace with everything in it ---- */
+
+static void objects(struct mk *m)
+{
+	struct nvs_rec_cpu_map *c;
+	struct nvs_rec_gpu_map *g;
+	struct nvs_rec_object *o;
+	struct nvs_rec_gpu *gpu = mk_rec(m, NVS_REC_GPU, sizeof(*gpu));
+
+	gpu->architecture = 0x180;
+	strcpy(gpu->name, "NVIDIA H200");
+	o = mk_rec(m, NVS_REC_OBJECT, sizeof(*o) + 16);
+	o->client = o->parent = 0xc1000001;
+	o->handle = 0x5c000001;
+	o->object_class = 0xc661;
+	o->params_length = 16;
+	c = mk_rec(m, NVS_REC_CPU_MAP, sizeof(*c));
+	c->map = 1;
+	c->kind = NVS_MAP_DOORBELL;
+	c->address = 0x7f0000000000;
+	c->size = 65536;
+	g = mk_rec(m, NVS_REC_GPU_MAP, sizeof(*g));
+	g->map = 1;
+	g->address = 0x200000000;
+	g->size = 1 << 20;
+	mk_channel(m, 0);
+	mk_channel(m, 1)->entries = 0;
+}
+
+static void module(struct mk *m)
+{
+	static const char name[] = "/nowhere/libcuda.so.1";
+	static const uint64_t pcs[] = { 0x7f1000001010, 0x7f1000002020, 0x400000 };
+	struct nvs_rec_module *rec = mk_rec(m, NVS_REC_MODULE, sizeof(*rec) + 20 + sizeof(name) - 1);
+
+	rec->build_id_length = 20;
+	rec->path_length = sizeof(name) - 1;
+	rec->bias = rec->start = 0x7f1000000000;
+	rec->end = rec->start + 0x10000;
+	memcpy(rec->tail + 20, name, sizeof(name) - 1);
+	mk_stack(m, 0, 3, pcs);
+}
+
+static void in_pieces(struct mk *m)
+{
+	struct nvs_rec_submission *s = mk_rec(m, NVS_REC_SUBMISSION, sizeof(*s) + sizeof(s->entries[0]));
+	uint64_t sequence = m->channel[0].sequence++;
+
+	s->rec.flags = NVS_SUB_MORE;
+	s->sequence = sequence;
+	s->old_put = m->channel[0].put;
+	s->new_put = m->channel[0].put = (s->old_put + 1) % 1024;
+	s->stack = NVS_NONE;
+	s->nentries = 1;
+	s->entries[0].entry = mk_entry(0x200800000, 4);
+	s->entries[0].state = NVS_SEG_FOLLOWS;
+	s->entries[0].bytes = 16;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct nvs_rec_data *d = mk_rec(m, NVS_REC_DATA, sizeof(*d) + 8);
+
+		d->rec.flags = i ? NVS_DATA_LAST : 0;
+		d->sequence = sequence;
+		d->bytes = 8;
+		d->offset = i * 8;
+	}
+}
+
+/* What says something went wrong, and what goes. */
+static void troubles(struct mk *m)
+{
+	struct nvs_rec_gap *gap = mk_rec(m, NVS_REC_GAP, sizeof(*gap));
+	struct nvs_rec_check *check;
+	struct nvs_rec_remark *remark;
+	struct nvs_rec_clock *clock;
+
+	gap->sequence = m->channel[0].sequence++;
+	gap->submissions = 1;
+	gap->reason = NVS_GAP_DROPPED;
+	gap->old_put = m->channel[0].put;
+	gap->new_put = m->channel[0].put = gap->old_put + 1;
+	mk_rec(m, NVS_REC_ORPHAN, sizeof(struct nvs_rec_orphan));
+	check = mk_rec(m, NVS_REC_CHECK, sizeof(*check));
+	check->kind = NVS_CHECK_HANDLER;
+	check->value = 1;
+	remark = mk_rec(m, NVS_REC_REMARK, sizeof(*remark));
+	remark->kind = NVS_REMARK_IMPORTED;
+	clock = mk_rec(m, NVS_REC_CLOCK, sizeof(*clock));
+	clock->mono_ns = m->time + 1;
+	clock->real_ns = 1700000000ull * 1000000000;
+	mk_rec(m, NVS_REC_IOCTL, sizeof(struct nvs_rec_ioctl));
+	mk_rec(m, 99, 32); /* of a newer writer */
+	mk_rec(m, NVS_REC_PAD, 24);
+}
+
+static void ends(struct mk *m)
+{
+	((struct nvs_rec_cpu_map_gone *)mk_rec(m, NVS_REC_CPU_MAP_GONE, sizeof(struct nvs_rec_cpu_map_gone)))->map = 1;
+	((struct nvs_rec_gpu_map_gone *)mk_rec(m, NVS_REC_GPU_MAP_GONE, sizeof(struct nvs_rec_gpu_map_gone)))->map = 1;
+	mk_rec(m, NVS_REC_MODULE_GONE, sizeof(struct nvs_rec_module_gone));
+	mk_rec(m, NVS_REC_OBJECT_GONE, sizeof(struct nvs_rec_object_gone));
+	mk_channel_gone(m, 0);
+	mk_channel_gone(m, 1);
+	mk_end(m);
+}
+
+/* The stream up to and with PARTS of it; written as it stands and with each choice of the report. */
+static void trace(uint32_t parts)
+{
+	static const uint32_t dwords[] = { 4, 0, 9 };
+	static const uint32_t words[] = { 0x20010000, 0xcbc0, 0x20022062, 0, 0x200800, 0x80000000 };
+	struct nvs_rec_submission *s;
+	struct mk m = { .time = 1000 };
+	FILE *file;
+
+	for (int i = 0; i < 16; i++)
+		m.session[i] = (uint8_t)(17 * i + 1);
+	mk_frame_begin(&m, 0, NULL);
+	mk_header(&m);
+	mk_attr(&m, NVS_ATTR_COMMAND, "a\0\033[31mb\0", 9);
+	mk_attr(&m, NVS_ATTR_HOST, "ho\nst", 5);
+	mk_thread(&m, 0, 100, "thr\007ead");
+	objects(&m);
+	if (parts > 1)
+		module(&m);
+	s = mk_submission(&m, 0, 0, parts > 1 ? 0 : NVS_NONE, 3, dwords, 1);
+	memcpy(s->entries + 3, words, sizeof(words));
+	if (parts > 2)
+		in_pieces(&m);
+	mk_simple(&m, 1, 1, 6);
+	if (parts > 3)
+		troubles(&m);
+	if (parts > 4)
+		ends(&m);
+	put(file = create("trace/made-%u", parts), m.buf, m.len);
+	fclose(file);
+	for (unsigned choice = 0; choice < 24; choice++) {
+		if (parts < 5 && choice % 5 != parts)
+			continue;
+		put(file = create("report/made-%u-%u", parts, choice), m.buf, m.len);
+		fputc((int)choice, file);
+		fclose(file);
+	}
+	mk_close(&m);
+}
+
+/* ---- a spool, as fuzz_spool.c takes it ---- */
+
+static void spool(bool with_trace)
+{
+	struct nvs_spool head = { .magic = NVS_SPOOL_MAGIC, .version = NVS_SPOOL_VERSION, .kind = NVS_SPOOL_RINGS,
+				  .rings = 2, .ring_bytes = 4096, .ring_offset = 8192, .channel_offset = 4096,
+				  .channels = 2, .clock_mono_ns = { 1000, 0 } };
+	struct nvs_spool_channel channels[4] = { { .channel = 0, .claim = 9ull << NVS_PUT_BITS | 9 },
+						 { .channel = 1, .lost = 2, .lost_reason = NVS_GAP_DROPPED } };
+	struct mk m = { .time = 1000 };
+	uint32_t length = 0;
+	FILE *file = create("spool/made-%d", with_trace);
+
+	for (int i = 0; i < 16; i++)
+		m.session[i] = head.session[i] = (uint8_t)(17 * i + 1);
+	mk_frame_begin(&m, 0, NULL);
+	mk_header(&m);
+	mk_channel(&m, 0);
+	mk_simple(&m, 0, 0, 3);
+	length = with_trace ? (uint32_t)m.len : 0;
+	put(file, &length, 4);
+	put(file, m.buf, length);
+	put(file, &head, sizeof(head));
+	put(file, channels, sizeof(channels));
+	put(file, (char[256 - sizeof(channels) % 256]){ 0 }, sizeof(channels) < 256 ? 256 - sizeof(channels) : 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct nvs_spool_ring ring = { .ring = i, .thread = i, .tid = 100 + i, .generation = 1 };
+
+		m.len = 0;
+		if (!with_trace && !i)
+			mk_header(&m);
+		mk_thread(&m, i, 100 + i, "x");
+		mk_simple(&m, i, i, 5);
+		mk_simple(&m, i, i, 4000 / 4 - 300);
+		ring.head = m.len;
+		ring.rung = m.len / 2 & ~7ull;
+		put(file, &ring, sizeof(ring));
+		put(file, m.buf, m.len);
+		put(file, (char[4096]){ 0 }, i ? 0 : 4096 - m.len);
+	}
+	fclose(file);
+	mk_close(&m);
+}
+
+/* ---- command streams of a real session ---- */
+
+#define SEEN 256
+static struct {
+	uint64_t key[SEEN];
+	uint32_t n;
+} seen;
+
+/* By its headers alone: segments that differ in data only are one kind. */
+static bool is_new(const uint32_t *words, uint32_t n)
+{
+	uint64_t key = n;
+
+	for (uint32_t i = 0; i < n && i < 8; i++)
+		key = (key ^ words[i] >> 16) * 0x9e3779b97f4a7c15ull;
+	for (uint32_t i = 0; i < seen.n; i++)
+		if (seen.key[i] == key)
+			return false;
+	if (seen.n == SEEN)
+		return false;
+	seen.key[seen.n++] = key;
+	return true;
+}
+
+static void methods(const uint32_t *words, uint32_t n, uint32_t how)
+{
+	FILE *file = create("methods/real-%u", seen.n);
+
+	put(file, &how, 4);
+	put(file, words, n * 4);
+	fclose(file);
+}
+
+static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submission *s)
+{
+	struct nvs_segment_iter it = nvs_segments(s);
+	struct nvs_segment seg;
+
+	while (nvs_segment_next(&it, &seg)) {
+		if (!seg.data || seg.dwords > 512)
+			continue;
+		if (is_new(seg.data, seg.dwords))
+			methods(seg.data, seg.dwords, 1);
+		for (uint32_t i = 0; i + 96 <= seg.dwords; i++)
+			if (nvs_qmd_plausible(arg, seg.data + i, 96, 0xcbc0) != NVS_QMD_NO && is_new(seg.data + i, 96))
+				methods(seg.data + i, 96, 8);
+	}
+	return 0;
+}
+
+static void real(const char *name)
+{
+	struct nvs_consumer consumer = { NVS_READ_WHOLE, on_submission, NULL };
+	struct nvs_qmd_layouts *layouts = nvs_qmd_layouts_new();
+	struct nvs_error err = { "" };
+	struct nvs_trace *t;
+
+	if (nvs_trace_open(&t, name, NULL, &err) || nvs_trace_read(t, &consumer, layouts, &err))
+		fprintf(stderr, "%s\n", err.text);
+	nvs_trace_close(t);
+	nvs_qmd_layouts_free(layouts);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const folders[] = { "", "trace", "report", "spool", "methods" };
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: mkseeds CORPUS TRACE\n");
+		return 2;
+	}
+	corpus = argv[1];
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+		snprintf(path, sizeof(path), "%s/%s", corpus, folders[i]);
+		mkdir(path, 0777);
+	}
+	for (uint32_t parts = 1; parts <= 5; parts++)
+		trace(parts);
+	spool(false);
+	spool(true);
+	real(argv[2]);
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzz target: a command stream. The input is taken as submissions on two channels: a byte that says how many
+ * entries, for each entry eight bytes as in the GPFIFO and then dwords, fed in pieces. Methods are looked up and put
+ * in words, operations are paired.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "decode/ops.h"
+#include "decode/sync.h"
+#include "decode/words.h"
+
+#ifndef FUZZ_ENTRY
+#define FUZZ_ENTRY LLVMFuzzerTestOneInput
+int FUZZ_ENTRY(const uint8_t *data, size_t size);
+#endif
+
+struct pb_fuzz {
+	struct nvs_ops *ops;
+	struct nvs_sync *sync;
+	struct nvs_line line;
+	uint64_t count;
+};
+
+static void pb_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+		   const struct nvs_class *cls)
+{
+	struct pb_fuzz *f = arg;
+
+	for (uint32_t i = 0; i < run->count && i < 64; i++) {
+		uint32_t method = nvs_pb_method(run, i);
+		struct nvs_method_at at;
+		uint64_t address;
+
+		nvs_line_start(&f->line);
+		nvs_method_find(cls, method, &at);
+		nvs_words_method(&f->line, &at, method);
+		if (at.method) {
+			nvs_words_fields(&f->line, at.method, run->data[i]);
+			nvs_words_address(cls, &at, method, run->data[i], 0, &address);
+		}
+	}
+}
+
+static void pb_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
+{
+	struct pb_fuzz *f = arg;
+	struct nvs_sync_side who = { f->count, nvs_ops_channel_info(c)->number, 0 };
+
+	nvs_line_start(&f->line);
+	nvs_words_op(&f->line, op, nvs_ops_qmd(f->ops, op), NULL);
+	nvs_sync_op(f->sync, &who, op);
+}
+
+static void pb_pair(void *arg, const struct nvs_sync_pair *pair)
+{
+	((struct pb_fuzz *)arg)->count++;
+}
+
+static void pb_submission(struct nvs_ops_channel *c, const uint8_t **data, size_t *size)
+{
+	uint32_t entries = **data % 8, words[256];
+
+	(*data)++;
+	(*size)--;
+	nvs_ops_begin(c, *size);
+	while (entries-- && *size >= 8) {
+		struct nvs_gp gp;
+		uint64_t entry;
+		size_t n;
+
+		memcpy(&entry, *data, 8);
+		*data += 8;
+		*size -= 8;
+		nvs_ops_entry(c, entry, &gp);
+		n = gp.dwords < 256 ? gp.dwords : 256;
+		if (n > *size / 4)
+			n = *size / 4;
+		memcpy(words, *data, n * 4);
+		nvs_ops_feed(c, words, n / 2);
+		nvs_ops_feed(c, words + n / 2, n - n / 2);
+		*data += n * 4;
+		*size -= n * 4;
+		if (entry >> 63)
+			nvs_ops_missing(c);
+	}
+	nvs_ops_end(c);
+}
+
+int FUZZ_ENTRY(const uint8_t *data, size_t size)
+{
+	struct pb_fuzz f = { 0 };
+	struct nvs_ops_sink sink = { pb_run, NULL, pb_op, &f };
+	struct nvs_ops_channel_info info = { .number = 0, .host_class = 0xc86f,
+					     .defaults = { 0xcb97, 0xcbc0, 0xa140, 0x902d, 0xc8b5 } };
+	struct nvs_ops_channel *c[2];
+
+	f.ops = nvs_ops_new(&sink);
+	f.sync = nvs_sync_new(pb_pair, &f);
+	c[0] = nvs_ops_channel_new(f.ops, &info);
+	info = (struct nvs_ops_channel_info){ .number = 1, .host_class = 0xa06f,
+					      .defaults = { 0, 0xa0c0, 0, 0, 0xa0b5 } };
+	c[1] = nvs_ops_channel_new(f.ops, &info);
+	for (uint32_t i = 0; size; i++)
+		pb_submission(c[i & 1], &data, &size);
+	nvs_sync_end(f.sync);
+	nvs_sync_free(f.sync);
+	nvs_ops_free(f.ops);
+	nvs_line_free(&f.line);
+	return 0;
+}

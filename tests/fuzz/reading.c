@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* A consumer that believes the library: whatever it is given it reads to the last byte. */
+#include <string.h>
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/reading.h"
+
+static volatile uint64_t sum; /* so that no read is left out */
+
+static void touch(const void *data, size_t size)
+{
+	const uint8_t *p = data;
+	uint64_t s = 0;
+
+	while (size--)
+		s = s * 31 + *p++;
+	sum += s;
+}
+
+static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submission *s)
+{
+	struct nvs_segment_iter it = nvs_segments(s);
+	struct nvs_segment seg;
+	size_t bytes = 0;
+
+	touch(s->rec, sizeof(*s->rec));
+	touch(s->thread, sizeof(*s->thread));
+	touch(s->channel, sizeof(*s->channel));
+	while (nvs_segment_next(&it, &seg)) {
+		touch(seg.data, seg.bytes);
+		bytes += seg.bytes;
+	}
+	FUZZ_HOLDS(bytes <= s->ndata);
+	touch(s->data, s->ndata);
+	for (uint32_t i = 0; i < s->nentries && i < 4; i++) {
+		const struct nvs_mapping *m = nvs_trace_gpu_map(t, s->channel->rec.vaspace, s->entries[i].entry);
+
+		if (m)
+			touch(m, sizeof(*m));
+	}
+	return 0;
+}
+
+static int on_object(void *arg, const struct nvs_trace_object *o)
+{
+	touch(o->params, o->rec.params_length);
+	return 0;
+}
+
+static int on_record(void *arg, struct nvs_trace *t, const struct nvs_rec *rec)
+{
+	int64_t ns;
+
+	touch(rec, rec->size);
+	nvs_clock_since_start(t, rec->time, &ns);
+	if (rec->type == NVS_REC_OBJECT) {
+		const struct nvs_rec_object *o = (const void *)rec;
+
+		nvs_trace_children(t, o->client, o->parent, on_object, NULL);
+	}
+	return 0;
+}
+
+static void touch_all(struct nvs_trace *t)
+{
+	const struct nvs_finding *f;
+	struct nvs_symbol symbol;
+
+	for (uint32_t i = 0; i < NVS_ATTR_COUNT; i++)
+		touch(nvs_trace_session(t)->attr[i], nvs_trace_session(t)->attr_length[i]);
+	for (uint32_t i = 0; (f = nvs_trace_finding(t, i)); i++)
+		touch(f->text, strlen(f->text));
+	for (uint32_t i = 0; i < nvs_trace_thread_count(t); i++)
+		if (nvs_trace_thread_at(t, i))
+			touch(nvs_trace_thread_at(t, i), sizeof(struct nvs_trace_thread));
+	for (uint32_t i = 0; i < nvs_trace_module_count(t) && i < 64; i++)
+		if (nvs_trace_module_at(t, i)) {
+			const struct nvs_trace_module *m = nvs_trace_module_at(t, i);
+
+			touch(m->path, strlen(m->path));
+			nvs_symbol_find(t, m->rec.start + 1, m->gone_time, &symbol);
+		}
+	for (uint32_t i = 0; i < nvs_trace_stack_count(t) && i < 64; i++) {
+		const struct nvs_trace_stack *s = nvs_trace_stack_at(t, i);
+		const struct nvs_callsite *c = nvs_trace_callsite(t, i);
+
+		touch(c->api, strlen(c->api));
+		touch(c->site, strlen(c->site));
+		if (s)
+			touch(s->pc, s->nframes * 8);
+	}
+}
+
+void fuzz_read(const char *path, const char *spool)
+{
+	const struct nvs_consumer pieces = { 0, on_submission, on_record };
+	const struct nvs_consumer whole = { NVS_READ_WHOLE, on_submission, on_record };
+	struct nvs_error err;
+
+	for (int partial = 0; partial < 2; partial++) {
+		struct nvs_read_options o = { .partial = partial, .spool = spool, .no_spool = !spool };
+		struct nvs_trace *t = NULL;
+
+		err.text[0] = 0;
+		if (nvs_trace_open(&t, path, &o, &err)) {
+			FUZZ_HOLDS(err.text[0]);
+			nvs_trace_close(t);
+			continue;
+		}
+		if (nvs_trace_read(t, partial ? &pieces : &whole, NULL, &err) == 0 || partial) {
+			nvs_trace_read(t, &whole, NULL, &err);
+			touch_all(t);
+		}
+		nvs_trace_close(t);
+	}
+}

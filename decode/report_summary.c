@@ -61,6 +61,10 @@ COUNT_COLUMN(bytes, row_of(row)->session->counts.bytes)
 COUNT_COLUMN(gaps, row_of(row)->session->counts.gaps)
 COUNT_COLUMN(lost_submissions, row_of(row)->session->counts.lost_submissions)
 COUNT_COLUMN(orphans, row_of(row)->session->counts.orphans)
+COUNT_COLUMN(fast, row_of(row)->session->totals.fast)
+COUNT_COLUMN(stepped, row_of(row)->session->totals.stepped)
+COUNT_COLUMN(waits, row_of(row)->session->totals.waits)
+COUNT_COLUMN(skipped, row_of(row)->session->counts.skipped_submissions)
 COUNT_COLUMN(problems, nvs_trace_problems(row_of(row)->source->trace))
 COUNT_COLUMN(file_bytes, row_of(row)->session->file_bytes)
 
@@ -73,6 +77,14 @@ static void get_seconds(const void *row, struct nvs_value *v)
 }
 
 NVS_TALLY_GETTERS(struct row)
+
+static void get_writer_cpu(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	v->ns = r->session->totals.writer_cpu_ns;
+	v->kind = v->ns ? NVS_VALUE_SECONDS : NVS_VALUE_NONE;
+}
 
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_trace, 0},
@@ -109,6 +121,11 @@ static const struct nvs_column columns[] = {
 	{"bytes_code", "  bytes", get_tally_code_bytes, NVS_COLUMN_IF_ANY},
 	{"releases", "releases", get_tally_releases, NVS_COLUMN_IF_ANY},
 	{"acquires", "acquires", get_tally_acquires, NVS_COLUMN_IF_ANY},
+	{"fast", "without fault", get_fast, NVS_COLUMN_IF_ANY},
+	{"stepped", "single-stepped", get_stepped, NVS_COLUMN_IF_ANY},
+	{"skipped", "only counted", get_skipped, NVS_COLUMN_IF_ANY},
+	{"waits", "waits for buffer", get_waits, NVS_COLUMN_IF_ANY},
+	{"writer_cpu_ns", "writer CPU s", get_writer_cpu, 0},
 	{"gaps", "gaps", get_gaps, 0},
 	{"lost_submissions", "lost", get_lost_submissions, 0},
 	{"orphans", "orphans", get_orphans, 0},

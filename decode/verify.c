@@ -159,6 +159,23 @@ static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channe
 	}
 }
 
+/* A site that is not patched costs time and loses nothing. */
+static void verify_site(struct nvs_trace *t, const struct nvs_rec_check *rec)
+{
+	static const char *const why[] = {
+		[NVS_SITE_FORM] = "it is of another form",
+		[NVS_SITE_SURROUNDINGS] = "the code around it does not allow it",
+		[NVS_SITE_NO_NEAR] = "there was no memory near it",
+		[NVS_SITE_NO_WRITE] = "the code cannot be changed here",
+		[NVS_SITE_NO_BARRIER] = "the kernel offers no membarrier for it",
+		[NVS_SITE_NOT_YET] = "it was met too late",
+	};
+
+	if (rec->value && rec->value < sizeof(why) / sizeof(*why))
+		REMARK(t, "the store at %#llx takes the trap each time: %s", (ull)rec->start,
+		       why[rec->value]);
+}
+
 static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
 {
 	if (rec->kind == NVS_CHECK_MAPS && rec->value)
@@ -169,6 +186,8 @@ static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
 	else if (rec->kind == NVS_CHECK_HANDLER && rec->value)
 		REMARK(t, "the signal handler was replaced %llu times and repaired",
 		       (ull)rec->value);
+	else if (rec->kind == NVS_CHECK_SITE)
+		verify_site(t, rec);
 }
 
 static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)

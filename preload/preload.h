@@ -131,6 +131,7 @@ void nvs_publish(void);
 /* ---- what the module thread does ten times a second besides ---- */
 void nvs_shadow_refresh(void); /* shadow.c: brings over what the GPU wrote to USERD */
 void nvs_sites_work(void); /* sites.c: patches the store sites that the trap has seen */
+void nvs_sites_tell(void); /* what became of them, at the end */
 void nvs_trigger_look(void); /* trigger.c: what is to be recorded from now on */
 
 /* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */

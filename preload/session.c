@@ -273,6 +273,7 @@ static void finish(struct nvs_live *live)
 
 	nvs_lock(&saved);
 	nvs_rm_final_records();
+	nvs_sites_tell();
 	live->unknown_calls = nvs_rm_unknown_calls();
 	nvs_unlock(&saved);
 	/* From here on records go to the late spool; those under way get through to the writer. */

@@ -42,3 +42,22 @@ void nvs_sites_work(void)
 {
 	nvs_patch_work(text_of);
 }
+
+void nvs_sites_tell(void)
+{
+	const struct nvs_patch_site *sites = nvs_patch_sites();
+
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		uint32_t state = atomic_load(&sites[i].state);
+		struct nvs_rec_check rec = {
+			.rec = { .type = NVS_REC_CHECK, .size = sizeof(rec) },
+			.kind = NVS_CHECK_SITE,
+			.value = state == NVS_PATCH_SEEN ? NVS_SITE_NOT_YET : sites[i].refusal,
+			.start = sites[i].address,
+			.end = sites[i].address + sites[i].length,
+		};
+
+		if (state == NVS_PATCH_SEEN || state == NVS_PATCH_DONE || state == NVS_PATCH_REFUSED)
+			nvs_record(&rec.rec);
+	}
+}

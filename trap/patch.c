@@ -64,7 +64,7 @@ void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_in
 		s->base = insn->base;
 		s->source = insn->reg;
 		s->disp = insn->disp;
-		s->refusal = is_plain_store(insn) ? NVS_REFUSE_NONE : NVS_REFUSE_FORM;
+		s->refusal = is_plain_store(insn) ? NVS_SITE_PATCHED : NVS_SITE_FORM;
 		atomic_store_explicit(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_SEEN,
 				      memory_order_release);
 		return;
@@ -203,27 +203,27 @@ static bool write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
 	return true;
 }
 
-static enum nvs_patch_refusal patch(struct nvs_patch_site *s, const struct nvs_site_text *text)
+static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_site_text *text)
 {
 	struct nvs_site plan;
 	uint8_t *tramp;
 
 	if (!barrier_register())
-		return NVS_REFUSE_BARRIER;
+		return NVS_SITE_NO_BARRIER;
 	tramp = page_near(s->address);
 	if (!tramp)
-		return NVS_REFUSE_NEAR;
+		return NVS_SITE_NO_NEAR;
 	if (nvs_site_analyse(&plan, text, s->address, (uintptr_t)tramp) != NVS_SITE_OK) {
 		nvs_sys(SYS_munmap, tramp, PAGE, 0, 0);
-		return NVS_REFUSE_SURROUNDINGS;
+		return NVS_SITE_SURROUNDINGS;
 	}
 	fill_trampoline(tramp, s, plan.resume);
 	if (nvs_sys(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0) || !write_site(s, &plan)) {
 		s->original = 0;
 		nvs_sys(SYS_munmap, tramp, PAGE, 0, 0);
-		return NVS_REFUSE_WRITE;
+		return NVS_SITE_NO_WRITE;
 	}
-	return NVS_REFUSE_NONE;
+	return NVS_SITE_PATCHED;
 }
 
 /* A site whose module is gone: what lies at its address now is somebody else's. */
@@ -255,7 +255,7 @@ void nvs_patch_work(nvs_text_fn text_of)
 		if (atomic_load(&s->state) != NVS_PATCH_SEEN)
 			continue;
 		s->unloads = unloads;
-		s->refusal = text_of(s->address, &text) ? patch(s, &text) : NVS_REFUSE_SURROUNDINGS;
+		s->refusal = text_of(s->address, &text) ? patch(s, &text) : NVS_SITE_SURROUNDINGS;
 		atomic_store(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_DONE);
 	}
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "nvsnoop/trace.h"
 #include "trap/insn.h"
 #include "trap/site.h"
 
@@ -22,16 +23,6 @@ enum nvs_patch_state {
 	NVS_PATCH_REFUSED, /* stays a trap; refusal says why */
 };
 
-enum nvs_patch_refusal {
-	NVS_REFUSE_NONE,
-	NVS_REFUSE_FORM, /* not mov of a 32-bit register to [base + displacement] */
-	NVS_REFUSE_SURROUNDINGS, /* jump target inside, no cave, not decoded */
-	NVS_REFUSE_NEAR, /* no memory within reach for the trampoline */
-	NVS_REFUSE_WRITE, /* the code cannot be written here */
-	NVS_REFUSE_BARRIER, /* no core-serialising membarrier */
-	NVS_REFUSE_OFF, /* patch=off, or trap=step */
-};
-
 /* Registers as the trampoline pushes them. */
 struct nvs_fast_regs {
 	uint64_t r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax;
@@ -42,7 +33,7 @@ struct nvs_fast_regs {
 
 struct nvs_patch_site {
 	_Atomic uint32_t state; /* enum nvs_patch_state */
-	uint32_t refusal; /* enum nvs_patch_refusal */
+	uint32_t refusal; /* enum nvs_site_refusal */
 	uintptr_t address;
 	uintptr_t original; /* where its own bytes run in the trampoline, 0 none */
 	uint8_t bytes[NVS_INSN_MAX]; /* as they were */

@@ -366,6 +366,18 @@ enum nvs_check_kind {
 	NVS_CHECK_MAPS = 1, /* /proc/self/maps read at the end; value: doorbell mappings not armed */
 	NVS_CHECK_UNARMED = 2, /* one of them: [start, end) */
 	NVS_CHECK_HANDLER = 3, /* our signal handler was found replaced; value: how often */
+	NVS_CHECK_SITE = 4, /* a store site; start: its address, value: enum nvs_site_refusal */
+};
+
+/* Why a store site is not patched: each of its stores takes the trap. */
+enum nvs_site_refusal {
+	NVS_SITE_PATCHED = 0,
+	NVS_SITE_FORM = 1, /* not mov of a 32-bit register to [base + displacement] */
+	NVS_SITE_SURROUNDINGS = 2, /* jump target inside, no cave, or not understood */
+	NVS_SITE_NO_NEAR = 3, /* no memory within reach for the trampoline */
+	NVS_SITE_NO_WRITE = 4, /* the code cannot be changed here */
+	NVS_SITE_NO_BARRIER = 5, /* no core-serialising membarrier */
+	NVS_SITE_NOT_YET = 6, /* seen too shortly before the end */
 };
 
 struct nvs_rec_check {

@@ -244,7 +244,8 @@ int nvs_report_sync(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		r = read_pairs(&y);
 	}
 	if (!r) {
-		qsort(y.rows, y.nrows, sizeof(*y.rows), by_submission);
+		if (y.nrows)
+			qsort(y.rows, y.nrows, sizeof(*y.rows), by_submission);
 		r = print_rows(out, &table, y.rows, y.nrows, o);
 	}
 	if (!r && o->format == NVS_FORMAT_TEXT && y.nrows)

@@ -150,6 +150,15 @@ static const struct nvs_option *find(const char *key)
 	return NULL;
 }
 
+/* The message is for a terminal; what was given may hold anything. */
+static int refuse(char *error, size_t size)
+{
+	for (size_t i = 0; i < size && error[i]; i++)
+		if ((unsigned char)error[i] < ' ' || error[i] == 127)
+			error[i] = '?';
+	return -EINVAL;
+}
+
 int nvs_option_set(struct nvs_option_values *values, const char *key, const char *value,
 		   char *error, size_t error_size)
 {
@@ -157,13 +166,13 @@ int nvs_option_set(struct nvs_option_values *values, const char *key, const char
 
 	if (!known) {
 		snprintf(error, error_size, "there is no option '%.40s'", key);
-		return -EINVAL;
+		return refuse(error, error_size);
 	}
 	if (set(values, key, value))
 		return 0;
 	snprintf(error, error_size, "%s is %s, not '%.40s'", key,
 		 known->value ? known->value : "a switch", value ? value : "");
-	return -EINVAL;
+	return refuse(error, error_size);
 }
 
 /* Copies the item at S, undoing \, and \\; what follows its comma, or NULL: too long. */

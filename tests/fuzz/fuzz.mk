@@ -3,7 +3,7 @@
 # The corpus also runs in make check, without libFuzzer: tests/unit/test_fuzz.c.
 FUZZ_TARGETS = pb class qmd reader
 FUZZ_SRC     = $(DECODE_SRC) $(BUILD)/decode/gen/classes.c
-BENCH_DECODE = $(BUILD)/bench/ops
+BENCH_DECODE = $(BUILD)/bench/ops $(BUILD)/bench/mklaunches
 
 .PHONY: fuzz bench-decode
 fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the seeds of the fuzz targets that read traces, spools and command streams: mkseeds CORPUS TRACE. A trace
- * with a record of every kind, and the segments and descriptors of TRACE, each kind of them once.
+ * Writes the seeds of the fuzz targets that read traces and spools: mkseeds CORPUS. A trace with a record of every
+ * kind, in five lengths, and two spools.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
-#include "decode/qmd.h"
-#include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 
 static char path[4096];
@@ -220,75 +218,12 @@ static void spool(bool with_trace)
 	mk_close(&m);
 }
 
-/* ---- command streams of a real session ---- */
-
-#define SEEN 256
-static struct {
-	uint64_t key[SEEN];
-	uint32_t n;
-} seen;
-
-/* By its headers alone: segments that differ in data only are one kind. */
-static bool is_new(const uint32_t *words, uint32_t n)
-{
-	uint64_t key = n;
-
-	for (uint32_t i = 0; i < n && i < 8; i++)
-		key = (key ^ words[i] >> 16) * 0x9e3779b97f4a7c15ull;
-	for (uint32_t i = 0; i < seen.n; i++)
-		if (seen.key[i] == key)
-			return false;
-	if (seen.n == SEEN)
-		return false;
-	seen.key[seen.n++] = key;
-	return true;
-}
-
-static void methods(const uint32_t *words, uint32_t n, uint32_t how)
-{
-	FILE *file = create("methods/real-%u", seen.n);
-
-	put(file, &how, 4);
-	put(file, words, n * 4);
-	fclose(file);
-}
-
-static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submission *s)
-{
-	struct nvs_segment_iter it = nvs_segments(s);
-	struct nvs_segment seg;
-
-	while (nvs_segment_next(&it, &seg)) {
-		if (!seg.data || seg.dwords > 512)
-			continue;
-		if (is_new(seg.data, seg.dwords))
-			methods(seg.data, seg.dwords, 1);
-		for (uint32_t i = 0; i + 96 <= seg.dwords; i++)
-			if (nvs_qmd_plausible(arg, seg.data + i, 96, 0xcbc0) != NVS_QMD_NO && is_new(seg.data + i, 96))
-				methods(seg.data + i, 96, 8);
-	}
-	return 0;
-}
-
-static void real(const char *name)
-{
-	struct nvs_consumer consumer = { NVS_READ_WHOLE, on_submission, NULL };
-	struct nvs_qmd_layouts *layouts = nvs_qmd_layouts_new();
-	struct nvs_error err = { "" };
-	struct nvs_trace *t;
-
-	if (nvs_trace_open(&t, name, NULL, &err) || nvs_trace_read(t, &consumer, layouts, &err))
-		fprintf(stderr, "%s\n", err.text);
-	nvs_trace_close(t);
-	nvs_qmd_layouts_free(layouts);
-}
-
 int main(int argc, char **argv)
 {
-	static const char *const folders[] = { "", "trace", "report", "spool", "methods" };
+	static const char *const folders[] = { "", "trace", "report", "spool" };
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: mkseeds CORPUS TRACE\n");
+	if (argc != 2) {
+		fprintf(stderr, "usage: mkseeds CORPUS\n");
 		return 2;
 	}
 	corpus = argv[1];
@@ -300,6 +235,5 @@ int main(int argc, char **argv)
 		trace(parts);
 	spool(false);
 	spool(true);
-	real(argv[2]);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include "tests/fuzz/fuzz.h"
 
-#define MAX_INPUT (1u << 20)
+#define LONGEST (1u << 20)
 #define VARIANTS 8 /* single bits of each input */
 
 static unsigned long inputs;
@@ -31,7 +31,7 @@ static void try(const uint8_t *data, size_t size)
 
 static void try_file(const char *path)
 {
-	static uint8_t data[MAX_INPUT];
+	static uint8_t data[LONGEST];
 	FILE *file = fopen(path, "rb");
 	size_t size;
 

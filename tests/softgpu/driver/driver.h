@@ -153,6 +153,7 @@ struct sg_context {
 	uint64_t null_last; /* packed point of the null stream */
 	uint8_t event_used[8192];
 	struct sg_block *blocks; /* device memory */
+	uint8_t graph_used[512]; /* descriptors of graphs in use: bits */
 	CUdeviceptr consts, code;
 	void *staging[4]; /* two up, two down, 1 MiB each; pinned */
 	pthread_mutex_t staging_lock;
@@ -193,6 +194,7 @@ struct CUstream_st {
 	struct softgpu_channel *compute, *up, *down;
 	uint64_t last; /* packed point: read by other streams without a lock */
 	uint64_t kernel_sem; /* of the last launch, until something has acquired it; else 0 */
+	uint32_t kernel_payload; /* what it reads when the launch is done */
 	struct sg_point wait[16]; /* points to acquire before the next work */
 	uint32_t nwait;
 	struct CUgraph_st *capture;
@@ -265,7 +267,11 @@ CUresult sg_builtin_load(struct sg_context *ctx);
 CUmodule sg_module_new(struct sg_context *ctx);
 void sg_module_drop(CUmodule m);
 
+uint32_t *sg_push_pcas(uint32_t *p, uint64_t qmd, uint32_t action);
+enum { SG_PCAS_SCHEDULE = 0xa, SG_PCAS_DECREMENT = 7 }; /* INVALIDATE_PREFETCH_COPY_SCHEDULE, ... */
+
 /* ---- graph.c ---- */
+/* A launch into S, which is being captured. */
 CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l);
 
 #endif

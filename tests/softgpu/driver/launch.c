@@ -9,7 +9,6 @@
 
 #define SLOTS 8 /* descriptors and constants of a channel, used in turn: the channel is in order */
 #define SEMAPHORES 128
-#define SCHEDULE 0xa /* INVALIDATE_PREFETCH_COPY_SCHEDULE */
 
 static uint32_t launches;
 
@@ -82,10 +81,10 @@ static void fill_null(uint32_t *w, uint64_t next)
 	w[37] = 0x80001;
 }
 
-static uint32_t *push_pcas(uint32_t *p, uint64_t qmd)
+uint32_t *sg_push_pcas(uint32_t *p, uint64_t qmd, uint32_t action)
 {
 	p = push1(p, SUBCH_COMPUTE, 0x2b4, (uint32_t)(qmd >> 8));
-	return push1(p, SUBCH_COMPUTE, 0x2c0, SCHEDULE);
+	return push1(p, SUBCH_COMPUTE, 0x2c0, action);
 }
 
 static uint32_t *push_launch(struct CUstream_st *s, uint32_t *p, const struct sg_launch *l)
@@ -104,7 +103,7 @@ static uint32_t *push_launch(struct CUstream_st *s, uint32_t *p, const struct sg
 		p = push_upload(p, consts + SG_CONSTS_WORDS * 4, l->params, l->params_bytes);
 	fill_null(w, qmds + (k + 1) % SLOTS * 0x800);
 	p = push_upload(p, null, w, SG_QMD_WORDS * 4);
-	p = push_pcas(p, null);
+	p = sg_push_pcas(p, null, SG_PCAS_SCHEDULE);
 	sg_fill_qmd(w, l, consts);
 	w[0] = 0x113f0000;
 	w[10] = 3; /* RELEASE_ENABLE, one word */
@@ -115,10 +114,11 @@ static uint32_t *push_launch(struct CUstream_st *s, uint32_t *p, const struct sg
 	w[22] = 6;
 	p = push_upload(p, qmd, w, SG_QMD_WORDS * 4);
 	if (s->kernel_sem)
-		p = push_acquire(p, s->kernel_sem, 6, 3);
+		p = push_acquire(p, s->kernel_sem, s->kernel_payload, 3);
 	p = push_upload(p, sem, &five, 4);
-	p = push_pcas(p, qmd);
+	p = sg_push_pcas(p, qmd, SG_PCAS_SCHEDULE);
 	s->kernel_sem = sem;
+	s->kernel_payload = 6;
 	return p;
 }
 

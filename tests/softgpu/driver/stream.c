@@ -120,7 +120,7 @@ uint32_t *sg_stream_begin(struct CUstream_st *s, struct softgpu_channel *ch, uin
 	uint32_t *p = begin(s, ch, ndwords);
 
 	if (p && s->kernel_sem) {
-		p = push_acquire(p, s->kernel_sem, 6, 3);
+		p = push_acquire(p, s->kernel_sem, s->kernel_payload, 3);
 		s->kernel_sem = 0;
 	}
 	return p;

@@ -113,7 +113,8 @@ static void run(struct sg_channel *ch, struct queue *q)
 			t->pending = qmd[0] & 0xffff;
 		else
 			drop(ch->gpu, t);
-		if ((qmd[0] >> 23 & 7) > 1)
+		/* An empty grid starts nothing: the descriptor is there for its dependences. */
+		if ((qmd[0] >> 23 & 7) > 1 && qmd[32] && qmd[33] && qmd[34])
 			sg_run_program(ch, qmd);
 		releases(ch, qmd);
 		dependents(ch, q, qmd);

@@ -92,7 +92,8 @@ static bool find_in(const struct nvs_class *cls, uint32_t offset, struct nvs_met
 	}
 	if (!lo)
 		return false;
-	/* The nearest that starts at or before it; an array that started earlier may still cover it. */
+	/* The nearest that starts at or before it; an array that started earlier may still cover
+	 * it. */
 	for (uint32_t i = lo - 1, end = lo - 1 - first[lo - 1].back;; i--) {
 		if (covers(&first[i], offset, &at->index)) {
 			at->method = &first[i];
@@ -184,8 +185,8 @@ uint32_t nvs_qmd_class_bit(const struct nvs_qmd_version *version, uint32_t cls)
 	return 0;
 }
 
-const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *version, uint32_t cls,
-						  const char *name)
+const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *version,
+						  uint32_t cls, const char *name)
 {
 	uint32_t bit = nvs_qmd_class_bit(version, cls);
 
@@ -198,7 +199,8 @@ const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *
 	return NULL;
 }
 
-const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class_bit, uint64_t value)
+const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class_bit,
+			       uint64_t value)
 {
 	for (uint32_t i = 0; i < field->nvalues; i++) {
 		const struct nvs_enum *v = &nvs_values[field->values + i];
@@ -211,18 +213,19 @@ const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class
 
 bool nvs_chip_find(uint32_t architecture, uint32_t implementation, struct nvs_chip *chip)
 {
-	/* One compute, copy, 3D and inline class a chip; GA100 alone differs within its architecture. */
+	/* One compute, copy, 3D and inline class a chip; GA100 alone differs within its
+	 * architecture. */
 	static const struct {
 		uint32_t architecture, implementation; /* ~0: all others */
 		struct nvs_chip chip;
 	} chips[] = {
-		{ 0x160, ~0u, { 0xc5c0, 0xc5b5, 0xa140, 0xc597, 0x902d } },
-		{ 0x170, 0, { 0xc6c0, 0xc6b5, 0xa140, 0xc697, 0x902d } },
-		{ 0x170, ~0u, { 0xc7c0, 0xc7b5, 0xa140, 0xc797, 0x902d } },
-		{ 0x180, ~0u, { 0xcbc0, 0xc8b5, 0xa140, 0xcb97, 0x902d } },
-		{ 0x190, ~0u, { 0xc9c0, 0xc7b5, 0xa140, 0xc997, 0x902d } },
-		{ 0x1a0, ~0u, { 0xcdc0, 0xc9b5, 0xcd40, 0xcd97, 0x902d } },
-		{ 0x1b0, ~0u, { 0xcec0, 0xcab5, 0xcd40, 0xce97, 0x902d } },
+		{0x160, ~0u, {0xc5c0, 0xc5b5, 0xa140, 0xc597, 0x902d}},
+		{0x170, 0, {0xc6c0, 0xc6b5, 0xa140, 0xc697, 0x902d}},
+		{0x170, ~0u, {0xc7c0, 0xc7b5, 0xa140, 0xc797, 0x902d}},
+		{0x180, ~0u, {0xcbc0, 0xc8b5, 0xa140, 0xcb97, 0x902d}},
+		{0x190, ~0u, {0xc9c0, 0xc7b5, 0xa140, 0xc997, 0x902d}},
+		{0x1a0, ~0u, {0xcdc0, 0xc9b5, 0xcd40, 0xcd97, 0x902d}},
+		{0x1b0, ~0u, {0xcec0, 0xcab5, 0xcd40, 0xce97, 0x902d}},
 	};
 
 	for (size_t i = 0; i < sizeof(chips) / sizeof(chips[0]); i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What NVIDIA calls the methods of a class, their fields and the values of those; and the fields of the
- * launch descriptors (QMD). Made at build time from the tables in decode/classes.
+ * What NVIDIA calls the methods of a class, their fields and the values of those; and the fields of
+ * the launch descriptors (QMD). Made at build time from the tables in decode/classes.
  *
- * Everything is constant and addressed by number, so nothing is set up at run time and any thread may look
- * anything up. Strings are offsets into one pool: nvs_str().
+ * Everything is constant and addressed by number, so nothing is set up at run time and any thread
+ * may look anything up. Strings are offsets into one pool: nvs_str().
  */
 #ifndef NVSNOOP_DECODE_CLASS_H
 #define NVSNOOP_DECODE_CLASS_H
@@ -58,7 +58,8 @@ struct nvs_class {
 	uint32_t formats, nformats; /* host classes: entries of the GPFIFO and pushbuffer headers */
 };
 
-/* Bits in the whole descriptor; element [i][j] is stride * i + stride2 * j higher. count 0: not known. */
+/* Bits in the whole descriptor; element [i][j] is stride * i + stride2 * j higher. count 0: not
+ * known. */
 struct nvs_qmd_field {
 	uint32_t name;
 	uint32_t values;
@@ -106,7 +107,8 @@ const struct nvs_class *nvs_class_by_name(const char *name);
 /* A method found by its offset. */
 struct nvs_method_at {
 	const struct nvs_method *method;
-	const struct nvs_class *cls; /* the one whose table it stands in: not always the one asked */
+	const struct nvs_class
+		*cls; /* the one whose table it stands in: not always the one asked */
 	uint32_t index; /* in the array, 0 for no array */
 	bool assumed; /* found through a class that is only assumed to be the same */
 };
@@ -125,11 +127,12 @@ const char *nvs_value_name(const struct nvs_field *field, uint32_t value);
 /* MM_NN as CLASS knows it, else as any class knows it; NULL: no table. */
 const struct nvs_qmd_version *nvs_qmd_version_find(uint32_t major, uint32_t minor);
 /* The field NAME as class CLS has it (0: any). NULL: none. */
-const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *version, uint32_t cls,
-						  const char *name);
+const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *version,
+						  uint32_t cls, const char *name);
 /* Bit of CLS in the masks of VERSION, or 0 where it is not listed there. */
 uint32_t nvs_qmd_class_bit(const struct nvs_qmd_version *version, uint32_t cls);
-const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class_bit, uint64_t value);
+const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class_bit,
+			       uint64_t value);
 
 /* Classes of a chip, for subchannels of which the trace says nothing. 0: not known. */
 struct nvs_chip {

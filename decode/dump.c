@@ -16,7 +16,8 @@ struct dump {
 	uint64_t printed, rows;
 };
 
-/* What is not shown is followed all the same: classes, methods and split headers go on from there. */
+/* What is not shown is followed all the same: classes, methods and split headers go on from there.
+ */
 static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		     const struct nvs_gp *gp)
 {
@@ -56,7 +57,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	d->show = (!o->has_range || (s->number >= o->first && s->number <= o->last)) &&
 		  nvs_filter(d->source, s->thread->thread, s->channel->channel, s->rec->stack);
 	d->dumper.submission = s->number;
-	d->place = (struct nvs_place){ trace, s->channel->rec.vaspace };
+	d->place = (struct nvs_place){trace, s->channel->rec.vaspace};
 	if (d->show && d->dumper.json)
 		nvs_dump_json_submission(d->dumper.out, trace, s);
 	else if (d->show)
@@ -75,17 +76,15 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 
 static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 {
-	static const struct nvs_consumer consumer = { .flags = NVS_READ_WHOLE,
-						      .submission = on_submission,
-						      .record = on_record };
-	struct dump d = { .dumper = { .out = out, .json = json }, .source = s };
+	static const struct nvs_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
+	struct dump d = {.dumper = {.out = out, .json = json}, .source = s};
 	struct nvs_follow_sink sink = {
-		.entry = on_entry, .run = on_run, .fault = on_fault, .arg = &d
-	};
-	struct nvs_error err = { "" };
+		.entry = on_entry, .run = on_run, .fault = on_fault, .arg = &d};
+	struct nvs_error err = {""};
 	int r;
 
-	d.dumper.where = (struct nvs_where){ nvs_where_put, &d.place };
+	d.dumper.where = (struct nvs_where){nvs_where_put, &d.place};
 	d.follow = nvs_follow_new(s->trace, &sink);
 	if (!d.follow)
 		return -ENOMEM;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands above the methods and operations of a submission: who rang which doorbell when, and the entries. */
+/* What stands above the methods and operations of a submission: who rang which doorbell when, and
+ * the entries. */
 #include <inttypes.h>
 #include <string.h>
 #include "decode/dump_methods.h"
 
-static const char *const states[] = { "here", "in pieces", "none", "gap", "not recorded" };
+static const char *const states[] = {"here", "in pieces", "none", "gap", "not recorded"};
 
 static const char *state_name(uint32_t state)
 {
 	return state < sizeof(states) / sizeof(states[0]) ? states[state] : "?";
 }
 
-static const char *const opcodes[] = { "NOP", "ILLEGAL", "GP_CRC", "PB_CRC",
-				       "SET_PB_SEGMENT_EXTENDED_BASE" };
+static const char *const opcodes[] = {"NOP", "ILLEGAL", "GP_CRC", "PB_CRC",
+				      "SET_PB_SEGMENT_EXTENDED_BASE"};
 
 static const char *opcode_name(uint32_t opcode)
 {
@@ -104,7 +105,8 @@ void nvs_dump_json_submission(struct nvs_out *out, struct nvs_trace *trace,
 		s->rec->new_put, s->nentries, s->ndata);
 }
 
-void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg, const struct nvs_gp *gp)
+void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
+			 const struct nvs_gp *gp)
 {
 	FILE *f = out->file;
 
@@ -124,12 +126,13 @@ void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
 	FILE *f = out->file;
 
 	fprintf(f,
-		"{\"schema\":%d,\"kind\":\"entry\",\"submission\":%" PRIu64 ",\"index\":%u,\"entry\":%" PRIu64,
+		"{\"schema\":%d,\"kind\":\"entry\",\"submission\":%" PRIu64
+		",\"index\":%u,\"entry\":%" PRIu64,
 		NVS_DUMP_SCHEMA, s->number, seg->index, seg->entry);
 	if (gp->dwords)
 		fprintf(f,
-			",\"address\":%" PRIu64
-			",\"dwords\":%u,\"subroutine\":%s,\"conditional\":%s,\"sync\":%s,\"state\":\"%s\"}\n",
+			",\"address\":%" PRIu64 ",\"dwords\":%u,\"subroutine\":%s,\"conditional\":%"
+						"s,\"sync\":%s,\"state\":\"%s\"}\n",
 			gp->address, gp->dwords, gp->subroutine ? "true" : "false",
 			gp->conditional ? "true" : "false", gp->wait ? "true" : "false",
 			state_name(seg->state));

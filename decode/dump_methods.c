@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One line a method: subchannel, class, offset, name, value, and its fields in words. Words of data that go
- * to one method stand together, eight a line.
+ * One line a method: subchannel, class, offset, name, value, and its fields in words. Words of data
+ * that go to one method stand together, eight a line.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void count_unknown(struct nvs_dumper *d, uint32_t cls, uint32_t method)
 	}
 	if (d->nunknown < sizeof(d->unknown) / sizeof(d->unknown[0]))
 		d->unknown[d->nunknown++] =
-			(struct nvs_unknown){ (uint16_t)cls, (uint16_t)method, 1 };
+			(struct nvs_unknown){(uint16_t)cls, (uint16_t)method, 1};
 }
 
 static struct found find(struct nvs_dumper *d, const struct nvs_ops_channel *c,
@@ -47,8 +47,8 @@ static struct found find(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 }
 
 /* Value of the method before METHOD: out of the run itself, else as it was set last. */
-static uint32_t value_before(const struct nvs_ops_channel *c, const struct nvs_pb_run *run, uint32_t i,
-			     uint32_t method)
+static uint32_t value_before(const struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+			     uint32_t i, uint32_t method)
 {
 	uint32_t value = 0;
 
@@ -82,8 +82,8 @@ static void text_method(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 	if (f->at.method) {
 		nvs_line_put(l, " ");
 		nvs_words_fields(l, f->at.method, value);
-		if (nvs_words_address(f->cls, &f->at, method, value, value_before(c, run, i, method),
-				      &address)) {
+		if (nvs_words_address(f->cls, &f->at, method, value,
+				      value_before(c, run, i, method), &address)) {
 			nvs_line_put(l, "  ; 0x%" PRIx64, address);
 			if (d->where.put)
 				d->where.put(d->where.arg, l, address);
@@ -91,9 +91,8 @@ static void text_method(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 		if (!method && nvs_class_find(value & 0xffff))
 			nvs_line_put(l, "  ; %s", nvs_str(nvs_class_find(value & 0xffff)->name));
 	}
-	fprintf(d->out->file, "%s%s%s\n",
-		f->at.method ? "" : nvs_out_style(d->out, NVS_STYLE_BAD), l->text,
-		f->at.method ? "" : nvs_out_style(d->out, NVS_STYLE_PLAIN));
+	fprintf(d->out->file, "%s%s%s\n", f->at.method ? "" : nvs_out_style(d->out, NVS_STYLE_BAD),
+		l->text, f->at.method ? "" : nvs_out_style(d->out, NVS_STYLE_PLAIN));
 }
 
 static void text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t from,
@@ -132,8 +131,8 @@ static void text_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 		fprintf(f, "%s 0x%x\n", nvs_pb_form_name(run->form), run->data[0]);
 		break;
 	default:
-		fprintf(f, "%s s%u %04x [%u]\n", nvs_pb_form_name(run->form), run->subch, run->method,
-			run->total);
+		fprintf(f, "%s s%u %04x [%u]\n", nvs_pb_form_name(run->form), run->subch,
+			run->method, run->total);
 	}
 }
 
@@ -186,8 +185,8 @@ static void json_method(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 	if (f->at.method)
 		json_fields(out, f->at.method, value);
 	fputc('}', out);
-	if (f->at.method &&
-	    nvs_words_address(f->cls, &f->at, method, value, value_before(c, run, i, method), &address))
+	if (f->at.method && nvs_words_address(f->cls, &f->at, method, value,
+					      value_before(c, run, i, method), &address))
 		fprintf(out, ",\"address\":%" PRIu64, address);
 	fputs("}\n", out);
 }
@@ -211,8 +210,8 @@ static void json_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 	fprintf(d->out->file,
 		"{\"schema\":%d,\"kind\":\"header\",\"submission\":%" PRIu64 ",\"address\":%" PRIu64
 		",\"form\":\"%s\",\"subchannel\":%u,\"method\":%u,\"count\":%u}\n",
-		NVS_DUMP_SCHEMA, d->submission, run->address, nvs_pb_form_name(run->form), run->subch,
-		run->method, run->total);
+		NVS_DUMP_SCHEMA, d->submission, run->address, nvs_pb_form_name(run->form),
+		run->subch, run->method, run->total);
 }
 
 /* ---- both ---- */
@@ -235,8 +234,8 @@ static bool take_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32
 	return true;
 }
 
-void nvs_dump_run(struct nvs_dumper *d, const struct nvs_ops_channel *c, const struct nvs_pb_run *run,
-		  const struct nvs_class *cls)
+void nvs_dump_run(struct nvs_dumper *d, const struct nvs_ops_channel *c,
+		  const struct nvs_pb_run *run, const struct nvs_class *cls)
 {
 	if (d->json)
 		json_header(d, run);
@@ -267,8 +266,8 @@ void nvs_dump_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 			"{\"schema\":%d,\"kind\":\"fault\",\"submission\":%" PRIu64
 			",\"fault\":\"%s\",\"address\":%" PRIu64
 			",\"header\":%u,\"wanted\":%u,\"had\":%u}\n",
-			NVS_DUMP_SCHEMA, d->submission, nvs_pb_fault_name(fault->kind), fault->address,
-			fault->header, fault->wanted, fault->had);
+			NVS_DUMP_SCHEMA, d->submission, nvs_pb_fault_name(fault->kind),
+			fault->address, fault->header, fault->wanted, fault->had);
 	else
 		fprintf(out, "    %s!%s at %" PRIx64 ": header %08x, wants %u dwords, has %u%s\n",
 			nvs_out_style(d->out, NVS_STYLE_BAD), nvs_pb_fault_name(fault->kind),

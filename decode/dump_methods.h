@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods as text or JSON lines, for --dump and --raw; what is unknown is counted and listed at the end. */
+/* Methods as text or JSON lines, for --dump and --raw; what is unknown is counted and listed at the
+ * end. */
 #ifndef NVSNOOP_DECODE_DUMP_METHODS_H
 #define NVSNOOP_DECODE_DUMP_METHODS_H
 
@@ -27,8 +28,8 @@ struct nvs_dumper {
 	uint64_t faults;
 };
 
-void nvs_dump_run(struct nvs_dumper *d, const struct nvs_ops_channel *c, const struct nvs_pb_run *run,
-		  const struct nvs_class *cls);
+void nvs_dump_run(struct nvs_dumper *d, const struct nvs_ops_channel *c,
+		  const struct nvs_pb_run *run, const struct nvs_class *cls);
 void nvs_dump_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault);
 /* The footer: how many words, which methods were unknown. */
 void nvs_dump_end(struct nvs_dumper *d);
@@ -39,7 +40,8 @@ void nvs_dump_text_submission(struct nvs_out *out, struct nvs_trace *trace,
 			      const struct nvs_submission *s);
 void nvs_dump_json_submission(struct nvs_out *out, struct nvs_trace *trace,
 			      const struct nvs_submission *s);
-void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg, const struct nvs_gp *gp);
+void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
+			 const struct nvs_gp *gp);
 void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
 			 const struct nvs_segment *seg, const struct nvs_gp *gp);
 /* "== path ==" where several traces are reported, as text. */

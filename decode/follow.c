@@ -41,7 +41,7 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 struct nvs_follow *nvs_follow_new(struct nvs_trace *trace, const struct nvs_follow_sink *sink)
 {
 	struct nvs_follow *f = calloc(1, sizeof(*f));
-	struct nvs_ops_sink ops = { sink->run ? on_run : NULL, on_fault, on_op, f };
+	struct nvs_ops_sink ops = {sink->run ? on_run : NULL, on_fault, on_op, f};
 
 	if (!f)
 		return NULL;
@@ -87,7 +87,7 @@ static void set_defaults(const struct nvs_follow *f, const struct nvs_trace_chan
 
 static int make_channel(struct nvs_follow *f, const struct nvs_trace_channel *tc)
 {
-	struct nvs_ops_channel_info info = { .number = tc->channel };
+	struct nvs_ops_channel_info info = {.number = tc->channel};
 
 	if (tc->channel >= f->nchannels) {
 		uint32_t n = tc->channel + 64;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows a trace that is being read with operations: one nvs_ops_channel a channel, its classes bound from
- * the channel's record, the engine objects allocated below it, and the chip.
+ * Follows a trace that is being read with operations: one nvs_ops_channel a channel, its classes
+ * bound from the channel's record, the engine objects allocated below it, and the chip.
  *
- * Call nvs_follow_submission and nvs_follow_record from the consumer's callbacks (with NVS_READ_WHOLE).
+ * Call nvs_follow_submission and nvs_follow_record from the consumer's callbacks (with
+ * NVS_READ_WHOLE).
  */
 #ifndef NVSNOOP_DECODE_FOLLOW_H
 #define NVSNOOP_DECODE_FOLLOW_H

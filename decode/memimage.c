@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages in a hash by address, each with a bit per known byte, in two lists by last use: data, and kept
- * pages. Fills and copies longer than LONG_RANGE only forget: descriptors do not come that way, and the
- * work has to stay small beside the dwords that ask for it.
+ * Pages in a hash by address, each with a bit per known byte, in two lists by last use: data, and
+ * kept pages. Fills and copies longer than LONG_RANGE only forget: descriptors do not come that
+ * way, and the work has to stay small beside the dwords that ask for it.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/memimage.h"
 
-#define PAGE 4096u
+#define PAGE	   4096u
 #define LONG_RANGE (1u << 20)
-#define BUCKETS 8192u
+#define BUCKETS	   8192u
 
 struct page {
 	uint64_t number;
 	struct page *next; /* in the bucket */
 	struct page *newer, *older;
+	uint64_t used; /* when it was put at the head of its list, by the image's clock */
 	bool kept;
 	uint64_t known[PAGE / 64];
 	uint8_t bytes[PAGE];
@@ -28,6 +29,7 @@ struct list {
 
 struct nvs_memimage {
 	uint32_t limit;
+	uint64_t clock;
 	struct page *latest; /* found last */
 	struct list lists[2]; /* data, kept */
 	struct page *buckets[BUCKETS];
@@ -71,6 +73,7 @@ static void list_add(struct nvs_memimage *image, struct page *p)
 {
 	struct list *l = &image->lists[p->kept];
 
+	p->used = ++image->clock;
 	p->newer = NULL;
 	p->older = l->newest;
 	*(l->newest ? &l->newest->newer : &l->oldest) = p;
@@ -89,7 +92,8 @@ static struct page *find(struct nvs_memimage *image, uint64_t number)
 	if (!p)
 		return NULL;
 	image->latest = p;
-	if (image->lists[p->kept].newest != p) {
+	/* Near the head already: which of those is the newest does not matter. */
+	if (image->clock - p->used > image->limit / 4) {
 		list_remove(image, p);
 		list_add(image, p);
 	}
@@ -223,7 +227,8 @@ static void forget_all_in(struct nvs_memimage *image, uint64_t address, uint64_t
 			uint64_t to = address + n < end ? address + n : end;
 
 			if (from < to)
-				set_known(p, (uint32_t)(from - start), (uint32_t)(to - start), false);
+				set_known(p, (uint32_t)(from - start), (uint32_t)(to - start),
+					  false);
 		}
 	}
 }
@@ -242,12 +247,13 @@ void nvs_memimage_forget(struct nvs_memimage *image, uint64_t address, uint64_t 
 
 		m = part(address, n);
 		if (p)
-			set_known(p, (uint32_t)(address % PAGE), (uint32_t)(address % PAGE) + m, false);
+			set_known(p, (uint32_t)(address % PAGE), (uint32_t)(address % PAGE) + m,
+				  false);
 	}
 }
 
-void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void *element, size_t size,
-		       uint64_t n)
+void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void *element,
+		       size_t size, uint64_t n)
 {
 	uint8_t chunk[512];
 	size_t whole = sizeof(chunk) / size * size;
@@ -291,6 +297,14 @@ void nvs_memimage_copy(struct nvs_memimage *image, uint64_t dst, uint64_t src, u
 		dst += m;
 		n -= m;
 	}
+}
+
+const void *nvs_memimage_peek(struct nvs_memimage *image, uint64_t address, size_t n)
+{
+	uint32_t at = (uint32_t)(address % PAGE);
+	struct page *p = at + n <= PAGE ? find(image, address / PAGE) : NULL;
+
+	return p && all_known(p, at, at + (uint32_t)n) ? p->bytes + at : NULL;
 }
 
 bool nvs_memimage_read(struct nvs_memimage *image, uint64_t address, void *bytes, size_t n)

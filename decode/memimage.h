@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image of the GPU memory that the command stream itself wrote: what inline uploads, fills and copies of
- * known bytes put there. What kernels and the CPU write is not seen, so a byte may be out of date; a byte
- * never written is unknown.
+ * An image of the GPU memory that the command stream itself wrote: what inline uploads, fills and
+ * copies of known bytes put there. What kernels and the CPU write is not seen, so a byte may be out
+ * of date; a byte never written is unknown.
  *
- * Kept in pages of 4 KiB and bounded: the pages used longest ago are dropped. Pages that hold launch
- * descriptors are dropped last (and have a bound of their own), so that bulk data does not push out
- * a graph that was uploaded long ago.
+ * Kept in pages of 4 KiB and bounded: the pages used longest ago are dropped. Pages that hold
+ * launch descriptors are dropped last (and have a bound of their own), so that bulk data does not
+ * push out a graph that was uploaded long ago.
  */
 #ifndef NVSNOOP_DECODE_MEMIMAGE_H
 #define NVSNOOP_DECODE_MEMIMAGE_H
@@ -27,10 +27,15 @@ void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n);
 /* What stands there is not known any more. */
 void nvs_memimage_forget(struct nvs_memimage *image, uint64_t address, uint64_t n);
 /* N bytes of the pattern ELEMENT of SIZE bytes, beginning with its first. */
-void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void *element, size_t size,
-		       uint64_t n);
+void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void *element,
+		       size_t size, uint64_t n);
 /* Known bytes become known at DST, unknown ones unknown. */
 void nvs_memimage_copy(struct nvs_memimage *image, uint64_t dst, uint64_t src, uint64_t n);
+/*
+ * The N bytes where they stand, good until the image is written again; NULL: not all known, or in
+ * more than one page (then nvs_memimage_read may still have them).
+ */
+const void *nvs_memimage_peek(struct nvs_memimage *image, uint64_t address, size_t n);
 /* True: all N bytes are known and stand in BYTES. */
 bool nvs_memimage_read(struct nvs_memimage *image, uint64_t address, void *bytes, size_t n);
 

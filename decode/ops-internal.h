@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of ops share: ops.c (channels and dispatch), opsdo.c (what triggers do), opsend.c (the end of a
- * submission). */
+/* What the files of ops share: ops.c (channels and dispatch), opsdo.c (what triggers do), opsend.c
+ * (the end of a submission). */
 #ifndef NVSNOOP_DECODE_OPS_INTERNAL_H
 #define NVSNOOP_DECODE_OPS_INTERNAL_H
 
@@ -9,12 +9,12 @@
 #include "decode/roles.h"
 #include "decode/sked.h"
 
-#define MAX_OPS 8192u /* held of one submission; more are handed out before its end */
+#define MAX_OPS	       8192u /* held of one submission; more are handed out before its end */
 #define MAX_MACRO_ARGS 8u
-#define RECENT 64u /* copies that may yet turn out to be code */
-#define ACQUIRED 4u
-#define RELEASES 4096u
-#define NO_OP 0xffffffffu
+#define RECENT	       64u /* copies that may yet turn out to be code */
+#define ACQUIRED       4u
+#define RELEASES       4096u
+#define NO_OP	       0xffffffffu
 
 /* An inline upload whose bytes are still coming. */
 struct transfer {
@@ -83,7 +83,7 @@ struct uploads {
 	struct {
 		uint64_t address;
 		uint32_t cls;
-	} *list;
+	} * list;
 	uint32_t count, room;
 };
 
@@ -104,7 +104,8 @@ struct nvs_ops {
 	uint32_t count, room;
 	struct nvs_qmd *qmds;
 	uint32_t nqmds, qmd_room;
-	struct ranges descriptors, constants, semaphores; /* what it triggers, and what that speaks of */
+	struct ranges descriptors, constants,
+		semaphores; /* what it triggers, and what that speaks of */
 	struct uploads uploads;
 	uint32_t flushes; /* times the list was handed out so far */
 	/* across channels */
@@ -117,27 +118,32 @@ struct nvs_ops {
 };
 
 /* ops.c */
-/* A new operation of SUB's at the end of the list, zeroed; NULL: no memory. Its number is ops->count - 1. */
-struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch, uint64_t at);
+/* A new operation of SUB's at the end of the list, zeroed; NULL: no memory. Its number is
+ * ops->count - 1. */
+struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
+			   uint64_t at);
 
 /* opsdo.c */
-void nvs_ops_engine(struct nvs_ops_channel *c, struct subch *sub, enum nvs_role role, uint32_t method,
-		    uint32_t value, uint64_t at);
+void nvs_ops_engine(struct nvs_ops_channel *c, struct subch *sub, enum nvs_role role,
+		    uint32_t method, uint32_t value, uint64_t at);
 void nvs_ops_host(struct nvs_ops_channel *c, enum nvs_role role, uint32_t method, uint32_t value,
 		  uint32_t subch, uint64_t at);
 /* By the engine. FLAGS are NVS_OP_*; REDUCTION: enum nvs_reduction or SET_PAYLOAD. */
 #define SET_PAYLOAD (-1)
-struct nvs_op *nvs_ops_release(struct nvs_ops_channel *c, uint32_t subch, uint64_t at, uint64_t address,
-			       uint64_t payload, uint32_t flags, int reduction);
+struct nvs_op *nvs_ops_release(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
+			       uint64_t address, uint64_t payload, uint32_t flags, int reduction);
 
 /* opsinline.c: uploads and macros */
-void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t launch, uint64_t at);
-void nvs_ops_inline_data(struct nvs_ops_channel *c, struct subch *sub, const uint32_t *data, uint32_t n);
+void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t launch,
+			  uint64_t at);
+void nvs_ops_inline_data(struct nvs_ops_channel *c, struct subch *sub, const uint32_t *data,
+			 uint32_t n);
 /* A transfer that is still open will get no more. */
 void nvs_ops_inline_close(struct nvs_ops_channel *c, struct subch *sub);
 void nvs_ops_qmd_data(struct nvs_ops_channel *c, struct subch *sub, uint32_t method, uint32_t value,
 		      uint64_t at);
-void nvs_ops_macro_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t method, uint32_t value);
+void nvs_ops_macro_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t method,
+			 uint32_t value);
 void nvs_ops_macro_arg(struct subch *sub, uint32_t value);
 /* The call's arguments are complete: says what it did, as far as that can be told. */
 void nvs_ops_macro_close(struct nvs_ops_channel *c, struct subch *sub);
@@ -150,7 +156,8 @@ void nvs_ops_note_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls);
 void nvs_ops_note_copy(struct nvs_ops_channel *c, uint8_t mode, uint64_t dst, uint64_t bytes);
 void nvs_ops_note_release(struct nvs_ops_channel *c, uint64_t address);
 void nvs_ops_note_acquire(struct nvs_ops_channel *c, uint64_t address);
-void nvs_ops_note_invalidate(struct nvs_ops_channel *c, uint32_t subch, bool instructions, uint64_t at);
+void nvs_ops_note_invalidate(struct nvs_ops_channel *c, uint32_t subch, bool instructions,
+			     uint64_t at);
 void nvs_ops_free_notes(struct nvs_ops *ops);
 
 #endif

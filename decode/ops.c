@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels and their subchannels: which class is bound to each, what its methods were last set to, and the
- * dispatch of every data word that has a role. This is the hot path.
+ * Channels and their subchannels: which class is bound to each, what its methods were last set to,
+ * and the dispatch of every data word that has a role. This is the hot path.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/ops-internal.h"
 
 #define IMAGE_PAGES 2048u
-#define HOST_END 0x100u /* methods below are Host's own */
+#define HOST_END    0x100u /* methods below are Host's own */
 
 const char *nvs_op_kind_name(uint32_t kind)
 {
-	static const char *const names[] = { "copy",	"memset",  "upload",  "code",	   "launch",
-					     "trigger", "release", "acquire", "wait-idle", "cache" };
+	static const char *const names[] = {"copy",    "memset",  "upload",  "code",	  "launch",
+					    "trigger", "release", "acquire", "wait-idle", "cache"};
 
 	return kind < NVS_OP_KINDS ? names[kind] : "?";
 }
 
 const char *nvs_copy_mode_name(uint32_t mode)
 {
-	static const char *const names[] = { "engine", "inline", "macro" };
+	static const char *const names[] = {"engine", "inline", "macro"};
 
 	return mode < NVS_COPY_MODES ? names[mode] : "?";
 }
 
 const char *nvs_reduction_name(uint32_t reduction)
 {
-	static const char *const names[] = { "add", "min", "max", "inc", "dec", "and", "or", "xor" };
+	static const char *const names[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
 
 	return reduction < NVS_RED_OTHER ? names[reduction] : "reduce";
 }
@@ -103,7 +103,8 @@ static const struct nvs_roles *roles_of(struct nvs_ops *ops, const struct nvs_cl
 	return &r->roles;
 }
 
-static void bind(struct nvs_ops_channel *c, uint32_t subch, uint32_t id, enum nvs_class_source source)
+static void bind(struct nvs_ops_channel *c, uint32_t subch, uint32_t id,
+		 enum nvs_class_source source)
 {
 	struct subch *sub = &c->subch[subch];
 	const struct nvs_class *cls = nvs_class_find(id);
@@ -121,7 +122,8 @@ static void bind(struct nvs_ops_channel *c, uint32_t subch, uint32_t id, enum nv
 
 void nvs_ops_channel_host(struct nvs_ops_channel *c, uint32_t id)
 {
-	/* Any of the newest host classes names all methods that older ones have at the same offsets. */
+	/* Any of the newest host classes names all methods that older ones have at the same
+	 * offsets. */
 	const struct nvs_class *cls = nvs_class_find(id);
 
 	if (!cls || cls->kind != NVS_KIND_HOST)
@@ -190,8 +192,8 @@ static inline void engine_word(struct nvs_ops_channel *c, struct subch *sub, uin
 }
 
 /* N words to one method. */
-static void engine_words(struct nvs_ops_channel *c, struct subch *sub, uint32_t *state, uint32_t method,
-			 const uint32_t *data, uint32_t n, uint64_t at)
+static void engine_words(struct nvs_ops_channel *c, struct subch *sub, uint32_t *state,
+			 uint32_t method, const uint32_t *data, uint32_t n, uint64_t at)
 {
 	uint32_t role = sub->roles ? sub->roles->role[method / 4] : NVS_ROLE_NONE;
 
@@ -264,7 +266,8 @@ static void on_fault(void *arg, const struct nvs_pb_fault *fault)
 		c->ops->sink.fault(c->ops->sink.arg, c, fault);
 }
 
-struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch, uint64_t at)
+struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
+			   uint64_t at)
 {
 	struct nvs_ops *ops = c->ops;
 	struct nvs_op *op;
@@ -300,7 +303,7 @@ struct nvs_ops_channel *nvs_ops_channel_new(struct nvs_ops *ops,
 		return NULL;
 	c->ops = ops;
 	c->info = *info;
-	c->pb_sink = (struct nvs_pb_sink){ on_run, on_fault, c };
+	c->pb_sink = (struct nvs_pb_sink){on_run, on_fault, c};
 	c->next = ops->channels;
 	c->link = &ops->channels;
 	if (c->next)
@@ -339,7 +342,8 @@ const struct nvs_class *nvs_ops_class(const struct nvs_ops_channel *c, uint32_t 
 	return c->subch[subch & 7].cls;
 }
 
-bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t method, uint32_t *value)
+bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t method,
+		    uint32_t *value)
 {
 	const uint32_t *state = c->subch[subch & 7].state;
 	uint32_t at = method / 4 % NVS_METHODS;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From methods to meaning: what a channel's methods make the GPU do, one struct nvs_op a thing done.
+ * From methods to meaning: what a channel's methods make the GPU do, one struct nvs_op a thing
+ * done.
  *
  * One struct nvs_ops a trace, one struct nvs_ops_channel a channel in it. For each submission:
- * nvs_ops_begin, for each entry nvs_ops_entry and (with its bytes, in any number of pieces) nvs_ops_feed or
- * nvs_ops_missing, then nvs_ops_end, which hands out the submission's operations in order. Memory is bounded;
- * a method's state is kept for every subchannel that is used.
+ * nvs_ops_begin, for each entry nvs_ops_entry and (with its bytes, in any number of pieces)
+ * nvs_ops_feed or nvs_ops_missing, then nvs_ops_end, which hands out the submission's operations in
+ * order. Memory is bounded; a method's state is kept for every subchannel that is used.
  */
 #ifndef NVSNOOP_DECODE_OPS_H
 #define NVSNOOP_DECODE_OPS_H
@@ -23,7 +24,8 @@ enum nvs_op_kind {
 	NVS_OP_UPLOAD, /* bytes the driver needs: descriptors, constants, semaphore values */
 	NVS_OP_CODE, /* an earlier copy turned out to be instructions */
 	NVS_OP_LAUNCH, /* a grid that runs a program */
-	NVS_OP_TRIGGER, /* a launch descriptor is triggered; the grids it runs come as launches behind it */
+	NVS_OP_TRIGGER, /* a launch descriptor is triggered; the grids it runs come as launches
+			   behind it */
 	NVS_OP_RELEASE,
 	NVS_OP_ACQUIRE,
 	NVS_OP_WAIT_IDLE,
@@ -53,27 +55,35 @@ enum nvs_semaphore_op {
 
 /* What a reducing release does; MIN and MAX as the method's format says, signed or not. */
 enum nvs_reduction {
-	NVS_RED_ADD, NVS_RED_MIN, NVS_RED_MAX, NVS_RED_INC, NVS_RED_DEC, NVS_RED_AND, NVS_RED_OR,
-	NVS_RED_XOR, NVS_RED_OTHER, /* floating point, reserved */
+	NVS_RED_ADD,
+	NVS_RED_MIN,
+	NVS_RED_MAX,
+	NVS_RED_INC,
+	NVS_RED_DEC,
+	NVS_RED_AND,
+	NVS_RED_OR,
+	NVS_RED_XOR,
+	NVS_RED_OTHER, /* floating point, reserved */
 };
 
 /* Who does a release or acquire. */
 enum nvs_semaphore_by { NVS_BY_HOST, NVS_BY_ENGINE, NVS_BY_GRID };
 
 /* nvs_op.flags */
-#define NVS_OP_INCOMPLETE (1u << 0) /* a transfer whose bytes did not all come */
-#define NVS_OP_UNKNOWN (1u << 1) /* a launch whose descriptor is not known */
+#define NVS_OP_INCOMPLETE      (1u << 0) /* a transfer whose bytes did not all come */
+#define NVS_OP_UNKNOWN	       (1u << 1) /* a launch whose descriptor is not known */
 #define NVS_OP_BLOCKLINEAR_SRC (1u << 2)
 #define NVS_OP_BLOCKLINEAR_DST (1u << 3)
-#define NVS_OP_TIMESTAMP (1u << 4) /* release: a GPU timestamp is written behind the payload */
-#define NVS_OP_WIDE (1u << 5) /* 64-bit payload */
-#define NVS_OP_WFI (1u << 6) /* host release: waits for idle first */
-#define NVS_OP_PHYSICAL_SRC (1u << 7)
-#define NVS_OP_PHYSICAL_DST (1u << 8)
-#define NVS_OP_CHAINED (1u << 9) /* launch: set going by another descriptor, not by the trigger itself */
-#define NVS_OP_VALUE (1u << 11) /* release: sem.value is known */
+#define NVS_OP_TIMESTAMP       (1u << 4) /* release: a GPU timestamp is written behind the payload */
+#define NVS_OP_WIDE	       (1u << 5) /* 64-bit payload */
+#define NVS_OP_WFI	       (1u << 6) /* host release: waits for idle first */
+#define NVS_OP_PHYSICAL_SRC    (1u << 7)
+#define NVS_OP_PHYSICAL_DST    (1u << 8)
+#define NVS_OP_CHAINED                                                                             \
+	(1u << 9) /* launch: set going by another descriptor, not by the trigger itself */
+#define NVS_OP_VALUE	 (1u << 11) /* release: sem.value is known */
 #define NVS_OP_AUXILIARY (1u << 12) /* upload: of a descriptor that runs no program */
-#define NVS_OP_TWO_D (1u << 10) /* more than one line: width, lines and the pitches count */
+#define NVS_OP_TWO_D	 (1u << 10) /* more than one line: width, lines and the pitches count */
 
 struct nvs_op {
 	uint8_t kind; /* enum nvs_op_kind */
@@ -125,8 +135,9 @@ struct nvs_ops_channel;
 
 struct nvs_ops_sink {
 	/*
-	 * Every run of data words, before it takes effect; CLS is what its method belongs to: the host class below
-	 * 0x100, else the class of the subchannel, NULL where that is not known. May be NULL.
+	 * Every run of data words, before it takes effect; CLS is what its method belongs to: the
+	 * host class below 0x100, else the class of the subchannel, NULL where that is not known.
+	 * May be NULL.
 	 */
 	void (*run)(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
 		    const struct nvs_class *cls);
@@ -167,7 +178,8 @@ void nvs_ops_end(struct nvs_ops_channel *c);
 const struct nvs_class *nvs_ops_class(const struct nvs_ops_channel *c, uint32_t subch,
 				      enum nvs_class_source *source);
 /* Last value of a method (bytes); false: never set. */
-bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t method, uint32_t *value);
+bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t method,
+		    uint32_t *value);
 
 /* The descriptor of a LAUNCH, while op() runs; NULL: not known. */
 const struct nvs_qmd *nvs_ops_qmd(const struct nvs_ops *ops, const struct nvs_op *op);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the triggering methods do: copies and fills by copy engines, launches, semaphores, waits, caches.
+ * What the triggering methods do: copies and fills by copy engines, launches, semaphores, waits,
+ * caches.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static void settle(struct nvs_ops_channel *c, struct nvs_op *op, int reduction)
 	if (reduction != SET_PAYLOAD) {
 		op->sem.op = NVS_SEM_REDUCE;
 		op->sem.reduction = (uint8_t)reduction;
-		/* Signed or unsigned is not kept, so of the smaller and the larger one nothing is said. */
+		/* Signed or unsigned is not kept, so of the smaller and the larger one nothing is
+		 * said. */
 		if (reduction == NVS_RED_MIN || reduction == NVS_RED_MAX ||
 		    reduction == NVS_RED_OTHER ||
 		    !nvs_memimage_read(image, op->sem.address, &old, bytes)) {
@@ -61,8 +63,8 @@ static void settle(struct nvs_ops_channel *c, struct nvs_op *op, int reduction)
 	nvs_memimage_write(image, op->sem.address, &op->sem.value, bytes);
 }
 
-struct nvs_op *nvs_ops_release(struct nvs_ops_channel *c, uint32_t subch, uint64_t at, uint64_t address,
-			       uint64_t payload, uint32_t flags, int reduction)
+struct nvs_op *nvs_ops_release(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
+			       uint64_t address, uint64_t payload, uint32_t flags, int reduction)
 {
 	struct nvs_op *op = nvs_ops_add(c, NVS_OP_RELEASE, subch, at);
 
@@ -81,13 +83,14 @@ struct nvs_op *nvs_ops_release(struct nvs_ops_channel *c, uint32_t subch, uint64
 /* Numbers of copy engines and of Host: IMIN, IMAX, IXOR, IAND, IOR, IADD, INC, DEC. */
 static int integer_reduction(uint32_t number)
 {
-	static const uint8_t map[] = { NVS_RED_MIN, NVS_RED_MAX, NVS_RED_XOR, NVS_RED_AND,
-				       NVS_RED_OR,  NVS_RED_ADD, NVS_RED_INC, NVS_RED_DEC };
+	static const uint8_t map[] = {NVS_RED_MIN, NVS_RED_MAX, NVS_RED_XOR, NVS_RED_AND,
+				      NVS_RED_OR,  NVS_RED_ADD, NVS_RED_INC, NVS_RED_DEC};
 
 	return number < sizeof(map) ? map[number] : NVS_RED_OTHER;
 }
 
-static void copy_semaphore(struct nvs_ops_channel *c, const struct subch *sub, uint32_t launch, uint64_t at)
+static void copy_semaphore(struct nvs_ops_channel *c, const struct subch *sub, uint32_t launch,
+			   uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
 	const uint32_t *s = sub->state;
@@ -128,8 +131,9 @@ static void report(struct nvs_ops_channel *c, const struct subch *sub, uint32_t 
 			reduction);
 }
 
-static struct nvs_op *acquire(struct nvs_ops_channel *c, uint32_t subch, uint64_t at, uint64_t address,
-			      uint64_t payload, enum nvs_semaphore_op what, uint32_t flags)
+static struct nvs_op *acquire(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
+			      uint64_t address, uint64_t payload, enum nvs_semaphore_op what,
+			      uint32_t flags)
 {
 	struct nvs_op *op = nvs_ops_add(c, NVS_OP_ACQUIRE, subch, at);
 
@@ -144,7 +148,8 @@ static struct nvs_op *acquire(struct nvs_ops_channel *c, uint32_t subch, uint64_
 	return op;
 }
 
-static void report_execute(struct nvs_ops_channel *c, const struct subch *sub, uint32_t value, uint64_t at)
+static void report_execute(struct nvs_ops_channel *c, const struct subch *sub, uint32_t value,
+			   uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
 	const uint32_t *s = sub->state;
@@ -176,8 +181,11 @@ static void report_execute(struct nvs_ops_channel *c, const struct subch *sub, u
 
 static void host_semaphore(struct nvs_ops_channel *c, uint32_t value, uint32_t subch, uint64_t at)
 {
-	static const uint8_t acquires[] = { [0] = NVS_SEM_EQ, [2] = NVS_SEM_GE, [3] = NVS_SEM_CIRC_GE,
-					    [4] = NVS_SEM_AND, [5] = NVS_SEM_NOR };
+	static const uint8_t acquires[] = {[0] = NVS_SEM_EQ,
+					   [2] = NVS_SEM_GE,
+					   [3] = NVS_SEM_CIRC_GE,
+					   [4] = NVS_SEM_AND,
+					   [5] = NVS_SEM_NOR};
 	const struct nvs_roles *r = c->host_roles;
 	const uint32_t *s = c->host_state;
 	uint64_t address = (uint64_t)nvs_reg_get(r, s, NVS_REG_HOST_ADDR_HI) << 32 |
@@ -199,10 +207,10 @@ static void host_semaphore(struct nvs_ops_channel *c, uint32_t value, uint32_t s
 		flags |= NVS_OP_TIMESTAMP;
 	if (nvs_reg_of(r, NVS_REG_HOST_WFI, value))
 		flags |= NVS_OP_WFI;
-	op = nvs_ops_release(c, subch, at, address, payload, flags,
-			     what == 6 ? integer_reduction(
-						 nvs_reg_of(r, NVS_REG_HOST_REDUCTION, value)) :
-					 SET_PAYLOAD);
+	op = nvs_ops_release(
+		c, subch, at, address, payload, flags,
+		what == 6 ? integer_reduction(nvs_reg_of(r, NVS_REG_HOST_REDUCTION, value))
+			  : SET_PAYLOAD);
 	if (op)
 		op->sem.by = NVS_BY_HOST;
 }
@@ -220,7 +228,10 @@ static void old_semaphore(struct nvs_ops_channel *c, uint32_t value, uint32_t su
 	/* One bit each: acquire, release, acquire >=, acquire &, reduction. */
 	if (what == 1 || what == 4 || what == 8) {
 		acquire(c, subch, at, address, payload,
-			what == 1 ? NVS_SEM_EQ : what == 4 ? NVS_SEM_CIRC_GE : NVS_SEM_AND, 0);
+			what == 1   ? NVS_SEM_EQ
+			: what == 4 ? NVS_SEM_CIRC_GE
+				    : NVS_SEM_AND,
+			0);
 		return;
 	}
 	if (what != 2 && what != 0x10)
@@ -231,8 +242,8 @@ static void old_semaphore(struct nvs_ops_channel *c, uint32_t value, uint32_t su
 		flags |= NVS_OP_WFI; /* the sense of this bit is the other way round */
 	op = nvs_ops_release(
 		c, subch, at, address, payload, flags,
-		what == 0x10 ? integer_reduction(nvs_reg_of(r, NVS_REG_OLD_REDUCTION, value)) :
-			       SET_PAYLOAD);
+		what == 0x10 ? integer_reduction(nvs_reg_of(r, NVS_REG_OLD_REDUCTION, value))
+			     : SET_PAYLOAD);
 	if (op)
 		op->sem.by = NVS_BY_HOST;
 }
@@ -246,8 +257,8 @@ static uint32_t fill_pattern(const struct subch *sub, uint8_t value[16])
 	const uint32_t *s = sub->state;
 	uint32_t size = nvs_reg_get(r, s, NVS_REG_REMAP_SIZE) + 1;
 	uint32_t count = nvs_reg_get(r, s, NVS_REG_REMAP_COUNT) + 1;
-	uint32_t constants[2] = { nvs_reg_get(r, s, NVS_REG_REMAP_CONST_A),
-				  nvs_reg_get(r, s, NVS_REG_REMAP_CONST_B) };
+	uint32_t constants[2] = {nvs_reg_get(r, s, NVS_REG_REMAP_CONST_A),
+				 nvs_reg_get(r, s, NVS_REG_REMAP_CONST_B)};
 
 	memset(value, 0, 16);
 	for (uint32_t i = 0; i < count; i++) {
@@ -268,7 +279,8 @@ static void image_lines(struct nvs_memimage *image, const struct nvs_op *op, boo
 	if (!op->copy.lines || !op->copy.width)
 		return;
 	if (!known || op->copy.lines > MAX_LINES) {
-		nvs_memimage_forget(image, op->copy.dst, op->copy.lines > 1 ? span : op->copy.width);
+		nvs_memimage_forget(image, op->copy.dst,
+				    op->copy.lines > 1 ? span : op->copy.width);
 		return;
 	}
 	for (uint32_t i = 0; i < op->copy.lines; i++) {
@@ -284,7 +296,8 @@ static void image_lines(struct nvs_memimage *image, const struct nvs_op *op, boo
 	}
 }
 
-static void copy_bytes(struct nvs_ops_channel *c, const struct subch *sub, uint32_t launch, uint64_t at)
+static void copy_bytes(struct nvs_ops_channel *c, const struct subch *sub, uint32_t launch,
+		       uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
 	const uint32_t *s = sub->state;
@@ -312,8 +325,8 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct subch *sub, uint3
 	op->copy.bytes = (uint64_t)op->copy.width * op->copy.lines;
 	op->copy.dst = (uint64_t)nvs_reg_get(r, s, NVS_REG_OUT_HI) << 32 |
 		       nvs_reg_get(r, s, NVS_REG_OUT_LO);
-	op->copy.src = (uint64_t)nvs_reg_get(r, s, NVS_REG_IN_HI) << 32 |
-		       nvs_reg_get(r, s, NVS_REG_IN_LO);
+	op->copy.src =
+		(uint64_t)nvs_reg_get(r, s, NVS_REG_IN_HI) << 32 | nvs_reg_get(r, s, NVS_REG_IN_LO);
 	if (!nvs_reg_of(r, NVS_REG_DST_LAYOUT, launch))
 		op->flags |= NVS_OP_BLOCKLINEAR_DST;
 	if (nvs_reg_of(r, NVS_REG_DST_TYPE, launch))
@@ -385,8 +398,7 @@ static void grid_runs(void *arg, const struct nvs_sked_run *run)
 
 	nvs_ops_note_qmd(ops, run->address, qmd);
 	if (!qmd || nvs_qmd_is_launch(qmd)) {
-		struct nvs_op *op =
-			nvs_ops_add(t->c, NVS_OP_LAUNCH, subch_of(t->c, t->sub), t->at);
+		struct nvs_op *op = nvs_ops_add(t->c, NVS_OP_LAUNCH, subch_of(t->c, t->sub), t->at);
 		struct nvs_qmd *kept = op && qmd ? keep_qmd(ops, qmd) : NULL;
 
 		if (!op)
@@ -398,11 +410,11 @@ static void grid_runs(void *arg, const struct nvs_sked_run *run)
 		op->launch.depth = run->depth;
 		op->launch.qmd = kept ? (uint32_t)(kept - ops->qmds) : 0;
 		if (kept && kept->program_is_offset)
-			kept->program += (uint64_t)nvs_reg_get(t->sub->roles, t->sub->state,
-							       NVS_REG_REGION_HI)
-						 << 32 |
-					 nvs_reg_get(t->sub->roles, t->sub->state,
-						     NVS_REG_REGION_LO);
+			kept->program +=
+				(uint64_t)nvs_reg_get(t->sub->roles, t->sub->state,
+						      NVS_REG_REGION_HI)
+					<< 32 |
+				nvs_reg_get(t->sub->roles, t->sub->state, NVS_REG_REGION_LO);
 	}
 	if (qmd)
 		grid_releases(t, qmd);
@@ -411,16 +423,17 @@ static void grid_runs(void *arg, const struct nvs_sked_run *run)
 static void grid_loops(void *arg, uint64_t address)
 {
 	struct trigger *t = arg;
-	struct nvs_pb_fault f = { NVS_PB_LOOP, address, 0, 0, 0 };
+	struct nvs_pb_fault f = {NVS_PB_LOOP, address, 0, 0, 0};
 
 	if (t->c->ops->sink.fault)
 		t->c->ops->sink.fault(t->c->ops->sink.arg, t->c, &f);
 }
 
-static void trigger(struct nvs_ops_channel *c, const struct subch *sub, enum nvs_pcas action, uint64_t at)
+static void trigger(struct nvs_ops_channel *c, const struct subch *sub, enum nvs_pcas action,
+		    uint64_t at)
 {
-	struct trigger t = { c, sub, at, 0 };
-	struct nvs_sked_sink sink = { grid_runs, grid_loops, &t };
+	struct trigger t = {c, sub, at, 0};
+	struct nvs_sked_sink sink = {grid_runs, grid_loops, &t};
 	uint64_t address = (uint64_t)nvs_reg_get(sub->roles, sub->state, NVS_REG_PCAS_ADDRESS) << 8;
 	struct nvs_op *op = nvs_ops_add(c, NVS_OP_TRIGGER, subch_of(c, sub), at);
 	uint32_t index = c->ops->count - 1, flushes = c->ops->flushes;
@@ -435,7 +448,8 @@ static void trigger(struct nvs_ops_channel *c, const struct subch *sub, enum nvs
 		c->ops->list[index].launch.launches = t.launches;
 }
 
-static void old_trigger(struct nvs_ops_channel *c, const struct subch *sub, uint32_t value, uint64_t at)
+static void old_trigger(struct nvs_ops_channel *c, const struct subch *sub, uint32_t value,
+			uint64_t at)
 {
 	/* It knows but these two; what copying there is goes with the invalidation. */
 	bool invalidate = nvs_reg_of(sub->roles, NVS_REG_PCAS_INVALIDATE, value);
@@ -449,8 +463,8 @@ static void old_trigger(struct nvs_ops_channel *c, const struct subch *sub, uint
 
 /* ---- all of them ---- */
 
-static void method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch, uint32_t method,
-		      uint32_t value, uint64_t at, uint32_t cls)
+static void method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
+		      uint32_t method, uint32_t value, uint64_t at, uint32_t cls)
 {
 	struct nvs_op *op = nvs_ops_add(c, kind, subch, at);
 
@@ -461,18 +475,19 @@ static void method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t
 	op->method.value = value;
 }
 
-static void cache(struct nvs_ops_channel *c, const struct subch *sub, uint32_t method, uint32_t value,
-		  uint64_t at)
+static void cache(struct nvs_ops_channel *c, const struct subch *sub, uint32_t method,
+		  uint32_t value, uint64_t at)
 {
-	bool code = (method == sub->roles->code_method[0] || method == sub->roles->code_method[1]) &&
-		    nvs_reg_of(sub->roles, NVS_REG_CACHE_INSTRUCTION, value);
+	bool code =
+		(method == sub->roles->code_method[0] || method == sub->roles->code_method[1]) &&
+		nvs_reg_of(sub->roles, NVS_REG_CACHE_INSTRUCTION, value);
 
 	nvs_ops_note_invalidate(c, subch_of(c, sub), code, at);
 	method_op(c, NVS_OP_CACHE, subch_of(c, sub), method, value, at, sub->cls->id);
 }
 
-void nvs_ops_engine(struct nvs_ops_channel *c, struct subch *sub, enum nvs_role role, uint32_t method,
-		    uint32_t value, uint64_t at)
+void nvs_ops_engine(struct nvs_ops_channel *c, struct subch *sub, enum nvs_role role,
+		    uint32_t method, uint32_t value, uint64_t at)
 {
 	switch (role) {
 	case NVS_ROLE_COPY:

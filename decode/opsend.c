@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a submission: what its inline uploads were for is told by the descriptors that it uploads or
- * triggers, so operations are held until then. And what only a later submission tells: that bytes copied
- * earlier were instructions, because instruction caches are invalidated next.
+ * The end of a submission: what its inline uploads were for is told by the descriptors that it
+ * uploads or triggers, so operations are held until then. And what only a later submission tells:
+ * that bytes copied earlier were instructions, because instruction caches are invalidated next.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,22 +12,23 @@
 
 static void add_range(struct ranges *r, uint64_t start, uint64_t bytes)
 {
-	/* Kernels of a graph share most of their banks: look at the latest ones for the same range. */
+	/* Kernels of a graph share most of their banks: look at the latest ones for the same range.
+	 */
 	for (uint32_t i = r->count, n = 0; i > 0 && n < 16; i--, n++) {
 		if (r->list[i - 1].start == start && r->list[i - 1].end >= start + bytes)
 			return;
 	}
 	if (r->count == r->room) {
 		uint32_t room = r->room ? 2 * r->room : 64;
-		struct range *list = room > MAX_OPS * 32 ? NULL :
-							   realloc(r->list, room * sizeof(*list));
+		struct range *list =
+			room > MAX_OPS * 32 ? NULL : realloc(r->list, room * sizeof(*list));
 
 		if (!list)
 			return;
 		r->list = list;
 		r->room = room;
 	}
-	r->list[r->count++] = (struct range){ start, start + bytes };
+	r->list[r->count++] = (struct range){start, start + bytes};
 }
 
 static int by_start(const void *a, const void *b)
@@ -37,6 +38,23 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* Mostly there are a handful. */
+static void sort(struct range *list, uint32_t n)
+{
+	if (n > 32) {
+		qsort(list, n, sizeof(*list), by_start);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		struct range r = list[i];
+		uint32_t k = i;
+
+		for (; k && list[k - 1].start > r.start; k--)
+			list[k] = list[k - 1];
+		list[k] = r;
+	}
+}
+
 /* Sorts, and joins what overlaps or touches. */
 static void settle_ranges(struct ranges *r)
 {
@@ -44,7 +62,7 @@ static void settle_ranges(struct ranges *r)
 
 	if (!r->count)
 		return;
-	qsort(r->list, r->count, sizeof(*r->list), by_start);
+	sort(r->list, r->count);
 	for (uint32_t i = 1; i < r->count; i++) {
 		if (r->list[i].start > r->list[n].end)
 			r->list[++n] = r->list[i];
@@ -142,7 +160,8 @@ void nvs_ops_flush(struct nvs_ops_channel *c)
 {
 	struct nvs_ops *ops = c->ops;
 
-	/* Mostly the descriptors that ran explain everything; else those only uploaded are asked as well. */
+	/* Mostly the descriptors that ran explain everything; else those only uploaded are asked as
+	 * well. */
 	if (ops->descriptors.count && tell_uses(ops) && ops->uploads.count) {
 		for (uint32_t i = 0; i < ops->uploads.count; i++) {
 			struct nvs_qmd qmd;
@@ -165,8 +184,7 @@ void nvs_ops_flush(struct nvs_ops_channel *c)
 
 const struct nvs_qmd *nvs_ops_qmd(const struct nvs_ops *ops, const struct nvs_op *op)
 {
-	if (op->kind != NVS_OP_LAUNCH || op->flags & NVS_OP_UNKNOWN ||
-	    op->launch.qmd >= ops->nqmds)
+	if (op->kind != NVS_OP_LAUNCH || op->flags & NVS_OP_UNKNOWN || op->launch.qmd >= ops->nqmds)
 		return NULL;
 	return &ops->qmds[op->launch.qmd];
 }
@@ -178,7 +196,7 @@ void nvs_ops_note_copy(struct nvs_ops_channel *c, uint8_t mode, uint64_t dst, ui
 	struct nvs_ops *ops = c->ops;
 	struct recent *r = &ops->recent[++ops->clock % RECENT];
 
-	*r = (struct recent){ ops->clock, dst, bytes, c->tag, c->info.number, mode };
+	*r = (struct recent){ops->clock, dst, bytes, c->tag, c->info.number, mode};
 }
 
 void nvs_ops_note_release(struct nvs_ops_channel *c, uint64_t address)
@@ -196,7 +214,7 @@ void nvs_ops_note_acquire(struct nvs_ops_channel *c, uint64_t address)
 	if (c->ops->releases[i].address != address)
 		return;
 	c->acquired[c->nacquired++ % ACQUIRED] =
-		(struct acquired){ c->ops->releases[i].channel, c->ops->clock };
+		(struct acquired){c->ops->releases[i].channel, c->ops->clock};
 }
 
 static bool waited_for(const struct nvs_ops_channel *c, const struct recent *r)
@@ -211,10 +229,11 @@ static bool waited_for(const struct nvs_ops_channel *c, const struct recent *r)
 }
 
 /*
- * The driver invalidates caches, copies code, and invalidates instruction caches: what was copied between the
- * two, by this channel or by one that it has waited for, is code.
+ * The driver invalidates caches, copies code, and invalidates instruction caches: what was copied
+ * between the two, by this channel or by one that it has waited for, is code.
  */
-void nvs_ops_note_invalidate(struct nvs_ops_channel *c, uint32_t subch, bool instructions, uint64_t at)
+void nvs_ops_note_invalidate(struct nvs_ops_channel *c, uint32_t subch, bool instructions,
+			     uint64_t at)
 {
 	struct nvs_ops *ops = c->ops;
 

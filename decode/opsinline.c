@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes that travel in the pushbuffer: inline uploads (LAUNCH_DMA, then LOAD_INLINE_DATA), inline launch
- * descriptors, and uploads whose bytes a macro of the front end fetches or makes.
+ * Bytes that travel in the pushbuffer: inline uploads (LAUNCH_DMA, then LOAD_INLINE_DATA), inline
+ * launch descriptors, and uploads whose bytes a macro of the front end fetches or makes.
  *
- * What a macro does is told by what it is given: an upload of N dwords has been set up and no data has
- * come; called with (N, V) it fills with V, with (address high, low, N) it fetches from there.
+ * What a macro does is told by what it is given: an upload of N dwords has been set up and no data
+ * has come; called with (N, V) it fills with V, with (address high, low, N) it fetches from there.
  */
 #include <string.h>
 #include "decode/ops-internal.h"
@@ -24,12 +24,17 @@ static void note_descriptor(struct nvs_ops_channel *c, const struct subch *sub, 
 			    uint64_t bytes, struct nvs_op *op)
 {
 	uint32_t words[NVS_QMD_MAX_BYTES / 4];
+	const uint32_t *here;
 	enum nvs_qmd_look look;
 
-	if (bytes > sizeof(words) || bytes < 256 || address % 256 || !sub->cls ||
-	    !nvs_memimage_read(c->ops->image, address, words, bytes))
+	if (bytes > sizeof(words) || bytes < 256 || address % 256 || !sub->cls)
 		return;
-	look = nvs_qmd_plausible(c->ops->layouts, words, bytes / 4, sub->cls->id);
+	here = nvs_memimage_peek(c->ops->image, address, bytes);
+	if (!here && nvs_memimage_read(c->ops->image, address, words, bytes))
+		here = words;
+	if (!here)
+		return;
+	look = nvs_qmd_plausible(c->ops->layouts, here, bytes / 4, sub->cls->id);
 	if (look == NVS_QMD_NO)
 		return;
 	if (op && look == NVS_QMD_AUXILIARY)
@@ -59,12 +64,13 @@ static void finish(struct nvs_ops_channel *c, struct subch *sub)
 				nvs_reg_get(r, sub->state, NVS_REG_SEM_LO),
 			nvs_reg_get(r, sub->state, NVS_REG_SEM_PAYLOAD),
 			nvs_reg_of(r, NVS_REG_COMPLETION_SIZE, launch) ? 0 : NVS_OP_TIMESTAMP,
-			nvs_reg_of(r, NVS_REG_SEM_REDUCE, launch) ?
-				(int)nvs_reg_of(r, NVS_REG_SEM_REDUCTION, launch) :
-				SET_PAYLOAD);
+			nvs_reg_of(r, NVS_REG_SEM_REDUCE, launch)
+				? (int)nvs_reg_of(r, NVS_REG_SEM_REDUCTION, launch)
+				: SET_PAYLOAD);
 }
 
-void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t launch, uint64_t at)
+void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t launch,
+			  uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
 	const uint32_t *s = sub->state;
@@ -90,8 +96,8 @@ void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t
 		op->copy.dst = t->address;
 		op->copy.bytes = t->bytes;
 		op->copy.dst_pitch = lines > 1 ? t->pitch : 0;
-		op->flags = (t->linear ? 0 : NVS_OP_BLOCKLINEAR_DST) |
-			    (lines > 1 ? NVS_OP_TWO_D : 0);
+		op->flags =
+			(t->linear ? 0 : NVS_OP_BLOCKLINEAR_DST) | (lines > 1 ? NVS_OP_TWO_D : 0);
 	}
 	/* How lines are packed is not told anywhere, so only single ones go into the image. */
 	if (lines > 1 || !t->linear)
@@ -101,7 +107,8 @@ void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t
 		finish(c, sub);
 }
 
-void nvs_ops_inline_data(struct nvs_ops_channel *c, struct subch *sub, const uint32_t *data, uint32_t n)
+void nvs_ops_inline_data(struct nvs_ops_channel *c, struct subch *sub, const uint32_t *data,
+			 uint32_t n)
 {
 	struct transfer *t = &sub->transfer;
 	uint64_t left = t->bytes - t->received, given = 4ull * n;
@@ -172,7 +179,8 @@ void nvs_ops_qmd_data(struct nvs_ops_channel *c, struct subch *sub, uint32_t met
 
 /* ---- macros ---- */
 
-void nvs_ops_macro_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t method, uint32_t value)
+void nvs_ops_macro_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t method,
+			 uint32_t value)
 {
 	struct nvs_method_at m;
 

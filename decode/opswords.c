@@ -84,15 +84,16 @@ static void put_launch(struct nvs_line *l, const struct nvs_op *op, const struct
 		nvs_line_put(l, " after 0x%llx", (unsigned long long)op->launch.parent);
 	for (uint32_t i = 0; i < q->nbanks; i++) {
 		if (q->banks[i].bytes)
-			nvs_line_put(l, " c%u=0x%llx+%u", i, (unsigned long long)q->banks[i].address,
-				     q->banks[i].bytes);
+			nvs_line_put(l, " c%u=0x%llx+%u", i,
+				     (unsigned long long)q->banks[i].address, q->banks[i].bytes);
 	}
 }
 
 static void put_trigger(struct nvs_line *l, const struct nvs_op *op, const struct nvs_where *where)
 {
 	const struct nvs_field *f = nvs_field_by_name(
-		nvs_method_by_name(nvs_class_find(0xcbc0), "SEND_SIGNALING_PCAS2_B"), "PCAS_ACTION");
+		nvs_method_by_name(nvs_class_find(0xcbc0), "SEND_SIGNALING_PCAS2_B"),
+		"PCAS_ACTION");
 	const char *name = f ? nvs_value_name(f, op->launch.action) : NULL;
 
 	nvs_line_put(l, " descriptor ");
@@ -103,10 +104,11 @@ static void put_trigger(struct nvs_line *l, const struct nvs_op *op, const struc
 			     op->launch.launches == 1 ? "" : "s");
 }
 
-static void put_semaphore(struct nvs_line *l, const struct nvs_op *op, const struct nvs_where *where)
+static void put_semaphore(struct nvs_line *l, const struct nvs_op *op,
+			  const struct nvs_where *where)
 {
-	static const char *const conditions[] = { "==", ">=", "circular >=", "&", "nor" };
-	static const char *const by[] = { "host", "engine", "grid" };
+	static const char *const conditions[] = {"==", ">=", "circular >=", "&", "nor"};
+	static const char *const by[] = {"host", "engine", "grid"};
 
 	nvs_line_put(l, " %-8s ", by[op->sem.by % 3]);
 	put_address(l, where, op->sem.address);
@@ -117,7 +119,8 @@ static void put_semaphore(struct nvs_line *l, const struct nvs_op *op, const str
 		nvs_line_put(l, "  = 0x%llx", (unsigned long long)op->sem.payload);
 	else if (op->flags & NVS_OP_VALUE)
 		nvs_line_put(l, "  %s 0x%llx = 0x%llx", nvs_reduction_name(op->sem.reduction),
-			     (unsigned long long)op->sem.payload, (unsigned long long)op->sem.value);
+			     (unsigned long long)op->sem.payload,
+			     (unsigned long long)op->sem.value);
 	else
 		nvs_line_put(l, "  %s 0x%llx", nvs_reduction_name(op->sem.reduction),
 			     (unsigned long long)op->sem.payload);
@@ -144,7 +147,7 @@ static void put_method(struct nvs_line *l, const struct nvs_op *op)
 void nvs_words_op(struct nvs_line *l, const struct nvs_op *op, const struct nvs_qmd *qmd,
 		  const struct nvs_where *where)
 {
-	static const char *const uses[] = { "descriptor", "constants", "semaphore" };
+	static const char *const uses[] = {"descriptor", "constants", "semaphore"};
 
 	nvs_line_put(l, "%-9s", nvs_op_kind_name(op->kind));
 	switch (op->kind) {

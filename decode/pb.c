@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pushbuffer walk. Header forms by bits 31:29 (and 17:16 of the old ones) as in the DMA_* formats of
- * the host classes, Fermi to Blackwell.
+ * The pushbuffer walk. Header forms by bits 31:29 (and 17:16 of the old ones) as in the DMA_*
+ * formats of the host classes, Fermi to Blackwell.
  */
 #include <string.h>
 #include "decode/pb.h"
@@ -28,11 +28,11 @@ const char *nvs_pb_fault_name(enum nvs_pb_fault_kind kind)
 const char *nvs_pb_form_name(uint32_t form)
 {
 	static const char *const names[] = {
-		[NVS_PB_INC] = "INC",		    [NVS_PB_NON_INC] = "NON_INC",
-		[NVS_PB_INC_ONCE] = "INC_ONCE",	    [NVS_PB_IMMD] = "IMMD",
-		[NVS_PB_OLD_INC] = "OLD_INC",	    [NVS_PB_OLD_NON_INC] = "OLD_NON_INC",
-		[NVS_PB_SET_MASK] = "SET_MASK",	    [NVS_PB_STORE_MASK] = "STORE_MASK",
-		[NVS_PB_USE_MASK] = "USE_MASK",	    [NVS_PB_END_SEGMENT] = "END_PB_SEGMENT",
+		[NVS_PB_INC] = "INC",		[NVS_PB_NON_INC] = "NON_INC",
+		[NVS_PB_INC_ONCE] = "INC_ONCE", [NVS_PB_IMMD] = "IMMD",
+		[NVS_PB_OLD_INC] = "OLD_INC",	[NVS_PB_OLD_NON_INC] = "OLD_NON_INC",
+		[NVS_PB_SET_MASK] = "SET_MASK", [NVS_PB_STORE_MASK] = "STORE_MASK",
+		[NVS_PB_USE_MASK] = "USE_MASK", [NVS_PB_END_SEGMENT] = "END_PB_SEGMENT",
 		[NVS_PB_NOP] = "NOP",
 	};
 
@@ -42,7 +42,7 @@ const char *nvs_pb_form_name(uint32_t form)
 static void fault(const struct nvs_pb_sink *sink, enum nvs_pb_fault_kind kind, uint64_t address,
 		  uint32_t header, uint32_t wanted, uint32_t had)
 {
-	struct nvs_pb_fault f = { kind, address, header, wanted, had };
+	struct nvs_pb_fault f = {kind, address, header, wanted, had};
 
 	if (sink->fault)
 		sink->fault(sink->arg, &f);
@@ -174,8 +174,8 @@ static bool old_header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sin
 	case 1:
 	case 2:
 		run->method = 0;
-		give_alone(pb, tert == 1 ? NVS_PB_SET_MASK : NVS_PB_STORE_MASK, word >> 4 & 0xfff, true,
-			   sink);
+		give_alone(pb, tert == 1 ? NVS_PB_SET_MASK : NVS_PB_STORE_MASK, word >> 4 & 0xfff,
+			   true, sink);
 		return true;
 	default:
 		run->method = 0;
@@ -188,7 +188,9 @@ static bool old_header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sin
 static void header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sink *sink)
 {
 	static const uint8_t forms[8] = {
-		[1] = NVS_PB_INC, [3] = NVS_PB_NON_INC, [5] = NVS_PB_INC_ONCE,
+		[1] = NVS_PB_INC,
+		[3] = NVS_PB_NON_INC,
+		[5] = NVS_PB_INC_ONCE,
 	};
 	struct nvs_pb_run *run = &pb->run;
 
@@ -223,7 +225,8 @@ static void header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sink *s
 	pb->ended = true;
 }
 
-static size_t zeros(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink)
+static size_t zeros(struct nvs_pb *pb, const uint32_t *data, size_t n,
+		    const struct nvs_pb_sink *sink)
 {
 	struct nvs_pb_run *run = &pb->run;
 	size_t count = 1;
@@ -262,7 +265,8 @@ void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct
 		pb->header_address = pb->address;
 		pb->address += 4;
 		header(pb, *data++, sink);
-		/* At the segment's end a header with data waits for the next one; one without is done now. */
+		/* At the segment's end a header with data waits for the next one; one without is
+		 * done now. */
 		if (pb->pending && !pb->run.total)
 			give(pb, data, 0, sink);
 	}

@@ -3,10 +3,11 @@
  * The pushbuffer walk: what Host makes of GPFIFO entries and of the dwords in their segments.
  *
  * One struct nvs_pb a channel, zeroed at first; it lives as long as the channel does, because a
- * header's data may go on in the next segment and the extended base stays until it is changed. For every
- * submission: nvs_pb_start, for every entry nvs_pb_entry and for its bytes nvs_pb_feed (as often as they come in
- * pieces), at last nvs_pb_finish. Whatever is wrong is told through fault(), and the walk goes on at
- * the next entry. Nothing is allocated, and nothing is read beyond what is given.
+ * header's data may go on in the next segment and the extended base stays until it is changed. For
+ * every submission: nvs_pb_start, for every entry nvs_pb_entry and for its bytes nvs_pb_feed (as
+ * often as they come in pieces), at last nvs_pb_finish. Whatever is wrong is told through fault(),
+ * and the walk goes on at the next entry. Nothing is allocated, and nothing is read beyond what is
+ * given.
  */
 #ifndef NVSNOOP_DECODE_PB_H
 #define NVSNOOP_DECODE_PB_H
@@ -63,7 +64,8 @@ enum nvs_pb_fault_kind {
 	NVS_PB_RESERVED_HEADER, /* no form of header there is */
 	NVS_PB_RESERVED_CONTROL, /* no opcode of a control entry there is, or the illegal one */
 	NVS_PB_NESTED, /* a subroutine begins inside a header's data */
-	/* A segment overlaps an earlier one of its submission (a subroutine may be the same as a whole). */
+	/* A segment overlaps an earlier one of its submission (a subroutine may be the same as a
+	   whole). */
 	NVS_PB_LOOP,
 	NVS_PB_LENGTH, /* the segment is not as long as its entry says */
 };
@@ -115,14 +117,15 @@ struct nvs_pb {
 /* A submission begins. */
 void nvs_pb_start(struct nvs_pb *pb);
 /*
- * The next entry. EXTENDED: the channel's class knows extended bases (c86f and later). *gp is filled; the entry's
- * bytes are expected next where gp->dwords is not 0.
+ * The next entry. EXTENDED: the channel's class knows extended bases (c86f and later). *gp is
+ * filled; the entry's bytes are expected next where gp->dwords is not 0.
  */
 void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct nvs_pb_sink *sink,
 		  struct nvs_gp *gp);
 /* The next N dwords of the entry's segment. */
 void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink);
-/* The entry's segment (or what is left of it) is not in the trace: forgets a header that waits for data. */
+/* The entry's segment (or what is left of it) is not in the trace: forgets a header that waits for
+ * data. */
 void nvs_pb_skip(struct nvs_pb *pb);
 /* The submission ends. */
 void nvs_pb_finish(struct nvs_pb *pb, const struct nvs_pb_sink *sink);

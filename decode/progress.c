@@ -58,11 +58,12 @@ static void check(struct channel *c, struct nvs_trace *trace, const struct nvs_s
 	if (!c->counted || payload == c->payload + 1) {
 		c->counted += c->counted < SETTLED;
 	} else if (c->told || c->counted >= SETTLED) {
-		nvs_trace_add_finding(trace, NVS_FINDING_PROBLEM,
-				      "channel %u: its progress payload goes from 0x%x to 0x%x in submission "
-				      "#%llu (slot 0x%llx): submissions between them are missing",
-				      s->channel->channel, c->payload, payload,
-				      (unsigned long long)s->number, (unsigned long long)c->address);
+		nvs_trace_add_finding(
+			trace, NVS_FINDING_PROBLEM,
+			"channel %u: its progress payload goes from 0x%x to 0x%x in submission "
+			"#%llu (slot 0x%llx): submissions between them are missing",
+			s->channel->channel, c->payload, payload, (unsigned long long)s->number,
+			(unsigned long long)c->address);
 		c->counted = 1;
 	} else {
 		c->counted = 1; /* no such slot after all */
@@ -70,8 +71,8 @@ static void check(struct channel *c, struct nvs_trace *trace, const struct nvs_s
 	c->payload = payload;
 }
 
-int nvs_progress_release(struct nvs_progress *p, struct nvs_trace *trace, const struct nvs_submission *s,
-			 const struct nvs_op *op)
+int nvs_progress_release(struct nvs_progress *p, struct nvs_trace *trace,
+			 const struct nvs_submission *s, const struct nvs_op *op)
 {
 	uint64_t told = s->rec->progress_address;
 	struct channel *c;
@@ -87,7 +88,8 @@ int nvs_progress_release(struct nvs_progress *p, struct nvs_trace *trace, const 
 			memset(c, 0, sizeof(*c));
 		c->address = told;
 		c->told = true;
-	} else if (!c->address || (!c->told && c->counted < SETTLED && c->address != op->sem.address)) {
+	} else if (!c->address ||
+		   (!c->told && c->counted < SETTLED && c->address != op->sem.address)) {
 		memset(c, 0, sizeof(*c));
 		c->address = op->sem.address;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launch descriptors: names drift between versions (CTA_RASTER_WIDTH became GRID_WIDTH, sizes came to be
- * kept shifted), so each thing is looked up under all names it has had, once a version.
+ * Launch descriptors: names drift between versions (CTA_RASTER_WIDTH became GRID_WIDTH, sizes came
+ * to be kept shifted), so each thing is looked up under all names it has had, once a version.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct nvs_qmd_layout {
 	struct place registers, shared, local_lo, local_hi;
 	struct place bank_valid, bank_lo, bank_hi, bank_size;
 	uint32_t nbanks;
-	uint32_t named[NVS_QMD_MAX_BYTES / 4]; /* bits that have a name */
+	uint32_t unnamed[NVS_QMD_MAX_BYTES / 4]; /* bits that have no name */
 	struct {
 		struct place enable, lo, hi, payload_lo, payload_hi, size, reduction, op, wide;
 	} releases[NVS_QMD_RELEASES];
@@ -36,13 +36,14 @@ struct nvs_qmd_layout {
 
 struct nvs_qmd_layouts {
 	uint32_t count;
+	const struct nvs_qmd_layout *last; /* asked for last */
 	struct nvs_qmd_layout layouts[MAX_LAYOUTS];
 };
 
 const char *nvs_qmd_type_name(uint32_t type)
 {
-	static const char *const names[] = { "QUEUE",	     "GRID_NULL",    "GRID_CTA",
-					     "GRID_GPC_CGA", "GRID_GPU_CGA", "GRID_GPU_GPC_CGA" };
+	static const char *const names[] = {"QUEUE",	    "GRID_NULL",    "GRID_CTA",
+					    "GRID_GPC_CGA", "GRID_GPU_CGA", "GRID_GPU_GPC_CGA"};
 
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
 }
@@ -84,7 +85,7 @@ size_t nvs_qmd_bytes(const struct nvs_qmd_version *version)
 /* NAMES: alternatives separated by spaces, the first that the version has. */
 static struct place find(const struct nvs_qmd_layout *l, const char *names)
 {
-	struct place p = { 0 };
+	struct place p = {0};
 	char name[64];
 
 	while (*names) {
@@ -128,17 +129,18 @@ static struct place find_nth(const struct nvs_qmd_layout *l, const char *names, 
 
 static void layout_launch(struct nvs_qmd_layout *l)
 {
-	static const char *const grid[] = { "GRID_WIDTH CTA_RASTER_WIDTH",
-					    "GRID_HEIGHT CTA_RASTER_HEIGHT",
-					    "GRID_DEPTH CTA_RASTER_DEPTH" };
-	static const char *const cluster[] = { "GPC_CGA_WIDTH", "GPC_CGA_HEIGHT", "GPC_CGA_DEPTH" };
+	static const char *const grid[] = {"GRID_WIDTH CTA_RASTER_WIDTH",
+					   "GRID_HEIGHT CTA_RASTER_HEIGHT",
+					   "GRID_DEPTH CTA_RASTER_DEPTH"};
+	static const char *const cluster[] = {"GPC_CGA_WIDTH", "GPC_CGA_HEIGHT", "GPC_CGA_DEPTH"};
 
 	l->type = find(l, "QMD_TYPE");
 	l->queue = find(l, "IS_QUEUE");
 	l->require = find(l, "REQUIRE_SCHEDULING_PCAS");
 	l->self_copy = find(l, "SELF_COPY_ON_COMPLETION");
 	l->dependence = find(l, "DEPENDENCE_COUNTER");
-	l->program_lo = find(l, "PROGRAM_ADDRESS_LOWER PROGRAM_ADDRESS_LOWER_SHIFTED4 PROGRAM_OFFSET");
+	l->program_lo =
+		find(l, "PROGRAM_ADDRESS_LOWER PROGRAM_ADDRESS_LOWER_SHIFTED4 PROGRAM_OFFSET");
 	l->program_hi = find(l, "PROGRAM_ADDRESS_UPPER PROGRAM_ADDRESS_UPPER_SHIFTED4");
 	l->program_is_offset = l->program_lo.width && !l->program_hi.width;
 	for (uint32_t i = 0; i < 3; i++) {
@@ -149,7 +151,8 @@ static void layout_launch(struct nvs_qmd_layout *l)
 	l->registers = find(l, "REGISTER_COUNT REGISTER_COUNT_V");
 	l->shared = find(l, "SHARED_MEMORY_SIZE SHARED_MEMORY_SIZE_SHIFTED7");
 	l->local_lo = find(l, "SHADER_LOCAL_MEMORY_LOW_SIZE SHADER_LOCAL_MEMORY_LOW_SIZE_SHIFTED4");
-	l->local_hi = find(l, "SHADER_LOCAL_MEMORY_HIGH_SIZE SHADER_LOCAL_MEMORY_HIGH_SIZE_SHIFTED4");
+	l->local_hi =
+		find(l, "SHADER_LOCAL_MEMORY_HIGH_SIZE SHADER_LOCAL_MEMORY_HIGH_SIZE_SHIFTED4");
 }
 
 static void layout_banks(struct nvs_qmd_layout *l)
@@ -179,8 +182,8 @@ static void layout_links(struct nvs_qmd_layout *l)
 						     "RELEASE_SEMAPHORE#_PAYLOAD_LOWER "
 						     "RELEASE#_PAYLOAD_LOWER RELEASE#_PAYLOAD",
 						     i);
-		l->releases[i].payload_hi = find_nth(
-			l, "RELEASE_SEMAPHORE#_PAYLOAD_UPPER RELEASE#_PAYLOAD_UPPER", i);
+		l->releases[i].payload_hi =
+			find_nth(l, "RELEASE_SEMAPHORE#_PAYLOAD_UPPER RELEASE#_PAYLOAD_UPPER", i);
 		l->releases[i].size =
 			find_nth(l, "RELEASE_STRUCTURE_SIZE RELEASE#_STRUCTURE_SIZE", i);
 		l->releases[i].reduction =
@@ -196,7 +199,8 @@ static void layout_links(struct nvs_qmd_layout *l)
 		l->dependents[i].pointer = find_nth(l, "DEPENDENT_QMD#_POINTER", i);
 	}
 	if (!l->dependents[0].enable.width) {
-		/* Up to version 2.3 there is one, and scheduling it is all that can be done to it. */
+		/* Up to version 2.3 there is one, and scheduling it is all that can be done to it.
+		 */
 		l->dependents[0].enable = find(l, "DEPENDENT_QMD_SCHEDULE_ENABLE");
 		l->dependents[0].pointer = find(l, "DEPENDENT_QMD_POINTER");
 	}
@@ -205,11 +209,12 @@ static void layout_links(struct nvs_qmd_layout *l)
 static void set_named(struct nvs_qmd_layout *l, uint32_t lo, uint32_t hi)
 {
 	for (uint32_t bit = lo; bit <= hi && bit < NVS_QMD_MAX_BYTES * 8; bit++)
-		l->named[bit / 32] |= 1u << bit % 32;
+		l->unnamed[bit / 32] &= ~(1u << bit % 32);
 }
 
 static void layout_named(struct nvs_qmd_layout *l)
 {
+	memset(l->unnamed, 0xff, sizeof(l->unnamed));
 	for (uint32_t i = 0; i < l->version->nfields; i++) {
 		const struct nvs_qmd_field *f = &nvs_qmd_fields[l->version->fields + i];
 		uint32_t count = f->count ? f->count : 1;
@@ -239,8 +244,10 @@ static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
 			return &all->layouts[i];
 	}
 	/* More versions and classes than there are cannot be met; start anew should it be so. */
-	if (all->count == MAX_LAYOUTS)
+	if (all->count == MAX_LAYOUTS) {
 		all->count = 0;
+		all->last = NULL;
+	}
 	l = &all->layouts[all->count++];
 	memset(l, 0, sizeof(*l));
 	l->version = version;
@@ -250,6 +257,22 @@ static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
 	layout_links(l);
 	layout_named(l);
 	return l;
+}
+
+/* The layout of the version that the descriptor says it has; NULL: none that is known. */
+static const struct nvs_qmd_layout *layout_for(struct nvs_qmd_layouts *all, const uint32_t *words,
+					       size_t nwords, uint32_t cls)
+{
+	const struct nvs_qmd_layout *l = all->last;
+	const struct nvs_qmd_version *version;
+
+	/* Nearly always the same as last time: minor and major version in one byte. */
+	if (l && l->cls == cls && l->version->major < 5 && nwords * 4 >= 256 &&
+	    (words[18] & 0xff) == (uint32_t)(l->version->major << 4 | l->version->minor) &&
+	    (words[14] >> 20 & 0xf) != 5)
+		return l;
+	version = nvs_qmd_version_of(words, nwords, cls);
+	return version ? all->last = layout_of(all, version, cls) : NULL;
 }
 
 struct words {
@@ -315,9 +338,9 @@ static void decode_links(const struct nvs_qmd_layout *l, const struct words *w, 
 
 		d->enable = get(w, &l->dependents[i].enable);
 		d->address = get(w, &l->dependents[i].pointer) << 8;
-		d->action = l->dependents[i].action.width ?
-				    (uint8_t)get(w, &l->dependents[i].action) :
-				    NVS_QMD_SCHEDULE;
+		d->action = l->dependents[i].action.width
+				    ? (uint8_t)get(w, &l->dependents[i].action)
+				    : NVS_QMD_SCHEDULE;
 	}
 }
 
@@ -355,32 +378,32 @@ static void decode(const struct nvs_qmd_layout *l, const struct words *w, struct
 	decode_links(l, w, q);
 }
 
-bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls,
-		    struct nvs_qmd *q)
+bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords,
+		    uint32_t cls, struct nvs_qmd *q)
 {
-	const struct nvs_qmd_version *version = nvs_qmd_version_of(words, nwords, cls);
-	struct words w = { words, nwords };
+	const struct nvs_qmd_layout *l = layout_for(layouts, words, nwords, cls);
+	struct words w = {words, nwords};
 
-	if (!version) {
+	if (!l) {
 		memset(q, 0, sizeof(*q));
 		return false;
 	}
-	decode(layout_of(layouts, version, cls), &w, q);
+	decode(l, &w, q);
 	return true;
 }
 
-enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls)
+enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words,
+				    size_t nwords, uint32_t cls)
 {
-	const struct nvs_qmd_version *version = nvs_qmd_version_of(words, nwords, cls);
-	struct words w = { words, nwords };
-	const struct nvs_qmd_layout *l;
+	const struct nvs_qmd_layout *l = layout_for(layouts, words, nwords, cls);
+	struct words w = {words, nwords};
 	uint32_t unnamed = 0;
 
-	if (!version || !nvs_qmd_class_bit(version, cls) || nwords * 4 != nvs_qmd_bytes(version))
+	if (!l || !nvs_qmd_class_bit(l->version, cls) || nwords * 4 != nvs_qmd_bytes(l->version))
 		return NVS_QMD_NO;
-	l = layout_of(layouts, version, cls);
-	for (size_t i = 0; i < nwords; i++)
-		unnamed |= words[i] & ~l->named[i];
+	for (size_t i = 0; i + 4 <= nwords; i += 4)
+		unnamed |= (words[i] & l->unnamed[i]) | (words[i + 1] & l->unnamed[i + 1]) |
+			   (words[i + 2] & l->unnamed[i + 2]) | (words[i + 3] & l->unnamed[i + 3]);
 	if (unnamed || !get(&w, &l->block[0]) || !get(&w, &l->block[1]) || !get(&w, &l->block[2]))
 		return NVS_QMD_NO;
 	if (!get(&w, &l->grid[0]) || !get(&w, &l->program_lo))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launch descriptors (QMD): the few things in them that reports speak of, whatever the version calls them
- * and wherever it keeps them.
+ * Launch descriptors (QMD): the few things in them that reports speak of, whatever the version
+ * calls them and wherever it keeps them.
  */
 #ifndef NVSNOOP_DECODE_QMD_H
 #define NVSNOOP_DECODE_QMD_H
@@ -11,12 +11,13 @@
 #include <stdint.h>
 #include "decode/class.h"
 
-#define NVS_QMD_MAX_BYTES 384u /* versions 4 and 5; 256 before */
-#define NVS_QMD_BANKS 9
-#define NVS_QMD_RELEASES 3
+#define NVS_QMD_MAX_BYTES  384u /* versions 4 and 5; 256 before */
+#define NVS_QMD_BANKS	   9
+#define NVS_QMD_RELEASES   3
 #define NVS_QMD_DEPENDENTS 2
 
-/* As in the field QMD_TYPE; older versions have IS_QUEUE alone and are told as QUEUE or GRID_CTA. */
+/* As in the field QMD_TYPE; older versions have IS_QUEUE alone and are told as QUEUE or GRID_CTA.
+ */
 enum nvs_qmd_type {
 	NVS_QMD_QUEUE,
 	NVS_QMD_GRID_NULL,
@@ -53,7 +54,8 @@ struct nvs_qmd_dependent {
 
 struct nvs_qmd {
 	uint16_t major, minor;
-	uint8_t type; /* enum nvs_qmd_type; GRID_NULL: only what follows up to dependence, and the links */
+	uint8_t type; /* enum nvs_qmd_type; GRID_NULL: only what follows up to dependence, and the
+			 links */
 	bool require_scheduling; /* REQUIRE_SCHEDULING_PCAS */
 	bool self_copy; /* SELF_COPY_ON_COMPLETION */
 	bool program_is_offset; /* program is an offset to the class's program region */
@@ -79,28 +81,32 @@ static inline bool nvs_qmd_is_launch(const struct nvs_qmd *q)
 /* "GRID_CTA", ... */
 const char *nvs_qmd_type_name(uint32_t type);
 
-/* Version that the descriptor says it has, as compute class CLS keeps it. NULL: none that is known. */
-const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t nwords, uint32_t cls);
+/* Version that the descriptor says it has, as compute class CLS keeps it. NULL: none that is known.
+ */
+const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t nwords,
+						 uint32_t cls);
 /* Bytes of a descriptor of VERSION. */
 size_t nvs_qmd_bytes(const struct nvs_qmd_version *version);
 /* Bits [lo, hi], at most 64 of them; bits beyond the end read as 0. */
 uint64_t nvs_qmd_bits(const uint32_t *words, size_t nwords, uint32_t hi, uint32_t lo);
 
-/* Where a version keeps things; looked up once a version and class, and kept for those met so far. */
+/* Where a version keeps things; looked up once a version and class, and kept for those met so far.
+ */
 struct nvs_qmd_layouts;
 struct nvs_qmd_layouts *nvs_qmd_layouts_new(void); /* NULL: no memory */
 void nvs_qmd_layouts_free(struct nvs_qmd_layouts *layouts);
 
 /* False: no version of it is known, *qmd is zeroed. */
-bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls,
-		    struct nvs_qmd *qmd);
+bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords,
+		    uint32_t cls, struct nvs_qmd *qmd);
 
 enum nvs_qmd_look { NVS_QMD_NO, NVS_QMD_AUXILIARY, NVS_QMD_LAUNCH };
 
 /*
- * Could these be a descriptor of class CLS? Yes where the version is one of that class and no bit without a name
- * is set: then one that runs a program, or an auxiliary one.
+ * Could these be a descriptor of class CLS? Yes where the version is one of that class and no bit
+ * without a name is set: then one that runs a program, or an auxiliary one.
  */
-enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords, uint32_t cls);
+enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words,
+				    size_t nwords, uint32_t cls);
 
 #endif

@@ -86,9 +86,10 @@ static uint64_t cell_tag(const struct nvs_submission *sub)
 
 static struct nvs_cell *cell_of_tag(struct nvs_source *s, uint64_t tag)
 {
-	struct nvs_cell *c = s->cells ? slot(s, (uint32_t)(tag >> 40 & 0xffffff) - 1,
-					     (uint32_t)(tag >> 20) & 0xfffff, (uint32_t)tag & 0xfffff)
-				      : NULL;
+	struct nvs_cell *c =
+		s->cells ? slot(s, (uint32_t)(tag >> 40 & 0xffffff) - 1,
+				(uint32_t)(tag >> 20) & 0xfffff, (uint32_t)tag & 0xfffff)
+			 : NULL;
 
 	return c && c->used ? c : NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --classes: the class tables there are. --class: one of them, as the tables in decode/classes are written. */
+/* --classes: the class tables there are. --class: one of them, as the tables in decode/classes are
+ * written. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,11 +49,9 @@ static void get_note(const void *row, struct nvs_value *v)
 }
 
 static const struct nvs_column columns[] = {
-	{ "methods", "methods", get_methods, 0 },
-	{ "class", "class", get_id, NVS_COLUMN_NAME },
-	{ "kind", "kind", get_kind, NVS_COLUMN_NAME },
-	{ "name", "name", get_name, NVS_COLUMN_NAME },
-	{ "note", "note", get_note, NVS_COLUMN_NAME },
+	{"methods", "methods", get_methods, 0},	     {"class", "class", get_id, NVS_COLUMN_NAME},
+	{"kind", "kind", get_kind, NVS_COLUMN_NAME}, {"name", "name", get_name, NVS_COLUMN_NAME},
+	{"note", "note", get_note, NVS_COLUMN_NAME},
 };
 
 static void make_row(struct row *r, const struct nvs_class *cls)
@@ -77,14 +76,15 @@ static void make_qmd_row(struct row *r, const struct nvs_qmd_version *q)
 	r->kind = "descriptor";
 	r->methods = q->nfields;
 	for (uint32_t i = 0; i < q->nclasses; i++)
-		at += (size_t)snprintf(r->remark + at, sizeof(r->remark) - at, "%s%04x", i ? " " : "of ",
-				       q->classes[i]);
+		at += (size_t)snprintf(r->remark + at, sizeof(r->remark) - at, "%s%04x",
+				       i ? " " : "of ", q->classes[i]);
 }
 
 int nvs_report_classes(struct nvs_out *out, const struct nvs_options_report *o)
 {
-	struct nvs_table table = { .report = "classes", .columns = columns,
-				   .ncolumns = sizeof(columns) / sizeof(columns[0]) };
+	struct nvs_table table = {.report = "classes",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(columns[0])};
 	size_t n = nvs_nclasses + nvs_nqmd_versions;
 	struct row *rows = calloc(n, sizeof(*rows));
 	int r = -ENOMEM;
@@ -121,7 +121,8 @@ static void put_word(FILE *f, int *column, const char *word)
 	*column += 1 + n;
 }
 
-static void put_values(FILE *f, int column, uint32_t first, uint32_t n, const struct nvs_qmd_version *q)
+static void put_values(FILE *f, int column, uint32_t first, uint32_t n,
+		       const struct nvs_qmd_version *q)
 {
 	char word[160], of[64];
 
@@ -150,7 +151,9 @@ static void put_method(FILE *f, const struct nvs_method *m)
 	fputc('\n', f);
 	for (uint32_t i = 0; i < m->nfields; i++) {
 		const struct nvs_field *field = &nvs_fields[m->fields + i];
-		int column = 8 + fprintf(f, "\t%s %u:%u", nvs_str(field->name), field->hi, field->lo) - 1;
+		int column = 8 +
+			     fprintf(f, "\t%s %u:%u", nvs_str(field->name), field->hi, field->lo) -
+			     1;
 
 		put_values(f, column, field->values, field->nvalues, NULL);
 	}

@@ -37,7 +37,7 @@ static void json_kind(const struct ops *o, const char *name, uint64_t address)
 
 static void json_copy(const struct ops *o, const struct nvs_op *op)
 {
-	static const char *const uses[] = { "descriptor", "constants", "semaphore" };
+	static const char *const uses[] = {"descriptor", "constants", "semaphore"};
 	FILE *f = o->out->file;
 
 	fprintf(f, ",\"mode\":\"%s\"", nvs_copy_mode_name(op->copy.mode));
@@ -80,28 +80,28 @@ static void json_launch(const struct ops *o, const struct nvs_op *op)
 	json_triple(f, "block", q->block);
 	if (q->cluster[0])
 		json_triple(f, "cluster", q->cluster);
-	fprintf(f, ",\"registers\":%u,\"shared_bytes\":%u,\"local_bytes\":%u,\"banks\":[", q->registers,
-		q->shared_bytes, q->local_bytes);
+	fprintf(f, ",\"registers\":%u,\"shared_bytes\":%u,\"local_bytes\":%u,\"banks\":[",
+		q->registers, q->shared_bytes, q->local_bytes);
 	for (uint32_t i = 0, n = 0; i < q->nbanks; i++) {
 		if (q->banks[i].bytes)
-			fprintf(f, "%s{\"bank\":%u,\"address\":%" PRIu64 ",\"bytes\":%u}", n++ ? "," : "",
-				i, q->banks[i].address, q->banks[i].bytes);
+			fprintf(f, "%s{\"bank\":%u,\"address\":%" PRIu64 ",\"bytes\":%u}",
+				n++ ? "," : "", i, q->banks[i].address, q->banks[i].bytes);
 	}
 	fputc(']', f);
 }
 
 static void json_semaphore(const struct ops *o, const struct nvs_op *op)
 {
-	static const char *const ops[] = { "eq", "ge", "circular_ge", "and", "nor", "set", "reduce" };
-	static const char *const by[] = { "host", "engine", "grid" };
+	static const char *const ops[] = {"eq", "ge", "circular_ge", "and", "nor", "set", "reduce"};
+	static const char *const by[] = {"host", "engine", "grid"};
 	FILE *f = o->out->file;
 
 	fprintf(f,
 		",\"by\":\"%s\",\"address\":%" PRIu64 ",\"operation\":\"%s\",\"payload\":%" PRIu64
 		",\"timestamp\":%s,\"payload_bits\":%d",
 		by[op->sem.by % 3], op->sem.address,
-		op->sem.op == NVS_SEM_REDUCE ? nvs_reduction_name(op->sem.reduction) :
-					       ops[op->sem.op % 7],
+		op->sem.op == NVS_SEM_REDUCE ? nvs_reduction_name(op->sem.reduction)
+					     : ops[op->sem.op % 7],
 		op->sem.payload, op->flags & NVS_OP_TIMESTAMP ? "true" : "false",
 		op->flags & NVS_OP_WIDE ? 64 : 32);
 	if (op->kind == NVS_OP_RELEASE && op->flags & NVS_OP_VALUE)
@@ -138,7 +138,8 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 		fprintf(f,
 			",\"mode\":\"%s\",\"dst\":%" PRIu64 ",\"bytes\":%" PRIu64
 			",\"copied_by\":%" PRIu64,
-			nvs_copy_mode_name(op->code.mode), op->code.dst, op->code.bytes, op->code.tag);
+			nvs_copy_mode_name(op->code.mode), op->code.dst, op->code.bytes,
+			op->code.tag);
 		break;
 	case NVS_OP_LAUNCH:
 		json_launch(o, op);
@@ -161,7 +162,7 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 
 static void text_op(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_where where = { nvs_where_put, &o->place };
+	struct nvs_where where = {nvs_where_put, &o->place};
 
 	nvs_line_start(&o->line);
 	nvs_words_op(&o->line, op, nvs_follow_qmd(o->follow, op), &where);
@@ -202,7 +203,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 
 	o->show = (!opt->has_range || (s->number >= opt->first && s->number <= opt->last)) &&
 		  nvs_filter(o->source, s->thread->thread, s->channel->channel, s->rec->stack);
-	o->place = (struct nvs_place){ trace, s->channel->rec.vaspace };
+	o->place = (struct nvs_place){trace, s->channel->rec.vaspace};
 	if (o->show && o->json)
 		nvs_dump_json_submission(o->out, trace, s);
 	else if (o->show)
@@ -226,32 +227,33 @@ static void print_totals(struct ops *o)
 
 	if (o->json) {
 		fprintf(f,
-			"{\"schema\":%d,\"kind\":\"end\",\"launches\":%" PRIu64 ",\"triggers\":%" PRIu64
-			",\"copies\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],\"copied\":[%" PRIu64
-			",%" PRIu64 ",%" PRIu64 "],\"memsets\":%" PRIu64 ",\"uploads\":%" PRIu64
-			",\"code\":%" PRIu64 ",\"releases\":%" PRIu64 ",\"acquires\":%" PRIu64 "}\n",
+			"{\"schema\":%d,\"kind\":\"end\",\"launches\":%" PRIu64
+			",\"triggers\":%" PRIu64 ",\"copies\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64
+			"],\"copied\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],\"memsets\":%" PRIu64
+			",\"uploads\":%" PRIu64 ",\"code\":%" PRIu64 ",\"releases\":%" PRIu64
+			",\"acquires\":%" PRIu64 "}\n",
 			NVS_DUMP_SCHEMA, t->launches, t->triggers, t->copies[0], t->copies[1],
 			t->copies[2], t->copied[0], t->copied[1], t->copied[2], t->memsets,
 			t->uploads, t->codes, t->releases, t->acquires);
 		return;
 	}
 	fprintf(f,
-		"%" PRIu64 " launches by %" PRIu64 " triggers, copies: %" PRIu64 " by engine (%" PRIu64
-		" bytes), %" PRIu64 " inline (%" PRIu64 "), %" PRIu64 " by macro (%" PRIu64 "), %" PRIu64
-		" memsets, %" PRIu64 " uploads, %" PRIu64 " of code, %" PRIu64 " releases, %" PRIu64
-		" acquires\n",
+		"%" PRIu64 " launches by %" PRIu64 " triggers, copies: %" PRIu64
+		" by engine (%" PRIu64 " bytes), %" PRIu64 " inline (%" PRIu64 "), %" PRIu64
+		" by macro (%" PRIu64 "), %" PRIu64 " memsets, %" PRIu64 " uploads, %" PRIu64
+		" of code, %" PRIu64 " releases, %" PRIu64 " acquires\n",
 		t->launches, t->triggers, t->copies[0], t->copied[0], t->copies[1], t->copied[1],
-		t->copies[2], t->copied[2], t->memsets, t->uploads, t->codes, t->releases, t->acquires);
+		t->copies[2], t->copied[2], t->memsets, t->uploads, t->codes, t->releases,
+		t->acquires);
 }
 
 static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 {
-	static const struct nvs_consumer consumer = { .flags = NVS_READ_WHOLE,
-						      .submission = on_submission,
-						      .record = on_record };
-	struct ops o = { .out = out, .source = s, .json = json };
-	struct nvs_follow_sink sink = { .op = on_op, .fault = on_fault, .arg = &o };
-	struct nvs_error err = { "" };
+	static const struct nvs_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
+	struct ops o = {.out = out, .source = s, .json = json};
+	struct nvs_follow_sink sink = {.op = on_op, .fault = on_fault, .arg = &o};
+	struct nvs_error err = {""};
 	int r;
 
 	o.follow = nvs_follow_new(s->trace, &sink);

@@ -41,7 +41,8 @@ static int bind(struct nvs_ops_channel_info *info, const char *text)
 		return 0;
 	}
 	fprintf(stderr,
-		"nvsnoop-report: --subch %s: give N=CLASS with N from 0 to 7 (or host=CLASS); --classes "
+		"nvsnoop-report: --subch %s: give N=CLASS with N from 0 to 7 (or host=CLASS); "
+		"--classes "
 		"lists them\n",
 		text);
 	return -EINVAL;
@@ -58,13 +59,15 @@ static int feed(struct raw *raw, FILE *f, const char *path)
 	while ((n = fread(words, 1, sizeof(words), f)) > 0) {
 		if (n % 4) {
 			fprintf(stderr,
-				"nvsnoop-report: %s: offset %zu: %zu bytes after the last whole dword are "
+				"nvsnoop-report: %s: offset %zu: %zu bytes after the last whole "
+				"dword are "
 				"left out\n",
 				path, total + n - n % 4, n % 4);
 			if (n < 4)
 				break;
 		}
-		nvs_ops_entry(raw->channel, (uint64_t)(n / 4) << 42 | (total & 0xfffffffffcull), &gp);
+		nvs_ops_entry(raw->channel, (uint64_t)(n / 4) << 42 | (total & 0xfffffffffcull),
+			      &gp);
 		nvs_ops_feed(raw->channel, words, n / 4);
 		total += n;
 	}
@@ -79,13 +82,14 @@ static int feed(struct raw *raw, FILE *f, const char *path)
 static int one_file(struct nvs_out *out, const struct nvs_ops_channel_info *info, const char *path,
 		    bool json)
 {
-	struct raw raw = { .dumper = { .out = out, .json = json, .each = !json } };
-	struct nvs_ops_sink sink = { .run = on_run, .fault = on_fault, .arg = &raw.dumper };
+	struct raw raw = {.dumper = {.out = out, .json = json, .each = !json}};
+	struct nvs_ops_sink sink = {.run = on_run, .fault = on_fault, .arg = &raw.dumper};
 	FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
 	int r = -ENOMEM;
 
 	if (!f) {
-		fprintf(stderr, "nvsnoop-report: %s: cannot be opened: %s\n", path, strerror(errno));
+		fprintf(stderr, "nvsnoop-report: %s: cannot be opened: %s\n", path,
+			strerror(errno));
 		return -errno;
 	}
 	raw.ops = nvs_ops_new(&sink);
@@ -103,7 +107,7 @@ static int one_file(struct nvs_out *out, const struct nvs_ops_channel_info *info
 
 int nvs_report_raw(struct nvs_out *out, const struct nvs_options_report *o)
 {
-	struct nvs_ops_channel_info info = { 0 };
+	struct nvs_ops_channel_info info = {0};
 	int r = 0;
 
 	if (o->format == NVS_FORMAT_CSV) {

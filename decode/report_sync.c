@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --sync: each acquire with the release it waits for: which submission of which channel and API waited for which. */
+/* --sync: each acquire with the release it waits for: which submission of which channel and API
+ * waited for which. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +51,11 @@ static void text(struct nvs_value *v, const char *s)
 	v->text = s;
 }
 
-#define GETTER(name, call)                                           \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const struct row *r = row_of(row);                   \
-		call;                                                \
+#define GETTER(name, call)                                                                         \
+	static void get_##name(const void *row, struct nvs_value *v)                               \
+	{                                                                                          \
+		const struct row *r = row_of(row);                                                 \
+		call;                                                                              \
 	}
 
 GETTER(trace, text(v, r->source->path))
@@ -73,25 +74,25 @@ GETTER(count, number(v, true, r->count))
 GETTER(unmatched, number(v, true, r->unmatched))
 
 static const struct nvs_column columns[] = {
-	{ "trace", "trace", get_trace, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL },
-	{ "submission", "submission", get_submission, 0 },
-	{ "channel", "chan", get_channel, 0 },
-	{ "address", "address", get_address, 0 },
-	{ "payload", "payload", get_payload, 0 },
-	{ "release_submission", "released by", get_release_submission, 0 },
-	{ "release_channel", "chan", get_release_channel, 0 },
-	{ "value", "value", get_value, 0 },
-	{ "depth", "chain", get_depth, 0 },
-	{ "state", "state", get_state, NVS_COLUMN_NAME },
-	{ "api", "api that waits", get_api, NVS_COLUMN_NAME },
-	{ "release_api", "api that releases", get_release_api, NVS_COLUMN_NAME },
+	{"trace", "trace", get_trace, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL},
+	{"submission", "submission", get_submission, 0},
+	{"channel", "chan", get_channel, 0},
+	{"address", "address", get_address, 0},
+	{"payload", "payload", get_payload, 0},
+	{"release_submission", "released by", get_release_submission, 0},
+	{"release_channel", "chan", get_release_channel, 0},
+	{"value", "value", get_value, 0},
+	{"depth", "chain", get_depth, 0},
+	{"state", "state", get_state, NVS_COLUMN_NAME},
+	{"api", "api that waits", get_api, NVS_COLUMN_NAME},
+	{"release_api", "api that releases", get_release_api, NVS_COLUMN_NAME},
 };
 
 static const struct nvs_column api_columns[] = {
-	{ "acquires", "acquires", get_count, 0 },
-	{ "unmatched", "unmatched", get_unmatched, 0 },
-	{ "api", "api that waits", get_api, NVS_COLUMN_NAME },
-	{ "release_api", "api that releases", get_release_api, NVS_COLUMN_NAME },
+	{"acquires", "acquires", get_count, 0},
+	{"unmatched", "unmatched", get_unmatched, 0},
+	{"api", "api that waits", get_api, NVS_COLUMN_NAME},
+	{"release_api", "api that releases", get_release_api, NVS_COLUMN_NAME},
 };
 
 static void on_pair(void *arg, const struct nvs_sync_pair *pair)
@@ -122,7 +123,7 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct sync *y = arg;
-	struct nvs_sync_side who = { s->number, s->channel->channel, s->rec->stack };
+	struct nvs_sync_side who = {s->number, s->channel->channel, s->rec->stack};
 	const struct nvs_options_report *o = y->source->options;
 
 	/* Releases of all submissions count; acquires only of those asked for. */
@@ -163,16 +164,17 @@ static int by_apis(const void *a, const void *b)
 	const struct row *x = a, *y = b;
 	int r = strcmp(x->api, y->api);
 
-	return r ? r : strcmp(x->release_api ? x->release_api : "", y->release_api ? y->release_api : "");
+	return r ? r
+		 : strcmp(x->release_api ? x->release_api : "",
+			  y->release_api ? y->release_api : "");
 }
 
 static int read_pairs(struct sync *y)
 {
-	static const struct nvs_consumer consumer = { .flags = NVS_READ_WHOLE,
-						      .submission = on_submission,
-						      .record = on_record };
-	struct nvs_follow_sink sink = { .op = on_op, .arg = y };
-	struct nvs_error err = { "" };
+	static const struct nvs_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
+	struct nvs_follow_sink sink = {.op = on_op, .arg = y};
+	struct nvs_error err = {""};
 	int r = -ENOMEM;
 
 	y->follow = nvs_follow_new(y->source->trace, &sink);
@@ -209,9 +211,10 @@ static int print_rows(struct nvs_out *out, struct nvs_table *table, struct row *
 static int print_by_api(struct nvs_out *out, struct row *rows, size_t n,
 			const struct nvs_options_report *o)
 {
-	struct nvs_table table = { .report = "sync-by-api", .columns = api_columns,
-				   .ncolumns = sizeof(api_columns) / sizeof(api_columns[0]),
-				   .sort = "acquires" };
+	struct nvs_table table = {.report = "sync-by-api",
+				  .columns = api_columns,
+				  .ncolumns = sizeof(api_columns) / sizeof(api_columns[0]),
+				  .sort = "acquires"};
 	struct nvs_options_report plain = *o;
 	size_t kept = 0;
 
@@ -233,10 +236,11 @@ static int print_by_api(struct nvs_out *out, struct row *rows, size_t n,
 int nvs_report_sync(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		    const struct nvs_options_report *o)
 {
-	struct nvs_table table = { .report = "sync", .columns = columns,
-				   .ncolumns = sizeof(columns) / sizeof(columns[0]),
-				   .several = n > 1 };
-	struct sync y = { 0 };
+	struct nvs_table table = {.report = "sync",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(columns[0]),
+				  .several = n > 1};
+	struct sync y = {0};
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
@@ -251,7 +255,8 @@ int nvs_report_sync(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 	if (!r && o->format == NVS_FORMAT_TEXT && y.nrows)
 		r = print_by_api(out, y.rows, y.nrows, o);
 	if (y.dropped)
-		fprintf(stderr, "nvsnoop-report: %llu more acquires are not shown; --range chooses\n",
+		fprintf(stderr,
+			"nvsnoop-report: %llu more acquires are not shown; --range chooses\n",
 			(unsigned long long)y.dropped);
 	free(y.rows);
 	return r;

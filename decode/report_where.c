@@ -21,7 +21,8 @@ static const struct nvs_mapping *find(const struct nvs_place *p, uint64_t addres
 {
 	const struct nvs_mapping *m = nvs_trace_gpu_map(p->trace, p->vaspace, address);
 
-	/* What is mapped for the CPU at an address is mapped there for the GPU as well, with UVM. */
+	/* What is mapped for the CPU at an address is mapped there for the GPU as well, with UVM.
+	 */
 	return m ? m : nvs_trace_cpu_map(p->trace, address);
 }
 
@@ -34,7 +35,7 @@ const char *nvs_where_kind(const struct nvs_place *p, uint64_t address)
 
 static void put_size(struct nvs_line *l, uint64_t size)
 {
-	static const char units[][4] = { "B", "KiB", "MiB", "GiB" };
+	static const char units[][4] = {"B", "KiB", "MiB", "GiB"};
 	int unit = 0;
 
 	while (unit < 3 && size >= 1024 && size % 1024 == 0) {

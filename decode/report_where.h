@@ -12,7 +12,8 @@ struct nvs_place {
 	uint32_t vaspace;
 };
 
-/* For nvs_where.put, ARG being a struct nvs_place: " [device 2 MiB +0x100]"; nothing where not known. */
+/* For nvs_where.put, ARG being a struct nvs_place: " [device 2 MiB +0x100]"; nothing where not
+ * known. */
 void nvs_where_put(void *arg, struct nvs_line *l, uint64_t address);
 /* "device", "host", "managed", "?"; NULL: in no mapping known. */
 const char *nvs_where_kind(const struct nvs_place *p, uint64_t address);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Working states of descriptors in a hash by address, bounded; a work list instead of recursion, so that a
- * chain of any length needs no stack.
+ * Working states of descriptors in a hash by address, bounded; a work list instead of recursion, so
+ * that a chain of any length needs no stack.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/sked.h"
 
 #define FIRST_SLOTS 1024u
-#define MAX_SLOTS (1u << 18)
-#define MAX_CHAIN (1u << 20) /* grids of one trigger */
+#define MAX_SLOTS   (1u << 18)
+#define MAX_CHAIN   (1u << 20) /* grids of one trigger */
 
 struct state {
 	uint64_t address; /* 0: free */
@@ -120,7 +120,11 @@ bool nvs_sked_read(struct nvs_sked *s, uint64_t address, uint32_t cls, struct nv
 {
 	uint32_t words[NVS_QMD_MAX_BYTES / 4];
 	size_t bytes = sizeof(words);
+	const void *here = nvs_memimage_peek(s->image, address, bytes);
 
+	/* Descriptors lie at multiples of 256. */
+	if (here && address % 4 == 0)
+		return nvs_qmd_decode(s->layouts, here, bytes / 4, cls, qmd);
 	/* Up to version 3 a descriptor has 256 bytes, and what follows it need not be known. */
 	if (!nvs_memimage_read(s->image, address, words, bytes)) {
 		bytes = 256;
@@ -149,18 +153,19 @@ static bool make_queue_room(struct nvs_sked *s)
 	return true;
 }
 
-static void push(struct nvs_sked *s, uint64_t address, uint64_t parent, uint32_t depth, uint8_t action)
+static void push(struct nvs_sked *s, uint64_t address, uint64_t parent, uint32_t depth,
+		 uint8_t action)
 {
 	if (s->tail == s->room && !make_queue_room(s))
 		return;
-	s->queue[s->tail++] = (struct work){ address, parent, depth, action };
+	s->queue[s->tail++] = (struct work){address, parent, depth, action};
 }
 
 /* The descriptor runs to its end. */
 static void run(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *qmd,
 		const struct nvs_sked_sink *sink)
 {
-	struct nvs_sked_run r = { w->address, w->parent, qmd, w->depth };
+	struct nvs_sked_run r = {w->address, w->parent, qmd, w->depth};
 	struct state *st;
 
 	if (!qmd) {
@@ -187,8 +192,8 @@ static void run(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *
 	}
 }
 
-static void copy_schedule(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *qmd, bool force,
-			  const struct nvs_sked_sink *sink)
+static void copy_schedule(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *qmd,
+			  bool force, const struct nvs_sked_sink *sink)
 {
 	if (qmd && (qmd->dependence || qmd->require_scheduling || force)) {
 		struct state *st = state_of(s, w->address);
@@ -251,7 +256,7 @@ static void act(struct nvs_sked *s, const struct work *w, uint32_t cls, bool for
 void nvs_sked_trigger(struct nvs_sked *s, uint64_t address, enum nvs_pcas action, uint32_t cls,
 		      const struct nvs_sked_sink *sink)
 {
-	struct work w = { .address = address };
+	struct work w = {.address = address};
 
 	s->stamp++;
 	s->head = s->tail = 0;

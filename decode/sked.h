@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the GPU's scheduler does with launch descriptors: which triggers run a grid at once, which only
- * arm a descriptor, and which further descriptors a grid that has ended sets going.
+ * What the GPU's scheduler does with launch descriptors: which triggers run a grid at once, which
+ * only arm a descriptor, and which further descriptors a grid that has ended sets going.
  *
  * The rules, as the command streams of real drivers show them and the fields' names say:
- *   - A trigger with COPY takes DEPENDENCE_COUNTER and REQUIRE_SCHEDULING_PCAS over into the descriptor's
- *     working state. Where either is set it only arms the descriptor; else the grid runs.
- *   - SCHEDULE runs an armed descriptor whose counter is 0. DECREMENT_DEPENDENCE counts down, and runs it
- *     at 0.
+ *   - A trigger with COPY takes DEPENDENCE_COUNTER and REQUIRE_SCHEDULING_PCAS over into the
+ * descriptor's working state. Where either is set it only arms the descriptor; else the grid runs.
+ *   - SCHEDULE runs an armed descriptor whose counter is 0. DECREMENT_DEPENDENCE counts down, and
+ * runs it at 0.
  *   - When a grid has ended, DEPENDENT_QMD_ACTION is done to each dependent descriptor; with
  *     SELF_COPY_ON_COMPLETION the descriptor is armed again as at first.
  * A trigger's consequences are followed at once, as if the GPU took no time.

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses in a hash, each with a short ring of its latest releases; acquires that wait for one that has not
- * been submitted yet stand in a list. Bounded: of the addresses, those used longest ago are forgotten.
+ * Addresses in a hash, each with a short ring of its latest releases; acquires that wait for one
+ * that has not been submitted yet stand in a list. Bounded: of the addresses, those used longest
+ * ago are forgotten.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/sync.h"
 
-#define SLOTS (1u << 16) /* addresses */
-#define PROBES 8u
-#define RING 16u /* releases of one address */
-#define PENDING 4096u
+#define SLOTS	 (1u << 16) /* addresses */
+#define PROBES	 8u
+#define RING	 16u /* releases of one address */
+#define PENDING	 4096u
 #define CHANNELS 4096u
 
 struct release {
@@ -147,8 +148,8 @@ static int release(struct nvs_sync *s, const struct nvs_sync_side *who, const st
 	if (!sem)
 		return -ENOMEM;
 	r = &sem->ring[sem->count++ % RING];
-	*r = (struct release){ *who, op->sem.value, *depth_of(s, who->channel),
-			       op->flags & NVS_OP_VALUE };
+	*r = (struct release){*who, op->sem.value, *depth_of(s, who->channel),
+			      op->flags & NVS_OP_VALUE};
 	for (uint32_t i = 0; i < s->npending; i++) {
 		struct pending *p = &s->pending[i];
 
@@ -167,8 +168,8 @@ static int release(struct nvs_sync *s, const struct nvs_sync_side *who, const st
 static void acquire(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
 {
 	struct semaphore *sem = find(s, op->sem.address, false);
-	struct nvs_sync_pair pair = { .acquire = *who, .address = op->sem.address,
-				      .payload = op->sem.payload };
+	struct nvs_sync_pair pair = {
+		.acquire = *who, .address = op->sem.address, .payload = op->sem.payload};
 	bool wide = op->flags & NVS_OP_WIDE;
 	uint32_t n = sem ? (sem->count < RING ? sem->count : RING) : 0;
 
@@ -178,8 +179,7 @@ static void acquire(struct nvs_sync *s, const struct nvs_sync_side *who, const s
 	for (uint32_t i = 1; i <= n; i++) {
 		const struct release *r = &sem->ring[(sem->count - i) % RING];
 
-		if (!r->known ||
-		    !nvs_sync_satisfied(op->sem.op, r->value, op->sem.payload, wide))
+		if (!r->known || !nvs_sync_satisfied(op->sem.op, r->value, op->sem.payload, wide))
 			break;
 		best = r;
 	}
@@ -192,7 +192,7 @@ static void acquire(struct nvs_sync *s, const struct nvs_sync_side *who, const s
 		memmove(s->pending, s->pending + 1, (PENDING - 1) * sizeof(*s->pending));
 		s->npending--;
 	}
-	s->pending[s->npending++] = (struct pending){ pair, op->sem.op, wide };
+	s->pending[s->npending++] = (struct pending){pair, op->sem.op, wide};
 }
 
 int nvs_sync_op(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)

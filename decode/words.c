@@ -53,7 +53,7 @@ void nvs_words_method(struct nvs_line *l, const struct nvs_method_at *at, uint32
 /* 0 is worth a word in fields that choose between things; in others it means off or the usual. */
 static bool tells_at_zero(const char *field)
 {
-	static const char *const parts[] = { "OPERATION", "LAYOUT", "STRUCT", "ACTION" };
+	static const char *const parts[] = {"OPERATION", "LAYOUT", "STRUCT", "ACTION"};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (strstr(field, parts[i]))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast command streams are decoded: `ops [MEGABYTES]` makes kernel launches as libcuda lays them out
- * (393 dwords each) and takes them through the walk alone, through operations, and through the look-up of
- * every method's name; prints GB/s and dwords/s for each.
+ * How fast command streams are decoded: `ops [MEGABYTES]` makes kernel launches as libcuda lays
+ * them out (393 dwords each) and takes them through the walk alone, through operations, and through
+ * the look-up of every method's name; prints GB/s and dwords/s for each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +35,21 @@ static void on_named(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_r
 /* One launch of the ring of slots that the driver goes round. */
 static void make_launch(struct pb *pb, uint32_t i)
 {
-	uint64_t slot = 0x204e54000ull + (i % 1024) * 0x800, bank = 0x7f1882580000ull + (i % 1024) * 0x400;
-	struct qmd_spec aux = { .type = 1, .dependence = 2, .self_copy = 1, .dependent = slot + 0x800,
-				.action = 1 };
-	struct qmd_spec grid = { .type = 2, .grid = { 4, 1, 1 }, .block = { 256, 1, 1 },
-				 .program = 0x7f1883783200, .dependent = slot + 0x400, .action = 4,
-				 .release = 0x204637000 + i % 1024 * 8, .payload = 6, .bank = bank,
-				 .bank_bytes = 0x300 };
-	uint32_t constants[132] = { 256, 1, 1 }, q[96], five = 5;
+	uint64_t slot = 0x204e54000ull + (i % 1024) * 0x800,
+		 bank = 0x7f1882580000ull + (i % 1024) * 0x400;
+	struct qmd_spec aux = {
+		.type = 1, .dependence = 2, .self_copy = 1, .dependent = slot + 0x800, .action = 1};
+	struct qmd_spec grid = {.type = 2,
+				.grid = {4, 1, 1},
+				.block = {256, 1, 1},
+				.program = 0x7f1883783200,
+				.dependent = slot + 0x400,
+				.action = 4,
+				.release = 0x204637000 + i % 1024 * 8,
+				.payload = 6,
+				.bank = bank,
+				.bank_bytes = 0x300};
+	uint32_t constants[132] = {256, 1, 1}, q[96], five = 5;
 
 	pb_upload(pb, bank, constants, 0x210);
 	pb_upload(pb, bank + 0x210, constants, 0x18);
@@ -78,7 +85,7 @@ static void result(const char *what, uint64_t dwords, double start)
 
 static void with_ops(const char *what, uint64_t bytes, const struct nvs_ops_sink *sink)
 {
-	struct nvs_ops_channel_info info = { .number = 1, .host_class = 0xc86f };
+	struct nvs_ops_channel_info info = {.number = 1, .host_class = 0xc86f};
 	struct nvs_ops *ops = nvs_ops_new(sink);
 	struct nvs_ops_channel *c = ops ? nvs_ops_channel_new(ops, &info) : NULL;
 	double start = seconds();
@@ -104,9 +111,9 @@ static void with_ops(const char *what, uint64_t bytes, const struct nvs_ops_sink
 int main(int argc, char **argv)
 {
 	uint64_t bytes = (argc > 1 ? strtoull(argv[1], NULL, 0) : 512) * 1000000, dwords = 0;
-	struct nvs_pb_sink walk = { on_run, NULL, NULL };
-	struct nvs_ops_sink plain = { .op = on_op }, named = { .op = on_op, .run = on_named };
-	struct nvs_pb pb = { 0 };
+	struct nvs_pb_sink walk = {on_run, NULL, NULL};
+	struct nvs_ops_sink plain = {.op = on_op}, named = {.op = on_op, .run = on_named};
+	struct nvs_pb pb = {0};
 	double start;
 
 	for (uint32_t i = 0; i < LAUNCHES; i++)

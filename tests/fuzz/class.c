@@ -10,7 +10,7 @@ int FUZZ_ENTRY(const uint8_t *data, size_t size);
 
 int FUZZ_ENTRY(const uint8_t *data, size_t size)
 {
-	struct nvs_line line = { 0 };
+	struct nvs_line line = {0};
 	char name[64];
 	uint32_t n[3];
 

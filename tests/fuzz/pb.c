@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzz target: a command stream. The input is taken as submissions on two channels: a byte that says how many
- * entries, for each entry eight bytes as in the GPFIFO and then dwords, fed in pieces. Methods are looked up and put
- * in words, operations are paired.
+ * Fuzz target: a command stream. The input is taken as submissions on two channels: a byte that
+ * says how many entries, for each entry eight bytes as in the GPFIFO and then dwords, fed in
+ * pieces. Methods are looked up and put in words, operations are paired.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void pb_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run
 static void pb_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 {
 	struct pb_fuzz *f = arg;
-	struct nvs_sync_side who = { f->count, nvs_ops_channel_info(c)->number, 0 };
+	struct nvs_sync_side who = {f->count, nvs_ops_channel_info(c)->number, 0};
 
 	nvs_line_start(&f->line);
 	nvs_words_op(&f->line, op, nvs_ops_qmd(f->ops, op), NULL);
@@ -89,17 +89,18 @@ static void pb_submission(struct nvs_ops_channel *c, const uint8_t **data, size_
 
 int FUZZ_ENTRY(const uint8_t *data, size_t size)
 {
-	struct pb_fuzz f = { 0 };
-	struct nvs_ops_sink sink = { pb_run, NULL, pb_op, &f };
-	struct nvs_ops_channel_info info = { .number = 0, .host_class = 0xc86f,
-					     .defaults = { 0xcb97, 0xcbc0, 0xa140, 0x902d, 0xc8b5 } };
+	struct pb_fuzz f = {0};
+	struct nvs_ops_sink sink = {pb_run, NULL, pb_op, &f};
+	struct nvs_ops_channel_info info = {.number = 0,
+					    .host_class = 0xc86f,
+					    .defaults = {0xcb97, 0xcbc0, 0xa140, 0x902d, 0xc8b5}};
 	struct nvs_ops_channel *c[2];
 
 	f.ops = nvs_ops_new(&sink);
 	f.sync = nvs_sync_new(pb_pair, &f);
 	c[0] = nvs_ops_channel_new(f.ops, &info);
-	info = (struct nvs_ops_channel_info){ .number = 1, .host_class = 0xa06f,
-					      .defaults = { 0, 0xa0c0, 0, 0, 0xa0b5 } };
+	info = (struct nvs_ops_channel_info){
+		.number = 1, .host_class = 0xa06f, .defaults = {0, 0xa0c0, 0, 0, 0xa0b5}};
 	c[1] = nvs_ops_channel_new(f.ops, &info);
 	for (uint32_t i = 0; size; i++)
 		pb_submission(c[i & 1], &data, &size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: launch descriptors of every compute class, and the scheduler following them through an image of memory. */
+/* Fuzz target: launch descriptors of every compute class, and the scheduler following them through
+ * an image of memory. */
 #include <string.h>
 #include "decode/sked.h"
 
@@ -19,17 +20,17 @@ static void qmd_loop(void *arg, uint64_t address)
 
 int FUZZ_ENTRY(const uint8_t *data, size_t size)
 {
-	static const uint16_t classes[] = { 0xa0c0, 0xb1c0, 0xc1c0, 0xc3c0, 0xc5c0, 0xc7c0,
-					    0xc9c0, 0xcbc0, 0xcdc0, 0xcec0, 0x1234 };
+	static const uint16_t classes[] = {0xa0c0, 0xb1c0, 0xc1c0, 0xc3c0, 0xc5c0, 0xc7c0,
+					   0xc9c0, 0xcbc0, 0xcdc0, 0xcec0, 0x1234};
 	struct nvs_memimage *image = nvs_memimage_new(4);
 	struct nvs_sked *sked = nvs_sked_new(image);
 	struct nvs_qmd_layouts *layouts = nvs_qmd_layouts_new();
 	uint64_t runs = 0;
-	struct nvs_sked_sink sink = { qmd_run, qmd_loop, &runs };
+	struct nvs_sked_sink sink = {qmd_run, qmd_loop, &runs};
 
 	/* First byte: class and action; then a descriptor, which lies at the next of 64 slots. */
 	for (uint32_t slot = 0; size > 1; slot++) {
-		uint32_t words[96] = { 0 }, cls = classes[data[0] % 11];
+		uint32_t words[96] = {0}, cls = classes[data[0] % 11];
 		size_t n = size - 1 < sizeof(words) ? size - 1 : sizeof(words);
 		uint64_t address = (uint64_t)(slot % 64 + 1) * 0x200;
 		struct nvs_qmd qmd;

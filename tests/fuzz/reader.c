@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzz target: the trace reader and everything that follows submissions. The input is the plain stream of records;
- * it is put into one zstd frame, so that what is tried is the reader and not the checksum. With a first byte of 0xff the
- * rest is taken as a file as it stands.
+ * Fuzz target: the trace reader and everything that follows submissions. The input is the plain
+ * stream of records; it is put into one zstd frame, so that what is tried is the reader and not the
+ * checksum. With a first byte of 0xff the rest is taken as a file as it stands.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,10 +44,10 @@ static int reader_record(void *arg, struct nvs_trace *trace, const struct nvs_re
 
 static void reader_read(const char *path)
 {
-	struct nvs_consumer consumer = { NVS_READ_WHOLE, reader_submission, reader_record };
-	struct nvs_read_options options = { .partial = true, .no_spool = true };
-	struct reader_fuzz f = { 0 };
-	struct nvs_follow_sink sink = { .op = reader_op, .arg = &f };
+	struct nvs_consumer consumer = {NVS_READ_WHOLE, reader_submission, reader_record};
+	struct nvs_read_options options = {.partial = true, .no_spool = true};
+	struct reader_fuzz f = {0};
+	struct nvs_follow_sink sink = {.op = reader_op, .arg = &f};
 	struct nvs_error err;
 
 	if (nvs_trace_open(&f.trace, path, &options, &err))

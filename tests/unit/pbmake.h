@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes pushbuffers and launch descriptors for tests, with numbers of its own: what a Hopper channel takes,
- * as real command streams show it.
+ * Makes pushbuffers and launch descriptors for tests, with numbers of its own: what a Hopper
+ * channel takes, as real command streams show it.
  */
 #ifndef NVSNOOP_TESTS_PBMAKE_H
 #define NVSNOOP_TESTS_PBMAKE_H
@@ -44,7 +44,7 @@ static inline void pb_non_inc(struct pb *p, uint32_t subch, uint32_t method, uin
 /* Compute class: an inline upload of BYTES. */
 static inline void pb_upload(struct pb *p, uint64_t dst, const void *data, uint32_t bytes)
 {
-	uint32_t words[1024] = { 0 };
+	uint32_t words[1024] = {0};
 
 	memcpy(words, data, bytes);
 	pb_inc(p, 1, 0x188, 2, (uint32_t)(dst >> 32), (uint32_t)dst);
@@ -66,9 +66,11 @@ static inline void pb_report(struct pb *p, uint64_t address, uint32_t payload, u
 }
 
 /* Copy class: source, destination, length, LAUNCH_DMA. */
-static inline void pb_copy(struct pb *p, uint64_t src, uint64_t dst, uint32_t bytes, uint32_t launch)
+static inline void pb_copy(struct pb *p, uint64_t src, uint64_t dst, uint32_t bytes,
+			   uint32_t launch)
 {
-	pb_inc(p, 4, 0x400, 4, (uint32_t)(src >> 32), (uint32_t)src, (uint32_t)(dst >> 32), (uint32_t)dst);
+	pb_inc(p, 4, 0x400, 4, (uint32_t)(src >> 32), (uint32_t)src, (uint32_t)(dst >> 32),
+	       (uint32_t)dst);
 	pb_inc(p, 4, 0x418, 1, bytes);
 	pb_inc(p, 4, 0x300, 1, launch);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * The class tables, expanded as they come out of the build, against figures counted in NVIDIA's published
- * headers by other means; then look-up by offset and by name, fallbacks, and facts known from real streams.
+ * The class tables, expanded as they come out of the build, against figures counted in NVIDIA's
+ * published headers by other means; then look-up by offset and by name, fallbacks, and facts known
+ * from real streams.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,57 +15,57 @@ static const struct {
 	const char *name, *kind;
 	uint32_t methods, fields, values;
 } headers[] = {
-	{ 0xa0c0, "KEPLER_COMPUTE_A", "compute", 149, 201, 113 },
-	{ 0xa1c0, "KEPLER_COMPUTE_B", "compute", 155, 208, 117 },
-	{ 0xb0c0, "MAXWELL_COMPUTE_A", "compute", 173, 225, 115 },
-	{ 0xb1c0, "MAXWELL_COMPUTE_B", "compute", 181, 233, 121 },
-	{ 0xc0c0, "PASCAL_COMPUTE_A", "compute", 190, 242, 121 },
-	{ 0xc1c0, "PASCAL_COMPUTE_B", "compute", 193, 248, 127 },
-	{ 0xc3c0, "VOLTA_COMPUTE_A", "compute", 166, 220, 117 },
-	{ 0xc5c0, "TURING_COMPUTE_A", "compute", 169, 229, 131 },
-	{ 0xc6c0, "AMPERE_COMPUTE_A", "compute", 154, 214, 141 },
-	{ 0xc7c0, "AMPERE_COMPUTE_B", "compute", 179, 255, 201 },
-	{ 0xc9c0, "ADA_COMPUTE_A", "compute", 179, 255, 201 },
-	{ 0xcbc0, "HOPPER_COMPUTE_A", "compute", 179, 254, 197 },
-	{ 0xcdc0, "BLACKWELL_COMPUTE_A", "compute", 171, 237, 167 },
-	{ 0xcec0, "BLACKWELL_COMPUTE_B", "compute", 180, 251, 181 },
-	{ 0xa0b5, "KEPLER_DMA_COPY_A", "dma-copy", 35, 62, 125 },
-	{ 0xb0b5, "MAXWELL_DMA_COPY_A", "dma-copy", 35, 63, 123 },
-	{ 0xc0b5, "PASCAL_DMA_COPY_A", "dma-copy", 35, 65, 121 },
-	{ 0xc1b5, "PASCAL_DMA_COPY_B", "dma-copy", 39, 71, 123 },
-	{ 0xc3b5, "VOLTA_DMA_COPY_A", "dma-copy", 39, 74, 125 },
-	{ 0xc5b5, "TURING_DMA_COPY_A", "dma-copy", 39, 75, 128 },
-	{ 0xc6b5, "AMPERE_DMA_COPY_A", "dma-copy", 39, 77, 126 },
-	{ 0xc7b5, "AMPERE_DMA_COPY_B", "dma-copy", 43, 82, 139 },
-	{ 0xc8b5, "HOPPER_DMA_COPY_A", "dma-copy", 55, 103, 158 },
-	{ 0xc9b5, "BLACKWELL_DMA_COPY_A", "dma-copy", 60, 110, 170 },
-	{ 0xcab5, "BLACKWELL_DMA_COPY_B", "dma-copy", 52, 94, 161 },
-	{ 0xa040, "KEPLER_INLINE_TO_MEMORY_A", "inline-to-memory", 72, 82, 51 },
-	{ 0xa140, "KEPLER_INLINE_TO_MEMORY_B", "inline-to-memory", 72, 82, 51 },
-	{ 0x906f, "GF100_CHANNEL_GPFIFO", "host", 14, 23, 26 },
-	{ 0xa06f, "KEPLER_CHANNEL_GPFIFO_A", "host", 14, 23, 26 },
-	{ 0xa16f, "KEPLER_CHANNEL_GPFIFO_B", "host", 15, 26, 37 },
-	{ 0xb06f, "MAXWELL_CHANNEL_GPFIFO_A", "host", 15, 27, 41 },
-	{ 0xc06f, "PASCAL_CHANNEL_GPFIFO_A", "host", 19, 38, 68 },
-	{ 0xc36f, "VOLTA_CHANNEL_GPFIFO_A", "host", 23, 54, 106 },
-	{ 0xc46f, "TURING_CHANNEL_GPFIFO_A", "host", 23, 54, 106 },
-	{ 0xc56f, "AMPERE_CHANNEL_GPFIFO_A", "host", 22, 54, 109 },
-	{ 0xc76f, "AMPERE_CHANNEL_GPFIFO_B", "host", 22, 55, 112 },
-	{ 0xc86f, "HOPPER_CHANNEL_GPFIFO_A", "host", 23, 55, 112 },
-	{ 0xc96f, "BLACKWELL_CHANNEL_GPFIFO_A", "host", 16, 45, 95 },
-	{ 0xca6f, "BLACKWELL_CHANNEL_GPFIFO_B", "host", 6, 5, 4 },
-	{ 0x902d, "FERMI_TWOD_A", "twod", 180, 243, 258 },
-	{ 0xa097, "KEPLER_A", "3d", 562, 888, 1771 },
-	{ 0xb097, "MAXWELL_A", "3d", 571, 919, 1871 },
-	{ 0xc097, "PASCAL_A", "3d", 607, 981, 1967 },
-	{ 0xc397, "VOLTA_A", "3d", 614, 999, 1994 },
-	{ 0xc597, "TURING_A", "3d", 655, 1077, 2269 },
-	{ 0xc697, "AMPERE_A", "3d", 655, 1077, 2269 },
-	{ 0xc797, "AMPERE_B", "3d", 666, 1105, 2356 },
-	{ 0xc997, "ADA_A", "3d", 666, 1105, 2356 },
-	{ 0xcb97, "HOPPER_A", "3d", 667, 1106, 2352 },
-	{ 0xcd97, "BLACKWELL_A", "3d", 665, 1105, 2344 },
-	{ 0xce97, "BLACKWELL_B", "3d", 671, 1111, 2344 },
+	{0xa0c0, "KEPLER_COMPUTE_A", "compute", 149, 201, 113},
+	{0xa1c0, "KEPLER_COMPUTE_B", "compute", 155, 208, 117},
+	{0xb0c0, "MAXWELL_COMPUTE_A", "compute", 173, 225, 115},
+	{0xb1c0, "MAXWELL_COMPUTE_B", "compute", 181, 233, 121},
+	{0xc0c0, "PASCAL_COMPUTE_A", "compute", 190, 242, 121},
+	{0xc1c0, "PASCAL_COMPUTE_B", "compute", 193, 248, 127},
+	{0xc3c0, "VOLTA_COMPUTE_A", "compute", 166, 220, 117},
+	{0xc5c0, "TURING_COMPUTE_A", "compute", 169, 229, 131},
+	{0xc6c0, "AMPERE_COMPUTE_A", "compute", 154, 214, 141},
+	{0xc7c0, "AMPERE_COMPUTE_B", "compute", 179, 255, 201},
+	{0xc9c0, "ADA_COMPUTE_A", "compute", 179, 255, 201},
+	{0xcbc0, "HOPPER_COMPUTE_A", "compute", 179, 254, 197},
+	{0xcdc0, "BLACKWELL_COMPUTE_A", "compute", 171, 237, 167},
+	{0xcec0, "BLACKWELL_COMPUTE_B", "compute", 180, 251, 181},
+	{0xa0b5, "KEPLER_DMA_COPY_A", "dma-copy", 35, 62, 125},
+	{0xb0b5, "MAXWELL_DMA_COPY_A", "dma-copy", 35, 63, 123},
+	{0xc0b5, "PASCAL_DMA_COPY_A", "dma-copy", 35, 65, 121},
+	{0xc1b5, "PASCAL_DMA_COPY_B", "dma-copy", 39, 71, 123},
+	{0xc3b5, "VOLTA_DMA_COPY_A", "dma-copy", 39, 74, 125},
+	{0xc5b5, "TURING_DMA_COPY_A", "dma-copy", 39, 75, 128},
+	{0xc6b5, "AMPERE_DMA_COPY_A", "dma-copy", 39, 77, 126},
+	{0xc7b5, "AMPERE_DMA_COPY_B", "dma-copy", 43, 82, 139},
+	{0xc8b5, "HOPPER_DMA_COPY_A", "dma-copy", 55, 103, 158},
+	{0xc9b5, "BLACKWELL_DMA_COPY_A", "dma-copy", 60, 110, 170},
+	{0xcab5, "BLACKWELL_DMA_COPY_B", "dma-copy", 52, 94, 161},
+	{0xa040, "KEPLER_INLINE_TO_MEMORY_A", "inline-to-memory", 72, 82, 51},
+	{0xa140, "KEPLER_INLINE_TO_MEMORY_B", "inline-to-memory", 72, 82, 51},
+	{0x906f, "GF100_CHANNEL_GPFIFO", "host", 14, 23, 26},
+	{0xa06f, "KEPLER_CHANNEL_GPFIFO_A", "host", 14, 23, 26},
+	{0xa16f, "KEPLER_CHANNEL_GPFIFO_B", "host", 15, 26, 37},
+	{0xb06f, "MAXWELL_CHANNEL_GPFIFO_A", "host", 15, 27, 41},
+	{0xc06f, "PASCAL_CHANNEL_GPFIFO_A", "host", 19, 38, 68},
+	{0xc36f, "VOLTA_CHANNEL_GPFIFO_A", "host", 23, 54, 106},
+	{0xc46f, "TURING_CHANNEL_GPFIFO_A", "host", 23, 54, 106},
+	{0xc56f, "AMPERE_CHANNEL_GPFIFO_A", "host", 22, 54, 109},
+	{0xc76f, "AMPERE_CHANNEL_GPFIFO_B", "host", 22, 55, 112},
+	{0xc86f, "HOPPER_CHANNEL_GPFIFO_A", "host", 23, 55, 112},
+	{0xc96f, "BLACKWELL_CHANNEL_GPFIFO_A", "host", 16, 45, 95},
+	{0xca6f, "BLACKWELL_CHANNEL_GPFIFO_B", "host", 6, 5, 4},
+	{0x902d, "FERMI_TWOD_A", "twod", 180, 243, 258},
+	{0xa097, "KEPLER_A", "3d", 562, 888, 1771},
+	{0xb097, "MAXWELL_A", "3d", 571, 919, 1871},
+	{0xc097, "PASCAL_A", "3d", 607, 981, 1967},
+	{0xc397, "VOLTA_A", "3d", 614, 999, 1994},
+	{0xc597, "TURING_A", "3d", 655, 1077, 2269},
+	{0xc697, "AMPERE_A", "3d", 655, 1077, 2269},
+	{0xc797, "AMPERE_B", "3d", 666, 1105, 2356},
+	{0xc997, "ADA_A", "3d", 666, 1105, 2356},
+	{0xcb97, "HOPPER_A", "3d", 667, 1106, 2352},
+	{0xcd97, "BLACKWELL_A", "3d", 665, 1105, 2344},
+	{0xce97, "BLACKWELL_B", "3d", 671, 1111, 2344},
 };
 
 static const struct {
@@ -72,45 +73,29 @@ static const struct {
 	uint16_t cls;
 	uint32_t fields, values, bits;
 } descriptors[] = {
-	{ 0, 6, 0xa0c0, 113, 76, 2048 },
-	{ 0, 6, 0xa1c0, 113, 76, 2048 },
-	{ 0, 6, 0xb0c0, 113, 76, 2048 },
-	{ 0, 6, 0xb1c0, 113, 76, 2048 },
-	{ 1, 6, 0xa0c0, 120, 86, 2048 },
-	{ 1, 7, 0xa0c0, 118, 88, 2048 },
-	{ 1, 7, 0xa1c0, 119, 90, 2048 },
-	{ 1, 7, 0xb0c0, 120, 92, 2048 },
-	{ 1, 7, 0xb1c0, 120, 92, 2048 },
-	{ 1, 7, 0xc0c0, 120, 92, 2048 },
-	{ 1, 7, 0xc1c0, 120, 92, 2048 },
-	{ 2, 0, 0xc0c0, 116, 81, 2048 },
-	{ 2, 0, 0xc1c0, 116, 81, 2048 },
-	{ 2, 1, 0xc0c0, 116, 81, 2048 },
-	{ 2, 1, 0xc1c0, 116, 81, 2048 },
-	{ 2, 2, 0xc3c0, 119, 79, 2048 },
-	{ 2, 2, 0xc4c0, 119, 79, 2048 },
-	{ 2, 3, 0xc5c0, 121, 79, 2048 },
-	{ 2, 3, 0xc6c0, 121, 81, 2048 },
-	{ 2, 3, 0xc7c0, 121, 81, 2048 },
-	{ 2, 4, 0xc6c0, 129, 97, 2048 },
-	{ 2, 4, 0xc7c0, 129, 97, 2048 },
-	{ 2, 4, 0xc9c0, 114, 97, 2048 },
-	{ 3, 0, 0xc6c0, 139, 137, 2048 },
-	{ 3, 0, 0xc7c0, 144, 140, 2048 },
-	{ 3, 0, 0xc9c0, 135, 140, 2048 },
-	{ 3, 0, 0xcbc0, 133, 140, 2048 },
-	{ 4, 0, 0xcbc0, 134, 103, 3072 },
-	{ 4, 1, 0xcdc0, 142, 103, 3072 },
-	{ 4, 1, 0xcec0, 142, 103, 3072 },
-	{ 5, 0, 0xcdc0, 154, 131, 3072 },
-	{ 5, 0, 0xcec0, 154, 131, 3072 },
-	{ 5, 1, 0xcdc0, 132, 143, 1184 },
-	{ 5, 1, 0xcec0, 132, 143, 1184 },
+	{0, 6, 0xa0c0, 113, 76, 2048},	{0, 6, 0xa1c0, 113, 76, 2048},
+	{0, 6, 0xb0c0, 113, 76, 2048},	{0, 6, 0xb1c0, 113, 76, 2048},
+	{1, 6, 0xa0c0, 120, 86, 2048},	{1, 7, 0xa0c0, 118, 88, 2048},
+	{1, 7, 0xa1c0, 119, 90, 2048},	{1, 7, 0xb0c0, 120, 92, 2048},
+	{1, 7, 0xb1c0, 120, 92, 2048},	{1, 7, 0xc0c0, 120, 92, 2048},
+	{1, 7, 0xc1c0, 120, 92, 2048},	{2, 0, 0xc0c0, 116, 81, 2048},
+	{2, 0, 0xc1c0, 116, 81, 2048},	{2, 1, 0xc0c0, 116, 81, 2048},
+	{2, 1, 0xc1c0, 116, 81, 2048},	{2, 2, 0xc3c0, 119, 79, 2048},
+	{2, 2, 0xc4c0, 119, 79, 2048},	{2, 3, 0xc5c0, 121, 79, 2048},
+	{2, 3, 0xc6c0, 121, 81, 2048},	{2, 3, 0xc7c0, 121, 81, 2048},
+	{2, 4, 0xc6c0, 129, 97, 2048},	{2, 4, 0xc7c0, 129, 97, 2048},
+	{2, 4, 0xc9c0, 114, 97, 2048},	{3, 0, 0xc6c0, 139, 137, 2048},
+	{3, 0, 0xc7c0, 144, 140, 2048}, {3, 0, 0xc9c0, 135, 140, 2048},
+	{3, 0, 0xcbc0, 133, 140, 2048}, {4, 0, 0xcbc0, 134, 103, 3072},
+	{4, 1, 0xcdc0, 142, 103, 3072}, {4, 1, 0xcec0, 142, 103, 3072},
+	{5, 0, 0xcdc0, 154, 131, 3072}, {5, 0, 0xcec0, 154, 131, 3072},
+	{5, 1, 0xcdc0, 132, 143, 1184}, {5, 1, 0xcec0, 132, 143, 1184},
 };
 
 static void count_methods(void)
 {
-	EXPECT_EQ(nvs_nclasses, sizeof(headers) / sizeof(headers[0]) + 1); /* and cd40, a name alone */
+	EXPECT_EQ(nvs_nclasses,
+		  sizeof(headers) / sizeof(headers[0]) + 1); /* and cd40, a name alone */
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		const struct nvs_class *cls = nvs_class_find(headers[i].id);
 		uint32_t fields = 0, values = 0;
@@ -183,7 +168,8 @@ static void find_all(void)
 				if (!nvs_method_find(cls, offset, &at)) {
 					wrong++;
 				} else if (at.method != m) {
-					/* Arrays whose length is only a bound may run into each other. */
+					/* Arrays whose length is only a bound may run into each
+					 * other. */
 					wrong += !m->bound && at.method->offset != offset;
 				} else {
 					wrong += at.index != i || at.cls != cls || at.assumed;
@@ -197,7 +183,7 @@ static void find_all(void)
 /* Look-up by halves against the plain look at every method. */
 static void find_like_the_simple_way(void)
 {
-	static const uint16_t ids[] = { 0xcbc0, 0xc8b5, 0xcb97, 0x902d, 0xc36f, 0xa140 };
+	static const uint16_t ids[] = {0xcbc0, 0xc8b5, 0xcb97, 0x902d, 0xc36f, 0xa140};
 
 	for (size_t c = 0; c < sizeof(ids) / sizeof(ids[0]); c++) {
 		const struct nvs_class *cls = nvs_class_find(ids[c]);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * The fuzz targets without libFuzzer: over the corpus in tests/fuzz/corpus, over every prefix of it, and over a fixed number
- * of mutations (FUZZ_ROUNDS in the environment asks for more; the seed is printed, FUZZ_SEED sets it). The sanitized
- * build of this program is the one that finds something.
+ * The fuzz targets without libFuzzer: over the corpus in tests/fuzz/corpus, over every prefix of
+ * it, and over a fixed number of mutations (FUZZ_ROUNDS in the environment asks for more; the seed
+ * is printed, FUZZ_SEED sets it). The sanitized build of this program is the one that finds
+ * something.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -29,10 +30,10 @@ static const struct {
 	const char *name;
 	int (*run)(const uint8_t *data, size_t size);
 } targets[] = {
-	{ "pb", fuzz_pb },
-	{ "class", fuzz_class },
-	{ "qmd", fuzz_qmd },
-	{ "reader", fuzz_reader },
+	{"pb", fuzz_pb},
+	{"class", fuzz_class},
+	{"qmd", fuzz_qmd},
+	{"reader", fuzz_reader},
 };
 
 #define LONGEST_INPUT 65536u

@@ -38,8 +38,8 @@ static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_f
 
 static void setup(void)
 {
-	static const struct nvs_ops_sink sink = { NULL, on_fault, on_op, NULL };
-	struct nvs_ops_channel_info info = { .number = 1, .host_class = 0xc86f };
+	static const struct nvs_ops_sink sink = {NULL, on_fault, on_op, NULL};
+	struct nvs_ops_channel_info info = {.number = 1, .host_class = 0xc86f};
 
 	nvs_ops_free(ops);
 	ops = nvs_ops_new(&sink);
@@ -172,7 +172,7 @@ static void fills(void)
 /* A launch as libcuda does it: constants, descriptor, semaphore value, trigger. */
 static void put_launch(uint64_t at, const struct qmd_spec *spec)
 {
-	static const uint32_t constants[132] = { 256, 1, 1 };
+	static const uint32_t constants[132] = {256, 1, 1};
 	uint32_t q[96], five = 5;
 
 	qmd_make(q, spec);
@@ -185,10 +185,16 @@ static void put_launch(uint64_t at, const struct qmd_spec *spec)
 
 static void launches(void)
 {
-	struct qmd_spec spec = { .type = 2, .grid = { 256, 3, 2 }, .block = { 32, 32, 1 },
-				 .program = 0x7f18837a0b00, .release = 0x2046379fc, .payload = 6,
-				 .bank = 0x7f1880a00000, .bank_bytes = 0x300, .shared = 5120 };
-	uint32_t q[96], data[4] = { 1, 2, 3, 4 };
+	struct qmd_spec spec = {.type = 2,
+				.grid = {256, 3, 2},
+				.block = {32, 32, 1},
+				.program = 0x7f18837a0b00,
+				.release = 0x2046379fc,
+				.payload = 6,
+				.bank = 0x7f1880a00000,
+				.bank_bytes = 0x300,
+				.shared = 5120};
+	uint32_t q[96], data[4] = {1, 2, 3, 4};
 	const struct nvs_op *op;
 
 	setup();
@@ -261,9 +267,9 @@ static void launches(void)
 /* Grids that run nothing are no launches, and triggers that only arm run nothing. */
 static void auxiliaries(void)
 {
-	struct qmd_spec aux = { .type = 1, .dependence = 2, .self_copy = 1, .dependent = 0x204e60800,
-				.action = 1 };
-	struct qmd_spec empty = { .type = 2, .program = 0 };
+	struct qmd_spec aux = {
+		.type = 1, .dependence = 2, .self_copy = 1, .dependent = 0x204e60800, .action = 1};
+	struct qmd_spec empty = {.type = 2, .program = 0};
 	uint32_t q[96];
 
 	setup();
@@ -280,20 +286,24 @@ static void auxiliaries(void)
 	EXPECT_EQ(count(NVS_OP_LAUNCH), 0);
 }
 
-#define NODES 40
+#define NODES	40
 #define NODE(i) (0x204c00000ull + (i)*0x200ull)
 
 /*
- * A graph as libcuda lays it out: a chain of nodes, each scheduled by the one before; every tenth counts two
- * decrements, one of them the host's at the launch.
+ * A graph as libcuda lays it out: a chain of nodes, each scheduled by the one before; every tenth
+ * counts two decrements, one of them the host's at the launch.
  */
 static void put_graph(void)
 {
 	for (uint32_t i = 0; i < NODES; i++) {
 		bool gate = i && i % 10 == 0, next_gate = (i + 1) % 10 == 0;
-		struct qmd_spec s = { .type = 2, .grid = { i + 1, 1, 1 }, .block = { 32, 1, 1 },
-				      .program = 0x1000, .require = i > 0, .self_copy = i > 0,
-				      .dependence = gate ? 2 : 0 };
+		struct qmd_spec s = {.type = 2,
+				     .grid = {i + 1, 1, 1},
+				     .block = {32, 1, 1},
+				     .program = 0x1000,
+				     .require = i > 0,
+				     .self_copy = i > 0,
+				     .dependence = gate ? 2 : 0};
 		uint32_t q[96];
 
 		if (i + 1 < NODES) {
@@ -356,8 +366,12 @@ static void circles(void)
 
 	setup();
 	for (uint32_t i = 0; i < 3; i++) {
-		struct qmd_spec s = { .type = 2, .grid = { 1, 1, 1 }, .program = 0x1000, .self_copy = 1,
-				      .dependent = NODE((i + 1) % 3), .action = 1 };
+		struct qmd_spec s = {.type = 2,
+				     .grid = {1, 1, 1},
+				     .program = 0x1000,
+				     .self_copy = 1,
+				     .dependent = NODE((i + 1) % 3),
+				     .action = 1};
 
 		qmd_make(q, &s);
 		pb_upload(&pb, NODE(i), q, 384);
@@ -443,7 +457,7 @@ static void semaphores(void)
 /* Caches, copy by another channel, acquire, instruction caches: that copy was code. */
 static void code(void)
 {
-	uint32_t words[160] = { 7 };
+	uint32_t words[160] = {7};
 	const struct nvs_op *op;
 
 	setup();
@@ -480,8 +494,8 @@ static void code(void)
 
 static void bindings(void)
 {
-	struct nvs_ops_channel_info info = { .number = 9, .host_class = 0xca6f,
-					     .defaults = { 0, 0xcec0, 0, 0, 0xcab5 } };
+	struct nvs_ops_channel_info info = {
+		.number = 9, .host_class = 0xca6f, .defaults = {0, 0xcec0, 0, 0, 0xcab5}};
 	enum nvs_class_source source;
 	struct nvs_ops_channel *c;
 	uint32_t value;
@@ -522,7 +536,7 @@ static void bindings(void)
 /* Far more operations than are held at once, and descriptors everywhere. */
 static void many(void)
 {
-	struct qmd_spec s = { .type = 2, .grid = { 1, 1, 1 }, .program = 0x1000 };
+	struct qmd_spec s = {.type = 2, .grid = {1, 1, 1}, .program = 0x1000};
 	uint32_t q[96], launches = 0;
 
 	setup();

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/* The pushbuffer walk: every header form, segments that cut headers and data anywhere, and every fault. */
+/* The pushbuffer walk: every header form, segments that cut headers and data anywhere, and every
+ * fault. */
 #include <stdlib.h>
 #include "decode/pb.h"
 #include "tests/unit/expect.h"
 
 /* Headers as hosts from Fermi on take them. */
-#define HDR(op, subch, method, count) ((uint32_t)(op) << 29 | (count) << 16 | (subch) << 13 | (method) >> 2)
-#define INC(s, m, n) HDR(1, s, m, n)
-#define NON_INC(s, m, n) HDR(3, s, m, n)
-#define IMMD(s, m, v) HDR(4, s, m, v)
+#define HDR(op, subch, method, count)                                                              \
+	((uint32_t)(op) << 29 | (count) << 16 | (subch) << 13 | (method) >> 2)
+#define INC(s, m, n)	  HDR(1, s, m, n)
+#define NON_INC(s, m, n)  HDR(3, s, m, n)
+#define IMMD(s, m, v)	  HDR(4, s, m, v)
 #define INC_ONCE(s, m, n) HDR(5, s, m, n)
-#define OLD(op, s, m, n) ((uint32_t)(op) << 29 | (n) << 18 | (s) << 13 | (m))
+#define OLD(op, s, m, n)  ((uint32_t)(op) << 29 | (n) << 18 | (s) << 13 | (m))
 
 /* What came out: one line a word, and headers without data. */
 struct seen {
@@ -53,7 +55,7 @@ static uint64_t entry(uint64_t address, uint32_t dwords)
 /* One submission of one segment. */
 static void walk(struct nvs_pb *pb, const uint32_t *words, uint32_t n, struct seen *seen)
 {
-	struct nvs_pb_sink sink = { on_run, on_fault, seen };
+	struct nvs_pb_sink sink = {on_run, on_fault, seen};
 	struct nvs_gp gp;
 
 	nvs_pb_start(pb);
@@ -62,32 +64,48 @@ static void walk(struct nvs_pb *pb, const uint32_t *words, uint32_t n, struct se
 	nvs_pb_finish(pb, &sink);
 }
 
-#define WORD(i, f, s, m, v)                             \
-	do {                                            \
-		EXPECT_EQ(seen.words[i].form, f);       \
-		EXPECT_EQ(seen.words[i].subch, s);      \
-		EXPECT_EQ(seen.words[i].method, m);     \
-		EXPECT_EQ(seen.words[i].value, v);      \
+#define WORD(i, f, s, m, v)                                                                        \
+	do {                                                                                       \
+		EXPECT_EQ(seen.words[i].form, f);                                                  \
+		EXPECT_EQ(seen.words[i].subch, s);                                                 \
+		EXPECT_EQ(seen.words[i].method, m);                                                \
+		EXPECT_EQ(seen.words[i].value, v);                                                 \
 	} while (0)
 
 static void forms(void)
 {
 	static const uint32_t words[] = {
-		INC(1, 0x1b00, 3), 10, 11, 12,
-		NON_INC(1, 0x1b4, 2), 20, 21,
-		INC_ONCE(2, 0x1b0, 3), 30, 31, 32,
+		INC(1, 0x1b00, 3),
+		10,
+		11,
+		12,
+		NON_INC(1, 0x1b4, 2),
+		20,
+		21,
+		INC_ONCE(2, 0x1b0, 3),
+		30,
+		31,
+		32,
 		IMMD(4, 0x300, 0x1fff),
-		OLD(0, 5, 0x100, 2), 40, 41,
-		OLD(2, 6, 0x200, 2), 50, 51,
+		OLD(0, 5, 0x100, 2),
+		40,
+		41,
+		OLD(2, 6, 0x200, 2),
+		50,
+		51,
 		0x00010000 | 0xabc << 4, /* SET_SUB_DEV_MASK */
 		0x00020000 | 0x123 << 4, /* STORE_SUB_DEV_MASK */
 		0x00030000, /* USE_SUB_DEV_MASK */
-		0, 0, 0,
+		0,
+		0,
+		0,
 		INC(3, 0x108, 0),
-		INC(3, 0x3ffc, 2), 60, 61,
+		INC(3, 0x3ffc, 2),
+		60,
+		61,
 	};
 	static struct seen seen;
-	struct nvs_pb pb = { 0 };
+	struct nvs_pb pb = {0};
 
 	memset(&seen, 0, sizeof(seen));
 	walk(&pb, words, sizeof(words) / 4, &seen);
@@ -125,7 +143,7 @@ static void cuts(void)
 {
 	static uint32_t words[256];
 	static struct seen whole, cut;
-	struct nvs_pb pb = { 0 };
+	struct nvs_pb pb = {0};
 	uint32_t n = 0, seed = 12345;
 
 	for (uint32_t i = 0; n < 200; i++) {
@@ -139,7 +157,7 @@ static void cuts(void)
 	walk(&pb, words, n, &whole);
 	EXPECT_EQ(whole.nfaults, 0);
 	for (int round = 0; round < 200; round++) {
-		struct nvs_pb_sink sink = { on_run, on_fault, &cut };
+		struct nvs_pb_sink sink = {on_run, on_fault, &cut};
 		uint32_t at = 0;
 
 		memset(&cut, 0, sizeof(cut));
@@ -175,8 +193,8 @@ static void cuts(void)
 static void entries(void)
 {
 	static struct seen seen;
-	struct nvs_pb_sink sink = { on_run, on_fault, &seen };
-	struct nvs_pb pb = { 0 };
+	struct nvs_pb_sink sink = {on_run, on_fault, &seen};
+	struct nvs_pb pb = {0};
 	struct nvs_gp gp;
 
 	memset(&seen, 0, sizeof(seen));
@@ -186,7 +204,8 @@ static void entries(void)
 	EXPECT_EQ(gp.dwords, 8);
 	EXPECT(gp.subroutine && !gp.wait && !gp.conditional); /* CUDA's are all of that level */
 	nvs_pb_skip(&pb);
-	nvs_pb_entry(&pb, entry(0x8000000000ull, 1) | 1ull << 63 | 1ull << 41 | 1, true, &sink, &gp);
+	nvs_pb_entry(&pb, entry(0x8000000000ull, 1) | 1ull << 63 | 1ull << 41 | 1, true, &sink,
+		     &gp);
 	EXPECT(gp.subroutine && gp.wait && gp.conditional);
 	EXPECT_EQ(gp.address, 0x8000000000ull);
 	nvs_pb_skip(&pb);
@@ -222,17 +241,17 @@ static void faults(void)
 		uint32_t words[8], n;
 		uint32_t kind, wanted, had;
 	} bad[] = {
-		{ { INC(1, 0x100, 8191), 1, 2 }, 3, NVS_PB_SHORT_DATA, 8191, 2 },
-		{ { NON_INC(1, 0x1b4, 5) }, 1, NVS_PB_SHORT_DATA, 5, 0 },
-		{ { OLD(0, 1, 0x100, 0x7ff), 1 }, 2, NVS_PB_SHORT_DATA, 0x7ff, 1 },
-		{ { 6u << 29 | 0x1234, INC(1, 0x100, 1), 7 }, 3, NVS_PB_RESERVED_HEADER, 0, 0 },
-		{ { 2u << 29 | 1 << 16, 1 }, 2, NVS_PB_RESERVED_HEADER, 0, 0 },
+		{{INC(1, 0x100, 8191), 1, 2}, 3, NVS_PB_SHORT_DATA, 8191, 2},
+		{{NON_INC(1, 0x1b4, 5)}, 1, NVS_PB_SHORT_DATA, 5, 0},
+		{{OLD(0, 1, 0x100, 0x7ff), 1}, 2, NVS_PB_SHORT_DATA, 0x7ff, 1},
+		{{6u << 29 | 0x1234, INC(1, 0x100, 1), 7}, 3, NVS_PB_RESERVED_HEADER, 0, 0},
+		{{2u << 29 | 1 << 16, 1}, 2, NVS_PB_RESERVED_HEADER, 0, 0},
 	};
-	static const uint32_t good[] = { INC(1, 0x104, 1), 99 };
+	static const uint32_t good[] = {INC(1, 0x104, 1), 99};
 	static struct seen seen;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct nvs_pb pb = { 0 };
+		struct nvs_pb pb = {0};
 		uint32_t before;
 
 		memset(&seen, 0, sizeof(seen));
@@ -252,10 +271,10 @@ static void faults(void)
 
 static void segment_faults(void)
 {
-	static const uint32_t head[] = { INC(1, 0x100, 2) }, data[] = { 1, 2 }, more[] = { 3, 4, 5 };
+	static const uint32_t head[] = {INC(1, 0x100, 2)}, data[] = {1, 2}, more[] = {3, 4, 5};
 	static struct seen seen;
-	struct nvs_pb_sink sink = { on_run, on_fault, &seen };
-	struct nvs_pb pb = { 0 };
+	struct nvs_pb_sink sink = {on_run, on_fault, &seen};
+	struct nvs_pb pb = {0};
 	struct nvs_gp gp;
 
 	/* A subroutine inside a header's data. */
@@ -306,10 +325,10 @@ static void segment_faults(void)
 
 static void end_of_segment(void)
 {
-	static const uint32_t words[] = { INC(1, 0x100, 1), 1, 7u << 29, INC(1, 0x104, 9), 6u << 29 };
-	static const uint32_t good[] = { INC(1, 0x108, 1), 2 };
+	static const uint32_t words[] = {INC(1, 0x100, 1), 1, 7u << 29, INC(1, 0x104, 9), 6u << 29};
+	static const uint32_t good[] = {INC(1, 0x108, 1), 2};
 	static struct seen seen;
-	struct nvs_pb pb = { 0 };
+	struct nvs_pb pb = {0};
 
 	memset(&seen, 0, sizeof(seen));
 	walk(&pb, words, 5, &seen);
@@ -322,10 +341,10 @@ static void end_of_segment(void)
 /* A segment that is not in the trace takes the data of the header before it along. */
 static void missing(void)
 {
-	static const uint32_t head[] = { INC(1, 0x100, 2) }, good[] = { INC(1, 0x108, 1), 2 };
+	static const uint32_t head[] = {INC(1, 0x100, 2)}, good[] = {INC(1, 0x108, 1), 2};
 	static struct seen seen;
-	struct nvs_pb_sink sink = { on_run, on_fault, &seen };
-	struct nvs_pb pb = { 0 };
+	struct nvs_pb_sink sink = {on_run, on_fault, &seen};
+	struct nvs_pb pb = {0};
 	struct nvs_gp gp;
 
 	memset(&seen, 0, sizeof(seen));

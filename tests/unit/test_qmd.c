@@ -1,36 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/* Launch descriptors: real ones of an H200, and one of each version made by the names its header has. */
+/* Launch descriptors: real ones of an H200, and one of each version made by the names its header
+ * has. */
 #include <stdlib.h>
 #include "decode/qmd.h"
 #include "tests/unit/expect.h"
 
 /* tile<<<dim3(3,2,1), dim3(32,32,1)>>>, with 4 KiB of static shared memory. */
 static const uint32_t tile[96] = {
-	0x113f0000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0x190000, 0, 0x10300011, 0x204e640, 0,
-	0x90000000, 0x3000640, 0xbc140040, 0x5e85, 0x46379fc, 2, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3,
-	2, 1, 0x80010000, 0x200020, 0x8100001, 0x837a0b00, 0x7f18, 0, 0, 0x18837a0b, 0x16007f, 0,
-	0, 0x40, 0, 0x62028000, 0x18001fc, 0x62080400, 0x48001fc, 0, 0, 0, 0, 0, 0, 0x62028000,
-	0x18001fc, 0, 0, 0x62080000, 0x800001fc,
+	0x113f0000, 0,		0,	    0,		0,	    0,	    0,
+	0,	    0,		0,	    3,		0x190000,   0,	    0x10300011,
+	0x204e640,  0,		0x90000000, 0x3000640,	0xbc140040, 0x5e85, 0x46379fc,
+	2,	    6,		0,	    0,		0,	    0,	    0,
+	0,	    0,		0,	    0,		3,	    2,	    1,
+	0x80010000, 0x200020,	0x8100001,  0x837a0b00, 0x7f18,	    0,	    0,
+	0x18837a0b, 0x16007f,	0,	    0,		0x40,	    0,	    0x62028000,
+	0x18001fc,  0x62080400, 0x48001fc,  0,		0,	    0,	    0,
+	0,	    0,		0x62028000, 0x18001fc,	0,	    0,	    0x62080000,
+	0x800001fc,
 };
 
 /* The auxiliary descriptor beside it. */
 static const uint32_t auxiliary[96] = {
-	0x800002, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x4030000, 0, 0, 0x204e608, 0, 0, 0x2000000, 0x40,
-	[36] = 0x10001, 0x80001,
+	0x800002, 0,	     0, 0, 0,	      0, 0, 0,	       0,    0,
+	0,	  0x4030000, 0, 0, 0x204e608, 0, 0, 0x2000000, 0x40, [36] = 0x10001,
+	0x80001,
 };
 
 /* A node of a graph: saxpy<<<1, 32>>>. */
 static const uint32_t node[96] = {
-	0x413f0000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x13, 0x4000000, 0, 0x10000011, 0, 0, 0x90000000,
-	0x3000640, 0x3c040040, 0x9e89, 0x4627fec, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1,
-	0x10000, 0x10020, 0x8100001, 0x837a0000, 0x7f18, 0, 0, 0x18837a00, 0x14007f, 0, 0, 0, 0,
-	0x6208045c, 0x18001fc, 0x62080400, 0x48001fc, [62] = 0x62080000, 0x800001fc,
+	0x413f0000,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0x13,
+	0x4000000,
+	0,
+	0x10000011,
+	0,
+	0,
+	0x90000000,
+	0x3000640,
+	0x3c040040,
+	0x9e89,
+	0x4627fec,
+	2,
+	1,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	1,
+	1,
+	1,
+	0x10000,
+	0x10020,
+	0x8100001,
+	0x837a0000,
+	0x7f18,
+	0,
+	0,
+	0x18837a00,
+	0x14007f,
+	0,
+	0,
+	0,
+	0,
+	0x6208045c,
+	0x18001fc,
+	0x62080400,
+	0x48001fc,
+	[62] = 0x62080000,
+	0x800001fc,
 };
 
 static void bits(void)
 {
-	static const uint32_t w[] = { 0x89abcdef, 0x01234567, 0xffffffff };
+	static const uint32_t w[] = {0x89abcdef, 0x01234567, 0xffffffff};
 
 	EXPECT_EQ(nvs_qmd_bits(w, 3, 31, 0), 0x89abcdef);
 	EXPECT_EQ(nvs_qmd_bits(w, 3, 63, 0), 0x0123456789abcdefull);
@@ -85,7 +142,7 @@ static void real_ones(struct nvs_qmd_layouts *l)
 
 static void no_descriptors(struct nvs_qmd_layouts *l)
 {
-	uint32_t words[96] = { 0 };
+	uint32_t words[96] = {0};
 	struct nvs_qmd q;
 
 	EXPECT(!nvs_qmd_plausible(l, words, 96, 0xcbc0));
@@ -135,7 +192,7 @@ static void all_versions(struct nvs_qmd_layouts *l)
 		bool half = v->major == 5 && v->minor == 1; /* no launch in that one */
 
 		for (uint32_t c = 0; c < v->nclasses && !half; c++) {
-			uint32_t words[96] = { 0 }, cls = v->classes[c];
+			uint32_t words[96] = {0}, cls = v->classes[c];
 			struct nvs_qmd q;
 
 			put(words, v, cls, "QMD_MAJOR_VERSION", v->major);
@@ -156,7 +213,8 @@ static void all_versions(struct nvs_qmd_layouts *l)
 			if (v->major == 5)
 				put(words, v, cls, "PROGRAM_ADDRESS_LOWER_SHIFTED4", 0x1234500);
 			else
-				put(words, v, cls, "PROGRAM_ADDRESS_LOWER PROGRAM_OFFSET", 0x12345000);
+				put(words, v, cls, "PROGRAM_ADDRESS_LOWER PROGRAM_OFFSET",
+				    0x12345000);
 			EXPECT(nvs_qmd_decode(l, words, nvs_qmd_bytes(v) / 4, cls, &q));
 			EXPECT_EQ(q.major, v->major);
 			EXPECT_EQ(q.minor, v->minor);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * many own|shared THREADS N: every thread makes N submissions in a stream of its own (its own channel), or all
+ * many own|shared THREADS N [KILL]: every thread makes N submissions in a stream of its own (its own channel), or all
  * share one stream. Most are fills of a word, every 50th is a launch that counts. What the GPU has then must be
- * what was asked for. N 0: until killed; prints one line when all threads are at work.
+ * what was asked for. N 0: until killed; prints one line when all threads are at work. With KILL the first thread
+ * kills the program by SIGKILL instead of making its submission of that number.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@ struct thread {
 	uint64_t n, launches;
 };
 
+static uint64_t kill_at;
 static CUcontext context;
 static CUfunction add;
 static pthread_barrier_t start;
@@ -33,6 +36,8 @@ static void *work(void *arg)
 		fflush(stdout);
 	}
 	for (uint64_t i = 1; !t->n || i <= t->n; i++) {
+		if (i == kill_at && !t->number)
+			kill(getpid(), SIGKILL);
 		if (i % 50 == 0) {
 			app_add(add, t->words + 64, 1, t->stream);
 			t->launches++;
@@ -51,8 +56,9 @@ int main(int argc, char **argv)
 	bool shared = argc > 1 && !strcmp(argv[1], "shared");
 	CUstream one;
 
-	if (argc != 4 || !nthreads || (!shared && strcmp(argv[1], "own"))) {
-		fprintf(stderr, "usage: many own|shared THREADS N\n");
+	kill_at = argc > 4 ? strtoull(argv[4], NULL, 0) : 0;
+	if (argc < 4 || !nthreads || (!shared && strcmp(argv[1], "own"))) {
+		fprintf(stderr, "usage: many own|shared THREADS N [KILL]\n");
 		return 2;
 	}
 	context = app_context(0);

@@ -15,6 +15,8 @@ CXX        ?= g++
 SG_GPU_OBJ  = $(SG_GPU_SRC:%.c=$(SOFTGPU)/gpu/%.o)
 SG_CUDA_OBJ = $(addprefix $(SOFTGPU)/cuda/,$(addsuffix .o,$(basename $(SG_CUDA_SRC))))
 
+TESTS += tests/softgpu/run
+
 .PHONY: softgpu
 softgpu: $(SOFTGPU)/libsoftgpu.so $(SOFTGPU)/libcuda.so $(if $(wildcard tests/softgpu/logcheck.c),$(SOFTGPU)/logcheck) \
          $(SG_APPS) $(SG_PLUGINS)

@@ -333,6 +333,8 @@ static int rm_call(struct sg_file *f, unsigned long request, void *arg)
 	return sg_rm_ioctl(f, nr, size, arg);
 }
 
+int ioctl(int fd, unsigned long request, ...);
+
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	long arg = LONG_ARG(request);

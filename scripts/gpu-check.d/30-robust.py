@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""That programs which do unusual things, and tools beside us, work as before, and that nothing is lost."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+ENV = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
+
+
+def by_tool(row):
+    """Where another tool submits work of its own, from inside the driver, no public entry point is to be had."""
+    row.wrong = [text for text in row.wrong if "attributed" not in text]
+    return row
+
+
+def python(suite, name, source, *arguments, flags=()):
+    if importlib.util.find_spec("torch") is None:
+        return suite.skip(name, "torch is not installed")
+    return suite.compare(name, [sys.executable, *flags, suite.source(source), *arguments], None, ENV)
+
+
+def killed(suite, name):
+    """kill -9 in the middle of a training loop: whole up to it."""
+    if importlib.util.find_spec("torch") is None:
+        return suite.skip(name, "torch is not installed")
+    row, folder = suite.row(name), suite.folder(name)
+    env = dict(os.environ, **suite.preload(folder))
+    child = subprocess.Popen([sys.executable, suite.source("loops.py"), "--rounds", "100000"], env=env,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=suite.work)
+    time.sleep(9)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    row.output = "killed"
+    for trace in suite.traces(name):
+        out, err, status = suite.run(f"{name}: --verify", [suite.report, trace, "--verify"])
+        text = (out + err).decode(errors="replace").strip()
+        row.verify = {0: "whole", 3: "whole up to it"}.get(status, f"exit {status}")
+        row.notes.append(text.splitlines()[0].split(": ", 1)[-1] if text else "nothing said")
+        if status != 3:
+            row.wrong.append("not whole up to the kill")
+    if not suite.traces(name):
+        row.wrong.append("no trace was written")
+    return row
+
+
+def two_at_once(suite, name):
+    row, folder = suite.row(name), suite.folder(name)
+    env = dict(os.environ, **suite.preload(folder))
+    pair = [subprocess.Popen([suite.program("threads")], env=env, stdout=subprocess.PIPE, cwd=suite.work)
+            for _ in range(2)]
+    outs = [child.communicate(timeout=100)[0] for child in pair]
+    row.output = "equal" if outs[0] == outs[1] and not any(c.returncode for c in pair) else "DIFFER"
+    if row.output == "DIFFER":
+        row.wrong.append("the two processes differ")
+    suite.read(name, row, folder)
+    if len(suite.traces(name)) != 2:
+        row.wrong.append(f"{len(suite.traces(name))} traces instead of 2")
+    return row
+
+
+def beside(suite, name, tool, *arguments):
+    """A tool that watches the program: works, or refuses in so many words; the program's result is its own."""
+    path = shutil.which(tool) or os.path.join(suite.cuda, "bin", tool)
+    if not os.path.exists(path):
+        return suite.skip(name, f"{tool} is not installed")
+    row, folder = suite.row(name), suite.folder(name)
+    plain = suite.run(f"{name}: without", [path, *arguments, suite.program("golden-static")])
+    traced = suite.run(f"{name}: with", [path, *arguments, suite.program("golden-static")],
+                       suite.preload(folder), timeout=100)
+
+    def result(out):
+        return [line for line in out.decode(errors="replace").splitlines()
+                if line.startswith(("read ", "x ", "y ", "done"))]
+
+    row.output = "equal" if result(plain[0]) == result(traced[0]) and plain[2] == traced[2] else "DIFFER"
+    if row.output == "DIFFER":
+        row.wrong.append(f"exit {traced[2]} instead of {plain[2]}, {len(result(traced[0]))} result lines "
+                         f"instead of {len(result(plain[0]))}")
+    if suite.traces(name):
+        suite.read(name, row, folder)
+    else:
+        row.notes.append("no trace")
+    return by_tool(row)
+
+
+def mps(suite, name):
+    control = shutil.which("nvidia-cuda-mps-control")
+    if not control:
+        return suite.skip(name, "nvidia-cuda-mps-control is not installed")
+    pipe = os.path.join(suite.work, "mps")
+    os.makedirs(pipe, exist_ok=True)
+    env = {"CUDA_MPS_PIPE_DIRECTORY": pipe, "CUDA_MPS_LOG_DIRECTORY": pipe}
+    _, err, status = suite.run(f"{name}: start", [control, "-d"], env, timeout=20)
+    if status:
+        return suite.skip(name, f"MPS cannot be started: {err.decode(errors='replace').strip()[:80]}")
+    try:
+        return suite.compare(name, [suite.program("golden-static")], None, env)
+    finally:
+        subprocess.run([control], input=b"quit\n", env=dict(os.environ, **env), check=False, timeout=30,
+                       capture_output=True)
+
+
+def register(suite):
+    suite.cuda_build("segv", "segv.cu", "-cudart", "static")
+    suite.build("contexts", ["gcc", "-O2", "-I" + os.path.join(suite.cuda, "include"), suite.source("contexts.c"),
+                             "-L" + os.path.join(suite.cuda, "lib64/stubs"), "-lcuda", "-lpthread"])
+    suite.check("workers by fork", lambda s, n: python(s, n, "workers.py", "fork"))
+    suite.check("workers by spawn", lambda s, n: python(s, n, "workers.py", "spawn"))
+    suite.check("faulthandler", lambda s, n: python(s, n, "train.py", flags=("-X", "faulthandler")))
+    suite.check("PyTorch profiler beside us", lambda s, n: by_tool(python(s, n, "profiled.py")))
+    suite.check("own SIGSEGV handler", lambda s, n: s.compare(n, [s.program("segv")]), ["segv"])
+    suite.check("kill -9 in a training loop", killed)
+    suite.check("two processes at once", two_at_once, ["threads"])
+    suite.check("contexts come and go", lambda s, n: s.compare(n, [s.program("contexts")]), ["contexts"])
+    suite.check("compute-sanitizer", lambda s, n: beside(s, n, "compute-sanitizer"), ["golden-static"])
+    suite.check("cuda-gdb", lambda s, n: beside(s, n, "cuda-gdb", "-batch",
+                                                 "-ex", "handle SIGSEGV nostop noprint pass",
+                                                 "-ex", "handle SIGTRAP nostop noprint pass",
+                                                 "-ex", "run", "--args"),
+                ["golden-static"])
+    suite.check("MPS client", mps, ["golden-static"])

@@ -67,3 +67,6 @@ def register(suite):
     suite.check("golden, by the launcher", launched, ["golden-static"])
     suite.check("driver API in C", lambda s, n: program(s, n, "driver"), ["driver"])
     suite.check("PyTorch training", lambda s, n: script(s, n, "torch", "train.py"))
+    suite.check("PyTorch with a CUDA graph", lambda s, n: script(s, n, "torch", "torch_graph.py"))
+    suite.check("JAX", lambda s, n: script(s, n, "jax", "jax_loop.py"))
+    suite.check("CuPy", lambda s, n: script(s, n, "cupy", "cupy_loop.py"))

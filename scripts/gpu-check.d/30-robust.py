@@ -78,6 +78,8 @@ def beside(suite, name, tool, *arguments):
                 if line.startswith(("read ", "x ", "y ", "done"))]
 
     row.output = "equal" if result(plain[0]) == result(traced[0]) and plain[2] == traced[2] else "DIFFER"
+    if not result(plain[0]):
+        return suite.skip(name, f"{tool} does not run the program here, without us")
     if row.output == "DIFFER":
         row.wrong.append(f"exit {traced[2]} instead of {plain[2]}, {len(result(traced[0]))} result lines "
                          f"instead of {len(result(plain[0]))}")
@@ -120,7 +122,6 @@ def register(suite):
     suite.check("compute-sanitizer", lambda s, n: beside(s, n, "compute-sanitizer"), ["golden-static"])
     suite.check("cuda-gdb", lambda s, n: beside(s, n, "cuda-gdb", "-batch",
                                                  "-ex", "handle SIGSEGV nostop noprint pass",
-                                                 "-ex", "handle SIGTRAP nostop noprint pass",
                                                  "-ex", "run", "--args"),
                 ["golden-static"])
     suite.check("MPS client", mps, ["golden-static"])

@@ -126,7 +126,7 @@ static void add_summary(struct line *l, const struct nvs_live *live, const struc
 	add(l, "\t");
 	add_flag(l, live->renamed, "renamed", &any);
 	add_flag(l, !live->crash_safe, "unsafe", &any);
-	add_flag(l, o->error != 0, "lost", &any);
+	add_flag(l, o->error != 0 || o->hangs, "lost", &any);
 	add_flag(l, nvs_options()->error[0] != '\0', "options", &any);
 	if (!any)
 		add(l, "-");
@@ -171,7 +171,10 @@ static void add_result(struct line *l, const struct nvs_live *live, const struct
 		add_number(l, o->skipped);
 		add(l, " more only counted");
 	}
-	if (o->error)
+	if (o->hangs)
+		add(l, "; WRITING HANGS, %llu submissions were lost, others are in the spool alone",
+		    (unsigned long long)o->lost_submissions);
+	else if (o->error)
 		add(l, "; WRITING FAILED (%s), %llu submissions were lost", strerror(-o->error),
 		    (unsigned long long)o->lost_submissions);
 	add(l, "; next: nvsnoop-report ");

@@ -31,11 +31,19 @@ static bool only_we_are_left(const struct nvs_live *live)
 	return p && strtoul(p, NULL, 10) <= 1 + atomic_load(&live->own_threads);
 }
 
+/* By the writer, whose file descriptors are its own: the program's table never shows one of ours. */
+void nvs_look_for_last_thread(struct nvs_live *live)
+{
+	if (only_we_are_left(live))
+		atomic_store(&live->alone, 1);
+}
+
+/* By a thread that has the program's: what exit() writes out needs them. */
 void nvs_end_with_last_thread(struct nvs_live *live)
 {
 	uint64_t none = 0;
 
-	if (!only_we_are_left(live))
+	if (!atomic_load(&live->alone))
 		return;
 	/* As the C library does it in the last thread. */
 	nvs_sys_sigmask(SIG_SETMASK, &none, NULL);

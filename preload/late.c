@@ -50,6 +50,8 @@ static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint
 {
 	const char *p = data;
 
+	if (nvs_sys_over_limit(offset + size))
+		return -EFBIG;
 	while (size) {
 		int fd = late_fd(late);
 		long n = fd < 0 ? fd : nvs_sys_pwrite(fd, p, size, offset);
@@ -136,7 +138,6 @@ int nvs_late_record(const void *record, uint32_t size)
 
 void nvs_late_settle(struct nvs_live *live)
 {
-	nvs_outfile_unlink(&live->spool);
 	atomic_store(&live->late.settled, 1);
 	take_name(&live->late);
 }

@@ -53,6 +53,7 @@ struct nvs_live {
 	struct nvs_writer *writer;
 	uint64_t unknown_calls; /* of the devices, for the totals */
 	_Atomic uint32_t own_threads; /* started by us and alive */
+	_Atomic uint32_t alone; /* no other ones are left */
 	struct nvs_late late;
 };
 
@@ -108,7 +109,9 @@ int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *),
 
 /* ---- last.c ---- */
 
-/* Ends the process, as its last thread would, if none of the program's is left. */
+/* Looks whether a thread of the program's is left. */
+void nvs_look_for_last_thread(struct nvs_live *live);
+/* Ends the process, as its last thread would, if none is. */
 void nvs_end_with_last_thread(struct nvs_live *live);
 
 /* ---- writer.c ---- */
@@ -126,6 +129,7 @@ struct nvs_outcome {
 	uint64_t lost_submissions, lost_bytes; /* that could not be written */
 	uint64_t bytes; /* of the trace */
 	int error; /* of writing, -errno; 0: none */
+	bool hangs; /* the writer was left behind */
 };
 void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome);
 

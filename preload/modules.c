@@ -13,6 +13,7 @@
 #include "preload/live.h"
 
 #define POLL_MS 100
+#define FORK_WAIT_MS 1000
 #define BUILD_ID_MAX 64
 
 struct module {
@@ -333,23 +334,67 @@ void nvs_modules_kick(void)
 		nvs_sys_futex_wake(&ms->kick);
 }
 
+/*
+ * All that asks the loader, under our lock: a fork waits for it, since a child would inherit the loader's lock as this
+ * thread holds it and never get it. Only so long: who forks with the loader's lock held himself waits for nobody.
+ */
+static void ask_loader(struct modules *ms)
+{
+	nvs_sys_lock(&ms->lock);
+	refresh(ms);
+	nvs_api_rebind();
+	nvs_sites_work();
+	nvs_sys_unlock(&ms->lock);
+}
+
+static __thread bool fork_holds;
+
+static void before_fork(void)
+{
+	struct modules *ms = modules();
+
+	for (int i = 0; ms && i < FORK_WAIT_MS && !fork_holds; i++) {
+		uint32_t unlocked = 0;
+
+		fork_holds = atomic_compare_exchange_strong(&ms->lock, &unlocked, 1);
+		if (!fork_holds)
+			nvs_sys_futex_wait(&ms->lock, unlocked, 1);
+	}
+}
+
+static void after_fork(void)
+{
+	if (fork_holds)
+		nvs_sys_unlock(&modules()->lock);
+	fork_holds = false;
+}
+
+static void in_child(void)
+{
+	fork_holds = false;
+}
+
+/* Once; a forked child keeps what is registered. */
+static void guard_forks(void)
+{
+	static _Atomic int done;
+
+	if (!atomic_exchange(&done, 1))
+		pthread_atfork(before_fork, after_fork, in_child);
+}
+
 static void run_modules(void *arg)
 {
 	struct modules *ms = arg;
-	unsigned rounds = 0;
-
 	for (;;) {
 		nvs_sys_futex_wait(&ms->kick, 0, POLL_MS);
 		atomic_store(&ms->kick, 0);
 		if (atomic_load(&nvs_writer_signal.ended))
 			break;
 		nvs_trigger_look();
-		nvs_modules_refresh();
-		nvs_api_rebind();
-		nvs_sites_work();
+		ask_loader(ms);
 		nvs_shadow_refresh();
-		if (++rounds % 4 == 0)
-			nvs_end_with_last_thread(nvs_live());
+		nvs_end_with_last_thread(nvs_live());
 	}
 }
 
@@ -362,6 +407,7 @@ int nvs_modules_start(struct nvs_live *live)
 	*nvs_slot(NVS_SLOT_MODULES) = ms;
 	nvs_modules_refresh();
 	nvs_callsite_warm();
+	guard_forks();
 	return nvs_own_thread(live, "nvsnoop-mod", run_modules, ms);
 }
 

@@ -2,7 +2,6 @@
 /*
  * A file of ours inside a program that may close, reuse or never expect our file descriptors.
  */
-#include <linux/memfd.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -25,12 +24,15 @@ int nvs_fd_high(int fd)
 	return (int)high;
 }
 
-static int make_absolute(const char *path, char *out)
+int nvs_path_absolute(const char *folder, const char *path, char *out)
 {
 	long n = 0;
 
 	if (*path != '/') {
-		n = nvs_sys(SYS_getcwd, (long)out, PATH_MAX, 0, 0, 0, 0);
+		if (*folder && strlen(folder) < PATH_MAX)
+			n = (long)strlen(strcpy(out, folder)) + 1;
+		else
+			n = nvs_sys(SYS_getcwd, (long)out, PATH_MAX, 0, 0, 0, 0);
 		if (n < 0)
 			return (int)n;
 		if (*out != '/')
@@ -88,7 +90,7 @@ int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bo
 
 	file->fd = -1;
 	file->flags = flags;
-	err = make_absolute(path, file->path);
+	err = nvs_path_absolute("", path, file->path);
 	if (!err && replace)
 		err = clear_away(file->path);
 	if (err)
@@ -102,15 +104,6 @@ int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bo
 	if (err)
 		nvs_sys_unlink(file->path);
 	return err;
-}
-
-int nvs_outfile_anonymous(struct nvs_outfile *file)
-{
-	int fd = (int)nvs_sys(SYS_memfd_create, (long)"nvsnoop", MFD_CLOEXEC, 0, 0, 0, 0);
-
-	file->fd = -1;
-	file->path[0] = '\0';
-	return fd < 0 ? fd : remember(file, fd);
 }
 
 static bool is_same(const struct nvs_outfile *file, int fd)
@@ -141,13 +134,24 @@ int nvs_outfile_fd(struct nvs_outfile *file)
 	return file->fd;
 }
 
+/* Up to a limit on the size of files, never at it. */
+static long append_some(int fd, const char *p, size_t size)
+{
+	struct stat st;
+	long err = nvs_sys_fstat(fd, &st);
+
+	if (!err && S_ISREG(st.st_mode) && nvs_sys_over_limit((uint64_t)st.st_size + 1))
+		err = -EFBIG;
+	return err ? err : nvs_sys_write(fd, p, size);
+}
+
 int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size)
 {
 	const char *p = data;
 
 	while (size) {
 		int fd = nvs_outfile_fd(file);
-		long n = fd < 0 ? fd : nvs_sys_write(fd, p, size);
+		long n = fd < 0 ? fd : append_some(fd, p, size);
 
 		if (n == -EINTR || n == -EAGAIN)
 			continue;

@@ -19,14 +19,15 @@ struct nvs_outfile {
 	char path[PATH_MAX]; /* absolute */
 };
 
+/* PATH as seen from FOLDER ("": the working directory). 0 or -errno. OUT has room for PATH_MAX bytes. */
+int nvs_path_absolute(const char *folder, const char *path, char *out);
+
 /*
  * Creates PATH (made absolute), which must not exist, for this user alone, and locks it: a file that
  * is locked is in use by a session. With REPLACE, a regular file of that name that is not in use goes first.
  * 0 or -errno; -EEXIST: the name is taken.
  */
 int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bool replace);
-/* The same for a file without a name. */
-int nvs_outfile_anonymous(struct nvs_outfile *file);
 /*
  * The descriptor, made sure to be this file's; opened again by its path if the program has closed it.
  * -errno: the file is out of reach. Async-signal-safe.

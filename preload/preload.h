@@ -77,6 +77,7 @@ bool nvs_lock_mine(void);
 struct nvs_options {
 	struct nvs_option_values values;
 	char out[4096]; /* pattern */
+	char folder[4096]; /* the working directory at the start, "" not known */
 	char given[4096]; /* NVSNOOP_OPTIONS as it was */
 	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */

@@ -91,12 +91,15 @@ static int create_files(struct nvs_live *live, const char *name)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	bool replace = v->overwrite && !written_by_this_run(name);
-	char spool[PATH_MAX];
-	int err;
+	char trace[PATH_MAX], spool[PATH_MAX], relative[PATH_MAX];
+	int err = nvs_path_absolute(nvs_options()->folder, name, trace);
 
-	err = spool_name(name, spool);
 	if (!err)
-		err = nvs_outfile_create(&live->trace, name, O_WRONLY | O_APPEND, replace);
+		err = spool_name(trace, relative);
+	if (!err)
+		err = nvs_path_absolute(nvs_options()->folder, relative, spool);
+	if (!err)
+		err = nvs_outfile_create(&live->trace, trace, O_WRONLY | O_APPEND, replace);
 	if (err)
 		return err;
 	err = nvs_spool_create(live, v->spool ? spool : NULL, replace);
@@ -205,6 +208,15 @@ static int begin(struct nvs_live *live)
 	return err;
 }
 
+/* Destructors do not run there. Once; a forked child keeps it. */
+static void end_at_quick_exit(void)
+{
+	static _Atomic int done;
+
+	if (!atomic_exchange(&done, 1))
+		at_quick_exit(nvs_session_finish);
+}
+
 void nvs_session_start(void)
 {
 	int saved = errno;
@@ -224,6 +236,7 @@ void nvs_session_start(void)
 	} else {
 		atomic_store(&live->state, NVS_LIVE_ACTIVE);
 		nvs_closing_started(live);
+		end_at_quick_exit();
 		nvs_rm_replay();
 		nvs_api_session_started();
 	}
@@ -281,7 +294,6 @@ static void finish(struct nvs_live *live)
 	nvs_modules_kick();
 	nvs_quiesce();
 	ended = nvs_writer_finish(live);
-	/* A spool that holds what the trace lacks stays. */
 	if (ended && live->head->ended)
 		nvs_late_settle(live);
 }

@@ -25,6 +25,15 @@ static void read_out(struct nvs_options *o)
 		strcpy(o->error, NVS_ENV_OUT ": too long");
 }
 
+/* Names are taken from where the program began, wherever it goes (a daemon: to the root). */
+static void read_folder(struct nvs_options *o)
+{
+	long n = nvs_sys(SYS_getcwd, (long)o->folder, sizeof(o->folder), 0, 0, 0, 0);
+
+	if (n <= 0 || *o->folder != '/')
+		o->folder[0] = '\0';
+}
+
 static void read_options(struct nvs_options *o)
 {
 	static const char prefix[] = NVS_ENV_OPTIONS ": ";
@@ -61,6 +70,7 @@ static void read_settings(void)
 	}
 	read_options(&settings);
 	read_out(&settings);
+	read_folder(&settings);
 	read_summary(&settings);
 }
 

@@ -31,16 +31,25 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
+/* Asked of the loader, not of the snapshot: a module that has been unloaded since must not be read. */
 static bool text_of(uintptr_t address, struct nvs_site_text *text)
 {
 	struct search s = { address, text };
 
-	return nvs_modules_iterate(look, &s) == 1;
+	return nvs_next()->dl_iterate_phdr(look, &s) == 1;
+}
+
+/* In the loader's list and so under its lock, which is recursive: what is analysed and written stays loaded. */
+static int work(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	nvs_patch_work(text_of);
+	return 1;
 }
 
 void nvs_sites_work(void)
 {
-	nvs_patch_work(text_of);
+	if (nvs_patch_pending())
+		nvs_next()->dl_iterate_phdr(work, NULL);
 }
 
 void nvs_sites_tell(void)

@@ -30,6 +30,8 @@ static int allocate(int fd, uint64_t from, uint64_t to)
 	static const char zeroes[1 << 16];
 	long ret;
 
+	if (nvs_sys_over_limit(to))
+		return -EFBIG;
 	do
 		ret = nvs_sys(SYS_fallocate, fd, 0, from, to - from, 0, 0);
 	while (ret == -EINTR);
@@ -59,9 +61,10 @@ static void touch(void *at, size_t size)
 		p[i] = 0;
 }
 
+/* fd -1: memory that has no file, and no limit on the size of one. */
 static void *map_shared(void *at, size_t size, int fd, uint64_t offset)
 {
-	int flags = MAP_SHARED | (at ? MAP_FIXED : 0);
+	int flags = MAP_SHARED | (at ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
 	void *p = nvs_sys_mmap(at, size, PROT_READ | PROT_WRITE, flags, fd, offset);
 
 	if (!p)
@@ -69,6 +72,22 @@ static void *map_shared(void *at, size_t size, int fd, uint64_t offset)
 	nvs_sys_madvise(p, size, MADV_DONTFORK);
 	touch(p, size);
 	return p;
+}
+
+/* The data of a ring once more, behind itself. */
+static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
+{
+	long p;
+
+	if (fd >= 0)
+		return map_shared(data + size, size, fd, offset);
+	/* Of length 0 it is shared memory mapped again. */
+	p = nvs_sys(SYS_mremap, (long)data, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, (long)(data + size), 0);
+	if (p != (long)(data + size))
+		return false;
+	nvs_sys_madvise(data + size, size, MADV_DONTFORK);
+	touch(data + size, size);
+	return true;
 }
 
 /*
@@ -86,7 +105,7 @@ static uint8_t *map_ring(const struct nvs_live *live, int fd, uint64_t offset, u
 		return NULL;
 	stack = base + shared + PAGE;
 	if (!map_shared(base, PAGE + bytes, fd, offset) ||
-	    !map_shared(base + PAGE + bytes, bytes, fd, offset + PAGE) ||
+	    !map_twice(base + PAGE, bytes, fd, offset + PAGE) ||
 	    !nvs_sys_mmap(stack, NVS_TRAP_STACK_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0)) {
 		nvs_sys_munmap(base, total);
@@ -115,15 +134,10 @@ static int add_ring(struct nvs_live *live, int fd, uint64_t offset, uint32_t num
 /* Rings that have no place in the file any more live in memory; the writer sees it and says so. */
 static int grow_anonymous(struct nvs_live *live, uint32_t n)
 {
-	struct nvs_outfile memory;
-	int err = nvs_outfile_anonymous(&memory);
+	int err = 0;
 
-	if (err)
-		return err;
-	err = allocate(memory.fd, 0, n * stride(live));
 	for (uint32_t i = 0; i < n && !err; i++)
-		err = add_ring(live, memory.fd, i * stride(live), nvs_ring_count());
-	nvs_outfile_close(&memory);
+		err = add_ring(live, -1, 0, nvs_ring_count());
 	live->crash_safe = false;
 	return err;
 }
@@ -170,9 +184,11 @@ static void fill_head(struct nvs_live *live)
 
 static int lay_out(struct nvs_live *live)
 {
-	int err = allocate(live->spool.fd, 0, RING_OFFSET + NVS_FIRST_RINGS * stride(live));
 	uint8_t *p;
+	int err = 0;
 
+	if (live->spool.fd >= 0)
+		err = allocate(live->spool.fd, 0, RING_OFFSET + NVS_FIRST_RINGS * stride(live));
 	if (err)
 		return err;
 	p = map_shared(NULL, RING_OFFSET, live->spool.fd, 0);
@@ -199,9 +215,9 @@ int nvs_spool_create(struct nvs_live *live, const char *path, bool replace)
 	}
 	live->crash_safe = !err;
 	if (err) {
-		err = nvs_outfile_anonymous(&live->spool);
-		if (!err)
-			err = lay_out(live);
+		live->spool.fd = -1;
+		live->spool.path[0] = '\0';
+		err = lay_out(live);
 	}
 	if (err)
 		return err;

@@ -34,13 +34,13 @@ static bool parse(const char *text, int64_t *submissions)
 
 void nvs_trigger_look(void)
 {
-	const char *path = nvs_options()->values.trigger;
-	char text[64] = { 0 };
+	const struct nvs_options *options = nvs_options();
+	char text[64] = { 0 }, path[PATH_MAX];
 	int64_t submissions;
 	struct stat st;
 	int fd;
 
-	if (!*path)
+	if (!*options->values.trigger || nvs_path_absolute(options->folder, options->values.trigger, path))
 		return;
 	fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0)

@@ -172,8 +172,11 @@ static void finish(struct nvs_writer *w)
 	nvs_merge_put(w->merge, &end.rec);
 	nvs_merge_flush(w->merge);
 	nvs_sink_seek_table(&w->sink);
-	if (!w->sink.error)
+	/* A spool that holds what the trace lacks stays. */
+	if (!w->sink.error) {
 		w->live->head->ended = 1;
+		nvs_outfile_unlink(&w->live->spool);
+	}
 	beat(w);
 	atomic_store(&w->done, 1);
 	nvs_sys_futex_wake(&w->done);
@@ -186,7 +189,7 @@ static void finish(struct nvs_writer *w)
  */
 static bool detach(struct nvs_writer *w)
 {
-	int low = w->live->trace.fd, high = w->live->spool.fd;
+	int low = w->live->trace.fd, high = w->live->spool.fd >= 0 ? w->live->spool.fd : low;
 
 	if (low > high) {
 		low = w->live->spool.fd;
@@ -206,7 +209,10 @@ static bool detach(struct nvs_writer *w)
 static void run_writer(void *arg)
 {
 	struct nvs_writer *w = arg;
+	unsigned rounds = 0;
 
+	/* Names mean what they meant at the start, wherever the program changes its root to. */
+	nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
 	atomic_store(&w->detached, detach(w) ? 1 : 2);
 	nvs_sys_futex_wake(&w->detached);
 	while (!atomic_load(&w->finishing)) {
@@ -216,6 +222,8 @@ static void run_writer(void *arg)
 		if (atomic_load(&w->finishing))
 			break;
 		one_round(w);
+		if (++rounds % 4 == 0)
+			nvs_look_for_last_thread(w->live);
 	}
 	finish(w);
 }
@@ -228,7 +236,8 @@ static void hand_over_files(struct nvs_writer *w, int trace, int spool)
 	if (atomic_load(&w->detached) != 1)
 		return;
 	nvs_sys_close(trace);
-	nvs_sys_close(spool);
+	if (spool >= 0)
+		nvs_sys_close(spool);
 }
 
 int nvs_writer_start(struct nvs_live *live)
@@ -302,4 +311,7 @@ void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome)
 	outcome->lost_bytes = w->lost_bytes;
 	outcome->bytes = w->sink.file_bytes;
 	outcome->error = w->first_error;
+	outcome->hangs = !atomic_load(&w->done);
+	if (outcome->hangs)
+		outcome->lost_submissions += counter(NVS_COUNT_LOST_SUBMISSIONS);
 }

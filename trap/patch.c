@@ -241,6 +241,19 @@ static void forget_unloaded(struct nvs_patch_site *s, nvs_text_fn text_of)
 		atomic_store(&s->state, NVS_PATCH_FREE);
 }
 
+bool nvs_patch_pending(void)
+{
+	uint64_t unloads = atomic_load(&nvs_root->unload_count);
+
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		uint32_t state = atomic_load(&sites[i].state);
+
+		if (state == NVS_PATCH_SEEN || (state >= NVS_PATCH_DONE && sites[i].unloads != unloads))
+			return true;
+	}
+	return false;
+}
+
 void nvs_patch_work(nvs_text_fn text_of)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {

@@ -54,6 +54,8 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip);
  * Patches what the trap has seen, on a thread that may take its time. TEXT_OF fills in the executable mapping
  * that holds an address; false: no module there.
  */
+/* True: nvs_patch_work() would find something to do. */
+bool nvs_patch_pending(void);
 typedef bool (*nvs_text_fn)(uintptr_t address, struct nvs_site_text *text);
 void nvs_patch_work(nvs_text_fn text_of);
 /* All NVS_MAX_SITES of them, for what the trace tells about sites. */

@@ -243,6 +243,9 @@ static bool wait_for_room(struct nvs_ring *ring, uint64_t head, uint32_t size)
 	struct timespec nap = { 0, 50000 };
 	bool room;
 
+	/* Somebody has waited in vain, and nothing has moved since. */
+	if (atomic_load(&nvs_root->stalled_beat) == beat + 1)
+		return false;
 	for (;;) {
 		uint64_t now, b;
 
@@ -257,6 +260,7 @@ static bool wait_for_room(struct nvs_ring *ring, uint64_t head, uint32_t size)
 			beat = b;
 			alive = now;
 		} else if (now - alive > STALL_NS) {
+			atomic_store(&nvs_root->stalled_beat, beat + 1);
 			break;
 		}
 	}

@@ -30,6 +30,7 @@ struct nvs_root {
 	_Atomic uint32_t nrings;
 	_Atomic uint32_t next_thread;
 	_Atomic uint32_t next_stack;
+	_Atomic uint64_t stalled_beat; /* the heartbeat, plus 1, at which a full ring was given up */
 	_Atomic int64_t record_left; /* submissions still to be recorded */
 	_Atomic uint64_t unload_count; /* part of a stack's hash: addresses change meaning */
 	uint8_t *twins, *slots_write, *slots_run;
@@ -89,9 +90,11 @@ void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *
 uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
 			   uint64_t time);
 
+/* What comes after the writer's end is not in the trace that the totals are about. */
 static inline void nvs_count(struct nvs_ring *ring, enum nvs_counter counter, uint64_t n)
 {
-	ring->counters[counter] += n;
+	if (!ring->late)
+		ring->counters[counter] += n;
 }
 
 #endif

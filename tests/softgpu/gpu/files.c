@@ -22,6 +22,7 @@ static struct sg_file *files[BUCKETS];
 static bool any_file;
 static dev_t memfd_dev;
 struct sg_options sg_options;
+static long owner; /* process whose descriptors these are: not that of a child which shares our memory */
 
 static long result(long r)
 {
@@ -67,6 +68,7 @@ static void after_fork(void)
 static void in_child(void)
 {
 	after_fork();
+	owner = sg_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	sg_gpu_forget();
 }
 
@@ -78,6 +80,7 @@ static void start_once(void)
 	if (done)
 		return;
 	done = true;
+	owner = sg_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	parse_options();
 	sg_log_open();
 	pthread_atfork(before_fork, after_fork, in_child);
@@ -164,7 +167,7 @@ static void fd_gone(int fd)
 {
 	struct sg_file *f;
 
-	if (fd < 0 || !sg_any_file())
+	if (fd < 0 || !sg_any_file() || owner != sg_sys(SYS_getpid, 0, 0, 0, 0, 0, 0))
 		return;
 	pthread_mutex_lock(&sg_lock);
 	f = sg_file_of(fd);
@@ -177,7 +180,7 @@ static long fd_new(long fd)
 {
 	struct sg_file *f;
 
-	if (fd < 0 || !sg_any_file())
+	if (fd < 0 || !sg_any_file() || owner != sg_sys(SYS_getpid, 0, 0, 0, 0, 0, 0))
 		return fd;
 	pthread_mutex_lock(&sg_lock);
 	f = sg_file_of((int)fd);

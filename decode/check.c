@@ -32,6 +32,11 @@ static const uint16_t fixed[] = {
 	[NVS_REC_IOCTL] = sizeof(struct nvs_rec_ioctl),
 	[NVS_REC_TOTALS] = sizeof(struct nvs_rec_totals),
 	[NVS_REC_END] = sizeof(struct nvs_rec_end),
+	[NVS_REC_API] = sizeof(struct nvs_rec_api),
+	[NVS_REC_CALL_BEGIN] = sizeof(struct nvs_rec_call_begin),
+	[NVS_REC_CALL] = sizeof(struct nvs_rec_call),
+	[NVS_REC_KERNEL] = sizeof(struct nvs_rec_kernel),
+	[NVS_REC_GRAPH] = sizeof(struct nvs_rec_graph),
 };
 
 /* What a record of this type has to hold at least: it may come from a writer that knew fewer
@@ -106,6 +111,20 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 		break;
 	case NVS_REC_DATA:
 		tail = ((const struct nvs_rec_data *)rec)->bytes;
+		break;
+	case NVS_REC_API:
+		tail = ((const struct nvs_rec_api *)rec)->length;
+		break;
+	case NVS_REC_CALL:
+		tail = ((const struct nvs_rec_call *)rec)->nargs * 8u;
+		tail += ((const struct nvs_rec_call *)rec)->bytes;
+		break;
+	case NVS_REC_KERNEL:
+		tail = ((const struct nvs_rec_kernel *)rec)->length;
+		break;
+	case NVS_REC_GRAPH:
+		tail = (uint64_t)((const struct nvs_rec_graph *)rec)->nnodes *
+		       sizeof(struct nvs_graph_node);
 		break;
 	case NVS_REC_SUBMISSION:
 		return nvs_submission_check((const struct nvs_rec_submission *)rec, &ndata);

@@ -56,6 +56,20 @@ static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		return nvs_report_ops(out, s, n, o);
 	case NVS_REPORT_SYNC:
 		return nvs_report_sync(out, s, n, o);
+	case NVS_REPORT_BY_KERNEL:
+		return nvs_report_by_kernel(out, s, n, o);
+	case NVS_REPORT_GRAPHS:
+		return nvs_report_graphs(out, s, n, o);
+	case NVS_REPORT_MEMCPY:
+		return nvs_report_memcpy(out, s, n, o);
+	case NVS_REPORT_BY_STREAM:
+		return nvs_report_by_stream(out, s, n, o);
+	case NVS_REPORT_BY_THREAD:
+		return nvs_report_by_thread(out, s, n, o);
+	case NVS_REPORT_BY_CONTEXT:
+		return nvs_report_by_context(out, s, n, o);
+	case NVS_REPORT_TIMELINE:
+		return nvs_report_timeline(out, s, n, o);
 	case NVS_REPORT_CLASSES:
 		return nvs_report_classes(out, o);
 	case NVS_REPORT_CLASS:

@@ -21,6 +21,13 @@ enum nvs_report_kind {
 	NVS_REPORT_DUMP,
 	NVS_REPORT_OPS,
 	NVS_REPORT_SYNC,
+	NVS_REPORT_BY_KERNEL, /* these read the calls in a pass of their own */
+	NVS_REPORT_GRAPHS,
+	NVS_REPORT_MEMCPY,
+	NVS_REPORT_BY_STREAM,
+	NVS_REPORT_BY_THREAD,
+	NVS_REPORT_BY_CONTEXT,
+	NVS_REPORT_TIMELINE,
 	NVS_REPORT_CLASSES, /* from here on without a trace */
 	NVS_REPORT_CLASS,
 	NVS_REPORT_RAW,
@@ -135,8 +142,11 @@ struct nvs_cell {
 	bool used;
 	uint64_t submissions, entries, bytes;
 	struct nvs_tally tally;
+	const struct nvs_call_api *api; /* of the call that submitted first; NULL: not told */
 };
 
+struct nvs_calls;
+struct nvs_call_api;
 struct nvs_follow;
 struct nvs_progress;
 
@@ -149,6 +159,9 @@ struct nvs_source {
 	uint32_t ncells, mask;
 	struct nvs_cell *last; /* the one counted into last */
 	const struct nvs_options_report *options;
+	bool has_calls; /* of the API */
+	struct nvs_calls *calls; /* which submission is whose */
+	const struct nvs_call_api *now_api; /* while it is read */
 	/* While it is read. */
 	struct nvs_follow *follow;
 	struct nvs_progress *progress;
@@ -159,9 +172,28 @@ struct nvs_source {
 /* Reads it through once; cells, model, findings are complete then. 0 or -errno, said on stderr. */
 int nvs_source_read(struct nvs_source *s);
 void nvs_source_free(struct nvs_source *s);
+/* The API a cell's submissions came from: what its stack says, else the call they happened in. */
+const char *nvs_cell_api(const struct nvs_source *s, const struct nvs_cell *cell, const struct nvs_callsite *site);
 bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell);
 /* The filters of the command line against one submission; once the trace has been read. */
+bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread);
 bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, uint32_t stack);
+
+/* ---- report_kernels.c, report_graphs.c, report_memcpy.c, report_streams.c, report_timeline.c ---- */
+int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			 const struct nvs_options_report *o);
+int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		      const struct nvs_options_report *o);
+int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		      const struct nvs_options_report *o);
+int nvs_report_by_stream(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			 const struct nvs_options_report *o);
+int nvs_report_by_thread(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			 const struct nvs_options_report *o);
+int nvs_report_by_context(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			  const struct nvs_options_report *o);
+int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			const struct nvs_options_report *o);
 
 /* ---- report_ops.c, report_sync.c, report_classes.c, report_raw.c ---- */
 int nvs_report_ops(struct nvs_out *out, struct nvs_source *s, uint32_t n,

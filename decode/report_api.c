@@ -3,19 +3,21 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report.h"
+#include "decode/report_apicalls.h"
 
 struct row {
 	const char *api, *runtime_api, *site, *module;
 	uint64_t submissions, entries, bytes, threads, channels;
 	uint64_t all; /* submissions of all rows */
 	struct nvs_tally tally;
+	const struct nvs_api_calls *calls; /* NULL: not told */
 };
 
 /* A cell with the names of its stack. */
 struct named {
 	const struct nvs_cell *cell;
 	const struct nvs_callsite *site;
+	const char *api;
 };
 
 static void text(struct nvs_value *v, const char *s)
@@ -93,6 +95,69 @@ static void get_share(const void *row, struct nvs_value *v)
 
 NVS_TALLY_GETTERS(struct row)
 
+/* What the calls themselves tell; only where the trace holds them. */
+#define GET_CALLS(name, member)                                              \
+	static void get_##name(const void *row, struct nvs_value *v)         \
+	{                                                                    \
+		const struct nvs_api_calls *c = ((const struct row *)row)->calls; \
+		nvs_put_count(v, c ? c->member : 0);                         \
+		if (!c)                                                      \
+			v->kind = NVS_VALUE_NONE;                            \
+	}
+#define GET_TIME(name, expr)                                                 \
+	static void get_##name(const void *row, struct nvs_value *v)         \
+	{                                                                    \
+		const struct nvs_api_calls *c = ((const struct row *)row)->calls; \
+		bool known = c && c->times.count;                            \
+		nvs_put_us(v, known, known ? (double)(expr) : 0);            \
+	}
+
+GET_CALLS(calls, calls)
+GET_CALLS(failed, failed)
+GET_CALLS(captured, captured)
+GET_CALLS(open, open)
+GET_TIME(total, c->times.sum)
+GET_TIME(mean, (double)c->times.sum / (double)c->times.count)
+GET_TIME(p50, nvs_times_quantile(&c->times, 0.5))
+GET_TIME(p99, nvs_times_quantile(&c->times, 0.99))
+GET_TIME(max, c->times.max)
+
+static void get_errors(const void *row, struct nvs_value *v)
+{
+	const struct nvs_api_calls *c = ((const struct row *)row)->calls;
+
+	nvs_put_text(v, c ? c->errors : "");
+}
+
+#define CALL_COLUMNS                                                         \
+	{"calls", "calls", get_calls, 0},                                    \
+	{"failed", "failed", get_failed, 0},                                 \
+	{"captured", "captured", get_captured, NVS_COLUMN_DETAIL},           \
+	{"not_returned", "not returned", get_open, NVS_COLUMN_DETAIL},       \
+	{"host_us_total", "us total", get_total, 0},                         \
+	{"host_us_mean", "us mean", get_mean, 0},                            \
+	{"host_us_p50", "us p50", get_p50, 0},                               \
+	{"host_us_p99", "us p99", get_p99, 0},                               \
+	{"host_us_max", "us max", get_max, 0}
+
+static const struct nvs_column called_columns[] = {
+	{"api", "api", get_api, NVS_COLUMN_NAME},
+	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME},
+	CALL_COLUMNS,
+	{"submissions", "submissions", get_submissions, 0},
+	{"entries", "entries", get_entries, 0},
+	{"bytes", "bytes", get_bytes, 0},
+	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0},
+	{"threads", "thr", get_threads, 0},
+	{"channels", "chan", get_channels, 0},
+	{"share", "share %", get_share, 0},
+	NVS_TALLY_COLUMNS,
+	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL},
+};
+
+/* The same, as a table shows it where some call failed. */
+static const struct nvs_column failed_column = {"errors", "errors", get_errors, NVS_COLUMN_NAME};
+
 static const struct nvs_column api_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME},
@@ -125,7 +190,7 @@ static const struct nvs_column site_columns[] = {
 
 static int compare_names(const struct named *a, const struct named *b, bool sites)
 {
-	int r = strcmp(a->site->api, b->site->api);
+	int r = strcmp(a->api, b->api);
 
 	if (!r)
 		r = strcmp(a->site->runtime_api, b->site->runtime_api);
@@ -166,7 +231,7 @@ static uint64_t distinct(uint64_t *ids, size_t n)
 /* One row from N cells of the same names; IDS has room for N. */
 static void sum_up(struct row *row, const struct named *named, size_t n, uint64_t *ids)
 {
-	row->api = named->site->api;
+	row->api = named->api;
 	row->runtime_api = named->site->runtime_api;
 	row->site = named->site->site;
 	row->module = named->site->site_module;
@@ -192,7 +257,9 @@ static size_t collect(struct nvs_source *s, uint32_t n, struct named *named)
 			if (!nvs_filter_cell(s + k, s[k].cells + i))
 				continue;
 			named[count].cell = s[k].cells + i;
-			named[count++].site = nvs_trace_callsite(s[k].trace, s[k].cells[i].stack);
+			named[count].site = nvs_trace_callsite(s[k].trace, s[k].cells[i].stack);
+			named[count].api = nvs_cell_api(s + k, named[count].cell, named[count].site);
+			count++;
 		}
 	return count;
 }
@@ -228,27 +295,103 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row *
 	return (long)count;
 }
 
-static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		 const struct nvs_options_report *o, bool sites)
+/* Puts calls to the rows of their names; those that submitted nothing get rows of their own. */
+static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls *calls, size_t ncalls)
 {
-	struct nvs_table table = {.report = sites ? "by-callsite" : "by-api",
-				  .columns = sites ? site_columns : api_columns,
-				  .ncolumns = sites ? sizeof(site_columns) / sizeof(*site_columns)
-						    : sizeof(api_columns) / sizeof(*api_columns),
-				  .sort = "submissions",
+	struct row *more = realloc(*rows, (nrows + ncalls + 1) * sizeof(*more));
+	uint64_t all = nrows ? (*rows)->all : 0;
+
+	if (!more)
+		return -ENOMEM;
+	*rows = more;
+	for (size_t i = 0; i < ncalls; i++) {
+		struct row *row = NULL;
+
+		for (size_t k = 0; k < nrows && !row; k++)
+			if (!more[k].calls && !strcmp(more[k].api, calls[i].api) &&
+			    !strcmp(more[k].runtime_api, calls[i].runtime_api))
+				row = more + k;
+		if (!row) {
+			row = more + nrows++;
+			memset(row, 0, sizeof(*row));
+			row->api = calls[i].api;
+			row->runtime_api = calls[i].runtime_api;
+			row->site = row->module = "";
+			row->all = all;
+		}
+		row->calls = calls + i;
+	}
+	return (long)nrows;
+}
+
+static bool any_failed(const struct nvs_api_calls *calls, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (calls[i].failed)
+			return true;
+	return false;
+}
+
+/* Can it be read a second time, and is there something in it to be found? */
+static bool wants_calls(const struct nvs_source *s, uint32_t n, const struct nvs_options_report *o, bool short_form)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		any |= s[i].has_calls;
+		if (!strcmp(s[i].path, "-"))
+			return false;
+	}
+	return any && !short_form && !o->has_range && !o->nchannel;
+}
+
+static int print_table(struct nvs_out *out, struct nvs_table *table, struct row *rows, long count,
+		       const struct nvs_options_report *o)
+{
+	return nvs_report_rows(out, table, rows, (size_t)count, sizeof(*rows), o);
+}
+
+#define COLUMNS(a) .columns = a, .ncolumns = sizeof(a) / sizeof(*a)
+
+static int print_called(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,
+			struct row **rows, long count)
+{
+	struct nvs_column columns[sizeof(called_columns) / sizeof(*called_columns)];
+	struct nvs_table table = {.report = "by-api", .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(*columns), .sort = "submissions",
 				  .several = n > 1};
+	struct nvs_api_calls *calls = NULL;
+	size_t ncalls = 0;
+	int r = nvs_api_calls_collect(s, n, &calls, &ncalls);
+
+	memcpy(columns, called_columns, sizeof(columns));
+	if (any_failed(calls, ncalls))
+		columns[table.ncolumns - 1] = failed_column;
+	if (!r)
+		count = add_calls(rows, (size_t)count, calls, ncalls);
+	if (!r)
+		r = count < 0 ? (int)count : print_table(out, &table, *rows, count, o);
+	nvs_api_calls_free(calls, ncalls);
+	return r;
+}
+
+static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		 const struct nvs_options_report *o, bool sites, bool short_form)
+{
+	struct nvs_table by_sites = {.report = "by-callsite", COLUMNS(site_columns), .sort = "submissions",
+				     .several = n > 1};
+	struct nvs_table by_apis = {.report = "by-api", COLUMNS(api_columns), .sort = "submissions",
+				    .several = n > 1};
 	struct row *rows = NULL;
 	long count = make_rows(s, n, sites, &rows);
-	int r = count < 0 ? (int)count : 0;
+	int r;
 
-	if (!r) {
-		table.nrows = (size_t)count;
-		table.rows = calloc(table.nrows + 1, sizeof(*table.rows));
-		for (size_t i = 0; table.rows && i < table.nrows; i++)
-			table.rows[i] = rows + i;
-		r = table.rows ? nvs_table_print(out, &table, o) : -ENOMEM;
-	}
-	free(table.rows);
+	if (count < 0)
+		r = (int)count;
+	else if (!sites && wants_calls(s, n, o, short_form))
+		r = print_called(out, s, n, o, &rows, count);
+	else
+		r = print_table(out, sites ? &by_sites : &by_apis, rows, count, o);
 	free(rows);
 	return r;
 }
@@ -256,13 +399,13 @@ static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 int nvs_report_by_api(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		      const struct nvs_options_report *o)
 {
-	return print(out, s, n, o, false);
+	return print(out, s, n, o, false, false);
 }
 
 int nvs_report_by_callsite(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 			   const struct nvs_options_report *o)
 {
-	return print(out, s, n, o, true);
+	return print(out, s, n, o, true, false);
 }
 
 int nvs_report_top_apis(struct nvs_out *out, struct nvs_source *s, uint32_t n,
@@ -273,5 +416,5 @@ int nvs_report_top_apis(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 	top.sort = NULL;
 	top.rows = rows;
 	top.format = NVS_FORMAT_TEXT;
-	return print(out, s, n, &top, false);
+	return print(out, s, n, &top, false, true);
 }

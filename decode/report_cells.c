@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls.h"
 #include "decode/follow.h"
 #include "decode/progress.h"
 #include "decode/report.h"
@@ -118,12 +119,20 @@ static bool counted(const struct nvs_source *s, const struct nvs_submission *sub
 	       (sub->number >= s->options->first && sub->number <= s->options->last);
 }
 
+static int on_api(void *arg, const struct nvs_submission *sub, const struct nvs_call_api *api)
+{
+	((struct nvs_source *)arg)->now_api = api;
+	return 0;
+}
+
 static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *sub)
 {
 	struct nvs_source *s = arg;
 	struct nvs_cell *c = NULL;
-	int r;
+	int r = nvs_calls_submission(s->calls, sub);
 
+	if (r)
+		return r;
 	if (counted(s, sub)) {
 		c = find(s, sub->rec->stack, sub->thread->thread, sub->channel->channel);
 		if (!c) {
@@ -132,6 +141,8 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		}
 		c->submissions += !(sub->rec->rec.flags & NVS_SUB_CONTINUED);
 		c->entries += sub->nentries;
+		if (!c->api)
+			c->api = s->now_api;
 		c->bytes += sub->ndata;
 		/* What comes in pieces, and what was left out by choice, is said by its entry. */
 		for (uint32_t i = 0; i < sub->nentries; i++) {
@@ -152,8 +163,11 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 {
 	struct nvs_source *s = arg;
 
-	if (!s->follow)
-		return 0;
+	int r = nvs_calls_record(s->calls, rec);
+
+	s->has_calls |= rec->type == NVS_REC_CALL;
+	if (r || !s->follow)
+		return r;
 	if (rec->type == NVS_REC_CHANNEL_GONE)
 		nvs_progress_gone(s->progress, ((const struct nvs_rec_channel_gone *)rec)->channel);
 	return nvs_follow_record(s->follow, rec);
@@ -163,16 +177,20 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 static bool counts_operations(const struct nvs_options_report *o)
 {
 	return o->kind != NVS_REPORT_DUMP && o->kind != NVS_REPORT_OPS &&
-	       o->kind != NVS_REPORT_SYNC;
+	       (o->kind < NVS_REPORT_SYNC || o->kind > NVS_REPORT_TIMELINE);
 }
 
 int nvs_source_read(struct nvs_source *s)
 {
 	struct nvs_consumer consumer = {.submission = on_submission, .record = on_record};
 	struct nvs_follow_sink sink = {.op = on_op, .arg = s};
+	struct nvs_calls_sink calls = {.submission = on_api, .arg = s};
 	struct nvs_error err = {""};
 	int r;
 
+	s->calls = nvs_calls_new(s->trace, &calls, false);
+	if (!s->calls)
+		return -ENOMEM;
 	if (counts_operations(s->options)) {
 		consumer.flags = NVS_READ_WHOLE;
 		s->follow = nvs_follow_new(s->trace, &sink);
@@ -195,6 +213,7 @@ void nvs_source_free(struct nvs_source *s)
 {
 	nvs_follow_free(s->follow);
 	nvs_progress_free(s->progress);
+	nvs_calls_free(s->calls);
 	nvs_trace_close(s->trace);
 	free(s->cells);
 	memset(s, 0, sizeof(*s));
@@ -220,19 +239,32 @@ static bool api_matches(const struct nvs_source *s, uint32_t stack, const char *
 	return !fnmatch(want, c->api, 0) || (*c->runtime_api && !fnmatch(want, c->runtime_api, 0));
 }
 
-bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, uint32_t stack)
+bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread)
 {
 	const struct nvs_options_report *o = s->options;
 	bool ok = !o->nthread;
 
 	for (uint32_t i = 0; i < o->nthread && !ok; i++)
 		ok = thread_matches(s, thread, o->thread[i]);
-	if (!ok)
-		return false;
-	ok = !o->nchannel;
+	return ok;
+}
+
+static bool filter_place(const struct nvs_source *s, uint32_t thread, uint32_t channel)
+{
+	const struct nvs_options_report *o = s->options;
+	bool ok = !o->nchannel;
+
 	for (uint32_t i = 0; i < o->nchannel && !ok; i++)
 		ok = strtoull(o->channel[i], NULL, 0) == channel;
-	if (!ok)
+	return ok && nvs_filter_thread(s, thread);
+}
+
+bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, uint32_t stack)
+{
+	const struct nvs_options_report *o = s->options;
+	bool ok;
+
+	if (!filter_place(s, thread, channel))
 		return false;
 	ok = !o->napi;
 	for (uint32_t i = 0; i < o->napi && !ok; i++)
@@ -240,7 +272,23 @@ bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, u
 	return ok;
 }
 
+const char *nvs_cell_api(const struct nvs_source *s, const struct nvs_cell *cell, const struct nvs_callsite *site)
+{
+	return site->is_public || !cell->api || !*cell->api->name ? site->api : cell->api->name;
+}
+
+static bool cell_api_matches(const struct nvs_source *s, const struct nvs_cell *cell)
+{
+	const struct nvs_options_report *o = s->options;
+	const char *api = nvs_cell_api(s, cell, nvs_trace_callsite(s->trace, cell->stack));
+
+	for (uint32_t i = 0; i < o->napi; i++)
+		if (!fnmatch(o->api[i], api, 0) || api_matches(s, cell->stack, o->api[i]))
+			return true;
+	return !o->napi;
+}
+
 bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell)
 {
-	return cell->used && nvs_filter(s, cell->thread, cell->channel, cell->stack);
+	return cell->used && filter_place(s, cell->thread, cell->channel) && cell_api_matches(s, cell);
 }

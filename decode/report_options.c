@@ -15,6 +15,13 @@ enum {
 	OPT_DUMP,
 	OPT_OPS,
 	OPT_SYNC,
+	OPT_BY_KERNEL,
+	OPT_GRAPHS,
+	OPT_MEMCPY,
+	OPT_BY_STREAM,
+	OPT_BY_THREAD,
+	OPT_BY_CONTEXT,
+	OPT_TIMELINE,
 	OPT_CLASSES,
 	OPT_CLASS,
 	OPT_RAW,
@@ -39,6 +46,13 @@ static const struct option longs[] = {
 	{"dump", no_argument, NULL, OPT_DUMP},
 	{"ops", no_argument, NULL, OPT_OPS},
 	{"sync", no_argument, NULL, OPT_SYNC},
+	{"by-kernel", no_argument, NULL, OPT_BY_KERNEL},
+	{"graphs", no_argument, NULL, OPT_GRAPHS},
+	{"memcpy", no_argument, NULL, OPT_MEMCPY},
+	{"by-stream", no_argument, NULL, OPT_BY_STREAM},
+	{"by-thread", no_argument, NULL, OPT_BY_THREAD},
+	{"by-context", no_argument, NULL, OPT_BY_CONTEXT},
+	{"timeline", no_argument, NULL, OPT_TIMELINE},
 	{"classes", no_argument, NULL, OPT_CLASSES},
 	{"class", required_argument, NULL, OPT_CLASS},
 	{"raw", no_argument, NULL, OPT_RAW},
@@ -69,6 +83,13 @@ void nvs_options_help(FILE *out)
 	      "Reports (without one: a summary):\n"
 	      "  --by-api             per driver API and the runtime API above it\n"
 	      "  --by-callsite        per API and the program's own frame that called it\n"
+	      "  --by-kernel          per kernel: launches, direct and by graphs\n"
+	      "  --graphs             per executable graph: nodes, and what a launch costs\n"
+	      "  --memcpy             copies by direction, memory, mode and size\n"
+	      "  --by-stream          per stream\n"
+	      "  --by-thread          per thread\n"
+	      "  --by-context         per context\n"
+	      "  --timeline           calls and submissions in order of time\n"
 	      "  --channels           per channel\n"
 	      "  --ops                what every submission does: copies, launches, semaphores\n"
 	      "  --dump               every submission with its entries and methods in words\n"
@@ -219,6 +240,13 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 	case OPT_DUMP:
 	case OPT_OPS:
 	case OPT_SYNC:
+	case OPT_BY_KERNEL:
+	case OPT_GRAPHS:
+	case OPT_MEMCPY:
+	case OPT_BY_STREAM:
+	case OPT_BY_THREAD:
+	case OPT_BY_CONTEXT:
+	case OPT_TIMELINE:
 	case OPT_CLASSES:
 	case OPT_CLASS:
 	case OPT_RAW:

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts calls and submissions together: a submission belongs to the call that its depth names. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "decode/calls.h"
+#include "decode/follow.h"
+#include "decode/internal.h"
+
+#define MAX_DEPTH 256 /* as a submission's flags can say */
+
+struct entry_point {
+	struct nvs_call_api pub; /* first: the two are cast into each other */
+	char *text;
+};
+
+/* A call in flight of which a CALL_BEGIN was read. */
+struct open_call {
+	bool used;
+	struct nvs_call call;
+};
+
+struct thread_calls {
+	uint32_t depth; /* highest in use */
+	struct open_call *open[MAX_DEPTH]; /* by depth */
+};
+
+struct nvs_calls {
+	struct nvs_trace *trace;
+	struct nvs_calls_sink sink;
+	struct nvs_follow *follow;
+	struct nvs_numbers apis, threads;
+	struct nvs_call *now; /* of the submission that is followed */
+};
+
+static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_calls *c = arg;
+
+	if (c->now && op->kind != NVS_OP_CODE)
+		nvs_tally_op(&c->now->tally, op);
+}
+
+struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink, bool operations)
+{
+	struct nvs_calls *c = calloc(1, sizeof(*c));
+	struct nvs_follow_sink follow = {.op = on_op, .arg = c};
+
+	if (!c)
+		return NULL;
+	c->trace = trace;
+	c->sink = *sink;
+	if (operations)
+		c->follow = nvs_follow_new(trace, &follow);
+	if (c->follow || !operations)
+		return c;
+	free(c);
+	return NULL;
+}
+
+static void free_api(void *item)
+{
+	free(((struct entry_point *)item)->text);
+	free(item);
+}
+
+static void free_thread(void *item)
+{
+	struct thread_calls *t = item;
+
+	for (uint32_t i = 0; i < MAX_DEPTH; i++)
+		free(t->open[i]);
+	free(t);
+}
+
+void nvs_calls_free(struct nvs_calls *c)
+{
+	if (!c)
+		return;
+	nvs_follow_free(c->follow);
+	nvs_numbers_free(&c->apis, free_api);
+	nvs_numbers_free(&c->threads, free_thread);
+	free(c);
+}
+
+/* ---- entry points ---- */
+
+static struct nvs_call_api *api_at(struct nvs_calls *c, uint32_t number)
+{
+	struct nvs_call_api *api = nvs_number_get(&c->apis, number);
+
+	if (api)
+		return api;
+	api = calloc(1, sizeof(struct entry_point));
+	if (!api)
+		return NULL;
+	api->number = number;
+	api->name = api->group = "";
+	if (!nvs_number_set(c->trace, &c->apis, number, api))
+		return api;
+	free(api);
+	return NULL;
+}
+
+static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
+{
+	struct nvs_call_api *api = api_at(c, rec->api);
+	const char *text = nvs_tail(&rec->rec, rec->length);
+	char *own, *end, *p;
+	uint32_t n = 0;
+
+	if (!api)
+		return -ENOMEM;
+	/* Told again, as at a second start: the first stands. */
+	if (*api->name)
+		return 0;
+	own = malloc(rec->length + 1ul);
+	if (!own)
+		return -ENOMEM;
+	((struct entry_point *)api)->text = own;
+	memcpy(own, text, rec->length);
+	own[rec->length] = '\0';
+	end = own + rec->length;
+	api->passed = rec->rec.flags & NVS_API_PASSED;
+	api->name = own;
+	p = own + strlen(own) + 1;
+	api->group = p < end ? p : "";
+	for (p += p < end ? strlen(p) + 1 : 0; p < end && n < rec->nargs && n < NVS_CALL_MAX_ARGS; n++) {
+		char *colon = strchr(p, ':'), *next = p + strlen(p) + 1;
+
+		api->arg[n] = p;
+		api->kind[n] = colon ? colon + 1 : "";
+		if (colon)
+			*colon = '\0';
+		p = next;
+	}
+	api->nargs = n;
+	return 0;
+}
+
+/* ---- calls ---- */
+
+static struct thread_calls *thread_at(struct nvs_calls *c, uint32_t number)
+{
+	struct thread_calls *t = nvs_number_get(&c->threads, number);
+
+	if (t || number == NVS_NONE)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t || !nvs_number_set(c->trace, &c->threads, number, t))
+		return t;
+	free(t);
+	return NULL;
+}
+
+static int hand_out(struct nvs_calls *c, const struct nvs_call *call)
+{
+	return c->sink.call ? c->sink.call(c->sink.arg, call) : 0;
+}
+
+/* What is still open at DEPTH or deeper has ended without a word. */
+static int drop_from(struct nvs_calls *c, struct thread_calls *t, uint32_t depth)
+{
+	int r = 0;
+
+	for (; t->depth >= depth && t->depth > 0; t->depth--) {
+		struct open_call *o = t->open[t->depth];
+
+		if (!o || !o->used)
+			continue;
+		o->used = false;
+		if (!r)
+			r = hand_out(c, &o->call);
+	}
+	return r;
+}
+
+static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
+{
+	struct thread_calls *t = thread_at(c, rec->thread);
+	struct nvs_call_api *api = api_at(c, rec->api);
+	uint32_t depth = rec->depth;
+	int r;
+
+	if (rec->thread == NVS_NONE || !depth || depth >= MAX_DEPTH)
+		return 0;
+	if (!t || !api)
+		return -ENOMEM;
+	r = drop_from(c, t, depth);
+	if (r)
+		return r;
+	if (!t->open[depth])
+		t->open[depth] = malloc(sizeof(*t->open[depth]));
+	if (!t->open[depth])
+		return -ENOMEM;
+	t->depth = depth;
+	t->open[depth]->used = true;
+	t->open[depth]->call = (struct nvs_call){
+		.api = api, .thread = rec->thread, .number = rec->number, .begin = rec->begin,
+		.depth = depth, .stack = NVS_NONE, .flags = NVS_CALL_BEGUN,
+	};
+	return 0;
+}
+
+/* What was gathered under a CALL_BEGIN, if this is the call. */
+static int take_open(struct nvs_calls *c, const struct nvs_rec_call *rec, struct nvs_call *call)
+{
+	struct thread_calls *t = rec->thread == NVS_NONE ? NULL : nvs_number_get(&c->threads, rec->thread);
+	struct open_call *o;
+	int r;
+
+	if (!t || !rec->depth || rec->depth >= MAX_DEPTH)
+		return 0;
+	r = drop_from(c, t, rec->depth + 1u);
+	o = t->open[rec->depth];
+	if (r || !o || !o->used || o->call.number != rec->number)
+		return r;
+	o->used = false;
+	*call = o->call;
+	return 0;
+}
+
+static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
+{
+	struct nvs_call call = {.stack = NVS_NONE};
+	struct nvs_call_api *api = api_at(c, rec->api);
+	const uint8_t *tail = nvs_tail(&rec->rec, rec->nargs * 8ull + rec->bytes);
+	int r;
+
+	if (!api)
+		return -ENOMEM;
+	r = take_open(c, rec, &call);
+	if (r)
+		return r;
+	call.api = api;
+	call.thread = rec->thread;
+	call.number = rec->number;
+	call.begin = rec->begin;
+	call.end = rec->end ? rec->end : 1;
+	call.result = rec->result;
+	call.depth = rec->depth;
+	call.flags = rec->rec.flags;
+	call.nargs = rec->nargs < api->nargs ? rec->nargs : api->nargs;
+	call.absent = rec->absent;
+	call.args = (const void *)tail;
+	call.strings = (const char *)tail + rec->nargs * 8ull;
+	/* Strings are cut out by lengths that have to fit. */
+	for (uint32_t i = 0, used = 0; i < call.nargs; i++) {
+		if (strcmp(api->kind[i], "str") || call.absent >> i & 1 || call.args[i] == UINT64_MAX)
+			continue;
+		used += (uint32_t)call.args[i] & 0xffffff;
+		if (used > rec->bytes)
+			call.nargs = i;
+	}
+	return hand_out(c, &call);
+}
+
+static struct nvs_call *call_of(struct nvs_calls *c, const struct nvs_submission *s)
+{
+	uint32_t depth = s->rec->rec.flags >> NVS_SUB_CALL_SHIFT;
+	struct thread_calls *t = nvs_number_get(&c->threads, s->rec->thread);
+
+	if (!depth || !t || !t->open[depth] || !t->open[depth]->used)
+		return NULL;
+	return &t->open[depth]->call;
+}
+
+int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
+{
+	struct nvs_call *call = call_of(c, s);
+	int r;
+
+	if (call) {
+		call->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
+		call->entries += s->nentries;
+		call->bytes += s->ndata;
+		for (uint32_t i = 0; i < s->nentries; i++)
+			if (s->entries[i].state == NVS_SEG_SKIPPED)
+				call->bytes += s->entries[i].bytes;
+		if (call->stack == NVS_NONE)
+			call->stack = s->rec->stack;
+	}
+	c->now = call;
+	r = c->follow ? nvs_follow_submission(c->follow, s, 0) : 0;
+	c->now = NULL;
+	if (!r && c->sink.submission)
+		r = c->sink.submission(c->sink.arg, s, call ? call->api : NULL);
+	return r;
+}
+
+int nvs_calls_record(struct nvs_calls *c, const struct nvs_rec *rec)
+{
+	switch (rec->type) {
+	case NVS_REC_API:
+		return take_api(c, (const void *)rec);
+	case NVS_REC_CALL_BEGIN:
+		return take_begin(c, (const void *)rec);
+	case NVS_REC_CALL:
+		return take_call(c, (const void *)rec);
+	case NVS_REC_KERNEL:
+		return c->sink.kernel ? c->sink.kernel(c->sink.arg, (const void *)rec) : 0;
+	case NVS_REC_GRAPH:
+		return c->sink.graph ? c->sink.graph(c->sink.arg, (const void *)rec) : 0;
+	default:
+		return c->follow ? nvs_follow_record(c->follow, rec) : 0;
+	}
+}
+
+int nvs_calls_end(struct nvs_calls *c)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < c->threads.count && !r; i++) {
+		struct thread_calls *t = nvs_number_get(&c->threads, i);
+
+		if (t)
+			r = drop_from(c, t, 1);
+	}
+	return r;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows what function, graph and executable-graph handles mean through a trace. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+#include "decode/internal.h"
+#include "decode/launches.h"
+
+#define MAX_NODES (1u << 22) /* of one executable graph */
+
+/* A handle of any kind and what stands for it now. */
+struct meaning {
+	struct {
+		uint64_t handle;
+		uint64_t kind;
+	} key;
+	union {
+		struct nvs_kernel *kernel;
+		struct nvs_exec *exec;
+		enum nvs_graph_origin origin;
+	};
+	UT_hash_handle hh;
+};
+
+enum { KIND_FUNCTION = 1, KIND_EXEC, KIND_GRAPH, KIND_NAMED };
+
+struct named {
+	struct nvs_kernel kernel;
+	UT_hash_handle hh;
+	char text[];
+};
+
+struct nvs_launches {
+	struct meaning *meanings;
+	struct named *names;
+	struct nvs_kernel **kernels;
+	struct nvs_exec **execs;
+	uint32_t nkernels, kernel_room, nexecs, exec_room;
+};
+
+struct nvs_launches *nvs_launches_new(void)
+{
+	return calloc(1, sizeof(struct nvs_launches));
+}
+
+void nvs_launches_free(struct nvs_launches *l)
+{
+	struct meaning *m, *next;
+
+	if (!l)
+		return;
+	HASH_ITER(hh, l->meanings, m, next) {
+		HASH_DEL(l->meanings, m);
+		free(m);
+	}
+	HASH_CLEAR(hh, l->names);
+	for (uint32_t i = 0; i < l->nkernels; i++)
+		free(l->kernels[i]);
+	for (uint32_t i = 0; i < l->nexecs; i++) {
+		free(l->execs[i]->nodes);
+		free(l->execs[i]);
+	}
+	free(l->kernels);
+	free(l->execs);
+	free(l);
+}
+
+static struct meaning *find(struct nvs_launches *l, uint64_t handle, uint64_t kind)
+{
+	struct meaning *m, key;
+
+	memset(&key, 0, sizeof(key));
+	key.key.handle = handle;
+	key.key.kind = kind;
+	HASH_FIND(hh, l->meanings, &key.key, sizeof(key.key), m);
+	return m;
+}
+
+static struct meaning *get(struct nvs_launches *l, uint64_t handle, uint64_t kind)
+{
+	struct meaning *m = find(l, handle, kind);
+
+	if (m)
+		return m;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->key.handle = handle;
+	m->key.kind = kind;
+	HASH_ADD(hh, l->meanings, key, sizeof(m->key), m);
+	return m;
+}
+
+static bool room_for(void **list, uint32_t used, uint32_t *room)
+{
+	void *more;
+
+	if (used < *room)
+		return true;
+	more = realloc(*list, (*room ? *room * 2 : 64) * sizeof(void *));
+	if (!more)
+		return false;
+	*list = more;
+	*room = *room ? *room * 2 : 64;
+	return true;
+}
+
+/* ---- functions ---- */
+
+static struct nvs_kernel *kernel_named(struct nvs_launches *l, const char *name, size_t length, uint64_t handle)
+{
+	struct named *n = NULL;
+
+	if (length)
+		HASH_FIND(hh, l->names, name, length, n);
+	if (n)
+		return &n->kernel;
+	n = calloc(1, sizeof(*n) + length + 1);
+	if (!n || !room_for((void **)&l->kernels, l->nkernels, &l->kernel_room)) {
+		free(n);
+		return NULL;
+	}
+	if (length)
+		memcpy(n->text, name, length);
+	n->kernel.name = n->text;
+	n->kernel.handle = handle;
+	n->kernel.index = l->nkernels;
+	l->kernels[l->nkernels++] = &n->kernel;
+	if (length)
+		HASH_ADD_KEYPTR(hh, l->names, n->text, length, n);
+	return &n->kernel;
+}
+
+struct nvs_kernel *nvs_launches_of(struct nvs_launches *l, uint64_t function)
+{
+	struct meaning *m = get(l, function, KIND_FUNCTION);
+
+	if (m && !m->kernel)
+		m->kernel = kernel_named(l, "", 0, function);
+	return m ? m->kernel : NULL;
+}
+
+static int name_handle(struct nvs_launches *l, uint64_t handle, const char *name, size_t length)
+{
+	struct meaning *m = get(l, handle, KIND_FUNCTION);
+
+	if (!m)
+		return -ENOMEM;
+	m->kernel = kernel_named(l, name, length, handle);
+	return m->kernel ? 0 : -ENOMEM;
+}
+
+int nvs_launches_kernel(struct nvs_launches *l, const struct nvs_rec_kernel *rec)
+{
+	const char *name = nvs_tail(&rec->rec, rec->length);
+	size_t length = strnlen(name, rec->length);
+	struct nvs_kernel *k;
+
+	if (length && name_handle(l, rec->function, name, length))
+		return -ENOMEM;
+	k = nvs_launches_of(l, rec->function);
+	if (!k)
+		return -ENOMEM;
+	if (rec->rec.flags & NVS_KERNEL_ATTRS) {
+		k->has_attributes = true;
+		k->registers = rec->registers;
+		k->shared = rec->shared;
+		k->local = rec->local;
+		k->max_threads = rec->max_threads;
+	}
+	return 0;
+}
+
+uint32_t nvs_launches_kernel_count(const struct nvs_launches *l)
+{
+	return l->nkernels;
+}
+
+struct nvs_kernel *nvs_launches_kernel_at(const struct nvs_launches *l, uint32_t index)
+{
+	return l->kernels[index];
+}
+
+/* ---- graphs ---- */
+
+static struct nvs_exec *new_exec(struct nvs_launches *l, uint64_t handle)
+{
+	struct nvs_exec *e;
+
+	if (!room_for((void **)&l->execs, l->nexecs, &l->exec_room))
+		return NULL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->handle = handle;
+	e->index = l->nexecs;
+	l->execs[l->nexecs++] = e;
+	return e;
+}
+
+struct nvs_exec *nvs_launches_exec(struct nvs_launches *l, uint64_t handle)
+{
+	struct meaning *m = get(l, handle, KIND_EXEC);
+
+	if (m && !m->exec)
+		m->exec = new_exec(l, handle);
+	return m ? m->exec : NULL;
+}
+
+uint32_t nvs_launches_exec_count(const struct nvs_launches *l)
+{
+	return l->nexecs;
+}
+
+struct nvs_exec *nvs_launches_exec_at(const struct nvs_launches *l, uint32_t index)
+{
+	return l->execs[index];
+}
+
+static int add_node(struct nvs_exec *e, const struct nvs_graph_node *node)
+{
+	void *more;
+
+	if (e->nnodes == e->room) {
+		if (e->room >= MAX_NODES)
+			return -E2BIG;
+		more = realloc(e->nodes, (e->room ? e->room * 2 : 16) * sizeof(*e->nodes));
+		if (!more)
+			return -ENOMEM;
+		e->nodes = more;
+		e->room = e->room ? e->room * 2 : 16;
+	}
+	e->nodes[e->nnodes++] = *node;
+	return 0;
+}
+
+/* A node of an executable graph got other parameters, or was switched on or off. */
+static void set_node(struct nvs_exec *e, const struct nvs_graph_node *node)
+{
+	e->changes++;
+	for (uint32_t i = 0; i < e->nnodes; i++) {
+		if (e->nodes[i].node != node->node)
+			continue;
+		if (node->type == UINT32_MAX) {
+			e->nodes[i].flags &= ~NVS_NODE_DISABLED;
+			e->nodes[i].flags |= node->flags & NVS_NODE_DISABLED;
+			continue;
+		}
+		e->nodes[i].function = node->function;
+		memcpy(e->nodes[i].grid, node->grid, sizeof(node->grid));
+		memcpy(e->nodes[i].block, node->block, sizeof(node->block));
+		e->nodes[i].shared = node->shared;
+	}
+}
+
+static enum nvs_graph_origin origin_of(struct nvs_launches *l, uint64_t graph)
+{
+	struct meaning *m = find(l, graph, KIND_GRAPH);
+
+	return m ? m->origin : NVS_GRAPH_FROM_UNKNOWN;
+}
+
+int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
+{
+	const struct nvs_graph_node *nodes = nvs_tail(&rec->rec, (uint64_t)rec->nnodes * sizeof(*nodes));
+	struct meaning *m = get(l, rec->exec, KIND_EXEC);
+	int r = 0;
+
+	if (!m)
+		return -ENOMEM;
+	if (!m->exec || (rec->event == NVS_GRAPH_INSTANTIATED && !rec->first)) {
+		m->exec = new_exec(l, rec->exec);
+		if (!m->exec)
+			return -ENOMEM;
+		m->exec->graph = rec->graph;
+		m->exec->origin = origin_of(l, rec->graph);
+	}
+	if (rec->event == NVS_GRAPH_NODE_SET) {
+		for (uint32_t i = 0; i < rec->nnodes; i++)
+			set_node(m->exec, nodes + i);
+		return 0;
+	}
+	if (rec->event == NVS_GRAPH_UPDATED && !rec->first) {
+		m->exec->nnodes = 0;
+		m->exec->updates++;
+	}
+	for (uint32_t i = 0; i < rec->nnodes && !r; i++)
+		r = add_node(m->exec, nodes + i);
+	m->exec->partial |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
+	return r;
+}
+
+/* ---- calls ---- */
+
+static int set_origin(struct nvs_launches *l, uint64_t graph, enum nvs_graph_origin origin)
+{
+	struct meaning *m = get(l, graph, KIND_GRAPH);
+
+	if (!m)
+		return -ENOMEM;
+	m->origin = origin;
+	return 0;
+}
+
+/* The name in the call that made the handle, for drivers that cannot be asked for it. */
+static int take_name(struct nvs_launches *l, const struct nvs_call *call, const char *arg)
+{
+	char name[1100];
+	uint64_t handle, whole;
+	size_t n;
+
+	if (!nvs_call_arg(call, arg, &handle) || !nvs_call_arg(call, "name", &whole))
+		return 0;
+	for (uint32_t i = 0; i < call->nargs; i++) {
+		if (strcmp(call->api->arg[i], "name"))
+			continue;
+		nvs_call_print(call, i, name, sizeof(name));
+		n = strlen(name);
+		if (n < 3 || name[0] != '"' || name[n - 1] != '"')
+			return 0;
+		return name_handle(l, handle, name + 1, n - 2);
+	}
+	return 0;
+}
+
+int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call)
+{
+	const char *name = call->api->name;
+	uint64_t graph, original;
+
+	if (call->result || !call->end)
+		return 0;
+	if (!strncmp(name, "cuStreamEndCapture", 18) && nvs_call_arg(call, "phGraph", &graph))
+		return set_origin(l, graph, NVS_GRAPH_FROM_CAPTURE);
+	if (!strncmp(name, "cuStreamBeginCaptureToGraph", 27) && nvs_call_arg(call, "hGraph", &graph))
+		return set_origin(l, graph, NVS_GRAPH_FROM_CAPTURE);
+	if (!strcmp(name, "cuGraphCreate") && nvs_call_arg(call, "phGraph", &graph))
+		return set_origin(l, graph, NVS_GRAPH_FROM_NODES);
+	if (!strcmp(name, "cuGraphClone") && nvs_call_arg(call, "phGraphClone", &graph) &&
+	    nvs_call_arg(call, "originalGraph", &original))
+		return set_origin(l, graph, origin_of(l, original));
+	if (!strcmp(name, "cuModuleGetFunction"))
+		return take_name(l, call, "hfunc");
+	if (!strcmp(name, "cuLibraryGetKernel"))
+		return take_name(l, call, "pKernel");
+	return 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the handles in calls mean: functions by name, executable graphs with their nodes, graphs by how they
+ * came to be. Handles are used again; what they mean follows the order of the trace.
+ */
+#ifndef NVSNOOP_DECODE_LAUNCHES_H
+#define NVSNOOP_DECODE_LAUNCHES_H
+
+#include "decode/calls.h"
+
+/* One function, whatever the handles it had: told apart by name. */
+struct nvs_kernel {
+	uint32_t index;
+	const char *name; /* mangled; "" where not known: then by handle */
+	uint64_t handle; /* the first */
+	bool has_attributes;
+	uint32_t registers, shared, local, max_threads; /* the latest */
+	void *user;
+};
+
+enum nvs_graph_origin { NVS_GRAPH_FROM_UNKNOWN, NVS_GRAPH_FROM_CAPTURE, NVS_GRAPH_FROM_NODES };
+
+struct nvs_exec {
+	uint32_t index;
+	uint64_t handle, graph;
+	enum nvs_graph_origin origin;
+	uint32_t nnodes, room;
+	struct nvs_graph_node *nodes;
+	uint64_t updates; /* cuGraphExecUpdate */
+	uint64_t changes; /* of single nodes */
+	bool partial;
+	void *user;
+};
+
+struct nvs_launches;
+struct nvs_launches *nvs_launches_new(void); /* NULL: no memory */
+void nvs_launches_free(struct nvs_launches *l);
+
+/* In the order of the trace; the call before it is looked at. 0 or -ENOMEM. */
+int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call);
+int nvs_launches_kernel(struct nvs_launches *l, const struct nvs_rec_kernel *rec);
+int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec);
+
+/* Made where it is missing; NULL: no memory. */
+struct nvs_kernel *nvs_launches_of(struct nvs_launches *l, uint64_t function);
+struct nvs_exec *nvs_launches_exec(struct nvs_launches *l, uint64_t exec);
+uint32_t nvs_launches_kernel_count(const struct nvs_launches *l);
+struct nvs_kernel *nvs_launches_kernel_at(const struct nvs_launches *l, uint32_t index);
+uint32_t nvs_launches_exec_count(const struct nvs_launches *l);
+struct nvs_exec *nvs_launches_exec_at(const struct nvs_launches *l, uint32_t index);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* For --by-api: how often each entry point was called, how long it took, and how it failed. */
+#ifndef NVSNOOP_DECODE_REPORT_APICALLS_H
+#define NVSNOOP_DECODE_REPORT_APICALLS_H
+
+#include "decode/report_calls.h"
+
+struct nvs_api_calls {
+	const char *api; /* own copy */
+	const char *runtime_api; /* of the calls that submitted; "" */
+	bool silent; /* those that submitted nothing: who called is not known */
+	uint64_t calls, failed, captured;
+	uint64_t open; /* never returned, or left otherwise */
+	struct nvs_times times;
+	struct {
+		uint32_t result;
+		uint64_t count;
+	} error[8];
+	char errors[256]; /* "CUDA_ERROR_NOT_FOUND 3, ..." */
+};
+
+/* Of all traces that hold calls; *LIST to be freed by nvs_api_calls_free(). 0 or -errno. */
+int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls **list, size_t *count);
+void nvs_api_calls_free(struct nvs_api_calls *list, size_t count);
+
+#endif

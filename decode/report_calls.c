@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* What the reports on API calls share: the reading, filters, times and names. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report_calls.h"
+
+struct reading {
+	struct nvs_calls *calls;
+	bool seen; /* a call was told */
+};
+
+static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+{
+	return nvs_calls_submission(((struct reading *)arg)->calls, s);
+}
+
+static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
+{
+	struct reading *r = arg;
+
+	r->seen |= rec->type == NVS_REC_API;
+	return nvs_calls_record(r->calls, rec);
+}
+
+int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sink)
+{
+	static const struct nvs_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record,
+	};
+	struct reading reading = {.calls = nvs_calls_new(s->trace, sink, true)};
+	struct nvs_error err = {""};
+	int r = reading.calls ? nvs_trace_read(s->trace, &consumer, &reading, &err) : -ENOMEM;
+
+	nvs_progress_clear();
+	if (!r)
+		r = nvs_calls_end(reading.calls);
+	nvs_calls_free(reading.calls);
+	if (r && err.text[0])
+		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
+	if (!r && !reading.seen)
+		fprintf(stderr, "nvsnoop-report: %s: holds no API calls (recorded with api=off, or by an older "
+				"nvsnoop)\n", s->path);
+	return r;
+}
+
+bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
+{
+	const struct nvs_options_report *o = s->options;
+	bool ok = !o->napi;
+
+	for (uint32_t i = 0; i < o->napi && !ok; i++)
+		ok = !fnmatch(o->api[i], call->api->name, 0) ||
+		     (call->stack != NVS_NONE && nvs_filter(s, call->thread, NVS_NONE, call->stack));
+	return ok && (!o->nthread || nvs_filter_thread(s, call->thread));
+}
+
+/* ---- times ---- */
+
+/* 16 buckets to each doubling. */
+static uint32_t bucket_of(uint64_t ns)
+{
+	uint32_t log;
+
+	if (ns < 16)
+		return (uint32_t)ns;
+	log = 63 - (uint32_t)__builtin_clzll(ns);
+	return (log - 3) * 16 + ((uint32_t)(ns >> (log - 4)) & 15);
+}
+
+static uint64_t middle_of(uint32_t bucket)
+{
+	uint32_t log = bucket / 16 + 3;
+	uint64_t low;
+
+	if (bucket < 16)
+		return bucket;
+	low = (16ull + (bucket & 15)) << (log - 4);
+	return low + ((1ull << (log - 4)) >> 1);
+}
+
+void nvs_times_add(struct nvs_times *t, uint64_t ns)
+{
+	t->count++;
+	t->sum += ns;
+	if (ns > t->max)
+		t->max = ns;
+	t->bucket[bucket_of(ns)]++;
+}
+
+uint64_t nvs_times_quantile(const struct nvs_times *t, double q)
+{
+	uint64_t want = (uint64_t)(q * (double)t->count), seen = 0;
+
+	for (uint32_t i = 0; i < sizeof(t->bucket) / sizeof(*t->bucket); i++) {
+		seen += t->bucket[i];
+		if (seen > want)
+			return middle_of(i) < t->max ? middle_of(i) : t->max;
+	}
+	return t->max;
+}
+
+/* ---- names ---- */
+
+typedef char *(*demangle_fn)(const char *, char *, size_t *, int *);
+
+/* The C++ library knows how; where it is not there, names stay as they are. */
+static demangle_fn find_demangle(void)
+{
+	static bool looked;
+	static demangle_fn fn;
+	void *library, *symbol;
+
+	if (looked)
+		return fn;
+	looked = true;
+	library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
+	if (symbol)
+		memcpy(&fn, &symbol, sizeof(fn));
+	return fn;
+}
+
+char *nvs_demangle(const char *name)
+{
+	demangle_fn fn = !strncmp(name, "_Z", 2) ? find_demangle() : NULL;
+	int status = 0;
+	char *text = fn ? fn(name, NULL, NULL, &status) : NULL;
+
+	return text ? text : strdup(name);
+}
+
+/* ---- tables ---- */
+
+int nvs_report_rows(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n, size_t size,
+		    const struct nvs_options_report *o)
+{
+	int r;
+
+	table->nrows = n;
+	table->rows = calloc(n + 1, sizeof(*table->rows));
+	if (!table->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		table->rows[i] = (const char *)rows + i * size;
+	r = nvs_table_print(out, table, o);
+	free(table->rows);
+	return r;
+}

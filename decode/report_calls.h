@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* What the reports on API calls share: the reading, filters, times and names. */
+#ifndef NVSNOOP_DECODE_REPORT_CALLS_H
+#define NVSNOOP_DECODE_REPORT_CALLS_H
+
+#include "decode/calls.h"
+#include "decode/report.h"
+
+/* Reads S once more, for SINK, which gets all there is: nvs_filter_call() says what is asked for. 0 or -errno. */
+int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sink);
+/* Does the command line select this call? Readers that follow handles are handed all of them. */
+bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call);
+
+/* Durations: exact sum and extremes, quantiles to 3 %. */
+struct nvs_times {
+	uint64_t count, sum, max; /* ns */
+	uint32_t bucket[64 * 16];
+};
+void nvs_times_add(struct nvs_times *t, uint64_t ns);
+uint64_t nvs_times_quantile(const struct nvs_times *t, double q);
+
+/* A mangled name as C++ writes it where that can be told, else NAME itself; to be freed. NULL: no memory. */
+char *nvs_demangle(const char *name);
+
+/* Prints ROWS (an array of N items of SIZE bytes). */
+int nvs_report_rows(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n, size_t size,
+		    const struct nvs_options_report *o);
+
+static inline void nvs_put_count(struct nvs_value *v, uint64_t n)
+{
+	v->kind = NVS_VALUE_COUNT;
+	v->count = n;
+}
+
+static inline void nvs_put_text(struct nvs_value *v, const char *s)
+{
+	v->kind = s && *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
+	v->text = s;
+}
+
+static inline void nvs_put_real(struct nvs_value *v, bool known, double x)
+{
+	v->kind = known ? NVS_VALUE_REAL : NVS_VALUE_NONE;
+	v->real = x;
+}
+
+/* Microseconds. */
+static inline void nvs_put_us(struct nvs_value *v, bool known, double ns)
+{
+	nvs_put_real(v, known, ns / 1000);
+}
+
+/* Getter of a row's member. */
+#define NVS_GET_COUNT(type, name, expr)                                  \
+	static void get_##name(const void *row, struct nvs_value *v)     \
+	{                                                                \
+		const type *r = row;                                     \
+		nvs_put_count(v, expr);                                  \
+	}
+#define NVS_GET_TEXT(type, name, expr)                                   \
+	static void get_##name(const void *row, struct nvs_value *v)     \
+	{                                                                \
+		const type *r = row;                                     \
+		nvs_put_text(v, expr);                                   \
+	}
+#define NVS_GET_REAL(type, name, known, expr)                            \
+	static void get_##name(const void *row, struct nvs_value *v)     \
+	{                                                                \
+		const type *r = row;                                     \
+		nvs_put_real(v, known, expr);                            \
+	}
+
+#endif

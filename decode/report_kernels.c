@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --by-kernel: launches by function: direct ones, those of graphs that were captured or built of nodes, the
+ * shapes they had, and what the direct ones submitted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/launches.h"
+#include "decode/report_calls.h"
+
+#define SHAPES 4 /* of grid and block that are told; more are counted */
+#define SITES 64
+
+struct shape {
+	uint32_t grid[3], block[3];
+};
+
+struct row {
+	char *name;
+	const struct nvs_kernel *kernel;
+	uint64_t direct, failed, recorded, by_capture, by_nodes, by_unknown, conditional;
+	uint64_t submissions, entries, bytes;
+	uint64_t nshapes, nsites, dynamic;
+	struct shape shape[SHAPES];
+	uint32_t site[SITES];
+	struct nvs_times times;
+	char shapes[256];
+};
+
+struct state {
+	struct nvs_source *source;
+	struct nvs_launches *launches;
+	struct row **rows; /* by the kernel's index */
+	uint32_t room;
+	bool graphs_off; /* filters on calls: launches of graphs are still counted by theirs */
+};
+
+static struct row *row_of(struct state *st, struct nvs_kernel *k)
+{
+	struct row *row;
+
+	if (!k)
+		return NULL;
+	if (k->user)
+		return k->user;
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return NULL;
+	row->kernel = k;
+	k->user = row;
+	return row;
+}
+
+static void see_shape(struct row *row, const struct shape *shape)
+{
+	for (uint64_t i = 0; i < row->nshapes && i < SHAPES; i++)
+		if (!memcmp(&row->shape[i], shape, sizeof(*shape)))
+			return;
+	if (row->nshapes < SHAPES)
+		row->shape[row->nshapes] = *shape;
+	row->nshapes++;
+}
+
+static void see_site(struct row *row, uint32_t stack)
+{
+	for (uint64_t i = 0; i < row->nsites && i < SITES; i++)
+		if (row->site[i] == stack)
+			return;
+	if (stack == NVS_NONE)
+		return;
+	if (row->nsites < SITES)
+		row->site[row->nsites] = stack;
+	row->nsites++;
+}
+
+static void call_shape(const struct nvs_call *call, struct shape *shape)
+{
+	static const char *const names[] = {"gridDimX", "gridDimY", "gridDimZ",
+					    "blockDimX", "blockDimY", "blockDimZ"};
+
+	for (int i = 0; i < 6; i++) {
+		uint64_t value = 0;
+
+		nvs_call_arg(call, names[i], &value);
+		*(i < 3 ? &shape->grid[i] : &shape->block[i - 3]) = (uint32_t)value;
+	}
+}
+
+static int direct(struct state *st, const struct nvs_call *call)
+{
+	struct shape shape = {{0}, {0}};
+	uint64_t function, dynamic = 0;
+	struct row *row;
+
+	if (!nvs_call_kind(call, "function", &function))
+		return 0;
+	row = row_of(st, nvs_launches_of(st->launches, function));
+	if (!row)
+		return -ENOMEM;
+	if (call->result || !call->end) {
+		row->failed++;
+		return 0;
+	}
+	if (call->flags & NVS_CALL_CAPTURED)
+		row->recorded++;
+	else
+		row->direct++;
+	call_shape(call, &shape);
+	see_shape(row, &shape);
+	see_site(row, call->stack);
+	if (nvs_call_arg(call, "sharedMemBytes", &dynamic) && dynamic > row->dynamic)
+		row->dynamic = dynamic;
+	row->submissions += call->submissions;
+	row->entries += call->entries;
+	row->bytes += call->bytes;
+	if (!(call->flags & NVS_CALL_CAPTURED))
+		nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
+	return 0;
+}
+
+static int of_graph(struct state *st, const struct nvs_call *call)
+{
+	struct nvs_exec *exec;
+	uint64_t handle;
+
+	if (call->result || !call->end || call->flags & NVS_CALL_CAPTURED || !nvs_call_kind(call, "exec", &handle))
+		return 0;
+	exec = nvs_launches_exec(st->launches, handle);
+	for (uint32_t i = 0; exec && i < exec->nnodes; i++) {
+		const struct nvs_graph_node *node = exec->nodes + i;
+		struct shape shape;
+		struct row *row;
+
+		if (node->type || node->flags & NVS_NODE_DISABLED)
+			continue;
+		row = row_of(st, nvs_launches_of(st->launches, node->function));
+		if (!row)
+			return -ENOMEM;
+		memcpy(shape.grid, node->grid, sizeof(shape.grid));
+		memcpy(shape.block, node->block, sizeof(shape.block));
+		if (!(node->flags & NVS_NODE_NO_PARAMS))
+			see_shape(row, &shape);
+		if (node->shared > row->dynamic)
+			row->dynamic = node->shared;
+		if (node->flags & NVS_NODE_CONDITIONAL)
+			row->conditional++;
+		else if (exec->origin == NVS_GRAPH_FROM_CAPTURE)
+			row->by_capture++;
+		else if (exec->origin == NVS_GRAPH_FROM_NODES)
+			row->by_nodes++;
+		else
+			row->by_unknown++;
+	}
+	return exec ? 0 : -ENOMEM;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	int r = nvs_launches_call(st->launches, call);
+
+	if (r || !nvs_filter_call(st->source, call))
+		return r;
+	if (!strcmp(call->api->group, "launch"))
+		return direct(st, call);
+	return !strcmp(call->api->group, "graph-launch") ? of_graph(st, call) : 0;
+}
+
+static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
+{
+	return nvs_launches_kernel(((struct state *)arg)->launches, rec);
+}
+
+static int on_graph(void *arg, const struct nvs_rec_graph *rec)
+{
+	return nvs_launches_graph(((struct state *)arg)->launches, rec);
+}
+
+/* ---- columns ---- */
+
+static uint64_t launches(const struct row *r)
+{
+	return r->direct + r->by_capture + r->by_nodes + r->by_unknown;
+}
+
+#define KNOWN (r->kernel->has_attributes)
+
+static void attribute(struct nvs_value *v, const struct row *r, uint32_t value)
+{
+	nvs_put_count(v, value);
+	if (!KNOWN)
+		v->kind = NVS_VALUE_NONE;
+}
+
+NVS_GET_TEXT(struct row, name, r->name)
+NVS_GET_TEXT(struct row, mangled, r->kernel->name)
+NVS_GET_TEXT(struct row, shapes, r->shapes)
+NVS_GET_COUNT(struct row, launches, launches(r))
+NVS_GET_COUNT(struct row, direct, r->direct)
+NVS_GET_COUNT(struct row, capture, r->by_capture)
+NVS_GET_COUNT(struct row, nodes, r->by_nodes)
+NVS_GET_COUNT(struct row, unknown, r->by_unknown)
+NVS_GET_COUNT(struct row, conditional, r->conditional)
+NVS_GET_COUNT(struct row, recorded, r->recorded)
+NVS_GET_COUNT(struct row, failed, r->failed)
+NVS_GET_COUNT(struct row, nshapes, r->nshapes)
+NVS_GET_COUNT(struct row, dynamic, r->dynamic)
+NVS_GET_COUNT(struct row, sites, r->nsites)
+NVS_GET_COUNT(struct row, submissions, r->submissions)
+NVS_GET_COUNT(struct row, bytes, r->bytes)
+NVS_GET_REAL(struct row, bytes_each, r->direct, (double)r->bytes / (double)r->direct)
+NVS_GET_REAL(struct row, mean, r->times.count, (double)r->times.sum / (double)r->times.count / 1000)
+NVS_GET_REAL(struct row, p50, r->times.count, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
+NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.sum / 1000)
+
+static void get_registers(const void *row, struct nvs_value *v)
+{
+	attribute(v, row, ((const struct row *)row)->kernel->registers);
+}
+
+static void get_shared(const void *row, struct nvs_value *v)
+{
+	attribute(v, row, ((const struct row *)row)->kernel->shared);
+}
+
+static void get_local(const void *row, struct nvs_value *v)
+{
+	attribute(v, row, ((const struct row *)row)->kernel->local);
+}
+
+static const struct nvs_column columns[] = {
+	{"kernel", "kernel", get_name, NVS_COLUMN_NAME},
+	{"launches", "launches", get_launches, 0},
+	{"direct", "direct", get_direct, 0},
+	{"graph_captured", "captured", get_capture, 0},
+	{"graph_built", "built", get_nodes, 0},
+	{"graph_unknown", "graph", get_unknown, NVS_COLUMN_DETAIL},
+	{"graph_conditional", "conditional", get_conditional, NVS_COLUMN_DETAIL},
+	{"capture_calls", "recorded", get_recorded, NVS_COLUMN_DETAIL},
+	{"failed", "failed", get_failed, NVS_COLUMN_DETAIL},
+	{"registers", "regs", get_registers, 0},
+	{"shared", "shared", get_shared, 0},
+	{"shared_dynamic", "dynamic", get_dynamic, 0},
+	{"local", "local", get_local, NVS_COLUMN_DETAIL},
+	{"submissions", "subs", get_submissions, 0},
+	{"bytes", "bytes", get_bytes, 0},
+	{"bytes_per_launch", "bytes/launch", get_bytes_each, 0},
+	{"host_us_total", "us", get_total, NVS_COLUMN_DETAIL},
+	{"host_us_mean", "us mean", get_mean, 0},
+	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
+	{"call_sites", "sites", get_sites, 0},
+	{"shapes", "shapes", get_nshapes, NVS_COLUMN_DETAIL},
+	{"grid_block", "grid / block", get_shapes, 0},
+	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
+};
+
+static void finish_row(struct row *row)
+{
+	size_t n = 0;
+
+	if (row->kernel->name[0]) {
+		row->name = nvs_demangle(row->kernel->name);
+	} else {
+		row->name = malloc(32);
+		if (row->name)
+			snprintf(row->name, 32, "[function 0x%llx]", (unsigned long long)row->kernel->handle);
+	}
+	for (uint64_t i = 0; i < row->nshapes && i < SHAPES; i++) {
+		const struct shape *s = row->shape + i;
+
+		n += (size_t)snprintf(row->shapes + n, sizeof(row->shapes) - n, "%s%ux%ux%u/%ux%ux%u", i ? " " : "",
+				      s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2]);
+		if (n >= sizeof(row->shapes) - 48)
+			break;
+	}
+	if (row->nshapes > SHAPES)
+		snprintf(row->shapes + n, sizeof(row->shapes) - n, " +%llu",
+			 (unsigned long long)row->nshapes - SHAPES);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp((*(struct row *const *)a)->kernel->name, (*(struct row *const *)b)->kernel->name);
+}
+
+/* Rows of several traces become one where their names are the same. */
+static void merge(struct row *into, const struct row *from)
+{
+	into->direct += from->direct;
+	into->failed += from->failed;
+	into->recorded += from->recorded;
+	into->by_capture += from->by_capture;
+	into->by_nodes += from->by_nodes;
+	into->by_unknown += from->by_unknown;
+	into->conditional += from->conditional;
+	into->submissions += from->submissions;
+	into->entries += from->entries;
+	into->bytes += from->bytes;
+	into->nsites += from->nsites;
+	if (from->dynamic > into->dynamic)
+		into->dynamic = from->dynamic;
+	for (uint64_t i = 0; i < from->nshapes && i < SHAPES; i++)
+		see_shape(into, from->shape + i);
+	into->times.count += from->times.count;
+	into->times.sum += from->times.sum;
+	for (size_t i = 0; i < sizeof(into->times.bucket) / sizeof(uint32_t); i++)
+		into->times.bucket[i] += from->times.bucket[i];
+	if (from->times.max > into->times.max)
+		into->times.max = from->times.max;
+}
+
+static size_t merge_rows(struct row **rows, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(rows, n, sizeof(*rows), compare_names);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && rows[i]->kernel->name[0] && !compare_names(rows + kept - 1, rows + i)) {
+			merge(rows[kept - 1], rows[i]);
+			free(rows[i]);
+		} else {
+			rows[kept++] = rows[i];
+		}
+	}
+	return kept;
+}
+
+static int collect(struct state *st, struct row ***rows, size_t *n)
+{
+	uint32_t count = nvs_launches_kernel_count(st->launches);
+	void *more = realloc(*rows, (*n + count + 1) * sizeof(**rows));
+
+	if (!more)
+		return -ENOMEM;
+	*rows = more;
+	for (uint32_t i = 0; i < count; i++) {
+		struct row *row = nvs_launches_kernel_at(st->launches, i)->user;
+
+		if (row)
+			(*rows)[(*n)++] = row;
+	}
+	return 0;
+}
+
+int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "by-kernel", .columns = columns, .sort = "launches",
+				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = n > 1};
+	struct state *states = calloc(n, sizeof(*states));
+	struct row **rows = NULL;
+	size_t nrows = 0;
+	int r = states ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && !r; i++) {
+		struct nvs_calls_sink sink = {.call = on_call, .kernel = on_kernel, .graph = on_graph,
+					      .arg = states + i};
+
+		states[i].source = s + i;
+		states[i].launches = nvs_launches_new();
+		r = states[i].launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		if (!r)
+			r = collect(states + i, &rows, &nrows);
+	}
+	if (!r) {
+		nrows = merge_rows(rows, nrows);
+		for (size_t i = 0; i < nrows; i++)
+			finish_row(rows[i]);
+		table.rows = (const void **)rows;
+		table.nrows = nrows;
+		r = nvs_table_print(out, &table, o);
+	}
+	for (size_t i = 0; i < nrows; i++) {
+		free(rows[i]->name);
+		free(rows[i]);
+	}
+	free(rows);
+	for (uint32_t i = 0; states && i < n; i++)
+		nvs_launches_free(states[i].launches);
+	free(states);
+	return r;
+}

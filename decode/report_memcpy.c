@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* --memcpy: copies by direction, kind of host memory, how the bytes moved, and size class. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/hostmem.h"
+#include "decode/report_calls.h"
+
+enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, UNKNOWN, DIRECTIONS };
+enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED };
+
+static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "HtoH", "array", "?"};
+static const char *const modes[] = {"none", "engine", "inline", "macro", "kernel", "mixed", "captured"};
+
+struct row {
+	enum direction direction;
+	enum nvs_memory memory;
+	enum mode mode;
+	uint32_t class; /* sizes up to 2^class */
+	uint64_t calls, failed, bytes, least, most;
+	uint64_t submissions, entries, command_bytes;
+	struct nvs_times times;
+};
+
+struct state {
+	struct nvs_source *source;
+	struct nvs_hostmem *memory;
+	struct row **rows;
+	size_t *nrows;
+};
+
+/* Both ends of a copy; memory types as CUmemorytype. */
+struct ends {
+	uint64_t from, to, bytes;
+	bool from_host, to_host, array, known;
+};
+
+static uint64_t product(const struct nvs_call *call)
+{
+	uint64_t width = 0, height, depth;
+
+	nvs_call_arg(call, "WidthInBytes", &width);
+	if (nvs_call_arg(call, "Height", &height) && height)
+		width *= height;
+	if (nvs_call_arg(call, "Depth", &depth) && depth)
+		width *= depth;
+	return width;
+}
+
+/* A copy of a rectangle or a box: a structure says where from and where to. */
+static void boxed(const struct nvs_hostmem *h, const struct nvs_call *call, struct ends *e)
+{
+	uint64_t type;
+
+	e->bytes = product(call);
+	e->known = true;
+	if (nvs_call_arg(call, "srcMemoryType", &type)) {
+		nvs_call_arg(call, type == 1 ? "srcHost" : "srcDevice", &e->from);
+		e->from_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED);
+		e->array |= type == 3;
+	}
+	if (nvs_call_arg(call, "dstMemoryType", &type)) {
+		nvs_call_arg(call, type == 1 ? "dstHost" : "dstDevice", &e->to);
+		e->to_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->to) < NVS_MEMORY_MANAGED);
+		e->array |= type == 3;
+	}
+}
+
+static void plain(const struct nvs_hostmem *h, const struct nvs_call *call, struct ends *e)
+{
+	const char *to = strstr(call->api->name, "to");
+
+	e->known = nvs_call_arg(call, "ByteCount", &e->bytes);
+	if (to && to > call->api->name) {
+		e->from_host = to[-1] == 'H';
+		e->to_host = to[2] == 'H';
+		e->array = to[-1] == 'A' || to[2] == 'A';
+		nvs_call_arg(call, e->from_host ? "srcHost" : "srcDevice", &e->from);
+		nvs_call_arg(call, e->to_host ? "dstHost" : "dstDevice", &e->to);
+	} else if (nvs_call_arg(call, "src", &e->from) && nvs_call_arg(call, "dst", &e->to)) {
+		e->from_host = nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED;
+		e->to_host = nvs_hostmem_kind(h, e->to) < NVS_MEMORY_MANAGED;
+	}
+}
+
+static enum mode mode_of(const struct nvs_call *call)
+{
+	uint64_t engine = call->tally.copies[NVS_COPY_ENGINE], in = call->tally.copies[NVS_COPY_INLINE];
+	uint64_t macro = call->tally.copies[NVS_COPY_MACRO];
+
+	if (call->flags & NVS_CALL_CAPTURED)
+		return RECORDED;
+	if (!engine && !in && !macro)
+		return call->tally.launches ? KERNEL : NOTHING;
+	if (engine && !in && !macro)
+		return ENGINE;
+	if (in && !engine && !macro)
+		return INLINE;
+	return macro && !engine && !in ? MACRO : MIXED;
+}
+
+static uint32_t class_of(uint64_t bytes)
+{
+	return bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes - 1);
+}
+
+static struct row *find(struct state *st, const struct row *like)
+{
+	struct row *more;
+
+	for (size_t i = 0; i < *st->nrows; i++) {
+		struct row *r = *st->rows + i;
+
+		if (r->direction == like->direction && r->memory == like->memory && r->mode == like->mode &&
+		    r->class == like->class)
+			return r;
+	}
+	more = realloc(*st->rows, (*st->nrows + 1) * sizeof(*more));
+	if (!more)
+		return NULL;
+	*st->rows = more;
+	more[*st->nrows] = *like;
+	more[*st->nrows].least = UINT64_MAX;
+	return more + (*st->nrows)++;
+}
+
+static int copy(struct state *st, const struct nvs_call *call)
+{
+	struct row like, *row;
+	struct ends e = {0};
+
+	memset(&like, 0, sizeof(like));
+	if (strstr(call->api->name, "2D") || strstr(call->api->name, "3D"))
+		boxed(st->memory, call, &e);
+	else
+		plain(st->memory, call, &e);
+	like.direction = e.array ? ARRAY : !e.known ? UNKNOWN : e.from_host ? (e.to_host ? HTOH : HTOD) :
+							       e.to_host ? DTOH : DTOD;
+	like.memory = e.from_host ? nvs_hostmem_kind(st->memory, e.from) :
+		      e.to_host ? nvs_hostmem_kind(st->memory, e.to) : NVS_MEMORY_DEVICE;
+	like.mode = mode_of(call);
+	like.class = class_of(e.bytes);
+	row = find(st, &like);
+	if (!row)
+		return -ENOMEM;
+	if (call->result || !call->end) {
+		row->failed++;
+		return 0;
+	}
+	row->calls++;
+	row->bytes += e.bytes;
+	row->least = e.bytes < row->least ? e.bytes : row->least;
+	row->most = e.bytes > row->most ? e.bytes : row->most;
+	row->submissions += call->submissions;
+	row->entries += call->entries;
+	row->command_bytes += call->bytes;
+	nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
+	return 0;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	int r = nvs_hostmem_call(st->memory, call);
+
+	if (r || strcmp(call->api->group, "copy") || !nvs_filter_call(st->source, call))
+		return r;
+	return copy(st, call);
+}
+
+static double each(uint64_t n, uint64_t of)
+{
+	return of ? (double)n / (double)of : 0;
+}
+
+NVS_GET_TEXT(struct row, direction, directions[r->direction])
+NVS_GET_TEXT(struct row, memory, r->direction == DTOD || r->direction == UNKNOWN ? "" : nvs_memory_name(r->memory))
+NVS_GET_TEXT(struct row, mode, modes[r->mode])
+NVS_GET_COUNT(struct row, calls, r->calls)
+NVS_GET_COUNT(struct row, failed, r->failed)
+NVS_GET_COUNT(struct row, least, r->calls ? r->least : 0)
+NVS_GET_COUNT(struct row, most, r->most)
+NVS_GET_COUNT(struct row, upto, 1ull << (r->class < 63 ? r->class : 63))
+NVS_GET_COUNT(struct row, bytes, r->bytes)
+NVS_GET_REAL(struct row, doorbells, r->calls, each(r->submissions, r->calls))
+NVS_GET_REAL(struct row, entries, r->calls, each(r->entries, r->calls))
+NVS_GET_REAL(struct row, commands, r->calls, each(r->command_bytes, r->calls))
+NVS_GET_REAL(struct row, mean, r->calls, each(r->times.sum, r->calls) / 1000)
+NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
+NVS_GET_REAL(struct row, rate, r->times.sum, (double)r->bytes / (double)(r->times.sum ? r->times.sum : 1))
+
+static const struct nvs_column columns[] = {
+	{"direction", "copy", get_direction, 0},
+	{"memory", "host memory", get_memory, 0},
+	{"mode", "mode", get_mode, 0},
+	{"size_class", "up to", get_upto, 0},
+	{"calls", "calls", get_calls, 0},
+	{"failed", "failed", get_failed, NVS_COLUMN_DETAIL},
+	{"smallest", "smallest", get_least, 0},
+	{"largest", "largest", get_most, 0},
+	{"bytes", "bytes", get_bytes, 0},
+	{"doorbells_per_call", "doorbells", get_doorbells, 0},
+	{"entries_per_call", "entries", get_entries, NVS_COLUMN_DETAIL},
+	{"command_bytes_per_call", "commands", get_commands, 0},
+	{"host_us_mean", "us mean", get_mean, 0},
+	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
+	{"host_gb_per_s", "GB/s", get_rate, 0},
+};
+
+static int compare(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+
+	if (a->direction != b->direction)
+		return a->direction < b->direction ? -1 : 1;
+	if (a->memory != b->memory)
+		return a->memory < b->memory ? -1 : 1;
+	if (a->class != b->class)
+		return a->class < b->class ? -1 : 1;
+	return a->mode < b->mode ? -1 : a->mode > b->mode;
+}
+
+/* The size at which a copy of one kind changes its way, as far as this trace shows it. */
+static void print_changes(struct nvs_out *out, const struct row *rows, size_t n)
+{
+	for (enum direction d = HTOD; d < DIRECTIONS; d++)
+		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++) {
+			uint64_t largest = 0, smallest = UINT64_MAX;
+
+			for (size_t i = 0; i < n; i++) {
+				if (rows[i].direction != d || (int)rows[i].memory != m || !rows[i].calls)
+					continue;
+				if (rows[i].mode == INLINE && rows[i].most > largest)
+					largest = rows[i].most;
+				if (rows[i].mode == ENGINE && rows[i].least < smallest)
+					smallest = rows[i].least;
+			}
+			if (largest && smallest != UINT64_MAX)
+				fprintf(out->file, "%s %s: inline up to %llu bytes, by engine from %llu\n",
+					directions[d], nvs_memory_name((enum nvs_memory)m),
+					(unsigned long long)largest, (unsigned long long)smallest);
+		}
+}
+
+int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "memcpy", .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = n > 1};
+	struct row *rows = NULL;
+	size_t nrows = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && !r; i++) {
+		struct state st = {.source = s + i, .memory = nvs_hostmem_new(), .rows = &rows, .nrows = &nrows};
+		struct nvs_calls_sink sink = {.call = on_call, .arg = &st};
+
+		r = st.memory ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		nvs_hostmem_free(st.memory);
+	}
+	if (!r) {
+		if (nrows)
+			qsort(rows, nrows, sizeof(*rows), compare);
+		r = nvs_report_rows(out, &table, rows, nrows, sizeof(*rows), o);
+	}
+	if (!r && o->format == NVS_FORMAT_TEXT)
+		print_changes(out, rows, nrows);
+	free(rows);
+	return r;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* --by-stream, --by-thread and --by-context: the same counts, summed up by different handles. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report_calls.h"
+
+#define MAX_THREADS (1u << 20)
+
+enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
+
+struct row {
+	uint32_t trace;
+	uint64_t handle; /* stream, thread number or context */
+	bool gone; /* destroyed: the same handle is another one from here on */
+	bool per_thread; /* a stream handle in a call of the per-thread kind */
+	char name[48];
+	uint64_t tid, calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions, entries, bytes;
+	uint64_t threads, context;
+	uint32_t last_thread;
+	struct nvs_times times, waits;
+};
+
+/* The stack of contexts of one thread; the top is the current one. */
+struct contexts {
+	uint32_t depth;
+	uint64_t context[16];
+};
+
+struct state {
+	struct nvs_source *source;
+	enum by by;
+	struct row **rows;
+	size_t *nrows, *room;
+	struct contexts *threads;
+	uint32_t nthreads;
+	struct { /* where streams live */
+		uint64_t stream, context;
+	} *streams;
+	size_t nstreams, stream_room;
+};
+
+/* ---- contexts ---- */
+
+static struct contexts *contexts_of(struct state *st, uint32_t thread)
+{
+	struct contexts *more;
+	uint32_t want = thread + 1;
+
+	if (thread >= MAX_THREADS)
+		return NULL;
+	if (thread < st->nthreads)
+		return st->threads + thread;
+	want = want < 64 ? 64 : want * 2;
+	more = realloc(st->threads, want * sizeof(*more));
+	if (!more)
+		return NULL;
+	memset(more + st->nthreads, 0, (want - st->nthreads) * sizeof(*more));
+	st->threads = more;
+	st->nthreads = want;
+	return st->threads + thread;
+}
+
+static void set_current(struct contexts *c, uint64_t context, bool push)
+{
+	if ((push || !c->depth) && c->depth < sizeof(c->context) / sizeof(*c->context))
+		c->depth++;
+	c->context[c->depth - 1] = context;
+}
+
+static uint64_t context_of_stream(const struct state *st, uint64_t stream)
+{
+	for (size_t i = st->nstreams; i-- > 0;)
+		if (st->streams[i].stream == stream)
+			return st->streams[i].context;
+	return 0;
+}
+
+static int note_stream(struct state *st, uint64_t stream, uint64_t context)
+{
+	void *more;
+
+	if (st->nstreams == st->stream_room) {
+		more = realloc(st->streams, (st->stream_room + 64) * sizeof(*st->streams));
+		if (!more)
+			return -ENOMEM;
+		st->streams = more;
+		st->stream_room += 64;
+	}
+	st->streams[st->nstreams].stream = stream;
+	st->streams[st->nstreams++].context = context;
+	return 0;
+}
+
+/* The context CALL works in, and what it does to the thread's current one. */
+static int follow_context(struct state *st, const struct nvs_call *call, uint64_t *context)
+{
+	struct contexts *c = contexts_of(st, call->thread);
+	const char *name = call->api->name;
+	uint64_t value;
+
+	*context = c && c->depth ? c->context[c->depth - 1] : 0;
+	if (nvs_call_kind(call, "stream", &value) && value > 2 && context_of_stream(st, value))
+		*context = context_of_stream(st, value);
+	if (!c || call->result || !call->end)
+		return 0;
+	if (!strncmp(name, "cuCtxSetCurrent", 15) && nvs_call_arg(call, "ctx", &value))
+		set_current(c, value, false);
+	else if (!strncmp(name, "cuCtxPushCurrent", 16) && nvs_call_arg(call, "ctx", &value))
+		set_current(c, value, true);
+	else if (!strncmp(name, "cuCtxCreate", 11) && nvs_call_arg(call, "pctx", &value))
+		set_current(c, value, true);
+	else if (!strncmp(name, "cuCtxPopCurrent", 15) && c->depth)
+		c->depth--;
+	else if (!strncmp(name, "cuStreamCreate", 14) && nvs_call_arg(call, "phStream", &value))
+		return note_stream(st, value, *context);
+	else
+		return 0;
+	if (c->depth)
+		*context = c->context[c->depth - 1];
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static struct row *find(struct state *st, uint64_t handle, bool per_thread)
+{
+	struct row *row;
+
+	for (size_t i = *st->nrows; i-- > 0;) {
+		row = *st->rows + i;
+		if (row->trace == st->source->index && row->handle == handle && !row->gone &&
+		    row->per_thread == per_thread)
+			return row;
+	}
+	if (*st->nrows == *st->room) {
+		size_t room = *st->room ? *st->room * 2 : 16;
+
+		row = realloc(*st->rows, room * sizeof(*row));
+		if (!row)
+			return NULL;
+		*st->rows = row;
+		*st->room = room;
+	}
+	row = *st->rows + (*st->nrows)++;
+	memset(row, 0, sizeof(*row));
+	row->trace = st->source->index;
+	row->handle = handle;
+	row->per_thread = per_thread;
+	row->last_thread = NVS_NONE;
+	return row;
+}
+
+static uint64_t copied_bytes(const struct nvs_call *call)
+{
+	uint64_t n = 0, more;
+
+	if (nvs_call_arg(call, "ByteCount", &n))
+		return n;
+	nvs_call_arg(call, "WidthInBytes", &n);
+	if (nvs_call_arg(call, "Height", &more) && more)
+		n *= more;
+	if (nvs_call_arg(call, "Depth", &more) && more)
+		n *= more;
+	return n;
+}
+
+static void count(struct state *st, struct row *row, const struct nvs_call *call)
+{
+	const char *group = call->api->group;
+	uint64_t ns = nvs_call_ns(st->source->trace, call->begin, call->end);
+	bool done = !call->result && !(call->flags & NVS_CALL_CAPTURED);
+
+	row->calls++;
+	row->failed += nvs_call_failed(call);
+	row->launches += done && !strcmp(group, "launch");
+	row->graphs += done && !strcmp(group, "graph-launch");
+	row->memsets += done && !strcmp(group, "memset");
+	row->submissions += call->submissions;
+	row->entries += call->entries;
+	row->bytes += call->bytes;
+	if (done && !strcmp(group, "copy")) {
+		row->copies++;
+		row->copied += copied_bytes(call);
+	}
+	if (row->last_thread != call->thread) {
+		row->threads += row->last_thread == NVS_NONE || row->threads < 2;
+		row->last_thread = call->thread;
+	}
+	if (call->end && call->depth <= 1)
+		nvs_times_add(&row->times, ns);
+	if (!strcmp(group, "sync")) {
+		row->syncs++;
+		if (call->end)
+			nvs_times_add(&row->waits, ns);
+	}
+}
+
+static int count_stream(struct state *st, const struct nvs_call *call, uint64_t context)
+{
+	const char *name = call->api->name;
+	size_t n = strlen(name);
+	bool per_thread = n > 5 && (!strcmp(name + n - 5, "_ptsz") || !strcmp(name + n - 5, "_ptds"));
+	uint64_t stream = 0;
+	struct row *row;
+
+	if (!nvs_call_kind(call, "stream", &stream) && strcmp(call->api->group, "copy") &&
+	    strcmp(call->api->group, "memset"))
+		return 0;
+	per_thread &= !stream;
+	row = find(st, stream, per_thread);
+	if (!row)
+		return -ENOMEM;
+	row->context = context;
+	if (stream > 2)
+		snprintf(row->name, sizeof(row->name), "0x%llx", (unsigned long long)stream);
+	else
+		snprintf(row->name, sizeof(row->name), "%s",
+			 stream == 2 || per_thread ? "per-thread default" : "default");
+	if (strncmp(name, "cuStreamCreate", 14))
+		count(st, row, call);
+	if (!strncmp(name, "cuStreamDestroy", 15) && !call->result)
+		row->gone = true;
+	return 0;
+}
+
+static int count_thread(struct state *st, const struct nvs_call *call)
+{
+	const struct nvs_trace_thread *t = nvs_trace_thread_at(st->source->trace, call->thread);
+	struct row *row = find(st, call->thread, false);
+
+	if (!row)
+		return -ENOMEM;
+	snprintf(row->name, sizeof(row->name), "%s", t ? t->name : "");
+	row->tid = t ? t->tid : 0;
+	count(st, row, call);
+	return 0;
+}
+
+static int count_context(struct state *st, const struct nvs_call *call, uint64_t context)
+{
+	struct row *row = find(st, context, false);
+
+	if (!row)
+		return -ENOMEM;
+	if (context)
+		snprintf(row->name, sizeof(row->name), "0x%llx", (unsigned long long)context);
+	else
+		snprintf(row->name, sizeof(row->name), "none");
+	count(st, row, call);
+	return 0;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	uint64_t context;
+	int r = follow_context(st, call, &context);
+
+	if (r || !nvs_filter_call(st->source, call))
+		return r;
+	if (st->by == BY_STREAM)
+		return count_stream(st, call, context);
+	return st->by == BY_THREAD ? count_thread(st, call) : count_context(st, call, context);
+}
+
+/* ---- columns ---- */
+
+NVS_GET_TEXT(struct row, name, r->name)
+NVS_GET_COUNT(struct row, handle, r->handle)
+NVS_GET_COUNT(struct row, tid, r->tid)
+NVS_GET_COUNT(struct row, calls, r->calls)
+NVS_GET_COUNT(struct row, failed, r->failed)
+NVS_GET_COUNT(struct row, launches, r->launches)
+NVS_GET_COUNT(struct row, graphs, r->graphs)
+NVS_GET_COUNT(struct row, copies, r->copies)
+NVS_GET_COUNT(struct row, copied, r->copied)
+NVS_GET_COUNT(struct row, memsets, r->memsets)
+NVS_GET_COUNT(struct row, syncs, r->syncs)
+NVS_GET_COUNT(struct row, submissions, r->submissions)
+NVS_GET_COUNT(struct row, entries, r->entries)
+NVS_GET_COUNT(struct row, bytes, r->bytes)
+NVS_GET_TEXT(struct row, threads, r->threads > 1 ? "several" : "one")
+NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.sum / 1000)
+NVS_GET_REAL(struct row, mean, r->times.count, (double)r->times.sum / (double)r->times.count / 1000)
+NVS_GET_REAL(struct row, waits, r->waits.count, (double)r->waits.sum / 1000)
+
+static void get_context(const void *row, struct nvs_value *v)
+{
+	v->kind = ((const struct row *)row)->context ? NVS_VALUE_HEX : NVS_VALUE_NONE;
+	v->count = ((const struct row *)row)->context;
+}
+
+#define COUNTS                                                                       \
+	{"calls", "calls", get_calls, 0},                                            \
+	{"failed", "failed", get_failed, 0},                                         \
+	{"launches", "launches", get_launches, 0},                                   \
+	{"graph_launches", "graphs", get_graphs, 0},                                 \
+	{"copies", "copies", get_copies, 0},                                         \
+	{"bytes_copied", "bytes", get_copied, 0},                                    \
+	{"memsets", "memsets", get_memsets, 0},                                      \
+	{"syncs", "syncs", get_syncs, 0},                                            \
+	{"submissions", "subs", get_submissions, 0},                                 \
+	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},                      \
+	{"bytes", "cmd bytes", get_bytes, 0},                                        \
+	{"host_us_total", "us total", get_total, 0},                                 \
+	{"host_us_mean", "us mean", get_mean, 0},                                    \
+	{"wait_us_total", "us waiting", get_waits, 0}
+
+static const struct nvs_column stream_columns[] = {
+	{"stream", "stream", get_name, 0}, COUNTS,
+	{"threads", "threads", get_threads, 0},
+	{"context", "context", get_context, NVS_COLUMN_DETAIL},
+};
+static const struct nvs_column thread_columns[] = {
+	{"thread", "thread", get_handle, 0}, {"tid", "tid", get_tid, 0}, COUNTS, {"name", "name", get_name, 0},
+};
+static const struct nvs_column context_columns[] = {
+	{"context", "context", get_name, 0}, COUNTS, {"threads", "threads", get_threads, 0},
+};
+
+static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,
+		 enum by by, struct nvs_table *table)
+{
+	struct row *rows = NULL;
+	size_t nrows = 0, room = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && !r; i++) {
+		struct state st = {.source = s + i, .by = by, .rows = &rows, .nrows = &nrows, .room = &room};
+		struct nvs_calls_sink sink = {.call = on_call, .arg = &st};
+
+		r = nvs_report_read_calls(s + i, &sink);
+		free(st.threads);
+		free(st.streams);
+	}
+	table->several = n > 1;
+	table->sort = "calls";
+	if (!r)
+		r = nvs_report_rows(out, table, rows, nrows, sizeof(*rows), o);
+	free(rows);
+	return r;
+}
+
+int nvs_report_by_stream(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "by-stream", .columns = stream_columns,
+				  .ncolumns = sizeof(stream_columns) / sizeof(*stream_columns)};
+
+	return print(out, s, n, o, BY_STREAM, &table);
+}
+
+int nvs_report_by_thread(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "by-thread", .columns = thread_columns,
+				  .ncolumns = sizeof(thread_columns) / sizeof(*thread_columns)};
+
+	return print(out, s, n, o, BY_THREAD, &table);
+}
+
+int nvs_report_by_context(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "by-context", .columns = context_columns,
+				  .ncolumns = sizeof(context_columns) / sizeof(*context_columns)};
+
+	return print(out, s, n, o, BY_CONTEXT, &table);
+}

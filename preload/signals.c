@@ -105,7 +105,8 @@ static void forward(int sig, siginfo_t *info, ucontext_t *uc)
 	bool blocked = nvs_sigview_blocked_with(*mask_of(uc)) & NVS_SIGBIT(sig);
 	bool fault = info->si_code > 0; /* else it was sent by somebody */
 
-	if (!fault && blocked)
+	/* In the middle of a trap, on its stack, is no place for a handler of the program that may jump away. */
+	if (!fault && (blocked || nvs_in_trap()))
 		nvs_sigview_keep(sig, info);
 	else if (!fault && action.sa_handler == SIG_IGN)
 		return;
@@ -119,4 +120,6 @@ void nvs_on_signal(int sig, siginfo_t *info, void *ucontext)
 {
 	if (!run_trap(sig, info, ucontext))
 		forward(sig, info, ucontext);
+	else if (!nvs_in_trap())
+		nvs_sigview_deliver(*mask_of(ucontext));
 }

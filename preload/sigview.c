@@ -76,11 +76,8 @@ uint64_t nvs_sigview_enter_handler(uint64_t kernel, uint64_t during)
 	return mine.view.by_handler ? kernel | NVS_SIGVIEW_MARKER : kernel;
 }
 
-/* Sends again what is no longer blocked. */
-static void deliver_kept(void)
+static void send_kept(uint64_t due)
 {
-	uint64_t due = mine.kept & ~nvs_sigview_blocked();
-
 	for (int sig = SIGSEGV;; sig = SIGTRAP) {
 		if (due & NVS_SIGBIT(sig)) {
 			siginfo_t info = mine.info[slot_of(sig)];
@@ -91,6 +88,23 @@ static void deliver_kept(void)
 		if (sig == SIGTRAP)
 			return;
 	}
+}
+
+/* Sends again what is no longer blocked. */
+static void deliver_kept(void)
+{
+	send_kept(mine.kept & ~nvs_sigview_blocked());
+}
+
+void nvs_sigview_deliver(uint64_t kernel)
+{
+	uint64_t due = mine.kept ? mine.kept & ~nvs_sigview_blocked_with(kernel) : 0;
+
+	if (!due)
+		return;
+	/* Until the handler that calls this has returned: it comes where that one came. */
+	change_kernel(SIG_BLOCK, due);
+	send_kept(due);
 }
 
 uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t kernel)

@@ -48,6 +48,8 @@ struct nvs_sigview nvs_sigview_save(void);
 uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t kernel);
 /* A signal that was sent while it was blocked: kept, and sent again when it no longer is. */
 void nvs_sigview_keep(int sig, const siginfo_t *info);
+/* Sends again what was kept and is not blocked, in a thread whose mask is KERNEL. */
+void nvs_sigview_deliver(uint64_t kernel);
 /* Takes one of SET that was kept in this thread; its siginfo. False: none. */
 bool nvs_sigview_take(uint64_t set, siginfo_t *info);
 

@@ -127,10 +127,18 @@ static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
 	nvs_tell_lost(b->ring, ch->state, b->event->time);
 }
 
+/* Too large for the stack of the interrupted thread: it lies at the end of the trap's own, which nobody reaches. */
+static struct nvs_batch *batch_of(struct nvs_ring *ring)
+{
+	return (void *)(ring->stack_top - NVS_TRAP_STACK);
+}
+
+_Static_assert(sizeof(struct nvs_batch) < NVS_TRAP_STACK / 4, "the trap's own stack stays large enough");
+
 void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struct nvs_ring_event *event)
 {
 	const struct nvs_channel *ch = find_channel(view, event->doorbell->gpu, event->token);
-	struct nvs_batch b;
+	struct nvs_batch *b = batch_of(ring);
 	uint32_t put = 0;
 	uint16_t flags = 0;
 	bool want;
@@ -139,29 +147,29 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 		orphan(ring, event);
 		return;
 	}
-	b.ring = ring;
-	b.event = event;
-	b.reader = (struct nvs_reader){ .view = view, .channel = ch };
+	b->ring = ring;
+	b->event = event;
+	b->reader = (struct nvs_reader){ .view = view, .channel = ch };
 	want = wanted();
 	flags = (uint16_t)(nvs_calls_tell(ring, event->time) << NVS_SUB_CALL_SHIFT);
 	do {
-		b.bytes = 0;
-		b.nlast = 0;
-		if (!ch->entries || !claim_entries(ch, &b, &put)) {
-			unbound(&b, ch);
+		b->bytes = 0;
+		b->nlast = 0;
+		if (!ch->entries || !claim_entries(ch, b, &put)) {
+			unbound(b, ch);
 			return;
 		}
 		NVS_POINT(COPY);
-		read_entries(&b);
+		read_entries(b);
 		if (want)
-			nvs_batch_record(&b, flags);
+			nvs_batch_record(b, flags);
 		else
-			nvs_batch_skip(&b, flags);
+			nvs_batch_skip(b, flags);
 		NVS_POINT(STORE);
-		if (ch->shadow && b.count)
-			nvs_shadow_carry(ch, b.old_put, b.new_put);
+		if (ch->shadow && b->count)
+			nvs_shadow_carry(ch, b->old_put, b->new_put);
 		flags |= NVS_SUB_CONTINUED;
-	} while (b.new_put != put);
+	} while (b->new_put != put);
 }
 
 void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *event)

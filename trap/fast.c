@@ -2,6 +2,9 @@
 /*
  * A doorbell store that comes through a patched site: no signal, no unwinding. What is not plain here
  * declines, and the store's own bytes trap as ever.
+ *
+ * It runs on the program's own stack, so that a signal handler that interrupts it finds the thread's stack where it
+ * expects it, and needs less of it than the frame of the signal that it saves.
  */
 #include "trap/calls.h"
 #include "trap/known.h"
@@ -11,6 +14,7 @@
 #include "trap/poison.h"
 
 #define DOORBELL_OFFSET 0x90u
+#define MARK 0x6e76736e6f6f7021ull
 
 struct fast {
 	const struct nvs_patch_site *site;
@@ -20,6 +24,17 @@ struct fast {
 	uint32_t value;
 	bool done;
 };
+
+/* In a section of its own, so that an address in it is known for one. */
+#define OWN_TEXT __attribute__((section("nvs_fast_text"), noinline))
+extern const uint8_t __start_nvs_fast_text[] __attribute__((visibility("hidden")));
+extern const uint8_t __stop_nvs_fast_text[] __attribute__((visibility("hidden")));
+
+bool nvs_fast_is_code(uintptr_t rip)
+{
+	return rip - (uintptr_t)__start_nvs_fast_text <
+	       (uintptr_t)__stop_nvs_fast_text - (uintptr_t)__start_nvs_fast_text;
+}
 
 /* Register REG as the site found it. */
 static uint64_t reg_of(const struct nvs_fast_regs *r, uint8_t reg)
@@ -41,9 +56,8 @@ static const struct nvs_doorbell *find(const struct nvs_view *view, uintptr_t ad
 	return NULL;
 }
 
-static void on_own_stack(void *arg)
+OWN_TEXT static void ring_it(struct fast *f)
 {
-	struct fast *f = arg;
 	const struct nvs_view *view = atomic_load_explicit(&nvs_root->view, memory_order_acquire);
 	const struct nvs_doorbell *db = find(view, f->address);
 	struct nvs_ring_event event = { .doorbell = db, .token = f->value, .stack = NVS_NONE };
@@ -66,23 +80,26 @@ static void on_own_stack(void *arg)
 	f->done = true;
 }
 
-bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs)
+OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs)
 {
 	struct nvs_ring *ring = nvs_tls.ring;
 	struct fast f = { .site = site, .regs = regs, .ring = ring };
+	uintptr_t sp = reg_of(regs, NVS_RSP);
+	volatile uint64_t mark = (uintptr_t)&f ^ MARK;
 
 	/* The first doorbell of a thread, and whatever interrupts another, takes the long way. */
-	if (!nvs_started() || !ring || !ring->shared || ring->busy ||
-	    atomic_load_explicit(&ring->epoch, memory_order_relaxed))
+	if (!nvs_started() || !ring || !ring->shared ||
+	    ((ring->busy || atomic_load_explicit(&ring->epoch, memory_order_relaxed)) &&
+	     nvs_ring_in_use(ring, sp, NULL)))
 		return false;
 	f.address = (uintptr_t)(reg_of(regs, site->base) + (uint64_t)(int64_t)site->disp);
 	f.value = (uint32_t)reg_of(regs, site->source);
-	nvs_tls.depth++;
-	nvs_calls.sp = reg_of(regs, NVS_RSP);
+	ring->flight = (struct nvs_flight){ .sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK };
+	nvs_calls.sp = sp;
 	atomic_store(&ring->epoch, atomic_load_explicit(&nvs_root->epoch, memory_order_relaxed));
-	nvs_on_stack(ring->stack_top, on_own_stack, &f);
+	ring_it(&f);
 	atomic_store_explicit(&ring->epoch, 0, memory_order_release);
 	nvs_calls.sp = 0;
-	nvs_tls.depth--;
+	mark = 0;
 	return f.done;
 }

@@ -18,6 +18,7 @@
 #include "trap/sys.h"
 #include "trap/poison.h"
 
+#define TRAP_FLAG 0x100
 #define DOORBELL_OFFSET 0x90u /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
 #define WIDEST_STORE 512u /* fxsave */
 
@@ -188,6 +189,21 @@ static uint32_t take_callsite(struct work *w, uint64_t time)
 				 (uintptr_t)gregs[REG_RBP], time);
 }
 
+/*
+ * The program single-steps itself, and we have made its step: the SIGTRAP behind it comes when the handler has
+ * returned, which is when it is no longer blocked.
+ */
+static void tell_step(const greg_t *gregs)
+{
+	siginfo_t info = { .si_signo = SIGTRAP, .si_code = TRAP_TRACE };
+	uint64_t bit = 1ull << (SIGTRAP - 1);
+
+	info.si_addr = (void *)gregs[REG_RIP];
+	nvs_sys(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, sizeof(bit));
+	nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys(SYS_getpid, 0, 0, 0, 0), nvs_sys(SYS_gettid, 0, 0, 0, 0), SIGTRAP,
+		&info);
+}
+
 static void on_store(void *arg)
 {
 	struct work *w = arg;
@@ -220,6 +236,8 @@ static void on_store(void *arg)
 	}
 	NVS_POINT(STORE);
 	nvs_store_emulate(&store, db->alias + (store.address - db->start), gregs);
+	if (gregs[REG_EFL] & TRAP_FLAG)
+		tell_step(gregs);
 	NVS_POINT(RUNG);
 	mark_rung(w->ring);
 }
@@ -278,11 +296,18 @@ static void on_step(void *arg)
 /* Takes a ring and runs FN on the stack that belongs to it. */
 static void with_ring(struct work *w, void (*fn)(void *))
 {
+	struct nvs_flight outer = nvs_tls.flight, flight = { .sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP] };
+	const stack_t *alternate = &w->uc->uc_stack;
 	int saved = errno;
 
+	if (nvs_tls.depth && nvs_flight_left(&outer, flight.sp, alternate)) {
+		nvs_tls.depth = 0;
+		nvs_tls.stepping = false;
+	}
 	nvs_tls.depth++;
-	nvs_calls.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP];
-	w->ring = nvs_ring_enter();
+	nvs_tls.flight = flight;
+	nvs_calls.sp = flight.sp;
+	w->ring = nvs_ring_enter_at(&flight, alternate);
 	if (w->ring) {
 		nvs_on_stack(w->ring->stack_top, fn, w);
 		nvs_ring_leave(w->ring);
@@ -293,6 +318,7 @@ static void with_ring(struct work *w, void (*fn)(void *))
 	}
 	nvs_calls.sp = 0;
 	nvs_tls.depth--;
+	nvs_tls.flight = outer;
 	errno = saved;
 }
 
@@ -302,6 +328,27 @@ static void end_step(ucontext_t *uc)
 	nvs_tls.stepping = false;
 }
 
+/* By somebody, as opposed to what an instruction has caused: it may come anywhere, also within a trap. */
+static bool was_sent(const siginfo_t *info)
+{
+	return info->si_code <= 0;
+}
+
+/*
+ * A program that single-steps itself runs its store on a way of ours: of that it is told nothing until it is back in
+ * its own code.
+ */
+static bool is_own_step(const ucontext_t *uc)
+{
+	uintptr_t rip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+	struct nvs_ring *ring = nvs_tls.ring;
+
+	if (nvs_patch_is_way(rip) || nvs_fast_is_code(rip))
+		return true;
+	return ring && atomic_load(&ring->epoch) && ring->flight.mark &&
+	       !nvs_flight_left(&ring->flight, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP], &uc->uc_stack);
+}
+
 bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
@@ -309,6 +356,8 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 	uintptr_t fixup = nvs_guard_fixup((uintptr_t)*rip);
 	struct work w = { .address = (uintptr_t)info->si_addr, .uc = uc };
 
+	if (was_sent(info))
+		return false;
 	if (fixup) {
 		*rip = (greg_t)fixup;
 		return true;
@@ -336,6 +385,10 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 	struct work w = { .uc = uc };
 	bool ran;
 
+	if (was_sent(info))
+		return false;
+	if (info->si_code == TRAP_TRACE && nvs_started() && is_own_step(uc))
+		return true;
 	if (nvs_patch_breakpoint((uintptr_t)uc->uc_mcontext.gregs[REG_RIP])) {
 		uc->uc_mcontext.gregs[REG_RIP]--;
 		return true;

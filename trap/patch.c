@@ -91,6 +91,25 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
 	return NULL;
 }
 
+bool nvs_patch_is_way(uintptr_t rip)
+{
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		const struct nvs_patch_site *s = &sites[i];
+		uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
+		const uint8_t *code = (const uint8_t *)s->address;
+
+		if (state != NVS_PATCH_WRITING && state != NVS_PATCH_DONE)
+			continue;
+		if ((rip & ~(uintptr_t)(PAGE - 1)) == (s->original & ~(uintptr_t)(PAGE - 1)))
+			return true;
+		/* Near enough to be the cave: then the site's bytes are there to say where it jumps. */
+		if (rip - (s->address - 128) < 260 && *code == SHORT_JUMP &&
+		    rip == s->address + NVS_SITE_HEAD + (uintptr_t)(intptr_t)(int8_t)code[1])
+			return true;
+	}
+	return false;
+}
+
 bool nvs_patch_breakpoint(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {

@@ -62,6 +62,10 @@ void nvs_patch_work(nvs_text_fn text_of);
 const struct nvs_patch_site *nvs_patch_sites(void);
 /* What the trampoline calls: true, the store is done. */
 bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs);
+/* True where RIP lies on the way that a patched site takes: in its cave or its trampoline. */
+bool nvs_patch_is_way(uintptr_t rip);
+/* True in the code that stands at the beginning and the end of nvs_fast_doorbell(). */
+bool nvs_fast_is_code(uintptr_t rip);
 /* A breakpoint that stands in a site while it is being written: true, run it again. */
 bool nvs_patch_breakpoint(uintptr_t rip);
 

@@ -306,7 +306,7 @@ static bool tell_lost_before(struct nvs_batch *b, bool whole)
 void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
-	uint32_t reasons[NVS_MAX_ENTRIES];
+	uint32_t *reasons = b->reasons;
 	bool headers = nvs_root->options.level == NVS_LEVEL_HEADERS;
 	bool whole = headers || head_bytes(b) + b->bytes <= b->ring->bytes / 4;
 

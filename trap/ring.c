@@ -67,9 +67,15 @@ static bool thread_is_dead(uint32_t tid)
 	return nvs_sys(SYS_tgkill, nvs_sys(SYS_getpid, 0, 0, 0, 0), tid, 0, 0) == -ESRCH;
 }
 
-static bool in_use(struct nvs_ring *ring)
+bool nvs_ring_in_use(struct nvs_ring *ring, uintptr_t sp, const stack_t *alternate)
 {
-	return ring->busy || atomic_load(&ring->epoch);
+	if (!ring->busy && !atomic_load(&ring->epoch))
+		return false;
+	if (!nvs_flight_left(&ring->flight, sp, alternate))
+		return true;
+	ring->busy = 0;
+	atomic_store(&ring->epoch, 0);
+	return false;
 }
 
 /* The ring of a thread that died is free once nothing of it is in flight, which a death ensures. */
@@ -106,7 +112,7 @@ static void take_over(struct nvs_ring *ring)
 }
 
 /* A ring that a thread with our number left behind, a free one, or one of a dead thread. */
-static struct nvs_ring *claim(uint32_t tid)
+static struct nvs_ring *claim(uint32_t tid, uintptr_t sp, const stack_t *alternate)
 {
 	uint32_t n = nvs_ring_count(), start = n ? tid % n : 0;
 
@@ -116,7 +122,8 @@ static struct nvs_ring *claim(uint32_t tid)
 			uint64_t word = __atomic_load_n(owner_word(ring->shared), __ATOMIC_ACQUIRE);
 			uint32_t owner = (uint32_t)word, gen = (uint32_t)(word >> 32);
 
-			if (pass == 0 && (owner != tid || ring == nvs_tls.ring || in_use(ring)))
+			if (pass == 0 && (owner != tid || ring == nvs_tls.ring ||
+					  nvs_ring_in_use(ring, sp, alternate)))
 				continue;
 			if (pass == 1 && owner)
 				continue;
@@ -150,6 +157,11 @@ static void write_thread_record(struct nvs_ring *ring)
 	nvs_ring_commit(ring, sizeof(*rec));
 }
 
+static uintptr_t here(void)
+{
+	return (uintptr_t)__builtin_frame_address(0);
+}
+
 struct nvs_ring *nvs_ring_mine(void)
 {
 	struct nvs_ring *ring = nvs_tls.ring;
@@ -165,14 +177,14 @@ struct nvs_ring *nvs_ring_mine(void)
 		nvs_tls.tid = tid;
 		nvs_tls.thread = atomic_fetch_add(&nvs_root->next_thread, 1) + 1;
 	}
-	nvs_tls.ring = ring = claim(nvs_tls.tid);
+	nvs_tls.ring = ring = claim(nvs_tls.tid, here(), NULL);
 	if (ring)
 		write_thread_record(ring);
 	return ring;
 }
 
 /* None is free: the writer makes more when it wakes. Waits for that, while it lives, for at most 1 s. */
-static struct nvs_ring *claim_more(uint32_t tid)
+static struct nvs_ring *claim_more(uint32_t tid, const stack_t *alternate)
 {
 	struct timespec nap = { 0, 100000 };
 	struct nvs_ring *ring = NULL;
@@ -182,7 +194,7 @@ static struct nvs_ring *claim_more(uint32_t tid)
 			break;
 		wake_writer();
 		nvs_sys(SYS_nanosleep, &nap, 0, 0, 0);
-		ring = claim(tid);
+		ring = claim(tid, here(), alternate);
 	}
 	return ring;
 }
@@ -191,22 +203,31 @@ static struct nvs_ring *claim_more(uint32_t tid)
  * Usually the thread's own ring. Where a signal handler has interrupted a record on it, a second one is
  * borrowed, so that the record underneath stays whole.
  */
-struct nvs_ring *nvs_ring_enter(void)
+struct nvs_ring *nvs_ring_enter_at(const struct nvs_flight *flight, const stack_t *alternate)
 {
 	struct nvs_ring *ring = nvs_ring_mine();
 
 	if (!nvs_started())
 		return NULL;
 	if (!ring) {
-		nvs_tls.ring = ring = claim_more(nvs_tls.tid);
+		nvs_tls.ring = ring = claim_more(nvs_tls.tid, alternate);
 		if (ring)
 			write_thread_record(ring);
-	} else if (in_use(ring)) {
-		ring = claim(nvs_tls.tid);
+	} else if (nvs_ring_in_use(ring, flight->sp, alternate)) {
+		ring = claim(nvs_tls.tid, flight->sp, alternate);
 	}
-	if (ring)
-		atomic_store(&ring->epoch, atomic_load(&nvs_root->epoch));
+	if (!ring)
+		return NULL;
+	ring->flight = *flight;
+	atomic_store(&ring->epoch, atomic_load(&nvs_root->epoch));
 	return ring;
+}
+
+struct nvs_ring *nvs_ring_enter(void)
+{
+	struct nvs_flight flight = { .sp = here() };
+
+	return nvs_ring_enter_at(&flight, NULL);
 }
 
 void nvs_ring_leave(struct nvs_ring *ring)

@@ -56,7 +56,27 @@ uint64_t nvs_now(void)
 
 bool nvs_in_trap(void)
 {
+	if (nvs_tls.stepping)
+		return true;
+	if (!nvs_tls.depth)
+		return false;
+	if (nvs_flight_left(&nvs_tls.flight, (uintptr_t)__builtin_frame_address(0), NULL))
+		nvs_tls.depth = 0;
 	return nvs_tls.depth != 0;
+}
+
+/* A short sleep; false: the second that began with the first of them (END 0) is over. */
+static bool nap(uint64_t *end)
+{
+	struct timespec ts = { 0, 20000 };
+	uint64_t now;
+
+	nvs_sys(SYS_nanosleep, &ts, 0, 0, 0);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if (!*end)
+		*end = now + 1000000000u;
+	return now < *end;
 }
 
 /*
@@ -64,12 +84,11 @@ bool nvs_in_trap(void)
  * table before we look at the rings. Both are sequentially consistent, so either we see the reader, or it
  * sees the new table. Who entered in an epoch that began after the exchange has the new one anyway.
  */
-static void wait_for_readers(bool bounded)
+static bool wait_for_readers(void)
 {
-	uint64_t target = atomic_fetch_add(&nvs_root->epoch, 1) + 1;
+	uint64_t target = atomic_fetch_add(&nvs_root->epoch, 1) + 1, end = 0;
 	uint32_t n = atomic_load(&nvs_root->nrings);
-	struct timespec nap = { 0, 20000 };
-	uint32_t naps = 0;
+	bool all = true;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_ring *ring = &nvs_root->rings[i];
@@ -82,35 +101,32 @@ static void wait_for_readers(bool bounded)
 
 			if (!e || e >= target)
 				break;
-			if (bounded && naps > 50000)
-				return;
-			if (spins < 1000) {
-				__builtin_ia32_pause();
-				continue;
+			if (e == atomic_load(&ring->overdue) || (spins > 1000 && !nap(&end))) {
+				atomic_store(&ring->overdue, e);
+				all = false;
+				break;
 			}
-			naps++;
-			nvs_sys(SYS_nanosleep, &nap, 0, 0, 0);
+			if (spins <= 1000)
+				__builtin_ia32_pause();
 		}
 	}
-	while (atomic_load(&nvs_root->ringless)) {
-		if (bounded && naps++ > 50000)
-			return;
-		nvs_sys(SYS_nanosleep, &nap, 0, 0, 0);
-	}
+	while (atomic_load(&nvs_root->ringless))
+		if (!nap(&end))
+			return false;
+	return all;
 }
 
 void nvs_quiesce(void)
 {
 	if (nvs_started())
-		wait_for_readers(true);
+		wait_for_readers();
 }
 
 struct nvs_view *nvs_view_publish(struct nvs_view *view)
 {
 	struct nvs_view *old = atomic_exchange(&nvs_root->view, view);
 
-	wait_for_readers(false);
-	return old;
+	return wait_for_readers() ? old : NULL;
 }
 
 const struct nvs_view *nvs_view_get(void)
@@ -125,6 +141,5 @@ struct nvs_module_view *nvs_modules_publish(struct nvs_module_view *modules)
 	/* An address may belong to something else from now on: no old stack is reused. */
 	if (old && modules && old->subs != modules->subs)
 		atomic_fetch_add(&nvs_root->unload_count, 1);
-	wait_for_readers(false);
-	return old;
+	return wait_for_readers() ? old : NULL;
 }

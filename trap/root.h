@@ -53,11 +53,16 @@ struct nvs_trap_tls {
 	uint32_t depth; /* traps in flight on this thread */
 	uint32_t extra_modules;
 	bool stepping; /* a single-step is in flight */
+	struct nvs_flight flight; /* of the innermost trap that depth counts */
 };
 extern __thread struct nvs_trap_tls nvs_tls;
 
 /* ring.c: a ring for one piece of work on this thread; counted in flight from enter to leave. */
 struct nvs_ring *nvs_ring_enter(void);
+/* The same for work that FLIGHT describes; ALTERNATE as for nvs_flight_left(). */
+struct nvs_ring *nvs_ring_enter_at(const struct nvs_flight *flight, const stack_t *alternate);
+/* True if RING is busy, and not with something that the thread at SP has left; what it had begun there is dropped. */
+bool nvs_ring_in_use(struct nvs_ring *ring, uintptr_t sp, const stack_t *alternate);
 void nvs_ring_leave(struct nvs_ring *ring);
 
 /* step.c: memory of the trap for stepped stores; one set a ring. */

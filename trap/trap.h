@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
+#include "trap/left.h"
 
 /* ---- the view: what the trap may know, published by preload ---- */
 
@@ -82,7 +83,9 @@ static inline uint32_t nvs_channel_hash(uint32_t gpu, uint32_t token)
 
 /*
  * Puts VIEW in place of the published one, waits until no trap can still be reading the old one and
- * returns it (NULL the first time). One caller at a time. Never call it from inside the trap.
+ * returns it. NULL the first time, and where a trap does not end within a second (a signal handler of the program
+ * has interrupted it and waits, or has jumped out of it): the old one must stay then.
+ * One caller at a time. Never call it from inside the trap.
  */
 struct nvs_view *nvs_view_publish(struct nvs_view *view);
 const struct nvs_view *nvs_view_get(void);
@@ -150,6 +153,8 @@ struct nvs_ring {
 	uint64_t cached_tail; /* owner's last look at shared->tail */
 	uint64_t last_time; /* of its last record: times never go back within a ring */
 	_Atomic uint64_t epoch; /* of the trap in flight, 0: none */
+	_Atomic uint64_t overdue; /* such an epoch that was waited for too long, and is no more */
+	struct nvs_flight flight; /* of that trap; owner's */
 	uint32_t busy; /* owner is between reserve and commit */
 	uint32_t late; /* the record between them goes to late() */
 	uint8_t *stack_top; /* the trap's own stack */

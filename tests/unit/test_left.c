@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signal handlers of the program that come in the middle of a doorbell, and jump out of it. Nothing stays busy for
+ * it: neither the thread's ring, nor whoever publishes, nor the program's view of its signals. And the program's own
+ * single-stepping over a doorbell, which sees one step for one store.
+ */
+/* LINK: preload */
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include "preload/preload.h"
+#include "tests/unit/fakering.h"
+#include "trap/patch.h"
+#include "trap/root.h"
+
+#define RING 1024u
+#define PAGE 65536u
+#define VA 0x200000000ull
+#define TOKEN 0x10012u
+#define LARGE (1u << 20) /* bytes of a segment whose copy takes its time */
+#define ROUNDS 20
+
+static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
+static uint64_t gpfifo[RING];
+static uint32_t put;
+static struct nvs_channel channel;
+static uint32_t hash[2];
+static struct nvs_segment_map map;
+static struct nvs_doorbell doorbell = { .map = 1 };
+static struct nvs_view views[2];
+
+static void set_up(void)
+{
+	struct nvs_spool_channel *state;
+	int fd = memfd_create("doorbell", 0);
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	nvs_session_start();
+	nvs_unlock(&saved);
+	state = nvs_session_channel_slot(0);
+	if (ftruncate(fd, PAGE) || !state)
+		abort();
+	page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	behind = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	doorbell.start = (uintptr_t)page;
+	doorbell.end = doorbell.start + PAGE;
+	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	channel = (struct nvs_channel){ .token = TOKEN, .entries = RING, .ring = gpfifo, .put = &put,
+					.state = state };
+	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;
+	map = (struct nvs_segment_map){ .gpu_va = VA, .size = LARGE };
+	map.cpu = (uintptr_t)mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	views[0] = (struct nvs_view){ .ndoorbells = 1, .doorbells = &doorbell, .nmaps = 1, .maps = &map,
+				      .nchannels = 1, .channels = &channel, .channel_mask = 1,
+				      .channel_hash = hash };
+	views[1] = views[0];
+	nvs_view_publish(&views[0]);
+}
+
+static uint32_t *seen(void)
+{
+	return (uint32_t *)(void *)(behind + 0x90);
+}
+
+static void next_entry(uint32_t bytes)
+{
+	*seen() = 0;
+	gpfifo[put] = VA | (uint64_t)(bytes / 4) << 42;
+	put = (put + 1) % RING;
+}
+
+/* By the fault. */
+static void ring_slow(uint32_t bytes)
+{
+	next_entry(bytes);
+	__asm__ volatile("movl %1, (%0)" : : "a"(page + 0x90), "c"(TOKEN) : "memory");
+}
+
+/* As a patched site does. */
+__attribute__((noinline)) static bool ring_fast(uint32_t bytes)
+{
+	static const struct nvs_patch_site site = { .base = NVS_RAX, .source = NVS_RCX, .disp = 0x90 };
+	struct nvs_fast_regs regs = { .rax = (uintptr_t)page, .rcx = TOKEN };
+
+	next_entry(bytes);
+	return nvs_fast_doorbell(&site, &regs);
+}
+
+/* Further down the stack than the frames of the rings before. */
+__attribute__((noinline)) static bool ring_deeper(void)
+{
+	volatile char room[8192];
+
+	memset((char *)room, 0x55, sizeof(room));
+	return ring_fast(16) && room[100];
+}
+
+/* ---- a thread that disturbs this one ---- */
+
+static pid_t victim;
+static _Atomic int disturb; /* signal, 0 none */
+
+static void *disturber(void *arg)
+{
+	for (;;) {
+		int sig = disturb;
+
+		if (sig < 0)
+			return NULL;
+		if (sig)
+			syscall(SYS_tgkill, getpid(), victim, sig);
+		usleep(200);
+	}
+}
+
+static sigjmp_buf jump;
+static volatile int interrupted, nested;
+
+static bool in_flight(void)
+{
+	return atomic_load(&nvs_tls.ring->epoch) != 0;
+}
+
+static void leave(int sig)
+{
+	if (!in_flight())
+		return;
+	interrupted++;
+	CHECK(!nvs_in_trap());
+	siglongjmp(jump, 1);
+}
+
+/* A doorbell in a handler takes a ring of its own; the one underneath goes on unharmed. */
+static void ring_within(int sig)
+{
+	if (!in_flight())
+		return;
+	nested++;
+	CHECK(!ring_fast(16));
+	ring_slow(16);
+	CHECK(*seen() == TOKEN);
+}
+
+static void handle(int sig, void (*handler)(int), int flags)
+{
+	struct sigaction a = { .sa_handler = handler, .sa_flags = flags };
+
+	sigaction(sig, &a, NULL);
+}
+
+static void *publish(void *arg)
+{
+	static int next;
+
+	next ^= 1;
+	return nvs_view_publish(&views[next]);
+}
+
+/* By another thread, since one does not wait for itself. */
+static void *published(void)
+{
+	pthread_t t;
+	void *old;
+
+	pthread_create(&t, NULL, publish, NULL);
+	pthread_join(t, &old);
+	return old;
+}
+
+static void test_left(int flags, bool deeper)
+{
+	struct nvs_ring *ring = nvs_tls.ring;
+	volatile uint64_t records;
+	volatile int i;
+
+	handle(SIGUSR1, leave, flags);
+	for (i = 0; i < ROUNDS; i++) {
+		int before = interrupted;
+
+		if (!sigsetjmp(jump, 1)) {
+			disturb = SIGUSR1;
+			while (interrupted == before)
+				ring_fast(LARGE);
+		}
+		disturb = 0;
+		CHECK(atomic_load(&ring->epoch));
+		records = ring->counters[NVS_COUNT_FAST];
+		/* The same ring again, on the fast way, as if nothing had been. */
+		CHECK(deeper ? ring_deeper() : ring_fast(16));
+		CHECK(*seen() == TOKEN && !atomic_load(&ring->epoch) && !ring->busy);
+		CHECK(ring->counters[NVS_COUNT_FAST] == records + 1);
+		CHECK(nvs_tls.ring == ring);
+	}
+}
+
+static void test_publish(void)
+{
+	CHECK(published() != NULL);
+	if (!sigsetjmp(jump, 1)) {
+		handle(SIGUSR1, leave, 0);
+		disturb = SIGUSR1;
+		for (;;)
+			ring_fast(LARGE);
+	}
+	disturb = 0;
+	/* Nobody waits for ever for a trap that was left, nor for long more than once. */
+	for (int i = 0; i < 100; i++)
+		CHECK(published() == NULL);
+	ring_slow(16);
+	CHECK(*seen() == TOKEN);
+	CHECK(published() != NULL);
+}
+
+static void test_nested(int flags)
+{
+	handle(SIGUSR1, ring_within, flags);
+	nested = 0;
+	disturb = SIGUSR1;
+	while (nested < ROUNDS) {
+		CHECK(ring_fast(LARGE));
+		CHECK(*seen() == TOKEN);
+	}
+	disturb = 0;
+}
+
+/* ---- signals of the kind that the trap itself lives on, sent by somebody ---- */
+
+static volatile int sent;
+
+static void leave_sent(int sig)
+{
+	sent++;
+	CHECK(!nvs_in_trap() && !in_flight());
+	siglongjmp(jump, 1);
+}
+
+static void test_sent(int sig)
+{
+	volatile int rung = 0;
+	volatile uint64_t lost = 0;
+
+	handle(sig, leave_sent, 0);
+	sent = 0;
+	while (sent < ROUNDS) {
+		int before = sent;
+
+		sigsetjmp(jump, 1);
+		if (sent != before)
+			continue;
+		disturb = sig;
+		for (;;) {
+			rung = rung + 1;
+			ring_slow(LARGE);
+		}
+	}
+	disturb = 0;
+	usleep(1000);
+	handle(sig, SIG_DFL, 0);
+	for (uint32_t i = 0; i < nvs_ring_count(); i++)
+		lost = lost + nvs_ring_at(i)->counters[NVS_COUNT_GAPS];
+	/* None was taken for a fault of the copy. */
+	CHECK(lost == 0);
+	CHECK(rung > 0);
+}
+
+/* ---- single steps ---- */
+
+static uintptr_t at[64];
+static volatile int steps;
+
+static void step(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+
+	if (steps < 64)
+		at[steps] = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+	steps++;
+	CHECK(info->si_code == TRAP_TRACE && (uintptr_t)info->si_addr == at[steps - 1]);
+}
+
+/* Steps over a store to TO; where it stopped, from the store on. */
+__attribute__((noinline)) static int step_over(void *to, uintptr_t *where)
+{
+	steps = 0;
+	__asm__ volatile("pushf\n\torl $0x100, (%%rsp)\n\tpopf\n\t"
+			 "nop\n\t"
+			 "movl %1, (%0)\n\t"
+			 "nop\n\tnop\n\t"
+			 "pushf\n\tandl $~0x100, (%%rsp)\n\tpopf\n\t"
+			 : : "a"(to), "c"(TOKEN) : "memory", "cc");
+	memcpy(where, at, sizeof(at));
+	return steps;
+}
+
+static void test_steps(void)
+{
+	struct sigaction a = { .sa_sigaction = step, .sa_flags = SA_SIGINFO };
+	uintptr_t plain[64], rung[64];
+	uint32_t ordinary;
+	int n, m;
+
+	sigaction(SIGTRAP, &a, NULL);
+	n = step_over(&ordinary, plain);
+	CHECK(n >= 6 && n < 64);
+	for (int i = 0; i < 10; i++) {
+		next_entry(16);
+		m = step_over(page + 0x90, rung);
+		CHECK(*seen() == TOKEN);
+		CHECK(m == n && !memcmp(plain, rung, (size_t)n * sizeof(*plain)));
+		if (m != n)
+			printf("%d steps over an ordinary store, %d over a doorbell\n", n, m);
+	}
+	handle(SIGTRAP, SIG_DFL, 0);
+}
+
+static void run(void)
+{
+	stack_t stack = { .ss_size = 65536 };
+	pthread_t t;
+
+	stack.ss_sp = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigaltstack(&stack, NULL);
+	victim = (pid_t)syscall(SYS_gettid);
+	set_up();
+	ring_slow(16);
+	CHECK(*seen() == TOKEN && nvs_tls.ring);
+	pthread_create(&t, NULL, disturber, NULL);
+	test_steps();
+	test_left(0, false);
+	test_left(0, true);
+	test_left(SA_ONSTACK, false);
+	test_nested(0);
+	test_nested(SA_ONSTACK);
+	test_publish();
+	test_sent(SIGSEGV);
+	test_sent(SIGTRAP);
+	disturb = -1;
+	pthread_join(t, NULL);
+	nvs_session_finish();
+}
+
+int main(int argc, char **argv)
+{
+	char folder[] = "/tmp/nvsnoop-test.XXXXXX", name[64];
+
+	if (!mkdtemp(folder))
+		abort();
+	snprintf(name, sizeof(name), "%s/t.zst", folder);
+	setenv("NVSNOOP_OUT", name, 1);
+	setenv("NVSNOOP_OPTIONS", "quiet,backtrace=off,patch=off,buffer=8M", 1);
+	run();
+	unlink(name);
+	CHECK(rmdir(folder) == 0);
+	return test_result();
+}

@@ -80,6 +80,8 @@ static int drain(struct nvs_trace *t, struct nvs_chan *chan, bool force)
 
 static int append(struct nvs_trace *t, struct nvs_held *h, const uint8_t *bytes, size_t n)
 {
+	if (!n)
+		return 0;
 	if (n > h->room - h->ndata) {
 		size_t room = h->room ? h->room : 4096;
 		uint8_t *p;
@@ -262,10 +264,11 @@ int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *
 static bool data_fits(const struct nvs_held *h, const struct nvs_rec_data *rec)
 {
 	const struct nvs_gp_entry *e = (const struct nvs_gp_entry *)(h + 1) + h->cursor;
-	uint32_t length = ((e->entry >> 42) & 0x1fffff) * 4;
 
-	return h->cursor < h->rec.nentries && rec->entry == h->cursor && rec->offset == h->at &&
-	       rec->bytes <= length - h->at;
+	/* What was given up may have been the last one. */
+	if (h->cursor >= h->rec.nentries || rec->entry != h->cursor || rec->offset != h->at)
+		return false;
+	return rec->bytes <= ((e->entry >> 42) & 0x1fffff) * 4 - h->at;
 }
 
 /* A segment is complete. */

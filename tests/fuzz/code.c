@@ -12,8 +12,12 @@
 static void site(const uint8_t *code, size_t size, size_t at, size_t function)
 {
 	struct nvs_site_text text = { .bytes = code, .address = BASE, .size = size };
+	struct nvs_insn insn;
 	struct nvs_site plan;
 
+	/* Only stores are ever judged: of anything else it may be part of a cave itself. */
+	if (!nvs_insn_decode(&insn, code + at, size - at) || insn.opcode != 0x89 || !insn.memory)
+		return;
 	text.function = function < size ? BASE + function : 0;
 	if (nvs_site_analyse(&plan, &text, BASE + at, BASE + 0x100000) != NVS_SITE_OK)
 		return;

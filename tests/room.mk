@@ -46,7 +46,7 @@ $(BUILD)/apps/bench $(BUILD)/apps/throw: $(BUILD)/apps/%: tests/apps/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
 
-include tests/kill/room.mk
+include tests/kill/room.mk tests/apps/api/room.mk
 
 # ---- make check ----
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What the test asks of the libcuda without a GPU. */
+#ifndef NVSNOOP_TEST_FAKECUDA_H
+#define NVSNOOP_TEST_FAKECUDA_H
+
+#include <stdint.h>
+
+struct fake_kernel_params {
+	void *func;
+	unsigned grid[3], block[3], shared, pad;
+	void **params, **extra;
+	void *kern, *ctx;
+};
+
+struct fake_state {
+	uint64_t inits, launches, callbacks, syncs, allocs, copied, graph_launches, resolved, asked_names;
+	struct fake_kernel_params last;
+	void *stream, *capturing, *graph;
+	double sum;
+	int result; /* of the next launches */
+};
+
+#endif

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# A libcuda.so.1 without a GPU, and libraries that were linked with it, for the test of the API layer.
+API_APPS = $(addprefix $(BUILD)/apps/api/,libcuda.so.1 plugin.so plugin_lazy.so thrower.so)
+TEST_DEPS += $(API_APPS)
+API_LINK  = -fPIC -shared -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed
+
+$(BUILD)/apps/api/libcuda.so.1: tests/apps/api/fakecuda.c tests/apps/api/fakecuda.h
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -O1 -g -fPIC -shared -fvisibility=hidden -fexceptions -Wl,-Bsymbolic-functions \
+	    -Wl,-soname,libcuda.so.1 -o $@ $<
+
+$(BUILD)/apps/api/plugin.so: tests/apps/api/plugin.c $(BUILD)/apps/api/libcuda.so.1
+	$(call say,LD,$@)
+	$(Q)$(CC) -O1 -g $(API_LINK) -Wl,-z,now -Wl,-z,relro -o $@ $^
+
+$(BUILD)/apps/api/plugin_lazy.so: tests/apps/api/plugin.c $(BUILD)/apps/api/libcuda.so.1
+	$(call say,LD,$@)
+	$(Q)$(CC) -O1 -g $(API_LINK) -Wl,-z,lazy -fplt -o $@ $^
+
+$(BUILD)/apps/api/thrower.so: tests/apps/api/thrower.cc $(BUILD)/apps/api/libcuda.so.1
+	$(call say,LD,$@)
+	$(Q)$(CXX) -O1 -g $(API_LINK) -o $@ $^

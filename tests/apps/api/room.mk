@@ -2,6 +2,7 @@
 # A libcuda.so.1 without a GPU, and libraries that were linked with it, for the test of the API layer.
 API_APPS = $(addprefix $(BUILD)/apps/api/,libcuda.so.1 plugin.so plugin_lazy.so thrower.so)
 TEST_DEPS += $(API_APPS)
+TESTS     += tests/apps/api/check
 API_LINK  = -fPIC -shared -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed
 
 $(BUILD)/apps/api/libcuda.so.1: tests/apps/api/fakecuda.c tests/apps/api/fakecuda.h

@@ -399,6 +399,7 @@ again:
 		moved.at.start = m->at.start - from + to;
 		moved.at.end = m->at.end - from + to;
 		moved.hidden = false;
+		moved.real = moved.spare = 0; /* they go with what is moved away from */
 		n = link_map(&moved);
 		nvs_map_unlink(m);
 		if (n) {

@@ -294,6 +294,7 @@ struct nvs_rm {
 	struct nvs_rm_map *unmapping;
 	uint64_t generation;
 	bool power_asked, may_suspend; /* the GPU may lose power at run time */
+	struct nvs_stash_hole *holes; /* shadow.c */
 	struct nvs_gpu gpus[NVS_MAX_GPUS];
 	uint32_t unknown_n;
 	uint64_t handlers_replaced;

@@ -125,6 +125,70 @@ void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct 
 	map->real = map->spare = 0;
 }
 
+/* ---- what of SPARE has taken its old place in the program ---- */
+
+/* Is there no more, and may even be the program's by now. */
+struct nvs_stash_hole {
+	uintptr_t start;
+	size_t bytes;
+	bool reserved; /* by a mapping of ours */
+	struct nvs_stash_hole *next;
+};
+
+static bool is_hole(uintptr_t start, size_t bytes)
+{
+	for (const struct nvs_stash_hole *h = nvs_rm()->holes; h; h = h->next)
+		if (start < h->start + h->bytes && h->start < start + bytes)
+			return true;
+	return false;
+}
+
+/* Without memory to remember it by, the map it lies in is not to be shadowed or unmapped any more. */
+static void remember_holes(const struct nvs_shadow *sh, uint32_t map)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct nvs_shadow_piece *p = &sh->pieces[i];
+		struct nvs_stash_hole *h = p->bytes ? nvs_alloc(sizeof(*h)) : NULL;
+
+		if (h) {
+			*h = (struct nvs_stash_hole){ p->stash, p->bytes, p->reserved, nvs_rm()->holes };
+			nvs_rm()->holes = h;
+			continue;
+		}
+		for (uint32_t k = 0; p->bytes && k < nvs_rm()->cpu.n; k++) {
+			struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[k];
+
+			if (m->number == map)
+				m->spare = 0;
+		}
+	}
+}
+
+/* All of [start, end) but what is not ours any more. */
+static void unmap_spare(uintptr_t start, uintptr_t end)
+{
+	struct nvs_stash_hole **at = &nvs_rm()->holes;
+
+	while (*at) {
+		struct nvs_stash_hole *h = *at;
+
+		if (h->start < start || h->start >= end) {
+			at = &h->next;
+			continue;
+		}
+		*at = h->next;
+		if (!h->reserved) {
+			unmap_spare(start, h->start);
+			unmap_spare(h->start + h->bytes, end);
+			nvs_free(h, sizeof(*h));
+			return;
+		}
+		nvs_free(h, sizeof(*h));
+	}
+	if (start < end)
+		nvs_next()->munmap((void *)start, end - start);
+}
+
 void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 {
 	size_t size = m->at.end - m->at.start;
@@ -138,7 +202,7 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 	if (m->real)
 		nvs_next()->munmap((void *)m->real, size);
 	if (m->spare)
-		nvs_next()->munmap((void *)m->spare, size);
+		unmap_spare(m->spare, m->spare + size);
 }
 
 /* ---- making one ---- */
@@ -210,7 +274,11 @@ static bool only_userd(const uint8_t *page, size_t userd)
 static bool take_place(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size_t userd, struct nvs_shadow_piece *piece)
 {
 	uint64_t off = start - m->at.start;
-	void *fresh = nvs_next()->mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *fresh;
+
+	if (is_hole(m->spare + off, bytes))
+		return false;
+	fresh = nvs_next()->mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (fresh == MAP_FAILED)
 		return false;
@@ -246,6 +314,7 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
 	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) || !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
 		nvs_shadow_undo(sh);
+		remember_holes(sh, m->number);
 		nvs_free(sh, sizeof(*sh));
 		return;
 	}
@@ -262,6 +331,7 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 	if (!c->shadow)
 		return;
 	nvs_shadow_undo(c->shadow);
+	remember_holes(c->shadow, c->shadow_map);
 	nvs_free(c->shadow, sizeof(*c->shadow));
 	c->shadow = NULL;
 }

@@ -20,6 +20,7 @@ struct nvs_shadow_piece {
 	uintptr_t program; /* where the program sees it: ordinary memory now */
 	uintptr_t stash; /* the program's own pages, moved aside to be put back */
 	size_t bytes; /* 0: no such piece */
+	bool reserved; /* after nvs_shadow_undo(): the stash's place is still ours */
 };
 
 /* Lives longer than the view. */

@@ -451,6 +451,26 @@ static void test_full(void)
 	clean();
 }
 
+/* A limit on file sizes that leaves no room for the spool sends the program no signal. */
+static void act_limited(void)
+{
+	struct rlimit limit = { 100000, 100000 };
+
+	setrlimit(RLIMIT_FSIZE, &limit);
+	act_short();
+	mark(2);
+}
+
+static void test_limited(void)
+{
+	int status = run("limited", "quiet");
+	struct contents c = read_trace("trace.zst");
+
+	CHECK(status == 0 && c.whole && c.end && c.marks == 1);
+	CHECK(!(c.head.flags & NVS_HDR_CRASH_SAFE));
+	clean();
+}
+
 static void act_forked(void)
 {
 	int status;
@@ -651,6 +671,7 @@ static const struct {
 	{ "busy", act_busy },
 	{ "closed", act_closed },
 	{ "full", act_full },
+	{ "limited", act_limited },
 	{ "forked", act_forked },
 	{ "unwritable", act_unwritable },
 	{ "summary", act_summary },
@@ -680,6 +701,7 @@ int main(int argc, char **argv)
 	test_busy();
 	test_closed();
 	test_full();
+	test_limited();
 	test_forked();
 	test_unwritable();
 	test_options_wrong();

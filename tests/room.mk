@@ -59,13 +59,15 @@ jobs  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 CHECK_ALL = $(FAST_TESTS) $(UNIT) $(TESTS) $(UNIT_SAN) $(SLOW_TESTS)
 
-.PHONY: check check-build check-run
+.PHONY: check check-build check-run test-deps
+test-deps: $(UNIT) $(TEST_DEPS)
+
 check:
 	$(Q)scripts/install-deps
 	$(Q)$(MAKE) --no-print-directory $(jobs) check-build
 	$(Q)$(MAKE) --no-print-directory check-run
 
-check-build: all $(UNIT) $(TEST_DEPS)
+check-build: all test-deps
 	$(Q)[ -z '$(UNIT_SAN)' ] || \
 	    $(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(UNIT_SAN)
 

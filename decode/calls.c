@@ -109,10 +109,12 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 	char *own, *end, *p;
 	uint32_t n = 0;
 
+	if (rec->api >= NVS_MAX_NUMBER)
+		return 0;
 	if (!api)
 		return -ENOMEM;
 	/* Told again, as at a second start: the first stands. */
-	if (*api->name)
+	if (((struct entry_point *)api)->text)
 		return 0;
 	own = malloc(rec->length + 1ul);
 	if (!own)
@@ -182,7 +184,7 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 	uint32_t depth = rec->depth;
 	int r;
 
-	if (rec->thread == NVS_NONE || !depth || depth >= MAX_DEPTH)
+	if (rec->thread >= NVS_MAX_NUMBER || rec->api >= NVS_MAX_NUMBER || !depth || depth >= MAX_DEPTH)
 		return 0;
 	if (!t || !api)
 		return -ENOMEM;
@@ -227,6 +229,8 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	const uint8_t *tail = nvs_tail(&rec->rec, rec->nargs * 8ull + rec->bytes);
 	int r;
 
+	if (rec->api >= NVS_MAX_NUMBER)
+		return 0;
 	if (!api)
 		return -ENOMEM;
 	r = take_open(c, rec, &call);
@@ -235,8 +239,10 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	call.api = api;
 	call.thread = rec->thread;
 	call.number = rec->number;
-	call.begin = rec->begin;
-	call.end = rec->end ? rec->end : 1;
+	/* 0 and no CALL_BEGIN: that one was lost, and with it how long the call took. */
+	if (rec->begin || !call.begin)
+		call.begin = rec->begin ? rec->begin : rec->rec.time;
+	call.end = rec->end ? rec->end : rec->rec.time ? rec->rec.time : 1;
 	call.result = rec->result;
 	call.depth = rec->depth;
 	call.flags = rec->rec.flags;

@@ -130,8 +130,9 @@ static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, 
 	rec->thread = thread;
 	rec->api = nvs_api_number(m->api);
 	rec->number = m->number;
-	rec->begin = m->begin;
-	rec->end = m->end;
+	/* What stands elsewhere already is left out: the trace gets smaller by it. */
+	rec->begin = m->flags & NVS_CALL_BEGUN ? 0 : m->begin;
+	rec->end = m->flags & NVS_CALL_EARLY ? m->end : 0;
 	rec->result = m->result;
 	rec->absent = m->absent;
 	rec->depth = (uint16_t)m->depth;

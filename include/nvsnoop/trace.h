@@ -494,7 +494,8 @@ struct nvs_rec_call {
 	uint32_t thread;
 	uint32_t api;
 	uint64_t number;
-	uint64_t begin, end; /* ticks */
+	uint64_t begin; /* ticks; 0: as its CALL_BEGIN says */
+	uint64_t end; /* 0: rec.time */
 	uint32_t result; /* CUresult */
 	uint32_t absent;
 	uint16_t depth;

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls as the reader puts them together, from traces made by hand: nesting, calls that never return, losses,
+ * and records that lie.
+ */
+/* LINK: decode -lzstd */
+#include "decode/internal.h"
+#include "decode/launches.h"
+#include "tests/unit/expect.h"
+#include "tests/unit/mktrace.h"
+
+static char path[] = "/tmp/nvsnoop-calls-XXXXXX";
+
+static void api(struct mk *m, uint32_t number, const char *text, uint32_t length, uint32_t nargs)
+{
+	struct nvs_rec_api *rec = mk_rec(m, NVS_REC_API, sizeof(*rec) + length);
+
+	rec->api = number;
+	rec->nargs = nargs;
+	rec->length = length;
+	memcpy(rec->text, text, length);
+}
+
+static void begin(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_t number, uint32_t depth)
+{
+	struct nvs_rec_call_begin *rec = mk_rec(m, NVS_REC_CALL_BEGIN, sizeof(*rec));
+
+	rec->thread = thread;
+	rec->api = number_of_api;
+	rec->number = number;
+	rec->begin = 5;
+	rec->depth = depth;
+}
+
+static struct nvs_rec_call *call(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_t number,
+				 uint32_t depth, uint32_t nargs, uint32_t bytes)
+{
+	struct nvs_rec_call *rec = mk_rec(m, NVS_REC_CALL, sizeof(*rec) + nargs * 8 + bytes);
+
+	rec->thread = thread;
+	rec->api = number_of_api;
+	rec->number = number;
+	rec->depth = (uint16_t)depth;
+	rec->nargs = (uint16_t)nargs;
+	rec->bytes = bytes;
+	return rec;
+}
+
+static void submit(struct mk *m, uint32_t thread, uint32_t depth)
+{
+	mk_simple(m, thread, 0, 4)->rec.flags |= (uint16_t)(depth << NVS_SUB_CALL_SHIFT);
+}
+
+struct seen {
+	uint64_t calls, open, submissions;
+	char names[512]; /* "outer:2 inner:1 " as they are handed out */
+	char first[256]; /* arguments of the first call */
+};
+
+static int on_call(void *arg, const struct nvs_call *c)
+{
+	struct seen *s = arg;
+	size_t n = strlen(s->names);
+	char text[128];
+
+	s->calls++;
+	s->open += !c->end;
+	s->submissions += c->submissions;
+	snprintf(s->names + n, sizeof(s->names) - n, "%s:%llu ", c->api->name, (unsigned long long)c->submissions);
+	for (uint32_t i = 0; i < c->nargs && s->calls == 1; i++) {
+		n = strlen(s->first);
+		snprintf(s->first + n, sizeof(s->first) - n, "%s=%s ", c->api->arg[i],
+			 nvs_call_print(c, i, text, sizeof(text)));
+	}
+	return 0;
+}
+
+static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submission *s)
+{
+	return nvs_calls_submission(arg, s);
+}
+
+static int on_record(void *arg, struct nvs_trace *t, const struct nvs_rec *rec)
+{
+	return nvs_calls_record(arg, rec);
+}
+
+static void read_back(struct seen *seen)
+{
+	static const struct nvs_consumer consumer = { NVS_READ_WHOLE, on_submission, on_record };
+	struct nvs_calls_sink sink = { .call = on_call, .arg = seen };
+	struct nvs_error err = { "" };
+	struct nvs_calls *calls;
+	struct nvs_trace *t;
+
+	memset(seen, 0, sizeof(*seen));
+	if (nvs_trace_open(&t, path, NULL, &err)) {
+		printf("%s\n", err.text);
+		exit(1);
+	}
+	calls = nvs_calls_new(t, &sink, true);
+	EXPECT_EQ(nvs_trace_read(t, &consumer, calls, &err), 0);
+	EXPECT_EQ(nvs_calls_end(calls), 0);
+	nvs_calls_free(calls);
+	nvs_trace_close(t);
+}
+
+static void start(struct mk *m)
+{
+	memset(m, 0, sizeof(*m));
+	mk_open(m, path);
+	mk_thread(m, 0, 100, "main");
+	mk_thread(m, 1, 101, "other");
+	mk_channel(m, 0);
+	api(m, 1, "outer\0g\0name:str\0n:u32\0p:ptr\0bad:i32", 37, 4);
+	api(m, 2, "inner\0g", 8, 0);
+	api(m, 3, "silent\0g", 9, 0);
+}
+
+static void finish(struct mk *m)
+{
+	mk_channel_gone(m, 0);
+	mk_end(m);
+	mk_frame_end(m);
+	mk_close(m);
+}
+
+static void test_nesting(void)
+{
+	struct nvs_rec_call *rec;
+	struct seen s;
+	struct mk m;
+
+	start(&m);
+	submit(&m, 0, 0); /* outside of any */
+	begin(&m, 0, 1, 0, 1);
+	submit(&m, 0, 1);
+	call(&m, 0, 3, 1, 2, 0, 0); /* nested and silent */
+	begin(&m, 0, 2, 2, 2);
+	submit(&m, 0, 2);
+	begin(&m, 1, 2, 0, 1);
+	submit(&m, 1, 1); /* the other thread, meanwhile */
+	rec = call(&m, 0, 2, 2, 2, 0, 0);
+	rec->rec.flags = NVS_CALL_BEGUN;
+	submit(&m, 0, 1);
+	rec = call(&m, 0, 1, 0, 1, 0, 0);
+	rec->rec.flags = NVS_CALL_BEGUN;
+	finish(&m);
+	read_back(&s);
+	EXPECT_STR(s.names, "silent:0 inner:1 outer:2 inner:1 ");
+	EXPECT_EQ(s.open, 1); /* the other thread's never returned */
+	EXPECT_EQ(s.submissions, 4);
+}
+
+static void test_lost_end(void)
+{
+	struct seen s;
+	struct mk m;
+
+	start(&m);
+	begin(&m, 0, 1, 0, 1);
+	submit(&m, 0, 1);
+	begin(&m, 0, 2, 1, 2);
+	submit(&m, 0, 2);
+	begin(&m, 0, 2, 5, 1); /* both ended, and nobody said so */
+	submit(&m, 0, 1);
+	call(&m, 0, 2, 5, 1, 0, 0)->rec.flags = NVS_CALL_BEGUN;
+	submit(&m, 0, 1); /* names a call that is over */
+	finish(&m);
+	read_back(&s);
+	EXPECT_STR(s.names, "inner:1 outer:1 inner:1 ");
+	EXPECT_EQ(s.open, 2);
+}
+
+static void test_arguments(void)
+{
+	struct nvs_rec_call *rec;
+	struct seen s;
+	struct mk m;
+
+	start(&m);
+	rec = call(&m, 0, 1, 0, 1, 4, 3);
+	rec->args[0] = 3 | 9ull << 32;
+	rec->args[1] = 77;
+	rec->args[2] = 0x1000;
+	rec->args[3] = 0xffffffff;
+	rec->absent = 1u << 2;
+	memcpy(&rec->args[4], "a\nb", 3);
+	finish(&m);
+	read_back(&s);
+	EXPECT_STR(s.first, "name=\"a\\x0ab\"... n=77 p=? bad=-1 ");
+	/* A string longer than what is there, more arguments than the entry point has. */
+	start(&m);
+	rec = call(&m, 0, 1, 0, 1, 4, 3);
+	rec->args[0] = 4 | 9ull << 32;
+	rec = call(&m, 0, 2, 0, 1, 20, 0);
+	rec = call(&m, 0, 99, 0, 1, 2, 0); /* of an unknown one */
+	rec = call(&m, 0, 0xfffffff0, 0, 1, 2, 0);
+	begin(&m, 0xfffffff0, 1, 0, 1);
+	begin(&m, 0, 1, 0, 0xfffffff0);
+	begin(&m, 0, 0xfffffff0, 0, 1);
+	finish(&m);
+	read_back(&s);
+	EXPECT_STR(s.first, "");
+	EXPECT_EQ(s.calls, 3);
+}
+
+static uint64_t random_state = 12345;
+
+static uint32_t dice(uint32_t n)
+{
+	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(random_state >> 33) % n;
+}
+
+static int drop_kernel(void *arg, const struct nvs_rec_kernel *rec)
+{
+	return nvs_launches_kernel(arg, rec);
+}
+
+static int drop_graph(void *arg, const struct nvs_rec_graph *rec)
+{
+	return nvs_launches_graph(arg, rec);
+}
+
+static int drop_call(void *arg, const struct nvs_call *c)
+{
+	char text[64];
+
+	for (uint32_t i = 0; i < c->nargs; i++)
+		nvs_call_print(c, i, text, sizeof(text));
+	return nvs_launches_call(arg, c);
+}
+
+/* Records with any bytes in them, as far as the first check lets them through. */
+static void test_rubbish(void)
+{
+	static _Alignas(8) uint8_t room[4096];
+	struct nvs_launches *l = nvs_launches_new();
+	struct nvs_calls_sink sink = { .call = drop_call, .kernel = drop_kernel, .graph = drop_graph, .arg = l };
+	struct nvs_error err = { "" };
+	struct nvs_calls *calls;
+	struct nvs_trace *t;
+	uint32_t let_through = 0;
+	struct mk m;
+
+	printf("seed %llu\n", (unsigned long long)random_state);
+	start(&m);
+	finish(&m);
+	if (nvs_trace_open(&t, path, NULL, &err)) {
+		printf("%s\n", err.text);
+		exit(1);
+	}
+	calls = nvs_calls_new(t, &sink, false);
+	for (int i = 0; i < 200000; i++) {
+		struct nvs_rec *rec = (void *)room;
+
+		memset(room, 0, sizeof(room));
+		rec->size = 8 * (2 + dice(60));
+		for (uint32_t k = dice(40); k; k--)
+			room[16 + dice(rec->size - 16 + 1)] = (uint8_t)dice(dice(4) ? 4 : 256);
+		rec->type = (uint16_t)(NVS_REC_API + dice(5));
+		rec->flags = (uint16_t)dice(16);
+		if (nvs_record_check(rec, rec->size))
+			continue;
+		let_through++;
+		nvs_calls_record(calls, rec);
+	}
+	EXPECT(let_through > 10000);
+	nvs_calls_end(calls);
+	nvs_calls_free(calls);
+	nvs_launches_free(l);
+	nvs_trace_close(t);
+}
+
+int main(void)
+{
+	close(mkstemp(path));
+	test_nesting();
+	test_lost_end();
+	test_arguments();
+	test_rubbish();
+	unlink(path);
+	return expect_done();
+}

@@ -405,6 +405,7 @@ int nvs_modules_start(struct nvs_live *live)
 	if (!ms)
 		return -ENOMEM;
 	*nvs_slot(NVS_SLOT_MODULES) = ms;
+	nvs_writer_signal.seen = &ms->kick;
 	nvs_modules_refresh();
 	nvs_callsite_warm();
 	guard_forks();

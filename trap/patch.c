@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/mman.h>
 #include "trap/patch.h"
@@ -48,6 +49,15 @@ static bool is_plain_store(const struct nvs_insn *insn)
 	       !(insn->prefixes & ~NVS_PREFIX_REX) && insn->index == NVS_REG_NONE && insn->base <= NVS_R15;
 }
 
+/* Once a site: whoever patches need not be waited for until it looks by itself. */
+static void wake_patcher(void)
+{
+	_Atomic uint32_t *seen = nvs_writer_signal.seen;
+
+	if (seen && !atomic_exchange(seen, 1))
+		nvs_sys(SYS_futex, seen, FUTEX_WAKE, 1, 0);
+}
+
 void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
 {
 	if (!nvs_root->options.patch || site_at(address))
@@ -67,6 +77,7 @@ void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_in
 		s->refusal = is_plain_store(insn) ? NVS_SITE_PATCHED : NVS_SITE_FORM;
 		atomic_store_explicit(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_SEEN,
 				      memory_order_release);
+		wake_patcher();
 		return;
 	}
 }

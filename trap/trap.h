@@ -207,6 +207,7 @@ struct nvs_writer_signal {
 	uint64_t *heartbeat; /* in the spool; atomic accesses */
 	_Atomic uint32_t wake; /* futex: set to 1 and woken when a ring is half full */
 	_Atomic uint32_t ended; /* 1: rings are drained no more; records go to late() */
+	_Atomic uint32_t *seen; /* futex: a store site waits to be patched; NULL: nobody patches */
 	/* Appends a record to the late spool; async-signal-safe. */
 	int (*late)(const void *record, uint32_t size);
 };

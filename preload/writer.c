@@ -95,7 +95,7 @@ static uint64_t counter(enum nvs_counter which)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < nvs_ring_count(); i++)
-		sum += nvs_ring_at(i)->counters[which];
+		sum += nvs_count_of(nvs_ring_at(i), which);
 	return sum;
 }
 

@@ -42,11 +42,11 @@ unit: $(UNIT)
 
 # ---- victims that look libcuda up themselves, and run without it ----
 
-$(BUILD)/apps/bench $(BUILD)/apps/throw: $(BUILD)/apps/%: tests/apps/%.c
+$(BUILD)/apps/bench $(BUILD)/apps/throw $(BUILD)/apps/reload: $(BUILD)/apps/%: tests/apps/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
 
-include tests/kill/room.mk tests/apps/api/room.mk
+include tests/kill/room.mk tests/tsan/room.mk tests/apps/api/room.mk
 
 # ---- make check ----
 

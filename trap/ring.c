@@ -96,7 +96,7 @@ uint32_t nvs_ring_sweep(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_ring *ring = nvs_ring_at(i);
 
-		if (!ring->shared->tid || give_back_dead(ring))
+		if (!(uint32_t)__atomic_load_n(owner_word(ring->shared), __ATOMIC_RELAXED) || give_back_dead(ring))
 			unused++;
 	}
 	return unused;

@@ -98,8 +98,10 @@ uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, 
 /* What comes after the writer's end is not in the trace that the totals are about. */
 static inline void nvs_count(struct nvs_ring *ring, enum nvs_counter counter, uint64_t n)
 {
+	uint64_t *c = &ring->counters[counter];
+
 	if (!ring->late)
-		ring->counters[counter] += n;
+		__atomic_store_n(c, __atomic_load_n(c, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
 #endif

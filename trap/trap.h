@@ -161,6 +161,12 @@ struct nvs_ring {
 	uint64_t counters[NVS_COUNT_MAX]; /* enum nvs_counter, summed by the writer */
 };
 
+/* By anybody, at any time. */
+static inline uint64_t nvs_count_of(const struct nvs_ring *ring, enum nvs_counter counter)
+{
+	return __atomic_load_n(&ring->counters[counter], __ATOMIC_RELAXED);
+}
+
 /*
  * Makes RING number shared->ring usable: called by preload for each ring it has laid into the spool.
  * data is mapped twice in a row, touched; stack_top has 64 KiB below it.

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""That API calls are told as the program made them: launches by kernel and by the make of their graph, graphs by
+their length, and PyTorch's launches as its own profiler counts them.
+"""
+
+import importlib.util
+import json
+import sys
+
+
+def rows_of(suite, name, kind):
+    out, _, _ = suite.run(f"{name}: --{kind}", [suite.report, *suite.traces(name), f"--{kind}", "--format=json"])
+    return json.loads(out)["rows"]
+
+
+def said(suite, name, argv):
+    """What the program prints, in words; a run of its own."""
+    out, _, _ = suite.run(f"{name}: said", argv)
+    return [line.split() for line in out.decode(errors="replace").splitlines()]
+
+
+def check_graphs(suite, name):
+    argv = [suite.program("graphs")]
+    row = suite.compare(name, argv)
+    if row.wrong:
+        return row
+    words = said(suite, name, argv)
+    kernels = {r["kernel"].replace(" ", ""): r for r in rows_of(suite, name, "by-kernel")}
+    for _, direct, captured, built, *kernel in (w for w in words if w[0] == "kernel"):
+        got = kernels.get("".join(kernel))
+        want = [int(direct), int(captured), int(built)]
+        have = got and [got["direct"], got["graph_captured"], got["graph_built"]]
+        if have != want:
+            row.wrong.append(f"{' '.join(kernel)}: {have} instead of {want}")
+    graphs = rows_of(suite, name, "graphs")
+    lengths = [(int(w[1]), int(w[2])) for w in words if w[0] == "length"]
+    told = [(g["nodes"], g["launches"]) for g in graphs[:len(lengths)]]
+    if told != lengths:
+        row.wrong.append(f"graphs: {told} instead of {lengths}")
+    bodies = [int(w[2]) for w in words if w[0] == "conditional"]
+    if bodies and kernels.get("body(int*)", {}).get("graph_conditional") != bodies[0]:
+        row.wrong.append("the conditional body's launches differ")
+    if any(g["partial"] for g in graphs):
+        row.wrong.append("a graph is known in part only")
+    row.notes += [f"{g['nodes']} nodes: {g['bytes_per_launch']:.0f} bytes, {g['doorbells_per_launch']:.0f} doorbell, "
+                  f"{g['launch_us_p50']:.1f} us" for g in graphs[:len(lengths)] if g["nodes"] in (1, 100, 2000)]
+    return row
+
+
+def check_profiler(suite, name):
+    if not importlib.util.find_spec("torch"):
+        return suite.skip(name, "no PyTorch")
+    argv = [sys.executable, suite.source("profiled.py")]
+    row = suite.compare(name, argv)
+    # The profiler's own submissions come from inside the driver, by no public entry point.
+    row.wrong = [why for why in row.wrong if "attributed" not in why]
+    if row.wrong:
+        return row
+    want = sum(int(w[2]) for w in said(suite, name, argv) if w and w[0] == "profiler")
+    calls = [r for r in rows_of(suite, name, "timeline") if r["what"] == "call"]
+    marks = [i for i, r in enumerate(calls) if r["name"].startswith("cuCtxSynchronize")]
+    launches = sum(1 for r in calls[marks[0]:marks[-1]] if r["name"].startswith("cuLaunchKernel")) if marks else 0
+    if launches != want or not want:
+        row.wrong.append(f"{launches} launches, of which the profiler saw {want}")
+    row.notes.append(f"{launches} launches, as torch.profiler counts")
+    return row
+
+
+def register(suite):
+    suite.cuda_build("graphs", "graphs.cu")
+    suite.check("calls: graphs of every make", check_graphs, needs=("graphs",))
+    suite.check("calls: PyTorch and its profiler", check_profiler)

@@ -8,6 +8,7 @@ help:
 	@echo 'make                 build into $(BUILD)/; installs nothing'
 	@echo 'make demo            set up, build, record a program (GPU or software GPU), report it'
 	@echo 'make check           set up, build, run all tests; TEST=word runs some'
+	@echo 'make kill-check      kills a program thousands of times, and counts what is lost'
 	@echo 'make bench           cost of a submission on the software GPU'
 	@echo 'make install         into PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make uninstall       takes that away again'

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
-# Data races: the rings, the capture, the publication and the merge in one program under ThreadSanitizer. The trap's own
-# mem.S is not needed: no vector register is anybody's here.
-TSAN        = $(BUILD)/tests/tsan/doorbells
-TSAN_SRC    = tests/tsan/doorbells.c $(wildcard trap/*.c) preload/merge.c
-TSAN_CFLAGS = $(COMMON) -O1 -fsanitize=thread -fno-omit-frame-pointer -ftls-model=initial-exec -D_GNU_SOURCE \
-              $(if $(findstring clang,$(CC)),,-Wno-tsan)
+# Data races, looked for with ThreadSanitizer: doorbells is the rings, the capture, the publication and the merge in one
+# program; tables is the lock, the arena and the rows below preload's tables.
+TSAN        = $(BUILD)/tests/tsan/doorbells $(BUILD)/tests/tsan/tables
+TSAN_HEADS  = $(wildcard trap/*.h preload/*.h include/nvsnoop/*.h)
+TSAN_CFLAGS = $(filter-out -MMD -MP,$(COMMON)) -O1 -fsanitize=thread -fno-omit-frame-pointer \
+              -ftls-model=initial-exec -D_GNU_SOURCE $(if $(findstring clang,$(CC)),,-Wno-tsan)
 
-# One command: its parts are nobody else's, and -MMD would name each file after the program.
-$(TSAN): $(TSAN_SRC) $(TRAP_ASM) $(wildcard trap/*.h preload/*.h include/nvsnoop/*.h)
+$(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*.c) $(TRAP_ASM) preload/merge.c
+$(BUILD)/tests/tsan/tables: tests/tsan/tables.c preload/state.c preload/arena.c preload/spans.c
+
+# In one command each: compiled like this, the parts are of no use to others.
+$(TSAN): $(TSAN_HEADS)
 	$(call say,TSAN,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -MMD -MP,$(TSAN_CFLAGS)) -o $@ $(TSAN_SRC) $(TRAP_ASM) -lpthread
+	$(Q)mkdir -p $(@D) && $(CC) $(TSAN_CFLAGS) -o $@ $(filter %.c %.S,$^) -lpthread
 
 TEST_DEPS += $(TSAN)
 TESTS     += tests/tsan/run

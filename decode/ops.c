@@ -309,6 +309,8 @@ struct nvs_ops_channel *nvs_ops_channel_new(struct nvs_ops *ops,
 	if (c->next)
 		c->next->link = &c->next;
 	ops->channels = c;
+	for (uint32_t i = 0; i < sizeof(c->subch) / sizeof(c->subch[0]); i++)
+		c->subch[i].transfer.op = NO_OP;
 	nvs_ops_channel_host(c, info->host_class);
 	for (uint32_t i = 0; i < 8; i++) {
 		if (info->defaults[i])

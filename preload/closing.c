@@ -206,6 +206,17 @@ static void say(const struct nvs_live *live, bool failed, const struct nvs_outco
 	send_line(&l, 2);
 }
 
+void nvs_closing_refused(void)
+{
+	static _Atomic bool told;
+	struct line l = { .used = 0 };
+
+	if (!nvs_options()->refused || nvs_options()->values.quiet || atomic_exchange(&told, true))
+		return;
+	add(&l, "nvsnoop: %s", nvs_options()->refused);
+	send_line(&l, 2);
+}
+
 void nvs_closing(struct nvs_live *live)
 {
 	bool failed = live->error != 0;

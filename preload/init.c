@@ -3,6 +3,7 @@
  * Load and unload of the library. A program that never opens a GPU pays for these few lines.
  */
 #include "preload/api.h"
+#include "preload/live.h"
 #include "preload/preload.h"
 #include "preload/sigview.h"
 #include "preload/state.h"
@@ -16,6 +17,7 @@ __attribute__((constructor)) static void nvs_init(void)
 	if (!nvs_options()->disabled)
 		nvs_sigview_main_begins();
 	nvs_api_start();
+	nvs_closing_refused();
 }
 
 __attribute__((destructor)) static void nvs_fini(void)

@@ -139,5 +139,7 @@ void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome);
 void nvs_closing_started(const struct nvs_live *live);
 /* The closing line, or the launcher's. A wrong option string is told in it. */
 void nvs_closing(struct nvs_live *live);
+/* Says once why the library does nothing in this process, where it refuses to. */
+void nvs_closing_refused(void);
 
 #endif

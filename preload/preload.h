@@ -81,7 +81,8 @@ struct nvs_options {
 	char given[4096]; /* NVSNOOP_OPTIONS as it was */
 	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
-	bool disabled; /* a set-user-ID program: the library does nothing */
+	bool disabled; /* a set-user-ID program, or what refused says: the library does nothing */
+	const char *refused; /* why, to be told once; NULL */
 };
 const struct nvs_options *nvs_options(void);
 

@@ -140,15 +140,36 @@ static void fill_random(void *out, size_t size)
 	words[1] = (uint64_t)nvs_sys_getpid();
 }
 
+/*
+ * A debugger keeps SIGTRAP for itself: neither would the step of a store come to us, nor the breakpoint that stands
+ * in a site while it is patched.
+ */
+static bool is_traced(void)
+{
+	char text[1024];
+	int fd = nvs_sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+	const char *line;
+	long n;
+
+	if (fd < 0)
+		return false;
+	n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
+	nvs_sys_close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	line = strstr(text, "TracerPid:");
+	return line && strtoul(line + sizeof("TracerPid:") - 1, NULL, 10) != 0;
+}
+
 static int start_trap(struct nvs_live *live)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
+	bool traced = is_traced();
 	struct nvs_trap_options options = {
-		.mode = v->step ? NVS_TRAP_STEP : NVS_TRAP_EMULATE,
+		.mode = v->step && !traced ? NVS_TRAP_STEP : NVS_TRAP_EMULATE,
 		.backtrace = v->backtrace,
 		.drop = v->drop,
 		.level = (enum nvs_level)v->level,
-		.patch = v->patch && !v->step,
+		.patch = v->patch && !v->step && !traced,
 		.shadow = v->shadow,
 		.paused = v->trigger[0] != 0,
 		.use_tsc = nvs_clock_tsc_usable(),

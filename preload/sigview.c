@@ -14,6 +14,7 @@
 
 static __thread struct {
 	struct nvs_sigview view;
+	uint64_t known; /* the kernel's mask when view.asked was set */
 	uint64_t kept; /* sent while blocked; their siginfo: */
 	siginfo_t info[2];
 } mine;
@@ -51,8 +52,20 @@ static void change_kernel(int how, uint64_t set)
 
 /* ---- for the handlers and for threads ---- */
 
+static void ask(uint64_t bits, uint64_t kernel)
+{
+	mine.view.asked = bits;
+	mine.known = kernel & ~NVS_SIGVIEW_MARKER;
+}
+
+/*
+ * A mask that has lost a signal since was set by a system call that we did not see, as Go's runtime does in each
+ * thread: what was blocked before it is no more. Handlers that run only add to it.
+ */
 uint64_t nvs_sigview_blocked_with(uint64_t kernel)
 {
+	if (mine.view.asked && (mine.known & ~kernel))
+		mine.view.asked = 0;
 	if (!(kernel & NVS_SIGVIEW_MARKER))
 		mine.view.by_handler = 0;
 	return mine.view.asked | mine.view.by_handler;
@@ -112,8 +125,8 @@ uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t ke
 	uint64_t view = kernel & NVS_SIGVIEW_SIGNALS;
 
 	mine.view.by_handler = before->by_handler & view;
-	mine.view.asked = view & ~mine.view.by_handler;
 	kernel &= ~NVS_SIGVIEW_SIGNALS;
+	ask(view & ~mine.view.by_handler, kernel);
 	if (mine.view.by_handler)
 		kernel |= NVS_SIGVIEW_MARKER;
 	if (mine.kept & ~view)
@@ -151,6 +164,8 @@ void nvs_sigview_thread_begins(uint64_t view)
 	if (view)
 		nvs_signals_install();
 	change_kernel(SIG_UNBLOCK, never);
+	if (view)
+		mine.known = kernel_mask();
 }
 
 void nvs_sigview_main_begins(void)
@@ -159,9 +174,9 @@ void nvs_sigview_main_begins(void)
 
 	if (!blocked)
 		return;
-	mine.view.asked |= blocked;
 	nvs_signals_install();
 	change_kernel(SIG_UNBLOCK, blocked);
+	ask(mine.view.asked | blocked, kernel_mask());
 }
 
 /* ---- for the program ---- */
@@ -259,6 +274,8 @@ static int change_mask(mask_fn next, int how, const sigset_t *set, sigset_t *old
 	if (!set)
 		return 0;
 	change_view(how, bits);
+	if (mine.view.asked)
+		mine.known = kernel_mask() & ~NVS_SIGVIEW_MARKER;
 	/* The C library never lets a call block the marker: a mask that was set has lost it. */
 	if (marked)
 		change_kernel(mine.view.by_handler ? SIG_BLOCK : SIG_UNBLOCK, NVS_SIGVIEW_MARKER);

@@ -3,6 +3,7 @@
  * Threads: those of the program begin with what they inherit of the program's view of signals and with
  * a warm unwinder; ours begin with every signal blocked.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -32,6 +33,16 @@ static void *begin(void *arg)
 	return start.run(start.arg);
 }
 
+/* ThreadSanitizer's allocator, which the unwinder's caches come from, works only once its own start has run. */
+static bool may_warm(void)
+{
+	static _Atomic int answer; /* 0 not known, 1 yes, -1 no */
+
+	if (!atomic_load(&answer))
+		atomic_store(&answer, dlsym(RTLD_DEFAULT, "__tsan_init") ? -1 : 1);
+	return atomic_load(&answer) > 0;
+}
+
 /* What the new thread will have blocked: said by its attributes, or inherited. */
 static uint64_t view_of_new(const pthread_attr_t *attr)
 {
@@ -54,14 +65,14 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void 
 	int ret;
 
 	/* Ours does not come this way; without anything to hand on, neither does the program's. */
-	warm = nvs_session_active();
+	warm = nvs_session_active() && may_warm();
 	view = nvs_options()->disabled ? 0 : view_of_new(attr);
 	if (warm || view)
 		start = nvs_alloc(sizeof(*start));
 	if (!start)
 		return nvs_next()->pthread_create(thread, attr, run, arg);
 	*start = (struct start){ run, arg, view, warm };
-	if (warm)
+	if (nvs_session_active())
 		nvs_modules_kick();
 	ret = nvs_next()->pthread_create(thread, attr, begin, start);
 	if (ret)

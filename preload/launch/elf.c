@@ -13,8 +13,7 @@
 #include <unistd.h>
 #include "preload/launch/launch.h"
 
-/* Opens PROGRAM as execvp() would find it. */
-static int open_program(const char *program)
+int nvs_launch_open_program(const char *program)
 {
 	const char *folder = getenv("PATH") ?: "/bin:/usr/bin";
 	char path[PATH_MAX];
@@ -68,7 +67,7 @@ static const char *reason(int fd)
 
 const char *nvs_launch_cannot_preload(const char *program)
 {
-	int fd = open_program(program);
+	int fd = nvs_launch_open_program(program);
 	const char *why;
 
 	if (fd < 0)

@@ -68,17 +68,9 @@ int nvs_launch_find_library(char *path, size_t size)
 /* Length of the first entry of a preload list if it is a sanitizer's run-time library, else 0. */
 static size_t sanitizer_first(const char *list)
 {
-	static const char *const names[] = {"libasan.so", "libtsan.so", "libclang_rt.asan",
-					    "libclang_rt.tsan"};
 	size_t start = strspn(list, " :"), length = strcspn(list + start, " :");
-	const char *end = list + start + length, *base = end;
 
-	while (base > list + start && base[-1] != '/')
-		base--;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(base, names[i], strlen(names[i])))
-			return end - list;
-	return 0;
+	return nvs_launch_is_sanitizer(list + start, length) ? start + length : 0;
 }
 
 static int set_joined(const char *name, const char *format, ...)
@@ -97,17 +89,17 @@ static int set_joined(const char *name, const char *format, ...)
 	return failed;
 }
 
-static int set_preload(const char *library)
+static int set_preload(const char *library, const char *program)
 {
-	const char *old = getenv("LD_PRELOAD");
-	size_t first;
+	const char *old = getenv("LD_PRELOAD") ?: "", *colon = *old ? ":" : "";
+	size_t first = sanitizer_first(old);
+	char name[256];
 
-	if (!old || !*old)
-		return setenv("LD_PRELOAD", library, 1);
-	first = sanitizer_first(old);
-	if (!first)
-		return set_joined("LD_PRELOAD", "%s:%s", library, old);
-	return set_joined("LD_PRELOAD", "%.*s:%s%s", (int)first, old, library, old + first);
+	if (first)
+		return set_joined("LD_PRELOAD", "%.*s:%s%s", (int)first, old, library, old + first);
+	if (nvs_launch_sanitizer(program, name, sizeof(name)))
+		return set_joined("LD_PRELOAD", "%s:%s%s%s", name, library, colon, old);
+	return set_joined("LD_PRELOAD", "%s%s%s", library, colon, old);
 }
 
 /*
@@ -133,7 +125,7 @@ int nvs_launch_environment(const struct nvs_launch_args *args, const char *libra
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 
-	if (set_preload(library) || set_out(out && *out ? out : NVS_DEFAULT_OUT) ||
+	if (set_preload(library, args->program[0]) || set_out(out && *out ? out : NVS_DEFAULT_OUT) ||
 	    setenv(NVS_ENV_OPTIONS, args->options, 1)) {
 		nvs_launch_say("cannot set the environment: %s", strerror(errno));
 		return -1;

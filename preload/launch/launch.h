@@ -46,9 +46,19 @@ _Noreturn void nvs_launch_end_as(int status);
 
 /* ---- elf.c ---- */
 
+/* Opens PROGRAM as execvp() would find it; -1: it cannot. */
+int nvs_launch_open_program(const char *program);
+
 /* Why nothing could be preloaded into PROGRAM ("is statically linked, ..."); NULL: it could, or
  * nobody knows. */
 const char *nvs_launch_cannot_preload(const char *program);
+
+/* ---- sanitizer.c ---- */
+
+/* Whether the file of that name, of LENGTH bytes, is a sanitizer's run-time library. */
+bool nvs_launch_is_sanitizer(const char *name, size_t length);
+/* The one that PROGRAM is linked with; false: none. */
+bool nvs_launch_sanitizer(const char *program, char *name, size_t size);
 
 /* ---- summary.c: what was written ---- */
 

@@ -151,6 +151,33 @@ static void act_fork_threads(void)
 	others_end();
 }
 
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* A new thread makes the library ask the loader what is loaded, and at the same moment comes a fork. */
+static void act_fork_storm(void)
+{
+	for (int i = 0; i < 1500; i++) {
+		pthread_t t;
+		pid_t pid;
+
+		pthread_create(&t, NULL, nothing, NULL);
+		for (volatile int spin = 0; spin < i % 64 * 100; spin++)
+			;
+		pid = fork();
+		if (!pid) {
+			alarm(5);
+			dl_iterate_phdr(one_module, NULL);
+			_exit(0);
+		}
+		pthread_join(t, NULL);
+		wait_ok(pid, 0);
+	}
+	work(50);
+}
+
 /* A child that rings its parent's doorbell page, as far as it has it, harms only itself. */
 static void act_fork_submits(void)
 {
@@ -535,6 +562,7 @@ static const struct {
 } cases[] = {
 	{ "fork", act_fork, true },
 	{ "fork-threads", act_fork_threads, true },
+	{ "fork-storm", act_fork_storm, true },
 	{ "fork-submits", act_fork_submits, true },
 	{ "fork-first", act_fork_first, false },
 	{ "vfork", act_vfork, true },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named places on the way of a doorbell, at which a test ends the process. Nothing in a build for use: only
- * `make TEST_POINTS=1` defines NVS_TEST_POINTS and links tests/kill/points.c.
+ * Named places on the way of a doorbell, at which a test ends the process. Nothing in a build for
+ * use: only `make TEST_POINTS=1` defines NVS_TEST_POINTS and links tests/kill/points.c.
  */
 #ifndef NVSNOOP_TRAP_POINT_H
 #define NVSNOOP_TRAP_POINT_H

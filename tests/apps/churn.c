@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * churn MASK ROUNDS [PLUGIN]: three threads submit without a pause while others, by the bits of MASK, at the same time
- *   1  make and free channels, whose tokens and handles are used again at once
+ * churn MASK ROUNDS [PLUGIN]: three threads submit without a pause while others, by the bits of
+ * MASK, at the same time 1  make and free channels, whose tokens and handles are used again at once
  *   2  map, protect and unmap doorbell pages, and ring there
  *   4  put other mappings over doorbell pages by MAP_FIXED
  *   8  make and destroy contexts
@@ -15,7 +15,7 @@
 #include "app.h"
 #include "tests/softgpu/softgpu.h"
 
-#define SUBMITTERS 3
+#define SUBMITTERS	  3
 #define PAGE_OF(doorbell) ((void *)((uintptr_t)(doorbell) & ~0xffful))
 
 static _Atomic int stop;
@@ -94,12 +94,14 @@ static void *churn_pages(void *arg)
 		ring_some(ch, &n);
 		own_page = NULL;
 		ring_some(ch, &n);
-		/* Gone behind the driver's back; something of ours keeps the place, which the driver unmaps once more. */
+		/* Gone behind the driver's back; something of ours keeps the place, which the
+		 * driver unmaps once more. */
 		if (i & 1) {
 			void *base = PAGE_OF(page);
 
 			EXPECT(!munmap(base, 0x10000), "munmap");
-			if (mmap(base, 0x10000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != base)
+			if (mmap(base, 0x10000, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != base)
 				continue; /* another thread's by now: not to be touched again */
 		}
 		softgpu_unmap_doorbell(page);
@@ -122,8 +124,10 @@ static void *churn_over(void *arg)
 		ring_some(ch, &n);
 		own_page = NULL;
 		/* All of it, or the part with the register, or only what is behind it. */
-		EXPECT(mmap(base + (i % 3 == 2 ? 0x1000 : 0), i % 3 == 1 ? 0x1000 : 0xf000, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED, "mmap");
+		EXPECT(mmap(base + (i % 3 == 2 ? 0x1000 : 0), i % 3 == 1 ? 0x1000 : 0xf000,
+			    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			    0) != MAP_FAILED,
+		       "mmap");
 		if (i % 3 < 2) {
 			*page = 0x5555; /* the program's own memory now: nobody's doorbell */
 			EXPECT(*page == 0x5555, "the program's own store got lost");
@@ -169,8 +173,8 @@ static void *churn_loads(void *arg)
 
 int main(int argc, char **argv)
 {
-	static void *(*const churns[])(void *) = { churn_channels, churn_pages, churn_over, churn_contexts,
-						   churn_loads };
+	static void *(*const churns[])(void *) = {churn_channels, churn_pages, churn_over,
+						  churn_contexts, churn_loads};
 	pthread_t submitters[SUBMITTERS], threads[5];
 	long mask = argc > 1 ? atol(argv[1]) : 15;
 

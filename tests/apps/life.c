@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * life WHAT [ARGUMENT]: what a process may do with its life while it submits. Every case works before and after its act
- * where there is an after, checks what the GPU made of it, and prints "life ok" last.
+ * life WHAT [ARGUMENT]: what a process may do with its life while it submits. Every case works
+ * before and after its act where there is an after, checks what the GPU made of it, and prints
+ * "life ok" last.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -97,7 +98,8 @@ static void wait_ok(pid_t pid, int code)
 
 /* ---- children ---- */
 
-/* What children do that know nothing of a GPU: memory, locks, the loader, signals; then they end in several ways. */
+/* What children do that know nothing of a GPU: memory, locks, the loader, signals; then they end in
+ * several ways. */
 static int one_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	return 1;
@@ -156,7 +158,8 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* A new thread makes the library ask the loader what is loaded, and at the same moment comes a fork. */
+/* A new thread makes the library ask the loader what is loaded, and at the same moment comes a
+ * fork. */
 static void act_fork_storm(void)
 {
 	for (int i = 0; i < 1500; i++) {
@@ -187,7 +190,7 @@ static void act_fork_submits(void)
 	work(200);
 	pid = fork();
 	if (!pid) {
-		struct rlimit none = { 0, 0 };
+		struct rlimit none = {0, 0};
 
 		setrlimit(RLIMIT_CORE, &none);
 		alarm(10);
@@ -220,7 +223,8 @@ static void act_vfork(void)
 		pid_t pid = vfork();
 
 		if (!pid) {
-			/* As programs do: what is inherited goes away, and this table is the child's own. */
+			/* As programs do: what is inherited goes away, and this table is the
+			 * child's own. */
 			for (int fd = 3; fd < 100; fd++)
 				close(fd);
 			dup2(1, 50);
@@ -236,7 +240,7 @@ static void act_vfork(void)
 
 static void act_spawn(void)
 {
-	char *const argv[] = { "true", NULL };
+	char *const argv[] = {"true", NULL};
 	posix_spawn_file_actions_t actions;
 
 	others_begin();
@@ -268,7 +272,9 @@ static void act_clone(void)
 	others_begin();
 	for (int i = 0; i < CHILDREN; i++) {
 		/* All memory shared, nothing else; then nothing shared, by the bare call. */
-		wait_ok(clone(cloned, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL), 3);
+		wait_ok(clone(cloned, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
+			      NULL),
+			3);
 		wait_ok(clone(cloned, stack + sizeof(stack), SIGCHLD, NULL), 3);
 		work(10);
 	}
@@ -384,7 +390,7 @@ static void act_atexit(void)
 
 static void *outlives(void *arg)
 {
-	struct timespec nap = { 0, 300000000 };
+	struct timespec nap = {0, 300000000};
 
 	CK(cuCtxSetCurrent(context));
 	work(100);
@@ -465,11 +471,14 @@ static void act_own_fds(void)
 	for (int i = 0; i < 30000; i++) {
 		int a = dup(fd);
 
-		EXPECT(a >= 0 && !fstat(a, &st) && st.st_ino == mine.st_ino, "descriptor %d is another's", a);
-		/* A close too many, as buggy programs do: of a number that is nobody's at this moment. */
+		EXPECT(a >= 0 && !fstat(a, &st) && st.st_ino == mine.st_ino,
+		       "descriptor %d is another's", a);
+		/* A close too many, as buggy programs do: of a number that is nobody's at this
+		 * moment. */
 		close(a);
 		syscall(SYS_close, a);
-		EXPECT(!fstat(fd, &st) && st.st_ino == mine.st_ino, "descriptor %d is another's", fd);
+		EXPECT(!fstat(fd, &st) && st.st_ino == mine.st_ino, "descriptor %d is another's",
+		       fd);
 	}
 	others_end();
 }
@@ -518,7 +527,7 @@ static void pour(int n)
 
 static void act_quota(void)
 {
-	struct rlimit limit = { (rlim_t)atol(argument), RLIM_INFINITY };
+	struct rlimit limit = {(rlim_t)atol(argument), RLIM_INFINITY};
 
 	/* The software GPU's memory is files too, and there by now. */
 	work(50);
@@ -560,34 +569,34 @@ static const struct {
 	void (*act)(void);
 	bool begun; /* with a context before the act */
 } cases[] = {
-	{ "fork", act_fork, true },
-	{ "fork-threads", act_fork_threads, true },
-	{ "fork-storm", act_fork_storm, true },
-	{ "fork-submits", act_fork_submits, true },
-	{ "fork-first", act_fork_first, false },
-	{ "vfork", act_vfork, true },
-	{ "spawn", act_spawn, true },
-	{ "clone", act_clone, true },
-	{ "daemon", act_daemon, false },
-	{ "exec", act_exec, true },
-	{ "exec-fails", act_exec_fails, true },
-	{ "exit-now", act_exit_now, true },
-	{ "exit-now-threads", act_exit_now_threads, true },
-	{ "abort", act_abort, true },
-	{ "segv", act_segv, true },
-	{ "quick-exit", act_quick_exit, true },
-	{ "kill", act_kill, true },
-	{ "atexit", act_atexit, true },
-	{ "outlive", act_outlive, true },
-	{ "close-all", act_close_all, true },
-	{ "list-fds", act_list_fds, true },
-	{ "own-fds", act_own_fds, true },
-	{ "chdir", act_chdir, false },
-	{ "chroot", act_chroot, true },
-	{ "setuid", act_setuid, true },
-	{ "quota", act_quota, true },
-	{ "pour", act_pour, true },
-	{ "hang", act_hang, true },
+	{"fork", act_fork, true},
+	{"fork-threads", act_fork_threads, true},
+	{"fork-storm", act_fork_storm, true},
+	{"fork-submits", act_fork_submits, true},
+	{"fork-first", act_fork_first, false},
+	{"vfork", act_vfork, true},
+	{"spawn", act_spawn, true},
+	{"clone", act_clone, true},
+	{"daemon", act_daemon, false},
+	{"exec", act_exec, true},
+	{"exec-fails", act_exec_fails, true},
+	{"exit-now", act_exit_now, true},
+	{"exit-now-threads", act_exit_now_threads, true},
+	{"abort", act_abort, true},
+	{"segv", act_segv, true},
+	{"quick-exit", act_quick_exit, true},
+	{"kill", act_kill, true},
+	{"atexit", act_atexit, true},
+	{"outlive", act_outlive, true},
+	{"close-all", act_close_all, true},
+	{"list-fds", act_list_fds, true},
+	{"own-fds", act_own_fds, true},
+	{"chdir", act_chdir, false},
+	{"chroot", act_chroot, true},
+	{"setuid", act_setuid, true},
+	{"quota", act_quota, true},
+	{"pour", act_pour, true},
+	{"hang", act_hang, true},
 };
 
 int main(int argc, char **argv)

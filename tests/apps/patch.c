@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch CASE [ARGUMENT]: doorbell stores that may be patched, must not be, are patched while threads run them, or go and
- * come again with their library. Prints what became of each. Software GPU only.
- *   refused   a jump into the store; no padding near it; and one store that can be patched
+ * patch CASE [ARGUMENT]: doorbell stores that may be patched, must not be, are patched while
+ * threads run them, or go and come again with their library. Prints what became of each. Software
+ * GPU only. refused   a jump into the store; no padding near it; and one store that can be patched
  *   running   8 threads through twelve stores, each patched while they run it, within ARGUMENT ms
  *   reload    the store's library (ARGUMENT) is unloaded and loaded again, while others submit
  */
@@ -14,9 +14,9 @@
 #include "app.h"
 #include "tests/softgpu/softgpu.h"
 
-#define THREADS 8
-#define SITES 12
-#define JUMP 0xeb
+#define THREADS	 8
+#define SITES	 12
+#define JUMP	 0xeb
 #define LIMIT_MS 5000
 
 static _Atomic int stop;
@@ -27,19 +27,23 @@ static CUcontext context;
 #define STORE(name, before, between)                                                               \
 	void name(volatile void *address, uint32_t token);                                         \
 	extern const volatile uint8_t name##_at[];                                                 \
-	__asm__("	.text\n	.globl " #name "\n	.type " #name ", @function\n	.p2align 4\n" #name ":\n"    \
-		"	.cfi_startproc\n	sfence\n" before #name "_at:\n"                                            \
-		"	.byte 0x89, 0x37\n" /* mov %esi, (%rdi) */                                          \
+	__asm__("	.text\n	.globl " #name "\n	.type " #name                              \
+		", @function\n	.p2align 4\n" #name ":\n"                                          \
+		"	.cfi_startproc\n	sfence\n" before #name "_at:\n"                    \
+		"	.byte 0x89, 0x37\n" /* mov %esi, (%rdi) */                                 \
 		between "	ret\n	.cfi_endproc\n	.size " #name ", . - " #name "\n")
 
 /* As the driver's: a jump, and padding behind it that never runs. */
-#define PADDED "	jmp 1f\n	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n	.p2align 4\n1:\n"
+#define PADDED                                                                                     \
+	"	jmp 1f\n	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n	.p2align "                  \
+	"4\n1:\n"
 
 STORE(good, "", PADDED);
 /* Never taken, but who knows: into the second byte. */
 STORE(entered, "	test %rdi, %rdi\n	jne 2f\n	jmp entered_at + 1\n2:\n", PADDED);
 /* Nothing but code as far as a short jump reaches. */
-STORE(crowded, "	.rept 60\n	add $1, %eax\n	.endr\n", "	.rept 60\n	add $1, %eax\n	.endr\n");
+STORE(crowded, "	.rept 60\n	add $1, %eax\n	.endr\n",
+      "	.rept 60\n	add $1, %eax\n	.endr\n");
 STORE(site0, "", PADDED);
 STORE(site1, "", PADDED);
 STORE(site2, "", PADDED);
@@ -56,13 +60,13 @@ STORE(site11, "", PADDED);
 static const struct {
 	softgpu_store store;
 	const volatile uint8_t *at;
-} sites[SITES] = { { site0, site0_at },	  { site1, site1_at },	 { site2, site2_at },	{ site3, site3_at },
-		   { site4, site4_at },	  { site5, site5_at },	 { site6, site6_at },	{ site7, site7_at },
-		   { site8, site8_at },	  { site9, site9_at },	 { site10, site10_at }, { site11, site11_at } };
+} sites[SITES] = {{site0, site0_at}, {site1, site1_at}, {site2, site2_at},   {site3, site3_at},
+		  {site4, site4_at}, {site5, site5_at}, {site6, site6_at},   {site7, site7_at},
+		  {site8, site8_at}, {site9, site9_at}, {site10, site10_at}, {site11, site11_at}};
 
 static void nap(void)
 {
-	struct timespec ts = { 0, 1000000 };
+	struct timespec ts = {0, 1000000};
 
 	nanosleep(&ts, NULL);
 }
@@ -95,7 +99,8 @@ static void refused(const char *arg)
 	EXPECT(!becomes_jump(entered_at, ch, 400), "patched a store that is jumped into");
 	softgpu_set_store(crowded);
 	EXPECT(!becomes_jump(crowded_at, ch, 400), "patched a store without a cave");
-	EXPECT(entered_at[0] == 0x89 && entered_at[1] == 0x37 && crowded_at[0] == 0x89 && crowded_at[1] == 0x37,
+	EXPECT(entered_at[0] == 0x89 && entered_at[1] == 0x37 && crowded_at[0] == 0x89 &&
+		       crowded_at[1] == 0x37,
 	       "the stores were changed");
 	softgpu_set_store(good);
 	EXPECT(becomes_jump(good_at, ch, LIMIT_MS), "the good one was not patched");
@@ -139,7 +144,8 @@ static void running(const char *arg)
 	start(t, THREADS);
 	for (int i = 0; i < SITES; i++) {
 		softgpu_set_store(sites[i].store);
-		EXPECT(becomes_jump(sites[i].at, NULL, arg ? atoi(arg) : LIMIT_MS), "store %d was not patched", i);
+		EXPECT(becomes_jump(sites[i].at, NULL, arg ? atoi(arg) : LIMIT_MS),
+		       "store %d was not patched", i);
 	}
 	end(t, THREADS);
 }
@@ -188,7 +194,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(const char *);
-	} cases[] = { { "refused", refused }, { "running", running }, { "reload", reload } };
+	} cases[] = {{"refused", refused}, {"running", running}, {"reload", reload}};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (strcmp(argv[1], cases[i].name))

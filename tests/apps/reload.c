@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reload N: loads libcuda, works with it, and unloads it again, N times, with another thread that loads and unloads it
- * too. Looks it up by itself, so that nothing else holds it.
+ * reload N: loads libcuda, works with it, and unloads it again, N times, with another thread that
+ * loads and unloads it too. Looks it up by itself, so that nothing else holds it.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -30,11 +30,14 @@ static void *find(void *lib, const char *name)
 static void work(void *lib)
 {
 	int (*init)(unsigned) = (int (*)(unsigned))find(lib, "cuInit");
-	int (*create)(void **, unsigned, int) = (int (*)(void **, unsigned, int))find(lib, "cuCtxCreate_v2");
+	int (*create)(void **, unsigned, int) =
+		(int (*)(void **, unsigned, int))find(lib, "cuCtxCreate_v2");
 	int (*destroy)(void *) = (int (*)(void *))find(lib, "cuCtxDestroy_v2");
 	int (*alloc)(uint64_t *, size_t) = (int (*)(uint64_t *, size_t))find(lib, "cuMemAlloc_v2");
-	int (*fill)(uint64_t, unsigned, size_t) = (int (*)(uint64_t, unsigned, size_t))find(lib, "cuMemsetD32_v2");
-	int (*copy)(void *, uint64_t, size_t) = (int (*)(void *, uint64_t, size_t))find(lib, "cuMemcpyDtoH_v2");
+	int (*fill)(uint64_t, unsigned, size_t) =
+		(int (*)(uint64_t, unsigned, size_t))find(lib, "cuMemsetD32_v2");
+	int (*copy)(void *, uint64_t, size_t) =
+		(int (*)(void *, uint64_t, size_t))find(lib, "cuMemcpyDtoH_v2");
 	static uint32_t words[WORDS];
 	uint64_t d;
 	void *ctx;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * submit THREADS ROUNDS [COUNTER]: threads that launch, copy and fill on streams of their own, and check what came of
- * it. COUNTER is a file of 8 bytes which counts their submissions while they go on. With SUBMIT_PATCHED in the
- * environment the threads begin only once the driver's doorbell store has become a jump.
+ * submit THREADS ROUNDS [COUNTER]: threads that launch, copy and fill on streams of their own, and
+ * check what came of it. COUNTER is a file of 8 bytes which counts their submissions while they go
+ * on. With SUBMIT_PATCHED in the environment the threads begin only once the driver's doorbell
+ * store has become a jump.
  */
 #include <fcntl.h>
 #include <link.h>
@@ -26,8 +27,8 @@ static void count(void)
 
 /* ---- the driver's store ---- */
 
-static const uint8_t store_bytes[] = { 0x89, 0x08, 0xe9 };
-static const uint8_t store_behind[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00 };
+static const uint8_t store_bytes[] = {0x89, 0x08, 0xe9};
+static const uint8_t store_behind[] = {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00};
 
 static int find_store(struct dl_phdr_info *info, size_t size, void *out)
 {
@@ -35,8 +36,10 @@ static int find_store(struct dl_phdr_info *info, size_t size, void *out)
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 		const uint8_t *text = (const uint8_t *)info->dlpi_addr + ph->p_vaddr;
 
-		for (size_t at = 0; ph->p_type == PT_LOAD && ph->p_flags & PF_X && at + 16 < ph->p_filesz; at++)
-			if (!memcmp(text + at, store_bytes, 3) && !memcmp(text + at + 7, store_behind, 6)) {
+		for (size_t at = 0;
+		     ph->p_type == PT_LOAD && ph->p_flags & PF_X && at + 16 < ph->p_filesz; at++)
+			if (!memcmp(text + at, store_bytes, 3) &&
+			    !memcmp(text + at + 7, store_behind, 6)) {
 				*(const volatile uint8_t **)out = text + at;
 				return 1;
 			}
@@ -46,7 +49,7 @@ static int find_store(struct dl_phdr_info *info, size_t size, void *out)
 
 static void wait_for_patch(const volatile uint8_t *store, CUstream s)
 {
-	struct timespec nap = { 0, 1000000 };
+	struct timespec nap = {0, 1000000};
 	CUdeviceptr d;
 
 	CK(cuMemAlloc_v2(&d, 4096));
@@ -90,7 +93,8 @@ static void *run(void *arg)
 		}
 	}
 	CK(cuStreamSynchronize(s));
-	EXPECT(app_word(d) == expected, "%u launches made %u of %u", (unsigned)rounds, app_word(d), expected);
+	EXPECT(app_word(d) == expected, "%u launches made %u of %u", (unsigned)rounds, app_word(d),
+	       expected);
 	CK(cuStreamDestroy_v2(s));
 	CK(cuMemFree_v2(d));
 	return NULL;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kill [--each N] [--random N] [--seed S] [--only NAME] [--keep]: kills a 4-thread program on the software GPU, N times at
- * each named place on a doorbell's way and N times at random moments after its first 1,000 submissions, once with
- * the trap alone and once with shadow and patch, and N times anywhere between its begin and its end; holds what trace
- * and spool give against the log of driver and GPU. A row for each, then `N passed, N failed`: a kill passed if nothing rung is missing, nothing differs, what was not rung
- * is marked and at most one a thread, and --verify says that the trace ended in a crash and is whole up to it.
+ * kill [--each N] [--random N] [--seed S] [--only NAME] [--keep]: kills a 4-thread program on the
+ * software GPU, N times at each named place on a doorbell's way and N times at random moments after
+ * its first 1,000 submissions, once with the trap alone and once with shadow and patch, and N times
+ * anywhere between its begin and its end; holds what trace and spool give against the log of driver
+ * and GPU. A row for each, then `N passed, N failed`: a kill passed if nothing rung is missing,
+ * nothing differs, what was not rung is marked and at most one a thread, and --verify says that the
+ * trace ended in a crash and is whole up to it.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,26 +22,27 @@
 #include "tests/kill/truth.h"
 
 #define POINT_STORE 3 /* trap/point.h */
-#define POINT_RUNG 4
-#define SHORT -1
-#define SHORT_NS 100000000 /* about as long as that one lives */
-#define FIRST 1000 /* submissions before a random kill */
-#define RANDOM_NS 30000000 /* and within so long behind them */
-#define LIMIT_NS 60000000000ull /* for one run: then it hangs */
+#define POINT_RUNG  4
+#define SHORT	    -1
+#define SHORT_NS    100000000 /* about as long as that one lives */
+#define FIRST	    1000 /* submissions before a random kill */
+#define RANDOM_NS   30000000 /* and within so long behind them */
+#define LIMIT_NS    60000000000ull /* for one run: then it hangs */
 
 struct place {
 	const char *name;
-	int point; /* of trap/point.h; 0: a random moment; SHORT: of a program that also begins and ends */
+	int point; /* of trap/point.h; 0: a random moment; SHORT: of a program that also begins and
+		      ends */
 	bool patch;
 };
 
 static const struct place places[] = {
-	{ "trap: before the copy", 1, false },	 { "trap: before its commit", 2, false },
-	{ "trap: before the store", 3, false },	 { "trap: after the store", 4, false },
-	{ "trap: any moment", 0, false },	 { "patch: before the copy", 1, true },
-	{ "patch: before its commit", 2, true }, { "patch: before the store", 3, true },
-	{ "patch: after the store", 4, true },	 { "patch: any moment", 0, true },
-	{ "both: begin to end", SHORT, false },
+	{"trap: before the copy", 1, false},   {"trap: before its commit", 2, false},
+	{"trap: before the store", 3, false},  {"trap: after the store", 4, false},
+	{"trap: any moment", 0, false},	       {"patch: before the copy", 1, true},
+	{"patch: before its commit", 2, true}, {"patch: before the store", 3, true},
+	{"patch: after the store", 4, true},   {"patch: any moment", 0, true},
+	{"both: begin to end", SHORT, false},
 };
 
 static const char *build;
@@ -68,7 +71,7 @@ static uint64_t now_ns(void)
 
 static void nap(uint64_t ns)
 {
-	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	struct timespec ts = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
 	nanosleep(&ts, NULL);
 }
@@ -80,14 +83,14 @@ static void set_environment(const struct place *p, bool poison, bool small, uint
 	char text[4096];
 	bool patch;
 
-	snprintf(text, sizeof(text), "%s/%slibnvsnoop.so:%s/softgpu/libsoftgpu.so", build, p->point > 0 ? "points/" : "",
-		 build);
+	snprintf(text, sizeof(text), "%s/%slibnvsnoop.so:%s/softgpu/libsoftgpu.so", build,
+		 p->point > 0 ? "points/" : "", build);
 	setenv("LD_PRELOAD", text, 1);
 	snprintf(text, sizeof(text), "%s/softgpu", build);
 	setenv("LD_LIBRARY_PATH", text, 1);
 	patch = p->point == SHORT ? count & 1 : p->patch;
-	snprintf(text, sizeof(text), "quiet,patch=%s,shadow=%s%s", patch ? "on" : "off", patch ? "on" : "off",
-		 small ? ",buffer=64K" : "");
+	snprintf(text, sizeof(text), "quiet,patch=%s,shadow=%s%s", patch ? "on" : "off",
+		 patch ? "on" : "off", small ? ",buffer=64K" : "");
 	setenv("NVSNOOP_OPTIONS", text, 1);
 	setenv("NVSNOOP_OUT", trace, 1);
 	setenv("SOFTGPU_LOG", log_path, 1);
@@ -96,7 +99,8 @@ static void set_environment(const struct place *p, bool poison, bool small, uint
 	if (p->patch)
 		setenv("SUBMIT_PATCHED", "1", 1);
 	if (p->point > 0) {
-		snprintf(text, sizeof(text), "%d:%" PRIu64 "%s", p->point, count, p->patch ? ":fast" : "");
+		snprintf(text, sizeof(text), "%d:%" PRIu64 "%s", p->point, count,
+			 p->patch ? ":fast" : "");
 		setenv("NVSNOOP_TEST_KILL", text, 1);
 		setenv("NVSNOOP_TEST_KILLED", killed_path, 1);
 	}
@@ -118,7 +122,8 @@ static pid_t start(const struct place *p, bool poison, bool small, uint64_t coun
 	_exit(127);
 }
 
-/* Waits for the first submissions, then for a moment, and kills. False: the program ended or hangs. */
+/* Waits for the first submissions, then for a moment, and kills. False: the program ended or hangs.
+ */
 static bool kill_any_moment(pid_t pid, const uint64_t *counter)
 {
 	uint64_t start_ns = now_ns(), moment = random_number() % RANDOM_NS;
@@ -211,7 +216,8 @@ static uint32_t killer_of(const struct place *p)
 
 static bool judge(const struct place *p, struct truth *t, bool killed, bool poison)
 {
-	/* A ring without shadow is seen by the GPU before the doorbell; with poison it waits for it. */
+	/* A ring without shadow is seen by the GPU before the doorbell; with poison it waits for
+	 * it. */
 	bool fetches = poison || p->patch;
 	uint32_t killer = killer_of(p);
 	int code;
@@ -222,7 +228,8 @@ static bool judge(const struct place *p, struct truth *t, bool killed, bool pois
 	}
 	if (!truth_compare(t, log_path, trace, fetches, p->point < POINT_RUNG ? killer : 0))
 		return false;
-	if (t->missing || t->different || t->extra || t->unmarked || t->crowded || t->problems || !t->crash)
+	if (t->missing || t->different || t->extra || t->unmarked || t->crowded || t->problems ||
+	    !t->crash)
 		return false;
 	if (p->point == POINT_STORE && !t->killer_has) {
 		snprintf(t->text, sizeof(t->text), "what was committed is not there");
@@ -235,8 +242,8 @@ static bool judge(const struct place *p, struct truth *t, bool killed, bool pois
 }
 
 /*
- * Before the first doorbell there may be no trace yet; the program may have ended by itself; else it is as whole as it
- * can be.
+ * Before the first doorbell there may be no trace yet; the program may have ended by itself; else
+ * it is as whole as it can be.
  */
 static bool judge_short(struct truth *t, bool killed)
 {
@@ -261,7 +268,7 @@ static void one_kill(const struct place *p, struct truth *sum, int number)
 	bool poison = random_number() & 1, small = random_number() & 1, killed;
 	uint64_t count = 1 + random_number() % 3000;
 	uint64_t *counter = make_counter();
-	struct truth t = { 0 };
+	struct truth t = {0};
 	pid_t pid = start(p, poison, small, count);
 
 	if (p->point == SHORT) {
@@ -275,8 +282,8 @@ static void one_kill(const struct place *p, struct truth *sum, int number)
 		passed++;
 	} else {
 		failed++;
-		printf("%s, kill %d (poison %d, small buffer %d, count %" PRIu64 "): %s\n", p->name, number, poison, small,
-		       count, t.text);
+		printf("%s, kill %d (poison %d, small buffer %d, count %" PRIu64 "): %s\n", p->name,
+		       number, poison, small, count, t.text);
 		if (keep) {
 			printf("left in %s\n", folder);
 			exit(1);
@@ -293,13 +300,15 @@ static void one_kill(const struct place *p, struct truth *sum, int number)
 
 static void many_kills(const struct place *p, int n)
 {
-	struct truth sum = { 0 };
+	struct truth sum = {0};
 
 	for (int i = 0; i < n; i++)
 		one_kill(p, &sum, i);
-	printf("%-26s %5d kills %9" PRIu64 " rung %9" PRIu64 " recovered %4" PRIu64 " missing %4" PRIu64
-	       " different; of %5" PRIu64 " doorbells under way %5" PRIu64 " marked\n",
-	       p->name, n, sum.rung, sum.recovered, sum.missing, sum.different, sum.unrung, sum.marked);
+	printf("%-26s %5d kills %9" PRIu64 " rung %9" PRIu64 " recovered %4" PRIu64
+	       " missing %4" PRIu64 " different; of %5" PRIu64 " doorbells under way %5" PRIu64
+	       " marked\n",
+	       p->name, n, sum.rung, sum.recovered, sum.missing, sum.different, sum.unrung,
+	       sum.marked);
 	fflush(stdout);
 }
 
@@ -307,7 +316,8 @@ static void make_folder(void)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	if (snprintf(folder, sizeof(folder), "%s/nvsnoop-kill.XXXXXX", tmp ? tmp : "/tmp") >= (int)sizeof(folder))
+	if (snprintf(folder, sizeof(folder), "%s/nvsnoop-kill.XXXXXX", tmp ? tmp : "/tmp") >=
+	    (int)sizeof(folder))
 		strcpy(folder, "/tmp/nvsnoop-kill.XXXXXX");
 	if (!mkdtemp(folder)) {
 		perror(folder);

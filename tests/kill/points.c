@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends the process by SIGKILL at a named place: NVSNOOP_TEST_KILL=point:count[:fast] at the count-th time that a
- * doorbell gets there, with `fast` counting only those through a patched site. Which thread it was is left in the file
- * NVSNOOP_TEST_KILLED, as 32 bits. In test builds of the library.
+ * Ends the process by SIGKILL at a named place: NVSNOOP_TEST_KILL=point:count[:fast] at the
+ * count-th time that a doorbell gets there, with `fast` counting only those through a patched site.
+ * Which thread it was is left in the file NVSNOOP_TEST_KILLED, as 32 bits. In test builds of the
+ * library.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -32,7 +33,8 @@ __attribute__((constructor)) static void read_wish(void)
 	fast_only = !strcmp(end, ":fast");
 	text = getenv("NVSNOOP_TEST_KILLED");
 	if (text)
-		killed_fd = (int)nvs_sys(SYS_open, text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600, 0);
+		killed_fd = (int)nvs_sys(SYS_open, text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+					 0600, 0);
 }
 
 void nvs_test_point(enum nvs_point point)

@@ -45,7 +45,8 @@ static struct channel *channel_at(struct work *w, uint32_t serial)
 {
 	if (serial >= w->nchannels) {
 		w->channels = realloc(w->channels, (serial + 64) * sizeof(*w->channels));
-		memset(w->channels + w->nchannels, 0, (serial + 64 - w->nchannels) * sizeof(*w->channels));
+		memset(w->channels + w->nchannels, 0,
+		       (serial + 64 - w->nchannels) * sizeof(*w->channels));
 		w->nchannels = serial + 64;
 	}
 	return &w->channels[serial];
@@ -67,7 +68,7 @@ static void take(struct work *w, const struct sg_log_rec *r)
 		ch->room = ch->room ? ch->room * 2 : 256;
 		ch->bells = realloc(ch->bells, ch->room * sizeof(*ch->bells));
 	}
-	ch->bells[ch->nbells++] = (struct bell){ d, false };
+	ch->bells[ch->nbells++] = (struct bell){d, false};
 }
 
 /* A kill may leave holes: room that was taken and not written. */
@@ -106,7 +107,8 @@ static void settle(struct work *w, bool fetches_count)
 		for (uint32_t b = 0; b < ch->nbells; b++) {
 			const struct sg_log_doorbell *d = ch->bells[b].rec;
 
-			ch->bells[b].fetched = fetches_count && d->nentries && ch->fetched > entries;
+			ch->bells[b].fetched =
+				fetches_count && d->nentries && ch->fetched > entries;
 			entries += d->nentries;
 			w->t->rung += ch->bells[b].fetched || d->rec.flags & SG_LOG_RUNG;
 		}
@@ -126,7 +128,8 @@ static struct channel *match(struct work *w, const struct nvs_trace_channel *tc)
 	for (uint32_t i = 0; !w->of[tc->channel] && i < w->nchannels; i++) {
 		struct channel *ch = &w->channels[i];
 
-		if (!ch->rec || ch->taken || ch->rec->client != tc->rec.client || ch->rec->handle != tc->rec.handle)
+		if (!ch->rec || ch->taken || ch->rec->client != tc->rec.client ||
+		    ch->rec->handle != tc->rec.handle)
 			continue;
 		ch->taken = true;
 		w->of[tc->channel] = ch;
@@ -141,7 +144,8 @@ static const char *difference(const struct sg_log_doorbell *d, const struct nvs_
 	struct nvs_segment_iter it = nvs_segments(s);
 	struct nvs_segment seg;
 
-	if (d->old_put != s->rec->old_put || d->new_put != s->rec->new_put || d->nentries != s->nentries)
+	if (d->old_put != s->rec->old_put || d->new_put != s->rec->new_put ||
+	    d->nentries != s->nentries)
 		return "range";
 	if (d->token != s->rec->token)
 		return "token";
@@ -161,15 +165,16 @@ static void count_unrung(struct work *w, const struct bell *bell, const struct n
 {
 	uint32_t thread = s->rec->thread;
 
-	bool marked = s->marks & (NVS_MARK_UNCERTAIN | NVS_MARK_TORN), killer = bell->rec->rec.tid == w->killer;
+	bool marked = s->marks & (NVS_MARK_UNCERTAIN | NVS_MARK_TORN),
+	     killer = bell->rec->rec.tid == w->killer;
 
 	w->t->unrung++;
 	w->t->marked += marked;
 	w->t->killer_has |= killer;
 	if (killer && !marked) {
 		w->t->unmarked++;
-		WRONG(w->t, "channel %u, sequence %llu was not rung and has no mark", s->rec->channel,
-		      (unsigned long long)s->rec->sequence);
+		WRONG(w->t, "channel %u, sequence %llu was not rung and has no mark",
+		      s->rec->channel, (unsigned long long)s->rec->sequence);
 	}
 	if (thread < MAX_THREADS && ++w->unrung_of[thread] == 2) {
 		w->t->crowded++;
@@ -201,8 +206,8 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	if (bell->rec->rec.flags & SG_LOG_RUNG || bell->fetched) {
 		if (s->marks & NVS_MARK_TORN) {
 			w->t->different++;
-			WRONG(w->t, "channel %u, sequence %llu was rung and is torn", s->rec->channel,
-			      (unsigned long long)s->rec->sequence);
+			WRONG(w->t, "channel %u, sequence %llu was rung and is torn",
+			      s->rec->channel, (unsigned long long)s->rec->sequence);
 		}
 		return 0;
 	}
@@ -234,16 +239,16 @@ static void count_missing(struct work *w)
 				continue;
 			w->t->missing++;
 			WRONG(w->t, "channel %u of the log: doorbell %llu was %s and is missing", i,
-			      (unsigned long long)d->number, ch->bells[b].fetched ? "consumed" : "rung");
+			      (unsigned long long)d->number,
+			      ch->bells[b].fetched ? "consumed" : "rung");
 		}
 	}
 }
 
 static bool read_trace(struct work *w, const char *path)
 {
-	static const struct nvs_consumer consumer = { .flags = NVS_READ_WHOLE,
-						      .submission = on_submission,
-						      .record = on_record };
+	static const struct nvs_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
 	const struct nvs_finding *f;
 	struct nvs_error err;
 	struct nvs_trace *trace;
@@ -271,12 +276,12 @@ bool truth_compare(struct truth *t, const char *log, const char *trace, bool fet
 		   uint32_t killer)
 {
 	int fd = open(log, O_RDONLY | O_CLOEXEC);
-	struct work w = { .t = t, .killer = killer };
+	struct work w = {.t = t, .killer = killer};
 	struct sg_log_head *h;
 	struct stat st;
 	bool ok = false;
 
-	*t = (struct truth){ 0 };
+	*t = (struct truth){0};
 	if (fd < 0 || fstat(fd, &st) || st.st_size < SG_LOG_FIRST) {
 		WRONG(t, "%s: %s", log, strerror(errno));
 		return false;

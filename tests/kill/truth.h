@@ -23,9 +23,10 @@ struct truth {
 };
 
 /*
- * fetches_count: what the GPU fetched was rung, so the trace has to have it (not so where it may take entries ahead of
- * the doorbell). KILLER: the thread that ended the process before its store, whose last submission was not rung; 0: not
- * known. False: LOG or TRACE cannot be read; text says why.
+ * fetches_count: what the GPU fetched was rung, so the trace has to have it (not so where it may
+ * take entries ahead of the doorbell). KILLER: the thread that ended the process before its store,
+ * whose last submission was not rung; 0: not known. False: LOG or TRACE cannot be read; text says
+ * why.
  */
 bool truth_compare(struct truth *t, const char *log, const char *trace, bool fetches_count,
 		   uint32_t killer);

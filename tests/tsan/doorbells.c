@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under ThreadSanitizer: threads that come and go ring doorbells, alone and several on one channel, while one thread
- * publishes views and modules without a pause and another drains the rings into frames. The parts are those of the
- * library: the rings, the capture, the publication, the merge. Ends by `N passed, N failed`; a race fails it.
+ * Under ThreadSanitizer: threads that come and go ring doorbells, alone and several on one channel,
+ * while one thread publishes views and modules without a pause and another drains the rings into
+ * frames. The parts are those of the library: the rings, the capture, the publication, the merge.
+ * Ends by `N passed, N failed`; a race fails it.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,14 +17,14 @@
 #include "preload/preload.h"
 #include "trap/root.h"
 
-#define CHANNELS 4u
-#define ENTRIES 256u
-#define THREADS 6
-#define LIVES 12 /* threads one after the other, each */
-#define BELLS 300 /* of one thread */
+#define CHANNELS   4u
+#define ENTRIES	   256u
+#define THREADS	   6
+#define LIVES	   12 /* threads one after the other, each */
+#define BELLS	   300 /* of one thread */
 #define RING_BYTES (64u << 10)
-#define VA 0x200000000ull
-#define MEMORY (1u << 20)
+#define VA	   0x200000000ull
+#define MEMORY	   (1u << 20)
 
 static int passed, failed;
 #define CHECK(cond)                                                                                \
@@ -44,7 +45,7 @@ static struct {
 	struct nvs_spool_channel state;
 } channels[CHANNELS];
 static uint8_t *memory;
-static struct nvs_doorbell doorbell = { .map = 1 };
+static struct nvs_doorbell doorbell = {.map = 1};
 static _Atomic int stop;
 static _Atomic uint64_t rung;
 static uint64_t heartbeat;
@@ -73,29 +74,29 @@ static struct nvs_view *make_view(uint64_t generation)
 		uint32_t hash[CHANNELS * 4];
 	} *f = calloc(1, sizeof(*f));
 
-	f->map = (struct nvs_segment_map){ .gpu_va = VA, .size = MEMORY, .cpu = (uintptr_t)memory };
+	f->map = (struct nvs_segment_map){.gpu_va = VA, .size = MEMORY, .cpu = (uintptr_t)memory};
 	for (uint32_t i = 0; i < CHANNELS; i++) {
 		uint32_t h = nvs_channel_hash(0, 0x100 + i);
 
-		f->channels[i] = (struct nvs_channel){ .number = i,
-						       .token = 0x100 + i,
-						       .entries = ENTRIES,
-						       .ring = channels[i].ring,
-						       .put = &channels[i].put,
-						       .state = &channels[i].state };
+		f->channels[i] = (struct nvs_channel){.number = i,
+						      .token = 0x100 + i,
+						      .entries = ENTRIES,
+						      .ring = channels[i].ring,
+						      .put = &channels[i].put,
+						      .state = &channels[i].state};
 		while (f->hash[h % (CHANNELS * 4)])
 			h++;
 		f->hash[h % (CHANNELS * 4)] = i + 1;
 	}
-	f->view = (struct nvs_view){ .generation = generation,
-				     .ndoorbells = 1,
-				     .doorbells = &doorbell,
-				     .nmaps = 1,
-				     .maps = &f->map,
-				     .nchannels = CHANNELS,
-				     .channels = f->channels,
-				     .channel_mask = CHANNELS * 4 - 1,
-				     .channel_hash = f->hash };
+	f->view = (struct nvs_view){.generation = generation,
+				    .ndoorbells = 1,
+				    .doorbells = &doorbell,
+				    .nmaps = 1,
+				    .maps = &f->map,
+				    .nchannels = CHANNELS,
+				    .channels = f->channels,
+				    .channel_mask = CHANNELS * 4 - 1,
+				    .channel_hash = f->hash};
 	return &f->view;
 }
 
@@ -120,14 +121,16 @@ static void ring_one(uint32_t c, uint32_t i)
 
 	pthread_mutex_lock(&channels[c].lock);
 	for (uint32_t k = 0; k < n; k++) {
-		channels[c].ring[channels[c].put] = (VA + c * 4096 + k * 64) | (uint64_t)(8 + i % 8) << 42;
+		channels[c].ring[channels[c].put] = (VA + c * 4096 + k * 64) | (uint64_t)(8 + i % 8)
+										       << 42;
 		channels[c].put = (channels[c].put + 1) % ENTRIES;
 	}
 	{
 		struct nvs_ring *ring = nvs_ring_enter();
-		struct nvs_ring_event event = {
-			.doorbell = &doorbell, .token = 0x100 + c, .stack = NVS_NONE, .time = nvs_now()
-		};
+		struct nvs_ring_event event = {.doorbell = &doorbell,
+					       .token = 0x100 + c,
+					       .stack = NVS_NONE,
+					       .time = nvs_now()};
 
 		if (ring) {
 			nvs_capture(ring, nvs_view_get(), &event);
@@ -148,7 +151,8 @@ static void *ring_many(void *arg)
 	uint32_t c = (uint32_t)(uintptr_t)arg % CHANNELS;
 
 	for (uint32_t i = 0; i < BELLS; i++) {
-		struct nvs_rec_attr attr = { .rec = { .type = NVS_REC_ATTR, .size = sizeof(attr) }, .key = 999 };
+		struct nvs_rec_attr attr = {.rec = {.type = NVS_REC_ATTR, .size = sizeof(attr)},
+					    .key = 999};
 
 		ring_one(i % 16 ? c : (c + 1) % CHANNELS, i);
 		if (i % 32 == 0)
@@ -170,7 +174,8 @@ static void *live_and_die(void *arg)
 
 /* ---- the writer ---- */
 
-static void count_frame(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts)
+static void count_frame(void *arg, const void *frame, size_t size,
+			const struct nvs_merge_counts *counts)
 {
 	frames++;
 	drained += counts->submissions;
@@ -197,16 +202,19 @@ static void add_rings(int n)
 	for (int i = 0; i < n; i++) {
 		struct nvs_spool_ring *shared = aligned_alloc(4096, 4096);
 		int fd = memfd_create("ring", 0);
-		uint8_t *data = mmap(NULL, RING_BYTES * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *data =
+			mmap(NULL, RING_BYTES * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		memset(shared, 0, sizeof(*shared));
 		shared->ring = nvs_ring_count();
 		shared->thread = NVS_NONE;
 		if (ftruncate(fd, RING_BYTES) ||
-		    mmap(data, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-		    mmap(data + RING_BYTES, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    mmap(data, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
 			    MAP_FAILED ||
-		    nvs_ring_add(shared, data, RING_BYTES, (uint8_t *)aligned_alloc(4096, NVS_TRAP_STACK) + NVS_TRAP_STACK))
+		    mmap(data + RING_BYTES, RING_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+		    nvs_ring_add(shared, data, RING_BYTES,
+				 (uint8_t *)aligned_alloc(4096, NVS_TRAP_STACK) + NVS_TRAP_STACK))
 			abort();
 		close(fd);
 	}
@@ -214,7 +222,7 @@ static void add_rings(int n)
 
 int main(void)
 {
-	struct nvs_trap_options options = { .use_tsc = true };
+	struct nvs_trap_options options = {.use_tsc = true};
 	pthread_t threads[THREADS], publisher, writer;
 	uint64_t counted = 0, lost = 0;
 

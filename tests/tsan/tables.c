@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under ThreadSanitizer: what stands below preload's tables. Threads take the one lock, also twice, change rows of ranges
- * under it, and allocate and free from the arena without it, while a child is forked again and again that finds none of it.
- * Ends by `N passed, N failed`; a race fails it.
+ * Under ThreadSanitizer: what stands below preload's tables. Threads take the one lock, also twice,
+ * change rows of ranges under it, and allocate and free from the arena without it, while a child is
+ * forked again and again that finds none of it. Ends by `N passed, N failed`; a race fails it.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #include "preload/state.h"
 
 #define THREADS 6
-#define ROUNDS 3000
+#define ROUNDS	3000
 
 static int passed, failed;
 #define CHECK(cond)                                                                                \
@@ -60,9 +60,9 @@ static void *work(void *arg)
 {
 	uint32_t seed = 1 + (uint32_t)(uintptr_t)arg;
 	struct nvs_span mine[4];
-	uint8_t *p[8] = { NULL };
-	size_t size[8] = { 0 };
-	int there[4] = { 0 };
+	uint8_t *p[8] = {NULL};
+	size_t size[8] = {0};
+	int there[4] = {0};
 
 	for (int i = 0; i < ROUNDS; i++) {
 		uint32_t x = (seed = seed * 1664525 + 1013904223) >> 8, k = x % 8;
@@ -72,7 +72,8 @@ static void *work(void *arg)
 			if (p[k][b] != (uint8_t)(k + 1))
 				wrong++;
 		nvs_free(p[k], size[k]);
-		size[k] = x % 50 ? x % 3000 : 60000; /* larger ones are mmap and munmap, which TSan is not told of */
+		size[k] = x % 50 ? x % 3000 : 60000; /* larger ones are mmap and munmap, which TSan
+							is not told of */
 		p[k] = nvs_alloc(size[k] + 1);
 		if (!p[k] || p[k][0] || p[k][size[k]])
 			wrong++;
@@ -87,7 +88,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* What a child finds is a library just loaded: no lock is held by a thread that it does not have. */
+/* What a child finds is a library just loaded: no lock is held by a thread that it does not have.
+ */
 static void fork_some(void)
 {
 	for (int i = 0; i < 10; i++) {

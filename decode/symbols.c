@@ -355,12 +355,10 @@ static bool ready(struct nvs_trace *t)
 	return true;
 }
 
-/* How far TIME lies outside the module's life; a module may be noticed only after its first use. */
+/* How long before the module was noticed TIME lies: it may have been used by then. */
 static uint64_t time_off(const struct nvs_trace_module *m, uint64_t time)
 {
-	if (time < m->rec.rec.time)
-		return m->rec.rec.time - time;
-	return time > m->gone_time ? time - m->gone_time : 0;
+	return time < m->rec.rec.time ? m->rec.rec.time - time : 0;
 }
 
 const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t pc, uint64_t time)
@@ -382,7 +380,8 @@ const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t 
 	for (uint32_t back = 0; lo > 0 && back < MAX_BACK; back++) {
 		const struct nvs_trace_module *m = t->symbols->order[--lo];
 
-		if (pc >= m->rec.end)
+		/* What had gone by then is not used any more: rather none than another at the same place. */
+		if (pc >= m->rec.end || time > m->gone_time)
 			continue;
 		if (!best || time_off(m, time) < time_off(best, time))
 			best = m;

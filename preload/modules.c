@@ -11,6 +11,7 @@
 #include <string.h>
 #include "preload/api.h"
 #include "preload/live.h"
+#include "preload/state.h"
 
 #define POLL_MS 100
 #define FORK_WAIT_MS 1000
@@ -410,6 +411,40 @@ int nvs_modules_start(struct nvs_live *live)
 	nvs_callsite_warm();
 	guard_forks();
 	return nvs_own_thread(live, "nvsnoop-mod", run_modules, ms);
+}
+
+/*
+ * Around an unload, and at once: what goes may have come since the last look, and the next library may come to lie at
+ * the same addresses. Who holds our lock may wait for the loader's, which the caller may hold: so it is waited for no
+ * longer than for a fork.
+ */
+static void look_now(struct modules *ms)
+{
+	for (int i = 0; i < FORK_WAIT_MS; i++) {
+		uint32_t unlocked = 0;
+
+		if (atomic_compare_exchange_strong(&ms->lock, &unlocked, 1)) {
+			refresh(ms);
+			nvs_sys_unlock(&ms->lock);
+			return;
+		}
+		nvs_sys_futex_wait(&ms->lock, unlocked, 1);
+	}
+	nvs_modules_kick();
+}
+
+__attribute__((visibility("default"))) int dlclose(void *handle)
+{
+	bool look = nvs_session_active() && !nvs_lock_mine() && !nvs_state_borrowed();
+	struct modules *ms = look ? modules() : NULL;
+	int ret;
+
+	if (ms)
+		look_now(ms);
+	ret = nvs_next()->dlclose(handle);
+	if (ms)
+		look_now(ms);
+	return ret;
 }
 
 /* The unwinder asks in the trap as well; there the loader's lock is out of reach. */

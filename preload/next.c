@@ -127,6 +127,11 @@ static int raw_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, vo
 	return 0;
 }
 
+static int raw_dlclose(void *handle)
+{
+	return -1;
+}
+
 static const struct nvs_next raw = {
 	.open = raw_open,
 	.open64 = raw_open,
@@ -148,6 +153,7 @@ static const struct nvs_next raw = {
 	.pthread_sigmask = raw_pthread_sigmask,
 	.pthread_create = raw_pthread_create,
 	.dl_iterate_phdr = raw_dl_iterate_phdr,
+	.dlclose = raw_dlclose,
 };
 
 static struct nvs_next found;
@@ -194,6 +200,7 @@ static void look_up(void)
 	FIND(pthread_sigmask);
 	FIND(pthread_create);
 	FIND(dl_iterate_phdr);
+	FIND(dlclose);
 	FIND_AS(open_2, "__open_2");
 	FIND_AS(open64_2, "__open64_2");
 	FIND_AS(openat_2, "__openat_2");

@@ -41,6 +41,7 @@ struct nvs_next {
 	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+	int (*dlclose)(void *);
 	/* From here on NULL where this libc has none. */
 	int (*open_2)(const char *, int);
 	int (*open64_2)(const char *, int);

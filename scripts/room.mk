@@ -34,6 +34,7 @@ bench:
 
 INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
+            $(DESTDIR)$(datadir)/nvsnoop/nvsnoop.gdb \
             $(DESTDIR)$(mandir)/man1/nvsnoop.1 $(DESTDIR)$(mandir)/man1/nvsnoop-report.1 \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report
@@ -43,13 +44,14 @@ install: all
 	$(Q)install -d $(sort $(dir $(INSTALLED)))
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-report $(DESTDIR)$(bindir)
 	$(Q)install -m 755 $(BUILD)/libnvsnoop.so $(DESTDIR)$(libdir)/nvsnoop
+	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 man/nvsnoop.1 man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
 	$(Q)for tool in nvsnoop nvsnoop-report; do install -m 644 scripts/completion.bash \
 	    $(DESTDIR)$(datadir)/bash-completion/completions/$$tool; done
 
 uninstall:
 	$(Q)rm -f $(INSTALLED)
-	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop 2>/dev/null || true
+	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop 2>/dev/null || true
 
 # ---- bundle: to be copied to where no package of ours is ----
 

@@ -12,6 +12,7 @@
 
 #define WINDOW 0x10000000ull
 #define FIRST_WINDOW 0x200000000ull
+#define HIGH_WINDOW 0x8000000000ull /* where a sanitizer's shadow lies at the usual ones */
 
 static struct sg_context *contexts;
 static uint64_t windows_used;
@@ -171,7 +172,7 @@ static bool semaphore_pool(struct sg_context *ctx)
 static bool window(struct sg_context *ctx)
 {
 	for (uint32_t i = 0; i < 60; i++) {
-		void *at = (void *)(FIRST_WINDOW + i * WINDOW);
+		void *at = (void *)((i < 50 ? FIRST_WINDOW : HIGH_WINDOW) + i * WINDOW);
 
 		if (windows_used >> i & 1)
 			continue;

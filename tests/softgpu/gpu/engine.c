@@ -244,7 +244,10 @@ static void *engine(void *arg)
 	return NULL;
 }
 
-/* The thread is libc's own affair: the hooks of a library before us do not learn of it. */
+/*
+ * The thread is libc's own affair: the hooks of a library before us do not learn of it. ThreadSanitizer has to,
+ * whose allocator fails in threads that it does not know.
+ */
 void sg_gpu_start(struct sg_gpu *g)
 {
 	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -255,7 +258,10 @@ void sg_gpu_start(struct sg_gpu *g)
 	if (g->started)
 		return;
 	libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	create = (__typeof__(create))dlsym(libc ? libc : RTLD_NEXT, "pthread_create");
+	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
+		create = pthread_create;
+	else
+		create = (__typeof__(create))dlsym(libc ? libc : RTLD_NEXT, "pthread_create");
 	g->started = true;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

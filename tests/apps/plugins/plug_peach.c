@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT */
+/* See plug.h. */
+#include "tests/apps/plugins/plug.h"
+
+PLUG(plug_peach)

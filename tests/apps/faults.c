@@ -151,13 +151,13 @@ static void stepping(void)
 
 	install(SIGTRAP, on_step, 0);
 	softgpu_set_store(ring_stepwise);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 40; i++) {
 		steps = 0;
 		submit(1);
 		if (!i)
 			first = steps;
 		same &= steps == first;
-		if (i % 100 == 50)
+		if (i == 10)
 			usleep(250000);
 	}
 	softgpu_set_store(NULL);

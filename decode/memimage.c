@@ -6,21 +6,23 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/copy.h"
 #include "decode/memimage.h"
 
 #define PAGE	   4096u
 #define LONG_RANGE (1u << 20)
 #define BUCKETS	   8192u
+#define NEAR	   128u /* pages found without a search: neighbours are asked for in turn */
 
 struct page {
+	uint8_t bytes[PAGE]; /* aligned as in the GPU's memory: copies then touch as few lines */
+	uint64_t known[PAGE / 64];
 	uint64_t number;
+	uint64_t used; /* when it was put at the head of its list, by the image's clock */
 	struct page *next; /* in the bucket */
 	struct page *newer, *older;
-	uint64_t used; /* when it was put at the head of its list, by the image's clock */
 	bool kept;
-	uint64_t known[PAGE / 64];
-	uint8_t bytes[PAGE];
-};
+} __attribute__((aligned(64)));
 
 struct list {
 	struct page *newest, *oldest;
@@ -30,7 +32,7 @@ struct list {
 struct nvs_memimage {
 	uint32_t limit;
 	uint64_t clock;
-	struct page *latest; /* found last */
+	struct page *near[NEAR]; /* found lately, by number; or NULL */
 	struct list lists[2]; /* data, kept */
 	struct page *buckets[BUCKETS];
 };
@@ -81,22 +83,32 @@ static void list_add(struct nvs_memimage *image, struct page *p)
 	l->count++;
 }
 
-static struct page *find(struct nvs_memimage *image, uint64_t number)
+static void touch(struct nvs_memimage *image, struct page *p)
 {
-	struct page *p = image->latest;
+	list_remove(image, p);
+	list_add(image, p);
+}
 
-	if (p && p->number == number)
-		return p;
-	for (p = image->buckets[bucket(number)]; p && p->number != number; p = p->next)
-		;
-	if (!p)
-		return NULL;
-	image->latest = p;
-	/* Near the head already: which of those is the newest does not matter. */
-	if (image->clock - p->used > image->limit / 4) {
-		list_remove(image, p);
-		list_add(image, p);
-	}
+static struct page *search(struct nvs_memimage *image, uint64_t number)
+{
+	struct page *p = image->buckets[bucket(number)];
+
+	while (p && p->number != number)
+		p = p->next;
+	if (p)
+		image->near[number % NEAR] = p;
+	return p;
+}
+
+static inline struct page *find(struct nvs_memimage *image, uint64_t number)
+{
+	struct page *p = image->near[number % NEAR];
+
+	if (!p || p->number != number)
+		p = search(image, number);
+	/* Near the head of its list already: which of those is the newest does not matter. */
+	if (p && image->clock - p->used > image->limit / 2)
+		touch(image, p);
 	return p;
 }
 
@@ -107,8 +119,8 @@ static void unhash(struct nvs_memimage *image, struct page *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
-	if (image->latest == p)
-		image->latest = NULL;
+	if (image->near[p->number % NEAR] == p)
+		image->near[p->number % NEAR] = NULL;
 }
 
 /* The oldest page of a full list, taken out of everything; NULL: the list has room. */
@@ -132,7 +144,7 @@ static struct page *find_or_add(struct nvs_memimage *image, uint64_t number)
 		return p;
 	p = recycle(image, false);
 	if (!p)
-		p = malloc(sizeof(*p));
+		p = aligned_alloc(_Alignof(struct page), sizeof(*p));
 	if (!p)
 		return NULL; /* the bytes stay unknown */
 	p->number = number;
@@ -141,40 +153,41 @@ static struct page *find_or_add(struct nvs_memimage *image, uint64_t number)
 	p->next = image->buckets[bucket(number)];
 	image->buckets[bucket(number)] = p;
 	list_add(image, p);
-	image->latest = p;
+	image->near[number % NEAR] = p;
 	return p;
 }
 
-/* Bits [from, to) within one word of the map. */
-static uint64_t word_mask(uint32_t word, uint32_t from, uint32_t to)
+/* Bits [from % 64, 64), and bits [0, last % 64], of a word. */
+static inline uint64_t first_bits(uint32_t from)
 {
-	uint64_t mask = ~0ull;
-
-	if (from > word * 64)
-		mask &= ~0ull << (from - word * 64);
-	if (to < word * 64 + 64)
-		mask &= ~0ull >> (word * 64 + 64 - to);
-	return mask;
+	return ~0ull << from % 64;
 }
 
-static void set_known(struct page *p, uint32_t from, uint32_t to, bool known)
+static inline uint64_t last_bits(uint32_t last)
 {
-	for (uint32_t w = from / 64; w * 64 < to; w++) {
-		uint64_t mask = word_mask(w, from, to);
-
-		p->known[w] = known ? p->known[w] | mask : p->known[w] & ~mask;
-	}
+	return ~0ull >> (63 - last % 64);
 }
 
-static bool all_known(const struct page *p, uint32_t from, uint32_t to)
+/* Bytes [from, to), of which there is at least one. */
+static inline void set_known(struct page *p, uint32_t from, uint32_t to, bool known)
 {
-	for (uint32_t w = from / 64; w * 64 < to; w++) {
-		uint64_t mask = word_mask(w, from, to);
+	uint32_t w = from / 64, end = (to - 1) / 64;
+	uint64_t mask = first_bits(from), all = known ? ~0ull : 0;
 
-		if ((p->known[w] & mask) != mask)
-			return false;
-	}
-	return true;
+	for (; w < end; w++, mask = ~0ull)
+		p->known[w] = (p->known[w] & ~mask) | (all & mask);
+	mask &= last_bits(to - 1);
+	p->known[w] = (p->known[w] & ~mask) | (all & mask);
+}
+
+static inline bool all_known(const struct page *p, uint32_t from, uint32_t to)
+{
+	uint32_t w = from / 64, end = (to - 1) / 64;
+	uint64_t mask = first_bits(from), unknown = 0;
+
+	for (; w < end; w++, mask = ~0ull)
+		unknown |= ~p->known[w] & mask;
+	return !(unknown | (~p->known[w] & mask & last_bits(to - 1)));
 }
 
 /* The part of [address, address + n) in its first page. */
@@ -194,7 +207,7 @@ void nvs_memimage_write(struct nvs_memimage *image, uint64_t address, const void
 		struct page *p = find_or_add(image, address / PAGE);
 
 		if (p) {
-			memcpy(p->bytes + at, from, m);
+			nvs_copy(p->bytes + at, from, m);
 			set_known(p, at, at + m, true);
 		}
 		address += m;
@@ -303,8 +316,7 @@ const void *nvs_memimage_peek(struct nvs_memimage *image, uint64_t address, size
 {
 	uint32_t at = (uint32_t)(address % PAGE);
 	struct page *p = at + n <= PAGE ? find(image, address / PAGE) : NULL;
-
-	return p && all_known(p, at, at + (uint32_t)n) ? p->bytes + at : NULL;
+	return p && n && all_known(p, at, at + (uint32_t)n) ? p->bytes + at : NULL;
 }
 
 bool nvs_memimage_read(struct nvs_memimage *image, uint64_t address, void *bytes, size_t n)

@@ -35,7 +35,7 @@ struct subch {
 	const struct nvs_class *cls;
 	const struct nvs_roles *roles;
 	enum nvs_class_source source;
-	uint32_t *state; /* NVS_METHODS dwords, then a bit for each that was set */
+	uint32_t *state; /* NVS_METHODS dwords, then a byte for each: was it set? */
 	struct transfer transfer;
 	struct macro_call macro;
 };
@@ -138,6 +138,9 @@ void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t
 			  uint64_t at);
 void nvs_ops_inline_data(struct nvs_ops_channel *c, struct subch *sub, const uint32_t *data,
 			 uint32_t n);
+/* A whole upload to pitch memory, of one line and without a release, at once. */
+void nvs_ops_inline_whole(struct nvs_ops_channel *c, struct subch *sub, uint64_t address,
+			  uint32_t bytes, const uint32_t *data, uint64_t at);
 /* A transfer that is still open will get no more. */
 void nvs_ops_inline_close(struct nvs_ops_channel *c, struct subch *sub);
 void nvs_ops_qmd_data(struct nvs_ops_channel *c, struct subch *sub, uint32_t method, uint32_t value,

@@ -153,17 +153,17 @@ void nvs_ops_channel_object(struct nvs_ops_channel *c, uint32_t id)
 
 /* ---- dispatch ---- */
 
-static uint32_t *state_of(struct subch *sub)
+static inline uint32_t *state_of(struct subch *sub)
 {
 	if (!sub->state)
-		sub->state = calloc(NVS_METHODS + NVS_METHODS / 32, sizeof(*sub->state));
+		sub->state = calloc(1, NVS_METHODS * (sizeof(*sub->state) + 1));
 	return sub->state;
 }
 
-static inline void set_state(uint32_t *state, uint32_t at, uint32_t value)
+/* A byte for each method, behind the values: was it ever set? */
+static inline uint8_t *set_of(const uint32_t *state)
 {
-	state[at] = value;
-	state[NVS_METHODS + at / 32] |= 1u << at % 32;
+	return (uint8_t *)(uintptr_t)(state + NVS_METHODS);
 }
 
 static void host_word(struct nvs_ops_channel *c, const struct nvs_pb_run *run, uint32_t method,
@@ -176,73 +176,88 @@ static void host_word(struct nvs_ops_channel *c, const struct nvs_pb_run *run, u
 	if (role == NVS_ROLE_SET_OBJECT)
 		bind(c, run->subch, value & 0xffff, NVS_CLASS_METHOD);
 	else if (role)
-		nvs_ops_host(c, role, method, value, run->subch, run->address);
+		nvs_ops_host(c, role, method, value, run->subch, c->pb.header_address);
 }
 
-static inline void engine_word(struct nvs_ops_channel *c, struct subch *sub, uint32_t *state,
-			       uint32_t method, uint32_t value, uint64_t at)
+/* AT: a method's dword, as everywhere below. */
+static inline void engine_word(struct nvs_ops_channel *c, struct subch *sub, uint32_t at,
+			       uint32_t value, uint64_t header)
 {
-	uint32_t role = sub->roles ? sub->roles->role[method / 4] : NVS_ROLE_NONE;
+	uint32_t role = sub->roles ? sub->roles->role[at] : NVS_ROLE_NONE;
 
 	if (sub->macro.open && role != NVS_ROLE_MACRO_DATA)
 		nvs_ops_macro_close(c, sub);
-	set_state(state, method / 4, value);
+	sub->state[at] = value;
+	set_of(sub->state)[at] = 1;
 	if (role)
-		nvs_ops_engine(c, sub, role, method, value, at);
+		nvs_ops_engine(c, sub, role, at * 4, value, header);
+}
+
+/* N words to methods one behind the other, the last of which there is. */
+static inline void engine_row(struct nvs_ops_channel *c, struct subch *sub, uint32_t at,
+			      const uint32_t *data, uint32_t n, uint64_t header)
+{
+	while (n) {
+		uint32_t quiet = sub->roles ? sub->roles->quiet[at] : n;
+		uint8_t *set = set_of(sub->state);
+
+		if (!quiet) {
+			engine_word(c, sub, at++, *data++, header);
+			n--;
+			continue;
+		}
+		if (quiet > n)
+			quiet = n;
+		if (sub->macro.open)
+			nvs_ops_macro_close(c, sub);
+		n -= quiet;
+		for (; quiet; quiet--, at++) {
+			sub->state[at] = *data++;
+			set[at] = 1;
+			__asm__(""); /* two or three, mostly: no call of memcpy for them */
+		}
+	}
 }
 
 /* N words to one method. */
-static void engine_words(struct nvs_ops_channel *c, struct subch *sub, uint32_t *state,
-			 uint32_t method, const uint32_t *data, uint32_t n, uint64_t at)
+static inline void engine_still(struct nvs_ops_channel *c, struct subch *sub, uint32_t at,
+				const uint32_t *data, uint32_t n, uint64_t header)
 {
-	uint32_t role = sub->roles ? sub->roles->role[method / 4] : NVS_ROLE_NONE;
+	uint32_t role = sub->roles ? sub->roles->role[at] : NVS_ROLE_NONE;
 
 	if (role == NVS_ROLE_INLINE_DATA || role == NVS_ROLE_NONE) {
 		if (sub->macro.open)
 			nvs_ops_macro_close(c, sub);
-		set_state(state, method / 4, data[n - 1]);
+		sub->state[at] = data[n - 1];
+		set_of(sub->state)[at] = 1;
 		if (role)
 			nvs_ops_inline_data(c, sub, data, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		engine_word(c, sub, state, method, data[i], at);
+		engine_word(c, sub, at, data[i], header);
 }
 
+/* Any run, word by word. */
 static void words(struct nvs_ops_channel *c, const struct nvs_pb_run *run)
 {
 	struct subch *sub = &c->subch[run->subch];
-	uint32_t *state = state_of(sub);
-	uint32_t i = 0;
-	bool still = run->form == NVS_PB_NON_INC || run->form == NVS_PB_OLD_NON_INC ||
-		     (run->form == NVS_PB_INC_ONCE && run->index);
+	bool state = state_of(sub);
 
-	/* The first word of INC_ONCE goes elsewhere than the others. */
-	if (run->form == NVS_PB_INC_ONCE && !run->index) {
-		if (run->method < HOST_END)
-			host_word(c, run, run->method, run->data[0]);
-		else if (state)
-			engine_word(c, sub, state, run->method, run->data[0], run->address);
-		i = 1;
-		still = true;
-	}
-	if (still && i < run->count) {
+	for (uint32_t i = 0; i < run->count; i++) {
 		uint32_t method = nvs_pb_method(run, i);
+		bool still = run->form == NVS_PB_NON_INC || run->form == NVS_PB_OLD_NON_INC ||
+			     (run->form == NVS_PB_INC_ONCE && run->index + i);
 
-		if (method >= HOST_END) {
-			if (state)
-				engine_words(c, sub, state, method, run->data + i, run->count - i,
-					     run->address);
-			return;
-		}
-	}
-	for (; i < run->count; i++) {
-		uint32_t method = nvs_pb_method(run, i);
-
-		if (method < HOST_END)
+		if (method < HOST_END) {
 			host_word(c, run, method, run->data[i]);
-		else if (state)
-			engine_word(c, sub, state, method, run->data[i], run->address);
+		} else if (state && still) {
+			engine_still(c, sub, method / 4, run->data + i, run->count - i,
+				     c->pb.header_address);
+			return;
+		} else if (state) {
+			engine_word(c, sub, method / 4, run->data[i], c->pb.header_address);
+		}
 	}
 }
 
@@ -256,6 +271,92 @@ static void on_run(void *arg, const struct nvs_pb_run *run)
 			  run->method < HOST_END ? c->host : c->subch[run->subch].cls);
 	if (run->form <= NVS_PB_OLD_NON_INC && run->count)
 		words(c, run);
+}
+
+/*
+ * An inline upload in the four headers in which drivers write it: they are most of all headers, so
+ * they are taken together. How many dwords that were; 0: it is not written so, or there is more to
+ * it, and the words have to be taken one by one.
+ */
+static inline size_t upload(struct nvs_ops_channel *c, struct subch *sub, const uint32_t *w,
+			    size_t n, uint64_t header)
+{
+	const struct nvs_roles *r = sub->roles;
+	uint32_t *s = sub->state, subch = *w & 0xe000, out, width, launch, count;
+
+	if (n < 10 || w[3] != (r->upload[1] | subch) || w[6] != (r->upload[2] | subch) ||
+	    (w[8] & ~0x1fff0000u) != (r->upload[3] | subch))
+		return 0;
+	count = w[8] >> 16 & 0x1fff;
+	if (count > n - 9 || !w[4] || count != (w[4] - 1) / 4 + 1 || w[5] != 1 ||
+	    !nvs_reg_of(r, NVS_REG_DST_LAYOUT, w[7]) ||
+	    nvs_reg_of(r, NVS_REG_COMPLETION, w[7]) == 2 || sub->macro.open || sub->transfer.open)
+		return 0;
+	out = r->upload[0] & 0xfff;
+	width = r->upload[1] & 0xfff;
+	launch = r->upload[2] & 0xfff;
+	s[out] = w[1];
+	s[out + 1] = w[2];
+	s[width] = w[4];
+	s[width + 1] = w[5];
+	s[launch] = w[7];
+	s[launch + 1] = w[8 + count];
+	memset(set_of(s) + out, 1, 2);
+	memset(set_of(s) + width, 1, 2);
+	memset(set_of(s) + launch, 1, 2);
+	nvs_ops_inline_whole(c, sub,
+			     (uint64_t)nvs_reg_of(r, NVS_REG_OUT_HI, w[1]) << 32 |
+				     nvs_reg_of(r, NVS_REG_OUT_LO, w[2]),
+			     w[4], w + 9, header + 4 * 6);
+	return 9 + count;
+}
+
+/*
+ * Takes headers of the usual forms to an engine, as long as all their data is here: nearly all are
+ * such. How many dwords that were.
+ */
+static size_t plain(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
+{
+	uint64_t header;
+	size_t i = 0;
+
+	while (i < n) {
+		uint32_t word = data[i], at = word & 0xfff, count = word >> 16 & 0x1fff;
+		struct subch *sub = &c->subch[word >> 13 & 7];
+		const uint32_t *first = data + i + 1;
+
+		if (at < HOST_END / 4 || !state_of(sub))
+			break;
+		header = c->pb.address + 4 * i;
+		if (word >> 29 == 4) {
+			engine_word(c, sub, at, count, header);
+			i++;
+			continue;
+		}
+		if (!count || count > n - i - 1 || at + count > NVS_METHODS)
+			break;
+		if (sub->roles && (word & ~0xe000u) == sub->roles->upload[0]) {
+			size_t whole = upload(c, sub, data + i, n - i, header);
+
+			i += whole;
+			if (whole)
+				continue;
+		}
+		if (word >> 29 == 1) {
+			engine_row(c, sub, at, first, count, header);
+		} else if (word >> 29 == 3) {
+			engine_still(c, sub, at, first, count, header);
+		} else if (word >> 29 == 5) {
+			engine_word(c, sub, at, *first, header);
+			if (count > 1)
+				engine_still(c, sub, at + 1, first + 1, count - 1, header);
+		} else {
+			break;
+		}
+		i += 1 + count;
+	}
+	c->pb.address += 4 * i;
+	return i;
 }
 
 static void on_fault(void *arg, const struct nvs_pb_fault *fault)
@@ -355,7 +456,7 @@ bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t me
 		return c->host_set >> at & 1;
 	}
 	*value = state ? state[at] : 0;
-	return state && state[NVS_METHODS + at / 32] >> at % 32 & 1;
+	return state && set_of(state)[at];
 }
 
 void nvs_ops_begin(struct nvs_ops_channel *c, uint64_t tag)
@@ -371,7 +472,16 @@ void nvs_ops_entry(struct nvs_ops_channel *c, uint64_t entry, struct nvs_gp *gp)
 
 void nvs_ops_feed(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
 {
-	nvs_pb_feed(&c->pb, data, n, &c->pb_sink);
+	struct nvs_pb *pb = &c->pb;
+	size_t i = 0;
+
+	n = nvs_pb_room(pb, n, &c->pb_sink);
+	while (i < n) {
+		if (!pb->pending && !pb->ended && !c->ops->sink.run)
+			i += plain(c, data + i, n - i);
+		if (i < n)
+			i += nvs_pb_step(pb, data + i, n - i, &c->pb_sink);
+	}
 }
 
 void nvs_ops_missing(struct nvs_ops_channel *c)
@@ -383,8 +493,10 @@ void nvs_ops_end(struct nvs_ops_channel *c)
 {
 	nvs_pb_finish(&c->pb, &c->pb_sink);
 	for (uint32_t i = 0; i < 8; i++) {
-		nvs_ops_macro_close(c, &c->subch[i]);
-		nvs_ops_inline_close(c, &c->subch[i]);
+		if (c->subch[i].macro.open)
+			nvs_ops_macro_close(c, &c->subch[i]);
+		if (c->subch[i].transfer.open)
+			nvs_ops_inline_close(c, &c->subch[i]);
 	}
 	nvs_ops_flush(c);
 }

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/copy.h"
 #include "decode/ops-internal.h"
 
 #define MAX_LINES 65536u /* of one copy that the image follows line by line */
@@ -369,7 +370,7 @@ static struct nvs_qmd *keep_qmd(struct nvs_ops *ops, const struct nvs_qmd *qmd)
 		ops->qmds = list;
 		ops->qmd_room = room;
 	}
-	ops->qmds[ops->nqmds] = *qmd;
+	nvs_copy(&ops->qmds[ops->nqmds], qmd, sizeof(*qmd));
 	return &ops->qmds[ops->nqmds++];
 }
 

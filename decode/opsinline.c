@@ -19,22 +19,24 @@ static struct nvs_op *op_of(struct nvs_ops_channel *c, const struct transfer *t)
 	return t->op == NO_OP ? NULL : &c->ops->list[t->op];
 }
 
-/* An upload that is as long as a descriptor and looks like one is kept longer. */
+/*
+ * An upload that is as long as a descriptor and looks like one is kept longer. DATA: its dwords
+ * where they came at once, else NULL: they are in the image.
+ */
 static void note_descriptor(struct nvs_ops_channel *c, const struct subch *sub, uint64_t address,
-			    uint64_t bytes, struct nvs_op *op)
+			    uint64_t bytes, const uint32_t *data, struct nvs_op *op)
 {
 	uint32_t words[NVS_QMD_MAX_BYTES / 4];
-	const uint32_t *here;
 	enum nvs_qmd_look look;
 
 	if (bytes > sizeof(words) || bytes < 256 || address % 256 || !sub->cls)
 		return;
-	here = nvs_memimage_peek(c->ops->image, address, bytes);
-	if (!here && nvs_memimage_read(c->ops->image, address, words, bytes))
-		here = words;
-	if (!here)
-		return;
-	look = nvs_qmd_plausible(c->ops->layouts, here, bytes / 4, sub->cls->id);
+	if (!data) {
+		if (!nvs_memimage_read(c->ops->image, address, words, bytes))
+			return;
+		data = words;
+	}
+	look = nvs_qmd_plausible(c->ops->layouts, data, bytes / 4, sub->cls->id);
 	if (look == NVS_QMD_NO)
 		return;
 	if (op && look == NVS_QMD_AUXILIARY)
@@ -43,8 +45,8 @@ static void note_descriptor(struct nvs_ops_channel *c, const struct subch *sub, 
 	nvs_ops_note_upload(c->ops, address, sub->cls->id);
 }
 
-/* All bytes of the transfer have come, or a macro has brought them. */
-static void finish(struct nvs_ops_channel *c, struct subch *sub)
+/* All bytes of the transfer have come (DATA: at once), or a macro has brought them. */
+static void finish(struct nvs_ops_channel *c, struct subch *sub, const uint32_t *data)
 {
 	struct transfer *t = &sub->transfer;
 	const struct nvs_roles *r = sub->roles;
@@ -56,7 +58,7 @@ static void finish(struct nvs_ops_channel *c, struct subch *sub)
 	if (!op || op->kind == NVS_OP_COPY)
 		nvs_ops_note_copy(c, op ? op->copy.mode : NVS_COPY_INLINE, t->address, t->bytes);
 	if (t->linear && t->width == t->bytes)
-		note_descriptor(c, sub, t->address, t->bytes, op);
+		note_descriptor(c, sub, t->address, t->bytes, data, op);
 	if (nvs_reg_of(r, NVS_REG_COMPLETION, launch) != 2)
 		return;
 	nvs_ops_release(c, subch_of(c, sub), at,
@@ -104,7 +106,7 @@ void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t
 		nvs_memimage_forget(c->ops->image, t->address,
 				    lines > 1 ? (uint64_t)t->pitch * lines : t->bytes);
 	if (!t->bytes)
-		finish(c, sub);
+		finish(c, sub, NULL);
 }
 
 void nvs_ops_inline_data(struct nvs_ops_channel *c, struct subch *sub, const uint32_t *data,
@@ -121,7 +123,24 @@ void nvs_ops_inline_data(struct nvs_ops_channel *c, struct subch *sub, const uin
 		nvs_memimage_write(c->ops->image, t->address + t->received, data, given);
 	t->received += given;
 	if (t->received == t->bytes)
-		finish(c, sub);
+		finish(c, sub, t->bytes == given ? data : NULL);
+}
+
+void nvs_ops_inline_whole(struct nvs_ops_channel *c, struct subch *sub, uint64_t address,
+			  uint32_t bytes, const uint32_t *data, uint64_t at)
+{
+	struct nvs_op *op = nvs_ops_add(c, NVS_OP_COPY, subch_of(c, sub), at);
+
+	if (op) {
+		op->copy.mode = NVS_COPY_INLINE;
+		op->copy.width = bytes;
+		op->copy.lines = 1;
+		op->copy.dst = address;
+		op->copy.bytes = bytes;
+	}
+	nvs_memimage_write(c->ops->image, address, data, bytes);
+	nvs_ops_note_copy(c, NVS_COPY_INLINE, address, bytes);
+	note_descriptor(c, sub, address, bytes, data, op);
 }
 
 void nvs_ops_inline_close(struct nvs_ops_channel *c, struct subch *sub)
@@ -222,13 +241,13 @@ void nvs_ops_macro_close(struct nvs_ops_channel *c, struct subch *sub)
 			memcpy(op->copy.value, &m->args[1], 4);
 		}
 		nvs_memimage_fill(c->ops->image, t->address, &m->args[1], 4, t->bytes);
-		finish(c, sub);
+		finish(c, sub, NULL);
 	} else if (m->nargs == 3 && m->args[2] == dwords) {
 		uint64_t src = (uint64_t)m->args[0] << 32 | m->args[1];
 
 		if (op)
 			op->copy.src = src;
 		nvs_memimage_copy(c->ops->image, t->address, src, t->bytes);
-		finish(c, sub);
+		finish(c, sub, NULL);
 	}
 }

@@ -242,34 +242,41 @@ static size_t zeros(struct nvs_pb *pb, const uint32_t *data, size_t n,
 	return count;
 }
 
-void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink)
+size_t nvs_pb_room(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink)
 {
-	const uint32_t *end;
-
 	if (n > pb->left) {
 		fault(sink, NVS_PB_LENGTH, pb->address, 0, pb->left,
 		      n > UINT32_MAX ? UINT32_MAX : (uint32_t)n);
 		n = pb->left;
 	}
 	pb->left -= (uint32_t)n;
-	end = data + n;
-	while (data < end && !pb->ended) {
-		if (pb->pending) {
-			data += give(pb, data, (size_t)(end - data), sink);
-			continue;
-		}
-		if (!*data) {
-			data += zeros(pb, data, (size_t)(end - data), sink);
-			continue;
-		}
-		pb->header_address = pb->address;
-		pb->address += 4;
-		header(pb, *data++, sink);
-		/* At the segment's end a header with data waits for the next one; one without is
-		 * done now. */
-		if (pb->pending && !pb->run.total)
-			give(pb, data, 0, sink);
-	}
+	return n;
+}
+
+size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
+		   const struct nvs_pb_sink *sink)
+{
+	if (pb->ended)
+		return n;
+	if (pb->pending)
+		return give(pb, data, n, sink);
+	if (!*data)
+		return zeros(pb, data, n, sink);
+	pb->header_address = pb->address;
+	pb->address += 4;
+	header(pb, *data, sink);
+	/* At the segment's end a header with data waits for the next one; one without is done now.
+	 */
+	if (pb->pending && !pb->run.total)
+		give(pb, data, 0, sink);
+	return 1;
+}
+
+void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink)
+{
+	n = nvs_pb_room(pb, n, sink);
+	for (size_t i = 0; i < n;)
+		i += nvs_pb_step(pb, data + i, n - i, sink);
 }
 
 void nvs_pb_skip(struct nvs_pb *pb)

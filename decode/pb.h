@@ -124,6 +124,15 @@ void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct
 		  struct nvs_gp *gp);
 /* The next N dwords of the entry's segment. */
 void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink);
+/*
+ * The same in steps, for a caller that takes some headers by itself: how many of N dwords the
+ * segment has room for, all of which are to be taken then; and the next header, or what there is of
+ * a header's data, out of N dwords (at least one): how many were taken. Between steps a caller may
+ * take a header with all its data while neither pending nor ended is set, and moves address on.
+ */
+size_t nvs_pb_room(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink);
+size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
+		   const struct nvs_pb_sink *sink);
 /* The entry's segment (or what is left of it) is not in the trace: forgets a header that waits for
  * data. */
 void nvs_pb_skip(struct nvs_pb *pb);

@@ -5,12 +5,20 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/copy.h"
 #include "decode/qmd.h"
 
-/* Bits of one thing; width 0: this version has it not. The value is shifted left by shift. */
+/*
+ * Bits of one thing; width 0: this version has it not. The value is shifted left by shift. One that
+ * lies in one dword is read by what stands behind: dword, its bits from `from` on, mask.
+ */
 struct place {
 	uint16_t lo, step; /* step: to the next element of an array */
 	uint8_t width, shift;
+	bool spread; /* over more than one dword */
+	uint8_t from;
+	uint16_t dword;
+	uint32_t mask;
 };
 
 struct nvs_qmd_layout {
@@ -21,8 +29,12 @@ struct nvs_qmd_layout {
 	struct place program_lo, program_hi;
 	struct place grid[3], block[3], cluster[3];
 	struct place registers, shared, local_lo, local_hi;
-	struct place bank_valid, bank_lo, bank_hi, bank_size;
+	struct {
+		struct place valid, lo, hi, size;
+	} banks[NVS_QMD_BANKS];
 	uint32_t nbanks;
+	bool listed; /* the version names the class */
+	uint32_t nwords;
 	uint32_t unnamed[NVS_QMD_MAX_BYTES / 4]; /* bits that have no name */
 	struct {
 		struct place enable, lo, hi, payload_lo, payload_hi, size, reduction, op, wide;
@@ -82,6 +94,18 @@ size_t nvs_qmd_bytes(const struct nvs_qmd_version *version)
 	return version->major >= 4 ? 384 : 256;
 }
 
+/* Works out how P is read; what lies outside the descriptor reads as 0. */
+static struct place settle(const struct nvs_qmd_layout *l, struct place p)
+{
+	p.from = p.lo % 32;
+	p.dword = p.lo / 32;
+	p.spread = p.from + p.width > 32;
+	p.mask = p.width ? 0xffffffffu >> (32 - p.width % 32) % 32 : 0;
+	if (p.lo + p.width > l->nwords * 32)
+		p = (struct place){0};
+	return p;
+}
+
 /* NAMES: alternatives separated by spaces, the first that the version has. */
 static struct place find(const struct nvs_qmd_layout *l, const char *names)
 {
@@ -103,7 +127,7 @@ static struct place find(const struct nvs_qmd_layout *l, const char *names)
 				p.step = f->stride;
 				p.width = (uint8_t)(f->hi - f->lo + 1);
 				p.shift = shifted ? (uint8_t)atoi(shifted + 8) : 0;
-				return p;
+				return settle(l, p);
 			}
 		}
 		names += n;
@@ -124,7 +148,7 @@ static struct place find_nth(const struct nvs_qmd_layout *l, const char *names, 
 	text[n] = '\0';
 	p = find(l, text);
 	p.lo = (uint16_t)(p.lo + p.step * i);
-	return p;
+	return settle(l, p);
 }
 
 static void layout_launch(struct nvs_qmd_layout *l)
@@ -160,13 +184,18 @@ static void layout_banks(struct nvs_qmd_layout *l)
 	const struct nvs_qmd_field *valid =
 		nvs_qmd_field_by_name(l->version, l->cls, "CONSTANT_BUFFER_VALID");
 
-	l->bank_valid = find(l, "CONSTANT_BUFFER_VALID");
-	l->bank_lo = find(l, "CONSTANT_BUFFER_ADDR_LOWER CONSTANT_BUFFER_ADDR_LOWER_SHIFTED6");
-	l->bank_hi = find(l, "CONSTANT_BUFFER_ADDR_UPPER CONSTANT_BUFFER_ADDR_UPPER_SHIFTED6");
-	l->bank_size = find(l, "CONSTANT_BUFFER_SIZE CONSTANT_BUFFER_SIZE_SHIFTED4");
 	l->nbanks = valid ? valid->count : 0;
 	if (l->nbanks > NVS_QMD_BANKS)
 		l->nbanks = NVS_QMD_BANKS;
+	for (uint32_t i = 0; i < l->nbanks; i++) {
+		l->banks[i].valid = find_nth(l, "CONSTANT_BUFFER_VALID", i);
+		l->banks[i].lo = find_nth(
+			l, "CONSTANT_BUFFER_ADDR_LOWER CONSTANT_BUFFER_ADDR_LOWER_SHIFTED6", i);
+		l->banks[i].hi = find_nth(
+			l, "CONSTANT_BUFFER_ADDR_UPPER CONSTANT_BUFFER_ADDR_UPPER_SHIFTED6", i);
+		l->banks[i].size =
+			find_nth(l, "CONSTANT_BUFFER_SIZE CONSTANT_BUFFER_SIZE_SHIFTED4", i);
+	}
 }
 
 static void layout_links(struct nvs_qmd_layout *l)
@@ -252,6 +281,8 @@ static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
 	memset(l, 0, sizeof(*l));
 	l->version = version;
 	l->cls = cls;
+	l->listed = nvs_qmd_class_bit(version, cls);
+	l->nwords = (uint32_t)nvs_qmd_bytes(version) / 4;
 	layout_launch(l);
 	layout_banks(l);
 	layout_links(l);
@@ -275,48 +306,34 @@ static const struct nvs_qmd_layout *layout_for(struct nvs_qmd_layouts *all, cons
 	return version ? all->last = layout_of(all, version, cls) : NULL;
 }
 
-struct words {
-	const uint32_t *words;
-	size_t n;
-};
-
-static inline uint64_t get_nth(const struct words *w, const struct place *p, uint32_t i)
+/* W: the dwords of a whole descriptor. */
+static inline uint64_t get(const uint32_t *w, const struct place *p)
 {
-	uint32_t lo = p->lo + p->step * i, at = lo / 32, shift = lo % 32;
-
-	if (!p->width)
-		return 0;
-	/* Nearly every field lies in one word. */
-	if (shift + p->width <= 32 && at < w->n)
-		return (uint64_t)(w->words[at] >> shift & 0xffffffffu >> (32 - p->width))
+	if (p->spread)
+		return nvs_qmd_bits(w, NVS_QMD_MAX_BYTES / 4, p->lo + p->width - 1u, p->lo)
 		       << p->shift;
-	return nvs_qmd_bits(w->words, w->n, lo + p->width - 1, lo) << p->shift;
-}
-
-static inline uint64_t get(const struct words *w, const struct place *p)
-{
-	return get_nth(w, p, 0);
+	return (uint64_t)(w[p->dword] >> p->from & p->mask) << p->shift;
 }
 
 /* Shifted halves are halves of the shifted address: (hi << 32 | lo) << shift. */
-static uint64_t get_address(const struct words *w, const struct place *hi, const struct place *lo,
-			    uint32_t i)
+static inline uint64_t get_address(const uint32_t *w, const struct place *hi,
+				   const struct place *lo)
 {
-	return (get_nth(w, hi, i) >> hi->shift << 32 | get_nth(w, lo, i) >> lo->shift) << lo->shift;
+	return (get(w, hi) >> hi->shift << 32 | get(w, lo) >> lo->shift) << lo->shift;
 }
 
-static void decode_banks(const struct nvs_qmd_layout *l, const struct words *w, struct nvs_qmd *q)
+static void decode_banks(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
 {
 	q->nbanks = l->nbanks;
 	for (uint32_t i = 0; i < l->nbanks; i++) {
-		if (!get_nth(w, &l->bank_valid, i))
+		if (!get(w, &l->banks[i].valid))
 			continue;
-		q->banks[i].bytes = (uint32_t)get_nth(w, &l->bank_size, i);
-		q->banks[i].address = get_address(w, &l->bank_hi, &l->bank_lo, i);
+		q->banks[i].bytes = (uint32_t)get(w, &l->banks[i].size);
+		q->banks[i].address = get_address(w, &l->banks[i].hi, &l->banks[i].lo);
 	}
 }
 
-static void decode_links(const struct nvs_qmd_layout *l, const struct words *w, struct nvs_qmd *q)
+static void decode_links(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
 {
 	for (uint32_t i = 0; i < NVS_QMD_RELEASES; i++) {
 		struct nvs_qmd_release *r = &q->releases[i];
@@ -324,7 +341,7 @@ static void decode_links(const struct nvs_qmd_layout *l, const struct words *w, 
 		r->enable = get(w, &l->releases[i].enable);
 		if (!r->enable)
 			continue;
-		r->address = get_address(w, &l->releases[i].hi, &l->releases[i].lo, 0);
+		r->address = get_address(w, &l->releases[i].hi, &l->releases[i].lo);
 		r->payload = get(w, &l->releases[i].payload_lo);
 		r->wide = get(w, &l->releases[i].wide);
 		if (r->wide)
@@ -344,10 +361,10 @@ static void decode_links(const struct nvs_qmd_layout *l, const struct words *w, 
 	}
 }
 
-static void decode_grid(const struct nvs_qmd_layout *l, const struct words *w, struct nvs_qmd *q)
+static void decode_grid(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
 {
 	q->program_is_offset = l->program_is_offset;
-	q->program = get_address(w, &l->program_hi, &l->program_lo, 0);
+	q->program = get_address(w, &l->program_hi, &l->program_lo);
 	for (uint32_t i = 0; i < 3; i++) {
 		q->grid[i] = (uint32_t)get(w, &l->grid[i]);
 		q->block[i] = (uint32_t)get(w, &l->block[i]);
@@ -359,9 +376,8 @@ static void decode_grid(const struct nvs_qmd_layout *l, const struct words *w, s
 	q->local_bytes = (uint32_t)(get(w, &l->local_lo) + get(w, &l->local_hi));
 }
 
-static void decode(const struct nvs_qmd_layout *l, const struct words *w, struct nvs_qmd *q)
+static void decode(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
 {
-	memset(q, 0, sizeof(*q));
 	q->major = l->version->major;
 	q->minor = l->version->minor;
 	if (l->type.width)
@@ -378,35 +394,56 @@ static void decode(const struct nvs_qmd_layout *l, const struct words *w, struct
 	decode_links(l, w, q);
 }
 
+/* What is not there reads as 0. */
+static void decode_short(const struct nvs_qmd_layout *l, const uint32_t *words, size_t nwords,
+			 struct nvs_qmd *q)
+{
+	uint32_t whole[NVS_QMD_MAX_BYTES / 4] = {0};
+
+	memcpy(whole, words, nwords * 4);
+	decode(l, whole, q);
+}
+
 bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords,
 		    uint32_t cls, struct nvs_qmd *q)
 {
 	const struct nvs_qmd_layout *l = layout_for(layouts, words, nwords, cls);
-	struct words w = {words, nwords};
 
-	if (!l) {
-		memset(q, 0, sizeof(*q));
+	nvs_clear(q, sizeof(*q));
+	if (!l)
 		return false;
-	}
-	decode(l, &w, q);
+	if (nwords < NVS_QMD_MAX_BYTES / 4)
+		decode_short(l, words, nwords, q);
+	else
+		decode(l, words, q);
 	return true;
+}
+
+typedef uint64_t bits128 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* No bit is set that has no name. N: of the descriptor. */
+static bool all_named(const struct nvs_qmd_layout *l, const uint32_t *words, size_t n)
+{
+	bits128 a = {0}, b = {0};
+
+	for (size_t i = 0; i + 8 <= n; i += 8) {
+		a |= *(const bits128 *)(words + i) & *(const bits128 *)(l->unnamed + i);
+		b |= *(const bits128 *)(words + i + 4) & *(const bits128 *)(l->unnamed + i + 4);
+	}
+	a |= b;
+	return !(a[0] | a[1]);
 }
 
 enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words,
 				    size_t nwords, uint32_t cls)
 {
 	const struct nvs_qmd_layout *l = layout_for(layouts, words, nwords, cls);
-	struct words w = {words, nwords};
-	uint32_t unnamed = 0;
 
-	if (!l || !nvs_qmd_class_bit(l->version, cls) || nwords * 4 != nvs_qmd_bytes(l->version))
+	if (!l || !l->listed || nwords != l->nwords || !all_named(l, words, nwords))
 		return NVS_QMD_NO;
-	for (size_t i = 0; i + 4 <= nwords; i += 4)
-		unnamed |= (words[i] & l->unnamed[i]) | (words[i + 1] & l->unnamed[i + 1]) |
-			   (words[i + 2] & l->unnamed[i + 2]) | (words[i + 3] & l->unnamed[i + 3]);
-	if (unnamed || !get(&w, &l->block[0]) || !get(&w, &l->block[1]) || !get(&w, &l->block[2]))
+	if (!get(words, &l->block[0]) || !get(words, &l->block[1]) || !get(words, &l->block[2]))
 		return NVS_QMD_NO;
-	if (!get(&w, &l->grid[0]) || !get(&w, &l->program_lo))
+	if (!get(words, &l->grid[0]) || !get(words, &l->program_lo))
 		return NVS_QMD_AUXILIARY;
 	return NVS_QMD_LAUNCH;
 }

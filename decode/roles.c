@@ -170,6 +170,34 @@ static void set_places(struct nvs_roles *r, const struct nvs_class *cls)
 	}
 }
 
+static void set_quiet(struct nvs_roles *r)
+{
+	uint8_t n = 0;
+
+	for (uint32_t i = NVS_METHODS; i-- > 0;) {
+		n = r->role[i] ? 0 : (uint8_t)(n + (n < 255));
+		r->quiet[i] = n;
+	}
+}
+
+static void set_upload(struct nvs_roles *r)
+{
+	const struct nvs_reg_place *out = &r->regs[NVS_REG_OUT_HI];
+	const struct nvs_reg_place *width = &r->regs[NVS_REG_WIDTH];
+	uint32_t launch = r->regs[NVS_REG_COMPLETION].dword;
+	uint32_t data = launch + 1;
+
+	if (!launch || data >= NVS_METHODS || r->role[launch] != NVS_ROLE_INLINE ||
+	    r->role[data] != NVS_ROLE_INLINE_DATA || r->quiet[out->dword] < 2 ||
+	    r->regs[NVS_REG_OUT_LO].dword != out->dword + 1 || r->quiet[width->dword] < 2 ||
+	    r->regs[NVS_REG_LINES].dword != width->dword + 1)
+		return;
+	r->upload[0] = 1u << 29 | 2u << 16 | out->dword;
+	r->upload[1] = 1u << 29 | 2u << 16 | width->dword;
+	r->upload[2] = 1u << 29 | 1u << 16 | launch;
+	r->upload[3] = 3u << 29 | data;
+}
+
 void nvs_roles_init(struct nvs_roles *r, const struct nvs_class *cls)
 {
 	static const char *const code[] = {"INVALIDATE_SHADER_CACHES_NO_WFI",
@@ -195,4 +223,6 @@ void nvs_roles_init(struct nvs_roles *r, const struct nvs_class *cls)
 			r->code_method[i] = m ? m->offset : 0;
 		}
 	}
+	set_quiet(r);
+	set_upload(r);
 }

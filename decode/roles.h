@@ -127,7 +127,14 @@ struct nvs_roles {
 	const struct nvs_class *cls;
 	struct nvs_reg_place regs[NVS_REGS];
 	uint16_t code_method[2]; /* methods (bytes) with the field INSTRUCTION; 0: none */
+	/*
+	 * The four headers of an inline upload as drivers write them, but for the subchannel and,
+	 * in the last, the count: OFFSET_OUT_UPPER and OFFSET_OUT, LINE_LENGTH_IN and LINE_COUNT,
+	 * LAUNCH_DMA, LOAD_INLINE_DATA. 0: the class has no such methods.
+	 */
+	uint32_t upload[4];
 	uint8_t role[NVS_METHODS]; /* enum nvs_role */
+	uint8_t quiet[NVS_METHODS]; /* how many from here on have none, at most 255 */
 };
 
 void nvs_roles_init(struct nvs_roles *roles, const struct nvs_class *cls);

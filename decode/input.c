@@ -11,6 +11,7 @@
 #define CHUNK	       ((size_t)256 << 10)
 #define MAX_COMPRESSED ((size_t)NVS_MAX_FRAME + (16u << 20))
 #define SKIPPABLE      0x184d2a50u
+#define AHEAD_FROM     4u /* frames; a thread is not worth it for fewer */
 
 int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err)
 {
@@ -33,6 +34,7 @@ int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err
 
 void nvs_input_close(struct nvs_input *in)
 {
+	nvs_ahead_stop(in);
 	if (in->fd > 0 || in->dctx)
 		close(in->fd);
 	ZSTD_freeDCtx(in->dctx);
@@ -46,9 +48,11 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 {
 	if (!in->seekable)
 		return nvs_fail(err, -ESPIPE, "%s: cannot be read twice; give a file", in->path);
+	nvs_ahead_stop(in);
 	if (lseek(in->fd, 0, SEEK_SET) < 0)
 		return nvs_fail(err, -errno, "%s: %s", in->path, strerror(errno));
 	in->offset = in->start = in->end = 0;
+	in->frames = 0;
 	in->eof = false;
 	return 0;
 }
@@ -221,7 +225,7 @@ static int unpack(struct nvs_input *in, size_t size, struct nvs_error *err)
 	return 0;
 }
 
-int nvs_input_frame(struct nvs_input *in, struct nvs_error *err)
+int nvs_input_unpack(struct nvs_input *in, struct nvs_error *err)
 {
 	for (;;) {
 		uint32_t head[2] = {0, 0};
@@ -253,4 +257,16 @@ int nvs_input_frame(struct nvs_input *in, struct nvs_error *err)
 		consume(in, size);
 		return 1;
 	}
+}
+
+int nvs_input_frame(struct nvs_input *in, struct nvs_error *err)
+{
+	int r;
+
+	if (in->ahead)
+		return nvs_ahead_frame(in, err);
+	r = nvs_input_unpack(in, err);
+	if (r == 1 && ++in->frames == AHEAD_FROM)
+		nvs_ahead_start(in);
+	return r;
 }

@@ -32,6 +32,8 @@ struct nvs_input {
 	uint8_t *frame; /* the unpacked frame */
 	size_t frame_room, frame_size;
 	uint64_t frame_offset; /* in the file, of its compressed form */
+	uint32_t frames; /* unpacked so far */
+	struct nvs_ahead *ahead; /* unpacks the next frame meanwhile; NULL: not yet, or not at all */
 };
 
 int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err);
@@ -42,6 +44,14 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err);
  * -EBADMSG: damaged or not zstd; other -errno: could not be read.
  */
 int nvs_input_frame(struct nvs_input *in, struct nvs_error *err);
+/* Here and now. */
+int nvs_input_unpack(struct nvs_input *in, struct nvs_error *err);
+
+/* ---- ahead.c ---- */
+/* From now on a thread unpacks frames, one ahead; where it cannot be had all stays as it is. */
+void nvs_ahead_start(struct nvs_input *in);
+int nvs_ahead_frame(struct nvs_input *in, struct nvs_error *err);
+void nvs_ahead_stop(struct nvs_input *in); /* what it read ahead is lost: before a seek */
 
 /* ---- check.c: is a record what it says it is? ---- */
 /* Checks all sizes and counts within REC, whose head fits into ROOM bytes. NULL if it is well, else

@@ -4,7 +4,7 @@ DECODE_SRC = $(filter-out decode/report%.c decode/dump%.c,$(wildcard decode/*.c)
 REPORT_SRC = $(wildcard decode/report*.c decode/dump*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o)
-DECODE_LIBS = -lzstd -lelf
+DECODE_LIBS = -lzstd -lelf -lpthread
 include decode/classes/classes.mk tests/fuzz/fuzz.mk
 
 all: $(BUILD)/nvsnoop-report

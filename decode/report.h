@@ -51,6 +51,7 @@ struct nvs_options_report {
 	uint32_t nsubch;
 	int color; /* -1: never, 0: auto, 1: always */
 	bool pager;
+	bool wide; /* all columns, whatever the terminal's width */
 	bool progress;
 	bool help, version;
 	struct nvs_read_options read;
@@ -66,7 +67,8 @@ void nvs_options_help(FILE *out);
 
 struct nvs_out {
 	FILE *file;
-	bool terminal; /* a person reads it: rows may be cut to the width */
+	bool terminal;
+	bool fit; /* a person reads it: tables are made to fit the width */
 	bool color;
 	int width;
 	int pager; /* process, 0: none */
@@ -117,6 +119,8 @@ struct nvs_column {
 	const char *title; /* in text */
 	void (*get)(const void *row, struct nvs_value *value);
 	uint32_t flags;
+	uint8_t rank; /* 0: most important. In text a lower one stands before a higher one, and a
+			 terminal too narrow for all goes without the highest */
 };
 
 struct nvs_table {
@@ -173,13 +177,15 @@ struct nvs_source {
 int nvs_source_read(struct nvs_source *s);
 void nvs_source_free(struct nvs_source *s);
 /* The API a cell's submissions came from: what its stack says, else the call they happened in. */
-const char *nvs_cell_api(const struct nvs_source *s, const struct nvs_cell *cell, const struct nvs_callsite *site);
+const char *nvs_cell_api(const struct nvs_source *s, const struct nvs_cell *cell,
+			 const struct nvs_callsite *site);
 bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell);
 /* The filters of the command line against one submission; once the trace has been read. */
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread);
 bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, uint32_t stack);
 
-/* ---- report_kernels.c, report_graphs.c, report_memcpy.c, report_streams.c, report_timeline.c ---- */
+/* ---- report_kernels.c, report_graphs.c, report_memcpy.c, report_streams.c, report_timeline.c ----
+ */
 int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 			 const struct nvs_options_report *o);
 int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,

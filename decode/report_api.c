@@ -130,59 +130,59 @@ static void get_errors(const void *row, struct nvs_value *v)
 }
 
 #define CALL_COLUMNS                                                         \
-	{"calls", "calls", get_calls, 0},                                    \
-	{"failed", "failed", get_failed, 0},                                 \
+	{"calls", "calls", get_calls, 0, 1},                                    \
+	{"failed", "failed", get_failed, 0, 6},                                 \
 	{"captured", "captured", get_captured, NVS_COLUMN_DETAIL},           \
 	{"not_returned", "not returned", get_open, NVS_COLUMN_DETAIL},       \
-	{"host_us_total", "us total", get_total, 0},                         \
-	{"host_us_mean", "us mean", get_mean, 0},                            \
-	{"host_us_p50", "us p50", get_p50, 0},                               \
-	{"host_us_p99", "us p99", get_p99, 0},                               \
-	{"host_us_max", "us max", get_max, 0}
+	{"host_us_total", "us total", get_total, 0, 1},                         \
+	{"host_us_mean", "us mean", get_mean, 0, 3},                            \
+	{"host_us_p50", "us p50", get_p50, 0, 5},                               \
+	{"host_us_p99", "us p99", get_p99, 0, 6},                               \
+	{"host_us_max", "us max", get_max, 0, 6}
 
 static const struct nvs_column called_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
-	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME},
+	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	CALL_COLUMNS,
 	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0},
-	{"bytes", "bytes", get_bytes, 0},
-	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0},
-	{"threads", "thr", get_threads, 0},
-	{"channels", "chan", get_channels, 0},
-	{"share", "share %", get_share, 0},
+	{"entries", "entries", get_entries, 0, 7},
+	{"bytes", "bytes", get_bytes, 0, 2},
+	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
+	{"threads", "thr", get_threads, 0, 6},
+	{"channels", "chan", get_channels, 0, 6},
+	{"share", "share %", get_share, 0, 1},
 	NVS_TALLY_COLUMNS,
-	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL},
+	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
 };
 
 /* The same, as a table shows it where some call failed. */
-static const struct nvs_column failed_column = {"errors", "errors", get_errors, NVS_COLUMN_NAME};
+static const struct nvs_column failed_column = {"errors", "errors", get_errors, NVS_COLUMN_NAME, 2};
 
 static const struct nvs_column api_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
-	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME},
+	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0},
-	{"bytes", "bytes", get_bytes, 0},
-	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0},
-	{"threads", "thr", get_threads, 0},
-	{"channels", "chan", get_channels, 0},
-	{"share", "share %", get_share, 0},
+	{"entries", "entries", get_entries, 0, 7},
+	{"bytes", "bytes", get_bytes, 0, 2},
+	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
+	{"threads", "thr", get_threads, 0, 6},
+	{"channels", "chan", get_channels, 0, 6},
+	{"share", "share %", get_share, 0, 1},
 	NVS_TALLY_COLUMNS,
 };
 
 static const struct nvs_column site_columns[] = {
 	{"callsite", "callsite", get_site, NVS_COLUMN_NAME},
-	{"module", "module", get_module, NVS_COLUMN_NAME},
+	{"module", "module", get_module, NVS_COLUMN_NAME, 4},
 	{"api", "api", get_api, NVS_COLUMN_NAME},
-	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME},
+	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0},
-	{"bytes", "bytes", get_bytes, 0},
-	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0},
-	{"threads", "thr", get_threads, 0},
-	{"channels", "chan", get_channels, 0},
-	{"share", "share %", get_share, 0},
+	{"entries", "entries", get_entries, 0, 7},
+	{"bytes", "bytes", get_bytes, 0, 2},
+	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
+	{"threads", "thr", get_threads, 0, 6},
+	{"channels", "chan", get_channels, 0, 6},
+	{"share", "share %", get_share, 0, 1},
 	NVS_TALLY_COLUMNS,
 };
 

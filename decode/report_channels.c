@@ -124,20 +124,20 @@ NVS_TALLY_GETTERS(struct row)
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_trace, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL},
 	{"channel", "chan", get_channel, 0},
-	{"gpu", "gpu", get_gpu, 0},
-	{"class", "class", get_class, 0},
-	{"engine", "eng", get_engine, 0},
-	{"token", "token", get_token, 0},
-	{"ring", "ring", get_ring, 0},
+	{"gpu", "gpu", get_gpu, 0, 1},
+	{"class", "class", get_class, 0, 1},
+	{"engine", "eng", get_engine, 0, 6},
+	{"token", "token", get_token, 0, 3},
+	{"ring", "ring", get_ring, 0, 7},
 	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0},
-	{"bytes", "bytes", get_bytes, 0},
+	{"entries", "entries", get_entries, 0, 6},
+	{"bytes", "bytes", get_bytes, 0, 1},
 	{"gaps", "gaps", get_gaps, 0},
 	NVS_TALLY_COLUMNS,
 	{"allocated", "allocated", get_alloc, NVS_COLUMN_DETAIL},
 	{"freed", "freed", get_free, NVS_COLUMN_DETAIL},
 	{"gpfifo", "gpfifo", get_gpfifo, NVS_COLUMN_DETAIL},
-	{"flags", "flags", get_flags, NVS_COLUMN_NAME},
+	{"flags", "flags", get_flags, NVS_COLUMN_NAME, 4},
 };
 
 static void set_flags(struct row *r)

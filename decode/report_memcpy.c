@@ -196,15 +196,15 @@ static const struct nvs_column columns[] = {
 	{"size_class", "up to", get_upto, 0},
 	{"calls", "calls", get_calls, 0},
 	{"failed", "failed", get_failed, NVS_COLUMN_DETAIL},
-	{"smallest", "smallest", get_least, 0},
-	{"largest", "largest", get_most, 0},
+	{"smallest", "smallest", get_least, 0, 3},
+	{"largest", "largest", get_most, 0, 3},
 	{"bytes", "bytes", get_bytes, 0},
-	{"doorbells_per_call", "doorbells", get_doorbells, 0},
+	{"doorbells_per_call", "doorbells", get_doorbells, 0, 2},
 	{"entries_per_call", "entries", get_entries, NVS_COLUMN_DETAIL},
-	{"command_bytes_per_call", "commands", get_commands, 0},
-	{"host_us_mean", "us mean", get_mean, 0},
+	{"command_bytes_per_call", "commands", get_commands, 0, 2},
+	{"host_us_mean", "us mean", get_mean, 0, 1},
 	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
-	{"host_gb_per_s", "GB/s", get_rate, 0},
+	{"host_gb_per_s", "GB/s", get_rate, 0, 1},
 };
 
 static int compare(const void *pa, const void *pb)

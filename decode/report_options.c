@@ -33,6 +33,7 @@ enum {
 	OPT_API,
 	OPT_COLOR,
 	OPT_NO_PAGER,
+	OPT_WIDE,
 	OPT_PARTIAL,
 	OPT_SPOOL,
 	OPT_NO_SPOOL,
@@ -66,6 +67,7 @@ static const struct option longs[] = {
 	{"api", required_argument, NULL, OPT_API},
 	{"color", required_argument, NULL, OPT_COLOR},
 	{"no-pager", no_argument, NULL, OPT_NO_PAGER},
+	{"wide", no_argument, NULL, OPT_WIDE},
 	{"partial", no_argument, NULL, OPT_PARTIAL},
 	{"spool", required_argument, NULL, OPT_SPOOL},
 	{"no-spool", no_argument, NULL, OPT_NO_SPOOL},
@@ -108,6 +110,7 @@ void nvs_options_help(FILE *out)
 	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first\n"
 	      "  -n, --rows=N         the first N rows only\n"
 	      "  --color=WHEN         auto (default), always or never\n"
+	      "  --wide               all columns, also where a terminal is too narrow for them\n"
 	      "  --no-pager           do not page on a terminal (else: $PAGER, or less -FRX)\n"
 	      "\n"
 	      "Selection (each may be given more than once; API may hold * and ?):\n"
@@ -275,6 +278,9 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 		return parse_color(o, optarg);
 	case OPT_NO_PAGER:
 		o->pager = false;
+		return 0;
+	case OPT_WIDE:
+		o->wide = true;
 		return 0;
 	case OPT_PARTIAL:
 		o->read.partial = true;

@@ -30,14 +30,14 @@ static int terminal_width(void)
 }
 
 /* Puts a pager behind our output; where it cannot be had, the output goes straight. */
-static void start_pager(struct nvs_out *out)
+static void start_pager(struct nvs_out *out, const struct nvs_options_report *o)
 {
 	const char *pager = getenv("PAGER");
 	int fds[2];
 	pid_t pid;
 
 	if (!pager)
-		pager = "less -FRX";
+		pager = o->wide ? "less -FRSX" : "less -FRX";
 	if (!*pager || !strcmp(pager, "cat") || pipe(fds))
 		return;
 	pid = fork();
@@ -67,8 +67,9 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
 	out->terminal = isatty(STDOUT_FILENO);
 	out->color = want_color(o, out->terminal);
 	out->width = out->terminal ? terminal_width() : 0;
+	out->fit = out->terminal && !o->wide;
 	if (out->terminal && o->pager && o->kind != NVS_REPORT_VERIFY)
-		start_pager(out);
+		start_pager(out, o);
 	if (!out->file)
 		return -ENOMEM;
 	setvbuf(out->file, NULL, _IOFBF, 1 << 16);

@@ -293,30 +293,30 @@ static void get_context(const void *row, struct nvs_value *v)
 
 #define COUNTS                                                                       \
 	{"calls", "calls", get_calls, 0},                                            \
-	{"failed", "failed", get_failed, 0},                                         \
+	{"failed", "failed", get_failed, 0, 4},                                         \
 	{"launches", "launches", get_launches, 0},                                   \
-	{"graph_launches", "graphs", get_graphs, 0},                                 \
-	{"copies", "copies", get_copies, 0},                                         \
-	{"bytes_copied", "bytes", get_copied, 0},                                    \
-	{"memsets", "memsets", get_memsets, 0},                                      \
-	{"syncs", "syncs", get_syncs, 0},                                            \
+	{"graph_launches", "graphs", get_graphs, 0, 2},                                 \
+	{"copies", "copies", get_copies, 0, 2},                                         \
+	{"bytes_copied", "bytes", get_copied, 0, 2},                                    \
+	{"memsets", "memsets", get_memsets, 0, 4},                                      \
+	{"syncs", "syncs", get_syncs, 0, 3},                                            \
 	{"submissions", "subs", get_submissions, 0},                                 \
 	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},                      \
-	{"bytes", "cmd bytes", get_bytes, 0},                                        \
-	{"host_us_total", "us total", get_total, 0},                                 \
-	{"host_us_mean", "us mean", get_mean, 0},                                    \
-	{"wait_us_total", "us waiting", get_waits, 0}
+	{"bytes", "cmd bytes", get_bytes, 0, 3},                                        \
+	{"host_us_total", "us total", get_total, 0, 1},                                 \
+	{"host_us_mean", "us mean", get_mean, 0, 1},                                    \
+	{"wait_us_total", "us waiting", get_waits, 0, 2}
 
 static const struct nvs_column stream_columns[] = {
 	{"stream", "stream", get_name, 0}, COUNTS,
-	{"threads", "threads", get_threads, 0},
+	{"threads", "threads", get_threads, 0, 5},
 	{"context", "context", get_context, NVS_COLUMN_DETAIL},
 };
 static const struct nvs_column thread_columns[] = {
 	{"thread", "thread", get_handle, 0}, {"tid", "tid", get_tid, 0}, COUNTS, {"name", "name", get_name, 0},
 };
 static const struct nvs_column context_columns[] = {
-	{"context", "context", get_name, 0}, COUNTS, {"threads", "threads", get_threads, 0},
+	{"context", "context", get_name, 0}, COUNTS, {"threads", "threads", get_threads, 0, 5},
 };
 
 static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,

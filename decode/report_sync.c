@@ -77,7 +77,7 @@ static const struct nvs_column columns[] = {
 	{"trace", "trace", get_trace, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL},
 	{"submission", "submission", get_submission, 0},
 	{"channel", "chan", get_channel, 0},
-	{"address", "address", get_address, 0},
+	{"address", "address", get_address, 0, 1},
 	{"payload", "payload", get_payload, 0},
 	{"release_submission", "released by", get_release_submission, 0},
 	{"release_channel", "chan", get_release_channel, 0},

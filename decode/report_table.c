@@ -7,7 +7,9 @@
 
 #define MAX_COLUMNS 64
 #define CELL	    1024 /* bytes of one printed value */
-#define MIN_NAME    12 /* a name column is not made narrower than this */
+#define MIN_NAME                                                                                   \
+	20 /* a name column is not made narrower than this, if without others there is room */
+#define LEAST_NAME 8 /* nor than this */
 
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
 {
@@ -214,23 +216,39 @@ static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size
 	return true;
 }
 
-static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows)
+/* Numbers first, since names may then be as long as they are; of each the more important first. */
+static bool stands_before(const struct nvs_column *a, const struct nvs_column *b)
+{
+	uint32_t x = a->flags & NVS_COLUMN_NAME, y = b->flags & NVS_COLUMN_NAME;
+
+	return x != y ? x < y : a->rank < b->rank;
+}
+
+static void choose(struct layout *l, const struct nvs_table *t, size_t nrows)
 {
 	l->n = 0;
-	/* Numbers first: names may then be as long as they are. */
-	for (int names = 0; names < 2; names++)
-		for (uint32_t i = 0; i < t->ncolumns && l->n < MAX_COLUMNS; i++) {
-			const struct nvs_column *c = t->columns + i;
+	for (uint32_t i = 0; i < t->ncolumns && l->n < MAX_COLUMNS; i++) {
+		const struct nvs_column *c = t->columns + i;
+		uint32_t at = l->n;
 
-			if (!!(c->flags & NVS_COLUMN_NAME) != names ||
-			    c->flags & NVS_COLUMN_DETAIL ||
-			    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
-			    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)))
-				continue;
-			l->left[l->n] = names;
-			l->width[l->n] = width_of(c->title);
-			l->column[l->n++] = c;
-		}
+		if (c->flags & NVS_COLUMN_DETAIL ||
+		    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
+		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)))
+			continue;
+		for (; at && stands_before(c, l->column[at - 1]); at--)
+			l->column[at] = l->column[at - 1];
+		l->column[at] = c;
+		l->n++;
+	}
+}
+
+static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows)
+{
+	choose(l, t, nrows);
+	for (uint32_t i = 0; i < l->n; i++) {
+		l->left[i] = l->column[i]->flags & NVS_COLUMN_NAME;
+		l->width[i] = width_of(l->column[i]->title);
+	}
 	for (size_t r = 0; r < nrows; r++)
 		for (uint32_t i = 0; i < l->n; i++) {
 			char text[CELL];
@@ -245,20 +263,65 @@ static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows)
 		}
 }
 
-/* Takes what is too wide from the widest name columns. */
-static void shrink(struct layout *l, int room)
+/* With names no wider than LEAST (0: as they are). */
+static int total_width(const struct layout *l, int least)
 {
-	for (;;) {
-		int total = -2;
-		uint32_t widest = l->n;
+	int total = l->n ? -2 : 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		total += 2 + (least && l->left[i] && l->width[i] > least ? least : l->width[i]);
+	return total;
+}
+
+static void drop(struct layout *l, uint32_t at)
+{
+	l->n--;
+	for (; at < l->n; at++) {
+		l->column[at] = l->column[at + 1];
+		l->width[at] = l->width[at + 1];
+		l->left[at] = l->left[at + 1];
+	}
+}
+
+/* Takes columns other than KEEP away until those left have room: first such as say nothing in any
+ * row, then by rank. How many. */
+static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t nrows, int room,
+			     const struct nvs_column *keep)
+{
+	uint32_t dropped = 0;
+
+	while (total_width(l, MIN_NAME) > room) {
+		uint32_t worst = 0, worth = 0;
 
 		for (uint32_t i = 0; i < l->n; i++) {
-			total += l->width[i] + 2;
-			if (l->left[i] && l->width[i] > MIN_NAME &&
+			uint32_t rank = l->column[i]->rank;
+
+			if (rank && all_zero(t, l->column[i], nrows))
+				rank += 256;
+			if (rank && rank >= worth && l->column[i] != keep) {
+				worst = i;
+				worth = rank;
+			}
+		}
+		if (!worth)
+			break;
+		drop(l, worst);
+		dropped++;
+	}
+	return dropped;
+}
+
+/* Takes what is too wide from the widest name columns. */
+static void shrink(struct layout *l, int room, int least)
+{
+	while (total_width(l, 0) > room) {
+		uint32_t widest = l->n;
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (l->left[i] && l->width[i] > least &&
 			    (widest == l->n || l->width[i] > l->width[widest]))
 				widest = i;
-		}
-		if (total <= room || widest == l->n)
+		if (widest == l->n)
 			return;
 		l->width[widest]--;
 	}
@@ -287,14 +350,20 @@ static void print_cell(struct nvs_out *out, const struct layout *l, uint32_t i, 
 	}
 }
 
-static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
+static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nrows,
+		       const char *sort)
 {
 	struct layout l;
+	uint32_t hidden = 0;
 	char text[CELL];
 
 	lay_out(&l, t, nrows);
-	if (out->terminal)
-		shrink(&l, out->width);
+	if (out->fit) {
+		hidden = drop_columns(&l, t, nrows, out->width,
+				      sort ? nvs_table_column(t, sort + (*sort == '-')) : NULL);
+		shrink(&l, out->width, MIN_NAME);
+		shrink(&l, out->width, LEAST_NAME);
+	}
 	fputs(nvs_out_style(out, NVS_STYLE_HEAD), out->file);
 	for (uint32_t i = 0; i < l.n; i++) {
 		snprintf(text, sizeof(text), "%s", l.column[i]->title);
@@ -311,6 +380,10 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 		}
 		fputc('\n', out->file);
 	}
+	if (hidden)
+		fprintf(out->file, "%s%u column%s hidden; --wide shows all%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), hidden, hidden == 1 ? "" : "s",
+			nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
 int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
@@ -330,6 +403,6 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 	else if (o->format == NVS_FORMAT_CSV)
 		print_csv(out, table, n);
 	else
-		print_text(out, table, n);
+		print_text(out, table, n, o->sort);
 	return 0;
 }

@@ -49,24 +49,24 @@ void nvs_tally_sum(struct nvs_tally *into, const struct nvs_tally *from);
 	NVS_TALLY_GET(type, releases, releases)                                                    \
 	NVS_TALLY_GET(type, acquires, acquires)
 #define NVS_TALLY_COLUMNS                                                                          \
-	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY},                           \
+	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY, 2},                        \
 		{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_DETAIL},                   \
 		{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},             \
-		{"copies_engine", "engine", get_tally_engine, NVS_COLUMN_IF_ANY},                  \
-		{"bytes_engine", "bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY},              \
-		{"copies_inline", "inline", get_tally_inline, NVS_COLUMN_IF_ANY},                  \
-		{"bytes_inline", "bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY},              \
-		{"copies_macro", "macro", get_tally_macro, NVS_COLUMN_IF_ANY},                     \
-		{"bytes_macro", "bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY},                \
-		{"memsets", "memset", get_tally_memsets, NVS_COLUMN_IF_ANY},                       \
-		{"bytes_memset", "bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY},              \
+		{"copies_engine", "engine", get_tally_engine, NVS_COLUMN_IF_ANY, 4},               \
+		{"bytes_engine", "bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY, 4},           \
+		{"copies_inline", "inline", get_tally_inline, NVS_COLUMN_IF_ANY, 4},               \
+		{"bytes_inline", "bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY, 4},           \
+		{"copies_macro", "macro", get_tally_macro, NVS_COLUMN_IF_ANY, 5},                  \
+		{"bytes_macro", "bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY, 5},             \
+		{"memsets", "memset", get_tally_memsets, NVS_COLUMN_IF_ANY, 5},                    \
+		{"bytes_memset", "bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY, 5},           \
 		{"uploads", "uploads", get_tally_uploads, NVS_COLUMN_DETAIL},                      \
 		{"bytes_uploads", "bytes", get_tally_upload_bytes, NVS_COLUMN_DETAIL},             \
 		{"code", "code", get_tally_codes, NVS_COLUMN_DETAIL},                              \
 		{"bytes_code", "bytes", get_tally_code_bytes, NVS_COLUMN_DETAIL},                  \
-		{"releases", "rel", get_tally_releases, NVS_COLUMN_IF_ANY},                        \
+		{"releases", "rel", get_tally_releases, NVS_COLUMN_IF_ANY, 7},                     \
 	{                                                                                          \
-		"acquires", "acq", get_tally_acquires, NVS_COLUMN_IF_ANY                           \
+		"acquires", "acq", get_tally_acquires, NVS_COLUMN_IF_ANY, 7                        \
 	}
 
 #endif

@@ -52,7 +52,7 @@ all:
 
 include trap/room.mk preload/room.mk preload/launch/room.mk
 -include decode/room.mk tests/softgpu/room.mk
-include scripts/room.mk tests/room.mk tests/fuzz/room.mk tests/beside/room.mk
+include scripts/room.mk tests/fuzz/room.mk tests/beside/room.mk tests/room.mk
 
 .PHONY: clean
 clean:

@@ -5,7 +5,7 @@ REPORT_SRC = $(wildcard decode/report*.c decode/dump*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o)
 DECODE_LIBS = -lzstd -lelf -lpthread
-include decode/classes/classes.mk tests/fuzz/fuzz.mk
+include decode/classes/classes.mk tests/bench/room.mk
 
 all: $(BUILD)/nvsnoop-report
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* FUZZ: decode */
 /* Fuzz target: look-up of classes, methods and values by whatever numbers and names come. */
 #include <string.h>
 #include "decode/words.h"
+#include "tests/fuzz/fuzz.h"
 
-#ifndef FUZZ_ENTRY
-#define FUZZ_ENTRY LLVMFuzzerTestOneInput
-int FUZZ_ENTRY(const uint8_t *data, size_t size);
-#endif
-
-int FUZZ_ENTRY(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nvs_line line = {0};
 	char name[64];

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* FUZZ: decode */
 /* Fuzz target: launch descriptors of every compute class, and the scheduler following them through
  * an image of memory. */
 #include <string.h>
 #include "decode/sked.h"
-
-#ifndef FUZZ_ENTRY
-#define FUZZ_ENTRY LLVMFuzzerTestOneInput
-int FUZZ_ENTRY(const uint8_t *data, size_t size);
-#endif
+#include "tests/fuzz/fuzz.h"
 
 static void qmd_run(void *arg, const struct nvs_sked_run *run)
 {
@@ -18,7 +15,7 @@ static void qmd_loop(void *arg, uint64_t address)
 {
 }
 
-int FUZZ_ENTRY(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint16_t classes[] = {0xa0c0, 0xb1c0, 0xc1c0, 0xc3c0, 0xc5c0, 0xc7c0,
 					   0xc9c0, 0xcbc0, 0xcdc0, 0xcec0, 0x1234};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* FUZZ: decode */
 /*
  * Fuzz target: the trace reader and everything that follows submissions. The input is the plain
  * stream of records; it is put into one zstd frame, so that what is tried is the reader and not the
@@ -12,11 +13,7 @@
 #include <zstd.h>
 #include "decode/follow.h"
 #include "decode/progress.h"
-
-#ifndef FUZZ_ENTRY
-#define FUZZ_ENTRY LLVMFuzzerTestOneInput
-int FUZZ_ENTRY(const uint8_t *data, size_t size);
-#endif
+#include "tests/fuzz/fuzz.h"
 
 struct reader_fuzz {
 	struct nvs_trace *trace;
@@ -62,7 +59,7 @@ static void reader_read(const char *path)
 	nvs_trace_close(f.trace);
 }
 
-int FUZZ_ENTRY(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t room = ZSTD_compressBound(size), n;
 	char *frame = malloc(room), path[64];

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs one fuzz target over the files of the folders or names given, without libFuzzer: each as it is, cut in half
- * and with one bit changed, the same ones every time. Prints how many inputs there were.
+ * Runs one fuzz target over the files of the folders or names given, without libFuzzer: each as it
+ * is, cut short in several places, and changed at random a few times, the same way every time
+ * (FUZZ_ROUNDS in the environment asks for more changes, FUZZ_SEED for others). Prints the seed and
+ * how many inputs there were.
  */
 #include <dirent.h>
 #include <limits.h>
@@ -12,9 +14,19 @@
 #include "tests/fuzz/fuzz.h"
 
 #define LONGEST (1u << 20)
-#define VARIANTS 8 /* single bits of each input */
+#define CUTS	24 /* of each input */
+#define ROUNDS	150 /* of changes to it */
 
-static unsigned long inputs;
+static unsigned long inputs, rounds = ROUNDS;
+static uint64_t seed = 20251121, state;
+
+static uint32_t next(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)(state >> 32);
+}
 
 /* An exact copy on the heap, so that a byte too far is noticed. */
 static void try(const uint8_t *data, size_t size)
@@ -29,9 +41,36 @@ static void try(const uint8_t *data, size_t size)
 	inputs++;
 }
 
+static void change(uint8_t *data, size_t *size)
+{
+	for (uint32_t i = next() % 8 + 1; i && *size; i--) {
+		size_t at = next() % *size, from = next() % *size;
+
+		switch (next() % 6) {
+		case 0:
+		case 1:
+			data[at] ^= (uint8_t)(1u << next() % 8);
+			break;
+		case 2:
+			data[at] = (uint8_t)next();
+			break;
+		case 3: /* a number that is often at an edge */
+			for (size_t k = at; k < at + 4 && k < *size; k++)
+				data[k] = next() % 2 ? 0xff : 0;
+			break;
+		case 4:
+			if (!(next() % 4))
+				*size = at;
+			break;
+		default:
+			memmove(data + at, data + from, *size - (at > from ? at : from));
+		}
+	}
+}
+
 static void try_file(const char *path)
 {
-	static uint8_t data[LONGEST];
+	static uint8_t data[LONGEST], changed[LONGEST];
 	FILE *file = fopen(path, "rb");
 	size_t size;
 
@@ -42,12 +81,14 @@ static void try_file(const char *path)
 	size = fread(data, 1, sizeof(data), file);
 	fclose(file);
 	try(data, size);
-	try(data, size / 2);
-	for (uint32_t i = 0, at = 12345; size && i < VARIANTS; i++) {
-		at = at * 1664525u + 1013904223u;
-		data[(at >> 8) % size] ^= (uint8_t)(1u << (at & 7));
-		try(data, size);
-		data[(at >> 8) % size] ^= (uint8_t)(1u << (at & 7));
+	for (size_t cut = 0; cut < size; cut += 1 + size / CUTS)
+		try(data, cut);
+	for (unsigned long i = 0; size && i < rounds; i++) {
+		size_t n = size;
+
+		memcpy(changed, data, size);
+		change(changed, &n);
+		try(changed, n);
 	}
 }
 
@@ -78,6 +119,11 @@ static void try_folder(const char *path)
 
 int main(int argc, char **argv)
 {
+	if (getenv("FUZZ_SEED"))
+		seed = strtoull(getenv("FUZZ_SEED"), NULL, 0);
+	if (getenv("FUZZ_ROUNDS"))
+		rounds = strtoul(getenv("FUZZ_ROUNDS"), NULL, 0);
+	state = seed * 0x9e3779b97f4a7c15ull | 1;
 	for (int i = 1; i < argc; i++) {
 		struct stat st;
 
@@ -87,6 +133,6 @@ int main(int argc, char **argv)
 			try_file(argv[i]);
 	}
 	try((const uint8_t *)"", 0);
-	printf("%lu inputs\n", inputs);
+	printf("seed %llu\n%lu inputs\n", (unsigned long long)seed, inputs);
 	return 0;
 }

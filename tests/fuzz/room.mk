@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Fuzz targets beside those of fuzz.mk. tests/fuzz/NAME.c is one; its line `/* FUZZ: decode report trap/insn.o */` says
-# what it needs.
-# `make fuzz SECONDS=600` searches with libFuzzer; `make check` runs the corpus under ASan and UBSan. What is needed
+# Fuzz targets: tests/fuzz/NAME.c is one; its line `/* FUZZ: decode report trap/insn.o */` says what it needs.
+# `make fuzz SECONDS=600 [FUZZ='pb qmd']` searches with libFuzzer, each target so long; `make check` runs the corpus under ASan and UBSan. What is needed
 # is compiled here anew, sanitized, since the preloaded parts never are.
-FZ_NAMES = trace report spool options names code
+FZ_NAMES = pb class qmd reader trace report spool options names code
 FZ_FLAGS = $(TEST_CFLAGS) -fPIC
 SECONDS ?= 60
-FUZZ    ?= $(FZ_NAMES) $(FUZZ_TARGETS)
+FUZZ    ?= $(FZ_NAMES)
 
 $(BUILD)/fuzzed/%.o: %.c
 	$(call say,CC,$@)

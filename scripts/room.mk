@@ -9,7 +9,8 @@ help:
 	@echo 'make demo            set up, build, record a program (GPU or software GPU), report it'
 	@echo 'make check           set up, build, run all tests; TEST=word runs some'
 	@echo 'make kill-check      kills a program thousands of times, and counts what is lost'
-	@echo 'make bench           cost of a submission on the software GPU'
+	@echo 'make bench           cost of a submission on the software GPU, and speed of reports'
+	@echo 'make fuzz            search with libFuzzer: SECONDS=600 each, FUZZ="pb qmd" for some targets'
 	@echo 'make install         into PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make uninstall       takes that away again'
 	@echo 'make bundle          $(BUILD)/bundle: a folder that runs where nothing is installed'
@@ -29,6 +30,7 @@ bench:
 	$(Q)scripts/install-deps
 	$(Q)$(MAKE) --no-print-directory $(jobs) all softgpu
 	$(Q)BUILD=$(BUILD) scripts/bench $(BENCH_ARGS)
+	$(Q)$(MAKE) --no-print-directory bench-decode
 
 # ---- install ----
 

@@ -58,10 +58,8 @@ static void wake_patcher(void)
 		nvs_sys(SYS_futex, seen, FUTEX_WAKE, 1, 0);
 }
 
-void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
+static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
 {
-	if (!nvs_root->options.patch || site_at(address))
-		return;
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		struct nvs_patch_site *s = &sites[i];
 		uint32_t unused = NVS_PATCH_FREE;
@@ -80,6 +78,16 @@ void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_in
 		wake_patcher();
 		return;
 	}
+}
+
+/* Of threads that meet a new store at once, one notes it: a second note would be judged by the first one's jump. */
+void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
+{
+	if (!nvs_root->options.patch || site_at(address) || atomic_exchange(&nvs_root->noting, 1))
+		return;
+	if (!site_at(address))
+		note_site(address, bytes, insn);
+	atomic_store(&nvs_root->noting, 0);
 }
 
 static bool is_changed(const uint8_t *code)

@@ -28,6 +28,7 @@ struct nvs_root {
 	_Atomic uint64_t epoch; /* from 1 */
 	_Atomic uint32_t ringless; /* readers of the tables that have no ring */
 	_Atomic uint32_t nrings;
+	_Atomic uint32_t noting; /* a thread is noting a store site: patch.c */
 	_Atomic uint32_t next_thread;
 	_Atomic uint32_t next_stack;
 	_Atomic uint64_t stalled_beat; /* the heartbeat, plus 1, at which a full ring was given up */

@@ -122,13 +122,23 @@ bool nvs_method_find(const struct nvs_class *cls, uint32_t offset, struct nvs_me
 	return false;
 }
 
+/* Names in a table mostly differ within a few letters, fewer than a call is worth. */
+static inline bool same(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
 const struct nvs_method *nvs_method_by_name(const struct nvs_class *cls, const char *name)
 {
 	for (int step = 0; cls && step < 8; step++) {
 		for (uint32_t i = 0; i < cls->nmethods; i++) {
 			const struct nvs_method *m = &nvs_methods[cls->methods + i];
 
-			if (!strcmp(nvs_str(m->name), name))
+			if (same(nvs_str(m->name), name))
 				return m;
 		}
 		cls = nvs_class_find(cls->assume ? cls->assume : cls->fallback);
@@ -141,7 +151,7 @@ const struct nvs_field *nvs_field_by_name(const struct nvs_method *method, const
 	for (uint32_t i = 0; method && i < method->nfields; i++) {
 		const struct nvs_field *f = &nvs_fields[method->fields + i];
 
-		if (!strcmp(nvs_str(f->name), name))
+		if (same(nvs_str(f->name), name))
 			return f;
 	}
 	return NULL;
@@ -152,7 +162,7 @@ const struct nvs_field *nvs_format_by_name(const struct nvs_class *cls, const ch
 	for (uint32_t i = 0; cls && i < cls->nformats; i++) {
 		const struct nvs_field *f = &nvs_formats[cls->formats + i];
 
-		if (!strcmp(nvs_str(f->name), name))
+		if (same(nvs_str(f->name), name))
 			return f;
 	}
 	return NULL;
@@ -193,7 +203,7 @@ const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *
 	for (uint32_t i = 0; i < version->nfields; i++) {
 		const struct nvs_qmd_field *f = &nvs_qmd_fields[version->fields + i];
 
-		if ((!f->classes || !bit || f->classes & bit) && !strcmp(nvs_str(f->name), name))
+		if ((!f->classes || !bit || f->classes & bit) && same(nvs_str(f->name), name))
 			return f;
 	}
 	return NULL;

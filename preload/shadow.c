@@ -369,10 +369,13 @@ void nvs_shadow_refresh(void)
 		volatile uint32_t *seen;
 		size_t userd;
 
-		if (!c->shadow || c->hidden || !c->put || c->slot->claim == c->shadow_claim)
+		if (!c->shadow || c->hidden || !c->put)
+			continue;
+		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
+		/* Idle, and seen to be. A channel whose ring is full claims nothing more until GP_GET has moved on. */
+		if (c->slot->claim == c->shadow_claim && seen[NVS_USERD_GP_GET] == *c->put)
 			continue;
 		c->shadow_claim = c->slot->claim;
-		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
 		seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
 		seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
 		userd = (uintptr_t)seen & (PAGE - 1);

@@ -15,7 +15,10 @@
  *      copied and committed to the ring buffer, or a gap has been counted.
  *   5. The store always reaches the GPU. Whatever fails is counted, recorded, and the program goes on.
  *   6. The program's state is left as the store would have left it: registers, flags, signal mask,
- *      stack below the red zone (the work is done on a stack of our own).
+ *      stack below the red zone. After a fault the work is done on a stack of our own; a patched site's,
+ *      which signal handlers may interrupt, on the thread's, in less room than a signal's frame takes.
+ *   7. A trap may be left for ever: a handler that interrupts it jumps out of it. Whatever a trap holds is
+ *      given back then (trap/left.h).
  *
  * Enforced: trap/poison.h, included by every file here, makes calls that break rule 1 fail to
  * compile; a test checks the undefined symbols of the room's objects.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls as they are: they return -errno, leave errno alone, meet no hook (ours or another
- * preloaded library's) and no cancellation point, and may be made in a signal handler. For our own
- * files and memory only; calls on devices go through nvs_next().
+ * The system calls that preload makes past libc, by name (trap/sys.h says why). For our own files and memory only;
+ * calls on devices go through nvs_next().
  */
 #ifndef NVSNOOP_PRELOAD_SYS_H
 #define NVSNOOP_PRELOAD_SYS_H
@@ -18,22 +17,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 
-static inline long nvs_sys(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
+#include "trap/sys.h"
 
 static inline int nvs_sys_open(const char *path, int flags, int mode)
 {

@@ -14,7 +14,7 @@
 #include "trap/calls.h"
 #include "trap/point.h"
 #include "trap/root.h"
-#include "trap/store.h"
+#include "trap/code/store.h"
 #include "trap/sys.h"
 #include "trap/poison.h"
 
@@ -104,7 +104,7 @@ static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_
 {
 	struct nvs_rec_gap *rec;
 
-	nvs_sys(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
+	nvs_sys4(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
 	if (!ring)
 		return;
 	nvs_count(ring, NVS_COUNT_GAPS, 1);
@@ -199,8 +199,8 @@ static void tell_step(const greg_t *gregs)
 	uint64_t bit = 1ull << (SIGTRAP - 1);
 
 	info.si_addr = (void *)gregs[REG_RIP];
-	nvs_sys(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, sizeof(bit));
-	nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys(SYS_getpid, 0, 0, 0, 0), nvs_sys(SYS_gettid, 0, 0, 0, 0), SIGTRAP,
+	nvs_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, sizeof(bit));
+	nvs_sys4(SYS_rt_tgsigqueueinfo, nvs_sys4(SYS_getpid, 0, 0, 0, 0), nvs_sys4(SYS_gettid, 0, 0, 0, 0), SIGTRAP,
 		&info);
 }
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include "trap/cfi.h"
+#include "trap/code/cfi.h"
 #include "trap/known.h"
 #include "trap/root.h"
 #include "trap/sys.h"
@@ -45,13 +45,13 @@ static _Atomic(struct trees *) trees;
 
 static void *map(size_t bytes, int advice)
 {
-	long p = nvs_sys6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+	long p = nvs_sys(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p < 0 && p > -4096)
 		return NULL;
-	if (nvs_sys(SYS_madvise, p, bytes, advice, 0)) {
-		nvs_sys(SYS_munmap, p, bytes, 0, 0);
+	if (nvs_sys4(SYS_madvise, p, bytes, advice, 0)) {
+		nvs_sys4(SYS_munmap, p, bytes, 0, 0);
 		return NULL;
 	}
 	return (void *)p;
@@ -73,7 +73,7 @@ static struct known *make_tree(struct nvs_ring *ring)
 		if (!made)
 			return NULL;
 		if (!atomic_compare_exchange_strong(&trees, &t, made))
-			nvs_sys(SYS_munmap, made, sizeof(*made), 0, 0);
+			nvs_sys4(SYS_munmap, made, sizeof(*made), 0, 0);
 	}
 	*tree_of(ring) = map(BYTES, MADV_DONTFORK);
 	return *tree_of(ring);

@@ -25,7 +25,7 @@ static bool on_alternate(const stack_t *known, uintptr_t sp)
 
 	if (known)
 		return within(known, sp);
-	return !nvs_sys(SYS_sigaltstack, 0, &now, 0, 0) && within(&now, sp);
+	return !nvs_sys4(SYS_sigaltstack, 0, &now, 0, 0) && within(&now, sp);
 }
 
 static bool on_trap_stack(uintptr_t sp)

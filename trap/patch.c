@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include "trap/patch.h"
 #include "trap/root.h"
-#include "trap/site.h"
+#include "trap/code/site.h"
 #include "trap/sys.h"
 #include "trap/poison.h"
 
@@ -55,7 +55,7 @@ static void wake_patcher(void)
 	_Atomic uint32_t *seen = nvs_writer_signal.seen;
 
 	if (seen && !atomic_exchange(seen, 1))
-		nvs_sys(SYS_futex, seen, FUTEX_WAKE, 1, 0);
+		nvs_sys4(SYS_futex, seen, FUTEX_WAKE, 1, 0);
 }
 
 static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
@@ -143,13 +143,13 @@ bool nvs_patch_breakpoint(uintptr_t rip)
 
 static bool barrier(void)
 {
-	return !nvs_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0);
+	return !nvs_sys4(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0);
 }
 
 static bool barrier_register(void)
 {
 	if (!barrier_ready)
-		barrier_ready = nvs_sys(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0,
+		barrier_ready = nvs_sys4(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0,
 					0, 0) ? -1 : 1;
 	return barrier_ready > 0;
 }
@@ -160,22 +160,22 @@ static bool barrier_register(void)
  */
 static bool write_code(uintptr_t to, const uint8_t *bytes, size_t n)
 {
-	long fd = nvs_sys(SYS_open, "/proc/self/mem", O_WRONLY | O_CLOEXEC, 0, 0);
+	long fd = nvs_sys4(SYS_open, "/proc/self/mem", O_WRONLY | O_CLOEXEC, 0, 0);
 	uintptr_t page = to & ~(uintptr_t)(PAGE - 1);
 	size_t span = ((to + n - page) + PAGE - 1) & ~(size_t)(PAGE - 1);
 	long done = -1;
 
 	if (fd >= 0) {
-		done = nvs_sys(SYS_pwrite64, fd, bytes, n, to);
-		nvs_sys(SYS_close, fd, 0, 0, 0);
+		done = nvs_sys4(SYS_pwrite64, fd, bytes, n, to);
+		nvs_sys4(SYS_close, fd, 0, 0, 0);
 	}
 	if (done == (long)n)
 		return true;
-	if (nvs_sys(SYS_mprotect, page, span, PROT_READ | PROT_WRITE | PROT_EXEC, 0))
+	if (nvs_sys4(SYS_mprotect, page, span, PROT_READ | PROT_WRITE | PROT_EXEC, 0))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		((volatile uint8_t *)to)[i] = bytes[i];
-	nvs_sys(SYS_mprotect, page, span, PROT_READ | PROT_EXEC, 0);
+	nvs_sys4(SYS_mprotect, page, span, PROT_READ | PROT_EXEC, 0);
 	return true;
 }
 
@@ -187,13 +187,13 @@ static uint8_t *page_near(uintptr_t near)
 		uintptr_t try[2] = { near - off, near + off };
 
 		for (int i = 0; i < 2; i++) {
-			long p = nvs_sys6(SYS_mmap, (long)try[i], PAGE, PROT_READ | PROT_WRITE,
+			long p = nvs_sys(SYS_mmap, (long)try[i], PAGE, PROT_READ | PROT_WRITE,
 					  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 			if (p == (long)try[i])
 				return (uint8_t *)p;
 			if (p > 0)
-				nvs_sys(SYS_munmap, p, PAGE, 0, 0);
+				nvs_sys4(SYS_munmap, p, PAGE, 0, 0);
 		}
 	}
 	return NULL;
@@ -252,13 +252,13 @@ static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_si
 	if (!tramp)
 		return NVS_SITE_NO_NEAR;
 	if (nvs_site_analyse(&plan, text, s->address, (uintptr_t)tramp) != NVS_SITE_OK) {
-		nvs_sys(SYS_munmap, tramp, PAGE, 0, 0);
+		nvs_sys4(SYS_munmap, tramp, PAGE, 0, 0);
 		return NVS_SITE_SURROUNDINGS;
 	}
 	fill_trampoline(tramp, s, plan.resume);
-	if (nvs_sys(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0) || !write_site(s, &plan)) {
+	if (nvs_sys4(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0) || !write_site(s, &plan)) {
 		s->original = 0;
-		nvs_sys(SYS_munmap, tramp, PAGE, 0, 0);
+		nvs_sys4(SYS_munmap, tramp, PAGE, 0, 0);
 		return NVS_SITE_NO_WRITE;
 	}
 	return NVS_SITE_PATCHED;

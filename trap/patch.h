@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
-#include "trap/insn.h"
-#include "trap/site.h"
+#include "trap/code/insn.h"
+#include "trap/code/site.h"
 
 #define NVS_MAX_SITES 16
 

@@ -18,7 +18,7 @@
 static void wake_writer(void)
 {
 	if (!atomic_exchange(&nvs_writer_signal.wake, 1))
-		nvs_sys(SYS_futex, &nvs_writer_signal.wake, FUTEX_WAKE, 1, 0);
+		nvs_sys4(SYS_futex, &nvs_writer_signal.wake, FUTEX_WAKE, 1, 0);
 }
 
 /* Owner and generation share one word: a sweep cannot take a ring from its next owner. */
@@ -64,7 +64,7 @@ struct nvs_ring *nvs_ring_at(uint32_t number)
 
 static bool thread_is_dead(uint32_t tid)
 {
-	return nvs_sys(SYS_tgkill, nvs_sys(SYS_getpid, 0, 0, 0, 0), tid, 0, 0) == -ESRCH;
+	return nvs_sys4(SYS_tgkill, nvs_sys4(SYS_getpid, 0, 0, 0, 0), tid, 0, 0) == -ESRCH;
 }
 
 bool nvs_ring_in_use(struct nvs_ring *ring, uintptr_t sp, const stack_t *alternate)
@@ -153,7 +153,7 @@ static void write_thread_record(struct nvs_ring *ring)
 		.thread = nvs_tls.thread - 1,
 		.tid = nvs_tls.tid,
 	};
-	nvs_sys(SYS_prctl, PR_GET_NAME, rec->name, 0, 0);
+	nvs_sys4(SYS_prctl, PR_GET_NAME, rec->name, 0, 0);
 	nvs_ring_commit(ring, sizeof(*rec));
 }
 
@@ -172,7 +172,7 @@ struct nvs_ring *nvs_ring_mine(void)
 	/* In a forked child the rings are wiped: the pointer is the parent's. */
 	if (ring && ring->shared)
 		return ring;
-	tid = (uint32_t)nvs_sys(SYS_gettid, 0, 0, 0, 0);
+	tid = (uint32_t)nvs_sys4(SYS_gettid, 0, 0, 0, 0);
 	if (nvs_tls.tid != tid) {
 		nvs_tls.tid = tid;
 		nvs_tls.thread = atomic_fetch_add(&nvs_root->next_thread, 1) + 1;
@@ -193,7 +193,7 @@ static struct nvs_ring *claim_more(uint32_t tid, const stack_t *alternate)
 		if (atomic_load(&nvs_writer_signal.ended) || !nvs_writer_signal.heartbeat)
 			break;
 		wake_writer();
-		nvs_sys(SYS_nanosleep, &nap, 0, 0, 0);
+		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
 		ring = claim(tid, here(), alternate);
 	}
 	return ring;
@@ -271,7 +271,7 @@ static bool wait_for_room(struct nvs_ring *ring, uint64_t head, uint32_t size)
 		uint64_t now, b;
 
 		wake_writer();
-		nvs_sys(SYS_nanosleep, &nap, 0, 0, 0);
+		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
 		room = has_room(ring, head, size);
 		now = monotonic_ns();
 		if (room || atomic_load(&nvs_writer_signal.ended))

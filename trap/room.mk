@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-TRAP_SRC = $(wildcard trap/*.c) $(TEST_POINTS)
+TRAP_SRC = $(wildcard trap/*.c trap/code/*.c) $(TEST_POINTS)
 TRAP_ASM = $(wildcard trap/*.S)
 TRAP_OBJ = $(TRAP_SRC:%.c=$(BUILD)/%.o) $(TRAP_ASM:%.S=$(BUILD)/%.o)
 

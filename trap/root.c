@@ -71,7 +71,7 @@ static bool nap(uint64_t *end)
 	struct timespec ts = { 0, 20000 };
 	uint64_t now;
 
-	nvs_sys(SYS_nanosleep, &ts, 0, 0, 0);
+	nvs_sys4(SYS_nanosleep, &ts, 0, 0, 0);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	if (!*end)

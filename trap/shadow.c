@@ -36,18 +36,18 @@ int nvs_shadow_undo(struct nvs_shadow *shadow)
 
 		if (!p->bytes)
 			continue;
-		to = nvs_sys6(SYS_mremap, (long)p->stash, (long)p->bytes, (long)p->bytes,
+		to = nvs_sys(SYS_mremap, (long)p->stash, (long)p->bytes, (long)p->bytes,
 			      MREMAP_MAYMOVE | MREMAP_FIXED, (long)p->program, 0);
 		if (to != (long)p->program) {
 			err = to;
 			continue;
 		}
 		/* Whatever came to lie there in between is the program's. */
-		to = nvs_sys6(SYS_mmap, (long)p->stash, (long)p->bytes, PROT_NONE,
+		to = nvs_sys(SYS_mmap, (long)p->stash, (long)p->bytes, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 		p->reserved = to == (long)p->stash;
 		if (to > 0 && !p->reserved)
-			nvs_sys(SYS_munmap, to, p->bytes, 0, 0);
+			nvs_sys4(SYS_munmap, to, p->bytes, 0, 0);
 	}
 	return (int)err;
 }

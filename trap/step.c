@@ -16,7 +16,7 @@
 
 static uint8_t *map_or_null(size_t bytes, int prot, int flags, long fd)
 {
-	long p = nvs_sys6(SYS_mmap, 0, (long)bytes, prot, flags, fd, 0);
+	long p = nvs_sys(SYS_mmap, 0, (long)bytes, prot, flags, fd, 0);
 
 	if (p < 0 && p > -4096)
 		return NULL;
@@ -27,17 +27,17 @@ static uint8_t *map_or_null(size_t bytes, int prot, int flags, long fd)
 /* Written through one mapping and run through another: no page is ever both. */
 static void map_slots(void)
 {
-	long fd = nvs_sys(SYS_memfd_create, "nvsnoop-slots", MFD_CLOEXEC_ | MFD_EXEC_, 0, 0);
+	long fd = nvs_sys4(SYS_memfd_create, "nvsnoop-slots", MFD_CLOEXEC_ | MFD_EXEC_, 0, 0);
 
 	if (fd == -EINVAL)
-		fd = nvs_sys(SYS_memfd_create, "nvsnoop-slots", MFD_CLOEXEC_, 0, 0);
+		fd = nvs_sys4(SYS_memfd_create, "nvsnoop-slots", MFD_CLOEXEC_, 0, 0);
 	if (fd < 0)
 		return;
-	if (!nvs_sys(SYS_ftruncate, fd, SLOTS, 0, 0)) {
+	if (!nvs_sys4(SYS_ftruncate, fd, SLOTS, 0, 0)) {
 		nvs_root->slots_write = map_or_null(SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 		nvs_root->slots_run = map_or_null(SLOTS, PROT_READ | PROT_EXEC, MAP_SHARED, fd);
 	}
-	nvs_sys(SYS_close, fd, 0, 0, 0);
+	nvs_sys4(SYS_close, fd, 0, 0, 0);
 }
 
 int nvs_step_init(void)

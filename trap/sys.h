@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls without libc: no errno, no cancellation point, no binding. For the trap.
+ * System calls as they are: they return -errno, leave errno alone, meet no hook (ours or another
+ * preloaded library's) and no cancellation point, and may be made in a signal handler or in the trap.
  */
 #ifndef NVSNOOP_TRAP_SYS_H
 #define NVSNOOP_TRAP_SYS_H
@@ -8,20 +9,21 @@
 #include <sys/syscall.h>
 
 /* Result or -errno. */
-static inline long nvs_sys6(long nr, long a, long b, long c, long d, long e, long f)
+static inline long nvs_sys(long number, long a, long b, long c, long d, long e, long f)
 {
-	register long r10 asm("r10") = d;
-	register long r8 asm("r8") = e;
-	register long r9 asm("r9") = f;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
 	long ret;
 
-	asm volatile("syscall"
-		     : "=a"(ret)
-		     : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-		     : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
 	return ret;
 }
 
-#define nvs_sys(nr, a, b, c, d) nvs_sys6(nr, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+/* The same for up to four arguments of any type. */
+#define nvs_sys4(number, a, b, c, d) nvs_sys(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: trap/insn.o trap/site.o trap/width.o */
+/* FUZZ: trap/code/insn.o trap/code/site.o trap/code/width.o */
 /* Machine code of strangers: the decoder, and the judgement on store sites, never look beyond it. */
 #include <stdlib.h>
 #include <string.h>
-#include "trap/insn.h"
-#include "trap/site.h"
+#include "trap/code/insn.h"
+#include "trap/code/site.h"
 #include "tests/fuzz/fuzz.h"
 
 #define BASE 0x400000u

@@ -33,7 +33,7 @@ __attribute__((constructor)) static void read_wish(void)
 	fast_only = !strcmp(end, ":fast");
 	text = getenv("NVSNOOP_TEST_KILLED");
 	if (text)
-		killed_fd = (int)nvs_sys(SYS_open, text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+		killed_fd = (int)nvs_sys4(SYS_open, text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
 					 0600, 0);
 }
 
@@ -44,9 +44,9 @@ void nvs_test_point(enum nvs_point point)
 	if (point != (enum nvs_point)wanted || (fast_only && !fast))
 		return;
 	if (atomic_fetch_sub(&left, 1) == 1) {
-		int tid = (int)nvs_sys(SYS_gettid, 0, 0, 0, 0);
+		int tid = (int)nvs_sys4(SYS_gettid, 0, 0, 0, 0);
 
-		nvs_sys(SYS_write, killed_fd, &tid, sizeof(tid), 0);
-		nvs_sys(SYS_kill, nvs_sys(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
+		nvs_sys4(SYS_write, killed_fd, &tid, sizeof(tid), 0);
+		nvs_sys4(SYS_kill, nvs_sys4(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
 	}
 }

@@ -2,11 +2,11 @@
 # Data races, looked for with ThreadSanitizer: doorbells is the rings, the capture, the publication and the merge in one
 # program; tables is the lock, the arena and the rows below preload's tables.
 TSAN        = $(BUILD)/tests/tsan/doorbells $(BUILD)/tests/tsan/tables
-TSAN_HEADS  = $(wildcard trap/*.h preload/*.h include/nvsnoop/*.h)
+TSAN_HEADS  = $(wildcard trap/*.h trap/code/*.h preload/*.h include/nvsnoop/*.h)
 TSAN_CFLAGS = $(filter-out -MMD -MP,$(COMMON)) -O1 -fsanitize=thread -fno-omit-frame-pointer \
               -ftls-model=initial-exec -D_GNU_SOURCE $(if $(findstring clang,$(CC)),,-Wno-tsan)
 
-$(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*.c) $(TRAP_ASM) preload/merge.c
+$(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*.c trap/code/*.c) $(TRAP_ASM) preload/merge.c
 $(BUILD)/tests/tsan/tables: tests/tsan/tables.c preload/state.c preload/arena.c preload/spans.c
 
 # In one command each: compiled like this, the parts are of no use to others.

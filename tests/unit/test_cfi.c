@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include "tests/unit/fakering.h"
-#include "trap/cfi.h"
+#include "trap/code/cfi.h"
 #include "trap/root.h"
 
 #define MAX_MODULES 32

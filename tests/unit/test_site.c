@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "tests/unit/objdump.h"
-#include "trap/insn.h"
-#include "trap/site.h"
+#include "trap/code/insn.h"
+#include "trap/code/site.h"
 
 static unsigned passed, failed;
 

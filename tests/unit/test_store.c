@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Emulated and redirected stores against the processor: each instruction runs natively on area A,
- * then by way of trap/store.h on area B, and registers, flags and memory must come out the same.
+ * then by way of trap/code/store.h on area B, and registers, flags and memory must come out the same.
  */
 /* LINK: trap */
 #include <asm/prctl.h>
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "trap/store.h"
+#include "trap/code/store.h"
 
 #define AREA	    4096
 #define ARITH_FLAGS 0x8d5 /* CF PF AF ZF SF OF */

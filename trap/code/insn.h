@@ -4,8 +4,8 @@
  * Knows the shape of practically everything user space runs; says "unknown" rather than something
  * wrong.
  */
-#ifndef NVSNOOP_TRAP_INSN_H
-#define NVSNOOP_TRAP_INSN_H
+#ifndef NVSNOOP_TRAP_CODE_INSN_H
+#define NVSNOOP_TRAP_CODE_INSN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  * their sorted table (.eh_frame_hdr). Read as the DWARF 5 standard (section 6.4) and the LSB's
  * chapter on exception frames have it.
  */
-#ifndef NVSNOOP_TRAP_CFI_H
-#define NVSNOOP_TRAP_CFI_H
+#ifndef NVSNOOP_TRAP_CODE_CFI_H
+#define NVSNOOP_TRAP_CODE_CFI_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * write: a short jump over the store's first two bytes, into a cave of padding near it, and there a
  * long jump to the trampoline.
  */
-#ifndef NVSNOOP_TRAP_SITE_H
-#define NVSNOOP_TRAP_SITE_H
+#ifndef NVSNOOP_TRAP_CODE_SITE_H
+#define NVSNOOP_TRAP_CODE_SITE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * Reads forward through memory that may not be there, in the encodings of .eh_frame.
  */
-#ifndef NVSNOOP_TRAP_CURSOR_H
-#define NVSNOOP_TRAP_CURSOR_H
+#ifndef NVSNOOP_TRAP_CODE_CURSOR_H
+#define NVSNOOP_TRAP_CODE_CURSOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * The instruction decoder: one byte of table for each opcode of each map, and a cursor over the
  * bytes. Opcodes without an entry are unknown.
  */
-#include "trap/insn.h"
+#include "trap/code/insn.h"
 #include "trap/poison.h"
 
 /* Low four bits of a table entry: what follows opcode, ModRM and displacement. */

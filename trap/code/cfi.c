@@ -4,8 +4,8 @@
  * up to that place.
  */
 #include <link.h>
-#include "trap/cfi.h"
-#include "trap/cfirun.h"
+#include "trap/code/cfi.h"
+#include "trap/code/cfirun.h"
 #include "trap/root.h"
 #include "trap/poison.h"
 

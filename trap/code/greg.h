@@ -2,13 +2,13 @@
 /*
  * What store.c and redirect.c share: decoded operands against the registers of a ucontext.
  */
-#ifndef NVSNOOP_TRAP_GREG_H
-#define NVSNOOP_TRAP_GREG_H
+#ifndef NVSNOOP_TRAP_CODE_GREG_H
+#define NVSNOOP_TRAP_CODE_GREG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
-#include "trap/insn.h"
+#include "trap/code/insn.h"
 
 extern const uint8_t nvs_greg_of[16]; /* enum nvs_reg to index in gregset_t */
 

@@ -2,8 +2,8 @@
 /*
  * How many bytes an instruction writes to its memory operand.
  */
-#include "trap/store.h"
-#include "trap/greg.h"
+#include "trap/code/store.h"
+#include "trap/code/greg.h"
 #include "trap/poison.h"
 
 static unsigned x87_bytes(unsigned opcode, unsigned ext)

@@ -4,8 +4,8 @@
  * register where nothing else hangs on it, else as a changed copy that names a register free for
  * it.
  */
-#include "trap/store.h"
-#include "trap/greg.h"
+#include "trap/code/store.h"
+#include "trap/code/greg.h"
 #include "trap/poison.h"
 
 #define TRAP_FLAG 0x100

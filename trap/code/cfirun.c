@@ -2,8 +2,8 @@
 /*
  * Frame instructions (DW_CFA_*): run from a function's start up to one place in it.
  */
-#include "trap/cfi.h"
-#include "trap/cfirun.h"
+#include "trap/code/cfi.h"
+#include "trap/code/cfirun.h"
 #include "trap/root.h"
 #include "trap/poison.h"
 

@@ -2,8 +2,8 @@
 /*
  * Simple stores: what they write and where, and the same done at another address.
  */
-#include "trap/store.h"
-#include "trap/greg.h"
+#include "trap/code/store.h"
+#include "trap/code/greg.h"
 #include "trap/sys.h"
 #include "trap/poison.h"
 
@@ -20,7 +20,7 @@ bool nvs_segment_base(uint8_t segment, uint64_t *base)
 	if (!segment)
 		return true;
 	/* RDFSBASE would be faster, where it is allowed; this is rare. */
-	return !nvs_sys(SYS_arch_prctl, segment == 0x64 ? ARCH_GET_FS_ : ARCH_GET_GS_, base, 0, 0);
+	return !nvs_sys4(SYS_arch_prctl, segment == 0x64 ? ARCH_GET_FS_ : ARCH_GET_GS_, base, 0, 0);
 }
 
 uint64_t nvs_operand_sum(const struct nvs_insn *insn, const greg_t *gregs)

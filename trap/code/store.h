@@ -4,13 +4,13 @@
  * it is of no simple form, run by the program's own thread as one single-stepped instruction with
  * its memory operand led to another address. Registers are those of a ucontext: uc_mcontext.gregs.
  */
-#ifndef NVSNOOP_TRAP_STORE_H
-#define NVSNOOP_TRAP_STORE_H
+#ifndef NVSNOOP_TRAP_CODE_STORE_H
+#define NVSNOOP_TRAP_CODE_STORE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
-#include "trap/insn.h"
+#include "trap/code/insn.h"
 
 /* ---- simple forms: mov, movnti and xchg of 1, 2, 4 or 8 bytes ---- */
 

@@ -3,8 +3,8 @@
  * Judges a store's surroundings by two bitmaps of a window around it: where instructions start, and
  * where a jump may land.
  */
-#include "trap/site.h"
-#include "trap/insn.h"
+#include "trap/code/site.h"
+#include "trap/code/insn.h"
 #include "trap/poison.h"
 
 /*

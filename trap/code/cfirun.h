@@ -2,10 +2,10 @@
 /*
  * What finding a function's frame instructions (cfi.c) and running them (cfirun.c) share.
  */
-#ifndef NVSNOOP_TRAP_CFIRUN_H
-#define NVSNOOP_TRAP_CFIRUN_H
+#ifndef NVSNOOP_TRAP_CODE_CFIRUN_H
+#define NVSNOOP_TRAP_CODE_CFIRUN_H
 
-#include "trap/cursor.h"
+#include "trap/code/cursor.h"
 
 /* A function's entry and its common one (FDE and CIE). */
 struct nvs_cfi_entry {

@@ -2,7 +2,7 @@
 /*
  * Bytes, numbers and pointers as .eh_frame encodes them, from memory that may not be there.
  */
-#include "trap/cursor.h"
+#include "trap/code/cursor.h"
 #include "trap/root.h"
 #include "trap/poison.h"
 

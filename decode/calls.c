@@ -22,6 +22,7 @@ struct open_call {
 
 struct thread_calls {
 	uint32_t depth; /* highest in use */
+	uint64_t returned[NVS_SPOOL_CALLS + 1]; /* by depth: number + 1 of the latest call that has */
 	struct open_call *open[MAX_DEPTH]; /* by depth */
 };
 
@@ -39,6 +40,8 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 
 	if (c->now && op->kind != NVS_OP_CODE)
 		nvs_tally_op(&c->now->tally, op);
+	if (c->sink.op)
+		c->sink.op(c->sink.arg, s, op);
 }
 
 struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink, bool operations)
@@ -177,6 +180,16 @@ static int drop_from(struct nvs_calls *c, struct thread_calls *t, uint32_t depth
 	return r;
 }
 
+/* Is a call that is said to be in flight known already, as begun or as over? */
+static bool known(const struct thread_calls *t, const struct nvs_rec_call_begin *rec)
+{
+	const struct open_call *o = t->open[rec->depth];
+
+	if (o && o->used && o->call.number == rec->number)
+		return true;
+	return rec->depth <= NVS_SPOOL_CALLS && t->returned[rec->depth] == rec->number + 1;
+}
+
 static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 {
 	struct thread_calls *t = thread_at(c, rec->thread);
@@ -188,6 +201,8 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 		return 0;
 	if (!t || !api)
 		return -ENOMEM;
+	if (rec->rec.flags & NVS_BEGIN_IN_FLIGHT && known(t, rec))
+		return 0;
 	r = drop_from(c, t, depth);
 	if (r)
 		return r;
@@ -222,6 +237,14 @@ static int take_open(struct nvs_calls *c, const struct nvs_rec_call *rec, struct
 	return 0;
 }
 
+static void note_return(struct nvs_calls *c, const struct nvs_rec_call *rec)
+{
+	struct thread_calls *t = rec->depth <= NVS_SPOOL_CALLS ? thread_at(c, rec->thread) : NULL;
+
+	if (t)
+		t->returned[rec->depth] = rec->number + 1;
+}
+
 static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 {
 	struct nvs_call call = {.stack = NVS_NONE};
@@ -236,6 +259,7 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	r = take_open(c, rec, &call);
 	if (r)
 		return r;
+	note_return(c, rec);
 	call.api = api;
 	call.thread = rec->thread;
 	call.number = rec->number;
@@ -290,7 +314,7 @@ int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
 	r = c->follow ? nvs_follow_submission(c->follow, s, 0) : 0;
 	c->now = NULL;
 	if (!r && c->sink.submission)
-		r = c->sink.submission(c->sink.arg, s, call ? call->api : NULL);
+		r = c->sink.submission(c->sink.arg, s, call);
 	return r;
 }
 

@@ -39,8 +39,9 @@ struct nvs_calls_sink {
 	int (*call)(void *arg, const struct nvs_call *call);
 	int (*kernel)(void *arg, const struct nvs_rec_kernel *rec);
 	int (*graph)(void *arg, const struct nvs_rec_graph *rec);
-	/* A submission and the API it happened in, NULL where none is known. */
-	int (*submission)(void *arg, const struct nvs_submission *s, const struct nvs_call_api *api);
+	/* A submission and the call it happened in, NULL where none is known; what it does comes first. */
+	int (*submission)(void *arg, const struct nvs_submission *s, const struct nvs_call *call);
+	void (*op)(void *arg, const struct nvs_submission *s, const struct nvs_op *op);
 	void *arg;
 };
 

@@ -119,9 +119,9 @@ static bool counted(const struct nvs_source *s, const struct nvs_submission *sub
 	       (sub->number >= s->options->first && sub->number <= s->options->last);
 }
 
-static int on_api(void *arg, const struct nvs_submission *sub, const struct nvs_call_api *api)
+static int on_api(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
 {
-	((struct nvs_source *)arg)->now_api = api;
+	((struct nvs_source *)arg)->now_api = call ? call->api : NULL;
 	return 0;
 }
 

@@ -3,35 +3,42 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/gputime.h"
 #include "decode/hostmem.h"
 #include "decode/report_calls.h"
 
-enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, UNKNOWN, DIRECTIONS };
+enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
 enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED };
 
-static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "HtoH", "array", "?"};
+static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "HtoH", "array", "batch", "?"};
 static const char *const modes[] = {"none", "engine", "inline", "macro", "kernel", "mixed", "captured"};
+
+#define NO_CLASS 64u /* sizes are not known */
 
 struct row {
 	enum direction direction;
 	enum nvs_memory memory;
 	enum mode mode;
 	uint32_t class; /* sizes up to 2^class */
-	uint64_t calls, failed, bytes, least, most;
+	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
 	struct nvs_times times;
+	uint64_t gpu_timed, gpu_bytes, gpu_ns; /* stretches that hold nothing else, by the GPU's clock */
+	double gpu_rate; /* of the fastest one, bytes/ns */
 };
 
 struct state {
 	struct nvs_source *source;
 	struct nvs_hostmem *memory;
+	struct nvs_gputime *times;
+	struct nvs_gputime_part part; /* of the submission in progress */
 	struct row **rows;
 	size_t *nrows;
 };
 
-/* Both ends of a copy; memory types as CUmemorytype. */
+/* What a call copies; memory types as CUmemorytype. */
 struct ends {
-	uint64_t from, to, bytes;
+	uint64_t from, to, bytes, batched;
 	bool from_host, to_host, array, known;
 };
 
@@ -83,6 +90,18 @@ static void plain(const struct nvs_hostmem *h, const struct nvs_call *call, stru
 	}
 }
 
+/* Many copies at once, of any directions: the arrays that list them are not all kept. */
+static void batch(const struct nvs_call *call, struct ends *e)
+{
+	if (!nvs_call_arg(call, "count", &e->batched))
+		nvs_call_arg(call, "numOps", &e->batched);
+	e->known = nvs_call_arg(call, "ByteCount", &e->bytes);
+	if (!e->known)
+		for (int i = 0; i < NVS_COPY_MODES; i++)
+			e->bytes += call->tally.copied[i];
+	e->known |= e->bytes != 0;
+}
+
 static enum mode mode_of(const struct nvs_call *call)
 {
 	uint64_t engine = call->tally.copies[NVS_COPY_ENGINE], in = call->tally.copies[NVS_COPY_INLINE];
@@ -124,22 +143,45 @@ static struct row *find(struct state *st, const struct row *like)
 	return more + (*st->nrows)++;
 }
 
-static int copy(struct state *st, const struct nvs_call *call)
+static void describe(const struct state *st, const struct nvs_call *call, struct ends *e, struct row *like)
+{
+	bool many = strstr(call->api->name, "Batch");
+
+	if (many)
+		batch(call, e);
+	else if (strstr(call->api->name, "2D") || strstr(call->api->name, "3D"))
+		boxed(st->memory, call, e);
+	else
+		plain(st->memory, call, e);
+	like->direction = many ? BATCH : e->array ? ARRAY : !e->known ? UNKNOWN :
+			  e->from_host ? (e->to_host ? HTOH : HTOD) : e->to_host ? DTOH : DTOD;
+	like->memory = e->from_host ? nvs_hostmem_kind(st->memory, e->from) :
+		       e->to_host ? nvs_hostmem_kind(st->memory, e->to) : NVS_MEMORY_DEVICE;
+	like->mode = mode_of(call);
+	/* Of a batch it is the mean size that counts. */
+	like->class = e->known && !(many && !e->batched) ? class_of(many ? e->bytes / e->batched : e->bytes) : NO_CLASS;
+}
+
+static void see_sizes(struct row *row, const struct nvs_call *call, const struct ends *e)
+{
+	uint64_t least = e->bytes, most = e->bytes;
+
+	if (e->batched > 1 && (!nvs_call_arg(call, "least", &least) || !nvs_call_arg(call, "most", &most)))
+		return;
+	if (!e->known)
+		return;
+	row->least = least < row->least ? least : row->least;
+	row->most = most > row->most ? most : row->most;
+}
+
+/* *GROUP: the row, if its time on the GPU may be told. */
+static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 {
 	struct row like, *row;
 	struct ends e = {0};
 
 	memset(&like, 0, sizeof(like));
-	if (strstr(call->api->name, "2D") || strstr(call->api->name, "3D"))
-		boxed(st->memory, call, &e);
-	else
-		plain(st->memory, call, &e);
-	like.direction = e.array ? ARRAY : !e.known ? UNKNOWN : e.from_host ? (e.to_host ? HTOH : HTOD) :
-							       e.to_host ? DTOH : DTOD;
-	like.memory = e.from_host ? nvs_hostmem_kind(st->memory, e.from) :
-		      e.to_host ? nvs_hostmem_kind(st->memory, e.to) : NVS_MEMORY_DEVICE;
-	like.mode = mode_of(call);
-	like.class = class_of(e.bytes);
+	describe(st, call, &e, &like);
 	row = find(st, &like);
 	if (!row)
 		return -ENOMEM;
@@ -147,10 +189,12 @@ static int copy(struct state *st, const struct nvs_call *call)
 		row->failed++;
 		return 0;
 	}
+	if (row->mode == ENGINE)
+		*group = (uint32_t)(row - *st->rows);
 	row->calls++;
+	row->batched += e.batched;
 	row->bytes += e.bytes;
-	row->least = e.bytes < row->least ? e.bytes : row->least;
-	row->most = e.bytes > row->most ? e.bytes : row->most;
+	see_sizes(row, call, &e);
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->command_bytes += call->bytes;
@@ -158,15 +202,74 @@ static int copy(struct state *st, const struct nvs_call *call)
 	return 0;
 }
 
+static bool is_copy(const struct nvs_call *call)
+{
+	return !strcmp(call->api->group, "copy");
+}
+
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
+	uint32_t group = NVS_GPUTIME_OTHER;
 	int r = nvs_hostmem_call(st->memory, call);
 
-	if (r || strcmp(call->api->group, "copy") || !nvs_filter_call(st->source, call))
+	if (r || !is_copy(call))
 		return r;
-	return copy(st, call);
+	if (nvs_filter_call(st->source, call))
+		r = copy(st, call, &group);
+	if (call->submissions)
+		nvs_gputime_settle(st->times, call->thread, call->number, group);
+	return r;
 }
+
+/* ---- the GPU's time ---- */
+
+static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_gputime_part *p = &((struct state *)arg)->part;
+
+	if (op->kind == NVS_OP_COPY && op->copy.mode == NVS_COPY_ENGINE)
+		p->bytes += op->copy.bytes;
+	if (op->kind != NVS_OP_RELEASE)
+		return;
+	/* The last one is the channel's own. */
+	p->released = op->flags & NVS_OP_TIMESTAMP && op->sem.op == NVS_SEM_SET && op->sem.by != NVS_BY_GRID;
+	p->address = op->sem.address;
+	p->payload = (uint32_t)op->sem.payload;
+}
+
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	const struct nvs_rec_submission *rec = s->rec;
+	struct state *st = arg;
+	struct nvs_gputime_part part = st->part;
+	int r = nvs_gputime_observe(st->times, rec->channel, rec->progress_address, (uint32_t)rec->progress[0],
+				    rec->progress[1]);
+
+	memset(&st->part, 0, sizeof(st->part));
+	part.channel = rec->channel;
+	part.sequence = rec->sequence;
+	part.continues = rec->rec.flags & NVS_SUB_CONTINUED;
+	part.owned = call && is_copy(call);
+	part.thread = call ? call->thread : NVS_NONE;
+	part.number = call ? call->number : 0;
+	part.group = NVS_GPUTIME_OTHER;
+	return r ? r : nvs_gputime_add(st->times, &part);
+}
+
+static void on_stretch(void *arg, uint32_t group, uint64_t bytes, uint64_t ns)
+{
+	struct row *row = *((struct state *)arg)->rows + group;
+	double rate = (double)bytes / (double)ns;
+
+	row->gpu_timed++;
+	row->gpu_bytes += bytes;
+	row->gpu_ns += ns;
+	if (rate > row->gpu_rate)
+		row->gpu_rate = rate;
+}
+
+/* ---- columns ---- */
 
 static double each(uint64_t n, uint64_t of)
 {
@@ -174,13 +277,11 @@ static double each(uint64_t n, uint64_t of)
 }
 
 NVS_GET_TEXT(struct row, direction, directions[r->direction])
-NVS_GET_TEXT(struct row, memory, r->direction == DTOD || r->direction == UNKNOWN ? "" : nvs_memory_name(r->memory))
+NVS_GET_TEXT(struct row, memory, r->direction == DTOD || r->direction >= BATCH ? "" : nvs_memory_name(r->memory))
 NVS_GET_TEXT(struct row, mode, modes[r->mode])
 NVS_GET_COUNT(struct row, calls, r->calls)
 NVS_GET_COUNT(struct row, failed, r->failed)
-NVS_GET_COUNT(struct row, least, r->calls ? r->least : 0)
-NVS_GET_COUNT(struct row, most, r->most)
-NVS_GET_COUNT(struct row, upto, 1ull << (r->class < 63 ? r->class : 63))
+NVS_GET_COUNT(struct row, batched, r->batched)
 NVS_GET_COUNT(struct row, bytes, r->bytes)
 NVS_GET_REAL(struct row, doorbells, r->calls, each(r->submissions, r->calls))
 NVS_GET_REAL(struct row, entries, r->calls, each(r->entries, r->calls))
@@ -189,13 +290,47 @@ NVS_GET_REAL(struct row, mean, r->calls, each(r->times.sum, r->calls) / 1000)
 NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct row, rate, r->times.sum, (double)r->bytes / (double)(r->times.sum ? r->times.sum : 1))
 
+NVS_GET_COUNT(struct row, gpu_timed, r->gpu_timed)
+NVS_GET_COUNT(struct row, gpu_bytes, r->gpu_bytes)
+NVS_GET_REAL(struct row, gpu_us, r->gpu_timed, (double)r->gpu_ns / 1000)
+NVS_GET_REAL(struct row, gpu_rate, r->gpu_timed, r->gpu_rate)
+
+static void known_count(struct nvs_value *v, bool known, uint64_t n)
+{
+	nvs_put_count(v, n);
+	if (!known)
+		v->kind = NVS_VALUE_NONE;
+}
+
+static void get_upto(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	known_count(v, r->class != NO_CLASS, 1ull << (r->class < 63 ? r->class : 63));
+}
+
+static void get_least(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	known_count(v, r->least <= r->most, r->least);
+}
+
+static void get_most(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	known_count(v, r->least <= r->most, r->most);
+}
+
 static const struct nvs_column columns[] = {
 	{"direction", "copy", get_direction, 0},
-	{"memory", "host memory", get_memory, 0},
+	{"memory", "memory", get_memory, 0},
 	{"mode", "mode", get_mode, 0},
 	{"size_class", "up to", get_upto, 0},
 	{"calls", "calls", get_calls, 0},
-	{"failed", "failed", get_failed, NVS_COLUMN_DETAIL},
+	{"batched", "batched", get_batched, NVS_COLUMN_IF_ANY, 1},
+	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 2},
 	{"smallest", "smallest", get_least, 0, 3},
 	{"largest", "largest", get_most, 0, 3},
 	{"bytes", "bytes", get_bytes, 0},
@@ -205,6 +340,10 @@ static const struct nvs_column columns[] = {
 	{"host_us_mean", "us mean", get_mean, 0, 1},
 	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
 	{"host_gb_per_s", "GB/s", get_rate, 0, 1},
+	{"gpu_gb_per_s", "GPU GB/s", get_gpu_rate, NVS_COLUMN_IF_ANY, 1},
+	{"gpu_timed", "timed", get_gpu_timed, NVS_COLUMN_DETAIL},
+	{"gpu_bytes", "timed bytes", get_gpu_bytes, NVS_COLUMN_DETAIL},
+	{"gpu_us", "GPU us", get_gpu_us, NVS_COLUMN_DETAIL},
 };
 
 static int compare(const void *pa, const void *pb)
@@ -228,7 +367,7 @@ static void print_changes(struct nvs_out *out, const struct row *rows, size_t n)
 			uint64_t largest = 0, smallest = UINT64_MAX;
 
 			for (size_t i = 0; i < n; i++) {
-				if (rows[i].direction != d || (int)rows[i].memory != m || !rows[i].calls)
+				if (rows[i].direction != d || (int)rows[i].memory != m || !rows[i].calls || d >= BATCH)
 					continue;
 				if (rows[i].mode == INLINE && rows[i].most > largest)
 					largest = rows[i].most;
@@ -252,10 +391,12 @@ int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, con
 
 	for (uint32_t i = 0; i < n && !r; i++) {
 		struct state st = {.source = s + i, .memory = nvs_hostmem_new(), .rows = &rows, .nrows = &nrows};
-		struct nvs_calls_sink sink = {.call = on_call, .arg = &st};
+		struct nvs_calls_sink sink = {.call = on_call, .submission = on_submission, .op = on_op, .arg = &st};
 
-		r = st.memory ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		st.times = nvs_gputime_new(on_stretch, &st);
+		r = st.memory && st.times ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
 		nvs_hostmem_free(st.memory);
+		nvs_gputime_free(st.times);
 	}
 	if (!r) {
 		if (nrows)

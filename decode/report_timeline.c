@@ -103,7 +103,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return e->name && e->text ? 0 : -ENOMEM;
 }
 
-static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call_api *api)
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	const struct nvs_options_report *o = ((struct state *)arg)->source->options;
 	struct state *st = arg;

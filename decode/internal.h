@@ -130,6 +130,8 @@ struct nvs_spool_file {
 	struct nvs_cursor *rings; /* head.rings of them */
 	struct nvs_cursor **heap;
 	uint32_t heap_count;
+	uint32_t flight_ring, flight_call; /* the next call in flight to be told, after all rings */
+	struct nvs_rec_call_begin flight;
 };
 /* Looks for the spool of this session; none is no error. Notes the submissions that were perhaps
  * not rung. */
@@ -169,6 +171,7 @@ struct nvs_chan {
 struct nvs_thr {
 	struct nvs_trace_thread pub; /* first */
 	struct nvs_held *filling; /* a submission whose pieces are still to come */
+	uint64_t returned[NVS_SPOOL_CALLS + 1]; /* by depth: number + 1 of the latest call that has */
 };
 int nvs_model_take(struct nvs_trace *t, const struct nvs_rec *rec); /* before it is handed out */
 int nvs_model_drop(struct nvs_trace *t, const struct nvs_rec *rec); /* after */
@@ -188,6 +191,16 @@ void nvs_verify_submission(struct nvs_trace *t, struct nvs_chan *chan,
 void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec);
 void nvs_verify_end(struct nvs_trace *t);
 void nvs_findings_free(struct nvs_trace *t);
+
+/* ---- inflight.c ---- */
+struct nvs_inflight_list {
+	struct nvs_inflight *items;
+	uint32_t count;
+};
+/* An API, CALL_BEGIN or CALL record. */
+void nvs_inflight_record(struct nvs_trace *t, const struct nvs_rec *rec);
+void nvs_inflight_restart(struct nvs_trace *t);
+void nvs_inflight_free(struct nvs_trace *t);
 
 /* ---- stream.c ---- */
 int nvs_stream_deliver(struct nvs_trace *t, struct nvs_submission *s);
@@ -240,6 +253,8 @@ struct nvs_trace {
 	struct nvs_symbols *symbols;
 	struct nvs_kept *kept; /* strings of callsite.c */
 	struct nvs_finding_list findings;
+	struct nvs_numbers api_names; /* char * */
+	struct nvs_inflight_list inflight;
 };
 
 #endif

@@ -9,7 +9,7 @@
 struct row {
 	const struct nvs_source *source;
 	const struct nvs_session *session;
-	char command[1024], gpu[256], started[64], ended[160], whole[96], host[256];
+	char command[1024], gpu[256], started[64], ended[160], whole[96], host[256], in_flight[256];
 	uint64_t threads, channels;
 	struct nvs_tally tally; /* of all submissions */
 };
@@ -51,6 +51,7 @@ TEXT_COLUMN(gpu, row_of(row)->gpu)
 TEXT_COLUMN(started, row_of(row)->started)
 TEXT_COLUMN(ended, row_of(row)->ended)
 TEXT_COLUMN(whole, row_of(row)->whole)
+TEXT_COLUMN(in_flight, row_of(row)->in_flight)
 TEXT_COLUMN(options, row_of(row)->session->attr[NVS_ATTR_OPTIONS])
 COUNT_COLUMN(pid, row_of(row)->session->header.pid)
 COUNT_COLUMN(threads, row_of(row)->threads)
@@ -99,6 +100,7 @@ static const struct nvs_column columns[] = {
 	{"seconds", "seconds", get_seconds, 0},
 	{"ended", "ended", get_ended, 0},
 	{"whole", "whole", get_whole, 0},
+	{"in_flight", "in flight", get_in_flight, 0},
 	{"threads", "threads", get_threads, 0},
 	{"channels", "channels", get_channels, 0},
 	{"submissions", "submissions", get_submissions, 0},
@@ -208,6 +210,25 @@ static void set_end(struct row *r)
 			 s->end == NVS_END_ORDERLY ? "yes" : "up to the crash");
 }
 
+/* Calls that had not returned: "cuStreamSynchronize (thread 3, for 12.3 s)". */
+static void set_in_flight(struct row *r)
+{
+	const struct nvs_inflight *f;
+	uint32_t i, n = 0;
+
+	for (i = 0; (f = nvs_trace_inflight(r->source->trace, i)) && n < sizeof(r->in_flight) - 64; i++) {
+		int64_t begin = 0, end = 0;
+
+		nvs_clock_since_start(r->source->trace, f->begin, &begin);
+		nvs_clock_since_start(r->source->trace, f->end, &end);
+		n += (uint32_t)snprintf(r->in_flight + n, sizeof(r->in_flight) - n, "%s%s (thread %u, for %.3f s)",
+					i ? ", " : "", f->api, f->thread, (double)(end - begin) / 1e9);
+	}
+	n = n < sizeof(r->in_flight) - 32 ? n : sizeof(r->in_flight) - 32;
+	if (f)
+		snprintf(r->in_flight + n, 32, ", and more (--verify tells)");
+}
+
 static void make_row(struct row *r, const struct nvs_source *s)
 {
 	r->source = s;
@@ -227,6 +248,7 @@ static void make_row(struct row *r, const struct nvs_source *s)
 	set_gpus(r);
 	set_started(r);
 	set_end(r);
+	set_in_flight(r);
 }
 
 static void print_one(struct nvs_out *out, const struct row *row)

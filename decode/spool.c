@@ -411,13 +411,41 @@ bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
 	struct nvs_spool_file *f = t->spools + which;
 
 	t->spool = f;
-	f->heap_count = 0;
+	f->heap_count = f->flight_ring = f->flight_call = 0;
 	for (uint32_t i = 0; f->rings && i < f->head.rings; i++)
 		if (begin_ring(t, f, f->rings + i))
 			f->heap[f->heap_count++] = f->rings + i;
 	for (uint32_t i = f->heap_count / 2; i-- > 0;)
 		sift_down(f, i);
 	return f->rings;
+}
+
+/* After all else: what each ring's owner had called and not come back from. */
+static int next_in_flight(struct nvs_trace *t, const struct nvs_rec **rec)
+{
+	struct nvs_spool_file *f = t->spool;
+	uint64_t last = f->head.heard > t->session.last_time ? f->head.heard : t->session.last_time;
+
+	if (f->head.kind != NVS_SPOOL_RINGS || f->head.ended)
+		return 0;
+	for (; f->flight_ring < f->head.rings; f->flight_ring++, f->flight_call = 0) {
+		const struct nvs_spool_ring *ring = &f->rings[f->flight_ring].head;
+		const struct nvs_spool_call *call = &ring->calls[f->flight_call];
+
+		if (!ring->tid || f->flight_call >= ring->ncalls || f->flight_call >= NVS_SPOOL_CALLS)
+			continue;
+		f->flight = (struct nvs_rec_call_begin){
+			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(f->flight), last},
+			.thread = ring->thread,
+			.api = call->api,
+			.number = call->number,
+			.begin = call->begin,
+			.depth = ++f->flight_call,
+		};
+		*rec = &f->flight.rec;
+		return 1;
+	}
+	return 0;
 }
 
 int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err)
@@ -427,7 +455,7 @@ int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_e
 	const char *what;
 
 	if (!f->heap_count)
-		return 0;
+		return next_in_flight(t, rec);
 	c = f->heap[0];
 	*rec = record_at(f, c, c->pos, &what);
 	if (!*rec)
@@ -441,6 +469,8 @@ void nvs_spool_step(struct nvs_trace *t)
 {
 	struct nvs_spool_file *f = t->spool;
 
+	if (!f->heap_count)
+		return;
 	if (!settle(t, f, f->heap[0]))
 		f->heap[0] = f->heap[--f->heap_count];
 	if (f->heap_count)

@@ -286,6 +286,7 @@ static int restart(struct nvs_trace *t)
 	}
 	nvs_pieces_free(t);
 	nvs_findings_free(t);
+	nvs_inflight_restart(t);
 	nvs_model_restart(t);
 	memset(&s->counts, 0, sizeof(s->counts));
 	s->has_totals = false;
@@ -457,6 +458,7 @@ void nvs_trace_close(struct nvs_trace *t)
 	nvs_callsites_free(t);
 	nvs_symbols_free(t);
 	nvs_findings_free(t);
+	nvs_inflight_free(t);
 	nvs_model_free(t);
 	free(t->path);
 	free(t);

@@ -264,6 +264,11 @@ void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
 	case NVS_REC_TOTALS:
 		verify_totals(t, (const void *)rec);
 		break;
+	case NVS_REC_API:
+	case NVS_REC_CALL_BEGIN:
+	case NVS_REC_CALL:
+		nvs_inflight_record(t, rec);
+		break;
 	case NVS_REC_END:
 		t->end_seen = true;
 		break;

@@ -89,6 +89,13 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 	return place < 6 ? frame->regs[place] : frame->stack[place - 6];
 }
 
+/* Tells of this thread's calls that were left by a jump. */
+void nvs_api_forget_left(void);
+
+/* ---- api_flight.c: calls in flight when the trace ends ---- */
+struct nvs_merge;
+void nvs_api_put_in_flight(struct nvs_merge *merge);
+
 /* ---- api_bind.c: entry points to thunks ---- */
 
 /* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk or itself. */

@@ -198,10 +198,36 @@ static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
 	}
 }
 
+/* Where the thread's calls in flight outlive a kill; NULL: nowhere. */
+static struct nvs_spool_ring *shown(void)
+{
+	const struct nvs_ring *ring = nvs_tls.ring;
+
+	/* In a forked child the rings are wiped. */
+	return ring ? ring->shared : NULL;
+}
+
+/* A thread's first call may be the one that never returns. */
+static __attribute__((noinline)) void show_first(void)
+{
+	if (live() && wanted(false))
+		nvs_ring_mine();
+}
+
+void nvs_api_forget_left(void)
+{
+	struct nvs_spool_ring *shared = shown();
+
+	abandon(&nvs_calls, (uintptr_t)__builtin_frame_address(0));
+	if (shared)
+		nvs_calls_hide(shared, nvs_calls.depth);
+}
+
 struct entered nvs_api_enter(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	struct nvs_calls *c = &nvs_calls;
+	struct nvs_spool_ring *shared = shown();
 	uintptr_t sp = (uintptr_t)frame;
 
 	if (__builtin_expect(c->depth && c->open[c->depth - 1].sp <= sp, 0))
@@ -219,6 +245,10 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		open->told = 0;
 		atomic_signal_fence(memory_order_seq_cst);
 		frame->depth = ++c->depth;
+		if (__builtin_expect(shared != NULL, 1))
+			nvs_calls_show(shared, c->depth);
+		else
+			show_first();
 	}
 	return (struct entered){ slot->original, slot->api->words };
 }
@@ -239,7 +269,7 @@ static bool take_out(struct nvs_calls *c, const struct nvs_api_frame *frame, uin
 	return true;
 }
 
-static void finish(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
+static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	const struct nvs_api *api = slot->api;
@@ -270,6 +300,17 @@ static void finish(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	if (api->kind == NVS_API_LAUNCH && api->function >= 0 && !result && !(flags & NVS_CALL_UNWOUND))
 		nvs_api_kernel(m.args[api->function]);
 	write_record(&m);
+}
+
+/* Told first: a kill in between leaves the call twice rather than not at all, and the reader knows that. */
+static void finish(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
+{
+	struct nvs_spool_ring *shared;
+
+	tell(frame, result, flags);
+	shared = shown();
+	if (shared)
+		nvs_calls_hide(shared, nvs_calls.depth);
 }
 
 void nvs_api_leave(struct nvs_api_frame *frame)

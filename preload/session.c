@@ -305,6 +305,7 @@ static void finish(struct nvs_live *live)
 	sigset_t saved;
 	bool ended;
 
+	nvs_api_forget_left();
 	nvs_lock(&saved);
 	nvs_rm_final_records();
 	nvs_sites_tell();

@@ -43,3 +43,11 @@ uint32_t nvs_calls_tell(struct nvs_ring *ring, uint64_t time)
 	c->sp = 0;
 	return depth;
 }
+
+void nvs_calls_show_all(struct nvs_spool_ring *shared)
+{
+	uint32_t depth = nvs_calls.depth < NVS_MAX_CALLS ? nvs_calls.depth : NVS_MAX_CALLS;
+
+	for (uint32_t i = 1; i <= depth; i++)
+		nvs_calls_show(shared, i);
+}

@@ -8,7 +8,7 @@
 
 #include "trap/trap.h"
 
-#define NVS_MAX_CALLS 16 /* nested deeper, a call is recorded but not told ahead */
+#define NVS_MAX_CALLS NVS_SPOOL_CALLS /* nested deeper, a call is recorded but not told ahead */
 
 struct nvs_open_call {
 	uintptr_t sp; /* of its frame: what lies below is gone when the thread's stack is above */
@@ -31,5 +31,27 @@ extern __thread struct nvs_calls nvs_calls;
  * 0: none.
  */
 uint32_t nvs_calls_tell(struct nvs_ring *ring, uint64_t time);
+
+/*
+ * What a kill leaves to be read: the calls in flight, in the head of the thread's own ring. A depth counts its
+ * call as in flight from show to hide.
+ */
+void nvs_calls_show_all(struct nvs_spool_ring *shared);
+
+static inline void nvs_calls_show(struct nvs_spool_ring *shared, uint32_t depth)
+{
+	const struct nvs_open_call *open = &nvs_calls.open[depth - 1];
+	struct nvs_spool_call *call = &shared->calls[depth - 1];
+
+	call->begin = open->begin;
+	call->number = open->number;
+	call->api = open->api;
+	__atomic_store_n(&shared->ncalls, depth, __ATOMIC_RELEASE);
+}
+
+static inline void nvs_calls_hide(struct nvs_spool_ring *shared, uint32_t depth)
+{
+	__atomic_store_n(&shared->ncalls, depth, __ATOMIC_RELEASE);
+}
 
 #endif

@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include "trap/calls.h"
 #include "trap/root.h"
 #include "trap/sys.h"
 #include "trap/poison.h"
@@ -108,6 +109,7 @@ static void take_over(struct nvs_ring *ring)
 	ring->busy = 0;
 	ring->late = 0;
 	atomic_store(&ring->epoch, 0);
+	__atomic_store_n(&ring->shared->ncalls, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->shared->thread, nvs_tls.thread - 1, __ATOMIC_RELAXED);
 }
 
@@ -142,10 +144,12 @@ static struct nvs_ring *claim(uint32_t tid, uintptr_t sp, const stack_t *alterna
 	return NULL;
 }
 
-static void write_thread_record(struct nvs_ring *ring)
+/* A ring becomes the thread's own. */
+static void begin_own(struct nvs_ring *ring)
 {
 	struct nvs_rec_thread *rec = nvs_ring_reserve(ring, sizeof(*rec), true);
 
+	nvs_calls_show_all(ring->shared);
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_thread){
@@ -179,7 +183,7 @@ struct nvs_ring *nvs_ring_mine(void)
 	}
 	nvs_tls.ring = ring = claim(nvs_tls.tid, here(), NULL);
 	if (ring)
-		write_thread_record(ring);
+		begin_own(ring);
 	return ring;
 }
 
@@ -212,7 +216,7 @@ struct nvs_ring *nvs_ring_enter_at(const struct nvs_flight *flight, const stack_
 	if (!ring) {
 		nvs_tls.ring = ring = claim_more(nvs_tls.tid, alternate);
 		if (ring)
-			write_thread_record(ring);
+			begin_own(ring);
 	} else if (nvs_ring_in_use(ring, flight->sp, alternate)) {
 		ring = claim(nvs_tls.tid, flight->sp, alternate);
 	}

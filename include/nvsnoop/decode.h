@@ -316,6 +316,18 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *trace, uint32_t 
 /* Files whose build-id differed from the trace's, or that could not be read: one line each; NULL at the end. */
 const char *nvs_trace_symbol_note(const struct nvs_trace *trace, uint32_t index);
 
+/* ---- calls that had not returned when the trace ended ---- */
+
+struct nvs_inflight {
+	uint32_t thread;
+	uint32_t depth; /* 1: the outermost of its thread */
+	const char *api; /* "" where the trace does not say */
+	uint64_t begin, end; /* ticks; end: of the trace, or the last that was heard of the process */
+};
+
+/* After a whole read; NULL behind the last. */
+const struct nvs_inflight *nvs_trace_inflight(const struct nvs_trace *trace, uint32_t index);
+
 /* ---- is it whole? ---- */
 
 enum nvs_finding_kind {

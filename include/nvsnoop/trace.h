@@ -447,7 +447,8 @@ struct nvs_rec_end {
  * outermost. A call is told once it is over, by one CALL record. Where a submission happens inside a call of
  * which nothing has been told, a CALL_BEGIN of it (and of those around it) comes first, in the same thread's
  * row of records: so a submission with depth D in its flags belongs to the call of the latest CALL_BEGIN of
- * depth D of its thread, and a call that never returns is known where it submitted anything.
+ * depth D of its thread. A call that has not returned when the trace ends comes last, as a CALL_BEGIN with
+ * NVS_BEGIN_IN_FLIGHT; after a kill the spool's rings say which those are.
  */
 
 /* rec.flags of an API record */
@@ -467,8 +468,11 @@ struct nvs_rec_api {
 	char text[];
 };
 
+/* rec.flags of a CALL_BEGIN record */
+#define NVS_BEGIN_IN_FLIGHT (1u << 0) /* the trace ends, and no CALL of it has come; it may have been begun before */
+
 struct nvs_rec_call_begin {
-	struct nvs_rec rec; /* time: of the submission that made it be told */
+	struct nvs_rec rec; /* time: of the submission that made it be told, or the end's */
 	uint32_t thread;
 	uint32_t api;
 	uint64_t number; /* of the call on its thread, from 0 */
@@ -589,6 +593,17 @@ struct nvs_spool {
 	uint64_t lost_submissions; /* not (yet) told by a GAP record */
 	uint64_t lost_bytes;
 	uint64_t orphans; /* likewise */
+	uint64_t heard; /* ticks when the writer was last at work */
+};
+
+#define NVS_SPOOL_CALLS 16 /* nested deeper, a call is not in the spool */
+
+/* A call of the CUDA API that has not returned. */
+struct nvs_spool_call {
+	uint64_t begin; /* ticks */
+	uint64_t number; /* as in CALL records */
+	uint32_t api;
+	uint32_t reserved;
 };
 
 struct nvs_spool_ring {
@@ -601,6 +616,9 @@ struct nvs_spool_ring {
 	uint64_t reserved0[4];
 	uint64_t tail; /* bytes known to be in the trace; own cache line */
 	uint64_t reserved1[7];
+	uint32_t ncalls; /* calls that the owner is in, the outermost first; own cache line */
+	uint32_t reserved2;
+	struct nvs_spool_call calls[NVS_SPOOL_CALLS];
 };
 
 /*

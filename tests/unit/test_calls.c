@@ -55,6 +55,7 @@ struct seen {
 	uint64_t calls, open, submissions;
 	char names[512]; /* "outer:2 inner:1 " as they are handed out */
 	char first[256]; /* arguments of the first call */
+	char flights[256]; /* "name@thread:depth " */
 };
 
 static int on_call(void *arg, const struct nvs_call *c)
@@ -102,6 +103,12 @@ static void read_back(struct seen *seen)
 	EXPECT_EQ(nvs_trace_read(t, &consumer, calls, &err), 0);
 	EXPECT_EQ(nvs_calls_end(calls), 0);
 	nvs_calls_free(calls);
+	for (uint32_t i = 0; nvs_trace_inflight(t, i); i++) {
+		const struct nvs_inflight *f = nvs_trace_inflight(t, i);
+		size_t n = strlen(seen->flights);
+
+		snprintf(seen->flights + n, sizeof(seen->flights) - n, "%s@%u:%u ", f->api, f->thread, f->depth);
+	}
 	nvs_trace_close(t);
 }
 
@@ -170,6 +177,33 @@ static void test_lost_end(void)
 	read_back(&s);
 	EXPECT_STR(s.names, "inner:1 outer:1 inner:1 ");
 	EXPECT_EQ(s.open, 2);
+}
+
+static void in_flight(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_t number, uint32_t depth)
+{
+	begin(m, thread, number_of_api, number, depth);
+	((struct nvs_rec *)(m->buf + m->len - sizeof(struct nvs_rec_call_begin)))->flags = NVS_BEGIN_IN_FLIGHT;
+}
+
+/* At the end it is said what had not returned: what was told of before is not told again. */
+static void test_in_flight(void)
+{
+	struct seen s;
+	struct mk m;
+
+	start(&m);
+	begin(&m, 0, 1, 0, 1);
+	submit(&m, 0, 1);
+	call(&m, 1, 2, 0, 1, 0, 0);
+	call(&m, 1, 3, 1, 1, 0, 0);
+	in_flight(&m, 0, 1, 0, 1); /* is told of already */
+	in_flight(&m, 0, 3, 1, 2); /* inside it, and submitted nothing */
+	in_flight(&m, 1, 3, 1, 1); /* has returned */
+	finish(&m);
+	read_back(&s);
+	EXPECT_STR(s.names, "inner:0 silent:0 silent:0 outer:1 ");
+	EXPECT_EQ(s.open, 2);
+	EXPECT_STR(s.flights, "outer@0:1 silent@0:2 ");
 }
 
 static void test_arguments(void)
@@ -278,6 +312,7 @@ int main(void)
 	close(mkstemp(path));
 	test_nesting();
 	test_lost_end();
+	test_in_flight();
 	test_arguments();
 	test_rubbish();
 	unlink(path);

@@ -337,3 +337,19 @@ API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags)
 	p = sg_push_progress(s->compute, p, 0);
 	return sg_stream_submit(s, s->compute, p);
 }
+
+/* Until the word there has reached VALUE; no other condition is offered. */
+API CUresult cuStreamWaitValue32_v2(CUstream handle, CUdeviceptr at, uint32_t value, unsigned flags)
+{
+	struct CUstream_st *s = sg_stream(handle);
+	uint32_t *p;
+
+	if (!s || flags)
+		return s ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
+	p = sg_stream_begin(s, s->compute, 16);
+	if (!p)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	p = push_acquire(p, at, value, ACQUIRE_SWITCH);
+	p = sg_push_progress(s->compute, p, 0);
+	return sg_stream_submit(s, s->compute, p);
+}

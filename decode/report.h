@@ -97,6 +97,7 @@ enum nvs_value_kind {
 	NVS_VALUE_HEX,
 	NVS_VALUE_REAL, /* two decimals */
 	NVS_VALUE_SECONDS, /* nine decimals */
+	NVS_VALUE_BAR, /* real: of 1, as a bar */
 };
 
 struct nvs_value {
@@ -112,6 +113,9 @@ struct nvs_value {
 #define NVS_COLUMN_SEVERAL (1u << 1) /* text: only when several traces are reported */
 #define NVS_COLUMN_DETAIL  (1u << 2) /* not in text */
 #define NVS_COLUMN_IF_ANY  (1u << 3) /* in text only when a row has something else than 0 */
+
+#define NVS_COLUMN_TEXT	   (1u << 4) /* in text only: what it says stands in others */
+#define NVS_COLUMN_BAR	   (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
 
 /* The registry: one line serves text, JSON, CSV and -s. */
 struct nvs_column {
@@ -143,6 +147,7 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 /* One stack of one thread on one channel of one trace. */
 struct nvs_cell {
 	uint32_t stack, thread, channel, trace;
+	uint32_t place; /* the stack, or the API where none was taken */
 	bool used;
 	uint64_t submissions, entries, bytes;
 	struct nvs_tally tally;
@@ -183,6 +188,8 @@ bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell);
 /* The filters of the command line against one submission; once the trace has been read. */
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread);
 bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, uint32_t stack);
+/* By range, thread and channel alone. */
+bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub);
 
 /* ---- report_kernels.c, report_graphs.c, report_memcpy.c, report_streams.c, report_timeline.c ----
  */

@@ -26,6 +26,7 @@ struct row {
 	uint32_t site[SITES];
 	struct nvs_times times;
 	char shapes[256];
+	double share, most; /* of all launches, and of those of the kernel launched most */
 };
 
 struct state {
@@ -184,6 +185,14 @@ static uint64_t launches(const struct row *r)
 	return r->direct + r->by_capture + r->by_nodes + r->by_unknown;
 }
 
+NVS_GET_REAL(struct row, share, true, r->share * 100)
+
+static void get_bar(const void *row, struct nvs_value *v)
+{
+	v->kind = NVS_VALUE_BAR;
+	v->real = ((const struct row *)row)->most;
+}
+
 #define KNOWN (r->kernel->has_attributes)
 
 static void attribute(struct nvs_value *v, const struct row *r, uint32_t value)
@@ -232,16 +241,18 @@ static void get_local(const void *row, struct nvs_value *v)
 static const struct nvs_column columns[] = {
 	{"kernel", "kernel", get_name, NVS_COLUMN_NAME},
 	{"launches", "launches", get_launches, 0},
+	{"share", "share %", get_share, 0},
+	{"bar", "", get_bar, NVS_COLUMN_BAR},
 	{"direct", "direct", get_direct, 0, 2},
-	{"graph_captured", "captured", get_capture, 0, 3},
-	{"graph_built", "built", get_nodes, 0, 3},
-	{"graph_unknown", "graph", get_unknown, NVS_COLUMN_DETAIL},
-	{"graph_conditional", "conditional", get_conditional, NVS_COLUMN_DETAIL},
-	{"capture_calls", "recorded", get_recorded, NVS_COLUMN_DETAIL},
-	{"failed", "failed", get_failed, NVS_COLUMN_DETAIL},
-	{"registers", "regs", get_registers, 0, 3},
-	{"shared", "shared", get_shared, 0, 4},
-	{"shared_dynamic", "dynamic", get_dynamic, 0, 4},
+	{"graph_captured", "captured", get_capture, NVS_COLUMN_IF_ANY, 3},
+	{"graph_built", "built", get_nodes, NVS_COLUMN_IF_ANY, 3},
+	{"graph_unknown", "graph", get_unknown, NVS_COLUMN_IF_ANY, 5},
+	{"graph_conditional", "conditional", get_conditional, NVS_COLUMN_IF_ANY, 5},
+	{"capture_calls", "recorded", get_recorded, NVS_COLUMN_IF_ANY, 5},
+	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
+	{"registers", "regs", get_registers, NVS_COLUMN_IF_ANY, 3},
+	{"shared", "shared", get_shared, NVS_COLUMN_IF_ANY, 4},
+	{"shared_dynamic", "dynamic", get_dynamic, NVS_COLUMN_IF_ANY, 4},
 	{"local", "local", get_local, NVS_COLUMN_DETAIL},
 	{"submissions", "subs", get_submissions, 0, 2},
 	{"bytes", "bytes", get_bytes, 0, 3},
@@ -249,7 +260,7 @@ static const struct nvs_column columns[] = {
 	{"host_us_total", "us", get_total, NVS_COLUMN_DETAIL},
 	{"host_us_mean", "us mean", get_mean, 0, 1},
 	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
-	{"call_sites", "sites", get_sites, 0, 4},
+	{"call_sites", "sites", get_sites, NVS_COLUMN_IF_ANY, 4},
 	{"shapes", "shapes", get_nshapes, NVS_COLUMN_DETAIL},
 	{"grid_block", "grid / block", get_shapes, 0, 4},
 	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
@@ -326,6 +337,22 @@ static size_t merge_rows(struct row **rows, size_t n)
 	return kept;
 }
 
+static void set_shares(struct row **rows, size_t n)
+{
+	uint64_t all = 0, most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t own = launches(rows[i]);
+
+		all += own;
+		most = own > most ? own : most;
+	}
+	for (size_t i = 0; i < n && all; i++) {
+		rows[i]->share = (double)launches(rows[i]) / (double)all;
+		rows[i]->most = (double)launches(rows[i]) / (double)most;
+	}
+}
+
 static int collect(struct state *st, struct row ***rows, size_t *n)
 {
 	uint32_t count = nvs_launches_kernel_count(st->launches);
@@ -366,6 +393,7 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, 
 		nrows = merge_rows(rows, nrows);
 		for (size_t i = 0; i < nrows; i++)
 			finish_row(rows[i]);
+		set_shares(rows, nrows);
 		table.rows = (const void **)rows;
 		table.nrows = nrows;
 		r = nvs_table_print(out, &table, o);

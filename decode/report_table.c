@@ -10,11 +10,13 @@
 #define MIN_NAME                                                                                   \
 	20 /* a name column is not made narrower than this, if without others there is room */
 #define LEAST_NAME 8 /* nor than this */
+#define BAR	   10 /* characters of a whole one */
+#define SHOWN	   (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
 
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
 {
 	for (uint32_t i = 0; i < table->ncolumns; i++)
-		if (!strcmp(table->columns[i].name, name))
+		if (!(table->columns[i].flags & SHOWN) && !strcmp(table->columns[i].name, name))
 			return table->columns + i;
 	return NULL;
 }
@@ -34,6 +36,7 @@ static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 	case NVS_VALUE_TEXT:
 		return strcmp(a->text, b->text);
 	case NVS_VALUE_REAL:
+	case NVS_VALUE_BAR:
 		return a->real < b->real ? -1 : a->real > b->real;
 	case NVS_VALUE_SECONDS:
 		return a->ns < b->ns ? -1 : a->ns > b->ns;
@@ -81,7 +84,8 @@ static int sort_rows(struct nvs_table *table, const char *by)
 	if (!o.column) {
 		fprintf(stderr, "nvsnoop-report: no column '%s'; there are:", by);
 		for (uint32_t i = 0; i < table->ncolumns; i++)
-			fprintf(stderr, " %s", table->columns[i].name);
+			if (!(table->columns[i].flags & SHOWN))
+				fprintf(stderr, " %s", table->columns[i].name);
 		fputc('\n', stderr);
 		return -EINVAL;
 	}
@@ -126,6 +130,9 @@ static void print_value(char *dst, size_t room, const struct nvs_value *v, const
 			 (unsigned long long)(abs / 1000000000),
 			 (unsigned long long)(abs % 1000000000));
 		break;
+	case NVS_VALUE_BAR:
+		snprintf(dst, room, "%.*s", (int)(v->real * BAR + 0.5), "##########");
+		break;
 	}
 }
 
@@ -153,11 +160,16 @@ static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nr
 	fprintf(out->file, "{\"schema\":1,\"report\":\"%s\",\"rows\":[", t->report);
 	for (size_t r = 0; r < nrows; r++) {
 		fputs(r ? ",\n{" : "\n{", out->file);
+		const char *comma = "";
+
 		for (uint32_t i = 0; i < t->ncolumns; i++) {
 			struct nvs_value v;
 
+			if (t->columns[i].flags & SHOWN)
+				continue;
 			get(t->columns + i, t->rows[r], &v);
-			fprintf(out->file, "%s\"%s\":", i ? "," : "", t->columns[i].name);
+			fprintf(out->file, "%s\"%s\":", comma, t->columns[i].name);
+			comma = ",";
 			json_value(out, &v);
 		}
 		fputc('}', out->file);
@@ -167,18 +179,27 @@ static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nr
 
 static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
 {
-	for (uint32_t i = 0; i < t->ncolumns; i++)
-		fprintf(out->file, "%s%s", i ? "," : "", t->columns[i].name);
+	const char *comma = "";
+
+	for (uint32_t i = 0; i < t->ncolumns; i++) {
+		if (t->columns[i].flags & SHOWN)
+			continue;
+		fprintf(out->file, "%s%s", comma, t->columns[i].name);
+		comma = ",";
+	}
 	fputs("\r\n", out->file);
 	for (size_t r = 0; r < nrows; r++) {
+		comma = "";
 		for (uint32_t i = 0; i < t->ncolumns; i++) {
 			char text[CELL];
 			struct nvs_value v;
 
+			if (t->columns[i].flags & SHOWN)
+				continue;
 			get(t->columns + i, t->rows[r], &v);
 			print_value(text, sizeof(text), &v, "");
-			if (i)
-				fputc(',', out->file);
+			fputs(comma, out->file);
+			comma = ",";
 			nvs_out_csv(out, v.kind == NVS_VALUE_TEXT ? v.text : text);
 		}
 		fputs("\r\n", out->file);
@@ -224,14 +245,14 @@ static bool stands_before(const struct nvs_column *a, const struct nvs_column *b
 	return x != y ? x < y : a->rank < b->rank;
 }
 
-static void choose(struct layout *l, const struct nvs_table *t, size_t nrows)
+static void choose(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
 {
 	l->n = 0;
 	for (uint32_t i = 0; i < t->ncolumns && l->n < MAX_COLUMNS; i++) {
 		const struct nvs_column *c = t->columns + i;
 		uint32_t at = l->n;
 
-		if (c->flags & NVS_COLUMN_DETAIL ||
+		if (c->flags & NVS_COLUMN_DETAIL || (c->flags & NVS_COLUMN_BAR && !bars) ||
 		    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
 		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)))
 			continue;
@@ -242,11 +263,11 @@ static void choose(struct layout *l, const struct nvs_table *t, size_t nrows)
 	}
 }
 
-static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows)
+static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
 {
-	choose(l, t, nrows);
+	choose(l, t, nrows, bars);
 	for (uint32_t i = 0; i < l->n; i++) {
-		l->left[i] = l->column[i]->flags & NVS_COLUMN_NAME;
+		l->left[i] = l->column[i]->flags & (NVS_COLUMN_NAME | NVS_COLUMN_BAR);
 		l->width[i] = width_of(l->column[i]->title);
 	}
 	for (size_t r = 0; r < nrows; r++)
@@ -263,13 +284,18 @@ static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows)
 		}
 }
 
+static bool gives_way(const struct layout *l, uint32_t i)
+{
+	return l->column[i]->flags & NVS_COLUMN_NAME;
+}
+
 /* With names no wider than LEAST (0: as they are). */
 static int total_width(const struct layout *l, int least)
 {
 	int total = l->n ? -2 : 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		total += 2 + (least && l->left[i] && l->width[i] > least ? least : l->width[i]);
+		total += 2 + (least && gives_way(l, i) && l->width[i] > least ? least : l->width[i]);
 	return total;
 }
 
@@ -318,7 +344,7 @@ static void shrink(struct layout *l, int room, int least)
 		uint32_t widest = l->n;
 
 		for (uint32_t i = 0; i < l->n; i++)
-			if (l->left[i] && l->width[i] > least &&
+			if (gives_way(l, i) && l->width[i] > least &&
 			    (widest == l->n || l->width[i] > l->width[widest]))
 				widest = i;
 		if (widest == l->n)
@@ -357,7 +383,7 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 	uint32_t hidden = 0;
 	char text[CELL];
 
-	lay_out(&l, t, nrows);
+	lay_out(&l, t, nrows, out->terminal);
 	if (out->fit) {
 		hidden = drop_columns(&l, t, nrows, out->width,
 				      sort ? nvs_table_column(t, sort + (*sort == '-')) : NULL);

@@ -129,8 +129,8 @@ static const struct nvs_column columns[] = {
 	{"waits", "buffer waits", get_waits, NVS_COLUMN_IF_ANY},
 	{"writer_cpu_ns", "writer CPU s", get_writer_cpu, 0},
 	{"gaps", "gaps", get_gaps, 0},
-	{"lost_submissions", "lost", get_lost_submissions, 0},
-	{"orphans", "orphans", get_orphans, 0},
+	{"lost_submissions", "lost", get_lost_submissions, NVS_COLUMN_IF_ANY},
+	{"orphans", "orphans", get_orphans, NVS_COLUMN_IF_ANY},
 	{"problems", "problems", get_problems, NVS_COLUMN_DETAIL},
 	{"file_bytes", "file bytes", get_file_bytes, 0},
 };

@@ -15,11 +15,15 @@ static void get_trace(const void *row, struct nvs_value *v)
 	v->text = ((const struct row *)row)->source->path;
 }
 
+static const char *kind_name(const struct nvs_finding *f)
+{
+	return f->kind == NVS_FINDING_PROBLEM ? "problem" : f->kind == NVS_FINDING_NOTE ? "note" : "remark";
+}
+
 static void get_kind(const void *row, struct nvs_value *v)
 {
 	v->kind = NVS_VALUE_TEXT;
-	v->text = ((const struct row *)row)->finding->kind == NVS_FINDING_PROBLEM ? "problem"
-										  : "remark";
+	v->text = kind_name(((const struct row *)row)->finding);
 }
 
 static void get_count(const void *row, struct nvs_value *v)
@@ -70,21 +74,30 @@ static void print_verdict(struct nvs_out *out, const struct nvs_source *s)
 		(unsigned long long)session->counts.bytes);
 }
 
+static void print_finding(struct nvs_out *out, const struct nvs_finding *f)
+{
+	bool bad = f->kind == NVS_FINDING_PROBLEM, note = f->kind == NVS_FINDING_NOTE;
+
+	fprintf(out->file, "  %s%s%s: ", nvs_out_style(out, bad ? NVS_STYLE_BAD : NVS_STYLE_DIM), kind_name(f),
+		note ? "" : nvs_out_style(out, NVS_STYLE_PLAIN));
+	fputs(f->text, out->file);
+	if (f->count > 1)
+		fprintf(out->file, " (%llu times)", (unsigned long long)f->count);
+	fprintf(out->file, "%s\n", note ? nvs_out_style(out, NVS_STYLE_PLAIN) : "");
+}
+
+/* What matters most first. */
 static void print_findings(struct nvs_out *out, const struct nvs_source *s, uint64_t rows)
 {
 	const struct nvs_finding *f;
+	uint64_t printed = 0;
 
-	for (uint32_t i = 0; (f = nvs_trace_finding(s->trace, i)) && (!rows || i < rows); i++) {
-		bool bad = f->kind == NVS_FINDING_PROBLEM;
-
-		fprintf(out->file,
-			"  %s%s%s: ", nvs_out_style(out, bad ? NVS_STYLE_BAD : NVS_STYLE_DIM),
-			bad ? "problem" : "remark", nvs_out_style(out, NVS_STYLE_PLAIN));
-		fputs(f->text, out->file);
-		if (f->count > 1)
-			fprintf(out->file, " (%llu times)", (unsigned long long)f->count);
-		fputc('\n', out->file);
-	}
+	for (int kind = NVS_FINDING_PROBLEM; kind <= NVS_FINDING_NOTE; kind++)
+		for (uint32_t i = 0; (f = nvs_trace_finding(s->trace, i)); i++)
+			if (f->kind == (enum nvs_finding_kind)kind && (!rows || printed < rows)) {
+				print_finding(out, f);
+				printed++;
+			}
 }
 
 static int print_table(struct nvs_out *out, struct nvs_source *s, uint32_t n,

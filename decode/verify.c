@@ -9,6 +9,8 @@
 #define MAX_FINDINGS	1000
 #define PROBLEM(t, ...) nvs_trace_add_finding(t, NVS_FINDING_PROBLEM, __VA_ARGS__)
 #define REMARK(t, ...)	nvs_trace_add_finding(t, NVS_FINDING_REMARK, __VA_ARGS__)
+#define NOTE(t, ...)	nvs_trace_add_finding(t, NVS_FINDING_NOTE, __VA_ARGS__)
+#define S(n)		((n) == 1 ? "" : "s")
 typedef unsigned long long ull; /* for printing */
 
 void nvs_trace_add_finding(struct nvs_trace *t, enum nvs_finding_kind kind, const char *format, ...)
@@ -125,11 +127,11 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 			"through",
 			(ull)rec->address);
 	else if (rec->channel == NVS_NONE)
-		PROBLEM(t, "gap: %llu submissions lost (%s), channel not known",
-			(ull)rec->submissions, why);
+		PROBLEM(t, "gap: %llu submission%s lost (%s), channel not known",
+			(ull)rec->submissions, S(rec->submissions), why);
 	else if (rec->submissions)
-		PROBLEM(t, "gap: channel %u: %llu submissions from %llu on lost (%s)", rec->channel,
-			(ull)rec->submissions, (ull)rec->sequence, why);
+		PROBLEM(t, "gap: channel %u: %llu submission%s from %llu on lost (%s)", rec->channel,
+			(ull)rec->submissions, S(rec->submissions), (ull)rec->sequence, why);
 	else
 		PROBLEM(t, "gap: channel %u: submission %llu: %llu bytes at %#llx lost (%s)",
 			rec->channel, (ull)rec->sequence, (ull)rec->bytes, (ull)rec->address, why);
@@ -154,7 +156,7 @@ static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channe
 	} else if (chan->pub.rec.flags & NVS_CHAN_BOUND) {
 		PROBLEM(t, "channel %u: GP_PUT could not be read at its end", rec->channel);
 	} else {
-		REMARK(t, "channel %u: ring and USERD were never mapped by the process",
+		REMARK(t, "channel %u: the process never mapped its ring and USERD, so it cannot submit to it",
 		       rec->channel);
 	}
 }
@@ -184,7 +186,7 @@ static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
 		PROBLEM(t, "doorbell mapping %#llx-%#llx is not armed", (ull)rec->start,
 			(ull)rec->end);
 	else if (rec->kind == NVS_CHECK_HANDLER && rec->value)
-		REMARK(t, "the signal handler was replaced %llu times and repaired",
+		REMARK(t, "our signal handler was found replaced %llu times, and put back",
 		       (ull)rec->value);
 	else if (rec->kind == NVS_CHECK_SITE)
 		verify_site(t, rec);
@@ -194,17 +196,23 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 {
 	static const char *const text[] = {
 		[NVS_REMARK_GPU_DOORBELL] =
-			"a doorbell page is mapped for the GPU: it may ring by itself",
-		[NVS_REMARK_KERNEL_CHANNEL] =
-			"channels of the kernel submit too, which is not seen",
-		[NVS_REMARK_NO_DOORBELL] = "a channel of a class without doorbell exists",
-		[NVS_REMARK_IMPORTED] = "objects came from another process, which may submit too",
+			"a doorbell page is mapped for the GPU itself; what it rings there is not seen",
+		[NVS_REMARK_NO_DOORBELL] =
+			"a channel rings without a doorbell (Pascal or older) and is not recorded",
+		[NVS_REMARK_IMPORTED] =
+			"memory or channels came from another process, whose submissions are not in here",
 	};
 	bool known = rec->kind < sizeof(text) / sizeof(*text) && text[rec->kind];
+	char object[40] = "";
 
-	if (known)
-		REMARK(t, "GPU %d: %s (object %x:%x)", (int)rec->gpu, text[rec->kind], rec->client,
-		       rec->handle);
+	if (rec->client || rec->handle)
+		snprintf(object, sizeof(object), " (object %x:%x)", rec->client, rec->handle);
+	/* So it is wherever CUDA runs. */
+	if (rec->kind == NVS_REMARK_KERNEL_CHANNEL)
+		NOTE(t, "GPU %d: what the kernel submits on its own channels is not recorded",
+		     (int)rec->gpu);
+	else if (known)
+		REMARK(t, "GPU %d: %s%s", (int)rec->gpu, text[rec->kind], object);
 	else
 		REMARK(t, "GPU %d: remark of unknown kind %u", (int)rec->gpu, rec->kind);
 }
@@ -300,29 +308,35 @@ void nvs_verify_end(struct nvs_trace *t)
 	}
 	/* A submission whose copying a kill cut short was not rung. */
 	if (s->counts.torn && (t->end_seen || s->end == NVS_END_DAMAGED))
-		PROBLEM(t, "%llu submissions lack some of their pieces", (ull)s->counts.torn);
+		PROBLEM(t, "%llu submission%s of their pieces", (ull)s->counts.torn,
+			s->counts.torn == 1 ? " lacks some" : "s lack some");
 	else if (s->counts.torn)
-		REMARK(t, "%llu submissions were being copied when the program died, and not rung",
-		       (ull)s->counts.torn);
+		REMARK(t, "%llu submission%s being copied when the program died, and not rung",
+		       (ull)s->counts.torn, s->counts.torn == 1 ? " was" : "s were");
 	if (s->counts.skipped_submissions)
-		REMARK(t, "%llu submissions were not recorded because the user chose so",
-		       (ull)s->counts.skipped_submissions);
+		NOTE(t, "%llu submission%s only counted, as the options said",
+		     (ull)s->counts.skipped_submissions,
+		     s->counts.skipped_submissions == 1 ? " was" : "s were");
 	if (s->header.flags & NVS_HDR_HEADERS)
-		REMARK(t, "segments were not recorded because the user chose so");
+		NOTE(t, "the bytes of segments were not recorded, as the options said (level=headers)");
 	if (s->counts.uncertain)
-		REMARK(t, "%llu submissions at the end were perhaps not rung any more",
-		       (ull)s->counts.uncertain);
+		REMARK(t, "%llu submission%s at the end %s recorded, but perhaps not rung any more",
+		       (ull)s->counts.uncertain, S(s->counts.uncertain),
+		       s->counts.uncertain == 1 ? "was" : "were");
 	if (s->counts.late)
-		REMARK(t, "%llu submissions were rung after the writer had ended",
-		       (ull)s->counts.late);
+		REMARK(t, "%llu submission%s rung after the trace had been ended, and %s in here all the same",
+		       (ull)s->counts.late, s->counts.late == 1 ? " was" : "s were",
+		       s->counts.late == 1 ? "is" : "are");
 	if (t->end_seen && !s->has_totals)
 		PROBLEM(t, "the totals are missing");
 	if (!t->end_seen && s->attr[NVS_ATTR_SPOOL] && !*s->attr[NVS_ATTR_SPOOL])
-		PROBLEM(t, "ended without order, and some ring buffers lay outside of the spool");
+		PROBLEM(t, "the trace does not end in order, and some ring buffers lay outside of the "
+			   "spool: what they held is lost");
 	if (!t->end_seen && !nvs_spool_has_rings(t) && s->end != NVS_END_DAMAGED)
-		PROBLEM(t, "ended without order, and there is no spool: what came after the last "
-			   "frame is lost");
+		PROBLEM(t, "the trace does not end in order, and there is no spool beside it: what came "
+			   "after the last frame is lost");
 	if (s->unknown_records)
-		REMARK(t, "%llu records of types that this reader does not know were skipped",
-		       (ull)s->unknown_records);
+		REMARK(t, "%llu record%s of kinds that this reader does not know %s skipped: a newer nvsnoop "
+			  "may tell more", (ull)s->unknown_records, S(s->unknown_records),
+		       s->unknown_records == 1 ? "was" : "were");
 }

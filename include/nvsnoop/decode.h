@@ -333,6 +333,7 @@ const struct nvs_inflight *nvs_trace_inflight(const struct nvs_trace *trace, uin
 enum nvs_finding_kind {
 	NVS_FINDING_PROBLEM = 1, /* something is missing */
 	NVS_FINDING_REMARK = 2, /* something the page cannot show, or worth knowing */
+	NVS_FINDING_NOTE = 3, /* as it always is on such a machine, or as the user chose */
 };
 
 struct nvs_finding {

@@ -156,6 +156,37 @@ bool nvs_call_failed(const struct nvs_call *call)
 	return call->result != 600 || !strstr(call->api->name, "Query");
 }
 
+/* The arrays that list a batch are not all kept. */
+static bool batch_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
+{
+	if (!nvs_call_arg(call, "count", n) && !nvs_call_arg(call, "numOps", n))
+		*n = 0;
+	if (nvs_call_arg(call, "ByteCount", bytes))
+		return true;
+	for (int i = 0; i < NVS_COPY_MODES; i++)
+		*bytes += call->tally.copied[i];
+	return *bytes;
+}
+
+bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
+{
+	uint64_t more;
+
+	*bytes = 0;
+	*n = 1;
+	if (strstr(call->api->name, "Batch"))
+		return batch_copied(call, bytes, n);
+	if (nvs_call_arg(call, "ByteCount", bytes))
+		return true;
+	if (!nvs_call_arg(call, "WidthInBytes", bytes))
+		return false;
+	if (nvs_call_arg(call, "Height", &more) && more)
+		*bytes *= more;
+	if (nvs_call_arg(call, "Depth", &more) && more)
+		*bytes *= more;
+	return true;
+}
+
 uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end)
 {
 	int64_t a, b;

@@ -309,6 +309,8 @@ int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
 				call->bytes += s->entries[i].bytes;
 		if (call->stack == NVS_NONE)
 			call->stack = s->rec->stack;
+		if (!call->selected)
+			call->selected = !c->sink.selects || c->sink.selects(c->sink.select_arg, s);
 	}
 	c->now = call;
 	r = c->follow ? nvs_follow_submission(c->follow, s, 0) : 0;

@@ -29,6 +29,7 @@ struct nvs_call {
 	uint32_t flags; /* NVS_CALL_* */
 	uint64_t submissions, entries, bytes; /* its own, not those of calls inside it */
 	uint32_t stack; /* of its first submission, else NVS_NONE */
+	bool selected; /* by the sink, for one of its submissions */
 	struct nvs_tally tally;
 	uint32_t nargs, absent;
 	const uint64_t *args;
@@ -43,6 +44,9 @@ struct nvs_calls_sink {
 	int (*submission)(void *arg, const struct nvs_submission *s, const struct nvs_call *call);
 	void (*op)(void *arg, const struct nvs_submission *s, const struct nvs_op *op);
 	void *arg;
+	/* Is this submission asked for? NULL: all are. */
+	bool (*selects)(const void *select_arg, const struct nvs_submission *s);
+	const void *select_arg;
 };
 
 struct nvs_calls;
@@ -64,6 +68,9 @@ char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, siz
 const char *nvs_call_error(uint32_t result);
 /* Has a result, and one that is no success. cuStreamQuery's and cuEventQuery's "not ready" is none. */
 bool nvs_call_failed(const struct nvs_call *call);
+/* Bytes that a copy is asked to move; of a batch those that its commands moved, where it does not tell.
+ * *N: how many copies, more than one for a batch. false: not known. */
+bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n);
 /* Ticks to nanoseconds. */
 uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end);
 

@@ -25,14 +25,25 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	return nvs_calls_record(r->calls, rec);
 }
 
+static bool selects(const void *source, const struct nvs_submission *s)
+{
+	return nvs_filter_submission(source, s);
+}
+
 int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sink)
 {
 	static const struct nvs_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record,
 	};
-	struct reading reading = {.calls = nvs_calls_new(s->trace, sink, true)};
+	struct nvs_calls_sink selecting = *sink;
+	struct reading reading = {NULL, false};
 	struct nvs_error err = {""};
-	int r = reading.calls ? nvs_trace_read(s->trace, &consumer, &reading, &err) : -ENOMEM;
+	int r;
+
+	selecting.selects = selects;
+	selecting.select_arg = s;
+	reading.calls = nvs_calls_new(s->trace, &selecting, true);
+	r = reading.calls ? nvs_trace_read(s->trace, &consumer, &reading, &err) : -ENOMEM;
 
 	nvs_progress_clear();
 	if (!r)
@@ -49,12 +60,25 @@ int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sin
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 {
 	const struct nvs_options_report *o = s->options;
+
+	/* Where submissions are selected, so are the calls they happened in. */
+	return ((!o->has_range && !o->nchannel) || call->selected) && nvs_filter_call_name(s, call);
+}
+
+bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call)
+{
+	const struct nvs_options_report *o = s->options;
 	bool ok = !o->napi;
 
 	for (uint32_t i = 0; i < o->napi && !ok; i++)
 		ok = !fnmatch(o->api[i], call->api->name, 0) ||
 		     (call->stack != NVS_NONE && nvs_filter(s, call->thread, NVS_NONE, call->stack));
 	return ok && (!o->nthread || nvs_filter_thread(s, call->thread));
+}
+
+const char *nvs_call_name(const struct nvs_call *call)
+{
+	return *call->api->name ? call->api->name : "[unknown]";
 }
 
 /* ---- times ---- */

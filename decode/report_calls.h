@@ -10,6 +10,10 @@
 int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sink);
 /* Does the command line select this call? Readers that follow handles are handed all of them. */
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call);
+/* By API and thread alone. */
+bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call);
+/* "[unknown]" for one that the trace does not name. */
+const char *nvs_call_name(const struct nvs_call *call);
 
 /* Durations: exact sum and extremes, quantiles to 3 %. */
 struct nvs_times {

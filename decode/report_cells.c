@@ -11,25 +11,38 @@
 #include "decode/report.h"
 
 #define MAX_CELLS (1u << 24)
+#define NO_STACK  (1u << 23)
 
-static uint32_t hash(uint32_t stack, uint32_t thread, uint32_t channel)
+/* What tells cells apart beside thread and channel: the stack, or the API where none was taken. */
+static uint32_t place_of(uint32_t stack, const struct nvs_call_api *api)
 {
-	uint64_t h = stack * 0x9e3779b97f4a7c15ull;
+	return stack != NVS_NONE ? stack + 1 : api ? NO_STACK | api->number : 0;
+}
+
+static bool filter_place(const struct nvs_source *s, uint32_t thread, uint32_t channel);
+
+static uint32_t hash(uint32_t place, uint32_t thread, uint32_t channel)
+{
+	uint64_t h = place * 0x9e3779b97f4a7c15ull;
 
 	h = (h ^ h >> 29 ^ thread) * 0xbf58476d1ce4e5b9ull;
 	h = (h ^ h >> 32 ^ channel) * 0x94d049bb133111ebull;
 	return (uint32_t)(h >> 32);
 }
 
-static struct nvs_cell *slot(struct nvs_source *s, uint32_t stack, uint32_t thread,
-			     uint32_t channel)
+static bool is_cell(const struct nvs_cell *c, uint32_t place, uint32_t thread, uint32_t channel)
 {
-	uint32_t i = hash(stack, thread, channel) & s->mask;
+	return c->place == place && c->thread == thread && c->channel == channel;
+}
+
+static struct nvs_cell *slot(struct nvs_source *s, uint32_t place, uint32_t thread, uint32_t channel)
+{
+	uint32_t i = hash(place, thread, channel) & s->mask;
 
 	for (;; i = (i + 1) & s->mask) {
 		struct nvs_cell *c = s->cells + i;
 
-		if (!c->used || (c->stack == stack && c->thread == thread && c->channel == channel))
+		if (!c->used || is_cell(c, place, thread, channel))
 			return c;
 	}
 }
@@ -51,44 +64,47 @@ static int grow(struct nvs_source *s)
 	s->last = NULL;
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i].used)
-			*slot(s, old[i].stack, old[i].thread, old[i].channel) = old[i];
+			*slot(s, old[i].place, old[i].thread, old[i].channel) = old[i];
 	free(old);
 	return 0;
 }
 
-static struct nvs_cell *find(struct nvs_source *s, uint32_t stack, uint32_t thread,
-			     uint32_t channel)
+static struct nvs_cell *find(struct nvs_source *s, const struct nvs_submission *sub)
 {
+	uint32_t thread = sub->thread->thread, channel = sub->channel->channel;
+	uint32_t place = place_of(sub->rec->stack, s->now_api);
 	struct nvs_cell *c = s->last;
 
-	if (c && c->stack == stack && c->thread == thread && c->channel == channel)
+	if (c && is_cell(c, place, thread, channel))
 		return c;
 	if (!s->cells || s->ncells >= s->mask / 4 * 3)
 		if (grow(s))
 			return NULL;
-	c = slot(s, stack, thread, channel);
+	c = slot(s, place, thread, channel);
 	if (!c->used) {
 		c->used = true;
-		c->stack = stack;
+		c->place = place;
+		c->stack = sub->rec->stack;
 		c->thread = thread;
 		c->channel = channel;
 		c->trace = s->index;
+		c->api = s->now_api;
 		s->ncells++;
 	}
 	return s->last = c;
 }
 
-/* Names a cell for good, though cells move: 20 bits each of thread and channel, stack + 1. */
-static uint64_t cell_tag(const struct nvs_submission *sub)
+/* Names a cell for good, though cells move: 24 bits of its place, 20 each of thread and channel. */
+static uint64_t cell_tag(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	return (uint64_t)(sub->rec->stack + 1) << 40 | (uint64_t)sub->thread->thread << 20 |
+	return (uint64_t)place_of(sub->rec->stack, s->now_api) << 40 | (uint64_t)sub->thread->thread << 20 |
 	       sub->channel->channel;
 }
 
 static struct nvs_cell *cell_of_tag(struct nvs_source *s, uint64_t tag)
 {
 	struct nvs_cell *c =
-		s->cells ? slot(s, (uint32_t)(tag >> 40 & 0xffffff) - 1,
+		s->cells ? slot(s, (uint32_t)(tag >> 40) & 0xffffff,
 				(uint32_t)(tag >> 20) & 0xfffff, (uint32_t)tag & 0xfffff)
 			 : NULL;
 
@@ -119,6 +135,11 @@ static bool counted(const struct nvs_source *s, const struct nvs_submission *sub
 	       (sub->number >= s->options->first && sub->number <= s->options->last);
 }
 
+bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub)
+{
+	return counted(s, sub) && filter_place(s, sub->thread->thread, sub->channel->channel);
+}
+
 static int on_api(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
 {
 	((struct nvs_source *)arg)->now_api = call ? call->api : NULL;
@@ -134,7 +155,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	if (r)
 		return r;
 	if (counted(s, sub)) {
-		c = find(s, sub->rec->stack, sub->thread->thread, sub->channel->channel);
+		c = find(s, sub);
 		if (!c) {
 			fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->path);
 			return -E2BIG;
@@ -155,7 +176,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	if (!s->follow)
 		return 0;
 	s->now = c;
-	r = nvs_follow_submission(s->follow, sub, cell_tag(sub));
+	r = nvs_follow_submission(s->follow, sub, cell_tag(s, sub));
 	return r ? r : s->status;
 }
 

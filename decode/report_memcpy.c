@@ -24,7 +24,6 @@ struct row {
 	uint64_t submissions, entries, command_bytes;
 	struct nvs_times times;
 	uint64_t gpu_timed, gpu_bytes, gpu_ns; /* stretches that hold nothing else, by the GPU's clock */
-	double gpu_rate; /* of the fastest one, bytes/ns */
 };
 
 struct state {
@@ -38,30 +37,19 @@ struct state {
 
 /* What a call copies; memory types as CUmemorytype. */
 struct ends {
-	uint64_t from, to, bytes, batched;
-	bool from_host, to_host, array, known;
+	uint64_t from, to, bytes, copies, batched;
+	bool from_host, to_host, array;
+	bool known; /* bytes */
+	bool directed;
 };
-
-static uint64_t product(const struct nvs_call *call)
-{
-	uint64_t width = 0, height, depth;
-
-	nvs_call_arg(call, "WidthInBytes", &width);
-	if (nvs_call_arg(call, "Height", &height) && height)
-		width *= height;
-	if (nvs_call_arg(call, "Depth", &depth) && depth)
-		width *= depth;
-	return width;
-}
 
 /* A copy of a rectangle or a box: a structure says where from and where to. */
 static void boxed(const struct nvs_hostmem *h, const struct nvs_call *call, struct ends *e)
 {
 	uint64_t type;
 
-	e->bytes = product(call);
-	e->known = true;
 	if (nvs_call_arg(call, "srcMemoryType", &type)) {
+		e->directed = true;
 		nvs_call_arg(call, type == 1 ? "srcHost" : "srcDevice", &e->from);
 		e->from_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED);
 		e->array |= type == 3;
@@ -77,29 +65,19 @@ static void plain(const struct nvs_hostmem *h, const struct nvs_call *call, stru
 {
 	const char *to = strstr(call->api->name, "to");
 
-	e->known = nvs_call_arg(call, "ByteCount", &e->bytes);
 	if (to && to > call->api->name) {
+		e->directed = true;
 		e->from_host = to[-1] == 'H';
 		e->to_host = to[2] == 'H';
 		e->array = to[-1] == 'A' || to[2] == 'A';
 		nvs_call_arg(call, e->from_host ? "srcHost" : "srcDevice", &e->from);
 		nvs_call_arg(call, e->to_host ? "dstHost" : "dstDevice", &e->to);
-	} else if (nvs_call_arg(call, "src", &e->from) && nvs_call_arg(call, "dst", &e->to)) {
+	} else if ((nvs_call_arg(call, "src", &e->from) && nvs_call_arg(call, "dst", &e->to)) ||
+		   (nvs_call_arg(call, "srcDevice", &e->from) && nvs_call_arg(call, "dstDevice", &e->to))) {
+		e->directed = true;
 		e->from_host = nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED;
 		e->to_host = nvs_hostmem_kind(h, e->to) < NVS_MEMORY_MANAGED;
 	}
-}
-
-/* Many copies at once, of any directions: the arrays that list them are not all kept. */
-static void batch(const struct nvs_call *call, struct ends *e)
-{
-	if (!nvs_call_arg(call, "count", &e->batched))
-		nvs_call_arg(call, "numOps", &e->batched);
-	e->known = nvs_call_arg(call, "ByteCount", &e->bytes);
-	if (!e->known)
-		for (int i = 0; i < NVS_COPY_MODES; i++)
-			e->bytes += call->tally.copied[i];
-	e->known |= e->bytes != 0;
 }
 
 static enum mode mode_of(const struct nvs_call *call)
@@ -147,26 +125,27 @@ static void describe(const struct state *st, const struct nvs_call *call, struct
 {
 	bool many = strstr(call->api->name, "Batch");
 
+	e->known = nvs_call_copied(call, &e->bytes, &e->copies);
 	if (many)
-		batch(call, e);
+		e->batched = e->copies;
 	else if (strstr(call->api->name, "2D") || strstr(call->api->name, "3D"))
 		boxed(st->memory, call, e);
 	else
 		plain(st->memory, call, e);
-	like->direction = many ? BATCH : e->array ? ARRAY : !e->known ? UNKNOWN :
+	like->direction = many ? BATCH : e->array ? ARRAY : !e->directed ? UNKNOWN :
 			  e->from_host ? (e->to_host ? HTOH : HTOD) : e->to_host ? DTOH : DTOD;
 	like->memory = e->from_host ? nvs_hostmem_kind(st->memory, e->from) :
 		       e->to_host ? nvs_hostmem_kind(st->memory, e->to) : NVS_MEMORY_DEVICE;
 	like->mode = mode_of(call);
 	/* Of a batch it is the mean size that counts. */
-	like->class = e->known && !(many && !e->batched) ? class_of(many ? e->bytes / e->batched : e->bytes) : NO_CLASS;
+	like->class = e->known && e->copies ? class_of(e->bytes / e->copies) : NO_CLASS;
 }
 
 static void see_sizes(struct row *row, const struct nvs_call *call, const struct ends *e)
 {
 	uint64_t least = e->bytes, most = e->bytes;
 
-	if (e->batched > 1 && (!nvs_call_arg(call, "least", &least) || !nvs_call_arg(call, "most", &most)))
+	if (e->copies != 1 && (!nvs_call_arg(call, "least", &least) || !nvs_call_arg(call, "most", &most)))
 		return;
 	if (!e->known)
 		return;
@@ -260,13 +239,10 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 static void on_stretch(void *arg, uint32_t group, uint64_t bytes, uint64_t ns)
 {
 	struct row *row = *((struct state *)arg)->rows + group;
-	double rate = (double)bytes / (double)ns;
 
 	row->gpu_timed++;
 	row->gpu_bytes += bytes;
 	row->gpu_ns += ns;
-	if (rate > row->gpu_rate)
-		row->gpu_rate = rate;
 }
 
 /* ---- columns ---- */
@@ -293,7 +269,7 @@ NVS_GET_REAL(struct row, rate, r->times.sum, (double)r->bytes / (double)(r->time
 NVS_GET_COUNT(struct row, gpu_timed, r->gpu_timed)
 NVS_GET_COUNT(struct row, gpu_bytes, r->gpu_bytes)
 NVS_GET_REAL(struct row, gpu_us, r->gpu_timed, (double)r->gpu_ns / 1000)
-NVS_GET_REAL(struct row, gpu_rate, r->gpu_timed, r->gpu_rate)
+NVS_GET_REAL(struct row, gpu_rate, r->gpu_timed, each(r->gpu_bytes, r->gpu_ns))
 
 static void known_count(struct nvs_value *v, bool known, uint64_t n)
 {
@@ -329,8 +305,8 @@ static const struct nvs_column columns[] = {
 	{"mode", "mode", get_mode, 0},
 	{"size_class", "up to", get_upto, 0},
 	{"calls", "calls", get_calls, 0},
-	{"batched", "batched", get_batched, NVS_COLUMN_IF_ANY, 1},
-	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 2},
+	{"batched", "batched", get_batched, NVS_COLUMN_IF_ANY, 3},
+	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 4},
 	{"smallest", "smallest", get_least, 0, 3},
 	{"largest", "largest", get_most, 0, 3},
 	{"bytes", "bytes", get_bytes, 0},
@@ -375,9 +351,10 @@ static void print_changes(struct nvs_out *out, const struct row *rows, size_t n)
 					smallest = rows[i].least;
 			}
 			if (largest && smallest != UINT64_MAX)
-				fprintf(out->file, "%s %s: inline up to %llu bytes, by engine from %llu\n",
+				fprintf(out->file, "%s %s: inline up to %llu bytes, by engine from %llu%s\n",
 					directions[d], nvs_memory_name((enum nvs_memory)m),
-					(unsigned long long)largest, (unsigned long long)smallest);
+					(unsigned long long)largest, (unsigned long long)smallest,
+					smallest <= largest ? "; either between them" : "");
 		}
 }
 

@@ -151,24 +151,10 @@ static struct row *find(struct state *st, uint64_t handle, bool per_thread)
 	return row;
 }
 
-static uint64_t copied_bytes(const struct nvs_call *call)
-{
-	uint64_t n = 0, more;
-
-	if (nvs_call_arg(call, "ByteCount", &n))
-		return n;
-	nvs_call_arg(call, "WidthInBytes", &n);
-	if (nvs_call_arg(call, "Height", &more) && more)
-		n *= more;
-	if (nvs_call_arg(call, "Depth", &more) && more)
-		n *= more;
-	return n;
-}
-
 static void count(struct state *st, struct row *row, const struct nvs_call *call)
 {
 	const char *group = call->api->group;
-	uint64_t ns = nvs_call_ns(st->source->trace, call->begin, call->end);
+	uint64_t ns = nvs_call_ns(st->source->trace, call->begin, call->end), bytes, copies;
 	bool done = !call->result && !(call->flags & NVS_CALL_CAPTURED);
 
 	row->calls++;
@@ -180,8 +166,9 @@ static void count(struct state *st, struct row *row, const struct nvs_call *call
 	row->entries += call->entries;
 	row->bytes += call->bytes;
 	if (done && !strcmp(group, "copy")) {
-		row->copies++;
-		row->copied += copied_bytes(call);
+		nvs_call_copied(call, &bytes, &copies);
+		row->copies += copies;
+		row->copied += bytes;
 	}
 	if (row->last_thread != call->thread) {
 		row->threads += row->last_thread == NVS_NONE || row->threads < 2;
@@ -267,8 +254,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 /* ---- columns ---- */
 
 NVS_GET_TEXT(struct row, name, r->name)
-NVS_GET_COUNT(struct row, handle, r->handle)
-NVS_GET_COUNT(struct row, tid, r->tid)
 NVS_GET_COUNT(struct row, calls, r->calls)
 NVS_GET_COUNT(struct row, failed, r->failed)
 NVS_GET_COUNT(struct row, launches, r->launches)
@@ -285,6 +270,24 @@ NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.sum / 1000)
 NVS_GET_REAL(struct row, mean, r->times.count, (double)r->times.sum / (double)r->times.count / 1000)
 NVS_GET_REAL(struct row, waits, r->waits.count, (double)r->waits.sum / 1000)
 
+static void get_thread(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	nvs_put_count(v, r->handle);
+	if (r->handle == NVS_NONE)
+		v->kind = NVS_VALUE_NONE;
+}
+
+static void get_tid(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	nvs_put_count(v, r->tid);
+	if (r->handle == NVS_NONE)
+		v->kind = NVS_VALUE_NONE;
+}
+
 static void get_context(const void *row, struct nvs_value *v)
 {
 	v->kind = ((const struct row *)row)->context ? NVS_VALUE_HEX : NVS_VALUE_NONE;
@@ -293,19 +296,19 @@ static void get_context(const void *row, struct nvs_value *v)
 
 #define COUNTS                                                                       \
 	{"calls", "calls", get_calls, 0},                                            \
-	{"failed", "failed", get_failed, 0, 4},                                         \
+	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 4},                                         \
 	{"launches", "launches", get_launches, 0},                                   \
-	{"graph_launches", "graphs", get_graphs, 0, 2},                                 \
-	{"copies", "copies", get_copies, 0, 2},                                         \
-	{"bytes_copied", "bytes", get_copied, 0, 2},                                    \
-	{"memsets", "memsets", get_memsets, 0, 4},                                      \
-	{"syncs", "syncs", get_syncs, 0, 3},                                            \
+	{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},                                 \
+	{"copies", "copies", get_copies, NVS_COLUMN_IF_ANY, 2},                                         \
+	{"bytes_copied", "bytes", get_copied, NVS_COLUMN_IF_ANY, 2},                                    \
+	{"memsets", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},                                      \
+	{"syncs", "syncs", get_syncs, NVS_COLUMN_IF_ANY, 3},                                            \
 	{"submissions", "subs", get_submissions, 0},                                 \
 	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},                      \
 	{"bytes", "cmd bytes", get_bytes, 0, 3},                                        \
 	{"host_us_total", "us total", get_total, 0, 1},                                 \
 	{"host_us_mean", "us mean", get_mean, 0, 1},                                    \
-	{"wait_us_total", "us waiting", get_waits, 0, 2}
+	{"wait_us_total", "us waiting", get_waits, NVS_COLUMN_IF_ANY, 2}
 
 static const struct nvs_column stream_columns[] = {
 	{"stream", "stream", get_name, 0}, COUNTS,
@@ -313,7 +316,8 @@ static const struct nvs_column stream_columns[] = {
 	{"context", "context", get_context, NVS_COLUMN_DETAIL},
 };
 static const struct nvs_column thread_columns[] = {
-	{"thread", "thread", get_handle, 0}, {"tid", "tid", get_tid, 0}, COUNTS, {"name", "name", get_name, 0},
+	{"thread", "thread", get_thread, 0}, {"tid", "tid", get_tid, 0, 3}, COUNTS,
+	{"name", "name", get_name, NVS_COLUMN_NAME},
 };
 static const struct nvs_column context_columns[] = {
 	{"context", "context", get_name, 0}, COUNTS, {"threads", "threads", get_threads, 0, 5},

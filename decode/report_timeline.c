@@ -1,27 +1,52 @@
 /* SPDX-License-Identifier: MIT */
-/* --timeline: calls and submissions in order of time, each call with its arguments. */
+/*
+ * --timeline: calls and submissions in order of time, each call with its arguments, what was called or
+ * submitted inside a call below it.
+ *
+ * Time 0 is the earliest call or submission of the trace, whatever is selected of them: calls may have begun
+ * before the session did, since a library is preloaded before it has anything to record.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/launches.h"
 #include "decode/report_calls.h"
 
 #define MAX_TEXT 512
 
 struct event {
 	uint32_t trace, thread, depth;
-	int64_t at, length; /* ns since the start; length -1: not known */
+	int64_t at, length; /* ns since the session's start; length -1: not known */
+	int64_t zero; /* its trace's time 0 */
 	uint64_t order;
 	const char *what; /* "call", "submission" */
 	char *name, *text;
+	char *line; /* both, indented */
 	uint64_t entries, bytes;
-	bool submission;
 };
 
 struct state {
 	struct nvs_source *source;
+	struct nvs_launches *launches;
 	struct event **events;
 	size_t *n, *room;
+	size_t first; /* event of this trace */
+	int64_t zero;
+	bool any;
+	struct nvs_tally tally; /* of the submission in progress */
+	uint64_t *shown; /* by thread: ticks of the last submission shown */
+	uint32_t nshown;
 };
+
+static void see_time(struct state *st, uint64_t ticks)
+{
+	int64_t at;
+
+	if (!nvs_clock_since_start(st->source->trace, ticks, &at) || (st->any && st->zero <= at))
+		return;
+	st->zero = at;
+	st->any = true;
+}
 
 static struct event *new_event(struct state *st, uint64_t ticks)
 {
@@ -48,7 +73,7 @@ static struct event *new_event(struct state *st, uint64_t ticks)
 static const char *outcome(const struct nvs_call *call, char *room, size_t size)
 {
 	if (!call->end)
-		return " never returned";
+		return " did not return";
 	if (call->flags & NVS_CALL_UNWOUND)
 		return " left by an exception";
 	if (call->flags & NVS_CALL_ABANDONED)
@@ -64,21 +89,47 @@ static const char *outcome(const struct nvs_call *call, char *room, size_t size)
 	return call->flags & NVS_CALL_CAPTURED ? " captured" : "";
 }
 
-static char *describe(const struct nvs_call *call)
+/* An argument as text; functions by their names, where those are known. */
+static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i, char *value, size_t room)
+{
+	const char *kind = call->api->kind[i];
+	const struct nvs_kernel *k = NULL;
+	char *name;
+
+	nvs_call_print(call, i, value, room);
+	if (!(call->absent >> i & 1) && (!strcmp(kind, "function") || !strcmp(kind, "kernel")))
+		k = nvs_launches_of(st->launches, call->args[i]);
+	name = k && k->name[0] ? nvs_demangle(k->name) : NULL;
+	if (name)
+		snprintf(value, room, "%s", name);
+	free(name);
+	if (strlen(value) > 120)
+		strcpy(value + 117, "...");
+}
+
+static char *describe(struct state *st, const struct nvs_call *call)
 {
 	char text[MAX_TEXT * 2], value[1100], end[64];
-	size_t n = 0;
+	size_t n = 1;
 
-	text[0] = '\0';
+	strcpy(text, "(");
 	for (uint32_t i = 0; i < call->nargs && n < MAX_TEXT; i++) {
-		nvs_call_print(call, i, value, sizeof(value));
-		if (strlen(value) > 120)
-			strcpy(value + 116, "...");
+		print_arg(st, call, i, value, sizeof(value));
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%s", i ? ", " : "", call->api->arg[i], value);
 	}
 	if (n < sizeof(text) - sizeof(end))
-		snprintf(text + n, sizeof(text) - n, "%s", outcome(call, end, sizeof(end)));
+		snprintf(text + n, sizeof(text) - n, ")%s", outcome(call, end, sizeof(end)));
 	return strdup(text);
+}
+
+/* Where submissions are selected: a call is told if one of them happened in it. */
+static bool around_shown(const struct state *st, const struct nvs_call *call)
+{
+	const struct nvs_options_report *o = st->source->options;
+
+	if (!o->has_range && !o->nchannel)
+		return true;
+	return call->thread < st->nshown && st->shown[call->thread] && st->shown[call->thread] >= call->begin;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -86,7 +137,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 	struct state *st = arg;
 	struct event *e;
 
-	if (!nvs_filter_call(st->source, call) || st->source->options->has_range)
+	if (nvs_launches_call(st->launches, call))
+		return -ENOMEM;
+	see_time(st, call->begin);
+	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
 		return 0;
 	e = new_event(st, call->begin);
 	if (!e)
@@ -94,8 +148,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 	e->what = "call";
 	e->thread = call->thread;
 	e->depth = call->depth;
-	e->name = strdup(call->api->name);
-	e->text = describe(call);
+	e->name = strdup(nvs_call_name(call));
+	e->text = describe(st, call);
 	e->entries = call->entries;
 	e->bytes = call->bytes;
 	if (call->end)
@@ -103,34 +157,145 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return e->name && e->text ? 0 : -ENOMEM;
 }
 
-static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
 {
-	const struct nvs_options_report *o = ((struct state *)arg)->source->options;
-	struct state *st = arg;
-	char text[64];
-	struct event *e;
+	return nvs_launches_kernel(((struct state *)arg)->launches, rec);
+}
 
-	if (o->has_range && (s->number < o->first || s->number > o->last))
-		return 0;
-	if (!nvs_filter(st->source, s->thread->thread, s->channel->channel, s->rec->stack))
-		return 0;
-	e = new_event(st, s->rec->rec.time);
+static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	if (op->kind != NVS_OP_CODE)
+		nvs_tally_op(&((struct state *)arg)->tally, op);
+}
+
+struct words {
+	char *text;
+	size_t room, n;
+};
+
+static void put_work(struct words *w, uint64_t count, const char *what, const char *many, uint64_t bytes)
+{
+	if (!count || w->n >= w->room)
+		return;
+	w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s", w->n ? ", " : "");
+	if (w->n < w->room && count > 1)
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%llu ", (unsigned long long)count);
+	if (w->n < w->room)
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s", count > 1 ? many : what);
+	if (w->n < w->room && bytes)
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, " of %llu bytes", (unsigned long long)bytes);
+}
+
+/* What a submission does, in a few words: the driver's own uploads only where there is nothing else. */
+static void put_tally(struct words *w, const struct nvs_tally *t)
+{
+	put_work(w, t->launches, "kernel", "kernels", 0);
+	put_work(w, t->copies[NVS_COPY_ENGINE], "engine copy", "engine copies", t->copied[NVS_COPY_ENGINE]);
+	put_work(w, t->copies[NVS_COPY_INLINE], "inline copy", "inline copies", t->copied[NVS_COPY_INLINE]);
+	put_work(w, t->copies[NVS_COPY_MACRO], "macro copy", "macro copies", t->copied[NVS_COPY_MACRO]);
+	put_work(w, t->memsets, "memset", "memsets", t->memset_bytes);
+	if (w->n)
+		return;
+	put_work(w, t->uploads, "upload", "uploads", t->upload_bytes);
+	if (w->n)
+		return;
+	put_work(w, t->acquires, "acquire", "acquires", 0);
+	put_work(w, t->releases, "release", "releases", 0);
+}
+
+static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
+{
+	if (thread >= st->nshown) {
+		uint32_t n = thread + 64;
+		uint64_t *more = realloc(st->shown, n * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		memset(more + st->nshown, 0, (n - st->nshown) * sizeof(*more));
+		st->shown = more;
+		st->nshown = n;
+	}
+	st->shown[thread] = ticks;
+	return 0;
+}
+
+static int add_submission(struct state *st, const struct nvs_submission *s)
+{
+	struct event *e = new_event(st, s->rec->rec.time);
+	char text[128], work[256] = "";
+	struct words w = {work, sizeof(work), 0};
+
 	if (!e)
 		return -ENOMEM;
+	put_tally(&w, &st->tally);
 	e->what = "submission";
-	e->submission = true;
 	e->thread = s->thread->thread;
 	e->depth = (uint32_t)(s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1;
 	snprintf(text, sizeof(text), "submission %llu", (unsigned long long)s->number);
 	e->name = strdup(text);
-	snprintf(text, sizeof(text), "channel %u, put %u to %u", s->channel->channel, s->rec->old_put, s->rec->new_put);
-	e->text = strdup(text);
+	snprintf(text, sizeof(text), "channel %u%s", s->channel->channel, *work ? ": " : "");
+	e->text = malloc(strlen(text) + strlen(work) + 1);
+	if (!e->name || !e->text)
+		return -ENOMEM;
+	strcpy(stpcpy(e->text, text), work);
 	e->entries = s->nentries;
 	e->bytes = s->ndata;
-	return e->name && e->text ? 0 : -ENOMEM;
+	return note_shown(st, e->thread, s->rec->rec.time);
+}
+
+static bool of_api(const struct nvs_source *source, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	return call ? nvs_filter_call_name(source, call) :
+		      nvs_filter(source, s->thread->thread, s->channel->channel, s->rec->stack);
+}
+
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	const struct nvs_options_report *o = ((struct state *)arg)->source->options;
+	struct state *st = arg;
+	int r = 0;
+
+	see_time(st, s->rec->rec.time);
+	if (nvs_filter_submission(st->source, s) && (!o->napi || of_api(st->source, s, call)))
+		r = add_submission(st, s);
+	memset(&st->tally, 0, sizeof(st->tally));
+	return r;
+}
+
+/* ---- lines ---- */
+
+/* As a person reads it: indented by the place in the nest. */
+static int write_line(struct event *e)
+{
+	size_t indent = 2 * (size_t)(e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0);
+	bool call = !strcmp(e->what, "call");
+
+	e->line = malloc(indent + strlen(e->name) + strlen(e->text) + 4);
+	if (!e->line)
+		return -ENOMEM;
+	memset(e->line, ' ', indent);
+	sprintf(e->line + indent, "%s%s%s", e->name, call ? "" : ", ", e->text);
+	return 0;
+}
+
+static int finish(struct state *st)
+{
+	int r = 0;
+
+	for (size_t i = st->first; i < *st->n && !r; i++) {
+		(*st->events)[i].zero = st->zero;
+		r = write_line(*st->events + i);
+	}
+	return r;
 }
 
 static void get_at(const void *row, struct nvs_value *v)
+{
+	v->kind = NVS_VALUE_SECONDS;
+	v->ns = ((const struct event *)row)->at - ((const struct event *)row)->zero;
+}
+
+static void get_session(const void *row, struct nvs_value *v)
 {
 	v->kind = NVS_VALUE_SECONDS;
 	v->ns = ((const struct event *)row)->at;
@@ -143,29 +308,35 @@ static void get_us(const void *row, struct nvs_value *v)
 	nvs_put_us(v, e->length >= 0, (double)e->length);
 }
 
-/* Indented by its place in the nest. */
-static void get_shown(const void *row, struct nvs_value *v)
+static void get_thread(const void *row, struct nvs_value *v)
 {
-	nvs_put_text(v, ((const struct event *)row)->name);
+	const struct event *e = row;
+
+	nvs_put_count(v, e->thread);
+	if (e->thread == NVS_NONE)
+		v->kind = NVS_VALUE_NONE;
 }
 
+NVS_GET_TEXT(struct event, name, r->name)
+NVS_GET_TEXT(struct event, line, r->line)
 NVS_GET_TEXT(struct event, what, r->what)
 NVS_GET_TEXT(struct event, text, r->text)
-NVS_GET_COUNT(struct event, thread, r->thread)
 NVS_GET_COUNT(struct event, depth, r->depth)
 NVS_GET_COUNT(struct event, entries, r->entries)
 NVS_GET_COUNT(struct event, bytes, r->bytes)
 
 static const struct nvs_column columns[] = {
 	{"seconds", "seconds", get_at, 0},
-	{"thread", "thr", get_thread, 0},
+	{"session_seconds", "session", get_session, NVS_COLUMN_DETAIL},
+	{"thread", "thr", get_thread, NVS_COLUMN_IF_ANY},
 	{"what", "what", get_what, NVS_COLUMN_DETAIL},
-	{"depth", "depth", get_depth, 0},
+	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
 	{"host_us", "us", get_us, 0},
 	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},
-	{"bytes", "bytes", get_bytes, 0},
-	{"name", "name", get_shown, 0},
-	{"detail", "arguments and outcome", get_text, NVS_COLUMN_NAME},
+	{"bytes", "bytes", get_bytes, NVS_COLUMN_IF_ANY},
+	{"line", "call", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
+	{"name", "name", get_name, NVS_COLUMN_DETAIL},
+	{"detail", "detail", get_text, NVS_COLUMN_DETAIL},
 };
 
 /* Begin first; what began at the same moment, outermost first. */
@@ -191,10 +362,16 @@ int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, c
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i, .events = &events, .n = &count, .room = &room};
-		struct nvs_calls_sink sink = {.call = on_call, .submission = on_submission, .arg = &st};
+		struct state st = {.source = s + i, .events = &events, .n = &count, .room = &room, .first = count};
+		struct nvs_calls_sink sink = {.call = on_call, .kernel = on_kernel, .submission = on_submission,
+					      .op = on_op, .arg = &st};
 
-		r = nvs_report_read_calls(s + i, &sink);
+		st.launches = nvs_launches_new();
+		r = st.launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		if (!r)
+			r = finish(&st);
+		free(st.shown);
+		nvs_launches_free(st.launches);
 	}
 	if (!r) {
 		if (count)
@@ -204,6 +381,7 @@ int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, c
 	for (size_t i = 0; i < count; i++) {
 		free(events[i].name);
 		free(events[i].text);
+		free(events[i].line);
 	}
 	free(events);
 	return r;

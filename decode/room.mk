@@ -22,7 +22,7 @@ $(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)
 
 # Makers of traces for tests, and the libraries that stand in their stacks.
-GOLDEN = $(BUILD)/tests/golden/mkcases $(BUILD)/tests/golden/mkgolden \
+GOLDEN = $(BUILD)/tests/golden/mkcases $(BUILD)/tests/golden/mkcalls $(BUILD)/tests/golden/mkgolden \
          $(BUILD)/tests/golden/fake/libcuda.so.1 $(BUILD)/tests/golden/fake/libcudart.so.13
 TEST_DEPS += $(GOLDEN)
 

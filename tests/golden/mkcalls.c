@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes the traces with API calls that tests/cli/calls.cases reports, in the folder given: copies of which the
+ * GPU's time is known, batches, calls before the session, calls that nest, fail, throw, jump and never return,
+ * an entry point that was never told of, names that are odd, graphs, and a trace without any of it.
+ */
+#include <stdarg.h>
+#include <sys/stat.h>
+#include "tests/unit/mktrace.h"
+#include "tests/unit/pbmake.h"
+
+#define SLOT(channel) (0x20460fff0ull - 16 * (channel))
+#define NONE	      UINT64_MAX /* an argument that was not kept */
+
+enum api {
+	INIT = 1, ALLOC, ALLOC_HOST, GET_FUNCTION, LAUNCH, HTOD, DTOH, BATCH, BATCH_SUM, BATCH_3D, OLD_2D, SYNC,
+	CAPTURE_END, GRAPH_LAUNCH, PEER, UNKNOWN,
+};
+
+static const char *const apis[] = {
+	[INIT] = "cuInit|init|Flags:u32",
+	[ALLOC] = "cuMemAlloc_v2|memory|dptr:devptr|bytesize:u64",
+	[ALLOC_HOST] = "cuMemAllocHost_v2|memory|pp:ptr|bytesize:u64",
+	[GET_FUNCTION] = "cuModuleGetFunction|module|hfunc:function|hmod:module|name:str",
+	[LAUNCH] = "cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|blockDimX:u32|"
+		   "blockDimY:u32|blockDimZ:u32|sharedMemBytes:u32|hStream:stream",
+	[HTOD] = "cuMemcpyHtoDAsync_v2|copy|dstDevice:devptr|srcHost:ptr|ByteCount:u64|hStream:stream",
+	[DTOH] = "cuMemcpyDtoH_v2|copy|dstHost:ptr|srcDevice:devptr|ByteCount:u64",
+	[BATCH] = "cuMemcpyBatchAsync|copy|count:u64|numAttrs:u64|failIdx:u64|hStream:stream",
+	[BATCH_SUM] = "cuMemcpyBatchAsync_v2|copy|count:u64|ByteCount:u64|least:u64|most:u64|hStream:stream",
+	[BATCH_3D] = "cuMemcpy3DBatchAsync_v2|copy|numOps:u64|flags:u64|hStream:stream",
+	[OLD_2D] = "cuMemcpy2D|copy",
+	[SYNC] = "cuStreamSynchronize|sync|hStream:stream",
+	[CAPTURE_END] = "cuStreamEndCapture|stream|hStream:stream|phGraph:graph",
+	[GRAPH_LAUNCH] = "cuGraphLaunch|graph-launch|hGraphExec:exec|hStream:stream",
+	[PEER] = "cuMemcpy3DPeer|copy|srcMemoryType:u32|srcHost:ptr|srcDevice:devptr|dstMemoryType:u32|"
+		 "dstHost:ptr|dstDevice:devptr|WidthInBytes:u64|Height:u64|Depth:u64",
+};
+
+static struct {
+	struct mk m;
+	uint64_t number[2]; /* of the next call, by thread */
+	uint32_t payload[16]; /* of the next release, by channel */
+	uint32_t done[16]; /* what stands in the slot */
+	uint64_t gpu[16];
+	uint64_t begun[2][4]; /* by thread and depth, 0: the call has submitted nothing */
+	struct pb pb;
+} t;
+
+static void tell_api(uint32_t number)
+{
+	struct nvs_rec_api *rec;
+	char text[512];
+	size_t n = strlen(apis[number]) + 1;
+
+	snprintf(text, sizeof(text), "%s", apis[number]);
+	rec = mk_rec(&t.m, NVS_REC_API, sizeof(*rec) + n);
+	rec->api = number;
+	for (char *p = text; *p; p++)
+		if (*p == '|') {
+			*p = '\0';
+			rec->nargs++;
+		}
+	rec->nargs = rec->nargs ? rec->nargs - 1 : 0;
+	rec->length = (uint32_t)n;
+	memcpy(rec->text, text, n);
+}
+
+static void start(const char *folder, const char *name)
+{
+	char path[4096];
+	struct nvs_rec_gpu *gpu;
+
+	memset(&t, 0, sizeof(t));
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	mk_open(&t.m, path);
+	t.m.time = 50000;
+	gpu = mk_rec(&t.m, NVS_REC_GPU, sizeof(*gpu));
+	gpu->architecture = 0x180;
+	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H200");
+	mk_thread(&t.m, 0, 100, "app");
+	mk_thread(&t.m, 1, 101, "worker");
+	mk_channel(&t.m, 1);
+	mk_channel(&t.m, 8)->engine = 0xb;
+	for (int i = 0; i < 16; i++)
+		t.payload[i] = 1;
+}
+
+static void finish(void)
+{
+	mk_channel_gone(&t.m, 1);
+	mk_channel_gone(&t.m, 8);
+	mk_end(&t.m);
+	mk_frame_end(&t.m);
+	mk_close(&t.m);
+}
+
+/* The call that is made next on THREAD submits: it is told of. */
+static void begun(uint32_t thread, uint32_t api, uint32_t depth)
+{
+	struct nvs_rec_call_begin *rec = mk_rec(&t.m, NVS_REC_CALL_BEGIN, sizeof(*rec));
+
+	rec->thread = thread;
+	rec->api = api;
+	rec->number = t.number[thread] + depth - 1;
+	rec->begin = rec->rec.time - 5;
+	rec->depth = depth;
+	t.begun[thread][depth] = rec->begin;
+}
+
+static struct nvs_rec_call *over(uint32_t thread, uint32_t api, uint32_t depth, uint64_t ns, uint32_t nargs, ...)
+{
+	struct nvs_rec_call *rec;
+	va_list ap;
+
+	t.m.time += ns;
+	rec = mk_rec(&t.m, NVS_REC_CALL, sizeof(*rec) + nargs * 8ull);
+	rec->thread = thread;
+	rec->api = api;
+	rec->number = t.number[thread] + depth - 1;
+	rec->begin = t.begun[thread][depth] ? 0 : rec->rec.time - ns - 10;
+	t.begun[thread][depth] = 0;
+	rec->end = rec->rec.time;
+	rec->depth = (uint16_t)depth;
+	rec->nargs = (uint16_t)nargs;
+	va_start(ap, nargs);
+	for (uint32_t i = 0; i < nargs; i++) {
+		rec->args[i] = va_arg(ap, uint64_t);
+		rec->absent |= (uint32_t)(rec->args[i] == NONE) << i;
+	}
+	va_end(ap);
+	if (depth == 1)
+		t.number[thread] += 2;
+	return rec;
+}
+
+/* What stands in t.pb, and the channel's release behind it. */
+static void submit(uint32_t thread, uint32_t channel, uint32_t depth)
+{
+	struct nvs_rec_submission *s;
+
+	if (channel == 8)
+		pb_copy_release(&t.pb, SLOT(channel), t.payload[channel]);
+	else
+		pb_report(&t.pb, SLOT(channel), t.payload[channel], 4);
+	s = mk_submission(&t.m, thread, channel, NVS_NONE, 1, &t.pb.n, 0);
+	s->rec.flags |= (uint16_t)(depth << NVS_SUB_CALL_SHIFT);
+	memcpy(s->entries + 1, t.pb.words, t.pb.n * 4ull);
+	if (t.payload[channel] > 1)
+		s->progress_address = SLOT(channel);
+	s->progress[0] = t.done[channel];
+	s->progress[1] = t.gpu[channel];
+	t.payload[channel]++;
+	t.pb.n = 0;
+}
+
+static void bind(uint32_t channel)
+{
+	if (t.payload[channel] == 1)
+		pb_inc(&t.pb, channel == 8 ? 4 : 1, 0, 1, channel == 8 ? 0xc8b5u : 0xcbc0u);
+}
+
+/* One call that copies BYTES by the engine while DONE of its channel are done since GPU. */
+static void copy(uint64_t host, uint32_t bytes, uint32_t done, uint64_t gpu)
+{
+	t.done[8] = done;
+	t.gpu[8] = gpu;
+	begun(0, HTOD, 1);
+	bind(8);
+	pb_copy(&t.pb, host, 0x7f0000000000, bytes, 0x182);
+	submit(0, 8, 1);
+	over(0, HTOD, 1, 1990, 4, 0x7f0000000000ull, host, (uint64_t)bytes, 0x5000ull);
+}
+
+static void kernel(uint64_t function, const char *name, uint32_t registers)
+{
+	struct nvs_rec_kernel *rec = mk_rec(&t.m, NVS_REC_KERNEL, sizeof(*rec) + strlen(name));
+
+	rec->rec.flags = NVS_KERNEL_NAMED | (registers ? NVS_KERNEL_ATTRS : 0);
+	rec->function = function;
+	rec->registers = registers;
+	rec->length = (uint32_t)strlen(name);
+	memcpy(rec->name, name, strlen(name));
+}
+
+static void launch(uint32_t thread, uint64_t function, uint32_t grid)
+{
+	begun(thread, LAUNCH, 1);
+	bind(1);
+	pb_inc(&t.pb, 1, 0x100, 1, 0u);
+	submit(thread, 1, 1);
+	over(thread, LAUNCH, 1, 2500, 9, function, (uint64_t)grid, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull, 0ull);
+}
+
+static void graph(uint64_t exec, uint64_t function)
+{
+	struct nvs_rec_graph *rec = mk_rec(&t.m, NVS_REC_GRAPH, sizeof(*rec) + 3 * sizeof(rec->nodes[0]));
+
+	rec->rec.flags = NVS_GRAPH_LAST;
+	rec->exec = exec;
+	rec->graph = 0x6000;
+	rec->event = NVS_GRAPH_INSTANTIATED;
+	rec->nnodes = 3;
+	for (int i = 0; i < 3; i++) {
+		rec->nodes[i].node = 0x6100 + (uint64_t)i;
+		rec->nodes[i].type = i == 2;
+		rec->nodes[i].bytes = i == 2 ? 256 : 0;
+		rec->nodes[i].function = i == 2 ? 0 : function;
+		rec->nodes[i].grid[0] = rec->nodes[i].grid[1] = rec->nodes[i].grid[2] = 2;
+		rec->nodes[i].block[0] = 64;
+		rec->nodes[i].block[1] = rec->nodes[i].block[2] = 1;
+	}
+}
+
+/* Copies of 1 MiB in a row. The channel's slot tells when the first, second, fourth and fifth were done: 20 us each. */
+static void copies(void)
+{
+	static const struct {
+		uint32_t done;
+		uint64_t gpu;
+	} seen[] = {{0, 0}, {1, 1000000}, {1, 1000000}, {2, 1040000}, {2, 1040000}, {4, 1080000}, {4, 1080000},
+		    {5, 1100000}, {8, 1160000}};
+
+	over(0, ALLOC_HOST, 1, 3000, 2, 0x7e0000000000ull, 8ull << 20);
+	for (uint32_t i = 0; i < 8; i++)
+		copy(0x7e0000000000, 1 << 20, seen[i].done, seen[i].gpu);
+	over(0, SYNC, 1, 100000, 1, 0x5000ull);
+	/* Idle until here: the time from the last release to this one tells nothing. */
+	copy(0x7d0000000000, 1 << 20, seen[8].done, seen[8].gpu);
+	copy(0x7d0000000000, 1 << 20, 9, 1900000);
+	over(0, HTOD, 1, 500, 4, 0x7f0000000000ull, 0x7e0000000000ull, 4096ull, 0x5000ull)->result = 1;
+}
+
+static void batches(void)
+{
+	t.done[8] = 10;
+	t.gpu[8] = 2300000;
+	begun(0, BATCH, 1);
+	for (uint32_t i = 0; i < 4; i++)
+		pb_copy(&t.pb, 0x7e0000000000, 0x7f0000000000, 1000 + i, 0x182);
+	submit(0, 8, 1);
+	over(0, BATCH, 1, 4000, 4, 4ull, 1ull, NONE, 0x5000ull);
+	over(0, BATCH_SUM, 1, 4000, 5, 3ull, 60000ull, 10000ull, 30000ull, 0x5000ull);
+	over(0, BATCH_3D, 1, 4000, 3, 2ull, 0ull, 0x5000ull);
+	over(0, OLD_2D, 1, 4000, 0);
+	over(0, PEER, 1, 4000, 9, 1ull, 0x7d0000000000ull, NONE, 2ull, NONE, 0x7f0000000000ull, 100ull, 10ull, 5ull);
+}
+
+static void odd_calls(void)
+{
+	struct nvs_rec_call *rec;
+
+	/* Nested: the inner one submits, too. */
+	begun(1, GRAPH_LAUNCH, 1);
+	pb_inc(&t.pb, 1, 0x100, 1, 0u);
+	submit(1, 1, 1);
+	begun(1, DTOH, 2);
+	pb_upload(&t.pb, 0x7f0000000000, "abcdefgh", 8);
+	submit(1, 1, 2);
+	over(1, DTOH, 2, 1000, 3, 0x7d0000000000ull, 0x7f0000000000ull, 8ull);
+	over(1, GRAPH_LAUNCH, 1, 3000, 2, 0x6200ull, 0ull);
+	over(1, UNKNOWN, 1, 100, 2, 1ull, 2ull);
+	over(1, SYNC, 1, 100, 1, 0ull)->result = 700;
+	over(1, SYNC, 1, 100, 1, 0ull)->result = 12345;
+	over(1, SYNC, 1, 100, 1, 0ull)->rec.flags = NVS_CALL_UNWOUND;
+	over(1, SYNC, 1, 100, 1, 0ull)->rec.flags = NVS_CALL_ABANDONED;
+	/* Before the session began, and of no thread that is known. */
+	rec = over(0, INIT, 1, 0, 1, 0ull);
+	rec->rec.flags = NVS_CALL_EARLY;
+	rec->thread = NVS_NONE;
+	rec->begin = 250;
+	rec->end = 900;
+	begun(1, DTOH, 1);
+	bind(8);
+	pb_copy(&t.pb, 0x7f0000000000, 0x7d0000000000, 64, 0x182);
+	submit(1, 8, 1);
+}
+
+static void calls(const char *folder)
+{
+	struct nvs_rec_remark *remark;
+
+	start(folder, "calls.zst");
+	for (uint32_t i = INIT; i < UNKNOWN; i++)
+		tell_api(i);
+	over(0, ALLOC, 1, 1000, 2, 0x7f0000000000ull, 16ull << 20);
+	copies();
+	batches();
+	kernel(0xf00, "_Z4stepPfi", 40);
+	kernel(0xf01, "odd, \"name\"\033", 0);
+	for (uint32_t i = 0; i < 12; i++)
+		launch(0, 0xf00, 1 + i % 6);
+	launch(1, 0xf01, 1);
+	launch(1, 0xf02, 1);
+	over(1, CAPTURE_END, 1, 100, 2, 0x5000ull, 0x6000ull);
+	graph(0x6200, 0xf00);
+	odd_calls();
+	remark = mk_rec(&t.m, NVS_REC_REMARK, sizeof(*remark));
+	remark->kind = NVS_REMARK_KERNEL_CHANNEL;
+	finish();
+}
+
+/* api=off: submissions alone; and not even those. */
+static void without(const char *folder)
+{
+	start(folder, "off.zst");
+	bind(1);
+	submit(0, 1, 0);
+	bind(8);
+	pb_copy(&t.pb, 0x7e0000000000, 0x7f0000000000, 4096, 0x182);
+	submit(0, 8, 0);
+	finish();
+	start(folder, "nothing.zst");
+	finish();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: mkcalls FOLDER\n");
+		return 2;
+	}
+	calls(argv[1]);
+	without(argv[1]);
+	return 0;
+}

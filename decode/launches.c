@@ -248,6 +248,7 @@ static void set_node(struct nvs_exec *e, const struct nvs_graph_node *node)
 			continue;
 		}
 		e->nodes[i].function = node->function;
+		e->nodes[i].bytes = node->bytes;
 		memcpy(e->nodes[i].grid, node->grid, sizeof(node->grid));
 		memcpy(e->nodes[i].block, node->block, sizeof(node->block));
 		e->nodes[i].shared = node->shared;
@@ -259,6 +260,11 @@ static enum nvs_graph_origin origin_of(struct nvs_launches *l, uint64_t graph)
 	struct meaning *m = find(l, graph, KIND_GRAPH);
 
 	return m ? m->origin : NVS_GRAPH_FROM_UNKNOWN;
+}
+
+static bool changes_many(uint32_t event)
+{
+	return event == NVS_GRAPH_UPDATED || event == NVS_GRAPH_CHILD_SET;
 }
 
 int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
@@ -281,12 +287,15 @@ int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
 			set_node(m->exec, nodes + i);
 		return 0;
 	}
-	if (rec->event == NVS_GRAPH_UPDATED && !rec->first) {
-		m->exec->nnodes = 0;
-		m->exec->updates++;
+	if (!rec->first && changes_many(rec->event)) {
+		nvs_exec_change_begins(m->exec);
+		m->exec->updates += rec->event == NVS_GRAPH_UPDATED;
+		m->exec->changes += rec->event == NVS_GRAPH_CHILD_SET;
 	}
 	for (uint32_t i = 0; i < rec->nnodes && !r; i++)
 		r = add_node(m->exec, nodes + i);
+	if (!r && rec->rec.flags & NVS_GRAPH_LAST && changes_many(rec->event))
+		r = nvs_exec_change_ends(m->exec, rec->event);
 	m->exec->partial |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
 	return r;
 }

@@ -26,8 +26,10 @@ struct nvs_exec {
 	enum nvs_graph_origin origin;
 	uint32_t nnodes, room;
 	struct nvs_graph_node *nodes;
+	uint32_t before; /* nodes of it that stood before a change that is being told, where CHANGING */
+	bool changing;
 	uint64_t updates; /* cuGraphExecUpdate */
-	uint64_t changes; /* of single nodes */
+	uint64_t changes; /* of single nodes, child graphs among them */
 	bool partial;
 	void *user;
 };
@@ -40,6 +42,10 @@ void nvs_launches_free(struct nvs_launches *l);
 int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call);
 int nvs_launches_kernel(struct nvs_launches *l, const struct nvs_rec_kernel *rec);
 int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec);
+
+/* execs.c: nodes added in between replace others, by enum nvs_graph_event. 0 or -ENOMEM. */
+void nvs_exec_change_begins(struct nvs_exec *e);
+int nvs_exec_change_ends(struct nvs_exec *e, uint32_t event);
 
 /* Made where it is missing; NULL: no memory. */
 struct nvs_kernel *nvs_launches_of(struct nvs_launches *l, uint64_t function);

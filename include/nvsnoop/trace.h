@@ -527,8 +527,13 @@ struct nvs_rec_kernel {
 
 enum nvs_graph_event {
 	NVS_GRAPH_INSTANTIATED = 1,
-	NVS_GRAPH_UPDATED = 2, /* by cuGraphExecUpdate: the nodes are new */
+	/*
+	 * By cuGraphExecUpdate: what the nodes do. They come in the order of those they replace, by whose handles they
+	 * are still named, and which stay switched off.
+	 */
+	NVS_GRAPH_UPDATED = 2,
 	NVS_GRAPH_NODE_SET = 3, /* the nodes given replace those of the same node handle */
+	NVS_GRAPH_CHILD_SET = 4, /* of the first node, a child graph, what is inside: the rest, as for an update */
 };
 
 #define NVS_GRAPH_LAST (1u << 0) /* rec.flags: the last record of this event */

@@ -23,6 +23,8 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef unsigned long long CUgraphConditionalHandle;
 typedef struct {
 	char bytes[16];
 } CUuuid;
@@ -45,6 +47,7 @@ enum {
 	CUDA_ERROR_NOT_PERMITTED = 800,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 	CUDA_ERROR_UNKNOWN = 999,
 };
 
@@ -68,6 +71,61 @@ typedef struct {
 	size_t dstPitch;
 	size_t WidthInBytes, Height;
 } CUDA_MEMCPY2D;
+
+/* Of version 2, which has the last two. */
+typedef struct {
+	CUfunction func;
+	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	void **kernelParams, **extra;
+	void *kern;
+	CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
+/* CUgraphNodeType */
+enum { CU_GRAPH_NODE_TYPE_KERNEL = 0, CU_GRAPH_NODE_TYPE_GRAPH = 4, CU_GRAPH_NODE_TYPE_CONDITIONAL = 13 };
+enum { CU_GRAPH_COND_ASSIGN_DEFAULT = 1, CU_GRAPH_COND_TYPE_IF = 0 };
+
+typedef struct {
+	int type, reserved0[3];
+	union {
+		CUDA_KERNEL_NODE_PARAMS kernel;
+		struct {
+			CUgraph graph;
+			int ownership;
+		} graph;
+		struct {
+			CUgraphConditionalHandle handle;
+			int type;
+			unsigned size;
+			CUgraph *phGraph_out;
+			CUcontext ctx;
+		} conditional;
+		long long reserved1[29];
+	};
+	long long reserved2;
+} CUgraphNodeParams;
+
+typedef struct {
+	int result;
+	CUgraphNode errorNode, errorFromNode;
+} CUgraphExecUpdateResultInfo;
+
+typedef struct {
+	unsigned id;
+	char pad[4];
+	union {
+		char pad[64];
+		int flag;
+		unsigned clusterDim[3];
+	} value;
+} CUlaunchAttribute;
+
+typedef struct {
+	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	CUstream hStream;
+	CUlaunchAttribute *attrs;
+	unsigned numAttrs;
+} CUlaunchConfig;
 
 CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int *version);
@@ -135,10 +193,44 @@ CUresult cuModuleUnload(CUmodule m);
 CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
 			unsigned shared, CUstream s, void **params, void **extra);
 
+CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+			     unsigned bz, unsigned shared, CUstream s, void **params, void **extra);
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra);
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+				   unsigned bz, unsigned shared, CUstream s, void **params);
+CUresult cuLaunchHostFunc(CUstream s, void (*fn)(void *), void *user);
+CUresult cuFuncGetName(const char **name, CUfunction f);
+CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f);
+
 CUresult cuStreamBeginCapture_v2(CUstream s, int mode);
 CUresult cuStreamEndCapture(CUstream s, CUgraph *g);
 CUresult cuStreamIsCapturing(CUstream s, int *status);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g, unsigned long long flags);
+CUresult cuGraphInstantiateWithParams(CUgraphExec *e, CUgraph g, void *params);
+CUresult cuGraphCreate(CUgraph *g, unsigned flags);
+CUresult cuGraphClone(CUgraph *clone, CUgraph g);
+CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone);
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+				 const CUDA_KERNEL_NODE_PARAMS *p);
+CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n);
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n, CUgraph child);
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g, CUcontext ctx, unsigned value,
+					unsigned flags);
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n, CUgraphNodeParams *p);
+CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after, const void *edges, size_t n,
+			   CUgraphNodeParams *p);
+CUresult cuGraphDestroyNode(CUgraphNode node);
+CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n);
+CUresult cuGraphNodeGetType(CUgraphNode node, int *type);
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *g);
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *p);
+CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p);
+CUresult cuGraphExecUpdate_v2(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info);
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec e, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p);
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec e, CUgraphNode node, CUgraph child);
+CUresult cuGraphExecNodeSetParams(CUgraphExec e, CUgraphNode node, CUgraphNodeParams *p);
+CUresult cuGraphNodeSetEnabled(CUgraphExec e, CUgraphNode node, unsigned enabled);
+CUresult cuGraphNodeGetEnabled(CUgraphExec e, CUgraphNode node, unsigned *enabled);
 CUresult cuGraphUpload(CUgraphExec e, CUstream s);
 CUresult cuGraphLaunch(CUgraphExec e, CUstream s);
 CUresult cuGraphDestroy(CUgraph g);

@@ -270,8 +270,37 @@ void sg_module_drop(CUmodule m);
 uint32_t *sg_push_pcas(uint32_t *p, uint64_t qmd, uint32_t action);
 enum { SG_PCAS_SCHEDULE = 0xa, SG_PCAS_DECREMENT = 7 }; /* INVALIDATE_PREFETCH_COPY_SCHEDULE, ... */
 
+/* kernelParams, or the buffer form in extra. */
+CUresult sg_take_params(struct sg_launch *l, void **params, void **extra);
+
 /* ---- graph.c ---- */
+
+/* CUgraphNodeType */
+enum { SG_NODE_KERNEL = 0, SG_NODE_GRAPH = 4, SG_NODE_EMPTY = 5, SG_NODE_CONDITIONAL = 13 };
+
+struct sg_condition {
+	struct sg_condition *next;
+	uint32_t value;
+};
+struct CUgraphNode_st {
+	struct CUgraphNode_st *next;
+	CUgraph graph;
+	int type;
+	struct sg_launch launch;
+	CUgraph child; /* child graph, or body of a conditional node */
+	struct sg_condition *condition;
+	CUgraphNode original; /* of which it is a copy */
+};
+struct CUgraph_st {
+	CUgraphNode first;
+	struct sg_condition *conditions;
+};
+void sg_graph_free(CUgraph g); /* may be NULL */
+/* NULL: there is a conditional node in it. */
+CUgraph sg_graph_copy(CUgraph g);
+CUresult sg_node_params(struct sg_launch *l, const CUDA_KERNEL_NODE_PARAMS *p);
 /* A launch into S, which is being captured. */
 CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l);
+CUresult sg_capture_graph(struct CUstream_st *s, CUgraph g);
 
 #endif

@@ -1,46 +1,264 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Graphs: a row of captured launches. Upload writes every launch's constants and descriptor, chained by their
- * dependences; a launch of the graph then is a semaphore and a few scheduling calls. As the real driver does
- * it: one or two launches stand alone, more have an empty head, and beyond 17 every 17th waits for the host
- * as well.
- */
+/* Graphs: captured, or built of nodes: kernels, child graphs, conditional nodes, empty ones. */
 #include <stdlib.h>
 #include <string.h>
 #include "driver.h"
-#include "push.h"
 
-#define CHUNK 17
-#define QMD_STEP 0x200
-#define CONSTS_STEP 0x700
-#define SLOTS 4096 /* descriptors in the object at 0x4c00000 of a context's window */
+/* ---- nodes ---- */
 
-struct CUgraph_st {
-	uint32_t count, room;
-	struct sg_launch *nodes;
-};
+static CUgraphNode add(CUgraph g, int type)
+{
+	CUgraphNode node = calloc(1, sizeof(*node)), *at = &g->first;
 
-struct CUgraphExec_st {
-	struct sg_context *ctx;
-	uint32_t count, head; /* launches; 1: an empty descriptor before them */
-	struct sg_launch *nodes;
-	uint32_t slot; /* first descriptor: the head's, or the first launch's */
-	CUdeviceptr consts;
-	uint32_t runs;
-	bool uploaded;
-};
+	node->type = type;
+	node->graph = g;
+	while (*at)
+		at = &(*at)->next;
+	return *at = node;
+}
+
+static void free_node(CUgraphNode node)
+{
+	sg_graph_free(node->child);
+	free(node);
+}
+
+void sg_graph_free(CUgraph g)
+{
+	while (g && g->first) {
+		CUgraphNode node = g->first;
+
+		g->first = node->next;
+		free_node(node);
+	}
+	while (g && g->conditions) {
+		struct sg_condition *c = g->conditions;
+
+		g->conditions = c->next;
+		free(c);
+	}
+	free(g);
+}
+
+static bool copyable(CUgraph g)
+{
+	for (CUgraphNode node = g->first; node; node = node->next)
+		if (node->condition || (node->child && !copyable(node->child)))
+			return false;
+	return true;
+}
+
+CUgraph sg_graph_copy(CUgraph g)
+{
+	CUgraph copy;
+
+	if (!copyable(g))
+		return NULL;
+	copy = calloc(1, sizeof(*copy));
+	for (CUgraphNode node = g->first; node; node = node->next) {
+		CUgraphNode made = add(copy, node->type);
+
+		made->launch = node->launch;
+		made->original = node;
+		made->child = node->child ? sg_graph_copy(node->child) : NULL;
+	}
+	return copy;
+}
+
+CUresult sg_node_params(struct sg_launch *l, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	memset(l, 0, sizeof(*l));
+	l->fn = p->func;
+	l->grid[0] = p->gridDimX;
+	l->grid[1] = p->gridDimY;
+	l->grid[2] = p->gridDimZ;
+	l->block[0] = p->blockDimX;
+	l->block[1] = p->blockDimY;
+	l->block[2] = p->blockDimZ;
+	l->shared = p->sharedMemBytes;
+	return l->fn ? sg_take_params(l, p->kernelParams, p->extra) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- building ---- */
+
+API CUresult cuGraphCreate(CUgraph *g, unsigned flags)
+{
+	*g = calloc(1, sizeof(**g));
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphDestroy(CUgraph g)
+{
+	if (!g)
+		return CUDA_ERROR_INVALID_HANDLE;
+	sg_graph_free(g);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphClone(CUgraph *clone, CUgraph g)
+{
+	if (!g)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*clone = sg_graph_copy(g);
+	return *clone ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+API CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone)
+{
+	for (CUgraphNode n = clone->first; n; n = n->next)
+		if (n->original == original) {
+			*node = n;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+				     const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	struct sg_launch l;
+	CUresult r = sg_node_params(&l, p);
+
+	if (r)
+		return r;
+	*node = add(g, SG_NODE_KERNEL);
+	(*node)->launch = l;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n)
+{
+	*node = add(g, SG_NODE_EMPTY);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n, CUgraph child)
+{
+	CUgraph copy = child ? sg_graph_copy(child) : NULL;
+
+	if (!copy)
+		return CUDA_ERROR_INVALID_VALUE;
+	*node = add(g, SG_NODE_GRAPH);
+	(*node)->child = copy;
+	return CUDA_SUCCESS;
+}
+
+/* The value is the one given here, at every launch. */
+API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g, CUcontext ctx, unsigned value,
+					    unsigned flags)
+{
+	struct sg_condition *c;
+
+	if (flags != CU_GRAPH_COND_ASSIGN_DEFAULT)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	c = calloc(1, sizeof(*c));
+	c->value = value;
+	c->next = g->conditions;
+	g->conditions = c;
+	*handle = (uintptr_t)c;
+	return CUDA_SUCCESS;
+}
+
+/* IF alone; one body. */
+static CUresult add_conditional(CUgraphNode *node, CUgraph g, CUgraphNodeParams *p)
+{
+	static __thread CUgraph given[1];
+
+	if (p->conditional.type || p->conditional.size != 1)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*node = add(g, SG_NODE_CONDITIONAL);
+	(*node)->condition = (struct sg_condition *)(uintptr_t)p->conditional.handle;
+	(*node)->child = given[0] = calloc(1, sizeof(struct CUgraph_st));
+	p->conditional.phGraph_out = given;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after, const void *edges, size_t n,
+			       CUgraphNodeParams *p)
+{
+	switch (p->type) {
+	case SG_NODE_KERNEL:
+		return cuGraphAddKernelNode_v2(node, g, after, n, &p->kernel);
+	case SG_NODE_GRAPH:
+		return cuGraphAddChildGraphNode(node, g, after, n, p->graph.graph);
+	case SG_NODE_EMPTY:
+		return cuGraphAddEmptyNode(node, g, after, n);
+	case SG_NODE_CONDITIONAL:
+		return add_conditional(node, g, p);
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+API CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n, CUgraphNodeParams *p)
+{
+	return cuGraphAddNode_v2(node, g, after, NULL, n, p);
+}
+
+API CUresult cuGraphDestroyNode(CUgraphNode node)
+{
+	CUgraphNode *at = &node->graph->first;
+
+	while (*at != node)
+		at = &(*at)->next;
+	*at = node->next;
+	free_node(node);
+	return CUDA_SUCCESS;
+}
+
+/* ---- asking and changing ---- */
+
+API CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n)
+{
+	size_t room = *n, count = 0;
+
+	for (CUgraphNode node = g->first; node; node = node->next, count++)
+		if (nodes && count < room)
+			nodes[count] = node;
+	*n = nodes && room < count ? room : count;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
+{
+	*type = node->type;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *g)
+{
+	*g = node->child;
+	return node->type == SG_NODE_GRAPH ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *p)
+{
+	const struct sg_launch *l = &node->launch;
+
+	if (node->type != SG_NODE_KERNEL)
+		return CUDA_ERROR_INVALID_VALUE;
+	*p = (CUDA_KERNEL_NODE_PARAMS){ .func = l->fn, .gridDimX = l->grid[0], .gridDimY = l->grid[1],
+					.gridDimZ = l->grid[2], .blockDimX = l->block[0], .blockDimY = l->block[1],
+					.blockDimZ = l->block[2], .sharedMemBytes = l->shared };
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	return node->type == SG_NODE_KERNEL ? sg_node_params(&node->launch, p) : CUDA_ERROR_INVALID_VALUE;
+}
 
 /* ---- capture ---- */
 
 CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l)
 {
-	struct CUgraph_st *g = s->capture;
+	add(s->capture, SG_NODE_KERNEL)->launch = *l;
+	return CUDA_SUCCESS;
+}
 
-	if (g->count == g->room) {
-		g->room = g->room ? g->room * 2 : 8;
-		g->nodes = realloc(g->nodes, g->room * sizeof(*g->nodes));
-	}
-	g->nodes[g->count++] = *l;
+CUresult sg_capture_graph(struct CUstream_st *s, CUgraph g)
+{
+	add(s->capture, SG_NODE_GRAPH)->child = sg_graph_copy(g);
 	return CUDA_SUCCESS;
 }
 
@@ -48,8 +266,7 @@ API CUresult cuStreamBeginCapture_v2(CUstream s, int mode)
 {
 	if (!s || s->capture)
 		return s ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_HANDLE;
-	s->capture = calloc(1, sizeof(*s->capture));
-	return CUDA_SUCCESS;
+	return cuGraphCreate(&s->capture, 0);
 }
 
 API CUresult cuStreamEndCapture(CUstream s, CUgraph *g)
@@ -65,268 +282,4 @@ API CUresult cuStreamIsCapturing(CUstream s, int *status)
 {
 	*status = s && s->capture;
 	return CUDA_SUCCESS;
-}
-
-API CUresult cuGraphDestroy(CUgraph g)
-{
-	if (!g)
-		return CUDA_ERROR_INVALID_HANDLE;
-	free(g->nodes);
-	free(g);
-	return CUDA_SUCCESS;
-}
-
-/* ---- descriptors ---- */
-
-static uint64_t qmd_va(const struct CUgraphExec_st *e, uint32_t slot)
-{
-	return e->ctx->base + 0x4c00000 + (e->slot + slot) * (uint64_t)QMD_STEP;
-}
-
-/* Launch I, counted from 0. */
-static uint64_t node_va(const struct CUgraphExec_st *e, uint32_t i)
-{
-	return qmd_va(e, e->head + i);
-}
-
-static uint64_t semaphore(const struct CUgraphExec_st *e)
-{
-	return e->ctx->base + 0x4627ffc - (e->slot + e->head + e->count - 1) * 8ull;
-}
-
-static bool chunked(const struct CUgraphExec_st *e)
-{
-	return e->count > CHUNK;
-}
-
-/* True: launch I waits for the host and for the launch before it. */
-static bool starts_chunk(const struct CUgraphExec_st *e, uint32_t i)
-{
-	return chunked(e) && i % CHUNK == 0;
-}
-
-static void put_va(uint32_t *w, uint64_t va)
-{
-	w[0] = (uint32_t)va;
-	w[1] = (uint32_t)(va >> 32);
-}
-
-/* How a descriptor starts the one after it. */
-static void follow(uint32_t *w, uint64_t next, bool counted)
-{
-	w[11] |= counted ? 0x190000 : 0x130000;
-	w[14] = (uint32_t)(next >> 8);
-}
-
-static uint32_t *push_node(struct CUgraphExec_st *e, uint32_t *p, uint32_t i)
-{
-	const struct sg_launch *l = &e->nodes[i];
-	uint64_t consts = e->consts + i * (uint64_t)CONSTS_STEP;
-	uint32_t w[SG_CONSTS_WORDS];
-	bool first = i == 0 && !e->head, last = i + 1 == e->count;
-
-	sg_fill_consts(w, l, consts, node_va(e, i), sg_launch_number());
-	p = push_upload(p, consts, w, SG_CONSTS_WORDS * 4);
-	if (l->params_bytes)
-		p = push_upload(p, consts + SG_CONSTS_WORDS * 4, l->params, l->params_bytes);
-	sg_fill_qmd(w, l, consts);
-	w[0] = (first ? 0x13f0000 : 0x413f0000) + (starts_chunk(e, i) ? 2 : 0);
-	w[10] = last ? 0x13 : 0x10; /* RELEASE_ENABLE, one word, RED_ADD */
-	w[11] = first && last ? 0 : first ? 0x40000000 : last ? 0x4000000 : 0x44000000;
-	w[13] = first && last ? 0x10000013 : last ? 0x10000011 : 0x10500011;
-	w[18] = (w[18] & 0xfffff) | 0x3c000000;
-	w[35] = last ? 0x10000 : 0x30000;
-	if (!last)
-		follow(w, node_va(e, i + 1), starts_chunk(e, i + 1));
-	put_va(w + 20, semaphore(e));
-	w[22] = 1;
-	p = push_upload(p, node_va(e, i), w, SG_QMD_WORDS * 4);
-	return first ? p : sg_push_pcas(p, node_va(e, i), SG_PCAS_SCHEDULE);
-}
-
-static uint32_t *push_head(struct CUgraphExec_st *e, uint32_t *p)
-{
-	uint32_t w[SG_QMD_WORDS] = { 0 };
-
-	w[0] = 0x13f0000;
-	w[10] = 0x10;
-	w[13] = 0x500000;
-	follow(w, node_va(e, 0), chunked(e));
-	w[16] = 0x90000000;
-	w[17] = 0x3000640;
-	w[18] = 0x3c000040;
-	w[19] = 0x1e81;
-	put_va(w + 20, semaphore(e));
-	w[22] = 1;
-	w[36] = 0x10001;
-	w[37] = 0x8030001;
-	return push_upload(p, qmd_va(e, 0), w, sizeof(w));
-}
-
-/* ---- upload and launch ---- */
-
-static uint32_t node_words(const struct sg_launch *l)
-{
-	return push_upload_words(SG_CONSTS_WORDS * 4) + push_upload_words(l->params_bytes) +
-	       push_upload_words(SG_QMD_WORDS * 4) + 8;
-}
-
-/* Descriptors from the last to the first, the head behind them; chunks one after the other. */
-static uint32_t *push_all(struct CUgraphExec_st *e, uint32_t *p)
-{
-	uint32_t first = 0;
-
-	if (chunked(e))
-		p = push_node(e, p, first++);
-	else
-		for (uint32_t i = e->count; i-- > 0;)
-			p = push_node(e, p, i);
-	if (e->head)
-		p = push_head(e, p);
-	p = push1(p, SUBCH_COMPUTE, 0x1698, 0x1000);
-	while (chunked(e) && first < e->count) {
-		uint32_t next = (first / CHUNK + 1) * CHUNK, end = next < e->count ? next : e->count;
-
-		if (next < e->count)
-			p = push_node(e, p, next);
-		for (uint32_t i = end; i-- > first;)
-			p = push_node(e, p, i);
-		first = next + 1;
-	}
-	return p;
-}
-
-LEVEL static CUresult upload(struct CUgraphExec_st *e, struct CUstream_st *s)
-{
-	uint32_t words = 128 + push_upload_words(SG_QMD_WORDS * 4), *p;
-
-	for (uint32_t i = 0; i < e->count; i++)
-		words += node_words(&e->nodes[i]);
-	p = sg_stream_begin(s, s->compute, words);
-	if (!p)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	p = push_all(e, p);
-	p = sg_push_progress(s->compute, p, 0);
-	e->uploaded = true;
-	return sg_stream_submit(s, s->compute, p);
-}
-
-static uint32_t *push_run(struct CUgraphExec_st *e, struct CUstream_st *s, uint32_t *p)
-{
-	uint32_t before = 5 + 4 * e->runs++, at;
-
-	if (chunked(e))
-		p = sg_push_pcas(p, qmd_va(e, 0), SG_PCAS_SCHEDULE);
-	for (at = 0; chunked(e) && at + CHUNK < e->count; at += CHUNK)
-		p = sg_push_pcas(p, node_va(e, at), SG_PCAS_DECREMENT);
-	p = push_upload(p, semaphore(e), &before, 4);
-	p = chunked(e) ? sg_push_pcas(p, node_va(e, at), SG_PCAS_DECREMENT) :
-			 sg_push_pcas(p, qmd_va(e, 0), SG_PCAS_SCHEDULE);
-	s->kernel_sem = semaphore(e);
-	s->kernel_payload = before + 1;
-	return p;
-}
-
-API CUresult cuGraphLaunch(CUgraphExec e, CUstream handle)
-{
-	struct CUstream_st *s = sg_stream(handle);
-	CUresult r = CUDA_SUCCESS;
-	uint32_t *p;
-
-	if (!e || !s)
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (!e->count)
-		return CUDA_SUCCESS;
-	if (!e->uploaded)
-		r = upload(e, s);
-	if (r)
-		return r;
-	p = sg_stream_begin(s, s->compute, 64 + e->count / CHUNK * 4);
-	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
-	p = push_run(e, s, p);
-	p = sg_push_progress(s->compute, p, 4);
-	return sg_stream_submit(s, s->compute, p);
-}
-
-API CUresult cuGraphUpload(CUgraphExec e, CUstream handle)
-{
-	struct CUstream_st *s = sg_stream(handle);
-
-	if (!e || !s)
-		return CUDA_ERROR_INVALID_HANDLE;
-	return e->count && !e->uploaded ? upload(e, s) : CUDA_SUCCESS;
-}
-
-/* ---- life ---- */
-
-/* N descriptors in a row. */
-static bool take_slots(struct sg_context *ctx, uint32_t n, uint32_t *slot)
-{
-	uint32_t run = 0;
-
-	for (uint32_t i = 0; i < SLOTS; i++) {
-		run = ctx->graph_used[i / 8] >> i % 8 & 1 ? 0 : run + 1;
-		if (run < n)
-			continue;
-		*slot = i + 1 - n;
-		for (uint32_t k = *slot; k <= i; k++)
-			ctx->graph_used[k / 8] |= (uint8_t)(1 << k % 8);
-		return true;
-	}
-	return false;
-}
-
-static void give_slots(struct sg_context *ctx, uint32_t n, uint32_t slot)
-{
-	for (uint32_t k = slot; k < slot + n; k++)
-		ctx->graph_used[k / 8] &= (uint8_t) ~(1 << k % 8);
-}
-
-API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned long long flags)
-{
-	struct sg_context *ctx = sg_current();
-	struct CUgraphExec_st *e;
-	bool ok = true;
-
-	if (!g || !ctx)
-		return g ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
-	e = calloc(1, sizeof(*e));
-	e->ctx = ctx;
-	e->count = g->count;
-	e->head = g->count > 2;
-	e->nodes = malloc(g->count * sizeof(*e->nodes) + 1);
-	memcpy(e->nodes, g->nodes, g->count * sizeof(*e->nodes));
-	if (e->count) {
-		pthread_mutex_lock(&ctx->lock);
-		ok = take_slots(ctx, e->count + e->head, &e->slot);
-		e->consts = ok ? sg_device_alloc(ctx, e->count * (uint64_t)CONSTS_STEP) : 0;
-		pthread_mutex_unlock(&ctx->lock);
-		ok = ok && e->consts;
-	}
-	if (!ok) {
-		free(e->nodes);
-		free(e);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	*out = e;
-	return CUDA_SUCCESS;
-}
-
-API CUresult cuGraphExecDestroy(CUgraphExec e)
-{
-	CUresult r;
-
-	if (!e)
-		return CUDA_ERROR_INVALID_HANDLE;
-	r = cuCtxSynchronize();
-	pthread_mutex_lock(&e->ctx->lock);
-	if (e->count) {
-		give_slots(e->ctx, e->count + e->head, e->slot);
-		sg_device_free(e->ctx, e->consts);
-	}
-	pthread_mutex_unlock(&e->ctx->lock);
-	free(e->nodes);
-	free(e);
-	return r;
 }

@@ -149,8 +149,7 @@ LEVEL CUresult sg_launch_builtin(struct CUstream_st *s, uint32_t op, const uint6
 	return sg_launch(s, &l);
 }
 
-/* kernelParams, or the buffer form in extra. */
-static CUresult take_params(struct sg_launch *l, void **params, void **extra)
+CUresult sg_take_params(struct sg_launch *l, void **params, void **extra)
 {
 	struct CUfunc_st *f = l->fn;
 
@@ -180,6 +179,38 @@ API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 		return s ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_CONTEXT;
 	if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024)
 		return CUDA_ERROR_INVALID_VALUE;
-	r = take_params(&l, params, extra);
+	r = sg_take_params(&l, params, extra);
 	return r ? r : sg_launch(s, &l);
+}
+
+API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
+{
+	return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
+			      c->sharedMemBytes, c->hStream, params, extra);
+}
+
+API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+				       unsigned bz, unsigned shared, CUstream s, void **params)
+{
+	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, params, NULL);
+}
+
+API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+				 unsigned bz, unsigned shared, CUstream s, void **params, void **extra)
+{
+	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, params, extra);
+}
+
+/* The caller waits and runs it himself. */
+API CUresult cuLaunchHostFunc(CUstream handle, void (*fn)(void *), void *user)
+{
+	struct CUstream_st *s = sg_stream(handle);
+	CUresult r;
+
+	if (!s || !fn)
+		return s ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+	r = sg_stream_wait(s);
+	if (!r)
+		fn(user);
+	return r;
 }

@@ -138,7 +138,7 @@ static uint32_t program_of(const char *name)
 {
 	if (!strcmp(name, "softgpu_store"))
 		return SG_PROGRAM_STORE;
-	return strcmp(name, "softgpu_add") ? 0 : SG_PROGRAM_ADD;
+	return strncmp(name, "softgpu_add", 11) ? 0 : SG_PROGRAM_ADD;
 }
 
 static CUresult upload(struct CUfunc_st *f)
@@ -252,4 +252,17 @@ API CUresult cuModuleUnload(CUmodule m)
 	pthread_mutex_unlock(&m->ctx->lock);
 	sg_module_drop(m);
 	return r;
+}
+
+API CUresult cuFuncGetName(const char **name, CUfunction f)
+{
+	*name = f->name;
+	return CUDA_SUCCESS;
+}
+
+/* The numbers are those that every launch's descriptor says. */
+API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f)
+{
+	*value = attribute == 0 ? 1024 : attribute == 4 ? 20 : 0;
+	return CUDA_SUCCESS;
 }

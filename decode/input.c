@@ -19,7 +19,8 @@ int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err
 
 	memset(in, 0, sizeof(*in));
 	in->path = path;
-	in->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	/* Neither a pipe that nobody writes to nor a terminal holds us up, or becomes ours. */
+	in->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : dup(STDIN_FILENO);
 	if (in->fd < 0)
 		return nvs_fail(err, -errno, "%s: cannot be opened: %s", path, strerror(errno));
 	if (fstat(in->fd, &st) < 0 || S_ISDIR(st.st_mode))
@@ -57,6 +58,14 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 	return 0;
 }
 
+/* There is a writer, who is to be waited for. */
+static bool wait_from_now_on(struct nvs_input *in)
+{
+	int flags = fcntl(in->fd, F_GETFL);
+
+	return flags >= 0 && flags & O_NONBLOCK && !fcntl(in->fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
 /* Tries to have WANT bytes at buf[start]; fewer only at the end of the file. */
 static int fill(struct nvs_input *in, size_t want, struct nvs_error *err)
 {
@@ -78,7 +87,7 @@ static int fill(struct nvs_input *in, size_t want, struct nvs_error *err)
 	while (in->end < want) {
 		ssize_t n = read(in->fd, in->buf + in->end, in->room - in->end);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_from_now_on(in))))
 			continue;
 		if (n < 0)
 			return nvs_fail(err, -errno, "%s: read at offset %llu: %s", in->path,
@@ -115,12 +124,31 @@ static int damaged(struct nvs_input *in, const char *what, struct nvs_error *err
 			(unsigned long long)in->frame_offset, what);
 }
 
+static int seek_over(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
+{
+	struct stat st;
+
+	if (!fstat(in->fd, &st))
+		in->size = (uint64_t)st.st_size; /* of a trace that is being written */
+	if (bytes > in->size || in->offset > in->size - bytes)
+		return truncated(in, err);
+	in->offset += bytes;
+	if (lseek(in->fd, (off_t)in->offset, SEEK_SET) < 0)
+		return nvs_fail(err, -errno, "%s: %s", in->path, strerror(errno));
+	return 0;
+}
+
 /* A skippable frame (the seek table): nothing in it is needed to read on. */
 static int skip(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
 {
 	while (bytes) {
-		size_t have;
-		int r = fill(in, 1, err);
+		size_t have = in->end - in->start;
+		int r;
+
+		/* A file of holes may claim to skip for hours. */
+		if (!have && in->seekable)
+			return seek_over(in, bytes, err);
+		r = fill(in, 1, err);
 
 		if (r)
 			return r;

@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
+#include "decode/hash.h"
 #include "decode/internal.h"
 #include "decode/launches.h"
 
 #define MAX_NODES (1u << 22) /* of one executable graph */
+#define MAX_SAME 64u /* nodes of one handle in it that change together; the driver makes no two */
 
 /* A handle of any kind and what stands for it now. */
 struct meaning {
@@ -44,6 +45,8 @@ struct nvs_launches *nvs_launches_new(void)
 	return calloc(1, sizeof(struct nvs_launches));
 }
 
+static void forget_places(struct nvs_exec *e);
+
 void nvs_launches_free(struct nvs_launches *l)
 {
 	struct meaning *m, *next;
@@ -59,6 +62,7 @@ void nvs_launches_free(struct nvs_launches *l)
 		free(l->kernels[i]);
 	for (uint32_t i = 0; i < l->nexecs; i++) {
 		free(l->execs[i]->nodes);
+		forget_places(l->execs[i]);
 		free(l->execs[i]);
 	}
 	free(l->kernels);
@@ -89,7 +93,10 @@ static struct meaning *get(struct nvs_launches *l, uint64_t handle, uint64_t kin
 	m->key.handle = handle;
 	m->key.kind = kind;
 	HASH_ADD(hh, l->meanings, key, sizeof(m->key), m);
-	return m;
+	if (find(l, handle, kind) == m)
+		return m;
+	free(m);
+	return NULL;
 }
 
 static bool room_for(void **list, uint32_t used, uint32_t *room)
@@ -235,24 +242,99 @@ static int add_node(struct nvs_exec *e, const struct nvs_graph_node *node)
 	return 0;
 }
 
-/* A node of an executable graph got other parameters, or was switched on or off. */
-static void set_node(struct nvs_exec *e, const struct nvs_graph_node *node)
+/* ---- nodes that change ---- */
+
+struct nvs_node_place {
+	uint64_t handle;
+	uint32_t last; /* node of this handle */
+	UT_hash_handle hh;
+};
+
+static void forget_places(struct nvs_exec *e)
 {
-	e->changes++;
-	for (uint32_t i = 0; i < e->nnodes; i++) {
-		if (e->nodes[i].node != node->node)
-			continue;
-		if (node->type == UINT32_MAX) {
-			e->nodes[i].flags &= ~NVS_NODE_DISABLED;
-			e->nodes[i].flags |= node->flags & NVS_NODE_DISABLED;
-			continue;
-		}
-		e->nodes[i].function = node->function;
-		e->nodes[i].bytes = node->bytes;
-		memcpy(e->nodes[i].grid, node->grid, sizeof(node->grid));
-		memcpy(e->nodes[i].block, node->block, sizeof(node->block));
-		e->nodes[i].shared = node->shared;
+	struct nvs_node_place *p, *next;
+
+	HASH_ITER(hh, e->places, p, next) {
+		HASH_DEL(e->places, p);
+		free(p);
 	}
+	free(e->same);
+	e->same = NULL;
+	e->placed = e->same_room = 0;
+}
+
+static struct nvs_node_place *place_of(const struct nvs_exec *e, uint64_t handle)
+{
+	struct nvs_node_place *p;
+
+	HASH_FIND(hh, e->places, &handle, sizeof(handle), p);
+	return p;
+}
+
+static int place(struct nvs_exec *e, uint32_t i)
+{
+	struct nvs_node_place *p = place_of(e, e->nodes[i].node);
+
+	e->same[i] = p ? p->last : NVS_NONE;
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->handle = e->nodes[i].node;
+		HASH_ADD(hh, e->places, handle, sizeof(p->handle), p);
+		if (place_of(e, p->handle) != p) {
+			free(p);
+			return -ENOMEM;
+		}
+	}
+	p->last = i;
+	return 0;
+}
+
+/* Those that have come since the last look-up. */
+static int place_nodes(struct nvs_exec *e)
+{
+	int r = 0;
+
+	if (e->same_room < e->room) {
+		void *more = realloc(e->same, e->room * sizeof(*e->same));
+
+		if (!more)
+			return -ENOMEM;
+		e->same = more;
+		e->same_room = e->room;
+	}
+	for (; e->placed < e->nnodes && !r; e->placed += !r)
+		r = place(e, e->placed);
+	return r;
+}
+
+static void change(struct nvs_graph_node *into, const struct nvs_graph_node *node)
+{
+	if (node->type == UINT32_MAX) {
+		into->flags &= ~NVS_NODE_DISABLED;
+		into->flags |= node->flags & NVS_NODE_DISABLED;
+		return;
+	}
+	into->function = node->function;
+	into->bytes = node->bytes;
+	memcpy(into->grid, node->grid, sizeof(node->grid));
+	memcpy(into->block, node->block, sizeof(node->block));
+	into->shared = node->shared;
+}
+
+/* A node of an executable graph got other parameters, or was switched on or off. */
+static int set_node(struct nvs_exec *e, const struct nvs_graph_node *node)
+{
+	const struct nvs_node_place *p;
+	uint32_t n = 0;
+	int r = place_nodes(e);
+
+	e->changes++;
+	p = r ? NULL : place_of(e, node->node);
+	for (uint32_t i = p ? p->last : NVS_NONE; i != NVS_NONE && n < MAX_SAME; i = e->same[i], n++)
+		change(e->nodes + i, node);
+	return r;
 }
 
 static enum nvs_graph_origin origin_of(struct nvs_launches *l, uint64_t graph)
@@ -283,19 +365,22 @@ int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
 		m->exec->origin = origin_of(l, rec->graph);
 	}
 	if (rec->event == NVS_GRAPH_NODE_SET) {
-		for (uint32_t i = 0; i < rec->nnodes; i++)
-			set_node(m->exec, nodes + i);
-		return 0;
+		for (uint32_t i = 0; i < rec->nnodes && !r; i++)
+			r = set_node(m->exec, nodes + i);
+		return r;
 	}
 	if (!rec->first && changes_many(rec->event)) {
+		forget_places(m->exec);
 		nvs_exec_change_begins(m->exec);
 		m->exec->updates += rec->event == NVS_GRAPH_UPDATED;
 		m->exec->changes += rec->event == NVS_GRAPH_CHILD_SET;
 	}
 	for (uint32_t i = 0; i < rec->nnodes && !r; i++)
 		r = add_node(m->exec, nodes + i);
-	if (!r && rec->rec.flags & NVS_GRAPH_LAST && changes_many(rec->event))
+	if (!r && rec->rec.flags & NVS_GRAPH_LAST && changes_many(rec->event)) {
+		forget_places(m->exec);
 		r = nvs_exec_change_ends(m->exec, rec->event);
+	}
 	m->exec->partial |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
 	return r;
 }

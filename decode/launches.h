@@ -26,6 +26,9 @@ struct nvs_exec {
 	enum nvs_graph_origin origin;
 	uint32_t nnodes, room;
 	struct nvs_graph_node *nodes;
+	struct nvs_node_place *places; /* by handle; made when a node is first looked up */
+	uint32_t *same; /* per node the one before it with the same handle */
+	uint32_t placed, same_room;
 	uint32_t before; /* nodes of it that stood before a change that is being told, where CHANGING */
 	bool changing;
 	uint64_t updates; /* cuGraphExecUpdate */

@@ -4,8 +4,7 @@
  * and a stranger's trace in the worst one.
  */
 #include <stdlib.h>
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "decode/hash.h"
 #include "decode/internal.h"
 
 struct nvs_map_node {
@@ -27,7 +26,7 @@ static int order(const struct nvs_mapping *a, const struct nvs_mapping *b)
 
 static uint32_t next_random(struct nvs_maps *maps)
 {
-	uint32_t x = maps->random ? maps->random : 2463534242u;
+	uint32_t x = maps->random ? maps->random : (uint32_t)nvs_hash_key[0] | 1;
 
 	x ^= x << 13;
 	x ^= x >> 17;

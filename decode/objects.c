@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Live resource-manager objects by client and handle. */
 #include <stdlib.h>
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "decode/hash.h"
 #include "decode/internal.h"
 
 struct nvs_object_node {

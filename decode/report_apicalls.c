@@ -3,23 +3,60 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/hash.h"
 #include "decode/report_apicalls.h"
+
+/* One row by its names: "S" or "s" (silent), the API's and the runtime's, each with its NUL. */
+struct row {
+	size_t at;
+	UT_hash_handle hh;
+	char key[];
+};
+
+/* The rows of one API that are not silent. */
+struct loud {
+	const char *api;
+	size_t at, n;
+	UT_hash_handle hh;
+};
 
 struct state {
 	struct nvs_source *source;
 	struct nvs_api_calls *list;
 	size_t n, room;
+	struct row *rows;
 };
+
+static struct row *row_of(struct state *st, const char *api, const char *runtime, bool silent)
+{
+	size_t first = strlen(api) + 1, second = strlen(runtime) + 1, length = 1 + first + second;
+	struct row *found, *row = malloc(sizeof(*row) + length);
+
+	if (!row)
+		return NULL;
+	row->key[0] = silent ? 's' : 'S';
+	memcpy(row->key + 1, api, first);
+	memcpy(row->key + 1 + first, runtime, second);
+	HASH_FIND(hh, st->rows, row->key, length, found);
+	if (found) {
+		free(row);
+		return found;
+	}
+	row->at = st->n;
+	HASH_ADD(hh, st->rows, key[0], length, row);
+	HASH_FIND(hh, st->rows, row->key, length, found);
+	if (!found)
+		free(row);
+	return found;
+}
 
 static struct nvs_api_calls *find(struct state *st, const char *api, const char *runtime, bool silent)
 {
+	struct row *row = row_of(st, api, runtime, silent);
 	struct nvs_api_calls *a;
 
-	for (size_t i = 0; i < st->n; i++) {
-		a = st->list + i;
-		if (a->silent == silent && !strcmp(a->api, api) && !strcmp(a->runtime_api, runtime))
-			return a;
-	}
+	if (!row || row->at < st->n)
+		return row ? st->list + row->at : NULL;
 	if (st->n == st->room) {
 		size_t room = st->room ? st->room * 2 : 64;
 
@@ -58,7 +95,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 		return 0;
 	if (call->submissions)
 		site = nvs_trace_callsite(st->source->trace, call->stack);
-	a = find(st, call->api->name, site ? site->runtime_api : "", !site);
+	a = find(st, nvs_call_name(call), site ? site->runtime_api : "", !site);
 	if (!a)
 		return -ENOMEM;
 	a->calls++;
@@ -92,25 +129,42 @@ static void merge(struct nvs_api_calls *into, const struct nvs_api_calls *from)
 			count_error(into, from->error[i].result, from->error[i].count);
 }
 
+static void settle_row(struct state *st, struct nvs_api_calls *a, struct loud *all)
+{
+	struct loud *only = NULL;
+
+	if (a->silent)
+		HASH_FIND(hh, all, a->api, strlen(a->api), only);
+	if (!only || only->n != 1)
+		return;
+	merge(st->list + only->at, a);
+	a->calls = 0;
+}
+
 /* Calls that submitted nothing go with those that did, where there is no doubt with which. */
 static void settle(struct state *st)
 {
+	struct loud *room = calloc(st->n ? st->n : 1, sizeof(*room)), *all = NULL, *l;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < st->n; i++) {
-		struct nvs_api_calls *only = NULL;
-		size_t others = 0;
+	for (size_t i = 0; room && i < st->n; i++) {
+		const struct nvs_api_calls *a = st->list + i;
 
-		for (size_t k = 0; st->list[i].silent && k < st->n; k++)
-			if (!st->list[k].silent && st->list[k].calls && !strcmp(st->list[k].api, st->list[i].api)) {
-				only = st->list + k;
-				others++;
-			}
-		if (others == 1) {
-			merge(only, st->list + i);
-			st->list[i].calls = 0;
+		if (a->silent || !a->calls)
+			continue;
+		HASH_FIND(hh, all, a->api, strlen(a->api), l);
+		if (!l) {
+			l = room + i;
+			l->api = a->api;
+			HASH_ADD_KEYPTR(hh, all, l->api, strlen(l->api), l);
 		}
+		l->at = i;
+		l->n++;
 	}
+	for (size_t i = 0; i < st->n; i++)
+		settle_row(st, st->list + i, all);
+	HASH_CLEAR(hh, all);
+	free(room);
 	for (size_t i = 0; i < st->n; i++) {
 		if (st->list[i].calls) {
 			if (kept != i)
@@ -145,6 +199,7 @@ static void name_errors(struct nvs_api_calls *a)
 int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls **list, size_t *count)
 {
 	struct state st = {0};
+	struct row *row, *next;
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
@@ -155,6 +210,10 @@ int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls
 			r = nvs_report_read_calls(s + i, &sink);
 	}
 	settle(&st);
+	HASH_ITER(hh, st.rows, row, next) {
+		HASH_DEL(st.rows, row);
+		free(row);
+	}
 	for (size_t i = 0; i < st.n; i++)
 		name_errors(st.list + i);
 	*list = st.list;

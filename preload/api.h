@@ -16,10 +16,24 @@
 
 /* ---- the table, made from api/cuda.api ---- */
 
-enum nvs_keep_how { NVS_KEEP_VALUE, NVS_KEEP_IN, NVS_KEEP_OUT };
+enum nvs_keep_how {
+	NVS_KEEP_VALUE, NVS_KEEP_IN, NVS_KEEP_OUT,
+	NVS_KEEP_ATTR, /* of a launch's attribute: its id << 8 | offset in its value */
+	NVS_KEEP_SUM, NVS_KEEP_LEAST, NVS_KEEP_MOST, NVS_KEEP_FIRST, /* of an array's items */
+};
+
+/* How an array lies: all is absent where one of its items is of another sort. */
+struct nvs_api_array {
+	uint8_t count; /* place of the argument that says how many */
+	uint8_t factors; /* so many u64 are multiplied */
+	uint8_t nguards;
+	uint8_t guard[2]; /* offsets of u32 that are 1 */
+	uint16_t stride;
+};
 
 struct nvs_api_keep {
 	const char *name; /* "name:kind" */
+	const struct nvs_api_array *array;
 	uint8_t place; /* 0 to 5: in a register, from 6: on the stack */
 	uint8_t how; /* enum nvs_keep_how */
 	uint8_t size;

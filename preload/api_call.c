@@ -82,6 +82,74 @@ static bool load(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *value
 	return true;
 }
 
+/* Layouts: CUlaunchConfig and CUlaunchAttribute. */
+#define CONFIG_ATTRS 40
+#define CONFIG_NUM_ATTRS 48
+#define ATTRIBUTE_BYTES 72
+#define ATTRIBUTE_VALUE 8
+#define MAX_ATTRIBUTES 64
+
+static __attribute__((noinline)) bool load_attribute(uint64_t config, const struct nvs_api_keep *k, uint64_t *value)
+{
+	uint32_t n, id, word;
+	uint64_t at;
+
+	*value = 0;
+	if (!config || !nvs_load32_guarded((const uint32_t *)(config + CONFIG_NUM_ATTRS), &n) ||
+	    !nvs_load64_guarded((const uint64_t *)(config + CONFIG_ATTRS), &at))
+		return false;
+	for (uint32_t i = 0; at && i < n && i < MAX_ATTRIBUTES; i++, at += ATTRIBUTE_BYTES) {
+		if (!nvs_load32_guarded((const uint32_t *)at, &id))
+			return false;
+		if (id != k->offset >> 8)
+			continue;
+		if (!nvs_load32_guarded((const uint32_t *)(at + ATTRIBUTE_VALUE + (k->offset & 0xff)), &word))
+			return false;
+		*value = word;
+		break;
+	}
+	return true;
+}
+
+#define MAX_ITEMS 65536 /* of an array; more are not gone through */
+
+static bool load_item(const struct nvs_api_keep *k, uint64_t at, uint64_t *value)
+{
+	uint64_t factor;
+	uint32_t word;
+
+	for (uint32_t i = 0; i < k->array->nguards; i++)
+		if (!nvs_load32_guarded((const uint32_t *)(at + k->array->guard[i]), &word) || word != 1)
+			return false;
+	*value = 1;
+	for (uint32_t i = 0; i < k->array->factors; i++) {
+		if (!nvs_load64_guarded((const uint64_t *)(at + k->offset) + i, &factor))
+			return false;
+		*value *= factor;
+	}
+	return true;
+}
+
+static __attribute__((noinline)) bool load_array(uint64_t at, uint64_t n, const struct nvs_api_keep *k, uint64_t *value)
+{
+	uint64_t item;
+
+	if (!at || !n || n > MAX_ITEMS)
+		return false;
+	*value = k->how == NVS_KEEP_LEAST ? UINT64_MAX : 0;
+	for (uint64_t i = 0; i < n; i++, at += k->array->stride) {
+		if (!load_item(k, at, &item))
+			return false;
+		if (k->how == NVS_KEEP_SUM)
+			*value += item;
+		else if (k->how == NVS_KEEP_FIRST || (k->how == NVS_KEEP_LEAST ? item < *value : item > *value))
+			*value = item;
+		if (k->how == NVS_KEEP_FIRST)
+			break;
+	}
+	return true;
+}
+
 static uint64_t narrow(uint64_t value, unsigned size)
 {
 	return size == 8 ? value : value & ((1ull << size * 8) - 1);
@@ -107,6 +175,10 @@ static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_r
 			known = false;
 		else if (k->is_string)
 			m->args[i] = take_string(m, (const char *)(uintptr_t)value);
+		else if (k->how == NVS_KEEP_ATTR)
+			known = load_attribute(value, k, &m->args[i]);
+		else if (k->array)
+			known = load_array(value, nvs_api_argument(frame, k->array->count), k, &m->args[i]);
 		else
 			known = (k->how == NVS_KEEP_IN || ok) && load(value, k, &m->args[i]);
 		if (!known)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes calls of many kinds on three threads and counts them itself: what it prints is what the reports have to
- * say. Lines: "api NAME calls failed", "kernel NAME launches", "copy DIRECTION calls bytes", "graph launches",
+ * say. Lines: "api NAME calls failed", "kernel NAME launches", "copy DIRECTION calls bytes" (batch: of many at once), "graph launches",
  * "thread-calls N" for each thread in no order.
  */
 #include <pthread.h>
@@ -37,6 +37,8 @@ static CUresult counted(const char *name, CUresult result)
 
 static _Atomic unsigned launches[2], copies[3];
 static _Atomic unsigned long long copied[3];
+static unsigned batch_calls;
+static unsigned long long batched;
 static CUcontext context;
 static CUfunction kernels[2];
 
@@ -117,6 +119,40 @@ static void graphs(void)
 	CK(C(cuStreamDestroy_v2, s));
 }
 
+/* Many copies by one call: the bytes of all of them are told. */
+static void batches(void)
+{
+	enum { N = 5 };
+	CUmemcpyAttributes attributes = { .srcAccessOrder = 1 };
+	CUDA_MEMCPY3D_BATCH_OP ops[N];
+	CUdeviceptr d, to[N], from[N];
+	size_t sizes[N], zero = 0;
+	char *host;
+	CUstream s;
+
+	CK(C(cuStreamCreate, &s, 1));
+	CK(C(cuMemAlloc_v2, &d, 1 << 20));
+	CK(C(cuMemHostAlloc, (void **)&host, 1 << 20, 0));
+	for (unsigned n = 1; n <= N; n++) {
+		for (unsigned i = 0; i < n; i++) {
+			sizes[i] = 1000 * (i + 1) * n;
+			to[i] = i % 2 ? (uintptr_t)host + i * 65536 : d + i * 65536;
+			from[i] = i % 2 ? d + i * 65536 : (uintptr_t)host + i * 65536;
+			ops[i] = (CUDA_MEMCPY3D_BATCH_OP){ .src = { 1, { { .ptr = from[i] } } }, .width = 100 + i, .height = 3,
+							   .dst = { 1, { { .ptr = to[i] } } }, .depth = n,
+							   .srcAccessOrder = 1 };
+			batched += sizes[i] + (100 + i) * 3ull * n;
+		}
+		CK(C(cuMemcpyBatchAsync_v2, to, from, sizes, n, &attributes, &zero, 1, s));
+		CK(C(cuMemcpy3DBatchAsync_v2, n, ops, 0, s));
+		batch_calls += 2;
+	}
+	CK(C(cuStreamSynchronize, s));
+	CK(C(cuMemFreeHost, host));
+	CK(C(cuMemFree_v2, d));
+	CK(C(cuStreamDestroy_v2, s));
+}
+
 static void print_all(void)
 {
 	static const char *const directions[] = { "HtoD", "DtoH", "DtoD" };
@@ -126,6 +162,7 @@ static void print_all(void)
 	printf("kernel softgpu_add %u\nkernel nothing %u\n", launches[0], launches[1]);
 	for (int i = 0; i < 3; i++)
 		printf("copy %s %u %llu\n", directions[i], copies[i], copied[i]);
+	printf("copy batch %u %llu\n", batch_calls, batched);
 	printf("graph 7\n");
 }
 
@@ -149,6 +186,7 @@ int main(void)
 		printf("thread-calls %u\n", (unsigned)(uintptr_t)n);
 	}
 	graphs();
+	batches();
 	CK(C(cuModuleUnload, module));
 	CK(C(cuDevicePrimaryCtxRelease_v2, 0));
 	printf("thread-calls %u\n", own);

@@ -81,6 +81,32 @@ typedef struct {
 	CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
 
+/* CUmemcpyAttributes */
+typedef struct {
+	int srcAccessOrder; /* 1: in the stream's order */
+	int srcLocHint[2], dstLocHint[2];
+	unsigned flags;
+} CUmemcpyAttributes;
+
+/* CUDA_MEMCPY3D_BATCH_OP, of pointers (type 1) or arrays (2) */
+typedef struct {
+	int type;
+	union {
+		struct {
+			CUdeviceptr ptr;
+			size_t rowLength, layerHeight;
+			int locHint[2];
+		} ptr;
+		size_t array[4];
+	};
+} CUmemcpy3DOperand;
+typedef struct {
+	CUmemcpy3DOperand src, dst;
+	size_t width, height, depth;
+	int srcAccessOrder;
+	unsigned flags;
+} CUDA_MEMCPY3D_BATCH_OP;
+
 /* CUgraphNodeType */
 enum { CU_GRAPH_NODE_TYPE_KERNEL = 0, CU_GRAPH_NODE_TYPE_GRAPH = 4, CU_GRAPH_NODE_TYPE_CONDITIONAL = 13 };
 enum { CU_GRAPH_COND_ASSIGN_DEFAULT = 1, CU_GRAPH_COND_TYPE_IF = 0 };
@@ -163,6 +189,9 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream s);
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c);
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream s);
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count, CUmemcpyAttributes *attrs,
+			       size_t *attr_from, size_t nattrs, CUstream s);
+CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream s);
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char v, size_t n);
 CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short v, size_t n);
 CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned v, size_t n);

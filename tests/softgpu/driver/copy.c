@@ -326,3 +326,45 @@ API CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char v, si
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return sg_launch_builtin(s, SG_PROGRAM_FILL_2D, p, 6, 32);
 }
+
+/* ---- many at once ---- */
+
+static CUresult either_way(struct CUstream_st *s, CUdeviceptr to, CUdeviceptr from, size_t n)
+{
+	bool to_device = sg_is_device(s->ctx, to), from_device = sg_is_device(s->ctx, from);
+
+	if (to_device && from_device)
+		return across(s, to, from, n);
+	if (to_device)
+		return up(s, to, (const void *)(uintptr_t)from, n);
+	return from_device ? down(s, (void *)(uintptr_t)to, from, n) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count, CUmemcpyAttributes *attrs,
+				   size_t *attr_from, size_t nattrs, CUstream h)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!h || !count || !nattrs)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count && !r; i++)
+		r = either_way(h, to[i], from[i], n[i]);
+	return r;
+}
+
+/* Boxes of pointers without gaps. */
+API CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream h)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!h || !count || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count && !r; i++) {
+		CUDA_MEMCPY3D_BATCH_OP *op = &ops[i];
+
+		if (op->src.type != 1 || op->dst.type != 1 || op->src.ptr.rowLength || op->dst.ptr.rowLength)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		r = either_way(h, op->dst.ptr.ptr, op->src.ptr.ptr, op->width * op->height * op->depth);
+	}
+	return r;
+}

@@ -7,6 +7,9 @@
 
 #define MAX_CHANNELS (1u << 20)
 #define MAX_PARTS    (1u << 16) /* of a channel that shows no times */
+#define MAX_GPUS     64u
+#define DRIFT	     1000 /* one clock may gain one in so many on the other */
+#define PRECISION    10 /* a start has to be known to one in so many of its stretch */
 #define MAX_BACK     4096u /* submissions that can be under way */
 
 struct part {
@@ -14,6 +17,7 @@ struct part {
 	bool settled;
 	bool queued; /* behind one that was not done yet */
 	uint64_t ns; /* when its release was done, 0: not known */
+	uint64_t least, most; /* GPU time when it was submitted, 0: not known */
 };
 
 struct channel {
@@ -36,6 +40,11 @@ struct nvs_gputime {
 	void *arg;
 	struct channel *channels;
 	uint32_t count;
+	struct {
+		bool has_least, has_most;
+		/* What the GPU's is ahead of the host's, if it has lost, or gained, DRIFT since host time 0. */
+		int64_t least, most;
+	} clock[MAX_GPUS];
 };
 
 struct nvs_gputime *nvs_gputime_new(nvs_gputime_found *found, void *arg)
@@ -97,23 +106,47 @@ static uint32_t stretch_end(const struct channel *c)
 	return 0;
 }
 
+/* When the first of a stretch that ends at NS may have begun: 0 if that is not known well enough. */
+static uint64_t stretch_start(const struct part *before, const struct part *first, uint64_t ns)
+{
+	if (first->queued)
+		return before->ns;
+	if (!first->least || !first->most || first->most < first->least || first->least >= ns ||
+	    (first->most - first->least) * PRECISION > ns - first->least)
+		return 0;
+	return before->ns > first->least ? before->ns : first->least;
+}
+
+static bool is_of(const struct part *p, uint32_t group)
+{
+	return !p->p.waits && (p->p.idle || p->p.group == group);
+}
+
+static uint32_t group_of(const struct part *a, const struct part *b)
+{
+	while (++a <= b)
+		if (!a->p.idle)
+			return a->p.group;
+	return NVS_GPUTIME_OTHER;
+}
+
 static void tell(struct nvs_gputime *g, const struct channel *c, uint32_t last)
 {
 	const struct part *a = c->parts + c->from, *b = c->parts + last;
-	uint32_t group = b->p.group;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, start = stretch_start(a, a + 1, b->ns);
+	uint32_t group = group_of(a, b);
 
 	/* The GPU's clock does not stand still, nor does it run backwards: else a time is not what it
 	 * was taken for. */
-	if (!a->ns || b->ns <= a->ns)
+	if (!start || b->ns <= start || group == NVS_GPUTIME_OTHER)
 		return;
 	for (const struct part *p = a + 1; p <= b; p++) {
-		if (p->p.group != group || !p->queued)
+		if (!is_of(p, group) || (!p->queued && p != a + 1))
 			return;
 		bytes += p->p.bytes;
 	}
-	if (group != NVS_GPUTIME_OTHER && bytes)
-		g->found(g->arg, group, bytes, b->ns - a->ns);
+	if (bytes)
+		g->found(g->arg, group, bytes, b->ns - start);
 }
 
 static void drain(struct nvs_gputime *g, struct channel *c)
@@ -132,6 +165,41 @@ static void drain(struct nvs_gputime *g, struct channel *c)
 	}
 }
 
+/* ---- clocks ---- */
+
+void nvs_gputime_clock(struct nvs_gputime *g, uint32_t gpu, uint64_t host, uint64_t ns)
+{
+	int64_t least = (int64_t)(ns - host) + (int64_t)(host / DRIFT);
+
+	if (gpu >= MAX_GPUS || (g->clock[gpu].has_least && g->clock[gpu].least >= least))
+		return;
+	g->clock[gpu].has_least = true;
+	g->clock[gpu].least = least;
+}
+
+/* At the host's time HOST the GPU's was NS or earlier: a release was submitted then, and done at NS. */
+static void clock_before(struct nvs_gputime *g, uint32_t gpu, uint64_t host, uint64_t ns)
+{
+	int64_t most = (int64_t)(ns - host) - (int64_t)(host / DRIFT);
+
+	if (!host || gpu >= MAX_GPUS || (g->clock[gpu].has_most && g->clock[gpu].most <= most))
+		return;
+	g->clock[gpu].has_most = true;
+	g->clock[gpu].most = most;
+}
+
+static void set_bounds(const struct nvs_gputime *g, struct part *p)
+{
+	uint64_t host = p->p.host;
+
+	if (!host || p->p.gpu >= MAX_GPUS)
+		return;
+	if (g->clock[p->p.gpu].has_least)
+		p->least = host + (uint64_t)g->clock[p->p.gpu].least - host / DRIFT;
+	if (g->clock[p->p.gpu].has_most)
+		p->most = host + (uint64_t)g->clock[p->p.gpu].most + host / DRIFT;
+}
+
 /* ---- observations ---- */
 
 static void set_time(struct nvs_gputime *g, struct channel *c, uint32_t at, uint64_t ns)
@@ -140,6 +208,7 @@ static void set_time(struct nvs_gputime *g, struct channel *c, uint32_t at, uint
 		return;
 	c->parts[at].ns = ns;
 	c->timed = at + 1;
+	clock_before(g, c->parts[at].p.gpu, c->parts[at].p.host, ns);
 	drain(g, c);
 }
 
@@ -176,9 +245,10 @@ int nvs_gputime_observe(struct nvs_gputime *g, uint32_t channel, uint64_t addres
 	c->seen.address = address;
 	c->seen.payload = payload;
 	c->seen.ns = ns;
-	if (newest || same)
-		set_time(g, c, at - 1, ns);
-	return 0;
+	if (!newest && !same)
+		return 0;
+	set_time(g, c, at - 1, ns);
+	return 1;
 }
 
 /* ---- parts ---- */
@@ -216,6 +286,7 @@ int nvs_gputime_add(struct nvs_gputime *g, const struct nvs_gputime_part *part)
 	if (room_for_one(c))
 		return -ENOMEM;
 	c->parts[c->n++] = (struct part){.p = *part, .settled = !part->owned, .queued = c->busy};
+	set_bounds(g, c->parts + c->n - 1);
 	c->unsettled += part->owned;
 	return 0;
 }

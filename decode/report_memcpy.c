@@ -23,7 +23,7 @@ struct row {
 	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
 	struct nvs_times times;
-	uint64_t gpu_timed, gpu_bytes, gpu_ns; /* stretches that hold nothing else, by the GPU's clock */
+	uint64_t gpu_timed, gpu_bytes, gpu_ns; /* stretches of nothing else, by the GPU's clock */
 };
 
 struct state {
@@ -31,6 +31,13 @@ struct state {
 	struct nvs_hostmem *memory;
 	struct nvs_gputime *times;
 	struct nvs_gputime_part part; /* of the submission in progress */
+	bool busy; /* it does more than to release */
+	struct thread {
+		uint64_t ticks; /* of its last submission */
+		uint64_t gpu_ns; /* GPU's time of a release seen then, until a call tells how late it was */
+		uint32_t gpu;
+	} *threads;
+	uint32_t nthreads;
 	struct row **rows;
 	size_t *nrows;
 };
@@ -181,6 +188,56 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	return 0;
 }
 
+/* ---- the two clocks ---- */
+
+static struct thread *thread_at(struct state *st, uint32_t number)
+{
+	struct thread *more;
+	uint32_t n = number + 64;
+
+	if (number < st->nthreads)
+		return st->threads + number;
+	more = realloc(st->threads, n * sizeof(*more));
+	if (!more)
+		return NULL;
+	memset(more + st->nthreads, 0, (n - st->nthreads) * sizeof(*more));
+	st->threads = more;
+	st->nthreads = n;
+	return st->threads + number;
+}
+
+static bool host_ns(const struct state *st, uint64_t ticks, uint64_t *ns)
+{
+	int64_t since;
+	bool known = nvs_clock_since_start(st->source->trace, ticks, &since) && since > 0;
+
+	*ns = known ? (uint64_t)since : 0;
+	return known;
+}
+
+/* What a submission saw to be done was so at the end of its call, at the latest. */
+static void compare_clocks(struct state *st, const struct nvs_call *call)
+{
+	struct thread *t = call->thread < st->nthreads ? st->threads + call->thread : NULL;
+	uint64_t ns;
+
+	if (!t || !t->gpu_ns || !call->end || call->end < t->ticks)
+		return;
+	if (host_ns(st, call->end, &ns))
+		nvs_gputime_clock(st->times, t->gpu, ns, t->gpu_ns);
+	t->gpu_ns = 0;
+}
+
+/* The GPU cannot have known of it before the call began, nor before the one before was submitted. */
+static uint64_t earliest(const struct state *st, const struct thread *t, const struct nvs_call *call)
+{
+	uint64_t ns = 0;
+
+	if (call)
+		host_ns(st, t->ticks > call->begin ? t->ticks : call->begin, &ns);
+	return ns;
+}
+
 static bool is_copy(const struct nvs_call *call)
 {
 	return !strcmp(call->api->group, "copy");
@@ -192,6 +249,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	uint32_t group = NVS_GPUTIME_OTHER;
 	int r = nvs_hostmem_call(st->memory, call);
 
+	compare_clocks(st, call);
 	if (r || !is_copy(call))
 		return r;
 	if (nvs_filter_call(st->source, call))
@@ -205,10 +263,13 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_gputime_part *p = &((struct state *)arg)->part;
+	struct state *st = arg;
+	struct nvs_gputime_part *p = &st->part;
 
 	if (op->kind == NVS_OP_COPY && op->copy.mode == NVS_COPY_ENGINE)
 		p->bytes += op->copy.bytes;
+	p->waits |= op->kind == NVS_OP_ACQUIRE;
+	st->busy |= op->kind <= NVS_OP_TRIGGER && op->kind != NVS_OP_CODE;
 	if (op->kind != NVS_OP_RELEASE)
 		return;
 	/* The last one is the channel's own. */
@@ -220,12 +281,16 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	const struct nvs_rec_submission *rec = s->rec;
+	uint32_t gpu = s->channel->known ? s->channel->rec.gpu : NVS_NONE;
 	struct state *st = arg;
 	struct nvs_gputime_part part = st->part;
+	struct thread *t = thread_at(st, s->thread->thread);
 	int r = nvs_gputime_observe(st->times, rec->channel, rec->progress_address, (uint32_t)rec->progress[0],
 				    rec->progress[1]);
 
 	memset(&st->part, 0, sizeof(st->part));
+	if (!t || r < 0)
+		return -ENOMEM;
 	part.channel = rec->channel;
 	part.sequence = rec->sequence;
 	part.continues = rec->rec.flags & NVS_SUB_CONTINUED;
@@ -233,7 +298,16 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	part.thread = call ? call->thread : NVS_NONE;
 	part.number = call ? call->number : 0;
 	part.group = NVS_GPUTIME_OTHER;
-	return r ? r : nvs_gputime_add(st->times, &part);
+	part.gpu = gpu;
+	part.host = earliest(st, t, call);
+	part.idle = part.released && !st->busy;
+	st->busy = false;
+	t->ticks = rec->rec.time;
+	if (r) {
+		t->gpu_ns = rec->progress[1];
+		t->gpu = gpu;
+	}
+	return nvs_gputime_add(st->times, &part);
 }
 
 static void on_stretch(void *arg, uint32_t group, uint64_t bytes, uint64_t ns)
@@ -374,6 +448,7 @@ int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, con
 		r = st.memory && st.times ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
 		nvs_hostmem_free(st.memory);
 		nvs_gputime_free(st.times);
+		free(st.threads);
 	}
 	if (!r) {
 		if (nrows)

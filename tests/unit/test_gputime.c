@@ -35,7 +35,7 @@ static struct nvs_gputime_part submit(struct nvs_gputime *g, uint64_t n, uint32_
 	struct nvs_gputime_part p = {.sequence = n, .released = true, .address = SLOT, .payload = (uint32_t)n + 1,
 				     .bytes = 1000, .group = 7};
 
-	EXPECT_EQ(nvs_gputime_observe(g, 0, n ? SLOT : 0, done, ns), 0);
+	EXPECT(nvs_gputime_observe(g, 0, n ? SLOT : 0, done, ns) >= 0);
 	EXPECT_EQ(nvs_gputime_add(g, &p), 0);
 	return p;
 }
@@ -119,7 +119,7 @@ static void test_breaks(void)
 	submit(g, 0, 0, 0);
 	submit(g, 1, 0, 0);
 	submit(g, 2, 1, 100);
-	EXPECT_EQ(nvs_gputime_observe(g, 0, SLOT, 1, 100), 0);
+	EXPECT_EQ(nvs_gputime_observe(g, 0, SLOT, 1, 100), 1);
 	EXPECT_EQ(nvs_gputime_add(g, &p), 0);
 	submit(g, 4, 2, 200);
 	submit(g, 5, 2, 200);
@@ -134,6 +134,19 @@ static void test_breaks(void)
 	submit(g, 9, 4, 400);
 	submit(g, 10, 4, 400);
 	finish(g, 1, 1000, 100);
+	/* Nothing was seen at the eighth: the channel may have been idle before it. */
+	for (int blind = 0; blind < 2; blind++) {
+		g = start();
+		for (uint64_t i = 0; i < 10; i++) {
+			struct nvs_gputime_part part = {.sequence = i, .released = true, .address = SLOT,
+							.payload = (uint32_t)i + 1, .bytes = 10, .group = 7};
+			uint32_t done = i < 2 ? 0 : i < 5 ? 1 : i < 9 ? 3 : 9;
+
+			nvs_gputime_observe(g, 0, blind && i == 7 ? 0 : SLOT, done, done * 100);
+			nvs_gputime_add(g, &part);
+		}
+		finish(g, !blind, blind ? 0 : 60, blind ? 0 : 600);
+	}
 	/* A clock that stands, or runs back. */
 	g = start();
 	for (uint64_t i = 0; i < 20; i++)
@@ -213,6 +226,76 @@ static void test_queue(uint64_t seed)
 	EXPECT_EQ(got.bytes, got.ns);
 }
 
+/*
+ * A channel that is idle before each burst. The GPU's clock is ahead by years and gains on the host's, or loses;
+ * submissions are seen a little late, and releases some time after they were done.
+ */
+static void test_clocks(uint64_t seed, int64_t gain)
+{
+	struct nvs_gputime *g = start();
+	uint64_t host = 1000000, work = 0, last = 0;
+	uint32_t n = 0;
+
+	state = seed;
+	for (uint32_t burst = 0; burst < 2000; burst++) {
+		uint64_t end = 0;
+
+		/* Each second one is a single short thing, which tells how the clocks stand. */
+		for (uint32_t i = 0; i < (burst % 2 ? 40 : 1); i++) {
+			uint64_t took = burst % 2 ? 3000 + dice(3000) : 1000, began = host;
+
+			nvs_gputime_observe(g, 0, SLOT, i ? n - i : n, last);
+			/* The call ends, and with it the doubt of when that was seen. */
+			host += 200 + dice(300);
+			if (!i && last)
+				nvs_gputime_clock(g, 0, host, last);
+			nvs_gputime_add(g, &(struct nvs_gputime_part){.sequence = n, .released = true, .address = SLOT,
+								      .payload = n + 1, .bytes = took, .host = began,
+								      .group = burst % 2});
+			n++;
+			end = (i ? end : host) + took;
+			work += burst % 2 ? took : 0;
+		}
+		last = end + (uint64_t)((int64_t)end / 100000 * gain) + 1700000000000000000ull;
+		host = end + 500 + dice(100000);
+	}
+	nvs_gputime_free(g);
+	printf("seed %llu: %llu of %llu ns of work told as %llu\n", (unsigned long long)seed,
+	       (unsigned long long)got.bytes, (unsigned long long)work, (unsigned long long)got.ns);
+	EXPECT(got.bytes > work / 2 && got.bytes <= work);
+	/* Never less than it took, but for what the clocks differ by, and at most a tenth more. */
+	EXPECT(got.ns + got.ns / 5000 >= got.bytes && got.ns < got.bytes + got.bytes / 9);
+}
+
+static void add(struct nvs_gputime *g, uint32_t n, uint32_t done, uint64_t ns, bool waits, bool idle, uint32_t group)
+{
+	nvs_gputime_observe(g, 0, SLOT, done, ns);
+	nvs_gputime_add(g, &(struct nvs_gputime_part){.sequence = n, .released = true, .address = SLOT,
+						      .payload = n + 1, .bytes = idle ? 0 : 100, .waits = waits,
+						      .idle = idle, .group = group});
+}
+
+/* Releases alone may stand in a stretch, of whomever they are; what waits may not. */
+static void test_waits(void)
+{
+	for (int waits = 0; waits < 2; waits++) {
+		struct nvs_gputime *g = start();
+
+		add(g, 0, 0, 0, false, false, 1);
+		add(g, 1, 1, 1000, false, false, 1);
+		add(g, 2, 1, 1000, false, false, 1);
+		add(g, 3, 2, 2000, waits, false, 1);
+		add(g, 4, 2, 2000, false, true, NVS_GPUTIME_OTHER);
+		add(g, 5, 3, 2500, false, true, NVS_GPUTIME_OTHER);
+		add(g, 6, 3, 2500, false, true, NVS_GPUTIME_OTHER);
+		add(g, 7, 6, 4000, false, true, NVS_GPUTIME_OTHER);
+		add(g, 8, 6, 4000, false, true, NVS_GPUTIME_OTHER);
+		/* 2 by itself; 3, 4 and 5 together. */
+		finish(g, waits ? 1 : 2, waits ? 100 : 200, waits ? 500 : 2000);
+		EXPECT_EQ(got.group, 1);
+	}
+}
+
 /* A channel whose slot cannot be read, and numbers that lie. */
 static void test_bounds(void)
 {
@@ -239,6 +322,10 @@ int main(void)
 	test_settle();
 	for (uint64_t seed = 1; seed < 6; seed++)
 		test_queue(seed);
+	for (uint64_t seed = 1; seed < 4; seed++)
+		for (int64_t gain = -5; gain <= 5; gain += 5)
+			test_clocks(seed, gain);
+	test_waits();
 	test_bounds();
 	return expect_done();
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """That API calls are told as the program made them: launches by kernel and by the make of their graph, graphs by
-their length, and PyTorch's launches as its own profiler counts them.
+their length, copies with the bandwidth that the program's own events measure, and PyTorch's launches as its own
+profiler counts them.
 """
 
 import importlib.util
@@ -47,6 +48,34 @@ def check_graphs(suite, name):
     return row
 
 
+def check_copies(suite, name):
+    """The GPU's time of queued copies, beside events around them in another run: to 10 %, which clocks and bus vary."""
+    argv = [suite.program("queued")]
+    row = suite.compare(name, argv)
+    if row.wrong:
+        return row
+    told = {(r["direction"], r["largest"]): r for r in rows_of(suite, name, "memcpy") if r["mode"] == "engine"}
+    timed = 0
+    for words in said(suite, name, argv + ["rates"]):
+        if words[0] == "batch":
+            batches = [r for r in rows_of(suite, name, "memcpy") if r["direction"] == "batch"]
+            if [r["bytes"] for r in batches] != [int(words[1])] or batches[0]["batched"] != 4:
+                row.wrong.append(f"the batch's bytes: {batches}")
+            continue
+        got = told.get((words[0], int(words[1])), {})
+        if got.get("calls") != int(words[2]) + 3:
+            row.wrong.append(f"{' '.join(words[:2])}: {got.get('calls')} calls")
+        rate, want = got.get("gpu_gb_per_s"), float(words[3])
+        timed += rate is not None
+        if rate is not None and not 0.9 < rate / want < 1.1:
+            row.wrong.append(f"{' '.join(words[:2])}: {rate} GB/s by releases, {want} by events")
+        row.notes += [f"{words[0]} of 16 MiB: {rate} GB/s, events say {want:.2f}"] if words[1] == "16777216" else []
+    # Of the last ones nothing tells when they were done.
+    if timed < 8:
+        row.wrong.append(f"only {timed} of 10 kinds of copies have a time")
+    return row
+
+
 def check_profiler(suite, name):
     if not importlib.util.find_spec("torch"):
         return suite.skip(name, "no PyTorch")
@@ -69,4 +98,6 @@ def check_profiler(suite, name):
 def register(suite):
     suite.cuda_build("graphs", "graphs.cu")
     suite.check("calls: graphs of every make", check_graphs, needs=("graphs",))
+    suite.cuda_build("queued", "queued.cu")
+    suite.check("calls: queued copies", check_copies, needs=("queued",))
     suite.check("calls: PyTorch and its profiler", check_profiler)

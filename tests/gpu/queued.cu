@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies of pinned memory queued one behind the other, in each direction, and what events around them measured:
+ * the trace is to say the same. Prints "direction bytes copies", and with an argument the GB/s behind them. Then a
+ * batch, if this CUDA has them, and its bytes.
+ */
+#include <cstring>
+#include "common.cuh"
+
+static char *device, *pinned;
+static cudaStream_t stream;
+static bool rates;
+
+static void queued(const char *name, cudaMemcpyKind kind, size_t bytes, int copies)
+{
+	bool down = kind == cudaMemcpyHostToDevice;
+	cudaEvent_t begin, end;
+	float ms;
+
+	CHECK(cudaEventCreate(&begin));
+	CHECK(cudaEventCreate(&end));
+	/* Something before them, so that the first of them is queued, too. */
+	for (int i = -3; i < copies; i++) {
+		CHECK(cudaMemcpyAsync(down ? device : pinned, down ? pinned : device, bytes, kind, stream));
+		if (i == -1)
+			CHECK(cudaEventRecord(begin, stream));
+	}
+	CHECK(cudaEventRecord(end, stream));
+	CHECK(cudaStreamSynchronize(stream));
+	CHECK(cudaEventElapsedTime(&ms, begin, end));
+	printf("%s %zu %d", name, bytes, copies);
+	if (rates)
+		printf(" %.3f", (double)bytes * copies / ms / 1e6);
+	printf("\n");
+}
+
+#if CUDART_VERSION >= 12080
+static void batch(void)
+{
+	size_t sizes[4] = { 4096, 8192, 65536, 1 << 20 }, first = 0;
+	cudaMemcpyAttributes attributes = {};
+	void *to[4], *from[4];
+
+	for (int i = 0; i < 4; i++) {
+		to[i] = device + (2 << 20) * i;
+		from[i] = pinned + (2 << 20) * i;
+	}
+	attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+#if CUDART_VERSION >= 13000
+	CHECK(cudaMemcpyBatchAsync(to, (const void **)from, sizes, 4, &attributes, &first, 1, stream));
+#else
+	size_t failed;
+
+	CHECK(cudaMemcpyBatchAsync(to, from, sizes, 4, &attributes, &first, 1, &failed, stream));
+#endif
+	CHECK(cudaStreamSynchronize(stream));
+	printf("batch %d\n", 4096 + 8192 + 65536 + (1 << 20));
+}
+#endif
+
+int main(int argc, char **)
+{
+	const size_t most = 64 << 20;
+
+	rates = argc > 1;
+	CHECK(cudaMalloc(&device, most));
+	CHECK(cudaMallocHost(&pinned, most));
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	memset(pinned, 1, most);
+	for (size_t bytes = 256 << 10; bytes <= most; bytes *= 4) {
+		queued("HtoD", cudaMemcpyHostToDevice, bytes, 40);
+		queued("DtoH", cudaMemcpyDeviceToHost, bytes, 40);
+	}
+#if CUDART_VERSION >= 12080
+	batch();
+#endif
+	return 0;
+}

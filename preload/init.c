@@ -5,6 +5,7 @@
 #include "preload/api.h"
 #include "preload/live.h"
 #include "preload/preload.h"
+#include "preload/signext.h"
 #include "preload/sigview.h"
 #include "preload/state.h"
 #include "preload/sys.h"
@@ -12,6 +13,7 @@
 __attribute__((constructor)) static void nvs_init(void)
 {
 	nvs_next();
+	nvs_signext_find();
 	/* Told apart from a vfork() child, which has our memory and a number of its own. */
 	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());
 	if (!nvs_options()->disabled)

@@ -11,6 +11,9 @@
 #include <string.h>
 #include "preload/preload.h"
 #include "preload/sigactions.h"
+#include "preload/sigfd.h"
+#include "preload/sigkeep.h"
+#include "preload/signext.h"
 #include "preload/sigview.h"
 #include "preload/state.h"
 #include "preload/sys.h"
@@ -24,7 +27,7 @@ struct action {
 	_Atomic uint32_t count;
 	struct sigaction copy[2];
 };
-static struct action program[2];
+static struct action program[4]; /* SIGSEGV, SIGTRAP, and what stands in for them */
 static _Atomic bool installed;
 /* What was taken out of the masks of the other signals' actions, to be shown when asked. */
 static uint64_t removed[SIGNALS];
@@ -35,18 +38,28 @@ bool nvs_sigactions_installed(void)
 	return atomic_load(&installed);
 }
 
+/* Its place in the table; -1: the kernel has the program's own action. */
+static int place_of(int sig)
+{
+	if (sig == SIGSEGV || sig == SIGTRAP)
+		return sig == SIGTRAP;
+	if (sig > 0 && (sig == nvs_sigfd_stand_in(0) || sig == nvs_sigfd_stand_in(1)))
+		return 2 + (sig == nvs_sigfd_stand_in(1));
+	return -1;
+}
+
 static bool is_ours(int sig)
 {
-	return sig == SIGSEGV || sig == SIGTRAP;
+	return place_of(sig) >= 0;
 }
 
 static struct action *action_of(int sig)
 {
-	return &program[sig == SIGTRAP];
+	return &program[place_of(sig)];
 }
 
 /* Below the root page, so that a forked child finds it free. */
-static void lock(uint64_t *saved)
+void nvs_sigactions_lock(uint64_t *saved)
 {
 	uint64_t all = ~NVS_SIGVIEW_MARKER & ~NVS_SIGBIT(33);
 
@@ -54,7 +67,7 @@ static void lock(uint64_t *saved)
 	nvs_sys_lock((void *)nvs_slot(NVS_SLOT_SIGNALS));
 }
 
-static void unlock(const uint64_t *saved)
+void nvs_sigactions_unlock(const uint64_t *saved)
 {
 	nvs_sys_unlock((void *)nvs_slot(NVS_SLOT_SIGNALS));
 	nvs_sys_sigmask(SIG_SETMASK, saved, NULL);
@@ -82,6 +95,8 @@ static void store_action(int sig, const struct sigaction *action)
 
 	a->copy[(count + 1) & 1] = *action;
 	atomic_store(&a->count, count + 1);
+	if (action->sa_handler == SIG_IGN)
+		atomic_fetch_or(&nvs_sighooks, NVS_SIGHOOK_VIEW);
 }
 
 static bool has_handler(const struct sigaction *a)
@@ -95,10 +110,11 @@ static bool has_handler(const struct sigaction *a)
  */
 static int put_kernel(int sig, const struct sigaction *view)
 {
-	struct sigaction a = { .sa_sigaction = nvs_on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sigaction a = { .sa_flags = SA_SIGINFO | SA_NODEFER };
 	/* The C library's own two as well, which sigfillset() leaves out. */
 	uint64_t mask = ~(NVS_SIGVIEW_SIGNALS | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL));
 
+	a.sa_sigaction = place_of(sig) < 2 ? nvs_on_signal : nvs_sigfd_on_token;
 	memcpy(&a.sa_mask, &mask, sizeof(mask));
 	a.sa_flags |= has_handler(view) ? view->sa_flags & (SA_ONSTACK | SA_RESTART) : SA_RESTART;
 	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
@@ -122,6 +138,8 @@ static void change_ours(int sig, const struct sigaction *action, struct sigactio
 		after.sa_restorer = restorer;
 		store_action(sig, &after);
 		put_kernel(sig, &after);
+		if (after.sa_handler == SIG_IGN && place_of(sig) < 2)
+			nvs_sigkeep_discard(NVS_SIGBIT(sig));
 	}
 	if (old)
 		*old = before;
@@ -169,7 +187,7 @@ EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *
 
 	if (nvs_options()->disabled)
 		return nvs_next()->sigaction(sig, action, old);
-	lock(&saved);
+	nvs_sigactions_lock(&saved);
 	if (!installed)
 		ret = nvs_next()->sigaction(sig, action, old);
 	else if (action && in_vfork_child())
@@ -178,7 +196,7 @@ EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *
 		ret = change_other(sig, action, old);
 	else
 		change_ours(sig, action, old);
-	unlock(&saved);
+	nvs_sigactions_unlock(&saved);
 	return ret;
 }
 
@@ -301,11 +319,11 @@ void nvs_sigaction_reset(int sig)
 	struct sigaction action;
 	uint64_t saved;
 
-	lock(&saved);
+	nvs_sigactions_lock(&saved);
 	action = nvs_sigaction_of_program(sig);
 	action.sa_handler = SIG_DFL;
 	store_action(sig, &action);
-	unlock(&saved);
+	nvs_sigactions_unlock(&saved);
 }
 
 void nvs_sigaction_give_up(int sig)
@@ -313,6 +331,45 @@ void nvs_sigaction_give_up(int sig)
 	struct sigaction action = { .sa_handler = SIG_DFL };
 
 	nvs_next()->sigaction(sig, &action, NULL);
+}
+
+uint64_t nvs_sigactions_hand_over(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, action;
+	uint64_t set = 0;
+
+	for (int i = 0; i < 2; i++) {
+		int sig = i ? SIGSEGV : SIGTRAP;
+
+		/* A vfork() child may have put in one of its own. */
+		if (installed && nvs_sigaction_of_program(sig).sa_handler == SIG_IGN &&
+		    !nvs_next()->sigaction(sig, NULL, &action) && action.sa_sigaction == nvs_on_signal &&
+		    !nvs_next()->sigaction(sig, &ignore, NULL))
+			set |= NVS_SIGBIT(sig);
+	}
+	return set;
+}
+
+void nvs_sigactions_take_back(uint64_t ignored)
+{
+	for (int i = 0; i < 2; i++) {
+		int sig = i ? SIGSEGV : SIGTRAP;
+		struct sigaction action = nvs_sigaction_of_program(sig);
+
+		if (ignored & NVS_SIGBIT(sig))
+			put_kernel(sig, &action);
+	}
+}
+
+bool nvs_sigactions_stand_in(int sig)
+{
+	struct sigaction action, ours = { .sa_sigaction = nvs_sigfd_on_token, .sa_flags = SA_SIGINFO | SA_RESTART };
+	uint64_t mask = ~NVS_SIGVIEW_SIGNALS;
+
+	if (nvs_next()->sigaction(sig, NULL, &action) || action.sa_handler != SIG_DFL)
+		return false;
+	memcpy(&ours.sa_mask, &mask, sizeof(mask));
+	return !nvs_next()->sigaction(sig, &ours, NULL);
 }
 
 /* Takes what stands in the kernel for SIG as the program's, and puts ours there. */
@@ -355,7 +412,7 @@ int nvs_signals_install(void)
 		return 0;
 	if (in_vfork_child())
 		return -EPERM;
-	lock(&saved);
+	nvs_sigactions_lock(&saved);
 	if (!installed) {
 		err = take_over(SIGSEGV);
 		if (!err)
@@ -365,7 +422,7 @@ int nvs_signals_install(void)
 			installed = true;
 		}
 	}
-	unlock(&saved);
+	nvs_sigactions_unlock(&saved);
 	errno = saved_errno;
 	return err;
 }
@@ -384,7 +441,7 @@ bool nvs_signals_check(void)
 
 	if (!installed || in_vfork_child())
 		return false;
-	lock(&saved);
+	nvs_sigactions_lock(&saved);
 	for (int sig = SIGSEGV;; sig = SIGTRAP) {
 		if (replaced(sig)) {
 			take_over(sig);
@@ -393,6 +450,6 @@ bool nvs_signals_check(void)
 		if (sig == SIGTRAP)
 			break;
 	}
-	unlock(&saved);
+	nvs_sigactions_unlock(&saved);
 	return any;
 }

@@ -7,12 +7,16 @@
 #include <ucontext.h>
 #include "preload/preload.h"
 #include "preload/sigactions.h"
+#include "preload/sigkeep.h"
+#include "preload/sigthreads.h"
 #include "preload/sigview.h"
 #include "preload/sys.h"
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)
 #endif
+
+static __thread struct nvs_sigcounts counts;
 
 /* Changes the alternate stack as if from another stack: on it, the kernel would refuse. */
 static void set_altstack(const stack_t *stack)
@@ -83,7 +87,8 @@ static void die(int sig, const siginfo_t *info)
 /* Runs the program's handler as the kernel would have. */
 static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
 {
-	uint64_t kernel = *mask_of(uc), blocked = nvs_sigview_blocked_with(kernel), during;
+	uint64_t kernel = *mask_of(uc), now = nvs_sigview_handler_ends_call(&kernel), during;
+	uint64_t shown = nvs_sigview_shown(kernel);
 	struct nvs_sigview before = nvs_sigview_save();
 
 	memcpy(&during, &action->sa_mask, sizeof(during));
@@ -91,12 +96,32 @@ static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct s
 		during |= NVS_SIGBIT(sig);
 	if ((unsigned)action->sa_flags & SA_RESETHAND)
 		nvs_sigaction_reset(sig);
-	*mask_of(uc) = (kernel & ~(before.by_handler ? NVS_SIGVIEW_MARKER : 0)) | blocked;
-	kernel = nvs_sigview_enter_handler(kernel, during);
+	*mask_of(uc) = shown;
+	counts.handled++;
+	kernel = nvs_sigview_enter_handler(now & ~NVS_SIGVIEW_SIGNALS, during | (now & NVS_SIGVIEW_SIGNALS));
 	nvs_sys_sigmask(SIG_SETMASK, &kernel, NULL);
 	/* A plain handler is given all three as well, as by the kernel. */
 	action->sa_sigaction(sig, info, uc);
 	*mask_of(uc) = nvs_sigview_leave_handler(&before, *mask_of(uc));
+}
+
+/* Sent by somebody, and not for this thread now. */
+static void keep(int sig, const siginfo_t *info, bool process)
+{
+	counts.kept++;
+	nvs_sigkeep_add(sig, info, process);
+	if (process)
+		nvs_sigthreads_offer(sig, 0);
+}
+
+/* A nudge to look at what is pending for the process. True: here it is, in INFO. */
+static bool nudged(int sig, siginfo_t *info, bool blocked)
+{
+	counts.kept++;
+	if (!blocked)
+		return nvs_sigkeep_take_shared(NVS_SIGBIT(sig), info);
+	nvs_sigthreads_offer(sig, nvs_sys_gettid());
+	return false;
 }
 
 static void forward(int sig, siginfo_t *info, ucontext_t *uc)
@@ -104,12 +129,15 @@ static void forward(int sig, siginfo_t *info, ucontext_t *uc)
 	struct sigaction action = nvs_sigaction_of_program(sig);
 	bool blocked = nvs_sigview_blocked_with(*mask_of(uc)) & NVS_SIGBIT(sig);
 	bool fault = info->si_code > 0; /* else it was sent by somebody */
+	bool to_thread = !fault && nvs_sigthreads_to_thread(info);
 
+	if (!fault && nvs_sigthreads_is_nudge(info) && !nudged(sig, info, blocked))
+		return;
 	/* In the middle of a trap, on its stack, is no place for a handler of the program that may jump away. */
 	if (!fault && (blocked || nvs_in_trap()))
-		nvs_sigview_keep(sig, info);
+		keep(sig, info, blocked && !to_thread);
 	else if (!fault && action.sa_handler == SIG_IGN)
-		return;
+		counts.kept++;
 	else if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
 		die(sig, info);
 	else
@@ -122,4 +150,19 @@ void nvs_on_signal(int sig, siginfo_t *info, void *ucontext)
 		forward(sig, info, ucontext);
 	else if (!nvs_in_trap())
 		nvs_sigview_deliver(*mask_of(ucontext));
+}
+
+void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext)
+{
+	forward(sig, info, ucontext);
+}
+
+struct nvs_sigcounts nvs_signals_counts(void)
+{
+	return counts;
+}
+
+void nvs_signals_count_kept(void)
+{
+	counts.kept++;
 }

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's view of blocked signals, and the functions by which it changes and asks it.
+ * The program's view of blocked signals: for the handlers, for threads, and for a call with a mask of its own.
  */
 #include <errno.h>
 #include <string.h>
 #include "preload/preload.h"
 #include "preload/sigactions.h"
+#include "preload/sigfd.h"
+#include "preload/sigkeep.h"
+#include "preload/signext.h"
+#include "preload/sigthreads.h"
 #include "preload/sigview.h"
 #include "preload/state.h"
 #include "preload/sys.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
 static __thread struct {
 	struct nvs_sigview view;
 	uint64_t known; /* the kernel's mask when view.asked was set */
-	uint64_t kept; /* sent while blocked; their siginfo: */
-	siginfo_t info[2];
+	uint64_t added; /* stand-ins that are blocked in the kernel by us alone (sigfd.h) */
+	struct nvs_sigtemp *temp; /* of the call that is being made with a mask of its own */
+	struct nvs_sigview outside; /* what holds but for that call */
+	int child; /* the vfork() child in this thread's memory whose mask in the kernel is what it believes */
 } mine;
-
-static int slot_of(int sig)
-{
-	return sig == SIGTRAP;
-}
 
 static uint64_t low_word(const sigset_t *set)
 {
@@ -50,12 +49,30 @@ static void change_kernel(int how, uint64_t set)
 	nvs_sys_sigmask(how, &set, NULL);
 }
 
+/* The other threads are to know. */
+static void publish(void)
+{
+	if ((mine.view.asked | mine.view.by_handler) && !nvs_sighook(NVS_SIGHOOK_VIEW))
+		atomic_fetch_or(&nvs_sighooks, NVS_SIGHOOK_VIEW);
+	nvs_sigthreads_publish(mine.view.asked, mine.view.by_handler);
+}
+
 /* ---- for the handlers and for threads ---- */
 
 static void ask(uint64_t bits, uint64_t kernel)
 {
 	mine.view.asked = bits;
 	mine.known = kernel & ~NVS_SIGVIEW_MARKER;
+	publish();
+}
+
+/* The stand-ins of what is blocked in name are blocked in the kernel, where KERNEL says they are not. */
+static uint64_t add_stand_ins(uint64_t kernel)
+{
+	uint64_t need = nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler);
+
+	mine.added = (mine.added & kernel) | (need & ~kernel);
+	return kernel | need;
 }
 
 /*
@@ -64,6 +81,9 @@ static void ask(uint64_t bits, uint64_t kernel)
  */
 uint64_t nvs_sigview_blocked_with(uint64_t kernel)
 {
+	/* During such a call KERNEL is the mask from before it. */
+	if (mine.temp)
+		return mine.view.asked;
 	if (mine.view.asked && (mine.known & ~kernel))
 		mine.view.asked = 0;
 	if (!(kernel & NVS_SIGVIEW_MARKER))
@@ -86,32 +106,34 @@ uint64_t nvs_sigview_enter_handler(uint64_t kernel, uint64_t during)
 	nvs_sigview_blocked_with(kernel);
 	mine.view.by_handler |= during & NVS_SIGVIEW_SIGNALS & ~mine.view.asked;
 	kernel = (kernel | during) & ~NVS_SIGVIEW_SIGNALS;
+	publish();
+	kernel = add_stand_ins(kernel);
 	return mine.view.by_handler ? kernel | NVS_SIGVIEW_MARKER : kernel;
 }
 
 static void send_kept(uint64_t due)
 {
-	for (int sig = SIGSEGV;; sig = SIGTRAP) {
-		if (due & NVS_SIGBIT(sig)) {
-			siginfo_t info = mine.info[slot_of(sig)];
+	siginfo_t info;
 
-			mine.kept &= ~NVS_SIGBIT(sig);
-			nvs_sys_queue_self(sig, &info);
-		}
-		if (sig == SIGTRAP)
-			return;
-	}
+	while (due && nvs_sigkeep_take(due, &info, NULL))
+		nvs_sys_queue_self(info.si_signo, &info);
 }
 
 /* Sends again what is no longer blocked. */
 static void deliver_kept(void)
 {
-	send_kept(mine.kept & ~nvs_sigview_blocked());
+	uint64_t pending = nvs_sigkeep_pending();
+
+	if (pending)
+		send_kept(pending & ~nvs_sigview_blocked());
 }
 
 void nvs_sigview_deliver(uint64_t kernel)
 {
-	uint64_t due = mine.kept ? mine.kept & ~nvs_sigview_blocked_with(kernel) : 0;
+	uint64_t due = nvs_sigkeep_of_thread();
+
+	if (due)
+		due &= ~nvs_sigview_blocked_with(kernel);
 
 	if (!due)
 		return;
@@ -127,45 +149,58 @@ uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t ke
 	mine.view.by_handler = before->by_handler & view;
 	kernel &= ~NVS_SIGVIEW_SIGNALS;
 	ask(view & ~mine.view.by_handler, kernel);
+	mine.added = 0;
+	kernel = add_stand_ins(kernel);
 	if (mine.view.by_handler)
 		kernel |= NVS_SIGVIEW_MARKER;
-	if (mine.kept & ~view)
-		deliver_kept();
+	deliver_kept();
 	return kernel;
 }
 
-void nvs_sigview_keep(int sig, const siginfo_t *info)
+uint64_t nvs_sigview_shown(uint64_t kernel)
 {
-	/* As in the kernel, a second one of the same number is not kept. */
-	if (mine.kept & NVS_SIGBIT(sig))
-		return;
-	mine.kept |= NVS_SIGBIT(sig);
-	mine.info[slot_of(sig)] = *info;
+	uint64_t blocked = nvs_sigview_blocked_with(kernel);
+
+	return (kernel & ~mine.added & ~(mine.view.by_handler ? NVS_SIGVIEW_MARKER : 0)) | blocked;
 }
 
-bool nvs_sigview_take(uint64_t set, siginfo_t *info)
+uint64_t nvs_sigview_of_new_thread(void)
 {
-	for (int sig = SIGSEGV;; sig = SIGTRAP) {
-		if (mine.kept & set & NVS_SIGBIT(sig)) {
-			*info = mine.info[slot_of(sig)];
-			mine.kept &= ~NVS_SIGBIT(sig);
-			return true;
-		}
-		if (sig == SIGTRAP)
-			return false;
-	}
+	return nvs_sigview_blocked() | mine.added;
+}
+
+bool nvs_sigview_differs(void)
+{
+	return mine.view.asked || mine.view.by_handler || mine.added;
+}
+
+uint64_t nvs_sigview_token_came(uint64_t kernel)
+{
+	return add_stand_ins(kernel);
+}
+
+void nvs_sigview_stand_ins_made(void)
+{
+	uint64_t need = nvs_sigfd_stand_ins(nvs_sigview_blocked()), before;
+
+	if (!nvs_sys_sigmask(SIG_BLOCK, &need, &before))
+		mine.added |= need & ~before;
 }
 
 void nvs_sigview_thread_begins(uint64_t view)
 {
 	uint64_t never = NVS_SIGVIEW_SIGNALS | NVS_SIGVIEW_MARKER;
 
-	mine.view = (struct nvs_sigview){ .asked = view };
+	mine.view = (struct nvs_sigview){ .asked = view & NVS_SIGVIEW_SIGNALS };
+	mine.added = view & ~NVS_SIGVIEW_SIGNALS;
 	if (view)
 		nvs_signals_install();
+	publish();
 	change_kernel(SIG_UNBLOCK, never);
+	change_kernel(SIG_BLOCK, nvs_sigfd_stand_ins(mine.view.asked));
 	if (view)
 		mine.known = kernel_mask();
+	deliver_kept();
 }
 
 void nvs_sigview_main_begins(void)
@@ -177,6 +212,107 @@ void nvs_sigview_main_begins(void)
 	nvs_signals_install();
 	change_kernel(SIG_UNBLOCK, blocked);
 	ask(mine.view.asked | blocked, kernel_mask());
+}
+
+/* ---- a mask for one call ---- */
+
+/* What the program jumped out of, by a handler that is none of ours, is over. */
+static void heal(void)
+{
+	char here;
+
+	if (!mine.temp || (uintptr_t)&here < (uintptr_t)mine.temp)
+		return;
+	mine.view = mine.outside;
+	mine.temp = NULL;
+	publish();
+}
+
+/* Hands to the kernel what is pending and not blocked during the call, to be delivered by it. */
+static uint64_t lend(struct nvs_sigtemp *t, uint64_t due)
+{
+	siginfo_t info;
+	bool process;
+
+	for (int i = 0; i < 2; i++) {
+		int sig = i ? SIGSEGV : SIGTRAP;
+
+		if (due & NVS_SIGBIT(sig) && nvs_sigaction_of_program(sig).sa_handler == SIG_IGN)
+			nvs_sigkeep_discard(NVS_SIGBIT(sig));
+	}
+	due &= nvs_sigkeep_pending();
+	if (!due)
+		return 0;
+	change_kernel(SIG_BLOCK, due);
+	t->process = 0;
+	for (uint64_t left = due; left && nvs_sigkeep_take(left, &info, &process);) {
+		nvs_sys_queue_self(info.si_signo, &info);
+		t->process |= process ? NVS_SIGBIT(info.si_signo) : 0;
+		left &= ~NVS_SIGBIT(info.si_signo);
+	}
+	return due;
+}
+
+static void take_back(const struct nvs_sigtemp *t)
+{
+	struct timespec none = { 0, 0 };
+	siginfo_t info;
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t bit = NVS_SIGBIT(i ? SIGSEGV : SIGTRAP);
+
+		if (t->lent & bit && nvs_sys4(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
+		    !nvs_sigthreads_is_nudge(&info))
+			nvs_sigkeep_add(info.si_signo, &info, t->process & bit);
+	}
+	change_kernel(SIG_UNBLOCK, t->lent);
+}
+
+uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask)
+{
+	uint64_t bits = mask & NVS_SIGVIEW_SIGNALS, pending;
+
+	heal();
+	nvs_sigview_blocked();
+	*t = (struct nvs_sigtemp){ .mask = mask, .before = mine.temp, .outside = mine.outside, .view = mine.view };
+	pending = nvs_sigkeep_pending() & ~bits;
+	if (pending)
+		t->lent = lend(t, pending);
+	mine.outside = mine.view;
+	mine.temp = t;
+	mine.view = (struct nvs_sigview){ .asked = bits };
+	publish();
+	return (mask & ~NVS_SIGVIEW_SIGNALS) | nvs_sigfd_stand_ins(bits);
+}
+
+/* The call is over for the view; what was lent is still with the kernel. */
+static void leave_call(struct nvs_sigtemp *t)
+{
+	mine.view = t->view;
+	mine.outside = t->outside;
+	mine.temp = t->before;
+	publish();
+}
+
+void nvs_sigview_end_call(struct nvs_sigtemp *t)
+{
+	if (mine.temp == t)
+		leave_call(t);
+	if (t->lent)
+		take_back(t);
+	if (t->view.asked | t->view.by_handler)
+		deliver_kept();
+}
+
+uint64_t nvs_sigview_handler_ends_call(uint64_t *kernel)
+{
+	struct nvs_sigtemp *t = mine.temp;
+
+	if (!t)
+		return *kernel;
+	leave_call(t);
+	*kernel &= ~t->lent;
+	return t->mask | nvs_sigfd_stand_ins(t->mask & NVS_SIGVIEW_SIGNALS);
 }
 
 /* ---- for the program ---- */
@@ -195,27 +331,7 @@ static void change_view(int how, uint64_t bits)
 		v->by_handler &= bits;
 		v->asked = bits & ~v->by_handler;
 	}
-}
-
-typedef int (*mask_fn)(int, const sigset_t *, sigset_t *);
-
-/* The unwinder in the trap, and whoever our lock makes a stranger: the kernel's mask, never ours in it. */
-static int pass_mask(int how, const sigset_t *set, sigset_t *old, bool returns_error)
-{
-	uint64_t word = set ? low_word(set) : 0, before = 0;
-	int ret;
-
-	if (how != SIG_UNBLOCK)
-		word &= ~NVS_SIGVIEW_SIGNALS;
-	ret = nvs_sys_sigmask(how, set ? &word : NULL, &before);
-	if (!ret && old) {
-		sigemptyset(old);
-		set_low_word(old, before);
-	}
-	if (!ret || returns_error)
-		return -ret;
-	errno = -ret;
-	return -1;
+	publish();
 }
 
 static bool concerns_us(const sigset_t *set)
@@ -224,14 +340,20 @@ static bool concerns_us(const sigset_t *set)
 	       (set && (low_word(set) & NVS_SIGVIEW_SIGNALS));
 }
 
-/* In a vfork() child the view is its parent's, and its mask in the kernel what a program gets that it runs. */
-static int change_borrowed(mask_fn next, int how, const sigset_t *set, sigset_t *old)
+/*
+ * In a vfork() child the view is its parent's, until it changes its mask: then what it believes is put into the
+ * kernel's, which is what a program gets that it runs. It rings no doorbell.
+ */
+void nvs_sigview_settle_child(void)
 {
-	int ret = next(how, set, old);
+	uint64_t mask = kernel_mask();
+	int tid = nvs_sys_gettid();
 
-	if (!ret && old)
-		set_low_word(old, low_word(old) | mine.view.asked);
-	return ret;
+	if (mine.child == tid)
+		return;
+	change_kernel(SIG_SETMASK, nvs_sigview_shown(mask));
+	/* The marker is not one that the C library would let through. */
+	mine.child = tid;
 }
 
 /*
@@ -243,23 +365,46 @@ static void adopt(uint64_t kernel)
 	mine.view.by_handler |= kernel & NVS_SIGVIEW_SIGNALS & ~mine.view.asked;
 }
 
-static int change_mask(mask_fn next, int how, const sigset_t *set, sigset_t *old)
+/* What is asked of the kernel instead of WORD; the stand-ins of what will be blocked in name stay blocked. */
+static uint64_t for_kernel(int how, uint64_t word, uint64_t before)
 {
-	uint64_t before = nvs_sigview_blocked(), bits = 0, kernel;
+	uint64_t bits = word & NVS_SIGVIEW_SIGNALS;
+	uint64_t after = how == SIG_BLOCK ? before | bits : how == SIG_UNBLOCK ? before & ~bits : bits;
+	uint64_t need = nvs_sigfd_stand_ins(after);
+
+	if (how == SIG_UNBLOCK)
+		return (word | mine.added) & ~need;
+	return (word & ~NVS_SIGVIEW_SIGNALS) | need;
+}
+
+/* Of the stand-ins blocked in the kernel, those that the program did not ask for. KERNEL: the mask before. */
+static uint64_t added_by(int how, uint64_t word, uint64_t kernel)
+{
+	uint64_t all = nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS), own = kernel & all & ~mine.added;
+
+	own = how == SIG_BLOCK ? own | word : how == SIG_UNBLOCK ? own & ~word : word;
+	return nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler) & ~own;
+}
+
+int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
+{
+	uint64_t before, word = set ? low_word(set) : 0, bits = word & NVS_SIGVIEW_SIGNALS, kernel;
 	sigset_t filtered, was;
 	bool marked;
 	int ret;
 
-	if (concerns_us(set) && nvs_state_borrowed())
-		return change_borrowed(next, how, set, old);
+	if (concerns_us(set) && nvs_state_borrowed()) {
+		nvs_sigview_settle_child();
+		return next(how, set, old);
+	}
+	heal();
+	before = nvs_sigview_blocked();
 	if (set) {
-		filtered = *set;
-		bits = low_word(set) & NVS_SIGVIEW_SIGNALS;
 		/* What is sent or faults while it is blocked in name only has to come to us. */
 		if (bits && how != SIG_UNBLOCK)
 			nvs_signals_install();
-		if (how != SIG_UNBLOCK)
-			set_low_word(&filtered, low_word(set) & ~NVS_SIGVIEW_SIGNALS);
+		filtered = *set;
+		set_low_word(&filtered, for_kernel(how, word, before));
 	}
 	ret = next(how, set ? &filtered : NULL, &was);
 	if (ret)
@@ -268,12 +413,15 @@ static int change_mask(mask_fn next, int how, const sigset_t *set, sigset_t *old
 	if (set && nvs_sigactions_installed())
 		adopt(kernel);
 	marked = mine.view.by_handler != 0;
-	set_low_word(&was, (kernel & ~(marked ? NVS_SIGVIEW_MARKER : 0)) | before);
-	if (old)
+	if (old) {
 		*old = was;
+		set_low_word(old, (kernel & ~mine.added & ~(marked ? NVS_SIGVIEW_MARKER : 0)) | before);
+	}
 	if (!set)
 		return 0;
 	change_view(how, bits);
+	if (nvs_sighook(NVS_SIGHOOK_FD))
+		mine.added = added_by(how, word, kernel);
 	if (mine.view.asked)
 		mine.known = kernel_mask() & ~NVS_SIGVIEW_MARKER;
 	/* The C library never lets a call block the marker: a mask that was set has lost it. */
@@ -281,81 +429,7 @@ static int change_mask(mask_fn next, int how, const sigset_t *set, sigset_t *old
 		change_kernel(mine.view.by_handler ? SIG_BLOCK : SIG_UNBLOCK, NVS_SIGVIEW_MARKER);
 	if (kernel & NVS_SIGVIEW_SIGNALS && nvs_sigactions_installed())
 		change_kernel(SIG_UNBLOCK, NVS_SIGVIEW_SIGNALS);
-	if (mine.kept)
+	if (bits || before)
 		deliver_kept();
-	return 0;
-}
-
-EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-	if (nvs_in_trap())
-		return pass_mask(how, set, old, false);
-	if (nvs_options()->disabled)
-		return nvs_next()->sigprocmask(how, set, old);
-	return change_mask(nvs_next()->sigprocmask, how, set, old);
-}
-
-EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-	if (nvs_in_trap())
-		return pass_mask(how, set, old, true);
-	if (nvs_options()->disabled)
-		return nvs_next()->pthread_sigmask(how, set, old);
-	return change_mask(nvs_next()->pthread_sigmask, how, set, old);
-}
-
-/* The old forms, which the C library makes of its own inner calls. */
-static int change_one(int how, int sig)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	if (sigaddset(&set, sig))
-		return -1;
-	return sigprocmask(how, &set, NULL);
-}
-
-EXPORT int sighold(int sig)
-{
-	return change_one(SIG_BLOCK, sig);
-}
-
-EXPORT int sigrelse(int sig)
-{
-	return change_one(SIG_UNBLOCK, sig);
-}
-
-static int change_old(int how, int mask)
-{
-	sigset_t set, old;
-
-	sigemptyset(&set);
-	set_low_word(&set, (uint32_t)mask);
-	if (sigprocmask(how, &set, &old))
-		return -1;
-	return (int)low_word(&old);
-}
-
-EXPORT int sigblock(int mask)
-{
-	return change_old(SIG_BLOCK, mask);
-}
-
-EXPORT int sigsetmask(int mask)
-{
-	return change_old(SIG_SETMASK, mask);
-}
-
-EXPORT int sigpending(sigset_t *set)
-{
-	long ret;
-
-	sigemptyset(set);
-	ret = nvs_sys(SYS_rt_sigpending, (long)set, sizeof(uint64_t), 0, 0, 0, 0);
-	if (ret) {
-		errno = (int)-ret;
-		return -1;
-	}
-	set_low_word(set, low_word(set) | mine.kept);
 	return 0;
 }

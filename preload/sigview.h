@@ -46,11 +46,42 @@ struct nvs_sigview nvs_sigview_save(void);
  * Returns what to restore instead.
  */
 uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t kernel);
-/* A signal that was sent while it was blocked: kept, and sent again when it no longer is. */
-void nvs_sigview_keep(int sig, const siginfo_t *info);
-/* Sends again what was kept and is not blocked, in a thread whose mask is KERNEL. */
+/* Sends again what was kept for this thread and is not blocked, where its mask is KERNEL. */
 void nvs_sigview_deliver(uint64_t kernel);
-/* Takes one of SET that was kept in this thread; its siginfo. False: none. */
-bool nvs_sigview_take(uint64_t set, siginfo_t *info);
+
+/* The mask that the program is to see, where the thread's is KERNEL. */
+uint64_t nvs_sigview_shown(uint64_t kernel);
+/* False: what the program sees is the kernel's mask. */
+bool nvs_sigview_differs(void);
+/* What a new thread inherits, for nvs_sigview_thread_begins(). */
+uint64_t nvs_sigview_of_new_thread(void);
+/* sigprocmask() by the NEXT of its forms. */
+typedef int (*nvs_mask_fn)(int, const sigset_t *, sigset_t *);
+int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old);
+/* A vfork() child is about to run a program: its mask in the kernel becomes what it believes. */
+void nvs_sigview_settle_child(void);
+
+/* There are stand-ins now (sigfd.h): those of what this thread has blocked in name are blocked in the kernel. */
+void nvs_sigview_stand_ins_made(void);
+/* A stand-in was delivered to a thread whose mask was KERNEL; the mask to restore. */
+uint64_t nvs_sigview_token_came(uint64_t kernel);
+
+/*
+ * A call that has a mask of its own, as sigsuspend(): MASK is what the program wants; returns what the kernel is to
+ * be given. What is pending and not blocked by MASK is with the kernel during the call, and delivered by it.
+ */
+struct nvs_sigtemp {
+	uint64_t mask;
+	uint64_t lent, process; /* signals that were, and which of them are pending for the process */
+	struct nvs_sigview view, outside; /* what holds again after it */
+	struct nvs_sigtemp *before; /* such a call around it */
+};
+uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask);
+void nvs_sigview_end_call(struct nvs_sigtemp *t);
+/*
+ * A handler of the program is about to run, which ends such a call. KERNEL is the mask that it will restore, and
+ * is put right; returns the mask during the call, of which the program knows. Without such a call: KERNEL.
+ */
+uint64_t nvs_sigview_handler_ends_call(uint64_t *kernel);
 
 #endif

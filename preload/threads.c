@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include "preload/live.h"
+#include "preload/sigkeep.h"
 #include "preload/sigview.h"
 
 #define OWN_STACK (256u << 10)
@@ -53,7 +54,7 @@ static uint64_t view_of_new(const pthread_attr_t *attr)
 		__builtin_memcpy(&mask, &set, sizeof(mask));
 		return mask & NVS_SIGVIEW_SIGNALS;
 	}
-	return nvs_sigview_blocked();
+	return nvs_sigview_of_new_thread();
 }
 
 __attribute__((visibility("default"))) int
@@ -67,7 +68,8 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void 
 	/* Ours does not come this way; without anything to hand on, neither does the program's. */
 	warm = nvs_session_active() && may_warm();
 	view = nvs_options()->disabled ? 0 : view_of_new(attr);
-	if (warm || view)
+	/* With an open mask of its own it may be the one that something pending waits for. */
+	if (warm || view || nvs_sigkeep_of_process())
 		start = nvs_alloc(sizeof(*start));
 	if (!start)
 		return nvs_next()->pthread_create(thread, attr, run, arg);

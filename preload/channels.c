@@ -196,6 +196,8 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 		put = &c->shadow->userd[NVS_USERD_GP_PUT];
 	c->put_taken = true;
 	c->put_read = put && nvs_load32_guarded(put, &c->final_put);
+	/* Both of one moment: at the end of the process others may go on ringing. */
+	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 }
 
 void nvs_channel_remove(struct nvs_channel_entry *c)

@@ -61,13 +61,19 @@ static bool is_gpu_node(const char *path)
 	return digits && (!path[11 + digits] || path[11 + digits] == ' ');
 }
 
-static bool is_alias(const struct nvs_rm *rm, const struct line *l)
+static bool within(const struct line *l, uintptr_t start, uint64_t size)
+{
+	return start && l->start >= start && l->end <= start + size;
+}
+
+/* One that we have made ourselves: of a doorbell, or of memory that may hold rings. */
+static bool is_ours(const struct nvs_rm *rm, const struct line *l)
 {
 	for (uint32_t i = 0; i < rm->cpu.n; i++) {
 		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+		uint64_t size = m->at.end - m->at.start;
 
-		if (m->alias && l->start >= m->alias &&
-		    l->end <= m->alias + (m->at.end - m->at.start))
+		if (within(l, m->alias, size) || within(l, m->real, size) || within(l, m->spare, size))
 			return true;
 	}
 	return false;
@@ -76,7 +82,7 @@ static bool is_alias(const struct nvs_rm *rm, const struct line *l)
 /* A store through this mapping would pass unseen. */
 static bool unseen(struct nvs_rm *rm, const struct line *l)
 {
-	if (!l->writable || !is_gpu_node(l->path) || is_alias(rm, l))
+	if (!l->writable || !is_gpu_node(l->path) || is_ours(rm, l))
 		return false;
 	NVS_SPANS_EACH(&rm->cpu, i, l->start, l->end)
 		return ((struct nvs_cpu_map *)rm->cpu.at[i])->kind == NVS_MAP_DOORBELL;

@@ -174,11 +174,8 @@ static void settle(struct nvs_channel_entry *c)
 	bool rings = c->slot && !(c->flags & NVS_CHAN_NO_DOORBELL);
 
 	for (int i = 0; i < 50; i++) {
-		uint64_t claim;
-
 		nvs_channel_read_put(c);
-		claim = rings ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
-		if (!rings || !c->put_read || c->final_put == (claim & ((1u << NVS_PUT_BITS) - 1)))
+		if (!rings || !c->put_read || c->final_put == (c->final_claim & ((1u << NVS_PUT_BITS) - 1)))
 			return;
 		nanosleep(&nap, NULL);
 	}

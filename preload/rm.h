@@ -206,6 +206,7 @@ struct nvs_channel_entry {
 	bool hidden;
 	bool put_taken, put_read; /* final_put has been asked for, and was to be had */
 	uint32_t final_put;
+	uint64_t final_claim; /* read with it */
 	struct nvs_shadow *shadow; /* NULL: none */
 	uint32_t shadow_map; /* number of the CPU mapping that it lies in */
 	bool shadow_tried;

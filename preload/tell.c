@@ -146,7 +146,9 @@ void nvs_tell_channel(const struct nvs_channel_entry *c)
 
 void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 {
-	uint64_t claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
+	uint64_t claim = c->put_taken ? c->final_claim :
+			 c->slot      ? atomic_load((_Atomic uint64_t *)&c->slot->claim) :
+					0;
 	struct nvs_rec_channel_gone r = {
 		.rec = REC(NVS_REC_CHANNEL_GONE,
 			   flags | (c->put_read ? 0 : NVS_CHAN_GONE_PUT_UNKNOWN), r),

@@ -327,6 +327,38 @@ static void test_unsized(void)
 	free(out);
 }
 
+/* One submission less and more than the channel says it gave out, at its free and at the end of the process. */
+static void test_count_at_end(void)
+{
+	static const struct {
+		uint16_t flags;
+		int less;
+		bool problem;
+	} cases[] = { { 0, 0, false }, { 0, 1, true }, { 0, -1, true }, { NVS_CHAN_GONE_AT_EXIT, 0, false },
+		      { NVS_CHAN_GONE_AT_EXIT, 1, false }, { NVS_CHAN_GONE_AT_EXIT, -1, true } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nvs_rec_channel_gone *gone;
+		struct nvs_error err;
+		uint64_t problems;
+		struct mk m;
+
+		mk_open(&m, path);
+		mk_channel(&m, 0);
+		for (int k = 0; k < 10; k++)
+			mk_simple(&m, 0, 0, 4);
+		gone = mk_channel_gone(&m, 0);
+		gone->rec.flags = cases[i].flags;
+		gone->submissions -= (uint64_t)cases[i].less;
+		gone->last_put -= (uint32_t)cases[i].less;
+		gone->final_put -= (uint32_t)cases[i].less;
+		mk_end(&m);
+		mk_frame_end(&m);
+		mk_close(&m);
+		CHECK(read_all(false, &err, &problems) == 0 && !!problems == cases[i].problem);
+	}
+}
+
 static void test_not_files(void)
 {
 	struct nvs_error err;
@@ -347,6 +379,7 @@ int main(void)
 	test_foreign();
 	test_joined();
 	test_unsized();
+	test_count_at_end();
 	test_not_files();
 	unlink(path);
 	rmdir(dir);

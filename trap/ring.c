@@ -230,13 +230,21 @@ struct nvs_ring *nvs_ring_enter_at(const struct nvs_flight *flight, const stack_
 struct nvs_ring *nvs_ring_enter(void)
 {
 	struct nvs_flight flight = { .sp = here() };
+	struct nvs_ring *ring = nvs_tls.ring;
 
+	/* Nearly always: nothing on this thread was interrupted. */
+	if (__builtin_expect(ring && ring->shared && !ring->busy &&
+			     !atomic_load_explicit(&ring->epoch, memory_order_relaxed), 1)) {
+		ring->flight = flight;
+		atomic_store(&ring->epoch, atomic_load_explicit(&nvs_root->epoch, memory_order_relaxed));
+		return ring;
+	}
 	return nvs_ring_enter_at(&flight, NULL);
 }
 
 void nvs_ring_leave(struct nvs_ring *ring)
 {
-	atomic_store(&ring->epoch, 0);
+	atomic_store_explicit(&ring->epoch, 0, memory_order_release);
 	if (ring != nvs_tls.ring) {
 		uint64_t word = __atomic_load_n(owner_word(ring->shared), __ATOMIC_ACQUIRE);
 

@@ -250,17 +250,18 @@ static void again(void)
 
 static void captures(void)
 {
-	CUgraph inner = graph_of("bc"), g;
-	CUgraphExec of_inner = exec_of(inner), e;
+	CUgraphExec e;
+	CUgraph g;
 
 	CK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-	CK(cuLaunchKernel(kernel[A], 1, 1, 1, 32, 1, 1, 0, stream, params_of(A), NULL));
-	CK(cuGraphLaunch(of_inner, stream));
+	for (int k = 0; k < KERNELS; k++)
+		CK(cuLaunchKernel(kernel[k], 1, 1, 1, 32, 1, 1, 0, stream, params_of(k), NULL));
 	CK(cuStreamEndCapture(stream, &g));
 	e = exec_of(g);
 	launch_as(__LINE__, e, 3, "abc", CAPTURED);
+	set_kernel(e, node_at(g, 1), C);
+	launch_as(__LINE__, e, 2, "acc", CAPTURED);
 	drop(g, e);
-	drop(inner, of_inner);
 }
 
 static void direct(void)

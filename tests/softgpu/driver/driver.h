@@ -301,6 +301,5 @@ CUgraph sg_graph_copy(CUgraph g);
 CUresult sg_node_params(struct sg_launch *l, const CUDA_KERNEL_NODE_PARAMS *p);
 /* A launch into S, which is being captured. */
 CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l);
-CUresult sg_capture_graph(struct CUstream_st *s, CUgraph g);
 
 #endif

@@ -256,12 +256,6 @@ CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l)
 	return CUDA_SUCCESS;
 }
 
-CUresult sg_capture_graph(struct CUstream_st *s, CUgraph g)
-{
-	add(s->capture, SG_NODE_GRAPH)->child = sg_graph_copy(g);
-	return CUDA_SUCCESS;
-}
-
 API CUresult cuStreamBeginCapture_v2(CUstream s, int mode)
 {
 	if (!s || s->capture)

@@ -29,7 +29,6 @@ struct CUgraphExec_st {
 	struct sg_context *ctx;
 	struct exec_node *all;
 	uint32_t nall, kernels;
-	CUgraph copy; /* as it was made of; NULL once it has been changed */
 	uint32_t count, head; /* launches that run; 1: an empty descriptor before them */
 	const struct sg_launch **nodes;
 	uint32_t slot; /* first descriptor: the head's, or the first launch's */
@@ -198,7 +197,7 @@ API CUresult cuGraphLaunch(CUgraphExec e, CUstream handle)
 	if (!e || !s)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (s->capture)
-		return e->copy ? sg_capture_graph(s, e->copy) : CUDA_ERROR_NOT_SUPPORTED;
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	if (!e->count)
 		return CUDA_SUCCESS;
 	if (!e->uploaded)
@@ -261,13 +260,6 @@ static CUresult arrange(struct CUgraphExec_st *e)
 	return r;
 }
 
-static CUresult changed(struct CUgraphExec_st *e)
-{
-	sg_graph_free(e->copy);
-	e->copy = NULL;
-	return arrange(e);
-}
-
 /* The node and all inside it stand in a row: index behind the last. */
 static uint32_t end_of(const struct CUgraphExec_st *e, uint32_t i)
 {
@@ -309,7 +301,7 @@ API CUresult cuGraphExecUpdate_v2(CUgraphExec e, CUgraph g, CUgraphExecUpdateRes
 		return CUDA_ERROR_INVALID_HANDLE;
 	memset(info, 0, sizeof(*info));
 	if (take_over(e, 0, e->nall, 0, g))
-		return changed(e);
+		return arrange(e);
 	info->result = 2; /* TOPOLOGY_CHANGED */
 	return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 }
@@ -319,7 +311,7 @@ API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec e, CUgraphNode node, 
 	struct exec_node *n = find(e, node, SG_NODE_KERNEL);
 	CUresult r = n ? sg_node_params(&n->launch, p) : CUDA_ERROR_INVALID_VALUE;
 
-	return r ? r : changed(e);
+	return r ? r : arrange(e);
 }
 
 API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec e, CUgraphNode node, CUgraph child)
@@ -329,7 +321,7 @@ API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec e, CUgraphNode node,
 
 	if (!n || !child)
 		return CUDA_ERROR_INVALID_VALUE;
-	return take_over(e, i + 1, end_of(e, i), i + 1, child) ? changed(e) : CUDA_ERROR_INVALID_VALUE;
+	return take_over(e, i + 1, end_of(e, i), i + 1, child) ? arrange(e) : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuGraphExecNodeSetParams(CUgraphExec e, CUgraphNode node, CUgraphNodeParams *p)
@@ -347,7 +339,7 @@ API CUresult cuGraphNodeSetEnabled(CUgraphExec e, CUgraphNode node, unsigned ena
 	if (!n)
 		return CUDA_ERROR_INVALID_VALUE;
 	n->disabled = !enabled;
-	return changed(e);
+	return arrange(e);
 }
 
 API CUresult cuGraphNodeGetEnabled(CUgraphExec e, CUgraphNode node, unsigned *enabled)
@@ -400,7 +392,6 @@ static bool take_room(struct CUgraphExec_st *e)
 
 static void drop(struct CUgraphExec_st *e)
 {
-	sg_graph_free(e->copy);
 	free(e->nodes);
 	free(e->all);
 	free(e);
@@ -418,7 +409,6 @@ API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g, unsigned l
 	e->nall = count_nodes(g);
 	e->all = calloc(e->nall + 1, sizeof(*e->all));
 	e->nodes = calloc(e->nall + 1, sizeof(*e->nodes));
-	e->copy = sg_graph_copy(g);
 	flatten(g, e->all, 0, 0, false);
 	for (uint32_t i = 0; i < e->nall; i++)
 		e->kernels += e->all[i].type == SG_NODE_KERNEL;

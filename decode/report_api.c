@@ -298,8 +298,8 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row *
 /* Puts calls to the rows of their names; those that submitted nothing get rows of their own. */
 static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls *calls, size_t ncalls)
 {
-	struct row *more = realloc(*rows, (nrows + ncalls + 1) * sizeof(*more));
 	uint64_t all = nrows ? (*rows)->all : 0;
+	struct row *more = realloc(*rows, (nrows + ncalls + 1) * sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;

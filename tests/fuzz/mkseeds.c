@@ -96,6 +96,62 @@ static void in_pieces(struct mk *m)
 	}
 }
 
+static void api(struct mk *m, uint32_t number, const char *text, uint32_t length, uint32_t nargs)
+{
+	struct nvs_rec_api *rec = mk_rec(m, NVS_REC_API, sizeof(*rec) + length);
+
+	rec->api = number;
+	rec->nargs = nargs;
+	rec->length = length;
+	memcpy(rec->text, text, length);
+}
+
+static void call(struct mk *m, uint32_t number, uint32_t depth, uint32_t nargs, const uint64_t *args)
+{
+	struct nvs_rec_call *rec = mk_rec(m, NVS_REC_CALL, sizeof(*rec) + nargs * 8 + 4);
+
+	rec->api = number;
+	rec->depth = (uint16_t)depth;
+	rec->nargs = (uint16_t)nargs;
+	rec->bytes = 4;
+	memcpy(rec->args, args, nargs * sizeof(*args));
+	memcpy(rec->args + nargs, "k\033\"", 4);
+}
+
+/* A name for a function, a copy that submits inside another call, a launch, and one of a graph. */
+static void calls(struct mk *m)
+{
+	static const uint64_t name[] = { 0xf00, 4 | 4ull << 32 }, copy[] = { 0x7f00, 64, 0x5000 }, exec[] = { 0x6000 };
+	struct nvs_rec_call_begin *begin;
+	struct nvs_rec_kernel *kernel;
+	struct nvs_rec_graph *graph;
+
+	api(m, 0, "cuModuleGetFunction\0module\0hfunc:function\0name:str", 51, 2);
+	api(m, 1, "cuMemcpyHtoDAsync_v2\0copy\0srcHost:ptr\0ByteCount:u64\0hStream:stream", 67, 3);
+	api(m, 2, "cuGraphLaunch\0graph-launch\0hGraphExec:exec", 43, 1);
+	api(m, 3, "cuLaunchKernel\0launch\0f:function", 33, 1);
+	call(m, 0, 1, 2, name);
+	kernel = mk_rec(m, NVS_REC_KERNEL, sizeof(*kernel) + 8);
+	kernel->function = 0xf00;
+	kernel->length = 8;
+	memcpy(kernel->name, "_Z1fv\t\0", 8);
+	graph = mk_rec(m, NVS_REC_GRAPH, sizeof(*graph) + sizeof(graph->nodes[0]));
+	graph->exec = 0x6000;
+	graph->event = NVS_GRAPH_INSTANTIATED;
+	graph->nnodes = 1;
+	graph->nodes[0].function = 0xf00;
+	for (uint32_t depth = 1; depth < 3; depth++) {
+		begin = mk_rec(m, NVS_REC_CALL_BEGIN, sizeof(*begin));
+		begin->api = 3 - depth;
+		begin->begin = begin->rec.time;
+		begin->depth = depth;
+		mk_simple(m, 0, 0, 5)->rec.flags |= (uint16_t)(depth << NVS_SUB_CALL_SHIFT);
+	}
+	call(m, 1, 2, 3, copy);
+	call(m, 2, 1, 1, exec);
+	call(m, 3, 1, 1, name);
+}
+
 /* What says something went wrong, and what goes. */
 static void troubles(struct mk *m)
 {
@@ -158,13 +214,15 @@ static void trace(uint32_t parts)
 	if (parts > 2)
 		in_pieces(&m);
 	mk_simple(&m, 1, 1, 6);
-	if (parts > 3)
+	if (parts > 3) {
+		calls(&m);
 		troubles(&m);
+	}
 	if (parts > 4)
 		ends(&m);
 	put(file = create("trace/made-%u", parts), m.buf, m.len);
 	fclose(file);
-	for (unsigned choice = 0; choice < 24; choice++) {
+	for (unsigned choice = 0; choice < 3 * 15; choice++) {
 		if (parts < 5 && choice % 5 != parts)
 			continue;
 		put(file = create("report/made-%u-%u", parts, choice), m.buf, m.len);

@@ -10,6 +10,8 @@
 #include "decode/report.h"
 #include "tests/fuzz/fuzz.h"
 
+#define KINDS (NVS_REPORT_TIMELINE + 1)
+
 static FILE *null;
 
 static int print(struct nvs_out *out, struct nvs_source *s, const struct nvs_options_report *o)
@@ -31,6 +33,20 @@ static int print(struct nvs_out *out, struct nvs_source *s, const struct nvs_opt
 		return nvs_report_ops(out, s, 1, o);
 	case NVS_REPORT_SYNC:
 		return nvs_report_sync(out, s, 1, o);
+	case NVS_REPORT_BY_KERNEL:
+		return nvs_report_by_kernel(out, s, 1, o);
+	case NVS_REPORT_GRAPHS:
+		return nvs_report_graphs(out, s, 1, o);
+	case NVS_REPORT_MEMCPY:
+		return nvs_report_memcpy(out, s, 1, o);
+	case NVS_REPORT_BY_STREAM:
+		return nvs_report_by_stream(out, s, 1, o);
+	case NVS_REPORT_BY_THREAD:
+		return nvs_report_by_thread(out, s, 1, o);
+	case NVS_REPORT_BY_CONTEXT:
+		return nvs_report_by_context(out, s, 1, o);
+	case NVS_REPORT_TIMELINE:
+		return nvs_report_timeline(out, s, 1, o);
 	default:
 		return nvs_report_summary(out, s, 1, o);
 	}
@@ -47,15 +63,15 @@ static void check_text(const char *text, size_t size, bool csv)
 
 static void report(const char *path, unsigned choice)
 {
-	struct nvs_options_report o = { .kind = choice % 8, .format = choice / 8 % 3, .pager = false, .color = -1 };
+	struct nvs_options_report o = { .kind = choice % KINDS, .format = choice / KINDS % 3, .pager = false, .color = -1 };
 	struct nvs_source s = { .path = path, .options = &o };
 	struct nvs_error err;
 	struct nvs_out out = { 0 };
 	char *text = NULL;
 	size_t size = 0;
 
-	o.read = (struct nvs_read_options){ .partial = choice & 0x20, .no_spool = true };
-	o.rows = choice & 0x40 ? 3 : 0;
+	o.read = (struct nvs_read_options){ .partial = choice & 0x80, .no_spool = true };
+	o.rows = choice / KINDS / 3 & 1 ? 3 : 0;
 	if (nvs_trace_open(&s.trace, path, &o.read, &err)) {
 		nvs_trace_close(s.trace);
 		return;

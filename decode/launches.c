@@ -418,6 +418,20 @@ static int take_name(struct nvs_launches *l, const struct nvs_call *call, const 
 	return 0;
 }
 
+/* A library's kernel as a function of one context: it has the same name. */
+static int take_kernel(struct nvs_launches *l, const struct nvs_call *call)
+{
+	uint64_t handle, function;
+	struct meaning *kernel;
+
+	if (!nvs_call_arg(call, "pFunc", &function) || !nvs_call_arg(call, "kernel", &handle))
+		return 0;
+	kernel = find(l, handle, KIND_FUNCTION);
+	if (!kernel || !kernel->kernel || !kernel->kernel->name[0])
+		return 0;
+	return name_handle(l, function, kernel->kernel->name, strlen(kernel->kernel->name));
+}
+
 int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call)
 {
 	const char *name = call->api->name;
@@ -434,6 +448,8 @@ int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call)
 	if (!strcmp(name, "cuGraphClone") && nvs_call_arg(call, "phGraphClone", &graph) &&
 	    nvs_call_arg(call, "originalGraph", &original))
 		return set_origin(l, graph, origin_of(l, original));
+	if (!strcmp(name, "cuKernelGetFunction"))
+		return take_kernel(l, call);
 	if (!strcmp(name, "cuModuleGetFunction"))
 		return take_name(l, call, "hfunc");
 	if (!strcmp(name, "cuLibraryGetKernel"))

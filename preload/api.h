@@ -86,7 +86,9 @@ void *nvs_api_call_as(void *handle, const char *name, const char *version, void 
 struct nvs_api_slot {
 	void *original;
 	const struct nvs_api *api;
-	/* What else is to be done when the call has returned; NULL: nothing. */
+	/* What else is to be done before the call; NULL: nothing. */
+	void (*before)(struct nvs_api_frame *frame);
+	/* The same when it has returned. */
 	void (*after)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame, uint32_t result);
 };
 extern struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
@@ -206,6 +208,8 @@ static inline void nvs_api_kernel(uint64_t function)
 bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
 /* The handler that belongs to an entry point; NULL: none. */
 typedef void (*nvs_api_after_fn)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame, uint32_t result);
+typedef void (*nvs_api_before_fn)(struct nvs_api_frame *frame);
+nvs_api_before_fn nvs_api_before_of(const char *name);
 nvs_api_after_fn nvs_api_after_of(const char *name);
 nvs_api_after_fn nvs_api_graph_after_of(const char *name);
 

@@ -322,6 +322,8 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		else
 			show_first();
 	}
+	if (__builtin_expect(slot->before != NULL, 0))
+		slot->before(frame);
 	return (struct entered){ slot->original, slot->api->words };
 }
 

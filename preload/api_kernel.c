@@ -19,19 +19,23 @@ _Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
 _Atomic uint32_t nvs_api_unloads;
 _Atomic int32_t nvs_api_captures;
 
-/* Handles of the library API: they are asked by other functions. */
-static _Atomic uint64_t kernels[NVS_API_KNOWN];
+/* Handles of the library API, which are asked by other functions, for as long as their library is loaded. */
+static struct {
+	_Atomic uint64_t handle, library;
+} kernels[NVS_API_KNOWN];
 
-static void note_kernel(uint64_t handle)
+static void note_kernel(uint64_t handle, uint64_t library)
 {
 	uint32_t at = nvs_api_known_slot(handle);
 
 	for (uint32_t i = 0; handle && i < PROBES; i++) {
-		_Atomic uint64_t *slot = &kernels[(at + i) & (NVS_API_KNOWN - 1)];
+		uint32_t k = (at + i) & (NVS_API_KNOWN - 1);
 		uint64_t have = 0;
 
-		if (atomic_compare_exchange_strong(slot, &have, handle) || have == handle)
-			return;
+		if (!atomic_compare_exchange_strong(&kernels[k].handle, &have, handle) && have != handle)
+			continue;
+		atomic_store(&kernels[k].library, library);
+		return;
 	}
 }
 
@@ -40,9 +44,20 @@ static bool is_kernel(uint64_t handle)
 	uint32_t at = nvs_api_known_slot(handle);
 
 	for (uint32_t i = 0; i < PROBES; i++)
-		if (atomic_load(&kernels[(at + i) & (NVS_API_KNOWN - 1)]) == handle)
+		if (atomic_load(&kernels[(at + i) & (NVS_API_KNOWN - 1)].handle) == handle)
 			return true;
 	return false;
+}
+
+static void forget_kernels(uint64_t library)
+{
+	for (uint32_t i = 0; i < NVS_API_KNOWN; i++) {
+		uint64_t own = library;
+
+		if (atomic_load_explicit(&kernels[i].library, memory_order_relaxed) == library && library &&
+		    atomic_compare_exchange_strong(&kernels[i].library, &own, 0))
+			atomic_store(&kernels[i].handle, 0);
+	}
 }
 
 /* False: it is known, or there is no room to know it. */
@@ -148,6 +163,11 @@ void nvs_api_tell_kernel(uint64_t function)
 	errno = saved;
 }
 
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
 /* ---- capture ---- */
 
 bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
@@ -157,8 +177,8 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
 	int (*ask)(uint64_t, int *) = nvs_api_driver(per_thread ? "cuStreamIsCapturing_ptsz" : "cuStreamIsCapturing");
 	int status = 0, saved = errno;
 
-	/* The legacy stream cannot capture, and asking disturbs those that do. */
-	if (!ask || (!per_thread && stream < 2))
+	/* The legacy stream cannot capture, and asking disturbs those that do; a stream that is gone cannot be asked. */
+	if (!ask || stream == 1 || (!per_thread && !stream) || begins(api->name, "cuStreamDestroy"))
 		return false;
 	nvs_calls.quiet++;
 	if (ask(stream, &status))
@@ -170,16 +190,56 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
 
 /* ---- after calls ---- */
 
+/* What handles of functions mean may change: all are asked about anew. */
+static void new_generation(void)
+{
+	uint32_t n = atomic_fetch_add(&nvs_api_unloads, 1) + 1;
+
+	/* They are told apart by 16 bits, which come round. */
+	if (!(n & 0xffff))
+		for (uint32_t i = 0; i < NVS_API_KNOWN; i++)
+			atomic_store_explicit(&nvs_api_known[i], 0, memory_order_relaxed);
+}
+
+/* Handles go in the middle of the call, and another thread may be given them before it returns. */
+static void before_unload(struct nvs_api_frame *f)
+{
+	new_generation();
+}
+
+static void before_library_unload(struct nvs_api_frame *f)
+{
+	forget_kernels(f->regs[0]);
+	new_generation();
+}
+
 static void after_unload(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
 {
-	if (!result)
-		atomic_fetch_add(&nvs_api_unloads, 1);
+	new_generation();
+}
+
+/* Some programs retain and release all the time: only the last release takes the context away. */
+static void after_release(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+{
+	int (*get_state)(int, unsigned *, int *) = nvs_api_driver("cuDevicePrimaryCtxGetState");
+	int active = 0, saved = errno;
+	unsigned flags;
+
+	if (result)
+		return;
+	nvs_calls.quiet++;
+	if (get_state && get_state((int)f->regs[0], &flags, &active))
+		active = 0;
+	nvs_calls.quiet--;
+	errno = saved;
+	if (!active)
+		new_generation();
 }
 
 static void after_get_kernel(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[0])
-		note_kernel(*(uint64_t *)f->regs[0]);
+		note_kernel(*(uint64_t *)f->regs[0], f->regs[1]);
 }
 
 static void after_enumerate(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
@@ -187,7 +247,7 @@ static void after_enumerate(const struct nvs_api_slot *slot, struct nvs_api_fram
 	const uint64_t *handles = (const uint64_t *)f->regs[0];
 
 	for (uint32_t i = 0; !result && handles && i < (uint32_t)f->regs[1]; i++)
-		note_kernel(handles[i]);
+		note_kernel(handles[i], f->regs[2]);
 }
 
 static void after_begin_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
@@ -217,15 +277,26 @@ static void after_resolve(const struct nvs_api_slot *slot, struct nvs_api_frame 
 	errno = saved;
 }
 
-static bool begins(const char *name, const char *with)
+/* A module goes by itself or with its context. */
+static bool unloads(const char *name)
 {
-	return !strncmp(name, with, strlen(with));
+	return begins(name, "cuModuleUnload") || begins(name, "cuLibraryUnload") || begins(name, "cuCtxDestroy") ||
+	       begins(name, "cuCtxDetach") || begins(name, "cuDevicePrimaryCtxReset");
+}
+
+nvs_api_before_fn nvs_api_before_of(const char *name)
+{
+	if (begins(name, "cuLibraryUnload"))
+		return before_library_unload;
+	return unloads(name) ? before_unload : NULL;
 }
 
 nvs_api_after_fn nvs_api_after_of(const char *name)
 {
-	if (begins(name, "cuModuleUnload") || begins(name, "cuLibraryUnload"))
+	if (unloads(name))
 		return after_unload;
+	if (begins(name, "cuDevicePrimaryCtxRelease"))
+		return after_release;
 	if (begins(name, "cuLibraryGetKernel"))
 		return after_get_kernel;
 	if (begins(name, "cuLibraryEnumerateKernels"))

@@ -50,6 +50,11 @@ extern int cuStreamBeginCapture_v2_type(void *, unsigned);
 extern int cuStreamEndCapture_type(void *, void **);
 extern int cuGraphInstantiateWithFlags_type(void **, void *, unsigned long long);
 extern int cuGraphLaunch_type(void *, void *);
+extern int cuStreamDestroy_v2_type(void *);
+extern int cuCtxDestroy_v2_type(void *);
+extern int cuLibraryGetKernel_type(void **, void *, const char *);
+extern int cuLibraryUnload_type(void *);
+extern int cuKernelGetFunction_type(void **, void *);
 extern int cuNotListed_type(void);
 extern launch_fn cuLaunchKernel_type;
 
@@ -114,6 +119,11 @@ static void act_resolving(void)
 	EXPECT_EQ(GET(cuGetProcAddress)("cuNotListed", &r, 11000, 0), 0);
 	EXPECT(r && !is_thunk(r) && !is_thunk(GET(cuNotListed)));
 	EXPECT_EQ(GET(cuNotListed)(), 7);
+	/* For programs built with a default stream for each thread. */
+	EXPECT_EQ(GET(cuGetProcAddress_v2)("cuLaunchKernel", &p, 12000, 2, NULL), 0);
+	EXPECT(is_thunk(p) && p == dlsym(cuda, "cuLaunchKernel_ptsz"));
+	EXPECT_EQ(((launch_fn *)p)(function_called("_Z4addiPf"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
+	EXPECT_EQ(fake->ptsz_launches, 1);
 	EXPECT_EQ(GET(cuGetProcAddress)("cuNothing", &r, 11000, 0), 500);
 }
 
@@ -221,6 +231,65 @@ static void act_names(void)
 	EXPECT_EQ(fake->asked_names, asked + 1);
 }
 
+static void launch_of(void *f)
+{
+	EXPECT_EQ(GET(cuLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
+}
+
+/* Handles whose owner is gone mean nothing, and are not to be asked about. */
+static void act_owners(void)
+{
+	void *kernel = NULL, *function = NULL;
+	uint64_t asked, kernels;
+
+	asked = fake->asked_names;
+	GET(cuCtxDestroy_v2)((void *)0x4000);
+	launch_of(function_called("_Z4addiPf"));
+	EXPECT_EQ(fake->asked_names, asked + 1);
+	EXPECT_EQ(GET(cuLibraryGetKernel)(&kernel, (void *)0x6000, "in_library"), 0);
+	launch_of(kernel);
+	EXPECT_EQ(fake->asked_kernels, 1);
+	/* A driver that does not tell a function's name tells its kernel's. */
+	EXPECT_EQ(GET(cuKernelGetFunction)(&function, kernel), 0);
+	launch_of(function);
+	GET(cuLibraryUnload)((void *)0x6001);
+	launch_of(kernel); /* of another library: it is still one */
+	EXPECT_EQ(fake->asked_kernels, 2);
+	/* The same address, now of something else. */
+	GET(cuLibraryUnload)((void *)0x6000);
+	asked = fake->asked_names;
+	kernels = fake->asked_kernels;
+	launch_of(kernel);
+	EXPECT_EQ(fake->asked_names, asked + 1);
+	EXPECT_EQ(fake->asked_kernels, kernels);
+}
+
+/* While one stream is captured, another goes: it is not to be asked about any more. */
+static void act_destroyed(void)
+{
+	void *stream = (void *)0x5100, *graph = NULL;
+
+	EXPECT_EQ(GET(cuStreamBeginCapture_v2)(stream, 0), 0);
+	EXPECT_EQ(GET(cuStreamDestroy_v2)((void *)0x5200), 0);
+	EXPECT_EQ(fake->asked_destroyed, 0);
+	EXPECT_EQ(GET(cuStreamEndCapture)(stream, &graph), 0);
+}
+
+/* Generations of handles are counted in 16 bits. */
+static void act_generations(void)
+{
+	void *f = function_called("_Z4addiPf");
+	uint64_t asked;
+
+	launch_of(f);
+	asked = fake->asked_names;
+	/* Each unload counts before and after. */
+	for (uint32_t i = 0; i < 1u << 15; i++)
+		GET(cuModuleUnload)((void *)0x3000);
+	launch_of(f);
+	EXPECT_EQ(fake->asked_names, asked + 1);
+}
+
 /* ---- what the trace tells ---- */
 
 struct told {
@@ -255,6 +324,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 	t->linked += grid == 11 || grid == 12;
 	if (!strcmp(nvs_launches_of(t->launches, f)->name, "_Z4addiPf"))
 		t->by_name[0]++;
+	if (!strcmp(nvs_launches_of(t->launches, f)->name, "in_library"))
+		t->by_name[2]++;
 	if (!strcmp(nvs_launches_of(t->launches, f)->name, long_name))
 		t->long_named++;
 	if (!strcmp(nvs_launches_of(t->launches, f)->name, "unnamed"))
@@ -329,7 +400,8 @@ static void check(const char *file)
 	EXPECT_EQ(t.passed, 1);
 	EXPECT_EQ(t.graph_nodes, 40);
 	EXPECT_EQ(t.graph_launches, 3);
-	EXPECT_EQ(t.by_name[0], 3);
+	EXPECT_EQ(t.by_name[0], 3 + 1 + 2);
+	EXPECT_EQ(t.by_name[2], 3); /* twice by its kernel, once by its function */
 	EXPECT_EQ(t.by_name[1], 1); /* the driver does not say; the call that made the handle did */
 	EXPECT_EQ(t.long_named, 2);
 	EXPECT_EQ(nvs_launches_exec_count(t.launches), 1);
@@ -389,6 +461,9 @@ int main(int argc, char **argv)
 	act_leaving();
 	act_graph();
 	act_names();
+	act_owners();
+	act_destroyed();
+	act_generations();
 	nvs_session_finish();
 	check(getenv("NVSNOOP_OUT"));
 	unlink(getenv("NVSNOOP_OUT"));

@@ -111,7 +111,7 @@ EXPORT int cuModuleGetFunction(void **out, void *module, const char *name)
 EXPORT int cuFuncGetName(const char **name, void *f)
 {
 	fake.asked_names++;
-	if (!strcmp(f, "unnamed"))
+	if (!strncmp(f, "unnamed", 7))
 		return 400;
 	*name = f;
 	return 0;
@@ -130,8 +130,48 @@ EXPORT int cuStreamBeginCapture_v2(void *stream, unsigned mode)
 	return 0;
 }
 
+EXPORT int cuStreamDestroy_v2(void *stream)
+{
+	fake.destroyed = stream;
+	return 0;
+}
+
+EXPORT int cuCtxDestroy_v2(void *ctx)
+{
+	return 0;
+}
+
+/* Kernels of the library API are the names with a mark before them. */
+EXPORT int cuLibraryGetKernel(void **out, void *library, const char *name)
+{
+	static char room[256];
+
+	snprintf(room, sizeof(room), "K%s", name);
+	*out = room;
+	return 0;
+}
+
+EXPORT int cuLibraryUnload(void *library)
+{
+	return 0;
+}
+
+EXPORT int cuKernelGetName(const char **name, char *kernel)
+{
+	fake.asked_kernels++;
+	*name = kernel + 1;
+	return 0;
+}
+
+EXPORT int cuKernelGetFunction(void **out, void *kernel)
+{
+	*out = "unnamed of kernel";
+	return 0;
+}
+
 EXPORT int cuStreamIsCapturing(void *stream, int *status)
 {
+	fake.asked_destroyed += stream == fake.destroyed;
 	*status = stream == fake.capturing;
 	return 0;
 }
@@ -187,6 +227,13 @@ EXPORT int cuGetProcAddress(const char *symbol, void **out, int version, uint64_
 	return cuGetProcAddress_v2(symbol, out, version, flags, NULL);
 }
 
+EXPORT int cuLaunchKernel_ptsz(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+			       unsigned shared, void *stream, void **params, void **extra)
+{
+	fake.ptsz_launches++;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	void *fn;
@@ -202,6 +249,11 @@ static const struct {
 EXPORT int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status)
 {
 	fake.resolved++;
+	/* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
+	if (flags & 2 && !strcmp(symbol, "cuLaunchKernel")) {
+		*out = cuLaunchKernel_ptsz;
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (!strcmp(table[i].name, symbol)) {
 			*out = table[i].fn;

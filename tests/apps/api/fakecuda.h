@@ -16,6 +16,8 @@ struct fake_state {
 	uint64_t inits, launches, callbacks, syncs, allocs, copied, graph_launches, resolved, asked_names;
 	struct fake_kernel_params last;
 	void *stream, *capturing, *graph;
+	void *destroyed; /* a stream that is no more */
+	uint64_t asked_destroyed, asked_kernels, ptsz_launches;
 	double sum;
 	int result; /* of the next launches */
 };

@@ -42,6 +42,6 @@ struct nvs_sigcounts {
 	uint32_t kept, handled;
 };
 struct nvs_sigcounts nvs_signals_counts(void);
-void nvs_signals_count_kept(void);
+void nvs_signals_count_kept(const void *ucontext);
 
 #endif

@@ -98,7 +98,7 @@ void nvs_sigfd_on_token(int sig, siginfo_t *info, void *ucontext)
 		nvs_signals_forward(sig, info, ucontext);
 		return;
 	}
-	nvs_signals_count_kept();
+	nvs_signals_count_kept(ucontext);
 	if (nvs_sigview_blocked_with(*mask) & bit) {
 		*mask = nvs_sigview_token_came(*mask);
 		nvs_sigfd_sync();

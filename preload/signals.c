@@ -3,10 +3,12 @@
  * Our handler for SIGSEGV and SIGTRAP: the trap first, and for what is not the trap's, what the kernel would
  * have done with the program's own action.
  */
+#include <errno.h>
 #include <string.h>
 #include <ucontext.h>
 #include "preload/preload.h"
 #include "preload/sigactions.h"
+#include "preload/sigfd.h"
 #include "preload/sigkeep.h"
 #include "preload/sigthreads.h"
 #include "preload/sigview.h"
@@ -87,8 +89,8 @@ static void die(int sig, const siginfo_t *info)
 /* Runs the program's handler as the kernel would have. */
 static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
 {
-	uint64_t kernel = *mask_of(uc), now = nvs_sigview_handler_ends_call(&kernel), during;
-	uint64_t shown = nvs_sigview_shown(kernel);
+	const struct nvs_sigtemp *ended = nvs_sigview_handler_ends_call();
+	uint64_t kernel = *mask_of(uc) & ~(ended ? ended->lent : 0), shown = nvs_sigview_shown(kernel), during;
 	struct nvs_sigview before = nvs_sigview_save();
 
 	memcpy(&during, &action->sa_mask, sizeof(during));
@@ -98,17 +100,29 @@ static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct s
 		nvs_sigaction_reset(sig);
 	*mask_of(uc) = shown;
 	counts.handled++;
-	kernel = nvs_sigview_enter_handler(now & ~NVS_SIGVIEW_SIGNALS, during | (now & NVS_SIGVIEW_SIGNALS));
+	kernel = nvs_sigview_enter_handler(ended, kernel, during);
 	nvs_sys_sigmask(SIG_SETMASK, &kernel, NULL);
 	/* A plain handler is given all three as well, as by the kernel. */
 	action->sa_sigaction(sig, info, uc);
 	*mask_of(uc) = nvs_sigview_leave_handler(&before, *mask_of(uc));
 }
 
+/*
+ * The program is not to notice that a signal came. A call that it interrupted goes on by that (sigcalls.c); not
+ * where a handler of the program's is about to run as well.
+ */
+static void count_kept(const ucontext_t *uc)
+{
+	uint64_t pending = 0, open = ~(*(const uint64_t *)(const void *)&uc->uc_sigmask | NVS_SIGVIEW_SIGNALS);
+
+	nvs_sys4(SYS_rt_sigpending, &pending, sizeof(pending), 0, 0);
+	if (uc->uc_mcontext.gregs[REG_RAX] == -EINTR && !(pending & open & ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS)))
+		counts.kept++;
+}
+
 /* Sent by somebody, and not for this thread now. */
 static void keep(int sig, const siginfo_t *info, bool process)
 {
-	counts.kept++;
 	nvs_sigkeep_add(sig, info, process);
 	if (process)
 		nvs_sigthreads_offer(sig, 0);
@@ -117,7 +131,6 @@ static void keep(int sig, const siginfo_t *info, bool process)
 /* A nudge to look at what is pending for the process. True: here it is, in INFO. */
 static bool nudged(int sig, siginfo_t *info, bool blocked)
 {
-	counts.kept++;
 	if (!blocked)
 		return nvs_sigkeep_take_shared(NVS_SIGBIT(sig), info);
 	nvs_sigthreads_offer(sig, nvs_sys_gettid());
@@ -131,13 +144,15 @@ static void forward(int sig, siginfo_t *info, ucontext_t *uc)
 	bool fault = info->si_code > 0; /* else it was sent by somebody */
 	bool to_thread = !fault && nvs_sigthreads_to_thread(info);
 
+	if (!fault)
+		count_kept(uc);
 	if (!fault && nvs_sigthreads_is_nudge(info) && !nudged(sig, info, blocked))
 		return;
 	/* In the middle of a trap, on its stack, is no place for a handler of the program that may jump away. */
 	if (!fault && (blocked || nvs_in_trap()))
 		keep(sig, info, blocked && !to_thread);
 	else if (!fault && action.sa_handler == SIG_IGN)
-		counts.kept++;
+		return;
 	else if (blocked || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
 		die(sig, info);
 	else
@@ -162,7 +177,7 @@ struct nvs_sigcounts nvs_signals_counts(void)
 	return counts;
 }
 
-void nvs_signals_count_kept(void)
+void nvs_signals_count_kept(const void *ucontext)
 {
-	counts.kept++;
+	count_kept(ucontext);
 }

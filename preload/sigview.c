@@ -75,6 +75,12 @@ static uint64_t add_stand_ins(uint64_t kernel)
 	return kernel | need;
 }
 
+/* The marker stands in the kernel's mask, or has stood there. */
+static bool marked(void)
+{
+	return mine.view.by_handler || mine.view.ended_call;
+}
+
 /*
  * A mask that has lost a signal since was set by a system call that we did not see, as Go's runtime does in each
  * thread: what was blocked before it is no more. Handlers that run only add to it.
@@ -84,16 +90,20 @@ uint64_t nvs_sigview_blocked_with(uint64_t kernel)
 	/* During such a call KERNEL is the mask from before it. */
 	if (mine.temp)
 		return mine.view.asked;
+	if (!(kernel & NVS_SIGVIEW_MARKER)) {
+		mine.view.by_handler = 0;
+		if (mine.view.ended_call)
+			mine.view.asked = mine.view.then_asked;
+		mine.view.ended_call = false;
+	}
 	if (mine.view.asked && (mine.known & ~kernel))
 		mine.view.asked = 0;
-	if (!(kernel & NVS_SIGVIEW_MARKER))
-		mine.view.by_handler = 0;
 	return mine.view.asked | mine.view.by_handler;
 }
 
 uint64_t nvs_sigview_blocked(void)
 {
-	return mine.view.by_handler ? nvs_sigview_blocked_with(kernel_mask()) : mine.view.asked;
+	return marked() ? nvs_sigview_blocked_with(kernel_mask()) : mine.view.asked;
 }
 
 struct nvs_sigview nvs_sigview_save(void)
@@ -101,14 +111,23 @@ struct nvs_sigview nvs_sigview_save(void)
 	return mine.view;
 }
 
-uint64_t nvs_sigview_enter_handler(uint64_t kernel, uint64_t during)
+uint64_t nvs_sigview_enter_handler(const struct nvs_sigtemp *ended, uint64_t kernel, uint64_t during)
 {
-	nvs_sigview_blocked_with(kernel);
+	if (ended) {
+		mine.view.then_asked = mine.view.asked;
+		mine.view.ended_call = true;
+		mine.view.asked = ended->mask & NVS_SIGVIEW_SIGNALS;
+		mine.view.by_handler = 0;
+		kernel = ended->mask;
+		mine.known &= kernel;
+	} else {
+		nvs_sigview_blocked_with(kernel);
+	}
 	mine.view.by_handler |= during & NVS_SIGVIEW_SIGNALS & ~mine.view.asked;
 	kernel = (kernel | during) & ~NVS_SIGVIEW_SIGNALS;
 	publish();
 	kernel = add_stand_ins(kernel);
-	return mine.view.by_handler ? kernel | NVS_SIGVIEW_MARKER : kernel;
+	return marked() ? kernel | NVS_SIGVIEW_MARKER : kernel;
 }
 
 static void send_kept(uint64_t due)
@@ -146,12 +165,13 @@ uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t ke
 {
 	uint64_t view = kernel & NVS_SIGVIEW_SIGNALS;
 
-	mine.view.by_handler = before->by_handler & view;
+	mine.view = *before;
+	mine.view.by_handler &= view;
 	kernel &= ~NVS_SIGVIEW_SIGNALS;
 	ask(view & ~mine.view.by_handler, kernel);
 	mine.added = 0;
 	kernel = add_stand_ins(kernel);
-	if (mine.view.by_handler)
+	if (marked())
 		kernel |= NVS_SIGVIEW_MARKER;
 	deliver_kept();
 	return kernel;
@@ -161,7 +181,7 @@ uint64_t nvs_sigview_shown(uint64_t kernel)
 {
 	uint64_t blocked = nvs_sigview_blocked_with(kernel);
 
-	return (kernel & ~mine.added & ~(mine.view.by_handler ? NVS_SIGVIEW_MARKER : 0)) | blocked;
+	return (kernel & ~mine.added & ~(marked() ? NVS_SIGVIEW_MARKER : 0)) | blocked;
 }
 
 uint64_t nvs_sigview_of_new_thread(void)
@@ -171,7 +191,7 @@ uint64_t nvs_sigview_of_new_thread(void)
 
 bool nvs_sigview_differs(void)
 {
-	return mine.view.asked || mine.view.by_handler || mine.added;
+	return mine.view.asked || marked() || mine.added;
 }
 
 uint64_t nvs_sigview_token_came(uint64_t kernel)
@@ -210,8 +230,10 @@ void nvs_sigview_main_begins(void)
 	if (!blocked)
 		return;
 	nvs_signals_install();
+	/* In name first: one that is pending comes to us at once. */
+	ask(mine.view.asked | blocked, 0);
 	change_kernel(SIG_UNBLOCK, blocked);
-	ask(mine.view.asked | blocked, kernel_mask());
+	ask(mine.view.asked, kernel_mask());
 }
 
 /* ---- a mask for one call ---- */
@@ -300,19 +322,16 @@ void nvs_sigview_end_call(struct nvs_sigtemp *t)
 		leave_call(t);
 	if (t->lent)
 		take_back(t);
-	if (t->view.asked | t->view.by_handler)
-		deliver_kept();
+	deliver_kept();
 }
 
-uint64_t nvs_sigview_handler_ends_call(uint64_t *kernel)
+const struct nvs_sigtemp *nvs_sigview_handler_ends_call(void)
 {
 	struct nvs_sigtemp *t = mine.temp;
 
-	if (!t)
-		return *kernel;
-	leave_call(t);
-	*kernel &= ~t->lent;
-	return t->mask | nvs_sigfd_stand_ins(t->mask & NVS_SIGVIEW_SIGNALS);
+	if (t)
+		leave_call(t);
+	return t;
 }
 
 /* ---- for the program ---- */
@@ -336,7 +355,7 @@ static void change_view(int how, uint64_t bits)
 
 static bool concerns_us(const sigset_t *set)
 {
-	return mine.view.asked || mine.view.by_handler ||
+	return mine.view.asked || marked() ||
 	       (set && (low_word(set) & NVS_SIGVIEW_SIGNALS));
 }
 
@@ -390,7 +409,7 @@ int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t 
 {
 	uint64_t before, word = set ? low_word(set) : 0, bits = word & NVS_SIGVIEW_SIGNALS, kernel;
 	sigset_t filtered, was;
-	bool marked;
+	bool was_marked;
 	int ret;
 
 	if (concerns_us(set) && nvs_state_borrowed()) {
@@ -412,10 +431,10 @@ int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t 
 	kernel = low_word(&was);
 	if (set && nvs_sigactions_installed())
 		adopt(kernel);
-	marked = mine.view.by_handler != 0;
+	was_marked = marked();
 	if (old) {
 		*old = was;
-		set_low_word(old, (kernel & ~mine.added & ~(marked ? NVS_SIGVIEW_MARKER : 0)) | before);
+		set_low_word(old, (kernel & ~mine.added & ~(was_marked ? NVS_SIGVIEW_MARKER : 0)) | before);
 	}
 	if (!set)
 		return 0;
@@ -425,8 +444,8 @@ int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t 
 	if (mine.view.asked)
 		mine.known = kernel_mask() & ~NVS_SIGVIEW_MARKER;
 	/* The C library never lets a call block the marker: a mask that was set has lost it. */
-	if (marked)
-		change_kernel(mine.view.by_handler ? SIG_BLOCK : SIG_UNBLOCK, NVS_SIGVIEW_MARKER);
+	if (was_marked)
+		change_kernel(marked() ? SIG_BLOCK : SIG_UNBLOCK, NVS_SIGVIEW_MARKER);
 	if (kernel & NVS_SIGVIEW_SIGNALS && nvs_sigactions_installed())
 		change_kernel(SIG_UNBLOCK, NVS_SIGVIEW_SIGNALS);
 	if (bits || before)

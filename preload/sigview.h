@@ -33,12 +33,17 @@ void nvs_sigview_thread_begins(uint64_t view);
 void nvs_sigview_main_begins(void);
 /*
  * The program's own handler is about to run, in a thread whose mask was KERNEL; DURING is what is blocked
- * meanwhile. Returns the mask to set in the kernel. What was blocked before is told by nvs_sigview_save().
+ * meanwhile. ENDED: the call with a mask of its own that it ends, or NULL. Returns the mask to set in the
+ * kernel. What was blocked before is told by nvs_sigview_save().
  */
-uint64_t nvs_sigview_enter_handler(uint64_t kernel, uint64_t during);
+struct nvs_sigtemp;
+uint64_t nvs_sigview_enter_handler(const struct nvs_sigtemp *ended, uint64_t kernel, uint64_t during);
 struct nvs_sigview {
 	uint64_t asked; /* blocked by a call */
 	uint64_t by_handler; /* blocked by a handler that runs, while the marker is */
+	/* A handler that ended a call with a mask of its own: what is asked when the marker is gone. */
+	bool ended_call;
+	uint64_t then_asked;
 };
 struct nvs_sigview nvs_sigview_save(void);
 /*
@@ -78,10 +83,7 @@ struct nvs_sigtemp {
 };
 uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask);
 void nvs_sigview_end_call(struct nvs_sigtemp *t);
-/*
- * A handler of the program is about to run, which ends such a call. KERNEL is the mask that it will restore, and
- * is put right; returns the mask during the call, of which the program knows. Without such a call: KERNEL.
- */
-uint64_t nvs_sigview_handler_ends_call(uint64_t *kernel);
+/* A handler of the program is about to run, which ends such a call, if one is made; else NULL. */
+const struct nvs_sigtemp *nvs_sigview_handler_ends_call(void);
 
 #endif

@@ -69,18 +69,26 @@ static const struct timespec *time_left(struct deadline *d, bool again)
 	return &d->left;
 }
 
+/* As the C library does: for sigwaitinfo() raise() is a kill(). */
+static int give(siginfo_t *info)
+{
+	if (info->si_code == SI_TKILL)
+		info->si_code = SI_USER;
+	return info->si_signo;
+}
+
 /* One of OURS, or another of SET from the kernel; 0: it was a nudge about something that is gone. */
 static int take_or_wait(uint64_t ours, const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
 	int sig;
 
 	if (nvs_sigkeep_take(ours, info, NULL))
-		return info->si_signo;
+		return give(info);
 	sig = nvs_signext_find()->sigtimedwait(set, info, timeout);
 	if (sig <= 0 || !(ours & NVS_SIGBIT(sig)))
 		return sig;
 	if (nvs_sigthreads_is_nudge(info))
-		return nvs_sigkeep_take(ours, info, NULL) ? info->si_signo : 0;
+		return nvs_sigkeep_take(ours, info, NULL) ? give(info) : 0;
 	nvs_sigthreads_to_thread(info);
 	return sig;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/hash.h"
 #include "decode/report_calls.h"
 
 #define MAX_THREADS (1u << 20)
@@ -10,10 +11,7 @@
 enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
 
 struct row {
-	uint32_t trace;
 	uint64_t handle; /* stream, thread number or context */
-	bool gone; /* destroyed: the same handle is another one from here on */
-	bool per_thread; /* a stream handle in a call of the per-thread kind */
 	char name[48];
 	uint64_t tid, calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions, entries, bytes;
 	uint64_t threads, context;
@@ -27,6 +25,22 @@ struct contexts {
 	uint64_t context[16];
 };
 
+/* Which row a handle has now. */
+struct known {
+	struct {
+		uint64_t handle;
+		uint64_t per_thread; /* a stream handle in a call of the per-thread kind */
+	} key;
+	size_t row;
+	UT_hash_handle hh;
+};
+
+/* Where a stream lives. */
+struct home {
+	uint64_t stream, context;
+	UT_hash_handle hh;
+};
+
 struct state {
 	struct nvs_source *source;
 	enum by by;
@@ -34,10 +48,8 @@ struct state {
 	size_t *nrows, *room;
 	struct contexts *threads;
 	uint32_t nthreads;
-	struct { /* where streams live */
-		uint64_t stream, context;
-	} *streams;
-	size_t nstreams, stream_room;
+	struct known *known;
+	struct home *homes;
 };
 
 /* ---- contexts ---- */
@@ -70,25 +82,29 @@ static void set_current(struct contexts *c, uint64_t context, bool push)
 
 static uint64_t context_of_stream(const struct state *st, uint64_t stream)
 {
-	for (size_t i = st->nstreams; i-- > 0;)
-		if (st->streams[i].stream == stream)
-			return st->streams[i].context;
-	return 0;
+	struct home *home;
+
+	HASH_FIND(hh, st->homes, &stream, sizeof(stream), home);
+	return home ? home->context : 0;
 }
 
 static int note_stream(struct state *st, uint64_t stream, uint64_t context)
 {
-	void *more;
+	struct home *home;
 
-	if (st->nstreams == st->stream_room) {
-		more = realloc(st->streams, (st->stream_room + 64) * sizeof(*st->streams));
-		if (!more)
+	HASH_FIND(hh, st->homes, &stream, sizeof(stream), home);
+	if (!home) {
+		home = calloc(1, sizeof(*home));
+		if (!home)
 			return -ENOMEM;
-		st->streams = more;
-		st->stream_room += 64;
+		home->stream = stream;
+		HASH_ADD(hh, st->homes, stream, sizeof(stream), home);
+		if (!home->hh.tbl) {
+			free(home);
+			return -ENOMEM;
+		}
 	}
-	st->streams[st->nstreams].stream = stream;
-	st->streams[st->nstreams++].context = context;
+	home->context = context;
 	return 0;
 }
 
@@ -100,7 +116,9 @@ static int follow_context(struct state *st, const struct nvs_call *call, uint64_
 	uint64_t value;
 
 	*context = c && c->depth ? c->context[c->depth - 1] : 0;
-	if (nvs_call_kind(call, "stream", &value) && value > 2 && context_of_stream(st, value))
+	/* One that is only being made may have the handle of an older one. */
+	if (strncmp(name, "cuStreamCreate", 14) && nvs_call_kind(call, "stream", &value) && value > 2 &&
+	    context_of_stream(st, value))
 		*context = context_of_stream(st, value);
 	if (!c || call->result || !call->end)
 		return 0;
@@ -123,16 +141,10 @@ static int follow_context(struct state *st, const struct nvs_call *call, uint64_
 
 /* ---- rows ---- */
 
-static struct row *find(struct state *st, uint64_t handle, bool per_thread)
+static struct row *new_row(struct state *st, uint64_t handle)
 {
 	struct row *row;
 
-	for (size_t i = *st->nrows; i-- > 0;) {
-		row = *st->rows + i;
-		if (row->trace == st->source->index && row->handle == handle && !row->gone &&
-		    row->per_thread == per_thread)
-			return row;
-	}
 	if (*st->nrows == *st->room) {
 		size_t room = *st->room ? *st->room * 2 : 16;
 
@@ -144,11 +156,65 @@ static struct row *find(struct state *st, uint64_t handle, bool per_thread)
 	}
 	row = *st->rows + (*st->nrows)++;
 	memset(row, 0, sizeof(*row));
-	row->trace = st->source->index;
 	row->handle = handle;
-	row->per_thread = per_thread;
 	row->last_thread = NVS_NONE;
 	return row;
+}
+
+static struct known *known_as(struct state *st, uint64_t handle, bool per_thread)
+{
+	struct known like = {.key = {handle, per_thread}}, *known;
+
+	HASH_FIND(hh, st->known, &like.key, sizeof(like.key), known);
+	return known;
+}
+
+static struct row *find(struct state *st, uint64_t handle, bool per_thread)
+{
+	struct known *known = known_as(st, handle, per_thread);
+	struct row *row;
+
+	if (known)
+		return *st->rows + known->row;
+	row = new_row(st, handle);
+	known = row ? calloc(1, sizeof(*known)) : NULL;
+	if (!known)
+		return NULL;
+	known->key.handle = handle;
+	known->key.per_thread = per_thread;
+	known->row = *st->nrows - 1;
+	HASH_ADD(hh, st->known, key, sizeof(known->key), known);
+	if (known->hh.tbl)
+		return row;
+	free(known);
+	return NULL;
+}
+
+/* Destroyed: the same handle is another one from here on. */
+static void forget(struct state *st, uint64_t handle)
+{
+	struct known *known = known_as(st, handle, false);
+
+	if (!known)
+		return;
+	HASH_DEL(st->known, known);
+	free(known);
+}
+
+static void free_state(struct state *st)
+{
+	struct known *known, *more;
+	struct home *home, *next;
+
+	HASH_ITER(hh, st->known, known, more) {
+		HASH_DEL(st->known, known);
+		free(known);
+	}
+	HASH_ITER(hh, st->homes, home, next) {
+		HASH_DEL(st->homes, home);
+		free(home);
+	}
+	free(st->threads);
 }
 
 static void count(struct state *st, struct row *row, const struct nvs_call *call)
@@ -206,8 +272,8 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 			 stream == 2 || per_thread ? "per-thread default" : "default");
 	if (strncmp(name, "cuStreamCreate", 14))
 		count(st, row, call);
-	if (!strncmp(name, "cuStreamDestroy", 15) && !call->result)
-		row->gone = true;
+	if (!strncmp(name, "cuStreamDestroy", 15) && !call->result && call->end)
+		forget(st, stream);
 	return 0;
 }
 
@@ -335,8 +401,7 @@ static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n, const st
 		struct nvs_calls_sink sink = {.call = on_call, .arg = &st};
 
 		r = nvs_report_read_calls(s + i, &sink);
-		free(st.threads);
-		free(st.streams);
+		free_state(&st);
 	}
 	table->several = n > 1;
 	table->sort = "calls";

@@ -14,7 +14,7 @@
 
 enum api {
 	INIT = 1, ALLOC, ALLOC_HOST, GET_FUNCTION, LAUNCH, HTOD, DTOH, BATCH, BATCH_SUM, BATCH_3D, OLD_2D, SYNC,
-	CAPTURE_END, GRAPH_LAUNCH, PEER, UNKNOWN,
+	CAPTURE_END, GRAPH_LAUNCH, PEER, STREAM, STREAM_GONE, CURRENT, UNKNOWN,
 };
 
 static const char *const apis[] = {
@@ -35,6 +35,9 @@ static const char *const apis[] = {
 	[GRAPH_LAUNCH] = "cuGraphLaunch|graph-launch|hGraphExec:exec|hStream:stream",
 	[PEER] = "cuMemcpy3DPeer|copy|srcMemoryType:u32|srcHost:ptr|srcDevice:devptr|dstMemoryType:u32|"
 		 "dstHost:ptr|dstDevice:devptr|WidthInBytes:u64|Height:u64|Depth:u64",
+	[STREAM] = "cuStreamCreate|stream|phStream:stream|Flags:u32",
+	[STREAM_GONE] = "cuStreamDestroy_v2|stream|hStream:stream",
+	[CURRENT] = "cuCtxSetCurrent|context|ctx:context",
 };
 
 static struct {
@@ -264,6 +267,14 @@ static void odd_calls(void)
 	over(1, SYNC, 1, 100, 1, 0ull)->result = 12345;
 	over(1, SYNC, 1, 100, 1, 0ull)->rec.flags = NVS_CALL_UNWOUND;
 	over(1, SYNC, 1, 100, 1, 0ull)->rec.flags = NVS_CALL_ABANDONED;
+	/* A stream's handle comes again, in another context. */
+	for (uint64_t context = 0xc0; context < 0xc2; context++) {
+		over(1, CURRENT, 1, 100, 1, context);
+		over(1, STREAM, 1, 100, 2, 0x5100ull, 0ull);
+		over(1, CURRENT, 1, 100, 1, 0xc9ull);
+		over(1, SYNC, 1, 300, 1, 0x5100ull);
+		over(1, STREAM_GONE, 1, 100, 1, 0x5100ull);
+	}
 	/* Before the session began, and of no thread that is known. */
 	rec = over(0, INIT, 1, 0, 1, 0ull);
 	rec->rec.flags = NVS_CALL_EARLY;

@@ -157,7 +157,7 @@ extern void *nvs_real_dlsym, *nvs_real_dlvsym;
 /* ---- api_got.c: slots of objects that were linked with libcuda ---- */
 /* Looks at objects that came since the last time. Not under nvs_lock. */
 void nvs_api_rebind(void);
-/* From our constructor on. */
+/* From our constructor on, or from the first device that is opened, whichever comes first. */
 void nvs_api_start(void);
 
 /* ---- api_early.c: calls before the trace ---- */

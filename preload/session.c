@@ -285,7 +285,8 @@ void nvs_session_prepare(void)
 	if (atomic_load(&prepared) || nvs_options()->disabled || atomic_exchange(&prepared, 1))
 		return;
 	nvs_unwinder_load();
-	nvs_api_rebind();
+	/* Constructors of the program's libraries may come before ours. */
+	nvs_api_start();
 	errno = saved;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A libcuda.so.1 without a GPU, and libraries that were linked with it, for the test of the API layer.
-API_APPS = $(addprefix $(BUILD)/apps/api/,libcuda.so.1 plugin.so plugin_lazy.so thrower.so)
+API_APPS = $(addprefix $(BUILD)/apps/api/,libcuda.so.1 plugin.so plugin_lazy.so thrower.so) \
+            $(addprefix $(BUILD)/apps/,ctor.so ctor_linked ctor_opens)
 TEST_DEPS += $(API_APPS)
 TESTS     += tests/apps/api/check
 API_LINK  = -fPIC -shared -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed
@@ -21,3 +22,16 @@ $(BUILD)/apps/api/plugin_lazy.so: tests/apps/api/plugin.c $(BUILD)/apps/api/libc
 $(BUILD)/apps/api/thrower.so: tests/apps/api/thrower.cc $(BUILD)/apps/api/libcuda.so.1
 	$(call say,LD,$@)
 	$(Q)$(CXX) -O1 -g $(API_LINK) -o $@ $^
+
+# Against the stand-in driver.
+$(BUILD)/apps/ctor.so: tests/apps/api/ctor.c $(BUILD)/softgpu/libcuda.so
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -fPIC -shared -o $@ $< -L$(BUILD)/softgpu -lcuda
+
+$(BUILD)/apps/ctor_linked: tests/apps/api/ctor_main.c $(BUILD)/apps/ctor.so
+	$(call say,LD,$@)
+	$(Q)$(CC) $(COMMON) -DLINKED -o $@ $^ -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,$(BUILD)/softgpu
+
+$(BUILD)/apps/ctor_opens: tests/apps/api/ctor_main.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -o $@ $< -ldl

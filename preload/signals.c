@@ -144,8 +144,6 @@ static void forward(int sig, siginfo_t *info, ucontext_t *uc)
 	bool fault = info->si_code > 0; /* else it was sent by somebody */
 	bool to_thread = !fault && nvs_sigthreads_to_thread(info);
 
-	if (!fault)
-		count_kept(uc);
 	if (!fault && nvs_sigthreads_is_nudge(info) && !nudged(sig, info, blocked))
 		return;
 	/* In the middle of a trap, on its stack, is no place for a handler of the program that may jump away. */
@@ -161,10 +159,17 @@ static void forward(int sig, siginfo_t *info, ucontext_t *uc)
 
 void nvs_on_signal(int sig, siginfo_t *info, void *ucontext)
 {
-	if (!run_trap(sig, info, ucontext))
+	uint32_t handled = counts.handled;
+	bool sent = info->si_code <= 0;
+
+	if (!run_trap(sig, info, ucontext)) {
 		forward(sig, info, ucontext);
-	else if (!nvs_in_trap())
+		/* Last, since other signals come meanwhile. */
+		if (sent && counts.handled == handled)
+			count_kept(ucontext);
+	} else if (!nvs_in_trap()) {
 		nvs_sigview_deliver(*mask_of(ucontext));
+	}
 }
 
 void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext)

@@ -118,7 +118,7 @@ static void send_int(pid_t to)
 
 static void one_call(int (*call)(const struct timespec *, const sigset_t *))
 {
-	sigset_t ours = set_of(SIGSEGV, SIGTRAP, SIGUSR1), none = set_of(0, 0, 0), trap = set_of(SIGTRAP, SIGHUP, 0);
+	sigset_t both = set_of(SIGSEGV, SIGTRAP, 0), ours = set_of(SIGSEGV, SIGTRAP, SIGUSR1), none = set_of(0, 0, 0), trap = set_of(SIGTRAP, SIGHUP, 0);
 
 	install(SIGSEGV, note_masks);
 	install(SIGTRAP, note_masks);
@@ -143,8 +143,8 @@ static void one_call(int (*call)(const struct timespec *, const sigset_t *))
 	/* Those of epoll end for what is ignored, where it was pending before. */
 	if (call != by_epoll_pwait && call != by_epoll_pwait2)
 		show_call("ignored", call(&a_moment, &none));
-	/* Blocked by the call alone; the other signal ends it. */
-	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+	/* Blocked by the call alone; the other signal ends it, which is open in it alone. */
+	pthread_sigmask(SIG_UNBLOCK, &both, NULL);
 	by_child(send_int);
 	show_call("blocked by the call", call(&long_time, &trap));
 	wait(NULL);

@@ -6,7 +6,12 @@ profiler counts them.
 
 import importlib.util
 import json
+import os
+import shutil
 import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COUNTING = ("api_counts", "graphkinds", "inflight", "apichurn")  # in tests/apps; they count what they call
 
 
 def rows_of(suite, name, kind):
@@ -95,9 +100,32 @@ def check_profiler(suite, name):
     return row
 
 
+def check_counts(suite, name):
+    """The programs that `make check` runs on the software GPU, and the same comparison."""
+    build = os.path.join(suite.work, "api")
+    shutil.rmtree(build, ignore_errors=True)
+    os.makedirs(os.path.join(build, "apps"))
+    for path in (suite.library, suite.report):
+        os.symlink(path, os.path.join(build, os.path.basename(path)))
+    for program in COUNTING:
+        os.symlink(suite.program(program), os.path.join(build, "apps", program))
+    row = suite.row(name)
+    out, _, status = suite.run(name, [sys.executable, os.path.join(ROOT, "tests/apps/api/check"), "--gpu"], {"BUILD": build})
+    lines = out.decode(errors="replace").strip().splitlines() or ["nothing was said"]
+    row.notes.append(lines[-1])
+    if status or not lines[-1].endswith(", 0 failed"):
+        row.wrong += lines[:3]
+    return row
+
+
 def register(suite):
+    stubs = ["-L" + os.path.join(suite.cuda, folder, "stubs") for folder in ("lib64", "lib", "targets/x86_64-linux/lib")]
+    for program in COUNTING:
+        suite.build(program, ["gcc", "-O2", "-D_GNU_SOURCE", "-I" + ROOT, os.path.join(ROOT, "tests/apps", program + ".c"),
+                              *stubs, "-lcuda", "-lpthread"])
     suite.cuda_build("graphs", "graphs.cu")
     suite.check("calls: graphs of every make", check_graphs, needs=("graphs",))
     suite.cuda_build("queued", "queued.cu")
     suite.check("calls: queued copies", check_copies, needs=("queued",))
     suite.check("calls: PyTorch and its profiler", check_profiler)
+    suite.check("calls: as the programs count them", check_counts, needs=COUNTING)

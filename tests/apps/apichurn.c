@@ -71,13 +71,23 @@ static void graphs(CUfunction f, CUstream s)
 	CK(cuGraphLaunch(e, s));
 	graph_launches += 2;
 	CK(cuGraphExecDestroy(e));
-	add_conditional(child, f);
-	CK(cuGraphInstantiateWithFlags(&e, child, 0));
+	CK(cuGraphDestroy(other));
+	CK(cuGraphDestroy(child));
+	CK(cuGraphDestroy(g));
+}
+
+static void conditional(CUfunction f, CUstream s)
+{
+	CUgraphExec e;
+	CUgraph g;
+
+	CK(cuGraphCreate(&g, 0));
+	add(g, f);
+	add_conditional(g, f);
+	CK(cuGraphInstantiateWithFlags(&e, g, 0));
 	CK(cuGraphLaunch(e, s));
 	graph_launches++;
 	CK(cuGraphExecDestroy(e));
-	CK(cuGraphDestroy(other));
-	CK(cuGraphDestroy(child));
 	CK(cuGraphDestroy(g));
 }
 
@@ -88,7 +98,7 @@ static void captured(CUfunction f, CUstream s)
 	CUstream other;
 	CUgraph g;
 
-	CK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
 	CK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
 	CK(cuStreamDestroy_v2(other));
@@ -111,6 +121,7 @@ static void one_round(void)
 	launches++;
 	CK(cuEventRecord(e, s));
 	graphs(f, s);
+	conditional(f, s);
 	captured(f, s);
 	CK(cuEventSynchronize(e));
 	CK(cuEventDestroy_v2(e));

@@ -4,10 +4,14 @@
  * thunks instead. All is done inside dl_iterate_phdr(), so that no object goes meanwhile; there the loader may
  * not be asked anything, and what has to be asked (whose a slot is that is still to be bound) is collected
  * first and asked in between.
+ *
+ * Another thread's dlopen() may be in the middle of relocating an object that is listed already. It is left alone
+ * then, and looked at the next time: the loader still writes where its pages would be made read-only.
  */
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "preload/api.h"
 #include "preload/preload.h"
@@ -25,6 +29,7 @@ struct round {
 	uint32_t index, from;
 	uint64_t adds, subs;
 	bool asking; /* only collect what is to be asked */
+	bool unfinished; /* an object was not ready to be looked at */
 	bool questions;
 };
 
@@ -46,6 +51,42 @@ static const void *dynamic_of(const struct dl_phdr_info *info, uintptr_t *start,
 		*end = at + ph->p_memsz > *end ? at + ph->p_memsz : *end;
 	}
 	return dynamic;
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+static bool populates(uintptr_t page)
+{
+	return nvs_sys(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
+}
+
+/* May the page that has DYNAMIC in it be written? Asked without changing a byte, or opening a file. */
+static bool writable(uintptr_t dynamic)
+{
+	static uint64_t own[2 * PAGE / 8];
+	uint64_t tag = *(const uint64_t *)dynamic;
+	struct iovec here = { &tag, sizeof(tag) }, there = { (void *)dynamic, sizeof(tag) };
+
+	if (populates(((uintptr_t)own + PAGE - 1) & ~(PAGE - 1)))
+		return populates(dynamic & ~(PAGE - 1));
+	/* Nobody writes to the first tag of a dynamic section; where this may not be asked either, all is well. */
+	return nvs_sys(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1, 0) == sizeof(tag);
+}
+
+/* What the loader makes read-only it has done with. */
+static bool relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
+		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
+
+		if (ph->p_type == PT_GNU_RELRO && dynamic >= start && dynamic < end)
+			return !writable(dynamic);
+	}
+	return true;
 }
 
 static bool api_name(const char *name)
@@ -121,6 +162,10 @@ static void rebind(const struct object *o, const ElfW(Rela) *r)
 	if (!api_name(name))
 		return;
 	value = __atomic_load_n((uintptr_t *)slot, __ATOMIC_ACQUIRE);
+	/* As it stands in the file: 0, or a place in it. */
+	if ((!value && ELF64_ST_BIND(sym->st_info) != STB_WEAK) ||
+	    (o->info->dlpi_addr && value && value < o->end - o->info->dlpi_addr))
+		o->round->unfinished = true;
 	if (type == R_X86_64_JUMP_SLOT && value - o->start < o->end - o->start)
 		value = lazy(o, name);
 	if (!value || !nvs_api_in_libcuda(value) || o->round->asking)
@@ -171,8 +216,12 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!dynamic || (info->dlpi_name && strstr(info->dlpi_name, "vdso")) || nvs_api_in_libcuda(o.start) ||
 	    (uintptr_t)&visit - o.start < o.end - o.start)
 		return 0;
-	if (nvs_elf_parse(&elf, info->dlpi_addr, dynamic) && refers(&elf))
+	if (!nvs_elf_parse(&elf, info->dlpi_addr, dynamic) || !refers(&elf))
+		return 0;
+	if (relocated(info, (uintptr_t)dynamic))
 		look_at(&o);
+	else
+		round->unfinished = true;
 	return 0;
 }
 
@@ -201,14 +250,15 @@ static int counts(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static void go_over(uint32_t from)
+/* False: something is to be looked at again. */
+static bool go_over(uint32_t from)
 {
 	struct round round = { .from = from, .asking = true };
 
 	nvs_next()->dl_iterate_phdr(find_libcuda, &round);
 	if (!atomic_load(&have_libcuda)) {
 		atomic_store(&seen_objects, round.index);
-		return;
+		return true;
 	}
 	round.index = 0;
 	nvs_next()->dl_iterate_phdr(visit, &round);
@@ -217,14 +267,16 @@ static void go_over(uint32_t from)
 	round.index = 0;
 	round.asking = false;
 	nvs_next()->dl_iterate_phdr(visit, &round);
-	atomic_store(&seen_objects, round.index);
+	if (!round.unfinished)
+		atomic_store(&seen_objects, round.index);
+	return !round.unfinished;
 }
 
 void nvs_api_rebind(void)
 {
 	struct round now = { 0 };
 	uint32_t holder, self, from;
-	bool had;
+	bool had, done;
 
 	if (!atomic_load_explicit(&ready, memory_order_acquire))
 		return;
@@ -239,11 +291,13 @@ void nvs_api_rebind(void)
 	/* Where something went, all numbers have changed, and an address may be another object's. */
 	from = now.subs == atomic_load(&seen_subs) ? atomic_load(&seen_objects) : 0;
 	had = atomic_load(&have_libcuda);
-	go_over(from);
+	done = go_over(from);
 	if (from && !had && atomic_load(&have_libcuda))
-		go_over(0);
-	atomic_store(&seen_adds, now.adds);
-	atomic_store(&seen_subs, now.subs);
+		done = go_over(0);
+	if (done) {
+		atomic_store(&seen_adds, now.adds);
+		atomic_store(&seen_subs, now.subs);
+	}
 	atomic_store(&busy, 0);
 }
 

@@ -141,6 +141,33 @@ static void act_linked(void)
 	EXPECT_EQ(fake->syncs - syncs, 2);
 }
 
+static int midway_looks;
+
+static void look_midway(void)
+{
+	midway_looks++;
+	nvs_api_rebind();
+}
+
+/* Looked at while the loader is still at it, an object is left alone, and looked at again. */
+static void act_midway(void)
+{
+	void *midway = open_beside("midway.so"), *halfway;
+
+	EXPECT(midway != NULL);
+	if (!midway)
+		return;
+	*(void (**)(void))dlsym(midway, "midway_hook") = look_midway;
+	halfway = open_beside("halfway.so");
+	*(void (**)(void))dlsym(midway, "midway_hook") = NULL;
+	EXPECT(halfway != NULL && midway_looks > 0);
+	if (!halfway)
+		return;
+	EXPECT(is_thunk(*(void **)dlsym(halfway, "halfway_before")));
+	EXPECT(is_thunk(*(void **)dlsym(halfway, "halfway_after")));
+	EXPECT_EQ(((int (*)(void))dlsym(halfway, "halfway_midway_again"))(), 14);
+}
+
 /* The caller's own view: libcuda is in the plugin's scope and in nobody else's. */
 static void act_next(void)
 {
@@ -457,6 +484,7 @@ int main(int argc, char **argv)
 	act_failures();
 	act_resolving();
 	act_linked();
+	act_midway();
 	act_next();
 	act_leaving();
 	act_graph();

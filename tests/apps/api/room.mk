@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A libcuda.so.1 without a GPU, and libraries that were linked with it, for the test of the API layer.
-API_APPS = $(addprefix $(BUILD)/apps/api/,libcuda.so.1 plugin.so plugin_lazy.so thrower.so) \
+API_APPS = $(addprefix $(BUILD)/apps/api/,libcuda.so.1 plugin.so plugin_lazy.so thrower.so midway.so halfway.so) \
             $(addprefix $(BUILD)/apps/,ctor.so ctor_linked ctor_opens)
 TEST_DEPS += $(API_APPS)
 TESTS     += tests/apps/api/check
@@ -22,6 +22,14 @@ $(BUILD)/apps/api/plugin_lazy.so: tests/apps/api/plugin.c $(BUILD)/apps/api/libc
 $(BUILD)/apps/api/thrower.so: tests/apps/api/thrower.cc $(BUILD)/apps/api/libcuda.so.1
 	$(call say,LD,$@)
 	$(Q)$(CXX) -O1 -g $(API_LINK) -o $@ $^
+
+$(BUILD)/apps/api/midway.so: tests/apps/api/midway.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -O1 -g -fPIC -shared -Wl,-z,relro -o $@ $<
+
+$(BUILD)/apps/api/halfway.so: tests/apps/api/halfway.c $(BUILD)/apps/api/libcuda.so.1 $(BUILD)/apps/api/midway.so
+	$(call say,LD,$@)
+	$(Q)$(CC) -O1 -g $(API_LINK) -Wl,-z,now -Wl,-z,relro -o $@ $^
 
 # Against the stand-in driver.
 $(BUILD)/apps/ctor.so: tests/apps/api/ctor.c $(BUILD)/softgpu/libcuda.so

@@ -42,6 +42,8 @@ struct nvs_sigcounts {
 	uint32_t kept, handled;
 };
 struct nvs_sigcounts nvs_signals_counts(void);
+/* True: since *BEFORE only such signals came that it is not to notice, and at least one. *BEFORE is then now. */
+bool nvs_signals_unnoticed(struct nvs_sigcounts *before);
 void nvs_signals_count_kept(const void *ucontext);
 
 #endif

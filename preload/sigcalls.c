@@ -79,11 +79,8 @@ static const struct timespec *timeout_of(struct call *c)
 /* True: what ended the call is nothing to the program; the rest of the time is left. */
 static bool again(struct call *c, int ret)
 {
-	struct nvs_sigcounts counts = nvs_signals_counts();
-
-	if (ret >= 0 || errno != EINTR || counts.kept == c->counts.kept || counts.handled != c->counts.handled)
+	if (ret >= 0 || errno != EINTR || !nvs_signals_unnoticed(&c->counts))
 		return false;
-	c->counts = counts;
 	if (c->left > 0) {
 		c->left = c->end - now();
 		c->left = c->left < 0 ? 0 : c->left;

@@ -107,16 +107,35 @@ static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct s
 	*mask_of(uc) = nvs_sigview_leave_handler(&before, *mask_of(uc));
 }
 
+/* One of SET is pending and has a handler. Here even what is ignored is pending, since it is blocked. */
+static bool handler_due(uint64_t set)
+{
+	struct {
+		uintptr_t handler, flags, restorer;
+		uint64_t mask;
+	} action;
+	uint64_t pending = 0;
+
+	nvs_sys4(SYS_rt_sigpending, &pending, sizeof(pending), 0, 0);
+	for (pending &= set; pending; pending &= pending - 1) {
+		int sig = __builtin_ctzll(pending) + 1;
+
+		if (!nvs_sys4(SYS_rt_sigaction, sig, 0, &action, sizeof(action.mask)) && action.handler > 1)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The program is not to notice that a signal came. A call that it interrupted goes on by that (sigcalls.c); not
  * where a handler of the program's is about to run as well.
  */
 static void count_kept(const ucontext_t *uc)
 {
-	uint64_t pending = 0, open = ~(*(const uint64_t *)(const void *)&uc->uc_sigmask | NVS_SIGVIEW_SIGNALS);
+	uint64_t open = ~(*(const uint64_t *)(const void *)&uc->uc_sigmask | NVS_SIGVIEW_SIGNALS);
 
-	nvs_sys4(SYS_rt_sigpending, &pending, sizeof(pending), 0, 0);
-	if (uc->uc_mcontext.gregs[REG_RAX] == -EINTR && !(pending & open & ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS)))
+	open &= ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS);
+	if (uc->uc_mcontext.gregs[REG_RAX] == -EINTR && !handler_due(open))
 		counts.kept++;
 }
 
@@ -180,6 +199,14 @@ void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext)
 struct nvs_sigcounts nvs_signals_counts(void)
 {
 	return counts;
+}
+
+bool nvs_signals_unnoticed(struct nvs_sigcounts *before)
+{
+	if (counts.kept == before->kept || counts.handled != before->handled)
+		return false;
+	*before = counts;
+	return true;
 }
 
 void nvs_signals_count_kept(const void *ucontext)

@@ -29,10 +29,16 @@ static int raw_poll(struct pollfd *fds, nfds_t n, int timeout)
 	return (int)syscall(SYS_poll, fds, n, timeout);
 }
 
+static int raw_sleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	return syscall(SYS_clock_nanosleep, clock, flags, time, left) ? errno : 0;
+}
+
 static const struct nvs_signext raw = {
 	.read = raw_read,
 	.readv = raw_readv,
 	.poll = raw_poll,
+	.clock_nanosleep = raw_sleep,
 };
 
 #define FIND_AS(field, name) table.field = (__typeof__(table.field))dlsym(RTLD_NEXT, name)
@@ -59,6 +65,9 @@ static void look_up(void)
 	FIND(epoll_pwait);
 	FIND(epoll_pwait2);
 	FIND(sigsuspend);
+	FIND(pause);
+	FIND(nanosleep);
+	FIND(clock_nanosleep);
 	FIND(sigtimedwait);
 	FIND(pthread_sigqueue);
 	FIND(execve);

@@ -34,6 +34,9 @@ struct nvs_signext {
 	int (*epoll_pwait)(int, struct epoll_event *, int, int, const sigset_t *);
 	int (*epoll_pwait2)(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
 	int (*sigsuspend)(const sigset_t *);
+	int (*pause)(void);
+	int (*nanosleep)(const struct timespec *, struct timespec *);
+	int (*clock_nanosleep)(clockid_t, int, const struct timespec *, struct timespec *);
 	int (*sigtimedwait)(const sigset_t *, siginfo_t *, const struct timespec *);
 	int (*pthread_sigqueue)(pthread_t, int, const union sigval);
 	int (*execve)(const char *, char *const[], char *const[]);

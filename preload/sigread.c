@@ -155,7 +155,7 @@ static bool has_token(const char *data, size_t size)
 
 __attribute__((noinline)) static ssize_t read_records(int fd, void *data, size_t size)
 {
-	struct nvs_sigcounts before, after;
+	struct nvs_sigcounts before;
 	ssize_t n;
 
 	if (!nvs_sighook(NVS_SIGHOOK_FD))
@@ -166,10 +166,8 @@ __attribute__((noinline)) static ssize_t read_records(int fd, void *data, size_t
 			return n;
 		before = nvs_signals_counts();
 		n = nvs_signext_find()->read(fd, data, size);
-		after = nvs_signals_counts();
 		/* Interrupted for nothing that the program knows of. */
-		if (n < 0 && errno == EINTR && before.kept != after.kept && before.handled == after.handled &&
-		    mask_of_fd(fd))
+		if (n < 0 && errno == EINTR && nvs_signals_unnoticed(&before) && mask_of_fd(fd))
 			continue;
 		if (n <= 0 || (size_t)n % RECORD || !has_token(data, (size_t)n))
 			return n;

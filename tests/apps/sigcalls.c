@@ -74,7 +74,11 @@ static void note_masks(int sig, siginfo_t *info, void *context)
 	handled++;
 	got = *info;
 	pthread_sigmask(SIG_BLOCK, NULL, &in_handler);
-	memcpy(&to_restore, &((ucontext_t *)context)->uc_sigmask, 8);
+	/* What another signal's handler will restore is the kernel's alone to know. */
+	if (sig == SIGUSR1)
+		sigemptyset(&to_restore);
+	else
+		memcpy(&to_restore, &((ucontext_t *)context)->uc_sigmask, 8);
 	submit(1);
 }
 
@@ -159,6 +163,42 @@ static void one_call(int (*call)(const struct timespec *, const sigset_t *))
 	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
 }
 
+static void send_twice(pid_t to)
+{
+	send_segv(to);
+	usleep(20000);
+	kill(to, SIGUSR1);
+}
+
+/* Ended by the other signal alone. */
+static void sleeping(void)
+{
+	sigset_t both = set_of(SIGSEGV, SIGTRAP, 0);
+	struct timespec left = { 0, 0 };
+
+	printf("sleeping\n");
+	pthread_sigmask(SIG_SETMASK, &both, NULL);
+	by_child(send_segv);
+	show_call("nanosleep", nanosleep(&a_moment, NULL));
+	wait(NULL);
+	by_child(send_segv);
+	show_call("usleep", usleep(60000));
+	wait(NULL);
+	by_child(send_segv);
+	show_call("sleep", (int)sleep(1));
+	wait(NULL);
+	by_child(send_twice);
+	show_call("pause", pause());
+	wait(NULL);
+	by_child(send_twice);
+	show_call("clock_nanosleep", clock_nanosleep(CLOCK_MONOTONIC, 0, &long_time, &left));
+	wait(NULL);
+	printf("  left %ld\n", (long)left.tv_sec);
+	install(SIGSEGV, note_masks);
+	pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+	show_call("at last", 0);
+}
+
 static void suspend(void)
 {
 	sigset_t ours = set_of(SIGSEGV, SIGTRAP, 0), none = set_of(0, 0, 0), trap = set_of(SIGTRAP, 0, 0);
@@ -190,6 +230,7 @@ int main(void)
 		one_call(calls[i].call);
 	}
 	suspend();
+	sleeping();
 	submit_end();
 	return 0;
 }

@@ -3,6 +3,7 @@
  * Merges the rings into frames. The records lie in memory that the program could write over: sizes are
  * checked before they are believed.
  */
+#include <errno.h>
 #include <string.h>
 #include "preload/merge.h"
 #include "preload/preload.h"
@@ -34,7 +35,25 @@ void nvs_merge_free(struct nvs_merge *m)
 	if (!m)
 		return;
 	nvs_free(m->buffer, m->buffer_size);
+	for (uint32_t i = 0; i < m->nspares; i++)
+		nvs_free(m->spares[i], m->buffer_size);
 	nvs_free(m, sizeof(*m));
+}
+
+int nvs_merge_overlap(struct nvs_merge *m, uint32_t n, void (*settle)(void *arg))
+{
+	for (; m->nspares < n; m->nspares++) {
+		m->spares[m->nspares] = nvs_alloc(m->buffer_size);
+		if (!m->spares[m->nspares])
+			break;
+	}
+	if (m->nspares == n) {
+		m->settle = settle;
+		return 0;
+	}
+	while (m->nspares)
+		nvs_free(m->spares[--m->nspares], m->buffer_size);
+	return -ENOMEM;
 }
 
 static const struct nvs_rec *record_at(uint32_t ring, uint64_t pos)
@@ -120,15 +139,36 @@ static void fill_frame(struct nvs_merge *m, struct nvs_rec_frame *frame, uint32_
 	}
 }
 
-static void give_room(struct nvs_merge *m)
+void nvs_merge_written(const void *data)
+{
+	const struct nvs_rec_frame *frame = data;
+
+	for (uint32_t i = 0; i < frame->nranges; i++)
+		__atomic_store_n(&nvs_ring_at(frame->ranges[i].ring)->shared->tail, frame->ranges[i].to, __ATOMIC_RELEASE);
+}
+
+/* Nothing of the rings is in the frame any more. GIVE: their room is free as well. */
+static void leave_rings(struct nvs_merge *m, bool give)
 {
 	for (uint32_t i = 0; i < m->ntouched; i++) {
 		struct nvs_merge_ring *r = &m->rings[m->touched[i]];
 
 		r->in_frame = false;
-		__atomic_store_n(&nvs_ring_at(m->touched[i])->shared->tail, r->pos, __ATOMIC_RELEASE);
+		if (give)
+			__atomic_store_n(&nvs_ring_at(m->touched[i])->shared->tail, r->pos, __ATOMIC_RELEASE);
 	}
 	m->ntouched = 0;
+}
+
+/* The oldest frame's memory is free again: the next one is filled there. */
+static void next_buffer(struct nvs_merge *m)
+{
+	uint8_t *oldest = m->spares[0];
+
+	for (uint32_t i = 1; i < m->nspares; i++)
+		m->spares[i - 1] = m->spares[i];
+	m->spares[m->nspares - 1] = m->buffer;
+	m->buffer = oldest;
 }
 
 void nvs_merge_flush(struct nvs_merge *m)
@@ -136,12 +176,17 @@ void nvs_merge_flush(struct nvs_merge *m)
 	uint32_t size = (uint32_t)(sizeof(struct nvs_rec_frame) +
 				   m->ntouched * sizeof(struct nvs_ring_range));
 	uint8_t *start = m->buffer + FRAME_ROOM - size;
+	bool later = m->used && m->nspares;
 
 	if (m->used) {
 		fill_frame(m, (void *)start, size);
 		m->write(m->arg, start, size + m->used, &m->in_frame);
+	} else if (m->ntouched && m->nspares) {
+		m->settle(m->arg); /* a tail only moves on */
 	}
-	give_room(m);
+	leave_rings(m, !later);
+	if (later)
+		next_buffer(m);
 	m->used = 0;
 	memset(&m->in_frame, 0, sizeof(m->in_frame));
 }

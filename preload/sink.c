@@ -21,31 +21,49 @@ struct seek_footer {
 	uint32_t magic;
 } __attribute__((packed));
 
-int nvs_sink_init(struct nvs_sink *sink, struct nvs_outfile *file, size_t largest)
+int nvs_pack_init(struct nvs_pack *pack, size_t largest)
 {
-	*sink = (struct nvs_sink){ .file = file };
-	sink->workspace_size = ZSTD_estimateCCtxSize(LEVEL);
-	sink->packed_size = ZSTD_compressBound(largest);
-	sink->workspace = nvs_alloc(sink->workspace_size);
-	sink->packed = nvs_alloc(sink->packed_size);
-	sink->cctx = sink->workspace ? ZSTD_initStaticCCtx(sink->workspace, sink->workspace_size) :
+	*pack = (struct nvs_pack){ .workspace_size = ZSTD_estimateCCtxSize(LEVEL),
+				   .packed_size = ZSTD_compressBound(largest) };
+	pack->workspace = nvs_alloc(pack->workspace_size);
+	pack->packed = nvs_alloc(pack->packed_size);
+	pack->cctx = pack->workspace ? ZSTD_initStaticCCtx(pack->workspace, pack->workspace_size) :
 				       NULL;
-	if (!sink->cctx || !sink->packed) {
-		nvs_sink_free(sink);
+	if (!pack->cctx || !pack->packed) {
+		nvs_pack_free(pack);
 		return -ENOMEM;
 	}
 	/* One in memory of ours begins with no parameters at all, not with the defaults. */
-	ZSTD_CCtx_reset(sink->cctx, ZSTD_reset_session_and_parameters);
-	ZSTD_CCtx_setParameter(sink->cctx, ZSTD_c_compressionLevel, LEVEL);
-	ZSTD_CCtx_setParameter(sink->cctx, ZSTD_c_contentSizeFlag, 1);
-	ZSTD_CCtx_setParameter(sink->cctx, ZSTD_c_checksumFlag, 1);
+	ZSTD_CCtx_reset(pack->cctx, ZSTD_reset_session_and_parameters);
+	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_compressionLevel, LEVEL);
+	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_contentSizeFlag, 1);
+	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_checksumFlag, 1);
 	return 0;
+}
+
+void nvs_pack_free(struct nvs_pack *pack)
+{
+	nvs_free(pack->workspace, pack->workspace_size);
+	nvs_free(pack->packed, pack->packed_size);
+	*pack = (struct nvs_pack){ 0 };
+}
+
+ssize_t nvs_pack_frame(struct nvs_pack *pack, const void *records, size_t size)
+{
+	size_t packed = ZSTD_compress2(pack->cctx, pack->packed, pack->packed_size, records, size);
+
+	return ZSTD_isError(packed) ? -EINVAL : (ssize_t)packed;
+}
+
+int nvs_sink_init(struct nvs_sink *sink, struct nvs_outfile *file, size_t largest)
+{
+	*sink = (struct nvs_sink){ .file = file };
+	return nvs_pack_init(&sink->pack, largest);
 }
 
 void nvs_sink_free(struct nvs_sink *sink)
 {
-	nvs_free(sink->workspace, sink->workspace_size);
-	nvs_free(sink->packed, sink->packed_size);
+	nvs_pack_free(&sink->pack);
 	nvs_free(sink->seek, sink->seek_room * 8);
 	*sink = (struct nvs_sink){ .file = sink->file };
 }
@@ -80,23 +98,28 @@ static int fail(struct nvs_sink *sink, int err)
 	return err;
 }
 
-int nvs_sink_frame(struct nvs_sink *sink, const void *records, size_t size)
+int nvs_sink_packed(struct nvs_sink *sink, const void *packed, ssize_t packed_size, size_t size)
 {
-	size_t packed;
 	int err;
 
 	if (sink->error)
 		return sink->error;
-	packed = ZSTD_compress2(sink->cctx, sink->packed, sink->packed_size, records, size);
-	if (ZSTD_isError(packed))
-		return fail(sink, -EINVAL);
-	err = nvs_outfile_append(sink->file, sink->packed, packed);
+	if (packed_size < 0)
+		return fail(sink, (int)packed_size);
+	err = nvs_outfile_append(sink->file, packed, (size_t)packed_size);
 	if (err)
 		return fail(sink, err);
-	remember_frame(sink, packed, size);
+	remember_frame(sink, (size_t)packed_size, size);
 	sink->raw_bytes += size;
-	sink->file_bytes += packed;
+	sink->file_bytes += (size_t)packed_size;
 	return 0;
+}
+
+int nvs_sink_frame(struct nvs_sink *sink, const void *records, size_t size)
+{
+	if (sink->error)
+		return sink->error;
+	return nvs_sink_packed(sink, sink->pack.packed, nvs_pack_frame(&sink->pack, records, size), size);
 }
 
 void nvs_sink_retry(struct nvs_sink *sink)

@@ -9,23 +9,29 @@
 #include "preload/api.h"
 #include "preload/live.h"
 #include "preload/merge.h"
+#include "preload/packer.h"
 
 #define ROUND_MS 100
 #define CLOCK_NS 1000000000ull /* a calibration point, while there is something to write */
 #define EARLY_CLOCK_MS 10
 #define IDLE_CLOCK_NS (10 * CLOCK_NS)
+#define ALONE_FRAMES 2 /* of a round are packed by the writer itself, */
+#define BUSY_FRAMES 4 /* unless the round before had so many */
 #define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
 
 struct nvs_writer {
 	struct nvs_live *live;
-	struct nvs_sink sink;
+	struct nvs_sink sink; /* the packers' while one has a frame */
 	struct nvs_merge *merge;
+	struct nvs_packers packers;
+	uint32_t frames_now, frames_before; /* of this round, and of the one before */
 	uint64_t last_clock; /* mono_ns of the last calibration point */
 	bool unsafe_told;
 	uint64_t lost_submissions, lost_bytes; /* that could not be written */
 	uint64_t gaps; /* GAP records of the writer's own */
 	int first_error;
-	_Atomic uint32_t detached; /* futex: 1 it has files of its own, 2 it shares the program's */
+	_Atomic uint32_t detached; /* futex: threads that have files of their own */
+	_Atomic uint32_t attached; /* and that share the program's */
 	_Atomic uint32_t finishing, done; /* futexes */
 };
 
@@ -34,11 +40,11 @@ static void beat(struct nvs_writer *w)
 	__atomic_fetch_add(&w->live->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
-static void write_frame(void *arg, const void *frame, size_t size,
-			const struct nvs_merge_counts *counts)
+static void write_frame(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts,
+			const void *packed, ssize_t packed_size)
 {
 	struct nvs_writer *w = arg;
-	int err = nvs_sink_frame(&w->sink, frame, size);
+	int err = nvs_sink_packed(&w->sink, packed, packed_size, size);
 
 	if (err) {
 		w->first_error = w->first_error ? w->first_error : err;
@@ -47,7 +53,26 @@ static void write_frame(void *arg, const void *frame, size_t size,
 		w->live->head->lost_submissions += counts->submissions;
 		w->live->head->lost_bytes += counts->submission_bytes;
 	}
+	if (w->merge->nspares)
+		nvs_merge_written(frame);
 	beat(w);
+}
+
+static void give_frame(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts)
+{
+	struct nvs_writer *w = arg;
+
+	if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
+		nvs_packers_give(&w->packers, frame, size, counts);
+	else
+		nvs_packers_write(&w->packers, frame, size, counts);
+}
+
+static void settle(void *arg)
+{
+	struct nvs_writer *w = arg;
+
+	nvs_packers_wait(&w->packers);
 }
 
 static void put_clock(struct nvs_writer *w)
@@ -103,6 +128,8 @@ static void one_round(struct nvs_writer *w)
 	if (now - w->last_clock >= clock_interval(w))
 		put_clock(w);
 	nvs_merge_flush(w->merge);
+	w->frames_before = w->frames_now;
+	w->frames_now = 0;
 	beat(w);
 }
 
@@ -165,7 +192,7 @@ static void put_totals(struct nvs_writer *w)
 		.fast = counter(NVS_COUNT_FAST),
 		.skipped = counter(NVS_COUNT_SKIPPED),
 		.skipped_bytes = counter(NVS_COUNT_SKIPPED_BYTES),
-		.writer_cpu_ns = cpu_ns(),
+		.writer_cpu_ns = cpu_ns() + nvs_packers_cpu_ns(&w->packers),
 		.raw_bytes = w->sink.raw_bytes + w->merge->used,
 	};
 
@@ -180,6 +207,7 @@ static void finish(struct nvs_writer *w)
 	one_round(w);
 	nvs_merge_drain(w->merge, UINT64_MAX);
 	nvs_merge_flush(w->merge);
+	nvs_packers_wait(&w->packers);
 	nvs_sink_retry(&w->sink);
 	put_gap(w, NVS_GAP_WRITE, w->lost_submissions, w->lost_bytes + w->merge->damaged_bytes);
 	put_clock(w);
@@ -188,6 +216,7 @@ static void finish(struct nvs_writer *w)
 	end.rec.time = nvs_now();
 	nvs_merge_put(w->merge, &end.rec);
 	nvs_merge_flush(w->merge);
+	nvs_packers_finish(&w->packers);
 	nvs_sink_seek_table(&w->sink);
 	/* A spool that holds what the trace lacks stays. */
 	if (!w->sink.error) {
@@ -223,15 +252,23 @@ static bool detach(struct nvs_writer *w)
 	return true;
 }
 
+/* First on each of the writer's threads. */
+static void begin_thread(void *arg)
+{
+	struct nvs_writer *w = arg;
+
+	/* Names mean what they meant at the start, wherever the program changes its root to. */
+	nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
+	atomic_fetch_add(detach(w) ? &w->detached : &w->attached, 1);
+	nvs_sys_futex_wake(&w->detached);
+}
+
 static void run_writer(void *arg)
 {
 	struct nvs_writer *w = arg;
 	unsigned rounds = 0;
 
-	/* Names mean what they meant at the start, wherever the program changes its root to. */
-	nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
-	atomic_store(&w->detached, detach(w) ? 1 : 2);
-	nvs_sys_futex_wake(&w->detached);
+	begin_thread(w);
 	while (!atomic_load(&w->finishing)) {
 		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
@@ -245,16 +282,32 @@ static void run_writer(void *arg)
 	finish(w);
 }
 
-/* Once the writer has its own, the program's table is rid of our files. */
+/* Once the writer's threads have their own, the program's table is rid of our files. */
 static void hand_over_files(struct nvs_writer *w, int trace, int spool)
 {
-	for (int i = 0; i < 100 && !atomic_load(&w->detached); i++)
-		nvs_sys_futex_wait(&w->detached, 0, 10);
-	if (atomic_load(&w->detached) != 1)
+	uint32_t threads = 1 + w->packers.running, own = 0;
+
+	for (int i = 0; i < 100 && own < threads && !atomic_load(&w->attached); i++) {
+		nvs_sys_futex_wait(&w->detached, own, 10);
+		own = atomic_load(&w->detached);
+	}
+	if (own < threads)
 		return;
 	nvs_sys_close(trace);
 	if (spool >= 0)
 		nvs_sys_close(spool);
+}
+
+/* Without packers the writer packs. */
+static void start_packers(struct nvs_writer *w)
+{
+	size_t largest = w->merge->buffer_size;
+
+	w->packers = (struct nvs_packers){ .begin = begin_thread, .write = write_frame, .arg = w };
+	if (nvs_merge_overlap(w->merge, NVS_PACKERS, settle))
+		w->packers.each[0] = (struct nvs_packer){ .all = &w->packers, .pack = &w->sink.pack };
+	else
+		nvs_packers_start(&w->packers, w->live, &w->sink.pack, largest);
 }
 
 int nvs_writer_start(struct nvs_live *live)
@@ -267,7 +320,7 @@ int nvs_writer_start(struct nvs_live *live)
 		return err;
 	w->live = live;
 	w->unsafe_told = !live->crash_safe; /* the header says it */
-	w->merge = nvs_merge_new(ring_bytes, 0, write_frame, w);
+	w->merge = nvs_merge_new(ring_bytes, 0, give_frame, w);
 	if (w->merge)
 		err = nvs_sink_init(&w->sink, &live->trace, w->merge->buffer_size);
 	live->writer = w;
@@ -276,15 +329,18 @@ int nvs_writer_start(struct nvs_live *live)
 	if (!err) {
 		w->merge->frames = w->sink.frames;
 		w->last_clock = live->start.mono_ns;
+		start_packers(w);
 		err = nvs_own_thread(live, "nvsnoop", run_writer, w);
 	}
 	if (!err) {
 		hand_over_files(w, trace, spool);
 	} else {
+		nvs_packers_finish(&w->packers);
 		live->writer = NULL;
 		nvs_sink_free(&w->sink);
 		nvs_merge_free(w->merge);
-		nvs_free(w, sizeof(*w));
+		if (!w->packers.running)
+			nvs_free(w, sizeof(*w));
 	}
 	return err;
 }

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
 # Data races, looked for with ThreadSanitizer: doorbells is the rings, the capture, the publication and the merge in one
-# program; tables is the lock, the arena and the rows below preload's tables.
-TSAN        = $(BUILD)/tests/tsan/doorbells $(BUILD)/tests/tsan/tables
+# program; tables is the lock, the arena and the rows below preload's tables; packers is what packs the writer's frames.
+TSAN        = $(BUILD)/tests/tsan/doorbells $(BUILD)/tests/tsan/tables $(BUILD)/tests/tsan/packers
 TSAN_HEADS  = $(wildcard trap/*.h trap/code/*.h preload/*.h include/nvsnoop/*.h)
 TSAN_CFLAGS = $(filter-out -MMD -MP,$(COMMON)) -O1 -fsanitize=thread -fno-omit-frame-pointer \
               -ftls-model=initial-exec -D_GNU_SOURCE $(if $(findstring clang,$(CC)),,-Wno-tsan)
 
 $(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*.c trap/code/*.c) $(TRAP_ASM) preload/merge.c
 $(BUILD)/tests/tsan/tables: tests/tsan/tables.c preload/state.c preload/arena.c preload/spans.c
+$(BUILD)/tests/tsan/packers: tests/tsan/packers.c preload/packer.c preload/sink.c
 
 # In one command each: compiled like this, the parts are of no use to others.
 $(TSAN): $(TSAN_HEADS)
 	$(call say,TSAN,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TSAN_CFLAGS) -o $@ $(filter %.c %.S,$^) -lpthread
+	$(Q)mkdir -p $(@D) && $(CC) $(TSAN_CFLAGS) -o $@ $(filter %.c %.S,$^) -lpthread -lzstd
 
 TEST_DEPS += $(TSAN)
 TESTS     += tests/tsan/run

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The merge of rings into frames: nothing lost, nothing twice, in order of time, no record across frames, and
- * a program that writes over a ring costs that ring alone.
+ * a program that writes over a ring costs that ring alone. Each with frames written at once, and with each written
+ * while the next ones fill.
  */
 /* LINK: preload */
 #include <pthread.h>
@@ -66,6 +67,39 @@ static void take_frame(void *arg, const void *data, size_t size, const struct nv
 	CHECK(counts->records == seen.records - records);
 }
 
+/* Frames that are written as late as may be: after as many more as there are spares, or when asked for. */
+static struct {
+	uint32_t late, n;
+	struct {
+		const void *frame;
+		size_t size;
+		struct nvs_merge_counts counts;
+	} each[NVS_MERGE_SPARES + 1];
+} held;
+
+static void write_oldest(void *arg)
+{
+	take_frame(arg, held.each[0].frame, held.each[0].size, &held.each[0].counts);
+	nvs_merge_written(held.each[0].frame);
+	held.n--;
+	memmove(held.each, held.each + 1, held.n * sizeof(held.each[0]));
+}
+
+static void write_held(void *arg)
+{
+	while (held.n)
+		write_oldest(arg);
+}
+
+static void hold_frame(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts)
+{
+	if (held.n == held.late)
+		write_oldest(arg);
+	held.each[held.n].frame = frame;
+	held.each[held.n].size = size;
+	held.each[held.n++].counts = *counts;
+}
+
 static void reset(void)
 {
 	memset(&seen, 0, sizeof(seen));
@@ -101,12 +135,19 @@ static uint32_t random_of(uint32_t n)
 
 static struct nvs_merge *new_merge(void)
 {
-	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0, take_frame, NULL);
+	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0, held.late ? hold_frame : take_frame, NULL);
 
-	if (!m)
+	if (!m || (held.late && nvs_merge_overlap(m, held.late, write_held)))
 		abort();
 	reset();
 	return m;
+}
+
+/* Flushes, and sees the frame written. */
+static void flush(struct nvs_merge *m)
+{
+	nvs_merge_flush(m);
+	write_held(NULL);
 }
 
 static void test_order(void)
@@ -130,7 +171,7 @@ static void test_order(void)
 			nvs_merge_flush(m);
 	}
 	nvs_merge_drain(m, UINT64_MAX);
-	nvs_merge_flush(m);
+	flush(m);
 	CHECK(seen.sorted && seen.chained && seen.sized);
 	CHECK(seen.records == n && seen.checksum == sum && n > 10000);
 	CHECK(m->damaged_bytes == 0 && m->all.records == n);
@@ -150,12 +191,12 @@ static void test_limit(void)
 	CHECK(m->used == 24);
 	/* Not written yet: the ring keeps it. */
 	CHECK(nvs_ring_at(0)->shared->tail + 48 == nvs_ring_at(0)->shared->head);
-	nvs_merge_flush(m);
+	flush(m);
 	CHECK(seen.records == 1 && nvs_ring_at(0)->shared->tail + 24 == nvs_ring_at(0)->shared->head);
 	nvs_merge_drain(m, 21);
-	nvs_merge_flush(m);
+	flush(m);
 	CHECK(seen.records == 3 && seen.sorted && seen.chained);
-	nvs_merge_flush(m);
+	flush(m);
 	CHECK(seen.frames == 2);
 	nvs_merge_free(m);
 }
@@ -166,13 +207,13 @@ static void test_padding(void)
 
 	put(2, NVS_REC_PAD, 4000, 5, 0);
 	nvs_merge_drain(m, UINT64_MAX);
-	nvs_merge_flush(m);
+	flush(m);
 	CHECK(seen.frames == 0 && nvs_ring_at(2)->shared->tail == nvs_ring_at(2)->shared->head);
 	reset();
 	put(2, NVS_REC_PAD, 64, 5, 0);
 	put(2, NVS_REC_GAP, 32, 6, 7);
 	nvs_merge_drain(m, UINT64_MAX);
-	nvs_merge_flush(m);
+	flush(m);
 	CHECK(seen.records == 1 && seen.chained && seen.sized);
 	nvs_merge_free(m);
 }
@@ -189,12 +230,12 @@ static void damage(uint32_t size)
 	put(4, NVS_REC_GAP, 24, 8, 4);
 	((struct nvs_rec *)(void *)(r->data + (damaged & (r->bytes - 1))))->size = size;
 	nvs_merge_drain(m, UINT64_MAX);
-	nvs_merge_flush(m);
+	flush(m);
 	CHECK(seen.records == 2 && m->damaged_bytes == 80);
 	CHECK(r->shared->tail == r->shared->head);
 	put(3, NVS_REC_GAP, 24, 9, 5);
 	nvs_merge_drain(m, UINT64_MAX);
-	nvs_merge_flush(m);
+	flush(m);
 	CHECK(seen.records == 3);
 	nvs_merge_free(m);
 }
@@ -276,10 +317,12 @@ int main(void)
 	if (nvs_trap_init(&options))
 		abort();
 	fake_rings(RINGS, RING_BYTES);
-	test_order();
-	test_limit();
-	test_padding();
-	test_damage();
+	for (held.late = 0; held.late <= NVS_MERGE_SPARES; held.late++) {
+		test_order();
+		test_limit();
+		test_padding();
+		test_damage();
+	}
 	test_causality();
 	return test_result();
 }

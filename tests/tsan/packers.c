@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Under ThreadSanitizer: the writer's packers. Frames of every size are given, written and waited for in any order of
+ * calls, from memory that is used again as soon as it may be; what arrives is each frame whole, in order, once. Ends
+ * by `N passed, N failed`; a race fails it.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+#include "preload/packer.h"
+
+#define FRAMES	600
+#define LARGEST (256u << 10)
+
+static uint64_t expected, wrong;
+static _Atomic int begun;
+
+/* ---- what the packers need of the library ---- */
+
+void *nvs_alloc(size_t size)
+{
+	return calloc(1, size);
+}
+
+void *nvs_realloc(void *p, size_t old, size_t size)
+{
+	return realloc(p, size);
+}
+
+void nvs_free(void *p, size_t size)
+{
+	free(p);
+}
+
+int nvs_outfile_fd(struct nvs_outfile *file)
+{
+	return -1;
+}
+
+int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size)
+{
+	return 0;
+}
+
+struct thread {
+	void (*run)(void *arg);
+	void *arg;
+};
+
+static void *begin(void *arg)
+{
+	struct thread t = *(struct thread *)arg;
+
+	free(arg);
+	t.run(t.arg);
+	return NULL;
+}
+
+int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg)
+{
+	struct thread *t = malloc(sizeof(*t));
+	pthread_t id;
+
+	*t = (struct thread){ run, arg };
+	if (pthread_create(&id, NULL, begin, t))
+		abort();
+	pthread_detach(id);
+	return 0;
+}
+
+/* ---- the test ---- */
+
+static void on_begin(void *arg)
+{
+	begun++;
+}
+
+static uint64_t word_of(uint64_t frame, size_t i)
+{
+	return (frame * 2654435761u + i / 7) & 0xffffff;
+}
+
+static void on_write(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts,
+		     const void *packed, ssize_t packed_size)
+{
+	static uint64_t words[LARGEST / 8];
+
+	if (packed_size < 0 || counts->records != expected ||
+	    ZSTD_decompress(words, sizeof(words), packed, (size_t)packed_size) != size)
+		wrong++;
+	for (size_t i = 0; i < size / 8; i++)
+		wrong += words[i] != word_of(expected, i);
+	expected++;
+}
+
+static uint32_t random_of(uint32_t n)
+{
+	static uint32_t x = 20240229;
+
+	x = x * 1664525u + 1013904223u;
+	return (x >> 8) % n;
+}
+
+static void give(struct nvs_packers *all, uint64_t *words, uint64_t number)
+{
+	struct nvs_merge_counts counts = { .records = number };
+	size_t size = 8 * (1 + random_of(random_of(4) ? 500 : LARGEST / 8));
+
+	for (size_t i = 0; i < size / 8; i++)
+		words[i] = word_of(number, i);
+	if (random_of(4))
+		nvs_packers_give(all, words, size, &counts);
+	else
+		nvs_packers_write(all, words, size, &counts);
+	if (!random_of(8))
+		nvs_packers_wait(all);
+}
+
+int main(void)
+{
+	static uint64_t words[NVS_PACKERS + 1][LARGEST / 8];
+	struct nvs_packers *all = calloc(1, sizeof(*all));
+	struct nvs_pack pack;
+	int failed;
+
+	*all = (struct nvs_packers){ .begin = on_begin, .write = on_write };
+	if (nvs_pack_init(&pack, LARGEST))
+		abort();
+	nvs_packers_start(all, NULL, &pack, LARGEST);
+	for (uint64_t n = 0; n < FRAMES; n++)
+		give(all, words[n % (NVS_PACKERS + 1)], n);
+	nvs_packers_finish(all);
+	failed = (expected != FRAMES) + (wrong != 0) + (all->running != NVS_PACKERS) + (nvs_packers_cpu_ns(all) == 0);
+	printf("%llu of %d frames, %llu wrong\n", (unsigned long long)expected, FRAMES, (unsigned long long)wrong);
+	printf("%d passed, %d failed\n", 4 - failed, failed);
+	return failed != 0;
+}

@@ -198,6 +198,48 @@ static void to_ppoll(void)
 	pthread_join(t, NULL);
 }
 
+/* ---- cancelled while they wait: what cleans up behind them may submit ---- */
+
+static void clean_up(void *what)
+{
+	submit(1);
+	show_mask(what);
+	raise(SIGSEGV);
+	show_pending("pending in it");
+}
+
+static void *cancelled_in_wait(void *arg)
+{
+	pthread_cleanup_push(clean_up, "cancelled in sigwaitinfo");
+	sem_post(&sleeping);
+	take("nobody", &ours);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+static void *cancelled_in_ppoll(void *arg)
+{
+	struct pollfd p = { stop[0], POLLIN, 0 };
+
+	pthread_cleanup_push(clean_up, "cancelled in ppoll");
+	sem_post(&sleeping);
+	ppoll(&p, 1, NULL, &none);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+static void cancel(void *(*fn)(void *))
+{
+	pthread_t t = start(fn, &ours);
+	void *ret;
+
+	usleep(20000);
+	pthread_cancel(t);
+	pthread_join(t, &ret);
+	EXPECT(ret == PTHREAD_CANCELED, "thread ended by itself");
+	submit(1);
+}
+
 int main(void)
 {
 	role = "main";
@@ -214,6 +256,8 @@ int main(void)
 	to_waiting();
 	to_nobody();
 	to_ppoll();
+	cancel(cancelled_in_wait);
+	cancel(cancelled_in_ppoll);
 	submit_end();
 	return 0;
 }

@@ -239,6 +239,81 @@ static void test_arguments(void)
 	EXPECT_EQ(s.calls, 3);
 }
 
+/* Nodes as "node.parent.type.function", one record for each two of them. */
+static void graph_event(struct nvs_launches *l, uint32_t event, const char *text)
+{
+	_Alignas(8) uint8_t room[sizeof(struct nvs_rec_graph) + 2 * sizeof(struct nvs_graph_node)];
+	struct nvs_rec_graph *rec = (void *)room;
+	uint32_t told = 0;
+	int used;
+
+	do {
+		memset(room, 0, sizeof(room));
+		rec->exec = 0x100;
+		rec->event = event;
+		rec->first = told;
+		for (; *text && rec->nnodes < 2; text += used, told++) {
+			struct nvs_graph_node *n = &rec->nodes[rec->nnodes++];
+			unsigned node, parent, type, function;
+
+			MK_NEED(sscanf(text, " %u.%u.%u.%u%n", &node, &parent, &type, &function, &used) == 4);
+			*n = (struct nvs_graph_node){ .node = node, .parent = parent, .type = type, .function = function };
+		}
+		rec->rec.type = NVS_REC_GRAPH;
+		rec->rec.flags = *text ? 0 : NVS_GRAPH_LAST;
+		rec->rec.size = (uint32_t)(sizeof(*rec) + rec->nnodes * sizeof(struct nvs_graph_node));
+		EXPECT_EQ(nvs_launches_graph(l, rec), 0);
+	} while (*text);
+}
+
+static char *nodes_of(struct nvs_launches *l, char *text, size_t room)
+{
+	const struct nvs_exec *e = nvs_launches_exec(l, 0x100);
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < e->nnodes && n < room; i++)
+		n += (size_t)snprintf(text + n, room - n, "%u.%u.%u.%u ", (unsigned)e->nodes[i].node,
+				      (unsigned)e->nodes[i].parent, (unsigned)e->nodes[i].type,
+				      (unsigned)e->nodes[i].function);
+	return text;
+}
+
+static void test_execs(void)
+{
+	struct nvs_launches *l = nvs_launches_new();
+	char text[512];
+
+	graph_event(l, NVS_GRAPH_INSTANTIATED, "1.0.0.71 2.0.4.0 3.2.0.72 4.2.4.0 5.4.0.73 6.2.0.74 7.0.0.75");
+	/* Of the same shape: the handles stay. */
+	graph_event(l, NVS_GRAPH_UPDATED, "11.0.0.81 12.0.4.0 13.12.0.82 14.12.4.0 15.14.0.83 16.12.0.84 17.0.0.85");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)),
+		   "1.0.0.81 2.0.4.0 3.2.0.82 4.2.4.0 5.4.0.83 6.2.0.84 7.0.0.85 ");
+	/* What is inside 4 alone, then inside 2, with another graph's handles. */
+	graph_event(l, NVS_GRAPH_CHILD_SET, "4.0.4.0 25.4.0.93");
+	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0 33.2.0.92 34.2.4.0 35.34.0.94 36.2.0.95");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)),
+		   "1.0.0.81 2.0.4.0 3.2.0.92 4.2.4.0 5.4.0.94 6.2.0.95 7.0.0.85 ");
+	/* Of another shape, as many and more: what is new takes its place. */
+	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0 43.2.0.1 44.2.4.0 45.44.0.2 46.44.0.3");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)), "1.0.0.81 2.0.4.0 43.2.0.1 44.2.4.0 45.44.0.2 46.44.0.3 7.0.0.85 ");
+	graph_event(l, NVS_GRAPH_CHILD_SET, "44.0.4.0 51.44.0.4 52.44.0.5 53.44.0.6");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)),
+		   "1.0.0.81 2.0.4.0 43.2.0.1 44.2.4.0 51.44.0.4 52.44.0.5 53.44.0.6 7.0.0.85 ");
+	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)), "1.0.0.81 2.0.4.0 7.0.0.85 ");
+	EXPECT(!nvs_launches_exec(l, 0x100)->partial);
+	/* Of a node that there is not: nothing changes, and that is known. */
+	graph_event(l, NVS_GRAPH_CHILD_SET, "99.0.4.0 98.99.0.1");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)), "1.0.0.81 2.0.4.0 7.0.0.85 ");
+	EXPECT(nvs_launches_exec(l, 0x100)->partial);
+	graph_event(l, NVS_GRAPH_UPDATED, "61.0.0.7");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)), "61.0.0.7 ");
+	graph_event(l, NVS_GRAPH_NODE_SET, "61.0.0.8");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)), "61.0.0.8 ");
+	nvs_launches_free(l);
+}
+
 static uint64_t random_state = 12345;
 
 static uint32_t dice(uint32_t n)
@@ -314,6 +389,7 @@ int main(void)
 	test_lost_end();
 	test_in_flight();
 	test_arguments();
+	test_execs();
 	test_rubbish();
 	unlink(path);
 	return expect_done();

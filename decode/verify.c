@@ -137,27 +137,24 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 			rec->channel, (ull)rec->sequence, (ull)rec->bytes, (ull)rec->address, why);
 }
 
-/*
- * What is told of a channel at the end of the process is of one moment, and a doorbell that began before it may have
- * taken its entries after it: then more is recorded, of which nothing is missing.
- */
-static bool went_on(const struct nvs_chan *chan, const struct nvs_rec_channel_gone *rec)
+static void compare_gone(struct nvs_trace *t, const struct nvs_chan *chan, const struct nvs_rec_channel_gone *rec)
 {
-	return rec->rec.flags & NVS_CHAN_GONE_AT_EXIT && chan->pub.next_sequence > rec->submissions;
-}
-
-static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_gone *rec)
-{
-	const struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
-
-	if (!chan || went_on(chan, rec))
-		return;
 	if (chan->pub.next_sequence != rec->submissions)
 		PROBLEM(t, "channel %u: gave out %llu submissions, %llu are recorded", rec->channel,
 			(ull)rec->submissions, (ull)chan->pub.next_sequence);
 	if (chan->pub.next_put != rec->last_put)
 		PROBLEM(t, "channel %u: last PUT taken was %u, last one recorded %u", rec->channel,
 			rec->last_put, chan->pub.next_put);
+}
+
+static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_gone *rec)
+{
+	const struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
+
+	if (!chan)
+		return;
+	if (!(rec->rec.flags & NVS_CHAN_GONE_AT_EXIT))
+		compare_gone(t, chan, rec);
 	if (!(rec->rec.flags & NVS_CHAN_GONE_PUT_UNKNOWN)) {
 		if (rec->final_put != rec->last_put)
 			PROBLEM(t, "channel %u: GP_PUT was %u at its end, last one recorded %u",
@@ -294,8 +291,15 @@ void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
 
 static void verify_channel(struct nvs_trace *t, const struct nvs_chan *chan)
 {
+	const struct nvs_rec_channel_gone *gone = &chan->pub.gone_rec;
 	const struct nvs_trace_channel *c = &chan->pub;
 
+	/*
+	 * What is told of a channel at the end of the process is of one moment, while others may go on ringing: what had
+	 * taken its entries by then may be recorded late, and more than that.
+	 */
+	if (chan->pub.gone && gone->rec.flags & NVS_CHAN_GONE_AT_EXIT && chan->pub.next_sequence <= gone->submissions)
+		compare_gone(t, chan, gone);
 	if (c->rec.flags & NVS_CHAN_NO_DOORBELL)
 		PROBLEM(t, "channel %u: class %04x rings without a doorbell and is not recorded",
 			c->channel, c->rec.object_class);

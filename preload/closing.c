@@ -92,7 +92,7 @@ static int open_summary(void)
 {
 	const char *path = nvs_options()->summary;
 
-	return *path ? nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0) : -ENOENT;
+	return *path && !nvs_session_confined() ? nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0) : -ENOENT;
 }
 
 /* With \ooo for what would end a field or a line. */

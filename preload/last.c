@@ -11,17 +11,9 @@
 static bool only_we_are_left(const struct nvs_live *live)
 {
 	char text[512], *p;
-	int fd, field;
-	long n;
+	int field;
 
-	fd = nvs_sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	n = nvs_sys_read(fd, text, sizeof(text) - 1);
-	nvs_sys_close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
+	nvs_watched(live, NVS_WATCH_STAT, text, sizeof(text));
 	p = strrchr(text, ')');
 	if (!p || p[1] != ' ' || p[2] != 'Z')
 		return false;

@@ -99,6 +99,8 @@ static int make_file(struct nvs_live *live)
 	struct stat st;
 	int fd;
 
+	if (nvs_session_confined())
+		return -EPERM;
 	fd = nvs_sys_open(late->file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fd;

@@ -28,6 +28,9 @@ struct nvs_late {
 	char name[PATH_MAX]; /* of the rings' spool */
 };
 
+/* What the writer looks at from time to time: confined.c. */
+enum nvs_watch { NVS_WATCH_STAT, NVS_WATCH_MAIN, NVS_WATCH_WRITER, NVS_WATCHED };
+
 struct nvs_live {
 	_Atomic uint32_t state; /* enum nvs_live_state */
 	int error; /* -errno: why it failed */
@@ -54,6 +57,8 @@ struct nvs_live {
 	uint64_t unknown_calls; /* of the devices, for the totals */
 	_Atomic uint32_t own_threads; /* started by us and alive */
 	_Atomic uint32_t alone; /* no other ones are left */
+	int watched[NVS_WATCHED]; /* descriptors in the writer's table, or -1 */
+	unsigned long filters; /* of system calls, at the start */
 	struct nvs_late late;
 };
 
@@ -110,6 +115,13 @@ int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *),
 /* ---- last.c ---- */
 
 /* Looks whether a thread of the program's is left. */
+bool nvs_sites_may_patch(void);
+
+/* ---- confined.c ---- */
+void nvs_confined_begin(struct nvs_live *live, bool own_table); /* by the writer, as the next two */
+void nvs_confined_look(struct nvs_live *live);
+const char *nvs_watched(const struct nvs_live *live, enum nvs_watch which, char *text, size_t size);
+
 void nvs_look_for_last_thread(struct nvs_live *live);
 /* Ends the process, as its last thread would, if none is. */
 void nvs_end_with_last_thread(struct nvs_live *live);
@@ -121,6 +133,8 @@ int nvs_writer_start(struct nvs_live *live);
  * Drains the rings for the last time and writes totals and end. True: the writer has ended in order. False:
  * it makes no progress and was left behind.
  */
+/* Has it look at a sandbox now, and waits for that; false: no answer. */
+bool nvs_writer_look(struct nvs_live *live);
 bool nvs_writer_finish(struct nvs_live *live);
 
 struct nvs_outcome {

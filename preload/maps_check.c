@@ -79,6 +79,15 @@ static bool is_ours(const struct nvs_rm *rm, const struct line *l)
 	return false;
 }
 
+/* The program has freed the object, or closed its file, and left the mapping: it is nothing's doorbell. */
+static bool is_dead(const struct nvs_rm *rm, const struct line *l)
+{
+	for (uint32_t i = 0; i < NVS_DEAD_PAGES; i++)
+		if (rm->dead[i].start == l->start && rm->dead[i].end == l->end)
+			return true;
+	return false;
+}
+
 /* A store through this mapping would pass unseen. */
 static bool unseen(struct nvs_rm *rm, const struct line *l)
 {
@@ -87,7 +96,7 @@ static bool unseen(struct nvs_rm *rm, const struct line *l)
 	NVS_SPANS_EACH(&rm->cpu, i, l->start, l->end)
 		return ((struct nvs_cpu_map *)rm->cpu.at[i])->kind == NVS_MAP_DOORBELL;
 	/* Unknown to us: by its size it may be one. */
-	return l->end - l->start == DOORBELL_BYTES;
+	return l->end - l->start == DOORBELL_BYTES && !is_dead(rm, l);
 }
 
 static uint64_t check_line(struct nvs_rm *rm, const char *text)

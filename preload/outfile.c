@@ -163,6 +163,14 @@ int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size)
 	return 0;
 }
 
+bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes)
+{
+	struct stat st;
+	int fd = nvs_outfile_fd(file);
+
+	return fd >= 0 && !nvs_sys_fstat(fd, &st) && st.st_nlink && (uint64_t)st.st_size >= bytes;
+}
+
 void nvs_outfile_unlink(struct nvs_outfile *file)
 {
 	struct stat st;

@@ -36,6 +36,8 @@ int nvs_outfile_fd(struct nvs_outfile *file);
 /* Writes all of it at the end of the file. 0 or -errno. */
 int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size);
 /* Removes the name if it is still this file's. Async-signal-safe. */
+/* False: it has no name any more, or not so many bytes. */
+bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes);
 void nvs_outfile_unlink(struct nvs_outfile *file);
 void nvs_outfile_close(struct nvs_outfile *file);
 

@@ -99,6 +99,11 @@ void nvs_session_start(void);
  * device has been opened. Cheap when it has been done. nvs_session_start() makes up for it where it must.
  */
 void nvs_session_prepare(void);
+/* True: the program has put on a sandbox since, and nothing is to be opened any more. */
+static inline bool nvs_session_confined(void)
+{
+	return atomic_load(&nvs_writer_signal.confined);
+}
 bool nvs_session_active(void);
 /* Last drain, totals, seek table, closing line. At exit; again: nothing. */
 void nvs_session_finish(void);
@@ -127,7 +132,7 @@ uint64_t nvs_rm_unknown_calls(void);
 /* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
 void nvs_rm_replay(void);
 /* At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls. */
-void nvs_rm_final_records(void);
+void nvs_rm_final_records(bool look_at_maps);
 /* Makes the trap see the present state; called by whoever changed it, under the lock. */
 void nvs_publish(void);
 

@@ -181,7 +181,7 @@ static void settle(struct nvs_channel_entry *c)
 	}
 }
 
-void nvs_rm_final_records(void)
+void nvs_rm_final_records(bool look_at_maps)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_channel_entry *c;
@@ -194,7 +194,8 @@ void nvs_rm_final_records(void)
 		settle(c);
 		nvs_tell_channel_gone(c, NVS_CHAN_GONE_AT_EXIT);
 	}
-	nvs_maps_check();
+	if (look_at_maps)
+		nvs_maps_check();
 	tell_unknown(rm);
 	nvs_unlock(&saved);
 }

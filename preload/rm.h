@@ -278,6 +278,7 @@ struct nvs_unknown {
 	uint32_t device, number, bytes;
 	uint64_t count;
 };
+#define NVS_DEAD_PAGES 64
 struct nvs_rm {
 	uint32_t release; /* 0 not known */
 	bool asked; /* /proc/driver/nvidia/version has been read */
@@ -303,6 +304,8 @@ struct nvs_rm {
 	struct nvs_unknown unknown[NVS_MAX_UNKNOWN];
 	struct nvs_rec_remark remarks[32];
 	uint32_t nremarks;
+	struct nvs_span dead[NVS_DEAD_PAGES]; /* the latest doorbell pages whose object went before they did */
+	uint32_t ndead;
 };
 /* NULL only when the kernel gives no memory. */
 struct nvs_rm *nvs_rm(void);

@@ -31,6 +31,16 @@ void nvs_maps_restore_object(struct nvs_object *o)
 			nvs_doorbell_give_up(m);
 }
 
+/* For the last check: the page stays where it is. */
+static void drop(struct nvs_cpu_map *m)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (nvs_map_is_doorbell(m))
+		rm->dead[rm->ndead++ % NVS_DEAD_PAGES] = m->at;
+	nvs_map_unlink(m);
+}
+
 void nvs_maps_drop_object(struct nvs_object *o)
 {
 	struct nvs_cpu_map *m, *next;
@@ -39,7 +49,7 @@ void nvs_maps_drop_object(struct nvs_object *o)
 		nvs_rm_map_drop(o->maps);
 	DL_FOREACH_SAFE(o->entity->cpu, m, next)
 		if (made_by(m, o))
-			nvs_map_unlink(m);
+			drop(m);
 }
 
 void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t length, uint64_t linear)
@@ -100,7 +110,7 @@ void nvs_rm_map_drop(struct nvs_rm_map *map)
 
 	DL_FOREACH_SAFE(o->entity->cpu, m, next)
 		if (m->from == map)
-			nvs_map_unlink(m);
+			drop(m);
 	DL_DELETE(o->maps, map);
 	map->object = NULL;
 	nvs_rm_map_put(map);

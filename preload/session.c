@@ -198,6 +198,7 @@ static int start_recording(struct nvs_live *live)
 	nvs_sigview_main_begins();
 	nvs_late_prepare(live);
 	nvs_writer_signal.heartbeat = &live->head->heartbeat;
+	nvs_writer_signal.may_patch = nvs_sites_may_patch;
 	nvs_writer_signal.late = nvs_late_record;
 	atomic_store(&nvs_writer_signal.ended, 0);
 	mark_start(live);
@@ -307,8 +308,9 @@ static void finish(struct nvs_live *live)
 	bool ended;
 
 	nvs_api_forget_left();
+	nvs_writer_look(live);
 	nvs_lock(&saved);
-	nvs_rm_final_records();
+	nvs_rm_final_records(!nvs_session_confined());
 	nvs_sites_tell();
 	live->unknown_calls = nvs_rm_unknown_calls();
 	nvs_unlock(&saved);

@@ -46,9 +46,18 @@ static int work(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+/* The work takes its time before it comes to writing. */
+bool nvs_sites_may_patch(void)
+{
+	struct nvs_live *live = nvs_live();
+
+	return live && nvs_writer_look(live) && !nvs_session_confined();
+}
+
 void nvs_sites_work(void)
 {
-	if (nvs_patch_pending())
+	/* Patching opens, maps and protects: what a sandbox may not allow. */
+	if (nvs_patch_pending() && !nvs_session_confined())
 		nvs_next()->dl_iterate_phdr(work, NULL);
 }
 

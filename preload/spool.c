@@ -154,7 +154,7 @@ int nvs_spool_grow(struct nvs_live *live, uint32_t n)
 		return -ENOSPC;
 	to = from + n * stride(live);
 	/* Once some are outside the file, the rest must be too: the file's rings are its first ones. */
-	if (fd < 0 || live->head->rings != first || allocate(fd, from, to))
+	if (fd < 0 || nvs_session_confined() || live->head->rings != first || allocate(fd, from, to))
 		return grow_anonymous(live, n);
 	for (uint32_t i = 0; i < n && !err; i++) {
 		err = add_ring(live, fd, from + i * stride(live), first + i);

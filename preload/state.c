@@ -55,11 +55,11 @@ bool nvs_state_borrowed(void)
 	return pid && pid != (uint32_t)getpid();
 }
 
-/* Everything but what reports this thread's own faults, and glibc's signal for setuid() on all
- * threads. */
+/* Everything but what reports this thread's own faults and system calls, and glibc's signal for setuid()
+ * on all threads. */
 static const uint64_t blocked =
 	~((1ull << (SIGSEGV - 1)) | (1ull << (SIGBUS - 1)) | (1ull << (SIGFPE - 1)) |
-	  (1ull << (SIGILL - 1)) | (1ull << (SIGTRAP - 1)) | (1ull << (33 - 1)));
+	  (1ull << (SIGILL - 1)) | (1ull << (SIGTRAP - 1)) | (1ull << (SIGSYS - 1)) | (1ull << (33 - 1)));
 
 void nvs_lock(sigset_t *saved)
 {

@@ -121,8 +121,11 @@ static int create_own(struct own_start *start, size_t stack)
 int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg)
 {
 	struct own_start *start = nvs_alloc(sizeof(*start));
-	/* All but glibc's two, by which it reaches every thread for setuid() and cancellation. */
-	uint64_t all = ~(3ull << 31), saved;
+	/*
+	 * All but glibc's two, by which it reaches every thread for setuid() and cancellation, and the one by which a
+	 * sandbox asks the program's broker for a system call: blocked, it would kill.
+	 */
+	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1)), saved;
 	int err;
 
 	if (!start)

@@ -33,6 +33,7 @@ struct nvs_writer {
 	_Atomic uint32_t detached; /* futex: threads that have files of their own */
 	_Atomic uint32_t attached; /* and that share the program's */
 	_Atomic uint32_t finishing, done; /* futexes */
+	_Atomic uint32_t look; /* futex: 1 it is to look at a sandbox now */
 };
 
 static void beat(struct nvs_writer *w)
@@ -118,8 +119,10 @@ static void one_round(struct nvs_writer *w)
 {
 	uint64_t limit, now;
 
-	if (nvs_ring_sweep() < NVS_FREE_RINGS)
+	if (nvs_ring_sweep() < NVS_FREE_RINGS) {
+		nvs_confined_look(w->live);
 		nvs_spool_grow(w->live, NVS_MORE_RINGS);
+	}
 	limit = nvs_now();
 	__atomic_store_n(&w->live->head->heard, limit, __ATOMIC_RELAXED);
 	nvs_merge_drain(w->merge, limit);
@@ -199,6 +202,15 @@ static void put_totals(struct nvs_writer *w)
 	nvs_merge_put(w->merge, &t.rec);
 }
 
+/* What somebody has cut off or removed meanwhile is lost, though each write went well. */
+static void look_at_file(struct nvs_writer *w)
+{
+	if (w->sink.error || nvs_outfile_holds(&w->live->trace, w->sink.file_bytes))
+		return;
+	w->sink.error = w->first_error = -ESTALE;
+	w->lost_submissions = counter(NVS_COUNT_SUBMISSIONS);
+}
+
 /* The last frames. After a write that failed they may still fit, and then the trace says what it lacks. */
 static void finish(struct nvs_writer *w)
 {
@@ -218,10 +230,12 @@ static void finish(struct nvs_writer *w)
 	nvs_merge_flush(w->merge);
 	nvs_packers_finish(&w->packers);
 	nvs_sink_seek_table(&w->sink);
+	look_at_file(w);
 	/* A spool that holds what the trace lacks stays. */
 	if (!w->sink.error) {
 		w->live->head->ended = 1;
-		nvs_outfile_unlink(&w->live->spool);
+		if (!nvs_session_confined())
+			nvs_outfile_unlink(&w->live->spool);
 	}
 	beat(w);
 	atomic_store(&w->done, 1);
@@ -252,15 +266,29 @@ static bool detach(struct nvs_writer *w)
 	return true;
 }
 
-/* First on each of the writer's threads. */
-static void begin_thread(void *arg)
+/* First on each of the writer's threads. True: it has files of its own. */
+static bool begin(struct nvs_writer *w)
 {
-	struct nvs_writer *w = arg;
+	bool own;
 
 	/* Names mean what they meant at the start, wherever the program changes its root to. */
 	nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
-	atomic_fetch_add(detach(w) ? &w->detached : &w->attached, 1);
+	own = detach(w);
+	atomic_fetch_add(own ? &w->detached : &w->attached, 1);
 	nvs_sys_futex_wake(&w->detached);
+	return own;
+}
+
+static void begin_packer(void *arg)
+{
+	begin(arg);
+}
+
+static void look_around(struct nvs_writer *w)
+{
+	nvs_confined_look(w->live);
+	if (atomic_exchange(&w->look, 0))
+		nvs_sys_futex_wake(&w->look);
 }
 
 static void run_writer(void *arg)
@@ -268,16 +296,20 @@ static void run_writer(void *arg)
 	struct nvs_writer *w = arg;
 	unsigned rounds = 0;
 
-	begin_thread(w);
+	nvs_confined_begin(w->live, begin(w));
 	while (!atomic_load(&w->finishing)) {
 		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
 		atomic_store(&nvs_writer_signal.wake, 0);
+		if (atomic_load(&w->look))
+			look_around(w);
 		if (atomic_load(&w->finishing))
 			break;
 		one_round(w);
-		if (++rounds % 4 == 0)
-			nvs_look_for_last_thread(w->live);
+		if (++rounds % 4)
+			continue;
+		look_around(w);
+		nvs_look_for_last_thread(w->live);
 	}
 	finish(w);
 }
@@ -303,7 +335,7 @@ static void start_packers(struct nvs_writer *w)
 {
 	size_t largest = w->merge->buffer_size;
 
-	w->packers = (struct nvs_packers){ .begin = begin_thread, .write = write_frame, .arg = w };
+	w->packers = (struct nvs_packers){ .begin = begin_packer, .write = write_frame, .arg = w };
 	if (nvs_merge_overlap(w->merge, NVS_PACKERS, settle))
 		w->packers.each[0] = (struct nvs_packer){ .all = &w->packers, .pack = &w->sink.pack };
 	else
@@ -361,6 +393,18 @@ static bool wait_for_end(struct nvs_writer *w)
 		nvs_sys_futex_wait(&w->done, 0, 100);
 	}
 	return atomic_load(&w->done);
+}
+
+bool nvs_writer_look(struct nvs_live *live)
+{
+	struct nvs_writer *w = live->writer;
+
+	atomic_store(&w->look, 1);
+	atomic_store(&nvs_writer_signal.wake, 1);
+	nvs_sys_futex_wake(&nvs_writer_signal.wake);
+	for (int i = 0; i < 5 && atomic_load(&w->look); i++)
+		nvs_sys_futex_wait(&w->look, 1, 100);
+	return !atomic_load(&w->look);
 }
 
 bool nvs_writer_finish(struct nvs_live *live)

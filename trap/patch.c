@@ -225,6 +225,8 @@ static bool write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
 {
 	const uint8_t stop = BREAKPOINT;
 
+	if (nvs_writer_signal.may_patch && !nvs_writer_signal.may_patch())
+		return false;
 	if (!write_code(plan->cave, plan->cave_new, NVS_SITE_TAIL) || !barrier())
 		return false;
 	atomic_store(&s->state, NVS_PATCH_WRITING);

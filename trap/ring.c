@@ -157,7 +157,8 @@ static void begin_own(struct nvs_ring *ring)
 		.thread = nvs_tls.thread - 1,
 		.tid = nvs_tls.tid,
 	};
-	nvs_sys4(SYS_prctl, PR_GET_NAME, rec->name, 0, 0);
+	if (!atomic_load(&nvs_writer_signal.confined))
+		nvs_sys4(SYS_prctl, PR_GET_NAME, rec->name, 0, 0);
 	nvs_ring_commit(ring, sizeof(*rec));
 }
 

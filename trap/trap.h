@@ -215,7 +215,9 @@ void nvs_channel_flush(struct nvs_spool_channel *state);
 struct nvs_writer_signal {
 	uint64_t *heartbeat; /* in the spool; atomic accesses */
 	_Atomic uint32_t wake; /* futex: set to 1 and woken when a ring is half full */
+	_Atomic uint32_t confined; /* 1: the program has put on a sandbox since; only what it does itself is safe */
 	_Atomic uint32_t ended; /* 1: rings are drained no more; records go to late() */
+	bool (*may_patch)(void); /* asked before code is changed; not in the trap. NULL: it may */
 	_Atomic uint32_t *seen; /* futex: a store site waits to be patched; NULL: nobody patches */
 	/* Appends a record to the late spool; async-signal-safe. */
 	int (*late)(const void *record, uint32_t size);

@@ -48,13 +48,16 @@ class Victim:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("NVSNOOP", "SOFTGPU", "LD_"))}
         preload = [os.path.join(BUILD, "libnvsnoop.so")] if library else []
         env.update(LD_PRELOAD=":".join(preload + [os.path.join(SOFT, "libsoftgpu.so")]), LD_LIBRARY_PATH=SOFT,
-                   SOFTGPU_LOG=self.log, NVSNOOP_OUT=name, NVSNOOP_OPTIONS=options, **more)
+                   SOFTGPU_LOG=self.log, NVSNOOP_OUT=name, NVSNOOP_OPTIONS=options)
+        env.update(more)
         return env
 
-    def start(self, app, *args, **more):
+    def start(self, app, *args, before=None, **more):
+        """BEFORE runs in the child, ahead of the program."""
         return subprocess.Popen([os.path.join(BUILD, "apps", app), *args], cwd=self.folder,
                                 env=self.environment(**more), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+                                stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+                                preexec_fn=before)
 
     def end(self, child):
         try:

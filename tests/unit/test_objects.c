@@ -369,7 +369,7 @@ static void test_unknown_calls(void)
 	escape(ctl, 0xd6, 8, a, -1); /* known, of no concern */
 	uvm_call(200, a);
 	CHECK_EQ(nvs_rm_unknown_calls() - before, 4);
-	nvs_rm_final_records();
+	nvs_rm_final_records(true);
 	CHECK_EQ(count_records(NVS_REC_IOCTL), 3);
 	CHECK_EQ(count_records(NVS_REC_CHECK), 1);
 }

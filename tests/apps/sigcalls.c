@@ -122,7 +122,8 @@ static void send_int(pid_t to)
 
 static void one_call(int (*call)(const struct timespec *, const sigset_t *))
 {
-	sigset_t both = set_of(SIGSEGV, SIGTRAP, 0), ours = set_of(SIGSEGV, SIGTRAP, SIGUSR1), none = set_of(0, 0, 0), trap = set_of(SIGTRAP, SIGHUP, 0);
+	sigset_t both = set_of(SIGSEGV, SIGTRAP, 0), ours = set_of(SIGSEGV, SIGTRAP, SIGUSR1);
+	sigset_t none = set_of(0, 0, 0), trap = set_of(SIGTRAP, SIGHUP, 0);
 
 	install(SIGSEGV, note_masks);
 	install(SIGTRAP, note_masks);

@@ -126,6 +126,6 @@ def register(suite):
     suite.cuda_build("graphs", "graphs.cu")
     suite.check("calls: graphs of every make", check_graphs, needs=("graphs",))
     suite.cuda_build("queued", "queued.cu")
-    suite.check("calls: queued copies", check_copies, needs=("queued",))
+    suite.check("calls: queued copies", check_copies, needs=("queued",), alone=True)
     suite.check("calls: PyTorch and its profiler", check_profiler)
     suite.check("calls: as the programs count them", check_counts, needs=COUNTING)

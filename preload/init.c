@@ -2,11 +2,11 @@
 /*
  * Load and unload of the library. A program that never opens a GPU pays for these few lines.
  */
-#include "preload/api.h"
+#include "preload/api/api.h"
 #include "preload/live.h"
 #include "preload/preload.h"
-#include "preload/signext.h"
-#include "preload/sigview.h"
+#include "preload/signals/signext.h"
+#include "preload/signals/sigview.h"
 #include "preload/state.h"
 #include "preload/sys.h"
 

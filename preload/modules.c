@@ -9,7 +9,7 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include "preload/api.h"
+#include "preload/api/api.h"
 #include "preload/live.h"
 #include "preload/state.h"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-PRELOAD_SRC = $(wildcard preload/*.c)
-PRELOAD_ASM = $(wildcard preload/*.S)
-PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api_table.o
+PRELOAD_SRC = $(wildcard preload/*.c preload/api/*.c preload/signals/*.c)
+PRELOAD_ASM = $(wildcard preload/api/*.S)
+PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o
 
 all: $(BUILD)/libnvsnoop.so
 
@@ -14,15 +14,15 @@ $(BUILD)/preload/%.o: preload/%.S
 	$(Q)mkdir -p $(@D) && $(CC) $(PRELOAD_CFLAGS) -c -o $@ $<
 
 # Runs between the program and an entry point, whose arguments may stand in vector registers.
-$(BUILD)/preload/api_call.o: preload/api_call.c
+$(BUILD)/preload/api/call.o: preload/api/call.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TRAP_CFLAGS) -c -o $@ $<
 
-$(BUILD)/preload/api_table.c: preload/api/cuda.api preload/api/gen-table
+$(BUILD)/preload/api/table.c: preload/api/cuda.api preload/api/gen-table
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && preload/api/gen-table $< >$@.new && mv $@.new $@
 
-$(BUILD)/preload/api_table.o: $(BUILD)/preload/api_table.c
+$(BUILD)/preload/api/table.o: $(BUILD)/preload/api/table.c
 	$(call say,CC,$@)
 	$(Q)$(CC) $(PRELOAD_CFLAGS) -c -o $@ $<
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include "preload/api.h"
+#include "preload/api/api.h"
 #include "preload/live.h"
 #include "preload/names.h"
-#include "preload/sigview.h"
+#include "preload/signals/sigview.h"
 
 #define MAX_TRIES 100 /* at a free name */
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include "preload/live.h"
-#include "preload/sigkeep.h"
-#include "preload/sigview.h"
+#include "preload/signals/sigkeep.h"
+#include "preload/signals/sigview.h"
 
 #define OWN_STACK (256u << 10)
 

@@ -6,7 +6,7 @@
  */
 #include <sched.h>
 #include <time.h>
-#include "preload/api.h"
+#include "preload/api/api.h"
 #include "preload/live.h"
 #include "preload/merge.h"
 #include "preload/packer.h"

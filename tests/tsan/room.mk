@@ -2,7 +2,7 @@
 # Data races, looked for with ThreadSanitizer: doorbells is the rings, the capture, the publication and the merge in one
 # program; tables is the lock, the arena and the rows below preload's tables; packers is what packs the writer's frames.
 TSAN        = $(BUILD)/tests/tsan/doorbells $(BUILD)/tests/tsan/tables $(BUILD)/tests/tsan/packers
-TSAN_HEADS  = $(wildcard trap/*.h trap/code/*.h preload/*.h include/nvsnoop/*.h)
+TSAN_HEADS  = $(wildcard trap/*.h trap/code/*.h preload/*.h preload/api/*.h preload/signals/*.h include/nvsnoop/*.h)
 TSAN_CFLAGS = $(filter-out -MMD -MP,$(COMMON)) -O1 -fsanitize=thread -fno-omit-frame-pointer \
               -ftls-model=initial-exec -D_GNU_SOURCE $(if $(findstring clang,$(CC)),,-Wno-tsan)
 

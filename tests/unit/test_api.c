@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "decode/launches.h"
-#include "preload/api.h"
+#include "preload/api/api.h"
 #include "preload/preload.h"
 #include "tests/apps/api/fakecuda.h"
 #include "tests/unit/expect.h"

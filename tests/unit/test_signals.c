@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include "preload/sigactions.h"
+#include "preload/signals/sigactions.h"
 #include "preload/state.h"
 #include "tests/unit/sigcalls.h"
 

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The API layer: calls of the CUDA driver API, observed where the program gets its entry points (dlsym,
+ * cuGetProcAddress, its own GOT). Each entry point of libcuda in the table is replaced by a thunk of its
+ * own, which records the call around the original. Tables lie in .bss and are filled without locks: what is
+ * done here may hold the loader's lock, and a forked child keeps its wrapped pointers.
+ */
+#ifndef NVSNOOP_PRELOAD_API_H
+#define NVSNOOP_PRELOAD_API_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "nvsnoop/trace.h"
+
+/* ---- the table, made from api/cuda.api ---- */
+
+enum nvs_keep_how {
+	NVS_KEEP_VALUE, NVS_KEEP_IN, NVS_KEEP_OUT,
+	NVS_KEEP_ATTR, /* of a launch's attribute: its id << 8 | offset in its value */
+	NVS_KEEP_SUM, NVS_KEEP_LEAST, NVS_KEEP_MOST, NVS_KEEP_FIRST, /* of an array's items */
+};
+
+/* How an array lies: all is absent where one of its items is of another sort. */
+struct nvs_api_array {
+	uint8_t count; /* place of the argument that says how many */
+	uint8_t factors; /* so many u64 are multiplied */
+	uint8_t nguards;
+	uint8_t guard[2]; /* offsets of u32 that are 1 */
+	uint16_t stride;
+};
+
+struct nvs_api_keep {
+	const char *name; /* "name:kind" */
+	const struct nvs_api_array *array;
+	uint8_t place; /* 0 to 5: in a register, from 6: on the stack */
+	uint8_t how; /* enum nvs_keep_how */
+	uint8_t size;
+	uint8_t is_string;
+	uint16_t offset; /* in what it points to */
+};
+
+enum nvs_api_group {
+	NVS_API_CAPTURE, NVS_API_CONTEXT, NVS_API_COPY, NVS_API_EVENT, NVS_API_GRAPH, NVS_API_GRAPH_LAUNCH,
+	NVS_API_HOST, NVS_API_LAUNCH, NVS_API_MEMORY, NVS_API_MEMSET, NVS_API_MODULE, NVS_API_RESOLVE,
+	NVS_API_STREAM, NVS_API_SYNC,
+};
+
+#define NVS_API_MAX_KEPT 24
+
+struct nvs_api {
+	const char *name, *group;
+	const struct nvs_api_keep *keep;
+	uint8_t nkeep;
+	uint8_t words; /* of arguments on the stack */
+	uint8_t kind; /* enum nvs_api_group */
+	int8_t function, stream; /* which of keep they are, -1: none */
+};
+
+extern const struct nvs_api nvs_api_table[]; /* by name */
+extern const unsigned nvs_api_count;
+
+/* ---- thunk.S ---- */
+
+#define NVS_API_SLOTS 1024
+#define NVS_API_THUNK_BYTES 16
+extern const uint8_t nvs_api_thunks[NVS_API_SLOTS * NVS_API_THUNK_BYTES];
+
+/* What a thunk leaves on the stack while its call runs. The layout is known to thunk.S. */
+struct nvs_api_frame {
+	uint64_t regs[6]; /* rdi, rsi, rdx, rcx, r8, r9 */
+	uint64_t index; /* of the slot */
+	const uint64_t *stack; /* arguments from the seventh on */
+	uint64_t begin, number, depth; /* depth 0: not among the open calls */
+	uint64_t result[2]; /* kept by the thunk */
+	uint64_t unused;
+	uint64_t vector[16];
+};
+
+/* Calls FN(handle, name, version) so that it returns by way of the RET at GADGET: that is its caller then. */
+void *nvs_api_call_as(void *handle, const char *name, const char *version, void *fn, const void *gadget);
+
+/* ---- call.c: a call begins, a call ends ---- */
+
+struct nvs_api_slot {
+	void *original;
+	const struct nvs_api *api;
+	/* What else is to be done before the call; NULL: nothing. */
+	void (*before)(struct nvs_api_frame *frame);
+	/* The same when it has returned. */
+	void (*after)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame, uint32_t result);
+};
+extern struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
+
+extern _Atomic uint32_t nvs_api_live; /* calls go to the trace; before, to the early store */
+
+static inline uint32_t nvs_api_number(const struct nvs_api *api)
+{
+	return (uint32_t)(api - nvs_api_table);
+}
+
+static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsigned place)
+{
+	return place < 6 ? frame->regs[place] : frame->stack[place - 6];
+}
+
+/* Tells of this thread's calls that were left by a jump. */
+void nvs_api_forget_left(void);
+
+/* ---- flight.c: calls in flight when the trace ends ---- */
+struct nvs_merge;
+void nvs_api_put_in_flight(struct nvs_merge *merge);
+
+/* ---- bind.c: entry points to thunks ---- */
+
+/* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk or itself. */
+void *nvs_api_wrap(void *address, const char *name);
+/* libcuda lies here; its dynamic section at DYNAMIC. */
+void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end);
+bool nvs_api_is_libcuda(const char *path);
+bool nvs_api_in_libcuda(uintptr_t address);
+/* libcuda's own NAME; NULL: it has none, or libcuda is not loaded. */
+void *nvs_api_driver(const char *name);
+struct nvs_api_export {
+	uintptr_t address;
+	const char *name;
+	_Atomic uint8_t scope; /* of a lazy slot: 0 not asked, 1 wanted, 2 libcuda's, 3 somebody else's */
+};
+struct nvs_api_export *nvs_api_exported(const char *name);
+uint32_t nvs_api_exports(struct nvs_api_export **first);
+/* All that has been bound so far, for a trace that begins. */
+void nvs_api_tell_all(void);
+bool nvs_api_on(void);
+
+/* ---- elf.c: what a loaded object says of itself ---- */
+
+struct nvs_elf {
+	uintptr_t base;
+	const void *symbols;
+	const char *strings;
+	uint32_t count; /* of symbols */
+	uint32_t undefined; /* the first so many hold all that are undefined */
+	const void *rela, *jmprel;
+	size_t nrela, njmprel, nrelative;
+};
+
+bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic);
+/* Address of a defined function, 0: none of that name. */
+uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name);
+/* Calls fn(name, address) for each defined function. */
+void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *name, uintptr_t address));
+
+/* ---- dlsym.c ---- */
+extern void *nvs_real_dlsym, *nvs_real_dlvsym;
+
+/* ---- got.c: slots of objects that were linked with libcuda ---- */
+/* Looks at objects that came since the last time. Not under nvs_lock. */
+void nvs_api_rebind(void);
+/* From our constructor on, or from the first device that is opened, whichever comes first. */
+void nvs_api_start(void);
+
+/* ---- early.c: calls before the trace ---- */
+void nvs_api_early(const struct nvs_rec_call *rec);
+void nvs_api_early_flush(void);
+/* Called by session.c once records can be written. */
+void nvs_api_session_started(void);
+extern _Atomic int nvs_api_clock; /* 0: not known yet, 1: CLOCK_MONOTONIC, 2: TSC */
+uint64_t nvs_api_now_slowly(void);
+
+/* The clock that the session has or will have. */
+static inline uint64_t nvs_api_now(void)
+{
+	if (__builtin_expect(atomic_load_explicit(&nvs_api_clock, memory_order_relaxed) == 2, 1))
+		return __builtin_ia32_rdtsc();
+	return nvs_api_now_slowly();
+}
+
+/* ---- kernel.c, graph.c: what handles mean, asked of the driver after the call ---- */
+#define NVS_API_KNOWN (1u << 14)
+extern _Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
+extern _Atomic uint32_t nvs_api_unloads;
+extern _Atomic int32_t nvs_api_captures; /* under way */
+
+static inline uint64_t nvs_api_known_key(uint64_t function)
+{
+	return function ^ (uint64_t)atomic_load_explicit(&nvs_api_unloads, memory_order_relaxed) << 48;
+}
+
+static inline uint32_t nvs_api_known_slot(uint64_t key)
+{
+	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
+}
+
+void nvs_api_tell_kernel(uint64_t function);
+
+/* Tells what FUNCTION is, the first time. */
+static inline void nvs_api_kernel(uint64_t function)
+{
+	uint64_t key = nvs_api_known_key(function);
+
+	if (function &&
+	    atomic_load_explicit(&nvs_api_known[nvs_api_known_slot(key)], memory_order_relaxed) != key)
+		nvs_api_tell_kernel(function);
+}
+
+/* Is STREAM capturing? */
+bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
+/* The handler that belongs to an entry point; NULL: none. */
+typedef void (*nvs_api_after_fn)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame, uint32_t result);
+typedef void (*nvs_api_before_fn)(struct nvs_api_frame *frame);
+nvs_api_before_fn nvs_api_before_of(const char *name);
+nvs_api_after_fn nvs_api_after_of(const char *name);
+nvs_api_after_fn nvs_api_graph_after_of(const char *name);
+
+#endif

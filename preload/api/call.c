@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A wrapped call begins and ends. Built without vector code, since the arguments may stand in vector
+ * registers; allocates nothing; the record goes into the thread's ring as everything else.
+ */
+#include "preload/api/api.h"
+#include "trap/calls.h"
+#include "trap/root.h"
+#include "trap/poison.h"
+
+#define MAX_TEXT 1023 /* bytes kept of a call's strings */
+#define NO_STRING UINT64_MAX
+
+struct entered {
+	void *original;
+	uint64_t words;
+};
+
+struct entered nvs_api_enter(struct nvs_api_frame *frame);
+void nvs_api_leave(struct nvs_api_frame *frame);
+int nvs_api_personality(int version, int actions, uint64_t class, void *exception, void *context);
+
+static bool live(void)
+{
+	return atomic_load_explicit(&nvs_api_live, memory_order_relaxed) && nvs_started();
+}
+
+/* Once the writer has ended, only what submitted is still of interest: the rest would make a file of its own. */
+static bool wanted(bool told)
+{
+	return told || !atomic_load_explicit(&nvs_writer_signal.ended, memory_order_relaxed);
+}
+
+/* ---- the record ---- */
+
+/* What becomes one record. */
+struct made {
+	const struct nvs_api *api;
+	uint64_t number, begin, end, depth;
+	uint32_t result, flags, absent, bytes;
+	uint64_t args[NVS_API_MAX_KEPT];
+	char text[MAX_TEXT + 1];
+};
+
+/* Copies a string of the program as far as it can be read. Its length, of which STORED bytes were kept. */
+static uint64_t take_string(struct made *m, const char *s)
+{
+	uint32_t room = MAX_TEXT - m->bytes, n = 0;
+	char *to = m->text + m->bytes;
+	bool ended = false;
+
+	if (!s)
+		return NO_STRING;
+	while (n < room && !ended) {
+		uint32_t part = 64 - ((uintptr_t)(s + n) & 63);
+
+		if (part > room - n)
+			part = room - n;
+		if (nvs_copy_guarded(to + n, s + n, part))
+			break;
+		for (uint32_t i = 0; i < part && !ended; i++, n++)
+			ended = !to[n];
+		n -= ended;
+	}
+	m->bytes += n;
+	/* Cut short: its length is not known beyond that. */
+	return n | (uint64_t)(ended ? n : n + 1) << 32;
+}
+
+static bool load(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *value)
+{
+	uintptr_t at = (uintptr_t)pointer + k->offset;
+	uint32_t half;
+
+	if (!pointer)
+		return false;
+	if (k->size == 8)
+		return nvs_load64_guarded((const uint64_t *)at, value);
+	if (!nvs_load32_guarded((const uint32_t *)at, &half))
+		return false;
+	*value = k->size == 4 ? half : k->size == 2 ? half & 0xffff : half & 0xff;
+	return true;
+}
+
+/* Layouts: CUlaunchConfig and CUlaunchAttribute. */
+#define CONFIG_ATTRS 40
+#define CONFIG_NUM_ATTRS 48
+#define ATTRIBUTE_BYTES 72
+#define ATTRIBUTE_VALUE 8
+#define MAX_ATTRIBUTES 64
+
+static __attribute__((noinline)) bool load_attribute(uint64_t config, const struct nvs_api_keep *k, uint64_t *value)
+{
+	uint32_t n, id, word;
+	uint64_t at;
+
+	*value = 0;
+	if (!config || !nvs_load32_guarded((const uint32_t *)(config + CONFIG_NUM_ATTRS), &n) ||
+	    !nvs_load64_guarded((const uint64_t *)(config + CONFIG_ATTRS), &at))
+		return false;
+	for (uint32_t i = 0; at && i < n && i < MAX_ATTRIBUTES; i++, at += ATTRIBUTE_BYTES) {
+		if (!nvs_load32_guarded((const uint32_t *)at, &id))
+			return false;
+		if (id != k->offset >> 8)
+			continue;
+		if (!nvs_load32_guarded((const uint32_t *)(at + ATTRIBUTE_VALUE + (k->offset & 0xff)), &word))
+			return false;
+		*value = word;
+		break;
+	}
+	return true;
+}
+
+#define MAX_ITEMS 65536 /* of an array; more are not gone through */
+
+static bool load_item(const struct nvs_api_keep *k, uint64_t at, uint64_t *value)
+{
+	uint64_t factor;
+	uint32_t word;
+
+	for (uint32_t i = 0; i < k->array->nguards; i++)
+		if (!nvs_load32_guarded((const uint32_t *)(at + k->array->guard[i]), &word) || word != 1)
+			return false;
+	*value = 1;
+	for (uint32_t i = 0; i < k->array->factors; i++) {
+		if (!nvs_load64_guarded((const uint64_t *)(at + k->offset) + i, &factor))
+			return false;
+		*value *= factor;
+	}
+	return true;
+}
+
+static __attribute__((noinline)) bool load_array(uint64_t at, uint64_t n, const struct nvs_api_keep *k, uint64_t *value)
+{
+	uint64_t item;
+
+	if (!at || !n || n > MAX_ITEMS)
+		return false;
+	*value = k->how == NVS_KEEP_LEAST ? UINT64_MAX : 0;
+	for (uint64_t i = 0; i < n; i++, at += k->array->stride) {
+		if (!load_item(k, at, &item))
+			return false;
+		if (k->how == NVS_KEEP_SUM)
+			*value += item;
+		else if (k->how == NVS_KEEP_FIRST || (k->how == NVS_KEEP_LEAST ? item < *value : item > *value))
+			*value = item;
+		if (k->how == NVS_KEEP_FIRST)
+			break;
+	}
+	return true;
+}
+
+static uint64_t narrow(uint64_t value, unsigned size)
+{
+	return size == 8 ? value : value & ((1ull << size * 8) - 1);
+}
+
+/*
+ * GUARDED: bad pointers are caught. Where they are not, only a call that succeeded is believed to have had
+ * good ones.
+ */
+static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_result, bool guarded)
+{
+	bool ok = has_result && !m->result;
+
+	for (unsigned i = 0; i < m->api->nkeep; i++) {
+		const struct nvs_api_keep *k = &m->api->keep[i];
+		uint64_t value = nvs_api_argument(frame, k->place);
+		bool known = true;
+
+		m->args[i] = 0;
+		if (k->how == NVS_KEEP_VALUE && !k->is_string)
+			m->args[i] = narrow(value, k->size);
+		else if (!guarded && !ok)
+			known = false;
+		else if (k->is_string)
+			m->args[i] = take_string(m, (const char *)(uintptr_t)value);
+		else if (k->how == NVS_KEEP_ATTR)
+			known = load_attribute(value, k, &m->args[i]);
+		else if (k->array)
+			known = load_array(value, nvs_api_argument(frame, k->array->count), k, &m->args[i]);
+		else
+			known = (k->how == NVS_KEEP_IN || ok) && load(value, k, &m->args[i]);
+		if (!known)
+			m->absent |= 1u << i;
+	}
+}
+
+static uint32_t record_size(const struct made *m)
+{
+	return (uint32_t)(sizeof(struct nvs_rec_call) + m->api->nkeep * 8u + m->bytes + 7) & ~7u;
+}
+
+static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, uint32_t thread)
+{
+	uint32_t n = m->api->nkeep;
+	char *text = (char *)&rec->args[n];
+
+	rec->rec = (struct nvs_rec){
+		.type = NVS_REC_CALL, .flags = (uint16_t)m->flags, .size = size, .time = m->end,
+	};
+	rec->thread = thread;
+	rec->api = nvs_api_number(m->api);
+	rec->number = m->number;
+	/* What stands elsewhere already is left out: the trace gets smaller by it. */
+	rec->begin = m->flags & NVS_CALL_BEGUN ? 0 : m->begin;
+	rec->end = m->flags & NVS_CALL_EARLY ? m->end : 0;
+	rec->result = m->result;
+	rec->absent = m->absent;
+	rec->depth = (uint16_t)m->depth;
+	rec->nargs = (uint16_t)n;
+	rec->bytes = m->bytes;
+	for (uint32_t i = 0; i < n; i++)
+		rec->args[i] = m->args[i];
+	if (m->bytes) {
+		*(uint64_t *)((char *)rec + size - 8) = 0;
+		nvs_copy_guarded(text, m->text, m->bytes);
+	}
+}
+
+static void write_record(const struct made *m)
+{
+	uint32_t size = record_size(m);
+	struct nvs_ring *ring = nvs_ring_enter();
+	void *room;
+
+	if (!ring)
+		return;
+	room = nvs_ring_reserve(ring, size, true);
+	if (room) {
+		fill(room, m, size, nvs_tls.thread - 1);
+		nvs_ring_commit(ring, size);
+	}
+	nvs_ring_leave(ring);
+}
+
+static void write_early(struct made *m)
+{
+	struct {
+		struct nvs_rec_call rec;
+		uint64_t room[NVS_API_MAX_KEPT + (MAX_TEXT + 8) / 8];
+	} early;
+
+	m->flags |= NVS_CALL_EARLY;
+	fill(&early.rec, m, record_size(m), NVS_NONE);
+	nvs_api_early(&early.rec);
+}
+
+/* ---- the nest ---- */
+
+/* A call whose frame lies at or below SP is over, by a jump. */
+static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
+{
+	while (c->depth && c->open[c->depth - 1].sp <= sp) {
+		const struct nvs_open_call *open = &c->open[c->depth - 1];
+		struct made m = {
+			.api = &nvs_api_table[open->api],
+			.number = open->number,
+			.begin = open->begin,
+			.end = nvs_api_now(),
+			.depth = c->depth,
+			.flags = NVS_CALL_ABANDONED | (open->told ? NVS_CALL_BEGUN : 0),
+		};
+		bool told = open->told;
+
+		c->depth--;
+		m.absent = (1u << m.api->nkeep) - 1;
+		if (live() && wanted(told))
+			write_record(&m);
+	}
+}
+
+/* Where the thread's calls in flight outlive a kill; NULL: nowhere. */
+static struct nvs_spool_ring *shown(void)
+{
+	const struct nvs_ring *ring = nvs_tls.ring;
+
+	/* In a forked child the rings are wiped. */
+	return ring ? ring->shared : NULL;
+}
+
+/* A thread's first call may be the one that never returns. */
+static __attribute__((noinline)) void show_first(void)
+{
+	if (live() && wanted(false))
+		nvs_ring_mine();
+}
+
+void nvs_api_forget_left(void)
+{
+	struct nvs_spool_ring *shared = shown();
+
+	abandon(&nvs_calls, (uintptr_t)__builtin_frame_address(0));
+	if (shared)
+		nvs_calls_hide(shared, nvs_calls.depth);
+}
+
+struct entered nvs_api_enter(struct nvs_api_frame *frame)
+{
+	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
+	struct nvs_calls *c = &nvs_calls;
+	struct nvs_spool_ring *shared = shown();
+	uintptr_t sp = (uintptr_t)frame;
+
+	if (__builtin_expect(c->depth && c->open[c->depth - 1].sp <= sp, 0))
+		abandon(c, sp);
+	frame->number = c->next++;
+	frame->begin = nvs_api_now();
+	frame->depth = 0;
+	if (c->depth < NVS_MAX_CALLS) {
+		struct nvs_open_call *open = &c->open[c->depth];
+
+		open->sp = sp;
+		open->number = frame->number;
+		open->begin = frame->begin;
+		open->api = nvs_api_number(slot->api);
+		open->told = 0;
+		atomic_signal_fence(memory_order_seq_cst);
+		frame->depth = ++c->depth;
+		if (__builtin_expect(shared != NULL, 1))
+			nvs_calls_show(shared, c->depth);
+		else
+			show_first();
+	}
+	if (__builtin_expect(slot->before != NULL, 0))
+		slot->before(frame);
+	return (struct entered){ slot->original, slot->api->words };
+}
+
+/* Takes the call out of the nest. False: it was given up already, and has been told. */
+static bool take_out(struct nvs_calls *c, const struct nvs_api_frame *frame, uint32_t *flags)
+{
+	uintptr_t sp = (uintptr_t)frame;
+
+	if (!frame->depth)
+		return true;
+	if (c->depth && c->open[c->depth - 1].sp < sp)
+		abandon(c, sp - 1);
+	if (!c->depth || c->open[c->depth - 1].number != frame->number)
+		return false;
+	*flags |= c->open[c->depth - 1].told ? NVS_CALL_BEGUN : 0;
+	c->depth--;
+	return true;
+}
+
+static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
+{
+	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
+	const struct nvs_api *api = slot->api;
+	struct made m;
+	bool on;
+
+	m.end = nvs_api_now();
+	if (!take_out(&nvs_calls, frame, &flags) || nvs_calls.quiet)
+		return;
+	on = live();
+	m.api = api;
+	m.number = frame->number;
+	m.begin = frame->begin;
+	m.depth = frame->depth;
+	m.result = result;
+	m.flags = flags;
+	m.absent = m.bytes = 0;
+	gather(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
+	if (on && !wanted(flags & NVS_CALL_BEGUN))
+		return;
+	if (!on) {
+		write_early(&m);
+		return;
+	}
+	if (api->stream >= 0 && atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) > 0 &&
+	    !(flags & NVS_CALL_UNWOUND) && nvs_api_capturing(api, m.args[api->stream]))
+		m.flags |= NVS_CALL_CAPTURED;
+	if (api->kind == NVS_API_LAUNCH && api->function >= 0 && !result && !(flags & NVS_CALL_UNWOUND))
+		nvs_api_kernel(m.args[api->function]);
+	write_record(&m);
+}
+
+/* Told first: a kill in between leaves the call twice rather than not at all, and the reader knows that. */
+static void finish(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
+{
+	struct nvs_spool_ring *shared;
+
+	tell(frame, result, flags);
+	shared = shown();
+	if (shared)
+		nvs_calls_hide(shared, nvs_calls.depth);
+}
+
+void nvs_api_leave(struct nvs_api_frame *frame)
+{
+	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
+	uint32_t result = (uint32_t)frame->result[0];
+
+	finish(frame, result, 0);
+	if (__builtin_expect(slot->after != NULL, 0))
+		slot->after(slot, frame, result);
+}
+
+/*
+ * Called by whoever unwinds through the thunk: in the second phase the call ends here. Its frame is then the
+ * innermost one, since those inside it were unwound before.
+ */
+int nvs_api_personality(int version, int actions, uint64_t class, void *exception, void *context)
+{
+	const struct nvs_calls *c = &nvs_calls;
+	struct nvs_api_frame *frame = c->depth ? (void *)c->open[c->depth - 1].sp : NULL;
+
+	/* _UA_CLEANUP_PHASE. A frame that was left by a jump before holds anything by now. */
+	if ((actions & 2) && frame && frame->number == c->open[c->depth - 1].number &&
+	    frame->depth == c->depth && frame->index < NVS_API_SLOTS && nvs_api_slots[frame->index].api)
+		finish(frame, 0, NVS_CALL_UNWOUND);
+	return 8; /* _URC_CONTINUE_UNWIND */
+}

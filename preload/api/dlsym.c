@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dlsym and dlvsym: the real ones, and what the program gets for a name of the driver API. For anything else
+ * the stub in thunk.S jumps to the real one.
+ *
+ * The real one knows its caller by the return address. Where that matters (RTLD_NEXT, RTLD_DEFAULT) and the
+ * result is needed here, it is called so that it returns to a RET instruction inside the caller's module, and
+ * that one returns here.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include "preload/api/api.h"
+#include "preload/preload.h"
+#include "preload/sys.h"
+
+#define RET 0xc3
+#define GADGET_REACH 0x10000 /* bytes behind the call looked at for a RET */
+
+void *nvs_real_dlsym, *nvs_real_dlvsym;
+
+/* Called by the stubs, with C's calling convention. */
+void nvs_api_lookup(void);
+void *nvs_api_dlsym(void *handle, const char *name, const void *caller);
+void *nvs_api_dlvsym(void *handle, const char *name, const char *version, const void *caller);
+
+/* The first object behind ours that defines NAME: another preloaded library perhaps, in the end the C library. */
+static void *find_next(const struct link_map *own, const char *name)
+{
+	for (const struct link_map *m = own->l_next; m; m = m->l_next) {
+		struct nvs_elf elf;
+		uintptr_t found;
+
+		if (!m->l_ld || !m->l_name || strstr(m->l_name, "vdso") || !nvs_elf_parse(&elf, m->l_addr, m->l_ld))
+			continue;
+		found = nvs_elf_function(&elf, name);
+		if (found)
+			return (void *)found;
+	}
+	return NULL;
+}
+
+static __attribute__((noinline)) void find_real(void)
+{
+	struct link_map *own = NULL;
+	int saved = errno;
+	Dl_info info;
+
+	if (!dladdr1((void *)&nvs_real_dlsym, &info, (void **)&own, RTLD_DL_LINKMAP) || !own)
+		return;
+	nvs_real_dlvsym = find_next(own, "dlvsym");
+	__atomic_store_n(&nvs_real_dlsym, find_next(own, "dlsym"), __ATOMIC_RELEASE);
+	errno = saved;
+}
+
+/* Before every look-up that is none of the driver API's. */
+void nvs_api_lookup(void)
+{
+	if (__builtin_expect(!__atomic_load_n(&nvs_real_dlsym, __ATOMIC_ACQUIRE), 0))
+		find_real();
+	nvs_api_rebind();
+}
+
+/* With shadow stacks a return to another place than the call's is a fault. */
+static bool shadow_stack(void)
+{
+	uint64_t features = 0;
+
+	/* ARCH_SHSTK_STATUS */
+	return nvs_sys(SYS_arch_prctl, 0x5005, (long)&features, 0, 0, 0, 0) == 0 && (features & 1);
+}
+
+struct search {
+	uintptr_t caller;
+	const void *gadget;
+};
+
+static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct search *s = arg;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr, room;
+
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || !(ph->p_flags & PF_R) ||
+		    s->caller - start >= ph->p_filesz)
+			continue;
+		room = ph->p_filesz - (s->caller - start);
+		s->gadget = memchr((const void *)s->caller, RET, room < GADGET_REACH ? room : GADGET_REACH);
+		return 1;
+	}
+	return 0;
+}
+
+static void *look_up(void *handle, const char *name, const char *version, const void *caller)
+{
+	void *real = version ? nvs_real_dlvsym : nvs_real_dlsym;
+	struct search s = { .caller = (uintptr_t)caller };
+
+	if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !shadow_stack())
+		nvs_next()->dl_iterate_phdr(search_object, &s);
+	if (s.gadget)
+		return nvs_api_call_as(handle, name, version, real, s.gadget);
+	return version ? ((void *(*)(void *, const char *, const char *))real)(handle, name, version) :
+			 ((void *(*)(void *, const char *))real)(handle, name);
+}
+
+void *nvs_api_dlsym(void *handle, const char *name, const void *caller)
+{
+	int saved = errno;
+	void *p;
+
+	nvs_api_lookup();
+	p = look_up(handle, name, NULL, caller);
+	saved = p ? saved : errno;
+	p = nvs_api_wrap(p, name);
+	errno = saved;
+	return p;
+}
+
+void *nvs_api_dlvsym(void *handle, const char *name, const char *version, const void *caller)
+{
+	int saved = errno;
+	void *p;
+
+	nvs_api_lookup();
+	if (!version)
+		return NULL;
+	p = look_up(handle, name, version, caller);
+	saved = p ? saved : errno;
+	p = nvs_api_wrap(p, name);
+	errno = saved;
+	return p;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an executable graph holds: the driver is asked for the nodes of the graph it is made of, child graphs
+ * and bodies of conditional nodes included, and they are told.
+ */
+#include <errno.h>
+#include <string.h>
+#include "preload/api/graph.h"
+#include "preload/preload.h"
+#include "trap/calls.h"
+
+#define BATCH 32 /* nodes of one record */
+#define MAX_DEPTH 8
+
+/* ---- telling ---- */
+
+struct telling {
+	struct {
+		struct nvs_rec_graph rec;
+		struct nvs_graph_node nodes[BATCH];
+	} room;
+	uint32_t told;
+	bool partial;
+};
+
+static void flush(struct telling *t, bool last)
+{
+	struct nvs_rec_graph *rec = &t->room.rec;
+
+	if (!rec->nnodes && !last)
+		return;
+	rec->rec.type = NVS_REC_GRAPH;
+	rec->rec.flags = (last ? NVS_GRAPH_LAST : 0) | (t->partial ? NVS_GRAPH_PARTIAL : 0);
+	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->nnodes * sizeof(struct nvs_graph_node));
+	rec->first = t->told;
+	nvs_record(&rec->rec);
+	t->told += rec->nnodes;
+	rec->nnodes = 0;
+}
+
+static void add(struct telling *t, const struct nvs_graph_node *node)
+{
+	if (t->room.rec.nnodes == BATCH)
+		flush(t, false);
+	t->room.nodes[t->room.rec.nnodes++] = *node;
+}
+
+static uint64_t at_least_one(uint64_t n)
+{
+	return n ? n : 1;
+}
+
+void nvs_graph_fill_kernel(struct nvs_graph_node *node, const struct nvs_kernel_params *p, bool has_kern)
+{
+	node->function = p->func || !has_kern ? p->func : p->kern;
+	memcpy(node->grid, p->grid, sizeof(node->grid));
+	memcpy(node->block, p->block, sizeof(node->block));
+	node->shared = p->shared;
+}
+
+void nvs_graph_fill_copy(struct nvs_graph_node *node, const struct nvs_copy_params *p)
+{
+	node->bytes = p->width * at_least_one(p->height) * at_least_one(p->depth);
+}
+
+void nvs_graph_fill_memset(struct nvs_graph_node *node, const struct nvs_memset_params *p)
+{
+	node->bytes = p->width * p->element * at_least_one(p->height);
+}
+
+static bool ask_params(struct nvs_graph_node *node)
+{
+	int (*get)(uint64_t, void *) = NULL;
+	struct nvs_memset_params set = { 0 };
+	struct nvs_kernel_params kernel = { 0 };
+	struct nvs_copy_params copy = { 0 };
+
+	switch (node->type) {
+	case NVS_NODE_KERNEL:
+		get = nvs_api_driver("cuGraphKernelNodeGetParams_v2");
+		if (!get)
+			get = nvs_api_driver("cuGraphKernelNodeGetParams");
+		if (!get || get(node->node, &kernel))
+			return false;
+		nvs_graph_fill_kernel(node, &kernel, true);
+		nvs_api_kernel(node->function);
+		return true;
+	case NVS_NODE_MEMCPY:
+		get = nvs_api_driver("cuGraphMemcpyNodeGetParams");
+		if (!get || get(node->node, &copy))
+			return false;
+		nvs_graph_fill_copy(node, &copy);
+		return true;
+	case NVS_NODE_MEMSET:
+		get = nvs_api_driver("cuGraphMemsetNodeGetParams");
+		if (!get || get(node->node, &set))
+			return false;
+		nvs_graph_fill_memset(node, &set);
+		return true;
+	default:
+		return true;
+	}
+}
+
+static void walk(struct telling *t, uint64_t graph, uint64_t parent, uint32_t flags, int depth);
+
+static void walk_bodies(struct telling *t, const struct nvs_graph_node *node, int depth)
+{
+	uint64_t graph;
+	uint32_t i = 0;
+
+	while ((graph = nvs_bodies_get(node->node, i))) {
+		walk(t, graph, node->node, NVS_NODE_CONDITIONAL, depth + 1);
+		i++;
+	}
+	if (!i)
+		t->partial = true;
+}
+
+static void walk_below(struct telling *t, const struct nvs_graph_node *node, int depth)
+{
+	int (*child)(uint64_t, uint64_t *) = nvs_api_driver("cuGraphChildGraphNodeGetGraph");
+	uint64_t graph = 0;
+
+	if (node->type == NVS_NODE_CONDITION)
+		walk_bodies(t, node, depth);
+	if (node->type != NVS_NODE_GRAPH)
+		return;
+	if (child && !child(node->node, &graph))
+		walk(t, graph, node->node, node->flags & NVS_NODE_CONDITIONAL, depth + 1);
+	else
+		t->partial = true;
+}
+
+static void walk_node(struct telling *t, uint64_t handle, uint64_t parent, uint32_t flags, int depth)
+{
+	int (*get_type)(uint64_t, int *) = nvs_api_driver("cuGraphNodeGetType");
+	struct nvs_graph_node node = { .node = handle, .parent = parent, .flags = flags };
+	int type = 0;
+
+	if (!get_type || get_type(handle, &type)) {
+		t->partial = true;
+		return;
+	}
+	node.type = (uint32_t)type;
+	if (!ask_params(&node))
+		node.flags |= NVS_NODE_NO_PARAMS;
+	add(t, &node);
+	walk_below(t, &node, depth);
+}
+
+static void walk(struct telling *t, uint64_t graph, uint64_t parent, uint32_t flags, int depth)
+{
+	int (*get_nodes)(uint64_t, uint64_t *, size_t *) = nvs_api_driver("cuGraphGetNodes");
+	size_t n = 0, room;
+	uint64_t *nodes;
+
+	if (!get_nodes || depth > MAX_DEPTH || get_nodes(graph, NULL, &n)) {
+		t->partial = true;
+		return;
+	}
+	room = n;
+	nodes = n ? nvs_alloc(room * sizeof(*nodes)) : NULL;
+	if (nodes && !get_nodes(graph, nodes, &n))
+		for (size_t i = 0; i < n && i < room; i++)
+			walk_node(t, nodes[i], parent, flags, depth);
+	else if (room)
+		t->partial = true;
+	nvs_free(nodes, room * sizeof(*nodes));
+}
+
+static bool live(void)
+{
+	return atomic_load(&nvs_api_live) && nvs_session_active() && !atomic_load(&nvs_writer_signal.ended);
+}
+
+/* NODE: what is inside it alone, and itself before that; NULL: all. */
+static void tell(uint64_t exec, const struct nvs_graph_node *node, uint64_t graph, enum nvs_graph_event event)
+{
+	struct telling *t;
+	int saved = errno;
+
+	if (!live())
+		return;
+	t = nvs_alloc(sizeof(*t));
+	if (!t)
+		return;
+	t->room.rec.exec = exec;
+	t->room.rec.graph = graph;
+	t->room.rec.event = event;
+	if (node)
+		add(t, node);
+	nvs_calls.quiet++;
+	if (graph)
+		walk(t, graph, node ? node->node : 0, 0, 0);
+	nvs_calls.quiet--;
+	flush(t, true);
+	nvs_free(t, sizeof(*t));
+	errno = saved;
+}
+
+void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event)
+{
+	tell(exec, NULL, graph, event);
+}
+
+void nvs_graph_tell_child(uint64_t exec, uint64_t handle, uint64_t graph)
+{
+	struct nvs_graph_node node = { .node = handle, .type = NVS_NODE_GRAPH };
+
+	tell(exec, &node, graph, NVS_GRAPH_CHILD_SET);
+}
+
+void nvs_graph_tell_node(uint64_t exec, const struct nvs_graph_node *node)
+{
+	if (live() && node->function)
+		nvs_api_kernel(node->function);
+	tell(exec, node, 0, NVS_GRAPH_NODE_SET);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signal actions: ours in the kernel for SIGSEGV and SIGTRAP, the program's in a table of its own, which it
+ * sets and asks by the usual functions. The table outlives a fork, as the kernel's does.
+ *
+ * Until ours are installed all of it only passes on. That is before the first doorbell page is armed, or
+ * when the program first blocks one of the two, from when on it only believes so (sigview.h).
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include "preload/preload.h"
+#include "preload/signals/sigactions.h"
+#include "preload/signals/sigfd.h"
+#include "preload/signals/sigkeep.h"
+#include "preload/signals/signext.h"
+#include "preload/signals/sigview.h"
+#include "preload/state.h"
+#include "preload/sys.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define SIGNALS 65
+#define RESTORER 0x04000000 /* SA_RESTORER, which the C library sets and shows */
+
+/* Two copies, of which the count's last bit says which one holds: a reader needs no lock. */
+struct action {
+	_Atomic uint32_t count;
+	struct sigaction copy[2];
+};
+static struct action program[4]; /* SIGSEGV, SIGTRAP, and what stands in for them */
+static _Atomic bool installed;
+/* What was taken out of the masks of the other signals' actions, to be shown when asked. */
+static uint64_t removed[SIGNALS];
+static void (*restorer)(void);
+
+bool nvs_sigactions_installed(void)
+{
+	return atomic_load(&installed);
+}
+
+/* Its place in the table; -1: the kernel has the program's own action. */
+static int place_of(int sig)
+{
+	if (sig == SIGSEGV || sig == SIGTRAP)
+		return sig == SIGTRAP;
+	if (sig > 0 && (sig == nvs_sigfd_stand_in(0) || sig == nvs_sigfd_stand_in(1)))
+		return 2 + (sig == nvs_sigfd_stand_in(1));
+	return -1;
+}
+
+static bool is_ours(int sig)
+{
+	return place_of(sig) >= 0;
+}
+
+static struct action *action_of(int sig)
+{
+	return &program[place_of(sig)];
+}
+
+/* Below the root page, so that a forked child finds it free. */
+void nvs_sigactions_lock(uint64_t *saved)
+{
+	uint64_t all = ~NVS_SIGVIEW_MARKER & ~NVS_SIGBIT(33);
+
+	nvs_sys_sigmask(SIG_BLOCK, &all, saved);
+	nvs_sys_lock((void *)nvs_slot(NVS_SLOT_SIGNALS));
+}
+
+void nvs_sigactions_unlock(const uint64_t *saved)
+{
+	nvs_sys_unlock((void *)nvs_slot(NVS_SLOT_SIGNALS));
+	nvs_sys_sigmask(SIG_SETMASK, saved, NULL);
+}
+
+struct sigaction nvs_sigaction_of_program(int sig)
+{
+	struct action *a = action_of(sig);
+	struct sigaction copy;
+	uint32_t count;
+
+	do {
+		count = atomic_load(&a->count);
+		copy = a->copy[count & 1];
+		atomic_thread_fence(memory_order_acquire);
+	} while (atomic_load(&a->count) != count);
+	return copy;
+}
+
+/* Under the lock. */
+static void store_action(int sig, const struct sigaction *action)
+{
+	struct action *a = action_of(sig);
+	uint32_t count = atomic_load(&a->count);
+
+	a->copy[(count + 1) & 1] = *action;
+	atomic_store(&a->count, count + 1);
+	if (action->sa_handler == SIG_IGN)
+		atomic_fetch_or(&nvs_sighooks, NVS_SIGHOOK_VIEW);
+}
+
+static bool has_handler(const struct sigaction *a)
+{
+	return a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN;
+}
+
+/*
+ * Ours in the kernel. Nested faults are part of the trap's work, and so is a step within a fault. On which stack
+ * and with which restarts: as the program's own handler would run, which we may have to stand in for.
+ */
+static int put_kernel(int sig, const struct sigaction *view)
+{
+	struct sigaction a = { .sa_flags = SA_SIGINFO | SA_NODEFER };
+	/* The C library's own two as well, which sigfillset() leaves out. */
+	uint64_t mask = ~(NVS_SIGVIEW_SIGNALS | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL));
+
+	a.sa_sigaction = place_of(sig) < 2 ? nvs_on_signal : nvs_sigfd_on_token;
+	memcpy(&a.sa_mask, &mask, sizeof(mask));
+	a.sa_flags |= has_handler(view) ? view->sa_flags & (SA_ONSTACK | SA_RESTART) : SA_RESTART;
+	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
+}
+
+/* A vfork() child shares our memory, but its actions are its own. */
+static bool in_vfork_child(void)
+{
+	return nvs_state_borrowed();
+}
+
+static void change_ours(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction before = nvs_sigaction_of_program(sig), after;
+
+	if (action) {
+		after = *action;
+		sigdelset(&after.sa_mask, SIGKILL);
+		sigdelset(&after.sa_mask, SIGSTOP);
+		after.sa_flags |= RESTORER;
+		after.sa_restorer = restorer;
+		store_action(sig, &after);
+		put_kernel(sig, &after);
+		if (after.sa_handler == SIG_IGN && place_of(sig) < 2)
+			nvs_sigkeep_discard(NVS_SIGBIT(sig));
+	}
+	if (old)
+		*old = before;
+}
+
+static int change_borrowed(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	int ret = nvs_next()->sigaction(sig, action, old);
+
+	if (!ret && old && old->sa_sigaction == nvs_on_signal)
+		*old = nvs_sigaction_of_program(sig);
+	return ret;
+}
+
+static int change_other(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	uint64_t taken = 0, before = sig > 0 && sig < SIGNALS ? removed[sig] : 0, word;
+	struct sigaction filtered;
+	int ret;
+
+	if (action) {
+		filtered = *action;
+		memcpy(&word, &filtered.sa_mask, sizeof(word));
+		taken = word & NVS_SIGVIEW_SIGNALS;
+		word &= ~NVS_SIGVIEW_SIGNALS;
+		memcpy(&filtered.sa_mask, &word, sizeof(word));
+	}
+	ret = nvs_next()->sigaction(sig, action ? &filtered : NULL, old);
+	if (ret)
+		return ret;
+	if (action)
+		removed[sig] = taken;
+	if (old) {
+		memcpy(&word, &old->sa_mask, sizeof(word));
+		word |= before;
+		memcpy(&old->sa_mask, &word, sizeof(word));
+	}
+	return 0;
+}
+
+EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	uint64_t saved;
+	int ret = 0;
+
+	if (nvs_options()->disabled)
+		return nvs_next()->sigaction(sig, action, old);
+	nvs_sigactions_lock(&saved);
+	if (!installed)
+		ret = nvs_next()->sigaction(sig, action, old);
+	else if (action && in_vfork_child())
+		ret = change_borrowed(sig, action, old);
+	else if (!is_ours(sig))
+		ret = change_other(sig, action, old);
+	else
+		change_ours(sig, action, old);
+	nvs_sigactions_unlock(&saved);
+	return ret;
+}
+
+int __sigaction(int sig, const struct sigaction *action, struct sigaction *old);
+EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	return sigaction(sig, action, old);
+}
+
+/* ---- the simple forms, which the C library makes of its own inner calls ---- */
+
+typedef void (*handler_fn)(int);
+typedef handler_fn (*signal_fn)(int, handler_fn);
+static _Atomic(signal_fn) next_signal, next_sysv_signal, next_sigset;
+
+/* The next function of NAME, for a signal that is not ours, or before we are installed. */
+static handler_fn pass_signal(_Atomic(signal_fn) *cache, const char *name, int sig, handler_fn handler)
+{
+	signal_fn next = atomic_load(cache);
+
+	if (!next) {
+		void *symbol = dlsym(RTLD_NEXT, name);
+
+		memcpy(&next, &symbol, sizeof(next));
+		atomic_store(cache, next);
+	}
+	if (!next) {
+		errno = ENOSYS;
+		return SIG_ERR;
+	}
+	if (sig > 0 && sig < SIGNALS)
+		removed[sig] = 0;
+	return next(sig, handler);
+}
+
+static bool takes_over(int sig)
+{
+	return nvs_sigactions_installed() && is_ours(sig);
+}
+
+static handler_fn set_handler(int sig, handler_fn handler, int flags, bool block_itself)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags }, old;
+
+	if (handler == SIG_ERR) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (block_itself)
+		sigaddset(&action.sa_mask, sig);
+	return sigaction(sig, &action, &old) ? SIG_ERR : old.sa_handler;
+}
+
+EXPORT handler_fn signal(int sig, handler_fn handler)
+{
+	if (!takes_over(sig))
+		return pass_signal(&next_signal, "signal", sig, handler);
+	return set_handler(sig, handler, SA_RESTART, true);
+}
+
+EXPORT handler_fn ssignal(int sig, handler_fn handler)
+{
+	return signal(sig, handler);
+}
+
+handler_fn bsd_signal(int sig, handler_fn handler);
+EXPORT handler_fn bsd_signal(int sig, handler_fn handler)
+{
+	return signal(sig, handler);
+}
+
+handler_fn sysv_signal(int sig, handler_fn handler);
+EXPORT handler_fn sysv_signal(int sig, handler_fn handler)
+{
+	if (!takes_over(sig))
+		return pass_signal(&next_sysv_signal, "sysv_signal", sig, handler);
+	return set_handler(sig, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
+}
+
+EXPORT handler_fn __sysv_signal(int sig, handler_fn handler)
+{
+	return sysv_signal(sig, handler);
+}
+
+EXPORT handler_fn sigset(int sig, handler_fn handler)
+{
+	sigset_t set, before;
+	handler_fn old;
+
+	if (!takes_over(sig))
+		return pass_signal(&next_sigset, "sigset", sig, handler);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	if (handler == SIG_HOLD) {
+		struct sigaction action;
+
+		sigprocmask(SIG_BLOCK, &set, &before);
+		sigaction(sig, NULL, &action);
+		old = action.sa_handler;
+	} else {
+		old = set_handler(sig, handler, 0, false);
+		if (old == SIG_ERR)
+			return old;
+		sigprocmask(SIG_UNBLOCK, &set, &before);
+	}
+	return sigismember(&before, sig) ? SIG_HOLD : old;
+}
+
+EXPORT int sigignore(int sig)
+{
+	struct sigaction action = { .sa_handler = SIG_IGN };
+
+	return sigaction(sig, &action, NULL);
+}
+
+/* ---- for the library ---- */
+
+void nvs_sigaction_reset(int sig)
+{
+	struct sigaction action;
+	uint64_t saved;
+
+	nvs_sigactions_lock(&saved);
+	action = nvs_sigaction_of_program(sig);
+	action.sa_handler = SIG_DFL;
+	store_action(sig, &action);
+	nvs_sigactions_unlock(&saved);
+}
+
+void nvs_sigaction_give_up(int sig)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+
+	nvs_next()->sigaction(sig, &action, NULL);
+}
+
+uint64_t nvs_sigactions_hand_over(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, action;
+	uint64_t set = 0;
+
+	for (int i = 0; i < 2; i++) {
+		int sig = i ? SIGSEGV : SIGTRAP;
+
+		/* A vfork() child may have put in one of its own. */
+		if (installed && nvs_sigaction_of_program(sig).sa_handler == SIG_IGN &&
+		    !nvs_next()->sigaction(sig, NULL, &action) && action.sa_sigaction == nvs_on_signal &&
+		    !nvs_next()->sigaction(sig, &ignore, NULL))
+			set |= NVS_SIGBIT(sig);
+	}
+	return set;
+}
+
+void nvs_sigactions_take_back(uint64_t ignored)
+{
+	for (int i = 0; i < 2; i++) {
+		int sig = i ? SIGSEGV : SIGTRAP;
+		struct sigaction action = nvs_sigaction_of_program(sig);
+
+		if (ignored & NVS_SIGBIT(sig))
+			put_kernel(sig, &action);
+	}
+}
+
+bool nvs_sigactions_stand_in(int sig)
+{
+	struct sigaction action, ours = { .sa_sigaction = nvs_sigfd_on_token, .sa_flags = SA_SIGINFO | SA_RESTART };
+	uint64_t mask = ~NVS_SIGVIEW_SIGNALS;
+
+	if (nvs_next()->sigaction(sig, NULL, &action) || action.sa_handler != SIG_DFL)
+		return false;
+	memcpy(&ours.sa_mask, &mask, sizeof(mask));
+	return !nvs_next()->sigaction(sig, &ours, NULL);
+}
+
+/* Takes what stands in the kernel for SIG as the program's, and puts ours there. */
+static int take_over(int sig)
+{
+	struct sigaction action;
+	int err;
+
+	if (nvs_next()->sigaction(sig, NULL, &action))
+		return -errno;
+	store_action(sig, &action);
+	err = put_kernel(sig, &action);
+	if (!err && !restorer && !nvs_next()->sigaction(sig, NULL, &action))
+		restorer = action.sa_restorer;
+	return err;
+}
+
+/* Handlers of other signals no longer run with ours blocked. */
+static void open_masks(void)
+{
+	struct sigaction action;
+	uint64_t word;
+
+	for (int sig = 1; sig < SIGNALS; sig++) {
+		if (is_ours(sig) || sig == SIGKILL || sig == SIGSTOP ||
+		    nvs_next()->sigaction(sig, NULL, &action))
+			continue;
+		memcpy(&word, &action.sa_mask, sizeof(word));
+		if (has_handler(&action) && (word & NVS_SIGVIEW_SIGNALS))
+			change_other(sig, &action, NULL);
+	}
+}
+
+int nvs_signals_install(void)
+{
+	int err = 0, saved_errno = errno;
+	uint64_t saved;
+
+	if (nvs_sigactions_installed())
+		return 0;
+	if (in_vfork_child())
+		return -EPERM;
+	nvs_sigactions_lock(&saved);
+	if (!installed) {
+		err = take_over(SIGSEGV);
+		if (!err)
+			err = take_over(SIGTRAP);
+		if (!err) {
+			open_masks();
+			installed = true;
+		}
+	}
+	nvs_sigactions_unlock(&saved);
+	errno = saved_errno;
+	return err;
+}
+
+static bool replaced(int sig)
+{
+	struct sigaction action;
+
+	return !nvs_next()->sigaction(sig, NULL, &action) && action.sa_sigaction != nvs_on_signal;
+}
+
+bool nvs_signals_check(void)
+{
+	bool any = false;
+	uint64_t saved;
+
+	if (!installed || in_vfork_child())
+		return false;
+	nvs_sigactions_lock(&saved);
+	for (int sig = SIGSEGV;; sig = SIGTRAP) {
+		if (replaced(sig)) {
+			take_over(sig);
+			any = true;
+		}
+		if (sig == SIGTRAP)
+			break;
+	}
+	nvs_sigactions_unlock(&saved);
+	return any;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The actions for SIGSEGV and SIGTRAP that the program believes to have set.
+ */
+#ifndef NVSNOOP_PRELOAD_SIGNALS_SIGACTIONS_H
+#define NVSNOOP_PRELOAD_SIGNALS_SIGACTIONS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* True once our handlers are in place; in a forked child they still are. */
+bool nvs_sigactions_installed(void);
+/* Async-signal-safe. SIG is SIGSEGV or SIGTRAP. */
+struct sigaction nvs_sigaction_of_program(int sig);
+/* SA_RESETHAND: the program's handler for SIG is taken away before it runs. */
+void nvs_sigaction_reset(int sig);
+/* The kernel's action for SIG becomes the default one: the process is about to die of it. */
+void nvs_sigaction_give_up(int sig);
+/* Puts our handler in again where nvs_sigactions_hand_over() took it away. */
+void nvs_sigactions_take_back(uint64_t ignored);
+/*
+ * What the program ignores is ignored by the kernel too from now on, for the program that is about to be run; returns
+ * which signals of ours. Async-signal-safe.
+ */
+uint64_t nvs_sigactions_hand_over(void);
+/* SIG stands in for one of ours from now on (sigfd.h). False: the program uses it. Under nvs_sigactions_lock(). */
+bool nvs_sigactions_stand_in(int sig);
+/* No action is changed meanwhile. */
+void nvs_sigactions_lock(uint64_t *saved);
+void nvs_sigactions_unlock(const uint64_t *saved);
+
+/* ---- signals.c ---- */
+void nvs_on_signal(int sig, siginfo_t *info, void *ucontext);
+/* What the kernel would have done with the program's own action for SIG. */
+void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext);
+/*
+ * Of this thread: signals that came and that the program is not to notice, though a call may have ended for them;
+ * and handlers of the program that were run.
+ */
+struct nvs_sigcounts {
+	uint32_t kept, handled;
+};
+struct nvs_sigcounts nvs_signals_counts(void);
+/* True: since *BEFORE only such signals came that it is not to notice, and at least one. *BEFORE is then now. */
+bool nvs_signals_unnoticed(struct nvs_sigcounts *before);
+void nvs_signals_count_kept(const void *ucontext);
+
+#endif

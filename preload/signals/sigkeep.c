@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pending signals of ours. The thread's own lie in its storage; those of the process in two boxes that are
+ * filled and emptied without a lock, since a handler may come in anywhere.
+ *
+ * A box belongs to the process whose number it bears: a forked child finds it empty, and so does a vfork() child,
+ * which leaves it alone.
+ */
+#include "preload/signals/sigfd.h"
+#include "preload/signals/sigkeep.h"
+#include "preload/signals/sigview.h"
+#include "preload/state.h"
+#include "preload/sys.h"
+
+enum phase { EMPTY, FILLING, FULL };
+
+struct box {
+	_Atomic uint64_t state; /* process << 32 | count of changes << 2 | phase */
+	siginfo_t info;
+};
+static struct box boxes[2];
+
+static __thread struct {
+	_Atomic uint64_t kept;
+	int tid; /* whose they are */
+	siginfo_t info[2];
+} mine;
+
+/* As the kernel gives them out. */
+static const int order[2] = { SIGTRAP, SIGSEGV };
+
+static int slot_of(int sig)
+{
+	return sig == SIGTRAP;
+}
+
+static uint64_t next_state(uint64_t old, enum phase phase)
+{
+	uint64_t pid = (uint64_t)nvs_sys_getpid();
+
+	return pid << 32 | (((old & 0xffffffff) + 4) & 0xfffffffc) | phase;
+}
+
+static bool is_in(uint64_t state, enum phase phase)
+{
+	return (state & 3) == phase && state >> 32 == (uint64_t)nvs_sys_getpid();
+}
+
+static void fill(int sig, const siginfo_t *info)
+{
+	struct box *box = &boxes[slot_of(sig)];
+	uint64_t old = atomic_load(&box->state), filling = next_state(old, FILLING);
+
+	if (is_in(old, FULL) || is_in(old, FILLING) || nvs_state_borrowed())
+		return;
+	if (!atomic_compare_exchange_strong(&box->state, &old, filling))
+		return;
+	box->info = *info;
+	atomic_store(&box->state, next_state(filling, FULL));
+}
+
+static bool take_box(int sig, siginfo_t *info)
+{
+	struct box *box = &boxes[slot_of(sig)];
+	uint64_t old = atomic_load(&box->state);
+
+	while ((old & 3) == FULL && is_in(old, FULL)) {
+		*info = box->info;
+		if (atomic_compare_exchange_strong(&box->state, &old, next_state(old, EMPTY)))
+			return true;
+	}
+	return false;
+}
+
+uint64_t nvs_sigkeep_of_process(void)
+{
+	uint64_t set = 0;
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t state = atomic_load(&boxes[slot_of(order[i])].state);
+
+		if ((state & 3) == FULL && is_in(state, FULL))
+			set |= NVS_SIGBIT(order[i]);
+	}
+	return set;
+}
+
+uint64_t nvs_sigkeep_of_thread(void)
+{
+	uint64_t kept = atomic_load_explicit(&mine.kept, memory_order_relaxed);
+
+	return kept && mine.tid == nvs_sys_gettid() ? kept : 0;
+}
+
+static void keep(int sig, const siginfo_t *info)
+{
+	uint64_t kept = nvs_sigkeep_of_thread();
+
+	if (kept & NVS_SIGBIT(sig) || nvs_state_borrowed())
+		return;
+	if (!kept)
+		atomic_store(&mine.kept, 0);
+	mine.tid = nvs_sys_gettid();
+	mine.info[slot_of(sig)] = *info;
+	atomic_fetch_or(&mine.kept, NVS_SIGBIT(sig));
+}
+
+static bool take_own(int sig, siginfo_t *info)
+{
+	if (!(nvs_sigkeep_of_thread() & NVS_SIGBIT(sig)))
+		return false;
+	*info = mine.info[slot_of(sig)];
+	atomic_fetch_and(&mine.kept, ~NVS_SIGBIT(sig));
+	return true;
+}
+
+void nvs_sigkeep_add(int sig, const siginfo_t *info, bool process)
+{
+	if (process)
+		fill(sig, info);
+	else
+		keep(sig, info);
+	nvs_sigfd_sync();
+}
+
+bool nvs_sigkeep_take_shared(uint64_t set, siginfo_t *info)
+{
+	for (int i = 0; i < 2; i++)
+		if (set & NVS_SIGBIT(order[i]) && take_box(order[i], info)) {
+			nvs_sigfd_sync();
+			return true;
+		}
+	return false;
+}
+
+bool nvs_sigkeep_take(uint64_t set, siginfo_t *info, bool *process)
+{
+	bool own = false;
+
+	for (int i = 0; i < 2 && !own; i++)
+		own = set & NVS_SIGBIT(order[i]) && take_own(order[i], info);
+	if (process)
+		*process = !own;
+	if (!own)
+		return nvs_sigkeep_take_shared(set, info);
+	nvs_sigfd_sync();
+	return true;
+}
+
+void nvs_sigkeep_discard(uint64_t set)
+{
+	siginfo_t info;
+
+	while (nvs_sigkeep_take(set, &info, NULL))
+		;
+}

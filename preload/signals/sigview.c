@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program's view of blocked signals: for the handlers, for threads, and for a call with a mask of its own.
+ */
+#include <errno.h>
+#include <string.h>
+#include "preload/preload.h"
+#include "preload/signals/sigactions.h"
+#include "preload/signals/sigfd.h"
+#include "preload/signals/sigkeep.h"
+#include "preload/signals/signext.h"
+#include "preload/signals/sigthreads.h"
+#include "preload/signals/sigview.h"
+#include "preload/state.h"
+#include "preload/sys.h"
+
+static __thread struct {
+	struct nvs_sigview view;
+	uint64_t known; /* the kernel's mask when view.asked was set */
+	uint64_t added; /* stand-ins that are blocked in the kernel by us alone (sigfd.h) */
+	struct nvs_sigtemp *temp; /* of the call that is being made with a mask of its own */
+	struct nvs_sigview outside; /* what holds but for that call */
+	int child; /* the vfork() child in this thread's memory whose mask in the kernel is what it believes */
+} mine;
+
+static uint64_t low_word(const sigset_t *set)
+{
+	uint64_t word;
+
+	memcpy(&word, set, sizeof(word));
+	return word;
+}
+
+static void set_low_word(sigset_t *set, uint64_t word)
+{
+	memcpy(set, &word, sizeof(word));
+}
+
+static uint64_t kernel_mask(void)
+{
+	uint64_t mask = 0;
+
+	nvs_sys_sigmask(SIG_BLOCK, NULL, &mask);
+	return mask;
+}
+
+static void change_kernel(int how, uint64_t set)
+{
+	nvs_sys_sigmask(how, &set, NULL);
+}
+
+/* The other threads are to know. */
+static void publish(void)
+{
+	if ((mine.view.asked | mine.view.by_handler) && !nvs_sighook(NVS_SIGHOOK_VIEW))
+		atomic_fetch_or(&nvs_sighooks, NVS_SIGHOOK_VIEW);
+	nvs_sigthreads_publish(mine.view.asked, mine.view.by_handler);
+}
+
+/* ---- for the handlers and for threads ---- */
+
+static void ask(uint64_t bits, uint64_t kernel)
+{
+	mine.view.asked = bits;
+	mine.known = kernel & ~NVS_SIGVIEW_MARKER;
+	publish();
+}
+
+/* The stand-ins of what is blocked in name are blocked in the kernel, where KERNEL says they are not. */
+static uint64_t add_stand_ins(uint64_t kernel)
+{
+	uint64_t need = nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler);
+
+	mine.added = (mine.added & kernel) | (need & ~kernel);
+	return kernel | need;
+}
+
+/* The marker stands in the kernel's mask, or has stood there. */
+static bool marked(void)
+{
+	return mine.view.by_handler || mine.view.ended_call;
+}
+
+/*
+ * A mask that has lost a signal since was set by a system call that we did not see, as Go's runtime does in each
+ * thread: what was blocked before it is no more. Handlers that run only add to it.
+ */
+uint64_t nvs_sigview_blocked_with(uint64_t kernel)
+{
+	/* During such a call KERNEL is the mask from before it. */
+	if (mine.temp)
+		return mine.view.asked;
+	if (!(kernel & NVS_SIGVIEW_MARKER)) {
+		mine.view.by_handler = 0;
+		if (mine.view.ended_call)
+			mine.view.asked = mine.view.then_asked;
+		mine.view.ended_call = false;
+	}
+	if (mine.view.asked && (mine.known & ~kernel))
+		mine.view.asked = 0;
+	return mine.view.asked | mine.view.by_handler;
+}
+
+uint64_t nvs_sigview_blocked(void)
+{
+	return marked() ? nvs_sigview_blocked_with(kernel_mask()) : mine.view.asked;
+}
+
+struct nvs_sigview nvs_sigview_save(void)
+{
+	return mine.view;
+}
+
+uint64_t nvs_sigview_enter_handler(const struct nvs_sigtemp *ended, uint64_t kernel, uint64_t during)
+{
+	if (ended) {
+		mine.view.then_asked = mine.view.asked;
+		mine.view.ended_call = true;
+		mine.view.asked = ended->mask & NVS_SIGVIEW_SIGNALS;
+		mine.view.by_handler = 0;
+		kernel = ended->mask;
+		mine.known &= kernel;
+	} else {
+		nvs_sigview_blocked_with(kernel);
+	}
+	mine.view.by_handler |= during & NVS_SIGVIEW_SIGNALS & ~mine.view.asked;
+	kernel = (kernel | during) & ~NVS_SIGVIEW_SIGNALS;
+	publish();
+	kernel = add_stand_ins(kernel);
+	return marked() ? kernel | NVS_SIGVIEW_MARKER : kernel;
+}
+
+static void send_kept(uint64_t due)
+{
+	siginfo_t info;
+
+	while (due && nvs_sigkeep_take(due, &info, NULL))
+		nvs_sys_queue_self(info.si_signo, &info);
+}
+
+/* Sends again what is no longer blocked. */
+static void deliver_kept(void)
+{
+	uint64_t pending = nvs_sigkeep_pending();
+
+	if (pending)
+		send_kept(pending & ~nvs_sigview_blocked());
+}
+
+void nvs_sigview_deliver(uint64_t kernel)
+{
+	uint64_t due = nvs_sigkeep_of_thread();
+
+	if (due)
+		due &= ~nvs_sigview_blocked_with(kernel);
+
+	if (!due)
+		return;
+	/* Until the handler that calls this has returned: it comes where that one came. */
+	change_kernel(SIG_BLOCK, due);
+	send_kept(due);
+}
+
+uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t kernel)
+{
+	uint64_t view = kernel & NVS_SIGVIEW_SIGNALS;
+
+	mine.view = *before;
+	mine.view.by_handler &= view;
+	kernel &= ~NVS_SIGVIEW_SIGNALS;
+	ask(view & ~mine.view.by_handler, kernel);
+	mine.added = 0;
+	kernel = add_stand_ins(kernel);
+	if (marked())
+		kernel |= NVS_SIGVIEW_MARKER;
+	deliver_kept();
+	return kernel;
+}
+
+uint64_t nvs_sigview_shown(uint64_t kernel)
+{
+	uint64_t blocked = nvs_sigview_blocked_with(kernel);
+
+	return (kernel & ~mine.added & ~(marked() ? NVS_SIGVIEW_MARKER : 0)) | blocked;
+}
+
+uint64_t nvs_sigview_of_new_thread(void)
+{
+	return nvs_sigview_blocked() | mine.added;
+}
+
+bool nvs_sigview_differs(void)
+{
+	return mine.view.asked || marked() || mine.added;
+}
+
+uint64_t nvs_sigview_token_came(uint64_t kernel)
+{
+	return add_stand_ins(kernel);
+}
+
+void nvs_sigview_stand_ins_made(void)
+{
+	uint64_t need = nvs_sigfd_stand_ins(nvs_sigview_blocked()), before;
+
+	if (!nvs_sys_sigmask(SIG_BLOCK, &need, &before))
+		mine.added |= need & ~before;
+}
+
+void nvs_sigview_thread_begins(uint64_t view)
+{
+	uint64_t never = NVS_SIGVIEW_SIGNALS | NVS_SIGVIEW_MARKER;
+
+	mine.view = (struct nvs_sigview){ .asked = view & NVS_SIGVIEW_SIGNALS };
+	mine.added = view & ~NVS_SIGVIEW_SIGNALS;
+	if (view)
+		nvs_signals_install();
+	publish();
+	change_kernel(SIG_UNBLOCK, never);
+	change_kernel(SIG_BLOCK, nvs_sigfd_stand_ins(mine.view.asked));
+	if (view)
+		mine.known = kernel_mask();
+	deliver_kept();
+}
+
+void nvs_sigview_main_begins(void)
+{
+	uint64_t blocked = kernel_mask() & NVS_SIGVIEW_SIGNALS;
+
+	if (!blocked)
+		return;
+	nvs_signals_install();
+	/* In name first: one that is pending comes to us at once. */
+	ask(mine.view.asked | blocked, 0);
+	change_kernel(SIG_UNBLOCK, blocked);
+	ask(mine.view.asked, kernel_mask());
+}
+
+/* ---- a mask for one call ---- */
+
+/* What the program jumped out of, by a handler that is none of ours, is over. */
+static void heal(void)
+{
+	char here;
+
+	if (!mine.temp || (uintptr_t)&here < (uintptr_t)mine.temp)
+		return;
+	mine.view = mine.outside;
+	mine.temp = NULL;
+	publish();
+}
+
+/* Hands to the kernel what is pending and not blocked during the call, to be delivered by it. */
+static uint64_t lend(struct nvs_sigtemp *t, uint64_t due)
+{
+	siginfo_t info;
+	bool process;
+
+	for (int i = 0; i < 2; i++) {
+		int sig = i ? SIGSEGV : SIGTRAP;
+
+		if (due & NVS_SIGBIT(sig) && nvs_sigaction_of_program(sig).sa_handler == SIG_IGN)
+			nvs_sigkeep_discard(NVS_SIGBIT(sig));
+	}
+	due &= nvs_sigkeep_pending();
+	if (!due)
+		return 0;
+	change_kernel(SIG_BLOCK, due);
+	t->process = 0;
+	for (uint64_t left = due; left && nvs_sigkeep_take(left, &info, &process);) {
+		nvs_sys_queue_self(info.si_signo, &info);
+		t->process |= process ? NVS_SIGBIT(info.si_signo) : 0;
+		left &= ~NVS_SIGBIT(info.si_signo);
+	}
+	return due;
+}
+
+static void take_back(const struct nvs_sigtemp *t)
+{
+	struct timespec none = { 0, 0 };
+	siginfo_t info;
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t bit = NVS_SIGBIT(i ? SIGSEGV : SIGTRAP);
+
+		if (t->lent & bit && nvs_sys4(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
+		    !nvs_sigthreads_is_nudge(&info))
+			nvs_sigkeep_add(info.si_signo, &info, t->process & bit);
+	}
+	change_kernel(SIG_UNBLOCK, t->lent);
+}
+
+uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask)
+{
+	uint64_t bits = mask & NVS_SIGVIEW_SIGNALS, pending;
+
+	heal();
+	nvs_sigview_blocked();
+	*t = (struct nvs_sigtemp){ .mask = mask, .before = mine.temp, .outside = mine.outside, .view = mine.view };
+	pending = nvs_sigkeep_pending() & ~bits;
+	if (pending)
+		t->lent = lend(t, pending);
+	mine.outside = mine.view;
+	mine.temp = t;
+	mine.view = (struct nvs_sigview){ .asked = bits };
+	publish();
+	return (mask & ~NVS_SIGVIEW_SIGNALS) | nvs_sigfd_stand_ins(bits);
+}
+
+/* The call is over for the view; what was lent is still with the kernel. */
+static void leave_call(struct nvs_sigtemp *t)
+{
+	mine.view = t->view;
+	mine.outside = t->outside;
+	mine.temp = t->before;
+	publish();
+}
+
+void nvs_sigview_end_call(struct nvs_sigtemp *t)
+{
+	if (mine.temp == t)
+		leave_call(t);
+	if (t->lent)
+		take_back(t);
+	deliver_kept();
+}
+
+const struct nvs_sigtemp *nvs_sigview_handler_ends_call(void)
+{
+	struct nvs_sigtemp *t = mine.temp;
+
+	if (t)
+		leave_call(t);
+	return t;
+}
+
+/* ---- for the program ---- */
+
+/* What the program's call makes of the view. */
+static void change_view(int how, uint64_t bits)
+{
+	struct nvs_sigview *v = &mine.view;
+
+	if (how == SIG_BLOCK) {
+		v->asked |= bits & ~v->by_handler;
+	} else if (how == SIG_UNBLOCK) {
+		v->asked &= ~bits;
+		v->by_handler &= ~bits;
+	} else {
+		v->by_handler &= bits;
+		v->asked = bits & ~v->by_handler;
+	}
+	publish();
+}
+
+static bool concerns_us(const sigset_t *set)
+{
+	return mine.view.asked || marked() ||
+	       (set && (low_word(set) & NVS_SIGVIEW_SIGNALS));
+}
+
+/*
+ * In a vfork() child the view is its parent's, until it changes its mask: then what it believes is put into the
+ * kernel's, which is what a program gets that it runs. It rings no doorbell.
+ */
+void nvs_sigview_settle_child(void)
+{
+	uint64_t mask = kernel_mask();
+	int tid = nvs_sys_gettid();
+
+	if (mine.child == tid)
+		return;
+	change_kernel(SIG_SETMASK, nvs_sigview_shown(mask));
+	/* The marker is not one that the C library would let through. */
+	mine.child = tid;
+}
+
+/*
+ * Bits of ours in the kernel's mask: a handler of the program runs that was begun before ours were
+ * installed. From now on they are blocked in name, for as long as that handler runs.
+ */
+static void adopt(uint64_t kernel)
+{
+	mine.view.by_handler |= kernel & NVS_SIGVIEW_SIGNALS & ~mine.view.asked;
+}
+
+/* What is asked of the kernel instead of WORD; the stand-ins of what will be blocked in name stay blocked. */
+static uint64_t for_kernel(int how, uint64_t word, uint64_t before)
+{
+	uint64_t bits = word & NVS_SIGVIEW_SIGNALS;
+	uint64_t after = how == SIG_BLOCK ? before | bits : how == SIG_UNBLOCK ? before & ~bits : bits;
+	uint64_t need = nvs_sigfd_stand_ins(after);
+
+	if (how == SIG_UNBLOCK)
+		return (word | mine.added) & ~need;
+	return (word & ~NVS_SIGVIEW_SIGNALS) | need;
+}
+
+/* Of the stand-ins blocked in the kernel, those that the program did not ask for. KERNEL: the mask before. */
+static uint64_t added_by(int how, uint64_t word, uint64_t kernel)
+{
+	uint64_t all = nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS), own = kernel & all & ~mine.added;
+
+	own = how == SIG_BLOCK ? own | word : how == SIG_UNBLOCK ? own & ~word : word;
+	return nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler) & ~own;
+}
+
+int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
+{
+	uint64_t before, word = set ? low_word(set) : 0, bits = word & NVS_SIGVIEW_SIGNALS, kernel;
+	sigset_t filtered, was;
+	bool was_marked;
+	int ret;
+
+	if (concerns_us(set) && nvs_state_borrowed()) {
+		nvs_sigview_settle_child();
+		return next(how, set, old);
+	}
+	heal();
+	before = nvs_sigview_blocked();
+	if (set) {
+		/* What is sent or faults while it is blocked in name only has to come to us. */
+		if (bits && how != SIG_UNBLOCK)
+			nvs_signals_install();
+		filtered = *set;
+		set_low_word(&filtered, for_kernel(how, word, before));
+	}
+	ret = next(how, set ? &filtered : NULL, &was);
+	if (ret)
+		return ret;
+	kernel = low_word(&was);
+	if (set && nvs_sigactions_installed())
+		adopt(kernel);
+	was_marked = marked();
+	if (old) {
+		*old = was;
+		set_low_word(old, (kernel & ~mine.added & ~(was_marked ? NVS_SIGVIEW_MARKER : 0)) | before);
+	}
+	if (!set)
+		return 0;
+	change_view(how, bits);
+	if (nvs_sighook(NVS_SIGHOOK_FD))
+		mine.added = added_by(how, word, kernel);
+	if (mine.view.asked)
+		mine.known = kernel_mask() & ~NVS_SIGVIEW_MARKER;
+	/* The C library never lets a call block the marker: a mask that was set has lost it. */
+	if (was_marked)
+		change_kernel(marked() ? SIG_BLOCK : SIG_UNBLOCK, NVS_SIGVIEW_MARKER);
+	if (kernel & NVS_SIGVIEW_SIGNALS && nvs_sigactions_installed())
+		change_kernel(SIG_UNBLOCK, NVS_SIGVIEW_SIGNALS);
+	if (bits || before)
+		deliver_kept();
+	return 0;
+}

@@ -232,11 +232,11 @@ static int add_node(struct nvs_exec *e, const struct nvs_graph_node *node)
 	if (e->nnodes == e->room) {
 		if (e->room >= MAX_NODES)
 			return -E2BIG;
-		more = realloc(e->nodes, (e->room ? e->room * 2 : 16) * sizeof(*e->nodes));
+		more = realloc(e->nodes, (e->room ? e->room * 2 : 2) * sizeof(*e->nodes));
 		if (!more)
 			return -ENOMEM;
 		e->nodes = more;
-		e->room = e->room ? e->room * 2 : 16;
+		e->room = e->room ? e->room * 2 : 2;
 	}
 	e->nodes[e->nnodes++] = *node;
 	return 0;

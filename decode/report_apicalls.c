@@ -104,48 +104,50 @@ static int on_call(void *arg, const struct nvs_call *call)
 		a->open++;
 		return 0;
 	}
-	nvs_times_add(&a->times, nvs_call_ns(st->source->trace, call->begin, call->end));
 	if (nvs_call_failed(call)) {
 		a->failed++;
 		count_error(a, call->result, 1);
 	}
-	return 0;
+	return nvs_times_add(&a->times, nvs_call_ns(st->source->trace, call->begin, call->end));
 }
 
-static void merge(struct nvs_api_calls *into, const struct nvs_api_calls *from)
+static int merge(struct nvs_api_calls *into, const struct nvs_api_calls *from)
 {
 	into->calls += from->calls;
 	into->failed += from->failed;
 	into->captured += from->captured;
 	into->open += from->open;
-	into->times.count += from->times.count;
-	into->times.sum += from->times.sum;
-	if (from->times.max > into->times.max)
-		into->times.max = from->times.max;
-	for (size_t i = 0; i < sizeof(into->times.bucket) / sizeof(*into->times.bucket); i++)
-		into->times.bucket[i] += from->times.bucket[i];
 	for (size_t i = 0; i < sizeof(from->error) / sizeof(*from->error); i++)
 		if (from->error[i].count)
 			count_error(into, from->error[i].result, from->error[i].count);
+	return nvs_times_merge(&into->times, &from->times);
 }
 
-static void settle_row(struct state *st, struct nvs_api_calls *a, struct loud *all)
+static int settle_row(struct state *st, struct nvs_api_calls *a, struct loud *all)
 {
 	struct loud *only = NULL;
 
 	if (a->silent)
 		HASH_FIND(hh, all, a->api, strlen(a->api), only);
 	if (!only || only->n != 1)
-		return;
-	merge(st->list + only->at, a);
+		return 0;
 	a->calls = 0;
+	return merge(st->list + only->at, a);
+}
+
+static void free_calls(struct nvs_api_calls *a)
+{
+	nvs_times_free(&a->times);
+	free((void *)a->api);
+	free((void *)a->runtime_api);
 }
 
 /* Calls that submitted nothing go with those that did, where there is no doubt with which. */
-static void settle(struct state *st)
+static int settle(struct state *st)
 {
 	struct loud *room = calloc(st->n ? st->n : 1, sizeof(*room)), *all = NULL, *l;
 	size_t kept = 0;
+	int r = room ? 0 : -ENOMEM;
 
 	for (size_t i = 0; room && i < st->n; i++) {
 		const struct nvs_api_calls *a = st->list + i;
@@ -161,8 +163,8 @@ static void settle(struct state *st)
 		l->at = i;
 		l->n++;
 	}
-	for (size_t i = 0; i < st->n; i++)
-		settle_row(st, st->list + i, all);
+	for (size_t i = 0; i < st->n && !r; i++)
+		r = settle_row(st, st->list + i, all);
 	HASH_CLEAR(hh, all);
 	free(room);
 	for (size_t i = 0; i < st->n; i++) {
@@ -171,11 +173,11 @@ static void settle(struct state *st)
 				st->list[kept] = st->list[i];
 			kept++;
 		} else {
-			free((void *)st->list[i].api);
-			free((void *)st->list[i].runtime_api);
+			free_calls(st->list + i);
 		}
 	}
 	st->n = kept;
+	return r;
 }
 
 static void name_errors(struct nvs_api_calls *a)
@@ -209,7 +211,8 @@ int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls
 		if (s[i].has_calls)
 			r = nvs_report_read_calls(s + i, &sink);
 	}
-	settle(&st);
+	if (!r)
+		r = settle(&st);
 	HASH_ITER(hh, st.rows, row, next) {
 		HASH_DEL(st.rows, row);
 		free(row);
@@ -223,9 +226,7 @@ int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls
 
 void nvs_api_calls_free(struct nvs_api_calls *list, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		free((void *)list[i].api);
-		free((void *)list[i].runtime_api);
-	}
+	for (size_t i = 0; i < count; i++)
+		free_calls(list + i);
 	free(list);
 }

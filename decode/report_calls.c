@@ -105,23 +105,74 @@ static uint64_t middle_of(uint32_t bucket)
 	return low + ((1ull << (log - 4)) >> 1);
 }
 
-void nvs_times_add(struct nvs_times *t, uint64_t ns)
+/* Makes room for bucket B: times of one kind lie close together, so only as many as lie between them. */
+static int reach(struct nvs_times *t, uint32_t b)
+{
+	uint32_t first = b & ~15u, end = first + 16;
+	uint32_t *more;
+
+	if (t->n && t->first < first)
+		first = t->first;
+	if (t->n && t->first + t->n > end)
+		end = t->first + t->n;
+	more = calloc(end - first, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	if (t->n)
+		memcpy(more + (t->first - first), t->bucket, t->n * sizeof(*more));
+	free(t->bucket);
+	t->bucket = more;
+	t->first = (uint16_t)first;
+	t->n = (uint16_t)(end - first);
+	return 0;
+}
+
+static int count_in(struct nvs_times *t, uint32_t b, uint32_t n)
+{
+	if (b < t->first || b >= (uint32_t)t->first + t->n)
+		if (reach(t, b))
+			return -ENOMEM;
+	t->bucket[b - t->first] += n;
+	return 0;
+}
+
+int nvs_times_add(struct nvs_times *t, uint64_t ns)
 {
 	t->count++;
 	t->sum += ns;
 	if (ns > t->max)
 		t->max = ns;
-	t->bucket[bucket_of(ns)]++;
+	return count_in(t, bucket_of(ns), 1);
+}
+
+int nvs_times_merge(struct nvs_times *into, const struct nvs_times *from)
+{
+	int r = 0;
+
+	into->count += from->count;
+	into->sum += from->sum;
+	if (from->max > into->max)
+		into->max = from->max;
+	for (uint32_t i = 0; i < from->n && !r; i++)
+		if (from->bucket[i])
+			r = count_in(into, from->first + i, from->bucket[i]);
+	return r;
+}
+
+void nvs_times_free(struct nvs_times *t)
+{
+	free(t->bucket);
+	memset(t, 0, sizeof(*t));
 }
 
 uint64_t nvs_times_quantile(const struct nvs_times *t, double q)
 {
 	uint64_t want = (uint64_t)(q * (double)t->count), seen = 0;
 
-	for (uint32_t i = 0; i < sizeof(t->bucket) / sizeof(*t->bucket); i++) {
+	for (uint32_t i = 0; i < t->n; i++) {
 		seen += t->bucket[i];
 		if (seen > want)
-			return middle_of(i) < t->max ? middle_of(i) : t->max;
+			return middle_of(t->first + i) < t->max ? middle_of(t->first + i) : t->max;
 	}
 	return t->max;
 }

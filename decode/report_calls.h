@@ -15,13 +15,28 @@ bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *cal
 /* "[unknown]" for one that the trace does not name. */
 const char *nvs_call_name(const struct nvs_call *call);
 
-/* Durations: exact sum and extremes, quantiles to 3 %. */
+/* Durations: exact sum and greatest, quantiles to 3 %. A few hundred bytes, as there may be very many of them. */
 struct nvs_times {
 	uint64_t count, sum, max; /* ns */
-	uint32_t bucket[64 * 16];
+	uint32_t *bucket; /* N of them from number FIRST on; 16 to each doubling */
+	uint16_t first, n;
 };
-void nvs_times_add(struct nvs_times *t, uint64_t ns);
+/* 0 or -ENOMEM. */
+int nvs_times_add(struct nvs_times *t, uint64_t ns);
+int nvs_times_merge(struct nvs_times *into, const struct nvs_times *from);
+void nvs_times_free(struct nvs_times *t);
 uint64_t nvs_times_quantile(const struct nvs_times *t, double q);
+
+/* Durations of which the sum alone is told. */
+struct nvs_total {
+	uint64_t count, ns;
+};
+
+static inline void nvs_total_add(struct nvs_total *t, uint64_t ns)
+{
+	t->count++;
+	t->ns += ns;
+}
 
 /* A mangled name as C++ writes it where that can be told, else NAME itself; to be freed. NULL: no memory. */
 char *nvs_demangle(const char *name);

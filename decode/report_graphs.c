@@ -16,7 +16,8 @@ struct row {
 	uint64_t launches, failed, submissions, entries, bytes;
 	uint64_t uploads, upload_submissions, upload_bytes;
 	uint64_t make_bytes; /* of instantiation and update */
-	struct nvs_times times, upload_times, make_times;
+	struct nvs_times times;
+	struct nvs_total upload_times, make_times;
 };
 
 struct state {
@@ -66,8 +67,7 @@ static int launch(struct state *st, const struct nvs_call *call)
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->bytes += call->bytes;
-	nvs_times_add(&row->times, time_of(st, call));
-	return 0;
+	return nvs_times_add(&row->times, time_of(st, call));
 }
 
 static int upload(struct state *st, const struct nvs_call *call)
@@ -83,7 +83,7 @@ static int upload(struct state *st, const struct nvs_call *call)
 	row->uploads++;
 	row->upload_submissions += call->submissions;
 	row->upload_bytes += call->bytes;
-	nvs_times_add(&row->upload_times, time_of(st, call));
+	nvs_total_add(&row->upload_times, time_of(st, call));
 	return 0;
 }
 
@@ -120,7 +120,7 @@ static int on_graph(void *arg, const struct nvs_rec_graph *rec)
 	if (r || !row)
 		return r ? r : -ENOMEM;
 	if (st->has_made && rec->event != NVS_GRAPH_NODE_SET && !rec->first) {
-		nvs_times_add(&row->make_times, time_of(st, &st->made));
+		nvs_total_add(&row->make_times, time_of(st, &st->made));
 		row->make_bytes += st->made.bytes;
 		st->has_made = false;
 	}
@@ -175,8 +175,8 @@ NVS_GET_REAL(struct row, mean, r->launches, each(r->times.sum, r->launches) / 10
 NVS_GET_COUNT(struct row, uploads, r->uploads)
 NVS_GET_COUNT(struct row, upload_bytes, r->upload_bytes)
 NVS_GET_COUNT(struct row, upload_doorbells, r->upload_submissions)
-NVS_GET_REAL(struct row, upload_us, r->uploads, each(r->upload_times.sum, r->uploads) / 1000)
-NVS_GET_REAL(struct row, make_us, r->make_times.count, each(r->make_times.sum, r->make_times.count) / 1000)
+NVS_GET_REAL(struct row, upload_us, r->uploads, each(r->upload_times.ns, r->uploads) / 1000)
+NVS_GET_REAL(struct row, make_us, r->make_times.count, each(r->make_times.ns, r->make_times.count) / 1000)
 NVS_GET_COUNT(struct row, make_bytes, r->make_bytes)
 NVS_GET_TEXT(struct row, partial, r->exec->partial ? "partial" : "")
 
@@ -258,6 +258,8 @@ int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n, con
 	}
 	if (!r)
 		r = nvs_report_rows(out, &table, rows, nrows, sizeof(*rows), o);
+	for (size_t i = 0; i < nrows; i++)
+		nvs_times_free(&rows[i].times);
 	free(rows);
 	for (uint32_t i = 0; states && i < n; i++)
 		nvs_launches_free(states[i].launches);

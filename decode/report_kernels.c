@@ -115,9 +115,9 @@ static int direct(struct state *st, const struct nvs_call *call)
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->bytes += call->bytes;
-	if (!(call->flags & NVS_CALL_CAPTURED))
-		nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
-	return 0;
+	if (call->flags & NVS_CALL_CAPTURED)
+		return 0;
+	return nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
 }
 
 static int of_graph(struct state *st, const struct nvs_call *call)
@@ -296,7 +296,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Rows of several traces become one where their names are the same. */
-static void merge(struct row *into, const struct row *from)
+static int merge(struct row *into, const struct row *from)
 {
 	into->direct += from->direct;
 	into->failed += from->failed;
@@ -313,28 +313,32 @@ static void merge(struct row *into, const struct row *from)
 		into->dynamic = from->dynamic;
 	for (uint64_t i = 0; i < from->nshapes && i < SHAPES; i++)
 		see_shape(into, from->shape + i);
-	into->times.count += from->times.count;
-	into->times.sum += from->times.sum;
-	for (size_t i = 0; i < sizeof(into->times.bucket) / sizeof(uint32_t); i++)
-		into->times.bucket[i] += from->times.bucket[i];
-	if (from->times.max > into->times.max)
-		into->times.max = from->times.max;
+	return nvs_times_merge(&into->times, &from->times);
 }
 
-static size_t merge_rows(struct row **rows, size_t n)
+static void free_row(struct row *row)
+{
+	nvs_times_free(&row->times);
+	free(row->name);
+	free(row);
+}
+
+static int merge_rows(struct row **rows, size_t *n)
 {
 	size_t kept = 0;
+	int r = 0;
 
-	qsort(rows, n, sizeof(*rows), compare_names);
-	for (size_t i = 0; i < n; i++) {
+	qsort(rows, *n, sizeof(*rows), compare_names);
+	for (size_t i = 0; i < *n; i++) {
 		if (kept && rows[i]->kernel->name[0] && !compare_names(rows + kept - 1, rows + i)) {
-			merge(rows[kept - 1], rows[i]);
-			free(rows[i]);
+			r |= merge(rows[kept - 1], rows[i]);
+			free_row(rows[i]);
 		} else {
 			rows[kept++] = rows[i];
 		}
 	}
-	return kept;
+	*n = kept;
+	return r;
 }
 
 static void set_shares(struct row **rows, size_t n)
@@ -389,8 +393,9 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, 
 		if (!r)
 			r = collect(states + i, &rows, &nrows);
 	}
+	if (!r && nrows)
+		r = merge_rows(rows, &nrows);
 	if (!r) {
-		nrows = merge_rows(rows, nrows);
 		for (size_t i = 0; i < nrows; i++)
 			finish_row(rows[i]);
 		set_shares(rows, nrows);
@@ -398,10 +403,8 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, 
 		table.nrows = nrows;
 		r = nvs_table_print(out, &table, o);
 	}
-	for (size_t i = 0; i < nrows; i++) {
-		free(rows[i]->name);
-		free(rows[i]);
-	}
+	for (size_t i = 0; i < nrows; i++)
+		free_row(rows[i]);
 	free(rows);
 	for (uint32_t i = 0; states && i < n; i++)
 		nvs_launches_free(states[i].launches);

@@ -184,8 +184,7 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->command_bytes += call->bytes;
-	nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
-	return 0;
+	return nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
 }
 
 /* ---- the two clocks ---- */
@@ -457,6 +456,8 @@ int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, con
 	}
 	if (!r && o->format == NVS_FORMAT_TEXT)
 		print_changes(out, rows, nrows);
+	for (size_t i = 0; i < nrows; i++)
+		nvs_times_free(&rows[i].times);
 	free(rows);
 	return r;
 }

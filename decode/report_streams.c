@@ -16,7 +16,7 @@ struct row {
 	uint64_t tid, calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions, entries, bytes;
 	uint64_t threads, context;
 	uint32_t last_thread;
-	struct nvs_times times, waits;
+	struct nvs_total times, waits;
 };
 
 /* The stack of contexts of one thread; the top is the current one. */
@@ -241,11 +241,11 @@ static void count(struct state *st, struct row *row, const struct nvs_call *call
 		row->last_thread = call->thread;
 	}
 	if (call->end && call->depth <= 1)
-		nvs_times_add(&row->times, ns);
+		nvs_total_add(&row->times, ns);
 	if (!strcmp(group, "sync")) {
 		row->syncs++;
 		if (call->end)
-			nvs_times_add(&row->waits, ns);
+			nvs_total_add(&row->waits, ns);
 	}
 }
 
@@ -332,9 +332,9 @@ NVS_GET_COUNT(struct row, submissions, r->submissions)
 NVS_GET_COUNT(struct row, entries, r->entries)
 NVS_GET_COUNT(struct row, bytes, r->bytes)
 NVS_GET_TEXT(struct row, threads, r->threads > 1 ? "several" : "one")
-NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.sum / 1000)
-NVS_GET_REAL(struct row, mean, r->times.count, (double)r->times.sum / (double)r->times.count / 1000)
-NVS_GET_REAL(struct row, waits, r->waits.count, (double)r->waits.sum / 1000)
+NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.ns / 1000)
+NVS_GET_REAL(struct row, mean, r->times.count, (double)r->times.ns / (double)r->times.count / 1000)
+NVS_GET_REAL(struct row, waits, r->waits.count, (double)r->waits.ns / 1000)
 
 static void get_thread(const void *row, struct nvs_value *v)
 {

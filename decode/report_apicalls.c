@@ -131,8 +131,10 @@ static int settle_row(struct state *st, struct nvs_api_calls *a, struct loud *al
 		HASH_FIND(hh, all, a->api, strlen(a->api), only);
 	if (!only || only->n != 1)
 		return 0;
+	if (merge(st->list + only->at, a))
+		return -ENOMEM;
 	a->calls = 0;
-	return merge(st->list + only->at, a);
+	return 0;
 }
 
 static void free_calls(struct nvs_api_calls *a)

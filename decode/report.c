@@ -28,14 +28,39 @@ static int open_source(struct nvs_source *s, const struct nvs_options_report *o,
 	return nvs_source_read(s);
 }
 
-static void print_notes(const struct nvs_source *s, uint32_t n)
+/* Traces of one program name the same files. */
+static bool told(const struct nvs_source *s, uint32_t n, const char *note)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		const char *note;
+	const char *other;
 
-		for (uint32_t k = 0; (note = nvs_trace_symbol_note(s[i].trace, k)); k++)
-			fprintf(stderr, "nvsnoop-report: %s\n", note);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; (other = nvs_trace_symbol_note(s[i].trace, k)); k++)
+			if (!strcmp(other, note))
+				return true;
+	return false;
+}
+
+/* Which files could not tell names: on another machine than the traced one that may be all of them. */
+static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
+{
+	const char *note, *first = NULL;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; (note = nvs_trace_symbol_note(s[i].trace, k)); k++) {
+			if (told(s, i, note))
+				continue;
+			first = first ? first : note;
+			count++;
+			if (verbose)
+				fprintf(stderr, "nvsnoop-report: %s\n", note);
+		}
+	if (!first || verbose)
+		return;
+	fprintf(stderr, "nvsnoop-report: %s", first);
+	if (count > 1)
+		fprintf(stderr, " (and those of %u other file%s; -v tells which)", count - 1, count == 2 ? "" : "s");
+	fputc('\n', stderr);
 }
 
 static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
@@ -100,7 +125,7 @@ static int report(struct nvs_source *s, uint32_t n, const struct nvs_options_rep
 		return EXIT_ERROR;
 	}
 	if (o->kind != NVS_REPORT_VERIFY)
-		print_notes(s, n);
+		print_notes(s, n, o->verbose);
 	return status;
 }
 

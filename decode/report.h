@@ -51,6 +51,7 @@ struct nvs_options_report {
 	uint32_t nsubch;
 	int color; /* -1: never, 0: auto, 1: always */
 	bool pager;
+	bool verbose; /* each file that could not be read */
 	bool wide; /* all columns, whatever the terminal's width */
 	bool progress;
 	bool help, version;
@@ -116,6 +117,7 @@ struct nvs_value {
 
 #define NVS_COLUMN_TEXT	   (1u << 4) /* in text only: what it says stands in others */
 #define NVS_COLUMN_BAR	   (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
+#define NVS_COLUMN_BESIDE  (1u << 6) /* text: next to the column before it, whatever its own rank */
 
 /* The registry: one line serves text, JSON, CSV and -s. */
 struct nvs_column {

@@ -131,14 +131,14 @@ static void get_errors(const void *row, struct nvs_value *v)
 
 #define CALL_COLUMNS                                                         \
 	{"calls", "calls", get_calls, 0, 1},                                    \
-	{"failed", "failed", get_failed, 0, 6},                                 \
-	{"captured", "captured", get_captured, NVS_COLUMN_DETAIL},           \
+	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 6},              \
+	{"captured", "captured", get_captured, NVS_COLUMN_IF_ANY, 4},        \
 	{"not_returned", "not returned", get_open, NVS_COLUMN_DETAIL},       \
-	{"host_us_total", "us total", get_total, 0, 1},                         \
-	{"host_us_mean", "us mean", get_mean, 0, 3},                            \
-	{"host_us_p50", "us p50", get_p50, 0, 5},                               \
-	{"host_us_p99", "us p99", get_p99, 0, 6},                               \
-	{"host_us_max", "us max", get_max, 0, 6}
+	{"host_us_total", "host us", get_total, 0, 1},                       \
+	{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 3},         \
+	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_BESIDE, 5},            \
+	{"host_us_p99", "us p99", get_p99, NVS_COLUMN_BESIDE, 6},            \
+	{"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6}
 
 static const struct nvs_column called_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
@@ -146,7 +146,7 @@ static const struct nvs_column called_columns[] = {
 	CALL_COLUMNS,
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0, 7},
-	{"bytes", "bytes", get_bytes, 0, 2},
+	{"bytes", "cmd bytes", get_bytes, 0, 2},
 	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
 	{"threads", "thr", get_threads, 0, 6},
 	{"channels", "chan", get_channels, 0, 6},
@@ -163,7 +163,7 @@ static const struct nvs_column api_columns[] = {
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0, 7},
-	{"bytes", "bytes", get_bytes, 0, 2},
+	{"bytes", "cmd bytes", get_bytes, 0, 2},
 	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
 	{"threads", "thr", get_threads, 0, 6},
 	{"channels", "chan", get_channels, 0, 6},
@@ -178,7 +178,7 @@ static const struct nvs_column site_columns[] = {
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0, 7},
-	{"bytes", "bytes", get_bytes, 0, 2},
+	{"bytes", "cmd bytes", get_bytes, 0, 2},
 	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
 	{"threads", "thr", get_threads, 0, 6},
 	{"channels", "chan", get_channels, 0, 6},

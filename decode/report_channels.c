@@ -131,7 +131,7 @@ static const struct nvs_column columns[] = {
 	{"ring", "ring", get_ring, 0, 7},
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0, 6},
-	{"bytes", "bytes", get_bytes, 0, 1},
+	{"bytes", "cmd bytes", get_bytes, 0, 1},
 	{"gaps", "gaps", get_gaps, 0},
 	NVS_TALLY_COLUMNS,
 	{"allocated", "allocated", get_alloc, NVS_COLUMN_DETAIL},

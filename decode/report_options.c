@@ -71,6 +71,7 @@ static const struct option longs[] = {
 	{"partial", no_argument, NULL, OPT_PARTIAL},
 	{"spool", required_argument, NULL, OPT_SPOOL},
 	{"no-spool", no_argument, NULL, OPT_NO_SPOOL},
+	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -124,6 +125,7 @@ void nvs_options_help(FILE *out)
 	      "  --spool=FILE         where the trace's spool lies (else: beside it)\n"
 	      "  --no-spool           the trace alone\n"
 	      "\n"
+	      "  -v, --verbose        name each file whose symbols cannot be read\n"
 	      "  -h, --help           print this and exit\n"
 	      "  -V, --version        print the version and exit\n"
 	      "\n"
@@ -291,6 +293,9 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 	case OPT_NO_SPOOL:
 		o->read.no_spool = true;
 		return 0;
+	case 'v':
+		o->verbose = true;
+		return 0;
 	case 'h':
 		o->help = true;
 		return 0;
@@ -324,7 +329,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	memset(o, 0, sizeof(*o));
 	o->pager = true;
 	o->progress = isatty(STDERR_FILENO);
-	while ((c = getopt_long(argc, argv, "s:n:hV", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "s:n:vhV", longs, NULL)) != -1)
 		if (take(o, c, &chosen))
 			return -EINVAL;
 	o->files = argv + optind;

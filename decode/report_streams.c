@@ -15,6 +15,7 @@ struct row {
 	char name[48];
 	uint64_t tid, calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions, entries, bytes;
 	uint64_t threads, context;
+	bool used; /* a stream: more than made and destroyed */
 	uint32_t last_thread;
 	struct nvs_total times, waits;
 };
@@ -80,6 +81,11 @@ static void set_current(struct contexts *c, uint64_t context, bool push)
 	c->context[c->depth - 1] = context;
 }
 
+static bool makes_stream(const char *name)
+{
+	return !strncmp(name, "cuStreamCreate", 14) || !strcmp(name, "cuGreenCtxStreamCreate");
+}
+
 static uint64_t context_of_stream(const struct state *st, uint64_t stream)
 {
 	struct home *home;
@@ -117,7 +123,7 @@ static int follow_context(struct state *st, const struct nvs_call *call, uint64_
 
 	*context = c && c->depth ? c->context[c->depth - 1] : 0;
 	/* One that is only being made may have the handle of an older one. */
-	if (strncmp(name, "cuStreamCreate", 14) && nvs_call_kind(call, "stream", &value) && value > 2 &&
+	if (!makes_stream(name) && nvs_call_kind(call, "stream", &value) && value > 2 &&
 	    context_of_stream(st, value))
 		*context = context_of_stream(st, value);
 	if (!c || call->result || !call->end)
@@ -270,9 +276,12 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	else
 		snprintf(row->name, sizeof(row->name), "%s",
 			 stream == 2 || per_thread ? "per-thread default" : "default");
-	if (strncmp(name, "cuStreamCreate", 14))
-		count(st, row, call);
-	if (!strncmp(name, "cuStreamDestroy", 15) && !call->result && call->end)
+	if (makes_stream(name))
+		return 0;
+	count(st, row, call);
+	if (strncmp(name, "cuStreamDestroy", 15))
+		row->used = true;
+	else if (!call->result && call->end)
 		forget(st, stream);
 	return 0;
 }
@@ -366,14 +375,14 @@ static void get_context(const void *row, struct nvs_value *v)
 	{"launches", "launches", get_launches, 0},                                   \
 	{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},                                 \
 	{"copies", "copies", get_copies, NVS_COLUMN_IF_ANY, 2},                                         \
-	{"bytes_copied", "bytes", get_copied, NVS_COLUMN_IF_ANY, 2},                                    \
+	{"bytes_copied", "copy bytes", get_copied, NVS_COLUMN_IF_ANY, 2},                                    \
 	{"memsets", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},                                      \
 	{"syncs", "syncs", get_syncs, NVS_COLUMN_IF_ANY, 3},                                            \
 	{"submissions", "subs", get_submissions, 0},                                 \
 	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},                      \
 	{"bytes", "cmd bytes", get_bytes, 0, 3},                                        \
-	{"host_us_total", "us total", get_total, 0, 1},                                 \
-	{"host_us_mean", "us mean", get_mean, 0, 1},                                    \
+	{"host_us_total", "host us", get_total, 0, 1},                                 \
+	{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 1},                                    \
 	{"wait_us_total", "us waiting", get_waits, NVS_COLUMN_IF_ANY, 2}
 
 static const struct nvs_column stream_columns[] = {
@@ -389,11 +398,22 @@ static const struct nvs_column context_columns[] = {
 	{"context", "context", get_name, 0}, COUNTS, {"threads", "threads", get_threads, 0, 5},
 };
 
+/* Libraries make streams by the dozen to be ready: a person wants to see those that did something. */
+static size_t fold_unused(struct row *rows, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].used)
+			rows[kept++] = rows[i];
+	return kept;
+}
+
 static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,
 		 enum by by, struct nvs_table *table)
 {
 	struct row *rows = NULL;
-	size_t nrows = 0, room = 0;
+	size_t nrows = 0, room = 0, unused = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
@@ -405,8 +425,14 @@ static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n, const st
 	}
 	table->several = n > 1;
 	table->sort = "calls";
+	if (by == BY_STREAM && o->format == NVS_FORMAT_TEXT) {
+		unused = nrows - fold_unused(rows, nrows);
+		nrows -= unused;
+	}
 	if (!r)
 		r = nvs_report_rows(out, table, rows, nrows, sizeof(*rows), o);
+	if (!r && unused)
+		fprintf(out->file, "%zu stream%s unused\n", unused, unused == 1 ? "" : "s");
 	free(rows);
 	return r;
 }

@@ -238,27 +238,31 @@ static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size
 }
 
 /* Numbers first, since names may then be as long as they are; of each the more important first. */
-static bool stands_before(const struct nvs_column *a, const struct nvs_column *b)
+static uint32_t place_of(const struct nvs_column *c, uint32_t rank)
 {
-	uint32_t x = a->flags & NVS_COLUMN_NAME, y = b->flags & NVS_COLUMN_NAME;
-
-	return x != y ? x < y : a->rank < b->rank;
+	return (c->flags & NVS_COLUMN_NAME ? 256 : 0) + rank;
 }
 
 static void choose(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
 {
+	uint32_t place[MAX_COLUMNS], rank = 0;
+
 	l->n = 0;
 	for (uint32_t i = 0; i < t->ncolumns && l->n < MAX_COLUMNS; i++) {
 		const struct nvs_column *c = t->columns + i;
 		uint32_t at = l->n;
 
+		rank = c->flags & NVS_COLUMN_BESIDE ? rank : c->rank;
 		if (c->flags & NVS_COLUMN_DETAIL || (c->flags & NVS_COLUMN_BAR && !bars) ||
 		    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
 		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)))
 			continue;
-		for (; at && stands_before(c, l->column[at - 1]); at--)
+		for (; at && place_of(c, rank) < place[at - 1]; at--) {
 			l->column[at] = l->column[at - 1];
+			place[at] = place[at - 1];
+		}
 		l->column[at] = c;
+		place[at] = place_of(c, rank);
 		l->n++;
 	}
 }

@@ -11,7 +11,7 @@
 #include "decode/internal.h"
 
 #define MAX_SYMBOLS (16u << 20)
-#define MAX_NOTES   64
+#define MAX_NOTES   1024
 #define MAX_BACK    256 /* how far back a covering module or symbol is looked for */
 
 struct symbol {

@@ -2,7 +2,7 @@
 /*
  * Makes the traces with API calls that tests/cli/calls.cases reports, in the folder given: copies of which the
  * GPU's time is known, batches, calls before the session, calls that nest, fail, throw, jump and never return,
- * an entry point that was never told of, names that are odd, graphs, and a trace without any of it.
+ * an entry point that was never told of, names that are odd, graphs, a trace from elsewhere, and one without any of it.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -325,6 +325,39 @@ static void without(const char *folder)
 	finish();
 }
 
+/* Recorded where libraries lie that are nowhere here, by a program that makes more streams than it uses. */
+static void away(const char *folder)
+{
+	static const char *const paths[] = {"/nowhere/app", "/nowhere/libcudart.so.13", "/nowhere/libcuda.so.1"};
+	uint64_t pc[3];
+
+	start(folder, "away.zst");
+	for (uint32_t i = 0; i < 3; i++) {
+		struct nvs_rec_module *rec = mk_rec(&t.m, NVS_REC_MODULE, sizeof(*rec) + strlen(paths[i]));
+
+		rec->module = i;
+		rec->path_length = (uint16_t)strlen(paths[i]);
+		rec->bias = rec->start = 0x10000000ull * (i + 1);
+		rec->end = rec->start + 0x100000;
+		memcpy(rec->tail, paths[i], rec->path_length);
+		pc[2 - i] = rec->start + 0x120;
+	}
+	mk_stack(&t.m, 0, 3, pc);
+	for (uint32_t i = LAUNCH; i <= STREAM_GONE; i++)
+		tell_api(i);
+	for (uint64_t stream = 0x5000; stream < 0x5006; stream++)
+		over(0, STREAM, 1, 100, 2, stream, 0ull);
+	begun(0, HTOD, 1);
+	bind(8);
+	pb_copy(&t.pb, 0x7f0000000000, 0x7d0000000000, 64, 0x182);
+	mk_submission(&t.m, 0, 8, 0, 1, &t.pb.n, 0);
+	over(0, HTOD, 1, 500, 4, 0x7f0000000000ull, 0x7d0000000000ull, 64ull, 0x5001ull);
+	over(0, STREAM_GONE, 1, 100, 1, 0x5001ull);
+	over(0, STREAM_GONE, 1, 100, 1, 0x5002ull);
+	over(0, SYNC, 1, 100, 1, 0x5003ull);
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -333,5 +366,6 @@ int main(int argc, char **argv)
 	}
 	calls(argv[1]);
 	without(argv[1]);
+	away(argv[1]);
 	return 0;
 }

@@ -168,6 +168,19 @@ static bool batch_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t 
 	return *bytes;
 }
 
+/* A single operand pair of the kind that 3D batches list: pointers of so many bytes, or arrays of so many elements. */
+static bool operands_copied(const struct nvs_call *call, uint64_t *bytes)
+{
+	uint64_t from, to, height, depth;
+
+	if (!nvs_call_arg(call, "srcType", &from) || !nvs_call_arg(call, "dstType", &to) || from != 1 || to != 1 ||
+	    !nvs_call_arg(call, "height", &height) || !nvs_call_arg(call, "depth", &depth) ||
+	    !nvs_call_arg(call, "width", bytes))
+		return false;
+	*bytes *= (height ? height : 1) * (depth ? depth : 1);
+	return true;
+}
+
 bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
 {
 	uint64_t more;
@@ -179,7 +192,7 @@ bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
 	if (nvs_call_arg(call, "ByteCount", bytes))
 		return true;
 	if (!nvs_call_arg(call, "WidthInBytes", bytes))
-		return false;
+		return operands_copied(call, bytes);
 	if (nvs_call_arg(call, "Height", &more) && more)
 		*bytes *= more;
 	if (nvs_call_arg(call, "Depth", &more) && more)

@@ -441,7 +441,8 @@ int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call)
 		return 0;
 	if (!strncmp(name, "cuStreamEndCapture", 18) && nvs_call_arg(call, "phGraph", &graph))
 		return set_origin(l, graph, NVS_GRAPH_FROM_CAPTURE);
-	if (!strncmp(name, "cuStreamBeginCaptureToGraph", 27) && nvs_call_arg(call, "hGraph", &graph))
+	if ((!strncmp(name, "cuStreamBeginCaptureToGraph", 27) || !strncmp(name, "cuStreamBeginRecaptureToGraph", 29)) &&
+	    nvs_call_arg(call, "hGraph", &graph))
 		return set_origin(l, graph, NVS_GRAPH_FROM_CAPTURE);
 	if (!strcmp(name, "cuGraphCreate") && nvs_call_arg(call, "phGraph", &graph))
 		return set_origin(l, graph, NVS_GRAPH_FROM_NODES);

@@ -50,24 +50,6 @@ struct ends {
 	bool directed;
 };
 
-/* A copy of a rectangle or a box: a structure says where from and where to. */
-static void boxed(const struct nvs_hostmem *h, const struct nvs_call *call, struct ends *e)
-{
-	uint64_t type;
-
-	if (nvs_call_arg(call, "srcMemoryType", &type)) {
-		e->directed = true;
-		nvs_call_arg(call, type == 1 ? "srcHost" : "srcDevice", &e->from);
-		e->from_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED);
-		e->array |= type == 3;
-	}
-	if (nvs_call_arg(call, "dstMemoryType", &type)) {
-		nvs_call_arg(call, type == 1 ? "dstHost" : "dstDevice", &e->to);
-		e->to_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->to) < NVS_MEMORY_MANAGED);
-		e->array |= type == 3;
-	}
-}
-
 static void plain(const struct nvs_hostmem *h, const struct nvs_call *call, struct ends *e)
 {
 	const char *to = strstr(call->api->name, "to");
@@ -84,6 +66,30 @@ static void plain(const struct nvs_hostmem *h, const struct nvs_call *call, stru
 		e->directed = true;
 		e->from_host = nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED;
 		e->to_host = nvs_hostmem_kind(h, e->to) < NVS_MEMORY_MANAGED;
+	}
+}
+
+/* A copy of a rectangle or a box: a structure says where from and where to. */
+static void boxed(const struct nvs_hostmem *h, const struct nvs_call *call, struct ends *e)
+{
+	uint64_t type;
+
+	if (nvs_call_arg(call, "srcType", &type)) {
+		/* CUmemcpy3DOperandType: 1 is a pointer, to wherever. */
+		e->array = type != 1 || !nvs_call_arg(call, "dstType", &type) || type != 1;
+		plain(h, call, e);
+		return;
+	}
+	if (nvs_call_arg(call, "srcMemoryType", &type)) {
+		e->directed = true;
+		nvs_call_arg(call, type == 1 ? "srcHost" : "srcDevice", &e->from);
+		e->from_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED);
+		e->array |= type == 3;
+	}
+	if (nvs_call_arg(call, "dstMemoryType", &type)) {
+		nvs_call_arg(call, type == 1 ? "dstHost" : "dstDevice", &e->to);
+		e->to_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->to) < NVS_MEMORY_MANAGED);
+		e->array |= type == 3;
 	}
 }
 

@@ -301,7 +301,7 @@ nvs_api_after_fn nvs_api_after_of(const char *name)
 		return after_get_kernel;
 	if (begins(name, "cuLibraryEnumerateKernels"))
 		return after_enumerate;
-	if (begins(name, "cuStreamBeginCapture"))
+	if (begins(name, "cuStreamBeginCapture") || begins(name, "cuStreamBeginRecapture"))
 		return after_begin_capture;
 	if (begins(name, "cuStreamEndCapture"))
 		return after_end_capture;

@@ -47,6 +47,7 @@ extern int cuProfilerStart_type(double, double, double, double, double, double, 
 extern int cuGetProcAddress_type(const char *, void **, int, uint64_t);
 extern int cuGetProcAddress_v2_type(const char *, void **, int, uint64_t, int *);
 extern int cuStreamBeginCapture_v2_type(void *, unsigned);
+extern int cuStreamBeginRecaptureToGraph_type(void *, unsigned, void *, void *, void *);
 extern int cuStreamEndCapture_type(void *, void **);
 extern int cuGraphInstantiateWithFlags_type(void **, void *, unsigned long long);
 extern int cuGraphLaunch_type(void *, void *);
@@ -225,6 +226,8 @@ static void act_leaving(void)
 	EXPECT(result == &n);
 }
 
+#define RECAPTURED 5
+
 static void act_graph(void)
 {
 	void *stream = (void *)0x5000, *graph = NULL, *exec = NULL, *f = function_called("captured_kernel");
@@ -237,6 +240,10 @@ static void act_graph(void)
 	EXPECT_EQ(GET(cuLaunchKernel)(f, 1, 1, 1, 64, 1, 1, 0, stream, NULL, NULL), 0);
 	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(GET(cuGraphLaunch)(exec, stream), 0);
+	EXPECT_EQ(GET(cuStreamBeginRecaptureToGraph)(stream, 0, graph, NULL, NULL), 0);
+	for (unsigned i = 0; i < RECAPTURED; i++)
+		EXPECT_EQ(GET(cuLaunchKernel)(f, i + 1, 1, 1, 64, 1, 1, 0, stream, NULL, NULL), 0);
+	EXPECT_EQ(GET(cuStreamEndCapture)(stream, &graph), 0);
 }
 
 static char long_name[5000];
@@ -415,8 +422,8 @@ static void check(const char *file)
 	EXPECT_EQ(nvs_calls_end(both[0]), 0);
 	/* Every launch but the raw one. */
 	EXPECT_EQ(t.launch, fake->launches - 1);
-	EXPECT_EQ(t.captured, 40);
-	EXPECT_EQ(t.direct, fake->launches - 1 - 40 - 1);
+	EXPECT_EQ(t.captured, 40 + RECAPTURED);
+	EXPECT_EQ(t.direct, fake->launches - 1 - 40 - RECAPTURED - 1);
 	EXPECT_EQ(t.linked, 2 + 2); /* and two of the captured ones */
 	EXPECT_EQ(t.failed, 1 + 2 + 1);
 	EXPECT_EQ(t.early, 2);

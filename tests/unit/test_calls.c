@@ -239,6 +239,27 @@ static void test_arguments(void)
 	EXPECT_EQ(s.calls, 3);
 }
 
+/* Bytes of a copy between two operands: of pointers; of arrays it is elements that are counted. */
+static void test_operands(void)
+{
+	static const struct nvs_call_api api = {
+		.name = "cuMemcpy3DWithAttributesAsync", .group = "copy", .nargs = 7,
+		.arg = { "srcType", "src", "dstType", "dst", "width", "height", "depth" },
+	};
+	uint64_t args[] = { 1, 0x1000, 1, 0x2000, 64, 3, 2 }, bytes, copies;
+	struct nvs_call call = { .api = &api, .nargs = 7, .args = args };
+
+	EXPECT(nvs_call_copied(&call, &bytes, &copies));
+	EXPECT_EQ(bytes, 64 * 3 * 2);
+	EXPECT_EQ(copies, 1);
+	args[6] = 0;
+	EXPECT(nvs_call_copied(&call, &bytes, &copies));
+	EXPECT_EQ(bytes, 64 * 3);
+	args[2] = 2;
+	EXPECT(!nvs_call_copied(&call, &bytes, &copies));
+	EXPECT_EQ(bytes, 0);
+}
+
 /* Nodes as "node.parent.type.function", one record for each two of them. */
 static void graph_event(struct nvs_launches *l, uint32_t event, const char *text)
 {
@@ -389,6 +410,7 @@ int main(void)
 	test_lost_end();
 	test_in_flight();
 	test_arguments();
+	test_operands();
 	test_execs();
 	test_rubbish();
 	unlink(path);

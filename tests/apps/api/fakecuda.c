@@ -130,6 +130,14 @@ EXPORT int cuStreamBeginCapture_v2(void *stream, unsigned mode)
 	return 0;
 }
 
+EXPORT int cuStreamBeginRecaptureToGraph(void *stream, unsigned mode, struct graph *graph, void *changed, void *user)
+{
+	fake.capturing = stream;
+	fake.graph = graph;
+	graph->n = 0;
+	return 0;
+}
+
 EXPORT int cuStreamDestroy_v2(void *stream)
 {
 	fake.destroyed = stream;

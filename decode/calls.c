@@ -338,6 +338,17 @@ int nvs_calls_record(struct nvs_calls *c, const struct nvs_rec *rec)
 	}
 }
 
+const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *c, uint32_t *at)
+{
+	while (*at < c->apis.count) {
+		const struct nvs_call_api *api = nvs_number_get(&c->apis, (*at)++);
+
+		if (api && api->passed)
+			return api;
+	}
+	return NULL;
+}
+
 int nvs_calls_end(struct nvs_calls *c)
 {
 	int r = 0;

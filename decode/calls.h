@@ -57,6 +57,8 @@ void nvs_calls_free(struct nvs_calls *calls);
 int nvs_calls_submission(struct nvs_calls *calls, const struct nvs_submission *s);
 int nvs_calls_record(struct nvs_calls *calls, const struct nvs_rec *rec);
 int nvs_calls_end(struct nvs_calls *calls);
+/* The first entry point from number *AT on that was looked up and is not observed; *AT: where to go on. NULL: none. */
+const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *calls, uint32_t *at);
 
 /* The argument called NAME; false: it has none, or it was not kept. */
 bool nvs_call_arg(const struct nvs_call *call, const char *name, uint64_t *value);

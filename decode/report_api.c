@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/hash.h"
 #include "decode/report_apicalls.h"
 
 struct row {
@@ -351,6 +352,68 @@ static int print_table(struct nvs_out *out, struct nvs_table *table, struct row 
 	return nvs_report_rows(out, table, rows, (size_t)count, sizeof(*rows), o);
 }
 
+/* ---- entry points that are not observed ---- */
+
+struct passed {
+	const char *name;
+	UT_hash_handle hh;
+};
+
+static int by_passed_name(const struct passed *a, const struct passed *b)
+{
+	return strcmp(a->name, b->name);
+}
+
+static int collect_passed(const struct nvs_source *s, struct passed **all)
+{
+	const struct nvs_call_api *api;
+
+	for (uint32_t at = 0; (api = nvs_calls_passed(s->calls, &at));) {
+		struct passed *p;
+
+		HASH_FIND(hh, *all, api->name, strlen(api->name), p);
+		if (p)
+			continue;
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->name = api->name;
+		HASH_ADD_KEYPTR(hh, *all, p->name, strlen(p->name), p);
+		if (!p->hh.tbl) {
+			free(p);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Below the table, for a person: of these it is known that the program asked for them, not how often they were called. */
+static int print_passed(struct nvs_out *out, const struct nvs_source *s, uint32_t n, bool verbose)
+{
+	struct passed *all = NULL, *p, *next;
+	unsigned count;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && !r; i++)
+		r = collect_passed(s + i, &all);
+	HASH_SORT(all, by_passed_name);
+	count = HASH_COUNT(all);
+	if (!r && count)
+		fprintf(out->file, "%s%u entry point%s looked up whose calls are not observed%s%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), count, count == 1 ? "" : "s",
+			verbose ? ":" : "; -v names them", nvs_out_style(out, NVS_STYLE_PLAIN));
+	HASH_ITER(hh, all, p, next) {
+		if (!r && verbose) {
+			fputs("  ", out->file);
+			nvs_out_text(out, p->name);
+			fputc('\n', out->file);
+		}
+		HASH_DEL(all, p);
+		free(p);
+	}
+	return r;
+}
+
 #define COLUMNS(a) .columns = a, .ncolumns = sizeof(a) / sizeof(*a)
 
 static int print_called(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,
@@ -371,6 +434,8 @@ static int print_called(struct nvs_out *out, struct nvs_source *s, uint32_t n, c
 		count = add_calls(rows, (size_t)count, calls, ncalls);
 	if (!r)
 		r = count < 0 ? (int)count : print_table(out, &table, *rows, count, o);
+	if (!r && o->format == NVS_FORMAT_TEXT && !o->napi && !o->nthread)
+		r = print_passed(out, s, n, o->verbose);
 	nvs_api_calls_free(calls, ncalls);
 	return r;
 }

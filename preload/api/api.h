@@ -116,6 +116,8 @@ void nvs_api_put_in_flight(struct nvs_merge *merge);
 
 /* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk or itself. */
 void *nvs_api_wrap(void *address, const char *name);
+/* The program asked for NAME and was given ADDRESS: told where its calls are not observed. */
+void nvs_api_looked_up(const void *address, const char *name);
 /* libcuda lies here; its dynamic section at DYNAMIC. */
 void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end);
 bool nvs_api_is_libcuda(const char *path);

@@ -327,6 +327,14 @@ static void pass_on(const char *name)
 		tell_api(PASSED_NUMBER + used, NVS_API_PASSED, name, NULL);
 }
 
+void nvs_api_looked_up(const void *address, const char *name)
+{
+	uintptr_t a = (uintptr_t)address;
+
+	if (nvs_api_on() && !is_thunk(a) && is_of_libcuda(a))
+		pass_on(name);
+}
+
 void nvs_api_tell_all(void)
 {
 	uint32_t n = atomic_load(&nslots);

@@ -272,8 +272,12 @@ static void after_resolve(const struct nvs_api_slot *slot, struct nvs_api_frame 
 	void **out = (void **)f->regs[1];
 	int saved = errno;
 
-	if (!result && out && *out)
+	if (!result && out && *out) {
+		/* The name asked for is not always that of what is given: it may be of an older form. */
 		*out = nvs_api_wrap(*out, NULL);
+		if (f->regs[0])
+			nvs_api_looked_up(*out, (const char *)f->regs[0]);
+	}
 	errno = saved;
 }
 

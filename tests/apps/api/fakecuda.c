@@ -251,6 +251,7 @@ static const struct {
 	{ "cuStreamSynchronize", cuStreamSynchronize },
 	{ "cuMemAlloc", cuMemAlloc_v2 },
 	{ "cuNotListed", cuNotListed },
+	{ "cuAskedForAlone", cuNotListed },
 	{ "cuGetProcAddress", cuGetProcAddress_v2 },
 };
 

@@ -20,6 +20,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define SIGNALS 65
+/* What an instruction causes, a system call in a sandbox too, kills where it is blocked. */
+#define CAUSED                                                                                     \
+	(NVS_SIGVIEW_SIGNALS | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL) | NVS_SIGBIT(SIGSYS))
 #define RESTORER 0x04000000 /* SA_RESTORER, which the C library sets and shows */
 
 /* Two copies, of which the count's last bit says which one holds: a reader needs no lock. */
@@ -112,7 +115,7 @@ static int put_kernel(int sig, const struct sigaction *view)
 {
 	struct sigaction a = { .sa_flags = SA_SIGINFO | SA_NODEFER };
 	/* The C library's own two as well, which sigfillset() leaves out. */
-	uint64_t mask = ~(NVS_SIGVIEW_SIGNALS | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL));
+	uint64_t mask = ~CAUSED;
 
 	a.sa_sigaction = place_of(sig) < 2 ? nvs_on_signal : nvs_sigfd_on_token;
 	memcpy(&a.sa_mask, &mask, sizeof(mask));
@@ -182,21 +185,27 @@ static int change_other(int sig, const struct sigaction *action, struct sigactio
 
 EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
 {
+	struct sigaction wanted, before;
 	uint64_t saved;
 	int ret = 0;
 
 	if (nvs_options()->disabled)
 		return nvs_next()->sigaction(sig, action, old);
+	/* A wrong address faults here, where a handler may run. */
+	if (action)
+		wanted = *action;
 	nvs_sigactions_lock(&saved);
 	if (!installed)
-		ret = nvs_next()->sigaction(sig, action, old);
+		ret = nvs_next()->sigaction(sig, action ? &wanted : NULL, &before);
 	else if (action && in_vfork_child())
-		ret = change_borrowed(sig, action, old);
+		ret = change_borrowed(sig, &wanted, &before);
 	else if (!is_ours(sig))
-		ret = change_other(sig, action, old);
+		ret = change_other(sig, action ? &wanted : NULL, &before);
 	else
-		change_ours(sig, action, old);
+		change_ours(sig, action ? &wanted : NULL, &before);
 	nvs_sigactions_unlock(&saved);
+	if (!ret && old)
+		*old = before;
 	return ret;
 }
 
@@ -364,7 +373,7 @@ void nvs_sigactions_take_back(uint64_t ignored)
 bool nvs_sigactions_stand_in(int sig)
 {
 	struct sigaction action, ours = { .sa_sigaction = nvs_sigfd_on_token, .sa_flags = SA_SIGINFO | SA_RESTART };
-	uint64_t mask = ~NVS_SIGVIEW_SIGNALS;
+	uint64_t mask = ~CAUSED;
 
 	if (nvs_next()->sigaction(sig, NULL, &action) || action.sa_handler != SIG_DFL)
 		return false;

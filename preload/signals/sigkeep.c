@@ -21,8 +21,7 @@ struct box {
 static struct box boxes[2];
 
 static __thread struct {
-	_Atomic uint64_t kept;
-	int tid; /* whose they are */
+	_Atomic uint64_t kept; /* whose: thread << 32 | signals. One word, since a handler may come in */
 	siginfo_t info[2];
 } mine;
 
@@ -85,24 +84,26 @@ uint64_t nvs_sigkeep_of_process(void)
 	return set;
 }
 
+/* The low half; 0 where they are another thread's, whose storage a forked child has. */
+static uint64_t own_of(uint64_t kept)
+{
+	return (uint32_t)kept && kept >> 32 == (uint64_t)nvs_sys_gettid() ? (uint32_t)kept : 0;
+}
+
 uint64_t nvs_sigkeep_of_thread(void)
 {
-	uint64_t kept = atomic_load_explicit(&mine.kept, memory_order_relaxed);
-
-	return kept && mine.tid == nvs_sys_gettid() ? kept : 0;
+	return own_of(atomic_load_explicit(&mine.kept, memory_order_relaxed));
 }
 
 static void keep(int sig, const siginfo_t *info)
 {
-	uint64_t kept = nvs_sigkeep_of_thread();
+	uint64_t old = atomic_load(&mine.kept), tid = (uint64_t)nvs_sys_gettid();
 
-	if (kept & NVS_SIGBIT(sig) || nvs_state_borrowed())
+	if (own_of(old) & NVS_SIGBIT(sig) || nvs_state_borrowed())
 		return;
-	if (!kept)
-		atomic_store(&mine.kept, 0);
-	mine.tid = nvs_sys_gettid();
 	mine.info[slot_of(sig)] = *info;
-	atomic_fetch_or(&mine.kept, NVS_SIGBIT(sig));
+	while (!atomic_compare_exchange_strong(&mine.kept, &old, tid << 32 | own_of(old) | NVS_SIGBIT(sig)))
+		;
 }
 
 static bool take_own(int sig, siginfo_t *info)
@@ -110,8 +111,7 @@ static bool take_own(int sig, siginfo_t *info)
 	if (!(nvs_sigkeep_of_thread() & NVS_SIGBIT(sig)))
 		return false;
 	*info = mine.info[slot_of(sig)];
-	atomic_fetch_and(&mine.kept, ~NVS_SIGBIT(sig));
-	return true;
+	return atomic_fetch_and(&mine.kept, ~NVS_SIGBIT(sig)) & NVS_SIGBIT(sig);
 }
 
 void nvs_sigkeep_add(int sig, const siginfo_t *info, bool process)

@@ -28,8 +28,11 @@ static void *begin(void *arg)
 
 	nvs_free(arg, sizeof(start));
 	nvs_sigview_thread_begins(start.view);
-	if (start.warm)
+	if (start.warm) {
 		nvs_callsite_warm();
+		/* What came meanwhile was put aside, as in any trap. */
+		nvs_sigview_deliver_now();
+	}
 	errno = err;
 	return start.run(start.arg);
 }

@@ -32,7 +32,7 @@ void nvs_sigactions_unlock(const uint64_t *saved);
 
 /* ---- signals.c ---- */
 void nvs_on_signal(int sig, siginfo_t *info, void *ucontext);
-/* What the kernel would have done with the program's own action for SIG. */
+/* What the kernel would have done with the program's own action for SIG, which stands in for one of ours. */
 void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext);
 /*
  * Of this thread: signals that came and that the program is not to notice, though a call may have ended for them;

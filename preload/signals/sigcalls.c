@@ -98,15 +98,25 @@ static int end(struct call *c, int ret)
 	return ret;
 }
 
+static void on_cancel(void *arg)
+{
+	struct call *c = arg;
+
+	if (c->own_mask)
+		nvs_sigview_keep_call(&c->temp);
+}
+
 /* The first time with what the program gave, which it alone knows to be valid. */
 #define WAIT(mask, left, first, further)                                                           \
 	({                                                                                         \
 		struct call c;                                                                     \
 		int ret_;                                                                          \
 		begin(&c, mask, left);                                                             \
+		pthread_cleanup_push(on_cancel, &c);                                               \
 		ret_ = first;                                                                      \
 		while (again(&c, ret_))                                                            \
 			ret_ = further;                                                            \
+		pthread_cleanup_pop(0);                                                            \
 		end(&c, ret_);                                                                     \
 	})
 

@@ -92,7 +92,6 @@ void nvs_sigfd_on_token(int sig, siginfo_t *info, void *ucontext)
 	uint64_t *mask = (uint64_t *)(void *)&((ucontext_t *)ucontext)->uc_sigmask;
 	int slot = sig == nvs_sigfd_stand_in(1), saved = errno;
 	uint64_t bit = NVS_SIGBIT(slot ? SIGTRAP : SIGSEGV);
-	siginfo_t due;
 
 	if (!nvs_sigtoken_is((uint64_t)info->si_code, (uintptr_t)info->si_value.sival_ptr)) {
 		nvs_signals_forward(sig, info, ucontext);
@@ -102,10 +101,8 @@ void nvs_sigfd_on_token(int sig, siginfo_t *info, void *ucontext)
 	if (nvs_sigview_blocked_with(*mask) & bit) {
 		*mask = nvs_sigview_token_came(*mask);
 		nvs_sigfd_sync();
-	} else if (nvs_sigkeep_take_shared(bit, &due)) {
-		/* It comes when this handler has returned. */
-		nvs_sys_sigmask(SIG_BLOCK, &bit, NULL);
-		nvs_sys_queue_self(due.si_signo, &due);
+	} else if (!nvs_in_trap()) {
+		nvs_sigview_deliver(*mask);
 	}
 	errno = saved;
 }

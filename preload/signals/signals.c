@@ -102,6 +102,8 @@ static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct s
 	counts.handled++;
 	kernel = nvs_sigview_enter_handler(ended, kernel, during);
 	nvs_sys_sigmask(SIG_SETMASK, &kernel, NULL);
+	/* As by the kernel, what is still due interrupts it at its first instruction. */
+	nvs_sigview_deliver_now();
 	/* A plain handler is given all three as well, as by the kernel. */
 	action->sa_sigaction(sig, info, uc);
 	*mask_of(uc) = nvs_sigview_leave_handler(&before, *mask_of(uc));
@@ -152,6 +154,8 @@ static bool nudged(int sig, siginfo_t *info, bool blocked)
 {
 	if (!blocked)
 		return nvs_sigkeep_take_shared(NVS_SIGBIT(sig), info);
+	/* Here nothing waits: a handler jumped out of what did. */
+	nvs_sigthreads_wait(0);
 	nvs_sigthreads_offer(sig, nvs_sys_gettid());
 	return false;
 }
@@ -186,14 +190,19 @@ void nvs_on_signal(int sig, siginfo_t *info, void *ucontext)
 		/* Last, since other signals come meanwhile. */
 		if (sent && counts.handled == handled)
 			count_kept(ucontext);
-	} else if (!nvs_in_trap()) {
-		nvs_sigview_deliver(*mask_of(ucontext));
 	}
+	if (!nvs_in_trap())
+		nvs_sigview_deliver(*mask_of(ucontext));
 }
 
 void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext)
 {
-	forward(sig, info, ucontext);
+	struct sigaction action = nvs_sigaction_of_program(sig);
+
+	if (action.sa_handler == SIG_DFL)
+		die(sig, info);
+	else if (action.sa_handler != SIG_IGN)
+		run_handler(sig, info, ucontext, &action);
 }
 
 struct nvs_sigcounts nvs_signals_counts(void)

@@ -14,11 +14,14 @@
 #include "preload/state.h"
 #include "preload/sys.h"
 
+#define MARK 0x6e76737369677631ull
+
 static __thread struct {
 	struct nvs_sigview view;
-	uint64_t known; /* the kernel's mask when view.asked was set */
+	uint64_t known; /* of the kernel's mask: blocked ever since view.asked is something */
 	uint64_t added; /* stand-ins that are blocked in the kernel by us alone (sigfd.h) */
 	struct nvs_sigtemp *temp; /* of the call that is being made with a mask of its own */
+	struct nvs_flight flight; /* whether it is made still */
 	struct nvs_sigview outside; /* what holds but for that call */
 	int child; /* the vfork() child in this thread's memory whose mask in the kernel is what it believes */
 } mine;
@@ -59,10 +62,14 @@ static void publish(void)
 
 /* ---- for the handlers and for threads ---- */
 
+/*
+ * KERNEL is the mask from now on. What a handler of the program has blocked besides is not to count once it has
+ * returned, so that only the first to ask for something sets what is known.
+ */
 static void ask(uint64_t bits, uint64_t kernel)
 {
+	mine.known = (mine.view.asked ? mine.known & kernel : kernel) & ~NVS_SIGVIEW_MARKER;
 	mine.view.asked = bits;
-	mine.known = kernel & ~NVS_SIGVIEW_MARKER;
 	publish();
 }
 
@@ -139,7 +146,7 @@ static void send_kept(uint64_t due)
 }
 
 /* Sends again what is no longer blocked. */
-static void deliver_kept(void)
+void nvs_sigview_deliver_now(void)
 {
 	uint64_t pending = nvs_sigkeep_pending();
 
@@ -147,18 +154,20 @@ static void deliver_kept(void)
 		send_kept(pending & ~nvs_sigview_blocked());
 }
 
+/* One at a time: its handler may block the next, and what is due then follows it. */
 void nvs_sigview_deliver(uint64_t kernel)
 {
-	uint64_t due = nvs_sigkeep_of_thread();
+	uint64_t due = nvs_sigkeep_pending(), bit;
+	siginfo_t info;
 
 	if (due)
 		due &= ~nvs_sigview_blocked_with(kernel);
-
-	if (!due)
+	if (!due || !nvs_sigkeep_take(due, &info, NULL))
 		return;
 	/* Until the handler that calls this has returned: it comes where that one came. */
-	change_kernel(SIG_BLOCK, due);
-	send_kept(due);
+	bit = NVS_SIGBIT(info.si_signo);
+	change_kernel(SIG_BLOCK, bit);
+	nvs_sys_queue_self(info.si_signo, &info);
 }
 
 uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t kernel)
@@ -173,7 +182,6 @@ uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t ke
 	kernel = add_stand_ins(kernel);
 	if (marked())
 		kernel |= NVS_SIGVIEW_MARKER;
-	deliver_kept();
 	return kernel;
 }
 
@@ -220,7 +228,7 @@ void nvs_sigview_thread_begins(uint64_t view)
 	change_kernel(SIG_BLOCK, nvs_sigfd_stand_ins(mine.view.asked));
 	if (view)
 		mine.known = kernel_mask();
-	deliver_kept();
+	nvs_sigview_deliver_now();
 }
 
 void nvs_sigview_main_begins(void)
@@ -231,9 +239,8 @@ void nvs_sigview_main_begins(void)
 		return;
 	nvs_signals_install();
 	/* In name first: one that is pending comes to us at once. */
-	ask(mine.view.asked | blocked, 0);
+	ask(mine.view.asked | blocked, kernel_mask() & ~blocked);
 	change_kernel(SIG_UNBLOCK, blocked);
-	ask(mine.view.asked, kernel_mask());
 }
 
 /* ---- a mask for one call ---- */
@@ -241,11 +248,10 @@ void nvs_sigview_main_begins(void)
 /* What the program jumped out of, by a handler that is none of ours, is over. */
 static void heal(void)
 {
-	char here;
-
-	if (!mine.temp || (uintptr_t)&here < (uintptr_t)mine.temp)
+	if (!mine.temp || !nvs_flight_left(&mine.flight, (uintptr_t)__builtin_frame_address(0), NULL))
 		return;
 	mine.view = mine.outside;
+	mine.added = nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler);
 	mine.temp = NULL;
 	publish();
 }
@@ -296,23 +302,30 @@ uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask)
 
 	heal();
 	nvs_sigview_blocked();
-	*t = (struct nvs_sigtemp){ .mask = mask, .before = mine.temp, .outside = mine.outside, .view = mine.view };
+	*t = (struct nvs_sigtemp){ .mask = mask, .before = mine.temp, .outside = mine.outside, .view = mine.view,
+				  .added = mine.added, .flight = mine.flight };
 	pending = nvs_sigkeep_pending() & ~bits;
 	if (pending)
 		t->lent = lend(t, pending);
 	mine.outside = mine.view;
 	mine.temp = t;
+	t->mark = (uintptr_t)t ^ MARK;
+	mine.flight = (struct nvs_flight){ .sp = (uintptr_t)t, .mark = &t->mark, .token = (uintptr_t)t ^ MARK };
 	mine.view = (struct nvs_sigview){ .asked = bits };
+	mine.added = nvs_sigfd_stand_ins(bits) & ~mask;
 	publish();
-	return (mask & ~NVS_SIGVIEW_SIGNALS) | nvs_sigfd_stand_ins(bits);
+	return (mask & ~NVS_SIGVIEW_SIGNALS) | mine.added;
 }
 
 /* The call is over for the view; what was lent is still with the kernel. */
 static void leave_call(struct nvs_sigtemp *t)
 {
 	mine.view = t->view;
+	mine.added = t->added;
 	mine.outside = t->outside;
 	mine.temp = t->before;
+	mine.flight = t->flight;
+	t->mark = 0;
 	publish();
 }
 
@@ -322,7 +335,20 @@ void nvs_sigview_end_call(struct nvs_sigtemp *t)
 		leave_call(t);
 	if (t->lent)
 		take_back(t);
-	deliver_kept();
+	nvs_sigview_deliver_now();
+}
+
+void nvs_sigview_keep_call(struct nvs_sigtemp *t)
+{
+	struct nvs_sigview view = mine.view;
+
+	if (mine.temp != t)
+		return;
+	leave_call(t);
+	mine.view = view;
+	mine.added = nvs_sigfd_stand_ins(view.asked);
+	mine.known = 0;
+	publish();
 }
 
 const struct nvs_sigtemp *nvs_sigview_handler_ends_call(void)
@@ -336,27 +362,14 @@ const struct nvs_sigtemp *nvs_sigview_handler_ends_call(void)
 
 /* ---- for the program ---- */
 
-/* What the program's call makes of the view. */
-static void change_view(int how, uint64_t bits)
+static uint64_t changed(int how, uint64_t mask, uint64_t by)
 {
-	struct nvs_sigview *v = &mine.view;
-
-	if (how == SIG_BLOCK) {
-		v->asked |= bits & ~v->by_handler;
-	} else if (how == SIG_UNBLOCK) {
-		v->asked &= ~bits;
-		v->by_handler &= ~bits;
-	} else {
-		v->by_handler &= bits;
-		v->asked = bits & ~v->by_handler;
-	}
-	publish();
+	return how == SIG_BLOCK ? mask | by : how == SIG_UNBLOCK ? mask & ~by : by;
 }
 
 static bool concerns_us(const sigset_t *set)
 {
-	return mine.view.asked || marked() ||
-	       (set && (low_word(set) & NVS_SIGVIEW_SIGNALS));
+	return nvs_sigview_differs() || mine.temp || (set && (low_word(set) & NVS_SIGVIEW_SIGNALS));
 }
 
 /*
@@ -377,78 +390,104 @@ void nvs_sigview_settle_child(void)
 
 /*
  * Bits of ours in the kernel's mask: a handler of the program runs that was begun before ours were
- * installed. From now on they are blocked in name, for as long as that handler runs.
+ * installed. From now on they are blocked in name, for as long as that handler runs. The mask with the marker for it.
  */
-static void adopt(uint64_t kernel)
+static uint64_t adopt(uint64_t kernel)
 {
-	mine.view.by_handler |= kernel & NVS_SIGVIEW_SIGNALS & ~mine.view.asked;
+	uint64_t found = nvs_sigactions_installed() ? kernel & NVS_SIGVIEW_SIGNALS & ~mine.view.asked : 0;
+
+	mine.view.by_handler |= found;
+	return found ? kernel | NVS_SIGVIEW_MARKER : kernel;
 }
 
-/* What is asked of the kernel instead of WORD; the stand-ins of what will be blocked in name stay blocked. */
-static uint64_t for_kernel(int how, uint64_t word, uint64_t before)
+/*
+ * What the program's call makes of the view, and of the kernel's mask, KERNEL, which is returned. Of the stand-ins in
+ * it some are blocked by us alone.
+ */
+static uint64_t change_view(int how, uint64_t word, uint64_t kernel)
 {
-	uint64_t bits = word & NVS_SIGVIEW_SIGNALS;
-	uint64_t after = how == SIG_BLOCK ? before | bits : how == SIG_UNBLOCK ? before & ~bits : bits;
-	uint64_t need = nvs_sigfd_stand_ins(after);
+	uint64_t bits = word & NVS_SIGVIEW_SIGNALS, all = nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS), view, own, need;
+	struct nvs_sigview *v = &mine.view;
 
-	if (how == SIG_UNBLOCK)
-		return (word | mine.added) & ~need;
-	return (word & ~NVS_SIGVIEW_SIGNALS) | need;
+	own = changed(how, kernel & ~mine.added, word) & ~NVS_SIGVIEW_SIGNALS & ~NVS_SIGVIEW_MARKER;
+	view = changed(how, v->asked | v->by_handler, bits);
+	v->by_handler &= view;
+	ask(view & ~v->by_handler, kernel & own);
+	need = nvs_sigfd_stand_ins(view);
+	mine.added = need & ~own & all;
+	return own | need | (marked() ? NVS_SIGVIEW_MARKER : 0);
 }
 
-/* Of the stand-ins blocked in the kernel, those that the program did not ask for. KERNEL: the mask before. */
-static uint64_t added_by(int how, uint64_t word, uint64_t kernel)
+static int set_mask(nvs_mask_fn next, uint64_t mask)
 {
-	uint64_t all = nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS), own = kernel & all & ~mine.added;
+	sigset_t set;
 
-	own = how == SIG_BLOCK ? own | word : how == SIG_UNBLOCK ? own & ~word : word;
-	return nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler) & ~own;
+	/* The C library lets no call block the marker. */
+	if (mask & NVS_SIGVIEW_MARKER)
+		return nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
+	sigemptyset(&set);
+	set_low_word(&set, mask);
+	return next(SIG_SETMASK, &set, NULL);
+}
+
+static void show_mask(sigset_t *old, uint64_t shown)
+{
+	if (!old)
+		return;
+	sigemptyset(old);
+	set_low_word(old, shown);
+}
+
+/* The view first: a handler that the kernel's change lets in finds it changed. */
+static int change(nvs_mask_fn next, int how, uint64_t word, sigset_t *old)
+{
+	bool was_known = mine.view.asked;
+	uint64_t kernel, shown;
+
+	/* What is sent or faults while it is blocked in name only has to come to us. */
+	if (word & NVS_SIGVIEW_SIGNALS && how != SIG_UNBLOCK)
+		nvs_signals_install();
+	kernel = adopt(kernel_mask());
+	shown = nvs_sigview_shown(kernel);
+	set_mask(next, change_view(how, word, kernel));
+	if (mine.view.asked && !was_known)
+		mine.known = kernel_mask() & ~NVS_SIGVIEW_MARKER;
+	show_mask(old, shown);
+	nvs_sigview_deliver_now();
+	return 0;
+}
+
+/* Nothing of ours in it, unless ours were installed while a handler ran. */
+static int pass(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
+{
+	sigset_t was;
+	int ret = next(how, set, &was);
+
+	if (ret)
+		return ret;
+	if (set && how != SIG_SETMASK && low_word(&was) & NVS_SIGVIEW_SIGNALS && nvs_sigactions_installed()) {
+		change_kernel(SIG_BLOCK, adopt(low_word(&was)) & NVS_SIGVIEW_MARKER);
+		change_kernel(SIG_UNBLOCK, NVS_SIGVIEW_SIGNALS);
+		publish();
+	}
+	show_mask(old, low_word(&was));
+	return 0;
 }
 
 int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
 {
-	uint64_t before, word = set ? low_word(set) : 0, bits = word & NVS_SIGVIEW_SIGNALS, kernel;
-	sigset_t filtered, was;
-	bool was_marked;
-	int ret;
-
-	if (concerns_us(set) && nvs_state_borrowed()) {
+	if (!concerns_us(set))
+		return pass(next, how, set, old);
+	if (nvs_state_borrowed()) {
 		nvs_sigview_settle_child();
 		return next(how, set, old);
 	}
+	/* Wrong ones are for the kernel to refuse. */
+	if (set && how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK)
+		return next(how, set, old);
 	heal();
-	before = nvs_sigview_blocked();
-	if (set) {
-		/* What is sent or faults while it is blocked in name only has to come to us. */
-		if (bits && how != SIG_UNBLOCK)
-			nvs_signals_install();
-		filtered = *set;
-		set_low_word(&filtered, for_kernel(how, word, before));
-	}
-	ret = next(how, set ? &filtered : NULL, &was);
-	if (ret)
-		return ret;
-	kernel = low_word(&was);
-	if (set && nvs_sigactions_installed())
-		adopt(kernel);
-	was_marked = marked();
-	if (old) {
-		*old = was;
-		set_low_word(old, (kernel & ~mine.added & ~(was_marked ? NVS_SIGVIEW_MARKER : 0)) | before);
-	}
-	if (!set)
-		return 0;
-	change_view(how, bits);
-	if (nvs_sighook(NVS_SIGHOOK_FD))
-		mine.added = added_by(how, word, kernel);
-	if (mine.view.asked)
-		mine.known = kernel_mask() & ~NVS_SIGVIEW_MARKER;
-	/* The C library never lets a call block the marker: a mask that was set has lost it. */
-	if (was_marked)
-		change_kernel(marked() ? SIG_BLOCK : SIG_UNBLOCK, NVS_SIGVIEW_MARKER);
-	if (kernel & NVS_SIGVIEW_SIGNALS && nvs_sigactions_installed())
-		change_kernel(SIG_UNBLOCK, NVS_SIGVIEW_SIGNALS);
-	if (bits || before)
-		deliver_kept();
+	if (set)
+		return change(next, how, low_word(set), old);
+	show_mask(old, nvs_sigview_shown(kernel_mask()));
 	return 0;
 }

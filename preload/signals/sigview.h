@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "trap/left.h"
 
 #define NVS_SIGBIT(sig) (1ull << ((sig) - 1))
 #define NVS_SIGVIEW_SIGNALS (NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(SIGTRAP))
@@ -51,8 +52,11 @@ struct nvs_sigview nvs_sigview_save(void);
  * Returns what to restore instead.
  */
 uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t kernel);
-/* Sends again what was kept for this thread and is not blocked, where its mask is KERNEL. */
+/* Sends again what is kept and not blocked, at the end of a handler that leaves the mask KERNEL. */
 void nvs_sigview_deliver(uint64_t kernel);
+
+/* The same where nothing runs that it would have to wait for. */
+void nvs_sigview_deliver_now(void);
 
 /* The mask that the program is to see, where the thread's is KERNEL. */
 uint64_t nvs_sigview_shown(uint64_t kernel);
@@ -79,10 +83,15 @@ struct nvs_sigtemp {
 	uint64_t mask;
 	uint64_t lent, process; /* signals that were, and which of them are pending for the process */
 	struct nvs_sigview view, outside; /* what holds again after it */
+	uint64_t added; /* and which stand-ins are blocked by us alone */
 	struct nvs_sigtemp *before; /* such a call around it */
+	struct nvs_flight flight;
+	volatile uint64_t mark;
 };
 uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask);
 void nvs_sigview_end_call(struct nvs_sigtemp *t);
+/* The thread is cancelled in it: in the kernel too the call's mask stays. */
+void nvs_sigview_keep_call(struct nvs_sigtemp *t);
 /* A handler of the program is about to run, which ends such a call, if one is made; else NULL. */
 const struct nvs_sigtemp *nvs_sigview_handler_ends_call(void);
 

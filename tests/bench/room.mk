@@ -9,3 +9,23 @@ $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libnvsnoop-decode.a
 .PHONY: bench-decode
 bench-decode: $(BUILD)/nvsnoop-report $(BENCH_DECODE)
 	$(Q)BUILD=$(BUILD) scripts/bench-decode
+
+# The library with a switch in it that a benchmark turns: scripts/bench-inside.
+$(BUILD)/tests/bench/switch.o: tests/bench/switch.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(PRELOAD_CFLAGS) -c -o $@ $<
+
+$(BUILD)/bench/libnvsnoop.so: $(TRAP_OBJ) $(PRELOAD_OBJ) $(BUILD)/tests/bench/switch.o preload/exports.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && sed 's/^global:/global: nvs_bench_switch;/' preload/exports.map >$(@D)/exports.map && \
+	    $(CC) -shared -o $@ -Wl,-soname,libnvsnoop.so -Wl,--version-script=$(@D)/exports.map \
+	    -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--exclude-libs,ALL -Wl,--as-needed \
+	    $(TRAP_OBJ) $(PRELOAD_OBJ) $(BUILD)/tests/bench/switch.o -l:libzstd.a
+
+# Runs where the library does, on old systems too: nothing of the decoder in it.
+$(BUILD)/bench/inside: tests/bench/inside.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl
+
+.PHONY: bench-library
+bench-library: $(BUILD)/bench/libnvsnoop.so $(BUILD)/bench/inside

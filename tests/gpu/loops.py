@@ -71,4 +71,5 @@ def main():
     print(f"torch-compute {measure(large_model, options.rounds // 5, options.profile):.4f}")
 
 
-main()
+if __name__ == "__main__":
+    main()

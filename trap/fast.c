@@ -92,6 +92,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	    ((ring->busy || atomic_load_explicit(&ring->epoch, memory_order_relaxed)) &&
 	     nvs_ring_in_use(ring, sp, NULL)))
 		return false;
+	nvs_progress_warm();
 	f.address = (uintptr_t)(reg_of(regs, site->base) + (uint64_t)(int64_t)site->disp);
 	f.value = (uint32_t)reg_of(regs, site->source);
 	ring->flight = (struct nvs_flight){ .sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK };
@@ -100,6 +101,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	ring_it(&f);
 	atomic_store_explicit(&ring->epoch, 0, memory_order_release);
 	nvs_calls.sp = 0;
+	nvs_ring_warm(ring);
 	mark = 0;
 	return f.done;
 }

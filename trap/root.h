@@ -53,6 +53,7 @@ struct nvs_trap_tls {
 	uint32_t tid;
 	uint32_t depth; /* traps in flight on this thread */
 	uint32_t extra_modules;
+	uintptr_t progress; /* the release slot read last, which the GPU writes: asked for ahead; 0 none */
 	bool stepping; /* a single-step is in flight */
 	struct nvs_flight flight; /* of the innermost trap that depth counts */
 };
@@ -65,6 +66,29 @@ struct nvs_ring *nvs_ring_enter_at(const struct nvs_flight *flight, const stack_
 /* True if RING is busy, and not with something that the thread at SP has left; what it had begun there is dropped. */
 bool nvs_ring_in_use(struct nvs_ring *ring, uintptr_t sp, const stack_t *alternate);
 void nvs_ring_leave(struct nvs_ring *ring);
+
+#define NVS_WARM_BYTES 2560u /* a launch and its call */
+
+/*
+ * Asks for the lines that the next records will be written into. The writer has read them last, on another core: a
+ * store there would wait, and the fence before the doorbell for it.
+ */
+static inline void nvs_ring_warm(struct nvs_ring *ring)
+{
+	uint64_t head = ring->shared->head, at = ring->warm > head ? ring->warm : head;
+
+	if (head + NVS_WARM_BYTES - at < NVS_WARM_BYTES / 8)
+		return;
+	for (; at < head + NVS_WARM_BYTES; at += 64)
+		asm volatile("prefetchw %0" : : "m"(ring->data[at & (ring->bytes - 1)]));
+	ring->warm = at;
+}
+
+/* The GPU has written the slot since: by the time it is read its line is here. An address that is gone does no harm. */
+static inline void nvs_progress_warm(void)
+{
+	asm volatile("prefetcht0 (%0)" : : "r"(nvs_tls.progress));
+}
 
 /* step.c: memory of the trap for stepped stores; one set a ring. */
 int nvs_step_init(void);

@@ -82,6 +82,7 @@ void nvs_progress_read(const struct nvs_batch *b, struct nvs_rec_submission *sub
 	if (!map || va - map->gpu_va + 16 > map->size)
 		return;
 	va = map->cpu + (va - map->gpu_va);
+	nvs_tls.progress = va;
 	nvs_load64_guarded((const uint64_t *)va, &sub->progress[0]);
 	nvs_load64_guarded((const uint64_t *)(va + 8), &sub->progress[1]);
 }

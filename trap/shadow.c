@@ -21,7 +21,7 @@ void nvs_shadow_carry(const struct nvs_channel *ch, uint32_t old_put, uint32_t n
 	asm volatile("sfence" ::: "memory");
 	sh->userd[NVS_USERD_GP_PUT] = new_put;
 	asm volatile("sfence" ::: "memory");
-	atomic_store(&sh->carried, new_put);
+	atomic_store_explicit(&sh->carried, new_put, memory_order_release);
 }
 
 int nvs_shadow_undo(struct nvs_shadow *shadow)

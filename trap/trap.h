@@ -155,6 +155,7 @@ struct nvs_ring {
 	uint64_t bytes; /* power of two */
 	uint64_t cached_tail; /* owner's last look at shared->tail */
 	uint64_t last_time; /* of its last record: times never go back within a ring */
+	uint64_t warm; /* lines of the buffer up to here have been asked for */
 	_Atomic uint64_t epoch; /* of the trap in flight, 0: none */
 	_Atomic uint64_t overdue; /* such an epoch that was waited for too long, and is no more */
 	struct nvs_flight flight; /* of that trap; owner's */

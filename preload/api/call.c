@@ -231,6 +231,7 @@ static void write_record(const struct made *m)
 		fill(room, m, size, nvs_tls.thread - 1);
 		nvs_ring_commit(ring, size);
 	}
+	nvs_ring_warm(ring);
 	nvs_ring_leave(ring);
 }
 
@@ -304,6 +305,7 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 
 	if (__builtin_expect(c->depth && c->open[c->depth - 1].sp <= sp, 0))
 		abandon(c, sp);
+	nvs_progress_warm();
 	frame->number = c->next++;
 	frame->begin = nvs_api_now();
 	frame->depth = 0;

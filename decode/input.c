@@ -280,6 +280,8 @@ int nvs_input_unpack(struct nvs_input *in, struct nvs_error *err)
 		r = gather(in, &size, err);
 		if (!r)
 			r = unpack(in, size, err);
+		if (!r && !nvs_delta_restore(in->frame, in->frame_size))
+			r = damaged(in, "a record in it differs from none", err);
 		if (r)
 			return r;
 		consume(in, size);

@@ -18,6 +18,10 @@
 int nvs_fail(struct nvs_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* ---- delta.c: records that stand as differences (nvsnoop/trace.h) ---- */
+/* Makes the records of an unpacked frame whole. False: one differs from none; those before it are whole. */
+bool nvs_delta_restore(uint8_t *frame, size_t size);
+
 /* ---- input.c: bytes of the file to unpacked frames ---- */
 struct nvs_input {
 	int fd;

@@ -136,7 +136,7 @@ static void add_header(struct builder *b, const struct nvs_live *live)
 		.rec = { .type = NVS_REC_HEADER, .size = sizeof(*h), .time = live->start.ticks },
 		.magic = NVS_TRACE_MAGIC,
 		.version = NVS_TRACE_VERSION,
-		.min_version = 1,
+		.min_version = NVS_TRACE_VERSION,
 		.pid = live->pid,
 		.ppid = (uint32_t)nvs_sys(SYS_getppid, 0, 0, 0, 0, 0, 0),
 		.clock = live->clock,

@@ -24,12 +24,14 @@ struct seek_footer {
 int nvs_pack_init(struct nvs_pack *pack, size_t largest)
 {
 	*pack = (struct nvs_pack){ .workspace_size = ZSTD_estimateCCtxSize(LEVEL),
-				   .packed_size = ZSTD_compressBound(largest) };
+				   .packed_size = ZSTD_compressBound(largest), .delta_size = largest };
 	pack->workspace = nvs_alloc(pack->workspace_size);
 	pack->packed = nvs_alloc(pack->packed_size);
+	pack->delta = nvs_alloc(pack->delta_size);
+	pack->slots = nvs_alloc(NVS_DELTA_SLOTS * sizeof(*pack->slots));
 	pack->cctx = pack->workspace ? ZSTD_initStaticCCtx(pack->workspace, pack->workspace_size) :
 				       NULL;
-	if (!pack->cctx || !pack->packed) {
+	if (!pack->cctx || !pack->packed || !pack->delta || !pack->slots) {
 		nvs_pack_free(pack);
 		return -ENOMEM;
 	}
@@ -45,13 +47,19 @@ void nvs_pack_free(struct nvs_pack *pack)
 {
 	nvs_free(pack->workspace, pack->workspace_size);
 	nvs_free(pack->packed, pack->packed_size);
+	nvs_free(pack->delta, pack->delta_size);
+	nvs_free(pack->slots, NVS_DELTA_SLOTS * sizeof(*pack->slots));
 	*pack = (struct nvs_pack){ 0 };
 }
 
 ssize_t nvs_pack_frame(struct nvs_pack *pack, const void *records, size_t size)
 {
-	size_t packed = ZSTD_compress2(pack->cctx, pack->packed, pack->packed_size, records, size);
+	size_t packed;
 
+	if (size > pack->delta_size)
+		return -EINVAL;
+	nvs_delta_frame(pack->delta, records, size, pack->slots);
+	packed = ZSTD_compress2(pack->cctx, pack->packed, pack->packed_size, pack->delta, size);
 	return ZSTD_isError(packed) ? -EINVAL : (ssize_t)packed;
 }
 

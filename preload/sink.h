@@ -13,13 +13,17 @@
 
 #define NVS_FRAME_BYTES (1u << 20) /* of records in a frame, about */
 
-/* What packs frames: zstd's state, and where the packed frame is put. One thread at a time. */
+/* What packs frames: zstd's state, the frame with its differences, and where it is put packed. One thread at a time. */
 struct nvs_pack {
 	void *workspace; /* zstd's */
 	void *cctx;
 	uint8_t *packed;
-	size_t workspace_size, packed_size;
+	uint32_t *delta, *slots;
+	size_t workspace_size, packed_size, delta_size;
 };
+
+/* delta.c: SIZE bytes of RECORDS as they stand in a frame, to TO. */
+void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size, uint32_t slots[NVS_DELTA_SLOTS]);
 
 struct nvs_sink {
 	struct nvs_outfile *file;

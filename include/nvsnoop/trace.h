@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define NVS_TRACE_MAGIC 0x31504f4f4e53564eull /* "NVSNOOP1" */
-#define NVS_TRACE_VERSION 1
+#define NVS_TRACE_VERSION 2 /* 2: records may stand as differences */
 #define NVS_SPOOL_MAGIC 0x314c4f4f5053564eull /* "NVSPOOL1" */
 #define NVS_SPOOL_VERSION 1
 
@@ -73,6 +73,25 @@ struct nvs_rec {
 	uint32_t size; /* bytes, with this head; multiple of 8 */
 	uint64_t time; /* ticks of the session's clock */
 };
+
+/*
+ * One launch is much like the one before it, so in a frame a record may stand as its difference to an earlier one: its
+ * type has the bit NVS_REC_DELTA then, and each of its 32-bit words, but those of type, flags and size and the two behind
+ * time (thread, and channel or API), is less by the word of that record, modulo 2^32.
+ *
+ * The earlier one is the latest in nvs_delta_slot() of the two, of the frame's SUBMISSION, CALL_BEGIN and CALL records, by
+ * type, size and those two words. It has the same in all of them. Readers get records whole: NVS_REC_DELTA is nowhere but
+ * in the file.
+ */
+#define NVS_REC_DELTA	0x8000u
+#define NVS_DELTA_SLOTS 4096u
+
+static inline uint32_t nvs_delta_slot(uint32_t type, uint32_t size, uint32_t word4, uint32_t word5)
+{
+	uint32_t h = (type * 31 + size) * 0x9e3779b1u ^ word4 * 0xc2b2ae35u ^ word5 * 0x85ebca6bu;
+
+	return (h ^ h >> 15) % NVS_DELTA_SLOTS;
+}
 
 /* Which part of which ring a frame holds; a merged spool skips what a frame already has. */
 struct nvs_ring_range {

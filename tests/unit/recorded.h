@@ -89,14 +89,36 @@ static void look_at(struct contents *c, const struct nvs_rec *rec)
 	}
 }
 
-static bool walk(struct contents *c, const uint8_t *data, size_t size)
+/* Makes a record whole that may stand as a difference, by the format's description alone. */
+static bool whole_record(uint32_t *rec, uint32_t **latest)
 {
+	uint16_t type = ((struct nvs_rec *)(void *)rec)->type & (uint16_t)~NVS_REC_DELTA;
+	uint32_t **slot;
+
+	if (type != NVS_REC_SUBMISSION && type != NVS_REC_CALL_BEGIN && type != NVS_REC_CALL)
+		return !(rec[0] & NVS_REC_DELTA);
+	slot = &latest[nvs_delta_slot(type, rec[1], rec[4], rec[5])];
+	if (rec[0] & NVS_REC_DELTA) {
+		if (!*slot || (uint16_t)**slot != type || (*slot)[1] != rec[1])
+			return false;
+		for (uint32_t i = 2; i < rec[1] / 4; i++)
+			rec[i] += i == 4 || i == 5 ? 0 : (*slot)[i];
+		rec[0] &= ~(uint32_t)NVS_REC_DELTA;
+	}
+	*slot = rec;
+	return true;
+}
+
+static bool walk(struct contents *c, uint8_t *data, size_t size)
+{
+	uint32_t *latest[NVS_DELTA_SLOTS] = { 0 };
 	size_t at = 0;
 
 	while (at + sizeof(struct nvs_rec) <= size) {
 		const struct nvs_rec *rec = (const void *)(data + at);
 
-		if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > size - at)
+		if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > size - at ||
+		    !whole_record((uint32_t *)(void *)(data + at), latest))
 			return false;
 		look_at(c, rec);
 		at += rec->size;

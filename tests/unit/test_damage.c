@@ -244,7 +244,7 @@ static void test_foreign(void)
 	      strstr(err.text, "not an nvsnoop trace"));
 
 	mk_open(&m, path);
-	header_of(&m)->version = header_of(&m)->min_version = 2;
+	header_of(&m)->version = header_of(&m)->min_version = NVS_TRACE_VERSION + 1;
 	mk_frame_end(&m);
 	mk_close(&m);
 	CHECK(read_all(true, &err, &problems) == -EPROTONOSUPPORT && strstr(err.text, "newer"));

@@ -100,29 +100,6 @@ void nvs_channel_token(struct nvs_object *o, uint32_t token)
 	nvs_tell_channel(c);
 }
 
-static const struct nvs_segment_map *at(const struct nvs_segment_map *maps, uint32_t n, uint64_t va,
-					uint64_t size, uint32_t vaspace)
-{
-	uint32_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (maps[mid].gpu_va <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	/* Other address spaces may have smaller pieces in between. */
-	while (lo-- > 0) {
-		const struct nvs_segment_map *m = &maps[lo];
-
-		if ((!m->vaspace || m->vaspace == vaspace) && va - m->gpu_va < m->size)
-			return m->size - (va - m->gpu_va) >= size ? m : NULL;
-	}
-	return NULL;
-}
-
 static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
 					  const struct nvs_segment_map *maps, uint32_t n)
 {
@@ -130,8 +107,10 @@ static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
 
 	if (!c->entries || c->entries > 1u << NVS_PUT_BITS)
 		return NULL;
-	m = at(maps, n, c->gpfifo, c->entries * 8ull, c->vaspace);
-	return m ? (const volatile uint64_t *)(m->cpu + (c->gpfifo - m->gpu_va)) : NULL;
+	m = nvs_segment_find(maps, n, c->vaspace, c->gpfifo);
+	if (!m || m->size - (c->gpfifo - m->gpu_va) < c->entries * 8ull)
+		return NULL;
+	return (const volatile uint64_t *)(m->cpu + (c->gpfifo - m->gpu_va));
 }
 
 static const volatile uint32_t *find_put(struct nvs_channel_entry *c)

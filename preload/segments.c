@@ -15,10 +15,10 @@ static bool usable(const struct nvs_cpu_map *m)
 
 static int compare(const struct nvs_seg *a, const struct nvs_seg *b)
 {
-	if (a->gpu_va != b->gpu_va)
-		return a->gpu_va < b->gpu_va ? -1 : 1;
 	if (a->vaspace != b->vaspace)
 		return a->vaspace < b->vaspace ? -1 : 1;
+	if (a->gpu_va != b->gpu_va)
+		return a->gpu_va < b->gpu_va ? -1 : 1;
 	return 0;
 }
 

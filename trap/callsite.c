@@ -156,7 +156,7 @@ static bool tell_stack(struct nvs_ring *ring, uint32_t id, void **pcs, uint32_t 
 
 /*
  * The slot of a stack, by 128 bits of hash: two stacks that differ share it with a probability of 2^-128
- * each. NULL: the table is full.
+ * each. NULL: the table is as good as full. The stack is told under a new number then; nothing is lost.
  */
 static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 {

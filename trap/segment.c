@@ -10,27 +10,9 @@ static uint32_t min32(uint64_t a, uint64_t b)
 	return (uint32_t)(a < b ? a : b);
 }
 
-/* The map that holds VA in the channel's address space, or in the process-wide one. */
-static const struct nvs_segment_map *find_map(const struct nvs_view *view, uint32_t vaspace, uint64_t va)
+static const struct nvs_segment_map *find_map(const struct nvs_reader *r, uint64_t va)
 {
-	uint32_t lo = 0, hi = view->nmaps;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (view->maps[mid].gpu_va <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	/* Several address spaces may have the same address: look back over those that start before it. */
-	for (uint32_t back = 0; lo > 0 && back < 64; back++) {
-		const struct nvs_segment_map *map = &view->maps[--lo];
-
-		if (va - map->gpu_va < map->size && (!map->vaspace || map->vaspace == vaspace))
-			return map;
-	}
-	return NULL;
+	return nvs_segment_find(r->view->maps, r->view->nmaps, r->channel->vaspace, va);
 }
 
 uint32_t nvs_segment_copy(struct nvs_reader *r, uint8_t *to, uint64_t va, uint32_t bytes)
@@ -40,7 +22,7 @@ uint32_t nvs_segment_copy(struct nvs_reader *r, uint8_t *to, uint64_t va, uint32
 		uint32_t part;
 
 		if (!map || va - map->gpu_va >= map->size)
-			map = find_map(r->view, r->channel->vaspace, va);
+			map = find_map(r, va);
 		if (!map)
 			return NVS_GAP_UNMAPPED;
 		r->last = map;
@@ -78,7 +60,7 @@ void nvs_progress_read(const struct nvs_batch *b, struct nvs_rec_submission *sub
 	sub->progress[0] = sub->progress[1] = 0;
 	if (!va)
 		return;
-	map = find_map(b->reader.view, b->reader.channel->vaspace, va);
+	map = find_map(&b->reader, va);
 	if (!map || va - map->gpu_va + 16 > map->size)
 		return;
 	va = map->cpu + (va - map->gpu_va);

@@ -72,7 +72,7 @@ struct nvs_view {
 	uint32_t ndoorbells, nmaps, nchannels;
 	uint32_t channel_mask; /* size of the hash table minus one */
 	const struct nvs_doorbell *doorbells; /* few: searched in order */
-	const struct nvs_segment_map *maps; /* sorted by (gpu_va, vaspace) */
+	const struct nvs_segment_map *maps; /* sorted by (vaspace, gpu_va), none over another */
 	const struct nvs_channel *channels;
 	const uint32_t *channel_hash; /* open addressing on nvs_channel_hash(); index + 1, 0 free */
 };
@@ -82,6 +82,34 @@ static inline uint32_t nvs_channel_hash(uint32_t gpu, uint32_t token)
 	uint32_t h = token * 0x9e3779b1u ^ gpu * 0x85ebca6bu;
 
 	return h ^ h >> 15;
+}
+
+static inline const struct nvs_segment_map *
+nvs_segment_in(const struct nvs_segment_map *maps, uint32_t n, uint32_t vaspace, uint64_t va)
+{
+	const struct nvs_segment_map *m;
+	uint32_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		m = &maps[mid];
+		if (m->vaspace < vaspace || (m->vaspace == vaspace && m->gpu_va <= va))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	m = lo ? &maps[lo - 1] : NULL;
+	return m && m->vaspace == vaspace && va - m->gpu_va < m->size ? m : NULL;
+}
+
+/* Of a view's N maps the one that holds VA in VASPACE, or in the process-wide space; NULL: none. */
+static inline const struct nvs_segment_map *
+nvs_segment_find(const struct nvs_segment_map *maps, uint32_t n, uint32_t vaspace, uint64_t va)
+{
+	const struct nvs_segment_map *m = nvs_segment_in(maps, n, vaspace, va);
+
+	return m || !vaspace ? m : nvs_segment_in(maps, n, 0, va);
 }
 
 /*

@@ -191,8 +191,9 @@ static void check_view(const struct nvs_view *v)
 	for (uint32_t i = 1; i < v->nmaps; i++) {
 		const struct nvs_segment_map *a = &v->maps[i - 1], *b = &v->maps[i];
 
-		if (a->gpu_va > b->gpu_va || (a->gpu_va == b->gpu_va && a->vaspace >= b->vaspace) ||
-		    (a->vaspace == b->vaspace && a->gpu_va + a->size > b->gpu_va)) {
+		if (a->vaspace > b->vaspace ||
+		    (a->vaspace == b->vaspace &&
+		     (a->gpu_va >= b->gpu_va || a->gpu_va + a->size > b->gpu_va))) {
 			printf("segment maps out of order at %u\n", i);
 			failed++;
 		}

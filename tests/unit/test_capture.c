@@ -185,6 +185,46 @@ static void test_gaps(void)
 	CHECK(gap && gap->reason == NVS_GAP_FAULT && gap->entry == 2 && gap->bytes == 96);
 }
 
+/* A large map of one address space, and over it many small ones of another: to each its own. */
+static void test_address_spaces(void)
+{
+	static struct nvs_segment_map many[301];
+	struct nvs_view crowded = view;
+
+	for (uint32_t large = 1; large <= 2; large++) {
+		uint32_t n = 0;
+
+		for (uint32_t space = 1; space <= 2; space++)
+			for (uint32_t i = 0; i < (space == large ? 1 : 300); i++)
+				many[n++] = (struct nvs_segment_map){
+					.vaspace = space,
+					.gpu_va = VA + (space == large ? 0 : 4096 * (i + 1)),
+					.size = space == large ? 8 << 20 : 64,
+					.cpu = (uintptr_t)memory +
+					       (space == large ? 0 : (8u << 20) + 4096 * (i + 1)),
+				};
+		crowded.maps = many;
+		crowded.nmaps = n;
+		nvs_view_publish(&crowded);
+		for (uint32_t space = 1; space <= 2; space++) {
+			uint32_t at = space == large ? 7 << 20 : 4096 * 299;
+			struct nvs_rec_submission *sub;
+
+			channel.vaspace = space;
+			push(entry(VA + at, 16));
+			ring_doorbell(0x10012);
+			sub = next(NVS_REC_SUBMISSION);
+			CHECK(sub && sub->entries[0].state == NVS_SEG_HERE);
+			CHECK(sub && !memcmp(&sub->entries[1],
+					     memory + at + (space == large ? 0 : 8 << 20), 64));
+			if (sub && sub->entries[0].state == NVS_SEG_GAP)
+				next(NVS_REC_GAP);
+		}
+	}
+	channel.vaspace = 0;
+	nvs_view_publish(&view);
+}
+
 /* Bits 56:40 of segment addresses come from a control entry and stay until the next one. */
 static void test_extended_base(void)
 {
@@ -340,6 +380,7 @@ int main(void)
 	test_wrap();
 	test_two_mappings();
 	test_gaps();
+	test_address_spaces();
 	test_extended_base();
 	test_pieces();
 	test_drop();

@@ -92,19 +92,16 @@ static bool before(struct call c)
 
 bool nvs_rm_before(int fd, unsigned request, void *arg)
 {
-	struct nvs_rm *rm = nvs_rm();
 	struct call c = unpack(request, arg);
 	uint8_t xfer[16];
 
-	if (!rm)
+	if (!nvs_rm())
 		return false;
 	if (c.nr == NVS_ESC_XFER_CMD) {
 		if (c.size != 16 || !nvs_peek(xfer, arg, 16))
 			return false;
 		c = unwrap(xfer);
 	}
-	rm->leaving = NULL;
-	rm->unmapping = NULL;
 	return before(c);
 }
 
@@ -425,7 +422,6 @@ static void refused(void)
 
 static void succeeded(int fd, const struct call *c)
 {
-	struct nvs_rm *rm = nvs_rm();
 	int status = nvs_abi_status(nvs_rm_release(), c->nr, c->size);
 
 	if (c->nr == NVS_ESC_CHECK_VERSION_STR && c->size == 72) {
@@ -441,15 +437,14 @@ static void succeeded(int fd, const struct call *c)
 	} else {
 		after(fd, c);
 	}
-	rm->leaving = NULL;
-	rm->unmapping = NULL;
 }
 
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret)
 {
 	struct call c = unpack(request, arg);
+	struct nvs_rm *rm = nvs_rm();
 
-	if (!nvs_rm())
+	if (!rm)
 		return;
 	if (ret) {
 		refused();
@@ -460,5 +455,8 @@ void nvs_rm_after(int fd, unsigned request, void *arg, int ret)
 			c = unwrap(arg);
 		succeeded(fd, &c);
 	}
+	/* Whatever came of it: a call without the lock ends here too, long after it began. */
+	rm->leaving = NULL;
+	rm->unmapping = NULL;
 	nvs_publish();
 }

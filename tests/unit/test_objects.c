@@ -357,6 +357,37 @@ static void test_ctl_closed(void)
 	CHECK(object(A, 9) == NULL && object(A, A) == NULL);
 }
 
+/* What a call that failed was about is not remembered: another one may be refused much later. */
+static void test_failed_calls(void)
+{
+	static const uint32_t free_call = 0xc0104629, unmap_call = 0xc020464f, other = 0xc020462a;
+	uint8_t gone[16] = {0}, unmapped[32] = {0}, control[32] = {0};
+	unsigned before;
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	open_device(9, "/dev/nvidiactl", DEV_CTL);
+	make_client(A, 0);
+	rm_alloc(A, 3, 30, 0xc461, NULL);
+	map_memory(A, 30, 0x10000, 0, DEV_GPU(0), 0x7f0000000000, PROT_READ | PROT_WRITE);
+	put32(gone, 0, A);
+	put32(gone, 8, 30);
+	put32(unmapped, 0, A);
+	put32(unmapped, 8, 30);
+	put64(unmapped, 16, 0x7f0000000000);
+	/* Begins first, without the lock, and ends last. */
+	CHECK(!nvs_rm_before(ctl, other, control));
+	CHECK(nvs_rm_before(ctl, unmap_call, unmapped) && nvs_rm()->unmapping);
+	nvs_rm_after(ctl, unmap_call, unmapped, -1);
+	CHECK(nvs_rm_before(ctl, free_call, gone) && nvs_rm()->leaving);
+	nvs_rm_after(ctl, free_call, gone, -1);
+	CHECK(object(A, 30) && !nvs_rm()->leaving && !nvs_rm()->unmapping);
+	close_device(9);
+	CHECK(!object(A, 30));
+	before = nsteps;
+	nvs_rm_after(ctl, other, control, -1);
+	CHECK_EQ(nsteps, before);
+}
+
 static void test_unknown_calls(void)
 {
 	uint8_t a[64] = { 0 };
@@ -404,6 +435,7 @@ int main(void)
 	test_dup();
 	test_two_gpus();
 	test_ctl_closed();
+	test_failed_calls();
 	test_version();
 	test_unknown_calls();
 	return finish();

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/state.h"
+#include "preload/sys.h"
 
 #define CHUNK	(1u << 20)
 #define LARGEST (64u << 10)
@@ -52,11 +53,8 @@ static size_t pages(size_t bytes)
  */
 static void lock(struct nvs_arena *a, uint64_t *saved)
 {
-	static const uint64_t all =
-		~((1ull << (SIGSEGV - 1)) | (1ull << (SIGBUS - 1)) | (1ull << (SIGTRAP - 1)));
-
 	if (!nvs_lock_mine())
-		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, saved, 8);
+		*saved = nvs_sys_block_async();
 	while (atomic_exchange_explicit(&a->lock, 1, memory_order_acquire))
 		sched_yield();
 }
@@ -65,7 +63,7 @@ static void unlock(struct nvs_arena *a, const uint64_t *saved)
 {
 	atomic_store_explicit(&a->lock, 0, memory_order_release);
 	if (!nvs_lock_mine())
-		syscall(SYS_rt_sigprocmask, SIG_SETMASK, saved, NULL, 8);
+		nvs_sys_sigmask(SIG_SETMASK, saved, NULL);
 }
 
 static void *take(struct nvs_arena *a, unsigned class)

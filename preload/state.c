@@ -4,10 +4,12 @@
  */
 #include <errno.h>
 #include <linux/futex.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/state.h"
+#include "preload/sys.h"
 
 static struct nvs_state *_Atomic root;
 static __thread volatile int depth; /* how often this thread holds the lock */
@@ -55,16 +57,11 @@ bool nvs_state_borrowed(void)
 	return pid && pid != (uint32_t)getpid();
 }
 
-/* Everything but what reports this thread's own faults and system calls, and glibc's signal for setuid()
- * on all threads. */
-static const uint64_t blocked =
-	~((1ull << (SIGSEGV - 1)) | (1ull << (SIGBUS - 1)) | (1ull << (SIGFPE - 1)) |
-	  (1ull << (SIGILL - 1)) | (1ull << (SIGTRAP - 1)) | (1ull << (SIGSYS - 1)) | (1ull << (33 - 1)));
-
 void nvs_lock(sigset_t *saved)
 {
 	struct nvs_state *s = nvs_state();
 	uint32_t free = 0;
+	uint64_t mask;
 	int err = errno;
 
 	if (depth) {
@@ -72,7 +69,8 @@ void nvs_lock(sigset_t *saved)
 		return;
 	}
 	/* A handler that still comes in between finds the lock not taken, and may take it. */
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, saved, 8);
+	mask = nvs_sys_block_async();
+	memcpy(saved, &mask, sizeof(mask));
 	if (!atomic_compare_exchange_strong(&s->lock, &free, 1))
 		while (atomic_exchange(&s->lock, 2))
 			syscall(SYS_futex, &s->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);

@@ -20,6 +20,18 @@ struct start {
 	bool warm;
 };
 
+/* By nothing that may end the thread is it ended in the middle of this. */
+static void warm_unwinder(void)
+{
+	uint64_t saved = nvs_sys_block_async();
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	nvs_callsite_warm();
+	pthread_setcancelstate(state, NULL);
+	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
 /* First in a thread of the program. A tail call, so that its stacks show no frame of ours. */
 static void *begin(void *arg)
 {
@@ -29,7 +41,7 @@ static void *begin(void *arg)
 	nvs_free(arg, sizeof(start));
 	nvs_sigview_thread_begins(start.view);
 	if (start.warm) {
-		nvs_callsite_warm();
+		warm_unwinder();
 		/* What came meanwhile was put aside, as in any trap. */
 		nvs_sigview_deliver_now();
 	}

@@ -105,10 +105,13 @@ void nvs_callsite_warm(void)
 {
 	void *pcs[4];
 
+	if (!unwinder || !nvs_started() || !nvs_root->options.backtrace)
+		return;
 	/* As in the trap, so that nothing here takes the loader's lock either. */
 	nvs_tls.depth++;
-	if (unwinder && nvs_started() && nvs_root->options.backtrace)
-		unwinder(pcs, 4);
+	atomic_fetch_add(&nvs_root->warming, 1);
+	unwinder(pcs, 4);
+	atomic_fetch_sub(&nvs_root->warming, 1);
 	nvs_tls.depth--;
 }
 

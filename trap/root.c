@@ -137,9 +137,13 @@ const struct nvs_view *nvs_view_get(void)
 struct nvs_module_view *nvs_modules_publish(struct nvs_module_view *modules)
 {
 	struct nvs_module_view *old = atomic_exchange(&nvs_root->modules, modules);
+	uint64_t end = 0;
 
 	/* An address may belong to something else from now on: no old stack is reused. */
 	if (old && modules && old->subs != modules->subs)
 		atomic_fetch_add(&nvs_root->unload_count, 1);
+	while (atomic_load(&nvs_root->warming))
+		if (!nap(&end))
+			return NULL;
 	return wait_for_readers() ? old : NULL;
 }

@@ -27,6 +27,7 @@ struct nvs_root {
 	_Atomic(struct nvs_module_view *) modules;
 	_Atomic uint64_t epoch; /* from 1 */
 	_Atomic uint32_t ringless; /* readers of the tables that have no ring */
+	_Atomic uint32_t warming; /* readers of the modules alone, in no trap */
 	_Atomic uint32_t nrings;
 	_Atomic uint32_t noting; /* a thread is noting a store site: patch.c */
 	_Atomic uint32_t next_thread;

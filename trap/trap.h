@@ -270,7 +270,11 @@ void nvs_callsite_set(nvs_backtrace_fn fn);
 struct nvs_module_view *nvs_modules_publish(struct nvs_module_view *modules);
 /* dl_iterate_phdr inside the trap. */
 int nvs_modules_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
-/* Takes one backtrace on this thread so that its caches and TLS exist; call outside the trap. */
+/*
+ * Takes one backtrace on this thread so that its caches and TLS exist; call outside the trap, where
+ * neither a signal handler nor a cancellation can end it in the middle: the next list of modules
+ * waits for it.
+ */
 void nvs_callsite_warm(void);
 
 #endif

@@ -225,6 +225,50 @@ static void test_nested(int flags)
 	disturb = 0;
 }
 
+/* ---- threads that are ended as they begin ---- */
+
+static volatile bool by_signal, ran;
+
+static void end_thread(int sig)
+{
+	pthread_exit(NULL);
+}
+
+static int ending_unwinder(void **pcs, int max)
+{
+	if (by_signal)
+		raise(SIGUSR1);
+	else
+		pthread_cancel(pthread_self());
+	pthread_testcancel();
+	return 0;
+}
+
+static void *run_thread(void *arg)
+{
+	ran = true;
+	return arg;
+}
+
+/* What ends a thread that is being prepared does so after that; nobody waits for it ever after. */
+static void test_begin(void)
+{
+	handle(SIGUSR1, end_thread, 0);
+	nvs_root->options.backtrace = true;
+	nvs_callsite_set(ending_unwinder);
+	for (int i = 0; i < 2; i++) {
+		pthread_t t;
+
+		by_signal = i;
+		ran = false;
+		pthread_create(&t, NULL, run_thread, NULL);
+		pthread_join(t, NULL);
+		CHECK(ran == !by_signal && !atomic_load(&nvs_root->warming));
+	}
+	nvs_callsite_set(NULL);
+	nvs_root->options.backtrace = false;
+}
+
 /* ---- signals of the kind that the trap itself lives on, sent by somebody ---- */
 
 static volatile int sent;
@@ -334,6 +378,7 @@ static void run(void)
 	test_nested(0);
 	test_nested(SA_ONSTACK);
 	test_publish();
+	test_begin();
 	test_sent(SIGSEGV);
 	test_sent(SIGTRAP);
 	disturb = -1;

@@ -2,12 +2,15 @@
 /* LINK: trap */
 /*
  * Ring buffers: claimed by threads that come and go, filled while another thread drains, and full.
+ * And the list of modules, which stays while somebody without a ring reads it.
  */
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include "tests/unit/fakering.h"
+#include "trap/root.h"
 
 #define THREADS 8
 #define RECORDS 20000
@@ -178,6 +181,48 @@ static void test_late(void)
 	atomic_store(&nvs_writer_signal.ended, 0);
 }
 
+static struct nvs_module_view modules[3];
+
+static void *publish_modules(void *arg)
+{
+	return nvs_modules_publish(arg);
+}
+
+/* In the middle of the list of modules, another thread takes it away. */
+static int take_away(struct dl_phdr_info *info, size_t size, void *data)
+{
+	pthread_t t;
+	void *old;
+
+	pthread_create(&t, NULL, publish_modules, &modules[1]);
+	pthread_join(t, &old);
+	*(void **)data = old;
+	return 1;
+}
+
+static void *taken = &taken;
+
+static int slow_unwinder(void **pcs, int max)
+{
+	nvs_modules_iterate(take_away, &taken);
+	return 0;
+}
+
+/* Who warms the unwinder reads the modules: they stay for as long, and no longer. */
+static void test_warm(void)
+{
+	static const struct dl_phdr_info one;
+
+	modules[0] = (struct nvs_module_view){.nmodules = 1, .modules = &one};
+	CHECK(nvs_modules_publish(&modules[0]) == NULL);
+	nvs_root->options.backtrace = true;
+	nvs_callsite_set(slow_unwinder);
+	nvs_callsite_warm();
+	CHECK(taken == NULL);
+	CHECK(!nvs_in_trap());
+	CHECK(nvs_modules_publish(&modules[2]) == &modules[1]);
+}
+
 /* A forked child finds the trap as if it had never been started. */
 static void test_fork(void)
 {
@@ -202,6 +247,7 @@ int main(void)
 	test_nested();
 	test_stall();
 	test_late();
+	test_warm();
 	test_fork();
 	return test_result();
 }

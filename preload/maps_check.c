@@ -79,15 +79,6 @@ static bool is_ours(const struct nvs_rm *rm, const struct line *l)
 	return false;
 }
 
-/* The program has freed the object, or closed its file, and left the mapping: it is nothing's doorbell. */
-static bool is_dead(const struct nvs_rm *rm, const struct line *l)
-{
-	for (uint32_t i = 0; i < NVS_DEAD_PAGES; i++)
-		if (rm->dead[i].start == l->start && rm->dead[i].end == l->end)
-			return true;
-	return false;
-}
-
 /* A store through this mapping would pass unseen. */
 static bool unseen(struct nvs_rm *rm, const struct line *l)
 {
@@ -95,8 +86,8 @@ static bool unseen(struct nvs_rm *rm, const struct line *l)
 		return false;
 	NVS_SPANS_EACH(&rm->cpu, i, l->start, l->end)
 		return ((struct nvs_cpu_map *)rm->cpu.at[i])->kind == NVS_MAP_DOORBELL;
-	/* Unknown to us: by its size it may be one. */
-	return l->end - l->start == DOORBELL_BYTES && !is_dead(rm, l);
+	/* Unknown to us: by its size it may be one, unless the program has left it there. */
+	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_left(l->start, l->end);
 }
 
 static uint64_t check_line(struct nvs_rm *rm, const char *text)

@@ -155,6 +155,9 @@ void nvs_maps_withdraw_object(
 	struct nvs_object *object); /* doorbells of this handle: out and open again */
 void nvs_maps_restore_object(struct nvs_object *object);
 void nvs_maps_drop_object(struct nvs_object *object);
+/* For the last check: [start, end) stays mapped, and is nobody's doorbell any more. */
+void nvs_maps_left(uint64_t start, uint64_t end);
+bool nvs_maps_is_left(uint64_t start, uint64_t end);
 void nvs_rm_map_add(struct nvs_object *object, int fd, uint64_t offset, uint64_t length,
 		    uint64_t linear);
 struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *object, uint64_t linear);
@@ -278,7 +281,6 @@ struct nvs_unknown {
 	uint32_t device, number, bytes;
 	uint64_t count;
 };
-#define NVS_DEAD_PAGES 64
 struct nvs_rm {
 	uint32_t release; /* 0 not known */
 	bool asked; /* /proc/driver/nvidia/version has been read */
@@ -304,8 +306,7 @@ struct nvs_rm {
 	struct nvs_unknown unknown[NVS_MAX_UNKNOWN];
 	struct nvs_rec_remark remarks[32];
 	uint32_t nremarks;
-	struct nvs_span dead[NVS_DEAD_PAGES]; /* the latest doorbell pages whose object went before they did */
-	uint32_t ndead;
+	struct nvs_spans dead; /* doorbell pages whose object went before they did */
 };
 /* NULL only when the kernel gives no memory. */
 struct nvs_rm *nvs_rm(void);

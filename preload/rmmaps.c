@@ -31,13 +31,32 @@ void nvs_maps_restore_object(struct nvs_object *o)
 			nvs_doorbell_give_up(m);
 }
 
-/* For the last check: the page stays where it is. */
+bool nvs_maps_is_left(uint64_t start, uint64_t end)
+{
+	const struct nvs_spans *dead = &nvs_rm()->dead;
+
+	NVS_SPANS_EACH(dead, i, start, end)
+		if (dead->at[i]->start == start && dead->at[i]->end == end)
+			return true;
+	return false;
+}
+
+/* Addresses are used again and again: the row grows only by new ones. */
+void nvs_maps_left(uint64_t start, uint64_t end)
+{
+	struct nvs_span *span = nvs_maps_is_left(start, end) ? NULL : nvs_alloc(sizeof(*span));
+
+	if (!span)
+		return;
+	*span = (struct nvs_span){ start, end };
+	if (nvs_spans_add(&nvs_rm()->dead, span))
+		nvs_free(span, sizeof(*span));
+}
+
 static void drop(struct nvs_cpu_map *m)
 {
-	struct nvs_rm *rm = nvs_rm();
-
 	if (nvs_map_is_doorbell(m))
-		rm->dead[rm->ndead++ % NVS_DEAD_PAGES] = m->at;
+		nvs_maps_left(m->at.start, m->at.end);
 	nvs_map_unlink(m);
 }
 

@@ -473,6 +473,13 @@ static void test_maps_check(void)
 			CHECK_EQ(r->end, (uintptr_t)p + 0x10000);
 		}
 	}
+	/* Not what the program has left, however many others since. */
+	nvs_maps_left((uintptr_t)p, (uintptr_t)p + 0x10000);
+	for (uint64_t i = 1; i <= 1000; i++)
+		nvs_maps_left(0x100000 * i, 0x100000 * i + 0x10000);
+	nvs_maps_check();
+	r = last_record(NVS_REC_CHECK);
+	CHECK(r->kind == NVS_CHECK_MAPS && r->value == 0);
 	munmap(p, 0x10000);
 	nvs_maps_check();
 	r = last_record(NVS_REC_CHECK);

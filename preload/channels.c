@@ -183,7 +183,7 @@ void nvs_channel_remove(struct nvs_channel_entry *c)
 {
 	nvs_tell_channel_gone(c, 0);
 	nvs_shadow_drop(c);
-	if (c->slot)
+	if (c->slot && !nvs_rm()->stale)
 		nvs_session_channel_free(c->slot);
 	DL_DELETE(nvs_rm()->channels, c);
 	c->object->channel = NULL;

@@ -57,10 +57,17 @@ void nvs_maps_arm_all(void)
 	errno = err;
 }
 
+void nvs_doorbell_unmap_alias(uintptr_t alias, size_t size)
+{
+	if (alias && nvs_rm()->stale)
+		nvs_maps_left(alias, alias + size);
+	else if (alias)
+		nvs_next()->munmap((void *)alias, size);
+}
+
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *m)
 {
-	if (m->alias)
-		nvs_next()->munmap((void *)m->alias, m->at.end - m->at.start);
+	nvs_doorbell_unmap_alias(m->alias, m->at.end - m->at.start);
 	m->alias = 0;
 	m->armed = false;
 }

@@ -115,8 +115,7 @@ static void open_tail(struct nvs_cpu_map *m)
 	m->alias = 0;
 	m->armed = false;
 	nvs_publish();
-	if (alias)
-		nvs_next()->munmap((void *)alias, size);
+	nvs_doorbell_unmap_alias(alias, size);
 }
 
 /* No mapping crosses ADDRESS afterwards. */

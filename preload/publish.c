@@ -166,6 +166,7 @@ void nvs_publish(void)
 
 	if (!rm || !rm->live || !rm->dirty)
 		return;
+	rm->stale = rm->published != NULL;
 	if (rm->segs_dirty || !rm->published) {
 		block = make_block(&rm->segs);
 		if (!block)
@@ -185,6 +186,7 @@ void nvs_publish(void)
 	old = (struct nvs_published *)nvs_view_publish(&p->view);
 	if (!old)
 		return;
+	rm->stale = false;
 	put_block(old->block);
 	nvs_free(old, old->bytes);
 }

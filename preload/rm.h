@@ -145,6 +145,8 @@ int nvs_doorbell_prot(int prot);
 void nvs_doorbell_alias(struct nvs_cpu_map *map, int fd);
 void nvs_doorbell_arm(struct nvs_cpu_map *map);
 void nvs_maps_arm_all(void);
+/* Out of the view already: gives the alias back, or leaves it to traps that are still about. */
+void nvs_doorbell_unmap_alias(uintptr_t alias, size_t size);
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
 void nvs_doorbell_release(
 	struct nvs_cpu_map *map); /* its object goes; the page is the program's again */
@@ -287,6 +289,7 @@ struct nvs_rm {
 	bool live; /* the session has been told everything: changes are recorded and published */
 	bool dirty; /* the view is older than the tables */
 	bool segs_dirty; /* so is its row of segments */
+	bool stale; /* traps may still be on what has left the tables: it is not given back */
 	struct nvs_object *objects; /* hash, in the order of making */
 	struct nvs_spans cpu, gpu, ranges; /* struct nvs_cpu_map, nvs_gpu_map, nvs_range */
 	struct nvs_segs segs;

@@ -79,6 +79,22 @@ static bool nap(uint64_t *end)
 	return now < *end;
 }
 
+static bool is_mine(struct nvs_ring *ring)
+{
+	return nvs_tls.ring && __atomic_load_n(&ring->shared->tid, __ATOMIC_RELAXED) == nvs_tls.tid;
+}
+
+/*
+ * A ring of the calling thread is busy with what this thread has interrupted, and that goes on
+ * after us: there is nothing to wait for. Where it is the trap of a patched site, which alone has a
+ * mark, it has its tables still.
+ */
+static bool reads_on(const struct nvs_ring *ring)
+{
+	return atomic_load(&ring->epoch) && ring->flight.mark &&
+	       !nvs_flight_left(&ring->flight, (uintptr_t)__builtin_frame_address(0), NULL);
+}
+
 /*
  * A reader stores the epoch it saw in its ring and only then loads a table; we have exchanged the
  * table before we look at the rings. Both are sequentially consistent, so either we see the reader, or it
@@ -93,9 +109,10 @@ static bool wait_for_readers(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_ring *ring = &nvs_root->rings[i];
 
-		/* Our own thread may be inside nvs_record() of a hook: it is not in a trap. */
-		if (ring == nvs_tls.ring)
+		if (is_mine(ring)) {
+			all = all && !reads_on(ring);
 			continue;
+		}
 		for (uint32_t spins = 0;; spins++) {
 			uint64_t e = atomic_load(&ring->epoch);
 

@@ -115,6 +115,7 @@ static bool session_refused, session_on, signals_refused;
 static struct nvs_spool_channel slots[4096];
 static bool slot_used[4096];
 static struct nvs_view *view; /* as published; NULL: none yet */
+static bool trap_stays; /* on the view that is replaced */
 static char driver[64];
 
 void nvs_session_start(void)
@@ -219,7 +220,7 @@ struct nvs_view *nvs_view_publish(struct nvs_view *v)
 	check_view(v);
 	view = v;
 	step("publish", v->ndoorbells, v->nmaps, v->nchannels);
-	return old;
+	return trap_stays ? NULL : old;
 }
 
 static inline const struct nvs_channel *viewed(uint32_t token)

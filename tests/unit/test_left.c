@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signal handlers of the program that come in the middle of a doorbell, and jump out of it. Nothing stays busy for
- * it: neither the thread's ring, nor whoever publishes, nor the program's view of its signals. And the program's own
+ * Signal handlers of the program that come in the middle of a doorbell, and jump out of it. Nothing
+ * stays busy for it: neither the thread's ring, nor whoever publishes, nor the program's view of
+ * its signals. What a doorbell reads stays while it is interrupted. And the program's own
  * single-stepping over a doorbell, which sees one step for one store.
  */
 /* LINK: preload */
@@ -26,7 +27,8 @@ static uint64_t gpfifo[RING];
 static uint32_t put;
 static struct nvs_channel channel;
 static uint32_t hash[2];
-static struct nvs_segment_map map;
+static struct nvs_segment_map maps[2]; /* the second one's pages are there when `hole` has grown */
+static int hole;
 static struct nvs_doorbell doorbell = { .map = 1 };
 static struct nvs_view views[2];
 
@@ -50,11 +52,20 @@ static void set_up(void)
 	channel = (struct nvs_channel){ .token = TOKEN, .entries = RING, .ring = gpfifo, .put = &put,
 					.state = state };
 	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;
-	map = (struct nvs_segment_map){ .gpu_va = VA, .size = LARGE };
-	map.cpu = (uintptr_t)mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	views[0] = (struct nvs_view){ .ndoorbells = 1, .doorbells = &doorbell, .nmaps = 1, .maps = &map,
-				      .nchannels = 1, .channels = &channel, .channel_mask = 1,
-				      .channel_hash = hash };
+	maps[0] = (struct nvs_segment_map){.gpu_va = VA, .size = LARGE};
+	maps[0].cpu = (uintptr_t)mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	hole = memfd_create("hole", 0);
+	maps[1] = (struct nvs_segment_map){.gpu_va = VA + LARGE, .size = LARGE};
+	maps[1].cpu = (uintptr_t)mmap(NULL, LARGE, PROT_READ, MAP_SHARED, hole, 0);
+	views[0] = (struct nvs_view){.ndoorbells = 1,
+				     .doorbells = &doorbell,
+				     .nmaps = 2,
+				     .maps = maps,
+				     .nchannels = 1,
+				     .channels = &channel,
+				     .channel_mask = 1,
+				     .channel_hash = hash};
 	views[1] = views[0];
 	nvs_view_publish(&views[0]);
 }
@@ -225,6 +236,63 @@ static void test_nested(int flags)
 	disturb = 0;
 }
 
+/* ---- a handler in the middle of a copy, each time: its memory is not there yet ---- */
+
+static void (*within)(void);
+
+static void on_bus(int sig)
+{
+	CHECK(in_flight());
+	within();
+	CHECK(!ftruncate(hole, LARGE));
+}
+
+__attribute__((noinline)) static bool ring_over_hole(void (*fn)(void))
+{
+	static const struct nvs_patch_site site = {
+		.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90};
+	struct nvs_fast_regs regs = {.rax = (uintptr_t)page, .rcx = TOKEN};
+
+	within = fn;
+	CHECK(!ftruncate(hole, 0));
+	next_entry(16);
+	gpfifo[(put + RING - 1) % RING] += LARGE;
+	return nvs_fast_doorbell(&site, &regs);
+}
+
+static void *replaced;
+
+static void replace(void)
+{
+	replaced = publish(NULL);
+}
+
+static void replace_and_leave(void)
+{
+	replace();
+	siglongjmp(jump, 1);
+}
+
+/* The view that an interrupted doorbell reads is not given back to the handler that replaces it. */
+static void test_replaced(int flags)
+{
+	handle(SIGBUS, on_bus, flags);
+	for (int i = 0; i < 3; i++) {
+		replaced = &replaced;
+		CHECK(ring_over_hole(replace) && *seen() == TOKEN);
+		CHECK(replaced == NULL);
+		CHECK(publish(NULL) != NULL);
+	}
+	if (!sigsetjmp(jump, 1)) {
+		ring_over_hole(replace_and_leave);
+		CHECK(false);
+	}
+	CHECK(replaced == NULL && in_flight());
+	CHECK(ring_fast(16) && *seen() == TOKEN);
+	CHECK(publish(NULL) != NULL);
+	handle(SIGBUS, SIG_DFL, 0);
+}
+
 /* ---- threads that are ended as they begin ---- */
 
 static volatile bool by_signal, ran;
@@ -379,6 +447,8 @@ static void run(void)
 	test_nested(SA_ONSTACK);
 	test_publish();
 	test_begin();
+	test_replaced(0);
+	test_replaced(SA_ONSTACK);
 	test_sent(SIGSEGV);
 	test_sent(SIGTRAP);
 	disturb = -1;

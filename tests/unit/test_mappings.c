@@ -488,6 +488,28 @@ static void test_maps_check(void)
 	munmap(s, 0x10000);
 }
 
+/* A trap that is interrupted, or left, stays on an old view for long: nothing of that is given
+ * back. */
+static void test_trap_stays(void)
+{
+	uint64_t alias = make_bell(5, 0x1000000a0000);
+	const struct nvs_spool_channel *slot;
+
+	make_channel(A, 2, 31, 0x200000000, 1024, 0, 0, 0x1f);
+	CHECK(viewed(0x1f) != NULL);
+	slot = viewed(0x1f)->state;
+	trap_stays = true;
+	rm_free(A, 5);
+	rm_free(A, 31);
+	CHECK(view->ndoorbells == 0 && !viewed(0x1f));
+	CHECK(find_step(0, "munmap", alias) == nsteps && nvs_maps_is_left(alias, alias + 0x10000));
+	CHECK(slot_used[slot - slots]);
+	trap_stays = false;
+	alias = make_bell(5, 0x1000000b0000);
+	rm_free(A, 5);
+	CHECK(find_step(0, "munmap", alias) < nsteps);
+}
+
 static void test_many(void)
 {
 	enum { N = 4000 };
@@ -529,6 +551,7 @@ int main(void)
 	test_doorbell_protection();
 	test_doorbell_fails();
 	test_maps_check();
+	test_trap_stays();
 	test_many();
 	return finish();
 }

@@ -223,6 +223,25 @@ static void test_warm(void)
 	CHECK(nvs_modules_publish(&modules[2]) == &modules[1]);
 }
 
+/* Further down the stack, as in a handler. */
+__attribute__((noinline)) static struct nvs_ring *enter_below(void)
+{
+	struct nvs_ring *volatile ring = nvs_ring_enter();
+
+	return ring;
+}
+
+/* A record, and one in a handler that interrupts it: neither is waited for by their own thread. */
+static void test_own_rings(void)
+{
+	struct nvs_ring *outer = nvs_ring_enter(), *inner = enter_below();
+
+	CHECK(outer && inner && outer != inner);
+	CHECK(nvs_modules_publish(&modules[0]) == &modules[2]);
+	nvs_ring_leave(inner);
+	nvs_ring_leave(outer);
+}
+
 /* A forked child finds the trap as if it had never been started. */
 static void test_fork(void)
 {
@@ -248,6 +267,7 @@ int main(void)
 	test_stall();
 	test_late();
 	test_warm();
+	test_own_rings();
 	test_fork();
 	return test_result();
 }

@@ -17,13 +17,13 @@ void nvs_late_prepare(struct nvs_live *live)
 	const char *name = live->spool.path[0] ? live->spool.path : live->trace.path;
 	const char *suffix = live->spool.path[0] ? "" : ".spool";
 
-	late->file.fd = -1;
-	late->file.flags = O_WRONLY;
-	late->name[0] = '\0';
-	if (strlen(name) + strlen(suffix) + sizeof(".late") <= sizeof(late->name)) {
-		strcpy(late->name, name);
-		strcat(late->name, suffix);
-		strcpy(late->file.path, late->name);
+	late->file.fd = late->named.fd = -1;
+	late->file.flags = late->named.flags = O_WRONLY;
+	late->named.path[0] = '\0';
+	if (strlen(name) + strlen(suffix) + sizeof(".late") <= sizeof(late->named.path)) {
+		strcpy(late->named.path, name);
+		strcat(late->named.path, suffix);
+		strcpy(late->file.path, late->named.path);
 		strcat(late->file.path, ".late");
 	} else {
 		atomic_store(&late->state, 3);
@@ -34,14 +34,11 @@ void nvs_late_prepare(struct nvs_live *live)
 /* Its descriptor; where the program has closed it, by whichever name it has now. */
 static int late_fd(struct nvs_late *late)
 {
-	struct nvs_outfile named;
 	int fd = nvs_outfile_fd(&late->file);
 
 	if (fd >= 0 || !atomic_load(&late->settled))
 		return fd;
-	named = late->file;
-	strcpy(named.path, late->name);
-	fd = nvs_outfile_fd(&named);
+	fd = nvs_outfile_fd(&late->named);
 	late->file.fd = fd;
 	return fd;
 }
@@ -71,7 +68,7 @@ static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint
 static void take_name(struct nvs_late *late)
 {
 	if (atomic_load(&late->state) == 2 && atomic_load(&late->settled))
-		nvs_sys_rename(late->file.path, late->name);
+		nvs_sys_rename(late->file.path, late->named.path);
 }
 
 static int write_head(struct nvs_live *live)
@@ -108,8 +105,8 @@ static int make_file(struct nvs_live *live)
 		nvs_sys_close(fd);
 		return -EIO;
 	}
-	late->file.dev = st.st_dev;
-	late->file.ino = st.st_ino;
+	late->file.dev = late->named.dev = st.st_dev;
+	late->file.ino = late->named.ino = st.st_ino;
 	late->file.fd = nvs_fd_high(fd);
 	return write_head(live);
 }

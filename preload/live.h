@@ -25,7 +25,7 @@ struct nvs_late {
 	_Atomic int settled; /* the rings' spool is gone: the late one takes its name */
 	_Atomic uint64_t end; /* where the next record goes */
 	struct nvs_outfile file;
-	char name[PATH_MAX]; /* of the rings' spool */
+	struct nvs_outfile named; /* the same, by the name of the rings' spool */
 };
 
 /* What the writer looks at from time to time: confined.c. */

@@ -24,9 +24,10 @@ struct nvs_batch {
 	uint64_t sequence;
 	uint32_t old_put, new_put, count;
 	uint64_t bytes; /* of all segments */
-	uint64_t address[NVS_MAX_ENTRIES];
-	struct nvs_gp_entry entries[NVS_MAX_ENTRIES];
-	uint32_t reasons[NVS_MAX_ENTRIES]; /* why an entry's segment is not there; 0: it is */
+	/* Of NVS_MAX_ENTRIES each; NULL where the batch is only counted. */
+	struct nvs_gp_entry *entries;
+	uint64_t *address;
+	uint32_t *reasons; /* why an entry's segment is not there; 0: it is */
 	uint32_t last_words[8]; /* end of the last segment */
 	uint32_t nlast;
 };

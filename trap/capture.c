@@ -29,29 +29,36 @@ static bool wanted(void)
 	return left == NVS_RECORD_ALL;
 }
 
+/* One entry of the GPFIFO; the address of its segment, 0: it has none. */
+static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs_gp_entry *e)
+{
+	struct nvs_spool_channel *state = ch->state;
+
+	*e = (struct nvs_gp_entry){.state = NVS_SEG_GAP};
+	if (!nvs_load64_guarded(&ch->ring[at], &e->entry))
+		return 0;
+	e->bytes = nvs_entry_dwords(e->entry) * 4;
+	if (!e->bytes) {
+		e->state = NVS_SEG_NONE;
+		if ((e->entry >> 32 & 0xff) == OPCODE_EXTENDED_BASE)
+			state->extended_base = (e->entry >> 8 & 0x1ffff) << 40;
+		return 0;
+	}
+	e->state = nvs_root->options.level == NVS_LEVEL_FULL ? NVS_SEG_HERE : NVS_SEG_SKIPPED;
+	return state->extended_base | entry_address(e->entry);
+}
+
 /* Reads the batch's entries from the GPFIFO: each uncached read costs a PCIe round trip, so once. */
 static void read_entries(struct nvs_batch *b)
 {
 	const struct nvs_channel *ch = b->reader.channel;
-	struct nvs_spool_channel *state = ch->state;
 
 	for (uint32_t i = 0; i < b->count; i++) {
-		struct nvs_gp_entry *e = &b->entries[i];
-		uint32_t at = (b->old_put + i) % ch->entries;
+		struct nvs_gp_entry counted, *e = b->entries ? &b->entries[i] : &counted;
+		uint64_t address = read_entry(ch, (b->old_put + i) % ch->entries, e);
 
-		*e = (struct nvs_gp_entry){ .state = NVS_SEG_GAP };
-		b->address[i] = 0;
-		if (!nvs_load64_guarded(&ch->ring[at], &e->entry))
-			continue;
-		e->bytes = nvs_entry_dwords(e->entry) * 4;
-		if (!e->bytes) {
-			e->state = NVS_SEG_NONE;
-			if ((e->entry >> 32 & 0xff) == OPCODE_EXTENDED_BASE)
-				state->extended_base = (e->entry >> 8 & 0x1ffff) << 40;
-			continue;
-		}
-		e->state = nvs_root->options.level == NVS_LEVEL_FULL ? NVS_SEG_HERE : NVS_SEG_SKIPPED;
-		b->address[i] = state->extended_base | entry_address(e->entry);
+		if (b->address)
+			b->address[i] = address;
 		b->bytes += e->bytes;
 	}
 }
@@ -128,12 +135,24 @@ static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
 }
 
 /* Too large for the stack of the interrupted thread: it lies at the end of the trap's own, which nobody reaches. */
+struct room {
+	struct nvs_batch batch;
+	struct nvs_gp_entry entries[NVS_MAX_ENTRIES];
+	uint64_t address[NVS_MAX_ENTRIES];
+	uint32_t reasons[NVS_MAX_ENTRIES];
+};
+
+_Static_assert(sizeof(struct room) < NVS_TRAP_STACK / 4, "the trap's own stack stays large enough");
+
 static struct nvs_batch *batch_of(struct nvs_ring *ring)
 {
-	return (void *)(ring->stack_top - NVS_TRAP_STACK);
-}
+	struct room *room = (void *)(ring->stack_top - NVS_TRAP_STACK);
 
-_Static_assert(sizeof(struct nvs_batch) < NVS_TRAP_STACK / 4, "the trap's own stack stays large enough");
+	room->batch.entries = room->entries;
+	room->batch.address = room->address;
+	room->batch.reasons = room->reasons;
+	return &room->batch;
+}
 
 void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struct nvs_ring_event *event)
 {

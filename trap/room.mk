@@ -8,10 +8,15 @@ TRAP_OWN    = memcpy memmove memset memcmp bcmp
 TRAP_RENAME = $(foreach f,$(TRAP_OWN),--redefine-sym $(f)=nvs_$(f))
 OBJCOPY    ?= objcopy
 
+# A frame of the trap may come to lie on the interrupted thread's stack, or beside the signal's own on an alternate
+# one of 8 KiB: a larger one is a warning. callsite.c's large one is only ever on the trap's own stack.
+TRAP_FRAME = 1024
+$(BUILD)/trap/callsite.o: TRAP_FRAME = 4096
+
 # The object appears under its name only when it is renamed, so that a stop in between leaves none behind.
 $(BUILD)/trap/%.o: trap/%.c trap/room.mk
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TRAP_CFLAGS) -MF $(@:.o=.d) -MT $@ -c -o $@.tmp $< && \
+	$(Q)mkdir -p $(@D) && $(CC) $(TRAP_CFLAGS) -Wframe-larger-than=$(TRAP_FRAME) -MF $(@:.o=.d) -MT $@ -c -o $@.tmp $< && \
 	    $(OBJCOPY) $(TRAP_RENAME) $@.tmp $@ && rm -f $@.tmp
 
 $(BUILD)/trap/%.o: trap/%.S

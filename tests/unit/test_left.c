@@ -3,11 +3,13 @@
  * Signal handlers of the program that come in the middle of a doorbell, and jump out of it. Nothing
  * stays busy for it: neither the thread's ring, nor whoever publishes, nor the program's view of
  * its signals. What a doorbell reads stays while it is interrupted. And the program's own
- * single-stepping over a doorbell, which sees one step for one store.
+ * single-stepping over a doorbell, which sees one step for one store. Last, how much of the
+ * interrupted stack a doorbell takes.
  */
 /* LINK: preload */
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include "preload/preload.h"
@@ -337,6 +339,79 @@ static void test_begin(void)
 	nvs_root->options.backtrace = false;
 }
 
+/* ---- how much of a stack is taken ---- */
+
+#define PAINT 0x5a
+#define STACK 262144u
+
+static uint8_t *stack;
+
+static size_t painted(size_t bytes)
+{
+	size_t n = 0;
+
+	while (n < bytes && stack[n] == PAINT)
+		n++;
+	return n;
+}
+
+/* Bytes below the caller's frame that FN has used, on STACK. */
+__attribute__((noinline)) static size_t depth_of(bool (*fn)(uint32_t))
+{
+	uint8_t *here = __builtin_frame_address(0);
+
+	for (volatile uint8_t *p = stack; p < here - 256; p++)
+		*p = PAINT;
+	CHECK(fn(16) && *seen() == TOKEN);
+	return (size_t)(here - stack) - painted((size_t)(here - stack));
+}
+
+static size_t signal_frame(void)
+{
+	return getauxval(AT_MINSIGSTKSZ) ? getauxval(AT_MINSIGSTKSZ) : MINSIGSTKSZ;
+}
+
+static void check_depth(size_t depth, size_t most)
+{
+	CHECK(depth < most);
+	if (depth >= most)
+		printf("%zu bytes, at most %zu were to be taken\n", depth, most);
+}
+
+static void *measure_fast(void *arg)
+{
+	CHECK(nvs_ring_mine() != NULL);
+	check_depth(depth_of(ring_fast), signal_frame());
+	return NULL;
+}
+
+/* By the fault of a thread for which there is no ring: the signal's frame, and little besides. */
+static bool ring_lost(uint32_t bytes)
+{
+	uint64_t lost = channel.state->lost;
+
+	ring_slow(bytes);
+	return !nvs_tls.ring && channel.state->lost == lost + 1;
+}
+
+static void *measure_lost(void *arg)
+{
+	check_depth(depth_of(ring_lost), signal_frame() + 2048);
+	return NULL;
+}
+
+static void measure(void *(*fn)(void *))
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, stack, STACK);
+	pthread_create(&t, &attr, fn, NULL);
+	pthread_join(t, NULL);
+	pthread_attr_destroy(&attr);
+}
+
 /* ---- signals of the kind that the trap itself lives on, sent by somebody ---- */
 
 static volatile int sent;
@@ -429,11 +504,12 @@ static void test_steps(void)
 
 static void run(void)
 {
-	stack_t stack = { .ss_size = 65536 };
+	stack_t alternate = {.ss_size = 65536};
 	pthread_t t;
 
-	stack.ss_sp = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	sigaltstack(&stack, NULL);
+	alternate.ss_sp =
+		mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigaltstack(&alternate, NULL);
 	victim = (pid_t)syscall(SYS_gettid);
 	set_up();
 	ring_slow(16);
@@ -453,7 +529,14 @@ static void run(void)
 	test_sent(SIGTRAP);
 	disturb = -1;
 	pthread_join(t, NULL);
+	stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	measure(measure_fast);
 	nvs_session_finish();
+	/* Into the late spool, and then with every ring taken. */
+	measure(measure_fast);
+	for (uint32_t i = 0; i < nvs_ring_count(); i++)
+		nvs_ring_at(i)->shared->tid = (uint32_t)victim;
+	measure(measure_lost);
 }
 
 int main(int argc, char **argv)
@@ -466,6 +549,8 @@ int main(int argc, char **argv)
 	setenv("NVSNOOP_OUT", name, 1);
 	setenv("NVSNOOP_OPTIONS", "quiet,backtrace=off,patch=off,buffer=8M", 1);
 	run();
+	unlink(name);
+	strcat(name, ".spool");
 	unlink(name);
 	CHECK(rmdir(folder) == 0);
 	return test_result();

@@ -26,7 +26,7 @@ void nvs_late_prepare(struct nvs_live *live)
 		strcpy(late->file.path, late->named.path);
 		strcat(late->file.path, ".late");
 	} else {
-		atomic_store(&late->state, 3);
+		atomic_store(&late->state, NVS_LATE_NEVER);
 	}
 	atomic_store(&late->end, FIRST_RECORD);
 }
@@ -67,7 +67,7 @@ static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint
 /* From both sides, since either may come first; the second finds nothing to do. */
 static void take_name(struct nvs_late *late)
 {
-	if (atomic_load(&late->state) == 2 && atomic_load(&late->settled))
+	if (atomic_load(&late->state) == NVS_LATE_THERE && atomic_load(&late->settled))
 		nvs_sys_rename(late->file.path, late->named.path);
 }
 
@@ -96,8 +96,6 @@ static int make_file(struct nvs_live *live)
 	struct stat st;
 	int fd;
 
-	if (nvs_session_confined())
-		return -EPERM;
 	fd = nvs_sys_open(late->file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fd;
@@ -111,19 +109,44 @@ static int make_file(struct nvs_live *live)
 	return write_head(live);
 }
 
-/* The file, made by whoever comes first; the others wait for the few system calls that takes. */
+/*
+ * By whoever comes first, with the program's signals blocked, so that no handler jumps out of it or
+ * waits for it. Whom one of the others interrupts for long finds that it has been given up.
+ */
+static void make_once(struct nvs_live *live)
+{
+	struct nvs_late *late = &live->late;
+	uint32_t none = NVS_LATE_NONE, making = NVS_LATE_MAKING;
+	uint64_t saved = nvs_sys_block_async();
+
+	if (atomic_compare_exchange_strong(&late->state, &none, NVS_LATE_MAKING)) {
+		bool made = !make_file(live);
+
+		if (!atomic_compare_exchange_strong(&late->state, &making,
+						    made ? NVS_LATE_THERE : NVS_LATE_NEVER))
+			made = false;
+		if (!made && late->file.fd >= 0) {
+			nvs_outfile_unlink(&late->file);
+			nvs_outfile_close(&late->file);
+		}
+		take_name(late);
+	}
+	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
 static bool have_file(struct nvs_live *live)
 {
 	struct nvs_late *late = &live->late;
-	int none = 0;
+	uint32_t making = NVS_LATE_MAKING;
 
-	if (atomic_compare_exchange_strong(&late->state, &none, 1)) {
-		atomic_store(&late->state, make_file(live) ? 3 : 2);
-		take_name(late);
+	if (atomic_load(&late->state) == NVS_LATE_NONE) {
+		if (nvs_session_confined())
+			return false;
+		make_once(live);
 	}
-	while (atomic_load(&late->state) == 1)
-		nvs_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-	return atomic_load(&late->state) == 2;
+	if (!nvs_sys_wait_while(&late->state, NVS_LATE_MAKING))
+		atomic_compare_exchange_strong(&late->state, &making, NVS_LATE_NEVER);
+	return atomic_load(&late->state) == NVS_LATE_THERE;
 }
 
 int nvs_late_record(const void *record, uint32_t size)

@@ -20,8 +20,10 @@
 
 enum nvs_live_state { NVS_LIVE_STARTING, NVS_LIVE_ACTIVE, NVS_LIVE_ENDED, NVS_LIVE_FAILED };
 
+enum nvs_late_state { NVS_LATE_NONE, NVS_LATE_MAKING, NVS_LATE_THERE, NVS_LATE_NEVER };
+
 struct nvs_late {
-	_Atomic int state; /* 0: no file, 1: being made, 2: there, 3: cannot be */
+	_Atomic uint32_t state; /* enum nvs_late_state */
 	_Atomic int settled; /* the rings' spool is gone: the late one takes its name */
 	_Atomic uint64_t end; /* where the next record goes */
 	struct nvs_outfile file;

@@ -414,23 +414,28 @@ int nvs_modules_start(struct nvs_live *live)
 }
 
 /*
- * Around an unload, and at once: what goes may have come since the last look, and the next library may come to lie at
- * the same addresses. Who holds our lock may wait for the loader's, which the caller may hold: so it is waited for no
- * longer than for a fork.
+ * Around an unload, and at once: what goes may have come since the last look, and the next library
+ * may come to lie at the same addresses. Who holds our lock may wait for the loader's, which the
+ * caller may hold: so it is waited for no longer than for a fork. No handler of the program's comes
+ * meanwhile, which might leave our lock held for ever.
  */
 static void look_now(struct modules *ms)
 {
-	for (int i = 0; i < FORK_WAIT_MS; i++) {
-		uint32_t unlocked = 0;
+	uint64_t saved = nvs_sys_block_async();
+	uint32_t unlocked = 1;
 
-		if (atomic_compare_exchange_strong(&ms->lock, &unlocked, 1)) {
-			refresh(ms);
-			nvs_sys_unlock(&ms->lock);
-			return;
-		}
-		nvs_sys_futex_wait(&ms->lock, unlocked, 1);
+	for (int i = 0; i < FORK_WAIT_MS && unlocked; i++) {
+		unlocked = 0;
+		if (!atomic_compare_exchange_strong(&ms->lock, &unlocked, 1))
+			nvs_sys_futex_wait(&ms->lock, unlocked, 1);
 	}
-	nvs_modules_kick();
+	if (!unlocked) {
+		refresh(ms);
+		nvs_sys_unlock(&ms->lock);
+	} else {
+		nvs_modules_kick();
+	}
+	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
 __attribute__((visibility("default"))) int dlclose(void *handle)

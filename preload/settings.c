@@ -90,18 +90,20 @@ const struct nvs_options *nvs_options(void)
 {
 	static const struct nvs_options not_yet = { .disabled = true };
 	uint32_t state = 0;
+	uint64_t saved;
 
 	if (atomic_load_explicit(&settings_state, memory_order_acquire) == 2)
 		return &settings;
 	/* Asked by who starts ahead of the C library itself, as a sanitizer does. */
 	if (!environ)
 		return &not_yet;
+	/* No handler is to come that asks as well, and would wait for what it has interrupted. */
+	saved = nvs_sys_block_async();
 	if (atomic_compare_exchange_strong(&settings_state, &state, 1)) {
 		read_settings();
 		atomic_store_explicit(&settings_state, 2, memory_order_release);
 	}
+	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 	/* Another thread may be at it: it needs microseconds, and waits for nobody. */
-	while (atomic_load_explicit(&settings_state, memory_order_acquire) != 2)
-		nvs_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-	return &settings;
+	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
 }

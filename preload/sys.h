@@ -155,6 +155,20 @@ static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
 		       0, 0);
 }
 
+/*
+ * In naps while *WORD is VALUE, which is a few system calls of another thread, and at most for a
+ * second or so: that one may have been left in the middle, or be what our own thread has
+ * interrupted. False: it still is.
+ */
+static inline bool nvs_sys_wait_while(_Atomic uint32_t *word, uint32_t value)
+{
+	struct timespec nap = {0, 100000};
+
+	for (int i = 0; i < 10000 && atomic_load(word) == value; i++)
+		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+	return atomic_load(word) != value;
+}
+
 /* Sleeps while *word is VALUE, at most TIMEOUT_MS; -ETIMEDOUT, -EAGAIN, -EINTR or 0. */
 static inline int nvs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, unsigned timeout_ms)
 {

@@ -2,11 +2,18 @@
 /*
  * NVSNOOP_OPTIONS: what is taken, what is refused, and that a wrong string changes nothing.
  */
-/* LINK: preload/option_table.o */
+/* LINK: preload/option_table.o preload/settings.o */
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "preload/options.h"
+#include "preload/preload.h"
 
 static int passed, failed;
 #define CHECK(cond)                                                                                \
@@ -138,6 +145,54 @@ static void test_table(void)
 	}
 }
 
+/* ---- read once, by whoever asks first, and asked meanwhile ---- */
+
+static sem_t reading, go;
+static const struct nvs_options *_Atomic in_handler;
+
+/* In place of the C library's: a signal comes in the middle of the reading, which then takes long.
+ */
+char *getenv(const char *name)
+{
+	static char quiet[] = "quiet";
+
+	if (strcmp(name, NVS_ENV_OPTIONS))
+		return NULL;
+	raise(SIGUSR1);
+	sem_post(&reading);
+	sem_wait(&go);
+	return quiet;
+}
+
+static void ask(int sig)
+{
+	atomic_store(&in_handler, nvs_options());
+}
+
+static void *read_options(void *arg)
+{
+	return (void *)nvs_options();
+}
+
+static void test_once(void)
+{
+	pthread_t t;
+	void *o;
+
+	sem_init(&reading, 0, 0);
+	sem_init(&go, 0, 0);
+	signal(SIGUSR1, ask);
+	alarm(60);
+	pthread_create(&t, NULL, read_options, NULL);
+	sem_wait(&reading);
+	/* For want of them: nothing is recorded. */
+	CHECK(nvs_options()->disabled);
+	sem_post(&go);
+	pthread_join(t, &o);
+	CHECK(o == nvs_options() && !nvs_options()->disabled && nvs_options()->values.quiet);
+	CHECK(atomic_load(&in_handler) == nvs_options());
+}
+
 int main(void)
 {
 	test_defaults();
@@ -147,6 +202,7 @@ int main(void)
 	test_long();
 	test_append();
 	test_table();
+	test_once();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }

@@ -28,6 +28,8 @@ static void count_unknown(struct nvs_dumper *d, uint32_t cls, uint32_t method)
 	if (d->nunknown < sizeof(d->unknown) / sizeof(d->unknown[0]))
 		d->unknown[d->nunknown++] =
 			(struct nvs_unknown){(uint16_t)cls, (uint16_t)method, 1};
+	else
+		d->unknown_others++;
 }
 
 static struct found find(struct nvs_dumper *d, const struct nvs_ops_channel *c,
@@ -286,7 +288,7 @@ static void json_end(struct nvs_dumper *d)
 	for (uint32_t i = 0; i < d->nunknown; i++)
 		fprintf(out, "%s{\"class\":\"%04x\",\"method\":%u,\"count\":%" PRIu64 "}",
 			i ? "," : "", d->unknown[i].cls, d->unknown[i].method, d->unknown[i].count);
-	fputs("]}\n", out);
+	fprintf(out, "],\"unknown_others\":%" PRIu64 "}\n", d->unknown_others);
 }
 
 void nvs_dump_end(struct nvs_dumper *d)
@@ -307,8 +309,8 @@ void nvs_dump_end(struct nvs_dumper *d)
 	for (uint32_t i = 0; i < d->nunknown; i++)
 		fprintf(out, "  unknown: class %04x method %04x, %" PRIu64 " times\n",
 			d->unknown[i].cls, d->unknown[i].method, d->unknown[i].count);
-	if (d->nunknown == sizeof(d->unknown) / sizeof(d->unknown[0]))
-		fputs("  and perhaps others\n", out);
+	if (d->unknown_others)
+		fprintf(out, "  unknown: others, %" PRIu64 " times\n", d->unknown_others);
 }
 
 void nvs_dump_free(struct nvs_dumper *d)

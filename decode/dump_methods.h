@@ -25,6 +25,7 @@ struct nvs_dumper {
 	uint64_t words, unknown_words, assumed_words;
 	uint32_t nunknown;
 	struct nvs_unknown unknown[256]; /* the first kinds met */
+	uint64_t unknown_others; /* words of further kinds */
 	uint64_t faults;
 };
 

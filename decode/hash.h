@@ -23,7 +23,7 @@ static inline uint64_t nvs_hash_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static inline unsigned nvs_hash(const void *key, size_t length)
+static inline uint64_t nvs_hash64(const void *key, size_t length)
 {
 	const uint8_t *p = key;
 	uint64_t hash = nvs_hash_key[0] ^ length, word;
@@ -34,7 +34,13 @@ static inline unsigned nvs_hash(const void *key, size_t length)
 	}
 	word = 0;
 	memcpy(&word, p, length);
-	hash = nvs_hash_mix(hash ^ word, nvs_hash_key[1]);
+	return nvs_hash_mix(hash ^ word, nvs_hash_key[1]);
+}
+
+static inline unsigned nvs_hash(const void *key, size_t length)
+{
+	uint64_t hash = nvs_hash64(key, length);
+
 	return (unsigned)(hash ^ hash >> 32);
 }
 

@@ -6,6 +6,8 @@
 #include "decode/hash.h"
 #include "decode/report_apicalls.h"
 
+#define MAX_ERRORS 64u /* that are told apart, of one row; an entry point has a handful */
+
 /* One row by its names: "S" or "s" (silent), the API's and the runtime's, each with its NUL. */
 struct row {
 	size_t at;
@@ -75,14 +77,26 @@ static struct nvs_api_calls *find(struct state *st, const char *api, const char 
 	return a->api && a->runtime_api ? a : NULL;
 }
 
-static void count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n)
+static int count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n)
 {
-	size_t i = 0, last = sizeof(a->error) / sizeof(*a->error) - 1;
+	struct nvs_api_error *e;
+	uint32_t i = 0;
 
-	while (i < last && a->error[i].count && a->error[i].result != result)
+	while (i < a->nerrors && a->error[i].result != result)
 		i++;
-	a->error[i].result = result;
+	if (i == MAX_ERRORS) {
+		a->others += n;
+		return 0;
+	}
+	if (i == a->nerrors) {
+		e = realloc(a->error, (i + 1) * sizeof(*e));
+		if (!e)
+			return -ENOMEM;
+		a->error = e;
+		a->error[a->nerrors++] = (struct nvs_api_error){.result = result};
+	}
 	a->error[i].count += n;
+	return 0;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -106,7 +120,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 	}
 	if (nvs_call_failed(call)) {
 		a->failed++;
-		count_error(a, call->result, 1);
+		if (count_error(a, call->result, 1))
+			return -ENOMEM;
 	}
 	return nvs_times_add(&a->times, nvs_call_ns(st->source->trace, call->begin, call->end));
 }
@@ -117,9 +132,10 @@ static int merge(struct nvs_api_calls *into, const struct nvs_api_calls *from)
 	into->failed += from->failed;
 	into->captured += from->captured;
 	into->open += from->open;
-	for (size_t i = 0; i < sizeof(from->error) / sizeof(*from->error); i++)
-		if (from->error[i].count)
-			count_error(into, from->error[i].result, from->error[i].count);
+	into->others += from->others;
+	for (uint32_t i = 0; i < from->nerrors; i++)
+		if (count_error(into, from->error[i].result, from->error[i].count))
+			return -ENOMEM;
 	return nvs_times_merge(&into->times, &from->times);
 }
 
@@ -140,6 +156,8 @@ static int settle_row(struct state *st, struct nvs_api_calls *a, struct loud *al
 static void free_calls(struct nvs_api_calls *a)
 {
 	nvs_times_free(&a->times);
+	free(a->error);
+	free(a->errors);
 	free((void *)a->api);
 	free((void *)a->runtime_api);
 }
@@ -182,22 +200,26 @@ static int settle(struct state *st)
 	return r;
 }
 
-static void name_errors(struct nvs_api_calls *a)
+static int name_errors(struct nvs_api_calls *a)
 {
-	size_t n = 0;
+	size_t size;
+	FILE *f = a->nerrors ? open_memstream(&a->errors, &size) : NULL;
 
-	for (size_t i = 0; i < sizeof(a->error) / sizeof(*a->error) && a->error[i].count; i++) {
+	if (!f)
+		return a->nerrors ? -ENOMEM : 0;
+	for (uint32_t i = 0; i < a->nerrors; i++) {
 		const char *name = nvs_call_error(a->error[i].result);
 
+		fputs(i ? ", " : "", f);
 		if (name)
-			n += (size_t)snprintf(a->errors + n, sizeof(a->errors) - n, "%s%s %llu", i ? ", " : "", name,
-					      (unsigned long long)a->error[i].count);
+			fputs(name, f);
 		else
-			n += (size_t)snprintf(a->errors + n, sizeof(a->errors) - n, "%serror %u %llu", i ? ", " : "",
-					      a->error[i].result, (unsigned long long)a->error[i].count);
-		if (n >= sizeof(a->errors) - 1)
-			return;
+			fprintf(f, "error %u", a->error[i].result);
+		fprintf(f, " %llu", (unsigned long long)a->error[i].count);
 	}
+	if (a->others)
+		fprintf(f, ", others %llu", (unsigned long long)a->others);
+	return fclose(f) ? -ENOMEM : 0;
 }
 
 int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls **list, size_t *count)
@@ -219,8 +241,8 @@ int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls
 		HASH_DEL(st.rows, row);
 		free(row);
 	}
-	for (size_t i = 0; i < st.n; i++)
-		name_errors(st.list + i);
+	for (size_t i = 0; i < st.n && !r; i++)
+		r = name_errors(st.list + i);
 	*list = st.list;
 	*count = st.n;
 	return r;

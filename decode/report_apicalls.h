@@ -12,11 +12,13 @@ struct nvs_api_calls {
 	uint64_t calls, failed, captured;
 	uint64_t open; /* never returned, or left otherwise */
 	struct nvs_times times;
-	struct {
+	struct nvs_api_error {
 		uint32_t result;
 		uint64_t count;
-	} error[8];
-	char errors[256]; /* "CUDA_ERROR_NOT_FOUND 3, ..." */
+	} * error; /* in the order in which they came */
+	uint32_t nerrors;
+	uint64_t others; /* failed with one more than are told apart */
+	char *errors; /* "CUDA_ERROR_NOT_FOUND 3, ..." */
 };
 
 /* Of all traces that hold calls; *LIST to be freed by nvs_api_calls_free(). 0 or -errno. */

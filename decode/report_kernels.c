@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/distinct.h"
+#include "decode/hash.h"
 #include "decode/launches.h"
 #include "decode/report_calls.h"
 
 #define SHAPES 4 /* of grid and block that are told; more are counted */
-#define SITES 64
 
 struct shape {
 	uint32_t grid[3], block[3];
@@ -19,23 +20,42 @@ struct shape {
 struct row {
 	char *name;
 	const struct nvs_kernel *kernel;
+	uint32_t trace;
+	uint64_t id; /* the same in all traces */
 	uint64_t direct, failed, recorded, by_capture, by_nodes, by_unknown, conditional;
 	uint64_t submissions, entries, bytes;
-	uint64_t nshapes, nsites, dynamic;
+	uint64_t nshapes, nsites, dynamic; /* shapes and sites that no row of this name had before */
+	bool many; /* more shapes and sites than can be told apart */
 	struct shape shape[SHAPES];
-	uint32_t site[SITES];
+	uint32_t told; /* of shape */
+	uint32_t stack; /* the latest */
 	struct nvs_times times;
-	char shapes[256];
+	char shapes[320];
 	double share, most; /* of all launches, and of those of the kernel launched most */
 };
 
 struct state {
 	struct nvs_source *source;
 	struct nvs_launches *launches;
-	struct row **rows; /* by the kernel's index */
-	uint32_t room;
-	bool graphs_off; /* filters on calls: launches of graphs are still counted by theirs */
+	struct nvs_distinct *seen; /* shapes and call sites of each kernel, over all traces */
 };
+
+/* What is told apart: of the row ID, a shape or a call site. */
+struct thing {
+	uint64_t id;
+	union {
+		struct shape shape;
+		uint64_t site[3]; /* hashes of its names */
+	};
+};
+
+/* Functions without a name are told apart by trace and handle. */
+static uint64_t id_of(const struct state *st, const struct nvs_kernel *k)
+{
+	const uint64_t own[2] = {st->source->index, k->handle};
+
+	return *k->name ? nvs_hash64(k->name, strlen(k->name)) : nvs_hash64(own, sizeof(own));
+}
 
 static struct row *row_of(struct state *st, struct nvs_kernel *k)
 {
@@ -49,48 +69,70 @@ static struct row *row_of(struct state *st, struct nvs_kernel *k)
 	if (!row)
 		return NULL;
 	row->kernel = k;
+	row->trace = st->source->index;
+	row->id = id_of(st, k);
+	row->stack = NVS_NONE;
 	k->user = row;
 	return row;
 }
 
-static void see_shape(struct row *row, const struct shape *shape)
+/* Is it new to all rows of this name? */
+static bool is_new(struct state *st, struct row *row, const struct thing *thing)
 {
-	for (uint64_t i = 0; i < row->nshapes && i < SHAPES; i++)
+	int r = nvs_distinct_add(st->seen, nvs_hash64(thing, sizeof(*thing)));
+
+	row->many |= r < 0;
+	return r > 0;
+}
+
+static void see_shape(struct state *st, struct row *row, const struct shape *shape)
+{
+	struct thing thing = {.id = row->id, .shape = *shape};
+
+	for (uint32_t i = 0; i < row->told; i++)
 		if (!memcmp(&row->shape[i], shape, sizeof(*shape)))
 			return;
-	if (row->nshapes < SHAPES)
-		row->shape[row->nshapes] = *shape;
+	if (!is_new(st, row, &thing))
+		return;
+	if (row->told < SHAPES)
+		row->shape[row->told++] = *shape;
 	row->nshapes++;
 }
 
-static void see_site(struct row *row, uint32_t stack)
+/* A call site as --by-callsite tells them apart: many stacks lead through one. */
+static void see_site(struct state *st, struct row *row, uint32_t stack)
 {
-	for (uint64_t i = 0; i < row->nsites && i < SITES; i++)
-		if (row->site[i] == stack)
-			return;
-	if (stack == NVS_NONE)
+	struct thing thing = {.id = row->id, .site = {0, 0, 1}};
+	const struct nvs_callsite *site;
+
+	if (stack == NVS_NONE || stack == row->stack)
 		return;
-	if (row->nsites < SITES)
-		row->site[row->nsites] = stack;
-	row->nsites++;
+	row->stack = stack;
+	site = nvs_trace_callsite(st->source->trace, stack);
+	thing.site[0] = nvs_hash64(site->site, strlen(site->site));
+	thing.site[1] = nvs_hash64(site->site_module, strlen(site->site_module));
+	row->nsites += is_new(st, row, &thing);
 }
 
-static void call_shape(const struct nvs_call *call, struct shape *shape)
+/* false: the call does not tell, as the old ones that take it from the function. */
+static bool call_shape(const struct nvs_call *call, struct shape *shape)
 {
 	static const char *const names[] = {"gridDimX", "gridDimY", "gridDimZ",
 					    "blockDimX", "blockDimY", "blockDimZ"};
 
 	for (int i = 0; i < 6; i++) {
-		uint64_t value = 0;
+		uint64_t value;
 
-		nvs_call_arg(call, names[i], &value);
+		if (!nvs_call_arg(call, names[i], &value))
+			return false;
 		*(i < 3 ? &shape->grid[i] : &shape->block[i - 3]) = (uint32_t)value;
 	}
+	return true;
 }
 
 static int direct(struct state *st, const struct nvs_call *call)
 {
-	struct shape shape = {{0}, {0}};
+	struct shape shape;
 	uint64_t function, dynamic = 0;
 	struct row *row;
 
@@ -107,9 +149,9 @@ static int direct(struct state *st, const struct nvs_call *call)
 		row->recorded++;
 	else
 		row->direct++;
-	call_shape(call, &shape);
-	see_shape(row, &shape);
-	see_site(row, call->stack);
+	if (call_shape(call, &shape))
+		see_shape(st, row, &shape);
+	see_site(st, row, call->stack);
 	if (nvs_call_arg(call, "sharedMemBytes", &dynamic) && dynamic > row->dynamic)
 		row->dynamic = dynamic;
 	row->submissions += call->submissions;
@@ -141,7 +183,7 @@ static int of_graph(struct state *st, const struct nvs_call *call)
 		memcpy(shape.grid, node->grid, sizeof(shape.grid));
 		memcpy(shape.block, node->block, sizeof(shape.block));
 		if (!(node->flags & NVS_NODE_NO_PARAMS))
-			see_shape(row, &shape);
+			see_shape(st, row, &shape);
 		if (node->shared > row->dynamic)
 			row->dynamic = node->shared;
 		if (node->flags & NVS_NODE_CONDITIONAL)
@@ -213,15 +255,30 @@ NVS_GET_COUNT(struct row, unknown, r->by_unknown)
 NVS_GET_COUNT(struct row, conditional, r->conditional)
 NVS_GET_COUNT(struct row, recorded, r->recorded)
 NVS_GET_COUNT(struct row, failed, r->failed)
-NVS_GET_COUNT(struct row, nshapes, r->nshapes)
 NVS_GET_COUNT(struct row, dynamic, r->dynamic)
-NVS_GET_COUNT(struct row, sites, r->nsites)
 NVS_GET_COUNT(struct row, submissions, r->submissions)
 NVS_GET_COUNT(struct row, bytes, r->bytes)
 NVS_GET_REAL(struct row, bytes_each, r->direct, (double)r->bytes / (double)r->direct)
 NVS_GET_REAL(struct row, mean, r->times.count, (double)r->times.sum / (double)r->times.count / 1000)
 NVS_GET_REAL(struct row, p50, r->times.count, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.sum / 1000)
+
+static void put_distinct(struct nvs_value *v, const struct row *r, uint64_t count)
+{
+	nvs_put_count(v, count);
+	if (r->many)
+		v->kind = NVS_VALUE_NONE;
+}
+
+static void get_nshapes(const void *row, struct nvs_value *v)
+{
+	put_distinct(v, row, ((const struct row *)row)->nshapes);
+}
+
+static void get_sites(const void *row, struct nvs_value *v)
+{
+	put_distinct(v, row, ((const struct row *)row)->nsites);
+}
 
 static void get_registers(const void *row, struct nvs_value *v)
 {
@@ -277,22 +334,33 @@ static void finish_row(struct row *row)
 		if (row->name)
 			snprintf(row->name, 32, "[function 0x%llx]", (unsigned long long)row->kernel->handle);
 	}
-	for (uint64_t i = 0; i < row->nshapes && i < SHAPES; i++) {
+	for (uint32_t i = 0; i < row->told; i++) {
 		const struct shape *s = row->shape + i;
 
 		n += (size_t)snprintf(row->shapes + n, sizeof(row->shapes) - n, "%s%ux%ux%u/%ux%ux%u", i ? " " : "",
 				      s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2]);
-		if (n >= sizeof(row->shapes) - 48)
-			break;
 	}
-	if (row->nshapes > SHAPES)
+	if (row->many)
+		snprintf(row->shapes + n, sizeof(row->shapes) - n, " and more");
+	else if (row->nshapes > row->told)
 		snprintf(row->shapes + n, sizeof(row->shapes) - n, " +%llu",
-			 (unsigned long long)row->nshapes - SHAPES);
+			 (unsigned long long)row->nshapes - row->told);
 }
 
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp((*(struct row *const *)a)->kernel->name, (*(struct row *const *)b)->kernel->name);
+}
+
+/* By name, and those of one name in the order of their traces. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = *(struct row *const *)a, *y = *(struct row *const *)b;
+	int r = compare_names(a, b);
+
+	if (!r)
+		r = (x->trace > y->trace) - (x->trace < y->trace);
+	return r ? r : (x->kernel->index > y->kernel->index) - (x->kernel->index < y->kernel->index);
 }
 
 /* Rows of several traces become one where their names are the same. */
@@ -308,11 +376,15 @@ static int merge(struct row *into, const struct row *from)
 	into->submissions += from->submissions;
 	into->entries += from->entries;
 	into->bytes += from->bytes;
+	into->nshapes += from->nshapes;
 	into->nsites += from->nsites;
+	into->many |= from->many;
 	if (from->dynamic > into->dynamic)
 		into->dynamic = from->dynamic;
-	for (uint64_t i = 0; i < from->nshapes && i < SHAPES; i++)
-		see_shape(into, from->shape + i);
+	if (!into->kernel->has_attributes)
+		into->kernel = from->kernel;
+	for (uint32_t i = 0; i < from->told && into->told < SHAPES; i++)
+		into->shape[into->told++] = from->shape[i];
 	return nvs_times_merge(&into->times, &from->times);
 }
 
@@ -328,7 +400,7 @@ static int merge_rows(struct row **rows, size_t *n)
 	size_t kept = 0;
 	int r = 0;
 
-	qsort(rows, *n, sizeof(*rows), compare_names);
+	qsort(rows, *n, sizeof(*rows), compare_rows);
 	for (size_t i = 0; i < *n; i++) {
 		if (kept && rows[i]->kernel->name[0] && !compare_names(rows + kept - 1, rows + i)) {
 			r |= merge(rows[kept - 1], rows[i]);
@@ -379,6 +451,7 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, 
 	struct nvs_table table = {.report = "by-kernel", .columns = columns, .sort = "launches",
 				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = n > 1};
 	struct state *states = calloc(n, sizeof(*states));
+	struct nvs_distinct seen = {0};
 	struct row **rows = NULL;
 	size_t nrows = 0;
 	int r = states ? 0 : -ENOMEM;
@@ -388,6 +461,7 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, 
 					      .arg = states + i};
 
 		states[i].source = s + i;
+		states[i].seen = &seen;
 		states[i].launches = nvs_launches_new();
 		r = states[i].launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
 		if (!r)
@@ -409,5 +483,6 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, 
 	for (uint32_t i = 0; states && i < n; i++)
 		nvs_launches_free(states[i].launches);
 	free(states);
+	nvs_distinct_free(&seen);
 	return r;
 }

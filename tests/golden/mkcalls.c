@@ -2,7 +2,8 @@
 /*
  * Makes the traces with API calls that tests/cli/calls.cases reports, in the folder given: copies of which the
  * GPU's time is known, batches, calls before the session, calls that nest, fail, throw, jump and never return,
- * an entry point that was never told of, names that are odd, graphs, a trace from elsewhere, and one without any of it.
+ * an entry point that was never told of, names that are odd, graphs, a trace from elsewhere, one with many shapes,
+ * stacks and errors, and one without any of it.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -336,13 +337,11 @@ static void without(const char *folder)
 	finish();
 }
 
-/* Recorded where libraries lie that are nowhere here, by a program that makes more streams than it uses. */
-static void away(const char *folder)
+/* The modules of a program that is nowhere here, and stack NUMBER through them from its call site SITE. */
+static void elsewhere(void)
 {
 	static const char *const paths[] = {"/nowhere/app", "/nowhere/libcudart.so.13", "/nowhere/libcuda.so.1"};
-	uint64_t pc[3];
 
-	start(folder, "away.zst");
 	for (uint32_t i = 0; i < 3; i++) {
 		struct nvs_rec_module *rec = mk_rec(&t.m, NVS_REC_MODULE, sizeof(*rec) + strlen(paths[i]));
 
@@ -351,9 +350,22 @@ static void away(const char *folder)
 		rec->bias = rec->start = 0x10000000ull * (i + 1);
 		rec->end = rec->start + 0x100000;
 		memcpy(rec->tail, paths[i], rec->path_length);
-		pc[2 - i] = rec->start + 0x120;
 	}
-	mk_stack(&t.m, 0, 3, pc);
+}
+
+static void stack(uint32_t number, uint32_t inner, uint32_t site)
+{
+	const uint64_t pc[] = {0x30000120 + inner, 0x20000120, 0x10000120 + site};
+
+	mk_stack(&t.m, number, 3, pc);
+}
+
+/* Recorded where libraries lie that are nowhere here, by a program that makes more streams than it uses. */
+static void away(const char *folder)
+{
+	start(folder, "away.zst");
+	elsewhere();
+	stack(0, 0, 0);
 	for (uint32_t i = LAUNCH; i <= STREAM_GONE; i++)
 		tell_api(i);
 	tell_passed(0x10000, "cuDeviceGetName");
@@ -371,6 +383,26 @@ static void away(const char *folder)
 	finish();
 }
 
+/* More of each than a row keeps: five shapes in turn, ten stacks through two call sites, ten errors. */
+static void many(const char *folder)
+{
+	start(folder, "many.zst");
+	for (uint32_t i = INIT; i < UNKNOWN; i++)
+		tell_api(i);
+	elsewhere();
+	for (uint32_t i = 0; i < 10; i++)
+		stack(i, 16 * i, i % 2);
+	kernel(0xf00, "_Z4stepPfi", 40);
+	for (uint32_t i = 0; i < 1000; i++) {
+		begun(0, LAUNCH, 1);
+		mk_submission(&t.m, 0, 1, i % 10, 0, NULL, 0)->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
+		over(0, LAUNCH, 1, 2500, 9, 0xf00ull, 1ull + i % 5, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull, 0ull);
+	}
+	for (uint32_t i = 0; i < 20; i++)
+		over(0, SYNC, 1, 100, 1, 0ull)->result = 700 + i % 10;
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -380,5 +412,6 @@ int main(int argc, char **argv)
 	calls(argv[1]);
 	without(argv[1]);
 	away(argv[1]);
+	many(argv[1]);
 	return 0;
 }

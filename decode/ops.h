@@ -96,11 +96,13 @@ struct nvs_op {
 			uint8_t mode, use; /* enum nvs_copy_mode, nvs_upload_use */
 			uint8_t element; /* MEMSET: bytes of the pattern in value */
 			uint8_t macro; /* of mode MACRO */
-			uint32_t width, lines; /* bytes, count */
+			uint32_t lines;
+			uint64_t width; /* bytes of a line, those left between others included */
 			uint64_t src, dst; /* src 0: none (INLINE, MEMSET) */
-			uint64_t bytes;
+			uint64_t bytes; /* written; UINT64_MAX: that many or more */
 			uint32_t src_pitch, dst_pitch;
 			uint8_t value[16];
+			uint16_t left; /* MEMSET: bytes of value that are not written, a bit each */
 		} copy;
 		struct { /* CODE: the copy it speaks of */
 			uint8_t mode;

@@ -251,8 +251,16 @@ static void old_semaphore(struct nvs_ops_channel *c, uint32_t value, uint32_t su
 
 /* ---- copy engine ---- */
 
-/* The bytes that a remapped fill writes for each element; 0: it takes bytes from the source. */
-static uint32_t fill_pattern(const struct subch *sub, uint8_t value[16])
+/* Where a remapped transfer takes the components of an element from. */
+struct remap {
+	uint32_t element; /* bytes of one in the destination */
+	uint32_t written; /* of them */
+	bool fills; /* takes none from the source */
+	uint8_t value[16];
+	uint16_t left; /* bytes that are not written, a bit each */
+};
+
+static void read_remap(const struct subch *sub, struct remap *m)
 {
 	const struct nvs_roles *r = sub->roles;
 	const uint32_t *s = sub->state;
@@ -261,23 +269,39 @@ static uint32_t fill_pattern(const struct subch *sub, uint8_t value[16])
 	uint32_t constants[2] = {nvs_reg_get(r, s, NVS_REG_REMAP_CONST_A),
 				 nvs_reg_get(r, s, NVS_REG_REMAP_CONST_B)};
 
-	memset(value, 0, 16);
+	*m = (struct remap){.element = size * count, .fills = true};
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t from = nvs_reg_get(r, s, NVS_REG_REMAP_X + i);
 
+		if (from >= 6) {
+			m->left |= (uint16_t)(((1u << size) - 1) << i * size);
+			continue;
+		}
+		m->written += size;
 		if (from < 4)
-			return 0;
-		if (from < 6)
-			memcpy(value + i * size, &constants[from - 4], size);
+			m->fills = false;
+		else
+			memcpy(m->value + i * size, &constants[from - 4], size);
 	}
-	return size * count;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static uint64_t product(uint64_t a, uint64_t b)
+{
+	uint64_t value;
+
+	return __builtin_mul_overflow(a, b, &value) ? UINT64_MAX : value;
 }
 
 static void image_lines(struct nvs_memimage *image, const struct nvs_op *op, bool known)
 {
-	uint64_t span = (uint64_t)op->copy.dst_pitch * (op->copy.lines - 1) + op->copy.width;
+	uint64_t span = sum((uint64_t)op->copy.dst_pitch * (op->copy.lines - 1), op->copy.width);
 
-	if (!op->copy.lines || !op->copy.width)
+	if (!op->copy.bytes)
 		return;
 	if (!known || op->copy.lines > MAX_LINES) {
 		nvs_memimage_forget(image, op->copy.dst,
@@ -303,19 +327,18 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct subch *sub, uint3
 	const struct nvs_roles *r = sub->roles;
 	const uint32_t *s = sub->state;
 	bool remap = nvs_reg_of(r, NVS_REG_REMAP, launch);
-	uint8_t value[16];
-	uint32_t element = remap ? fill_pattern(sub, value) : 0;
-	struct nvs_op *op =
-		nvs_ops_add(c, element ? NVS_OP_MEMSET : NVS_OP_COPY, subch_of(c, sub), at);
+	uint64_t elements = nvs_reg_get(r, s, NVS_REG_WIDTH);
+	struct remap m = {.element = 1, .written = 1};
+	struct nvs_op *op;
 	bool known;
 
+	if (remap)
+		read_remap(sub, &m);
+	op = nvs_ops_add(c, m.fills ? NVS_OP_MEMSET : NVS_OP_COPY, subch_of(c, sub), at);
 	if (!op)
 		return;
 	op->copy.mode = NVS_COPY_ENGINE;
-	op->copy.width = nvs_reg_get(r, s, NVS_REG_WIDTH);
-	if (remap)
-		op->copy.width *= (nvs_reg_get(r, s, NVS_REG_REMAP_SIZE) + 1) *
-				  (nvs_reg_get(r, s, NVS_REG_REMAP_COUNT) + 1);
+	op->copy.width = elements * m.element;
 	op->copy.lines = 1;
 	if (nvs_reg_of(r, NVS_REG_MULTI_LINE, launch)) {
 		op->copy.lines = nvs_reg_get(r, s, NVS_REG_LINES);
@@ -323,7 +346,7 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct subch *sub, uint3
 		op->copy.dst_pitch = nvs_reg_get(r, s, NVS_REG_PITCH_OUT);
 		op->flags |= NVS_OP_TWO_D;
 	}
-	op->copy.bytes = (uint64_t)op->copy.width * op->copy.lines;
+	op->copy.bytes = product(elements * m.written, op->copy.lines);
 	op->copy.dst = (uint64_t)nvs_reg_get(r, s, NVS_REG_OUT_HI) << 32 |
 		       nvs_reg_get(r, s, NVS_REG_OUT_LO);
 	op->copy.src =
@@ -332,10 +355,11 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct subch *sub, uint3
 		op->flags |= NVS_OP_BLOCKLINEAR_DST;
 	if (nvs_reg_of(r, NVS_REG_DST_TYPE, launch))
 		op->flags |= NVS_OP_PHYSICAL_DST;
-	if (element) {
+	if (m.fills) {
 		op->copy.src = 0;
-		op->copy.element = (uint8_t)element;
-		memcpy(op->copy.value, value, sizeof(value));
+		op->copy.element = (uint8_t)m.element;
+		op->copy.left = m.left;
+		memcpy(op->copy.value, m.value, sizeof(m.value));
 	} else {
 		if (!nvs_reg_of(r, NVS_REG_SRC_LAYOUT, launch))
 			op->flags |= NVS_OP_BLOCKLINEAR_SRC;
@@ -345,7 +369,7 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct subch *sub, uint3
 	}
 	known = !(op->flags & (NVS_OP_BLOCKLINEAR_SRC | NVS_OP_BLOCKLINEAR_DST |
 			       NVS_OP_PHYSICAL_SRC | NVS_OP_PHYSICAL_DST)) &&
-		(element || !remap);
+		(m.fills || !remap) && !m.left;
 	if (!(op->flags & NVS_OP_PHYSICAL_DST))
 		image_lines(c->ops->image, op, known);
 }

@@ -84,7 +84,7 @@ static bool within(const struct ranges *r, uint64_t start, uint64_t bytes)
 		else
 			hi = mid;
 	}
-	return lo && start + bytes <= r->list[lo - 1].end;
+	return lo && start <= r->list[lo - 1].end && bytes <= r->list[lo - 1].end - start;
 }
 
 void nvs_ops_free_notes(struct nvs_ops *ops)

@@ -16,7 +16,8 @@ static void put_shape(struct nvs_line *l, const struct nvs_op *op)
 {
 	nvs_line_put(l, "  %llu bytes", (unsigned long long)op->copy.bytes);
 	if (op->flags & NVS_OP_TWO_D) {
-		nvs_line_put(l, " (%u lines of %u", op->copy.lines, op->copy.width);
+		nvs_line_put(l, " (%u lines of %llu", op->copy.lines,
+			     (unsigned long long)op->copy.width);
 		if (op->copy.src_pitch)
 			nvs_line_put(l, ", source pitch %u", op->copy.src_pitch);
 		nvs_line_put(l, ", pitch %u)", op->copy.dst_pitch);
@@ -54,8 +55,12 @@ static void put_memset(struct nvs_line *l, const struct nvs_op *op, const struct
 	put_address(l, where, op->copy.dst);
 	put_shape(l, op);
 	nvs_line_put(l, " of 0x");
-	for (int i = op->copy.element - 1; i >= 0; i--)
-		nvs_line_put(l, "%02x", op->copy.value[i]);
+	for (int i = op->copy.element - 1; i >= 0; i--) {
+		if (op->copy.left >> i & 1)
+			nvs_line_put(l, "--");
+		else
+			nvs_line_put(l, "%02x", op->copy.value[i]);
+	}
 }
 
 static void put_dim(struct nvs_line *l, const char *what, const uint32_t *d)

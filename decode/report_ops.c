@@ -49,7 +49,7 @@ static void json_copy(const struct ops *o, const struct nvs_op *op)
 	json_kind(o, "dst_kind", op->copy.dst);
 	fprintf(f, ",\"bytes\":%" PRIu64, op->copy.bytes);
 	if (op->flags & NVS_OP_TWO_D)
-		fprintf(f, ",\"width\":%u,\"lines\":%u,\"src_pitch\":%u,\"dst_pitch\":%u",
+		fprintf(f, ",\"width\":%" PRIu64 ",\"lines\":%u,\"src_pitch\":%u,\"dst_pitch\":%u",
 			op->copy.width, op->copy.lines, op->copy.src_pitch, op->copy.dst_pitch);
 	if (op->kind == NVS_OP_UPLOAD)
 		fprintf(f, ",\"use\":\"%s\",\"auxiliary\":%s", uses[op->copy.use % 3],
@@ -58,8 +58,12 @@ static void json_copy(const struct ops *o, const struct nvs_op *op)
 		fputs(",\"incomplete\":true", f);
 	if (op->kind == NVS_OP_MEMSET) {
 		fputs(",\"pattern\":\"", f);
-		for (int i = 0; i < op->copy.element; i++)
-			fprintf(f, "%02x", op->copy.value[i]);
+		for (int i = 0; i < op->copy.element; i++) {
+			if (op->copy.left >> i & 1)
+				fputs("--", f);
+			else
+				fprintf(f, "%02x", op->copy.value[i]);
+		}
 		fputc('"', f);
 	}
 }

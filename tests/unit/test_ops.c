@@ -169,6 +169,80 @@ static void fills(void)
 	EXPECT(!memcmp(op->copy.value, "\x11\x11\x22\x22", 4));
 }
 
+/* What a host's reduction reads at ADDRESS; -1: it is not known. */
+static int64_t peek(uint64_t address)
+{
+	const struct nvs_op *op;
+
+	pb_host_sem(&pb, address, 0, 6 | 5u << 27);
+	submit(compute, 0);
+	op = nth(NVS_OP_RELEASE, 0);
+	return op->flags & NVS_OP_VALUE ? (int64_t)op->sem.value : -1;
+}
+
+static void fill_lines(uint32_t components, uint64_t dst, uint32_t width, uint32_t lines)
+{
+	pb_inc(&pb, 4, 0x700, 2, 0x11111111u, 0x22222222u);
+	pb_inc(&pb, 4, 0x708, 1, components);
+	pb_inc(&pb, 4, 0x410, 2, 0xffffffffu, 0xffffffffu); /* pitches */
+	pb_inc(&pb, 4, 0x41c, 1, lines);
+	pb_copy(&pb, 0, dst, width, 0x586 | (lines > 1 ? 1 << 9 : 0));
+	submit(copier, 0);
+}
+
+/* Fills as wide and as many as the methods can say. */
+static void wide_fills(void)
+{
+	const uint64_t far = 0x300000000;
+	uint32_t five = 5;
+
+	setup();
+	pb_upload(&pb, far, &five, 4);
+	submit(compute, 0);
+	EXPECT_EQ(peek(far), 5);
+	fill_lines(0x30004, 0x200000000, 0x40000001, 1);
+	EXPECT_EQ(nth(NVS_OP_MEMSET, 0)->copy.bytes, 0x100000004);
+	EXPECT_EQ(nth(NVS_OP_MEMSET, 0)->copy.width, 0x100000004);
+	EXPECT_EQ(peek(far), -1);
+	pb_upload(&pb, far, &five, 4);
+	submit(compute, 0);
+	/* Four components of four bytes: more bytes than 64 bits can say. */
+	fill_lines(3u << 24 | 3 << 16 | 0x4444, 0x200000000, 0xffffffff, 0xffffffff);
+	EXPECT_EQ(nth(NVS_OP_MEMSET, 0)->copy.bytes, UINT64_MAX);
+	EXPECT_EQ(nth(NVS_OP_MEMSET, 0)->copy.width, 0xffffffff0);
+	EXPECT_EQ(nth(NVS_OP_MEMSET, 0)->copy.lines, 0xffffffff);
+	EXPECT_EQ(peek(far), -1);
+}
+
+/* Components that are left as they were. */
+static void gaps(void)
+{
+	const struct nvs_op *op;
+	uint32_t five = 5;
+
+	setup();
+	pb_upload(&pb, 0x2000, &five, 4);
+	submit(compute, 0);
+	/* Two bytes of A, and two left: what stands there then is not known, but it is no zeros. */
+	fill_lines(1u << 24 | 1 << 16 | 6 << 4 | 4, 0x2000, 10, 1);
+	op = nth(NVS_OP_MEMSET, 0);
+	EXPECT_EQ(op->copy.element, 4);
+	EXPECT_EQ(op->copy.left, 0xc);
+	EXPECT_EQ(op->copy.width, 40);
+	EXPECT_EQ(op->copy.bytes, 20);
+	EXPECT_EQ(peek(0x2000), -1);
+	/* All of them left: nothing is written. */
+	pb_upload(&pb, 0x2000, &five, 4);
+	submit(compute, 0);
+	fill_lines(3 << 16 | 6, 0x2000, 10, 1);
+	EXPECT_EQ(nth(NVS_OP_MEMSET, 0)->copy.bytes, 0);
+	EXPECT_EQ(peek(0x2000), 5);
+	/* A copy that leaves some. */
+	fill_lines(2u << 24 | 6 << 4, 0x2000, 10, 1);
+	EXPECT_EQ(nth(NVS_OP_COPY, 0)->copy.bytes, 20);
+	EXPECT_EQ(peek(0x2000), -1);
+}
+
 /* A launch as libcuda does it: constants, descriptor, semaphore value, trigger. */
 static void put_launch(uint64_t at, const struct qmd_spec *spec)
 {
@@ -564,6 +638,8 @@ int main(void)
 {
 	engine_copies();
 	fills();
+	wide_fills();
+	gaps();
 	launches();
 	auxiliaries();
 	graphs();

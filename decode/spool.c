@@ -102,6 +102,8 @@ static const struct nvs_rec *record_at(struct nvs_spool_file *f, struct nvs_curs
 		return NULL;
 	rec = (const void *)(c->buf + (pos - c->buf_pos));
 	*what = nvs_record_check(rec, rec->size);
+	if (rec->type == NVS_REC_FRAME)
+		*what = "a frame's head, which no ring holds";
 	return *what ? NULL : rec;
 }
 

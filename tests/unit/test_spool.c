@@ -41,7 +41,15 @@ static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submis
 	return 0;
 }
 
-static const struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, NULL};
+static uint32_t heads; /* of frames that were handed out, which none is to be */
+
+static int on_record(void *arg, struct nvs_trace *t, const struct nvs_rec *rec)
+{
+	heads += rec->type == NVS_REC_FRAME || rec->type == NVS_REC_PAD;
+	return 0;
+}
+
+static const struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
 static struct seen seen;
 
 static struct nvs_trace *read_trace(const struct nvs_read_options *o)
@@ -312,6 +320,29 @@ static void test_losses(void)
 	nvs_trace_close(t);
 }
 
+/* A frame's head where a ring's next record is due: the ring is lost from there on. */
+static void test_frame_in_ring(void)
+{
+	static const struct setup s = {20, 8, 8, 20, 0, false};
+	struct nvs_rec_frame frame = {0};
+	struct nvs_spool_ring ring;
+	struct nvs_trace *t;
+	int fd;
+
+	make(&s);
+	fd = open(spool_path, O_RDWR);
+	MK_NEED(pread(fd, &ring, sizeof(ring), 8192) == sizeof(ring));
+	MK_NEED(pread(fd, &frame, sizeof(frame.rec), 8192 + 4096 + (off_t)ring.tail) == sizeof(frame.rec));
+	frame.rec.type = NVS_REC_FRAME;
+	mk_at(fd, &frame, sizeof(frame), 8192 + 4096 + ring.tail);
+	close(fd);
+	t = read_trace(NULL);
+	CHECK(heads == 0);
+	CHECK(seen.n == 28);
+	CHECK(has_finding(t, "a frame's head, which no ring holds"));
+	nvs_trace_close(t);
+}
+
 static void test_late(void)
 {
 	struct mk m, late = {.time = 100000};
@@ -441,6 +472,7 @@ int main(void)
 	test_none();
 	test_cut_frame();
 	test_losses();
+	test_frame_in_ring();
 	test_late();
 	test_rings_and_late();
 	test_hostile();

@@ -28,10 +28,9 @@ struct order {
 	int direction; /* 1: ascending */
 };
 
+/* Of one kind, as those of a column are but for what is not known. */
 static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 {
-	if (a->kind == NVS_VALUE_NONE || b->kind == NVS_VALUE_NONE)
-		return (a->kind != NVS_VALUE_NONE) - (b->kind != NVS_VALUE_NONE);
 	switch (a->kind) {
 	case NVS_VALUE_TEXT:
 		return strcmp(a->text, b->text);
@@ -52,6 +51,9 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 
 	o->column->get(*(const void *const *)pa, &a);
 	o->column->get(*(const void *const *)pb, &b);
+	/* What is not known comes last either way. */
+	if (a.kind != b.kind)
+		return (a.kind == NVS_VALUE_NONE) - (b.kind == NVS_VALUE_NONE);
 	return compare_values(&a, &b) * o->direction;
 }
 
@@ -91,7 +93,8 @@ static int sort_rows(struct nvs_table *table, const char *by)
 	}
 	if (table->nrows < 2)
 		return 0;
-	o.column->get(table->rows[0], &v);
+	for (size_t i = 0; i < table->nrows && v.kind == NVS_VALUE_NONE; i++)
+		o.column->get(table->rows[i], &v);
 	/* Numbers: largest first. Names: from A to Z. */
 	o.direction = (v.kind == NVS_VALUE_TEXT) != reversed ? 1 : -1;
 	spare = calloc(table->nrows, sizeof(*spare));

@@ -2,6 +2,7 @@
 /* --dump: every submission with its entries, and their segments method by method, in words. */
 #include <errno.h>
 #include <string.h>
+#include "decode/calls.h"
 #include "decode/dump_methods.h"
 #include "decode/follow.h"
 #include "decode/report.h"
@@ -54,14 +55,16 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	const struct nvs_options_report *o = d->source->options;
 	int r;
 
-	d->show = (!o->has_range || (s->number >= o->first && s->number <= o->last)) &&
-		  nvs_filter(d->source, s->thread->thread, s->channel->channel, s->rec->stack);
+	r = nvs_calls_submission(d->source->calls, s);
+	if (r)
+		return r;
+	d->show = nvs_filter(d->source, s);
 	d->dumper.submission = s->number;
 	d->place = (struct nvs_place){trace, s->channel->rec.vaspace};
 	if (d->show && d->dumper.json)
-		nvs_dump_json_submission(d->dumper.out, trace, s);
+		nvs_dump_json_submission(d->dumper.out, d->source, s);
 	else if (d->show)
-		nvs_dump_text_submission(d->dumper.out, trace, s);
+		nvs_dump_text_submission(d->dumper.out, d->source, s);
 	r = nvs_follow_submission(d->follow, s, s->number);
 	if (r || ferror(d->dumper.out->file))
 		return r ? r : 1;
@@ -71,7 +74,10 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	return nvs_follow_record(((struct dump *)arg)->follow, rec);
+	struct dump *d = arg;
+	int r = nvs_calls_record(d->source->calls, rec);
+
+	return r ? r : nvs_follow_record(d->follow, rec);
 }
 
 static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)

@@ -35,28 +35,28 @@ void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32
 	fputs(" ==\n", out->file);
 }
 
-static void put_site(struct nvs_out *out, const struct nvs_callsite *site)
+static void put_site(struct nvs_out *out, const char *api, const struct nvs_callsite *site)
 {
 	fputs(" api ", out->file);
-	nvs_out_text(out, site->api);
+	nvs_out_text(out, api);
 	if (*site->runtime_api) {
 		fputs(" < ", out->file);
 		nvs_out_text(out, site->runtime_api);
 	}
-	if (*site->site && strcmp(site->site, site->api)) {
+	if (*site->site && strcmp(site->site, api)) {
 		fputs(" < ", out->file);
 		nvs_out_text(out, site->site);
 	}
 }
 
-void nvs_dump_text_submission(struct nvs_out *out, struct nvs_trace *trace,
+void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s)
 {
 	FILE *f = out->file;
 	int64_t ns;
 
 	fprintf(f, "%s#%" PRIu64 " ", nvs_out_style(out, NVS_STYLE_HEAD), s->number);
-	if (nvs_clock_since_start(trace, s->rec->rec.time, &ns))
+	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
 		fprintf(f, "%.9f s ", (double)ns / 1e9);
 	fprintf(f, "thread %u", s->thread->tid ? s->thread->tid : s->thread->thread);
 	if (s->thread->name[0]) {
@@ -64,7 +64,7 @@ void nvs_dump_text_submission(struct nvs_out *out, struct nvs_trace *trace,
 		nvs_out_text(out, s->thread->name);
 		fputc(')', f);
 	}
-	put_site(out, nvs_trace_callsite(trace, s->rec->stack));
+	put_site(out, nvs_source_api(source, s), nvs_trace_callsite(source->trace, s->rec->stack));
 	fprintf(f, " channel %u token %x sequence %" PRIu64 " put %u->%u%s%s%s%s%s\n",
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
 		s->rec->new_put, s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
@@ -79,22 +79,22 @@ static void json_text(struct nvs_out *out, const char *key, const char *text)
 	nvs_out_json(out, text, strlen(text));
 }
 
-void nvs_dump_json_submission(struct nvs_out *out, struct nvs_trace *trace,
+void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s)
 {
-	const struct nvs_callsite *site = nvs_trace_callsite(trace, s->rec->stack);
+	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, s->rec->stack);
 	FILE *f = out->file;
 	int64_t ns;
 
 	fprintf(f, "{\"schema\":%d,\"kind\":\"submission\",\"submission\":%" PRIu64 ",\"time_ns\":",
 		NVS_DUMP_SCHEMA, s->number);
-	if (nvs_clock_since_start(trace, s->rec->rec.time, &ns))
+	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
 		fprintf(f, "%" PRId64, ns);
 	else
 		fputs("null", f);
 	fprintf(f, ",\"thread\":%u", s->thread->tid ? s->thread->tid : s->thread->thread);
 	json_text(out, "thread_name", s->thread->name);
-	json_text(out, "api", site->api);
+	json_text(out, "api", nvs_source_api(source, s));
 	json_text(out, "runtime_api", site->runtime_api);
 	json_text(out, "callsite", site->site);
 	json_text(out, "module", site->site_module);

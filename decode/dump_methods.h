@@ -37,9 +37,9 @@ void nvs_dump_end(struct nvs_dumper *d);
 void nvs_dump_free(struct nvs_dumper *d);
 
 /* dump_head.c: the line (or JSON object) that says which submission it is, and one for an entry. */
-void nvs_dump_text_submission(struct nvs_out *out, struct nvs_trace *trace,
+void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s);
-void nvs_dump_json_submission(struct nvs_out *out, struct nvs_trace *trace,
+void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s);
 void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
 			 const struct nvs_gp *gp);

@@ -183,15 +183,21 @@ struct nvs_source {
 /* Reads it through once; cells, model, findings are complete then. 0 or -errno, said on stderr. */
 int nvs_source_read(struct nvs_source *s);
 void nvs_source_free(struct nvs_source *s);
-/* The API a cell's submissions came from: what its stack says, else the call they happened in. */
-const char *nvs_cell_api(const struct nvs_source *s, const struct nvs_cell *cell,
-			 const struct nvs_callsite *site);
-bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell);
-/* The filters of the command line against one submission; once the trace has been read. */
+/* Who reads it once more hands S->calls each submission and record first: now_api is right then. */
+const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submission *sub);
+/* The API that submissions came from: what their stack says, else the call (NULL: not known) they happened in. */
+const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api);
+
+/* The filters of the command line, once the trace has been read; true: it passes. */
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread);
-bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, uint32_t stack);
+bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel);
+/* By what is called: the name, or one of those that the stack tells. */
+bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack);
 /* By range, thread and channel alone. */
 bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub);
+/* By all of them; S->now_api is that of SUB. */
+bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub);
+bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell);
 
 /* ---- report_kernels.c, report_graphs.c, report_memcpy.c, report_streams.c, report_timeline.c ----
  */

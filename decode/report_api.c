@@ -259,7 +259,7 @@ static size_t collect(struct nvs_source *s, uint32_t n, struct named *named)
 				continue;
 			named[count].cell = s[k].cells + i;
 			named[count].site = nvs_trace_callsite(s[k].trace, s[k].cells[i].stack);
-			named[count].api = nvs_cell_api(s + k, named[count].cell, named[count].site);
+			named[count].api = nvs_api_name(named[count].site, named[count].cell->api);
 			count++;
 		}
 	return count;

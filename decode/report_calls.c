@@ -2,7 +2,6 @@
 /* What the reports on API calls share: the reading, filters, times and names. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report_calls.h"
@@ -67,13 +66,7 @@ bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 
 bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call)
 {
-	const struct nvs_options_report *o = s->options;
-	bool ok = !o->napi;
-
-	for (uint32_t i = 0; i < o->napi && !ok; i++)
-		ok = !fnmatch(o->api[i], call->api->name, 0) ||
-		     (call->stack != NVS_NONE && nvs_filter(s, call->thread, NVS_NONE, call->stack));
-	return ok && (!o->nthread || nvs_filter_thread(s, call->thread));
+	return nvs_filter_api(s, call->api->name, call->stack) && nvs_filter_thread(s, call->thread);
 }
 
 const char *nvs_call_name(const struct nvs_call *call)

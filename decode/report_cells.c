@@ -19,8 +19,6 @@ static uint32_t place_of(uint32_t stack, const struct nvs_call_api *api)
 	return stack != NVS_NONE ? stack + 1 : api ? NO_STACK | api->number : 0;
 }
 
-static bool filter_place(const struct nvs_source *s, uint32_t thread, uint32_t channel);
-
 static uint32_t hash(uint32_t place, uint32_t thread, uint32_t channel)
 {
 	uint64_t h = place * 0x9e3779b97f4a7c15ull;
@@ -135,11 +133,6 @@ static bool counted(const struct nvs_source *s, const struct nvs_submission *sub
 	       (sub->number >= s->options->first && sub->number <= s->options->last);
 }
 
-bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub)
-{
-	return counted(s, sub) && filter_place(s, sub->thread->thread, sub->channel->channel);
-}
-
 static int on_api(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
 {
 	((struct nvs_source *)arg)->now_api = call ? call->api : NULL;
@@ -220,6 +213,9 @@ int nvs_source_read(struct nvs_source *s)
 			return -ENOMEM;
 	}
 	r = nvs_trace_read(s->trace, &consumer, s, &err);
+	/* What was in flight at the end is not at the beginning of the next pass. */
+	if (!r)
+		r = nvs_calls_end(s->calls);
 	nvs_progress_clear();
 	if (r && err.text[0])
 		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
@@ -253,13 +249,6 @@ static bool thread_matches(const struct nvs_source *s, uint32_t number, const ch
 	return t && t->name[0] && !fnmatch(want, t->name, 0);
 }
 
-static bool api_matches(const struct nvs_source *s, uint32_t stack, const char *want)
-{
-	const struct nvs_callsite *c = nvs_trace_callsite(s->trace, stack);
-
-	return !fnmatch(want, c->api, 0) || (*c->runtime_api && !fnmatch(want, c->runtime_api, 0));
-}
-
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread)
 {
 	const struct nvs_options_report *o = s->options;
@@ -270,46 +259,54 @@ bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread)
 	return ok;
 }
 
-static bool filter_place(const struct nvs_source *s, uint32_t thread, uint32_t channel)
+bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel)
 {
 	const struct nvs_options_report *o = s->options;
 	bool ok = !o->nchannel;
 
 	for (uint32_t i = 0; i < o->nchannel && !ok; i++)
 		ok = strtoull(o->channel[i], NULL, 0) == channel;
-	return ok && nvs_filter_thread(s, thread);
-}
-
-bool nvs_filter(const struct nvs_source *s, uint32_t thread, uint32_t channel, uint32_t stack)
-{
-	const struct nvs_options_report *o = s->options;
-	bool ok;
-
-	if (!filter_place(s, thread, channel))
-		return false;
-	ok = !o->napi;
-	for (uint32_t i = 0; i < o->napi && !ok; i++)
-		ok = api_matches(s, stack, o->api[i]);
 	return ok;
 }
 
-const char *nvs_cell_api(const struct nvs_source *s, const struct nvs_cell *cell, const struct nvs_callsite *site)
-{
-	return site->is_public || !cell->api || !*cell->api->name ? site->api : cell->api->name;
-}
-
-static bool cell_api_matches(const struct nvs_source *s, const struct nvs_cell *cell)
+bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack)
 {
 	const struct nvs_options_report *o = s->options;
-	const char *api = nvs_cell_api(s, cell, nvs_trace_callsite(s->trace, cell->stack));
+	const struct nvs_callsite *c = o->napi ? nvs_trace_callsite(s->trace, stack) : NULL;
+	bool ok = !o->napi;
 
-	for (uint32_t i = 0; i < o->napi; i++)
-		if (!fnmatch(o->api[i], api, 0) || api_matches(s, cell->stack, o->api[i]))
-			return true;
-	return !o->napi;
+	for (uint32_t i = 0; i < o->napi && !ok; i++)
+		ok = !fnmatch(o->api[i], api, 0) || !fnmatch(o->api[i], c->api, 0) ||
+		     (*c->runtime_api && !fnmatch(o->api[i], c->runtime_api, 0));
+	return ok;
+}
+
+bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub)
+{
+	return counted(s, sub) && nvs_filter_channel(s, sub->channel->channel) &&
+	       nvs_filter_thread(s, sub->thread->thread);
+}
+
+bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub)
+{
+	return nvs_filter_submission(s, sub) &&
+	       (!s->options->napi || nvs_filter_api(s, nvs_source_api(s, sub), sub->rec->stack));
+}
+
+const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api)
+{
+	return site->is_public || !api || !*api->name ? site->api : api->name;
+}
+
+const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submission *sub)
+{
+	return nvs_api_name(nvs_trace_callsite(s->trace, sub->rec->stack), s->now_api);
 }
 
 bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell)
 {
-	return cell->used && filter_place(s, cell->thread, cell->channel) && cell_api_matches(s, cell);
+	return cell->used && nvs_filter_channel(s, cell->channel) && nvs_filter_thread(s, cell->thread) &&
+	       (!s->options->napi ||
+		nvs_filter_api(s, nvs_api_name(nvs_trace_callsite(s->trace, cell->stack), cell->api),
+			       cell->stack));
 }

@@ -173,11 +173,8 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 
 	for (uint32_t i = 0; of && i < n; i++) {
 		const struct nvs_trace_channel *c = nvs_trace_channel_at(s->trace, i);
-		struct nvs_options_report only = {.nchannel = o->nchannel};
-		struct nvs_source view = {.trace = s->trace, .options = &only};
 
-		memcpy(only.channel, o->channel, sizeof(only.channel));
-		if (!c || !nvs_filter(&view, 0, i, 0))
+		if (!c || !nvs_filter_channel(s, i))
 			continue;
 		of[i] = rows + count++;
 		of[i]->source = s;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls.h"
 #include "decode/dump_methods.h"
 #include "decode/follow.h"
 #include "decode/report.h"
@@ -205,13 +206,15 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	const struct nvs_options_report *opt = o->source->options;
 	int r;
 
-	o->show = (!opt->has_range || (s->number >= opt->first && s->number <= opt->last)) &&
-		  nvs_filter(o->source, s->thread->thread, s->channel->channel, s->rec->stack);
+	r = nvs_calls_submission(o->source->calls, s);
+	if (r)
+		return r;
+	o->show = nvs_filter(o->source, s);
 	o->place = (struct nvs_place){trace, s->channel->rec.vaspace};
 	if (o->show && o->json)
-		nvs_dump_json_submission(o->out, trace, s);
+		nvs_dump_json_submission(o->out, o->source, s);
 	else if (o->show)
-		nvs_dump_text_submission(o->out, trace, s);
+		nvs_dump_text_submission(o->out, o->source, s);
 	r = nvs_follow_submission(o->follow, s, s->number);
 	if (r || ferror(o->out->file))
 		return r ? r : 1;
@@ -221,7 +224,10 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	return nvs_follow_record(((struct ops *)arg)->follow, rec);
+	struct ops *o = arg;
+	int r = nvs_calls_record(o->source->calls, rec);
+
+	return r ? r : nvs_follow_record(o->follow, rec);
 }
 
 static void print_totals(struct ops *o)

@@ -114,7 +114,7 @@ void nvs_options_help(FILE *out)
 	      "  --wide               all columns, also where a terminal is too narrow for them\n"
 	      "  --no-pager           do not page on a terminal (else: $PAGER, or less -FRX)\n"
 	      "\n"
-	      "Selection (each may be given more than once; API may hold * and ?):\n"
+	      "Selection (each but --range may be given more than once; API may hold * and ?):\n"
 	      "  --range=A-B          submissions number A to B of each trace\n"
 	      "  --thread=THREAD      number, tid or name of a thread\n"
 	      "  --channel=N          number of a channel\n"

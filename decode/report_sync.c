@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls.h"
 #include "decode/follow.h"
 #include "decode/report.h"
 #include "decode/sync.h"
@@ -115,21 +116,18 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 	memset(r, 0, sizeof(*r));
 	r->pair = *pair;
 	r->source = y->source;
-	r->api = nvs_trace_callsite(y->source->trace, pair->acquire.stack)->api;
+	r->api = pair->acquire.api;
 	if (pair->found)
-		r->release_api = nvs_trace_callsite(y->source->trace, pair->release.stack)->api;
+		r->release_api = pair->release.api;
 }
 
 static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct sync *y = arg;
-	struct nvs_sync_side who = {s->number, s->channel->channel, s->rec->stack};
-	const struct nvs_options_report *o = y->source->options;
+	struct nvs_sync_side who = {s->number, s->channel->channel, nvs_source_api(y->source, s)};
 
 	/* Releases of all submissions count; acquires only of those asked for. */
-	if (op->kind == NVS_OP_ACQUIRE &&
-	    ((o->has_range && (s->number < o->first || s->number > o->last)) ||
-	     !nvs_filter(y->source, s->thread->thread, s->channel->channel, s->rec->stack)))
+	if (op->kind == NVS_OP_ACQUIRE && !nvs_filter(y->source, s))
 		return;
 	if (!y->status)
 		y->status = nvs_sync_op(y->pairs, &who, op);
@@ -138,14 +136,19 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
 {
 	struct sync *y = arg;
-	int r = nvs_follow_submission(y->follow, s, s->number);
+	int r = nvs_calls_submission(y->source->calls, s);
 
+	if (!r)
+		r = nvs_follow_submission(y->follow, s, s->number);
 	return r ? r : y->status;
 }
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	return nvs_follow_record(((struct sync *)arg)->follow, rec);
+	struct sync *y = arg;
+	int r = nvs_calls_record(y->source->calls, rec);
+
+	return r ? r : nvs_follow_record(y->follow, rec);
 }
 
 static int by_submission(const void *a, const void *b)

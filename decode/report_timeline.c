@@ -245,8 +245,7 @@ static int add_submission(struct state *st, const struct nvs_submission *s)
 
 static bool of_api(const struct nvs_source *source, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	return call ? nvs_filter_call_name(source, call) :
-		      nvs_filter(source, s->thread->thread, s->channel->channel, s->rec->stack);
+	return call ? nvs_filter_call_name(source, call) : nvs_filter_api(source, "", s->rec->stack);
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)

@@ -11,10 +11,11 @@
 #include <stdint.h>
 #include "decode/ops.h"
 
-/* Who: as the caller numbers submissions. */
+/* Who: as the caller numbers submissions, and what it calls them. */
 struct nvs_sync_side {
 	uint64_t submission;
-	uint32_t channel, stack;
+	uint32_t channel;
+	const char *api;
 };
 
 struct nvs_sync_pair {

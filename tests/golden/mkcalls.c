@@ -383,7 +383,7 @@ static void away(const char *folder)
 	finish();
 }
 
-/* More of each than a row keeps: five shapes in turn, ten stacks through two call sites, ten errors. */
+/* More of each than a row keeps: five shapes in turn, ten stacks through two call sites, ten errors; and a wait. */
 static void many(const char *folder)
 {
 	start(folder, "many.zst");
@@ -400,6 +400,14 @@ static void many(const char *folder)
 	}
 	for (uint32_t i = 0; i < 20; i++)
 		over(0, SYNC, 1, 100, 1, 0ull)->result = 700 + i % 10;
+	/* What one call releases another waits for, both without a stack. */
+	begun(0, HTOD, 1);
+	submit(0, 8, 1);
+	over(0, HTOD, 1, 100, 4, 0x7f0000000000ull, 0x7d0000000000ull, 64ull, 0ull);
+	begun(0, DTOH, 1);
+	pb_host_sem(&t.pb, SLOT(8), 1, 3 | 1 << 12);
+	submit(0, 1, 1);
+	over(0, DTOH, 1, 100, 3, 0x7d0000000000ull, 0x7f0000000000ull, 64ull);
 	finish();
 }
 

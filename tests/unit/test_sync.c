@@ -24,7 +24,7 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 static void release(struct nvs_sync *s, uint64_t submission, uint32_t channel, uint64_t address,
 		    uint64_t value)
 {
-	struct nvs_sync_side who = {submission, channel, 0};
+	struct nvs_sync_side who = {submission, channel, ""};
 	struct nvs_op op = {.kind = NVS_OP_RELEASE, .flags = NVS_OP_VALUE};
 
 	op.sem.op = NVS_SEM_SET;
@@ -37,7 +37,7 @@ static void release(struct nvs_sync *s, uint64_t submission, uint32_t channel, u
 static void acquire(struct nvs_sync *s, uint64_t submission, uint32_t channel, uint64_t address,
 		    uint64_t payload, enum nvs_semaphore_op condition)
 {
-	struct nvs_sync_side who = {submission, channel, 0};
+	struct nvs_sync_side who = {submission, channel, ""};
 	struct nvs_op op = {.kind = NVS_OP_ACQUIRE};
 
 	op.sem.op = (uint8_t)condition;

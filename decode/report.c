@@ -98,7 +98,7 @@ static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 	case NVS_REPORT_CLASSES:
 		return nvs_report_classes(out, o);
 	case NVS_REPORT_CLASS:
-		return nvs_report_class(out, o->cls);
+		return nvs_report_class(out, o);
 	case NVS_REPORT_RAW:
 		return nvs_report_raw(out, o);
 	case NVS_REPORT_SUMMARY:

@@ -222,7 +222,7 @@ int nvs_report_ops(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 int nvs_report_sync(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		    const struct nvs_options_report *o);
 int nvs_report_classes(struct nvs_out *out, const struct nvs_options_report *o);
-int nvs_report_class(struct nvs_out *out, const char *name);
+int nvs_report_class(struct nvs_out *out, const struct nvs_options_report *o);
 int nvs_report_raw(struct nvs_out *out, const struct nvs_options_report *o);
 
 /* ---- report_api.c, report_channels.c, report_summary.c, report_verify.c, dump.c ---- */

@@ -203,13 +203,18 @@ static void put_qmd(FILE *f, const struct nvs_qmd_version *q)
 	}
 }
 
-int nvs_report_class(struct nvs_out *out, const char *name)
+int nvs_report_class(struct nvs_out *out, const struct nvs_options_report *o)
 {
+	const char *name = o->cls;
 	const struct nvs_class *cls = nvs_class_by_name(name);
 	const struct nvs_qmd_version *q = NULL;
 	unsigned major, minor;
 	char end;
 
+	if (o->format != NVS_FORMAT_TEXT) {
+		fputs("nvsnoop-report: --class is text\n", stderr);
+		return -EINVAL;
+	}
 	if (sscanf(name, "%2u_%2u%c", &major, &minor, &end) == 2 ||
 	    sscanf(name, "qmd-%2u_%2u%c", &major, &minor, &end) == 2)
 		q = nvs_qmd_version_find(major, minor);

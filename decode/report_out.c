@@ -92,11 +92,11 @@ int nvs_out_close(struct nvs_out *out)
 	return out->status;
 }
 
-void nvs_out_text(struct nvs_out *out, const char *text)
+static void put_escaped(struct nvs_out *out, const char *text, size_t left)
 {
 	char safe[4096];
 
-	for (size_t left = strlen(text); left;) {
+	while (left) {
 		size_t n = left < 1000 ? left : 1000;
 
 		/* Not in the middle of a character. */
@@ -108,48 +108,46 @@ void nvs_out_text(struct nvs_out *out, const char *text)
 	}
 }
 
+void nvs_out_text(struct nvs_out *out, const char *text)
+{
+	put_escaped(out, text, strlen(text));
+}
+
+/* A byte that belongs to no character becomes U+00xx. */
 void nvs_out_json(struct nvs_out *out, const char *text, size_t length)
 {
 	fputc('"', out->file);
-	for (size_t i = 0; i < length;) {
-		unsigned char c = (unsigned char)text[i];
-		char one[8];
-		size_t n = 1;
+	for (size_t i = 0, n; i < length; i += n ? n : 1) {
+		uint32_t c = (unsigned char)text[i];
 
-		/* Whole characters pass as they are; a byte that belongs to none becomes U+00xx. */
-		while (n < 4 && i + n < length && ((unsigned char)text[i + n] & 0xc0) == 0x80)
-			n++;
-		nvs_escape(one, sizeof(one), text + i, c < 0x80 ? 1 : n);
-		if (c == '"' || c == '\\') {
-			fprintf(out->file, "\\%c", c);
-			i++;
-		} else if (one[0] == '\\') {
+		n = nvs_utf8(text + i, length - i, &c);
+		if (c == '"' || c == '\\')
+			fprintf(out->file, "\\%c", (int)c);
+		else if (n && nvs_printable(c))
+			fwrite(text + i, 1, n, out->file);
+		else
 			fprintf(out->file, "\\u%04x", c);
-			i++;
-		} else {
-			fputs(one, out->file);
-			i += strlen(one);
-		}
 	}
 	fputc('"', out->file);
 }
 
 void nvs_out_csv(struct nvs_out *out, const char *text)
 {
-	char safe[4096];
+	bool quoted = strpbrk(text, ",\"");
 
-	nvs_escape(safe, sizeof(safe), text, strlen(text));
-	if (!strpbrk(safe, ",\"")) {
-		fputs(safe, out->file);
-		return;
+	if (quoted)
+		fputc('"', out->file);
+	while (*text) {
+		size_t n = strcspn(text, "\"");
+
+		put_escaped(out, text, n);
+		text += n;
+		if (*text)
+			fputs("\"\"", out->file);
+		text += *text != '\0';
 	}
-	fputc('"', out->file);
-	for (const char *p = safe; *p; p++) {
-		if (*p == '"')
-			fputc('"', out->file);
-		fputc(*p, out->file);
-	}
-	fputc('"', out->file);
+	if (quoted)
+		fputc('"', out->file);
 }
 
 const char *nvs_out_style(const struct nvs_out *out, enum nvs_style style)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* One table from a list of columns: aligned text, JSON or CSV, sorted by any of them. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report.h"
 
 #define MAX_COLUMNS 64
-#define CELL	    1024 /* bytes of one printed value */
+#define CELL	    8192 /* bytes of one printed value */
 #define MIN_NAME                                                                                   \
 	20 /* a name column is not made narrower than this, if without others there is room */
 #define LEAST_NAME 8 /* nor than this */
@@ -19,6 +20,15 @@ const struct nvs_column *nvs_table_column(const struct nvs_table *table, const c
 		if (!(table->columns[i].flags & SHOWN) && !strcmp(table->columns[i].name, name))
 			return table->columns + i;
 	return NULL;
+}
+
+/* What is no number is not known. */
+static void get(const struct nvs_column *c, const void *row, struct nvs_value *v)
+{
+	memset(v, 0, sizeof(*v));
+	c->get(row, v);
+	if (v->kind == NVS_VALUE_REAL && !isfinite(v->real))
+		v->kind = NVS_VALUE_NONE;
 }
 
 /* ---- order ---- */
@@ -47,10 +57,10 @@ static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 static int compare_rows(const void *pa, const void *pb, void *arg)
 {
 	const struct order *o = arg;
-	struct nvs_value a = {0}, b = {0};
+	struct nvs_value a, b;
 
-	o->column->get(*(const void *const *)pa, &a);
-	o->column->get(*(const void *const *)pb, &b);
+	get(o->column, *(const void *const *)pa, &a);
+	get(o->column, *(const void *const *)pb, &b);
 	/* What is not known comes last either way. */
 	if (a.kind != b.kind)
 		return (a.kind == NVS_VALUE_NONE) - (b.kind == NVS_VALUE_NONE);
@@ -94,7 +104,7 @@ static int sort_rows(struct nvs_table *table, const char *by)
 	if (table->nrows < 2)
 		return 0;
 	for (size_t i = 0; i < table->nrows && v.kind == NVS_VALUE_NONE; i++)
-		o.column->get(table->rows[i], &v);
+		get(o.column, table->rows[i], &v);
 	/* Numbers: largest first. Names: from A to Z. */
 	o.direction = (v.kind == NVS_VALUE_TEXT) != reversed ? 1 : -1;
 	spare = calloc(table->nrows, sizeof(*spare));
@@ -137,12 +147,6 @@ static void print_value(char *dst, size_t room, const struct nvs_value *v, const
 		snprintf(dst, room, "%.*s", (int)(v->real * BAR + 0.5), "##########");
 		break;
 	}
-}
-
-static void get(const struct nvs_column *c, const void *row, struct nvs_value *v)
-{
-	memset(v, 0, sizeof(*v));
-	c->get(row, v);
 }
 
 static void json_value(struct nvs_out *out, const struct nvs_value *v)

@@ -24,34 +24,38 @@ const char *nvs_gap_reason_name(uint32_t reason)
 	return reason < sizeof(names) / sizeof(*names) ? names[reason] : "?";
 }
 
-/* Length of the well-formed UTF-8 sequence at S, 0: it is none, or a control character. */
-static size_t utf8_length(const uint8_t *s, size_t room)
+size_t nvs_utf8(const char *text, size_t room, uint32_t *code)
 {
-	uint32_t c = s[0];
+	const uint8_t *s = (const uint8_t *)text;
+	uint32_t c = room ? s[0] : 0;
 	size_t n = c < 0x80		   ? 1
 		   : c >= 0xc2 && c < 0xe0 ? 2
 		   : c >= 0xe0 && c < 0xf0 ? 3
 		   : c >= 0xf0 && c < 0xf5 ? 4
 					   : 0;
 
-	if (n == 1)
-		return c >= 0x20 && c != 0x7f;
 	if (!n || n > room)
 		return 0;
-	c &= 0x7fu >> n;
+	if (n > 1)
+		c &= 0x7fu >> n;
 	for (size_t i = 1; i < n; i++) {
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
-	/* C1 controls, overlong forms, surrogates, and the marks that turn the direction of text.
-	 */
-	if (c < 0xa0 || (n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)))
+	/* Overlong forms, surrogates. */
+	if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) ||
+	    (c >= 0xd800 && c < 0xe000))
 		return 0;
-	if ((c >= 0xd800 && c < 0xe000) || (c >= 0x200e && c <= 0x200f) ||
-	    (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
-		return 0;
+	*code = c;
 	return n;
+}
+
+bool nvs_printable(uint32_t c)
+{
+	/* Controls, and the marks that turn the direction of text. */
+	return c >= 0x20 && (c < 0x7f || c >= 0xa0) && !(c >= 0x200e && c <= 0x200f) &&
+	       !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069);
 }
 
 char *nvs_escape(char *dst, size_t room, const char *src, size_t length)
@@ -62,8 +66,10 @@ char *nvs_escape(char *dst, size_t room, const char *src, size_t length)
 	if (!room)
 		return dst;
 	for (size_t i = 0; i < length;) {
-		size_t n = utf8_length((const uint8_t *)src + i, length - i);
+		uint32_t code;
+		size_t n = nvs_utf8(src + i, length - i, &code);
 
+		n = n && nvs_printable(code) ? n : 0;
 		if (out + (n ? n : 4) >= room)
 			break;
 		if (n) {

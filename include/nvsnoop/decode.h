@@ -357,5 +357,8 @@ void nvs_trace_add_finding(struct nvs_trace *trace, enum nvs_finding_kind kind, 
 const char *nvs_gap_reason_name(uint32_t reason); /* "unmapped", "fault", ... or "?" */
 /* SRC with control characters and invalid UTF-8 as \xNN, cut to fit; returns DST. */
 char *nvs_escape(char *dst, size_t room, const char *src, size_t length);
+/* Length of the character that TEXT begins with, and which it is; 0: it begins with none. */
+size_t nvs_utf8(const char *text, size_t room, uint32_t *code);
+bool nvs_printable(uint32_t code);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the seeds of the fuzz targets that read traces and spools: mkseeds CORPUS. A trace with a record of every
- * kind, in five lengths, and two spools.
+ * kind, in five lengths; one whose names are no text; and two spools.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -190,6 +190,29 @@ static void ends(struct mk *m)
 	mk_end(m);
 }
 
+/* Puts WITH where WHAT stands, which is as long. */
+static void change(struct mk *m, const char *what, const char *with, size_t n)
+{
+	void *at = memmem(m->buf, m->len, what, n);
+
+	MK_NEED(at);
+	memcpy(at, with, n);
+}
+
+/* Names with what JSON and CSV have to quote, and with bytes that belong to no character: alone, behind one, cut. */
+static void spoil(struct mk *m)
+{
+	change(m, "a\0\033[31mb", "\xc3\xa9\x80\0\"\\,\xe2", 8);
+	change(m, "ho\nst", "\xc3\xa9\x80\xbf\r", 5);
+	change(m, "thr\007ead", "\xc3\xa9\x80\",\\\xf0\x9f", 8);
+	change(m, "libcuda.so.1", "\xc3\xa9\x80\xbf\xbf\xbf.so\xe2\x80\xff", 12);
+	change(m, "cuGraphLaunch", "\xe2\x80\xa6\x80\x80raphL\xc0\xaf\"", 13);
+	change(m, "cuLaunchKernel", "\xed\xa0\x80LaunchKe,\xf0\x9f\x98", 14);
+	change(m, "ByteCount", "\xc3\xa9\x80\"Count", 9);
+	change(m, "_Z1fv\t", "\xc3\xa9\x80\"\\\xf4", 6);
+	change(m, "k\033\"", "\xa9\x80\"", 3);
+}
+
 /* The stream up to and with PARTS of it; written as it stands and with each choice of the report. */
 static void trace(uint32_t parts)
 {
@@ -226,6 +249,14 @@ static void trace(uint32_t parts)
 		if (parts < 5 && choice % 5 != parts)
 			continue;
 		put(file = create("report/made-%u-%u", parts, choice), m.buf, m.len);
+		fputc((int)choice, file);
+		fclose(file);
+	}
+	/* As JSON, and some as CSV, which is all made in one place. */
+	if (parts == 5)
+		spoil(&m);
+	for (unsigned choice = 15; parts == 5 && choice < 3 * 15; choice += choice < 30 ? 1 : 5) {
+		put(file = create("report/spoilt-%u", choice), m.buf, m.len);
 		fputc((int)choice, file);
 		fclose(file);
 	}
@@ -276,6 +307,20 @@ static void spool(bool with_trace)
 	mk_close(&m);
 }
 
+/* Bare dwords: two methods of a class, data, one that is not known, and a header that is none. */
+static void raw(void)
+{
+	static const uint32_t words[] = { 0x20012000, 0xcbc0, 0x20022062, 0, 0x200800, 0x60042000 | 0x1b4 / 4, 1, 2, 3, 4,
+					  0x2001a040, 7, 0x80012040, 0xe0000000, 0x20082000 };
+	FILE *file;
+
+	for (int json = 0; json < 2; json++) {
+		put(file = create("report/raw-%d", json), words, sizeof(words));
+		fputc(0x7e + json, file);
+		fclose(file);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const folders[] = { "", "trace", "report", "spool" };
@@ -291,6 +336,7 @@ int main(int argc, char **argv)
 	}
 	for (uint32_t parts = 1; parts <= 5; parts++)
 		trace(parts);
+	raw();
 	spool(false);
 	spool(true);
 	return 0;

@@ -73,8 +73,41 @@ static void order(void)
 	EXPECT(*print(rows + 4, 1, "name", NVS_FORMAT_TEXT));
 }
 
+#define HEAD "{\"schema\":1,\"report\":\"r\",\"rows\":[\n"
+
+/* What JSON and CSV quote, bytes that belong to no character, marks, and numbers that are none. */
+static void odd(void)
+{
+	static const struct row rows[] = {{"\xc3\xa9\x80\"\\\xe2\x80", NAN},
+					  {"a\xe2\x80\x8f\x1b\x7f,\xf0\x9f\x98\x80", INFINITY}};
+	static char longer[6001];
+	struct row one = {longer, 1};
+	char want[7000];
+
+	EXPECT_STR(print(rows, 2, NULL, NVS_FORMAT_JSON),
+		   HEAD "{\"name\":\"\xc3\xa9\\u0080\\\"\\\\\\u00e2\\u0080\",\"x\":null,\"mixed\":"
+			"\"\xc3\xa9\\u0080\\\"\\\\\\u00e2\\u0080\"},\n"
+			"{\"name\":\"a\\u200f\\u001b\\u007f,\xf0\x9f\x98\x80\",\"x\":null,"
+			"\"mixed\":\"a\\u200f\\u001b\\u007f,\xf0\x9f\x98\x80\"}\n]}\n");
+	EXPECT_STR(print(rows, 2, NULL, NVS_FORMAT_CSV),
+		   "name,x,mixed\r\n"
+		   "\"\xc3\xa9\\x80\"\"\\\\xe2\\x80\",,\"\xc3\xa9\\x80\"\"\\\\xe2\\x80\"\r\n"
+		   "\"a\\xe2\\x80\\x8f\\x1b\\x7f,\xf0\x9f\x98\x80\",,\"a\\xe2\\x80\\x8f\\x1b\\x7f,"
+		   "\xf0\x9f\x98\x80\"\r\n");
+	/* As long as it is, in all of them. */
+	memset(longer, 'k', sizeof(longer) - 1);
+	snprintf(want, sizeof(want), HEAD "{\"name\":\"%s\",\"x\":1.00,\"mixed\":1.00}\n]}\n",
+		 longer);
+	EXPECT_STR(print(&one, 1, NULL, NVS_FORMAT_JSON), want);
+	snprintf(want, sizeof(want), "name,x,mixed\r\n%s,1.00,1.00\r\n", longer);
+	EXPECT_STR(print(&one, 1, NULL, NVS_FORMAT_CSV), want);
+	snprintf(want, sizeof(want), "   x  name\n1.00  %s\n", longer);
+	EXPECT_STR(print(&one, 1, NULL, NVS_FORMAT_TEXT), want);
+}
+
 int main(void)
 {
 	order();
+	odd();
 	return expect_done();
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holds what reports print against the letter of RFC 8259 (JSON), RFC 4180 (CSV) and RFC 3629
+ * (UTF-8), without any of a real parser's leniency. Each returns NULL where TEXT is well, else what
+ * is wrong; *AT: where.
+ */
+#ifndef NVSNOOP_TESTS_STRICT_H
+#define NVSNOOP_TESTS_STRICT_H
+
+#include <stddef.h>
+
+const char *strict_utf8(const char *text, size_t size, size_t *at);
+/* One value, in UTF-8; no key twice in an object. */
+const char *strict_json(const char *text, size_t size, size_t *at);
+/* Lines of one object each, the last one ended as well. */
+const char *strict_json_lines(const char *text, size_t size, size_t *at);
+/* Records of as many fields each, ended by CR LF. */
+const char *strict_csv(const char *text, size_t size, size_t *at);
+
+#endif

@@ -146,14 +146,14 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 
 /* ---- report_cells.c: what all tables are summed up from ---- */
 
-/* One stack of one thread on one channel of one trace. */
+/* One stack of one thread on one channel of one trace, in calls of one API. */
 struct nvs_cell {
+	uint64_t tag; /* a hash of these */
 	uint32_t stack, thread, channel, trace;
-	uint32_t place; /* the stack, or the API where none was taken */
 	bool used;
 	uint64_t submissions, entries, bytes;
 	struct nvs_tally tally;
-	const struct nvs_call_api *api; /* of the call that submitted first; NULL: not told */
+	const struct nvs_call_api *api; /* NULL: not told */
 };
 
 struct nvs_calls;

@@ -7,42 +7,31 @@
 #include <string.h>
 #include "decode/calls.h"
 #include "decode/follow.h"
+#include "decode/hash.h"
 #include "decode/progress.h"
 #include "decode/report.h"
 
 #define MAX_CELLS (1u << 24)
-#define NO_STACK  (1u << 23)
 
-/* What tells cells apart beside thread and channel: the stack, or the API where none was taken. */
-static uint32_t place_of(uint32_t stack, const struct nvs_call_api *api)
+/*
+ * What tells cells apart: stack, thread, channel and the API of the call, as a stack that ends inside the driver may
+ * be that of several. Names a cell for good, though cells move.
+ */
+static uint64_t cell_tag(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	return stack != NVS_NONE ? stack + 1 : api ? NO_STACK | api->number : 0;
+	const uint32_t key[] = {sub->rec->stack, sub->thread->thread, sub->channel->channel,
+				s->now_api ? s->now_api->number : NVS_NONE};
+
+	return nvs_hash64(key, sizeof(key));
 }
 
-static uint32_t hash(uint32_t place, uint32_t thread, uint32_t channel)
+static struct nvs_cell *slot(struct nvs_source *s, uint64_t tag)
 {
-	uint64_t h = place * 0x9e3779b97f4a7c15ull;
+	uint32_t i = (uint32_t)tag & s->mask;
 
-	h = (h ^ h >> 29 ^ thread) * 0xbf58476d1ce4e5b9ull;
-	h = (h ^ h >> 32 ^ channel) * 0x94d049bb133111ebull;
-	return (uint32_t)(h >> 32);
-}
-
-static bool is_cell(const struct nvs_cell *c, uint32_t place, uint32_t thread, uint32_t channel)
-{
-	return c->place == place && c->thread == thread && c->channel == channel;
-}
-
-static struct nvs_cell *slot(struct nvs_source *s, uint32_t place, uint32_t thread, uint32_t channel)
-{
-	uint32_t i = hash(place, thread, channel) & s->mask;
-
-	for (;; i = (i + 1) & s->mask) {
-		struct nvs_cell *c = s->cells + i;
-
-		if (!c->used || is_cell(c, place, thread, channel))
-			return c;
-	}
+	while (s->cells[i].used && s->cells[i].tag != tag)
+		i = (i + 1) & s->mask;
+	return s->cells + i;
 }
 
 static int grow(struct nvs_source *s)
@@ -62,29 +51,27 @@ static int grow(struct nvs_source *s)
 	s->last = NULL;
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i].used)
-			*slot(s, old[i].place, old[i].thread, old[i].channel) = old[i];
+			*slot(s, old[i].tag) = old[i];
 	free(old);
 	return 0;
 }
 
-static struct nvs_cell *find(struct nvs_source *s, const struct nvs_submission *sub)
+static struct nvs_cell *find(struct nvs_source *s, const struct nvs_submission *sub, uint64_t tag)
 {
-	uint32_t thread = sub->thread->thread, channel = sub->channel->channel;
-	uint32_t place = place_of(sub->rec->stack, s->now_api);
 	struct nvs_cell *c = s->last;
 
-	if (c && is_cell(c, place, thread, channel))
+	if (c && c->tag == tag)
 		return c;
 	if (!s->cells || s->ncells >= s->mask / 4 * 3)
 		if (grow(s))
 			return NULL;
-	c = slot(s, place, thread, channel);
+	c = slot(s, tag);
 	if (!c->used) {
 		c->used = true;
-		c->place = place;
+		c->tag = tag;
 		c->stack = sub->rec->stack;
-		c->thread = thread;
-		c->channel = channel;
+		c->thread = sub->thread->thread;
+		c->channel = sub->channel->channel;
 		c->trace = s->index;
 		c->api = s->now_api;
 		s->ncells++;
@@ -92,19 +79,9 @@ static struct nvs_cell *find(struct nvs_source *s, const struct nvs_submission *
 	return s->last = c;
 }
 
-/* Names a cell for good, though cells move: 24 bits of its place, 20 each of thread and channel. */
-static uint64_t cell_tag(const struct nvs_source *s, const struct nvs_submission *sub)
-{
-	return (uint64_t)place_of(sub->rec->stack, s->now_api) << 40 | (uint64_t)sub->thread->thread << 20 |
-	       sub->channel->channel;
-}
-
 static struct nvs_cell *cell_of_tag(struct nvs_source *s, uint64_t tag)
 {
-	struct nvs_cell *c =
-		s->cells ? slot(s, (uint32_t)(tag >> 40) & 0xffffff,
-				(uint32_t)(tag >> 20) & 0xfffff, (uint32_t)tag & 0xfffff)
-			 : NULL;
+	struct nvs_cell *c = s->cells ? slot(s, tag) : NULL;
 
 	return c && c->used ? c : NULL;
 }
@@ -144,19 +121,19 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	struct nvs_source *s = arg;
 	struct nvs_cell *c = NULL;
 	int r = nvs_calls_submission(s->calls, sub);
+	uint64_t tag;
 
 	if (r)
 		return r;
+	tag = cell_tag(s, sub);
 	if (counted(s, sub)) {
-		c = find(s, sub);
+		c = find(s, sub, tag);
 		if (!c) {
 			fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->path);
 			return -E2BIG;
 		}
 		c->submissions += !(sub->rec->rec.flags & NVS_SUB_CONTINUED);
 		c->entries += sub->nentries;
-		if (!c->api)
-			c->api = s->now_api;
 		c->bytes += sub->ndata;
 		/* What comes in pieces, and what was left out by choice, is said by its entry. */
 		for (uint32_t i = 0; i < sub->nentries; i++) {
@@ -169,7 +146,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	if (!s->follow)
 		return 0;
 	s->now = c;
-	r = nvs_follow_submission(s->follow, sub, cell_tag(s, sub));
+	r = nvs_follow_submission(s->follow, sub, tag);
 	return r ? r : s->status;
 }
 

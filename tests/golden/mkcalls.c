@@ -398,6 +398,13 @@ static void many(const char *folder)
 		mk_submission(&t.m, 0, 1, i % 10, 0, NULL, 0)->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
 		over(0, LAUNCH, 1, 2500, 9, 0xf00ull, 1ull + i % 5, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull, 0ull);
 	}
+	/* Two calls whose stacks were not followed out of the driver. */
+	mk_stack(&t.m, 10, 1, (const uint64_t[]){0x30000777});
+	for (uint32_t i = 0; i < 2; i++) {
+		begun(0, i ? SYNC : HTOD, 1);
+		mk_submission(&t.m, 0, 1, 10, 0, NULL, 0)->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
+		over(0, i ? SYNC : HTOD, 1, 100, 1, 0ull);
+	}
 	for (uint32_t i = 0; i < 20; i++)
 		over(0, SYNC, 1, 100, 1, 0ull)->result = 700 + i % 10;
 	/* What one call releases another waits for, both without a stack. */

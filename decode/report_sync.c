@@ -9,7 +9,7 @@
 #include "decode/report.h"
 #include "decode/sync.h"
 
-#define MAX_ROWS (1u << 20) /* shown one by one; all are counted */
+#define MAX_ROWS (1u << 20) /* of further acquires it is said how many there are */
 
 struct row {
 	struct nvs_sync_pair pair;
@@ -259,7 +259,8 @@ int nvs_report_sync(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		r = print_by_api(out, y.rows, y.nrows, o);
 	if (y.dropped)
 		fprintf(stderr,
-			"nvsnoop-report: %llu more acquires are not shown; --range chooses\n",
+			"nvsnoop-report: %llu more acquires are neither shown nor counted; --range "
+			"chooses\n",
 			(unsigned long long)y.dropped);
 	free(y.rows);
 	return r;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include "decode/internal.h"
 
+#define MOST_NS (INT64_MAX / 2) /* since the start; so that two of them can be subtracted */
+
 /* Half of the points are as good as all: drop every second one but the last. */
 static void thin(struct nvs_clock_table *c)
 {
@@ -103,5 +105,6 @@ bool nvs_clock_since_start(const struct nvs_trace *t, uint64_t ticks, int64_t *n
 	if (!convert(t, t->session.first_time, false, &a) || !convert(t, ticks, false, &b))
 		return false;
 	*ns = (int64_t)(b - a);
+	*ns = *ns > MOST_NS ? MOST_NS : *ns < -MOST_NS ? -MOST_NS : *ns;
 	return true;
 }

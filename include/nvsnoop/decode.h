@@ -198,7 +198,8 @@ const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);
 /*
  * Ticks to nanoseconds, by the calibration points read so far (a first pass makes them all known):
  * since the session's start, of CLOCK_MONOTONIC, and since 1970. Between points linear, outside by the
- * nearest two. False (and *ns 0) where the trace holds too few points to tell.
+ * nearest two. False (and *ns 0) where the trace holds too few points to tell. Times since the start
+ * are kept within 2^62, so that two of them can be subtracted.
  */
 bool nvs_clock_since_start(const struct nvs_trace *trace, uint64_t ticks, int64_t *ns);
 bool nvs_clock_mono(const struct nvs_trace *trace, uint64_t ticks, uint64_t *ns);

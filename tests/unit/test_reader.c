@@ -194,6 +194,8 @@ static void test_model(void)
 		CHECK(!nvs_trace_gpu_map(t, 0, a) == !!(at % 3));
 	}
 	CHECK(nvs_clock_since_start(t, nvs_trace_session(t)->first_time + 123, &ns) && ns == 123);
+	CHECK(nvs_clock_since_start(t, nvs_trace_session(t)->first_time + INT64_MAX, &ns) && ns == INT64_MAX / 2);
+	CHECK(nvs_clock_since_start(t, nvs_trace_session(t)->first_time + INT64_MAX + 9, &ns) && ns == -(INT64_MAX / 2));
 	/* A second pass hands out the same, and knows what the first has learnt. */
 	CHECK(read_trace(t, &whole, &seen) == 0 && seen.n == 1 && nvs_trace_problems(t) == 0);
 	CHECK(nvs_trace_session(t)->counts.submissions == 1);

@@ -145,6 +145,9 @@ static void compare_gone(struct nvs_trace *t, const struct nvs_chan *chan, const
 	if (chan->pub.next_put != rec->last_put)
 		PROBLEM(t, "channel %u: last PUT taken was %u, last one recorded %u", rec->channel,
 			rec->last_put, chan->pub.next_put);
+	if (!(rec->rec.flags & NVS_CHAN_GONE_PUT_UNKNOWN) && rec->final_put != rec->last_put)
+		PROBLEM(t, "channel %u: GP_PUT was %u at its end, last one recorded %u",
+			rec->channel, rec->final_put, rec->last_put);
 }
 
 static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_gone *rec)
@@ -155,16 +158,15 @@ static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channe
 		return;
 	if (!(rec->rec.flags & NVS_CHAN_GONE_AT_EXIT))
 		compare_gone(t, chan, rec);
-	if (!(rec->rec.flags & NVS_CHAN_GONE_PUT_UNKNOWN)) {
-		if (rec->final_put != rec->last_put)
-			PROBLEM(t, "channel %u: GP_PUT was %u at its end, last one recorded %u",
-				rec->channel, rec->final_put, rec->last_put);
-	} else if (chan->pub.rec.flags & NVS_CHAN_BOUND) {
+	if (!(rec->rec.flags & NVS_CHAN_GONE_PUT_UNKNOWN))
+		return;
+	if (chan->pub.rec.flags & NVS_CHAN_BOUND)
 		PROBLEM(t, "channel %u: GP_PUT could not be read at its end", rec->channel);
-	} else {
-		REMARK(t, "channel %u: the process never mapped its ring and USERD, so it cannot submit to it",
+	else
+		REMARK(t,
+		       "channel %u: the process never mapped its ring and USERD, so it cannot "
+		       "submit to it",
 		       rec->channel);
-	}
 }
 
 /* A site that is not patched costs time and loses nothing. */
@@ -295,8 +297,10 @@ static void verify_channel(struct nvs_trace *t, const struct nvs_chan *chan)
 	const struct nvs_trace_channel *c = &chan->pub;
 
 	/*
-	 * What is told of a channel at the end of the process is of one moment, while others may go on ringing: what had
-	 * taken its entries by then may be recorded late, and more than that.
+	 * What is told of a channel at the end of the process is of one moment, while others may go
+	 * on ringing: what had taken its entries by then may be recorded late, and more than that.
+	 * A GP_PUT that was still to be rung then is within what came later, since that begins
+	 * where the last one taken ended.
 	 */
 	if (chan->pub.gone && gone->rec.flags & NVS_CHAN_GONE_AT_EXIT && chan->pub.next_sequence <= gone->submissions)
 		compare_gone(t, chan, gone);

@@ -296,6 +296,7 @@ void nvs_model_restart(struct nvs_trace *t)
 			continue;
 		chan->pub.next_sequence = 0;
 		chan->pub.next_put = 0;
+		chan->pub.breaks = 0;
 		memset(&chan->pub.counts, 0, sizeof(chan->pub.counts));
 	}
 }

@@ -5,13 +5,16 @@
 #include <string.h>
 #include "decode/progress.h"
 
-#define SETTLED 3u /* releases in a row that counted up by one */
+#define SETTLED	 8u /* releases in a row that counted up by one */
+#define PATIENCE 16u /* releases elsewhere before another slot may show that it is the one */
 
 struct channel {
 	uint64_t address; /* of the slot, or where one is suspected */
+	uint32_t breaks; /* of the channel's chain, at the last release there */
 	uint32_t payload; /* last one there */
-	uint32_t counted; /* releases in a row, up to SETTLED */
-	bool told; /* by the trace */
+	uint8_t counted; /* releases in a row, up to SETTLED; 0: no slot is suspected */
+	uint8_t elsewhere; /* releases since */
+	bool remarked;
 };
 
 struct nvs_progress {
@@ -46,35 +49,39 @@ static struct channel *channel_of(struct nvs_progress *p, uint32_t number)
 	return &p->channels[number];
 }
 
-void nvs_progress_gone(struct nvs_progress *p, uint32_t channel)
+void nvs_progress_record(struct nvs_progress *p, const struct nvs_rec *rec)
 {
-	if (channel < p->count)
-		memset(&p->channels[channel], 0, sizeof(p->channels[channel]));
+	uint32_t number = rec->type == NVS_REC_GAP ? ((const struct nvs_rec_gap *)rec)->channel
+			  : rec->type == NVS_REC_CHANNEL_GONE
+				  ? ((const struct nvs_rec_channel_gone *)rec)->channel
+				  : NVS_NONE;
+
+	if (number < p->count)
+		p->channels[number].counted = 0;
 }
 
-static void check(struct channel *c, struct nvs_trace *trace, const struct nvs_submission *s,
-		  uint32_t payload)
+static void tell_skipped(struct channel *c, struct nvs_trace *trace, const struct nvs_submission *s,
+			 uint32_t payload)
 {
-	if (!c->counted || payload == c->payload + 1) {
-		c->counted += c->counted < SETTLED;
-	} else if (c->told || c->counted >= SETTLED) {
-		nvs_trace_add_finding(
-			trace, NVS_FINDING_PROBLEM,
-			"channel %u: its progress payload goes from 0x%x to 0x%x in submission "
-			"#%llu (slot 0x%llx): submissions between them are missing",
-			s->channel->channel, c->payload, payload, (unsigned long long)s->number,
-			(unsigned long long)c->address);
-		c->counted = 1;
-	} else {
-		c->counted = 1; /* no such slot after all */
-	}
-	c->payload = payload;
+	bool broken = c->breaks != s->channel->breaks;
+
+	if (!broken && c->remarked)
+		return;
+	c->remarked |= !broken;
+	nvs_trace_add_finding(
+		trace, broken ? NVS_FINDING_PROBLEM : NVS_FINDING_REMARK,
+		"channel %u: its progress payload goes from 0x%x to 0x%x in submission #%llu (slot "
+		"0x%llx)%s",
+		s->channel->channel, c->payload, payload, (unsigned long long)s->number,
+		(unsigned long long)c->address,
+		broken ? ": submissions between them are missing"
+		       : ", yet none is missing by the channel's PUTs");
 }
 
 int nvs_progress_release(struct nvs_progress *p, struct nvs_trace *trace,
 			 const struct nvs_submission *s, const struct nvs_op *op)
 {
-	uint64_t told = s->rec->progress_address;
+	uint32_t payload = (uint32_t)op->sem.payload;
 	struct channel *c;
 
 	/* The slot is released by the engine or the host itself, with a plain payload. */
@@ -83,17 +90,20 @@ int nvs_progress_release(struct nvs_progress *p, struct nvs_trace *trace,
 	c = channel_of(p, s->channel->channel);
 	if (!c)
 		return -ENOMEM;
-	if (told) {
-		if (c->address != told)
-			memset(c, 0, sizeof(*c));
-		c->address = told;
-		c->told = true;
-	} else if (!c->address ||
-		   (!c->told && c->counted < SETTLED && c->address != op->sem.address)) {
-		memset(c, 0, sizeof(*c));
+	if (c->counted && op->sem.address != c->address && ++c->elsewhere <= PATIENCE)
+		return 0;
+	if (!c->counted || op->sem.address != c->address) {
 		c->address = op->sem.address;
+		c->counted = 1;
+	} else if (payload == c->payload + 1) {
+		c->counted += c->counted < SETTLED;
+	} else {
+		if (c->counted >= SETTLED)
+			tell_skipped(c, trace, s, payload);
+		c->counted = 0;
 	}
-	if (op->sem.address == c->address)
-		check(c, trace, s, (uint32_t)op->sem.payload);
+	c->elsewhere = 0;
+	c->payload = payload;
+	c->breaks = s->channel->breaks;
 	return 0;
 }

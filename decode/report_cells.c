@@ -159,8 +159,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	s->has_calls |= rec->type == NVS_REC_CALL;
 	if (r || !s->follow)
 		return r;
-	if (rec->type == NVS_REC_CHANNEL_GONE)
-		nvs_progress_gone(s->progress, ((const struct nvs_rec_channel_gone *)rec)->channel);
+	nvs_progress_record(s->progress, rec);
 	return nvs_follow_record(s->follow, rec);
 }
 

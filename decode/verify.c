@@ -64,11 +64,12 @@ void nvs_findings_free(struct nvs_trace *t)
 	memset(&t->findings, 0, sizeof(t->findings));
 }
 
-static void chain_broken(struct nvs_trace *t, const struct nvs_chan *chan,
+static void chain_broken(struct nvs_trace *t, struct nvs_chan *chan,
 			 const struct nvs_rec_submission *rec)
 {
 	ull have = rec->sequence, want = chan->pub.next_sequence;
 
+	chan->pub.breaks++;
 	if (have < want)
 		PROBLEM(t, "channel %u: submission %llu comes again or too late, %llu was due",
 			rec->channel, have, want);

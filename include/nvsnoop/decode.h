@@ -224,6 +224,7 @@ struct nvs_trace_channel {
 	/* Chain: what the next submission has to carry on. */
 	uint64_t next_sequence;
 	uint32_t next_put;
+	uint32_t breaks; /* submissions that did not */
 	struct nvs_counts counts;
 	uint64_t progress_address;
 };

@@ -9,6 +9,7 @@
 #include <link.h>
 #include <sys/stat.h>
 #include "tests/unit/mktrace.h"
+#include "tests/unit/pbmake.h"
 
 #define CODE() __asm__(".rept 64\n\tnop\n\t.endr")
 
@@ -228,6 +229,48 @@ static void gaps(const char *folder)
 	finish(&m);
 }
 
+/*
+ * A copy channel as a driver uses it for managed memory: each submission releases the channel's own
+ * slot, and some an event's behind it, always with 0, which the library then takes for the
+ * channel's. LOST: this one is not there.
+ */
+static void events(const char *folder, const char *name, uint32_t lost)
+{
+	const uint64_t slot = 0x20460ff30, event = 0x20480ff70;
+	static struct pb pb;
+	uint64_t told = 0;
+	struct mk m;
+
+	begin(&m, folder, name, false);
+	for (uint32_t i = 0; i < 40; i++) {
+		bool managed = i > 4 && i % 8 < 6;
+		struct nvs_rec_submission *s;
+
+		pb.n = 0;
+		if (!i)
+			pb_inc(&pb, 4, 0, 1, 0xc8b5u);
+		else if (managed)
+			pb_host_sem(&pb, 0x204a03ff8, 0x43 + i, 3);
+		else
+			pb_copy(&pb, 0x7f1111e02000, 0x7f111a800000, 4096, 0x182);
+		pb_copy_release(&pb, slot, i + 1);
+		if (managed)
+			pb_copy_release(&pb, event, 0);
+		if (i == lost) {
+			m.totals.submissions++;
+			m.channel[1].sequence++;
+			m.channel[1].put++;
+			continue;
+		}
+		s = mk_submission(&m, 0, 1, 2, 1, &pb.n, 0);
+		memcpy(s->entries + 1, pb.words, pb.n * 4ull);
+		s->progress_address = told;
+		told = managed ? event : slot;
+	}
+	stacks(&m);
+	finish(&m);
+}
+
 static void crash(const char *folder)
 {
 	struct mk m, ring = {0};
@@ -286,6 +329,8 @@ int main(int argc, char **argv)
 	whole(argv[1], "whole.zst", false);
 	whole(argv[1], "other-build.zst", true);
 	gaps(argv[1]);
+	events(argv[1], "events.zst", NVS_NONE);
+	events(argv[1], "lost.zst", 20);
 	crash(argv[1]);
 	newer(argv[1]);
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * Acquires and the releases they wait for; and the second proof of completeness: a payload of a
- * channel's progress slot that was skipped is found, a submission without a release is not.
+ * Acquires and the releases they wait for; and the second witness of completeness: a payload of a
+ * channel's progress slot that was skipped is a problem where the chain of PUTs has a hole, too,
+ * and a remark where it has none.
  */
 #include "decode/follow.h"
 #include "decode/progress.h"
@@ -137,76 +138,157 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	const struct nvs_rec_channel_gone *gone = (const void *)rec;
-
-	if (rec->type == NVS_REC_CHANNEL_GONE)
-		nvs_progress_gone(((struct reading *)arg)->progress, gone->channel);
+	nvs_progress_record(((struct reading *)arg)->progress, rec);
 	return nvs_follow_record(((struct reading *)arg)->follow, rec);
 }
 
-/* Problems in a trace of one channel whose submissions release PAYLOADS (0: none) to its slot. */
-static uint64_t problems(const uint32_t *payloads, uint32_t n, uint64_t told)
+#define SLOT  0x20460ff30ull
+#define EVENT 0x20480ff70ull
+
+/* In place of a payload. */
+#define NONE   0u /* nothing is released */
+#define HOLE   0xfff0u /* a submission that is not in the trace */
+#define CHOICE 0xfff1u /* one that was left out by choice, as the trace says */
+
+/* A submission that the trace does not hold. */
+static void leave_out(struct mk *m, bool choice)
 {
-	struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
-	struct reading r = {0};
-	struct nvs_follow_sink sink = {.op = on_op, .arg = &r};
-	char path[] = "/tmp/nvsnoop-sync-XXXXXX";
-	struct nvs_error err;
-	uint64_t found;
+	struct nvs_rec_gap *gap;
+
+	if (choice) {
+		gap = mk_rec(m, NVS_REC_GAP, sizeof(*gap));
+		gap->reason = NVS_GAP_CHOICE;
+		gap->entry = NVS_NONE;
+		gap->sequence = m->channel[0].sequence;
+		gap->submissions = 1;
+		gap->old_put = m->channel[0].put;
+		gap->new_put = m->channel[0].put + 1;
+	} else {
+		m->totals.submissions++;
+	}
+	m->channel[0].sequence++;
+	m->channel[0].put++;
+}
+
+/*
+ * One channel, whose submissions release PAYLOADS to its slot. EVENTS: some release 0 to another
+ * behind it, and the trace takes that for the channel's own, as the library does.
+ */
+static void make(const char *path, const uint32_t *payloads, uint32_t n, bool events)
+{
+	uint64_t told = 0;
 	struct mk m;
 
-	close(mkstemp(path));
 	mk_open(&m, path);
 	mk_thread(&m, 0, 100, "app");
 	mk_channel(&m, 0);
 	for (uint32_t i = 0; i < n; i++) {
 		static struct pb pb;
 		struct nvs_rec_submission *s;
+		bool event = events && i % 8 > 3;
 
+		if (payloads[i] == HOLE || payloads[i] == CHOICE) {
+			leave_out(&m, payloads[i] == CHOICE);
+			continue;
+		}
 		pb.n = 0;
 		pb_inc(&pb, 1, 0, 1, 0xcbc0u);
 		if (i % 3 == 1) /* events of the program, with payloads of their own */
 			pb_report(&pb, 0x20480ff60, 5 + 7 * i, 4);
 		if (payloads[i])
-			pb_report(&pb, 0x20460ffe0, payloads[i], 4);
+			pb_report(&pb, SLOT, payloads[i], 4);
+		if (event)
+			pb_report(&pb, EVENT, 0, 4);
 		s = mk_submission(&m, 0, 0, NVS_NONE, 1, &pb.n, 0);
-		s->progress_address = i ? told : 0;
+		s->progress_address = told;
+		told = event ? EVENT : SLOT;
 		memcpy(s->entries + 1, pb.words, pb.n * 4);
 	}
 	mk_channel_gone(&m, 0);
 	mk_end(&m);
 	mk_frame_end(&m);
 	mk_close(&m);
+}
+
+/* What of that is said about the channel's payloads: "" nothing, "r" a remark, "p" a problem; and
+ * of the rest. */
+static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint64_t *others)
+{
+	struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
+	struct reading r = {0};
+	struct nvs_follow_sink sink = {.op = on_op, .arg = &r};
+	char path[] = "/tmp/nvsnoop-sync-XXXXXX";
+	const struct nvs_finding *f;
+	static char text[64];
+	struct nvs_error err;
+	size_t length = 0;
+
+	close(mkstemp(path));
+	make(path, payloads, n, events);
 	EXPECT_EQ(nvs_trace_open(&r.trace, path, NULL, &err), 0);
 	r.follow = nvs_follow_new(r.trace, &sink);
 	r.progress = nvs_progress_new();
 	EXPECT_EQ(nvs_trace_read(r.trace, &consumer, &r, &err), 0);
-	found = nvs_trace_problems(r.trace);
+	*others = nvs_trace_problems(r.trace);
+	for (uint32_t i = 0; (f = nvs_trace_finding(r.trace, i)) && length < sizeof(text) - 1;
+	     i++) {
+		bool problem = f->kind == NVS_FINDING_PROBLEM;
+
+		if (!strstr(f->text, "payload"))
+			continue;
+		text[length++] = problem ? 'p' : 'r';
+		*others -= problem ? f->count : 0;
+	}
+	text[length] = 0;
 	nvs_follow_free(r.follow);
 	nvs_progress_free(r.progress);
 	nvs_trace_close(r.trace);
 	unlink(path);
-	return found;
+	return text;
 }
+
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
 static void progress(void)
 {
-	static const uint32_t whole[] = {1, 2, 3, 4, 5, 6, 7, 8},
-			      without[] = {1, 2, 3, 0, 4, 5, 0, 6},
-			      skipped[] = {1, 2, 3, 4, 6, 7, 8, 9},
-			      back[] = {1, 2, 3, 4, 5, 2, 3, 4},
-			      twice[] = {1, 2, 3, 5, 6, 7, 9, 10},
-			      wraps[] = {0xfffffffd, 0xfffffffe, 0xffffffff, 0, 1, 2};
-	static const uint64_t slots[] = {0x20460ffe0, 0};
+	static const uint32_t whole[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+			      without[] = {1, 2, 3, NONE, 4, 5, NONE, 6, 7, 8, 9, NONE, 10},
+			      wraps[] = {0xfffffff8, 0xfffffff9, 0xfffffffa, 0xfffffffb, 0xfffffffc,
+					 0xfffffffd, 0xfffffffe, 0xffffffff, NONE,	 1},
+			      few[] = {1, 2, 3, 4, 6, 7, 8},
+			      constant[] = {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7},
+			      /* The chain says that none is missing: it is the proof. */
+		skipped[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13},
+			      back[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4},
+			      twice[] = {1,  2,	 3,  4,	 5,  6,	 7,  8,	 9,  11, 12,
+					 13, 14, 15, 16, 17, 18, 19, 20, 22, 23},
+			      choice[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, CHOICE, 11, 12, 13},
+			      /* The payloads say the same as the chain; and where they say less. */
+		hole[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, HOLE, 11, 12, 13},
+			      empty_hole[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, HOLE, 10, 11, 12},
+			      early_hole[] = {1, 2, HOLE, 4, 5},
+			      later[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, HOLE, NONE, 11, 12};
+	uint64_t others;
 
-	for (int i = 0; i < 2; i++) {
-		EXPECT_EQ(problems(whole, 8, slots[i]), 0);
-		EXPECT_EQ(problems(without, 8, slots[i]), 0);
-		EXPECT_EQ(problems(skipped, 8, slots[i]), 1);
-		EXPECT_EQ(problems(back, 8, slots[i]), 1);
+#define EXPECT_SAID(a, want, n)                                                                    \
+	for (int events = 0; events < 2; events++) {                                               \
+		EXPECT_STR(said(a, COUNT(a), events, &others), want);                              \
+		EXPECT_EQ(others, n);                                                              \
 	}
-	EXPECT_EQ(problems(twice, 8, slots[0]), 2);
-	EXPECT_EQ(problems(wraps, 3, slots[0]), 0);
+	EXPECT_SAID(whole, "", 0);
+	EXPECT_SAID(without, "", 0);
+	EXPECT_SAID(wraps, "r", 0); /* 0 is left out, and was not missing */
+	EXPECT_SAID(few, "", 0); /* has not earned it */
+	EXPECT_SAID(constant, "", 0);
+	EXPECT_SAID(skipped, "r", 0);
+	EXPECT_SAID(back, "r", 0);
+	EXPECT_SAID(twice, "r", 0); /* once is enough */
+	EXPECT_SAID(choice, "", 0);
+	/* The chain, and the totals: another submission was counted than is here. */
+	EXPECT_SAID(hole, "p", 2);
+	EXPECT_SAID(empty_hole, "", 2);
+	EXPECT_SAID(early_hole, "", 2);
+	EXPECT_SAID(later, "p", 2);
 }
 
 int main(void)

@@ -9,15 +9,31 @@
 #define MAX_PARTS    (1u << 16) /* of a channel that shows no times */
 #define MAX_GPUS     64u
 #define DRIFT	     1000 /* one clock may gain one in so many on the other */
-#define PRECISION    10 /* a start has to be known to one in so many of its stretch */
-#define MAX_BACK     4096u /* submissions that can be under way */
+#define PRECISION    20 /* a stretch has to be known to one in so many of it */
+#define STEP_NS	     1024 /* in which a GPU's clock goes, at most */
+#define START_NS     5000 /* from a doorbell to the work, where nothing is in its way */
+#define PATIENCE     16 /* submissions without it, before the channel's slot is doubted */
+#define BYTE_NS	     4 /* an engine takes no longer for one */
+#define OVER_NS	     10000000 /* what is not done by then, and how long that takes, waits */
+#define MAX_OTHERS   1024 /* channels that are looked through for others at work */
 
 struct part {
 	struct nvs_gputime_part p;
 	bool settled;
-	bool queued; /* behind one that was not done yet */
+	bool released; /* the channel's own slot, for which PAYLOAD is certain */
+	bool alone; /* nothing else was under way on its engine */
+	uint32_t payload; /* there, when this is done */
 	uint64_t ns; /* when its release was done, 0: not known */
-	uint64_t least, most; /* GPU time when it was submitted, 0: not known */
+	uint64_t undone; /* host's time when it was last seen not to be done, 0: never */
+	uint64_t rung; /* host's time by which its doorbell had been rung, 0: the next one's */
+};
+
+/* Stretches that follow each other, all of one group. */
+struct run {
+	uint64_t bytes; /* 0: there is none */
+	uint64_t least, most; /* ns */
+	uint64_t end;
+	uint32_t group;
 };
 
 struct channel {
@@ -25,14 +41,32 @@ struct channel {
 	uint32_t n, room;
 	uint32_t from; /* parts before it are done with; it is the start of the next stretch */
 	uint32_t timed; /* the last one with a time + 1, 0: none */
+	uint32_t done; /* parts before it are known to be */
 	uint32_t unsettled;
-	uint64_t sequence; /* of the last part */
+	uint32_t gpu, engine;
+	uint64_t busy; /* host's time until which it may have work, UINT64_MAX: nobody knows */
+	uint64_t sequence, host; /* of the last part */
+	uint64_t looked; /* host's time when the slot was last seen */
 	bool any;
+	/* The channel's own slot: what it was released with last, and how often in a row it counted
+	 * up. */
 	struct {
-		uint64_t address, ns;
+		uint64_t address;
+		uint32_t payload;
+		bool certain;
+		uint8_t missed; /* submissions since that released elsewhere only */
+	} slot;
+	struct {
+		uint64_t ns;
 		uint32_t payload;
 	} seen; /* last */
-	bool busy; /* when that was seen */
+	struct run run;
+};
+
+/* At the host's time HOST the GPU's was NS, or later, or earlier. */
+struct bound {
+	uint64_t host, ns;
+	bool any;
 };
 
 struct nvs_gputime {
@@ -41,9 +75,7 @@ struct nvs_gputime {
 	struct channel *channels;
 	uint32_t count;
 	struct {
-		bool has_least, has_most;
-		/* What the GPU's is ahead of the host's, if it has lost, or gained, DRIFT since host time 0. */
-		int64_t least, most;
+		struct bound least, most;
 	} clock[MAX_GPUS];
 };
 
@@ -51,10 +83,8 @@ struct nvs_gputime *nvs_gputime_new(nvs_gputime_found *found, void *arg)
 {
 	struct nvs_gputime *g = calloc(1, sizeof(*g));
 
-	if (g) {
-		g->found = found;
-		g->arg = arg;
-	}
+	if (g)
+		*g = (struct nvs_gputime){.found = found, .arg = arg};
 	return g;
 }
 
@@ -85,14 +115,60 @@ static struct channel *channel_of(struct nvs_gputime *g, uint32_t number)
 	return NULL;
 }
 
-static void start_over(struct channel *c)
+/* ---- clocks ---- */
+
+static uint64_t apart(uint64_t a, uint64_t b)
 {
-	c->n = c->from = c->timed = c->unsettled = 0;
-	memset(&c->seen, 0, sizeof(c->seen));
-	c->busy = false;
+	return a > b ? a - b : b - a;
+}
+
+/* The GPU's time at the host's time HOST, at least. */
+static uint64_t least_at(const struct bound *b, uint64_t host)
+{
+	return b->ns + (host - b->host) - apart(host, b->host) / DRIFT;
+}
+
+static uint64_t most_at(const struct bound *b, uint64_t host)
+{
+	return b->ns + (host - b->host) + apart(host, b->host) / DRIFT;
+}
+
+void nvs_gputime_clock(struct nvs_gputime *g, uint32_t gpu, uint64_t host, uint64_t ns)
+{
+	struct bound *b = gpu < MAX_GPUS ? &g->clock[gpu].least : NULL;
+
+	if (b && (!b->any || ns >= least_at(b, host)))
+		*b = (struct bound){host, ns, true};
+}
+
+/* At the host's time HOST the GPU's was NS or earlier: a release was still to be done then. */
+static void clock_before(struct nvs_gputime *g, uint32_t gpu, uint64_t host, uint64_t ns)
+{
+	struct bound *b = gpu < MAX_GPUS ? &g->clock[gpu].most : NULL;
+
+	if (b && (!b->any || ns <= most_at(b, host)))
+		*b = (struct bound){host, ns, true};
 }
 
 /* ---- stretches ---- */
+
+static void flush(struct nvs_gputime *g, struct channel *c)
+{
+	uint64_t least = c->run.least - STEP_NS, most = c->run.most + STEP_NS;
+
+	if (c->run.bytes && c->run.least > STEP_NS &&
+	    most - least <= (most + least) / 2 / PRECISION)
+		g->found(g->arg, c->run.group, c->run.bytes, (most + least) / 2);
+	c->run.bytes = 0;
+}
+
+static void start_over(struct nvs_gputime *g, struct channel *c)
+{
+	flush(g, c);
+	c->n = c->from = c->timed = c->done = c->unsettled = 0;
+	c->looked = 0;
+	memset(&c->seen, 0, sizeof(c->seen));
+}
 
 /* The part behind FROM whose time is known, if all up to it are settled; else 0. */
 static uint32_t stretch_end(const struct channel *c)
@@ -106,15 +182,62 @@ static uint32_t stretch_end(const struct channel *c)
 	return 0;
 }
 
-/* When the first of a stretch that ends at NS may have begun: 0 if that is not known well enough. */
-static uint64_t stretch_start(const struct part *before, const struct part *first, uint64_t ns)
+/* The host's time by which its doorbell had been rung. */
+static uint64_t rung_by(const struct channel *c, uint32_t i)
 {
-	if (first->queued)
-		return before->ns;
-	if (!first->least || !first->most || first->most < first->least || first->least >= ns ||
-	    (first->most - first->least) * PRECISION > ns - first->least)
-		return 0;
-	return before->ns > first->least ? before->ns : first->least;
+	uint64_t next = i + 1 < c->n ? c->parts[i + 1].p.host : c->host, rung = c->parts[i].rung;
+
+	return rung && rung < next ? rung : next;
+}
+
+/*
+ * For how long the channel may have stood idle before a part, after the host's time *COUNTED, up to
+ * which that is known of those before. False: it had nothing to do when the part was made.
+ */
+static bool idle_before(const struct channel *c, uint32_t i, uint64_t *counted, uint64_t *ns)
+{
+	uint64_t start = rung_by(c, i) + START_NS, undone = c->parts[i - 1].undone;
+	uint64_t from = undone > *counted ? undone : *counted;
+
+	if (undone < c->parts[i].p.host)
+		return false;
+	if (start > from) {
+		*ns += start - from;
+		*counted = start;
+	}
+	return true;
+}
+
+/*
+ * How long the GPU took from FROM to LAST, between *LEAST and *MOST. *JOINED: from the end of FROM
+ * on; else the first was rung when the channel had nothing to do. False: not known.
+ */
+static bool bound_stretch(const struct nvs_gputime *g, const struct channel *c, uint32_t last,
+			  uint64_t *least, uint64_t *most, bool *joined)
+{
+	const struct part *a = c->parts + c->from, *b = c->parts + last;
+	uint64_t idle = 0, counted = 0, lo = a->ns, hi = a->ns;
+
+	if (!a->ns)
+		return false;
+	*joined = idle_before(c, c->from + 1, &counted, &idle);
+	if (!*joined) {
+		uint32_t gpu = a[1].p.gpu;
+
+		if (!a[1].alone || gpu >= MAX_GPUS || !g->clock[gpu].least.any ||
+		    !g->clock[gpu].most.any)
+			return false;
+		lo = least_at(&g->clock[gpu].least, a[1].p.host);
+		lo = lo > a->ns ? lo : a->ns;
+		hi = most_at(&g->clock[gpu].most, rung_by(c, c->from + 1)) + START_NS;
+	}
+	for (uint32_t i = c->from + 2; i <= last; i++)
+		if (!idle_before(c, i, &counted, &idle))
+			return false;
+	/* A clock that stands, or runs backwards: a time is not what it was taken for. */
+	*most = b->ns - lo;
+	*least = b->ns - hi - idle;
+	return lo <= hi && hi < b->ns && idle < b->ns - hi && *most - *least <= *most / PRECISION;
 }
 
 static bool is_of(const struct part *p, uint32_t group)
@@ -130,23 +253,33 @@ static uint32_t group_of(const struct part *a, const struct part *b)
 	return NVS_GPUTIME_OTHER;
 }
 
-static void tell(struct nvs_gputime *g, const struct channel *c, uint32_t last)
+static void tell(struct nvs_gputime *g, struct channel *c, uint32_t last)
 {
 	const struct part *a = c->parts + c->from, *b = c->parts + last;
-	uint64_t bytes = 0, start = stretch_start(a, a + 1, b->ns);
+	uint64_t bytes = 0, least, most;
 	uint32_t group = group_of(a, b);
+	bool joined;
 
-	/* The GPU's clock does not stand still, nor does it run backwards: else a time is not what it
-	 * was taken for. */
-	if (!start || b->ns <= start || group == NVS_GPUTIME_OTHER)
+	if (group == NVS_GPUTIME_OTHER || !bound_stretch(g, c, last, &least, &most, &joined))
 		return;
 	for (const struct part *p = a + 1; p <= b; p++) {
-		if (!is_of(p, group) || (!p->queued && p != a + 1))
+		if (!is_of(p, group))
 			return;
 		bytes += p->p.bytes;
 	}
-	if (bytes)
-		g->found(g->arg, group, bytes, b->ns - start);
+	if (!bytes)
+		return;
+	if (c->run.bytes && (!joined || c->run.group != group || c->run.end != a->ns))
+		flush(g, c);
+	if (!c->run.bytes)
+		c->run = (struct run){.group = group};
+	c->run.bytes += bytes;
+	c->run.least += least;
+	c->run.most += most;
+	c->run.end = b->ns;
+	/* What is known less well by itself is not to spoil what follows. */
+	if (!joined)
+		flush(g, c);
 }
 
 static void drain(struct nvs_gputime *g, struct channel *c)
@@ -161,99 +294,82 @@ static void drain(struct nvs_gputime *g, struct channel *c)
 		c->n -= c->from;
 		memmove(c->parts, c->parts + c->from, c->n * sizeof(*c->parts));
 		c->timed -= c->from;
+		c->done -= c->from;
 		c->from = 0;
 	}
 }
 
-/* ---- clocks ---- */
-
-void nvs_gputime_clock(struct nvs_gputime *g, uint32_t gpu, uint64_t host, uint64_t ns)
-{
-	int64_t least = (int64_t)(ns - host) + (int64_t)(host / DRIFT);
-
-	if (gpu >= MAX_GPUS || (g->clock[gpu].has_least && g->clock[gpu].least >= least))
-		return;
-	g->clock[gpu].has_least = true;
-	g->clock[gpu].least = least;
-}
-
-/* At the host's time HOST the GPU's was NS or earlier: a release was submitted then, and done at NS. */
-static void clock_before(struct nvs_gputime *g, uint32_t gpu, uint64_t host, uint64_t ns)
-{
-	int64_t most = (int64_t)(ns - host) - (int64_t)(host / DRIFT);
-
-	if (!host || gpu >= MAX_GPUS || (g->clock[gpu].has_most && g->clock[gpu].most <= most))
-		return;
-	g->clock[gpu].has_most = true;
-	g->clock[gpu].most = most;
-}
-
-static void set_bounds(const struct nvs_gputime *g, struct part *p)
-{
-	uint64_t host = p->p.host;
-
-	if (!host || p->p.gpu >= MAX_GPUS)
-		return;
-	if (g->clock[p->p.gpu].has_least)
-		p->least = host + (uint64_t)g->clock[p->p.gpu].least - host / DRIFT;
-	if (g->clock[p->p.gpu].has_most)
-		p->most = host + (uint64_t)g->clock[p->p.gpu].most + host / DRIFT;
-}
-
 /* ---- observations ---- */
 
-static void set_time(struct nvs_gputime *g, struct channel *c, uint32_t at, uint64_t ns)
+/* The first part, from FROM on, with which the slot held PAYLOAD or a later one. */
+static uint32_t part_of(const struct channel *c, uint32_t payload)
 {
-	if (c->parts[at].ns || at + 1 < c->timed)
-		return;
-	c->parts[at].ns = ns;
-	c->timed = at + 1;
-	clock_before(g, c->parts[at].p.gpu, c->parts[at].p.host, ns);
-	drain(g, c);
-}
+	uint32_t lo = c->from, hi = c->n;
 
-/* The part that released PAYLOAD, + 1; 0: none. NEWEST: of all that release there. */
-static uint32_t released_by(const struct channel *c, uint64_t address, uint32_t payload, bool *newest)
-{
-	*newest = true;
-	for (uint32_t i = c->n; i > c->from && c->n - i < MAX_BACK; i--) {
-		const struct nvs_gputime_part *p = &c->parts[i - 1].p;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (!p->released || p->address != address)
-			continue;
-		if (p->payload == payload)
-			return i;
-		*newest = false;
+		if ((int32_t)(c->parts[mid].payload - payload) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	return 0;
+	return lo;
 }
 
-int nvs_gputime_observe(struct nvs_gputime *g, uint32_t channel, uint64_t address, uint32_t payload,
-			uint64_t ns)
+/* Parts before END are done by now; when the slot was last looked at, those that release it were
+ * not. */
+static void see_done(struct channel *c, uint32_t end)
 {
-	struct channel *c = channel_of(g, channel);
+	for (; c->done < end; c->done++) {
+		struct part *p = c->parts + c->done;
+
+		p->undone = p->released ? c->looked : c->done > c->from ? p[-1].undone : 0;
+	}
+}
+
+/* Before the part itself is taken in. True: it is certain that a release was done at the time seen.
+ */
+static bool observe(struct nvs_gputime *g, struct channel *c, const struct nvs_gputime_part *p)
+{
 	bool newest, same;
+	struct part *part;
 	uint32_t at;
 
-	if (!c)
-		return channel < MAX_CHANNELS ? -ENOMEM : 0;
-	at = address && ns ? released_by(c, address, payload, &newest) : 0;
-	c->busy = at && !newest;
-	if (!at)
-		return 0;
-	same = c->seen.address == address && c->seen.payload == payload && c->seen.ns == ns;
-	c->seen.address = address;
-	c->seen.payload = payload;
-	c->seen.ns = ns;
-	if (!newest && !same)
-		return 0;
-	set_time(g, c, at - 1, ns);
-	return 1;
+	if (!c->slot.certain || p->seen.address != c->slot.address || !c->n || p->seen.ns >> 63)
+		return false;
+	at = part_of(c, p->seen.payload);
+	if (at == c->n)
+		return false;
+	part = c->parts + at;
+	/* None of them is done yet? */
+	if (part->payload != p->seen.payload) {
+		c->looked = p->host;
+		return false;
+	}
+	see_done(c, at + 1);
+	c->looked = p->host;
+	if (c->done == c->n)
+		c->busy = 0;
+	newest = p->seen.payload == c->slot.payload;
+	same = c->seen.payload == p->seen.payload && c->seen.ns == p->seen.ns;
+	c->seen.payload = p->seen.payload;
+	c->seen.ns = p->seen.ns;
+	if (!part->released || !p->seen.ns || (!newest && !same))
+		return false;
+	if (!part->ns && at >= c->timed) {
+		part->ns = p->seen.ns;
+		c->timed = at + 1;
+		clock_before(g, part->p.gpu,
+			     part->undone > part->p.host ? part->undone : part->p.host, part->ns);
+		drain(g, c);
+	}
+	return true;
 }
 
 /* ---- parts ---- */
 
-static int room_for_one(struct channel *c)
+static int room_for_one(struct nvs_gputime *g, struct channel *c)
 {
 	uint32_t room = c->room ? 2 * c->room : 64;
 	struct part *parts;
@@ -261,7 +377,7 @@ static int room_for_one(struct channel *c)
 	if (c->n < c->room)
 		return 0;
 	if (c->n >= MAX_PARTS) {
-		start_over(c);
+		start_over(g, c);
 		return 0;
 	}
 	parts = realloc(c->parts, room * sizeof(*parts));
@@ -272,26 +388,91 @@ static int room_for_one(struct channel *c)
 	return 0;
 }
 
-int nvs_gputime_add(struct nvs_gputime *g, const struct nvs_gputime_part *part)
+/* Which of its releases is the channel's own. True: one is, for certain. */
+static bool find_release(struct nvs_gputime *g, struct channel *c, const struct nvs_gputime_part *p)
 {
-	struct channel *c = channel_of(g, part->channel);
+	bool released = false;
 
-	if (!c)
-		return part->channel < MAX_CHANNELS ? -ENOMEM : 0;
-	/* What is missing may have taken any time. */
-	if (c->any && part->sequence != c->sequence + !part->continues)
-		start_over(c);
-	c->any = true;
-	c->sequence = part->sequence;
-	if (room_for_one(c))
-		return -ENOMEM;
-	c->parts[c->n++] = (struct part){.p = *part, .settled = !part->owned, .queued = c->busy};
-	set_bounds(g, c->parts + c->n - 1);
-	c->unsettled += part->owned;
-	return 0;
+	for (uint32_t i = 0; i < p->nreleases; i++) {
+		if (!c->slot.address || p->releases[i].address != c->slot.address)
+			continue;
+		if (p->releases[i].payload != c->slot.payload + 1) {
+			memset(&c->slot, 0, sizeof(c->slot));
+			break;
+		}
+		c->slot.payload++;
+		c->slot.certain = released = true;
+		c->slot.missed = 0;
+	}
+	if (released || !p->nreleases || (c->slot.address && ++c->slot.missed <= PATIENCE))
+		return released;
+	/* What a channel releases first of all is its own slot. Any other has to count up by one
+	 * first. */
+	start_over(g, c);
+	c->slot.address = p->releases[0].address;
+	c->slot.payload = p->releases[0].payload;
+	c->slot.certain = p->sequence == 0;
+	c->slot.missed = 0;
+	return c->slot.certain;
 }
 
-void nvs_gputime_settle(struct nvs_gputime *g, uint32_t thread, uint64_t number, uint32_t group)
+/* ---- what else the engine has to do ---- */
+
+static void note_work(struct channel *c, const struct nvs_gputime_part *p)
+{
+	if (p->idle || c->busy == UINT64_MAX)
+		return;
+	if (p->waits || p->load > UINT32_MAX * 1024ull)
+		c->busy = UINT64_MAX;
+	else
+		c->busy = (c->busy > p->host ? c->busy : p->host) + OVER_NS + p->load * BYTE_NS;
+}
+
+/* Whether a channel with nothing to do would have its engine for itself. */
+static bool is_alone(const struct nvs_gputime *g, const struct channel *c)
+{
+	if (c->done < c->n || g->count > MAX_OTHERS)
+		return false;
+	for (const struct channel *o = g->channels; o < g->channels + g->count; o++)
+		if (o != c && o->busy > c->host && o->gpu == c->gpu && o->engine == c->engine)
+			return false;
+	return true;
+}
+
+int nvs_gputime_add(struct nvs_gputime *g, const struct nvs_gputime_part *p)
+{
+	struct channel *c = channel_of(g, p->channel);
+	bool certain, released, alone;
+
+	if (!c)
+		return p->channel < MAX_CHANNELS ? -ENOMEM : 0;
+	/* What is missing may have taken any time. */
+	if (p->host < c->host || (c->any && p->sequence != c->sequence + !p->continues))
+		start_over(g, c);
+	c->any = true;
+	c->sequence = p->sequence;
+	c->host = p->host;
+	if (!p->host)
+		return 0;
+	c->gpu = p->gpu;
+	c->engine = p->engine;
+	certain = observe(g, c, p);
+	released = find_release(g, c, p);
+	alone = is_alone(g, c);
+	if (room_for_one(g, c))
+		return -ENOMEM;
+	c->parts[c->n++] = (struct part){.p = *p,
+					 .settled = !p->owned,
+					 .released = released,
+					 .alone = alone,
+					 .payload = c->slot.payload};
+	note_work(c, p);
+	c->unsettled += p->owned;
+	return certain;
+}
+
+void nvs_gputime_settle(struct nvs_gputime *g, uint32_t thread, uint64_t number, uint32_t group,
+			uint64_t host)
 {
 	for (uint32_t k = 0; k < g->count; k++) {
 		struct channel *c = g->channels + k;
@@ -304,9 +485,16 @@ void nvs_gputime_settle(struct nvs_gputime *g, uint32_t thread, uint64_t number,
 				continue;
 			p->settled = any = true;
 			p->p.group = group;
+			p->rung = host;
 			c->unsettled--;
 		}
 		if (any)
 			drain(g, c);
 	}
+}
+
+void nvs_gputime_end(struct nvs_gputime *g)
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		flush(g, g->channels + i);
 }

@@ -23,7 +23,8 @@ struct row {
 	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
 	struct nvs_times times;
-	uint64_t gpu_timed, gpu_bytes, gpu_ns; /* stretches of nothing else, by the GPU's clock */
+	uint64_t gpu_timed, gpu_bytes,
+		gpu_ns; /* stretches of nothing else, by the GPU's clock, to 5 % */
 };
 
 struct state {
@@ -34,7 +35,8 @@ struct state {
 	bool busy; /* it does more than to release */
 	struct thread {
 		uint64_t ticks; /* of its last submission */
-		uint64_t gpu_ns; /* GPU's time of a release seen then, until a call tells how late it was */
+		uint64_t gpu_ns; /* GPU's time of a release seen then, until a call tells how late
+				    that was */
 		uint32_t gpu;
 	} *threads;
 	uint32_t nthreads;
@@ -233,16 +235,6 @@ static void compare_clocks(struct state *st, const struct nvs_call *call)
 	t->gpu_ns = 0;
 }
 
-/* The GPU cannot have known of it before the call began, nor before the one before was submitted. */
-static uint64_t earliest(const struct state *st, const struct thread *t, const struct nvs_call *call)
-{
-	uint64_t ns = 0;
-
-	if (call)
-		host_ns(st, t->ticks > call->begin ? t->ticks : call->begin, &ns);
-	return ns;
-}
-
 static bool is_copy(const struct nvs_call *call)
 {
 	return !strcmp(call->api->group, "copy");
@@ -252,15 +244,18 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
 	uint32_t group = NVS_GPUTIME_OTHER;
+	uint64_t end = 0;
 	int r = nvs_hostmem_call(st->memory, call);
 
 	compare_clocks(st, call);
-	if (r || !is_copy(call))
+	if (r)
 		return r;
-	if (nvs_filter_call(st->source, call))
+	if (is_copy(call) && nvs_filter_call(st->source, call))
 		r = copy(st, call, &group);
-	if (call->submissions)
-		nvs_gputime_settle(st->times, call->thread, call->number, group);
+	if (call->submissions) {
+		host_ns(st, call->end, &end);
+		nvs_gputime_settle(st->times, call->thread, call->number, group, end);
+	}
 	return r;
 }
 
@@ -273,14 +268,18 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 
 	if (op->kind == NVS_OP_COPY && op->copy.mode == NVS_COPY_ENGINE)
 		p->bytes += op->copy.bytes;
+	if (op->kind == NVS_OP_LAUNCH || op->kind == NVS_OP_TRIGGER ||
+	    (op->kind <= NVS_OP_UPLOAD &&
+	     __builtin_add_overflow(p->load, op->copy.bytes, &p->load)))
+		p->load = UINT64_MAX;
 	p->waits |= op->kind == NVS_OP_ACQUIRE;
 	st->busy |= op->kind <= NVS_OP_TRIGGER && op->kind != NVS_OP_CODE;
-	if (op->kind != NVS_OP_RELEASE)
+	if (op->kind != NVS_OP_RELEASE || !(op->flags & NVS_OP_TIMESTAMP) ||
+	    op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID ||
+	    p->nreleases == NVS_GPUTIME_RELEASES)
 		return;
-	/* The last one is the channel's own. */
-	p->released = op->flags & NVS_OP_TIMESTAMP && op->sem.op == NVS_SEM_SET && op->sem.by != NVS_BY_GRID;
-	p->address = op->sem.address;
-	p->payload = (uint32_t)op->sem.payload;
+	p->releases[p->nreleases].address = op->sem.address;
+	p->releases[p->nreleases++].payload = (uint32_t)op->sem.payload;
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -290,29 +289,33 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	struct state *st = arg;
 	struct nvs_gputime_part part = st->part;
 	struct thread *t = thread_at(st, s->thread->thread);
-	int r = nvs_gputime_observe(st->times, rec->channel, rec->progress_address, (uint32_t)rec->progress[0],
-				    rec->progress[1]);
+	int r;
 
 	memset(&st->part, 0, sizeof(st->part));
-	if (!t || r < 0)
+	if (!t)
 		return -ENOMEM;
 	part.channel = rec->channel;
 	part.sequence = rec->sequence;
 	part.continues = rec->rec.flags & NVS_SUB_CONTINUED;
-	part.owned = call && is_copy(call);
+	part.owned = call;
 	part.thread = call ? call->thread : NVS_NONE;
 	part.number = call ? call->number : 0;
 	part.group = NVS_GPUTIME_OTHER;
 	part.gpu = gpu;
-	part.host = earliest(st, t, call);
-	part.idle = part.released && !st->busy;
+	part.engine = s->channel->rec.engine;
+	part.seen.address = rec->progress_address;
+	part.seen.payload = (uint32_t)rec->progress[0];
+	part.seen.ns = rec->progress[1];
+	part.idle = part.nreleases && !st->busy;
+	host_ns(st, rec->rec.time, &part.host);
 	st->busy = false;
 	t->ticks = rec->rec.time;
-	if (r) {
+	r = nvs_gputime_add(st->times, &part);
+	if (r > 0) {
 		t->gpu_ns = rec->progress[1];
 		t->gpu = gpu;
 	}
-	return nvs_gputime_add(st->times, &part);
+	return r < 0 ? r : 0;
 }
 
 static void on_stretch(void *arg, uint32_t group, uint64_t bytes, uint64_t ns)
@@ -451,6 +454,8 @@ int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, con
 
 		st.times = nvs_gputime_new(on_stretch, &st);
 		r = st.memory && st.times ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		if (!r)
+			nvs_gputime_end(st.times);
 		nvs_hostmem_free(st.memory);
 		nvs_gputime_free(st.times);
 		free(st.threads);

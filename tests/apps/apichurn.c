@@ -157,6 +157,8 @@ int main(int argc, char **argv)
 	context = app_context(0);
 	CK(cuMemAlloc_v2(&counter, 4096));
 	CK(cuMemsetD32_v2(counter, 0, 1024));
+	/* It need not be done when the call returns, and the streams do not wait for it. */
+	CK(cuCtxSynchronize());
 	run(rounds / 4);
 	at[0] = rss();
 	run(rounds / 4);

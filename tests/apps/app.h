@@ -29,14 +29,17 @@
 		}                                                                                  \
 	} while (0)
 
-/* softgpu_add(p, v): *p += v by the first thread. The software GPU knows it by its name. */
+/*
+ * softgpu_add(p, v): *p += v by the first thread, at once: streams and the nodes of a graph run side by side. The
+ * software GPU knows it by its name.
+ */
 static const char app_ptx[] = ".version 7.0\n"
 			      ".target sm_70\n"
 			      ".address_size 64\n"
 			      ".visible .entry softgpu_add(.param .u64 p, .param .u64 v)\n"
 			      "{\n"
 			      "	.reg .pred %q;\n"
-			      "	.reg .b32 %r<5>;\n"
+			      "	.reg .b32 %r<4>;\n"
 			      "	.reg .b64 %d<3>;\n"
 			      "	ld.param.u64 %d1, [p];\n"
 			      "	ld.param.u64 %d2, [v];\n"
@@ -47,9 +50,7 @@ static const char app_ptx[] = ".version 7.0\n"
 			      "	@%q bra done;\n"
 			      "	cvt.u32.u64 %r3, %d2;\n"
 			      "	cvta.to.global.u64 %d1, %d1;\n"
-			      "	ld.global.u32 %r4, [%d1];\n"
-			      "	add.u32 %r4, %r4, %r3;\n"
-			      "	st.global.u32 [%d1], %r4;\n"
+			      "	red.global.add.u32 [%d1], %r3;\n"
 			      "done:\n"
 			      "	ret;\n"
 			      "}\n"

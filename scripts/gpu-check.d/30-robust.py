@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+AT_WORK = 4 << 20  # bytes of trace by which a training loop runs
 ENV = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
 
 
@@ -24,18 +25,31 @@ def python(suite, name, source, *arguments, flags=()):
     return suite.compare(name, [sys.executable, *flags, suite.source(source), *arguments], None, ENV)
 
 
+def wait_for_work(suite, name, child):
+    """Until the trace shows that the child is at work; how long that takes is the machine's affair."""
+    limit = time.monotonic() + suite.timeout
+    while time.monotonic() < limit and child.poll() is None:
+        if sum(os.path.getsize(trace) for trace in suite.traces(name)) >= AT_WORK:
+            return
+        time.sleep(0.1)
+
+
 def killed(suite, name):
     """kill -9 in the middle of a training loop: whole up to it."""
     if importlib.util.find_spec("torch") is None:
         return suite.skip(name, "torch is not installed")
     row, folder = suite.row(name), suite.folder(name)
-    env = dict(os.environ, **suite.preload(folder))
-    child = subprocess.Popen([sys.executable, suite.source("loops.py"), "--rounds", "100000"], env=env,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=suite.work)
-    time.sleep(9)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+    child = subprocess.Popen([sys.executable, suite.source("loops.py"), "--rounds", "100000"],
+                             env=suite.environment(suite.preload(folder)), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, cwd=suite.work)
+    try:
+        wait_for_work(suite, name, child)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        status = child.wait()
     row.output = "killed"
+    if status != -signal.SIGKILL:
+        row.wrong.append(f"it ended by itself, with {status}")
     for trace in suite.traces(name):
         out, err, status = suite.run(f"{name}: --verify", [suite.report, trace, "--verify"])
         text = (out + err).decode(errors="replace").strip()
@@ -50,10 +64,14 @@ def killed(suite, name):
 
 def two_at_once(suite, name):
     row, folder = suite.row(name), suite.folder(name)
-    env = dict(os.environ, **suite.preload(folder))
+    env = suite.environment(suite.preload(folder))
     pair = [subprocess.Popen([suite.program("threads")], env=env, stdout=subprocess.PIPE, cwd=suite.work)
             for _ in range(2)]
-    outs = [child.communicate(timeout=100)[0] for child in pair]
+    try:
+        outs = [child.communicate(timeout=suite.timeout)[0] for child in pair]
+    finally:
+        for child in pair:
+            child.kill()
     row.output = "equal" if outs[0] == outs[1] and not any(c.returncode for c in pair) else "DIFFER"
     if row.output == "DIFFER":
         row.wrong.append("the two processes differ")
@@ -71,7 +89,7 @@ def beside(suite, name, tool, *arguments):
     row, folder = suite.row(name), suite.folder(name)
     plain = suite.run(f"{name}: without", [path, *arguments, suite.program("golden-static")])
     traced = suite.run(f"{name}: with", [path, *arguments, suite.program("golden-static")],
-                       suite.preload(folder), timeout=100)
+                       suite.preload(folder))
 
     def result(out):
         return [line for line in out.decode(errors="replace").splitlines()

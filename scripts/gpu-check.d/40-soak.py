@@ -9,10 +9,10 @@ FLAT_KIB = 8192  # what may come and go between a quarter and the end
 
 
 def soak(suite, name):
-    row = type(suite).row(name)
+    row = suite.row(name)
     folder = suite.folder(name)
     out, err, status = suite.run(f"{name}: with", [suite.program("soak"), str(LAUNCHES)],
-                                 suite.preload(folder), timeout=240)
+                                 suite.preload(folder), timeout=2 * suite.timeout)
     ran = sum(int(n) for n in re.findall(rb"(\d+) kernels ran", out))
     expected = -(-LAUNCHES // BURST) * BURST
     row.output = "right" if status == 0 and ran == expected else "WRONG"
@@ -33,4 +33,5 @@ def soak(suite, name):
 
 def register(suite):
     suite.cuda_build("soak", "soak.cu", "-cudart", "static")
-    suite.check("soak: 10 million, 8 threads", soak, ["soak"])
+    # Beside others the writer falls behind when it may, and touches buffers that it did not need before.
+    suite.check("soak: 10 million, 8 threads", soak, ["soak"], alone=True)

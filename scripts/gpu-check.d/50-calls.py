@@ -30,7 +30,7 @@ def check_graphs(suite, name):
     row = suite.compare(name, argv)
     if row.wrong:
         return row
-    words = said(suite, name, argv)
+    words = row.words
     kernels = {r["kernel"].replace(" ", ""): r for r in rows_of(suite, name, "by-kernel")}
     for _, direct, captured, built, *kernel in (w for w in words if w[0] == "kernel"):
         got = kernels.get("".join(kernel))
@@ -90,7 +90,7 @@ def check_profiler(suite, name):
     row.wrong = [why for why in row.wrong if "attributed" not in why]
     if row.wrong:
         return row
-    want = sum(int(w[2]) for w in said(suite, name, argv) if w and w[0] == "profiler")
+    want = sum(int(w[2]) for w in row.words if w and w[0] == "profiler")
     calls = [r for r in rows_of(suite, name, "timeline") if r["what"] == "call"]
     marks = [i for i, r in enumerate(calls) if r["name"].startswith("cuCtxSynchronize")]
     launches = sum(1 for r in calls[marks[0]:marks[-1]] if r["name"].startswith("cuLaunchKernel")) if marks else 0
@@ -110,11 +110,12 @@ def check_counts(suite, name):
     for program in COUNTING:
         os.symlink(suite.program(program), os.path.join(build, "apps", program))
     row = suite.row(name)
-    out, _, status = suite.run(name, [sys.executable, os.path.join(ROOT, "tests/apps/api/check"), "--gpu"], {"BUILD": build})
+    out, err, status = suite.run(name, [sys.executable, os.path.join(ROOT, "tests/apps/api/check"), "--gpu"], {"BUILD": build},
+                               timeout=4 * suite.timeout)
     lines = out.decode(errors="replace").strip().splitlines() or ["nothing was said"]
     row.notes.append(lines[-1])
     if status or not lines[-1].endswith(", 0 failed"):
-        row.wrong += lines[:3]
+        row.wrong += lines[:3] + err.decode(errors="replace").strip().splitlines()[-1:]
     return row
 
 

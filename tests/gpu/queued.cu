@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of pinned memory queued one behind the other, in each direction, and what events around them measured:
- * the trace is to say the same. Prints "direction bytes copies", and with an argument the GB/s behind them. Then a
- * batch, if this CUDA has them, and its bytes.
+ * Copies of pinned memory queued one behind the other, in each direction. Prints "direction bytes copies". With an
+ * argument a large one goes before them, so that the host has queued all before the first begins, and what events
+ * around them measured is printed as well, in GB/s: the trace of a run without is to say the same. Then a batch, if
+ * this CUDA has them, and its bytes.
  */
 #include <cstring>
 #include "common.cuh"
@@ -11,26 +12,35 @@ static char *device, *pinned;
 static cudaStream_t stream;
 static bool rates;
 
-static void queued(const char *name, cudaMemcpyKind kind, size_t bytes, int copies)
+static const size_t most = 64 << 20;
+
+static void copy(cudaMemcpyKind kind, size_t bytes)
 {
 	bool down = kind == cudaMemcpyHostToDevice;
+
+	CHECK(cudaMemcpyAsync(down ? device : pinned, down ? pinned : device, bytes, kind, stream));
+}
+
+static void queued(const char *name, cudaMemcpyKind kind, size_t bytes, int copies)
+{
 	cudaEvent_t begin, end;
 	float ms;
 
 	CHECK(cudaEventCreate(&begin));
 	CHECK(cudaEventCreate(&end));
-	/* Something before them, so that the first of them is queued, too. */
-	for (int i = -3; i < copies; i++) {
-		CHECK(cudaMemcpyAsync(down ? device : pinned, down ? pinned : device, bytes, kind, stream));
-		if (i == -1)
-			CHECK(cudaEventRecord(begin, stream));
+	if (rates) {
+		copy(kind, most);
+		CHECK(cudaEventRecord(begin, stream));
 	}
+	for (int i = 0; i < copies; i++)
+		copy(kind, bytes);
 	CHECK(cudaEventRecord(end, stream));
 	CHECK(cudaStreamSynchronize(stream));
-	CHECK(cudaEventElapsedTime(&ms, begin, end));
 	printf("%s %zu %d", name, bytes, copies);
-	if (rates)
+	if (rates) {
+		CHECK(cudaEventElapsedTime(&ms, begin, end));
 		printf(" %.3f", (double)bytes * copies / ms / 1e6);
+	}
 	printf("\n");
 }
 
@@ -60,8 +70,6 @@ static void batch(void)
 
 int main(int argc, char **)
 {
-	const size_t most = 64 << 20;
-
 	rates = argc > 1;
 	CHECK(cudaMalloc(&device, most));
 	CHECK(cudaMallocHost(&pinned, most));

@@ -170,11 +170,9 @@ const struct nvs_field *nvs_format_by_name(const struct nvs_class *cls, const ch
 
 const char *nvs_value_name(const struct nvs_field *field, uint32_t value)
 {
-	for (uint32_t i = 0; i < field->nvalues; i++) {
-		if (nvs_values[field->values + i].value == value)
-			return nvs_str(nvs_values[field->values + i].name);
-	}
-	return NULL;
+	const struct nvs_enum *v = nvs_value_find(field, value);
+
+	return v ? nvs_str(v->name) : NULL;
 }
 
 const struct nvs_qmd_version *nvs_qmd_version_find(uint32_t major, uint32_t minor)

@@ -25,7 +25,13 @@ enum nvs_class_kind {
 struct nvs_enum {
 	uint32_t value;
 	uint32_t name;
-	uint32_t classes; /* QMD: bit per entry of nvs_qmd_version.classes, 0 all */
+	uint16_t classes; /* QMD: bit per entry of nvs_qmd_version.classes, 0 all */
+	uint16_t length; /* of the name */
+};
+
+enum nvs_field_flags {
+	NVS_FIELD_DENSE = 1, /* its values are 0, 1, 2, ... in order */
+	NVS_FIELD_TELL_ZERO = 2, /* 0 has a name, and says more than that something is off */
 };
 
 /* Bits [hi, lo] of the method's data word. hi 255: a constant, whose value stands in values. */
@@ -34,6 +40,8 @@ struct nvs_field {
 	uint32_t values; /* first of nvalues in nvs_values */
 	uint8_t hi, lo;
 	uint16_t nvalues;
+	uint16_t length; /* of the name */
+	uint16_t flags; /* enum nvs_field_flags */
 };
 
 /* Element i of an array stands at offset + i * stride; count 1: no array. */
@@ -46,6 +54,8 @@ struct nvs_method {
 	uint32_t fields; /* first of nfields in nvs_fields */
 	uint16_t nfields;
 	uint16_t bound; /* count is only a bound: up to the next method */
+	uint16_t cls; /* whose header has it: its table's class, or one that this inherits from */
+	uint16_t length; /* of the name */
 };
 
 struct nvs_class {
@@ -121,6 +131,20 @@ const struct nvs_method *nvs_method_by_name(const struct nvs_class *cls, const c
 const struct nvs_field *nvs_field_by_name(const struct nvs_method *method, const char *name);
 /* A format (GP_ENTRY1_LENGTH, ...) of a host class; NULL: none. */
 const struct nvs_field *nvs_format_by_name(const struct nvs_class *cls, const char *name);
+/* The first of FIELD's values that is VALUE; NULL: none. */
+static inline const struct nvs_enum *nvs_value_find(const struct nvs_field *field, uint32_t value)
+{
+	const struct nvs_enum *v = nvs_values + field->values;
+
+	if (field->flags & NVS_FIELD_DENSE)
+		return value < field->nvalues ? v + value : NULL;
+	for (uint32_t i = 0; i < field->nvalues; i++) {
+		if (v[i].value == value)
+			return v + i;
+	}
+	return NULL;
+}
+
 /* Name of VALUE, the first where it has several; NULL: none. */
 const char *nvs_value_name(const struct nvs_field *field, uint32_t value);
 

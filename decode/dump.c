@@ -26,6 +26,7 @@ static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs
 
 	if (!d->show)
 		return;
+	nvs_dump_flush(&d->dumper);
 	if (d->dumper.json)
 		nvs_dump_json_entry(d->dumper.out, s, seg, gp);
 	else
@@ -66,6 +67,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	else if (d->show)
 		nvs_dump_text_submission(d->dumper.out, d->source, s);
 	r = nvs_follow_submission(d->follow, s, s->number);
+	nvs_dump_flush(&d->dumper);
 	if (r || ferror(d->dumper.out->file))
 		return r ? r : 1;
 	d->printed += d->show;
@@ -84,7 +86,8 @@ static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 {
 	static const struct nvs_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
-	struct dump d = {.dumper = {.out = out, .json = json}, .source = s};
+	struct dump d = {.dumper = {.out = out, .json = json, .full = s->options->verbose},
+			 .source = s};
 	struct nvs_follow_sink sink = {
 		.entry = on_entry, .run = on_run, .fault = on_fault, .arg = &d};
 	struct nvs_error err = {""};
@@ -99,7 +102,7 @@ static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 	if (r < 0)
 		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
 	else
-		nvs_dump_end(&d.dumper);
+		r = nvs_dump_end(&d.dumper);
 	nvs_follow_free(d.follow);
 	nvs_dump_free(&d.dumper);
 	return r < 0 ? r : 0;

@@ -146,7 +146,7 @@ static void put_method(struct nvs_line *l, const struct nvs_op *op)
 	nvs_line_put(l, " ");
 	nvs_words_method(l, &at, op->method.method);
 	if (at.method)
-		nvs_words_fields(l, at.method, op->method.value);
+		nvs_words_fields(l, at.method, op->method.value, false);
 }
 
 void nvs_words_op(struct nvs_line *l, const struct nvs_op *op, const struct nvs_qmd *qmd,

@@ -80,9 +80,10 @@ static int feed(struct raw *raw, FILE *f, const char *path)
 }
 
 static int one_file(struct nvs_out *out, const struct nvs_ops_channel_info *info, const char *path,
-		    bool json)
+		    const struct nvs_options_report *o)
 {
-	struct raw raw = {.dumper = {.out = out, .json = json, .each = !json}};
+	bool json = o->format == NVS_FORMAT_JSON;
+	struct raw raw = {.dumper = {.out = out, .json = json, .each = !json, .full = o->verbose}};
 	struct nvs_ops_sink sink = {.run = on_run, .fault = on_fault, .arg = &raw.dumper};
 	FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
 	int r = -ENOMEM;
@@ -97,7 +98,7 @@ static int one_file(struct nvs_out *out, const struct nvs_ops_channel_info *info
 	if (raw.channel)
 		r = feed(&raw, f, path);
 	if (!r)
-		nvs_dump_end(&raw.dumper);
+		r = nvs_dump_end(&raw.dumper);
 	nvs_dump_free(&raw.dumper);
 	nvs_ops_free(raw.ops);
 	if (f != stdin)
@@ -117,6 +118,6 @@ int nvs_report_raw(struct nvs_out *out, const struct nvs_options_report *o)
 	for (uint32_t i = 0; i < o->nsubch && !r; i++)
 		r = bind(&info, o->subch[i]);
 	for (int i = 0; i < o->nfiles && !r; i++)
-		r = one_file(out, &info, o->files[i], o->format == NVS_FORMAT_JSON);
+		r = one_file(out, &info, o->files[i], o);
 	return r;
 }

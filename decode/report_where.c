@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which allocation an address falls in, by the mappings that the trace holds at that moment. */
-#include <inttypes.h>
+#include "decode/digits.h"
 #include "decode/report_where.h"
 
 /* Classes of memory objects, and UVM's mappings that have none. */
@@ -33,26 +33,28 @@ const char *nvs_where_kind(const struct nvs_place *p, uint64_t address)
 	return m ? kind_of(m) : NULL;
 }
 
-static void put_size(struct nvs_line *l, uint64_t size)
+static char *put_size(char *p, uint64_t size)
 {
-	static const char units[][4] = {"B", "KiB", "MiB", "GiB"};
+	static const char units[][5] = {" B", " KiB", " MiB", " GiB"};
 	int unit = 0;
 
 	while (unit < 3 && size >= 1024 && size % 1024 == 0) {
 		size /= 1024;
 		unit++;
 	}
-	nvs_line_put(l, "%" PRIu64 " %s", size, units[unit]);
+	return stpcpy(nvs_put_dec(p, size), units[unit]);
 }
 
 void nvs_where_put(void *arg, struct nvs_line *l, uint64_t address)
 {
 	const struct nvs_place *p = arg;
 	const struct nvs_mapping *m = find(p, address);
+	char *to = m ? nvs_line_room(l, 4 * NVS_DIGITS) : NULL;
 
-	if (!m)
+	if (!to)
 		return;
-	nvs_line_put(l, " [%s ", kind_of(m));
-	put_size(l, m->size);
-	nvs_line_put(l, " +0x%" PRIx64 "]", address - m->address);
+	to = stpcpy(stpcpy(stpcpy(to, " ["), kind_of(m)), " ");
+	to = stpcpy(put_size(to, m->size), " +0x");
+	to = stpcpy(nvs_put_hex(to, address - m->address), "]");
+	l->length = (size_t)(to - l->text);
 }

@@ -10,7 +10,7 @@
 #include "decode/class.h"
 #include "decode/ops.h"
 
-/* A line being made. text is always ended by a NUL once something was put. */
+/* A text being made: a line, or many. nvs_line_put ends it by a NUL, the others do not. */
 struct nvs_line {
 	char *text;
 	size_t length, room;
@@ -18,6 +18,8 @@ struct nvs_line {
 
 void nvs_line_put(struct nvs_line *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Room for N bytes more, which count once length is moved on; NULL: no memory. */
+char *nvs_line_room(struct nvs_line *l, size_t n);
 void nvs_line_start(struct nvs_line *l);
 void nvs_line_free(struct nvs_line *l);
 
@@ -25,18 +27,25 @@ void nvs_line_free(struct nvs_line *l);
 void nvs_words_method(struct nvs_line *l, const struct nvs_method_at *at, uint32_t offset);
 /*
  * " OPERATION=ACQUIRE ACQUIRE_SWITCH_TSG=EN": fields with the names of their values. One of several
- * fields that is 0 is left out, unless it chooses an operation or a layout; bits outside of all
- * fields come last, as
- * "+0x800".
+ * fields that is 0 is left out, unless it chooses an operation or a layout, or ZEROS is set; bits
+ * outside of all fields come last, as "+0x800".
  */
-void nvs_words_fields(struct nvs_line *l, const struct nvs_method *m, uint32_t value);
+void nvs_words_fields(struct nvs_line *l, const struct nvs_method *m, uint32_t value, bool zeros);
+/* The same to where there is room for nvs_words_most(m) bytes; returns the end. */
+char *nvs_words_put_fields(char *p, const struct nvs_method *m, uint32_t value, bool zeros);
+size_t nvs_words_most(const struct nvs_method *m);
 
-/*
- * The address whose later half the method AT holds: its other half stands in the method before it,
- * whose value is OTHER. False: it holds none.
- */
-bool nvs_words_address(const struct nvs_class *cls, const struct nvs_method_at *at, uint32_t offset,
-		       uint32_t value, uint32_t other, uint64_t *address);
+/* What of an address a method holds; its other half stands in the method before it. */
+enum nvs_words_address {
+	NVS_ADDRESS_NONE,
+	NVS_ADDRESS_SHIFTED, /* all of it, in units of 256 bytes */
+	NVS_ADDRESS_LOW, /* the lower half, after the upper one */
+	NVS_ADDRESS_HIGH, /* the upper half, after the lower one */
+};
+enum nvs_words_address nvs_words_address(const struct nvs_class *cls,
+					 const struct nvs_method_at *at, uint32_t offset);
+/* The address, VALUE being the method's and OTHER that of the method before it. */
+uint64_t nvs_words_address_of(enum nvs_words_address kind, uint32_t value, uint32_t other);
 
 /* Says where an address lies, " (device+0x100)"; may say nothing. */
 struct nvs_where {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks of the decoder: how fast command streams are decoded, and traces to measure whole reports on.
-BENCH_DECODE = $(BUILD)/bench/ops $(BUILD)/bench/mklaunches $(BUILD)/bench/measure
+BENCH_DECODE = $(BUILD)/bench/ops $(BUILD)/bench/mklaunches $(BUILD)/bench/mkraw $(BUILD)/bench/measure
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libnvsnoop-decode.a
 	$(call say,CC,$@)

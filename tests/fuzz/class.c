@@ -14,7 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (size >= sizeof(n)) {
 		const struct nvs_class *cls;
 		struct nvs_method_at at;
-		uint64_t address;
 
 		memcpy(n, data, sizeof(n));
 		memcpy(name, data, sizeof(n));
@@ -29,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		nvs_line_start(&line);
 		if (nvs_method_find(cls, n[1], &at)) {
 			nvs_words_method(&line, &at, n[1]);
-			nvs_words_fields(&line, at.method, n[2]);
-			nvs_words_address(cls, &at, n[1], n[2], n[0], &address);
+			nvs_words_fields(&line, at.method, n[2], n[0] & 1);
+			nvs_words_address(cls, &at, n[1]);
 		}
 		nvs_method_by_name(cls, name);
 		nvs_format_by_name(cls, name);

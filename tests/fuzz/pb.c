@@ -30,14 +30,13 @@ static void pb_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run
 	for (uint32_t i = 0; i < run->count && i < 64; i++) {
 		uint32_t method = nvs_pb_method(run, i);
 		struct nvs_method_at at;
-		uint64_t address;
 
 		nvs_line_start(&f->line);
 		nvs_method_find(cls, method, &at);
 		nvs_words_method(&f->line, &at, method);
 		if (at.method) {
-			nvs_words_fields(&f->line, at.method, run->data[i]);
-			nvs_words_address(cls, &at, method, run->data[i], 0, &address);
+			nvs_words_fields(&f->line, at.method, run->data[i], i & 1);
+			nvs_words_address(cls, &at, method);
 		}
 	}
 }

@@ -196,14 +196,35 @@ void nvs_dump_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 		nvs_dump_text_fault(d, fault);
 }
 
+void nvs_dump_passed(struct nvs_dumper *d, uint64_t address, uint64_t dwords)
+{
+	FILE *out = d->out->file;
+
+	d->passed += dwords;
+	if (!dwords)
+		return;
+	nvs_dump_flush(d);
+	if (d->json)
+		fprintf(out,
+			"{\"schema\":%d,\"kind\":\"passed_over\",\"address\":%" PRIu64
+			",\"dwords\":%" PRIu64 "}\n",
+			NVS_DUMP_SCHEMA, address, dwords);
+	else
+		fprintf(out, "    %s!passed over %" PRIu64 " dwords from %" PRIx64 " on%s\n",
+			nvs_out_style(d->out, NVS_STYLE_BAD), dwords, address,
+			nvs_out_style(d->out, NVS_STYLE_PLAIN));
+}
+
 static void json_end(struct nvs_dumper *d)
 {
 	FILE *out = d->out->file;
 
 	fprintf(out,
 		"{\"schema\":%d,\"kind\":\"end\",\"words\":%" PRIu64 ",\"faults\":%" PRIu64
-		",\"unknown_words\":%" PRIu64 ",\"assumed_words\":%" PRIu64 ",\"unknown\":[",
-		NVS_DUMP_SCHEMA, d->words, d->faults, d->unknown_words, d->assumed_words);
+		",\"unknown_words\":%" PRIu64 ",\"assumed_words\":%" PRIu64
+		",\"passed_over\":%" PRIu64 ",\"unknown\":[",
+		NVS_DUMP_SCHEMA, d->words, d->faults, d->unknown_words, d->assumed_words,
+		d->passed);
 	for (uint32_t i = 0; i < d->nunknown; i++)
 		fprintf(out, "%s{\"class\":\"%04x\",\"method\":%u,\"count\":%" PRIu64 "}",
 			i ? "," : "", d->unknown[i].cls, d->unknown[i].method, d->unknown[i].count);
@@ -225,6 +246,8 @@ int nvs_dump_end(struct nvs_dumper *d)
 		fprintf(out, ", %" PRIu64 " named by a related class (~)", d->assumed_words);
 	if (d->faults)
 		fprintf(out, ", %" PRIu64 " faults", d->faults);
+	if (d->passed)
+		fprintf(out, ", %" PRIu64 " dwords passed over", d->passed);
 	fputc('\n', out);
 	for (uint32_t i = 0; i < d->nunknown; i++)
 		fprintf(out, "  unknown: class %04x method %04x, %" PRIu64 " times\n",

@@ -43,11 +43,14 @@ struct nvs_dumper {
 	struct nvs_unknown unknown[256]; /* the first kinds met */
 	uint64_t unknown_others; /* words of further kinds */
 	uint64_t faults;
+	uint64_t passed; /* dwords that were passed over */
 };
 
 void nvs_dump_run(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 		  const struct nvs_pb_run *run, const struct nvs_class *cls);
 void nvs_dump_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault);
+/* DWORDS from ADDRESS on could not be told; none: nothing is said. */
+void nvs_dump_passed(struct nvs_dumper *d, uint64_t address, uint64_t dwords);
 /* The footer: how many words, which methods were unknown. 0, or status. */
 int nvs_dump_end(struct nvs_dumper *d);
 

@@ -445,6 +445,11 @@ const struct nvs_class *nvs_ops_class(const struct nvs_ops_channel *c, uint32_t 
 	return c->subch[subch & 7].cls;
 }
 
+const struct nvs_class *nvs_ops_host_class(const struct nvs_ops_channel *c)
+{
+	return c->host;
+}
+
 bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t method,
 		    uint32_t *value)
 {

@@ -179,6 +179,7 @@ void nvs_ops_end(struct nvs_ops_channel *c);
 /* State as it stands. */
 const struct nvs_class *nvs_ops_class(const struct nvs_ops_channel *c, uint32_t subch,
 				      enum nvs_class_source *source);
+const struct nvs_class *nvs_ops_host_class(const struct nvs_ops_channel *c);
 /* Last value of a method (bytes); false: never set. */
 bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t method,
 		    uint32_t *value);

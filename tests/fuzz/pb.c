@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/ops.h"
+#include "decode/resume.h"
 #include "decode/sync.h"
 #include "decode/words.h"
 #include "tests/fuzz/fuzz.h"
@@ -88,8 +89,8 @@ static void pb_submission(struct nvs_ops_channel *c, struct nvs_ops_channel *qui
 	nvs_ops_begin(quick, *size);
 	while (entries-- && *size >= 8) {
 		struct nvs_gp gp;
+		size_t n, passed;
 		uint64_t entry;
-		size_t n;
 
 		memcpy(&entry, *data, 8);
 		*data += 8;
@@ -100,6 +101,7 @@ static void pb_submission(struct nvs_ops_channel *c, struct nvs_ops_channel *qui
 		if (n > *size / 4)
 			n = *size / 4;
 		memcpy(words, *data, n * 4);
+		FUZZ_HOLDS(nvs_resume(c, words, n, true, &passed) ? passed < n : passed == n);
 		nvs_ops_feed(c, words, n / 2);
 		nvs_ops_feed(c, words + n / 2, n - n / 2);
 		nvs_ops_feed(quick, words, n);

@@ -4,6 +4,7 @@
  * frame of the program above both.
  */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "decode/internal.h"
@@ -113,30 +114,86 @@ struct nvs_kept {
 	char text[];
 };
 
-static const char *keep(struct nvs_trace *t, const char *format, const char *name, uint64_t offset)
+static __attribute__((format(printf, 2, 3))) const char *keep(struct nvs_trace *t,
+							      const char *format, ...)
 {
-	int n = snprintf(NULL, 0, format, name, (unsigned long long)offset);
-	struct nvs_kept *k = n < 0 ? NULL : nvs_model_alloc(t, sizeof(*k) + (size_t)n + 1);
+	struct nvs_kept *k = NULL;
+	va_list ap;
+	int n;
 
+	va_start(ap, format);
+	n = vsnprintf(NULL, 0, format, ap);
+	va_end(ap);
+	if (n >= 0)
+		k = nvs_model_alloc(t, sizeof(*k) + (size_t)n + 1);
 	if (!k)
 		return "[out of memory]";
-	snprintf(k->text, (size_t)n + 1, format, name, (unsigned long long)offset);
+	va_start(ap, format);
+	vsnprintf(k->text, (size_t)n + 1, format, ap);
+	va_end(ap);
 	k->next = t->kept;
 	t->kept = k;
 	return k->text;
 }
 
-/* The innermost frame that lies in any module but our own library. */
-static const char *library_and_offset(const struct walk *w)
+/* Module and offset of a frame, as a debugger shows them: of the return address. */
+static const char *place(const struct walk *w, uint32_t frame)
 {
-	for (uint32_t i = 0; i < w->n; i++) {
-		const struct nvs_trace_module *m = w->module[i];
+	const struct nvs_trace_module *m = w->module[frame];
+	unsigned long long pc = w->stack->pc[frame];
 
-		if (m && !starts(nvs_symbols_file(m), "libnvsnoop"))
-			return keep(w->t, "%s+0x%llx", nvs_symbols_file(m),
-				    w->stack->pc[i] - m->rec.bias);
+	return m ? keep(w->t, "%s+0x%llx", nvs_symbols_file(m), pc - m->rec.bias)
+		 : keep(w->t, "0x%llx", pc);
+}
+
+/*
+ * The function that called what lies below FRAME. Of the innermost module that has names an
+ * exported one, since that is what its makers call it: cufftExecC2C rather than a helper of it.
+ * NULL: no names at all.
+ */
+static const char *caller(const struct walk *w, uint32_t frame)
+{
+	const char *any = NULL;
+	uint64_t offset;
+
+	while (frame < w->n && !any) {
+		const struct nvs_trace_module *m = w->module[frame];
+
+		for (; frame < w->n && w->module[frame] == m; frame++) {
+			const char *exported = name_of(w, frame, true, &offset);
+
+			if (exported)
+				return exported;
+			if (!any)
+				any = name_of(w, frame, false, &offset);
+		}
 	}
-	return w->n ? keep(w->t, "%s0x%llx", "", w->stack->pc[0]) : "[unknown]";
+	return any;
+}
+
+/*
+ * What submitted without an entry point of libcuda. Inside libcuda, whose functions have no names
+ * (they are called by a table of cuGetExportTable, or by a thread of its own), it is told by who
+ * called; the doorbell's own address, which all submissions share, says nothing.
+ */
+static const char *private_name(const struct walk *w, uint32_t driver)
+{
+	const char *file, *name;
+	uint32_t i = 0;
+
+	if (driver < w->n) {
+		file = nvs_symbols_file(w->module[driver]);
+		name = caller(w, driver + 1);
+		if (!name && driver + 1 == w->n)
+			return file;
+		return keep(w->t, "%s < %s", file, name ? name : place(w, driver + 1));
+	}
+	while (i < w->n && (!w->module[i] || starts(nvs_symbols_file(w->module[i]), "libnvsnoop")))
+		i++;
+	if (i == w->n)
+		return w->n ? place(w, 0) : "[unknown]";
+	name = caller(w, i);
+	return name ? name : place(w, i);
 }
 
 static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite *site)
@@ -151,13 +208,9 @@ static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite 
 	site->site_frame = frame;
 	name = name_of(w, frame, false, &offset);
 	/* The offset is that of the return address, as a debugger shows it. */
-	if (name)
-		site->site = keep(w->t, "%s+0x%llx", name, offset + (frame ? 1 : 0));
-	else if (w->module[frame])
-		site->site = keep(w->t, "%s+0x%llx", nvs_symbols_file(w->module[frame]),
-				  w->stack->pc[frame] - w->module[frame]->rec.bias);
-	else
-		site->site = keep(w->t, "%s0x%llx", "", w->stack->pc[frame]);
+	site->site =
+		name ? keep(w->t, "%s+0x%llx", name, (unsigned long long)offset + (frame ? 1 : 0))
+		     : place(w, frame);
 	if (w->module[frame])
 		site->site_module = nvs_symbols_file(w->module[frame]);
 }
@@ -174,7 +227,7 @@ static void examine(const struct walk *w, struct nvs_callsite *site)
 		site->api = name;
 		site->is_public = true;
 	} else {
-		site->api = library_and_offset(w);
+		site->api = private_name(w, driver);
 	}
 	runtime = shared_runtime(w, above, &site->runtime_api);
 	if (runtime == w->n && driver < w->n)

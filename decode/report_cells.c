@@ -249,10 +249,12 @@ bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack)
 {
 	const struct nvs_options_report *o = s->options;
 	const struct nvs_callsite *c = o->napi ? nvs_trace_callsite(s->trace, stack) : NULL;
+	const char *caller = c ? strstr(c->api, " < ") : NULL; /* of libcuda, where it has no name itself */
 	bool ok = !o->napi;
 
 	for (uint32_t i = 0; i < o->napi && !ok; i++)
 		ok = !fnmatch(o->api[i], api, 0) || !fnmatch(o->api[i], c->api, 0) ||
+		     (caller && !fnmatch(o->api[i], caller + 3, 0)) ||
 		     (*c->runtime_api && !fnmatch(o->api[i], c->runtime_api, 0));
 	return ok;
 }

@@ -304,7 +304,8 @@ void nvs_symbol_find(struct nvs_trace *trace, uint64_t pc, uint64_t time, struct
 
 /* What a stack says about its submission; made once a stack. */
 struct nvs_callsite {
-	const char *api; /* "cuLaunchKernel"; else "libfoo.so+0x1234"; else "[unknown]"; never NULL */
+	/* "cuLaunchKernel"; without an entry point "libcuda.so.1 < cufftExecC2C", by who called libcuda; never NULL */
+	const char *api;
 	const char *runtime_api; /* "cudaLaunchKernel"; "" where there is none */
 	const char *site; /* the program's own frame, "main+0x1f"; "" where not known */
 	const char *site_module; /* file name of its module, "" where not known */

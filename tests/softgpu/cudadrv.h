@@ -155,6 +155,7 @@ typedef struct {
 } CUlaunchConfig;
 
 CUresult cuInit(unsigned flags);
+CUresult cuGetExportTable(const void **table, const CUuuid *id);
 CUresult cuDriverGetVersion(int *version);
 CUresult cuDeviceGet(CUdevice *device, int ordinal);
 CUresult cuDeviceGetCount(int *count);

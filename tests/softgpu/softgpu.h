@@ -24,6 +24,12 @@ uint32_t softgpu_channel_bells(uint32_t client, uint32_t handle) __attribute__((
 /* Wakes a GPU that rests: for whoever waits for it. Never needed for progress. */
 void softgpu_kick(uint32_t gpu) __attribute__((weak));
 
+/* ---- libcuda.so.1: what cuGetExportTable has ---- */
+
+#define SOFTGPU_TABLE "software GPU's"
+/* Its size in bytes, then functions: 1 submits N times on channel 0 and waits; it returns a CUresult. */
+typedef int (*softgpu_table_submit)(unsigned n);
+
 /* ---- libcuda.so.1: raw channels ---- */
 
 struct softgpu_channel;

@@ -159,3 +159,30 @@ API CUresult cuGetProcAddress(const char *name, void **fn, int version, uint64_t
 {
 	return cuGetProcAddress_v2(name, fn, version, flags, NULL);
 }
+
+/* ---- a table of functions without names, as the real driver has for libraries and tools ---- */
+
+static __attribute__((noinline)) CUresult table_submit(unsigned n)
+{
+	struct softgpu_channel *ch = softgpu_channel_at(0);
+	uint32_t payload = 0;
+
+	for (unsigned i = 0; ch && i < n; i++)
+		payload = softgpu_submit_nop(ch, 16, i);
+	return payload && !softgpu_wait(ch, payload) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static const struct {
+	size_t size;
+	CUresult (*submit)(unsigned n);
+} table = { sizeof(table), table_submit };
+
+API CUresult cuGetExportTable(const void **out, const CUuuid *id)
+{
+	static const char known[16] = SOFTGPU_TABLE;
+
+	if (!out || !id || memcmp(id->bytes, known, 16))
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = &table;
+	return CUDA_SUCCESS;
+}

@@ -318,7 +318,7 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 		nvs_free(sh, sizeof(*sh));
 		return;
 	}
-	atomic_store(&sh->carried, sh->userd[NVS_USERD_GP_PUT]);
+	atomic_store(&sh->carried, atomic_load((_Atomic uint64_t *)&c->slot->claim));
 	c->shadow = sh;
 	c->shadow_map = m->number;
 	c->flags |= NVS_CHAN_SHADOW;

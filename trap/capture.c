@@ -169,6 +169,7 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 	b->ring = ring;
 	b->event = event;
 	b->reader = (struct nvs_reader){ .view = view, .channel = ch };
+	nvs_shadow_enter(ch);
 	want = wanted();
 	flags = (uint16_t)(nvs_calls_tell(ring, event->time) << NVS_SUB_CALL_SHIFT);
 	do {
@@ -176,7 +177,7 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 		b->nlast = 0;
 		if (!ch->entries || !claim_entries(ch, b, &put)) {
 			unbound(b, ch);
-			return;
+			break;
 		}
 		NVS_POINT(COPY);
 		read_entries(b);
@@ -186,9 +187,10 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 			nvs_batch_skip(b, flags);
 		NVS_POINT(STORE);
 		if (ch->shadow && b->count)
-			nvs_shadow_carry(ch, b->old_put, b->new_put);
+			nvs_shadow_carry(ch, b->sequence, b->old_put, b->new_put);
 		flags |= NVS_SUB_CONTINUED;
 	} while (b->new_put != put);
+	nvs_shadow_leave();
 }
 
 void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *event)
@@ -199,13 +201,15 @@ void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *
 
 	if (!ch || !ch->entries)
 		return;
+	nvs_shadow_enter(ch);
 	do {
 		b.bytes = 0;
 		if (!claim_entries(ch, &b, &put))
-			return;
+			break;
 		read_entries(&b);
 		nvs_batch_lose(&b, NVS_GAP_NO_RING);
 		if (ch->shadow && b.count)
-			nvs_shadow_carry(ch, b.old_put, b.new_put);
+			nvs_shadow_carry(ch, b.sequence, b.old_put, b.new_put);
 	} while (b.new_put != put);
+	nvs_shadow_leave();
 }

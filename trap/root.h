@@ -57,6 +57,8 @@ struct nvs_trap_tls {
 	uintptr_t progress; /* the release slot read last, which the GPU writes: asked for ahead; 0 none */
 	bool stepping; /* a single-step is in flight */
 	struct nvs_flight flight; /* of the innermost trap that depth counts */
+	const struct nvs_shadow *carrying; /* of the doorbell in flight, or of one that was left */
+	bool interrupted; /* such a one was there when this doorbell came */
 };
 extern __thread struct nvs_trap_tls nvs_tls;
 

@@ -4,24 +4,70 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include "trap/batch.h"
 #include "trap/shadow.h"
 #include "trap/sys.h"
 #include "trap/poison.h"
 
-#define TURN_SPINS (1u << 26) /* far beyond any trap in flight: then the order is nobody's to keep */
+#define TURN_SPINS  (1u << 20) /* far beyond a trap in flight that is not waiting for the writer */
+#define STUCK_SPINS (1u << 26) /* for who is at the real ring, which takes no time */
 
-void nvs_shadow_carry(const struct nvs_channel *ch, uint32_t old_put, uint32_t new_put)
+void nvs_shadow_enter(const struct nvs_channel *ch)
+{
+	nvs_tls.interrupted = ch->shadow && nvs_tls.carrying == ch->shadow;
+	nvs_tls.carrying = ch->shadow;
+}
+
+void nvs_shadow_leave(void)
+{
+	nvs_tls.carrying = NULL;
+	nvs_tls.interrupted = false;
+}
+
+/* Waits for its turn, and takes the real ring; CARRIED: what is there. False: SEQUENCE is there, too. */
+static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put, uint64_t *carried)
+{
+	uint64_t now = atomic_load(&sh->carried);
+
+	for (uint32_t spins = 0;; spins++) {
+		uint32_t limit = nvs_tls.interrupted ? 0 : TURN_SPINS;
+
+		if ((now & ~NVS_SHADOW_BUSY) >> NVS_PUT_BITS > sequence)
+			return false;
+		if (now & NVS_SHADOW_BUSY)
+			limit = nvs_tls.interrupted ? TURN_SPINS : STUCK_SPINS;
+		if (((now & (NVS_SHADOW_BUSY | NVS_PUT_MASK)) == old_put || spins >= limit) &&
+		    atomic_compare_exchange_strong(&sh->carried, &now, now | NVS_SHADOW_BUSY))
+			break;
+		__builtin_ia32_pause();
+		now = atomic_load(&sh->carried);
+	}
+	*carried = now & ~NVS_SHADOW_BUSY;
+	return true;
+}
+
+static void write_put(struct nvs_shadow *sh, uint32_t put)
+{
+	asm volatile("sfence" ::: "memory");
+	sh->userd[NVS_USERD_GP_PUT] = put;
+	asm volatile("sfence" ::: "memory");
+}
+
+void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t old_put, uint32_t new_put)
 {
 	struct nvs_shadow *sh = ch->shadow;
+	uint64_t carried, now;
 
-	for (uint32_t i = 0; i < TURN_SPINS && atomic_load(&sh->carried) != old_put; i++)
-		__builtin_ia32_pause();
-	for (uint32_t at = old_put; at != new_put; at = (at + 1) % ch->entries)
+	if (!take_turn(sh, sequence, old_put, &carried))
+		return;
+	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != new_put; at = (at + 1) % ch->entries)
 		sh->ring[at] = ch->ring[at];
-	asm volatile("sfence" ::: "memory");
-	sh->userd[NVS_USERD_GP_PUT] = new_put;
-	asm volatile("sfence" ::: "memory");
-	atomic_store_explicit(&sh->carried, new_put, memory_order_release);
+	write_put(sh, new_put);
+	now = atomic_load(&sh->carried);
+	if (now == (carried | NVS_SHADOW_BUSY))
+		atomic_store_explicit(&sh->carried, (sequence + 1) << NVS_PUT_BITS | new_put, memory_order_release);
+	else /* a handler that interrupted us went ahead: what it has put stays */
+		write_put(sh, (uint32_t)(now & NVS_PUT_MASK));
 }
 
 int nvs_shadow_undo(struct nvs_shadow *shadow)

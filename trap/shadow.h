@@ -27,7 +27,7 @@ struct nvs_shadow_piece {
 struct nvs_shadow {
 	volatile uint64_t *ring; /* the real ones, through a mapping of ours; write-combined */
 	volatile uint32_t *userd;
-	_Atomic uint32_t carried; /* entries before this index are in the real ring */
+	_Atomic uint64_t carried; /* claim up to which all is in the real ring, and NVS_SHADOW_BUSY */
 	_Atomic uint32_t undone;
 	struct nvs_shadow_piece pieces[2]; /* ring, USERD; one where they share pages */
 };
@@ -37,11 +37,21 @@ struct nvs_shadow {
 #define NVS_USERD_GP_PUT    (0x8c / 4)
 #define NVS_USERD_BYTES	    512
 
+#define NVS_SHADOW_BUSY (1ull << 63) /* somebody is at the real ring and PUT */
+
 /*
- * Carries the entries [OLD_PUT, NEW_PUT) of CH and then NEW_PUT, each behind a fence: the GPU may fetch as soon as
- * it sees PUT. Whoever claimed earlier carries first; under the driver's lock per channel nobody waits.
+ * What a doorbell on CH has claimed as SEQUENCE, [OLD_PUT, NEW_PUT), goes into the real ring and then NEW_PUT, each
+ * behind a fence: the GPU may fetch as soon as it sees PUT. Whoever claimed earlier carries first; under the driver's
+ * lock per channel nobody waits. Who was jumped out of after its claim never comes: after a while what it has left is
+ * carried as well, and is not carried again should it come after all.
  */
-void nvs_shadow_carry(const struct nvs_channel *ch, uint32_t old_put, uint32_t new_put);
+void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t old_put, uint32_t new_put);
+/*
+ * Around a doorbell on CH, from before its claim. Who is there already on this thread has been interrupted by us or was
+ * left, and is not waited for.
+ */
+void nvs_shadow_enter(const struct nvs_channel *ch);
+void nvs_shadow_leave(void);
 
 /*
  * Puts the program's own pages back. For the free of a channel, whose pages may become something else, and for

@@ -2,9 +2,10 @@
 /*
  * Signal handlers of the program that come in the middle of a doorbell, and jump out of it. Nothing
  * stays busy for it: neither the thread's ring, nor whoever publishes, nor the program's view of
- * its signals. What a doorbell reads stays while it is interrupted. And the program's own
- * single-stepping over a doorbell, which sees one step for one store. Last, how much of the
- * interrupted stack a doorbell takes.
+ * its signals. What a doorbell reads stays while it is interrupted; and what was put is in the real
+ * ring behind a shadow before the next doorbell, once. And the program's own single-stepping over a
+ * doorbell, which sees one step for one store. Last, how much of the interrupted stack a doorbell
+ * takes.
  */
 /* LINK: preload */
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include "tests/unit/fakering.h"
 #include "trap/patch.h"
 #include "trap/root.h"
+#include "trap/shadow.h"
 
 #define RING 1024u
 #define PAGE 65536u
@@ -25,8 +27,9 @@
 #define ROUNDS 20
 
 static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
-static uint64_t gpfifo[RING];
-static uint32_t put;
+static uint64_t gpfifo[RING], real_ring[RING];
+static uint32_t put, real_userd[NVS_USERD_BYTES / 4];
+static struct nvs_shadow shadow = { .ring = real_ring, .userd = real_userd };
 static struct nvs_channel channel;
 static uint32_t hash[2];
 static struct nvs_segment_map maps[2]; /* the second one's pages are there when `hole` has grown */
@@ -52,7 +55,7 @@ static void set_up(void)
 	doorbell.end = doorbell.start + PAGE;
 	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	channel = (struct nvs_channel){ .token = TOKEN, .entries = RING, .ring = gpfifo, .put = &put,
-					.state = state };
+					.state = state, .shadow = &shadow };
 	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;
 	maps[0] = (struct nvs_segment_map){.gpu_va = VA, .size = LARGE};
 	maps[0].cpu = (uintptr_t)mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
@@ -75,6 +78,12 @@ static void set_up(void)
 static uint32_t *seen(void)
 {
 	return (uint32_t *)(void *)(behind + 0x90);
+}
+
+/* The GPU has, behind the doorbell just rung, all that was put, and nothing that was not. */
+static bool carried(void)
+{
+	return real_userd[NVS_USERD_GP_PUT] == put && !memcmp(real_ring, gpfifo, sizeof(gpfifo));
 }
 
 static void next_entry(uint32_t bytes)
@@ -153,7 +162,7 @@ static void ring_within(int sig)
 	nested++;
 	CHECK(!ring_fast(16));
 	ring_slow(16);
-	CHECK(*seen() == TOKEN);
+	CHECK(*seen() == TOKEN && carried());
 }
 
 static void handle(int sig, void (*handler)(int), int flags)
@@ -203,6 +212,7 @@ static void test_left(int flags, bool deeper)
 		/* The same ring again, on the fast way, as if nothing had been. */
 		CHECK(deeper ? ring_deeper() : ring_fast(16));
 		CHECK(*seen() == TOKEN && !atomic_load(&ring->epoch) && !ring->busy);
+		CHECK(carried());
 		CHECK(ring->counters[NVS_COUNT_FAST] == records + 1);
 		CHECK(nvs_tls.ring == ring);
 	}
@@ -233,7 +243,7 @@ static void test_nested(int flags)
 	disturb = SIGUSR1;
 	while (nested < ROUNDS) {
 		CHECK(ring_fast(LARGE));
-		CHECK(*seen() == TOKEN);
+		CHECK(*seen() == TOKEN && carried());
 	}
 	disturb = 0;
 }
@@ -412,6 +422,52 @@ static void measure(void *(*fn)(void *))
 	pthread_attr_destroy(&attr);
 }
 
+/* ---- a doorbell left by another thread ---- */
+
+static _Atomic int turn;
+
+static void await(int n)
+{
+	while (turn != n)
+		usleep(100);
+}
+
+static void *leave_one(void *arg)
+{
+	int before = interrupted;
+
+	victim = (pid_t)syscall(SYS_gettid);
+	ring_slow(16);
+	if (!sigsetjmp(jump, 1)) {
+		disturb = SIGUSR1;
+		while (interrupted == before)
+			ring_fast(LARGE);
+	}
+	disturb = 0;
+	turn = 1;
+	await(2);
+	ring_slow(16);
+	CHECK(*seen() == TOKEN && carried());
+	return NULL;
+}
+
+static void test_left_by_another(void)
+{
+	pid_t mine = victim;
+	pthread_t t;
+
+	handle(SIGUSR1, leave, 0);
+	for (int i = 0; i < 3; i++) {
+		turn = 0;
+		pthread_create(&t, NULL, leave_one, NULL);
+		await(1);
+		CHECK(ring_fast(16) && *seen() == TOKEN && carried());
+		turn = 2;
+		pthread_join(t, NULL);
+	}
+	victim = mine;
+}
+
 /* ---- signals of the kind that the trap itself lives on, sent by somebody ---- */
 
 static volatile int sent;
@@ -521,6 +577,7 @@ static void run(void)
 	test_left(SA_ONSTACK, false);
 	test_nested(0);
 	test_nested(SA_ONSTACK);
+	test_left_by_another();
 	test_publish();
 	test_begin();
 	test_replaced(0);

@@ -189,4 +189,5 @@ void nvs_publish(void)
 	rm->stale = false;
 	put_block(old->block);
 	nvs_free(old, old->bytes);
+	nvs_shadow_collect();
 }

@@ -231,6 +231,7 @@ void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct 
 void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
 void nvs_shadow_try(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */
+void nvs_shadow_collect(void); /* no trap has a view of before */
 
 /* ---- tell.c: records ---- */
 void nvs_tell_gpu(uint32_t gpu);
@@ -302,6 +303,7 @@ struct nvs_rm {
 	uint64_t generation;
 	bool power_asked, may_suspend; /* the GPU may lose power at run time */
 	struct nvs_stash_hole *holes; /* shadow.c */
+	struct nvs_shadow *retired; /* traps may still know them */
 	struct nvs_gpu gpus[NVS_MAX_GPUS];
 	uint32_t unknown_n;
 	uint64_t handlers_replaced;

@@ -148,14 +148,14 @@ static void remember_holes(const struct nvs_shadow *sh, uint32_t map)
 {
 	for (int i = 0; i < 2; i++) {
 		const struct nvs_shadow_piece *p = &sh->pieces[i];
-		struct nvs_stash_hole *h = p->bytes ? nvs_alloc(sizeof(*h)) : NULL;
+		struct nvs_stash_hole *h = p->home ? nvs_alloc(sizeof(*h)) : NULL;
 
 		if (h) {
 			*h = (struct nvs_stash_hole){ p->stash, p->bytes, p->reserved, nvs_rm()->holes };
 			nvs_rm()->holes = h;
 			continue;
 		}
-		for (uint32_t k = 0; p->bytes && k < nvs_rm()->cpu.n; k++) {
+		for (uint32_t k = 0; p->home && k < nvs_rm()->cpu.n; k++) {
 			struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[k];
 
 			if (m->number == map)
@@ -325,39 +325,47 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	nvs_tell_channel(c);
 }
 
-/* No trap knows it any more. */
+/* ---- the way back ---- */
+
+/* Its memory stays until no trap can know it any more. */
+static void retire(struct nvs_channel_entry *c)
+{
+	remember_holes(c->shadow, c->shadow_map);
+	c->shadow->next = nvs_rm()->retired;
+	nvs_rm()->retired = c->shadow;
+	c->shadow = NULL;
+}
+
+void nvs_shadow_collect(void)
+{
+	struct nvs_shadow *sh;
+
+	while ((sh = nvs_rm()->retired)) {
+		nvs_rm()->retired = sh->next;
+		nvs_free(sh, sizeof(*sh));
+	}
+}
+
 void nvs_shadow_drop(struct nvs_channel_entry *c)
 {
 	if (!c->shadow)
 		return;
 	nvs_shadow_undo(c->shadow);
-	remember_holes(c->shadow, c->shadow_map);
-	nvs_free(c->shadow, sizeof(*c->shadow));
-	c->shadow = NULL;
+	retire(c);
+}
+
+/* Its channel goes on without; to be published. Where that cannot be had, it goes on with it. */
+static void give_back(struct nvs_channel_entry *c)
+{
+	if (nvs_shadow_undo(c->shadow))
+		return;
+	retire(c);
+	c->flags &= ~NVS_CHAN_SHADOW;
+	nvs_rm()->dirty = true;
+	nvs_tell_channel(c);
 }
 
 /* ---- while it is in use ---- */
-
-/* Something of the program's came to lie beside USERD: it goes where it belongs, and so do the pages. */
-static void give_back(struct nvs_channel_entry *c)
-{
-	const struct nvs_shadow_piece *p = &c->shadow->pieces[1];
-	volatile uint8_t *real = (volatile uint8_t *)((uintptr_t)c->shadow->userd & ~(PAGE - 1));
-	size_t userd = (uintptr_t)c->shadow->userd & (PAGE - 1);
-
-	c->hidden = true;
-	nvs_rm()->dirty = true;
-	nvs_publish();
-	for (size_t i = 0; i < PAGE; i++)
-		if (i < userd || i >= userd + NVS_USERD_BYTES)
-			real[i] = ((const uint8_t *)p->program)[i];
-	nvs_shadow_drop(c);
-	c->flags &= ~NVS_CHAN_SHADOW;
-	c->hidden = false;
-	nvs_rm()->dirty = true;
-	nvs_publish();
-	nvs_tell_channel(c);
-}
 
 void nvs_shadow_refresh(void)
 {
@@ -382,5 +390,6 @@ void nvs_shadow_refresh(void)
 		if (!only_userd((const uint8_t *)c->shadow->pieces[1].program, userd))
 			give_back(c);
 	}
+	nvs_publish();
 	nvs_unlock(&saved);
 }

@@ -14,6 +14,7 @@
 #include "trap/calls.h"
 #include "trap/point.h"
 #include "trap/root.h"
+#include "trap/shadow.h"
 #include "trap/code/store.h"
 #include "trap/sys.h"
 #include "trap/poison.h"
@@ -371,6 +372,8 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 		return false;
 	}
 	if (info->si_code != SEGV_ACCERR || !is_doorbell(w.address)) {
+		if (info->si_code == SEGV_ACCERR && nvs_shadow_moving())
+			return true;
 		if (nvs_tls.ring && nvs_tls.ring->shared)
 			nvs_count(nvs_tls.ring, NVS_COUNT_FOREIGN, 1);
 		return false;

@@ -34,6 +34,8 @@ struct nvs_root {
 	_Atomic uint32_t next_stack;
 	_Atomic uint64_t stalled_beat; /* the heartbeat, plus 1, at which a full ring was given up */
 	_Atomic int64_t record_left; /* submissions still to be recorded */
+	_Atomic uint32_t freezing; /* pages of shadows are read-only for a moment: shadow.c */
+	_Atomic uint64_t thawed; /* when such a moment last ended */
 	_Atomic uint64_t unload_count; /* part of a stack's hash: addresses change meaning */
 	uint8_t *twins, *slots_write, *slots_run;
 	struct nvs_ring rings[NVS_MAX_RINGS];
@@ -59,6 +61,7 @@ struct nvs_trap_tls {
 	struct nvs_flight flight; /* of the innermost trap that depth counts */
 	const struct nvs_shadow *carrying; /* of the doorbell in flight, or of one that was left */
 	bool interrupted; /* such a one was there when this doorbell came */
+	uint64_t thawed; /* of the root, at this thread's last look */
 };
 extern __thread struct nvs_trap_tls nvs_tls;
 

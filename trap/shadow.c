@@ -70,30 +70,101 @@ void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t 
 		write_put(sh, (uint32_t)(now & NVS_PUT_MASK));
 }
 
-int nvs_shadow_undo(struct nvs_shadow *shadow)
+/* ---- the way back ---- */
+
+#define GONE (~NVS_SHADOW_BUSY) /* later than any claim: nothing is carried any more */
+
+bool nvs_shadow_moving(void)
 {
-	long err = 0;
+	uint64_t thawed;
 
-	if (atomic_exchange(&shadow->undone, 1))
-		return 0;
-	for (int i = 0; i < 2; i++) {
-		struct nvs_shadow_piece *p = &shadow->pieces[i];
-		long to;
-
-		if (!p->bytes)
-			continue;
-		to = nvs_sys(SYS_mremap, (long)p->stash, (long)p->bytes, (long)p->bytes,
-			      MREMAP_MAYMOVE | MREMAP_FIXED, (long)p->program, 0);
-		if (to != (long)p->program) {
-			err = to;
-			continue;
-		}
-		/* Whatever came to lie there in between is the program's. */
-		to = nvs_sys(SYS_mmap, (long)p->stash, (long)p->bytes, PROT_NONE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-		p->reserved = to == (long)p->stash;
-		if (to > 0 && !p->reserved)
-			nvs_sys4(SYS_munmap, to, p->bytes, 0, 0);
+	if (atomic_load(&nvs_root->freezing)) {
+		nvs_sys4(SYS_sched_yield, 0, 0, 0, 0);
+		return true;
 	}
-	return (int)err;
+	/* It may be over since the store. Once for each time it was, no fault is the program's own. */
+	thawed = atomic_load(&nvs_root->thawed);
+	if (thawed == nvs_tls.thawed)
+		return false;
+	nvs_tls.thawed = thawed;
+	return true;
+}
+
+static void protect(const struct nvs_shadow *sh, int prot)
+{
+	for (int i = 0; i < 2; i++)
+		if (sh->pieces[i].bytes && !sh->pieces[i].home)
+			nvs_sys4(SYS_mprotect, sh->pieces[i].program, sh->pieces[i].bytes, prot, 0);
+}
+
+/* Takes the real ring, whoever's turn it is. */
+static uint64_t take(struct nvs_shadow *sh)
+{
+	uint64_t now = atomic_load(&sh->carried);
+
+	for (uint32_t spins = 0; (now & NVS_SHADOW_BUSY) && spins < STUCK_SPINS; spins++) {
+		__builtin_ia32_pause();
+		now = atomic_load(&sh->carried);
+	}
+	while (!atomic_compare_exchange_weak(&sh->carried, &now, now | NVS_SHADOW_BUSY))
+		;
+	return now & ~NVS_SHADOW_BUSY;
+}
+
+/* What the program has written since: entries, what came to lie beside USERD, and GP_PUT. */
+static void carry_rest(struct nvs_shadow *sh, uint32_t carried_put)
+{
+	const volatile uint64_t *ring = (const volatile uint64_t *)sh->pieces[0].program;
+	const volatile uint32_t *page = (const volatile uint32_t *)sh->pieces[1].program;
+	volatile uint32_t *real = (volatile uint32_t *)((uintptr_t)sh->userd & ~4095ull);
+	size_t userd = (size_t)(sh->userd - real), put = userd + NVS_USERD_GP_PUT;
+
+	for (size_t i = 0; i < sh->pieces[0].bytes / sizeof(*ring); i++)
+		sh->ring[i] = ring[i];
+	/* All was zero there: a zero is not the program's, and may be something else by now in the real page. */
+	for (size_t i = 0; i < sh->pieces[1].bytes / sizeof(*page); i++)
+		if (page[i] && i - userd >= NVS_USERD_BYTES / sizeof(*page))
+			real[i] = page[i];
+	asm volatile("sfence" ::: "memory");
+	if (sh->pieces[1].bytes && page[put] != carried_put)
+		write_put(sh, page[put]);
+}
+
+static int swap(struct nvs_shadow_piece *p)
+{
+	long to = nvs_sys(SYS_mremap, (long)p->stash, (long)p->bytes, (long)p->bytes,
+			  MREMAP_MAYMOVE | MREMAP_FIXED, (long)p->program, 0);
+
+	if (to != (long)p->program)
+		return (int)to;
+	p->home = true;
+	/* Whatever came to lie there in between is the program's. */
+	to = nvs_sys(SYS_mmap, (long)p->stash, (long)p->bytes, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	p->reserved = to == (long)p->stash;
+	if (to > 0 && !p->reserved)
+		nvs_sys4(SYS_munmap, to, p->bytes, 0, 0);
+	return 0;
+}
+
+int nvs_shadow_undo(struct nvs_shadow *sh)
+{
+	uint64_t carried;
+	int err = 0;
+
+	if (atomic_load(&sh->carried) == GONE)
+		return 0;
+	atomic_fetch_add(&nvs_root->freezing, 1);
+	protect(sh, PROT_READ);
+	carried = take(sh);
+	carry_rest(sh, (uint32_t)(carried & NVS_PUT_MASK));
+	for (int i = 0; i < 2 && !err; i++)
+		if (sh->pieces[i].bytes && !sh->pieces[i].home)
+			err = swap(&sh->pieces[i]);
+	if (err)
+		protect(sh, PROT_READ | PROT_WRITE);
+	atomic_store(&sh->carried, err ? carried : GONE);
+	atomic_store(&nvs_root->thawed, __builtin_ia32_rdtsc());
+	atomic_fetch_sub(&nvs_root->freezing, 1);
+	return err;
 }

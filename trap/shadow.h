@@ -10,6 +10,8 @@
  *    them over ten times a second; the driver itself keeps account by semaphores and never looks.
  *  - The rest of USERD's page: nothing that is known. nvs_shadow_refresh() watches it, and a channel where
  *    something appears there gets its real pages back.
+ *
+ * On the way back the program's stores to the pages fault for as long as they are copied, and are tried again.
  */
 #ifndef NVSNOOP_TRAP_SHADOW_H
 #define NVSNOOP_TRAP_SHADOW_H
@@ -20,7 +22,8 @@ struct nvs_shadow_piece {
 	uintptr_t program; /* where the program sees it: ordinary memory now */
 	uintptr_t stash; /* the program's own pages, moved aside to be put back */
 	size_t bytes; /* 0: no such piece */
-	bool reserved; /* after nvs_shadow_undo(): the stash's place is still ours */
+	bool home; /* after nvs_shadow_undo(): the program has its own pages again, */
+	bool reserved; /* and the stash's place is still ours */
 };
 
 /* Lives longer than the view. */
@@ -28,8 +31,8 @@ struct nvs_shadow {
 	volatile uint64_t *ring; /* the real ones, through a mapping of ours; write-combined */
 	volatile uint32_t *userd;
 	_Atomic uint64_t carried; /* claim up to which all is in the real ring, and NVS_SHADOW_BUSY */
-	_Atomic uint32_t undone;
-	struct nvs_shadow_piece pieces[2]; /* ring, USERD; one where they share pages */
+	struct nvs_shadow_piece pieces[2]; /* ring, USERD */
+	struct nvs_shadow *next; /* of those that are to be freed */
 };
 
 #define NVS_USERD_REFERENCE (0x48 / 4)
@@ -54,9 +57,15 @@ void nvs_shadow_enter(const struct nvs_channel *ch);
 void nvs_shadow_leave(void);
 
 /*
- * Puts the program's own pages back. For the free of a channel, whose pages may become something else, and for
- * whoever can capture it no more. 0 or -errno.
+ * Puts the program's own pages back, with everything in them that the program has written by then, rung for or not; its
+ * channel may be in use. Doorbells that know the shadow still carry nothing from then on. 0, or -errno: then all
+ * is as it was, and may be tried again.
  */
 int nvs_shadow_undo(struct nvs_shadow *shadow);
+/*
+ * For a fault that says "no access": true if it may be of a store to pages on their way back, which is to be tried once
+ * more.
+ */
+bool nvs_shadow_moving(void);
 
 #endif

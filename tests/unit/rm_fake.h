@@ -181,6 +181,10 @@ void nvs_shadow_drop(struct nvs_channel_entry *channel)
 {
 }
 
+void nvs_shadow_collect(void)
+{
+}
+
 int nvs_signals_install(void)
 {
 	return signals_refused ? -EPERM : 0;

@@ -102,6 +102,10 @@ void nvs_shadow_drop(struct nvs_channel_entry *channel)
 {
 }
 
+void nvs_shadow_collect(void)
+{
+}
+
 int nvs_signals_install(void)
 {
 	return 0;

@@ -113,46 +113,68 @@ static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
 	return (const volatile uint64_t *)(m->cpu + (c->gpfifo - m->gpu_va));
 }
 
-static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
+/* Where the process sees [OFFSET, OFFSET + SIZE) of an object; 0: nowhere. */
+static uintptr_t seen_at(const struct nvs_entity *e, int64_t offset, int64_t size)
 {
-	int64_t put = (int64_t)c->userd_offset + USERD_GP_PUT;
 	const struct nvs_cpu_map *m;
 
-	find_userd(c);
-	if (!c->userd)
-		return NULL;
-	DL_FOREACH(c->userd->cpu, m) {
-		int64_t size = (int64_t)(m->at.end - m->at.start);
+	DL_FOREACH(e->cpu, m) {
+		int64_t end = m->offset + (int64_t)(m->at.end - m->at.start);
 
 		if (m->hidden || m->prot == PROT_NONE || m->kind == NVS_MAP_DOORBELL)
 			continue;
-		if (put >= m->offset && put + 4 <= m->offset + size)
-			return (const volatile uint32_t *)(uintptr_t)(m->at.start +
-								      (uint64_t)(put - m->offset));
+		if (offset >= m->offset && offset + size <= end)
+			return m->at.start + (uint64_t)(offset - m->offset);
 	}
-	return NULL;
+	return 0;
+}
+
+static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
+{
+	find_userd(c);
+	if (!c->userd)
+		return NULL;
+	return (const volatile uint32_t *)seen_at(c->userd, (int64_t)c->userd_offset + USERD_GP_PUT, 4);
+}
+
+/* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
+void nvs_channel_expect(uint32_t client, const void *params)
+{
+	struct nvs_object *o;
+	uintptr_t userd;
+	uint8_t p[72];
+
+	if (!nvs_rm()->channels || !params || !nvs_peek(p, params, sizeof(p)))
+		return;
+	o = nvs_object_find(client, nvs_u32(p, 32));
+	userd = o ? seen_at(o->entity, (int64_t)nvs_u64(p, 64), NVS_USERD_BYTES) : 0;
+	if (userd) {
+		nvs_shadow_clear(userd, userd + NVS_USERD_BYTES);
+		nvs_publish();
+	}
 }
 
 static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps, uint32_t n)
 {
 	const volatile uint64_t *ring = find_ring(c, maps, n);
 	const volatile uint32_t *put = find_put(c);
-	uint32_t flags = c->flags & ~NVS_CHAN_BOUND;
+	bool moved = c->ring != ring || c->put != put;
+	uint32_t flags;
 
-	if (ring && put)
-		flags |= NVS_CHAN_BOUND;
-	if (c->ring == ring && c->put == put && c->flags == flags)
-		return false;
-	c->ring = ring;
-	c->put = put;
-	if (flags & NVS_CHAN_BOUND) {
-		nvs_shadow_try(c);
-		flags |= c->flags & NVS_CHAN_SHADOW;
+	if (moved) {
+		/* Its own shadow lies elsewhere now, and others' may lie where it is. */
+		nvs_shadow_clear((uintptr_t)c->ring, (uintptr_t)(c->ring + c->entries));
+		nvs_shadow_clear((uintptr_t)ring, (uintptr_t)(ring + c->entries));
+		nvs_shadow_clear((uintptr_t)put, (uintptr_t)(put + 1));
+		c->ring = ring;
+		c->put = put;
+		c->shadow_tried = false;
 	}
-	if (c->flags != flags) {
-		c->flags = flags;
-		nvs_tell_channel(c);
-	}
+	flags = (c->flags & ~NVS_CHAN_BOUND) | (ring && put ? NVS_CHAN_BOUND : 0);
+	if (c->flags == flags)
+		return moved;
+	c->flags = flags;
+	nvs_tell_channel(c);
 	return true;
 }
 
@@ -163,6 +185,9 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
 
 	DL_FOREACH(nvs_rm()->channels, c)
 		changed |= bind(c, maps, n);
+	DL_FOREACH(nvs_rm()->channels, c)
+		if (c->flags & NVS_CHAN_BOUND)
+			nvs_shadow_try(c);
 	return changed;
 }
 

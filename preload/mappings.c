@@ -132,6 +132,7 @@ again:
 
 		if (m->at.start == address)
 			continue;
+		nvs_shadow_clear(m->at.start, m->at.end);
 		part.at.end = address;
 		left = link_map(&part);
 		part.at.end = m->at.end;
@@ -144,7 +145,8 @@ again:
 			part.spare += address - m->at.start;
 		}
 		right = link_map(&part);
-		nvs_shadow_split(m, left, right);
+		if (left && right)
+			m->real = m->spare = 0; /* they have them */
 		nvs_map_unlink(m);
 		if (right && nvs_map_is_doorbell(right))
 			open_tail(right);
@@ -157,6 +159,14 @@ again:
 }
 
 /* ---- ranges of the program's address space that are about to change ---- */
+
+/* No mapping crosses the ends, and what the program is going to change are its own pages. */
+static void split(uint64_t start, uint64_t end)
+{
+	nvs_shadow_clear(start, end);
+	split_at(start);
+	split_at(end);
+}
 
 static void withdraw(uint64_t start, uint64_t end, bool with_aliases)
 {
@@ -200,12 +210,6 @@ again:
 	}
 }
 
-static void split(uint64_t start, uint64_t end)
-{
-	split_at(start);
-	split_at(end);
-}
-
 /* ---- hooked calls, for ranges that meet a tracked mapping or an fd that is a device ---- */
 
 /* The object's byte at the mapping's start; what pLinearAddress has below a page lies in front of
@@ -231,6 +235,9 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 	 */
 	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0)
 		map.kind = NVS_MAP_DOORBELL;
+	/* What the program does through one mapping, it is to see through the other. */
+	DL_FOREACH(o->entity->cpu, m)
+		nvs_shadow_clear(m->at.start, m->at.end);
 	m = link_map(&map);
 	if (!m)
 		return;

@@ -69,8 +69,10 @@ static bool before(struct call c)
 	switch (c.nr) {
 	case NVS_ESC_ALLOC:
 		/* The trace begins before the first channel does. */
-		if (c.size >= 32 && nvs_peek(a, c.arg, 16) && nvs_class_is_channel(nvs_u32(a, 12)))
+		if (c.size >= 32 && nvs_peek(a, c.arg, 24) && nvs_class_is_channel(nvs_u32(a, 12))) {
 			nvs_session_start();
+			nvs_channel_expect(nvs_u32(a, 0), (const void *)nvs_u64(a, 16));
+		}
 		return false;
 	case NVS_ESC_FREE:
 		if (c.size == 16 && nvs_peek(a, c.arg, 16))

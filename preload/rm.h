@@ -213,12 +213,14 @@ struct nvs_channel_entry {
 	uint32_t final_put;
 	uint64_t final_claim; /* read with it */
 	struct nvs_shadow *shadow; /* NULL: none */
-	uint32_t shadow_map; /* number of the CPU mapping that it lies in */
 	bool shadow_tried;
 	uint64_t shadow_claim; /* state at the last refresh */
+	uint32_t shadow_idle; /* refreshes since that has changed */
 	struct nvs_channel_entry *prev, *next;
 };
 void nvs_channel_add(struct nvs_object *object);
+/* A channel is about to be allocated with PARAMS, in the program's memory. */
+void nvs_channel_expect(uint32_t client, const void *params);
 void nvs_channel_token(struct nvs_object *object, uint32_t token);
 void nvs_channel_read_put(struct nvs_channel_entry *channel);
 void nvs_channel_remove(struct nvs_channel_entry *channel);
@@ -227,7 +229,8 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
 
 /* ---- shadow.c: GPFIFO and USERD in ordinary memory ---- */
 void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd); /* while the fd is there */
-void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct nvs_cpu_map *right);
+/* The program's own pages again where a shadow has one in [START, END); to be published. */
+void nvs_shadow_clear(uint64_t start, uint64_t end);
 void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
 void nvs_shadow_try(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */

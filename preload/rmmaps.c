@@ -11,6 +11,13 @@ static bool made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
 	return m->client == o->key.client && m->handle == o->key.handle;
 }
 
+/* The program may go on using what it has mapped. */
+static void release(struct nvs_cpu_map *m)
+{
+	nvs_shadow_clear(m->at.start, m->at.end);
+	nvs_doorbell_release(m);
+}
+
 void nvs_maps_withdraw_object(struct nvs_object *o)
 {
 	struct nvs_cpu_map *m;
@@ -18,7 +25,7 @@ void nvs_maps_withdraw_object(struct nvs_object *o)
 
 	DL_FOREACH(o->entity->cpu, m)
 		if (made_by(m, o))
-			nvs_doorbell_release(m);
+			release(m);
 	errno = err;
 }
 
@@ -109,7 +116,7 @@ void nvs_rm_map_withdraw(struct nvs_rm_map *map)
 
 	DL_FOREACH(map->object->entity->cpu, m)
 		if (m->from == map)
-			nvs_doorbell_release(m);
+			release(m);
 	errno = err;
 }
 

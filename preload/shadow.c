@@ -21,6 +21,7 @@
 #define PAGE		4096ull
 #define LARGEST		(64ull << 20) /* objects that hold rings are small; others get no second mapping */
 #define LOCAL_MEMORY	0x0040 /* NV01_MEMORY_LOCAL_USER */
+#define LOOK_EVERY	10 /* refreshes of a channel that rests */
 #define POWER_FOLDER	"/proc/driver/nvidia/gpus"
 
 /* ---- where the GPU may lose power at run time, a split mapping cannot be faulted in again ---- */
@@ -112,19 +113,6 @@ void nvs_shadow_mapped(struct nvs_cpu_map *m, int fd)
 	m->spare = m->real ? map_again(size, fd) : 0;
 }
 
-/* The parts take over what lies in them; where there was no memory for one, that is given up with MAP. */
-void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct nvs_cpu_map *right)
-{
-	struct nvs_channel_entry *c;
-
-	if (!map->real || !left || !right)
-		return;
-	DL_FOREACH(nvs_rm()->channels, c)
-		if (c->shadow && c->shadow_map == map->number)
-			c->shadow_map = c->shadow->pieces[0].program < left->at.end ? left->number : right->number;
-	map->real = map->spare = 0;
-}
-
 /* ---- what of SPARE has taken its old place in the program ---- */
 
 /* Is there no more, and may even be the program's by now. */
@@ -144,7 +132,7 @@ static bool is_hole(uintptr_t start, size_t bytes)
 }
 
 /* Without memory to remember it by, the map it lies in is not to be shadowed or unmapped any more. */
-static void remember_holes(const struct nvs_shadow *sh, uint32_t map)
+static void remember_holes(const struct nvs_shadow *sh)
 {
 	for (int i = 0; i < 2; i++) {
 		const struct nvs_shadow_piece *p = &sh->pieces[i];
@@ -158,7 +146,7 @@ static void remember_holes(const struct nvs_shadow *sh, uint32_t map)
 		for (uint32_t k = 0; p->home && k < nvs_rm()->cpu.n; k++) {
 			struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[k];
 
-			if (m->number == map)
+			if (m->spare && p->stash - m->spare < m->at.end - m->at.start)
 				m->spare = 0;
 		}
 	}
@@ -189,20 +177,79 @@ static void unmap_spare(uintptr_t start, uintptr_t end)
 		nvs_next()->munmap((void *)start, end - start);
 }
 
+/* Its memory stays until no trap can know it any more. */
+static void retire(struct nvs_channel_entry *c)
+{
+	remember_holes(c->shadow);
+	c->shadow->next = nvs_rm()->retired;
+	nvs_rm()->retired = c->shadow;
+	c->shadow = NULL;
+}
+
+void nvs_shadow_collect(void)
+{
+	struct nvs_shadow *sh;
+
+	while ((sh = nvs_rm()->retired)) {
+		nvs_rm()->retired = sh->next;
+		nvs_free(sh, sizeof(*sh));
+	}
+}
+
 void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 {
 	size_t size = m->at.end - m->at.start;
 	struct nvs_channel_entry *c;
 
+	/* One that could not be given back before. */
 	DL_FOREACH(nvs_rm()->channels, c)
-		if (c->shadow && c->shadow_map == m->number) {
-			nvs_free(c->shadow, sizeof(*c->shadow));
-			c->shadow = NULL;
+		if (c->shadow && m->real && (uintptr_t)c->shadow->userd - m->real < size) {
+			atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
+			retire(c);
 		}
 	if (m->real)
 		nvs_next()->munmap((void *)m->real, size);
 	if (m->spare)
 		unmap_spare(m->spare, m->spare + size);
+}
+
+/* ---- the way back ---- */
+
+static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
+{
+	return a < b_end && b < a_end;
+}
+
+void nvs_shadow_drop(struct nvs_channel_entry *c)
+{
+	if (!c->shadow)
+		return;
+	nvs_shadow_undo(c->shadow);
+	retire(c);
+}
+
+/* Its channel goes on without, which is to be published. Where that cannot be had, it goes on with it. */
+static void give_back(struct nvs_channel_entry *c)
+{
+	if (nvs_shadow_undo(c->shadow))
+		return;
+	retire(c);
+	c->flags &= ~NVS_CHAN_SHADOW;
+	nvs_rm()->dirty = true;
+	nvs_tell_channel(c);
+}
+
+void nvs_shadow_clear(uint64_t start, uint64_t end)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+		for (int i = 0; c->shadow && i < 2; i++) {
+			const struct nvs_shadow_piece *p = &c->shadow->pieces[i];
+
+			if (overlap(p->program, p->program + p->bytes, start, end))
+				give_back(c);
+		}
 }
 
 /* ---- making one ---- */
@@ -232,11 +279,6 @@ static struct nvs_cpu_map *map_of(uint64_t start, uint64_t end)
 		return m->at.end >= end && m->real && m->spare && !m->entity->cpu->next && !m->hidden ? m : NULL;
 	}
 	return NULL;
-}
-
-static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
-{
-	return a < b_end && b < a_end;
 }
 
 /* Another channel's ring or USERD in the pages [start, end). */
@@ -292,7 +334,7 @@ static bool take_place(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size
 	return true;
 }
 
-/* Before the channel's first submission, once its ring and USERD are known. Without a shadow it is captured too. */
+/* Before the channel's first submission, once all channels' rings and USERDs are known. Without a shadow it is captured too. */
 void nvs_shadow_try(struct nvs_channel_entry *c)
 {
 	uint64_t ring = (uintptr_t)c->ring, bytes = c->entries * 8ull;
@@ -314,58 +356,34 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
 	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) || !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
 		nvs_shadow_undo(sh);
-		remember_holes(sh, m->number);
+		remember_holes(sh);
 		nvs_free(sh, sizeof(*sh));
 		return;
 	}
 	atomic_store(&sh->carried, atomic_load((_Atomic uint64_t *)&c->slot->claim));
 	c->shadow = sh;
-	c->shadow_map = m->number;
 	c->flags |= NVS_CHAN_SHADOW;
 	nvs_tell_channel(c);
 }
 
-/* ---- the way back ---- */
-
-/* Its memory stays until no trap can know it any more. */
-static void retire(struct nvs_channel_entry *c)
-{
-	remember_holes(c->shadow, c->shadow_map);
-	c->shadow->next = nvs_rm()->retired;
-	nvs_rm()->retired = c->shadow;
-	c->shadow = NULL;
-}
-
-void nvs_shadow_collect(void)
-{
-	struct nvs_shadow *sh;
-
-	while ((sh = nvs_rm()->retired)) {
-		nvs_rm()->retired = sh->next;
-		nvs_free(sh, sizeof(*sh));
-	}
-}
-
-void nvs_shadow_drop(struct nvs_channel_entry *c)
-{
-	if (!c->shadow)
-		return;
-	nvs_shadow_undo(c->shadow);
-	retire(c);
-}
-
-/* Its channel goes on without; to be published. Where that cannot be had, it goes on with it. */
-static void give_back(struct nvs_channel_entry *c)
-{
-	if (nvs_shadow_undo(c->shadow))
-		return;
-	retire(c);
-	c->flags &= ~NVS_CHAN_SHADOW;
-	nvs_rm()->dirty = true;
-	nvs_tell_channel(c);
-}
-
 /* ---- while it is in use ---- */
+
+/*
+ * True if something has come to lie beside USERD: of the program's, or, which costs reads over PCIe and so is looked for
+ * only while the program does nothing there and may be waiting, of the GPU's.
+ */
+static bool beside(struct nvs_channel_entry *c)
+{
+	static uint8_t page[PAGE] __attribute__((aligned(16)));
+	size_t userd = (uintptr_t)c->shadow->userd & (PAGE - 1);
+
+	if (!only_userd((const uint8_t *)c->shadow->pieces[1].program, userd))
+		return true;
+	if (c->shadow_idle % LOOK_EVERY != 1)
+		return false;
+	copy_device(page, (uintptr_t)c->shadow->userd - userd, PAGE);
+	return !only_userd(page, userd);
+}
 
 void nvs_shadow_refresh(void)
 {
@@ -375,19 +393,18 @@ void nvs_shadow_refresh(void)
 	nvs_lock(&saved);
 	DL_FOREACH(nvs_rm()->channels, c) {
 		volatile uint32_t *seen;
-		size_t userd;
 
 		if (!c->shadow || c->hidden || !c->put)
 			continue;
 		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
-		/* Idle, and seen to be. A channel whose ring is full claims nothing more until GP_GET has moved on. */
-		if (c->slot->claim == c->shadow_claim && seen[NVS_USERD_GP_GET] == *c->put)
-			continue;
+		c->shadow_idle = c->slot->claim == c->shadow_claim ? c->shadow_idle + 1 : 0;
 		c->shadow_claim = c->slot->claim;
-		seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
-		seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
-		userd = (uintptr_t)seen & (PAGE - 1);
-		if (!only_userd((const uint8_t *)c->shadow->pieces[1].program, userd))
+		/* A channel whose ring is full claims nothing more until GP_GET has moved on. */
+		if (!c->shadow_idle || seen[NVS_USERD_GP_GET] != *c->put) {
+			seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
+			seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
+		}
+		if (beside(c))
 			give_back(c);
 	}
 	nvs_publish();

@@ -72,8 +72,6 @@ void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t 
 
 /* ---- the way back ---- */
 
-#define GONE (~NVS_SHADOW_BUSY) /* later than any claim: nothing is carried any more */
-
 bool nvs_shadow_moving(void)
 {
 	uint64_t thawed;
@@ -152,7 +150,7 @@ int nvs_shadow_undo(struct nvs_shadow *sh)
 	uint64_t carried;
 	int err = 0;
 
-	if (atomic_load(&sh->carried) == GONE)
+	if (atomic_load(&sh->carried) == NVS_SHADOW_GONE)
 		return 0;
 	atomic_fetch_add(&nvs_root->freezing, 1);
 	protect(sh, PROT_READ);
@@ -163,7 +161,7 @@ int nvs_shadow_undo(struct nvs_shadow *sh)
 			err = swap(&sh->pieces[i]);
 	if (err)
 		protect(sh, PROT_READ | PROT_WRITE);
-	atomic_store(&sh->carried, err ? carried : GONE);
+	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
 	atomic_store(&nvs_root->thawed, __builtin_ia32_rdtsc());
 	atomic_fetch_sub(&nvs_root->freezing, 1);
 	return err;

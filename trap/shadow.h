@@ -8,8 +8,9 @@
  *  - GP_PUT: written by the program, read by the GPU when the doorbell rings, so it is in time here.
  *  - GP_GET and the reference count: written by the GPU, read by whoever likes. nvs_shadow_refresh() brings
  *    them over ten times a second; the driver itself keeps account by semaphores and never looks.
- *  - The rest of USERD's page: nothing that is known. nvs_shadow_refresh() watches it, and a channel where
- *    something appears there gets its real pages back.
+ *  - The rest of USERD's page: nothing that is known. nvs_shadow_refresh() watches it, here and in the real page, and a
+ *    channel where something appears there gets its real pages back. So does one whose pages get another channel's ring
+ *    or USERD, before the RM or the program writes there, or whose mapping is cut, moved, protected or made a second time.
  *
  * On the way back the program's stores to the pages fault for as long as they are copied, and are tried again.
  */
@@ -41,6 +42,7 @@ struct nvs_shadow {
 #define NVS_USERD_BYTES	    512
 
 #define NVS_SHADOW_BUSY (1ull << 63) /* somebody is at the real ring and PUT */
+#define NVS_SHADOW_GONE (~NVS_SHADOW_BUSY) /* later than any claim: nothing is carried any more */
 
 /*
  * What a doorbell on CH has claimed as SEQUENCE, [OLD_PUT, NEW_PUT), goes into the real ring and then NEW_PUT, each

@@ -10,9 +10,12 @@
  *   memory    memory mapped and freed N times, segments in it; every other time above 40 bits
  *   twogpus   the same tokens on two GPUs, two threads
  *   contexts  contexts made and destroyed N times
+ *   moved     mappings of rings moved, cut and protected, N channels
+ *   twice     rings and USERDs written through a second mapping, N channels
  */
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "app.h"
 #include "tests/softgpu/softgpu.h"
 
@@ -232,13 +235,66 @@ static void contexts(uint32_t n)
 	}
 }
 
+static void count_on(struct softgpu_channel *ch, uint32_t n)
+{
+	uint32_t count = 0;
+
+	while (n--)
+		count = softgpu_submit_count(ch);
+	check_count(ch, count);
+}
+
+/* Of the object that holds both: they lie in its first pages. */
+static char *rings_page(struct softgpu_channel *ch)
+{
+	struct softgpu_channel_info info;
+	uintptr_t ring, userd;
+
+	softgpu_channel_info(ch, &info);
+	ring = (uintptr_t)info.ring & ~4095ul;
+	userd = (uintptr_t)info.userd & ~4095ul;
+	return (char *)(userd < ring && ring - userd < 0x10000 ? userd : ring);
+}
+
+static void moved(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct softgpu_channel *ch = softgpu_channel_create(i & 1, 0, true);
+		size_t size = i % 3 == 1 ? 0x1000 : 0x4000;
+		char *page = rings_page(ch);
+
+		count_on(ch, 3);
+		if (i % 3 == 2) {
+			EXPECT(softgpu_channel_map_again(ch, true), "not moved");
+		} else {
+			EXPECT(!mprotect(page, size, i & 1 ? PROT_NONE : PROT_READ), "mprotect");
+			EXPECT(!mprotect(page, size, PROT_READ | PROT_WRITE), "mprotect");
+		}
+		count_on(ch, 40);
+		softgpu_channel_destroy(ch);
+	}
+}
+
+static void twice(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct softgpu_channel *ch = softgpu_channel_create(i & 1, 0, true);
+
+		count_on(ch, 3);
+		EXPECT(softgpu_channel_map_again(ch, false), "no second mapping");
+		count_on(ch, 40);
+		softgpu_channel_destroy(ch);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(uint32_t n);
 	uint32_t n;
 } cases[] = { { "wrap", wrap, 500 },	     { "entries", entries, 500 },   { "big", big, 3 },
 	      { "empty", empty, 300 },	     { "channels", channels, 30 },  { "mappings", mappings, 30 },
-	      { "memory", memory, 100 },     { "twogpus", twogpus, 2000 },  { "contexts", contexts, 6 } };
+	      { "memory", memory, 100 },     { "twogpus", twogpus, 2000 },  { "contexts", contexts, 6 },
+	      { "moved", moved, 12 },	     { "twice", twice, 6 } };
 
 int main(int argc, char **argv)
 {

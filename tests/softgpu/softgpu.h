@@ -55,6 +55,11 @@ void softgpu_channel_info(struct softgpu_channel *ch, struct softgpu_channel_inf
  */
 struct softgpu_channel *softgpu_channel_create(bool copy, uint32_t entries, bool own_memory);
 void softgpu_channel_destroy(struct softgpu_channel *ch);
+/*
+ * Of a channel with memory of its own: the driver writes to its ring through a second mapping from now on, or, with MOVE,
+ * through the first one at another address.
+ */
+bool softgpu_channel_map_again(struct softgpu_channel *ch, bool move);
 
 /* NULL: the driver's own store again. Applies to the whole process. */
 void softgpu_set_store(softgpu_store store);

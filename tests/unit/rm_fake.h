@@ -50,7 +50,7 @@ static inline int finish(void)
 /* ---- what happened, in order ---- */
 
 struct step {
-	char what[16]; /* mmap munmap mprotect publish start */
+	char what[16]; /* mmap munmap mprotect publish start clear */
 	uint64_t a, b, c;
 };
 static struct step steps[100000];
@@ -169,8 +169,9 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *map)
 {
 }
 
-void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct nvs_cpu_map *right)
+void nvs_shadow_clear(uint64_t start, uint64_t end)
 {
+	step("clear", start, end, 0);
 }
 
 void nvs_shadow_try(struct nvs_channel_entry *channel)

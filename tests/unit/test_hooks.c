@@ -90,7 +90,7 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *map)
 {
 }
 
-void nvs_shadow_split(struct nvs_cpu_map *map, struct nvs_cpu_map *left, struct nvs_cpu_map *right)
+void nvs_shadow_clear(uint64_t start, uint64_t end)
 {
 }
 

@@ -422,6 +422,65 @@ static void test_version(void)
 	CHECK_EQ(nvs_rm_release(), NVS_RELEASE(555, 58, 2));
 }
 
+/* Before LAST, and after FROM, the pages at START were the program's own again. */
+static void check_cleared(unsigned from, uint64_t start, const char *last, uint64_t last_a)
+{
+	unsigned a = find_step(from, "clear", start), b = find_step(from, last, last_a);
+
+	CHECK(from <= a && a < b && b < nsteps);
+}
+
+/* Shadows end before the pages, or what they mean, become something else. */
+static void test_shadows(void)
+{
+	const uint64_t va = 0x200600000;
+	void *page = (void *)(va + 0x2000);
+	uint8_t p[72] = { 0 };
+	unsigned n;
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	rm_alloc(A, 2, 15, 0xa06c, NULL);
+	ring_memory(A, va);
+	make_channel(A, 15, 30, va, 1024, 20, 0x2000, 0x10030);
+
+	/* Another channel's USERD comes to lie in the page, before the RM writes there. */
+	n = nsteps;
+	make_channel(A, 15, 31, va + 0x3000, 1024, 20, 0x2200, 0x10031);
+	check_cleared(n, va + 0x2200, "ioctl", 0x2b);
+	/* Nothing is known of where it lies. */
+	n = nsteps;
+	make_channel(A, 15, 32, va + 0x6000, 1024, 99, 0x2400, 0x10032);
+	CHECK_EQ(find_step(n, "clear", 0x2400), nsteps);
+	nvs_channel_expect(A, NULL);
+	nvs_channel_expect(A, p);
+
+	n = nsteps;
+	nvs_maps_mprotect(page, 0x1000, PROT_READ);
+	check_cleared(n, va + 0x2000, "mprotect", va + 0x2000);
+	n = nsteps;
+	next_mmap = va + 0x400000;
+	nvs_maps_mremap(page, 0x1000, 0x1000, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)next_mmap);
+	check_cleared(n, va + 0x2000, "mremap", va + 0x2000);
+	n = nsteps;
+	nvs_maps_munmap((void *)va, 0x1000);
+	check_cleared(n, va, "munmap", va);
+
+	/* A second mapping shows what is written through the first. */
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	ring_memory(A, va);
+	n = nsteps;
+	map_memory(A, 20, 0x200000, 0x110000000000, DEV_GPU(0), va + 0x800000, PROT_READ | PROT_WRITE);
+	CHECK(find_step(n, "clear", va) < nsteps);
+	n = nsteps;
+	rm_unmap(A, 20, 0x110000000000);
+	check_cleared(n, va + 0x800000, "ioctl", 0x4f);
+	n = nsteps;
+	rm_free(A, 20);
+	check_cleared(n, va, "ioctl", 0x29);
+}
+
 int main(void)
 {
 	test_tree();
@@ -433,6 +492,7 @@ int main(void)
 	test_late_binding();
 	test_old_channel();
 	test_dup();
+	test_shadows();
 	test_two_gpus();
 	test_ctl_closed();
 	test_failed_calls();

@@ -12,6 +12,7 @@
 
 #define USERD_GET (0x88 / 4)
 #define USERD_PUT (0x8c / 4)
+#define OWN_OBJECT 0x10000 /* for the ring of one channel */
 
 softgpu_store sg_store = sg_ring_doorbell;
 
@@ -257,13 +258,39 @@ static CUresult own_ring(struct softgpu_channel *ch)
 
 	path[11] = (char)('0' + d->minor);
 	ch->own_ring = sg_handle();
-	ch->ring_va = ch->ctx->base + 0x8000000 + (ch->index - SG_CHANNELS) * 0x400000ull;
-	if (sg_memory_alloc(d, ch->own_ring, 0x40, 0x10000))
+	ch->object_va = ch->ctx->base + 0x8000000 + (ch->index - SG_CHANNELS) * 0x400000ull;
+	if (sg_memory_alloc(d, ch->own_ring, 0x40, OWN_OBJECT))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	ch->ring_cpu = sg_map(d->subdevice, ch->own_ring, 0x10000, path, NULL, PROT_READ | PROT_WRITE, true);
-	if (!ch->ring_cpu || sg_external_map(d, ch->ring_va, 0x10000, ch->own_ring))
+	ch->object_cpu = sg_map(d->subdevice, ch->own_ring, OWN_OBJECT, path, NULL, PROT_READ | PROT_WRITE, true);
+	if (!ch->object_cpu || sg_external_map(d, ch->object_va, OWN_OBJECT, ch->own_ring))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
+}
+
+bool sg_channel_map_again(struct softgpu_channel *ch, bool move)
+{
+	struct sg_device *d = ch->ctx->device;
+	char path[32] = "/dev/nvidia0";
+	uint8_t *p;
+
+	path[11] = (char)('0' + d->minor);
+	if (!ch->own || ch->first_cpu)
+		return false;
+	if (move) {
+		p = mmap(NULL, OWN_OBJECT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (mremap(ch->object_cpu, OWN_OBJECT, OWN_OBJECT, MREMAP_MAYMOVE | MREMAP_FIXED, p) != p)
+			return false;
+	} else {
+		p = sg_map(d->subdevice, ch->own_ring, OWN_OBJECT, path, NULL, PROT_READ | PROT_WRITE, false);
+		if (!p)
+			return false;
+		ch->first_cpu = ch->object_cpu;
+	}
+	ch->object_cpu = p;
+	ch->ring = (volatile uint64_t *)(p + ch->ring_at);
+	if (!ch->ctx->userd_cpu)
+		ch->userd = (volatile uint32_t *)(p + ch->userd_at);
+	return true;
 }
 
 static CUresult own_pushbuffer(struct softgpu_channel *ch)
@@ -289,8 +316,11 @@ static CUresult place(struct softgpu_channel *ch)
 	uint32_t i = ch->index;
 	CUresult r = CUDA_SUCCESS;
 
-	ch->ring_va = ch->ctx->base + 0x600000 + i * 0x3000ull;
-	ch->ring_cpu = (void *)ch->ring_va;
+	ch->object_va = ch->ctx->base + 0x600000;
+	ch->object_cpu = (uint8_t *)ch->object_va;
+	sg_layout_place(sg_driver.layout, ch->own ? i & 1 : i, ch->own ? 0x8000 : 0x100000, &ch->ring_at, &ch->userd_at);
+	if (sg_driver.layout == SG_LAYOUT_SYSTEM)
+		ch->userd_at = i * 0x200ull; /* one object for all of them */
 	if (i >= SG_CHANNELS) {
 		r = ch->own ? own_ring(ch) : CUDA_SUCCESS;
 		return r ? r : own_pushbuffer(ch);
@@ -322,7 +352,7 @@ static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t sh
 {
 	uint32_t p[94] = { 0 }, class_id[4];
 	uint32_t ring = ch->own ? ch->own_ring : ch->ctx->ring_handle;
-	uint64_t off = (ch->own ? 0 : ch->ring_va - (ch->ctx->base + 0x600000)) + 0x2000;
+	uint32_t userd = ch->ctx->userd_handle ? ch->ctx->userd_handle : ring;
 
 	ch->handle = sg_handle();
 	p[0] = ch->notifier_handle;
@@ -331,8 +361,8 @@ static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t sh
 	p[4] = ch->entries;
 	p[5] = ch->index % 2 && !ch->copy ? 0x30 : 0x20;
 	p[6] = share;
-	p[8] = ring;
-	memcpy(p + 16, &off, 8);
+	p[8] = userd;
+	memcpy(p + 16, &ch->userd_at, 8);
 	if (sg_alloc(group, ch->handle, 0xc86f, p))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	sg_control_quiet(ch->ctx->device->handle, 0x0080170d, 24);
@@ -349,6 +379,7 @@ CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, u
 			   uint32_t group, uint32_t share, bool own)
 {
 	uint32_t entries = ch->entries ? ch->entries : SG_RING;
+	uint8_t *userd;
 	CUresult r;
 
 	memset(ch, 0, sizeof(*ch));
@@ -358,12 +389,21 @@ CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, u
 	ch->own = own;
 	ch->entries = entries;
 	pthread_mutex_init(&ch->lock, NULL);
-	if ((r = place(ch)) || (r = notifier(ch)) || (r = allocate(ch, group, share)))
+	if ((r = place(ch)))
 		return r;
-	ch->ring = ch->ring_cpu;
-	ch->userd = (volatile uint32_t *)((char *)ch->ring_cpu + 0x2000);
+	ch->ring_va = ch->object_va + ch->ring_at;
+	ch->ring = (volatile uint64_t *)(ch->object_cpu + ch->ring_at);
+	userd = (ctx->userd_cpu ? ctx->userd_cpu : ch->object_cpu) + ch->userd_at;
+	ch->userd = (volatile uint32_t *)userd;
 	ch->progress_va = ctx->base + 0x460fff0 - index * 0x10ull;
 	ch->progress = (volatile uint32_t *)ch->progress_va;
+	if (sg_driver.layout == SG_LAYOUT_BESIDE) {
+		ch->progress_va = ch->object_va + ch->userd_at + 0x800;
+		ch->progress = (volatile uint32_t *)(userd + 0x800);
+		memset(userd + 0x800, 0, 16);
+	}
+	if ((r = notifier(ch)) || (r = allocate(ch, group, share)))
+		return r;
 	ch->serial = softgpu_channel_serial ?
 			     softgpu_channel_serial(sg_driver.client, ch->handle) :
 			     0xffffffff;
@@ -383,8 +423,10 @@ void sg_channel_destroy(struct softgpu_channel *ch)
 	sg_unmap(d->handle, ch->notifier_handle, ch->notifier, 0x1000);
 	sg_rm_free(d->handle, ch->notifier_handle);
 	if (ch->own) {
-		sg_external_free(ch->ring_va, 0x10000);
-		sg_unmap(d->subdevice, ch->own_ring, ch->ring_cpu, 0x10000);
+		sg_external_free(ch->object_va, OWN_OBJECT);
+		sg_unmap(d->subdevice, ch->own_ring, ch->object_cpu, OWN_OBJECT);
+		if (ch->first_cpu)
+			sg_unmap(d->subdevice, ch->own_ring, ch->first_cpu, OWN_OBJECT);
 		sg_rm_free(d->handle, ch->own_ring);
 	}
 	sg_external_free(ch->pb_va, ch->pb_size);

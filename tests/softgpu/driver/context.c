@@ -11,6 +11,7 @@
 #include "driver.h"
 
 #define WINDOW 0x10000000ull
+#define USERD_OBJECT 0x8000
 #define FIRST_WINDOW 0x200000000ull
 #define HIGH_WINDOW 0x8000000000ull /* where a sanitizer's shadow lies at the usual ones */
 
@@ -67,6 +68,21 @@ static bool ring_object(struct sg_context *ctx)
 	       !sg_external_map(d, va, 0x200000, ctx->ring_handle);
 }
 
+/* System memory of a page for eight USERDs, which the GPU needs no address for. */
+static bool userd_object(struct sg_context *ctx)
+{
+	struct sg_device *d = ctx->device;
+
+	if (sg_driver.layout != SG_LAYOUT_SYSTEM)
+		return true;
+	ctx->userd_handle = remember(ctx, sg_handle());
+	if (sg_memory_alloc(d, ctx->userd_handle, 0x3e, USERD_OBJECT))
+		return false;
+	ctx->userd_cpu = sg_map(d->handle, ctx->userd_handle, USERD_OBJECT, "/dev/nvidiactl", NULL,
+				PROT_READ | PROT_WRITE, false);
+	return ctx->userd_cpu;
+}
+
 static bool register_channel(struct softgpu_channel *ch)
 {
 	struct {
@@ -108,7 +124,7 @@ static CUresult compute_group(struct sg_context *ctx)
 	ctx->share = sg_handle();
 	if (sg_alloc(d->handle, ctx->group[0], 0xa06c, (uint32_t[32]){ 0, 0, 0, 1 }) ||
 	    sg_alloc(ctx->group[0], ctx->share, 0x9067, (uint32_t[32]){ d->vaspace, 1, 0x3f }) ||
-	    !ring_object(ctx) || !system_object(ctx, ctx->base + 0x800000, 0x3800000))
+	    !ring_object(ctx) || !userd_object(ctx) || !system_object(ctx, ctx->base + 0x800000, 0x3800000))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < SG_COMPUTE_CHANNELS; i++) {
 		r = sg_channel_create(&ctx->ch[i], ctx, i, false, ctx->group[0], ctx->share, false);
@@ -251,6 +267,8 @@ static void fixed_objects_free(struct sg_context *ctx)
 
 	for (uint32_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
 		sg_external_free(ctx->base + map[i].at, map[i].size);
+	if (ctx->userd_cpu)
+		sg_unmap(ctx->device->handle, ctx->userd_handle, ctx->userd_cpu, USERD_OBJECT);
 	for (uint32_t i = 0; i < ctx->nmemory; i++)
 		sg_rm_free(ctx->device->handle, ctx->memory[i]);
 }

@@ -22,6 +22,13 @@
 #define SG_CHANNELS 20
 #define SG_RING 1024
 
+/* ---- layout.c ---- */
+
+enum sg_layout { SG_LAYOUT_DRIVER, SG_LAYOUT_SLOTS, SG_LAYOUT_TOGETHER, SG_LAYOUT_ODD, SG_LAYOUT_CROSSED,
+		 SG_LAYOUT_SYSTEM, SG_LAYOUT_BESIDE };
+enum sg_layout sg_layout(void); /* as SOFTGPU says */
+void sg_layout_place(enum sg_layout layout, uint32_t n, uint64_t slots, uint64_t *ring, uint64_t *userd);
+
 /* ---- rm.c: device calls ---- */
 
 struct sg_device {
@@ -44,6 +51,7 @@ struct sg_driver {
 	uint32_t ndevices;
 	struct sg_device device[SG_DEVICES];
 	bool xfer; /* SOFTGPU=xfer: allocations go through NV_ESC_IOCTL_XFER_CMD */
+	enum sg_layout layout;
 };
 extern struct sg_driver sg_driver;
 
@@ -92,10 +100,11 @@ struct softgpu_channel {
 	volatile uint64_t *ring;
 	volatile uint32_t *userd;
 	uint64_t ring_va;
+	uint64_t object_va, ring_at, userd_at; /* the object that holds the ring; offsets, USERD's in its own object */
+	uint8_t *object_cpu, *first_cpu; /* first_cpu: if there are two mappings */
 	uint32_t own_ring, own_pb; /* handles */
 	uint8_t *pb;
 	uint64_t pb_va; /* its GPU address: the same, but for channels with memory of their own */
-	void *ring_cpu; /* ring and USERD */
 	uint32_t pb_size, pb_pos;
 	uint64_t progress_va;
 	volatile uint32_t *progress;
@@ -124,6 +133,7 @@ bool sg_channel_dead(const struct softgpu_channel *ch);
 CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, uint32_t index, bool copy,
 			   uint32_t group, uint32_t share, bool own);
 void sg_channel_destroy(struct softgpu_channel *ch);
+bool sg_channel_map_again(struct softgpu_channel *ch, bool move);
 extern softgpu_store sg_store;
 /* doorbell.S: the one store of the driver. */
 void sg_ring_doorbell(volatile void *address, uint32_t token);
@@ -145,6 +155,8 @@ struct sg_context {
 	uint32_t memory[16]; /* handles of the fixed objects */
 	uint32_t nmemory;
 	uint32_t ring_handle, error_parent;
+	uint32_t userd_handle; /* system memory, if the layout has USERDs there */
+	uint8_t *userd_cpu;
 	struct softgpu_channel ch[SG_CHANNELS];
 	pthread_mutex_t lock; /* streams, memory, events, modules */
 	struct CUstream_st *streams;

@@ -97,6 +97,16 @@ EXPORT void softgpu_channel_destroy(struct softgpu_channel *ch)
 	free(ch);
 }
 
+EXPORT bool softgpu_channel_map_again(struct softgpu_channel *ch, bool move)
+{
+	bool ok;
+
+	pthread_mutex_lock(&sg_driver.lock);
+	ok = sg_channel_map_again(ch, move);
+	pthread_mutex_unlock(&sg_driver.lock);
+	return ok;
+}
+
 EXPORT void softgpu_channel_lock(struct softgpu_channel *ch)
 {
 	pthread_mutex_lock(&ch->lock);

@@ -63,10 +63,9 @@ void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t 
 	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != new_put; at = (at + 1) % ch->entries)
 		sh->ring[at] = ch->ring[at];
 	write_put(sh, new_put);
-	now = atomic_load(&sh->carried);
-	if (now == (carried | NVS_SHADOW_BUSY))
-		atomic_store_explicit(&sh->carried, (sequence + 1) << NVS_PUT_BITS | new_put, memory_order_release);
-	else /* a handler that interrupted us went ahead: what it has put stays */
+	now = carried | NVS_SHADOW_BUSY;
+	/* Else a handler that interrupted us went ahead: what it has put stays. */
+	if (!atomic_compare_exchange_strong(&sh->carried, &now, (sequence + 1) << NVS_PUT_BITS | new_put))
 		write_put(sh, (uint32_t)(now & NVS_PUT_MASK));
 }
 

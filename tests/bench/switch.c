@@ -153,8 +153,6 @@ static void catch_up(struct nvs_channel_entry *c)
 	struct nvs_spool_channel *state = c->slot;
 	uint32_t old_put = (uint32_t)(state->claim & NVS_PUT_MASK), put = *c->put;
 
-	if (c->shadow)
-		atomic_store(&c->shadow->carried, put);
 	if (put == old_put)
 		return;
 	if (!state->lost) {
@@ -164,6 +162,8 @@ static void catch_up(struct nvs_channel_entry *c)
 	}
 	state->lost++;
 	state->claim = ((state->claim >> NVS_PUT_BITS) + 1) << NVS_PUT_BITS | put;
+	if (c->shadow)
+		atomic_store(&c->shadow->carried, state->claim);
 }
 
 static int switch_channels(int on)

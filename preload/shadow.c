@@ -207,7 +207,7 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 			atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
 			retire(c);
 		}
-	if (m->real)
+	if (m->real && !nvs_rm()->stale) /* else a trap that is interrupted may be writing there */
 		nvs_next()->munmap((void *)m->real, size);
 	if (m->spare)
 		unmap_spare(m->spare, m->spare + size);

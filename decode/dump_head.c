@@ -49,6 +49,14 @@ static void put_site(struct nvs_out *out, const char *api, const struct nvs_call
 	}
 }
 
+void nvs_dump_thread(FILE *f, const struct nvs_trace_thread *t, const char *none)
+{
+	if (t->thread == NVS_NONE)
+		fputs(none, f);
+	else
+		fprintf(f, "%u", t->tid ? t->tid : t->thread);
+}
+
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s)
 {
@@ -58,7 +66,8 @@ void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *sour
 	fprintf(f, "%s#%" PRIu64 " ", nvs_out_style(out, NVS_STYLE_HEAD), s->number);
 	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
 		fprintf(f, "%.9f s ", (double)ns / 1e9);
-	fprintf(f, "thread %u", s->thread->tid ? s->thread->tid : s->thread->thread);
+	fputs("thread ", f);
+	nvs_dump_thread(f, s->thread, "-");
 	if (s->thread->name[0]) {
 		fputs(" (", f);
 		nvs_out_text(out, s->thread->name);
@@ -92,7 +101,8 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 		fprintf(f, "%" PRId64, ns);
 	else
 		fputs("null", f);
-	fprintf(f, ",\"thread\":%u", s->thread->tid ? s->thread->tid : s->thread->thread);
+	fputs(",\"thread\":", f);
+	nvs_dump_thread(f, s->thread, "null");
 	json_text(out, "thread_name", s->thread->name);
 	json_text(out, "api", nvs_source_api(source, s));
 	json_text(out, "runtime_api", site->runtime_api);

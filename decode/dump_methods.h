@@ -71,7 +71,9 @@ void nvs_dump_text_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 void nvs_dump_flush(struct nvs_dumper *d);
 void nvs_dump_free(struct nvs_dumper *d);
 
-/* dump_head.c: the line (or JSON object) that says which submission it is, and one for an entry. */
+/* dump_head.c: the thread's tid or else its number; NONE where the trace does not tell. */
+void nvs_dump_thread(FILE *f, const struct nvs_trace_thread *t, const char *none);
+/* The line (or JSON object) that says which submission it is, and one for an entry. */
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s);
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,

@@ -85,7 +85,7 @@ static inline void *nvs_number_get(const struct nvs_numbers *table, uint32_t num
 		       : NULL;
 }
 int nvs_number_set(struct nvs_trace *t, struct nvs_numbers *table, uint32_t number, void *item);
-void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *));
+void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *)); /* ITEM: NULL: not pointers */
 
 /* ---- maps.c: live mappings by address ---- */
 struct nvs_map_node;

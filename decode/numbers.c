@@ -24,7 +24,7 @@ void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *))
 {
 	for (size_t i = 0; i < NVS_MAX_NUMBER / 1024; i++) {
 		for (size_t j = 0; table->page[i] && j < 1024; j++)
-			if (table->page[i][j])
+			if (item && table->page[i][j])
 				item(table->page[i][j]);
 		free(table->page[i]);
 		table->page[i] = NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "decode/gputime.h"
 #include "decode/hostmem.h"
+#include "decode/internal.h"
 #include "decode/report_calls.h"
 
 enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
@@ -33,13 +34,13 @@ struct state {
 	struct nvs_gputime *times;
 	struct nvs_gputime_part part; /* of the submission in progress */
 	bool busy; /* it does more than to release */
+	struct nvs_numbers threads; /* struct thread */
 	struct thread {
 		uint64_t ticks; /* of its last submission */
 		uint64_t gpu_ns; /* GPU's time of a release seen then, until a call tells how late
 				    that was */
 		uint32_t gpu;
-	} *threads;
-	uint32_t nthreads;
+	} nobody; /* thread NVS_NONE */
 	struct row **rows;
 	size_t *nrows;
 };
@@ -197,20 +198,23 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 
 /* ---- the two clocks ---- */
 
+/* NULL: nothing is known of it. */
 static struct thread *thread_at(struct state *st, uint32_t number)
 {
-	struct thread *more;
-	uint32_t n = number + 64;
+	return number == NVS_NONE ? &st->nobody : nvs_number_get(&st->threads, number);
+}
 
-	if (number < st->nthreads)
-		return st->threads + number;
-	more = realloc(st->threads, n * sizeof(*more));
-	if (!more)
-		return NULL;
-	memset(more + st->nthreads, 0, (n - st->nthreads) * sizeof(*more));
-	st->threads = more;
-	st->nthreads = n;
-	return st->threads + number;
+static struct thread *make_thread(struct state *st, uint32_t number)
+{
+	struct thread *t = thread_at(st, number);
+
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t || !nvs_number_set(st->source->trace, &st->threads, number, t))
+		return t;
+	free(t);
+	return NULL;
 }
 
 static bool host_ns(const struct state *st, uint64_t ticks, uint64_t *ns)
@@ -225,7 +229,7 @@ static bool host_ns(const struct state *st, uint64_t ticks, uint64_t *ns)
 /* What a submission saw to be done was so at the end of its call, at the latest. */
 static void compare_clocks(struct state *st, const struct nvs_call *call)
 {
-	struct thread *t = call->thread < st->nthreads ? st->threads + call->thread : NULL;
+	struct thread *t = thread_at(st, call->thread);
 	uint64_t ns;
 
 	if (!t || !t->gpu_ns || !call->end || call->end < t->ticks)
@@ -288,7 +292,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	uint32_t gpu = s->channel->known ? s->channel->rec.gpu : NVS_NONE;
 	struct state *st = arg;
 	struct nvs_gputime_part part = st->part;
-	struct thread *t = thread_at(st, s->thread->thread);
+	struct thread *t = make_thread(st, s->thread->thread);
 	int r;
 
 	memset(&st->part, 0, sizeof(st->part));
@@ -458,7 +462,7 @@ int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, con
 			nvs_gputime_end(st.times);
 		nvs_hostmem_free(st.memory);
 		nvs_gputime_free(st.times);
-		free(st.threads);
+		nvs_numbers_free(&st.threads, free);
 	}
 	if (!r) {
 		if (nrows)

@@ -129,10 +129,10 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 
 	fprintf(f,
 		"{\"schema\":%d,\"kind\":\"op\",\"submission\":%" PRIu64
-		",\"channel\":%u,\"thread\":%u,\"op\":\"%s\",\"class\":\"%04x\",\"at\":%" PRIu64,
-		NVS_DUMP_SCHEMA, s->number, s->channel->channel,
-		s->thread->tid ? s->thread->tid : s->thread->thread, nvs_op_kind_name(op->kind),
-		op->cls, op->at);
+		",\"channel\":%u,\"thread\":",
+		NVS_DUMP_SCHEMA, s->number, s->channel->channel);
+	nvs_dump_thread(f, s->thread, "null");
+	fprintf(f, ",\"op\":\"%s\",\"class\":\"%04x\",\"at\":%" PRIu64, nvs_op_kind_name(op->kind), op->cls, op->at);
 	switch (op->kind) {
 	case NVS_OP_COPY:
 	case NVS_OP_MEMSET:

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/internal.h"
 #include "decode/launches.h"
 #include "decode/report_calls.h"
 
@@ -34,8 +35,8 @@ struct state {
 	int64_t zero;
 	bool any;
 	struct nvs_tally tally; /* of the submission in progress */
-	uint64_t *shown; /* by thread: ticks of the last submission shown */
-	uint32_t nshown;
+	struct nvs_numbers shown; /* by thread: ticks of the last submission shown */
+	uint64_t nobody; /* likewise, of thread NVS_NONE */
 };
 
 static void see_time(struct state *st, uint64_t ticks)
@@ -126,10 +127,12 @@ static char *describe(struct state *st, const struct nvs_call *call)
 static bool around_shown(const struct state *st, const struct nvs_call *call)
 {
 	const struct nvs_options_report *o = st->source->options;
+	uint64_t shown;
 
 	if (!o->has_range && !o->nchannel)
 		return true;
-	return call->thread < st->nshown && st->shown[call->thread] && st->shown[call->thread] >= call->begin;
+	shown = call->thread == NVS_NONE ? st->nobody : (uintptr_t)nvs_number_get(&st->shown, call->thread);
+	return shown && shown >= call->begin;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -205,17 +208,9 @@ static void put_tally(struct words *w, const struct nvs_tally *t)
 
 static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
 {
-	if (thread >= st->nshown) {
-		uint32_t n = thread + 64;
-		uint64_t *more = realloc(st->shown, n * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		memset(more + st->nshown, 0, (n - st->nshown) * sizeof(*more));
-		st->shown = more;
-		st->nshown = n;
-	}
-	st->shown[thread] = ticks;
+	if (thread != NVS_NONE)
+		return nvs_number_set(st->source->trace, &st->shown, thread, (void *)(uintptr_t)ticks);
+	st->nobody = ticks;
 	return 0;
 }
 
@@ -369,7 +364,7 @@ int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, c
 		r = st.launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
 		if (!r)
 			r = finish(&st);
-		free(st.shown);
+		nvs_numbers_free(&st.shown, NULL);
 		nvs_launches_free(st.launches);
 	}
 	if (!r) {

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include "decode/internal.h"
 
+#define STACK ((size_t)256 << 10) /* zstd's tables are not on it */
+
 struct nvs_ahead {
 	pthread_t thread;
 	pthread_mutex_t lock; /* for what follows; IN is the thread's while ready is not set */
@@ -46,13 +48,17 @@ static void *work(void *arg)
 /* With all signals blocked: they are the program's. */
 static int begin(struct nvs_ahead *a)
 {
+	pthread_attr_t attr;
 	sigset_t all, old;
 	int r;
 
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&a->thread, NULL, work, a);
+	r = pthread_create(&a->thread, &attr, work, a);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
 	return r;
 }
 

@@ -16,14 +16,13 @@ struct entry_point {
 
 /* A call in flight of which a CALL_BEGIN was read. */
 struct open_call {
-	bool used;
+	struct open_call *outer; /* around it; or one that is free as well */
 	struct nvs_call call;
 };
 
 struct thread_calls {
-	uint32_t depth; /* highest in use */
 	uint64_t returned[NVS_SPOOL_CALLS + 1]; /* by depth: number + 1 of the latest call that has */
-	struct open_call *open[MAX_DEPTH]; /* by depth */
+	struct open_call *open; /* innermost first */
 };
 
 struct nvs_calls {
@@ -31,6 +30,7 @@ struct nvs_calls {
 	struct nvs_calls_sink sink;
 	struct nvs_follow *follow;
 	struct nvs_numbers apis, threads;
+	struct open_call *spare;
 	struct nvs_call *now; /* of the submission that is followed */
 };
 
@@ -67,12 +67,19 @@ static void free_api(void *item)
 	free(item);
 }
 
+static void free_row(struct open_call *o)
+{
+	for (struct open_call *outer; o; o = outer) {
+		outer = o->outer;
+		free(o);
+	}
+}
+
 static void free_thread(void *item)
 {
 	struct thread_calls *t = item;
 
-	for (uint32_t i = 0; i < MAX_DEPTH; i++)
-		free(t->open[i]);
+	free_row(t->open);
 	free(t);
 }
 
@@ -83,6 +90,7 @@ void nvs_calls_free(struct nvs_calls *c)
 	nvs_follow_free(c->follow);
 	nvs_numbers_free(&c->apis, free_api);
 	nvs_numbers_free(&c->threads, free_thread);
+	free_row(c->spare);
 	free(c);
 }
 
@@ -99,7 +107,7 @@ static struct nvs_call_api *api_at(struct nvs_calls *c, uint32_t number)
 		return NULL;
 	api->number = number;
 	api->name = api->group = "";
-	if (!nvs_number_set(c->trace, &c->apis, number, api))
+	if (!nvs_number_set(&c->apis, number, api))
 		return api;
 	free(api);
 	return NULL;
@@ -152,10 +160,43 @@ static struct thread_calls *thread_at(struct nvs_calls *c, uint32_t number)
 	if (t || number == NVS_NONE)
 		return t;
 	t = calloc(1, sizeof(*t));
-	if (!t || !nvs_number_set(c->trace, &c->threads, number, t))
+	if (!t || !nvs_number_set(&c->threads, number, t))
 		return t;
 	free(t);
 	return NULL;
+}
+
+static struct open_call *open_at(const struct thread_calls *t, uint32_t depth)
+{
+	struct open_call *o = t->open;
+
+	while (o && o->call.depth > depth)
+		o = o->outer;
+	return o && o->call.depth == depth ? o : NULL;
+}
+
+static struct open_call *begin(struct nvs_calls *c, struct thread_calls *t)
+{
+	struct open_call *o = c->spare;
+
+	if (o)
+		c->spare = o->outer;
+	else
+		o = malloc(sizeof(*o));
+	if (!o)
+		return NULL;
+	o->outer = t->open;
+	return t->open = o;
+}
+
+/* The innermost one has ended. */
+static void end(struct nvs_calls *c, struct thread_calls *t)
+{
+	struct open_call *o = t->open;
+
+	t->open = o->outer;
+	o->outer = c->spare;
+	c->spare = o;
 }
 
 static int hand_out(struct nvs_calls *c, const struct nvs_call *call)
@@ -168,24 +209,18 @@ static int drop_from(struct nvs_calls *c, struct thread_calls *t, uint32_t depth
 {
 	int r = 0;
 
-	for (; t->depth >= depth && t->depth > 0; t->depth--) {
-		struct open_call *o = t->open[t->depth];
-
-		if (!o || !o->used)
-			continue;
-		o->used = false;
+	for (; t->open && t->open->call.depth >= depth; end(c, t))
 		if (!r)
-			r = hand_out(c, &o->call);
-	}
+			r = hand_out(c, &t->open->call);
 	return r;
 }
 
 /* Is a call that is said to be in flight known already, as begun or as over? */
 static bool known(const struct thread_calls *t, const struct nvs_rec_call_begin *rec)
 {
-	const struct open_call *o = t->open[rec->depth];
+	const struct open_call *o = open_at(t, rec->depth);
 
-	if (o && o->used && o->call.number == rec->number)
+	if (o && o->call.number == rec->number)
 		return true;
 	return rec->depth <= NVS_SPOOL_CALLS && t->returned[rec->depth] == rec->number + 1;
 }
@@ -195,6 +230,7 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 	struct thread_calls *t = thread_at(c, rec->thread);
 	struct nvs_call_api *api = api_at(c, rec->api);
 	uint32_t depth = rec->depth;
+	struct open_call *o;
 	int r;
 
 	if (rec->thread >= NVS_MAX_NUMBER || rec->api >= NVS_MAX_NUMBER || !depth || depth >= MAX_DEPTH)
@@ -206,13 +242,10 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 	r = drop_from(c, t, depth);
 	if (r)
 		return r;
-	if (!t->open[depth])
-		t->open[depth] = malloc(sizeof(*t->open[depth]));
-	if (!t->open[depth])
+	o = begin(c, t);
+	if (!o)
 		return -ENOMEM;
-	t->depth = depth;
-	t->open[depth]->used = true;
-	t->open[depth]->call = (struct nvs_call){
+	o->call = (struct nvs_call){
 		.api = api, .thread = rec->thread, .number = rec->number, .begin = rec->begin,
 		.depth = depth, .stack = NVS_NONE, .flags = NVS_CALL_BEGUN,
 	};
@@ -229,11 +262,11 @@ static int take_open(struct nvs_calls *c, const struct nvs_rec_call *rec, struct
 	if (!t || !rec->depth || rec->depth >= MAX_DEPTH)
 		return 0;
 	r = drop_from(c, t, rec->depth + 1u);
-	o = t->open[rec->depth];
-	if (r || !o || !o->used || o->call.number != rec->number)
+	o = open_at(t, rec->depth);
+	if (r || !o || o->call.number != rec->number)
 		return r;
-	o->used = false;
 	*call = o->call;
+	end(c, t);
 	return 0;
 }
 
@@ -290,9 +323,9 @@ static struct nvs_call *call_of(struct nvs_calls *c, const struct nvs_submission
 	uint32_t depth = s->rec->rec.flags >> NVS_SUB_CALL_SHIFT;
 	struct thread_calls *t = nvs_number_get(&c->threads, s->rec->thread);
 
-	if (!depth || !t || !t->open[depth] || !t->open[depth]->used)
-		return NULL;
-	return &t->open[depth]->call;
+	struct open_call *o = depth && t ? open_at(t, depth) : NULL;
+
+	return o ? &o->call : NULL;
 }
 
 int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)

@@ -125,7 +125,7 @@ static __attribute__((format(printf, 2, 3))) const char *keep(struct nvs_trace *
 	n = vsnprintf(NULL, 0, format, ap);
 	va_end(ap);
 	if (n >= 0)
-		k = nvs_model_alloc(t, sizeof(*k) + (size_t)n + 1);
+		k = calloc(1, sizeof(*k) + (size_t)n + 1);
 	if (!k)
 		return "[out of memory]";
 	va_start(ap, format);
@@ -238,7 +238,7 @@ static void examine(const struct walk *w, struct nvs_callsite *site)
 static struct nvs_callsite *make(struct nvs_trace *t, uint32_t number)
 {
 	const struct nvs_trace_stack *stack = nvs_trace_stack_at(t, number);
-	struct nvs_callsite *site = nvs_model_alloc(t, sizeof(*site));
+	struct nvs_callsite *site = calloc(1, sizeof(*site));
 	struct walk w = {.t = t, .stack = stack};
 
 	if (!site)
@@ -268,7 +268,7 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t stac
 	if (site)
 		return site;
 	site = make(t, stack);
-	if (!site || nvs_number_set(t, &t->callsites, stack, site))
+	if (!site || nvs_number_set(&t->callsites, stack, site))
 		return &unknown;
 	return site;
 }

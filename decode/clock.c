@@ -23,7 +23,7 @@ int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_
 	uint32_t at;
 
 	if (!c->points)
-		c->points = nvs_model_alloc(t, NVS_MAX_POINTS * sizeof(*c->points));
+		c->points = calloc(1, NVS_MAX_POINTS * sizeof(*c->points));
 	if (!c->points)
 		return -ENOMEM;
 	if (c->count == NVS_MAX_POINTS)

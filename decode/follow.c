@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/follow.h"
+#include "decode/internal.h"
 
 struct nvs_follow {
 	struct nvs_trace *trace;
 	struct nvs_follow_sink sink;
 	struct nvs_ops *ops;
-	struct nvs_ops_channel **channels; /* by number */
-	uint32_t nchannels;
+	struct nvs_numbers channels; /* struct nvs_ops_channel */
 	const struct nvs_submission *now; /* in progress */
 };
 
@@ -60,7 +60,7 @@ void nvs_follow_free(struct nvs_follow *f)
 	if (!f)
 		return;
 	nvs_ops_free(f->ops);
-	free(f->channels);
+	nvs_numbers_free(&f->channels, NULL);
 	free(f);
 }
 
@@ -88,31 +88,23 @@ static void set_defaults(const struct nvs_follow *f, const struct nvs_trace_chan
 static int make_channel(struct nvs_follow *f, const struct nvs_trace_channel *tc)
 {
 	struct nvs_ops_channel_info info = {.number = tc->channel};
+	struct nvs_ops_channel *c;
 
-	if (tc->channel >= f->nchannels) {
-		uint32_t n = tc->channel + 64;
-		struct nvs_ops_channel **list = realloc(f->channels, n * sizeof(*list));
-
-		if (!list)
-			return -ENOMEM;
-		memset(list + f->nchannels, 0, (n - f->nchannels) * sizeof(*list));
-		f->channels = list;
-		f->nchannels = n;
-	}
 	info.host_class = tc->known ? (uint16_t)tc->rec.object_class : 0;
 	set_defaults(f, tc, &info);
-	f->channels[tc->channel] = nvs_ops_channel_new(f->ops, &info);
-	if (!f->channels[tc->channel])
+	c = nvs_ops_channel_new(f->ops, &info);
+	if (!c || nvs_number_set(&f->channels, tc->channel, c)) {
+		nvs_ops_channel_free(c);
 		return -ENOMEM;
+	}
 	if (tc->known)
-		nvs_trace_children(f->trace, tc->rec.client, tc->rec.handle, bind_object,
-				   f->channels[tc->channel]);
+		nvs_trace_children(f->trace, tc->rec.client, tc->rec.handle, bind_object, c);
 	return 0;
 }
 
 struct nvs_ops_channel *nvs_follow_channel(const struct nvs_follow *f, uint32_t number)
 {
-	return number < f->nchannels ? f->channels[number] : NULL;
+	return nvs_number_get(&f->channels, number);
 }
 
 const struct nvs_qmd *nvs_follow_qmd(const struct nvs_follow *f, const struct nvs_op *op)
@@ -133,7 +125,7 @@ int nvs_follow_submission(struct nvs_follow *f, const struct nvs_submission *s, 
 		if (r)
 			return r;
 	}
-	c = f->channels[number];
+	c = nvs_follow_channel(f, number);
 	f->now = s;
 	nvs_ops_begin(c, tag);
 	while (nvs_segment_next(&it, &seg)) {
@@ -154,14 +146,11 @@ int nvs_follow_submission(struct nvs_follow *f, const struct nvs_submission *s, 
 
 static void object_made(struct nvs_follow *f, const struct nvs_rec_object *rec)
 {
-	for (uint32_t i = 0; i < f->nchannels; i++) {
-		const struct nvs_trace_channel *tc =
-			f->channels[i] ? nvs_trace_channel_at(f->trace, i) : NULL;
+	const struct nvs_trace_channel *tc = nvs_trace_channel_of(f->trace, rec->client, rec->parent);
+	struct nvs_ops_channel *c = tc ? nvs_follow_channel(f, tc->channel) : NULL;
 
-		if (tc && tc->known && tc->rec.client == rec->client &&
-		    tc->rec.handle == rec->parent)
-			nvs_ops_channel_object(f->channels[i], rec->object_class);
-	}
+	if (c)
+		nvs_ops_channel_object(c, rec->object_class);
 }
 
 int nvs_follow_record(struct nvs_follow *f, const struct nvs_rec *rec)
@@ -181,7 +170,7 @@ int nvs_follow_record(struct nvs_follow *f, const struct nvs_rec *rec)
 	case NVS_REC_CHANNEL_GONE:
 		c = nvs_follow_channel(f, ((const struct nvs_rec_channel_gone *)rec)->channel);
 		if (c) {
-			f->channels[nvs_ops_channel_info(c)->number] = NULL;
+			nvs_number_set(&f->channels, nvs_ops_channel_info(c)->number, NULL);
 			nvs_ops_channel_free(c);
 		}
 		break;

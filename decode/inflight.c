@@ -12,7 +12,7 @@ static void take_name(struct nvs_trace *t, const struct nvs_rec_api *rec)
 	if (rec->api >= NVS_MAX_NUMBER || nvs_number_get(&t->api_names, rec->api))
 		return;
 	name = strndup(nvs_tail(&rec->rec, rec->length), rec->length);
-	if (name && nvs_number_set(t, &t->api_names, rec->api, name))
+	if (name && nvs_number_set(&t->api_names, rec->api, name))
 		free(name);
 }
 

@@ -11,7 +11,11 @@
 #define CHUNK	       ((size_t)256 << 10)
 #define MAX_COMPRESSED ((size_t)NVS_MAX_FRAME + (16u << 20))
 #define SKIPPABLE      0x184d2a50u
+#define MAX_WINDOW     23 /* log of bytes; of frames that do not say how large they are unpacked */
 #define AHEAD_FROM     4u /* frames; a thread is not worth it for fewer */
+/* Of what was read: what a frame may unpack to, which is there twice, and what all of them may, which takes its time. */
+#define LARGEST(stored) (((uint64_t)12 << 20) + 2 * (stored))
+#define MOST(stored)	(((uint64_t)64 << 20) + 512 * (stored))
 
 int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err)
 {
@@ -30,6 +34,7 @@ int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err
 	in->dctx = ZSTD_createDCtx();
 	if (!in->dctx)
 		return nvs_fail(err, -ENOMEM, "%s: out of memory", path);
+	ZSTD_DCtx_setParameter(in->dctx, ZSTD_d_windowLogMax, MAX_WINDOW);
 	return 0;
 }
 
@@ -53,6 +58,7 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 	if (lseek(in->fd, 0, SEEK_SET) < 0)
 		return nvs_fail(err, -errno, "%s: %s", in->path, strerror(errno));
 	in->offset = in->start = in->end = 0;
+	in->passed = in->unpacked = 0;
 	in->frames = 0;
 	in->eof = false;
 	return 0;
@@ -64,6 +70,16 @@ static bool wait_from_now_on(struct nvs_input *in)
 	int flags = fcntl(in->fd, F_GETFL);
 
 	return flags >= 0 && flags & O_NONBLOCK && !fcntl(in->fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
+/* What was read before, in another pass, does not count again. */
+static void count_read(struct nvs_input *in, uint64_t bytes)
+{
+	in->passed += bytes;
+	if (in->passed <= in->stored)
+		return;
+	nvs_budget_read(in->passed - in->stored);
+	in->stored = in->passed;
 }
 
 /* Tries to have WANT bytes at buf[start]; fewer only at the end of the file. */
@@ -98,6 +114,7 @@ static int fill(struct nvs_input *in, size_t want, struct nvs_error *err)
 			break;
 		}
 		in->end += (size_t)n;
+		count_read(in, (uint64_t)n);
 	}
 	return 0;
 }
@@ -206,6 +223,15 @@ static int room_for(struct nvs_input *in, size_t bytes, bool keep)
 	return 0;
 }
 
+static const char too_much[] = "unpacks to more than is taken of so small a file";
+
+static size_t next_room(const struct nvs_input *in, size_t room)
+{
+	size_t next = room ? room * 2 : CHUNK;
+
+	return next < LARGEST(in->stored) ? next : LARGEST(in->stored);
+}
+
 /* A frame that does not say how large it is unpacked: memory grows with what really comes out. */
 static int unpack_unsized(struct nvs_input *in, size_t size, struct nvs_error *err)
 {
@@ -218,7 +244,9 @@ static int unpack_unsized(struct nvs_input *in, size_t size, struct nvs_error *e
 		if (dst.pos == dst.size) {
 			if (dst.size >= NVS_MAX_FRAME)
 				return damaged(in, "larger than a frame may be", err);
-			if (room_for(in, dst.size ? dst.size * 2 : CHUNK, true))
+			if (dst.size >= LARGEST(in->stored))
+				return damaged(in, too_much, err);
+			if (room_for(in, next_room(in, dst.size), true))
 				return nvs_fail(err, -ENOMEM, "%s: out of memory", in->path);
 			dst.dst = in->frame;
 			dst.size = in->frame_room;
@@ -244,6 +272,8 @@ static int unpack(struct nvs_input *in, size_t size, struct nvs_error *err)
 		return unpack_unsized(in, size, err);
 	if (content > NVS_MAX_FRAME)
 		return damaged(in, "larger than a frame may be", err);
+	if (content > LARGEST(in->stored))
+		return damaged(in, too_much, err);
 	if (room_for(in, content ? content : 1, false))
 		return nvs_fail(err, -ENOMEM, "%s: out of memory", in->path);
 	n = ZSTD_decompressDCtx(in->dctx, in->frame, in->frame_room, in->buf + in->start, size);
@@ -284,6 +314,9 @@ int nvs_input_unpack(struct nvs_input *in, struct nvs_error *err)
 			r = damaged(in, "a record in it differs from none", err);
 		if (r)
 			return r;
+		in->unpacked += in->frame_size;
+		if (in->unpacked > MOST(in->stored))
+			return damaged(in, too_much, err);
 		consume(in, size);
 		return 1;
 	}

@@ -11,8 +11,6 @@
 #include <zstd.h>
 #include "nvsnoop/decode.h"
 
-#define NVS_MAX_MODEL (1ull << 30) /* bytes of memory the model of one trace may take */
-
 /* ---- text.c ---- */
 /* Leaves the message in ERR (may be NULL) and returns CODE. */
 int nvs_fail(struct nvs_error *err, int code, const char *format, ...)
@@ -29,6 +27,8 @@ struct nvs_input {
 	bool seekable;
 	bool eof;
 	uint64_t size; /* of the file, 0 not known */
+	uint64_t stored; /* bytes that were read of it: what is unpacked is bounded by them */
+	uint64_t passed, unpacked; /* bytes read, and what came of them, since the last rewind */
 	uint64_t offset; /* in the file, of buf[start] */
 	uint8_t *buf;
 	size_t room, start, end;
@@ -74,17 +74,18 @@ static inline const void *nvs_tail(const struct nvs_rec *rec, uint64_t bytes)
 }
 
 /* ---- numbers.c: tables by number, with a bound ---- */
+#define NVS_NUMBERS_PAGE 128u
 struct nvs_numbers {
-	void **page[NVS_MAX_NUMBER / 1024];
+	void **page[NVS_MAX_NUMBER / NVS_NUMBERS_PAGE];
 	uint32_t count; /* highest number + 1 */
 };
 static inline void *nvs_number_get(const struct nvs_numbers *table, uint32_t number)
 {
-	return number < NVS_MAX_NUMBER && table->page[number / 1024]
-		       ? table->page[number / 1024][number % 1024]
+	return number < NVS_MAX_NUMBER && table->page[number / NVS_NUMBERS_PAGE]
+		       ? table->page[number / NVS_NUMBERS_PAGE][number % NVS_NUMBERS_PAGE]
 		       : NULL;
 }
-int nvs_number_set(struct nvs_trace *t, struct nvs_numbers *table, uint32_t number, void *item);
+int nvs_number_set(struct nvs_numbers *table, uint32_t number, void *item);
 void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *)); /* ITEM: NULL: not pointers */
 
 /* ---- maps.c: live mappings by address ---- */
@@ -94,12 +95,12 @@ struct nvs_maps {
 	struct nvs_map_node *by_number; /* uthash */
 	uint32_t random;
 };
-int nvs_maps_add(struct nvs_trace *t, struct nvs_maps *maps, const struct nvs_mapping *mapping);
-void nvs_maps_remove(struct nvs_trace *t, struct nvs_maps *maps, uint32_t number);
+int nvs_maps_add(struct nvs_maps *maps, const struct nvs_mapping *mapping);
+void nvs_maps_remove(struct nvs_maps *maps, uint32_t number);
 const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t vaspace,
 					uint64_t address);
 const struct nvs_mapping *nvs_maps_at(const struct nvs_maps *maps, uint32_t number);
-void nvs_maps_free(struct nvs_trace *t, struct nvs_maps *maps);
+void nvs_maps_free(struct nvs_maps *maps);
 
 /* ---- objects.c: live objects by (client, handle) ---- */
 struct nvs_object_node;
@@ -184,9 +185,9 @@ void nvs_model_free(struct nvs_trace *t);
 /* Makes it where it is missing; NULL: the number is absurd, or memory has run out. */
 struct nvs_thr *nvs_model_thread(struct nvs_trace *t, uint32_t number);
 struct nvs_chan *nvs_model_channel(struct nvs_trace *t, uint32_t number);
-/* Zeroed memory within the model's budget; NULL: none left. */
-void *nvs_model_alloc(struct nvs_trace *t, size_t bytes);
-void nvs_model_release(struct nvs_trace *t, void *p, size_t bytes);
+
+/* The latest channel that was told to have this handle. */
+const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, uint32_t client, uint32_t handle);
 
 /* ---- verify.c ---- */
 /* A submission is about to be handed out: does it carry its channel's chain on? */
@@ -244,11 +245,12 @@ struct nvs_trace {
 	bool end_seen;
 	uint64_t held_bytes; /* in pieces.c */
 	uint64_t held_count;
-	uint64_t model_bytes;
 	struct nvs_numbers threads, channels, modules, stacks, callsites;
+	struct channel_handle *handles; /* of model.c */
 	struct nvs_rec_gpu *gpus;
 	uint32_t ngpus;
 	struct nvs_object_node *objects;
+	struct family *families; /* of objects.c */
 	uint32_t nobjects;
 	struct nvs_maps gpu_maps, cpu_maps;
 	struct nvs_clock_table clock;

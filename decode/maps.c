@@ -91,14 +91,14 @@ static void take_out(struct nvs_maps *maps, struct nvs_map_node *node)
 		*at = join(node->left, node->right);
 }
 
-int nvs_maps_add(struct nvs_trace *t, struct nvs_maps *maps, const struct nvs_mapping *mapping)
+int nvs_maps_add(struct nvs_maps *maps, const struct nvs_mapping *mapping)
 {
 	struct nvs_map_node *node, *added = NULL;
 
-	nvs_maps_remove(t, maps, mapping->map);
+	nvs_maps_remove(maps, mapping->map);
 	if (HASH_COUNT(maps->by_number) >= NVS_MAX_NUMBER)
 		return -E2BIG;
-	node = nvs_model_alloc(t, sizeof(*node));
+	node = calloc(1, sizeof(*node));
 	if (!node)
 		return -ENOMEM;
 	node->map = *mapping;
@@ -106,14 +106,14 @@ int nvs_maps_add(struct nvs_trace *t, struct nvs_maps *maps, const struct nvs_ma
 	HASH_ADD(hh, maps->by_number, map.map, sizeof(node->map.map), node);
 	HASH_FIND(hh, maps->by_number, &mapping->map, sizeof(mapping->map), added);
 	if (added != node) {
-		nvs_model_release(t, node, sizeof(*node));
+		free(node);
 		return -ENOMEM;
 	}
 	insert(maps, node);
 	return 0;
 }
 
-void nvs_maps_remove(struct nvs_trace *t, struct nvs_maps *maps, uint32_t number)
+void nvs_maps_remove(struct nvs_maps *maps, uint32_t number)
 {
 	struct nvs_map_node *node;
 
@@ -122,7 +122,7 @@ void nvs_maps_remove(struct nvs_trace *t, struct nvs_maps *maps, uint32_t number
 		return;
 	take_out(maps, node);
 	HASH_DELETE(hh, maps->by_number, node);
-	nvs_model_release(t, node, sizeof(*node));
+	free(node);
 }
 
 const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t vaspace,
@@ -152,13 +152,13 @@ const struct nvs_mapping *nvs_maps_at(const struct nvs_maps *maps, uint32_t numb
 	return node ? &node->map : NULL;
 }
 
-void nvs_maps_free(struct nvs_trace *t, struct nvs_maps *maps)
+void nvs_maps_free(struct nvs_maps *maps)
 {
 	struct nvs_map_node *node, *next;
 
 	HASH_ITER (hh, maps->by_number, node, next) {
 		HASH_DELETE(hh, maps->by_number, node);
-		nvs_model_release(t, node, sizeof(*node));
+		free(node);
 	}
 	maps->root = NULL;
 }

@@ -2,27 +2,8 @@
 /* The session as the records tell it: strings, threads, modules, stacks, GPUs, channels and their
  * life. */
 #include <stdlib.h>
+#include "decode/hash.h"
 #include "decode/internal.h"
-
-void *nvs_model_alloc(struct nvs_trace *t, size_t bytes)
-{
-	void *p;
-
-	if (bytes > NVS_MAX_MODEL - t->model_bytes)
-		return NULL;
-	p = calloc(1, bytes ? bytes : 1);
-	if (p)
-		t->model_bytes += bytes;
-	return p;
-}
-
-void nvs_model_release(struct nvs_trace *t, void *p, size_t bytes)
-{
-	if (!p)
-		return;
-	t->model_bytes -= bytes;
-	free(p);
-}
 
 struct nvs_thr *nvs_model_thread(struct nvs_trace *t, uint32_t number)
 {
@@ -30,12 +11,12 @@ struct nvs_thr *nvs_model_thread(struct nvs_trace *t, uint32_t number)
 
 	if (thr || number >= NVS_MAX_NUMBER)
 		return thr;
-	thr = nvs_model_alloc(t, sizeof(*thr));
+	thr = calloc(1, sizeof(*thr));
 	if (!thr)
 		return NULL;
 	thr->pub.thread = number;
-	if (nvs_number_set(t, &t->threads, number, thr)) {
-		nvs_model_release(t, thr, sizeof(*thr));
+	if (nvs_number_set(&t->threads, number, thr)) {
+		free(thr);
 		return NULL;
 	}
 	return thr;
@@ -47,14 +28,14 @@ struct nvs_chan *nvs_model_channel(struct nvs_trace *t, uint32_t number)
 
 	if (chan || number >= NVS_MAX_NUMBER)
 		return chan;
-	chan = nvs_model_alloc(t, sizeof(*chan));
+	chan = calloc(1, sizeof(*chan));
 	if (!chan)
 		return NULL;
 	chan->pub.channel = number;
 	chan->pub.rec.channel = number;
 	chan->pub.rec.token = NVS_NONE;
-	if (nvs_number_set(t, &t->channels, number, chan)) {
-		nvs_model_release(t, chan, sizeof(*chan));
+	if (nvs_number_set(&t->channels, number, chan)) {
+		free(chan);
 		return NULL;
 	}
 	return chan;
@@ -70,13 +51,12 @@ static int take_attr(struct nvs_trace *t, const struct nvs_rec_attr *rec)
 	if (s->attr[rec->key] && s->attr_length[rec->key] == rec->length &&
 	    !memcmp(s->attr[rec->key], nvs_tail(&rec->rec, rec->length), rec->length))
 		return 0;
-	value = nvs_model_alloc(t, (size_t)rec->length + 1);
+	value = calloc(1, (size_t)rec->length + 1);
 	if (!value)
 		return -ENOMEM;
 	memcpy(value, nvs_tail(&rec->rec, rec->length), rec->length);
 	if (s->attr[rec->key])
-		nvs_model_release(t, (void *)s->attr[rec->key],
-				  (size_t)s->attr_length[rec->key] + 1);
+		free((void *)s->attr[rec->key]);
 	s->attr[rec->key] = value;
 	s->attr_length[rec->key] = rec->length;
 	return 0;
@@ -102,7 +82,7 @@ static int take_module(struct nvs_trace *t, const struct nvs_rec_module *rec)
 
 	if (m)
 		return 0;
-	m = nvs_model_alloc(t, sizeof(*m) + tail + 1);
+	m = calloc(1, sizeof(*m) + tail + 1);
 	if (!m)
 		return -ENOMEM;
 	m->module = rec->module;
@@ -112,9 +92,9 @@ static int take_module(struct nvs_trace *t, const struct nvs_rec_module *rec)
 	memcpy(text, nvs_tail(&rec->rec, tail), tail);
 	m->build_id = (const uint8_t *)text;
 	m->path = text + rec->build_id_length;
-	r = nvs_number_set(t, &t->modules, rec->module, m);
+	r = nvs_number_set(&t->modules, rec->module, m);
 	if (r)
-		nvs_model_release(t, m, sizeof(*m) + tail + 1);
+		free(m);
 	return r;
 }
 
@@ -126,7 +106,7 @@ static int take_stack(struct nvs_trace *t, const struct nvs_rec_stack *rec)
 
 	if (s)
 		return 0;
-	s = nvs_model_alloc(t, sizeof(*s) + bytes);
+	s = calloc(1, sizeof(*s) + bytes);
 	if (!s)
 		return -ENOMEM;
 	s->stack = rec->stack;
@@ -134,9 +114,9 @@ static int take_stack(struct nvs_trace *t, const struct nvs_rec_stack *rec)
 	s->time = rec->rec.time;
 	memcpy(s + 1, nvs_tail(&rec->rec, bytes), bytes);
 	s->pc = (const uint64_t *)(s + 1);
-	r = nvs_number_set(t, &t->stacks, rec->stack, s);
+	r = nvs_number_set(&t->stacks, rec->stack, s);
 	if (r)
-		nvs_model_release(t, s, sizeof(*s) + bytes);
+		free(s);
 	return r;
 }
 
@@ -161,6 +141,50 @@ static int take_gpu(struct nvs_trace *t, const struct nvs_rec_gpu *rec)
 	return 0;
 }
 
+/* Which channel has a handle now. */
+struct channel_handle {
+	uint32_t key[2]; /* client, handle */
+	uint32_t channel;
+	UT_hash_handle hh;
+};
+
+static struct channel_handle *handle_of(const struct nvs_trace *t, uint32_t client, uint32_t handle)
+{
+	uint32_t key[2] = {client, handle};
+	struct channel_handle *h;
+
+	HASH_FIND(hh, t->handles, key, sizeof(key), h);
+	return h;
+}
+
+static int note_handle(struct nvs_trace *t, const struct nvs_rec_channel *rec)
+{
+	struct channel_handle *h = handle_of(t, rec->client, rec->handle);
+
+	if (!h) {
+		h = calloc(1, sizeof(*h));
+		if (!h)
+			return -ENOMEM;
+		h->key[0] = rec->client;
+		h->key[1] = rec->handle;
+		HASH_ADD(hh, t->handles, key, sizeof(h->key), h);
+		if (!h->hh.tbl) {
+			free(h);
+			return -ENOMEM;
+		}
+	}
+	h->channel = rec->channel;
+	return 0;
+}
+
+const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, uint32_t client, uint32_t handle)
+{
+	const struct channel_handle *h = handle_of(t, client, handle);
+	const struct nvs_trace_channel *c = h ? nvs_trace_channel_at(t, h->channel) : NULL;
+
+	return c && c->rec.client == client && c->rec.handle == handle ? c : NULL;
+}
+
 static int take_channel(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 {
 	struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
@@ -171,7 +195,7 @@ static int take_channel(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 		chan->pub.alloc_time = rec->rec.time;
 	chan->pub.known = true;
 	memcpy(&chan->pub.rec, rec, sizeof(*rec));
-	return 0;
+	return note_handle(t, rec);
 }
 
 static int take_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_gone *rec)
@@ -201,7 +225,7 @@ static int take_cpu_map(struct nvs_trace *t, const struct nvs_rec_cpu_map *rec)
 				.offset = rec->offset,
 				.time = rec->rec.time};
 
-	return nvs_maps_add(t, &t->cpu_maps, &m);
+	return nvs_maps_add(&t->cpu_maps, &m);
 }
 
 static int take_gpu_map(struct nvs_trace *t, const struct nvs_rec_gpu_map *rec)
@@ -218,7 +242,7 @@ static int take_gpu_map(struct nvs_trace *t, const struct nvs_rec_gpu_map *rec)
 				.offset = rec->offset,
 				.time = rec->rec.time};
 
-	return nvs_maps_add(t, &t->gpu_maps, &m);
+	return nvs_maps_add(&t->gpu_maps, &m);
 }
 
 static void take_module_gone(struct nvs_trace *t, const struct nvs_rec_module_gone *rec)
@@ -272,17 +296,17 @@ int nvs_model_drop(struct nvs_trace *t, const struct nvs_rec *rec)
 	if (rec->type == NVS_REC_OBJECT_GONE)
 		nvs_objects_remove(t, object->client, object->handle);
 	else if (rec->type == NVS_REC_CPU_MAP_GONE)
-		nvs_maps_remove(t, &t->cpu_maps, map->map);
+		nvs_maps_remove(&t->cpu_maps, map->map);
 	else if (rec->type == NVS_REC_GPU_MAP_GONE)
-		nvs_maps_remove(t, &t->gpu_maps, ((const struct nvs_rec_gpu_map_gone *)rec)->map);
+		nvs_maps_remove(&t->gpu_maps, ((const struct nvs_rec_gpu_map_gone *)rec)->map);
 	return 0;
 }
 
 void nvs_model_restart(struct nvs_trace *t)
 {
 	nvs_objects_free(t);
-	nvs_maps_free(t, &t->cpu_maps);
-	nvs_maps_free(t, &t->gpu_maps);
+	nvs_maps_free(&t->cpu_maps);
+	nvs_maps_free(&t->gpu_maps);
 	for (uint32_t i = 0; i < t->threads.count; i++) {
 		struct nvs_thr *thr = nvs_number_get(&t->threads, i);
 
@@ -303,9 +327,15 @@ void nvs_model_restart(struct nvs_trace *t)
 
 void nvs_model_free(struct nvs_trace *t)
 {
+	struct channel_handle *h, *next;
+
+	HASH_ITER(hh, t->handles, h, next) {
+		HASH_DEL(t->handles, h);
+		free(h);
+	}
 	nvs_objects_free(t);
-	nvs_maps_free(t, &t->cpu_maps);
-	nvs_maps_free(t, &t->gpu_maps);
+	nvs_maps_free(&t->cpu_maps);
+	nvs_maps_free(&t->gpu_maps);
 	nvs_numbers_free(&t->threads, free);
 	nvs_numbers_free(&t->channels, free);
 	nvs_numbers_free(&t->modules, free);

@@ -3,18 +3,18 @@
 #include <stdlib.h>
 #include "decode/internal.h"
 
-int nvs_number_set(struct nvs_trace *t, struct nvs_numbers *table, uint32_t number, void *item)
+int nvs_number_set(struct nvs_numbers *table, uint32_t number, void *item)
 {
 	void ***page;
 
 	if (number >= NVS_MAX_NUMBER)
 		return -E2BIG;
-	page = &table->page[number / 1024];
+	page = &table->page[number / NVS_NUMBERS_PAGE];
 	if (!*page)
-		*page = nvs_model_alloc(t, 1024 * sizeof(**page));
+		*page = calloc(NVS_NUMBERS_PAGE, sizeof(**page));
 	if (!*page)
 		return -ENOMEM;
-	(*page)[number % 1024] = item;
+	(*page)[number % NVS_NUMBERS_PAGE] = item;
 	if (number >= table->count)
 		table->count = number + 1;
 	return 0;
@@ -22,8 +22,8 @@ int nvs_number_set(struct nvs_trace *t, struct nvs_numbers *table, uint32_t numb
 
 void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *))
 {
-	for (size_t i = 0; i < NVS_MAX_NUMBER / 1024; i++) {
-		for (size_t j = 0; table->page[i] && j < 1024; j++)
+	for (size_t i = 0; i < NVS_MAX_NUMBER / NVS_NUMBERS_PAGE; i++) {
+		for (size_t j = 0; table->page[i] && j < NVS_NUMBERS_PAGE; j++)
 			if (item && table->page[i][j])
 				item(table->page[i][j]);
 		free(table->page[i]);

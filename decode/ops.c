@@ -155,8 +155,11 @@ void nvs_ops_channel_object(struct nvs_ops_channel *c, uint32_t id)
 
 static inline uint32_t *state_of(struct subch *sub)
 {
-	if (!sub->state)
-		sub->state = calloc(1, NVS_METHODS * (sizeof(*sub->state) + 1));
+	const size_t bytes = NVS_METHODS * (sizeof(*sub->state) + 1);
+
+	/* What is set in more subchannels than there is room for is not followed. */
+	if (!sub->state && nvs_budget_spare(bytes))
+		sub->state = calloc(1, bytes);
 	return sub->state;
 }
 
@@ -242,7 +245,6 @@ static inline void engine_still(struct nvs_ops_channel *c, struct subch *sub, ui
 static void words(struct nvs_ops_channel *c, const struct nvs_pb_run *run)
 {
 	struct subch *sub = &c->subch[run->subch];
-	bool state = state_of(sub);
 
 	for (uint32_t i = 0; i < run->count; i++) {
 		uint32_t method = nvs_pb_method(run, i);
@@ -251,11 +253,13 @@ static void words(struct nvs_ops_channel *c, const struct nvs_pb_run *run)
 
 		if (method < HOST_END) {
 			host_word(c, run, method, run->data[i]);
-		} else if (state && still) {
+		} else if (!state_of(sub)) {
+			return;
+		} else if (still) {
 			engine_still(c, sub, method / 4, run->data + i, run->count - i,
 				     c->pb.header_address);
 			return;
-		} else if (state) {
+		} else {
 			engine_word(c, sub, method / 4, run->data[i], c->pb.header_address);
 		}
 	}

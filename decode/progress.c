@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/internal.h"
 #include "decode/progress.h"
 
 #define SETTLED	 8u /* releases in a row that counted up by one */
@@ -18,8 +19,7 @@ struct channel {
 };
 
 struct nvs_progress {
-	struct channel *channels;
-	uint32_t count;
+	struct nvs_numbers channels; /* struct channel */
 };
 
 struct nvs_progress *nvs_progress_new(void)
@@ -30,23 +30,21 @@ struct nvs_progress *nvs_progress_new(void)
 void nvs_progress_free(struct nvs_progress *p)
 {
 	if (p)
-		free(p->channels);
+		nvs_numbers_free(&p->channels, free);
 	free(p);
 }
 
 static struct channel *channel_of(struct nvs_progress *p, uint32_t number)
 {
-	if (number >= p->count) {
-		uint32_t n = number + 64;
-		struct channel *list = realloc(p->channels, n * sizeof(*list));
+	struct channel *c = nvs_number_get(&p->channels, number);
 
-		if (!list)
-			return NULL;
-		memset(list + p->count, 0, (n - p->count) * sizeof(*list));
-		p->channels = list;
-		p->count = n;
-	}
-	return &p->channels[number];
+	if (c)
+		return c;
+	c = calloc(1, sizeof(*c));
+	if (!c || !nvs_number_set(&p->channels, number, c))
+		return c;
+	free(c);
+	return NULL;
 }
 
 void nvs_progress_record(struct nvs_progress *p, const struct nvs_rec *rec)
@@ -55,9 +53,10 @@ void nvs_progress_record(struct nvs_progress *p, const struct nvs_rec *rec)
 			  : rec->type == NVS_REC_CHANNEL_GONE
 				  ? ((const struct nvs_rec_channel_gone *)rec)->channel
 				  : NVS_NONE;
+	struct channel *c = nvs_number_get(&p->channels, number);
 
-	if (number < p->count)
-		p->channels[number].counted = 0;
+	if (c)
+		c->counted = 0;
 }
 
 static void tell_skipped(struct channel *c, struct nvs_trace *trace, const struct nvs_submission *s,

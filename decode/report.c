@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* nvsnoop-report: opens the traces, reads them once, prints one report. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report.h"
@@ -129,6 +130,15 @@ static int report(struct nvs_source *s, uint32_t n, const struct nvs_options_rep
 	return status;
 }
 
+/* What goes without memory or time that it asked for says less than there is. */
+static bool say_short(void)
+{
+	if (nvs_budget_short())
+		fprintf(stderr, "nvsnoop-report: a file of this size may take %llu MiB of memory, and time as it has bytes; this one "
+				"asks for more: not all could be told\n", (unsigned long long)nvs_budget_whole() >> 20);
+	return nvs_budget_short();
+}
+
 int main(int argc, char **argv)
 {
 	struct nvs_options_report o;
@@ -136,6 +146,9 @@ int main(int argc, char **argv)
 	int status = EXIT_WHOLE;
 	uint32_t n = 0;
 
+	/* Large blocks go back to the system, and grow where they are; a second heap would only be reserved. */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	mallopt(M_ARENA_MAX, 1);
 	if (nvs_options_parse(&o, argc, argv))
 		return EXIT_USAGE;
 	if (o.help || o.version) {
@@ -161,5 +174,5 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < n; i++)
 		nvs_source_free(s + i);
 	free(s);
-	return status;
+	return say_short() && status == EXIT_WHOLE ? EXIT_ERROR : status;
 }

@@ -9,7 +9,7 @@
 #include "decode/report_calls.h"
 
 enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
-enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED };
+enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, MODES };
 
 static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "HtoH", "array", "batch", "?"};
 static const char *const modes[] = {"none", "engine", "inline", "macro", "kernel", "mixed", "captured"};
@@ -43,6 +43,7 @@ struct state {
 	} nobody; /* thread NVS_NONE */
 	struct row **rows;
 	size_t *nrows;
+	uint32_t (*row_of)[DIRECTIONS][NVS_MEMORY_DEVICE + 1][MODES][NO_CLASS + 1]; /* index + 1 in rows */
 };
 
 /* What a call copies; memory types as CUmemorytype. */
@@ -119,22 +120,19 @@ static uint32_t class_of(uint64_t bytes)
 
 static struct row *find(struct state *st, const struct row *like)
 {
+	uint32_t *at = &(*st->row_of)[like->direction][like->memory][like->mode][like->class];
 	struct row *more;
 
-	for (size_t i = 0; i < *st->nrows; i++) {
-		struct row *r = *st->rows + i;
-
-		if (r->direction == like->direction && r->memory == like->memory && r->mode == like->mode &&
-		    r->class == like->class)
-			return r;
-	}
+	if (*at)
+		return *st->rows + *at - 1;
 	more = realloc(*st->rows, (*st->nrows + 1) * sizeof(*more));
 	if (!more)
 		return NULL;
 	*st->rows = more;
 	more[*st->nrows] = *like;
 	more[*st->nrows].least = UINT64_MAX;
-	return more + (*st->nrows)++;
+	*at = (uint32_t)++*st->nrows;
+	return more + *at - 1;
 }
 
 static void describe(const struct state *st, const struct nvs_call *call, struct ends *e, struct row *like)
@@ -211,7 +209,7 @@ static struct thread *make_thread(struct state *st, uint32_t number)
 	if (t)
 		return t;
 	t = calloc(1, sizeof(*t));
-	if (!t || !nvs_number_set(st->source->trace, &st->threads, number, t))
+	if (!t || !nvs_number_set(&st->threads, number, t))
 		return t;
 	free(t);
 	return NULL;
@@ -449,11 +447,12 @@ int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, con
 	struct nvs_table table = {.report = "memcpy", .columns = columns,
 				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = n > 1};
 	struct row *rows = NULL;
+	uint32_t(*row_of)[DIRECTIONS][NVS_MEMORY_DEVICE + 1][MODES][NO_CLASS + 1] = calloc(1, sizeof(*row_of));
 	size_t nrows = 0;
-	int r = 0;
+	int r = row_of ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i, .memory = nvs_hostmem_new(), .rows = &rows, .nrows = &nrows};
+		struct state st = {.source = s + i, .memory = nvs_hostmem_new(), .rows = &rows, .nrows = &nrows, .row_of = row_of};
 		struct nvs_calls_sink sink = {.call = on_call, .submission = on_submission, .op = on_op, .arg = &st};
 
 		st.times = nvs_gputime_new(on_stretch, &st);
@@ -474,5 +473,6 @@ int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, con
 	for (size_t i = 0; i < nrows; i++)
 		nvs_times_free(&rows[i].times);
 	free(rows);
+	free(row_of);
 	return r;
 }

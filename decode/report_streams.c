@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/hash.h"
+#include "decode/internal.h"
 #include "decode/report_calls.h"
-
-#define MAX_THREADS (1u << 20)
 
 enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
 
@@ -47,38 +46,30 @@ struct state {
 	enum by by;
 	struct row **rows;
 	size_t *nrows, *room;
-	struct contexts *threads;
-	uint32_t nthreads;
+	struct nvs_numbers threads; /* struct contexts; only of those that have had one */
 	struct known *known;
 	struct home *homes;
 };
 
 /* ---- contexts ---- */
 
-static struct contexts *contexts_of(struct state *st, uint32_t thread)
+static int set_current(struct state *st, uint32_t thread, uint64_t context, bool push)
 {
-	struct contexts *more;
-	uint32_t want = thread + 1;
+	struct contexts *c = nvs_number_get(&st->threads, thread);
 
-	if (thread >= MAX_THREADS)
-		return NULL;
-	if (thread < st->nthreads)
-		return st->threads + thread;
-	want = want < 64 ? 64 : want * 2;
-	more = realloc(st->threads, want * sizeof(*more));
-	if (!more)
-		return NULL;
-	memset(more + st->nthreads, 0, (want - st->nthreads) * sizeof(*more));
-	st->threads = more;
-	st->nthreads = want;
-	return st->threads + thread;
-}
-
-static void set_current(struct contexts *c, uint64_t context, bool push)
-{
+	if (thread >= NVS_MAX_NUMBER)
+		return 0;
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		if (!c || nvs_number_set(&st->threads, thread, c)) {
+			free(c);
+			return -ENOMEM;
+		}
+	}
 	if ((push || !c->depth) && c->depth < sizeof(c->context) / sizeof(*c->context))
 		c->depth++;
 	c->context[c->depth - 1] = context;
+	return 0;
 }
 
 static bool makes_stream(const char *name)
@@ -117,32 +108,34 @@ static int note_stream(struct state *st, uint64_t stream, uint64_t context)
 /* The context CALL works in, and what it does to the thread's current one. */
 static int follow_context(struct state *st, const struct nvs_call *call, uint64_t *context)
 {
-	struct contexts *c = contexts_of(st, call->thread);
+	struct contexts *c = nvs_number_get(&st->threads, call->thread);
 	const char *name = call->api->name;
 	uint64_t value;
+	int r = 0;
 
 	*context = c && c->depth ? c->context[c->depth - 1] : 0;
 	/* One that is only being made may have the handle of an older one. */
 	if (!makes_stream(name) && nvs_call_kind(call, "stream", &value) && value > 2 &&
 	    context_of_stream(st, value))
 		*context = context_of_stream(st, value);
-	if (!c || call->result || !call->end)
+	if (call->result || !call->end)
 		return 0;
 	if (!strncmp(name, "cuCtxSetCurrent", 15) && nvs_call_arg(call, "ctx", &value))
-		set_current(c, value, false);
+		r = set_current(st, call->thread, value, false);
 	else if (!strncmp(name, "cuCtxPushCurrent", 16) && nvs_call_arg(call, "ctx", &value))
-		set_current(c, value, true);
+		r = set_current(st, call->thread, value, true);
 	else if (!strncmp(name, "cuCtxCreate", 11) && nvs_call_arg(call, "pctx", &value))
-		set_current(c, value, true);
-	else if (!strncmp(name, "cuCtxPopCurrent", 15) && c->depth)
+		r = set_current(st, call->thread, value, true);
+	else if (!strncmp(name, "cuCtxPopCurrent", 15) && c && c->depth)
 		c->depth--;
 	else if (!strncmp(name, "cuStreamCreate", 14) && nvs_call_arg(call, "phStream", &value))
 		return note_stream(st, value, *context);
 	else
 		return 0;
-	if (c->depth)
+	c = nvs_number_get(&st->threads, call->thread);
+	if (c && c->depth)
 		*context = c->context[c->depth - 1];
-	return 0;
+	return r;
 }
 
 /* ---- rows ---- */
@@ -220,7 +213,7 @@ static void free_state(struct state *st)
 		HASH_DEL(st->homes, home);
 		free(home);
 	}
-	free(st->threads);
+	nvs_numbers_free(&st->threads, free);
 }
 
 static void count(struct state *st, struct row *row, const struct nvs_call *call)

@@ -15,24 +15,29 @@
 
 #define MAX_TEXT 512
 
+/* There are as many as there is room for: small. */
 struct event {
-	uint32_t trace, thread, depth;
+	const struct origin *of;
 	int64_t at, length; /* ns since the session's start; length -1: not known */
-	int64_t zero; /* its trace's time 0 */
-	uint64_t order;
-	const char *what; /* "call", "submission" */
-	char *name, *text;
-	char *line; /* both, indented */
-	uint64_t entries, bytes;
+	char *name; /* and behind its NUL what else there is to say */
+	uint64_t bytes;
+	uint32_t thread, entries;
+	uint16_t depth;
+	bool call; /* else a submission */
+};
+
+/* A trace. */
+struct origin {
+	int64_t zero; /* time 0 */
 };
 
 struct state {
 	struct nvs_source *source;
 	struct nvs_launches *launches;
+	struct origin *origin;
 	struct event **events;
 	size_t *n, *room;
-	size_t first; /* event of this trace */
-	int64_t zero;
+	uint64_t *dropped; /* for want of memory */
 	bool any;
 	struct nvs_tally tally; /* of the submission in progress */
 	struct nvs_numbers shown; /* by thread: ticks of the last submission shown */
@@ -43,29 +48,38 @@ static void see_time(struct state *st, uint64_t ticks)
 {
 	int64_t at;
 
-	if (!nvs_clock_since_start(st->source->trace, ticks, &at) || (st->any && st->zero <= at))
+	if (!nvs_clock_since_start(st->source->trace, ticks, &at) || (st->any && st->origin->zero <= at))
 		return;
-	st->zero = at;
+	st->origin->zero = at;
 	st->any = true;
 }
 
-static struct event *new_event(struct state *st, uint64_t ticks)
+/* NULL: there is no room for more, which is noted. What is left then is for sorting and printing them. */
+static struct event *new_event(struct state *st, uint64_t ticks, const char *name, const char *text)
 {
+	size_t n = strlen(name) + 1, more = strlen(text) + 1, room = *st->room;
 	struct event *e;
 
-	if (*st->n == *st->room) {
-		size_t room = *st->room ? *st->room * 2 : 1024;
-
-		e = realloc(*st->events, room * sizeof(*e));
-		if (!e)
-			return NULL;
-		*st->events = e;
-		*st->room = room;
+	if (*st->n == room)
+		room += room / 2 + 1024;
+	if (nvs_budget_left() < n + more + (room - *st->room) * sizeof(*e) + nvs_budget_whole() / 4) {
+		++*st->dropped;
+		return NULL;
 	}
-	e = *st->events + (*st->n)++;
+	e = room > *st->room ? realloc(*st->events, room * sizeof(*e)) : *st->events;
+	if (!e)
+		return NULL;
+	*st->events = e;
+	*st->room = room;
+	e += *st->n;
 	memset(e, 0, sizeof(*e));
-	e->trace = st->source->index;
-	e->order = *st->n;
+	e->name = malloc(n + more);
+	if (!e->name)
+		return NULL;
+	memcpy(e->name, name, n);
+	memcpy(e->name + n, text, more);
+	++*st->n;
+	e->of = st->origin;
 	e->length = -1;
 	nvs_clock_since_start(st->source->trace, ticks, &e->at);
 	return e;
@@ -108,19 +122,18 @@ static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i,
 		strcpy(value + 117, "...");
 }
 
-static char *describe(struct state *st, const struct nvs_call *call)
+static void describe(struct state *st, const struct nvs_call *call, char text[MAX_TEXT * 2])
 {
-	char text[MAX_TEXT * 2], value[1100], end[64];
+	char value[1100], end[64];
 	size_t n = 1;
 
 	strcpy(text, "(");
 	for (uint32_t i = 0; i < call->nargs && n < MAX_TEXT; i++) {
 		print_arg(st, call, i, value, sizeof(value));
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=%s", i ? ", " : "", call->api->arg[i], value);
+		n += (size_t)snprintf(text + n, MAX_TEXT * 2 - n, "%s%s=%s", i ? ", " : "", call->api->arg[i], value);
 	}
-	if (n < sizeof(text) - sizeof(end))
-		snprintf(text + n, sizeof(text) - n, ")%s", outcome(call, end, sizeof(end)));
-	return strdup(text);
+	if (n < MAX_TEXT * 2 - sizeof(end))
+		snprintf(text + n, MAX_TEXT * 2 - n, ")%s", outcome(call, end, sizeof(end)));
 }
 
 /* Where submissions are selected: a call is told if one of them happened in it. */
@@ -138,6 +151,7 @@ static bool around_shown(const struct state *st, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
+	char text[MAX_TEXT * 2];
 	struct event *e;
 
 	if (nvs_launches_call(st->launches, call))
@@ -145,19 +159,18 @@ static int on_call(void *arg, const struct nvs_call *call)
 	see_time(st, call->begin);
 	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
 		return 0;
-	e = new_event(st, call->begin);
+	describe(st, call, text);
+	e = new_event(st, call->begin, nvs_call_name(call), text);
 	if (!e)
-		return -ENOMEM;
-	e->what = "call";
+		return 0;
+	e->call = true;
 	e->thread = call->thread;
-	e->depth = call->depth;
-	e->name = strdup(nvs_call_name(call));
-	e->text = describe(st, call);
-	e->entries = call->entries;
+	e->depth = (uint16_t)call->depth;
+	e->entries = (uint32_t)call->entries;
 	e->bytes = call->bytes;
 	if (call->end)
 		e->length = (int64_t)nvs_call_ns(st->source->trace, call->begin, call->end);
-	return e->name && e->text ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
@@ -209,30 +222,25 @@ static void put_tally(struct words *w, const struct nvs_tally *t)
 static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
 {
 	if (thread != NVS_NONE)
-		return nvs_number_set(st->source->trace, &st->shown, thread, (void *)(uintptr_t)ticks);
+		return nvs_number_set(&st->shown, thread, (void *)(uintptr_t)ticks);
 	st->nobody = ticks;
 	return 0;
 }
 
 static int add_submission(struct state *st, const struct nvs_submission *s)
 {
-	struct event *e = new_event(st, s->rec->rec.time);
-	char text[128], work[256] = "";
+	char name[64], work[256] = "", text[64 + sizeof(work)];
 	struct words w = {work, sizeof(work), 0};
+	struct event *e;
 
-	if (!e)
-		return -ENOMEM;
 	put_tally(&w, &st->tally);
-	e->what = "submission";
+	snprintf(name, sizeof(name), "submission %llu", (unsigned long long)s->number);
+	snprintf(text, sizeof(text), "channel %u%s%s", s->channel->channel, *work ? ": " : "", work);
+	e = new_event(st, s->rec->rec.time, name, text);
+	if (!e)
+		return 0;
 	e->thread = s->thread->thread;
-	e->depth = (uint32_t)(s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1;
-	snprintf(text, sizeof(text), "submission %llu", (unsigned long long)s->number);
-	e->name = strdup(text);
-	snprintf(text, sizeof(text), "channel %u%s", s->channel->channel, *work ? ": " : "");
-	e->text = malloc(strlen(text) + strlen(work) + 1);
-	if (!e->name || !e->text)
-		return -ENOMEM;
-	strcpy(stpcpy(e->text, text), work);
+	e->depth = (uint16_t)((s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1);
 	e->entries = s->nentries;
 	e->bytes = s->ndata;
 	return note_shown(st, e->thread, s->rec->rec.time);
@@ -258,35 +266,25 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 /* ---- lines ---- */
 
-/* As a person reads it: indented by the place in the nest. */
-static int write_line(struct event *e)
+static const char *text_of(const struct event *e)
 {
-	size_t indent = 2 * (size_t)(e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0);
-	bool call = !strcmp(e->what, "call");
-
-	e->line = malloc(indent + strlen(e->name) + strlen(e->text) + 4);
-	if (!e->line)
-		return -ENOMEM;
-	memset(e->line, ' ', indent);
-	sprintf(e->line + indent, "%s%s%s", e->name, call ? "" : ", ", e->text);
-	return 0;
+	return e->name + strlen(e->name) + 1;
 }
 
-static int finish(struct state *st)
+/* As a person reads it: indented by the place in the nest. Good until the next one. */
+static const char *line_of(const struct event *e)
 {
-	int r = 0;
+	static char line[128 + 3 * MAX_TEXT];
 
-	for (size_t i = st->first; i < *st->n && !r; i++) {
-		(*st->events)[i].zero = st->zero;
-		r = write_line(*st->events + i);
-	}
-	return r;
+	snprintf(line, sizeof(line), "%*s%s%s%s", 2 * (e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0), "",
+		 e->name, e->call ? "" : ", ", text_of(e));
+	return line;
 }
 
 static void get_at(const void *row, struct nvs_value *v)
 {
 	v->kind = NVS_VALUE_SECONDS;
-	v->ns = ((const struct event *)row)->at - ((const struct event *)row)->zero;
+	v->ns = ((const struct event *)row)->at - ((const struct event *)row)->of->zero;
 }
 
 static void get_session(const void *row, struct nvs_value *v)
@@ -312,9 +310,9 @@ static void get_thread(const void *row, struct nvs_value *v)
 }
 
 NVS_GET_TEXT(struct event, name, r->name)
-NVS_GET_TEXT(struct event, line, r->line)
-NVS_GET_TEXT(struct event, what, r->what)
-NVS_GET_TEXT(struct event, text, r->text)
+NVS_GET_TEXT(struct event, line, line_of(r))
+NVS_GET_TEXT(struct event, what, r->call ? "call" : "submission")
+NVS_GET_TEXT(struct event, text, text_of(r))
 NVS_GET_COUNT(struct event, depth, r->depth)
 NVS_GET_COUNT(struct event, entries, r->entries)
 NVS_GET_COUNT(struct event, bytes, r->bytes)
@@ -333,50 +331,65 @@ static const struct nvs_column columns[] = {
 	{"detail", "detail", get_text, NVS_COLUMN_DETAIL},
 };
 
-/* Begin first; what began at the same moment, outermost first. */
+/* Begin first; what began at the same moment, outermost first, then as it came. */
 static int compare(const void *pa, const void *pb)
 {
-	const struct event *a = pa, *b = pb;
+	const struct event *a = *(const struct event *const *)pa, *b = *(const struct event *const *)pb;
 
-	if (a->trace != b->trace)
-		return a->trace < b->trace ? -1 : 1;
+	if (a->of != b->of)
+		return a->of < b->of ? -1 : 1;
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
 	if (a->depth != b->depth)
 		return a->depth < b->depth ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
+	return a < b ? -1 : a > b;
+}
+
+static int print(struct nvs_out *out, const struct event *events, size_t n, bool several,
+		 const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "timeline", .columns = columns, .nrows = n,
+				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = several};
+	int r = -ENOMEM;
+
+	table.rows = calloc(n + 1, sizeof(*table.rows));
+	for (size_t i = 0; table.rows && i < n; i++)
+		table.rows[i] = events + i;
+	if (table.rows) {
+		qsort(table.rows, n, sizeof(*table.rows), compare);
+		r = nvs_table_print(out, &table, o);
+	}
+	free(table.rows);
+	return r;
 }
 
 int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
 {
-	struct nvs_table table = {.report = "timeline", .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = n > 1};
+	struct origin *origins = calloc(n, sizeof(*origins));
 	struct event *events = NULL;
 	size_t count = 0, room = 0;
-	int r = 0;
+	uint64_t dropped = 0;
+	int r = origins ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i, .events = &events, .n = &count, .room = &room, .first = count};
+		struct state st = {.source = s + i, .origin = origins + i, .events = &events, .n = &count, .room = &room,
+				   .dropped = &dropped};
 		struct nvs_calls_sink sink = {.call = on_call, .kernel = on_kernel, .submission = on_submission,
 					      .op = on_op, .arg = &st};
 
 		st.launches = nvs_launches_new();
 		r = st.launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
-		if (!r)
-			r = finish(&st);
 		nvs_numbers_free(&st.shown, NULL);
 		nvs_launches_free(st.launches);
 	}
-	if (!r) {
-		if (count)
-			qsort(events, count, sizeof(*events), compare);
-		r = nvs_report_rows(out, &table, events, count, sizeof(*events), o);
-	}
-	for (size_t i = 0; i < count; i++) {
+	if (!r)
+		r = print(out, events, count, n > 1, o);
+	if (dropped)
+		fprintf(stderr, "nvsnoop-report: %llu more calls and submissions are not shown; --range, --thread and --api "
+				"choose\n", (unsigned long long)dropped);
+	for (size_t i = 0; i < count; i++)
 		free(events[i].name);
-		free(events[i].text);
-		free(events[i].line);
-	}
 	free(events);
+	free(origins);
 	return r;
 }

@@ -11,7 +11,7 @@ all: $(BUILD)/nvsnoop-report
 
 $(BUILD)/decode/%.o: decode/%.c
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -include decode/budget.h -c -o $@ $<
 
 $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	$(call say,AR,$@)

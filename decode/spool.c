@@ -199,7 +199,7 @@ static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
 			continue;
 		if (!f->uncertain)
 			f->uncertain =
-				nvs_model_alloc(t, NVS_MAX_UNCERTAIN * sizeof(*f->uncertain));
+				calloc(1, NVS_MAX_UNCERTAIN * sizeof(*f->uncertain));
 		if (!f->uncertain)
 			return;
 		f->uncertain[f->nuncertain].channel = s->channel;
@@ -240,8 +240,8 @@ static int open_file(struct nvs_trace *t, struct nvs_spool_file *f)
 	if (f->head.kind == NVS_SPOOL_LATE)
 		f->head.rings = 1;
 	n = f->head.rings ? f->head.rings : 1;
-	f->rings = nvs_model_alloc(t, n * sizeof(*f->rings));
-	f->heap = nvs_model_alloc(t, n * sizeof(*f->heap));
+	f->rings = calloc(1, n * sizeof(*f->rings));
+	f->heap = calloc(1, n * sizeof(*f->heap));
 	if (!f->rings || !f->heap || !f->path)
 		return -ENOMEM;
 	for (int i = 0; i < 2; i++)

@@ -17,9 +17,7 @@ static int explain(struct nvs_trace *t, int r, const struct nvs_rec *rec)
 				NVS_MAX_WHOLE >> 20);
 	if (r == -ENOMEM)
 		return nvs_fail(t->err, r,
-				"%s: out of memory, or the trace describes more than %llu MiB "
-				"of threads, stacks and objects",
-				t->path, NVS_MAX_MODEL >> 20);
+				"%s: describes more than there is memory for", t->path);
 	return r;
 }
 

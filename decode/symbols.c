@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of addresses: the symbol tables of the modules' files, read with libelf when first asked
- * for. */
+/*
+ * Names of addresses: the symbol tables of the modules' files, read with libelf when first asked for. These are files of
+ * this machine and as large as they are; each is read once, however many modules are said to be it.
+ */
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -8,7 +10,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "decode/hash.h"
 #include "decode/internal.h"
+#include "decode/uncounted.h"
 
 #define MAX_SYMBOLS (16u << 20)
 #define MAX_NOTES   1024
@@ -31,14 +35,19 @@ struct file {
 	Elf *elf;
 };
 
-struct module {
-	bool loaded;
+/* What a file, and the one of its debug information, say. */
+struct names {
+	struct {
+		uint64_t dev, ino;
+	} key[2]; /* 0: none */
 	struct file file, debug;
 	struct table dynamic, all;
+	UT_hash_handle hh;
 };
 
 struct nvs_symbols {
-	struct nvs_numbers modules; /* struct module by module number */
+	struct nvs_numbers modules; /* struct names by module number */
+	struct names *names;
 	const struct nvs_trace_module **order; /* by start */
 	uint32_t count;
 	uint32_t known; /* modules the trace had when order was made */
@@ -272,7 +281,7 @@ static bool module_path(char *dst, size_t room, const struct nvs_trace *t,
 	return (size_t)n < room;
 }
 
-static void load_files(struct nvs_trace *t, struct module *mod, const struct nvs_trace_module *m)
+static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_trace_module *m)
 {
 	char path[4096];
 
@@ -293,30 +302,54 @@ static void load_files(struct nvs_trace *t, struct module *mod, const struct nvs
 		close_file(&mod->debug);
 }
 
-static struct module *load(struct nvs_trace *t, const struct nvs_trace_module *m)
+static void set_key(struct names *names, int which, const struct file *f)
 {
-	struct module *mod = nvs_number_get(&t->symbols->modules, m->module);
+	struct stat st;
 
-	if (mod)
-		return mod;
-	mod = calloc(1, sizeof(*mod));
-	if (!mod || nvs_number_set(t, &t->symbols->modules, m->module, mod)) {
-		free(mod);
-		return NULL;
+	if (!f->elf || fstat(f->fd, &st))
+		return;
+	names->key[which].dev = st.st_dev;
+	names->key[which].ino = st.st_ino;
+}
+
+static void read_tables(struct names *names)
+{
+	if (names->file.elf) {
+		read_symbols(&names->file, SHT_DYNSYM, &names->dynamic);
+		read_symbols(&names->file, SHT_DYNSYM, &names->all);
+		read_symbols(&names->file, SHT_SYMTAB, &names->all);
 	}
-	load_files(t, mod, m);
-	if (mod->file.elf) {
-		read_symbols(&mod->file, SHT_DYNSYM, &mod->dynamic);
-		read_symbols(&mod->file, SHT_DYNSYM, &mod->all);
-		read_symbols(&mod->file, SHT_SYMTAB, &mod->all);
+	if (names->debug.elf)
+		read_symbols(&names->debug, SHT_SYMTAB, &names->all);
+	if (names->dynamic.count)
+		qsort(names->dynamic.items, names->dynamic.count, sizeof(struct symbol), by_start);
+	if (names->all.count)
+		qsort(names->all.items, names->all.count, sizeof(struct symbol), by_start);
+}
+
+static struct names *load(struct nvs_trace *t, const struct nvs_trace_module *m)
+{
+	struct names *names = nvs_number_get(&t->symbols->modules, m->module), like, *known;
+
+	if (names)
+		return names;
+	memset(&like, 0, sizeof(like));
+	load_files(t, &like, m);
+	set_key(&like, 0, &like.file);
+	set_key(&like, 1, &like.debug);
+	HASH_FIND(hh, t->symbols->names, like.key, sizeof(like.key), known);
+	names = known ? known : malloc(sizeof(*names));
+	if (known || !names) {
+		close_file(&like.file);
+		close_file(&like.debug);
+	} else {
+		*names = like;
+		read_tables(names);
+		HASH_ADD(hh, t->symbols->names, key, sizeof(names->key), names);
 	}
-	if (mod->debug.elf)
-		read_symbols(&mod->debug, SHT_SYMTAB, &mod->all);
-	if (mod->dynamic.count)
-		qsort(mod->dynamic.items, mod->dynamic.count, sizeof(struct symbol), by_start);
-	if (mod->all.count)
-		qsort(mod->all.items, mod->all.count, sizeof(struct symbol), by_start);
-	return mod;
+	if (names)
+		nvs_number_set(&t->symbols->modules, m->module, names);
+	return names;
 }
 
 static int module_by_start(const void *pa, const void *pb)
@@ -399,7 +432,7 @@ const char *nvs_symbols_file(const struct nvs_trace_module *m)
 const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_module *m, uint64_t pc,
 			       bool dynamic, uint64_t *offset)
 {
-	struct module *mod = ready(t) ? load(t, m) : NULL;
+	struct names *mod = ready(t) ? load(t, m) : NULL;
 	const struct symbol *s;
 
 	if (!mod)
@@ -431,24 +464,27 @@ void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs
 		symbol->offset = offset;
 }
 
-static void free_module(void *p)
+static void free_names(struct names *names)
 {
-	struct module *mod = p;
-
-	close_file(&mod->file);
-	close_file(&mod->debug);
-	free(mod->dynamic.items);
-	free(mod->all.items);
-	free(mod);
+	close_file(&names->file);
+	close_file(&names->debug);
+	free(names->dynamic.items);
+	free(names->all.items);
+	free(names);
 }
 
 void nvs_symbols_free(struct nvs_trace *t)
 {
 	struct nvs_symbols *s = t->symbols;
+	struct names *names, *next;
 
 	if (!s)
 		return;
-	nvs_numbers_free(&s->modules, free_module);
+	nvs_numbers_free(&s->modules, NULL);
+	HASH_ITER(hh, s->names, names, next) {
+		HASH_DEL(s->names, names);
+		free_names(names);
+	}
 	for (uint32_t i = 0; i < s->nnotes; i++)
 		free(s->notes[i]);
 	free(s->order);

@@ -12,7 +12,7 @@
 #define SLOTS	 (1u << 16) /* addresses */
 #define PROBES	 8u
 #define RING	 16u /* releases of one address */
-#define PENDING	 4096u
+#define PENDING	 1024u
 #define CHANNELS 4096u
 
 struct release {
@@ -98,6 +98,7 @@ static struct semaphore *find(struct nvs_sync *s, uint64_t address, bool make)
 {
 	uint32_t first = (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 48) % SLOTS;
 	struct semaphore **take = NULL; /* a free slot, else the one used longest ago */
+	struct semaphore **oldest = NULL;
 
 	for (uint32_t i = 0; i < PROBES; i++) {
 		struct semaphore **p = &s->slots[(first + i) % SLOTS];
@@ -108,12 +109,16 @@ static struct semaphore *find(struct nvs_sync *s, uint64_t address, bool make)
 		}
 		if (!take || (*take && (!*p || (*p)->used < (*take)->used)))
 			take = p;
+		if (*p && (!oldest || (*p)->used < (*oldest)->used))
+			oldest = p;
 	}
 	if (!make)
 		return NULL;
-	if (!*take)
+	if (!*take && nvs_budget_spare(sizeof(**take)))
 		*take = malloc(sizeof(**take));
 	if (!*take)
+		take = oldest;
+	if (!take)
 		return NULL;
 	memset(*take, 0, sizeof(**take));
 	(*take)->address = address;

@@ -277,7 +277,7 @@ const struct nvs_rec_gpu *nvs_trace_gpu(const struct nvs_trace *trace, uint32_t 
 
 const struct nvs_trace_object *nvs_trace_object(const struct nvs_trace *trace, uint32_t client,
 						uint32_t handle);
-/* Every live object of CLIENT below PARENT, in no order; fn's first nonzero ends it and is returned. */
+/* Every live object of CLIENT below PARENT, oldest first; fn's first nonzero ends it and is returned. */
 int nvs_trace_children(const struct nvs_trace *trace, uint32_t client, uint32_t parent,
 		       int (*fn)(void *arg, const struct nvs_trace_object *object), void *arg);
 

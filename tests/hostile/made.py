@@ -3,7 +3,6 @@
 
 import os
 import re
-import resource
 import struct
 import subprocess
 
@@ -22,14 +21,10 @@ HUNG = 240  # seconds without an end, on whatever machine: nothing is measured w
 
 def report(arguments, folder, memory=2 << 30, cpu=60):
     """One report, killed when it needs more than MEMORY bytes or CPU seconds."""
-    def limit():
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
+    limit = f"ulimit -c 0; ulimit -t {cpu}; ulimit -v {memory >> 10}; exec \"$0\" \"$@\""
     try:
-        return subprocess.run([REPORT, *arguments], cwd=folder, capture_output=True, check=False, timeout=HUNG,
-                              stdin=subprocess.DEVNULL, preexec_fn=limit)
+        return subprocess.run(["sh", "-c", limit, REPORT, *arguments], cwd=folder, capture_output=True, check=False, timeout=HUNG,
+                              stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(arguments, -999, b"", b"no end")
 

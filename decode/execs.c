@@ -10,6 +10,8 @@
 #include "decode/launches.h"
 
 #define MAX_NEST 64
+#define FREE_MOVES (1u << 20)
+#define MOVES_EACH 64u /* for each node given */
 
 enum { TYPE_GRAPH = 4, TYPE_CONDITIONAL = 13 };
 
@@ -18,6 +20,16 @@ struct nest {
 	uint64_t in[MAX_NEST];
 	uint32_t n;
 };
+
+bool nvs_exec_may(struct nvs_exec *e, uint64_t n)
+{
+	if (e->moved + n > FREE_MOVES + MOVES_EACH * e->given) {
+		e->partial = true;
+		return false;
+	}
+	e->moved += n;
+	return true;
+}
 
 static uint32_t depth_of(struct nest *nest, const struct nvs_graph_node *node)
 {
@@ -117,10 +129,12 @@ void nvs_exec_change_begins(struct nvs_exec *e)
 	e->changing = true;
 }
 
-int nvs_exec_change_ends(struct nvs_exec *e, uint32_t event)
+int nvs_exec_change_ends(struct nvs_exec *e, uint32_t event, bool may)
 {
 	if (!e->changing)
 		return 0;
 	e->changing = false;
-	return settle(e, event == NVS_GRAPH_CHILD_SET);
+	if (!may)
+		e->nnodes = e->before;
+	return !may ? 0 : settle(e, event == NVS_GRAPH_CHILD_SET);
 }

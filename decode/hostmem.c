@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the ranges that allocation calls gave out, sorted by address. */
+/* Keeps the ranges that allocation calls gave out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/hostmem.h"
-
-struct range {
-	uint64_t start, end;
-	enum nvs_memory kind;
-};
+#include "decode/internal.h"
 
 struct nvs_hostmem {
-	struct range *ranges;
-	size_t n, room;
+	struct nvs_maps ranges; /* of one address space; kind: enum nvs_memory */
+	uint32_t next; /* number */
 };
 
 struct nvs_hostmem *nvs_hostmem_new(void)
@@ -23,65 +19,34 @@ struct nvs_hostmem *nvs_hostmem_new(void)
 void nvs_hostmem_free(struct nvs_hostmem *h)
 {
 	if (h)
-		free(h->ranges);
+		nvs_maps_free(&h->ranges);
 	free(h);
-}
-
-/* Index of the first range that starts behind ADDRESS. */
-static size_t behind(const struct nvs_hostmem *h, uint64_t address)
-{
-	size_t lo = 0, hi = h->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (h->ranges[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
 }
 
 enum nvs_memory nvs_hostmem_kind(const struct nvs_hostmem *h, uint64_t address)
 {
-	size_t at = behind(h, address);
+	const struct nvs_mapping *m = nvs_maps_find(&h->ranges, 0, address);
 
-	if (at && address < h->ranges[at - 1].end)
-		return h->ranges[at - 1].kind;
-	return NVS_MEMORY_PAGEABLE;
+	return m ? (enum nvs_memory)m->kind : NVS_MEMORY_PAGEABLE;
 }
 
 static void drop(struct nvs_hostmem *h, uint64_t start)
 {
-	size_t at = behind(h, start);
+	const struct nvs_mapping *m = nvs_maps_find(&h->ranges, 0, start);
 
-	if (!at || h->ranges[at - 1].start != start)
-		return;
-	memmove(h->ranges + at - 1, h->ranges + at, (h->n - at) * sizeof(*h->ranges));
-	h->n--;
+	if (m && m->address == start)
+		nvs_maps_remove(&h->ranges, m->map);
 }
 
 static int add(struct nvs_hostmem *h, uint64_t start, uint64_t size, enum nvs_memory kind)
 {
-	size_t at;
-	void *more;
+	struct nvs_mapping m = {.map = h->next, .kind = kind, .address = start, .size = size};
 
 	drop(h, start);
 	if (!size || start + size < start)
 		return 0;
-	if (h->n == h->room) {
-		more = realloc(h->ranges, (h->room ? h->room * 2 : 64) * sizeof(*h->ranges));
-		if (!more)
-			return -ENOMEM;
-		h->ranges = more;
-		h->room = h->room ? h->room * 2 : 64;
-	}
-	at = behind(h, start);
-	memmove(h->ranges + at + 1, h->ranges + at, (h->n - at) * sizeof(*h->ranges));
-	h->ranges[at] = (struct range){start, start + size, kind};
-	h->n++;
-	return 0;
+	h->next++;
+	return nvs_maps_add(&h->ranges, &m);
 }
 
 /* Which calls give out memory: the argument that names its address, and what it is. */

@@ -38,11 +38,26 @@ struct nvs_launches {
 	struct nvs_kernel **kernels;
 	struct nvs_exec **execs;
 	uint32_t nkernels, kernel_room, nexecs, exec_room;
+	void (*changes)(void *arg, struct nvs_exec *exec, uint32_t index);
+	void *arg;
 };
 
 struct nvs_launches *nvs_launches_new(void)
 {
 	return calloc(1, sizeof(struct nvs_launches));
+}
+
+void nvs_launches_watch(struct nvs_launches *l, void (*changes)(void *arg, struct nvs_exec *exec, uint32_t index),
+			void *arg)
+{
+	l->changes = changes;
+	l->arg = arg;
+}
+
+static void will_change(const struct nvs_launches *l, struct nvs_exec *e, uint32_t index)
+{
+	if (l->changes)
+		l->changes(l->arg, e, index);
 }
 
 static void forget_places(struct nvs_exec *e);
@@ -296,6 +311,8 @@ static int place_nodes(struct nvs_exec *e)
 {
 	int r = 0;
 
+	if (!e->placed && !nvs_exec_may(e, e->nnodes))
+		return 0;
 	if (e->same_room < e->room) {
 		void *more = realloc(e->same, e->room * sizeof(*e->same));
 
@@ -324,7 +341,7 @@ static void change(struct nvs_graph_node *into, const struct nvs_graph_node *nod
 }
 
 /* A node of an executable graph got other parameters, or was switched on or off. */
-static int set_node(struct nvs_exec *e, const struct nvs_graph_node *node)
+static int set_node(struct nvs_launches *l, struct nvs_exec *e, const struct nvs_graph_node *node)
 {
 	const struct nvs_node_place *p;
 	uint32_t n = 0;
@@ -332,8 +349,10 @@ static int set_node(struct nvs_exec *e, const struct nvs_graph_node *node)
 
 	e->changes++;
 	p = r ? NULL : place_of(e, node->node);
-	for (uint32_t i = p ? p->last : NVS_NONE; i != NVS_NONE && n < MAX_SAME; i = e->same[i], n++)
+	for (uint32_t i = p ? p->last : NVS_NONE; i != NVS_NONE && n < MAX_SAME; i = e->same[i], n++) {
+		will_change(l, e, i);
 		change(e->nodes + i, node);
+	}
 	return r;
 }
 
@@ -364,9 +383,10 @@ int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
 		m->exec->graph = rec->graph;
 		m->exec->origin = origin_of(l, rec->graph);
 	}
+	m->exec->given += rec->nnodes;
 	if (rec->event == NVS_GRAPH_NODE_SET) {
 		for (uint32_t i = 0; i < rec->nnodes && !r; i++)
-			r = set_node(m->exec, nodes + i);
+			r = set_node(l, m->exec, nodes + i);
 		return r;
 	}
 	if (!rec->first && changes_many(rec->event)) {
@@ -378,8 +398,12 @@ int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
 	for (uint32_t i = 0; i < rec->nnodes && !r; i++)
 		r = add_node(m->exec, nodes + i);
 	if (!r && rec->rec.flags & NVS_GRAPH_LAST && changes_many(rec->event)) {
+		bool may = rec->event == NVS_GRAPH_UPDATED || nvs_exec_may(m->exec, m->exec->nnodes);
+
+		if (may)
+			will_change(l, m->exec, NVS_NONE);
 		forget_places(m->exec);
-		r = nvs_exec_change_ends(m->exec, rec->event);
+		r = nvs_exec_change_ends(m->exec, rec->event, may);
 	}
 	m->exec->partial |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
 	return r;

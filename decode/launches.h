@@ -33,12 +33,17 @@ struct nvs_exec {
 	bool changing;
 	uint64_t updates; /* cuGraphExecUpdate */
 	uint64_t changes; /* of single nodes, child graphs among them */
+	uint64_t given; /* nodes in records of it */
+	uint64_t moved; /* looked at or moved for it beyond those that a record names */
 	bool partial;
 	void *user;
 };
 
 struct nvs_launches;
 struct nvs_launches *nvs_launches_new(void); /* NULL: no memory */
+/* CHANGES is called when node INDEX of EXEC is about to change; NVS_NONE: any of its nodes. */
+void nvs_launches_watch(struct nvs_launches *l, void (*changes)(void *arg, struct nvs_exec *exec, uint32_t index),
+			void *arg);
 void nvs_launches_free(struct nvs_launches *l);
 
 /* In the order of the trace; the call before it is looked at. 0 or -ENOMEM. */
@@ -48,7 +53,11 @@ int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec);
 
 /* execs.c: nodes added in between replace others, by enum nvs_graph_event. 0 or -ENOMEM. */
 void nvs_exec_change_begins(struct nvs_exec *e);
-int nvs_exec_change_ends(struct nvs_exec *e, uint32_t event);
+/* MAY: false: it stays as it was. */
+int nvs_exec_change_ends(struct nvs_exec *e, uint32_t event, bool may);
+/* May N nodes more be looked at? Small changes of a large graph take their time: beyond some, it stays as it was, and
+ * is told to be partial. */
+bool nvs_exec_may(struct nvs_exec *e, uint64_t n);
 
 /* Made where it is missing; NULL: no memory. */
 struct nvs_kernel *nvs_launches_of(struct nvs_launches *l, uint64_t function);

@@ -11,6 +11,7 @@
 
 #define PAGE	   4096u
 #define LONG_RANGE (1u << 20)
+#define AT_FIRST   (16u << 20) /* bytes that may be filled and copied in any case */
 #define BUCKETS	   8192u
 #define NEAR	   128u /* pages found without a search: neighbours are asked for in turn */
 
@@ -31,6 +32,7 @@ struct list {
 
 struct nvs_memimage {
 	uint32_t limit;
+	uint64_t allowed; /* bytes that may be filled and copied yet */
 	uint64_t clock;
 	struct page *near[NEAR]; /* found lately, by number; or NULL */
 	struct list lists[2]; /* data, kept */
@@ -48,7 +50,14 @@ struct nvs_memimage *nvs_memimage_new(uint32_t pages)
 
 	if (image)
 		image->limit = pages ? pages : 1;
+	if (image)
+		image->allowed = AT_FIRST;
 	return image;
+}
+
+void nvs_memimage_allow(struct nvs_memimage *image, uint64_t n)
+{
+	image->allowed += n;
 }
 
 void nvs_memimage_free(struct nvs_memimage *image)
@@ -271,10 +280,11 @@ void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void 
 	uint8_t chunk[512];
 	size_t whole = sizeof(chunk) / size * size;
 
-	if (n > LONG_RANGE || size > sizeof(chunk)) {
+	if (n > LONG_RANGE || n > image->allowed || size > sizeof(chunk)) {
 		nvs_memimage_forget(image, address, n);
 		return;
 	}
+	image->allowed -= n;
 	for (size_t i = 0; i < whole; i += size)
 		memcpy(chunk + i, element, size);
 	for (size_t m; n; address += m, n -= m) {
@@ -300,9 +310,10 @@ void nvs_memimage_copy(struct nvs_memimage *image, uint64_t dst, uint64_t src, u
 		if (!p) {
 			m = part(src, n);
 			nvs_memimage_forget(image, dst, m);
-		} else if (all_known(p, at, at + m)) {
+		} else if (m <= image->allowed && all_known(p, at, at + m)) {
 			memcpy(chunk, p->bytes + at, m);
 			nvs_memimage_write(image, dst, chunk, m);
+			image->allowed -= m;
 		} else {
 			nvs_memimage_forget(image, dst, m);
 		}

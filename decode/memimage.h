@@ -6,7 +6,8 @@
  *
  * Kept in pages of 4 KiB and bounded: the pages used longest ago are dropped. Pages that hold
  * launch descriptors are dropped last (and have a bound of their own), so that bulk data does not
- * push out a graph that was uploaded long ago.
+ * push out a graph that was uploaded long ago. A few dwords may ask for any number of bytes to be
+ * filled or copied: only so many are as were allowed, and the others become unknown.
  */
 #ifndef NVSNOOP_DECODE_MEMIMAGE_H
 #define NVSNOOP_DECODE_MEMIMAGE_H
@@ -21,6 +22,8 @@ struct nvs_memimage;
 struct nvs_memimage *nvs_memimage_new(uint32_t pages);
 void nvs_memimage_free(struct nvs_memimage *image); /* NULL is fine */
 
+/* N bytes more may be filled and copied. */
+void nvs_memimage_allow(struct nvs_memimage *image, uint64_t n);
 void nvs_memimage_write(struct nvs_memimage *image, uint64_t address, const void *bytes, size_t n);
 /* The pages of this range hold descriptors: they are dropped last. */
 void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n);

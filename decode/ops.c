@@ -8,6 +8,7 @@
 #include "decode/ops-internal.h"
 
 #define IMAGE_PAGES 2048u
+#define IMAGE_EACH  256u /* bytes that a dword may have filled and copied, one with another */
 #define HOST_END    0x100u /* methods below are Host's own */
 
 const char *nvs_op_kind_name(uint32_t kind)
@@ -484,6 +485,8 @@ void nvs_ops_feed(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
 	struct nvs_pb *pb = &c->pb;
 	size_t i = 0;
 
+	nvs_memimage_allow(c->ops->image, IMAGE_EACH * (uint64_t)n);
+	nvs_sked_allow(c->ops->sked, n);
 	n = nvs_pb_room(pb, n, &c->pb_sink);
 	while (i < n) {
 		if (!pb->pending && !pb->ended && !c->ops->sink.run)

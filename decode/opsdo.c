@@ -8,7 +8,8 @@
 #include "decode/copy.h"
 #include "decode/ops-internal.h"
 
-#define MAX_LINES 65536u /* of one copy that the image follows line by line */
+#define MAX_LINES 65536u /* of one copy that the image follows line by line, */
+#define MAX_BYTES (1u << 20) /* and in them all: descriptors do not come in more */
 
 static uint32_t subch_of(const struct nvs_ops_channel *c, const struct subch *sub)
 {
@@ -303,7 +304,7 @@ static void image_lines(struct nvs_memimage *image, const struct nvs_op *op, boo
 
 	if (!op->copy.bytes)
 		return;
-	if (!known || op->copy.lines > MAX_LINES) {
+	if (!known || op->copy.lines > MAX_LINES || (op->copy.lines > 1 && op->copy.bytes > MAX_BYTES)) {
 		nvs_memimage_forget(image, op->copy.dst,
 				    op->copy.lines > 1 ? span : op->copy.width);
 		return;

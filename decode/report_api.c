@@ -296,23 +296,29 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row *
 	return (long)count;
 }
 
+static int compare_calls(const void *key, const void *of)
+{
+	const struct nvs_api_calls *calls = key;
+	const struct row *row = of;
+	int r = strcmp(calls->api, row->api);
+
+	return r ? r : strcmp(calls->runtime_api, row->runtime_api);
+}
+
 /* Puts calls to the rows of their names; those that submitted nothing get rows of their own. */
 static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls *calls, size_t ncalls)
 {
 	uint64_t all = nrows ? (*rows)->all : 0;
 	struct row *more = realloc(*rows, (nrows + ncalls + 1) * sizeof(*more));
+	size_t submitting = nrows; /* sorted by names */
 
 	if (!more)
 		return -ENOMEM;
 	*rows = more;
 	for (size_t i = 0; i < ncalls; i++) {
-		struct row *row = NULL;
+		struct row *row = bsearch(calls + i, more, submitting, sizeof(*more), compare_calls);
 
-		for (size_t k = 0; k < nrows && !row; k++)
-			if (!more[k].calls && !strcmp(more[k].api, calls[i].api) &&
-			    !strcmp(more[k].runtime_api, calls[i].runtime_api))
-				row = more + k;
-		if (!row) {
+		if (!row || row->calls) {
 			row = more + nrows++;
 			memset(row, 0, sizeof(*row));
 			row->api = calls[i].api;

@@ -38,6 +38,7 @@ struct state {
 	struct nvs_source *source;
 	struct nvs_launches *launches;
 	struct nvs_distinct *seen; /* shapes and call sites of each kernel, over all traces */
+	int status; /* -errno */
 };
 
 /* What is told apart: of the row ID, a shape or a call site. */
@@ -162,40 +163,137 @@ static int direct(struct state *st, const struct nvs_call *call)
 	return nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
 }
 
+/* ---- launches of graphs: counted a graph, and told to its nodes when they change ---- */
+
+struct counted {
+	struct row *row; /* NULL: not a kernel that is run */
+	uint64_t since; /* launches of the graph before this node was what it is */
+	bool changed; /* since it was seen */
+};
+
+struct graph {
+	uint64_t launches;
+	uint32_t n, room; /* nodes seen */
+	struct counted *nodes;
+	uint32_t *changed, nchanged, changed_room;
+};
+
+static void settle(const struct nvs_exec *exec, struct graph *g, uint32_t i)
+{
+	uint64_t n = g->launches - g->nodes[i].since;
+	struct row *row = g->nodes[i].row;
+
+	g->nodes[i].row = NULL;
+	if (!row)
+		return;
+	if (exec->nodes[i].flags & NVS_NODE_CONDITIONAL)
+		row->conditional += n;
+	else if (exec->origin == NVS_GRAPH_FROM_CAPTURE)
+		row->by_capture += n;
+	else if (exec->origin == NVS_GRAPH_FROM_NODES)
+		row->by_nodes += n;
+	else
+		row->by_unknown += n;
+}
+
+static int see_node(struct state *st, const struct nvs_exec *exec, struct graph *g, uint32_t i)
+{
+	const struct nvs_graph_node *node = exec->nodes + i;
+	struct shape shape;
+	struct row *row;
+
+	g->nodes[i] = (struct counted){NULL, g->launches, false};
+	if (node->type || node->flags & NVS_NODE_DISABLED)
+		return 0;
+	row = row_of(st, nvs_launches_of(st->launches, node->function));
+	if (!row)
+		return -ENOMEM;
+	g->nodes[i].row = row;
+	memcpy(shape.grid, node->grid, sizeof(shape.grid));
+	memcpy(shape.block, node->block, sizeof(shape.block));
+	if (!(node->flags & NVS_NODE_NO_PARAMS))
+		see_shape(st, row, &shape);
+	if (node->shared > row->dynamic)
+		row->dynamic = node->shared;
+	return 0;
+}
+
+static void settle_all(const struct nvs_exec *exec)
+{
+	struct graph *g = exec->user;
+
+	for (uint32_t i = 0; g && i < g->n; i++)
+		settle(exec, g, i);
+	if (g)
+		g->n = g->nchanged = 0;
+}
+
+/* Before it does. */
+static void on_change(void *arg, struct nvs_exec *exec, uint32_t i)
+{
+	struct state *st = arg;
+	struct graph *g = exec->user;
+
+	if (i == NVS_NONE)
+		settle_all(exec);
+	if (!g || i >= g->n || g->nodes[i].changed)
+		return;
+	settle(exec, g, i);
+	g->nodes[i].changed = true;
+	if (g->nchanged == g->changed_room) {
+		uint32_t room = g->changed_room ? 2 * g->changed_room : 4;
+		uint32_t *more = realloc(g->changed, room * sizeof(*more));
+
+		if (!more) {
+			st->status = -ENOMEM;
+			return;
+		}
+		g->changed = more;
+		g->changed_room = room;
+	}
+	g->changed[g->nchanged++] = i;
+}
+
+/* Those that have come, or have changed, since the last launch. */
+static int see_nodes(struct state *st, const struct nvs_exec *exec, struct graph *g)
+{
+	struct counted *more;
+	int r = 0;
+
+	if (g->room < exec->nnodes) {
+		more = realloc(g->nodes, exec->room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		g->nodes = more;
+		g->room = exec->room;
+	}
+	while (g->n > exec->nnodes)
+		settle(exec, g, --g->n);
+	for (uint32_t i = 0; i < g->nchanged && !r; i++)
+		r = g->changed[i] < g->n ? see_node(st, exec, g, g->changed[i]) : 0;
+	g->nchanged = 0;
+	for (; g->n < exec->nnodes && !r; g->n += !r)
+		r = see_node(st, exec, g, g->n);
+	return r;
+}
+
 static int of_graph(struct state *st, const struct nvs_call *call)
 {
 	struct nvs_exec *exec;
+	struct graph *g;
 	uint64_t handle;
+	int r;
 
 	if (call->result || !call->end || call->flags & NVS_CALL_CAPTURED || !nvs_call_kind(call, "exec", &handle))
 		return 0;
 	exec = nvs_launches_exec(st->launches, handle);
-	for (uint32_t i = 0; exec && i < exec->nnodes; i++) {
-		const struct nvs_graph_node *node = exec->nodes + i;
-		struct shape shape;
-		struct row *row;
-
-		if (node->type || node->flags & NVS_NODE_DISABLED)
-			continue;
-		row = row_of(st, nvs_launches_of(st->launches, node->function));
-		if (!row)
-			return -ENOMEM;
-		memcpy(shape.grid, node->grid, sizeof(shape.grid));
-		memcpy(shape.block, node->block, sizeof(shape.block));
-		if (!(node->flags & NVS_NODE_NO_PARAMS))
-			see_shape(st, row, &shape);
-		if (node->shared > row->dynamic)
-			row->dynamic = node->shared;
-		if (node->flags & NVS_NODE_CONDITIONAL)
-			row->conditional++;
-		else if (exec->origin == NVS_GRAPH_FROM_CAPTURE)
-			row->by_capture++;
-		else if (exec->origin == NVS_GRAPH_FROM_NODES)
-			row->by_nodes++;
-		else
-			row->by_unknown++;
-	}
-	return exec ? 0 : -ENOMEM;
+	if (exec && !exec->user)
+		exec->user = calloc(1, sizeof(*g));
+	g = exec ? exec->user : NULL;
+	r = g ? see_nodes(st, exec, g) : -ENOMEM;
+	if (!r)
+		g->launches++;
+	return r;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -217,7 +315,10 @@ static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
 
 static int on_graph(void *arg, const struct nvs_rec_graph *rec)
 {
-	return nvs_launches_graph(((struct state *)arg)->launches, rec);
+	struct state *st = arg;
+	int r = nvs_launches_graph(st->launches, rec);
+
+	return r ? r : st->status;
 }
 
 /* ---- columns ---- */
@@ -429,6 +530,22 @@ static void set_shares(struct row **rows, size_t n)
 	}
 }
 
+static void settle_graphs(struct nvs_launches *l)
+{
+	for (uint32_t i = 0; i < nvs_launches_exec_count(l); i++) {
+		struct nvs_exec *exec = nvs_launches_exec_at(l, i);
+		struct graph *g = exec->user;
+
+		settle_all(exec);
+		if (g) {
+			free(g->nodes);
+			free(g->changed);
+		}
+		free(g);
+		exec->user = NULL;
+	}
+}
+
 static int collect(struct state *st, struct row ***rows, size_t *n)
 {
 	uint32_t count = nvs_launches_kernel_count(st->launches);
@@ -437,6 +554,7 @@ static int collect(struct state *st, struct row ***rows, size_t *n)
 	if (!more)
 		return -ENOMEM;
 	*rows = more;
+	settle_graphs(st->launches);
 	for (uint32_t i = 0; i < count; i++) {
 		struct row *row = nvs_launches_kernel_at(st->launches, i)->user;
 
@@ -463,6 +581,8 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, 
 		states[i].source = s + i;
 		states[i].seen = &seen;
 		states[i].launches = nvs_launches_new();
+		if (states[i].launches)
+			nvs_launches_watch(states[i].launches, on_change, states + i);
 		r = states[i].launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
 		if (!r)
 			r = collect(states + i, &rows, &nrows);

@@ -10,6 +10,8 @@
 #define FIRST_SLOTS 1024u
 #define MAX_SLOTS   (1u << 18)
 #define MAX_CHAIN   (1u << 20) /* grids of one trigger */
+#define AT_FIRST    (1u << 18) /* steps that are taken in any case, */
+#define EACH	    16u /* and for each dword read */
 
 struct state {
 	uint64_t address; /* 0: free */
@@ -31,6 +33,7 @@ struct nvs_sked {
 	struct state *states;
 	uint32_t slots, used;
 	uint32_t stamp;
+	uint64_t allowed; /* steps */
 	struct work *queue;
 	uint32_t room, head, tail;
 };
@@ -42,6 +45,7 @@ struct nvs_sked *nvs_sked_new(struct nvs_memimage *image)
 	if (!s)
 		return NULL;
 	s->image = image;
+	s->allowed = AT_FIRST;
 	s->slots = FIRST_SLOTS;
 	s->room = 64;
 	s->layouts = nvs_qmd_layouts_new();
@@ -52,6 +56,11 @@ struct nvs_sked *nvs_sked_new(struct nvs_memimage *image)
 		return NULL;
 	}
 	return s;
+}
+
+void nvs_sked_allow(struct nvs_sked *s, uint64_t dwords)
+{
+	s->allowed += EACH * dwords;
 }
 
 void nvs_sked_free(struct nvs_sked *s)
@@ -281,6 +290,11 @@ void nvs_sked_trigger(struct nvs_sked *s, uint64_t address, enum nvs_pcas action
 	}
 	act(s, &w, cls, action == NVS_PCAS_COPY_FORCE_REQUIRE_SCHEDULING, sink);
 	while (s->head < s->tail) {
+		if (!s->allowed) {
+			nvs_budget_run_out();
+			return;
+		}
+		s->allowed--;
 		w = s->queue[s->head++];
 		act(s, &w, cls, false, sink);
 	}

@@ -5,6 +5,7 @@
  * semaphores, code, and the classes and methods as they stand.
  */
 #include <stdlib.h>
+#include "decode/budget.h"
 #include "decode/ops.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/pbmake.h"
@@ -457,6 +458,34 @@ static void circles(void)
 	EXPECT_EQ(last_fault, NVS_PB_LOOP);
 }
 
+/* One trigger may set many going, but not all triggers together without end. */
+static void long_chains(void)
+{
+	uint64_t launches = 0;
+	uint32_t q[96];
+
+	setup();
+	for (uint32_t i = 0; i < 500; i++) {
+		struct qmd_spec s = {.type = 2,
+				     .grid = {1, 1, 1},
+				     .program = 0x1000,
+				     .dependent = i < 499 ? NODE(i + 1) : 0,
+				     .action = 1};
+
+		qmd_make(q, &s);
+		pb_upload(&pb, NODE(i), q, 384);
+		submit(compute, 0);
+	}
+	for (int round = 0; round < 5000; round++) {
+		pb_trigger(&pb, NODE(0), 2);
+		submit(compute, 0);
+		launches += count(NVS_OP_LAUNCH);
+		EXPECT(round > 400 || count(NVS_OP_LAUNCH) == 500);
+	}
+	EXPECT(launches < 2000000);
+	EXPECT(nvs_budget_short());
+}
+
 static void macros(void)
 {
 	const struct nvs_op *op;
@@ -644,6 +673,7 @@ int main(void)
 	auxiliaries();
 	graphs();
 	circles();
+	long_chains();
 	macros();
 	semaphores();
 	code();

@@ -15,6 +15,7 @@ struct nvs_held {
 	struct nvs_chan *chan;
 	struct nvs_thr *thr;
 	uint64_t sequence;
+	uint64_t behind; /* of a gap that came early: the sequence after it; 0: a submission */
 	uint32_t marks;
 	bool linked; /* in its channel's list; else handed out already, and here for its pieces only
 		      */
@@ -57,6 +58,36 @@ static int deliver(struct nvs_trace *t, struct nvs_held *h)
 	return nvs_stream_deliver(t, &s);
 }
 
+/* The chain goes on behind submissions that a GAP record tells of. */
+static void pass(struct nvs_trace *t, struct nvs_chan *chan, uint64_t from, uint64_t behind,
+		 uint32_t put)
+{
+	if (from < chan->pub.next_sequence)
+		return;
+	if (from > chan->pub.next_sequence)
+		nvs_trace_add_finding(
+			t, NVS_FINDING_PROBLEM, "channel %u: submissions %llu to %llu are missing",
+			chan->pub.channel, (unsigned long long)chan->pub.next_sequence,
+			(unsigned long long)from - 1);
+	chan->pub.next_sequence = behind;
+	chan->pub.next_put = put;
+}
+
+static int hand_out(struct nvs_trace *t, struct nvs_held *h)
+{
+	struct nvs_chan *chan = h->chan;
+	int r = 0;
+
+	chan->held = h->next;
+	chan->nheld--;
+	if (h->behind)
+		pass(t, chan, h->sequence, h->behind, h->rec.new_put);
+	else
+		r = deliver(t, h);
+	discard(t, h);
+	return r;
+}
+
 /* Hands out the head of the list while it is next, or while FORCE. */
 static int drain(struct nvs_trace *t, struct nvs_chan *chan, bool force)
 {
@@ -68,10 +99,7 @@ static int drain(struct nvs_trace *t, struct nvs_chan *chan, bool force)
 			return 0;
 		if (h->sequence > chan->pub.next_sequence && !force && chan->nheld <= MAX_WAITING)
 			return 0;
-		chan->held = h->next;
-		chan->nheld--;
-		r = deliver(t, h);
-		discard(t, h);
+		r = hand_out(t, h);
 		if (r)
 			return r;
 	}
@@ -325,11 +353,34 @@ int nvs_pieces_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
 	return r;
 }
 
+/* Threads that submit on one channel may tell what was left out of it in any order. */
+static int hold_gap(struct nvs_trace *t, struct nvs_chan *chan, const struct nvs_rec_gap *rec,
+		    uint64_t behind)
+{
+	struct nvs_held *h;
+
+	if (sizeof(*h) > NVS_MAX_WHOLE - t->held_bytes)
+		return -EFBIG;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	h->chan = chan;
+	h->thr = &t->nobody;
+	h->sequence = rec->sequence;
+	h->behind = behind;
+	h->whole = true;
+	h->bytes = sizeof(*h);
+	h->rec.new_put = rec->new_put;
+	t->held_bytes += sizeof(*h);
+	t->held_count++;
+	link_held(h);
+	return drain(t, chan, false);
+}
+
 int nvs_pieces_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 {
 	struct nvs_chan *chan;
 	uint64_t behind;
-	int r;
 
 	if (rec->channel == NVS_NONE)
 		return 0;
@@ -340,23 +391,9 @@ int nvs_pieces_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 		return 0;
 	if (__builtin_add_overflow(rec->sequence, rec->submissions, &behind))
 		return 0;
-	while (chan->held && chan->held->whole && chan->held->sequence < rec->sequence) {
-		struct nvs_held *h = chan->held;
-
-		chan->held = h->next;
-		chan->nheld--;
-		r = deliver(t, h);
-		discard(t, h);
-		if (r)
-			return r;
-	}
 	if (rec->sequence > chan->pub.next_sequence)
-		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
-				      "channel %u: submissions %llu to %llu are missing",
-				      rec->channel, (unsigned long long)chan->pub.next_sequence,
-				      (unsigned long long)rec->sequence - 1);
-	chan->pub.next_sequence = behind;
-	chan->pub.next_put = rec->new_put;
+		return hold_gap(t, chan, rec, behind);
+	pass(t, chan, rec->sequence, behind, rec->new_put);
 	return drain(t, chan, false);
 }
 

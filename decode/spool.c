@@ -485,20 +485,27 @@ static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 {
 	struct nvs_counts *c = &t->session.counts;
 	struct nvs_chan *chan;
-	uint64_t claimed = s->claim >> NVS_PUT_BITS;
+	uint64_t claimed = s->claim >> NVS_PUT_BITS, lost = s->lost & ~NVS_LOST_CHANGING;
 
 	if (s->channel == NVS_NONE)
 		return;
 	chan = nvs_number_get(&t->channels, s->channel);
-	if (s->lost && s->lost_reason == NVS_GAP_CHOICE) {
-		c->skipped_submissions += s->lost;
+	/* Killed between telling a run and forgetting it. */
+	if (s->lost & NVS_LOST_CHANGING && chan && s->lost_from < chan->pub.next_sequence)
+		lost = 0;
+	if (lost && s->lost_reason == NVS_GAP_CHOICE) {
+		c->skipped_submissions += lost;
 		c->skipped_bytes += s->lost_bytes;
-	} else if (s->lost) {
-		c->lost_submissions += s->lost;
+		if (chan) {
+			chan->pub.counts.skipped_submissions += lost;
+			chan->pub.counts.skipped_bytes += s->lost_bytes;
+		}
+	} else if (lost) {
+		c->lost_submissions += lost;
 		c->lost_bytes += s->lost_bytes;
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
 				      "channel %u: %llu submissions from %llu on were lost (%s)",
-				      s->channel, (ull)s->lost, (ull)s->lost_from,
+				      s->channel, (ull)lost, (ull)s->lost_from,
 				      nvs_gap_reason_name(s->lost_reason));
 	} else if (chan && claimed > chan->pub.next_sequence + t->spools->head.rings) {
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,

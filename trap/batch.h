@@ -48,7 +48,7 @@ void nvs_progress_read(const struct nvs_batch *b, struct nvs_rec_submission *sub
 void nvs_batch_record(struct nvs_batch *b, uint16_t flags);
 void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason);
 void nvs_batch_skip(struct nvs_batch *b, uint16_t flags);
-/* What was left out of a channel and not told yet. */
-void nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint64_t time);
+/* What was left out of a channel and not told yet. False: no room to tell it. */
+bool nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint64_t time);
 
 #endif

@@ -25,19 +25,64 @@ static void gap_record(struct nvs_ring *ring, const struct nvs_rec_gap *gap, boo
 	nvs_ring_commit(ring, sizeof(*room));
 }
 
+#define MAX_SPINS (1u << 26) /* about a second */
+
+/*
+ * A channel's run of submissions without a record is changed by one thread at a time. That takes a
+ * moment, so the others spin; one that has jumped out of it does not hold them up for ever. How
+ * many there are.
+ */
+static uint64_t take_run(struct nvs_spool_channel *state)
+{
+	uint64_t lost = __atomic_load_n(&state->lost, __ATOMIC_RELAXED) & ~NVS_LOST_CHANGING;
+
+	for (uint32_t i = 0; i < MAX_SPINS; i++) {
+		if (__atomic_compare_exchange_n(&state->lost, &lost, lost | NVS_LOST_CHANGING,
+						false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return lost;
+		lost &= ~NVS_LOST_CHANGING;
+		__builtin_ia32_pause();
+	}
+	return lost;
+}
+
+static void leave_run(struct nvs_spool_channel *state, uint64_t lost)
+{
+	__atomic_store_n(&state->lost, lost, __ATOMIC_RELEASE);
+}
+
+static bool carries_on(const struct nvs_spool_channel *state, uint64_t lost,
+		       const struct nvs_batch *b, enum nvs_gap_reason reason)
+{
+	return state->lost_from + lost == b->sequence && state->lost_reason == reason;
+}
+
 /* Remembers a submission that has no record; told later, a run of them at once. */
 static void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
+	uint64_t lost = take_run(state);
 
-	if (!__atomic_fetch_add(&state->lost, 1, __ATOMIC_ACQ_REL)) {
+	/* Another run is told first. Where it cannot be, the two are counted as one. */
+	while (lost && b->ring && !carries_on(state, lost, b, reason)) {
+		bool told;
+
+		leave_run(state, lost);
+		told = nvs_tell_lost(b->ring, state, b->event->time);
+		lost = take_run(state);
+		if (!told)
+			break;
+	}
+	if (!lost) {
 		state->lost_from = b->sequence;
 		state->lost_put = b->old_put;
 		state->lost_reason = reason;
 	} else if (state->lost_reason == NVS_GAP_CHOICE) {
 		state->lost_reason = reason; /* a loss among what nobody wanted is still a loss */
 	}
-	__atomic_fetch_add(&state->lost_bytes, b->bytes, __ATOMIC_RELAXED);
+	state->lost_end = b->new_put;
+	state->lost_bytes += b->bytes;
+	leave_run(state, lost + 1);
 }
 
 void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
@@ -56,32 +101,39 @@ void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
 	nvs_count(b->ring, NVS_COUNT_SKIPPED_BYTES, b->bytes);
 }
 
-void nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint64_t time)
+bool nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint64_t time)
 {
 	struct nvs_rec_gap *room;
 	uint64_t lost;
 
 	if (!__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE))
-		return;
+		return true;
 	room = nvs_ring_reserve(ring, sizeof(*room), true);
 	if (!room)
-		return;
-	lost = __atomic_load_n(&state->lost, __ATOMIC_ACQUIRE);
+		return false;
+	lost = take_run(state);
+	if (!lost) {
+		leave_run(state, 0);
+		ring->busy = 0;
+		return true;
+	}
 	*room = (struct nvs_rec_gap){
-		.rec = { .type = NVS_REC_GAP, .size = sizeof(*room), .time = time },
+		.rec = {.type = NVS_REC_GAP, .size = sizeof(*room), .time = time},
 		.thread = nvs_tls.thread - 1,
 		.channel = state->channel,
 		.sequence = state->lost_from,
 		.reason = state->lost_reason,
 		.entry = NVS_NONE,
 		.submissions = lost,
-		.bytes = __atomic_exchange_n(&state->lost_bytes, 0, __ATOMIC_RELAXED),
+		.bytes = state->lost_bytes,
 		.old_put = state->lost_put,
-		.new_put = (uint32_t)(state->claim & NVS_PUT_MASK),
+		.new_put = state->lost_end,
 	};
 	nvs_count(ring, NVS_COUNT_GAPS, room->reason != NVS_GAP_CHOICE);
 	nvs_ring_commit(ring, sizeof(*room));
-	__atomic_fetch_sub(&state->lost, lost, __ATOMIC_ACQ_REL);
+	state->lost_bytes = 0;
+	leave_run(state, 0);
+	return true;
 }
 
 void nvs_channel_flush(struct nvs_spool_channel *state)

@@ -651,16 +651,18 @@ struct nvs_spool_ring {
  * one compare-and-swap.
  */
 #define NVS_PUT_BITS 24
+#define NVS_LOST_CHANGING (1ull << 63) /* in lost: it and its kin were being changed */
 
 struct nvs_spool_channel {
 	uint64_t claim;
 	uint32_t channel; /* number; NVS_NONE: slot is free */
 	uint32_t lost_reason; /* enum nvs_gap_reason */
-	uint64_t lost; /* submissions not recorded and not yet told by a GAP record */
+	uint64_t lost; /* submissions not recorded and not yet told by a GAP record;
+			  NVS_LOST_CHANGING */
 	uint64_t lost_bytes;
 	uint64_t lost_from; /* sequence of the first of them */
 	uint32_t lost_put; /* old_put of the first of them */
-	uint32_t reserved;
+	uint32_t lost_end; /* new_put of the last of them */
 	uint64_t progress_address; /* GPU address of the progress-release slot, 0 not known yet */
 	uint64_t extended_base; /* address bits 56:40 of segments, from the last control entry */
 };

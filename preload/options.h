@@ -14,15 +14,19 @@
 #define NVS_ENV_OPTIONS "NVSNOOP_OPTIONS" /* key=value,...; a comma in a value is written \, */
 /*
  * Set by the launcher: an existing file to which each process appends lines instead of printing its
- * closing line: pid, submissions, gaps, bytes, path, flags, separated by tabs. A process writes
- * one line when its trace has been made (flags "started", numbers 0) and one at its end; a path
- * with no second line belongs to a process that was killed. flags: "-", or words separated by commas:
- * renamed (the name was taken), unsafe (the buffers outlive no kill), lost (the output could not be
- * written to the end), options (the option string was wrong and ignored), failed (no trace could be made;
- * its process has said why). Tab, newline, other control characters and backslash in a path are written
- * as \ooo.
+ * closing line: pid, submissions, gaps, bytes, path, flags, submissions only counted, separated by
+ * tabs. A process writes one line when its trace has been made (flags "started", numbers 0) and one
+ * at its end; a path with no second line belongs to a process that was killed. flags: "-", or words
+ * separated by commas: renamed (the name was taken), unsafe (the buffers outlive no kill), lost
+ * (the output could not be written to the end), options (the option string was wrong and ignored),
+ * trigger (the trigger file was not obeyed), failed (no trace could be made; its process has said
+ * why). Tab, newline, other control characters and backslash in a path are written as \ooo.
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
+
+/* What a closing line says of a trigger file with rubbish in it. */
+#define NVS_TRIGGER_WRONG                                                                          \
+	"the trigger file said neither start, stop nor a number, and was not obeyed then"
 
 #define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"
 #define NVS_MIN_RING_BYTES (64ull << 10)

@@ -140,7 +140,10 @@ void nvs_publish(void);
 void nvs_shadow_refresh(void); /* shadow.c: brings over what the GPU wrote to USERD */
 void nvs_sites_work(void); /* sites.c: patches the store sites that the trap has seen */
 void nvs_sites_tell(void); /* what became of them, at the end */
-void nvs_trigger_look(void); /* trigger.c: what is to be recorded from now on */
+/* trigger.c: what is to be recorded from now on; at a session's start, and again and again */
+void nvs_trigger_start(void);
+void nvs_trigger_look(void);
+bool nvs_trigger_wrong(void); /* the file has said something that cannot be obeyed */
 
 /* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */
 /* Installs our handlers; called before the first page is armed. 0 or -errno. */

@@ -222,6 +222,7 @@ static int begin(struct nvs_live *live)
 		err = create_under_free_name(live);
 	if (err)
 		return err;
+	nvs_trigger_start();
 	err = start_recording(live);
 	if (err) {
 		nvs_outfile_unlink(&live->trace);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trigger file: what it says when it changes decides what is recorded from then on. "start", "stop", or
- * a number of submissions. Looked at ten times a second; until it exists nothing is recorded.
+ * The trigger file: what it says when it changes decides what is recorded from then on. "start",
+ * "stop", or a number of submissions. Looked at when the trace begins and ten times a second; until
+ * it exists nothing is recorded.
  */
 #include <string.h>
 #include "preload/live.h"
@@ -11,25 +12,40 @@
 /* What was read last; the same file is not obeyed twice. */
 static struct timespec obeyed;
 static uint64_t obeyed_inode;
+static _Atomic bool wrong; /* it said something else */
 
-static bool parse(const char *text, int64_t *submissions)
+/* TEXT is one word, with white space around it at most; it is cut out. */
+static const char *word(char *text)
 {
+	char *end;
+
+	text += strspn(text, " \t\r\n");
+	end = text + strcspn(text, " \t\r\n");
+	if (end[strspn(end, " \t\r\n")])
+		return "";
+	*end = '\0';
+	return text;
+}
+
+static bool parse(char *text, int64_t *submissions)
+{
+	const char *said = word(text);
 	int64_t n = 0;
 
-	if (!strncmp(text, "start", 5)) {
+	if (!strcmp(said, "start")) {
 		*submissions = NVS_RECORD_ALL;
 		return true;
 	}
-	if (!strncmp(text, "stop", 4)) {
+	if (!strcmp(said, "stop")) {
 		*submissions = 0;
 		return true;
 	}
-	if (*text < '0' || *text > '9')
+	if (!*said)
 		return false;
-	for (; *text >= '0' && *text <= '9' && n < (1ll << 48); text++)
-		n = n * 10 + (*text - '0');
+	for (; *said >= '0' && *said <= '9' && n < (1ll << 48); said++)
+		n = n * 10 + (*said - '0');
 	*submissions = n;
-	return true;
+	return !*said;
 }
 
 void nvs_trigger_look(void)
@@ -53,6 +69,22 @@ void nvs_trigger_look(void)
 		obeyed = st.st_mtim;
 		if (parse(text, &submissions))
 			nvs_trap_record(submissions);
+		else
+			atomic_store(&wrong, true);
 	}
 	nvs_sys_close(fd);
+}
+
+/* Another session of a forked child obeys anew. */
+void nvs_trigger_start(void)
+{
+	obeyed = (struct timespec){0};
+	obeyed_inode = 0;
+	atomic_store(&wrong, false);
+	nvs_trigger_look();
+}
+
+bool nvs_trigger_wrong(void)
+{
+	return atomic_load(&wrong);
 }

@@ -14,7 +14,8 @@ struct nvs_open_call {
 	uintptr_t sp; /* of its frame: what lies below is gone when the thread's stack is above */
 	uint64_t number, begin;
 	uint32_t api;
-	uint32_t told; /* a CALL_BEGIN stands in the trace */
+	uint16_t told; /* a CALL_BEGIN stands in the trace */
+	uint16_t recording; /* it was begun while a trigger let things be recorded */
 };
 
 struct nvs_calls {

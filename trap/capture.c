@@ -171,7 +171,8 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 	b->reader = (struct nvs_reader){ .view = view, .channel = ch };
 	nvs_shadow_enter(ch);
 	want = wanted();
-	flags = (uint16_t)(nvs_calls_tell(ring, event->time) << NVS_SUB_CALL_SHIFT);
+	if (want)
+		flags = (uint16_t)(nvs_calls_tell(ring, event->time) << NVS_SUB_CALL_SHIFT);
 	do {
 		b->bytes = 0;
 		b->nlast = 0;

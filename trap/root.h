@@ -126,6 +126,12 @@ void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *
 uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
 			   uint64_t time);
 
+/* False while a trigger lets nothing be recorded. */
+static inline bool nvs_recording(void)
+{
+	return atomic_load_explicit(&nvs_root->record_left, memory_order_relaxed) != 0;
+}
+
 /* What comes after the writer's end is not in the trace that the totals are about. */
 static inline void nvs_count(struct nvs_ring *ring, enum nvs_counter counter, uint64_t n)
 {

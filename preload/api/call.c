@@ -31,6 +31,13 @@ static bool wanted(bool told)
 	return told || !atomic_load_explicit(&nvs_writer_signal.ended, memory_order_relaxed);
 }
 
+/* A trigger's window: a call belongs to it that reaches into it, and one of which it holds a
+ * submission. */
+static bool within(const struct nvs_open_call *open)
+{
+	return nvs_recording() || open->told || open->recording;
+}
+
 /* ---- the record ---- */
 
 /* What becomes one record. */
@@ -262,11 +269,11 @@ static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
 			.depth = c->depth,
 			.flags = NVS_CALL_ABANDONED | (open->told ? NVS_CALL_BEGUN : 0),
 		};
-		bool told = open->told;
+		bool keep = live() && wanted(open->told) && within(open);
 
 		c->depth--;
 		m.absent = (1u << m.api->nkeep) - 1;
-		if (live() && wanted(told))
+		if (keep)
 			write_record(&m);
 	}
 }
@@ -317,6 +324,7 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		open->begin = frame->begin;
 		open->api = nvs_api_number(slot->api);
 		open->told = 0;
+		open->recording = live() && nvs_recording();
 		atomic_signal_fence(memory_order_seq_cst);
 		frame->depth = ++c->depth;
 		if (__builtin_expect(shared != NULL, 1))
@@ -329,19 +337,23 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 	return (struct entered){ slot->original, slot->api->words };
 }
 
-/* Takes the call out of the nest. False: it was given up already, and has been told. */
-static bool take_out(struct nvs_calls *c, const struct nvs_api_frame *frame, uint32_t *flags)
+/*
+ * Takes the call out of the nest. False: it was given up already, and has been told. OPEN: what was
+ * known of it.
+ */
+static bool take_out(struct nvs_calls *c, const struct nvs_api_frame *frame,
+		     struct nvs_open_call *open)
 {
 	uintptr_t sp = (uintptr_t)frame;
 
+	open->told = open->recording = 0;
 	if (!frame->depth)
 		return true;
 	if (c->depth && c->open[c->depth - 1].sp < sp)
 		abandon(c, sp - 1);
 	if (!c->depth || c->open[c->depth - 1].number != frame->number)
 		return false;
-	*flags |= c->open[c->depth - 1].told ? NVS_CALL_BEGUN : 0;
-	c->depth--;
+	*open = c->open[--c->depth];
 	return true;
 }
 
@@ -349,13 +361,15 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	const struct nvs_api *api = slot->api;
+	struct nvs_open_call open;
 	struct made m;
 	bool on;
 
 	m.end = nvs_api_now();
-	if (!take_out(&nvs_calls, frame, &flags) || nvs_calls.quiet)
+	if (!take_out(&nvs_calls, frame, &open) || nvs_calls.quiet)
 		return;
 	on = live();
+	flags |= open.told ? NVS_CALL_BEGUN : 0;
 	m.api = api;
 	m.number = frame->number;
 	m.begin = frame->begin;
@@ -364,17 +378,21 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	m.flags = flags;
 	m.absent = m.bytes = 0;
 	gather(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
-	if (on && !wanted(flags & NVS_CALL_BEGUN))
+	if (on && !wanted(open.told))
 		return;
 	if (!on) {
 		write_early(&m);
 		return;
 	}
+	/* What a launch means outlasts the window. */
+	if (api->kind == NVS_API_LAUNCH && api->function >= 0 && !result &&
+	    !(flags & NVS_CALL_UNWOUND))
+		nvs_api_kernel(m.args[api->function]);
+	if (!within(&open))
+		return;
 	if (api->stream >= 0 && atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) > 0 &&
 	    !(flags & NVS_CALL_UNWOUND) && nvs_api_capturing(api, m.args[api->stream]))
 		m.flags |= NVS_CALL_CAPTURED;
-	if (api->kind == NVS_API_LAUNCH && api->function >= 0 && !result && !(flags & NVS_CALL_UNWOUND))
-		nvs_api_kernel(m.args[api->function]);
 	write_record(&m);
 }
 

@@ -97,5 +97,6 @@ void nvs_api_session_started(void)
 		return;
 	atomic_store(&nvs_api_live, 1);
 	nvs_api_tell_all();
-	nvs_api_early_flush();
+	if (nvs_recording())
+		nvs_api_early_flush();
 }

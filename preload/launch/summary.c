@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The closing line of a whole process tree. The library in each process appends one line to a
- * private file when its trace is ended: process id, submissions, gaps, bytes of the trace, its path
- * and flags, with tabs between. Written in one piece with O_APPEND, lines of many processes do not
- * mix.
+ * private file when its trace is ended: process id, submissions, gaps, bytes of the trace, its
+ * path, flags and submissions only counted, with tabs between. Written in one piece with O_APPEND,
+ * lines of many processes do not mix.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,12 @@
 #define MAX_NAMED 4 /* traces named one by one */
 
 struct trace {
-	uint64_t pid, submissions, gaps, bytes;
+	uint64_t pid, submissions, gaps, bytes, skipped;
 	char *path;
 	bool open; /* begun, and not ended in order: its process was killed, or runs on */
 	bool renamed; /* the name asked for was taken */
 	bool lost; /* the output could not be written to its end */
+	bool trigger; /* its trigger file held what cannot be obeyed */
 	bool failed; /* could not be made: the library has said why */
 };
 
@@ -130,6 +131,8 @@ static void read_line(struct traces *all, char *line)
 	trace->open = has_word(flags, "started");
 	trace->renamed = has_word(flags, "renamed");
 	trace->lost = has_word(flags, "lost");
+	trace->skipped = strtoull(field(&line), NULL, 10);
+	trace->trigger = has_word(flags, "trigger");
 	trace->failed = has_word(flags, "failed");
 }
 
@@ -201,14 +204,14 @@ static void print_size(FILE *out, uint64_t bytes)
 }
 
 /* "80,000 submissions" */
-static void print_count(FILE *out, uint64_t n, const char *what)
+static void print_count(FILE *out, uint64_t n, const char *what, const char *plural)
 {
 	char digits[24];
 	int length = snprintf(digits, sizeof(digits), "%" PRIu64, n);
 
 	for (int i = 0; i < length; i++)
 		fprintf(out, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
-	fprintf(out, " %s%s", what, n == 1 ? "" : "s");
+	fprintf(out, " %s", n == 1 ? what : plural);
 }
 
 /*
@@ -268,8 +271,8 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 }
 
 struct sums {
-	uint64_t submissions, gaps, bytes;
-	size_t open, renamed, lost;
+	uint64_t submissions, gaps, bytes, skipped;
+	size_t open, renamed, lost, trigger;
 };
 
 static struct sums sum_up(const struct traces *all)
@@ -282,11 +285,13 @@ static struct sums sum_up(const struct traces *all)
 
 		sums.submissions += trace->submissions;
 		sums.gaps += trace->gaps;
+		sums.skipped += trace->skipped;
 		sums.bytes += trace->open && !stat(trace->path, &st) ? (uint64_t)st.st_size
 								     : trace->bytes;
 		sums.open += trace->open;
 		sums.renamed += trace->renamed;
 		sums.lost += trace->lost;
+		sums.trigger += trace->trigger;
 	}
 	return sums;
 }
@@ -307,14 +312,20 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 	/* What an unfinished trace holds only its reader knows. */
 	if (sums.open < all->n) {
 		fputs(", ", out);
-		print_count(out, sums.submissions, "submission");
+		print_count(out, sums.submissions, "submission", "submissions");
 		fputs(", ", out);
-		print_count(out, sums.gaps, "gap");
+		print_count(out, sums.gaps, "gap", "gaps");
+		if (sums.skipped) {
+			fputs(", ", out);
+			print_count(out, sums.skipped, "more only counted", "more only counted");
+		}
 	}
 	if (sums.open)
 		fprintf(out, ", %zu not ended in order", sums.open);
 	if (sums.lost)
 		fprintf(out, "; WRITING FAILED in %zu", sums.lost);
+	if (sums.trigger)
+		fputs("; " NVS_TRIGGER_WRONG, out);
 	fputs("; next: ", out);
 	print_command(out, argv0, all);
 }

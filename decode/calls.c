@@ -32,6 +32,7 @@ struct nvs_calls {
 	struct nvs_numbers apis, threads;
 	struct open_call *spare;
 	struct nvs_call *now; /* of the submission that is followed */
+	bool uncounted; /* the trace holds no submissions, only how many there were */
 };
 
 static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -52,6 +53,7 @@ struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_
 	if (!c)
 		return NULL;
 	c->trace = trace;
+	c->uncounted = nvs_trace_session(trace)->header.flags & NVS_HDR_COUNTS;
 	c->sink = *sink;
 	if (operations)
 		c->follow = nvs_follow_new(trace, &follow);
@@ -248,6 +250,7 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 	o->call = (struct nvs_call){
 		.api = api, .thread = rec->thread, .number = rec->number, .begin = rec->begin,
 		.depth = depth, .stack = NVS_NONE, .flags = NVS_CALL_BEGUN,
+		.uncounted = c->uncounted, .tally.unseen = c->uncounted,
 	};
 	return 0;
 }
@@ -280,7 +283,8 @@ static void note_return(struct nvs_calls *c, const struct nvs_rec_call *rec)
 
 static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 {
-	struct nvs_call call = {.stack = NVS_NONE};
+	struct nvs_call call = {
+		.stack = NVS_NONE, .uncounted = c->uncounted, .tally.unseen = c->uncounted};
 	struct nvs_call_api *api = api_at(c, rec->api);
 	const uint8_t *tail = nvs_tail(&rec->rec, rec->nargs * 8ull + rec->bytes);
 	int r;
@@ -336,10 +340,8 @@ int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
 	if (call) {
 		call->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 		call->entries += s->nentries;
-		call->bytes += s->ndata;
-		for (uint32_t i = 0; i < s->nentries; i++)
-			if (s->entries[i].state == NVS_SEG_SKIPPED)
-				call->bytes += s->entries[i].bytes;
+		call->bytes += nvs_submission_bytes(s);
+		call->tally.unseen += nvs_submission_skipped(s);
 		if (call->stack == NVS_NONE)
 			call->stack = s->rec->stack;
 		if (!call->selected)

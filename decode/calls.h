@@ -30,6 +30,7 @@ struct nvs_call {
 	uint64_t submissions, entries, bytes; /* its own, not those of calls inside it */
 	uint32_t stack; /* of its first submission, else NVS_NONE */
 	bool selected; /* by the sink, for one of its submissions */
+	bool uncounted; /* level=counts: what it submitted is not known */
 	struct nvs_tally tally;
 	uint32_t nargs, absent;
 	const uint64_t *args;

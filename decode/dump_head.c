@@ -110,9 +110,9 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 	json_text(out, "module", site->site_module);
 	fprintf(f,
 		",\"channel\":%u,\"token\":%u,\"sequence\":%" PRIu64
-		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"bytes\":%zu}\n",
+		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"bytes\":%" PRIu64 "}\n",
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
-		s->rec->new_put, s->nentries, s->ndata);
+		s->rec->new_put, s->nentries, nvs_submission_bytes(s));
 }
 
 void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,

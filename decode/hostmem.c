@@ -106,7 +106,7 @@ int nvs_hostmem_call(struct nvs_hostmem *h, const struct nvs_call *call)
 
 const char *nvs_memory_name(enum nvs_memory kind)
 {
-	static const char *const names[] = {"pageable", "pinned", "managed", "device"};
+	static const char *const names[] = {"pageable", "pinned", "managed", "device", ""};
 
 	return names[kind];
 }

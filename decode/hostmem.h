@@ -5,7 +5,13 @@
 
 #include "decode/calls.h"
 
-enum nvs_memory { NVS_MEMORY_PAGEABLE, NVS_MEMORY_PINNED, NVS_MEMORY_MANAGED, NVS_MEMORY_DEVICE };
+enum nvs_memory {
+	NVS_MEMORY_PAGEABLE,
+	NVS_MEMORY_PINNED,
+	NVS_MEMORY_MANAGED,
+	NVS_MEMORY_DEVICE,
+	NVS_MEMORY_UNKNOWN, /* not of an address, but of one that was perhaps allocated unseen */
+};
 
 struct nvs_hostmem;
 struct nvs_hostmem *nvs_hostmem_new(void); /* NULL: no memory */

@@ -10,6 +10,7 @@ struct row {
 	const char *api, *runtime_api, *site, *module;
 	uint64_t submissions, entries, bytes, threads, channels;
 	uint64_t all; /* submissions of all rows */
+	bool uncounted; /* and there are more, of which it is not known whose they are */
 	struct nvs_tally tally;
 	const struct nvs_api_calls *calls; /* NULL: not told */
 };
@@ -25,12 +26,6 @@ static void text(struct nvs_value *v, const char *s)
 {
 	v->kind = *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
 	v->text = s;
-}
-
-static void number(struct nvs_value *v, uint64_t n)
-{
-	v->kind = NVS_VALUE_COUNT;
-	v->count = n;
 }
 
 static void get_api(const void *row, struct nvs_value *v)
@@ -53,46 +48,18 @@ static void get_module(const void *row, struct nvs_value *v)
 	text(v, ((const struct row *)row)->module);
 }
 
-static void get_submissions(const void *row, struct nvs_value *v)
-{
-	number(v, ((const struct row *)row)->submissions);
-}
+/* With level=counts calls are known, and not what they submitted. */
+#define COUNTED (!r->calls || !r->calls->uncounted)
 
-static void get_entries(const void *row, struct nvs_value *v)
-{
-	number(v, ((const struct row *)row)->entries);
-}
-
-static void get_bytes(const void *row, struct nvs_value *v)
-{
-	number(v, ((const struct row *)row)->bytes);
-}
-
-static void get_bytes_each(const void *row, struct nvs_value *v)
-{
-	const struct row *r = row;
-
-	v->kind = NVS_VALUE_REAL;
-	v->real = r->submissions ? (double)r->bytes / (double)r->submissions : 0;
-}
-
-static void get_threads(const void *row, struct nvs_value *v)
-{
-	number(v, ((const struct row *)row)->threads);
-}
-
-static void get_channels(const void *row, struct nvs_value *v)
-{
-	number(v, ((const struct row *)row)->channels);
-}
-
-static void get_share(const void *row, struct nvs_value *v)
-{
-	const struct row *r = row;
-
-	v->kind = NVS_VALUE_REAL;
-	v->real = r->all ? 100.0 * (double)r->submissions / (double)r->all : 0;
-}
+NVS_GET_KNOWN(struct row, submissions, COUNTED, r->submissions)
+NVS_GET_KNOWN(struct row, entries, COUNTED, r->entries)
+NVS_GET_KNOWN(struct row, bytes, COUNTED, r->bytes)
+NVS_GET_REAL(struct row, bytes_each, COUNTED,
+	     r->submissions ? (double)r->bytes / (double)r->submissions : 0)
+NVS_GET_KNOWN(struct row, threads, COUNTED, r->threads)
+NVS_GET_KNOWN(struct row, channels, COUNTED, r->channels)
+NVS_GET_REAL(struct row, share, !r->uncounted,
+	     r->all ? 100.0 * (double)r->submissions / (double)r->all : 0)
 
 NVS_TALLY_GETTERS(struct row)
 
@@ -311,6 +278,7 @@ static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_call
 	uint64_t all = nrows ? (*rows)->all : 0;
 	struct row *more = realloc(*rows, (nrows + ncalls + 1) * sizeof(*more));
 	size_t submitting = nrows; /* sorted by names */
+	bool uncounted = false;
 
 	if (!more)
 		return -ENOMEM;
@@ -327,7 +295,11 @@ static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_call
 			row->all = all;
 		}
 		row->calls = calls + i;
+		row->tally.unseen += calls[i].uncounted;
+		uncounted |= calls[i].uncounted;
 	}
+	for (size_t i = 0; i < nrows; i++)
+		more[i].uncounted = uncounted;
 	return (long)nrows;
 }
 

@@ -113,6 +113,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (!a)
 		return -ENOMEM;
 	a->calls++;
+	a->uncounted |= call->uncounted;
 	a->captured += !!(call->flags & NVS_CALL_CAPTURED);
 	if (!call->end || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED)) {
 		a->open++;
@@ -131,6 +132,7 @@ static int merge(struct nvs_api_calls *into, const struct nvs_api_calls *from)
 	into->calls += from->calls;
 	into->failed += from->failed;
 	into->captured += from->captured;
+	into->uncounted |= from->uncounted;
 	into->open += from->open;
 	into->others += from->others;
 	for (uint32_t i = 0; i < from->nerrors; i++)

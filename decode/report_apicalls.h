@@ -9,6 +9,7 @@ struct nvs_api_calls {
 	const char *api; /* own copy */
 	const char *runtime_api; /* of the calls that submitted; "" */
 	bool silent; /* those that submitted nothing: who called is not known */
+	bool uncounted; /* what they submitted is not known */
 	uint64_t calls, failed, captured;
 	uint64_t open; /* never returned, or left otherwise */
 	struct nvs_times times;

@@ -51,6 +51,12 @@ static inline void nvs_put_count(struct nvs_value *v, uint64_t n)
 	v->count = n;
 }
 
+static inline void nvs_put_known(struct nvs_value *v, bool known, uint64_t n)
+{
+	v->kind = known ? NVS_VALUE_COUNT : NVS_VALUE_NONE;
+	v->count = n;
+}
+
 static inline void nvs_put_text(struct nvs_value *v, const char *s)
 {
 	v->kind = s && *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
@@ -75,6 +81,13 @@ static inline void nvs_put_us(struct nvs_value *v, bool known, double ns)
 	{                                                                \
 		const type *r = row;                                     \
 		nvs_put_count(v, expr);                                  \
+	}
+/* Of what may not be known. */
+#define NVS_GET_KNOWN(type, name, known, expr)                                                     \
+	static void get_##name(const void *row, struct nvs_value *v)                               \
+	{                                                                                          \
+		const type *r = row;                                                               \
+		nvs_put_known(v, known, expr);                                                     \
 	}
 #define NVS_GET_TEXT(type, name, expr)                                   \
 	static void get_##name(const void *row, struct nvs_value *v)     \

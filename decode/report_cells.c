@@ -134,14 +134,8 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		}
 		c->submissions += !(sub->rec->rec.flags & NVS_SUB_CONTINUED);
 		c->entries += sub->nentries;
-		c->bytes += sub->ndata;
-		/* What comes in pieces, and what was left out by choice, is said by its entry. */
-		for (uint32_t i = 0; i < sub->nentries; i++) {
-			const struct nvs_gp_entry *e = sub->entries + i;
-
-			if (e->state == NVS_SEG_FOLLOWS || e->state == NVS_SEG_SKIPPED)
-				c->bytes += e->bytes;
-		}
+		c->bytes += nvs_submission_bytes(sub);
+		c->tally.unseen += nvs_submission_skipped(sub);
 	}
 	if (!s->follow)
 		return 0;

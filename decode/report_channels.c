@@ -9,6 +9,8 @@ struct row {
 	const struct nvs_source *source;
 	const struct nvs_trace_channel *channel;
 	uint64_t submissions, entries, bytes; /* that pass the filters */
+	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
+	bool filtered; /* by what only a submission tells: so of these not either */
 	char flags[64];
 	struct nvs_tally tally;
 };
@@ -70,17 +72,17 @@ static void get_ring(const void *row, struct nvs_value *v)
 
 static void get_submissions(const void *row, struct nvs_value *v)
 {
-	number(v, true, row_of(row)->submissions);
+	number(v, !row_of(row)->filtered, row_of(row)->submissions);
 }
 
 static void get_entries(const void *row, struct nvs_value *v)
 {
-	number(v, true, row_of(row)->entries);
+	number(v, !row_of(row)->uncounted, row_of(row)->entries);
 }
 
 static void get_bytes(const void *row, struct nvs_value *v)
 {
-	number(v, true, row_of(row)->bytes);
+	number(v, !row_of(row)->filtered, row_of(row)->bytes);
 }
 
 static void get_gaps(const void *row, struct nvs_value *v)
@@ -168,6 +170,7 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 	const struct nvs_options_report *o = s->options;
 	uint32_t n = nvs_trace_channel_count(s->trace);
 	struct row **of = calloc((size_t)n + 1, sizeof(*of));
+	bool uncounted = nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS;
 	bool strict = o->nthread || o->napi || o->has_range;
 	size_t count = 0, kept = 0;
 
@@ -179,6 +182,11 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 		of[i] = rows + count++;
 		of[i]->source = s;
 		of[i]->channel = c;
+		of[i]->uncounted = uncounted;
+		of[i]->filtered = uncounted && strict;
+		of[i]->tally.unseen = uncounted;
+		of[i]->submissions = uncounted ? c->counts.skipped_submissions : 0;
+		of[i]->bytes = uncounted ? c->counts.skipped_bytes : 0;
 		set_flags(of[i]);
 	}
 	for (uint32_t i = 0; of && s->cells && i <= s->mask; i++) {

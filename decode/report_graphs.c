@@ -14,6 +14,7 @@ struct row {
 	uint64_t number; /* over all traces */
 	uint64_t kind[4], other, children, conditional_nodes, nodes;
 	uint64_t launches, failed, submissions, entries, bytes;
+	bool uncounted; /* what these calls submitted is not known */
 	uint64_t uploads, upload_submissions, upload_bytes;
 	uint64_t make_bytes; /* of instantiation and update */
 	struct nvs_times times;
@@ -64,6 +65,7 @@ static int launch(struct state *st, const struct nvs_call *call)
 	if (call->flags & NVS_CALL_CAPTURED)
 		return 0;
 	row->launches++;
+	row->uncounted |= call->uncounted;
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->bytes += call->bytes;
@@ -81,6 +83,7 @@ static int upload(struct state *st, const struct nvs_call *call)
 	if (!row)
 		return -ENOMEM;
 	row->uploads++;
+	row->uncounted |= call->uncounted;
 	row->upload_submissions += call->submissions;
 	row->upload_bytes += call->bytes;
 	nvs_total_add(&row->upload_times, time_of(st, call));
@@ -122,6 +125,7 @@ static int on_graph(void *arg, const struct nvs_rec_graph *rec)
 	if (st->has_made && rec->event != NVS_GRAPH_NODE_SET && !rec->first) {
 		nvs_total_add(&row->make_times, time_of(st, &st->made));
 		row->make_bytes += st->made.bytes;
+		row->uncounted |= st->made.uncounted;
 		st->has_made = false;
 	}
 	return 0;
@@ -167,17 +171,17 @@ NVS_GET_COUNT(struct row, updates, r->exec->updates)
 NVS_GET_COUNT(struct row, changes, r->exec->changes)
 NVS_GET_COUNT(struct row, launches, r->launches)
 NVS_GET_COUNT(struct row, failed, r->failed)
-NVS_GET_REAL(struct row, doorbells, r->launches, each(r->submissions, r->launches))
-NVS_GET_REAL(struct row, entries, r->launches, each(r->entries, r->launches))
-NVS_GET_REAL(struct row, bytes, r->launches, each(r->bytes, r->launches))
+NVS_GET_REAL(struct row, doorbells, r->launches && !r->uncounted, each(r->submissions, r->launches))
+NVS_GET_REAL(struct row, entries, r->launches && !r->uncounted, each(r->entries, r->launches))
+NVS_GET_REAL(struct row, bytes, r->launches && !r->uncounted, each(r->bytes, r->launches))
 NVS_GET_REAL(struct row, p50, r->launches, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct row, mean, r->launches, each(r->times.sum, r->launches) / 1000)
 NVS_GET_COUNT(struct row, uploads, r->uploads)
-NVS_GET_COUNT(struct row, upload_bytes, r->upload_bytes)
-NVS_GET_COUNT(struct row, upload_doorbells, r->upload_submissions)
+NVS_GET_KNOWN(struct row, upload_bytes, !r->uncounted, r->upload_bytes)
+NVS_GET_KNOWN(struct row, upload_doorbells, !r->uncounted, r->upload_submissions)
 NVS_GET_REAL(struct row, upload_us, r->uploads, each(r->upload_times.ns, r->uploads) / 1000)
 NVS_GET_REAL(struct row, make_us, r->make_times.count, each(r->make_times.ns, r->make_times.count) / 1000)
-NVS_GET_COUNT(struct row, make_bytes, r->make_bytes)
+NVS_GET_KNOWN(struct row, make_bytes, !r->uncounted, r->make_bytes)
 NVS_GET_TEXT(struct row, partial, r->exec->partial ? "partial" : "")
 
 static void get_exec(const void *row, struct nvs_value *v)

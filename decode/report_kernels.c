@@ -24,6 +24,8 @@ struct row {
 	uint64_t id; /* the same in all traces */
 	uint64_t direct, failed, recorded, by_capture, by_nodes, by_unknown, conditional;
 	uint64_t submissions, entries, bytes;
+	bool uncounted; /* these are not known */
+	bool unsited; /* nor where it was launched from */
 	uint64_t nshapes, nsites, dynamic; /* shapes and sites that no row of this name had before */
 	bool many; /* more shapes and sites than can be told apart */
 	struct shape shape[SHAPES];
@@ -155,6 +157,8 @@ static int direct(struct state *st, const struct nvs_call *call)
 	see_site(st, row, call->stack);
 	if (nvs_call_arg(call, "sharedMemBytes", &dynamic) && dynamic > row->dynamic)
 		row->dynamic = dynamic;
+	row->uncounted |= call->uncounted;
+	row->unsited |= call->uncounted || (call->submissions && call->stack == NVS_NONE);
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->bytes += call->bytes;
@@ -357,9 +361,10 @@ NVS_GET_COUNT(struct row, conditional, r->conditional)
 NVS_GET_COUNT(struct row, recorded, r->recorded)
 NVS_GET_COUNT(struct row, failed, r->failed)
 NVS_GET_COUNT(struct row, dynamic, r->dynamic)
-NVS_GET_COUNT(struct row, submissions, r->submissions)
-NVS_GET_COUNT(struct row, bytes, r->bytes)
-NVS_GET_REAL(struct row, bytes_each, r->direct, (double)r->bytes / (double)r->direct)
+NVS_GET_KNOWN(struct row, submissions, !r->uncounted, r->submissions)
+NVS_GET_KNOWN(struct row, bytes, !r->uncounted, r->bytes)
+NVS_GET_REAL(struct row, bytes_each, r->direct && !r->uncounted,
+	     (double)r->bytes / (double)r->direct)
 NVS_GET_REAL(struct row, mean, r->times.count, (double)r->times.sum / (double)r->times.count / 1000)
 NVS_GET_REAL(struct row, p50, r->times.count, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.sum / 1000)
@@ -378,7 +383,10 @@ static void get_nshapes(const void *row, struct nvs_value *v)
 
 static void get_sites(const void *row, struct nvs_value *v)
 {
-	put_distinct(v, row, ((const struct row *)row)->nsites);
+	const struct row *r = row;
+
+	if (!r->unsited)
+		put_distinct(v, r, r->nsites);
 }
 
 static void get_registers(const void *row, struct nvs_value *v)
@@ -474,6 +482,8 @@ static int merge(struct row *into, const struct row *from)
 	into->by_nodes += from->by_nodes;
 	into->by_unknown += from->by_unknown;
 	into->conditional += from->conditional;
+	into->uncounted |= from->uncounted;
+	into->unsited |= from->unsited;
 	into->submissions += from->submissions;
 	into->entries += from->entries;
 	into->bytes += from->bytes;

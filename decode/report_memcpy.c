@@ -9,10 +9,11 @@
 #include "decode/report_calls.h"
 
 enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
-enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, MODES };
+enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, UNSEEN, MODES };
 
 static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "HtoH", "array", "batch", "?"};
-static const char *const modes[] = {"none", "engine", "inline", "macro", "kernel", "mixed", "captured"};
+static const char *const modes[] = {"none",   "engine", "inline",   "macro",
+				    "kernel", "mixed",	"captured", ""};
 
 #define NO_CLASS 64u /* sizes are not known */
 
@@ -23,6 +24,7 @@ struct row {
 	uint32_t class; /* sizes up to 2^class */
 	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
+	bool uncounted; /* these are not known */
 	struct nvs_times times;
 	uint64_t gpu_timed, gpu_bytes,
 		gpu_ns; /* stretches of nothing else, by the GPU's clock, to 5 % */
@@ -54,7 +56,25 @@ struct ends {
 	bool directed;
 };
 
-static void plain(const struct nvs_hostmem *h, const struct nvs_call *call, struct ends *e)
+/* Outside of a trigger's windows allocations are not recorded. */
+static enum nvs_memory kind_at(const struct state *st, uint64_t address)
+{
+	enum nvs_memory kind = nvs_hostmem_kind(st->memory, address);
+	bool all = !(nvs_trace_session(st->source->trace)->header.flags & NVS_HDR_TRIGGER);
+
+	return kind == NVS_MEMORY_PAGEABLE && !all ? NVS_MEMORY_UNKNOWN : kind;
+}
+
+/* A pointer of which the call does not say where it points. False: nobody does. */
+static bool is_host(const struct state *st, uint64_t address, bool *host)
+{
+	enum nvs_memory kind = kind_at(st, address);
+
+	*host = kind < NVS_MEMORY_MANAGED;
+	return kind != NVS_MEMORY_UNKNOWN;
+}
+
+static void plain(const struct state *st, const struct nvs_call *call, struct ends *e)
 {
 	const char *to = strstr(call->api->name, "to");
 
@@ -67,32 +87,35 @@ static void plain(const struct nvs_hostmem *h, const struct nvs_call *call, stru
 		nvs_call_arg(call, e->to_host ? "dstHost" : "dstDevice", &e->to);
 	} else if ((nvs_call_arg(call, "src", &e->from) && nvs_call_arg(call, "dst", &e->to)) ||
 		   (nvs_call_arg(call, "srcDevice", &e->from) && nvs_call_arg(call, "dstDevice", &e->to))) {
-		e->directed = true;
-		e->from_host = nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED;
-		e->to_host = nvs_hostmem_kind(h, e->to) < NVS_MEMORY_MANAGED;
+		e->directed = is_host(st, e->from, &e->from_host);
+		e->directed &= is_host(st, e->to, &e->to_host);
 	}
 }
 
 /* A copy of a rectangle or a box: a structure says where from and where to. */
-static void boxed(const struct nvs_hostmem *h, const struct nvs_call *call, struct ends *e)
+static void boxed(const struct state *st, const struct nvs_call *call, struct ends *e)
 {
 	uint64_t type;
 
 	if (nvs_call_arg(call, "srcType", &type)) {
 		/* CUmemcpy3DOperandType: 1 is a pointer, to wherever. */
 		e->array = type != 1 || !nvs_call_arg(call, "dstType", &type) || type != 1;
-		plain(h, call, e);
+		plain(st, call, e);
 		return;
 	}
 	if (nvs_call_arg(call, "srcMemoryType", &type)) {
 		e->directed = true;
 		nvs_call_arg(call, type == 1 ? "srcHost" : "srcDevice", &e->from);
-		e->from_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->from) < NVS_MEMORY_MANAGED);
+		e->from_host = type == 1;
+		if (type == 4)
+			e->directed = is_host(st, e->from, &e->from_host);
 		e->array |= type == 3;
 	}
 	if (nvs_call_arg(call, "dstMemoryType", &type)) {
 		nvs_call_arg(call, type == 1 ? "dstHost" : "dstDevice", &e->to);
-		e->to_host = type == 1 || (type == 4 && nvs_hostmem_kind(h, e->to) < NVS_MEMORY_MANAGED);
+		e->to_host = type == 1;
+		if (type == 4)
+			e->directed &= is_host(st, e->to, &e->to_host);
 		e->array |= type == 3;
 	}
 }
@@ -104,6 +127,8 @@ static enum mode mode_of(const struct nvs_call *call)
 
 	if (call->flags & NVS_CALL_CAPTURED)
 		return RECORDED;
+	if (call->tally.unseen)
+		return UNSEEN;
 	if (!engine && !in && !macro)
 		return call->tally.launches ? KERNEL : NOTHING;
 	if (engine && !in && !macro)
@@ -143,13 +168,14 @@ static void describe(const struct state *st, const struct nvs_call *call, struct
 	if (many)
 		e->batched = e->copies;
 	else if (strstr(call->api->name, "2D") || strstr(call->api->name, "3D"))
-		boxed(st->memory, call, e);
+		boxed(st, call, e);
 	else
-		plain(st->memory, call, e);
+		plain(st, call, e);
 	like->direction = many ? BATCH : e->array ? ARRAY : !e->directed ? UNKNOWN :
 			  e->from_host ? (e->to_host ? HTOH : HTOD) : e->to_host ? DTOH : DTOD;
-	like->memory = e->from_host ? nvs_hostmem_kind(st->memory, e->from) :
-		       e->to_host ? nvs_hostmem_kind(st->memory, e->to) : NVS_MEMORY_DEVICE;
+	like->memory = e->from_host ? kind_at(st, e->from)
+		       : e->to_host ? kind_at(st, e->to)
+				    : NVS_MEMORY_DEVICE;
 	like->mode = mode_of(call);
 	/* Of a batch it is the mean size that counts. */
 	like->class = e->known && e->copies ? class_of(e->bytes / e->copies) : NO_CLASS;
@@ -188,6 +214,7 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	row->batched += e.batched;
 	row->bytes += e.bytes;
 	see_sizes(row, call, &e);
+	row->uncounted |= call->uncounted;
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->command_bytes += call->bytes;
@@ -342,45 +369,39 @@ NVS_GET_TEXT(struct row, mode, modes[r->mode])
 NVS_GET_COUNT(struct row, calls, r->calls)
 NVS_GET_COUNT(struct row, failed, r->failed)
 NVS_GET_COUNT(struct row, batched, r->batched)
-NVS_GET_COUNT(struct row, bytes, r->bytes)
-NVS_GET_REAL(struct row, doorbells, r->calls, each(r->submissions, r->calls))
-NVS_GET_REAL(struct row, entries, r->calls, each(r->entries, r->calls))
-NVS_GET_REAL(struct row, commands, r->calls, each(r->command_bytes, r->calls))
+NVS_GET_KNOWN(struct row, bytes, r->class != NO_CLASS || !r->calls, r->bytes)
+NVS_GET_REAL(struct row, doorbells, r->calls && !r->uncounted, each(r->submissions, r->calls))
+NVS_GET_REAL(struct row, entries, r->calls && !r->uncounted, each(r->entries, r->calls))
+NVS_GET_REAL(struct row, commands, r->calls && !r->uncounted, each(r->command_bytes, r->calls))
 NVS_GET_REAL(struct row, mean, r->calls, each(r->times.sum, r->calls) / 1000)
 NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct row, rate, r->times.sum, (double)r->bytes / (double)(r->times.sum ? r->times.sum : 1))
+NVS_GET_REAL(struct row, rate, r->times.sum && r->class != NO_CLASS,
+	     (double)r->bytes / (double)(r->times.sum ? r->times.sum : 1))
 
 NVS_GET_COUNT(struct row, gpu_timed, r->gpu_timed)
 NVS_GET_COUNT(struct row, gpu_bytes, r->gpu_bytes)
 NVS_GET_REAL(struct row, gpu_us, r->gpu_timed, (double)r->gpu_ns / 1000)
 NVS_GET_REAL(struct row, gpu_rate, r->gpu_timed, each(r->gpu_bytes, r->gpu_ns))
 
-static void known_count(struct nvs_value *v, bool known, uint64_t n)
-{
-	nvs_put_count(v, n);
-	if (!known)
-		v->kind = NVS_VALUE_NONE;
-}
-
 static void get_upto(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
 
-	known_count(v, r->class != NO_CLASS, 1ull << (r->class < 63 ? r->class : 63));
+	nvs_put_known(v, r->class != NO_CLASS, 1ull << (r->class < 63 ? r->class : 63));
 }
 
 static void get_least(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
 
-	known_count(v, r->least <= r->most, r->least);
+	nvs_put_known(v, r->least <= r->most, r->least);
 }
 
 static void get_most(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
 
-	known_count(v, r->least <= r->most, r->most);
+	nvs_put_known(v, r->least <= r->most, r->most);
 }
 
 static const struct nvs_column columns[] = {

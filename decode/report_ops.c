@@ -215,6 +215,8 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		nvs_dump_json_submission(o->out, o->source, s);
 	else if (o->show)
 		nvs_dump_text_submission(o->out, o->source, s);
+	if (o->show)
+		o->tally.unseen += nvs_submission_skipped(s);
 	r = nvs_follow_submission(o->follow, s, s->number);
 	if (r || ferror(o->out->file))
 		return r ? r : 1;
@@ -230,11 +232,31 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	return r ? r : nvs_follow_record(o->follow, rec);
 }
 
+static void print_no_totals(struct ops *o)
+{
+	static const char *const keys[] = {"launches", "triggers", "copies",   "copied",  "memsets",
+					   "uploads",  "code",	   "releases", "acquires"};
+
+	if (!o->json) {
+		fputs("what was submitted was not recorded (level), so what it does is not known\n",
+		      o->out->file);
+		return;
+	}
+	fprintf(o->out->file, "{\"schema\":%d,\"kind\":\"end\"", NVS_DUMP_SCHEMA);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		fprintf(o->out->file, ",\"%s\":null", keys[i]);
+	fputs("}\n", o->out->file);
+}
+
 static void print_totals(struct ops *o)
 {
 	const struct nvs_tally *t = &o->tally;
 	FILE *f = o->out->file;
 
+	if (o->tally.unseen || nvs_trace_session(o->source->trace)->header.flags & NVS_HDR_COUNTS) {
+		print_no_totals(o);
+		return;
+	}
 	if (o->json) {
 		fprintf(f,
 			"{\"schema\":%d,\"kind\":\"end\",\"launches\":%" PRIu64

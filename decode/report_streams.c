@@ -14,6 +14,8 @@ struct row {
 	char name[48];
 	uint64_t tid, calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions, entries, bytes;
 	uint64_t threads, context;
+	bool uncounted; /* what was submitted is not known */
+	bool untold; /* how much some copy moved is not known */
 	bool used; /* a stream: more than made and destroyed */
 	uint32_t last_thread;
 	struct nvs_total times, waits;
@@ -227,11 +229,12 @@ static void count(struct state *st, struct row *row, const struct nvs_call *call
 	row->launches += done && !strcmp(group, "launch");
 	row->graphs += done && !strcmp(group, "graph-launch");
 	row->memsets += done && !strcmp(group, "memset");
+	row->uncounted |= call->uncounted;
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->bytes += call->bytes;
 	if (done && !strcmp(group, "copy")) {
-		nvs_call_copied(call, &bytes, &copies);
+		row->untold |= !nvs_call_copied(call, &bytes, &copies);
 		row->copies += copies;
 		row->copied += bytes;
 	}
@@ -327,12 +330,12 @@ NVS_GET_COUNT(struct row, failed, r->failed)
 NVS_GET_COUNT(struct row, launches, r->launches)
 NVS_GET_COUNT(struct row, graphs, r->graphs)
 NVS_GET_COUNT(struct row, copies, r->copies)
-NVS_GET_COUNT(struct row, copied, r->copied)
+NVS_GET_KNOWN(struct row, copied, !r->untold || r->copied, r->copied)
 NVS_GET_COUNT(struct row, memsets, r->memsets)
 NVS_GET_COUNT(struct row, syncs, r->syncs)
-NVS_GET_COUNT(struct row, submissions, r->submissions)
-NVS_GET_COUNT(struct row, entries, r->entries)
-NVS_GET_COUNT(struct row, bytes, r->bytes)
+NVS_GET_KNOWN(struct row, submissions, !r->uncounted, r->submissions)
+NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->entries)
+NVS_GET_KNOWN(struct row, bytes, !r->uncounted, r->bytes)
 NVS_GET_TEXT(struct row, threads, r->threads > 1 ? "several" : "one")
 NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.ns / 1000)
 NVS_GET_REAL(struct row, mean, r->times.count, (double)r->times.ns / (double)r->times.count / 1000)

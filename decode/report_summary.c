@@ -11,6 +11,7 @@ struct row {
 	const struct nvs_session *session;
 	char command[1024], gpu[256], started[64], ended[160], whole[96], host[256], in_flight[256];
 	uint64_t threads, channels;
+	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
 	struct nvs_tally tally; /* of all submissions */
 };
 
@@ -36,6 +37,12 @@ static void number(struct nvs_value *v, uint64_t n)
 	{                                                                                          \
 		text(v, (value));                                                                  \
 	}
+#define KNOWN_COLUMN(name, known, value)                                                           \
+	static void get_##name(const void *row, struct nvs_value *v)                               \
+	{                                                                                          \
+		number(v, (value));                                                                \
+		v->kind = (known) ? v->kind : NVS_VALUE_NONE;                                      \
+	}
 #define COUNT_COLUMN(name, value)                                                                  \
 	static void get_##name(const void *row, struct nvs_value *v)                               \
 	{                                                                                          \
@@ -54,17 +61,20 @@ TEXT_COLUMN(whole, row_of(row)->whole)
 TEXT_COLUMN(in_flight, row_of(row)->in_flight)
 TEXT_COLUMN(options, row_of(row)->session->attr[NVS_ATTR_OPTIONS])
 COUNT_COLUMN(pid, row_of(row)->session->header.pid)
-COUNT_COLUMN(threads, row_of(row)->threads)
+KNOWN_COLUMN(threads, !row_of(row)->uncounted, row_of(row)->threads)
 COUNT_COLUMN(channels, row_of(row)->channels)
-COUNT_COLUMN(submissions, row_of(row)->session->counts.submissions)
-COUNT_COLUMN(entries, row_of(row)->session->counts.entries)
-COUNT_COLUMN(bytes, row_of(row)->session->counts.bytes)
+COUNT_COLUMN(submissions, nvs_submissions_told(row_of(row)->session))
+KNOWN_COLUMN(entries, !row_of(row)->uncounted, row_of(row)->session->counts.entries)
+COUNT_COLUMN(bytes, nvs_bytes_told(row_of(row)->session))
 COUNT_COLUMN(gaps, row_of(row)->session->counts.gaps)
 COUNT_COLUMN(lost_submissions, row_of(row)->session->counts.lost_submissions)
 COUNT_COLUMN(orphans, row_of(row)->session->counts.orphans)
-COUNT_COLUMN(fast, row_of(row)->session->totals.fast)
-COUNT_COLUMN(stepped, row_of(row)->session->totals.stepped)
-COUNT_COLUMN(waits, row_of(row)->session->totals.waits)
+/* What the library counts itself stands at the end of a trace that was ended in order. */
+#define TOTALS_COLUMN(name)                                                                        \
+	KNOWN_COLUMN(name, row_of(row)->session->has_totals, row_of(row)->session->totals.name)
+TOTALS_COLUMN(fast)
+TOTALS_COLUMN(stepped)
+TOTALS_COLUMN(waits)
 COUNT_COLUMN(skipped, row_of(row)->session->counts.skipped_submissions)
 COUNT_COLUMN(problems, nvs_trace_problems(row_of(row)->source->trace))
 COUNT_COLUMN(file_bytes, row_of(row)->session->file_bytes)
@@ -84,7 +94,12 @@ static void get_writer_cpu(const void *row, struct nvs_value *v)
 	const struct row *r = row;
 
 	v->ns = r->session->totals.writer_cpu_ns;
-	v->kind = v->ns ? NVS_VALUE_SECONDS : NVS_VALUE_NONE;
+	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_SECONDS : NVS_VALUE_NONE;
+}
+
+static void get_operations(const void *row, struct nvs_value *v)
+{
+	text(v, row_of(row)->tally.unseen ? "- (what was submitted was not recorded: level)" : "");
 }
 
 static const struct nvs_column columns[] = {
@@ -106,6 +121,7 @@ static const struct nvs_column columns[] = {
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0},
 	{"bytes", "command bytes", get_bytes, 0},
+	{"operations", "operations", get_operations, NVS_COLUMN_TEXT},
 	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY},
 	{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_IF_ANY},
 	{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},
@@ -243,6 +259,8 @@ static void make_row(struct row *r, const struct nvs_source *s)
 	for (uint32_t i = 0; s->cells && i <= s->mask; i++)
 		if (s->cells[i].used)
 			nvs_tally_sum(&r->tally, &s->cells[i].tally);
+	r->uncounted = r->session->header.flags & NVS_HDR_COUNTS;
+	r->tally.unseen += r->uncounted;
 	set_command(r);
 	set_host(r);
 	set_gpus(r);
@@ -251,14 +269,22 @@ static void make_row(struct row *r, const struct nvs_source *s)
 	set_in_flight(r);
 }
 
+/* One that is not known is shown as such; a text that is not there is not missed. */
+static bool is_figure(const struct nvs_column *c)
+{
+	return c->get == get_threads || c->get == get_entries;
+}
+
 static void print_one(struct nvs_out *out, const struct row *row)
 {
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
 		struct nvs_value v = {0};
 
 		columns[i].get(row, &v);
-		if (v.kind == NVS_VALUE_NONE || columns[i].flags & NVS_COLUMN_DETAIL ||
-		    (columns[i].flags & NVS_COLUMN_IF_ANY && !v.count))
+		if (columns[i].flags & NVS_COLUMN_DETAIL ||
+		    (v.kind == NVS_VALUE_NONE && !is_figure(columns + i)) ||
+		    (columns[i].flags & NVS_COLUMN_IF_ANY &&
+		     (v.kind == NVS_VALUE_NONE || !v.count)))
 			continue;
 		fprintf(out->file, "%s%-14s%s", nvs_out_style(out, NVS_STYLE_HEAD),
 			columns[i].title, nvs_out_style(out, NVS_STYLE_PLAIN));
@@ -266,6 +292,8 @@ static void print_one(struct nvs_out *out, const struct row *row)
 			nvs_out_text(out, v.text);
 		else if (v.kind == NVS_VALUE_SECONDS)
 			fprintf(out->file, "%.3f", (double)v.ns / 1e9);
+		else if (v.kind == NVS_VALUE_NONE)
+			fputc('-', out->file);
 		else
 			fprintf(out->file, "%llu", (unsigned long long)v.count);
 		fputc('\n', out->file);

@@ -24,6 +24,7 @@ struct event {
 	uint32_t thread, entries;
 	uint16_t depth;
 	bool call; /* else a submission */
+	bool uncounted; /* entries and bytes are not known */
 };
 
 /* A trace. */
@@ -166,6 +167,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	e->call = true;
 	e->thread = call->thread;
 	e->depth = (uint16_t)call->depth;
+	e->uncounted = call->uncounted;
 	e->entries = (uint32_t)call->entries;
 	e->bytes = call->bytes;
 	if (call->end)
@@ -242,7 +244,7 @@ static int add_submission(struct state *st, const struct nvs_submission *s)
 	e->thread = s->thread->thread;
 	e->depth = (uint16_t)((s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1);
 	e->entries = s->nentries;
-	e->bytes = s->ndata;
+	e->bytes = nvs_submission_bytes(s);
 	return note_shown(st, e->thread, s->rec->rec.time);
 }
 
@@ -314,8 +316,8 @@ NVS_GET_TEXT(struct event, line, line_of(r))
 NVS_GET_TEXT(struct event, what, r->call ? "call" : "submission")
 NVS_GET_TEXT(struct event, text, text_of(r))
 NVS_GET_COUNT(struct event, depth, r->depth)
-NVS_GET_COUNT(struct event, entries, r->entries)
-NVS_GET_COUNT(struct event, bytes, r->bytes)
+NVS_GET_KNOWN(struct event, entries, !r->uncounted, r->entries)
+NVS_GET_KNOWN(struct event, bytes, !r->uncounted, r->bytes)
 
 static const struct nvs_column columns[] = {
 	{"seconds", "seconds", get_at, 0},

@@ -67,11 +67,13 @@ static void print_verdict(struct nvs_out *out, const struct nvs_source *s)
 	else
 		fputs(verdict ? "the trace ended in a crash and is whole up to it" : "whole",
 		      out->file);
-	fprintf(out->file, "%s; %llu submissions, %llu entries, %llu bytes\n",
-		nvs_out_style(out, NVS_STYLE_PLAIN),
-		(unsigned long long)session->counts.submissions,
-		(unsigned long long)session->counts.entries,
-		(unsigned long long)session->counts.bytes);
+	fprintf(out->file, "%s; %llu submissions, ", nvs_out_style(out, NVS_STYLE_PLAIN),
+		(unsigned long long)nvs_submissions_told(session));
+	if (session->header.flags & NVS_HDR_COUNTS)
+		fputc('-', out->file);
+	else
+		fprintf(out->file, "%llu", (unsigned long long)session->counts.entries);
+	fprintf(out->file, " entries, %llu bytes\n", (unsigned long long)nvs_bytes_told(session));
 }
 
 static void print_finding(struct nvs_out *out, const struct nvs_finding *f)

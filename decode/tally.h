@@ -16,6 +16,8 @@ struct nvs_tally {
 	uint64_t codes, code_bytes; /* copies of instructions; not among copies */
 	uint64_t releases, acquires;
 	uint64_t waits, caches;
+	uint64_t unseen; /* submissions whose segments were not recorded: then nothing above is
+			    known */
 };
 
 void nvs_tally_op(struct nvs_tally *t, const struct nvs_op *op);
@@ -27,8 +29,9 @@ void nvs_tally_sum(struct nvs_tally *into, const struct nvs_tally *from);
 #define NVS_TALLY_GET(type, name, member)                                                          \
 	static void get_tally_##name(const void *row, struct nvs_value *v)                         \
 	{                                                                                          \
-		v->kind = NVS_VALUE_COUNT;                                                         \
-		v->count = ((const type *)row)->tally.member;                                      \
+		const struct nvs_tally *t = &((const type *)row)->tally;                           \
+		v->kind = t->unseen ? NVS_VALUE_NONE : NVS_VALUE_COUNT;                            \
+		v->count = t->member;                                                              \
 	}
 #define NVS_TALLY_GETTERS(type)                                                                    \
 	NVS_TALLY_GET(type, launches, launches)                                                    \

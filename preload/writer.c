@@ -423,6 +423,10 @@ void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome)
 
 	outcome->submissions = counter(NVS_COUNT_SUBMISSIONS);
 	outcome->skipped = counter(NVS_COUNT_SKIPPED);
+	if (nvs_options()->values.level == NVS_LEVEL_COUNTS) {
+		outcome->submissions = outcome->skipped; /* all of them are */
+		outcome->skipped = 0;
+	}
 	outcome->gaps = counter(NVS_COUNT_GAPS) + w->gaps;
 	outcome->lost_submissions = w->lost_submissions;
 	outcome->lost_bytes = w->lost_bytes;

@@ -117,6 +117,27 @@ static inline bool nvs_segment_next(struct nvs_segment_iter *it, struct nvs_segm
 	return true;
 }
 
+/* Bytes of commands: what is here, what follows in pieces, and what level=headers left out. */
+static inline uint64_t nvs_submission_bytes(const struct nvs_submission *s)
+{
+	uint64_t bytes = s->ndata;
+
+	for (uint32_t i = 0; i < s->nentries; i++)
+		if (s->entries[i].state == NVS_SEG_FOLLOWS ||
+		    s->entries[i].state == NVS_SEG_SKIPPED)
+			bytes += s->entries[i].bytes;
+	return bytes;
+}
+
+/* Were some of its segments left out by choice, so that what they do is not known? */
+static inline bool nvs_submission_skipped(const struct nvs_submission *s)
+{
+	for (uint32_t i = 0; i < s->nentries; i++)
+		if (s->entries[i].state == NVS_SEG_SKIPPED)
+			return true;
+	return false;
+}
+
 /* nvs_consumer.flags */
 /*
  * Submissions whose segments come in pieces are handed out once they are complete, as if they had stood in
@@ -194,6 +215,21 @@ struct nvs_session {
 };
 
 const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);
+
+/* Submissions and bytes of commands that the trace tells of: with level=counts those that were only
+ * counted. */
+static inline uint64_t nvs_submissions_told(const struct nvs_session *s)
+{
+	/* A gap counts one of more than 512 entries as several. */
+	uint64_t skipped = s->has_totals ? s->totals.skipped : s->counts.skipped_submissions;
+
+	return s->counts.submissions + (s->header.flags & NVS_HDR_COUNTS ? skipped : 0);
+}
+
+static inline uint64_t nvs_bytes_told(const struct nvs_session *s)
+{
+	return s->counts.bytes + (s->header.flags & NVS_HDR_COUNTS ? s->counts.skipped_bytes : 0);
+}
 
 /*
  * Ticks to nanoseconds, by the calibration points read so far (a first pass makes them all known):

@@ -49,6 +49,8 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 	struct nvs_thr *thr = rec->thread == NVS_NONE ? NULL : nvs_model_thread(t, rec->thread);
 	const char *name = nvs_number_get(&t->api_names, rec->api);
 	struct nvs_inflight_list *list = &t->inflight;
+	/* It may have begun since anything was heard of the process. */
+	uint64_t end = rec->rec.time > rec->begin ? rec->rec.time : rec->begin;
 	void *more;
 
 	if (!(rec->rec.flags & NVS_BEGIN_IN_FLIGHT) || !thr || !rec->depth || rec->depth > NVS_SPOOL_CALLS)
@@ -64,7 +66,7 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 		list->items = more;
 	}
 	list->items[list->count++] =
-		(struct nvs_inflight){rec->thread, rec->depth, name ? name : "", rec->begin, rec->rec.time};
+		(struct nvs_inflight){rec->thread, rec->depth, name ? name : "", rec->begin, end};
 	remark(t, &list->items[list->count - 1]);
 }
 

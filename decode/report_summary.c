@@ -89,6 +89,9 @@ static void get_seconds(const void *row, struct nvs_value *v)
 
 NVS_TALLY_GETTERS(struct row)
 
+KNOWN_COLUMN(writer_cpu_ns, row_of(row)->session->has_totals && v->count,
+	     row_of(row)->session->totals.writer_cpu_ns)
+
 static void get_writer_cpu(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
@@ -143,7 +146,8 @@ static const struct nvs_column columns[] = {
 	{"stepped", "stepped", get_stepped, NVS_COLUMN_IF_ANY},
 	{"skipped", "only counted", get_skipped, NVS_COLUMN_IF_ANY},
 	{"waits", "buffer waits", get_waits, NVS_COLUMN_IF_ANY},
-	{"writer_cpu_ns", "writer CPU s", get_writer_cpu, 0},
+	{"writer_cpu_ns", "writer CPU ns", get_writer_cpu_ns, NVS_COLUMN_DETAIL},
+	{"writer_cpu", "writer CPU s", get_writer_cpu, NVS_COLUMN_TEXT},
 	{"gaps", "gaps", get_gaps, 0},
 	{"lost_submissions", "lost", get_lost_submissions, NVS_COLUMN_IF_ANY},
 	{"orphans", "orphans", get_orphans, NVS_COLUMN_IF_ANY},
@@ -233,12 +237,16 @@ static void set_in_flight(struct row *r)
 	uint32_t i, n = 0;
 
 	for (i = 0; (f = nvs_trace_inflight(r->source->trace, i)) && n < sizeof(r->in_flight) - 64; i++) {
-		int64_t begin = 0, end = 0;
+		int64_t begin, end;
+		char seconds[32] = "";
 
-		nvs_clock_since_start(r->source->trace, f->begin, &begin);
-		nvs_clock_since_start(r->source->trace, f->end, &end);
-		n += (uint32_t)snprintf(r->in_flight + n, sizeof(r->in_flight) - n, "%s%s (thread %u, for %.3f s)",
-					i ? ", " : "", f->api, f->thread, (double)(end - begin) / 1e9);
+		if (nvs_clock_since_start(r->source->trace, f->begin, &begin) &&
+		    nvs_clock_since_start(r->source->trace, f->end, &end))
+			snprintf(seconds, sizeof(seconds), ", for %.3f s",
+				 (double)(end - begin) / 1e9);
+		n += (uint32_t)snprintf(r->in_flight + n, sizeof(r->in_flight) - n,
+					"%s%s (thread %u%s)", i ? ", " : "", f->api, f->thread,
+					seconds);
 	}
 	n = n < sizeof(r->in_flight) - 32 ? n : sizeof(r->in_flight) - 32;
 	if (f)

@@ -178,7 +178,6 @@ static int read_frame(struct nvs_trace *t)
 	}
 	t->session.frames++;
 	t->session.raw_bytes += size;
-	t->session.file_bytes = t->in.offset;
 	return 0;
 }
 
@@ -221,6 +220,8 @@ static int read_frames(struct nvs_trace *t)
 			return 0;
 		r = t->first_ready ? 1 : nvs_input_frame(&t->in, t->err);
 		t->first_ready = false;
+		/* With the seek table, or what else is behind the last frame. */
+		t->session.file_bytes = t->in.size ? t->in.size : t->in.offset;
 		if (r == 0)
 			return 0;
 		if (r > 0)

@@ -210,7 +210,8 @@ struct nvs_session {
 	enum nvs_trace_end end;
 	bool spool_read; /* a spool of this session was there */
 	uint64_t frames; /* whole ones read */
-	uint64_t file_bytes, raw_bytes; /* read so far; 0 in raw_bytes: none */
+	uint64_t file_bytes; /* size of the file; where that is not known, what was read of it */
+	uint64_t raw_bytes; /* read so far; 0: none */
 	uint64_t unknown_records;
 };
 

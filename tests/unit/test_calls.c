@@ -108,6 +108,7 @@ static void read_back(struct seen *seen)
 		size_t n = strlen(seen->flights);
 
 		snprintf(seen->flights + n, sizeof(seen->flights) - n, "%s@%u:%u ", f->api, f->thread, f->depth);
+		EXPECT_EQ(f->end >= f->begin, 1);
 	}
 	nvs_trace_close(t);
 }
@@ -199,11 +200,14 @@ static void test_in_flight(void)
 	in_flight(&m, 0, 1, 0, 1); /* is told of already */
 	in_flight(&m, 0, 3, 1, 2); /* inside it, and submitted nothing */
 	in_flight(&m, 1, 3, 1, 1); /* has returned */
+	in_flight(&m, 1, 3, 2, 1); /* begun since anything was heard of the process */
+	((struct nvs_rec_call_begin *)(m.buf + m.len - sizeof(struct nvs_rec_call_begin)))->begin =
+		UINT64_MAX / 2;
 	finish(&m);
 	read_back(&s);
-	EXPECT_STR(s.names, "inner:0 silent:0 silent:0 outer:1 ");
-	EXPECT_EQ(s.open, 2);
-	EXPECT_STR(s.flights, "outer@0:1 silent@0:2 ");
+	EXPECT_STR(s.names, "inner:0 silent:0 silent:0 outer:1 silent:0 ");
+	EXPECT_EQ(s.open, 3);
+	EXPECT_STR(s.flights, "outer@0:1 silent@0:2 silent@1:1 ");
 }
 
 static void test_arguments(void)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --timeline: calls and submissions in order of time, each call with its arguments, what was called or
- * submitted inside a call below it.
- *
- * Time 0 is the earliest call or submission of the trace, whatever is selected of them: calls may have begun
- * before the session did, since a library is preloaded before it has anything to record.
+ * --timeline: calls and submissions in order of time, each call with its arguments, what was called
+ * or submitted inside a call below it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +14,6 @@
 
 /* There are as many as there is room for: small. */
 struct event {
-	const struct origin *of;
 	int64_t at, length; /* ns since the session's start; length -1: not known */
 	char *name; /* and behind its NUL what else there is to say */
 	uint64_t bytes;
@@ -27,33 +23,16 @@ struct event {
 	bool uncounted; /* entries and bytes are not known */
 };
 
-/* A trace. */
-struct origin {
-	int64_t zero; /* time 0 */
-};
-
 struct state {
 	struct nvs_source *source;
 	struct nvs_launches *launches;
-	struct origin *origin;
 	struct event **events;
 	size_t *n, *room;
 	uint64_t *dropped; /* for want of memory */
-	bool any;
 	struct nvs_tally tally; /* of the submission in progress */
 	struct nvs_numbers shown; /* by thread: ticks of the last submission shown */
 	uint64_t nobody; /* likewise, of thread NVS_NONE */
 };
-
-static void see_time(struct state *st, uint64_t ticks)
-{
-	int64_t at;
-
-	if (!nvs_clock_since_start(st->source->trace, ticks, &at) || (st->any && st->origin->zero <= at))
-		return;
-	st->origin->zero = at;
-	st->any = true;
-}
 
 /* NULL: there is no room for more, which is noted. What is left then is for sorting and printing them. */
 static struct event *new_event(struct state *st, uint64_t ticks, const char *name, const char *text)
@@ -80,7 +59,6 @@ static struct event *new_event(struct state *st, uint64_t ticks, const char *nam
 	memcpy(e->name, name, n);
 	memcpy(e->name + n, text, more);
 	++*st->n;
-	e->of = st->origin;
 	e->length = -1;
 	nvs_clock_since_start(st->source->trace, ticks, &e->at);
 	return e;
@@ -157,7 +135,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 	if (nvs_launches_call(st->launches, call))
 		return -ENOMEM;
-	see_time(st, call->begin);
 	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
 		return 0;
 	describe(st, call, text);
@@ -259,7 +236,6 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	struct state *st = arg;
 	int r = 0;
 
-	see_time(st, s->rec->rec.time);
 	if (nvs_filter_submission(st->source, s) && (!o->napi || of_api(st->source, s, call)))
 		r = add_submission(st, s);
 	memset(&st->tally, 0, sizeof(st->tally));
@@ -284,12 +260,6 @@ static const char *line_of(const struct event *e)
 }
 
 static void get_at(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_SECONDS;
-	v->ns = ((const struct event *)row)->at - ((const struct event *)row)->of->zero;
-}
-
-static void get_session(const void *row, struct nvs_value *v)
 {
 	v->kind = NVS_VALUE_SECONDS;
 	v->ns = ((const struct event *)row)->at;
@@ -321,7 +291,7 @@ NVS_GET_KNOWN(struct event, bytes, !r->uncounted, r->bytes)
 
 static const struct nvs_column columns[] = {
 	{"seconds", "seconds", get_at, 0},
-	{"session_seconds", "session", get_session, NVS_COLUMN_DETAIL},
+	{"session_seconds", "session", get_at, NVS_COLUMN_DETAIL},
 	{"thread", "thr", get_thread, NVS_COLUMN_IF_ANY},
 	{"what", "what", get_what, NVS_COLUMN_DETAIL},
 	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
@@ -367,14 +337,13 @@ static int print(struct nvs_out *out, const struct event *events, size_t n, bool
 
 int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
 {
-	struct origin *origins = calloc(n, sizeof(*origins));
 	struct event *events = NULL;
 	size_t count = 0, room = 0;
 	uint64_t dropped = 0;
-	int r = origins ? 0 : -ENOMEM;
+	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i, .origin = origins + i, .events = &events, .n = &count, .room = &room,
+		struct state st = {.source = s + i, .events = &events, .n = &count, .room = &room,
 				   .dropped = &dropped};
 		struct nvs_calls_sink sink = {.call = on_call, .kernel = on_kernel, .submission = on_submission,
 					      .op = on_op, .arg = &st};
@@ -392,6 +361,5 @@ int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, c
 	for (size_t i = 0; i < count; i++)
 		free(events[i].name);
 	free(events);
-	free(origins);
 	return r;
 }

@@ -69,6 +69,19 @@ static int take_submission(struct nvs_trace *t, const struct nvs_rec_submission 
 	return nvs_pieces_submission(t, rec, ndata, marks);
 }
 
+/* A library is preloaded before it has anything to record: the first calls begin before the trace
+ * does. */
+static void see_begin(struct nvs_trace *t, const struct nvs_rec *rec)
+{
+	uint64_t begin = rec->type == NVS_REC_CALL ? ((const struct nvs_rec_call *)rec)->begin
+			 : rec->type == NVS_REC_CALL_BEGIN
+				 ? ((const struct nvs_rec_call_begin *)rec)->begin
+				 : 0;
+
+	if (begin && begin < t->session.first_time)
+		t->session.first_time = begin;
+}
+
 static int take_other(struct nvs_trace *t, const struct nvs_rec *rec)
 {
 	uint64_t extended[64];
@@ -81,6 +94,7 @@ static int take_other(struct nvs_trace *t, const struct nvs_rec *rec)
 		memcpy(extended, rec, rec->size);
 		rec = (const struct nvs_rec *)(const void *)extended;
 	}
+	see_begin(t, rec);
 	if (rec->type == NVS_REC_CHANNEL_GONE)
 		r = nvs_pieces_flush(t, ((const struct nvs_rec_channel_gone *)rec)->channel);
 	else if (rec->type == NVS_REC_TOTALS)

@@ -201,7 +201,8 @@ struct nvs_session {
 	struct nvs_rec_header header;
 	const char *attr[NVS_ATTR_COUNT]; /* by enum nvs_attr; NULL: not given */
 	uint32_t attr_length[NVS_ATTR_COUNT]; /* NVS_ATTR_COMMAND holds NULs */
-	uint64_t first_time, last_time; /* ticks: the header's, and the latest of any record */
+	uint64_t first_time; /* ticks: the header's, or of the earliest call that began before it */
+	uint64_t last_time; /* the latest of any record */
 	uint64_t first_submission, last_submission; /* ticks */
 	struct nvs_counts counts;
 	bool has_totals;
@@ -234,9 +235,9 @@ static inline uint64_t nvs_bytes_told(const struct nvs_session *s)
 
 /*
  * Ticks to nanoseconds, by the calibration points read so far (a first pass makes them all known):
- * since the session's start, of CLOCK_MONOTONIC, and since 1970. Between points linear, outside by the
- * nearest two. False (and *ns 0) where the trace holds too few points to tell. Times since the start
- * are kept within 2^62, so that two of them can be subtracted.
+ * since first_time, which a first pass makes known, of CLOCK_MONOTONIC, and since 1970. Between
+ * points linear, outside by the nearest two. False (and *ns 0) where the trace holds too few points
+ * to tell. Times since first_time are kept within 2^62, so that two of them can be subtracted.
  */
 bool nvs_clock_since_start(const struct nvs_trace *trace, uint64_t ticks, int64_t *ns);
 bool nvs_clock_mono(const struct nvs_trace *trace, uint64_t ticks, uint64_t *ns);

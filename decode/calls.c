@@ -224,7 +224,7 @@ static bool known(const struct thread_calls *t, const struct nvs_rec_call_begin 
 
 	if (o && o->call.number == rec->number)
 		return true;
-	return rec->depth <= NVS_SPOOL_CALLS && t->returned[rec->depth] == rec->number + 1;
+	return rec->depth <= NVS_SPOOL_CALLS && t->returned[rec->depth] > rec->number;
 }
 
 static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)

@@ -37,11 +37,13 @@ static void remark(struct nvs_trace *t, const struct nvs_inflight *f)
 {
 	const struct nvs_trace_thread *thr = nvs_trace_thread_at(t, f->thread);
 
-	nvs_trace_add_finding(t, NVS_FINDING_REMARK,
-			      "in flight at the end: %s, thread %u (%s%stid %u), begun at %.6f s, %.3f s before",
-			      f->api[0] ? f->api : "a call", f->thread, thr ? thr->name : "",
-			      thr && thr->name[0] ? ", " : "", thr ? thr->tid : 0,
-			      seconds(t, t->session.first_time, f->begin), seconds(t, f->begin, f->end));
+	nvs_trace_add_finding(
+		t, NVS_FINDING_REMARK,
+		"in flight%s: %s, thread %u (%s%stid %u), begun at %.6f s, %.3f s before",
+		t->running && !t->end_seen ? "" : " at the end", f->api[0] ? f->api : "a call",
+		f->thread, thr ? thr->name : "", thr && thr->name[0] ? ", " : "",
+		thr ? thr->tid : 0, seconds(t, t->session.first_time, f->begin),
+		seconds(t, f->begin, f->end));
 }
 
 static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec)
@@ -56,7 +58,7 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 	if (!(rec->rec.flags & NVS_BEGIN_IN_FLIGHT) || !thr || !rec->depth || rec->depth > NVS_SPOOL_CALLS)
 		return;
 	/* It was told of between its record and its leaving the ring's head. */
-	if (thr->returned[rec->depth] == rec->number + 1 || list->count >= MAX_INFLIGHT)
+	if (thr->returned[rec->depth] > rec->number || list->count >= MAX_INFLIGHT)
 		return;
 	/* Grown at powers of two. */
 	if (!(list->count & (list->count - 1))) {

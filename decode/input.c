@@ -17,6 +17,16 @@
 #define LARGEST(stored) (((uint64_t)12 << 20) + 2 * (stored))
 #define MOST(stored)	(((uint64_t)64 << 20) + 512 * (stored))
 
+void nvs_input_extend(struct nvs_input *in)
+{
+	struct stat st;
+
+	if (in->size && !fstat(in->fd, &st) && (uint64_t)st.st_size > in->size) {
+		in->size = (uint64_t)st.st_size;
+		in->eof = false;
+	}
+}
+
 int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err)
 {
 	struct stat st;
@@ -101,7 +111,10 @@ static int fill(struct nvs_input *in, size_t want, struct nvs_error *err)
 		in->room = want + CHUNK;
 	}
 	while (in->end < want) {
-		ssize_t n = read(in->fd, in->buf + in->end, in->room - in->end);
+		uint64_t at = in->offset + (in->end - in->start),
+			 left = in->size > at ? in->size - at : 0;
+		size_t room = in->room - in->end;
+		ssize_t n = read(in->fd, in->buf + in->end, in->size && left < room ? left : room);
 
 		if (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_from_now_on(in))))
 			continue;
@@ -143,10 +156,6 @@ static int damaged(struct nvs_input *in, const char *what, struct nvs_error *err
 
 static int seek_over(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
 {
-	struct stat st;
-
-	if (!fstat(in->fd, &st))
-		in->size = (uint64_t)st.st_size; /* of a trace that is being written */
 	if (bytes > in->size || in->offset > in->size - bytes)
 		return truncated(in, err);
 	in->offset += bytes;

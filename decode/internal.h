@@ -26,7 +26,7 @@ struct nvs_input {
 	const char *path;
 	bool seekable;
 	bool eof;
-	uint64_t size; /* of the file, 0 not known */
+	uint64_t size; /* of the file, 0 not known: what is appended later is not read */
 	uint64_t stored; /* bytes that were read of it: what is unpacked is bounded by them */
 	uint64_t passed, unpacked; /* bytes read, and what came of them, since the last rewind */
 	uint64_t offset; /* in the file, of buf[start] */
@@ -40,6 +40,9 @@ struct nvs_input {
 	struct nvs_ahead *ahead; /* unpacks the next frame meanwhile; NULL: not yet, or not at all */
 };
 
+/* Up to what the file has become by now. Before the first frame, or in between where there is no
+ * reading ahead yet. */
+void nvs_input_extend(struct nvs_input *in);
 int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err);
 void nvs_input_close(struct nvs_input *in);
 int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err);
@@ -146,6 +149,8 @@ void nvs_spool_close(struct nvs_trace *t);
 void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range);
 void nvs_spool_restart(struct nvs_trace *t);
 bool nvs_spool_has_rings(const struct nvs_trace *t);
+/* running.c: the process that it belongs to is there, and has it. */
+bool nvs_spool_running(const struct nvs_spool_file *f);
 /* Starts the merge of what no frame held; then one record after the other in order of time: 1, 0 at
  * the end. */
 bool nvs_spool_start(struct nvs_trace *t, uint32_t which); /* false: there is none */
@@ -233,6 +238,8 @@ struct nvs_trace {
 	struct nvs_input in;
 	struct nvs_thr nobody; /* thread NVS_NONE */
 	bool no_frames; /* killed before the first one was whole: the spool is all there is */
+	bool running; /* when it was opened: then frames are all that is read, and the calls in
+			 flight */
 	bool first_ready; /* the first frame is unpacked and not yet taken */
 	uint32_t passes;
 	struct nvs_session session;

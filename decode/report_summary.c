@@ -214,6 +214,9 @@ static void set_end(struct row *r)
 
 	if (s->end == NVS_END_ORDERLY)
 		snprintf(r->ended, sizeof(r->ended), "in order");
+	else if (s->end == NVS_END_RUNNING)
+		snprintf(r->ended, sizeof(r->ended),
+			 "not yet: it is still running, and read up to here");
 	else if (s->end == NVS_END_DAMAGED)
 		snprintf(r->ended, sizeof(r->ended), "read up to a damage");
 	else if (s->spool_read)
@@ -227,7 +230,9 @@ static void set_end(struct row *r)
 			 (unsigned long long)problems, problems == 1 ? "" : "s");
 	else
 		snprintf(r->whole, sizeof(r->whole), "%s",
-			 s->end == NVS_END_ORDERLY ? "yes" : "up to the crash");
+			 s->end == NVS_END_ORDERLY   ? "yes"
+			 : s->end == NVS_END_RUNNING ? "so far"
+						     : "up to the crash");
 }
 
 /* Calls that had not returned: "cuStreamSynchronize (thread 3, for 12.3 s)". */

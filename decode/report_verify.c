@@ -65,7 +65,10 @@ static void print_verdict(struct nvs_out *out, const struct nvs_source *s)
 	if (verdict == 1)
 		fprintf(out->file, "NOT whole: %llu problem%s", problems, problems == 1 ? "" : "s");
 	else
-		fputs(verdict ? "the trace ended in a crash and is whole up to it" : "whole",
+		fputs(!verdict ? "whole"
+		      : session->end == NVS_END_RUNNING
+			      ? "the trace is still being written and is whole so far"
+			      : "the trace ended in a crash and is whole up to it",
 		      out->file);
 	fprintf(out->file, "%s; %llu submissions, ", nvs_out_style(out, NVS_STYLE_PLAIN),
 		(unsigned long long)nvs_submissions_told(session));

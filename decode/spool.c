@@ -228,7 +228,7 @@ static void open_rings(struct nvs_trace *t, struct nvs_spool_file *f)
 		c->base = at + PAGE;
 		if (!read_at(f->fd, &c->head, sizeof(c->head), at))
 			memset(&c->head, 0, sizeof(c->head));
-		if (!f->head.ended)
+		if (!f->head.ended && !t->running)
 			note_uncertain(t, c);
 	}
 }
@@ -240,6 +240,7 @@ static int open_file(struct nvs_trace *t, struct nvs_spool_file *f)
 	if (f->head.kind == NVS_SPOOL_LATE)
 		f->head.rings = 1;
 	n = f->head.rings ? f->head.rings : 1;
+	t->running |= nvs_spool_running(f);
 	f->rings = calloc(1, n * sizeof(*f->rings));
 	f->heap = calloc(1, n * sizeof(*f->heap));
 	if (!f->rings || !f->heap || !f->path)
@@ -414,7 +415,8 @@ bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
 
 	t->spool = f;
 	f->heap_count = f->flight_ring = f->flight_call = 0;
-	for (uint32_t i = 0; f->rings && i < f->head.rings; i++)
+	/* What its writer has not put into frames yet may be overwritten at any moment. */
+	for (uint32_t i = 0; f->rings && i < f->head.rings && !t->running; i++)
 		if (begin_ring(t, f, f->rings + i))
 			f->heap[f->heap_count++] = f->rings + i;
 	for (uint32_t i = f->heap_count / 2; i-- > 0;)
@@ -518,7 +520,7 @@ void nvs_spool_losses(struct nvs_trace *t)
 {
 	const struct nvs_spool *h = &t->spools->head;
 
-	if (!nvs_spool_has_rings(t))
+	if (!nvs_spool_has_rings(t) || t->running)
 		return;
 	for (uint32_t i = 0; i < h->channels && i < NVS_MAX_NUMBER; i++) {
 		struct nvs_spool_channel s;

@@ -206,6 +206,8 @@ static int frame_failed(struct nvs_trace *t, int r)
 	struct nvs_error *err = t->err;
 	size_t length = strlen(err->text);
 
+	if (r == -ENODATA && t->running)
+		return 0; /* it is being written */
 	if (r == -ENODATA && nvs_spool_has_rings(t)) {
 		nvs_trace_add_finding(t, NVS_FINDING_REMARK,
 				      "%s: the spool holds what it would have", err->text);
@@ -271,7 +273,7 @@ static int read_spools(struct nvs_trace *t)
 {
 	int r = 0;
 
-	if (t->session.end == NVS_END_DAMAGED)
+	if (t->session.end == NVS_END_DAMAGED || (t->running && t->end_seen))
 		return 0;
 	for (uint32_t i = 0; i < 2 && !r; i++) {
 		if (!nvs_spool_start(t, i))
@@ -328,11 +330,14 @@ int nvs_trace_read(struct nvs_trace *t, const struct nvs_consumer *consumer, voi
 		r = read_frames(t);
 	if (!r)
 		r = read_spools(t);
-	if (!r)
+	/* What waits for something that is still to be written is not lost. */
+	if (!r && !(t->running && !t->end_seen))
 		r = nvs_pieces_end(t);
 	if (!r) {
 		if (t->session.end != NVS_END_DAMAGED)
-			t->session.end = t->end_seen ? NVS_END_ORDERLY : NVS_END_CRASH;
+			t->session.end = t->end_seen  ? NVS_END_ORDERLY
+					 : t->running ? NVS_END_RUNNING
+						      : NVS_END_CRASH;
 		nvs_verify_end(t);
 		t->passes++;
 	}
@@ -421,7 +426,11 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 		r = read_first(t, err);
 		if (r)
 			return r;
-		return t->options.no_spool ? 0 : nvs_spool_open(t, false);
+		r = t->options.no_spool ? 0 : nvs_spool_open(t, false);
+		/* What had gone from the spool into frames by then is in them. */
+		if (t->running)
+			nvs_input_extend(&t->in);
+		return r;
 	}
 	if (r < 0 && (r != -ENODATA || t->in.frame_offset))
 		return r;

@@ -347,7 +347,8 @@ void nvs_verify_end(struct nvs_trace *t)
 		       s->counts.late == 1 ? "is" : "are");
 	if (t->end_seen && !s->has_totals)
 		PROBLEM(t, "the totals are missing");
-	if (!t->end_seen && s->attr[NVS_ATTR_SPOOL] && !*s->attr[NVS_ATTR_SPOOL])
+	if (s->end != NVS_END_RUNNING && !t->end_seen && s->attr[NVS_ATTR_SPOOL] &&
+	    !*s->attr[NVS_ATTR_SPOOL])
 		PROBLEM(t, "the trace does not end in order, and some ring buffers lay outside of the "
 			   "spool: what they held is lost");
 	if (!t->end_seen && !nvs_spool_has_rings(t) && s->end != NVS_END_DAMAGED)

@@ -176,8 +176,11 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 enum nvs_trace_end {
 	NVS_END_UNKNOWN = 0, /* not read to the end yet */
 	NVS_END_ORDERLY = 1, /* END was seen */
-	NVS_END_CRASH = 2, /* no END: the program was killed, or is still running */
+	NVS_END_CRASH =
+		2, /* no END: the program was killed, or runs on where that cannot be seen */
 	NVS_END_DAMAGED = 3, /* read with partial up to a damage */
+	NVS_END_RUNNING =
+		4, /* it is still being written: read up to its last whole frame at opening */
 };
 
 struct nvs_counts {

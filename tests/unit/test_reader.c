@@ -747,11 +747,36 @@ static void test_escape(void)
 	CHECK(!strcmp(nvs_escape(out, sizeof(out), "\xe2\x82", 2), "\\xe2\\x82"));
 }
 
+/* What is appended once a trace has been opened is not read, in no pass. */
+static void test_growing(void)
+{
+	struct nvs_trace *t;
+	struct seen seen;
+	struct mk m;
+	FILE *f;
+
+	mk_open(&m, path);
+	mk_channel(&m, 0);
+	mk_simple(&m, 0, 0, 4);
+	mk_channel_gone(&m, 0);
+	mk_end(&m);
+	mk_frame_end(&m);
+	mk_close(&m);
+	t = open_trace();
+	f = fopen(path, "a");
+	MK_NEED(f && fputs("what comes later", f) >= 0 && !fclose(f));
+	for (int pass = 0; pass < 2; pass++)
+		CHECK(read_trace(t, &whole, &seen) == 0 && seen.n == 1 &&
+		      nvs_trace_problems(t) == 0);
+	nvs_trace_close(t);
+}
+
 int main(void)
 {
 	MK_NEED(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/t.zst", dir);
 	test_model();
+	test_growing();
 	test_gone();
 	test_clock();
 	test_pieces();

@@ -72,13 +72,14 @@ EXPORT int usleep(useconds_t us)
 	return nanosleep(&time, NULL);
 }
 
+/* Whole seconds that are left, cut off as by the C library. */
 EXPORT unsigned sleep(unsigned seconds)
 {
 	struct timespec time = { seconds, 0 };
 	int err = errno;
 
 	if (nanosleep(&time, &time))
-		return (unsigned)time.tv_sec + (time.tv_nsec >= 500000000);
+		return (unsigned)time.tv_sec;
 	errno = err;
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "preload/sys.h"
 
 #define EXPORT __attribute__((visibility("default")))
+#define FOREVER 1000000000 /* seconds: thirty years, whose nanoseconds a word holds */
 
 /* Those of ours in SET that the program has blocked; they are blocked in the kernel now. */
 static uint64_t begin_wait(uint64_t set)
@@ -35,6 +36,8 @@ static void end_wait(void *arg)
 {
 	uint64_t ours = *(uint64_t *)arg;
 
+	if (!ours)
+		return;
 	nvs_sigthreads_wait(0);
 	nvs_sys_sigmask(SIG_UNBLOCK, &ours, NULL);
 }
@@ -51,7 +54,7 @@ static void set_deadline(struct deadline *d, const struct timespec *given)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &d->end);
 	d->left = *given;
-	d->end.tv_sec += given->tv_sec;
+	d->end.tv_sec += given->tv_sec < FOREVER ? given->tv_sec : FOREVER;
 	d->end.tv_nsec += given->tv_nsec;
 }
 
@@ -93,15 +96,20 @@ static int take_or_wait(uint64_t ours, const sigset_t *set, siginfo_t *info, con
 	return sig;
 }
 
+/* Goes on where it was interrupted by a signal of ours that the program is not to notice. */
 static int wait_for(uint64_t ours, const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
+	struct nvs_sigcounts before = nvs_signals_counts();
 	struct deadline deadline;
-	int sig = 0;
+	bool again = false;
+	int sig;
 
 	set_deadline(&deadline, timeout);
 	pthread_cleanup_push(end_wait, &ours);
-	for (bool again = false; !sig; again = true)
+	do {
 		sig = take_or_wait(ours, set, info, time_left(&deadline, again));
+		again = !sig || (sig < 0 && errno == EINTR && nvs_signals_unnoticed(&before));
+	} while (again);
 	pthread_cleanup_pop(1);
 	return sig;
 }
@@ -116,7 +124,7 @@ EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct times
 	word &= ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS);
 	memcpy(&filtered, &word, sizeof(word));
 	ours = begin_wait(word);
-	if (!ours)
+	if (!ours && !nvs_sighook(NVS_SIGHOOK_VIEW | NVS_SIGHOOK_UNKNOWN))
 		return nvs_signext_find()->sigtimedwait(&filtered, info, timeout);
 	return wait_for(ours, &filtered, info ? info : &own_info, timeout);
 }

@@ -174,7 +174,7 @@ static void send_twice(pid_t to)
 /* Ended by the other signal alone. */
 static void sleeping(void)
 {
-	sigset_t both = set_of(SIGSEGV, SIGTRAP, 0);
+	sigset_t both = set_of(SIGSEGV, SIGTRAP, 0), other = set_of(SIGUSR2, 0, 0);
 	struct timespec left = { 0, 0 };
 
 	printf("sleeping\n");
@@ -187,6 +187,9 @@ static void sleeping(void)
 	wait(NULL);
 	by_child(send_segv);
 	show_call("sleep", (int)sleep(1));
+	wait(NULL);
+	by_child(send_segv);
+	show_call("sigtimedwait", sigtimedwait(&other, NULL, &a_moment));
 	wait(NULL);
 	by_child(send_twice);
 	show_call("pause", pause());

@@ -6,6 +6,7 @@
  * While the rings' spool is still there the file has a name of its own; then it takes that one's,
  * under which a reader looks.
  */
+#include <linux/fs.h>
 #include <string.h>
 #include "preload/live.h"
 
@@ -64,11 +65,20 @@ static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint
 	return 0;
 }
 
-/* From both sides, since either may come first; the second finds nothing to do. */
-static void take_name(struct nvs_late *late)
+/*
+ * From both sides, since either may come first; the second finds nothing to do. What else bears the name by now
+ * belongs to another process, which has replaced this one's trace.
+ */
+static void take_name(struct nvs_live *live)
 {
-	if (atomic_load(&late->state) == NVS_LATE_THERE && atomic_load(&late->settled))
-		nvs_sys_rename(late->file.path, late->named.path);
+	struct nvs_late *late = &live->late;
+	unsigned flags;
+
+	if (atomic_load(&late->state) != NVS_LATE_THERE || !atomic_load(&late->settled))
+		return;
+	flags = nvs_outfile_named(&live->spool, late->named.path) ? 0 : RENAME_NOREPLACE;
+	if (nvs_sys_rename(late->file.path, late->named.path, flags) == -EEXIST)
+		nvs_outfile_unlink(&late->file);
 }
 
 static int write_head(struct nvs_live *live)
@@ -129,7 +139,7 @@ static void make_once(struct nvs_live *live)
 			nvs_outfile_unlink(&late->file);
 			nvs_outfile_close(&late->file);
 		}
-		take_name(late);
+		take_name(live);
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }
@@ -161,5 +171,5 @@ int nvs_late_record(const void *record, uint32_t size)
 void nvs_late_settle(struct nvs_live *live)
 {
 	atomic_store(&live->late.settled, 1);
-	take_name(&live->late);
+	take_name(live);
 }

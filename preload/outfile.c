@@ -8,7 +8,8 @@
 #include "preload/outfile.h"
 #include "preload/sys.h"
 
-#define HIGH_FD 16384
+#define HIGH_FD	  16384
+#define MAX_TRIES 100 /* at a name that others create and remove */
 
 int nvs_fd_high(int fd)
 {
@@ -49,7 +50,17 @@ int nvs_path_absolute(const char *folder, const char *path, char *out)
 	return 0;
 }
 
-/* Removes what stands at PATH if it is a plain file that no session is writing. */
+static bool is_named(const char *path, const struct stat *file)
+{
+	struct stat st;
+
+	return !nvs_sys_lstat(path, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+/*
+ * Removes what stands at PATH if it is a plain file that no session is writing. Who removes it has its lock, so that
+ * what has come to stand there meanwhile is another's: -EAGAIN.
+ */
 static int clear_away(const char *path)
 {
 	struct stat st;
@@ -64,9 +75,28 @@ static int clear_away(const char *path)
 	if (!err && (!S_ISREG(st.st_mode) || nvs_sys_flock(fd, LOCK_EX | LOCK_NB)))
 		err = -EEXIST;
 	if (!err)
-		err = nvs_sys_unlink(path);
+		err = is_named(path, &st) ? nvs_sys_unlink(path) : -EAGAIN;
+	err = err == -ENOENT ? -EAGAIN : err;
 	nvs_sys_close(fd);
 	return err;
+}
+
+/*
+ * A new file at PATH, locked. -EAGAIN: somebody who may replace it had its lock first. A file system that knows no
+ * locks is as good: the lock only protects from that.
+ */
+static int create_locked(const char *path, int flags)
+{
+	int fd = nvs_sys_open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err;
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	err = nvs_sys_flock(fd, LOCK_EX | LOCK_NB);
+	if (err != -EAGAIN && !nvs_sys_fstat(fd, &st) && is_named(path, &st))
+		return fd;
+	nvs_sys_close(fd);
+	return -EAGAIN;
 }
 
 static int remember(struct nvs_outfile *file, int fd)
@@ -91,15 +121,15 @@ int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bo
 	file->fd = -1;
 	file->flags = flags;
 	err = nvs_path_absolute("", path, file->path);
-	if (!err && replace)
-		err = clear_away(file->path);
 	if (err)
 		return err;
-	fd = nvs_sys_open(file->path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = -EAGAIN;
+	for (int i = 0; fd == -EAGAIN && i < MAX_TRIES; i++) {
+		err = replace ? clear_away(file->path) : 0;
+		fd = err ? err : create_locked(file->path, flags);
+	}
 	if (fd < 0)
-		return fd;
-	/* A file system that knows no locks is as good: the lock only protects from overwrite. */
-	nvs_sys_flock(fd, LOCK_EX | LOCK_NB);
+		return fd == -EAGAIN ? -EEXIST : fd;
 	err = remember(file, fd);
 	if (err)
 		nvs_sys_unlink(file->path);
@@ -130,6 +160,8 @@ int nvs_outfile_fd(struct nvs_outfile *file)
 		nvs_sys_close(fd);
 		return -ESTALE;
 	}
+	/* The lock went with the last descriptor. */
+	nvs_sys_flock(fd, LOCK_EX | LOCK_NB);
 	file->fd = nvs_fd_high(fd);
 	return file->fd;
 }
@@ -171,12 +203,16 @@ bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes)
 	return fd >= 0 && !nvs_sys_fstat(fd, &st) && st.st_nlink && (uint64_t)st.st_size >= bytes;
 }
 
+bool nvs_outfile_named(const struct nvs_outfile *file, const char *path)
+{
+	struct stat own = { .st_dev = file->dev, .st_ino = file->ino };
+
+	return path[0] && is_named(path, &own);
+}
+
 void nvs_outfile_unlink(struct nvs_outfile *file)
 {
-	struct stat st;
-
-	if (file->path[0] && !nvs_sys_lstat(file->path, &st) && st.st_dev == file->dev &&
-	    st.st_ino == file->ino)
+	if (nvs_outfile_named(file, file->path))
 		nvs_sys_unlink(file->path);
 }
 

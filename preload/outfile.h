@@ -35,9 +35,11 @@ int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bo
 int nvs_outfile_fd(struct nvs_outfile *file);
 /* Writes all of it at the end of the file. 0 or -errno. */
 int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size);
-/* Removes the name if it is still this file's. Async-signal-safe. */
 /* False: it has no name any more, or not so many bytes. */
 bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes);
+/* PATH is a name of this file. Async-signal-safe, as the next. */
+bool nvs_outfile_named(const struct nvs_outfile *file, const char *path);
+/* Removes the name if it is still this file's. */
 void nvs_outfile_unlink(struct nvs_outfile *file);
 void nvs_outfile_close(struct nvs_outfile *file);
 

@@ -88,9 +88,12 @@ static inline int nvs_sys_unlink(const char *path)
 	return nvs_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0);
 }
 
-static inline int nvs_sys_rename(const char *from, const char *to)
+/* FLAGS as of renameat2(); a kernel or a file system that does not know them replaces. */
+static inline int nvs_sys_rename(const char *from, const char *to, unsigned flags)
 {
-	return nvs_sys(SYS_rename, (long)from, (long)to, 0, 0, 0, 0);
+	int err = flags ? nvs_sys(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, flags, 0) : -EINVAL;
+
+	return err == -EINVAL || err == -ENOSYS ? nvs_sys(SYS_rename, (long)from, (long)to, 0, 0, 0, 0) : err;
 }
 
 static inline long nvs_sys_readlink(const char *path, char *out, size_t size)

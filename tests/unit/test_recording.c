@@ -224,6 +224,25 @@ static void test_late(void)
 	clean();
 }
 
+/* Another process has the name by now. */
+static void act_replaced(void)
+{
+	start();
+	mark(1);
+	nvs_session_finish();
+	put_file("trace.zst.spool", "another's");
+	mark(2);
+}
+
+static void test_replaced(void)
+{
+	int status = run("replaced", "quiet");
+
+	CHECK(status == 0);
+	CHECK(file_is("trace.zst.spool", "another's") && !exists("trace.zst.spool.late"));
+	clean();
+}
+
 static void act_killed(void)
 {
 	start();
@@ -663,6 +682,7 @@ static const struct {
 } acts[] = {
 	{ "in_order", act_in_order },
 	{ "late", act_late },
+	{ "replaced", act_replaced },
 	{ "killed", act_killed },
 	{ "short", act_short },
 	{ "taken", act_taken },
@@ -695,6 +715,7 @@ int main(int argc, char **argv)
 		return act(argv[1]);
 	test_in_order();
 	test_late();
+	test_replaced();
 	test_killed();
 	test_taken();
 	test_links();

@@ -226,6 +226,9 @@ static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 
 	nvs_session_prepare();
 	check_handlers();
+	/* The trace begins before the first channel does. */
+	if (!uvm && nvs_rm_makes_channel((unsigned)request, arg))
+		nvs_session_start();
 	nvs_lock(&saved);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
 	keep = uvm ? nvs_uvm_before(fd, request, arg) : nvs_rm_before(fd, (unsigned)request, arg);

@@ -407,9 +407,9 @@ int nvs_modules_start(struct nvs_live *live)
 		return -ENOMEM;
 	*nvs_slot(NVS_SLOT_MODULES) = ms;
 	nvs_writer_signal.seen = &ms->kick;
+	guard_forks();
 	nvs_modules_refresh();
 	nvs_callsite_warm();
-	guard_forks();
 	return nvs_own_thread(live, "nvsnoop-mod", run_modules, ms);
 }
 

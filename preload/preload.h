@@ -69,6 +69,9 @@ void **nvs_slot(enum nvs_slot which);
  * One lock for all tables of preload. Asynchronous signals are blocked while it is held, so that a handler
  * of the program that calls a hooked function on this thread cannot meet it locked. Not for the trap. The
  * thread that holds it may take it again; a hooked function called by it meanwhile only passes on.
+ *
+ * What waits for it may hold any lock of the program's, its allocator's and the loader's among them: whoever has
+ * it calls nothing that may allocate, ask the loader, start a thread or register a handler with the C library.
  */
 void nvs_lock(sigset_t *saved);
 void nvs_unlock(const sigset_t *saved);
@@ -89,14 +92,15 @@ const struct nvs_options *nvs_options(void);
 
 /* ---- session.c: one trace, from the first channel allocation to the end ---- */
 /*
- * Called under the lock before the first channel is allocated: makes the trace and the spool, starts
- * the writer, then tells everything known so far (nvs_rm_replay). Called again it does nothing. Never fails
- * towards the program: without a trace the hooks only pass on.
+ * Called before the first channel is allocated, not under nvs_lock: it starts threads and asks the loader, for which
+ * it may wait for the program's allocator and for the loader's lock. Makes the trace and the spool, starts the
+ * writer, then tells everything known so far (nvs_rm_replay). Called again it does nothing; on another thread
+ * meanwhile, it waits. Never fails towards the program: without a trace the hooks only pass on.
  */
 void nvs_session_start(void);
 /*
- * What the start needs from the loader, done without any lock of ours: to be called, outside nvs_lock, when a
- * device has been opened. Cheap when it has been done. nvs_session_start() makes up for it where it must.
+ * What the start needs from the loader, to be called, not under nvs_lock, when a device has been opened. Cheap when
+ * it has been done. nvs_session_start() makes up for it where it must.
  */
 void nvs_session_prepare(void);
 /* True: the program has put on a sandbox since, and nothing is to be opened any more. */
@@ -119,6 +123,8 @@ void nvs_modules_refresh(void);
 void nvs_modules_kick(void);
 
 /* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
+/* The call that is to be made allocates a channel. Not under the lock. */
+bool nvs_rm_makes_channel(unsigned request, void *arg);
 /*
  * Under the lock, after the real call has returned RET; before: what must happen ahead of it. True: the lock
  * is to be kept over the call.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "preload/state.h"
 #include "preload/rm.h"
+#include "preload/sys.h"
 
 struct nvs_rm *nvs_rm(void)
 {
@@ -56,7 +57,7 @@ static void ask_proc(void)
 	char text[512];
 	int err = errno;
 	int fd = nvs_next()->open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	long n = fd < 0 ? -1 : nvs_sys_read(fd, text, sizeof(text) - 1);
 
 	if (fd >= 0)
 		nvs_next()->close(fd);
@@ -177,7 +178,7 @@ static void settle(struct nvs_channel_entry *c)
 		nvs_channel_read_put(c);
 		if (!rings || !c->put_read || c->final_put == (c->final_claim & ((1u << NVS_PUT_BITS) - 1)))
 			return;
-		nanosleep(&nap, NULL);
+		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
 }
 

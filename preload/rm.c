@@ -68,11 +68,9 @@ static bool before(struct call c)
 
 	switch (c.nr) {
 	case NVS_ESC_ALLOC:
-		/* The trace begins before the first channel does. */
-		if (c.size >= 32 && nvs_peek(a, c.arg, 24) && nvs_class_is_channel(nvs_u32(a, 12))) {
-			nvs_session_start();
+		/* Whose pages the channel will share is settled before it is there. */
+		if (c.size >= 32 && nvs_peek(a, c.arg, 24) && nvs_class_is_channel(nvs_u32(a, 12)))
 			nvs_channel_expect(nvs_u32(a, 0), (const void *)nvs_u64(a, 16));
-		}
 		return false;
 	case NVS_ESC_FREE:
 		if (c.size == 16 && nvs_peek(a, c.arg, 16))
@@ -92,19 +90,30 @@ static bool before(struct call c)
 	return false;
 }
 
-bool nvs_rm_before(int fd, unsigned request, void *arg)
+/* A call that is to be made. Of one that cannot be read: as it stands. */
+static struct call call_of(unsigned request, void *arg)
 {
 	struct call c = unpack(request, arg);
 	uint8_t xfer[16];
 
-	if (!nvs_rm())
-		return false;
-	if (c.nr == NVS_ESC_XFER_CMD) {
-		if (c.size != 16 || !nvs_peek(xfer, arg, 16))
-			return false;
-		c = unwrap(xfer);
-	}
-	return before(c);
+	if (c.nr != NVS_ESC_XFER_CMD)
+		return c;
+	if (c.size != 16 || !nvs_peek(xfer, arg, 16))
+		return c;
+	return unwrap(xfer);
+}
+
+bool nvs_rm_makes_channel(unsigned request, void *arg)
+{
+	struct call c = call_of(request, arg);
+	uint8_t a[16];
+
+	return c.nr == NVS_ESC_ALLOC && c.size >= 32 && nvs_peek(a, c.arg, 16) && nvs_class_is_channel(nvs_u32(a, 12));
+}
+
+bool nvs_rm_before(int fd, unsigned request, void *arg)
+{
+	return nvs_rm() && before(call_of(request, arg));
 }
 
 /* ---- after it ---- */

@@ -10,7 +10,8 @@
 #include "preload/names.h"
 #include "preload/signals/sigview.h"
 
-#define MAX_TRIES 100 /* at a free name */
+#define MAX_TRIES     100 /* at a free name */
+#define START_WAIT_MS 10000
 
 /* Once told, it holds for as long as the machine runs: a forked child keeps it. Under the lock. */
 static char driver[64];
@@ -207,6 +208,8 @@ static int start_recording(struct nvs_live *live)
 		return err;
 	/* Without its thread the modules of the start are known all the same. */
 	nvs_modules_start(live);
+	/* What came while the unwinder was warmed was put aside, as in any trap. */
+	nvs_sigview_deliver_now();
 	return 0;
 }
 
@@ -240,28 +243,71 @@ static void end_at_quick_exit(void)
 		at_quick_exit(nvs_session_finish);
 }
 
-void nvs_session_start(void)
+/* From here on what changes is told as it comes: what is known by now is told under the same lock. */
+static void activate(struct nvs_live *live)
 {
-	int saved = errno;
-	struct nvs_live *live;
+	sigset_t saved;
 
-	if (nvs_live() || nvs_options()->disabled)
-		return;
-	nvs_session_prepare();
-	live = nvs_alloc(sizeof(*live));
-	if (!live)
-		return;
-	*nvs_slot(NVS_SLOT_SESSION) = live;
+	nvs_lock(&saved);
+	atomic_store(&live->state, NVS_LIVE_ACTIVE);
+	if (strcmp(live->driver, driver))
+		nvs_record_attr(NVS_ATTR_DRIVER, driver, strlen(driver));
+	nvs_rm_replay();
+	nvs_unlock(&saved);
+}
+
+static void start(struct nvs_live *live)
+{
+	sigset_t saved;
+
+	nvs_lock(&saved);
 	memcpy(live->driver, driver, sizeof(live->driver));
+	nvs_unlock(&saved);
 	live->error = begin(live);
 	if (live->error) {
 		atomic_store(&live->state, NVS_LIVE_FAILED);
 	} else {
-		atomic_store(&live->state, NVS_LIVE_ACTIVE);
 		nvs_closing_started(live);
 		end_at_quick_exit();
-		nvs_rm_replay();
+		activate(live);
 		nvs_api_session_started();
+	}
+	nvs_sys_futex_wake(&live->state);
+}
+
+/* Not for ever: a handler may have jumped out of the start, or its thread been cancelled in it. */
+static void wait_for_start(struct nvs_live *live)
+{
+	for (int i = 0; i < START_WAIT_MS / 100 && atomic_load(&live->state) == NVS_LIVE_STARTING; i++)
+		nvs_sys_futex_wait(&live->state, NVS_LIVE_STARTING, 100);
+}
+
+void nvs_session_start(void)
+{
+	/* What the start calls may come back here: the program's allocator may, which may do anything. */
+	static __thread bool starting;
+	struct nvs_live *live = nvs_live();
+	void *none = NULL;
+	int saved = errno;
+
+	if (starting || nvs_options()->disabled)
+		return;
+	if (live) {
+		wait_for_start(live);
+		errno = saved;
+		return;
+	}
+	nvs_session_prepare();
+	live = nvs_alloc(sizeof(*live));
+	if (!live)
+		return;
+	if (__atomic_compare_exchange_n(nvs_slot(NVS_SLOT_SESSION), &none, live, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		starting = true;
+		start(live);
+		starting = false;
+	} else {
+		nvs_free(live, sizeof(*live));
+		wait_for_start(none);
 	}
 	errno = saved;
 }

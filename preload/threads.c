@@ -117,18 +117,32 @@ static void *begin_own(void *arg)
 	return NULL;
 }
 
+/*
+ * Its attributes say what it has blocked: the caller blocks nothing, since it may wait here for the program's
+ * allocator, whose holder may wait for an answer to a signal.
+ */
 static int create_own(struct own_start *start, size_t stack)
 {
+	/*
+	 * All but glibc's two, by which it reaches every thread for setuid() and cancellation, and the one by which a
+	 * sandbox asks the program's broker for a system call: blocked, it would kill.
+	 */
+	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1));
 	pthread_attr_t attr;
 	pthread_t thread;
+	sigset_t mask;
 	int err = pthread_attr_init(&attr);
 
 	if (err)
 		return err;
+	sigemptyset(&mask);
+	__builtin_memcpy(&mask, &all, sizeof(all));
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	if (stack)
 		pthread_attr_setstacksize(&attr, stack);
-	err = nvs_next()->pthread_create(&thread, &attr, begin_own, start);
+	err = pthread_attr_setsigmask_np(&attr, &mask);
+	if (!err)
+		err = nvs_next()->pthread_create(&thread, &attr, begin_own, start);
 	pthread_attr_destroy(&attr);
 	return err;
 }
@@ -136,23 +150,16 @@ static int create_own(struct own_start *start, size_t stack)
 int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg)
 {
 	struct own_start *start = nvs_alloc(sizeof(*start));
-	/*
-	 * All but glibc's two, by which it reaches every thread for setuid() and cancellation, and the one by which a
-	 * sandbox asks the program's broker for a system call: blocked, it would kill.
-	 */
-	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1)), saved;
 	int err;
 
 	if (!start)
 		return -ENOMEM;
 	*start = (struct own_start){ live, run, arg, name };
 	atomic_fetch_add(&live->own_threads, 1);
-	nvs_sys_sigmask(SIG_BLOCK, &all, &saved);
 	err = create_own(start, OWN_STACK);
 	/* Too small where the program's libraries have much thread-local storage. */
 	if (err == EINVAL)
 		err = create_own(start, 0);
-	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 	if (err) {
 		atomic_fetch_sub(&live->own_threads, 1);
 		nvs_free(start, sizeof(*start));

@@ -392,6 +392,8 @@ static inline void escape(int fd, unsigned nr, unsigned size, void *arg, int sta
 	sigset_t saved;
 	bool keep;
 
+	if (nvs_rm_makes_channel(request, arg))
+		nvs_session_start();
 	nvs_lock(&saved);
 	keep = nvs_rm_before(fd, request, arg);
 	(void)keep;

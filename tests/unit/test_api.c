@@ -449,15 +449,6 @@ static void check(const char *file)
 	nvs_trace_close(trace);
 }
 
-static void start(void)
-{
-	sigset_t saved;
-
-	nvs_lock(&saved);
-	nvs_session_start();
-	nvs_unlock(&saved);
-}
-
 int main(int argc, char **argv)
 {
 	char file[] = "/tmp/nvsnoop-api-XXXXXX", again[8192];
@@ -487,7 +478,7 @@ int main(int argc, char **argv)
 	/* Before there is a trace. */
 	EXPECT_EQ(GET(cuInit)(0), 0);
 	EXPECT_EQ(GET(cuStreamSynchronize)(NULL), 0);
-	start();
+	nvs_session_start();
 	EXPECT(nvs_session_active());
 	EXPECT_EQ(raw((void *)"raw", 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
 	act_arguments();

@@ -41,11 +41,8 @@ static void set_up(void)
 {
 	struct nvs_spool_channel *state;
 	int fd = memfd_create("doorbell", 0);
-	sigset_t saved;
 
-	nvs_lock(&saved);
 	nvs_session_start();
-	nvs_unlock(&saved);
 	state = nvs_session_channel_slot(0);
 	if (ftruncate(fd, PAGE) || !state)
 		abort();

@@ -44,11 +44,7 @@ static void mark(uint64_t sequence)
 
 static void start(void)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
 	nvs_session_start();
-	nvs_unlock(&saved);
 }
 
 static bool exists(const char *path)
@@ -184,6 +180,40 @@ static void test_in_order(void)
 									   "trace.zst --by-api\n"));
 	CHECK(strchr(text, '\n') == text + strlen(text) - 1);
 	free(text);
+	clean();
+}
+
+static pthread_barrier_t together;
+
+/* Whoever comes second waits for the first: nobody makes a channel ahead of the trace. */
+static void *start_main(void *arg)
+{
+	pthread_barrier_wait(&together);
+	nvs_session_start();
+	CHECK(nvs_session_active());
+	mark((uint64_t)(uintptr_t)arg);
+	return NULL;
+}
+
+static void act_at_once(void)
+{
+	pthread_t threads[8];
+
+	pthread_barrier_init(&together, NULL, 8);
+	for (uintptr_t i = 0; i < 8; i++)
+		pthread_create(&threads[i], NULL, start_main, (void *)(i + 1));
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	nvs_session_finish();
+}
+
+static void test_at_once(void)
+{
+	int status = run("at_once", "quiet");
+	struct contents c = read_trace("trace.zst");
+
+	CHECK(status == 0 && c.whole && c.end && c.marks == 8 && c.mark_sum == 36);
+	CHECK(!exists("trace.zst.spool"));
 	clean();
 }
 
@@ -681,6 +711,7 @@ static const struct {
 	void (*act)(void);
 } acts[] = {
 	{ "in_order", act_in_order },
+	{ "at_once", act_at_once },
 	{ "late", act_late },
 	{ "replaced", act_replaced },
 	{ "killed", act_killed },
@@ -714,6 +745,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return act(argv[1]);
 	test_in_order();
+	test_at_once();
 	test_late();
 	test_replaced();
 	test_killed();

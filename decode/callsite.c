@@ -36,10 +36,10 @@ static bool is_runtime(const struct nvs_trace_module *m)
 	return m && starts(nvs_symbols_file(m), "libcudart");
 }
 
-static bool is_ours(const struct nvs_trace_module *m)
+/* What lies between the driver and the program. */
+static bool is_between(const struct nvs_trace_module *m)
 {
-	return m && (is_driver(m) || is_runtime(m) || starts(nvs_symbols_file(m), "libnvsnoop") ||
-		     starts(nvs_symbols_file(m), "libnvidia-"));
+	return m && (is_driver(m) || is_runtime(m) || nvs_symbols_own(m) || starts(nvs_symbols_file(m), "libnvidia-"));
 }
 
 /* A return address may be the first byte of what comes next: look at the call before it. */
@@ -179,17 +179,19 @@ static const char *caller(const struct walk *w, uint32_t frame)
 static const char *private_name(const struct walk *w, uint32_t driver)
 {
 	const char *file, *name;
-	uint32_t i = 0;
+	uint32_t i = driver < w->n ? driver + 1 : 0;
 
+	/* Our own frames are passed over, and below a store that is nobody's so is code of no module. */
+	for (; i < w->n; i++)
+		if (w->module[i] ? !nvs_symbols_own(w->module[i]) : driver < w->n)
+			break;
 	if (driver < w->n) {
 		file = nvs_symbols_file(w->module[driver]);
-		name = caller(w, driver + 1);
-		if (!name && driver + 1 == w->n)
+		name = caller(w, i);
+		if (!name && i == w->n)
 			return file;
-		return keep(w->t, "%s < %s", file, name ? name : place(w, driver + 1));
+		return keep(w->t, "%s < %s", file, name ? name : place(w, i));
 	}
-	while (i < w->n && (!w->module[i] || starts(nvs_symbols_file(w->module[i]), "libnvsnoop")))
-		i++;
 	if (i == w->n)
 		return w->n ? place(w, 0) : "[unknown]";
 	name = caller(w, i);
@@ -201,7 +203,7 @@ static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite 
 	uint64_t offset = 0;
 	const char *name;
 
-	while (frame < w->n && is_ours(w->module[frame]))
+	while (frame < w->n && is_between(w->module[frame]))
 		frame++;
 	if (frame >= w->n)
 		return;
@@ -229,6 +231,9 @@ static void examine(const struct walk *w, struct nvs_callsite *site)
 	} else {
 		site->api = private_name(w, driver);
 	}
+	/* An observed call comes into the driver by way of our own library. */
+	while (above < w->n && w->module[above] && nvs_symbols_own(w->module[above]))
+		above++;
 	runtime = shared_runtime(w, above, &site->runtime_api);
 	if (runtime == w->n && driver < w->n)
 		runtime = static_runtime(w, above, &site->runtime_api);

@@ -224,6 +224,8 @@ const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_modul
 			       uint64_t pc, bool dynamic, uint64_t *offset);
 const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t pc, uint64_t time);
 const char *nvs_symbols_file(const struct nvs_trace_module *module);
+/* The library that recorded the trace. */
+bool nvs_symbols_own(const struct nvs_trace_module *module);
 void nvs_callsites_free(struct nvs_trace *t);
 
 struct nvs_finding_list {

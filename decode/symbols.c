@@ -55,11 +55,14 @@ struct nvs_symbols {
 	uint32_t nnotes;
 };
 
-static void note(struct nvs_trace *t, const char *path, const char *what)
+/* Of our own library nobody misses names: it is another one after each upgrade. */
+static void note(struct nvs_trace *t, const struct nvs_trace_module *m, const char *path, const char *what)
 {
 	struct nvs_symbols *s = t->symbols;
 	char safe[512];
 
+	if (nvs_symbols_own(m))
+		return;
 	nvs_escape(safe, sizeof(safe), path, strlen(path));
 	if (s->nnotes < MAX_NOTES && asprintf(&s->notes[s->nnotes], "%s: %s", safe, what) >= 0)
 		s->nnotes++;
@@ -288,9 +291,9 @@ static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_
 	if (!module_path(path, sizeof(path), t, m))
 		return;
 	if (!open_file(&mod->file, path)) {
-		note(t, path, "cannot be read; its addresses stay without names");
+		note(t, m, path, "cannot be read; its addresses stay without names");
 	} else if (!same_build(&mod->file, m)) {
-		note(t, path,
+		note(t, m, path,
 		     "is not the file that was traced (its build-id differs); "
 		     "its addresses stay without names");
 		close_file(&mod->file);
@@ -427,6 +430,11 @@ const char *nvs_symbols_file(const struct nvs_trace_module *m)
 	const char *slash = strrchr(m->path, '/');
 
 	return slash ? slash + 1 : m->path;
+}
+
+bool nvs_symbols_own(const struct nvs_trace_module *m)
+{
+	return !strncmp(nvs_symbols_file(m), "libnvsnoop.", 11);
 }
 
 const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_module *m, uint64_t pc,

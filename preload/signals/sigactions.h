@@ -45,5 +45,7 @@ struct nvs_sigcounts nvs_signals_counts(void);
 /* True: since *BEFORE only such signals came that it is not to notice, and at least one. *BEFORE is then now. */
 bool nvs_signals_unnoticed(struct nvs_sigcounts *before);
 void nvs_signals_count_kept(const void *ucontext);
+/* False: SIG, one of the other signals, is ignored, by the program or by default. */
+bool nvs_signals_does_something(int sig);
 
 #endif

@@ -109,22 +109,33 @@ static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct s
 	*mask_of(uc) = nvs_sigview_leave_handler(&before, *mask_of(uc));
 }
 
-/* One of SET is pending and has a handler. Here even what is ignored is pending, since it is blocked. */
-static bool handler_due(uint64_t set)
+/* In the kernel: a handler, SIG_DFL (0) or SIG_IGN (1). */
+static uintptr_t handler_in_kernel(int sig)
 {
 	struct {
 		uintptr_t handler, flags, restorer;
 		uint64_t mask;
 	} action;
+
+	return nvs_sys4(SYS_rt_sigaction, sig, 0, &action, sizeof(action.mask)) ? 0 : action.handler;
+}
+
+bool nvs_signals_does_something(int sig)
+{
+	uintptr_t handler = handler_in_kernel(sig);
+
+	return handler ? handler != 1 : sig != SIGCHLD && sig != SIGURG && sig != SIGWINCH && sig != SIGCONT;
+}
+
+/* One of SET is pending and has a handler. Here even what is ignored is pending, since it is blocked. */
+static bool handler_due(uint64_t set)
+{
 	uint64_t pending = 0;
 
 	nvs_sys4(SYS_rt_sigpending, &pending, sizeof(pending), 0, 0);
-	for (pending &= set; pending; pending &= pending - 1) {
-		int sig = __builtin_ctzll(pending) + 1;
-
-		if (!nvs_sys4(SYS_rt_sigaction, sig, 0, &action, sizeof(action.mask)) && action.handler > 1)
+	for (pending &= set; pending; pending &= pending - 1)
+		if (handler_in_kernel(__builtin_ctzll(pending) + 1) > 1)
 			return true;
-	}
 	return false;
 }
 

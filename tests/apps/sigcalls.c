@@ -203,6 +203,82 @@ static void sleeping(void)
 	show_call("at last", 0);
 }
 
+/* Until it is ended: one that comes ahead of the call interrupts nothing. */
+static pid_t by_many(int sig)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(stdout);
+	pid = fork();
+	while (!pid) {
+		usleep(5000);
+		kill(parent, sig);
+	}
+	EXPECT(pid > 0, "fork");
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static volatile int may_jump;
+
+static void submit_and_jump(int sig, siginfo_t *info, void *context)
+{
+	submit(1);
+	if (may_jump)
+		siglongjmp(jump, 1);
+}
+
+/* While one of the two is waited for, other signals are what they always are, and their handlers submit. */
+static void waiting(void)
+{
+	sigset_t segv = set_of(SIGSEGV, 0, 0), got_set;
+	siginfo_t info = { .si_signo = 77 };
+	int sig, ret;
+	pid_t child;
+
+	printf("waiting\n");
+	pthread_sigmask(SIG_SETMASK, &segv, NULL);
+	install(SIGUSR1, note);
+	child = by_many(SIGUSR1);
+	ret = sigtimedwait(&segv, &info, &long_time);
+	end_child(child);
+	printf("  handled, and ended: %d, errno %d, info %d\n", ret, errno, info.si_signo);
+	install(SIGUSR1, submit_and_jump);
+	child = by_many(SIGUSR1);
+	if (!sigsetjmp(jump, 1)) {
+		may_jump = 1;
+		printf("  not jumped out: %d\n", sigtimedwait(&segv, NULL, &long_time));
+	}
+	may_jump = 0;
+	end_child(child);
+	signal(SIGUSR1, SIG_IGN);
+	pthread_sigmask(SIG_BLOCK, NULL, &got_set);
+	show_set("  mask", &got_set);
+	child = by_many(SIGUSR1);
+	ret = sigtimedwait(&segv, NULL, &a_moment);
+	end_child(child);
+	printf("  ignored: %d, errno %d\n", ret, errno);
+	child = by_many(SIGCHLD);
+	ret = sigtimedwait(&segv, NULL, &a_moment);
+	end_child(child);
+	printf("  by default: %d, errno %d\n", ret, errno);
+	install(SIGUSR1, note);
+	child = by_many(SIGUSR1);
+	by_child(send_segv);
+	ret = sigwait(&segv, &sig);
+	end_child(child);
+	wait(NULL);
+	printf("  what it waits for: %d, %d\n", ret, sig);
+	submit(1);
+	EXPECT(!softgpu_wait(channel, softgpu_payload(channel)), "channel died");
+	EXPECT(softgpu_counted(channel) == count, "counted %u of %u", softgpu_counted(channel), count);
+}
+
 static void suspend(void)
 {
 	sigset_t ours = set_of(SIGSEGV, SIGTRAP, 0), none = set_of(0, 0, 0), trap = set_of(SIGTRAP, 0, 0);
@@ -236,5 +312,6 @@ int main(void)
 	suspend();
 	sleeping();
 	submit_end();
+	waiting();
 	return 0;
 }

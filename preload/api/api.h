@@ -150,6 +150,9 @@ struct nvs_elf {
 bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic);
 /* Address of a defined function, 0: none of that name. */
 uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name);
+/* Fills a slot, which may lie in pages that were made read-only after relocation. */
+struct dl_phdr_info;
+void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value);
 /* Calls fn(name, address) for each defined function. */
 void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *name, uintptr_t address));
 

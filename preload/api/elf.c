@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the dynamic section of an object that is loaded: its symbols and relocations. */
+/* The dynamic section of an object that is loaded: its symbols and relocations, and the slots that those fill. */
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 #include "preload/api/api.h"
+#include "preload/sys.h"
+
+#define PAGE 4096ul
 
 /* The loader turns these into addresses in place; not in every object. */
 static const void *at(uintptr_t base, ElfW(Addr) value)
@@ -105,4 +108,24 @@ void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *, uintp
 	for (uint32_t i = 1; i < elf->count; i++)
 		if (is_function(s + i))
 			fn(elf->strings + s[i].st_name, elf->base + s[i].st_value);
+}
+
+void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value)
+{
+	uintptr_t page = slot & ~(PAGE - 1);
+	bool read_only = false;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
+		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
+
+		if (ph->p_type == PT_GNU_RELRO && slot >= start && slot < end)
+			read_only = true;
+	}
+	if (read_only && nvs_sys(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
+		return;
+	__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
+	if (read_only)
+		nvs_sys(SYS_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
 }

@@ -105,27 +105,6 @@ static bool refers(const struct nvs_elf *elf)
 	return false;
 }
 
-/* The slot may lie in pages that were made read-only after relocation. */
-static void put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value)
-{
-	uintptr_t page = slot & ~(PAGE - 1);
-	bool read_only = false;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
-		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
-
-		if (ph->p_type == PT_GNU_RELRO && slot >= start && slot < end)
-			read_only = true;
-	}
-	if (read_only && nvs_sys(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
-		return;
-	__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
-	if (read_only)
-		nvs_sys(SYS_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
-}
-
 struct object {
 	const struct dl_phdr_info *info;
 	const struct nvs_elf *elf;
@@ -172,7 +151,7 @@ static void rebind(const struct object *o, const ElfW(Rela) *r)
 		return;
 	to = (uintptr_t)nvs_api_wrap((void *)value, name);
 	if (to != value)
-		put(o->info, slot, to);
+		nvs_elf_put(o->info, slot, to);
 }
 
 static void look_at(const struct object *o)

@@ -17,7 +17,7 @@ struct event {
 	int64_t at, length; /* ns since the session's start; length -1: not known */
 	char *name; /* and behind its NUL what else there is to say */
 	uint64_t bytes;
-	uint32_t thread, entries;
+	uint32_t trace, thread, entries;
 	uint16_t depth;
 	bool call; /* else a submission */
 	bool uncounted; /* entries and bytes are not known */
@@ -59,6 +59,7 @@ static struct event *new_event(struct state *st, uint64_t ticks, const char *nam
 	memcpy(e->name, name, n);
 	memcpy(e->name + n, text, more);
 	++*st->n;
+	e->trace = st->source->index;
 	e->length = -1;
 	nvs_clock_since_start(st->source->trace, ticks, &e->at);
 	return e;
@@ -308,8 +309,8 @@ static int compare(const void *pa, const void *pb)
 {
 	const struct event *a = *(const struct event *const *)pa, *b = *(const struct event *const *)pb;
 
-	if (a->of != b->of)
-		return a->of < b->of ? -1 : 1;
+	if (a->trace != b->trace)
+		return a->trace < b->trace ? -1 : 1;
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
 	if (a->depth != b->depth)

@@ -8,7 +8,7 @@ TSAN_CFLAGS = $(filter-out -MMD -MP,$(COMMON)) -O1 -fsanitize=thread -fno-omit-f
 
 $(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*.c trap/code/*.c) $(TRAP_ASM) preload/merge.c
 $(BUILD)/tests/tsan/tables: tests/tsan/tables.c preload/state.c preload/arena.c preload/spans.c
-$(BUILD)/tests/tsan/packers: tests/tsan/packers.c preload/packer.c preload/sink.c
+$(BUILD)/tests/tsan/packers: tests/tsan/packers.c preload/packer.c preload/sink.c preload/delta.c
 
 # In one command each: compiled like this, the parts are of no use to others.
 $(TSAN): $(TSAN_HEADS)

@@ -286,6 +286,8 @@ bool sg_channel_map_again(struct softgpu_channel *ch, bool move)
 			return false;
 		ch->first_cpu = ch->object_cpu;
 	}
+	if ((uintptr_t)ch->progress - (uintptr_t)ch->object_cpu < OWN_OBJECT) /* beside USERD */
+		ch->progress = (volatile uint32_t *)(p + ((uintptr_t)ch->progress - (uintptr_t)ch->object_cpu));
 	ch->object_cpu = p;
 	ch->ring = (volatile uint64_t *)(p + ch->ring_at);
 	if (!ch->ctx->userd_cpu)

@@ -528,10 +528,15 @@ static void pour(int n)
 static void act_quota(void)
 {
 	struct rlimit limit = {(rlim_t)atol(argument), RLIM_INFINITY};
+	const char *trace = getenv("NVSNOOP_OUT");
+	struct stat st = {0};
 
 	/* The software GPU's memory is files too, and there by now. */
 	work(50);
 	EXPECT(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
+	/* It may have been written beyond that before. */
+	if (trace && !stat(trace, &st))
+		printf("had %lld\n", (long long)st.st_size);
 	work(50);
 	pour(100);
 	work(50);

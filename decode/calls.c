@@ -157,15 +157,7 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 
 static struct thread_calls *thread_at(struct nvs_calls *c, uint32_t number)
 {
-	struct thread_calls *t = nvs_number_get(&c->threads, number);
-
-	if (t || number == NVS_NONE)
-		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t || !nvs_number_set(&c->threads, number, t))
-		return t;
-	free(t);
-	return NULL;
+	return number == NVS_NONE ? NULL : nvs_number_make(&c->threads, number, sizeof(struct thread_calls));
 }
 
 static struct open_call *open_at(const struct thread_calls *t, uint32_t depth)

@@ -5,7 +5,7 @@
 
 #define NONE UINT32_MAX
 
-/* From the sixth word on; the two before it, and the first two, stand as they are. */
+/* All words but the first two, and the two behind time, which stand as they are. */
 static void add(uint32_t *rec, const uint32_t *before, uint32_t n)
 {
 	rec[0] &= ~(uint32_t)NVS_REC_DELTA;

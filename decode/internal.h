@@ -89,6 +89,8 @@ static inline void *nvs_number_get(const struct nvs_numbers *table, uint32_t num
 		       : NULL;
 }
 int nvs_number_set(struct nvs_numbers *table, uint32_t number, void *item);
+/* What stands there, or BYTES of zeroes that do from now on; NULL: no memory. */
+void *nvs_number_make(struct nvs_numbers *table, uint32_t number, size_t bytes);
 void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *)); /* ITEM: NULL: not pointers */
 
 /* ---- maps.c: live mappings by address ---- */

@@ -20,6 +20,19 @@ int nvs_number_set(struct nvs_numbers *table, uint32_t number, void *item)
 	return 0;
 }
 
+void *nvs_number_make(struct nvs_numbers *table, uint32_t number, size_t bytes)
+{
+	void *item = nvs_number_get(table, number);
+
+	if (item)
+		return item;
+	item = calloc(1, bytes);
+	if (!item || !nvs_number_set(table, number, item))
+		return item;
+	free(item);
+	return NULL;
+}
+
 void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *))
 {
 	for (size_t i = 0; i < NVS_MAX_NUMBER / NVS_NUMBERS_PAGE; i++) {

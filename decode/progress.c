@@ -36,15 +36,7 @@ void nvs_progress_free(struct nvs_progress *p)
 
 static struct channel *channel_of(struct nvs_progress *p, uint32_t number)
 {
-	struct channel *c = nvs_number_get(&p->channels, number);
-
-	if (c)
-		return c;
-	c = calloc(1, sizeof(*c));
-	if (!c || !nvs_number_set(&p->channels, number, c))
-		return c;
-	free(c);
-	return NULL;
+	return nvs_number_make(&p->channels, number, sizeof(struct channel));
 }
 
 void nvs_progress_record(struct nvs_progress *p, const struct nvs_rec *rec)

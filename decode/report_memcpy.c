@@ -231,15 +231,7 @@ static struct thread *thread_at(struct state *st, uint32_t number)
 
 static struct thread *make_thread(struct state *st, uint32_t number)
 {
-	struct thread *t = thread_at(st, number);
-
-	if (t)
-		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t || !nvs_number_set(&st->threads, number, t))
-		return t;
-	free(t);
-	return NULL;
+	return number == NVS_NONE ? &st->nobody : nvs_number_make(&st->threads, number, sizeof(struct thread));
 }
 
 static bool host_ns(const struct state *st, uint64_t ticks, uint64_t *ns)

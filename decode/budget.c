@@ -77,7 +77,9 @@ void *nvs_budget_calloc(size_t n, size_t size)
 {
 	size_t bytes;
 
-	return !__builtin_mul_overflow(n, size, &bytes) && fits(bytes) ? nvs_budget_adopt(calloc(n, size)) : NULL;
+	return !__builtin_mul_overflow(n, size, &bytes) && fits(bytes)
+		       ? nvs_budget_adopt(calloc(n, size))
+		       : NULL;
 }
 
 void *nvs_budget_realloc(void *p, size_t n)

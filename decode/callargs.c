@@ -168,14 +168,15 @@ static bool batch_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t 
 	return *bytes;
 }
 
-/* A single operand pair of the kind that 3D batches list: pointers of so many bytes, or arrays of so many elements. */
+/* A single operand pair of the kind that 3D batches list: pointers of so many bytes, or arrays of
+ * so many elements. */
 static bool operands_copied(const struct nvs_call *call, uint64_t *bytes)
 {
 	uint64_t from, to, height, depth;
 
-	if (!nvs_call_arg(call, "srcType", &from) || !nvs_call_arg(call, "dstType", &to) || from != 1 || to != 1 ||
-	    !nvs_call_arg(call, "height", &height) || !nvs_call_arg(call, "depth", &depth) ||
-	    !nvs_call_arg(call, "width", bytes))
+	if (!nvs_call_arg(call, "srcType", &from) || !nvs_call_arg(call, "dstType", &to) ||
+	    from != 1 || to != 1 || !nvs_call_arg(call, "height", &height) ||
+	    !nvs_call_arg(call, "depth", &depth) || !nvs_call_arg(call, "width", bytes))
 		return false;
 	*bytes *= (height ? height : 1) * (depth ? depth : 1);
 	return true;
@@ -204,7 +205,8 @@ uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end
 {
 	int64_t a, b;
 
-	if (end <= begin || !nvs_clock_since_start(trace, begin, &a) || !nvs_clock_since_start(trace, end, &b))
+	if (end <= begin || !nvs_clock_since_start(trace, begin, &a) ||
+	    !nvs_clock_since_start(trace, end, &b))
 		return 0;
 	return b > a ? (uint64_t)(b - a) : 0;
 }

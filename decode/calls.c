@@ -21,7 +21,8 @@ struct open_call {
 };
 
 struct thread_calls {
-	uint64_t returned[NVS_SPOOL_CALLS + 1]; /* by depth: number + 1 of the latest call that has */
+	uint64_t returned[NVS_SPOOL_CALLS +
+			  1]; /* by depth: number + 1 of the latest call that has */
 	struct open_call *open; /* innermost first */
 };
 
@@ -45,7 +46,8 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 		c->sink.op(c->sink.arg, s, op);
 }
 
-struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink, bool operations)
+struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink,
+				bool operations)
 {
 	struct nvs_calls *c = calloc(1, sizeof(*c));
 	struct nvs_follow_sink follow = {.op = on_op, .arg = c};
@@ -140,7 +142,8 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 	api->name = own;
 	p = own + strlen(own) + 1;
 	api->group = p < end ? p : "";
-	for (p += p < end ? strlen(p) + 1 : 0; p < end && n < rec->nargs && n < NVS_CALL_MAX_ARGS; n++) {
+	for (p += p < end ? strlen(p) + 1 : 0; p < end && n < rec->nargs && n < NVS_CALL_MAX_ARGS;
+	     n++) {
 		char *colon = strchr(p, ':'), *next = p + strlen(p) + 1;
 
 		api->arg[n] = p;
@@ -157,7 +160,9 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 
 static struct thread_calls *thread_at(struct nvs_calls *c, uint32_t number)
 {
-	return number == NVS_NONE ? NULL : nvs_number_make(&c->threads, number, sizeof(struct thread_calls));
+	return number == NVS_NONE
+		       ? NULL
+		       : nvs_number_make(&c->threads, number, sizeof(struct thread_calls));
 }
 
 static struct open_call *open_at(const struct thread_calls *t, uint32_t depth)
@@ -227,7 +232,8 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 	struct open_call *o;
 	int r;
 
-	if (rec->thread >= NVS_MAX_NUMBER || rec->api >= NVS_MAX_NUMBER || !depth || depth >= MAX_DEPTH)
+	if (rec->thread >= NVS_MAX_NUMBER || rec->api >= NVS_MAX_NUMBER || !depth ||
+	    depth >= MAX_DEPTH)
 		return 0;
 	if (!t || !api)
 		return -ENOMEM;
@@ -240,9 +246,15 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 	if (!o)
 		return -ENOMEM;
 	o->call = (struct nvs_call){
-		.api = api, .thread = rec->thread, .number = rec->number, .begin = rec->begin,
-		.depth = depth, .stack = NVS_NONE, .flags = NVS_CALL_BEGUN,
-		.uncounted = c->uncounted, .tally.unseen = c->uncounted,
+		.api = api,
+		.thread = rec->thread,
+		.number = rec->number,
+		.begin = rec->begin,
+		.depth = depth,
+		.stack = NVS_NONE,
+		.flags = NVS_CALL_BEGUN,
+		.uncounted = c->uncounted,
+		.tally.unseen = c->uncounted,
 	};
 	return 0;
 }
@@ -250,7 +262,8 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 /* What was gathered under a CALL_BEGIN, if this is the call. */
 static int take_open(struct nvs_calls *c, const struct nvs_rec_call *rec, struct nvs_call *call)
 {
-	struct thread_calls *t = rec->thread == NVS_NONE ? NULL : nvs_number_get(&c->threads, rec->thread);
+	struct thread_calls *t = rec->thread == NVS_NONE ? NULL
+							 : nvs_number_get(&c->threads, rec->thread);
 	struct open_call *o;
 	int r;
 
@@ -305,7 +318,8 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	call.strings = (const char *)tail + rec->nargs * 8ull;
 	/* Strings are cut out by lengths that have to fit. */
 	for (uint32_t i = 0, used = 0; i < call.nargs; i++) {
-		if (strcmp(api->kind[i], "str") || call.absent >> i & 1 || call.args[i] == UINT64_MAX)
+		if (strcmp(api->kind[i], "str") || call.absent >> i & 1 ||
+		    call.args[i] == UINT64_MAX)
 			continue;
 		used += (uint32_t)call.args[i] & 0xffffff;
 		if (used > rec->bytes)

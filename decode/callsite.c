@@ -39,7 +39,8 @@ static bool is_runtime(const struct nvs_trace_module *m)
 /* What lies between the driver and the program. */
 static bool is_between(const struct nvs_trace_module *m)
 {
-	return m && (is_driver(m) || is_runtime(m) || nvs_symbols_own(m) || starts(nvs_symbols_file(m), "libnvidia-"));
+	return m && (is_driver(m) || is_runtime(m) || nvs_symbols_own(m) ||
+		     starts(nvs_symbols_file(m), "libnvidia-"));
 }
 
 /* A return address may be the first byte of what comes next: look at the call before it. */
@@ -181,7 +182,8 @@ static const char *private_name(const struct walk *w, uint32_t driver)
 	const char *file, *name;
 	uint32_t i = driver < w->n ? driver + 1 : 0;
 
-	/* Our own frames are passed over, and below a store that is nobody's so is code of no module. */
+	/* Our own frames are passed over, and below a store that is nobody's so is code of no
+	 * module. */
 	for (; i < w->n; i++)
 		if (w->module[i] ? !nvs_symbols_own(w->module[i]) : driver < w->n)
 			break;
@@ -210,9 +212,9 @@ static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite 
 	site->site_frame = frame;
 	name = name_of(w, frame, false, &offset);
 	/* The offset is that of the return address, as a debugger shows it. */
-	site->site =
-		name ? keep(w->t, "%s+0x%llx", name, (unsigned long long)offset + (frame ? 1 : 0))
-		     : place(w, frame);
+	site->site = name ? keep(w->t, "%s+0x%llx", name,
+				 (unsigned long long)offset + (frame ? 1 : 0))
+			  : place(w, frame);
 	if (w->module[frame])
 		site->site_module = nvs_symbols_file(w->module[frame]);
 }

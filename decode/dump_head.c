@@ -142,7 +142,7 @@ void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
 	if (gp->dwords)
 		fprintf(f,
 			",\"address\":%" PRIu64 ",\"dwords\":%u,\"subroutine\":%s,\"conditional\":%"
-						"s,\"sync\":%s,\"state\":\"%s\"}\n",
+			"s,\"sync\":%s,\"state\":\"%s\"}\n",
 			gp->address, gp->dwords, gp->subroutine ? "true" : "false",
 			gp->conditional ? "true" : "false", gp->wait ? "true" : "false",
 			state_name(seg->state));

@@ -10,8 +10,8 @@
 #include "decode/dump_methods.h"
 
 #define VALUE_COLUMN 53
-#define FLUSH_BYTES  (32u << 10)
-#define MAX_TOLD     128 /* bytes of a line besides its head and its fields */
+#define FLUSH_BYTES (32u << 10)
+#define MAX_TOLD 128 /* bytes of a line besides its head and its fields */
 
 /* "      s0 cbc0 01b4 LOAD_INLINE_DATA", and spaces up to the value. */
 static void make_head(struct nvs_known *k, struct nvs_line *l, const struct nvs_dumper *d,

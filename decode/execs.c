@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole executable graph, or a child graph in it, is given other nodes. They stand in the order of those they
- * replace, each followed by what is inside it. The old ones keep their handles, by which they are named in later
- * calls, and stay switched off.
+ * A whole executable graph, or a child graph in it, is given other nodes. They stand in the order
+ * of those they replace, each followed by what is inside it. The old ones keep their handles, by
+ * which they are named in later calls, and stay switched off.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static uint32_t end_of(const struct nvs_exec *e, uint32_t index, uint32_t end)
 }
 
 /* ROOT: the node that both rows are inside of, 0 none. */
-static bool same_shape(const struct nvs_graph_node *a, const struct nvs_graph_node *b, uint32_t n, uint64_t root)
+static bool same_shape(const struct nvs_graph_node *a, const struct nvs_graph_node *b, uint32_t n,
+		       uint64_t root)
 {
 	struct nest in_a = {.in = {root}, .n = !!root}, in_b = in_a;
 
@@ -113,7 +114,8 @@ static int settle(struct nvs_exec *e, bool child)
 		}
 		end = end_of(e, at++, old);
 	}
-	if (e->nnodes - from != end - at || !same_shape(e->nodes + at, e->nodes + from, end - at, root))
+	if (e->nnodes - from != end - at ||
+	    !same_shape(e->nodes + at, e->nodes + from, end - at, root))
 		return replace(e, old, at, end, from);
 	take_over(e->nodes + at, e->nodes + from, end - at);
 	e->nnodes = old;

@@ -146,7 +146,8 @@ int nvs_follow_submission(struct nvs_follow *f, const struct nvs_submission *s, 
 
 static void object_made(struct nvs_follow *f, const struct nvs_rec_object *rec)
 {
-	const struct nvs_trace_channel *tc = nvs_trace_channel_of(f->trace, rec->client, rec->parent);
+	const struct nvs_trace_channel *tc = nvs_trace_channel_of(f->trace, rec->client,
+								  rec->parent);
 	struct nvs_ops_channel *c = tc ? nvs_follow_channel(f, tc->channel) : NULL;
 
 	if (c)

@@ -6,16 +6,16 @@
 #include "decode/gputime.h"
 
 #define MAX_CHANNELS (1u << 20)
-#define MAX_PARTS    (1u << 16) /* of a channel that shows no times */
-#define MAX_GPUS     64u
-#define DRIFT	     1000 /* one clock may gain one in so many on the other */
-#define PRECISION    20 /* a stretch has to be known to one in so many of it */
-#define STEP_NS	     1024 /* in which a GPU's clock goes, at most */
-#define START_NS     5000 /* from a doorbell to the work, where nothing is in its way */
-#define PATIENCE     16 /* submissions without it, before the channel's slot is doubted */
-#define BYTE_NS	     4 /* an engine takes no longer for one */
-#define OVER_NS	     10000000 /* what is not done by then, and how long that takes, waits */
-#define MAX_OTHERS   1024 /* channels that are looked through for others at work */
+#define MAX_PARTS (1u << 16) /* of a channel that shows no times */
+#define MAX_GPUS 64u
+#define DRIFT 1000 /* one clock may gain one in so many on the other */
+#define PRECISION 20 /* a stretch has to be known to one in so many of it */
+#define STEP_NS 1024 /* in which a GPU's clock goes, at most */
+#define START_NS 5000 /* from a doorbell to the work, where nothing is in its way */
+#define PATIENCE 16 /* submissions without it, before the channel's slot is doubted */
+#define BYTE_NS 4 /* an engine takes no longer for one */
+#define OVER_NS 10000000 /* what is not done by then, and how long that takes, waits */
+#define MAX_OTHERS 1024 /* channels that are looked through for others at work */
 
 struct part {
 	struct nvs_gputime_part p;

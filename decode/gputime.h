@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NVS_GPUTIME_OTHER    UINT32_MAX /* group of what is not measured */
+#define NVS_GPUTIME_OTHER UINT32_MAX /* group of what is not measured */
 #define NVS_GPUTIME_RELEASES 4
 
 /* What a submission does, as far as it matters here. */

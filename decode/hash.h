@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uthash for keys that a trace brings. Its own function is the same everywhere, so that a stranger could choose keys
- * which all fall into one bucket; this one is keyed anew in each process. Out of memory: the element is not added.
+ * uthash for keys that a trace brings. Its own function is the same everywhere, so that a stranger
+ * could choose keys which all fall into one bucket; this one is keyed anew in each process. Out of
+ * memory: the element is not added.
  */
 #ifndef NVSNOOP_DECODE_HASH_H
 #define NVSNOOP_DECODE_HASH_H

@@ -72,7 +72,7 @@ static const struct {
 static const struct {
 	const char *name, *address;
 } takers[] = {
-	{"cuMemFree", "dptr"},	      {"cuMemFree_v2", "dptr"},	 {"cuMemFreeAsync", "dptr"},
+	{"cuMemFree", "dptr"},		 {"cuMemFree_v2", "dptr"},    {"cuMemFreeAsync", "dptr"},
 	{"cuMemFreeAsync_ptsz", "dptr"}, {"cuMemAddressFree", "ptr"}, {"cuMemFreeHost", "p"},
 	{"cuMemHostUnregister", "p"},
 };
@@ -95,11 +95,13 @@ int nvs_hostmem_call(struct nvs_hostmem *h, const struct nvs_call *call)
 	if (call->result || !call->end || strcmp(call->api->group, "memory"))
 		return 0;
 	for (size_t i = 0; i < sizeof(makers) / sizeof(*makers); i++)
-		if (!strcmp(name, makers[i].name) && nvs_call_arg(call, makers[i].address, &address) &&
+		if (!strcmp(name, makers[i].name) &&
+		    nvs_call_arg(call, makers[i].address, &address) &&
 		    nvs_call_arg(call, makers[i].size, &size))
 			return add(h, address, size, makers[i].kind);
 	for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++)
-		if (!strcmp(name, takers[i].name) && nvs_call_arg(call, takers[i].address, &address))
+		if (!strcmp(name, takers[i].name) &&
+		    nvs_call_arg(call, takers[i].address, &address))
 			drop(h, address);
 	return strncmp(name, "cuMemAllocPitch", 15) ? 0 : take_pitch(h, call);
 }

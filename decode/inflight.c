@@ -55,20 +55,22 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 	uint64_t end = rec->rec.time > rec->begin ? rec->rec.time : rec->begin;
 	void *more;
 
-	if (!(rec->rec.flags & NVS_BEGIN_IN_FLIGHT) || !thr || !rec->depth || rec->depth > NVS_SPOOL_CALLS)
+	if (!(rec->rec.flags & NVS_BEGIN_IN_FLIGHT) || !thr || !rec->depth ||
+	    rec->depth > NVS_SPOOL_CALLS)
 		return;
 	/* It was told of between its record and its leaving the ring's head. */
 	if (thr->returned[rec->depth] > rec->number || list->count >= MAX_INFLIGHT)
 		return;
 	/* Grown at powers of two. */
 	if (!(list->count & (list->count - 1))) {
-		more = realloc(list->items, (list->count ? list->count * 2 : 1) * sizeof(*list->items));
+		more = realloc(list->items,
+			       (list->count ? list->count * 2 : 1) * sizeof(*list->items));
 		if (!more)
 			return;
 		list->items = more;
 	}
-	list->items[list->count++] =
-		(struct nvs_inflight){rec->thread, rec->depth, name ? name : "", rec->begin, end};
+	list->items[list->count++] = (struct nvs_inflight){rec->thread, rec->depth,
+							   name ? name : "", rec->begin, end};
 	remark(t, &list->items[list->count - 1]);
 }
 

@@ -8,14 +8,15 @@
 #include <zstd_errors.h>
 #include "decode/internal.h"
 
-#define CHUNK	       ((size_t)256 << 10)
+#define CHUNK ((size_t)256 << 10)
 #define MAX_COMPRESSED ((size_t)NVS_MAX_FRAME + (16u << 20))
-#define SKIPPABLE      0x184d2a50u
-#define MAX_WINDOW     23 /* log of bytes; of frames that do not say how large they are unpacked */
-#define AHEAD_FROM     4u /* frames; a thread is not worth it for fewer */
-/* Of what was read: what a frame may unpack to, which is there twice, and what all of them may, which takes its time. */
+#define SKIPPABLE 0x184d2a50u
+#define MAX_WINDOW 23 /* log of bytes; of frames that do not say how large they are unpacked */
+#define AHEAD_FROM 4u /* frames; a thread is not worth it for fewer */
+/* Of what was read: what a frame may unpack to, which is there twice, and what all of them may,
+ * which takes its time. */
 #define LARGEST(stored) (((uint64_t)12 << 20) + 2 * (stored))
-#define MOST(stored)	(((uint64_t)64 << 20) + 512 * (stored))
+#define MOST(stored) (((uint64_t)64 << 20) + 512 * (stored))
 
 void nvs_input_extend(struct nvs_input *in)
 {
@@ -34,7 +35,8 @@ int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err
 	memset(in, 0, sizeof(*in));
 	in->path = path;
 	/* Neither a pipe that nobody writes to nor a terminal holds us up, or becomes ours. */
-	in->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : dup(STDIN_FILENO);
+	in->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+				   : dup(STDIN_FILENO);
 	if (in->fd < 0)
 		return nvs_fail(err, -errno, "%s: cannot be opened: %s", path, strerror(errno));
 	if (fstat(in->fd, &st) < 0 || S_ISDIR(st.st_mode))

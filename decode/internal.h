@@ -17,7 +17,8 @@ int nvs_fail(struct nvs_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* ---- delta.c: records that stand as differences (nvsnoop/trace.h) ---- */
-/* Makes the records of an unpacked frame whole. False: one differs from none; those before it are whole. */
+/* Makes the records of an unpacked frame whole. False: one differs from none; those before it are
+ * whole. */
 bool nvs_delta_restore(uint8_t *frame, size_t size);
 
 /* ---- input.c: bytes of the file to unpacked frames ---- */
@@ -37,7 +38,8 @@ struct nvs_input {
 	size_t frame_room, frame_size;
 	uint64_t frame_offset; /* in the file, of its compressed form */
 	uint32_t frames; /* unpacked so far */
-	struct nvs_ahead *ahead; /* unpacks the next frame meanwhile; NULL: not yet, or not at all */
+	struct nvs_ahead
+		*ahead; /* unpacks the next frame meanwhile; NULL: not yet, or not at all */
 };
 
 /* Up to what the file has become by now. Before the first frame, or in between where there is no
@@ -91,7 +93,8 @@ static inline void *nvs_number_get(const struct nvs_numbers *table, uint32_t num
 int nvs_number_set(struct nvs_numbers *table, uint32_t number, void *item);
 /* What stands there, or BYTES of zeroes that do from now on; NULL: no memory. */
 void *nvs_number_make(struct nvs_numbers *table, uint32_t number, size_t bytes);
-void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *)); /* ITEM: NULL: not pointers */
+void nvs_numbers_free(struct nvs_numbers *table,
+		      void (*item)(void *)); /* ITEM: NULL: not pointers */
 
 /* ---- maps.c: live mappings by address ---- */
 struct nvs_map_node;
@@ -183,7 +186,8 @@ struct nvs_chan {
 struct nvs_thr {
 	struct nvs_trace_thread pub; /* first */
 	struct nvs_held *filling; /* a submission whose pieces are still to come */
-	uint64_t returned[NVS_SPOOL_CALLS + 1]; /* by depth: number + 1 of the latest call that has */
+	uint64_t returned[NVS_SPOOL_CALLS +
+			  1]; /* by depth: number + 1 of the latest call that has */
 };
 int nvs_model_take(struct nvs_trace *t, const struct nvs_rec *rec); /* before it is handed out */
 int nvs_model_drop(struct nvs_trace *t, const struct nvs_rec *rec); /* after */
@@ -194,7 +198,8 @@ struct nvs_thr *nvs_model_thread(struct nvs_trace *t, uint32_t number);
 struct nvs_chan *nvs_model_channel(struct nvs_trace *t, uint32_t number);
 
 /* The latest channel that was told to have this handle. */
-const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, uint32_t client, uint32_t handle);
+const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, uint32_t client,
+						     uint32_t handle);
 
 /* ---- verify.c ---- */
 /* A submission is about to be handed out: does it carry its channel's chain on? */

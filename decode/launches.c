@@ -47,7 +47,8 @@ struct nvs_launches *nvs_launches_new(void)
 	return calloc(1, sizeof(struct nvs_launches));
 }
 
-void nvs_launches_watch(struct nvs_launches *l, void (*changes)(void *arg, struct nvs_exec *exec, uint32_t index),
+void nvs_launches_watch(struct nvs_launches *l,
+			void (*changes)(void *arg, struct nvs_exec *exec, uint32_t index),
 			void *arg)
 {
 	l->changes = changes;
@@ -130,7 +131,8 @@ static bool room_for(void **list, uint32_t used, uint32_t *room)
 
 /* ---- functions ---- */
 
-static struct nvs_kernel *kernel_named(struct nvs_launches *l, const char *name, size_t length, uint64_t handle)
+static struct nvs_kernel *kernel_named(struct nvs_launches *l, const char *name, size_t length,
+				       uint64_t handle)
 {
 	struct named *n = NULL;
 
@@ -349,7 +351,8 @@ static int set_node(struct nvs_launches *l, struct nvs_exec *e, const struct nvs
 
 	e->changes++;
 	p = r ? NULL : place_of(e, node->node);
-	for (uint32_t i = p ? p->last : NVS_NONE; i != NVS_NONE && n < MAX_SAME; i = e->same[i], n++) {
+	for (uint32_t i = p ? p->last : NVS_NONE; i != NVS_NONE && n < MAX_SAME;
+	     i = e->same[i], n++) {
 		will_change(l, e, i);
 		change(e->nodes + i, node);
 	}
@@ -370,7 +373,8 @@ static bool changes_many(uint32_t event)
 
 int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
 {
-	const struct nvs_graph_node *nodes = nvs_tail(&rec->rec, (uint64_t)rec->nnodes * sizeof(*nodes));
+	const struct nvs_graph_node *nodes = nvs_tail(&rec->rec,
+						      (uint64_t)rec->nnodes * sizeof(*nodes));
 	struct meaning *m = get(l, rec->exec, KIND_EXEC);
 	int r = 0;
 
@@ -398,7 +402,8 @@ int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
 	for (uint32_t i = 0; i < rec->nnodes && !r; i++)
 		r = add_node(m->exec, nodes + i);
 	if (!r && rec->rec.flags & NVS_GRAPH_LAST && changes_many(rec->event)) {
-		bool may = rec->event == NVS_GRAPH_UPDATED || nvs_exec_may(m->exec, m->exec->nnodes);
+		bool may = rec->event == NVS_GRAPH_UPDATED ||
+			   nvs_exec_may(m->exec, m->exec->nnodes);
 
 		if (may)
 			will_change(l, m->exec, NVS_NONE);
@@ -465,7 +470,8 @@ int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call)
 		return 0;
 	if (!strncmp(name, "cuStreamEndCapture", 18) && nvs_call_arg(call, "phGraph", &graph))
 		return set_origin(l, graph, NVS_GRAPH_FROM_CAPTURE);
-	if ((!strncmp(name, "cuStreamBeginCaptureToGraph", 27) || !strncmp(name, "cuStreamBeginRecaptureToGraph", 29)) &&
+	if ((!strncmp(name, "cuStreamBeginCaptureToGraph", 27) ||
+	     !strncmp(name, "cuStreamBeginRecaptureToGraph", 29)) &&
 	    nvs_call_arg(call, "hGraph", &graph))
 		return set_origin(l, graph, NVS_GRAPH_FROM_CAPTURE);
 	if (!strcmp(name, "cuGraphCreate") && nvs_call_arg(call, "phGraph", &graph))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the handles in calls mean: functions by name, executable graphs with their nodes, graphs by how they
- * came to be. Handles are used again; what they mean follows the order of the trace.
+ * What the handles in calls mean: functions by name, executable graphs with their nodes, graphs by
+ * how they came to be. Handles are used again; what they mean follows the order of the trace.
  */
 #ifndef NVSNOOP_DECODE_LAUNCHES_H
 #define NVSNOOP_DECODE_LAUNCHES_H
@@ -29,7 +29,8 @@ struct nvs_exec {
 	struct nvs_node_place *places; /* by handle; made when a node is first looked up */
 	uint32_t *same; /* per node the one before it with the same handle */
 	uint32_t placed, same_room;
-	uint32_t before; /* nodes of it that stood before a change that is being told, where CHANGING */
+	uint32_t before; /* nodes of it that stood before a change that is being told, where
+			    CHANGING */
 	bool changing;
 	uint64_t updates; /* cuGraphExecUpdate */
 	uint64_t changes; /* of single nodes, child graphs among them */
@@ -42,7 +43,8 @@ struct nvs_exec {
 struct nvs_launches;
 struct nvs_launches *nvs_launches_new(void); /* NULL: no memory */
 /* CHANGES is called when node INDEX of EXEC is about to change; NVS_NONE: any of its nodes. */
-void nvs_launches_watch(struct nvs_launches *l, void (*changes)(void *arg, struct nvs_exec *exec, uint32_t index),
+void nvs_launches_watch(struct nvs_launches *l,
+			void (*changes)(void *arg, struct nvs_exec *exec, uint32_t index),
 			void *arg);
 void nvs_launches_free(struct nvs_launches *l);
 
@@ -55,8 +57,8 @@ int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec);
 void nvs_exec_change_begins(struct nvs_exec *e);
 /* MAY: false: it stays as it was. */
 int nvs_exec_change_ends(struct nvs_exec *e, uint32_t event, bool may);
-/* May N nodes more be looked at? Small changes of a large graph take their time: beyond some, it stays as it was, and
- * is told to be partial. */
+/* May N nodes more be looked at? Small changes of a large graph take their time: beyond some, it
+ * stays as it was, and is told to be partial. */
 bool nvs_exec_may(struct nvs_exec *e, uint64_t n);
 
 /* Made where it is missing; NULL: no memory. */

@@ -156,7 +156,7 @@ void nvs_maps_free(struct nvs_maps *maps)
 {
 	struct nvs_map_node *node, *next;
 
-	HASH_ITER (hh, maps->by_number, node, next) {
+	HASH_ITER(hh, maps->by_number, node, next) {
 		HASH_DELETE(hh, maps->by_number, node);
 		free(node);
 	}

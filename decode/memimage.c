@@ -9,11 +9,11 @@
 #include "decode/copy.h"
 #include "decode/memimage.h"
 
-#define PAGE	   4096u
+#define PAGE 4096u
 #define LONG_RANGE (1u << 20)
-#define AT_FIRST   (16u << 20) /* bytes that may be filled and copied in any case */
-#define BUCKETS	   8192u
-#define NEAR	   128u /* pages found without a search: neighbours are asked for in turn */
+#define AT_FIRST (16u << 20) /* bytes that may be filled and copied in any case */
+#define BUCKETS 8192u
+#define NEAR 128u /* pages found without a search: neighbours are asked for in turn */
 
 struct page {
 	uint8_t bytes[PAGE]; /* aligned as in the GPU's memory: copies then touch as few lines */

@@ -177,7 +177,8 @@ static int note_handle(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 	return 0;
 }
 
-const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, uint32_t client, uint32_t handle)
+const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, uint32_t client,
+						     uint32_t handle)
 {
 	const struct channel_handle *h = handle_of(t, client, handle);
 	const struct nvs_trace_channel *c = h ? nvs_trace_channel_at(t, h->channel) : NULL;

@@ -124,7 +124,7 @@ void nvs_objects_free(struct nvs_trace *t)
 {
 	struct nvs_object_node *node, *next;
 
-	HASH_ITER (hh, t->objects, node, next) {
+	HASH_ITER(hh, t->objects, node, next) {
 		drop(t, node);
 	}
 }
@@ -143,7 +143,8 @@ int nvs_trace_children(const struct nvs_trace *t, uint32_t client, uint32_t pare
 	const struct family *f = family_of(t, client, parent);
 	int r = 0;
 
-	for (const struct nvs_object_node *node = f ? f->first : NULL; node && !r; node = node->next)
+	for (const struct nvs_object_node *node = f ? f->first : NULL; node && !r;
+	     node = node->next)
 		r = fn(arg, &node->pub);
 	return r;
 }

@@ -9,12 +9,12 @@
 #include "decode/roles.h"
 #include "decode/sked.h"
 
-#define MAX_OPS	       8192u /* held of one submission; more are handed out before its end */
+#define MAX_OPS 8192u /* held of one submission; more are handed out before its end */
 #define MAX_MACRO_ARGS 8u
-#define RECENT	       64u /* copies that may yet turn out to be code */
-#define ACQUIRED       4u
-#define RELEASES       4096u
-#define NO_OP	       0xffffffffu
+#define RECENT 64u /* copies that may yet turn out to be code */
+#define ACQUIRED 4u
+#define RELEASES 4096u
+#define NO_OP 0xffffffffu
 
 /* An inline upload whose bytes are still coming. */
 struct transfer {

@@ -8,8 +8,8 @@
 #include "decode/ops-internal.h"
 
 #define IMAGE_PAGES 2048u
-#define IMAGE_EACH  256u /* bytes that a dword may have filled and copied, one with another */
-#define HOST_END    0x100u /* methods below are Host's own */
+#define IMAGE_EACH 256u /* bytes that a dword may have filled and copied, one with another */
+#define HOST_END 0x100u /* methods below are Host's own */
 
 const char *nvs_op_kind_name(uint32_t kind)
 {

@@ -70,20 +70,20 @@ enum nvs_reduction {
 enum nvs_semaphore_by { NVS_BY_HOST, NVS_BY_ENGINE, NVS_BY_GRID };
 
 /* nvs_op.flags */
-#define NVS_OP_INCOMPLETE      (1u << 0) /* a transfer whose bytes did not all come */
-#define NVS_OP_UNKNOWN	       (1u << 1) /* a launch whose descriptor is not known */
+#define NVS_OP_INCOMPLETE (1u << 0) /* a transfer whose bytes did not all come */
+#define NVS_OP_UNKNOWN (1u << 1) /* a launch whose descriptor is not known */
 #define NVS_OP_BLOCKLINEAR_SRC (1u << 2)
 #define NVS_OP_BLOCKLINEAR_DST (1u << 3)
-#define NVS_OP_TIMESTAMP       (1u << 4) /* release: a GPU timestamp is written behind the payload */
-#define NVS_OP_WIDE	       (1u << 5) /* 64-bit payload */
-#define NVS_OP_WFI	       (1u << 6) /* host release: waits for idle first */
-#define NVS_OP_PHYSICAL_SRC    (1u << 7)
-#define NVS_OP_PHYSICAL_DST    (1u << 8)
-#define NVS_OP_CHAINED                                                                             \
+#define NVS_OP_TIMESTAMP (1u << 4) /* release: a GPU timestamp is written behind the payload */
+#define NVS_OP_WIDE (1u << 5) /* 64-bit payload */
+#define NVS_OP_WFI (1u << 6) /* host release: waits for idle first */
+#define NVS_OP_PHYSICAL_SRC (1u << 7)
+#define NVS_OP_PHYSICAL_DST (1u << 8)
+#define NVS_OP_CHAINED \
 	(1u << 9) /* launch: set going by another descriptor, not by the trigger itself */
-#define NVS_OP_VALUE	 (1u << 11) /* release: sem.value is known */
+#define NVS_OP_VALUE (1u << 11) /* release: sem.value is known */
 #define NVS_OP_AUXILIARY (1u << 12) /* upload: of a descriptor that runs no program */
-#define NVS_OP_TWO_D	 (1u << 10) /* more than one line: width, lines and the pitches count */
+#define NVS_OP_TWO_D (1u << 10) /* more than one line: width, lines and the pitches count */
 
 struct nvs_op {
 	uint8_t kind; /* enum nvs_op_kind */

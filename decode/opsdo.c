@@ -304,7 +304,8 @@ static void image_lines(struct nvs_memimage *image, const struct nvs_op *op, boo
 
 	if (!op->copy.bytes)
 		return;
-	if (!known || op->copy.lines > MAX_LINES || (op->copy.lines > 1 && op->copy.bytes > MAX_BYTES)) {
+	if (!known || op->copy.lines > MAX_LINES ||
+	    (op->copy.lines > 1 && op->copy.bytes > MAX_BYTES)) {
 		nvs_memimage_forget(image, op->copy.dst,
 				    op->copy.lines > 1 ? span : op->copy.width);
 		return;
@@ -350,8 +351,8 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct subch *sub, uint3
 	op->copy.bytes = product(elements * m.written, op->copy.lines);
 	op->copy.dst = (uint64_t)nvs_reg_get(r, s, NVS_REG_OUT_HI) << 32 |
 		       nvs_reg_get(r, s, NVS_REG_OUT_LO);
-	op->copy.src =
-		(uint64_t)nvs_reg_get(r, s, NVS_REG_IN_HI) << 32 | nvs_reg_get(r, s, NVS_REG_IN_LO);
+	op->copy.src = (uint64_t)nvs_reg_get(r, s, NVS_REG_IN_HI) << 32 |
+		       nvs_reg_get(r, s, NVS_REG_IN_LO);
 	if (!nvs_reg_of(r, NVS_REG_DST_LAYOUT, launch))
 		op->flags |= NVS_OP_BLOCKLINEAR_DST;
 	if (nvs_reg_of(r, NVS_REG_DST_TYPE, launch))
@@ -436,11 +437,11 @@ static void grid_runs(void *arg, const struct nvs_sked_run *run)
 		op->launch.depth = run->depth;
 		op->launch.qmd = kept ? (uint32_t)(kept - ops->qmds) : 0;
 		if (kept && kept->program_is_offset)
-			kept->program +=
-				(uint64_t)nvs_reg_get(t->sub->roles, t->sub->state,
-						      NVS_REG_REGION_HI)
-					<< 32 |
-				nvs_reg_get(t->sub->roles, t->sub->state, NVS_REG_REGION_LO);
+			kept->program += (uint64_t)nvs_reg_get(t->sub->roles, t->sub->state,
+							       NVS_REG_REGION_HI)
+						 << 32 |
+					 nvs_reg_get(t->sub->roles, t->sub->state,
+						     NVS_REG_REGION_LO);
 	}
 	if (qmd)
 		grid_releases(t, qmd);
@@ -504,9 +505,9 @@ static void method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t
 static void cache(struct nvs_ops_channel *c, const struct subch *sub, uint32_t method,
 		  uint32_t value, uint64_t at)
 {
-	bool code =
-		(method == sub->roles->code_method[0] || method == sub->roles->code_method[1]) &&
-		nvs_reg_of(sub->roles, NVS_REG_CACHE_INSTRUCTION, value);
+	bool code = (method == sub->roles->code_method[0] ||
+		     method == sub->roles->code_method[1]) &&
+		    nvs_reg_of(sub->roles, NVS_REG_CACHE_INSTRUCTION, value);
 
 	nvs_ops_note_invalidate(c, subch_of(c, sub), code, at);
 	method_op(c, NVS_OP_CACHE, subch_of(c, sub), method, value, at, sub->cls->id);

@@ -20,8 +20,8 @@ static void add_range(struct ranges *r, uint64_t start, uint64_t bytes)
 	}
 	if (r->count == r->room) {
 		uint32_t room = r->room ? 2 * r->room : 64;
-		struct range *list =
-			room > MAX_OPS * 32 ? NULL : realloc(r->list, room * sizeof(*list));
+		struct range *list = room > MAX_OPS * 32 ? NULL
+							 : realloc(r->list, room * sizeof(*list));
 
 		if (!list)
 			return;
@@ -213,8 +213,8 @@ void nvs_ops_note_acquire(struct nvs_ops_channel *c, uint64_t address)
 
 	if (c->ops->releases[i].address != address)
 		return;
-	c->acquired[c->nacquired++ % ACQUIRED] =
-		(struct acquired){c->ops->releases[i].channel, c->ops->clock};
+	c->acquired[c->nacquired++ % ACQUIRED] = (struct acquired){c->ops->releases[i].channel,
+								   c->ops->clock};
 }
 
 static bool waited_for(const struct nvs_ops_channel *c, const struct recent *r)

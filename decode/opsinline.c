@@ -98,8 +98,8 @@ void nvs_ops_inline_start(struct nvs_ops_channel *c, struct subch *sub, uint32_t
 		op->copy.dst = t->address;
 		op->copy.bytes = t->bytes;
 		op->copy.dst_pitch = lines > 1 ? t->pitch : 0;
-		op->flags =
-			(t->linear ? 0 : NVS_OP_BLOCKLINEAR_DST) | (lines > 1 ? NVS_OP_TWO_D : 0);
+		op->flags = (t->linear ? 0 : NVS_OP_BLOCKLINEAR_DST) |
+			    (lines > 1 ? NVS_OP_TWO_D : 0);
 	}
 	/* How lines are packed is not told anywhere, so only single ones go into the image. */
 	if (lines > 1 || !t->linear)

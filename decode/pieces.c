@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "decode/internal.h"
 
-#define MAX_WAITING    64 /* of a channel, before the missing predecessor is given up */
+#define MAX_WAITING 64 /* of a channel, before the missing predecessor is given up */
 #define MAX_UNFINISHED 4096 /* likewise, behind one whose pieces do not come */
 
 struct nvs_held {
@@ -263,8 +263,8 @@ int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *
 			  uint32_t marks)
 {
 	struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
-	struct nvs_thr *thr =
-		rec->thread == NVS_NONE ? &t->nobody : nvs_model_thread(t, rec->thread);
+	struct nvs_thr *thr = rec->thread == NVS_NONE ? &t->nobody
+						      : nvs_model_thread(t, rec->thread);
 	struct nvs_submission s = {.rec = rec,
 				   .nentries = rec->nentries,
 				   .marks = marks,
@@ -320,8 +320,8 @@ static int close_segment(struct nvs_trace *t, struct nvs_held *h)
 
 int nvs_pieces_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
 {
-	struct nvs_thr *thr =
-		rec->thread == NVS_NONE ? &t->nobody : nvs_model_thread(t, rec->thread);
+	struct nvs_thr *thr = rec->thread == NVS_NONE ? &t->nobody
+						      : nvs_model_thread(t, rec->thread);
 	struct nvs_held *h = thr ? thr->filling : NULL;
 	int r = 0;
 

@@ -6,7 +6,7 @@
 #include "decode/internal.h"
 #include "decode/progress.h"
 
-#define SETTLED	 8u /* releases in a row that counted up by one */
+#define SETTLED 8u /* releases in a row that counted up by one */
 #define PATIENCE 16u /* releases elsewhere before another slot may show that it is the one */
 
 struct channel {

@@ -163,8 +163,8 @@ static void layout_launch(struct nvs_qmd_layout *l)
 	l->require = find(l, "REQUIRE_SCHEDULING_PCAS");
 	l->self_copy = find(l, "SELF_COPY_ON_COMPLETION");
 	l->dependence = find(l, "DEPENDENCE_COUNTER");
-	l->program_lo =
-		find(l, "PROGRAM_ADDRESS_LOWER PROGRAM_ADDRESS_LOWER_SHIFTED4 PROGRAM_OFFSET");
+	l->program_lo = find(l,
+			     "PROGRAM_ADDRESS_LOWER PROGRAM_ADDRESS_LOWER_SHIFTED4 PROGRAM_OFFSET");
 	l->program_hi = find(l, "PROGRAM_ADDRESS_UPPER PROGRAM_ADDRESS_UPPER_SHIFTED4");
 	l->program_is_offset = l->program_lo.width && !l->program_hi.width;
 	for (uint32_t i = 0; i < 3; i++) {
@@ -175,14 +175,14 @@ static void layout_launch(struct nvs_qmd_layout *l)
 	l->registers = find(l, "REGISTER_COUNT REGISTER_COUNT_V");
 	l->shared = find(l, "SHARED_MEMORY_SIZE SHARED_MEMORY_SIZE_SHIFTED7");
 	l->local_lo = find(l, "SHADER_LOCAL_MEMORY_LOW_SIZE SHADER_LOCAL_MEMORY_LOW_SIZE_SHIFTED4");
-	l->local_hi =
-		find(l, "SHADER_LOCAL_MEMORY_HIGH_SIZE SHADER_LOCAL_MEMORY_HIGH_SIZE_SHIFTED4");
+	l->local_hi = find(l,
+			   "SHADER_LOCAL_MEMORY_HIGH_SIZE SHADER_LOCAL_MEMORY_HIGH_SIZE_SHIFTED4");
 }
 
 static void layout_banks(struct nvs_qmd_layout *l)
 {
-	const struct nvs_qmd_field *valid =
-		nvs_qmd_field_by_name(l->version, l->cls, "CONSTANT_BUFFER_VALID");
+	const struct nvs_qmd_field *valid = nvs_qmd_field_by_name(l->version, l->cls,
+								  "CONSTANT_BUFFER_VALID");
 
 	l->nbanks = valid ? valid->count : 0;
 	if (l->nbanks > NVS_QMD_BANKS)
@@ -193,8 +193,8 @@ static void layout_banks(struct nvs_qmd_layout *l)
 			l, "CONSTANT_BUFFER_ADDR_LOWER CONSTANT_BUFFER_ADDR_LOWER_SHIFTED6", i);
 		l->banks[i].hi = find_nth(
 			l, "CONSTANT_BUFFER_ADDR_UPPER CONSTANT_BUFFER_ADDR_UPPER_SHIFTED6", i);
-		l->banks[i].size =
-			find_nth(l, "CONSTANT_BUFFER_SIZE CONSTANT_BUFFER_SIZE_SHIFTED4", i);
+		l->banks[i].size = find_nth(l, "CONSTANT_BUFFER_SIZE CONSTANT_BUFFER_SIZE_SHIFTED4",
+					    i);
 	}
 }
 
@@ -213,18 +213,18 @@ static void layout_links(struct nvs_qmd_layout *l)
 						     i);
 		l->releases[i].payload_hi =
 			find_nth(l, "RELEASE_SEMAPHORE#_PAYLOAD_UPPER RELEASE#_PAYLOAD_UPPER", i);
-		l->releases[i].size =
-			find_nth(l, "RELEASE_STRUCTURE_SIZE RELEASE#_STRUCTURE_SIZE", i);
+		l->releases[i].size = find_nth(l, "RELEASE_STRUCTURE_SIZE RELEASE#_STRUCTURE_SIZE",
+					       i);
 		l->releases[i].reduction =
 			find_nth(l, "RELEASE_REDUCTION_ENABLE RELEASE#_REDUCTION_ENABLE", i);
 		l->releases[i].op = find_nth(l, "RELEASE_REDUCTION_OP RELEASE#_REDUCTION_OP", i);
 		l->releases[i].wide = find_nth(l, "RELEASE_PAYLOAD64B RELEASE#_PAYLOAD64B", i);
 	}
 	for (uint32_t i = 0; i < NVS_QMD_DEPENDENTS; i++) {
-		l->dependents[i].enable =
-			find_nth(l, "DEPENDENT_QMD_ENABLE DEPENDENT_QMD#_ENABLE", i);
-		l->dependents[i].action =
-			find_nth(l, "DEPENDENT_QMD_ACTION DEPENDENT_QMD#_ACTION", i);
+		l->dependents[i].enable = find_nth(l, "DEPENDENT_QMD_ENABLE DEPENDENT_QMD#_ENABLE",
+						   i);
+		l->dependents[i].action = find_nth(l, "DEPENDENT_QMD_ACTION DEPENDENT_QMD#_ACTION",
+						   i);
 		l->dependents[i].pointer = find_nth(l, "DEPENDENT_QMD#_POINTER", i);
 	}
 	if (!l->dependents[0].enable.width) {

@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include "decode/class.h"
 
-#define NVS_QMD_MAX_BYTES  384u /* versions 4 and 5; 256 before */
-#define NVS_QMD_BANKS	   9
-#define NVS_QMD_RELEASES   3
+#define NVS_QMD_MAX_BYTES 384u /* versions 4 and 5; 256 before */
+#define NVS_QMD_BANKS 9
+#define NVS_QMD_RELEASES 3
 #define NVS_QMD_DEPENDENTS 2
 
 /* As in the field QMD_TYPE; older versions have IS_QUEUE alone and are told as QUEUE or GRID_CTA.

@@ -41,7 +41,8 @@ static bool told(const struct nvs_source *s, uint32_t n, const char *note)
 	return false;
 }
 
-/* Which files could not tell names: on another machine than the traced one that may be all of them. */
+/* Which files could not tell names: on another machine than the traced one that may be all of them.
+ */
 static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 {
 	const char *note, *first = NULL;
@@ -60,7 +61,8 @@ static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 		return;
 	fprintf(stderr, "nvsnoop-report: %s", first);
 	if (count > 1)
-		fprintf(stderr, " (and those of %u other file%s; -v tells which)", count - 1, count == 2 ? "" : "s");
+		fprintf(stderr, " (and those of %u other file%s; -v tells which)", count - 1,
+			count == 2 ? "" : "s");
 	fputc('\n', stderr);
 }
 
@@ -134,8 +136,11 @@ static int report(struct nvs_source *s, uint32_t n, const struct nvs_options_rep
 static bool say_short(void)
 {
 	if (nvs_budget_short())
-		fprintf(stderr, "nvsnoop-report: a file of this size may take %llu MiB of memory, and time as it has bytes; this one "
-				"asks for more: not all could be told\n", (unsigned long long)nvs_budget_whole() >> 20);
+		fprintf(stderr,
+			"nvsnoop-report: a file of this size may take %llu MiB of memory, and time "
+			"as it has bytes; this one "
+			"asks for more: not all could be told\n",
+			(unsigned long long)nvs_budget_whole() >> 20);
 	return nvs_budget_short();
 }
 
@@ -146,7 +151,8 @@ int main(int argc, char **argv)
 	int status = EXIT_WHOLE;
 	uint32_t n = 0;
 
-	/* Large blocks go back to the system, and grow where they are; a second heap would only be reserved. */
+	/* Large blocks go back to the system, and grow where they are; a second heap would only be
+	 * reserved. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	mallopt(M_ARENA_MAX, 1);
 	if (nvs_options_parse(&o, argc, argv))

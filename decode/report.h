@@ -109,15 +109,17 @@ struct nvs_value {
 	int64_t ns;
 };
 
-#define NVS_COLUMN_NAME                                                                            \
+#define NVS_COLUMN_NAME \
 	(1u << 0) /* text: stands behind the numbers, and gives way when space is short */
 #define NVS_COLUMN_SEVERAL (1u << 1) /* text: only when several traces are reported */
-#define NVS_COLUMN_DETAIL  (1u << 2) /* not in text */
-#define NVS_COLUMN_IF_ANY  (1u << 3) /* in text only when a row has something else than 0 */
+#define NVS_COLUMN_DETAIL (1u << 2) /* not in text */
+#define NVS_COLUMN_IF_ANY (1u << 3) /* in text only when a row has something else than 0 */
 
-#define NVS_COLUMN_TEXT	   (1u << 4) /* in text only: what it says stands in others */
-#define NVS_COLUMN_BAR	   (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
-#define NVS_COLUMN_BESIDE  (1u << 6) /* text: next to the column before it, whatever its own rank */
+#define NVS_COLUMN_TEXT (1u << 4) /* in text only: what it says stands in others */
+#define NVS_COLUMN_BAR (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
+#define NVS_COLUMN_BESIDE                                                      \
+	(1u << 6) /* text: next to the column before it, whatever its own rank \
+		   */
 
 /* The registry: one line serves text, JSON, CSV and -s. */
 struct nvs_column {
@@ -185,7 +187,8 @@ int nvs_source_read(struct nvs_source *s);
 void nvs_source_free(struct nvs_source *s);
 /* Who reads it once more hands S->calls each submission and record first: now_api is right then. */
 const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submission *sub);
-/* The API that submissions came from: what their stack says, else the call (NULL: not known) they happened in. */
+/* The API that submissions came from: what their stack says, else the call (NULL: not known) they
+ * happened in. */
 const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api);
 
 /* The filters of the command line, once the trace has been read; true: it passes. */

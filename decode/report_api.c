@@ -64,20 +64,20 @@ NVS_GET_REAL(struct row, share, !r->uncounted,
 NVS_TALLY_GETTERS(struct row)
 
 /* What the calls themselves tell; only where the trace holds them. */
-#define GET_CALLS(name, member)                                              \
-	static void get_##name(const void *row, struct nvs_value *v)         \
-	{                                                                    \
+#define GET_CALLS(name, member)                                                   \
+	static void get_##name(const void *row, struct nvs_value *v)              \
+	{                                                                         \
 		const struct nvs_api_calls *c = ((const struct row *)row)->calls; \
-		nvs_put_count(v, c ? c->member : 0);                         \
-		if (!c)                                                      \
-			v->kind = NVS_VALUE_NONE;                            \
+		nvs_put_count(v, c ? c->member : 0);                              \
+		if (!c)                                                           \
+			v->kind = NVS_VALUE_NONE;                                 \
 	}
-#define GET_TIME(name, expr)                                                 \
-	static void get_##name(const void *row, struct nvs_value *v)         \
-	{                                                                    \
+#define GET_TIME(name, expr)                                                      \
+	static void get_##name(const void *row, struct nvs_value *v)              \
+	{                                                                         \
 		const struct nvs_api_calls *c = ((const struct row *)row)->calls; \
-		bool known = c && c->times.count;                            \
-		nvs_put_us(v, known, known ? (double)(expr) : 0);            \
+		bool known = c && c->times.count;                                 \
+		nvs_put_us(v, known, known ? (double)(expr) : 0);                 \
 	}
 
 GET_CALLS(calls, calls)
@@ -97,16 +97,18 @@ static void get_errors(const void *row, struct nvs_value *v)
 	nvs_put_text(v, c ? c->errors : "");
 }
 
-#define CALL_COLUMNS                                                         \
-	{"calls", "calls", get_calls, 0, 1},                                    \
-	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 6},              \
-	{"captured", "captured", get_captured, NVS_COLUMN_IF_ANY, 4},        \
-	{"not_returned", "not returned", get_open, NVS_COLUMN_DETAIL},       \
-	{"host_us_total", "host us", get_total, 0, 1},                       \
-	{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 3},         \
-	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_BESIDE, 5},            \
-	{"host_us_p99", "us p99", get_p99, NVS_COLUMN_BESIDE, 6},            \
-	{"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6}
+#define CALL_COLUMNS                                                           \
+	{"calls", "calls", get_calls, 0, 1},                                   \
+		{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 6},        \
+		{"captured", "captured", get_captured, NVS_COLUMN_IF_ANY, 4},  \
+		{"not_returned", "not returned", get_open, NVS_COLUMN_DETAIL}, \
+		{"host_us_total", "host us", get_total, 0, 1},                 \
+		{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 3},   \
+		{"host_us_p50", "us p50", get_p50, NVS_COLUMN_BESIDE, 5},      \
+		{"host_us_p99", "us p99", get_p99, NVS_COLUMN_BESIDE, 6},      \
+	{                                                                      \
+		"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6         \
+	}
 
 static const struct nvs_column called_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
@@ -273,7 +275,8 @@ static int compare_calls(const void *key, const void *of)
 }
 
 /* Puts calls to the rows of their names; those that submitted nothing get rows of their own. */
-static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls *calls, size_t ncalls)
+static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls *calls,
+		      size_t ncalls)
 {
 	uint64_t all = nrows ? (*rows)->all : 0;
 	struct row *more = realloc(*rows, (nrows + ncalls + 1) * sizeof(*more));
@@ -284,7 +287,8 @@ static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_call
 		return -ENOMEM;
 	*rows = more;
 	for (size_t i = 0; i < ncalls; i++) {
-		struct row *row = bsearch(calls + i, more, submitting, sizeof(*more), compare_calls);
+		struct row *row = bsearch(calls + i, more, submitting, sizeof(*more),
+					  compare_calls);
 
 		if (!row || row->calls) {
 			row = more + nrows++;
@@ -312,7 +316,8 @@ static bool any_failed(const struct nvs_api_calls *calls, size_t n)
 }
 
 /* Can it be read a second time, and is there something in it to be found? */
-static bool wants_calls(const struct nvs_source *s, uint32_t n, const struct nvs_options_report *o, bool short_form)
+static bool wants_calls(const struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,
+			bool short_form)
 {
 	bool any = false;
 
@@ -365,7 +370,8 @@ static int collect_passed(const struct nvs_source *s, struct passed **all)
 	return 0;
 }
 
-/* Below the table, for a person: of these it is known that the program asked for them, not how often they were called. */
+/* Below the table, for a person: of these it is known that the program asked for them, not how
+ * often they were called. */
 static int print_passed(struct nvs_out *out, const struct nvs_source *s, uint32_t n, bool verbose)
 {
 	struct passed *all = NULL, *p, *next;
@@ -377,7 +383,8 @@ static int print_passed(struct nvs_out *out, const struct nvs_source *s, uint32_
 	HASH_SORT(all, by_passed_name);
 	count = HASH_COUNT(all);
 	if (!r && count)
-		fprintf(out->file, "%s%u entry point%s looked up whose calls are not observed%s%s\n",
+		fprintf(out->file,
+			"%s%u entry point%s looked up whose calls are not observed%s%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), count, count == 1 ? "" : "s",
 			verbose ? ":" : "; -v names them", nvs_out_style(out, NVS_STYLE_PLAIN));
 	HASH_ITER(hh, all, p, next) {
@@ -394,12 +401,14 @@ static int print_passed(struct nvs_out *out, const struct nvs_source *s, uint32_
 
 #define COLUMNS(a) .columns = a, .ncolumns = sizeof(a) / sizeof(*a)
 
-static int print_called(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,
-			struct row **rows, long count)
+static int print_called(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			const struct nvs_options_report *o, struct row **rows, long count)
 {
 	struct nvs_column columns[sizeof(called_columns) / sizeof(*called_columns)];
-	struct nvs_table table = {.report = "by-api", .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns), .sort = "submissions",
+	struct nvs_table table = {.report = "by-api",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .sort = "submissions",
 				  .several = n > 1};
 	struct nvs_api_calls *calls = NULL;
 	size_t ncalls = 0;
@@ -421,10 +430,12 @@ static int print_called(struct nvs_out *out, struct nvs_source *s, uint32_t n, c
 static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		 const struct nvs_options_report *o, bool sites, bool short_form)
 {
-	struct nvs_table by_sites = {.report = "by-callsite", COLUMNS(site_columns), .sort = "submissions",
+	struct nvs_table by_sites = {.report = "by-callsite",
+				     COLUMNS(site_columns),
+				     .sort = "submissions",
 				     .several = n > 1};
-	struct nvs_table by_apis = {.report = "by-api", COLUMNS(api_columns), .sort = "submissions",
-				    .several = n > 1};
+	struct nvs_table by_apis = {
+		.report = "by-api", COLUMNS(api_columns), .sort = "submissions", .several = n > 1};
 	struct row *rows = NULL;
 	long count = make_rows(s, n, sites, &rows);
 	int r;

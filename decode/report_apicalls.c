@@ -52,7 +52,8 @@ static struct row *row_of(struct state *st, const char *api, const char *runtime
 	return found;
 }
 
-static struct nvs_api_calls *find(struct state *st, const char *api, const char *runtime, bool silent)
+static struct nvs_api_calls *find(struct state *st, const char *api, const char *runtime,
+				  bool silent)
 {
 	struct row *row = row_of(st, api, runtime, silent);
 	struct nvs_api_calls *a;
@@ -224,7 +225,8 @@ static int name_errors(struct nvs_api_calls *a)
 	return fclose(f) ? -ENOMEM : 0;
 }
 
-int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls **list, size_t *count)
+int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls **list,
+			  size_t *count)
 {
 	struct state st = {0};
 	struct row *row, *next;

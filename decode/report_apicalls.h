@@ -23,7 +23,8 @@ struct nvs_api_calls {
 };
 
 /* Of all traces that hold calls; *LIST to be freed by nvs_api_calls_free(). 0 or -errno. */
-int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls **list, size_t *count);
+int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls **list,
+			  size_t *count);
 void nvs_api_calls_free(struct nvs_api_calls *list, size_t count);
 
 #endif

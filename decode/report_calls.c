@@ -32,7 +32,9 @@ static bool selects(const void *source, const struct nvs_submission *s)
 int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sink)
 {
 	static const struct nvs_consumer consumer = {
-		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record,
+		.flags = NVS_READ_WHOLE,
+		.submission = on_submission,
+		.record = on_record,
 	};
 	struct nvs_calls_sink selecting = *sink;
 	struct reading reading = {NULL, false};
@@ -51,8 +53,11 @@ int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sin
 	if (r && err.text[0])
 		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
 	if (!r && !reading.seen)
-		fprintf(stderr, "nvsnoop-report: %s: holds no API calls (recorded with api=off, or by an older "
-				"nvsnoop)\n", s->path);
+		fprintf(stderr,
+			"nvsnoop-report: %s: holds no API calls (recorded with api=off, or by an "
+			"older "
+			"nvsnoop)\n",
+			s->path);
 	return r;
 }
 
@@ -66,7 +71,8 @@ bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 
 bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call)
 {
-	return nvs_filter_api(s, call->api->name, call->stack) && nvs_filter_thread(s, call->thread);
+	return nvs_filter_api(s, call->api->name, call->stack) &&
+	       nvs_filter_thread(s, call->thread);
 }
 
 const char *nvs_call_name(const struct nvs_call *call)
@@ -98,7 +104,8 @@ static uint64_t middle_of(uint32_t bucket)
 	return low + ((1ull << (log - 4)) >> 1);
 }
 
-/* Makes room for bucket B: times of one kind lie close together, so only as many as lie between them. */
+/* Makes room for bucket B: times of one kind lie close together, so only as many as lie between
+ * them. */
 static int reach(struct nvs_times *t, uint32_t b)
 {
 	uint32_t first = b & ~15u, end = first + 16;
@@ -202,8 +209,8 @@ char *nvs_demangle(const char *name)
 
 /* ---- tables ---- */
 
-int nvs_report_rows(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n, size_t size,
-		    const struct nvs_options_report *o)
+int nvs_report_rows(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
+		    size_t size, const struct nvs_options_report *o)
 {
 	int r;
 

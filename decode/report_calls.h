@@ -6,7 +6,8 @@
 #include "decode/calls.h"
 #include "decode/report.h"
 
-/* Reads S once more, for SINK, which gets all there is: nvs_filter_call() says what is asked for. 0 or -errno. */
+/* Reads S once more, for SINK, which gets all there is: nvs_filter_call() says what is asked for. 0
+ * or -errno. */
 int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sink);
 /* Does the command line select this call? Readers that follow handles are handed all of them. */
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call);
@@ -15,7 +16,8 @@ bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *cal
 /* "[unknown]" for one that the trace does not name. */
 const char *nvs_call_name(const struct nvs_call *call);
 
-/* Durations: exact sum and greatest, quantiles to 3 %. A few hundred bytes, as there may be very many of them. */
+/* Durations: exact sum and greatest, quantiles to 3 %. A few hundred bytes, as there may be very
+ * many of them. */
 struct nvs_times {
 	uint64_t count, sum, max; /* ns */
 	uint32_t *bucket; /* N of them from number FIRST on; 16 to each doubling */
@@ -38,12 +40,13 @@ static inline void nvs_total_add(struct nvs_total *t, uint64_t ns)
 	t->ns += ns;
 }
 
-/* A mangled name as C++ writes it where that can be told, else NAME itself; to be freed. NULL: no memory. */
+/* A mangled name as C++ writes it where that can be told, else NAME itself; to be freed. NULL: no
+ * memory. */
 char *nvs_demangle(const char *name);
 
 /* Prints ROWS (an array of N items of SIZE bytes). */
-int nvs_report_rows(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n, size_t size,
-		    const struct nvs_options_report *o);
+int nvs_report_rows(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
+		    size_t size, const struct nvs_options_report *o);
 
 static inline void nvs_put_count(struct nvs_value *v, uint64_t n)
 {
@@ -76,30 +79,30 @@ static inline void nvs_put_us(struct nvs_value *v, bool known, double ns)
 }
 
 /* Getter of a row's member. */
-#define NVS_GET_COUNT(type, name, expr)                                  \
-	static void get_##name(const void *row, struct nvs_value *v)     \
-	{                                                                \
-		const type *r = row;                                     \
-		nvs_put_count(v, expr);                                  \
+#define NVS_GET_COUNT(type, name, expr)                              \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_put_count(v, expr);                              \
 	}
 /* Of what may not be known. */
-#define NVS_GET_KNOWN(type, name, known, expr)                                                     \
-	static void get_##name(const void *row, struct nvs_value *v)                               \
-	{                                                                                          \
-		const type *r = row;                                                               \
-		nvs_put_known(v, known, expr);                                                     \
+#define NVS_GET_KNOWN(type, name, known, expr)                       \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_put_known(v, known, expr);                       \
 	}
-#define NVS_GET_TEXT(type, name, expr)                                   \
-	static void get_##name(const void *row, struct nvs_value *v)     \
-	{                                                                \
-		const type *r = row;                                     \
-		nvs_put_text(v, expr);                                   \
+#define NVS_GET_TEXT(type, name, expr)                               \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_put_text(v, expr);                               \
 	}
-#define NVS_GET_REAL(type, name, known, expr)                            \
-	static void get_##name(const void *row, struct nvs_value *v)     \
-	{                                                                \
-		const type *r = row;                                     \
-		nvs_put_real(v, known, expr);                            \
+#define NVS_GET_REAL(type, name, known, expr)                        \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_put_real(v, known, expr);                        \
 	}
 
 #endif

@@ -14,8 +14,8 @@
 #define MAX_CELLS (1u << 24)
 
 /*
- * What tells cells apart: stack, thread, channel and the API of the call, as a stack that ends inside the driver may
- * be that of several. Names a cell for good, though cells move.
+ * What tells cells apart: stack, thread, channel and the API of the call, as a stack that ends
+ * inside the driver may be that of several. Names a cell for good, though cells move.
  */
 static uint64_t cell_tag(const struct nvs_source *s, const struct nvs_submission *sub)
 {
@@ -243,7 +243,8 @@ bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack)
 {
 	const struct nvs_options_report *o = s->options;
 	const struct nvs_callsite *c = o->napi ? nvs_trace_callsite(s->trace, stack) : NULL;
-	const char *caller = c ? strstr(c->api, " < ") : NULL; /* of libcuda, where it has no name itself */
+	const char *caller = c ? strstr(c->api, " < ")
+			       : NULL; /* of libcuda, where it has no name itself */
 	bool ok = !o->napi;
 
 	for (uint32_t i = 0; i < o->napi && !ok; i++)
@@ -277,8 +278,10 @@ const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submissi
 
 bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell)
 {
-	return cell->used && nvs_filter_channel(s, cell->channel) && nvs_filter_thread(s, cell->thread) &&
+	return cell->used && nvs_filter_channel(s, cell->channel) &&
+	       nvs_filter_thread(s, cell->thread) &&
 	       (!s->options->napi ||
-		nvs_filter_api(s, nvs_api_name(nvs_trace_callsite(s->trace, cell->stack), cell->api),
+		nvs_filter_api(s,
+			       nvs_api_name(nvs_trace_callsite(s->trace, cell->stack), cell->api),
 			       cell->stack));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --graphs: executable graphs, what they hold, and what launching, uploading and making them cost. */
+/* --graphs: executable graphs, what they hold, and what launching, uploading and making them cost.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,8 +158,10 @@ static double each(uint64_t n, uint64_t of)
 }
 
 NVS_GET_COUNT(struct row, number, r->number)
-NVS_GET_TEXT(struct row, origin, r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture" :
-				 r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes" : "")
+NVS_GET_TEXT(struct row, origin,
+	     r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"
+	     : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"
+						       : "")
 NVS_GET_COUNT(struct row, nodes, r->nodes)
 NVS_GET_COUNT(struct row, kernels, r->kind[KERNEL])
 NVS_GET_COUNT(struct row, copies, r->kind[COPY])
@@ -180,7 +183,8 @@ NVS_GET_COUNT(struct row, uploads, r->uploads)
 NVS_GET_KNOWN(struct row, upload_bytes, !r->uncounted, r->upload_bytes)
 NVS_GET_KNOWN(struct row, upload_doorbells, !r->uncounted, r->upload_submissions)
 NVS_GET_REAL(struct row, upload_us, r->uploads, each(r->upload_times.ns, r->uploads) / 1000)
-NVS_GET_REAL(struct row, make_us, r->make_times.count, each(r->make_times.ns, r->make_times.count) / 1000)
+NVS_GET_REAL(struct row, make_us, r->make_times.count,
+	     each(r->make_times.ns, r->make_times.count) / 1000)
 NVS_GET_KNOWN(struct row, make_bytes, !r->uncounted, r->make_bytes)
 NVS_GET_TEXT(struct row, partial, r->exec->partial ? "partial" : "")
 
@@ -241,18 +245,21 @@ static int collect(struct state *st, struct row **rows, size_t *n)
 	return 0;
 }
 
-int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		      const struct nvs_options_report *o)
 {
-	struct nvs_table table = {.report = "graphs", .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = n > 1};
+	struct nvs_table table = {.report = "graphs",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .several = n > 1};
 	struct state *states = calloc(n, sizeof(*states));
 	struct row *rows = NULL;
 	size_t nrows = 0;
 	int r = states ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct nvs_calls_sink sink = {.call = on_call, .kernel = on_kernel, .graph = on_graph,
-					      .arg = states + i};
+		struct nvs_calls_sink sink = {
+			.call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = states + i};
 
 		states[i].source = s + i;
 		states[i].launches = nvs_launches_new();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --by-kernel: launches by function: direct ones, those of graphs that were captured or built of nodes, the
- * shapes they had, and what the direct ones submitted.
+ * --by-kernel: launches by function: direct ones, those of graphs that were captured or built of
+ * nodes, the shapes they had, and what the direct ones submitted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ struct row {
 	uint64_t submissions, entries, bytes;
 	bool uncounted; /* these are not known */
 	bool unsited; /* nor where it was launched from */
-	uint64_t nshapes, nsites, dynamic; /* shapes and sites that no row of this name had before */
+	uint64_t nshapes, nsites,
+		dynamic; /* shapes and sites that no row of this name had before */
 	bool many; /* more shapes and sites than can be told apart */
 	struct shape shape[SHAPES];
 	uint32_t told; /* of shape */
@@ -120,7 +121,7 @@ static void see_site(struct state *st, struct row *row, uint32_t stack)
 /* false: the call does not tell, as the old ones that take it from the function. */
 static bool call_shape(const struct nvs_call *call, struct shape *shape)
 {
-	static const char *const names[] = {"gridDimX", "gridDimY", "gridDimZ",
+	static const char *const names[] = {"gridDimX",	 "gridDimY",  "gridDimZ",
 					    "blockDimX", "blockDimY", "blockDimZ"};
 
 	for (int i = 0; i < 6; i++) {
@@ -288,7 +289,8 @@ static int of_graph(struct state *st, const struct nvs_call *call)
 	uint64_t handle;
 	int r;
 
-	if (call->result || !call->end || call->flags & NVS_CALL_CAPTURED || !nvs_call_kind(call, "exec", &handle))
+	if (call->result || !call->end || call->flags & NVS_CALL_CAPTURED ||
+	    !nvs_call_kind(call, "exec", &handle))
 		return 0;
 	exec = nvs_launches_exec(st->launches, handle);
 	if (exec && !exec->user)
@@ -441,13 +443,15 @@ static void finish_row(struct row *row)
 	} else {
 		row->name = malloc(32);
 		if (row->name)
-			snprintf(row->name, 32, "[function 0x%llx]", (unsigned long long)row->kernel->handle);
+			snprintf(row->name, 32, "[function 0x%llx]",
+				 (unsigned long long)row->kernel->handle);
 	}
 	for (uint32_t i = 0; i < row->told; i++) {
 		const struct shape *s = row->shape + i;
 
-		n += (size_t)snprintf(row->shapes + n, sizeof(row->shapes) - n, "%s%ux%ux%u/%ux%ux%u", i ? " " : "",
-				      s->grid[0], s->grid[1], s->grid[2], s->block[0], s->block[1], s->block[2]);
+		n += (size_t)snprintf(row->shapes + n, sizeof(row->shapes) - n,
+				      "%s%ux%ux%u/%ux%ux%u", i ? " " : "", s->grid[0], s->grid[1],
+				      s->grid[2], s->block[0], s->block[1], s->block[2]);
 	}
 	if (row->many)
 		snprintf(row->shapes + n, sizeof(row->shapes) - n, " and more");
@@ -458,7 +462,8 @@ static void finish_row(struct row *row)
 
 static int compare_names(const void *a, const void *b)
 {
-	return strcmp((*(struct row *const *)a)->kernel->name, (*(struct row *const *)b)->kernel->name);
+	return strcmp((*(struct row *const *)a)->kernel->name,
+		      (*(struct row *const *)b)->kernel->name);
 }
 
 /* By name, and those of one name in the order of their traces. */
@@ -469,7 +474,8 @@ static int compare_rows(const void *a, const void *b)
 
 	if (!r)
 		r = (x->trace > y->trace) - (x->trace < y->trace);
-	return r ? r : (x->kernel->index > y->kernel->index) - (x->kernel->index < y->kernel->index);
+	return r ? r
+		 : (x->kernel->index > y->kernel->index) - (x->kernel->index < y->kernel->index);
 }
 
 /* Rows of several traces become one where their names are the same. */
@@ -574,10 +580,14 @@ static int collect(struct state *st, struct row ***rows, size_t *n)
 	return 0;
 }
 
-int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			 const struct nvs_options_report *o)
 {
-	struct nvs_table table = {.report = "by-kernel", .columns = columns, .sort = "launches",
-				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = n > 1};
+	struct nvs_table table = {.report = "by-kernel",
+				  .columns = columns,
+				  .sort = "launches",
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .several = n > 1};
 	struct state *states = calloc(n, sizeof(*states));
 	struct nvs_distinct seen = {0};
 	struct row **rows = NULL;
@@ -585,8 +595,8 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n, 
 	int r = states ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct nvs_calls_sink sink = {.call = on_call, .kernel = on_kernel, .graph = on_graph,
-					      .arg = states + i};
+		struct nvs_calls_sink sink = {
+			.call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = states + i};
 
 		states[i].source = s + i;
 		states[i].seen = &seen;

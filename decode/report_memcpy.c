@@ -45,7 +45,8 @@ struct state {
 	} nobody; /* thread NVS_NONE */
 	struct row **rows;
 	size_t *nrows;
-	uint32_t (*row_of)[DIRECTIONS][NVS_MEMORY_DEVICE + 1][MODES][NO_CLASS + 1]; /* index + 1 in rows */
+	uint32_t (*row_of)[DIRECTIONS][NVS_MEMORY_DEVICE + 1][MODES]
+			  [NO_CLASS + 1]; /* index + 1 in rows */
 };
 
 /* What a call copies; memory types as CUmemorytype. */
@@ -86,7 +87,8 @@ static void plain(const struct state *st, const struct nvs_call *call, struct en
 		nvs_call_arg(call, e->from_host ? "srcHost" : "srcDevice", &e->from);
 		nvs_call_arg(call, e->to_host ? "dstHost" : "dstDevice", &e->to);
 	} else if ((nvs_call_arg(call, "src", &e->from) && nvs_call_arg(call, "dst", &e->to)) ||
-		   (nvs_call_arg(call, "srcDevice", &e->from) && nvs_call_arg(call, "dstDevice", &e->to))) {
+		   (nvs_call_arg(call, "srcDevice", &e->from) &&
+		    nvs_call_arg(call, "dstDevice", &e->to))) {
 		e->directed = is_host(st, e->from, &e->from_host);
 		e->directed &= is_host(st, e->to, &e->to_host);
 	}
@@ -122,7 +124,8 @@ static void boxed(const struct state *st, const struct nvs_call *call, struct en
 
 static enum mode mode_of(const struct nvs_call *call)
 {
-	uint64_t engine = call->tally.copies[NVS_COPY_ENGINE], in = call->tally.copies[NVS_COPY_INLINE];
+	uint64_t engine = call->tally.copies[NVS_COPY_ENGINE],
+		 in = call->tally.copies[NVS_COPY_INLINE];
 	uint64_t macro = call->tally.copies[NVS_COPY_MACRO];
 
 	if (call->flags & NVS_CALL_CAPTURED)
@@ -156,11 +159,12 @@ static struct row *find(struct state *st, const struct row *like)
 	*st->rows = more;
 	more[*st->nrows] = *like;
 	more[*st->nrows].least = UINT64_MAX;
-	*at = (uint32_t)++*st->nrows;
+	*at = (uint32_t)++ * st->nrows;
 	return more + *at - 1;
 }
 
-static void describe(const struct state *st, const struct nvs_call *call, struct ends *e, struct row *like)
+static void describe(const struct state *st, const struct nvs_call *call, struct ends *e,
+		     struct row *like)
 {
 	bool many = strstr(call->api->name, "Batch");
 
@@ -171,8 +175,12 @@ static void describe(const struct state *st, const struct nvs_call *call, struct
 		boxed(st, call, e);
 	else
 		plain(st, call, e);
-	like->direction = many ? BATCH : e->array ? ARRAY : !e->directed ? UNKNOWN :
-			  e->from_host ? (e->to_host ? HTOH : HTOD) : e->to_host ? DTOH : DTOD;
+	like->direction = many		 ? BATCH
+			  : e->array	 ? ARRAY
+			  : !e->directed ? UNKNOWN
+			  : e->from_host ? (e->to_host ? HTOH : HTOD)
+			  : e->to_host	 ? DTOH
+					 : DTOD;
 	like->memory = e->from_host ? kind_at(st, e->from)
 		       : e->to_host ? kind_at(st, e->to)
 				    : NVS_MEMORY_DEVICE;
@@ -185,7 +193,8 @@ static void see_sizes(struct row *row, const struct nvs_call *call, const struct
 {
 	uint64_t least = e->bytes, most = e->bytes;
 
-	if (e->copies != 1 && (!nvs_call_arg(call, "least", &least) || !nvs_call_arg(call, "most", &most)))
+	if (e->copies != 1 &&
+	    (!nvs_call_arg(call, "least", &least) || !nvs_call_arg(call, "most", &most)))
 		return;
 	if (!e->known)
 		return;
@@ -231,7 +240,8 @@ static struct thread *thread_at(struct state *st, uint32_t number)
 
 static struct thread *make_thread(struct state *st, uint32_t number)
 {
-	return number == NVS_NONE ? &st->nobody : nvs_number_make(&st->threads, number, sizeof(struct thread));
+	return number == NVS_NONE ? &st->nobody
+				  : nvs_number_make(&st->threads, number, sizeof(struct thread));
 }
 
 static bool host_ns(const struct state *st, uint64_t ticks, uint64_t *ns)
@@ -356,7 +366,8 @@ static double each(uint64_t n, uint64_t of)
 }
 
 NVS_GET_TEXT(struct row, direction, directions[r->direction])
-NVS_GET_TEXT(struct row, memory, r->direction == DTOD || r->direction >= BATCH ? "" : nvs_memory_name(r->memory))
+NVS_GET_TEXT(struct row, memory,
+	     r->direction == DTOD || r->direction >= BATCH ? "" : nvs_memory_name(r->memory))
 NVS_GET_TEXT(struct row, mode, modes[r->mode])
 NVS_GET_COUNT(struct row, calls, r->calls)
 NVS_GET_COUNT(struct row, failed, r->failed)
@@ -440,7 +451,8 @@ static void print_changes(struct nvs_out *out, const struct row *rows, size_t n)
 			uint64_t largest = 0, smallest = UINT64_MAX;
 
 			for (size_t i = 0; i < n; i++) {
-				if (rows[i].direction != d || (int)rows[i].memory != m || !rows[i].calls || d >= BATCH)
+				if (rows[i].direction != d || (int)rows[i].memory != m ||
+				    !rows[i].calls || d >= BATCH)
 					continue;
 				if (rows[i].mode == INLINE && rows[i].most > largest)
 					largest = rows[i].most;
@@ -448,25 +460,35 @@ static void print_changes(struct nvs_out *out, const struct row *rows, size_t n)
 					smallest = rows[i].least;
 			}
 			if (largest && smallest != UINT64_MAX)
-				fprintf(out->file, "%s %s: inline up to %llu bytes, by engine from %llu%s\n",
+				fprintf(out->file,
+					"%s %s: inline up to %llu bytes, by engine from %llu%s\n",
 					directions[d], nvs_memory_name((enum nvs_memory)m),
 					(unsigned long long)largest, (unsigned long long)smallest,
 					smallest <= largest ? "; either between them" : "");
 		}
 }
 
-int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		      const struct nvs_options_report *o)
 {
-	struct nvs_table table = {.report = "memcpy", .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = n > 1};
+	struct nvs_table table = {.report = "memcpy",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .several = n > 1};
 	struct row *rows = NULL;
-	uint32_t(*row_of)[DIRECTIONS][NVS_MEMORY_DEVICE + 1][MODES][NO_CLASS + 1] = calloc(1, sizeof(*row_of));
+	uint32_t(*row_of)[DIRECTIONS][NVS_MEMORY_DEVICE + 1][MODES][NO_CLASS + 1] =
+		calloc(1, sizeof(*row_of));
 	size_t nrows = 0;
 	int r = row_of ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i, .memory = nvs_hostmem_new(), .rows = &rows, .nrows = &nrows, .row_of = row_of};
-		struct nvs_calls_sink sink = {.call = on_call, .submission = on_submission, .op = on_op, .arg = &st};
+		struct state st = {.source = s + i,
+				   .memory = nvs_hostmem_new(),
+				   .rows = &rows,
+				   .nrows = &nrows,
+				   .row_of = row_of};
+		struct nvs_calls_sink sink = {
+			.call = on_call, .submission = on_submission, .op = on_op, .arg = &st};
 
 		st.times = nvs_gputime_new(on_stretch, &st);
 		r = st.memory && st.times ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;

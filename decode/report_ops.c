@@ -132,7 +132,8 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 		",\"channel\":%u,\"thread\":",
 		NVS_DUMP_SCHEMA, s->number, s->channel->channel);
 	nvs_dump_thread(f, s->thread, "null");
-	fprintf(f, ",\"op\":\"%s\",\"class\":\"%04x\",\"at\":%" PRIu64, nvs_op_kind_name(op->kind), op->cls, op->at);
+	fprintf(f, ",\"op\":\"%s\",\"class\":\"%04x\",\"at\":%" PRIu64, nvs_op_kind_name(op->kind),
+		op->cls, op->at);
 	switch (op->kind) {
 	case NVS_OP_COPY:
 	case NVS_OP_MEMSET:

@@ -12,7 +12,8 @@ enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
 struct row {
 	uint64_t handle; /* stream, thread number or context */
 	char name[48];
-	uint64_t tid, calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions, entries, bytes;
+	uint64_t tid, calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions,
+		entries, bytes;
 	uint64_t threads, context;
 	bool uncounted; /* what was submitted is not known */
 	bool untold; /* how much some copy moved is not known */
@@ -255,7 +256,8 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 {
 	const char *name = call->api->name;
 	size_t n = strlen(name);
-	bool per_thread = n > 5 && (!strcmp(name + n - 5, "_ptsz") || !strcmp(name + n - 5, "_ptds"));
+	bool per_thread = n > 5 &&
+			  (!strcmp(name + n - 5, "_ptsz") || !strcmp(name + n - 5, "_ptds"));
 	uint64_t stream = 0;
 	struct row *row;
 
@@ -365,36 +367,43 @@ static void get_context(const void *row, struct nvs_value *v)
 	v->count = ((const struct row *)row)->context;
 }
 
-#define COUNTS                                                                       \
-	{"calls", "calls", get_calls, 0},                                            \
-	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 4},                                         \
-	{"launches", "launches", get_launches, 0},                                   \
-	{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},                                 \
-	{"copies", "copies", get_copies, NVS_COLUMN_IF_ANY, 2},                                         \
-	{"bytes_copied", "copy bytes", get_copied, NVS_COLUMN_IF_ANY, 2},                                    \
-	{"memsets", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},                                      \
-	{"syncs", "syncs", get_syncs, NVS_COLUMN_IF_ANY, 3},                                            \
-	{"submissions", "subs", get_submissions, 0},                                 \
-	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},                      \
-	{"bytes", "cmd bytes", get_bytes, 0, 3},                                        \
-	{"host_us_total", "host us", get_total, 0, 1},                                 \
-	{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 1},                                    \
-	{"wait_us_total", "us waiting", get_waits, NVS_COLUMN_IF_ANY, 2}
+#define COUNTS                                                                                    \
+	{"calls", "calls", get_calls, 0}, {"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 4}, \
+		{"launches", "launches", get_launches, 0},                                        \
+		{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},                   \
+		{"copies", "copies", get_copies, NVS_COLUMN_IF_ANY, 2},                           \
+		{"bytes_copied", "copy bytes", get_copied, NVS_COLUMN_IF_ANY, 2},                 \
+		{"memsets", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},                        \
+		{"syncs", "syncs", get_syncs, NVS_COLUMN_IF_ANY, 3},                              \
+		{"submissions", "subs", get_submissions, 0},                                      \
+		{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},                           \
+		{"bytes", "cmd bytes", get_bytes, 0, 3},                                          \
+		{"host_us_total", "host us", get_total, 0, 1},                                    \
+		{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 1},                      \
+	{                                                                                         \
+		"wait_us_total", "us waiting", get_waits, NVS_COLUMN_IF_ANY, 2                    \
+	}
 
 static const struct nvs_column stream_columns[] = {
-	{"stream", "stream", get_name, 0}, COUNTS,
+	{"stream", "stream", get_name, 0},
+	COUNTS,
 	{"threads", "threads", get_threads, 0, 5},
 	{"context", "context", get_context, NVS_COLUMN_DETAIL},
 };
 static const struct nvs_column thread_columns[] = {
-	{"thread", "thread", get_thread, 0}, {"tid", "tid", get_tid, 0, 3}, COUNTS,
+	{"thread", "thread", get_thread, 0},
+	{"tid", "tid", get_tid, 0, 3},
+	COUNTS,
 	{"name", "name", get_name, NVS_COLUMN_NAME},
 };
 static const struct nvs_column context_columns[] = {
-	{"context", "context", get_name, 0}, COUNTS, {"threads", "threads", get_threads, 0, 5},
+	{"context", "context", get_name, 0},
+	COUNTS,
+	{"threads", "threads", get_threads, 0, 5},
 };
 
-/* Libraries make streams by the dozen to be ready: a person wants to see those that did something. */
+/* Libraries make streams by the dozen to be ready: a person wants to see those that did something.
+ */
 static size_t fold_unused(struct row *rows, size_t n)
 {
 	size_t kept = 0;
@@ -405,15 +414,16 @@ static size_t fold_unused(struct row *rows, size_t n)
 	return kept;
 }
 
-static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,
-		 enum by by, struct nvs_table *table)
+static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		 const struct nvs_options_report *o, enum by by, struct nvs_table *table)
 {
 	struct row *rows = NULL;
 	size_t nrows = 0, room = 0, unused = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i, .by = by, .rows = &rows, .nrows = &nrows, .room = &room};
+		struct state st = {
+			.source = s + i, .by = by, .rows = &rows, .nrows = &nrows, .room = &room};
 		struct nvs_calls_sink sink = {.call = on_call, .arg = &st};
 
 		r = nvs_report_read_calls(s + i, &sink);
@@ -433,25 +443,31 @@ static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n, const st
 	return r;
 }
 
-int nvs_report_by_stream(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+int nvs_report_by_stream(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			 const struct nvs_options_report *o)
 {
-	struct nvs_table table = {.report = "by-stream", .columns = stream_columns,
+	struct nvs_table table = {.report = "by-stream",
+				  .columns = stream_columns,
 				  .ncolumns = sizeof(stream_columns) / sizeof(*stream_columns)};
 
 	return print(out, s, n, o, BY_STREAM, &table);
 }
 
-int nvs_report_by_thread(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+int nvs_report_by_thread(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			 const struct nvs_options_report *o)
 {
-	struct nvs_table table = {.report = "by-thread", .columns = thread_columns,
+	struct nvs_table table = {.report = "by-thread",
+				  .columns = thread_columns,
 				  .ncolumns = sizeof(thread_columns) / sizeof(*thread_columns)};
 
 	return print(out, s, n, o, BY_THREAD, &table);
 }
 
-int nvs_report_by_context(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+int nvs_report_by_context(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			  const struct nvs_options_report *o)
 {
-	struct nvs_table table = {.report = "by-context", .columns = context_columns,
+	struct nvs_table table = {.report = "by-context",
+				  .columns = context_columns,
 				  .ncolumns = sizeof(context_columns) / sizeof(*context_columns)};
 
 	return print(out, s, n, o, BY_CONTEXT, &table);

@@ -32,21 +32,21 @@ static void number(struct nvs_value *v, uint64_t n)
 	v->count = n;
 }
 
-#define TEXT_COLUMN(name, value)                                                                   \
-	static void get_##name(const void *row, struct nvs_value *v)                               \
-	{                                                                                          \
-		text(v, (value));                                                                  \
+#define TEXT_COLUMN(name, value)                                     \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		text(v, (value));                                    \
 	}
-#define KNOWN_COLUMN(name, known, value)                                                           \
-	static void get_##name(const void *row, struct nvs_value *v)                               \
-	{                                                                                          \
-		number(v, (value));                                                                \
-		v->kind = (known) ? v->kind : NVS_VALUE_NONE;                                      \
+#define KNOWN_COLUMN(name, known, value)                             \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		number(v, (value));                                  \
+		v->kind = (known) ? v->kind : NVS_VALUE_NONE;        \
 	}
-#define COUNT_COLUMN(name, value)                                                                  \
-	static void get_##name(const void *row, struct nvs_value *v)                               \
-	{                                                                                          \
-		number(v, (value));                                                                \
+#define COUNT_COLUMN(name, value)                                    \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		number(v, (value));                                  \
 	}
 
 TEXT_COLUMN(trace, row_of(row)->source->path)
@@ -70,7 +70,7 @@ COUNT_COLUMN(gaps, row_of(row)->session->counts.gaps)
 COUNT_COLUMN(lost_submissions, row_of(row)->session->counts.lost_submissions)
 COUNT_COLUMN(orphans, row_of(row)->session->counts.orphans)
 /* What the library counts itself stands at the end of a trace that was ended in order. */
-#define TOTALS_COLUMN(name)                                                                        \
+#define TOTALS_COLUMN(name) \
 	KNOWN_COLUMN(name, row_of(row)->session->has_totals, row_of(row)->session->totals.name)
 TOTALS_COLUMN(fast)
 TOTALS_COLUMN(stepped)
@@ -241,7 +241,8 @@ static void set_in_flight(struct row *r)
 	const struct nvs_inflight *f;
 	uint32_t i, n = 0;
 
-	for (i = 0; (f = nvs_trace_inflight(r->source->trace, i)) && n < sizeof(r->in_flight) - 64; i++) {
+	for (i = 0; (f = nvs_trace_inflight(r->source->trace, i)) && n < sizeof(r->in_flight) - 64;
+	     i++) {
 		int64_t begin, end;
 		char seconds[32] = "";
 

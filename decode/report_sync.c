@@ -52,11 +52,11 @@ static void text(struct nvs_value *v, const char *s)
 	v->text = s;
 }
 
-#define GETTER(name, call)                                                                         \
-	static void get_##name(const void *row, struct nvs_value *v)                               \
-	{                                                                                          \
-		const struct row *r = row_of(row);                                                 \
-		call;                                                                              \
+#define GETTER(name, call)                                           \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const struct row *r = row_of(row);                   \
+		call;                                                \
 	}
 
 GETTER(trace, text(v, r->source->path))

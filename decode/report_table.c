@@ -7,12 +7,12 @@
 #include "decode/report.h"
 
 #define MAX_COLUMNS 64
-#define CELL	    8192 /* bytes of one printed value */
-#define MIN_NAME                                                                                   \
+#define CELL 8192 /* bytes of one printed value */
+#define MIN_NAME \
 	20 /* a name column is not made narrower than this, if without others there is room */
 #define LEAST_NAME 8 /* nor than this */
-#define BAR	   10 /* characters of a whole one */
-#define SHOWN	   (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
+#define BAR 10 /* characters of a whole one */
+#define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
 
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
 {
@@ -306,7 +306,8 @@ static int total_width(const struct layout *l, int least)
 	int total = l->n ? -2 : 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		total += 2 + (least && gives_way(l, i) && l->width[i] > least ? least : l->width[i]);
+		total += 2 +
+			 (least && gives_way(l, i) && l->width[i] > least ? least : l->width[i]);
 	return total;
 }
 

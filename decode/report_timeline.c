@@ -34,7 +34,8 @@ struct state {
 	uint64_t nobody; /* likewise, of thread NVS_NONE */
 };
 
-/* NULL: there is no room for more, which is noted. What is left then is for sorting and printing them. */
+/* NULL: there is no room for more, which is noted. What is left then is for sorting and printing
+ * them. */
 static struct event *new_event(struct state *st, uint64_t ticks, const char *name, const char *text)
 {
 	size_t n = strlen(name) + 1, more = strlen(text) + 1, room = *st->room;
@@ -42,7 +43,8 @@ static struct event *new_event(struct state *st, uint64_t ticks, const char *nam
 
 	if (*st->n == room)
 		room += room / 2 + 1024;
-	if (nvs_budget_left() < n + more + (room - *st->room) * sizeof(*e) + nvs_budget_whole() / 4) {
+	if (nvs_budget_left() <
+	    n + more + (room - *st->room) * sizeof(*e) + nvs_budget_whole() / 4) {
 		++*st->dropped;
 		return NULL;
 	}
@@ -85,7 +87,8 @@ static const char *outcome(const struct nvs_call *call, char *room, size_t size)
 }
 
 /* An argument as text; functions by their names, where those are known. */
-static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i, char *value, size_t room)
+static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i, char *value,
+		      size_t room)
 {
 	const char *kind = call->api->kind[i];
 	const struct nvs_kernel *k = NULL;
@@ -110,7 +113,8 @@ static void describe(struct state *st, const struct nvs_call *call, char text[MA
 	strcpy(text, "(");
 	for (uint32_t i = 0; i < call->nargs && n < MAX_TEXT; i++) {
 		print_arg(st, call, i, value, sizeof(value));
-		n += (size_t)snprintf(text + n, MAX_TEXT * 2 - n, "%s%s=%s", i ? ", " : "", call->api->arg[i], value);
+		n += (size_t)snprintf(text + n, MAX_TEXT * 2 - n, "%s%s=%s", i ? ", " : "",
+				      call->api->arg[i], value);
 	}
 	if (n < MAX_TEXT * 2 - sizeof(end))
 		snprintf(text + n, MAX_TEXT * 2 - n, ")%s", outcome(call, end, sizeof(end)));
@@ -124,7 +128,8 @@ static bool around_shown(const struct state *st, const struct nvs_call *call)
 
 	if (!o->has_range && !o->nchannel)
 		return true;
-	shown = call->thread == NVS_NONE ? st->nobody : (uintptr_t)nvs_number_get(&st->shown, call->thread);
+	shown = call->thread == NVS_NONE ? st->nobody
+					 : (uintptr_t)nvs_number_get(&st->shown, call->thread);
 	return shown && shown >= call->begin;
 }
 
@@ -169,26 +174,34 @@ struct words {
 	size_t room, n;
 };
 
-static void put_work(struct words *w, uint64_t count, const char *what, const char *many, uint64_t bytes)
+static void put_work(struct words *w, uint64_t count, const char *what, const char *many,
+		     uint64_t bytes)
 {
 	if (!count || w->n >= w->room)
 		return;
 	w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s", w->n ? ", " : "");
 	if (w->n < w->room && count > 1)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%llu ", (unsigned long long)count);
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%llu ",
+					 (unsigned long long)count);
 	if (w->n < w->room)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s", count > 1 ? many : what);
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s",
+					 count > 1 ? many : what);
 	if (w->n < w->room && bytes)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, " of %llu bytes", (unsigned long long)bytes);
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, " of %llu bytes",
+					 (unsigned long long)bytes);
 }
 
-/* What a submission does, in a few words: the driver's own uploads only where there is nothing else. */
+/* What a submission does, in a few words: the driver's own uploads only where there is nothing
+ * else. */
 static void put_tally(struct words *w, const struct nvs_tally *t)
 {
 	put_work(w, t->launches, "kernel", "kernels", 0);
-	put_work(w, t->copies[NVS_COPY_ENGINE], "engine copy", "engine copies", t->copied[NVS_COPY_ENGINE]);
-	put_work(w, t->copies[NVS_COPY_INLINE], "inline copy", "inline copies", t->copied[NVS_COPY_INLINE]);
-	put_work(w, t->copies[NVS_COPY_MACRO], "macro copy", "macro copies", t->copied[NVS_COPY_MACRO]);
+	put_work(w, t->copies[NVS_COPY_ENGINE], "engine copy", "engine copies",
+		 t->copied[NVS_COPY_ENGINE]);
+	put_work(w, t->copies[NVS_COPY_INLINE], "inline copy", "inline copies",
+		 t->copied[NVS_COPY_INLINE]);
+	put_work(w, t->copies[NVS_COPY_MACRO], "macro copy", "macro copies",
+		 t->copied[NVS_COPY_MACRO]);
 	put_work(w, t->memsets, "memset", "memsets", t->memset_bytes);
 	if (w->n)
 		return;
@@ -215,7 +228,8 @@ static int add_submission(struct state *st, const struct nvs_submission *s)
 
 	put_tally(&w, &st->tally);
 	snprintf(name, sizeof(name), "submission %llu", (unsigned long long)s->number);
-	snprintf(text, sizeof(text), "channel %u%s%s", s->channel->channel, *work ? ": " : "", work);
+	snprintf(text, sizeof(text), "channel %u%s%s", s->channel->channel, *work ? ": " : "",
+		 work);
 	e = new_event(st, s->rec->rec.time, name, text);
 	if (!e)
 		return 0;
@@ -226,9 +240,11 @@ static int add_submission(struct state *st, const struct nvs_submission *s)
 	return note_shown(st, e->thread, s->rec->rec.time);
 }
 
-static bool of_api(const struct nvs_source *source, const struct nvs_submission *s, const struct nvs_call *call)
+static bool of_api(const struct nvs_source *source, const struct nvs_submission *s,
+		   const struct nvs_call *call)
 {
-	return call ? nvs_filter_call_name(source, call) : nvs_filter_api(source, "", s->rec->stack);
+	return call ? nvs_filter_call_name(source, call)
+		    : nvs_filter_api(source, "", s->rec->stack);
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -255,8 +271,9 @@ static const char *line_of(const struct event *e)
 {
 	static char line[128 + 3 * MAX_TEXT];
 
-	snprintf(line, sizeof(line), "%*s%s%s%s", 2 * (e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0), "",
-		 e->name, e->call ? "" : ", ", text_of(e));
+	snprintf(line, sizeof(line), "%*s%s%s%s",
+		 2 * (e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0), "", e->name,
+		 e->call ? "" : ", ", text_of(e));
 	return line;
 }
 
@@ -307,7 +324,8 @@ static const struct nvs_column columns[] = {
 /* Begin first; what began at the same moment, outermost first, then as it came. */
 static int compare(const void *pa, const void *pb)
 {
-	const struct event *a = *(const struct event *const *)pa, *b = *(const struct event *const *)pb;
+	const struct event *a = *(const struct event *const *)pa,
+			   *b = *(const struct event *const *)pb;
 
 	if (a->trace != b->trace)
 		return a->trace < b->trace ? -1 : 1;
@@ -321,8 +339,11 @@ static int compare(const void *pa, const void *pb)
 static int print(struct nvs_out *out, const struct event *events, size_t n, bool several,
 		 const struct nvs_options_report *o)
 {
-	struct nvs_table table = {.report = "timeline", .columns = columns, .nrows = n,
-				  .ncolumns = sizeof(columns) / sizeof(*columns), .several = several};
+	struct nvs_table table = {.report = "timeline",
+				  .columns = columns,
+				  .nrows = n,
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .several = several};
 	int r = -ENOMEM;
 
 	table.rows = calloc(n + 1, sizeof(*table.rows));
@@ -336,7 +357,8 @@ static int print(struct nvs_out *out, const struct event *events, size_t n, bool
 	return r;
 }
 
-int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
+int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			const struct nvs_options_report *o)
 {
 	struct event *events = NULL;
 	size_t count = 0, room = 0;
@@ -344,10 +366,16 @@ int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, c
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i, .events = &events, .n = &count, .room = &room,
+		struct state st = {.source = s + i,
+				   .events = &events,
+				   .n = &count,
+				   .room = &room,
 				   .dropped = &dropped};
-		struct nvs_calls_sink sink = {.call = on_call, .kernel = on_kernel, .submission = on_submission,
-					      .op = on_op, .arg = &st};
+		struct nvs_calls_sink sink = {.call = on_call,
+					      .kernel = on_kernel,
+					      .submission = on_submission,
+					      .op = on_op,
+					      .arg = &st};
 
 		st.launches = nvs_launches_new();
 		r = st.launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
@@ -357,8 +385,11 @@ int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n, c
 	if (!r)
 		r = print(out, events, count, n > 1, o);
 	if (dropped)
-		fprintf(stderr, "nvsnoop-report: %llu more calls and submissions are not shown; --range, --thread and --api "
-				"choose\n", (unsigned long long)dropped);
+		fprintf(stderr,
+			"nvsnoop-report: %llu more calls and submissions are not shown; --range, "
+			"--thread and --api "
+			"choose\n",
+			(unsigned long long)dropped);
 	for (size_t i = 0; i < count; i++)
 		free(events[i].name);
 	free(events);

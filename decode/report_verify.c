@@ -17,7 +17,9 @@ static void get_trace(const void *row, struct nvs_value *v)
 
 static const char *kind_name(const struct nvs_finding *f)
 {
-	return f->kind == NVS_FINDING_PROBLEM ? "problem" : f->kind == NVS_FINDING_NOTE ? "note" : "remark";
+	return f->kind == NVS_FINDING_PROBLEM ? "problem"
+	       : f->kind == NVS_FINDING_NOTE  ? "note"
+					      : "remark";
 }
 
 static void get_kind(const void *row, struct nvs_value *v)
@@ -83,8 +85,8 @@ static void print_finding(struct nvs_out *out, const struct nvs_finding *f)
 {
 	bool bad = f->kind == NVS_FINDING_PROBLEM, note = f->kind == NVS_FINDING_NOTE;
 
-	fprintf(out->file, "  %s%s%s: ", nvs_out_style(out, bad ? NVS_STYLE_BAD : NVS_STYLE_DIM), kind_name(f),
-		note ? "" : nvs_out_style(out, NVS_STYLE_PLAIN));
+	fprintf(out->file, "  %s%s%s: ", nvs_out_style(out, bad ? NVS_STYLE_BAD : NVS_STYLE_DIM),
+		kind_name(f), note ? "" : nvs_out_style(out, NVS_STYLE_PLAIN));
 	fputs(f->text, out->file);
 	if (f->count > 1)
 		fprintf(out->file, " (%llu times)", (unsigned long long)f->count);

@@ -5,9 +5,9 @@
  */
 #include "decode/resume.h"
 
-#define HOST_END   0x100u
+#define HOST_END 0x100u
 #define SET_OBJECT 0u
-#define STRETCH	   8u /* headers that prove something */
+#define STRETCH 8u /* headers that prove something */
 
 /* Classes as they are bound within the stretch. */
 struct bound {

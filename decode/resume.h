@@ -9,7 +9,7 @@
 #include "decode/ops.h"
 
 #define NVS_RESUME_HEADERS 16u /* looked at of a stretch */
-#define NVS_RESUME_ZEROS   64u /* dwords: padding, the end of a piece */
+#define NVS_RESUME_ZEROS 64u /* dwords: padding, the end of a piece */
 /* Dwords that the longest stretch takes. */
 #define NVS_RESUME_AHEAD (NVS_RESUME_HEADERS * (0x2000u + NVS_RESUME_ZEROS))
 

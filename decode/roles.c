@@ -6,11 +6,11 @@
 #include <string.h>
 #include "decode/roles.h"
 
-#define COPY	 (1u << NVS_KIND_COPY)
-#define HOST	 (1u << NVS_KIND_HOST)
+#define COPY (1u << NVS_KIND_COPY)
+#define HOST (1u << NVS_KIND_HOST)
 #define GRAPHICS (1u << NVS_KIND_COMPUTE | 1u << NVS_KIND_3D)
-#define INLINE	 (GRAPHICS | 1u << NVS_KIND_INLINE)
-#define ENGINE	 (INLINE | COPY | 1u << NVS_KIND_2D)
+#define INLINE (GRAPHICS | 1u << NVS_KIND_INLINE)
+#define ENGINE (INLINE | COPY | 1u << NVS_KIND_2D)
 
 static const struct {
 	uint8_t kinds, role;

@@ -8,10 +8,10 @@
 #include "decode/sked.h"
 
 #define FIRST_SLOTS 1024u
-#define MAX_SLOTS   (1u << 18)
-#define MAX_CHAIN   (1u << 20) /* grids of one trigger */
-#define AT_FIRST    (1u << 18) /* steps that are taken in any case, */
-#define EACH	    16u /* and for each dword read */
+#define MAX_SLOTS (1u << 18)
+#define MAX_CHAIN (1u << 20) /* grids of one trigger */
+#define AT_FIRST (1u << 18) /* steps that are taken in any case, */
+#define EACH 16u /* and for each dword read */
 
 struct state {
 	uint64_t address; /* 0: free */

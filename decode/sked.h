@@ -56,8 +56,9 @@ struct nvs_sked *nvs_sked_new(struct nvs_memimage *image); /* NULL: no memory */
 void nvs_sked_free(struct nvs_sked *sked);
 
 /*
- * DWORDS more of commands were read. A trigger is one of them, and may set any number of descriptors going: more than
- * there is room for by the size of all are cut off, which nvs_budget_short() tells.
+ * DWORDS more of commands were read. A trigger is one of them, and may set any number of
+ * descriptors going: more than there is room for by the size of all are cut off, which
+ * nvs_budget_short() tells.
  */
 void nvs_sked_allow(struct nvs_sked *sked, uint64_t dwords);
 /* A trigger for the descriptor at ADDRESS, by a channel whose compute class is CLS. */

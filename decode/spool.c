@@ -10,10 +10,10 @@
 #include <unistd.h>
 #include "decode/internal.h"
 
-#define PAGE	  4096
-#define MAX_HOLE  (64u << 20)
+#define PAGE 4096
+#define MAX_HOLE (64u << 20)
 #define MAX_RINGS 65536
-#define WINDOW	  ((size_t)64 << 10)
+#define WINDOW ((size_t)64 << 10)
 typedef unsigned long long ull; /* for printing */
 
 /* One ring being read, from position POS up to its head. */
@@ -198,8 +198,7 @@ static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
 		if (rec->type != NVS_REC_SUBMISSION || f->nuncertain >= NVS_MAX_UNCERTAIN)
 			continue;
 		if (!f->uncertain)
-			f->uncertain =
-				calloc(1, NVS_MAX_UNCERTAIN * sizeof(*f->uncertain));
+			f->uncertain = calloc(1, NVS_MAX_UNCERTAIN * sizeof(*f->uncertain));
 		if (!f->uncertain)
 			return;
 		f->uncertain[f->nuncertain].channel = s->channel;
@@ -436,7 +435,8 @@ static int next_in_flight(struct nvs_trace *t, const struct nvs_rec **rec)
 		const struct nvs_spool_ring *ring = &f->rings[f->flight_ring].head;
 		const struct nvs_spool_call *call = &ring->calls[f->flight_call];
 
-		if (!ring->tid || f->flight_call >= ring->ncalls || f->flight_call >= NVS_SPOOL_CALLS)
+		if (!ring->tid || f->flight_call >= ring->ncalls ||
+		    f->flight_call >= NVS_SPOOL_CALLS)
 			continue;
 		f->flight = (struct nvs_rec_call_begin){
 			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(f->flight), last},

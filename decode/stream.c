@@ -16,8 +16,7 @@ static int explain(struct nvs_trace *t, int r, const struct nvs_rec *rec)
 		return nvs_fail(t->err, r, "%s: a submission is larger than %u MiB", t->path,
 				NVS_MAX_WHOLE >> 20);
 	if (r == -ENOMEM)
-		return nvs_fail(t->err, r,
-				"%s: describes more than there is memory for", t->path);
+		return nvs_fail(t->err, r, "%s: describes more than there is memory for", t->path);
 	return r;
 }
 
@@ -129,7 +128,8 @@ static int take(struct nvs_trace *t, const struct nvs_rec *rec, const char **wha
 		r = *what ? -EBADMSG : take_submission(t, (const void *)rec, ndata);
 	} else if (rec->type == NVS_REC_PAD) {
 		return 0;
-	} else if (rec->type > NVS_REC_END && (rec->type < NVS_REC_API || rec->type > NVS_REC_GRAPH)) {
+	} else if (rec->type > NVS_REC_END &&
+		   (rec->type < NVS_REC_API || rec->type > NVS_REC_GRAPH)) {
 		t->session.unknown_records++;
 		return 0;
 	} else {
@@ -146,8 +146,8 @@ static int bad_record(struct nvs_trace *t, size_t pos, const char *what)
 
 static void check_frame(struct nvs_trace *t, const struct nvs_rec_frame *frame)
 {
-	const struct nvs_ring_range *range =
-		nvs_tail(&frame->rec, (uint64_t)frame->nranges * sizeof(*range));
+	const struct nvs_ring_range *range = nvs_tail(&frame->rec,
+						      (uint64_t)frame->nranges * sizeof(*range));
 
 	if (frame->number != t->next_frame)
 		nvs_trace_add_finding(
@@ -371,8 +371,8 @@ static int read_first(struct nvs_trace *t, struct nvs_error *err)
 
 	for (uint32_t index = 0; pos < size; index++) {
 		const struct nvs_rec *rec = (const void *)(base + pos);
-		const char *what =
-			size - pos < sizeof(*rec) ? "too short" : nvs_record_check(rec, size - pos);
+		const char *what = size - pos < sizeof(*rec) ? "too short"
+							     : nvs_record_check(rec, size - pos);
 		int r = 0;
 
 		if (!what && index < 2 && rec->type != (index ? NVS_REC_HEADER : NVS_REC_FRAME))

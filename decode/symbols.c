@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of addresses: the symbol tables of the modules' files, read with libelf when first asked for. These are files of
- * this machine and as large as they are; each is read once, however many modules are said to be it.
+ * Names of addresses: the symbol tables of the modules' files, read with libelf when first asked
+ * for. These are files of this machine and as large as they are; each is read once, however many
+ * modules are said to be it.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -15,8 +16,8 @@
 #include "decode/uncounted.h"
 
 #define MAX_SYMBOLS (16u << 20)
-#define MAX_NOTES   1024
-#define MAX_BACK    256 /* how far back a covering module or symbol is looked for */
+#define MAX_NOTES 1024
+#define MAX_BACK 256 /* how far back a covering module or symbol is looked for */
 
 struct symbol {
 	uint64_t start, size;
@@ -56,7 +57,8 @@ struct nvs_symbols {
 };
 
 /* Of our own library nobody misses names: it is another one after each upgrade. */
-static void note(struct nvs_trace *t, const struct nvs_trace_module *m, const char *path, const char *what)
+static void note(struct nvs_trace *t, const struct nvs_trace_module *m, const char *path,
+		 const char *what)
 {
 	struct nvs_symbols *s = t->symbols;
 	char safe[512];
@@ -169,8 +171,8 @@ static bool add_symbol(struct table *table, const GElf_Sym *sym, const char *nam
 		table->items = p;
 		table->room = room;
 	}
-	table->items[table->count++] =
-		(struct symbol){sym->st_value, sym->st_size, name, GELF_ST_BIND(sym->st_info)};
+	table->items[table->count++] = (struct symbol){sym->st_value, sym->st_size, name,
+						       GELF_ST_BIND(sym->st_info)};
 	return true;
 }
 
@@ -416,7 +418,8 @@ const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t 
 	for (uint32_t back = 0; lo > 0 && back < MAX_BACK; back++) {
 		const struct nvs_trace_module *m = t->symbols->order[--lo];
 
-		/* What had gone by then is not used any more: rather none than another at the same place. */
+		/* What had gone by then is not used any more: rather none than another at the same
+		 * place. */
 		if (pc >= m->rec.end || time > m->gone_time)
 			continue;
 		if (!best || time_off(m, time) < time_off(best, time))

@@ -9,10 +9,10 @@
 #include <string.h>
 #include "decode/sync.h"
 
-#define SLOTS	 (1u << 16) /* addresses */
-#define PROBES	 8u
-#define RING	 16u /* releases of one address */
-#define PENDING	 1024u
+#define SLOTS (1u << 16) /* addresses */
+#define PROBES 8u
+#define RING 16u /* releases of one address */
+#define PENDING 1024u
 #define CHANNELS 4096u
 
 struct release {

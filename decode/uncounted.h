@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For a file of decode whose memory is not a trace's: there malloc() and its kin are the C library's. */
+/* For a file of decode whose memory is not a trace's: there malloc() and its kin are the C
+ * library's. */
 #ifndef NVSNOOP_DECODE_UNCOUNTED_H
 #define NVSNOOP_DECODE_UNCOUNTED_H
 

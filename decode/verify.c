@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include "decode/internal.h"
 
-#define MAX_FINDINGS	1000
+#define MAX_FINDINGS 1000
 #define PROBLEM(t, ...) nvs_trace_add_finding(t, NVS_FINDING_PROBLEM, __VA_ARGS__)
-#define REMARK(t, ...)	nvs_trace_add_finding(t, NVS_FINDING_REMARK, __VA_ARGS__)
-#define NOTE(t, ...)	nvs_trace_add_finding(t, NVS_FINDING_NOTE, __VA_ARGS__)
-#define S(n)		((n) == 1 ? "" : "s")
+#define REMARK(t, ...) nvs_trace_add_finding(t, NVS_FINDING_REMARK, __VA_ARGS__)
+#define NOTE(t, ...) nvs_trace_add_finding(t, NVS_FINDING_NOTE, __VA_ARGS__)
+#define S(n) ((n) == 1 ? "" : "s")
 typedef unsigned long long ull; /* for printing */
 
 void nvs_trace_add_finding(struct nvs_trace *t, enum nvs_finding_kind kind, const char *format, ...)
@@ -114,8 +114,8 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 {
 	struct nvs_session *s = &t->session;
 	const char *why = nvs_gap_reason_name(rec->reason);
-	struct nvs_chan *chan =
-		rec->channel == NVS_NONE ? NULL : nvs_model_channel(t, rec->channel);
+	struct nvs_chan *chan = rec->channel == NVS_NONE ? NULL
+							 : nvs_model_channel(t, rec->channel);
 
 	count_gap(&s->counts, rec);
 	if (chan)
@@ -131,14 +131,16 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 		PROBLEM(t, "gap: %llu submission%s lost (%s), channel not known",
 			(ull)rec->submissions, S(rec->submissions), why);
 	else if (rec->submissions)
-		PROBLEM(t, "gap: channel %u: %llu submission%s from %llu on lost (%s)", rec->channel,
-			(ull)rec->submissions, S(rec->submissions), (ull)rec->sequence, why);
+		PROBLEM(t, "gap: channel %u: %llu submission%s from %llu on lost (%s)",
+			rec->channel, (ull)rec->submissions, S(rec->submissions),
+			(ull)rec->sequence, why);
 	else
 		PROBLEM(t, "gap: channel %u: submission %llu: %llu bytes at %#llx lost (%s)",
 			rec->channel, (ull)rec->sequence, (ull)rec->bytes, (ull)rec->address, why);
 }
 
-static void compare_gone(struct nvs_trace *t, const struct nvs_chan *chan, const struct nvs_rec_channel_gone *rec)
+static void compare_gone(struct nvs_trace *t, const struct nvs_chan *chan,
+			 const struct nvs_rec_channel_gone *rec)
 {
 	if (chan->pub.next_sequence != rec->submissions)
 		PROBLEM(t, "channel %u: gave out %llu submissions, %llu are recorded", rec->channel,
@@ -204,12 +206,12 @@ static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
 static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 {
 	static const char *const text[] = {
-		[NVS_REMARK_GPU_DOORBELL] =
-			"a doorbell page is mapped for the GPU itself; what it rings there is not seen",
+		[NVS_REMARK_GPU_DOORBELL] = "a doorbell page is mapped for the GPU itself; what it "
+					    "rings there is not seen",
 		[NVS_REMARK_NO_DOORBELL] =
 			"a channel rings without a doorbell (Pascal or older) and is not recorded",
-		[NVS_REMARK_IMPORTED] =
-			"memory or channels came from another process, whose submissions are not in here",
+		[NVS_REMARK_IMPORTED] = "memory or channels came from another process, whose "
+					"submissions are not in here",
 	};
 	bool known = rec->kind < sizeof(text) / sizeof(*text) && text[rec->kind];
 	char object[40] = "";
@@ -303,7 +305,8 @@ static void verify_channel(struct nvs_trace *t, const struct nvs_chan *chan)
 	 * A GP_PUT that was still to be rung then is within what came later, since that begins
 	 * where the last one taken ended.
 	 */
-	if (chan->pub.gone && gone->rec.flags & NVS_CHAN_GONE_AT_EXIT && chan->pub.next_sequence <= gone->submissions)
+	if (chan->pub.gone && gone->rec.flags & NVS_CHAN_GONE_AT_EXIT &&
+	    chan->pub.next_sequence <= gone->submissions)
 		compare_gone(t, chan, gone);
 	if (c->rec.flags & NVS_CHAN_NO_DOORBELL)
 		PROBLEM(t, "channel %u: class %04x rings without a doorbell and is not recorded",
@@ -336,26 +339,34 @@ void nvs_verify_end(struct nvs_trace *t)
 		     (ull)s->counts.skipped_submissions,
 		     s->counts.skipped_submissions == 1 ? " was" : "s were");
 	if (s->header.flags & NVS_HDR_HEADERS)
-		NOTE(t, "the bytes of segments were not recorded, as the options said (level=headers)");
+		NOTE(t, "the bytes of segments were not recorded, as the options said "
+			"(level=headers)");
 	if (s->counts.uncertain)
 		REMARK(t, "%llu submission%s at the end %s recorded, but perhaps not rung any more",
 		       (ull)s->counts.uncertain, S(s->counts.uncertain),
 		       s->counts.uncertain == 1 ? "was" : "were");
 	if (s->counts.late)
-		REMARK(t, "%llu submission%s rung after the trace had been ended, and %s in here all the same",
+		REMARK(t,
+		       "%llu submission%s rung after the trace had been ended, and %s in here all "
+		       "the same",
 		       (ull)s->counts.late, s->counts.late == 1 ? " was" : "s were",
 		       s->counts.late == 1 ? "is" : "are");
 	if (t->end_seen && !s->has_totals)
 		PROBLEM(t, "the totals are missing");
 	if (s->end != NVS_END_RUNNING && !t->end_seen && s->attr[NVS_ATTR_SPOOL] &&
 	    !*s->attr[NVS_ATTR_SPOOL])
-		PROBLEM(t, "the trace does not end in order, and some ring buffers lay outside of the "
-			   "spool: what they held is lost");
+		PROBLEM(t,
+			"the trace does not end in order, and some ring buffers lay outside of the "
+			"spool: what they held is lost");
 	if (!t->end_seen && !nvs_spool_has_rings(t) && s->end != NVS_END_DAMAGED)
-		PROBLEM(t, "the trace does not end in order, and there is no spool beside it: what came "
+		PROBLEM(t, "the trace does not end in order, and there is no spool beside it: what "
+			   "came "
 			   "after the last frame is lost");
 	if (s->unknown_records)
-		REMARK(t, "%llu record%s of kinds that this reader does not know %s skipped: a newer nvsnoop "
-			  "may tell more", (ull)s->unknown_records, S(s->unknown_records),
+		REMARK(t,
+		       "%llu record%s of kinds that this reader does not know %s skipped: a newer "
+		       "nvsnoop "
+		       "may tell more",
+		       (ull)s->unknown_records, S(s->unknown_records),
 		       s->unknown_records == 1 ? "was" : "were");
 }

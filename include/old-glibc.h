@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Included ahead of everything (by the Makefile): keeps what is built on a new system running on an older one. From glibc
- * 2.38 on, strtol() and scanf() with GNU extensions mean new symbols that also read binary numbers; we want the
- * ones that have always been there.
+ * Included ahead of everything (by the Makefile): keeps what is built on a new system running on an
+ * older one. From glibc 2.38 on, strtol() and scanf() with GNU extensions mean new symbols that
+ * also read binary numbers; we want the ones that have always been there.
  */
 #include <features.h>
 #undef __GLIBC_USE_C2X_STRTOL

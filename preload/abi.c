@@ -8,7 +8,7 @@
 
 uint32_t nvs_abi_release(const char *text)
 {
-	uint32_t part[3] = { 0, 0, 0 };
+	uint32_t part[3] = {0, 0, 0};
 	int n = 0;
 
 	for (; n < 3; n++) {
@@ -53,12 +53,12 @@ static const struct {
 	uint16_t nr, size;
 	int16_t status;
 } forms[] = {
-	{ NVS_ESC_ALLOC_MEMORY, 56, 40 },      { NVS_ESC_FREE, 16, 12 },
-	{ NVS_ESC_CONTROL, 32, 28 },	       { NVS_ESC_DUP_OBJECT, 28, 24 },
-	{ NVS_ESC_VID_HEAP_CONTROL, 184, 20 }, { NVS_ESC_MAP_MEMORY, 56, 40 },
-	{ NVS_ESC_UNMAP_MEMORY, 32, 24 },      { NVS_ESC_MAP_MEMORY_DMA, 56, 48 },
-	{ NVS_ESC_MAP_MEMORY_DMA, 64, 56 },    { NVS_ESC_UNMAP_MEMORY_DMA, 40, 32 },
-	{ NVS_ESC_UNMAP_MEMORY_DMA, 48, 40 },  { NVS_ESC_UPDATE_DEVICE_MAPPING_INFO, 40, 32 },
+	{NVS_ESC_ALLOC_MEMORY, 56, 40},	     {NVS_ESC_FREE, 16, 12},
+	{NVS_ESC_CONTROL, 32, 28},	     {NVS_ESC_DUP_OBJECT, 28, 24},
+	{NVS_ESC_VID_HEAP_CONTROL, 184, 20}, {NVS_ESC_MAP_MEMORY, 56, 40},
+	{NVS_ESC_UNMAP_MEMORY, 32, 24},	     {NVS_ESC_MAP_MEMORY_DMA, 56, 48},
+	{NVS_ESC_MAP_MEMORY_DMA, 64, 56},    {NVS_ESC_UNMAP_MEMORY_DMA, 40, 32},
+	{NVS_ESC_UNMAP_MEMORY_DMA, 48, 40},  {NVS_ESC_UPDATE_DEVICE_MAPPING_INFO, 40, 32},
 };
 
 static int alloc_status(uint32_t release, unsigned size)
@@ -97,34 +97,34 @@ static const struct {
 	uint16_t object_class, size;
 	uint32_t since;
 } params[] = {
-	{ 0x0005, 24, 0 },
-	{ 0x003e, 128, NVS_RELEASE(545, 23, 6) },
-	{ 0x003e, 120, 0 },
-	{ 0x003f, 128, NVS_RELEASE(545, 23, 6) },
-	{ 0x003f, 120, 0 },
-	{ 0x0040, 128, NVS_RELEASE(545, 23, 6) },
-	{ 0x0040, 120, 0 },
-	{ 0x0070, 24, 0 },
-	{ 0x0071, 40, 0 },
-	{ 0x0079, 24, 0 },
-	{ 0x0080, 56, 0 },
-	{ 0x00de, 8, NVS_RELEASE(545, 23, 6) },
-	{ 0x00de, 4, 0 },
-	{ 0x00f8, 48, NVS_RELEASE(535, 43, 2) },
-	{ 0x00f8, 40, 0 },
-	{ 0x00f9, 64, NVS_RELEASE(550, 40, 7) },
-	{ 0x00fb, 32, NVS_RELEASE(550, 40, 7) },
-	{ 0x00fd, 80, NVS_RELEASE(545, 23, 6) },
-	{ 0x00fd, 40, 0 },
-	{ 0x2080, 4, 0 },
-	{ 0x50a0, 128, NVS_RELEASE(545, 23, 6) },
-	{ 0x50a0, 120, 0 },
-	{ 0x9067, 12, 0 },
-	{ 0x90f1, 56, NVS_RELEASE(580, 65, 6) },
-	{ 0x90f1, 48, 0 },
-	{ 0xa06c, 20, 0 },
-	{ 0xc661, 2, 0 },
-	{ 0xc761, 2, 0 },
+	{0x0005, 24, 0},
+	{0x003e, 128, NVS_RELEASE(545, 23, 6)},
+	{0x003e, 120, 0},
+	{0x003f, 128, NVS_RELEASE(545, 23, 6)},
+	{0x003f, 120, 0},
+	{0x0040, 128, NVS_RELEASE(545, 23, 6)},
+	{0x0040, 120, 0},
+	{0x0070, 24, 0},
+	{0x0071, 40, 0},
+	{0x0079, 24, 0},
+	{0x0080, 56, 0},
+	{0x00de, 8, NVS_RELEASE(545, 23, 6)},
+	{0x00de, 4, 0},
+	{0x00f8, 48, NVS_RELEASE(535, 43, 2)},
+	{0x00f8, 40, 0},
+	{0x00f9, 64, NVS_RELEASE(550, 40, 7)},
+	{0x00fb, 32, NVS_RELEASE(550, 40, 7)},
+	{0x00fd, 80, NVS_RELEASE(545, 23, 6)},
+	{0x00fd, 40, 0},
+	{0x2080, 4, 0},
+	{0x50a0, 128, NVS_RELEASE(545, 23, 6)},
+	{0x50a0, 120, 0},
+	{0x9067, 12, 0},
+	{0x90f1, 56, NVS_RELEASE(580, 65, 6)},
+	{0x90f1, 48, 0},
+	{0xa06c, 20, 0},
+	{0xc661, 2, 0},
+	{0xc761, 2, 0},
 };
 
 uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class)

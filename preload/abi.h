@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* A release in one number that compares as releases do. */
-#define NVS_RELEASE(major, minor, patch)                                                           \
+#define NVS_RELEASE(major, minor, patch) \
 	((uint32_t)(major) << 20 | (uint32_t)(minor) << 8 | (uint32_t)(patch))
 #define NVS_RELEASE_DEFAULT NVS_RELEASE(580, 65, 6) /* taken where nothing told which it is */
 

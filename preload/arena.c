@@ -12,7 +12,7 @@
 #include "preload/state.h"
 #include "preload/sys.h"
 
-#define CHUNK	(1u << 20)
+#define CHUNK (1u << 20)
 #define LARGEST (64u << 10)
 
 /* Classes 0, 1, 2, 3, ... hold 16, 24, 32, 48, ... bytes. */

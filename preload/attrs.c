@@ -20,7 +20,7 @@ uint32_t nvs_fill_attr(void *out, uint32_t key, const char *value, size_t length
 	uint32_t size = (uint32_t)(sizeof(*attr) + length + 7) & ~7u;
 
 	memset(out, 0, size);
-	attr->rec = (struct nvs_rec){ .type = NVS_REC_ATTR, .size = size, .time = nvs_now() };
+	attr->rec = (struct nvs_rec){.type = NVS_REC_ATTR, .size = size, .time = nvs_now()};
 	attr->key = key;
 	attr->length = (uint32_t)length;
 	memcpy(attr->value, value, length);
@@ -30,7 +30,7 @@ uint32_t nvs_fill_attr(void *out, uint32_t key, const char *value, size_t length
 void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_point *point)
 {
 	*rec = (struct nvs_rec_clock){
-		.rec = { .type = NVS_REC_CLOCK, .size = sizeof(*rec), .time = point->ticks },
+		.rec = {.type = NVS_REC_CLOCK, .size = sizeof(*rec), .time = point->ticks},
 		.mono_ns = point->mono_ns,
 		.real_ns = point->real_ns,
 	};
@@ -133,7 +133,7 @@ static void add_header(struct builder *b, const struct nvs_live *live)
 	struct nvs_rec_header *h = (void *)(b->out + b->used);
 
 	*h = (struct nvs_rec_header){
-		.rec = { .type = NVS_REC_HEADER, .size = sizeof(*h), .time = live->start.ticks },
+		.rec = {.type = NVS_REC_HEADER, .size = sizeof(*h), .time = live->start.ticks},
 		.magic = NVS_TRACE_MAGIC,
 		.version = NVS_TRACE_VERSION,
 		.min_version = NVS_TRACE_VERSION,
@@ -142,7 +142,8 @@ static void add_header(struct builder *b, const struct nvs_live *live)
 		.clock = live->clock,
 		.flags = (live->crash_safe ? NVS_HDR_CRASH_SAFE : 0) |
 			 (v->backtrace ? NVS_HDR_BACKTRACE : 0) | (v->step ? NVS_HDR_STEP : 0) |
-			 (v->drop ? NVS_HDR_DROP : 0) | (v->level == NVS_LEVEL_HEADERS ? NVS_HDR_HEADERS : 0) |
+			 (v->drop ? NVS_HDR_DROP : 0) |
+			 (v->level == NVS_LEVEL_HEADERS ? NVS_HDR_HEADERS : 0) |
 			 (v->level == NVS_LEVEL_COUNTS ? NVS_HDR_COUNTS : 0) |
 			 (v->trigger[0] ? NVS_HDR_TRIGGER : 0),
 		.realtime_ns = live->start.real_ns,
@@ -168,15 +169,14 @@ static void add_attrs(struct builder *b, const struct nvs_live *live, char *room
 
 int nvs_first_frame(struct nvs_live *live, struct nvs_sink *sink)
 {
-	struct builder b = { .out = nvs_alloc(FRAME_SIZE) };
+	struct builder b = {.out = nvs_alloc(FRAME_SIZE)};
 	char *room = nvs_alloc(COMMAND_SIZE);
 	struct nvs_rec_frame *frame = (void *)b.out;
 	int err = -ENOMEM;
 
 	if (b.out && room) {
-		frame->rec = (struct nvs_rec){ .type = NVS_REC_FRAME,
-					       .size = sizeof(*frame),
-					       .time = live->start.ticks };
+		frame->rec = (struct nvs_rec){
+			.type = NVS_REC_FRAME, .size = sizeof(*frame), .time = live->start.ticks};
 		b.used = sizeof(*frame);
 		add_header(&b, live);
 		add_attrs(&b, live, room);

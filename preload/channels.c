@@ -118,7 +118,8 @@ static uintptr_t seen_at(const struct nvs_entity *e, int64_t offset, int64_t siz
 {
 	const struct nvs_cpu_map *m;
 
-	DL_FOREACH(e->cpu, m) {
+	DL_FOREACH(e->cpu, m)
+	{
 		int64_t end = m->offset + (int64_t)(m->at.end - m->at.start);
 
 		if (m->hidden || m->prot == PROT_NONE || m->kind == NVS_MAP_DOORBELL)
@@ -134,7 +135,8 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 	find_userd(c);
 	if (!c->userd)
 		return NULL;
-	return (const volatile uint32_t *)seen_at(c->userd, (int64_t)c->userd_offset + USERD_GP_PUT, 4);
+	return (const volatile uint32_t *)seen_at(c->userd, (int64_t)c->userd_offset + USERD_GP_PUT,
+						  4);
 }
 
 /* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
@@ -184,10 +186,10 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
 	bool changed = false;
 
 	DL_FOREACH(nvs_rm()->channels, c)
-		changed |= bind(c, maps, n);
+	changed |= bind(c, maps, n);
 	DL_FOREACH(nvs_rm()->channels, c)
-		if (c->flags & NVS_CHAN_BOUND)
-			nvs_shadow_try(c);
+	if (c->flags & NVS_CHAN_BOUND)
+		nvs_shadow_try(c);
 	return changed;
 }
 

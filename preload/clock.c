@@ -18,7 +18,8 @@ static bool tsc_invariant(void)
 
 static bool tsc_is_clock_source(void)
 {
-	static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	static const char path[] =
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 	char source[16] = "";
 	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 	long n;
@@ -50,7 +51,7 @@ uint64_t nvs_clock_mono_ns(void)
 
 struct nvs_clock_point nvs_clock_read(void)
 {
-	struct nvs_clock_point best = { 0 };
+	struct nvs_clock_point best = {0};
 	uint64_t width = UINT64_MAX;
 
 	/* An interruption between the readings widens them: the tightest of a few is taken. */
@@ -63,7 +64,7 @@ struct nvs_clock_point nvs_clock_read(void)
 		if (after - before >= width)
 			continue;
 		width = after - before;
-		best = (struct nvs_clock_point){ before + width / 2, mono, real };
+		best = (struct nvs_clock_point){before + width / 2, mono, real};
 	}
 	return best;
 }

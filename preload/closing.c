@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said at the end: one line on stderr, or one for the launcher, which sums up a process tree.
+ * What is said at the end: one line on stderr, or one for the launcher, which sums up a process
+ * tree.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static void add_number(struct line *l, uint64_t n)
 
 static void add_size(struct line *l, uint64_t bytes)
 {
-	static const char *const units[] = { "KB", "MB", "GB", "TB" };
+	static const char *const units[] = {"KB", "MB", "GB", "TB"};
 	double size = (double)bytes / 1000;
 	int unit = 0;
 
@@ -92,7 +93,9 @@ static int open_summary(void)
 {
 	const char *path = nvs_options()->summary;
 
-	return *path && !nvs_session_confined() ? nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0) : -ENOENT;
+	return *path && !nvs_session_confined()
+		       ? nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0)
+		       : -ENOENT;
 }
 
 /* With \ooo for what would end a field or a line. */
@@ -137,7 +140,7 @@ static void add_summary(struct line *l, const struct nvs_live *live, const struc
 /* A line without numbers, where there is a launcher. */
 static void send_plain(const struct nvs_live *live, const char *path, const char *flag)
 {
-	struct line l = { .used = 0 };
+	struct line l = {.used = 0};
 	int fd = open_summary();
 
 	if (fd < 0)
@@ -196,7 +199,7 @@ static void add_failure(struct line *l, const struct nvs_live *live)
 static void say(const struct nvs_live *live, bool failed, const struct nvs_outcome *o)
 {
 	const struct nvs_options *options = nvs_options();
-	struct line l = { .used = 0 };
+	struct line l = {.used = 0};
 
 	add(&l, "nvsnoop: ");
 	if (options->error[0]) {
@@ -213,7 +216,7 @@ static void say(const struct nvs_live *live, bool failed, const struct nvs_outco
 void nvs_closing_refused(void)
 {
 	static _Atomic bool told;
-	struct line l = { .used = 0 };
+	struct line l = {.used = 0};
 
 	if (!nvs_options()->refused || nvs_options()->values.quiet || atomic_exchange(&told, true))
 		return;
@@ -224,8 +227,8 @@ void nvs_closing_refused(void)
 void nvs_closing(struct nvs_live *live)
 {
 	bool failed = live->error != 0;
-	struct nvs_outcome outcome = { 0 };
-	struct line l = { .used = 0 };
+	struct nvs_outcome outcome = {0};
+	struct line l = {.used = 0};
 	int fd = -1;
 
 	/* A failure is told here in any case; the launcher only learns that there was one. */

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sandboxes: a filter of system calls that the program puts on while we record is made for the calls it knows of, and may
- * kill it for one of ours. So the writer looks from time to time whether there is one more than at the start; from
- * then on nothing is opened, made, renamed or removed any more.
+ * Sandboxes: a filter of system calls that the program puts on while we record is made for the
+ * calls it knows of, and may kill it for one of ours. So the writer looks from time to time whether
+ * there is one more than at the start; from then on nothing is opened, made, renamed or removed any
+ * more.
  *
- * What /proc tells is read through descriptors that were opened at the start. They are in the writer's table of its own,
- * where the program never sees them.
+ * What /proc tells is read through descriptors that were opened at the start. They are in the
+ * writer's table of its own, where the program never sees them.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "preload/live.h"
 
-static const char *const files[NVS_WATCHED] = { "/proc/self/stat", "/proc/self/status", "/proc/thread-self/status" };
+static const char *const files[NVS_WATCHED] = {"/proc/self/stat", "/proc/self/status",
+					       "/proc/thread-self/status"};
 
 /* Text of one of them; "" where there is none. */
 const char *nvs_watched(const struct nvs_live *live, enum nvs_watch which, char *text, size_t size)
 {
-	long n = live->watched[which] < 0 ? -EBADF : nvs_sys(SYS_pread64, live->watched[which], (long)text, (long)size - 1, 0, 0, 0);
+	long n = live->watched[which] < 0 ? -EBADF
+					  : nvs_sys(SYS_pread64, live->watched[which], (long)text,
+						    (long)size - 1, 0, 0, 0);
 
 	text[n > 0 ? n : 0] = '\0';
 	return text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records as differences to like ones before them (nvsnoop/trace.h, NVS_REC_DELTA): what two launches differ by is mostly
- * what the two before them differed by, so zstd finds one long match where it found a dozen short ones. It then takes
- * less time as well.
+ * Records as differences to like ones before them (nvsnoop/trace.h, NVS_REC_DELTA): what two
+ * launches differ by is mostly what the two before them differed by, so zstd finds one long match
+ * where it found a dozen short ones. It then takes less time as well.
  */
 #include <string.h>
 #include "nvsnoop/trace.h"
@@ -34,7 +34,8 @@ static bool is_like(const uint32_t *a, const uint32_t *b)
 	return (uint16_t)a[0] == (uint16_t)b[0] && a[1] == b[1] && a[4] == b[4] && a[5] == b[5];
 }
 
-void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size, uint32_t slots[NVS_DELTA_SLOTS])
+void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size,
+		     uint32_t slots[NVS_DELTA_SLOTS])
 {
 	uint32_t total = (uint32_t)(size / 4);
 

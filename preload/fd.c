@@ -15,10 +15,10 @@
 #include "preload/state.h"
 #include "preload/rm.h"
 
-#define TABLE	      65536
-#define NVIDIA_MAJOR  195
+#define TABLE 65536
+#define NVIDIA_MAJOR 195
 #define MINOR_MODESET 254
-#define MINOR_CTL     255
+#define MINOR_CTL 255
 
 struct entry {
 	int fd;

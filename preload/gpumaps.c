@@ -69,7 +69,8 @@ void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_
 
 	if (one_gpu) {
 		/* Mapped for several GPUs: only the last one takes it away. */
-		NVS_SPANS_EACH(&rm->gpu, i, start, end) {
+		NVS_SPANS_EACH(&rm->gpu, i, start, end)
+		{
 			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
 
 			if (m->vaspace == vaspace && (!file || m->file == file) && m->gpus)
@@ -77,7 +78,8 @@ void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_
 		}
 	}
 again:
-	NVS_SPANS_EACH(&rm->gpu, i, start, end) {
+	NVS_SPANS_EACH(&rm->gpu, i, start, end)
+	{
 		struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
 
 		if (m->vaspace != vaspace || (file && m->file != file) || (one_gpu && m->gpus))
@@ -108,7 +110,8 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 	} else if (!(what->entity = nvs_entity_new())) {
 		return;
 	}
-	NVS_SPANS_EACH(&rm->gpu, i, what->at.start, what->at.end) {
+	NVS_SPANS_EACH(&rm->gpu, i, what->at.start, what->at.end)
+	{
 		struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
 
 		if (same(m, what)) {

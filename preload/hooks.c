@@ -36,17 +36,17 @@ static mode_t mode_of(int flags, va_list ap)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
 }
 
-#define OPEN(name, next_name, ...)                                                                 \
-	{                                                                                          \
-		va_list ap;                                                                        \
-		mode_t mode;                                                                       \
-		int fd;                                                                            \
-		va_start(ap, flags);                                                               \
-		mode = mode_of(flags, ap);                                                         \
-		va_end(ap);                                                                        \
-		fd = nvs_next()->next_name(__VA_ARGS__, flags, mode);                              \
-		opened(fd, path);                                                                  \
-		return fd;                                                                         \
+#define OPEN(name, next_name, ...)                                    \
+	{                                                             \
+		va_list ap;                                           \
+		mode_t mode;                                          \
+		int fd;                                               \
+		va_start(ap, flags);                                  \
+		mode = mode_of(flags, ap);                            \
+		va_end(ap);                                           \
+		fd = nvs_next()->next_name(__VA_ARGS__, flags, mode); \
+		opened(fd, path);                                     \
+		return fd;                                            \
 	}
 
 #undef open
@@ -181,14 +181,14 @@ static int do_fcntl(int fd, int cmd, long arg)
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? duped(fd, ret) : ret;
 }
 
-#define THIRD(last)                                                                                \
-	({                                                                                         \
-		va_list ap_;                                                                       \
-		long arg_;                                                                         \
-		va_start(ap_, last);                                                               \
-		arg_ = va_arg(ap_, long);                                                          \
-		va_end(ap_);                                                                       \
-		arg_;                                                                              \
+#define THIRD(last)                       \
+	({                                \
+		va_list ap_;              \
+		long arg_;                \
+		va_start(ap_, last);      \
+		arg_ = va_arg(ap_, long); \
+		va_end(ap_);              \
+		arg_;                     \
 	})
 
 #undef fcntl

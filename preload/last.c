@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a process whose main() ended by pthread_exit(): it comes with the last thread, which calls
- * exit(). But threads of ours are there as well, so one of them has to see that nobody else is left.
+ * The end of a process whose main() ended by pthread_exit(): it comes with the last thread, which
+ * calls exit(). But threads of ours are there as well, so one of them has to see that nobody else
+ * is left.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static bool only_we_are_left(const struct nvs_live *live)
 	return p && strtoul(p, NULL, 10) <= 1 + atomic_load(&live->own_threads);
 }
 
-/* By the writer, whose file descriptors are its own: the program's table never shows one of ours. */
+/* By the writer, whose file descriptors are its own: the program's table never shows one of ours.
+ */
 void nvs_look_for_last_thread(struct nvs_live *live)
 {
 	if (only_we_are_left(live))

@@ -66,8 +66,8 @@ static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint
 }
 
 /*
- * From both sides, since either may come first; the second finds nothing to do. What else bears the name by now
- * belongs to another process, which has replaced this one's trace.
+ * From both sides, since either may come first; the second finds nothing to do. What else bears the
+ * name by now belongs to another process, which has replaced this one's trace.
  */
 static void take_name(struct nvs_live *live)
 {
@@ -91,9 +91,9 @@ static int write_head(struct nvs_live *live)
 		.ring_bytes = live->ring_bytes,
 		.ring_offset = FIRST_RECORD,
 		.channel_offset = FIRST_RECORD,
-		.clock_ticks = { live->head->clock_ticks[0], live->head->clock_ticks[1] },
-		.clock_mono_ns = { live->head->clock_mono_ns[0], live->head->clock_mono_ns[1] },
-		.clock_real_ns = { live->head->clock_real_ns[0], live->head->clock_real_ns[1] },
+		.clock_ticks = {live->head->clock_ticks[0], live->head->clock_ticks[1]},
+		.clock_mono_ns = {live->head->clock_mono_ns[0], live->head->clock_mono_ns[1]},
+		.clock_real_ns = {live->head->clock_real_ns[0], live->head->clock_real_ns[1]},
 	};
 
 	memcpy(head.session, live->session, sizeof(head.session));
@@ -106,7 +106,8 @@ static int make_file(struct nvs_live *live)
 	struct stat st;
 	int fd;
 
-	fd = nvs_sys_open(late->file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = nvs_sys_open(late->file.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			  0600);
 	if (fd < 0)
 		return fd;
 	if (nvs_sys_fstat(fd, &st)) {

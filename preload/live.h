@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The running session: what session.c, spool.c, late.c, writer.c, attrs.c and closing.c share. It hangs
- * below the root page, so a forked child has none.
+ * The running session: what session.c, spool.c, late.c, writer.c, attrs.c and closing.c share. It
+ * hangs below the root page, so a forked child has none.
  */
 #ifndef NVSNOOP_PRELOAD_LIVE_H
 #define NVSNOOP_PRELOAD_LIVE_H
@@ -73,8 +73,8 @@ static inline struct nvs_live *nvs_live(void)
 /* ---- spool.c ---- */
 
 /*
- * Lays out header, channel table and the first rings, in a file at PATH (NULL or no room: in memory alone)
- * and hands the rings to the trap. 0 or -errno.
+ * Lays out header, channel table and the first rings, in a file at PATH (NULL or no room: in memory
+ * alone) and hands the rings to the trap. 0 or -errno.
  */
 int nvs_spool_create(struct nvs_live *live, const char *path, bool replace);
 /* Adds N rings. 0 or -errno. For the writer once it runs. */
@@ -90,7 +90,8 @@ void nvs_late_settle(struct nvs_live *live);
 
 /* ---- attrs.c ---- */
 
-/* The first frame: HEADER, what is known of the process, a CLOCK point. Written before it returns. */
+/* The first frame: HEADER, what is known of the process, a CLOCK point. Written before it returns.
+ */
 int nvs_first_frame(struct nvs_live *live, struct nvs_sink *sink);
 /* One ATTR record into a ring. */
 void nvs_record_attr(uint32_t key, const char *value, size_t length);
@@ -132,8 +133,8 @@ void nvs_end_with_last_thread(struct nvs_live *live);
 
 int nvs_writer_start(struct nvs_live *live);
 /*
- * Drains the rings for the last time and writes totals and end. True: the writer has ended in order. False:
- * it makes no progress and was left behind.
+ * Drains the rings for the last time and writes totals and end. True: the writer has ended in
+ * order. False: it makes no progress and was left behind.
  */
 /* Has it look at a sandbox now, and waits for that; false: no answer. */
 bool nvs_writer_look(struct nvs_live *live);

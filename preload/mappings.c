@@ -8,7 +8,7 @@
 #include "preload/state.h"
 #include "preload/rm.h"
 
-#define REGION_SHIFT	21
+#define REGION_SHIFT 21
 #define REGIONS_COUNTED 4096 /* larger mappings switch the filter off */
 
 static uint64_t page_up(uint64_t v)
@@ -126,7 +126,8 @@ static void split_at(uint64_t address)
 	if (address & 4095)
 		return;
 again:
-	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1) {
+	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1)
+	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 		struct nvs_cpu_map part = *m, *left, *right;
 
@@ -172,7 +173,8 @@ static void withdraw(uint64_t start, uint64_t end, bool with_aliases)
 {
 	struct nvs_rm *rm = nvs_rm();
 
-	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		m->hidden = true;
@@ -182,14 +184,15 @@ static void withdraw(uint64_t start, uint64_t end, bool with_aliases)
 	if (!with_aliases)
 		return;
 	NVS_SPANS_EACH(&rm->cpu, i, start, end)
-		nvs_doorbell_drop_alias((struct nvs_cpu_map *)rm->cpu.at[i]);
+	nvs_doorbell_drop_alias((struct nvs_cpu_map *)rm->cpu.at[i]);
 }
 
 static void restore(uint64_t start, uint64_t end)
 {
 	struct nvs_rm *rm = nvs_rm();
 
-	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		m->hidden = false;
@@ -204,7 +207,8 @@ static void drop(uint64_t start, uint64_t end)
 	struct nvs_rm *rm = nvs_rm();
 
 again:
-	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
 		nvs_map_unlink((struct nvs_cpu_map *)rm->cpu.at[i]);
 		goto again;
 	}
@@ -218,7 +222,7 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 {
 	struct nvs_object *o = from->object;
 	struct nvs_cpu_map map = {
-		.at = { (uintptr_t)p, (uintptr_t)p + page_up(size) },
+		.at = {(uintptr_t)p, (uintptr_t)p + page_up(size)},
 		.kind = NVS_MAP_MEMORY,
 		.client = o->key.client,
 		.handle = o->key.handle,
@@ -237,7 +241,7 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 		map.kind = NVS_MAP_DOORBELL;
 	/* What the program does through one mapping, it is to see through the other. */
 	DL_FOREACH(o->entity->cpu, m)
-		nvs_shadow_clear(m->at.start, m->at.end);
+	nvs_shadow_clear(m->at.start, m->at.end);
 	m = link_map(&map);
 	if (!m)
 		return;
@@ -254,7 +258,7 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 static void add_uvm(void *p, size_t size, int prot, int fd)
 {
 	struct nvs_cpu_map map = {
-		.at = { (uintptr_t)p, (uintptr_t)p + page_up(size) },
+		.at = {(uintptr_t)p, (uintptr_t)p + page_up(size)},
 		.kind = NVS_MAP_UVM,
 		.gpu = NVS_NONE,
 		.file = nvs_fd_file(fd),
@@ -344,7 +348,8 @@ static int protect_pieces(uint64_t start, uint64_t end, int prot)
 	const struct nvs_next *next = nvs_next();
 	uint64_t at = start;
 
-	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		if (!nvs_map_is_doorbell(m) || !m->armed)
@@ -379,7 +384,8 @@ int nvs_maps_mprotect(void *address, size_t size, int prot)
 		withdraw(start, end, false);
 	ret = protect_pieces(start, end, prot);
 	err = errno;
-	NVS_SPANS_EACH(&rm->cpu, i, start, end) {
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		m->hidden = false;
@@ -399,7 +405,8 @@ static void move(uint64_t from, uint64_t size, uint64_t to)
 	struct nvs_rm *rm = nvs_rm();
 
 again:
-	NVS_SPANS_EACH(&rm->cpu, i, from, from + size) {
+	NVS_SPANS_EACH(&rm->cpu, i, from, from + size)
+	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], moved = *m, *n;
 
 		moved.at.start = m->at.start - from + to;
@@ -458,7 +465,7 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
 void nvs_maps_pinned(struct nvs_object *o, uint64_t address, uint64_t size)
 {
 	struct nvs_cpu_map map = {
-		.at = { address & ~4095ull, page_up(address + size) },
+		.at = {address & ~4095ull, page_up(address + size)},
 		.kind = NVS_MAP_PINNED,
 		.client = o->key.client,
 		.handle = o->key.handle,

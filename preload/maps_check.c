@@ -73,7 +73,8 @@ static bool is_ours(const struct nvs_rm *rm, const struct line *l)
 		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 		uint64_t size = m->at.end - m->at.start;
 
-		if (within(l, m->alias, size) || within(l, m->real, size) || within(l, m->spare, size))
+		if (within(l, m->alias, size) || within(l, m->real, size) ||
+		    within(l, m->spare, size))
 			return true;
 	}
 	return false;
@@ -85,7 +86,7 @@ static bool unseen(struct nvs_rm *rm, const struct line *l)
 	if (!l->writable || !is_gpu_node(l->path) || is_ours(rm, l))
 		return false;
 	NVS_SPANS_EACH(&rm->cpu, i, l->start, l->end)
-		return ((struct nvs_cpu_map *)rm->cpu.at[i])->kind == NVS_MAP_DOORBELL;
+	return ((struct nvs_cpu_map *)rm->cpu.at[i])->kind == NVS_MAP_DOORBELL;
 	/* Unknown to us: by its size it may be one, unless the program has left it there. */
 	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_left(l->start, l->end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges the rings into frames. The records lie in memory that the program could write over: sizes are
- * checked before they are believed.
+ * Merges the rings into frames. The records lie in memory that the program could write over: sizes
+ * are checked before they are believed.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 #define FRAME_ROOM (sizeof(struct nvs_rec_frame) + NVS_MAX_RINGS * sizeof(struct nvs_ring_range))
 
-struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t frame, nvs_merge_write write, void *arg)
+struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t frame, nvs_merge_write write,
+				void *arg)
 {
 	struct nvs_merge *m = nvs_alloc(sizeof(*m));
 
@@ -128,14 +129,14 @@ void nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)
 
 static void fill_frame(struct nvs_merge *m, struct nvs_rec_frame *frame, uint32_t size)
 {
-	frame->rec = (struct nvs_rec){ .type = NVS_REC_FRAME, .size = size, .time = m->first_time };
+	frame->rec = (struct nvs_rec){.type = NVS_REC_FRAME, .size = size, .time = m->first_time};
 	frame->number = m->frames++;
 	frame->nranges = m->ntouched;
 	frame->reserved = 0;
 	for (uint32_t i = 0; i < m->ntouched; i++) {
 		const struct nvs_merge_ring *r = &m->rings[m->touched[i]];
 
-		frame->ranges[i] = (struct nvs_ring_range){ m->touched[i], 0, r->from, r->pos };
+		frame->ranges[i] = (struct nvs_ring_range){m->touched[i], 0, r->from, r->pos};
 	}
 }
 
@@ -144,7 +145,8 @@ void nvs_merge_written(const void *data)
 	const struct nvs_rec_frame *frame = data;
 
 	for (uint32_t i = 0; i < frame->nranges; i++)
-		__atomic_store_n(&nvs_ring_at(frame->ranges[i].ring)->shared->tail, frame->ranges[i].to, __ATOMIC_RELEASE);
+		__atomic_store_n(&nvs_ring_at(frame->ranges[i].ring)->shared->tail,
+				 frame->ranges[i].to, __ATOMIC_RELEASE);
 }
 
 /* Nothing of the rings is in the frame any more. GIVE: their room is free as well. */
@@ -155,7 +157,8 @@ static void leave_rings(struct nvs_merge *m, bool give)
 
 		r->in_frame = false;
 		if (give)
-			__atomic_store_n(&nvs_ring_at(m->touched[i])->shared->tail, r->pos, __ATOMIC_RELEASE);
+			__atomic_store_n(&nvs_ring_at(m->touched[i])->shared->tail, r->pos,
+					 __ATOMIC_RELEASE);
 	}
 	m->ntouched = 0;
 }
@@ -276,7 +279,7 @@ static void collect(struct nvs_merge *m, uint64_t limit)
 		if (r->head - r->pos > nvs_ring_at(i)->bytes)
 			r->head = r->pos; /* not a head: written over */
 		if (look(m, i, limit, &time))
-			m->heap[m->nheap++] = (struct nvs_merge_next){ time, i };
+			m->heap[m->nheap++] = (struct nvs_merge_next){time, i};
 	}
 	for (uint32_t i = m->nheap / 2; i-- > 0;)
 		sift_down(m, i);

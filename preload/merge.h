@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges the rings into frames: records in order of time, no record across frames, and for each frame
- * which stretch of which ring it holds.
+ * Merges the rings into frames: records in order of time, no record across frames, and for each
+ * frame which stretch of which ring it holds.
  */
 #ifndef NVSNOOP_PRELOAD_MERGE_H
 #define NVSNOOP_PRELOAD_MERGE_H
@@ -21,8 +21,9 @@ struct nvs_merge_counts {
 };
 
 /*
- * Writes a frame of SIZE bytes, whose first record is its FRAME record. The rings' tails are advanced when it returns,
- * come of it what may; after nvs_merge_overlap(), when nvs_merge_written() is called.
+ * Writes a frame of SIZE bytes, whose first record is its FRAME record. The rings' tails are
+ * advanced when it returns, come of it what may; after nvs_merge_overlap(), when
+ * nvs_merge_written() is called.
  */
 typedef void (*nvs_merge_write)(void *arg, const void *frame, size_t size,
 				const struct nvs_merge_counts *counts);
@@ -56,19 +57,21 @@ struct nvs_merge {
 };
 
 /* A new one, for rings of RING_BYTES, whose first frame has number FRAME; NULL: no memory. */
-struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t frame, nvs_merge_write write, void *arg);
+struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t frame, nvs_merge_write write,
+				void *arg);
 void nvs_merge_free(struct nvs_merge *merge);
 /*
- * From here on write() may return before the frame is written. A frame stays as it is until write() has returned N
- * times more (N at most NVS_MERGE_SPARES), or SETTLE has, which waits until all is written. 0 or -ENOMEM: all stays as
- * it was.
+ * From here on write() may return before the frame is written. A frame stays as it is until write()
+ * has returned N times more (N at most NVS_MERGE_SPARES), or SETTLE has, which waits until all is
+ * written. 0 or -ENOMEM: all stays as it was.
  */
 int nvs_merge_overlap(struct nvs_merge *merge, uint32_t n, void (*settle)(void *arg));
 /* FRAME is written: gives the rings their room back. On any thread. */
 void nvs_merge_written(const void *frame);
 /*
- * Takes every record older than LIMIT out of the rings, writing frames as they fill. The caller has taken
- * LIMIT from nvs_now() before: whoever has seen a record that is taken now had its own younger than that one.
+ * Takes every record older than LIMIT out of the rings, writing frames as they fill. The caller has
+ * taken LIMIT from nvs_now() before: whoever has seen a record that is taken now had its own
+ * younger than that one.
  */
 void nvs_merge_drain(struct nvs_merge *merge, uint64_t limit);
 /* A record of the writer's own. */

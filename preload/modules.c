@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded modules: the snapshot from which the unwinder is answered inside the trap, and their records.
+ * Loaded modules: the snapshot from which the unwinder is answered inside the trap, and their
+ * records.
  *
- * Asking the loader takes its lock, which a thread of the program may hold for long; so a thread of ours
- * asks, which nobody waits for. It looks at the loader's counts ten times a second.
+ * Asking the loader takes its lock, which a thread of the program may hold for long; so a thread of
+ * ours asks, which nobody waits for. It looks at the loader's counts ten times a second.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -58,8 +59,8 @@ static int measure(struct dl_phdr_info *info, size_t size, void *arg)
 	struct builder *b = arg;
 
 	b->room++;
-	b->need += sizeof(*info) + info->dlpi_phnum * sizeof(ElfW(Phdr)) +
-		   strlen(info->dlpi_name) + 16;
+	b->need += sizeof(*info) + info->dlpi_phnum * sizeof(ElfW(Phdr)) + strlen(info->dlpi_name) +
+		   16;
 	b->adds = info->dlpi_adds;
 	b->subs = info->dlpi_subs;
 	return 0;
@@ -102,7 +103,7 @@ static int add(struct dl_phdr_info *info, size_t size, void *arg)
 static struct nvs_module_view *build(size_t *bytes)
 {
 	for (int i = 0; i < 8; i++) {
-		struct builder b = { .need = sizeof(struct nvs_module_view) + 64 };
+		struct builder b = {.need = sizeof(struct nvs_module_view) + 64};
 
 		nvs_next()->dl_iterate_phdr(measure, &b);
 		b.view = nvs_alloc(b.need);
@@ -143,11 +144,13 @@ static size_t build_id(const struct dl_phdr_info *info, uint8_t *id)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		const uint8_t *p = (const uint8_t *)info->dlpi_addr + ph->p_vaddr, *end = p + ph->p_memsz;
+		const uint8_t *p = (const uint8_t *)info->dlpi_addr + ph->p_vaddr,
+			      *end = p + ph->p_memsz;
 
 		while (ph->p_type == PT_NOTE && (size_t)(end - p) >= sizeof(ElfW(Nhdr))) {
 			const ElfW(Nhdr) *note = (const void *)p;
-			size_t name = (note->n_namesz + 3u) & ~3u, desc = (note->n_descsz + 3u) & ~3u;
+			size_t name = (note->n_namesz + 3u) & ~3u,
+			       desc = (note->n_descsz + 3u) & ~3u;
 
 			p += sizeof(*note);
 			if (name + desc > (size_t)(end - p))
@@ -185,20 +188,22 @@ static void tell(const struct module *m, const struct dl_phdr_info *info, bool f
 	struct {
 		struct nvs_rec_module rec;
 		uint8_t tail[BUILD_ID_MAX + PATH_MAX + 8];
-	} room = { .rec = { .module = m->number, .bias = m->bias, .start = m->start, .end = m->end } };
+	} room = {.rec = {.module = m->number, .bias = m->bias, .start = m->start, .end = m->end}};
 	struct nvs_rec_module *rec = &room.rec;
 
 	rec->build_id_length = (uint16_t)build_id(info, room.tail);
-	rec->path_length = (uint16_t)module_path(info, first, (char *)room.tail + rec->build_id_length);
+	rec->path_length = (uint16_t)module_path(info, first,
+						 (char *)room.tail + rec->build_id_length);
 	rec->rec.type = NVS_REC_MODULE;
-	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->build_id_length + rec->path_length + 7) & ~7u;
+	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->build_id_length + rec->path_length + 7) &
+			~7u;
 	nvs_record(&rec->rec);
 }
 
 static void tell_gone(const struct module *m)
 {
 	struct nvs_rec_module_gone rec = {
-		.rec = { .type = NVS_REC_MODULE_GONE, .size = sizeof(rec) },
+		.rec = {.type = NVS_REC_MODULE_GONE, .size = sizeof(rec)},
 		.module = m->number,
 	};
 
@@ -252,13 +257,14 @@ struct comparison {
 };
 
 /*
- * In the loader's list and under its lock, so that the notes read here are mapped. A record may wait for room
- * in the ring, for the writer, which needs nobody's lock.
+ * In the loader's list and under its lock, so that the notes read here are mapped. A record may
+ * wait for room in the ring, for the writer, which needs nobody's lock.
  */
 static int compare(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct comparison *c = arg;
-	struct module like = { .bias = info->dlpi_addr, .phdr = (uintptr_t)info->dlpi_phdr, .seen = true };
+	struct module like = {
+		.bias = info->dlpi_addr, .phdr = (uintptr_t)info->dlpi_phdr, .seen = true};
 	struct module *m;
 
 	extent(info, &like.start, &like.end);
@@ -276,7 +282,7 @@ static int compare(struct dl_phdr_info *info, size_t size, void *arg)
 
 static void tell_changes(struct modules *ms)
 {
-	struct comparison c = { .ms = ms };
+	struct comparison c = {.ms = ms};
 
 	for (size_t i = 0; i < ms->used; i++)
 		ms->list[i].seen = false;
@@ -298,7 +304,7 @@ static int counts(struct dl_phdr_info *info, size_t size, void *arg)
 static void refresh(struct modules *ms)
 {
 	struct nvs_module_view *view, *old;
-	uint64_t now[2] = { 0, 0 };
+	uint64_t now[2] = {0, 0};
 	size_t bytes;
 
 	nvs_next()->dl_iterate_phdr(counts, now);
@@ -336,8 +342,9 @@ void nvs_modules_kick(void)
 }
 
 /*
- * All that asks the loader, under our lock: a fork waits for it, since a child would inherit the loader's lock as this
- * thread holds it and never get it. Only so long: who forks with the loader's lock held himself waits for nobody.
+ * All that asks the loader, under our lock: a fork waits for it, since a child would inherit the
+ * loader's lock as this thread holds it and never get it. Only so long: who forks with the loader's
+ * lock held himself waits for nobody.
  */
 static void ask_loader(struct modules *ms)
 {

@@ -83,9 +83,10 @@ static const char *put_fact(struct writer *w, const char *p, const struct nvs_na
 	return p + 1;
 }
 
-int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, char *name, size_t size)
+int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, char *name,
+		    size_t size)
 {
-	struct writer w = { .out = name, .size = size };
+	struct writer w = {.out = name, .size = size};
 	const char *p = pattern;
 
 	while (p && *p) {

@@ -16,14 +16,15 @@ struct nvs_name_facts {
 };
 
 /*
- * Writes the name that PATTERN means into NAME. %e and %h are made fit for one part of a path; a variable
- * may hold several. 0, -EINVAL: the pattern is wrong (unknown %, a variable that is not set, an empty name or
- * one that ends in '/'), -ENAMETOOLONG.
+ * Writes the name that PATTERN means into NAME. %e and %h are made fit for one part of a path; a
+ * variable may hold several. 0, -EINVAL: the pattern is wrong (unknown %, a variable that is not
+ * set, an empty name or one that ends in '/'), -ENAMETOOLONG.
  */
-int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, char *name, size_t size);
+int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, char *name,
+		    size_t size);
 /*
- * What NAME becomes at the TRY-th attempt: 0 itself, 1 with the pid before its extension, 2 ... with
- * a number behind that too: trace.zst, trace.PID.zst, trace.PID.1.zst. 0 or -ENAMETOOLONG.
+ * What NAME becomes at the TRY-th attempt: 0 itself, 1 with the pid before its extension, 2 ...
+ * with a number behind that too: trace.zst, trace.PID.zst, trace.PID.1.zst. 0 or -ENAMETOOLONG.
  */
 int nvs_name_other(const char *name, uint32_t pid, unsigned try, char *other, size_t size);
 /* The part behind the last '/'. */

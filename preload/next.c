@@ -19,14 +19,14 @@ static long third(va_list ap)
 	return va_arg(ap, long);
 }
 
-#define THIRD(last)                                                                                \
-	({                                                                                         \
-		va_list ap_;                                                                       \
-		long arg_;                                                                         \
-		va_start(ap_, last);                                                               \
-		arg_ = third(ap_);                                                                 \
-		va_end(ap_);                                                                       \
-		arg_;                                                                              \
+#define THIRD(last)                  \
+	({                           \
+		va_list ap_;         \
+		long arg_;           \
+		va_start(ap_, last); \
+		arg_ = third(ap_);   \
+		va_end(ap_);         \
+		arg_;                \
 	})
 
 static int raw_open(const char *path, int flags, ...)
@@ -166,10 +166,10 @@ static __thread volatile int looking;
 
 /* A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
  */
-#define FIND_AS(field, name)                                                                       \
-	do {                                                                                       \
-		void *p_ = dlsym(RTLD_NEXT, name);                                                 \
-		table.field = p_ ? (__typeof__(table.field))p_ : raw.field;                        \
+#define FIND_AS(field, name)                                                \
+	do {                                                                \
+		void *p_ = dlsym(RTLD_NEXT, name);                          \
+		table.field = p_ ? (__typeof__(table.field))p_ : raw.field; \
 	} while (0)
 #define FIND(name) FIND_AS(name, #name)
 

@@ -27,7 +27,7 @@ struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_object *object = NULL;
-	uint32_t key[2] = { client, handle };
+	uint32_t key[2] = {client, handle};
 
 	HASH_FIND(hh, rm->objects, key, sizeof(key), object);
 	return object;
@@ -185,7 +185,7 @@ static bool hide(struct nvs_object *o, bool hidden)
 	struct nvs_object *child;
 
 	DL_FOREACH(o->children, child)
-		changed |= hide(child, hidden);
+	changed |= hide(child, hidden);
 	if (o->channel && o->channel->hidden != hidden) {
 		o->channel->hidden = hidden;
 		o->channel->put_taken = false;
@@ -199,7 +199,7 @@ static void for_each(struct nvs_object *o, void (*fn)(struct nvs_object *))
 	struct nvs_object *child;
 
 	DL_FOREACH(o->children, child)
-		for_each(child, fn);
+	for_each(child, fn);
 	fn(o);
 }
 

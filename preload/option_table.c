@@ -8,19 +8,20 @@
 #include "preload/options.h"
 
 const struct nvs_option nvs_option_table[] = {
-	{ "trap", "emulate|step", "how a doorbell store is let through", "emulate" },
-	{ "backtrace", "on|off", "take the call site of every submission", "on" },
-	{ "api", "on|off", "record calls of the CUDA driver API", "on" },
-	{ "overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait" },
-	{ "level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts", "full" },
-	{ "patch", "on|off", "reach understood store sites by a jump, not a fault", "on" },
-	{ "shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on" },
-	{ "trigger", "FILE", "record what FILE says: start, stop, or a number", NULL },
-	{ "buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M" },
-	{ "spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace" },
-	{ "overwrite", NULL, "replace a trace of the same name", NULL },
-	{ "quiet", NULL, "no closing line", NULL },
-	{ NULL, NULL, NULL, NULL },
+	{"trap", "emulate|step", "how a doorbell store is let through", "emulate"},
+	{"backtrace", "on|off", "take the call site of every submission", "on"},
+	{"api", "on|off", "record calls of the CUDA driver API", "on"},
+	{"overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait"},
+	{"level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts",
+	 "full"},
+	{"patch", "on|off", "reach understood store sites by a jump, not a fault", "on"},
+	{"shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on"},
+	{"trigger", "FILE", "record what FILE says: start, stop, or a number", NULL},
+	{"buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M"},
+	{"spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace"},
+	{"overwrite", NULL, "replace a trace of the same name", NULL},
+	{"quiet", NULL, "no closing line", NULL},
+	{NULL, NULL, NULL, NULL},
 };
 
 void nvs_option_defaults(struct nvs_option_values *values)
@@ -84,7 +85,7 @@ static bool set_spool(const char *text, struct nvs_option_values *values)
 
 static bool set_level(const char *text, unsigned *level)
 {
-	static const char *const names[] = { "full", "headers", "counts" };
+	static const char *const names[] = {"full", "headers", "counts"};
 
 	for (unsigned i = 0; text && i < 3; i++) {
 		if (strcmp(text, names[i]))

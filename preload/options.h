@@ -25,7 +25,7 @@
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
 
 /* What a closing line says of a trigger file with rubbish in it. */
-#define NVS_TRIGGER_WRONG                                                                          \
+#define NVS_TRIGGER_WRONG \
 	"the trigger file said neither start, stop nor a number, and was not obeyed then"
 
 #define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"
@@ -60,8 +60,8 @@ struct nvs_option_values {
 
 void nvs_option_defaults(struct nvs_option_values *values);
 /*
- * Sets one option; VALUE NULL: a switch without value. 0 or -EINVAL with a message for people in ERROR
- * (size ERROR_SIZE, may be 0).
+ * Sets one option; VALUE NULL: a switch without value. 0 or -EINVAL with a message for people in
+ * ERROR (size ERROR_SIZE, may be 0).
  */
 int nvs_option_set(struct nvs_option_values *values, const char *key, const char *value,
 		   char *error, size_t error_size);
@@ -69,8 +69,8 @@ int nvs_option_set(struct nvs_option_values *values, const char *key, const char
 int nvs_options_parse(struct nvs_option_values *values, const char *string, char *error,
 		      size_t error_size);
 /*
- * Appends ",key=value" (without the comma at the start of OUT, quoting commas) to the string in OUT.
- * 0 or -ENOSPC.
+ * Appends ",key=value" (without the comma at the start of OUT, quoting commas) to the string in
+ * OUT. 0 or -ENOSPC.
  */
 int nvs_options_append(char *out, size_t size, const char *key, const char *value);
 

@@ -8,7 +8,7 @@
 #include "preload/outfile.h"
 #include "preload/sys.h"
 
-#define HIGH_FD	  16384
+#define HIGH_FD 16384
 #define MAX_TRIES 100 /* at a name that others create and remove */
 
 int nvs_fd_high(int fd)
@@ -16,7 +16,8 @@ int nvs_fd_high(int fd)
 	struct rlimit limit;
 	long top = HIGH_FD, high;
 
-	if (!nvs_sys(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) && limit.rlim_cur < HIGH_FD)
+	if (!nvs_sys(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) &&
+	    limit.rlim_cur < HIGH_FD)
 		top = (long)limit.rlim_cur;
 	high = top > 128 ? nvs_sys_fcntl(fd, F_DUPFD_CLOEXEC, top - 32) : -EMFILE;
 	if (high < 0)
@@ -58,8 +59,8 @@ static bool is_named(const char *path, const struct stat *file)
 }
 
 /*
- * Removes what stands at PATH if it is a plain file that no session is writing. Who removes it has its lock, so that
- * what has come to stand there meanwhile is another's: -EAGAIN.
+ * Removes what stands at PATH if it is a plain file that no session is writing. Who removes it has
+ * its lock, so that what has come to stand there meanwhile is another's: -EAGAIN.
  */
 static int clear_away(const char *path)
 {
@@ -82,8 +83,8 @@ static int clear_away(const char *path)
 }
 
 /*
- * A new file at PATH, locked. -EAGAIN: somebody who may replace it had its lock first. A file system that knows no
- * locks is as good: the lock only protects from that.
+ * A new file at PATH, locked. -EAGAIN: somebody who may replace it had its lock first. A file
+ * system that knows no locks is as good: the lock only protects from that.
  */
 static int create_locked(const char *path, int flags)
 {
@@ -205,7 +206,7 @@ bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes)
 
 bool nvs_outfile_named(const struct nvs_outfile *file, const char *path)
 {
-	struct stat own = { .st_dev = file->dev, .st_ino = file->ino };
+	struct stat own = {.st_dev = file->dev, .st_ino = file->ino};
 
 	return path[0] && is_named(path, &own);
 }

@@ -19,18 +19,19 @@ struct nvs_outfile {
 	char path[PATH_MAX]; /* absolute */
 };
 
-/* PATH as seen from FOLDER ("": the working directory). 0 or -errno. OUT has room for PATH_MAX bytes. */
+/* PATH as seen from FOLDER ("": the working directory). 0 or -errno. OUT has room for PATH_MAX
+ * bytes. */
 int nvs_path_absolute(const char *folder, const char *path, char *out);
 
 /*
- * Creates PATH (made absolute), which must not exist, for this user alone, and locks it: a file that
- * is locked is in use by a session. With REPLACE, a regular file of that name that is not in use goes first.
- * 0 or -errno; -EEXIST: the name is taken.
+ * Creates PATH (made absolute), which must not exist, for this user alone, and locks it: a file
+ * that is locked is in use by a session. With REPLACE, a regular file of that name that is not in
+ * use goes first. 0 or -errno; -EEXIST: the name is taken.
  */
 int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bool replace);
 /*
- * The descriptor, made sure to be this file's; opened again by its path if the program has closed it.
- * -errno: the file is out of reach. Async-signal-safe.
+ * The descriptor, made sure to be this file's; opened again by its path if the program has closed
+ * it. -errno: the file is out of reach. Async-signal-safe.
  */
 int nvs_outfile_fd(struct nvs_outfile *file);
 /* Writes all of it at the end of the file. 0 or -errno. */
@@ -43,7 +44,8 @@ bool nvs_outfile_named(const struct nvs_outfile *file, const char *path);
 void nvs_outfile_unlink(struct nvs_outfile *file);
 void nvs_outfile_close(struct nvs_outfile *file);
 
-/* Moves FD out of the way of programs that count on low numbers; the new one, FD if that cannot be. */
+/* Moves FD out of the way of programs that count on low numbers; the new one, FD if that cannot be.
+ */
 int nvs_fd_high(int fd);
 
 #endif

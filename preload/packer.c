@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packers: each has room for one frame in its hands. The second one is given work only while the first is busy, so
- * that its memory is touched only where that is needed.
+ * Packers: each has room for one frame in its hands. The second one is given work only while the
+ * first is busy, so that its memory is touched only where that is needed.
  */
 #include <time.h>
 #include "preload/packer.h"
@@ -56,7 +56,8 @@ static void run_packer(void *arg)
 	}
 }
 
-void nvs_packers_start(struct nvs_packers *all, struct nvs_live *live, struct nvs_pack *pack, size_t largest)
+void nvs_packers_start(struct nvs_packers *all, struct nvs_live *live, struct nvs_pack *pack,
+		       size_t largest)
 {
 	all->each[0].pack = pack;
 	all->each[0].all = all;
@@ -85,9 +86,11 @@ static struct nvs_packer *free_one(struct nvs_packers *all)
 	return NULL;
 }
 
-void nvs_packers_write(struct nvs_packers *all, const void *frame, size_t size, const struct nvs_merge_counts *counts)
+void nvs_packers_write(struct nvs_packers *all, const void *frame, size_t size,
+		       const struct nvs_merge_counts *counts)
 {
-	struct nvs_packer own = { .all = all, .pack = all->each[0].pack, .frame = frame, .size = size };
+	struct nvs_packer own = {
+		.all = all, .pack = all->each[0].pack, .frame = frame, .size = size};
 
 	nvs_packers_wait(all);
 	own.counts = *counts;
@@ -95,7 +98,8 @@ void nvs_packers_write(struct nvs_packers *all, const void *frame, size_t size, 
 	write_one(&own);
 }
 
-void nvs_packers_give(struct nvs_packers *all, const void *frame, size_t size, const struct nvs_merge_counts *counts)
+void nvs_packers_give(struct nvs_packers *all, const void *frame, size_t size,
+		      const struct nvs_merge_counts *counts)
 {
 	struct nvs_packer *p;
 

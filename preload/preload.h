@@ -19,7 +19,8 @@
 #include "preload/options.h"
 #include "trap/trap.h"
 
-/* ---- next.c: the functions behind our hooks; every call of ours on a device goes through it ---- */
+/* ---- next.c: the functions behind our hooks; every call of ours on a device goes through it ----
+ */
 struct nvs_next {
 	int (*open)(const char *, int, ...);
 	int (*open64)(const char *, int, ...);
@@ -62,16 +63,28 @@ void nvs_free(void *p, size_t bytes);
 struct nvs_state; /* root page, wiped in a forked child */
 struct nvs_state *nvs_state(void);
 /* One word of the root page for each who needs one: NULL at first and again in a forked child. */
-enum nvs_slot { NVS_SLOT_RM, NVS_SLOT_FD, NVS_SLOT_SESSION, NVS_SLOT_MODULES, NVS_SLOT_SIGNALS, NVS_SLOT_THREADS,
-		NVS_SLOT_OPTIONS, NVS_SLOT_WRITER, NVS_SLOT_SPARE, NVS_SLOTS = 16 };
+enum nvs_slot {
+	NVS_SLOT_RM,
+	NVS_SLOT_FD,
+	NVS_SLOT_SESSION,
+	NVS_SLOT_MODULES,
+	NVS_SLOT_SIGNALS,
+	NVS_SLOT_THREADS,
+	NVS_SLOT_OPTIONS,
+	NVS_SLOT_WRITER,
+	NVS_SLOT_SPARE,
+	NVS_SLOTS = 16
+};
 void **nvs_slot(enum nvs_slot which);
 /*
- * One lock for all tables of preload. Asynchronous signals are blocked while it is held, so that a handler
- * of the program that calls a hooked function on this thread cannot meet it locked. Not for the trap. The
- * thread that holds it may take it again; a hooked function called by it meanwhile only passes on.
+ * One lock for all tables of preload. Asynchronous signals are blocked while it is held, so that a
+ * handler of the program that calls a hooked function on this thread cannot meet it locked. Not for
+ * the trap. The thread that holds it may take it again; a hooked function called by it meanwhile
+ * only passes on.
  *
- * What waits for it may hold any lock of the program's, its allocator's and the loader's among them: whoever has
- * it calls nothing that may allocate, ask the loader, start a thread or register a handler with the C library.
+ * What waits for it may hold any lock of the program's, its allocator's and the loader's among
+ * them: whoever has it calls nothing that may allocate, ask the loader, start a thread or register
+ * a handler with the C library.
  */
 void nvs_lock(sigset_t *saved);
 void nvs_unlock(const sigset_t *saved);
@@ -92,15 +105,16 @@ const struct nvs_options *nvs_options(void);
 
 /* ---- session.c: one trace, from the first channel allocation to the end ---- */
 /*
- * Called before the first channel is allocated, not under nvs_lock: it starts threads and asks the loader, for which
- * it may wait for the program's allocator and for the loader's lock. Makes the trace and the spool, starts the
- * writer, then tells everything known so far (nvs_rm_replay). Called again it does nothing; on another thread
- * meanwhile, it waits. Never fails towards the program: without a trace the hooks only pass on.
+ * Called before the first channel is allocated, not under nvs_lock: it starts threads and asks the
+ * loader, for which it may wait for the program's allocator and for the loader's lock. Makes the
+ * trace and the spool, starts the writer, then tells everything known so far (nvs_rm_replay).
+ * Called again it does nothing; on another thread meanwhile, it waits. Never fails towards the
+ * program: without a trace the hooks only pass on.
  */
 void nvs_session_start(void);
 /*
- * What the start needs from the loader, to be called, not under nvs_lock, when a device has been opened. Cheap when
- * it has been done. nvs_session_start() makes up for it where it must.
+ * What the start needs from the loader, to be called, not under nvs_lock, when a device has been
+ * opened. Cheap when it has been done. nvs_session_start() makes up for it where it must.
  */
 void nvs_session_prepare(void);
 /* True: the program has put on a sandbox since, and nothing is to be opened any more. */
@@ -126,8 +140,8 @@ void nvs_modules_kick(void);
 /* The call that is to be made allocates a channel. Not under the lock. */
 bool nvs_rm_makes_channel(unsigned request, void *arg);
 /*
- * Under the lock, after the real call has returned RET; before: what must happen ahead of it. True: the lock
- * is to be kept over the call.
+ * Under the lock, after the real call has returned RET; before: what must happen ahead of it. True:
+ * the lock is to be kept over the call.
  */
 bool nvs_rm_before(int fd, unsigned request, void *arg);
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
@@ -137,7 +151,8 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
 uint64_t nvs_rm_unknown_calls(void);
 /* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
 void nvs_rm_replay(void);
-/* At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls. */
+/* At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls.
+ */
 void nvs_rm_final_records(bool look_at_maps);
 /* Makes the trap see the present state; called by whoever changed it, under the lock. */
 void nvs_publish(void);

@@ -125,7 +125,7 @@ static struct nvs_published *build(struct nvs_seg_block *block)
 	for (uint32_t i = 0; i < rm->cpu.n; i++)
 		ndoorbells += rings((struct nvs_cpu_map *)rm->cpu.at[i]);
 	DL_FOREACH(rm->channels, c)
-		nchannels += shown(c);
+	nchannels += shown(c);
 	nhash = hash_size(nchannels);
 	bytes = sizeof(*p) + ndoorbells * sizeof(*doorbells) + nchannels * sizeof(*channels) +
 		nhash * sizeof(*hash);
@@ -137,24 +137,23 @@ static struct nvs_published *build(struct nvs_seg_block *block)
 	hash = (void *)(channels + nchannels);
 	p->bytes = bytes;
 	p->block = block;
-	p->view = (struct nvs_view){ .generation = ++rm->generation,
-				     .nmaps = block->n,
-				     .maps = block->maps,
-				     .doorbells = doorbells,
-				     .channels = channels,
-				     .channel_mask = nhash - 1,
-				     .channel_hash = hash };
+	p->view = (struct nvs_view){.generation = ++rm->generation,
+				    .nmaps = block->n,
+				    .maps = block->maps,
+				    .doorbells = doorbells,
+				    .channels = channels,
+				    .channel_mask = nhash - 1,
+				    .channel_hash = hash};
 	for (uint32_t i = 0; i < rm->cpu.n; i++) {
 		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		if (rings(m))
-			doorbells[p->view.ndoorbells++] =
-				(struct nvs_doorbell){ m->at.start, m->at.end, m->alias, m->number,
-						       m->gpu };
+			doorbells[p->view.ndoorbells++] = (struct nvs_doorbell){
+				m->at.start, m->at.end, m->alias, m->number, m->gpu};
 	}
 	DL_FOREACH(rm->channels, c)
-		if (shown(c))
-			add_channel(&p->view, channels, hash, c);
+	if (shown(c))
+		add_channel(&p->view, channels, hash, c);
 	return p;
 }
 

@@ -96,7 +96,7 @@ void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes)
 		}
 	}
 	if (rm->unknown_n < NVS_MAX_UNKNOWN)
-		rm->unknown[rm->unknown_n++] = (struct nvs_unknown){ device, number, bytes, 1 };
+		rm->unknown[rm->unknown_n++] = (struct nvs_unknown){device, number, bytes, 1};
 }
 
 uint64_t nvs_rm_unknown_calls(void)
@@ -111,7 +111,7 @@ static void tell_unknown(const struct nvs_rm *rm)
 	for (uint32_t i = 0; i < rm->unknown_n; i++) {
 		const struct nvs_unknown *u = &rm->unknown[i];
 		struct nvs_rec_ioctl r = {
-			.rec = { .type = NVS_REC_IOCTL, .size = sizeof(r) },
+			.rec = {.type = NVS_REC_IOCTL, .size = sizeof(r)},
 			.device = u->device,
 			.number = u->number,
 			.bytes = u->bytes,
@@ -152,7 +152,8 @@ void nvs_rm_replay(void)
 	HASH_ITER(hh, rm->objects, o, next)
 		nvs_tell_object(o);
 	replay_maps(rm);
-	DL_FOREACH(rm->channels, c) {
+	DL_FOREACH(rm->channels, c)
+	{
 		if (!c->slot)
 			c->slot = nvs_session_channel_slot(c->number);
 		nvs_tell_channel(c);
@@ -171,12 +172,13 @@ void nvs_rm_replay(void)
  */
 static void settle(struct nvs_channel_entry *c)
 {
-	struct timespec nap = { 0, 200000 };
+	struct timespec nap = {0, 200000};
 	bool rings = c->slot && !(c->flags & NVS_CHAN_NO_DOORBELL);
 
 	for (int i = 0; i < 50; i++) {
 		nvs_channel_read_put(c);
-		if (!rings || !c->put_read || c->final_put == (c->final_claim & ((1u << NVS_PUT_BITS) - 1)))
+		if (!rings || !c->put_read ||
+		    c->final_put == (c->final_claim & ((1u << NVS_PUT_BITS) - 1)))
 			return;
 		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
@@ -191,7 +193,8 @@ void nvs_rm_final_records(bool look_at_maps)
 	if (!rm || !rm->live)
 		return;
 	nvs_lock(&saved);
-	DL_FOREACH(rm->channels, c) {
+	DL_FOREACH(rm->channels, c)
+	{
 		settle(c);
 		nvs_tell_channel_gone(c, NVS_CHAN_GONE_AT_EXIT);
 	}

@@ -20,7 +20,7 @@ struct call {
 
 bool nvs_peek(void *to, const void *from, size_t bytes)
 {
-	struct iovec here = { to, bytes }, there = { (void *)from, bytes };
+	struct iovec here = {to, bytes}, there = {(void *)from, bytes};
 	long n = syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0);
 
 	if (n == (long)bytes)
@@ -34,13 +34,13 @@ bool nvs_peek(void *to, const void *from, size_t bytes)
 
 static struct call unpack(unsigned request, void *arg)
 {
-	return (struct call){ request & 0xff, request >> 16 & 0x3fff, arg };
+	return (struct call){request & 0xff, request >> 16 & 0x3fff, arg};
 }
 
 /* A structure too large for the request word comes by pointer. */
 static struct call unwrap(const void *xfer)
 {
-	return (struct call){ nvs_u32(xfer, 0), nvs_u32(xfer, 4), (void *)nvs_u64(xfer, 8) };
+	return (struct call){nvs_u32(xfer, 0), nvs_u32(xfer, 4), (void *)nvs_u64(xfer, 8)};
 }
 
 /* ---- ahead of the call ---- */
@@ -108,7 +108,8 @@ bool nvs_rm_makes_channel(unsigned request, void *arg)
 	struct call c = call_of(request, arg);
 	uint8_t a[16];
 
-	return c.nr == NVS_ESC_ALLOC && c.size >= 32 && nvs_peek(a, c.arg, 16) && nvs_class_is_channel(nvs_u32(a, 12));
+	return c.nr == NVS_ESC_ALLOC && c.size >= 32 && nvs_peek(a, c.arg, 16) &&
+	       nvs_class_is_channel(nvs_u32(a, 12));
 }
 
 bool nvs_rm_before(int fd, unsigned request, void *arg)
@@ -223,12 +224,12 @@ static void vid_heap_alloc(const struct call *c)
 {
 	bool virtual = nvs_u32(c->arg, 52) & 0x80000;
 	bool video = (nvs_u32(c->arg, 56) >> 25 & 3) == 0;
-	struct nvs_object *o =
-		nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4), nvs_u32(c->arg, 44),
-			       virtual ? 0x50a0
-			       : video ? 0x0040
-				       : 0x003e,
-			       NULL, 0);
+	struct nvs_object *o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4),
+					      nvs_u32(c->arg, 44),
+					      virtual ? 0x50a0
+					      : video ? 0x0040
+						      : 0x003e,
+					      NULL, 0);
 
 	if (o && virtual)
 		o->vaspace = nvs_u32(c->arg, 12);
@@ -258,7 +259,7 @@ static void after_map_dma(const struct call *c)
 	struct nvs_object *dma = nvs_object_find(client, nvs_u32(c->arg, 8));
 	uint64_t va = nvs_u64(c->arg, c->size == 64 ? 48 : 40);
 	struct nvs_gpu_map map = {
-		.at = { va, va + nvs_u64(c->arg, 24) },
+		.at = {va, va + nvs_u64(c->arg, 24)},
 		.client = client,
 		.handle = handle,
 		.gpus = 1,
@@ -288,7 +289,8 @@ static void after_unmap_dma(const struct call *c)
 	space = nvs_object_vaspace(dma);
 	if (!size) {
 		/* The whole mapping that begins there. */
-		NVS_SPANS_EACH(&rm->gpu, i, va, va + 1) {
+		NVS_SPANS_EACH(&rm->gpu, i, va, va + 1)
+		{
 			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
 
 			if (m->vaspace == space && m->at.start == va)

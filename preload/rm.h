@@ -10,13 +10,13 @@
 #include "preload/abi.h"
 #include "preload/preload.h"
 
-#define HASH_NONFATAL_OOM     1
-#define uthash_malloc(bytes)  nvs_alloc(bytes)
+#define HASH_NONFATAL_OOM 1
+#define uthash_malloc(bytes) nvs_alloc(bytes)
 #define uthash_free(p, bytes) nvs_free(p, bytes)
 #include <uthash.h>
 #include <utlist.h>
 
-#define NVS_MAX_GPUS	64
+#define NVS_MAX_GPUS 64
 #define NVS_MAX_UNKNOWN 64
 
 /* ---- spans.c: sorted rows of address ranges ---- */
@@ -33,9 +33,9 @@ void nvs_spans_remove(struct nvs_spans *spans, struct nvs_span *span);
 /* Index of the first span that may reach beyond START; those that do overlap are to be picked from
  * there on. */
 uint32_t nvs_spans_from(const struct nvs_spans *spans, uint64_t start);
-#define NVS_SPANS_EACH(spans, i, from, to)                                                         \
-	for (uint32_t i = nvs_spans_from(spans, from);                                             \
-	     i < (spans)->n && (spans)->at[i]->start < (to); i++)                                  \
+#define NVS_SPANS_EACH(spans, i, from, to)                        \
+	for (uint32_t i = nvs_spans_from(spans, from);            \
+	     i < (spans)->n && (spans)->at[i]->start < (to); i++) \
 		if ((spans)->at[i]->end > (from))
 
 /* ---- objects.c ---- */

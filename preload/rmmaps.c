@@ -24,8 +24,8 @@ void nvs_maps_withdraw_object(struct nvs_object *o)
 	int err = errno;
 
 	DL_FOREACH(o->entity->cpu, m)
-		if (made_by(m, o))
-			release(m);
+	if (made_by(m, o))
+		release(m);
 	errno = err;
 }
 
@@ -34,8 +34,8 @@ void nvs_maps_restore_object(struct nvs_object *o)
 	struct nvs_cpu_map *m;
 
 	DL_FOREACH(o->entity->cpu, m)
-		if (made_by(m, o) && m->hidden)
-			nvs_doorbell_give_up(m);
+	if (made_by(m, o) && m->hidden)
+		nvs_doorbell_give_up(m);
 }
 
 bool nvs_maps_is_left(uint64_t start, uint64_t end)
@@ -43,8 +43,8 @@ bool nvs_maps_is_left(uint64_t start, uint64_t end)
 	const struct nvs_spans *dead = &nvs_rm()->dead;
 
 	NVS_SPANS_EACH(dead, i, start, end)
-		if (dead->at[i]->start == start && dead->at[i]->end == end)
-			return true;
+	if (dead->at[i]->start == start && dead->at[i]->end == end)
+		return true;
 	return false;
 }
 
@@ -55,7 +55,7 @@ void nvs_maps_left(uint64_t start, uint64_t end)
 
 	if (!span)
 		return;
-	*span = (struct nvs_span){ start, end };
+	*span = (struct nvs_span){start, end};
 	if (nvs_spans_add(&nvs_rm()->dead, span))
 		nvs_free(span, sizeof(*span));
 }
@@ -74,8 +74,8 @@ void nvs_maps_drop_object(struct nvs_object *o)
 	while (o->maps)
 		nvs_rm_map_drop(o->maps);
 	DL_FOREACH_SAFE(o->entity->cpu, m, next)
-		if (made_by(m, o))
-			drop(m);
+	if (made_by(m, o))
+		drop(m);
 }
 
 void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t length, uint64_t linear)
@@ -101,11 +101,11 @@ struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *o, uint64_t linear)
 	struct nvs_cpu_map *m;
 
 	DL_FOREACH(o->maps, map)
-		if (map->linear == linear || (map->updated && map->updated == linear))
-			return map;
+	if (map->linear == linear || (map->updated && map->updated == linear))
+		return map;
 	DL_FOREACH(o->entity->cpu, m)
-		if (m->from && m->from->object == o && m->at.start == (linear & ~4095ull))
-			return m->from;
+	if (m->from && m->from->object == o && m->at.start == (linear & ~4095ull))
+		return m->from;
 	return NULL;
 }
 
@@ -115,8 +115,8 @@ void nvs_rm_map_withdraw(struct nvs_rm_map *map)
 	int err = errno;
 
 	DL_FOREACH(map->object->entity->cpu, m)
-		if (m->from == map)
-			release(m);
+	if (m->from == map)
+		release(m);
 	errno = err;
 }
 
@@ -125,8 +125,8 @@ void nvs_rm_map_restore(struct nvs_rm_map *map)
 	struct nvs_cpu_map *m;
 
 	DL_FOREACH(map->object->entity->cpu, m)
-		if (m->from == map && m->hidden)
-			nvs_doorbell_give_up(m);
+	if (m->from == map && m->hidden)
+		nvs_doorbell_give_up(m);
 }
 
 void nvs_rm_map_drop(struct nvs_rm_map *map)
@@ -135,8 +135,8 @@ void nvs_rm_map_drop(struct nvs_rm_map *map)
 	struct nvs_cpu_map *m, *next;
 
 	DL_FOREACH_SAFE(o->entity->cpu, m, next)
-		if (m->from == map)
-			drop(m);
+	if (m->from == map)
+		drop(m);
 	DL_DELETE(o->maps, map);
 	map->object = NULL;
 	nvs_rm_map_put(map);

@@ -72,7 +72,8 @@ static const struct nvs_cpu_map *cover(const struct nvs_entity *e, int64_t at)
 {
 	const struct nvs_cpu_map *m, *best = NULL;
 
-	DL_FOREACH(e->cpu, m) {
+	DL_FOREACH(e->cpu, m)
+	{
 		int64_t first = m->offset, last = m->offset + (int64_t)(m->at.end - m->at.start);
 
 		if (!usable(m) || last <= at)
@@ -123,11 +124,11 @@ void nvs_segs_update(struct nvs_entity *e)
 	bool changed = clear(&rm->segs, e->id);
 
 	DL_FOREACH(e->gpu, g)
-		changed |= join(e, g);
+	changed |= join(e, g);
 	/* Managed memory: the same address on both sides. */
-	DL_FOREACH(e->cpu, m) {
-		struct nvs_seg seg = { m->at.start, m->at.end - m->at.start, m->at.start, 0,
-				       e->id };
+	DL_FOREACH(e->cpu, m)
+	{
+		struct nvs_seg seg = {m->at.start, m->at.end - m->at.start, m->at.start, 0, e->id};
 
 		if (m->kind != NVS_MAP_UVM || !usable(m))
 			continue;

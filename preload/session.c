@@ -10,7 +10,7 @@
 #include "preload/names.h"
 #include "preload/signals/sigview.h"
 
-#define MAX_TRIES     100 /* at a free name */
+#define MAX_TRIES 100 /* at a free name */
 #define START_WAIT_MS 10000
 
 /* Once told, it holds for as long as the machine runs: a forked child keeps it. Under the lock. */
@@ -57,8 +57,8 @@ static int spool_name(const char *name, char *out)
 }
 
 /*
- * Whether this run has already written NAME: a program that starts others must not have their traces, or
- * they its, overwritten by one another.
+ * Whether this run has already written NAME: a program that starts others must not have their
+ * traces, or they its, overwritten by one another.
  */
 static bool written_by_this_run(const char *path)
 {
@@ -73,7 +73,8 @@ static bool written_by_this_run(const char *path)
 	fd = nvs_sys_open(summary, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	while (!found && (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
+	while (!found &&
+	       (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
 		text[n] = '\0';
 		found = strstr(text, path) != NULL;
 		/* Overlapping reads, so that no path is cut in two. */
@@ -142,8 +143,8 @@ static void fill_random(void *out, size_t size)
 }
 
 /*
- * A debugger keeps SIGTRAP for itself: neither would the step of a store come to us, nor the breakpoint that stands
- * in a site while it is patched.
+ * A debugger keeps SIGTRAP for itself: neither would the step of a store come to us, nor the
+ * breakpoint that stands in a site while it is patched.
  */
 static bool is_traced(void)
 {
@@ -243,7 +244,8 @@ static void end_at_quick_exit(void)
 		at_quick_exit(nvs_session_finish);
 }
 
-/* From here on what changes is told as it comes: what is known by now is told under the same lock. */
+/* From here on what changes is told as it comes: what is known by now is told under the same lock.
+ */
 static void activate(struct nvs_live *live)
 {
 	sigset_t saved;
@@ -278,13 +280,15 @@ static void start(struct nvs_live *live)
 /* Not for ever: a handler may have jumped out of the start, or its thread been cancelled in it. */
 static void wait_for_start(struct nvs_live *live)
 {
-	for (int i = 0; i < START_WAIT_MS / 100 && atomic_load(&live->state) == NVS_LIVE_STARTING; i++)
+	for (int i = 0; i < START_WAIT_MS / 100 && atomic_load(&live->state) == NVS_LIVE_STARTING;
+	     i++)
 		nvs_sys_futex_wait(&live->state, NVS_LIVE_STARTING, 100);
 }
 
 void nvs_session_start(void)
 {
-	/* What the start calls may come back here: the program's allocator may, which may do anything. */
+	/* What the start calls may come back here: the program's allocator may, which may do
+	 * anything. */
 	static __thread bool starting;
 	struct nvs_live *live = nvs_live();
 	void *none = NULL;
@@ -301,7 +305,8 @@ void nvs_session_start(void)
 	live = nvs_alloc(sizeof(*live));
 	if (!live)
 		return;
-	if (__atomic_compare_exchange_n(nvs_slot(NVS_SLOT_SESSION), &none, live, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+	if (__atomic_compare_exchange_n(nvs_slot(NVS_SLOT_SESSION), &none, live, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		starting = true;
 		start(live);
 		starting = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options of this process, read from its environment once. A forked child keeps them, whatever has
- * become of the environment since.
+ * The options of this process, read from its environment once. A forked child keeps them, whatever
+ * has become of the environment since.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,8 @@ static void read_summary(struct nvs_options *o)
 		strcpy(o->summary, summary);
 }
 
-/* Valgrind runs the program on a processor of its own making, whose faults tell less than ours need. */
+/* Valgrind runs the program on a processor of its own making, whose faults tell less than ours
+ * need. */
 static bool under_valgrind(void)
 {
 	const char *list = getenv("LD_PRELOAD");
@@ -88,7 +89,7 @@ static void read_settings(void)
 
 const struct nvs_options *nvs_options(void)
 {
-	static const struct nvs_options not_yet = { .disabled = true };
+	static const struct nvs_options not_yet = {.disabled = true};
 	uint32_t state = 0;
 	uint64_t saved;
 

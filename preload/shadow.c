@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shadows: ordinary memory takes the place of a channel's GPFIFO and USERD pages in the program, so that a
- * doorbell finds what it has to copy without a read over PCIe. trap/shadow.h says what may live there.
+ * Shadows: ordinary memory takes the place of a channel's GPFIFO and USERD pages in the program, so
+ * that a doorbell finds what it has to copy without a read over PCIe. trap/shadow.h says what may
+ * live there.
  *
  * Two more mappings of the whole memory object are taken when the program maps it, while its fd is
- * there: REAL, by which entries and GP_PUT reach the GPU, and SPARE, whose pages take their old place again
- * when the channel is freed. Both exchanges are one mremap: at no moment is there a hole in which
- * another mapping of the program could come to lie.
+ * there: REAL, by which entries and GP_PUT reach the GPU, and SPARE, whose pages take their old
+ * place again when the channel is freed. Both exchanges are one mremap: at no moment is there a
+ * hole in which another mapping of the program could come to lie.
  */
 #include <emmintrin.h>
 #include <errno.h>
@@ -18,11 +19,13 @@
 #include "preload/sys.h"
 #include "trap/shadow.h"
 
-#define PAGE		4096ull
-#define LARGEST		(64ull << 20) /* objects that hold rings are small; others get no second mapping */
-#define LOCAL_MEMORY	0x0040 /* NV01_MEMORY_LOCAL_USER */
-#define LOOK_EVERY	10 /* refreshes of a channel that rests */
-#define POWER_FOLDER	"/proc/driver/nvidia/gpus"
+#define PAGE 4096ull
+#define LARGEST                                                                          \
+	(64ull << 20) /* objects that hold rings are small; others get no second mapping \
+		       */
+#define LOCAL_MEMORY 0x0040 /* NV01_MEMORY_LOCAL_USER */
+#define LOOK_EVERY 10 /* refreshes of a channel that rests */
+#define POWER_FOLDER "/proc/driver/nvidia/gpus"
 
 /* ---- where the GPU may lose power at run time, a split mapping cannot be faulted in again ---- */
 
@@ -106,8 +109,8 @@ void nvs_shadow_mapped(struct nvs_cpu_map *m, int fd)
 	size_t size = m->at.end - m->at.start;
 
 	if (m->kind != NVS_MAP_MEMORY || m->object_class != LOCAL_MEMORY || size > LARGEST ||
-	    nvs_fd_kind(fd) != NVS_FD_GPU || (m->prot & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) ||
-	    !wanted())
+	    nvs_fd_kind(fd) != NVS_FD_GPU ||
+	    (m->prot & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) || !wanted())
 		return;
 	m->real = map_again(size, fd);
 	m->spare = m->real ? map_again(size, fd) : 0;
@@ -131,7 +134,8 @@ static bool is_hole(uintptr_t start, size_t bytes)
 	return false;
 }
 
-/* Without memory to remember it by, the map it lies in is not to be shadowed or unmapped any more. */
+/* Without memory to remember it by, the map it lies in is not to be shadowed or unmapped any more.
+ */
 static void remember_holes(const struct nvs_shadow *sh)
 {
 	for (int i = 0; i < 2; i++) {
@@ -139,7 +143,8 @@ static void remember_holes(const struct nvs_shadow *sh)
 		struct nvs_stash_hole *h = p->home ? nvs_alloc(sizeof(*h)) : NULL;
 
 		if (h) {
-			*h = (struct nvs_stash_hole){ p->stash, p->bytes, p->reserved, nvs_rm()->holes };
+			*h = (struct nvs_stash_hole){p->stash, p->bytes, p->reserved,
+						     nvs_rm()->holes};
 			nvs_rm()->holes = h;
 			continue;
 		}
@@ -203,10 +208,10 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 
 	/* One that could not be given back before. */
 	DL_FOREACH(nvs_rm()->channels, c)
-		if (c->shadow && m->real && (uintptr_t)c->shadow->userd - m->real < size) {
-			atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
-			retire(c);
-		}
+	if (c->shadow && m->real && (uintptr_t)c->shadow->userd - m->real < size) {
+		atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
+		retire(c);
+	}
 	if (m->real && !nvs_rm()->stale) /* else a trap that is interrupted may be writing there */
 		nvs_next()->munmap((void *)m->real, size);
 	if (m->spare)
@@ -228,7 +233,8 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 	retire(c);
 }
 
-/* Its channel goes on without, which is to be published. Where that cannot be had, it goes on with it. */
+/* Its channel goes on without, which is to be published. Where that cannot be had, it goes on with
+ * it. */
 static void give_back(struct nvs_channel_entry *c)
 {
 	if (nvs_shadow_undo(c->shadow))
@@ -244,18 +250,19 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 	struct nvs_channel_entry *c;
 
 	DL_FOREACH(nvs_rm()->channels, c)
-		for (int i = 0; c->shadow && i < 2; i++) {
-			const struct nvs_shadow_piece *p = &c->shadow->pieces[i];
+	for (int i = 0; c->shadow && i < 2; i++) {
+		const struct nvs_shadow_piece *p = &c->shadow->pieces[i];
 
-			if (overlap(p->program, p->program + p->bytes, start, end))
-				give_back(c);
-		}
+		if (overlap(p->program, p->program + p->bytes, start, end))
+			give_back(c);
+	}
 }
 
 /* ---- making one ---- */
 
 /* Write-combined memory is read 64 bytes at a time where the processor can. */
-__attribute__((target("sse4.1"))) static void copy_streaming(void *to, const void *from, size_t bytes)
+__attribute__((target("sse4.1"))) static void copy_streaming(void *to, const void *from,
+							     size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 16)
 		_mm_store_si128((__m128i *)((char *)to + i),
@@ -273,10 +280,14 @@ static void copy_device(void *to, uintptr_t from, size_t bytes)
 
 static struct nvs_cpu_map *map_of(uint64_t start, uint64_t end)
 {
-	NVS_SPANS_EACH(&nvs_rm()->cpu, i, start, start + 1) {
+	NVS_SPANS_EACH(&nvs_rm()->cpu, i, start, start + 1)
+	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
 
-		return m->at.end >= end && m->real && m->spare && !m->entity->cpu->next && !m->hidden ? m : NULL;
+		return m->at.end >= end && m->real && m->spare && !m->entity->cpu->next &&
+				       !m->hidden
+			       ? m
+			       : NULL;
 	}
 	return NULL;
 }
@@ -286,7 +297,8 @@ static bool others_there(const struct nvs_channel_entry *mine, uint64_t start, u
 {
 	struct nvs_channel_entry *c;
 
-	DL_FOREACH(nvs_rm()->channels, c) {
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
 		uint64_t ring = (uintptr_t)c->ring, put = (uintptr_t)c->put;
 
 		if (c == mine)
@@ -309,32 +321,38 @@ static bool all_zero(const uint8_t *p, size_t bytes)
 /* Nothing but this channel's USERD may be in its page. */
 static bool only_userd(const uint8_t *page, size_t userd)
 {
-	return all_zero(page, userd) && all_zero(page + userd + NVS_USERD_BYTES, PAGE - userd - NVS_USERD_BYTES);
+	return all_zero(page, userd) &&
+	       all_zero(page + userd + NVS_USERD_BYTES, PAGE - userd - NVS_USERD_BYTES);
 }
 
 /* Ordinary memory with the same contents in place of [start, start + bytes). */
-static bool take_place(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size_t userd, struct nvs_shadow_piece *piece)
+static bool take_place(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size_t userd,
+		       struct nvs_shadow_piece *piece)
 {
 	uint64_t off = start - m->at.start;
 	void *fresh;
 
 	if (is_hole(m->spare + off, bytes))
 		return false;
-	fresh = nvs_next()->mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fresh = nvs_next()->mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
 
 	if (fresh == MAP_FAILED)
 		return false;
 	copy_device(fresh, m->real + off, bytes);
 	if ((userd < PAGE && !only_userd(fresh, userd)) ||
-	    nvs_next()->mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start) == MAP_FAILED) {
+	    nvs_next()->mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start) ==
+		    MAP_FAILED) {
 		nvs_next()->munmap(fresh, bytes);
 		return false;
 	}
-	*piece = (struct nvs_shadow_piece){ .program = start, .stash = m->spare + off, .bytes = bytes };
+	*piece = (struct nvs_shadow_piece){
+		.program = start, .stash = m->spare + off, .bytes = bytes};
 	return true;
 }
 
-/* Before the channel's first submission, once all channels' rings and USERDs are known. Without a shadow it is captured too. */
+/* Before the channel's first submission, once all channels' rings and USERDs are known. Without a
+ * shadow it is captured too. */
 void nvs_shadow_try(struct nvs_channel_entry *c)
 {
 	uint64_t ring = (uintptr_t)c->ring, bytes = c->entries * 8ull;
@@ -346,15 +364,17 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 		return;
 	c->shadow_tried = true;
 	if (!m || map_of(page, page + PAGE) != m || ring % PAGE || bytes % PAGE || c->slot->claim ||
-	    userd + NVS_USERD_BYTES > page + PAGE || overlap(ring, ring + bytes, page, page + PAGE) ||
-	    others_there(c, ring, ring + bytes) || others_there(c, page, page + PAGE))
+	    userd + NVS_USERD_BYTES > page + PAGE ||
+	    overlap(ring, ring + bytes, page, page + PAGE) || others_there(c, ring, ring + bytes) ||
+	    others_there(c, page, page + PAGE))
 		return;
 	sh = nvs_alloc(sizeof(*sh));
 	if (!sh)
 		return;
 	sh->ring = (volatile uint64_t *)(m->real + (ring - m->at.start));
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
-	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) || !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
+	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) ||
+	    !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
 		nvs_shadow_undo(sh);
 		remember_holes(sh);
 		nvs_free(sh, sizeof(*sh));
@@ -369,8 +389,8 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 /* ---- while it is in use ---- */
 
 /*
- * True if something has come to lie beside USERD: of the program's, or, which costs reads over PCIe and so is looked for
- * only while the program does nothing there and may be waiting, of the GPU's.
+ * True if something has come to lie beside USERD: of the program's, or, which costs reads over PCIe
+ * and so is looked for only while the program does nothing there and may be waiting, of the GPU's.
  */
 static bool beside(struct nvs_channel_entry *c)
 {
@@ -391,7 +411,8 @@ void nvs_shadow_refresh(void)
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	DL_FOREACH(nvs_rm()->channels, c) {
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
 		volatile uint32_t *seen;
 
 		if (!c->shadow || c->hidden || !c->put)

@@ -23,14 +23,15 @@ struct seek_footer {
 
 int nvs_pack_init(struct nvs_pack *pack, size_t largest)
 {
-	*pack = (struct nvs_pack){ .workspace_size = ZSTD_estimateCCtxSize(LEVEL),
-				   .packed_size = ZSTD_compressBound(largest), .delta_size = largest };
+	*pack = (struct nvs_pack){.workspace_size = ZSTD_estimateCCtxSize(LEVEL),
+				  .packed_size = ZSTD_compressBound(largest),
+				  .delta_size = largest};
 	pack->workspace = nvs_alloc(pack->workspace_size);
 	pack->packed = nvs_alloc(pack->packed_size);
 	pack->delta = nvs_alloc(pack->delta_size);
 	pack->slots = nvs_alloc(NVS_DELTA_SLOTS * sizeof(*pack->slots));
-	pack->cctx = pack->workspace ? ZSTD_initStaticCCtx(pack->workspace, pack->workspace_size) :
-				       NULL;
+	pack->cctx = pack->workspace ? ZSTD_initStaticCCtx(pack->workspace, pack->workspace_size)
+				     : NULL;
 	if (!pack->cctx || !pack->packed || !pack->delta || !pack->slots) {
 		nvs_pack_free(pack);
 		return -ENOMEM;
@@ -49,7 +50,7 @@ void nvs_pack_free(struct nvs_pack *pack)
 	nvs_free(pack->packed, pack->packed_size);
 	nvs_free(pack->delta, pack->delta_size);
 	nvs_free(pack->slots, NVS_DELTA_SLOTS * sizeof(*pack->slots));
-	*pack = (struct nvs_pack){ 0 };
+	*pack = (struct nvs_pack){0};
 }
 
 ssize_t nvs_pack_frame(struct nvs_pack *pack, const void *records, size_t size)
@@ -65,7 +66,7 @@ ssize_t nvs_pack_frame(struct nvs_pack *pack, const void *records, size_t size)
 
 int nvs_sink_init(struct nvs_sink *sink, struct nvs_outfile *file, size_t largest)
 {
-	*sink = (struct nvs_sink){ .file = file };
+	*sink = (struct nvs_sink){.file = file};
 	return nvs_pack_init(&sink->pack, largest);
 }
 
@@ -73,7 +74,7 @@ void nvs_sink_free(struct nvs_sink *sink)
 {
 	nvs_pack_free(&sink->pack);
 	nvs_free(sink->seek, sink->seek_room * 8);
-	*sink = (struct nvs_sink){ .file = sink->file };
+	*sink = (struct nvs_sink){.file = sink->file};
 }
 
 /* Without room for its entry the frame is written all the same: the table is then left out. */
@@ -127,7 +128,8 @@ int nvs_sink_frame(struct nvs_sink *sink, const void *records, size_t size)
 {
 	if (sink->error)
 		return sink->error;
-	return nvs_sink_packed(sink, sink->pack.packed, nvs_pack_frame(&sink->pack, records, size), size);
+	return nvs_sink_packed(sink, sink->pack.packed, nvs_pack_frame(&sink->pack, records, size),
+			       size);
 }
 
 void nvs_sink_retry(struct nvs_sink *sink)
@@ -138,8 +140,8 @@ void nvs_sink_retry(struct nvs_sink *sink)
 int nvs_sink_seek_table(struct nvs_sink *sink)
 {
 	uint64_t bytes = sink->frames * 8;
-	uint32_t head[2] = { SKIPPABLE_MAGIC, (uint32_t)(bytes + sizeof(struct seek_footer)) };
-	struct seek_footer footer = { (uint32_t)sink->frames, 0, SEEKABLE_MAGIC };
+	uint32_t head[2] = {SKIPPABLE_MAGIC, (uint32_t)(bytes + sizeof(struct seek_footer))};
+	struct seek_footer footer = {(uint32_t)sink->frames, 0, SEEKABLE_MAGIC};
 	int err = sink->error;
 
 	if (sink->frames > sink->seek_room || bytes > UINT32_MAX - sizeof(footer))

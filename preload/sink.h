@@ -13,7 +13,8 @@
 
 #define NVS_FRAME_BYTES (1u << 20) /* of records in a frame, about */
 
-/* What packs frames: zstd's state, the frame with its differences, and where it is put packed. One thread at a time. */
+/* What packs frames: zstd's state, the frame with its differences, and where it is put packed. One
+ * thread at a time. */
 struct nvs_pack {
 	void *workspace; /* zstd's */
 	void *cctx;
@@ -23,7 +24,8 @@ struct nvs_pack {
 };
 
 /* delta.c: SIZE bytes of RECORDS as they stand in a frame, to TO. */
-void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size, uint32_t slots[NVS_DELTA_SLOTS]);
+void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size,
+		     uint32_t slots[NVS_DELTA_SLOTS]);
 
 struct nvs_sink {
 	struct nvs_outfile *file;
@@ -45,11 +47,12 @@ ssize_t nvs_pack_frame(struct nvs_pack *pack, const void *records, size_t size);
 int nvs_sink_init(struct nvs_sink *sink, struct nvs_outfile *file, size_t largest);
 void nvs_sink_free(struct nvs_sink *sink);
 /*
- * Writes one frame of SIZE bytes of records, the first of which is its FRAME record. 0 or -errno: the
- * file ends behind the last whole frame, and sink->error is set.
+ * Writes one frame of SIZE bytes of records, the first of which is its FRAME record. 0 or -errno:
+ * the file ends behind the last whole frame, and sink->error is set.
  */
 int nvs_sink_frame(struct nvs_sink *sink, const void *records, size_t size);
-/* The same for what a pack made of SIZE bytes: PACKED_SIZE bytes at PACKED, or -errno if it could not. */
+/* The same for what a pack made of SIZE bytes: PACKED_SIZE bytes at PACKED, or -errno if it could
+ * not. */
 int nvs_sink_packed(struct nvs_sink *sink, const void *packed, ssize_t packed_size, size_t size);
 /* Lets writing be tried once more after an error. */
 void nvs_sink_retry(struct nvs_sink *sink);

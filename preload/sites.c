@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the store sites that the trap has seen lie: the executable mapping around each, from the list of
- * loaded modules. The patching itself is the trap's.
+ * Where the store sites that the trap has seen lie: the executable mapping around each, from the
+ * list of loaded modules. The patching itself is the trap's.
  */
 #include <link.h>
 #include "preload/live.h"
@@ -24,22 +24,23 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 		    s->address - start >= ph->p_filesz)
 			continue;
 		*s->text = (struct nvs_site_text){
-			.bytes = (const uint8_t *)start, .address = start, .size = ph->p_filesz
-		};
+			.bytes = (const uint8_t *)start, .address = start, .size = ph->p_filesz};
 		return 1;
 	}
 	return 0;
 }
 
-/* Asked of the loader, not of the snapshot: a module that has been unloaded since must not be read. */
+/* Asked of the loader, not of the snapshot: a module that has been unloaded since must not be read.
+ */
 static bool text_of(uintptr_t address, struct nvs_site_text *text)
 {
-	struct search s = { address, text };
+	struct search s = {address, text};
 
 	return nvs_next()->dl_iterate_phdr(look, &s) == 1;
 }
 
-/* In the loader's list and so under its lock, which is recursive: what is analysed and written stays loaded. */
+/* In the loader's list and so under its lock, which is recursive: what is analysed and written
+ * stays loaded. */
 static int work(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	nvs_patch_work(text_of);
@@ -68,14 +69,15 @@ void nvs_sites_tell(void)
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		uint32_t state = atomic_load(&sites[i].state);
 		struct nvs_rec_check rec = {
-			.rec = { .type = NVS_REC_CHECK, .size = sizeof(rec) },
+			.rec = {.type = NVS_REC_CHECK, .size = sizeof(rec)},
 			.kind = NVS_CHECK_SITE,
 			.value = state == NVS_PATCH_SEEN ? NVS_SITE_NOT_YET : sites[i].refusal,
 			.start = sites[i].address,
 			.end = sites[i].address + sites[i].length,
 		};
 
-		if (state == NVS_PATCH_SEEN || state == NVS_PATCH_DONE || state == NVS_PATCH_REFUSED)
+		if (state == NVS_PATCH_SEEN || state == NVS_PATCH_DONE ||
+		    state == NVS_PATCH_REFUSED)
 			nvs_record(&rec.rec);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The spool: the ring buffers in a file that outlives a kill. Every page is allocated on the disk and
- * touched before it is used, so that a doorbell finds no full disk and no page fault.
+ * The spool: the ring buffers in a file that outlives a kill. Every page is allocated on the disk
+ * and touched before it is used, so that a doorbell finds no full disk and no page fault.
  */
 #include <string.h>
 #include <sys/file.h>
@@ -40,7 +40,8 @@ static int allocate(int fd, uint64_t from, uint64_t to)
 	while (from < to) {
 		uint64_t left = to - from;
 
-		ret = nvs_sys_pwrite(fd, zeroes, left < sizeof(zeroes) ? left : sizeof(zeroes), from);
+		ret = nvs_sys_pwrite(fd, zeroes, left < sizeof(zeroes) ? left : sizeof(zeroes),
+				     from);
 		if (ret == -EINTR)
 			continue;
 		if (ret <= 0)
@@ -82,7 +83,8 @@ static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
 	if (fd >= 0)
 		return map_shared(data + size, size, fd, offset);
 	/* Of length 0 it is shared memory mapped again. */
-	p = nvs_sys(SYS_mremap, (long)data, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, (long)(data + size), 0);
+	p = nvs_sys(SYS_mremap, (long)data, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    (long)(data + size), 0);
 	if (p != (long)(data + size))
 		return false;
 	nvs_sys_madvise(data + size, size, MADV_DONTFORK);
@@ -91,8 +93,8 @@ static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
 }
 
 /*
- * One ring in the address space: its head's page and its data, the data once more, a page that nobody may
- * touch, and the trap's stack.
+ * One ring in the address space: its head's page and its data, the data once more, a page that
+ * nobody may touch, and the trap's stack.
  */
 static uint8_t *map_ring(const struct nvs_live *live, int fd, uint64_t offset, uint8_t **stack_top)
 {
@@ -100,7 +102,8 @@ static uint8_t *map_ring(const struct nvs_live *live, int fd, uint64_t offset, u
 	uint64_t total = shared + PAGE + NVS_TRAP_STACK_BYTES;
 	uint8_t *base, *stack;
 
-	base = nvs_sys_mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	base = nvs_sys_mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			    0);
 	if (!base)
 		return NULL;
 	stack = base + shared + PAGE;
@@ -153,8 +156,10 @@ int nvs_spool_grow(struct nvs_live *live, uint32_t n)
 	if (!n)
 		return -ENOSPC;
 	to = from + n * stride(live);
-	/* Once some are outside the file, the rest must be too: the file's rings are its first ones. */
-	if (fd < 0 || nvs_session_confined() || live->head->rings != first || allocate(fd, from, to))
+	/* Once some are outside the file, the rest must be too: the file's rings are its first
+	 * ones. */
+	if (fd < 0 || nvs_session_confined() || live->head->rings != first ||
+	    allocate(fd, from, to))
 		return grow_anonymous(live, n);
 	for (uint32_t i = 0; i < n && !err; i++) {
 		err = add_ring(live, fd, from + i * stride(live), first + i);

@@ -10,7 +10,7 @@
 #include "preload/preload.h"
 
 #define NVS_ARENA_CLASSES 26 /* 16, 24, 32, 48, ... 64 KiB: two sizes a power of two */
-#define NVS_FILTER_SIZE	  4096
+#define NVS_FILTER_SIZE 4096
 
 struct nvs_arena {
 	_Atomic uint32_t lock;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system calls that preload makes past libc, by name (trap/sys.h says why). For our own files and memory only;
- * calls on devices go through nvs_next().
+ * The system calls that preload makes past libc, by name (trap/sys.h says why). For our own files
+ * and memory only; calls on devices go through nvs_next().
  */
 #ifndef NVSNOOP_PRELOAD_SYS_H
 #define NVSNOOP_PRELOAD_SYS_H
@@ -67,15 +67,15 @@ static inline int nvs_sys_ftruncate(int fd, uint64_t size)
 }
 
 /*
- * True: the program may have no file of so many bytes. To be asked before one grows, since the kernel's answer is a
- * SIGXFSZ for the program.
+ * True: the program may have no file of so many bytes. To be asked before one grows, since the
+ * kernel's answer is a SIGXFSZ for the program.
  */
 static inline bool nvs_sys_over_limit(uint64_t bytes)
 {
 	struct rlimit limit;
 
-	return !nvs_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) && limit.rlim_cur != RLIM_INFINITY &&
-	       bytes > limit.rlim_cur;
+	return !nvs_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) &&
+	       limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
 }
 
 static inline int nvs_sys_flock(int fd, int operation)
@@ -91,9 +91,12 @@ static inline int nvs_sys_unlink(const char *path)
 /* FLAGS as of renameat2(); a kernel or a file system that does not know them replaces. */
 static inline int nvs_sys_rename(const char *from, const char *to, unsigned flags)
 {
-	int err = flags ? nvs_sys(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, flags, 0) : -EINVAL;
+	int err = flags ? nvs_sys(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, flags, 0)
+			: -EINVAL;
 
-	return err == -EINVAL || err == -ENOSYS ? nvs_sys(SYS_rename, (long)from, (long)to, 0, 0, 0, 0) : err;
+	return err == -EINVAL || err == -ENOSYS
+		       ? nvs_sys(SYS_rename, (long)from, (long)to, 0, 0, 0, 0)
+		       : err;
 }
 
 static inline long nvs_sys_readlink(const char *path, char *out, size_t size)
@@ -102,7 +105,8 @@ static inline long nvs_sys_readlink(const char *path, char *out, size_t size)
 }
 
 /* The address, or NULL. */
-static inline void *nvs_sys_mmap(void *at, size_t size, int prot, int flags, int fd, uint64_t offset)
+static inline void *nvs_sys_mmap(void *at, size_t size, int prot, int flags, int fd,
+				 uint64_t offset)
 {
 	long ret = nvs_sys(SYS_mmap, (long)at, size, prot, flags, fd, offset);
 
@@ -154,8 +158,8 @@ static inline uint64_t nvs_sys_block_async(void)
 /* Sends SIGNAL with INFO as it stands to the calling thread. */
 static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
 {
-	return nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), nvs_sys_gettid(), signal, (long)info,
-		       0, 0);
+	return nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), nvs_sys_gettid(), signal,
+		       (long)info, 0, 0);
 }
 
 /*
@@ -175,7 +179,7 @@ static inline bool nvs_sys_wait_while(_Atomic uint32_t *word, uint32_t value)
 /* Sleeps while *word is VALUE, at most TIMEOUT_MS; -ETIMEDOUT, -EAGAIN, -EINTR or 0. */
 static inline int nvs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, unsigned timeout_ms)
 {
-	struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000l };
+	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000l};
 
 	return nvs_sys(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&timeout, 0, 0);
 }

@@ -11,14 +11,14 @@ static bool live(void)
 	return nvs_rm()->live;
 }
 
-#define REC(type_, flags_, body)                                                                   \
-	{                                                                                          \
-		.type = (type_), .flags = (uint16_t)(flags_), .size = sizeof(body)                 \
+#define REC(type_, flags_, body)                                                   \
+	{                                                                          \
+		.type = (type_), .flags = (uint16_t)(flags_), .size = sizeof(body) \
 	}
 
 void nvs_tell_gpu(uint32_t gpu)
 {
-	struct nvs_rec_gpu r = { .rec = REC(NVS_REC_GPU, 0, r), .gpu = gpu };
+	struct nvs_rec_gpu r = {.rec = REC(NVS_REC_GPU, 0, r), .gpu = gpu};
 	const struct nvs_gpu *g;
 
 	if (!live() || gpu >= NVS_MAX_GPUS)
@@ -37,13 +37,13 @@ void nvs_tell_object(const struct nvs_object *o)
 	struct {
 		struct nvs_rec_object r;
 		uint8_t params[512];
-	} rec = { .r = { .client = o->key.client,
-			 .handle = o->key.handle,
-			 .parent = o->parent,
-			 .object_class = o->object_class,
-			 .gpu = o->gpu,
-			 .source_client = o->source_client,
-			 .source_handle = o->source_handle } };
+	} rec = {.r = {.client = o->key.client,
+		       .handle = o->key.handle,
+		       .parent = o->parent,
+		       .object_class = o->object_class,
+		       .gpu = o->gpu,
+		       .source_client = o->source_client,
+		       .source_handle = o->source_handle}};
 	uint32_t n = o->params_length < sizeof(rec.params) ? o->params_length : sizeof(rec.params);
 
 	if (!live())
@@ -58,8 +58,8 @@ void nvs_tell_object(const struct nvs_object *o)
 
 void nvs_tell_object_gone(const struct nvs_object *o)
 {
-	struct nvs_rec_object_gone r = { REC(NVS_REC_OBJECT_GONE, 0, r), o->key.client,
-					 o->key.handle };
+	struct nvs_rec_object_gone r = {REC(NVS_REC_OBJECT_GONE, 0, r), o->key.client,
+					o->key.handle};
 
 	if (live())
 		nvs_record(&r.rec);
@@ -87,7 +87,7 @@ void nvs_tell_cpu_map(const struct nvs_cpu_map *m)
 
 void nvs_tell_cpu_map_gone(const struct nvs_cpu_map *m)
 {
-	struct nvs_rec_cpu_map_gone r = { REC(NVS_REC_CPU_MAP_GONE, 0, r), m->number, 0 };
+	struct nvs_rec_cpu_map_gone r = {REC(NVS_REC_CPU_MAP_GONE, 0, r), m->number, 0};
 
 	if (live())
 		nvs_record(&r.rec);
@@ -114,7 +114,7 @@ void nvs_tell_gpu_map(const struct nvs_gpu_map *m)
 
 void nvs_tell_gpu_map_gone(const struct nvs_gpu_map *m)
 {
-	struct nvs_rec_gpu_map_gone r = { REC(NVS_REC_GPU_MAP_GONE, 0, r), m->number, 0 };
+	struct nvs_rec_gpu_map_gone r = {REC(NVS_REC_GPU_MAP_GONE, 0, r), m->number, 0};
 
 	if (live())
 		nvs_record(&r.rec);
@@ -146,9 +146,9 @@ void nvs_tell_channel(const struct nvs_channel_entry *c)
 
 void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 {
-	uint64_t claim = c->put_taken ? c->final_claim :
-			 c->slot      ? atomic_load((_Atomic uint64_t *)&c->slot->claim) :
-					0;
+	uint64_t claim = c->put_taken ? c->final_claim
+			 : c->slot    ? atomic_load((_Atomic uint64_t *)&c->slot->claim)
+				      : 0;
 	struct nvs_rec_channel_gone r = {
 		.rec = REC(NVS_REC_CHANNEL_GONE,
 			   flags | (c->put_read ? 0 : NVS_CHAN_GONE_PUT_UNKNOWN), r),
@@ -169,7 +169,7 @@ void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle)
 {
 	struct nvs_rm *rm = nvs_rm();
-	struct nvs_rec_remark r = { REC(NVS_REC_REMARK, 0, r), kind, gpu, client, handle };
+	struct nvs_rec_remark r = {REC(NVS_REC_REMARK, 0, r), kind, gpu, client, handle};
 
 	for (uint32_t i = 0; i < rm->nremarks; i++)
 		if (rm->remarks[i].kind == kind && rm->remarks[i].gpu == gpu)
@@ -183,7 +183,7 @@ void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t hand
 
 void nvs_tell_check(uint32_t kind, uint64_t value, uint64_t start, uint64_t end)
 {
-	struct nvs_rec_check r = { REC(NVS_REC_CHECK, 0, r), kind, 0, value, start, end };
+	struct nvs_rec_check r = {REC(NVS_REC_CHECK, 0, r), kind, 0, value, start, end};
 
 	if (live())
 		nvs_record(&r.rec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads: those of the program begin with what they inherit of the program's view of signals and with
- * a warm unwinder; ours begin with every signal blocked.
+ * Threads: those of the program begin with what they inherit of the program's view of signals and
+ * with a warm unwinder; ours begin with every signal blocked.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,7 +49,8 @@ static void *begin(void *arg)
 	return start.run(start.arg);
 }
 
-/* ThreadSanitizer's allocator, which the unwinder's caches come from, works only once its own start has run. */
+/* ThreadSanitizer's allocator, which the unwinder's caches come from, works only once its own start
+ * has run. */
 static bool may_warm(void)
 {
 	static _Atomic int answer; /* 0 not known, 1 yes, -1 no */
@@ -88,7 +89,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void 
 		start = nvs_alloc(sizeof(*start));
 	if (!start)
 		return nvs_next()->pthread_create(thread, attr, run, arg);
-	*start = (struct start){ run, arg, view, warm };
+	*start = (struct start){run, arg, view, warm};
 	if (nvs_session_active())
 		nvs_modules_kick();
 	ret = nvs_next()->pthread_create(thread, attr, begin, start);
@@ -118,14 +119,15 @@ static void *begin_own(void *arg)
 }
 
 /*
- * Its attributes say what it has blocked: the caller blocks nothing, since it may wait here for the program's
- * allocator, whose holder may wait for an answer to a signal.
+ * Its attributes say what it has blocked: the caller blocks nothing, since it may wait here for the
+ * program's allocator, whose holder may wait for an answer to a signal.
  */
 static int create_own(struct own_start *start, size_t stack)
 {
 	/*
-	 * All but glibc's two, by which it reaches every thread for setuid() and cancellation, and the one by which a
-	 * sandbox asks the program's broker for a system call: blocked, it would kill.
+	 * All but glibc's two, by which it reaches every thread for setuid() and cancellation, and
+	 * the one by which a sandbox asks the program's broker for a system call: blocked, it would
+	 * kill.
 	 */
 	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1));
 	pthread_attr_t attr;
@@ -154,7 +156,7 @@ int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *),
 
 	if (!start)
 		return -ENOMEM;
-	*start = (struct own_start){ live, run, arg, name };
+	*start = (struct own_start){live, run, arg, name};
 	atomic_fetch_add(&live->own_threads, 1);
 	err = create_own(start, OWN_STACK);
 	/* Too small where the program's libraries have much thread-local storage. */

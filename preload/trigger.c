@@ -51,12 +51,13 @@ static bool parse(char *text, int64_t *submissions)
 void nvs_trigger_look(void)
 {
 	const struct nvs_options *options = nvs_options();
-	char text[64] = { 0 }, path[PATH_MAX];
+	char text[64] = {0}, path[PATH_MAX];
 	int64_t submissions;
 	struct stat st;
 	int fd;
 
-	if (!*options->values.trigger || nvs_path_absolute(options->folder, options->values.trigger, path))
+	if (!*options->values.trigger ||
+	    nvs_path_absolute(options->folder, options->values.trigger, path))
 		return;
 	fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd < 0)

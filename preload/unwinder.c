@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinder: libunwind's unw_backtrace, loaded so that its symbols stay out of the global scope (its
- * _Unwind_* would take over C++ exceptions), else glibc's backtrace.
+ * The unwinder: libunwind's unw_backtrace, loaded so that its symbols stay out of the global scope
+ * (its _Unwind_* would take over C++ exceptions), else glibc's backtrace.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -42,8 +42,9 @@ static void *load(void)
 /* ---- how libunwind tries addresses ---- */
 
 /*
- * By writing from them into a pipe, which it makes when it first unwinds, in the middle of the program. What it tries
- * them with instead needs no descriptor: the kernel reads eight bytes of a signal mask before it refuses the call.
+ * By writing from them into a pipe, which it makes when it first unwinds, in the middle of the
+ * program. What it tries them with instead needs no descriptor: the kernel reads eight bytes of a
+ * signal mask before it refuses the call.
  */
 #define NO_PIPE -2 /* -1 is what it takes for one that is still to be made */
 
@@ -85,10 +86,11 @@ static ssize_t read_from(int fd, void *data, size_t size)
 }
 
 /* Its slot for NAME. False: it has none. */
-static bool replace(const struct dl_phdr_info *info, const struct nvs_elf *elf, const char *name, uintptr_t by)
+static bool replace(const struct dl_phdr_info *info, const struct nvs_elf *elf, const char *name,
+		    uintptr_t by)
 {
-	const ElfW(Rela) *tables[2] = { elf->rela, elf->jmprel };
-	size_t sizes[2] = { elf->rela ? elf->nrela : 0, elf->jmprel ? elf->njmprel : 0 };
+	const ElfW(Rela) * tables[2] = {elf->rela, elf->jmprel};
+	size_t sizes[2] = {elf->rela ? elf->nrela : 0, elf->jmprel ? elf->njmprel : 0};
 	bool found = false;
 
 	for (int t = 0; t < 2; t++)
@@ -96,8 +98,10 @@ static bool replace(const struct dl_phdr_info *info, const struct nvs_elf *elf, 
 			const ElfW(Rela) *r = &tables[t][i];
 			uint32_t symbol = ELF64_R_SYM(r->r_info), type = ELF64_R_TYPE(r->r_info);
 
-			if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbol >= elf->count ||
-			    strcmp(elf->strings + ((const ElfW(Sym) *)elf->symbols)[symbol].st_name, name))
+			if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) ||
+			    symbol >= elf->count ||
+			    strcmp(elf->strings + ((const ElfW(Sym) *)elf->symbols)[symbol].st_name,
+				   name))
 				continue;
 			nvs_elf_put(info, info->dlpi_addr + r->r_offset, by);
 			found = *(uintptr_t *)(info->dlpi_addr + r->r_offset) == by;
@@ -116,7 +120,8 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 
 		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
 			dynamic = (const void *)start;
-		if (info->dlpi_phdr[i].p_type == PT_LOAD && symbol - start < info->dlpi_phdr[i].p_memsz) {
+		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+		    symbol - start < info->dlpi_phdr[i].p_memsz) {
 			code_start = start;
 			code_end = start + info->dlpi_phdr[i].p_memsz;
 		}
@@ -132,8 +137,8 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Where it tries them in a way that is not ours it takes what is none for a pipe that was closed, and asks again. It
- * gets one out of the way of programs that count on low numbers.
+ * Where it tries them in a way that is not ours it takes what is none for a pipe that was closed,
+ * and asks again. It gets one out of the way of programs that count on low numbers.
  */
 static int pipe_for_it(int fds[2], int flags)
 {

@@ -25,7 +25,8 @@ static uint64_t end_range(uint64_t base, uint32_t file)
 {
 	struct nvs_rm *rm = nvs_rm();
 
-	NVS_SPANS_EACH(&rm->ranges, i, base, base + 1) {
+	NVS_SPANS_EACH(&rm->ranges, i, base, base + 1)
+	{
 		struct nvs_range *range = (struct nvs_range *)rm->ranges.at[i];
 		uint64_t length = range->at.end - range->at.start;
 
@@ -43,7 +44,7 @@ static void map(uint32_t client, uint32_t handle, uint64_t base, uint64_t length
 {
 	struct nvs_object *o = nvs_object_find(client, handle);
 	struct nvs_gpu_map m = {
-		.at = { base, base + length },
+		.at = {base, base + length},
 		.client = client,
 		.handle = handle,
 		.file = file,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer thread: takes what the rings hold, at least every 100 ms, and makes frames of it. It holds no
- * lock that anybody else takes and never uses the program's heap, so nothing the program does stops it
- * but a file system that hangs; its heartbeat says so to those who wait for room.
+ * The writer thread: takes what the rings hold, at least every 100 ms, and makes frames of it. It
+ * holds no lock that anybody else takes and never uses the program's heap, so nothing the program
+ * does stops it but a file system that hangs; its heartbeat says so to those who wait for room.
  */
 #include <sched.h>
 #include <time.h>
@@ -41,8 +41,9 @@ static void beat(struct nvs_writer *w)
 	__atomic_fetch_add(&w->live->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
-static void write_frame(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts,
-			const void *packed, ssize_t packed_size)
+static void write_frame(void *arg, const void *frame, size_t size,
+			const struct nvs_merge_counts *counts, const void *packed,
+			ssize_t packed_size)
 {
 	struct nvs_writer *w = arg;
 	int err = nvs_sink_packed(&w->sink, packed, packed_size, size);
@@ -59,7 +60,8 @@ static void write_frame(void *arg, const void *frame, size_t size, const struct 
 	beat(w);
 }
 
-static void give_frame(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts)
+static void give_frame(void *arg, const void *frame, size_t size,
+		       const struct nvs_merge_counts *counts)
 {
 	struct nvs_writer *w = arg;
 
@@ -156,7 +158,7 @@ static uint64_t cpu_ns(void)
 static void put_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes)
 {
 	struct nvs_rec_gap gap = {
-		.rec = { .type = NVS_REC_GAP, .size = sizeof(gap), .time = nvs_now() },
+		.rec = {.type = NVS_REC_GAP, .size = sizeof(gap), .time = nvs_now()},
 		.thread = NVS_NONE,
 		.channel = NVS_NONE,
 		.reason = reason,
@@ -175,7 +177,7 @@ static void put_totals(struct nvs_writer *w)
 {
 	const struct nvs_merge_counts *seen = &w->merge->all;
 	struct nvs_rec_totals t = {
-		.rec = { .type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_now() },
+		.rec = {.type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_now()},
 		.submissions = counter(NVS_COUNT_SUBMISSIONS),
 		.entries = counter(NVS_COUNT_ENTRIES),
 		.segments = counter(NVS_COUNT_SEGMENTS),
@@ -211,10 +213,11 @@ static void look_at_file(struct nvs_writer *w)
 	w->lost_submissions = counter(NVS_COUNT_SUBMISSIONS);
 }
 
-/* The last frames. After a write that failed they may still fit, and then the trace says what it lacks. */
+/* The last frames. After a write that failed they may still fit, and then the trace says what it
+ * lacks. */
 static void finish(struct nvs_writer *w)
 {
-	struct nvs_rec_end end = { .rec = { .type = NVS_REC_END, .size = sizeof(end) } };
+	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};
 
 	one_round(w);
 	nvs_merge_drain(w->merge, UINT64_MAX);
@@ -243,9 +246,9 @@ static void finish(struct nvs_writer *w)
 }
 
 /*
- * A table of file descriptors of its own, with nothing in it but the two files: what the program closes or
- * duplicates onto our numbers is nothing to us, and it never sees them. False: the kernel cannot, and
- * both keep sharing one.
+ * A table of file descriptors of its own, with nothing in it but the two files: what the program
+ * closes or duplicates onto our numbers is nothing to us, and it never sees them. False: the kernel
+ * cannot, and both keep sharing one.
  */
 static bool detach(struct nvs_writer *w)
 {
@@ -255,7 +258,8 @@ static bool detach(struct nvs_writer *w)
 		low = w->live->spool.fd;
 		high = w->live->trace.fd;
 	}
-	/* It must be possible to let go of the program's files: a pipe would never end otherwise. */
+	/* It must be possible to let go of the program's files: a pipe would never end otherwise.
+	 */
 	if (low <= 0 || nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
 	    nvs_sys(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
 		return false;
@@ -299,7 +303,8 @@ static void run_writer(void *arg)
 	nvs_confined_begin(w->live, begin(w));
 	while (!atomic_load(&w->finishing)) {
 		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
-			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
+			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
+					   first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
 		atomic_store(&nvs_writer_signal.wake, 0);
 		if (atomic_load(&w->look))
 			look_around(w);
@@ -335,9 +340,9 @@ static void start_packers(struct nvs_writer *w)
 {
 	size_t largest = w->merge->buffer_size;
 
-	w->packers = (struct nvs_packers){ .begin = begin_packer, .write = write_frame, .arg = w };
+	w->packers = (struct nvs_packers){.begin = begin_packer, .write = write_frame, .arg = w};
 	if (nvs_merge_overlap(w->merge, NVS_PACKERS, settle))
-		w->packers.each[0] = (struct nvs_packer){ .all = &w->packers, .pack = &w->sink.pack };
+		w->packers.each[0] = (struct nvs_packer){.all = &w->packers, .pack = &w->sink.pack};
 	else
 		nvs_packers_start(&w->packers, w->live, &w->sink.pack, largest);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For the bundle alone: a newer distribution's libelf.a asks for strtol() under the name that glibc 2.38 gave it. Here is
- * that name in terms of the old one, so that the bundle runs on older systems.
+ * For the bundle alone: a newer distribution's libelf.a asks for strtol() under the name that
+ * glibc 2.38 gave it. Here is that name in terms of the old one, so that the bundle runs on older
+ * systems.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What a user types: demo, install, bundle, bench; and the checks of the project's own form.
 
-FAST_TESTS += scripts/check-rooms scripts/check-exports scripts/check-trap scripts/check-docs
+FAST_TESTS += scripts/check-rooms scripts/check-format scripts/check-exports scripts/check-trap scripts/check-docs
 
 .PHONY: help demo bench
 help:
@@ -76,11 +76,8 @@ $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old
 
 # ---- form ----
 
-FORMATTED = $(shell git ls-files '*.c' '*.h' 2>/dev/null)
-CLANG_FORMAT ?= $(shell command -v clang-format-14 || echo clang-format)
-
 .PHONY: format format-check
 format:
-	$(Q)$(CLANG_FORMAT) -i $(FORMATTED)
+	$(Q)scripts/check-format --mend
 format-check:
-	$(Q)$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED)
+	$(Q)scripts/check-format

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the capture: a batch of GPFIFO entries on its way into the ring buffer, and who does what to it.
+ * Inside the capture: a batch of GPFIFO entries on its way into the ring buffer, and who does what
+ * to it.
  */
 #ifndef NVSNOOP_TRAP_BATCH_H
 #define NVSNOOP_TRAP_BATCH_H
 
 #include "trap/root.h"
 
-#define NVS_PUT_MASK	((1ull << NVS_PUT_BITS) - 1)
+#define NVS_PUT_MASK ((1ull << NVS_PUT_BITS) - 1)
 #define NVS_MAX_ENTRIES 512u /* of one record; more become further records of the same doorbell */
 
 struct nvs_reader {

@@ -6,14 +6,15 @@
 
 __thread struct nvs_calls nvs_calls;
 
-static bool tell(struct nvs_ring *ring, const struct nvs_open_call *call, uint32_t depth, uint64_t time)
+static bool tell(struct nvs_ring *ring, const struct nvs_open_call *call, uint32_t depth,
+		 uint64_t time)
 {
 	struct nvs_rec_call_begin *rec = nvs_ring_reserve(ring, sizeof(*rec), true);
 
 	if (!rec)
 		return false;
 	*rec = (struct nvs_rec_call_begin){
-		.rec = { .type = NVS_REC_CALL_BEGIN, .size = sizeof(*rec), .time = time },
+		.rec = {.type = NVS_REC_CALL_BEGIN, .size = sizeof(*rec), .time = time},
 		.thread = nvs_tls.thread - 1,
 		.api = call->api,
 		.number = call->number,

@@ -2,9 +2,9 @@
 /*
  * Call sites: the unwinder's addresses, reduced to a number that is the same for the same stack.
  *
- * The unwinder is not ours (libunwind's unw_backtrace, or glibc's). What it may ask of the process inside
- * the trap is the list of loaded objects, and that we answer ourselves: the loader's lock may be held by a
- * thread that waits for this one.
+ * The unwinder is not ours (libunwind's unw_backtrace, or glibc's). What it may ask of the process
+ * inside the trap is the list of loaded objects, and that we answer ourselves: the loader's lock
+ * may be held by a thread that waits for this one.
  */
 #include <link.h>
 #include <dlfcn.h>
@@ -65,7 +65,7 @@ static bool learn_module(uintptr_t pc)
 {
 	struct find_object found;
 	struct dl_phdr_info *m = &extra_modules[nvs_tls.extra_modules];
-	const ElfW(Ehdr) *head;
+	const ElfW(Ehdr) * head;
 
 	if (!find_object || nvs_tls.extra_modules == MAX_EXTRA || find_object((void *)pc, &found))
 		return false;
@@ -148,7 +148,7 @@ static bool tell_stack(struct nvs_ring *ring, uint32_t id, void **pcs, uint32_t 
 
 	if (!rec)
 		return false;
-	rec->rec = (struct nvs_rec){ .type = NVS_REC_STACK, .size = size, .time = time };
+	rec->rec = (struct nvs_rec){.type = NVS_REC_STACK, .size = size, .time = time};
 	rec->stack = id;
 	rec->nframes = n;
 	for (uint32_t i = 0; i < n; i++)
@@ -158,20 +158,23 @@ static bool tell_stack(struct nvs_ring *ring, uint32_t id, void **pcs, uint32_t 
 }
 
 /*
- * The slot of a stack, by 128 bits of hash: two stacks that differ share it with a probability of 2^-128
- * each. NULL: the table is as good as full. The stack is told under a new number then; nothing is lost.
+ * The slot of a stack, by 128 bits of hash: two stacks that differ share it with a probability of
+ * 2^-128 each. NULL: the table is as good as full. The stack is told under a new number then;
+ * nothing is lost.
  */
 static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 {
 	for (uint32_t probe = 0; probe < 64; probe++) {
-		struct nvs_stack_slot *slot = &nvs_root->stacks[(key + probe) & (NVS_STACK_SLOTS - 1)];
+		struct nvs_stack_slot *slot =
+			&nvs_root->stacks[(key + probe) & (NVS_STACK_SLOTS - 1)];
 		uint64_t have = atomic_load_explicit(&slot->key, memory_order_acquire);
 
 		if (!have && atomic_compare_exchange_strong(&slot->key, &have, key)) {
 			atomic_store_explicit(&slot->check, check, memory_order_release);
 			return slot;
 		}
-		if (have == key && atomic_load_explicit(&slot->check, memory_order_acquire) == check)
+		if (have == key &&
+		    atomic_load_explicit(&slot->check, memory_order_acquire) == check)
 			return slot;
 	}
 	return NULL;
@@ -210,7 +213,8 @@ uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, 
 		nvs_known_learn(ring, rip, rsp, rbp, first, n, id - 1);
 		return id - 1;
 	}
-	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody waits. */
+	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody
+	 * waits. */
 	id = atomic_fetch_add(&nvs_root->next_stack, 1);
 	if (!tell_stack(ring, id, first, n, time))
 		return NVS_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a doorbell commits: the new GPFIFO entries and the segments they name, copied into the ring buffer
- * before the store is performed. Layout of entries: facts of the host classes 906f to ca6f.
+ * What a doorbell commits: the new GPFIFO entries and the segments they name, copied into the ring
+ * buffer before the store is performed. Layout of entries: facts of the host classes 906f to ca6f.
  */
 #include "trap/calls.h"
 #include "trap/batch.h"
@@ -48,7 +48,8 @@ static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs
 	return state->extended_base | entry_address(e->entry);
 }
 
-/* Reads the batch's entries from the GPFIFO: each uncached read costs a PCIe round trip, so once. */
+/* Reads the batch's entries from the GPFIFO: each uncached read costs a PCIe round trip, so once.
+ */
 static void read_entries(struct nvs_batch *b)
 {
 	const struct nvs_channel *ch = b->reader.channel;
@@ -64,9 +65,9 @@ static void read_entries(struct nvs_batch *b)
 }
 
 /*
- * Takes over the entries between the channel's last PUT and the one that stands in USERD. The claim is read
- * before PUT, so that PUT can only be ahead of it; if another thread has claimed meanwhile, PUT is read
- * anew.
+ * Takes over the entries between the channel's last PUT and the one that stands in USERD. The claim
+ * is read before PUT, so that PUT can only be ahead of it; if another thread has claimed meanwhile,
+ * PUT is read anew.
  */
 static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uint32_t *put)
 {
@@ -83,12 +84,13 @@ static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uin
 		b->count = count < NVS_MAX_ENTRIES ? count : NVS_MAX_ENTRIES;
 		b->new_put = (b->old_put + b->count) % ch->entries;
 		next = (b->sequence + 1) << NVS_PUT_BITS | b->new_put;
-	} while (!__atomic_compare_exchange_n(&ch->state->claim, &claim, next, false, __ATOMIC_ACQ_REL,
-					      __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&ch->state->claim, &claim, next, false,
+					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return true;
 }
 
-static const struct nvs_channel *find_channel(const struct nvs_view *view, uint32_t gpu, uint32_t token)
+static const struct nvs_channel *find_channel(const struct nvs_view *view, uint32_t gpu,
+					      uint32_t token)
 {
 	uint32_t slot = nvs_channel_hash(gpu, token);
 
@@ -115,7 +117,7 @@ static void orphan(struct nvs_ring *ring, const struct nvs_ring_event *event)
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_orphan){
-		.rec = { .type = NVS_REC_ORPHAN, .size = sizeof(*rec), .time = event->time },
+		.rec = {.type = NVS_REC_ORPHAN, .size = sizeof(*rec), .time = event->time},
 		.thread = nvs_tls.thread - 1,
 		.doorbell = event->doorbell->map,
 		.token = event->token,
@@ -126,7 +128,8 @@ static void orphan(struct nvs_ring *ring, const struct nvs_ring_event *event)
 
 static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
 {
-	uint64_t claim = __atomic_fetch_add(&ch->state->claim, 1ull << NVS_PUT_BITS, __ATOMIC_ACQ_REL);
+	uint64_t claim = __atomic_fetch_add(&ch->state->claim, 1ull << NVS_PUT_BITS,
+					    __ATOMIC_ACQ_REL);
 
 	b->sequence = claim >> NVS_PUT_BITS;
 	b->old_put = b->new_put = (uint32_t)(claim & NVS_PUT_MASK);
@@ -134,7 +137,8 @@ static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
 	nvs_tell_lost(b->ring, ch->state, b->event->time);
 }
 
-/* Too large for the stack of the interrupted thread: it lies at the end of the trap's own, which nobody reaches. */
+/* Too large for the stack of the interrupted thread: it lies at the end of the trap's own, which
+ * nobody reaches. */
 struct room {
 	struct nvs_batch batch;
 	struct nvs_gp_entry entries[NVS_MAX_ENTRIES];
@@ -154,7 +158,8 @@ static struct nvs_batch *batch_of(struct nvs_ring *ring)
 	return &room->batch;
 }
 
-void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struct nvs_ring_event *event)
+void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view,
+		 const struct nvs_ring_event *event)
 {
 	const struct nvs_channel *ch = find_channel(view, event->doorbell->gpu, event->token);
 	struct nvs_batch *b = batch_of(ring);
@@ -168,7 +173,7 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 	}
 	b->ring = ring;
 	b->event = event;
-	b->reader = (struct nvs_reader){ .view = view, .channel = ch };
+	b->reader = (struct nvs_reader){.view = view, .channel = ch};
 	nvs_shadow_enter(ch);
 	want = wanted();
 	if (want)
@@ -197,7 +202,7 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struc
 void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *event)
 {
 	const struct nvs_channel *ch = find_channel(view, event->doorbell->gpu, event->token);
-	struct nvs_batch b = { .event = event, .reader = { .view = view, .channel = ch } };
+	struct nvs_batch b = {.event = event, .reader = {.view = view, .channel = ch}};
 	uint32_t put = 0;
 
 	if (!ch || !ch->entries)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A doorbell store that comes through a patched site: no signal, no unwinding. What is not plain here
- * declines, and the store's own bytes trap as ever.
+ * A doorbell store that comes through a patched site: no signal, no unwinding. What is not plain
+ * here declines, and the store's own bytes trap as ever.
  *
- * It runs on the program's own stack, so that a signal handler that interrupts it finds the thread's stack where it
- * expects it, and needs less of it than the frame of the signal that it saves.
+ * It runs on the program's own stack, so that a signal handler that interrupts it finds the
+ * thread's stack where it expects it, and needs less of it than the frame of the signal that it
+ * saves.
  */
 #include "trap/calls.h"
 #include "trap/known.h"
@@ -40,7 +41,8 @@ bool nvs_fast_is_code(uintptr_t rip)
 static uint64_t reg_of(const struct nvs_fast_regs *r, uint8_t reg)
 {
 	static const uint8_t slot[16] = {
-		14, 13, 12, 11, 0xff, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, /* RAX RCX RDX RBX RSP RBP RSI RDI R8.. */
+		14, 13, 12, 11, 0xff, 10, 9, 8,
+		7,  6,	5,  4,	3,    2,  1, 0, /* RAX RCX RDX RBX RSP RBP RSI RDI R8.. */
 	};
 
 	if (reg == NVS_RSP)
@@ -60,12 +62,13 @@ OWN_TEXT static void ring_it(struct fast *f)
 {
 	const struct nvs_view *view = atomic_load_explicit(&nvs_root->view, memory_order_acquire);
 	const struct nvs_doorbell *db = find(view, f->address);
-	struct nvs_ring_event event = { .doorbell = db, .token = f->value, .stack = NVS_NONE };
+	struct nvs_ring_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
 
 	if (!db)
 		return;
 	if (nvs_root->options.backtrace) {
-		event.stack = nvs_known_match(f->ring, f->site->address, reg_of(f->regs, NVS_RSP), f->regs->rbp);
+		event.stack = nvs_known_match(f->ring, f->site->address, reg_of(f->regs, NVS_RSP),
+					      f->regs->rbp);
 		if (event.stack == NVS_NONE)
 			return;
 	}
@@ -83,7 +86,7 @@ OWN_TEXT static void ring_it(struct fast *f)
 OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs)
 {
 	struct nvs_ring *ring = nvs_tls.ring;
-	struct fast f = { .site = site, .regs = regs, .ring = ring };
+	struct fast f = {.site = site, .regs = regs, .ring = ring};
 	uintptr_t sp = reg_of(regs, NVS_RSP);
 	volatile uint64_t mark = (uintptr_t)&f ^ MARK;
 
@@ -95,7 +98,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	nvs_progress_warm();
 	f.address = (uintptr_t)(reg_of(regs, site->base) + (uint64_t)(int64_t)site->disp);
 	f.value = (uint32_t)reg_of(regs, site->source);
-	ring->flight = (struct nvs_flight){ .sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK };
+	ring->flight = (struct nvs_flight){.sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK};
 	nvs_calls.sp = sp;
 	atomic_store(&ring->epoch, atomic_load_explicit(&nvs_root->epoch, memory_order_relaxed));
 	ring_it(&f);

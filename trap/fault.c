@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The doorbell's fault: from the SIGSEGV of the store, through the capture, to the store on the alias.
+ * The doorbell's fault: from the SIGSEGV of the store, through the capture, to the store on the
+ * alias.
  *
  * A store of a simple form is performed by us. Any other one is first single-stepped onto a private
- * twin of the page, which tells what it stores before the GPU can know; then it is captured, and the
- * instruction is stepped once more, on the alias. The protected page is never opened.
+ * twin of the page, which tells what it stores before the GPU can know; then it is captured, and
+ * the instruction is stepped once more, on the alias. The protected page is never opened.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +21,8 @@
 #include "trap/poison.h"
 
 #define TRAP_FLAG 0x100
-#define DOORBELL_OFFSET 0x90u /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
+#define DOORBELL_OFFSET \
+	0x90u /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
 #define WIDEST_STORE 512u /* fxsave */
 
 /* A single-step in flight; one a thread, since signals are blocked until it is done. */
@@ -47,7 +49,8 @@ struct work {
 static const struct nvs_doorbell *find_doorbell(const struct nvs_view *view, uintptr_t address)
 {
 	for (uint32_t i = 0; view && i < view->ndoorbells; i++)
-		if (address - view->doorbells[i].start < view->doorbells[i].end - view->doorbells[i].start)
+		if (address - view->doorbells[i].start <
+		    view->doorbells[i].end - view->doorbells[i].start)
 			return &view->doorbells[i];
 	return NULL;
 }
@@ -65,7 +68,8 @@ static bool is_doorbell(uintptr_t address)
 	return found;
 }
 
-/* The part of a store of WIDTH bytes at ADDRESS that is the doorbell register. False: it has none. */
+/* The part of a store of WIDTH bytes at ADDRESS that is the doorbell register. False: it has none.
+ */
 static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, const uint8_t *bytes,
 			   unsigned width, uint32_t *token)
 {
@@ -82,10 +86,11 @@ static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, con
 	return any;
 }
 
-static void capture(struct nvs_ring *ring, const struct nvs_view *view, const struct nvs_doorbell *db,
-		    uint32_t token, uint32_t stack, uint64_t time)
+static void capture(struct nvs_ring *ring, const struct nvs_view *view,
+		    const struct nvs_doorbell *db, uint32_t token, uint32_t stack, uint64_t time)
 {
-	struct nvs_ring_event event = { .doorbell = db, .token = token, .stack = stack, .time = time };
+	struct nvs_ring_event event = {
+		.doorbell = db, .token = token, .stack = stack, .time = time};
 
 	if (ring)
 		nvs_capture(ring, view, &event);
@@ -100,7 +105,8 @@ static void mark_rung(struct nvs_ring *ring)
 		__atomic_store_n(&ring->shared->rung, ring->shared->head, __ATOMIC_RELEASE);
 }
 
-/* A store that cannot be let through: the page is opened, and the trace says that it is blind from here. */
+/* A store that cannot be let through: the page is opened, and the trace says that it is blind from
+ * here. */
 static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_t time)
 {
 	struct nvs_rec_gap *rec;
@@ -113,7 +119,7 @@ static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_gap){
-		.rec = { .type = NVS_REC_GAP, .size = sizeof(*rec), .time = time },
+		.rec = {.type = NVS_REC_GAP, .size = sizeof(*rec), .time = time},
 		.thread = nvs_tls.thread - 1,
 		.channel = NVS_NONE,
 		.entry = NVS_NONE,
@@ -123,7 +129,8 @@ static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_
 	nvs_ring_commit(ring, sizeof(*rec));
 }
 
-/* Sets the context so that returning to it runs the pending instruction on TO instead of its target. */
+/* Sets the context so that returning to it runs the pending instruction on TO instead of its
+ * target. */
 static bool step_on(struct work *w, uintptr_t to)
 {
 	uint64_t *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
@@ -167,8 +174,8 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 }
 
 /*
- * The instruction at RIP as it was compiled: where its first bytes are a jump by now, or a copy of it ran in a
- * trampoline, the context is led back to its own place.
+ * The instruction at RIP as it was compiled: where its first bytes are a jump by now, or a copy of
+ * it ran in a trampoline, the context is led back to its own place.
  */
 static size_t fetch(ucontext_t *uc, uint8_t *code)
 {
@@ -191,18 +198,18 @@ static uint32_t take_callsite(struct work *w, uint64_t time)
 }
 
 /*
- * The program single-steps itself, and we have made its step: the SIGTRAP behind it comes when the handler has
- * returned, which is when it is no longer blocked.
+ * The program single-steps itself, and we have made its step: the SIGTRAP behind it comes when the
+ * handler has returned, which is when it is no longer blocked.
  */
 static void tell_step(const greg_t *gregs)
 {
-	siginfo_t info = { .si_signo = SIGTRAP, .si_code = TRAP_TRACE };
+	siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_TRACE};
 	uint64_t bit = 1ull << (SIGTRAP - 1);
 
 	info.si_addr = (void *)gregs[REG_RIP];
 	nvs_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, sizeof(bit));
-	nvs_sys4(SYS_rt_tgsigqueueinfo, nvs_sys4(SYS_getpid, 0, 0, 0, 0), nvs_sys4(SYS_gettid, 0, 0, 0, 0), SIGTRAP,
-		&info);
+	nvs_sys4(SYS_rt_tgsigqueueinfo, nvs_sys4(SYS_getpid, 0, 0, 0, 0),
+		 nvs_sys4(SYS_gettid, 0, 0, 0, 0), SIGTRAP, &info);
 }
 
 static void on_store(void *arg)
@@ -227,7 +234,8 @@ static void on_store(void *arg)
 	if (!nvs_insn_decode(&insn, code, readable))
 		insn.length = 0;
 	if (!insn.length || nvs_root->options.mode == NVS_TRAP_STEP ||
-	    !nvs_store_decode(&store, &insn, gregs) || store.address - db->start >= db->end - db->start) {
+	    !nvs_store_decode(&store, &insn, gregs) ||
+	    store.address - db->start >= db->end - db->start) {
 		begin_step(w, db, &insn, code, stack, time);
 		return;
 	}
@@ -243,7 +251,8 @@ static void on_store(void *arg)
 	mark_rung(w->ring);
 }
 
-/* A store of a plain width is made by us; of any other one the instruction itself knows best what it writes. */
+/* A store of a plain width is made by us; of any other one the instruction itself knows best what
+ * it writes. */
 static bool store_plain(uintptr_t to, const uint8_t *from, unsigned width)
 {
 	if (to & (width - 1))
@@ -281,8 +290,10 @@ static void on_step(void *arg)
 		return;
 	alias = db->alias + (pending.target - db->start);
 	twin = nvs_twin_of(w->ring) + (pending.target & 0xfff);
-	/* Of unknown width: a doorbell if something other than nothing came to lie on the register. */
-	if (doorbell_value(db, pending.target, twin, width, &token) && (pending.step.width || token))
+	/* Of unknown width: a doorbell if something other than nothing came to lie on the register.
+	 */
+	if (doorbell_value(db, pending.target, twin, width, &token) &&
+	    (pending.step.width || token))
 		capture(w->ring, view, db, token, pending.stack, pending.time);
 	if (!store_plain(alias, twin, pending.step.width)) {
 		nvs_step_rewind(&pending.step, w->uc->uc_mcontext.gregs);
@@ -297,7 +308,8 @@ static void on_step(void *arg)
 /* Takes a ring and runs FN on the stack that belongs to it. */
 static void with_ring(struct work *w, void (*fn)(void *))
 {
-	struct nvs_flight outer = nvs_tls.flight, flight = { .sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP] };
+	struct nvs_flight outer = nvs_tls.flight,
+			  flight = {.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP]};
 	const stack_t *alternate = &w->uc->uc_stack;
 	int saved = errno;
 
@@ -329,15 +341,16 @@ static void end_step(ucontext_t *uc)
 	nvs_tls.stepping = false;
 }
 
-/* By somebody, as opposed to what an instruction has caused: it may come anywhere, also within a trap. */
+/* By somebody, as opposed to what an instruction has caused: it may come anywhere, also within a
+ * trap. */
 static bool was_sent(const siginfo_t *info)
 {
 	return info->si_code <= 0;
 }
 
 /*
- * A program that single-steps itself runs its store on a way of ours: of that it is told nothing until it is back in
- * its own code.
+ * A program that single-steps itself runs its store on a way of ours: of that it is told nothing
+ * until it is back in its own code.
  */
 static bool is_own_step(const ucontext_t *uc)
 {
@@ -347,7 +360,8 @@ static bool is_own_step(const ucontext_t *uc)
 	if (nvs_patch_is_way(rip) || nvs_fast_is_code(rip))
 		return true;
 	return ring && atomic_load(&ring->epoch) && ring->flight.mark &&
-	       !nvs_flight_left(&ring->flight, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP], &uc->uc_stack);
+	       !nvs_flight_left(&ring->flight, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+				&uc->uc_stack);
 }
 
 bool nvs_trap_segv(siginfo_t *info, void *ucontext)
@@ -355,7 +369,7 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 	ucontext_t *uc = ucontext;
 	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
 	uintptr_t fixup = nvs_guard_fixup((uintptr_t)*rip);
-	struct work w = { .address = (uintptr_t)info->si_addr, .uc = uc };
+	struct work w = {.address = (uintptr_t)info->si_addr, .uc = uc};
 
 	if (was_sent(info))
 		return false;
@@ -366,7 +380,8 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 	if (!nvs_started())
 		return false;
 	if (nvs_tls.stepping && nvs_step_is_at(&pending.step, (uint64_t)*rip)) {
-		/* The stepped instruction itself faulted, on an operand of the program: its own fault. */
+		/* The stepped instruction itself faulted, on an operand of the program: its own
+		 * fault. */
 		nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
 		end_step(uc);
 		return false;
@@ -385,7 +400,7 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
-	struct work w = { .uc = uc };
+	struct work w = {.uc = uc};
 	bool ran;
 
 	if (was_sent(info))

@@ -11,10 +11,10 @@
 #include "trap/sys.h"
 #include "trap/poison.h"
 
-#define BYTES	 (512u << 10) /* of a ring's tree */
-#define LONGEST	 (3 * NVS_KNOWN_FRAMES + 2) /* checks of one stack: three a frame, rip and end */
+#define BYTES (512u << 10) /* of a ring's tree */
+#define LONGEST (3 * NVS_KNOWN_FRAMES + 2) /* checks of one stack: three a frame, rip and end */
 #define FARTHEST 0x7ffffff8 /* bytes from RSP to a slot */
-#define REFUSED	 256u
+#define REFUSED 256u
 
 struct known {
 	uint64_t unloads; /* nvs_root->unload_count for which it holds */
@@ -46,7 +46,7 @@ static _Atomic(struct trees *) trees;
 static void *map(size_t bytes, int advice)
 {
 	long p = nvs_sys(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p < 0 && p > -4096)
 		return NULL;
@@ -114,8 +114,8 @@ static bool add(struct draft *d, enum nvs_known_check check, int64_t slot, uint6
 {
 	if (d->n == LONGEST || slot < 0 || slot > FARTHEST || slot & 7)
 		return false;
-	d->nodes[d->n++] =
-		(struct nvs_known_node){.value = value, .slot = (int32_t)slot | (int32_t)check};
+	d->nodes[d->n++] = (struct nvs_known_node){.value = value,
+						   .slot = (int32_t)slot | (int32_t)check};
 	return true;
 }
 
@@ -238,8 +238,8 @@ static bool draft_stack(struct draft *d, void *const *pcs, uint32_t n, uint32_t 
 
 	if (n > NVS_KNOWN_FRAMES)
 		return false;
-	d->nodes[d->n++] =
-		(struct nvs_known_node){.value = (uintptr_t)pcs[0], .slot = NVS_CHECK_RIP};
+	d->nodes[d->n++] = (struct nvs_known_node){.value = (uintptr_t)pcs[0],
+						   .slot = NVS_CHECK_RIP};
 	for (uint32_t i = 0; i < n; i++) {
 		/* A return address may lie behind the end of its function: the call itself never
 		 * does. */

@@ -54,7 +54,7 @@ struct nvs_ring;
 
 /* Of the 256 frames that an unwinder is asked for, at most 16 are ours: from here on a stack may be
  * cut. */
-#define NVS_KNOWN_CUT	 240u
+#define NVS_KNOWN_CUT 240u
 #define NVS_KNOWN_FRAMES 256u
 
 /*

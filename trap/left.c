@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traps that were left: a signal handler of the program interrupted one and jumped out of it (siglongjmp), so it
- * will never end. It is recognised when the thread comes by again, by the place of its stack.
+ * Traps that were left: a signal handler of the program interrupted one and jumped out of it
+ * (siglongjmp), so it will never end. It is recognised when the thread comes by again, by the place
+ * of its stack.
  *
- * A handler that interrupts a trap runs below it, on the same stack or on the alternate one. Who comes from above
- * on the same stack has left it; so has who comes from below when the trap's frame holds something else by now.
- * Where the two stacks cannot be compared the trap counts as in flight: that only costs a second ring.
+ * A handler that interrupts a trap runs below it, on the same stack or on the alternate one. Who
+ * comes from above on the same stack has left it; so has who comes from below when the trap's frame
+ * holds something else by now. Where the two stacks cannot be compared the trap counts as in
+ * flight: that only costs a second ring.
  */
 #include "trap/left.h"
 #include "trap/root.h"
@@ -16,7 +18,8 @@
 
 static bool within(const stack_t *stack, uintptr_t sp)
 {
-	return !((unsigned)stack->ss_flags & SS_DISABLE) && sp - (uintptr_t)stack->ss_sp < stack->ss_size;
+	return !((unsigned)stack->ss_flags & SS_DISABLE) &&
+	       sp - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
 static bool on_alternate(const stack_t *known, uintptr_t sp)

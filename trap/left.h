@@ -16,8 +16,8 @@ struct nvs_flight {
 };
 
 /*
- * True if F's work cannot be running any more, seen by its thread with stack pointer SP. ALTERNATE: the thread's
- * alternate stack, NULL: the kernel is asked.
+ * True if F's work cannot be running any more, seen by its thread with stack pointer SP. ALTERNATE:
+ * the thread's alternate stack, NULL: the kernel is asked.
  */
 bool nvs_flight_left(const struct nvs_flight *f, uintptr_t sp, const stack_t *alternate);
 

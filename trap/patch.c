@@ -2,11 +2,11 @@
 /*
  * Sites: from the first trap at a store to the jump that takes its place.
  *
- * The trap only remembers the store. The work is done later on a thread of the library: the analysis of
- * the surroundings, the trampoline, and the writing. Other threads may run the code while it is written:
- * first a breakpoint stands on the first byte, then the tail, then the first byte of the jump, with a
- * core-serialising membarrier between, so that no core runs a mixture. A thread that meets the
- * breakpoint runs the place again until the jump is there.
+ * The trap only remembers the store. The work is done later on a thread of the library: the
+ * analysis of the surroundings, the trampoline, and the writing. Other threads may run the code
+ * while it is written: first a breakpoint stands on the first byte, then the tail, then the first
+ * byte of the jump, with a core-serialising membarrier between, so that no core runs a mixture. A
+ * thread that meets the breakpoint runs the place again until the jump is there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,9 @@ extern const uint8_t nvs_tramp_back1[], nvs_tramp_original[], nvs_tramp_back2[];
 
 #define PAGE 4096u
 #define STRIDE (64u << 10)
-#define REACH (1ull << 30) /* a jump reaches 2 GiB: half of it leaves room for the module itself */
+#define REACH                                                                              \
+	(1ull << 30) /* a jump reaches 2 GiB: half of it leaves room for the module itself \
+		      */
 #define BREAKPOINT 0xcc
 #define SHORT_JUMP 0xeb
 
@@ -35,7 +37,8 @@ static int barrier_ready; /* 1: registered, -1: refused */
 static struct nvs_patch_site *site_at(uintptr_t address)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++)
-		if (atomic_load_explicit(&sites[i].state, memory_order_acquire) > NVS_PATCH_CLAIMED &&
+		if (atomic_load_explicit(&sites[i].state, memory_order_acquire) >
+			    NVS_PATCH_CLAIMED &&
 		    sites[i].address == address)
 			return &sites[i];
 	return NULL;
@@ -46,7 +49,8 @@ static bool is_plain_store(const struct nvs_insn *insn)
 {
 	return insn->encoding == NVS_LEGACY && insn->map == NVS_MAP_ONE && insn->opcode == 0x89 &&
 	       insn->memory && insn->operand_bytes == 4 && !insn->segment &&
-	       !(insn->prefixes & ~NVS_PREFIX_REX) && insn->index == NVS_REG_NONE && insn->base <= NVS_R15;
+	       !(insn->prefixes & ~NVS_PREFIX_REX) && insn->index == NVS_REG_NONE &&
+	       insn->base <= NVS_R15;
 }
 
 /* Once a site: whoever patches need not be waited for until it looks by itself. */
@@ -80,7 +84,8 @@ static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_
 	}
 }
 
-/* Of threads that meet a new store at once, one notes it: a second note would be judged by the first one's jump. */
+/* Of threads that meet a new store at once, one notes it: a second note would be judged by the
+ * first one's jump. */
 void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
 {
 	if (!nvs_root->options.patch || site_at(address) || atomic_exchange(&nvs_root->noting, 1))
@@ -103,7 +108,8 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
 
 		if (state != NVS_PATCH_WRITING && state != NVS_PATCH_DONE)
 			continue;
-		/* At the address itself only while our bytes stand there: its module may be gone. */
+		/* At the address itself only while our bytes stand there: its module may be gone.
+		 */
 		if (rip == s->original || (rip == s->address && is_changed((const uint8_t *)rip)))
 			return s;
 	}
@@ -121,7 +127,8 @@ bool nvs_patch_is_way(uintptr_t rip)
 			continue;
 		if ((rip & ~(uintptr_t)(PAGE - 1)) == (s->original & ~(uintptr_t)(PAGE - 1)))
 			return true;
-		/* Near enough to be the cave: then the site's bytes are there to say where it jumps. */
+		/* Near enough to be the cave: then the site's bytes are there to say where it
+		 * jumps. */
 		if (rip - (s->address - 128) < 260 && *code == SHORT_JUMP &&
 		    rip == s->address + NVS_SITE_HEAD + (uintptr_t)(intptr_t)(int8_t)code[1])
 			return true;
@@ -135,7 +142,8 @@ bool nvs_patch_breakpoint(uintptr_t rip)
 		uint32_t state = atomic_load_explicit(&sites[i].state, memory_order_acquire);
 
 		/* Done: the breakpoint was met just before the jump replaced it. */
-		if ((state == NVS_PATCH_WRITING || state == NVS_PATCH_DONE) && rip == sites[i].address + 1)
+		if ((state == NVS_PATCH_WRITING || state == NVS_PATCH_DONE) &&
+		    rip == sites[i].address + 1)
 			return true;
 	}
 	return false;
@@ -149,14 +157,18 @@ static bool barrier(void)
 static bool barrier_register(void)
 {
 	if (!barrier_ready)
-		barrier_ready = nvs_sys4(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0,
-					0, 0) ? -1 : 1;
+		barrier_ready = nvs_sys4(SYS_membarrier,
+					 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0,
+					 0)
+					? -1
+					: 1;
 	return barrier_ready > 0;
 }
 
 /*
- * Through /proc/self/mem the kernel writes a private copy of the page without its protection ever changing;
- * where that is refused the page is made writable for a moment, and never loses its right to run.
+ * Through /proc/self/mem the kernel writes a private copy of the page without its protection ever
+ * changing; where that is refused the page is made writable for a moment, and never loses its right
+ * to run.
  */
 static bool write_code(uintptr_t to, const uint8_t *bytes, size_t n)
 {
@@ -179,16 +191,17 @@ static bool write_code(uintptr_t to, const uint8_t *bytes, size_t n)
 	return true;
 }
 
-/* A page that a jump from NEAR reaches, writable for now. Looked for on both sides, going outwards. */
+/* A page that a jump from NEAR reaches, writable for now. Looked for on both sides, going outwards.
+ */
 static uint8_t *page_near(uintptr_t near)
 {
 	near &= ~(uintptr_t)(STRIDE - 1);
 	for (uint64_t off = STRIDE; off < REACH; off += off < (8u << 20) ? STRIDE : 1u << 20) {
-		uintptr_t try[2] = { near - off, near + off };
+		uintptr_t try[2] = {near - off, near + off};
 
 		for (int i = 0; i < 2; i++) {
 			long p = nvs_sys(SYS_mmap, (long)try[i], PAGE, PROT_READ | PROT_WRITE,
-					  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 			if (p == (long)try[i])
 				return (uint8_t *)p;
@@ -220,7 +233,8 @@ static void fill_trampoline(uint8_t *tramp, struct nvs_patch_site *s, uintptr_t 
 	s->original = (uintptr_t)(tramp + (nvs_tramp_original - nvs_tramp_begin));
 }
 
-/* The cave is reached by nobody yet; then the two bytes of the store, never half of one and half of the other. */
+/* The cave is reached by nobody yet; then the two bytes of the store, never half of one and half of
+ * the other. */
 static bool write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
 {
 	const uint8_t stop = BREAKPOINT;
@@ -258,7 +272,8 @@ static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_si
 		return NVS_SITE_SURROUNDINGS;
 	}
 	fill_trampoline(tramp, s, plan.resume);
-	if (nvs_sys4(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0) || !write_site(s, &plan)) {
+	if (nvs_sys4(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0) ||
+	    !write_site(s, &plan)) {
 		s->original = 0;
 		nvs_sys4(SYS_munmap, tramp, PAGE, 0, 0);
 		return NVS_SITE_NO_WRITE;
@@ -277,7 +292,8 @@ static void forget_unloaded(struct nvs_patch_site *s, nvs_text_fn text_of)
 		return;
 	}
 	now = text.bytes + (s->address - text.address);
-	if (s->state == NVS_PATCH_DONE ? now[0] != SHORT_JUMP : __builtin_memcmp(now, s->bytes, s->length) != 0)
+	if (s->state == NVS_PATCH_DONE ? now[0] != SHORT_JUMP
+				       : __builtin_memcmp(now, s->bytes, s->length) != 0)
 		atomic_store(&s->state, NVS_PATCH_FREE);
 }
 
@@ -288,7 +304,8 @@ bool nvs_patch_pending(void)
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		uint32_t state = atomic_load(&sites[i].state);
 
-		if (state == NVS_PATCH_SEEN || (state >= NVS_PATCH_DONE && sites[i].unloads != unloads))
+		if (state == NVS_PATCH_SEEN ||
+		    (state >= NVS_PATCH_DONE && sites[i].unloads != unloads))
 			return true;
 	}
 	return false;

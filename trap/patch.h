@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patched store sites: where a doorbell store is known and understood, it is reached by a jump instead of
- * a fault. The protected page stays: whatever does not come this way still traps.
+ * Patched store sites: where a doorbell store is known and understood, it is reached by a jump
+ * instead of a fault. The protected page stays: whatever does not come this way still traps.
  */
 #ifndef NVSNOOP_TRAP_PATCH_H
 #define NVSNOOP_TRAP_PATCH_H
@@ -46,13 +46,13 @@ struct nvs_patch_site {
 /* From the trap: a doorbell store at ADDRESS was emulated; remembered for nvs_patch_work. */
 void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn);
 /*
- * If RIP lies in a trampoline's copy of a store, or at a site whose bytes are changed: the site. Its address and its
- * bytes are what the trap has to go by.
+ * If RIP lies in a trampoline's copy of a store, or at a site whose bytes are changed: the site.
+ * Its address and its bytes are what the trap has to go by.
  */
 const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip);
 /*
- * Patches what the trap has seen, on a thread that may take its time. TEXT_OF fills in the executable mapping
- * that holds an address; false: no module there.
+ * Patches what the trap has seen, on a thread that may take its time. TEXT_OF fills in the
+ * executable mapping that holds an address; false: no module there.
  */
 /* True: nvs_patch_work() would find something to do. */
 bool nvs_patch_pending(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Included last by every source file of the trap: what rule 1 of the contract forbids does not compile.
+ * Included last by every source file of the trap: what rule 1 of the contract forbids does not
+ * compile.
  */
 #ifndef NVSNOOP_TRAP_POISON_H
 #define NVSNOOP_TRAP_POISON_H

@@ -21,7 +21,8 @@ static void gap_record(struct nvs_ring *ring, const struct nvs_rec_gap *gap, boo
 	if (!room)
 		return;
 	*room = *gap;
-	room->rec = (struct nvs_rec){ .type = NVS_REC_GAP, .size = sizeof(*room), .time = gap->rec.time };
+	room->rec =
+		(struct nvs_rec){.type = NVS_REC_GAP, .size = sizeof(*room), .time = gap->rec.time};
 	nvs_ring_commit(ring, sizeof(*room));
 }
 
@@ -154,7 +155,8 @@ static void remember_tail(struct nvs_batch *b, const uint8_t *segment, uint32_t 
 
 static void fill_head(struct nvs_batch *b, struct nvs_rec_submission *sub, uint16_t flags)
 {
-	sub->rec = (struct nvs_rec){ .type = NVS_REC_SUBMISSION, .flags = flags, .time = b->event->time };
+	sub->rec = (struct nvs_rec){
+		.type = NVS_REC_SUBMISSION, .flags = flags, .time = b->event->time};
 	sub->thread = nvs_tls.thread - 1;
 	sub->channel = b->reader.channel->number;
 	sub->sequence = b->sequence;
@@ -213,7 +215,8 @@ static void count_batch(struct nvs_batch *b, uint16_t flags)
 
 static uint32_t head_bytes(const struct nvs_batch *b)
 {
-	return (uint32_t)(sizeof(struct nvs_rec_submission) + b->count * sizeof(struct nvs_gp_entry));
+	return (uint32_t)(sizeof(struct nvs_rec_submission) +
+			  b->count * sizeof(struct nvs_gp_entry));
 }
 
 /* Room for the segments behind the head, where they fit in one record. */
@@ -235,7 +238,8 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
 		struct nvs_gp_entry *e = &b->entries[i];
 
 		if (e->state == NVS_SEG_HERE) {
-			reasons[i] = nvs_segment_copy(&b->reader, data + used, b->address[i], e->bytes);
+			reasons[i] = nvs_segment_copy(&b->reader, data + used, b->address[i],
+						      e->bytes);
 			if (reasons[i]) {
 				e->state = NVS_SEG_GAP;
 			} else {
@@ -264,7 +268,10 @@ static void end_pieces(struct nvs_batch *b, uint32_t entry)
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_data){
-		.rec = { .type = NVS_REC_DATA, .flags = NVS_DATA_LAST, .size = sizeof(*rec), .time = b->event->time },
+		.rec = {.type = NVS_REC_DATA,
+			.flags = NVS_DATA_LAST,
+			.size = sizeof(*rec),
+			.time = b->event->time},
 		.thread = nvs_tls.thread - 1,
 		.channel = b->reader.channel->number,
 		.sequence = b->sequence,
@@ -307,7 +314,7 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 				break;
 			}
 			*rec = (struct nvs_rec_data){
-				.rec = { .type = NVS_REC_DATA, .size = size, .time = b->event->time },
+				.rec = {.type = NVS_REC_DATA, .size = size, .time = b->event->time},
 				.thread = nvs_tls.thread - 1,
 				.channel = b->reader.channel->number,
 				.sequence = b->sequence,
@@ -315,7 +322,8 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 				.bytes = part,
 				.offset = at,
 			};
-			reasons[i] = nvs_segment_copy(&b->reader, rec->data, b->address[i] + at, part);
+			reasons[i] = nvs_segment_copy(&b->reader, rec->data, b->address[i] + at,
+						      part);
 			if (reasons[i]) {
 				b->ring->busy = 0;
 				break;
@@ -341,7 +349,8 @@ static enum nvs_gap_reason full_reason(void)
 	return nvs_root->options.drop ? NVS_GAP_DROPPED : NVS_GAP_STALLED;
 }
 
-/* Only where the submission fits behind it: else a run of losses would fill the ring with gaps of one. */
+/* Only where the submission fits behind it: else a run of losses would fill the ring with gaps of
+ * one. */
 static bool tell_lost_before(struct nvs_batch *b, bool whole)
 {
 	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : 0);

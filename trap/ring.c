@@ -2,8 +2,8 @@
 /*
  * Per-thread ring buffers: claimed, filled and given back without a lock.
  *
- * One thread writes a ring; the writer thread reads it. A record becomes visible by the store of head that
- * follows its last byte, so whatever a kill leaves between tail and head is whole.
+ * One thread writes a ring; the writer thread reads it. A record becomes visible by the store of
+ * head that follows its last byte, so whatever a kill leaves between tail and head is whole.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -30,11 +30,12 @@ static uint64_t *owner_word(struct nvs_spool_ring *shared)
 
 static bool owner_swap(struct nvs_spool_ring *shared, uint64_t from, uint32_t tid, uint32_t gen)
 {
-	return __atomic_compare_exchange_n(owner_word(shared), &from, (uint64_t)gen << 32 | tid, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(owner_word(shared), &from, (uint64_t)gen << 32 | tid,
+					   false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-_Static_assert(offsetof(struct nvs_spool_ring, generation) == offsetof(struct nvs_spool_ring, tid) + 4,
+_Static_assert(offsetof(struct nvs_spool_ring, generation) ==
+		       offsetof(struct nvs_spool_ring, tid) + 4,
 	       "tid and generation are exchanged as one word");
 _Static_assert(offsetof(struct nvs_spool_ring, tid) % 8 == 0, "that word is aligned");
 
@@ -97,7 +98,8 @@ uint32_t nvs_ring_sweep(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_ring *ring = nvs_ring_at(i);
 
-		if (!(uint32_t)__atomic_load_n(owner_word(ring->shared), __ATOMIC_RELAXED) || give_back_dead(ring))
+		if (!(uint32_t)__atomic_load_n(owner_word(ring->shared), __ATOMIC_RELAXED) ||
+		    give_back_dead(ring))
 			unused++;
 	}
 	return unused;
@@ -153,7 +155,7 @@ static void begin_own(struct nvs_ring *ring)
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_thread){
-		.rec = { .type = NVS_REC_THREAD, .size = sizeof(*rec), .time = nvs_now() },
+		.rec = {.type = NVS_REC_THREAD, .size = sizeof(*rec), .time = nvs_now()},
 		.thread = nvs_tls.thread - 1,
 		.tid = nvs_tls.tid,
 	};
@@ -188,10 +190,11 @@ struct nvs_ring *nvs_ring_mine(void)
 	return ring;
 }
 
-/* None is free: the writer makes more when it wakes. Waits for that, while it lives, for at most 1 s. */
+/* None is free: the writer makes more when it wakes. Waits for that, while it lives, for at most 1
+ * s. */
 static struct nvs_ring *claim_more(uint32_t tid, const stack_t *alternate)
 {
-	struct timespec nap = { 0, 100000 };
+	struct timespec nap = {0, 100000};
 	struct nvs_ring *ring = NULL;
 
 	for (uint32_t i = 0; i < 10000 && !ring; i++) {
@@ -205,8 +208,8 @@ static struct nvs_ring *claim_more(uint32_t tid, const stack_t *alternate)
 }
 
 /*
- * Usually the thread's own ring. Where a signal handler has interrupted a record on it, a second one is
- * borrowed, so that the record underneath stays whole.
+ * Usually the thread's own ring. Where a signal handler has interrupted a record on it, a second
+ * one is borrowed, so that the record underneath stays whole.
  */
 struct nvs_ring *nvs_ring_enter_at(const struct nvs_flight *flight, const stack_t *alternate)
 {
@@ -230,14 +233,16 @@ struct nvs_ring *nvs_ring_enter_at(const struct nvs_flight *flight, const stack_
 
 struct nvs_ring *nvs_ring_enter(void)
 {
-	struct nvs_flight flight = { .sp = here() };
+	struct nvs_flight flight = {.sp = here()};
 	struct nvs_ring *ring = nvs_tls.ring;
 
 	/* Nearly always: nothing on this thread was interrupted. */
 	if (__builtin_expect(ring && ring->shared && !ring->busy &&
-			     !atomic_load_explicit(&ring->epoch, memory_order_relaxed), 1)) {
+				     !atomic_load_explicit(&ring->epoch, memory_order_relaxed),
+			     1)) {
 		ring->flight = flight;
-		atomic_store(&ring->epoch, atomic_load_explicit(&nvs_root->epoch, memory_order_relaxed));
+		atomic_store(&ring->epoch,
+			     atomic_load_explicit(&nvs_root->epoch, memory_order_relaxed));
 		return ring;
 	}
 	return nvs_ring_enter_at(&flight, NULL);
@@ -274,7 +279,7 @@ static bool wait_for_room(struct nvs_ring *ring, uint64_t head, uint32_t size)
 {
 	uint64_t start = monotonic_ns(), alive = start;
 	uint64_t beat = __atomic_load_n(nvs_writer_signal.heartbeat, __ATOMIC_ACQUIRE);
-	struct timespec nap = { 0, 50000 };
+	struct timespec nap = {0, 50000};
 	bool room;
 
 	/* Somebody has waited in vain, and nothing has moved since. */

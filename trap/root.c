@@ -68,7 +68,7 @@ bool nvs_in_trap(void)
 /* A short sleep; false: the second that began with the first of them (END 0) is over. */
 static bool nap(uint64_t *end)
 {
-	struct timespec ts = { 0, 20000 };
+	struct timespec ts = {0, 20000};
 	uint64_t now;
 
 	nvs_sys4(SYS_nanosleep, &ts, 0, 0, 0);
@@ -97,8 +97,9 @@ static bool reads_on(const struct nvs_ring *ring)
 
 /*
  * A reader stores the epoch it saw in its ring and only then loads a table; we have exchanged the
- * table before we look at the rings. Both are sequentially consistent, so either we see the reader, or it
- * sees the new table. Who entered in an epoch that began after the exchange has the new one anyway.
+ * table before we look at the rings. Both are sequentially consistent, so either we see the reader,
+ * or it sees the new table. Who entered in an epoch that began after the exchange has the new one
+ * anyway.
  */
 static bool wait_for_readers(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the trap share among themselves. All that changes lies in one mapping that a forked
- * child finds wiped: there the trap is as if it had never been started.
+ * What the files of the trap share among themselves. All that changes lies in one mapping that a
+ * forked child finds wiped: there the trap is as if it had never been started.
  */
 #ifndef NVSNOOP_TRAP_ROOT_H
 #define NVSNOOP_TRAP_ROOT_H
@@ -32,7 +32,8 @@ struct nvs_root {
 	_Atomic uint32_t noting; /* a thread is noting a store site: patch.c */
 	_Atomic uint32_t next_thread;
 	_Atomic uint32_t next_stack;
-	_Atomic uint64_t stalled_beat; /* the heartbeat, plus 1, at which a full ring was given up */
+	_Atomic uint64_t
+		stalled_beat; /* the heartbeat, plus 1, at which a full ring was given up */
 	_Atomic int64_t record_left; /* submissions still to be recorded */
 	_Atomic uint32_t freezing; /* pages of shadows are read-only for a moment: shadow.c */
 	_Atomic uint64_t thawed; /* when such a moment last ended */
@@ -56,7 +57,8 @@ struct nvs_trap_tls {
 	uint32_t tid;
 	uint32_t depth; /* traps in flight on this thread */
 	uint32_t extra_modules;
-	uintptr_t progress; /* the release slot read last, which the GPU writes: asked for ahead; 0 none */
+	uintptr_t progress; /* the release slot read last, which the GPU writes: asked for ahead; 0
+			       none */
 	bool stepping; /* a single-step is in flight */
 	struct nvs_flight flight; /* of the innermost trap that depth counts */
 	const struct nvs_shadow *carrying; /* of the doorbell in flight, or of one that was left */
@@ -69,15 +71,16 @@ extern __thread struct nvs_trap_tls nvs_tls;
 struct nvs_ring *nvs_ring_enter(void);
 /* The same for work that FLIGHT describes; ALTERNATE as for nvs_flight_left(). */
 struct nvs_ring *nvs_ring_enter_at(const struct nvs_flight *flight, const stack_t *alternate);
-/* True if RING is busy, and not with something that the thread at SP has left; what it had begun there is dropped. */
+/* True if RING is busy, and not with something that the thread at SP has left; what it had begun
+ * there is dropped. */
 bool nvs_ring_in_use(struct nvs_ring *ring, uintptr_t sp, const stack_t *alternate);
 void nvs_ring_leave(struct nvs_ring *ring);
 
 #define NVS_WARM_BYTES 2560u /* a launch and its call */
 
 /*
- * Asks for the lines that the next records will be written into. The writer has read them last, on another core: a
- * store there would wait, and the fence before the doorbell for it.
+ * Asks for the lines that the next records will be written into. The writer has read them last, on
+ * another core: a store there would wait, and the fence before the doorbell for it.
  */
 static inline void nvs_ring_warm(struct nvs_ring *ring)
 {
@@ -90,7 +93,8 @@ static inline void nvs_ring_warm(struct nvs_ring *ring)
 	ring->warm = at;
 }
 
-/* The GPU has written the slot since: by the time it is read its line is here. An address that is gone does no harm. */
+/* The GPU has written the slot since: by the time it is read its line is here. An address that is
+ * gone does no harm. */
 static inline void nvs_progress_warm(void)
 {
 	asm volatile("prefetcht0 (%0)" : : "r"(nvs_tls.progress));
@@ -118,11 +122,13 @@ struct nvs_ring_event {
 	uint32_t stack;
 	uint64_t time;
 };
-void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view, const struct nvs_ring_event *event);
+void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view,
+		 const struct nvs_ring_event *event);
 /* The same where no ring can be had: the channel's entries are taken over and counted as lost. */
 void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *event);
 
-/* callsite.c: number of the stack that leads to the interrupted registers, NVS_NONE if none is taken. */
+/* callsite.c: number of the stack that leads to the interrupted registers, NVS_NONE if none is
+ * taken. */
 uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
 			   uint64_t time);
 

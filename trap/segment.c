@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory behind GPU addresses: segments to be copied, and the slot in which a channel's progress shows.
+ * Memory behind GPU addresses: segments to be copied, and the slot in which a channel's progress
+ * shows.
  */
 #include "trap/batch.h"
 #include "trap/poison.h"
@@ -47,7 +48,8 @@ void nvs_progress_learn(const struct nvs_batch *b)
 
 	if (b->nlast >= 5 && (w[-5] & 0xffff1fff) == 0x200406c0)
 		state->progress_address = (uint64_t)(w[-4] & 0x1ffff) << 32 | w[-3];
-	else if (b->nlast >= 6 && (w[-6] & 0xffff1fff) == 0x20030090 && (w[-2] & 0xffff1fff) == 0x200100c0)
+	else if (b->nlast >= 6 && (w[-6] & 0xffff1fff) == 0x20030090 &&
+		 (w[-2] & 0xffff1fff) == 0x200100c0)
 		state->progress_address = (uint64_t)(w[-5] & 0x1ffff) << 32 | w[-4];
 }
 

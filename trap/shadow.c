@@ -9,7 +9,7 @@
 #include "trap/sys.h"
 #include "trap/poison.h"
 
-#define TURN_SPINS  (1u << 20) /* far beyond a trap in flight that is not waiting for the writer */
+#define TURN_SPINS (1u << 20) /* far beyond a trap in flight that is not waiting for the writer */
 #define STUCK_SPINS (1u << 26) /* for who is at the real ring, which takes no time */
 
 void nvs_shadow_enter(const struct nvs_channel *ch)
@@ -24,7 +24,8 @@ void nvs_shadow_leave(void)
 	nvs_tls.interrupted = false;
 }
 
-/* Waits for its turn, and takes the real ring; CARRIED: what is there. False: SEQUENCE is there, too. */
+/* Waits for its turn, and takes the real ring; CARRIED: what is there. False: SEQUENCE is there,
+ * too. */
 static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put, uint64_t *carried)
 {
 	uint64_t now = atomic_load(&sh->carried);
@@ -53,19 +54,22 @@ static void write_put(struct nvs_shadow *sh, uint32_t put)
 	asm volatile("sfence" ::: "memory");
 }
 
-void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t old_put, uint32_t new_put)
+void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t old_put,
+		      uint32_t new_put)
 {
 	struct nvs_shadow *sh = ch->shadow;
 	uint64_t carried, now;
 
 	if (!take_turn(sh, sequence, old_put, &carried))
 		return;
-	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != new_put; at = (at + 1) % ch->entries)
+	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != new_put;
+	     at = (at + 1) % ch->entries)
 		sh->ring[at] = ch->ring[at];
 	write_put(sh, new_put);
 	now = carried | NVS_SHADOW_BUSY;
 	/* Else a handler that interrupted us went ahead: what it has put stays. */
-	if (!atomic_compare_exchange_strong(&sh->carried, &now, (sequence + 1) << NVS_PUT_BITS | new_put))
+	if (!atomic_compare_exchange_strong(&sh->carried, &now,
+					    (sequence + 1) << NVS_PUT_BITS | new_put))
 		write_put(sh, (uint32_t)(now & NVS_PUT_MASK));
 }
 
@@ -79,7 +83,8 @@ bool nvs_shadow_moving(void)
 		nvs_sys4(SYS_sched_yield, 0, 0, 0, 0);
 		return true;
 	}
-	/* It may be over since the store. Once for each time it was, no fault is the program's own. */
+	/* It may be over since the store. Once for each time it was, no fault is the program's own.
+	 */
 	thawed = atomic_load(&nvs_root->thawed);
 	if (thawed == nvs_tls.thawed)
 		return false;
@@ -118,7 +123,8 @@ static void carry_rest(struct nvs_shadow *sh, uint32_t carried_put)
 
 	for (size_t i = 0; i < sh->pieces[0].bytes / sizeof(*ring); i++)
 		sh->ring[i] = ring[i];
-	/* All was zero there: a zero is not the program's, and may be something else by now in the real page. */
+	/* All was zero there: a zero is not the program's, and may be something else by now in the
+	 * real page. */
 	for (size_t i = 0; i < sh->pieces[1].bytes / sizeof(*page); i++)
 		if (page[i] && i - userd >= NVS_USERD_BYTES / sizeof(*page))
 			real[i] = page[i];

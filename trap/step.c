@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for stores that are single-stepped: a twin page pair on which such a store lands first, and a
- * slot for a relocated copy of its instruction. One set for each ring.
+ * Memory for stores that are single-stepped: a twin page pair on which such a store lands first,
+ * and a slot for a relocated copy of its instruction. One set for each ring.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -12,7 +12,8 @@
 #define TWINS ((size_t)NVS_MAX_RINGS * NVS_TWIN_BYTES)
 #define SLOTS ((size_t)NVS_MAX_RINGS * NVS_SLOT_BYTES)
 #define MFD_CLOEXEC_ 1u
-#define MFD_EXEC_ 0x10u /* Linux 6.3 and later insist on it where memfds are not executable by default */
+#define MFD_EXEC_ \
+	0x10u /* Linux 6.3 and later insist on it where memfds are not executable by default */
 
 static uint8_t *map_or_null(size_t bytes, int prot, int flags, long fd)
 {

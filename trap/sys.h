@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * System calls as they are: they return -errno, leave errno alone, meet no hook (ours or another
- * preloaded library's) and no cancellation point, and may be made in a signal handler or in the trap.
+ * preloaded library's) and no cancellation point, and may be made in a signal handler or in the
+ * trap.
  */
 #ifndef NVSNOOP_TRAP_SYS_H
 #define NVSNOOP_TRAP_SYS_H
@@ -24,6 +25,7 @@ static inline long nvs_sys(long number, long a, long b, long c, long d, long e, 
 }
 
 /* The same for up to four arguments of any type. */
-#define nvs_sys4(number, a, b, c, d) nvs_sys(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define nvs_sys4(number, a, b, c, d) \
+	nvs_sys(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
 #endif

@@ -13,12 +13,14 @@
  *      after all traps in flight have left (nvs_view_publish).
  *   4. Copy first, ring after: the store reaches the GPU only when everything it commits has been
  *      copied and committed to the ring buffer, or a gap has been counted.
- *   5. The store always reaches the GPU. Whatever fails is counted, recorded, and the program goes on.
+ *   5. The store always reaches the GPU. Whatever fails is counted, recorded, and the program goes
+ * on.
  *   6. The program's state is left as the store would have left it: registers, flags, signal mask,
- *      stack below the red zone. After a fault the work is done on a stack of our own; a patched site's,
- *      which signal handlers may interrupt, on the thread's, in less room than a signal's frame takes.
- *   7. A trap may be left for ever: a handler that interrupts it jumps out of it. Whatever a trap holds is
- *      given back then (trap/left.h).
+ *      stack below the red zone. After a fault the work is done on a stack of our own; a patched
+ * site's, which signal handlers may interrupt, on the thread's, in less room than a signal's frame
+ * takes.
+ *   7. A trap may be left for ever: a handler that interrupts it jumps out of it. Whatever a trap
+ * holds is given back then (trap/left.h).
  *
  * Enforced: trap/poison.h, included by every file here, makes calls that break rule 1 fail to
  * compile; a test checks the undefined symbols of the room's objects.
@@ -114,9 +116,9 @@ nvs_segment_find(const struct nvs_segment_map *maps, uint32_t n, uint32_t vaspac
 
 /*
  * Puts VIEW in place of the published one, waits until no trap can still be reading the old one and
- * returns it. NULL the first time, and where a trap does not end within a second (a signal handler of the program
- * has interrupted it and waits, or has jumped out of it): the old one must stay then.
- * One caller at a time. Never call it from inside the trap.
+ * returns it. NULL the first time, and where a trap does not end within a second (a signal handler
+ * of the program has interrupted it and waits, or has jumped out of it): the old one must stay
+ * then. One caller at a time. Never call it from inside the trap.
  */
 struct nvs_view *nvs_view_publish(struct nvs_view *view);
 const struct nvs_view *nvs_view_get(void);
@@ -144,12 +146,13 @@ struct nvs_trap_options {
 };
 
 /*
- * Once for a process, before the first doorbell is armed: remembers the options, makes the stack table
- * and the pages for relocated stores. 0 or -errno.
+ * Once for a process, before the first doorbell is armed: remembers the options, makes the stack
+ * table and the pages for relocated stores. 0 or -errno.
  */
 int nvs_trap_init(const struct nvs_trap_options *options);
 
-/* Records the next N submissions, then none; NVS_RECORD_ALL: from now on all; 0: none from now on. */
+/* Records the next N submissions, then none; NVS_RECORD_ALL: from now on all; 0: none from now on.
+ */
 #define NVS_RECORD_ALL INT64_MAX
 void nvs_trap_record(int64_t submissions);
 
@@ -163,7 +166,8 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext);
 /* Ticks of the session's clock, for every record. */
 uint64_t nvs_now(void);
 
-/* True on a thread that is in the trap: dl_iterate_phdr is answered from the module snapshot then. */
+/* True on a thread that is in the trap: dl_iterate_phdr is answered from the module snapshot then.
+ */
 bool nvs_in_trap(void);
 
 /* ---- rings ---- */
@@ -171,9 +175,22 @@ bool nvs_in_trap(void);
 #define NVS_MAX_RINGS 1024
 
 enum nvs_counter {
-	NVS_COUNT_SUBMISSIONS, NVS_COUNT_ENTRIES, NVS_COUNT_SEGMENTS, NVS_COUNT_BYTES, NVS_COUNT_GAPS,
-	NVS_COUNT_LOST_SUBMISSIONS, NVS_COUNT_LOST_BYTES, NVS_COUNT_ORPHANS, NVS_COUNT_WAITS, NVS_COUNT_WAIT_NS,
-	NVS_COUNT_STEPPED, NVS_COUNT_FOREIGN, NVS_COUNT_FAST, NVS_COUNT_SKIPPED, NVS_COUNT_SKIPPED_BYTES, NVS_COUNT_MAX
+	NVS_COUNT_SUBMISSIONS,
+	NVS_COUNT_ENTRIES,
+	NVS_COUNT_SEGMENTS,
+	NVS_COUNT_BYTES,
+	NVS_COUNT_GAPS,
+	NVS_COUNT_LOST_SUBMISSIONS,
+	NVS_COUNT_LOST_BYTES,
+	NVS_COUNT_ORPHANS,
+	NVS_COUNT_WAITS,
+	NVS_COUNT_WAIT_NS,
+	NVS_COUNT_STEPPED,
+	NVS_COUNT_FOREIGN,
+	NVS_COUNT_FAST,
+	NVS_COUNT_SKIPPED,
+	NVS_COUNT_SKIPPED_BYTES,
+	NVS_COUNT_MAX
 };
 
 /* One ring buffer: its shared head in the spool and its data mapped twice in a row. */
@@ -200,8 +217,8 @@ static inline uint64_t nvs_count_of(const struct nvs_ring *ring, enum nvs_counte
 }
 
 /*
- * Makes RING number shared->ring usable: called by preload for each ring it has laid into the spool.
- * data is mapped twice in a row, touched; stack_top has 64 KiB below it.
+ * Makes RING number shared->ring usable: called by preload for each ring it has laid into the
+ * spool. data is mapped twice in a row, touched; stack_top has 64 KiB below it.
  */
 int nvs_ring_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top);
 uint32_t nvs_ring_count(void);
@@ -210,8 +227,8 @@ struct nvs_ring *nvs_ring_at(uint32_t number);
 uint32_t nvs_ring_sweep(void);
 
 /*
- * The calling thread's ring, claimed if it has none (its THREAD record is written then). NULL: none free.
- * Usable in the trap and outside.
+ * The calling thread's ring, claimed if it has none (its THREAD record is written then). NULL: none
+ * free. Usable in the trap and outside.
  */
 struct nvs_ring *nvs_ring_mine(void);
 
@@ -223,14 +240,14 @@ void *nvs_ring_reserve(struct nvs_ring *ring, uint32_t size, bool wait);
 void nvs_ring_commit(struct nvs_ring *ring, uint32_t size);
 
 /*
- * Writes one record whose head and payload stand in REC (size in rec->size; time is filled in here).
- * For everything outside the doorbell. 0, or -ENOBUFS when it had to be given up.
+ * Writes one record whose head and payload stand in REC (size in rec->size; time is filled in
+ * here). For everything outside the doorbell. 0, or -ENOBUFS when it had to be given up.
  */
 int nvs_record(struct nvs_rec *rec);
 
 /*
- * Waits until every thread that is now between the start of a trap (or of nvs_record) and its end has
- * left: what was published before the call is all that anybody sees after it. For at most 1 s.
+ * Waits until every thread that is now between the start of a trap (or of nvs_record) and its end
+ * has left: what was published before the call is all that anybody sees after it. For at most 1 s.
  */
 void nvs_quiesce(void);
 
@@ -244,7 +261,8 @@ void nvs_channel_flush(struct nvs_spool_channel *state);
 struct nvs_writer_signal {
 	uint64_t *heartbeat; /* in the spool; atomic accesses */
 	_Atomic uint32_t wake; /* futex: set to 1 and woken when a ring is half full */
-	_Atomic uint32_t confined; /* 1: the program has put on a sandbox since; only what it does itself is safe */
+	_Atomic uint32_t confined; /* 1: the program has put on a sandbox since; only what it does
+				      itself is safe */
 	_Atomic uint32_t ended; /* 1: rings are drained no more; records go to late() */
 	bool (*may_patch)(void); /* asked before code is changed; not in the trap. NULL: it may */
 	_Atomic uint32_t *seen; /* futex: a store site waits to be patched; NULL: nobody patches */

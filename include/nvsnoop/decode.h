@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decoder's public API: opens a trace with the spool beside it, checks every byte, and hands out
- * submissions in the order of their channel while a model of the session is kept up.
+ * The decoder's public API: opens a trace with the spool beside it, checks every byte, and hands
+ *out submissions in the order of their channel while a model of the session is kept up.
  *
  * Reading is streaming: a frame is unpacked into one reused buffer and what callbacks see points
  * into it, so memory does not grow with the trace. What a callback is given is valid until it
- * returns; what the model hands out (threads, channels, stacks, ...) until nvs_trace_close(), except
- * where said otherwise.
+ * returns; what the model hands out (threads, channels, stacks, ...) until nvs_trace_close(),
+ *except where said otherwise.
  *
  *	struct nvs_error err;
  *	struct nvs_trace *t;
@@ -16,9 +16,10 @@
  *		fprintf(stderr, "%s\n", err.text);
  *	nvs_trace_close(t);
  *
- * Functions return 0 or -errno and leave one message in ERR that names the file, the offset and what
- * to do. Not thread-safe per trace; several traces may be open at once. The trace may come from a
- * stranger: everything is bounded, nothing is believed. Strings out of a trace may hold any byte but NUL.
+ * Functions return 0 or -errno and leave one message in ERR that names the file, the offset and
+ *what to do. Not thread-safe per trace; several traces may be open at once. The trace may come from
+ *a stranger: everything is bounded, nothing is believed. Strings out of a trace may hold any byte
+ *but NUL.
  */
 #ifndef NVSNOOP_DECODE_H
 #define NVSNOOP_DECODE_H
@@ -36,8 +37,11 @@ struct nvs_error {
 
 /* What one trace may hold at most; more is refused as damage. */
 #define NVS_MAX_FRAME (256u << 20) /* bytes of a frame, unpacked */
-#define NVS_MAX_NUMBER (1u << 20) /* threads, modules, stacks, channels; live objects, live mappings */
-#define NVS_MAX_WHOLE (256u << 20) /* bytes of submissions held while they wait for their pieces */
+#define NVS_MAX_NUMBER \
+	(1u << 20) /* threads, modules, stacks, channels; live objects, live mappings */
+#define NVS_MAX_WHOLE                                                              \
+	(256u << 20) /* bytes of submissions held while they wait for their pieces \
+		      */
 
 /* ---- opening and reading ---- */
 
@@ -51,8 +55,8 @@ struct nvs_read_options {
 };
 
 /*
- * Opens PATH ("-": standard input) and reads its header. On success *TRACE is to be closed. OPTIONS may be
- * NULL.
+ * Opens PATH ("-": standard input) and reads its header. On success *TRACE is to be closed. OPTIONS
+ * may be NULL.
  */
 int nvs_trace_open(struct nvs_trace **trace, const char *path,
 		   const struct nvs_read_options *options, struct nvs_error *err);
@@ -61,7 +65,8 @@ void nvs_trace_close(struct nvs_trace *trace); /* NULL is fine */
 /* nvs_submission.marks */
 #define NVS_MARK_SPOOL (1u << 0) /* came out of the spool, not the frames */
 #define NVS_MARK_LATE (1u << 1) /* rung after the writer had ended */
-#define NVS_MARK_UNCERTAIN (1u << 2) /* the last of its thread at a kill: perhaps not rung any more */
+#define NVS_MARK_UNCERTAIN \
+	(1u << 2) /* the last of its thread at a kill: perhaps not rung any more */
 #define NVS_MARK_TORN (1u << 3) /* pieces of it never came: its segments are NVS_SEG_GAP */
 
 struct nvs_submission {
@@ -70,7 +75,8 @@ struct nvs_submission {
 	uint32_t nentries;
 	uint32_t marks; /* NVS_MARK_* */
 	const struct nvs_gp_entry *entries;
-	const uint8_t *data; /* bytes of the NVS_SEG_HERE segments, one after the other; dword-aligned */
+	const uint8_t
+		*data; /* bytes of the NVS_SEG_HERE segments, one after the other; dword-aligned */
 	size_t ndata;
 	struct nvs_trace_thread *thread; /* never NULL */
 	struct nvs_trace_channel *channel; /* never NULL */
@@ -95,7 +101,7 @@ struct nvs_segment_iter {
 
 static inline struct nvs_segment_iter nvs_segments(const struct nvs_submission *s)
 {
-	return (struct nvs_segment_iter){ .submission = s };
+	return (struct nvs_segment_iter){.submission = s};
 }
 
 static inline bool nvs_segment_next(struct nvs_segment_iter *it, struct nvs_segment *seg)
@@ -140,32 +146,33 @@ static inline bool nvs_submission_skipped(const struct nvs_submission *s)
 
 /* nvs_consumer.flags */
 /*
- * Submissions whose segments come in pieces are handed out once they are complete, as if they had stood in
- * one record. Without it they are handed out at once, with NVS_SEG_FOLLOWS, and the pieces come
- * through record(). Needs memory for the largest submission only.
+ * Submissions whose segments come in pieces are handed out once they are complete, as if they had
+ * stood in one record. Without it they are handed out at once, with NVS_SEG_FOLLOWS, and the pieces
+ * come through record(). Needs memory for the largest submission only.
  */
 #define NVS_READ_WHOLE (1u << 0)
 
 /*
- * Callbacks may be NULL. What they return ends the reading unless it is 0, and is what nvs_trace_read()
- * returns: > 0 for "seen enough", -errno for a failure of theirs.
+ * Callbacks may be NULL. What they return ends the reading unless it is 0, and is what
+ * nvs_trace_read() returns: > 0 for "seen enough", -errno for a failure of theirs.
  */
 struct nvs_consumer {
 	uint32_t flags; /* NVS_READ_* */
 	/* In order of sequence within a channel, in order of time otherwise. */
 	int (*submission)(void *arg, struct nvs_trace *trace, const struct nvs_submission *s);
 	/*
-	 * Every other record of a known type (DATA only without NVS_READ_WHOLE; not FRAME and PAD), checked,
-	 * and after the model has taken it in; what goes (OBJECT_GONE, ..MAP_GONE) before the model drops it.
+	 * Every other record of a known type (DATA only without NVS_READ_WHOLE; not FRAME and PAD),
+	 * checked, and after the model has taken it in; what goes (OBJECT_GONE, ..MAP_GONE) before
+	 * the model drops it.
 	 */
 	int (*record)(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec);
 };
 
 /*
- * Reads the trace from its first record to its last, then what the spool adds. May be called again where
- * the input can be read again (not "-"): objects and mappings start anew then, as do the counts, while
- * threads, modules, stacks, the clock and the channels' life stay known. So a second pass knows what
- * came after its use in the stream: names of threads, stacks, symbols.
+ * Reads the trace from its first record to its last, then what the spool adds. May be called again
+ * where the input can be read again (not "-"): objects and mappings start anew then, as do the
+ * counts, while threads, modules, stacks, the clock and the channels' life stay known. So a second
+ * pass knows what came after its use in the stream: names of threads, stacks, symbols.
  */
 int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer, void *arg,
 		   struct nvs_error *err);
@@ -318,7 +325,8 @@ const struct nvs_rec_gpu *nvs_trace_gpu(const struct nvs_trace *trace, uint32_t 
 
 const struct nvs_trace_object *nvs_trace_object(const struct nvs_trace *trace, uint32_t client,
 						uint32_t handle);
-/* Every live object of CLIENT below PARENT, oldest first; fn's first nonzero ends it and is returned. */
+/* Every live object of CLIENT below PARENT, oldest first; fn's first nonzero ends it and is
+ * returned. */
 int nvs_trace_children(const struct nvs_trace *trace, uint32_t client, uint32_t parent,
 		       int (*fn)(void *arg, const struct nvs_trace_object *object), void *arg);
 
@@ -341,11 +349,13 @@ struct nvs_symbol {
 };
 
 /* PC as it is (not pc-1), at TIME in ticks. */
-void nvs_symbol_find(struct nvs_trace *trace, uint64_t pc, uint64_t time, struct nvs_symbol *symbol);
+void nvs_symbol_find(struct nvs_trace *trace, uint64_t pc, uint64_t time,
+		     struct nvs_symbol *symbol);
 
 /* What a stack says about its submission; made once a stack. */
 struct nvs_callsite {
-	/* "cuLaunchKernel"; without an entry point "libcuda.so.1 < cufftExecC2C", by who called libcuda; never NULL */
+	/* "cuLaunchKernel"; without an entry point "libcuda.so.1 < cufftExecC2C", by who called
+	 * libcuda; never NULL */
 	const char *api;
 	const char *runtime_api; /* "cudaLaunchKernel"; "" where there is none */
 	const char *site; /* the program's own frame, "main+0x1f"; "" where not known */
@@ -354,10 +364,12 @@ struct nvs_callsite {
 	uint32_t site_frame; /* index in the stack, NVS_NONE where not known */
 };
 
-/* STACK may be any number, NVS_NONE too. Call it once the stack is known: in a second pass, or at the end. */
+/* STACK may be any number, NVS_NONE too. Call it once the stack is known: in a second pass, or at
+ * the end. */
 const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *trace, uint32_t stack);
 
-/* Files whose build-id differed from the trace's, or that could not be read: one line each; NULL at the end. */
+/* Files whose build-id differed from the trace's, or that could not be read: one line each; NULL at
+ * the end. */
 const char *nvs_trace_symbol_note(const struct nvs_trace *trace, uint32_t index);
 
 /* ---- calls that had not returned when the trace ended ---- */
@@ -366,7 +378,8 @@ struct nvs_inflight {
 	uint32_t thread;
 	uint32_t depth; /* 1: the outermost of its thread */
 	const char *api; /* "" where the trace does not say */
-	uint64_t begin, end; /* ticks; end: of the trace, or the last that was heard of the process */
+	uint64_t begin,
+		end; /* ticks; end: of the trace, or the last that was heard of the process */
 };
 
 /* After a whole read; NULL behind the last. */

@@ -75,15 +75,16 @@ struct nvs_rec {
 };
 
 /*
- * One launch is much like the one before it, so in a frame a record may stand as its difference to an earlier one: its
- * type has the bit NVS_REC_DELTA then, and each of its 32-bit words, but those of type, flags and size and the two behind
- * time (thread, and channel or API), is less by the word of that record, modulo 2^32.
+ * One launch is much like the one before it, so in a frame a record may stand as its difference to
+ * an earlier one: its type has the bit NVS_REC_DELTA then, and each of its 32-bit words, but those
+ * of type, flags and size and the two behind time (thread, and channel or API), is less by the word
+ * of that record, modulo 2^32.
  *
- * The earlier one is the latest in nvs_delta_slot() of the two, of the frame's SUBMISSION, CALL_BEGIN and CALL records, by
- * type, size and those two words. It has the same in all of them. Readers get records whole: NVS_REC_DELTA is nowhere but
- * in the file.
+ * The earlier one is the latest in nvs_delta_slot() of the two, of the frame's SUBMISSION,
+ * CALL_BEGIN and CALL records, by type, size and those two words. It has the same in all of them.
+ * Readers get records whole: NVS_REC_DELTA is nowhere but in the file.
  */
-#define NVS_REC_DELTA	0x8000u
+#define NVS_REC_DELTA 0x8000u
 #define NVS_DELTA_SLOTS 4096u
 
 static inline uint32_t nvs_delta_slot(uint32_t type, uint32_t size, uint32_t word4, uint32_t word5)
@@ -116,8 +117,10 @@ enum nvs_clock { NVS_CLOCK_MONOTONIC = 1, NVS_CLOCK_TSC = 2 };
 #define NVS_HDR_STEP (1u << 2) /* trap=step */
 #define NVS_HDR_DROP (1u << 3) /* overflow=drop */
 #define NVS_HDR_HEADERS (1u << 4) /* level=headers: segments are NVS_SEG_SKIPPED */
-#define NVS_HDR_COUNTS (1u << 5) /* level=counts: submissions come as GAP records of NVS_GAP_CHOICE */
-#define NVS_HDR_TRIGGER (1u << 6) /* a trigger decides what is recorded; the rest is NVS_GAP_CHOICE */
+#define NVS_HDR_COUNTS \
+	(1u << 5) /* level=counts: submissions come as GAP records of NVS_GAP_CHOICE */
+#define NVS_HDR_TRIGGER \
+	(1u << 6) /* a trigger decides what is recorded; the rest is NVS_GAP_CHOICE */
 
 struct nvs_rec_header {
 	struct nvs_rec rec;
@@ -261,7 +264,8 @@ struct nvs_rec_gpu_map_gone {
 
 /* nvs_rec_channel.flags */
 #define NVS_CHAN_BOUND (1u << 0) /* ring and USERD are mapped and known */
-#define NVS_CHAN_NO_DOORBELL (1u << 1) /* its class rings otherwise (Pascal and older): not captured */
+#define NVS_CHAN_NO_DOORBELL \
+	(1u << 1) /* its class rings otherwise (Pascal and older): not captured */
 #define NVS_CHAN_SHADOW (1u << 2) /* ring and USERD are shadowed in ordinary memory */
 
 struct nvs_rec_channel {
@@ -297,8 +301,10 @@ struct nvs_rec_channel_gone {
 /* rec.flags of a submission */
 #define NVS_SUB_MORE (1u << 0) /* segments marked NVS_SEG_FOLLOWS come in DATA records */
 #define NVS_SUB_LATE (1u << 1) /* rung after the writer had ended */
-#define NVS_SUB_CALL_SHIFT 8 /* bits 15:8: depth of the call in flight it belongs to, 0: none known */
-#define NVS_SUB_CONTINUED (1u << 2) /* more entries of the doorbell before; not counted as a submission */
+#define NVS_SUB_CALL_SHIFT \
+	8 /* bits 15:8: depth of the call in flight it belongs to, 0: none known */
+#define NVS_SUB_CONTINUED \
+	(1u << 2) /* more entries of the doorbell before; not counted as a submission */
 
 enum nvs_segment_state {
 	NVS_SEG_HERE = 0, /* all its bytes stand in this record */
@@ -322,10 +328,12 @@ struct nvs_rec_submission {
 	uint64_t sequence; /* of the channel, from 0 */
 	uint32_t doorbell; /* number of the CPU_MAP that was written */
 	uint32_t token; /* value stored */
-	uint32_t old_put, new_put; /* entries [old_put, new_put), modulo the ring; equal: nothing new */
+	uint32_t old_put,
+		new_put; /* entries [old_put, new_put), modulo the ring; equal: nothing new */
 	uint32_t stack; /* NVS_NONE: not taken */
 	uint32_t nentries;
-	uint64_t progress_address; /* GPU address of the channel's progress-release slot, 0 not known */
+	uint64_t progress_address; /* GPU address of the channel's progress-release slot, 0 not
+				      known */
 	uint64_t progress[2]; /* the 16 bytes in it at this moment: payload, and GPU timestamp */
 	struct nvs_gp_entry entries[];
 };
@@ -352,7 +360,8 @@ enum nvs_gap_reason {
 	NVS_GAP_UNBOUND = 6, /* the channel's ring or USERD is not mapped */
 	NVS_GAP_DISARMED = 7, /* a store that cannot be let through: its page was disarmed */
 	NVS_GAP_WRITE = 8, /* the output could not be written */
-	NVS_GAP_CHOICE = 9, /* not recorded because the user chose so: level=counts, or a trigger; no loss */
+	NVS_GAP_CHOICE =
+		9, /* not recorded because the user chose so: level=counts, or a trigger; no loss */
 };
 
 /*
@@ -382,7 +391,8 @@ struct nvs_rec_orphan {
 };
 
 enum nvs_check_kind {
-	NVS_CHECK_MAPS = 1, /* /proc/self/maps read at the end; value: doorbell mappings not armed */
+	NVS_CHECK_MAPS =
+		1, /* /proc/self/maps read at the end; value: doorbell mappings not armed */
 	NVS_CHECK_UNARMED = 2, /* one of them: [start, end) */
 	NVS_CHECK_HANDLER = 3, /* our signal handler was found replaced; value: how often */
 	NVS_CHECK_SITE = 4, /* a store site; start: its address, value: enum nvs_site_refusal */
@@ -408,7 +418,8 @@ struct nvs_rec_check {
 };
 
 enum nvs_remark_kind {
-	NVS_REMARK_GPU_DOORBELL = 1, /* a usermode object is mapped for the GPU: it may ring by itself */
+	NVS_REMARK_GPU_DOORBELL =
+		1, /* a usermode object is mapped for the GPU: it may ring by itself */
 	NVS_REMARK_KERNEL_CHANNEL = 2, /* channels of the kernel (UVM) submit on this GPU */
 	NVS_REMARK_NO_DOORBELL = 3, /* a channel of a class without doorbell exists */
 	NVS_REMARK_IMPORTED = 4, /* objects came from another process */
@@ -462,21 +473,22 @@ struct nvs_rec_end {
 /*
  * ---- calls of the CUDA driver API ----
  *
- * A thread's calls nest; a call is known by (thread, number), its place in the nest by its depth, 1 being the
- * outermost. A call is told once it is over, by one CALL record. Where a submission happens inside a call of
- * which nothing has been told, a CALL_BEGIN of it (and of those around it) comes first, in the same thread's
- * row of records: so a submission with depth D in its flags belongs to the call of the latest CALL_BEGIN of
- * depth D of its thread. A call that has not returned when the trace ends comes last, as a CALL_BEGIN with
- * NVS_BEGIN_IN_FLIGHT; after a kill the spool's rings say which those are.
+ * A thread's calls nest; a call is known by (thread, number), its place in the nest by its depth, 1
+ * being the outermost. A call is told once it is over, by one CALL record. Where a submission
+ * happens inside a call of which nothing has been told, a CALL_BEGIN of it (and of those around it)
+ * comes first, in the same thread's row of records: so a submission with depth D in its flags
+ * belongs to the call of the latest CALL_BEGIN of depth D of its thread. A call that has not
+ * returned when the trace ends comes last, as a CALL_BEGIN with NVS_BEGIN_IN_FLIGHT; after a kill
+ * the spool's rings say which those are.
  */
 
 /* rec.flags of an API record */
 #define NVS_API_PASSED (1u << 0) /* it was looked up, its calls are not observed */
 
 /*
- * text: name, group ("launch", "copy", ...), then for each of the arguments kept "name:kind"; each ended by a
- * NUL. Kinds: u8 u16 u32 i32 u64 ptr devptr str, and handles: function kernel module library stream event
- * context graph node exec pool.
+ * text: name, group ("launch", "copy", ...), then for each of the arguments kept "name:kind"; each
+ * ended by a NUL. Kinds: u8 u16 u32 i32 u64 ptr devptr str, and handles: function kernel module
+ * library stream event context graph node exec pool.
  */
 struct nvs_rec_api {
 	struct nvs_rec rec;
@@ -488,7 +500,8 @@ struct nvs_rec_api {
 };
 
 /* rec.flags of a CALL_BEGIN record */
-#define NVS_BEGIN_IN_FLIGHT (1u << 0) /* the trace ends, and no CALL of it has come; it may have been begun before */
+#define NVS_BEGIN_IN_FLIGHT \
+	(1u << 0) /* the trace ends, and no CALL of it has come; it may have been begun before */
 
 struct nvs_rec_call_begin {
 	struct nvs_rec rec; /* time: of the submission that made it be told, or the end's */
@@ -504,13 +517,14 @@ struct nvs_rec_call_begin {
 #define NVS_CALL_BEGUN (1u << 0) /* a CALL_BEGIN of it was told */
 #define NVS_CALL_UNWOUND (1u << 1) /* left by an exception or the end of its thread: no result */
 #define NVS_CALL_ABANDONED (1u << 2) /* left by a jump, noticed at end: no result, no arguments */
-#define NVS_CALL_CAPTURED (1u << 3) /* its stream was capturing: it became part of a graph, nothing ran */
+#define NVS_CALL_CAPTURED \
+	(1u << 3) /* its stream was capturing: it became part of a graph, nothing ran */
 #define NVS_CALL_EARLY (1u << 4) /* before the trace was begun; thread may be NVS_NONE */
 
 /*
- * args[i] is the value of the API record's argument i, sign-extended for no kind, unless bit i of absent is
- * set. For a str it is bytes stored | length << 32 (all ones: NULL); the stored bytes stand behind args, one
- * string after the other.
+ * args[i] is the value of the API record's argument i, sign-extended for no kind, unless bit i of
+ * absent is set. For a str it is bytes stored | length << 32 (all ones: NULL); the stored bytes
+ * stand behind args, one string after the other.
  */
 struct nvs_rec_call {
 	struct nvs_rec rec;
@@ -529,9 +543,11 @@ struct nvs_rec_call {
 
 /* rec.flags of a KERNEL record */
 #define NVS_KERNEL_ATTRS (1u << 0) /* registers to max_threads are known */
-#define NVS_KERNEL_NAMED (1u << 1) /* the driver told the name; else see the call that made the handle */
+#define NVS_KERNEL_NAMED \
+	(1u << 1) /* the driver told the name; else see the call that made the handle */
 
-/* From here on the handle means this function. Comes at its first launch, or with the graph that holds it. */
+/* From here on the handle means this function. Comes at its first launch, or with the graph that
+ * holds it. */
 struct nvs_rec_kernel {
 	struct nvs_rec rec;
 	uint64_t function; /* CUfunction or CUkernel */
@@ -547,19 +563,21 @@ struct nvs_rec_kernel {
 enum nvs_graph_event {
 	NVS_GRAPH_INSTANTIATED = 1,
 	/*
-	 * By cuGraphExecUpdate: what the nodes do. They come in the order of those they replace, by whose handles they
-	 * are still named, and which stay switched off.
+	 * By cuGraphExecUpdate: what the nodes do. They come in the order of those they replace, by
+	 * whose handles they are still named, and which stay switched off.
 	 */
 	NVS_GRAPH_UPDATED = 2,
 	NVS_GRAPH_NODE_SET = 3, /* the nodes given replace those of the same node handle */
-	NVS_GRAPH_CHILD_SET = 4, /* of the first node, a child graph, what is inside: the rest, as for an update */
+	NVS_GRAPH_CHILD_SET = 4, /* of the first node, a child graph, what is inside: the rest, as
+				    for an update */
 };
 
 #define NVS_GRAPH_LAST (1u << 0) /* rec.flags: the last record of this event */
 #define NVS_GRAPH_PARTIAL (1u << 1) /* rec.flags: the driver did not tell all of it */
 
 /* nvs_graph_node.flags */
-#define NVS_NODE_CONDITIONAL (1u << 0) /* in the body of a conditional node: run as often as that says */
+#define NVS_NODE_CONDITIONAL \
+	(1u << 0) /* in the body of a conditional node: run as often as that says */
 #define NVS_NODE_DISABLED (1u << 1)
 #define NVS_NODE_NO_PARAMS (1u << 2) /* its parameters are not known */
 
@@ -568,7 +586,8 @@ struct nvs_graph_node {
 	uint64_t parent; /* node whose child graph or body it is in, 0: of the graph itself */
 	uint64_t function; /* of a kernel node */
 	uint64_t bytes; /* of a copy or memset node */
-	uint32_t type; /* CUgraphNodeType: 0 kernel, 1 copy, 2 memset, 3 host, 4 child graph, ..., 13 conditional */
+	uint32_t type; /* CUgraphNodeType: 0 kernel, 1 copy, 2 memset, 3 host, 4 child graph, ...,
+			  13 conditional */
 	uint32_t flags; /* NVS_NODE_* */
 	uint32_t grid[3], block[3];
 	uint32_t shared; /* dynamic shared memory */
@@ -646,9 +665,10 @@ struct nvs_spool_ring {
 };
 
 /*
- * What the trap knows of a channel, where a kill leaves it readable. claim: the next sequence number
- * << NVS_PUT_BITS | the last GP_PUT taken over, in one word so that a doorbell claims its entries by
- * one compare-and-swap.
+ * What the trap knows of a channel, where a kill leaves it readable. claim: the next sequence
+ * number
+ * << NVS_PUT_BITS | the last GP_PUT taken over, in one word so that a doorbell claims its entries
+ * by one compare-and-swap.
  */
 #define NVS_PUT_BITS 24
 #define NVS_LOST_CHANGING (1ull << 63) /* in lost: it and its kin were being changed */

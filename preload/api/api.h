@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The API layer: calls of the CUDA driver API, observed where the program gets its entry points (dlsym,
- * cuGetProcAddress, its own GOT). Each entry point of libcuda in the table is replaced by a thunk of its
- * own, which records the call around the original. Tables lie in .bss and are filled without locks: what is
- * done here may hold the loader's lock, and a forked child keeps its wrapped pointers.
+ * The API layer: calls of the CUDA driver API, observed where the program gets its entry points
+ * (dlsym, cuGetProcAddress, its own GOT). Each entry point of libcuda in the table is replaced by a
+ * thunk of its own, which records the call around the original. Tables lie in .bss and are filled
+ * without locks: what is done here may hold the loader's lock, and a forked child keeps its wrapped
+ * pointers.
  */
 #ifndef NVSNOOP_PRELOAD_API_H
 #define NVSNOOP_PRELOAD_API_H
@@ -17,9 +18,14 @@
 /* ---- the table, made from api/cuda.api ---- */
 
 enum nvs_keep_how {
-	NVS_KEEP_VALUE, NVS_KEEP_IN, NVS_KEEP_OUT,
+	NVS_KEEP_VALUE,
+	NVS_KEEP_IN,
+	NVS_KEEP_OUT,
 	NVS_KEEP_ATTR, /* of a launch's attribute: its id << 8 | offset in its value */
-	NVS_KEEP_SUM, NVS_KEEP_LEAST, NVS_KEEP_MOST, NVS_KEEP_FIRST, /* of an array's items */
+	NVS_KEEP_SUM,
+	NVS_KEEP_LEAST,
+	NVS_KEEP_MOST,
+	NVS_KEEP_FIRST, /* of an array's items */
 };
 
 /* How an array lies: all is absent where one of its items is of another sort. */
@@ -42,9 +48,20 @@ struct nvs_api_keep {
 };
 
 enum nvs_api_group {
-	NVS_API_CAPTURE, NVS_API_CONTEXT, NVS_API_COPY, NVS_API_EVENT, NVS_API_GRAPH, NVS_API_GRAPH_LAUNCH,
-	NVS_API_HOST, NVS_API_LAUNCH, NVS_API_MEMORY, NVS_API_MEMSET, NVS_API_MODULE, NVS_API_RESOLVE,
-	NVS_API_STREAM, NVS_API_SYNC,
+	NVS_API_CAPTURE,
+	NVS_API_CONTEXT,
+	NVS_API_COPY,
+	NVS_API_EVENT,
+	NVS_API_GRAPH,
+	NVS_API_GRAPH_LAUNCH,
+	NVS_API_HOST,
+	NVS_API_LAUNCH,
+	NVS_API_MEMORY,
+	NVS_API_MEMSET,
+	NVS_API_MODULE,
+	NVS_API_RESOLVE,
+	NVS_API_STREAM,
+	NVS_API_SYNC,
 };
 
 #define NVS_API_MAX_KEPT 24
@@ -78,8 +95,10 @@ struct nvs_api_frame {
 	uint64_t vector[16];
 };
 
-/* Calls FN(handle, name, version) so that it returns by way of the RET at GADGET: that is its caller then. */
-void *nvs_api_call_as(void *handle, const char *name, const char *version, void *fn, const void *gadget);
+/* Calls FN(handle, name, version) so that it returns by way of the RET at GADGET: that is its
+ * caller then. */
+void *nvs_api_call_as(void *handle, const char *name, const char *version, void *fn,
+		      const void *gadget);
 
 /* ---- call.c: a call begins, a call ends ---- */
 
@@ -89,7 +108,8 @@ struct nvs_api_slot {
 	/* What else is to be done before the call; NULL: nothing. */
 	void (*before)(struct nvs_api_frame *frame);
 	/* The same when it has returned. */
-	void (*after)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame, uint32_t result);
+	void (*after)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame,
+		      uint32_t result);
 };
 extern struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
 
@@ -114,7 +134,8 @@ void nvs_api_put_in_flight(struct nvs_merge *merge);
 
 /* ---- bind.c: entry points to thunks ---- */
 
-/* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk or itself. */
+/* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk
+ * or itself. */
 void *nvs_api_wrap(void *address, const char *name);
 /* The program asked for NAME and was given ADDRESS: told where its calls are not observed. */
 void nvs_api_looked_up(const void *address, const char *name);
@@ -127,7 +148,8 @@ void *nvs_api_driver(const char *name);
 struct nvs_api_export {
 	uintptr_t address;
 	const char *name;
-	_Atomic uint8_t scope; /* of a lazy slot: 0 not asked, 1 wanted, 2 libcuda's, 3 somebody else's */
+	_Atomic uint8_t
+		scope; /* of a lazy slot: 0 not asked, 1 wanted, 2 libcuda's, 3 somebody else's */
 };
 struct nvs_api_export *nvs_api_exported(const char *name);
 uint32_t nvs_api_exports(struct nvs_api_export **first);
@@ -189,7 +211,8 @@ extern _Atomic int32_t nvs_api_captures; /* under way */
 
 static inline uint64_t nvs_api_known_key(uint64_t function)
 {
-	return function ^ (uint64_t)atomic_load_explicit(&nvs_api_unloads, memory_order_relaxed) << 48;
+	return function ^ (uint64_t)atomic_load_explicit(&nvs_api_unloads, memory_order_relaxed)
+				  << 48;
 }
 
 static inline uint32_t nvs_api_known_slot(uint64_t key)
@@ -204,15 +227,16 @@ static inline void nvs_api_kernel(uint64_t function)
 {
 	uint64_t key = nvs_api_known_key(function);
 
-	if (function &&
-	    atomic_load_explicit(&nvs_api_known[nvs_api_known_slot(key)], memory_order_relaxed) != key)
+	if (function && atomic_load_explicit(&nvs_api_known[nvs_api_known_slot(key)],
+					     memory_order_relaxed) != key)
 		nvs_api_tell_kernel(function);
 }
 
 /* Is STREAM capturing? */
 bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
 /* The handler that belongs to an entry point; NULL: none. */
-typedef void (*nvs_api_after_fn)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame, uint32_t result);
+typedef void (*nvs_api_after_fn)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame,
+				 uint32_t result);
 typedef void (*nvs_api_before_fn)(struct nvs_api_frame *frame);
 nvs_api_before_fn nvs_api_before_of(const char *name);
 nvs_api_after_fn nvs_api_after_of(const char *name);

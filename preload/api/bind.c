@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which thunk stands for which entry point. Slots are given out once and for all; two threads that bind the
- * same address at once may use up two, of which one is forgotten.
+ * Which thunk stands for which entry point. Slots are given out once and for all; two threads that
+ * bind the same address at once may use up two, of which one is forgotten.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -103,7 +103,8 @@ void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr
 		atomic_store(&libraries[i].start, start);
 		break;
 	}
-	/* A second one (another namespace, or loaded anew) is wrapped by the names its entry points are got by. */
+	/* A second one (another namespace, or loaded anew) is wrapped by the names its entry points
+	 * are got by. */
 	if (!atomic_compare_exchange_strong(&learnt, &no, 1))
 		return;
 	if (nvs_elf_parse(&elf, base, dynamic)) {
@@ -136,7 +137,7 @@ void *nvs_api_driver(const char *name)
 	return e ? (void *)e->address : NULL;
 }
 
-static void extent(const ElfW(Ehdr) *head, uintptr_t base, uintptr_t *start, uintptr_t *end)
+static void extent(const ElfW(Ehdr) * head, uintptr_t base, uintptr_t *start, uintptr_t *end)
 {
 	const ElfW(Phdr) *ph = (const void *)((uintptr_t)head + head->e_phoff);
 
@@ -161,8 +162,8 @@ static bool is_of_libcuda(uintptr_t address)
 
 	if (nvs_api_in_libcuda(address))
 		return true;
-	if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || !info.dli_fname ||
-	    !nvs_api_is_libcuda(info.dli_fname))
+	if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
+	    !info.dli_fname || !nvs_api_is_libcuda(info.dli_fname))
 		return false;
 	extent(info.dli_fbase, map->l_addr, &start, &end);
 	nvs_api_learn(map->l_addr, map->l_ld, start, end);
@@ -284,7 +285,7 @@ static void tell_api(uint32_t number, uint32_t flags, const char *name, const st
 	struct {
 		struct nvs_rec_api rec;
 		char text[1024];
-	} room = { .rec = { .api = number, .nargs = api ? api->nkeep : 0 } };
+	} room = {.rec = {.api = number, .nargs = api ? api->nkeep : 0}};
 	const char *group = api ? api->group : "";
 	uint32_t n = 0;
 
@@ -340,7 +341,8 @@ void nvs_api_tell_all(void)
 	uint32_t n = atomic_load(&nslots);
 
 	for (uint32_t i = 0; i < n && i < NVS_API_SLOTS; i++) {
-		const struct nvs_api *api = __atomic_load_n(&nvs_api_slots[i].api, __ATOMIC_ACQUIRE);
+		const struct nvs_api *api = __atomic_load_n(&nvs_api_slots[i].api,
+							    __ATOMIC_ACQUIRE);
 
 		if (api)
 			tell_api(nvs_api_number(api), 0, api->name, api);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bodies of conditional nodes. A body belongs to its node, the node to a graph, and goes with it; a forked child
- * keeps the table, as it does its graphs.
+ * Bodies of conditional nodes. A body belongs to its node, the node to a graph, and goes with it; a
+ * forked child keeps the table, as it does its graphs.
  */
 #include "preload/api/graph.h"
 #include "preload/preload.h"
@@ -46,7 +46,7 @@ void nvs_bodies_add(uint64_t owner, uint64_t node, const uint64_t *graphs, uint3
 	atomic_store(&any, true);
 	forget(0, node);
 	for (uint32_t i = 0; i < n && nbodies < MAX_BODIES; i++)
-		bodies[nbodies++] = (struct body){ owner, node, graphs[i] };
+		bodies[nbodies++] = (struct body){owner, node, graphs[i]};
 	nvs_unlock(&saved);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wrapped call begins and ends. Built without vector code, since the arguments may stand in vector
- * registers; allocates nothing; the record goes into the thread's ring as everything else.
+ * A wrapped call begins and ends. Built without vector code, since the arguments may stand in
+ * vector registers; allocates nothing; the record goes into the thread's ring as everything else.
  */
 #include "preload/api/api.h"
 #include "trap/calls.h"
@@ -25,7 +25,8 @@ static bool live(void)
 	return atomic_load_explicit(&nvs_api_live, memory_order_relaxed) && nvs_started();
 }
 
-/* Once the writer has ended, only what submitted is still of interest: the rest would make a file of its own. */
+/* Once the writer has ended, only what submitted is still of interest: the rest would make a file
+ * of its own. */
 static bool wanted(bool told)
 {
 	return told || !atomic_load_explicit(&nvs_writer_signal.ended, memory_order_relaxed);
@@ -49,7 +50,8 @@ struct made {
 	char text[MAX_TEXT + 1];
 };
 
-/* Copies a string of the program as far as it can be read. Its length, of which STORED bytes were kept. */
+/* Copies a string of the program as far as it can be read. Its length, of which STORED bytes were
+ * kept. */
 static uint64_t take_string(struct made *m, const char *s)
 {
 	uint32_t room = MAX_TEXT - m->bytes, n = 0;
@@ -96,7 +98,8 @@ static bool load(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *value
 #define ATTRIBUTE_VALUE 8
 #define MAX_ATTRIBUTES 64
 
-static __attribute__((noinline)) bool load_attribute(uint64_t config, const struct nvs_api_keep *k, uint64_t *value)
+static __attribute__((noinline)) bool load_attribute(uint64_t config, const struct nvs_api_keep *k,
+						     uint64_t *value)
 {
 	uint32_t n, id, word;
 	uint64_t at;
@@ -110,7 +113,8 @@ static __attribute__((noinline)) bool load_attribute(uint64_t config, const stru
 			return false;
 		if (id != k->offset >> 8)
 			continue;
-		if (!nvs_load32_guarded((const uint32_t *)(at + ATTRIBUTE_VALUE + (k->offset & 0xff)), &word))
+		if (!nvs_load32_guarded(
+			    (const uint32_t *)(at + ATTRIBUTE_VALUE + (k->offset & 0xff)), &word))
 			return false;
 		*value = word;
 		break;
@@ -126,7 +130,8 @@ static bool load_item(const struct nvs_api_keep *k, uint64_t at, uint64_t *value
 	uint32_t word;
 
 	for (uint32_t i = 0; i < k->array->nguards; i++)
-		if (!nvs_load32_guarded((const uint32_t *)(at + k->array->guard[i]), &word) || word != 1)
+		if (!nvs_load32_guarded((const uint32_t *)(at + k->array->guard[i]), &word) ||
+		    word != 1)
 			return false;
 	*value = 1;
 	for (uint32_t i = 0; i < k->array->factors; i++) {
@@ -137,7 +142,8 @@ static bool load_item(const struct nvs_api_keep *k, uint64_t at, uint64_t *value
 	return true;
 }
 
-static __attribute__((noinline)) bool load_array(uint64_t at, uint64_t n, const struct nvs_api_keep *k, uint64_t *value)
+static __attribute__((noinline)) bool load_array(uint64_t at, uint64_t n,
+						 const struct nvs_api_keep *k, uint64_t *value)
 {
 	uint64_t item;
 
@@ -149,7 +155,8 @@ static __attribute__((noinline)) bool load_array(uint64_t at, uint64_t n, const 
 			return false;
 		if (k->how == NVS_KEEP_SUM)
 			*value += item;
-		else if (k->how == NVS_KEEP_FIRST || (k->how == NVS_KEEP_LEAST ? item < *value : item > *value))
+		else if (k->how == NVS_KEEP_FIRST ||
+			 (k->how == NVS_KEEP_LEAST ? item < *value : item > *value))
 			*value = item;
 		if (k->how == NVS_KEEP_FIRST)
 			break;
@@ -163,8 +170,8 @@ static uint64_t narrow(uint64_t value, unsigned size)
 }
 
 /*
- * GUARDED: bad pointers are caught. Where they are not, only a call that succeeded is believed to have had
- * good ones.
+ * GUARDED: bad pointers are caught. Where they are not, only a call that succeeded is believed to
+ * have had good ones.
  */
 static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_result, bool guarded)
 {
@@ -185,7 +192,8 @@ static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_r
 		else if (k->how == NVS_KEEP_ATTR)
 			known = load_attribute(value, k, &m->args[i]);
 		else if (k->array)
-			known = load_array(value, nvs_api_argument(frame, k->array->count), k, &m->args[i]);
+			known = load_array(value, nvs_api_argument(frame, k->array->count), k,
+					   &m->args[i]);
 		else
 			known = (k->how == NVS_KEEP_IN || ok) && load(value, k, &m->args[i]);
 		if (!known)
@@ -204,7 +212,10 @@ static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, 
 	char *text = (char *)&rec->args[n];
 
 	rec->rec = (struct nvs_rec){
-		.type = NVS_REC_CALL, .flags = (uint16_t)m->flags, .size = size, .time = m->end,
+		.type = NVS_REC_CALL,
+		.flags = (uint16_t)m->flags,
+		.size = size,
+		.time = m->end,
 	};
 	rec->thread = thread;
 	rec->api = nvs_api_number(m->api);
@@ -334,7 +345,7 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 	}
 	if (__builtin_expect(slot->before != NULL, 0))
 		slot->before(frame);
-	return (struct entered){ slot->original, slot->api->words };
+	return (struct entered){slot->original, slot->api->words};
 }
 
 /*
@@ -396,7 +407,8 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	write_record(&m);
 }
 
-/* Told first: a kill in between leaves the call twice rather than not at all, and the reader knows that. */
+/* Told first: a kill in between leaves the call twice rather than not at all, and the reader knows
+ * that. */
 static void finish(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 {
 	struct nvs_spool_ring *shared;
@@ -418,8 +430,8 @@ void nvs_api_leave(struct nvs_api_frame *frame)
 }
 
 /*
- * Called by whoever unwinds through the thunk: in the second phase the call ends here. Its frame is then the
- * innermost one, since those inside it were unwound before.
+ * Called by whoever unwinds through the thunk: in the second phase the call ends here. Its frame is
+ * then the innermost one, since those inside it were unwound before.
  */
 int nvs_api_personality(int version, int actions, uint64_t class, void *exception, void *context)
 {
@@ -428,7 +440,8 @@ int nvs_api_personality(int version, int actions, uint64_t class, void *exceptio
 
 	/* _UA_CLEANUP_PHASE. A frame that was left by a jump before holds anything by now. */
 	if ((actions & 2) && frame && frame->number == c->open[c->depth - 1].number &&
-	    frame->depth == c->depth && frame->index < NVS_API_SLOTS && nvs_api_slots[frame->index].api)
+	    frame->depth == c->depth && frame->index < NVS_API_SLOTS &&
+	    nvs_api_slots[frame->index].api)
 		finish(frame, 0, NVS_CALL_UNWOUND);
 	return 8; /* _URC_CONTINUE_UNWIND */
 }

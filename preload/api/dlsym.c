@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlsym and dlvsym: the real ones, and what the program gets for a name of the driver API. For anything else
- * the stub in thunk.S jumps to the real one.
+ * dlsym and dlvsym: the real ones, and what the program gets for a name of the driver API. For
+ * anything else the stub in thunk.S jumps to the real one.
  *
- * The real one knows its caller by the return address. Where that matters (RTLD_NEXT, RTLD_DEFAULT) and the
- * result is needed here, it is called so that it returns to a RET instruction inside the caller's module, and
- * that one returns here.
+ * The real one knows its caller by the return address. Where that matters (RTLD_NEXT, RTLD_DEFAULT)
+ * and the result is needed here, it is called so that it returns to a RET instruction inside the
+ * caller's module, and that one returns here.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -24,14 +24,16 @@ void nvs_api_lookup(void);
 void *nvs_api_dlsym(void *handle, const char *name, const void *caller);
 void *nvs_api_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 
-/* The first object behind ours that defines NAME: another preloaded library perhaps, in the end the C library. */
+/* The first object behind ours that defines NAME: another preloaded library perhaps, in the end the
+ * C library. */
 static void *find_next(const struct link_map *own, const char *name)
 {
 	for (const struct link_map *m = own->l_next; m; m = m->l_next) {
 		struct nvs_elf elf;
 		uintptr_t found;
 
-		if (!m->l_ld || !m->l_name || strstr(m->l_name, "vdso") || !nvs_elf_parse(&elf, m->l_addr, m->l_ld))
+		if (!m->l_ld || !m->l_name || strstr(m->l_name, "vdso") ||
+		    !nvs_elf_parse(&elf, m->l_addr, m->l_ld))
 			continue;
 		found = nvs_elf_function(&elf, name);
 		if (found)
@@ -87,7 +89,8 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 		    s->caller - start >= ph->p_filesz)
 			continue;
 		room = ph->p_filesz - (s->caller - start);
-		s->gadget = memchr((const void *)s->caller, RET, room < GADGET_REACH ? room : GADGET_REACH);
+		s->gadget = memchr((const void *)s->caller, RET,
+				   room < GADGET_REACH ? room : GADGET_REACH);
 		return 1;
 	}
 	return 0;
@@ -96,14 +99,15 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 static void *look_up(void *handle, const char *name, const char *version, const void *caller)
 {
 	void *real = version ? nvs_real_dlvsym : nvs_real_dlsym;
-	struct search s = { .caller = (uintptr_t)caller };
+	struct search s = {.caller = (uintptr_t)caller};
 
 	if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !shadow_stack())
 		nvs_next()->dl_iterate_phdr(search_object, &s);
 	if (s.gadget)
 		return nvs_api_call_as(handle, name, version, real, s.gadget);
-	return version ? ((void *(*)(void *, const char *, const char *))real)(handle, name, version) :
-			 ((void *(*)(void *, const char *))real)(handle, name);
+	return version ? ((void *(*)(void *, const char *, const char *))real)(handle, name,
+									       version)
+		       : ((void *(*)(void *, const char *))real)(handle, name);
 }
 
 void *nvs_api_dlsym(void *handle, const char *name, const void *caller)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls before the trace: kept in memory of our own until the session has begun, which is at the first
- * channel, in the middle of making a context.
+ * Calls before the trace: kept in memory of our own until the session has begun, which is at the
+ * first channel, in the middle of making a context.
  */
 #include <string.h>
 #include <unistd.h>
@@ -42,7 +42,8 @@ static struct early *get(void)
 
 	if (e)
 		return e;
-	p = nvs_sys(SYS_mmap, 0, sizeof(*e), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = nvs_sys(SYS_mmap, 0, sizeof(*e), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
 	if (p < 0 && p > -4096)
 		return NULL;
 	e = (void *)p;
@@ -78,7 +79,8 @@ void nvs_api_early_flush(void)
 
 	if (!e || !nvs_ring_mine())
 		return;
-	for (uint64_t at = 0; at + sizeof(struct entry) <= sizeof(e->data) && at < atomic_load(&e->used);) {
+	for (uint64_t at = 0;
+	     at + sizeof(struct entry) <= sizeof(e->data) && at < atomic_load(&e->used);) {
 		struct entry *entry = (void *)(e->data + at);
 		uint32_t size = atomic_load_explicit(&entry->size, memory_order_acquire);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The dynamic section of an object that is loaded: its symbols and relocations, and the slots that those fill. */
+/* The dynamic section of an object that is loaded: its symbols and relocations, and the slots that
+ * those fill. */
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -35,8 +36,8 @@ static void count_by_gnu_hash(struct nvs_elf *elf, const uint32_t *hash)
 /* Symbols that relocations name, which are all that matters of an object that defines none. */
 static uint32_t count_by_relocations(const struct nvs_elf *elf)
 {
-	const ElfW(Rela) *tables[2] = { elf->rela, elf->jmprel };
-	size_t sizes[2] = { elf->rela ? elf->nrela : 0, elf->jmprel ? elf->njmprel : 0 };
+	const ElfW(Rela) * tables[2] = {elf->rela, elf->jmprel};
+	size_t sizes[2] = {elf->rela ? elf->nrela : 0, elf->jmprel ? elf->njmprel : 0};
 	uint32_t highest = 0;
 
 	for (int t = 0; t < 2; t++)
@@ -54,15 +55,33 @@ bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
 	elf->base = base;
 	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
-		case DT_SYMTAB: elf->symbols = at(base, d->d_un.d_ptr); break;
-		case DT_STRTAB: elf->strings = at(base, d->d_un.d_ptr); break;
-		case DT_GNU_HASH: gnu = at(base, d->d_un.d_ptr); break;
-		case DT_HASH: sysv = at(base, d->d_un.d_ptr); break;
-		case DT_RELA: elf->rela = at(base, d->d_un.d_ptr); break;
-		case DT_RELASZ: elf->nrela = d->d_un.d_val / sizeof(ElfW(Rela)); break;
-		case DT_RELACOUNT: elf->nrelative = d->d_un.d_val; break;
-		case DT_JMPREL: elf->jmprel = at(base, d->d_un.d_ptr); break;
-		case DT_PLTRELSZ: elf->njmprel = d->d_un.d_val / sizeof(ElfW(Rela)); break;
+		case DT_SYMTAB:
+			elf->symbols = at(base, d->d_un.d_ptr);
+			break;
+		case DT_STRTAB:
+			elf->strings = at(base, d->d_un.d_ptr);
+			break;
+		case DT_GNU_HASH:
+			gnu = at(base, d->d_un.d_ptr);
+			break;
+		case DT_HASH:
+			sysv = at(base, d->d_un.d_ptr);
+			break;
+		case DT_RELA:
+			elf->rela = at(base, d->d_un.d_ptr);
+			break;
+		case DT_RELASZ:
+			elf->nrela = d->d_un.d_val / sizeof(ElfW(Rela));
+			break;
+		case DT_RELACOUNT:
+			elf->nrelative = d->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			elf->jmprel = at(base, d->d_un.d_ptr);
+			break;
+		case DT_PLTRELSZ:
+			elf->njmprel = d->d_un.d_val / sizeof(ElfW(Rela));
+			break;
 		}
 	}
 	if (gnu)
@@ -76,12 +95,13 @@ bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
 	return elf->symbols && elf->strings && elf->count;
 }
 
-static bool is_function(const ElfW(Sym) *s)
+static bool is_function(const ElfW(Sym) * s)
 {
 	return s->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_value;
 }
 
-/* Not strcmp(): a sanitizer that is about to start has taken it over, and asks for our functions before it works. */
+/* Not strcmp(): a sanitizer that is about to start has taken it over, and asks for our functions
+ * before it works. */
 static bool same(const char *a, const char *b)
 {
 	while (*a && *a == *b) {

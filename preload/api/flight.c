@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that have not returned when the trace is ended: threads that wait on the GPU while main() returns. Their
- * rings say so; they are told last.
+ * Calls that have not returned when the trace is ended: threads that wait on the GPU while main()
+ * returns. Their rings say so; they are told last.
  */
 #include "preload/api/api.h"
 #include "preload/merge.h"
@@ -26,7 +26,7 @@ static void put_ring(struct nvs_merge *merge, const struct nvs_spool_ring *share
 
 	for (uint32_t i = 0; i < n && i < NVS_SPOOL_CALLS && read_call(shared, i, &call); i++) {
 		struct nvs_rec_call_begin rec = {
-			.rec = { NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(rec), nvs_now() },
+			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(rec), nvs_now()},
 			.thread = shared->thread,
 			.api = call.api,
 			.number = call.number,

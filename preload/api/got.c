@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects that were linked with libcuda reach it through slots that the loader filled in. Those get the
- * thunks instead. All is done inside dl_iterate_phdr(), so that no object goes meanwhile; there the loader may
- * not be asked anything, and what has to be asked (whose a slot is that is still to be bound) is collected
- * first and asked in between.
+ * Objects that were linked with libcuda reach it through slots that the loader filled in. Those get
+ * the thunks instead. All is done inside dl_iterate_phdr(), so that no object goes meanwhile; there
+ * the loader may not be asked anything, and what has to be asked (whose a slot is that is still to
+ * be bound) is collected first and asked in between.
  *
- * Another thread's dlopen() may be in the middle of relocating an object that is listed already. It is left alone
- * then, and looked at the next time: the loader still writes where its pages would be made read-only.
+ * Another thread's dlopen() may be in the middle of relocating an object that is listed already. It
+ * is left alone then, and looked at the next time: the loader still writes where its pages would be
+ * made read-only.
  */
 #include <elf.h>
 #include <link.h>
@@ -21,7 +22,8 @@
 
 static _Atomic uint64_t seen_adds, seen_subs;
 static _Atomic uint32_t seen_objects; /* in the loader's order: new ones come last */
-static _Atomic uint32_t busy; /* pid of who is at it: a forked child does not wait for its parent's threads */
+static _Atomic uint32_t
+	busy; /* pid of who is at it: a forked child does not wait for its parent's threads */
 static _Atomic uint32_t ready; /* our constructor has run */
 static _Atomic uint32_t have_libcuda;
 
@@ -62,17 +64,20 @@ static bool populates(uintptr_t page)
 	return nvs_sys(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
 }
 
-/* May the page that has DYNAMIC in it be written? Asked without changing a byte, or opening a file. */
+/* May the page that has DYNAMIC in it be written? Asked without changing a byte, or opening a file.
+ */
 static bool writable(uintptr_t dynamic)
 {
 	static uint64_t own[2 * PAGE / 8];
 	uint64_t tag = *(const uint64_t *)dynamic;
-	struct iovec here = { &tag, sizeof(tag) }, there = { (void *)dynamic, sizeof(tag) };
+	struct iovec here = {&tag, sizeof(tag)}, there = {(void *)dynamic, sizeof(tag)};
 
 	if (populates(((uintptr_t)own + PAGE - 1) & ~(PAGE - 1)))
 		return populates(dynamic & ~(PAGE - 1));
-	/* Nobody writes to the first tag of a dynamic section; where this may not be asked either, all is well. */
-	return nvs_sys(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1, 0) == sizeof(tag);
+	/* Nobody writes to the first tag of a dynamic section; where this may not be asked either,
+	 * all is well. */
+	return nvs_sys(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
+		       0) == sizeof(tag);
 }
 
 /* What the loader makes read-only it has done with. */
@@ -126,14 +131,15 @@ static uintptr_t lazy(const struct object *o, const char *name)
 	return atomic_load(&e->scope) == 2 ? e->address : 0;
 }
 
-static void rebind(const struct object *o, const ElfW(Rela) *r)
+static void rebind(const struct object *o, const ElfW(Rela) * r)
 {
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf->symbols + ELF64_R_SYM(r->r_info);
 	uint32_t type = ELF64_R_TYPE(r->r_info);
 	uintptr_t slot = o->info->dlpi_addr + r->r_offset, value, to;
 	const char *name;
 
-	if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && (type != R_X86_64_64 || r->r_addend))
+	if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
+	    (type != R_X86_64_64 || r->r_addend))
 		return;
 	if (ELF64_R_SYM(r->r_info) >= o->elf->count || sym->st_shndx != SHN_UNDEF)
 		return;
@@ -156,8 +162,8 @@ static void rebind(const struct object *o, const ElfW(Rela) *r)
 
 static void look_at(const struct object *o)
 {
-	const ElfW(Rela) *tables[2] = { o->elf->rela, o->elf->jmprel };
-	size_t sizes[2] = { o->elf->nrela, o->elf->njmprel };
+	const ElfW(Rela) * tables[2] = {o->elf->rela, o->elf->jmprel};
+	size_t sizes[2] = {o->elf->nrela, o->elf->njmprel};
 
 	for (int t = 0; t < 2; t++)
 		for (size_t i = t ? 0 : o->elf->nrelative; tables[t] && i < sizes[t]; i++)
@@ -170,7 +176,8 @@ static int find_libcuda(struct dl_phdr_info *info, size_t size, void *arg)
 	uintptr_t start, end;
 	const void *dynamic;
 
-	if (round->index++ < round->from || !info->dlpi_name || !nvs_api_is_libcuda(info->dlpi_name))
+	if (round->index++ < round->from || !info->dlpi_name ||
+	    !nvs_api_is_libcuda(info->dlpi_name))
 		return 0;
 	dynamic = dynamic_of(info, &start, &end);
 	if (dynamic) {
@@ -184,7 +191,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct round *round = arg;
 	struct nvs_elf elf;
-	struct object o = { .info = info, .elf = &elf, .round = round };
+	struct object o = {.info = info, .elf = &elf, .round = round};
 	const void *dynamic;
 
 	round->adds = info->dlpi_adds;
@@ -192,8 +199,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	if (round->index++ < round->from)
 		return 0;
 	dynamic = dynamic_of(info, &o.start, &o.end);
-	if (!dynamic || (info->dlpi_name && strstr(info->dlpi_name, "vdso")) || nvs_api_in_libcuda(o.start) ||
-	    (uintptr_t)&visit - o.start < o.end - o.start)
+	if (!dynamic || (info->dlpi_name && strstr(info->dlpi_name, "vdso")) ||
+	    nvs_api_in_libcuda(o.start) || (uintptr_t)&visit - o.start < o.end - o.start)
 		return 0;
 	if (!nvs_elf_parse(&elf, info->dlpi_addr, dynamic) || !refers(&elf))
 		return 0;
@@ -232,7 +239,7 @@ static int counts(struct dl_phdr_info *info, size_t size, void *arg)
 /* False: something is to be looked at again. */
 static bool go_over(uint32_t from)
 {
-	struct round round = { .from = from, .asking = true };
+	struct round round = {.from = from, .asking = true};
 
 	nvs_next()->dl_iterate_phdr(find_libcuda, &round);
 	if (!atomic_load(&have_libcuda)) {
@@ -253,7 +260,7 @@ static bool go_over(uint32_t from)
 
 void nvs_api_rebind(void)
 {
-	struct round now = { 0 };
+	struct round now = {0};
 	uint32_t holder, self, from;
 	bool had, done;
 
@@ -267,7 +274,8 @@ void nvs_api_rebind(void)
 	holder = atomic_load(&busy);
 	if (holder == self || !atomic_compare_exchange_strong(&busy, &holder, self))
 		return;
-	/* Where something went, all numbers have changed, and an address may be another object's. */
+	/* Where something went, all numbers have changed, and an address may be another object's.
+	 */
 	from = now.subs == atomic_load(&seen_subs) ? atomic_load(&seen_objects) : 0;
 	had = atomic_load(&have_libcuda);
 	done = go_over(from);

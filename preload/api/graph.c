@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an executable graph holds: the driver is asked for the nodes of the graph it is made of, child graphs
- * and bodies of conditional nodes included, and they are told.
+ * What an executable graph holds: the driver is asked for the nodes of the graph it is made of,
+ * child graphs and bodies of conditional nodes included, and they are told.
  */
 #include <errno.h>
 #include <string.h>
@@ -50,7 +50,8 @@ static uint64_t at_least_one(uint64_t n)
 	return n ? n : 1;
 }
 
-void nvs_graph_fill_kernel(struct nvs_graph_node *node, const struct nvs_kernel_params *p, bool has_kern)
+void nvs_graph_fill_kernel(struct nvs_graph_node *node, const struct nvs_kernel_params *p,
+			   bool has_kern)
 {
 	node->function = p->func || !has_kern ? p->func : p->kern;
 	memcpy(node->grid, p->grid, sizeof(node->grid));
@@ -71,9 +72,9 @@ void nvs_graph_fill_memset(struct nvs_graph_node *node, const struct nvs_memset_
 static bool ask_params(struct nvs_graph_node *node)
 {
 	int (*get)(uint64_t, void *) = NULL;
-	struct nvs_memset_params set = { 0 };
-	struct nvs_kernel_params kernel = { 0 };
-	struct nvs_copy_params copy = { 0 };
+	struct nvs_memset_params set = {0};
+	struct nvs_kernel_params kernel = {0};
+	struct nvs_copy_params copy = {0};
 
 	switch (node->type) {
 	case NVS_NODE_KERNEL:
@@ -132,10 +133,11 @@ static void walk_below(struct telling *t, const struct nvs_graph_node *node, int
 		t->partial = true;
 }
 
-static void walk_node(struct telling *t, uint64_t handle, uint64_t parent, uint32_t flags, int depth)
+static void walk_node(struct telling *t, uint64_t handle, uint64_t parent, uint32_t flags,
+		      int depth)
 {
 	int (*get_type)(uint64_t, int *) = nvs_api_driver("cuGraphNodeGetType");
-	struct nvs_graph_node node = { .node = handle, .parent = parent, .flags = flags };
+	struct nvs_graph_node node = {.node = handle, .parent = parent, .flags = flags};
 	int type = 0;
 
 	if (!get_type || get_type(handle, &type)) {
@@ -171,11 +173,13 @@ static void walk(struct telling *t, uint64_t graph, uint64_t parent, uint32_t fl
 
 static bool live(void)
 {
-	return atomic_load(&nvs_api_live) && nvs_session_active() && !atomic_load(&nvs_writer_signal.ended);
+	return atomic_load(&nvs_api_live) && nvs_session_active() &&
+	       !atomic_load(&nvs_writer_signal.ended);
 }
 
 /* NODE: what is inside it alone, and itself before that; NULL: all. */
-static void tell(uint64_t exec, const struct nvs_graph_node *node, uint64_t graph, enum nvs_graph_event event)
+static void tell(uint64_t exec, const struct nvs_graph_node *node, uint64_t graph,
+		 enum nvs_graph_event event)
 {
 	struct telling *t;
 	int saved = errno;
@@ -206,7 +210,7 @@ void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event)
 
 void nvs_graph_tell_child(uint64_t exec, uint64_t handle, uint64_t graph)
 {
-	struct nvs_graph_node node = { .node = handle, .type = NVS_NODE_GRAPH };
+	struct nvs_graph_node node = {.node = handle, .type = NVS_NODE_GRAPH};
 
 	tell(exec, &node, graph, NVS_GRAPH_CHILD_SET);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Executable graphs: telling what they hold, and what of it has changed. Layouts: CUDA driver API. */
+/* Executable graphs: telling what they hold, and what of it has changed. Layouts: CUDA driver API.
+ */
 #ifndef NVSNOOP_PRELOAD_API_GRAPH_H
 #define NVSNOOP_PRELOAD_API_GRAPH_H
 
@@ -8,7 +9,13 @@
 #define NVS_NODE_TYPE_NOT_TOLD 0xffffffffu
 
 /* CUgraphNodeType */
-enum { NVS_NODE_KERNEL = 0, NVS_NODE_MEMCPY = 1, NVS_NODE_MEMSET = 2, NVS_NODE_GRAPH = 4, NVS_NODE_CONDITION = 13 };
+enum {
+	NVS_NODE_KERNEL = 0,
+	NVS_NODE_MEMCPY = 1,
+	NVS_NODE_MEMSET = 2,
+	NVS_NODE_GRAPH = 4,
+	NVS_NODE_CONDITION = 13
+};
 
 /* CUDA_KERNEL_NODE_PARAMS */
 struct nvs_kernel_params {
@@ -30,7 +37,8 @@ struct nvs_memset_params {
 	uint64_t width, height;
 };
 
-void nvs_graph_fill_kernel(struct nvs_graph_node *node, const struct nvs_kernel_params *p, bool has_kern);
+void nvs_graph_fill_kernel(struct nvs_graph_node *node, const struct nvs_kernel_params *p,
+			   bool has_kern);
 void nvs_graph_fill_copy(struct nvs_graph_node *node, const struct nvs_copy_params *p);
 void nvs_graph_fill_memset(struct nvs_graph_node *node, const struct nvs_memset_params *p);
 
@@ -40,7 +48,8 @@ void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event);
 void nvs_graph_tell_child(uint64_t exec, uint64_t node, uint64_t graph);
 void nvs_graph_tell_node(uint64_t exec, const struct nvs_graph_node *node);
 
-/* ---- bodies.c: graphs of conditional nodes, which the driver gives out once and cannot be asked for again ---- */
+/* ---- bodies.c: graphs of conditional nodes, which the driver gives out once and cannot be asked
+ * for again ---- */
 void nvs_bodies_add(uint64_t owner, uint64_t node, const uint64_t *graphs, uint32_t n);
 /* Body number INDEX of NODE; 0: it has no more. */
 uint64_t nvs_bodies_get(uint64_t node, uint32_t index);

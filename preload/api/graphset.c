@@ -3,7 +3,8 @@
 #include <string.h>
 #include "preload/api/graph.h"
 
-static void after_instantiate(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_instantiate(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			      uint32_t result)
 {
 	if (!result && f->regs[0])
 		nvs_graph_tell(*(uint64_t *)f->regs[0], f->regs[1], NVS_GRAPH_INSTANTIATED);
@@ -18,9 +19,10 @@ static void after_update(const struct nvs_api_slot *slot, struct nvs_api_frame *
 
 /* ---- parameters of one node: (exec, node, parameters) ---- */
 
-static void set_kernel(const struct nvs_api_frame *f, const struct nvs_kernel_params *p, bool has_kern)
+static void set_kernel(const struct nvs_api_frame *f, const struct nvs_kernel_params *p,
+		       bool has_kern)
 {
-	struct nvs_graph_node node = { .node = f->regs[1], .type = NVS_NODE_KERNEL };
+	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_KERNEL};
 
 	nvs_graph_fill_kernel(&node, p, has_kern);
 	nvs_graph_tell_node(f->regs[0], &node);
@@ -28,7 +30,7 @@ static void set_kernel(const struct nvs_api_frame *f, const struct nvs_kernel_pa
 
 static void set_copy(const struct nvs_api_frame *f, const struct nvs_copy_params *p)
 {
-	struct nvs_graph_node node = { .node = f->regs[1], .type = NVS_NODE_MEMCPY };
+	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_MEMCPY};
 
 	nvs_graph_fill_copy(&node, p);
 	nvs_graph_tell_node(f->regs[0], &node);
@@ -36,44 +38,50 @@ static void set_copy(const struct nvs_api_frame *f, const struct nvs_copy_params
 
 static void set_memset(const struct nvs_api_frame *f, const struct nvs_memset_params *p)
 {
-	struct nvs_graph_node node = { .node = f->regs[1], .type = NVS_NODE_MEMSET };
+	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_MEMSET};
 
 	nvs_graph_fill_memset(&node, p);
 	nvs_graph_tell_node(f->regs[0], &node);
 }
 
-static void after_set_kernel(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_set_kernel(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			     uint32_t result)
 {
 	if (!result && f->regs[2])
 		set_kernel(f, (const void *)f->regs[2], false);
 }
 
-static void after_set_kernel_v2(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_set_kernel_v2(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+				uint32_t result)
 {
 	if (!result && f->regs[2])
 		set_kernel(f, (const void *)f->regs[2], true);
 }
 
-static void after_set_copy(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_set_copy(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			   uint32_t result)
 {
 	if (!result && f->regs[2])
 		set_copy(f, (const void *)f->regs[2]);
 }
 
-static void after_set_memset(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_set_memset(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			     uint32_t result)
 {
 	if (!result && f->regs[2])
 		set_memset(f, (const void *)f->regs[2]);
 }
 
-static void after_set_child(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_set_child(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			    uint32_t result)
 {
 	if (!result)
 		nvs_graph_tell_child(f->regs[0], f->regs[1], f->regs[2]);
 }
 
 /* CUgraphNodeParams: the type, then 16 bytes from its start what belongs to it. */
-static void after_set_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_set_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			   uint32_t result)
 {
 	const uint8_t *p = (const void *)f->regs[2];
 
@@ -90,12 +98,14 @@ static void after_set_node(const struct nvs_api_slot *slot, struct nvs_api_frame
 		set_memset(f, (const void *)(p + 16));
 		break;
 	case NVS_NODE_GRAPH:
-		nvs_graph_tell_child(f->regs[0], f->regs[1], *(const uint64_t *)(const void *)(p + 16));
+		nvs_graph_tell_child(f->regs[0], f->regs[1],
+				     *(const uint64_t *)(const void *)(p + 16));
 		break;
 	}
 }
 
-static void after_set_enabled(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_set_enabled(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			      uint32_t result)
 {
 	struct nvs_graph_node node = {
 		.node = f->regs[1],
@@ -123,13 +133,15 @@ static void keep_bodies(const struct nvs_api_frame *f, const uint8_t *p)
 		nvs_bodies_add(f->regs[1], *(const uint64_t *)f->regs[0], graphs, size);
 }
 
-static void after_add_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_add_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			   uint32_t result)
 {
 	if (!result && f->regs[0] && f->regs[4])
 		keep_bodies(f, (const void *)f->regs[4]);
 }
 
-static void after_add_node_v2(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_add_node_v2(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			      uint32_t result)
 {
 	if (!result && f->regs[0] && f->regs[5])
 		keep_bodies(f, (const void *)f->regs[5]);
@@ -141,7 +153,8 @@ static void after_destroy(const struct nvs_api_slot *slot, struct nvs_api_frame 
 		nvs_bodies_forget_graph(f->regs[0]);
 }
 
-static void after_destroy_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_destroy_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			       uint32_t result)
 {
 	if (!result)
 		nvs_bodies_forget_node(f->regs[0]);
@@ -151,24 +164,24 @@ static const struct {
 	const char *name;
 	nvs_api_after_fn fn;
 } handlers[] = {
-	{ "cuGraphInstantiate", after_instantiate },
-	{ "cuGraphInstantiate_v2", after_instantiate },
-	{ "cuGraphInstantiateWithFlags", after_instantiate },
-	{ "cuGraphInstantiateWithParams", after_instantiate },
-	{ "cuGraphInstantiateWithParams_ptsz", after_instantiate },
-	{ "cuGraphExecUpdate", after_update },
-	{ "cuGraphExecUpdate_v2", after_update },
-	{ "cuGraphExecKernelNodeSetParams", after_set_kernel },
-	{ "cuGraphExecKernelNodeSetParams_v2", after_set_kernel_v2 },
-	{ "cuGraphExecMemcpyNodeSetParams", after_set_copy },
-	{ "cuGraphExecMemsetNodeSetParams", after_set_memset },
-	{ "cuGraphExecChildGraphNodeSetParams", after_set_child },
-	{ "cuGraphExecNodeSetParams", after_set_node },
-	{ "cuGraphNodeSetEnabled", after_set_enabled },
-	{ "cuGraphAddNode", after_add_node },
-	{ "cuGraphAddNode_v2", after_add_node_v2 },
-	{ "cuGraphDestroy", after_destroy },
-	{ "cuGraphDestroyNode", after_destroy_node },
+	{"cuGraphInstantiate", after_instantiate},
+	{"cuGraphInstantiate_v2", after_instantiate},
+	{"cuGraphInstantiateWithFlags", after_instantiate},
+	{"cuGraphInstantiateWithParams", after_instantiate},
+	{"cuGraphInstantiateWithParams_ptsz", after_instantiate},
+	{"cuGraphExecUpdate", after_update},
+	{"cuGraphExecUpdate_v2", after_update},
+	{"cuGraphExecKernelNodeSetParams", after_set_kernel},
+	{"cuGraphExecKernelNodeSetParams_v2", after_set_kernel_v2},
+	{"cuGraphExecMemcpyNodeSetParams", after_set_copy},
+	{"cuGraphExecMemsetNodeSetParams", after_set_memset},
+	{"cuGraphExecChildGraphNodeSetParams", after_set_child},
+	{"cuGraphExecNodeSetParams", after_set_node},
+	{"cuGraphNodeSetEnabled", after_set_enabled},
+	{"cuGraphAddNode", after_add_node},
+	{"cuGraphAddNode_v2", after_add_node_v2},
+	{"cuGraphDestroy", after_destroy},
+	{"cuGraphDestroyNode", after_destroy_node},
 };
 
 nvs_api_after_fn nvs_api_graph_after_of(const char *name)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What function handles mean: name and resources, asked of the driver once, right after a call that launched
- * the function or put it into a graph. By then the driver has loaded it, so that asking changes nothing.
+ * What function handles mean: name and resources, asked of the driver once, right after a call that
+ * launched the function or put it into a graph. By then the driver has loaded it, so that asking
+ * changes nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +20,8 @@ _Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
 _Atomic uint32_t nvs_api_unloads;
 _Atomic int32_t nvs_api_captures;
 
-/* Handles of the library API, which are asked by other functions, for as long as their library is loaded. */
+/* Handles of the library API, which are asked by other functions, for as long as their library is
+ * loaded. */
 static struct {
 	_Atomic uint64_t handle, library;
 } kernels[NVS_API_KNOWN];
@@ -32,7 +34,8 @@ static void note_kernel(uint64_t handle, uint64_t library)
 		uint32_t k = (at + i) & (NVS_API_KNOWN - 1);
 		uint64_t have = 0;
 
-		if (!atomic_compare_exchange_strong(&kernels[k].handle, &have, handle) && have != handle)
+		if (!atomic_compare_exchange_strong(&kernels[k].handle, &have, handle) &&
+		    have != handle)
 			continue;
 		atomic_store(&kernels[k].library, library);
 		return;
@@ -54,8 +57,8 @@ static void forget_kernels(uint64_t library)
 	for (uint32_t i = 0; i < NVS_API_KNOWN; i++) {
 		uint64_t own = library;
 
-		if (atomic_load_explicit(&kernels[i].library, memory_order_relaxed) == library && library &&
-		    atomic_compare_exchange_strong(&kernels[i].library, &own, 0))
+		if (atomic_load_explicit(&kernels[i].library, memory_order_relaxed) == library &&
+		    library && atomic_compare_exchange_strong(&kernels[i].library, &own, 0))
 			atomic_store(&kernels[i].handle, 0);
 	}
 }
@@ -73,7 +76,8 @@ static bool is_new(uint64_t key)
 		_Atomic uint64_t *slot = &nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)];
 		uint64_t have = atomic_load(slot);
 
-		if ((!have || have >> 48 != generation) && atomic_compare_exchange_strong(slot, &have, key))
+		if ((!have || have >> 48 != generation) &&
+		    atomic_compare_exchange_strong(slot, &have, key))
 			return true;
 		if (have == key)
 			return false;
@@ -91,7 +95,7 @@ struct asked {
 
 static void ask_kernel(uint64_t handle, struct asked *a)
 {
-	static const int wanted[] = { ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS };
+	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
 	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuKernelGetName");
 	int (*get)(int *, int, uint64_t, int) = nvs_api_driver("cuKernelGetAttribute");
 	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
@@ -109,7 +113,7 @@ static void ask_kernel(uint64_t handle, struct asked *a)
 
 static void ask_function(uint64_t handle, struct asked *a)
 {
-	static const int wanted[] = { ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS };
+	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
 	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuFuncGetName");
 	int (*get)(int *, int, uint64_t) = nvs_api_driver("cuFuncGetAttribute");
 
@@ -148,7 +152,7 @@ static void tell(uint64_t handle, const struct asked *a)
 
 void nvs_api_tell_kernel(uint64_t function)
 {
-	struct asked a = { 0 };
+	struct asked a = {0};
 	int saved = errno;
 
 	if (!is_new(nvs_api_known_key(function)))
@@ -174,10 +178,12 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
 {
 	size_t n = strlen(api->name);
 	bool per_thread = n > 5 && !strcmp(api->name + n - 5, "_ptsz");
-	int (*ask)(uint64_t, int *) = nvs_api_driver(per_thread ? "cuStreamIsCapturing_ptsz" : "cuStreamIsCapturing");
+	int (*ask)(uint64_t, int *) = nvs_api_driver(per_thread ? "cuStreamIsCapturing_ptsz"
+								: "cuStreamIsCapturing");
 	int status = 0, saved = errno;
 
-	/* The legacy stream cannot capture, and asking disturbs those that do; a stream that is gone cannot be asked. */
+	/* The legacy stream cannot capture, and asking disturbs those that do; a stream that is
+	 * gone cannot be asked. */
 	if (!ask || stream == 1 || (!per_thread && !stream) || begins(api->name, "cuStreamDestroy"))
 		return false;
 	nvs_calls.quiet++;
@@ -236,13 +242,15 @@ static void after_release(const struct nvs_api_slot *slot, struct nvs_api_frame 
 		new_generation();
 }
 
-static void after_get_kernel(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_get_kernel(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			     uint32_t result)
 {
 	if (!result && f->regs[0])
 		note_kernel(*(uint64_t *)f->regs[0], f->regs[1]);
 }
 
-static void after_enumerate(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_enumerate(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			    uint32_t result)
 {
 	const uint64_t *handles = (const uint64_t *)f->regs[0];
 
@@ -250,14 +258,17 @@ static void after_enumerate(const struct nvs_api_slot *slot, struct nvs_api_fram
 		note_kernel(handles[i], f->regs[2]);
 }
 
-static void after_begin_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+static void after_begin_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+				uint32_t result)
 {
 	if (!result)
 		atomic_fetch_add(&nvs_api_captures, 1);
 }
 
-/* A capture ends even where the result says that it was spoilt; a wrong stream is refused otherwise. */
-static void after_end_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+/* A capture ends even where the result says that it was spoilt; a wrong stream is refused
+ * otherwise. */
+static void after_end_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
+			      uint32_t result)
 {
 	int32_t n = atomic_load(&nvs_api_captures);
 
@@ -273,7 +284,8 @@ static void after_resolve(const struct nvs_api_slot *slot, struct nvs_api_frame 
 	int saved = errno;
 
 	if (!result && out && *out) {
-		/* The name asked for is not always that of what is given: it may be of an older form. */
+		/* The name asked for is not always that of what is given: it may be of an older
+		 * form. */
 		*out = nvs_api_wrap(*out, NULL);
 		if (f->regs[0])
 			nvs_api_looked_up(*out, (const char *)f->regs[0]);
@@ -284,8 +296,9 @@ static void after_resolve(const struct nvs_api_slot *slot, struct nvs_api_frame 
 /* A module goes by itself or with its context. */
 static bool unloads(const char *name)
 {
-	return begins(name, "cuModuleUnload") || begins(name, "cuLibraryUnload") || begins(name, "cuCtxDestroy") ||
-	       begins(name, "cuCtxDetach") || begins(name, "cuDevicePrimaryCtxReset");
+	return begins(name, "cuModuleUnload") || begins(name, "cuLibraryUnload") ||
+	       begins(name, "cuCtxDestroy") || begins(name, "cuCtxDetach") ||
+	       begins(name, "cuDevicePrimaryCtxReset");
 }
 
 nvs_api_before_fn nvs_api_before_of(const char *name)

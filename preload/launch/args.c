@@ -13,9 +13,9 @@
 #include "preload/options.h"
 
 #define OWN_OPTIONS 3
-#define FIRST_KEY   256 /* getopt's value of the table's first key */
+#define FIRST_KEY 256 /* getopt's value of the table's first key */
 #define HELP_COLUMN 29
-#define HELP_WIDTH  80
+#define HELP_WIDTH 80
 #define MAX_OPTIONS 40
 
 static const struct option own_options[OWN_OPTIONS] = {

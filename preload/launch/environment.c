@@ -125,7 +125,8 @@ int nvs_launch_environment(const struct nvs_launch_args *args, const char *libra
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 
-	if (set_preload(library, args->program[0]) || set_out(out && *out ? out : NVS_DEFAULT_OUT) ||
+	if (set_preload(library, args->program[0]) ||
+	    set_out(out && *out ? out : NVS_DEFAULT_OUT) ||
 	    setenv(NVS_ENV_OPTIONS, args->options, 1)) {
 		nvs_launch_say("cannot set the environment: %s", strerror(errno));
 		return -1;

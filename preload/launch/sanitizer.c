@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sanitizer's run-time library a program is linked with. That library insists on being the first that is
- * loaded, so it goes ahead of ours.
+ * Which sanitizer's run-time library a program is linked with. That library insists on being the
+ * first that is loaded, so it goes ahead of ours.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 bool nvs_launch_is_sanitizer(const char *name, size_t length)
 {
-	static const char *const names[] = { "libasan.so", "libtsan.so", "libclang_rt.asan", "libclang_rt.tsan" };
+	static const char *const names[] = {"libasan.so", "libtsan.so", "libclang_rt.asan",
+					    "libclang_rt.tsan"};
 	const char *base = name + length;
 
 	while (base > name && base[-1] != '/')
@@ -40,11 +41,13 @@ static off_t offset_of(const struct image *im, uint64_t address)
 	for (int i = 0; i < im->n; i++)
 		if (im->segments[i].p_type == PT_LOAD &&
 		    address - im->segments[i].p_vaddr < im->segments[i].p_filesz)
-			return (off_t)(im->segments[i].p_offset + (address - im->segments[i].p_vaddr));
+			return (off_t)(im->segments[i].p_offset +
+				       (address - im->segments[i].p_vaddr));
 	return -1;
 }
 
-/* SIZE bytes at OFFSET, or as many as there are up to the end of the file, and a NUL behind them. */
+/* SIZE bytes at OFFSET, or as many as there are up to the end of the file, and a NUL behind them.
+ */
 static void *read_part(int fd, off_t offset, uint64_t size, size_t *got)
 {
 	char *p = offset >= 0 && size <= MAX_DYNAMIC ? calloc(1, size + 1) : NULL;
@@ -66,7 +69,8 @@ static uint64_t value_of(const Elf64_Dyn *dynamic, size_t n, Elf64_Sxword tag)
 	return 0;
 }
 
-static bool find_needed(const struct image *im, const Elf64_Dyn *dynamic, size_t n, char *name, size_t size)
+static bool find_needed(const struct image *im, const Elf64_Dyn *dynamic, size_t n, char *name,
+			size_t size)
 {
 	size_t length = 0;
 	char *strings = read_part(im->fd, offset_of(im, value_of(dynamic, n, DT_STRTAB)),
@@ -92,7 +96,8 @@ static bool look(struct image *im, const Elf64_Ehdr *head, char *name, size_t si
 	bool found = false;
 
 	im->n = head->e_phnum;
-	im->segments = read_part(im->fd, (off_t)head->e_phoff, (uint64_t)im->n * sizeof(*im->segments), &got);
+	im->segments = read_part(im->fd, (off_t)head->e_phoff,
+				 (uint64_t)im->n * sizeof(*im->segments), &got);
 	if (!im->segments || got != (size_t)im->n * sizeof(*im->segments))
 		im->n = 0;
 	for (int i = 0; i < im->n && !found; i++) {
@@ -100,7 +105,8 @@ static bool look(struct image *im, const Elf64_Ehdr *head, char *name, size_t si
 
 		if (im->segments[i].p_type != PT_DYNAMIC)
 			continue;
-		dynamic = read_part(im->fd, (off_t)im->segments[i].p_offset, im->segments[i].p_filesz, &got);
+		dynamic = read_part(im->fd, (off_t)im->segments[i].p_offset,
+				    im->segments[i].p_filesz, &got);
 		found = dynamic && find_needed(im, dynamic, got / sizeof(*dynamic), name, size);
 		free(dynamic);
 	}
@@ -110,14 +116,15 @@ static bool look(struct image *im, const Elf64_Ehdr *head, char *name, size_t si
 
 bool nvs_launch_sanitizer(const char *program, char *name, size_t size)
 {
-	struct image im = { .fd = nvs_launch_open_program(program) };
+	struct image im = {.fd = nvs_launch_open_program(program)};
 	Elf64_Ehdr head;
 	bool found = false;
 
 	if (im.fd < 0)
 		return false;
-	if (pread(im.fd, &head, sizeof(head), 0) == sizeof(head) && !memcmp(head.e_ident, ELFMAG, SELFMAG) &&
-	    head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_phentsize == sizeof(Elf64_Phdr))
+	if (pread(im.fd, &head, sizeof(head), 0) == sizeof(head) &&
+	    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
+	    head.e_phentsize == sizeof(Elf64_Phdr))
 		found = look(&im, &head, name, size);
 	close(im.fd);
 	return found;

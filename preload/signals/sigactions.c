@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signal actions: ours in the kernel for SIGSEGV and SIGTRAP, the program's in a table of its own, which it
- * sets and asks by the usual functions. The table outlives a fork, as the kernel's does.
+ * Signal actions: ours in the kernel for SIGSEGV and SIGTRAP, the program's in a table of its own,
+ * which it sets and asks by the usual functions. The table outlives a fork, as the kernel's does.
  *
- * Until ours are installed all of it only passes on. That is before the first doorbell page is armed, or
- * when the program first blocks one of the two, from when on it only believes so (sigview.h).
+ * Until ours are installed all of it only passes on. That is before the first doorbell page is
+ * armed, or when the program first blocks one of the two, from when on it only believes so
+ * (sigview.h).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,8 +22,9 @@
 #define EXPORT __attribute__((visibility("default")))
 #define SIGNALS 65
 /* What an instruction causes, a system call in a sandbox too, kills where it is blocked. */
-#define CAUSED                                                                                     \
-	(NVS_SIGVIEW_SIGNALS | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL) | NVS_SIGBIT(SIGSYS))
+#define CAUSED                                                                                \
+	(NVS_SIGVIEW_SIGNALS | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL) | \
+	 NVS_SIGBIT(SIGSYS))
 #define RESTORER 0x04000000 /* SA_RESTORER, which the C library sets and shows */
 
 /* Two copies, of which the count's last bit says which one holds: a reader needs no lock. */
@@ -108,12 +110,13 @@ static bool has_handler(const struct sigaction *a)
 }
 
 /*
- * Ours in the kernel. Nested faults are part of the trap's work, and so is a step within a fault. On which stack
- * and with which restarts: as the program's own handler would run, which we may have to stand in for.
+ * Ours in the kernel. Nested faults are part of the trap's work, and so is a step within a fault.
+ * On which stack and with which restarts: as the program's own handler would run, which we may have
+ * to stand in for.
  */
 static int put_kernel(int sig, const struct sigaction *view)
 {
-	struct sigaction a = { .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sigaction a = {.sa_flags = SA_SIGINFO | SA_NODEFER};
 	/* The C library's own two as well, which sigfillset() leaves out. */
 	uint64_t mask = ~CAUSED;
 
@@ -222,7 +225,8 @@ typedef handler_fn (*signal_fn)(int, handler_fn);
 static _Atomic(signal_fn) next_signal, next_sysv_signal, next_sigset;
 
 /* The next function of NAME, for a signal that is not ours, or before we are installed. */
-static handler_fn pass_signal(_Atomic(signal_fn) *cache, const char *name, int sig, handler_fn handler)
+static handler_fn pass_signal(_Atomic(signal_fn) *cache, const char *name, int sig,
+			      handler_fn handler)
 {
 	signal_fn next = atomic_load(cache);
 
@@ -248,7 +252,7 @@ static bool takes_over(int sig)
 
 static handler_fn set_handler(int sig, handler_fn handler, int flags, bool block_itself)
 {
-	struct sigaction action = { .sa_handler = handler, .sa_flags = flags }, old;
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
 
 	if (handler == SIG_ERR) {
 		errno = EINVAL;
@@ -316,7 +320,7 @@ EXPORT handler_fn sigset(int sig, handler_fn handler)
 
 EXPORT int sigignore(int sig)
 {
-	struct sigaction action = { .sa_handler = SIG_IGN };
+	struct sigaction action = {.sa_handler = SIG_IGN};
 
 	return sigaction(sig, &action, NULL);
 }
@@ -337,14 +341,14 @@ void nvs_sigaction_reset(int sig)
 
 void nvs_sigaction_give_up(int sig)
 {
-	struct sigaction action = { .sa_handler = SIG_DFL };
+	struct sigaction action = {.sa_handler = SIG_DFL};
 
 	nvs_next()->sigaction(sig, &action, NULL);
 }
 
 uint64_t nvs_sigactions_hand_over(void)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, action;
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, action;
 	uint64_t set = 0;
 
 	for (int i = 0; i < 2; i++) {
@@ -352,7 +356,8 @@ uint64_t nvs_sigactions_hand_over(void)
 
 		/* A vfork() child may have put in one of its own. */
 		if (installed && nvs_sigaction_of_program(sig).sa_handler == SIG_IGN &&
-		    !nvs_next()->sigaction(sig, NULL, &action) && action.sa_sigaction == nvs_on_signal &&
+		    !nvs_next()->sigaction(sig, NULL, &action) &&
+		    action.sa_sigaction == nvs_on_signal &&
 		    !nvs_next()->sigaction(sig, &ignore, NULL))
 			set |= NVS_SIGBIT(sig);
 	}
@@ -372,7 +377,8 @@ void nvs_sigactions_take_back(uint64_t ignored)
 
 bool nvs_sigactions_stand_in(int sig)
 {
-	struct sigaction action, ours = { .sa_sigaction = nvs_sigfd_on_token, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction action,
+		ours = {.sa_sigaction = nvs_sigfd_on_token, .sa_flags = SA_SIGINFO | SA_RESTART};
 	uint64_t mask = ~CAUSED;
 
 	if (nvs_next()->sigaction(sig, NULL, &action) || action.sa_handler != SIG_DFL)

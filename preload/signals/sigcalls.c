@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that wait for descriptors: those with a mask of their own, which the program's view has as well meanwhile;
- * and all of them go on where they were interrupted by a signal of ours that the program is not to notice.
+ * Calls that wait for descriptors: those with a mask of their own, which the program's view has as
+ * well meanwhile; and all of them go on where they were interrupted by a signal of ours that the
+ * program is not to notice.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +36,9 @@ static int64_t now(void)
 
 static int64_t ns_of(const struct timespec *t)
 {
-	return !t ? -1 : t->tv_sec > 1000000000 ? INT64_MAX / 2 : (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+	return !t			? -1
+	       : t->tv_sec > 1000000000 ? INT64_MAX / 2
+					: (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
 static int64_t ns_of_ms(int ms)
@@ -72,7 +75,7 @@ static int ms_of(const struct call *c)
 
 static const struct timespec *timeout_of(struct call *c)
 {
-	c->timeout = (struct timespec){ c->left / 1000000000, c->left % 1000000000 };
+	c->timeout = (struct timespec){c->left / 1000000000, c->left % 1000000000};
 	return c->left < 0 ? NULL : &c->timeout;
 }
 
@@ -107,17 +110,17 @@ static void on_cancel(void *arg)
 }
 
 /* The first time with what the program gave, which it alone knows to be valid. */
-#define WAIT(mask, left, first, further)                                                           \
-	({                                                                                         \
-		struct call c;                                                                     \
-		int ret_;                                                                          \
-		begin(&c, mask, left);                                                             \
-		pthread_cleanup_push(on_cancel, &c);                                               \
-		ret_ = first;                                                                      \
-		while (again(&c, ret_))                                                            \
-			ret_ = further;                                                            \
-		pthread_cleanup_pop(0);                                                            \
-		end(&c, ret_);                                                                     \
+#define WAIT(mask, left, first, further)             \
+	({                                           \
+		struct call c;                       \
+		int ret_;                            \
+		begin(&c, mask, left);               \
+		pthread_cleanup_push(on_cancel, &c); \
+		ret_ = first;                        \
+		while (again(&c, ret_))              \
+			ret_ = further;              \
+		pthread_cleanup_pop(0);              \
+		end(&c, ret_);                       \
 	})
 
 /* Nothing is blocked or ignored that is ours, and none is by MASK. */
@@ -172,9 +175,10 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, c
 		    nvs_signext.ppoll(fds, n, timeout_of(&c), mask_of(&c)));
 }
 
-int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t room);
-EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
-		       size_t room)
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+		size_t room);
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		       const sigset_t *mask, size_t room)
 {
 	if (pass(mask) || room / sizeof(*fds) < n)
 		return nvs_signext_find()->ppoll_chk(fds, n, timeout, mask, room);
@@ -195,11 +199,13 @@ EXPORT int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct 
 {
 	if (pass(mask))
 		return nvs_signext_find()->pselect(n, in, out, except, timeout, mask);
-	return WAIT(mask, ns_of(timeout), prepare(mask)->pselect(n, in, out, except, timeout, mask_of(&c)),
+	return WAIT(mask, ns_of(timeout),
+		    prepare(mask)->pselect(n, in, out, except, timeout, mask_of(&c)),
 		    nvs_signext.pselect(n, in, out, except, timeout_of(&c), mask_of(&c)));
 }
 
-__attribute__((noinline)) static int epoll_wait_on(int fd, struct epoll_event *events, int n, int timeout)
+__attribute__((noinline)) static int epoll_wait_on(int fd, struct epoll_event *events, int n,
+						   int timeout)
 {
 	if (pass(NULL))
 		return nvs_signext_find()->epoll_wait(fd, events, n, timeout);
@@ -218,11 +224,13 @@ EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout, c
 {
 	if (pass(mask))
 		return nvs_signext_find()->epoll_pwait(fd, events, n, timeout, mask);
-	return WAIT(mask, ns_of_ms(timeout), prepare(mask)->epoll_pwait(fd, events, n, timeout, mask_of(&c)),
+	return WAIT(mask, ns_of_ms(timeout),
+		    prepare(mask)->epoll_pwait(fd, events, n, timeout, mask_of(&c)),
 		    nvs_signext.epoll_pwait(fd, events, n, ms_of(&c), mask_of(&c)));
 }
 
-int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout, const sigset_t *mask);
+int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
+		 const sigset_t *mask);
 EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
 			const sigset_t *mask)
 {
@@ -232,7 +240,8 @@ EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct 
 	}
 	if (pass(mask))
 		return nvs_signext_find()->epoll_pwait2(fd, events, n, timeout, mask);
-	return WAIT(mask, ns_of(timeout), prepare(mask)->epoll_pwait2(fd, events, n, timeout, mask_of(&c)),
+	return WAIT(mask, ns_of(timeout),
+		    prepare(mask)->epoll_pwait2(fd, events, n, timeout, mask_of(&c)),
 		    nvs_signext.epoll_pwait2(fd, events, n, timeout_of(&c), mask_of(&c)));
 }
 
@@ -241,5 +250,6 @@ EXPORT int sigsuspend(const sigset_t *mask)
 {
 	if (pass(mask))
 		return nvs_signext_find()->sigsuspend(mask);
-	return WAIT(mask, -1, prepare(mask)->sigsuspend(mask_of(&c)), nvs_signext.sigsuspend(mask_of(&c)));
+	return WAIT(mask, -1, prepare(mask)->sigsuspend(mask_of(&c)),
+		    nvs_signext.sigsuspend(mask_of(&c)));
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program hands on to the one it runs: that it blocks or ignores one of our two signals, and what is
- * pending of them. In the kernel it does so for the moment of the call; where that fails, all is as before.
+ * What a program hands on to the one it runs: that it blocks or ignores one of our two signals, and
+ * what is pending of them. In the kernel it does so for the moment of the call; where that fails,
+ * all is as before.
  *
- * May run in a handler and in a vfork() child: system calls and the thread's own storage, no lock, no memory but the
- * stack's.
+ * May run in a handler and in a vfork() child: system calls and the thread's own storage, no lock,
+ * no memory but the stack's.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -49,7 +50,7 @@ static void hand_over(struct handover *h)
 {
 	uint64_t shown;
 
-	*h = (struct handover){ 0 };
+	*h = (struct handover){0};
 	if (nvs_options()->disabled || !nvs_sigactions_installed())
 		return;
 	if (nvs_state_borrowed()) {
@@ -67,7 +68,7 @@ static void hand_over(struct handover *h)
 
 static int take_back(const struct handover *h)
 {
-	struct timespec none = { 0, 0 };
+	struct timespec none = {0, 0};
 	int err = errno;
 	siginfo_t info;
 
@@ -75,7 +76,8 @@ static int take_back(const struct handover *h)
 	for (int i = 0; i < 2; i++) {
 		uint64_t bit = NVS_SIGBIT(i ? SIGSEGV : SIGTRAP);
 
-		if (h->pending & bit && nvs_sys4(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0)
+		if (h->pending & bit &&
+		    nvs_sys4(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0)
 			nvs_sigkeep_add(info.si_signo, &info, h->process & bit);
 	}
 	if (h->masked)
@@ -85,16 +87,16 @@ static int take_back(const struct handover *h)
 }
 
 /* One of the forms; comes back where it failed. */
-#define RUN(name, ...)                                                                             \
-	({                                                                                         \
-		struct handover h;                                                                 \
-		if (!nvs_signext_find()->name) {                                                   \
-			errno = ENOSYS;                                                            \
-			return -1;                                                                 \
-		}                                                                                  \
-		hand_over(&h);                                                                     \
-		nvs_signext.name(__VA_ARGS__);                                                     \
-		take_back(&h);                                                                     \
+#define RUN(name, ...)                           \
+	({                                       \
+		struct handover h;               \
+		if (!nvs_signext_find()->name) { \
+			errno = ENOSYS;          \
+			return -1;               \
+		}                                \
+		hand_over(&h);                   \
+		nvs_signext.name(__VA_ARGS__);   \
+		take_back(&h);                   \
 	})
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
@@ -129,20 +131,20 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
 }
 
 /* The arguments of a list, the last of them NULL, as an array on the stack. */
-#define ARGV(first, ap)                                                                            \
-	({                                                                                         \
-		va_list count_;                                                                    \
-		size_t n_ = 1;                                                                     \
-		char **argv_;                                                                      \
-		va_copy(count_, ap);                                                               \
-		while (n_ && va_arg(count_, char *))                                               \
-			n_++;                                                                      \
-		va_end(count_);                                                                    \
-		argv_ = __builtin_alloca((n_ + 1) * sizeof(*argv_));                               \
-		argv_[0] = (char *)(uintptr_t)(first);                                             \
-		for (size_t i_ = 1; i_ <= n_; i_++)                                                \
-			argv_[i_] = va_arg(ap, char *);                                            \
-		argv_;                                                                             \
+#define ARGV(first, ap)                                              \
+	({                                                           \
+		va_list count_;                                      \
+		size_t n_ = 1;                                       \
+		char **argv_;                                        \
+		va_copy(count_, ap);                                 \
+		while (n_ && va_arg(count_, char *))                 \
+			n_++;                                        \
+		va_end(count_);                                      \
+		argv_ = __builtin_alloca((n_ + 1) * sizeof(*argv_)); \
+		argv_[0] = (char *)(uintptr_t)(first);               \
+		for (size_t i_ = 1; i_ <= n_; i_++)                  \
+			argv_[i_] = va_arg(ap, char *);              \
+		argv_;                                               \
 	})
 
 EXPORT int execl(const char *path, const char *arg, ...)
@@ -179,7 +181,8 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	return execve(path, argv, envp);
 }
 
-/* ---- posix_spawn: its child takes the mask from us as a copy of the program's own attributes ---- */
+/* ---- posix_spawn: its child takes the mask from us as a copy of the program's own attributes ----
+ */
 
 static const posix_spawnattr_t *with_mask(posix_spawnattr_t *copy, const posix_spawnattr_t *attr)
 {
@@ -210,7 +213,8 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 {
 	posix_spawnattr_t copy;
 
-	return nvs_signext_find()->posix_spawn(pid, path, actions, with_mask(&copy, attr), argv, envp);
+	return nvs_signext_find()->posix_spawn(pid, path, actions, with_mask(&copy, attr), argv,
+					       envp);
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -218,5 +222,6 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 {
 	posix_spawnattr_t copy;
 
-	return nvs_signext_find()->posix_spawnp(pid, file, actions, with_mask(&copy, attr), argv, envp);
+	return nvs_signext_find()->posix_spawnp(pid, file, actions, with_mask(&copy, attr), argv,
+						envp);
 }

@@ -2,9 +2,9 @@
 /*
  * signalfd: the numbers that stand in for our two signals, and their tokens.
  *
- * A token is pending in the kernel where a signal of ours is pending in the program's eyes, for the thread or for
- * the process, and blocked wherever the program blocks that signal. A thread that had it blocked before there were
- * stand-ins gets the token, blocks it from then on, and puts it back.
+ * A token is pending in the kernel where a signal of ours is pending in the program's eyes, for the
+ * thread or for the process, and blocked wherever the program blocks that signal. A thread that had
+ * it blocked before there were stand-ins gets the token, blocks it from then on, and puts it back.
  */
 #include <errno.h>
 #include <string.h>
@@ -52,7 +52,7 @@ bool nvs_sigtoken_is(uint64_t code, uint64_t value)
 static void drain(int number)
 {
 	uint64_t bit = NVS_SIGBIT(number);
-	struct timespec none = { 0, 0 };
+	struct timespec none = {0, 0};
 
 	while (nvs_sys4(SYS_rt_sigtimedwait, &bit, 0, &none, sizeof(bit)) > 0)
 		;
@@ -60,7 +60,7 @@ static void drain(int number)
 
 static void put(int number, bool process)
 {
-	siginfo_t info = { .si_signo = number, .si_code = SI_QUEUE };
+	siginfo_t info = {.si_signo = number, .si_code = SI_QUEUE};
 	int pid = nvs_sys_getpid();
 
 	info.si_value.sival_ptr = (void *)&token;
@@ -86,7 +86,8 @@ void nvs_sigfd_sync(void)
 	}
 }
 
-/* What it stands for and is not blocked here is taken by the way; the rest stays for who has it blocked. */
+/* What it stands for and is not blocked here is taken by the way; the rest stays for who has it
+ * blocked. */
 void nvs_sigfd_on_token(int sig, siginfo_t *info, void *ucontext)
 {
 	uint64_t *mask = (uint64_t *)(void *)&((ucontext_t *)ucontext)->uc_sigmask;
@@ -147,9 +148,11 @@ __attribute__((visibility("default"))) int signalfd(int fd, const sigset_t *set,
 	int ret;
 
 	memcpy(&word, set, sizeof(word));
-	if (nvs_options()->disabled || (!(word & NVS_SIGVIEW_SIGNALS) && !nvs_sighook(NVS_SIGHOOK_FD)))
+	if (nvs_options()->disabled ||
+	    (!(word & NVS_SIGVIEW_SIGNALS) && !nvs_sighook(NVS_SIGHOOK_FD)))
 		return next(fd, set, flags);
-	if (word & NVS_SIGVIEW_SIGNALS && (nvs_state_borrowed() || nvs_signals_install() || !make_stand_ins()))
+	if (word & NVS_SIGVIEW_SIGNALS &&
+	    (nvs_state_borrowed() || nvs_signals_install() || !make_stand_ins()))
 		return next(fd, set, flags);
 	/* What the program means by those numbers nobody sends. */
 	word &= ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pending signals of ours. The thread's own lie in its storage; those of the process in two boxes that are
- * filled and emptied without a lock, since a handler may come in anywhere.
+ * Pending signals of ours. The thread's own lie in its storage; those of the process in two boxes
+ * that are filled and emptied without a lock, since a handler may come in anywhere.
  *
- * A box belongs to the process whose number it bears: a forked child finds it empty, and so does a vfork() child,
- * which leaves it alone.
+ * A box belongs to the process whose number it bears: a forked child finds it empty, and so does a
+ * vfork() child, which leaves it alone.
  */
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
@@ -21,12 +21,13 @@ struct box {
 static struct box boxes[2];
 
 static __thread struct {
-	_Atomic uint64_t kept; /* whose: thread << 32 | signals. One word, since a handler may come in */
+	_Atomic uint64_t
+		kept; /* whose: thread << 32 | signals. One word, since a handler may come in */
 	siginfo_t info[2];
 } mine;
 
 /* As the kernel gives them out. */
-static const int order[2] = { SIGTRAP, SIGSEGV };
+static const int order[2] = {SIGTRAP, SIGSEGV};
 
 static int slot_of(int sig)
 {
@@ -102,7 +103,8 @@ static void keep(int sig, const siginfo_t *info)
 	if (own_of(old) & NVS_SIGBIT(sig) || nvs_state_borrowed())
 		return;
 	mine.info[slot_of(sig)] = *info;
-	while (!atomic_compare_exchange_strong(&mine.kept, &old, tid << 32 | own_of(old) | NVS_SIGBIT(sig)))
+	while (!atomic_compare_exchange_strong(&mine.kept, &old,
+					       tid << 32 | own_of(old) | NVS_SIGBIT(sig)))
 		;
 }
 

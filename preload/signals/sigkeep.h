@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was sent while the program had it blocked: SIGSEGV and SIGTRAP as they would be pending in the kernel, for
- * one thread or for the process, one of each number. Async-signal-safe. Nothing is pending in a child.
+ * What was sent while the program had it blocked: SIGSEGV and SIGTRAP as they would be pending in
+ * the kernel, for one thread or for the process, one of each number. Async-signal-safe. Nothing is
+ * pending in a child.
  */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGKEEP_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGKEEP_H
@@ -20,8 +21,8 @@ static inline uint64_t nvs_sigkeep_pending(void)
 	return nvs_sigkeep_of_thread() | nvs_sigkeep_of_process();
 }
 /*
- * Takes the one of SET that the kernel would give out first; its siginfo, and which of the two it was pending
- * for (PROCESS may be NULL). False: none.
+ * Takes the one of SET that the kernel would give out first; its siginfo, and which of the two it
+ * was pending for (PROCESS may be NULL). False: none.
  */
 bool nvs_sigkeep_take(uint64_t set, siginfo_t *info, bool *process);
 /* Only what is pending for the process. */

@@ -25,7 +25,8 @@ static void set_low_word(sigset_t *set, uint64_t word)
 	memcpy(set, &word, sizeof(word));
 }
 
-/* The unwinder in the trap, and whoever our lock makes a stranger: the kernel's mask, never ours in it. */
+/* The unwinder in the trap, and whoever our lock makes a stranger: the kernel's mask, never ours in
+ * it. */
 static int pass_mask(int how, const sigset_t *set, sigset_t *old, bool returns_error)
 {
 	uint64_t word = set ? low_word(set) : 0, before = 0;
@@ -114,6 +115,7 @@ EXPORT int sigpending(sigset_t *set)
 		errno = (int)-ret;
 		return -1;
 	}
-	set_low_word(set, (low_word(set) & ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS)) | nvs_sigkeep_pending());
+	set_low_word(set, (low_word(set) & ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS)) |
+				  nvs_sigkeep_pending());
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our handler for SIGSEGV and SIGTRAP: the trap first, and for what is not the trap's, what the kernel would
- * have done with the program's own action.
+ * Our handler for SIGSEGV and SIGTRAP: the trap first, and for what is not the trap's, what the
+ * kernel would have done with the program's own action.
  */
 #include <errno.h>
 #include <string.h>
@@ -50,12 +50,13 @@ static bool on_altstack(const ucontext_t *uc)
 }
 
 /*
- * The trap works on a stack of its own and meets faults there by design. On the alternate stack the kernel
- * would put such a fault's frame over ours, as that stack then looks free; so there is none meanwhile.
+ * The trap works on a stack of its own and meets faults there by design. On the alternate stack the
+ * kernel would put such a fault's frame over ours, as that stack then looks free; so there is none
+ * meanwhile.
  */
 static bool run_trap(int sig, siginfo_t *info, ucontext_t *uc)
 {
-	static const stack_t none = { .ss_flags = SS_DISABLE };
+	static const stack_t none = {.ss_flags = SS_DISABLE};
 	bool alternate = on_altstack(uc), ours;
 	stack_t stack = uc->uc_stack;
 
@@ -80,7 +81,8 @@ static void die(int sig, const siginfo_t *info)
 	uint64_t bit = NVS_SIGBIT(sig);
 
 	nvs_sigaction_give_up(sig);
-	/* Blocked until this handler has returned, so that a core file shows the program's registers. */
+	/* Blocked until this handler has returned, so that a core file shows the program's
+	 * registers. */
 	nvs_sys_sigmask(SIG_BLOCK, &bit, NULL);
 	if (nvs_sys_queue_self(sig, info))
 		nvs_sys(SYS_tgkill, nvs_sys_getpid(), nvs_sys_gettid(), sig, 0, 0, 0);
@@ -90,7 +92,8 @@ static void die(int sig, const siginfo_t *info)
 static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
 {
 	const struct nvs_sigtemp *ended = nvs_sigview_handler_ends_call();
-	uint64_t kernel = *mask_of(uc) & ~(ended ? ended->lent : 0), shown = nvs_sigview_shown(kernel), during;
+	uint64_t kernel = *mask_of(uc) & ~(ended ? ended->lent : 0),
+		 shown = nvs_sigview_shown(kernel), during;
 	struct nvs_sigview before = nvs_sigview_save();
 
 	memcpy(&during, &action->sa_mask, sizeof(during));
@@ -117,17 +120,20 @@ static uintptr_t handler_in_kernel(int sig)
 		uint64_t mask;
 	} action;
 
-	return nvs_sys4(SYS_rt_sigaction, sig, 0, &action, sizeof(action.mask)) ? 0 : action.handler;
+	return nvs_sys4(SYS_rt_sigaction, sig, 0, &action, sizeof(action.mask)) ? 0
+										: action.handler;
 }
 
 bool nvs_signals_does_something(int sig)
 {
 	uintptr_t handler = handler_in_kernel(sig);
 
-	return handler ? handler != 1 : sig != SIGCHLD && sig != SIGURG && sig != SIGWINCH && sig != SIGCONT;
+	return handler ? handler != 1
+		       : sig != SIGCHLD && sig != SIGURG && sig != SIGWINCH && sig != SIGCONT;
 }
 
-/* One of SET is pending and has a handler. Here even what is ignored is pending, since it is blocked. */
+/* One of SET is pending and has a handler. Here even what is ignored is pending, since it is
+ * blocked. */
 static bool handler_due(uint64_t set)
 {
 	uint64_t pending = 0;
@@ -140,8 +146,8 @@ static bool handler_due(uint64_t set)
 }
 
 /*
- * The program is not to notice that a signal came. A call that it interrupted goes on by that (sigcalls.c); not
- * where a handler of the program's is about to run as well.
+ * The program is not to notice that a signal came. A call that it interrupted goes on by that
+ * (sigcalls.c); not where a handler of the program's is about to run as well.
  */
 static void count_kept(const ucontext_t *uc)
 {
@@ -180,7 +186,8 @@ static void forward(int sig, siginfo_t *info, ucontext_t *uc)
 
 	if (!fault && nvs_sigthreads_is_nudge(info) && !nudged(sig, info, blocked))
 		return;
-	/* In the middle of a trap, on its stack, is no place for a handler of the program that may jump away. */
+	/* In the middle of a trap, on its stack, is no place for a handler of the program that may
+	 * jump away. */
 	if (!fault && (blocked || nvs_in_trap()))
 		keep(sig, info, blocked && !to_thread);
 	else if (!fault && action.sa_handler == SIG_IGN)

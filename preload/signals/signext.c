@@ -42,7 +42,7 @@ static const struct nvs_signext raw = {
 };
 
 #define FIND_AS(field, name) table.field = (__typeof__(table.field))dlsym(RTLD_NEXT, name)
-#define FIND(name)	     FIND_AS(name, #name)
+#define FIND(name) FIND_AS(name, #name)
 
 /* Threads that meet here do the same work and store the same words. */
 static void look_up(void)

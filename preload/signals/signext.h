@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions behind the hooks that matter only to a program that does something with our two signals, and
- * the one word that such a hook tests before it passes on.
+ * The functions behind the hooks that matter only to a program that does something with our two
+ * signals, and the one word that such a hook tests before it passes on.
  */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGNEXT_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGNEXT_H
@@ -27,12 +27,15 @@ struct nvs_signext {
 	int (*poll)(struct pollfd *, nfds_t, int);
 	int (*poll_chk)(struct pollfd *, nfds_t, int, size_t);
 	int (*ppoll)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
-	int (*ppoll_chk)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
+	int (*ppoll_chk)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *,
+			 size_t);
 	int (*select)(int, fd_set *, fd_set *, fd_set *, struct timeval *);
-	int (*pselect)(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *);
+	int (*pselect)(int, fd_set *, fd_set *, fd_set *, const struct timespec *,
+		       const sigset_t *);
 	int (*epoll_wait)(int, struct epoll_event *, int, int);
 	int (*epoll_pwait)(int, struct epoll_event *, int, int, const sigset_t *);
-	int (*epoll_pwait2)(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
+	int (*epoll_pwait2)(int, struct epoll_event *, int, const struct timespec *,
+			    const sigset_t *);
 	int (*sigsuspend)(const sigset_t *);
 	int (*pause)(void);
 	int (*nanosleep)(const struct timespec *, struct timespec *);
@@ -45,10 +48,10 @@ struct nvs_signext {
 	int (*execvpe)(const char *, char *const[], char *const[]);
 	int (*fexecve)(int, char *const[], char *const[]);
 	int (*execveat)(int, const char *, char *const[], char *const[], int);
-	int (*posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-			   char *const[], char *const[]);
-	int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-			    char *const[], char *const[]);
+	int (*posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+			   const posix_spawnattr_t *, char *const[], char *const[]);
+	int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+			    const posix_spawnattr_t *, char *const[], char *const[]);
 };
 /* NULL where this libc has none. Valid once no NVS_SIGHOOK_UNKNOWN is in the word below. */
 extern struct nvs_signext nvs_signext;
@@ -62,7 +65,8 @@ extern _Atomic unsigned nvs_sighooks;
 
 static inline bool nvs_sighook(unsigned bits)
 {
-	return __builtin_expect(atomic_load_explicit(&nvs_sighooks, memory_order_relaxed) & bits, 0);
+	return __builtin_expect(atomic_load_explicit(&nvs_sighooks, memory_order_relaxed) & bits,
+				0);
 }
 
 /* The table; looks the functions up at the first call, which is our constructor's or earlier. */

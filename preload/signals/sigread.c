@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read() of a signalfd for one of our two signals: what is pending in the program's eyes comes first, as the
- * kernel would give it out, and in the place of a token what it stands for. Any other read passes on: by one
- * look at a word until there is such a descriptor, by a look at what was read from then on.
+ * read() of a signalfd for one of our two signals: what is pending in the program's eyes comes
+ * first, as the kernel would give it out, and in the place of a token what it stands for. Any other
+ * read passes on: by one look at a word until there is such a descriptor, by a look at what was
+ * read from then on.
  */
 #include <errno.h>
 #include <string.h>
@@ -116,7 +117,8 @@ static uint64_t stands_for(const char *data)
 	return 0;
 }
 
-/* Puts what the tokens among SIZE bytes stand for in their place, ahead of the rest; bytes that are left. */
+/* Puts what the tokens among SIZE bytes stand for in their place, ahead of the rest; bytes that are
+ * left. */
 static size_t exchange(char *data, size_t size)
 {
 	size_t front = 0;

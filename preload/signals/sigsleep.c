@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that only sleep: they go on where they were interrupted by a signal of ours that the program is not to
- * notice.
+ * Calls that only sleep: they go on where they were interrupted by a signal of ours that the
+ * program is not to notice.
  */
 #include <errno.h>
 #include <time.h>
@@ -45,7 +45,8 @@ static int sleep_on(clockid_t clock, int flags, const struct timespec *time, str
 	return err;
 }
 
-EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+			   struct timespec *left)
 {
 	if (plain())
 		return nvs_signext.clock_nanosleep(clock, flags, time, left);
@@ -67,7 +68,7 @@ EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 
 EXPORT int usleep(useconds_t us)
 {
-	struct timespec time = { us / 1000000, (long)(us % 1000000) * 1000 };
+	struct timespec time = {us / 1000000, (long)(us % 1000000) * 1000};
 
 	return nanosleep(&time, NULL);
 }
@@ -75,7 +76,7 @@ EXPORT int usleep(useconds_t us)
 /* Whole seconds that are left, cut off as by the C library. */
 EXPORT unsigned sleep(unsigned seconds)
 {
-	struct timespec time = { seconds, 0 };
+	struct timespec time = {seconds, 0};
 	int err = errno;
 
 	if (nanosleep(&time, &time))

@@ -2,8 +2,9 @@
 /*
  * Threads that block or await one of our two signals, and how one is found that does not.
  *
- * Those that do are in a table, since they called us. Any other thread of the process is one that does
- * not, but for the threads that block the signal in the kernel as well, which the library's own do.
+ * Those that do are in a table, since they called us. Any other thread of the process is one that
+ * does not, but for the threads that block the signal in the kernel as well, which the library's
+ * own do.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +18,7 @@
 #include "preload/sys.h"
 
 #define THREADS 1024
-#define VALUES	64
+#define VALUES 64
 
 static _Atomic int tids[THREADS]; /* 0: free. One that has died is free as well */
 static struct {
@@ -120,20 +121,22 @@ bool nvs_sigthreads_to_thread(siginfo_t *info)
 
 static bool send_nudge(int tid, int sig)
 {
-	siginfo_t info = { .si_signo = sig, .si_code = SI_QUEUE };
+	siginfo_t info = {.si_signo = sig, .si_code = SI_QUEUE};
 
 	info.si_value.sival_ptr = (void *)&nudge;
 	return !nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), tid, sig, (long)&info, 0, 0);
 }
 
-__attribute__((visibility("default"))) int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
+__attribute__((visibility("default"))) int pthread_sigqueue(pthread_t thread, int sig,
+							    const union sigval value)
 {
 	union sigval disguised = value;
 	uint32_t i;
 
 	if (!nvs_signext_find()->pthread_sigqueue)
 		return ENOSYS;
-	if ((sig == SIGSEGV || sig == SIGTRAP) && nvs_sigactions_installed() && !nvs_state_borrowed()) {
+	if ((sig == SIGSEGV || sig == SIGTRAP) && nvs_sigactions_installed() &&
+	    !nvs_state_borrowed()) {
 		i = atomic_fetch_add(&next_value, 1) % VALUES;
 		atomic_store(&values[i], value.sival_ptr);
 		disguised.sival_ptr = &values[i];
@@ -161,7 +164,8 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The word in hexadecimal behind NAME in the file FD; ~0: not found. In pieces: stacks may be small here. */
+/* The word in hexadecimal behind NAME in the file FD; ~0: not found. In pieces: stacks may be small
+ * here. */
 static uint64_t word_behind(int fd, const char *name)
 {
 	size_t matched = 0, size = strlen(name);
@@ -173,7 +177,8 @@ static uint64_t word_behind(int fd, const char *name)
 	while ((n = nvs_sys_read(fd, piece, sizeof(piece))) > 0)
 		for (long i = 0; i < n; i++) {
 			if (matched < size) {
-				matched = piece[i] == name[matched] ? matched + 1 : piece[i] == name[0];
+				matched = piece[i] == name[matched] ? matched + 1
+								    : piece[i] == name[0];
 			} else if (hex_digit(piece[i]) >= 0) {
 				word = word << 4 | (uint64_t)hex_digit(piece[i]);
 				any = true;
@@ -184,7 +189,8 @@ static uint64_t word_behind(int fd, const char *name)
 	return any ? word : ~0ull;
 }
 
-uint64_t nvs_sigthreads_proc_word(const char *folder, int number, const char *file, const char *name)
+uint64_t nvs_sigthreads_proc_word(const char *folder, int number, const char *file,
+				  const char *name)
 {
 	char path[64], *at = path;
 	uint64_t word;
@@ -202,7 +208,8 @@ uint64_t nvs_sigthreads_proc_word(const char *folder, int number, const char *fi
 
 static bool takes(int tid, int sig)
 {
-	uint64_t kernel = nvs_sigthreads_proc_word("/proc/self/task/", tid, "/status", "SigBlk:\t"), blocked;
+	uint64_t kernel = nvs_sigthreads_proc_word("/proc/self/task/", tid, "/status", "SigBlk:\t"),
+		 blocked;
 	int i = find(tid);
 
 	if (kernel & NVS_SIGBIT(sig))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's view of blocked signals: for the handlers, for threads, and for a call with a mask of its own.
+ * The program's view of blocked signals: for the handlers, for threads, and for a call with a mask
+ * of its own.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static __thread struct {
 	struct nvs_sigtemp *temp; /* of the call that is being made with a mask of its own */
 	struct nvs_flight flight; /* whether it is made still */
 	struct nvs_sigview outside; /* what holds but for that call */
-	int child; /* the vfork() child in this thread's memory whose mask in the kernel is what it believes */
+	int child; /* the vfork() child in this thread's memory whose mask in the kernel is what it
+		      believes */
 } mine;
 
 static uint64_t low_word(const sigset_t *set)
@@ -63,8 +65,8 @@ static void publish(void)
 /* ---- for the handlers and for threads ---- */
 
 /*
- * KERNEL is the mask from now on. What a handler of the program has blocked besides is not to count once it has
- * returned, so that only the first to ask for something sets what is known.
+ * KERNEL is the mask from now on. What a handler of the program has blocked besides is not to count
+ * once it has returned, so that only the first to ask for something sets what is known.
  */
 static void ask(uint64_t bits, uint64_t kernel)
 {
@@ -73,7 +75,8 @@ static void ask(uint64_t bits, uint64_t kernel)
 	publish();
 }
 
-/* The stand-ins of what is blocked in name are blocked in the kernel, where KERNEL says they are not. */
+/* The stand-ins of what is blocked in name are blocked in the kernel, where KERNEL says they are
+ * not. */
 static uint64_t add_stand_ins(uint64_t kernel)
 {
 	uint64_t need = nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler);
@@ -89,8 +92,8 @@ static bool marked(void)
 }
 
 /*
- * A mask that has lost a signal since was set by a system call that we did not see, as Go's runtime does in each
- * thread: what was blocked before it is no more. Handlers that run only add to it.
+ * A mask that has lost a signal since was set by a system call that we did not see, as Go's runtime
+ * does in each thread: what was blocked before it is no more. Handlers that run only add to it.
  */
 uint64_t nvs_sigview_blocked_with(uint64_t kernel)
 {
@@ -118,7 +121,8 @@ struct nvs_sigview nvs_sigview_save(void)
 	return mine.view;
 }
 
-uint64_t nvs_sigview_enter_handler(const struct nvs_sigtemp *ended, uint64_t kernel, uint64_t during)
+uint64_t nvs_sigview_enter_handler(const struct nvs_sigtemp *ended, uint64_t kernel,
+				   uint64_t during)
 {
 	if (ended) {
 		mine.view.then_asked = mine.view.asked;
@@ -219,7 +223,7 @@ void nvs_sigview_thread_begins(uint64_t view)
 {
 	uint64_t never = NVS_SIGVIEW_SIGNALS | NVS_SIGVIEW_MARKER;
 
-	mine.view = (struct nvs_sigview){ .asked = view & NVS_SIGVIEW_SIGNALS };
+	mine.view = (struct nvs_sigview){.asked = view & NVS_SIGVIEW_SIGNALS};
 	mine.added = view & ~NVS_SIGVIEW_SIGNALS;
 	if (view)
 		nvs_signals_install();
@@ -248,7 +252,8 @@ void nvs_sigview_main_begins(void)
 /* What the program jumped out of, by a handler that is none of ours, is over. */
 static void heal(void)
 {
-	if (!mine.temp || !nvs_flight_left(&mine.flight, (uintptr_t)__builtin_frame_address(0), NULL))
+	if (!mine.temp ||
+	    !nvs_flight_left(&mine.flight, (uintptr_t)__builtin_frame_address(0), NULL))
 		return;
 	mine.view = mine.outside;
 	mine.added = nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler);
@@ -283,13 +288,14 @@ static uint64_t lend(struct nvs_sigtemp *t, uint64_t due)
 
 static void take_back(const struct nvs_sigtemp *t)
 {
-	struct timespec none = { 0, 0 };
+	struct timespec none = {0, 0};
 	siginfo_t info;
 
 	for (int i = 0; i < 2; i++) {
 		uint64_t bit = NVS_SIGBIT(i ? SIGSEGV : SIGTRAP);
 
-		if (t->lent & bit && nvs_sys4(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
+		if (t->lent & bit &&
+		    nvs_sys4(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
 		    !nvs_sigthreads_is_nudge(&info))
 			nvs_sigkeep_add(info.si_signo, &info, t->process & bit);
 	}
@@ -302,16 +308,21 @@ uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask)
 
 	heal();
 	nvs_sigview_blocked();
-	*t = (struct nvs_sigtemp){ .mask = mask, .before = mine.temp, .outside = mine.outside, .view = mine.view,
-				  .added = mine.added, .flight = mine.flight };
+	*t = (struct nvs_sigtemp){.mask = mask,
+				  .before = mine.temp,
+				  .outside = mine.outside,
+				  .view = mine.view,
+				  .added = mine.added,
+				  .flight = mine.flight};
 	pending = nvs_sigkeep_pending() & ~bits;
 	if (pending)
 		t->lent = lend(t, pending);
 	mine.outside = mine.view;
 	mine.temp = t;
 	t->mark = (uintptr_t)t ^ MARK;
-	mine.flight = (struct nvs_flight){ .sp = (uintptr_t)t, .mark = &t->mark, .token = (uintptr_t)t ^ MARK };
-	mine.view = (struct nvs_sigview){ .asked = bits };
+	mine.flight = (struct nvs_flight){
+		.sp = (uintptr_t)t, .mark = &t->mark, .token = (uintptr_t)t ^ MARK};
+	mine.view = (struct nvs_sigview){.asked = bits};
 	mine.added = nvs_sigfd_stand_ins(bits) & ~mask;
 	publish();
 	return (mask & ~NVS_SIGVIEW_SIGNALS) | mine.added;
@@ -373,8 +384,8 @@ static bool concerns_us(const sigset_t *set)
 }
 
 /*
- * In a vfork() child the view is its parent's, until it changes its mask: then what it believes is put into the
- * kernel's, which is what a program gets that it runs. It rings no doorbell.
+ * In a vfork() child the view is its parent's, until it changes its mask: then what it believes is
+ * put into the kernel's, which is what a program gets that it runs. It rings no doorbell.
  */
 void nvs_sigview_settle_child(void)
 {
@@ -390,23 +401,27 @@ void nvs_sigview_settle_child(void)
 
 /*
  * Bits of ours in the kernel's mask: a handler of the program runs that was begun before ours were
- * installed. From now on they are blocked in name, for as long as that handler runs. The mask with the marker for it.
+ * installed. From now on they are blocked in name, for as long as that handler runs. The mask with
+ * the marker for it.
  */
 static uint64_t adopt(uint64_t kernel)
 {
-	uint64_t found = nvs_sigactions_installed() ? kernel & NVS_SIGVIEW_SIGNALS & ~mine.view.asked : 0;
+	uint64_t found = nvs_sigactions_installed()
+				 ? kernel & NVS_SIGVIEW_SIGNALS & ~mine.view.asked
+				 : 0;
 
 	mine.view.by_handler |= found;
 	return found ? kernel | NVS_SIGVIEW_MARKER : kernel;
 }
 
 /*
- * What the program's call makes of the view, and of the kernel's mask, KERNEL, which is returned. Of the stand-ins in
- * it some are blocked by us alone.
+ * What the program's call makes of the view, and of the kernel's mask, KERNEL, which is returned.
+ * Of the stand-ins in it some are blocked by us alone.
  */
 static uint64_t change_view(int how, uint64_t word, uint64_t kernel)
 {
-	uint64_t bits = word & NVS_SIGVIEW_SIGNALS, all = nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS), view, own, need;
+	uint64_t bits = word & NVS_SIGVIEW_SIGNALS, all = nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS),
+		 view, own, need;
 	struct nvs_sigview *v = &mine.view;
 
 	own = changed(how, kernel & ~mine.added, word) & ~NVS_SIGVIEW_SIGNALS & ~NVS_SIGVIEW_MARKER;
@@ -465,7 +480,8 @@ static int pass(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
 
 	if (ret)
 		return ret;
-	if (set && how != SIG_SETMASK && low_word(&was) & NVS_SIGVIEW_SIGNALS && nvs_sigactions_installed()) {
+	if (set && how != SIG_SETMASK && low_word(&was) & NVS_SIGVIEW_SIGNALS &&
+	    nvs_sigactions_installed()) {
 		change_kernel(SIG_BLOCK, adopt(low_word(&was)) & NVS_SIGVIEW_MARKER);
 		change_kernel(SIG_UNBLOCK, NVS_SIGVIEW_SIGNALS);
 		publish();

@@ -2,15 +2,16 @@
 /*
  * The program's view of the two signals that are ours: what it believes to be blocked.
  *
- * In the kernel they are never blocked in a thread of the program, since a doorbell store whose SIGSEGV is
- * blocked would kill it. From the library's load on, not only from the first doorbell: threads block
- * signals long before, and nobody but a thread itself can unblock them.
+ * In the kernel they are never blocked in a thread of the program, since a doorbell store whose
+ * SIGSEGV is blocked would kill it. From the library's load on, not only from the first doorbell:
+ * threads block signals long before, and nobody but a thread itself can unblock them.
  *
- * Our handlers are installed when the first of them is blocked, so that one that is sent then is kept, and a
- * fault kills, as by the kernel. What is blocked by a call is kept per thread. What is blocked because the program's own handler for
- * one of the two is running ends in ways that we do not see (siglongjmp, setcontext): it counts while
- * a marker, the C library's cancellation signal, is blocked in the kernel's mask. Whatever restores the
- * mask from before the handler takes the marker away too, and no program can block it by itself.
+ * Our handlers are installed when the first of them is blocked, so that one that is sent then is
+ * kept, and a fault kills, as by the kernel. What is blocked by a call is kept per thread. What is
+ * blocked because the program's own handler for one of the two is running ends in ways that we do
+ * not see (siglongjmp, setcontext): it counts while a marker, the C library's cancellation signal,
+ * is blocked in the kernel's mask. Whatever restores the mask from before the handler takes the
+ * marker away too, and no program can block it by itself.
  */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
@@ -20,11 +21,12 @@
 #include <stdint.h>
 #include "trap/left.h"
 
-#define NVS_SIGBIT(sig) (1ull << ((sig) - 1))
+#define NVS_SIGBIT(sig) (1ull << ((sig)-1))
 #define NVS_SIGVIEW_SIGNALS (NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(SIGTRAP))
 #define NVS_SIGVIEW_MARKER NVS_SIGBIT(32)
 
-/* The signals of ours that the program has blocked in this thread: what it asked for, and by a handler. */
+/* The signals of ours that the program has blocked in this thread: what it asked for, and by a
+ * handler. */
 uint64_t nvs_sigview_blocked(void);
 /* The same, where KERNEL is known to be the thread's mask in the kernel. */
 uint64_t nvs_sigview_blocked_with(uint64_t kernel);
@@ -33,23 +35,25 @@ void nvs_sigview_thread_begins(uint64_t view);
 /* The main thread, at the library's load. */
 void nvs_sigview_main_begins(void);
 /*
- * The program's own handler is about to run, in a thread whose mask was KERNEL; DURING is what is blocked
- * meanwhile. ENDED: the call with a mask of its own that it ends, or NULL. Returns the mask to set in the
- * kernel. What was blocked before is told by nvs_sigview_save().
+ * The program's own handler is about to run, in a thread whose mask was KERNEL; DURING is what is
+ * blocked meanwhile. ENDED: the call with a mask of its own that it ends, or NULL. Returns the mask
+ * to set in the kernel. What was blocked before is told by nvs_sigview_save().
  */
 struct nvs_sigtemp;
-uint64_t nvs_sigview_enter_handler(const struct nvs_sigtemp *ended, uint64_t kernel, uint64_t during);
+uint64_t nvs_sigview_enter_handler(const struct nvs_sigtemp *ended, uint64_t kernel,
+				   uint64_t during);
 struct nvs_sigview {
 	uint64_t asked; /* blocked by a call */
 	uint64_t by_handler; /* blocked by a handler that runs, while the marker is */
-	/* A handler that ended a call with a mask of its own: what is asked when the marker is gone. */
+	/* A handler that ended a call with a mask of its own: what is asked when the marker is
+	 * gone. */
 	bool ended_call;
 	uint64_t then_asked;
 };
 struct nvs_sigview nvs_sigview_save(void);
 /*
- * The handler has returned. KERNEL: the mask that it left to be restored, with the program's view in it.
- * Returns what to restore instead.
+ * The handler has returned. KERNEL: the mask that it left to be restored, with the program's view
+ * in it. Returns what to restore instead.
  */
 uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t kernel);
 /* Sends again what is kept and not blocked, at the end of a handler that leaves the mask KERNEL. */
@@ -70,18 +74,21 @@ int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t 
 /* A vfork() child is about to run a program: its mask in the kernel becomes what it believes. */
 void nvs_sigview_settle_child(void);
 
-/* There are stand-ins now (sigfd.h): those of what this thread has blocked in name are blocked in the kernel. */
+/* There are stand-ins now (sigfd.h): those of what this thread has blocked in name are blocked in
+ * the kernel. */
 void nvs_sigview_stand_ins_made(void);
 /* A stand-in was delivered to a thread whose mask was KERNEL; the mask to restore. */
 uint64_t nvs_sigview_token_came(uint64_t kernel);
 
 /*
- * A call that has a mask of its own, as sigsuspend(): MASK is what the program wants; returns what the kernel is to
- * be given. What is pending and not blocked by MASK is with the kernel during the call, and delivered by it.
+ * A call that has a mask of its own, as sigsuspend(): MASK is what the program wants; returns what
+ * the kernel is to be given. What is pending and not blocked by MASK is with the kernel during the
+ * call, and delivered by it.
  */
 struct nvs_sigtemp {
 	uint64_t mask;
-	uint64_t lent, process; /* signals that were, and which of them are pending for the process */
+	uint64_t lent,
+		process; /* signals that were, and which of them are pending for the process */
 	struct nvs_sigview view, outside; /* what holds again after it */
 	uint64_t added; /* and which stand-ins are blocked by us alone */
 	struct nvs_sigtemp *before; /* such a call around it */

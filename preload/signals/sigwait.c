@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for signals: one of ours can be waited for only while it is blocked in the kernel, so it is for
- * that long. A handler of the program may not run meanwhile, since it may ring a doorbell: the others are blocked as
- * well and waited for, and what comes of them is given out with ours open again.
+ * Waiting for signals: one of ours can be waited for only while it is blocked in the kernel, so it
+ * is for that long. A handler of the program may not run meanwhile, since it may ring a doorbell:
+ * the others are blocked as well and waited for, and what comes of them is given out with ours open
+ * again.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,12 +20,13 @@
 #define FOREVER 1000000000 /* seconds: thirty years, whose nanoseconds a word holds */
 
 /* What cannot be put off: faults, a sandbox's question, and the C library's own two. */
-#define NEVER                                                                                          \
-	(NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL) | NVS_SIGBIT(SIGSYS) | NVS_SIGVIEW_MARKER | \
-	 NVS_SIGBIT(33))
+#define NEVER                                                                                \
+	(NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL) | NVS_SIGBIT(SIGSYS) | \
+	 NVS_SIGVIEW_MARKER | NVS_SIGBIT(33))
 
 struct waiting {
-	uint64_t ours; /* those that the program has blocked and waits for; 0: nothing is to be done */
+	uint64_t ours; /* those that the program has blocked and waits for; 0: nothing is to be done
+			*/
 	uint64_t asked; /* what it waits for */
 	uint64_t blocked; /* for that long, ours among them */
 	sigset_t all; /* with what is to be given out */
@@ -54,7 +56,7 @@ static void begin_wait(struct waiting *w, const sigset_t *set)
 {
 	uint64_t word = low_word(set), mask = 0;
 
-	*w = (struct waiting){ .asked = word, .ours = word & NVS_SIGVIEW_SIGNALS, .all = *set };
+	*w = (struct waiting){.asked = word, .ours = word & NVS_SIGVIEW_SIGNALS, .all = *set};
 	if (w->ours)
 		w->ours &= nvs_sigview_blocked();
 	if (!w->ours)
@@ -77,7 +79,8 @@ static void end_wait(void *arg)
 	nvs_sys_sigmask(SIG_UNBLOCK, &w->blocked, NULL);
 }
 
-/* A signal that the program does not wait for comes now as if it had not waited. True: the wait ends by that. */
+/* A signal that the program does not wait for comes now as if it had not waited. True: the wait
+ * ends by that. */
 static bool give_out(const struct waiting *w, const siginfo_t *info)
 {
 	bool ends = nvs_signals_does_something(info->si_signo);
@@ -114,7 +117,7 @@ static const struct timespec *time_left(struct deadline *d, bool again)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	ns = (int64_t)(d->end.tv_sec - now.tv_sec) * 1000000000 + d->end.tv_nsec - now.tv_nsec;
 	ns = ns < 0 ? 0 : ns;
-	d->left = (struct timespec){ ns / 1000000000, ns % 1000000000 };
+	d->left = (struct timespec){ns / 1000000000, ns % 1000000000};
 	return &d->left;
 }
 
@@ -128,7 +131,8 @@ static int give(siginfo_t *info)
 
 #define ENDED -2 /* by a handler of the program */
 
-/* One of ours, or another that is waited for; 0: what came was nothing, or about something that is gone. */
+/* One of ours, or another that is waited for; 0: what came was nothing, or about something that is
+ * gone. */
 static int take_or_wait(const struct waiting *w, siginfo_t *info, const struct timespec *timeout)
 {
 	int sig;

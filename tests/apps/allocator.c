@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocator: a program with an allocator of its own, in which the main thread waits for another one each time. That one
- * gives memory and descriptors back meanwhile, and does it from within the loader's list the second time: both locks
- * are then held by somebody who may wait for whoever holds a lock of a tool's. Any GPU.
+ * allocator: a program with an allocator of its own, in which the main thread waits for another one
+ * each time. That one gives memory and descriptors back meanwhile, and does it from within the
+ * loader's list the second time: both locks are then held by somebody who may wait for whoever
+ * holds a lock of a tool's. Any GPU.
  */
 #include <errno.h>
 #include <link.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 #include "app.h"
 
-#define ROOM  (256ul << 20)
+#define ROOM (256ul << 20)
 #define LIMIT 20 /* seconds */
 
 static _Alignas(64) char room[ROOM];
@@ -76,7 +77,8 @@ void *aligned_alloc(size_t align, size_t size)
 		next = ((at + 16 + align - 1) & ~(align - 1)) + size;
 		if (next > ROOM)
 			return NULL;
-	} while (!__atomic_compare_exchange_n(&used, &at, next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&used, &at, next, 0, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	memcpy(room + next - size - 16, &size, sizeof(size));
 	return room + next - size;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recording a call costs: bursts of a call that does next to nothing, small enough for the buffer, and the
- * median over them. Run it with api=on and api=off; prints ns a call, and those of two clock reads.
+ * What recording a call costs: bursts of a call that does next to nothing, small enough for the
+ * buffer, and the median over them. Run it with api=on and api=off; prints ns a call, and those of
+ * two clock reads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static double median(double *v)
 
 int main(void)
 {
-	struct timespec rest = { 0, 20000000 };
+	struct timespec rest = {0, 20000000};
 	double call[BURSTS], clock[BURSTS];
 	volatile unsigned long long sum = 0;
 	CUdeviceptr d;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes calls of many kinds on three threads and counts them itself: what it prints is what the reports have to
- * say. Lines: "api NAME calls failed", "kernel NAME launches", "copy DIRECTION calls bytes" (batch: of many at once), "graph launches",
- * "thread-calls N" for each thread in no order.
+ * Makes calls of many kinds on three threads and counts them itself: what it prints is what the
+ * reports have to say. Lines: "api NAME calls failed", "kernel NAME launches", "copy DIRECTION
+ * calls bytes" (batch: of many at once), "graph launches", "thread-calls N" for each thread in no
+ * order.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,9 +46,10 @@ static CUfunction kernels[2];
 static void launch(int which, unsigned blocks, CUstream s, CUdeviceptr d)
 {
 	unsigned long long p = d, v = 1;
-	void *args[] = { &p, &v };
+	void *args[] = {&p, &v};
 
-	CK(C(cuLaunchKernel, kernels[which], blocks, 1, 1, 32, 1, 1, 0, s, which ? NULL : args, NULL));
+	CK(C(cuLaunchKernel, kernels[which], blocks, 1, 1, 32, 1, 1, 0, s, which ? NULL : args,
+	     NULL));
 	launches[which]++;
 }
 
@@ -65,7 +67,7 @@ static void copy(int direction, CUdeviceptr d, void *host, size_t bytes)
 
 static void *work(void *arg)
 {
-	static const size_t sizes[] = { 4, 100, 4096, 70000, 200000 };
+	static const size_t sizes[] = {4, 100, 4096, 70000, 200000};
 	char *host = calloc(1, 1 << 20);
 	CUdeviceptr d, none;
 	CUstream s;
@@ -104,7 +106,7 @@ static void graphs(void)
 	CK(C(cuStreamBeginCapture_v2, s, 0));
 	for (int i = 0; i < 5; i++) {
 		unsigned long long p = d, v = 1;
-		void *args[] = { &p, &v };
+		void *args[] = {&p, &v};
 
 		CK(C(cuLaunchKernel, kernels[0], 1, 1, 1, 32, 1, 1, 0, s, args, NULL));
 	}
@@ -123,7 +125,7 @@ static void graphs(void)
 static void batches(void)
 {
 	enum { N = 5 };
-	CUmemcpyAttributes attributes = { .srcAccessOrder = 1 };
+	CUmemcpyAttributes attributes = {.srcAccessOrder = 1};
 	CUDA_MEMCPY3D_BATCH_OP ops[N];
 	CUdeviceptr d, to[N], from[N];
 	size_t sizes[N], zero = 0;
@@ -138,9 +140,12 @@ static void batches(void)
 			sizes[i] = 1000 * (i + 1) * n;
 			to[i] = i % 2 ? (uintptr_t)host + i * 65536 : d + i * 65536;
 			from[i] = i % 2 ? d + i * 65536 : (uintptr_t)host + i * 65536;
-			ops[i] = (CUDA_MEMCPY3D_BATCH_OP){ .src = { 1, { { .ptr = from[i] } } }, .width = 100 + i, .height = 3,
-							   .dst = { 1, { { .ptr = to[i] } } }, .depth = n,
-							   .srcAccessOrder = 1 };
+			ops[i] = (CUDA_MEMCPY3D_BATCH_OP){.src = {1, {{.ptr = from[i]}}},
+							  .width = 100 + i,
+							  .height = 3,
+							  .dst = {1, {{.ptr = to[i]}}},
+							  .depth = n,
+							  .srcAccessOrder = 1};
 			batched += sizes[i] + (100 + i) * 3ull * n;
 		}
 		CK(C(cuMemcpyBatchAsync_v2, to, from, sizes, n, &attributes, &zero, 1, s));
@@ -155,7 +160,7 @@ static void batches(void)
 
 static void print_all(void)
 {
-	static const char *const directions[] = { "HtoD", "DtoH", "DtoD" };
+	static const char *const directions[] = {"HtoD", "DtoH", "DtoD"};
 
 	for (int i = 0; i < APIS && counts[i].name; i++)
 		printf("api %s %u %u\n", counts[i].name, counts[i].calls, counts[i].failed);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apichurn N: graphs of all kinds, streams, events, modules and kernels that come and go, in two threads, one of
- * which destroys while the other launches. Nothing is kept, so memory has to stay flat: says how much private memory
- * it has after a quarter, half and all of N rounds. "rss KIB KIB KIB", "kernel NAME launches".
+ * apichurn N: graphs of all kinds, streams, events, modules and kernels that come and go, in two
+ * threads, one of which destroys while the other launches. Nothing is kept, so memory has to stay
+ * flat: says how much private memory it has after a quarter, half and all of N rounds. "rss KIB KIB
+ * KIB", "kernel NAME launches".
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,9 +31,15 @@ static unsigned long rss(void)
 static CUgraphNode add(CUgraph g, CUfunction f)
 {
 	static unsigned long long one = 1;
-	void *params[] = { &counter, &one };
-	CUDA_KERNEL_NODE_PARAMS p = { .func = f, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32,
-				      .blockDimY = 1, .blockDimZ = 1, .kernelParams = params };
+	void *params[] = {&counter, &one};
+	CUDA_KERNEL_NODE_PARAMS p = {.func = f,
+				     .gridDimX = 1,
+				     .gridDimY = 1,
+				     .gridDimZ = 1,
+				     .blockDimX = 32,
+				     .blockDimY = 1,
+				     .blockDimZ = 1,
+				     .kernelParams = params};
 	CUgraphNode node;
 
 	CK(cuGraphAddKernelNode_v2(&node, g, NULL, 0, &p));
@@ -41,11 +48,12 @@ static CUgraphNode add(CUgraph g, CUfunction f)
 
 static void add_conditional(CUgraph g, CUfunction f)
 {
-	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 	CUgraphNode node;
 
 	p.conditional.ctx = context;
-	CK(cuGraphConditionalHandleCreate(&p.conditional.handle, g, context, 0, CU_GRAPH_COND_ASSIGN_DEFAULT));
+	CK(cuGraphConditionalHandleCreate(&p.conditional.handle, g, context, 0,
+					  CU_GRAPH_COND_ASSIGN_DEFAULT));
 	p.conditional.type = CU_GRAPH_COND_TYPE_IF;
 	p.conditional.size = 1;
 	CK(cuGraphAddNode_v2(&node, g, NULL, NULL, 0, &p));
@@ -94,7 +102,7 @@ static void conditional(CUfunction f, CUstream s)
 static void captured(CUfunction f, CUstream s)
 {
 	unsigned long long one = 1;
-	void *params[] = { &counter, &one };
+	void *params[] = {&counter, &one};
 	CUstream other;
 	CUgraph g;
 
@@ -165,8 +173,8 @@ int main(int argc, char **argv)
 	at[1] = rss();
 	run(rounds / 2);
 	at[2] = rss();
-	EXPECT(app_word(counter) == launches + graph_launches, "%u launches, not %u", app_word(counter),
-	       launches + graph_launches);
+	EXPECT(app_word(counter) == launches + graph_launches, "%u launches, not %u",
+	       app_word(counter), launches + graph_launches);
 	printf("kernel softgpu_add %u %u\n", launches, graph_launches);
 	printf("rss %lu %lu %lu\n", at[0], at[1], at[2]);
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the victims share: checking calls, starting a context, and a kernel that runs on a real GPU too. */
+/* What the victims share: checking calls, starting a context, and a kernel that runs on a real GPU
+ * too. */
 #ifndef APPS_APP_H
 #define APPS_APP_H
 
@@ -7,31 +8,31 @@
 #include <stdlib.h>
 #include "tests/softgpu/cudadrv.h"
 
-#define CK(call)                                                                                   \
-	do {                                                                                       \
-		CUresult ck_ = (call);                                                             \
-		if (ck_) {                                                                         \
-			const char *name_ = NULL;                                                  \
-			cuGetErrorName(ck_, &name_);                                               \
-			fprintf(stderr, "%s:%d: %s: %s (%d)\n", __FILE__, __LINE__, #call,         \
-				name_ ? name_ : "?", ck_);                                         \
-			exit(1);                                                                   \
-		}                                                                                  \
+#define CK(call)                                                                           \
+	do {                                                                               \
+		CUresult ck_ = (call);                                                     \
+		if (ck_) {                                                                 \
+			const char *name_ = NULL;                                          \
+			cuGetErrorName(ck_, &name_);                                       \
+			fprintf(stderr, "%s:%d: %s: %s (%d)\n", __FILE__, __LINE__, #call, \
+				name_ ? name_ : "?", ck_);                                 \
+			exit(1);                                                           \
+		}                                                                          \
 	} while (0)
 
-#define EXPECT(cond, ...)                                                                          \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: not so: %s: ", __FILE__, __LINE__, #cond);         \
-			fprintf(stderr, __VA_ARGS__);                                              \
-			fputc('\n', stderr);                                                       \
-			exit(1);                                                                   \
-		}                                                                                  \
+#define EXPECT(cond, ...)                                                                  \
+	do {                                                                               \
+		if (!(cond)) {                                                             \
+			fprintf(stderr, "%s:%d: not so: %s: ", __FILE__, __LINE__, #cond); \
+			fprintf(stderr, __VA_ARGS__);                                      \
+			fputc('\n', stderr);                                               \
+			exit(1);                                                           \
+		}                                                                          \
 	} while (0)
 
 /*
- * softgpu_add(p, v): *p += v by the first thread, at once: streams and the nodes of a graph run side by side. The
- * software GPU knows it by its name.
+ * softgpu_add(p, v): *p += v by the first thread, at once: streams and the nodes of a graph run
+ * side by side. The software GPU knows it by its name.
  */
 static const char app_ptx[] = ".version 7.0\n"
 			      ".target sm_70\n"
@@ -84,7 +85,7 @@ static inline CUfunction app_kernel(const char *name)
 /* *p += v on the GPU. */
 static inline void app_add(CUfunction f, CUdeviceptr p, uint64_t v, CUstream s)
 {
-	void *params[2] = { &p, &v };
+	void *params[2] = {&p, &v};
 
 	CK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures what issuing a submission costs: each thread sets 64 bytes of device memory in a stream of its own, in bursts of
- * 512 with an untimed synchronise between, and the median burst counts. Prints nanoseconds a submission.
+ * Measures what issuing a submission costs: each thread sets 64 bytes of device memory in a stream
+ *of its own, in bursts of 512 with an untimed synchronise between, and the median burst counts.
+ *Prints nanoseconds a submission.
  *
  *	bench THREADS BURSTS
  *
@@ -119,7 +120,7 @@ static void *work(void *arg)
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 1, bursts = argc > 2 ? atoi(argv[2]) : 40, device;
-	struct worker workers[MAX_THREADS] = { 0 };
+	struct worker workers[MAX_THREADS] = {0};
 	double sum = 0;
 	void *context;
 

@@ -15,7 +15,7 @@
 #include "app.h"
 #include "tests/softgpu/softgpu.h"
 
-#define SUBMITTERS	  3
+#define SUBMITTERS 3
 #define PAGE_OF(doorbell) ((void *)((uintptr_t)(doorbell) & ~0xffful))
 
 static _Atomic int stop;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confined WHAT [NUMBER]: what a process may be denied, or deny itself, while it submits. Each works before and after
- * its act, checks what the GPU made of it, and prints "confined ok" last.
+ * confined WHAT [NUMBER]: what a process may be denied, or deny itself, while it submits. Each
+ * works before and after its act, checks what the GPU made of it, and prints "confined ok" last.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,10 +48,11 @@ static void work(int n)
 	EXPECT(app_word(word) == expected, "%u of %u", app_word(word), expected);
 }
 
-/* Longer than the library's own threads rest: whatever they do from time to time, they have done. */
+/* Longer than the library's own threads rest: whatever they do from time to time, they have done.
+ */
 static void work_on(void)
 {
-	struct timespec nap = { 0, 20000000 };
+	struct timespec nap = {0, 20000000};
 
 	for (int i = 0; i < 50; i++) {
 		work(2);
@@ -68,7 +69,8 @@ static void *one_more(void *arg)
 	CK(cuCtxSetCurrent(c));
 	for (int i = 0; i < 20; i++)
 		n = softgpu_submit_count(arg);
-	EXPECT(!softgpu_wait(arg, softgpu_payload(arg)) && softgpu_counted(arg) == n, "%u of %u", softgpu_counted(arg), n);
+	EXPECT(!softgpu_wait(arg, softgpu_payload(arg)) && softgpu_counted(arg) == n, "%u of %u",
+	       softgpu_counted(arg), n);
 	return NULL;
 }
 
@@ -79,7 +81,8 @@ static void a_child(void)
 
 	if (!pid)
 		_exit(0);
-	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && !status, "a child ended with %#x", status);
+	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && !status, "a child ended with %#x",
+	       status);
 }
 
 /* ---- rights ---- */
@@ -88,7 +91,8 @@ static void act_not_dumpable(void)
 {
 	pthread_t t;
 
-	EXPECT(!prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl");
+	EXPECT(!prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+	       "prctl");
 	work(50);
 	a_child();
 	pthread_create(&t, NULL, one_more, softgpu_channel_at(3));
@@ -105,8 +109,9 @@ static void act_session(void)
 
 static void act_namespaces(void)
 {
-	EXPECT(!unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_FS | CLONE_FILES), "unshare: %s",
-	       strerror(errno));
+	EXPECT(!unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_FS |
+			CLONE_FILES),
+	       "unshare: %s", strerror(errno));
 	work(50);
 	a_child();
 	work_on();
@@ -132,10 +137,11 @@ static void act_files(void)
 	work(50);
 }
 
-/* Address space for what is there, and for no ring more: threads that find none are told as losses. */
+/* Address space for what is there, and for no ring more: threads that find none are told as losses.
+ */
 static void act_memory(void)
 {
-	struct rlimit limit = { 0, RLIM_INFINITY };
+	struct rlimit limit = {0, RLIM_INFINITY};
 	struct softgpu_channel *ch[12];
 	pthread_t t[12];
 	pthread_attr_t attr;
@@ -166,9 +172,10 @@ static void act_memory(void)
 
 static void act_locked(void)
 {
-	struct rlimit limit = { 1 << 16, 1 << 16 };
+	struct rlimit limit = {1 << 16, 1 << 16};
 
-	EXPECT(!setrlimit(RLIMIT_MEMLOCK, &limit) && !mlockall(MCL_FUTURE), "mlockall: %s", strerror(errno));
+	EXPECT(!setrlimit(RLIMIT_MEMLOCK, &limit) && !mlockall(MCL_FUTURE), "mlockall: %s",
+	       strerror(errno));
 	work_on();
 }
 
@@ -178,27 +185,59 @@ static void act_locked(void)
 static void sandbox(const int *allowed, size_t n, uint32_t action)
 {
 	struct sock_filter code[160], *p = code;
-	struct sock_fprog prog = { .filter = code };
+	struct sock_fprog prog = {.filter = code};
 
-	*p++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	*p++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					    offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < n; i++) {
-		*p++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], 0, 1);
+		*p++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i],
+						    0, 1);
 		*p++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
 	*p++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
 	prog.len = (unsigned short)(p - code);
 	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog),
+		       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+				&prog),
 	       "seccomp: %s", strerror(errno));
 }
 
 /* What this program, its GPU and the C library need from here on; of files, only what is open. */
 static const int basics[] = {
-	SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_close, SYS_fstat, SYS_newfstatat, SYS_mmap, SYS_munmap,
-	SYS_mprotect, SYS_mremap, SYS_madvise, SYS_brk, SYS_ioctl, SYS_futex, SYS_nanosleep, SYS_clock_nanosleep,
-	SYS_clock_gettime, SYS_sched_yield, SYS_getpid, SYS_gettid, SYS_tgkill, SYS_rt_sigprocmask, SYS_rt_sigaction,
-	SYS_rt_sigreturn, SYS_sigaltstack, SYS_exit, SYS_exit_group, SYS_restart_syscall, SYS_prlimit64,
-	SYS_rt_tgsigqueueinfo, SYS_membarrier, SYS_lseek, SYS_fcntl,
+	SYS_read,
+	SYS_write,
+	SYS_pread64,
+	SYS_pwrite64,
+	SYS_close,
+	SYS_fstat,
+	SYS_newfstatat,
+	SYS_mmap,
+	SYS_munmap,
+	SYS_mprotect,
+	SYS_mremap,
+	SYS_madvise,
+	SYS_brk,
+	SYS_ioctl,
+	SYS_futex,
+	SYS_nanosleep,
+	SYS_clock_nanosleep,
+	SYS_clock_gettime,
+	SYS_sched_yield,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_tgkill,
+	SYS_rt_sigprocmask,
+	SYS_rt_sigaction,
+	SYS_rt_sigreturn,
+	SYS_sigaltstack,
+	SYS_exit,
+	SYS_exit_group,
+	SYS_restart_syscall,
+	SYS_prlimit64,
+	SYS_rt_tgsigqueueinfo,
+	SYS_membarrier,
+	SYS_lseek,
+	SYS_fcntl,
 };
 
 /* The rest is answered by a handler, as brokers do it. */
@@ -214,11 +253,12 @@ static void broker(int sig, siginfo_t *info, void *context_)
 
 static void act_broker(void)
 {
-	struct sigaction a = { .sa_sigaction = broker, .sa_flags = SA_SIGINFO };
+	struct sigaction a = {.sa_sigaction = broker, .sa_flags = SA_SIGINFO};
 
 	sigaction(SIGSYS, &a, NULL);
 	sandbox(basics, COUNT(basics), SECCOMP_RET_TRAP);
-	EXPECT(open("/dev/null", O_RDONLY) == -1 && errno == EACCES && brokered, "the broker was not asked");
+	EXPECT(open("/dev/null", O_RDONLY) == -1 && errno == EACCES && brokered,
+	       "the broker was not asked");
 	work_on();
 }
 
@@ -246,10 +286,11 @@ static void act_failing(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)(number & 0xfff)),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = { COUNT(code), code };
+	struct sock_fprog prog = {COUNT(code), code};
 
 	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog),
+		       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+				&prog),
 	       "seccomp: %s", strerror(errno));
 	work_on();
 }
@@ -268,12 +309,17 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } cases[] = {
-	{ "not-dumpable", act_not_dumpable }, { "session", act_session },
-	{ "namespaces", act_namespaces },     { "files", act_files },
-	{ "memory", act_memory },	      { "locked", act_locked },
-	{ "broker", act_broker },	      { "refused", act_refused },
-	{ "killed", act_killed },	      { "failing", act_failing },
-	{ "close-everything", act_close_everything },
+	{"not-dumpable", act_not_dumpable},
+	{"session", act_session},
+	{"namespaces", act_namespaces},
+	{"files", act_files},
+	{"memory", act_memory},
+	{"locked", act_locked},
+	{"broker", act_broker},
+	{"refused", act_refused},
+	{"killed", act_killed},
+	{"failing", act_failing},
+	{"close-everything", act_close_everything},
 };
 
 int main(int argc, char **argv)

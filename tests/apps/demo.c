@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo: a short program of the CUDA driver API with copies of several sizes, fills, launches on two streams
- * and events. What it prints is the same on every GPU, the software one included.
+ * The demo: a short program of the CUDA driver API with copies of several sizes, fills, launches on
+ * two streams and events. What it prints is the same on every GPU, the software one included.
  */
 #include <string.h>
 #include "app.h"
@@ -20,7 +20,7 @@ static uint64_t sum(const unsigned char *p, size_t n)
 /* To the device and back, pageable. */
 static void copies(CUdeviceptr d, unsigned char *host, unsigned char *back)
 {
-	static const size_t sizes[] = { 4, 64, 4096, 65536, 65540, 262144, N };
+	static const size_t sizes[] = {4, 64, 4096, 65536, 65540, 262144, N};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		for (size_t k = 0; k < sizes[i]; k++)

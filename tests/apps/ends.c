@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ends return|exit|_exit|thread|abort: doorbells where a program ends: in atexit handlers, in destructors of the
- * program, in a thread's destructors, right before _exit. The work is waited for and checked each time.
+ * ends return|exit|_exit|thread|abort: doorbells where a program ends: in atexit handlers, in
+ * destructors of the program, in a thread's destructors, right before _exit. The work is waited for
+ * and checked each time.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -21,7 +22,8 @@ static void submit(const char *where)
 		uint32_t n = softgpu_submit_count(ch);
 
 		if (softgpu_wait(ch, softgpu_payload(ch)) || softgpu_counted(ch) != n) {
-			fprintf(stderr, "ends: in %s the GPU counted %u, not %u\n", where, softgpu_counted(ch), n);
+			fprintf(stderr, "ends: in %s the GPU counted %u, not %u\n", where,
+				softgpu_counted(ch), n);
 			_exit(1);
 		}
 	}

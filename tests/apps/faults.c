@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults: a program that lives with signals of its own while it submits. It recovers from null pointers and guard
- * pages by jumping out of its handler, waits for SIGSEGV and SIGTRAP that are sent to it, meets breakpoints of its own,
- * steps through submissions instruction by instruction, and puts a handler in behind everybody's back. What
- * it prints is the same without a tool. Software GPU only.
+ * faults: a program that lives with signals of its own while it submits. It recovers from null
+ * pointers and guard pages by jumping out of its handler, waits for SIGSEGV and SIGTRAP that are
+ * sent to it, meets breakpoints of its own, steps through submissions instruction by instruction,
+ * and puts a handler in behind everybody's back. What it prints is the same without a tool.
+ * Software GPU only.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@ static void submit(int n)
 
 static void install(int sig, void (*handler)(int, siginfo_t *, void *), int flags)
 {
-	struct sigaction a = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
+	struct sigaction a = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
 
 	EXPECT(!sigaction(sig, &a, NULL), "sigaction");
 }
@@ -67,7 +68,7 @@ static void open_page(int sig, siginfo_t *info, void *context)
 
 static void guard_pages(void)
 {
-	stack_t stack = { .ss_size = 65536 }, now;
+	stack_t stack = {.ss_size = 65536}, now;
 	int sum = 0;
 
 	stack.ss_sp = malloc(stack.ss_size);
@@ -103,7 +104,7 @@ static void waits(void)
 	submit(3);
 	EXPECT(!sigwait(&set, &sig), "sigwait");
 	printf("sigwait: %d\n", sig);
-	sigqueue(getpid(), SIGTRAP, (union sigval){ .sival_int = 77 });
+	sigqueue(getpid(), SIGTRAP, (union sigval){.sival_int = 77});
 	sig = sigwaitinfo(&set, &info);
 	printf("sigwaitinfo: %d, value %d, code %d\n", sig, info.si_value.sival_int, info.si_code);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -141,7 +142,9 @@ __attribute__((noinline)) static void ring_stepwise(volatile void *address, uint
 			 "movl %1, (%0)\n\t"
 			 "nop\n\tnop\n\t"
 			 "pushf\n\tandl $~0x100, (%%rsp)\n\tpopf\n\t"
-			 : : "r"(address), "r"(token) : "memory", "cc");
+			 :
+			 : "r"(address), "r"(token)
+			 : "memory", "cc");
 }
 
 /* Often enough that the store is patched on the way. */
@@ -178,7 +181,8 @@ static void raw_handler(void)
 	struct kernel_action a, old;
 	struct softgpu_channel *more;
 
-	/* The restorer that stands there, with another handler: as a runtime does that makes its own calls. */
+	/* The restorer that stands there, with another handler: as a runtime does that makes its
+	 * own calls. */
 	EXPECT(!syscall(SYS_rt_sigaction, SIGSEGV, NULL, &old, 8), "rt_sigaction");
 	a = old;
 	a.handler = recover;

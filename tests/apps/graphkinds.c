@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs made and changed in every way, each kernel counting its own runs on the GPU: what it prints, and the GPU
- * agrees with, is what --by-kernel has to say. Lines: "kernel NAME direct built captured conditional" and
- * "graphs N". Runs on a real GPU as well.
+ * Graphs made and changed in every way, each kernel counting its own runs on the GPU: what it
+ * prints, and the GPU agrees with, is what --by-kernel has to say. Lines: "kernel NAME direct built
+ * captured conditional" and "graphs N". Runs on a real GPU as well.
  */
 #include <string.h>
 #include "app.h"
@@ -10,7 +10,7 @@
 enum { A, B, C, KERNELS };
 enum how { DIRECT, BUILT, CAPTURED, CONDITIONAL, HOWS };
 
-static const char *const names[KERNELS] = { "softgpu_add_a", "softgpu_add_b", "softgpu_add_c" };
+static const char *const names[KERNELS] = {"softgpu_add_a", "softgpu_add_b", "softgpu_add_c"};
 static unsigned want[KERNELS][HOWS], graphs;
 static CUfunction kernel[KERNELS];
 static CUdeviceptr counter;
@@ -29,9 +29,14 @@ static void **params_of(int k)
 
 static CUDA_KERNEL_NODE_PARAMS node_params(int k)
 {
-	return (CUDA_KERNEL_NODE_PARAMS){ .func = kernel[k], .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-					  .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
-					  .kernelParams = params_of(k) };
+	return (CUDA_KERNEL_NODE_PARAMS){.func = kernel[k],
+					 .gridDimX = 1,
+					 .gridDimY = 1,
+					 .gridDimZ = 1,
+					 .blockDimX = 32,
+					 .blockDimY = 1,
+					 .blockDimZ = 1,
+					 .kernelParams = params_of(k)};
 }
 
 static CUgraphNode add(CUgraph g, int k)
@@ -84,7 +89,8 @@ static void check_counts(int line)
 
 		for (int h = 0; h < HOWS; h++)
 			sum += want[k][h];
-		EXPECT(have[k] == sum, "line %d: %s ran %u times, not %u", line, names[k], have[k], sum);
+		EXPECT(have[k] == sum, "line %d: %s ran %u times, not %u", line, names[k], have[k],
+		       sum);
 	}
 }
 
@@ -142,7 +148,7 @@ static void templates(void)
 static void children(void)
 {
 	CUgraph g = graph_of("a"), child = graph_of("bc"), other = graph_of("aa"), inside;
-	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
 	CUgraphNode node, in;
 	CUgraphExec e;
 
@@ -169,7 +175,7 @@ static void children(void)
 
 static void updates(void)
 {
-	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = node_params(C) };
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = node_params(C)};
 	CUgraph g = graph_of("ab");
 	CUgraphNode first = node_at(g, 0), second = node_at(g, 1);
 	CUgraphExec e = exec_of(g);
@@ -185,7 +191,8 @@ static void updates(void)
 	LAUNCH(e, 1, "b"); /* an update leaves it off */
 	CK(cuGraphNodeSetEnabled(e, second, 1));
 	LAUNCH(e, 2, "bb");
-	EXPECT(update(e, "abc") == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, "another topology is taken");
+	EXPECT(update(e, "abc") == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+	       "another topology is taken");
 	LAUNCH(e, 2, "bb");
 	CK(cuGraphExecNodeSetParams(e, first, &p));
 	LAUNCH(e, 3, "cb");
@@ -213,14 +220,14 @@ static void clones(void)
 static void conditionals(void)
 {
 	for (unsigned value = 0; value < 2; value++) {
-		CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+		CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 		CUgraph g = graph_of("a"), body;
 		CUgraphNode node;
 		CUgraphExec e;
 
 		CK(cuCtxGetCurrent(&p.conditional.ctx));
-		CK(cuGraphConditionalHandleCreate(&p.conditional.handle, g, p.conditional.ctx, value,
-						  CU_GRAPH_COND_ASSIGN_DEFAULT));
+		CK(cuGraphConditionalHandleCreate(&p.conditional.handle, g, p.conditional.ctx,
+						  value, CU_GRAPH_COND_ASSIGN_DEFAULT));
 		p.conditional.type = CU_GRAPH_COND_TYPE_IF;
 		p.conditional.size = 1;
 		CK(cuGraphAddNode_v2(&node, g, NULL, NULL, 0, &p));
@@ -239,7 +246,7 @@ static void conditionals(void)
 static void again(void)
 {
 	for (int i = 0; i < 60; i++) {
-		static const char *const kinds[] = { "a", "bc", "cab" };
+		static const char *const kinds[] = {"a", "bc", "cab"};
 		CUgraph g = graph_of(kinds[i % 3]);
 		CUgraphExec e = exec_of(g);
 
@@ -266,9 +273,14 @@ static void captures(void)
 
 static void direct(void)
 {
-	CUlaunchAttribute cluster = { .id = 4, .value.clusterDim = { 1, 1, 1 } };
-	CUlaunchConfig c = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-			     .blockDimZ = 1, .hStream = stream };
+	CUlaunchAttribute cluster = {.id = 4, .value.clusterDim = {1, 1, 1}};
+	CUlaunchConfig c = {.gridDimX = 1,
+			    .gridDimY = 1,
+			    .gridDimZ = 1,
+			    .blockDimX = 32,
+			    .blockDimY = 1,
+			    .blockDimZ = 1,
+			    .hStream = stream};
 
 	CK(cuLaunchKernel(kernel[A], 1, 1, 1, 32, 1, 1, 0, stream, params_of(A), NULL));
 	CK(cuLaunchKernelEx(&c, kernel[B], params_of(B), NULL));
@@ -294,7 +306,8 @@ static void load(void)
 			      ".visible .entry %s(.param .u64 p, .param .u64 v)\n{\n"
 			      "	.reg .pred %%q;\n	.reg .b32 %%r<5>;\n	.reg .b64 %%d<3>;\n"
 			      "	ld.param.u64 %%d1, [p];\n	ld.param.u64 %%d2, [v];\n"
-			      "	mov.u32 %%r1, %%tid.x;\n	setp.ne.u32 %%q, %%r1, 0;\n	@%%q bra done;\n"
+			      "	mov.u32 %%r1, %%tid.x;\n	setp.ne.u32 %%q, %%r1, 0;\n	"
+			      "@%%q bra done;\n"
 			      "	cvt.u32.u64 %%r3, %%d2;\n	cvta.to.global.u64 %%d1, %%d1;\n"
 			      "	atom.global.add.u32 %%r4, [%%d1], %%r3;\ndone:\n	ret;\n}\n",
 			      names[k]);
@@ -320,7 +333,8 @@ int main(void)
 	again();
 	captures();
 	for (int k = 0; k < KERNELS; k++)
-		printf("kernel %s %u %u %u\n", names[k], want[k][DIRECT], want[k][BUILT], want[k][CAPTURED]);
+		printf("kernel %s %u %u %u\n", names[k], want[k][DIRECT], want[k][BUILT],
+		       want[k][CAPTURED]);
 	printf("graphs %u\n", graphs);
 	return 0;
 }

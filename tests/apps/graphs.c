@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graphs [RUNS]: graphs of 1 to 200 captured launches, uploaded and launched several times; every kernel counts.
- * Runs on a real GPU too.
+ * graphs [RUNS]: graphs of 1 to 200 captured launches, uploaded and launched several times; every
+ * kernel counts. Runs on a real GPU too.
  */
 #include "app.h"
 
 int main(int argc, char **argv)
 {
-	static const int lengths[] = { 1, 2, 3, 5, 17, 18, 20, 34, 35, 100, 200 };
+	static const int lengths[] = {1, 2, 3, 5, 17, 18, 20, 34, 35, 100, 200};
 	uint32_t runs = argc > 1 ? (uint32_t)atoi(argv[1]) : 4, expect = 0;
 	CUfunction add;
 	CUdeviceptr d;
@@ -36,8 +36,8 @@ int main(int argc, char **argv)
 		}
 		CK(cuStreamSynchronize(s));
 		expect += runs * ((uint32_t)lengths[i] + 1);
-		EXPECT(app_word(d) == expect, "after graphs of %d launches %u counted, not %u", lengths[i], app_word(d),
-		       expect);
+		EXPECT(app_word(d) == expect, "after graphs of %d launches %u counted, not %u",
+		       lengths[i], app_word(d), expect);
 		CK(cuGraphExecDestroy(e));
 		CK(cuGraphDestroy(g));
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inflight kill|exit: threads hang in calls, one of them in its first, and the process is killed or returns from
- * main(). Says which calls those are: "in-flight NAME TID".
+ * inflight kill|exit: threads hang in calls, one of them in its first, and the process is killed or
+ * returns from main(). Says which calls those are: "in-flight NAME TID".
  */
 #include <pthread.h>
 #include <signal.h>
@@ -38,7 +38,8 @@ static void *wait_for_ever(void *arg)
 	return NULL;
 }
 
-/* From where it says its number on, nothing but the call makes it sleep, or takes processor time. */
+/* From where it says its number on, nothing but the call makes it sleep, or takes processor time.
+ */
 static bool inside(int tid)
 {
 	unsigned long user = 0, kernel = 0;
@@ -47,7 +48,8 @@ static bool inside(int tid)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
 	f = fopen(path, "r");
-	if (!f || fscanf(f, "%*d %*s %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &kernel) != 3)
+	if (!f || fscanf(f, "%*d %*s %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state,
+			 &user, &kernel) != 3)
 		state = 0;
 	if (f)
 		fclose(f);
@@ -56,9 +58,9 @@ static bool inside(int tid)
 
 int main(int argc, char **argv)
 {
-	static struct waiter waiters[] = { { "cuStreamSynchronize", 0, true },
-					   { "cuStreamSynchronize", 0, false },
-					   { "cuEventSynchronize", 0, false } };
+	static struct waiter waiters[] = {{"cuStreamSynchronize", 0, true},
+					  {"cuStreamSynchronize", 0, false},
+					  {"cuEventSynchronize", 0, false}};
 	pthread_t thread;
 	CUdeviceptr d;
 

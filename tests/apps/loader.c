@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loader PLUGIN: a thread sits in dlopen(), with the loader's lock, in a constructor that does not return before another
- * thread's doorbells have arrived. If a doorbell needed that lock, this would hang. The submitting threads are
- * new, and call from where nothing has been unwound before.
+ * loader PLUGIN: a thread sits in dlopen(), with the loader's lock, in a constructor that does not
+ * return before another thread's doorbells have arrived. If a doorbell needed that lock, this would
+ * hang. The submitting threads are new, and call from where nothing has been unwound before.
  */
 #include <dlfcn.h>
 #include <pthread.h>

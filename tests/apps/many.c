@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * many own|shared THREADS N [KILL]: every thread makes N submissions in a stream of its own (its own channel), or all
- * share one stream. Most are fills of a word, every 50th is a launch that counts. What the GPU has then must be
- * what was asked for. N 0: until killed; prints one line when all threads are at work. With KILL the first thread
- * kills the program by SIGKILL instead of making its submission of that number.
+ * many own|shared THREADS N [KILL]: every thread makes N submissions in a stream of its own (its
+ * own channel), or all share one stream. Most are fills of a word, every 50th is a launch that
+ * counts. What the GPU has then must be what was asked for. N 0: until killed; prints one line when
+ * all threads are at work. With KILL the first thread kills the program by SIGKILL instead of
+ * making its submission of that number.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -85,8 +86,9 @@ int main(int argc, char **argv)
 
 		EXPECT(app_word(t[i].words) == last, "thread %u: last fill is %u, not %u", i,
 		       app_word(t[i].words), last);
-		EXPECT(app_word(t[i].words + 64) == t[i].launches, "thread %u: %u launches counted of %llu", i,
-		       app_word(t[i].words + 64), (unsigned long long)t[i].launches);
+		EXPECT(app_word(t[i].words + 64) == t[i].launches,
+		       "thread %u: %u launches counted of %llu", i, app_word(t[i].words + 64),
+		       (unsigned long long)t[i].launches);
 	}
 	printf("many ok: %u threads, %llu submissions each, %s\n", nthreads, (unsigned long long)n,
 	       shared ? "one channel" : "a channel each");

@@ -14,9 +14,9 @@
 #include "app.h"
 #include "tests/softgpu/softgpu.h"
 
-#define THREADS	 8
-#define SITES	 12
-#define JUMP	 0xeb
+#define THREADS 8
+#define SITES 12
+#define JUMP 0xeb
 #define LIMIT_MS 5000
 
 static _Atomic int stop;
@@ -24,18 +24,18 @@ static CUcontext context;
 
 /* ---- stores ---- */
 
-#define STORE(name, before, between)                                                               \
-	void name(volatile void *address, uint32_t token);                                         \
-	extern const volatile uint8_t name##_at[];                                                 \
-	__asm__("	.text\n	.globl " #name "\n	.type " #name                              \
-		", @function\n	.p2align 4\n" #name ":\n"                                          \
-		"	.cfi_startproc\n	sfence\n" before #name "_at:\n"                    \
-		"	.byte 0x89, 0x37\n" /* mov %esi, (%rdi) */                                 \
+#define STORE(name, before, between)                                            \
+	void name(volatile void *address, uint32_t token);                      \
+	extern const volatile uint8_t name##_at[];                              \
+	__asm__("	.text\n	.globl " #name "\n	.type " #name           \
+		", @function\n	.p2align 4\n" #name ":\n"                       \
+		"	.cfi_startproc\n	sfence\n" before #name "_at:\n" \
+		"	.byte 0x89, 0x37\n" /* mov %esi, (%rdi) */              \
 		between "	ret\n	.cfi_endproc\n	.size " #name ", . - " #name "\n")
 
 /* As the driver's: a jump, and padding behind it that never runs. */
-#define PADDED                                                                                     \
-	"	jmp 1f\n	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n	.p2align "                  \
+#define PADDED                                                                    \
+	"	jmp 1f\n	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n	.p2align " \
 	"4\n1:\n"
 
 STORE(good, "", PADDED);

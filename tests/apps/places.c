@@ -50,10 +50,12 @@ static void replug(const char *folder)
 		first = first ? first : a;
 		same += a == b && a == first;
 	}
-	printf("replug: %d rounds, %s\n", ROUNDS, same > ROUNDS / 2 ? "at one address" : "at many addresses");
+	printf("replug: %d rounds, %s\n", ROUNDS,
+	       same > ROUNDS / 2 ? "at one address" : "at many addresses");
 }
 
-/* A function without tables that calls another: no frame pointer, an odd frame, RBP given to something else. */
+/* A function without tables that calls another: no frame pointer, an odd frame, RBP given to
+ * something else. */
 static void jit(void)
 {
 	static const unsigned char code[] = {
@@ -66,7 +68,8 @@ static void jit(void)
 		0x48, 0x83, 0xc4, 0x18, /* add $24, %rsp */
 		0x5b, 0x5d, 0xc3, /* pop %rbx; pop %rbp; ret */
 	};
-	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*fn)(void *, void *);
 	uint32_t n = 0;
 
@@ -118,8 +121,8 @@ static void tiny(CUcontext ctx)
 {
 	/* As the C library counts it for this processor's state, and not less. */
 	size_t size = (size_t)sysconf(_SC_THREAD_STACK_MIN);
-	stack_t stack = { .ss_size = (size_t)sysconf(_SC_SIGSTKSZ) };
-	struct sigaction a = { .sa_handler = on_alternate, .sa_flags = SA_ONSTACK };
+	stack_t stack = {.ss_size = (size_t)sysconf(_SC_SIGSTKSZ)};
+	struct sigaction a = {.sa_handler = on_alternate, .sa_flags = SA_ONSTACK};
 	pthread_attr_t attr;
 	pthread_t t;
 

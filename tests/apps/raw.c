@@ -51,9 +51,10 @@ static void wrap(uint32_t n)
 /* Segments of host NOPs; now and then control entries between them, which need no segment. */
 static void entries(uint32_t n)
 {
-	struct softgpu_channel *ch[2] = { softgpu_channel_create(false, 64, false), softgpu_channel_at(2) };
+	struct softgpu_channel *ch[2] = {softgpu_channel_create(false, 64, false),
+					 softgpu_channel_at(2)};
 	static uint32_t text[40][64];
-	uint32_t total[2] = { 0 };
+	uint32_t total[2] = {0};
 
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t *words[40];
@@ -69,7 +70,7 @@ static void entries(uint32_t n)
 		EXPECT(softgpu_submit(ch[c], k, words, dwords), "not submitted");
 		if (i % 7 == 0) {
 			/* NOP, SET_PB_SEGMENT_EXTENDED_BASE 0, NOP */
-			uint64_t control[3] = { 0, 4ull << 32, 1ull << 41 };
+			uint64_t control[3] = {0, 4ull << 32, 1ull << 41};
 
 			softgpu_submit_entries(ch[c], 1 + i % 3, control);
 		}
@@ -113,7 +114,7 @@ static void channels(uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct softgpu_channel *ch[3];
-		uint32_t count[3] = { 0 };
+		uint32_t count[3] = {0};
 
 		for (uint32_t c = 0; c < 3; c++) {
 			ch[c] = softgpu_channel_create(c == 1, 32 << c, c != 2);
@@ -207,15 +208,15 @@ static void *on_gpu(void *arg)
 
 static void twogpus(uint32_t n)
 {
-	struct gpu g[2] = { { 0, n, 0, 0 }, { 1, n, 0, 0 } };
+	struct gpu g[2] = {{0, n, 0, 0}, {1, n, 0, 0}};
 	pthread_t t[2];
 
 	for (int i = 0; i < 2; i++)
 		pthread_create(&t[i], NULL, on_gpu, &g[i]);
 	for (int i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
-	EXPECT(g[0].token == g[1].token && g[0].gpu != g[1].gpu, "tokens %x %x of GPUs %u %u", g[0].token,
-	       g[1].token, g[0].gpu, g[1].gpu);
+	EXPECT(g[0].token == g[1].token && g[0].gpu != g[1].gpu, "tokens %x %x of GPUs %u %u",
+	       g[0].token, g[1].token, g[0].gpu, g[1].gpu);
 }
 
 static void contexts(uint32_t n)
@@ -291,10 +292,10 @@ static const struct {
 	const char *name;
 	void (*run)(uint32_t n);
 	uint32_t n;
-} cases[] = { { "wrap", wrap, 500 },	     { "entries", entries, 500 },   { "big", big, 3 },
-	      { "empty", empty, 300 },	     { "channels", channels, 30 },  { "mappings", mappings, 30 },
-	      { "memory", memory, 100 },     { "twogpus", twogpus, 2000 },  { "contexts", contexts, 6 },
-	      { "moved", moved, 12 },	     { "twice", twice, 6 } };
+} cases[] = {{"wrap", wrap, 500},     {"entries", entries, 500},  {"big", big, 3},
+	     {"empty", empty, 300},   {"channels", channels, 30}, {"mappings", mappings, 30},
+	     {"memory", memory, 100}, {"twogpus", twogpus, 2000}, {"contexts", contexts, 6},
+	     {"moved", moved, 12},    {"twice", twice, 6}};
 
 int main(int argc, char **argv)
 {

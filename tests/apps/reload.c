@@ -30,14 +30,14 @@ static void *find(void *lib, const char *name)
 static void work(void *lib)
 {
 	int (*init)(unsigned) = (int (*)(unsigned))find(lib, "cuInit");
-	int (*create)(void **, unsigned, int) =
-		(int (*)(void **, unsigned, int))find(lib, "cuCtxCreate_v2");
+	int (*create)(void **, unsigned,
+		      int) = (int (*)(void **, unsigned, int))find(lib, "cuCtxCreate_v2");
 	int (*destroy)(void *) = (int (*)(void *))find(lib, "cuCtxDestroy_v2");
 	int (*alloc)(uint64_t *, size_t) = (int (*)(uint64_t *, size_t))find(lib, "cuMemAlloc_v2");
-	int (*fill)(uint64_t, unsigned, size_t) =
-		(int (*)(uint64_t, unsigned, size_t))find(lib, "cuMemsetD32_v2");
-	int (*copy)(void *, uint64_t, size_t) =
-		(int (*)(void *, uint64_t, size_t))find(lib, "cuMemcpyDtoH_v2");
+	int (*fill)(uint64_t, unsigned,
+		    size_t) = (int (*)(uint64_t, unsigned, size_t))find(lib, "cuMemsetD32_v2");
+	int (*copy)(void *, uint64_t,
+		    size_t) = (int (*)(void *, uint64_t, size_t))find(lib, "cuMemcpyDtoH_v2");
 	static uint32_t words[WORDS];
 	uint64_t d;
 	void *ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shortlived N [AT_ONCE]: N threads, at most AT_ONCE (8) living at a time, each of which submits three times and ends.
- * Counts what arrived.
+ * shortlived N [AT_ONCE]: N threads, at most AT_ONCE (8) living at a time, each of which submits
+ * three times and ends. Counts what arrived.
  */
 #include <pthread.h>
 #include "app.h"
@@ -24,7 +24,8 @@ static void *work(void *arg)
 
 int main(int argc, char **argv)
 {
-	uint32_t n = argc > 1 ? (uint32_t)atoi(argv[1]) : 5000, at_once = argc > 2 ? (uint32_t)atoi(argv[2]) : 8;
+	uint32_t n = argc > 1 ? (uint32_t)atoi(argv[1]) : 5000,
+		 at_once = argc > 2 ? (uint32_t)atoi(argv[2]) : 8;
 	pthread_t *t = calloc(at_once, sizeof(*t));
 	uint32_t total = 0;
 
@@ -39,7 +40,8 @@ int main(int argc, char **argv)
 		uint32_t k = n - i < at_once ? n - i : at_once;
 
 		for (uint32_t j = 0; j < k; j++)
-			EXPECT(!pthread_create(&t[j], NULL, work, (void *)(uint64_t)(i + j)), "thread %u", i + j);
+			EXPECT(!pthread_create(&t[j], NULL, work, (void *)(uint64_t)(i + j)),
+			       "thread %u", i + j);
 		for (uint32_t j = 0; j < k; j++)
 			pthread_join(t[j], NULL);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the programs about signals share: submissions before, between and after, and how a signal is told. */
+/* What the programs about signals share: submissions before, between and after, and how a signal is
+ * told. */
 #ifndef APPS_SIGAPP_H
 #define APPS_SIGAPP_H
 
@@ -79,7 +80,8 @@ static inline void show_pending(const char *what)
 static inline void show_info(const char *what, const siginfo_t *info)
 {
 	printf("%s: signal %d, code %d, %s, value %d\n", what, info->si_signo, info->si_code,
-	       info->si_pid == getpid() ? "from itself" : "from another", info->si_code < 0 ? info->si_value.sival_int : 0);
+	       info->si_pid == getpid() ? "from itself" : "from another",
+	       info->si_code < 0 ? info->si_value.sival_int : 0);
 }
 
 static volatile int handled;
@@ -92,7 +94,7 @@ static inline void note(int sig, siginfo_t *info, void *context)
 
 static inline void install(int sig, void (*handler)(int, siginfo_t *, void *))
 {
-	struct sigaction a = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
+	struct sigaction a = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
 
 	EXPECT(!sigaction(sig, &a, NULL), "sigaction");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigcalls: a program whose waiting calls have signal masks of their own, for SIGSEGV and SIGTRAP too, while it
- * submits. What it prints is the same without a tool. Software GPU only.
+ * sigcalls: a program whose waiting calls have signal masks of their own, for SIGSEGV and SIGTRAP
+ * too, while it submits. What it prints is the same without a tool. Software GPU only.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -10,20 +10,21 @@
 #include <ucontext.h>
 #include "sigapp.h"
 
-int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+		size_t room);
 
 static int pipes[2], epoll_fd;
 
 static int by_ppoll(const struct timespec *timeout, const sigset_t *mask)
 {
-	struct pollfd p = { pipes[0], POLLIN, 0 };
+	struct pollfd p = {pipes[0], POLLIN, 0};
 
 	return ppoll(&p, 1, timeout, mask);
 }
 
 static int by_ppoll_chk(const struct timespec *timeout, const sigset_t *mask)
 {
-	struct pollfd p = { pipes[0], POLLIN, 0 };
+	struct pollfd p = {pipes[0], POLLIN, 0};
 
 	return __ppoll_chk(&p, 1, timeout, mask, sizeof(p));
 }
@@ -41,7 +42,8 @@ static int by_epoll_pwait(const struct timespec *timeout, const sigset_t *mask)
 {
 	struct epoll_event e;
 
-	return epoll_pwait(epoll_fd, &e, 1, (int)(timeout->tv_sec * 1000 + timeout->tv_nsec / 1000000), mask);
+	return epoll_pwait(epoll_fd, &e, 1,
+			   (int)(timeout->tv_sec * 1000 + timeout->tv_nsec / 1000000), mask);
 }
 
 static int by_epoll_pwait2(const struct timespec *timeout, const sigset_t *mask)
@@ -55,14 +57,14 @@ static const struct {
 	const char *name;
 	int (*call)(const struct timespec *timeout, const sigset_t *mask);
 } calls[] = {
-	{ "ppoll", by_ppoll },
-	{ "__ppoll_chk", by_ppoll_chk },
-	{ "pselect", by_pselect },
-	{ "epoll_pwait", by_epoll_pwait },
-	{ "epoll_pwait2", by_epoll_pwait2 },
+	{"ppoll", by_ppoll},
+	{"__ppoll_chk", by_ppoll_chk},
+	{"pselect", by_pselect},
+	{"epoll_pwait", by_epoll_pwait},
+	{"epoll_pwait2", by_epoll_pwait2},
 };
 
-static const struct timespec no_time, a_moment = { 0, 60000000 }, long_time = { 20, 0 };
+static const struct timespec no_time, a_moment = {0, 60000000}, long_time = {20, 0};
 static sigjmp_buf jump;
 
 /* What is told here is written after the call: a handler may come in the middle of a line. */
@@ -98,7 +100,8 @@ static void show_call(const char *what, int ret)
 
 		memcpy(&a, &in_handler, 8);
 		memcpy(&b, &to_restore, 8);
-		printf(" with signal %d, code %d, mask %llx, before %llx", got.si_signo, got.si_code, a, b);
+		printf(" with signal %d, code %d, mask %llx, before %llx", got.si_signo,
+		       got.si_code, a, b);
 	}
 	printf("\n");
 	show_mask("  mask");
@@ -131,11 +134,11 @@ static void one_call(int (*call)(const struct timespec *, const sigset_t *))
 	pthread_sigmask(SIG_BLOCK, &ours, NULL);
 	raise(SIGSEGV);
 	show_call("pending and open", call(&long_time, &trap));
-	sigqueue(getpid(), SIGTRAP, (union sigval){ .sival_int = 9 });
+	sigqueue(getpid(), SIGTRAP, (union sigval){.sival_int = 9});
 	show_call("pending and blocked", call(&a_moment, &trap));
 	EXPECT(write(pipes[1], "x", 1) == 1, "write");
 	show_call("pending and open, ready", call(&long_time, &none));
-	EXPECT(read(pipes[0], (char[1]){ 0 }, 1) == 1, "read");
+	EXPECT(read(pipes[0], (char[1]){0}, 1) == 1, "read");
 	show_call("still pending and open", call(&no_time, &none));
 	by_child(send_segv);
 	show_call("sent to it", call(&long_time, &none));
@@ -175,7 +178,7 @@ static void send_twice(pid_t to)
 static void sleeping(void)
 {
 	sigset_t both = set_of(SIGSEGV, SIGTRAP, 0), other = set_of(SIGUSR2, 0, 0);
-	struct timespec left = { 0, 0 };
+	struct timespec left = {0, 0};
 
 	printf("sleeping\n");
 	pthread_sigmask(SIG_SETMASK, &both, NULL);
@@ -233,11 +236,12 @@ static void submit_and_jump(int sig, siginfo_t *info, void *context)
 		siglongjmp(jump, 1);
 }
 
-/* While one of the two is waited for, other signals are what they always are, and their handlers submit. */
+/* While one of the two is waited for, other signals are what they always are, and their handlers
+ * submit. */
 static void waiting(void)
 {
 	sigset_t segv = set_of(SIGSEGV, 0, 0), got_set;
-	siginfo_t info = { .si_signo = 77 };
+	siginfo_t info = {.si_signo = 77};
 	int sig, ret;
 	pid_t child;
 
@@ -276,12 +280,14 @@ static void waiting(void)
 	printf("  what it waits for: %d, %d\n", ret, sig);
 	submit(1);
 	EXPECT(!softgpu_wait(channel, softgpu_payload(channel)), "channel died");
-	EXPECT(softgpu_counted(channel) == count, "counted %u of %u", softgpu_counted(channel), count);
+	EXPECT(softgpu_counted(channel) == count, "counted %u of %u", softgpu_counted(channel),
+	       count);
 }
 
 static void suspend(void)
 {
-	sigset_t ours = set_of(SIGSEGV, SIGTRAP, 0), none = set_of(0, 0, 0), trap = set_of(SIGTRAP, 0, 0);
+	sigset_t ours = set_of(SIGSEGV, SIGTRAP, 0), none = set_of(0, 0, 0),
+		 trap = set_of(SIGTRAP, 0, 0);
 
 	printf("sigsuspend\n");
 	install(SIGSEGV, note_masks);
@@ -299,7 +305,7 @@ static void suspend(void)
 
 int main(void)
 {
-	struct epoll_event e = { .events = EPOLLIN };
+	struct epoll_event e = {.events = EPOLLIN};
 
 	submit_begin();
 	EXPECT(!pipe(pipes), "pipe");

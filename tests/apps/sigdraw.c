@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigdraw FIRST COUNT [STEPS [paired]]: programs drawn by seeds, COUNT of them from FIRST on, that set actions and
- * masks, send and await signals, fault, fork and run programs, while they submit. Where asked for, every third has a
- * second thread that takes turns; there the library's own moments in a thread are seen now and then. Only what the
- * kernel determines is drawn, so each prints the same without a tool. Software GPU only.
+ * sigdraw FIRST COUNT [STEPS [paired]]: programs drawn by seeds, COUNT of them from FIRST on, that
+ * set actions and masks, send and await signals, fault, fork and run programs, while they submit.
+ * Where asked for, every third has a second thread that takes turns; there the library's own
+ * moments in a thread are seen now and then. Only what the kernel determines is drawn, so each
+ * prints the same without a tool. Software GPU only.
  */
 #include <poll.h>
 #include <semaphore.h>
@@ -16,9 +17,9 @@
 #include <sys/syscall.h>
 #include "sigapp.h"
 
-static const int signals[] = { SIGSEGV, SIGTRAP, SIGSEGV, SIGTRAP, SIGUSR1, 44, 45 };
+static const int signals[] = {SIGSEGV, SIGTRAP, SIGSEGV, SIGTRAP, SIGUSR1, 44, 45};
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
-#define FDS	3
+#define FDS 3
 
 static uint32_t state;
 static int level; /* how deep in forked children */
@@ -101,8 +102,8 @@ static void tell(int sig, const siginfo_t *info, const ucontext_t *uc)
 	bool sent = info->si_code <= 0;
 
 	printf("    %d in %d: code %d, %s %d, mask %llx", sig, me, info->si_code,
-	       !sent || info->si_pid == getpid() ? "own" : "strange", info->si_code == SI_QUEUE ? info->si_value.sival_int : 0,
-	       mask_now());
+	       !sent || info->si_pid == getpid() ? "own" : "strange",
+	       info->si_code == SI_QUEUE ? info->si_value.sival_int : 0, mask_now());
 	/* In another's frame the two are not told. */
 	if (is_ours(sig))
 		printf(", before %llx", word(&uc->uc_sigmask));
@@ -142,9 +143,9 @@ static bool has_handler(int sig)
 /* A default action kills, which only a child may do. */
 static void draw_action(void)
 {
-	static const int flags[] = { SA_RESTART, SA_NODEFER, SA_ONSTACK, (int)SA_RESETHAND };
+	static const int flags[] = {SA_RESTART, SA_NODEFER, SA_ONSTACK, (int)SA_RESETHAND};
 	int sig = draw_signal();
-	struct sigaction a = { .sa_mask = draw_set(), .sa_flags = SA_SIGINFO }, old;
+	struct sigaction a = {.sa_mask = draw_set(), .sa_flags = SA_SIGINFO}, old;
 
 	/* Handlers of other signals run with the two open. */
 	for (int i = 0; i < 2 && !is_ours(sig); i++)
@@ -158,7 +159,9 @@ static void draw_action(void)
 	}
 	sigaction(sig, draw(4) ? &a : NULL, &old);
 	printf("  action %d: %s, %x, %llx\n", sig,
-	       old.sa_handler == SIG_DFL ? "default" : old.sa_handler == SIG_IGN ? "ignored" : "handler",
+	       old.sa_handler == SIG_DFL   ? "default"
+	       : old.sa_handler == SIG_IGN ? "ignored"
+					   : "handler",
 	       (unsigned)old.sa_flags, word(&old.sa_mask));
 }
 
@@ -173,10 +176,11 @@ static void draw_mask(void)
 	printf("  mask %d %llx: %llx\n", how, word(&set), word(&old));
 }
 
-/* Who takes what is sent to the process: the main thread if it can, as by the kernel; -1: it stays pending. */
+/* Who takes what is sent to the process: the main thread if it can, as by the kernel; -1: it stays
+ * pending. */
 static int taker(int sig)
 {
-	uint64_t mask[2] = { masks[0], paired ? masks[1] : ~0ull };
+	uint64_t mask[2] = {masks[0], paired ? masks[1] : ~0ull};
 
 	mask[me] = mask_now();
 	return !is_in(mask[0], sig) ? 0 : !is_in(mask[1], sig) ? 1 : -1;
@@ -186,15 +190,17 @@ static void send_process(int sig, bool value)
 {
 	int before = ran, to = taker(sig);
 
-	/* Of two that can the kernel takes the one that is not just in a handler, be it the library's. */
+	/* Of two that can the kernel takes the one that is not just in a handler, be it the
+	 * library's. */
 	if (paired && !is_in(masks[!me], sig) && !is_in(mask_now(), sig))
 		return;
 	printf("  %s %d\n", value ? "queue to the process" : "kill", sig);
 	if (value)
-		sigqueue(getpid(), sig, (union sigval){ .sival_int = (int)draw(100) });
+		sigqueue(getpid(), sig, (union sigval){.sival_int = (int)draw(100)});
 	else
 		kill(getpid(), sig);
-	/* The kernel gives it to this thread before the call returns; the library passes it from one to the other. */
+	/* The kernel gives it to this thread before the call returns; the library passes it from
+	 * one to the other. */
 	for (int i = 0; i < 10000 && to >= 0 && paired && ran == before && has_handler(sig); i++)
 		usleep(100);
 	/* What another thread's handler of the library puts aside is seen a moment later. */
@@ -220,7 +226,7 @@ static void draw_send(void)
 		break;
 	case 3:
 		printf("  queue to the thread %d\n", sig);
-		pthread_sigqueue(pthread_self(), sig, (union sigval){ .sival_int = (int)draw(100) });
+		pthread_sigqueue(pthread_self(), sig, (union sigval){.sival_int = (int)draw(100)});
 		break;
 	case 4:
 		printf("  bare tgkill %d\n", sig);
@@ -243,7 +249,7 @@ static void draw_send(void)
 static void draw_wait(void)
 {
 	sigset_t set = draw_set();
-	struct timespec no_time = { 0, 0 };
+	struct timespec no_time = {0, 0};
 	siginfo_t info;
 	int sig, err;
 
@@ -252,7 +258,8 @@ static void draw_wait(void)
 	errno = 0;
 	sig = sigtimedwait(&set, &info, &no_time);
 	err = sig < 0 ? errno : 0;
-	printf("  wait %llx: %d, error %d, code %d\n", word(&set), sig, err, sig > 0 ? info.si_code : 0);
+	printf("  wait %llx: %d, error %d, code %d\n", word(&set), sig, err,
+	       sig > 0 ? info.si_code : 0);
 	if (!(pending_now() & word(&set) & mask_now()))
 		return;
 	EXPECT(!sigwait(&set, &sig), "sigwait");
@@ -273,7 +280,7 @@ static void draw_fd(void)
 {
 	sigset_t set = draw_set();
 	unsigned i = draw(FDS);
-	struct pollfd p = { .events = POLLIN };
+	struct pollfd p = {.events = POLLIN};
 	int ready;
 
 	if (fds[i] < 0 || draw(6) == 0) {
@@ -291,7 +298,7 @@ static void draw_fd(void)
 /* Calls with a mask of their own. */
 static void draw_call(void)
 {
-	struct timespec no_time = { 0, 0 };
+	struct timespec no_time = {0, 0};
 	sigset_t set = draw_set();
 	unsigned long long due = pending_now() & ~word(&set);
 	int fd, ret = 0;
@@ -310,12 +317,13 @@ static void draw_call(void)
 	case 2:
 		fd = epoll_create1(EPOLL_CLOEXEC);
 		errno = 0;
-		ret = epoll_pwait(fd, &(struct epoll_event){ 0 }, 1, 0, &set);
+		ret = epoll_pwait(fd, &(struct epoll_event){0}, 1, 0, &set);
 		close(fd);
 		break;
 	case 3:
 		for (unsigned i = 0; i < SIGNALS && !ret; i++)
-			if (is_in(pending_now() & ~word(&set), signals[i]) && has_handler(signals[i]))
+			if (is_in(pending_now() & ~word(&set), signals[i]) &&
+			    has_handler(signals[i]))
 				ret = sigsuspend(&set);
 		break;
 	}
@@ -364,7 +372,7 @@ static void draw_child(void)
 /* A program that tells what it has inherited. */
 static void draw_run(void)
 {
-	char *argv[] = { "sigdraw", "show", NULL };
+	char *argv[] = {"sigdraw", "show", NULL};
 	int status = 0, way = (int)draw(3);
 	pid_t pid = -1;
 
@@ -400,8 +408,9 @@ static int show(void)
 /* One step out of which a handler may jump. */
 static void draw_step(void)
 {
-	void (*const steps[])(void) = { draw_action, draw_mask, draw_mask, draw_send, draw_send, draw_send,
-					draw_wait, draw_fd, draw_call, draw_fault, draw_child, draw_run };
+	void (*const steps[])(void) = {draw_action, draw_mask,	draw_mask,  draw_send,
+				       draw_send,   draw_send,	draw_wait,  draw_fd,
+				       draw_call,   draw_fault, draw_child, draw_run};
 	void (*step)(void);
 	int sig = sigsetjmp(out, 1);
 
@@ -437,7 +446,7 @@ static void wait_turn(int who)
 
 static void *take_turns(void *arg)
 {
-	stack_t alternate = { .ss_sp = malloc(65536), .ss_size = 65536 };
+	stack_t alternate = {.ss_sp = malloc(65536), .ss_size = 65536};
 
 	me = (int)(intptr_t)arg;
 	sigaltstack(&alternate, NULL);
@@ -496,7 +505,7 @@ static void reset(void)
 
 int main(int argc, char **argv)
 {
-	stack_t alternate = { .ss_sp = malloc(65536), .ss_size = 65536 };
+	stack_t alternate = {.ss_sp = malloc(65536), .ss_size = 65536};
 	int first, n, steps;
 
 	if (argc > 1 && !strcmp(argv[1], "show"))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigexec: a program that blocks and ignores SIGSEGV and SIGTRAP while it submits, and what the programs that it
- * runs inherit of that, in every way to run one. What it prints is the same without a tool. Software GPU only.
+ * sigexec: a program that blocks and ignores SIGSEGV and SIGTRAP while it submits, and what the
+ * programs that it runs inherit of that, in every way to run one. What it prints is the same
+ * without a tool. Software GPU only.
  */
 #include <fcntl.h>
 #include <spawn.h>
@@ -10,7 +11,7 @@
 
 extern char **environ;
 static const char *self;
-static char *told[] = { "sigexec", "told", NULL };
+static char *told[] = {"sigexec", "told", NULL};
 
 /* The kernel's own word, in a program without a tool. */
 static int tell(void)
@@ -20,7 +21,8 @@ static int tell(void)
 	char line[256];
 
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "SigPnd: %llx", &word) == 1 || sscanf(line, "ShdPnd: %llx", &word) == 1)
+		if (sscanf(line, "SigPnd: %llx", &word) == 1 ||
+		    sscanf(line, "ShdPnd: %llx", &word) == 1)
 			pending |= word;
 		if (sscanf(line, "SigBlk: %llx", &word) == 1)
 			printf("  blocked %llx", word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigfd: a program that reads SIGSEGV and SIGTRAP, among others, from a signalfd while it submits. What it
- * prints is the same without a tool. Software GPU only.
+ * sigfd: a program that reads SIGSEGV and SIGTRAP, among others, from a signalfd while it submits.
+ * What it prints is the same without a tool. Software GPU only.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -13,16 +13,18 @@
 
 static int ready(int fd)
 {
-	struct pollfd p = { fd, POLLIN, 0 };
+	struct pollfd p = {fd, POLLIN, 0};
 
 	return poll(&p, 1, 0);
 }
 
 static void show_record(const struct signalfd_siginfo *s)
 {
-	printf("  signal %u, errno %d, code %d, %s, user %s, int %d, ptr %llx\n", s->ssi_signo, s->ssi_errno, s->ssi_code,
+	printf("  signal %u, errno %d, code %d, %s, user %s, int %d, ptr %llx\n", s->ssi_signo,
+	       s->ssi_errno, s->ssi_code,
 	       s->ssi_pid == (uint32_t)getpid() ? "from itself" : "from another",
-	       s->ssi_uid == getuid() ? "the same" : "another", s->ssi_int, (unsigned long long)s->ssi_ptr);
+	       s->ssi_uid == getuid() ? "the same" : "another", s->ssi_int,
+	       (unsigned long long)s->ssi_ptr);
 }
 
 static void show_read(const char *what, int fd, size_t records)
@@ -41,7 +43,7 @@ static void show_read(const char *what, int fd, size_t records)
 
 static void send_three(void)
 {
-	sigqueue(getpid(), SIGTRAP, (union sigval){ .sival_int = 77 });
+	sigqueue(getpid(), SIGTRAP, (union sigval){.sival_int = 77});
 	submit(1);
 	kill(getpid(), SIGTERM);
 	raise(SIGSEGV);
@@ -88,7 +90,7 @@ static void other_takers(void)
 	EXPECT(!sigwait(&set, &sig), "sigwait");
 	printf("sigwait %d: ready %d\n", sig, ready(fd));
 	show_read("after sigwait", fd, 1);
-	sigqueue(getpid(), SIGSEGV, (union sigval){ .sival_int = 5 });
+	sigqueue(getpid(), SIGSEGV, (union sigval){.sival_int = 5});
 	sigwaitinfo(&set, &info);
 	show_info("sigwaitinfo", &info);
 	printf("ready %d\n", ready(fd));
@@ -125,16 +127,16 @@ static void send_segv(pid_t to)
 static void send_trap(pid_t to)
 {
 	usleep(20000);
-	sigqueue(to, SIGTRAP, (union sigval){ .sival_int = 123 });
+	sigqueue(to, SIGTRAP, (union sigval){.sival_int = 123});
 }
 
 /* They wait for a signal that somebody else sends, and end for nothing else. */
 static void waiting(void)
 {
 	sigset_t all, set = set_of(SIGSEGV, SIGTRAP, 0);
-	struct pollfd p = { .events = POLLIN };
-	struct epoll_event event = { .events = EPOLLIN }, got;
-	struct timeval limit = { 20, 0 };
+	struct pollfd p = {.events = POLLIN};
+	struct epoll_event event = {.events = EPOLLIN}, got;
+	struct timeval limit = {20, 0};
 	int fd, copy, ep = epoll_create1(0);
 	fd_set in;
 
@@ -177,10 +179,10 @@ static void waiting(void)
 static void in_pieces(void)
 {
 	struct signalfd_siginfo s;
-	struct iovec iov[2] = { { &s, 40 }, { (char *)&s + 40, sizeof(s) - 40 } };
+	struct iovec iov[2] = {{&s, 40}, {(char *)&s + 40, sizeof(s) - 40}};
 	sigset_t set = set_of(SIGSEGV, SIGTRAP, 0);
 	int fd = signalfd(-1, &set, SFD_NONBLOCK), pipes[2];
-	char data[128] = { SIGTERM }, back[128];
+	char data[128] = {SIGTERM}, back[128];
 	ssize_t n;
 
 	raise(SIGTRAP);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigsent: SIGSEGV and SIGTRAP sent to a program of several threads, and which of them takes it, while they
- * submit. What it prints is the same without a tool. Software GPU only.
+ * sigsent: SIGSEGV and SIGTRAP sent to a program of several threads, and which of them takes it,
+ * while they submit. What it prints is the same without a tool. Software GPU only.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -58,7 +58,7 @@ static pthread_t start(void *(*fn)(void *), const sigset_t *mask)
 
 static void *sleep_open(void *arg)
 {
-	struct pollfd p = { stop[0], POLLIN, 0 };
+	struct pollfd p = {stop[0], POLLIN, 0};
 
 	role = "an open thread";
 	sem_post(&sleeping);
@@ -71,7 +71,7 @@ static _Atomic int disturbed;
 
 static void *sleep_blocked(void *arg)
 {
-	struct pollfd p = { stop[0], POLLIN, 0 };
+	struct pollfd p = {stop[0], POLLIN, 0};
 
 	role = "a blocked thread";
 	sem_post(&sleeping);
@@ -89,7 +89,7 @@ static void *sleep_in_wait(void *arg)
 
 static void *sleep_in_ppoll(void *arg)
 {
-	struct pollfd p = { stop[0], POLLIN, 0 };
+	struct pollfd p = {stop[0], POLLIN, 0};
 	int ret;
 
 	role = "a thread in ppoll";
@@ -114,7 +114,7 @@ static void wake(pthread_t *t, int n)
 	EXPECT(write(stop[1], "x", 1) == 1, "write");
 	for (int i = 0; i < n; i++)
 		pthread_join(t[i], NULL);
-	EXPECT(read(stop[0], (char[1]){ 0 }, 1) == 1, "read");
+	EXPECT(read(stop[0], (char[1]){0}, 1) == 1, "read");
 }
 
 static void send_segv(pid_t to)
@@ -128,16 +128,16 @@ static void to_open(void)
 
 	kill(getpid(), SIGSEGV);
 	answer("kill");
-	sigqueue(getpid(), SIGTRAP, (union sigval){ .sival_int = 31 });
+	sigqueue(getpid(), SIGTRAP, (union sigval){.sival_int = 31});
 	answer("sigqueue");
 	by_child(send_segv);
 	answer("kill by a child");
 	wait(NULL);
 	/* These are for this thread alone. */
 	raise(SIGSEGV);
-	pthread_sigqueue(pthread_self(), SIGTRAP, (union sigval){ .sival_int = 32 });
+	pthread_sigqueue(pthread_self(), SIGTRAP, (union sigval){.sival_int = 32});
 	show_pending("for this thread");
-	taken = (siginfo_t){ 0 };
+	taken = (siginfo_t){0};
 	take("main", &ours);
 	answer("raise or pthread_sigqueue");
 	take("main", &ours);
@@ -147,7 +147,7 @@ static void to_open(void)
 
 static void to_waiting(void)
 {
-	struct timespec moment = { 0, 10000000 };
+	struct timespec moment = {0, 10000000};
 	siginfo_t info;
 	pthread_t t = start(sleep_in_wait, &ours);
 
@@ -219,7 +219,7 @@ static void *cancelled_in_wait(void *arg)
 
 static void *cancelled_in_ppoll(void *arg)
 {
-	struct pollfd p = { stop[0], POLLIN, 0 };
+	struct pollfd p = {stop[0], POLLIN, 0};
 
 	pthread_cleanup_push(clean_up, "cancelled in ppoll");
 	sem_post(&sleeping);

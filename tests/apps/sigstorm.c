@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigstorm [N]: threads that submit, each by a channel of its own, and between that block, open, await, read and
- * handle SIGSEGV and SIGTRAP, which a child sends without end. No submission may be lost by that, and nothing but
- * what was sent may come. Software GPU only.
+ * sigstorm [N]: threads that submit, each by a channel of its own, and between that block, open,
+ * await, read and handle SIGSEGV and SIGTRAP, which a child sends without end. No submission may be
+ * lost by that, and nothing but what was sent may come. Software GPU only.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include "sigapp.h"
 
 #define THREADS 4
-#define SEED	20251
+#define SEED 20251
 
 static int rounds = 3000, fd;
 static sigset_t ours, none;
@@ -19,7 +19,8 @@ static _Atomic int strange, came;
 
 static void check(int sig, int code)
 {
-	if ((sig != SIGSEGV && sig != SIGTRAP) || (code != SI_USER && code != SI_QUEUE && code != SI_TKILL))
+	if ((sig != SIGSEGV && sig != SIGTRAP) ||
+	    (code != SI_USER && code != SI_QUEUE && code != SI_TKILL))
 		strange++;
 	came++;
 }
@@ -31,8 +32,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 static void one_step(uint32_t r)
 {
-	static const struct timespec moment = { 0, 20000 };
-	struct pollfd p = { fd, POLLIN, 0 };
+	static const struct timespec moment = {0, 20000};
+	struct pollfd p = {fd, POLLIN, 0};
 	struct signalfd_siginfo s[2];
 	siginfo_t info;
 	ssize_t n;
@@ -59,7 +60,8 @@ static void one_step(uint32_t r)
 		raise(r & 8 ? SIGSEGV : SIGTRAP);
 		break;
 	case 7:
-		pthread_sigqueue(pthread_self(), r & 8 ? SIGSEGV : SIGTRAP, (union sigval){ .sival_int = 1 });
+		pthread_sigqueue(pthread_self(), r & 8 ? SIGSEGV : SIGTRAP,
+				 (union sigval){.sival_int = 1});
 		break;
 	}
 }
@@ -76,7 +78,8 @@ static void *work(void *arg)
 	}
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	EXPECT(!softgpu_wait(own, softgpu_payload(own)), "channel died");
-	EXPECT(softgpu_counted(own) == n && n == (uint32_t)rounds, "%u counted of %u", softgpu_counted(own), n);
+	EXPECT(softgpu_counted(own) == n && n == (uint32_t)rounds, "%u counted of %u",
+	       softgpu_counted(own), n);
 	return NULL;
 }
 
@@ -84,7 +87,7 @@ static void send_all(pid_t to)
 {
 	while (getppid() == to) {
 		kill(to, SIGSEGV);
-		sigqueue(to, SIGTRAP, (union sigval){ .sival_int = 1 });
+		sigqueue(to, SIGTRAP, (union sigval){.sival_int = 1});
 		usleep(200);
 	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stores: rings the doorbell with every form of store that a compiler or a hand might use, and looks each time whether
- * the GPU saw the token on its page, whether the work arrived, and whether the instruction left what it
- * leaves without a tool. Forms are tried ROUNDS times each. Software GPU only.
+ * stores: rings the doorbell with every form of store that a compiler or a hand might use, and
+ * looks each time whether the GPU saw the token on its page, whether the work arrived, and whether
+ * the instruction left what it leaves without a tool. Forms are tried ROUNDS times each. Software
+ * GPU only.
  *
  * stores [NAME]: only forms whose name has NAME in it.
  */
@@ -35,16 +36,17 @@ static void wrong(const char *what)
 	}
 
 /* The same with the base in a register that is asked for. */
-#define FORM_BASE(reg)                                                                             \
-	static void mov32_##reg(addr_t a, uint32_t token)                                          \
-	{                                                                                          \
-		uint64_t out;                                                                      \
-		__asm__ volatile("mov %1, %%" #reg "\n\tmov %k2, (%%" #reg ")\n\tmov %%" #reg ", %0"  \
-				 : "=&r"(out)                                                      \
-				 : "r"((uint64_t)a), "r"((uint64_t)token)                          \
-				 : "memory", #reg);                                                \
-		if (out != (uint64_t)a)                                                            \
-			wrong("mov32_" #reg " changed its base");                                  \
+#define FORM_BASE(reg)                                                                        \
+	static void mov32_##reg(addr_t a, uint32_t token)                                     \
+	{                                                                                     \
+		uint64_t out;                                                                 \
+		__asm__ volatile("mov %1, %%" #reg "\n\tmov %k2, (%%" #reg ")\n\tmov %%" #reg \
+				 ", %0"                                                       \
+				 : "=&r"(out)                                                 \
+				 : "r"((uint64_t)a), "r"((uint64_t)token)                     \
+				 : "memory", #reg);                                           \
+		if (out != (uint64_t)a)                                                       \
+			wrong("mov32_" #reg " changed its base");                             \
 	}
 
 FORM_BASE(rax)
@@ -70,12 +72,14 @@ static void mov32_rbp(addr_t a, uint32_t token)
 			 : "memory", "rdx");
 }
 
-/* Sizes and immediates. The page reads as zero, so narrow stores of a small token make the whole. */
+/* Sizes and immediates. The page reads as zero, so narrow stores of a small token make the whole.
+ */
 FORM(mov8, "movb %b1, (%0)")
 FORM(mov16, "movw %w1, (%0)")
 FORM(mov32, "movl %k1, (%0)")
 FORM(mov64, "movq %1, (%0)")
-FORM(mov8_high, "mov %k1, %%eax\n\tshl $8, %%eax\n\tmov %0, %%rdx\n\tmovb %%ah, (%%rdx)", "rax", "rdx", "cc")
+FORM(mov8_high, "mov %k1, %%eax\n\tshl $8, %%eax\n\tmov %0, %%rdx\n\tmovb %%ah, (%%rdx)", "rax",
+     "rdx", "cc")
 FORM(mov8_imm, "movb $0xa, (%0)")
 FORM(mov16_imm, "movw $0xa, (%0)")
 FORM(mov32_imm, "movl $0xa, (%0)")
@@ -88,29 +92,37 @@ FORM(disp8, "sub $0x40, %0\n\tmovl %k1, 0x40(%0)\n\tadd $0x40, %0")
 FORM(disp8_negative, "add $0x70, %0\n\tmovl %k1, -0x70(%0)\n\tsub $0x70, %0")
 FORM(disp32, "sub $0x12345678, %0\n\tmovl %k1, 0x12345678(%0)\n\tadd $0x12345678, %0")
 FORM(disp32_negative, "add $0x12345678, %0\n\tmovl %k1, -0x12345678(%0)\n\tsub $0x12345678, %0")
-FORM(index1, "mov %0, %%rdx\n\tsub $77, %%rdx\n\tmov $77, %%ecx\n\tmovl %k1, (%%rdx,%%rcx)", "rcx", "rdx")
-FORM(index4, "mov %0, %%rdx\n\tsub $400, %%rdx\n\tmov $100, %%ecx\n\tmovl %k1, (%%rdx,%%rcx,4)", "rcx", "rdx")
-FORM(index8_disp, "mov %0, %%rdx\n\tsub $1000, %%rdx\n\tmov $100, %%ecx\n\tmovl %k1, 200(%%rdx,%%rcx,8)",
-     "rcx", "rdx")
-FORM(index_negative, "mov %0, %%rdx\n\tadd $32, %%rdx\n\tmov $-8, %%rcx\n\tmovl %k1, (%%rdx,%%rcx,4)", "rcx",
+FORM(index1, "mov %0, %%rdx\n\tsub $77, %%rdx\n\tmov $77, %%ecx\n\tmovl %k1, (%%rdx,%%rcx)", "rcx",
      "rdx")
-FORM(index_r12_r13, "mov %0, %%r13\n\tsub $48, %%r13\n\tmov $24, %%r12d\n\tmovl %k1, (%%r13,%%r12,2)", "r12",
+FORM(index4, "mov %0, %%rdx\n\tsub $400, %%rdx\n\tmov $100, %%ecx\n\tmovl %k1, (%%rdx,%%rcx,4)",
+     "rcx", "rdx")
+FORM(index8_disp,
+     "mov %0, %%rdx\n\tsub $1000, %%rdx\n\tmov $100, %%ecx\n\tmovl %k1, 200(%%rdx,%%rcx,8)", "rcx",
+     "rdx")
+FORM(index_negative,
+     "mov %0, %%rdx\n\tadd $32, %%rdx\n\tmov $-8, %%rcx\n\tmovl %k1, (%%rdx,%%rcx,4)", "rcx", "rdx")
+FORM(index_r12_r13,
+     "mov %0, %%r13\n\tsub $48, %%r13\n\tmov $24, %%r12d\n\tmovl %k1, (%%r13,%%r12,2)", "r12",
      "r13")
 FORM(no_base, "mov %0, %%rcx\n\tshr $3, %%rcx\n\tmovl %k1, 0(,%%rcx,8)", "rcx")
 FORM(rsp_base, "mov %0, %%rcx\n\tsub %%rsp, %%rcx\n\tmovl %k1, (%%rsp,%%rcx)", "rcx")
-FORM(index_is_data, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\tmovl %%ecx, (%%rdx,%%rcx)", "rcx", "rdx")
-FORM(base_is_data, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\tmovl %%ecx, (%%rcx,%%rdx)", "rcx", "rdx")
-FORM(base_is_data64, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\tmovq %%rcx, (%%rcx,%%rdx)", "rcx",
-     "rdx")
-FORM(base_is_data_movnti, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\tmovnti %%ecx, (%%rcx,%%rdx)",
+FORM(index_is_data, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\tmovl %%ecx, (%%rdx,%%rcx)",
      "rcx", "rdx")
-FORM(segment_fs, "mov %%fs:0, %%rcx\n\tmov %0, %%rdx\n\tsub %%rcx, %%rdx\n\tmovl %k1, %%fs:(%%rdx)", "rcx",
-     "rdx")
+FORM(base_is_data, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\tmovl %%ecx, (%%rcx,%%rdx)",
+     "rcx", "rdx")
+FORM(base_is_data64, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\tmovq %%rcx, (%%rcx,%%rdx)",
+     "rcx", "rdx")
+FORM(base_is_data_movnti,
+     "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\tmovnti %%ecx, (%%rcx,%%rdx)", "rcx", "rdx")
+FORM(segment_fs, "mov %%fs:0, %%rcx\n\tmov %0, %%rdx\n\tsub %%rcx, %%rdx\n\tmovl %k1, %%fs:(%%rdx)",
+     "rcx", "rdx")
 FORM(red_zone,
-     "movq $0x1234, -16(%%rsp)\n\tmovl %k1, (%0)\n\tmov -16(%%rsp), %%rcx\n\tcmp $0x1234, %%rcx\n\tje 1f\n\tud2\n1:",
+     "movq $0x1234, -16(%%rsp)\n\tmovl %k1, (%0)\n\tmov -16(%%rsp), %%rcx\n\tcmp $0x1234, "
+     "%%rcx\n\tje 1f\n\tud2\n1:",
      "rcx", "cc")
 
-/* The absolute form has its address in the instruction: built when it is known. So has RIP-relative. */
+/* The absolute form has its address in the instruction: built when it is known. So has
+ * RIP-relative. */
 static uint8_t *near_page(uint64_t a)
 {
 	for (int64_t d = 0x10000; d < 0x7fff0000; d += 0x10000) {
@@ -127,8 +139,8 @@ static uint8_t *near_page(uint64_t a)
 	return NULL;
 }
 
-static void run_code(addr_t a, uint32_t token, const uint8_t *head, size_t n, const uint8_t *disp, size_t ndisp,
-		     bool relative)
+static void run_code(addr_t a, uint32_t token, const uint8_t *head, size_t n, const uint8_t *disp,
+		     size_t ndisp, bool relative)
 {
 	uint8_t *code = near_page((uint64_t)a), *p = code;
 	int32_t rel;
@@ -152,37 +164,44 @@ static void run_code(addr_t a, uint32_t token, const uint8_t *head, size_t n, co
 
 static void rip_relative(addr_t a, uint32_t token)
 {
-	run_code(a, token, (const uint8_t[]){ 0x89, 0x3d }, 2, NULL, 0, true); /* mov %edi, rel(%rip) */
+	run_code(a, token, (const uint8_t[]){0x89, 0x3d}, 2, NULL, 0,
+		 true); /* mov %edi, rel(%rip) */
 }
 
 static void rip_relative_imm(addr_t a, uint32_t token)
 {
-	run_code(a, token, (const uint8_t[]){ 0xc7, 0x05 }, 2, (const uint8_t[]){ TOKEN, 0, 0, 0 }, 4, true);
+	run_code(a, token, (const uint8_t[]){0xc7, 0x05}, 2, (const uint8_t[]){TOKEN, 0, 0, 0}, 4,
+		 true);
 }
 
 static void rip_relative_vector(addr_t a, uint32_t token)
 {
 	/* movd %edi, %xmm0; movd %xmm0, rel(%rip) */
-	run_code(a, token, (const uint8_t[]){ 0x66, 0x0f, 0x6e, 0xc7, 0x66, 0x0f, 0x7e, 0x05 }, 8, NULL, 0,
-		 true);
+	run_code(a, token, (const uint8_t[]){0x66, 0x0f, 0x6e, 0xc7, 0x66, 0x0f, 0x7e, 0x05}, 8,
+		 NULL, 0, true);
 }
 
 static void rip_relative_or(addr_t a, uint32_t token)
 {
-	run_code(a, token, (const uint8_t[]){ 0x09, 0x3d }, 2, NULL, 0, true); /* or %edi, rel(%rip) */
+	run_code(a, token, (const uint8_t[]){0x09, 0x3d}, 2, NULL, 0,
+		 true); /* or %edi, rel(%rip) */
 }
 
 static void absolute(addr_t a, uint32_t token)
 {
-	run_code(a, token, (const uint8_t[]){ 0x89, 0xf8, 0xa3 }, 3, NULL, 0, false); /* mov %edi, %eax; movabs */
+	run_code(a, token, (const uint8_t[]){0x89, 0xf8, 0xa3}, 3, NULL, 0,
+		 false); /* mov %edi, %eax; movabs */
 }
 
 /* Exchange: what comes back is what the page shows, zero. */
-FORM(xchg32, "mov %k1, %%ecx\n\txchgl %%ecx, (%0)\n\ttest %%ecx, %%ecx\n\tjz 1f\n\tud2\n1:", "rcx", "cc")
-FORM(xchg64, "mov %1, %%rcx\n\txchgq %%rcx, (%0)\n\ttest %%rcx, %%rcx\n\tjz 1f\n\tud2\n1:", "rcx", "cc")
+FORM(xchg32, "mov %k1, %%ecx\n\txchgl %%ecx, (%0)\n\ttest %%ecx, %%ecx\n\tjz 1f\n\tud2\n1:", "rcx",
+     "cc")
+FORM(xchg64, "mov %1, %%rcx\n\txchgq %%rcx, (%0)\n\ttest %%rcx, %%rcx\n\tjz 1f\n\tud2\n1:", "rcx",
+     "cc")
 FORM(xchg16, "mov %k1, %%ecx\n\txchgw %%cx, (%0)", "rcx")
 FORM(xchg8, "mov %k1, %%ecx\n\txchgb %%cl, (%0)", "rcx")
-FORM(xchg_r11, "mov %k1, %%r11d\n\tmov %0, %%rdx\n\tsub $8, %%rdx\n\txchgl %%r11d, 8(%%rdx)", "r11", "rdx")
+FORM(xchg_r11, "mov %k1, %%r11d\n\tmov %0, %%rdx\n\tsub $8, %%rdx\n\txchgl %%r11d, 8(%%rdx)", "r11",
+     "rdx")
 
 /* What has to be stepped. */
 FORM(sse_movd, "movd %k1, %%xmm3\n\tmovd %%xmm3, (%0)", "xmm3")
@@ -190,11 +209,14 @@ FORM(sse_movq, "movq %1, %%xmm3\n\tmovq %%xmm3, (%0)", "xmm3")
 FORM(sse_movss, "movd %k1, %%xmm3\n\tmovss %%xmm3, (%0)", "xmm3")
 FORM(sse_movlps, "movq %1, %%xmm3\n\tmovlps %%xmm3, (%0)", "xmm3")
 FORM(sse_movdqu, "movq %1, %%xmm3\n\tmovdqu %%xmm3, (%0)", "xmm3")
-FORM(sse_indexed, "movd %k1, %%xmm3\n\tmov %0, %%rdx\n\tsub $16, %%rdx\n\tmov $2, %%ecx\n\tmovd %%xmm3, (%%rdx,%%rcx,8)",
+FORM(sse_indexed,
+     "movd %k1, %%xmm3\n\tmov %0, %%rdx\n\tsub $16, %%rdx\n\tmov $2, %%ecx\n\tmovd %%xmm3, "
+     "(%%rdx,%%rcx,8)",
      "xmm3", "rcx", "rdx")
 FORM(mmx_movd, "movd %k1, %%mm1\n\tmovd %%mm1, (%0)\n\temms", "mm1", "st")
 FORM(x87_fistp,
-     "lea -128(%%rsp), %%rsp\n\tpush %1\n\tfildq (%%rsp)\n\tfistpl (%0)\n\tlea 136(%%rsp), %%rsp", "st")
+     "lea -128(%%rsp), %%rsp\n\tpush %1\n\tfildq (%%rsp)\n\tfistpl (%0)\n\tlea 136(%%rsp), %%rsp",
+     "st")
 FORM(or32, "orl %k1, (%0)", "cc")
 FORM(add32, "addl %k1, (%0)", "cc")
 FORM(xor32, "xorl %k1, (%0)", "cc")
@@ -203,15 +225,19 @@ FORM(lock_add64, "lock addq %1, (%0)", "cc")
 FORM(add_imm, "addl $0xa, (%0)", "cc")
 FORM(cmpxchg32, "xor %%eax, %%eax\n\tlock cmpxchgl %k1, (%0)\n\tjz 1f\n\tud2\n1:", "rax", "cc")
 FORM(cmpxchg64, "xor %%eax, %%eax\n\tcmpxchgq %1, (%0)\n\tjz 1f\n\tud2\n1:", "rax", "cc")
-FORM(xadd32, "mov %k1, %%ecx\n\tlock xaddl %%ecx, (%0)\n\ttest %%ecx, %%ecx\n\tjz 1f\n\tud2\n1:", "rcx", "cc")
+FORM(xadd32,
+     "mov %k1, %%ecx\n\tlock xaddl %%ecx, (%0)\n\ttest %%ecx, %%ecx\n\tjz 1f\n\tud2\n1:", "rcx",
+     "cc")
 FORM(popq_mem, "lea -128(%%rsp), %%rsp\n\tpush %1\n\tpopq (%0)\n\tlea 128(%%rsp), %%rsp")
-FORM(rsp_base_vector, "movd %k1, %%xmm3\n\tmov %0, %%rcx\n\tsub %%rsp, %%rcx\n\tmovd %%xmm3, (%%rsp,%%rcx)",
-     "rcx", "xmm3")
+FORM(rsp_base_vector,
+     "movd %k1, %%xmm3\n\tmov %0, %%rcx\n\tsub %%rsp, %%rcx\n\tmovd %%xmm3, (%%rsp,%%rcx)", "rcx",
+     "xmm3")
 FORM(no_base_or, "mov %0, %%rcx\n\tshr $3, %%rcx\n\torl %k1, 0(,%%rcx,8)", "rcx", "cc")
-FORM(base_is_data_or, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\torl %%ecx, (%%rcx,%%rdx)", "rcx",
-     "rdx", "cc")
+FORM(base_is_data_or, "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\torl %%ecx, (%%rcx,%%rdx)",
+     "rcx", "rdx", "cc")
 FORM(base_is_data_xchg,
-     "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\txchgl %%ecx, (%%rcx,%%rdx)\n\ttest %%ecx, %%ecx\n\tjz 1f\n\tud2\n1:",
+     "mov %0, %%rdx\n\tsub %1, %%rdx\n\tmov %1, %%rcx\n\txchgl %%ecx, (%%rcx,%%rdx)\n\ttest %%ecx, "
+     "%%ecx\n\tjz 1f\n\tud2\n1:",
      "rcx", "rdx", "cc")
 
 static void stosd(addr_t a, uint32_t token)
@@ -256,7 +282,8 @@ static void flags_kept(addr_t a, uint32_t token)
 {
 	uint64_t before, after;
 
-	__asm__ volatile("xor %%ecx, %%ecx\n\tsub $1, %%ecx\n\tpushfq\n\tpop %0\n\tmovl %k3, (%2)\n\tpushfq\n\tpop %1"
+	__asm__ volatile("xor %%ecx, %%ecx\n\tsub $1, %%ecx\n\tpushfq\n\tpop %0\n\tmovl %k3, "
+			 "(%2)\n\tpushfq\n\tpop %1"
 			 : "=&r"(before), "=&r"(after)
 			 : "r"((uint64_t)a), "r"((uint64_t)token)
 			 : "memory", "cc", "rcx");
@@ -264,27 +291,98 @@ static void flags_kept(addr_t a, uint32_t token)
 		wrong("the flags changed over a store");
 }
 
-#define F(name) { #name, name }
+#define F(name)             \
+	{                   \
+#name, name \
+	}
 static const struct {
 	const char *name;
 	void (*store)(addr_t a, uint32_t token);
 } forms[] = {
-	F(mov32_rax), F(mov32_rcx), F(mov32_rdx), F(mov32_rbx), F(mov32_rsi), F(mov32_rdi), F(mov32_r8),
-	F(mov32_r9), F(mov32_r10), F(mov32_r11), F(mov32_r12), F(mov32_r13), F(mov32_r14), F(mov32_r15),
-	F(mov32_rbp), F(mov8), F(mov16), F(mov32), F(mov64), F(mov8_high), F(mov8_imm), F(mov16_imm),
-	F(mov32_imm), F(mov64_imm), F(movnti32), F(movnti64), F(disp8), F(disp8_negative), F(disp32),
-	F(disp32_negative), F(index1), F(index4), F(index8_disp), F(index_negative), F(index_r12_r13),
-	F(no_base), F(rsp_base), F(index_is_data), F(base_is_data), F(base_is_data64),
-	F(base_is_data_movnti), F(segment_fs), F(red_zone), F(rip_relative), F(rip_relative_imm),
-	F(rip_relative_vector), F(rip_relative_or), F(absolute), F(xchg32), F(xchg64), F(xchg16), F(xchg8),
-	F(xchg_r11), F(sse_movd), F(sse_movq), F(sse_movss), F(sse_movlps), F(sse_movdqu), F(sse_indexed),
-	F(mmx_movd), F(x87_fistp), F(or32), F(add32), F(xor32), F(lock_or), F(lock_add64), F(add_imm),
-	F(cmpxchg32), F(cmpxchg64), F(xadd32), F(popq_mem), F(rsp_base_vector), F(no_base_or),
-	F(base_is_data_or), F(base_is_data_xchg), F(stosd), F(rep_stosd), F(movsd), F(movsd_down),
+	F(mov32_rax),
+	F(mov32_rcx),
+	F(mov32_rdx),
+	F(mov32_rbx),
+	F(mov32_rsi),
+	F(mov32_rdi),
+	F(mov32_r8),
+	F(mov32_r9),
+	F(mov32_r10),
+	F(mov32_r11),
+	F(mov32_r12),
+	F(mov32_r13),
+	F(mov32_r14),
+	F(mov32_r15),
+	F(mov32_rbp),
+	F(mov8),
+	F(mov16),
+	F(mov32),
+	F(mov64),
+	F(mov8_high),
+	F(mov8_imm),
+	F(mov16_imm),
+	F(mov32_imm),
+	F(mov64_imm),
+	F(movnti32),
+	F(movnti64),
+	F(disp8),
+	F(disp8_negative),
+	F(disp32),
+	F(disp32_negative),
+	F(index1),
+	F(index4),
+	F(index8_disp),
+	F(index_negative),
+	F(index_r12_r13),
+	F(no_base),
+	F(rsp_base),
+	F(index_is_data),
+	F(base_is_data),
+	F(base_is_data64),
+	F(base_is_data_movnti),
+	F(segment_fs),
+	F(red_zone),
+	F(rip_relative),
+	F(rip_relative_imm),
+	F(rip_relative_vector),
+	F(rip_relative_or),
+	F(absolute),
+	F(xchg32),
+	F(xchg64),
+	F(xchg16),
+	F(xchg8),
+	F(xchg_r11),
+	F(sse_movd),
+	F(sse_movq),
+	F(sse_movss),
+	F(sse_movlps),
+	F(sse_movdqu),
+	F(sse_indexed),
+	F(mmx_movd),
+	F(x87_fistp),
+	F(or32),
+	F(add32),
+	F(xor32),
+	F(lock_or),
+	F(lock_add64),
+	F(add_imm),
+	F(cmpxchg32),
+	F(cmpxchg64),
+	F(xadd32),
+	F(popq_mem),
+	F(rsp_base_vector),
+	F(no_base_or),
+	F(base_is_data_or),
+	F(base_is_data_xchg),
+	F(stosd),
+	F(rep_stosd),
+	F(movsd),
+	F(movsd_down),
 	F(flags_kept),
 };
 
-static uint32_t try_form(struct softgpu_channel *ch, const struct softgpu_channel_info *info, size_t i)
+static uint32_t try_form(struct softgpu_channel *ch, const struct softgpu_channel_info *info,
+			 size_t i)
 {
 	uint32_t bells, n;
 
@@ -296,15 +394,18 @@ static uint32_t try_form(struct softgpu_channel *ch, const struct softgpu_channe
 			fprintf(stderr, "stores: %s: the work did not arrive\n", forms[i].name);
 			return 1;
 		}
-		/* The page is looked at before work is: what was waited for was rung for, unless PUT alone did it. */
-		for (int k = 0; k < 2000 && softgpu_channel_bells(info->client, info->handle) == bells; k++) {
-			struct timespec ts = { 0, 1000000 };
+		/* The page is looked at before work is: what was waited for was rung for, unless
+		 * PUT alone did it. */
+		for (int k = 0;
+		     k < 2000 && softgpu_channel_bells(info->client, info->handle) == bells; k++) {
+			struct timespec ts = {0, 1000000};
 
 			softgpu_kick(info->gpu);
 			nanosleep(&ts, NULL);
 		}
 		if (softgpu_channel_bells(info->client, info->handle) != bells + 1) {
-			fprintf(stderr, "stores: %s: the GPU did not see the token\n", forms[i].name);
+			fprintf(stderr, "stores: %s: the GPU did not see the token\n",
+				forms[i].name);
 			return 1;
 		}
 	}

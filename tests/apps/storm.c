@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * storm SEED ACTS END [PLUGIN]: threads submit, by channels of their own and by the API, while signals whose handlers
- * submit as well come down on them, and while another thread does ACTS acts drawn by SEED: children of every kind,
- * channels, contexts, doorbell pages, libraries and threads that come and go. Then it ends as END says, or, with "any",
- * as SEED does. Software GPU only.
+ * storm SEED ACTS END [PLUGIN]: threads submit, by channels of their own and by the API, while
+ * signals whose handlers submit as well come down on them, and while another thread does ACTS acts
+ * drawn by SEED: children of every kind, channels, contexts, doorbell pages, libraries and threads
+ * that come and go. Then it ends as END says, or, with "any", as SEED does. Software GPU only.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #include "tests/softgpu/softgpu.h"
 
 #define THREADS 3
-#define LIMIT	100 /* seconds for all of it */
+#define LIMIT 100 /* seconds for all of it */
 
 extern char **environ;
 static _Atomic int stop;
@@ -55,7 +55,7 @@ static void on_signal(int sig)
 static void *submit(void *arg)
 {
 	char room[65536];
-	stack_t stack = { .ss_sp = room, .ss_size = sizeof(room) }, none = { .ss_flags = SS_DISABLE };
+	stack_t stack = {.ss_sp = room, .ss_size = sizeof(room)}, none = {.ss_flags = SS_DISABLE};
 	CUdeviceptr word;
 	uint32_t n = 0;
 
@@ -107,7 +107,8 @@ static void buried(pid_t pid)
 {
 	int status;
 
-	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		       WEXITSTATUS(status) == 0,
 	       "a child ended with %#x", status);
 }
 
@@ -156,7 +157,7 @@ static void act_vfork(void)
 
 static void act_spawn(void)
 {
-	char *const argv[] = { "true", NULL };
+	char *const argv[] = {"true", NULL};
 	pid_t pid;
 
 	EXPECT(!posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ), "spawn");
@@ -197,11 +198,13 @@ static void act_page(void)
 	EXPECT(bell, "no page");
 	switch (draw(3)) {
 	case 0:
-		EXPECT(!mprotect(page, 0x10000, PROT_NONE) && !mprotect(page, 0x10000, PROT_READ | PROT_WRITE),
+		EXPECT(!mprotect(page, 0x10000, PROT_NONE) &&
+			       !mprotect(page, 0x10000, PROT_READ | PROT_WRITE),
 		       "mprotect");
 		break;
 	case 1:
-		EXPECT(mmap(page, 0x10000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page,
+		EXPECT(mmap(page, 0x10000, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page,
 		       "mmap");
 		*bell = 1;
 		EXPECT(*bell == 1, "the program's own store got lost");
@@ -255,18 +258,20 @@ static void act_descriptors(void)
 	EXPECT(!pipe(fds), "pipe");
 	for (int i = 0; i < 50; i++)
 		close(dup(fds[0]));
-	EXPECT(write(fds[1], &c, 1) == 1 && read(fds[0], &c, 1) == 1 && c == 7, "the pipe is another's");
+	EXPECT(write(fds[1], &c, 1) == 1 && read(fds[0], &c, 1) == 1 && c == 7,
+	       "the pipe is another's");
 	close(fds[0]);
 	close(fds[1]);
 }
 
-static void (*const acts[])(void) = { act_fork,   act_fork_bare, act_vfork,	 act_spawn,   act_channel,
-				      act_context, act_page,	 act_library,	 act_thread,  act_signals,
-				      act_signals, act_descriptors };
+static void (*const acts[])(void) = {act_fork,	  act_fork_bare, act_vfork,   act_spawn,
+				     act_channel, act_context,	 act_page,    act_library,
+				     act_thread,  act_signals,	 act_signals, act_descriptors};
 
 /* ---- the end ---- */
 
-static const char *const ends[] = { "return", "exit", "exit-now", "abort", "kill", "segv", "exec", "quick-exit", "joined" };
+static const char *const ends[] = {"return", "exit", "exit-now",   "abort", "kill",
+				   "segv",   "exec", "quick-exit", "joined"};
 #define ENDS (sizeof(ends) / sizeof(ends[0]))
 
 static void end(const char *how)
@@ -295,8 +300,8 @@ static void end(const char *how)
 
 int main(int argc, char **argv)
 {
-	struct sigaction on_stack = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
-	struct sigaction plain = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct sigaction on_stack = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
+	struct sigaction plain = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	const char *how = argc > 3 ? argv[3] : "any";
 	long n = argc > 2 ? atol(argv[2]) : 50;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A C program that dlopens a C++ plugin which throws. With an argument it opens a GPU before, so that the library, if it is
- * preloaded, has loaded its unwinder. Prints which library raises the plugin's exceptions, and on stderr what a throw
- * costs in nanoseconds (median of 21 rounds).
+ * A C program that dlopens a C++ plugin which throws. With an argument it opens a GPU before, so
+ *that the library, if it is preloaded, has loaded its unwinder. Prints which library raises the
+ *plugin's exceptions, and on stderr what a throw costs in nanoseconds (median of 21 rounds).
  *
  *	throw PLUGIN [gpu]
  */
@@ -53,7 +53,8 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The file that a name means to the plugin: what its own dependencies offer, unless something went before. */
+/* The file that a name means to the plugin: what its own dependencies offer, unless something went
+ * before. */
 static void print_provider(void *plugin, const char *name)
 {
 	void *raise = dlsym(RTLD_DEFAULT, name) ?: dlsym(plugin, name);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recording adds to a launch in a tight loop, inside one process: bursts of launches with recording off and on in
- * pairs, in an order drawn by a fixed seed; each burst follows some untimed launches and a synchronise. Prints a line a
- * pair: nanoseconds a launch, off and on.
+ * What recording adds to a launch in a tight loop, inside one process: bursts of launches with
+ *recording off and on in pairs, in an order drawn by a fixed seed; each burst follows some untimed
+ *launches and a synchronise. Prints a line a pair: nanoseconds a launch, off and on.
  *
  *	inside PAIRS LAUNCHES
  *
- * Preloaded is build/bench/libnvsnoop.so. The driver is looked up at run time: it runs on a real GPU as on the software one.
+ * Preloaded is build/bench/libnvsnoop.so. The driver is looked up at run time: it runs on a real
+ *GPU as on the software one.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -25,7 +26,8 @@ static struct {
 	int (*load)(void **, const void *);
 	int (*function)(void **, void *, const char *);
 	int (*stream_create)(void **, unsigned);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		      void *, void **, void **);
 	int (*stream_sync)(void *);
 } cu;
 
@@ -91,10 +93,11 @@ static void launches(void *function, void *stream, int n)
 {
 	uint64_t data = 0;
 	uint32_t factor = 1, count = 0;
-	void *arguments[] = { &data, &factor, &count };
+	void *arguments[] = {&data, &factor, &count};
 
 	for (int i = 0; i < n; i++)
-		need(cu.launch(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, NULL), "cuLaunchKernel");
+		need(cu.launch(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, NULL),
+		     "cuLaunchKernel");
 }
 
 /* Nanoseconds a launch. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recording off and on inside one process, for benchmarks: build/bench/libnvsnoop.so is the library with this file in
- * it. Off is as without us: store sites have their own bytes, the doorbell page can be written, GPFIFO and USERD are
- * the program's own pages, and an entry point is one jump away. What only a new process could undo stays: the hooks
- * of libc, which no launch comes by, and that jump.
+ * Recording off and on inside one process, for benchmarks: build/bench/libnvsnoop.so is the library
+ * with this file in it. Off is as without us: store sites have their own bytes, the doorbell page
+ * can be written, GPFIFO and USERD are the program's own pages, and an entry point is one jump
+ * away. What only a new process could undo stays: the hooks of libc, which no launch comes by, and
+ * that jump.
  *
  * Called by a program that is at rest: nothing in flight on the GPU, no thread inside the driver.
  */
@@ -19,7 +20,8 @@
 
 #define PAGE 4096u
 
-/* 0, or a negative number where something could not be exchanged: the program is not to be measured then. */
+/* 0, or a negative number where something could not be exchanged: the program is not to be measured
+ * then. */
 __attribute__((visibility("default"))) int nvs_bench_switch(int on);
 
 /* ---- code ---- */
@@ -34,7 +36,8 @@ static struct change sites[NVS_MAX_SITES], entry;
 static int nsites;
 static bool off;
 
-/* Behind the thunks' own code (r11: number of the slot): the original, with nothing changed on the way. */
+/* Behind the thunks' own code (r11: number of the slot): the original, with nothing changed on the
+ * way. */
 extern const uint8_t nvs_bench_straight[] __attribute__((visibility("hidden")));
 asm(".text\n"
     ".globl nvs_bench_straight\n"
@@ -96,7 +99,8 @@ static int switch_code(int on)
 	}
 	err = write_code(entry.address, on ? entry.ours : entry.plain, entry.bytes);
 	for (int i = 0; i < nsites && !err; i++)
-		err = write_code(sites[i].address, on ? sites[i].ours : sites[i].plain, sites[i].bytes);
+		err = write_code(sites[i].address, on ? sites[i].ours : sites[i].plain,
+				 sites[i].bytes);
 	return err;
 }
 
@@ -123,7 +127,8 @@ static int piece_off(const struct nvs_shadow_piece *p)
 	if (nvs_next()->mremap((void *)p->stash, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
 			       (void *)p->program) == MAP_FAILED ||
 	    nvs_next()->mmap((void *)p->stash, p->bytes, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			     0) == MAP_FAILED)
 		return -errno;
 	return 0;
 }
@@ -131,18 +136,20 @@ static int piece_off(const struct nvs_shadow_piece *p)
 /* USERD: where the program sees it, if it lies in this piece; else 0. */
 static int piece_on(const struct nvs_shadow_piece *p, uintptr_t userd)
 {
-	static const uint32_t kept[] = { NVS_USERD_REFERENCE, NVS_USERD_GP_GET, NVS_USERD_GP_PUT };
-	uint32_t *fresh = nvs_next()->mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static const uint32_t kept[] = {NVS_USERD_REFERENCE, NVS_USERD_GP_GET, NVS_USERD_GP_PUT};
+	uint32_t *fresh = nvs_next()->mmap(NULL, p->bytes, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (fresh == MAP_FAILED)
 		return -errno;
-	/* Nobody reads entries back, and a read costs a way over PCIe: USERD's three words are all that counts. */
+	/* Nobody reads entries back, and a read costs a way over PCIe: USERD's three words are all
+	 * that counts. */
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept) && userd; i++)
 		fresh[userd % PAGE / 4 + kept[i]] = ((const volatile uint32_t *)userd)[kept[i]];
-	if (nvs_next()->mremap((void *)p->program, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-			       (void *)p->stash) == MAP_FAILED ||
-	    nvs_next()->mremap(fresh, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)p->program) ==
-		    MAP_FAILED)
+	if (nvs_next()->mremap((void *)p->program, p->bytes, p->bytes,
+			       MREMAP_MAYMOVE | MREMAP_FIXED, (void *)p->stash) == MAP_FAILED ||
+	    nvs_next()->mremap(fresh, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+			       (void *)p->program) == MAP_FAILED)
 		return -errno;
 	return 0;
 }
@@ -171,7 +178,8 @@ static int switch_channels(int on)
 	struct nvs_channel_entry *c;
 	int err = 0;
 
-	DL_FOREACH(nvs_rm()->channels, c) {
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
 		if (!c->put || !c->slot || err)
 			continue;
 		for (int i = 0; i < 2 && c->shadow && !err; i++) {
@@ -179,7 +187,8 @@ static int switch_channels(int on)
 			uintptr_t userd = (uintptr_t)c->put - 4 * NVS_USERD_GP_PUT;
 
 			if (p->bytes)
-				err = on ? piece_on(p, userd - p->program < p->bytes ? userd : 0) : piece_off(p);
+				err = on ? piece_on(p, userd - p->program < p->bytes ? userd : 0)
+					 : piece_off(p);
 		}
 		/* Its pages are not looked at meanwhile. */
 		c->hidden = !on;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* FUZZ: trap/code/insn.o trap/code/site.o trap/code/width.o */
-/* Machine code of strangers: the decoder, and the judgement on store sites, never look beyond it. */
+/* Machine code of strangers: the decoder, and the judgement on store sites, never look beyond it.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "trap/code/insn.h"
@@ -11,7 +12,7 @@
 
 static void site(const uint8_t *code, size_t size, size_t at, size_t function)
 {
-	struct nvs_site_text text = { .bytes = code, .address = BASE, .size = size };
+	struct nvs_site_text text = {.bytes = code, .address = BASE, .size = size};
 	struct nvs_insn insn;
 	struct nvs_site plan;
 
@@ -24,7 +25,8 @@ static void site(const uint8_t *code, size_t size, size_t at, size_t function)
 	FUZZ_HOLDS(plan.store == BASE + at && plan.length >= NVS_SITE_HEAD);
 	FUZZ_HOLDS(plan.resume == plan.store + plan.length && plan.resume <= BASE + size);
 	FUZZ_HOLDS(plan.cave >= BASE && plan.cave + NVS_SITE_TAIL <= BASE + size);
-	FUZZ_HOLDS(plan.cave >= plan.store + plan.length || plan.cave + NVS_SITE_TAIL <= plan.store);
+	FUZZ_HOLDS(plan.cave >= plan.store + plan.length ||
+		   plan.cave + NVS_SITE_TAIL <= plan.store);
 	FUZZ_HOLDS(!memcmp(plan.store_old, code + at, NVS_SITE_HEAD));
 	FUZZ_HOLDS(!memcmp(plan.cave_old, code + (plan.cave - BASE), NVS_SITE_TAIL));
 }

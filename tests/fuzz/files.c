@@ -21,9 +21,11 @@ static int fresh(enum fuzz_slot slot)
 {
 	if (!files[slot].fd) {
 		files[slot].fd = memfd_create("fuzz", 0);
-		snprintf(files[slot].name, sizeof(files[slot].name), "/proc/self/fd/%d", files[slot].fd);
+		snprintf(files[slot].name, sizeof(files[slot].name), "/proc/self/fd/%d",
+			 files[slot].fd);
 	}
-	if (files[slot].fd <= 0 || ftruncate(files[slot].fd, 0) || lseek(files[slot].fd, 0, SEEK_SET))
+	if (files[slot].fd <= 0 || ftruncate(files[slot].fd, 0) ||
+	    lseek(files[slot].fd, 0, SEEK_SET))
 		abort();
 	return files[slot].fd;
 }

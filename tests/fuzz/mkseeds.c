@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the seeds of the fuzz targets that read traces and spools: mkseeds CORPUS. A trace with a record of every
- * kind, in five lengths; one whose names are no text; and two spools.
+ * Writes the seeds of the fuzz targets that read traces and spools: mkseeds CORPUS. A trace with a
+ * record of every kind, in five lengths; one whose names are no text; and two spools.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -61,8 +61,9 @@ static void objects(struct mk *m)
 static void module(struct mk *m)
 {
 	static const char name[] = "/nowhere/libcuda.so.1";
-	static const uint64_t pcs[] = { 0x7f1000001010, 0x7f1000002020, 0x400000 };
-	struct nvs_rec_module *rec = mk_rec(m, NVS_REC_MODULE, sizeof(*rec) + 20 + sizeof(name) - 1);
+	static const uint64_t pcs[] = {0x7f1000001010, 0x7f1000002020, 0x400000};
+	struct nvs_rec_module *rec = mk_rec(m, NVS_REC_MODULE,
+					    sizeof(*rec) + 20 + sizeof(name) - 1);
 
 	rec->build_id_length = 20;
 	rec->path_length = sizeof(name) - 1;
@@ -74,7 +75,8 @@ static void module(struct mk *m)
 
 static void in_pieces(struct mk *m)
 {
-	struct nvs_rec_submission *s = mk_rec(m, NVS_REC_SUBMISSION, sizeof(*s) + sizeof(s->entries[0]));
+	struct nvs_rec_submission *s = mk_rec(m, NVS_REC_SUBMISSION,
+					      sizeof(*s) + sizeof(s->entries[0]));
 	uint64_t sequence = m->channel[0].sequence++;
 
 	s->rec.flags = NVS_SUB_MORE;
@@ -106,7 +108,8 @@ static void api(struct mk *m, uint32_t number, const char *text, uint32_t length
 	memcpy(rec->text, text, length);
 }
 
-static void call(struct mk *m, uint32_t number, uint32_t depth, uint32_t nargs, const uint64_t *args)
+static void call(struct mk *m, uint32_t number, uint32_t depth, uint32_t nargs,
+		 const uint64_t *args)
 {
 	struct nvs_rec_call *rec = mk_rec(m, NVS_REC_CALL, sizeof(*rec) + nargs * 8 + 4);
 
@@ -121,7 +124,8 @@ static void call(struct mk *m, uint32_t number, uint32_t depth, uint32_t nargs, 
 /* A name for a function, a copy that submits inside another call, a launch, and one of a graph. */
 static void calls(struct mk *m)
 {
-	static const uint64_t name[] = { 0xf00, 4 | 4ull << 32 }, copy[] = { 0x7f00, 64, 0x5000 }, exec[] = { 0x6000 };
+	static const uint64_t name[] = {0xf00, 4 | 4ull << 32}, copy[] = {0x7f00, 64, 0x5000},
+			      exec[] = {0x6000};
 	struct nvs_rec_call_begin *begin;
 	struct nvs_rec_kernel *kernel;
 	struct nvs_rec_graph *graph;
@@ -181,8 +185,12 @@ static void troubles(struct mk *m)
 
 static void ends(struct mk *m)
 {
-	((struct nvs_rec_cpu_map_gone *)mk_rec(m, NVS_REC_CPU_MAP_GONE, sizeof(struct nvs_rec_cpu_map_gone)))->map = 1;
-	((struct nvs_rec_gpu_map_gone *)mk_rec(m, NVS_REC_GPU_MAP_GONE, sizeof(struct nvs_rec_gpu_map_gone)))->map = 1;
+	((struct nvs_rec_cpu_map_gone *)mk_rec(m, NVS_REC_CPU_MAP_GONE,
+					       sizeof(struct nvs_rec_cpu_map_gone)))
+		->map = 1;
+	((struct nvs_rec_gpu_map_gone *)mk_rec(m, NVS_REC_GPU_MAP_GONE,
+					       sizeof(struct nvs_rec_gpu_map_gone)))
+		->map = 1;
 	mk_rec(m, NVS_REC_MODULE_GONE, sizeof(struct nvs_rec_module_gone));
 	mk_rec(m, NVS_REC_OBJECT_GONE, sizeof(struct nvs_rec_object_gone));
 	mk_channel_gone(m, 0);
@@ -199,7 +207,8 @@ static void change(struct mk *m, const char *what, const char *with, size_t n)
 	memcpy(at, with, n);
 }
 
-/* Names with what JSON and CSV have to quote, and with bytes that belong to no character: alone, behind one, cut. */
+/* Names with what JSON and CSV have to quote, and with bytes that belong to no character: alone,
+ * behind one, cut. */
 static void spoil(struct mk *m)
 {
 	change(m, "a\0\033[31mb", "\xc3\xa9\x80\0\"\\,\xe2", 8);
@@ -213,13 +222,14 @@ static void spoil(struct mk *m)
 	change(m, "k\033\"", "\xa9\x80\"", 3);
 }
 
-/* The stream up to and with PARTS of it; written as it stands and with each choice of the report. */
+/* The stream up to and with PARTS of it; written as it stands and with each choice of the report.
+ */
 static void trace(uint32_t parts)
 {
-	static const uint32_t dwords[] = { 4, 0, 9 };
-	static const uint32_t words[] = { 0x20010000, 0xcbc0, 0x20022062, 0, 0x200800, 0x80000000 };
+	static const uint32_t dwords[] = {4, 0, 9};
+	static const uint32_t words[] = {0x20010000, 0xcbc0, 0x20022062, 0, 0x200800, 0x80000000};
 	struct nvs_rec_submission *s;
-	struct mk m = { .time = 1000 };
+	struct mk m = {.time = 1000};
 	FILE *file;
 
 	for (int i = 0; i < 16; i++)
@@ -267,12 +277,19 @@ static void trace(uint32_t parts)
 
 static void spool(bool with_trace)
 {
-	struct nvs_spool head = { .magic = NVS_SPOOL_MAGIC, .version = NVS_SPOOL_VERSION, .kind = NVS_SPOOL_RINGS,
-				  .rings = 2, .ring_bytes = 4096, .ring_offset = 8192, .channel_offset = 4096,
-				  .channels = 2, .clock_mono_ns = { 1000, 0 } };
-	struct nvs_spool_channel channels[4] = { { .channel = 0, .claim = 9ull << NVS_PUT_BITS | 9 },
-						 { .channel = 1, .lost = 2, .lost_reason = NVS_GAP_DROPPED } };
-	struct mk m = { .time = 1000 };
+	struct nvs_spool head = {.magic = NVS_SPOOL_MAGIC,
+				 .version = NVS_SPOOL_VERSION,
+				 .kind = NVS_SPOOL_RINGS,
+				 .rings = 2,
+				 .ring_bytes = 4096,
+				 .ring_offset = 8192,
+				 .channel_offset = 4096,
+				 .channels = 2,
+				 .clock_mono_ns = {1000, 0}};
+	struct nvs_spool_channel channels[4] = {
+		{.channel = 0, .claim = 9ull << NVS_PUT_BITS | 9},
+		{.channel = 1, .lost = 2, .lost_reason = NVS_GAP_DROPPED}};
+	struct mk m = {.time = 1000};
 	uint32_t length = 0;
 	FILE *file = create("spool/made-%d", with_trace);
 
@@ -287,9 +304,11 @@ static void spool(bool with_trace)
 	put(file, m.buf, length);
 	put(file, &head, sizeof(head));
 	put(file, channels, sizeof(channels));
-	put(file, (char[256 - sizeof(channels) % 256]){ 0 }, sizeof(channels) < 256 ? 256 - sizeof(channels) : 0);
+	put(file, (char[256 - sizeof(channels) % 256]){0},
+	    sizeof(channels) < 256 ? 256 - sizeof(channels) : 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct nvs_spool_ring ring = { .ring = i, .thread = i, .tid = 100 + i, .generation = 1 };
+		struct nvs_spool_ring ring = {
+			.ring = i, .thread = i, .tid = 100 + i, .generation = 1};
 
 		m.len = 0;
 		if (!with_trace && !i)
@@ -301,7 +320,7 @@ static void spool(bool with_trace)
 		ring.rung = m.len / 2 & ~7ull;
 		put(file, &ring, sizeof(ring));
 		put(file, m.buf, m.len);
-		put(file, (char[4096]){ 0 }, i ? 0 : 4096 - m.len);
+		put(file, (char[4096]){0}, i ? 0 : 4096 - m.len);
 	}
 	fclose(file);
 	mk_close(&m);
@@ -310,8 +329,10 @@ static void spool(bool with_trace)
 /* Bare dwords: two methods of a class, data, one that is not known, and a header that is none. */
 static void raw(void)
 {
-	static const uint32_t words[] = { 0x20012000, 0xcbc0, 0x20022062, 0, 0x200800, 0x60042000 | 0x1b4 / 4, 1, 2, 3, 4,
-					  0x2001a040, 7, 0x80012040, 0xe0000000, 0x20082000 };
+	static const uint32_t words[] = {
+		0x20012000, 0xcbc0,	0x20022062, 0, 0x200800,   0x60042000 | 0x1b4 / 4,
+		1,	    2,		3,	    4, 0x2001a040, 7,
+		0x80012040, 0xe0000000, 0x20082000};
 	FILE *file;
 
 	for (int json = 0; json < 2; json++) {
@@ -323,7 +344,7 @@ static void raw(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const folders[] = { "", "trace", "report", "spool" };
+	static const char *const folders[] = {"", "trace", "report", "spool"};
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: mkseeds CORPUS\n");

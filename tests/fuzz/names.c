@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* FUZZ: preload/names.o */
 /*
- * Patterns of file names. Program and host are one part of a path each, whatever they hold. The input: pattern,
- * program, host and a variable's value, a line each.
+ * Patterns of file names. Program and host are one part of a path each, whatever they hold. The
+ * input: pattern, program, host and a variable's value, a line each.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static void check(const char *pattern, const struct nvs_name_facts *facts, size_
 		FUZZ_HOLDS(!strchr(nvs_name_base(name), '/'));
 		for (unsigned i = 0; i < 4; i++)
 			if (!nvs_name_other(name, facts->pid, i, other, room))
-				FUZZ_HOLDS(slashes(other) == slashes(name) && (i || !strcmp(other, name)));
+				FUZZ_HOLDS(slashes(other) == slashes(name) &&
+					   (i || !strcmp(other, name)));
 		nvs_name_printable(name, other, room);
 		for (const char *p = other; *p; p++)
 			FUZZ_HOLDS((unsigned char)*p >= ' ' && *p != 0x7f);
@@ -51,9 +52,12 @@ static void check(const char *pattern, const struct nvs_name_facts *facts, size_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = strndup((const char *)data, size), *rest = text;
-	const char *pattern = strsep(&rest, "\n"), *program = strsep(&rest, "\n"), *host = strsep(&rest, "\n");
-	struct nvs_name_facts facts = { .pid = (uint32_t)size, .program = program ? program : "", .host = host ? host : "",
-					.variable = variable };
+	const char *pattern = strsep(&rest, "\n"), *program = strsep(&rest, "\n"),
+		   *host = strsep(&rest, "\n");
+	struct nvs_name_facts facts = {.pid = (uint32_t)size,
+				       .program = program ? program : "",
+				       .host = host ? host : "",
+				       .variable = variable};
 
 	if (!text)
 		abort();

@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!nvs_options_append(out, sizeof(out), "spool", text) && *text) {
 		nvs_option_defaults(&values);
 		if (!nvs_options_parse(&values, out, error, sizeof(error)) && strcmp(text, "off"))
-			FUZZ_HOLDS(!strcmp(values.spool_dir, text) || (comma && !strchr(out, '\\')));
+			FUZZ_HOLDS(!strcmp(values.spool_dir, text) ||
+				   (comma && !strchr(out, '\\')));
 	}
 	free(text);
 	return 0;

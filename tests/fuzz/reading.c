@@ -32,7 +32,8 @@ static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submis
 	FUZZ_HOLDS(bytes <= s->ndata);
 	touch(s->data, s->ndata);
 	for (uint32_t i = 0; i < s->nentries && i < 4; i++) {
-		const struct nvs_mapping *m = nvs_trace_gpu_map(t, s->channel->rec.vaspace, s->entries[i].entry);
+		const struct nvs_mapping *m = nvs_trace_gpu_map(t, s->channel->rec.vaspace,
+								s->entries[i].entry);
 
 		if (m)
 			touch(m, sizeof(*m));
@@ -92,12 +93,13 @@ static void touch_all(struct nvs_trace *t)
 
 void fuzz_read(const char *path, const char *spool)
 {
-	const struct nvs_consumer pieces = { 0, on_submission, on_record };
-	const struct nvs_consumer whole = { NVS_READ_WHOLE, on_submission, on_record };
+	const struct nvs_consumer pieces = {0, on_submission, on_record};
+	const struct nvs_consumer whole = {NVS_READ_WHOLE, on_submission, on_record};
 	struct nvs_error err;
 
 	for (int partial = 0; partial < 2; partial++) {
-		struct nvs_read_options o = { .partial = partial, .spool = spool, .no_spool = !spool };
+		struct nvs_read_options o = {
+			.partial = partial, .spool = spool, .no_spool = !spool};
 		struct nvs_trace *t = NULL;
 
 		err.text[0] = 0;

@@ -14,8 +14,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #define LONGEST (1u << 20)
-#define CUTS	24 /* of each input */
-#define ROUNDS	150 /* of changes to it */
+#define CUTS 24 /* of each input */
+#define ROUNDS 150 /* of changes to it */
 
 static unsigned long inputs, rounds = ROUNDS;
 static uint64_t seed = 20251121, state;

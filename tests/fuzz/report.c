@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* FUZZ: decode report */
 /*
- * Every report over traces of strangers, and bare dwords; the last byte of the input chooses which. What is printed
- * is UTF-8 without control characters but the ends of lines, and JSON and CSV to the letter.
+ * Every report over traces of strangers, and bare dwords; the last byte of the input chooses which.
+ * What is printed is UTF-8 without control characters but the ends of lines, and JSON and CSV to
+ * the letter.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "tests/fuzz/strict.h"
 
 #define KINDS (NVS_REPORT_TIMELINE + 1)
-#define RAW   0x7e /* this choice and the next, as text and as JSON */
+#define RAW 0x7e /* this choice and the next, as text and as JSON */
 
 static FILE *null;
 
@@ -67,7 +68,8 @@ static void check_text(const char *text, size_t size, bool csv)
 
 static void check_form(const char *text, size_t size, const struct nvs_options_report *o)
 {
-	bool lines = o->kind == NVS_REPORT_DUMP || o->kind == NVS_REPORT_OPS || o->kind == NVS_REPORT_RAW;
+	bool lines = o->kind == NVS_REPORT_DUMP || o->kind == NVS_REPORT_OPS ||
+		     o->kind == NVS_REPORT_RAW;
 	const char *wrong = NULL;
 	size_t at = 0;
 
@@ -80,14 +82,15 @@ static void check_form(const char *text, size_t size, const struct nvs_options_r
 	else if (size) /* nothing where the trace could not be read */
 		wrong = strict_json(text, size, &at);
 	if (wrong)
-		dprintf(2, "report %d, format %d, offset %zu: %s:\n%.*s\n", o->kind, o->format, at, wrong, (int)size, text);
+		dprintf(2, "report %d, format %d, offset %zu: %s:\n%.*s\n", o->kind, o->format, at,
+			wrong, (int)size, text);
 	FUZZ_HOLDS(!wrong);
 }
 
 /* What the options ask for is printed as it has to be. */
 static void try(struct nvs_source *s, const struct nvs_options_report *o)
 {
-	struct nvs_out out = { 0 };
+	struct nvs_out out = {0};
 	char *text = NULL;
 	size_t size = 0;
 
@@ -104,8 +107,9 @@ static void try(struct nvs_source *s, const struct nvs_options_report *o)
 
 static void raw(const char *path, bool json)
 {
-	const char *subch[] = { "1=cbc0", "4=c8b5" };
-	struct nvs_options_report o = { .kind = NVS_REPORT_RAW, .format = json, .files = (char **)&path, .nfiles = 1 };
+	const char *subch[] = {"1=cbc0", "4=c8b5"};
+	struct nvs_options_report o = {
+		.kind = NVS_REPORT_RAW, .format = json, .files = (char **)&path, .nfiles = 1};
 
 	memcpy(o.subch, subch, sizeof(subch));
 	o.nsubch = 2;
@@ -114,11 +118,12 @@ static void raw(const char *path, bool json)
 
 static void report(const char *path, unsigned choice)
 {
-	struct nvs_options_report o = { .kind = choice % KINDS, .format = choice / KINDS % 3, .pager = false, .color = -1 };
-	struct nvs_source s = { .path = path, .options = &o };
+	struct nvs_options_report o = {
+		.kind = choice % KINDS, .format = choice / KINDS % 3, .pager = false, .color = -1};
+	struct nvs_source s = {.path = path, .options = &o};
 	struct nvs_error err;
 
-	o.read = (struct nvs_read_options){ .partial = choice & 0x80, .no_spool = true };
+	o.read = (struct nvs_read_options){.partial = choice & 0x80, .no_spool = true};
 	o.rows = choice / KINDS / 3 & 1 ? 3 : 0;
 	if (nvs_trace_open(&s.trace, path, &o.read, &err)) {
 		nvs_trace_close(s.trace);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* FUZZ: decode */
 /*
- * Spools of strangers. The input is one without the holes: 4 bytes size of what comes first, which is the
- * trace's plain stream (none: killed before its first frame), then the spool, whose rings are put to their
- * places: each as its head's 64 bytes and then 4 KiB of data, or less at the end.
+ * Spools of strangers. The input is one without the holes: 4 bytes size of what comes first, which
+ * is the trace's plain stream (none: killed before its first frame), then the spool, whose rings
+ * are put to their places: each as its head's 64 bytes and then 4 KiB of data, or less at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void take(void *to, size_t n, const uint8_t **data, size_t *size)
 static const char *spool_file(const uint8_t *data, size_t size)
 {
 	static uint8_t image[2 * HEAD + MAX_RINGS * (HEAD + RING)];
-	struct nvs_spool head = { .magic = NVS_SPOOL_MAGIC };
+	struct nvs_spool head = {.magic = NVS_SPOOL_MAGIC};
 	size_t rings = 0;
 
 	memset(image, 0, sizeof(image));

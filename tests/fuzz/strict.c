@@ -6,7 +6,7 @@
 #include "tests/fuzz/strict.h"
 
 #define MAX_DEPTH 16
-#define MAX_KEYS  128
+#define MAX_KEYS 128
 
 struct text {
 	const uint8_t *p, *begin, *end;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the traces with API calls that tests/cli/calls.cases reports, in the folder given: copies of which the
- * GPU's time is known, batches, calls before the session, calls that nest, fail, throw, jump and never return,
- * an entry point that was never told of, names that are odd, graphs, a trace from elsewhere, one with many shapes,
- * stacks and errors, and one without any of it.
+ * Makes the traces with API calls that tests/cli/calls.cases reports, in the folder given: copies
+ * of which the GPU's time is known, batches, calls before the session, calls that nest, fail,
+ * throw, jump and never return, an entry point that was never told of, names that are odd, graphs,
+ * a trace from elsewhere, one with many shapes, stacks and errors, and one without any of it.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -11,11 +11,28 @@
 #include "tests/unit/pbmake.h"
 
 #define SLOT(channel) (0x20460fff0ull - 16 * (channel))
-#define NONE	      UINT64_MAX /* an argument that was not kept */
+#define NONE UINT64_MAX /* an argument that was not kept */
 
 enum api {
-	INIT = 1, ALLOC, ALLOC_HOST, GET_FUNCTION, LAUNCH, HTOD, DTOH, BATCH, BATCH_SUM, BATCH_3D, OLD_2D, SYNC,
-	CAPTURE_END, GRAPH_LAUNCH, PEER, STREAM, STREAM_GONE, CURRENT, UNKNOWN,
+	INIT = 1,
+	ALLOC,
+	ALLOC_HOST,
+	GET_FUNCTION,
+	LAUNCH,
+	HTOD,
+	DTOH,
+	BATCH,
+	BATCH_SUM,
+	BATCH_3D,
+	OLD_2D,
+	SYNC,
+	CAPTURE_END,
+	GRAPH_LAUNCH,
+	PEER,
+	STREAM,
+	STREAM_GONE,
+	CURRENT,
+	UNKNOWN,
 };
 
 static const char *const apis[] = {
@@ -23,18 +40,22 @@ static const char *const apis[] = {
 	[ALLOC] = "cuMemAlloc_v2|memory|dptr:devptr|bytesize:u64",
 	[ALLOC_HOST] = "cuMemAllocHost_v2|memory|pp:ptr|bytesize:u64",
 	[GET_FUNCTION] = "cuModuleGetFunction|module|hfunc:function|hmod:module|name:str",
-	[LAUNCH] = "cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|blockDimX:u32|"
+	[LAUNCH] = "cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|"
+		   "blockDimX:u32|"
 		   "blockDimY:u32|blockDimZ:u32|sharedMemBytes:u32|hStream:stream",
-	[HTOD] = "cuMemcpyHtoDAsync_v2|copy|dstDevice:devptr|srcHost:ptr|ByteCount:u64|hStream:stream",
+	[HTOD] = "cuMemcpyHtoDAsync_v2|copy|dstDevice:devptr|srcHost:ptr|ByteCount:u64|hStream:"
+		 "stream",
 	[DTOH] = "cuMemcpyDtoH_v2|copy|dstHost:ptr|srcDevice:devptr|ByteCount:u64",
 	[BATCH] = "cuMemcpyBatchAsync|copy|count:u64|numAttrs:u64|failIdx:u64|hStream:stream",
-	[BATCH_SUM] = "cuMemcpyBatchAsync_v2|copy|count:u64|ByteCount:u64|least:u64|most:u64|hStream:stream",
+	[BATCH_SUM] = "cuMemcpyBatchAsync_v2|copy|count:u64|ByteCount:u64|least:u64|most:u64|"
+		      "hStream:stream",
 	[BATCH_3D] = "cuMemcpy3DBatchAsync_v2|copy|numOps:u64|flags:u64|hStream:stream",
 	[OLD_2D] = "cuMemcpy2D|copy",
 	[SYNC] = "cuStreamSynchronize|sync|hStream:stream",
 	[CAPTURE_END] = "cuStreamEndCapture|stream|hStream:stream|phGraph:graph",
 	[GRAPH_LAUNCH] = "cuGraphLaunch|graph-launch|hGraphExec:exec|hStream:stream",
-	[PEER] = "cuMemcpy3DPeer|copy|srcMemoryType:u32|srcHost:ptr|srcDevice:devptr|dstMemoryType:u32|"
+	[PEER] = "cuMemcpy3DPeer|copy|srcMemoryType:u32|srcHost:ptr|srcDevice:devptr|dstMemoryType:"
+		 "u32|"
 		 "dstHost:ptr|dstDevice:devptr|WidthInBytes:u64|Height:u64|Depth:u64",
 	[STREAM] = "cuStreamCreate|stream|phStream:stream|Flags:u32",
 	[STREAM_GONE] = "cuStreamDestroy_v2|stream|hStream:stream",
@@ -123,7 +144,8 @@ static void begun(uint32_t thread, uint32_t api, uint32_t depth)
 	t.begun[thread][depth] = rec->begin;
 }
 
-static struct nvs_rec_call *over(uint32_t thread, uint32_t api, uint32_t depth, uint64_t ns, uint32_t nargs, ...)
+static struct nvs_rec_call *over(uint32_t thread, uint32_t api, uint32_t depth, uint64_t ns,
+				 uint32_t nargs, ...)
 {
 	struct nvs_rec_call *rec;
 	va_list ap;
@@ -204,12 +226,14 @@ static void launch(uint32_t thread, uint64_t function, uint32_t grid)
 	bind(1);
 	pb_inc(&t.pb, 1, 0x100, 1, 0u);
 	submit(thread, 1, 1);
-	over(thread, LAUNCH, 1, 2500, 9, function, (uint64_t)grid, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull, 0ull);
+	over(thread, LAUNCH, 1, 2500, 9, function, (uint64_t)grid, 1ull, 1ull, 128ull, 1ull, 1ull,
+	     0ull, 0ull);
 }
 
 static void graph(uint64_t exec, uint64_t function)
 {
-	struct nvs_rec_graph *rec = mk_rec(&t.m, NVS_REC_GRAPH, sizeof(*rec) + 3 * sizeof(rec->nodes[0]));
+	struct nvs_rec_graph *rec = mk_rec(&t.m, NVS_REC_GRAPH,
+					   sizeof(*rec) + 3 * sizeof(rec->nodes[0]));
 
 	rec->rec.flags = NVS_GRAPH_LAST;
 	rec->exec = exec;
@@ -246,7 +270,8 @@ static void copies(void)
 	/* Idle until here: the time from the last release to this one tells nothing. */
 	copy(0x7d0000000000, 1 << 20, seen[8].done, seen[8].gpu);
 	copy(0x7d0000000000, 1 << 20, 9, 1900000);
-	over(0, HTOD, 1, 500, 4, 0x7f0000000000ull, 0x7e0000000000ull, 4096ull, 0x5000ull)->result = 1;
+	over(0, HTOD, 1, 500, 4, 0x7f0000000000ull, 0x7e0000000000ull, 4096ull, 0x5000ull)->result =
+		1;
 }
 
 static void batches(void)
@@ -261,7 +286,8 @@ static void batches(void)
 	over(0, BATCH_SUM, 1, 4000, 5, 3ull, 60000ull, 10000ull, 30000ull, 0x5000ull);
 	over(0, BATCH_3D, 1, 4000, 3, 2ull, 0ull, 0x5000ull);
 	over(0, OLD_2D, 1, 4000, 0);
-	over(0, PEER, 1, 4000, 9, 1ull, 0x7d0000000000ull, NONE, 2ull, NONE, 0x7f0000000000ull, 100ull, 10ull, 5ull);
+	over(0, PEER, 1, 4000, 9, 1ull, 0x7d0000000000ull, NONE, 2ull, NONE, 0x7f0000000000ull,
+	     100ull, 10ull, 5ull);
 }
 
 static void odd_calls(void)
@@ -340,13 +366,16 @@ static void without(const char *folder)
 	finish();
 }
 
-/* The modules of a program that is nowhere here, and stack NUMBER through them from its call site SITE. */
+/* The modules of a program that is nowhere here, and stack NUMBER through them from its call site
+ * SITE. */
 static void elsewhere(void)
 {
-	static const char *const paths[] = {"/nowhere/app", "/nowhere/libcudart.so.13", "/nowhere/libcuda.so.1"};
+	static const char *const paths[] = {"/nowhere/app", "/nowhere/libcudart.so.13",
+					    "/nowhere/libcuda.so.1"};
 
 	for (uint32_t i = 0; i < 3; i++) {
-		struct nvs_rec_module *rec = mk_rec(&t.m, NVS_REC_MODULE, sizeof(*rec) + strlen(paths[i]));
+		struct nvs_rec_module *rec = mk_rec(&t.m, NVS_REC_MODULE,
+						    sizeof(*rec) + strlen(paths[i]));
 
 		rec->module = i;
 		rec->path_length = (uint16_t)strlen(paths[i]);
@@ -363,7 +392,8 @@ static void stack(uint32_t number, uint32_t inner, uint32_t site)
 	mk_stack(&t.m, number, 3, pc);
 }
 
-/* Recorded where libraries lie that are nowhere here, by a program that makes more streams than it uses. */
+/* Recorded where libraries lie that are nowhere here, by a program that makes more streams than it
+ * uses. */
 static void away(const char *folder)
 {
 	start(folder, "away.zst");
@@ -386,7 +416,8 @@ static void away(const char *folder)
 	finish();
 }
 
-/* More of each than a row keeps: five shapes in turn, ten stacks through two call sites, ten errors; and a wait. */
+/* More of each than a row keeps: five shapes in turn, ten stacks through two call sites, ten
+ * errors; and a wait. */
 static void many(const char *folder)
 {
 	start(folder, "many.zst");
@@ -399,7 +430,8 @@ static void many(const char *folder)
 	for (uint32_t i = 0; i < 1000; i++) {
 		begun(0, LAUNCH, 1);
 		mk_submission(&t.m, 0, 1, i % 10, 0, NULL, 0)->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
-		over(0, LAUNCH, 1, 2500, 9, 0xf00ull, 1ull + i % 5, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull, 0ull);
+		over(0, LAUNCH, 1, 2500, 9, 0xf00ull, 1ull + i % 5, 1ull, 1ull, 128ull, 1ull, 1ull,
+		     0ull, 0ull);
 	}
 	/* Two calls whose stacks were not followed out of the driver. */
 	mk_stack(&t.m, 10, 1, (const uint64_t[]){0x30000777});

@@ -143,7 +143,8 @@ static void stacks(struct mk *m)
 	uint64_t copy = address(driver, "cuMemcpyHtoDAsync_v2") + 0x20;
 	uint64_t step = (uint64_t)program_step + 0x11, run = (uint64_t)program_run + 7;
 	uint64_t all[4][7] = {
-		{store, store + 5, launch, OWN + 0x20, address(runtime, "cudaLaunchKernel") + 9, step, run},
+		{store, store + 5, launch, OWN + 0x20, address(runtime, "cudaLaunchKernel") + 9,
+		 step, run},
 		{store, store + 5, copy, OWN + 0x30, (uint64_t)cudaMemcpyAsync + 0x40, step, run},
 		{store, copy, OWN + 0x30, run},
 		{store, store + 9, 0x1234},

@@ -9,7 +9,7 @@
 #include "tests/unit/mktrace.h"
 
 #define CAP_MAGIC 0x4c425244u
-#define CHANNELS  20
+#define CHANNELS 20
 
 struct cap {
 	uint32_t magic, token, channel, old_put, new_put, entries, tid, frames;

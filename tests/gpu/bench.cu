@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What one CUDA call costs the host: each line is `name microseconds`, the median of many bursts. Bursts are short
-// and followed by an untimed synchronise, so that neither a full GPFIFO nor the GPU hides the cost.
+// What one CUDA call costs the host: each line is `name microseconds`, the median of many bursts.
+// Bursts are short and followed by an untimed synchronise, so that neither a full GPFIFO nor the
+// GPU hides the cost.
 
 #include <algorithm>
 #include <chrono>
@@ -32,7 +33,8 @@ static double median(std::vector<double> &v)
 }
 
 // Microseconds of one ISSUE, over BURSTS bursts of LENGTH; each burst ends with an untimed SETTLE.
-static double measure(int bursts, int length, const std::function<void()> &issue, const std::function<void()> &settle)
+static double measure(int bursts, int length, const std::function<void()> &issue,
+		      const std::function<void()> &settle)
 {
 	std::vector<double> each;
 
@@ -57,8 +59,9 @@ static double threads_launching(int threads, int bursts, int length)
 		all.emplace_back([=, &each] {
 			cudaStream_t s;
 			CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
-			each[t] = measure(bursts, length, [&] { nothing<<<1, 32, 0, s>>>(nullptr); },
-					  [&] { CHECK(cudaStreamSynchronize(s)); });
+			each[t] = measure(
+				bursts, length, [&] { nothing<<<1, 32, 0, s>>>(nullptr); },
+				[&] { CHECK(cudaStreamSynchronize(s)); });
 			CHECK(cudaStreamDestroy(s));
 		});
 	for (auto &t : all)
@@ -90,16 +93,37 @@ int main(int argc, char **argv)
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	CHECK(cudaGraphUpload(exec, s));
 	sync();
-	// The library's own thread patches what it has seen within a moment; a real program is long past it.
+	// The library's own thread patches what it has seen within a moment; a real program is long
+	// past it.
 	std::this_thread::sleep_for(std::chrono::milliseconds(400));
 
 	std::printf("launch %.3f\n", measure(40 * scale, 512, launch, sync));
-	std::printf("launch+sync %.3f\n", measure(40 * scale, 50, [&] { launch(); sync(); }, [] {}));
-	std::printf("h2d-64 %.3f\n", measure(40 * scale, 256,
-		    [&] { CHECK(cudaMemcpyAsync(device, host, 64, cudaMemcpyHostToDevice, s)); }, sync));
-	std::printf("h2d-64k %.3f\n", measure(40 * scale, 64,
-		    [&] { CHECK(cudaMemcpyAsync(device, host, 65536, cudaMemcpyHostToDevice, s)); }, sync));
-	std::printf("graph-100 %.3f\n", measure(40 * scale, 16, [&] { CHECK(cudaGraphLaunch(exec, s)); }, sync));
+	std::printf("launch+sync %.3f\n", measure(
+						  40 * scale, 50,
+						  [&] {
+							  launch();
+							  sync();
+						  },
+						  [] {}));
+	std::printf(
+		"h2d-64 %.3f\n",
+		measure(
+			40 * scale, 256,
+			[&] {
+				CHECK(cudaMemcpyAsync(device, host, 64, cudaMemcpyHostToDevice, s));
+			},
+			sync));
+	std::printf("h2d-64k %.3f\n",
+		    measure(
+			    40 * scale, 64,
+			    [&] {
+				    CHECK(cudaMemcpyAsync(device, host, 65536,
+							  cudaMemcpyHostToDevice, s));
+			    },
+			    sync));
+	std::printf("graph-100 %.3f\n",
+		    measure(
+			    40 * scale, 16, [&] { CHECK(cudaGraphLaunch(exec, s)); }, sync));
 	std::printf("8-threads %.3f\n", threads_launching(8, 20 * scale, 256));
 	CHECK(cudaDeviceSynchronize());
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Eight threads: half launch in the primary context all the time, half make a context, launch in it and destroy it,
- * again and again. Prints how much each did; a kernel that did not run shows in the sums.
+ * Eight threads: half launch in the primary context all the time, half make a context, launch in it
+ * and destroy it, again and again. Prints how much each did; a kernel that did not run shows in the
+ * sums.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -10,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(call)                                                                                \
-	do {                                                                                       \
-		CUresult result_ = (call);                                                         \
-		if (result_ != CUDA_SUCCESS) {                                                     \
-			printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)result_);        \
-			exit(1);                                                                   \
-		}                                                                                  \
+#define CHECK(call)                                                                         \
+	do {                                                                                \
+		CUresult result_ = (call);                                                  \
+		if (result_ != CUDA_SUCCESS) {                                              \
+			printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)result_); \
+			exit(1);                                                            \
+		}                                                                           \
 	} while (0)
 
 enum { LAUNCHERS = 4, MAKERS = 4, LAUNCHES = 20000, CONTEXTS = 6, IN_CONTEXT = 50 };
@@ -46,7 +47,7 @@ static uint32_t launch_many(int launches)
 	CUdeviceptr where;
 	CUstream stream;
 	uint32_t sum;
-	void *arguments[] = { &where };
+	void *arguments[] = {&where};
 
 	CHECK(cuModuleLoadData(&module, ptx));
 	CHECK(cuModuleGetFunction(&function, module, "add"));

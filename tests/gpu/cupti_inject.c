@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tracer built on CUPTI costs: injected by CUDA_INJECTION64_PATH, it records kernels, copies, driver and
- * runtime calls, and throws the records away. A yardstick, nothing of nvsnoop uses CUPTI.
+ * What a tracer built on CUPTI costs: injected by CUDA_INJECTION64_PATH, it records kernels,
+ * copies, driver and runtime calls, and throws the records away. A yardstick, nothing of nvsnoop
+ * uses CUPTI.
  */
 #include <cupti.h>
 #include <stdint.h>
@@ -19,8 +20,8 @@ static void CUPTIAPI buffer_requested(uint8_t **buffer, size_t *size, size_t *ma
 	*max_records = 0;
 }
 
-static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
-				      size_t valid)
+static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
+				      size_t size, size_t valid)
 {
 	CUpti_Activity *record = NULL;
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plain C program on the driver API, without cudart: a module from PTX, copies, launches with arguments, events,
- * memsets, an async allocation and a host callback.
+ * A plain C program on the driver API, without cudart: a module from PTX, copies, launches with
+ * arguments, events, memsets, an async allocation and a host callback.
  */
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(call)                                                                                \
-	do {                                                                                       \
-		CUresult result_ = (call);                                                         \
-		if (result_ != CUDA_SUCCESS) {                                                     \
-			printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)result_);        \
-			exit(1);                                                                   \
-		}                                                                                  \
+#define CHECK(call)                                                                         \
+	do {                                                                                \
+		CUresult result_ = (call);                                                  \
+		if (result_ != CUDA_SUCCESS) {                                              \
+			printf("%s:%d: %s: %d\n", __FILE__, __LINE__, #call, (int)result_); \
+			exit(1);                                                            \
+		}                                                                           \
 	} while (0)
 
 enum { ELEMENTS = 1 << 20, ROUNDS = 1000 };
@@ -53,11 +53,13 @@ static void CUDA_CB count_call(void *arg)
 	++*(int *)arg;
 }
 
-static void launch(CUfunction function, CUdeviceptr data, unsigned factor, unsigned n, CUstream stream)
+static void launch(CUfunction function, CUdeviceptr data, unsigned factor, unsigned n,
+		   CUstream stream)
 {
-	void *arguments[] = { &data, &factor, &n };
+	void *arguments[] = {&data, &factor, &n};
 
-	CHECK(cuLaunchKernel(function, (n + 255) / 256, 1, 1, 256, 1, 1, 0, stream, arguments, NULL));
+	CHECK(cuLaunchKernel(function, (n + 255) / 256, 1, 1, 256, 1, 1, 0, stream, arguments,
+			     NULL));
 }
 
 static void print_results(CUdeviceptr data, uint32_t *host)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A short program in which every CUDA call and size is known: copies of all directions around the sizes at which
- * inline upload gives way to the copy engine, memsets, two kernels between two events, graphs of 1 to 100
- * nodes, and three threads. Results do not depend on timing: no two streams write the same element.
+ * A short program in which every CUDA call and size is known: copies of all directions around the
+ * sizes at which inline upload gives way to the copy engine, memsets, two kernels between two
+ * events, graphs of 1 to 100 nodes, and three threads. Results do not depend on timing: no two
+ * streams write the same element.
  */
 #include <thread>
 #include "common.cuh"
@@ -38,9 +39,9 @@ struct buffers {
 
 static void copy_to_device(const struct buffers *b)
 {
-	static const size_t pinned[] = { 4,     64,    4096,  16384, 24575, 24576,
-					 24580, 32768, 65536, 65540, 262144 };
-	static const size_t pageable[] = { 4, 4096, 65536, 65540, 131072 };
+	static const size_t pinned[] = {4,     64,    4096,  16384, 24575, 24576,
+					24580, 32768, 65536, 65540, 262144};
+	static const size_t pageable[] = {4, 4096, 65536, 65540, 131072};
 
 	for (size_t bytes : pinned)
 		CHECK(cudaMemcpyAsync(b->x, b->pinned, bytes, cudaMemcpyHostToDevice, b->stream));
@@ -51,18 +52,20 @@ static void copy_to_device(const struct buffers *b)
 
 static void copy_from_device(const struct buffers *b)
 {
-	static const size_t sizes[] = { 4, 4096, 65536, 262144 };
+	static const size_t sizes[] = {4, 4096, 65536, 262144};
 
 	for (size_t bytes : sizes) {
 		CHECK(cudaMemcpy(b->pageable, b->x, bytes, cudaMemcpyDeviceToHost));
-		printf("read %zu: %016llx\n", bytes, (unsigned long long)checksum(b->pageable, bytes));
+		printf("read %zu: %016llx\n", bytes,
+		       (unsigned long long)checksum(b->pageable, bytes));
 	}
 }
 
 static void copy_and_set_on_device(const struct buffers *b)
 {
 	CHECK(cudaMemcpyAsync(b->y, b->x, 4096, cudaMemcpyDeviceToDevice, b->stream));
-	CHECK(cudaMemcpy2DAsync(b->y, 1024, b->x, 2048, 512, 16, cudaMemcpyDeviceToDevice, b->stream));
+	CHECK(cudaMemcpy2DAsync(b->y, 1024, b->x, 2048, 512, 16, cudaMemcpyDeviceToDevice,
+				b->stream));
 	CHECK(cudaMemsetAsync(b->x, 0x5a, 4096, b->stream));
 	CHECK(cudaMemset2DAsync(b->x, 1024, 1, 100, 8, b->stream));
 	CHECK(cudaStreamSynchronize(b->stream));
@@ -133,7 +136,7 @@ static void make_buffers(struct buffers *b)
 
 int main()
 {
-	static const int graph_sizes[] = { 1, 2, 5, 20, 100 };
+	static const int graph_sizes[] = {1, 2, 5, 20, 100};
 	struct buffers b;
 	std::thread threads[WORKERS];
 

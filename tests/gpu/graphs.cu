@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs of every make: captured, built of nodes, with a child graph, updated as a whole and by a node, with a
- * conditional body, and captured ones of 1 to 2000 nodes. Prints for each kernel how often it was launched:
- * "kernel NAME DIRECT CAPTURED BUILT", and for each length "length NODES LAUNCHES".
+ * Graphs of every make: captured, built of nodes, with a child graph, updated as a whole and by a
+ * node, with a conditional body, and captured ones of 1 to 2000 nodes. Prints for each kernel how
+ * often it was launched: "kernel NAME DIRECT CAPTURED BUILT", and for each length "length NODES
+ * LAUNCHES".
  */
 #include "common.cuh"
 
-__global__ void first(int *p) { atomicAdd(p, 1); }
-__global__ void second(int *p) { atomicAdd(p, 100); }
-__global__ void body(int *p) { atomicAdd(p, 10000); }
+__global__ void first(int *p)
+{
+	atomicAdd(p, 1);
+}
+__global__ void second(int *p)
+{
+	atomicAdd(p, 100);
+}
+__global__ void body(int *p)
+{
+	atomicAdd(p, 10000);
+}
 
 enum { KINDS = 3, LAUNCHES = 4 };
 static unsigned direct[KINDS], captured[KINDS], built[KINDS];
@@ -49,7 +59,7 @@ static cudaGraph_t capture(cudaStream_t s, int n, int m)
 
 static void lengths(cudaStream_t s)
 {
-	static const int sizes[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000 };
+	static const int sizes[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000};
 
 	for (int n : sizes) {
 		cudaGraph_t graph = capture(s, n, 0);
@@ -67,7 +77,7 @@ static void lengths(cudaStream_t s)
 /* Two nodes and a child graph of three; then the first node becomes the other kernel. */
 static void nodes(cudaStream_t s)
 {
-	void *args[] = { &data };
+	void *args[] = {&data};
 	cudaKernelNodeParams p = params_of(first, args), q = params_of(second, args);
 	cudaGraph_t graph, child;
 	cudaGraphNode_t a, b, c;
@@ -110,7 +120,7 @@ static void conditional(cudaStream_t s)
 {
 	cudaGraphNodeParams p = {};
 	cudaGraphConditionalHandle handle;
-	void *args[] = { &data };
+	void *args[] = {&data};
 	cudaKernelNodeParams k = params_of(body, args), f = params_of(first, args);
 	cudaGraphNode_t node, inner, before;
 	cudaGraphExec_t exec;
@@ -134,7 +144,7 @@ static void conditional(cudaStream_t s)
 
 int main(void)
 {
-	static const char *const names[] = { "first(int *)", "second(int *)", "body(int *)" };
+	static const char *const names[] = {"first(int *)", "second(int *)", "body(int *)"};
 	cudaStream_t s;
 	int result = 0;
 

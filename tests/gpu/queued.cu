@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of pinned memory queued one behind the other, in each direction. Prints "direction bytes copies", and to stderr
- * the milliseconds that the host saw pass until all of them were done: the GPU took no longer, and hardly less. Then a
- * batch, if this CUDA has them, and its bytes.
+ * Copies of pinned memory queued one behind the other, in each direction. Prints "direction bytes
+ * copies", and to stderr the milliseconds that the host saw pass until all of them were done: the
+ * GPU took no longer, and hardly less. Then a batch, if this CUDA has them, and its bytes.
  */
 #include <chrono>
 #include <cstring>
@@ -35,7 +35,7 @@ static void queued(const char *name, cudaMemcpyKind kind, size_t bytes, int copi
 #if CUDART_VERSION >= 12080
 static void batch(void)
 {
-	size_t sizes[4] = { 4096, 8192, 65536, 1 << 20 }, first = 0;
+	size_t sizes[4] = {4096, 8192, 65536, 1 << 20}, first = 0;
 	cudaMemcpyAttributes attributes = {};
 	void *to[4], *from[4];
 
@@ -45,7 +45,8 @@ static void batch(void)
 	}
 	attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
 #if CUDART_VERSION >= 13000
-	CHECK(cudaMemcpyBatchAsync(to, (const void **)from, sizes, 4, &attributes, &first, 1, stream));
+	CHECK(cudaMemcpyBatchAsync(to, (const void **)from, sizes, 4, &attributes, &first, 1,
+				   stream));
 #else
 	size_t failed;
 

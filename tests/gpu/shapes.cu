@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that says what it asks for, to be held against what the trace says it got: 200 launches of random
- * shapes, copies of random sizes, and graphs of 1 to 1000 kernels. One line each; the seed is fixed.
+ * A program that says what it asks for, to be held against what the trace says it got: 200 launches
+ * of random shapes, copies of random sizes, and graphs of 1 to 1000 kernels. One line each; the
+ * seed is fixed.
  */
 #include <cstring>
 #include <vector>
@@ -19,7 +20,8 @@ __global__ void shaped(int *ran)
 {
 	extern __shared__ int room[];
 
-	if (!threadIdx.x && !threadIdx.y && !threadIdx.z && !blockIdx.x && !blockIdx.y && !blockIdx.z)
+	if (!threadIdx.x && !threadIdx.y && !threadIdx.z && !blockIdx.x && !blockIdx.y &&
+	    !blockIdx.z)
 		++*ran;
 	if (ran == nullptr)
 		room[0] = 1;
@@ -32,7 +34,8 @@ static void launches(int *ran, cudaStream_t stream)
 		dim3 grid(1 + random_below(5000), 1 + random_below(60), 1 + random_below(20));
 		uint32_t shared = random_below(384) * 128;
 
-		printf("launch %u %u %u %u %u %u %u\n", grid.x, grid.y, grid.z, block.x, block.y, block.z, shared);
+		printf("launch %u %u %u %u %u %u %u\n", grid.x, grid.y, grid.z, block.x, block.y,
+		       block.z, shared);
 		shaped<<<grid, block, shared, stream>>>(ran);
 		CHECK(cudaGetLastError());
 	}
@@ -64,7 +67,7 @@ static void copies(char *device, char *pinned, char *pageable, cudaStream_t stre
 
 static void graphs(int *ran, cudaStream_t stream)
 {
-	for (int length : { 1, 2, 3, 5, 10, 20, 50, 100, 200, 333, 500, 1000 }) {
+	for (int length : {1, 2, 3, 5, 10, 20, 50, 100, 200, 333, 500, 1000}) {
 		cudaGraph_t graph;
 		cudaGraphExec_t exec;
 

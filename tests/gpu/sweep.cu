@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of every size class in both directions, from pinned and from pageable memory: what the driver makes of
- * each is to be read off the trace.
+ * Copies of every size class in both directions, from pinned and from pageable memory: what the
+ * driver makes of each is to be read off the trace.
  */
 #include <cstring>
 #include "common.cuh"
@@ -17,11 +17,13 @@ int main()
 	memset(pageable, 2, most);
 	for (int round = 0; round < 3; round++)
 		for (size_t size = 4; size <= most; size *= 2)
-			for (size_t bytes : { size, size + size / 2 }) {
+			for (size_t bytes : {size, size + size / 2}) {
 				if (bytes > most)
 					continue;
-				CHECK(cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice));
-				CHECK(cudaMemcpyAsync(pinned, device, bytes, cudaMemcpyDeviceToHost));
+				CHECK(cudaMemcpyAsync(device, pinned, bytes,
+						      cudaMemcpyHostToDevice));
+				CHECK(cudaMemcpyAsync(pinned, device, bytes,
+						      cudaMemcpyDeviceToHost));
 				CHECK(cudaStreamSynchronize(nullptr));
 				CHECK(cudaMemcpy(device, pageable, bytes, cudaMemcpyHostToDevice));
 				CHECK(cudaMemcpy(pageable, device, bytes, cudaMemcpyDeviceToHost));

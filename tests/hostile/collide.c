@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys of eight bytes that uthash's own function puts into one bucket, whatever the size of the table. Prints as
- * many as asked for, as they stand in memory.
+ * Keys of eight bytes that uthash's own function puts into one bucket, whatever the size of the
+ * table. Prints as many as asked for, as they stand in memory.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 {
 	long left = argc > 1 ? atol(argv[1]) : 0;
 
-	for (uint32_t key[2] = { 1, 0 }; left > 0; key[1]++) {
+	for (uint32_t key[2] = {1, 0}; left > 0; key[1]++) {
 		unsigned hash;
 
 		HASH_JEN(key, sizeof(key), hash);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Submits once; linked with the library itself, so that it is there where the loader refuses to preload. */
+/* Submits once; linked with the library itself, so that it is there where the loader refuses to
+ * preload. */
 #include <unistd.h>
 #include "tests/apps/app.h"
 

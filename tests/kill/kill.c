@@ -22,12 +22,12 @@
 #include "tests/kill/truth.h"
 
 #define POINT_STORE 3 /* trap/point.h */
-#define POINT_RUNG  4
-#define SHORT	    -1
-#define SHORT_NS    100000000 /* about as long as that one lives */
-#define FIRST	    1000 /* submissions before a random kill */
-#define RANDOM_NS   30000000 /* and within so long behind them */
-#define LIMIT_NS    60000000000ull /* for one run: then it hangs */
+#define POINT_RUNG 4
+#define SHORT -1
+#define SHORT_NS 100000000 /* about as long as that one lives */
+#define FIRST 1000 /* submissions before a random kill */
+#define RANDOM_NS 30000000 /* and within so long behind them */
+#define LIMIT_NS 60000000000ull /* for one run: then it hangs */
 
 struct place {
 	const char *name;

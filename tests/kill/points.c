@@ -34,7 +34,7 @@ __attribute__((constructor)) static void read_wish(void)
 	text = getenv("NVSNOOP_TEST_KILLED");
 	if (text)
 		killed_fd = (int)nvs_sys4(SYS_open, text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-					 0600, 0);
+					  0600, 0);
 }
 
 void nvs_test_point(enum nvs_point point)

@@ -107,8 +107,8 @@ static void settle(struct work *w, bool fetches_count)
 		for (uint32_t b = 0; b < ch->nbells; b++) {
 			const struct sg_log_doorbell *d = ch->bells[b].rec;
 
-			ch->bells[b].fetched =
-				fetches_count && d->nentries && ch->fetched > entries;
+			ch->bells[b].fetched = fetches_count && d->nentries &&
+					       ch->fetched > entries;
 			entries += d->nentries;
 			w->t->rung += ch->bells[b].fetched || d->rec.flags & SG_LOG_RUNG;
 		}

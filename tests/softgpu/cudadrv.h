@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the CUDA driver API that the tests use, declared in our own words: the toolkit's header is not
- * there where there is no toolkit. Programs that include this link with any libcuda.so.1, the real one too.
+ * The part of the CUDA driver API that the tests use, declared in our own words: the toolkit's
+ * header is not there where there is no toolkit. Programs that include this link with any
+ * libcuda.so.1, the real one too.
  */
 #ifndef SOFTGPU_CUDADRV_H
 #define SOFTGPU_CUDADRV_H
@@ -109,7 +110,11 @@ typedef struct {
 } CUDA_MEMCPY3D_BATCH_OP;
 
 /* CUgraphNodeType */
-enum { CU_GRAPH_NODE_TYPE_KERNEL = 0, CU_GRAPH_NODE_TYPE_GRAPH = 4, CU_GRAPH_NODE_TYPE_CONDITIONAL = 13 };
+enum {
+	CU_GRAPH_NODE_TYPE_KERNEL = 0,
+	CU_GRAPH_NODE_TYPE_GRAPH = 4,
+	CU_GRAPH_NODE_TYPE_CONDITIONAL = 13
+};
 enum { CU_GRAPH_COND_ASSIGN_DEFAULT = 1, CU_GRAPH_COND_TYPE_IF = 0 };
 
 typedef struct {
@@ -191,17 +196,19 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream s);
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s);
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c);
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream s);
-CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count, CUmemcpyAttributes *attrs,
-			       size_t *attr_from, size_t nattrs, CUstream s);
-CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream s);
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count,
+			       CUmemcpyAttributes *attrs, size_t *attr_from, size_t nattrs,
+			       CUstream s);
+CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops,
+				 unsigned long long flags, CUstream s);
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char v, size_t n);
 CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short v, size_t n);
 CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned v, size_t n);
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char v, size_t n, CUstream s);
 CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short v, size_t n, CUstream s);
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned v, size_t n, CUstream s);
-CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char v, size_t width, size_t height,
-			   CUstream s);
+CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char v, size_t width,
+			   size_t height, CUstream s);
 
 CUresult cuStreamCreate(CUstream *s, unsigned flags);
 CUresult cuStreamCreateWithPriority(CUstream *s, unsigned flags, int priority);
@@ -218,17 +225,21 @@ CUresult cuEventQuery(CUevent e);
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
 
 CUresult cuModuleLoadData(CUmodule *m, const void *image);
-CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, int *options, void **values);
+CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, int *options,
+			    void **values);
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name);
 CUresult cuModuleUnload(CUmodule m);
-CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-			unsigned shared, CUstream s, void **params, void **extra);
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+			unsigned by, unsigned bz, unsigned shared, CUstream s, void **params,
+			void **extra);
 
-CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-			     unsigned bz, unsigned shared, CUstream s, void **params, void **extra);
+CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+			     unsigned by, unsigned bz, unsigned shared, CUstream s, void **params,
+			     void **extra);
 CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra);
-CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-				   unsigned bz, unsigned shared, CUstream s, void **params);
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+				   unsigned by, unsigned bz, unsigned shared, CUstream s,
+				   void **params);
 CUresult cuLaunchHostFunc(CUstream s, void (*fn)(void *), void *user);
 CUresult cuFuncGetName(const char **name, CUfunction f);
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f);
@@ -244,12 +255,14 @@ CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
 				 const CUDA_KERNEL_NODE_PARAMS *p);
 CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n);
-CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n, CUgraph child);
-CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g, CUcontext ctx, unsigned value,
-					unsigned flags);
-CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n, CUgraphNodeParams *p);
-CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after, const void *edges, size_t n,
-			   CUgraphNodeParams *p);
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+				  CUgraph child);
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g, CUcontext ctx,
+					unsigned value, unsigned flags);
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+			CUgraphNodeParams *p);
+CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
+			   const void *edges, size_t n, CUgraphNodeParams *p);
 CUresult cuGraphDestroyNode(CUgraphNode node);
 CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n);
 CUresult cuGraphNodeGetType(CUgraphNode node, int *type);
@@ -257,7 +270,8 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *g);
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *p);
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p);
 CUresult cuGraphExecUpdate_v2(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info);
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec e, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p);
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec e, CUgraphNode node,
+					   const CUDA_KERNEL_NODE_PARAMS *p);
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec e, CUgraphNode node, CUgraph child);
 CUresult cuGraphExecNodeSetParams(CUgraphExec e, CUgraphNode node, CUgraphNodeParams *p);
 CUresult cuGraphNodeSetEnabled(CUgraphExec e, CUgraphNode node, unsigned enabled);

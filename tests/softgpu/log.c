@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the truth (log.h). Built into the software GPU and into the stand-in driver, each for itself. */
+/* Writes the truth (log.h). Built into the software GPU and into the stand-in driver, each for
+ * itself. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,15 @@ static struct sg_log_head *map_log(const char *path)
 		return NULL;
 	/* Far from everything else: a test may want room near its doorbell. */
 	h = MAP_FAILED;
-	for (uint64_t at = 0x600000000000; h == MAP_FAILED && at < 0x601000000000; at += SG_LOG_LIMIT)
+	for (uint64_t at = 0x600000000000; h == MAP_FAILED && at < 0x601000000000;
+	     at += SG_LOG_LIMIT)
 		h = sg_mmap((void *)at, SG_LOG_LIMIT, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (int)fd, 0);
 	sg_close((int)fd);
 	if (h == MAP_FAILED)
 		return NULL;
-	__atomic_compare_exchange_n(&h->head, &none, SG_LOG_FIRST, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(&h->head, &none, SG_LOG_FIRST, 0, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
 	h->limit = SG_LOG_LIMIT;
 	h->magic = SG_LOG_FILE_MAGIC;
 	return h;
@@ -74,5 +77,6 @@ void sg_log_commit(void *rec)
 
 uint32_t sg_log_serial(void)
 {
-	return __atomic_fetch_add(log_head ? &log_head->serial : &local_serial, 1, __ATOMIC_RELAXED);
+	return __atomic_fetch_add(log_head ? &log_head->serial : &local_serial, 1,
+				  __ATOMIC_RELAXED);
 }

@@ -2,14 +2,15 @@
 /*
  * The truth: what the stand-in driver and the software GPU log while a test runs, for logcheck.
  *
- * SOFTGPU_LOG=path names a sparse file which both map shared, so that it outlives a kill. It starts with
- * struct sg_log_head in a page of its own; records follow, each a multiple of 64 bytes. Room is
- * taken by an atomic addition to head; the record's own head (magic, size) is written first,
- * then its payload, then state. After a kill a record may be all zeros (room taken, nothing written: look on
- * every 64 bytes for the next magic) or have state SG_LOG_OPEN (not whole, to be ignored).
+ * SOFTGPU_LOG=path names a sparse file which both map shared, so that it outlives a kill. It starts
+ * with struct sg_log_head in a page of its own; records follow, each a multiple of 64 bytes. Room
+ * is taken by an atomic addition to head; the record's own head (magic, size) is written first,
+ * then its payload, then state. After a kill a record may be all zeros (room taken, nothing
+ * written: look on every 64 bytes for the next magic) or have state SG_LOG_OPEN (not whole, to be
+ * ignored).
  *
- * The driver logs a doorbell before it rings and sets SG_LOG_RUNG in flags when the store has been done:
- * a record without it may or may not have reached the GPU.
+ * The driver logs a doorbell before it rings and sets SG_LOG_RUNG in flags when the store has been
+ * done: a record without it may or may not have reached the GPU.
  */
 #ifndef SOFTGPU_LOG_H
 #define SOFTGPU_LOG_H
@@ -26,7 +27,8 @@ enum sg_log_type {
 	SG_LOG_CHANNEL_FREE = 2, /* GPU: and freed; same record */
 	SG_LOG_DOORBELL = 3, /* driver */
 	SG_LOG_FETCH = 4, /* GPU: an entry was consumed */
-	SG_LOG_FAULT = 5, /* GPU: an access hit no mapping; struct sg_log_fetch with the address in entry */
+	SG_LOG_FAULT = 5, /* GPU: an access hit no mapping; struct sg_log_fetch with the address in
+			     entry */
 };
 
 enum { SG_LOG_OPEN = 0, SG_LOG_WHOLE = 1 };

@@ -2,10 +2,10 @@
 /*
  * logcheck [options] LOG [TRACE...]: holds traces against the truth (log.h), byte for byte.
  *
- * First driver and GPU against each other: every entry the GPU fetched was rung, in order, with the same
- * bytes. Then every trace: each doorbell that rang stands in it, once, in the channel's order, with the same
- * range, entries and bytes, and nothing else does. Prints counts; exits 0 if all holds, 1 if not, 2 when
- * it cannot tell.
+ * First driver and GPU against each other: every entry the GPU fetched was rung, in order, with the
+ * same bytes. Then every trace: each doorbell that rang stands in it, once, in the channel's order,
+ * with the same range, entries and bytes, and nothing else does. Prints counts; exits 0 if all
+ * holds, 1 if not, 2 when it cannot tell.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,8 @@ struct channel {
 static struct channel *channels;
 static uint32_t nchannels;
 static bool extra_fetches, quiet;
-static uint64_t missing, extra, different, unrung, equal, entries, bytes, fetches, faults, unfetched;
+static uint64_t missing, extra, different, unrung, equal, entries, bytes, fetches, faults,
+	unfetched;
 static uint32_t told;
 
 static void __attribute__((format(printf, 1, 2))) tell(const char *format, ...)
@@ -93,7 +94,8 @@ static void add_fetch(const struct sg_log_fetch *f)
 	const uint8_t *p;
 
 	fetches++;
-	while (ch->fetched_bell < ch->nbells && ch->fetched_entry == ch->bells[ch->fetched_bell]->nentries) {
+	while (ch->fetched_bell < ch->nbells &&
+	       ch->fetched_entry == ch->bells[ch->fetched_bell]->nentries) {
 		ch->fetched_bell++;
 		ch->fetched_entry = 0;
 	}
@@ -116,9 +118,11 @@ static void add_fetch(const struct sg_log_fetch *f)
 		ch->fetched_entry++;
 	} else if (!extra_fetches) {
 		different++;
-		tell("channel %u, doorbell %llu, entry %u: the GPU fetched %016llx where %016llx was put%s", f->serial,
-		     (unsigned long long)d->number, ch->fetched_entry, (unsigned long long)f->entry,
-		     (unsigned long long)e->entry, e->entry == f->entry ? ", with other bytes" : "");
+		tell("channel %u, doorbell %llu, entry %u: the GPU fetched %016llx where %016llx "
+		     "was put%s",
+		     f->serial, (unsigned long long)d->number, ch->fetched_entry,
+		     (unsigned long long)f->entry, (unsigned long long)e->entry,
+		     e->entry == f->entry ? ", with other bytes" : "");
 		ch->fetched_entry++;
 	}
 }
@@ -170,19 +174,22 @@ static int read_log(const char *path)
 	h = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	close(fd);
 	if (h == MAP_FAILED || h->magic != SG_LOG_FILE_MAGIC || h->lost) {
-		fprintf(stderr, "logcheck: %s: %s\n", path, h == MAP_FAILED ? strerror(errno) : "not a whole log");
+		fprintf(stderr, "logcheck: %s: %s\n", path,
+			h == MAP_FAILED ? strerror(errno) : "not a whole log");
 		return 2;
 	}
 	each((const uint8_t *)h, h->head, take_setup);
 	for (uint32_t i = 0; i < nchannels; i++)
 		if (channels[i].nbells)
-			qsort(channels[i].bells, channels[i].nbells, sizeof(*channels[i].bells), by_number);
+			qsort(channels[i].bells, channels[i].nbells, sizeof(*channels[i].bells),
+			      by_number);
 	each((const uint8_t *)h, h->head, take_fetch);
 	for (uint32_t i = 0; i < nchannels; i++) {
 		struct channel *ch = &channels[i];
 
 		for (uint32_t b = ch->fetched_bell; b < ch->nbells; b++)
-			unfetched += ch->bells[b]->nentries - (b == ch->fetched_bell ? ch->fetched_entry : 0);
+			unfetched += ch->bells[b]->nentries -
+				     (b == ch->fetched_bell ? ch->fetched_entry : 0);
 	}
 	return 0;
 }
@@ -196,7 +203,8 @@ struct reading {
 	const char *path;
 };
 
-/* The log's channel of a trace's: the first of this process and these handles that no other one is. */
+/* The log's channel of a trace's: the first of this process and these handles that no other one is.
+ */
 static struct channel *match_channel(struct reading *r, const struct nvs_trace_channel *tc)
 {
 	if (tc->channel >= r->room) {
@@ -238,7 +246,8 @@ static const char *compare(const struct sg_log_doorbell *d, const struct nvs_sub
 		if (seg.entry != e->entry)
 			return "entry";
 		if (e->bytes != seg.bytes)
-			return seg.state == NVS_SEG_GAP ? "segment is a gap" : "length of a segment";
+			return seg.state == NVS_SEG_GAP ? "segment is a gap"
+							: "length of a segment";
 		if (e->bytes && memcmp(p, seg.data, e->bytes))
 			return "bytes";
 		p += e->bytes;
@@ -263,8 +272,10 @@ static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_
 	what = compare(ch->bells[ch->next], s);
 	if (what) {
 		different++;
-		tell("%s: channel %u, sequence %llu (put %u to %u): %s differs from doorbell %llu (put %u to %u)", r->path,
-		     s->rec->channel, (unsigned long long)s->rec->sequence, s->rec->old_put, s->rec->new_put, what,
+		tell("%s: channel %u, sequence %llu (put %u to %u): %s differs from doorbell %llu "
+		     "(put %u to %u)",
+		     r->path, s->rec->channel, (unsigned long long)s->rec->sequence,
+		     s->rec->old_put, s->rec->new_put, what,
 		     (unsigned long long)ch->bells[ch->next]->number, ch->bells[ch->next]->old_put,
 		     ch->bells[ch->next]->new_put);
 	} else {
@@ -291,11 +302,10 @@ static int take_record(void *arg, struct nvs_trace *trace, const struct nvs_rec 
 
 static int read_trace(const char *path, bool partial)
 {
-	static const struct nvs_consumer consumer = { .flags = NVS_READ_WHOLE,
-						      .submission = take_submission,
-						      .record = take_record };
-	struct nvs_read_options options = { .partial = partial };
-	struct reading r = { .path = path };
+	static const struct nvs_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = take_submission, .record = take_record};
+	struct nvs_read_options options = {.partial = partial};
+	struct reading r = {.path = path};
 	struct nvs_error err;
 	struct nvs_trace *t;
 	int ret = nvs_trace_open(&t, path, &options, &err);
@@ -324,8 +334,10 @@ static void count_missing(void)
 				continue;
 			}
 			missing++;
-			tell("channel %u (process %u, token %x): doorbell %llu (put %u to %u) is in no trace", i, d->rec.pid,
-			     d->token, (unsigned long long)d->number, d->old_put, d->new_put);
+			tell("channel %u (process %u, token %x): doorbell %llu (put %u to %u) is "
+			     "in no trace",
+			     i, d->rec.pid, d->token, (unsigned long long)d->number, d->old_put,
+			     d->new_put);
 		}
 	}
 }
@@ -353,7 +365,8 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--quiet"))
 			quiet = true;
 		else
-			return usage(!strcmp(argv[i], "--help") ? stdout : stderr), strcmp(argv[i], "--help") ? 2 : 0;
+			return usage(!strcmp(argv[i], "--help") ? stdout : stderr),
+			       strcmp(argv[i], "--help") ? 2 : 0;
 	}
 	if (i == argc)
 		return usage(stderr), 2;
@@ -369,11 +382,13 @@ int main(int argc, char **argv)
 	}
 	ret = missing || extra || different || faults;
 	if (ret || !quiet)
-		printf("%llu submissions, %llu entries, %llu bytes equal; %llu missing, %llu extra, %llu different, "
+		printf("%llu submissions, %llu entries, %llu bytes equal; %llu missing, %llu "
+		       "extra, %llu different, "
 		       "%llu never rung; GPU: %llu entries fetched, %llu left, %llu faults\n",
-		       (unsigned long long)equal, (unsigned long long)entries, (unsigned long long)bytes,
-		       (unsigned long long)missing, (unsigned long long)extra, (unsigned long long)different,
-		       (unsigned long long)unrung, (unsigned long long)fetches, (unsigned long long)unfetched,
-		       (unsigned long long)faults);
+		       (unsigned long long)equal, (unsigned long long)entries,
+		       (unsigned long long)bytes, (unsigned long long)missing,
+		       (unsigned long long)extra, (unsigned long long)different,
+		       (unsigned long long)unrung, (unsigned long long)fetches,
+		       (unsigned long long)unfetched, (unsigned long long)faults);
 	return ret;
 }

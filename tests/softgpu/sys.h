@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls made directly: what the software GPU does for itself must not pass through the hooks of
- * a library preloaded before it, nor through its own.
+ * System calls made directly: what the software GPU does for itself must not pass through the hooks
+ * of a library preloaded before it, nor through its own.
  */
 #ifndef SOFTGPU_SYS_H
 #define SOFTGPU_SYS_H
@@ -65,7 +65,8 @@ static inline int sg_fstat(int fd, struct stat *st)
 
 static inline void sg_futex_wait(uint32_t *word, uint32_t value, uint64_t ns)
 {
-	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000),
+			      .tv_nsec = (long)(ns % 1000000000)};
 
 	sg_sys(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)value, ns ? (long)&ts : 0, 0, 0);
 }

@@ -17,24 +17,24 @@
 #include "preload/preload.h"
 #include "trap/root.h"
 
-#define CHANNELS   4u
-#define ENTRIES	   256u
-#define THREADS	   6
-#define LIVES	   12 /* threads one after the other, each */
-#define BELLS	   300 /* of one thread */
+#define CHANNELS 4u
+#define ENTRIES 256u
+#define THREADS 6
+#define LIVES 12 /* threads one after the other, each */
+#define BELLS 300 /* of one thread */
 #define RING_BYTES (64u << 10)
-#define VA	   0x200000000ull
-#define MEMORY	   (1u << 20)
+#define VA 0x200000000ull
+#define MEMORY (1u << 20)
 
 static int passed, failed;
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);            \
-		}                                                                                  \
+#define CHECK(cond)                                                                     \
+	do {                                                                            \
+		if (cond) {                                                             \
+			passed++;                                                       \
+		} else {                                                                \
+			failed++;                                                       \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond); \
+		}                                                                       \
 	} while (0)
 
 /* A channel as a driver has it: under a lock of its own. */
@@ -202,8 +202,8 @@ static void add_rings(int n)
 	for (int i = 0; i < n; i++) {
 		struct nvs_spool_ring *shared = aligned_alloc(4096, 4096);
 		int fd = memfd_create("ring", 0);
-		uint8_t *data =
-			mmap(NULL, RING_BYTES * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *data = mmap(NULL, RING_BYTES * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+				     -1, 0);
 
 		memset(shared, 0, sizeof(*shared));
 		shared->ring = nvs_ring_count();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under ThreadSanitizer: the writer's packers. Frames of every size are given, written and waited for in any order of
- * calls, from memory that is used again as soon as it may be; what arrives is each frame whole, in order, once. Ends
- * by `N passed, N failed`; a race fails it.
+ * Under ThreadSanitizer: the writer's packers. Frames of every size are given, written and waited
+ * for in any order of calls, from memory that is used again as soon as it may be; what arrives is
+ * each frame whole, in order, once. Ends by `N passed, N failed`; a race fails it.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <zstd.h>
 #include "preload/packer.h"
 
-#define FRAMES	600
+#define FRAMES 600
 #define LARGEST (256u << 10)
 
 static uint64_t expected, wrong;
@@ -63,7 +63,7 @@ int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *),
 	struct thread *t = malloc(sizeof(*t));
 	pthread_t id;
 
-	*t = (struct thread){ run, arg };
+	*t = (struct thread){run, arg};
 	if (pthread_create(&id, NULL, begin, t))
 		abort();
 	pthread_detach(id);
@@ -82,8 +82,8 @@ static uint64_t word_of(uint64_t frame, size_t i)
 	return (frame * 2654435761u + i / 7) & 0xffffff;
 }
 
-static void on_write(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts,
-		     const void *packed, ssize_t packed_size)
+static void on_write(void *arg, const void *frame, size_t size,
+		     const struct nvs_merge_counts *counts, const void *packed, ssize_t packed_size)
 {
 	static uint64_t words[LARGEST / 8];
 
@@ -105,7 +105,7 @@ static uint32_t random_of(uint32_t n)
 
 static void give(struct nvs_packers *all, uint64_t *words, uint64_t number)
 {
-	struct nvs_merge_counts counts = { .records = number };
+	struct nvs_merge_counts counts = {.records = number};
 	size_t size = 8 * (1 + random_of(random_of(4) ? 500 : LARGEST / 8));
 
 	for (size_t i = 0; i < size / 8; i++)
@@ -125,15 +125,17 @@ int main(void)
 	struct nvs_pack pack;
 	int failed;
 
-	*all = (struct nvs_packers){ .begin = on_begin, .write = on_write };
+	*all = (struct nvs_packers){.begin = on_begin, .write = on_write};
 	if (nvs_pack_init(&pack, LARGEST))
 		abort();
 	nvs_packers_start(all, NULL, &pack, LARGEST);
 	for (uint64_t n = 0; n < FRAMES; n++)
 		give(all, words[n % (NVS_PACKERS + 1)], n);
 	nvs_packers_finish(all);
-	failed = (expected != FRAMES) + (wrong != 0) + (all->running != NVS_PACKERS) + (nvs_packers_cpu_ns(all) == 0);
-	printf("%llu of %d frames, %llu wrong\n", (unsigned long long)expected, FRAMES, (unsigned long long)wrong);
+	failed = (expected != FRAMES) + (wrong != 0) + (all->running != NVS_PACKERS) +
+		 (nvs_packers_cpu_ns(all) == 0);
+	printf("%llu of %d frames, %llu wrong\n", (unsigned long long)expected, FRAMES,
+	       (unsigned long long)wrong);
 	printf("%d passed, %d failed\n", 4 - failed, failed);
 	return failed != 0;
 }

@@ -15,17 +15,17 @@
 #include "preload/state.h"
 
 #define THREADS 6
-#define ROUNDS	3000
+#define ROUNDS 3000
 
 static int passed, failed;
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);            \
-		}                                                                                  \
+#define CHECK(cond)                                                                     \
+	do {                                                                            \
+		if (cond) {                                                             \
+			passed++;                                                       \
+		} else {                                                                \
+			failed++;                                                       \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond); \
+		}                                                                       \
 	} while (0)
 
 static struct nvs_spans spans;

@@ -20,26 +20,26 @@ static inline int expect_(int ok, const char *file, int line)
 	return 0;
 }
 
-#define EXPECT(x)                                                                                  \
-	do {                                                                                       \
-		if (!expect_(!!(x), __FILE__, __LINE__))                                           \
-			printf("%s\n", #x);                                                        \
+#define EXPECT(x)                                        \
+	do {                                             \
+		if (!expect_(!!(x), __FILE__, __LINE__)) \
+			printf("%s\n", #x);              \
 	} while (0)
 
-#define EXPECT_EQ(got, want)                                                                       \
-	do {                                                                                       \
-		uint64_t got_ = (uint64_t)(got), want_ = (uint64_t)(want);                         \
-		if (!expect_(got_ == want_, __FILE__, __LINE__))                                   \
-			printf("%s is %llu (0x%llx), not %llu (0x%llx)\n", #got,                   \
-			       (unsigned long long)got_, (unsigned long long)got_,                 \
-			       (unsigned long long)want_, (unsigned long long)want_);              \
+#define EXPECT_EQ(got, want)                                                          \
+	do {                                                                          \
+		uint64_t got_ = (uint64_t)(got), want_ = (uint64_t)(want);            \
+		if (!expect_(got_ == want_, __FILE__, __LINE__))                      \
+			printf("%s is %llu (0x%llx), not %llu (0x%llx)\n", #got,      \
+			       (unsigned long long)got_, (unsigned long long)got_,    \
+			       (unsigned long long)want_, (unsigned long long)want_); \
 	} while (0)
 
-#define EXPECT_STR(got, want)                                                                      \
-	do {                                                                                       \
-		const char *got_ = (got), *want_ = (want);                                         \
-		if (!expect_(!strcmp(got_, want_), __FILE__, __LINE__))                            \
-			printf("%s is \"%s\", not \"%s\"\n", #got, got_, want_);                   \
+#define EXPECT_STR(got, want)                                                    \
+	do {                                                                     \
+		const char *got_ = (got), *want_ = (want);                       \
+		if (!expect_(!strcmp(got_, want_), __FILE__, __LINE__))          \
+			printf("%s is \"%s\", not \"%s\"\n", #got, got_, want_); \
 	} while (0)
 
 static inline int expect_done(void)

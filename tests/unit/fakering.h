@@ -14,14 +14,14 @@
 #include "trap/trap.h"
 
 static int passed, failed;
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);            \
-		}                                                                                  \
+#define CHECK(cond)                                                                     \
+	do {                                                                            \
+		if (cond) {                                                             \
+			passed++;                                                       \
+		} else {                                                                \
+			failed++;                                                       \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond); \
+		}                                                                       \
 	} while (0)
 
 static inline int test_result(void)
@@ -38,7 +38,8 @@ static inline void fake_rings(uint32_t n, uint64_t bytes)
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_spool_ring *shared = aligned_alloc(4096, 4096);
 		int fd = memfd_create("ring", 0);
-		uint8_t *data = mmap(NULL, bytes * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *data = mmap(NULL, bytes * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				     0);
 		uint8_t *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -32,12 +32,12 @@ struct mk {
 	uint8_t session[16];
 };
 
-#define MK_NEED(x)                                                                                 \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x);                    \
-			exit(99);                                                                  \
-		}                                                                                  \
+#define MK_NEED(x)                                                              \
+	do {                                                                    \
+		if (!(x)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
+			exit(99);                                               \
+		}                                                               \
 	} while (0)
 
 static inline uint64_t mk_align(uint64_t n)
@@ -283,7 +283,8 @@ struct mk_spool {
 };
 
 /* Not inlined: compilers then take the size of one caller's bytes for another's. */
-__attribute__((noinline, unused)) static void mk_at(int fd, const void *bytes, size_t n, uint64_t offset)
+__attribute__((noinline, unused)) static void mk_at(int fd, const void *bytes, size_t n,
+						    uint64_t offset)
 {
 	MK_NEED(pwrite(fd, bytes, n, (off_t)offset) == (ssize_t)n);
 }

@@ -41,7 +41,7 @@ static inline void *grow(void *array, size_t need, size_t *room, size_t size)
 /* "  addr:\tb0 b1 b2 \ttext" */
 static inline void parse_line(struct listing *list, char *text)
 {
-	struct line line = { .target = -1, .offset = list->nbytes };
+	struct line line = {.target = -1, .offset = list->nbytes};
 	char *rest, *hex, *word;
 
 	line.address = strtoull(text, &rest, 16);

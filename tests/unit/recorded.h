@@ -57,7 +57,8 @@ static void look_at(struct contents *c, const struct nvs_rec *rec)
 		if (attr->key == NVS_ATTR_EXE)
 			snprintf(c->exe, sizeof(c->exe), "%.*s", (int)attr->length, attr->value);
 		if (attr->key == NVS_ATTR_DRIVER)
-			snprintf(c->driver, sizeof(c->driver), "%.*s", (int)attr->length, attr->value);
+			snprintf(c->driver, sizeof(c->driver), "%.*s", (int)attr->length,
+				 attr->value);
 		break;
 	case NVS_REC_CLOCK:
 		c->clocks++;
@@ -99,7 +100,7 @@ static bool whole_record(uint32_t *rec, uint32_t **latest)
 		return !(rec[0] & NVS_REC_DELTA);
 	slot = &latest[nvs_delta_slot(type, rec[1], rec[4], rec[5])];
 	if (rec[0] & NVS_REC_DELTA) {
-		if (!*slot || (uint16_t)**slot != type || (*slot)[1] != rec[1])
+		if (!*slot || (uint16_t) * *slot != type || (*slot)[1] != rec[1])
 			return false;
 		for (uint32_t i = 2; i < rec[1] / 4; i++)
 			rec[i] += i == 4 || i == 5 ? 0 : (*slot)[i];
@@ -111,7 +112,7 @@ static bool whole_record(uint32_t *rec, uint32_t **latest)
 
 static bool walk(struct contents *c, uint8_t *data, size_t size)
 {
-	uint32_t *latest[NVS_DELTA_SLOTS] = { 0 };
+	uint32_t *latest[NVS_DELTA_SLOTS] = {0};
 	size_t at = 0;
 
 	while (at + sizeof(struct nvs_rec) <= size) {
@@ -127,7 +128,8 @@ static bool walk(struct contents *c, uint8_t *data, size_t size)
 }
 
 /* The footer says how many frames there are, and the entries add up to the file. */
-static bool check_seek_table(const uint8_t *file, size_t size, uint64_t frames, uint64_t frame_bytes)
+static bool check_seek_table(const uint8_t *file, size_t size, uint64_t frames,
+			     uint64_t frame_bytes)
 {
 	uint32_t magic, n, length, packed, sum = 0;
 
@@ -149,12 +151,12 @@ static bool check_seek_table(const uint8_t *file, size_t size, uint64_t frames, 
 /* Frame by frame: each unpacks alone and holds whole records. */
 static inline struct contents read_trace(const char *path)
 {
-	struct contents c = { .whole = true };
+	struct contents c = {.whole = true};
 	size_t size, at = 0, unpacked, packed;
 	uint8_t *file = slurp(path, &size), *out;
 
 	if (!file)
-		return (struct contents){ 0 };
+		return (struct contents){0};
 	while (at < size && file[at] == 0x28) {
 		packed = ZSTD_findFrameCompressedSize(file + at, size - at);
 		if (ZSTD_isError(packed)) {

@@ -19,14 +19,14 @@
 
 static int passed, failed;
 
-#define CHECK(what)                                                                                \
-	do {                                                                                       \
-		if (what) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #what);                          \
-		}                                                                                  \
+#define CHECK(what)                                                       \
+	do {                                                              \
+		if (what) {                                               \
+			passed++;                                         \
+		} else {                                                  \
+			failed++;                                         \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #what); \
+		}                                                         \
 	} while (0)
 
 /* Compares numbers and says both. */
@@ -356,8 +356,8 @@ const struct nvs_next *nvs_next(void)
 }
 
 #define DEV_GPU(n) makedev(195, n)
-#define DEV_CTL	   makedev(195, 255)
-#define DEV_UVM	   makedev(510, 0)
+#define DEV_CTL makedev(195, 255)
+#define DEV_UVM makedev(510, 0)
 
 static inline void open_device(int fd, const char *path, dev_t device)
 {
@@ -408,7 +408,7 @@ static inline void escape(int fd, unsigned nr, unsigned size, void *arg, int sta
 static inline void rm_alloc(uint32_t client, uint32_t parent, uint32_t handle,
 			    uint32_t object_class, void *params)
 {
-	uint8_t a[48] = { 0 };
+	uint8_t a[48] = {0};
 
 	put32(a, 0, client);
 	put32(a, 4, parent);
@@ -420,7 +420,7 @@ static inline void rm_alloc(uint32_t client, uint32_t parent, uint32_t handle,
 
 static inline void rm_free(uint32_t client, uint32_t handle)
 {
-	uint8_t a[16] = { 0 };
+	uint8_t a[16] = {0};
 
 	put32(a, 0, client);
 	put32(a, 8, handle);
@@ -430,7 +430,7 @@ static inline void rm_free(uint32_t client, uint32_t handle)
 static inline void rm_dup(uint32_t client, uint32_t parent, uint32_t handle, uint32_t from_client,
 			  uint32_t from)
 {
-	uint8_t a[28] = { 0 };
+	uint8_t a[28] = {0};
 
 	put32(a, 0, client);
 	put32(a, 4, parent);
@@ -443,7 +443,7 @@ static inline void rm_dup(uint32_t client, uint32_t parent, uint32_t handle, uin
 static inline void rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params,
 			      uint32_t size)
 {
-	uint8_t a[32] = { 0 };
+	uint8_t a[32] = {0};
 
 	put32(a, 0, client);
 	put32(a, 4, object);
@@ -456,7 +456,7 @@ static inline void rm_control(uint32_t client, uint32_t object, uint32_t cmd, vo
 static inline void rm_map(uint32_t client, uint32_t handle, uint64_t offset, uint64_t length,
 			  uint64_t linear, int fd)
 {
-	uint8_t a[56] = { 0 };
+	uint8_t a[56] = {0};
 
 	put32(a, 0, client);
 	put32(a, 8, handle);
@@ -469,7 +469,7 @@ static inline void rm_map(uint32_t client, uint32_t handle, uint64_t offset, uin
 
 static inline void rm_unmap(uint32_t client, uint32_t handle, uint64_t linear)
 {
-	uint8_t a[32] = { 0 };
+	uint8_t a[32] = {0};
 
 	put32(a, 0, client);
 	put32(a, 8, handle);
@@ -492,7 +492,7 @@ static inline void uvm_map(uint64_t base, uint64_t length, uint64_t offset, uint
 			   uint32_t handle)
 {
 	static uint8_t a[9264];
-	uint8_t range[24] = { 0 };
+	uint8_t range[24] = {0};
 
 	put64(range, 0, base);
 	put64(range, 8, length);
@@ -509,7 +509,7 @@ static inline void uvm_map(uint64_t base, uint64_t length, uint64_t offset, uint
 
 static inline void uvm_free(uint64_t base, uint64_t length)
 {
-	uint8_t a[24] = { 0 };
+	uint8_t a[24] = {0};
 
 	put64(a, 0, base);
 	put64(a, 8, length);
@@ -533,7 +533,7 @@ static inline void map_memory(uint32_t client, uint32_t handle, uint64_t length,
 /* A client with a device, a subdevice and an address space: handles 1, 2, 3 and 9 below CLIENT. */
 static inline void make_client(uint32_t client, uint32_t gpu)
 {
-	uint8_t device[56] = { 0 }, space[56] = { 0 }, sub[4] = { 0 };
+	uint8_t device[56] = {0}, space[56] = {0}, sub[4] = {0};
 
 	put32(device, 0, gpu);
 	if (!fd_device[ctl])
@@ -551,7 +551,7 @@ static inline void make_channel(uint32_t client, uint32_t parent, uint32_t handl
 				uint32_t entries, uint32_t userd, uint64_t userd_offset,
 				uint32_t token)
 {
-	uint8_t p[368] = { 0 }, t[4];
+	uint8_t p[368] = {0}, t[4];
 
 	put64(p, 8, gpfifo);
 	put32(p, 16, entries);

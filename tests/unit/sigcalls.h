@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signal functions under test, ours or the C library's own: after choose(), calls by their usual
- * names go to the ones that were chosen.
+ * The signal functions under test, ours or the C library's own: after choose(), calls by their
+ * usual names go to the ones that were chosen.
  */
 #ifndef NVSNOOP_TEST_SIGCALLS_H
 #define NVSNOOP_TEST_SIGCALLS_H
@@ -17,10 +17,12 @@ handler_fn __sysv_signal(int sig, handler_fn handler);
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-#define FUNCTIONS(X)                                                                               \
-	X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigignore) X(sighold) X(sigrelse)      \
-	X(sigblock) X(sigsetmask) X(sigprocmask) X(pthread_sigmask) X(sigpending) X(sigwait)       \
-	X(sigwaitinfo) X(sigtimedwait) X(pthread_create)
+/* clang-format off */
+#define FUNCTIONS(X)                                                            \
+	X(sigaction) X(signal) X(__sysv_signal) X(sigset) X(sigignore) X(sighold)    \
+	X(sigrelse) X(sigblock) X(sigsetmask) X(sigprocmask) X(pthread_sigmask)      \
+	X(sigpending) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(pthread_create)
+/* clang-format on */
 #define FIELD(name) __typeof__(&name) name;
 static struct {
 	FUNCTIONS(FIELD)
@@ -30,12 +32,12 @@ static void choose(bool ours)
 {
 	void *libc = dlopen("libc.so.6", RTLD_NOW);
 
-#define CHOOSE(name)                                                                               \
-	if (ours) {                                                                                \
-		f.name = name;                                                                     \
-	} else {                                                                                   \
-		void *p = dlsym(libc, #name);                                                      \
-		memcpy(&f.name, &p, sizeof(p));                                                    \
+#define CHOOSE(name)                            \
+	if (ours) {                             \
+		f.name = name;                  \
+	} else {                                \
+		void *p = dlsym(libc, #name);   \
+		memcpy(&f.name, &p, sizeof(p)); \
 	}
 	FUNCTIONS(CHOOSE)
 }

@@ -23,7 +23,7 @@ struct step {
 
 #define STORE() asm volatile("ud2" ::: "memory")
 #define KEEP(p) asm volatile("" ::"r"(p) : "memory")
-#define SHAPE	__attribute__((noinline, noclone)) static
+#define SHAPE __attribute__((noinline, noclone)) static
 #ifdef __clang__
 #undef SHAPE
 #define SHAPE __attribute__((noinline)) static

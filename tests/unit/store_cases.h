@@ -16,29 +16,29 @@ struct store_case {
 	uint8_t flags;
 };
 
-#define CASE(table, feature, flags, text)                                                          \
-	asm(".pushsection " #table ", \"a\", @progbits\n"                                          \
-	    "1: .ascii \"" text "\"\n.fill 64 - (. - 1b), 1, 0\n"                                  \
-	    "1: .ascii \"" feature "\"\n.fill 8 - (. - 1b), 1, 0\n"                                \
-	    "1: " text "\n2: .fill 15 - (2b - 1b), 1, 0x90\n"                                      \
+#define CASE(table, feature, flags, text)                           \
+	asm(".pushsection " #table ", \"a\", @progbits\n"           \
+	    "1: .ascii \"" text "\"\n.fill 64 - (. - 1b), 1, 0\n"   \
+	    "1: .ascii \"" feature "\"\n.fill 8 - (. - 1b), 1, 0\n" \
+	    "1: " text "\n2: .fill 15 - (2b - 1b), 1, 0x90\n"       \
 	    ".byte 2b - 1b, " #flags "\n.popsection\n")
 
 /* Flags: 1 in place, 2 every byte of the width is written. */
-#define STORE(text)	      CASE(step_cases, "", 3, text)
-#define COPY(text)	      CASE(step_cases, "", 2, text)
-#define CHANGE(text)	      CASE(step_cases, "", 1, text)
-#define CHANGE_COPY(text)     CASE(step_cases, "", 0, text)
-#define STORE_ON(cpu, text)   CASE(step_cases, cpu, 3, text)
-#define COPY_ON(cpu, text)    CASE(step_cases, cpu, 2, text)
-#define CHANGE_ON(cpu, text)  CASE(step_cases, cpu, 1, text)
+#define STORE(text) CASE(step_cases, "", 3, text)
+#define COPY(text) CASE(step_cases, "", 2, text)
+#define CHANGE(text) CASE(step_cases, "", 1, text)
+#define CHANGE_COPY(text) CASE(step_cases, "", 0, text)
+#define STORE_ON(cpu, text) CASE(step_cases, cpu, 3, text)
+#define COPY_ON(cpu, text) CASE(step_cases, cpu, 2, text)
+#define CHANGE_ON(cpu, text) CASE(step_cases, cpu, 1, text)
 #define CHANGEC_ON(cpu, text) CASE(step_cases, cpu, 0, text)
-#define REFUSED(text)	      CASE(refused_cases, "", 0, text)
+#define REFUSED(text) CASE(refused_cases, "", 0, text)
 
 extern const struct store_case __start_step_cases[], __stop_step_cases[];
 extern const struct store_case __start_refused_cases[], __stop_refused_cases[];
-#define step_cases     __start_step_cases
-#define NSTEP_CASES    ((size_t)(__stop_step_cases - __start_step_cases))
-#define refused_cases  __start_refused_cases
+#define step_cases __start_step_cases
+#define NSTEP_CASES ((size_t)(__stop_step_cases - __start_step_cases))
+#define refused_cases __start_refused_cases
 #define NREFUSED_CASES ((size_t)(__stop_refused_cases - __start_refused_cases))
 
 /* ---- vector stores ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The API layer against a libcuda without a GPU that says what reached it: calls by every way a program gets
- * its entry points, calls that do not return, and what the trace then tells.
+ * The API layer against a libcuda without a GPU that says what reached it: calls by every way a
+ * program gets its entry points, calls that do not return, and what the trace then tells.
  */
 /* LINK: preload decode -lzstd */
 #include <dlfcn.h>
@@ -16,8 +16,8 @@
 #include "tests/apps/api/fakecuda.h"
 #include "tests/unit/expect.h"
 
-typedef int launch_fn(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
-		      void **);
+typedef int launch_fn(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		      void *, void **, void **);
 
 static char folder[4096], path[4096 + 64];
 static struct fake_state *fake;
@@ -95,7 +95,9 @@ static void act_failures(void)
 	uint64_t p = 0;
 
 	fake->result = 719;
-	EXPECT_EQ(GET(cuLaunchKernel)(function_called("_Z4addiPf"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 719);
+	EXPECT_EQ(GET(cuLaunchKernel)(function_called("_Z4addiPf"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL,
+				      NULL),
+		  719);
 	fake->result = 0;
 	EXPECT_EQ(GET(cuMemAlloc_v2)(NULL, 4), 1);
 	EXPECT_EQ(GET(cuMemAlloc_v2)(&p, 0), 1);
@@ -112,7 +114,9 @@ static void act_resolving(void)
 	EXPECT(is_thunk(p) && status == 0);
 	EXPECT(p == (void *)GET(cuGetProcAddress_v2));
 	/* By what it gave. */
-	EXPECT_EQ(((__typeof__(&cuGetProcAddress_v2_type))p)("cuStreamSynchronize", &q, 12000, 0, NULL), 0);
+	EXPECT_EQ(((__typeof__(&cuGetProcAddress_v2_type))p)("cuStreamSynchronize", &q, 12000, 0,
+							     NULL),
+		  0);
 	EXPECT(is_thunk(q) && q == (void *)GET(cuStreamSynchronize));
 	EXPECT_EQ(((__typeof__(&cuStreamSynchronize_type))q)(NULL), 0);
 	EXPECT_EQ(GET(cuGetProcAddress)("cuMemAlloc", &r, 11000, 0), 0);
@@ -125,7 +129,9 @@ static void act_resolving(void)
 	/* For programs built with a default stream for each thread. */
 	EXPECT_EQ(GET(cuGetProcAddress_v2)("cuLaunchKernel", &p, 12000, 2, NULL), 0);
 	EXPECT(is_thunk(p) && p == dlsym(cuda, "cuLaunchKernel_ptsz"));
-	EXPECT_EQ(((launch_fn *)p)(function_called("_Z4addiPf"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
+	EXPECT_EQ(((launch_fn *)p)(function_called("_Z4addiPf"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL,
+				   NULL),
+		  0);
 	EXPECT_EQ(fake->ptsz_launches, 1);
 	EXPECT_EQ(GET(cuGetProcAddress)("cuNothing", &r, 11000, 0), 500);
 }
@@ -232,7 +238,8 @@ static void act_leaving(void)
 
 static void act_graph(void)
 {
-	void *stream = (void *)0x5000, *graph = NULL, *exec = NULL, *f = function_called("captured_kernel");
+	void *stream = (void *)0x5000, *graph = NULL, *exec = NULL,
+	     *f = function_called("captured_kernel");
 
 	EXPECT_EQ(GET(cuStreamBeginCapture_v2)(stream, 0), 0);
 	for (unsigned i = 0; i < 40; i++)
@@ -250,14 +257,16 @@ static void act_graph(void)
 
 static char long_name[5000];
 
-/* Names beyond what a call's record keeps, none at all, and a handle that means something else later. */
+/* Names beyond what a call's record keeps, none at all, and a handle that means something else
+ * later. */
 static void act_names(void)
 {
 	uint64_t asked;
 
 	memset(long_name, 'n', sizeof(long_name) - 1);
 	for (int i = 0; i < 2; i++)
-		GET(cuLaunchKernel)(function_called(long_name), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+		GET(cuLaunchKernel)
+	(function_called(long_name), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 	GET(cuLaunchKernel)(function_called("unnamed"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 	asked = fake->asked_names;
 	GET(cuLaunchKernel)(function_called("_Z4addiPf"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
@@ -330,7 +339,8 @@ static void act_generations(void)
 
 struct told {
 	struct nvs_launches *launches;
-	uint64_t calls, launch, direct, captured, failed, nested, unwound, abandoned, early, graph_nodes, passed;
+	uint64_t calls, launch, direct, captured, failed, nested, unwound, abandoned, early,
+		graph_nodes, passed;
 	uint64_t linked, long_named, by_name[8], graph_launches, unfinished, last_number[4];
 	bool order;
 };
@@ -400,17 +410,20 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	void **both = arg;
 
 	if (rec->type == NVS_REC_API && rec->flags & NVS_API_PASSED)
-		((struct told *)both[1])->passed += !strcmp(api->text, "cuNotListed") ? 1 :
-						    !strcmp(api->text, "cuAskedForAlone") ? 100 : 10000;
+		((struct told *)both[1])->passed += !strcmp(api->text, "cuNotListed")	    ? 1
+						    : !strcmp(api->text, "cuAskedForAlone") ? 100
+											    : 10000;
 	return nvs_calls_record(both[0], rec);
 }
 
 static void check(const char *file)
 {
-	static const struct nvs_consumer consumer = { .submission = on_submission, .record = on_record };
-	struct told t = { .launches = nvs_launches_new() };
-	struct nvs_calls_sink sink = { .call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = &t };
-	struct nvs_error err = { "" };
+	static const struct nvs_consumer consumer = {.submission = on_submission,
+						     .record = on_record};
+	struct told t = {.launches = nvs_launches_new()};
+	struct nvs_calls_sink sink = {
+		.call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = &t};
+	struct nvs_error err = {""};
 	struct nvs_trace *trace;
 	void *both[2];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls as the reader puts them together, from traces made by hand: nesting, calls that never return, losses,
- * and records that lie.
+ * Calls as the reader puts them together, from traces made by hand: nesting, calls that never
+ * return, losses, and records that lie.
  */
 /* LINK: decode -lzstd */
 #include "decode/internal.h"
@@ -21,7 +21,8 @@ static void api(struct mk *m, uint32_t number, const char *text, uint32_t length
 	memcpy(rec->text, text, length);
 }
 
-static void begin(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_t number, uint32_t depth)
+static void begin(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_t number,
+		  uint32_t depth)
 {
 	struct nvs_rec_call_begin *rec = mk_rec(m, NVS_REC_CALL_BEGIN, sizeof(*rec));
 
@@ -32,8 +33,8 @@ static void begin(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_
 	rec->depth = depth;
 }
 
-static struct nvs_rec_call *call(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_t number,
-				 uint32_t depth, uint32_t nargs, uint32_t bytes)
+static struct nvs_rec_call *call(struct mk *m, uint32_t thread, uint32_t number_of_api,
+				 uint64_t number, uint32_t depth, uint32_t nargs, uint32_t bytes)
 {
 	struct nvs_rec_call *rec = mk_rec(m, NVS_REC_CALL, sizeof(*rec) + nargs * 8 + bytes);
 
@@ -67,7 +68,8 @@ static int on_call(void *arg, const struct nvs_call *c)
 	s->calls++;
 	s->open += !c->end;
 	s->submissions += c->submissions;
-	snprintf(s->names + n, sizeof(s->names) - n, "%s:%llu ", c->api->name, (unsigned long long)c->submissions);
+	snprintf(s->names + n, sizeof(s->names) - n, "%s:%llu ", c->api->name,
+		 (unsigned long long)c->submissions);
 	for (uint32_t i = 0; i < c->nargs && s->calls == 1; i++) {
 		n = strlen(s->first);
 		snprintf(s->first + n, sizeof(s->first) - n, "%s=%s ", c->api->arg[i],
@@ -88,9 +90,9 @@ static int on_record(void *arg, struct nvs_trace *t, const struct nvs_rec *rec)
 
 static void read_back(struct seen *seen)
 {
-	static const struct nvs_consumer consumer = { NVS_READ_WHOLE, on_submission, on_record };
-	struct nvs_calls_sink sink = { .call = on_call, .arg = seen };
-	struct nvs_error err = { "" };
+	static const struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
+	struct nvs_calls_sink sink = {.call = on_call, .arg = seen};
+	struct nvs_error err = {""};
 	struct nvs_calls *calls;
 	struct nvs_trace *t;
 
@@ -107,7 +109,8 @@ static void read_back(struct seen *seen)
 		const struct nvs_inflight *f = nvs_trace_inflight(t, i);
 		size_t n = strlen(seen->flights);
 
-		snprintf(seen->flights + n, sizeof(seen->flights) - n, "%s@%u:%u ", f->api, f->thread, f->depth);
+		snprintf(seen->flights + n, sizeof(seen->flights) - n, "%s@%u:%u ", f->api,
+			 f->thread, f->depth);
 		EXPECT_EQ(f->end >= f->begin, 1);
 	}
 	nvs_trace_close(t);
@@ -180,10 +183,12 @@ static void test_lost_end(void)
 	EXPECT_EQ(s.open, 2);
 }
 
-static void in_flight(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_t number, uint32_t depth)
+static void in_flight(struct mk *m, uint32_t thread, uint32_t number_of_api, uint64_t number,
+		      uint32_t depth)
 {
 	begin(m, thread, number_of_api, number, depth);
-	((struct nvs_rec *)(m->buf + m->len - sizeof(struct nvs_rec_call_begin)))->flags = NVS_BEGIN_IN_FLIGHT;
+	((struct nvs_rec *)(m->buf + m->len - sizeof(struct nvs_rec_call_begin)))->flags =
+		NVS_BEGIN_IN_FLIGHT;
 }
 
 /* At the end it is said what had not returned: what was told of before is not told again. */
@@ -247,11 +252,13 @@ static void test_arguments(void)
 static void test_operands(void)
 {
 	static const struct nvs_call_api api = {
-		.name = "cuMemcpy3DWithAttributesAsync", .group = "copy", .nargs = 7,
-		.arg = { "srcType", "src", "dstType", "dst", "width", "height", "depth" },
+		.name = "cuMemcpy3DWithAttributesAsync",
+		.group = "copy",
+		.nargs = 7,
+		.arg = {"srcType", "src", "dstType", "dst", "width", "height", "depth"},
 	};
-	uint64_t args[] = { 1, 0x1000, 1, 0x2000, 64, 3, 2 }, bytes, copies;
-	struct nvs_call call = { .api = &api, .nargs = 7, .args = args };
+	uint64_t args[] = {1, 0x1000, 1, 0x2000, 64, 3, 2}, bytes, copies;
+	struct nvs_call call = {.api = &api, .nargs = 7, .args = args};
 
 	EXPECT(nvs_call_copied(&call, &bytes, &copies));
 	EXPECT_EQ(bytes, 64 * 3 * 2);
@@ -281,12 +288,15 @@ static void graph_event(struct nvs_launches *l, uint32_t event, const char *text
 			struct nvs_graph_node *n = &rec->nodes[rec->nnodes++];
 			unsigned node, parent, type, function;
 
-			MK_NEED(sscanf(text, " %u.%u.%u.%u%n", &node, &parent, &type, &function, &used) == 4);
-			*n = (struct nvs_graph_node){ .node = node, .parent = parent, .type = type, .function = function };
+			MK_NEED(sscanf(text, " %u.%u.%u.%u%n", &node, &parent, &type, &function,
+				       &used) == 4);
+			*n = (struct nvs_graph_node){
+				.node = node, .parent = parent, .type = type, .function = function};
 		}
 		rec->rec.type = NVS_REC_GRAPH;
 		rec->rec.flags = *text ? 0 : NVS_GRAPH_LAST;
-		rec->rec.size = (uint32_t)(sizeof(*rec) + rec->nnodes * sizeof(struct nvs_graph_node));
+		rec->rec.size =
+			(uint32_t)(sizeof(*rec) + rec->nnodes * sizeof(struct nvs_graph_node));
 		EXPECT_EQ(nvs_launches_graph(l, rec), 0);
 	} while (*text);
 }
@@ -298,9 +308,9 @@ static char *nodes_of(struct nvs_launches *l, char *text, size_t room)
 
 	text[0] = '\0';
 	for (uint32_t i = 0; i < e->nnodes && n < room; i++)
-		n += (size_t)snprintf(text + n, room - n, "%u.%u.%u.%u ", (unsigned)e->nodes[i].node,
-				      (unsigned)e->nodes[i].parent, (unsigned)e->nodes[i].type,
-				      (unsigned)e->nodes[i].function);
+		n += (size_t)snprintf(text + n, room - n, "%u.%u.%u.%u ",
+				      (unsigned)e->nodes[i].node, (unsigned)e->nodes[i].parent,
+				      (unsigned)e->nodes[i].type, (unsigned)e->nodes[i].function);
 	return text;
 }
 
@@ -309,9 +319,11 @@ static void test_execs(void)
 	struct nvs_launches *l = nvs_launches_new();
 	char text[512];
 
-	graph_event(l, NVS_GRAPH_INSTANTIATED, "1.0.0.71 2.0.4.0 3.2.0.72 4.2.4.0 5.4.0.73 6.2.0.74 7.0.0.75");
+	graph_event(l, NVS_GRAPH_INSTANTIATED,
+		    "1.0.0.71 2.0.4.0 3.2.0.72 4.2.4.0 5.4.0.73 6.2.0.74 7.0.0.75");
 	/* Of the same shape: the handles stay. */
-	graph_event(l, NVS_GRAPH_UPDATED, "11.0.0.81 12.0.4.0 13.12.0.82 14.12.4.0 15.14.0.83 16.12.0.84 17.0.0.85");
+	graph_event(l, NVS_GRAPH_UPDATED,
+		    "11.0.0.81 12.0.4.0 13.12.0.82 14.12.4.0 15.14.0.83 16.12.0.84 17.0.0.85");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)),
 		   "1.0.0.81 2.0.4.0 3.2.0.82 4.2.4.0 5.4.0.83 6.2.0.84 7.0.0.85 ");
 	/* What is inside 4 alone, then inside 2, with another graph's handles. */
@@ -321,7 +333,8 @@ static void test_execs(void)
 		   "1.0.0.81 2.0.4.0 3.2.0.92 4.2.4.0 5.4.0.94 6.2.0.95 7.0.0.85 ");
 	/* Of another shape, as many and more: what is new takes its place. */
 	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0 43.2.0.1 44.2.4.0 45.44.0.2 46.44.0.3");
-	EXPECT_STR(nodes_of(l, text, sizeof(text)), "1.0.0.81 2.0.4.0 43.2.0.1 44.2.4.0 45.44.0.2 46.44.0.3 7.0.0.85 ");
+	EXPECT_STR(nodes_of(l, text, sizeof(text)),
+		   "1.0.0.81 2.0.4.0 43.2.0.1 44.2.4.0 45.44.0.2 46.44.0.3 7.0.0.85 ");
 	graph_event(l, NVS_GRAPH_CHILD_SET, "44.0.4.0 51.44.0.4 52.44.0.5 53.44.0.6");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)),
 		   "1.0.0.81 2.0.4.0 43.2.0.1 44.2.4.0 51.44.0.4 52.44.0.5 53.44.0.6 7.0.0.85 ");
@@ -371,8 +384,9 @@ static void test_rubbish(void)
 {
 	static _Alignas(8) uint8_t room[4096];
 	struct nvs_launches *l = nvs_launches_new();
-	struct nvs_calls_sink sink = { .call = drop_call, .kernel = drop_kernel, .graph = drop_graph, .arg = l };
-	struct nvs_error err = { "" };
+	struct nvs_calls_sink sink = {
+		.call = drop_call, .kernel = drop_kernel, .graph = drop_graph, .arg = l};
+	struct nvs_error err = {""};
 	struct nvs_calls *calls;
 	struct nvs_trace *t;
 	uint32_t let_through = 0;

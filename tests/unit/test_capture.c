@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * What a doorbell commits is copied whole: rings that wrap, segments over several mappings, pieces, gaps.
+ * What a doorbell commits is copied whole: rings that wrap, segments over several mappings, pieces,
+ * gaps.
  */
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
@@ -17,7 +18,7 @@ static struct nvs_spool_channel state;
 static struct nvs_channel channel;
 static struct nvs_segment_map maps[3];
 static uint32_t hash[4];
-static struct nvs_doorbell doorbell = { .map = 7, .gpu = 0 };
+static struct nvs_doorbell doorbell = {.map = 7, .gpu = 0};
 static struct nvs_view view;
 static uint32_t undrained;
 
@@ -32,25 +33,35 @@ static void set_up(void)
 	for (uint32_t i = 0; i < (16u << 20) / 4; i++)
 		((uint32_t *)(void *)memory)[i] = i * 2654435761u;
 	state.channel = 3;
-	channel = (struct nvs_channel){
-		.number = 3, .token = 0x10012, .entries = RING, .ring = gpfifo, .put = &put, .state = &state
-	};
-	/* Two mappings side by side in GPU addresses, apart in the process; one that is not there. */
-	maps[0] = (struct nvs_segment_map){ .gpu_va = VA, .size = 8 << 20, .cpu = (uintptr_t)memory };
-	maps[1] = (struct nvs_segment_map){ .gpu_va = VA + (8 << 20), .size = 4 << 20,
-					    .cpu = (uintptr_t)memory + (12 << 20) };
-	maps[2] = (struct nvs_segment_map){ .gpu_va = VA + (32 << 20), .size = 1 << 20, .cpu = 4096 };
+	channel = (struct nvs_channel){.number = 3,
+				       .token = 0x10012,
+				       .entries = RING,
+				       .ring = gpfifo,
+				       .put = &put,
+				       .state = &state};
+	/* Two mappings side by side in GPU addresses, apart in the process; one that is not there.
+	 */
+	maps[0] = (struct nvs_segment_map){.gpu_va = VA, .size = 8 << 20, .cpu = (uintptr_t)memory};
+	maps[1] = (struct nvs_segment_map){
+		.gpu_va = VA + (8 << 20), .size = 4 << 20, .cpu = (uintptr_t)memory + (12 << 20)};
+	maps[2] = (struct nvs_segment_map){.gpu_va = VA + (32 << 20), .size = 1 << 20, .cpu = 4096};
 	hash[nvs_channel_hash(0, 0x10012) & 3] = 1;
-	view = (struct nvs_view){ .nmaps = 3, .maps = maps, .nchannels = 1, .channels = &channel,
-				  .channel_mask = 3, .channel_hash = hash,
-				  .ndoorbells = 1, .doorbells = &doorbell };
+	view = (struct nvs_view){.nmaps = 3,
+				 .maps = maps,
+				 .nchannels = 1,
+				 .channels = &channel,
+				 .channel_mask = 3,
+				 .channel_hash = hash,
+				 .ndoorbells = 1,
+				 .doorbells = &doorbell};
 	nvs_view_publish(&view);
 }
 
 static void ring_doorbell(uint32_t token)
 {
 	struct nvs_ring *ring = nvs_ring_enter();
-	struct nvs_ring_event event = { .doorbell = &doorbell, .token = token, .stack = 5, .time = nvs_now() };
+	struct nvs_ring_event event = {
+		.doorbell = &doorbell, .token = token, .stack = 5, .time = nvs_now()};
 
 	nvs_capture(ring, nvs_view_get(), &event);
 	nvs_ring_leave(ring);
@@ -105,7 +116,8 @@ static void test_orphan(void)
 	CHECK(rec && rec->token == 0x999 && rec->doorbell == 7);
 }
 
-/* Around the end of the ring many times, 1 to 600 entries at once: chain and bytes without a break. */
+/* Around the end of the ring many times, 1 to 600 entries at once: chain and bytes without a break.
+ */
 static void test_wrap(void)
 {
 	uint64_t sequence = state.claim >> NVS_PUT_BITS, wrong = 0;
@@ -133,8 +145,10 @@ static void test_wrap(void)
 				uint64_t e = gpfifo[at];
 				uint32_t bytes = (uint32_t)(e >> 42 & 0x1fffff) * 4;
 
-				wrong += sub->entries[i].entry != e || sub->entries[i].bytes != bytes;
-				wrong += memcmp(data, memory + ((e & 0xfffffffffcull) - VA), bytes) != 0;
+				wrong += sub->entries[i].entry != e ||
+					 sub->entries[i].bytes != bytes;
+				wrong += memcmp(data, memory + ((e & 0xfffffffffcull) - VA),
+						bytes) != 0;
 				data += bytes;
 			}
 			wrong += sub->new_put != at;
@@ -160,7 +174,8 @@ static void test_two_mappings(void)
 	CHECK(!memcmp((uint8_t *)&sub->entries[1] + 64, memory + (12 << 20), 192));
 }
 
-/* A GPU address nobody knows, and a mapping whose pages are gone: a gap each, the neighbours whole. */
+/* A GPU address nobody knows, and a mapping whose pages are gone: a gap each, the neighbours whole.
+ */
 static void test_gaps(void)
 {
 	struct nvs_rec_submission *sub;
@@ -230,13 +245,14 @@ static void test_extended_base(void)
 {
 	struct nvs_rec_submission *sub;
 
-	maps[2] = (struct nvs_segment_map){ .gpu_va = 0x1230000000000ull, .size = 1 << 20,
-					    .cpu = (uintptr_t)memory };
+	maps[2] = (struct nvs_segment_map){
+		.gpu_va = 0x1230000000000ull, .size = 1 << 20, .cpu = (uintptr_t)memory};
 	push(4ull << 32 | 0x123 << 8);
 	push(entry(0x40, 8));
 	ring_doorbell(0x10012);
 	sub = next(NVS_REC_SUBMISSION);
-	CHECK(sub && sub->entries[0].state == NVS_SEG_NONE && sub->entries[1].state == NVS_SEG_HERE);
+	CHECK(sub && sub->entries[0].state == NVS_SEG_NONE &&
+	      sub->entries[1].state == NVS_SEG_HERE);
 	CHECK(sub && !memcmp(&sub->entries[2], memory + 0x40, 32));
 	push(entry(0x80, 8));
 	ring_doorbell(0x10012);
@@ -251,7 +267,7 @@ static void test_extended_base(void)
 static void test_pieces(void)
 {
 	struct nvs_rec_submission *sub;
-	uint32_t at[2] = { 0, 0 }, size[2] = { 40000, 9000 }, wrong = 0;
+	uint32_t at[2] = {0, 0}, size[2] = {40000, 9000}, wrong = 0;
 	bool last = false;
 
 	push(entry(VA + 0x1000, size[0] / 4));
@@ -266,14 +282,16 @@ static void test_pieces(void)
 			break;
 		wrong += d->sequence != state.claim >> NVS_PUT_BITS && d->entry > 1;
 		wrong += d->offset != at[d->entry];
-		wrong += memcmp(d->data, memory + (d->entry ? 0x100000 : 0x1000) + d->offset, d->bytes) != 0;
+		wrong += memcmp(d->data, memory + (d->entry ? 0x100000 : 0x1000) + d->offset,
+				d->bytes) != 0;
 		at[d->entry] += d->bytes;
 		last = d->rec.flags & NVS_DATA_LAST;
 	}
 	CHECK(wrong == 0 && at[0] == size[0] && at[1] == size[1]);
 }
 
-/* overflow=drop and a full ring: what is lost is counted, told once there is room, and the chain goes on. */
+/* overflow=drop and a full ring: what is lost is counted, told once there is room, and the chain
+ * goes on. */
 static void test_drop(void)
 {
 	struct nvs_ring *ring = nvs_ring_mine();
@@ -307,7 +325,8 @@ static void test_drop(void)
 	nvs_root->options.drop = false;
 }
 
-/* The slot of the channel's progress release is learned from its own methods, and read at the next one. */
+/* The slot of the channel's progress release is learned from its own methods, and read at the next
+ * one. */
 static void test_progress(void)
 {
 	uint32_t *w = (uint32_t *)(void *)(memory + 0x20000);
@@ -329,7 +348,8 @@ static void test_progress(void)
 	push(entry(VA, 1));
 	ring_doorbell(0x10012);
 	sub = next(NVS_REC_SUBMISSION);
-	CHECK(sub && sub->progress_address == va && sub->progress[0] == 8 && sub->progress[1] == slot[1]);
+	CHECK(sub && sub->progress_address == va && sub->progress[0] == 8 &&
+	      sub->progress[1] == slot[1]);
 	/* The copy engine's form. */
 	w[0] = 0x20038090;
 	w[1] = (uint32_t)(va >> 32);
@@ -351,7 +371,8 @@ static void test_unbound(void)
 	channel.entries = 0;
 	ring_doorbell(0x10012);
 	gap = next(NVS_REC_GAP);
-	CHECK(gap && gap->reason == NVS_GAP_UNBOUND && gap->submissions == 1 && gap->sequence == sequence);
+	CHECK(gap && gap->reason == NVS_GAP_UNBOUND && gap->submissions == 1 &&
+	      gap->sequence == sequence);
 	channel.entries = RING;
 }
 
@@ -368,8 +389,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 int main(void)
 {
-	struct nvs_trap_options options = { .backtrace = false };
-	struct sigaction sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	struct nvs_trap_options options = {.backtrace = false};
+	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
 
 	CHECK(nvs_trap_init(&options) == 0);
 	fake_rings(2, 65536);

@@ -13,8 +13,8 @@
 #include "trap/root.h"
 
 #define MAX_MODULES 32
-#define MAX_CIES    64
-#define SEED	    20240517u
+#define MAX_CIES 64
+#define SEED 20240517u
 
 static struct dl_phdr_info infos[MAX_MODULES];
 static struct nvs_module_view modules = {.modules = infos};
@@ -257,8 +257,8 @@ static void test_modules(void)
 /* ---- a module of our own making ---- */
 
 #define TEXT 0x1000u /* where its one function lies; 256 bytes */
-#define CIE  32u
-#define FDE  128u
+#define CIE 32u
+#define FDE 128u
 
 static uint8_t *image; /* two pages */
 static ElfW(Phdr) image_phdrs[2];

@@ -122,8 +122,8 @@ static void count_methods(void)
 static void count_descriptors(void)
 {
 	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
-		const struct nvs_qmd_version *v =
-			nvs_qmd_version_find(descriptors[i].major, descriptors[i].minor);
+		const struct nvs_qmd_version *v = nvs_qmd_version_find(descriptors[i].major,
+								       descriptors[i].minor);
 		uint32_t bit, fields = 0, values = 0;
 
 		EXPECT(v);

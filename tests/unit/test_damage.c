@@ -11,14 +11,14 @@ static int passed, failed;
 static char dir[] = "/tmp/nvsnoop-damage-XXXXXX";
 static char path[256];
 
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (x) {                                                                           \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #x);                             \
-		}                                                                                  \
+#define CHECK(x)                                                       \
+	do {                                                           \
+		if (x) {                                               \
+			passed++;                                      \
+		} else {                                               \
+			failed++;                                      \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #x); \
+		}                                                      \
 	} while (0)
 
 static uint64_t submissions;
@@ -338,9 +338,14 @@ static void test_count_at_end(void)
 		uint16_t flags;
 		int less, ahead;
 		bool problem;
-	} cases[] = {{0, 0, 0, false}, {0, 1, 0, true}, {0, -1, 0, true}, {0, 0, 1, true},
-		     {NVS_CHAN_GONE_AT_EXIT, 0, 0, false}, {NVS_CHAN_GONE_AT_EXIT, 1, 0, false},
-		     {NVS_CHAN_GONE_AT_EXIT, -1, 0, true}, {NVS_CHAN_GONE_AT_EXIT, 0, 1, true},
+	} cases[] = {{0, 0, 0, false},
+		     {0, 1, 0, true},
+		     {0, -1, 0, true},
+		     {0, 0, 1, true},
+		     {NVS_CHAN_GONE_AT_EXIT, 0, 0, false},
+		     {NVS_CHAN_GONE_AT_EXIT, 1, 0, false},
+		     {NVS_CHAN_GONE_AT_EXIT, -1, 0, true},
+		     {NVS_CHAN_GONE_AT_EXIT, 0, 1, true},
 		     {NVS_CHAN_GONE_AT_EXIT, 2, 1, false}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records as differences: what the writer makes of a frame, the reader makes whole again, whatever the records hold; and
- * a frame that somebody else made is refused where a record differs from none.
+ * Records as differences: what the writer makes of a frame, the reader makes whole again, whatever
+ * the records hold; and a frame that somebody else made is refused where a record differs from
+ * none.
  */
 /* LINK: preload decode */
 #include <stdbool.h>
@@ -32,7 +33,8 @@ static uint32_t deltas(const uint32_t *frame, uint32_t total)
 /* A row of records of few kinds, sizes, threads and channels: most have one like them before. */
 static uint32_t fill(void)
 {
-	static const uint16_t types[] = { NVS_REC_SUBMISSION, NVS_REC_CALL_BEGIN, NVS_REC_CALL, NVS_REC_GAP, NVS_REC_PAD };
+	static const uint16_t types[] = {NVS_REC_SUBMISSION, NVS_REC_CALL_BEGIN, NVS_REC_CALL,
+					 NVS_REC_GAP, NVS_REC_PAD};
 	uint32_t at = 0, pattern = draw(1000);
 
 	for (;;) {
@@ -61,7 +63,8 @@ static void test_random(void)
 		total = fill();
 		nvs_delta_frame(packed, records, total * 4ul, slots);
 		n += deltas(packed, total);
-		same = nvs_delta_restore((uint8_t *)packed, total * 4ul) && !memcmp(records, packed, total * 4ul);
+		same = nvs_delta_restore((uint8_t *)packed, total * 4ul) &&
+		       !memcmp(records, packed, total * 4ul);
 	}
 	EXPECT(same);
 	EXPECT(n > 10000);
@@ -80,7 +83,8 @@ static void test_like(void)
 		rec[4] = rec[5] = 7;
 	}
 	nvs_delta_frame(packed, records, 240, slots);
-	EXPECT(packed[0] == NVS_REC_SUBMISSION && packed[20] == (NVS_REC_SUBMISSION | NVS_REC_DELTA));
+	EXPECT(packed[0] == NVS_REC_SUBMISSION &&
+	       packed[20] == (NVS_REC_SUBMISSION | NVS_REC_DELTA));
 	EXPECT(!memcmp(packed + 20, packed + 40, 80));
 	EXPECT(packed[24] == 7 && packed[25] == 7 && packed[26] == 6 && packed[39] == 19);
 	EXPECT(nvs_delta_restore((uint8_t *)packed, 240) && !memcmp(packed, records, 240));
@@ -107,7 +111,8 @@ static void test_strangers(void)
 	EXPECT(!restores(NVS_REC_GAP | NVS_REC_DELTA, 80, 3, 160));
 	EXPECT(!restores(NVS_REC_CALL | NVS_REC_DELTA, 16, 3, 160));
 	/* What is no record is left to whoever checks records. */
-	EXPECT(restores(NVS_REC_CALL | NVS_REC_DELTA, 0, 3, 160) && packed[20] == (NVS_REC_CALL | NVS_REC_DELTA));
+	EXPECT(restores(NVS_REC_CALL | NVS_REC_DELTA, 0, 3, 160) &&
+	       packed[20] == (NVS_REC_CALL | NVS_REC_DELTA));
 	EXPECT(restores(NVS_REC_CALL | NVS_REC_DELTA, 0xfffffff8, 3, 160));
 	EXPECT(restores(NVS_REC_CALL | NVS_REC_DELTA, 80, 3, 156));
 	EXPECT(restores(NVS_REC_CALL, 80, 3, 8) && restores(NVS_REC_CALL, 80, 3, 0));

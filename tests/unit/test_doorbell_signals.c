@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doorbells where signals are in the way: with everything blocked, on an alternate stack, inside handlers whose
- * masks are full, and with faults of the trap's own in the middle. The program's handlers and stacks stay
- * as they were.
+ * Doorbells where signals are in the way: with everything blocked, on an alternate stack, inside
+ * handlers whose masks are full, and with faults of the trap's own in the middle. The program's
+ * handlers and stacks stay as they were.
  */
 /* LINK: preload */
 #include <pthread.h>
@@ -23,14 +23,14 @@
 #define STACK 65536u
 
 static int passed, failed;
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);            \
-		}                                                                                  \
+#define CHECK(cond)                                                                     \
+	do {                                                                            \
+		if (cond) {                                                             \
+			passed++;                                                       \
+		} else {                                                                \
+			failed++;                                                       \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond); \
+		}                                                                       \
 	} while (0)
 
 static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
@@ -40,7 +40,7 @@ static struct nvs_channel channel;
 static uint32_t hash[2];
 /* One segment that can be read, and one that faults. */
 static struct nvs_segment_map maps[2];
-static struct nvs_doorbell doorbell = { .map = 1 };
+static struct nvs_doorbell doorbell = {.map = 1};
 static struct nvs_view view;
 
 static void set_up(void)
@@ -57,16 +57,21 @@ static void set_up(void)
 	doorbell.start = (uintptr_t)page;
 	doorbell.end = doorbell.start + PAGE;
 	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	channel = (struct nvs_channel){ .token = TOKEN, .entries = RING, .ring = gpfifo, .put = &put,
-					.state = state };
+	channel = (struct nvs_channel){
+		.token = TOKEN, .entries = RING, .ring = gpfifo, .put = &put, .state = state};
 	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;
-	maps[0] = (struct nvs_segment_map){ .gpu_va = VA, .size = sizeof(commands),
-					    .cpu = (uintptr_t)commands };
-	maps[1] = (struct nvs_segment_map){ .gpu_va = VA + 4096, .size = 4096 };
+	maps[0] = (struct nvs_segment_map){
+		.gpu_va = VA, .size = sizeof(commands), .cpu = (uintptr_t)commands};
+	maps[1] = (struct nvs_segment_map){.gpu_va = VA + 4096, .size = 4096};
 	maps[1].cpu = (uintptr_t)mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	view = (struct nvs_view){ .ndoorbells = 1, .doorbells = &doorbell, .nmaps = 2, .maps = maps,
-				  .nchannels = 1, .channels = &channel, .channel_mask = 1,
-				  .channel_hash = hash };
+	view = (struct nvs_view){.ndoorbells = 1,
+				 .doorbells = &doorbell,
+				 .nmaps = 2,
+				 .maps = maps,
+				 .nchannels = 1,
+				 .channels = &channel,
+				 .channel_mask = 1,
+				 .channel_hash = hash};
 	nvs_view_publish(&view);
 }
 
@@ -79,7 +84,8 @@ static uint64_t sum(enum nvs_counter counter)
 	return n;
 }
 
-/* One entry whose segment can be read or not, and the doorbell, by a store that is emulated or stepped. */
+/* One entry whose segment can be read or not, and the doorbell, by a store that is emulated or
+ * stepped. */
 static void ring(bool readable, bool odd)
 {
 	volatile uint32_t *reg = (volatile uint32_t *)(void *)(page + 0x90);
@@ -89,7 +95,10 @@ static void ring(bool readable, bool odd)
 	gpfifo[put] = (readable ? VA : VA + 4096) | 8ull << 42;
 	put = (put + 1) % RING;
 	if (odd)
-		__asm__ volatile("movd %1, %%xmm3; movd %%xmm3, (%0)" : : "r"(reg), "r"(TOKEN) : "memory", "xmm3");
+		__asm__ volatile("movd %1, %%xmm3; movd %%xmm3, (%0)"
+				 :
+				 : "r"(reg), "r"(TOKEN)
+				 : "memory", "xmm3");
 	else
 		__asm__ volatile("movl %1, (%0)" : : "a"(reg), "c"(TOKEN) : "memory");
 	CHECK(*seen == TOKEN);
@@ -137,7 +146,7 @@ static void ring_in_handler(int sig, siginfo_t *info, void *uc)
 
 static void install(int sig, void (*handler)(int, siginfo_t *, void *), int flags)
 {
-	struct sigaction a = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
+	struct sigaction a = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
 
 	sigfillset(&a.sa_mask);
 	/* But for the program's own faults in it. */
@@ -164,7 +173,7 @@ static void test_in_handlers(void)
 
 static void *everything(void *arg)
 {
-	stack_t st = { .ss_size = STACK }, now;
+	stack_t st = {.ss_size = STACK}, now;
 
 	st.ss_sp = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigaltstack(&st, NULL);
@@ -208,7 +217,8 @@ static void run_mode(const char *options)
 
 int main(int argc, char **argv)
 {
-	static const char *const modes[] = { "quiet,trap=emulate", "quiet,trap=step", "quiet,backtrace=off" };
+	static const char *const modes[] = {"quiet,trap=emulate", "quiet,trap=step",
+					    "quiet,backtrace=off"};
 	int status;
 
 	if (argc > 1) {

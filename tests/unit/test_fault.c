@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * A doorbell page that is write-protected for ever: every form of store is captured first and reaches the
- * page after, on one thread and on many, emulated and single-stepped.
+ * A doorbell page that is write-protected for ever: every form of store is captured first and
+ * reaches the page after, on one thread and on many, emulated and single-stepped.
  */
 #include <immintrin.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ static struct nvs_spool_channel state[2];
 static struct nvs_channel channels[2];
 static uint32_t hash[8], commands[64];
 static struct nvs_segment_map map;
-static struct nvs_doorbell doorbell = { .map = 1 };
+static struct nvs_doorbell doorbell = {.map = 1};
 static struct nvs_view view;
 static int foreign;
 
@@ -30,7 +30,8 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 	if (!nvs_trap_segv(info, context)) {
 		ucontext_t *uc = context;
 
-		/* The test's own wild store: `movl $1, 0` of 11 bytes at most, told by its address. */
+		/* The test's own wild store: `movl $1, 0` of 11 bytes at most, told by its address.
+		 */
 		foreign++;
 		uc->uc_mcontext.gregs[REG_RIP] = uc->uc_mcontext.gregs[REG_RBX];
 	}
@@ -44,7 +45,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 
 static void set_up(void)
 {
-	struct sigaction sa = { .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER};
 	int fd = memfd_create("doorbell", 0);
 
 	if (ftruncate(fd, PAGE))
@@ -57,8 +58,12 @@ static void set_up(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		state[i].channel = i;
 		channels[i] = (struct nvs_channel){
-			.number = i, .token = 0x10012 + i, .entries = RING, .ring = gpfifo[i],
-			.put = &put[i], .state = &state[i],
+			.number = i,
+			.token = 0x10012 + i,
+			.entries = RING,
+			.ring = gpfifo[i],
+			.put = &put[i],
+			.state = &state[i],
 		};
 		for (uint32_t h = nvs_channel_hash(0, 0x10012 + i);; h++)
 			if (!hash[h & 7]) {
@@ -66,9 +71,16 @@ static void set_up(void)
 				break;
 			}
 	}
-	map = (struct nvs_segment_map){ .gpu_va = VA, .size = sizeof(commands), .cpu = (uintptr_t)commands };
-	view = (struct nvs_view){ .ndoorbells = 1, .doorbells = &doorbell, .nmaps = 1, .maps = &map,
-				  .nchannels = 2, .channels = channels, .channel_mask = 7, .channel_hash = hash };
+	map = (struct nvs_segment_map){
+		.gpu_va = VA, .size = sizeof(commands), .cpu = (uintptr_t)commands};
+	view = (struct nvs_view){.ndoorbells = 1,
+				 .doorbells = &doorbell,
+				 .nmaps = 1,
+				 .maps = &map,
+				 .nchannels = 2,
+				 .channels = channels,
+				 .channel_mask = 7,
+				 .channel_hash = hash};
 	nvs_view_publish(&view);
 	sa.sa_sigaction = on_segv;
 	sigaction(SIGSEGV, &sa, NULL);
@@ -117,12 +129,18 @@ static void xchg(volatile uint32_t *reg, uint32_t token)
 
 static void vector(volatile uint32_t *reg, uint32_t token)
 {
-	asm volatile("movd %1, %%xmm3; movd %%xmm3, (%0)" : : "r"(reg), "r"(token) : "memory", "xmm3");
+	asm volatile("movd %1, %%xmm3; movd %%xmm3, (%0)"
+		     :
+		     : "r"(reg), "r"(token)
+		     : "memory", "xmm3");
 }
 
 static void wide_vector(volatile uint32_t *reg, uint32_t token)
 {
-	asm volatile("movd %1, %%xmm3; movups %%xmm3, (%0)" : : "r"(reg), "r"(token) : "memory", "xmm3");
+	asm volatile("movd %1, %%xmm3; movups %%xmm3, (%0)"
+		     :
+		     : "r"(reg), "r"(token)
+		     : "memory", "xmm3");
 }
 
 static void stos(volatile uint32_t *reg, uint32_t token)
@@ -160,7 +178,9 @@ static void or_store(volatile uint32_t *reg, uint32_t token)
 static void no_base(volatile uint32_t *reg, uint32_t token)
 {
 	asm volatile("movd %1, %%xmm3; movd %%xmm3, 0x48(, %0, 2)"
-		     : : "r"(((uintptr_t)reg - 0x48) / 2), "r"(token) : "memory", "xmm3");
+		     :
+		     : "r"(((uintptr_t)reg - 0x48) / 2), "r"(token)
+		     : "memory", "xmm3");
 }
 
 static const struct {
@@ -168,11 +188,20 @@ static const struct {
 	store_fn fn;
 	bool step;
 } forms[] = {
-	{ "mov", mov_plain, false }, { "mov indexed", mov_index, false }, { "mov immediate", mov_imm, false },
-	{ "mov 64", mov_64, false }, { "movnti", movnti, false }, { "xchg", xchg, false },
-	{ "movd", vector, true }, { "movups", wide_vector, true }, { "stos", stos, true },
-	{ "movs", string_move, true }, { "lock add", locked_add, true }, { "lock xadd", exchange_add, true },
-	{ "or", or_store, true }, { "no base", no_base, true },
+	{"mov", mov_plain, false},
+	{"mov indexed", mov_index, false},
+	{"mov immediate", mov_imm, false},
+	{"mov 64", mov_64, false},
+	{"movnti", movnti, false},
+	{"xchg", xchg, false},
+	{"movd", vector, true},
+	{"movups", wide_vector, true},
+	{"stos", stos, true},
+	{"movs", string_move, true},
+	{"lock add", locked_add, true},
+	{"lock xadd", exchange_add, true},
+	{"or", or_store, true},
+	{"no base", no_base, true},
 };
 
 static uint32_t undrained[8];
@@ -210,9 +239,10 @@ static void test_forms(enum nvs_trap_mode mode)
 		forms[i].fn(reg, 0x10012);
 		drain(n, &got, &others);
 		if (*(uint32_t *)(void *)(behind + 0x90) != 0x10012 || got != 1 || others ||
-		    (ring->counters[NVS_COUNT_STEPPED] != stepped) != (forms[i].step || mode == NVS_TRAP_STEP)) {
-			printf("%s: stored %#x, %lu submissions, %lu others, %lu steps\n", forms[i].name,
-			       *(uint32_t *)(void *)(behind + 0x90), got, others,
+		    (ring->counters[NVS_COUNT_STEPPED] != stepped) !=
+			    (forms[i].step || mode == NVS_TRAP_STEP)) {
+			printf("%s: stored %#x, %lu submissions, %lu others, %lu steps\n",
+			       forms[i].name, *(uint32_t *)(void *)(behind + 0x90), got, others,
 			       ring->counters[NVS_COUNT_STEPPED] - stepped);
 			failed++;
 		} else {
@@ -248,7 +278,8 @@ static void *storing(void *arg)
 
 	for (int i = 0; i < STORES; i++) {
 		commit(channel);
-		forms[i % 14].fn((void *)(page + 0x90), 0x10012 + (forms[i % 14].fn == mov_imm ? 0 : channel));
+		forms[i % 14].fn((void *)(page + 0x90),
+				 0x10012 + (forms[i % 14].fn == mov_imm ? 0 : channel));
 		if (forms[i % 14].fn == mov_imm && channel)
 			mov_plain((void *)(page + 0x90), 0x10012 + channel);
 		*(volatile uint32_t *)(void *)(page + 0x90) = 0x10012 + channel;
@@ -260,7 +291,7 @@ static void *storing(void *arg)
 static void test_threads(void)
 {
 	pthread_t threads[2];
-	uint64_t start[2] = { state[0].claim >> NVS_PUT_BITS, state[1].claim >> NVS_PUT_BITS };
+	uint64_t start[2] = {state[0].claim >> NVS_PUT_BITS, state[1].claim >> NVS_PUT_BITS};
 	bool done = false;
 
 	nvs_root->options.mode = NVS_TRAP_EMULATE;
@@ -294,7 +325,7 @@ static void test_threads(void)
 
 int main(void)
 {
-	struct nvs_trap_options options = { .backtrace = false };
+	struct nvs_trap_options options = {.backtrace = false};
 
 	for (int i = 0; i < 64; i++)
 		commands[i] = (uint32_t)i * 77;

@@ -9,9 +9,9 @@
 #include "decode/gputime.h"
 #include "tests/unit/expect.h"
 
-#define SLOT  0x20460ffe0ull
+#define SLOT 0x20460ffe0ull
 #define EVENT 0x20480ff70ull
-#define US    1000ull
+#define US 1000ull
 
 static struct {
 	uint64_t told, bytes, ns;
@@ -290,8 +290,8 @@ struct sim {
 
 static uint64_t gpu_time(const struct sim *s, uint64_t host)
 {
-	uint64_t ns =
-		host + (uint64_t)((int64_t)(host / 100000) * s->way->gain) + 1700000000000000000ull;
+	uint64_t ns = host + (uint64_t)((int64_t)(host / 100000) * s->way->gain) +
+		      1700000000000000000ull;
 
 	return ns - ns % s->way->step;
 }

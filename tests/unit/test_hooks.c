@@ -23,14 +23,14 @@
 
 static int passed, failed;
 
-#define CHECK(what)                                                                                \
-	do {                                                                                       \
-		if (what) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #what);                          \
-		}                                                                                  \
+#define CHECK(what)                                                       \
+	do {                                                              \
+		if (what) {                                               \
+			passed++;                                         \
+		} else {                                                  \
+			failed++;                                         \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #what); \
+		}                                                         \
 	} while (0)
 
 /* ---- what the rest of the library would do ---- */
@@ -187,7 +187,7 @@ static void test_open(void)
 static void test_fds(void)
 {
 	int fd = open("/dev/null", O_RDWR), a, b;
-	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 	int waiting = 77;
 
 	errno = 4242;

@@ -17,16 +17,16 @@
 
 static unsigned passed, failed;
 
-#define CHECK(cond, ...)                                                                           \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s: ", __FILE__, __LINE__, #cond);                          \
-			printf(__VA_ARGS__);                                                       \
-			putchar('\n');                                                             \
-		}                                                                                  \
+#define CHECK(cond, ...)                                                  \
+	do {                                                              \
+		if (cond) {                                               \
+			passed++;                                         \
+		} else {                                                  \
+			failed++;                                         \
+			printf("%s:%d: %s: ", __FILE__, __LINE__, #cond); \
+			printf(__VA_ARGS__);                              \
+			putchar('\n');                                    \
+		}                                                         \
 	} while (0)
 
 /* ---- comparison ---- */
@@ -52,8 +52,8 @@ static void complain(struct tally *tally, const char *what, const struct line *l
 /* True for a listing line that is nothing but prefixes: objdump gives up behind them. */
 static bool is_prefixes(const char *text)
 {
-	static const char *const names[] = { "data16", "addr32", "cs",	"ds",	"es",	 "ss", "fs",
-					     "gs",     "lock",	 "rep", "repz", "repnz", "rex" };
+	static const char *const names[] = {"data16", "addr32", "cs",  "ds",   "es",	"ss", "fs",
+					    "gs",     "lock",	"rep", "repz", "repnz", "rex"};
 	size_t i, n;
 
 	while (*text) {
@@ -79,7 +79,7 @@ static bool is_quirk(const struct line *line, const struct nvs_insn *insn, int l
 
 static void compare_line(struct tally *tally, const struct listing *list, const struct line *line)
 {
-	uint8_t bytes[NVS_INSN_MAX] = { 0 };
+	uint8_t bytes[NVS_INSN_MAX] = {0};
 	size_t rest = list->nbytes - line->offset;
 	struct nvs_insn insn;
 	int length;
@@ -111,7 +111,7 @@ static void compare_line(struct tally *tally, const struct listing *list, const 
 
 static struct tally compare(const struct listing *list, const char *name)
 {
-	struct tally tally = { 0 };
+	struct tally tally = {0};
 	size_t i;
 
 	for (i = 0; i < list->nlines; i++)
@@ -158,7 +158,7 @@ static uint32_t rnd(void)
 
 static size_t make_insn(uint8_t *out)
 {
-	static const uint8_t prefixes[] = { 0x66, 0x67, 0xf2, 0xf3, 0x64, 0x65, 0xf0, 0x2e };
+	static const uint8_t prefixes[] = {0x66, 0x67, 0xf2, 0xf3, 0x64, 0x65, 0xf0, 0x2e};
 	size_t n = 0, i;
 	uint32_t kind = rnd() % 8;
 
@@ -237,48 +237,47 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-	{ { 0xeb, 0xfe }, 2, NVS_BRANCH_JMP, NVS_REG_NONE, NVS_REG_NONE, 4, true },
-	{ { 0xe9, 1, 0, 0, 0 }, 5, NVS_BRANCH_JMP, NVS_REG_NONE, NVS_REG_NONE, 4, true },
-	{ { 0xe8, 1, 0, 0, 0 }, 5, NVS_BRANCH_CALL, NVS_REG_NONE, NVS_REG_NONE, 4, false },
-	{ { 0x74, 0 }, 2, NVS_BRANCH_JCC, NVS_REG_NONE, NVS_REG_NONE, 4, false },
-	{ { 0xe3, 0 }, 2, NVS_BRANCH_JCC, NVS_REG_NONE, NVS_REG_NONE, 4, false },
-	{ { 0x0f, 0x8f, 0, 0, 0, 0 }, 6, NVS_BRANCH_JCC, NVS_REG_NONE, NVS_REG_NONE, 4, false },
-	{ { 0xc7, 0xf8, 0, 0, 0, 0 }, 6, NVS_BRANCH_JCC, NVS_REG_NONE, NVS_REG_NONE, 4, false },
-	{ { 0xff, 0x24, 0xc8 }, 3, NVS_BRANCH_JMP_INDIRECT, NVS_RAX, NVS_RCX, 8, true },
-	{ { 0x41, 0xff, 0xd4 }, 3, NVS_BRANCH_CALL_INDIRECT, NVS_REG_NONE, NVS_REG_NONE, 8, false },
-	{ { 0x3e, 0xff, 0xe0 }, 3, NVS_BRANCH_JMP_INDIRECT, NVS_REG_NONE, NVS_REG_NONE, 8, true },
-	{ { 0xf3, 0xc3 }, 2, NVS_BRANCH_RET, NVS_REG_NONE, NVS_REG_NONE, 4, true },
-	{ { 0xc2, 8, 0 }, 3, NVS_BRANCH_RET, NVS_REG_NONE, NVS_REG_NONE, 4, true },
-	{ { 0x0f, 0x0b }, 2, NVS_BRANCH_STOP, NVS_REG_NONE, NVS_REG_NONE, 4, true },
-	{ { 0xcc }, 1, NVS_BRANCH_NONE, NVS_REG_NONE, NVS_REG_NONE, 4, false },
-	{ { 0x89, 0x08 }, 2, NVS_BRANCH_NONE, NVS_RAX, NVS_REG_NONE, 4, false },
-	{ { 0x66, 0x43, 0x89, 0x4c, 0x65, 8 }, 6, NVS_BRANCH_NONE, NVS_R13, NVS_R12, 2, false },
-	{ { 0x48, 0x89, 0x04, 0x25, 0, 0, 0, 0 },
-	  8,
-	  NVS_BRANCH_NONE,
-	  NVS_REG_NONE,
-	  NVS_REG_NONE,
-	  8,
-	  false },
-	{ { 0x88, 0x05, 0, 0, 0, 0 }, 6, NVS_BRANCH_NONE, NVS_RIP, NVS_REG_NONE, 1, false },
+	{{0xeb, 0xfe}, 2, NVS_BRANCH_JMP, NVS_REG_NONE, NVS_REG_NONE, 4, true},
+	{{0xe9, 1, 0, 0, 0}, 5, NVS_BRANCH_JMP, NVS_REG_NONE, NVS_REG_NONE, 4, true},
+	{{0xe8, 1, 0, 0, 0}, 5, NVS_BRANCH_CALL, NVS_REG_NONE, NVS_REG_NONE, 4, false},
+	{{0x74, 0}, 2, NVS_BRANCH_JCC, NVS_REG_NONE, NVS_REG_NONE, 4, false},
+	{{0xe3, 0}, 2, NVS_BRANCH_JCC, NVS_REG_NONE, NVS_REG_NONE, 4, false},
+	{{0x0f, 0x8f, 0, 0, 0, 0}, 6, NVS_BRANCH_JCC, NVS_REG_NONE, NVS_REG_NONE, 4, false},
+	{{0xc7, 0xf8, 0, 0, 0, 0}, 6, NVS_BRANCH_JCC, NVS_REG_NONE, NVS_REG_NONE, 4, false},
+	{{0xff, 0x24, 0xc8}, 3, NVS_BRANCH_JMP_INDIRECT, NVS_RAX, NVS_RCX, 8, true},
+	{{0x41, 0xff, 0xd4}, 3, NVS_BRANCH_CALL_INDIRECT, NVS_REG_NONE, NVS_REG_NONE, 8, false},
+	{{0x3e, 0xff, 0xe0}, 3, NVS_BRANCH_JMP_INDIRECT, NVS_REG_NONE, NVS_REG_NONE, 8, true},
+	{{0xf3, 0xc3}, 2, NVS_BRANCH_RET, NVS_REG_NONE, NVS_REG_NONE, 4, true},
+	{{0xc2, 8, 0}, 3, NVS_BRANCH_RET, NVS_REG_NONE, NVS_REG_NONE, 4, true},
+	{{0x0f, 0x0b}, 2, NVS_BRANCH_STOP, NVS_REG_NONE, NVS_REG_NONE, 4, true},
+	{{0xcc}, 1, NVS_BRANCH_NONE, NVS_REG_NONE, NVS_REG_NONE, 4, false},
+	{{0x89, 0x08}, 2, NVS_BRANCH_NONE, NVS_RAX, NVS_REG_NONE, 4, false},
+	{{0x66, 0x43, 0x89, 0x4c, 0x65, 8}, 6, NVS_BRANCH_NONE, NVS_R13, NVS_R12, 2, false},
+	{{0x48, 0x89, 0x04, 0x25, 0, 0, 0, 0},
+	 8,
+	 NVS_BRANCH_NONE,
+	 NVS_REG_NONE,
+	 NVS_REG_NONE,
+	 8,
+	 false},
+	{{0x88, 0x05, 0, 0, 0, 0}, 6, NVS_BRANCH_NONE, NVS_RIP, NVS_REG_NONE, 1, false},
 	/* Not to be told: lengths on which processors differ, prefixes that rule each other out,
 	   junk. */
-	{ { 0x66, 0xe9, 0, 0, 0, 0 }, 0, 0, 0, 0, 0, false },
-	{ { 0x66, 0x74, 0 }, 0, 0, 0, 0, 0, false },
-	{ { 0x66, 0xc5, 0xf8, 0x11, 0x00 }, 0, 0, 0, 0, 0, false },
-	{ { 0x48, 0x62, 0xf1, 0x7c, 0x48, 0x11, 0x00 }, 0, 0, 0, 0, 0, false },
-	{ { 0x62, 0xf9, 0x7c, 0x48, 0x11, 0x00 }, 0, 0, 0, 0, 0, false },
-	{ { 0xd5, 0x00, 0x89, 0x08 }, 0, 0, 0, 0, 0, false },
-	{ { 0x06 }, 0, 0, 0, 0, 0, false },
-	{ { 0x8f, 0xe0 }, 0, 0, 0, 0, 0, false },
-	{ { 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
-	    0x66 },
-	  0,
-	  0,
-	  0,
-	  0,
-	  0,
-	  false },
+	{{0x66, 0xe9, 0, 0, 0, 0}, 0, 0, 0, 0, 0, false},
+	{{0x66, 0x74, 0}, 0, 0, 0, 0, 0, false},
+	{{0x66, 0xc5, 0xf8, 0x11, 0x00}, 0, 0, 0, 0, 0, false},
+	{{0x48, 0x62, 0xf1, 0x7c, 0x48, 0x11, 0x00}, 0, 0, 0, 0, 0, false},
+	{{0x62, 0xf9, 0x7c, 0x48, 0x11, 0x00}, 0, 0, 0, 0, 0, false},
+	{{0xd5, 0x00, 0x89, 0x08}, 0, 0, 0, 0, 0, false},
+	{{0x06}, 0, 0, 0, 0, 0, false},
+	{{0x8f, 0xe0}, 0, 0, 0, 0, 0, false},
+	{{0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66},
+	 0,
+	 0,
+	 0,
+	 0,
+	 0,
+	 false},
 };
 
 static void test_kinds(void)

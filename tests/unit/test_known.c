@@ -21,8 +21,8 @@
 #include "trap/known.h"
 #include "trap/root.h"
 
-#define SEED	   20240517u
-#define CHAINS	   100000u
+#define SEED 20240517u
+#define CHAINS 100000u
 #define MAX_STACKS 65536u
 
 /* ---- what the handler sees ---- */
@@ -288,8 +288,8 @@ static uint32_t cut_wrong, cut_tried;
 static void move(struct store *s)
 {
 	struct nvs_ring *ring = nvs_ring_mine();
-	uint8_t *page =
-		mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
 	size_t bytes = 0;
 
 	/* As much as can be read. */
@@ -318,8 +318,8 @@ static uint32_t unnoticed;
 static void spoil(struct store *s)
 {
 	struct nvs_ring *ring = nvs_ring_mine();
-	uint8_t *page =
-		mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
 	size_t bytes = 0;
 
 	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->rsp + bytes), 4096))
@@ -334,8 +334,8 @@ static void spoil(struct store *s)
 			if (*word != (uintptr_t)s->pcs[i])
 				continue;
 			*word ^= 1;
-			noticed |=
-				nvs_known_match(ring, s->rip, (uintptr_t)page, s->rbp) == NVS_NONE;
+			noticed |= nvs_known_match(ring, s->rip, (uintptr_t)page, s->rbp) ==
+				   NVS_NONE;
 			*word ^= 1;
 		}
 		unnoticed += !noticed;

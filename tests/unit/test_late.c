@@ -26,7 +26,7 @@ static char folder[] = "/tmp/nvsnoop-test.XXXXXX", file[64];
 
 static int record(void)
 {
-	struct nvs_rec_remark r = { .rec = { .type = NVS_REC_REMARK, .size = sizeof(r) } };
+	struct nvs_rec_remark r = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(r)}};
 
 	return nvs_late_record(&r, sizeof(r));
 }
@@ -55,7 +55,7 @@ static void *one_record(void *arg)
 static void test_together(void)
 {
 	pthread_t threads[THREADS];
-	sigset_t before = { 0 }, after = { 0 };
+	sigset_t before = {0}, after = {0};
 	off_t first;
 
 	sigprocmask(SIG_BLOCK, NULL, &before);
@@ -109,7 +109,7 @@ static void trap_calls(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
 	struct sigaction a = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO | SA_NODEFER};
 
 	sigaction(SIGSYS, &a, NULL);

@@ -29,12 +29,12 @@
 static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
 static uint64_t gpfifo[RING], real_ring[RING];
 static uint32_t put, real_userd[NVS_USERD_BYTES / 4];
-static struct nvs_shadow shadow = { .ring = real_ring, .userd = real_userd };
+static struct nvs_shadow shadow = {.ring = real_ring, .userd = real_userd};
 static struct nvs_channel channel;
 static uint32_t hash[2];
 static struct nvs_segment_map maps[2]; /* the second one's pages are there when `hole` has grown */
 static int hole;
-static struct nvs_doorbell doorbell = { .map = 1 };
+static struct nvs_doorbell doorbell = {.map = 1};
 static struct nvs_view views[2];
 
 static void set_up(void)
@@ -51,8 +51,12 @@ static void set_up(void)
 	doorbell.start = (uintptr_t)page;
 	doorbell.end = doorbell.start + PAGE;
 	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	channel = (struct nvs_channel){ .token = TOKEN, .entries = RING, .ring = gpfifo, .put = &put,
-					.state = state, .shadow = &shadow };
+	channel = (struct nvs_channel){.token = TOKEN,
+				       .entries = RING,
+				       .ring = gpfifo,
+				       .put = &put,
+				       .state = state,
+				       .shadow = &shadow};
 	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;
 	maps[0] = (struct nvs_segment_map){.gpu_va = VA, .size = LARGE};
 	maps[0].cpu = (uintptr_t)mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
@@ -100,8 +104,9 @@ static void ring_slow(uint32_t bytes)
 /* As a patched site does. */
 __attribute__((noinline)) static bool ring_fast(uint32_t bytes)
 {
-	static const struct nvs_patch_site site = { .base = NVS_RAX, .source = NVS_RCX, .disp = 0x90 };
-	struct nvs_fast_regs regs = { .rax = (uintptr_t)page, .rcx = TOKEN };
+	static const struct nvs_patch_site site = {
+		.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90};
+	struct nvs_fast_regs regs = {.rax = (uintptr_t)page, .rcx = TOKEN};
 
 	next_entry(bytes);
 	return nvs_fast_doorbell(&site, &regs);
@@ -164,7 +169,7 @@ static void ring_within(int sig)
 
 static void handle(int sig, void (*handler)(int), int flags)
 {
-	struct sigaction a = { .sa_handler = handler, .sa_flags = flags };
+	struct sigaction a = {.sa_handler = handler, .sa_flags = flags};
 
 	sigaction(sig, &a, NULL);
 }
@@ -529,14 +534,16 @@ __attribute__((noinline)) static int step_over(void *to, uintptr_t *where)
 			 "movl %1, (%0)\n\t"
 			 "nop\n\tnop\n\t"
 			 "pushf\n\tandl $~0x100, (%%rsp)\n\tpopf\n\t"
-			 : : "a"(to), "c"(TOKEN) : "memory", "cc");
+			 :
+			 : "a"(to), "c"(TOKEN)
+			 : "memory", "cc");
 	memcpy(where, at, sizeof(at));
 	return steps;
 }
 
 static void test_steps(void)
 {
-	struct sigaction a = { .sa_sigaction = step, .sa_flags = SA_SIGINFO };
+	struct sigaction a = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
 	uintptr_t plain[64], rung[64];
 	uint32_t ordinary;
 	int n, m;
@@ -560,8 +567,8 @@ static void run(void)
 	stack_t alternate = {.ss_size = 65536};
 	pthread_t t;
 
-	alternate.ss_sp =
-		mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	alternate.ss_sp = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
 	sigaltstack(&alternate, NULL);
 	victim = (pid_t)syscall(SYS_gettid);
 	set_up();

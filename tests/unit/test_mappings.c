@@ -10,9 +10,9 @@
  */
 #include "rm_fake.h"
 
-#define A    0xc1000001u
+#define A 0xc1000001u
 #define BELL 0x7f0000000000ull
-#define RW   (PROT_READ | PROT_WRITE)
+#define RW (PROT_READ | PROT_WRITE)
 
 static void memory(uint32_t handle, uint32_t object_class)
 {
@@ -24,7 +24,7 @@ static const struct nvs_cpu_map *cpu_map(uint64_t address)
 	struct nvs_rm *rm = nvs_rm();
 
 	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1)
-		return (struct nvs_cpu_map *)rm->cpu.at[i];
+	return (struct nvs_cpu_map *)rm->cpu.at[i];
 	return NULL;
 }
 
@@ -132,9 +132,9 @@ static void test_partial_unmap(void)
 
 static void test_uvm_forms(void)
 {
-	uint8_t a[9264] = { 0 };
-	uint32_t releases[] = { NVS_RELEASE(515, 43, 4), NVS_RELEASE(550, 40, 7),
-				NVS_RELEASE(550, 40, 53), NVS_RELEASE(590, 48, 1) };
+	uint8_t a[9264] = {0};
+	uint32_t releases[] = {NVS_RELEASE(515, 43, 4), NVS_RELEASE(550, 40, 7),
+			       NVS_RELEASE(550, 40, 53), NVS_RELEASE(590, 48, 1)};
 
 	memory(23, 0x003e);
 	map_memory(A, 23, 0x4000, 0, DEV_CTL, 0x7a0000000000, RW);
@@ -205,7 +205,7 @@ static void test_uvm_mmap(void)
 static void map_dma(unsigned size, uint32_t dma, uint32_t handle, uint64_t offset, uint64_t length,
 		    uint64_t va)
 {
-	uint8_t a[64] = { 0 };
+	uint8_t a[64] = {0};
 
 	put32(a, 0, A);
 	put32(a, 8, dma);
@@ -218,7 +218,7 @@ static void map_dma(unsigned size, uint32_t dma, uint32_t handle, uint64_t offse
 
 static void unmap_dma(unsigned size, uint32_t dma, uint32_t handle, uint64_t va, uint64_t length)
 {
-	uint8_t a[48] = { 0 };
+	uint8_t a[48] = {0};
 
 	put32(a, 0, A);
 	put32(a, 8, dma);
@@ -231,7 +231,7 @@ static void unmap_dma(unsigned size, uint32_t dma, uint32_t handle, uint64_t va,
 
 static void test_dma(void)
 {
-	uint8_t virtual[128] = { 0 };
+	uint8_t virtual[128] = {0};
 	uint32_t space = nvs_object_find(A, 9)->entity->id,
 		 device = nvs_object_find(A, 2)->entity->id;
 
@@ -270,7 +270,7 @@ static void test_dma(void)
 
 static void test_pinned(void)
 {
-	uint8_t a[56] = { 0 };
+	uint8_t a[56] = {0};
 
 	put32(a, 0, A);
 	put32(a, 4, 2);
@@ -346,7 +346,7 @@ static void test_doorbell_goes(void)
 	/* By the address it was told, and by a wrong one. */
 	alias = make_bell(8, 0x1000000a0000);
 	{
-		uint8_t a[40] = { 0 };
+		uint8_t a[40] = {0};
 
 		put32(a, 0, A);
 		put32(a, 8, 8);

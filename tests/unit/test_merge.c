@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The merge of rings into frames: nothing lost, nothing twice, in order of time, no record across frames, and
- * a program that writes over a ring costs that ring alone. Each with frames written at once, and with each written
- * while the next ones fill.
+ * The merge of rings into frames: nothing lost, nothing twice, in order of time, no record across
+ * frames, and a program that writes over a ring costs that ring alone. Each with frames written at
+ * once, and with each written while the next ones fill.
  */
 /* LINK: preload */
 #include <pthread.h>
@@ -39,7 +39,8 @@ static void take_record(const struct nvs_rec *rec)
 		seen.sized &= n->fill[i / 8 - 3] == n->value + i;
 }
 
-static void take_frame(void *arg, const void *data, size_t size, const struct nvs_merge_counts *counts)
+static void take_frame(void *arg, const void *data, size_t size,
+		       const struct nvs_merge_counts *counts)
 {
 	const struct nvs_rec_frame *frame = data;
 	uint64_t records = seen.records;
@@ -67,7 +68,8 @@ static void take_frame(void *arg, const void *data, size_t size, const struct nv
 	CHECK(counts->records == seen.records - records);
 }
 
-/* Frames that are written as late as may be: after as many more as there are spares, or when asked for. */
+/* Frames that are written as late as may be: after as many more as there are spares, or when asked
+ * for. */
 static struct {
 	uint32_t late, n;
 	struct {
@@ -91,7 +93,8 @@ static void write_held(void *arg)
 		write_oldest(arg);
 }
 
-static void hold_frame(void *arg, const void *frame, size_t size, const struct nvs_merge_counts *counts)
+static void hold_frame(void *arg, const void *frame, size_t size,
+		       const struct nvs_merge_counts *counts)
 {
 	if (held.n == held.late)
 		write_oldest(arg);
@@ -117,7 +120,7 @@ static bool put(uint32_t ring, uint16_t type, uint32_t size, uint64_t time, uint
 
 	if (head + size - r->shared->tail > r->bytes)
 		return false;
-	n->rec = (struct nvs_rec){ .type = type, .size = size, .time = time };
+	n->rec = (struct nvs_rec){.type = type, .size = size, .time = time};
 	n->value = value;
 	for (size_t i = 24; i < size; i += 8)
 		n->fill[i / 8 - 3] = value + i;
@@ -135,7 +138,8 @@ static uint32_t random_of(uint32_t n)
 
 static struct nvs_merge *new_merge(void)
 {
-	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0, held.late ? hold_frame : take_frame, NULL);
+	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0, held.late ? hold_frame : take_frame,
+					    NULL);
 
 	if (!m || (held.late && nvs_merge_overlap(m, held.late, write_held)))
 		abort();
@@ -192,7 +196,8 @@ static void test_limit(void)
 	/* Not written yet: the ring keeps it. */
 	CHECK(nvs_ring_at(0)->shared->tail + 48 == nvs_ring_at(0)->shared->head);
 	flush(m);
-	CHECK(seen.records == 1 && nvs_ring_at(0)->shared->tail + 24 == nvs_ring_at(0)->shared->head);
+	CHECK(seen.records == 1 &&
+	      nvs_ring_at(0)->shared->tail + 24 == nvs_ring_at(0)->shared->head);
 	nvs_merge_drain(m, 21);
 	flush(m);
 	CHECK(seen.records == 3 && seen.sorted && seen.chained);
@@ -242,7 +247,7 @@ static void damage(uint32_t size)
 
 static void test_damage(void)
 {
-	static const uint32_t sizes[] = { 0, 8, 20, 88, 0xfffffff8 };
+	static const uint32_t sizes[] = {0, 8, 20, 88, 0xfffffff8};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		damage(sizes[i]);
@@ -259,7 +264,7 @@ static void *pass_token(void *arg)
 
 	for (;;) {
 		uint64_t now = atomic_load(&token);
-		struct numbered n = { .rec = { .type = NVS_REC_GAP, .size = 24 }, .value = now };
+		struct numbered n = {.rec = {.type = NVS_REC_GAP, .size = 24}, .value = now};
 
 		if (now >= PASSES)
 			return NULL;
@@ -272,7 +277,8 @@ static void *pass_token(void *arg)
 	}
 }
 
-static void check_token(void *arg, const void *data, size_t size, const struct nvs_merge_counts *counts)
+static void check_token(void *arg, const void *data, size_t size,
+			const struct nvs_merge_counts *counts)
 {
 	const struct nvs_rec_frame *frame = data;
 
@@ -312,7 +318,7 @@ static void test_causality(void)
 
 int main(void)
 {
-	struct nvs_trap_options options = { 0 };
+	struct nvs_trap_options options = {0};
 
 	if (nvs_trap_init(&options))
 		abort();

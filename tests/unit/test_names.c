@@ -9,14 +9,14 @@
 #include "preload/names.h"
 
 static int passed, failed;
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);            \
-		}                                                                                  \
+#define CHECK(cond)                                                                     \
+	do {                                                                            \
+		if (cond) {                                                             \
+			passed++;                                                       \
+		} else {                                                                \
+			failed++;                                                       \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond); \
+		}                                                                       \
 	} while (0)
 
 static const char *variable(const char *name)
@@ -26,7 +26,7 @@ static const char *variable(const char *name)
 	return strcmp(name, "DIR") ? NULL : "/tmp/x";
 }
 
-static struct nvs_name_facts facts = { 4711, "python3.11", "node7", variable };
+static struct nvs_name_facts facts = {4711, "python3.11", "node7", variable};
 static char name[256];
 
 static int expands_to(const char *pattern, const char *expected)
@@ -59,9 +59,10 @@ static void test_patterns(void)
 
 static void test_hostile(void)
 {
-	static const char *const programs[] = { "../../etc/passwd", "a/b", "..", ".", "", "a\nb\033[2J" };
-	static const char *const expected[] = { ".._.._etc_passwd", "a_b", "unknown", "unknown", "unknown",
-						"a_b_[2J" };
+	static const char *const programs[] = {"../../etc/passwd", "a/b", "..", ".", "",
+					       "a\nb\033[2J"};
+	static const char *const expected[] = {".._.._etc_passwd", "a_b",     "unknown",
+					       "unknown",	   "unknown", "a_b_[2J"};
 
 	for (int i = 0; i < 6; i++) {
 		facts.program = programs[i];

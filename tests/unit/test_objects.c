@@ -37,7 +37,7 @@ static struct nvs_object *object(uint32_t client, uint32_t handle)
  */
 static void ring_memory(uint32_t client, uint64_t va)
 {
-	uint8_t memory[128] = { 0 };
+	uint8_t memory[128] = {0};
 
 	put64(memory, 64, 0x200000);
 	rm_alloc(client, 2, 20, 0x0040, memory);
@@ -87,19 +87,19 @@ static void test_alloc_forms(void)
 		unsigned size;
 		int status;
 	} forms[] = {
-		{ NVS_RELEASE(515, 43, 4), 32, 24 },
-		{ NVS_RELEASE(530, 41, 3), 32, 24 },
-		{ NVS_RELEASE(535, 43, 2), 32, 28 },
-		{ NVS_RELEASE(595, 45, 4), 32, 28 },
-		{ NVS_RELEASE(515, 43, 4), 40, 32 },
-		{ NVS_RELEASE(525, 60, 11), 40, 36 },
-		{ NVS_RELEASE(535, 43, 2), 48, 40 },
-		{ NVS_RELEASE(580, 159, 4), 48, 40 },
-		{ 0, 48, 40 },
+		{NVS_RELEASE(515, 43, 4), 32, 24},
+		{NVS_RELEASE(530, 41, 3), 32, 24},
+		{NVS_RELEASE(535, 43, 2), 32, 28},
+		{NVS_RELEASE(595, 45, 4), 32, 28},
+		{NVS_RELEASE(515, 43, 4), 40, 32},
+		{NVS_RELEASE(525, 60, 11), 40, 36},
+		{NVS_RELEASE(535, 43, 2), 48, 40},
+		{NVS_RELEASE(580, 159, 4), 48, 40},
+		{0, 48, 40},
 	};
 
 	for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		uint8_t space[56] = { 0 }, a[48];
+		uint8_t space[56] = {0}, a[48];
 
 		fresh(forms[i].release);
 		make_client(A, 0);
@@ -126,7 +126,7 @@ static void test_alloc_forms(void)
 
 static void test_serialized(void)
 {
-	uint8_t a[48] = { 0 }, device[56] = { 5 };
+	uint8_t a[48] = {0}, device[56] = {5};
 
 	fresh(NVS_RELEASE(580, 159, 4));
 	make_client(A, 0);
@@ -143,7 +143,7 @@ static void test_serialized(void)
 
 static void test_xfer(void)
 {
-	uint8_t inner[48] = { 0 }, outer[16] = { 0 };
+	uint8_t inner[48] = {0}, outer[16] = {0};
 
 	fresh(NVS_RELEASE(580, 159, 4));
 	make_client(A, 0);
@@ -167,7 +167,7 @@ static void test_xfer(void)
 
 static void test_vid_heap(void)
 {
-	uint8_t a[184] = { 0 };
+	uint8_t a[184] = {0};
 
 	fresh(NVS_RELEASE(550, 54, 14));
 	make_client(A, 0);
@@ -213,9 +213,9 @@ static void test_channel(void)
 
 	/* A new token, and one that another channel has had. */
 	make_channel(A, 2, 31, 0x200603000, 1024, 20, 0x5000, 0x10013);
-	rm_control(A, 30, 0xc36f0108, &(uint32_t){ 0x10099 }, 4);
+	rm_control(A, 30, 0xc36f0108, &(uint32_t){0x10099}, 4);
 	CHECK(!viewed(0x10012) && viewed(0x10099));
-	rm_control(A, 31, 0xc36f0108, &(uint32_t){ 0x10012 }, 4);
+	rm_control(A, 31, 0xc36f0108, &(uint32_t){0x10012}, 4);
 	CHECK_EQ(viewed(0x10012)->number, object(A, 31)->channel->number);
 
 	/* GP_PUT is read after the trap has forgotten the channel and before the call. */
@@ -277,13 +277,13 @@ static void test_late_binding(void)
 
 static void test_old_channel(void)
 {
-	uint8_t p[368] = { 0 };
+	uint8_t p[368] = {0};
 	struct nvs_rec_remark *r;
 
 	fresh(NVS_RELEASE(535, 54, 3));
 	make_client(A, 0);
 	rm_alloc(A, 2, 30, 0xc06f, p);
-	rm_control(A, 30, 0xc36f0108, &(uint32_t){ 0x777 }, 4);
+	rm_control(A, 30, 0xc36f0108, &(uint32_t){0x777}, 4);
 	CHECK(object(A, 30)->channel->flags & NVS_CHAN_NO_DOORBELL);
 	CHECK_EQ(object(A, 30)->params_length, 304);
 	CHECK(!viewed(0x777));
@@ -390,7 +390,7 @@ static void test_failed_calls(void)
 
 static void test_unknown_calls(void)
 {
-	uint8_t a[64] = { 0 };
+	uint8_t a[64] = {0};
 	uint64_t before = nvs_rm_unknown_calls();
 
 	fresh(NVS_RELEASE(580, 159, 4));
@@ -407,7 +407,7 @@ static void test_unknown_calls(void)
 
 static void test_version(void)
 {
-	uint8_t a[72] = { 0 }, p[40] = { 0 };
+	uint8_t a[72] = {0}, p[40] = {0};
 	char text[64] = "555.58.02";
 
 	fresh(0);
@@ -435,7 +435,7 @@ static void test_shadows(void)
 {
 	const uint64_t va = 0x200600000;
 	void *page = (void *)(va + 0x2000);
-	uint8_t p[72] = { 0 };
+	uint8_t p[72] = {0};
 	unsigned n;
 
 	fresh(NVS_RELEASE(580, 159, 4));
@@ -471,7 +471,8 @@ static void test_shadows(void)
 	make_client(A, 0);
 	ring_memory(A, va);
 	n = nsteps;
-	map_memory(A, 20, 0x200000, 0x110000000000, DEV_GPU(0), va + 0x800000, PROT_READ | PROT_WRITE);
+	map_memory(A, 20, 0x200000, 0x110000000000, DEV_GPU(0), va + 0x800000,
+		   PROT_READ | PROT_WRITE);
 	CHECK(find_step(n, "clear", va) < nsteps);
 	n = nsteps;
 	rm_unmap(A, 20, 0x110000000000);

@@ -361,7 +361,7 @@ static void auxiliaries(void)
 	EXPECT_EQ(count(NVS_OP_LAUNCH), 0);
 }
 
-#define NODES	40
+#define NODES 40
 #define NODE(i) (0x204c00000ull + (i)*0x200ull)
 
 /*

@@ -16,14 +16,14 @@
 #include "preload/preload.h"
 
 static int passed, failed;
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);            \
-		}                                                                                  \
+#define CHECK(cond)                                                                     \
+	do {                                                                            \
+		if (cond) {                                                             \
+			passed++;                                                       \
+		} else {                                                                \
+			failed++;                                                       \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond); \
+		}                                                                       \
 	} while (0)
 
 static struct nvs_option_values values;
@@ -55,8 +55,8 @@ static void test_defaults(void)
 
 static void test_values(void)
 {
-	CHECK(parse("trap=step,backtrace=off,overflow=drop,buffer=64K,spool=/dev/shm,overwrite,quiet") ==
-	      0);
+	CHECK(parse("trap=step,backtrace=off,overflow=drop,buffer=64K,spool=/dev/"
+		    "shm,overwrite,quiet") == 0);
 	CHECK(values.step && !values.backtrace && values.drop && values.spool);
 	CHECK(values.ring_bytes == 65536 && !strcmp(values.spool_dir, "/dev/shm"));
 	CHECK(values.overwrite && values.quiet);

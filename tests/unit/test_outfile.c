@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two processes that create the same output file: in whatever order their system calls come, one has it under its name
- * in the end, the other is told that the name is taken, and nobody's file goes while it is in use.
+ * Two processes that create the same output file: in whatever order their system calls come, one
+ * has it under its name in the end, the other is told that the name is taken, and nobody's file
+ * goes while it is in use.
  */
 #include <stdlib.h>
 #include <ucontext.h>
@@ -10,11 +11,11 @@
 #include "tests/unit/expect.h"
 
 static void step(void);
-#define nvs_sys_open(...)   (step(), nvs_sys_open(__VA_ARGS__))
-#define nvs_sys_flock(...)  (step(), nvs_sys_flock(__VA_ARGS__))
-#define nvs_sys_lstat(...)  (step(), nvs_sys_lstat(__VA_ARGS__))
+#define nvs_sys_open(...) (step(), nvs_sys_open(__VA_ARGS__))
+#define nvs_sys_flock(...) (step(), nvs_sys_flock(__VA_ARGS__))
+#define nvs_sys_lstat(...) (step(), nvs_sys_lstat(__VA_ARGS__))
 #define nvs_sys_unlink(...) (step(), nvs_sys_unlink(__VA_ARGS__))
-#define nvs_sys_close(...)  (step(), nvs_sys_close(__VA_ARGS__))
+#define nvs_sys_close(...) (step(), nvs_sys_close(__VA_ARGS__))
 #include "preload/outfile.c"
 
 #define TURNS 18 /* more than both have steps */
@@ -58,7 +59,8 @@ static void begin(struct process *p, bool replace)
 	makecontext(&p->context, create, 0);
 }
 
-/* The bits of TURNS say who is next, the highest first. Returns the next row of turns that is another. */
+/* The bits of TURNS say who is next, the highest first. Returns the next row of turns that is
+ * another. */
 static unsigned run(unsigned turns)
 {
 	unsigned left = TURNS;
@@ -87,7 +89,7 @@ enum before { NOTHING, AN_OLD_ONE, ONE_IN_USE, BEFORES };
 /* How many orders do not end as they must. */
 static unsigned count_bad(enum before before, bool first_replaces, bool second_replaces)
 {
-	struct nvs_outfile old = { .fd = -1 };
+	struct nvs_outfile old = {.fd = -1};
 	unsigned bad = 0, runs = 0;
 
 	for (unsigned turns = 0; turns < 1u << TURNS; runs++) {

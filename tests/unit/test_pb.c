@@ -7,13 +7,13 @@
 #include "tests/unit/expect.h"
 
 /* Headers as hosts from Fermi on take them. */
-#define HDR(op, subch, method, count)                                                              \
+#define HDR(op, subch, method, count) \
 	((uint32_t)(op) << 29 | (count) << 16 | (subch) << 13 | (method) >> 2)
-#define INC(s, m, n)	  HDR(1, s, m, n)
-#define NON_INC(s, m, n)  HDR(3, s, m, n)
-#define IMMD(s, m, v)	  HDR(4, s, m, v)
+#define INC(s, m, n) HDR(1, s, m, n)
+#define NON_INC(s, m, n) HDR(3, s, m, n)
+#define IMMD(s, m, v) HDR(4, s, m, v)
 #define INC_ONCE(s, m, n) HDR(5, s, m, n)
-#define OLD(op, s, m, n)  ((uint32_t)(op) << 29 | (n) << 18 | (s) << 13 | (m))
+#define OLD(op, s, m, n) ((uint32_t)(op) << 29 | (n) << 18 | (s) << 13 | (m))
 
 /* What came out: one line a word, and headers without data. */
 struct seen {
@@ -64,12 +64,12 @@ static void walk(struct nvs_pb *pb, const uint32_t *words, uint32_t n, struct se
 	nvs_pb_finish(pb, &sink);
 }
 
-#define WORD(i, f, s, m, v)                                                                        \
-	do {                                                                                       \
-		EXPECT_EQ(seen.words[i].form, f);                                                  \
-		EXPECT_EQ(seen.words[i].subch, s);                                                 \
-		EXPECT_EQ(seen.words[i].method, m);                                                \
-		EXPECT_EQ(seen.words[i].value, v);                                                 \
+#define WORD(i, f, s, m, v)                         \
+	do {                                        \
+		EXPECT_EQ(seen.words[i].form, f);   \
+		EXPECT_EQ(seen.words[i].subch, s);  \
+		EXPECT_EQ(seen.words[i].method, m); \
+		EXPECT_EQ(seen.words[i].value, v);  \
 	} while (0)
 
 static void forms(void)

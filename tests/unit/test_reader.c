@@ -10,14 +10,14 @@ static int passed, failed;
 static char dir[] = "/tmp/nvsnoop-reader-XXXXXX";
 static char path[256];
 
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (x) {                                                                           \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #x);                             \
-		}                                                                                  \
+#define CHECK(x)                                                       \
+	do {                                                           \
+		if (x) {                                               \
+			passed++;                                      \
+		} else {                                               \
+			failed++;                                      \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #x); \
+		}                                                      \
 	} while (0)
 
 /* What a pass over the trace hands out. */
@@ -194,8 +194,10 @@ static void test_model(void)
 		CHECK(!nvs_trace_gpu_map(t, 0, a) == !!(at % 3));
 	}
 	CHECK(nvs_clock_since_start(t, nvs_trace_session(t)->first_time + 123, &ns) && ns == 123);
-	CHECK(nvs_clock_since_start(t, nvs_trace_session(t)->first_time + INT64_MAX, &ns) && ns == INT64_MAX / 2);
-	CHECK(nvs_clock_since_start(t, nvs_trace_session(t)->first_time + INT64_MAX + 9, &ns) && ns == -(INT64_MAX / 2));
+	CHECK(nvs_clock_since_start(t, nvs_trace_session(t)->first_time + INT64_MAX, &ns) &&
+	      ns == INT64_MAX / 2);
+	CHECK(nvs_clock_since_start(t, nvs_trace_session(t)->first_time + INT64_MAX + 9, &ns) &&
+	      ns == -(INT64_MAX / 2));
 	/* A second pass hands out the same, and knows what the first has learnt. */
 	CHECK(read_trace(t, &whole, &seen) == 0 && seen.n == 1 && nvs_trace_problems(t) == 0);
 	CHECK(nvs_trace_session(t)->counts.submissions == 1);
@@ -710,8 +712,7 @@ static void test_choice(void)
 	t = open_trace();
 	CHECK(read_trace(t, &streaming, &seen) == 0);
 	print_findings(t);
-	CHECK(nvs_trace_problems(t) == 0 &&
-	      has_finding(t, "4 submissions were only counted"));
+	CHECK(nvs_trace_problems(t) == 0 && has_finding(t, "4 submissions were only counted"));
 	CHECK(seen.n == 4 && seen.s[2].state == NVS_SEG_SKIPPED && seen.s[2].ndata == 0);
 	CHECK(nvs_trace_session(t)->counts.submissions == 3);
 	CHECK(nvs_trace_session(t)->counts.bytes == 3 * 44 + 12);

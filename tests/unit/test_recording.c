@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session without a GPU, from its start to its end, in a process for each case: what files it leaves, what
- * stands in them, and that it leaves the program's own alone.
+ * A session without a GPU, from its start to its end, in a process for each case: what files it
+ * leaves, what stands in them, and that it leaves the program's own alone.
  */
 /* LINK: preload -lzstd */
 #include <dirent.h>
@@ -20,14 +20,14 @@
 #include "tests/unit/recorded.h"
 
 static int passed, failed;
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond);            \
-		}                                                                                  \
+#define CHECK(cond)                                                                     \
+	do {                                                                            \
+		if (cond) {                                                             \
+			passed++;                                                       \
+		} else {                                                                \
+			failed++;                                                       \
+			printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #cond); \
+		}                                                                       \
 	} while (0)
 
 /* ---- acting ---- */
@@ -35,7 +35,7 @@ static int passed, failed;
 static void mark(uint64_t sequence)
 {
 	struct nvs_rec_submission sub = {
-		.rec = { .type = NVS_REC_SUBMISSION, .size = sizeof(sub) },
+		.rec = {.type = NVS_REC_SUBMISSION, .size = sizeof(sub)},
 		.sequence = sequence,
 	};
 
@@ -176,8 +176,9 @@ static void test_in_order(void)
 	CHECK(c.t.raw_bytes > 80000 * sizeof(struct nvs_rec_submission));
 	CHECK(!exists("trace.zst.spool") && !exists("trace.zst.spool.late"));
 	/* One line, once. */
-	CHECK(strstr(text, "nvsnoop: trace.zst: ") == text && strstr(text, ", 0 gaps; next: nvsnoop-report "
-									   "trace.zst --by-api\n"));
+	CHECK(strstr(text, "nvsnoop: trace.zst: ") == text &&
+	      strstr(text, ", 0 gaps; next: nvsnoop-report "
+			   "trace.zst --by-api\n"));
 	CHECK(strchr(text, '\n') == text + strlen(text) - 1);
 	free(text);
 	clean();
@@ -235,7 +236,7 @@ static void act_late(void)
 static void test_late(void)
 {
 	int status = run("late", "quiet");
-	struct contents c = read_trace("trace.zst"), late = { 0 };
+	struct contents c = read_trace("trace.zst"), late = {0};
 	struct nvs_spool head;
 	size_t size;
 	uint8_t *spool = slurp("trace.zst.spool", &size);
@@ -245,7 +246,8 @@ static void test_late(void)
 	CHECK(!strcmp(text, ""));
 	CHECK(spool && size > 4096);
 	memcpy(&head, spool, sizeof(head));
-	CHECK(head.magic == NVS_SPOOL_MAGIC && head.kind == NVS_SPOOL_LATE && head.ring_offset == 4096);
+	CHECK(head.magic == NVS_SPOOL_MAGIC && head.kind == NVS_SPOOL_LATE &&
+	      head.ring_offset == 4096);
 	CHECK(!memcmp(head.session, c.head.session, 16) && head.pid == c.head.pid);
 	CHECK(walk(&late, spool + head.ring_offset, size - head.ring_offset));
 	CHECK(late.marks == 3 && late.mark_sum == 9 && late.marks_late == 3);
@@ -369,7 +371,7 @@ static void act_stale_spool(void)
 
 static void test_links(void)
 {
-	static const char *const options[] = { "quiet", "quiet,overwrite" };
+	static const char *const options[] = {"quiet", "quiet,overwrite"};
 
 	for (int i = 0; i < 2; i++) {
 		CHECK(run("links", options[i]) == 0);
@@ -463,7 +465,7 @@ static void test_closed(void)
 
 static void act_full(void)
 {
-	struct rlimit limit = { 200000, 200000 };
+	struct rlimit limit = {200000, 200000};
 
 	start();
 	setrlimit(RLIMIT_FSIZE, &limit);
@@ -472,7 +474,7 @@ static void act_full(void)
 		struct {
 			struct nvs_rec_submission sub;
 			uint32_t noise[300];
-		} big = { .sub.rec = { .type = NVS_REC_SUBMISSION, .size = sizeof(big) } };
+		} big = {.sub.rec = {.type = NVS_REC_SUBMISSION, .size = sizeof(big)}};
 		static uint32_t x = 1;
 
 		for (int k = 0; k < 300; k++)
@@ -493,7 +495,8 @@ static void test_full(void)
 	CHECK(c.whole && c.header && stat("trace.zst", &st) == 0 && st.st_size <= 200000);
 	CHECK(strstr(text, "WRITING FAILED (File too large)"));
 	if (c.end)
-		CHECK(c.gap_submissions + c.marks == 3000 && c.t.lost_submissions == c.gap_submissions);
+		CHECK(c.gap_submissions + c.marks == 3000 &&
+		      c.t.lost_submissions == c.gap_submissions);
 	else
 		CHECK(exists("trace.zst.spool"));
 	free(text);
@@ -503,7 +506,7 @@ static void test_full(void)
 /* A limit on file sizes that leaves no room for the spool sends the program no signal. */
 static void act_limited(void)
 {
-	struct rlimit limit = { 100000, 100000 };
+	struct rlimit limit = {100000, 100000};
 
 	setrlimit(RLIMIT_FSIZE, &limit);
 	act_short();
@@ -635,8 +638,9 @@ static void test_summary(void)
 
 	CHECK(status == 0 && !strcmp(text, "") && getcwd(folder, sizeof(folder)));
 	summary = (char *)slurp("summary", &size);
-	CHECK(summary && sscanf(summary, "%u\t0\t0\t0\t%255s\tstarted\n%u\t%llu\t%llu\t%llu\t%255s\t%31s\n",
-				&pid, path, &pid2, &subs, &gaps, &bytes, path2, flags) == 8);
+	CHECK(summary &&
+	      sscanf(summary, "%u\t0\t0\t0\t%255s\tstarted\n%u\t%llu\t%llu\t%llu\t%255s\t%31s\n",
+		     &pid, path, &pid2, &subs, &gaps, &bytes, path2, flags) == 8);
 	CHECK(pid == pid2 && !strcmp(path, path2) && !strncmp(path, folder, strlen(folder)));
 	CHECK(!strcmp(path + strlen(folder), "/trace.zst") && !strcmp(flags, "-"));
 	CHECK(subs == 0 && gaps == 0 && bytes > 200);
@@ -679,7 +683,8 @@ static void test_crowd(void)
 	clean();
 }
 
-/* main() ends, another thread goes on and ends last: the process ends with it, and the trace in order. */
+/* main() ends, another thread goes on and ends last: the process ends with it, and the trace in
+ * order. */
 static void *outlive_main(void *arg)
 {
 	mark(7);
@@ -710,24 +715,12 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } acts[] = {
-	{ "in_order", act_in_order },
-	{ "at_once", act_at_once },
-	{ "late", act_late },
-	{ "replaced", act_replaced },
-	{ "killed", act_killed },
-	{ "short", act_short },
-	{ "taken", act_taken },
-	{ "links", act_links },
-	{ "stale_spool", act_stale_spool },
-	{ "busy", act_busy },
-	{ "closed", act_closed },
-	{ "full", act_full },
-	{ "limited", act_limited },
-	{ "forked", act_forked },
-	{ "unwritable", act_unwritable },
-	{ "summary", act_summary },
-	{ "crowd", act_crowd },
-	{ "outlived", act_outlived },
+	{"in_order", act_in_order}, {"at_once", act_at_once}, {"late", act_late},
+	{"replaced", act_replaced}, {"killed", act_killed},   {"short", act_short},
+	{"taken", act_taken},	    {"links", act_links},     {"stale_spool", act_stale_spool},
+	{"busy", act_busy},	    {"closed", act_closed},   {"full", act_full},
+	{"limited", act_limited},   {"forked", act_forked},   {"unwritable", act_unwritable},
+	{"summary", act_summary},   {"crowd", act_crowd},     {"outlived", act_outlived},
 };
 
 static int act(const char *name)

@@ -26,7 +26,7 @@ static atomic_int running;
 static void *writer_of_records(void *arg)
 {
 	for (uint64_t i = 0; i < RECORDS; i++) {
-		struct numbered r = { .rec = { .type = 900, .size = (uint32_t)sizeof(r) } };
+		struct numbered r = {.rec = {.type = 900, .size = (uint32_t)sizeof(r)}};
 
 		/* Sizes differ, so that records meet the end of the ring at every offset. */
 		r.rec.size = (uint32_t)(sizeof(r) - i % 13 * 8);
@@ -53,8 +53,8 @@ static bool filled_right(const struct numbered *r)
 static void test_concurrent(void)
 {
 	pthread_t threads[THREADS];
-	uint64_t next[THREADS] = { 0 }, last_time[64] = { 0 };
-	uint32_t undrained[64] = { 0 };
+	uint64_t next[THREADS] = {0}, last_time[64] = {0};
+	uint32_t undrained[64] = {0};
 	uint64_t wrong = 0, seen = 0;
 	bool done = false;
 
@@ -92,7 +92,7 @@ static void test_concurrent(void)
 
 static void *one_record(void *arg)
 {
-	struct nvs_rec_remark r = { .rec = { .type = NVS_REC_REMARK, .size = sizeof(r) } };
+	struct nvs_rec_remark r = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(r)}};
 
 	return (void *)(intptr_t)nvs_record(&r.rec);
 }
@@ -100,7 +100,7 @@ static void *one_record(void *arg)
 /* Far more threads than rings, one after the other: the rings of the dead are used again. */
 static void test_reuse(void)
 {
-	uint32_t undrained[64] = { 0 };
+	uint32_t undrained[64] = {0};
 	int errors = 0, threads_seen = 0;
 
 	for (int i = 0; i < 500; i++) {
@@ -122,12 +122,13 @@ static void test_reuse(void)
 	CHECK(nvs_ring_sweep() >= nvs_ring_count() - 1);
 }
 
-/* A record that a signal handler writes while one is being written goes elsewhere; both stay whole. */
+/* A record that a signal handler writes while one is being written goes elsewhere; both stay whole.
+ */
 static void test_nested(void)
 {
 	struct nvs_ring *ring = nvs_ring_mine();
 	struct nvs_rec_remark *outer = nvs_ring_reserve(ring, sizeof(*outer), true);
-	struct nvs_rec_remark inner = { .rec = { .type = NVS_REC_REMARK, .size = sizeof(inner) } };
+	struct nvs_rec_remark inner = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(inner)}};
 	uint64_t head = ring->shared->head;
 
 	CHECK(outer != NULL);
@@ -140,12 +141,13 @@ static void test_nested(void)
 	CHECK(ring->shared->head == head + sizeof(*outer));
 }
 
-/* Nobody drains and the heartbeat stands still: the wait ends by itself, and nothing is overwritten. */
+/* Nobody drains and the heartbeat stands still: the wait ends by itself, and nothing is
+ * overwritten. */
 static void test_stall(void)
 {
 	struct nvs_ring *ring = nvs_ring_mine();
 	uint64_t tail = ring->shared->tail, waits = ring->counters[NVS_COUNT_WAITS];
-	struct numbered r = { .rec = { .type = 900, .size = sizeof(r) } };
+	struct numbered r = {.rec = {.type = 900, .size = sizeof(r)}};
 	int err = 0;
 
 	while (!err)
@@ -171,7 +173,7 @@ static void test_late(void)
 {
 	struct nvs_ring *ring = nvs_ring_mine();
 	uint64_t head = ring->shared->head;
-	struct nvs_rec_remark r = { .rec = { .type = NVS_REC_REMARK, .size = sizeof(r) } };
+	struct nvs_rec_remark r = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(r)}};
 
 	nvs_writer_signal.late = keep_late;
 	atomic_store(&nvs_writer_signal.ended, 1);
@@ -245,19 +247,20 @@ static void test_own_rings(void)
 /* A forked child finds the trap as if it had never been started. */
 static void test_fork(void)
 {
-	struct nvs_rec_remark r = { .rec = { .type = NVS_REC_REMARK, .size = sizeof(r) } };
+	struct nvs_rec_remark r = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(r)}};
 	int status;
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(nvs_record(&r.rec) == -ENOBUFS && !nvs_ring_count() && !nvs_view_get() ? 0 : 1);
+		_exit(nvs_record(&r.rec) == -ENOBUFS && !nvs_ring_count() && !nvs_view_get() ? 0
+											     : 1);
 	waitpid(pid, &status, 0);
 	CHECK(status == 0);
 }
 
 int main(void)
 {
-	struct nvs_trap_options options = { .backtrace = false };
+	struct nvs_trap_options options = {.backtrace = false};
 
 	CHECK(nvs_trap_init(&options) == 0);
 	fake_rings(16, 65536);

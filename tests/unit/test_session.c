@@ -10,7 +10,7 @@
  */
 #include "rm_fake.h"
 
-#define DATA   "tests/unit/data/session_h200.txt"
+#define DATA "tests/unit/data/session_h200.txt"
 #define CLIENT 0xc1d0005eu
 
 static size_t unhex(const char *hex, uint8_t *out, size_t room)
@@ -19,7 +19,7 @@ static size_t unhex(const char *hex, uint8_t *out, size_t room)
 
 	memset(out, 0, room);
 	for (; hex[0] && hex[1] && hex[0] != '-' && n < room; hex += 2) {
-		char two[3] = { hex[0], hex[1], 0 };
+		char two[3] = {hex[0], hex[1], 0};
 
 		out[n++] = (uint8_t)strtoul(two, NULL, 16);
 	}
@@ -83,7 +83,7 @@ static unsigned play_file(void)
 		exit(1);
 	}
 	while (fgets(line, sizeof(line), f)) {
-		char *w[9] = { 0 }, *save;
+		char *w[9] = {0}, *save;
 		int words = 0;
 
 		if (line[0] == '#')
@@ -106,7 +106,8 @@ static void check_channels(void)
 	unsigned n = 0;
 
 	CHECK_EQ(view->nchannels, 20);
-	DL_FOREACH(nvs_rm()->channels, c) {
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
 		uint64_t ring = 0x200600000ull + n * 0x3000ull;
 		const struct nvs_channel *v = viewed(c->token);
 

@@ -12,11 +12,11 @@
 #include "trap/shadow.h"
 
 #define ENTRIES 1024u
-#define PAGE	4096u
-#define BYTES	(3 * PAGE) /* two pages of ring, and USERD's */
-#define USERD	(2 * PAGE + 512)
-#define VA	0x200800000ull
-#define ROUNDS	300
+#define PAGE 4096u
+#define BYTES (3 * PAGE) /* two pages of ring, and USERD's */
+#define USERD (2 * PAGE + 512)
+#define VA 0x200800000ull
+#define ROUNDS 300
 
 static uint8_t *program, *real,
 	*spare; /* the same pages, as the program, the GPU and the library see them */

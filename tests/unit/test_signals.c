@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's view of its signals. Each case runs three times, in processes of its own: with the C library
- * alone, with our handlers installed before, and with ours installed only when it blocks one of the two;
- * what it sees must be the same. Without a doorbell every fault here is the program's.
+ * The program's view of its signals. Each case runs three times, in processes of its own: with the
+ * C library alone, with our handlers installed before, and with ours installed only when it blocks
+ * one of the two; what it sees must be the same. Without a doorbell every fault here is the
+ * program's.
  */
 /* LINK: preload */
 #include <dlfcn.h>
@@ -76,7 +77,7 @@ static sigset_t set_of(int a, int b)
 
 static void install(int sig, void (*handler)(int, siginfo_t *, void *), int flags, int masked)
 {
-	struct sigaction a = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
+	struct sigaction a = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
 
 	a.sa_mask = set_of(masked, 0);
 	sigaction(sig, &a, NULL);
@@ -244,7 +245,8 @@ static void case_steps(void)
 {
 	install(SIGTRAP, count_step, 0, 0);
 	__asm__ volatile("pushf; orl $0x100, (%%rsp); popf\n\t"
-			 "nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop" ::: "memory", "cc");
+			 "nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop" ::
+				 : "memory", "cc");
 	tell("steps:%d ", steps);
 }
 
@@ -260,7 +262,9 @@ static void tell_action(int sig)
 
 static void case_actions(void)
 {
-	struct sigaction a = { .sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART }, old;
+	struct sigaction a = {.sa_sigaction = note,
+			      .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART},
+			 old;
 
 	tell_action(SIGSEGV);
 	sigfillset(&a.sa_mask);
@@ -454,7 +458,7 @@ static void case_pending(void)
 static void case_wait(void)
 {
 	sigset_t set = set_of(SIGSEGV, SIGUSR1);
-	struct timespec soon = { 0, 1000000 };
+	struct timespec soon = {0, 1000000};
 	siginfo_t info;
 	int sig = 0;
 
@@ -526,7 +530,7 @@ static void case_fork(void)
 static void case_vfork(void)
 {
 	sigset_t set = set_of(SIGSEGV, SIGUSR1), child = set_of(SIGTRAP, SIGHUP), old;
-	struct sigaction a = { .sa_handler = SIG_DFL }, was;
+	struct sigaction a = {.sa_handler = SIG_DFL}, was;
 
 	install(SIGSEGV, note, 0, 0);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
@@ -554,8 +558,8 @@ static void tell_stack(int sig, siginfo_t *info, void *uc)
 	stack_t st;
 
 	sigaltstack(NULL, &st);
-	tell("on:%d flags:%d size:%zu ", &here >= alternate && &here < alternate + ALTERNATE, st.ss_flags,
-	     st.ss_size);
+	tell("on:%d flags:%d size:%zu ", &here >= alternate && &here < alternate + ALTERNATE,
+	     st.ss_flags, st.ss_size);
 	mprotect(forbidden, 4096, PROT_READ | PROT_WRITE);
 }
 
@@ -563,8 +567,9 @@ static void case_altstack(void)
 {
 	stack_t st, now;
 
-	alternate = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	st = (stack_t){ .ss_sp = alternate, .ss_size = ALTERNATE };
+	alternate = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
+	st = (stack_t){.ss_sp = alternate, .ss_size = ALTERNATE};
 	sigaltstack(&st, NULL);
 	install(SIGSEGV, tell_stack, SA_ONSTACK, 0);
 	fault();
@@ -595,10 +600,11 @@ static int __attribute__((noinline)) recurse(volatile char *above)
 /* A runtime that survives the end of its stack. */
 static void *overflow(void *arg)
 {
-	stack_t st = { .ss_size = ALTERNATE };
+	stack_t st = {.ss_size = ALTERNATE};
 	char c = 0;
 
-	st.ss_sp = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	st.ss_sp = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
 	sigaltstack(&st, NULL);
 	for (int i = 0; i < 3; i++)
 		if (!sigsetjmp(jump, 1))
@@ -619,34 +625,34 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } cases[] = {
-	{ "recover", case_recover },
-	{ "recover deeper", case_recover_deeper },
-	{ "return", case_return },
-	{ "nested kills", case_nested_kills },
-	{ "nodefer", case_nodefer },
-	{ "resethand", case_resethand },
-	{ "default", case_default },
-	{ "ignored fault", case_ignored_fault },
-	{ "blocked fault", case_blocked_fault },
-	{ "sent default", case_sent_default },
-	{ "breakpoint default", case_breakpoint_default },
-	{ "breakpoint", case_breakpoint },
-	{ "steps", case_steps },
-	{ "actions", case_actions },
-	{ "signal", case_signal },
-	{ "sysv", case_sysv },
-	{ "sigset", case_sigset },
-	{ "masks", case_masks },
-	{ "mask in handler", case_mask_in_handler },
-	{ "mask and jump", case_mask_and_jump },
-	{ "context", case_context },
-	{ "pending", case_pending },
-	{ "wait", case_wait },
-	{ "threads", case_threads },
-	{ "fork", case_fork },
-	{ "vfork", case_vfork },
-	{ "altstack", case_altstack },
-	{ "overflow", case_overflow },
+	{"recover", case_recover},
+	{"recover deeper", case_recover_deeper},
+	{"return", case_return},
+	{"nested kills", case_nested_kills},
+	{"nodefer", case_nodefer},
+	{"resethand", case_resethand},
+	{"default", case_default},
+	{"ignored fault", case_ignored_fault},
+	{"blocked fault", case_blocked_fault},
+	{"sent default", case_sent_default},
+	{"breakpoint default", case_breakpoint_default},
+	{"breakpoint", case_breakpoint},
+	{"steps", case_steps},
+	{"actions", case_actions},
+	{"signal", case_signal},
+	{"sysv", case_sysv},
+	{"sigset", case_sigset},
+	{"masks", case_masks},
+	{"mask in handler", case_mask_in_handler},
+	{"mask and jump", case_mask_and_jump},
+	{"context", case_context},
+	{"pending", case_pending},
+	{"wait", case_wait},
+	{"threads", case_threads},
+	{"fork", case_fork},
+	{"vfork", case_vfork},
+	{"altstack", case_altstack},
+	{"overflow", case_overflow},
 };
 
 /* ---- with and without ---- */
@@ -655,7 +661,7 @@ enum mode { WITHOUT, BEFORE, LATER };
 
 static void run(void (*act)(void), enum mode mode, char *text, size_t size, int *status)
 {
-	struct rlimit no_core = { 0, 0 };
+	struct rlimit no_core = {0, 0};
 	size_t used = 0;
 	ssize_t n;
 	int fds[2];
@@ -700,7 +706,8 @@ static void compare(size_t i)
 		}
 		failed++;
 		printf("%s, %s:\n  without (%x): %.600s\n  with    (%x): %.600s\n", cases[i].name,
-		       mode == BEFORE ? "before" : "later", status_without, without, status_with, with);
+		       mode == BEFORE ? "before" : "later", status_without, without, status_with,
+		       with);
 	}
 }
 
@@ -730,7 +737,7 @@ static void test_check(void)
 		unsigned long flags;
 		void *restorer;
 		uint64_t mask;
-	} raw = { .handler = (void *)plain }, now;
+	} raw = {.handler = (void *)plain}, now;
 	struct sigaction a;
 	int status;
 	bool good;

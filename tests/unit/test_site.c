@@ -14,33 +14,33 @@
 
 static unsigned passed, failed;
 
-#define CHECK(cond, ...)                                                                           \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s: ", __FILE__, __LINE__, #cond);                          \
-			printf(__VA_ARGS__);                                                       \
-			putchar('\n');                                                             \
-		}                                                                                  \
+#define CHECK(cond, ...)                                                  \
+	do {                                                              \
+		if (cond) {                                               \
+			passed++;                                         \
+		} else {                                                  \
+			failed++;                                         \
+			printf("%s:%d: %s: ", __FILE__, __LINE__, #cond); \
+			printf(__VA_ARGS__);                              \
+			putchar('\n');                                    \
+		}                                                         \
 	} while (0)
 
 /* ---- made-up sites ---- */
 
 /* Code with the labels NAME_begin, NAME_store, NAME_cave (where one is expected) and NAME_end. */
-#define SITE(name, code)                                                                           \
-	asm(".pushsection site_blobs, \"ax\", @progbits\n.balign 64\n" #name "_begin:\n" code      \
-	    "\n" #name "_end:\n.popsection\n");                                                    \
+#define SITE(name, code)                                                                      \
+	asm(".pushsection site_blobs, \"ax\", @progbits\n.balign 64\n" #name "_begin:\n" code \
+	    "\n" #name "_end:\n.popsection\n");                                               \
 	extern const uint8_t name##_begin[], name##_store[], name##_cave[], name##_end[]
 
 /* Fifteen bytes before a store of two and a jump of five: ten are left to a multiple of 16. */
-#define LEAD	      ".balign 16\n.rept 5\nadd %rax, %rbx\n.endr\n"
-#define FAR	      ".rept 200\nadd %rax, %rbx\n.endr\n" /* more than 8 bits reach */
-#define NEAR	      ".rept 10\nadd %rax, %rbx\n.endr\n"
-#define STORE	      "mov %ecx, (%rax)\n"
+#define LEAD ".balign 16\n.rept 5\nadd %rax, %rbx\n.endr\n"
+#define FAR ".rept 200\nadd %rax, %rbx\n.endr\n" /* more than 8 bits reach */
+#define NEAR ".rept 10\nadd %rax, %rbx\n.endr\n"
+#define STORE "mov %ecx, (%rax)\n"
 #define JUMP32(label) ".byte 0xe9; .long " label " - . - 4\n"
-#define NOP10	      ".byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"
+#define NOP10 ".byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"
 
 /* As in libcuda: the jump behind the store is a jump target itself. */
 SITE(real, FAR "je real_jump\n" LEAD "real_store: " STORE
@@ -97,9 +97,8 @@ SITE(target_lea,
 SITE(data_behind, LEAD "data_behind_store: " STORE ".fill 20, 1, 0x06\n");
 
 /* Behind something that is no instruction, every byte counts as one. */
-SITE(data_jump,
-     LEAD "data_jump_store: " STORE JUMP32("data_jump_end") NOP10
-	  ".byte 0x06, 0x06, 0x48, 0xeb; .byte data_jump_store + 1 - . - 1\n");
+SITE(data_jump, LEAD "data_jump_store: " STORE JUMP32("data_jump_end") NOP10
+     ".byte 0x06, 0x06, 0x48, 0xeb; .byte data_jump_store + 1 - . - 1\n");
 
 struct made_up {
 	const char *name;
@@ -127,8 +126,8 @@ static const struct made_up made_up[] = {
 	GOOD(wide_store),
 	GOOD(reach),
 	GOOD_FROM_START(before),
-	{ "before, start unknown", before_begin, before_store, NULL, before_end, false,
-	  NVS_SITE_NO_CAVE },
+	{"before, start unknown", before_begin, before_store, NULL, before_end, false,
+	 NVS_SITE_NO_CAVE},
 	VERDICT(inside_near, NVS_SITE_TARGET),
 	VERDICT(inside_far, NVS_SITE_TARGET),
 	VERDICT(inside_odd, NVS_SITE_TARGET),
@@ -152,8 +151,8 @@ static const struct made_up made_up[] = {
 
 static struct nvs_site_text text_of(const struct made_up *m)
 {
-	return (struct nvs_site_text){ m->begin, (uintptr_t)m->begin, m->end - m->begin,
-				       m->function ? (uintptr_t)m->begin : 0 };
+	return (struct nvs_site_text){m->begin, (uintptr_t)m->begin, m->end - m->begin,
+				      m->function ? (uintptr_t)m->begin : 0};
 }
 
 /* The bytes say what they should: a jump to the cave, and one from there to the trampoline. */
@@ -200,9 +199,9 @@ static void test_made_up(void)
 
 static void test_edges(void)
 {
-	static const uint8_t junk[4] = { 0x06, 0x06, 0x06, 0x06 };
-	static const uint8_t bare[2] = { 0x89, 0x08 };
-	struct nvs_site_text text = { junk, (uintptr_t)junk, sizeof junk, 0 };
+	static const uint8_t junk[4] = {0x06, 0x06, 0x06, 0x06};
+	static const uint8_t bare[2] = {0x89, 0x08};
+	struct nvs_site_text text = {junk, (uintptr_t)junk, sizeof junk, 0};
 	struct nvs_site site;
 	size_t i, size;
 
@@ -214,7 +213,7 @@ static void test_edges(void)
 	CHECK(nvs_site_analyse(&site, &text, (uintptr_t)junk - 1, (uintptr_t)junk) ==
 		      NVS_SITE_UNKNOWN,
 	      "front");
-	text = (struct nvs_site_text){ bare, (uintptr_t)bare, 1, 0 };
+	text = (struct nvs_site_text){bare, (uintptr_t)bare, 1, 0};
 	CHECK(nvs_site_analyse(&site, &text, (uintptr_t)bare, (uintptr_t)bare) == NVS_SITE_UNKNOWN,
 	      "cut off");
 	text.size = 2;
@@ -222,8 +221,8 @@ static void test_edges(void)
 	      "bare");
 	/* A function start that is none, or not one that leads to the store, is no help and does no
 	 * harm. */
-	text = (struct nvs_site_text){ before_begin, (uintptr_t)before_begin,
-				       before_end - before_begin, 1 };
+	text = (struct nvs_site_text){before_begin, (uintptr_t)before_begin,
+				      before_end - before_begin, 1};
 	CHECK(nvs_site_analyse(&site, &text, (uintptr_t)before_store, (uintptr_t)before_begin) ==
 		      NVS_SITE_NO_CAVE,
 	      "wrong start");
@@ -241,7 +240,7 @@ static void test_edges(void)
 
 		munmap(pages + 4096, 4096);
 		memcpy(copy, real_begin, cut < size ? cut : size);
-		text = (struct nvs_site_text){ copy, (uintptr_t)copy, cut, 0 };
+		text = (struct nvs_site_text){copy, (uintptr_t)copy, cut, 0};
 		nvs_site_analyse(&site, &text, (uintptr_t)copy + (real_store - real_begin),
 				 (uintptr_t)copy);
 		munmap(pages, 4096);
@@ -260,12 +259,12 @@ static void test_run(void)
 {
 	static uint32_t count;
 	/* incl count; mov %ecx, (%rax); jmp resume */
-	uint8_t trampoline[] = { 0x41, 0x53, 0x49, 0xbb, 0,    0,    0,	   0,	 0, 0, 0, 0,
-				 0x41, 0xff, 0x03, 0x41, 0x5b, 0x89, 0x08, 0xe9, 0, 0, 0, 0 };
+	uint8_t trampoline[] = {0x41, 0x53, 0x49, 0xbb, 0,    0,    0,	  0,	0, 0, 0, 0,
+				0x41, 0xff, 0x03, 0x41, 0x5b, 0x89, 0x08, 0xe9, 0, 0, 0, 0};
 	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint8_t *jump = page + 4096;
-	struct nvs_site_text text = { page, (uintptr_t)page, lived_end - lived_begin, 0 };
+	struct nvs_site_text text = {page, (uintptr_t)page, lived_end - lived_begin, 0};
 	uint32_t (*lived)(uint32_t *, uint32_t) = (void *)page;
 	uint32_t out = 0, *counter = &count;
 	enum nvs_site_verdict verdict;
@@ -357,11 +356,10 @@ static struct nvs_site_text stretch(const struct listing *list, size_t at)
 		first--;
 	while (last + 1 < list->nlines && !list->lines[last + 1].starts)
 		last++;
-	return (struct nvs_site_text){ list->bytes + list->lines[first].offset,
-				       list->lines[first].address,
-				       list->lines[last].offset + list->lines[last].length -
-					       list->lines[first].offset,
-				       list->lines[first].address };
+	return (struct nvs_site_text){
+		list->bytes + list->lines[first].offset, list->lines[first].address,
+		list->lines[last].offset + list->lines[last].length - list->lines[first].offset,
+		list->lines[first].address};
 }
 
 /* A register stored to memory, by objdump's spelling. */
@@ -374,7 +372,7 @@ static bool is_store(const struct line *line)
 
 static void test_file(const char *path)
 {
-	unsigned verdicts[5] = { 0 }, stores = 0;
+	unsigned verdicts[5] = {0}, stores = 0;
 	struct listing list;
 	size_t i;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload */
 /*
- * What calls that sleep return and leave in errno, for a kernel that answers as the test says. The C library's sleep()
- * gives the whole seconds that are left, cut off.
+ * What calls that sleep return and leave in errno, for a kernel that answers as the test says. The
+ * C library's sleep() gives the whole seconds that are left, cut off.
  */
 #include <errno.h>
 #include <time.h>
@@ -23,14 +23,15 @@ static struct timespec asked[3];
 
 static void count_unnoticed(void)
 {
-	ucontext_t uc = { 0 };
+	ucontext_t uc = {0};
 
 	uc.uc_mcontext.gregs[REG_RAX] = -EINTR;
 	sigfillset(&uc.uc_sigmask);
 	nvs_signals_count_kept(&uc);
 }
 
-static int sleep_as_told(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+static int sleep_as_told(clockid_t clock, int flags, const struct timespec *time,
+			 struct timespec *left)
 {
 	struct answer a = answers[calls];
 
@@ -55,12 +56,12 @@ static void begin(struct answer first, struct answer second)
 
 static struct answer interrupted(long s, long ns)
 {
-	return (struct answer){ .err = EINTR, .left = { s, ns } };
+	return (struct answer){.err = EINTR, .left = {s, ns}};
 }
 
 static struct answer unnoticed(long s, long ns)
 {
-	return (struct answer){ .err = EINTR, .left = { s, ns }, .unnoticed = true };
+	return (struct answer){.err = EINTR, .left = {s, ns}, .unnoticed = true};
 }
 
 static const struct answer slept;
@@ -70,7 +71,7 @@ static void test_sleep(void)
 	static const struct {
 		long s, ns;
 		unsigned left;
-	} cases[] = { { 2, 800000000, 2 }, { 2, 0, 2 }, { 2, 499999999, 2 }, { 0, 999999999, 0 }, { 0, 1, 0 } };
+	} cases[] = {{2, 800000000, 2}, {2, 0, 2}, {2, 499999999, 2}, {0, 999999999, 0}, {0, 1, 0}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(interrupted(cases[i].s, cases[i].ns), slept);
@@ -94,7 +95,7 @@ static void test_sleep(void)
 
 static void test_the_others(void)
 {
-	struct timespec time = { 5, 6 }, left = { 7, 8 };
+	struct timespec time = {5, 6}, left = {7, 8};
 
 	begin(interrupted(2, 800000000), slept);
 	EXPECT_EQ(nanosleep(&time, &left), -1);
@@ -102,7 +103,7 @@ static void test_the_others(void)
 	EXPECT_EQ(left.tv_sec, 2);
 	EXPECT_EQ(left.tv_nsec, 800000000);
 	begin(unnoticed(2, 800000000), slept);
-	left = (struct timespec){ 7, 8 };
+	left = (struct timespec){7, 8};
 	EXPECT_EQ(nanosleep(&time, &left), 0);
 	EXPECT_EQ(left.tv_sec, 7);
 	begin(interrupted(2, 1), slept);
@@ -110,7 +111,7 @@ static void test_the_others(void)
 	EXPECT_EQ(errno, ERANGE);
 	EXPECT_EQ(left.tv_sec, 2);
 	begin(interrupted(2, 1), slept);
-	left = (struct timespec){ 7, 8 };
+	left = (struct timespec){7, 8};
 	EXPECT_EQ(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, &left), EINTR);
 	EXPECT_EQ(left.tv_sec, 7);
 	begin(interrupted(2, 1), slept);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The software GPU itself: device nodes, mapping rules, objects and their ends, methods, semaphores, copies,
- * poison and faults. Runs itself again behind libsoftgpu.so, once for each mode of the GPU.
+ * The software GPU itself: device nodes, mapping rules, objects and their ends, methods,
+ * semaphores, copies, poison and faults. Runs itself again behind libsoftgpu.so, once for each mode
+ * of the GPU.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,14 +23,14 @@
 
 static unsigned passed, failed;
 
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (cond) {                                                                        \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);                  \
-		}                                                                                  \
+#define CHECK(cond)                                                               \
+	do {                                                                      \
+		if (cond) {                                                       \
+			passed++;                                                 \
+		} else {                                                          \
+			failed++;                                                 \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
+		}                                                                 \
 	} while (0)
 
 /* The driver's entry points, looked up: the test is not linked with it. */
@@ -53,10 +54,10 @@ static void test_nodes(void)
 	CHECK(fcntl(gpu, F_GETFD) == FD_CLOEXEC && fcntl(ctl, F_GETFD) == 0);
 	CHECK(open("/dev/nvidia1", O_RDWR) == -1 && errno == ENOENT);
 	close(ctl);
-	CHECK(ioctl(copy, 0xc00846d6, &(uint64_t){ 0 }) == 0); /* the duplicate keeps the file */
+	CHECK(ioctl(copy, 0xc00846d6, &(uint64_t){0}) == 0); /* the duplicate keeps the file */
 	CHECK(ioctl(copy, 0xc02846d6, &st) == -1 && errno == EINVAL);
 	close(copy);
-	CHECK(ioctl(copy, 0xc00846d6, &(uint64_t){ 0 }) == -1 && errno == EBADF);
+	CHECK(ioctl(copy, 0xc00846d6, &(uint64_t){0}) == -1 && errno == EBADF);
 	close(gpu);
 	close(uvm);
 }
@@ -66,13 +67,14 @@ struct rm {
 	uint32_t client;
 };
 
-static uint32_t rm_alloc(struct rm *rm, uint32_t parent, uint32_t *handle, uint32_t cls, void *params)
+static uint32_t rm_alloc(struct rm *rm, uint32_t parent, uint32_t *handle, uint32_t cls,
+			 void *params)
 {
 	struct {
 		uint32_t root, parent, handle, cls;
 		uint64_t params, rights;
 		uint32_t size, flags, status, pad;
-	} c = { rm->client, parent, *handle, cls, (uint64_t)params, 0, 0, 0, 0, 0 };
+	} c = {rm->client, parent, *handle, cls, (uint64_t)params, 0, 0, 0, 0, 0};
 
 	if (ioctl(rm->ctl, 0xc030462b, &c))
 		return ~0u;
@@ -80,9 +82,10 @@ static uint32_t rm_alloc(struct rm *rm, uint32_t parent, uint32_t *handle, uint3
 	return c.status;
 }
 
-static uint32_t rm_memory(struct rm *rm, uint32_t device, uint32_t *handle, uint32_t cls, uint64_t size)
+static uint32_t rm_memory(struct rm *rm, uint32_t device, uint32_t *handle, uint32_t cls,
+			  uint64_t size)
 {
-	uint64_t p[16] = { [8] = size };
+	uint64_t p[16] = {[8] = size};
 
 	return rm_alloc(rm, device, handle, cls, p);
 }
@@ -95,7 +98,7 @@ static uint32_t rm_map(struct rm *rm, uint32_t device, uint32_t memory, uint64_t
 		uint32_t status, flags;
 		int fd;
 		uint32_t pad2;
-	} c = { rm->client, device, memory, 0, 0, size, 0, 0, 0, fd, 0 };
+	} c = {rm->client, device, memory, 0, 0, size, 0, 0, 0, fd, 0};
 
 	return ioctl(rm->ctl, 0xc038464e, &c) ? ~0u : c.status;
 }
@@ -106,8 +109,8 @@ static void rm_up(struct rm *rm, uint32_t *device, uint32_t *subdevice)
 	rm->client = 0;
 	CHECK(!rm_alloc(rm, 0, &rm->client, 0x41, NULL) && rm->client);
 	*device = *subdevice = 0;
-	CHECK(!rm_alloc(rm, rm->client, device, 0x80, (uint32_t[32]){ 0 }) && *device);
-	CHECK(!rm_alloc(rm, *device, subdevice, 0x2080, (uint32_t[32]){ 0 }));
+	CHECK(!rm_alloc(rm, rm->client, device, 0x80, (uint32_t[32]){0}) && *device);
+	CHECK(!rm_alloc(rm, *device, subdevice, 0x2080, (uint32_t[32]){0}));
 }
 
 static void test_mapping_rules(void)
@@ -121,11 +124,13 @@ static void test_mapping_rules(void)
 
 	rm_up(&rm, &device, &subdevice);
 	CHECK(rm_alloc(&rm, 0x1234, &lost, 0x2080, NULL) == 0x36);
-	CHECK(rm_alloc(&rm, rm.client, &device, 0x80, (uint32_t[32]){ 0 }) == 0x19);
+	CHECK(rm_alloc(&rm, rm.client, &device, 0x80, (uint32_t[32]){0}) == 0x19);
 	CHECK(!rm_memory(&rm, device, &video, 0x40, 0x200000));
 	CHECK(!rm_memory(&rm, device, &system, 0x3e, 0x3000));
-	CHECK(mmap(NULL, 0x200000, PROT_READ, MAP_SHARED, gpu, 0) == MAP_FAILED); /* no context yet */
-	CHECK(rm_map(&rm, subdevice, video, 0x200000, ctl) == 0x1f); /* video memory is not on the ctl node */
+	CHECK(mmap(NULL, 0x200000, PROT_READ, MAP_SHARED, gpu, 0) ==
+	      MAP_FAILED); /* no context yet */
+	CHECK(rm_map(&rm, subdevice, video, 0x200000, ctl) ==
+	      0x1f); /* video memory is not on the ctl node */
 	CHECK(rm_map(&rm, device, system, 0x3000, gpu) == 0x1f);
 	CHECK(rm_map(&rm, subdevice, video, 0x200001, gpu) == 0x2e);
 	CHECK(!rm_map(&rm, subdevice, video, 0x200000, gpu));
@@ -140,14 +145,14 @@ static void test_mapping_rules(void)
 	CHECK(b[77] == 0x11223344);
 	CHECK(!rm_map(&rm, device, system, 0x3000, ctl));
 	CHECK(mmap(NULL, 0x1000, PROT_READ | PROT_WRITE, MAP_SHARED, ctl, 0) != MAP_FAILED);
-	CHECK(!rm_alloc(&rm, subdevice, &usermode, 0xc661, (uint8_t[2]){ 1 }));
+	CHECK(!rm_alloc(&rm, subdevice, &usermode, 0xc661, (uint8_t[2]){1}));
 	CHECK(!rm_map(&rm, subdevice, usermode, 0x10000, page));
 	bell = mmap(NULL, 0x10000, PROT_WRITE, MAP_SHARED, page, 0);
 	CHECK(bell != MAP_FAILED && !munmap(bell, 0x10000));
 	/* The client goes with its file; its memory stays where it is mapped. */
 	close(rm.ctl);
 	rm.ctl = open("/dev/nvidiactl", O_RDWR);
-	CHECK(rm_alloc(&rm, rm.client, &lost, 0x80, (uint32_t[32]){ 0 }) == 0x23);
+	CHECK(rm_alloc(&rm, rm.client, &lost, 0x80, (uint32_t[32]){0}) == 0x23);
 	a[78] = 5;
 	CHECK(b[78] == 5);
 	close(rm.ctl);
@@ -162,7 +167,8 @@ static void test_maps_name(void)
 	FILE *f = fopen("/proc/self/maps", "r");
 
 	while (f && fgets(line, sizeof(line), f))
-		doorbells += strstr(line, "/memfd:/dev/nvidia0 (deleted)") && strstr(line, " -w-s ");
+		doorbells += strstr(line, "/memfd:/dev/nvidia0 (deleted)") &&
+			     strstr(line, " -w-s ");
 	CHECK(doorbells == 2);
 	fclose(f);
 }
@@ -203,7 +209,8 @@ static void test_semaphores(uint32_t *m)
 	CHECK(m[4] == 0); /* a has not passed: b's work came after it, and is done */
 	p = push_acquire(w, va, 1, 6u | 5u << 27 | 1u << 31); /* add 1 */
 	submit(b, w, p);
-	CHECK(!wait_for(a, first) && m[0] == 3 && m[4] == 7 && m[5] == 0 && *(uint64_t *)(m + 6) != 0);
+	CHECK(!wait_for(a, first) && m[0] == 3 && m[4] == 7 && m[5] == 0 &&
+	      *(uint64_t *)(m + 6) != 0);
 	/* 64 bits, and or. */
 	p = push_acquire(w, va + 32, 0x55, 1 | 1u << 24);
 	w[4] = 0x66;
@@ -212,7 +219,8 @@ static void test_semaphores(uint32_t *m)
 	/* The compute class releases one word, or four. */
 	p = push_report(w, va + 64, 0xabc, 1u << 28);
 	p = push_report(p, va + 80, 0xdef, 0);
-	CHECK(!wait_for(a, submit(a, w, p)) && m[16] == 0xabc && m[17] == 0 && m[18] == 0 && m[20] == 0xdef);
+	CHECK(!wait_for(a, submit(a, w, p)) && m[16] == 0xabc && m[17] == 0 && m[18] == 0 &&
+	      m[20] == 0xdef);
 	CHECK(*(uint64_t *)(m + 22) >= *(uint64_t *)(m + 6));
 }
 
@@ -230,16 +238,19 @@ static void test_upload(uint32_t *m)
 	p = push_va(p, SUBCH_COMPUTE, 0x188, (uint64_t)(m + 16));
 	p = push1(p, SUBCH_COMPUTE, 0x1b0, 0x41);
 	p = push2(p, SUBCH_COMPUTE, 0x3800, 8, 0x5a5a5a5a);
-	CHECK(!wait_for(ch, submit(ch, w, p)) && m[16] == 0x5a5a5a5a && m[23] == 0x5a5a5a5a && m[24] == 0xeeeeeeee);
+	CHECK(!wait_for(ch, submit(ch, w, p)) && m[16] == 0x5a5a5a5a && m[23] == 0x5a5a5a5a &&
+	      m[24] == 0xeeeeeeee);
 	/* From memory: high part, low part, count. */
-	p = push4(w, SUBCH_COMPUTE, 0x180, 16, 1, (uint32_t)((uint64_t)(m + 40) >> 32), (uint32_t)(uint64_t)(m + 40));
+	p = push4(w, SUBCH_COMPUTE, 0x180, 16, 1, (uint32_t)((uint64_t)(m + 40) >> 32),
+		  (uint32_t)(uint64_t)(m + 40));
 	p = push1(p, SUBCH_COMPUTE, 0x1b0, 0x41);
 	p = push_va(p, SUBCH_COMPUTE, 0x3808, (uint64_t)m);
 	p = push1(p, SUBCH_COMPUTE, 0x380c, 4);
 	CHECK(!wait_for(ch, submit(ch, w, p)) && !memcmp(m + 40, text, 16) && m[44] == 0xeeeeeeee);
 	/* Three lines of 6 bytes, 16 apart; each starts with a new word. */
 	p = push2(w, SUBCH_COMPUTE, 0x180, 6, 3);
-	p = push3(p, SUBCH_COMPUTE, 0x188, (uint32_t)((uint64_t)(m + 64) >> 32), (uint32_t)(uint64_t)(m + 64), 16);
+	p = push3(p, SUBCH_COMPUTE, 0x188, (uint32_t)((uint64_t)(m + 64) >> 32),
+		  (uint32_t)(uint64_t)(m + 64), 16);
 	p = push1(p, SUBCH_COMPUTE, 0x1b0, 0x41);
 	*p++ = PUSH_HEADER(3, SUBCH_COMPUTE, 0x1b4, 6);
 	memcpy(p, "abcdef..ghijkl..mnopqr..", 24);
@@ -259,11 +270,13 @@ static void test_copy_engine(uint32_t *m)
 		m[i] = (uint32_t)i * 0x01010101u;
 	memset(t, 0, 8192);
 	/* Five lines of 10 bytes, from a pitch of 64 to one of 32. */
-	p = push4(w, SUBCH_COPY, 0x400, (uint32_t)(from >> 32), (uint32_t)from, (uint32_t)(to >> 32), (uint32_t)to);
+	p = push4(w, SUBCH_COPY, 0x400, (uint32_t)(from >> 32), (uint32_t)from,
+		  (uint32_t)(to >> 32), (uint32_t)to);
 	p = push4(p, SUBCH_COPY, 0x410, 64, 32, 10, 5);
 	p = push1(p, SUBCH_COPY, 0x300, 0x386);
 	CHECK(!wait_for(ch, submit(ch, w, p)));
-	CHECK(t[0] == 0 && !memcmp(t + 32, (uint8_t *)m + 64, 10) && t[42] == 0 && t[128 + 9] == 66 && t[160] == 0);
+	CHECK(t[0] == 0 && !memcmp(t + 32, (uint8_t *)m + 64, 10) && t[42] == 0 &&
+	      t[128 + 9] == 66 && t[160] == 0);
 	/* Remapped: constant dwords. */
 	p = push1(w, SUBCH_COPY, 0x700, 0xcafe1234);
 	p = push1(p, SUBCH_COPY, 0x708, 0x30004);
@@ -273,7 +286,8 @@ static void test_copy_engine(uint32_t *m)
 	CHECK(!wait_for(ch, submit(ch, w, p)));
 	CHECK(m[4096 + 256] == 0xcafe1234 && m[4096 + 355] == 0xcafe1234 && m[4096 + 356] == 0);
 	/* Two 16-bit components swapped. */
-	p = push4(w, SUBCH_COPY, 0x400, (uint32_t)(from >> 32), (uint32_t)from, (uint32_t)(to >> 32), (uint32_t)to);
+	p = push4(w, SUBCH_COPY, 0x400, (uint32_t)(from >> 32), (uint32_t)from,
+		  (uint32_t)(to >> 32), (uint32_t)to);
 	p = push1(p, SUBCH_COPY, 0x708, 0x1 | 1u << 16 | 1u << 20 | 1u << 24);
 	p = push2(p, SUBCH_COPY, 0x418, 8, 1);
 	p = push1(p, SUBCH_COPY, 0x300, 0x586);
@@ -281,12 +295,13 @@ static void test_copy_engine(uint32_t *m)
 	CHECK(!wait_for(ch, submit(ch, w, p)) && m[4096 + 3] == 0x22221111);
 }
 
-/* A header whose data comes in the next segment, a segment that ends early, old forms, immediate data. */
+/* A header whose data comes in the next segment, a segment that ends early, old forms, immediate
+ * data. */
 static void test_headers(uint32_t *m)
 {
 	struct softgpu_channel *ch = channel(3);
 	uint32_t a[4], b[8], c[8], d[16], *p;
-	const uint32_t *words[4] = { a, b, c, d };
+	const uint32_t *words[4] = {a, b, c, d};
 	uint32_t n[4];
 
 	memset(m, 0, 4096);
@@ -307,7 +322,8 @@ static void test_headers(uint32_t *m)
 	*p++ = (uint32_t)(uint64_t)(m + 4);
 	*p++ = 0x88;
 	*p++ = 1u << 28;
-	*p++ = 4u << 29 | 0x99u << 16 | SUBCH_COMPUTE << 13 | 0x1b08 >> 2; /* immediate: payload 0x99 */
+	*p++ = 4u << 29 | 0x99u << 16 | SUBCH_COMPUTE << 13 |
+	       0x1b08 >> 2; /* immediate: payload 0x99 */
 	p = push1(p, SUBCH_COMPUTE, 0x1b04, (uint32_t)(uint64_t)(m + 8));
 	p = push1(p, SUBCH_COMPUTE, 0x1b0c, 1u << 28);
 	n[3] = (uint32_t)(p - d);
@@ -405,7 +421,8 @@ static void test_engine(bool poison)
 	CHECK(driver);
 	if (!driver)
 		return;
-	CHECK(!FN(cuInit)(0) && !FN(cuDevicePrimaryCtxRetain)(&ctx, 0) && !FN(cuCtxSetCurrent)(ctx));
+	CHECK(!FN(cuInit)(0) && !FN(cuDevicePrimaryCtxRetain)(&ctx, 0) &&
+	      !FN(cuCtxSetCurrent)(ctx));
 	test_maps_name();
 	m = FN(softgpu_alloc)(0x200000, false);
 	CHECK(m);
@@ -473,7 +490,7 @@ static void outer(const char *self, const char *mode)
 
 int main(int argc, char **argv)
 {
-	char self[4096] = { 0 };
+	char self[4096] = {0};
 
 	if (getenv("SOFTGPU_TEST"))
 		return inner(argc > 1 && strstr(argv[1], "poison"));

@@ -10,14 +10,14 @@ static int passed, failed;
 static char dir[] = "/tmp/nvsnoop-spool-XXXXXX";
 static char path[256], spool_path[300];
 
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (x) {                                                                           \
-			passed++;                                                                  \
-		} else {                                                                           \
-			failed++;                                                                  \
-			printf("%s:%d: %s\n", __FILE__, __LINE__, #x);                             \
-		}                                                                                  \
+#define CHECK(x)                                                       \
+	do {                                                           \
+		if (x) {                                               \
+			passed++;                                      \
+		} else {                                               \
+			failed++;                                      \
+			printf("%s:%d: %s\n", __FILE__, __LINE__, #x); \
+		}                                                      \
 	} while (0)
 
 struct seen {
@@ -332,7 +332,8 @@ static void test_frame_in_ring(void)
 	make(&s);
 	fd = open(spool_path, O_RDWR);
 	MK_NEED(pread(fd, &ring, sizeof(ring), 8192) == sizeof(ring));
-	MK_NEED(pread(fd, &frame, sizeof(frame.rec), 8192 + 4096 + (off_t)ring.tail) == sizeof(frame.rec));
+	MK_NEED(pread(fd, &frame, sizeof(frame.rec), 8192 + 4096 + (off_t)ring.tail) ==
+		sizeof(frame.rec));
 	frame.rec.type = NVS_REC_FRAME;
 	mk_at(fd, &frame, sizeof(frame), 8192 + 4096 + ring.tail);
 	close(fd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Emulated and redirected stores against the processor: each instruction runs natively on area A,
- * then by way of trap/code/store.h on area B, and registers, flags and memory must come out the same.
+ * then by way of trap/code/store.h on area B, and registers, flags and memory must come out the
+ * same.
  */
 /* LINK: trap */
 #include <asm/prctl.h>
@@ -15,9 +16,9 @@
 #include <unistd.h>
 #include "trap/code/store.h"
 
-#define AREA	    4096
+#define AREA 4096
 #define ARITH_FLAGS 0x8d5 /* CF PF AF ZF SF OF */
-#define TRAP_FLAG   0x100
+#define TRAP_FLAG 0x100
 
 static unsigned passed, failed;
 static char what[256]; /* the case at hand */
@@ -75,10 +76,9 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 static void catch_signals(void)
 {
 	static uint8_t stack[65536];
-	stack_t alt = { .ss_sp = stack, .ss_size = sizeof stack };
-	struct sigaction action = { .sa_sigaction = on_signal,
-				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
-	static const int signals[] = { SIGTRAP, SIGSEGV, SIGBUS, SIGILL };
+	stack_t alt = {.ss_sp = stack, .ss_size = sizeof stack};
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	static const int signals[] = {SIGTRAP, SIGSEGV, SIGBUS, SIGILL};
 	size_t i;
 
 	sigaltstack(&alt, NULL);
@@ -90,13 +90,13 @@ static bool have_avx, have_avx512;
 static uint8_t vectors[32][64] __attribute__((aligned(64)));
 
 #define LOAD(reg, n) "vmovdqu64 64*" #n "(%0), %%" reg #n "\n"
-#define LOAD8(reg, a, b, c, d, e, f, g, h)                                                         \
-	LOAD(reg, a)                                                                               \
+#define LOAD8(reg, a, b, c, d, e, f, g, h) \
+	LOAD(reg, a)                       \
 	LOAD(reg, b) LOAD(reg, c) LOAD(reg, d) LOAD(reg, e) LOAD(reg, f) LOAD(reg, g) LOAD(reg, h)
 #define SSE(n) "movups 64*" #n "(%0), %%xmm" #n "\n"
 #define AVX(n) "vmovdqu 64*" #n "(%0), %%ymm" #n "\n"
-#define ALL16(what)                                                                                \
-	what(0) what(1) what(2) what(3) what(4) what(5) what(6) what(7) what(8) what(9) what(10)   \
+#define ALL16(what)                                                                              \
+	what(0) what(1) what(2) what(3) what(4) what(5) what(6) what(7) what(8) what(9) what(10) \
 		what(11) what(12) what(13) what(14) what(15)
 
 /* Runs with registers IN; they come back in OUT. Vector registers hold VECTORS. */
@@ -127,9 +127,9 @@ static int run(void)
 
 /* ---- one case ---- */
 
-static const uint8_t greg_of[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-				     REG_RSI, REG_RDI, REG_R8,	REG_R9,	 REG_R10, REG_R11,
-				     REG_R12, REG_R13, REG_R14, REG_R15 };
+static const uint8_t greg_of[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+				    REG_RSI, REG_RDI, REG_R8,  REG_R9,	REG_R10, REG_R11,
+				    REG_R12, REG_R13, REG_R14, REG_R15};
 
 static uint8_t bytes[NVS_INSN_MAX];
 static struct nvs_insn insn;
@@ -299,7 +299,7 @@ static void make_pattern(void)
 }
 
 #define IN_PLACE 1 /* must do without a slot */
-#define EXACT	 2 /* writes all bytes of its width, whatever they held before */
+#define EXACT 2 /* writes all bytes of its width, whatever they held before */
 #define EMULATED 4
 
 static void check_step(const gregset_t native, const gregset_t start, bool with_slot)
@@ -426,7 +426,7 @@ static void simple_op(uint8_t op)
 
 static void test_simple(void)
 {
-	static const uint8_t ops[] = { 0x88, 0x89, 0xc6, 0xc7, 0xa2, 0xa3, 0xc3, 0x86, 0x87 };
+	static const uint8_t ops[] = {0x88, 0x89, 0xc6, 0xc7, 0xa2, 0xa3, 0xc3, 0x86, 0x87};
 	size_t i;
 
 	for (i = 0; i < sizeof ops; i++)
@@ -498,7 +498,7 @@ static void test_refused(void)
 /* What needs a slot says so when there is none. */
 static void test_no_slot(void)
 {
-	static const uint8_t add_eax_rax[] = { 0x01, 0x00 };
+	static const uint8_t add_eax_rax[] = {0x01, 0x00};
 
 	memcpy(bytes, add_eax_rax, 2);
 	snprintf(what, sizeof what, "add without a slot");
@@ -511,8 +511,8 @@ static void test_no_slot(void)
 /* A step whose instruction faults leaves everything as it was. */
 static void test_fault(bool copied)
 {
-	static const uint8_t moved[] = { 0x0f, 0x11, 0x00 }; /* movups %xmm0, (%rax) */
-	static const uint8_t copy[] = { 0x01, 0x00, 0x90 }; /* add %eax, (%rax) */
+	static const uint8_t moved[] = {0x0f, 0x11, 0x00}; /* movups %xmm0, (%rax) */
+	static const uint8_t copy[] = {0x01, 0x00, 0x90}; /* add %eax, (%rax) */
 	gregset_t start;
 	int signal;
 
@@ -534,7 +534,7 @@ static void test_fault(bool copied)
 /* A program that single-steps itself goes on doing so. */
 static void test_own_trap_flag(void)
 {
-	static const uint8_t movups[] = { 0x0f, 0x11, 0x00 };
+	static const uint8_t movups[] = {0x0f, 0x11, 0x00};
 
 	snprintf(what, sizeof what, "own trap flag");
 	memcpy(bytes, movups, 3);

@@ -11,9 +11,9 @@ struct sample {
 	size_t size;
 };
 
-#define S(text)                                                                                    \
-	{                                                                                          \
-		text, sizeof(text) - 1                                                             \
+#define S(text)                        \
+	{                              \
+		text, sizeof(text) - 1 \
 	}
 
 static void all(parser parse, const struct sample *samples, size_t n, int well)
@@ -31,10 +31,10 @@ static void all(parser parse, const struct sample *samples, size_t n, int well)
 	}
 }
 
-#define ALL(parse, well, ...)                                                                      \
-	do {                                                                                       \
-		static const struct sample samples[] = {__VA_ARGS__};                              \
-		all(parse, samples, sizeof(samples) / sizeof(*samples), well);                     \
+#define ALL(parse, well, ...)                                                  \
+	do {                                                                   \
+		static const struct sample samples[] = {__VA_ARGS__};          \
+		all(parse, samples, sizeof(samples) / sizeof(*samples), well); \
 	} while (0)
 
 int main(void)

@@ -142,12 +142,12 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	return nvs_follow_record(((struct reading *)arg)->follow, rec);
 }
 
-#define SLOT  0x20460ff30ull
+#define SLOT 0x20460ff30ull
 #define EVENT 0x20480ff70ull
 
 /* In place of a payload. */
-#define NONE   0u /* nothing is released */
-#define HOLE   0xfff0u /* a submission that is not in the trace */
+#define NONE 0u /* nothing is released */
+#define HOLE 0xfff0u /* a submission that is not in the trace */
 #define CHOICE 0xfff1u /* one that was left out by choice, as the trace says */
 
 /* A submission that the trace does not hold. */
@@ -270,10 +270,10 @@ static void progress(void)
 			      later[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, HOLE, NONE, 11, 12};
 	uint64_t others;
 
-#define EXPECT_SAID(a, want, n)                                                                    \
-	for (int events = 0; events < 2; events++) {                                               \
-		EXPECT_STR(said(a, COUNT(a), events, &others), want);                              \
-		EXPECT_EQ(others, n);                                                              \
+#define EXPECT_SAID(a, want, n)                                       \
+	for (int events = 0; events < 2; events++) {                  \
+		EXPECT_STR(said(a, COUNT(a), events, &others), want); \
+		EXPECT_EQ(others, n);                                 \
 	}
 	EXPECT_SAID(whole, "", 0);
 	EXPECT_SAID(without, "", 0);

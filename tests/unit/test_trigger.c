@@ -9,11 +9,11 @@
 #include "tests/unit/fakering.h"
 #include "trap/root.h"
 
-#define RING	4096u
-#define TOKEN	0x10012
+#define RING 4096u
+#define TOKEN 0x10012
 #define THREADS 4u
-#define ROUNDS	20000u
-#define ALL	(THREADS * ROUNDS + 100)
+#define ROUNDS 20000u
+#define ALL (THREADS * ROUNDS + 100)
 
 static uint64_t gpfifo[RING];
 static uint32_t put;

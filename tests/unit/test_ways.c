@@ -16,7 +16,7 @@
 #include "tests/unit/pbmake.h"
 
 #define MAX_OPS 4096u
-#define ROUNDS	400
+#define ROUNDS 400
 
 static uint64_t seed = 0x5eed0001;
 

@@ -10,7 +10,8 @@
 #include "trap/poison.h"
 
 /* The segment of M that holds ADDRESS and has all of FLAGS. */
-static const ElfW(Phdr) *segment_of(const struct dl_phdr_info *m, uintptr_t address, uint32_t flags)
+static const ElfW(Phdr) *
+	segment_of(const struct dl_phdr_info *m, uintptr_t address, uint32_t flags)
 {
 	for (int i = 0; i < m->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &m->dlpi_phdr[i];

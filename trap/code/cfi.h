@@ -19,7 +19,7 @@ struct dl_phdr_info;
 /* DWARF's numbers of registers on x86-64. */
 #define NVS_DW_RBP 6u
 #define NVS_DW_RSP 7u
-#define NVS_DW_RA  16u
+#define NVS_DW_RA 16u
 
 enum nvs_cfi_result {
 	NVS_CFI_FOUND,

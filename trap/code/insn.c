@@ -22,12 +22,12 @@ enum tail {
 };
 
 #define TAIL 0x0f
-#define M    0x10 /* ModRM follows */
-#define B    0x20 /* byte operands */
-#define N    0x40 /* ModRM's reg is no general register: opcode extension, vector, segment */
+#define M 0x10 /* ModRM follows */
+#define B 0x20 /* byte operands */
+#define N 0x40 /* ModRM's reg is no general register: opcode extension, vector, segment */
 
-#define ALU(op)                                                                                    \
-	[op] = M | B | NONE, [(op) + 1] = M | NONE, [(op) + 2] = M | B | NONE,                     \
+#define ALU(op)                                                                \
+	[op] = M | B | NONE, [(op) + 1] = M | NONE, [(op) + 2] = M | B | NONE, \
 	[(op) + 3] = M | NONE, [(op) + 4] = B | I8, [(op) + 5] = IZ
 
 /* clang-format off */
@@ -470,7 +470,7 @@ static bool read_opcode(struct nvs_insn *insn, struct cursor *c)
 
 static uint8_t table_entry(const struct nvs_insn *insn)
 {
-	static const uint8_t *const legacy[4] = { one_byte, legacy_0f, legacy_0f38, legacy_0f3a };
+	static const uint8_t *const legacy[4] = {one_byte, legacy_0f, legacy_0f38, legacy_0f3a};
 
 	if (insn->encoding == NVS_LEGACY)
 		return legacy[insn->map][insn->opcode];
@@ -603,10 +603,10 @@ static bool check_group(struct nvs_insn *insn, uint8_t *tail_kind)
 static void find_operand_size(struct nvs_insn *insn, uint8_t entry)
 {
 	uint8_t ext = insn->reg & 7;
-	bool wide =
-		insn->map == NVS_MAP_ONE && insn->encoding == NVS_LEGACY &&
-		(insn->opcode == 0x8f || (insn->opcode & 0xf0) == 0x50 || insn->opcode == 0x68 ||
-		 insn->opcode == 0x6a || (insn->opcode == 0xff && ext != 0 && ext != 1));
+	bool wide = insn->map == NVS_MAP_ONE && insn->encoding == NVS_LEGACY &&
+		    (insn->opcode == 0x8f || (insn->opcode & 0xf0) == 0x50 ||
+		     insn->opcode == 0x68 || insn->opcode == 0x6a ||
+		     (insn->opcode == 0xff && ext != 0 && ext != 1));
 
 	if (entry & B)
 		insn->operand_bytes = 1;
@@ -623,8 +623,7 @@ static bool read_tail(struct nvs_insn *insn, struct cursor *c, uint8_t tail_kind
 	bool w = insn->rex & NVS_REX_W;
 	bool opsize = insn->encoding == NVS_LEGACY && (insn->prefixes & NVS_PREFIX_OPSIZE) && !w;
 	static const uint8_t sizes[] = {
-		[NONE] = 0, [I8] = 1, [I16] = 2, [I24] = 3, [I32] = 4, [REL8] = 1, [REL32] = 4
-	};
+		[NONE] = 0, [I8] = 1, [I16] = 2, [I24] = 3, [I32] = 4, [REL8] = 1, [REL32] = 4};
 	unsigned bytes;
 
 	if (tail_kind == IZ)
@@ -679,10 +678,10 @@ static void find_branch(struct nvs_insn *insn, uint8_t tail_kind)
 
 int nvs_insn_decode(struct nvs_insn *insn, const uint8_t *bytes, size_t size)
 {
-	struct cursor c = { bytes, size < NVS_INSN_MAX ? size : NVS_INSN_MAX, 0, false };
+	struct cursor c = {bytes, size < NVS_INSN_MAX ? size : NVS_INSN_MAX, 0, false};
 	uint8_t entry, tail_kind;
 
-	*insn = (struct nvs_insn){ .base = NVS_REG_NONE, .index = NVS_REG_NONE };
+	*insn = (struct nvs_insn){.base = NVS_REG_NONE, .index = NVS_REG_NONE};
 	if (!read_opcode(insn, &c) || c.over)
 		return 0;
 	entry = table_entry(insn);

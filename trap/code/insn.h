@@ -33,10 +33,10 @@ enum nvs_insn_map {
 
 #define NVS_PREFIX_OPSIZE 0x01 /* 66 */
 #define NVS_PREFIX_ADDR32 0x02 /* 67 */
-#define NVS_PREFIX_REP	  0x04 /* F3 */
-#define NVS_PREFIX_REPNE  0x08 /* F2 */
-#define NVS_PREFIX_LOCK	  0x10
-#define NVS_PREFIX_REX	  0x20 /* a REX byte: SPL..DIL instead of AH..BH */
+#define NVS_PREFIX_REP 0x04 /* F3 */
+#define NVS_PREFIX_REPNE 0x08 /* F2 */
+#define NVS_PREFIX_LOCK 0x10
+#define NVS_PREFIX_REX 0x20 /* a REX byte: SPL..DIL instead of AH..BH */
 
 #define NVS_REX_B 0x1
 #define NVS_REX_X 0x2

@@ -11,9 +11,9 @@
  * A cave lies within 128 bytes of the store, what jumps to it by 8 bits within 128 bytes more; the
  * rest is for the lengths of instructions.
  */
-#define WINDOW	320
+#define WINDOW 320
 #define MAP_LEN (2 * WINDOW / 64)
-#define SYNC	64 /* bytes before the window in which guessed decodings come together */
+#define SYNC 64 /* bytes before the window in which guessed decodings come together */
 #define GUESSES 16
 
 struct neighbourhood {

@@ -10,9 +10,9 @@
 #define ARCH_GET_FS_ 0x1003
 #define ARCH_GET_GS_ 0x1004
 
-const uint8_t nvs_greg_of[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-				  REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-				  REG_R12, REG_R13, REG_R14, REG_R15 };
+const uint8_t nvs_greg_of[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+				 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+				 REG_R12, REG_R13, REG_R14, REG_R15};
 
 bool nvs_segment_base(uint8_t segment, uint64_t *base)
 {

@@ -8,5 +8,6 @@ __attribute__((constructor)) static void early(void)
 {
 	CUcontext c;
 
-	ctor_ok = !cuInit(0) && !cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c) && !cuCtxSynchronize();
+	ctor_ok = !cuInit(0) && !cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c) &&
+		  !cuCtxSynchronize();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A libcuda.so.1 without a GPU, for tests of the API layer: every function says what reached it, callbacks run
- * at once on the caller's thread, and captured launches become graphs.
+ * A libcuda.so.1 without a GPU, for tests of the API layer: every function says what reached it,
+ * callbacks run at once on the caller's thread, and captured launches become graphs.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -25,11 +25,12 @@ EXPORT int cuInit(unsigned flags)
 	return 0;
 }
 
-EXPORT int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-			  unsigned shared, void *stream, void **params, void **extra)
+EXPORT int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+			  unsigned bz, unsigned shared, void *stream, void **params, void **extra)
 {
 	fake.launches++;
-	fake.last = (struct fake_kernel_params){ f, { gx, gy, gz }, { bx, by, bz }, shared, 0, params, extra, 0, 0 };
+	fake.last = (struct fake_kernel_params){
+		f, {gx, gy, gz}, {bx, by, bz}, shared, 0, params, extra, 0, 0};
 	fake.stream = stream;
 	if (fake.result)
 		return fake.result;
@@ -42,13 +43,15 @@ EXPORT int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsign
 }
 
 /* Eight doubles, which no entry point of the real one has: to see that vector registers pass. */
-EXPORT int cuProfilerStart(double a, double b, double c, double d, double e, double f, double g, double h)
+EXPORT int cuProfilerStart(double a, double b, double c, double d, double e, double f, double g,
+			   double h)
 {
 	fake.sum = a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
 	return 0;
 }
 
-EXPORT int cuStreamAddCallback(void *stream, void (*fn)(void *, int, void *), void *user, unsigned flags)
+EXPORT int cuStreamAddCallback(void *stream, void (*fn)(void *, int, void *), void *user,
+			       unsigned flags)
 {
 	fake.callbacks++;
 	fn(stream, 0, user);
@@ -86,7 +89,8 @@ EXPORT int cuModuleUnload(void *module)
 	return 0;
 }
 
-/* Handles are the names; the same name gives the same handle, as after a module was loaded again. */
+/* Handles are the names; the same name gives the same handle, as after a module was loaded again.
+ */
 EXPORT int cuModuleGetFunction(void **out, void *module, const char *name)
 {
 	static struct {
@@ -130,7 +134,8 @@ EXPORT int cuStreamBeginCapture_v2(void *stream, unsigned mode)
 	return 0;
 }
 
-EXPORT int cuStreamBeginRecaptureToGraph(void *stream, unsigned mode, struct graph *graph, void *changed, void *user)
+EXPORT int cuStreamBeginRecaptureToGraph(void *stream, unsigned mode, struct graph *graph,
+					 void *changed, void *user)
 {
 	fake.capturing = stream;
 	fake.graph = graph;
@@ -228,15 +233,17 @@ EXPORT int cuNotListed(void)
 	return 7;
 }
 
-EXPORT int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status);
+EXPORT int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags,
+			       int *status);
 
 EXPORT int cuGetProcAddress(const char *symbol, void **out, int version, uint64_t flags)
 {
 	return cuGetProcAddress_v2(symbol, out, version, flags, NULL);
 }
 
-EXPORT int cuLaunchKernel_ptsz(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-			       unsigned shared, void *stream, void **params, void **extra)
+EXPORT int cuLaunchKernel_ptsz(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+			       unsigned by, unsigned bz, unsigned shared, void *stream,
+			       void **params, void **extra)
 {
 	fake.ptsz_launches++;
 	return 0;
@@ -246,16 +253,17 @@ static const struct {
 	const char *name;
 	void *fn;
 } table[] = {
-	{ "cuInit", cuInit },
-	{ "cuLaunchKernel", cuLaunchKernel },
-	{ "cuStreamSynchronize", cuStreamSynchronize },
-	{ "cuMemAlloc", cuMemAlloc_v2 },
-	{ "cuNotListed", cuNotListed },
-	{ "cuAskedForAlone", cuNotListed },
-	{ "cuGetProcAddress", cuGetProcAddress_v2 },
+	{"cuInit", cuInit},
+	{"cuLaunchKernel", cuLaunchKernel},
+	{"cuStreamSynchronize", cuStreamSynchronize},
+	{"cuMemAlloc", cuMemAlloc_v2},
+	{"cuNotListed", cuNotListed},
+	{"cuAskedForAlone", cuNotListed},
+	{"cuGetProcAddress", cuGetProcAddress_v2},
 };
 
-EXPORT int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags, int *status)
+EXPORT int cuGetProcAddress_v2(const char *symbol, void **out, int version, uint64_t flags,
+			       int *status)
 {
 	fake.resolved++;
 	/* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */

@@ -13,7 +13,8 @@ struct fake_kernel_params {
 };
 
 struct fake_state {
-	uint64_t inits, launches, callbacks, syncs, allocs, copied, graph_launches, resolved, asked_names;
+	uint64_t inits, launches, callbacks, syncs, allocs, copied, graph_launches, resolved,
+		asked_names;
 	struct fake_kernel_params last;
 	void *stream, *capturing, *graph;
 	void *destroyed; /* a stream that is no more */

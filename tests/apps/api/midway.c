@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function that is chosen while the loader relocates who uses it: the chance to look at an object that the loader
- * is in the middle of.
+ * A function that is chosen while the loader relocates who uses it: the chance to look at an object
+ * that the loader is in the middle of.
  */
 void (*midway_hook)(void);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library of the program that was linked with libcuda: calls it directly, and asks for it by RTLD_NEXT and
- * RTLD_DEFAULT, which find it only in this library's own scope.
+ * A library of the program that was linked with libcuda: calls it directly, and asks for it by
+ * RTLD_NEXT and RTLD_DEFAULT, which find it only in this library's own scope.
  */
 #include <dlfcn.h>
 #include <stddef.h>
 
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-		   unsigned shared, void *stream, void **params, void **extra);
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		   unsigned bz, unsigned shared, void *stream, void **params, void **extra);
 int cuStreamSynchronize(void *stream);
 
 /* Filled in by the loader: a pointer in data that is read-only afterwards. */

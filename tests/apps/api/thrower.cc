@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Throws through a call of the driver API: out of a callback, past the wrapper, into the caller. */
-extern "C" int cuStreamAddCallback(void *stream, void (*fn)(void *, int, void *), void *user, unsigned flags);
+extern "C" int cuStreamAddCallback(void *stream, void (*fn)(void *, int, void *), void *user,
+				   unsigned flags);
 
 static void thrower(void *, int, void *user)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Between loader and its plugin: the constructor says that it is inside and waits until it may leave. */
+/* Between loader and its plugin: the constructor says that it is inside and waits until it may
+ * leave. */
 #ifndef APPS_GATE_H
 #define APPS_GATE_H
 

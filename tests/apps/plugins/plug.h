@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Two libraries that differ in the name of their function alone, so that one may come to lie where the other lay. */
+/* Two libraries that differ in the name of their function alone, so that one may come to lie where
+ * the other lay. */
 #include "tests/softgpu/cudadrv.h"
 
 typedef int (*plug_fn)(CUdeviceptr p, unsigned n);
 
-#define PLUG(name)                                                                                 \
-	int name(CUdeviceptr p, unsigned n);                                                       \
-	__attribute__((noinline)) int name(CUdeviceptr p, unsigned n)                              \
-	{                                                                                          \
-		int failed = 0;                                                                    \
-                                                                                                   \
-		while (n--)                                                                        \
-			failed += cuMemsetD32_v2(p, n, 16) != CUDA_SUCCESS;                        \
-		return failed;                                                                     \
+#define PLUG(name)                                                          \
+	int name(CUdeviceptr p, unsigned n);                                \
+	__attribute__((noinline)) int name(CUdeviceptr p, unsigned n)       \
+	{                                                                   \
+		int failed = 0;                                             \
+                                                                            \
+		while (n--)                                                 \
+			failed += cuMemsetD32_v2(p, n, 16) != CUDA_SUCCESS; \
+		return failed;                                              \
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A channel: pushbuffer space in a cyclic chunk, ring entries, the doorbell, and waiting for progress. Every
- * submission ends with a release of a payload one higher; space is used again when it has come.
+ * A channel: pushbuffer space in a cyclic chunk, ring entries, the doorbell, and waiting for
+ * progress. Every submission ends with a release of a payload one higher; space is used again when
+ * it has come.
  */
 #include <sched.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static void pause_turn(struct softgpu_channel *ch, uint32_t *turn)
 	if (*turn % 32 == 0 && softgpu_kick)
 		softgpu_kick(ch->ctx->device->minor);
 	if (*turn > 4096) {
-		struct timespec ts = { 0, 50000 };
+		struct timespec ts = {0, 50000};
 
 		nanosleep(&ts, NULL);
 	} else {
@@ -159,8 +160,8 @@ void sg_channel_cancel(struct softgpu_channel *ch)
 uint32_t *sg_push_progress(struct softgpu_channel *ch, uint32_t *p, uint32_t d)
 {
 	ch->payload++;
-	return ch->copy ? push_copy_release(p, ch->progress_va, ch->payload) :
-			  push_report(p, ch->progress_va, ch->payload, d);
+	return ch->copy ? push_copy_release(p, ch->progress_va, ch->payload)
+			: push_report(p, ch->progress_va, ch->payload, d);
 }
 
 /* ---- the doorbell ---- */
@@ -237,11 +238,11 @@ LEVEL void sg_channel_submit(struct softgpu_channel *ch, uint32_t *end)
 	uint32_t bytes = (uint32_t)((uint8_t *)end - (ch->pb + ch->pb_pos));
 	uint64_t entry = (ch->pb_va + ch->pb_pos) | 1ull << 41 | (uint64_t)(bytes / 4) << 42;
 
-	*f = (struct sg_inflight){ .start = ch->pb_pos,
-				   .end = ch->pb_pos + bytes,
-				   .payload = ch->payload,
-				   .slot = ch->put,
-				   .count = 1 };
+	*f = (struct sg_inflight){.start = ch->pb_pos,
+				  .end = ch->pb_pos + bytes,
+				  .payload = ch->payload,
+				  .slot = ch->put,
+				  .count = 1};
 	ch->fly_head++;
 	ch->pb_pos += bytes;
 	sg_channel_kick(ch, &entry, 1);
@@ -250,7 +251,8 @@ LEVEL void sg_channel_submit(struct softgpu_channel *ch, uint32_t *end)
 
 /* ---- life ---- */
 
-/* A test's channel: objects at a GPU address that is not the program's, in their own part of the window. */
+/* A test's channel: objects at a GPU address that is not the program's, in their own part of the
+ * window. */
 static CUresult own_ring(struct softgpu_channel *ch)
 {
 	struct sg_device *d = ch->ctx->device;
@@ -261,7 +263,8 @@ static CUresult own_ring(struct softgpu_channel *ch)
 	ch->object_va = ch->ctx->base + 0x8000000 + (ch->index - SG_CHANNELS) * 0x400000ull;
 	if (sg_memory_alloc(d, ch->own_ring, 0x40, OWN_OBJECT))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	ch->object_cpu = sg_map(d->subdevice, ch->own_ring, OWN_OBJECT, path, NULL, PROT_READ | PROT_WRITE, true);
+	ch->object_cpu = sg_map(d->subdevice, ch->own_ring, OWN_OBJECT, path, NULL,
+				PROT_READ | PROT_WRITE, true);
 	if (!ch->object_cpu || sg_external_map(d, ch->object_va, OWN_OBJECT, ch->own_ring))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
@@ -278,16 +281,19 @@ bool sg_channel_map_again(struct softgpu_channel *ch, bool move)
 		return false;
 	if (move) {
 		p = mmap(NULL, OWN_OBJECT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (mremap(ch->object_cpu, OWN_OBJECT, OWN_OBJECT, MREMAP_MAYMOVE | MREMAP_FIXED, p) != p)
+		if (mremap(ch->object_cpu, OWN_OBJECT, OWN_OBJECT, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   p) != p)
 			return false;
 	} else {
-		p = sg_map(d->subdevice, ch->own_ring, OWN_OBJECT, path, NULL, PROT_READ | PROT_WRITE, false);
+		p = sg_map(d->subdevice, ch->own_ring, OWN_OBJECT, path, NULL,
+			   PROT_READ | PROT_WRITE, false);
 		if (!p)
 			return false;
 		ch->first_cpu = ch->object_cpu;
 	}
 	if ((uintptr_t)ch->progress - (uintptr_t)ch->object_cpu < OWN_OBJECT) /* beside USERD */
-		ch->progress = (volatile uint32_t *)(p + ((uintptr_t)ch->progress - (uintptr_t)ch->object_cpu));
+		ch->progress = (volatile uint32_t *)(p + ((uintptr_t)ch->progress -
+							  (uintptr_t)ch->object_cpu));
 	ch->object_cpu = p;
 	ch->ring = (volatile uint64_t *)(p + ch->ring_at);
 	if (!ch->ctx->userd_cpu)
@@ -304,8 +310,8 @@ static CUresult own_pushbuffer(struct softgpu_channel *ch)
 	ch->pb_va = ch->ctx->base + 0x8200000 + (ch->index - SG_CHANNELS) * 0x400000ull;
 	if (sg_memory_alloc(d, ch->own_pb, 0x3e, ch->pb_size))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	ch->pb = sg_map(d->handle, ch->own_pb, ch->pb_size, "/dev/nvidiactl", NULL, PROT_READ | PROT_WRITE,
-			false);
+	ch->pb = sg_map(d->handle, ch->own_pb, ch->pb_size, "/dev/nvidiactl", NULL,
+			PROT_READ | PROT_WRITE, false);
 	if (!ch->pb || sg_external_map(d, ch->pb_va, ch->pb_size, ch->own_pb))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
@@ -320,7 +326,8 @@ static CUresult place(struct softgpu_channel *ch)
 
 	ch->object_va = ch->ctx->base + 0x600000;
 	ch->object_cpu = (uint8_t *)ch->object_va;
-	sg_layout_place(sg_driver.layout, ch->own ? i & 1 : i, ch->own ? 0x8000 : 0x100000, &ch->ring_at, &ch->userd_at);
+	sg_layout_place(sg_driver.layout, ch->own ? i & 1 : i, ch->own ? 0x8000 : 0x100000,
+			&ch->ring_at, &ch->userd_at);
 	if (sg_driver.layout == SG_LAYOUT_SYSTEM)
 		ch->userd_at = i * 0x200ull; /* one object for all of them */
 	if (i >= SG_CHANNELS) {
@@ -352,7 +359,7 @@ static CUresult notifier(struct softgpu_channel *ch)
 
 static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t share)
 {
-	uint32_t p[94] = { 0 }, class_id[4];
+	uint32_t p[94] = {0}, class_id[4];
 	uint32_t ring = ch->own ? ch->own_ring : ch->ctx->ring_handle;
 	uint32_t userd = ch->ctx->userd_handle ? ch->ctx->userd_handle : ring;
 
@@ -370,15 +377,16 @@ static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t sh
 	sg_control_quiet(ch->ctx->device->handle, 0x0080170d, 24);
 	for (uint32_t i = ch->copy; i < 2; i++) {
 		ch->engine[i] = sg_handle();
-		sg_alloc(ch->handle, ch->engine[i], i ? 0xc8b5 : 0xcbc0, (uint32_t[32]){ 0, 1 });
+		sg_alloc(ch->handle, ch->engine[i], i ? 0xc8b5 : 0xcbc0, (uint32_t[32]){0, 1});
 		class_id[0] = ch->engine[i];
 		sg_control(ch->handle, 0x906f0101, class_id, sizeof(class_id));
 	}
-	return sg_control(ch->handle, 0xc36f0108, &ch->token, 4) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+	return sg_control(ch->handle, 0xc36f0108, &ch->token, 4) ? CUDA_ERROR_UNKNOWN
+								 : CUDA_SUCCESS;
 }
 
-CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, uint32_t index, bool copy,
-			   uint32_t group, uint32_t share, bool own)
+CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, uint32_t index,
+			   bool copy, uint32_t group, uint32_t share, bool own)
 {
 	uint32_t entries = ch->entries ? ch->entries : SG_RING;
 	uint8_t *userd;
@@ -406,9 +414,8 @@ CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, u
 	}
 	if ((r = notifier(ch)) || (r = allocate(ch, group, share)))
 		return r;
-	ch->serial = softgpu_channel_serial ?
-			     softgpu_channel_serial(sg_driver.client, ch->handle) :
-			     0xffffffff;
+	ch->serial = softgpu_channel_serial ? softgpu_channel_serial(sg_driver.client, ch->handle)
+					    : 0xffffffff;
 	ch->rung = softgpu_channel_rung ? softgpu_channel_rung(sg_driver.client, ch->handle) : NULL;
 	if (!copy)
 		sg_control_quiet(ctx->device->subdevice, 0x20801218, 16);

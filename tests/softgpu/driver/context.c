@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A context: its window of addresses, the fixed memory objects, five channel groups with 20 channels, in the
- * order of the real driver's calls.
+ * A context: its window of addresses, the fixed memory objects, five channel groups with 20
+ * channels, in the order of the real driver's calls.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static __thread int depth;
 
 static char *gpu_path(const struct sg_device *d)
 {
-	static char path[2][16] = { "/dev/nvidia0", "/dev/nvidia1" };
+	static char path[2][16] = {"/dev/nvidia0", "/dev/nvidia1"};
 
 	return path[d->minor & 1];
 }
@@ -41,7 +41,8 @@ static bool device_object(struct sg_context *ctx, uint64_t va, uint64_t size)
 {
 	uint32_t h = remember(ctx, sg_handle());
 
-	return !sg_memory_alloc(ctx->device, h, 0x40, size) && !sg_external_map(ctx->device, va, size, h);
+	return !sg_memory_alloc(ctx->device, h, 0x40, size) &&
+	       !sg_external_map(ctx->device, va, size, h);
 }
 
 /* System memory at VA, the same address for the program. */
@@ -50,8 +51,8 @@ static bool system_object(struct sg_context *ctx, uint64_t va, uint64_t size)
 	uint32_t h = remember(ctx, sg_handle());
 
 	return !sg_memory_alloc(ctx->device, h, 0x3e, size) &&
-	       sg_map(ctx->device->handle, h, size, "/dev/nvidiactl", (void *)va, PROT_READ | PROT_WRITE,
-		      false) &&
+	       sg_map(ctx->device->handle, h, size, "/dev/nvidiactl", (void *)va,
+		      PROT_READ | PROT_WRITE, false) &&
 	       !sg_external_map(ctx->device, va, size, h);
 }
 
@@ -91,7 +92,7 @@ static bool register_channel(struct softgpu_channel *ch)
 		uint32_t client, channel, pad;
 		uint64_t base, length;
 		uint32_t status, pad2;
-	} c = { .fd = sg_driver.ctl, .client = sg_driver.client, .channel = ch->handle };
+	} c = {.fd = sg_driver.ctl, .client = sg_driver.client, .channel = ch->handle};
 
 	memcpy(c.uuid, ch->ctx->device->uuid, 16);
 	return !sg_uvm(27, &c, 48);
@@ -100,8 +101,8 @@ static bool register_channel(struct softgpu_channel *ch)
 /* Schedules a group and opens the file for its events. */
 static void schedule(struct sg_context *ctx, uint32_t group)
 {
-	uint8_t on[3] = { 1, 0, 0 };
-	uint32_t os[4] = { sg_driver.client, ctx->device->subdevice }, event[32] = { sg_driver.client };
+	uint8_t on[3] = {1, 0, 0};
+	uint32_t os[4] = {sg_driver.client, ctx->device->subdevice}, event[32] = {sg_driver.client};
 	int ctl = sg_driver.ctl, fd;
 
 	sg_control(group, 0xa06c0101, on, sizeof(on));
@@ -122,9 +123,10 @@ static CUresult compute_group(struct sg_context *ctx)
 
 	ctx->group[0] = sg_handle();
 	ctx->share = sg_handle();
-	if (sg_alloc(d->handle, ctx->group[0], 0xa06c, (uint32_t[32]){ 0, 0, 0, 1 }) ||
-	    sg_alloc(ctx->group[0], ctx->share, 0x9067, (uint32_t[32]){ d->vaspace, 1, 0x3f }) ||
-	    !ring_object(ctx) || !userd_object(ctx) || !system_object(ctx, ctx->base + 0x800000, 0x3800000))
+	if (sg_alloc(d->handle, ctx->group[0], 0xa06c, (uint32_t[32]){0, 0, 0, 1}) ||
+	    sg_alloc(ctx->group[0], ctx->share, 0x9067, (uint32_t[32]){d->vaspace, 1, 0x3f}) ||
+	    !ring_object(ctx) || !userd_object(ctx) ||
+	    !system_object(ctx, ctx->base + 0x800000, 0x3800000))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = 0; i < SG_COMPUTE_CHANNELS; i++) {
 		r = sg_channel_create(&ctx->ch[i], ctx, i, false, ctx->group[0], ctx->share, false);
@@ -146,7 +148,7 @@ static CUresult copy_group(struct sg_context *ctx, uint32_t n)
 	CUresult r;
 
 	ctx->group[n] = sg_handle();
-	if (sg_alloc(d->handle, ctx->group[n], 0xa06c, (uint32_t[32]){ 0, 0, d->vaspace, 10 + n }))
+	if (sg_alloc(d->handle, ctx->group[n], 0xa06c, (uint32_t[32]){0, 0, d->vaspace, 10 + n}))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (uint32_t i = first; i < first + 4; i++) {
 		r = sg_channel_create(&ctx->ch[i], ctx, i, true, ctx->group[n], 0, false);
@@ -167,8 +169,8 @@ static bool semaphore_pool(struct sg_context *ctx)
 		uint64_t count;
 		uint32_t status, pad;
 	} *pool = calloc(1, sizeof(*pool));
-	uint64_t va = ctx->base + 0x4a00000, group[16] = { 0 };
-	uint64_t check[3] = { va, 0x200000, 0 };
+	uint64_t va = ctx->base + 0x4a00000, group[16] = {0};
+	uint64_t check[3] = {va, 0x200000, 0};
 	bool ok;
 
 	pool->base = va;
@@ -177,8 +179,8 @@ static bool semaphore_pool(struct sg_context *ctx)
 	pool->count = 1;
 	ok = !sg_uvm(68, pool, 9240);
 	free(pool);
-	ok = ok && mmap((void *)va, 0x200000, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, sg_driver.uvm,
-			(off_t)va) == (void *)va;
+	ok = ok && mmap((void *)va, 0x200000, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			sg_driver.uvm, (off_t)va) == (void *)va;
 	sg_uvm(72, check, 16);
 	for (int i = 0; i < 4; i++)
 		sg_uvm(23, group, 8);
@@ -192,8 +194,9 @@ static bool window(struct sg_context *ctx)
 
 		if (windows_used >> i & 1)
 			continue;
-		if (mmap(at, WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-			 -1, 0) != at)
+		if (mmap(at, WINDOW, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			 0) != at)
 			continue;
 		windows_used |= 1ull << i;
 		ctx->base = (uint64_t)at;
@@ -261,9 +264,9 @@ static void fixed_objects_free(struct sg_context *ctx)
 {
 	static const struct {
 		uint64_t at, size;
-	} map[] = { { 0, 0x600000 },	    { 0x600000, 0x200000 },  { 0x800000, 0x3800000 },
-		    { 0x4600000, 0x200000 }, { 0x4800000, 0x200000 }, { 0x4a00000, 0x200000 },
-		    { 0x4c00000, 0x200000 }, { 0x4e00000, 0x200000 }, { 0x5200000, 0x200000 } };
+	} map[] = {{0, 0x600000},	  {0x600000, 0x200000},	 {0x800000, 0x3800000},
+		   {0x4600000, 0x200000}, {0x4800000, 0x200000}, {0x4a00000, 0x200000},
+		   {0x4c00000, 0x200000}, {0x4e00000, 0x200000}, {0x5200000, 0x200000}};
 
 	for (uint32_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
 		sg_external_free(ctx->base + map[i].at, map[i].size);
@@ -287,7 +290,8 @@ void sg_context_destroy(struct sg_context *ctx)
 	for (uint32_t n = 0; n < 4; n++)
 		sg_rm_free(ctx->device->handle, ctx->group[n]);
 	for (uint32_t i = 0; i < SG_CHANNELS; i++) {
-		sg_unmap(ctx->device->handle, ctx->ch[i].notifier_handle, ctx->ch[i].notifier, 0x1000);
+		sg_unmap(ctx->device->handle, ctx->ch[i].notifier_handle, ctx->ch[i].notifier,
+			 0x1000);
 		sg_rm_free(ctx->device->handle, ctx->ch[i].notifier_handle);
 	}
 	sg_module_drop(ctx->builtin);

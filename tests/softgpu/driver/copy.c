@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies and fills. Which way a copy goes depends on its direction, its size and its host memory, as
- * measured: pageable to device up to 64 KiB inline, more through a staging buffer by the copy engine; page-locked
- * to device inline below 64 bytes, up to 4 KiB fetched by the compute engine, more by the copy engine (between
- * the sizes measured the limits are a guess); device to host by the copy engine; device to device and
- * fills in two dimensions by kernels; other fills inline.
+ * Copies and fills. Which way a copy goes depends on its direction, its size and its host memory,
+ * as measured: pageable to device up to 64 KiB inline, more through a staging buffer by the copy
+ * engine; page-locked to device inline below 64 bytes, up to 4 KiB fetched by the compute engine,
+ * more by the copy engine (between the sizes measured the limits are a guess); device to host by
+ * the copy engine; device to device and fills in two dimensions by kernels; other fills inline.
  */
 #include <string.h>
 #include "../gpu/builtin.h"
@@ -21,7 +21,8 @@ static CUresult begun(uint32_t *p)
 	return p ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-LEVEL static CUresult copy_inline(struct CUstream_st *s, CUdeviceptr to, const void *from, uint32_t n)
+LEVEL static CUresult copy_inline(struct CUstream_st *s, CUdeviceptr to, const void *from,
+				  uint32_t n)
 {
 	uint32_t *p = sg_stream_begin(s, s->compute, push_upload_words(n) + 5);
 
@@ -47,15 +48,15 @@ LEVEL static CUresult copy_fetch(struct CUstream_st *s, CUdeviceptr to, uint64_t
 	return sg_stream_submit(s, s->compute, p);
 }
 
-LEVEL static CUresult copy_engine(struct CUstream_st *s, struct softgpu_channel *ch, uint64_t to, uint64_t from,
-				  uint32_t n)
+LEVEL static CUresult copy_engine(struct CUstream_st *s, struct softgpu_channel *ch, uint64_t to,
+				  uint64_t from, uint32_t n)
 {
 	uint32_t *p = sg_stream_begin(s, ch, 24);
 
 	if (begun(p))
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
-	p = push4(p, SUBCH_COPY, 0x400, (uint32_t)(from >> 32), (uint32_t)from, (uint32_t)(to >> 32),
-		  (uint32_t)to);
+	p = push4(p, SUBCH_COPY, 0x400, (uint32_t)(from >> 32), (uint32_t)from,
+		  (uint32_t)(to >> 32), (uint32_t)to);
 	p = push1(p, SUBCH_COPY, 0x418, n);
 	p = push1(p, SUBCH_COPY, 0x300, 0x182);
 	p = sg_push_progress(ch, p, 0);
@@ -63,8 +64,8 @@ LEVEL static CUresult copy_engine(struct CUstream_st *s, struct softgpu_channel 
 }
 
 /* Larger than one entry of the length register. */
-static CUresult copy_engine_all(struct CUstream_st *s, struct softgpu_channel *ch, uint64_t to, uint64_t from,
-				uint64_t n)
+static CUresult copy_engine_all(struct CUstream_st *s, struct softgpu_channel *ch, uint64_t to,
+				uint64_t from, uint64_t n)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -161,7 +162,7 @@ LEVEL static CUresult down(struct CUstream_st *s, void *to, CUdeviceptr from, si
 
 LEVEL static CUresult across(struct CUstream_st *s, CUdeviceptr to, CUdeviceptr from, size_t n)
 {
-	uint64_t p[3] = { to, from, n };
+	uint64_t p[3] = {to, from, n};
 
 	if (!n)
 		return CUDA_SUCCESS;
@@ -186,7 +187,7 @@ LEVEL static CUresult fill_inline(struct CUstream_st *s, CUdeviceptr to, uint32_
 LEVEL static CUresult fill(CUstream handle, CUdeviceptr to, uint32_t v, size_t count, uint32_t size)
 {
 	struct CUstream_st *s = sg_stream(handle);
-	uint64_t bytes = count * size, p[4] = { to, v, bytes, size };
+	uint64_t bytes = count * size, p[4] = {to, v, bytes, size};
 
 	if (!s)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -267,11 +268,16 @@ API CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream h)
 	if (c->srcMemoryType == CU_MEMORYTYPE_DEVICE && c->dstMemoryType == CU_MEMORYTYPE_DEVICE)
 		return sg_launch_builtin(s, SG_PROGRAM_COPY_2D, p, 6, 128);
 	for (size_t y = 0; y < c->Height && !r; y++) {
-		if (c->srcMemoryType == CU_MEMORYTYPE_HOST && c->dstMemoryType == CU_MEMORYTYPE_DEVICE)
+		if (c->srcMemoryType == CU_MEMORYTYPE_HOST &&
+		    c->dstMemoryType == CU_MEMORYTYPE_DEVICE)
 			r = up(s, p[0] + y * p[4],
-			       (const char *)c->srcHost + (c->srcY + y) * c->srcPitch + c->srcXInBytes, p[2]);
-		else if (c->dstMemoryType == CU_MEMORYTYPE_HOST && c->srcMemoryType == CU_MEMORYTYPE_DEVICE)
-			r = down(s, (char *)c->dstHost + (c->dstY + y) * c->dstPitch + c->dstXInBytes,
+			       (const char *)c->srcHost + (c->srcY + y) * c->srcPitch +
+				       c->srcXInBytes,
+			       p[2]);
+		else if (c->dstMemoryType == CU_MEMORYTYPE_HOST &&
+			 c->srcMemoryType == CU_MEMORYTYPE_DEVICE)
+			r = down(s,
+				 (char *)c->dstHost + (c->dstY + y) * c->dstPitch + c->dstXInBytes,
 				 p[1] + y * p[5], p[2]);
 		else
 			r = CUDA_ERROR_NOT_SUPPORTED;
@@ -316,11 +322,11 @@ API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned v, size_t n, CUstream s)
 	return fill(s, to, v, n, 4);
 }
 
-API CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char v, size_t width, size_t height,
-			       CUstream h)
+API CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char v, size_t width,
+			       size_t height, CUstream h)
 {
 	struct CUstream_st *s = sg_stream(h);
-	uint64_t p[6] = { to, v, width, pitch, height, 1 };
+	uint64_t p[6] = {to, v, width, pitch, height, 1};
 
 	if (!s)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -340,8 +346,9 @@ static CUresult either_way(struct CUstream_st *s, CUdeviceptr to, CUdeviceptr fr
 	return from_device ? down(s, (void *)(uintptr_t)to, from, n) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count, CUmemcpyAttributes *attrs,
-				   size_t *attr_from, size_t nattrs, CUstream h)
+API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count,
+				   CUmemcpyAttributes *attrs, size_t *attr_from, size_t nattrs,
+				   CUstream h)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -353,7 +360,8 @@ API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n
 }
 
 /* Boxes of pointers without gaps. */
-API CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream h)
+API CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops,
+				     unsigned long long flags, CUstream h)
 {
 	CUresult r = CUDA_SUCCESS;
 
@@ -362,9 +370,11 @@ API CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, 
 	for (size_t i = 0; i < count && !r; i++) {
 		CUDA_MEMCPY3D_BATCH_OP *op = &ops[i];
 
-		if (op->src.type != 1 || op->dst.type != 1 || op->src.ptr.rowLength || op->dst.ptr.rowLength)
+		if (op->src.type != 1 || op->dst.type != 1 || op->src.ptr.rowLength ||
+		    op->dst.ptr.rowLength)
 			return CUDA_ERROR_NOT_SUPPORTED;
-		r = either_way(h, op->dst.ptr.ptr, op->src.ptr.ptr, op->width * op->height * op->depth);
+		r = either_way(h, op->dst.ptr.ptr, op->src.ptr.ptr,
+			       op->width * op->height * op->depth);
 	}
 	return r;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stand-in driver, inside. It drives the software GPU as libcuda.so 580 drives a Hopper: the same device
- * calls, the same layout of rings, pushbuffers and semaphores, submissions of the same shape.
+ * The stand-in driver, inside. It drives the software GPU as libcuda.so 580 drives a Hopper: the
+ * same device calls, the same layout of rings, pushbuffers and semaphores, submissions of the same
+ * shape.
  */
 #ifndef SOFTGPU_DRIVER_H
 #define SOFTGPU_DRIVER_H
@@ -15,7 +16,8 @@
 #include "../softgpu.h"
 
 #define API __attribute__((visibility("default"), noinline))
-#define LEVEL __attribute__((noinline)) /* a frame of its own between the API call and the doorbell */
+#define LEVEL \
+	__attribute__((noinline)) /* a frame of its own between the API call and the doorbell */
 
 #define SG_DEVICES 2
 #define SG_COMPUTE_CHANNELS 8
@@ -24,10 +26,18 @@
 
 /* ---- layout.c ---- */
 
-enum sg_layout { SG_LAYOUT_DRIVER, SG_LAYOUT_SLOTS, SG_LAYOUT_TOGETHER, SG_LAYOUT_ODD, SG_LAYOUT_CROSSED,
-		 SG_LAYOUT_SYSTEM, SG_LAYOUT_BESIDE };
+enum sg_layout {
+	SG_LAYOUT_DRIVER,
+	SG_LAYOUT_SLOTS,
+	SG_LAYOUT_TOGETHER,
+	SG_LAYOUT_ODD,
+	SG_LAYOUT_CROSSED,
+	SG_LAYOUT_SYSTEM,
+	SG_LAYOUT_BESIDE
+};
 enum sg_layout sg_layout(void); /* as SOFTGPU says */
-void sg_layout_place(enum sg_layout layout, uint32_t n, uint64_t slots, uint64_t *ring, uint64_t *userd);
+void sg_layout_place(enum sg_layout layout, uint32_t n, uint64_t slots, uint64_t *ring,
+		     uint64_t *userd);
 
 /* ---- rm.c: device calls ---- */
 
@@ -100,7 +110,8 @@ struct softgpu_channel {
 	volatile uint64_t *ring;
 	volatile uint32_t *userd;
 	uint64_t ring_va;
-	uint64_t object_va, ring_at, userd_at; /* the object that holds the ring; offsets, USERD's in its own object */
+	uint64_t object_va, ring_at,
+		userd_at; /* the object that holds the ring; offsets, USERD's in its own object */
 	uint8_t *object_cpu, *first_cpu; /* first_cpu: if there are two mappings */
 	uint32_t own_ring, own_pb; /* handles */
 	uint8_t *pb;
@@ -117,7 +128,8 @@ struct softgpu_channel {
 	uint32_t counted;
 };
 
-/* Takes the channel's lock and returns room for NDWORDS in its pushbuffer; NULL: the channel is dead. */
+/* Takes the channel's lock and returns room for NDWORDS in its pushbuffer; NULL: the channel is
+ * dead. */
 uint32_t *sg_channel_begin(struct softgpu_channel *ch, uint32_t ndwords);
 /* The segment ends at END, with a release in it: one entry, one doorbell; lets the lock go. */
 void sg_channel_submit(struct softgpu_channel *ch, uint32_t *end);
@@ -130,8 +142,8 @@ bool sg_channel_room(struct softgpu_channel *ch, uint32_t entries);
 CUresult sg_channel_wait(struct softgpu_channel *ch, uint32_t payload);
 bool sg_channel_done(const struct softgpu_channel *ch, uint32_t payload);
 bool sg_channel_dead(const struct softgpu_channel *ch);
-CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, uint32_t index, bool copy,
-			   uint32_t group, uint32_t share, bool own);
+CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, uint32_t index,
+			   bool copy, uint32_t group, uint32_t share, bool own);
 void sg_channel_destroy(struct softgpu_channel *ch);
 bool sg_channel_map_again(struct softgpu_channel *ch, bool move);
 extern softgpu_store sg_store;
@@ -223,14 +235,14 @@ static inline struct sg_point sg_unpack(struct sg_context *ctx, const uint64_t *
 {
 	uint64_t v = __atomic_load_n(packed, __ATOMIC_ACQUIRE);
 
-	return (struct sg_point){ v ? &ctx->ch[(v >> 32) - 1] : NULL, (uint32_t)v };
+	return (struct sg_point){v ? &ctx->ch[(v >> 32) - 1] : NULL, (uint32_t)v};
 }
 
 /* Stream S of the current context (NULL: its null stream); NULL: no context, or not a stream. */
 struct CUstream_st *sg_stream(CUstream s);
 /*
- * Begins work of S on CH: takes the stream's lock, then the channel's, and writes the acquires that its
- * order demands; room for NDWORDS more. sg_stream_submit() ends the segment.
+ * Begins work of S on CH: takes the stream's lock, then the channel's, and writes the acquires that
+ * its order demands; room for NDWORDS more. sg_stream_submit() ends the segment.
  */
 uint32_t *sg_stream_begin(struct CUstream_st *s, struct softgpu_channel *ch, uint32_t ndwords);
 /* The same for a kernel, which acquires the kernel before it by itself. */
@@ -267,7 +279,8 @@ CUresult sg_launch(struct CUstream_st *s, const struct sg_launch *l);
 /* Descriptor words of a launch: constants bank 0 and QMD. */
 #define SG_CONSTS_WORDS 132
 #define SG_QMD_WORDS 96
-void sg_fill_consts(uint32_t *w, const struct sg_launch *l, uint64_t consts, uint64_t qmd, uint32_t number);
+void sg_fill_consts(uint32_t *w, const struct sg_launch *l, uint64_t consts, uint64_t qmd,
+		    uint32_t number);
 void sg_fill_qmd(uint32_t *w, const struct sg_launch *l, uint64_t consts);
 uint32_t sg_launch_number(void);
 /* Brackets and uploads DATA to the device as code. */

@@ -113,8 +113,8 @@ API CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUg
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-API CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
-				     const CUDA_KERNEL_NODE_PARAMS *p)
+API CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
+				     size_t n, const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct sg_launch l;
 	CUresult r = sg_node_params(&l, p);
@@ -132,7 +132,8 @@ API CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode
 	return CUDA_SUCCESS;
 }
 
-API CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n, CUgraph child)
+API CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
+				      size_t n, CUgraph child)
 {
 	CUgraph copy = child ? sg_graph_copy(child) : NULL;
 
@@ -144,8 +145,8 @@ API CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgrap
 }
 
 /* The value is the one given here, at every launch. */
-API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g, CUcontext ctx, unsigned value,
-					    unsigned flags)
+API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g,
+					    CUcontext ctx, unsigned value, unsigned flags)
 {
 	struct sg_condition *c;
 
@@ -173,8 +174,8 @@ static CUresult add_conditional(CUgraphNode *node, CUgraph g, CUgraphNodeParams 
 	return CUDA_SUCCESS;
 }
 
-API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after, const void *edges, size_t n,
-			       CUgraphNodeParams *p)
+API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
+			       const void *edges, size_t n, CUgraphNodeParams *p)
 {
 	switch (p->type) {
 	case SG_NODE_KERNEL:
@@ -190,7 +191,8 @@ API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *
 	}
 }
 
-API CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n, CUgraphNodeParams *p)
+API CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+			    CUgraphNodeParams *p)
 {
 	return cuGraphAddNode_v2(node, g, after, NULL, n, p);
 }
@@ -237,15 +239,21 @@ API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PA
 
 	if (node->type != SG_NODE_KERNEL)
 		return CUDA_ERROR_INVALID_VALUE;
-	*p = (CUDA_KERNEL_NODE_PARAMS){ .func = l->fn, .gridDimX = l->grid[0], .gridDimY = l->grid[1],
-					.gridDimZ = l->grid[2], .blockDimX = l->block[0], .blockDimY = l->block[1],
-					.blockDimZ = l->block[2], .sharedMemBytes = l->shared };
+	*p = (CUDA_KERNEL_NODE_PARAMS){.func = l->fn,
+				       .gridDimX = l->grid[0],
+				       .gridDimY = l->grid[1],
+				       .gridDimZ = l->grid[2],
+				       .blockDimX = l->block[0],
+				       .blockDimY = l->block[1],
+				       .blockDimZ = l->block[2],
+				       .sharedMemBytes = l->shared};
 	return CUDA_SUCCESS;
 }
 
 API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-	return node->type == SG_NODE_KERNEL ? sg_node_params(&node->launch, p) : CUDA_ERROR_INVALID_VALUE;
+	return node->type == SG_NODE_KERNEL ? sg_node_params(&node->launch, p)
+					    : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- capture ---- */

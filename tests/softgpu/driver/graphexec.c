@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executable graphs: the launches of all that a graph holds, child graphs and bodies of conditional nodes
- * included, in a row. Upload writes every launch's constants and descriptor, chained by their
- * dependences; a launch of the graph then is a semaphore and a few scheduling calls. As the real driver does
- * it: one or two launches stand alone, more have an empty head, and beyond 17 every 17th waits for the host
- * as well.
+ * Executable graphs: the launches of all that a graph holds, child graphs and bodies of conditional
+ * nodes included, in a row. Upload writes every launch's constants and descriptor, chained by their
+ * dependences; a launch of the graph then is a semaphore and a few scheduling calls. As the real
+ * driver does it: one or two launches stand alone, more have an empty head, and beyond 17 every
+ * 17th waits for the host as well.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static uint32_t *push_node(struct CUgraphExec_st *e, uint32_t *p, uint32_t i)
 
 static uint32_t *push_head(struct CUgraphExec_st *e, uint32_t *p)
 {
-	uint32_t w[SG_QMD_WORDS] = { 0 };
+	uint32_t w[SG_QMD_WORDS] = {0};
 
 	w[0] = 0x13f0000;
 	w[10] = 0x10;
@@ -146,7 +146,8 @@ static uint32_t *push_all(struct CUgraphExec_st *e, uint32_t *p)
 		p = push_head(e, p);
 	p = push1(p, SUBCH_COMPUTE, 0x1698, 0x1000);
 	while (chunked(e) && first < e->count) {
-		uint32_t next = (first / CHUNK + 1) * CHUNK, end = next < e->count ? next : e->count;
+		uint32_t next = (first / CHUNK + 1) * CHUNK,
+			 end = next < e->count ? next : e->count;
 
 		if (next < e->count)
 			p = push_node(e, p, next);
@@ -181,8 +182,8 @@ static uint32_t *push_run(struct CUgraphExec_st *e, struct CUstream_st *s, uint3
 	for (at = 0; chunked(e) && at + CHUNK < e->count; at += CHUNK)
 		p = sg_push_pcas(p, node_va(e, at), SG_PCAS_DECREMENT);
 	p = push_upload(p, semaphore(e), &before, 4);
-	p = chunked(e) ? sg_push_pcas(p, node_va(e, at), SG_PCAS_DECREMENT) :
-			 sg_push_pcas(p, qmd_va(e, 0), SG_PCAS_SCHEDULE);
+	p = chunked(e) ? sg_push_pcas(p, node_va(e, at), SG_PCAS_DECREMENT)
+		       : sg_push_pcas(p, qmd_va(e, 0), SG_PCAS_SCHEDULE);
 	s->kernel_sem = semaphore(e);
 	s->kernel_payload = before + 1;
 	return p;
@@ -232,16 +233,19 @@ static uint32_t count_nodes(CUgraph g)
 	return n;
 }
 
-/* G's nodes to ALL from index N on, each followed by what is inside it. The index behind the last. */
+/* G's nodes to ALL from index N on, each followed by what is inside it. The index behind the last.
+ */
 static uint32_t flatten(CUgraph g, struct exec_node *all, uint32_t n, uint32_t parent, bool skipped)
 {
 	for (CUgraphNode node = g->first; node; node = node->next) {
 		struct exec_node *to = &all[n++];
 
-		*to = (struct exec_node){ .from = node, .parent = parent, .type = node->type, .skipped = skipped };
+		*to = (struct exec_node){
+			.from = node, .parent = parent, .type = node->type, .skipped = skipped};
 		to->launch = node->launch;
 		if (node->child)
-			n = flatten(node->child, all, n, n, skipped || (node->condition && !node->condition->value));
+			n = flatten(node->child, all, n, n,
+				    skipped || (node->condition && !node->condition->value));
 	}
 	return n;
 }
@@ -270,8 +274,10 @@ static uint32_t end_of(const struct CUgraphExec_st *e, uint32_t i)
 	return k;
 }
 
-/* Takes over G's launches for the nodes [AT, END), which are under PARENT; false: it is built otherwise. */
-static bool take_over(struct CUgraphExec_st *e, uint32_t at, uint32_t end, uint32_t parent, CUgraph g)
+/* Takes over G's launches for the nodes [AT, END), which are under PARENT; false: it is built
+ * otherwise. */
+static bool take_over(struct CUgraphExec_st *e, uint32_t at, uint32_t end, uint32_t parent,
+		      CUgraph g)
 {
 	uint32_t n = count_nodes(g);
 	struct exec_node *other = calloc(n + 1, sizeof(*other));
@@ -306,7 +312,8 @@ API CUresult cuGraphExecUpdate_v2(CUgraphExec e, CUgraph g, CUgraphExecUpdateRes
 	return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 }
 
-API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec e, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p)
+API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec e, CUgraphNode node,
+					       const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	struct exec_node *n = find(e, node, SG_NODE_KERNEL);
 	CUresult r = n ? sg_node_params(&n->launch, p) : CUDA_ERROR_INVALID_VALUE;
@@ -321,15 +328,16 @@ API CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec e, CUgraphNode node,
 
 	if (!n || !child)
 		return CUDA_ERROR_INVALID_VALUE;
-	return take_over(e, i + 1, end_of(e, i), i + 1, child) ? arrange(e) : CUDA_ERROR_INVALID_VALUE;
+	return take_over(e, i + 1, end_of(e, i), i + 1, child) ? arrange(e)
+							       : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuGraphExecNodeSetParams(CUgraphExec e, CUgraphNode node, CUgraphNodeParams *p)
 {
 	if (p->type == SG_NODE_GRAPH)
 		return cuGraphExecChildGraphNodeSetParams(e, node, p->graph.graph);
-	return p->type == SG_NODE_KERNEL ? cuGraphExecKernelNodeSetParams_v2(e, node, &p->kernel) :
-					   CUDA_ERROR_NOT_SUPPORTED;
+	return p->type == SG_NODE_KERNEL ? cuGraphExecKernelNodeSetParams_v2(e, node, &p->kernel)
+					 : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 API CUresult cuGraphNodeSetEnabled(CUgraphExec e, CUgraphNode node, unsigned enabled)

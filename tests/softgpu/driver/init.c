@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* What a new context submits first: the engines' set-up on every channel, clearing by copy engine, the driver's
- * own kernels. In the order of the capture of a real one. */
+/* What a new context submits first: the engines' set-up on every channel, clearing by copy engine,
+ * the driver's own kernels. In the order of the capture of a real one. */
 #include <string.h>
 #include "driver.h"
 #include "push.h"
 
 /* Shadow programs for the front end, as the real driver loads them. */
-static const uint32_t macro0[15] = { 0x140003,	 0x1d00001b, 0x71c08300, 0x3,	     0x18c00000,
-				     0xb01c5f00, 0x200003,   0x18c00000, 0x300c0300, 0x3,
-				     0x18c00000, 0x318c0301, 0x3,	 0x18c00000, 0x318c0300 };
-static const uint32_t macro1[24] = { 0x3,	 0x1d080000, 0x31c00300, 0x540003,   0xc00455,	 0x31c00300,
-				     0x2a200003, 0xc00056,   0x301c0300, 0x7,	     0x18c00400, 0x359c1f00,
-				     0x1801b7,	 0x18c00000, 0xb00c5f00, 0x600003,   0x18c00000, 0x318c0300,
-				     0x3,	 0x18c00000, 0x318c0301, 0x3,	     0x18c00000, 0x318c0300 };
+static const uint32_t macro0[15] = {0x140003,	0x1d00001b, 0x71c08300, 0x3,	    0x18c00000,
+				    0xb01c5f00, 0x200003,   0x18c00000, 0x300c0300, 0x3,
+				    0x18c00000, 0x318c0301, 0x3,	0x18c00000, 0x318c0300};
+static const uint32_t macro1[24] = {0x3,	0x1d080000, 0x31c00300, 0x540003,   0xc00455,
+				    0x31c00300, 0x2a200003, 0xc00056,	0x301c0300, 0x7,
+				    0x18c00400, 0x359c1f00, 0x1801b7,	0x18c00000, 0xb00c5f00,
+				    0x600003,	0x18c00000, 0x318c0300, 0x3,	    0x18c00000,
+				    0x318c0301, 0x3,	    0x18c00000, 0x318c0300};
 
-static uint32_t *push_macro(uint32_t *p, uint32_t at, const uint32_t *words, uint32_t n, uint32_t slot)
+static uint32_t *push_macro(uint32_t *p, uint32_t at, const uint32_t *words, uint32_t n,
+			    uint32_t slot)
 {
 	p = push1(p, SUBCH_COMPUTE, 0x114, at);
 	*p++ = PUSH_HEADER(3, SUBCH_COMPUTE, 0x118, n);
@@ -36,10 +38,10 @@ static CUresult first_copy(struct softgpu_channel *ch)
 
 static CUresult first_compute(struct softgpu_channel *ch)
 {
-	static const uint32_t pairs[][2] = { { 0x0, 0xcbc0 }, { 0x100, 0 },  { 0x2a0, 0x7f19 }, { 0x2a4, 0 },
-					     { 0x310, 0x900 }, { 0x7ac, 1 }, { 0x288, 0x10040 } };
-	static const uint32_t tail[][2] = { { 0x1574, 0x100 }, { 0x1578, 0 },	      { 0x157c, 0xfffff },
-					    { 0x155c, 0x100 }, { 0x1560, 0x2000000 }, { 0x1564, 0 } };
+	static const uint32_t pairs[][2] = {{0x0, 0xcbc0},  {0x100, 0}, {0x2a0, 0x7f19}, {0x2a4, 0},
+					    {0x310, 0x900}, {0x7ac, 1}, {0x288, 0x10040}};
+	static const uint32_t tail[][2] = {{0x1574, 0x100}, {0x1578, 0},	 {0x157c, 0xfffff},
+					   {0x155c, 0x100}, {0x1560, 0x2000000}, {0x1564, 0}};
 	uint32_t *p = sg_channel_begin(ch, 256);
 
 	if (!p)

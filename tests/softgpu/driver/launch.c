@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel launches: the constants of a launch, an empty descriptor that follows it, its own descriptor, its
- * semaphore, and the calls that schedule them, all inline in one segment as the real driver does it.
+ * Kernel launches: the constants of a launch, an empty descriptor that follows it, its own
+ * descriptor, its semaphore, and the calls that schedule them, all inline in one segment as the
+ * real driver does it.
  */
 #include <string.h>
 #include "driver.h"
 #include "push.h"
 
-#define SLOTS 8 /* descriptors and constants of a channel, used in turn: the channel is in order */
+#define SLOTS                                                                              \
+	8 /* descriptors and constants of a channel, used in turn: the channel is in order \
+	   */
 #define SEMAPHORES 128
 
 static uint32_t launches;
@@ -23,7 +26,8 @@ static void put_va(uint32_t *w, uint64_t va)
 	w[1] = (uint32_t)(va >> 32);
 }
 
-void sg_fill_consts(uint32_t *w, const struct sg_launch *l, uint64_t consts, uint64_t qmd, uint32_t number)
+void sg_fill_consts(uint32_t *w, const struct sg_launch *l, uint64_t consts, uint64_t qmd,
+		    uint32_t number)
 {
 	memset(w, 0, SG_CONSTS_WORDS * 4);
 	memcpy(w, l->block, 12);
@@ -136,10 +140,10 @@ LEVEL CUresult sg_launch(struct CUstream_st *s, const struct sg_launch *l)
 	return sg_stream_submit(s, s->compute, p);
 }
 
-LEVEL CUresult sg_launch_builtin(struct CUstream_st *s, uint32_t op, const uint64_t *params, uint32_t n,
-				 uint32_t threads)
+LEVEL CUresult sg_launch_builtin(struct CUstream_st *s, uint32_t op, const uint64_t *params,
+				 uint32_t n, uint32_t threads)
 {
-	struct sg_launch l = { .grid = { 1, 1, 1 }, .block = { threads, 1, 1 }, .params_bytes = n * 8 };
+	struct sg_launch l = {.grid = {1, 1, 1}, .block = {threads, 1, 1}, .params_bytes = n * 8};
 
 	for (l.fn = s->ctx->builtin->functions; l.fn && l.fn->nparams != op; l.fn = l.fn->next)
 		;
@@ -168,11 +172,13 @@ CUresult sg_take_params(struct sg_launch *l, void **params, void **extra)
 	return f->nparams && !extra ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-			    unsigned bz, unsigned shared, CUstream handle, void **params, void **extra)
+API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+			    unsigned by, unsigned bz, unsigned shared, CUstream handle,
+			    void **params, void **extra)
 {
 	struct CUstream_st *s = sg_stream(handle);
-	struct sg_launch l = { .fn = f, .grid = { gx, gy, gz }, .block = { bx, by, bz }, .shared = shared };
+	struct sg_launch l = {
+		.fn = f, .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
 	CUresult r;
 
 	if (!s || !f)
@@ -185,18 +191,20 @@ API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 
 API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
-	return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
-			      c->sharedMemBytes, c->hStream, params, extra);
+	return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+			      c->blockDimZ, c->sharedMemBytes, c->hStream, params, extra);
 }
 
-API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-				       unsigned bz, unsigned shared, CUstream s, void **params)
+API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+				       unsigned bx, unsigned by, unsigned bz, unsigned shared,
+				       CUstream s, void **params)
 {
 	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, params, NULL);
 }
 
-API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-				 unsigned bz, unsigned shared, CUstream s, void **params, void **extra)
+API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+				 unsigned by, unsigned bz, unsigned shared, CUstream s,
+				 void **params, void **extra)
 {
 	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, params, extra);
 }

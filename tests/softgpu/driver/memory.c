@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory: device memory in blocks of 2 MiB at addresses reserved in the program, and page-locked host
- * memory at its own address.
+ * Memory: device memory in blocks of 2 MiB at addresses reserved in the program, and page-locked
+ * host memory at its own address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,8 @@ static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t reserve(uint64_t size)
 {
-	uint64_t at = (uint64_t)mmap(NULL, size + BLOCK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-				     -1, 0);
+	uint64_t at = (uint64_t)mmap(NULL, size + BLOCK, PROT_NONE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint64_t va = (at + BLOCK - 1) & ~(BLOCK - 1);
 
 	if (at == (uint64_t)MAP_FAILED)
@@ -85,7 +85,8 @@ static void block_free(struct sg_context *ctx, struct sg_block *b)
 	free(b);
 }
 
-/* Room for COUNT grains in B; 0: none (grain 0 of a block is never handed out alone: offset + 1). */
+/* Room for COUNT grains in B; 0: none (grain 0 of a block is never handed out alone: offset + 1).
+ */
 static uint64_t piece_take(struct sg_block *b, uint32_t count)
 {
 	uint32_t at = 0, i;
@@ -99,7 +100,7 @@ static uint64_t piece_take(struct sg_block *b, uint32_t count)
 		b->pieces = realloc(b->pieces, b->room * sizeof(*b->pieces));
 	}
 	memmove(b->pieces + i + 1, b->pieces + i, (b->npieces - i) * sizeof(*b->pieces));
-	b->pieces[i] = (struct piece){ at, count };
+	b->pieces[i] = (struct piece){at, count};
 	b->npieces++;
 	return b->va + at * GRAIN;
 }
@@ -239,9 +240,9 @@ bool sg_host_pinned(const void *p, uint64_t n)
 
 /* ---- the API ---- */
 
-#define NEED_CONTEXT(ctx)                                                                          \
-	struct sg_context *ctx = sg_current();                                                     \
-	if (!ctx)                                                                                  \
+#define NEED_CONTEXT(ctx)                      \
+	struct sg_context *ctx = sg_current(); \
+	if (!ctx)                              \
 	return CUDA_ERROR_INVALID_CONTEXT
 
 API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t size)
@@ -307,7 +308,8 @@ API CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned flags)
 
 	if (!p || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	return host_add(ctx, (void *)start, end - start, true) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return host_add(ctx, (void *)start, end - start, true) ? CUDA_SUCCESS
+							       : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuMemHostUnregister(void *p)

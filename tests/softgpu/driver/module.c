@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules: PTX text is searched for its entries and their parameters. Code goes to the GPU when an entry is
- * first asked for. Entries with the names of the GPU's own programs (builtin.h) really run; of others the
- * code is a filling that the GPU takes for a no-op.
+ * Modules: PTX text is searched for its entries and their parameters. Code goes to the GPU when an
+ * entry is first asked for. Entries with the names of the GPU's own programs (builtin.h) really
+ * run; of others the code is a filling that the GPU takes for a no-op.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -20,9 +20,9 @@ static uint32_t type_size(const char *t)
 	static const struct {
 		const char *name;
 		uint32_t size;
-	} types[] = { { "b8", 1 },  { "u8", 1 },  { "s8", 1 },	{ "b16", 2 }, { "u16", 2 },
-		      { "s16", 2 }, { "f16", 2 }, { "b32", 4 }, { "u32", 4 }, { "s32", 4 },
-		      { "f32", 4 }, { "b64", 8 }, { "u64", 8 }, { "s64", 8 }, { "f64", 8 } };
+	} types[] = {{"b8", 1},	 {"u8", 1},  {"s8", 1},	 {"b16", 2}, {"u16", 2},
+		     {"s16", 2}, {"f16", 2}, {"b32", 4}, {"u32", 4}, {"s32", 4},
+		     {"f32", 4}, {"b64", 8}, {"u64", 8}, {"s64", 8}, {"f64", 8}};
 
 	for (uint32_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		size_t n = strlen(types[i].name);
@@ -120,7 +120,8 @@ static CUresult invalidate(struct sg_context *ctx, uint32_t what)
 	return CUDA_SUCCESS;
 }
 
-LEVEL CUresult sg_upload_code(struct sg_context *ctx, CUdeviceptr to, const void *data, uint32_t bytes)
+LEVEL CUresult sg_upload_code(struct sg_context *ctx, CUdeviceptr to, const void *data,
+			      uint32_t bytes)
 {
 	struct softgpu_channel *ch = &ctx->ch[0];
 	CUresult r = invalidate(ctx, 0x1000);
@@ -145,11 +146,12 @@ static CUresult upload(struct CUfunc_st *f)
 {
 	struct sg_context *ctx = f->module->ctx;
 	uint64_t code[CODE_BYTES / 8];
-	struct sg_program head = { SG_PROGRAM_MAGIC, program_of(f->name), 0 };
+	struct sg_program head = {SG_PROGRAM_MAGIC, program_of(f->name), 0};
 	CUresult r;
 
 	for (uint32_t i = 0; i < CODE_BYTES / 8; i++)
-		code[i] = (i + 1) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uint8_t)f->name[i % strlen(f->name)];
+		code[i] = (i + 1) * 0x9e3779b97f4a7c15ull ^
+			  (uint64_t)(uint8_t)f->name[i % strlen(f->name)];
 	if (head.op)
 		memcpy(code, &head, sizeof(head));
 	pthread_mutex_lock(&ctx->lock);
@@ -169,8 +171,8 @@ CUresult sg_builtin_load(struct sg_context *ctx)
 	m->ctx = ctx;
 	for (uint32_t op = SG_PROGRAM_COPY; op <= SG_PROGRAM_FILL_2D; op++) {
 		struct CUfunc_st *f = function_new(m, "builtin", 7);
-		uint64_t code[CODE_BYTES / 8] = { 0 };
-		struct sg_program head = { SG_PROGRAM_MAGIC, op, 0 };
+		uint64_t code[CODE_BYTES / 8] = {0};
+		struct sg_program head = {SG_PROGRAM_MAGIC, op, 0};
 
 		memcpy(code, &head, sizeof(head));
 		f->nparams = op;
@@ -215,7 +217,8 @@ API CUresult cuModuleLoadData(CUmodule *out, const void *image)
 	return r;
 }
 
-API CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, int *options, void **values)
+API CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, int *options,
+				void **values)
 {
 	return cuModuleLoadData(out, image);
 }

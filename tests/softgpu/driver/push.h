@@ -8,8 +8,8 @@
 
 enum { SUBCH_HOST = 0, SUBCH_COMPUTE = 1, SUBCH_COPY = 4 };
 
-#define PUSH_HEADER(form, subch, method, count)                                                    \
-	((uint32_t)(form) << 29 | (uint32_t)(count) << 16 | (uint32_t)(subch) << 13 |              \
+#define PUSH_HEADER(form, subch, method, count)                                       \
+	((uint32_t)(form) << 29 | (uint32_t)(count) << 16 | (uint32_t)(subch) << 13 | \
 	 (uint32_t)(method) >> 2)
 #define PUSH_RUN 8191 /* words that one header can announce */
 
@@ -28,7 +28,8 @@ static inline uint32_t *push2(uint32_t *p, uint32_t subch, uint32_t method, uint
 	return p + 3;
 }
 
-static inline uint32_t *push3(uint32_t *p, uint32_t subch, uint32_t method, uint32_t a, uint32_t b, uint32_t c)
+static inline uint32_t *push3(uint32_t *p, uint32_t subch, uint32_t method, uint32_t a, uint32_t b,
+			      uint32_t c)
 {
 	p[0] = PUSH_HEADER(1, subch, method, 3);
 	p[1] = a;
@@ -37,8 +38,8 @@ static inline uint32_t *push3(uint32_t *p, uint32_t subch, uint32_t method, uint
 	return p + 4;
 }
 
-static inline uint32_t *push4(uint32_t *p, uint32_t subch, uint32_t method, uint32_t a, uint32_t b, uint32_t c,
-			      uint32_t d)
+static inline uint32_t *push4(uint32_t *p, uint32_t subch, uint32_t method, uint32_t a, uint32_t b,
+			      uint32_t c, uint32_t d)
 {
 	p[0] = PUSH_HEADER(1, subch, method, 4);
 	p[1] = a;

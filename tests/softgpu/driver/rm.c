@@ -11,7 +11,8 @@
 #define FAILED 0xffffffffu
 #define REQUEST(nr, size) (0xc0004600ul | (unsigned long)(size) << 16 | (nr))
 
-struct sg_driver sg_driver = { .lock = PTHREAD_MUTEX_INITIALIZER, .ctl = -1, .uvm = -1, .uvm_mm = -1 };
+struct sg_driver sg_driver = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .ctl = -1, .uvm = -1, .uvm_mm = -1};
 
 /* NVOS64 */
 struct alloc_call {
@@ -69,7 +70,7 @@ static int call(int fd, uint32_t nr, uint32_t size, void *arg)
 	struct {
 		uint32_t cmd, size;
 		uint64_t ptr;
-	} x = { nr, size, (uint64_t)arg };
+	} x = {nr, size, (uint64_t)arg};
 
 	if (sg_driver.xfer && (nr == 0x2b || nr == 0x4e))
 		return ioctl(fd, REQUEST(0xd3, sizeof(x)), &x);
@@ -78,11 +79,11 @@ static int call(int fd, uint32_t nr, uint32_t size, void *arg)
 
 uint32_t sg_alloc_on(int fd, uint32_t parent, uint32_t handle, uint32_t cls, void *params)
 {
-	struct alloc_call c = { .root = cls == 0x41 ? 0 : sg_driver.client,
-				.parent = parent,
-				.handle = handle,
-				.cls = cls,
-				.params = (uint64_t)params };
+	struct alloc_call c = {.root = cls == 0x41 ? 0 : sg_driver.client,
+			       .parent = parent,
+			       .handle = handle,
+			       .cls = cls,
+			       .params = (uint64_t)params};
 
 	if (call(fd, 0x2b, sizeof(c), &c))
 		return FAILED;
@@ -98,11 +99,11 @@ uint32_t sg_alloc(uint32_t parent, uint32_t handle, uint32_t cls, void *params)
 
 uint32_t sg_control(uint32_t object, uint32_t cmd, void *params, uint32_t size)
 {
-	struct control_call c = { .client = sg_driver.client,
-				  .object = object,
-				  .cmd = cmd,
-				  .params = (uint64_t)params,
-				  .size = size };
+	struct control_call c = {.client = sg_driver.client,
+				 .object = object,
+				 .cmd = cmd,
+				 .params = (uint64_t)params,
+				 .size = size};
 
 	return call(sg_driver.ctl, 0x2a, sizeof(c), &c) ? FAILED : c.status;
 }
@@ -117,14 +118,14 @@ void sg_control_quiet(uint32_t object, uint32_t cmd, uint32_t size)
 
 uint32_t sg_rm_free(uint32_t parent, uint32_t handle)
 {
-	uint32_t c[4] = { sg_driver.client, parent, handle, 0 };
+	uint32_t c[4] = {sg_driver.client, parent, handle, 0};
 
 	return call(sg_driver.ctl, 0x29, sizeof(c), c) ? FAILED : c[3];
 }
 
 static void address_space_type(uint32_t handle)
 {
-	uint32_t p[3] = { handle, 0, 0 };
+	uint32_t p[3] = {handle, 0, 0};
 
 	sg_control(sg_driver.client, 0xd01, p, sizeof(p));
 }
@@ -132,10 +133,8 @@ static void address_space_type(uint32_t handle)
 void *sg_map(uint32_t device, uint32_t memory, uint64_t size, const char *path, void *at, int prot,
 	     bool update)
 {
-	struct map_call c = { .client = sg_driver.client,
-			      .device = device,
-			      .memory = memory,
-			      .length = size };
+	struct map_call c = {
+		.client = sg_driver.client, .device = device, .memory = memory, .length = size};
 	void *p = MAP_FAILED;
 
 	address_space_type(memory);
@@ -144,13 +143,14 @@ void *sg_map(uint32_t device, uint32_t memory, uint64_t size, const char *path, 
 		return NULL;
 	c.flags = prot == PROT_READ ? 1 : prot == PROT_WRITE ? 2 : 0;
 	if (!call(sg_driver.ctl, 0x4e, sizeof(c), &c) && !c.status)
-		p = mmap(at, (size + 4095) & ~4095ull, prot, MAP_SHARED | (at ? MAP_FIXED : 0), c.fd, 0);
+		p = mmap(at, (size + 4095) & ~4095ull, prot, MAP_SHARED | (at ? MAP_FIXED : 0),
+			 c.fd, 0);
 	if (p != MAP_FAILED && update) {
-		struct update_call u = { .client = sg_driver.client,
-					 .device = device,
-					 .memory = memory,
-					 .old_address = c.linear,
-					 .new_address = (uint64_t)p };
+		struct update_call u = {.client = sg_driver.client,
+					.device = device,
+					.memory = memory,
+					.old_address = c.linear,
+					.new_address = (uint64_t)p};
 
 		call(sg_driver.ctl, 0x5e, sizeof(u), &u);
 	}
@@ -160,10 +160,10 @@ void *sg_map(uint32_t device, uint32_t memory, uint64_t size, const char *path, 
 
 void sg_unmap(uint32_t device, uint32_t memory, void *p, uint64_t size)
 {
-	struct unmap_call c = { .client = sg_driver.client,
-				.device = device,
-				.memory = memory,
-				.linear = (uint64_t)p };
+	struct unmap_call c = {.client = sg_driver.client,
+			       .device = device,
+			       .memory = memory,
+			       .linear = (uint64_t)p};
 
 	call(sg_driver.ctl, 0x4f, sizeof(c), &c);
 	munmap(p, (size + 4095) & ~4095ull);
@@ -181,14 +181,14 @@ uint32_t sg_external_map(struct sg_device *d, uint64_t va, uint64_t size, uint32
 	struct {
 		uint64_t base, length;
 		uint32_t status, pad;
-	} range = { va, size, 0, 0 };
+	} range = {va, size, 0, 0};
 	struct {
 		uint64_t base, length, offset;
 		uint8_t attrs[256][36];
 		uint64_t count;
 		int fd;
 		uint32_t client, memory, status;
-	} *m;
+	} * m;
 	uint32_t status;
 
 	status = sg_uvm(73, &range, 16);
@@ -214,28 +214,28 @@ uint32_t sg_external_free(uint64_t va, uint64_t size)
 	struct {
 		uint64_t base, length;
 		uint32_t status, pad;
-	} range = { va, size, 0, 0 };
+	} range = {va, size, 0, 0};
 
 	return sg_uvm(34, &range, 16);
 }
 
 uint32_t sg_pin(struct sg_device *d, uint32_t handle, void *p, uint64_t size)
 {
-	struct pin_call c = { .root = sg_driver.client,
-			      .parent = d->handle,
-			      .handle = handle,
-			      .cls = 0x71,
-			      .flags = 0x40001010,
-			      .address = (uint64_t)p,
-			      .limit = size - 1,
-			      .fd = -1 };
+	struct pin_call c = {.root = sg_driver.client,
+			     .parent = d->handle,
+			     .handle = handle,
+			     .cls = 0x71,
+			     .flags = 0x40001010,
+			     .address = (uint64_t)p,
+			     .limit = size - 1,
+			     .fd = -1};
 
 	return call(d->fd, 0x27, sizeof(c), &c) ? FAILED : c.status;
 }
 
 uint32_t sg_memory_alloc(struct sg_device *d, uint32_t handle, uint32_t cls, uint64_t size)
 {
-	uint32_t p[32] = { sg_driver.client, 0, cls == 0x40 ? 0x1c101u : 0xc001u };
+	uint32_t p[32] = {sg_driver.client, 0, cls == 0x40 ? 0x1c101u : 0xc001u};
 
 	p[6] = cls == 0x40 ? 0x00051180 : 0x00092a80;
 	p[7] = cls == 0x40 ? 0x1000 : 0;

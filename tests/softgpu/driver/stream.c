@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams and events. A stream works on one compute channel and on copy channels; where its order crosses
- * channels, the later work acquires the progress of the earlier. The null stream and blocking streams wait
- * for each other the same way.
+ * Streams and events. A stream works on one compute channel and on copy channels; where its order
+ * crosses channels, the later work acquires the progress of the earlier. The null stream and
+ * blocking streams wait for each other the same way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,8 @@ struct CUstream_st *sg_stream(CUstream s)
 	if (!__atomic_load_n(&ctx->null_stream, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&ctx->lock);
 		if (!ctx->null_stream)
-			__atomic_store_n(&ctx->null_stream, stream_new(ctx, true, 0), __ATOMIC_RELEASE);
+			__atomic_store_n(&ctx->null_stream, stream_new(ctx, true, 0),
+					 __ATOMIC_RELEASE);
 		pthread_mutex_unlock(&ctx->lock);
 	}
 	return ctx->null_stream;
@@ -107,7 +108,8 @@ static uint32_t *begin(struct CUstream_st *s, struct softgpu_channel *ch, uint32
 	for (uint32_t i = 0; i < s->nwait; i++) {
 		struct sg_point *w = &s->wait[i];
 
-		/* One channel is in order by itself, and what is known to be done needs no waiting. */
+		/* One channel is in order by itself, and what is known to be done needs no waiting.
+		 */
 		if (w->ch != ch && !sg_channel_done(w->ch, w->payload))
 			p = push_acquire(p, w->ch->progress_va, w->payload, ACQUIRE_SWITCH);
 	}
@@ -133,7 +135,7 @@ uint32_t *sg_stream_begin_launch(struct CUstream_st *s, uint32_t ndwords)
 
 LEVEL CUresult sg_stream_submit(struct CUstream_st *s, struct softgpu_channel *ch, uint32_t *end)
 {
-	uint64_t point = sg_pack((struct sg_point){ ch, ch->payload });
+	uint64_t point = sg_pack((struct sg_point){ch, ch->payload});
 
 	sg_channel_submit(ch, end);
 	if (s->null)
@@ -291,7 +293,7 @@ API CUresult cuEventQuery(CUevent e)
 
 API CUresult cuEventSynchronize(CUevent e)
 {
-	struct timespec ts = { 0, 20000 };
+	struct timespec ts = {0, 20000};
 
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;

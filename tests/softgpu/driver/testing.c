@@ -39,16 +39,16 @@ EXPORT struct softgpu_channel *softgpu_channel_at(uint32_t index)
 
 EXPORT void softgpu_channel_info(struct softgpu_channel *ch, struct softgpu_channel_info *info)
 {
-	*info = (struct softgpu_channel_info){ .client = sg_driver.client,
-					       .handle = ch->handle,
-					       .gpu = ch->ctx->device->minor,
-					       .token = ch->token,
-					       .index = ch->index,
-					       .entries = ch->entries,
-					       .put = ch->put,
-					       .doorbell = ch->ctx->doorbell,
-					       .ring = ch->ring,
-					       .userd = ch->userd };
+	*info = (struct softgpu_channel_info){.client = sg_driver.client,
+					      .handle = ch->handle,
+					      .gpu = ch->ctx->device->minor,
+					      .token = ch->token,
+					      .index = ch->index,
+					      .entries = ch->entries,
+					      .put = ch->put,
+					      .doorbell = ch->ctx->doorbell,
+					      .ring = ch->ring,
+					      .userd = ch->userd};
 }
 
 EXPORT struct softgpu_channel *softgpu_channel_create(bool copy, uint32_t entries, bool own_memory)
@@ -71,8 +71,8 @@ EXPORT struct softgpu_channel *softgpu_channel_create(bool copy, uint32_t entrie
 	ctx->extra_ring |= 1u << i;
 	ch->entries = entries;
 	memset((void *)(ctx->base + 0x460fff0 - (SG_CHANNELS + i) * 0x10ull), 0, 16);
-	r = sg_channel_create(ch, ctx, SG_CHANNELS + i, copy, ctx->group[copy], copy ? 0 : ctx->share,
-			      own_memory);
+	r = sg_channel_create(ch, ctx, SG_CHANNELS + i, copy, ctx->group[copy],
+			      copy ? 0 : ctx->share, own_memory);
 	pthread_mutex_unlock(&sg_driver.lock);
 	if (r) {
 		free(ch);
@@ -128,7 +128,7 @@ EXPORT volatile uint32_t *softgpu_map_doorbell(bool bar1, bool use)
 {
 	struct sg_context *ctx = sg_current();
 	struct doorbell *b = calloc(1, sizeof(*b));
-	uint8_t params[2] = { 1, 0 };
+	uint8_t params[2] = {1, 0};
 	char path[16] = "/dev/nvidia0";
 
 	pthread_mutex_lock(&sg_driver.lock);
@@ -137,7 +137,8 @@ EXPORT volatile uint32_t *softgpu_map_doorbell(bool bar1, bool use)
 	b->handle = sg_handle();
 	b->own = !sg_alloc(b->device->subdevice, b->handle, 0xc661, bar1 ? params : NULL);
 	if (b->own)
-		b->page = sg_map(b->device->subdevice, b->handle, 0x10000, path, NULL, PROT_WRITE, true);
+		b->page = sg_map(b->device->subdevice, b->handle, 0x10000, path, NULL, PROT_WRITE,
+				 true);
 	if (b->page) {
 		b->next = doorbells;
 		doorbells = b;
@@ -170,8 +171,8 @@ EXPORT void softgpu_unmap_doorbell(volatile uint32_t *doorbell)
 
 /* ---- submissions ---- */
 
-EXPORT uint32_t softgpu_submit(struct softgpu_channel *ch, uint32_t nentries, const uint32_t *const *words,
-			       const uint32_t *dwords)
+EXPORT uint32_t softgpu_submit(struct softgpu_channel *ch, uint32_t nentries,
+			       const uint32_t *const *words, const uint32_t *dwords)
 {
 	struct sg_inflight *f;
 	uint64_t entry[64];
@@ -179,7 +180,9 @@ EXPORT uint32_t softgpu_submit(struct softgpu_channel *ch, uint32_t nentries, co
 
 	for (uint32_t i = 0; i < nentries; i++)
 		total += dwords[i];
-	start = p = nentries && nentries <= 64 && nentries < ch->entries ? sg_channel_begin(ch, total) : NULL;
+	start = p = nentries && nentries <= 64 && nentries < ch->entries
+			    ? sg_channel_begin(ch, total)
+			    : NULL;
 	if (!p)
 		return 0;
 	if (!sg_channel_room(ch, nentries)) {
@@ -198,24 +201,25 @@ EXPORT uint32_t softgpu_submit(struct softgpu_channel *ch, uint32_t nentries, co
 	}
 	payload = ch->payload;
 	f = &ch->fly[ch->fly_head++ % SG_RING];
-	*f = (struct sg_inflight){ .start = ch->pb_pos,
-				   .end = ch->pb_pos + (uint32_t)(p - start) * 4,
-				   .payload = payload,
-				   .slot = ch->put,
-				   .count = nentries };
+	*f = (struct sg_inflight){.start = ch->pb_pos,
+				  .end = ch->pb_pos + (uint32_t)(p - start) * 4,
+				  .payload = payload,
+				  .slot = ch->put,
+				  .count = nentries};
 	ch->pb_pos = f->end;
 	sg_channel_kick(ch, entry, nentries);
 	pthread_mutex_unlock(&ch->lock);
 	return payload;
 }
 
-EXPORT void softgpu_submit_entries(struct softgpu_channel *ch, uint32_t nentries, const uint64_t *entries)
+EXPORT void softgpu_submit_entries(struct softgpu_channel *ch, uint32_t nentries,
+				   const uint64_t *entries)
 {
 	pthread_mutex_lock(&ch->lock);
 	if (sg_channel_room(ch, nentries)) {
 		struct sg_inflight *f = &ch->fly[ch->fly_head++ % SG_RING];
 
-		*f = (struct sg_inflight){ .slot = ch->put, .count = nentries, .raw = true };
+		*f = (struct sg_inflight){.slot = ch->put, .count = nentries, .raw = true};
 		sg_channel_kick(ch, entries, nentries);
 	}
 	pthread_mutex_unlock(&ch->lock);
@@ -261,7 +265,7 @@ static uint32_t submit_big(struct softgpu_channel *ch, uint32_t ndwords, uint32_
 	payload = ch->payload;
 	entry = (uint64_t)big[i] | 1ull << 41 | (uint64_t)(end - big[i]) << 42;
 	ch->fly[ch->fly_head++ % SG_RING] =
-		(struct sg_inflight){ .payload = payload, .slot = ch->put, .count = 1 };
+		(struct sg_inflight){.payload = payload, .slot = ch->put, .count = 1};
 	last[i] = payload;
 	last_ch[i] = ch;
 	sg_channel_kick(ch, &entry, 1);
@@ -334,7 +338,7 @@ EXPORT uint32_t softgpu_counted(struct softgpu_channel *ch)
 /* Addresses of 2 MiB steps that nobody has. */
 static void *reserve(uint64_t size, bool high)
 {
-	static uint64_t next[2] = { 0x1000000000, 0x500000000000 };
+	static uint64_t next[2] = {0x1000000000, 0x500000000000};
 	void *p;
 
 	for (int i = 0; i < 1000; i++) {
@@ -358,8 +362,8 @@ EXPORT void *softgpu_alloc(uint64_t size, bool high)
 	a->handle = sg_handle();
 	a->p = reserve(a->size, high);
 	if (sg_memory_alloc(ctx->device, a->handle, 0x3e, a->size) ||
-	    !sg_map(ctx->device->handle, a->handle, a->size, "/dev/nvidiactl", a->p, PROT_READ | PROT_WRITE,
-		    false) ||
+	    !sg_map(ctx->device->handle, a->handle, a->size, "/dev/nvidiactl", a->p,
+		    PROT_READ | PROT_WRITE, false) ||
 	    sg_external_map(ctx->device, (uint64_t)a->p, a->size, a->handle)) {
 		free(a);
 		return NULL;

@@ -48,7 +48,8 @@ void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
 	uint64_t left, p[6];
 	struct sg_program head;
 
-	/* Code that is not there is the driver's mistake; the program's own code is never looked into. */
+	/* Code that is not there is the driver's mistake; the program's own code is never looked
+	 * into. */
 	if (!sg_vaspace_find(ch->vaspace, code, &left) || left < sizeof(head) ||
 	    !sg_read(ch, code, &head, sizeof(head))) {
 		sg_fault(ch, code);

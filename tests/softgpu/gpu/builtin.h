@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that the software GPU really executes: the stand-in driver's own copy and fill kernels. Their code
- * starts with struct sg_program; any other program is a no-op that completes.
+ * Programs that the software GPU really executes: the stand-in driver's own copy and fill kernels.
+ * Their code starts with struct sg_program; any other program is a no-op that completes.
  */
 #ifndef SOFTGPU_BUILTIN_H
 #define SOFTGPU_BUILTIN_H

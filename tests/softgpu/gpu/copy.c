@@ -38,7 +38,7 @@ static bool remap_line(struct sg_channel *ch, uint64_t to, uint64_t from, uint64
 {
 	uint32_t map = REG(ch, 0x708), size = (map >> 16 & 3) + 1;
 	uint32_t nsrc = (map >> 20 & 3) + 1, ndst = (map >> 24 & 3) + 1;
-	uint8_t src[16] = { 0 }, block[BLOCK];
+	uint8_t src[16] = {0}, block[BLOCK];
 	uint64_t fill = 0, at = to;
 	bool reads = false;
 
@@ -83,7 +83,7 @@ static void transfer(struct sg_channel *ch, uint32_t launch)
 
 static void semaphore(struct sg_channel *ch, uint32_t launch)
 {
-	static const uint8_t op[16] = { 1, 2, 7, 5, 6, 0, 3, 4 };
+	static const uint8_t op[16] = {1, 2, 7, 5, 6, 0, 3, 4};
 	uint64_t va = address(ch, 0x240), payload = REG(ch, 0x248);
 	bool wide = launch >> 27 & 1;
 

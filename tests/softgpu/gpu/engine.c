@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine of one GPU: a thread that takes doorbells, fetches entries by USERD's PUT and runs segments.
+ * The engine of one GPU: a thread that takes doorbells, fetches entries by USERD's PUT and runs
+ * segments.
  *
- * When it consumes: with `eager` whatever PUT shows, at any time; with `poison` up to the PUT of the
- * last doorbell the driver told of (a tool that reads after the store finds rubbish, one that reads
- * before it does not); else up to PUT on any doorbell, which may be ahead of that channel's own.
+ * When it consumes: with `eager` whatever PUT shows, at any time; with `poison` up to the PUT of
+ * the last doorbell the driver told of (a tool that reads after the store finds rubbish, one that
+ * reads before it does not); else up to PUT on any doorbell, which may be ahead of that channel's
+ * own.
  */
 #include <dlfcn.h>
 #include <sched.h>
@@ -20,8 +22,8 @@
 #define POISON 0xdeadd00d
 
 struct sg_gpu sg_gpus[SG_MAX_GPUS] = {
-	{ .minor = 0, .lock = PTHREAD_MUTEX_INITIALIZER },
-	{ .minor = 1, .lock = PTHREAD_MUTEX_INITIALIZER },
+	{.minor = 0, .lock = PTHREAD_MUTEX_INITIALIZER},
+	{.minor = 1, .lock = PTHREAD_MUTEX_INITIALIZER},
 };
 
 void sg_gpu_lock(struct sg_gpu *g)
@@ -245,8 +247,8 @@ static void *engine(void *arg)
 }
 
 /*
- * The thread is libc's own affair: the hooks of a library before us do not learn of it. ThreadSanitizer has to,
- * whose allocator fails in threads that it does not know.
+ * The thread is libc's own affair: the hooks of a library before us do not learn of it.
+ * ThreadSanitizer has to, whose allocator fails in threads that it does not know.
  */
 void sg_gpu_start(struct sg_gpu *g)
 {

@@ -19,7 +19,8 @@ void sg_fault(struct sg_channel *ch, uint64_t va)
 		sg_log_commit(r);
 	}
 	ch->dead = true;
-	/* The channel's error notifier: status 0xffff, and info32 with the kind of error (MMU fault, 31). */
+	/* The channel's error notifier: status 0xffff, and info32 with the kind of error (MMU
+	 * fault, 31). */
 	if (ch->notifier) {
 		volatile uint32_t *n = (volatile uint32_t *)ch->notifier->map;
 
@@ -134,8 +135,8 @@ static bool acquired(uint64_t value, uint64_t payload, uint32_t op, bool wide)
 	case 2:
 		return value >= payload;
 	case 3:
-		return wide ? (int64_t)(value - payload) >= 0 :
-			      (int32_t)((uint32_t)value - (uint32_t)payload) >= 0;
+		return wide ? (int64_t)(value - payload) >= 0
+			    : (int32_t)((uint32_t)value - (uint32_t)payload) >= 0;
 	case 4:
 		return (value & payload) != 0;
 	case 5:
@@ -145,7 +146,7 @@ static bool acquired(uint64_t value, uint64_t payload, uint32_t op, bool wide)
 }
 
 /* The host's reductions: IMIN IMAX IXOR IAND IOR IADD INC DEC; in the engines' numbering. */
-static const uint8_t host_reduction[8] = { 1, 2, 7, 5, 6, 0, 3, 4 };
+static const uint8_t host_reduction[8] = {1, 2, 7, 5, 6, 0, 3, 4};
 
 static bool sem_execute(struct sg_channel *ch, uint32_t exec)
 {
@@ -165,8 +166,8 @@ static bool sem_execute(struct sg_channel *ch, uint32_t exec)
 		return true;
 	}
 	p = word(ch, va);
-	return p && acquired(wide ? __atomic_load_n((uint64_t *)p, __ATOMIC_ACQUIRE) :
-				    __atomic_load_n(p, __ATOMIC_ACQUIRE),
+	return p && acquired(wide ? __atomic_load_n((uint64_t *)p, __ATOMIC_ACQUIRE)
+				  : __atomic_load_n(p, __ATOMIC_ACQUIRE),
 			     payload, op, wide);
 }
 
@@ -185,7 +186,10 @@ static bool old_semaphore(struct sg_channel *ch, uint32_t d)
 	case 8:
 		p = word(ch, va);
 		return p && acquired(__atomic_load_n(p, __ATOMIC_ACQUIRE), payload,
-				     (d & 31) == 1 ? 0 : (d & 31) == 4 ? 3 : 4, false);
+				     (d & 31) == 1   ? 0
+				     : (d & 31) == 4 ? 3
+						     : 4,
+				     false);
 	}
 	return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device files: /dev/nvidiactl, /dev/nvidiaN and /dev/nvidia-uvm as an interposer in the place of the
- * kernel. An open device is a memfd of its own, known again by its inode, so that every way to get
- * a descriptor of it works. fstat and stat show the character devices that they stand for. Everything else goes
- * to the kernel by system call, whatever stands before or behind us.
+ * The device files: /dev/nvidiactl, /dev/nvidiaN and /dev/nvidia-uvm as an interposer in the place
+ * of the kernel. An open device is a memfd of its own, known again by its inode, so that every way
+ * to get a descriptor of it works. fstat and stat show the character devices that they stand for.
+ * Everything else goes to the kernel by system call, whatever stands before or behind us.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -22,7 +22,8 @@ static struct sg_file *files[BUCKETS];
 static bool any_file;
 static dev_t memfd_dev;
 struct sg_options sg_options;
-static long owner; /* process whose descriptors these are: not that of a child which shares our memory */
+static long owner; /* process whose descriptors these are: not that of a child which shares our
+		      memory */
 
 static long result(long r)
 {
@@ -202,16 +203,16 @@ static int do_open(int dir, const char *path, int flags, unsigned mode)
 	return (int)result(sg_sys(SYS_openat, dir, (long)path, flags, (long)mode, 0, 0));
 }
 
-#define MODE_ARG(flags, last)                                                                      \
-	({                                                                                         \
-		unsigned mode_ = 0;                                                                \
-		if ((flags) & (O_CREAT | O_TMPFILE)) {                                             \
-			va_list ap_;                                                               \
-			va_start(ap_, last);                                                       \
-			mode_ = va_arg(ap_, unsigned);                                             \
-			va_end(ap_);                                                               \
-		}                                                                                  \
-		mode_;                                                                             \
+#define MODE_ARG(flags, last)                          \
+	({                                             \
+		unsigned mode_ = 0;                    \
+		if ((flags) & (O_CREAT | O_TMPFILE)) { \
+			va_list ap_;                   \
+			va_start(ap_, last);           \
+			mode_ = va_arg(ap_, unsigned); \
+			va_end(ap_);                   \
+		}                                      \
+		mode_;                                 \
 	})
 
 EXPORT int open(const char *path, int flags, ...)
@@ -276,8 +277,8 @@ EXPORT int dup2(int from, int to)
 {
 	if (from != to)
 		fd_gone(to);
-	return (int)result(from == to ? sg_sys(SYS_dup2, from, to, 0, 0, 0, 0) :
-					fd_new(sg_sys(SYS_dup2, from, to, 0, 0, 0, 0)));
+	return (int)result(from == to ? sg_sys(SYS_dup2, from, to, 0, 0, 0, 0)
+				      : fd_new(sg_sys(SYS_dup2, from, to, 0, 0, 0, 0)));
 }
 
 EXPORT int dup3(int from, int to, int flags)
@@ -294,14 +295,14 @@ static int do_fcntl(int fd, int cmd, long arg)
 	return (int)result(cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? fd_new(r) : r);
 }
 
-#define LONG_ARG(last)                                                                             \
-	({                                                                                         \
-		va_list ap_;                                                                       \
-		long arg_;                                                                         \
-		va_start(ap_, last);                                                               \
-		arg_ = va_arg(ap_, long);                                                          \
-		va_end(ap_);                                                                       \
-		arg_;                                                                              \
+#define LONG_ARG(last)                    \
+	({                                \
+		va_list ap_;              \
+		long arg_;                \
+		va_start(ap_, last);      \
+		arg_ = va_arg(ap_, long); \
+		va_end(ap_);              \
+		arg_;                     \
 	})
 
 EXPORT int fcntl(int fd, int cmd, ...)
@@ -348,8 +349,8 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 		pthread_mutex_lock(&sg_lock);
 		f = sg_file_of(fd);
 		if (f) {
-			r = f->node == SG_NODE_UVM ? sg_uvm_ioctl(f, request, (void *)arg) :
-						     rm_call(f, request, (void *)arg);
+			r = f->node == SG_NODE_UVM ? sg_uvm_ioctl(f, request, (void *)arg)
+						   : rm_call(f, request, (void *)arg);
 			pthread_mutex_unlock(&sg_lock);
 			return (int)result(r);
 		}
@@ -419,8 +420,8 @@ static void as_device(struct stat *st, enum sg_node node, uint32_t minor)
 {
 	st->st_mode = S_IFCHR | 0666;
 	st->st_size = 0;
-	st->st_rdev = node == SG_NODE_UVM ? makedev(UVM_MAJOR, 0) :
-					    makedev(195, node == SG_NODE_CTL ? 255 : minor);
+	st->st_rdev = node == SG_NODE_UVM ? makedev(UVM_MAJOR, 0)
+					  : makedev(195, node == SG_NODE_CTL ? 255 : minor);
 }
 
 static int do_fstat(int fd, struct stat *st)

@@ -2,8 +2,8 @@
 /*
  * The software GPU, inside: device files, resource-manager objects, memory, page tables, channels.
  *
- * Two locks: sg_lock guards everything the device calls touch (files, objects); each GPU's lock guards
- * what its engine looks at (page tables, channels, doorbell pages). sg_lock is taken first.
+ * Two locks: sg_lock guards everything the device calls touch (files, objects); each GPU's lock
+ * guards what its engine looks at (page tables, channels, doorbell pages). sg_lock is taken first.
  */
 #ifndef SOFTGPU_GPU_H
 #define SOFTGPU_GPU_H
@@ -90,7 +90,8 @@ struct sg_channel {
 	uint32_t serial, client, handle, object_class, token, engine;
 	uint64_t ring; /* GPU address */
 	uint32_t entries, get;
-	uint32_t rung; /* GP_PUT of the last doorbell, by a driver that tells; SG_NO_GPU: it does not */
+	uint32_t rung; /* GP_PUT of the last doorbell, by a driver that tells; SG_NO_GPU: it does
+			  not */
 	uint32_t bells; /* times the token was seen on a doorbell page */
 	bool scheduled, dead, bell;
 	/* The segment in work. */
@@ -203,7 +204,8 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *arg);
 uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 void sg_rm_file_gone(struct sg_file *f);
 void sg_uvm_file_gone(struct sg_file *f);
-/* A mapping of the UVM device at an address that is its offset: semaphore pools. NULL: none there. */
+/* A mapping of the UVM device at an address that is its offset: semaphore pools. NULL: none there.
+ */
 struct sg_memory *sg_uvm_pool(uint64_t address, uint64_t size, uint64_t *offset);
 void sg_device_uuid(uint32_t minor, uint8_t uuid[16]);
 void sg_uvm_unregister(struct sg_vaspace *v);

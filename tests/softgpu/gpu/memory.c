@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory objects and GPU page tables. An object is a memfd which the GPU maps for itself, so what
- * the program does to its own mappings (moving, protecting, dropping them) does not concern the GPU.
+ * the program does to its own mappings (moving, protecting, dropping them) does not concern the
+ * GPU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,13 @@ struct sg_memory *sg_memory_new(const char *name, uint64_t size)
 	m->size = size;
 	m->fd = sg_memfd(name, size);
 	/*
-	 * A page longer than the object: who looks through /proc/self/maps for doorbells that nobody
-	 * told of must not take the GPU's own mapping, which is not in the process on a real one, for it.
+	 * A page longer than the object: who looks through /proc/self/maps for doorbells that
+	 * nobody told of must not take the GPU's own mapping, which is not in the process on a real
+	 * one, for it.
 	 */
 	if (m->fd >= 0)
-		m->map = sg_mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-				 m->fd, 0);
+		m->map = sg_mmap(NULL, size + 4096, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_NORESERVE, m->fd, 0);
 	if (m->fd < 0 || m->map == MAP_FAILED) {
 		if (m->fd >= 0)
 			sg_close(m->fd);
@@ -31,7 +33,8 @@ struct sg_memory *sg_memory_new(const char *name, uint64_t size)
 	return m;
 }
 
-/* Real pages stay pinned under whatever the program maps later; here they move into an object first. */
+/* Real pages stay pinned under whatever the program maps later; here they move into an object
+ * first. */
 struct sg_memory *sg_memory_pin(uint64_t at, uint64_t size)
 {
 	uint64_t start = at & ~4095ull, end = (at + size + 4095) & ~4095ull;
@@ -40,8 +43,8 @@ struct sg_memory *sg_memory_pin(uint64_t at, uint64_t size)
 	if (!m)
 		return NULL;
 	memcpy(m->map, (void *)start, end - start);
-	if (sg_mmap((void *)start, end - start, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, m->fd,
-		    0) == MAP_FAILED) {
+	if (sg_mmap((void *)start, end - start, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		    m->fd, 0) == MAP_FAILED) {
 		sg_memory_put(m);
 		return NULL;
 	}
@@ -150,7 +153,8 @@ int sg_vaspace_map(struct sg_vaspace *v, uint64_t va, uint64_t size, struct sg_m
 		size = m->size - offset;
 	sg_vaspace_unmap(v, va, size);
 	insert(v, first_behind(v, va),
-	       (struct sg_pte){ .va = va, .size = size, .offset = offset, .memory = sg_memory_get(m) });
+	       (struct sg_pte){
+		       .va = va, .size = size, .offset = offset, .memory = sg_memory_get(m)});
 	return NV_OK;
 }
 

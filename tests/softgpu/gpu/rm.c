@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The resource manager: objects, their memory and mappings, channels. Structures are those of release
- * 580.159.04; a size of another release is refused as the kernel module refuses it.
+ * The resource manager: objects, their memory and mappings, channels. Structures are those of
+ * release 580.159.04; a size of another release is refused as the kernel module refuses it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ void sg_rm_file_gone(struct sg_file *f)
 
 static uint32_t runlist_of(uint32_t engine)
 {
-	static const uint8_t copy[] = { 0, 0, 1, 3, 10, 11, 12, 13 };
+	static const uint8_t copy[] = {0, 0, 1, 3, 10, 11, 12, 13};
 
 	return engine >= 9 && engine < 9 + sizeof(copy) ? copy[engine - 9] : 0;
 }
@@ -219,7 +219,8 @@ static uint32_t alloc_memory(struct sg_object *o, void *p)
 	size = U64(p, 64);
 	if (!size || size > 1ull << 40)
 		return NV_ERR_INVALID_ARGUMENT;
-	o->memory = sg_memory_new(o->object_class == 0x40 ? node_name(o->minor) : "/dev/nvidiactl", size);
+	o->memory = sg_memory_new(o->object_class == 0x40 ? node_name(o->minor) : "/dev/nvidiactl",
+				  size);
 	if (!o->memory)
 		return NV_ERR_NO_MEMORY;
 	U64(p, 64) = o->memory->size;
@@ -292,8 +293,8 @@ static uint32_t alloc_class(struct sg_object *o, void *p)
 	return NV_OK;
 }
 
-static uint32_t rm_alloc(struct sg_file *f, uint32_t *root, uint32_t parent, uint32_t *handle, uint32_t cls,
-			 void *params)
+static uint32_t rm_alloc(struct sg_file *f, uint32_t *root, uint32_t parent, uint32_t *handle,
+			 uint32_t cls, void *params)
 {
 	struct sg_object *o;
 	uint32_t status;
@@ -380,7 +381,8 @@ static uint32_t rm_map(uint32_t *a)
 
 	if (!o || !o->memory)
 		return NV_ERR_INVALID_OBJECT_HANDLE;
-	if (!f || f->node != (device ? SG_NODE_GPU : SG_NODE_CTL) || (device && f->minor != o->minor))
+	if (!f || f->node != (device ? SG_NODE_GPU : SG_NODE_CTL) ||
+	    (device && f->minor != o->minor))
 		return NV_ERR_INVALID_ARGUMENT;
 	if (!n || off > o->memory->size || n > o->memory->size - off)
 		return NV_ERR_INVALID_LIMIT;
@@ -395,7 +397,8 @@ static uint32_t rm_map(uint32_t *a)
 
 static struct sg_vaspace *dma_space(uint32_t client, struct sg_object *dma)
 {
-	struct sg_object *v = dma && !dma->vaspace ? sg_object_find(client, dma->vaspace_handle) : dma;
+	struct sg_object *v = dma && !dma->vaspace ? sg_object_find(client, dma->vaspace_handle)
+						   : dma;
 
 	return v ? v->vaspace : NULL;
 }
@@ -471,10 +474,9 @@ static void card_info(void *arg, uint32_t size)
 static const struct {
 	uint8_t nr;
 	uint16_t size;
-} sizes[] = { { 0x27, 56 }, { 0x29, 16 }, { 0x2a, 32 }, { 0x2b, 32 }, { 0x2b, 48 }, { 0x34, 28 },
-	      { 0x35, 24 }, { 0x4e, 56 }, { 0x4f, 32 }, { 0x57, 64 }, { 0x58, 48 }, { 0x5e, 40 },
-	      { 0xc9, 4 },  { 0xce, 16 }, { 0xcf, 16 }, { 0xd2, 72 }, { 0xd6, 8 },  { 0xd7, 560 },
-	      { 0xda, 8 } };
+} sizes[] = {{0x27, 56}, {0x29, 16}, {0x2a, 32}, {0x2b, 32},  {0x2b, 48}, {0x34, 28}, {0x35, 24},
+	     {0x4e, 56}, {0x4f, 32}, {0x57, 64}, {0x58, 48},  {0x5e, 40}, {0xc9, 4},  {0xce, 16},
+	     {0xcf, 16}, {0xd2, 72}, {0xd6, 8},	 {0xd7, 560}, {0xda, 8}};
 
 static bool size_fits(uint32_t nr, uint32_t size)
 {
@@ -516,8 +518,7 @@ int sg_rm_ioctl(struct sg_file *f, uint32_t nr, uint32_t size, void *arg)
 
 	if (!size_fits(nr, size))
 		return -EINVAL;
-	if (nr == 0x27 ? f->node != SG_NODE_GPU :
-			 f->node != SG_NODE_CTL && nr < 0xc8 && nr != 0x2b)
+	if (nr == 0x27 ? f->node != SG_NODE_GPU : f->node != SG_NODE_CTL && nr < 0xc8 && nr != 0x2b)
 		return -EINVAL;
 	switch (nr) {
 	case 0x29:

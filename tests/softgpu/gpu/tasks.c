@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Task descriptors (QMD version 4): scheduling, dependencies, completion. A launch completes at once.
+ * Task descriptors (QMD version 4): scheduling, dependencies, completion. A launch completes at
+ * once.
  *
- * A descriptor that is scheduled by the host runs when it waits for nothing; one with a dependence counter
- * or with REQUIRE_SCHEDULING_PCAS is installed, and runs when a predecessor or the host schedules
- * it or brings its counter to 0. SELF_COPY_ON_COMPLETION leaves it installed for the next time.
+ * A descriptor that is scheduled by the host runs when it waits for nothing; one with a dependence
+ * counter or with REQUIRE_SCHEDULING_PCAS is installed, and runs when a predecessor or the host
+ * schedules it or brings its counter to 0. SELF_COPY_ON_COMPLETION leaves it installed for the next
+ * time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +125,7 @@ static void run(struct sg_channel *ch, struct queue *q)
 
 void sg_pcas(struct sg_channel *ch, uint64_t address, uint32_t action)
 {
-	struct queue q = { .head = 0 };
+	struct queue q = {.head = 0};
 	struct sg_task *t;
 
 	switch (action) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The UVM device: external ranges that show memory objects at GPU addresses, and semaphore pools. One address
- * space for the process, as the programs here need; its requests are bare numbers of release 580.
+ * The UVM device: external ranges that show memory objects at GPU addresses, and semaphore pools.
+ * One address space for the process, as the programs here need; its requests are bare numbers of
+ * release 580.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 struct range {
 	struct range *next;
 	uint64_t base, length;
-	struct sg_memory *pool; /* semaphore pool: mapped by the program through the device itself */
+	struct sg_memory
+		*pool; /* semaphore pool: mapped by the program through the device itself */
 };
 
 static struct range *ranges;
@@ -122,7 +124,8 @@ static uint32_t map_external(void *a)
 		return NV_ERR_INVALID_OBJECT_HANDLE;
 	if (!range_of(U64(a, 0), U64(a, 8)))
 		return NV_ERR_INVALID_ADDRESS;
-	return map_into((uint8_t *)a + 24, U64(a, 9240), U64(a, 0), U64(a, 8), o->memory, U64(a, 16));
+	return map_into((uint8_t *)a + 24, U64(a, 9240), U64(a, 0), U64(a, 8), o->memory,
+			U64(a, 16));
 }
 
 static uint32_t free_range(uint64_t base)
@@ -151,8 +154,8 @@ static uint32_t alloc_pool(void *a)
 		return status;
 	r = range_of(base, length);
 	r->pool = sg_memory_new("/dev/nvidia-uvm", length);
-	status = r->pool ? map_into((uint8_t *)a + 16, U64(a, 9232), base, length, r->pool, 0) :
-			   NV_ERR_NO_MEMORY;
+	status = r->pool ? map_into((uint8_t *)a + 16, U64(a, 9232), base, length, r->pool, 0)
+			 : NV_ERR_NO_MEMORY;
 	if (status)
 		free_range(base);
 	return status;
@@ -170,7 +173,8 @@ struct sg_memory *sg_uvm_pool(uint64_t address, uint64_t size, uint64_t *offset)
 
 void sg_uvm_file_gone(struct sg_file *f)
 {
-	/* Two descriptors make one session: what it held goes with the last mapping of the process. */
+	/* Two descriptors make one session: what it held goes with the last mapping of the process.
+	 */
 	(void)f;
 }
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# The reader library and nvsnoop-report. Files report*.c and dump*.c are the tool, all others the library.
-DECODE_SRC = $(filter-out decode/report%.c decode/dump%.c,$(wildcard decode/*.c))
-REPORT_SRC = $(wildcard decode/report*.c decode/dump*.c)
+# The reader library and nvsnoop-report, which is decode/report and stands on the library.
+DECODE_SRC = $(wildcard decode/base/*.c decode/trace/*.c decode/gpu/*.c decode/calls/*.c)
+REPORT_SRC = $(wildcard decode/report/*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o)
 DECODE_LIBS = -lzstd -lelf -lpthread
-include decode/classes/classes.mk tests/bench/room.mk
+include decode/gpu/classes/classes.mk tests/bench/room.mk
 
 all: $(BUILD)/nvsnoop-report
 
 $(BUILD)/decode/%.o: decode/%.c
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -include decode/budget.h -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -include decode/base/budget.h -c -o $@ $<
 
 $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	$(call say,AR,$@)

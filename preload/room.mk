@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-PRELOAD_SRC = $(wildcard preload/*.c preload/api/*.c preload/signals/*.c)
+PRELOAD_SRC = $(filter-out preload/launch/%,$(wildcard preload/*/*.c))
 PRELOAD_ASM = $(wildcard preload/api/*.S)
 PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o
 

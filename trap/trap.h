@@ -20,13 +20,13 @@
  * site's, which signal handlers may interrupt, on the thread's, in less room than a signal's frame
  * takes.
  *   7. A trap may be left for ever: a handler that interrupts it jumps out of it. Whatever a trap
- * holds is given back then (trap/left.h).
+ * holds is given back then (trap/ring/abandoned.h).
  *
- * Enforced: trap/poison.h, included by every file here, makes calls that break rule 1 fail to
+ * Enforced: trap/low/poison.h, included by every file here, makes calls that break rule 1 fail to
  * compile; a test checks the undefined symbols of the room's objects.
  */
-#ifndef NVSNOOP_TRAP_H
-#define NVSNOOP_TRAP_H
+#ifndef NVSNOOP_TRAP_TRAP_H
+#define NVSNOOP_TRAP_TRAP_H
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -34,7 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
-#include "trap/left.h"
+#include "trap/ring/abandoned.h"
 
 /* ---- the view: what the trap may know, published by preload ---- */
 
@@ -54,7 +54,7 @@ struct nvs_segment_map {
 	uint32_t reserved;
 };
 
-struct nvs_shadow; /* trap/shadow.h */
+struct nvs_shadow; /* trap/copy/shadow.h */
 
 struct nvs_channel {
 	uint32_t number; /* of its CHANNEL record */

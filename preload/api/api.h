@@ -6,8 +6,8 @@
  * without locks: what is done here may hold the loader's lock, and a forked child keeps its wrapped
  * pointers.
  */
-#ifndef NVSNOOP_PRELOAD_API_H
-#define NVSNOOP_PRELOAD_API_H
+#ifndef NVSNOOP_PRELOAD_API_API_H
+#define NVSNOOP_PRELOAD_API_API_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -128,7 +128,7 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 /* Tells of this thread's calls that were left by a jump. */
 void nvs_api_forget_left(void);
 
-/* ---- flight.c: calls in flight when the trace ends ---- */
+/* ---- inflight.c: calls in flight when the trace ends ---- */
 struct nvs_merge;
 void nvs_api_put_in_flight(struct nvs_merge *merge);
 

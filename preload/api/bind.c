@@ -7,7 +7,7 @@
 #include <link.h>
 #include <string.h>
 #include "preload/api/api.h"
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 
 #define HASH (4 * NVS_API_SLOTS)
 #define MAX_EXPORTS 4096

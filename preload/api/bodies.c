@@ -4,7 +4,7 @@
  * forked child keeps the table, as it does its graphs.
  */
 #include "preload/api/graph.h"
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 
 #define MAX_BODIES 4096
 

@@ -4,9 +4,9 @@
  * vector registers; allocates nothing; the record goes into the thread's ring as everything else.
  */
 #include "preload/api/api.h"
-#include "trap/calls.h"
-#include "trap/root.h"
-#include "trap/poison.h"
+#include "trap/ring/calls.h"
+#include "trap/ring/root.h"
+#include "trap/low/poison.h"
 
 #define MAX_TEXT 1023 /* bytes kept of a call's strings */
 #define NO_STRING UINT64_MAX

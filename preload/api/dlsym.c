@@ -11,8 +11,8 @@
 #include <link.h>
 #include <string.h>
 #include "preload/api/api.h"
-#include "preload/preload.h"
-#include "preload/sys.h"
+#include "preload/base/preload.h"
+#include "preload/base/sys.h"
 
 #define RET 0xc3
 #define GADGET_REACH 0x10000 /* bytes behind the call looked at for a RET */

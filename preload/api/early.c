@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "preload/api/api.h"
-#include "preload/clock.h"
-#include "preload/preload.h"
-#include "preload/sys.h"
-#include "trap/root.h"
+#include "preload/base/clock.h"
+#include "preload/base/preload.h"
+#include "preload/base/sys.h"
+#include "trap/ring/root.h"
 
 #define EARLY_BYTES (1u << 20)
 

@@ -15,8 +15,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "preload/api/api.h"
-#include "preload/preload.h"
-#include "preload/sys.h"
+#include "preload/base/preload.h"
+#include "preload/base/sys.h"
 
 #define PAGE 4096ul
 

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 #include "preload/api/graph.h"
-#include "preload/preload.h"
-#include "trap/calls.h"
+#include "preload/base/preload.h"
+#include "trap/ring/calls.h"
 
 #define BATCH 32 /* nodes of one record */
 #define MAX_DEPTH 8

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 #include "preload/api/api.h"
-#include "preload/preload.h"
-#include "trap/calls.h"
+#include "preload/base/preload.h"
+#include "trap/ring/calls.h"
 
 #define PROBES 8
 #define MAX_NAME 16384

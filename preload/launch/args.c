@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
-#include "preload/options.h"
+#include "preload/base/options.h"
 
 #define OWN_OPTIONS 3
 #define FIRST_KEY 256 /* getopt's value of the table's first key */

@@ -13,7 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
-#include "preload/options.h"
+#include "preload/base/options.h"
 
 #define LIBRARY "libnvsnoop.so"
 

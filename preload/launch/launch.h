@@ -3,8 +3,8 @@
  * The launcher's parts: what it was asked for, the program it runs, and the closing line over the
  * traces that the whole process tree wrote.
  */
-#ifndef NVSNOOP_LAUNCH_H
-#define NVSNOOP_LAUNCH_H
+#ifndef NVSNOOP_PRELOAD_LAUNCH_LAUNCH_H
+#define NVSNOOP_PRELOAD_LAUNCH_LAUNCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

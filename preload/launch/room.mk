@@ -10,7 +10,7 @@ $(BUILD)/preload/launch/%.o: preload/launch/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -DNVS_LIBDIR='"$(libdir)/nvsnoop"' -c -o $@ $<
 
 # Built anew with the tools' flags: the library's object is made for its own.
-$(BUILD)/preload/launch/option_table.o: preload/option_table.c
+$(BUILD)/preload/launch/option_table.o: preload/base/option_table.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -c -o $@ $<
 

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
-#include "preload/options.h"
+#include "preload/base/options.h"
 
 #define MAX_NAMED 4 /* traces named one by one */
 

@@ -12,14 +12,14 @@
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/signals/signext.h"
+#include "preload/base/signext.h"
 #include "preload/signals/sigview.h"
-#include "preload/state.h"
-#include "preload/sys.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

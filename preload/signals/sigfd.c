@@ -10,15 +10,15 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <ucontext.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/signals/signext.h"
+#include "preload/base/signext.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"
-#include "preload/state.h"
-#include "preload/sys.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
 
 /* Set once, both or none. */
 static _Atomic int stand_ins[2];

@@ -9,8 +9,8 @@
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/signals/sigview.h"
-#include "preload/state.h"
-#include "preload/sys.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
 
 enum phase { EMPTY, FILLING, FULL };
 

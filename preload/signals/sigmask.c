@@ -4,11 +4,11 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/signals/sigview.h"
-#include "preload/sys.h"
+#include "preload/base/sys.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

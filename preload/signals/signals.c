@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <string.h>
 #include <ucontext.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
-#include "preload/sys.h"
+#include "preload/base/sys.h"
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)

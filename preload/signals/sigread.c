@@ -11,11 +11,11 @@
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/signals/signext.h"
+#include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"
-#include "preload/sys.h"
+#include "preload/base/sys.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define RECORD sizeof(struct signalfd_siginfo)

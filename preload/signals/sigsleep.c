@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "preload/signals/sigactions.h"
-#include "preload/signals/signext.h"
+#include "preload/base/signext.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

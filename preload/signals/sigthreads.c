@@ -11,11 +11,11 @@
 #include <string.h>
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/signals/signext.h"
+#include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
-#include "preload/state.h"
-#include "preload/sys.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
 
 #define THREADS 1024
 #define VALUES 64

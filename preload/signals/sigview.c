@@ -5,15 +5,15 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/signals/signext.h"
+#include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
-#include "preload/state.h"
-#include "preload/sys.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
 
 #define MARK 0x6e76737369677631ull
 

@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "trap/left.h"
+#include "trap/ring/abandoned.h"
 
 #define NVS_SIGBIT(sig) (1ull << ((sig)-1))
 #define NVS_SIGVIEW_SIGNALS (NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(SIGTRAP))

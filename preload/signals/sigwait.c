@@ -7,14 +7,14 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigfd.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/signals/signext.h"
+#include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
-#include "preload/sys.h"
+#include "preload/base/sys.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define FOREVER 1000000000 /* seconds: thirty years, whose nanoseconds a word holds */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include "decode/ops.h"
+#include "decode/gpu/ops.h"
 #include "tests/unit/pbmake.h"
 
 static uint64_t nops, nruns, nnames;

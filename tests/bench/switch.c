@@ -11,12 +11,12 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include "preload/api/api.h"
-#include "preload/rm.h"
-#include "preload/sys.h"
-#include "trap/batch.h"
-#include "trap/patch.h"
-#include "trap/root.h"
-#include "trap/shadow.h"
+#include "preload/rm/rm.h"
+#include "preload/base/sys.h"
+#include "trap/copy/batch.h"
+#include "trap/enter/patch.h"
+#include "trap/ring/root.h"
+#include "trap/copy/shadow.h"
 
 #define PAGE 4096u
 

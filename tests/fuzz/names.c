@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: preload/names.o */
+/* FUZZ: preload/base/names.o */
 /*
  * Patterns of file names. Program and host are one part of a path each, whatever they hold. The
  * input: pattern, program, host and a variable's value, a line each.
@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "preload/names.h"
+#include "preload/base/names.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *value;

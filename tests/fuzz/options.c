@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: preload/option_table.o */
+/* FUZZ: preload/base/option_table.o */
 /* Option strings. A wrong one leaves nothing set; a right one survives being written out again. */
 #include <stdlib.h>
 #include <string.h>
-#include "preload/options.h"
+#include "preload/base/options.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_message(const char *error, size_t size)

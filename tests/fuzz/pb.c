@@ -8,10 +8,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "decode/ops.h"
-#include "decode/resume.h"
-#include "decode/sync.h"
-#include "decode/words.h"
+#include "decode/gpu/ops.h"
+#include "decode/gpu/resume.h"
+#include "decode/calls/syncpairs.h"
+#include "decode/gpu/words.h"
 #include "tests/fuzz/fuzz.h"
 
 struct pb_fuzz {

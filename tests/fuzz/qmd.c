@@ -3,7 +3,7 @@
 /* Fuzz target: launch descriptors of every compute class, and the scheduler following them through
  * an image of memory. */
 #include <string.h>
-#include "decode/sked.h"
+#include "decode/gpu/sched.h"
 #include "tests/fuzz/fuzz.h"
 
 static void qmd_run(void *arg, const struct nvs_sked_run *run)

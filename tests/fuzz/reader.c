@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zstd.h>
-#include "decode/follow.h"
-#include "decode/progress.h"
+#include "decode/calls/attach.h"
+#include "decode/calls/continuity.h"
 #include "tests/fuzz/fuzz.h"
 
 struct reader_fuzz {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report.h"
+#include "decode/report/report.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/strict.h"
 

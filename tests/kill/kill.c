@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "tests/kill/truth.h"
 
-#define POINT_STORE 3 /* trap/point.h */
+#define POINT_STORE 3 /* trap/low/point.h */
 #define POINT_RUNG 4
 #define SHORT -1
 #define SHORT_NS 100000000 /* about as long as that one lives */
@@ -31,8 +31,8 @@
 
 struct place {
 	const char *name;
-	int point; /* of trap/point.h; 0: a random moment; SHORT: of a program that also begins and
-		      ends */
+	int point; /* of trap/low/point.h; 0: a random moment; SHORT: of a program that also begins
+		      and ends */
 	bool patch;
 };
 

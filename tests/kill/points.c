@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include "trap/point.h"
-#include "trap/sys.h"
+#include "trap/low/point.h"
+#include "trap/low/sys.h"
 
 static int wanted;
 static bool fast_only;

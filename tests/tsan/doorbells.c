@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include "preload/merge.h"
-#include "preload/preload.h"
-#include "trap/root.h"
+#include "preload/trace/merge.h"
+#include "preload/base/preload.h"
+#include "trap/ring/root.h"
 
 #define CHANNELS 4u
 #define ENTRIES 256u

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
-#include "preload/packer.h"
+#include "preload/trace/packer.h"
 
 #define FRAMES 600
 #define LARGEST (256u << 10)

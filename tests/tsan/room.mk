@@ -2,13 +2,13 @@
 # Data races, looked for with ThreadSanitizer: doorbells is the rings, the capture, the publication and the merge in one
 # program; tables is the lock, the arena and the rows below preload's tables; packers is what packs the writer's frames.
 TSAN        = $(BUILD)/tests/tsan/doorbells $(BUILD)/tests/tsan/tables $(BUILD)/tests/tsan/packers
-TSAN_HEADS  = $(wildcard trap/*.h trap/code/*.h preload/*.h preload/api/*.h preload/signals/*.h include/nvsnoop/*.h)
+TSAN_HEADS  = $(wildcard trap/*.h trap/*/*.h preload/*/*.h include/nvsnoop/*.h)
 TSAN_CFLAGS = $(filter-out -MMD -MP,$(COMMON)) -O1 -fsanitize=thread -fno-omit-frame-pointer \
               -ftls-model=initial-exec -D_GNU_SOURCE $(if $(findstring clang,$(CC)),,-Wno-tsan)
 
-$(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*.c trap/code/*.c) $(TRAP_ASM) preload/merge.c
-$(BUILD)/tests/tsan/tables: tests/tsan/tables.c preload/state.c preload/arena.c preload/spans.c
-$(BUILD)/tests/tsan/packers: tests/tsan/packers.c preload/packer.c preload/sink.c preload/delta.c
+$(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*/*.c) $(TRAP_ASM) preload/trace/merge.c
+$(BUILD)/tests/tsan/tables: tests/tsan/tables.c preload/base/state.c preload/base/arena.c preload/rm/spans.c
+$(BUILD)/tests/tsan/packers: tests/tsan/packers.c preload/trace/packer.c preload/trace/sink.c preload/trace/delta.c
 
 # In one command each: compiled like this, the parts are of no use to others.
 $(TSAN): $(TSAN_HEADS)

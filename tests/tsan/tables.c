@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "preload/rm.h"
-#include "preload/state.h"
+#include "preload/rm/rm.h"
+#include "preload/base/state.h"
 
 #define THREADS 6
 #define ROUNDS 3000

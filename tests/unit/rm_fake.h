@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "preload/rm.h"
+#include "preload/rm/rm.h"
 
 static int passed, failed;
 

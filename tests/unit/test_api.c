@@ -10,9 +10,9 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "decode/launches.h"
+#include "decode/calls/launches.h"
 #include "preload/api/api.h"
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "tests/apps/api/fakecuda.h"
 #include "tests/unit/expect.h"
 

@@ -4,8 +4,8 @@
  * return, losses, and records that lie.
  */
 /* LINK: decode -lzstd */
-#include "decode/internal.h"
-#include "decode/launches.h"
+#include "decode/trace/internal.h"
+#include "decode/calls/launches.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
 

@@ -6,7 +6,7 @@
  */
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
-#include "trap/root.h"
+#include "trap/ring/root.h"
 
 #define RING 1024u
 #define VA 0x200800000ull

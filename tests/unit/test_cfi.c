@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include "tests/unit/fakering.h"
 #include "trap/code/cfi.h"
-#include "trap/root.h"
+#include "trap/ring/root.h"
 
 #define MAX_MODULES 32
 #define MAX_CIES 64

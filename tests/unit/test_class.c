@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include "decode/class.h"
+#include "decode/gpu/class.h"
 #include "tests/unit/expect.h"
 
 static const struct {

@@ -6,8 +6,8 @@
  */
 /* LINK: preload decode */
 #include <stdbool.h>
-#include "decode/internal.h"
-#include "preload/sink.h"
+#include "decode/trace/internal.h"
+#include "preload/trace/sink.h"
 #include "tests/unit/expect.h"
 
 #define WORDS (64u << 10)

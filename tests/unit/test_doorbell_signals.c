@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 
 #define RING 1024u
 #define PAGE 65536u

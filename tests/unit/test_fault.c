@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
-#include "trap/root.h"
+#include "trap/ring/root.h"
 
 #define RING 1024u
 #define PAGE 65536u

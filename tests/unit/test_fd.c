@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o */
-/* LINK: preload/mappings.o preload/doorbells.o preload/rmmaps.o preload/gpumaps.o */
-/* LINK: preload/segments.o preload/channels.o */
-/* LINK: preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o */
-/* LINK: preload/replay.o preload/maps_check.o */
+/* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
+/* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
+/* LINK: preload/rm/tell.o preload/rm/fdkind.o preload/rm/rm.o preload/rm/uvm.o */
+/* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /*
  * File descriptors, the filter before the lock, the arena, the lock itself, and the tables by
  * release.
@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include "preload/state.h"
+#include "preload/base/state.h"
 #include "rm_fake.h"
 
 #define A 0xc1000001u

@@ -6,7 +6,7 @@
  */
 /* LINK: decode */
 #include <stdlib.h>
-#include "decode/gputime.h"
+#include "decode/calls/gputime.h"
 #include "tests/unit/expect.h"
 
 #define SLOT 0x20460ffe0ull

@@ -18,8 +18,8 @@
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
 #include "tests/unit/stack_shapes.h"
-#include "trap/known.h"
-#include "trap/root.h"
+#include "trap/stack/known.h"
+#include "trap/ring/root.h"
 
 #define SEED 20240517u
 #define CHAINS 100000u

@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include "preload/live.h"
+#include "preload/trace/live.h"
 #include "tests/unit/fakering.h"
 
 #define THREADS 8

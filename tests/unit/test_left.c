@@ -13,11 +13,11 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "tests/unit/fakering.h"
-#include "trap/patch.h"
-#include "trap/root.h"
-#include "trap/shadow.h"
+#include "trap/enter/patch.h"
+#include "trap/ring/root.h"
+#include "trap/copy/shadow.h"
 
 #define RING 1024u
 #define PAGE 65536u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/abi.o preload/arena.o preload/state.o preload/spans.o preload/objects.o */
-/* LINK: preload/mappings.o preload/doorbells.o preload/rmmaps.o preload/gpumaps.o */
-/* LINK: preload/segments.o preload/channels.o */
-/* LINK: preload/publish.o preload/tell.o preload/fd.o preload/rm.o preload/uvm.o */
-/* LINK: preload/replay.o preload/maps_check.o */
+/* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
+/* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
+/* LINK: preload/rm/tell.o preload/rm/fdkind.o preload/rm/rm.o preload/rm/uvm.o */
+/* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /*
  * Mappings on both sides, their join, and the doorbells: what is armed when, and in what order
  * things go.

@@ -6,8 +6,8 @@
  */
 /* LINK: preload */
 #include <pthread.h>
-#include "preload/merge.h"
-#include "preload/sink.h"
+#include "preload/trace/merge.h"
+#include "preload/trace/sink.h"
 #include "tests/unit/fakering.h"
 
 #define RINGS 5

@@ -2,11 +2,11 @@
 /*
  * Names of traces: patterns, hostile parts, names that are taken.
  */
-/* LINK: preload/names.o */
+/* LINK: preload/base/names.o */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "preload/names.h"
+#include "preload/base/names.h"
 
 static int passed, failed;
 #define CHECK(cond)                                                                     \

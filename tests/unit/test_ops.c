@@ -5,8 +5,8 @@
  * semaphores, code, and the classes and methods as they stand.
  */
 #include <stdlib.h>
-#include "decode/budget.h"
-#include "decode/ops.h"
+#include "decode/base/budget.h"
+#include "decode/gpu/ops.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/pbmake.h"
 

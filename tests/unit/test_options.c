@@ -2,7 +2,7 @@
 /*
  * NVSNOOP_OPTIONS: what is taken, what is refused, and that a wrong string changes nothing.
  */
-/* LINK: preload/option_table.o preload/settings.o */
+/* LINK: preload/base/option_table.o preload/base/settings.o */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "preload/options.h"
-#include "preload/preload.h"
+#include "preload/base/options.h"
+#include "preload/base/preload.h"
 
 static int passed, failed;
 #define CHECK(cond)                                                                     \

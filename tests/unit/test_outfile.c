@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include "preload/sys.h"
+#include "preload/base/sys.h"
 #include "tests/unit/expect.h"
 
 static void step(void);
@@ -16,7 +16,7 @@ static void step(void);
 #define nvs_sys_lstat(...) (step(), nvs_sys_lstat(__VA_ARGS__))
 #define nvs_sys_unlink(...) (step(), nvs_sys_unlink(__VA_ARGS__))
 #define nvs_sys_close(...) (step(), nvs_sys_close(__VA_ARGS__))
-#include "preload/outfile.c"
+#include "preload/base/outfile.c"
 
 #define TURNS 18 /* more than both have steps */
 #define STACK (64 << 10)

@@ -3,7 +3,7 @@
 /* The pushbuffer walk: every header form, segments that cut headers and data anywhere, and every
  * fault. */
 #include <stdlib.h>
-#include "decode/pb.h"
+#include "decode/gpu/pb.h"
 #include "tests/unit/expect.h"
 
 /* Headers as hosts from Fermi on take them. */

@@ -3,7 +3,7 @@
 /* Launch descriptors: real ones of an H200, and one of each version made by the names its header
  * has. */
 #include <stdlib.h>
-#include "decode/qmd.h"
+#include "decode/gpu/qmd.h"
 #include "tests/unit/expect.h"
 
 /* tile<<<dim3(3,2,1), dim3(32,32,1)>>>, with 4 KiB of static shared memory. */

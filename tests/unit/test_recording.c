@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "preload/preload.h"
+#include "preload/base/preload.h"
 #include "tests/unit/recorded.h"
 
 static int passed, failed;

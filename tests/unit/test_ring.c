@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include "tests/unit/fakering.h"
-#include "trap/root.h"
+#include "trap/ring/root.h"
 
 #define THREADS 8
 #define RECORDS 20000

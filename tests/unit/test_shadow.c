@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include "tests/unit/fakering.h"
-#include "trap/root.h"
-#include "trap/shadow.h"
+#include "trap/ring/root.h"
+#include "trap/copy/shadow.h"
 
 #define ENTRIES 1024u
 #define PAGE 4096u

@@ -23,7 +23,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "preload/signals/sigactions.h"
-#include "preload/state.h"
+#include "preload/base/state.h"
 #include "tests/unit/sigcalls.h"
 
 static int passed, failed;

@@ -9,7 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "preload/signals/sigactions.h"
-#include "preload/signals/signext.h"
+#include "preload/base/signext.h"
 #include "tests/unit/expect.h"
 
 /* The kernel's next answers, in turn. */

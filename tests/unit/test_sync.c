@@ -5,9 +5,9 @@
  * channel's progress slot that was skipped is a problem where the chain of PUTs has a hole, too,
  * and a remark where it has none.
  */
-#include "decode/follow.h"
-#include "decode/progress.h"
-#include "decode/sync.h"
+#include "decode/calls/attach.h"
+#include "decode/calls/continuity.h"
+#include "decode/calls/syncpairs.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
 #include "tests/unit/pbmake.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report_table.o decode/report_out.o decode */
+/* LINK: decode/report/table.o decode/report/out.o decode */
 /* Tables: their order, and values that are not known or odd, in all three formats. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "decode/report.h"
+#include "decode/report/report.h"
 #include "tests/unit/expect.h"
 
 struct row {

@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 #include "tests/unit/fakering.h"
-#include "trap/root.h"
+#include "trap/ring/root.h"
 
 #define RING 4096u
 #define TOKEN 0x10012

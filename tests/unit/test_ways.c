@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "decode/ops.h"
+#include "decode/gpu/ops.h"
 #include "nvsnoop/decode.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/digits.h"
-#include "decode/words.h"
+#include "decode/base/digits.h"
+#include "decode/gpu/words.h"
 #include "tests/unit/expect.h"
 
 #define ROOM 8192

@@ -6,8 +6,8 @@
 #include <link.h>
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
-#include "trap/root.h"
-#include "trap/poison.h"
+#include "trap/ring/root.h"
+#include "trap/low/poison.h"
 
 /* The segment of M that holds ADDRESS and has all of FLAGS. */
 static const ElfW(Phdr) *

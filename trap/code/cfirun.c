@@ -4,8 +4,8 @@
  */
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
-#include "trap/root.h"
-#include "trap/poison.h"
+#include "trap/ring/root.h"
+#include "trap/low/poison.h"
 
 #define MAX_REMEMBERED 16
 

@@ -4,7 +4,7 @@
  * bytes. Opcodes without an entry are unknown.
  */
 #include "trap/code/insn.h"
-#include "trap/poison.h"
+#include "trap/low/poison.h"
 
 /* Low four bits of a table entry: what follows opcode, ModRM and displacement. */
 enum tail {

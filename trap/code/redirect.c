@@ -6,7 +6,7 @@
  */
 #include "trap/code/store.h"
 #include "trap/code/greg.h"
-#include "trap/poison.h"
+#include "trap/low/poison.h"
 
 #define TRAP_FLAG 0x100
 

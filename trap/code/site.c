@@ -5,7 +5,7 @@
  */
 #include "trap/code/site.h"
 #include "trap/code/insn.h"
-#include "trap/poison.h"
+#include "trap/low/poison.h"
 
 /*
  * A cave lies within 128 bytes of the store, what jumps to it by 8 bits within 128 bytes more; the

@@ -4,8 +4,8 @@
  */
 #include "trap/code/store.h"
 #include "trap/code/greg.h"
-#include "trap/sys.h"
-#include "trap/poison.h"
+#include "trap/low/sys.h"
+#include "trap/low/poison.h"
 
 #define ARCH_GET_FS_ 0x1003
 #define ARCH_GET_GS_ 0x1004

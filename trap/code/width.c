@@ -4,7 +4,7 @@
  */
 #include "trap/code/store.h"
 #include "trap/code/greg.h"
-#include "trap/poison.h"
+#include "trap/low/poison.h"
 
 static unsigned x87_bytes(unsigned opcode, unsigned ext)
 {

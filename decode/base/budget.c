@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts what is allocated, by what the allocator itself says a block holds. */
+#include "decode/base/uncounted.h"
+#include <malloc.h>
+#include <stdarg.h>
+
+#define HEAD 16u /* of a block, about */
+
+static uint64_t given, taken; /* bytes */
+static bool fell_short;
+
+static uint64_t limit(void)
+{
+	return NVS_BUDGET_BASE - NVS_BUDGET_REST + __atomic_load_n(&given, __ATOMIC_RELAXED);
+}
+
+void nvs_budget_read(uint64_t bytes)
+{
+	__atomic_fetch_add(&given, bytes * NVS_BUDGET_EACH, __ATOMIC_RELAXED);
+}
+
+uint64_t nvs_budget_whole(void)
+{
+	return limit() + NVS_BUDGET_REST;
+}
+
+uint64_t nvs_budget_left(void)
+{
+	uint64_t have = limit(), used = __atomic_load_n(&taken, __ATOMIC_RELAXED);
+
+	return used < have ? have - used : 0;
+}
+
+bool nvs_budget_short(void)
+{
+	return __atomic_load_n(&fell_short, __ATOMIC_RELAXED);
+}
+
+static uint64_t size_of(void *p)
+{
+	return p ? malloc_usable_size(p) + HEAD : 0;
+}
+
+static bool fits(uint64_t n)
+{
+	if (n <= nvs_budget_left())
+		return true;
+	nvs_budget_run_out();
+	return false;
+}
+
+void nvs_budget_run_out(void)
+{
+	__atomic_store_n(&fell_short, true, __ATOMIC_RELAXED);
+}
+
+bool nvs_budget_spare(uint64_t n)
+{
+	return fits(n + limit() / 4);
+}
+
+void *nvs_budget_adopt(void *p)
+{
+	if (p)
+		__atomic_fetch_add(&taken, size_of(p), __ATOMIC_RELAXED);
+	else
+		nvs_budget_run_out();
+	return p;
+}
+
+void *nvs_budget_malloc(size_t n)
+{
+	return fits(n) ? nvs_budget_adopt(malloc(n)) : NULL;
+}
+
+void *nvs_budget_calloc(size_t n, size_t size)
+{
+	size_t bytes;
+
+	return !__builtin_mul_overflow(n, size, &bytes) && fits(bytes)
+		       ? nvs_budget_adopt(calloc(n, size))
+		       : NULL;
+}
+
+void *nvs_budget_realloc(void *p, size_t n)
+{
+	uint64_t had = size_of(p);
+	void *more = n <= had || fits(n - had) ? realloc(p, n) : NULL;
+
+	if (more)
+		__atomic_fetch_sub(&taken, had, __ATOMIC_RELAXED);
+	return more ? nvs_budget_adopt(more) : NULL;
+}
+
+void *nvs_budget_aligned_alloc(size_t align, size_t n)
+{
+	return fits(n) ? nvs_budget_adopt(aligned_alloc(align, n)) : NULL;
+}
+
+int nvs_budget_asprintf(char **text, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(text, format, args);
+	va_end(args);
+	if (n >= 0)
+		nvs_budget_adopt(*text);
+	return n;
+}
+
+char *nvs_budget_strdup(const char *s)
+{
+	return nvs_budget_strndup(s, SIZE_MAX / 2);
+}
+
+char *nvs_budget_strndup(const char *s, size_t n)
+{
+	size_t length = strnlen(s, n);
+	char *copy = nvs_budget_malloc(length + 1);
+
+	if (copy)
+		memcpy(copy, s, length);
+	if (copy)
+		copy[length] = '\0';
+	return copy;
+}
+
+void nvs_budget_free(void *p)
+{
+	__atomic_fetch_sub(&taken, size_of(p), __ATOMIC_RELAXED);
+	free(p);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Numbers and names as text, fast: each writes at P and returns the end of what counts. A number
+ * may spoil NVS_DIGITS bytes from P on, whatever its length; nothing is ended by a NUL.
+ */
+#ifndef NVSNOOP_DECODE_BASE_DIGITS_H
+#define NVSNOOP_DECODE_BASE_DIGITS_H
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+#define NVS_DIGITS 24 /* of any number, and some */
+
+/* Eight hex digits as they stand in memory, the first one lowest. */
+static inline uint64_t nvs_hex_digits(uint32_t value)
+{
+	uint64_t x = value, letters;
+
+	/* Each of the eight nibbles into a byte of its own. */
+	x = (x | x << 16) & 0x0000ffff0000ffffull;
+	x = (x | x << 8) & 0x00ff00ff00ff00ffull;
+	x = (x | x << 4) & 0x0f0f0f0f0f0f0f0full;
+	letters = (x + 0x0606060606060606ull) >> 4 & 0x0101010101010101ull;
+	x += 0x3030303030303030ull + letters * ('a' - '0' - 10);
+	return __builtin_bswap64(x);
+}
+
+static inline char *nvs_put_hex8(char *p, uint32_t value)
+{
+	uint64_t x = htole64(nvs_hex_digits(value));
+
+	memcpy(p, &x, 8);
+	return p + 8;
+}
+
+/* As %x does. */
+static inline char *nvs_put_hex(char *p, uint64_t value)
+{
+	uint32_t high = (uint32_t)(value >> 32), first = high ? high : (uint32_t)value;
+	uint32_t left_out = (uint32_t)__builtin_clz(first | 1) / 4;
+	uint64_t x = htole64(nvs_hex_digits(first) >> 8 * left_out);
+
+	memcpy(p, &x, 8);
+	p += 8 - left_out;
+	return high ? nvs_put_hex8(p, (uint32_t)value) : p;
+}
+
+/* As %u does. */
+static inline char *nvs_put_dec(char *p, uint64_t value)
+{
+	char digits[20], *d = digits + sizeof(digits);
+	size_t n;
+
+	do {
+		*--d = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	n = (size_t)(digits + sizeof(digits) - d);
+	memcpy(p, d, n);
+	return p + n;
+}
+
+static inline char *nvs_put_text(char *p, const char *text, size_t n)
+{
+	memcpy(p, text, n);
+	return p + n;
+}
+
+#endif

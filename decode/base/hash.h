@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uthash for keys that a trace brings. Its own function is the same everywhere, so that a stranger
+ * could choose keys which all fall into one bucket; this one is keyed anew in each process. Out of
+ * memory: the element is not added.
+ */
+#ifndef NVSNOOP_DECODE_BASE_HASH_H
+#define NVSNOOP_DECODE_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#define HASH_FUNCTION(key, length, value) ((value) = nvs_hash(key, length))
+#include <uthash.h>
+
+extern uint64_t nvs_hash_key[2]; /* drawn before main() */
+
+static inline uint64_t nvs_hash_mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t nvs_hash64(const void *key, size_t length)
+{
+	const uint8_t *p = key;
+	uint64_t hash = nvs_hash_key[0] ^ length, word;
+
+	for (; length >= sizeof(word); p += sizeof(word), length -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		hash = nvs_hash_mix(hash ^ word, nvs_hash_key[1]) ^ nvs_hash_key[0];
+	}
+	word = 0;
+	memcpy(&word, p, length);
+	return nvs_hash_mix(hash ^ word, nvs_hash_key[1]);
+}
+
+static inline unsigned nvs_hash(const void *key, size_t length)
+{
+	uint64_t hash = nvs_hash64(key, length);
+
+	return (unsigned)(hash ^ hash >> 32);
+}
+
+#endif

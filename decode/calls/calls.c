@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts calls and submissions together: a submission belongs to the call that its depth names. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "decode/calls/calls.h"
+#include "decode/calls/attach.h"
+#include "decode/trace/internal.h"
+
+#define MAX_DEPTH 256 /* as a submission's flags can say */
+
+struct entry_point {
+	struct nvs_call_api pub; /* first: the two are cast into each other */
+	char *text;
+};
+
+/* A call in flight of which a CALL_BEGIN was read. */
+struct open_call {
+	struct open_call *outer; /* around it; or one that is free as well */
+	struct nvs_call call;
+};
+
+struct thread_calls {
+	uint64_t returned[NVS_SPOOL_CALLS +
+			  1]; /* by depth: number + 1 of the latest call that has */
+	struct open_call *open; /* innermost first */
+};
+
+struct nvs_calls {
+	struct nvs_trace *trace;
+	struct nvs_calls_sink sink;
+	struct nvs_follow *follow;
+	struct nvs_numbers apis, threads;
+	struct open_call *spare;
+	struct nvs_call *now; /* of the submission that is followed */
+	bool uncounted; /* the trace holds no submissions, only how many there were */
+};
+
+static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_calls *c = arg;
+
+	if (c->now && op->kind != NVS_OP_CODE)
+		nvs_tally_op(&c->now->tally, op);
+	if (c->sink.op)
+		c->sink.op(c->sink.arg, s, op);
+}
+
+struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink,
+				bool operations)
+{
+	struct nvs_calls *c = calloc(1, sizeof(*c));
+	struct nvs_follow_sink follow = {.op = on_op, .arg = c};
+
+	if (!c)
+		return NULL;
+	c->trace = trace;
+	c->uncounted = nvs_trace_session(trace)->header.flags & NVS_HDR_COUNTS;
+	c->sink = *sink;
+	if (operations)
+		c->follow = nvs_follow_new(trace, &follow);
+	if (c->follow || !operations)
+		return c;
+	free(c);
+	return NULL;
+}
+
+static void free_api(void *item)
+{
+	free(((struct entry_point *)item)->text);
+	free(item);
+}
+
+static void free_row(struct open_call *o)
+{
+	for (struct open_call *outer; o; o = outer) {
+		outer = o->outer;
+		free(o);
+	}
+}
+
+static void free_thread(void *item)
+{
+	struct thread_calls *t = item;
+
+	free_row(t->open);
+	free(t);
+}
+
+void nvs_calls_free(struct nvs_calls *c)
+{
+	if (!c)
+		return;
+	nvs_follow_free(c->follow);
+	nvs_numbers_free(&c->apis, free_api);
+	nvs_numbers_free(&c->threads, free_thread);
+	free_row(c->spare);
+	free(c);
+}
+
+/* ---- entry points ---- */
+
+static struct nvs_call_api *api_at(struct nvs_calls *c, uint32_t number)
+{
+	struct nvs_call_api *api = nvs_number_get(&c->apis, number);
+
+	if (api)
+		return api;
+	api = calloc(1, sizeof(struct entry_point));
+	if (!api)
+		return NULL;
+	api->number = number;
+	api->name = api->group = "";
+	if (!nvs_number_set(&c->apis, number, api))
+		return api;
+	free(api);
+	return NULL;
+}
+
+static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
+{
+	struct nvs_call_api *api = api_at(c, rec->api);
+	const char *text = nvs_tail(&rec->rec, rec->length);
+	char *own, *end, *p;
+	uint32_t n = 0;
+
+	if (rec->api >= NVS_MAX_NUMBER)
+		return 0;
+	if (!api)
+		return -ENOMEM;
+	/* Told again, as at a second start: the first stands. */
+	if (((struct entry_point *)api)->text)
+		return 0;
+	own = malloc(rec->length + 1ul);
+	if (!own)
+		return -ENOMEM;
+	((struct entry_point *)api)->text = own;
+	memcpy(own, text, rec->length);
+	own[rec->length] = '\0';
+	end = own + rec->length;
+	api->passed = rec->rec.flags & NVS_API_PASSED;
+	api->name = own;
+	p = own + strlen(own) + 1;
+	api->group = p < end ? p : "";
+	for (p += p < end ? strlen(p) + 1 : 0; p < end && n < rec->nargs && n < NVS_CALL_MAX_ARGS;
+	     n++) {
+		char *colon = strchr(p, ':'), *next = p + strlen(p) + 1;
+
+		api->arg[n] = p;
+		api->kind[n] = colon ? colon + 1 : "";
+		if (colon)
+			*colon = '\0';
+		p = next;
+	}
+	api->nargs = n;
+	return 0;
+}
+
+/* ---- calls ---- */
+
+static struct thread_calls *thread_at(struct nvs_calls *c, uint32_t number)
+{
+	return number == NVS_NONE
+		       ? NULL
+		       : nvs_number_make(&c->threads, number, sizeof(struct thread_calls));
+}
+
+static struct open_call *open_at(const struct thread_calls *t, uint32_t depth)
+{
+	struct open_call *o = t->open;
+
+	while (o && o->call.depth > depth)
+		o = o->outer;
+	return o && o->call.depth == depth ? o : NULL;
+}
+
+static struct open_call *begin(struct nvs_calls *c, struct thread_calls *t)
+{
+	struct open_call *o = c->spare;
+
+	if (o)
+		c->spare = o->outer;
+	else
+		o = malloc(sizeof(*o));
+	if (!o)
+		return NULL;
+	o->outer = t->open;
+	return t->open = o;
+}
+
+/* The innermost one has ended. */
+static void end(struct nvs_calls *c, struct thread_calls *t)
+{
+	struct open_call *o = t->open;
+
+	t->open = o->outer;
+	o->outer = c->spare;
+	c->spare = o;
+}
+
+static int hand_out(struct nvs_calls *c, const struct nvs_call *call)
+{
+	return c->sink.call ? c->sink.call(c->sink.arg, call) : 0;
+}
+
+/* What is still open at DEPTH or deeper has ended without a word. */
+static int drop_from(struct nvs_calls *c, struct thread_calls *t, uint32_t depth)
+{
+	int r = 0;
+
+	for (; t->open && t->open->call.depth >= depth; end(c, t))
+		if (!r)
+			r = hand_out(c, &t->open->call);
+	return r;
+}
+
+/* Is a call that is said to be in flight known already, as begun or as over? */
+static bool known(const struct thread_calls *t, const struct nvs_rec_call_begin *rec)
+{
+	const struct open_call *o = open_at(t, rec->depth);
+
+	if (o && o->call.number == rec->number)
+		return true;
+	return rec->depth <= NVS_SPOOL_CALLS && t->returned[rec->depth] > rec->number;
+}
+
+static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
+{
+	struct thread_calls *t = thread_at(c, rec->thread);
+	struct nvs_call_api *api = api_at(c, rec->api);
+	uint32_t depth = rec->depth;
+	struct open_call *o;
+	int r;
+
+	if (rec->thread >= NVS_MAX_NUMBER || rec->api >= NVS_MAX_NUMBER || !depth ||
+	    depth >= MAX_DEPTH)
+		return 0;
+	if (!t || !api)
+		return -ENOMEM;
+	if (rec->rec.flags & NVS_BEGIN_IN_FLIGHT && known(t, rec))
+		return 0;
+	r = drop_from(c, t, depth);
+	if (r)
+		return r;
+	o = begin(c, t);
+	if (!o)
+		return -ENOMEM;
+	o->call = (struct nvs_call){
+		.api = api,
+		.thread = rec->thread,
+		.number = rec->number,
+		.begin = rec->begin,
+		.depth = depth,
+		.stack = NVS_NONE,
+		.flags = NVS_CALL_BEGUN,
+		.uncounted = c->uncounted,
+		.tally.unseen = c->uncounted,
+	};
+	return 0;
+}
+
+/* What was gathered under a CALL_BEGIN, if this is the call. */
+static int take_open(struct nvs_calls *c, const struct nvs_rec_call *rec, struct nvs_call *call)
+{
+	struct thread_calls *t = rec->thread == NVS_NONE ? NULL
+							 : nvs_number_get(&c->threads, rec->thread);
+	struct open_call *o;
+	int r;
+
+	if (!t || !rec->depth || rec->depth >= MAX_DEPTH)
+		return 0;
+	r = drop_from(c, t, rec->depth + 1u);
+	o = open_at(t, rec->depth);
+	if (r || !o || o->call.number != rec->number)
+		return r;
+	*call = o->call;
+	end(c, t);
+	return 0;
+}
+
+static void note_return(struct nvs_calls *c, const struct nvs_rec_call *rec)
+{
+	struct thread_calls *t = rec->depth <= NVS_SPOOL_CALLS ? thread_at(c, rec->thread) : NULL;
+
+	if (t)
+		t->returned[rec->depth] = rec->number + 1;
+}
+
+static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
+{
+	struct nvs_call call = {
+		.stack = NVS_NONE, .uncounted = c->uncounted, .tally.unseen = c->uncounted};
+	struct nvs_call_api *api = api_at(c, rec->api);
+	const uint8_t *tail = nvs_tail(&rec->rec, rec->nargs * 8ull + rec->bytes);
+	int r;
+
+	if (rec->api >= NVS_MAX_NUMBER)
+		return 0;
+	if (!api)
+		return -ENOMEM;
+	r = take_open(c, rec, &call);
+	if (r)
+		return r;
+	note_return(c, rec);
+	call.api = api;
+	call.thread = rec->thread;
+	call.number = rec->number;
+	/* 0 and no CALL_BEGIN: that one was lost, and with it how long the call took. */
+	if (rec->begin || !call.begin)
+		call.begin = rec->begin ? rec->begin : rec->rec.time;
+	call.end = rec->end ? rec->end : rec->rec.time ? rec->rec.time : 1;
+	call.result = rec->result;
+	call.depth = rec->depth;
+	call.flags = rec->rec.flags;
+	call.nargs = rec->nargs < api->nargs ? rec->nargs : api->nargs;
+	call.absent = rec->absent;
+	call.args = (const void *)tail;
+	call.strings = (const char *)tail + rec->nargs * 8ull;
+	/* Strings are cut out by lengths that have to fit. */
+	for (uint32_t i = 0, used = 0; i < call.nargs; i++) {
+		if (strcmp(api->kind[i], "str") || call.absent >> i & 1 ||
+		    call.args[i] == UINT64_MAX)
+			continue;
+		used += (uint32_t)call.args[i] & 0xffffff;
+		if (used > rec->bytes)
+			call.nargs = i;
+	}
+	return hand_out(c, &call);
+}
+
+static struct nvs_call *call_of(struct nvs_calls *c, const struct nvs_submission *s)
+{
+	uint32_t depth = s->rec->rec.flags >> NVS_SUB_CALL_SHIFT;
+	struct thread_calls *t = nvs_number_get(&c->threads, s->rec->thread);
+
+	struct open_call *o = depth && t ? open_at(t, depth) : NULL;
+
+	return o ? &o->call : NULL;
+}
+
+int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
+{
+	struct nvs_call *call = call_of(c, s);
+	int r;
+
+	if (call) {
+		call->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
+		call->entries += s->nentries;
+		call->bytes += nvs_submission_bytes(s);
+		call->tally.unseen += nvs_submission_skipped(s);
+		if (call->stack == NVS_NONE)
+			call->stack = s->rec->stack;
+		if (!call->selected)
+			call->selected = !c->sink.selects || c->sink.selects(c->sink.select_arg, s);
+	}
+	c->now = call;
+	r = c->follow ? nvs_follow_submission(c->follow, s, 0) : 0;
+	c->now = NULL;
+	if (!r && c->sink.submission)
+		r = c->sink.submission(c->sink.arg, s, call);
+	return r;
+}
+
+int nvs_calls_record(struct nvs_calls *c, const struct nvs_rec *rec)
+{
+	switch (rec->type) {
+	case NVS_REC_API:
+		return take_api(c, (const void *)rec);
+	case NVS_REC_CALL_BEGIN:
+		return take_begin(c, (const void *)rec);
+	case NVS_REC_CALL:
+		return take_call(c, (const void *)rec);
+	case NVS_REC_KERNEL:
+		return c->sink.kernel ? c->sink.kernel(c->sink.arg, (const void *)rec) : 0;
+	case NVS_REC_GRAPH:
+		return c->sink.graph ? c->sink.graph(c->sink.arg, (const void *)rec) : 0;
+	default:
+		return c->follow ? nvs_follow_record(c->follow, rec) : 0;
+	}
+}
+
+const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *c, uint32_t *at)
+{
+	while (*at < c->apis.count) {
+		const struct nvs_call_api *api = nvs_number_get(&c->apis, (*at)++);
+
+		if (api && api->passed)
+			return api;
+	}
+	return NULL;
+}
+
+int nvs_calls_end(struct nvs_calls *c)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < c->threads.count && !r; i++) {
+		struct thread_calls *t = nvs_number_get(&c->threads, i);
+
+		if (t)
+			r = drop_from(c, t, 1);
+	}
+	return r;
+}

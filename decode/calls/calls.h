@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls of the CUDA API as the trace tells them, each with what it submitted itself.
+ *
+ * Feed it from the consumer's callbacks (with NVS_READ_WHOLE), every submission and record; a call
+ * is handed out when it is over, those that never returned at the end.
+ */
+#ifndef NVSNOOP_DECODE_CALLS_CALLS_H
+#define NVSNOOP_DECODE_CALLS_CALLS_H
+
+#include "nvsnoop/decode.h"
+#include "decode/calls/tally.h"
+
+#define NVS_CALL_MAX_ARGS 32
+
+struct nvs_call_api {
+	uint32_t number;
+	bool passed; /* looked up, its calls are not observed */
+	const char *name, *group; /* "" where not known */
+	uint32_t nargs;
+	const char *arg[NVS_CALL_MAX_ARGS], *kind[NVS_CALL_MAX_ARGS];
+};
+
+struct nvs_call {
+	const struct nvs_call_api *api; /* never NULL */
+	uint32_t thread;
+	uint64_t number, begin, end; /* ticks; end 0: it never returned */
+	uint32_t result, depth;
+	uint32_t flags; /* NVS_CALL_* */
+	uint64_t submissions, entries, bytes; /* its own, not those of calls inside it */
+	uint32_t stack; /* of its first submission, else NVS_NONE */
+	bool selected; /* by the sink, for one of its submissions */
+	bool uncounted; /* level=counts: what it submitted is not known */
+	struct nvs_tally tally;
+	uint32_t nargs, absent;
+	const uint64_t *args;
+	const char *strings;
+};
+
+struct nvs_calls_sink {
+	int (*call)(void *arg, const struct nvs_call *call);
+	int (*kernel)(void *arg, const struct nvs_rec_kernel *rec);
+	int (*graph)(void *arg, const struct nvs_rec_graph *rec);
+	/* A submission and the call it happened in, NULL where none is known; what it does comes
+	 * first. */
+	int (*submission)(void *arg, const struct nvs_submission *s, const struct nvs_call *call);
+	void (*op)(void *arg, const struct nvs_submission *s, const struct nvs_op *op);
+	void *arg;
+	/* Is this submission asked for? NULL: all are. */
+	bool (*selects)(const void *select_arg, const struct nvs_submission *s);
+	const void *select_arg;
+};
+
+struct nvs_calls;
+/* OPERATIONS: follow what submissions do as well, for the tallies. NULL: no memory. */
+struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink,
+				bool operations);
+void nvs_calls_free(struct nvs_calls *calls);
+/* What the sink returns, or -ENOMEM. */
+int nvs_calls_submission(struct nvs_calls *calls, const struct nvs_submission *s);
+int nvs_calls_record(struct nvs_calls *calls, const struct nvs_rec *rec);
+int nvs_calls_end(struct nvs_calls *calls);
+/* The first entry point from number *AT on that was looked up and is not observed; *AT: where to go
+ * on. NULL: none. */
+const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *calls, uint32_t *at);
+
+/* The argument called NAME; false: it has none, or it was not kept. */
+bool nvs_call_arg(const struct nvs_call *call, const char *name, uint64_t *value);
+/* The first argument of KIND ("stream"). */
+bool nvs_call_kind(const struct nvs_call *call, const char *kind, uint64_t *value);
+/* One as text: "0x7f..", "12", "\"name\""; DST is returned. */
+char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, size_t room);
+/* "CUDA_ERROR_INVALID_VALUE"; NULL: not a known one. */
+const char *nvs_call_error(uint32_t result);
+/* Has a result, and one that is no success. cuStreamQuery's and cuEventQuery's "not ready" is none.
+ */
+bool nvs_call_failed(const struct nvs_call *call);
+/* Bytes that a copy is asked to move; of a batch those that its commands moved, where it does not
+ * tell. *N: how many copies, more than one for a batch. false: not known. */
+bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n);
+/* Ticks to nanoseconds. */
+uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A second witness that nothing is missing, beside the chain of PUTs, which is the proof: a driver
+ * ends (nearly) every submission of a channel with a release to that channel's own slot, each time
+ * with a payload one higher. A submission without a release proves nothing.
+ *
+ * Which slot that is, the payloads themselves have to show: one is believed once SETTLED releases
+ * in a row have counted up at it. (What the trace names is where the submission before released
+ * last, which may be somebody's event.) Where it then skips some, they are missing if the chain has
+ * a hole there, too; if it has none, the slot has changed its ways, which is remarked once a
+ * channel.
+ */
+#ifndef NVSNOOP_DECODE_CALLS_CONTINUITY_H
+#define NVSNOOP_DECODE_CALLS_CONTINUITY_H
+
+#include "nvsnoop/decode.h"
+#include "decode/gpu/ops.h"
+
+struct nvs_progress;
+
+struct nvs_progress *nvs_progress_new(void);
+void nvs_progress_free(struct nvs_progress *p);
+/* Every RELEASE, with the submission it stands in. Findings go to TRACE. 0 or -ENOMEM. */
+int nvs_progress_release(struct nvs_progress *p, struct nvs_trace *trace,
+			 const struct nvs_submission *s, const struct nvs_op *op);
+/* A channel's end, and a gap that tells what is missing: its payloads begin anew. */
+void nvs_progress_record(struct nvs_progress *p, const struct nvs_rec *rec);
+
+#endif

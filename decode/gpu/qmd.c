@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Launch descriptors: names drift between versions (CTA_RASTER_WIDTH became GRID_WIDTH, sizes came
+ * to be kept shifted), so each thing is looked up under all names it has had, once a version.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/copy.h"
+#include "decode/gpu/qmd.h"
+
+/*
+ * Bits of one thing; width 0: this version has it not. The value is shifted left by shift. One that
+ * lies in one dword is read by what stands behind: dword, its bits from `from` on, mask.
+ */
+struct place {
+	uint16_t lo, step; /* step: to the next element of an array */
+	uint8_t width, shift;
+	bool spread; /* over more than one dword */
+	uint8_t from;
+	uint16_t dword;
+	uint32_t mask;
+};
+
+struct nvs_qmd_layout {
+	const struct nvs_qmd_version *version;
+	uint32_t cls;
+	bool program_is_offset;
+	struct place type, queue, require, self_copy, dependence;
+	struct place program_lo, program_hi;
+	struct place grid[3], block[3], cluster[3];
+	struct place registers, shared, local_lo, local_hi;
+	struct {
+		struct place valid, lo, hi, size;
+	} banks[NVS_QMD_BANKS];
+	uint32_t nbanks;
+	bool listed; /* the version names the class */
+	uint32_t nwords;
+	uint32_t unnamed[NVS_QMD_MAX_BYTES / 4]; /* bits that have no name */
+	struct {
+		struct place enable, lo, hi, payload_lo, payload_hi, size, reduction, op, wide;
+	} releases[NVS_QMD_RELEASES];
+	struct {
+		struct place enable, action, pointer;
+	} dependents[NVS_QMD_DEPENDENTS];
+};
+
+#define MAX_LAYOUTS 32
+
+struct nvs_qmd_layouts {
+	uint32_t count;
+	const struct nvs_qmd_layout *last; /* asked for last */
+	struct nvs_qmd_layout layouts[MAX_LAYOUTS];
+};
+
+const char *nvs_qmd_type_name(uint32_t type)
+{
+	static const char *const names[] = {"QUEUE",	    "GRID_NULL",    "GRID_CTA",
+					    "GRID_GPC_CGA", "GRID_GPU_CGA", "GRID_GPU_GPC_CGA"};
+
+	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
+}
+
+uint64_t nvs_qmd_bits(const uint32_t *words, size_t nwords, uint32_t hi, uint32_t lo)
+{
+	uint64_t value = 0;
+	uint32_t done = 0, width = hi - lo + 1;
+
+	while (done < width && lo / 32 < nwords && done < 64) {
+		uint32_t shift = lo % 32, part = 32 - shift;
+
+		value |= (uint64_t)(words[lo / 32] >> shift) << done;
+		done += part;
+		lo += part;
+	}
+	return width < 64 ? value & ((1ull << width) - 1) : value;
+}
+
+const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t nwords, uint32_t cls)
+{
+	uint32_t major;
+
+	if (nwords * 4 < 256)
+		return NULL;
+	/* Blackwell has version 5 elsewhere and still knows version 4. */
+	major = (uint32_t)nvs_qmd_bits(words, nwords, 471, 468);
+	if (major == 5 && (cls == 0xcdc0 || cls == 0xcec0))
+		return nvs_qmd_version_find(major, (uint32_t)nvs_qmd_bits(words, nwords, 467, 464));
+	return nvs_qmd_version_find((uint32_t)nvs_qmd_bits(words, nwords, 583, 580),
+				    (uint32_t)nvs_qmd_bits(words, nwords, 579, 576));
+}
+
+size_t nvs_qmd_bytes(const struct nvs_qmd_version *version)
+{
+	return version->major >= 4 ? 384 : 256;
+}
+
+/* Works out how P is read; what lies outside the descriptor reads as 0. */
+static struct place settle(const struct nvs_qmd_layout *l, struct place p)
+{
+	p.from = p.lo % 32;
+	p.dword = p.lo / 32;
+	p.spread = p.from + p.width > 32;
+	p.mask = p.width ? 0xffffffffu >> (32 - p.width % 32) % 32 : 0;
+	if (p.lo + p.width > l->nwords * 32)
+		p = (struct place){0};
+	return p;
+}
+
+/* NAMES: alternatives separated by spaces, the first that the version has. */
+static struct place find(const struct nvs_qmd_layout *l, const char *names)
+{
+	struct place p = {0};
+	char name[64];
+
+	while (*names) {
+		size_t n = strcspn(names, " ");
+		const struct nvs_qmd_field *f;
+		const char *shifted;
+
+		if (n < sizeof(name)) {
+			memcpy(name, names, n);
+			name[n] = '\0';
+			f = nvs_qmd_field_by_name(l->version, l->cls, name);
+			if (f) {
+				shifted = strstr(name, "_SHIFTED");
+				p.lo = f->lo;
+				p.step = f->stride;
+				p.width = (uint8_t)(f->hi - f->lo + 1);
+				p.shift = shifted ? (uint8_t)atoi(shifted + 8) : 0;
+				return settle(l, p);
+			}
+		}
+		names += n;
+		names += *names == ' ';
+	}
+	return p;
+}
+
+/* As find, with every '#' in NAMES replaced by the digit I; an array's element I. */
+static struct place find_nth(const struct nvs_qmd_layout *l, const char *names, uint32_t i)
+{
+	char text[256];
+	struct place p;
+	size_t n = 0;
+
+	for (; names[n] && n < sizeof(text) - 1; n++)
+		text[n] = names[n] == '#' ? (char)('0' + i) : names[n];
+	text[n] = '\0';
+	p = find(l, text);
+	p.lo = (uint16_t)(p.lo + p.step * i);
+	return settle(l, p);
+}
+
+static void layout_launch(struct nvs_qmd_layout *l)
+{
+	static const char *const grid[] = {"GRID_WIDTH CTA_RASTER_WIDTH",
+					   "GRID_HEIGHT CTA_RASTER_HEIGHT",
+					   "GRID_DEPTH CTA_RASTER_DEPTH"};
+	static const char *const cluster[] = {"GPC_CGA_WIDTH", "GPC_CGA_HEIGHT", "GPC_CGA_DEPTH"};
+
+	l->type = find(l, "QMD_TYPE");
+	l->queue = find(l, "IS_QUEUE");
+	l->require = find(l, "REQUIRE_SCHEDULING_PCAS");
+	l->self_copy = find(l, "SELF_COPY_ON_COMPLETION");
+	l->dependence = find(l, "DEPENDENCE_COUNTER");
+	l->program_lo = find(l,
+			     "PROGRAM_ADDRESS_LOWER PROGRAM_ADDRESS_LOWER_SHIFTED4 PROGRAM_OFFSET");
+	l->program_hi = find(l, "PROGRAM_ADDRESS_UPPER PROGRAM_ADDRESS_UPPER_SHIFTED4");
+	l->program_is_offset = l->program_lo.width && !l->program_hi.width;
+	for (uint32_t i = 0; i < 3; i++) {
+		l->grid[i] = find(l, grid[i]);
+		l->cluster[i] = find(l, cluster[i]);
+		l->block[i] = find_nth(l, "CTA_THREAD_DIMENSION#", i);
+	}
+	l->registers = find(l, "REGISTER_COUNT REGISTER_COUNT_V");
+	l->shared = find(l, "SHARED_MEMORY_SIZE SHARED_MEMORY_SIZE_SHIFTED7");
+	l->local_lo = find(l, "SHADER_LOCAL_MEMORY_LOW_SIZE SHADER_LOCAL_MEMORY_LOW_SIZE_SHIFTED4");
+	l->local_hi = find(l,
+			   "SHADER_LOCAL_MEMORY_HIGH_SIZE SHADER_LOCAL_MEMORY_HIGH_SIZE_SHIFTED4");
+}
+
+static void layout_banks(struct nvs_qmd_layout *l)
+{
+	const struct nvs_qmd_field *valid = nvs_qmd_field_by_name(l->version, l->cls,
+								  "CONSTANT_BUFFER_VALID");
+
+	l->nbanks = valid ? valid->count : 0;
+	if (l->nbanks > NVS_QMD_BANKS)
+		l->nbanks = NVS_QMD_BANKS;
+	for (uint32_t i = 0; i < l->nbanks; i++) {
+		l->banks[i].valid = find_nth(l, "CONSTANT_BUFFER_VALID", i);
+		l->banks[i].lo = find_nth(
+			l, "CONSTANT_BUFFER_ADDR_LOWER CONSTANT_BUFFER_ADDR_LOWER_SHIFTED6", i);
+		l->banks[i].hi = find_nth(
+			l, "CONSTANT_BUFFER_ADDR_UPPER CONSTANT_BUFFER_ADDR_UPPER_SHIFTED6", i);
+		l->banks[i].size = find_nth(l, "CONSTANT_BUFFER_SIZE CONSTANT_BUFFER_SIZE_SHIFTED4",
+					    i);
+	}
+}
+
+static void layout_links(struct nvs_qmd_layout *l)
+{
+	for (uint32_t i = 0; i < NVS_QMD_RELEASES; i++) {
+		l->releases[i].enable =
+			find_nth(l, "RELEASE_ENABLE RELEASE#_ENABLE SEMAPHORE_RELEASE_ENABLE#", i);
+		l->releases[i].lo =
+			find_nth(l, "RELEASE_SEMAPHORE#_ADDR_LOWER RELEASE#_ADDRESS_LOWER", i);
+		l->releases[i].hi =
+			find_nth(l, "RELEASE_SEMAPHORE#_ADDR_UPPER RELEASE#_ADDRESS_UPPER", i);
+		l->releases[i].payload_lo = find_nth(l,
+						     "RELEASE_SEMAPHORE#_PAYLOAD_LOWER "
+						     "RELEASE#_PAYLOAD_LOWER RELEASE#_PAYLOAD",
+						     i);
+		l->releases[i].payload_hi =
+			find_nth(l, "RELEASE_SEMAPHORE#_PAYLOAD_UPPER RELEASE#_PAYLOAD_UPPER", i);
+		l->releases[i].size = find_nth(l, "RELEASE_STRUCTURE_SIZE RELEASE#_STRUCTURE_SIZE",
+					       i);
+		l->releases[i].reduction =
+			find_nth(l, "RELEASE_REDUCTION_ENABLE RELEASE#_REDUCTION_ENABLE", i);
+		l->releases[i].op = find_nth(l, "RELEASE_REDUCTION_OP RELEASE#_REDUCTION_OP", i);
+		l->releases[i].wide = find_nth(l, "RELEASE_PAYLOAD64B RELEASE#_PAYLOAD64B", i);
+	}
+	for (uint32_t i = 0; i < NVS_QMD_DEPENDENTS; i++) {
+		l->dependents[i].enable = find_nth(l, "DEPENDENT_QMD_ENABLE DEPENDENT_QMD#_ENABLE",
+						   i);
+		l->dependents[i].action = find_nth(l, "DEPENDENT_QMD_ACTION DEPENDENT_QMD#_ACTION",
+						   i);
+		l->dependents[i].pointer = find_nth(l, "DEPENDENT_QMD#_POINTER", i);
+	}
+	if (!l->dependents[0].enable.width) {
+		/* Up to version 2.3 there is one, and scheduling it is all that can be done to it.
+		 */
+		l->dependents[0].enable = find(l, "DEPENDENT_QMD_SCHEDULE_ENABLE");
+		l->dependents[0].pointer = find(l, "DEPENDENT_QMD_POINTER");
+	}
+}
+
+static void set_named(struct nvs_qmd_layout *l, uint32_t lo, uint32_t hi)
+{
+	for (uint32_t bit = lo; bit <= hi && bit < NVS_QMD_MAX_BYTES * 8; bit++)
+		l->unnamed[bit / 32] &= ~(1u << bit % 32);
+}
+
+static void layout_named(struct nvs_qmd_layout *l)
+{
+	memset(l->unnamed, 0xff, sizeof(l->unnamed));
+	for (uint32_t i = 0; i < l->version->nfields; i++) {
+		const struct nvs_qmd_field *f = &nvs_qmd_fields[l->version->fields + i];
+		uint32_t count = f->count ? f->count : 1;
+
+		for (uint32_t j = 0; j < count; j++)
+			set_named(l, f->lo + j * f->stride, f->hi + j * f->stride);
+	}
+}
+
+struct nvs_qmd_layouts *nvs_qmd_layouts_new(void)
+{
+	return calloc(1, sizeof(struct nvs_qmd_layouts));
+}
+
+void nvs_qmd_layouts_free(struct nvs_qmd_layouts *layouts)
+{
+	free(layouts);
+}
+
+static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
+					      const struct nvs_qmd_version *version, uint32_t cls)
+{
+	struct nvs_qmd_layout *l;
+
+	for (uint32_t i = 0; i < all->count; i++) {
+		if (all->layouts[i].version == version && all->layouts[i].cls == cls)
+			return &all->layouts[i];
+	}
+	/* More versions and classes than there are cannot be met; start anew should it be so. */
+	if (all->count == MAX_LAYOUTS) {
+		all->count = 0;
+		all->last = NULL;
+	}
+	l = &all->layouts[all->count++];
+	memset(l, 0, sizeof(*l));
+	l->version = version;
+	l->cls = cls;
+	l->listed = nvs_qmd_class_bit(version, cls);
+	l->nwords = (uint32_t)nvs_qmd_bytes(version) / 4;
+	layout_launch(l);
+	layout_banks(l);
+	layout_links(l);
+	layout_named(l);
+	return l;
+}
+
+/* The layout of the version that the descriptor says it has; NULL: none that is known. */
+static const struct nvs_qmd_layout *layout_for(struct nvs_qmd_layouts *all, const uint32_t *words,
+					       size_t nwords, uint32_t cls)
+{
+	const struct nvs_qmd_layout *l = all->last;
+	const struct nvs_qmd_version *version;
+
+	/* Nearly always the same as last time: minor and major version in one byte. */
+	if (l && l->cls == cls && l->version->major < 5 && nwords * 4 >= 256 &&
+	    (words[18] & 0xff) == (uint32_t)(l->version->major << 4 | l->version->minor) &&
+	    (words[14] >> 20 & 0xf) != 5)
+		return l;
+	version = nvs_qmd_version_of(words, nwords, cls);
+	return version ? all->last = layout_of(all, version, cls) : NULL;
+}
+
+/* W: the dwords of a whole descriptor. */
+static inline uint64_t get(const uint32_t *w, const struct place *p)
+{
+	if (p->spread)
+		return nvs_qmd_bits(w, NVS_QMD_MAX_BYTES / 4, p->lo + p->width - 1u, p->lo)
+		       << p->shift;
+	return (uint64_t)(w[p->dword] >> p->from & p->mask) << p->shift;
+}
+
+/* Shifted halves are halves of the shifted address: (hi << 32 | lo) << shift. */
+static inline uint64_t get_address(const uint32_t *w, const struct place *hi,
+				   const struct place *lo)
+{
+	return (get(w, hi) >> hi->shift << 32 | get(w, lo) >> lo->shift) << lo->shift;
+}
+
+static void decode_banks(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
+{
+	q->nbanks = l->nbanks;
+	for (uint32_t i = 0; i < l->nbanks; i++) {
+		if (!get(w, &l->banks[i].valid))
+			continue;
+		q->banks[i].bytes = (uint32_t)get(w, &l->banks[i].size);
+		q->banks[i].address = get_address(w, &l->banks[i].hi, &l->banks[i].lo);
+	}
+}
+
+static void decode_links(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
+{
+	for (uint32_t i = 0; i < NVS_QMD_RELEASES; i++) {
+		struct nvs_qmd_release *r = &q->releases[i];
+
+		r->enable = get(w, &l->releases[i].enable);
+		if (!r->enable)
+			continue;
+		r->address = get_address(w, &l->releases[i].hi, &l->releases[i].lo);
+		r->payload = get(w, &l->releases[i].payload_lo);
+		r->wide = get(w, &l->releases[i].wide);
+		if (r->wide)
+			r->payload |= get(w, &l->releases[i].payload_hi) << 32;
+		r->reduction = get(w, &l->releases[i].reduction);
+		r->reduction_op = (uint8_t)get(w, &l->releases[i].op);
+		r->timestamp = get(w, &l->releases[i].size) == 0;
+	}
+	for (uint32_t i = 0; i < NVS_QMD_DEPENDENTS; i++) {
+		struct nvs_qmd_dependent *d = &q->dependents[i];
+
+		d->enable = get(w, &l->dependents[i].enable);
+		d->address = get(w, &l->dependents[i].pointer) << 8;
+		d->action = l->dependents[i].action.width
+				    ? (uint8_t)get(w, &l->dependents[i].action)
+				    : NVS_QMD_SCHEDULE;
+	}
+}
+
+static void decode_grid(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
+{
+	q->program_is_offset = l->program_is_offset;
+	q->program = get_address(w, &l->program_hi, &l->program_lo);
+	for (uint32_t i = 0; i < 3; i++) {
+		q->grid[i] = (uint32_t)get(w, &l->grid[i]);
+		q->block[i] = (uint32_t)get(w, &l->block[i]);
+		if (q->type >= NVS_QMD_GRID_GPC_CGA)
+			q->cluster[i] = (uint32_t)get(w, &l->cluster[i]);
+	}
+	q->registers = (uint32_t)get(w, &l->registers);
+	q->shared_bytes = (uint32_t)get(w, &l->shared);
+	q->local_bytes = (uint32_t)(get(w, &l->local_lo) + get(w, &l->local_hi));
+}
+
+static void decode(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
+{
+	q->major = l->version->major;
+	q->minor = l->version->minor;
+	if (l->type.width)
+		q->type = (uint8_t)get(w, &l->type);
+	else
+		q->type = get(w, &l->queue) ? NVS_QMD_QUEUE : NVS_QMD_GRID_CTA;
+	q->require_scheduling = get(w, &l->require);
+	q->self_copy = get(w, &l->self_copy);
+	q->dependence = (uint32_t)get(w, &l->dependence);
+	if (q->type != NVS_QMD_GRID_NULL) {
+		decode_grid(l, w, q);
+		decode_banks(l, w, q);
+	}
+	decode_links(l, w, q);
+}
+
+/* What is not there reads as 0. */
+static void decode_short(const struct nvs_qmd_layout *l, const uint32_t *words, size_t nwords,
+			 struct nvs_qmd *q)
+{
+	uint32_t whole[NVS_QMD_MAX_BYTES / 4] = {0};
+
+	memcpy(whole, words, nwords * 4);
+	decode(l, whole, q);
+}
+
+bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords,
+		    uint32_t cls, struct nvs_qmd *q)
+{
+	const struct nvs_qmd_layout *l = layout_for(layouts, words, nwords, cls);
+
+	nvs_clear(q, sizeof(*q));
+	if (!l)
+		return false;
+	if (nwords < NVS_QMD_MAX_BYTES / 4)
+		decode_short(l, words, nwords, q);
+	else
+		decode(l, words, q);
+	return true;
+}
+
+typedef uint64_t bits128 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* No bit is set that has no name. N: of the descriptor. */
+static bool all_named(const struct nvs_qmd_layout *l, const uint32_t *words, size_t n)
+{
+	bits128 a = {0}, b = {0};
+
+	for (size_t i = 0; i + 8 <= n; i += 8) {
+		a |= *(const bits128 *)(words + i) & *(const bits128 *)(l->unnamed + i);
+		b |= *(const bits128 *)(words + i + 4) & *(const bits128 *)(l->unnamed + i + 4);
+	}
+	a |= b;
+	return !(a[0] | a[1]);
+}
+
+enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words,
+				    size_t nwords, uint32_t cls)
+{
+	const struct nvs_qmd_layout *l = layout_for(layouts, words, nwords, cls);
+
+	if (!l || !l->listed || nwords != l->nwords || !all_named(l, words, nwords))
+		return NVS_QMD_NO;
+	if (!get(words, &l->block[0]) || !get(words, &l->block[1]) || !get(words, &l->block[2]))
+		return NVS_QMD_NO;
+	if (!get(words, &l->grid[0]) || !get(words, &l->program_lo))
+		return NVS_QMD_AUXILIARY;
+	return NVS_QMD_LAUNCH;
+}

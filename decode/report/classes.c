@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* --classes: the class tables there are. --class: one of them, as the tables in decode/gpu/classes
+ * are written. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/gpu/class.h"
+#include "decode/report/report.h"
+
+/* ---- --classes ---- */
+
+struct row {
+	const char *id, *name, *kind, *note;
+	uint64_t methods;
+	char text[16], remark[64];
+};
+
+static void get_id(const void *row, struct nvs_value *v)
+{
+	v->kind = NVS_VALUE_TEXT;
+	v->text = ((const struct row *)row)->text;
+}
+
+static void get_name(const void *row, struct nvs_value *v)
+{
+	v->kind = NVS_VALUE_TEXT;
+	v->text = ((const struct row *)row)->name;
+}
+
+static void get_kind(const void *row, struct nvs_value *v)
+{
+	v->kind = NVS_VALUE_TEXT;
+	v->text = ((const struct row *)row)->kind;
+}
+
+static void get_methods(const void *row, struct nvs_value *v)
+{
+	v->kind = NVS_VALUE_COUNT;
+	v->count = ((const struct row *)row)->methods;
+}
+
+static void get_note(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	v->kind = *r->remark ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
+	v->text = r->remark;
+}
+
+static const struct nvs_column columns[] = {
+	{"methods", "methods", get_methods, 0},	     {"class", "class", get_id, NVS_COLUMN_NAME},
+	{"kind", "kind", get_kind, NVS_COLUMN_NAME}, {"name", "name", get_name, NVS_COLUMN_NAME},
+	{"note", "note", get_note, NVS_COLUMN_NAME},
+};
+
+static void make_row(struct row *r, const struct nvs_class *cls)
+{
+	snprintf(r->text, sizeof(r->text), "%04x", cls->id);
+	r->name = nvs_str(cls->name);
+	r->kind = nvs_class_kind_name(cls->kind);
+	r->methods = cls->nmethods;
+	if (cls->assume)
+		snprintf(r->remark, sizeof(r->remark), "assumed to be like %04x", cls->assume);
+	else if (cls->fallback)
+		snprintf(r->remark, sizeof(r->remark), "what it lacks is taken from %04x",
+			 cls->fallback);
+}
+
+static void make_qmd_row(struct row *r, const struct nvs_qmd_version *q)
+{
+	size_t at = 0;
+
+	snprintf(r->text, sizeof(r->text), "%02u_%02u", q->major, q->minor);
+	r->name = "QMD";
+	r->kind = "descriptor";
+	r->methods = q->nfields;
+	for (uint32_t i = 0; i < q->nclasses; i++)
+		at += (size_t)snprintf(r->remark + at, sizeof(r->remark) - at, "%s%04x",
+				       i ? " " : "of ", q->classes[i]);
+}
+
+int nvs_report_classes(struct nvs_out *out, const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "classes",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(columns[0])};
+	size_t n = nvs_nclasses + nvs_nqmd_versions;
+	struct row *rows = calloc(n, sizeof(*rows));
+	int r = -ENOMEM;
+
+	table.rows = calloc(n, sizeof(*table.rows));
+	if (rows && table.rows) {
+		for (uint32_t i = 0; i < nvs_nclasses; i++)
+			make_row(&rows[i], &nvs_classes[i]);
+		for (uint32_t i = 0; i < nvs_nqmd_versions; i++)
+			make_qmd_row(&rows[nvs_nclasses + i], &nvs_qmd_versions[i]);
+		for (size_t i = 0; i < n; i++)
+			table.rows[i] = &rows[i];
+		table.nrows = n;
+		r = nvs_table_print(out, &table, o);
+	}
+	free(table.rows);
+	free(rows);
+	return r;
+}
+
+/* ---- --class ---- */
+
+/* A word of a line that is not to be longer than 98 columns. */
+static void put_word(FILE *f, int *column, const char *word)
+{
+	int n = (int)strlen(word);
+
+	if (*column + 1 + n > 98) {
+		fprintf(f, "\n\t\t%s", word);
+		*column = 16 + n;
+		return;
+	}
+	fprintf(f, " %s", word);
+	*column += 1 + n;
+}
+
+static void put_values(FILE *f, int column, uint32_t first, uint32_t n,
+		       const struct nvs_qmd_version *q)
+{
+	char word[160], of[64];
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nvs_enum *v = &nvs_values[first + i];
+		size_t at = 0;
+
+		of[0] = '\0';
+		for (uint32_t k = 0; q && v->classes && k < q->nclasses; k++) {
+			if (v->classes >> k & 1)
+				at += (size_t)snprintf(of + at, sizeof(of) - at, "%c%04x",
+						       at ? ',' : '@', q->classes[k]);
+		}
+		snprintf(word, sizeof(word), v->value < 10 ? "%s=%u%s" : "%s=0x%x%s",
+			 nvs_str(v->name), v->value, of);
+		put_word(f, &column, word);
+	}
+	fputc('\n', f);
+}
+
+static void put_method(FILE *f, const struct nvs_method *m)
+{
+	fprintf(f, "%04x %s", m->offset, nvs_str(m->name));
+	if (m->stride || m->count != 1)
+		fprintf(f, " [%u*%u]%s", m->count, m->stride, m->bound ? "~" : "");
+	fputc('\n', f);
+	for (uint32_t i = 0; i < m->nfields; i++) {
+		const struct nvs_field *field = &nvs_fields[m->fields + i];
+		int column = 8 +
+			     fprintf(f, "\t%s %u:%u", nvs_str(field->name), field->hi, field->lo) -
+			     1;
+
+		put_values(f, column, field->values, field->nvalues, NULL);
+	}
+}
+
+static void put_class(FILE *f, const struct nvs_class *cls)
+{
+	fprintf(f, "class %04x %s\nkind %s\n", cls->id, nvs_str(cls->name),
+		nvs_class_kind_name(cls->kind));
+	if (cls->fallback)
+		fprintf(f, "fallback %04x\n", cls->fallback);
+	if (cls->assume)
+		fprintf(f, "assume %04x\n", cls->assume);
+	fputc('\n', f);
+	for (uint32_t i = 0; i < cls->nmethods; i++)
+		put_method(f, &nvs_methods[cls->methods + i]);
+	for (uint32_t i = 0; i < cls->nformats; i++) {
+		const struct nvs_field *x = &nvs_formats[cls->formats + i];
+
+		if (x->hi == 255)
+			fprintf(f, "const %s 0x%x\n", nvs_str(x->name), x->values);
+		else
+			put_values(f, fprintf(f, "format %s %u:%u", nvs_str(x->name), x->hi, x->lo),
+				   x->values, x->nvalues, NULL);
+	}
+}
+
+static void put_qmd(FILE *f, const struct nvs_qmd_version *q)
+{
+	fprintf(f, "qmd %02u_%02u\nclasses", q->major, q->minor);
+	for (uint32_t i = 0; i < q->nclasses; i++)
+		fprintf(f, " %04x", q->classes[i]);
+	fputs("\n\n", f);
+	for (uint32_t i = 0; i < q->nfields; i++) {
+		const struct nvs_qmd_field *x = &nvs_qmd_fields[q->fields + i];
+		int column = fprintf(f, "%s %u:%u", nvs_str(x->name), x->hi, x->lo);
+
+		if (x->stride2)
+			column += fprintf(f, " [%u*%u*%u]", x->count, x->stride, x->stride2);
+		else if (x->stride || x->count != 1)
+			column += fprintf(f, " [%u*%u]", x->count, x->stride);
+		for (uint32_t k = 0, n = 0; x->classes && k < q->nclasses; k++) {
+			if (x->classes >> k & 1)
+				column += fprintf(f, "%s%04x", n++ ? "," : " only=", q->classes[k]);
+		}
+		put_values(f, column, x->values, x->nvalues, q);
+	}
+}
+
+int nvs_report_class(struct nvs_out *out, const struct nvs_options_report *o)
+{
+	const char *name = o->cls;
+	const struct nvs_class *cls = nvs_class_by_name(name);
+	const struct nvs_qmd_version *q = NULL;
+	unsigned major, minor;
+	char end;
+
+	if (o->format != NVS_FORMAT_TEXT) {
+		fputs("nvsnoop-report: --class is text\n", stderr);
+		return -EINVAL;
+	}
+	if (sscanf(name, "%2u_%2u%c", &major, &minor, &end) == 2 ||
+	    sscanf(name, "qmd-%2u_%2u%c", &major, &minor, &end) == 2)
+		q = nvs_qmd_version_find(major, minor);
+	if (q)
+		put_qmd(out->file, q);
+	else if (cls)
+		put_class(out->file, cls);
+	else {
+		char safe[256];
+
+		nvs_escape(safe, sizeof(safe), name, strlen(name));
+		fprintf(stderr, "nvsnoop-report: no table of a class '%s'; --classes lists them\n",
+			safe);
+		return -EINVAL;
+	}
+	return 0;
+}

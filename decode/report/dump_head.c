@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands above the methods and operations of a submission: who rang which doorbell when, and
+ * the entries. */
+#include <inttypes.h>
+#include <string.h>
+#include "decode/report/dump_methods.h"
+
+static const char *const states[] = {"here", "in pieces", "none", "gap", "not recorded"};
+
+static const char *state_name(uint32_t state)
+{
+	return state < sizeof(states) / sizeof(states[0]) ? states[state] : "?";
+}
+
+static const char *const opcodes[] = {"NOP", "ILLEGAL", "GP_CRC", "PB_CRC",
+				      "SET_PB_SEGMENT_EXTENDED_BASE"};
+
+static const char *opcode_name(uint32_t opcode)
+{
+	return opcode < sizeof(opcodes) / sizeof(opcodes[0]) ? opcodes[opcode] : "?";
+}
+
+void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n)
+{
+	if (n < 2)
+		return;
+	if (s->options->format == NVS_FORMAT_JSON) {
+		fprintf(out->file, "{\"schema\":%d,\"kind\":\"trace\",\"path\":", NVS_DUMP_SCHEMA);
+		nvs_out_json(out, s->path, strlen(s->path));
+		fputs("}\n", out->file);
+		return;
+	}
+	fputs("== ", out->file);
+	nvs_out_text(out, s->path);
+	fputs(" ==\n", out->file);
+}
+
+static void put_site(struct nvs_out *out, const char *api, const struct nvs_callsite *site)
+{
+	fputs(" api ", out->file);
+	nvs_out_text(out, api);
+	if (*site->runtime_api) {
+		fputs(" < ", out->file);
+		nvs_out_text(out, site->runtime_api);
+	}
+	if (*site->site && strcmp(site->site, api)) {
+		fputs(" < ", out->file);
+		nvs_out_text(out, site->site);
+	}
+}
+
+void nvs_dump_thread(FILE *f, const struct nvs_trace_thread *t, const char *none)
+{
+	if (t->thread == NVS_NONE)
+		fputs(none, f);
+	else
+		fprintf(f, "%u", t->tid ? t->tid : t->thread);
+}
+
+void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
+			      const struct nvs_submission *s)
+{
+	FILE *f = out->file;
+	int64_t ns;
+
+	fprintf(f, "%s#%" PRIu64 " ", nvs_out_style(out, NVS_STYLE_HEAD), s->number);
+	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
+		fprintf(f, "%.9f s ", (double)ns / 1e9);
+	fputs("thread ", f);
+	nvs_dump_thread(f, s->thread, "-");
+	if (s->thread->name[0]) {
+		fputs(" (", f);
+		nvs_out_text(out, s->thread->name);
+		fputc(')', f);
+	}
+	put_site(out, nvs_source_api(source, s), nvs_trace_callsite(source->trace, s->rec->stack));
+	fprintf(f, " channel %u token %x sequence %" PRIu64 " put %u->%u%s%s%s%s%s\n",
+		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
+		s->rec->new_put, s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
+		s->marks & NVS_MARK_LATE ? " late" : "",
+		s->marks & NVS_MARK_UNCERTAIN ? " perhaps-not-rung" : "",
+		s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
+}
+
+static void json_text(struct nvs_out *out, const char *key, const char *text)
+{
+	fprintf(out->file, ",\"%s\":", key);
+	nvs_out_json(out, text, strlen(text));
+}
+
+void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
+			      const struct nvs_submission *s)
+{
+	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, s->rec->stack);
+	FILE *f = out->file;
+	int64_t ns;
+
+	fprintf(f, "{\"schema\":%d,\"kind\":\"submission\",\"submission\":%" PRIu64 ",\"time_ns\":",
+		NVS_DUMP_SCHEMA, s->number);
+	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
+		fprintf(f, "%" PRId64, ns);
+	else
+		fputs("null", f);
+	fputs(",\"thread\":", f);
+	nvs_dump_thread(f, s->thread, "null");
+	json_text(out, "thread_name", s->thread->name);
+	json_text(out, "api", nvs_source_api(source, s));
+	json_text(out, "runtime_api", site->runtime_api);
+	json_text(out, "callsite", site->site);
+	json_text(out, "module", site->site_module);
+	fprintf(f,
+		",\"channel\":%u,\"token\":%u,\"sequence\":%" PRIu64
+		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"bytes\":%" PRIu64 "}\n",
+		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
+		s->rec->new_put, s->nentries, nvs_submission_bytes(s));
+}
+
+void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
+			 const struct nvs_gp *gp)
+{
+	FILE *f = out->file;
+
+	if (!gp->dwords)
+		fprintf(f, "  entry %016" PRIx64 "  control %s operand 0x%x%s\n", seg->entry,
+			opcode_name(gp->opcode), gp->operand, gp->wait ? " sync" : "");
+	else
+		fprintf(f, "  entry %016" PRIx64 "  address 0x%" PRIx64 "  %u dwords%s%s%s%s%s\n",
+			seg->entry, gp->address, gp->dwords, gp->subroutine ? " subroutine" : "",
+			gp->conditional ? " conditional" : "", gp->wait ? " sync" : "",
+			seg->state ? "  " : "", seg->state ? state_name(seg->state) : "");
+}
+
+void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
+			 const struct nvs_segment *seg, const struct nvs_gp *gp)
+{
+	FILE *f = out->file;
+
+	fprintf(f,
+		"{\"schema\":%d,\"kind\":\"entry\",\"submission\":%" PRIu64
+		",\"index\":%u,\"entry\":%" PRIu64,
+		NVS_DUMP_SCHEMA, s->number, seg->index, seg->entry);
+	if (gp->dwords)
+		fprintf(f,
+			",\"address\":%" PRIu64 ",\"dwords\":%u,\"subroutine\":%s,\"conditional\":%"
+			"s,\"sync\":%s,\"state\":\"%s\"}\n",
+			gp->address, gp->dwords, gp->subroutine ? "true" : "false",
+			gp->conditional ? "true" : "false", gp->wait ? "true" : "false",
+			state_name(seg->state));
+	else
+		fprintf(f, ",\"control\":\"%s\",\"operand\":%u,\"sync\":%s}\n",
+			opcode_name(gp->opcode), gp->operand, gp->wait ? "true" : "false");
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* --graphs: executable graphs, what they hold, and what launching, uploading and making them cost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/calls/launches.h"
+#include "decode/report/calls.h"
+
+/* CUgraphNodeType */
+enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };
+
+struct row {
+	const struct nvs_exec *exec;
+	uint64_t number; /* over all traces */
+	uint64_t kind[4], other, children, conditional_nodes, nodes;
+	uint64_t launches, failed, submissions, entries, bytes;
+	bool uncounted; /* what these calls submitted is not known */
+	uint64_t uploads, upload_submissions, upload_bytes;
+	uint64_t make_bytes; /* of instantiation and update */
+	struct nvs_times times;
+	struct nvs_total upload_times, make_times;
+};
+
+struct state {
+	struct nvs_source *source;
+	struct nvs_launches *launches;
+	/* An instantiation is told before its GRAPH record, an update likewise. */
+	struct nvs_call made;
+	bool has_made;
+};
+
+static struct row *row_of(struct nvs_exec *exec)
+{
+	struct row *row = exec ? exec->user : NULL;
+
+	if (row || !exec)
+		return row;
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return NULL;
+	row->exec = exec;
+	exec->user = row;
+	return row;
+}
+
+static uint64_t time_of(const struct state *st, const struct nvs_call *call)
+{
+	return nvs_call_ns(st->source->trace, call->begin, call->end);
+}
+
+static int launch(struct state *st, const struct nvs_call *call)
+{
+	uint64_t handle;
+	struct row *row;
+
+	if (!nvs_call_kind(call, "exec", &handle))
+		return 0;
+	row = row_of(nvs_launches_exec(st->launches, handle));
+	if (!row)
+		return -ENOMEM;
+	if (call->result || !call->end) {
+		row->failed++;
+		return 0;
+	}
+	if (call->flags & NVS_CALL_CAPTURED)
+		return 0;
+	row->launches++;
+	row->uncounted |= call->uncounted;
+	row->submissions += call->submissions;
+	row->entries += call->entries;
+	row->bytes += call->bytes;
+	return nvs_times_add(&row->times, time_of(st, call));
+}
+
+static int upload(struct state *st, const struct nvs_call *call)
+{
+	uint64_t handle;
+	struct row *row;
+
+	if (call->result || !call->end || !nvs_call_kind(call, "exec", &handle))
+		return 0;
+	row = row_of(nvs_launches_exec(st->launches, handle));
+	if (!row)
+		return -ENOMEM;
+	row->uploads++;
+	row->uncounted |= call->uncounted;
+	row->upload_submissions += call->submissions;
+	row->upload_bytes += call->bytes;
+	nvs_total_add(&row->upload_times, time_of(st, call));
+	return 0;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	int r = nvs_launches_call(st->launches, call);
+
+	if (r || !nvs_filter_call(st->source, call))
+		return r;
+	if (!strcmp(call->api->group, "graph-launch"))
+		return launch(st, call);
+	if (!strncmp(call->api->name, "cuGraphUpload", 13))
+		return upload(st, call);
+	if (!strncmp(call->api->name, "cuGraphInstantiate", 18) ||
+	    !strncmp(call->api->name, "cuGraphExecUpdate", 17)) {
+		st->made = *call;
+		st->has_made = true;
+	}
+	return 0;
+}
+
+static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
+{
+	return nvs_launches_kernel(((struct state *)arg)->launches, rec);
+}
+
+static int on_graph(void *arg, const struct nvs_rec_graph *rec)
+{
+	struct state *st = arg;
+	int r = nvs_launches_graph(st->launches, rec);
+	struct row *row = r ? NULL : row_of(nvs_launches_exec(st->launches, rec->exec));
+
+	if (r || !row)
+		return r ? r : -ENOMEM;
+	if (st->has_made && rec->event != NVS_GRAPH_NODE_SET && !rec->first) {
+		nvs_total_add(&row->make_times, time_of(st, &st->made));
+		row->make_bytes += st->made.bytes;
+		row->uncounted |= st->made.uncounted;
+		st->has_made = false;
+	}
+	return 0;
+}
+
+static void count_nodes(struct row *row)
+{
+	const struct nvs_exec *e = row->exec;
+
+	for (uint32_t i = 0; i < e->nnodes; i++) {
+		uint32_t type = e->nodes[i].type;
+
+		row->nodes += !e->nodes[i].parent;
+		row->conditional_nodes += !!(e->nodes[i].flags & NVS_NODE_CONDITIONAL);
+		if (type <= HOST)
+			row->kind[type]++;
+		else if (type == CHILD || type == CONDITIONAL)
+			row->children++;
+		else
+			row->other++;
+	}
+}
+
+/* ---- columns ---- */
+
+static double each(uint64_t n, uint64_t of)
+{
+	return of ? (double)n / (double)of : 0;
+}
+
+NVS_GET_COUNT(struct row, number, r->number)
+NVS_GET_TEXT(struct row, origin,
+	     r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"
+	     : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"
+						       : "")
+NVS_GET_COUNT(struct row, nodes, r->nodes)
+NVS_GET_COUNT(struct row, kernels, r->kind[KERNEL])
+NVS_GET_COUNT(struct row, copies, r->kind[COPY])
+NVS_GET_COUNT(struct row, memsets, r->kind[MEMSET])
+NVS_GET_COUNT(struct row, hosts, r->kind[HOST])
+NVS_GET_COUNT(struct row, children, r->children)
+NVS_GET_COUNT(struct row, other, r->other)
+NVS_GET_COUNT(struct row, conditional, r->conditional_nodes)
+NVS_GET_COUNT(struct row, updates, r->exec->updates)
+NVS_GET_COUNT(struct row, changes, r->exec->changes)
+NVS_GET_COUNT(struct row, launches, r->launches)
+NVS_GET_COUNT(struct row, failed, r->failed)
+NVS_GET_REAL(struct row, doorbells, r->launches && !r->uncounted, each(r->submissions, r->launches))
+NVS_GET_REAL(struct row, entries, r->launches && !r->uncounted, each(r->entries, r->launches))
+NVS_GET_REAL(struct row, bytes, r->launches && !r->uncounted, each(r->bytes, r->launches))
+NVS_GET_REAL(struct row, p50, r->launches, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
+NVS_GET_REAL(struct row, mean, r->launches, each(r->times.sum, r->launches) / 1000)
+NVS_GET_COUNT(struct row, uploads, r->uploads)
+NVS_GET_KNOWN(struct row, upload_bytes, !r->uncounted, r->upload_bytes)
+NVS_GET_KNOWN(struct row, upload_doorbells, !r->uncounted, r->upload_submissions)
+NVS_GET_REAL(struct row, upload_us, r->uploads, each(r->upload_times.ns, r->uploads) / 1000)
+NVS_GET_REAL(struct row, make_us, r->make_times.count,
+	     each(r->make_times.ns, r->make_times.count) / 1000)
+NVS_GET_KNOWN(struct row, make_bytes, !r->uncounted, r->make_bytes)
+NVS_GET_TEXT(struct row, partial, r->exec->partial ? "partial" : "")
+
+static void get_exec(const void *row, struct nvs_value *v)
+{
+	v->kind = NVS_VALUE_HEX;
+	v->count = ((const struct row *)row)->exec->handle;
+}
+
+static const struct nvs_column columns[] = {
+	{"graph", "graph", get_number, 0},
+	{"exec", "exec", get_exec, NVS_COLUMN_DETAIL},
+	{"nodes", "nodes", get_nodes, 0},
+	{"kernels", "kernels", get_kernels, 0, 1},
+	{"copies", "copies", get_copies, NVS_COLUMN_IF_ANY, 4},
+	{"memsets", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},
+	{"host", "host", get_hosts, NVS_COLUMN_IF_ANY, 5},
+	{"children", "child", get_children, NVS_COLUMN_IF_ANY, 5},
+	{"other", "other", get_other, NVS_COLUMN_IF_ANY, 5},
+	{"conditional_nodes", "in bodies", get_conditional, NVS_COLUMN_IF_ANY, 5},
+	{"updates", "updates", get_updates, NVS_COLUMN_IF_ANY, 3},
+	{"node_changes", "changes", get_changes, NVS_COLUMN_IF_ANY, 5},
+	{"launches", "launches", get_launches, 0},
+	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
+	{"doorbells_per_launch", "doorbells", get_doorbells, 0, 1},
+	{"entries_per_launch", "entries", get_entries, 0, 4},
+	{"bytes_per_launch", "bytes/launch", get_bytes, 0, 1},
+	{"launch_us_p50", "host us p50", get_p50, 0, 1},
+	{"launch_us_mean", "us/launch", get_mean, NVS_COLUMN_BESIDE, 3},
+	{"uploads", "uploads", get_uploads, NVS_COLUMN_DETAIL},
+	{"upload_doorbells", "upload bells", get_upload_doorbells, NVS_COLUMN_DETAIL},
+	{"upload_bytes", "upload bytes", get_upload_bytes, NVS_COLUMN_IF_ANY, 4},
+	{"upload_us", "upload us", get_upload_us, NVS_COLUMN_DETAIL},
+	{"instantiate_us", "make us", get_make_us, NVS_COLUMN_IF_ANY, 3},
+	{"instantiate_bytes", "make bytes", get_make_bytes, NVS_COLUMN_DETAIL},
+	{"origin", "made by", get_origin, 0, 3},
+	{"partial", "partial", get_partial, NVS_COLUMN_IF_ANY, 5},
+};
+
+static int collect(struct state *st, struct row **rows, size_t *n)
+{
+	uint32_t count = nvs_launches_exec_count(st->launches);
+	struct row *more = realloc(*rows, (*n + count + 1) * sizeof(**rows));
+
+	if (!more)
+		return -ENOMEM;
+	*rows = more;
+	for (uint32_t i = 0; i < count; i++) {
+		struct row *row = nvs_launches_exec_at(st->launches, i)->user;
+
+		if (!row)
+			continue;
+		count_nodes(row);
+		row->number = *n;
+		(*rows)[(*n)++] = *row;
+		free(row);
+	}
+	return 0;
+}
+
+int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		      const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "graphs",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .several = n > 1};
+	struct state *states = calloc(n, sizeof(*states));
+	struct row *rows = NULL;
+	size_t nrows = 0;
+	int r = states ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && !r; i++) {
+		struct nvs_calls_sink sink = {
+			.call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = states + i};
+
+		states[i].source = s + i;
+		states[i].launches = nvs_launches_new();
+		r = states[i].launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		if (!r)
+			r = collect(states + i, &rows, &nrows);
+	}
+	if (!r)
+		r = nvs_report_rows(out, &table, rows, nrows, sizeof(*rows), o);
+	for (size_t i = 0; i < nrows; i++)
+		nvs_times_free(&rows[i].times);
+	free(rows);
+	for (uint32_t i = 0; states && i < n; i++)
+		nvs_launches_free(states[i].launches);
+	free(states);
+	return r;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* --ops: what every submission makes the GPU do, one line a thing; the same as JSON lines. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/calls/calls.h"
+#include "decode/report/dump_methods.h"
+#include "decode/calls/attach.h"
+#include "decode/report/report.h"
+#include "decode/report/where.h"
+
+struct ops {
+	struct nvs_out *out;
+	struct nvs_source *source;
+	struct nvs_follow *follow;
+	struct nvs_line line;
+	struct nvs_place place;
+	struct nvs_tally tally;
+	bool json, show, headed;
+	uint64_t printed; /* submissions */
+};
+
+/* ---- JSON ---- */
+
+static void json_triple(FILE *f, const char *name, const uint32_t *v)
+{
+	fprintf(f, ",\"%s\":[%u,%u,%u]", name, v[0], v[1], v[2]);
+}
+
+static void json_kind(const struct ops *o, const char *name, uint64_t address)
+{
+	const char *kind = nvs_where_kind(&o->place, address);
+
+	if (kind)
+		fprintf(o->out->file, ",\"%s\":\"%s\"", name, kind);
+}
+
+static void json_copy(const struct ops *o, const struct nvs_op *op)
+{
+	static const char *const uses[] = {"descriptor", "constants", "semaphore"};
+	FILE *f = o->out->file;
+
+	fprintf(f, ",\"mode\":\"%s\"", nvs_copy_mode_name(op->copy.mode));
+	if (op->copy.src) {
+		fprintf(f, ",\"src\":%" PRIu64, op->copy.src);
+		json_kind(o, "src_kind", op->copy.src);
+	}
+	fprintf(f, ",\"dst\":%" PRIu64, op->copy.dst);
+	json_kind(o, "dst_kind", op->copy.dst);
+	fprintf(f, ",\"bytes\":%" PRIu64, op->copy.bytes);
+	if (op->flags & NVS_OP_TWO_D)
+		fprintf(f, ",\"width\":%" PRIu64 ",\"lines\":%u,\"src_pitch\":%u,\"dst_pitch\":%u",
+			op->copy.width, op->copy.lines, op->copy.src_pitch, op->copy.dst_pitch);
+	if (op->kind == NVS_OP_UPLOAD)
+		fprintf(f, ",\"use\":\"%s\",\"auxiliary\":%s", uses[op->copy.use % 3],
+			op->flags & NVS_OP_AUXILIARY ? "true" : "false");
+	if (op->flags & NVS_OP_INCOMPLETE)
+		fputs(",\"incomplete\":true", f);
+	if (op->kind == NVS_OP_MEMSET) {
+		fputs(",\"pattern\":\"", f);
+		for (int i = 0; i < op->copy.element; i++) {
+			if (op->copy.left >> i & 1)
+				fputs("--", f);
+			else
+				fprintf(f, "%02x", op->copy.value[i]);
+		}
+		fputc('"', f);
+	}
+}
+
+static void json_launch(const struct ops *o, const struct nvs_op *op)
+{
+	const struct nvs_qmd *q = nvs_follow_qmd(o->follow, op);
+	FILE *f = o->out->file;
+
+	fprintf(f, ",\"descriptor\":%" PRIu64 ",\"known\":%s", op->launch.descriptor,
+		q ? "true" : "false");
+	if (op->flags & NVS_OP_CHAINED)
+		fprintf(f, ",\"parent\":%" PRIu64, op->launch.parent);
+	if (!q)
+		return;
+	fprintf(f, ",\"qmd\":\"%02u_%02u\",\"program\":%" PRIu64, q->major, q->minor, q->program);
+	json_triple(f, "grid", q->grid);
+	json_triple(f, "block", q->block);
+	if (q->cluster[0])
+		json_triple(f, "cluster", q->cluster);
+	fprintf(f, ",\"registers\":%u,\"shared_bytes\":%u,\"local_bytes\":%u,\"banks\":[",
+		q->registers, q->shared_bytes, q->local_bytes);
+	for (uint32_t i = 0, n = 0; i < q->nbanks; i++) {
+		if (q->banks[i].bytes)
+			fprintf(f, "%s{\"bank\":%u,\"address\":%" PRIu64 ",\"bytes\":%u}",
+				n++ ? "," : "", i, q->banks[i].address, q->banks[i].bytes);
+	}
+	fputc(']', f);
+}
+
+static void json_semaphore(const struct ops *o, const struct nvs_op *op)
+{
+	static const char *const ops[] = {"eq", "ge", "circular_ge", "and", "nor", "set", "reduce"};
+	static const char *const by[] = {"host", "engine", "grid"};
+	FILE *f = o->out->file;
+
+	fprintf(f,
+		",\"by\":\"%s\",\"address\":%" PRIu64 ",\"operation\":\"%s\",\"payload\":%" PRIu64
+		",\"timestamp\":%s,\"payload_bits\":%d",
+		by[op->sem.by % 3], op->sem.address,
+		op->sem.op == NVS_SEM_REDUCE ? nvs_reduction_name(op->sem.reduction)
+					     : ops[op->sem.op % 7],
+		op->sem.payload, op->flags & NVS_OP_TIMESTAMP ? "true" : "false",
+		op->flags & NVS_OP_WIDE ? 64 : 32);
+	if (op->kind == NVS_OP_RELEASE && op->flags & NVS_OP_VALUE)
+		fprintf(f, ",\"value\":%" PRIu64, op->sem.value);
+}
+
+static void json_method(const struct ops *o, const struct nvs_op *op)
+{
+	const struct nvs_class *cls = nvs_class_find(op->cls);
+	struct nvs_method_at at;
+
+	if (nvs_method_find(cls, op->method.method, &at))
+		fprintf(o->out->file, ",\"name\":\"%s\"", nvs_str(at.method->name));
+	fprintf(o->out->file, ",\"method\":%u,\"value\":%u", op->method.method, op->method.value);
+}
+
+static void json_op(const struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	FILE *f = o->out->file;
+
+	fprintf(f,
+		"{\"schema\":%d,\"kind\":\"op\",\"submission\":%" PRIu64
+		",\"channel\":%u,\"thread\":",
+		NVS_DUMP_SCHEMA, s->number, s->channel->channel);
+	nvs_dump_thread(f, s->thread, "null");
+	fprintf(f, ",\"op\":\"%s\",\"class\":\"%04x\",\"at\":%" PRIu64, nvs_op_kind_name(op->kind),
+		op->cls, op->at);
+	switch (op->kind) {
+	case NVS_OP_COPY:
+	case NVS_OP_MEMSET:
+	case NVS_OP_UPLOAD:
+		json_copy(o, op);
+		break;
+	case NVS_OP_CODE:
+		fprintf(f,
+			",\"mode\":\"%s\",\"dst\":%" PRIu64 ",\"bytes\":%" PRIu64
+			",\"copied_by\":%" PRIu64,
+			nvs_copy_mode_name(op->code.mode), op->code.dst, op->code.bytes,
+			op->code.tag);
+		break;
+	case NVS_OP_LAUNCH:
+		json_launch(o, op);
+		break;
+	case NVS_OP_TRIGGER:
+		fprintf(f, ",\"descriptor\":%" PRIu64 ",\"action\":%u,\"launches\":%u",
+			op->launch.descriptor, op->launch.action, op->launch.launches);
+		break;
+	case NVS_OP_RELEASE:
+	case NVS_OP_ACQUIRE:
+		json_semaphore(o, op);
+		break;
+	default:
+		json_method(o, op);
+	}
+	fputs("}\n", f);
+}
+
+/* ---- text ---- */
+
+static void text_op(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_where where = {nvs_where_put, &o->place};
+
+	nvs_line_start(&o->line);
+	nvs_words_op(&o->line, op, nvs_follow_qmd(o->follow, op), &where);
+	fprintf(o->out->file, "  %s\n", o->line.text);
+}
+
+static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct ops *o = arg;
+
+	if (!o->show)
+		return;
+	if (op->kind == NVS_OP_CODE)
+		nvs_tally_code(&o->tally, op);
+	else
+		nvs_tally_op(&o->tally, op);
+	if (o->json)
+		json_op(o, s, op);
+	else
+		text_op(o, s, op);
+}
+
+static void on_fault(void *arg, const struct nvs_pb_fault *fault)
+{
+	struct ops *o = arg;
+
+	if (o->show && !o->json)
+		fprintf(o->out->file, "  %s!%s at %" PRIx64 "%s\n",
+			nvs_out_style(o->out, NVS_STYLE_BAD), nvs_pb_fault_name(fault->kind),
+			fault->address, nvs_out_style(o->out, NVS_STYLE_PLAIN));
+}
+
+static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+{
+	struct ops *o = arg;
+	const struct nvs_options_report *opt = o->source->options;
+	int r;
+
+	r = nvs_calls_submission(o->source->calls, s);
+	if (r)
+		return r;
+	o->show = nvs_filter(o->source, s);
+	o->place = (struct nvs_place){trace, s->channel->rec.vaspace};
+	if (o->show && o->json)
+		nvs_dump_json_submission(o->out, o->source, s);
+	else if (o->show)
+		nvs_dump_text_submission(o->out, o->source, s);
+	if (o->show)
+		o->tally.unseen += nvs_submission_skipped(s);
+	r = nvs_follow_submission(o->follow, s, s->number);
+	if (r || ferror(o->out->file))
+		return r ? r : 1;
+	o->printed += o->show;
+	return (opt->rows && o->printed >= opt->rows) || (opt->has_range && s->number >= opt->last);
+}
+
+static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
+{
+	struct ops *o = arg;
+	int r = nvs_calls_record(o->source->calls, rec);
+
+	return r ? r : nvs_follow_record(o->follow, rec);
+}
+
+static void print_no_totals(struct ops *o)
+{
+	static const char *const keys[] = {"launches", "triggers", "copies",   "copied",  "memsets",
+					   "uploads",  "code",	   "releases", "acquires"};
+
+	if (!o->json) {
+		fputs("what was submitted was not recorded (level), so what it does is not known\n",
+		      o->out->file);
+		return;
+	}
+	fprintf(o->out->file, "{\"schema\":%d,\"kind\":\"end\"", NVS_DUMP_SCHEMA);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		fprintf(o->out->file, ",\"%s\":null", keys[i]);
+	fputs("}\n", o->out->file);
+}
+
+static void print_totals(struct ops *o)
+{
+	const struct nvs_tally *t = &o->tally;
+	FILE *f = o->out->file;
+
+	if (o->tally.unseen || nvs_trace_session(o->source->trace)->header.flags & NVS_HDR_COUNTS) {
+		print_no_totals(o);
+		return;
+	}
+	if (o->json) {
+		fprintf(f,
+			"{\"schema\":%d,\"kind\":\"end\",\"launches\":%" PRIu64
+			",\"triggers\":%" PRIu64 ",\"copies\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64
+			"],\"copied\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],\"memsets\":%" PRIu64
+			",\"uploads\":%" PRIu64 ",\"code\":%" PRIu64 ",\"releases\":%" PRIu64
+			",\"acquires\":%" PRIu64 "}\n",
+			NVS_DUMP_SCHEMA, t->launches, t->triggers, t->copies[0], t->copies[1],
+			t->copies[2], t->copied[0], t->copied[1], t->copied[2], t->memsets,
+			t->uploads, t->codes, t->releases, t->acquires);
+		return;
+	}
+	fprintf(f,
+		"%" PRIu64 " launches by %" PRIu64 " triggers, copies: %" PRIu64
+		" by engine (%" PRIu64 " bytes), %" PRIu64 " inline (%" PRIu64 "), %" PRIu64
+		" by macro (%" PRIu64 "), %" PRIu64 " memsets, %" PRIu64 " uploads, %" PRIu64
+		" of code, %" PRIu64 " releases, %" PRIu64 " acquires\n",
+		t->launches, t->triggers, t->copies[0], t->copied[0], t->copies[1], t->copied[1],
+		t->copies[2], t->copied[2], t->memsets, t->uploads, t->codes, t->releases,
+		t->acquires);
+}
+
+static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
+{
+	static const struct nvs_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
+	struct ops o = {.out = out, .source = s, .json = json};
+	struct nvs_follow_sink sink = {.op = on_op, .fault = on_fault, .arg = &o};
+	struct nvs_error err = {""};
+	int r;
+
+	o.follow = nvs_follow_new(s->trace, &sink);
+	if (!o.follow)
+		return -ENOMEM;
+	r = nvs_trace_read(s->trace, &consumer, &o, &err);
+	nvs_progress_clear();
+	if (r < 0)
+		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
+	else
+		print_totals(&o);
+	nvs_follow_free(o.follow);
+	nvs_line_free(&o.line);
+	return r < 0 ? r : 0;
+}
+
+int nvs_report_ops(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		   const struct nvs_options_report *o)
+{
+	int r = 0;
+
+	if (o->format == NVS_FORMAT_CSV) {
+		fputs("nvsnoop-report: --ops is text or json\n", stderr);
+		return -EINVAL;
+	}
+	for (uint32_t i = 0; i < n && !r; i++) {
+		nvs_dump_trace_name(out, s + i, n);
+		r = one_trace(out, s + i, o->format == NVS_FORMAT_JSON);
+	}
+	return r;
+}

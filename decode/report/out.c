@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Output: pager, colour, width, escaping, and the progress line. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "decode/report/report.h"
+
+static bool want_color(const struct nvs_options_report *o, bool terminal)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (o->color)
+		return o->color > 0;
+	return terminal && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+static int terminal_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize w;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
+		return w.ws_col;
+	return columns && atoi(columns) > 0 ? atoi(columns) : 80;
+}
+
+/* Puts a pager behind our output; where it cannot be had, the output goes straight. */
+static void start_pager(struct nvs_out *out, const struct nvs_options_report *o)
+{
+	const char *pager = getenv("PAGER");
+	int fds[2];
+	pid_t pid;
+
+	if (!pager)
+		pager = o->wide ? "less -FRSX" : "less -FRX";
+	if (!*pager || !strcmp(pager, "cat") || pipe(fds))
+		return;
+	pid = fork();
+	if (pid == 0) {
+		dup2(fds[0], STDIN_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
+		_exit(127);
+	}
+	close(fds[0]);
+	if (pid < 0) {
+		close(fds[1]);
+		return;
+	}
+	out->file = fdopen(fds[1], "w");
+	out->pager = pid;
+	/* The pager answers to the keyboard, not we. */
+	signal(SIGINT, SIG_IGN);
+}
+
+int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
+{
+	memset(out, 0, sizeof(*out));
+	signal(SIGPIPE, SIG_IGN);
+	out->file = stdout;
+	out->terminal = isatty(STDOUT_FILENO);
+	out->color = want_color(o, out->terminal);
+	out->width = out->terminal ? terminal_width() : 0;
+	out->fit = out->terminal && !o->wide;
+	if (out->terminal && o->pager && o->kind != NVS_REPORT_VERIFY)
+		start_pager(out, o);
+	if (!out->file)
+		return -ENOMEM;
+	setvbuf(out->file, NULL, _IOFBF, 1 << 16);
+	return 0;
+}
+
+int nvs_out_close(struct nvs_out *out)
+{
+	bool failed = ferror(out->file);
+
+	errno = 0;
+	if (fflush(out->file) || failed)
+		out->status = errno ? -errno : -EPIPE;
+	if (out->pager) {
+		fclose(out->file);
+		while (waitpid(out->pager, NULL, 0) < 0 && errno == EINTR)
+			;
+		return 0;
+	}
+	return out->status;
+}
+
+static void put_escaped(struct nvs_out *out, const char *text, size_t left)
+{
+	char safe[4096];
+
+	while (left) {
+		size_t n = left < 1000 ? left : 1000;
+
+		/* Not in the middle of a character. */
+		while (n < left && n > 990 && ((unsigned char)text[n] & 0xc0) == 0x80)
+			n--;
+		fputs(nvs_escape(safe, sizeof(safe), text, n), out->file);
+		text += n;
+		left -= n;
+	}
+}
+
+void nvs_out_text(struct nvs_out *out, const char *text)
+{
+	put_escaped(out, text, strlen(text));
+}
+
+/* A byte that belongs to no character becomes U+00xx. */
+void nvs_out_json(struct nvs_out *out, const char *text, size_t length)
+{
+	fputc('"', out->file);
+	for (size_t i = 0, n; i < length; i += n ? n : 1) {
+		uint32_t c = (unsigned char)text[i];
+
+		n = nvs_utf8(text + i, length - i, &c);
+		if (c == '"' || c == '\\')
+			fprintf(out->file, "\\%c", (int)c);
+		else if (n && nvs_printable(c))
+			fwrite(text + i, 1, n, out->file);
+		else
+			fprintf(out->file, "\\u%04x", c);
+	}
+	fputc('"', out->file);
+}
+
+void nvs_out_csv(struct nvs_out *out, const char *text)
+{
+	bool quoted = strpbrk(text, ",\"");
+
+	if (quoted)
+		fputc('"', out->file);
+	while (*text) {
+		size_t n = strcspn(text, "\"");
+
+		put_escaped(out, text, n);
+		text += n;
+		if (*text)
+			fputs("\"\"", out->file);
+		text += *text != '\0';
+	}
+	if (quoted)
+		fputc('"', out->file);
+}
+
+const char *nvs_out_style(const struct nvs_out *out, enum nvs_style style)
+{
+	static const char *const codes[] = {"\033[0m", "\033[1m", "\033[32m", "\033[31;1m",
+					    "\033[2m"};
+
+	return out->color ? codes[style] : "";
+}
+
+/* ---- progress ---- */
+
+static bool shown;
+
+void nvs_progress(void *arg, uint64_t done, uint64_t total)
+{
+	static struct timespec start, last;
+	struct timespec now;
+	double since;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (!start.tv_sec)
+		start = last = now;
+	since = (double)(now.tv_sec - last.tv_sec) + (double)(now.tv_nsec - last.tv_nsec) / 1e9;
+	if (now.tv_sec - start.tv_sec < 1 || (shown && since < 0.2))
+		return;
+	last = now;
+	shown = true;
+	if (total)
+		fprintf(stderr, "\rreading %s: %d %%  ", (const char *)arg,
+			(int)(100.0 * (double)done / (double)total));
+	else
+		fprintf(stderr, "\rreading %s: %llu MB  ", (const char *)arg,
+			(unsigned long long)(done / 1000000));
+	fflush(stderr);
+}
+
+void nvs_progress_clear(void)
+{
+	if (shown)
+		fputs("\r\033[K", stderr);
+	shown = false;
+}

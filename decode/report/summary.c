@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* The report without an option: what was traced, how it ended, and which APIs submitted most. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "decode/report/report.h"
+
+struct row {
+	const struct nvs_source *source;
+	const struct nvs_session *session;
+	char command[1024], gpu[256], started[64], ended[160], whole[96], host[256], in_flight[256];
+	uint64_t threads, channels;
+	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
+	struct nvs_tally tally; /* of all submissions */
+};
+
+static const struct row *row_of(const void *row)
+{
+	return row;
+}
+
+static void text(struct nvs_value *v, const char *s)
+{
+	v->kind = s && *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
+	v->text = s;
+}
+
+static void number(struct nvs_value *v, uint64_t n)
+{
+	v->kind = NVS_VALUE_COUNT;
+	v->count = n;
+}
+
+#define TEXT_COLUMN(name, value)                                     \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		text(v, (value));                                    \
+	}
+#define KNOWN_COLUMN(name, known, value)                             \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		number(v, (value));                                  \
+		v->kind = (known) ? v->kind : NVS_VALUE_NONE;        \
+	}
+#define COUNT_COLUMN(name, value)                                    \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		number(v, (value));                                  \
+	}
+
+TEXT_COLUMN(trace, row_of(row)->source->path)
+TEXT_COLUMN(program, row_of(row)->session->attr[NVS_ATTR_EXE])
+TEXT_COLUMN(command, row_of(row)->command)
+TEXT_COLUMN(host, row_of(row)->host)
+TEXT_COLUMN(driver, row_of(row)->session->attr[NVS_ATTR_DRIVER])
+TEXT_COLUMN(gpu, row_of(row)->gpu)
+TEXT_COLUMN(started, row_of(row)->started)
+TEXT_COLUMN(ended, row_of(row)->ended)
+TEXT_COLUMN(whole, row_of(row)->whole)
+TEXT_COLUMN(in_flight, row_of(row)->in_flight)
+TEXT_COLUMN(options, row_of(row)->session->attr[NVS_ATTR_OPTIONS])
+COUNT_COLUMN(pid, row_of(row)->session->header.pid)
+KNOWN_COLUMN(threads, !row_of(row)->uncounted, row_of(row)->threads)
+COUNT_COLUMN(channels, row_of(row)->channels)
+COUNT_COLUMN(submissions, nvs_submissions_told(row_of(row)->session))
+KNOWN_COLUMN(entries, !row_of(row)->uncounted, row_of(row)->session->counts.entries)
+COUNT_COLUMN(bytes, nvs_bytes_told(row_of(row)->session))
+COUNT_COLUMN(gaps, row_of(row)->session->counts.gaps)
+COUNT_COLUMN(lost_submissions, row_of(row)->session->counts.lost_submissions)
+COUNT_COLUMN(orphans, row_of(row)->session->counts.orphans)
+/* What the library counts itself stands at the end of a trace that was ended in order. */
+#define TOTALS_COLUMN(name) \
+	KNOWN_COLUMN(name, row_of(row)->session->has_totals, row_of(row)->session->totals.name)
+TOTALS_COLUMN(fast)
+TOTALS_COLUMN(stepped)
+TOTALS_COLUMN(waits)
+COUNT_COLUMN(skipped, row_of(row)->session->counts.skipped_submissions)
+COUNT_COLUMN(problems, nvs_trace_problems(row_of(row)->source->trace))
+COUNT_COLUMN(file_bytes, row_of(row)->session->file_bytes)
+
+static void get_seconds(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	if (nvs_clock_since_start(r->source->trace, r->session->last_time, &v->ns))
+		v->kind = NVS_VALUE_SECONDS;
+}
+
+NVS_TALLY_GETTERS(struct row)
+
+KNOWN_COLUMN(writer_cpu_ns, row_of(row)->session->has_totals && v->count,
+	     row_of(row)->session->totals.writer_cpu_ns)
+
+static void get_writer_cpu(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	v->ns = r->session->totals.writer_cpu_ns;
+	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_SECONDS : NVS_VALUE_NONE;
+}
+
+static void get_operations(const void *row, struct nvs_value *v)
+{
+	text(v, row_of(row)->tally.unseen ? "- (what was submitted was not recorded: level)" : "");
+}
+
+static const struct nvs_column columns[] = {
+	{"trace", "trace", get_trace, 0},
+	{"program", "program", get_program, 0},
+	{"command", "command", get_command, 0},
+	{"pid", "pid", get_pid, 0},
+	{"host", "host", get_host, 0},
+	{"gpu", "GPU", get_gpu, 0},
+	{"driver", "driver", get_driver, 0},
+	{"options", "options", get_options, 0},
+	{"started", "started", get_started, 0},
+	{"seconds", "seconds", get_seconds, 0},
+	{"ended", "ended", get_ended, 0},
+	{"whole", "whole", get_whole, 0},
+	{"in_flight", "in flight", get_in_flight, 0},
+	{"threads", "threads", get_threads, 0},
+	{"channels", "channels", get_channels, 0},
+	{"submissions", "submissions", get_submissions, 0},
+	{"entries", "entries", get_entries, 0},
+	{"bytes", "command bytes", get_bytes, 0},
+	{"operations", "operations", get_operations, NVS_COLUMN_TEXT},
+	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY},
+	{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_IF_ANY},
+	{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},
+	{"copies_engine", "engine copies", get_tally_engine, NVS_COLUMN_IF_ANY},
+	{"bytes_engine", "  bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY},
+	{"copies_inline", "inline copies", get_tally_inline, NVS_COLUMN_IF_ANY},
+	{"bytes_inline", "  bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY},
+	{"copies_macro", "macro copies", get_tally_macro, NVS_COLUMN_IF_ANY},
+	{"bytes_macro", "  bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY},
+	{"memsets", "memsets", get_tally_memsets, NVS_COLUMN_IF_ANY},
+	{"bytes_memset", "  bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY},
+	{"uploads", "uploads", get_tally_uploads, NVS_COLUMN_IF_ANY},
+	{"bytes_uploads", "  bytes", get_tally_upload_bytes, NVS_COLUMN_IF_ANY},
+	{"code", "code uploads", get_tally_codes, NVS_COLUMN_IF_ANY},
+	{"bytes_code", "  bytes", get_tally_code_bytes, NVS_COLUMN_IF_ANY},
+	{"releases", "releases", get_tally_releases, NVS_COLUMN_IF_ANY},
+	{"acquires", "acquires", get_tally_acquires, NVS_COLUMN_IF_ANY},
+	{"fast", "without fault", get_fast, NVS_COLUMN_IF_ANY},
+	{"stepped", "stepped", get_stepped, NVS_COLUMN_IF_ANY},
+	{"skipped", "only counted", get_skipped, NVS_COLUMN_IF_ANY},
+	{"waits", "buffer waits", get_waits, NVS_COLUMN_IF_ANY},
+	{"writer_cpu_ns", "writer CPU ns", get_writer_cpu_ns, NVS_COLUMN_DETAIL},
+	{"writer_cpu", "writer CPU s", get_writer_cpu, NVS_COLUMN_TEXT},
+	{"gaps", "gaps", get_gaps, 0},
+	{"lost_submissions", "lost", get_lost_submissions, NVS_COLUMN_IF_ANY},
+	{"orphans", "orphans", get_orphans, NVS_COLUMN_IF_ANY},
+	{"problems", "problems", get_problems, NVS_COLUMN_DETAIL},
+	{"file_bytes", "file bytes", get_file_bytes, 0},
+};
+
+/* argv with blanks between; an argument that holds one stands in quotes. */
+static void set_command(struct row *r)
+{
+	const char *s = r->session->attr[NVS_ATTR_COMMAND];
+	size_t left = s ? r->session->attr_length[NVS_ATTR_COMMAND] : 0, at = 0;
+
+	while (left && at < sizeof(r->command) - 1) {
+		size_t n = strnlen(s, left);
+		const char *quote = !n || memchr(s, ' ', n) ? "'" : "";
+
+		at += (size_t)snprintf(r->command + at, sizeof(r->command) - at, "%s%s%.*s%s",
+				       at ? " " : "", quote, (int)(n < 4096 ? n : 4096), s, quote);
+		if (n == left)
+			break;
+		s += n + 1;
+		left -= n + 1;
+	}
+}
+
+static void set_host(struct row *r)
+{
+	const char *const *a = r->session->attr;
+
+	if (a[NVS_ATTR_HOST])
+		snprintf(r->host, sizeof(r->host), "%s%s%s%s%s", a[NVS_ATTR_HOST],
+			 a[NVS_ATTR_KERNEL] ? ", Linux " : "",
+			 a[NVS_ATTR_KERNEL] ? a[NVS_ATTR_KERNEL] : "", a[NVS_ATTR_CPU] ? ", " : "",
+			 a[NVS_ATTR_CPU] ? a[NVS_ATTR_CPU] : "");
+}
+
+static void set_gpus(struct row *r)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < nvs_trace_gpu_count(r->source->trace) && at < sizeof(r->gpu);
+	     i++) {
+		const struct nvs_rec_gpu *g = nvs_trace_gpu_at(r->source->trace, i);
+
+		at += (size_t)snprintf(r->gpu + at, sizeof(r->gpu) - at, "%s%u: %s", at ? ", " : "",
+				       g->gpu, g->name[0] ? g->name : "name not known");
+	}
+}
+
+static void set_started(struct row *r)
+{
+	time_t t = (time_t)(r->session->header.realtime_ns / 1000000000);
+	struct tm tm;
+
+	if (r->session->header.realtime_ns && gmtime_r(&t, &tm))
+		strftime(r->started, sizeof(r->started), "%Y-%m-%d %H:%M:%S UTC", &tm);
+}
+
+static void set_end(struct row *r)
+{
+	const struct nvs_session *s = r->session;
+	uint64_t problems = nvs_trace_problems(r->source->trace);
+
+	if (s->end == NVS_END_ORDERLY)
+		snprintf(r->ended, sizeof(r->ended), "in order");
+	else if (s->end == NVS_END_RUNNING)
+		snprintf(r->ended, sizeof(r->ended),
+			 "not yet: it is still running, and read up to here");
+	else if (s->end == NVS_END_DAMAGED)
+		snprintf(r->ended, sizeof(r->ended), "read up to a damage");
+	else if (s->spool_read)
+		snprintf(r->ended, sizeof(r->ended),
+			 "in a crash, or still running; %llu submissions come from the spool",
+			 (unsigned long long)s->counts.spooled);
+	else
+		snprintf(r->ended, sizeof(r->ended), "in a crash, or still running; no spool");
+	if (problems)
+		snprintf(r->whole, sizeof(r->whole), "no: %llu problem%s (--verify tells)",
+			 (unsigned long long)problems, problems == 1 ? "" : "s");
+	else
+		snprintf(r->whole, sizeof(r->whole), "%s",
+			 s->end == NVS_END_ORDERLY   ? "yes"
+			 : s->end == NVS_END_RUNNING ? "so far"
+						     : "up to the crash");
+}
+
+/* Calls that had not returned: "cuStreamSynchronize (thread 3, for 12.3 s)". */
+static void set_in_flight(struct row *r)
+{
+	const struct nvs_inflight *f;
+	uint32_t i, n = 0;
+
+	for (i = 0; (f = nvs_trace_inflight(r->source->trace, i)) && n < sizeof(r->in_flight) - 64;
+	     i++) {
+		int64_t begin, end;
+		char seconds[32] = "";
+
+		if (nvs_clock_since_start(r->source->trace, f->begin, &begin) &&
+		    nvs_clock_since_start(r->source->trace, f->end, &end))
+			snprintf(seconds, sizeof(seconds), ", for %.3f s",
+				 (double)(end - begin) / 1e9);
+		n += (uint32_t)snprintf(r->in_flight + n, sizeof(r->in_flight) - n,
+					"%s%s (thread %u%s)", i ? ", " : "", f->api, f->thread,
+					seconds);
+	}
+	n = n < sizeof(r->in_flight) - 32 ? n : sizeof(r->in_flight) - 32;
+	if (f)
+		snprintf(r->in_flight + n, 32, ", and more (--verify tells)");
+}
+
+static void make_row(struct row *r, const struct nvs_source *s)
+{
+	r->source = s;
+	r->session = nvs_trace_session(s->trace);
+	for (uint32_t i = 0; i < nvs_trace_thread_count(s->trace); i++) {
+		const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, i);
+
+		r->threads += t && t->submissions;
+	}
+	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
+		r->channels += nvs_trace_channel_at(s->trace, i) != NULL;
+	for (uint32_t i = 0; s->cells && i <= s->mask; i++)
+		if (s->cells[i].used)
+			nvs_tally_sum(&r->tally, &s->cells[i].tally);
+	r->uncounted = r->session->header.flags & NVS_HDR_COUNTS;
+	r->tally.unseen += r->uncounted;
+	set_command(r);
+	set_host(r);
+	set_gpus(r);
+	set_started(r);
+	set_end(r);
+	set_in_flight(r);
+}
+
+/* One that is not known is shown as such; a text that is not there is not missed. */
+static bool is_figure(const struct nvs_column *c)
+{
+	return c->get == get_threads || c->get == get_entries;
+}
+
+static void print_one(struct nvs_out *out, const struct row *row)
+{
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+		struct nvs_value v = {0};
+
+		columns[i].get(row, &v);
+		if (columns[i].flags & NVS_COLUMN_DETAIL ||
+		    (v.kind == NVS_VALUE_NONE && !is_figure(columns + i)) ||
+		    (columns[i].flags & NVS_COLUMN_IF_ANY &&
+		     (v.kind == NVS_VALUE_NONE || !v.count)))
+			continue;
+		fprintf(out->file, "%s%-14s%s", nvs_out_style(out, NVS_STYLE_HEAD),
+			columns[i].title, nvs_out_style(out, NVS_STYLE_PLAIN));
+		if (v.kind == NVS_VALUE_TEXT)
+			nvs_out_text(out, v.text);
+		else if (v.kind == NVS_VALUE_SECONDS)
+			fprintf(out->file, "%.3f", (double)v.ns / 1e9);
+		else if (v.kind == NVS_VALUE_NONE)
+			fputc('-', out->file);
+		else
+			fprintf(out->file, "%llu", (unsigned long long)v.count);
+		fputc('\n', out->file);
+	}
+	fputc('\n', out->file);
+}
+
+int nvs_report_summary(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+		       const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "summary",
+				  .columns = columns,
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .several = n > 1};
+	struct row *rows = calloc(n, sizeof(*rows));
+	int r = -ENOMEM;
+
+	table.rows = calloc(n, sizeof(*table.rows));
+	if (rows && table.rows) {
+		for (uint32_t i = 0; i < n; i++) {
+			make_row(rows + i, s + i);
+			table.rows[i] = rows + i;
+			if (o->format == NVS_FORMAT_TEXT)
+				print_one(out, rows + i);
+		}
+		table.nrows = n;
+		r = o->format == NVS_FORMAT_TEXT
+			    ? nvs_report_top_apis(out, s, n, o, o->rows ? (uint32_t)o->rows : 5)
+			    : nvs_table_print(out, &table, o);
+	}
+	free(table.rows);
+	free(rows);
+	return r;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/* One table from a list of columns: aligned text, JSON or CSV, sorted by any of them. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report/report.h"
+
+#define MAX_COLUMNS 64
+#define CELL 8192 /* bytes of one printed value */
+#define MIN_NAME \
+	20 /* a name column is not made narrower than this, if without others there is room */
+#define LEAST_NAME 8 /* nor than this */
+#define BAR 10 /* characters of a whole one */
+#define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
+
+const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
+{
+	for (uint32_t i = 0; i < table->ncolumns; i++)
+		if (!(table->columns[i].flags & SHOWN) && !strcmp(table->columns[i].name, name))
+			return table->columns + i;
+	return NULL;
+}
+
+/* What is no number is not known. */
+static void get(const struct nvs_column *c, const void *row, struct nvs_value *v)
+{
+	memset(v, 0, sizeof(*v));
+	c->get(row, v);
+	if (v->kind == NVS_VALUE_REAL && !isfinite(v->real))
+		v->kind = NVS_VALUE_NONE;
+}
+
+/* ---- order ---- */
+
+struct order {
+	const struct nvs_column *column;
+	int direction; /* 1: ascending */
+};
+
+/* Of one kind, as those of a column are but for what is not known. */
+static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
+{
+	switch (a->kind) {
+	case NVS_VALUE_TEXT:
+		return strcmp(a->text, b->text);
+	case NVS_VALUE_REAL:
+	case NVS_VALUE_BAR:
+		return a->real < b->real ? -1 : a->real > b->real;
+	case NVS_VALUE_SECONDS:
+		return a->ns < b->ns ? -1 : a->ns > b->ns;
+	default:
+		return a->count < b->count ? -1 : a->count > b->count;
+	}
+}
+
+static int compare_rows(const void *pa, const void *pb, void *arg)
+{
+	const struct order *o = arg;
+	struct nvs_value a, b;
+
+	get(o->column, *(const void *const *)pa, &a);
+	get(o->column, *(const void *const *)pb, &b);
+	/* What is not known comes last either way. */
+	if (a.kind != b.kind)
+		return (a.kind == NVS_VALUE_NONE) - (b.kind == NVS_VALUE_NONE);
+	return compare_values(&a, &b) * o->direction;
+}
+
+/* Stable, so that rows equal in the column keep the order they came in. */
+static void merge_sort(const void **rows, const void **spare, size_t n, struct order *o)
+{
+	size_t half = n / 2, i = 0, j = half, k = 0;
+
+	if (n < 2)
+		return;
+	merge_sort(rows, spare, half, o);
+	merge_sort(rows + half, spare, n - half, o);
+	while (i < half && j < n)
+		spare[k++] = compare_rows(rows + i, rows + j, o) <= 0 ? rows[i++] : rows[j++];
+	while (i < half)
+		spare[k++] = rows[i++];
+	memcpy(rows, spare, k * sizeof(*rows));
+}
+
+static int sort_rows(struct nvs_table *table, const char *by)
+{
+	const void **spare;
+	struct order o = {NULL, -1};
+	struct nvs_value v = {0};
+	bool reversed = by && *by == '-';
+
+	if (!by)
+		return 0;
+	o.column = nvs_table_column(table, by + reversed);
+	if (!o.column) {
+		fprintf(stderr, "nvsnoop-report: no column '%s'; there are:", by);
+		for (uint32_t i = 0; i < table->ncolumns; i++)
+			if (!(table->columns[i].flags & SHOWN))
+				fprintf(stderr, " %s", table->columns[i].name);
+		fputc('\n', stderr);
+		return -EINVAL;
+	}
+	if (table->nrows < 2)
+		return 0;
+	for (size_t i = 0; i < table->nrows && v.kind == NVS_VALUE_NONE; i++)
+		get(o.column, table->rows[i], &v);
+	/* Numbers: largest first. Names: from A to Z. */
+	o.direction = (v.kind == NVS_VALUE_TEXT) != reversed ? 1 : -1;
+	spare = calloc(table->nrows, sizeof(*spare));
+	if (!spare)
+		return -ENOMEM;
+	merge_sort(table->rows, spare, table->nrows, &o);
+	free(spare);
+	return 0;
+}
+
+/* ---- values ---- */
+
+/* As in text and CSV. */
+static void print_value(char *dst, size_t room, const struct nvs_value *v, const char *none)
+{
+	uint64_t abs = v->ns < 0 ? -(uint64_t)v->ns : (uint64_t)v->ns;
+
+	switch (v->kind) {
+	case NVS_VALUE_NONE:
+		snprintf(dst, room, "%s", none);
+		break;
+	case NVS_VALUE_TEXT:
+		nvs_escape(dst, room, v->text, strlen(v->text));
+		break;
+	case NVS_VALUE_COUNT:
+		snprintf(dst, room, "%llu", (unsigned long long)v->count);
+		break;
+	case NVS_VALUE_HEX:
+		snprintf(dst, room, "%llx", (unsigned long long)v->count);
+		break;
+	case NVS_VALUE_REAL:
+		snprintf(dst, room, "%.2f", v->real);
+		break;
+	case NVS_VALUE_SECONDS:
+		snprintf(dst, room, "%s%llu.%09llu", v->ns < 0 ? "-" : "",
+			 (unsigned long long)(abs / 1000000000),
+			 (unsigned long long)(abs % 1000000000));
+		break;
+	case NVS_VALUE_BAR:
+		snprintf(dst, room, "%.*s", (int)(v->real * BAR + 0.5), "##########");
+		break;
+	}
+}
+
+static void json_value(struct nvs_out *out, const struct nvs_value *v)
+{
+	char text[CELL];
+
+	if (v->kind == NVS_VALUE_TEXT) {
+		nvs_out_json(out, v->text, strlen(v->text));
+		return;
+	}
+	print_value(text, sizeof(text), v, "null");
+	/* JSON has no hexadecimal numbers. */
+	fprintf(out->file, v->kind == NVS_VALUE_HEX ? "\"%s\"" : "%s", text);
+}
+
+static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
+{
+	fprintf(out->file, "{\"schema\":1,\"report\":\"%s\",\"rows\":[", t->report);
+	for (size_t r = 0; r < nrows; r++) {
+		fputs(r ? ",\n{" : "\n{", out->file);
+		const char *comma = "";
+
+		for (uint32_t i = 0; i < t->ncolumns; i++) {
+			struct nvs_value v;
+
+			if (t->columns[i].flags & SHOWN)
+				continue;
+			get(t->columns + i, t->rows[r], &v);
+			fprintf(out->file, "%s\"%s\":", comma, t->columns[i].name);
+			comma = ",";
+			json_value(out, &v);
+		}
+		fputc('}', out->file);
+	}
+	fputs(nrows ? "\n]}\n" : "]}\n", out->file);
+}
+
+static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
+{
+	const char *comma = "";
+
+	for (uint32_t i = 0; i < t->ncolumns; i++) {
+		if (t->columns[i].flags & SHOWN)
+			continue;
+		fprintf(out->file, "%s%s", comma, t->columns[i].name);
+		comma = ",";
+	}
+	fputs("\r\n", out->file);
+	for (size_t r = 0; r < nrows; r++) {
+		comma = "";
+		for (uint32_t i = 0; i < t->ncolumns; i++) {
+			char text[CELL];
+			struct nvs_value v;
+
+			if (t->columns[i].flags & SHOWN)
+				continue;
+			get(t->columns + i, t->rows[r], &v);
+			print_value(text, sizeof(text), &v, "");
+			fputs(comma, out->file);
+			comma = ",";
+			nvs_out_csv(out, v.kind == NVS_VALUE_TEXT ? v.text : text);
+		}
+		fputs("\r\n", out->file);
+	}
+}
+
+/* ---- text ---- */
+
+/* Columns a terminal needs for S: characters, as all the names that matter are narrow. */
+static int width_of(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+struct layout {
+	const struct nvs_column *column[MAX_COLUMNS]; /* in the order printed */
+	int width[MAX_COLUMNS];
+	bool left[MAX_COLUMNS];
+	uint32_t n;
+};
+
+static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size_t nrows)
+{
+	for (size_t r = 0; r < nrows; r++) {
+		struct nvs_value v;
+
+		get(c, t->rows[r], &v);
+		if (v.kind != NVS_VALUE_NONE && (v.kind != NVS_VALUE_COUNT || v.count))
+			return false;
+	}
+	return true;
+}
+
+/* Numbers first, since names may then be as long as they are; of each the more important first. */
+static uint32_t place_of(const struct nvs_column *c, uint32_t rank)
+{
+	return (c->flags & NVS_COLUMN_NAME ? 256 : 0) + rank;
+}
+
+static void choose(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
+{
+	uint32_t place[MAX_COLUMNS], rank = 0;
+
+	l->n = 0;
+	for (uint32_t i = 0; i < t->ncolumns && l->n < MAX_COLUMNS; i++) {
+		const struct nvs_column *c = t->columns + i;
+		uint32_t at = l->n;
+
+		rank = c->flags & NVS_COLUMN_BESIDE ? rank : c->rank;
+		if (c->flags & NVS_COLUMN_DETAIL || (c->flags & NVS_COLUMN_BAR && !bars) ||
+		    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
+		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)))
+			continue;
+		for (; at && place_of(c, rank) < place[at - 1]; at--) {
+			l->column[at] = l->column[at - 1];
+			place[at] = place[at - 1];
+		}
+		l->column[at] = c;
+		place[at] = place_of(c, rank);
+		l->n++;
+	}
+}
+
+static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
+{
+	choose(l, t, nrows, bars);
+	for (uint32_t i = 0; i < l->n; i++) {
+		l->left[i] = l->column[i]->flags & (NVS_COLUMN_NAME | NVS_COLUMN_BAR);
+		l->width[i] = width_of(l->column[i]->title);
+	}
+	for (size_t r = 0; r < nrows; r++)
+		for (uint32_t i = 0; i < l->n; i++) {
+			char text[CELL];
+			struct nvs_value v;
+			int w;
+
+			get(l->column[i], t->rows[r], &v);
+			print_value(text, sizeof(text), &v, "-");
+			w = width_of(text);
+			if (w > l->width[i])
+				l->width[i] = w;
+		}
+}
+
+static bool gives_way(const struct layout *l, uint32_t i)
+{
+	return l->column[i]->flags & NVS_COLUMN_NAME;
+}
+
+/* With names no wider than LEAST (0: as they are). */
+static int total_width(const struct layout *l, int least)
+{
+	int total = l->n ? -2 : 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		total += 2 +
+			 (least && gives_way(l, i) && l->width[i] > least ? least : l->width[i]);
+	return total;
+}
+
+static void drop(struct layout *l, uint32_t at)
+{
+	l->n--;
+	for (; at < l->n; at++) {
+		l->column[at] = l->column[at + 1];
+		l->width[at] = l->width[at + 1];
+		l->left[at] = l->left[at + 1];
+	}
+}
+
+/* Takes columns other than KEEP away until those left have room: first such as say nothing in any
+ * row, then by rank. How many. */
+static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t nrows, int room,
+			     const struct nvs_column *keep)
+{
+	uint32_t dropped = 0;
+
+	while (total_width(l, MIN_NAME) > room) {
+		uint32_t worst = 0, worth = 0;
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			uint32_t rank = l->column[i]->rank;
+
+			if (rank && all_zero(t, l->column[i], nrows))
+				rank += 256;
+			if (rank && rank >= worth && l->column[i] != keep) {
+				worst = i;
+				worth = rank;
+			}
+		}
+		if (!worth)
+			break;
+		drop(l, worst);
+		dropped++;
+	}
+	return dropped;
+}
+
+/* Takes what is too wide from the widest name columns. */
+static void shrink(struct layout *l, int room, int least)
+{
+	while (total_width(l, 0) > room) {
+		uint32_t widest = l->n;
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (gives_way(l, i) && l->width[i] > least &&
+			    (widest == l->n || l->width[i] > l->width[widest]))
+				widest = i;
+		if (widest == l->n)
+			return;
+		l->width[widest]--;
+	}
+}
+
+static void print_cell(struct nvs_out *out, const struct layout *l, uint32_t i, char *text)
+{
+	int w = width_of(text), room = l->width[i];
+	bool last = i + 1 == l->n;
+
+	if (i)
+		fputs("  ", out->file);
+	if (w > room) {
+		char *p = text;
+
+		/* room - 1 characters, then the ellipsis. */
+		for (int n = 0; *p; p++)
+			if (((unsigned char)*p & 0xc0) != 0x80 && ++n == room)
+				break;
+		*p = 0;
+		fprintf(out->file, "%s\u2026", text);
+	} else if (l->left[i]) {
+		fprintf(out->file, "%s%*s", text, last ? 0 : room - w, "");
+	} else {
+		fprintf(out->file, "%*s%s", room - w, "", text);
+	}
+}
+
+static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nrows,
+		       const char *sort)
+{
+	struct layout l;
+	uint32_t hidden = 0;
+	char text[CELL];
+
+	lay_out(&l, t, nrows, out->terminal);
+	if (out->fit) {
+		hidden = drop_columns(&l, t, nrows, out->width,
+				      sort ? nvs_table_column(t, sort + (*sort == '-')) : NULL);
+		shrink(&l, out->width, MIN_NAME);
+		shrink(&l, out->width, LEAST_NAME);
+	}
+	fputs(nvs_out_style(out, NVS_STYLE_HEAD), out->file);
+	for (uint32_t i = 0; i < l.n; i++) {
+		snprintf(text, sizeof(text), "%s", l.column[i]->title);
+		print_cell(out, &l, i, text);
+	}
+	fprintf(out->file, "%s\n", nvs_out_style(out, NVS_STYLE_PLAIN));
+	for (size_t r = 0; r < nrows; r++) {
+		for (uint32_t i = 0; i < l.n; i++) {
+			struct nvs_value v;
+
+			get(l.column[i], t->rows[r], &v);
+			print_value(text, sizeof(text), &v, "-");
+			print_cell(out, &l, i, text);
+		}
+		fputc('\n', out->file);
+	}
+	if (hidden)
+		fprintf(out->file, "%s%u column%s hidden; --wide shows all%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), hidden, hidden == 1 ? "" : "s",
+			nvs_out_style(out, NVS_STYLE_PLAIN));
+}
+
+int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
+		    const struct nvs_options_report *o)
+{
+	int r = sort_rows(table, table->sort);
+	size_t n = table->nrows;
+
+	if (!r)
+		r = sort_rows(table, o->sort);
+	if (r)
+		return r;
+	if (o->rows && o->rows < n)
+		n = o->rows;
+	if (o->format == NVS_FORMAT_JSON)
+		print_json(out, table, n);
+	else if (o->format == NVS_FORMAT_CSV)
+		print_csv(out, table, n);
+	else
+		print_text(out, table, n, o->sort);
+	return 0;
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --timeline: calls and submissions in order of time, each call with its arguments, what was called
+ * or submitted inside a call below it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/trace/internal.h"
+#include "decode/calls/launches.h"
+#include "decode/report/calls.h"
+
+#define MAX_TEXT 512
+
+/* There are as many as there is room for: small. */
+struct event {
+	int64_t at, length; /* ns since the session's start; length -1: not known */
+	char *name; /* and behind its NUL what else there is to say */
+	uint64_t bytes;
+	uint32_t trace, thread, entries;
+	uint16_t depth;
+	bool call; /* else a submission */
+	bool uncounted; /* entries and bytes are not known */
+};
+
+struct state {
+	struct nvs_source *source;
+	struct nvs_launches *launches;
+	struct event **events;
+	size_t *n, *room;
+	uint64_t *dropped; /* for want of memory */
+	struct nvs_tally tally; /* of the submission in progress */
+	struct nvs_numbers shown; /* by thread: ticks of the last submission shown */
+	uint64_t nobody; /* likewise, of thread NVS_NONE */
+};
+
+/* NULL: there is no room for more, which is noted. What is left then is for sorting and printing
+ * them. */
+static struct event *new_event(struct state *st, uint64_t ticks, const char *name, const char *text)
+{
+	size_t n = strlen(name) + 1, more = strlen(text) + 1, room = *st->room;
+	struct event *e;
+
+	if (*st->n == room)
+		room += room / 2 + 1024;
+	if (nvs_budget_left() <
+	    n + more + (room - *st->room) * sizeof(*e) + nvs_budget_whole() / 4) {
+		++*st->dropped;
+		return NULL;
+	}
+	e = room > *st->room ? realloc(*st->events, room * sizeof(*e)) : *st->events;
+	if (!e)
+		return NULL;
+	*st->events = e;
+	*st->room = room;
+	e += *st->n;
+	memset(e, 0, sizeof(*e));
+	e->name = malloc(n + more);
+	if (!e->name)
+		return NULL;
+	memcpy(e->name, name, n);
+	memcpy(e->name + n, text, more);
+	++*st->n;
+	e->trace = st->source->index;
+	e->length = -1;
+	nvs_clock_since_start(st->source->trace, ticks, &e->at);
+	return e;
+}
+
+static const char *outcome(const struct nvs_call *call, char *room, size_t size)
+{
+	if (!call->end)
+		return " did not return";
+	if (call->flags & NVS_CALL_UNWOUND)
+		return " left by an exception";
+	if (call->flags & NVS_CALL_ABANDONED)
+		return " left by a jump";
+	if (call->result) {
+		const char *name = nvs_call_error(call->result);
+
+		snprintf(room, size, " = %s", name ? name : "");
+		if (!name)
+			snprintf(room, size, " = %u", call->result);
+		return room;
+	}
+	return call->flags & NVS_CALL_CAPTURED ? " captured" : "";
+}
+
+/* An argument as text; functions by their names, where those are known. */
+static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i, char *value,
+		      size_t room)
+{
+	const char *kind = call->api->kind[i];
+	const struct nvs_kernel *k = NULL;
+	char *name;
+
+	nvs_call_print(call, i, value, room);
+	if (!(call->absent >> i & 1) && (!strcmp(kind, "function") || !strcmp(kind, "kernel")))
+		k = nvs_launches_of(st->launches, call->args[i]);
+	name = k && k->name[0] ? nvs_demangle(k->name) : NULL;
+	if (name)
+		snprintf(value, room, "%s", name);
+	free(name);
+	if (strlen(value) > 120)
+		strcpy(value + 117, "...");
+}
+
+static void describe(struct state *st, const struct nvs_call *call, char text[MAX_TEXT * 2])
+{
+	char value[1100], end[64];
+	size_t n = 1;
+
+	strcpy(text, "(");
+	for (uint32_t i = 0; i < call->nargs && n < MAX_TEXT; i++) {
+		print_arg(st, call, i, value, sizeof(value));
+		n += (size_t)snprintf(text + n, MAX_TEXT * 2 - n, "%s%s=%s", i ? ", " : "",
+				      call->api->arg[i], value);
+	}
+	if (n < MAX_TEXT * 2 - sizeof(end))
+		snprintf(text + n, MAX_TEXT * 2 - n, ")%s", outcome(call, end, sizeof(end)));
+}
+
+/* Where submissions are selected: a call is told if one of them happened in it. */
+static bool around_shown(const struct state *st, const struct nvs_call *call)
+{
+	const struct nvs_options_report *o = st->source->options;
+	uint64_t shown;
+
+	if (!o->has_range && !o->nchannel)
+		return true;
+	shown = call->thread == NVS_NONE ? st->nobody
+					 : (uintptr_t)nvs_number_get(&st->shown, call->thread);
+	return shown && shown >= call->begin;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	char text[MAX_TEXT * 2];
+	struct event *e;
+
+	if (nvs_launches_call(st->launches, call))
+		return -ENOMEM;
+	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
+		return 0;
+	describe(st, call, text);
+	e = new_event(st, call->begin, nvs_call_name(call), text);
+	if (!e)
+		return 0;
+	e->call = true;
+	e->thread = call->thread;
+	e->depth = (uint16_t)call->depth;
+	e->uncounted = call->uncounted;
+	e->entries = (uint32_t)call->entries;
+	e->bytes = call->bytes;
+	if (call->end)
+		e->length = (int64_t)nvs_call_ns(st->source->trace, call->begin, call->end);
+	return 0;
+}
+
+static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
+{
+	return nvs_launches_kernel(((struct state *)arg)->launches, rec);
+}
+
+static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	if (op->kind != NVS_OP_CODE)
+		nvs_tally_op(&((struct state *)arg)->tally, op);
+}
+
+struct words {
+	char *text;
+	size_t room, n;
+};
+
+static void put_work(struct words *w, uint64_t count, const char *what, const char *many,
+		     uint64_t bytes)
+{
+	if (!count || w->n >= w->room)
+		return;
+	w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s", w->n ? ", " : "");
+	if (w->n < w->room && count > 1)
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%llu ",
+					 (unsigned long long)count);
+	if (w->n < w->room)
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s",
+					 count > 1 ? many : what);
+	if (w->n < w->room && bytes)
+		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, " of %llu bytes",
+					 (unsigned long long)bytes);
+}
+
+/* What a submission does, in a few words: the driver's own uploads only where there is nothing
+ * else. */
+static void put_tally(struct words *w, const struct nvs_tally *t)
+{
+	put_work(w, t->launches, "kernel", "kernels", 0);
+	put_work(w, t->copies[NVS_COPY_ENGINE], "engine copy", "engine copies",
+		 t->copied[NVS_COPY_ENGINE]);
+	put_work(w, t->copies[NVS_COPY_INLINE], "inline copy", "inline copies",
+		 t->copied[NVS_COPY_INLINE]);
+	put_work(w, t->copies[NVS_COPY_MACRO], "macro copy", "macro copies",
+		 t->copied[NVS_COPY_MACRO]);
+	put_work(w, t->memsets, "memset", "memsets", t->memset_bytes);
+	if (w->n)
+		return;
+	put_work(w, t->uploads, "upload", "uploads", t->upload_bytes);
+	if (w->n)
+		return;
+	put_work(w, t->acquires, "acquire", "acquires", 0);
+	put_work(w, t->releases, "release", "releases", 0);
+}
+
+static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
+{
+	if (thread != NVS_NONE)
+		return nvs_number_set(&st->shown, thread, (void *)(uintptr_t)ticks);
+	st->nobody = ticks;
+	return 0;
+}
+
+static int add_submission(struct state *st, const struct nvs_submission *s)
+{
+	char name[64], work[256] = "", text[64 + sizeof(work)];
+	struct words w = {work, sizeof(work), 0};
+	struct event *e;
+
+	put_tally(&w, &st->tally);
+	snprintf(name, sizeof(name), "submission %llu", (unsigned long long)s->number);
+	snprintf(text, sizeof(text), "channel %u%s%s", s->channel->channel, *work ? ": " : "",
+		 work);
+	e = new_event(st, s->rec->rec.time, name, text);
+	if (!e)
+		return 0;
+	e->thread = s->thread->thread;
+	e->depth = (uint16_t)((s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1);
+	e->entries = s->nentries;
+	e->bytes = nvs_submission_bytes(s);
+	return note_shown(st, e->thread, s->rec->rec.time);
+}
+
+static bool of_api(const struct nvs_source *source, const struct nvs_submission *s,
+		   const struct nvs_call *call)
+{
+	return call ? nvs_filter_call_name(source, call)
+		    : nvs_filter_api(source, "", s->rec->stack);
+}
+
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	const struct nvs_options_report *o = ((struct state *)arg)->source->options;
+	struct state *st = arg;
+	int r = 0;
+
+	if (nvs_filter_submission(st->source, s) && (!o->napi || of_api(st->source, s, call)))
+		r = add_submission(st, s);
+	memset(&st->tally, 0, sizeof(st->tally));
+	return r;
+}
+
+/* ---- lines ---- */
+
+static const char *text_of(const struct event *e)
+{
+	return e->name + strlen(e->name) + 1;
+}
+
+/* As a person reads it: indented by the place in the nest. Good until the next one. */
+static const char *line_of(const struct event *e)
+{
+	static char line[128 + 3 * MAX_TEXT];
+
+	snprintf(line, sizeof(line), "%*s%s%s%s",
+		 2 * (e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0), "", e->name,
+		 e->call ? "" : ", ", text_of(e));
+	return line;
+}
+
+static void get_at(const void *row, struct nvs_value *v)
+{
+	v->kind = NVS_VALUE_SECONDS;
+	v->ns = ((const struct event *)row)->at;
+}
+
+static void get_us(const void *row, struct nvs_value *v)
+{
+	const struct event *e = row;
+
+	nvs_put_us(v, e->length >= 0, (double)e->length);
+}
+
+static void get_thread(const void *row, struct nvs_value *v)
+{
+	const struct event *e = row;
+
+	nvs_put_count(v, e->thread);
+	if (e->thread == NVS_NONE)
+		v->kind = NVS_VALUE_NONE;
+}
+
+NVS_GET_TEXT(struct event, name, r->name)
+NVS_GET_TEXT(struct event, line, line_of(r))
+NVS_GET_TEXT(struct event, what, r->call ? "call" : "submission")
+NVS_GET_TEXT(struct event, text, text_of(r))
+NVS_GET_COUNT(struct event, depth, r->depth)
+NVS_GET_KNOWN(struct event, entries, !r->uncounted, r->entries)
+NVS_GET_KNOWN(struct event, bytes, !r->uncounted, r->bytes)
+
+static const struct nvs_column columns[] = {
+	{"seconds", "seconds", get_at, 0},
+	{"session_seconds", "session", get_at, NVS_COLUMN_DETAIL},
+	{"thread", "thr", get_thread, NVS_COLUMN_IF_ANY},
+	{"what", "what", get_what, NVS_COLUMN_DETAIL},
+	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
+	{"host_us", "host us", get_us, 0},
+	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},
+	{"bytes", "cmd bytes", get_bytes, NVS_COLUMN_IF_ANY},
+	{"line", "call", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
+	{"name", "name", get_name, NVS_COLUMN_DETAIL},
+	{"detail", "detail", get_text, NVS_COLUMN_DETAIL},
+};
+
+/* Begin first; what began at the same moment, outermost first, then as it came. */
+static int compare(const void *pa, const void *pb)
+{
+	const struct event *a = *(const struct event *const *)pa,
+			   *b = *(const struct event *const *)pb;
+
+	if (a->trace != b->trace)
+		return a->trace < b->trace ? -1 : 1;
+	if (a->at != b->at)
+		return a->at < b->at ? -1 : 1;
+	if (a->depth != b->depth)
+		return a->depth < b->depth ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static int print(struct nvs_out *out, const struct event *events, size_t n, bool several,
+		 const struct nvs_options_report *o)
+{
+	struct nvs_table table = {.report = "timeline",
+				  .columns = columns,
+				  .nrows = n,
+				  .ncolumns = sizeof(columns) / sizeof(*columns),
+				  .several = several};
+	int r = -ENOMEM;
+
+	table.rows = calloc(n + 1, sizeof(*table.rows));
+	for (size_t i = 0; table.rows && i < n; i++)
+		table.rows[i] = events + i;
+	if (table.rows) {
+		qsort(table.rows, n, sizeof(*table.rows), compare);
+		r = nvs_table_print(out, &table, o);
+	}
+	free(table.rows);
+	return r;
+}
+
+int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n,
+			const struct nvs_options_report *o)
+{
+	struct event *events = NULL;
+	size_t count = 0, room = 0;
+	uint64_t dropped = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && !r; i++) {
+		struct state st = {.source = s + i,
+				   .events = &events,
+				   .n = &count,
+				   .room = &room,
+				   .dropped = &dropped};
+		struct nvs_calls_sink sink = {.call = on_call,
+					      .kernel = on_kernel,
+					      .submission = on_submission,
+					      .op = on_op,
+					      .arg = &st};
+
+		st.launches = nvs_launches_new();
+		r = st.launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		nvs_numbers_free(&st.shown, NULL);
+		nvs_launches_free(st.launches);
+	}
+	if (!r)
+		r = print(out, events, count, n > 1, o);
+	if (dropped)
+		fprintf(stderr,
+			"nvsnoop-report: %llu more calls and submissions are not shown; --range, "
+			"--thread and --api "
+			"choose\n",
+			(unsigned long long)dropped);
+	for (size_t i = 0; i < count; i++)
+		free(events[i].name);
+	free(events);
+	return r;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Is a record what it says it is? Every size and count in it is checked here, once, before anybody
+ * looks. */
+#include "decode/trace/internal.h"
+
+/* Fixed part of each known type. */
+static const uint16_t fixed[] = {
+	[NVS_REC_PAD] = sizeof(struct nvs_rec),
+	[NVS_REC_FRAME] = sizeof(struct nvs_rec_frame),
+	[NVS_REC_HEADER] = sizeof(struct nvs_rec_header),
+	[NVS_REC_ATTR] = sizeof(struct nvs_rec_attr),
+	[NVS_REC_CLOCK] = sizeof(struct nvs_rec_clock),
+	[NVS_REC_THREAD] = sizeof(struct nvs_rec_thread),
+	[NVS_REC_MODULE] = sizeof(struct nvs_rec_module),
+	[NVS_REC_MODULE_GONE] = sizeof(struct nvs_rec_module_gone),
+	[NVS_REC_STACK] = sizeof(struct nvs_rec_stack),
+	[NVS_REC_GPU] = sizeof(struct nvs_rec_gpu),
+	[NVS_REC_OBJECT] = sizeof(struct nvs_rec_object),
+	[NVS_REC_OBJECT_GONE] = sizeof(struct nvs_rec_object_gone),
+	[NVS_REC_CPU_MAP] = sizeof(struct nvs_rec_cpu_map),
+	[NVS_REC_CPU_MAP_GONE] = sizeof(struct nvs_rec_cpu_map_gone),
+	[NVS_REC_GPU_MAP] = sizeof(struct nvs_rec_gpu_map),
+	[NVS_REC_GPU_MAP_GONE] = sizeof(struct nvs_rec_gpu_map_gone),
+	[NVS_REC_CHANNEL] = sizeof(struct nvs_rec_channel),
+	[NVS_REC_CHANNEL_GONE] = sizeof(struct nvs_rec_channel_gone),
+	[NVS_REC_SUBMISSION] = sizeof(struct nvs_rec_submission),
+	[NVS_REC_DATA] = sizeof(struct nvs_rec_data),
+	[NVS_REC_GAP] = sizeof(struct nvs_rec_gap),
+	[NVS_REC_ORPHAN] = sizeof(struct nvs_rec_orphan),
+	[NVS_REC_CHECK] = sizeof(struct nvs_rec_check),
+	[NVS_REC_REMARK] = sizeof(struct nvs_rec_remark),
+	[NVS_REC_IOCTL] = sizeof(struct nvs_rec_ioctl),
+	[NVS_REC_TOTALS] = sizeof(struct nvs_rec_totals),
+	[NVS_REC_END] = sizeof(struct nvs_rec_end),
+	[NVS_REC_API] = sizeof(struct nvs_rec_api),
+	[NVS_REC_CALL_BEGIN] = sizeof(struct nvs_rec_call_begin),
+	[NVS_REC_CALL] = sizeof(struct nvs_rec_call),
+	[NVS_REC_KERNEL] = sizeof(struct nvs_rec_kernel),
+	[NVS_REC_GRAPH] = sizeof(struct nvs_rec_graph),
+};
+
+/* What a record of this type has to hold at least: it may come from a writer that knew fewer
+ * fields. */
+static uint32_t least(uint16_t type)
+{
+	return type == NVS_REC_TOTALS ? offsetof(struct nvs_rec_totals, fast) : fixed[type];
+}
+
+uint32_t nvs_record_fixed(uint16_t type)
+{
+	return type < sizeof(fixed) / sizeof(*fixed) ? fixed[type] : 0;
+}
+
+const char *nvs_submission_check(const struct nvs_rec_submission *rec, size_t *ndata)
+{
+	size_t room = rec->rec.size - sizeof(*rec), sum = 0;
+
+	if (rec->nentries > room / sizeof(*rec->entries))
+		return "a submission's entries run past its end";
+	room -= rec->nentries * sizeof(*rec->entries);
+	for (uint32_t i = 0; i < rec->nentries; i++) {
+		const struct nvs_gp_entry *e = rec->entries + i;
+
+		if (e->state != NVS_SEG_HERE)
+			continue;
+		if (e->bytes != ((e->entry >> 42) & 0x1fffff) * 4)
+			return "a segment's size is not that of its entry";
+		sum += e->bytes;
+		if (sum > room)
+			return "a submission's segments run past its end";
+	}
+	*ndata = sum;
+	return NULL;
+}
+
+static bool tail_fits(const struct nvs_rec *rec, uint64_t bytes)
+{
+	return ((bytes + 7) & ~7ull) <= (uint64_t)rec->size - fixed[rec->type];
+}
+
+const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
+{
+	uint64_t tail = 0;
+	size_t ndata;
+
+	if (rec->size < sizeof(*rec) || rec->size % 8)
+		return "a record of impossible size";
+	if (rec->size > room)
+		return "a record runs past the end";
+	if (rec->type >= sizeof(fixed) / sizeof(*fixed))
+		return NULL;
+	if (rec->size < least(rec->type))
+		return "a record is too short for its type";
+	switch (rec->type) {
+	case NVS_REC_FRAME:
+		tail = (uint64_t)((const struct nvs_rec_frame *)rec)->nranges *
+		       sizeof(struct nvs_ring_range);
+		break;
+	case NVS_REC_ATTR:
+		tail = ((const struct nvs_rec_attr *)rec)->length;
+		break;
+	case NVS_REC_MODULE:
+		tail = ((const struct nvs_rec_module *)rec)->build_id_length;
+		tail += ((const struct nvs_rec_module *)rec)->path_length;
+		break;
+	case NVS_REC_STACK:
+		tail = (uint64_t)((const struct nvs_rec_stack *)rec)->nframes * 8;
+		break;
+	case NVS_REC_OBJECT:
+		tail = ((const struct nvs_rec_object *)rec)->params_length;
+		break;
+	case NVS_REC_DATA:
+		tail = ((const struct nvs_rec_data *)rec)->bytes;
+		break;
+	case NVS_REC_API:
+		tail = ((const struct nvs_rec_api *)rec)->length;
+		break;
+	case NVS_REC_CALL:
+		tail = ((const struct nvs_rec_call *)rec)->nargs * 8u;
+		tail += ((const struct nvs_rec_call *)rec)->bytes;
+		break;
+	case NVS_REC_KERNEL:
+		tail = ((const struct nvs_rec_kernel *)rec)->length;
+		break;
+	case NVS_REC_GRAPH:
+		tail = (uint64_t)((const struct nvs_rec_graph *)rec)->nnodes *
+		       sizeof(struct nvs_graph_node);
+		break;
+	case NVS_REC_SUBMISSION:
+		return nvs_submission_check((const struct nvs_rec_submission *)rec, &ndata);
+	}
+	return !tail || tail_fits(rec, tail) ? NULL : "a record's contents run past its end";
+}

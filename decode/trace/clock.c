@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Ticks of the session's clock to nanoseconds, through the calibration points of the trace. */
+#include <stdlib.h>
+#include "decode/trace/internal.h"
+
+#define MOST_NS (INT64_MAX / 2) /* since the start; so that two of them can be subtracted */
+
+/* Half of the points are as good as all: drop every second one but the last. */
+static void thin(struct nvs_clock_table *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->count; i += 2)
+		c->points[n++] = c->points[i];
+	if (!(c->count & 1))
+		c->points[n++] = c->points[c->count - 1];
+	c->count = n;
+}
+
+int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_t real_ns)
+{
+	struct nvs_clock_table *c = &t->clock;
+	uint32_t at;
+
+	if (!c->points)
+		c->points = calloc(1, NVS_MAX_POINTS * sizeof(*c->points));
+	if (!c->points)
+		return -ENOMEM;
+	if (c->count == NVS_MAX_POINTS)
+		thin(c);
+	for (at = c->count; at && c->points[at - 1].ticks > ticks; at--)
+		;
+	if (at && c->points[at - 1].ticks == ticks)
+		return 0;
+	/* Clocks never run backwards; a point that says so is a lie. */
+	if ((at && c->points[at - 1].mono_ns > mono_ns) ||
+	    (at < c->count && c->points[at].mono_ns < mono_ns))
+		return 0;
+	memmove(c->points + at + 1, c->points + at, (c->count - at) * sizeof(*c->points));
+	c->points[at] = (struct nvs_clock_point){ticks, mono_ns, real_ns};
+	c->count++;
+	return 0;
+}
+
+/* The pair of points to draw the line through: the last at or before TICKS and its successor. */
+static const struct nvs_clock_point *pair(const struct nvs_clock_table *c, uint64_t ticks)
+{
+	uint32_t lo = 0, hi = c->count - 1;
+
+	while (lo + 1 < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (c->points[mid].ticks <= ticks)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return c->points + lo;
+}
+
+static bool convert(const struct nvs_trace *t, uint64_t ticks, bool real, uint64_t *ns)
+{
+	const struct nvs_clock_table *c = &t->clock;
+	const struct nvs_clock_point *p;
+	long double dt, dn, x;
+
+	*ns = 0;
+	if (t->session.header.clock == NVS_CLOCK_MONOTONIC && !real) {
+		*ns = ticks;
+		return true;
+	}
+	if (!c->count)
+		return false;
+	if (t->session.header.clock == NVS_CLOCK_MONOTONIC && c->count == 1) {
+		*ns = c->points[0].real_ns + (ticks - c->points[0].ticks);
+		return true;
+	}
+	if (c->count < 2)
+		return false;
+	p = pair(c, ticks);
+	/* 64 bits of mantissa: as exact as the numbers. */
+	dt = (long double)p[1].ticks - p[0].ticks;
+	dn = real ? (long double)p[1].real_ns - p[0].real_ns
+		  : (long double)p[1].mono_ns - p[0].mono_ns;
+	x = (real ? p[0].real_ns : p[0].mono_ns) + ((long double)ticks - p[0].ticks) * dn / dt;
+	*ns = x <= 0 ? 0 : x >= 0x1p63L ? INT64_MAX : (uint64_t)x;
+	return true;
+}
+
+bool nvs_clock_mono(const struct nvs_trace *t, uint64_t ticks, uint64_t *ns)
+{
+	return convert(t, ticks, false, ns);
+}
+
+bool nvs_clock_real(const struct nvs_trace *t, uint64_t ticks, uint64_t *ns)
+{
+	return convert(t, ticks, true, ns);
+}
+
+bool nvs_clock_since_start(const struct nvs_trace *t, uint64_t ticks, int64_t *ns)
+{
+	uint64_t a, b;
+
+	*ns = 0;
+	if (!convert(t, t->session.first_time, false, &a) || !convert(t, ticks, false, &b))
+		return false;
+	*ns = (int64_t)(b - a);
+	*ns = *ns > MOST_NS ? MOST_NS : *ns < -MOST_NS ? -MOST_NS : *ns;
+	return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Records that stand in a frame as differences to earlier ones, made whole again: nvsnoop/trace.h,
+ * NVS_REC_DELTA. */
+#include <string.h>
+#include "decode/trace/internal.h"
+
+#define NONE UINT32_MAX
+
+/* All words but the first two, and the two behind time, which stand as they are. */
+static void add(uint32_t *rec, const uint32_t *before, uint32_t n)
+{
+	rec[0] &= ~(uint32_t)NVS_REC_DELTA;
+	rec[2] += before[2];
+	rec[3] += before[3];
+	for (uint32_t i = 6; i < n; i++)
+		rec[i] += before[i];
+}
+
+static bool is_like(const uint32_t *a, const uint32_t *b)
+{
+	return ((a[0] ^ b[0]) & 0xffff & ~NVS_REC_DELTA) == 0 && a[1] == b[1] && a[4] == b[4] &&
+	       a[5] == b[5];
+}
+
+/* Whatever is wrong with a record otherwise is found by whoever checks it. */
+bool nvs_delta_restore(uint8_t *frame, size_t size)
+{
+	uint32_t *records = (uint32_t *)(void *)frame, total = (uint32_t)(size / 4),
+		 slots[NVS_DELTA_SLOTS];
+
+	memset(slots, 0xff, sizeof(slots));
+	for (uint32_t at = 0, n; total - at >= 6; at += n) {
+		uint32_t *rec = records + at, type = rec[0] & 0xffff & ~NVS_REC_DELTA, slot;
+
+		n = rec[1] / 4;
+		if (!n || n > total - at)
+			break;
+		if (n < 6 || (type != NVS_REC_SUBMISSION && type != NVS_REC_CALL_BEGIN &&
+			      type != NVS_REC_CALL)) {
+			if (rec[0] & NVS_REC_DELTA)
+				return false;
+			continue;
+		}
+		slot = nvs_delta_slot(type, rec[1], rec[4], rec[5]);
+		if (rec[0] & NVS_REC_DELTA) {
+			if (slots[slot] == NONE || !is_like(rec, records + slots[slot]))
+				return false;
+			add(rec, records + slots[slot], n);
+		}
+		slots[slot] = at;
+	}
+	return true;
+}

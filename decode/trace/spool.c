@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The spool beside a trace: what the rings held when the program died and no frame holds, in order
+ * of time; or what was rung after the trace had been ended.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "decode/trace/internal.h"
+
+#define PAGE 4096
+#define MAX_HOLE (64u << 20)
+#define MAX_RINGS 65536
+#define WINDOW ((size_t)64 << 10)
+typedef unsigned long long ull; /* for printing */
+
+/* One ring being read, from position POS up to its head. */
+struct nvs_cursor {
+	struct nvs_spool_ring head;
+	uint32_t number;
+	uint64_t base; /* of its data in the file */
+	uint64_t bytes; /* of the ring; 0: plain, position = offset from base */
+	uint64_t seen; /* frames hold it up to here */
+	uint64_t pos;
+	uint8_t *buf; /* bytes [buf_pos, buf_pos + buf_len) */
+	size_t room, buf_len;
+	uint64_t buf_pos;
+	uint64_t time; /* of the record at pos */
+};
+
+static bool read_at(int fd, void *dst, size_t bytes, uint64_t offset)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = pread(fd, (uint8_t *)dst + done, bytes - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+static bool read_ring(const struct nvs_spool_file *f, const struct nvs_cursor *c, void *dst,
+		      size_t bytes, uint64_t pos)
+{
+	uint64_t at = c->bytes ? pos & (c->bytes - 1) : pos;
+	size_t first = bytes;
+
+	if (c->bytes && first > c->bytes - at)
+		first = c->bytes - at;
+	return read_at(f->fd, dst, first, c->base + at) &&
+	       (first == bytes || read_at(f->fd, (uint8_t *)dst + first, bytes - first, c->base));
+}
+
+/* Makes [pos, pos + want) stand in the window, and more where there is more. */
+static bool window(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos, size_t want)
+{
+	uint64_t left = c->head.head - pos;
+	size_t size = want > WINDOW ? want : WINDOW;
+
+	if (pos >= c->buf_pos && pos - c->buf_pos <= c->buf_len &&
+	    want <= c->buf_len - (pos - c->buf_pos))
+		return true;
+	if (want > left)
+		return false;
+	if (size > left)
+		size = left;
+	if (size > c->room) {
+		free(c->buf);
+		c->room = 0;
+		c->buf = malloc(size);
+		if (!c->buf)
+			return false;
+		c->room = size;
+	}
+	c->buf_pos = pos;
+	c->buf_len = read_ring(f, c, c->buf, size, pos) ? size : 0;
+	return c->buf_len >= want;
+}
+
+/* The record at POS, whole and checked, or NULL and why. */
+static const struct nvs_rec *record_at(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos,
+				       const char **what)
+{
+	uint64_t left = c->head.head - pos;
+	const struct nvs_rec *rec;
+
+	*what = "its end cannot be read";
+	if (!window(f, c, pos, sizeof(*rec)))
+		return NULL;
+	rec = (const void *)(c->buf + (pos - c->buf_pos));
+	if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > left ||
+	    (c->bytes && rec->size > c->bytes)) {
+		*what = "a record of impossible size";
+		return NULL;
+	}
+	if (!window(f, c, pos, rec->size))
+		return NULL;
+	rec = (const void *)(c->buf + (pos - c->buf_pos));
+	*what = nvs_record_check(rec, rec->size);
+	if (rec->type == NVS_REC_FRAME)
+		*what = "a frame's head, which no ring holds";
+	return *what ? NULL : rec;
+}
+
+/* ---- opening ---- */
+
+static bool head_sane(const struct nvs_spool *h, uint64_t size)
+{
+	if (h->magic != NVS_SPOOL_MAGIC || h->version != NVS_SPOOL_VERSION)
+		return false;
+	if (h->kind == NVS_SPOOL_LATE)
+		return h->ring_offset >= sizeof(*h) && h->ring_offset <= size &&
+		       !(h->ring_offset % 8);
+	if (h->kind != NVS_SPOOL_RINGS || h->rings > MAX_RINGS)
+		return false;
+	if (h->ring_bytes < PAGE || h->ring_bytes > 1ull << 32 ||
+	    h->ring_bytes & (h->ring_bytes - 1))
+		return false;
+	if (h->ring_offset % 8 || h->ring_offset > size)
+		return false;
+	return (size - h->ring_offset) / (PAGE + h->ring_bytes) >= h->rings;
+}
+
+static bool try_open(struct nvs_trace *t, struct nvs_spool_file *f, const char *path,
+		     bool any_session)
+{
+	struct stat st;
+
+	/* The path may come from a stranger's trace: nothing but a regular file is touched. */
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (f->fd < 0) {
+		f->fd = 0;
+		return false;
+	}
+	f->size = 0;
+	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+		f->size = (uint64_t)st.st_size;
+	if (f->size >= sizeof(f->head) && read_at(f->fd, &f->head, sizeof(f->head), 0) &&
+	    head_sane(&f->head, f->size) &&
+	    (any_session ||
+	     !memcmp(f->head.session, t->session.header.session, sizeof(f->head.session)))) {
+		f->path = strdup(path);
+		return true;
+	}
+	close(f->fd);
+	f->fd = 0;
+	return false;
+}
+
+/* Beside the trace, or where an option or the trace itself says; NAME with SUFFIX. */
+static bool find_spool(struct nvs_trace *t, struct nvs_spool_file *f, const char *suffix,
+		       bool any_session)
+{
+	const char *attr = t->session.attr[NVS_ATTR_SPOOL], *base = t->path, *dot = ".spool";
+
+	for (int i = 0; i < 2; i++) {
+		char *name;
+		bool found;
+
+		if (t->options.spool || i) {
+			base = t->options.spool ? t->options.spool : attr;
+			dot = "";
+			/* A path out of the trace: only a whole one, and only of the same session.
+			 */
+			if (!t->options.spool && (!attr || attr[0] != '/'))
+				return false;
+			any_session = any_session && t->options.spool;
+		}
+		if (!strcmp(base, "-") || asprintf(&name, "%s%s%s", base, dot, suffix) < 0)
+			continue;
+		found = try_open(t, f, name, any_session);
+		free(name);
+		if (found || t->options.spool)
+			return found;
+	}
+	return false;
+}
+
+/* Submissions behind the last doorbell that was rung for certain. */
+static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
+{
+	struct nvs_spool_file *f = t->spools;
+	uint64_t pos = c->head.rung;
+	const struct nvs_rec *rec;
+	const char *what;
+
+	if (pos > c->head.head || c->head.head - pos > c->bytes || pos % 8 || c->head.head % 8)
+		return;
+	while (pos < c->head.head && (rec = record_at(f, c, pos, &what))) {
+		const struct nvs_rec_submission *s = (const void *)rec;
+
+		pos += rec->size;
+		if (rec->type != NVS_REC_SUBMISSION || f->nuncertain >= NVS_MAX_UNCERTAIN)
+			continue;
+		if (!f->uncertain)
+			f->uncertain = calloc(1, NVS_MAX_UNCERTAIN * sizeof(*f->uncertain));
+		if (!f->uncertain)
+			return;
+		f->uncertain[f->nuncertain].channel = s->channel;
+		f->uncertain[f->nuncertain++].sequence = s->sequence;
+	}
+}
+
+bool nvs_spool_uncertain(const struct nvs_trace *t, uint32_t channel, uint64_t sequence)
+{
+	const struct nvs_spool_file *f = t->spools;
+
+	for (uint32_t i = 0; i < f->nuncertain; i++)
+		if (f->uncertain[i].channel == channel && f->uncertain[i].sequence == sequence)
+			return true;
+	return false;
+}
+
+static void open_rings(struct nvs_trace *t, struct nvs_spool_file *f)
+{
+	for (uint32_t i = 0; i < f->head.rings; i++) {
+		struct nvs_cursor *c = f->rings + i;
+		uint64_t at = f->head.ring_offset + i * (PAGE + f->head.ring_bytes);
+
+		c->number = i;
+		c->bytes = f->head.ring_bytes;
+		c->base = at + PAGE;
+		if (!read_at(f->fd, &c->head, sizeof(c->head), at))
+			memset(&c->head, 0, sizeof(c->head));
+		if (!f->head.ended && !t->running)
+			note_uncertain(t, c);
+	}
+}
+
+static int open_file(struct nvs_trace *t, struct nvs_spool_file *f)
+{
+	uint32_t n;
+
+	if (f->head.kind == NVS_SPOOL_LATE)
+		f->head.rings = 1;
+	n = f->head.rings ? f->head.rings : 1;
+	t->running |= nvs_spool_running(f);
+	f->rings = calloc(1, n * sizeof(*f->rings));
+	f->heap = calloc(1, n * sizeof(*f->heap));
+	if (!f->rings || !f->heap || !f->path)
+		return -ENOMEM;
+	for (int i = 0; i < 2; i++)
+		if (f->head.clock_mono_ns[i])
+			nvs_clock_add(t, f->head.clock_ticks[i], f->head.clock_mono_ns[i],
+				      f->head.clock_real_ns[i]);
+	if (f->head.kind == NVS_SPOOL_LATE) {
+		f->rings->base = f->head.ring_offset;
+		f->rings->head.head = f->size - f->rings->base;
+	} else {
+		open_rings(t, f);
+	}
+	return 0;
+}
+
+int nvs_spool_open(struct nvs_trace *t, bool any_session)
+{
+	int r = 0;
+
+	if (find_spool(t, t->spools, "", any_session)) {
+		t->session.spool_read = true;
+		r = open_file(t, t->spools);
+	}
+	/* While the rings' spool stands, what came late lies beside it. */
+	if (!r && !any_session && find_spool(t, t->spools + 1, ".late", false))
+		r = t->spools[1].head.kind == NVS_SPOOL_LATE ? open_file(t, t->spools + 1) : 0;
+	return r;
+}
+
+static void close_file(struct nvs_spool_file *f)
+{
+	if (f->fd > 0)
+		close(f->fd);
+	for (uint32_t i = 0; f->rings && i < f->head.rings; i++)
+		free(f->rings[i].buf);
+	free(f->rings);
+	free(f->heap);
+	free(f->uncertain);
+	free(f->path);
+	memset(f, 0, sizeof(*f));
+}
+
+void nvs_spool_close(struct nvs_trace *t)
+{
+	close_file(t->spools);
+	close_file(t->spools + 1);
+}
+
+bool nvs_spool_has_rings(const struct nvs_trace *t)
+{
+	return t->spools->rings && t->spools->head.kind == NVS_SPOOL_RINGS;
+}
+
+void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range)
+{
+	struct nvs_cursor *c;
+
+	if (!nvs_spool_has_rings(t) || range->ring >= t->spools->head.rings)
+		return;
+	c = t->spools->rings + range->ring;
+	if (range->from != c->seen)
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "ring %u: bytes %llu to %llu are in no frame", range->ring,
+				      (ull)c->seen, (ull)range->from);
+	if (range->to > c->seen)
+		c->seen = range->to;
+}
+
+void nvs_spool_restart(struct nvs_trace *t)
+{
+	for (uint32_t i = 0; t->spools->rings && i < t->spools->head.rings; i++)
+		t->spools->rings[i].seen = 0;
+}
+
+/* ---- merging ---- */
+
+static bool earlier(const struct nvs_cursor *a, const struct nvs_cursor *b)
+{
+	return a->time != b->time ? a->time < b->time : a->number < b->number;
+}
+
+static void sift_down(struct nvs_spool_file *f, uint32_t i)
+{
+	for (;;) {
+		uint32_t least = i, left = 2 * i + 1;
+		struct nvs_cursor *c = f->heap[i];
+
+		for (uint32_t k = left; k < left + 2 && k < f->heap_count; k++)
+			if (earlier(f->heap[k], f->heap[least]))
+				least = k;
+		if (least == i)
+			return;
+		f->heap[i] = f->heap[least];
+		f->heap[least] = c;
+		i = least;
+	}
+}
+
+/*
+ * Records are put into a plain spool side by side by several threads: a kill may leave zeros where
+ * one of them was not written any more. Steps over them.
+ */
+static void skip_holes(struct nvs_spool_file *f, struct nvs_cursor *c)
+{
+	static const uint64_t zero; /* no record begins with it */
+
+	for (uint64_t end = c->pos + MAX_HOLE; c->pos < end; c->pos += 8)
+		if (!window(f, c, c->pos, sizeof(zero)) ||
+		    memcmp(c->buf + (c->pos - c->buf_pos), &zero, sizeof(zero)))
+			return;
+}
+
+/* Finds the record that the cursor stands on; false: there is no more, or none that can be read. */
+static bool settle(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
+{
+	const struct nvs_rec *rec;
+	const char *what;
+
+	if (!c->bytes)
+		skip_holes(f, c);
+	if (c->pos >= c->head.head)
+		return false;
+	rec = record_at(f, c, c->pos, &what);
+	if (rec) {
+		c->time = rec->time;
+		return true;
+	}
+	/* A plain spool may end in the middle of a record that was being appended. */
+	if (c->bytes)
+		nvs_trace_add_finding(
+			t, NVS_FINDING_PROBLEM,
+			"%s: ring %u, position %llu: %s; the %llu bytes after it are lost", f->path,
+			c->number, (ull)c->pos, what, (ull)(c->head.head - c->pos));
+	else
+		nvs_trace_add_finding(t, NVS_FINDING_REMARK, "%s: offset %llu: %s", f->path,
+				      (ull)(c->base + c->pos), what);
+	c->pos = c->head.head;
+	return false;
+}
+
+static bool begin_ring(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
+{
+	uint64_t head = c->head.head;
+
+	c->buf_len = 0;
+	if (!c->bytes) {
+		c->pos = 0;
+		return settle(t, f, c);
+	}
+	if (c->head.tail > c->seen)
+		nvs_trace_add_finding(
+			t, NVS_FINDING_PROBLEM,
+			"ring %u: bytes %llu to %llu went into frames that are not in the file",
+			c->number, (ull)c->seen, (ull)c->head.tail);
+	c->pos = c->head.tail > c->seen ? c->head.tail : c->seen;
+	if (head <= c->pos)
+		return false;
+	if (head - c->pos > c->bytes || head % 8 || c->pos % 8) {
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "%s: ring %u: head %llu and tail %llu are impossible",
+				      f->path, c->number, (ull)head, (ull)c->pos);
+		return false;
+	}
+	return settle(t, f, c);
+}
+
+bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
+{
+	struct nvs_spool_file *f = t->spools + which;
+
+	t->spool = f;
+	f->heap_count = f->flight_ring = f->flight_call = 0;
+	/* What its writer has not put into frames yet may be overwritten at any moment. */
+	for (uint32_t i = 0; f->rings && i < f->head.rings && !t->running; i++)
+		if (begin_ring(t, f, f->rings + i))
+			f->heap[f->heap_count++] = f->rings + i;
+	for (uint32_t i = f->heap_count / 2; i-- > 0;)
+		sift_down(f, i);
+	return f->rings;
+}
+
+/* After all else: what each ring's owner had called and not come back from. */
+static int next_in_flight(struct nvs_trace *t, const struct nvs_rec **rec)
+{
+	struct nvs_spool_file *f = t->spool;
+	uint64_t last = f->head.heard > t->session.last_time ? f->head.heard : t->session.last_time;
+
+	if (f->head.kind != NVS_SPOOL_RINGS || f->head.ended)
+		return 0;
+	for (; f->flight_ring < f->head.rings; f->flight_ring++, f->flight_call = 0) {
+		const struct nvs_spool_ring *ring = &f->rings[f->flight_ring].head;
+		const struct nvs_spool_call *call = &ring->calls[f->flight_call];
+
+		if (!ring->tid || f->flight_call >= ring->ncalls ||
+		    f->flight_call >= NVS_SPOOL_CALLS)
+			continue;
+		f->flight = (struct nvs_rec_call_begin){
+			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(f->flight), last},
+			.thread = ring->thread,
+			.api = call->api,
+			.number = call->number,
+			.begin = call->begin,
+			.depth = ++f->flight_call,
+		};
+		*rec = &f->flight.rec;
+		return 1;
+	}
+	return 0;
+}
+
+int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err)
+{
+	struct nvs_spool_file *f = t->spool;
+	struct nvs_cursor *c;
+	const char *what;
+
+	if (!f->heap_count)
+		return next_in_flight(t, rec);
+	c = f->heap[0];
+	*rec = record_at(f, c, c->pos, &what);
+	if (!*rec)
+		return nvs_fail(err, -EBADMSG, "%s: changed while it was read: %s", f->path, what);
+	/* The record stays in the window until nvs_spool_step(). */
+	c->pos += (*rec)->size;
+	return 1;
+}
+
+void nvs_spool_step(struct nvs_trace *t)
+{
+	struct nvs_spool_file *f = t->spool;
+
+	if (!f->heap_count)
+		return;
+	if (!settle(t, f, f->heap[0]))
+		f->heap[0] = f->heap[--f->heap_count];
+	if (f->heap_count)
+		sift_down(f, 0);
+}
+
+/* ---- what the kill kept from being told ---- */
+
+static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
+{
+	struct nvs_counts *c = &t->session.counts;
+	struct nvs_chan *chan;
+	uint64_t claimed = s->claim >> NVS_PUT_BITS, lost = s->lost & ~NVS_LOST_CHANGING;
+
+	if (s->channel == NVS_NONE)
+		return;
+	chan = nvs_number_get(&t->channels, s->channel);
+	/* Killed between telling a run and forgetting it. */
+	if (s->lost & NVS_LOST_CHANGING && chan && s->lost_from < chan->pub.next_sequence)
+		lost = 0;
+	if (lost && s->lost_reason == NVS_GAP_CHOICE) {
+		c->skipped_submissions += lost;
+		c->skipped_bytes += s->lost_bytes;
+		if (chan) {
+			chan->pub.counts.skipped_submissions += lost;
+			chan->pub.counts.skipped_bytes += s->lost_bytes;
+		}
+	} else if (lost) {
+		c->lost_submissions += lost;
+		c->lost_bytes += s->lost_bytes;
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "channel %u: %llu submissions from %llu on were lost (%s)",
+				      s->channel, (ull)lost, (ull)s->lost_from,
+				      nvs_gap_reason_name(s->lost_reason));
+	} else if (chan && claimed > chan->pub.next_sequence + t->spools->head.rings) {
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "channel %u: %llu submissions were begun, %llu are recorded",
+				      s->channel, (ull)claimed, (ull)chan->pub.next_sequence);
+	}
+}
+
+void nvs_spool_losses(struct nvs_trace *t)
+{
+	const struct nvs_spool *h = &t->spools->head;
+
+	if (!nvs_spool_has_rings(t) || t->running)
+		return;
+	for (uint32_t i = 0; i < h->channels && i < NVS_MAX_NUMBER; i++) {
+		struct nvs_spool_channel s;
+
+		if (!read_at(t->spools->fd, &s, sizeof(s), h->channel_offset + i * sizeof(s)))
+			break;
+		channel_loss(t, &s);
+	}
+	if (h->lost_submissions || h->lost_bytes)
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "%llu submissions, %llu bytes lost without a record of it",
+				      (ull)h->lost_submissions, (ull)h->lost_bytes);
+	if (h->orphans)
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
+				      "%llu orphan doorbells without a record of it",
+				      (ull)h->orphans);
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens a trace and reads it through: frame by frame, record by record, then the spool. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "decode/trace/internal.h"
+
+/* What a failure deeper down means to the user. */
+static int explain(struct nvs_trace *t, int r, const struct nvs_rec *rec)
+{
+	if (r == -E2BIG)
+		return nvs_fail(t->err, r,
+				"%s: a record of type %u bears an impossible number, or the trace "
+				"describes more than a session can hold",
+				t->path, rec->type);
+	if (r == -EFBIG)
+		return nvs_fail(t->err, r, "%s: a submission is larger than %u MiB", t->path,
+				NVS_MAX_WHOLE >> 20);
+	if (r == -ENOMEM)
+		return nvs_fail(t->err, r, "%s: describes more than there is memory for", t->path);
+	return r;
+}
+
+static void count(struct nvs_counts *c, const struct nvs_submission *s, uint64_t segments,
+		  uint64_t bytes)
+{
+	c->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
+	c->entries += s->nentries;
+	c->segments += segments;
+	c->bytes += bytes;
+	c->spooled += !!(s->marks & NVS_MARK_SPOOL);
+	c->late += !!(s->marks & NVS_MARK_LATE);
+	c->uncertain += !!(s->marks & NVS_MARK_UNCERTAIN);
+}
+
+int nvs_stream_deliver(struct nvs_trace *t, struct nvs_submission *s)
+{
+	struct nvs_session *session = &t->session;
+	uint64_t segments = 0, bytes = s->ndata;
+
+	for (uint32_t i = 0; i < s->nentries; i++) {
+		const struct nvs_gp_entry *e = s->entries + i;
+
+		segments += e->state == NVS_SEG_HERE || e->state == NVS_SEG_SKIPPED;
+		bytes += e->state == NVS_SEG_SKIPPED ? e->bytes : 0;
+	}
+	if (t->spools->nuncertain && nvs_spool_uncertain(t, s->rec->channel, s->rec->sequence))
+		s->marks |= NVS_MARK_UNCERTAIN;
+	nvs_verify_submission(t, (struct nvs_chan *)s->channel, s->rec);
+	count(&session->counts, s, segments, bytes);
+	count(&s->channel->counts, s, segments, bytes);
+	s->thread->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
+	if (s->rec->progress_address)
+		s->channel->progress_address = s->rec->progress_address;
+	if (!session->first_submission || s->rec->rec.time < session->first_submission)
+		session->first_submission = s->rec->rec.time;
+	if (s->rec->rec.time > session->last_submission)
+		session->last_submission = s->rec->rec.time;
+	s->number = t->number++;
+	return t->consumer->submission ? t->consumer->submission(t->arg, t, s) : 0;
+}
+
+static int take_submission(struct nvs_trace *t, const struct nvs_rec_submission *rec, size_t ndata)
+{
+	uint32_t marks = t->source & NVS_MARK_SPOOL;
+
+	if (t->source & NVS_MARK_LATE || rec->rec.flags & NVS_SUB_LATE)
+		marks |= NVS_MARK_LATE;
+	return nvs_pieces_submission(t, rec, ndata, marks);
+}
+
+/* A library is preloaded before it has anything to record: the first calls begin before the trace
+ * does. */
+static void see_begin(struct nvs_trace *t, const struct nvs_rec *rec)
+{
+	uint64_t begin = rec->type == NVS_REC_CALL ? ((const struct nvs_rec_call *)rec)->begin
+			 : rec->type == NVS_REC_CALL_BEGIN
+				 ? ((const struct nvs_rec_call_begin *)rec)->begin
+				 : 0;
+
+	if (begin && begin < t->session.first_time)
+		t->session.first_time = begin;
+}
+
+static int take_other(struct nvs_trace *t, const struct nvs_rec *rec)
+{
+	uint64_t extended[64];
+	uint32_t fixed = nvs_record_fixed(rec->type);
+	int r = 0;
+
+	/* From a writer that knew fewer fields: those it did not know are 0. */
+	if (rec->size < fixed && fixed <= sizeof(extended)) {
+		memset(extended, 0, sizeof(extended));
+		memcpy(extended, rec, rec->size);
+		rec = (const struct nvs_rec *)(const void *)extended;
+	}
+	see_begin(t, rec);
+	if (rec->type == NVS_REC_CHANNEL_GONE)
+		r = nvs_pieces_flush(t, ((const struct nvs_rec_channel_gone *)rec)->channel);
+	else if (rec->type == NVS_REC_TOTALS)
+		r = nvs_pieces_flush(t, NVS_NONE);
+	if (!r)
+		r = nvs_model_take(t, rec);
+	if (!r && rec->type == NVS_REC_DATA)
+		r = nvs_pieces_data(t, (const void *)rec);
+	if (!r && rec->type == NVS_REC_GAP)
+		r = nvs_pieces_gap(t, (const void *)rec);
+	if (r)
+		return r;
+	nvs_verify_record(t, rec);
+	if (t->consumer->record &&
+	    (rec->type != NVS_REC_DATA || !(t->consumer->flags & NVS_READ_WHOLE)))
+		r = t->consumer->record(t->arg, t, rec);
+	return r ? r : nvs_model_drop(t, rec);
+}
+
+/* One record, checked already but for a submission's inside. *WHAT: what is wrong with it. */
+static int take(struct nvs_trace *t, const struct nvs_rec *rec, const char **what)
+{
+	size_t ndata;
+	int r;
+
+	if (rec->time > t->session.last_time)
+		t->session.last_time = rec->time;
+	if (rec->type == NVS_REC_SUBMISSION) {
+		*what = rec->size < sizeof(struct nvs_rec_submission)
+				? "a submission is too short"
+				: nvs_submission_check((const void *)rec, &ndata);
+		r = *what ? -EBADMSG : take_submission(t, (const void *)rec, ndata);
+	} else if (rec->type == NVS_REC_PAD) {
+		return 0;
+	} else if (rec->type > NVS_REC_END &&
+		   (rec->type < NVS_REC_API || rec->type > NVS_REC_GRAPH)) {
+		t->session.unknown_records++;
+		return 0;
+	} else {
+		r = take_other(t, rec);
+	}
+	return r < 0 && !*what ? explain(t, r, rec) : r;
+}
+
+static int bad_record(struct nvs_trace *t, size_t pos, const char *what)
+{
+	return nvs_fail(t->err, -EBADMSG, "%s: frame at offset %llu, byte %zu of its contents: %s",
+			t->path, (unsigned long long)t->in.frame_offset, pos, what);
+}
+
+static void check_frame(struct nvs_trace *t, const struct nvs_rec_frame *frame)
+{
+	const struct nvs_ring_range *range = nvs_tail(&frame->rec,
+						      (uint64_t)frame->nranges * sizeof(*range));
+
+	if (frame->number != t->next_frame)
+		nvs_trace_add_finding(
+			t, NVS_FINDING_PROBLEM, "frame %llu follows where frame %llu was due",
+			(unsigned long long)frame->number, (unsigned long long)t->next_frame);
+	t->next_frame = frame->number + 1;
+	for (uint32_t i = 0; i < frame->nranges; i++)
+		nvs_spool_seen(t, range + i);
+}
+
+static int read_frame(struct nvs_trace *t)
+{
+	const uint8_t *base = t->in.frame;
+	size_t size = t->in.frame_size, pos = 0;
+
+	for (uint32_t index = 0; pos < size; index++) {
+		const struct nvs_rec *rec = (const void *)(base + pos);
+		const char *what = NULL;
+		int r = 0;
+
+		if (size - pos < sizeof(*rec))
+			return bad_record(t, pos, "a record runs past the end");
+		/* A submission's inside is checked by take(), which needs what that finds. */
+		if (rec->type != NVS_REC_SUBMISSION)
+			what = nvs_record_check(rec, size - pos);
+		else if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > size - pos)
+			what = "a record of impossible size";
+		if (!what && (index == 0) != (rec->type == NVS_REC_FRAME))
+			what = index ? "a second head in one frame"
+				     : "the frame does not begin with its head";
+		if (!what && rec->type == NVS_REC_HEADER && (index != 1 || t->session.frames))
+			what = "a second trace begins here: give the two as files of their own";
+		if (!what && rec->type == NVS_REC_FRAME)
+			check_frame(t, (const void *)rec);
+		else if (!what)
+			r = take(t, rec, &what);
+		if (what)
+			return bad_record(t, pos, what);
+		if (r)
+			return r;
+		pos += rec->size;
+	}
+	t->session.frames++;
+	t->session.raw_bytes += size;
+	return 0;
+}
+
+static bool is_damage(int r)
+{
+	return r == -ENODATA || r == -EBADMSG || r == -E2BIG || r == -EFBIG;
+}
+
+/* A frame could not be had: 0 where the reading may go on with what there is. */
+static int frame_failed(struct nvs_trace *t, int r)
+{
+	struct nvs_error *err = t->err;
+	size_t length = strlen(err->text);
+
+	if (r == -ENODATA && t->running)
+		return 0; /* it is being written */
+	if (r == -ENODATA && nvs_spool_has_rings(t)) {
+		nvs_trace_add_finding(t, NVS_FINDING_REMARK,
+				      "%s: the spool holds what it would have", err->text);
+		return 0;
+	}
+	if (!is_damage(r))
+		return r;
+	if (t->options.partial) {
+		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM, "%s", err->text);
+		t->session.end = NVS_END_DAMAGED;
+		return 0;
+	}
+	snprintf(err->text + length, sizeof(err->text) - length,
+		 t->session.frames ? "; --partial reports the %llu whole frame%s before it"
+				   : "; no whole frame precedes it",
+		 (unsigned long long)t->session.frames, t->session.frames == 1 ? "" : "s");
+	return r;
+}
+
+static int read_frames(struct nvs_trace *t)
+{
+	for (;;) {
+		int r;
+
+		if (t->no_frames)
+			return 0;
+		r = t->first_ready ? 1 : nvs_input_frame(&t->in, t->err);
+		t->first_ready = false;
+		/* With the seek table, or what else is behind the last frame. */
+		t->session.file_bytes = t->in.size ? t->in.size : t->in.offset;
+		if (r == 0)
+			return 0;
+		if (r > 0)
+			r = read_frame(t);
+		if (r > 0)
+			return r;
+		if (r < 0)
+			return frame_failed(t, r);
+		if (t->options.progress)
+			t->options.progress(t->options.progress_arg, t->in.offset, t->in.size);
+	}
+}
+
+static int merge_spool(struct nvs_trace *t)
+{
+	const struct nvs_rec *rec;
+	int r;
+
+	while ((r = nvs_spool_next(t, &rec, t->err)) > 0) {
+		const char *what = NULL;
+
+		r = take(t, rec, &what);
+		if (what)
+			r = nvs_fail(t->err, -EBADMSG, "%s: %s", t->spool->path, what);
+		if (r)
+			break;
+		nvs_spool_step(t);
+	}
+	return r;
+}
+
+static int read_spools(struct nvs_trace *t)
+{
+	int r = 0;
+
+	if (t->session.end == NVS_END_DAMAGED || (t->running && t->end_seen))
+		return 0;
+	for (uint32_t i = 0; i < 2 && !r; i++) {
+		if (!nvs_spool_start(t, i))
+			continue;
+		t->source = NVS_MARK_SPOOL;
+		if (t->spool->head.kind == NVS_SPOOL_LATE)
+			t->source |= NVS_MARK_LATE;
+		r = merge_spool(t);
+	}
+	if (!r)
+		nvs_spool_losses(t);
+	return r;
+}
+
+/* Begins anew: what a pass counts is forgotten, what it has learnt is kept. */
+static int restart(struct nvs_trace *t)
+{
+	struct nvs_session *s = &t->session;
+	int r;
+
+	if (!t->first_ready && !t->no_frames) {
+		r = nvs_input_rewind(&t->in, t->err);
+		if (r)
+			return r;
+	}
+	nvs_pieces_free(t);
+	nvs_findings_free(t);
+	nvs_inflight_restart(t);
+	nvs_model_restart(t);
+	memset(&s->counts, 0, sizeof(s->counts));
+	s->has_totals = false;
+	s->end = NVS_END_UNKNOWN;
+	s->frames = s->raw_bytes = s->file_bytes = s->unknown_records = 0;
+	s->first_submission = s->last_submission = 0;
+	t->next_frame = t->number = 0;
+	nvs_spool_restart(t);
+	t->source = 0;
+	t->end_seen = false;
+	return 0;
+}
+
+int nvs_trace_read(struct nvs_trace *t, const struct nvs_consumer *consumer, void *arg,
+		   struct nvs_error *err)
+{
+	static const struct nvs_consumer nobody;
+	struct nvs_error unused = {""};
+	int r;
+
+	t->consumer = consumer ? consumer : &nobody;
+	t->arg = arg;
+	t->err = err ? err : &unused;
+	r = restart(t);
+	if (!r)
+		r = read_frames(t);
+	if (!r)
+		r = read_spools(t);
+	/* What waits for something that is still to be written is not lost. */
+	if (!r && !(t->running && !t->end_seen))
+		r = nvs_pieces_end(t);
+	if (!r) {
+		if (t->session.end != NVS_END_DAMAGED)
+			t->session.end = t->end_seen  ? NVS_END_ORDERLY
+					 : t->running ? NVS_END_RUNNING
+						      : NVS_END_CRASH;
+		nvs_verify_end(t);
+		t->passes++;
+	}
+	t->err = NULL;
+	return r;
+}
+
+/* ---- opening ---- */
+
+static int take_header(struct nvs_trace *t, const struct nvs_rec_header *h, struct nvs_error *err)
+{
+	if (h->magic != NVS_TRACE_MAGIC)
+		return nvs_fail(err, -EBADMSG,
+				"%s: offset 0: not an nvsnoop trace (no magic number)", t->path);
+	if (h->min_version > NVS_TRACE_VERSION)
+		return nvs_fail(err, -EPROTONOSUPPORT,
+				"%s: offset 0: written by a newer nvsnoop (format %u, "
+				"needs a reader of format %u; this one reads %u): use a newer "
+				"nvsnoop-report",
+				t->path, h->version, h->min_version, NVS_TRACE_VERSION);
+	memcpy(&t->session.header, h, sizeof(*h));
+	t->session.first_time = t->session.last_time = h->rec.time;
+	return 0;
+}
+
+/* The first frame: head, header, and what of it is wanted early (where the spool lies). */
+static int read_first(struct nvs_trace *t, struct nvs_error *err)
+{
+	const uint8_t *base = t->in.frame;
+	size_t size = t->in.frame_size, pos = 0;
+
+	for (uint32_t index = 0; pos < size; index++) {
+		const struct nvs_rec *rec = (const void *)(base + pos);
+		const char *what = size - pos < sizeof(*rec) ? "too short"
+							     : nvs_record_check(rec, size - pos);
+		int r = 0;
+
+		if (!what && index < 2 && rec->type != (index ? NVS_REC_HEADER : NVS_REC_FRAME))
+			what = "no header";
+		if (what && index < 2)
+			return nvs_fail(err, -EBADMSG, "%s: offset 0: not an nvsnoop trace (%s)",
+					t->path, what);
+		if (what)
+			return 0; /* told when it is read */
+		if (index == 1)
+			r = take_header(t, (const void *)rec, err);
+		else if (rec->type == NVS_REC_ATTR)
+			nvs_model_take(t, rec);
+		if (r)
+			return r;
+		pos += rec->size;
+	}
+	if (!t->session.header.magic)
+		return nvs_fail(err, -EBADMSG, "%s: offset 0: not an nvsnoop trace (empty)",
+				t->path);
+	return 0;
+}
+
+/* Killed before the first frame was whole: the spool alone tells of the session. */
+static void header_from_spool(struct nvs_trace *t)
+{
+	const struct nvs_spool *s = &t->spools->head;
+	struct nvs_rec_header *h = &t->session.header;
+
+	h->magic = NVS_TRACE_MAGIC;
+	h->version = h->min_version = NVS_TRACE_VERSION;
+	memcpy(h->session, s->session, sizeof(h->session));
+	h->pid = s->pid;
+	h->clock = s->clock_ticks[0] == s->clock_mono_ns[0] ? NVS_CLOCK_MONOTONIC : NVS_CLOCK_TSC;
+	h->flags = NVS_HDR_CRASH_SAFE;
+	h->realtime_ns = s->clock_real_ns[0];
+	h->ring_bytes = s->ring_bytes;
+	t->session.first_time = t->session.last_time = s->clock_ticks[0];
+	t->no_frames = true;
+}
+
+static int open_first(struct nvs_trace *t, struct nvs_error *err)
+{
+	int r = nvs_input_open(&t->in, t->path, err);
+
+	if (r)
+		return r;
+	r = nvs_input_frame(&t->in, err);
+	if (r > 0) {
+		t->first_ready = true;
+		r = read_first(t, err);
+		if (r)
+			return r;
+		r = t->options.no_spool ? 0 : nvs_spool_open(t, false);
+		/* What had gone from the spool into frames by then is in them. */
+		if (t->running)
+			nvs_input_extend(&t->in);
+		return r;
+	}
+	if (r < 0 && (r != -ENODATA || t->in.frame_offset))
+		return r;
+	if (!t->options.no_spool && !nvs_spool_open(t, true) && nvs_spool_has_rings(t)) {
+		header_from_spool(t);
+		return 0;
+	}
+	if (!r)
+		return nvs_fail(err, -ENODATA, "%s: offset 0: the file is empty", t->path);
+	return nvs_fail(err, r,
+			"%s: offset 0: ends in the middle of its first frame; nothing of it can be "
+			"read",
+			t->path);
+}
+
+int nvs_trace_open(struct nvs_trace **trace, const char *path,
+		   const struct nvs_read_options *options, struct nvs_error *err)
+{
+	struct nvs_trace *t = calloc(1, sizeof(*t));
+	int r;
+
+	*trace = NULL;
+	if (!t)
+		return nvs_fail(err, -ENOMEM, "%s: out of memory", path);
+	t->in.fd = -1;
+	if (options)
+		t->options = *options;
+	t->nobody.pub.thread = NVS_NONE;
+	t->path = strdup(path);
+	t->session.path = t->path;
+	r = t->path ? open_first(t, err) : -ENOMEM;
+	if (r) {
+		nvs_trace_close(t);
+		return r;
+	}
+	*trace = t;
+	return 0;
+}
+
+void nvs_trace_close(struct nvs_trace *t)
+{
+	if (!t)
+		return;
+	nvs_input_close(&t->in);
+	nvs_spool_close(t);
+	nvs_pieces_free(t);
+	nvs_callsites_free(t);
+	nvs_symbols_free(t);
+	nvs_findings_free(t);
+	nvs_inflight_free(t);
+	nvs_model_free(t);
+	free(t->path);
+	free(t);
+}
+
+const struct nvs_session *nvs_trace_session(const struct nvs_trace *t)
+{
+	return &t->session;
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of addresses: the symbol tables of the modules' files, read with libelf when first asked
+ * for. These are files of this machine and as large as they are; each is read once, however many
+ * modules are said to be it.
+ */
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "decode/base/hash.h"
+#include "decode/trace/internal.h"
+#include "decode/base/uncounted.h"
+
+#define MAX_SYMBOLS (16u << 20)
+#define MAX_NOTES 1024
+#define MAX_BACK 256 /* how far back a covering module or symbol is looked for */
+
+struct symbol {
+	uint64_t start, size;
+	const char *name;
+	uint8_t binding;
+};
+
+struct table {
+	struct symbol *items;
+	uint32_t count, room;
+};
+
+/* One opened file; the names in the tables point into it. */
+struct file {
+	int fd;
+	Elf *elf;
+};
+
+/* What a file, and the one of its debug information, say. */
+struct names {
+	struct {
+		uint64_t dev, ino;
+	} key[2]; /* 0: none */
+	struct file file, debug;
+	struct table dynamic, all;
+	UT_hash_handle hh;
+};
+
+struct nvs_symbols {
+	struct nvs_numbers modules; /* struct names by module number */
+	struct names *names;
+	const struct nvs_trace_module **order; /* by start */
+	uint32_t count;
+	uint32_t known; /* modules the trace had when order was made */
+	char *notes[MAX_NOTES];
+	uint32_t nnotes;
+};
+
+/* Of our own library nobody misses names: it is another one after each upgrade. */
+static void note(struct nvs_trace *t, const struct nvs_trace_module *m, const char *path,
+		 const char *what)
+{
+	struct nvs_symbols *s = t->symbols;
+	char safe[512];
+
+	if (nvs_symbols_own(m))
+		return;
+	nvs_escape(safe, sizeof(safe), path, strlen(path));
+	if (s->nnotes < MAX_NOTES && asprintf(&s->notes[s->nnotes], "%s: %s", safe, what) >= 0)
+		s->nnotes++;
+}
+
+const char *nvs_trace_symbol_note(const struct nvs_trace *t, uint32_t index)
+{
+	return t->symbols && index < t->symbols->nnotes ? t->symbols->notes[index] : NULL;
+}
+
+/* ---- files ---- */
+
+static void close_file(struct file *f)
+{
+	if (f->elf)
+		elf_end(f->elf);
+	if (f->fd > 0)
+		close(f->fd);
+	memset(f, 0, sizeof(*f));
+}
+
+/* The path may come from a stranger: only regular files, and never waiting. */
+static bool open_file(struct file *f, const char *path)
+{
+	struct stat st;
+
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (f->fd < 0) {
+		f->fd = 0;
+		return false;
+	}
+	elf_version(EV_CURRENT);
+	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode))
+		f->elf = elf_begin(f->fd, ELF_C_READ, NULL);
+	if (f->elf && elf_kind(f->elf) == ELF_K_ELF)
+		return true;
+	close_file(f);
+	return false;
+}
+
+static bool note_matches(Elf_Data *data, const struct nvs_trace_module *m, bool *seen)
+{
+	size_t at = 0, name, desc;
+	GElf_Nhdr nhdr;
+
+	while ((at = gelf_getnote(data, at, &nhdr, &name, &desc)) > 0) {
+		if (nhdr.n_type != NT_GNU_BUILD_ID || nhdr.n_namesz != 4 ||
+		    memcmp((char *)data->d_buf + name, "GNU", 4))
+			continue;
+		*seen = true;
+		if (nhdr.n_descsz == m->rec.build_id_length &&
+		    !memcmp((char *)data->d_buf + desc, m->build_id, nhdr.n_descsz))
+			return true;
+	}
+	return false;
+}
+
+/* Is FILE what was loaded? By build-id, where the trace has one. */
+static bool same_build(const struct file *f, const struct nvs_trace_module *m)
+{
+	Elf_Scn *scn = NULL;
+	bool seen = false;
+	size_t n = 0;
+
+	if (!m->rec.build_id_length)
+		return true;
+	while ((scn = elf_nextscn(f->elf, scn))) {
+		GElf_Shdr shdr;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_NOTE)
+			continue;
+		data = elf_getdata(scn, NULL);
+		if (data && note_matches(data, m, &seen))
+			return true;
+	}
+	/* Without section headers the program headers still tell. */
+	elf_getphdrnum(f->elf, &n);
+	for (size_t i = 0; !seen && i < n; i++) {
+		GElf_Phdr phdr;
+		Elf_Data *data;
+
+		if (!gelf_getphdr(f->elf, (int)i, &phdr) || phdr.p_type != PT_NOTE)
+			continue;
+		data = elf_getdata_rawchunk(f->elf, (int64_t)phdr.p_offset, phdr.p_filesz,
+					    ELF_T_NHDR);
+		if (data && note_matches(data, m, &seen))
+			return true;
+	}
+	return false;
+}
+
+/* ---- tables ---- */
+
+static bool add_symbol(struct table *table, const GElf_Sym *sym, const char *name)
+{
+	if (table->count == table->room) {
+		uint32_t room = table->room ? table->room * 2 : 1024;
+		void *p = room <= MAX_SYMBOLS ? realloc(table->items, room * sizeof(*table->items))
+					      : NULL;
+
+		if (!p)
+			return false;
+		table->items = p;
+		table->room = room;
+	}
+	table->items[table->count++] = (struct symbol){sym->st_value, sym->st_size, name,
+						       GELF_ST_BIND(sym->st_info)};
+	return true;
+}
+
+static void read_section(const struct file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
+			 struct table *table)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t n = data && shdr->sh_entsize ? shdr->sh_size / shdr->sh_entsize : 0;
+
+	for (size_t i = 0; i < n && i < MAX_SYMBOLS; i++) {
+		GElf_Sym sym;
+		const char *name;
+		int type;
+
+		if (!gelf_getsym(data, (int)i, &sym))
+			break;
+		type = GELF_ST_TYPE(sym.st_info);
+		if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+			continue;
+		name = elf_strptr(f->elf, shdr->sh_link, sym.st_name);
+		if (!name || !*name || name[0] == '$')
+			continue;
+		if (!add_symbol(table, &sym, name))
+			break;
+	}
+}
+
+static void read_symbols(const struct file *f, uint32_t type, struct table *table)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(f->elf, scn)))
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == type)
+			read_section(f, scn, &shdr, table);
+}
+
+/* By address; of several at one address the most telling comes last, where the search ends. */
+static int by_start(const void *pa, const void *pb)
+{
+	const struct symbol *a = pa, *b = pb;
+	bool cuda_a = !strncmp(a->name, "cu", 2), cuda_b = !strncmp(b->name, "cu", 2);
+	size_t na, nb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (!a->size != !b->size)
+		return a->size ? 1 : -1;
+	if (cuda_a != cuda_b)
+		return cuda_a ? 1 : -1;
+	if ((a->binding == STB_GLOBAL) != (b->binding == STB_GLOBAL))
+		return a->binding == STB_GLOBAL ? 1 : -1;
+	na = strlen(a->name);
+	nb = strlen(b->name);
+	if (na != nb)
+		return na < nb ? 1 : -1;
+	return strcmp(b->name, a->name);
+}
+
+static const struct symbol *search(const struct table *table, uint64_t address)
+{
+	uint32_t lo = 0, hi = table->count;
+	const struct symbol *open_ended = NULL;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (table->items[mid].start <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (uint32_t back = 0; lo > 0 && back < MAX_BACK; back++) {
+		const struct symbol *s = table->items + --lo;
+
+		if (address - s->start < s->size)
+			return s;
+		/* A symbol without size reaches to the next one: good only if that is the nearest.
+		 */
+		if (!s->size && !back)
+			open_ended = s;
+	}
+	return open_ended;
+}
+
+/* ---- modules ---- */
+
+static void debug_path(char *dst, size_t room, const struct nvs_trace_module *m)
+{
+	int n = snprintf(dst, room, "/usr/lib/debug/.build-id/%02x/", m->build_id[0]);
+
+	for (uint32_t i = 1; i < m->rec.build_id_length && (size_t)n + 3 < room; i++)
+		n += snprintf(dst + n, room - (size_t)n, "%02x", m->build_id[i]);
+	snprintf(dst + n, room - (size_t)n, ".debug");
+}
+
+/* The module's path as it was at run time; false: it is none (the vDSO). */
+static bool module_path(char *dst, size_t room, const struct nvs_trace *t,
+			const struct nvs_trace_module *m)
+{
+	const char *cwd = t->session.attr[NVS_ATTR_CWD];
+	int n;
+
+	if (m->path[0] == '/')
+		n = snprintf(dst, room, "%s", m->path);
+	else if (strchr(m->path, '/') && cwd && cwd[0] == '/')
+		n = snprintf(dst, room, "%s/%s", cwd, m->path);
+	else
+		return false;
+	return (size_t)n < room;
+}
+
+static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_trace_module *m)
+{
+	char path[4096];
+
+	if (!module_path(path, sizeof(path), t, m))
+		return;
+	if (!open_file(&mod->file, path)) {
+		note(t, m, path, "cannot be read; its addresses stay without names");
+	} else if (!same_build(&mod->file, m)) {
+		note(t, m, path,
+		     "is not the file that was traced (its build-id differs); "
+		     "its addresses stay without names");
+		close_file(&mod->file);
+	}
+	if (m->rec.build_id_length < 2)
+		return;
+	debug_path(path, sizeof(path), m);
+	if (open_file(&mod->debug, path) && !same_build(&mod->debug, m))
+		close_file(&mod->debug);
+}
+
+static void set_key(struct names *names, int which, const struct file *f)
+{
+	struct stat st;
+
+	if (!f->elf || fstat(f->fd, &st))
+		return;
+	names->key[which].dev = st.st_dev;
+	names->key[which].ino = st.st_ino;
+}
+
+static void read_tables(struct names *names)
+{
+	if (names->file.elf) {
+		read_symbols(&names->file, SHT_DYNSYM, &names->dynamic);
+		read_symbols(&names->file, SHT_DYNSYM, &names->all);
+		read_symbols(&names->file, SHT_SYMTAB, &names->all);
+	}
+	if (names->debug.elf)
+		read_symbols(&names->debug, SHT_SYMTAB, &names->all);
+	if (names->dynamic.count)
+		qsort(names->dynamic.items, names->dynamic.count, sizeof(struct symbol), by_start);
+	if (names->all.count)
+		qsort(names->all.items, names->all.count, sizeof(struct symbol), by_start);
+}
+
+static struct names *load(struct nvs_trace *t, const struct nvs_trace_module *m)
+{
+	struct names *names = nvs_number_get(&t->symbols->modules, m->module), like, *known;
+
+	if (names)
+		return names;
+	memset(&like, 0, sizeof(like));
+	load_files(t, &like, m);
+	set_key(&like, 0, &like.file);
+	set_key(&like, 1, &like.debug);
+	HASH_FIND(hh, t->symbols->names, like.key, sizeof(like.key), known);
+	names = known ? known : malloc(sizeof(*names));
+	if (known || !names) {
+		close_file(&like.file);
+		close_file(&like.debug);
+	} else {
+		*names = like;
+		read_tables(names);
+		HASH_ADD(hh, t->symbols->names, key, sizeof(names->key), names);
+	}
+	if (names)
+		nvs_number_set(&t->symbols->modules, m->module, names);
+	return names;
+}
+
+static int module_by_start(const void *pa, const void *pb)
+{
+	const struct nvs_trace_module *a = *(const struct nvs_trace_module *const *)pa;
+	const struct nvs_trace_module *b = *(const struct nvs_trace_module *const *)pb;
+
+	if (a->rec.start != b->rec.start)
+		return a->rec.start < b->rec.start ? -1 : 1;
+	return a->module < b->module ? -1 : a->module > b->module;
+}
+
+static bool ready(struct nvs_trace *t)
+{
+	struct nvs_symbols *s = t->symbols;
+
+	if (!s)
+		s = t->symbols = calloc(1, sizeof(*s));
+	if (!s)
+		return false;
+	if (s->known == t->modules.count)
+		return true;
+	free(s->order);
+	s->count = 0;
+	s->order = calloc(t->modules.count, sizeof(*s->order));
+	if (!s->order)
+		return false;
+	s->known = t->modules.count;
+	for (uint32_t i = 0; i < t->modules.count; i++) {
+		const struct nvs_trace_module *m = nvs_trace_module_at(t, i);
+
+		if (m && m->rec.start < m->rec.end)
+			s->order[s->count++] = m;
+	}
+	qsort(s->order, s->count, sizeof(*s->order), module_by_start);
+	return true;
+}
+
+/* How long before the module was noticed TIME lies: it may have been used by then. */
+static uint64_t time_off(const struct nvs_trace_module *m, uint64_t time)
+{
+	return time < m->rec.rec.time ? m->rec.rec.time - time : 0;
+}
+
+const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t pc, uint64_t time)
+{
+	const struct nvs_trace_module *best = NULL;
+	uint32_t lo = 0, hi;
+
+	if (!ready(t))
+		return NULL;
+	hi = t->symbols->count;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (t->symbols->order[mid]->rec.start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (uint32_t back = 0; lo > 0 && back < MAX_BACK; back++) {
+		const struct nvs_trace_module *m = t->symbols->order[--lo];
+
+		/* What had gone by then is not used any more: rather none than another at the same
+		 * place. */
+		if (pc >= m->rec.end || time > m->gone_time)
+			continue;
+		if (!best || time_off(m, time) < time_off(best, time))
+			best = m;
+	}
+	return best;
+}
+
+const char *nvs_symbols_file(const struct nvs_trace_module *m)
+{
+	const char *slash = strrchr(m->path, '/');
+
+	return slash ? slash + 1 : m->path;
+}
+
+bool nvs_symbols_own(const struct nvs_trace_module *m)
+{
+	return !strncmp(nvs_symbols_file(m), "libnvsnoop.", 11);
+}
+
+const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_module *m, uint64_t pc,
+			       bool dynamic, uint64_t *offset)
+{
+	struct names *mod = ready(t) ? load(t, m) : NULL;
+	const struct symbol *s;
+
+	if (!mod)
+		return NULL;
+	s = search(dynamic ? &mod->dynamic : &mod->all, pc - m->rec.bias);
+	if (!s)
+		return NULL;
+	*offset = pc - m->rec.bias - s->start;
+	return s->name;
+}
+
+void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs_symbol *symbol)
+{
+	const struct nvs_trace_module *m = nvs_symbols_module(t, pc, time);
+	uint64_t offset;
+
+	memset(symbol, 0, sizeof(*symbol));
+	symbol->offset = pc;
+	if (!m)
+		return;
+	symbol->module = m;
+	symbol->file = nvs_symbols_file(m);
+	symbol->offset = pc - m->rec.bias;
+	symbol->name = nvs_symbols_lookup(t, m, pc, true, &offset);
+	symbol->exported = symbol->name != NULL;
+	if (!symbol->name)
+		symbol->name = nvs_symbols_lookup(t, m, pc, false, &offset);
+	if (symbol->name)
+		symbol->offset = offset;
+}
+
+static void free_names(struct names *names)
+{
+	close_file(&names->file);
+	close_file(&names->debug);
+	free(names->dynamic.items);
+	free(names->all.items);
+	free(names);
+}
+
+void nvs_symbols_free(struct nvs_trace *t)
+{
+	struct nvs_symbols *s = t->symbols;
+	struct names *names, *next;
+
+	if (!s)
+		return;
+	nvs_numbers_free(&s->modules, NULL);
+	HASH_ITER(hh, s->names, names, next) {
+		HASH_DEL(s->names, names);
+		free_names(names);
+	}
+	for (uint32_t i = 0; i < s->nnotes; i++)
+		free(s->notes[i]);
+	free(s->order);
+	free(s);
+	t->symbols = NULL;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* Is the trace whole? Chains, final puts, totals, gaps: kept up while reading, one line per thing
+ * missing. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "decode/trace/internal.h"
+
+#define MAX_FINDINGS 1000
+#define PROBLEM(t, ...) nvs_trace_add_finding(t, NVS_FINDING_PROBLEM, __VA_ARGS__)
+#define REMARK(t, ...) nvs_trace_add_finding(t, NVS_FINDING_REMARK, __VA_ARGS__)
+#define NOTE(t, ...) nvs_trace_add_finding(t, NVS_FINDING_NOTE, __VA_ARGS__)
+#define S(n) ((n) == 1 ? "" : "s")
+typedef unsigned long long ull; /* for printing */
+
+void nvs_trace_add_finding(struct nvs_trace *t, enum nvs_finding_kind kind, const char *format, ...)
+{
+	struct nvs_finding_list *list = &t->findings;
+	char raw[400], text[1200];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(raw, sizeof(raw), format, args);
+	va_end(args);
+	nvs_escape(text, sizeof(text), raw, strlen(raw));
+	list->problems += kind == NVS_FINDING_PROBLEM;
+	/* The same again is only counted; it mostly follows at once. */
+	for (uint32_t i = list->count; i && i + 8 > list->count; i--) {
+		struct nvs_finding *f = &list->items[i - 1];
+
+		if (f->kind == kind && !strcmp(f->text, text)) {
+			f->count++;
+			return;
+		}
+	}
+	if (list->count >= MAX_FINDINGS)
+		return;
+	if (!list->items)
+		list->items = calloc(MAX_FINDINGS, sizeof(*list->items));
+	if (!list->items)
+		return;
+	list->items[list->count].text = strdup(text);
+	if (!list->items[list->count].text)
+		return;
+	list->items[list->count].kind = kind;
+	list->items[list->count++].count = 1;
+}
+
+const struct nvs_finding *nvs_trace_finding(const struct nvs_trace *t, uint32_t index)
+{
+	return index < t->findings.count ? &t->findings.items[index] : NULL;
+}
+
+uint64_t nvs_trace_problems(const struct nvs_trace *t)
+{
+	return t->findings.problems;
+}
+
+void nvs_findings_free(struct nvs_trace *t)
+{
+	for (uint32_t i = 0; i < t->findings.count; i++)
+		free((void *)t->findings.items[i].text);
+	free(t->findings.items);
+	memset(&t->findings, 0, sizeof(t->findings));
+}
+
+static void chain_broken(struct nvs_trace *t, struct nvs_chan *chan,
+			 const struct nvs_rec_submission *rec)
+{
+	ull have = rec->sequence, want = chan->pub.next_sequence;
+
+	chan->pub.breaks++;
+	if (have < want)
+		PROBLEM(t, "channel %u: submission %llu comes again or too late, %llu was due",
+			rec->channel, have, want);
+	else if (have > want)
+		PROBLEM(t, "channel %u: submissions %llu to %llu are missing", rec->channel, want,
+			have - 1);
+	else
+		PROBLEM(t,
+			"channel %u: submission %llu begins at PUT %u, the one before ended at %u",
+			rec->channel, have, rec->old_put, chan->pub.next_put);
+}
+
+void nvs_verify_submission(struct nvs_trace *t, struct nvs_chan *chan,
+			   const struct nvs_rec_submission *rec)
+{
+	uint32_t ring = chan->pub.rec.entries;
+
+	if (rec->sequence != chan->pub.next_sequence || rec->old_put != chan->pub.next_put)
+		chain_broken(t, chan, rec);
+	if (ring && (rec->old_put >= ring || rec->new_put >= ring))
+		PROBLEM(t, "channel %u: submission %llu: PUT %u to %u in a ring of %u",
+			rec->channel, (ull)rec->sequence, rec->old_put, rec->new_put, ring);
+	else if (ring && (rec->new_put + (ull)ring - rec->old_put) % ring != rec->nentries)
+		PROBLEM(t, "channel %u: submission %llu: PUT %u to %u, but %u entries",
+			rec->channel, (ull)rec->sequence, rec->old_put, rec->new_put,
+			rec->nentries);
+	if (rec->sequence >= chan->pub.next_sequence)
+		chan->pub.next_sequence = rec->sequence + 1;
+	chan->pub.next_put = rec->new_put;
+}
+
+static void count_gap(struct nvs_counts *c, const struct nvs_rec_gap *rec)
+{
+	bool choice = rec->reason == NVS_GAP_CHOICE;
+
+	c->gaps += !choice;
+	*(choice ? &c->skipped_submissions : &c->lost_submissions) += rec->submissions;
+	*(choice ? &c->skipped_bytes : &c->lost_bytes) += rec->bytes;
+}
+
+static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
+{
+	struct nvs_session *s = &t->session;
+	const char *why = nvs_gap_reason_name(rec->reason);
+	struct nvs_chan *chan = rec->channel == NVS_NONE ? NULL
+							 : nvs_model_channel(t, rec->channel);
+
+	count_gap(&s->counts, rec);
+	if (chan)
+		count_gap(&chan->pub.counts, rec);
+	if (rec->reason == NVS_GAP_CHOICE)
+		return;
+	if (rec->reason == NVS_GAP_DISARMED)
+		PROBLEM(t,
+			"gap: the doorbell page at %#llx was disarmed: a store could not be let "
+			"through",
+			(ull)rec->address);
+	else if (rec->channel == NVS_NONE)
+		PROBLEM(t, "gap: %llu submission%s lost (%s), channel not known",
+			(ull)rec->submissions, S(rec->submissions), why);
+	else if (rec->submissions)
+		PROBLEM(t, "gap: channel %u: %llu submission%s from %llu on lost (%s)",
+			rec->channel, (ull)rec->submissions, S(rec->submissions),
+			(ull)rec->sequence, why);
+	else
+		PROBLEM(t, "gap: channel %u: submission %llu: %llu bytes at %#llx lost (%s)",
+			rec->channel, (ull)rec->sequence, (ull)rec->bytes, (ull)rec->address, why);
+}
+
+static void compare_gone(struct nvs_trace *t, const struct nvs_chan *chan,
+			 const struct nvs_rec_channel_gone *rec)
+{
+	if (chan->pub.next_sequence != rec->submissions)
+		PROBLEM(t, "channel %u: gave out %llu submissions, %llu are recorded", rec->channel,
+			(ull)rec->submissions, (ull)chan->pub.next_sequence);
+	if (chan->pub.next_put != rec->last_put)
+		PROBLEM(t, "channel %u: last PUT taken was %u, last one recorded %u", rec->channel,
+			rec->last_put, chan->pub.next_put);
+	if (!(rec->rec.flags & NVS_CHAN_GONE_PUT_UNKNOWN) && rec->final_put != rec->last_put)
+		PROBLEM(t, "channel %u: GP_PUT was %u at its end, last one recorded %u",
+			rec->channel, rec->final_put, rec->last_put);
+}
+
+static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_gone *rec)
+{
+	const struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
+
+	if (!chan)
+		return;
+	if (!(rec->rec.flags & NVS_CHAN_GONE_AT_EXIT))
+		compare_gone(t, chan, rec);
+	if (!(rec->rec.flags & NVS_CHAN_GONE_PUT_UNKNOWN))
+		return;
+	if (chan->pub.rec.flags & NVS_CHAN_BOUND)
+		PROBLEM(t, "channel %u: GP_PUT could not be read at its end", rec->channel);
+	else
+		REMARK(t,
+		       "channel %u: the process never mapped its ring and USERD, so it cannot "
+		       "submit to it",
+		       rec->channel);
+}
+
+/* A site that is not patched costs time and loses nothing. */
+static void verify_site(struct nvs_trace *t, const struct nvs_rec_check *rec)
+{
+	static const char *const why[] = {
+		[NVS_SITE_FORM] = "it is of another form",
+		[NVS_SITE_SURROUNDINGS] = "the code around it does not allow it",
+		[NVS_SITE_NO_NEAR] = "there was no memory near it",
+		[NVS_SITE_NO_WRITE] = "the code cannot be changed here",
+		[NVS_SITE_NO_BARRIER] = "the kernel offers no membarrier for it",
+		[NVS_SITE_NOT_YET] = "it was met too late",
+	};
+
+	if (rec->value && rec->value < sizeof(why) / sizeof(*why))
+		REMARK(t, "the store at %#llx takes the trap each time: %s", (ull)rec->start,
+		       why[rec->value]);
+}
+
+static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
+{
+	if (rec->kind == NVS_CHECK_MAPS && rec->value)
+		PROBLEM(t, "%llu doorbell mappings were not armed at the end", (ull)rec->value);
+	else if (rec->kind == NVS_CHECK_UNARMED)
+		PROBLEM(t, "doorbell mapping %#llx-%#llx is not armed", (ull)rec->start,
+			(ull)rec->end);
+	else if (rec->kind == NVS_CHECK_HANDLER && rec->value)
+		REMARK(t, "our signal handler was found replaced %llu times, and put back",
+		       (ull)rec->value);
+	else if (rec->kind == NVS_CHECK_SITE)
+		verify_site(t, rec);
+}
+
+static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
+{
+	static const char *const text[] = {
+		[NVS_REMARK_GPU_DOORBELL] = "a doorbell page is mapped for the GPU itself; what it "
+					    "rings there is not seen",
+		[NVS_REMARK_NO_DOORBELL] =
+			"a channel rings without a doorbell (Pascal or older) and is not recorded",
+		[NVS_REMARK_IMPORTED] = "memory or channels came from another process, whose "
+					"submissions are not in here",
+	};
+	bool known = rec->kind < sizeof(text) / sizeof(*text) && text[rec->kind];
+	char object[40] = "";
+
+	if (rec->client || rec->handle)
+		snprintf(object, sizeof(object), " (object %x:%x)", rec->client, rec->handle);
+	/* So it is wherever CUDA runs. */
+	if (rec->kind == NVS_REMARK_KERNEL_CHANNEL)
+		NOTE(t, "GPU %d: what the kernel submits on its own channels is not recorded",
+		     (int)rec->gpu);
+	else if (known)
+		REMARK(t, "GPU %d: %s%s", (int)rec->gpu, text[rec->kind], object);
+	else
+		REMARK(t, "GPU %d: remark of unknown kind %u", (int)rec->gpu, rec->kind);
+}
+
+static void compare(struct nvs_trace *t, const char *what, uint64_t counted, uint64_t have)
+{
+	if (counted != have)
+		PROBLEM(t, "totals: the library counted %llu %s, the trace holds %llu",
+			(ull)counted, what, (ull)have);
+}
+
+static void verify_totals(struct nvs_trace *t, const struct nvs_rec_totals *rec)
+{
+	struct nvs_session *s = &t->session;
+
+	s->has_totals = true;
+	s->at_totals = s->counts;
+	memcpy(&s->totals, rec, sizeof(s->totals));
+	compare(t, "submissions", rec->submissions, s->counts.submissions);
+	compare(t, "entries", rec->entries, s->counts.entries);
+	compare(t, "segments", rec->segments, s->counts.segments);
+	compare(t, "bytes", rec->bytes, s->counts.bytes);
+	compare(t, "gaps", rec->gaps, s->counts.gaps);
+	compare(t, "lost submissions", rec->lost_submissions, s->counts.lost_submissions);
+	compare(t, "lost bytes", rec->lost_bytes, s->counts.lost_bytes);
+	compare(t, "orphans", rec->orphans, s->counts.orphans);
+}
+
+void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
+{
+	const struct nvs_rec_orphan *orphan = (const void *)rec;
+	const struct nvs_rec_cpu_map *map = (const void *)rec;
+
+	switch (rec->type) {
+	case NVS_REC_GAP:
+		verify_gap(t, (const void *)rec);
+		break;
+	case NVS_REC_ORPHAN:
+		t->session.counts.orphans++;
+		PROBLEM(t, "orphan: token %#x rang at mapping %d and belongs to no known channel",
+			orphan->token, (int)orphan->doorbell);
+		break;
+	case NVS_REC_CPU_MAP:
+		if (map->kind == NVS_MAP_DOORBELL && rec->flags & NVS_MAP_UNARMED)
+			PROBLEM(t, "doorbell mapping %u at %#llx could not be armed", map->map,
+				(ull)map->address);
+		break;
+	case NVS_REC_CHANNEL_GONE:
+		verify_channel_gone(t, (const void *)rec);
+		break;
+	case NVS_REC_CHECK:
+		verify_check(t, (const void *)rec);
+		break;
+	case NVS_REC_REMARK:
+		verify_remark(t, (const void *)rec);
+		break;
+	case NVS_REC_TOTALS:
+		verify_totals(t, (const void *)rec);
+		break;
+	case NVS_REC_API:
+	case NVS_REC_CALL_BEGIN:
+	case NVS_REC_CALL:
+		nvs_inflight_record(t, rec);
+		break;
+	case NVS_REC_END:
+		t->end_seen = true;
+		break;
+	}
+}
+
+static void verify_channel(struct nvs_trace *t, const struct nvs_chan *chan)
+{
+	const struct nvs_rec_channel_gone *gone = &chan->pub.gone_rec;
+	const struct nvs_trace_channel *c = &chan->pub;
+
+	/*
+	 * What is told of a channel at the end of the process is of one moment, while others may go
+	 * on ringing: what had taken its entries by then may be recorded late, and more than that.
+	 * A GP_PUT that was still to be rung then is within what came later, since that begins
+	 * where the last one taken ended.
+	 */
+	if (chan->pub.gone && gone->rec.flags & NVS_CHAN_GONE_AT_EXIT &&
+	    chan->pub.next_sequence <= gone->submissions)
+		compare_gone(t, chan, gone);
+	if (c->rec.flags & NVS_CHAN_NO_DOORBELL)
+		PROBLEM(t, "channel %u: class %04x rings without a doorbell and is not recorded",
+			c->channel, c->rec.object_class);
+	if (!c->known)
+		PROBLEM(t, "channel %u: its set-up is not in the trace", c->channel);
+	if (t->end_seen && !c->gone)
+		PROBLEM(t, "channel %u: GP_PUT at its end is not in the trace", c->channel);
+}
+
+void nvs_verify_end(struct nvs_trace *t)
+{
+	struct nvs_session *s = &t->session;
+
+	for (uint32_t i = 0; i < t->channels.count; i++) {
+		const struct nvs_chan *chan = nvs_number_get(&t->channels, i);
+
+		if (chan)
+			verify_channel(t, chan);
+	}
+	/* A submission whose copying a kill cut short was not rung. */
+	if (s->counts.torn && (t->end_seen || s->end == NVS_END_DAMAGED))
+		PROBLEM(t, "%llu submission%s of their pieces", (ull)s->counts.torn,
+			s->counts.torn == 1 ? " lacks some" : "s lack some");
+	else if (s->counts.torn)
+		REMARK(t, "%llu submission%s being copied when the program died, and not rung",
+		       (ull)s->counts.torn, s->counts.torn == 1 ? " was" : "s were");
+	if (s->counts.skipped_submissions)
+		NOTE(t, "%llu submission%s only counted, as the options said",
+		     (ull)s->counts.skipped_submissions,
+		     s->counts.skipped_submissions == 1 ? " was" : "s were");
+	if (s->header.flags & NVS_HDR_HEADERS)
+		NOTE(t, "the bytes of segments were not recorded, as the options said "
+			"(level=headers)");
+	if (s->counts.uncertain)
+		REMARK(t, "%llu submission%s at the end %s recorded, but perhaps not rung any more",
+		       (ull)s->counts.uncertain, S(s->counts.uncertain),
+		       s->counts.uncertain == 1 ? "was" : "were");
+	if (s->counts.late)
+		REMARK(t,
+		       "%llu submission%s rung after the trace had been ended, and %s in here all "
+		       "the same",
+		       (ull)s->counts.late, s->counts.late == 1 ? " was" : "s were",
+		       s->counts.late == 1 ? "is" : "are");
+	if (t->end_seen && !s->has_totals)
+		PROBLEM(t, "the totals are missing");
+	if (s->end != NVS_END_RUNNING && !t->end_seen && s->attr[NVS_ATTR_SPOOL] &&
+	    !*s->attr[NVS_ATTR_SPOOL])
+		PROBLEM(t,
+			"the trace does not end in order, and some ring buffers lay outside of the "
+			"spool: what they held is lost");
+	if (!t->end_seen && !nvs_spool_has_rings(t) && s->end != NVS_END_DAMAGED)
+		PROBLEM(t, "the trace does not end in order, and there is no spool beside it: what "
+			   "came "
+			   "after the last frame is lost");
+	if (s->unknown_records)
+		REMARK(t,
+		       "%llu record%s of kinds that this reader does not know %s skipped: a newer "
+		       "nvsnoop "
+		       "may tell more",
+		       (ull)s->unknown_records, S(s->unknown_records),
+		       s->unknown_records == 1 ? "was" : "were");
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The session's clock: which one it is, and what its ticks mean.
+ */
+#include <cpuid.h>
+#include <string.h>
+#include <time.h>
+#include "preload/base/clock.h"
+#include "preload/base/preload.h"
+#include "preload/base/sys.h"
+
+static bool tsc_invariant(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
+}
+
+static bool tsc_is_clock_source(void)
+{
+	static const char path[] =
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	char source[16] = "";
+	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	long n;
+
+	if (fd < 0)
+		return false;
+	n = nvs_sys_read(fd, source, sizeof(source) - 1);
+	nvs_sys_close(fd);
+	return n >= 4 && !memcmp(source, "tsc\n", 4);
+}
+
+bool nvs_clock_tsc_usable(void)
+{
+	return tsc_invariant() && tsc_is_clock_source();
+}
+
+static uint64_t read_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t nvs_clock_mono_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
+}
+
+struct nvs_clock_point nvs_clock_read(void)
+{
+	struct nvs_clock_point best = {0};
+	uint64_t width = UINT64_MAX;
+
+	/* An interruption between the readings widens them: the tightest of a few is taken. */
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = nvs_now();
+		uint64_t mono = read_ns(CLOCK_MONOTONIC);
+		uint64_t real = read_ns(CLOCK_REALTIME);
+		uint64_t after = nvs_now();
+
+		if (after - before >= width)
+			continue;
+		width = after - before;
+		best = (struct nvs_clock_point){before + width / 2, mono, real};
+	}
+	return best;
+}

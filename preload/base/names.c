@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of traces: patterns, and what a name becomes that is taken.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include "preload/base/names.h"
+
+struct writer {
+	char *out;
+	size_t size, used;
+	bool full;
+};
+
+static void put(struct writer *w, char c)
+{
+	if (w->used + 1 >= w->size)
+		w->full = true;
+	else
+		w->out[w->used++] = c;
+}
+
+static void put_text(struct writer *w, const char *text)
+{
+	while (*text)
+		put(w, *text++);
+}
+
+/* One part of a path, from a name that others chose. */
+static void put_part(struct writer *w, const char *text)
+{
+	if (!text || !*text || !strcmp(text, ".") || !strcmp(text, ".."))
+		text = "unknown";
+	for (; *text; text++)
+		put(w, *text == '/' || (unsigned char)*text < ' ' || *text == 127 ? '_' : *text);
+}
+
+/* At the '{' of %q{NAME}: what follows the '}', NULL: wrong. */
+static const char *put_variable(struct writer *w, const char *p, const struct nvs_name_facts *facts)
+{
+	const char *end = *p == '{' ? strchr(p, '}') : NULL;
+	const char *value;
+	char name[256];
+	size_t n;
+
+	if (!end || end == p + 1 || (n = (size_t)(end - p - 1)) >= sizeof(name))
+		return NULL;
+	memcpy(name, p + 1, n);
+	name[n] = '\0';
+	value = facts->variable(name);
+	if (!value)
+		return NULL;
+	put_text(w, value);
+	return end + 1;
+}
+
+/* At the character behind a '%': what follows, NULL: wrong. */
+static const char *put_fact(struct writer *w, const char *p, const struct nvs_name_facts *facts)
+{
+	char number[16];
+
+	switch (*p) {
+	case '%':
+		put(w, '%');
+		break;
+	case 'p':
+		snprintf(number, sizeof(number), "%u", facts->pid);
+		put_text(w, number);
+		break;
+	case 'e':
+		put_part(w, facts->program);
+		break;
+	case 'h':
+		put_part(w, facts->host);
+		break;
+	case 'q':
+		return put_variable(w, p + 1, facts);
+	default:
+		return NULL;
+	}
+	return p + 1;
+}
+
+int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, char *name,
+		    size_t size)
+{
+	struct writer w = {.out = name, .size = size};
+	const char *p = pattern;
+
+	while (p && *p) {
+		if (*p != '%')
+			put(&w, *p++);
+		else
+			p = put_fact(&w, p + 1, facts);
+	}
+	if (!p)
+		return -EINVAL;
+	if (w.full)
+		return -ENAMETOOLONG;
+	name[w.used] = '\0';
+	return w.used && name[w.used - 1] != '/' ? 0 : -EINVAL;
+}
+
+const char *nvs_name_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int nvs_name_other(const char *name, uint32_t pid, unsigned try, char *other, size_t size)
+{
+	const char *base = nvs_name_base(name), *dot = strrchr(base, '.');
+	char middle[32] = "";
+	int stem, n;
+
+	if (!dot || dot == base)
+		dot = base + strlen(base);
+	stem = (int)(dot - name);
+	if (try == 1)
+		snprintf(middle, sizeof(middle), ".%u", pid);
+	else if (try > 1)
+		snprintf(middle, sizeof(middle), ".%u.%u", pid, try - 1);
+	n = snprintf(other, size, "%.*s%s%s", stem, name, middle, dot);
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+void nvs_name_printable(const char *text, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; *text && n + 1 < size; text++)
+		out[n++] = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
+	if (size)
+		out[n] = '\0';
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions behind our hooks. Looked up when first asked for, which may be before our
+ * constructor has run and inside the allocator: dlsym() may allocate, and the allocator may map
+ * memory through us. While a thread is in the middle of that, its calls go to the kernel directly.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "preload/base/preload.h"
+
+static long third(va_list ap)
+{
+	return va_arg(ap, long);
+}
+
+#define THIRD(last)                  \
+	({                           \
+		va_list ap_;         \
+		long arg_;           \
+		va_start(ap_, last); \
+		arg_ = third(ap_);   \
+		va_end(ap_);         \
+		arg_;                \
+	})
+
+static int raw_open(const char *path, int flags, ...)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, THIRD(flags));
+}
+
+static int raw_openat(int dir, const char *path, int flags, ...)
+{
+	return (int)syscall(SYS_openat, dir, path, flags, THIRD(flags));
+}
+
+static int raw_close(int fd)
+{
+	return (int)syscall(SYS_close, fd);
+}
+
+static int raw_dup(int fd)
+{
+	return (int)syscall(SYS_dup, fd);
+}
+
+static int raw_dup2(int old, int new)
+{
+	return (int)syscall(SYS_dup2, old, new);
+}
+
+static int raw_dup3(int old, int new, int flags)
+{
+	return (int)syscall(SYS_dup3, old, new, flags);
+}
+
+static int raw_fcntl(int fd, int cmd, ...)
+{
+	return (int)syscall(SYS_fcntl, fd, cmd, THIRD(cmd));
+}
+
+static int raw_ioctl(int fd, unsigned long request, ...)
+{
+	return (int)syscall(SYS_ioctl, fd, request, THIRD(request));
+}
+
+static void *raw_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	return (void *)syscall(SYS_mmap, address, size, prot, flags, fd, offset);
+}
+
+static int raw_munmap(void *address, size_t size)
+{
+	return (int)syscall(SYS_munmap, address, size);
+}
+
+static void *raw_mremap(void *old, size_t old_size, size_t size, int flags, ...)
+{
+	return (void *)syscall(SYS_mremap, old, old_size, size, flags, THIRD(flags));
+}
+
+static int raw_mprotect(void *address, size_t size, int prot)
+{
+	return (int)syscall(SYS_mprotect, address, size, prot);
+}
+
+static int raw_fstat(int fd, struct stat *st)
+{
+	return (int)syscall(SYS_fstat, fd, st);
+}
+
+static int raw_sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	if (old)
+		sigemptyset(old);
+	return (int)syscall(SYS_rt_sigprocmask, how, set, old, 8);
+}
+
+static int raw_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int err = errno, ret = raw_sigprocmask(how, set, old) ? errno : 0;
+
+	errno = err;
+	return ret;
+}
+
+/* Nothing that runs below dlsym() needs these. */
+static int raw_sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+static int raw_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			      void *arg)
+{
+	return EAGAIN;
+}
+
+static int raw_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	return 0;
+}
+
+static int raw_dlclose(void *handle)
+{
+	return -1;
+}
+
+static const struct nvs_next raw = {
+	.open = raw_open,
+	.open64 = raw_open,
+	.openat = raw_openat,
+	.openat64 = raw_openat,
+	.close = raw_close,
+	.dup = raw_dup,
+	.dup2 = raw_dup2,
+	.dup3 = raw_dup3,
+	.fcntl = raw_fcntl,
+	.ioctl = raw_ioctl,
+	.mmap = raw_mmap,
+	.munmap = raw_munmap,
+	.mremap = raw_mremap,
+	.mprotect = raw_mprotect,
+	.fstat = raw_fstat,
+	.sigaction = raw_sigaction,
+	.sigprocmask = raw_sigprocmask,
+	.pthread_sigmask = raw_pthread_sigmask,
+	.pthread_create = raw_pthread_create,
+	.dl_iterate_phdr = raw_dl_iterate_phdr,
+	.dlclose = raw_dlclose,
+};
+
+static struct nvs_next found;
+static _Atomic int ready;
+/*
+ * This thread is inside dlsym(). Volatile: dlsym() is declared never to call back into this file,
+ * and the compiler would drop the store.
+ */
+static __thread volatile int looking;
+
+/* A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
+ */
+#define FIND_AS(field, name)                                                \
+	do {                                                                \
+		void *p_ = dlsym(RTLD_NEXT, name);                          \
+		table.field = p_ ? (__typeof__(table.field))p_ : raw.field; \
+	} while (0)
+#define FIND(name) FIND_AS(name, #name)
+
+/* Threads that meet here do the same work and store the same words. */
+static void look_up(void)
+{
+	struct nvs_next table;
+	int err = errno;
+
+	looking = 1;
+	FIND(open);
+	FIND(open64);
+	FIND(openat);
+	FIND(openat64);
+	FIND(close);
+	FIND(dup);
+	FIND(dup2);
+	FIND(dup3);
+	FIND(fcntl);
+	FIND(ioctl);
+	FIND(mmap);
+	FIND(munmap);
+	FIND(mremap);
+	FIND(mprotect);
+	FIND(fstat);
+	FIND(sigaction);
+	FIND(sigprocmask);
+	FIND(pthread_sigmask);
+	FIND(pthread_create);
+	FIND(dl_iterate_phdr);
+	FIND(dlclose);
+	FIND_AS(open_2, "__open_2");
+	FIND_AS(open64_2, "__open64_2");
+	FIND_AS(openat_2, "__openat_2");
+	FIND_AS(openat64_2, "__openat64_2");
+	FIND(close_range);
+	FIND(closefrom);
+	looking = 0;
+	found = table;
+	atomic_store_explicit(&ready, 1, memory_order_release);
+	errno = err;
+}
+
+const struct nvs_next *nvs_next(void)
+{
+	if (atomic_load_explicit(&ready, memory_order_acquire))
+		return &found;
+	if (looking)
+		return &raw;
+	look_up();
+	return &found;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keys and values of NVSNOOP_OPTIONS: the table and its parser, for the library and the launcher.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "preload/base/options.h"
+
+const struct nvs_option nvs_option_table[] = {
+	{"trap", "emulate|step", "how a doorbell store is let through", "emulate"},
+	{"backtrace", "on|off", "take the call site of every submission", "on"},
+	{"api", "on|off", "record calls of the CUDA driver API", "on"},
+	{"overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait"},
+	{"level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts",
+	 "full"},
+	{"patch", "on|off", "reach understood store sites by a jump, not a fault", "on"},
+	{"shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on"},
+	{"trigger", "FILE", "record what FILE says: start, stop, or a number", NULL},
+	{"buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M"},
+	{"spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace"},
+	{"overwrite", NULL, "replace a trace of the same name", NULL},
+	{"quiet", NULL, "no closing line", NULL},
+	{NULL, NULL, NULL, NULL},
+};
+
+void nvs_option_defaults(struct nvs_option_values *values)
+{
+	memset(values, 0, sizeof(*values));
+	values->backtrace = true;
+	values->api = true;
+	values->spool = true;
+	values->patch = true;
+	values->shadow = true;
+	values->ring_bytes = NVS_DEFAULT_RING_BYTES;
+}
+
+/* TEXT is NO or YES. */
+static bool either(const char *text, const char *no, const char *yes, bool *is_yes)
+{
+	if (!text || (strcmp(text, no) && strcmp(text, yes)))
+		return false;
+	*is_yes = strcmp(text, yes) == 0;
+	return true;
+}
+
+/* "64K", "1M", "2097152". 0: not a size. */
+static uint64_t parse_size(const char *text)
+{
+	static const char units[] = "kKmMgG";
+	const char *unit;
+	uint64_t n = 0;
+
+	while (*text >= '0' && *text <= '9') {
+		n = n * 10 + (uint64_t)(*text++ - '0');
+		if (n > NVS_MAX_RING_BYTES)
+			return 0;
+	}
+	if (!*text)
+		return n;
+	unit = strchr(units, *text);
+	if (!unit || text[1])
+		return 0;
+	return n << ((unit - units) / 2 * 10 + 10);
+}
+
+static bool set_buffer(const char *text, uint64_t *ring_bytes)
+{
+	uint64_t bytes = text ? parse_size(text) : 0;
+
+	if ((bytes & (bytes - 1)) || bytes < NVS_MIN_RING_BYTES || bytes > NVS_MAX_RING_BYTES)
+		return false;
+	*ring_bytes = bytes;
+	return true;
+}
+
+static bool set_spool(const char *text, struct nvs_option_values *values)
+{
+	if (!text || !*text || strlen(text) >= sizeof(values->spool_dir))
+		return false;
+	values->spool = strcmp(text, "off") != 0;
+	strcpy(values->spool_dir, values->spool ? text : "");
+	return true;
+}
+
+static bool set_level(const char *text, unsigned *level)
+{
+	static const char *const names[] = {"full", "headers", "counts"};
+
+	for (unsigned i = 0; text && i < 3; i++) {
+		if (strcmp(text, names[i]))
+			continue;
+		*level = i;
+		return true;
+	}
+	return false;
+}
+
+static bool set_trigger(const char *text, struct nvs_option_values *values)
+{
+	if (!text || !*text || strlen(text) >= sizeof(values->trigger))
+		return false;
+	strcpy(values->trigger, text);
+	return true;
+}
+
+static bool set_switch(const char *text, bool *on)
+{
+	bool yes = true;
+
+	if (text && !either(text, "off", "on", &yes))
+		return false;
+	*on = yes;
+	return true;
+}
+
+static bool set(struct nvs_option_values *values, const char *key, const char *value)
+{
+	if (!strcmp(key, "trap"))
+		return either(value, "emulate", "step", &values->step);
+	if (!strcmp(key, "backtrace"))
+		return either(value, "off", "on", &values->backtrace);
+	if (!strcmp(key, "api"))
+		return either(value, "off", "on", &values->api);
+	if (!strcmp(key, "overflow"))
+		return either(value, "wait", "drop", &values->drop);
+	if (!strcmp(key, "level"))
+		return set_level(value, &values->level);
+	if (!strcmp(key, "patch"))
+		return either(value, "off", "on", &values->patch);
+	if (!strcmp(key, "shadow"))
+		return either(value, "off", "on", &values->shadow);
+	if (!strcmp(key, "trigger"))
+		return set_trigger(value, values);
+	if (!strcmp(key, "buffer"))
+		return set_buffer(value, &values->ring_bytes);
+	if (!strcmp(key, "spool"))
+		return set_spool(value, values);
+	if (!strcmp(key, "overwrite"))
+		return set_switch(value, &values->overwrite);
+	return set_switch(value, &values->quiet);
+}
+
+static const struct nvs_option *find(const char *key)
+{
+	const struct nvs_option *o;
+
+	for (o = nvs_option_table; o->key; o++)
+		if (!strcmp(o->key, key))
+			return o;
+	return NULL;
+}
+
+/* The message is for a terminal; what was given may hold anything. */
+static int refuse(char *error, size_t size)
+{
+	for (size_t i = 0; i < size && error[i]; i++)
+		if ((unsigned char)error[i] < ' ' || error[i] == 127)
+			error[i] = '?';
+	return -EINVAL;
+}
+
+int nvs_option_set(struct nvs_option_values *values, const char *key, const char *value,
+		   char *error, size_t error_size)
+{
+	const struct nvs_option *known = find(key);
+
+	if (!known) {
+		snprintf(error, error_size, "there is no option '%.40s'", key);
+		return refuse(error, error_size);
+	}
+	if (set(values, key, value))
+		return 0;
+	snprintf(error, error_size, "%s is %s, not '%.40s'", key,
+		 known->value ? known->value : "a switch", value ? value : "");
+	return refuse(error, error_size);
+}
+
+/* Copies the item at S, undoing \, and \\; what follows its comma, or NULL: too long. */
+static const char *next_item(const char *s, char *item, size_t size)
+{
+	size_t n = 0;
+
+	for (; *s && *s != ','; s++) {
+		if (*s == '\\' && (s[1] == ',' || s[1] == '\\'))
+			s++;
+		if (n + 1 >= size)
+			return NULL;
+		item[n++] = *s;
+	}
+	item[n] = '\0';
+	return *s ? s + 1 : s;
+}
+
+int nvs_options_parse(struct nvs_option_values *values, const char *string, char *error,
+		      size_t error_size)
+{
+	char item[1200], *value;
+
+	nvs_option_defaults(values);
+	while (string && *string) {
+		string = next_item(string, item, sizeof(item));
+		if (!string) {
+			snprintf(error, error_size, "an option is too long");
+			goto wrong;
+		}
+		if (!*item)
+			continue;
+		value = strchr(item, '=');
+		if (value)
+			*value++ = '\0';
+		if (nvs_option_set(values, item, value, error, error_size))
+			goto wrong;
+	}
+	return 0;
+wrong:
+	nvs_option_defaults(values);
+	return -EINVAL;
+}
+
+int nvs_options_append(char *out, size_t size, const char *key, const char *value)
+{
+	size_t n = strlen(out);
+	int written;
+
+	written = snprintf(out + n, size - n, "%s%s%s", n ? "," : "", key, value ? "=" : "");
+	if (written < 0 || (size_t)written >= size - n)
+		return -ENOSPC;
+	n += (size_t)written;
+	for (; value && *value; value++) {
+		if (n + 3 > size)
+			return -ENOSPC;
+		if (*value == ',' || *value == '\\')
+			out[n++] = '\\';
+		out[n++] = *value;
+		out[n] = '\0';
+	}
+	return 0;
+}

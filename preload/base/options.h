@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options' one table: keys, values, help, and the parser of NVSNOOP_OPTIONS. It depends on
+ * nothing but the C library, so that the launcher offers and checks the same keys.
+ */
+#ifndef NVSNOOP_PRELOAD_BASE_OPTIONS_H
+#define NVSNOOP_PRELOAD_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NVS_ENV_OUT "NVSNOOP_OUT" /* pattern of the trace's name */
+#define NVS_ENV_OPTIONS "NVSNOOP_OPTIONS" /* key=value,...; a comma in a value is written \, */
+/*
+ * Set by the launcher: an existing file to which each process appends lines instead of printing its
+ * closing line: pid, submissions, gaps, bytes, path, flags, submissions only counted, separated by
+ * tabs. A process writes one line when its trace has been made (flags "started", numbers 0) and one
+ * at its end; a path with no second line belongs to a process that was killed. flags: "-", or words
+ * separated by commas: renamed (the name was taken), unsafe (the buffers outlive no kill), lost
+ * (the output could not be written to the end), options (the option string was wrong and ignored),
+ * trigger (the trigger file was not obeyed), failed (no trace could be made; its process has said
+ * why). Tab, newline, other control characters and backslash in a path are written as \ooo.
+ */
+#define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
+
+/* What a closing line says of a trigger file with rubbish in it. */
+#define NVS_TRIGGER_WRONG \
+	"the trigger file said neither start, stop nor a number, and was not obeyed then"
+
+#define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"
+#define NVS_MIN_RING_BYTES (64ull << 10)
+#define NVS_MAX_RING_BYTES (1ull << 30)
+#define NVS_DEFAULT_RING_BYTES (1ull << 20)
+
+struct nvs_option {
+	const char *key;
+	const char *value; /* syntax for --help: "emulate|step", "SIZE"; NULL: a switch */
+	const char *help; /* one line, no full stop */
+	const char *standard; /* default as it would be written; NULL: off */
+};
+
+/* Ends with a NULL key. */
+extern const struct nvs_option nvs_option_table[];
+
+struct nvs_option_values {
+	bool step; /* trap=step */
+	bool backtrace;
+	bool api;
+	bool drop; /* overflow=drop */
+	bool patch, shadow;
+	unsigned level; /* 0 full, 1 headers, 2 counts: enum nvs_level */
+	char trigger[1024]; /* path; empty: none */
+	bool spool; /* false: spool=off */
+	bool overwrite;
+	bool quiet;
+	uint64_t ring_bytes;
+	char spool_dir[1024]; /* empty: beside the trace */
+};
+
+void nvs_option_defaults(struct nvs_option_values *values);
+/*
+ * Sets one option; VALUE NULL: a switch without value. 0 or -EINVAL with a message for people in
+ * ERROR (size ERROR_SIZE, may be 0).
+ */
+int nvs_option_set(struct nvs_option_values *values, const char *key, const char *value,
+		   char *error, size_t error_size);
+/* The whole string. -EINVAL at the first wrong key or value: values hold the defaults then. */
+int nvs_options_parse(struct nvs_option_values *values, const char *string, char *error,
+		      size_t error_size);
+/*
+ * Appends ",key=value" (without the comma at the start of OUT, quoting commas) to the string in
+ * OUT. 0 or -ENOSPC.
+ */
+int nvs_options_append(char *out, size_t size, const char *key, const char *value);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file of ours inside a program that may close, reuse or never expect our file descriptors.
+ */
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include "preload/base/outfile.h"
+#include "preload/base/sys.h"
+
+#define HIGH_FD 16384
+#define MAX_TRIES 100 /* at a name that others create and remove */
+
+int nvs_fd_high(int fd)
+{
+	struct rlimit limit;
+	long top = HIGH_FD, high;
+
+	if (!nvs_sys(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) &&
+	    limit.rlim_cur < HIGH_FD)
+		top = (long)limit.rlim_cur;
+	high = top > 128 ? nvs_sys_fcntl(fd, F_DUPFD_CLOEXEC, top - 32) : -EMFILE;
+	if (high < 0)
+		return fd;
+	nvs_sys_close(fd);
+	return (int)high;
+}
+
+int nvs_path_absolute(const char *folder, const char *path, char *out)
+{
+	long n = 0;
+
+	if (*path != '/') {
+		if (*folder && strlen(folder) < PATH_MAX)
+			n = (long)strlen(strcpy(out, folder)) + 1;
+		else
+			n = nvs_sys(SYS_getcwd, (long)out, PATH_MAX, 0, 0, 0, 0);
+		if (n < 0)
+			return (int)n;
+		if (*out != '/')
+			return -ENOENT;
+		n--; /* the NUL */
+		if (n + 1 >= PATH_MAX)
+			return -ENAMETOOLONG;
+		if (n > 1)
+			out[n++] = '/';
+	}
+	if ((size_t)n + strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(out + n, path);
+	return 0;
+}
+
+static bool is_named(const char *path, const struct stat *file)
+{
+	struct stat st;
+
+	return !nvs_sys_lstat(path, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+/*
+ * Removes what stands at PATH if it is a plain file that no session is writing. Who removes it has
+ * its lock, so that what has come to stand there meanwhile is another's: -EAGAIN.
+ */
+static int clear_away(const char *path)
+{
+	struct stat st;
+	int fd, err;
+
+	fd = nvs_sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return -EEXIST;
+	err = nvs_sys_fstat(fd, &st);
+	if (!err && (!S_ISREG(st.st_mode) || nvs_sys_flock(fd, LOCK_EX | LOCK_NB)))
+		err = -EEXIST;
+	if (!err)
+		err = is_named(path, &st) ? nvs_sys_unlink(path) : -EAGAIN;
+	err = err == -ENOENT ? -EAGAIN : err;
+	nvs_sys_close(fd);
+	return err;
+}
+
+/*
+ * A new file at PATH, locked. -EAGAIN: somebody who may replace it had its lock first. A file
+ * system that knows no locks is as good: the lock only protects from that.
+ */
+static int create_locked(const char *path, int flags)
+{
+	int fd = nvs_sys_open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err;
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	err = nvs_sys_flock(fd, LOCK_EX | LOCK_NB);
+	if (err != -EAGAIN && !nvs_sys_fstat(fd, &st) && is_named(path, &st))
+		return fd;
+	nvs_sys_close(fd);
+	return -EAGAIN;
+}
+
+static int remember(struct nvs_outfile *file, int fd)
+{
+	struct stat st;
+	int err = nvs_sys_fstat(fd, &st);
+
+	if (err) {
+		nvs_sys_close(fd);
+		return err;
+	}
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
+	file->fd = nvs_fd_high(fd);
+	return 0;
+}
+
+int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bool replace)
+{
+	int fd, err;
+
+	file->fd = -1;
+	file->flags = flags;
+	err = nvs_path_absolute("", path, file->path);
+	if (err)
+		return err;
+	fd = -EAGAIN;
+	for (int i = 0; fd == -EAGAIN && i < MAX_TRIES; i++) {
+		err = replace ? clear_away(file->path) : 0;
+		fd = err ? err : create_locked(file->path, flags);
+	}
+	if (fd < 0)
+		return fd == -EAGAIN ? -EEXIST : fd;
+	err = remember(file, fd);
+	if (err)
+		nvs_sys_unlink(file->path);
+	return err;
+}
+
+static bool is_same(const struct nvs_outfile *file, int fd)
+{
+	struct stat st;
+
+	return !nvs_sys_fstat(fd, &st) && st.st_dev == file->dev && st.st_ino == file->ino;
+}
+
+int nvs_outfile_fd(struct nvs_outfile *file)
+{
+	int fd = file->fd;
+
+	if (fd >= 0 && is_same(file, fd))
+		return fd;
+	/* Closed by the program, and perhaps the program's by now: it is not ours to close. */
+	file->fd = -1;
+	if (!file->path[0])
+		return -EBADF;
+	fd = nvs_sys_open(file->path, file->flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	if (!is_same(file, fd)) {
+		nvs_sys_close(fd);
+		return -ESTALE;
+	}
+	/* The lock went with the last descriptor. */
+	nvs_sys_flock(fd, LOCK_EX | LOCK_NB);
+	file->fd = nvs_fd_high(fd);
+	return file->fd;
+}
+
+/* Up to a limit on the size of files, never at it. */
+static long append_some(int fd, const char *p, size_t size)
+{
+	struct stat st;
+	long err = nvs_sys_fstat(fd, &st);
+
+	if (!err && S_ISREG(st.st_mode) && nvs_sys_over_limit((uint64_t)st.st_size + 1))
+		err = -EFBIG;
+	return err ? err : nvs_sys_write(fd, p, size);
+}
+
+int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size)
+{
+	const char *p = data;
+
+	while (size) {
+		int fd = nvs_outfile_fd(file);
+		long n = fd < 0 ? fd : append_some(fd, p, size);
+
+		if (n == -EINTR || n == -EAGAIN)
+			continue;
+		if (n <= 0)
+			return n ? (int)n : -EIO;
+		p += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes)
+{
+	struct stat st;
+	int fd = nvs_outfile_fd(file);
+
+	return fd >= 0 && !nvs_sys_fstat(fd, &st) && st.st_nlink && (uint64_t)st.st_size >= bytes;
+}
+
+bool nvs_outfile_named(const struct nvs_outfile *file, const char *path)
+{
+	struct stat own = {.st_dev = file->dev, .st_ino = file->ino};
+
+	return path[0] && is_named(path, &own);
+}
+
+void nvs_outfile_unlink(struct nvs_outfile *file)
+{
+	if (nvs_outfile_named(file, file->path))
+		nvs_sys_unlink(file->path);
+}
+
+void nvs_outfile_close(struct nvs_outfile *file)
+{
+	if (file->fd >= 0 && is_same(file, file->fd))
+		nvs_sys_close(file->fd);
+	file->fd = -1;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inner interfaces of preload: who offers what to whom inside the library. One block a file.
+ *
+ * Everything that changes lives in memory of our own (arena.c), never in the program's heap, and is
+ * gone in a forked child by itself: the root page is MADV_WIPEONFORK, the rest MADV_DONTFORK, so a
+ * child finds the library as if it had just been loaded.
+ */
+#ifndef NVSNOOP_PRELOAD_BASE_PRELOAD_H
+#define NVSNOOP_PRELOAD_BASE_PRELOAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include "nvsnoop/trace.h"
+#include "preload/base/options.h"
+#include "trap/trap.h"
+
+/* ---- next.c: the functions behind our hooks; every call of ours on a device goes through it ----
+ */
+struct nvs_next {
+	int (*open)(const char *, int, ...);
+	int (*open64)(const char *, int, ...);
+	int (*openat)(int, const char *, int, ...);
+	int (*openat64)(int, const char *, int, ...);
+	int (*close)(int);
+	int (*dup)(int);
+	int (*dup2)(int, int);
+	int (*dup3)(int, int, int);
+	int (*fcntl)(int, int, ...);
+	int (*ioctl)(int, unsigned long, ...);
+	void *(*mmap)(void *, size_t, int, int, int, off_t);
+	int (*munmap)(void *, size_t);
+	void *(*mremap)(void *, size_t, size_t, int, ...);
+	int (*mprotect)(void *, size_t, int);
+	int (*fstat)(int, struct stat *);
+	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+	int (*sigprocmask)(int, const sigset_t *, sigset_t *);
+	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
+	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+	int (*dlclose)(void *);
+	/* From here on NULL where this libc has none. */
+	int (*open_2)(const char *, int);
+	int (*open64_2)(const char *, int);
+	int (*openat_2)(int, const char *, int);
+	int (*openat64_2)(int, const char *, int);
+	int (*close_range)(unsigned, unsigned, int);
+	void (*closefrom)(int);
+};
+/* Ready from the first call on, also before our constructor and inside the allocator. */
+const struct nvs_next *nvs_next(void);
+
+/* ---- arena.c: memory of our own ---- */
+void *nvs_alloc(size_t bytes); /* zeroed; NULL when the kernel gives no more */
+void *nvs_realloc(void *p, size_t old_bytes, size_t bytes);
+void nvs_free(void *p, size_t bytes);
+
+/* ---- state.c: the library's state, and its lock ---- */
+struct nvs_state; /* root page, wiped in a forked child */
+struct nvs_state *nvs_state(void);
+/* One word of the root page for each who needs one: NULL at first and again in a forked child. */
+enum nvs_slot {
+	NVS_SLOT_RM,
+	NVS_SLOT_FD,
+	NVS_SLOT_SESSION,
+	NVS_SLOT_MODULES,
+	NVS_SLOT_SIGNALS,
+	NVS_SLOT_THREADS,
+	NVS_SLOT_OPTIONS,
+	NVS_SLOT_WRITER,
+	NVS_SLOT_SPARE,
+	NVS_SLOTS = 16
+};
+void **nvs_slot(enum nvs_slot which);
+/*
+ * One lock for all tables of preload. Asynchronous signals are blocked while it is held, so that a
+ * handler of the program that calls a hooked function on this thread cannot meet it locked. Not for
+ * the trap. The thread that holds it may take it again; a hooked function called by it meanwhile
+ * only passes on.
+ *
+ * What waits for it may hold any lock of the program's, its allocator's and the loader's among
+ * them: whoever has it calls nothing that may allocate, ask the loader, start a thread or register
+ * a handler with the C library.
+ */
+void nvs_lock(sigset_t *saved);
+void nvs_unlock(const sigset_t *saved);
+bool nvs_lock_mine(void);
+
+/* ---- settings.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, read once ---- */
+struct nvs_options {
+	struct nvs_option_values values;
+	char out[4096]; /* pattern */
+	char folder[4096]; /* the working directory at the start, "" not known */
+	char given[4096]; /* NVSNOOP_OPTIONS as it was */
+	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
+	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
+	bool disabled; /* a set-user-ID program, or what refused says: the library does nothing */
+	const char *refused; /* why, to be told once; NULL */
+};
+const struct nvs_options *nvs_options(void);
+
+/* ---- session.c: one trace, from the first channel allocation to the end ---- */
+/*
+ * Called before the first channel is allocated, not under nvs_lock: it starts threads and asks the
+ * loader, for which it may wait for the program's allocator and for the loader's lock. Makes the
+ * trace and the spool, starts the writer, then tells everything known so far (nvs_rm_replay).
+ * Called again it does nothing; on another thread meanwhile, it waits. Never fails towards the
+ * program: without a trace the hooks only pass on.
+ */
+void nvs_session_start(void);
+/*
+ * What the start needs from the loader, to be called, not under nvs_lock, when a device has been
+ * opened. Cheap when it has been done. nvs_session_start() makes up for it where it must.
+ */
+void nvs_session_prepare(void);
+/* True: the program has put on a sandbox since, and nothing is to be opened any more. */
+static inline bool nvs_session_confined(void)
+{
+	return atomic_load(&nvs_writer_signal.confined);
+}
+bool nvs_session_active(void);
+/* Last drain, totals, seek table, closing line. At exit; again: nothing. */
+void nvs_session_finish(void);
+/* A slot of the spool's channel table for channel NUMBER, set to put 0; NULL: none left. */
+struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);
+void nvs_session_channel_free(struct nvs_spool_channel *slot);
+/* Version of the driver, when an ioctl told it (before or after the start). */
+void nvs_session_driver(const char *version);
+
+/* ---- modules.c: what is loaded, for the unwinder and the trace ---- */
+void nvs_modules_refresh(void);
+/* Has it done soon, by a thread of ours. Async-signal-safe, cheap. */
+void nvs_modules_kick(void);
+
+/* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
+/* The call that is to be made allocates a channel. Not under the lock. */
+bool nvs_rm_makes_channel(unsigned request, void *arg);
+/*
+ * Under the lock, after the real call has returned RET; before: what must happen ahead of it. True:
+ * the lock is to be kept over the call.
+ */
+bool nvs_rm_before(int fd, unsigned request, void *arg);
+void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
+bool nvs_uvm_before(int fd, unsigned long request, void *arg);
+void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
+/* Device calls of an unknown number so far, for the totals. */
+uint64_t nvs_rm_unknown_calls(void);
+/* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
+void nvs_rm_replay(void);
+/* At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls.
+ */
+void nvs_rm_final_records(bool look_at_maps);
+/* Makes the trap see the present state; called by whoever changed it, under the lock. */
+void nvs_publish(void);
+
+/* ---- what the module thread does ten times a second besides ---- */
+void nvs_shadow_refresh(void); /* shadow.c: brings over what the GPU wrote to USERD */
+void nvs_sites_work(void); /* sites.c: patches the store sites that the trap has seen */
+void nvs_sites_tell(void); /* what became of them, at the end */
+/* trigger.c: what is to be recorded from now on; at a session's start, and again and again */
+void nvs_trigger_start(void);
+void nvs_trigger_look(void);
+bool nvs_trigger_wrong(void); /* the file has said something that cannot be obeyed */
+
+/* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */
+/* Installs our handlers; called before the first page is armed. 0 or -errno. */
+int nvs_signals_install(void);
+/* True if the program has replaced our handlers behind our back; they are put in again then. */
+bool nvs_signals_check(void);
+
+#endif

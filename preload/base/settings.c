@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of this process, read from its environment once. A forked child keeps them, whatever
+ * has become of the environment since.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include "preload/base/preload.h"
+#include "preload/base/sys.h"
+
+static struct nvs_options settings;
+static _Atomic uint32_t settings_state; /* 0 not read, 1 being read, 2 read */
+
+static void read_out(struct nvs_options *o)
+{
+	const char *out = getenv(NVS_ENV_OUT);
+
+	strcpy(o->out, NVS_DEFAULT_OUT);
+	if (!out || !*out)
+		return;
+	if (strlen(out) < sizeof(o->out))
+		strcpy(o->out, out);
+	else
+		strcpy(o->error, NVS_ENV_OUT ": too long");
+}
+
+/* Names are taken from where the program began, wherever it goes (a daemon: to the root). */
+static void read_folder(struct nvs_options *o)
+{
+	long n = nvs_sys(SYS_getcwd, (long)o->folder, sizeof(o->folder), 0, 0, 0, 0);
+
+	if (n <= 0 || *o->folder != '/')
+		o->folder[0] = '\0';
+}
+
+static void read_options(struct nvs_options *o)
+{
+	static const char prefix[] = NVS_ENV_OPTIONS ": ";
+	const char *given = getenv(NVS_ENV_OPTIONS);
+	size_t n = sizeof(prefix) - 1;
+
+	nvs_option_defaults(&o->values);
+	if (!given || !*given)
+		return;
+	if (strlen(given) >= sizeof(o->given)) {
+		strcpy(o->error, NVS_ENV_OPTIONS ": too long");
+		return;
+	}
+	strcpy(o->given, given);
+	memcpy(o->error, prefix, n);
+	if (!nvs_options_parse(&o->values, given, o->error + n, sizeof(o->error) - n))
+		o->error[0] = '\0';
+}
+
+static void read_summary(struct nvs_options *o)
+{
+	const char *summary = getenv(NVS_ENV_SUMMARY);
+
+	if (summary && *summary == '/' && strlen(summary) < sizeof(o->summary))
+		strcpy(o->summary, summary);
+}
+
+/* Valgrind runs the program on a processor of its own making, whose faults tell less than ours
+ * need. */
+static bool under_valgrind(void)
+{
+	const char *list = getenv("LD_PRELOAD");
+
+	return list && strstr(list, "/vgpreload_");
+}
+
+static void read_settings(void)
+{
+	if (getauxval(AT_SECURE)) {
+		nvs_option_defaults(&settings.values);
+		settings.disabled = true;
+		return;
+	}
+	if (under_valgrind()) {
+		settings.disabled = true;
+		settings.refused = "Valgrind is at work: nothing is recorded below it";
+	}
+	read_options(&settings);
+	read_out(&settings);
+	read_folder(&settings);
+	read_summary(&settings);
+}
+
+const struct nvs_options *nvs_options(void)
+{
+	static const struct nvs_options not_yet = {.disabled = true};
+	uint32_t state = 0;
+	uint64_t saved;
+
+	if (atomic_load_explicit(&settings_state, memory_order_acquire) == 2)
+		return &settings;
+	/* Asked by who starts ahead of the C library itself, as a sanitizer does. */
+	if (!environ)
+		return &not_yet;
+	/* No handler is to come that asks as well, and would wait for what it has interrupted. */
+	saved = nvs_sys_block_async();
+	if (atomic_compare_exchange_strong(&settings_state, &state, 1)) {
+		read_settings();
+		atomic_store_explicit(&settings_state, 2, memory_order_release);
+	}
+	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
+	/* Another thread may be at it: it needs microseconds, and waits for nobody. */
+	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The library's root page and its one lock.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
+
+static struct nvs_state *_Atomic root;
+static __thread volatile int depth; /* how often this thread holds the lock */
+static struct nvs_state
+	fallback; /* where the kernel gives no page: then a forked child is not told apart */
+
+static struct nvs_state *make_root(void)
+{
+	struct nvs_state *expected = NULL, *p;
+	int err = errno;
+
+	p = (void *)syscall(SYS_mmap, NULL, sizeof(*p), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED) {
+		p = &fallback;
+	} else if (syscall(SYS_madvise, p, sizeof(*p), MADV_WIPEONFORK)) {
+		syscall(SYS_munmap, p, sizeof(*p));
+		p = &fallback;
+	}
+	if (!atomic_compare_exchange_strong(&root, &expected, p)) {
+		if (p != &fallback)
+			syscall(SYS_munmap, p, sizeof(*p));
+		p = expected;
+	}
+	errno = err;
+	return p;
+}
+
+struct nvs_state *nvs_state(void)
+{
+	struct nvs_state *p = atomic_load_explicit(&root, memory_order_acquire);
+
+	return p ? p : make_root();
+}
+
+void **nvs_slot(enum nvs_slot which)
+{
+	return &nvs_state()->slots[which];
+}
+
+bool nvs_state_borrowed(void)
+{
+	uint32_t pid = atomic_load_explicit(&nvs_state()->pid, memory_order_relaxed);
+
+	return pid && pid != (uint32_t)getpid();
+}
+
+void nvs_lock(sigset_t *saved)
+{
+	struct nvs_state *s = nvs_state();
+	uint32_t free = 0;
+	uint64_t mask;
+	int err = errno;
+
+	if (depth) {
+		depth++;
+		return;
+	}
+	/* A handler that still comes in between finds the lock not taken, and may take it. */
+	mask = nvs_sys_block_async();
+	memcpy(saved, &mask, sizeof(mask));
+	if (!atomic_compare_exchange_strong(&s->lock, &free, 1))
+		while (atomic_exchange(&s->lock, 2))
+			syscall(SYS_futex, &s->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+	depth = 1;
+	errno = err;
+}
+
+void nvs_unlock(const sigset_t *saved)
+{
+	struct nvs_state *s = nvs_state();
+	int err = errno;
+
+	if (depth > 1) {
+		depth--;
+		return;
+	}
+	depth = 0;
+	if (atomic_exchange(&s->lock, 0) == 2)
+		syscall(SYS_futex, &s->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, saved, NULL, 8);
+	errno = err;
+}
+
+bool nvs_lock_mine(void)
+{
+	return depth != 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The system calls that preload makes past libc, by name (trap/low/sys.h says why). For our own
+ * files and memory only; calls on devices go through nvs_next().
+ */
+#ifndef NVSNOOP_PRELOAD_BASE_SYS_H
+#define NVSNOOP_PRELOAD_BASE_SYS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "trap/low/sys.h"
+
+static inline int nvs_sys_open(const char *path, int flags, int mode)
+{
+	return nvs_sys(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+}
+
+static inline int nvs_sys_close(int fd)
+{
+	return nvs_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+static inline long nvs_sys_read(int fd, void *data, size_t size)
+{
+	return nvs_sys(SYS_read, fd, (long)data, size, 0, 0, 0);
+}
+
+static inline long nvs_sys_write(int fd, const void *data, size_t size)
+{
+	return nvs_sys(SYS_write, fd, (long)data, size, 0, 0, 0);
+}
+
+static inline long nvs_sys_pwrite(int fd, const void *data, size_t size, uint64_t offset)
+{
+	return nvs_sys(SYS_pwrite64, fd, (long)data, size, offset, 0, 0);
+}
+
+static inline int nvs_sys_fstat(int fd, struct stat *st)
+{
+	return nvs_sys(SYS_fstat, fd, (long)st, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_lstat(const char *path, struct stat *st)
+{
+	return nvs_sys(SYS_lstat, (long)path, (long)st, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_fcntl(int fd, int command, long arg)
+{
+	return nvs_sys(SYS_fcntl, fd, command, arg, 0, 0, 0);
+}
+
+static inline int nvs_sys_ftruncate(int fd, uint64_t size)
+{
+	return nvs_sys(SYS_ftruncate, fd, size, 0, 0, 0, 0);
+}
+
+/*
+ * True: the program may have no file of so many bytes. To be asked before one grows, since the
+ * kernel's answer is a SIGXFSZ for the program.
+ */
+static inline bool nvs_sys_over_limit(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return !nvs_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) &&
+	       limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
+}
+
+static inline int nvs_sys_flock(int fd, int operation)
+{
+	return nvs_sys(SYS_flock, fd, operation, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_unlink(const char *path)
+{
+	return nvs_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0);
+}
+
+/* FLAGS as of renameat2(); a kernel or a file system that does not know them replaces. */
+static inline int nvs_sys_rename(const char *from, const char *to, unsigned flags)
+{
+	int err = flags ? nvs_sys(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, flags, 0)
+			: -EINVAL;
+
+	return err == -EINVAL || err == -ENOSYS
+		       ? nvs_sys(SYS_rename, (long)from, (long)to, 0, 0, 0, 0)
+		       : err;
+}
+
+static inline long nvs_sys_readlink(const char *path, char *out, size_t size)
+{
+	return nvs_sys(SYS_readlink, (long)path, (long)out, size, 0, 0, 0);
+}
+
+/* The address, or NULL. */
+static inline void *nvs_sys_mmap(void *at, size_t size, int prot, int flags, int fd,
+				 uint64_t offset)
+{
+	long ret = nvs_sys(SYS_mmap, (long)at, size, prot, flags, fd, offset);
+
+	return (unsigned long)ret > -4096ul ? NULL : (void *)ret;
+}
+
+static inline int nvs_sys_munmap(void *at, size_t size)
+{
+	return nvs_sys(SYS_munmap, (long)at, size, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_madvise(void *at, size_t size, int advice)
+{
+	return nvs_sys(SYS_madvise, (long)at, size, advice, 0, 0, 0);
+}
+
+static inline int nvs_sys_getpid(void)
+{
+	return nvs_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+static inline int nvs_sys_gettid(void)
+{
+	return nvs_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* The kernel's signal set: 64 bits, signal n at bit n - 1. */
+static inline int nvs_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
+{
+	return nvs_sys(SYS_rt_sigprocmask, how, (long)set, (long)old, sizeof(uint64_t), 0, 0);
+}
+
+/*
+ * Blocks what may wait until we are done with something that must not be left in the middle: all
+ * but what reports a thread's own faults and system calls, and glibc's signal for setuid() on all
+ * threads. The mask of before.
+ */
+static inline uint64_t nvs_sys_block_async(void)
+{
+	static const uint64_t own = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
+				    1ull << (SIGFPE - 1) | 1ull << (SIGILL - 1) |
+				    1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1) | 1ull << (33 - 1);
+	uint64_t async = ~own, saved = 0;
+
+	nvs_sys_sigmask(SIG_BLOCK, &async, &saved);
+	return saved;
+}
+
+/* Sends SIGNAL with INFO as it stands to the calling thread. */
+static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
+{
+	return nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), nvs_sys_gettid(), signal,
+		       (long)info, 0, 0);
+}
+
+/*
+ * In naps while *WORD is VALUE, which is a few system calls of another thread, and at most for a
+ * second or so: that one may have been left in the middle, or be what our own thread has
+ * interrupted. False: it still is.
+ */
+static inline bool nvs_sys_wait_while(_Atomic uint32_t *word, uint32_t value)
+{
+	struct timespec nap = {0, 100000};
+
+	for (int i = 0; i < 10000 && atomic_load(word) == value; i++)
+		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+	return atomic_load(word) != value;
+}
+
+/* Sleeps while *word is VALUE, at most TIMEOUT_MS; -ETIMEDOUT, -EAGAIN, -EINTR or 0. */
+static inline int nvs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, unsigned timeout_ms)
+{
+	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000l};
+
+	return nvs_sys(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&timeout, 0, 0);
+}
+
+static inline void nvs_sys_futex_wake(_Atomic uint32_t *word)
+{
+	nvs_sys(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}
+
+/* A word that is 0 (free), 1 (held) or 2 (held and waited for). Held for moments only. */
+static inline void nvs_sys_lock(_Atomic uint32_t *lock)
+{
+	uint32_t free = 0;
+
+	if (atomic_compare_exchange_strong(lock, &free, 1))
+		return;
+	while (atomic_exchange(lock, 2) != 0)
+		nvs_sys_futex_wait(lock, 2, 1000);
+}
+
+static inline void nvs_sys_unlock(_Atomic uint32_t *lock)
+{
+	if (atomic_exchange(lock, 0) == 2)
+		nvs_sys_futex_wake(lock);
+}
+
+#endif

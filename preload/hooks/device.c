@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exported functions. Each leaves errno and result as the next one left them. What is no device
+ * call passes with a look at a table: no lock, no allocation.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "preload/base/state.h"
+#include "preload/rm/rm.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Our own calls, those of the trap, and all of a program that does not want us: pass on. */
+static bool pass(void)
+{
+	return nvs_lock_mine() || nvs_in_trap() || nvs_options()->disabled;
+}
+
+static void opened(int fd, const char *path)
+{
+	if (fd < 0 || pass())
+		return;
+	nvs_fd_opened(fd, path);
+	/* What a session needs of the loader is had before any lock is. */
+	if (nvs_fd_tracked(fd))
+		nvs_session_prepare();
+}
+
+static mode_t mode_of(int flags, va_list ap)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
+}
+
+#define OPEN(name, next_name, ...)                                    \
+	{                                                             \
+		va_list ap;                                           \
+		mode_t mode;                                          \
+		int fd;                                               \
+		va_start(ap, flags);                                  \
+		mode = mode_of(flags, ap);                            \
+		va_end(ap);                                           \
+		fd = nvs_next()->next_name(__VA_ARGS__, flags, mode); \
+		opened(fd, path);                                     \
+		return fd;                                            \
+	}
+
+#undef open
+#undef open64
+#undef openat
+#undef openat64
+
+EXPORT int open(const char *path, int flags, ...) OPEN(open, open, path) EXPORT
+	int open64(const char *path, int flags, ...) OPEN(open64, open64, path) EXPORT
+	int openat(int dir, const char *path, int flags, ...) OPEN(openat, openat, dir, path) EXPORT
+	int openat64(int dir, const char *path, int flags, ...) OPEN(openat64, openat64, dir, path)
+
+	/* The fortified forms; the real ones end a program that forgets the mode, and are left to
+	   do so. */
+	int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dir, const char *path, int flags);
+int __openat64_2(int dir, const char *path, int flags);
+
+EXPORT int __open_2(const char *path, int flags)
+{
+	const struct nvs_next *next = nvs_next();
+	int fd = next->open_2 ? next->open_2(path, flags) : next->open(path, flags);
+
+	opened(fd, path);
+	return fd;
+}
+
+EXPORT int __open64_2(const char *path, int flags)
+{
+	const struct nvs_next *next = nvs_next();
+	int fd = next->open64_2 ? next->open64_2(path, flags) : next->open64(path, flags);
+
+	opened(fd, path);
+	return fd;
+}
+
+EXPORT int __openat_2(int dir, const char *path, int flags)
+{
+	const struct nvs_next *next = nvs_next();
+	int fd = next->openat_2 ? next->openat_2(dir, path, flags) : next->openat(dir, path, flags);
+
+	opened(fd, path);
+	return fd;
+}
+
+EXPORT int __openat64_2(int dir, const char *path, int flags)
+{
+	const struct nvs_next *next = nvs_next();
+	int fd = next->openat64_2 ? next->openat64_2(dir, path, flags)
+				  : next->openat64(dir, path, flags);
+
+	opened(fd, path);
+	return fd;
+}
+
+/* Before the number can be given to somebody else. */
+EXPORT int close(int fd)
+{
+	if (!pass())
+		nvs_fd_closing(fd);
+	return nvs_next()->close(fd);
+}
+
+EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	const struct nvs_next *next = nvs_next();
+
+	if (!(flags & 4 /* CLOSE_RANGE_CLOEXEC */) && !pass())
+		nvs_fd_closing_range(first, last);
+	if (next->close_range)
+		return next->close_range(first, last, flags);
+	return (int)syscall(436 /* SYS_close_range */, first, last, flags);
+}
+
+EXPORT void closefrom(int low)
+{
+	const struct nvs_next *next = nvs_next();
+
+	if (!pass())
+		nvs_fd_closing_range(low < 0 ? 0 : (unsigned)low, ~0u);
+	if (next->closefrom)
+		next->closefrom(low);
+	else
+		syscall(436 /* SYS_close_range */, low < 0 ? 0 : low, ~0u, 0);
+}
+
+static int duped(int from, int to)
+{
+	if (to >= 0 && !pass())
+		nvs_fd_duped(from, to);
+	return to;
+}
+
+EXPORT int dup(int fd)
+{
+	return duped(fd, nvs_next()->dup(fd));
+}
+
+/* The old owner of the number goes in the same moment: nobody else may come in between. */
+static int dup_onto(int from, int to, int flags, bool three)
+{
+	const struct nvs_next *next = nvs_next();
+	bool locked = !pass() && (nvs_fd_tracked(from) || nvs_fd_tracked(to));
+	sigset_t saved;
+	int ret;
+
+	if (locked)
+		nvs_lock(&saved);
+	ret = three ? next->dup3(from, to, flags) : next->dup2(from, to);
+	if (ret >= 0 && (locked || !pass()))
+		nvs_fd_duped(from, to);
+	if (locked)
+		nvs_unlock(&saved);
+	return ret;
+}
+
+EXPORT int dup2(int from, int to)
+{
+	return dup_onto(from, to, 0, false);
+}
+
+EXPORT int dup3(int from, int to, int flags)
+{
+	return dup_onto(from, to, flags, true);
+}
+
+static int do_fcntl(int fd, int cmd, long arg)
+{
+	int ret = nvs_next()->fcntl(fd, cmd, arg);
+
+	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? duped(fd, ret) : ret;
+}
+
+#define THIRD(last)                       \
+	({                                \
+		va_list ap_;              \
+		long arg_;                \
+		va_start(ap_, last);      \
+		arg_ = va_arg(ap_, long); \
+		va_end(ap_);              \
+		arg_;                     \
+	})
+
+#undef fcntl
+#undef fcntl64
+int fcntl64(int fd, int cmd, ...);
+
+EXPORT int fcntl(int fd, int cmd, ...)
+{
+	return do_fcntl(fd, cmd, THIRD(cmd));
+}
+
+EXPORT int fcntl64(int fd, int cmd, ...)
+{
+	return do_fcntl(fd, cmd, THIRD(cmd));
+}
+
+/* A device call is rare enough, and still comes before new doorbells do. */
+static void check_handlers(void)
+{
+	sigset_t saved;
+
+	if (!nvs_session_active() || !nvs_signals_check())
+		return;
+	nvs_lock(&saved);
+	if (nvs_rm())
+		nvs_tell_check(NVS_CHECK_HANDLER, ++nvs_rm()->handlers_replaced, 0, 0);
+	nvs_unlock(&saved);
+}
+
+static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
+{
+	sigset_t saved;
+	bool keep;
+	int ret, err;
+
+	nvs_session_prepare();
+	check_handlers();
+	/* The trace begins before the first channel does. */
+	if (!uvm && nvs_rm_makes_channel((unsigned)request, arg))
+		nvs_session_start();
+	nvs_lock(&saved);
+	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
+	keep = uvm ? nvs_uvm_before(fd, request, arg) : nvs_rm_before(fd, (unsigned)request, arg);
+	if (!keep)
+		nvs_unlock(&saved);
+	ret = nvs_next()->ioctl(fd, request, arg);
+	err = errno;
+	if (!keep)
+		nvs_lock(&saved);
+	if (uvm)
+		nvs_uvm_after(fd, request, arg, ret);
+	else
+		nvs_rm_after(fd, (unsigned)request, arg, ret);
+	nvs_unlock(&saved);
+	errno = err;
+	return ret;
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	void *arg = (void *)THIRD(request);
+	enum nvs_fd_kind kind;
+
+	if (pass())
+		return nvs_next()->ioctl(fd, request, arg);
+	kind = nvs_fd_kind_for(fd, request);
+	if (kind < NVS_FD_CTL || nvs_state_borrowed())
+		return nvs_next()->ioctl(fd, request, arg);
+	return device_ioctl(fd, request, arg, kind == NVS_FD_UVM);
+}
+
+static bool device_mapping(int flags, int fd)
+{
+	if (fd < 0 || flags & MAP_ANONYMOUS)
+		return false;
+	if (!atomic_load_explicit(&nvs_state()->device_seen, memory_order_relaxed))
+		return false;
+	return nvs_fd_kind(fd) >= NVS_FD_CTL;
+}
+
+static void *do_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	bool device, over;
+
+	if (nvs_lock_mine() || nvs_in_trap())
+		return nvs_next()->mmap(address, size, prot, flags, fd, offset);
+	device = device_mapping(flags, fd) && !nvs_state_borrowed();
+	over = (flags & MAP_FIXED) && nvs_maps_may_overlap((uintptr_t)address, size);
+	if (!device && !over)
+		return nvs_next()->mmap(address, size, prot, flags, fd, offset);
+	return nvs_maps_mmap(address, size, prot, flags, fd, offset, device);
+}
+
+#undef mmap
+#undef mmap64
+
+EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	return do_mmap(address, size, prot, flags, fd, offset);
+}
+
+EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	return do_mmap(address, size, prot, flags, fd, offset);
+}
+
+static bool ours(const void *address, size_t size)
+{
+	return !nvs_lock_mine() && !nvs_in_trap() && nvs_maps_may_overlap((uintptr_t)address, size);
+}
+
+EXPORT int munmap(void *address, size_t size)
+{
+	return ours(address, size) ? nvs_maps_munmap(address, size)
+				   : nvs_next()->munmap(address, size);
+}
+
+EXPORT int mprotect(void *address, size_t size, int prot)
+{
+	return ours(address, size) ? nvs_maps_mprotect(address, size, prot)
+				   : nvs_next()->mprotect(address, size, prot);
+}
+
+EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
+{
+	void *to = (void *)THIRD(flags);
+
+	if (ours(old, old_size) || (flags & MREMAP_FIXED && ours(to, size)))
+		return nvs_maps_mremap(old, old_size, size, flags, to);
+	return nvs_next()->mremap(old, old_size, size, flags, to);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads: those of the program begin with what they inherit of the program's view of signals and
+ * with a warm unwinder; ours begin with every signal blocked.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include "preload/trace/live.h"
+#include "preload/signals/sigkeep.h"
+#include "preload/signals/sigview.h"
+
+#define OWN_STACK (256u << 10)
+
+struct start {
+	void *(*run)(void *);
+	void *arg;
+	uint64_t view; /* signals of ours that the program means to have blocked there */
+	bool warm;
+};
+
+/* By nothing that may end the thread is it ended in the middle of this. */
+static void warm_unwinder(void)
+{
+	uint64_t saved = nvs_sys_block_async();
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	nvs_callsite_warm();
+	pthread_setcancelstate(state, NULL);
+	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
+/* First in a thread of the program. A tail call, so that its stacks show no frame of ours. */
+static void *begin(void *arg)
+{
+	struct start start = *(struct start *)arg;
+	int err = errno;
+
+	nvs_free(arg, sizeof(start));
+	nvs_sigview_thread_begins(start.view);
+	if (start.warm) {
+		warm_unwinder();
+		/* What came meanwhile was put aside, as in any trap. */
+		nvs_sigview_deliver_now();
+	}
+	errno = err;
+	return start.run(start.arg);
+}
+
+/* ThreadSanitizer's allocator, which the unwinder's caches come from, works only once its own start
+ * has run. */
+static bool may_warm(void)
+{
+	static _Atomic int answer; /* 0 not known, 1 yes, -1 no */
+
+	if (!atomic_load(&answer))
+		atomic_store(&answer, dlsym(RTLD_DEFAULT, "__tsan_init") ? -1 : 1);
+	return atomic_load(&answer) > 0;
+}
+
+/* What the new thread will have blocked: said by its attributes, or inherited. */
+static uint64_t view_of_new(const pthread_attr_t *attr)
+{
+	uint64_t mask = 0;
+	sigset_t set;
+
+	if (attr && pthread_attr_getsigmask_np(attr, &set) == 0) {
+		__builtin_memcpy(&mask, &set, sizeof(mask));
+		return mask & NVS_SIGVIEW_SIGNALS;
+	}
+	return nvs_sigview_of_new_thread();
+}
+
+__attribute__((visibility("default"))) int
+pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	struct start *start = NULL;
+	uint64_t view;
+	bool warm;
+	int ret;
+
+	/* Ours does not come this way; without anything to hand on, neither does the program's. */
+	warm = nvs_session_active() && may_warm();
+	view = nvs_options()->disabled ? 0 : view_of_new(attr);
+	/* With an open mask of its own it may be the one that something pending waits for. */
+	if (warm || view || nvs_sigkeep_of_process())
+		start = nvs_alloc(sizeof(*start));
+	if (!start)
+		return nvs_next()->pthread_create(thread, attr, run, arg);
+	*start = (struct start){run, arg, view, warm};
+	if (nvs_session_active())
+		nvs_modules_kick();
+	ret = nvs_next()->pthread_create(thread, attr, begin, start);
+	if (ret)
+		nvs_free(start, sizeof(*start));
+	return ret;
+}
+
+/* ---- our own ---- */
+
+struct own_start {
+	struct nvs_live *live;
+	void (*run)(void *);
+	void *arg;
+	const char *name;
+};
+
+static void *begin_own(void *arg)
+{
+	struct own_start start = *(struct own_start *)arg;
+
+	nvs_free(arg, sizeof(start));
+	prctl(PR_SET_NAME, start.name);
+	start.run(start.arg);
+	atomic_fetch_sub(&start.live->own_threads, 1);
+	return NULL;
+}
+
+/*
+ * Its attributes say what it has blocked: the caller blocks nothing, since it may wait here for the
+ * program's allocator, whose holder may wait for an answer to a signal.
+ */
+static int create_own(struct own_start *start, size_t stack)
+{
+	/*
+	 * All but glibc's two, by which it reaches every thread for setuid() and cancellation, and
+	 * the one by which a sandbox asks the program's broker for a system call: blocked, it would
+	 * kill.
+	 */
+	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1));
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t mask;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return err;
+	sigemptyset(&mask);
+	__builtin_memcpy(&mask, &all, sizeof(all));
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (stack)
+		pthread_attr_setstacksize(&attr, stack);
+	err = pthread_attr_setsigmask_np(&attr, &mask);
+	if (!err)
+		err = nvs_next()->pthread_create(&thread, &attr, begin_own, start);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg)
+{
+	struct own_start *start = nvs_alloc(sizeof(*start));
+	int err;
+
+	if (!start)
+		return -ENOMEM;
+	*start = (struct own_start){live, run, arg, name};
+	atomic_fetch_add(&live->own_threads, 1);
+	err = create_own(start, OWN_STACK);
+	/* Too small where the program's libraries have much thread-local storage. */
+	if (err == EINVAL)
+		err = create_own(start, 0);
+	if (err) {
+		atomic_fetch_sub(&live->own_threads, 1);
+		nvs_free(start, sizeof(*start));
+	}
+	return -err;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* The dynamic section of an object that is loaded: its symbols and relocations, and the slots that
+ * those fill. */
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include "preload/api/api.h"
+#include "preload/base/sys.h"
+
+#define PAGE 4096ul
+
+/* The loader turns these into addresses in place; not in every object. */
+static const void *at(uintptr_t base, ElfW(Addr) value)
+{
+	return (const void *)(value < base ? base + value : value);
+}
+
+/* All that are undefined come before the first hashed one. */
+static void count_by_gnu_hash(struct nvs_elf *elf, const uint32_t *hash)
+{
+	uint32_t nbuckets = hash[0], offset = hash[1], words = hash[2], last = 0;
+	const uint32_t *buckets = hash + 4 + words * 2, *chain = buckets + nbuckets;
+
+	elf->undefined = offset;
+	for (uint32_t i = 0; i < nbuckets; i++)
+		last = buckets[i] > last ? buckets[i] : last;
+	if (last < offset) {
+		elf->undefined = 0; /* nothing hashed: the offset says nothing */
+		return;
+	}
+	while (!(chain[last - offset] & 1))
+		last++;
+	elf->count = last + 1;
+}
+
+/* Symbols that relocations name, which are all that matters of an object that defines none. */
+static uint32_t count_by_relocations(const struct nvs_elf *elf)
+{
+	const ElfW(Rela) * tables[2] = {elf->rela, elf->jmprel};
+	size_t sizes[2] = {elf->rela ? elf->nrela : 0, elf->jmprel ? elf->njmprel : 0};
+	uint32_t highest = 0;
+
+	for (int t = 0; t < 2; t++)
+		for (size_t i = 0; i < sizes[t]; i++)
+			if (ELF64_R_SYM(tables[t][i].r_info) > highest)
+				highest = (uint32_t)ELF64_R_SYM(tables[t][i].r_info);
+	return highest + 1;
+}
+
+bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
+{
+	const uint32_t *gnu = NULL, *sysv = NULL;
+
+	memset(elf, 0, sizeof(*elf));
+	elf->base = base;
+	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
+		switch (d->d_tag) {
+		case DT_SYMTAB:
+			elf->symbols = at(base, d->d_un.d_ptr);
+			break;
+		case DT_STRTAB:
+			elf->strings = at(base, d->d_un.d_ptr);
+			break;
+		case DT_GNU_HASH:
+			gnu = at(base, d->d_un.d_ptr);
+			break;
+		case DT_HASH:
+			sysv = at(base, d->d_un.d_ptr);
+			break;
+		case DT_RELA:
+			elf->rela = at(base, d->d_un.d_ptr);
+			break;
+		case DT_RELASZ:
+			elf->nrela = d->d_un.d_val / sizeof(ElfW(Rela));
+			break;
+		case DT_RELACOUNT:
+			elf->nrelative = d->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			elf->jmprel = at(base, d->d_un.d_ptr);
+			break;
+		case DT_PLTRELSZ:
+			elf->njmprel = d->d_un.d_val / sizeof(ElfW(Rela));
+			break;
+		}
+	}
+	if (gnu)
+		count_by_gnu_hash(elf, gnu);
+	if (sysv)
+		elf->count = sysv[1];
+	if (!elf->count)
+		elf->count = count_by_relocations(elf);
+	if (!gnu || elf->undefined > elf->count || elf->count == elf->undefined || !elf->undefined)
+		elf->undefined = elf->count;
+	return elf->symbols && elf->strings && elf->count;
+}
+
+static bool is_function(const ElfW(Sym) * s)
+{
+	return s->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_value;
+}
+
+/* Not strcmp(): a sanitizer that is about to start has taken it over, and asks for our functions
+ * before it works. */
+static bool same(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name)
+{
+	const ElfW(Sym) *s = elf->symbols;
+
+	for (uint32_t i = 1; i < elf->count; i++)
+		if (is_function(s + i) && same(elf->strings + s[i].st_name, name))
+			return elf->base + s[i].st_value;
+	return 0;
+}
+
+void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *, uintptr_t))
+{
+	const ElfW(Sym) *s = elf->symbols;
+
+	for (uint32_t i = 1; i < elf->count; i++)
+		if (is_function(s + i))
+			fn(elf->strings + s[i].st_name, elf->base + s[i].st_value);
+}
+
+void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value)
+{
+	uintptr_t page = slot & ~(PAGE - 1);
+	bool read_only = false;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
+		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
+
+		if (ph->p_type == PT_GNU_RELRO && slot >= start && slot < end)
+			read_only = true;
+	}
+	if (read_only && nvs_sys(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
+		return;
+	__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
+	if (read_only)
+		nvs_sys(SYS_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loaded modules: the snapshot from which the unwinder is answered inside the trap, and their
+ * records.
+ *
+ * Asking the loader takes its lock, which a thread of the program may hold for long; so a thread of
+ * ours asks, which nobody waits for. It looks at the loader's counts ten times a second.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include "preload/api/api.h"
+#include "preload/trace/live.h"
+#include "preload/base/state.h"
+
+#define POLL_MS 100
+#define FORK_WAIT_MS 1000
+#define BUILD_ID_MAX 64
+
+struct module {
+	uint32_t number;
+	bool seen; /* in this round */
+	uintptr_t bias, phdr;
+	uint64_t start, end;
+};
+
+struct modules {
+	_Atomic uint32_t lock;
+	_Atomic uint32_t kick; /* futex of the thread */
+	uint64_t adds, subs;
+	struct nvs_module_view *view; /* published */
+	size_t view_bytes;
+	struct module *list;
+	size_t used, room;
+	uint32_t next_number;
+	bool begun;
+};
+
+static struct modules *modules(void)
+{
+	return *nvs_slot(NVS_SLOT_MODULES);
+}
+
+/* ---- the snapshot ---- */
+
+/* One allocation: the view, the modules, their program headers, their names. */
+struct builder {
+	struct nvs_module_view *view;
+	struct dl_phdr_info *infos;
+	uint8_t *next, *end;
+	size_t need;
+	uint32_t room;
+	uint64_t adds, subs;
+};
+
+static int measure(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct builder *b = arg;
+
+	b->room++;
+	b->need += sizeof(*info) + info->dlpi_phnum * sizeof(ElfW(Phdr)) + strlen(info->dlpi_name) +
+		   16;
+	b->adds = info->dlpi_adds;
+	b->subs = info->dlpi_subs;
+	return 0;
+}
+
+static void *take(struct builder *b, const void *data, size_t size)
+{
+	uint8_t *p = b->next;
+
+	if ((size_t)(b->end - p) < size)
+		return NULL;
+	memcpy(p, data, size);
+	b->next += (size + 7) & ~7ul;
+	if (b->next > b->end)
+		b->next = b->end;
+	return p;
+}
+
+/* Nonzero: more has been loaded since it was measured. */
+static int add(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct builder *b = arg;
+	struct dl_phdr_info *copy = &b->infos[b->view->nmodules];
+
+	if (b->view->nmodules == b->room)
+		return 1;
+	memset(copy, 0, sizeof(*copy));
+	memcpy(copy, info, size < sizeof(*copy) ? size : sizeof(*copy));
+	copy->dlpi_tls_data = NULL;
+	copy->dlpi_phdr = take(b, info->dlpi_phdr, info->dlpi_phnum * sizeof(ElfW(Phdr)));
+	copy->dlpi_name = take(b, info->dlpi_name, strlen(info->dlpi_name) + 1);
+	if (!copy->dlpi_phdr || !copy->dlpi_name)
+		return 1;
+	b->view->adds = info->dlpi_adds;
+	b->view->subs = info->dlpi_subs;
+	b->view->nmodules++;
+	return 0;
+}
+
+static struct nvs_module_view *build(size_t *bytes)
+{
+	for (int i = 0; i < 8; i++) {
+		struct builder b = {.need = sizeof(struct nvs_module_view) + 64};
+
+		nvs_next()->dl_iterate_phdr(measure, &b);
+		b.view = nvs_alloc(b.need);
+		if (!b.view)
+			return NULL;
+		b.infos = (void *)(b.view + 1);
+		b.view->modules = b.infos;
+		b.next = (uint8_t *)(b.infos + b.room);
+		b.end = (uint8_t *)b.view + b.need;
+		if (!nvs_next()->dl_iterate_phdr(add, &b)) {
+			*bytes = b.need;
+			return b.view;
+		}
+		nvs_free(b.view, b.need);
+	}
+	return NULL;
+}
+
+/* ---- the records ---- */
+
+static void extent(const struct dl_phdr_info *info, uint64_t *start, uint64_t *end)
+{
+	*start = UINT64_MAX;
+	*end = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uint64_t from = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD)
+			continue;
+		*start = from < *start ? from : *start;
+		*end = from + ph->p_memsz > *end ? from + ph->p_memsz : *end;
+	}
+}
+
+/* From the notes of INFO; its length, 0: it has none. */
+static size_t build_id(const struct dl_phdr_info *info, uint8_t *id)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const uint8_t *p = (const uint8_t *)info->dlpi_addr + ph->p_vaddr,
+			      *end = p + ph->p_memsz;
+
+		while (ph->p_type == PT_NOTE && (size_t)(end - p) >= sizeof(ElfW(Nhdr))) {
+			const ElfW(Nhdr) *note = (const void *)p;
+			size_t name = (note->n_namesz + 3u) & ~3u,
+			       desc = (note->n_descsz + 3u) & ~3u;
+
+			p += sizeof(*note);
+			if (name + desc > (size_t)(end - p))
+				break;
+			if (note->n_type == NT_GNU_BUILD_ID && name == 4 && !memcmp(p, "GNU", 4) &&
+			    note->n_descsz <= BUILD_ID_MAX) {
+				memcpy(id, p + name, note->n_descsz);
+				return note->n_descsz;
+			}
+			p += name + desc;
+		}
+	}
+	return 0;
+}
+
+/* The main program has no name, the kernel's page has one that is no file. */
+static size_t module_path(const struct dl_phdr_info *info, bool first, char *path)
+{
+	long n;
+
+	path[0] = '\0';
+	if (first) {
+		n = nvs_sys_readlink("/proc/self/exe", path, PATH_MAX - 1);
+		path[n > 0 ? n : 0] = '\0';
+	} else if (strstr(info->dlpi_name, "vdso") && info->dlpi_name[0] != '/') {
+		strcpy(path, "[vdso]");
+	} else if (strlen(info->dlpi_name) < PATH_MAX) {
+		strcpy(path, info->dlpi_name);
+	}
+	return strlen(path);
+}
+
+static void tell(const struct module *m, const struct dl_phdr_info *info, bool first)
+{
+	struct {
+		struct nvs_rec_module rec;
+		uint8_t tail[BUILD_ID_MAX + PATH_MAX + 8];
+	} room = {.rec = {.module = m->number, .bias = m->bias, .start = m->start, .end = m->end}};
+	struct nvs_rec_module *rec = &room.rec;
+
+	rec->build_id_length = (uint16_t)build_id(info, room.tail);
+	rec->path_length = (uint16_t)module_path(info, first,
+						 (char *)room.tail + rec->build_id_length);
+	rec->rec.type = NVS_REC_MODULE;
+	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->build_id_length + rec->path_length + 7) &
+			~7u;
+	nvs_record(&rec->rec);
+}
+
+static void tell_gone(const struct module *m)
+{
+	struct nvs_rec_module_gone rec = {
+		.rec = {.type = NVS_REC_MODULE_GONE, .size = sizeof(rec)},
+		.module = m->number,
+	};
+
+	nvs_record(&rec.rec);
+}
+
+static struct module *find(struct modules *ms, const struct module *like)
+{
+	for (size_t i = 0; i < ms->used; i++) {
+		struct module *m = &ms->list[i];
+
+		if (m->bias == like->bias && m->phdr == like->phdr && m->start == like->start &&
+		    m->end == like->end)
+			return m;
+	}
+	return NULL;
+}
+
+static struct module *append(struct modules *ms, const struct module *m)
+{
+	if (ms->used == ms->room) {
+		size_t room = ms->room ? ms->room * 2 : 64;
+		void *more = nvs_realloc(ms->list, ms->room * sizeof(*m), room * sizeof(*m));
+
+		if (!more)
+			return NULL;
+		ms->list = more;
+		ms->room = room;
+	}
+	ms->list[ms->used] = *m;
+	ms->list[ms->used].number = ms->next_number++;
+	return &ms->list[ms->used++];
+}
+
+static void drop_unseen(struct modules *ms)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ms->used; i++) {
+		if (ms->list[i].seen)
+			ms->list[kept++] = ms->list[i];
+		else
+			tell_gone(&ms->list[i]);
+	}
+	ms->used = kept;
+}
+
+struct comparison {
+	struct modules *ms;
+	uint32_t index;
+};
+
+/*
+ * In the loader's list and under its lock, so that the notes read here are mapped. A record may
+ * wait for room in the ring, for the writer, which needs nobody's lock.
+ */
+static int compare(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct comparison *c = arg;
+	struct module like = {
+		.bias = info->dlpi_addr, .phdr = (uintptr_t)info->dlpi_phdr, .seen = true};
+	struct module *m;
+
+	extent(info, &like.start, &like.end);
+	m = find(c->ms, &like);
+	if (m) {
+		m->seen = true;
+	} else {
+		m = append(c->ms, &like);
+		if (m)
+			tell(m, info, c->index == 0);
+	}
+	c->index++;
+	return 0;
+}
+
+static void tell_changes(struct modules *ms)
+{
+	struct comparison c = {.ms = ms};
+
+	for (size_t i = 0; i < ms->used; i++)
+		ms->list[i].seen = false;
+	nvs_next()->dl_iterate_phdr(compare, &c);
+	drop_unseen(ms);
+}
+
+/* ---- when ---- */
+
+static int counts(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uint64_t *c = arg;
+
+	c[0] = info->dlpi_adds;
+	c[1] = info->dlpi_subs;
+	return 1;
+}
+
+static void refresh(struct modules *ms)
+{
+	struct nvs_module_view *view, *old;
+	uint64_t now[2] = {0, 0};
+	size_t bytes;
+
+	nvs_next()->dl_iterate_phdr(counts, now);
+	if (ms->begun && now[0] == ms->adds && now[1] == ms->subs)
+		return;
+	view = build(&bytes);
+	if (!view)
+		return;
+	old = nvs_modules_publish(view);
+	nvs_free(old, ms->view_bytes);
+	ms->view_bytes = bytes;
+	ms->adds = view->adds;
+	ms->subs = view->subs;
+	ms->begun = true;
+	tell_changes(ms);
+}
+
+void nvs_modules_refresh(void)
+{
+	struct modules *ms = modules();
+
+	if (!ms)
+		return;
+	nvs_sys_lock(&ms->lock);
+	refresh(ms);
+	nvs_sys_unlock(&ms->lock);
+}
+
+void nvs_modules_kick(void)
+{
+	struct modules *ms = modules();
+
+	if (ms && !atomic_exchange(&ms->kick, 1))
+		nvs_sys_futex_wake(&ms->kick);
+}
+
+/*
+ * All that asks the loader, under our lock: a fork waits for it, since a child would inherit the
+ * loader's lock as this thread holds it and never get it. Only so long: who forks with the loader's
+ * lock held himself waits for nobody.
+ */
+static void ask_loader(struct modules *ms)
+{
+	nvs_sys_lock(&ms->lock);
+	refresh(ms);
+	nvs_api_rebind();
+	nvs_sites_work();
+	nvs_sys_unlock(&ms->lock);
+}
+
+static __thread bool fork_holds;
+
+static void before_fork(void)
+{
+	struct modules *ms = modules();
+
+	for (int i = 0; ms && i < FORK_WAIT_MS && !fork_holds; i++) {
+		uint32_t unlocked = 0;
+
+		fork_holds = atomic_compare_exchange_strong(&ms->lock, &unlocked, 1);
+		if (!fork_holds)
+			nvs_sys_futex_wait(&ms->lock, unlocked, 1);
+	}
+}
+
+static void after_fork(void)
+{
+	if (fork_holds)
+		nvs_sys_unlock(&modules()->lock);
+	fork_holds = false;
+}
+
+static void in_child(void)
+{
+	fork_holds = false;
+}
+
+/* Once; a forked child keeps what is registered. */
+static void guard_forks(void)
+{
+	static _Atomic int done;
+
+	if (!atomic_exchange(&done, 1))
+		pthread_atfork(before_fork, after_fork, in_child);
+}
+
+static void run_modules(void *arg)
+{
+	struct modules *ms = arg;
+	for (;;) {
+		nvs_sys_futex_wait(&ms->kick, 0, POLL_MS);
+		atomic_store(&ms->kick, 0);
+		if (atomic_load(&nvs_writer_signal.ended))
+			break;
+		nvs_trigger_look();
+		ask_loader(ms);
+		nvs_shadow_refresh();
+		nvs_end_with_last_thread(nvs_live());
+	}
+}
+
+int nvs_modules_start(struct nvs_live *live)
+{
+	struct modules *ms = nvs_alloc(sizeof(*ms));
+
+	if (!ms)
+		return -ENOMEM;
+	*nvs_slot(NVS_SLOT_MODULES) = ms;
+	nvs_writer_signal.seen = &ms->kick;
+	guard_forks();
+	nvs_modules_refresh();
+	nvs_callsite_warm();
+	return nvs_own_thread(live, "nvsnoop-mod", run_modules, ms);
+}
+
+/*
+ * Around an unload, and at once: what goes may have come since the last look, and the next library
+ * may come to lie at the same addresses. Who holds our lock may wait for the loader's, which the
+ * caller may hold: so it is waited for no longer than for a fork. No handler of the program's comes
+ * meanwhile, which might leave our lock held for ever.
+ */
+static void look_now(struct modules *ms)
+{
+	uint64_t saved = nvs_sys_block_async();
+	uint32_t unlocked = 1;
+
+	for (int i = 0; i < FORK_WAIT_MS && unlocked; i++) {
+		unlocked = 0;
+		if (!atomic_compare_exchange_strong(&ms->lock, &unlocked, 1))
+			nvs_sys_futex_wait(&ms->lock, unlocked, 1);
+	}
+	if (!unlocked) {
+		refresh(ms);
+		nvs_sys_unlock(&ms->lock);
+	} else {
+		nvs_modules_kick();
+	}
+	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
+__attribute__((visibility("default"))) int dlclose(void *handle)
+{
+	bool look = nvs_session_active() && !nvs_lock_mine() && !nvs_state_borrowed();
+	struct modules *ms = look ? modules() : NULL;
+	int ret;
+
+	if (ms)
+		look_now(ms);
+	ret = nvs_next()->dlclose(handle);
+	if (ms)
+		look_now(ms);
+	return ret;
+}
+
+/* The unwinder asks in the trap as well; there the loader's lock is out of reach. */
+__attribute__((visibility("default"))) int
+dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	if (nvs_in_trap())
+		return nvs_modules_iterate(callback, data);
+	return nvs_next()->dl_iterate_phdr(callback, data);
+}

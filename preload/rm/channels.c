@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels: what their allocation named, the token that rings them, and where ring and USERD lie
+ * for the process. Bound as soon as both are mapped, unbound when a mapping goes.
+ */
+#include <sys/mman.h>
+#include "preload/rm/rm.h"
+#include "trap/copy/shadow.h"
+
+#define USERD_GP_PUT 0x8c
+
+/* trap/low/guard.S */
+bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
+
+static struct nvs_object *sibling(const struct nvs_object *o, uint32_t handle)
+{
+	return handle ? nvs_object_find(o->key.client, handle) : NULL;
+}
+
+/* The channel's own address space, else its context share's, else its group's, else the device's.
+ */
+static void find_vaspace(struct nvs_channel_entry *c)
+{
+	struct nvs_object *o = c->object;
+	struct nvs_object *share = sibling(o, nvs_u32(o->params, 24));
+	struct nvs_object *space;
+
+	c->vaspace_handle = nvs_u32(o->params, 28);
+	if (!c->vaspace_handle && share)
+		c->vaspace_handle = share->vaspace;
+	if (!c->vaspace_handle && o->up && o->up->object_class == 0xa06c)
+		c->vaspace_handle = o->up->vaspace;
+	space = sibling(o, c->vaspace_handle);
+	c->vaspace = nvs_object_vaspace(space ? space : o);
+}
+
+static void find_userd(struct nvs_channel_entry *c)
+{
+	struct nvs_object *o;
+
+	if (c->userd)
+		return;
+	/* Without a memory object of its own, USERD is what a mapping of the channel itself shows.
+	 */
+	o = c->userd_handle ? nvs_object_find(c->object->key.client, c->userd_handle) : c->object;
+	if (!o)
+		return;
+	c->userd = o->entity;
+	c->userd->refs++;
+}
+
+static void learn_params(struct nvs_channel_entry *c)
+{
+	struct nvs_object *o = c->object;
+
+	c->gpfifo = nvs_u64(o->params, 8);
+	c->entries = nvs_u32(o->params, 16);
+	c->userd_handle = nvs_u32(o->params, 32);
+	c->userd_offset = c->userd_handle ? nvs_u64(o->params, 64) : 0;
+	c->engine = nvs_u32(o->params, 128);
+	if (!c->engine && o->up && o->up->object_class == 0xa06c)
+		c->engine = o->up->engine;
+	find_vaspace(c);
+	find_userd(c);
+}
+
+void nvs_channel_add(struct nvs_object *o)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_channel_entry *c = nvs_alloc(sizeof(*c));
+
+	if (!c)
+		return;
+	c->object = o;
+	c->number = rm->next_channel++;
+	c->token = NVS_NONE;
+	c->group = o->parent;
+	o->channel = c;
+	DL_APPEND(rm->channels, c);
+	if (o->params_length >= 144)
+		learn_params(c);
+	if (!nvs_class_has_doorbell(o->object_class)) {
+		c->flags |= NVS_CHAN_NO_DOORBELL;
+		nvs_tell_remark(NVS_REMARK_NO_DOORBELL, o->gpu, o->key.client, o->key.handle);
+	}
+	if (rm->live)
+		c->slot = nvs_session_channel_slot(c->number);
+	rm->dirty = true;
+	nvs_tell_channel(c);
+}
+
+void nvs_channel_token(struct nvs_object *o, uint32_t token)
+{
+	struct nvs_channel_entry *c = o->channel;
+
+	if (!c || c->token == token)
+		return;
+	c->token = token;
+	nvs_rm()->dirty = true;
+	nvs_tell_channel(c);
+}
+
+static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
+					  const struct nvs_segment_map *maps, uint32_t n)
+{
+	const struct nvs_segment_map *m;
+
+	if (!c->entries || c->entries > 1u << NVS_PUT_BITS)
+		return NULL;
+	m = nvs_segment_find(maps, n, c->vaspace, c->gpfifo);
+	if (!m || m->size - (c->gpfifo - m->gpu_va) < c->entries * 8ull)
+		return NULL;
+	return (const volatile uint64_t *)(m->cpu + (c->gpfifo - m->gpu_va));
+}
+
+/* Where the process sees [OFFSET, OFFSET + SIZE) of an object; 0: nowhere. */
+static uintptr_t seen_at(const struct nvs_entity *e, int64_t offset, int64_t size)
+{
+	const struct nvs_cpu_map *m;
+
+	DL_FOREACH(e->cpu, m)
+	{
+		int64_t end = m->offset + (int64_t)(m->at.end - m->at.start);
+
+		if (m->hidden || m->prot == PROT_NONE || m->kind == NVS_MAP_DOORBELL)
+			continue;
+		if (offset >= m->offset && offset + size <= end)
+			return m->at.start + (uint64_t)(offset - m->offset);
+	}
+	return 0;
+}
+
+static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
+{
+	find_userd(c);
+	if (!c->userd)
+		return NULL;
+	return (const volatile uint32_t *)seen_at(c->userd, (int64_t)c->userd_offset + USERD_GP_PUT,
+						  4);
+}
+
+/* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
+void nvs_channel_expect(uint32_t client, const void *params)
+{
+	struct nvs_object *o;
+	uintptr_t userd;
+	uint8_t p[72];
+
+	if (!nvs_rm()->channels || !params || !nvs_peek(p, params, sizeof(p)))
+		return;
+	o = nvs_object_find(client, nvs_u32(p, 32));
+	userd = o ? seen_at(o->entity, (int64_t)nvs_u64(p, 64), NVS_USERD_BYTES) : 0;
+	if (userd) {
+		nvs_shadow_clear(userd, userd + NVS_USERD_BYTES);
+		nvs_publish();
+	}
+}
+
+static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps, uint32_t n)
+{
+	const volatile uint64_t *ring = find_ring(c, maps, n);
+	const volatile uint32_t *put = find_put(c);
+	bool moved = c->ring != ring || c->put != put;
+	uint32_t flags;
+
+	if (moved) {
+		/* Its own shadow lies elsewhere now, and others' may lie where it is. */
+		nvs_shadow_clear((uintptr_t)c->ring, (uintptr_t)(c->ring + c->entries));
+		nvs_shadow_clear((uintptr_t)ring, (uintptr_t)(ring + c->entries));
+		nvs_shadow_clear((uintptr_t)put, (uintptr_t)(put + 1));
+		c->ring = ring;
+		c->put = put;
+		c->shadow_tried = false;
+	}
+	flags = (c->flags & ~NVS_CHAN_BOUND) | (ring && put ? NVS_CHAN_BOUND : 0);
+	if (c->flags == flags)
+		return moved;
+	c->flags = flags;
+	nvs_tell_channel(c);
+	return true;
+}
+
+bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
+{
+	struct nvs_channel_entry *c;
+	bool changed = false;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+	changed |= bind(c, maps, n);
+	DL_FOREACH(nvs_rm()->channels, c)
+	if (c->flags & NVS_CHAN_BOUND)
+		nvs_shadow_try(c);
+	return changed;
+}
+
+/* No trap knows the channel any more: what USERD says now is final, if it was mapped. */
+void nvs_channel_read_put(struct nvs_channel_entry *c)
+{
+	const volatile uint32_t *put = c->put;
+
+	if (put && c->shadow)
+		put = &c->shadow->userd[NVS_USERD_GP_PUT];
+	c->put_taken = true;
+	c->put_read = put && nvs_load32_guarded(put, &c->final_put);
+	/* Both of one moment: at the end of the process others may go on ringing. */
+	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
+}
+
+void nvs_channel_remove(struct nvs_channel_entry *c)
+{
+	nvs_tell_channel_gone(c, 0);
+	nvs_shadow_drop(c);
+	if (c->slot && !nvs_rm()->stale)
+		nvs_session_channel_free(c->slot);
+	DL_DELETE(nvs_rm()->channels, c);
+	c->object->channel = NULL;
+	nvs_entity_put(c->userd);
+	nvs_rm()->dirty = true;
+	nvs_free(c, sizeof(*c));
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mappings of device memory into the process: made by mmap of an fd that RM_MAP_MEMORY has named,
+ * by mmap of /dev/nvidia-uvm, or by pinning user pages. Cut, moved and dropped as the program does.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include "preload/base/state.h"
+#include "preload/rm/rm.h"
+
+#define REGION_SHIFT 21
+#define REGIONS_COUNTED 4096 /* larger mappings switch the filter off */
+
+static uint64_t page_up(uint64_t v)
+{
+	return (v + 4095) & ~4095ull;
+}
+
+/* ---- the filter that keeps the program's other mappings away from the lock ---- */
+
+static _Atomic uint16_t *region(struct nvs_state *s, uint64_t number)
+{
+	return &s->filter[(number * 0x9e3779b97f4a7c15ull) >> 52 & (NVS_FILTER_SIZE - 1)];
+}
+
+static void filter_count(const struct nvs_span *at, int by)
+{
+	struct nvs_state *s = nvs_state();
+	uint64_t first = at->start >> REGION_SHIFT, last = (at->end - 1) >> REGION_SHIFT;
+
+	if (last - first >= REGIONS_COUNTED) {
+		atomic_fetch_add(&s->filter_large, (uint32_t)by);
+		return;
+	}
+	for (uint64_t r = first; r <= last; r++)
+		atomic_fetch_add(region(s, r), (uint16_t)by);
+}
+
+bool nvs_maps_may_overlap(uintptr_t start, size_t size)
+{
+	struct nvs_state *s = nvs_state();
+	uint64_t first = start >> REGION_SHIFT, last = (start + size - 1) >> REGION_SHIFT;
+
+	if (!size || last < first)
+		return false;
+	if (!*nvs_slot(NVS_SLOT_RM))
+		return false;
+	if (atomic_load_explicit(&s->filter_large, memory_order_relaxed) || last - first > 64)
+		return true;
+	for (uint64_t r = first; r <= last; r++)
+		if (atomic_load_explicit(region(s, r), memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* ---- the row of mappings ---- */
+
+void nvs_map_touched(struct nvs_cpu_map *m)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	rm->dirty = true;
+	if (!nvs_map_is_doorbell(m))
+		nvs_segs_update(m->entity);
+}
+
+static struct nvs_cpu_map *link_map(const struct nvs_cpu_map *what)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m = nvs_alloc(sizeof(*m));
+
+	if (!m)
+		return NULL;
+	*m = *what;
+	if (nvs_spans_add(&rm->cpu, &m->at)) {
+		nvs_free(m, sizeof(*m));
+		return NULL;
+	}
+	m->number = rm->next_cpu_map++;
+	m->entity->refs++;
+	if (m->from)
+		m->from->refs++;
+	DL_APPEND(m->entity->cpu, m);
+	filter_count(&m->at, 1);
+	return m;
+}
+
+void nvs_map_unlink(struct nvs_cpu_map *m)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	nvs_spans_remove(&rm->cpu, &m->at);
+	filter_count(&m->at, -1);
+	DL_DELETE(m->entity->cpu, m);
+	nvs_map_touched(m);
+	nvs_shadow_unmapped(m);
+	nvs_tell_cpu_map_gone(m);
+	nvs_rm_map_put(m->from);
+	nvs_entity_put(m->entity);
+	nvs_free(m, sizeof(*m));
+}
+
+/*
+ * What remains behind a cut of an armed mapping has no register to ring: it is the program's again.
+ * Traps may still be on its part of the alias until the view is without it.
+ */
+static void open_tail(struct nvs_cpu_map *m)
+{
+	uintptr_t alias = m->alias;
+	size_t size = m->at.end - m->at.start;
+
+	if (m->armed)
+		nvs_next()->mprotect((void *)m->at.start, size, m->prot);
+	m->kind = NVS_MAP_MEMORY;
+	m->alias = 0;
+	m->armed = false;
+	nvs_publish();
+	nvs_doorbell_unmap_alias(alias, size);
+}
+
+/* No mapping crosses ADDRESS afterwards. */
+static void split_at(uint64_t address)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (address & 4095)
+		return;
+again:
+	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1)
+	{
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+		struct nvs_cpu_map part = *m, *left, *right;
+
+		if (m->at.start == address)
+			continue;
+		nvs_shadow_clear(m->at.start, m->at.end);
+		part.at.end = address;
+		left = link_map(&part);
+		part.at.end = m->at.end;
+		part.at.start = address;
+		part.offset += (int64_t)(address - m->at.start);
+		if (part.alias)
+			part.alias += address - m->at.start;
+		if (part.real) {
+			part.real += address - m->at.start;
+			part.spare += address - m->at.start;
+		}
+		right = link_map(&part);
+		if (left && right)
+			m->real = m->spare = 0; /* they have them */
+		nvs_map_unlink(m);
+		if (right && nvs_map_is_doorbell(right))
+			open_tail(right);
+		if (left)
+			nvs_tell_cpu_map(left);
+		if (right)
+			nvs_tell_cpu_map(right);
+		goto again;
+	}
+}
+
+/* ---- ranges of the program's address space that are about to change ---- */
+
+/* No mapping crosses the ends, and what the program is going to change are its own pages. */
+static void split(uint64_t start, uint64_t end)
+{
+	nvs_shadow_clear(start, end);
+	split_at(start);
+	split_at(end);
+}
+
+static void withdraw(uint64_t start, uint64_t end, bool with_aliases)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		m->hidden = true;
+		nvs_map_touched(m);
+	}
+	nvs_publish();
+	if (!with_aliases)
+		return;
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	nvs_doorbell_drop_alias((struct nvs_cpu_map *)rm->cpu.at[i]);
+}
+
+static void restore(uint64_t start, uint64_t end)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		m->hidden = false;
+		if (nvs_map_is_doorbell(m) && !m->alias)
+			nvs_doorbell_give_up(m);
+		nvs_map_touched(m);
+	}
+}
+
+static void drop(uint64_t start, uint64_t end)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+again:
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
+		nvs_map_unlink((struct nvs_cpu_map *)rm->cpu.at[i]);
+		goto again;
+	}
+}
+
+/* ---- hooked calls, for ranges that meet a tracked mapping or an fd that is a device ---- */
+
+/* The object's byte at the mapping's start; what pLinearAddress has below a page lies in front of
+ * it. */
+static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int fd, off_t offset)
+{
+	struct nvs_object *o = from->object;
+	struct nvs_cpu_map map = {
+		.at = {(uintptr_t)p, (uintptr_t)p + page_up(size)},
+		.kind = NVS_MAP_MEMORY,
+		.client = o->key.client,
+		.handle = o->key.handle,
+		.object_class = o->object_class,
+		.gpu = o->gpu,
+		.prot = prot,
+		.offset = (int64_t)from->offset - (int64_t)(from->linear & 4095) + offset,
+		.entity = o->entity,
+		.from = from,
+	};
+	struct nvs_cpu_map *m;
+
+	/* The register lies in the object's first page; the trap counts from the mapping's start.
+	 */
+	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0)
+		map.kind = NVS_MAP_DOORBELL;
+	/* What the program does through one mapping, it is to see through the other. */
+	DL_FOREACH(o->entity->cpu, m)
+	nvs_shadow_clear(m->at.start, m->at.end);
+	m = link_map(&map);
+	if (!m)
+		return;
+	if (nvs_map_is_doorbell(m) && !m->offset) {
+		nvs_doorbell_alias(m, fd);
+		nvs_doorbell_arm(m);
+	} else if (!offset) {
+		nvs_shadow_mapped(m, fd);
+	}
+	nvs_map_touched(m);
+	nvs_tell_cpu_map(m);
+}
+
+static void add_uvm(void *p, size_t size, int prot, int fd)
+{
+	struct nvs_cpu_map map = {
+		.at = {(uintptr_t)p, (uintptr_t)p + page_up(size)},
+		.kind = NVS_MAP_UVM,
+		.gpu = NVS_NONE,
+		.file = nvs_fd_file(fd),
+		.prot = prot,
+		.entity = nvs_entity_new(),
+	};
+	struct nvs_cpu_map *m = map.entity ? link_map(&map) : NULL;
+
+	nvs_entity_put(map.entity);
+	if (!m)
+		return;
+	nvs_map_touched(m);
+	nvs_tell_cpu_map(m);
+}
+
+static void add(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	struct nvs_rm_map *from = nvs_fd_map(fd);
+
+	if (nvs_fd_kind(fd) == NVS_FD_UVM) {
+		/* The kernel accepts nothing else; a mapping that is not so is not managed memory.
+		 */
+		if ((uintptr_t)p == (uint64_t)offset)
+			add_uvm(p, size, prot, fd);
+	} else if (from && from->object) {
+		add_rm(from, p, size, prot, fd, offset);
+	}
+}
+
+void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
+		    bool device)
+{
+	uint64_t start = (uintptr_t)address, end = start + page_up(size);
+	bool over = (flags & MAP_FIXED) && nvs_maps_may_overlap(start, size);
+	sigset_t saved;
+	void *p;
+	int err;
+
+	nvs_lock(&saved);
+	if (over) {
+		split(start, end);
+		withdraw(start, end, true);
+	}
+	p = nvs_next()->mmap(address, size, prot, flags, fd, offset);
+	err = errno;
+	if (over && p == MAP_FAILED)
+		restore(start, end);
+	else if (over)
+		drop(start, end);
+	if (device && p != MAP_FAILED)
+		add(p, size, prot, flags, fd, offset);
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return p;
+}
+
+int nvs_maps_munmap(void *address, size_t size)
+{
+	uint64_t start = (uintptr_t)address, end = start + page_up(size);
+	sigset_t saved;
+	int ret, err;
+
+	/* What the kernel is going to refuse. */
+	if ((start & 4095) || end <= start)
+		return nvs_next()->munmap(address, size);
+	nvs_lock(&saved);
+	split(start, end);
+	withdraw(start, end, true);
+	ret = nvs_next()->munmap(address, size);
+	err = errno;
+	if (ret)
+		restore(start, end);
+	else
+		drop(start, end);
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return ret;
+}
+
+/* Pieces of [start, end) in order: armed doorbells get what keeps them armed, the rest what was
+ * asked. */
+static int protect_pieces(uint64_t start, uint64_t end, int prot)
+{
+	struct nvs_rm *rm = nvs_rm();
+	const struct nvs_next *next = nvs_next();
+	uint64_t at = start;
+
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		if (!nvs_map_is_doorbell(m) || !m->armed)
+			continue;
+		if (m->at.start > at && next->mprotect((void *)at, m->at.start - at, prot))
+			return -1;
+		if (next->mprotect((void *)m->at.start, m->at.end - m->at.start,
+				   nvs_doorbell_prot(prot)))
+			return -1;
+		at = m->at.end;
+	}
+	return at < end ? next->mprotect((void *)at, end - at, prot) : 0;
+}
+
+/*
+ * A doorbell is in the view exactly while the program may store there: a store to what the program
+ * itself has made read-only is the program's own fault. So it leaves the view before the change and
+ * is back after.
+ */
+int nvs_maps_mprotect(void *address, size_t size, int prot)
+{
+	uint64_t start = (uintptr_t)address, end = start + page_up(size);
+	struct nvs_rm *rm = nvs_rm();
+	sigset_t saved;
+	int ret, err;
+
+	if ((start & 4095) || end <= start)
+		return nvs_next()->mprotect(address, size, prot);
+	nvs_lock(&saved);
+	split(start, end);
+	if (!(prot & PROT_WRITE))
+		withdraw(start, end, false);
+	ret = protect_pieces(start, end, prot);
+	err = errno;
+	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	{
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		m->hidden = false;
+		if (!ret)
+			m->prot = prot;
+		nvs_map_touched(m);
+	}
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return ret;
+}
+
+/* The mappings in [from, from + size) now lie at TO. */
+static void move(uint64_t from, uint64_t size, uint64_t to)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+again:
+	NVS_SPANS_EACH(&rm->cpu, i, from, from + size)
+	{
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], moved = *m, *n;
+
+		moved.at.start = m->at.start - from + to;
+		moved.at.end = m->at.end - from + to;
+		moved.hidden = false;
+		moved.real = moved.spare = 0; /* they go with what is moved away from */
+		n = link_map(&moved);
+		nvs_map_unlink(m);
+		if (n) {
+			nvs_tell_cpu_map(n);
+			nvs_map_touched(n);
+		}
+		goto again;
+	}
+}
+
+void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to)
+{
+	uint64_t start = (uintptr_t)old, end = start + page_up(old_size), target = (uintptr_t)to;
+	uint64_t kept = page_up(size) < end - start ? page_up(size) : end - start;
+	bool fixed = flags & MREMAP_FIXED;
+	sigset_t saved;
+	void *p;
+	int err;
+
+	nvs_lock(&saved);
+	split(start, end);
+	split_at(start + kept);
+	withdraw(start, start + kept, false);
+	withdraw(start + kept, end, true);
+	if (fixed) {
+		split(target, target + page_up(size));
+		withdraw(target, target + page_up(size), true);
+	}
+	p = nvs_next()->mremap(old, old_size, size, flags, to);
+	err = errno;
+	if (p == MAP_FAILED) {
+		restore(start, end);
+		if (fixed)
+			restore(target, target + page_up(size));
+	} else {
+		if (fixed)
+			drop(target, target + page_up(size));
+		drop(start + kept, end);
+		if ((uintptr_t)p != start)
+			move(start, kept, (uintptr_t)p);
+		else
+			restore(start, start + kept);
+	}
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return p;
+}
+
+void nvs_maps_pinned(struct nvs_object *o, uint64_t address, uint64_t size)
+{
+	struct nvs_cpu_map map = {
+		.at = {address & ~4095ull, page_up(address + size)},
+		.kind = NVS_MAP_PINNED,
+		.client = o->key.client,
+		.handle = o->key.handle,
+		.object_class = o->object_class,
+		.gpu = NVS_NONE,
+		.prot = PROT_READ | PROT_WRITE,
+		.offset = -(int64_t)(address & 4095),
+		.entity = o->entity,
+	};
+	struct nvs_cpu_map *m;
+
+	if (!address || !size || map.at.end <= map.at.start)
+		return;
+	m = link_map(&map);
+	if (!m)
+		return;
+	nvs_map_touched(m);
+	nvs_tell_cpu_map(m);
+}

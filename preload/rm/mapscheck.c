@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The last check: every writable mapping of a GPU's device node that the kernel shows must be one
+ * of our aliases or known to be no doorbell. Whatever the ioctls did not tell comes to light here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "preload/rm/rm.h"
+
+#define DOORBELL_BYTES 0x10000
+
+struct line {
+	uint64_t start, end;
+	bool writable;
+	const char *path;
+};
+
+static const char *hex(const char *p, uint64_t *value)
+{
+	for (*value = 0;; p++) {
+		if (*p >= '0' && *p <= '9')
+			*value = *value << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			*value = *value << 4 | (uint64_t)(*p - 'a' + 10);
+		else
+			return p;
+	}
+}
+
+/* "start-end perms offset dev inode   path" */
+static bool parse(const char *p, struct line *l)
+{
+	p = hex(p, &l->start);
+	if (*p != '-')
+		return false;
+	p = hex(p + 1, &l->end);
+	if (*p != ' ' || !p[1] || !p[2])
+		return false;
+	l->writable = p[2] == 'w';
+	for (int field = 0; field < 4; field++) {
+		p += strspn(p, " ");
+		p += strcspn(p, " ");
+	}
+	p += strspn(p, " ");
+	l->path = p;
+	return true;
+}
+
+/* "/dev/nvidia" and digits, also under the name that memfd_create gives. */
+static bool is_gpu_node(const char *path)
+{
+	size_t digits;
+
+	if (!strncmp(path, "/memfd:", 7))
+		path += 7;
+	if (strncmp(path, "/dev/nvidia", 11))
+		return false;
+	digits = strspn(path + 11, "0123456789");
+	return digits && (!path[11 + digits] || path[11 + digits] == ' ');
+}
+
+static bool within(const struct line *l, uintptr_t start, uint64_t size)
+{
+	return start && l->start >= start && l->end <= start + size;
+}
+
+/* One that we have made ourselves: of a doorbell, or of memory that may hold rings. */
+static bool is_ours(const struct nvs_rm *rm, const struct line *l)
+{
+	for (uint32_t i = 0; i < rm->cpu.n; i++) {
+		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+		uint64_t size = m->at.end - m->at.start;
+
+		if (within(l, m->alias, size) || within(l, m->real, size) ||
+		    within(l, m->spare, size))
+			return true;
+	}
+	return false;
+}
+
+/* A store through this mapping would pass unseen. */
+static bool unseen(struct nvs_rm *rm, const struct line *l)
+{
+	if (!l->writable || !is_gpu_node(l->path) || is_ours(rm, l))
+		return false;
+	NVS_SPANS_EACH(&rm->cpu, i, l->start, l->end)
+	return ((struct nvs_cpu_map *)rm->cpu.at[i])->kind == NVS_MAP_DOORBELL;
+	/* Unknown to us: by its size it may be one, unless the program has left it there. */
+	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_left(l->start, l->end);
+}
+
+static uint64_t check_line(struct nvs_rm *rm, const char *text)
+{
+	struct line l;
+
+	if (!parse(text, &l) || !unseen(rm, &l))
+		return 0;
+	nvs_tell_check(NVS_CHECK_UNARMED, 0, l.start, l.end);
+	return 1;
+}
+
+void nvs_maps_check(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+	char text[8192];
+	size_t have = 0;
+	uint64_t found = 0;
+	int err = errno,
+	    fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	while ((n = syscall(SYS_read, fd, text + have, sizeof(text) - 1 - have)) > 0) {
+		char *line = text, *end;
+
+		have += (size_t)n;
+		text[have] = 0;
+		while ((end = strchr(line, '\n'))) {
+			*end = 0;
+			found += check_line(rm, line);
+			line = end + 1;
+		}
+		have -= (size_t)(line - text);
+		memmove(text, line, have);
+		if (have == sizeof(text) - 1)
+			have = 0;
+	}
+	syscall(SYS_close, fd);
+	nvs_tell_check(NVS_CHECK_MAPS, found, 0, 0);
+	errno = err;
+}

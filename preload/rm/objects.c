@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tree of resource-manager objects as the program's calls have built it. A duplicate is an
+ * object of its own that shares its entity, and with it the mappings, with what it was made from.
+ */
+#include <string.h>
+#include "preload/rm/rm.h"
+
+struct nvs_entity *nvs_entity_new(void)
+{
+	struct nvs_entity *e = nvs_alloc(sizeof(*e));
+
+	if (e) {
+		e->id = ++nvs_rm()->next_entity;
+		e->refs = 1;
+	}
+	return e;
+}
+
+void nvs_entity_put(struct nvs_entity *e)
+{
+	if (e && !--e->refs)
+		nvs_free(e, sizeof(*e));
+}
+
+struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_object *object = NULL;
+	uint32_t key[2] = {client, handle};
+
+	HASH_FIND(hh, rm->objects, key, sizeof(key), object);
+	return object;
+}
+
+/* Where parameters name an address space, an engine or a GPU. */
+static void learn_params(struct nvs_object *o)
+{
+	uint32_t n = o->params_length;
+
+	switch (o->object_class) {
+	case 0x0080:
+		o->gpu = n >= 4 ? nvs_u32(o->params, 0) : 0;
+		break;
+	case 0x9067:
+		o->vaspace = n >= 4 ? nvs_u32(o->params, 0) : 0;
+		break;
+	case 0xa06c:
+		o->vaspace = n >= 12 ? nvs_u32(o->params, 8) : 0;
+		o->engine = n >= 16 ? nvs_u32(o->params, 12) : 0;
+		break;
+	case 0x50a0:
+		o->vaspace = n >= 112 ? nvs_u32(o->params, 108) : 0;
+		break;
+	case 0x0070:
+		o->vaspace = n >= 20 ? nvs_u32(o->params, 16) : 0;
+		break;
+	case 0x003e:
+	case 0x0071:
+		o->system = true;
+		break;
+	}
+}
+
+static struct nvs_object *device_of(const struct nvs_object *o)
+{
+	struct nvs_object *up = (struct nvs_object *)o;
+
+	while (up && up->object_class != 0x0080)
+		up = up->up;
+	return up;
+}
+
+uint32_t nvs_object_vaspace(const struct nvs_object *o)
+{
+	const struct nvs_object *space = o, *device = device_of(o);
+
+	if (o->object_class != 0x90f1)
+		space = o->vaspace ? nvs_object_find(o->key.client, o->vaspace) : NULL;
+	/* NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE: another name for the device's own address space.
+	 */
+	if (space && space->object_class == 0x90f1 && space->params_length >= 4 &&
+	    nvs_u32(space->params, 0) == 3)
+		space = device_of(space);
+	if (!space)
+		space = device ? device : o;
+	return space->entity->id;
+}
+
+static bool make(struct nvs_object *o, const void *params, uint32_t length,
+		 struct nvs_entity *shared)
+{
+	if (shared) {
+		shared->refs++;
+		o->entity = shared;
+	} else if (!(o->entity = nvs_entity_new())) {
+		return false;
+	}
+	if (!length)
+		return true;
+	o->params = nvs_alloc(length);
+	if (!o->params)
+		return true;
+	memcpy(o->params, params, length);
+	o->params_length = length;
+	return true;
+}
+
+static struct nvs_object *insert(uint32_t client, uint32_t parent, uint32_t handle,
+				 uint32_t object_class, const void *params, uint32_t length,
+				 struct nvs_entity *shared)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_object *o = nvs_object_find(client, handle);
+
+	if (shared)
+		shared->refs++; /* what follows may free the last holder */
+	if (o)
+		nvs_object_destroy(o);
+	o = nvs_alloc(sizeof(*o));
+	if (o) {
+		o->key.client = client;
+		o->key.handle = handle;
+		o->parent = parent;
+		o->object_class = object_class;
+		o->up = client == handle ? NULL : nvs_object_find(client, parent);
+		if (!o->up && client != handle)
+			o->up = nvs_object_find(client, client);
+		o->gpu = o->up ? o->up->gpu : NVS_NONE;
+		if (!make(o, params, length, shared)) {
+			nvs_free(o, sizeof(*o));
+			o = NULL;
+		}
+	}
+	nvs_entity_put(shared);
+	if (!o)
+		return NULL;
+	if (o->up)
+		DL_APPEND(o->up->children, o);
+	HASH_ADD(hh, rm->objects, key, sizeof(o->key), o);
+	return o;
+}
+
+struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
+				  uint32_t object_class, const void *params, uint32_t length)
+{
+	struct nvs_object *o = insert(client, parent, handle, object_class, params, length, NULL);
+
+	if (!o)
+		return NULL;
+	learn_params(o);
+	nvs_tell_object(o);
+	return o;
+}
+
+struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent,
+				  uint32_t handle)
+{
+	uint32_t object_class = source->object_class, gpu = source->gpu;
+	uint32_t source_client = source->key.client, source_handle = source->key.handle;
+	uint32_t vaspace = source->vaspace;
+	bool system = source->system;
+	struct nvs_object *o;
+
+	if (client == source_client && handle == source_handle)
+		return source;
+	o = insert(client, parent, handle, object_class, source->params, source->params_length,
+		   source->entity);
+	if (!o)
+		return NULL;
+	o->source_client = source_client;
+	o->source_handle = source_handle;
+	o->gpu = gpu;
+	o->system = system;
+	o->vaspace = client == source_client ? vaspace : 0;
+	nvs_tell_object(o);
+	return o;
+}
+
+/* Channels go quiet before anything below them moves; their last GP_PUT is read while USERD still
+ * lives. */
+static bool hide(struct nvs_object *o, bool hidden)
+{
+	bool changed = false;
+	struct nvs_object *child;
+
+	DL_FOREACH(o->children, child)
+	changed |= hide(child, hidden);
+	if (o->channel && o->channel->hidden != hidden) {
+		o->channel->hidden = hidden;
+		o->channel->put_taken = false;
+		changed = true;
+	}
+	return changed;
+}
+
+static void for_each(struct nvs_object *o, void (*fn)(struct nvs_object *))
+{
+	struct nvs_object *child;
+
+	DL_FOREACH(o->children, child)
+	for_each(child, fn);
+	fn(o);
+}
+
+static void read_put(struct nvs_object *o)
+{
+	if (o->channel && !o->channel->put_taken)
+		nvs_channel_read_put(o->channel);
+}
+
+void nvs_object_withdraw(struct nvs_object *o)
+{
+	if (hide(o, true)) {
+		nvs_rm()->dirty = true;
+		nvs_publish();
+	}
+	for_each(o, read_put);
+	for_each(o, nvs_maps_withdraw_object);
+}
+
+void nvs_object_restore(struct nvs_object *o)
+{
+	hide(o, false);
+	for_each(o, nvs_maps_restore_object);
+	nvs_rm()->dirty = true;
+	nvs_publish();
+}
+
+static void destroy(struct nvs_object *o)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	while (o->children)
+		destroy(o->children);
+	if (o->channel)
+		nvs_channel_remove(o->channel);
+	nvs_gpu_maps_drop_object(o);
+	nvs_maps_drop_object(o);
+	nvs_tell_object_gone(o);
+	if (o->up)
+		DL_DELETE(o->up->children, o);
+	HASH_DELETE(hh, rm->objects, o);
+	nvs_entity_put(o->entity);
+	nvs_free(o->params, o->params_length);
+	nvs_free(o, sizeof(*o));
+}
+
+void nvs_object_destroy(struct nvs_object *o)
+{
+	nvs_object_withdraw(o);
+	destroy(o);
+	nvs_publish();
+}
+
+void nvs_objects_file_closed(uint32_t file)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_object *o, *next;
+
+	/* A client's objects come after it in the hash: restart behind each one that went. */
+again:
+	HASH_ITER(hh, rm->objects, o, next) {
+		if (nvs_class_is_root(o->object_class) && o->file == file && !o->up) {
+			nvs_object_destroy(o);
+			goto again;
+		}
+	}
+}

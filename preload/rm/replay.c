@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables' beginning and end: what was learned before the session is told when it starts, and
+ * what is still alive when it ends. The driver's release and the calls that nobody knows.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "preload/base/state.h"
+#include "preload/rm/rm.h"
+#include "preload/base/sys.h"
+
+struct nvs_rm *nvs_rm(void)
+{
+	void **slot = nvs_slot(NVS_SLOT_RM);
+
+	if (!*slot && (*slot = nvs_alloc(sizeof(struct nvs_rm))))
+		atomic_store(&nvs_state()->pid, (uint32_t)getpid());
+	return *slot;
+}
+
+/* ---- the driver's release ---- */
+
+void nvs_rm_driver(const char *version)
+{
+	struct nvs_rm *rm = nvs_rm();
+	uint32_t release = nvs_abi_release(version);
+
+	if (!release || release == rm->release)
+		return;
+	rm->release = release;
+	nvs_session_driver(version);
+}
+
+/* The first word that looks like a release, as in "... Kernel Module for x86_64  580.159.04 Release
+ * ..." */
+static void find_version(char *text)
+{
+	for (char *word = text; *word;) {
+		char *end = word + strcspn(word, " \t\n");
+		char stop = *end;
+
+		*end = 0;
+		if (nvs_abi_release(word)) {
+			nvs_rm_driver(word);
+			return;
+		}
+		*end = stop;
+		word = end + (stop != 0);
+	}
+}
+
+static void ask_proc(void)
+{
+	char text[512];
+	int err = errno;
+	int fd = nvs_next()->open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
+	long n = fd < 0 ? -1 : nvs_sys_read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		nvs_next()->close(fd);
+	if (n > 0) {
+		text[n] = 0;
+		find_version(text);
+	}
+	errno = err;
+}
+
+uint32_t nvs_rm_release(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (!rm->asked) {
+		rm->asked = true;
+		if (!rm->release)
+			ask_proc();
+	}
+	return rm->release ? rm->release : NVS_RELEASE_DEFAULT;
+}
+
+/* ---- calls that passed untouched ---- */
+
+void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	rm->unknown_calls++;
+	for (uint32_t i = 0; i < rm->unknown_n; i++) {
+		struct nvs_unknown *u = &rm->unknown[i];
+
+		if (u->device == device && u->number == number && u->bytes == bytes) {
+			u->count++;
+			return;
+		}
+	}
+	if (rm->unknown_n < NVS_MAX_UNKNOWN)
+		rm->unknown[rm->unknown_n++] = (struct nvs_unknown){device, number, bytes, 1};
+}
+
+uint64_t nvs_rm_unknown_calls(void)
+{
+	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
+
+	return rm ? rm->unknown_calls : 0;
+}
+
+static void tell_unknown(const struct nvs_rm *rm)
+{
+	for (uint32_t i = 0; i < rm->unknown_n; i++) {
+		const struct nvs_unknown *u = &rm->unknown[i];
+		struct nvs_rec_ioctl r = {
+			.rec = {.type = NVS_REC_IOCTL, .size = sizeof(r)},
+			.device = u->device,
+			.number = u->number,
+			.bytes = u->bytes,
+			.count = u->count,
+		};
+
+		nvs_record(&r.rec);
+	}
+}
+
+/* ---- beginning ---- */
+
+static void replay_maps(struct nvs_rm *rm)
+{
+	for (uint32_t i = 0; i < rm->cpu.n; i++)
+		nvs_tell_cpu_map((struct nvs_cpu_map *)rm->cpu.at[i]);
+	for (uint32_t i = 0; i < rm->gpu.n; i++)
+		nvs_tell_gpu_map((struct nvs_gpu_map *)rm->gpu.at[i]);
+}
+
+void nvs_rm_replay(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_channel_entry *c;
+	struct nvs_object *o, *next;
+	sigset_t saved;
+
+	if (!rm)
+		return;
+	nvs_lock(&saved);
+	rm->live = true;
+	rm->dirty = rm->segs_dirty = true;
+	if (!nvs_signals_install())
+		nvs_maps_arm_all();
+	for (uint32_t i = 0; i < NVS_MAX_GPUS; i++)
+		if (rm->gpus[i].seen)
+			nvs_tell_gpu(i);
+	HASH_ITER(hh, rm->objects, o, next)
+		nvs_tell_object(o);
+	replay_maps(rm);
+	DL_FOREACH(rm->channels, c)
+	{
+		if (!c->slot)
+			c->slot = nvs_session_channel_slot(c->number);
+		nvs_tell_channel(c);
+	}
+	for (uint32_t i = 0; i < rm->nremarks; i++)
+		nvs_record(&rm->remarks[i].rec);
+	nvs_publish();
+	nvs_unlock(&saved);
+}
+
+/* ---- end ---- */
+
+/*
+ * Another thread may be between its store of GP_PUT and its doorbell. It is given a moment to ring;
+ * one that never rings shows as what it is.
+ */
+static void settle(struct nvs_channel_entry *c)
+{
+	struct timespec nap = {0, 200000};
+	bool rings = c->slot && !(c->flags & NVS_CHAN_NO_DOORBELL);
+
+	for (int i = 0; i < 50; i++) {
+		nvs_channel_read_put(c);
+		if (!rings || !c->put_read ||
+		    c->final_put == (c->final_claim & ((1u << NVS_PUT_BITS) - 1)))
+			return;
+		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+	}
+}
+
+void nvs_rm_final_records(bool look_at_maps)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_channel_entry *c;
+	sigset_t saved;
+
+	if (!rm || !rm->live)
+		return;
+	nvs_lock(&saved);
+	DL_FOREACH(rm->channels, c)
+	{
+		settle(c);
+		nvs_tell_channel_gone(c, NVS_CHAN_GONE_AT_EXIT);
+	}
+	if (look_at_maps)
+		nvs_maps_check();
+	tell_unknown(rm);
+	nvs_unlock(&saved);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files that follow the resource manager share: objects, what they stand for, and where
+ * that is mapped. All of it is touched under nvs_lock only; the trap sees nothing but the published
+ * view.
+ */
+#ifndef NVSNOOP_PRELOAD_RM_RM_H
+#define NVSNOOP_PRELOAD_RM_RM_H
+
+#include "preload/rm/abi.h"
+#include "preload/base/preload.h"
+
+#define HASH_NONFATAL_OOM 1
+#define uthash_malloc(bytes) nvs_alloc(bytes)
+#define uthash_free(p, bytes) nvs_free(p, bytes)
+#include <uthash.h>
+#include <utlist.h>
+
+#define NVS_MAX_GPUS 64
+#define NVS_MAX_UNKNOWN 64
+
+/* ---- spans.c: sorted rows of address ranges ---- */
+struct nvs_span {
+	uint64_t start, end; /* end excluded */
+};
+struct nvs_spans {
+	struct nvs_span **at; /* by start */
+	uint32_t n, room;
+	uint64_t longest; /* of any span that has been in the row */
+};
+int nvs_spans_add(struct nvs_spans *spans, struct nvs_span *span);
+void nvs_spans_remove(struct nvs_spans *spans, struct nvs_span *span);
+/* Index of the first span that may reach beyond START; those that do overlap are to be picked from
+ * there on. */
+uint32_t nvs_spans_from(const struct nvs_spans *spans, uint64_t start);
+#define NVS_SPANS_EACH(spans, i, from, to)                        \
+	for (uint32_t i = nvs_spans_from(spans, from);            \
+	     i < (spans)->n && (spans)->at[i]->start < (to); i++) \
+		if ((spans)->at[i]->end > (from))
+
+/* ---- objects.c ---- */
+/* What a handle and its duplicates name in common. */
+struct nvs_entity {
+	uint32_t id; /* never used twice, from 1 */
+	uint32_t refs;
+	struct nvs_cpu_map *cpu;
+	struct nvs_gpu_map *gpu;
+};
+
+/* RM_MAP_MEMORY as it was answered: what an mmap of the named fd will show. */
+struct nvs_rm_map {
+	uint32_t refs;
+	struct nvs_object *object; /* NULL: unmapped, or the object is gone */
+	uint64_t offset, length; /* in the object */
+	uint64_t linear, updated; /* by which RM_UNMAP_MEMORY may name it; updated: 0 none */
+	struct nvs_rm_map *prev, *next;
+};
+
+struct nvs_object {
+	struct {
+		uint32_t client, handle;
+	} key;
+	uint32_t parent, object_class, gpu;
+	uint32_t source_client, source_handle;
+	uint32_t file; /* for a client: the open file it lives on */
+	uint32_t vaspace; /* handle of the address space it names, 0 none */
+	uint32_t engine;
+	uint32_t uses; /* GPU mappings made with it */
+	uint32_t params_length;
+	uint8_t *params;
+	bool system; /* memory of the host */
+	struct nvs_entity *entity;
+	struct nvs_channel_entry *channel;
+	struct nvs_rm_map *maps;
+	struct nvs_object *up, *children, *prev, *next;
+	UT_hash_handle hh;
+};
+
+struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle);
+/* Parameters are copied. NULL: no memory. A handle that is there already is taken as freed unseen.
+ */
+struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
+				  uint32_t object_class, const void *params, uint32_t length);
+struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent,
+				  uint32_t handle);
+/* The object and all below it: taken from the trap's view, then either put back or gone. */
+void nvs_object_withdraw(struct nvs_object *object);
+void nvs_object_restore(struct nvs_object *object);
+void nvs_object_destroy(struct nvs_object *object);
+/* Clients that live on open file FILE are gone with it. */
+void nvs_objects_file_closed(uint32_t file);
+/* Number of the GPU address space the object names or stands in; 0 only for none at all. */
+uint32_t nvs_object_vaspace(const struct nvs_object *object);
+struct nvs_entity *nvs_entity_new(void);
+void nvs_entity_put(struct nvs_entity *entity);
+
+/* ---- mappings.c ---- */
+struct nvs_cpu_map {
+	struct nvs_span at;
+	uint32_t number;
+	uint32_t kind; /* enum nvs_map_kind */
+	uint32_t client, handle, object_class, gpu;
+	uint32_t file; /* of /dev/nvidia-uvm, else 0 */
+	int prot; /* as the program asked */
+	int64_t offset; /* of at.start in the object */
+	uintptr_t alias; /* doorbell: writable mapping of the same pages */
+	uintptr_t real, spare; /* memory that may hold rings: shadow.c; 0 none */
+	bool armed;
+	bool hidden; /* on its way out: not in the view */
+	struct nvs_entity *entity;
+	struct nvs_rm_map *from;
+	struct nvs_cpu_map *prev, *next; /* of the entity */
+};
+
+struct nvs_gpu_map {
+	struct nvs_span at;
+	uint32_t number;
+	uint32_t vaspace_handle, vaspace; /* 0: the process-wide one of UVM */
+	uint32_t client, handle, object_class, gpu;
+	uint32_t file; /* of /dev/nvidia-uvm, else 0 */
+	uint32_t gpus; /* mapped for so many */
+	uint64_t offset; /* in the object */
+	struct nvs_object *memory, *dma; /* by which it was made and dies; NULL for UVM */
+	struct nvs_entity *entity;
+	struct nvs_gpu_map *prev, *next; /* of the entity */
+};
+
+static inline bool nvs_map_is_doorbell(const struct nvs_cpu_map *m)
+{
+	return m->kind == NVS_MAP_DOORBELL;
+}
+void nvs_map_unlink(struct nvs_cpu_map *map);
+void nvs_map_touched(struct nvs_cpu_map *map); /* what the trap sees of it has changed */
+void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
+		    bool device);
+int nvs_maps_munmap(void *address, size_t size);
+int nvs_maps_mprotect(void *address, size_t size, int prot);
+void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to);
+/* User pages under class 0071. */
+void nvs_maps_pinned(struct nvs_object *object, uint64_t address, uint64_t size);
+
+/* ---- doorbells.c ---- */
+/* What the page may really be: a store is always to fault where the program may store. */
+int nvs_doorbell_prot(int prot);
+void nvs_doorbell_alias(struct nvs_cpu_map *map, int fd);
+void nvs_doorbell_arm(struct nvs_cpu_map *map);
+void nvs_maps_arm_all(void);
+/* Out of the view already: gives the alias back, or leaves it to traps that are still about. */
+void nvs_doorbell_unmap_alias(uintptr_t alias, size_t size);
+void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
+void nvs_doorbell_release(
+	struct nvs_cpu_map *map); /* its object goes; the page is the program's again */
+void nvs_doorbell_give_up(struct nvs_cpu_map *map); /* it stayed after all, without its alias */
+
+/* ---- rmmaps.c ---- */
+void nvs_maps_withdraw_object(
+	struct nvs_object *object); /* doorbells of this handle: out and open again */
+void nvs_maps_restore_object(struct nvs_object *object);
+void nvs_maps_drop_object(struct nvs_object *object);
+/* For the last check: [start, end) stays mapped, and is nobody's doorbell any more. */
+void nvs_maps_left(uint64_t start, uint64_t end);
+bool nvs_maps_is_left(uint64_t start, uint64_t end);
+void nvs_rm_map_add(struct nvs_object *object, int fd, uint64_t offset, uint64_t length,
+		    uint64_t linear);
+struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *object, uint64_t linear);
+void nvs_rm_map_withdraw(struct nvs_rm_map *map);
+void nvs_rm_map_restore(struct nvs_rm_map *map);
+void nvs_rm_map_drop(struct nvs_rm_map *map);
+void nvs_rm_map_put(struct nvs_rm_map *map);
+
+/* ---- gpumaps.c ---- */
+struct nvs_range { /* external range of UVM */
+	struct nvs_span at;
+	uint32_t file;
+};
+void nvs_gpu_map_add(
+	struct nvs_gpu_map *what); /* template; entity from what->memory or by (client, handle) */
+/* What is mapped in [start, end) of an address space goes; one_gpu: for one of the GPUs it is
+ * mapped for. FILE 0: any. */
+void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file,
+			 bool one_gpu);
+void nvs_gpu_maps_drop_object(struct nvs_object *object);
+void nvs_gpu_maps_file_closed(uint32_t file);
+
+/* ---- segments.c: the join of both, by address ---- */
+struct nvs_segs {
+	struct nvs_seg *at;
+	uint32_t n, room;
+};
+struct nvs_seg {
+	uint64_t gpu_va, size;
+	uintptr_t cpu;
+	uint32_t vaspace, entity;
+};
+/* The entity's mappings have changed. */
+void nvs_segs_update(struct nvs_entity *entity);
+
+/* ---- channels.c ---- */
+struct nvs_channel_entry {
+	uint32_t number;
+	struct nvs_object *object;
+	uint32_t token, entries, flags, engine, group;
+	uint32_t vaspace_handle, vaspace;
+	uint64_t gpfifo;
+	uint32_t userd_handle;
+	uint64_t userd_offset;
+	struct nvs_entity *userd; /* NULL: not known yet */
+	const volatile uint64_t *ring;
+	const volatile uint32_t *put;
+	struct nvs_spool_channel *slot;
+	bool hidden;
+	bool put_taken, put_read; /* final_put has been asked for, and was to be had */
+	uint32_t final_put;
+	uint64_t final_claim; /* read with it */
+	struct nvs_shadow *shadow; /* NULL: none */
+	bool shadow_tried;
+	uint64_t shadow_claim; /* state at the last refresh */
+	uint32_t shadow_idle; /* refreshes since that has changed */
+	struct nvs_channel_entry *prev, *next;
+};
+void nvs_channel_add(struct nvs_object *object);
+/* A channel is about to be allocated with PARAMS, in the program's memory. */
+void nvs_channel_expect(uint32_t client, const void *params);
+void nvs_channel_token(struct nvs_object *object, uint32_t token);
+void nvs_channel_read_put(struct nvs_channel_entry *channel);
+void nvs_channel_remove(struct nvs_channel_entry *channel);
+/* Finds ring and USERD of every channel anew; true: something changed. */
+bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
+
+/* ---- shadow.c: GPFIFO and USERD in ordinary memory ---- */
+void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd); /* while the fd is there */
+/* The program's own pages again where a shadow has one in [START, END); to be published. */
+void nvs_shadow_clear(uint64_t start, uint64_t end);
+void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
+void nvs_shadow_try(struct nvs_channel_entry *channel);
+void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */
+void nvs_shadow_collect(void); /* no trap has a view of before */
+
+/* ---- tell.c: records ---- */
+void nvs_tell_gpu(uint32_t gpu);
+void nvs_tell_object(const struct nvs_object *object);
+void nvs_tell_object_gone(const struct nvs_object *object);
+void nvs_tell_cpu_map(const struct nvs_cpu_map *map);
+void nvs_tell_cpu_map_gone(const struct nvs_cpu_map *map);
+void nvs_tell_gpu_map(const struct nvs_gpu_map *map);
+void nvs_tell_gpu_map_gone(const struct nvs_gpu_map *map);
+void nvs_tell_channel(const struct nvs_channel_entry *channel);
+void nvs_tell_channel_gone(const struct nvs_channel_entry *channel, unsigned flags);
+void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle);
+void nvs_tell_check(uint32_t kind, uint64_t value, uint64_t start, uint64_t end);
+
+/* ---- mapscheck.c: /proc/self/maps at the end ---- */
+void nvs_maps_check(void);
+
+/* ---- fd.c ---- */
+enum nvs_fd_kind {
+	NVS_FD_UNKNOWN,
+	NVS_FD_OTHER,
+	NVS_FD_MODESET,
+	NVS_FD_CTL,
+	NVS_FD_GPU,
+	NVS_FD_UVM
+};
+/* What the fd is now. The first asks the kernel; the second answers for an ioctl, mostly without.
+ */
+enum nvs_fd_kind nvs_fd_kind(int fd);
+enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request);
+void nvs_fd_opened(int fd, const char *path);
+/* Under no lock; take it if there is something to do. */
+void nvs_fd_closing(int fd);
+void nvs_fd_closing_range(unsigned first, unsigned last);
+bool nvs_fd_tracked(int fd);
+void nvs_fd_duped(int from, int to);
+/* Under the lock. */
+uint32_t nvs_fd_file(int fd); /* number of the open file behind a device fd */
+void nvs_fd_set_map(int fd, struct nvs_rm_map *map);
+struct nvs_rm_map *nvs_fd_map(int fd);
+
+/* ---- replay.c ---- */
+struct nvs_gpu {
+	bool seen;
+	uint32_t architecture, implementation, revision;
+	uint8_t uuid[16];
+	char name[64];
+};
+struct nvs_unknown {
+	uint32_t device, number, bytes;
+	uint64_t count;
+};
+struct nvs_rm {
+	uint32_t release; /* 0 not known */
+	bool asked; /* /proc/driver/nvidia/version has been read */
+	bool live; /* the session has been told everything: changes are recorded and published */
+	bool dirty; /* the view is older than the tables */
+	bool segs_dirty; /* so is its row of segments */
+	bool stale; /* traps may still be on what has left the tables: it is not given back */
+	struct nvs_object *objects; /* hash, in the order of making */
+	struct nvs_spans cpu, gpu, ranges; /* struct nvs_cpu_map, nvs_gpu_map, nvs_range */
+	struct nvs_segs segs;
+	struct nvs_channel_entry *channels;
+	struct nvs_published *published;
+	uint32_t next_entity, next_cpu_map, next_gpu_map, next_channel, next_file;
+	/* Between before and after of a call over which the lock is kept. */
+	struct nvs_object *leaving;
+	struct nvs_rm_map *unmapping;
+	uint64_t generation;
+	bool power_asked, may_suspend; /* the GPU may lose power at run time */
+	struct nvs_stash_hole *holes; /* shadow.c */
+	struct nvs_shadow *retired; /* traps may still know them */
+	struct nvs_gpu gpus[NVS_MAX_GPUS];
+	uint32_t unknown_n;
+	uint64_t handlers_replaced;
+	uint64_t unknown_calls;
+	struct nvs_unknown unknown[NVS_MAX_UNKNOWN];
+	struct nvs_rec_remark remarks[32];
+	uint32_t nremarks;
+	struct nvs_spans dead; /* doorbell pages whose object went before they did */
+};
+/* NULL only when the kernel gives no memory. */
+struct nvs_rm *nvs_rm(void);
+uint32_t nvs_rm_release(void);
+void nvs_rm_driver(const char *version); /* as a call told it */
+void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
+/* Copies from memory of the program that may not be there. */
+bool nvs_peek(void *to, const void *from, size_t bytes);
+
+#endif

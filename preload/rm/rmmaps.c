@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The object's side of mappings: what RM_MAP_MEMORY promised of an fd, and what RM_UNMAP_MEMORY and
+ * RM_FREE end. The pages stay in the program's address space then; only their meaning is gone.
+ */
+#include <errno.h>
+#include "preload/rm/rm.h"
+
+static bool made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
+{
+	return m->client == o->key.client && m->handle == o->key.handle;
+}
+
+/* The program may go on using what it has mapped. */
+static void release(struct nvs_cpu_map *m)
+{
+	nvs_shadow_clear(m->at.start, m->at.end);
+	nvs_doorbell_release(m);
+}
+
+void nvs_maps_withdraw_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m;
+	int err = errno;
+
+	DL_FOREACH(o->entity->cpu, m)
+	if (made_by(m, o))
+		release(m);
+	errno = err;
+}
+
+void nvs_maps_restore_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(o->entity->cpu, m)
+	if (made_by(m, o) && m->hidden)
+		nvs_doorbell_give_up(m);
+}
+
+bool nvs_maps_is_left(uint64_t start, uint64_t end)
+{
+	const struct nvs_spans *dead = &nvs_rm()->dead;
+
+	NVS_SPANS_EACH(dead, i, start, end)
+	if (dead->at[i]->start == start && dead->at[i]->end == end)
+		return true;
+	return false;
+}
+
+/* Addresses are used again and again: the row grows only by new ones. */
+void nvs_maps_left(uint64_t start, uint64_t end)
+{
+	struct nvs_span *span = nvs_maps_is_left(start, end) ? NULL : nvs_alloc(sizeof(*span));
+
+	if (!span)
+		return;
+	*span = (struct nvs_span){start, end};
+	if (nvs_spans_add(&nvs_rm()->dead, span))
+		nvs_free(span, sizeof(*span));
+}
+
+static void drop(struct nvs_cpu_map *m)
+{
+	if (nvs_map_is_doorbell(m))
+		nvs_maps_left(m->at.start, m->at.end);
+	nvs_map_unlink(m);
+}
+
+void nvs_maps_drop_object(struct nvs_object *o)
+{
+	struct nvs_cpu_map *m, *next;
+
+	while (o->maps)
+		nvs_rm_map_drop(o->maps);
+	DL_FOREACH_SAFE(o->entity->cpu, m, next)
+	if (made_by(m, o))
+		drop(m);
+}
+
+void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t length, uint64_t linear)
+{
+	struct nvs_rm_map *map = nvs_alloc(sizeof(*map));
+
+	if (!map)
+		return;
+	map->refs = 1;
+	map->object = o;
+	map->offset = offset;
+	map->length = length;
+	map->linear = linear;
+	DL_APPEND(o->maps, map);
+	nvs_fd_set_map(fd, map);
+}
+
+/* Named by what RM_MAP_MEMORY answered, by the address told to the RM since, or by the mapping
+ * itself. */
+struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *o, uint64_t linear)
+{
+	struct nvs_rm_map *map;
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(o->maps, map)
+	if (map->linear == linear || (map->updated && map->updated == linear))
+		return map;
+	DL_FOREACH(o->entity->cpu, m)
+	if (m->from && m->from->object == o && m->at.start == (linear & ~4095ull))
+		return m->from;
+	return NULL;
+}
+
+void nvs_rm_map_withdraw(struct nvs_rm_map *map)
+{
+	struct nvs_cpu_map *m;
+	int err = errno;
+
+	DL_FOREACH(map->object->entity->cpu, m)
+	if (m->from == map)
+		release(m);
+	errno = err;
+}
+
+void nvs_rm_map_restore(struct nvs_rm_map *map)
+{
+	struct nvs_cpu_map *m;
+
+	DL_FOREACH(map->object->entity->cpu, m)
+	if (m->from == map && m->hidden)
+		nvs_doorbell_give_up(m);
+}
+
+void nvs_rm_map_drop(struct nvs_rm_map *map)
+{
+	struct nvs_object *o = map->object;
+	struct nvs_cpu_map *m, *next;
+
+	DL_FOREACH_SAFE(o->entity->cpu, m, next)
+	if (m->from == map)
+		drop(m);
+	DL_DELETE(o->maps, map);
+	map->object = NULL;
+	nvs_rm_map_put(map);
+}
+
+void nvs_rm_map_put(struct nvs_rm_map *map)
+{
+	if (map && !--map->refs)
+		nvs_free(map, sizeof(*map));
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shadows: ordinary memory takes the place of a channel's GPFIFO and USERD pages in the program, so
+ * that a doorbell finds what it has to copy without a read over PCIe. trap/copy/shadow.h says what
+ * may live there.
+ *
+ * Two more mappings of the whole memory object are taken when the program maps it, while its fd is
+ * there: REAL, by which entries and GP_PUT reach the GPU, and SPARE, whose pages take their old
+ * place again when the channel is freed. Both exchanges are one mremap: at no moment is there a
+ * hole in which another mapping of the program could come to lie.
+ */
+#include <emmintrin.h>
+#include <errno.h>
+#include <smmintrin.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "preload/base/options.h"
+#include "preload/rm/rm.h"
+#include "preload/base/sys.h"
+#include "trap/copy/shadow.h"
+
+#define PAGE 4096ull
+#define LARGEST                                                                          \
+	(64ull << 20) /* objects that hold rings are small; others get no second mapping \
+		       */
+#define LOCAL_MEMORY 0x0040 /* NV01_MEMORY_LOCAL_USER */
+#define LOOK_EVERY 10 /* refreshes of a channel that rests */
+#define POWER_FOLDER "/proc/driver/nvidia/gpus"
+
+/* ---- where the GPU may lose power at run time, a split mapping cannot be faulted in again ---- */
+
+static bool says_enabled(const char *folder)
+{
+	static const char field[] = "Runtime D3 status:";
+	char path[256], text[1024], *at;
+	int fd;
+	long n;
+
+	if (strlen(folder) > 64)
+		return true;
+	strcpy(path, POWER_FOLDER "/");
+	strcat(path, folder);
+	strcat(path, "/power");
+	fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	n = nvs_sys_read(fd, text, sizeof(text) - 1);
+	nvs_sys_close(fd);
+	text[n > 0 ? n : 0] = 0;
+	at = strstr(text, field);
+	if (!at)
+		return false;
+	at += sizeof(field) - 1;
+	return !strncmp(at + strspn(at, " \t"), "Enabled", 7);
+}
+
+struct dirent64 {
+	uint64_t inode, offset;
+	uint16_t length;
+	uint8_t type;
+	char name[];
+};
+
+static bool may_suspend(void)
+{
+	int fd = nvs_sys_open(POWER_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	uint64_t room[512];
+	bool may = false;
+	long n;
+
+	if (fd < 0)
+		return false; /* no such driver file: nothing suspends by it */
+	while ((n = nvs_sys(SYS_getdents64, fd, (long)room, sizeof(room), 0, 0, 0)) > 0)
+		for (long at = 0; at < n;) {
+			const struct dirent64 *d = (const void *)((const char *)room + at);
+
+			may |= d->name[0] != '.' && says_enabled(d->name);
+			at += d->length;
+		}
+	nvs_sys_close(fd);
+	return may;
+}
+
+static bool wanted(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (!rm->power_asked) {
+		rm->power_asked = true;
+		rm->may_suspend = may_suspend();
+	}
+	return nvs_options()->values.shadow && !rm->may_suspend;
+}
+
+/* ---- the two mappings ---- */
+
+static uintptr_t map_again(size_t size, int fd)
+{
+	void *p = nvs_next()->mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return 0;
+	madvise(p, size, MADV_DONTFORK);
+	return (uintptr_t)p;
+}
+
+void nvs_shadow_mapped(struct nvs_cpu_map *m, int fd)
+{
+	size_t size = m->at.end - m->at.start;
+
+	if (m->kind != NVS_MAP_MEMORY || m->object_class != LOCAL_MEMORY || size > LARGEST ||
+	    nvs_fd_kind(fd) != NVS_FD_GPU ||
+	    (m->prot & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) || !wanted())
+		return;
+	m->real = map_again(size, fd);
+	m->spare = m->real ? map_again(size, fd) : 0;
+}
+
+/* ---- what of SPARE has taken its old place in the program ---- */
+
+/* Is there no more, and may even be the program's by now. */
+struct nvs_stash_hole {
+	uintptr_t start;
+	size_t bytes;
+	bool reserved; /* by a mapping of ours */
+	struct nvs_stash_hole *next;
+};
+
+static bool is_hole(uintptr_t start, size_t bytes)
+{
+	for (const struct nvs_stash_hole *h = nvs_rm()->holes; h; h = h->next)
+		if (start < h->start + h->bytes && h->start < start + bytes)
+			return true;
+	return false;
+}
+
+/* Without memory to remember it by, the map it lies in is not to be shadowed or unmapped any more.
+ */
+static void remember_holes(const struct nvs_shadow *sh)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct nvs_shadow_piece *p = &sh->pieces[i];
+		struct nvs_stash_hole *h = p->home ? nvs_alloc(sizeof(*h)) : NULL;
+
+		if (h) {
+			*h = (struct nvs_stash_hole){p->stash, p->bytes, p->reserved,
+						     nvs_rm()->holes};
+			nvs_rm()->holes = h;
+			continue;
+		}
+		for (uint32_t k = 0; p->home && k < nvs_rm()->cpu.n; k++) {
+			struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[k];
+
+			if (m->spare && p->stash - m->spare < m->at.end - m->at.start)
+				m->spare = 0;
+		}
+	}
+}
+
+/* All of [start, end) but what is not ours any more. */
+static void unmap_spare(uintptr_t start, uintptr_t end)
+{
+	struct nvs_stash_hole **at = &nvs_rm()->holes;
+
+	while (*at) {
+		struct nvs_stash_hole *h = *at;
+
+		if (h->start < start || h->start >= end) {
+			at = &h->next;
+			continue;
+		}
+		*at = h->next;
+		if (!h->reserved) {
+			unmap_spare(start, h->start);
+			unmap_spare(h->start + h->bytes, end);
+			nvs_free(h, sizeof(*h));
+			return;
+		}
+		nvs_free(h, sizeof(*h));
+	}
+	if (start < end)
+		nvs_next()->munmap((void *)start, end - start);
+}
+
+/* Its memory stays until no trap can know it any more. */
+static void retire(struct nvs_channel_entry *c)
+{
+	remember_holes(c->shadow);
+	c->shadow->next = nvs_rm()->retired;
+	nvs_rm()->retired = c->shadow;
+	c->shadow = NULL;
+}
+
+void nvs_shadow_collect(void)
+{
+	struct nvs_shadow *sh;
+
+	while ((sh = nvs_rm()->retired)) {
+		nvs_rm()->retired = sh->next;
+		nvs_free(sh, sizeof(*sh));
+	}
+}
+
+void nvs_shadow_unmapped(struct nvs_cpu_map *m)
+{
+	size_t size = m->at.end - m->at.start;
+	struct nvs_channel_entry *c;
+
+	/* One that could not be given back before. */
+	DL_FOREACH(nvs_rm()->channels, c)
+	if (c->shadow && m->real && (uintptr_t)c->shadow->userd - m->real < size) {
+		atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
+		retire(c);
+	}
+	if (m->real && !nvs_rm()->stale) /* else a trap that is interrupted may be writing there */
+		nvs_next()->munmap((void *)m->real, size);
+	if (m->spare)
+		unmap_spare(m->spare, m->spare + size);
+}
+
+/* ---- the way back ---- */
+
+static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
+{
+	return a < b_end && b < a_end;
+}
+
+void nvs_shadow_drop(struct nvs_channel_entry *c)
+{
+	if (!c->shadow)
+		return;
+	nvs_shadow_undo(c->shadow);
+	retire(c);
+}
+
+/* Its channel goes on without, which is to be published. Where that cannot be had, it goes on with
+ * it. */
+static void give_back(struct nvs_channel_entry *c)
+{
+	if (nvs_shadow_undo(c->shadow))
+		return;
+	retire(c);
+	c->flags &= ~NVS_CHAN_SHADOW;
+	nvs_rm()->dirty = true;
+	nvs_tell_channel(c);
+}
+
+void nvs_shadow_clear(uint64_t start, uint64_t end)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+	for (int i = 0; c->shadow && i < 2; i++) {
+		const struct nvs_shadow_piece *p = &c->shadow->pieces[i];
+
+		if (overlap(p->program, p->program + p->bytes, start, end))
+			give_back(c);
+	}
+}
+
+/* ---- making one ---- */
+
+/* Write-combined memory is read 64 bytes at a time where the processor can. */
+__attribute__((target("sse4.1"))) static void copy_streaming(void *to, const void *from,
+							     size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 16)
+		_mm_store_si128((__m128i *)((char *)to + i),
+				_mm_stream_load_si128((__m128i *)((uintptr_t)from + i)));
+}
+
+static void copy_device(void *to, uintptr_t from, size_t bytes)
+{
+	if (__builtin_cpu_supports("sse4.1"))
+		copy_streaming(to, (const void *)from, bytes);
+	else
+		for (size_t i = 0; i < bytes / 8; i++)
+			((uint64_t *)to)[i] = ((const volatile uint64_t *)from)[i];
+}
+
+static struct nvs_cpu_map *map_of(uint64_t start, uint64_t end)
+{
+	NVS_SPANS_EACH(&nvs_rm()->cpu, i, start, start + 1)
+	{
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
+
+		return m->at.end >= end && m->real && m->spare && !m->entity->cpu->next &&
+				       !m->hidden
+			       ? m
+			       : NULL;
+	}
+	return NULL;
+}
+
+/* Another channel's ring or USERD in the pages [start, end). */
+static bool others_there(const struct nvs_channel_entry *mine, uint64_t start, uint64_t end)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
+		uint64_t ring = (uintptr_t)c->ring, put = (uintptr_t)c->put;
+
+		if (c == mine)
+			continue;
+		if ((ring && overlap(ring, ring + c->entries * 8ull, start, end)) ||
+		    (put && overlap(put & ~(PAGE - 1), (put & ~(PAGE - 1)) + PAGE, start, end)))
+			return true;
+	}
+	return false;
+}
+
+static bool all_zero(const uint8_t *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+/* Nothing but this channel's USERD may be in its page. */
+static bool only_userd(const uint8_t *page, size_t userd)
+{
+	return all_zero(page, userd) &&
+	       all_zero(page + userd + NVS_USERD_BYTES, PAGE - userd - NVS_USERD_BYTES);
+}
+
+/* Ordinary memory with the same contents in place of [start, start + bytes). */
+static bool take_place(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size_t userd,
+		       struct nvs_shadow_piece *piece)
+{
+	uint64_t off = start - m->at.start;
+	void *fresh;
+
+	if (is_hole(m->spare + off, bytes))
+		return false;
+	fresh = nvs_next()->mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
+
+	if (fresh == MAP_FAILED)
+		return false;
+	copy_device(fresh, m->real + off, bytes);
+	if ((userd < PAGE && !only_userd(fresh, userd)) ||
+	    nvs_next()->mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start) ==
+		    MAP_FAILED) {
+		nvs_next()->munmap(fresh, bytes);
+		return false;
+	}
+	*piece = (struct nvs_shadow_piece){
+		.program = start, .stash = m->spare + off, .bytes = bytes};
+	return true;
+}
+
+/* Before the channel's first submission, once all channels' rings and USERDs are known. Without a
+ * shadow it is captured too. */
+void nvs_shadow_try(struct nvs_channel_entry *c)
+{
+	uint64_t ring = (uintptr_t)c->ring, bytes = c->entries * 8ull;
+	uint64_t userd = (uintptr_t)c->put - 4 * NVS_USERD_GP_PUT, page = userd & ~(PAGE - 1);
+	struct nvs_cpu_map *m = map_of(ring, ring + bytes);
+	struct nvs_shadow *sh;
+
+	if (c->shadow_tried || !c->slot || !wanted())
+		return;
+	c->shadow_tried = true;
+	if (!m || map_of(page, page + PAGE) != m || ring % PAGE || bytes % PAGE || c->slot->claim ||
+	    userd + NVS_USERD_BYTES > page + PAGE ||
+	    overlap(ring, ring + bytes, page, page + PAGE) || others_there(c, ring, ring + bytes) ||
+	    others_there(c, page, page + PAGE))
+		return;
+	sh = nvs_alloc(sizeof(*sh));
+	if (!sh)
+		return;
+	sh->ring = (volatile uint64_t *)(m->real + (ring - m->at.start));
+	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
+	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) ||
+	    !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
+		nvs_shadow_undo(sh);
+		remember_holes(sh);
+		nvs_free(sh, sizeof(*sh));
+		return;
+	}
+	atomic_store(&sh->carried, atomic_load((_Atomic uint64_t *)&c->slot->claim));
+	c->shadow = sh;
+	c->flags |= NVS_CHAN_SHADOW;
+	nvs_tell_channel(c);
+}
+
+/* ---- while it is in use ---- */
+
+/*
+ * True if something has come to lie beside USERD: of the program's, or, which costs reads over PCIe
+ * and so is looked for only while the program does nothing there and may be waiting, of the GPU's.
+ */
+static bool beside(struct nvs_channel_entry *c)
+{
+	static uint8_t page[PAGE] __attribute__((aligned(16)));
+	size_t userd = (uintptr_t)c->shadow->userd & (PAGE - 1);
+
+	if (!only_userd((const uint8_t *)c->shadow->pieces[1].program, userd))
+		return true;
+	if (c->shadow_idle % LOOK_EVERY != 1)
+		return false;
+	copy_device(page, (uintptr_t)c->shadow->userd - userd, PAGE);
+	return !only_userd(page, userd);
+}
+
+void nvs_shadow_refresh(void)
+{
+	struct nvs_channel_entry *c;
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
+		volatile uint32_t *seen;
+
+		if (!c->shadow || c->hidden || !c->put)
+			continue;
+		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
+		c->shadow_idle = c->slot->claim == c->shadow_claim ? c->shadow_idle + 1 : 0;
+		c->shadow_claim = c->slot->claim;
+		/* A channel whose ring is full claims nothing more until GP_GET has moved on. */
+		if (!c->shadow_idle || seen[NVS_USERD_GP_GET] != *c->put) {
+			seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
+			seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
+		}
+		if (beside(c))
+			give_back(c);
+	}
+	nvs_publish();
+	nvs_unlock(&saved);
+}

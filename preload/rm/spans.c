@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A row of address ranges sorted by start. Ranges may overlap (user memory can be pinned twice);
+ * the longest one bounds how far back a search must look.
+ */
+#include <string.h>
+#include "preload/rm/rm.h"
+
+/* First index whose span starts at or behind START. */
+static uint32_t lower(const struct nvs_spans *s, uint64_t start)
+{
+	uint32_t lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->at[mid]->start < start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+int nvs_spans_add(struct nvs_spans *s, struct nvs_span *span)
+{
+	uint32_t i;
+
+	if (s->n == s->room) {
+		uint32_t room = s->room ? s->room * 2 : 64;
+		void *at = nvs_realloc(s->at, s->room * sizeof(*s->at), room * sizeof(*s->at));
+
+		if (!at)
+			return -1;
+		s->at = at;
+		s->room = room;
+	}
+	i = lower(s, span->start);
+	memmove(s->at + i + 1, s->at + i, (s->n - i) * sizeof(*s->at));
+	s->at[i] = span;
+	s->n++;
+	if (span->end - span->start > s->longest)
+		s->longest = span->end - span->start;
+	return 0;
+}
+
+void nvs_spans_remove(struct nvs_spans *s, struct nvs_span *span)
+{
+	for (uint32_t i = lower(s, span->start); i < s->n && s->at[i]->start == span->start; i++) {
+		if (s->at[i] != span)
+			continue;
+		s->n--;
+		memmove(s->at + i, s->at + i + 1, (s->n - i) * sizeof(*s->at));
+		if (!s->n)
+			s->longest = 0;
+		return;
+	}
+}
+
+uint32_t nvs_spans_from(const struct nvs_spans *s, uint64_t start)
+{
+	return lower(s, start > s->longest ? start - s->longest : 0);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Load and unload of the library. A program that never opens a GPU pays for these few lines.
+ */
+#include "preload/api/api.h"
+#include "preload/trace/live.h"
+#include "preload/base/preload.h"
+#include "preload/base/signext.h"
+#include "preload/signals/sigview.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
+
+__attribute__((constructor)) static void nvs_init(void)
+{
+	nvs_next();
+	nvs_signext_find();
+	/* Told apart from a vfork() child, which has our memory and a number of its own. */
+	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());
+	if (!nvs_options()->disabled)
+		nvs_sigview_main_begins();
+	nvs_api_start();
+	nvs_closing_refused();
+}
+
+__attribute__((destructor)) static void nvs_fini(void)
+{
+	nvs_session_finish();
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One trace, from the first channel allocation of the process to its end.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include "preload/api/api.h"
+#include "preload/trace/live.h"
+#include "preload/base/names.h"
+#include "preload/signals/sigview.h"
+
+#define MAX_TRIES 100 /* at a free name */
+#define START_WAIT_MS 10000
+
+/* Once told, it holds for as long as the machine runs: a forked child keeps it. Under the lock. */
+static char driver[64];
+
+/* ---- names ---- */
+
+static const char *variable(const char *name)
+{
+	return getenv(name);
+}
+
+static int expand(const char *pattern, char *name)
+{
+	struct nvs_name_facts facts = {
+		.pid = (uint32_t)nvs_sys_getpid(),
+		.program = program_invocation_short_name,
+		.host = "unknown",
+		.variable = variable,
+	};
+	struct utsname machine;
+
+	if (!uname(&machine))
+		facts.host = machine.nodename;
+	return nvs_name_expand(pattern, &facts, name, PATH_MAX);
+}
+
+/* Where the spool of the trace at NAME goes. 0 or -ENAMETOOLONG. */
+static int spool_name(const char *name, char *out)
+{
+	const char *dir = nvs_options()->values.spool_dir;
+	size_t n = strlen(dir);
+
+	if (*dir)
+		name = nvs_name_base(name);
+	if (n + strlen(name) + sizeof("/.spool") > PATH_MAX)
+		return -ENAMETOOLONG;
+	strcpy(out, dir);
+	if (*dir)
+		strcat(out, "/");
+	strcat(out, name);
+	strcat(out, ".spool");
+	return 0;
+}
+
+/*
+ * Whether this run has already written NAME: a program that starts others must not have their
+ * traces, or they its, overwritten by one another.
+ */
+static bool written_by_this_run(const char *path)
+{
+	const char *summary = nvs_options()->summary;
+	char text[4096 + 1];
+	long n, offset = 0;
+	bool found = false;
+	int fd;
+
+	if (!*summary)
+		return false;
+	fd = nvs_sys_open(summary, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	while (!found &&
+	       (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
+		text[n] = '\0';
+		found = strstr(text, path) != NULL;
+		/* Overlapping reads, so that no path is cut in two. */
+		if (n < (long)sizeof(text) - 1)
+			break;
+		offset += n > 2048 ? n - 2048 : n;
+	}
+	nvs_sys_close(fd);
+	return found;
+}
+
+/* ---- start ---- */
+
+/* Trace and spool under one name. -EEXIST: one of them is taken. */
+static int create_files(struct nvs_live *live, const char *name)
+{
+	const struct nvs_option_values *v = &nvs_options()->values;
+	bool replace = v->overwrite && !written_by_this_run(name);
+	char trace[PATH_MAX], spool[PATH_MAX], relative[PATH_MAX];
+	int err = nvs_path_absolute(nvs_options()->folder, name, trace);
+
+	if (!err)
+		err = spool_name(trace, relative);
+	if (!err)
+		err = nvs_path_absolute(nvs_options()->folder, relative, spool);
+	if (!err)
+		err = nvs_outfile_create(&live->trace, trace, O_WRONLY | O_APPEND, replace);
+	if (err)
+		return err;
+	err = nvs_spool_create(live, v->spool ? spool : NULL, replace);
+	if (err) {
+		nvs_outfile_unlink(&live->trace);
+		nvs_outfile_close(&live->trace);
+	}
+	return err;
+}
+
+static int create_under_free_name(struct nvs_live *live)
+{
+	char name[PATH_MAX];
+	int err = expand(nvs_options()->out, name);
+
+	strcpy(live->shown, nvs_options()->out);
+	if (err)
+		return err;
+	err = -EEXIST;
+	for (unsigned try = 0; err == -EEXIST && try < MAX_TRIES; try++) {
+		err = nvs_name_other(name, live->pid, try, live->shown, sizeof(live->shown));
+		if (!err)
+			err = create_files(live, live->shown);
+		live->renamed = try > 0;
+	}
+	return err;
+}
+
+static void fill_random(void *out, size_t size)
+{
+	uint64_t *words = out;
+	struct timespec ts;
+
+	if (nvs_sys(SYS_getrandom, (long)out, (long)size, 0, 0, 0, 0) == (long)size)
+		return;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	words[0] = (uint64_t)ts.tv_sec << 32 ^ (uint64_t)ts.tv_nsec;
+	words[1] = (uint64_t)nvs_sys_getpid();
+}
+
+/*
+ * A debugger keeps SIGTRAP for itself: neither would the step of a store come to us, nor the
+ * breakpoint that stands in a site while it is patched.
+ */
+static bool is_traced(void)
+{
+	char text[1024];
+	int fd = nvs_sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+	const char *line;
+	long n;
+
+	if (fd < 0)
+		return false;
+	n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
+	nvs_sys_close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	line = strstr(text, "TracerPid:");
+	return line && strtoul(line + sizeof("TracerPid:") - 1, NULL, 10) != 0;
+}
+
+static int start_trap(struct nvs_live *live)
+{
+	const struct nvs_option_values *v = &nvs_options()->values;
+	bool traced = is_traced();
+	struct nvs_trap_options options = {
+		.mode = v->step && !traced ? NVS_TRAP_STEP : NVS_TRAP_EMULATE,
+		.backtrace = v->backtrace,
+		.drop = v->drop,
+		.level = (enum nvs_level)v->level,
+		.patch = v->patch && !v->step && !traced,
+		.shadow = v->shadow,
+		.paused = v->trigger[0] != 0,
+		.use_tsc = nvs_clock_tsc_usable(),
+	};
+
+	live->clock = options.use_tsc ? NVS_CLOCK_TSC : NVS_CLOCK_MONOTONIC;
+	return nvs_trap_init(&options);
+}
+
+static void mark_start(struct nvs_live *live)
+{
+	live->start = nvs_clock_read();
+	for (int i = 0; i < 2; i++) {
+		live->head->clock_ticks[i] = live->start.ticks;
+		live->head->clock_mono_ns[i] = live->start.mono_ns;
+		live->head->clock_real_ns[i] = live->start.real_ns;
+	}
+}
+
+static int start_recording(struct nvs_live *live)
+{
+	int err = nvs_signals_install();
+
+	if (err)
+		return err;
+	nvs_sigview_main_begins();
+	nvs_late_prepare(live);
+	nvs_writer_signal.heartbeat = &live->head->heartbeat;
+	nvs_writer_signal.may_patch = nvs_sites_may_patch;
+	nvs_writer_signal.late = nvs_late_record;
+	atomic_store(&nvs_writer_signal.ended, 0);
+	mark_start(live);
+	err = nvs_writer_start(live);
+	if (err)
+		return err;
+	/* Without its thread the modules of the start are known all the same. */
+	nvs_modules_start(live);
+	/* What came while the unwinder was warmed was put aside, as in any trap. */
+	nvs_sigview_deliver_now();
+	return 0;
+}
+
+static int begin(struct nvs_live *live)
+{
+	int err;
+
+	live->pid = (uint32_t)nvs_sys_getpid();
+	live->ring_bytes = nvs_options()->values.ring_bytes;
+	fill_random(live->session, sizeof(live->session));
+	err = start_trap(live);
+	if (!err)
+		err = create_under_free_name(live);
+	if (err)
+		return err;
+	nvs_trigger_start();
+	err = start_recording(live);
+	if (err) {
+		nvs_outfile_unlink(&live->trace);
+		nvs_spool_discard(live);
+	}
+	return err;
+}
+
+/* Destructors do not run there. Once; a forked child keeps it. */
+static void end_at_quick_exit(void)
+{
+	static _Atomic int done;
+
+	if (!atomic_exchange(&done, 1))
+		at_quick_exit(nvs_session_finish);
+}
+
+/* From here on what changes is told as it comes: what is known by now is told under the same lock.
+ */
+static void activate(struct nvs_live *live)
+{
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	atomic_store(&live->state, NVS_LIVE_ACTIVE);
+	if (strcmp(live->driver, driver))
+		nvs_record_attr(NVS_ATTR_DRIVER, driver, strlen(driver));
+	nvs_rm_replay();
+	nvs_unlock(&saved);
+}
+
+static void start(struct nvs_live *live)
+{
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	memcpy(live->driver, driver, sizeof(live->driver));
+	nvs_unlock(&saved);
+	live->error = begin(live);
+	if (live->error) {
+		atomic_store(&live->state, NVS_LIVE_FAILED);
+	} else {
+		nvs_closing_started(live);
+		end_at_quick_exit();
+		activate(live);
+		nvs_api_session_started();
+	}
+	nvs_sys_futex_wake(&live->state);
+}
+
+/* Not for ever: a handler may have jumped out of the start, or its thread been cancelled in it. */
+static void wait_for_start(struct nvs_live *live)
+{
+	for (int i = 0; i < START_WAIT_MS / 100 && atomic_load(&live->state) == NVS_LIVE_STARTING;
+	     i++)
+		nvs_sys_futex_wait(&live->state, NVS_LIVE_STARTING, 100);
+}
+
+void nvs_session_start(void)
+{
+	/* What the start calls may come back here: the program's allocator may, which may do
+	 * anything. */
+	static __thread bool starting;
+	struct nvs_live *live = nvs_live();
+	void *none = NULL;
+	int saved = errno;
+
+	if (starting || nvs_options()->disabled)
+		return;
+	if (live) {
+		wait_for_start(live);
+		errno = saved;
+		return;
+	}
+	nvs_session_prepare();
+	live = nvs_alloc(sizeof(*live));
+	if (!live)
+		return;
+	if (__atomic_compare_exchange_n(nvs_slot(NVS_SLOT_SESSION), &none, live, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		starting = true;
+		start(live);
+		starting = false;
+	} else {
+		nvs_free(live, sizeof(*live));
+		wait_for_start(none);
+	}
+	errno = saved;
+}
+
+void nvs_session_driver(const char *version)
+{
+	size_t n = strnlen(version, sizeof(driver) - 1);
+
+	if (!strncmp(driver, version, sizeof(driver)))
+		return;
+	memcpy(driver, version, n);
+	driver[n] = '\0';
+	if (nvs_session_active())
+		nvs_record_attr(NVS_ATTR_DRIVER, driver, n);
+}
+
+/* In a forked child too the unwinder stays loaded. */
+void nvs_session_prepare(void)
+{
+	static _Atomic int prepared;
+	int saved = errno;
+
+	if (atomic_load(&prepared) || nvs_options()->disabled || atomic_exchange(&prepared, 1))
+		return;
+	nvs_unwinder_load();
+	/* Constructors of the program's libraries may come before ours. */
+	nvs_api_start();
+	errno = saved;
+}
+
+/* After the end as well: what comes then goes to the late spool. */
+bool nvs_session_active(void)
+{
+	struct nvs_live *live = nvs_live();
+	uint32_t state = live ? atomic_load(&live->state) : NVS_LIVE_FAILED;
+
+	return state == NVS_LIVE_ACTIVE || state == NVS_LIVE_ENDED;
+}
+
+/* ---- finish ---- */
+
+static void finish(struct nvs_live *live)
+{
+	sigset_t saved;
+	bool ended;
+
+	nvs_api_forget_left();
+	nvs_writer_look(live);
+	nvs_lock(&saved);
+	nvs_rm_final_records(!nvs_session_confined());
+	nvs_sites_tell();
+	live->unknown_calls = nvs_rm_unknown_calls();
+	nvs_unlock(&saved);
+	/* From here on records go to the late spool; those under way get through to the writer. */
+	atomic_store(&nvs_writer_signal.ended, 1);
+	nvs_modules_kick();
+	nvs_quiesce();
+	ended = nvs_writer_finish(live);
+	if (ended && live->head->ended)
+		nvs_late_settle(live);
+}
+
+void nvs_session_finish(void)
+{
+	struct nvs_live *live = nvs_live();
+	uint32_t active = NVS_LIVE_ACTIVE;
+	int saved = errno;
+
+	if (!live || live->pid != (uint32_t)nvs_sys_getpid())
+		return;
+	if (atomic_compare_exchange_strong(&live->state, &active, NVS_LIVE_ENDED)) {
+		finish(live);
+		nvs_closing(live);
+	} else if (active == NVS_LIVE_FAILED && live->error) {
+		nvs_closing(live);
+		live->error = 0;
+	}
+	errno = saved;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trigger file: what it says when it changes decides what is recorded from then on. "start",
+ * "stop", or a number of submissions. Looked at when the trace begins and ten times a second; until
+ * it exists nothing is recorded.
+ */
+#include <string.h>
+#include "preload/trace/live.h"
+#include "preload/base/options.h"
+#include "preload/base/sys.h"
+
+/* What was read last; the same file is not obeyed twice. */
+static struct timespec obeyed;
+static uint64_t obeyed_inode;
+static _Atomic bool wrong; /* it said something else */
+
+/* TEXT is one word, with white space around it at most; it is cut out. */
+static const char *word(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r\n");
+	end = text + strcspn(text, " \t\r\n");
+	if (end[strspn(end, " \t\r\n")])
+		return "";
+	*end = '\0';
+	return text;
+}
+
+static bool parse(char *text, int64_t *submissions)
+{
+	const char *said = word(text);
+	int64_t n = 0;
+
+	if (!strcmp(said, "start")) {
+		*submissions = NVS_RECORD_ALL;
+		return true;
+	}
+	if (!strcmp(said, "stop")) {
+		*submissions = 0;
+		return true;
+	}
+	if (!*said)
+		return false;
+	for (; *said >= '0' && *said <= '9' && n < (1ll << 48); said++)
+		n = n * 10 + (*said - '0');
+	*submissions = n;
+	return !*said;
+}
+
+void nvs_trigger_look(void)
+{
+	const struct nvs_options *options = nvs_options();
+	char text[64] = {0}, path[PATH_MAX];
+	int64_t submissions;
+	struct stat st;
+	int fd;
+
+	if (!*options->values.trigger ||
+	    nvs_path_absolute(options->folder, options->values.trigger, path))
+		return;
+	fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	if (fd < 0)
+		return;
+	if (!nvs_sys_fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	    (st.st_ino != obeyed_inode || st.st_mtim.tv_sec != obeyed.tv_sec ||
+	     st.st_mtim.tv_nsec != obeyed.tv_nsec) &&
+	    nvs_sys_read(fd, text, sizeof(text) - 1) > 0) {
+		obeyed_inode = st.st_ino;
+		obeyed = st.st_mtim;
+		if (parse(text, &submissions))
+			nvs_trap_record(submissions);
+		else
+			atomic_store(&wrong, true);
+	}
+	nvs_sys_close(fd);
+}
+
+/* Another session of a forked child obeys anew. */
+void nvs_trigger_start(void)
+{
+	obeyed = (struct timespec){0};
+	obeyed_inode = 0;
+	atomic_store(&wrong, false);
+	nvs_trigger_look();
+}
+
+bool nvs_trigger_wrong(void)
+{
+	return atomic_load(&wrong);
+}

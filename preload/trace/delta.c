@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records as differences to like ones before them (nvsnoop/trace.h, NVS_REC_DELTA): what two
+ * launches differ by is mostly what the two before them differed by, so zstd finds one long match
+ * where it found a dozen short ones. It then takes less time as well.
+ */
+#include <string.h>
+#include "nvsnoop/trace.h"
+#include "preload/trace/sink.h"
+
+#define NONE UINT32_MAX
+
+typedef uint32_t words __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* The words from FROM on: first those of a vector each. */
+static void subtract(uint32_t *to, const uint32_t *a, const uint32_t *b, uint32_t from, uint32_t n)
+{
+	uint32_t i = from;
+
+	for (; i + 4 <= n; i += 4)
+		*(words *)(to + i) = *(const words *)(a + i) - *(const words *)(b + i);
+	for (; i < n; i++)
+		to[i] = a[i] - b[i];
+}
+
+static bool is_remembered(uint32_t type)
+{
+	return type == NVS_REC_SUBMISSION || type == NVS_REC_CALL_BEGIN || type == NVS_REC_CALL;
+}
+
+/* Behind the head stand thread, and channel or API. */
+static bool is_like(const uint32_t *a, const uint32_t *b)
+{
+	return (uint16_t)a[0] == (uint16_t)b[0] && a[1] == b[1] && a[4] == b[4] && a[5] == b[5];
+}
+
+void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size,
+		     uint32_t slots[NVS_DELTA_SLOTS])
+{
+	uint32_t total = (uint32_t)(size / 4);
+
+	memset(slots, 0xff, NVS_DELTA_SLOTS * sizeof(*slots));
+	for (uint32_t at = 0, n; at < total; at += n) {
+		const uint32_t *rec = records + at, *before;
+		uint32_t type = (uint16_t)rec[0], slot;
+
+		n = rec[1] / 4;
+		if (!n || n > total - at)
+			n = total - at; /* nothing of ours: it goes as it is */
+		if (!is_remembered(type) || n < 6 || n * 4 != rec[1]) {
+			memcpy(to + at, rec, n * 4ul);
+			continue;
+		}
+		slot = nvs_delta_slot(type, rec[1], rec[4], rec[5]);
+		before = slots[slot] == NONE ? NULL : records + slots[slot];
+		slots[slot] = at;
+		if (!before || !is_like(rec, before)) {
+			memcpy(to + at, rec, n * 4ul);
+			continue;
+		}
+		to[at] = rec[0] | NVS_REC_DELTA;
+		to[at + 1] = rec[1];
+		to[at + 2] = rec[2] - before[2];
+		to[at + 3] = rec[3] - before[3];
+		to[at + 4] = rec[4];
+		to[at + 5] = rec[5];
+		subtract(to + at, rec, before, 6, n);
+	}
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The running session: what session.c, spool.c, late.c, writer.c, firstframe.c and summary.c share.
+ * It hangs below the root page, so a forked child has none.
+ */
+#ifndef NVSNOOP_PRELOAD_TRACE_LIVE_H
+#define NVSNOOP_PRELOAD_TRACE_LIVE_H
+
+#include "preload/base/clock.h"
+#include "preload/base/outfile.h"
+#include "preload/base/preload.h"
+#include "preload/trace/sink.h"
+#include "preload/base/sys.h"
+
+#define NVS_SPOOL_CHANNELS 4096u
+#define NVS_FIRST_RINGS 16u
+#define NVS_MORE_RINGS 8u
+#define NVS_FREE_RINGS 4u /* with fewer, more are made */
+#define NVS_TRAP_STACK_BYTES (64u << 10)
+
+enum nvs_live_state { NVS_LIVE_STARTING, NVS_LIVE_ACTIVE, NVS_LIVE_ENDED, NVS_LIVE_FAILED };
+
+enum nvs_late_state { NVS_LATE_NONE, NVS_LATE_MAKING, NVS_LATE_THERE, NVS_LATE_NEVER };
+
+struct nvs_late {
+	_Atomic uint32_t state; /* enum nvs_late_state */
+	_Atomic int settled; /* the rings' spool is gone: the late one takes its name */
+	_Atomic uint64_t end; /* where the next record goes */
+	struct nvs_outfile file;
+	struct nvs_outfile named; /* the same, by the name of the rings' spool */
+};
+
+/* What the writer looks at from time to time: confined.c. */
+enum nvs_watch { NVS_WATCH_STAT, NVS_WATCH_MAIN, NVS_WATCH_WRITER, NVS_WATCHED };
+
+struct nvs_live {
+	_Atomic uint32_t state; /* enum nvs_live_state */
+	int error; /* -errno: why it failed */
+	uint32_t pid;
+	uint8_t session[16];
+	struct nvs_clock_point start;
+	uint32_t clock; /* enum nvs_clock */
+	char driver[64]; /* version of the driver, "" not known yet */
+
+	struct nvs_outfile trace;
+	char shown[PATH_MAX]; /* the trace's name as the user wrote it */
+	bool renamed; /* its name was taken */
+
+	/* spool.c */
+	struct nvs_outfile spool;
+	bool crash_safe; /* the rings are in a file */
+	struct nvs_spool *head;
+	struct nvs_spool_channel *channels;
+	uint32_t next_slot; /* where the search for a free one begins */
+	uint64_t ring_bytes;
+
+	/* writer.c */
+	struct nvs_writer *writer;
+	uint64_t unknown_calls; /* of the devices, for the totals */
+	_Atomic uint32_t own_threads; /* started by us and alive */
+	_Atomic uint32_t alone; /* no other ones are left */
+	int watched[NVS_WATCHED]; /* descriptors in the writer's table, or -1 */
+	unsigned long filters; /* of system calls, at the start */
+	struct nvs_late late;
+};
+
+/* NULL: no session was begun in this process. */
+static inline struct nvs_live *nvs_live(void)
+{
+	return *nvs_slot(NVS_SLOT_SESSION);
+}
+
+/* ---- spool.c ---- */
+
+/*
+ * Lays out header, channel table and the first rings, in a file at PATH (NULL or no room: in memory
+ * alone) and hands the rings to the trap. 0 or -errno.
+ */
+int nvs_spool_create(struct nvs_live *live, const char *path, bool replace);
+/* Adds N rings. 0 or -errno. For the writer once it runs. */
+int nvs_spool_grow(struct nvs_live *live, uint32_t n);
+/* Undoes nvs_spool_create() for a session that could not be begun: the file goes. */
+void nvs_spool_discard(struct nvs_live *live);
+
+/* ---- late.c: the spool for what is rung after the writer has ended ---- */
+void nvs_late_prepare(struct nvs_live *live);
+int nvs_late_record(const void *record, uint32_t size);
+/* The rings' spool is done with: its name goes, or becomes the late spool's. */
+void nvs_late_settle(struct nvs_live *live);
+
+/* ---- firstframe.c ---- */
+
+/* The first frame: HEADER, what is known of the process, a CLOCK point. Written before it returns.
+ */
+int nvs_first_frame(struct nvs_live *live, struct nvs_sink *sink);
+/* One ATTR record into a ring. */
+void nvs_record_attr(uint32_t key, const char *value, size_t length);
+/* The same at OUT, which has room for 32 bytes more than LENGTH; its size. */
+uint32_t nvs_fill_attr(void *out, uint32_t key, const char *value, size_t length);
+void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_point *point);
+
+/* ---- unwinder.c ---- */
+
+/* Loads it and hands it to the trap. May take the loader's lock: no lock of ours is held. */
+void nvs_unwinder_load(void);
+const char *nvs_unwinder_name(void);
+
+/* ---- modules.c ---- */
+
+/* Takes the first snapshot and starts the thread that keeps it up. 0 or -errno: nobody does. */
+int nvs_modules_start(struct nvs_live *live);
+
+/* ---- threads.c ---- */
+
+/* Starts a thread of ours: all signals blocked, called NAME. 0 or -errno. */
+int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg);
+
+/* ---- last.c ---- */
+
+/* Looks whether a thread of the program's is left. */
+bool nvs_sites_may_patch(void);
+
+/* ---- confined.c ---- */
+void nvs_confined_begin(struct nvs_live *live, bool own_table); /* by the writer, as the next two */
+void nvs_confined_look(struct nvs_live *live);
+const char *nvs_watched(const struct nvs_live *live, enum nvs_watch which, char *text, size_t size);
+
+void nvs_look_for_last_thread(struct nvs_live *live);
+/* Ends the process, as its last thread would, if none is. */
+void nvs_end_with_last_thread(struct nvs_live *live);
+
+/* ---- writer.c ---- */
+
+int nvs_writer_start(struct nvs_live *live);
+/*
+ * Drains the rings for the last time and writes totals and end. True: the writer has ended in
+ * order. False: it makes no progress and was left behind.
+ */
+/* Has it look at a sandbox now, and waits for that; false: no answer. */
+bool nvs_writer_look(struct nvs_live *live);
+bool nvs_writer_finish(struct nvs_live *live);
+
+struct nvs_outcome {
+	uint64_t submissions, gaps;
+	uint64_t skipped; /* submissions only counted: the user chose so */
+	uint64_t lost_submissions, lost_bytes; /* that could not be written */
+	uint64_t bytes; /* of the trace */
+	int error; /* of writing, -errno; 0: none */
+	bool hangs; /* the writer was left behind */
+};
+void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome);
+
+/* ---- summary.c ---- */
+
+/* Tells the launcher that a trace has been begun. */
+void nvs_closing_started(const struct nvs_live *live);
+/* The closing line, or the launcher's. A wrong option string is told in it. */
+void nvs_closing(struct nvs_live *live);
+/* Says once why the library does nothing in this process, where it refuses to. */
+void nvs_closing_refused(void);
+
+#endif

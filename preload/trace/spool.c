@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The spool: the ring buffers in a file that outlives a kill. Every page is allocated on the disk
+ * and touched before it is used, so that a doorbell finds no full disk and no page fault.
+ */
+#include <string.h>
+#include <sys/file.h>
+#include "preload/trace/live.h"
+
+#define PAGE 4096ull
+#define CHANNEL_OFFSET PAGE
+#define RING_OFFSET (CHANNEL_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_channel))
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+_Static_assert(RING_OFFSET % PAGE == 0, "rings begin on a page");
+_Static_assert(sizeof(struct nvs_spool) <= PAGE, "the header is one page");
+_Static_assert(sizeof(struct nvs_spool_ring) <= PAGE, "a ring's head is one page");
+
+static uint64_t stride(const struct nvs_live *live)
+{
+	return PAGE + live->ring_bytes;
+}
+
+/* Blocks for [from, to), so that no later store can meet a full disk. */
+static int allocate(int fd, uint64_t from, uint64_t to)
+{
+	static const char zeroes[1 << 16];
+	long ret;
+
+	if (nvs_sys_over_limit(to))
+		return -EFBIG;
+	do
+		ret = nvs_sys(SYS_fallocate, fd, 0, from, to - from, 0, 0);
+	while (ret == -EINTR);
+	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
+		return (int)ret;
+	while (from < to) {
+		uint64_t left = to - from;
+
+		ret = nvs_sys_pwrite(fd, zeroes, left < sizeof(zeroes) ? left : sizeof(zeroes),
+				     from);
+		if (ret == -EINTR)
+			continue;
+		if (ret <= 0)
+			return ret ? (int)ret : -ENOSPC;
+		from += (uint64_t)ret;
+	}
+	return 0;
+}
+
+/* Fresh pages: storing a zero changes nothing and makes them writable in the page table. */
+static void touch(void *at, size_t size)
+{
+	volatile char *p = at;
+
+	if (!nvs_sys_madvise(at, size, MADV_POPULATE_WRITE))
+		return;
+	for (size_t i = 0; i < size; i += PAGE)
+		p[i] = 0;
+}
+
+/* fd -1: memory that has no file, and no limit on the size of one. */
+static void *map_shared(void *at, size_t size, int fd, uint64_t offset)
+{
+	int flags = MAP_SHARED | (at ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
+	void *p = nvs_sys_mmap(at, size, PROT_READ | PROT_WRITE, flags, fd, offset);
+
+	if (!p)
+		return NULL;
+	nvs_sys_madvise(p, size, MADV_DONTFORK);
+	touch(p, size);
+	return p;
+}
+
+/* The data of a ring once more, behind itself. */
+static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
+{
+	long p;
+
+	if (fd >= 0)
+		return map_shared(data + size, size, fd, offset);
+	/* Of length 0 it is shared memory mapped again. */
+	p = nvs_sys(SYS_mremap, (long)data, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    (long)(data + size), 0);
+	if (p != (long)(data + size))
+		return false;
+	nvs_sys_madvise(data + size, size, MADV_DONTFORK);
+	touch(data + size, size);
+	return true;
+}
+
+/*
+ * One ring in the address space: its head's page and its data, the data once more, a page that
+ * nobody may touch, and the trap's stack.
+ */
+static uint8_t *map_ring(const struct nvs_live *live, int fd, uint64_t offset, uint8_t **stack_top)
+{
+	uint64_t bytes = live->ring_bytes, shared = PAGE + 2 * bytes;
+	uint64_t total = shared + PAGE + NVS_TRAP_STACK_BYTES;
+	uint8_t *base, *stack;
+
+	base = nvs_sys_mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			    0);
+	if (!base)
+		return NULL;
+	stack = base + shared + PAGE;
+	if (!map_shared(base, PAGE + bytes, fd, offset) ||
+	    !map_twice(base + PAGE, bytes, fd, offset + PAGE) ||
+	    !nvs_sys_mmap(stack, NVS_TRAP_STACK_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0)) {
+		nvs_sys_munmap(base, total);
+		return NULL;
+	}
+	nvs_sys_madvise(stack, NVS_TRAP_STACK_BYTES, MADV_DONTFORK);
+	*stack_top = stack + NVS_TRAP_STACK_BYTES;
+	return base;
+}
+
+/* Ring NUMBER from FD at OFFSET. */
+static int add_ring(struct nvs_live *live, int fd, uint64_t offset, uint32_t number)
+{
+	uint8_t *base, *stack_top;
+	struct nvs_spool_ring *shared;
+
+	base = map_ring(live, fd, offset, &stack_top);
+	if (!base)
+		return -ENOMEM;
+	shared = (void *)base;
+	shared->ring = number;
+	shared->thread = NVS_NONE;
+	return nvs_ring_add(shared, base + PAGE, live->ring_bytes, stack_top);
+}
+
+/* Rings that have no place in the file any more live in memory; the writer sees it and says so. */
+static int grow_anonymous(struct nvs_live *live, uint32_t n)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = add_ring(live, -1, 0, nvs_ring_count());
+	live->crash_safe = false;
+	return err;
+}
+
+int nvs_spool_grow(struct nvs_live *live, uint32_t n)
+{
+	uint32_t first = nvs_ring_count();
+	uint64_t from = RING_OFFSET + first * stride(live), to;
+	int fd = nvs_outfile_fd(&live->spool), err = 0;
+
+	if (first + n > NVS_MAX_RINGS)
+		n = NVS_MAX_RINGS - first;
+	if (!n)
+		return -ENOSPC;
+	to = from + n * stride(live);
+	/* Once some are outside the file, the rest must be too: the file's rings are its first
+	 * ones. */
+	if (fd < 0 || nvs_session_confined() || live->head->rings != first ||
+	    allocate(fd, from, to))
+		return grow_anonymous(live, n);
+	for (uint32_t i = 0; i < n && !err; i++) {
+		err = add_ring(live, fd, from + i * stride(live), first + i);
+		if (!err)
+			__atomic_store_n(&live->head->rings, first + i + 1, __ATOMIC_RELEASE);
+	}
+	return err;
+}
+
+static void fill_head(struct nvs_live *live)
+{
+	struct nvs_spool *head = live->head;
+
+	head->version = NVS_SPOOL_VERSION;
+	head->kind = NVS_SPOOL_RINGS;
+	memcpy(head->session, live->session, sizeof(head->session));
+	head->pid = live->pid;
+	head->ring_bytes = live->ring_bytes;
+	head->ring_offset = RING_OFFSET;
+	head->channel_offset = CHANNEL_OFFSET;
+	head->channels = NVS_SPOOL_CHANNELS;
+	for (uint32_t i = 0; i < NVS_SPOOL_CHANNELS; i++)
+		live->channels[i].channel = NVS_NONE;
+	/* Last: with it the spool is one. */
+	__atomic_store_n(&head->magic, NVS_SPOOL_MAGIC, __ATOMIC_RELEASE);
+}
+
+static int lay_out(struct nvs_live *live)
+{
+	uint8_t *p;
+	int err = 0;
+
+	if (live->spool.fd >= 0)
+		err = allocate(live->spool.fd, 0, RING_OFFSET + NVS_FIRST_RINGS * stride(live));
+	if (err)
+		return err;
+	p = map_shared(NULL, RING_OFFSET, live->spool.fd, 0);
+	if (!p)
+		return -ENOMEM;
+	live->head = (void *)p;
+	live->channels = (void *)(p + CHANNEL_OFFSET);
+	return 0;
+}
+
+int nvs_spool_create(struct nvs_live *live, const char *path, bool replace)
+{
+	int err = -ENOENT;
+
+	if (path) {
+		err = nvs_outfile_create(&live->spool, path, O_RDWR, replace);
+		if (err == -EEXIST)
+			return err;
+		if (!err && lay_out(live)) {
+			nvs_outfile_unlink(&live->spool);
+			nvs_outfile_close(&live->spool);
+			err = -ENOSPC;
+		}
+	}
+	live->crash_safe = !err;
+	if (err) {
+		live->spool.fd = -1;
+		live->spool.path[0] = '\0';
+		err = lay_out(live);
+	}
+	if (err)
+		return err;
+	fill_head(live);
+	return nvs_spool_grow(live, NVS_FIRST_RINGS);
+}
+
+void nvs_spool_discard(struct nvs_live *live)
+{
+	nvs_outfile_unlink(&live->spool);
+	nvs_outfile_close(&live->spool);
+}
+
+struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)
+{
+	struct nvs_live *live = nvs_live();
+
+	for (uint32_t i = 0; live && live->channels && i < NVS_SPOOL_CHANNELS; i++) {
+		struct nvs_spool_channel *slot =
+			&live->channels[(live->next_slot + i) % NVS_SPOOL_CHANNELS];
+
+		if (slot->channel != NVS_NONE)
+			continue;
+		live->next_slot = (live->next_slot + i + 1) % NVS_SPOOL_CHANNELS;
+		memset(slot, 0, sizeof(*slot));
+		__atomic_store_n(&slot->channel, number, __ATOMIC_RELEASE);
+		return slot;
+	}
+	return NULL;
+}
+
+void nvs_session_channel_free(struct nvs_spool_channel *slot)
+{
+	if (slot)
+		__atomic_store_n(&slot->channel, NVS_NONE, __ATOMIC_RELEASE);
+}

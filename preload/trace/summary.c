@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is said at the end: one line on stderr, or one for the launcher, which sums up a process
+ * tree.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "preload/trace/live.h"
+#include "preload/base/names.h"
+
+struct line {
+	char text[3 * PATH_MAX];
+	size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(l->text + l->used, sizeof(l->text) - l->used, format, ap);
+	va_end(ap);
+	if (n > 0)
+		l->used += (size_t)n;
+	if (l->used >= sizeof(l->text))
+		l->used = sizeof(l->text) - 1;
+}
+
+/* 80000 as "80,000". */
+static void add_number(struct line *l, uint64_t n)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+
+	for (int i = 0; i < length; i++)
+		add(l, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
+}
+
+static void add_size(struct line *l, uint64_t bytes)
+{
+	static const char *const units[] = {"KB", "MB", "GB", "TB"};
+	double size = (double)bytes / 1000;
+	int unit = 0;
+
+	if (bytes < 1000) {
+		add(l, "%u bytes", (unsigned)bytes);
+		return;
+	}
+	for (; size >= 999.95 && unit < 3; unit++)
+		size /= 1000;
+	add(l, "%.1f %s", size, units[unit]);
+}
+
+static void add_name(struct line *l, const char *name)
+{
+	char printable[PATH_MAX];
+
+	nvs_name_printable(name, printable, sizeof(printable));
+	add(l, "%s", printable);
+}
+
+/* NAME as a shell takes it back. */
+static void add_word(struct line *l, const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./+=:,@%^";
+
+	if (name[strspn(name, plain)] == '\0' && *name != '-') {
+		add(l, "%s", name);
+		return;
+	}
+	add(l, *name == '-' ? "./'" : "'");
+	for (; *name; name++) {
+		if (*name == '\'')
+			add(l, "'\\''");
+		else
+			add(l, "%c", (unsigned char)*name < ' ' || *name == 127 ? '?' : *name);
+	}
+	add(l, "'");
+}
+
+static void send_line(struct line *l, int fd)
+{
+	l->text[l->used++] = '\n';
+	nvs_sys_write(fd, l->text, l->used);
+}
+
+/* ---- for the launcher ---- */
+
+static int open_summary(void)
+{
+	const char *path = nvs_options()->summary;
+
+	return *path && !nvs_session_confined()
+		       ? nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0)
+		       : -ENOENT;
+}
+
+/* With \ooo for what would end a field or a line. */
+static void add_escaped(struct line *l, const char *path)
+{
+	for (; *path; path++) {
+		unsigned char c = (unsigned char)*path;
+
+		if (c < ' ' || c == 127 || c == '\\')
+			add(l, "\\%03o", c);
+		else
+			add(l, "%c", c);
+	}
+}
+
+static void add_flag(struct line *l, bool on, const char *name, bool *any)
+{
+	if (!on)
+		return;
+	add(l, "%s%s", *any ? "," : "", name);
+	*any = true;
+}
+
+static void add_summary(struct line *l, const struct nvs_live *live, const struct nvs_outcome *o)
+{
+	bool any = false;
+
+	add(l, "%u\t%llu\t%llu\t%llu\t", live->pid, (unsigned long long)o->submissions,
+	    (unsigned long long)o->gaps, (unsigned long long)o->bytes);
+	add_escaped(l, live->trace.path);
+	add(l, "\t");
+	add_flag(l, live->renamed, "renamed", &any);
+	add_flag(l, !live->crash_safe, "unsafe", &any);
+	add_flag(l, o->error != 0 || o->hangs, "lost", &any);
+	add_flag(l, nvs_options()->error[0] != '\0', "options", &any);
+	add_flag(l, nvs_trigger_wrong(), "trigger", &any);
+	if (!any)
+		add(l, "-");
+	add(l, "\t%llu", (unsigned long long)o->skipped);
+}
+
+/* A line without numbers, where there is a launcher. */
+static void send_plain(const struct nvs_live *live, const char *path, const char *flag)
+{
+	struct line l = {.used = 0};
+	int fd = open_summary();
+
+	if (fd < 0)
+		return;
+	add(&l, "%u\t0\t0\t0\t", live->pid);
+	add_escaped(&l, path);
+	add(&l, "\t%s", flag);
+	send_line(&l, fd);
+	nvs_sys_close(fd);
+}
+
+void nvs_closing_started(const struct nvs_live *live)
+{
+	send_plain(live, live->trace.path, "started");
+}
+
+/* ---- for people ---- */
+
+static void add_result(struct line *l, const struct nvs_live *live, const struct nvs_outcome *o)
+{
+	add_name(l, live->shown);
+	if (live->renamed)
+		add(l, " (the name asked for was taken)");
+	add(l, ": ");
+	add_size(l, o->bytes);
+	add(l, ", ");
+	add_number(l, o->submissions);
+	add(l, " submission%s, ", o->submissions == 1 ? "" : "s");
+	add_number(l, o->gaps);
+	add(l, " gap%s", o->gaps == 1 ? "" : "s");
+	if (o->skipped) {
+		add(l, ", ");
+		add_number(l, o->skipped);
+		add(l, " more only counted");
+	}
+	if (o->hangs)
+		add(l, "; WRITING HANGS, %llu submissions were lost, others are in the spool alone",
+		    (unsigned long long)o->lost_submissions);
+	else if (o->error)
+		add(l, "; WRITING FAILED (%s), %llu submissions were lost", strerror(-o->error),
+		    (unsigned long long)o->lost_submissions);
+	if (nvs_trigger_wrong())
+		add(l, "; " NVS_TRIGGER_WRONG);
+	add(l, "; next: nvsnoop-report ");
+	add_word(l, live->shown);
+	add(l, " --by-api");
+}
+
+static void add_failure(struct line *l, const struct nvs_live *live)
+{
+	add(l, "nothing was recorded: ");
+	add_name(l, live->shown);
+	add(l, ": %s", strerror(-live->error));
+}
+
+static void say(const struct nvs_live *live, bool failed, const struct nvs_outcome *o)
+{
+	const struct nvs_options *options = nvs_options();
+	struct line l = {.used = 0};
+
+	add(&l, "nvsnoop: ");
+	if (options->error[0]) {
+		add_name(&l, options->error);
+		add(&l, " (all options were ignored); ");
+	}
+	if (failed)
+		add_failure(&l, live);
+	else
+		add_result(&l, live, o);
+	send_line(&l, 2);
+}
+
+void nvs_closing_refused(void)
+{
+	static _Atomic bool told;
+	struct line l = {.used = 0};
+
+	if (!nvs_options()->refused || nvs_options()->values.quiet || atomic_exchange(&told, true))
+		return;
+	add(&l, "nvsnoop: %s", nvs_options()->refused);
+	send_line(&l, 2);
+}
+
+void nvs_closing(struct nvs_live *live)
+{
+	bool failed = live->error != 0;
+	struct nvs_outcome outcome = {0};
+	struct line l = {.used = 0};
+	int fd = -1;
+
+	/* A failure is told here in any case; the launcher only learns that there was one. */
+	if (failed) {
+		send_plain(live, live->shown, "failed");
+	} else {
+		nvs_writer_outcome(live, &outcome);
+		fd = open_summary();
+	}
+	if (fd >= 0) {
+		add_summary(&l, live, &outcome);
+		send_line(&l, fd);
+		nvs_sys_close(fd);
+	} else if (!nvs_options()->values.quiet) {
+		say(live, failed, &outcome);
+	}
+}

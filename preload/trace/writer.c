@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer thread: takes what the rings hold, at least every 100 ms, and makes frames of it. It
+ * holds no lock that anybody else takes and never uses the program's heap, so nothing the program
+ * does stops it but a file system that hangs; its heartbeat says so to those who wait for room.
+ */
+#include <sched.h>
+#include <time.h>
+#include "preload/api/api.h"
+#include "preload/trace/live.h"
+#include "preload/trace/merge.h"
+#include "preload/trace/packer.h"
+
+#define ROUND_MS 100
+#define CLOCK_NS 1000000000ull /* a calibration point, while there is something to write */
+#define EARLY_CLOCK_MS 10
+#define IDLE_CLOCK_NS (10 * CLOCK_NS)
+#define ALONE_FRAMES 2 /* of a round are packed by the writer itself, */
+#define BUSY_FRAMES 4 /* unless the round before had so many */
+#define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
+
+struct nvs_writer {
+	struct nvs_live *live;
+	struct nvs_sink sink; /* the packers' while one has a frame */
+	struct nvs_merge *merge;
+	struct nvs_packers packers;
+	uint32_t frames_now, frames_before; /* of this round, and of the one before */
+	uint64_t last_clock; /* mono_ns of the last calibration point */
+	bool unsafe_told;
+	uint64_t lost_submissions, lost_bytes; /* that could not be written */
+	uint64_t gaps; /* GAP records of the writer's own */
+	int first_error;
+	_Atomic uint32_t detached; /* futex: threads that have files of their own */
+	_Atomic uint32_t attached; /* and that share the program's */
+	_Atomic uint32_t finishing, done; /* futexes */
+	_Atomic uint32_t look; /* futex: 1 it is to look at a sandbox now */
+};
+
+static void beat(struct nvs_writer *w)
+{
+	__atomic_fetch_add(&w->live->head->heartbeat, 1, __ATOMIC_RELEASE);
+}
+
+static void write_frame(void *arg, const void *frame, size_t size,
+			const struct nvs_merge_counts *counts, const void *packed,
+			ssize_t packed_size)
+{
+	struct nvs_writer *w = arg;
+	int err = nvs_sink_packed(&w->sink, packed, packed_size, size);
+
+	if (err) {
+		w->first_error = w->first_error ? w->first_error : err;
+		w->lost_submissions += counts->submissions;
+		w->lost_bytes += counts->submission_bytes;
+		w->live->head->lost_submissions += counts->submissions;
+		w->live->head->lost_bytes += counts->submission_bytes;
+	}
+	if (w->merge->nspares)
+		nvs_merge_written(frame);
+	beat(w);
+}
+
+static void give_frame(void *arg, const void *frame, size_t size,
+		       const struct nvs_merge_counts *counts)
+{
+	struct nvs_writer *w = arg;
+
+	if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
+		nvs_packers_give(&w->packers, frame, size, counts);
+	else
+		nvs_packers_write(&w->packers, frame, size, counts);
+}
+
+static void settle(void *arg)
+{
+	struct nvs_writer *w = arg;
+
+	nvs_packers_wait(&w->packers);
+}
+
+static void put_clock(struct nvs_writer *w)
+{
+	struct nvs_clock_point point = nvs_clock_read();
+	struct nvs_spool *head = w->live->head;
+	struct nvs_rec_clock rec;
+
+	nvs_fill_clock(&rec, &point);
+	nvs_merge_put(w->merge, &rec.rec);
+	w->last_clock = point.mono_ns;
+	head->clock_ticks[1] = point.ticks;
+	head->clock_mono_ns[1] = point.mono_ns;
+	head->clock_real_ns[1] = point.real_ns;
+}
+
+/* Once some rings had to be made outside the file, not all of the trace outlives a kill. */
+static void tell_unsafe(struct nvs_writer *w)
+{
+	uint64_t room[8];
+
+	if (w->unsafe_told || w->live->crash_safe)
+		return;
+	w->unsafe_told = true;
+	nvs_fill_attr(room, NVS_ATTR_SPOOL, "", 0);
+	nvs_merge_put(w->merge, (const void *)room);
+}
+
+/* Ticks mean nothing by one point alone: the second comes early, for a program that dies early. */
+static bool first_clock(const struct nvs_writer *w)
+{
+	return w->last_clock == w->live->start.mono_ns;
+}
+
+static uint64_t clock_interval(const struct nvs_writer *w)
+{
+	if (first_clock(w))
+		return EARLY_CLOCK_MS * 1000000ull;
+	return w->merge->used ? CLOCK_NS : IDLE_CLOCK_NS;
+}
+
+static void one_round(struct nvs_writer *w)
+{
+	uint64_t limit, now;
+
+	if (nvs_ring_sweep() < NVS_FREE_RINGS) {
+		nvs_confined_look(w->live);
+		nvs_spool_grow(w->live, NVS_MORE_RINGS);
+	}
+	limit = nvs_now();
+	__atomic_store_n(&w->live->head->heard, limit, __ATOMIC_RELAXED);
+	nvs_merge_drain(w->merge, limit);
+	tell_unsafe(w);
+	now = nvs_clock_mono_ns();
+	if (now - w->last_clock >= clock_interval(w))
+		put_clock(w);
+	nvs_merge_flush(w->merge);
+	w->frames_before = w->frames_now;
+	w->frames_now = 0;
+	beat(w);
+}
+
+static uint64_t counter(enum nvs_counter which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nvs_ring_count(); i++)
+		sum += nvs_count_of(nvs_ring_at(i), which);
+	return sum;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void put_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes)
+{
+	struct nvs_rec_gap gap = {
+		.rec = {.type = NVS_REC_GAP, .size = sizeof(gap), .time = nvs_now()},
+		.thread = NVS_NONE,
+		.channel = NVS_NONE,
+		.reason = reason,
+		.entry = NVS_NONE,
+		.submissions = submissions,
+		.bytes = bytes,
+	};
+
+	if (!submissions && !bytes)
+		return;
+	nvs_merge_put(w->merge, &gap.rec);
+	w->gaps++;
+}
+
+static void put_totals(struct nvs_writer *w)
+{
+	const struct nvs_merge_counts *seen = &w->merge->all;
+	struct nvs_rec_totals t = {
+		.rec = {.type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_now()},
+		.submissions = counter(NVS_COUNT_SUBMISSIONS),
+		.entries = counter(NVS_COUNT_ENTRIES),
+		.segments = counter(NVS_COUNT_SEGMENTS),
+		.bytes = counter(NVS_COUNT_BYTES),
+		.gaps = counter(NVS_COUNT_GAPS) + w->gaps,
+		.lost_submissions = counter(NVS_COUNT_LOST_SUBMISSIONS) + w->lost_submissions,
+		.lost_bytes = counter(NVS_COUNT_LOST_BYTES) + w->lost_bytes,
+		.orphans = counter(NVS_COUNT_ORPHANS),
+		.channels = seen->channels,
+		.threads = seen->threads,
+		.stacks = seen->stacks,
+		.unknown_ioctls = w->live->unknown_calls,
+		.waits = counter(NVS_COUNT_WAITS),
+		.wait_ns = counter(NVS_COUNT_WAIT_NS),
+		.stepped = counter(NVS_COUNT_STEPPED),
+		.foreign_faults = counter(NVS_COUNT_FOREIGN),
+		.fast = counter(NVS_COUNT_FAST),
+		.skipped = counter(NVS_COUNT_SKIPPED),
+		.skipped_bytes = counter(NVS_COUNT_SKIPPED_BYTES),
+		.writer_cpu_ns = cpu_ns() + nvs_packers_cpu_ns(&w->packers),
+		.raw_bytes = w->sink.raw_bytes + w->merge->used,
+	};
+
+	nvs_merge_put(w->merge, &t.rec);
+}
+
+/* What somebody has cut off or removed meanwhile is lost, though each write went well. */
+static void look_at_file(struct nvs_writer *w)
+{
+	if (w->sink.error || nvs_outfile_holds(&w->live->trace, w->sink.file_bytes))
+		return;
+	w->sink.error = w->first_error = -ESTALE;
+	w->lost_submissions = counter(NVS_COUNT_SUBMISSIONS);
+}
+
+/* The last frames. After a write that failed they may still fit, and then the trace says what it
+ * lacks. */
+static void finish(struct nvs_writer *w)
+{
+	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};
+
+	one_round(w);
+	nvs_merge_drain(w->merge, UINT64_MAX);
+	nvs_merge_flush(w->merge);
+	nvs_packers_wait(&w->packers);
+	nvs_sink_retry(&w->sink);
+	put_gap(w, NVS_GAP_WRITE, w->lost_submissions, w->lost_bytes + w->merge->damaged_bytes);
+	put_clock(w);
+	nvs_api_put_in_flight(w->merge);
+	put_totals(w);
+	end.rec.time = nvs_now();
+	nvs_merge_put(w->merge, &end.rec);
+	nvs_merge_flush(w->merge);
+	nvs_packers_finish(&w->packers);
+	nvs_sink_seek_table(&w->sink);
+	look_at_file(w);
+	/* A spool that holds what the trace lacks stays. */
+	if (!w->sink.error) {
+		w->live->head->ended = 1;
+		if (!nvs_session_confined())
+			nvs_outfile_unlink(&w->live->spool);
+	}
+	beat(w);
+	atomic_store(&w->done, 1);
+	nvs_sys_futex_wake(&w->done);
+}
+
+/*
+ * A table of file descriptors of its own, with nothing in it but the two files: what the program
+ * closes or duplicates onto our numbers is nothing to us, and it never sees them. False: the kernel
+ * cannot, and both keep sharing one.
+ */
+static bool detach(struct nvs_writer *w)
+{
+	int low = w->live->trace.fd, high = w->live->spool.fd >= 0 ? w->live->spool.fd : low;
+
+	if (low > high) {
+		low = w->live->spool.fd;
+		high = w->live->trace.fd;
+	}
+	/* It must be possible to let go of the program's files: a pipe would never end otherwise.
+	 */
+	if (low <= 0 || nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
+	    nvs_sys(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
+		return false;
+	nvs_sys(SYS_close_range, 0, low - 1, 0, 0, 0, 0);
+	if (low + 1 < high)
+		nvs_sys(SYS_close_range, low + 1, high - 1, 0, 0, 0, 0);
+	nvs_sys(SYS_close_range, high + 1, UINT32_MAX, 0, 0, 0, 0);
+	return true;
+}
+
+/* First on each of the writer's threads. True: it has files of its own. */
+static bool begin(struct nvs_writer *w)
+{
+	bool own;
+
+	/* Names mean what they meant at the start, wherever the program changes its root to. */
+	nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
+	own = detach(w);
+	atomic_fetch_add(own ? &w->detached : &w->attached, 1);
+	nvs_sys_futex_wake(&w->detached);
+	return own;
+}
+
+static void begin_packer(void *arg)
+{
+	begin(arg);
+}
+
+static void look_around(struct nvs_writer *w)
+{
+	nvs_confined_look(w->live);
+	if (atomic_exchange(&w->look, 0))
+		nvs_sys_futex_wake(&w->look);
+}
+
+static void run_writer(void *arg)
+{
+	struct nvs_writer *w = arg;
+	unsigned rounds = 0;
+
+	nvs_confined_begin(w->live, begin(w));
+	while (!atomic_load(&w->finishing)) {
+		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
+			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
+					   first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
+		atomic_store(&nvs_writer_signal.wake, 0);
+		if (atomic_load(&w->look))
+			look_around(w);
+		if (atomic_load(&w->finishing))
+			break;
+		one_round(w);
+		if (++rounds % 4)
+			continue;
+		look_around(w);
+		nvs_look_for_last_thread(w->live);
+	}
+	finish(w);
+}
+
+/* Once the writer's threads have their own, the program's table is rid of our files. */
+static void hand_over_files(struct nvs_writer *w, int trace, int spool)
+{
+	uint32_t threads = 1 + w->packers.running, own = 0;
+
+	for (int i = 0; i < 100 && own < threads && !atomic_load(&w->attached); i++) {
+		nvs_sys_futex_wait(&w->detached, own, 10);
+		own = atomic_load(&w->detached);
+	}
+	if (own < threads)
+		return;
+	nvs_sys_close(trace);
+	if (spool >= 0)
+		nvs_sys_close(spool);
+}
+
+/* Without packers the writer packs. */
+static void start_packers(struct nvs_writer *w)
+{
+	size_t largest = w->merge->buffer_size;
+
+	w->packers = (struct nvs_packers){.begin = begin_packer, .write = write_frame, .arg = w};
+	if (nvs_merge_overlap(w->merge, NVS_PACKERS, settle))
+		w->packers.each[0] = (struct nvs_packer){.all = &w->packers, .pack = &w->sink.pack};
+	else
+		nvs_packers_start(&w->packers, w->live, &w->sink.pack, largest);
+}
+
+int nvs_writer_start(struct nvs_live *live)
+{
+	struct nvs_writer *w = nvs_alloc(sizeof(*w));
+	uint64_t ring_bytes = live->ring_bytes;
+	int err = -ENOMEM, trace = live->trace.fd, spool = live->spool.fd;
+
+	if (!w)
+		return err;
+	w->live = live;
+	w->unsafe_told = !live->crash_safe; /* the header says it */
+	w->merge = nvs_merge_new(ring_bytes, 0, give_frame, w);
+	if (w->merge)
+		err = nvs_sink_init(&w->sink, &live->trace, w->merge->buffer_size);
+	live->writer = w;
+	if (!err)
+		err = nvs_first_frame(live, &w->sink);
+	if (!err) {
+		w->merge->frames = w->sink.frames;
+		w->last_clock = live->start.mono_ns;
+		start_packers(w);
+		err = nvs_own_thread(live, "nvsnoop", run_writer, w);
+	}
+	if (!err) {
+		hand_over_files(w, trace, spool);
+	} else {
+		nvs_packers_finish(&w->packers);
+		live->writer = NULL;
+		nvs_sink_free(&w->sink);
+		nvs_merge_free(w->merge);
+		if (!w->packers.running)
+			nvs_free(w, sizeof(*w));
+	}
+	return err;
+}
+
+/* Waits for the writer's last round for as long as its heart beats. */
+static bool wait_for_end(struct nvs_writer *w)
+{
+	uint64_t seen = 0;
+
+	for (int still = 0; still < HUNG_ROUNDS; still++) {
+		uint64_t now = __atomic_load_n(&w->live->head->heartbeat, __ATOMIC_ACQUIRE);
+
+		if (atomic_load(&w->done))
+			return true;
+		if (now != seen)
+			still = 0;
+		seen = now;
+		nvs_sys_futex_wait(&w->done, 0, 100);
+	}
+	return atomic_load(&w->done);
+}
+
+bool nvs_writer_look(struct nvs_live *live)
+{
+	struct nvs_writer *w = live->writer;
+
+	atomic_store(&w->look, 1);
+	atomic_store(&nvs_writer_signal.wake, 1);
+	nvs_sys_futex_wake(&nvs_writer_signal.wake);
+	for (int i = 0; i < 5 && atomic_load(&w->look); i++)
+		nvs_sys_futex_wait(&w->look, 1, 100);
+	return !atomic_load(&w->look);
+}
+
+bool nvs_writer_finish(struct nvs_live *live)
+{
+	struct nvs_writer *w = live->writer;
+
+	atomic_store(&w->finishing, 1);
+	atomic_store(&nvs_writer_signal.wake, 1);
+	nvs_sys_futex_wake(&nvs_writer_signal.wake);
+	return wait_for_end(w);
+}
+
+void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome)
+{
+	const struct nvs_writer *w = live->writer;
+
+	outcome->submissions = counter(NVS_COUNT_SUBMISSIONS);
+	outcome->skipped = counter(NVS_COUNT_SKIPPED);
+	if (nvs_options()->values.level == NVS_LEVEL_COUNTS) {
+		outcome->submissions = outcome->skipped; /* all of them are */
+		outcome->skipped = 0;
+	}
+	outcome->gaps = counter(NVS_COUNT_GAPS) + w->gaps;
+	outcome->lost_submissions = w->lost_submissions;
+	outcome->lost_bytes = w->lost_bytes;
+	outcome->bytes = w->sink.file_bytes;
+	outcome->error = w->first_error;
+	outcome->hangs = !atomic_load(&w->done);
+	if (outcome->hangs)
+		outcome->lost_submissions += counter(NVS_COUNT_LOST_SUBMISSIONS);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the capture: a batch of GPFIFO entries on its way into the ring buffer, and who does what
+ * to it.
+ */
+#ifndef NVSNOOP_TRAP_COPY_BATCH_H
+#define NVSNOOP_TRAP_COPY_BATCH_H
+
+#include "trap/ring/root.h"
+
+#define NVS_PUT_MASK ((1ull << NVS_PUT_BITS) - 1)
+#define NVS_MAX_ENTRIES 512u /* of one record; more become further records of the same doorbell */
+
+struct nvs_reader {
+	const struct nvs_view *view;
+	const struct nvs_channel *channel;
+	const struct nvs_segment_map *last; /* consecutive segments lie in one mapping */
+};
+
+/* One batch of entries of a submission, while it is recorded. */
+struct nvs_batch {
+	struct nvs_ring *ring;
+	const struct nvs_ring_event *event;
+	struct nvs_reader reader;
+	uint64_t sequence;
+	uint32_t old_put, new_put, count;
+	uint64_t bytes; /* of all segments */
+	/* Of NVS_MAX_ENTRIES each; NULL where the batch is only counted. */
+	struct nvs_gp_entry *entries;
+	uint64_t *address;
+	uint32_t *reasons; /* why an entry's segment is not there; 0: it is */
+	uint32_t last_words[8]; /* end of the last segment */
+	uint32_t nlast;
+};
+
+static inline uint32_t nvs_entry_dwords(uint64_t entry)
+{
+	return (uint32_t)(entry >> 42) & 0x1fffff;
+}
+
+/* segment.c: memory behind GPU addresses. */
+/* Copies BYTES from GPU address VA. 0, or the reason of a gap. */
+uint32_t nvs_segment_copy(struct nvs_reader *r, uint8_t *to, uint64_t va, uint32_t bytes);
+/* From the end of the last segment: where the channel's own progress release writes. */
+void nvs_progress_learn(const struct nvs_batch *b);
+void nvs_progress_read(const struct nvs_batch *b, struct nvs_rec_submission *sub);
+
+/* record.c: the batch as records, or as something left out. */
+void nvs_batch_record(struct nvs_batch *b, uint16_t flags);
+void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason);
+void nvs_batch_skip(struct nvs_batch *b, uint16_t flags);
+/* What was left out of a channel and not told yet. False: no room to tell it. */
+bool nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint64_t time);
+
+#endif

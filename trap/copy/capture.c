@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a doorbell commits: the new GPFIFO entries and the segments they name, copied into the ring
+ * buffer before the store is performed. Layout of entries: facts of the host classes 906f to ca6f.
+ */
+#include "trap/ring/calls.h"
+#include "trap/copy/batch.h"
+#include "trap/low/point.h"
+#include "trap/copy/shadow.h"
+#include "trap/low/poison.h"
+
+#define OPCODE_EXTENDED_BASE 4u /* SET_PB_SEGMENT_EXTENDED_BASE, c86f and later */
+
+static uint64_t entry_address(uint64_t entry)
+{
+	return entry & 0xfffffffffcull;
+}
+
+/* True if this submission is to be recorded; a trigger counts them down. */
+static bool wanted(void)
+{
+	int64_t left = atomic_load_explicit(&nvs_root->record_left, memory_order_relaxed);
+
+	if (nvs_root->options.level == NVS_LEVEL_COUNTS)
+		return false;
+	while (left != NVS_RECORD_ALL && left > 0)
+		if (atomic_compare_exchange_weak(&nvs_root->record_left, &left, left - 1))
+			return true;
+	return left == NVS_RECORD_ALL;
+}
+
+/* One entry of the GPFIFO; the address of its segment, 0: it has none. */
+static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs_gp_entry *e)
+{
+	struct nvs_spool_channel *state = ch->state;
+
+	*e = (struct nvs_gp_entry){.state = NVS_SEG_GAP};
+	if (!nvs_load64_guarded(&ch->ring[at], &e->entry))
+		return 0;
+	e->bytes = nvs_entry_dwords(e->entry) * 4;
+	if (!e->bytes) {
+		e->state = NVS_SEG_NONE;
+		if ((e->entry >> 32 & 0xff) == OPCODE_EXTENDED_BASE)
+			state->extended_base = (e->entry >> 8 & 0x1ffff) << 40;
+		return 0;
+	}
+	e->state = nvs_root->options.level == NVS_LEVEL_FULL ? NVS_SEG_HERE : NVS_SEG_SKIPPED;
+	return state->extended_base | entry_address(e->entry);
+}
+
+/* Reads the batch's entries from the GPFIFO: each uncached read costs a PCIe round trip, so once.
+ */
+static void read_entries(struct nvs_batch *b)
+{
+	const struct nvs_channel *ch = b->reader.channel;
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		struct nvs_gp_entry counted, *e = b->entries ? &b->entries[i] : &counted;
+		uint64_t address = read_entry(ch, (b->old_put + i) % ch->entries, e);
+
+		if (b->address)
+			b->address[i] = address;
+		b->bytes += e->bytes;
+	}
+}
+
+/*
+ * Takes over the entries between the channel's last PUT and the one that stands in USERD. The claim
+ * is read before PUT, so that PUT can only be ahead of it; if another thread has claimed meanwhile,
+ * PUT is read anew.
+ */
+static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uint32_t *put)
+{
+	uint64_t claim = __atomic_load_n(&ch->state->claim, __ATOMIC_ACQUIRE), next;
+
+	do {
+		uint32_t count;
+
+		if (!nvs_load32_guarded(ch->put, put) || *put >= ch->entries)
+			return false;
+		b->old_put = (uint32_t)(claim & NVS_PUT_MASK);
+		b->sequence = claim >> NVS_PUT_BITS;
+		count = (*put + ch->entries - b->old_put) % ch->entries;
+		b->count = count < NVS_MAX_ENTRIES ? count : NVS_MAX_ENTRIES;
+		b->new_put = (b->old_put + b->count) % ch->entries;
+		next = (b->sequence + 1) << NVS_PUT_BITS | b->new_put;
+	} while (!__atomic_compare_exchange_n(&ch->state->claim, &claim, next, false,
+					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	return true;
+}
+
+static const struct nvs_channel *find_channel(const struct nvs_view *view, uint32_t gpu,
+					      uint32_t token)
+{
+	uint32_t slot = nvs_channel_hash(gpu, token);
+
+	if (!view->nchannels)
+		return NULL;
+	for (uint32_t n = 0; n <= view->channel_mask; n++, slot++) {
+		uint32_t index = view->channel_hash[slot & view->channel_mask];
+		const struct nvs_channel *ch;
+
+		if (!index)
+			return NULL;
+		ch = &view->channels[index - 1];
+		if (ch->gpu == gpu && ch->token == token)
+			return ch;
+	}
+	return NULL;
+}
+
+static void orphan(struct nvs_ring *ring, const struct nvs_ring_event *event)
+{
+	struct nvs_rec_orphan *rec = nvs_ring_reserve(ring, sizeof(*rec), true);
+
+	nvs_count(ring, NVS_COUNT_ORPHANS, 1);
+	if (!rec)
+		return;
+	*rec = (struct nvs_rec_orphan){
+		.rec = {.type = NVS_REC_ORPHAN, .size = sizeof(*rec), .time = event->time},
+		.thread = nvs_tls.thread - 1,
+		.doorbell = event->doorbell->map,
+		.token = event->token,
+		.stack = event->stack,
+	};
+	nvs_ring_commit(ring, sizeof(*rec));
+}
+
+static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
+{
+	uint64_t claim = __atomic_fetch_add(&ch->state->claim, 1ull << NVS_PUT_BITS,
+					    __ATOMIC_ACQ_REL);
+
+	b->sequence = claim >> NVS_PUT_BITS;
+	b->old_put = b->new_put = (uint32_t)(claim & NVS_PUT_MASK);
+	nvs_batch_lose(b, NVS_GAP_UNBOUND);
+	nvs_tell_lost(b->ring, ch->state, b->event->time);
+}
+
+/* Too large for the stack of the interrupted thread: it lies at the end of the trap's own, which
+ * nobody reaches. */
+struct room {
+	struct nvs_batch batch;
+	struct nvs_gp_entry entries[NVS_MAX_ENTRIES];
+	uint64_t address[NVS_MAX_ENTRIES];
+	uint32_t reasons[NVS_MAX_ENTRIES];
+};
+
+_Static_assert(sizeof(struct room) < NVS_TRAP_STACK / 4, "the trap's own stack stays large enough");
+
+static struct nvs_batch *batch_of(struct nvs_ring *ring)
+{
+	struct room *room = (void *)(ring->stack_top - NVS_TRAP_STACK);
+
+	room->batch.entries = room->entries;
+	room->batch.address = room->address;
+	room->batch.reasons = room->reasons;
+	return &room->batch;
+}
+
+void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view,
+		 const struct nvs_ring_event *event)
+{
+	const struct nvs_channel *ch = find_channel(view, event->doorbell->gpu, event->token);
+	struct nvs_batch *b = batch_of(ring);
+	uint32_t put = 0;
+	uint16_t flags = 0;
+	bool want;
+
+	if (!ch) {
+		orphan(ring, event);
+		return;
+	}
+	b->ring = ring;
+	b->event = event;
+	b->reader = (struct nvs_reader){.view = view, .channel = ch};
+	nvs_shadow_enter(ch);
+	want = wanted();
+	if (want)
+		flags = (uint16_t)(nvs_calls_tell(ring, event->time) << NVS_SUB_CALL_SHIFT);
+	do {
+		b->bytes = 0;
+		b->nlast = 0;
+		if (!ch->entries || !claim_entries(ch, b, &put)) {
+			unbound(b, ch);
+			break;
+		}
+		NVS_POINT(COPY);
+		read_entries(b);
+		if (want)
+			nvs_batch_record(b, flags);
+		else
+			nvs_batch_skip(b, flags);
+		NVS_POINT(STORE);
+		if (ch->shadow && b->count)
+			nvs_shadow_carry(ch, b->sequence, b->old_put, b->new_put);
+		flags |= NVS_SUB_CONTINUED;
+	} while (b->new_put != put);
+	nvs_shadow_leave();
+}
+
+void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *event)
+{
+	const struct nvs_channel *ch = find_channel(view, event->doorbell->gpu, event->token);
+	struct nvs_batch b = {.event = event, .reader = {.view = view, .channel = ch}};
+	uint32_t put = 0;
+
+	if (!ch || !ch->entries)
+		return;
+	nvs_shadow_enter(ch);
+	do {
+		b.bytes = 0;
+		if (!claim_entries(ch, &b, &put))
+			break;
+		read_entries(&b);
+		nvs_batch_lose(&b, NVS_GAP_NO_RING);
+		if (ch->shadow && b.count)
+			nvs_shadow_carry(ch, b.sequence, b.old_put, b.new_put);
+	} while (b.new_put != put);
+	nvs_shadow_leave();
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A batch of entries as records in the ring buffer: whole, in pieces, or left out and told later.
+ */
+#include "trap/copy/batch.h"
+#include "trap/low/point.h"
+#include "trap/low/poison.h"
+
+#define MAX_GAPS 16u /* told one by one; the rest of a submission only counts */
+
+static uint32_t pad8(uint32_t bytes)
+{
+	return (bytes + 7) & ~7u;
+}
+
+static void gap_record(struct nvs_ring *ring, const struct nvs_rec_gap *gap, bool wait)
+{
+	struct nvs_rec_gap *room = nvs_ring_reserve(ring, sizeof(*room), wait);
+
+	nvs_count(ring, NVS_COUNT_GAPS, 1);
+	if (!room)
+		return;
+	*room = *gap;
+	room->rec =
+		(struct nvs_rec){.type = NVS_REC_GAP, .size = sizeof(*room), .time = gap->rec.time};
+	nvs_ring_commit(ring, sizeof(*room));
+}
+
+#define MAX_SPINS (1u << 26) /* about a second */
+
+/*
+ * A channel's run of submissions without a record is changed by one thread at a time. That takes a
+ * moment, so the others spin; one that has jumped out of it does not hold them up for ever. How
+ * many there are.
+ */
+static uint64_t take_run(struct nvs_spool_channel *state)
+{
+	uint64_t lost = __atomic_load_n(&state->lost, __ATOMIC_RELAXED) & ~NVS_LOST_CHANGING;
+
+	for (uint32_t i = 0; i < MAX_SPINS; i++) {
+		if (__atomic_compare_exchange_n(&state->lost, &lost, lost | NVS_LOST_CHANGING,
+						false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return lost;
+		lost &= ~NVS_LOST_CHANGING;
+		__builtin_ia32_pause();
+	}
+	return lost;
+}
+
+static void leave_run(struct nvs_spool_channel *state, uint64_t lost)
+{
+	__atomic_store_n(&state->lost, lost, __ATOMIC_RELEASE);
+}
+
+static bool carries_on(const struct nvs_spool_channel *state, uint64_t lost,
+		       const struct nvs_batch *b, enum nvs_gap_reason reason)
+{
+	return state->lost_from + lost == b->sequence && state->lost_reason == reason;
+}
+
+/* Remembers a submission that has no record; told later, a run of them at once. */
+static void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
+{
+	struct nvs_spool_channel *state = b->reader.channel->state;
+	uint64_t lost = take_run(state);
+
+	/* Another run is told first. Where it cannot be, the two are counted as one. */
+	while (lost && b->ring && !carries_on(state, lost, b, reason)) {
+		bool told;
+
+		leave_run(state, lost);
+		told = nvs_tell_lost(b->ring, state, b->event->time);
+		lost = take_run(state);
+		if (!told)
+			break;
+	}
+	if (!lost) {
+		state->lost_from = b->sequence;
+		state->lost_put = b->old_put;
+		state->lost_reason = reason;
+	} else if (state->lost_reason == NVS_GAP_CHOICE) {
+		state->lost_reason = reason; /* a loss among what nobody wanted is still a loss */
+	}
+	state->lost_end = b->new_put;
+	state->lost_bytes += b->bytes;
+	leave_run(state, lost + 1);
+}
+
+void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
+{
+	leave_out(b, reason);
+	if (!b->ring)
+		return;
+	nvs_count(b->ring, NVS_COUNT_LOST_SUBMISSIONS, 1);
+	nvs_count(b->ring, NVS_COUNT_LOST_BYTES, b->bytes);
+}
+
+void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
+{
+	leave_out(b, NVS_GAP_CHOICE);
+	nvs_count(b->ring, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
+	nvs_count(b->ring, NVS_COUNT_SKIPPED_BYTES, b->bytes);
+}
+
+bool nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint64_t time)
+{
+	struct nvs_rec_gap *room;
+	uint64_t lost;
+
+	if (!__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE))
+		return true;
+	room = nvs_ring_reserve(ring, sizeof(*room), true);
+	if (!room)
+		return false;
+	lost = take_run(state);
+	if (!lost) {
+		leave_run(state, 0);
+		ring->busy = 0;
+		return true;
+	}
+	*room = (struct nvs_rec_gap){
+		.rec = {.type = NVS_REC_GAP, .size = sizeof(*room), .time = time},
+		.thread = nvs_tls.thread - 1,
+		.channel = state->channel,
+		.sequence = state->lost_from,
+		.reason = state->lost_reason,
+		.entry = NVS_NONE,
+		.submissions = lost,
+		.bytes = state->lost_bytes,
+		.old_put = state->lost_put,
+		.new_put = state->lost_end,
+	};
+	nvs_count(ring, NVS_COUNT_GAPS, room->reason != NVS_GAP_CHOICE);
+	nvs_ring_commit(ring, sizeof(*room));
+	state->lost_bytes = 0;
+	leave_run(state, 0);
+	return true;
+}
+
+void nvs_channel_flush(struct nvs_spool_channel *state)
+{
+	struct nvs_ring *ring = nvs_ring_enter();
+
+	if (!ring)
+		return;
+	nvs_tell_lost(ring, state, nvs_now());
+	nvs_ring_leave(ring);
+}
+
+static void remember_tail(struct nvs_batch *b, const uint8_t *segment, uint32_t bytes)
+{
+	b->nlast = bytes / 4 < 8 ? bytes / 4 : 8;
+	__builtin_memcpy(b->last_words, segment + bytes - b->nlast * 4, b->nlast * 4);
+}
+
+static void fill_head(struct nvs_batch *b, struct nvs_rec_submission *sub, uint16_t flags)
+{
+	sub->rec = (struct nvs_rec){
+		.type = NVS_REC_SUBMISSION, .flags = flags, .time = b->event->time};
+	sub->thread = nvs_tls.thread - 1;
+	sub->channel = b->reader.channel->number;
+	sub->sequence = b->sequence;
+	sub->doorbell = b->event->doorbell->map;
+	sub->token = b->event->token;
+	sub->old_put = b->old_put;
+	sub->new_put = b->new_put;
+	sub->stack = b->event->stack;
+	sub->nentries = b->count;
+	nvs_progress_read(b, sub);
+}
+
+/* GAP records for the segments marked so, after their submission. */
+static void tell_gaps(struct nvs_batch *b, const uint32_t *reasons)
+{
+	uint32_t told = 0;
+	struct nvs_rec_gap gap = {
+		.rec.time = b->event->time,
+		.thread = nvs_tls.thread - 1,
+		.channel = b->reader.channel->number,
+		.sequence = b->sequence,
+		.old_put = b->old_put,
+		.new_put = b->new_put,
+	};
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		if (b->entries[i].state != NVS_SEG_GAP)
+			continue;
+		gap.reason = reasons[i] ? reasons[i] : NVS_GAP_FAULT;
+		gap.entry = i;
+		gap.address = b->address[i];
+		gap.bytes = nvs_entry_dwords(b->entries[i].entry) * 4;
+		nvs_count(b->ring, NVS_COUNT_LOST_BYTES, gap.bytes);
+		if (told++ < MAX_GAPS)
+			gap_record(b->ring, &gap, true);
+	}
+}
+
+static void count_batch(struct nvs_batch *b, uint16_t flags)
+{
+	uint64_t segments = 0, bytes = 0;
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		uint32_t st = b->entries[i].state;
+
+		if (st != NVS_SEG_HERE && st != NVS_SEG_FOLLOWS && st != NVS_SEG_SKIPPED)
+			continue;
+		segments++;
+		bytes += b->entries[i].bytes;
+	}
+	nvs_count(b->ring, NVS_COUNT_SUBMISSIONS, !(flags & NVS_SUB_CONTINUED));
+	nvs_count(b->ring, NVS_COUNT_ENTRIES, b->count);
+	nvs_count(b->ring, NVS_COUNT_SEGMENTS, segments);
+	nvs_count(b->ring, NVS_COUNT_BYTES, bytes);
+}
+
+static uint32_t head_bytes(const struct nvs_batch *b)
+{
+	return (uint32_t)(sizeof(struct nvs_rec_submission) +
+			  b->count * sizeof(struct nvs_gp_entry));
+}
+
+/* Room for the segments behind the head, where they fit in one record. */
+static uint32_t data_bytes(const struct nvs_batch *b)
+{
+	return nvs_root->options.level == NVS_LEVEL_FULL ? pad8((uint32_t)b->bytes) : 0;
+}
+
+static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
+{
+	uint32_t head = head_bytes(b), used = 0, last = 0, last_bytes = 0;
+	struct nvs_rec_submission *sub = nvs_ring_reserve(b->ring, head + data_bytes(b), true);
+	uint8_t *data = (uint8_t *)sub + head;
+
+	if (!sub)
+		return false;
+	fill_head(b, sub, flags);
+	for (uint32_t i = 0; i < b->count; i++) {
+		struct nvs_gp_entry *e = &b->entries[i];
+
+		if (e->state == NVS_SEG_HERE) {
+			reasons[i] = nvs_segment_copy(&b->reader, data + used, b->address[i],
+						      e->bytes);
+			if (reasons[i]) {
+				e->state = NVS_SEG_GAP;
+			} else {
+				last = used;
+				last_bytes = e->bytes;
+				used += e->bytes;
+			}
+		}
+		sub->entries[i] = *e;
+	}
+	if (used & 4)
+		*(uint32_t *)(data + used) = 0;
+	if (last_bytes)
+		remember_tail(b, data + last, last_bytes);
+	sub->rec.size = head + pad8(used);
+	NVS_POINT(COMMIT);
+	nvs_ring_commit(b->ring, sub->rec.size);
+	return true;
+}
+
+/* Where the last piece could not be had, an empty one still ends the submission. */
+static void end_pieces(struct nvs_batch *b, uint32_t entry)
+{
+	struct nvs_rec_data *rec = nvs_ring_reserve(b->ring, sizeof(*rec), true);
+
+	if (!rec)
+		return;
+	*rec = (struct nvs_rec_data){
+		.rec = {.type = NVS_REC_DATA,
+			.flags = NVS_DATA_LAST,
+			.size = sizeof(*rec),
+			.time = b->event->time},
+		.thread = nvs_tls.thread - 1,
+		.channel = b->reader.channel->number,
+		.sequence = b->sequence,
+		.entry = entry,
+	};
+	nvs_ring_commit(b->ring, sizeof(*rec));
+}
+
+/* A submission larger than fits: its head, then its segments in pieces as the writer makes room. */
+static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
+{
+	uint32_t head = head_bytes(b), last = NVS_NONE;
+	uint32_t piece = (uint32_t)(b->ring->bytes / 4 - sizeof(struct nvs_rec_data)) & ~7u;
+	struct nvs_rec_submission *sub = nvs_ring_reserve(b->ring, head, true);
+
+	if (!sub)
+		return false;
+	fill_head(b, sub, flags | NVS_SUB_MORE);
+	for (uint32_t i = 0; i < b->count; i++) {
+		if (b->entries[i].state == NVS_SEG_HERE) {
+			b->entries[i].state = NVS_SEG_FOLLOWS;
+			last = i;
+		}
+		sub->entries[i] = b->entries[i];
+	}
+	sub->rec.size = head;
+	nvs_ring_commit(b->ring, head);
+	for (uint32_t i = 0; i < b->count; i++) {
+		uint32_t bytes = b->entries[i].bytes;
+
+		if (b->entries[i].state != NVS_SEG_FOLLOWS)
+			continue;
+		for (uint32_t at = 0; at < bytes && !reasons[i];) {
+			uint32_t part = piece < bytes - at ? piece : bytes - at;
+			uint32_t size = (uint32_t)sizeof(struct nvs_rec_data) + pad8(part);
+			struct nvs_rec_data *rec = nvs_ring_reserve(b->ring, size, true);
+
+			if (!rec) {
+				reasons[i] = NVS_GAP_STALLED;
+				break;
+			}
+			*rec = (struct nvs_rec_data){
+				.rec = {.type = NVS_REC_DATA, .size = size, .time = b->event->time},
+				.thread = nvs_tls.thread - 1,
+				.channel = b->reader.channel->number,
+				.sequence = b->sequence,
+				.entry = i,
+				.bytes = part,
+				.offset = at,
+			};
+			reasons[i] = nvs_segment_copy(&b->reader, rec->data, b->address[i] + at,
+						      part);
+			if (reasons[i]) {
+				b->ring->busy = 0;
+				break;
+			}
+			if (i == last && at + part == bytes) {
+				rec->rec.flags = NVS_DATA_LAST;
+				remember_tail(b, rec->data, part);
+			}
+			NVS_POINT(COMMIT);
+			nvs_ring_commit(b->ring, size);
+			at += part;
+		}
+		if (reasons[i])
+			b->entries[i].state = NVS_SEG_GAP;
+	}
+	if (last != NVS_NONE && reasons[last])
+		end_pieces(b, last);
+	return true;
+}
+
+static enum nvs_gap_reason full_reason(void)
+{
+	return nvs_root->options.drop ? NVS_GAP_DROPPED : NVS_GAP_STALLED;
+}
+
+/* Only where the submission fits behind it: else a run of losses would fill the ring with gaps of
+ * one. */
+static bool tell_lost_before(struct nvs_batch *b, bool whole)
+{
+	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : 0);
+
+	if (!nvs_ring_reserve(b->ring, size + (uint32_t)sizeof(struct nvs_rec_gap), true)) {
+		nvs_batch_lose(b, full_reason());
+		return false;
+	}
+	b->ring->busy = 0;
+	nvs_tell_lost(b->ring, b->reader.channel->state, b->event->time);
+	return true;
+}
+
+void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
+{
+	struct nvs_spool_channel *state = b->reader.channel->state;
+	uint32_t *reasons = b->reasons;
+	bool headers = nvs_root->options.level == NVS_LEVEL_HEADERS;
+	bool whole = headers || head_bytes(b) + b->bytes <= b->ring->bytes / 4;
+
+	for (uint32_t i = 0; i < b->count; i++)
+		reasons[i] = 0;
+	if (__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE) && !tell_lost_before(b, whole))
+		return;
+	if (!(whole ? record_whole(b, flags, reasons) : record_pieces(b, flags, reasons))) {
+		nvs_batch_lose(b, full_reason());
+		return;
+	}
+	tell_gaps(b, reasons);
+	count_batch(b, flags);
+	nvs_progress_learn(b);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way from a channel's shadow to its real ring, and the way back to no shadow.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include "trap/copy/batch.h"
+#include "trap/copy/shadow.h"
+#include "trap/low/sys.h"
+#include "trap/low/poison.h"
+
+#define TURN_SPINS (1u << 20) /* far beyond a trap in flight that is not waiting for the writer */
+#define STUCK_SPINS (1u << 26) /* for who is at the real ring, which takes no time */
+
+void nvs_shadow_enter(const struct nvs_channel *ch)
+{
+	nvs_tls.interrupted = ch->shadow && nvs_tls.carrying == ch->shadow;
+	nvs_tls.carrying = ch->shadow;
+}
+
+void nvs_shadow_leave(void)
+{
+	nvs_tls.carrying = NULL;
+	nvs_tls.interrupted = false;
+}
+
+/* Waits for its turn, and takes the real ring; CARRIED: what is there. False: SEQUENCE is there,
+ * too. */
+static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put, uint64_t *carried)
+{
+	uint64_t now = atomic_load(&sh->carried);
+
+	for (uint32_t spins = 0;; spins++) {
+		uint32_t limit = nvs_tls.interrupted ? 0 : TURN_SPINS;
+
+		if ((now & ~NVS_SHADOW_BUSY) >> NVS_PUT_BITS > sequence)
+			return false;
+		if (now & NVS_SHADOW_BUSY)
+			limit = nvs_tls.interrupted ? TURN_SPINS : STUCK_SPINS;
+		if (((now & (NVS_SHADOW_BUSY | NVS_PUT_MASK)) == old_put || spins >= limit) &&
+		    atomic_compare_exchange_strong(&sh->carried, &now, now | NVS_SHADOW_BUSY))
+			break;
+		__builtin_ia32_pause();
+		now = atomic_load(&sh->carried);
+	}
+	*carried = now & ~NVS_SHADOW_BUSY;
+	return true;
+}
+
+static void write_put(struct nvs_shadow *sh, uint32_t put)
+{
+	asm volatile("sfence" ::: "memory");
+	sh->userd[NVS_USERD_GP_PUT] = put;
+	asm volatile("sfence" ::: "memory");
+}
+
+void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t old_put,
+		      uint32_t new_put)
+{
+	struct nvs_shadow *sh = ch->shadow;
+	uint64_t carried, now;
+
+	if (!take_turn(sh, sequence, old_put, &carried))
+		return;
+	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != new_put;
+	     at = (at + 1) % ch->entries)
+		sh->ring[at] = ch->ring[at];
+	write_put(sh, new_put);
+	now = carried | NVS_SHADOW_BUSY;
+	/* Else a handler that interrupted us went ahead: what it has put stays. */
+	if (!atomic_compare_exchange_strong(&sh->carried, &now,
+					    (sequence + 1) << NVS_PUT_BITS | new_put))
+		write_put(sh, (uint32_t)(now & NVS_PUT_MASK));
+}
+
+/* ---- the way back ---- */
+
+bool nvs_shadow_moving(void)
+{
+	uint64_t thawed;
+
+	if (atomic_load(&nvs_root->freezing)) {
+		nvs_sys4(SYS_sched_yield, 0, 0, 0, 0);
+		return true;
+	}
+	/* It may be over since the store. Once for each time it was, no fault is the program's own.
+	 */
+	thawed = atomic_load(&nvs_root->thawed);
+	if (thawed == nvs_tls.thawed)
+		return false;
+	nvs_tls.thawed = thawed;
+	return true;
+}
+
+static void protect(const struct nvs_shadow *sh, int prot)
+{
+	for (int i = 0; i < 2; i++)
+		if (sh->pieces[i].bytes && !sh->pieces[i].home)
+			nvs_sys4(SYS_mprotect, sh->pieces[i].program, sh->pieces[i].bytes, prot, 0);
+}
+
+/* Takes the real ring, whoever's turn it is. */
+static uint64_t take(struct nvs_shadow *sh)
+{
+	uint64_t now = atomic_load(&sh->carried);
+
+	for (uint32_t spins = 0; (now & NVS_SHADOW_BUSY) && spins < STUCK_SPINS; spins++) {
+		__builtin_ia32_pause();
+		now = atomic_load(&sh->carried);
+	}
+	while (!atomic_compare_exchange_weak(&sh->carried, &now, now | NVS_SHADOW_BUSY))
+		;
+	return now & ~NVS_SHADOW_BUSY;
+}
+
+/* What the program has written since: entries, what came to lie beside USERD, and GP_PUT. */
+static void carry_rest(struct nvs_shadow *sh, uint32_t carried_put)
+{
+	const volatile uint64_t *ring = (const volatile uint64_t *)sh->pieces[0].program;
+	const volatile uint32_t *page = (const volatile uint32_t *)sh->pieces[1].program;
+	volatile uint32_t *real = (volatile uint32_t *)((uintptr_t)sh->userd & ~4095ull);
+	size_t userd = (size_t)(sh->userd - real), put = userd + NVS_USERD_GP_PUT;
+
+	for (size_t i = 0; i < sh->pieces[0].bytes / sizeof(*ring); i++)
+		sh->ring[i] = ring[i];
+	/* All was zero there: a zero is not the program's, and may be something else by now in the
+	 * real page. */
+	for (size_t i = 0; i < sh->pieces[1].bytes / sizeof(*page); i++)
+		if (page[i] && i - userd >= NVS_USERD_BYTES / sizeof(*page))
+			real[i] = page[i];
+	asm volatile("sfence" ::: "memory");
+	if (sh->pieces[1].bytes && page[put] != carried_put)
+		write_put(sh, page[put]);
+}
+
+static int swap(struct nvs_shadow_piece *p)
+{
+	long to = nvs_sys(SYS_mremap, (long)p->stash, (long)p->bytes, (long)p->bytes,
+			  MREMAP_MAYMOVE | MREMAP_FIXED, (long)p->program, 0);
+
+	if (to != (long)p->program)
+		return (int)to;
+	p->home = true;
+	/* Whatever came to lie there in between is the program's. */
+	to = nvs_sys(SYS_mmap, (long)p->stash, (long)p->bytes, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	p->reserved = to == (long)p->stash;
+	if (to > 0 && !p->reserved)
+		nvs_sys4(SYS_munmap, to, p->bytes, 0, 0);
+	return 0;
+}
+
+int nvs_shadow_undo(struct nvs_shadow *sh)
+{
+	uint64_t carried;
+	int err = 0;
+
+	if (atomic_load(&sh->carried) == NVS_SHADOW_GONE)
+		return 0;
+	atomic_fetch_add(&nvs_root->freezing, 1);
+	protect(sh, PROT_READ);
+	carried = take(sh);
+	carry_rest(sh, (uint32_t)(carried & NVS_PUT_MASK));
+	for (int i = 0; i < 2 && !err; i++)
+		if (sh->pieces[i].bytes && !sh->pieces[i].home)
+			err = swap(&sh->pieces[i]);
+	if (err)
+		protect(sh, PROT_READ | PROT_WRITE);
+	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
+	atomic_store(&nvs_root->thawed, __builtin_ia32_rdtsc());
+	atomic_fetch_sub(&nvs_root->freezing, 1);
+	return err;
+}

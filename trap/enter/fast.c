@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A doorbell store that comes through a patched site: no signal, no unwinding. What is not plain
+ * here declines, and the store's own bytes trap as ever.
+ *
+ * It runs on the program's own stack, so that a signal handler that interrupts it finds the
+ * thread's stack where it expects it, and needs less of it than the frame of the signal that it
+ * saves.
+ */
+#include "trap/ring/calls.h"
+#include "trap/stack/known.h"
+#include "trap/low/point.h"
+#include "trap/ring/root.h"
+#include "trap/enter/patch.h"
+#include "trap/low/poison.h"
+
+#define DOORBELL_OFFSET 0x90u
+#define MARK 0x6e76736e6f6f7021ull
+
+struct fast {
+	const struct nvs_patch_site *site;
+	struct nvs_fast_regs *regs;
+	struct nvs_ring *ring;
+	uintptr_t address;
+	uint32_t value;
+	bool done;
+};
+
+/* In a section of its own, so that an address in it is known for one. */
+#define OWN_TEXT __attribute__((section("nvs_fast_text"), noinline))
+extern const uint8_t __start_nvs_fast_text[] __attribute__((visibility("hidden")));
+extern const uint8_t __stop_nvs_fast_text[] __attribute__((visibility("hidden")));
+
+bool nvs_fast_is_code(uintptr_t rip)
+{
+	return rip - (uintptr_t)__start_nvs_fast_text <
+	       (uintptr_t)__stop_nvs_fast_text - (uintptr_t)__start_nvs_fast_text;
+}
+
+/* Register REG as the site found it. */
+static uint64_t reg_of(const struct nvs_fast_regs *r, uint8_t reg)
+{
+	static const uint8_t slot[16] = {
+		14, 13, 12, 11, 0xff, 10, 9, 8,
+		7,  6,	5,  4,	3,    2,  1, 0, /* RAX RCX RDX RBX RSP RBP RSI RDI R8.. */
+	};
+
+	if (reg == NVS_RSP)
+		return (uintptr_t)(r + 1);
+	return ((const uint64_t *)(const void *)r)[slot[reg & 15]];
+}
+
+static const struct nvs_doorbell *find(const struct nvs_view *view, uintptr_t address)
+{
+	for (uint32_t i = 0; view && i < view->ndoorbells; i++)
+		if (address == view->doorbells[i].start + DOORBELL_OFFSET)
+			return view->doorbells[i].alias ? &view->doorbells[i] : NULL;
+	return NULL;
+}
+
+OWN_TEXT static void ring_it(struct fast *f)
+{
+	const struct nvs_view *view = atomic_load_explicit(&nvs_root->view, memory_order_acquire);
+	const struct nvs_doorbell *db = find(view, f->address);
+	struct nvs_ring_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
+
+	if (!db)
+		return;
+	if (nvs_root->options.backtrace) {
+		event.stack = nvs_known_match(f->ring, f->site->address, reg_of(f->regs, NVS_RSP),
+					      f->regs->rbp);
+		if (event.stack == NVS_NONE)
+			return;
+	}
+	NVS_POINT(FAST);
+	event.time = nvs_now();
+	nvs_capture(f->ring, view, &event);
+	NVS_POINT(STORE);
+	*(volatile uint32_t *)(db->alias + DOORBELL_OFFSET) = f->value;
+	NVS_POINT(RUNG);
+	__atomic_store_n(&f->ring->shared->rung, f->ring->shared->head, __ATOMIC_RELEASE);
+	nvs_count(f->ring, NVS_COUNT_FAST, 1);
+	f->done = true;
+}
+
+OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs)
+{
+	struct nvs_ring *ring = nvs_tls.ring;
+	struct fast f = {.site = site, .regs = regs, .ring = ring};
+	uintptr_t sp = reg_of(regs, NVS_RSP);
+	volatile uint64_t mark = (uintptr_t)&f ^ MARK;
+
+	/* The first doorbell of a thread, and whatever interrupts another, takes the long way. */
+	if (!nvs_started() || !ring || !ring->shared ||
+	    ((ring->busy || atomic_load_explicit(&ring->epoch, memory_order_relaxed)) &&
+	     nvs_ring_in_use(ring, sp, NULL)))
+		return false;
+	nvs_progress_warm();
+	f.address = (uintptr_t)(reg_of(regs, site->base) + (uint64_t)(int64_t)site->disp);
+	f.value = (uint32_t)reg_of(regs, site->source);
+	ring->flight = (struct nvs_flight){.sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK};
+	nvs_calls.sp = sp;
+	atomic_store(&ring->epoch, atomic_load_explicit(&nvs_root->epoch, memory_order_relaxed));
+	ring_it(&f);
+	atomic_store_explicit(&ring->epoch, 0, memory_order_release);
+	nvs_calls.sp = 0;
+	nvs_ring_warm(ring);
+	mark = 0;
+	return f.done;
+}

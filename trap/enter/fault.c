@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The doorbell's fault: from the SIGSEGV of the store, through the capture, to the store on the
+ * alias.
+ *
+ * A store of a simple form is performed by us. Any other one is first single-stepped onto a private
+ * twin of the page, which tells what it stores before the GPU can know; then it is captured, and
+ * the instruction is stepped once more, on the alias. The protected page is never opened.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include "trap/enter/patch.h"
+#include "trap/ring/calls.h"
+#include "trap/low/point.h"
+#include "trap/ring/root.h"
+#include "trap/copy/shadow.h"
+#include "trap/code/store.h"
+#include "trap/low/sys.h"
+#include "trap/low/poison.h"
+
+#define TRAP_FLAG 0x100
+#define DOORBELL_OFFSET \
+	0x90u /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
+#define WIDEST_STORE 512u /* fxsave */
+
+/* A single-step in flight; one a thread, since signals are blocked until it is done. */
+struct pending_step {
+	struct nvs_step step;
+	struct nvs_insn insn;
+	uint8_t code[NVS_INSN_MAX];
+	bool on_alias; /* the second one, which reaches the GPU */
+	uintptr_t target; /* where the store goes in the program */
+	uint32_t stack;
+	uint64_t time;
+	uint64_t mask; /* the program's signal mask */
+};
+static __thread struct pending_step pending;
+
+/* What one signal brings and what comes of it. */
+struct work {
+	uintptr_t address;
+	ucontext_t *uc;
+	struct nvs_ring *ring;
+	bool ours;
+};
+
+static const struct nvs_doorbell *find_doorbell(const struct nvs_view *view, uintptr_t address)
+{
+	for (uint32_t i = 0; view && i < view->ndoorbells; i++)
+		if (address - view->doorbells[i].start <
+		    view->doorbells[i].end - view->doorbells[i].start)
+			return &view->doorbells[i];
+	return NULL;
+}
+
+/* A look before anything is claimed: most faults of a program are not ours. */
+static bool is_doorbell(uintptr_t address)
+{
+	const struct nvs_doorbell *db;
+	bool found;
+
+	atomic_fetch_add(&nvs_root->ringless, 1);
+	db = find_doorbell(atomic_load(&nvs_root->view), address);
+	found = db && db->alias;
+	atomic_fetch_sub(&nvs_root->ringless, 1);
+	return found;
+}
+
+/* The part of a store of WIDTH bytes at ADDRESS that is the doorbell register. False: it has none.
+ */
+static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, const uint8_t *bytes,
+			   unsigned width, uint32_t *token)
+{
+	uintptr_t reg = db->start + DOORBELL_OFFSET;
+	bool any = false;
+
+	*token = 0;
+	for (unsigned i = 0; i < width; i++) {
+		if (address + i - reg >= 4)
+			continue;
+		*token |= (uint32_t)bytes[i] << (address + i - reg) * 8;
+		any = true;
+	}
+	return any;
+}
+
+static void capture(struct nvs_ring *ring, const struct nvs_view *view,
+		    const struct nvs_doorbell *db, uint32_t token, uint32_t stack, uint64_t time)
+{
+	struct nvs_ring_event event = {
+		.doorbell = db, .token = token, .stack = stack, .time = time};
+
+	if (ring)
+		nvs_capture(ring, view, &event);
+	else
+		nvs_capture_lost(view, &event);
+}
+
+/* Whatever was committed by now has been rung: a kill leaves no doubt about it. */
+static void mark_rung(struct nvs_ring *ring)
+{
+	if (ring)
+		__atomic_store_n(&ring->shared->rung, ring->shared->head, __ATOMIC_RELEASE);
+}
+
+/* A store that cannot be let through: the page is opened, and the trace says that it is blind from
+ * here. */
+static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_t time)
+{
+	struct nvs_rec_gap *rec;
+
+	nvs_sys4(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
+	if (!ring)
+		return;
+	nvs_count(ring, NVS_COUNT_GAPS, 1);
+	rec = nvs_ring_reserve(ring, sizeof(*rec), true);
+	if (!rec)
+		return;
+	*rec = (struct nvs_rec_gap){
+		.rec = {.type = NVS_REC_GAP, .size = sizeof(*rec), .time = time},
+		.thread = nvs_tls.thread - 1,
+		.channel = NVS_NONE,
+		.entry = NVS_NONE,
+		.reason = NVS_GAP_DISARMED,
+		.address = db->start,
+	};
+	nvs_ring_commit(ring, sizeof(*rec));
+}
+
+/* Sets the context so that returning to it runs the pending instruction on TO instead of its
+ * target. */
+static bool step_on(struct work *w, uintptr_t to)
+{
+	uint64_t *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
+
+	if (nvs_step_prepare(&pending.step, &pending.insn, pending.code, w->uc->uc_mcontext.gregs,
+			     (int64_t)(to - pending.target), nvs_slot_write_of(w->ring),
+			     nvs_slot_run_of(w->ring)))
+		return false;
+	pending.mask = *mask;
+	*mask = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1));
+	nvs_tls.stepping = true;
+	return true;
+}
+
+static void begin_step(struct work *w, const struct nvs_doorbell *db, const struct nvs_insn *insn,
+		       const uint8_t *code, uint32_t stack, uint64_t time)
+{
+	uint64_t target = w->address;
+	uint8_t *twin;
+
+	if (nvs_insn_address(insn, w->uc->uc_mcontext.gregs, &target) &&
+	    target - db->start >= db->end - db->start)
+		target = w->address;
+	if (!w->ring || !insn->length) {
+		disarm(w->ring, db, time);
+		return;
+	}
+	pending.insn = *insn;
+	__builtin_memcpy(pending.code, code, NVS_INSN_MAX);
+	pending.on_alias = false;
+	pending.target = target;
+	pending.stack = stack;
+	pending.time = time;
+	twin = nvs_twin_of(w->ring) + (target & 0xfff);
+	__builtin_memset(twin, 0, WIDEST_STORE);
+	if (!step_on(w, (uintptr_t)twin)) {
+		disarm(w->ring, db, time);
+		return;
+	}
+	nvs_count(w->ring, NVS_COUNT_STEPPED, 1);
+}
+
+/*
+ * The instruction at RIP as it was compiled: where its first bytes are a jump by now, or a copy of
+ * it ran in a trampoline, the context is led back to its own place.
+ */
+static size_t fetch(ucontext_t *uc, uint8_t *code)
+{
+	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
+	const struct nvs_patch_site *site = nvs_patch_site_of((uintptr_t)*rip);
+
+	if (!site)
+		return NVS_INSN_MAX - nvs_copy_guarded(code, (const void *)*rip, NVS_INSN_MAX);
+	*rip = (greg_t)site->address;
+	__builtin_memcpy(code, site->bytes, NVS_INSN_MAX);
+	return NVS_INSN_MAX;
+}
+
+static uint32_t take_callsite(struct work *w, uint64_t time)
+{
+	const greg_t *gregs = w->uc->uc_mcontext.gregs;
+
+	return nvs_callsite_take(w->ring, (uintptr_t)gregs[REG_RIP], (uintptr_t)gregs[REG_RSP],
+				 (uintptr_t)gregs[REG_RBP], time);
+}
+
+/*
+ * The program single-steps itself, and we have made its step: the SIGTRAP behind it comes when the
+ * handler has returned, which is when it is no longer blocked.
+ */
+static void tell_step(const greg_t *gregs)
+{
+	siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_TRACE};
+	uint64_t bit = 1ull << (SIGTRAP - 1);
+
+	info.si_addr = (void *)gregs[REG_RIP];
+	nvs_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, sizeof(bit));
+	nvs_sys4(SYS_rt_tgsigqueueinfo, nvs_sys4(SYS_getpid, 0, 0, 0, 0),
+		 nvs_sys4(SYS_gettid, 0, 0, 0, 0), SIGTRAP, &info);
+}
+
+static void on_store(void *arg)
+{
+	struct work *w = arg;
+	greg_t *gregs = w->uc->uc_mcontext.gregs;
+	const struct nvs_view *view = atomic_load(&nvs_root->view);
+	const struct nvs_doorbell *db = find_doorbell(view, w->address);
+	uint64_t time = nvs_now();
+	uint8_t code[NVS_INSN_MAX];
+	struct nvs_insn insn;
+	struct nvs_store store;
+	uint32_t stack, token;
+	size_t readable;
+
+	if (!db || !db->alias)
+		return; /* gone since: what faults is an address that is nobody's any more */
+	w->ours = true;
+	NVS_POINT(FAULT);
+	readable = fetch(w->uc, code);
+	stack = w->ring ? take_callsite(w, time) : NVS_NONE;
+	if (!nvs_insn_decode(&insn, code, readable))
+		insn.length = 0;
+	if (!insn.length || nvs_root->options.mode == NVS_TRAP_STEP ||
+	    !nvs_store_decode(&store, &insn, gregs) ||
+	    store.address - db->start >= db->end - db->start) {
+		begin_step(w, db, &insn, code, stack, time);
+		return;
+	}
+	if (doorbell_value(db, store.address, (const uint8_t *)&store.value, store.width, &token)) {
+		capture(w->ring, view, db, token, stack, time);
+		nvs_patch_seen((uintptr_t)gregs[REG_RIP], code, &insn);
+	}
+	NVS_POINT(STORE);
+	nvs_store_emulate(&store, db->alias + (store.address - db->start), gregs);
+	if (gregs[REG_EFL] & TRAP_FLAG)
+		tell_step(gregs);
+	NVS_POINT(RUNG);
+	mark_rung(w->ring);
+}
+
+/* A store of a plain width is made by us; of any other one the instruction itself knows best what
+ * it writes. */
+static bool store_plain(uintptr_t to, const uint8_t *from, unsigned width)
+{
+	if (to & (width - 1))
+		return false;
+	switch (width) {
+	case 1:
+		*(volatile uint8_t *)to = *from;
+		return true;
+	case 2:
+		*(volatile uint16_t *)to = *(const uint16_t *)(const void *)from;
+		return true;
+	case 4:
+		*(volatile uint32_t *)to = *(const uint32_t *)(const void *)from;
+		return true;
+	case 8:
+		*(volatile uint64_t *)to = *(const uint64_t *)(const void *)from;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The twin knows now what was stored. */
+static void on_step(void *arg)
+{
+	struct work *w = arg;
+	const struct nvs_view *view = atomic_load(&nvs_root->view);
+	const struct nvs_doorbell *db = find_doorbell(view, pending.target);
+	unsigned width = pending.step.width ? pending.step.width : WIDEST_STORE;
+	const uint8_t *twin;
+	uintptr_t alias;
+	uint32_t token;
+
+	if (!db || !db->alias || !w->ring)
+		return;
+	alias = db->alias + (pending.target - db->start);
+	twin = nvs_twin_of(w->ring) + (pending.target & 0xfff);
+	/* Of unknown width: a doorbell if something other than nothing came to lie on the register.
+	 */
+	if (doorbell_value(db, pending.target, twin, width, &token) &&
+	    (pending.step.width || token))
+		capture(w->ring, view, db, token, pending.stack, pending.time);
+	if (!store_plain(alias, twin, pending.step.width)) {
+		nvs_step_rewind(&pending.step, w->uc->uc_mcontext.gregs);
+		pending.on_alias = true;
+		if (!step_on(w, alias))
+			disarm(w->ring, db, pending.time);
+		return;
+	}
+	mark_rung(w->ring);
+}
+
+/* Takes a ring and runs FN on the stack that belongs to it. */
+static void with_ring(struct work *w, void (*fn)(void *))
+{
+	struct nvs_flight outer = nvs_tls.flight,
+			  flight = {.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP]};
+	const stack_t *alternate = &w->uc->uc_stack;
+	int saved = errno;
+
+	if (nvs_tls.depth && nvs_flight_left(&outer, flight.sp, alternate)) {
+		nvs_tls.depth = 0;
+		nvs_tls.stepping = false;
+	}
+	nvs_tls.depth++;
+	nvs_tls.flight = flight;
+	nvs_calls.sp = flight.sp;
+	w->ring = nvs_ring_enter_at(&flight, alternate);
+	if (w->ring) {
+		nvs_on_stack(w->ring->stack_top, fn, w);
+		nvs_ring_leave(w->ring);
+	} else {
+		atomic_fetch_add(&nvs_root->ringless, 1);
+		fn(w);
+		atomic_fetch_sub(&nvs_root->ringless, 1);
+	}
+	nvs_calls.sp = 0;
+	nvs_tls.depth--;
+	nvs_tls.flight = outer;
+	errno = saved;
+}
+
+static void end_step(ucontext_t *uc)
+{
+	*(uint64_t *)(void *)&uc->uc_sigmask = pending.mask;
+	nvs_tls.stepping = false;
+}
+
+/* By somebody, as opposed to what an instruction has caused: it may come anywhere, also within a
+ * trap. */
+static bool was_sent(const siginfo_t *info)
+{
+	return info->si_code <= 0;
+}
+
+/*
+ * A program that single-steps itself runs its store on a way of ours: of that it is told nothing
+ * until it is back in its own code.
+ */
+static bool is_own_step(const ucontext_t *uc)
+{
+	uintptr_t rip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+	struct nvs_ring *ring = nvs_tls.ring;
+
+	if (nvs_patch_is_way(rip) || nvs_fast_is_code(rip))
+		return true;
+	return ring && atomic_load(&ring->epoch) && ring->flight.mark &&
+	       !nvs_flight_left(&ring->flight, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+				&uc->uc_stack);
+}
+
+bool nvs_trap_segv(siginfo_t *info, void *ucontext)
+{
+	ucontext_t *uc = ucontext;
+	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
+	uintptr_t fixup = nvs_guard_fixup((uintptr_t)*rip);
+	struct work w = {.address = (uintptr_t)info->si_addr, .uc = uc};
+
+	if (was_sent(info))
+		return false;
+	if (fixup) {
+		*rip = (greg_t)fixup;
+		return true;
+	}
+	if (!nvs_started())
+		return false;
+	if (nvs_tls.stepping && nvs_step_is_at(&pending.step, (uint64_t)*rip)) {
+		/* The stepped instruction itself faulted, on an operand of the program: its own
+		 * fault. */
+		nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
+		end_step(uc);
+		return false;
+	}
+	if (info->si_code != SEGV_ACCERR || !is_doorbell(w.address)) {
+		if (info->si_code == SEGV_ACCERR && nvs_shadow_moving())
+			return true;
+		if (nvs_tls.ring && nvs_tls.ring->shared)
+			nvs_count(nvs_tls.ring, NVS_COUNT_FOREIGN, 1);
+		return false;
+	}
+	with_ring(&w, on_store);
+	return w.ours;
+}
+
+bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
+{
+	ucontext_t *uc = ucontext;
+	struct work w = {.uc = uc};
+	bool ran;
+
+	if (was_sent(info))
+		return false;
+	if (info->si_code == TRAP_TRACE && nvs_started() && is_own_step(uc))
+		return true;
+	if (nvs_patch_breakpoint((uintptr_t)uc->uc_mcontext.gregs[REG_RIP])) {
+		uc->uc_mcontext.gregs[REG_RIP]--;
+		return true;
+	}
+	if (!nvs_started() || !nvs_tls.stepping)
+		return false;
+	ran = nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
+	end_step(uc);
+	if (!ran)
+		return false;
+	if (pending.on_alias)
+		mark_rung(nvs_tls.ring);
+	else
+		with_ring(&w, on_step);
+	/* Where the program steps itself, the SIGTRAP behind the store is for it as well. */
+	return nvs_tls.stepping || !pending.step.had_tf;
+}

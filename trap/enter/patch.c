@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sites: from the first trap at a store to the jump that takes its place.
+ *
+ * The trap only remembers the store. The work is done later on a thread of the library: the
+ * analysis of the surroundings, the trampoline, and the writing. Other threads may run the code
+ * while it is written: first a breakpoint stands on the first byte, then the tail, then the first
+ * byte of the jump, with a core-serialising membarrier between, so that no core runs a mixture. A
+ * thread that meets the breakpoint runs the place again until the jump is there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include "trap/enter/patch.h"
+#include "trap/ring/root.h"
+#include "trap/code/site.h"
+#include "trap/low/sys.h"
+#include "trap/low/poison.h"
+
+extern const uint8_t nvs_tramp_begin[], nvs_tramp_end[], nvs_tramp_site[], nvs_tramp_function[];
+extern const uint8_t nvs_tramp_back1[], nvs_tramp_original[], nvs_tramp_back2[];
+
+#define PAGE 4096u
+#define STRIDE (64u << 10)
+#define REACH                                                                              \
+	(1ull << 30) /* a jump reaches 2 GiB: half of it leaves room for the module itself \
+		      */
+#define BREAKPOINT 0xcc
+#define SHORT_JUMP 0xeb
+
+/* Sites and their trampolines outlive a fork: the child's code is a copy and still jumps there. */
+static struct nvs_patch_site sites[NVS_MAX_SITES];
+static int barrier_ready; /* 1: registered, -1: refused */
+
+static struct nvs_patch_site *site_at(uintptr_t address)
+{
+	for (int i = 0; i < NVS_MAX_SITES; i++)
+		if (atomic_load_explicit(&sites[i].state, memory_order_acquire) >
+			    NVS_PATCH_CLAIMED &&
+		    sites[i].address == address)
+			return &sites[i];
+	return NULL;
+}
+
+/* mov %r32, disp(%base), the form of every doorbell store seen; others stay with the trap. */
+static bool is_plain_store(const struct nvs_insn *insn)
+{
+	return insn->encoding == NVS_LEGACY && insn->map == NVS_MAP_ONE && insn->opcode == 0x89 &&
+	       insn->memory && insn->operand_bytes == 4 && !insn->segment &&
+	       !(insn->prefixes & ~NVS_PREFIX_REX) && insn->index == NVS_REG_NONE &&
+	       insn->base <= NVS_R15;
+}
+
+/* Once a site: whoever patches need not be waited for until it looks by itself. */
+static void wake_patcher(void)
+{
+	_Atomic uint32_t *seen = nvs_writer_signal.seen;
+
+	if (seen && !atomic_exchange(seen, 1))
+		nvs_sys4(SYS_futex, seen, FUTEX_WAKE, 1, 0);
+}
+
+static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
+{
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		struct nvs_patch_site *s = &sites[i];
+		uint32_t unused = NVS_PATCH_FREE;
+
+		if (!atomic_compare_exchange_strong(&s->state, &unused, NVS_PATCH_CLAIMED))
+			continue;
+		s->address = address;
+		s->length = insn->length;
+		__builtin_memcpy(s->bytes, bytes, NVS_INSN_MAX);
+		s->base = insn->base;
+		s->source = insn->reg;
+		s->disp = insn->disp;
+		s->refusal = is_plain_store(insn) ? NVS_SITE_PATCHED : NVS_SITE_FORM;
+		atomic_store_explicit(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_SEEN,
+				      memory_order_release);
+		wake_patcher();
+		return;
+	}
+}
+
+/* Of threads that meet a new store at once, one notes it: a second note would be judged by the
+ * first one's jump. */
+void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
+{
+	if (!nvs_root->options.patch || site_at(address) || atomic_exchange(&nvs_root->noting, 1))
+		return;
+	if (!site_at(address))
+		note_site(address, bytes, insn);
+	atomic_store(&nvs_root->noting, 0);
+}
+
+static bool is_changed(const uint8_t *code)
+{
+	return *code == SHORT_JUMP || *code == BREAKPOINT;
+}
+
+const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
+{
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		const struct nvs_patch_site *s = &sites[i];
+		uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
+
+		if (state != NVS_PATCH_WRITING && state != NVS_PATCH_DONE)
+			continue;
+		/* At the address itself only while our bytes stand there: its module may be gone.
+		 */
+		if (rip == s->original || (rip == s->address && is_changed((const uint8_t *)rip)))
+			return s;
+	}
+	return NULL;
+}
+
+bool nvs_patch_is_way(uintptr_t rip)
+{
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		const struct nvs_patch_site *s = &sites[i];
+		uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
+		const uint8_t *code = (const uint8_t *)s->address;
+
+		if (state != NVS_PATCH_WRITING && state != NVS_PATCH_DONE)
+			continue;
+		if ((rip & ~(uintptr_t)(PAGE - 1)) == (s->original & ~(uintptr_t)(PAGE - 1)))
+			return true;
+		/* Near enough to be the cave: then the site's bytes are there to say where it
+		 * jumps. */
+		if (rip - (s->address - 128) < 260 && *code == SHORT_JUMP &&
+		    rip == s->address + NVS_SITE_HEAD + (uintptr_t)(intptr_t)(int8_t)code[1])
+			return true;
+	}
+	return false;
+}
+
+bool nvs_patch_breakpoint(uintptr_t rip)
+{
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		uint32_t state = atomic_load_explicit(&sites[i].state, memory_order_acquire);
+
+		/* Done: the breakpoint was met just before the jump replaced it. */
+		if ((state == NVS_PATCH_WRITING || state == NVS_PATCH_DONE) &&
+		    rip == sites[i].address + 1)
+			return true;
+	}
+	return false;
+}
+
+static bool barrier(void)
+{
+	return !nvs_sys4(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0);
+}
+
+static bool barrier_register(void)
+{
+	if (!barrier_ready)
+		barrier_ready = nvs_sys4(SYS_membarrier,
+					 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0,
+					 0)
+					? -1
+					: 1;
+	return barrier_ready > 0;
+}
+
+/*
+ * Through /proc/self/mem the kernel writes a private copy of the page without its protection ever
+ * changing; where that is refused the page is made writable for a moment, and never loses its right
+ * to run.
+ */
+static bool write_code(uintptr_t to, const uint8_t *bytes, size_t n)
+{
+	long fd = nvs_sys4(SYS_open, "/proc/self/mem", O_WRONLY | O_CLOEXEC, 0, 0);
+	uintptr_t page = to & ~(uintptr_t)(PAGE - 1);
+	size_t span = ((to + n - page) + PAGE - 1) & ~(size_t)(PAGE - 1);
+	long done = -1;
+
+	if (fd >= 0) {
+		done = nvs_sys4(SYS_pwrite64, fd, bytes, n, to);
+		nvs_sys4(SYS_close, fd, 0, 0, 0);
+	}
+	if (done == (long)n)
+		return true;
+	if (nvs_sys4(SYS_mprotect, page, span, PROT_READ | PROT_WRITE | PROT_EXEC, 0))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		((volatile uint8_t *)to)[i] = bytes[i];
+	nvs_sys4(SYS_mprotect, page, span, PROT_READ | PROT_EXEC, 0);
+	return true;
+}
+
+/* A page that a jump from NEAR reaches, writable for now. Looked for on both sides, going outwards.
+ */
+static uint8_t *page_near(uintptr_t near)
+{
+	near &= ~(uintptr_t)(STRIDE - 1);
+	for (uint64_t off = STRIDE; off < REACH; off += off < (8u << 20) ? STRIDE : 1u << 20) {
+		uintptr_t try[2] = {near - off, near + off};
+
+		for (int i = 0; i < 2; i++) {
+			long p = nvs_sys(SYS_mmap, (long)try[i], PAGE, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+			if (p == (long)try[i])
+				return (uint8_t *)p;
+			if (p > 0)
+				nvs_sys4(SYS_munmap, p, PAGE, 0, 0);
+		}
+	}
+	return NULL;
+}
+
+static void put_jump(uint8_t *tramp, const uint8_t *slot, uintptr_t to)
+{
+	uint8_t *at = tramp + (slot - nvs_tramp_begin);
+	int32_t rel = (int32_t)(to - ((uintptr_t)at + 4));
+
+	__builtin_memcpy(at, &rel, 4);
+}
+
+static void fill_trampoline(uint8_t *tramp, struct nvs_patch_site *s, uintptr_t resume)
+{
+	uint64_t site = (uintptr_t)s, function = (uintptr_t)nvs_fast_doorbell;
+
+	__builtin_memcpy(tramp, nvs_tramp_begin, (size_t)(nvs_tramp_end - nvs_tramp_begin));
+	__builtin_memcpy(tramp + (nvs_tramp_site - nvs_tramp_begin), &site, 8);
+	__builtin_memcpy(tramp + (nvs_tramp_function - nvs_tramp_begin), &function, 8);
+	__builtin_memcpy(tramp + (nvs_tramp_original - nvs_tramp_begin), s->bytes, s->length);
+	put_jump(tramp, nvs_tramp_back1, resume);
+	put_jump(tramp, nvs_tramp_back2, resume);
+	s->original = (uintptr_t)(tramp + (nvs_tramp_original - nvs_tramp_begin));
+}
+
+/* The cave is reached by nobody yet; then the two bytes of the store, never half of one and half of
+ * the other. */
+static bool write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
+{
+	const uint8_t stop = BREAKPOINT;
+
+	if (nvs_writer_signal.may_patch && !nvs_writer_signal.may_patch())
+		return false;
+	if (!write_code(plan->cave, plan->cave_new, NVS_SITE_TAIL) || !barrier())
+		return false;
+	atomic_store(&s->state, NVS_PATCH_WRITING);
+	if (!write_code(plan->store, &stop, 1)) {
+		atomic_store(&s->state, NVS_PATCH_SEEN);
+		write_code(plan->cave, plan->cave_old, NVS_SITE_TAIL);
+		return false;
+	}
+	barrier();
+	write_code(plan->store + 1, plan->store_new + 1, 1);
+	barrier();
+	write_code(plan->store, plan->store_new, 1);
+	barrier();
+	return true;
+}
+
+static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_site_text *text)
+{
+	struct nvs_site plan;
+	uint8_t *tramp;
+
+	if (!barrier_register())
+		return NVS_SITE_NO_BARRIER;
+	tramp = page_near(s->address);
+	if (!tramp)
+		return NVS_SITE_NO_NEAR;
+	if (nvs_site_analyse(&plan, text, s->address, (uintptr_t)tramp) != NVS_SITE_OK) {
+		nvs_sys4(SYS_munmap, tramp, PAGE, 0, 0);
+		return NVS_SITE_SURROUNDINGS;
+	}
+	fill_trampoline(tramp, s, plan.resume);
+	if (nvs_sys4(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0) ||
+	    !write_site(s, &plan)) {
+		s->original = 0;
+		nvs_sys4(SYS_munmap, tramp, PAGE, 0, 0);
+		return NVS_SITE_NO_WRITE;
+	}
+	return NVS_SITE_PATCHED;
+}
+
+/* A site whose module is gone: what lies at its address now is somebody else's. */
+static void forget_unloaded(struct nvs_patch_site *s, nvs_text_fn text_of)
+{
+	struct nvs_site_text text;
+	const uint8_t *now;
+
+	if (!text_of(s->address, &text)) {
+		atomic_store(&s->state, NVS_PATCH_FREE);
+		return;
+	}
+	now = text.bytes + (s->address - text.address);
+	if (s->state == NVS_PATCH_DONE ? now[0] != SHORT_JUMP
+				       : __builtin_memcmp(now, s->bytes, s->length) != 0)
+		atomic_store(&s->state, NVS_PATCH_FREE);
+}
+
+bool nvs_patch_pending(void)
+{
+	uint64_t unloads = atomic_load(&nvs_root->unload_count);
+
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		uint32_t state = atomic_load(&sites[i].state);
+
+		if (state == NVS_PATCH_SEEN ||
+		    (state >= NVS_PATCH_DONE && sites[i].unloads != unloads))
+			return true;
+	}
+	return false;
+}
+
+void nvs_patch_work(nvs_text_fn text_of)
+{
+	for (int i = 0; i < NVS_MAX_SITES; i++) {
+		struct nvs_patch_site *s = &sites[i];
+		uint64_t unloads = atomic_load(&nvs_root->unload_count);
+		struct nvs_site_text text;
+
+		if (s->state >= NVS_PATCH_DONE && s->unloads != unloads) {
+			s->unloads = unloads;
+			forget_unloaded(s, text_of);
+		}
+		if (atomic_load(&s->state) != NVS_PATCH_SEEN)
+			continue;
+		s->unloads = unloads;
+		s->refusal = text_of(s->address, &text) ? patch(s, &text) : NVS_SITE_SURROUNDINGS;
+		atomic_store(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_DONE);
+	}
+}
+
+const struct nvs_patch_site *nvs_patch_sites(void)
+{
+	return sites;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for stores that are single-stepped: a twin page pair on which such a store lands first,
+ * and a slot for a relocated copy of its instruction. One set for each ring.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include "trap/ring/root.h"
+#include "trap/low/sys.h"
+#include "trap/low/poison.h"
+
+#define TWINS ((size_t)NVS_MAX_RINGS * NVS_TWIN_BYTES)
+#define SLOTS ((size_t)NVS_MAX_RINGS * NVS_SLOT_BYTES)
+#define MFD_CLOEXEC_ 1u
+#define MFD_EXEC_ \
+	0x10u /* Linux 6.3 and later insist on it where memfds are not executable by default */
+
+static uint8_t *map_or_null(size_t bytes, int prot, int flags, long fd)
+{
+	long p = nvs_sys(SYS_mmap, 0, (long)bytes, prot, flags, fd, 0);
+
+	if (p < 0 && p > -4096)
+		return NULL;
+	madvise((void *)p, bytes, MADV_DONTFORK);
+	return (uint8_t *)p;
+}
+
+/* Written through one mapping and run through another: no page is ever both. */
+static void map_slots(void)
+{
+	long fd = nvs_sys4(SYS_memfd_create, "nvsnoop-slots", MFD_CLOEXEC_ | MFD_EXEC_, 0, 0);
+
+	if (fd == -EINVAL)
+		fd = nvs_sys4(SYS_memfd_create, "nvsnoop-slots", MFD_CLOEXEC_, 0, 0);
+	if (fd < 0)
+		return;
+	if (!nvs_sys4(SYS_ftruncate, fd, SLOTS, 0, 0)) {
+		nvs_root->slots_write = map_or_null(SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+		nvs_root->slots_run = map_or_null(SLOTS, PROT_READ | PROT_EXEC, MAP_SHARED, fd);
+	}
+	nvs_sys4(SYS_close, fd, 0, 0, 0);
+}
+
+int nvs_step_init(void)
+{
+	if (!nvs_root->twins)
+		nvs_root->twins = map_or_null(TWINS, PROT_READ | PROT_WRITE,
+					      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (!nvs_root->slots_run)
+		map_slots();
+	return nvs_root->twins ? 0 : -ENOMEM;
+}
+
+static size_t number(const struct nvs_ring *ring)
+{
+	return (size_t)(ring - nvs_root->rings);
+}
+
+uint8_t *nvs_twin_of(const struct nvs_ring *ring)
+{
+	return nvs_root->twins + number(ring) * NVS_TWIN_BYTES;
+}
+
+uint8_t *nvs_slot_write_of(const struct nvs_ring *ring)
+{
+	if (!nvs_root->slots_write || !nvs_root->slots_run)
+		return NULL;
+	return nvs_root->slots_write + number(ring) * NVS_SLOT_BYTES;
+}
+
+uintptr_t nvs_slot_run_of(const struct nvs_ring *ring)
+{
+	return (uintptr_t)nvs_root->slots_run + number(ring) * NVS_SLOT_BYTES;
+}

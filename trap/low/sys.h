@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls as they are: they return -errno, leave errno alone, meet no hook (ours or another
+ * preloaded library's) and no cancellation point, and may be made in a signal handler or in the
+ * trap.
+ */
+#ifndef NVSNOOP_TRAP_LOW_SYS_H
+#define NVSNOOP_TRAP_LOW_SYS_H
+
+#include <sys/syscall.h>
+
+/* Result or -errno. */
+static inline long nvs_sys(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+/* The same for up to four arguments of any type. */
+#define nvs_sys4(number, a, b, c, d) \
+	nvs_sys(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+#endif

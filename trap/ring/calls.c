@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Tells which calls a submission happens in. */
+#include "trap/ring/calls.h"
+#include "trap/ring/root.h"
+#include "trap/low/poison.h"
+
+__thread struct nvs_calls nvs_calls;
+
+static bool tell(struct nvs_ring *ring, const struct nvs_open_call *call, uint32_t depth,
+		 uint64_t time)
+{
+	struct nvs_rec_call_begin *rec = nvs_ring_reserve(ring, sizeof(*rec), true);
+
+	if (!rec)
+		return false;
+	*rec = (struct nvs_rec_call_begin){
+		.rec = {.type = NVS_REC_CALL_BEGIN, .size = sizeof(*rec), .time = time},
+		.thread = nvs_tls.thread - 1,
+		.api = call->api,
+		.number = call->number,
+		.begin = call->begin,
+		.depth = depth,
+	};
+	nvs_ring_commit(ring, sizeof(*rec));
+	return true;
+}
+
+uint32_t nvs_calls_tell(struct nvs_ring *ring, uint64_t time)
+{
+	struct nvs_calls *c = &nvs_calls;
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < c->depth && i < NVS_MAX_CALLS && !c->quiet; i++) {
+		struct nvs_open_call *call = &c->open[i];
+
+		/* Left by a jump since: the thread's stack is above it. */
+		if (c->sp && call->sp < c->sp)
+			break;
+		if (!call->told && !tell(ring, call, i + 1, time))
+			break;
+		call->told = 1;
+		depth = i + 1;
+	}
+	c->sp = 0;
+	return depth;
+}
+
+void nvs_calls_show_all(struct nvs_spool_ring *shared)
+{
+	uint32_t depth = nvs_calls.depth < NVS_MAX_CALLS ? nvs_calls.depth : NVS_MAX_CALLS;
+
+	for (uint32_t i = 1; i <= depth; i++)
+		nvs_calls_show(shared, i);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call sites: the unwinder's addresses, reduced to a number that is the same for the same stack.
+ *
+ * The unwinder is not ours (libunwind's unw_backtrace, or glibc's). What it may ask of the process
+ * inside the trap is the list of loaded objects, and that we answer ourselves: the loader's lock
+ * may be held by a thread that waits for this one.
+ */
+#include <link.h>
+#include <dlfcn.h>
+#include "trap/stack/known.h"
+#include "trap/ring/root.h"
+#include "trap/low/poison.h"
+
+#define MAX_FRAMES 256
+#define OWN_FRAMES 16 /* ours and the signal frame, below the interrupted one */
+#define MAX_EXTRA 4 /* modules loaded since the last snapshot, found while unwinding */
+
+static nvs_backtrace_fn unwinder;
+
+/* glibc 2.35 and later: lock-free look-up of the object at an address. Layout: <dlfcn.h>. */
+struct find_object {
+	unsigned long long flags;
+	void *map_start, *map_end;
+	struct link_map *link_map;
+	void *eh_frame;
+	unsigned long long reserved[7];
+};
+static int (*find_object)(void *, struct find_object *);
+
+static __thread struct dl_phdr_info extra_modules[MAX_EXTRA];
+
+void nvs_callsite_set(nvs_backtrace_fn fn)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
+
+	__builtin_memcpy(&find_object, &symbol, sizeof(find_object));
+	unwinder = fn;
+}
+
+static bool module_covers(const struct dl_phdr_info *m, uintptr_t pc)
+{
+	for (int i = 0; i < m->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &m->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && pc - m->dlpi_addr - ph->p_vaddr < ph->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static bool known_module(const struct nvs_module_view *view, uintptr_t pc)
+{
+	for (uint32_t i = 0; view && i < view->nmodules; i++)
+		if (module_covers(&view->modules[i], pc))
+			return true;
+	for (uint32_t i = 0; i < nvs_tls.extra_modules; i++)
+		if (module_covers(&extra_modules[i], pc))
+			return true;
+	return false;
+}
+
+/* A module that came after the snapshot. True: it was found, unwinding again may get further. */
+static bool learn_module(uintptr_t pc)
+{
+	struct find_object found;
+	struct dl_phdr_info *m = &extra_modules[nvs_tls.extra_modules];
+	const ElfW(Ehdr) * head;
+
+	if (!find_object || nvs_tls.extra_modules == MAX_EXTRA || find_object((void *)pc, &found))
+		return false;
+	head = found.map_start;
+	*m = (struct dl_phdr_info){
+		.dlpi_addr = found.link_map->l_addr,
+		.dlpi_name = found.link_map->l_name,
+		.dlpi_phdr = (const void *)((uintptr_t)head + head->e_phoff),
+		.dlpi_phnum = head->e_phnum,
+	};
+	nvs_tls.extra_modules++;
+	return true;
+}
+
+int nvs_modules_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	const struct nvs_module_view *view = atomic_load(&nvs_root->modules);
+	struct dl_phdr_info info;
+	int ret = 0;
+
+	for (uint32_t i = 0; view && i < view->nmodules && !ret; i++) {
+		info = view->modules[i];
+		info.dlpi_adds = view->adds;
+		info.dlpi_subs = view->subs;
+		ret = callback(&info, sizeof(info), data);
+	}
+	for (uint32_t i = 0; i < nvs_tls.extra_modules && !ret; i++) {
+		info = extra_modules[i];
+		info.dlpi_adds = view ? view->adds + 1 : 1;
+		info.dlpi_subs = view ? view->subs : 0;
+		ret = callback(&info, sizeof(info), data);
+	}
+	return ret;
+}
+
+void nvs_callsite_warm(void)
+{
+	void *pcs[4];
+
+	if (!unwinder || !nvs_started() || !nvs_root->options.backtrace)
+		return;
+	/* As in the trap, so that nothing here takes the loader's lock either. */
+	nvs_tls.depth++;
+	atomic_fetch_add(&nvs_root->warming, 1);
+	unwinder(pcs, 4);
+	atomic_fetch_sub(&nvs_root->warming, 1);
+	nvs_tls.depth--;
+}
+
+static uint64_t mix(uint64_t h, uint64_t x, uint64_t k)
+{
+	h = (h ^ x) * k;
+	return h ^ h >> 29;
+}
+
+/* Takes the addresses and drops our own frames: everything below the interrupted instruction. */
+static uint32_t unwind(void **pcs, uintptr_t rip, void ***first)
+{
+	const struct nvs_module_view *view = atomic_load(&nvs_root->modules);
+	int n = unwinder(pcs, MAX_FRAMES);
+
+	while (n > 0 && n < MAX_FRAMES && !known_module(view, (uintptr_t)pcs[n - 1]) &&
+	       learn_module((uintptr_t)pcs[n - 1]))
+		n = unwinder(pcs, MAX_FRAMES);
+	for (int i = 0; i < n && i < OWN_FRAMES; i++) {
+		if ((uintptr_t)pcs[i] != rip)
+			continue;
+		*first = pcs + i;
+		return (uint32_t)(n - i);
+	}
+	pcs[0] = (void *)rip;
+	*first = pcs;
+	return 1;
+}
+
+static bool tell_stack(struct nvs_ring *ring, uint32_t id, void **pcs, uint32_t n, uint64_t time)
+{
+	uint32_t size = (uint32_t)sizeof(struct nvs_rec_stack) + n * 8;
+	struct nvs_rec_stack *rec = nvs_ring_reserve(ring, size, true);
+
+	if (!rec)
+		return false;
+	rec->rec = (struct nvs_rec){.type = NVS_REC_STACK, .size = size, .time = time};
+	rec->stack = id;
+	rec->nframes = n;
+	for (uint32_t i = 0; i < n; i++)
+		rec->pc[i] = (uint64_t)(uintptr_t)pcs[i];
+	nvs_ring_commit(ring, size);
+	return true;
+}
+
+/*
+ * The slot of a stack, by 128 bits of hash: two stacks that differ share it with a probability of
+ * 2^-128 each. NULL: the table is as good as full. The stack is told under a new number then;
+ * nothing is lost.
+ */
+static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
+{
+	for (uint32_t probe = 0; probe < 64; probe++) {
+		struct nvs_stack_slot *slot =
+			&nvs_root->stacks[(key + probe) & (NVS_STACK_SLOTS - 1)];
+		uint64_t have = atomic_load_explicit(&slot->key, memory_order_acquire);
+
+		if (!have && atomic_compare_exchange_strong(&slot->key, &have, key)) {
+			atomic_store_explicit(&slot->check, check, memory_order_release);
+			return slot;
+		}
+		if (have == key &&
+		    atomic_load_explicit(&slot->check, memory_order_acquire) == check)
+			return slot;
+	}
+	return NULL;
+}
+
+uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+			   uint64_t time)
+{
+	void *pcs[MAX_FRAMES], **first;
+	uint64_t key, check;
+	struct nvs_stack_slot *slot;
+	uint32_t n, id;
+
+	if (!nvs_root->options.backtrace)
+		return NVS_NONE;
+	id = nvs_known_match(ring, rip, rsp, rbp);
+	if (id != NVS_NONE)
+		return id;
+	nvs_tls.extra_modules = 0;
+	if (unwinder) {
+		n = unwind(pcs, rip, &first);
+	} else {
+		pcs[0] = (void *)rip;
+		first = pcs;
+		n = 1;
+	}
+	key = atomic_load_explicit(&nvs_root->unload_count, memory_order_relaxed) + n;
+	check = ~key;
+	for (uint32_t i = 0; i < n; i++) {
+		key = mix(key, (uintptr_t)first[i], 0x9e3779b97f4a7c15ull);
+		check = mix(check, (uintptr_t)first[i], 0xc2b2ae3d27d4eb4full);
+	}
+	slot = find_slot(key | 1, check);
+	id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
+	if (id) {
+		nvs_known_learn(ring, rip, rsp, rbp, first, n, id - 1);
+		return id - 1;
+	}
+	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody
+	 * waits. */
+	id = atomic_fetch_add(&nvs_root->next_stack, 1);
+	if (!tell_stack(ring, id, first, n, time))
+		return NVS_NONE;
+	if (slot)
+		atomic_store_explicit(&slot->id, id + 1, memory_order_release);
+	nvs_known_learn(ring, rip, rsp, rbp, first, n, id);
+	return id;
+}

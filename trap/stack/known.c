@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Known stacks: from an unwound stack to checks, and from checks to a tree of them for each ring.
+ */
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include "trap/code/cfi.h"
+#include "trap/stack/known.h"
+#include "trap/ring/root.h"
+#include "trap/low/sys.h"
+#include "trap/low/poison.h"
+
+#define BYTES (512u << 10) /* of a ring's tree */
+#define LONGEST (3 * NVS_KNOWN_FRAMES + 2) /* checks of one stack: three a frame, rip and end */
+#define FARTHEST 0x7ffffff8 /* bytes from RSP to a slot */
+#define REFUSED 256u
+
+struct known {
+	uint64_t unloads; /* nvs_root->unload_count for which it holds */
+	uint64_t adds; /* of the modules when REFUSED was begun */
+	uint32_t generation; /* of the ring's owner */
+	uint32_t used; /* of nodes */
+	uint32_t refused[REFUSED]; /* stacks that cannot be learned, by number; number + 1 */
+	struct nvs_known_node nodes[] __attribute__((aligned(16)));
+};
+
+#define NODES ((BYTES - sizeof(struct known)) / sizeof(struct nvs_known_node))
+
+_Static_assert(sizeof(struct nvs_known_node) == 16 && offsetof(struct nvs_known_node, slot) == 8 &&
+		       offsetof(struct nvs_known_node, next) == 12,
+	       "walk.S knows the layout");
+_Static_assert(NVS_CHECK_WORD_LESS_RSP == 1 && NVS_CHECK_RBP_LESS_RSP == 2 && NVS_CHECK_RBP == 3 &&
+		       NVS_CHECK_END > 3,
+	       "walk.S knows the checks");
+_Static_assert(sizeof(struct known) % 16 == 0, "nodes do not straddle cache lines");
+
+/* Where each ring's tree is. Wiped in a forked child, which has the trees themselves no more. */
+struct trees {
+	struct known *of[NVS_MAX_RINGS];
+};
+static _Atomic(struct trees *) trees;
+
+/* ---- memory ---- */
+
+static void *map(size_t bytes, int advice)
+{
+	long p = nvs_sys(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p < 0 && p > -4096)
+		return NULL;
+	if (nvs_sys4(SYS_madvise, p, bytes, advice, 0)) {
+		nvs_sys4(SYS_munmap, p, bytes, 0, 0);
+		return NULL;
+	}
+	return (void *)p;
+}
+
+static struct known **tree_of(struct nvs_ring *ring)
+{
+	struct trees *t = atomic_load_explicit(&trees, memory_order_acquire);
+
+	return t ? &t->of[ring - nvs_root->rings] : NULL;
+}
+
+static struct known *make_tree(struct nvs_ring *ring)
+{
+	struct trees *t = atomic_load(&trees), *made;
+
+	if (!t) {
+		made = map(sizeof(*made), MADV_WIPEONFORK);
+		if (!made)
+			return NULL;
+		if (!atomic_compare_exchange_strong(&trees, &t, made))
+			nvs_sys4(SYS_munmap, made, sizeof(*made), 0, 0);
+	}
+	*tree_of(ring) = map(BYTES, MADV_DONTFORK);
+	return *tree_of(ring);
+}
+
+static void forget(struct known *k, const struct nvs_ring *ring)
+{
+	k->used = 0;
+	k->generation = ring->shared->generation;
+	k->unloads = atomic_load_explicit(&nvs_root->unload_count, memory_order_relaxed);
+	for (uint32_t i = 0; i < REFUSED; i++)
+		k->refused[i] = 0;
+}
+
+static bool is_current(const struct known *k, const struct nvs_ring *ring)
+{
+	return k->generation == ring->shared->generation &&
+	       k->unloads == atomic_load_explicit(&nvs_root->unload_count, memory_order_relaxed);
+}
+
+/* ---- from a stack to its checks ---- */
+
+/* The place that holds RBP as a frame sees it. */
+enum place { IN_RBP, IN_SLOT, NOWHERE };
+
+struct draft {
+	struct nvs_known_node *nodes;
+	uint32_t n;
+	uintptr_t rsp; /* at the store */
+	int64_t frame; /* RSP of the frame that is looked at, less rsp */
+	enum place rbp_place;
+	int64_t rbp_slot;
+	uint64_t rbp; /* its value in that frame */
+	bool rbp_checked;
+};
+
+static bool add(struct draft *d, enum nvs_known_check check, int64_t slot, uint64_t value)
+{
+	if (d->n == LONGEST || slot < 0 || slot > FARTHEST || slot & 7)
+		return false;
+	d->nodes[d->n++] = (struct nvs_known_node){.value = value,
+						   .slot = (int32_t)slot | (int32_t)check};
+	return true;
+}
+
+static bool word_at(const struct draft *d, int64_t slot, uint64_t *value)
+{
+	return slot >= 0 && slot <= FARTHEST &&
+	       nvs_load64_guarded((const uint64_t *)(d->rsp + (uint64_t)slot), value);
+}
+
+/* From now on something depends on RBP's value in this frame. */
+static bool need_rbp(struct draft *d)
+{
+	uint64_t less = d->rbp - d->rsp;
+	bool done = false;
+
+	if (d->rbp_checked)
+		return true;
+	if (d->rbp_place == IN_RBP)
+		done = add(d, NVS_CHECK_RBP_LESS_RSP, 0, less);
+	else if (d->rbp_place == IN_SLOT)
+		done = add(d, NVS_CHECK_WORD_LESS_RSP, d->rbp_slot, less);
+	d->rbp_checked = done;
+	return done;
+}
+
+/* A register of the frame plus OFFSET, less rsp. */
+static bool base(struct draft *d, uint8_t reg, int64_t offset, int64_t *distance)
+{
+	if (reg == NVS_DW_RSP)
+		*distance = d->frame + offset;
+	else if (reg == NVS_DW_RBP && need_rbp(d))
+		*distance = (int64_t)(d->rbp - d->rsp) + offset;
+	else
+		return false;
+	return true;
+}
+
+/* The frame's CFA less rsp; frames lie one above the other. */
+static bool find_cfa(struct draft *d, const struct nvs_cfi *cfi, int64_t *cfa)
+{
+	uint64_t word;
+
+	if (cfi->cfa_rule == NVS_CFA_UNKNOWN || !base(d, cfi->cfa_register, cfi->cfa_offset, cfa))
+		return false;
+	if (cfi->cfa_rule == NVS_CFA_LOADED) {
+		if (!word_at(d, *cfa, &word) ||
+		    !add(d, NVS_CHECK_WORD_LESS_RSP, *cfa, word - d->rsp))
+			return false;
+		*cfa = (int64_t)(word - d->rsp);
+	}
+	return *cfa > d->frame && *cfa <= FARTHEST;
+}
+
+/* Where the caller finds its RBP, the frame's CFA being known. */
+static bool move_rbp(struct draft *d, const struct nvs_cfi *cfi, int64_t cfa)
+{
+	int64_t slot;
+
+	switch (cfi->rbp_rule) {
+	case NVS_REG_SAME:
+		return true;
+	case NVS_REG_AT_CFA:
+		slot = cfa + cfi->rbp_offset;
+		break;
+	case NVS_REG_AT_RBP:
+		if (!base(d, NVS_DW_RBP, cfi->rbp_offset, &slot))
+			return false;
+		break;
+	default:
+		d->rbp_place = NOWHERE;
+		d->rbp_checked = false;
+		return true;
+	}
+	d->rbp_place = IN_SLOT;
+	d->rbp_slot = slot;
+	d->rbp_checked = false;
+	return word_at(d, slot, &d->rbp);
+}
+
+/* The outermost frame is code without rules: where RBP is 0 every unwinder ends there. */
+static bool end_without_rules(struct draft *d)
+{
+	if (d->rbp_place == NOWHERE || d->rbp)
+		return false;
+	return d->rbp_place == IN_RBP ? add(d, NVS_CHECK_RBP, 0, 0)
+				      : add(d, NVS_CHECK_WORD, d->rbp_slot, 0);
+}
+
+/*
+ * One frame, at PC; CALLER is the unwinder's next address, NULL where it gave none. CUT: it may
+ * have given none for want of room.
+ */
+static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const void *caller,
+		      bool cut)
+{
+	enum nvs_cfi_result result = nvs_cfi_find(pc, cfi);
+	uint64_t word;
+	int64_t cfa;
+
+	if (!caller && cut)
+		return true;
+	if (result == NVS_CFI_NO_FUNCTION && !caller)
+		return end_without_rules(d);
+	if (result != NVS_CFI_FOUND || cfi->signal)
+		return false;
+	if (cfi->ra_rule == NVS_REG_UNDEFINED)
+		return !caller;
+	if (cfi->ra_rule != NVS_REG_AT_CFA || !cfi->rsp_is_cfa || !find_cfa(d, cfi, &cfa))
+		return false;
+	if (!word_at(d, cfa + cfi->ra_offset, &word) || word != (uintptr_t)caller ||
+	    !add(d, NVS_CHECK_WORD, cfa + cfi->ra_offset, word) || !move_rbp(d, cfi, cfa))
+		return false;
+	d->frame = cfa;
+	return true;
+}
+
+static bool draft_stack(struct draft *d, void *const *pcs, uint32_t n, uint32_t stack)
+{
+	struct nvs_cfi cfi = {.module = NULL};
+
+	if (n > NVS_KNOWN_FRAMES)
+		return false;
+	d->nodes[d->n++] = (struct nvs_known_node){.value = (uintptr_t)pcs[0],
+						   .slot = NVS_CHECK_RIP};
+	for (uint32_t i = 0; i < n; i++) {
+		/* A return address may lie behind the end of its function: the call itself never
+		 * does. */
+		uintptr_t pc = (uintptr_t)pcs[i] - (i > 0);
+
+		if (!add_frame(d, &cfi, pc, i + 1 < n ? pcs[i + 1] : NULL, n >= NVS_KNOWN_CUT))
+			return false;
+	}
+	return add(d, NVS_CHECK_END, 0, stack);
+}
+
+/* ---- from checks to the tree ---- */
+
+/* Puts the draft's nodes from FROM on at the tree's end, and then within reach. */
+static void append(struct known *k, const struct draft *d, uint32_t from,
+		   struct nvs_known_node *before)
+{
+	struct nvs_known_node *to = &k->nodes[k->used];
+
+	for (uint32_t i = from; i < d->n; i++)
+		to[i - from] = d->nodes[i];
+	k->used += d->n - from;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (before)
+		before->next = (uint32_t)((uint8_t *)to - (uint8_t *)before);
+}
+
+/*
+ * What is to be checked after equal checks is equal too, since it follows from them; the one
+ * exception is a stack that was cut at another depth. False: it is one.
+ */
+static bool insert(struct known *k, const struct draft *d)
+{
+	struct nvs_known_node *at = k->nodes;
+
+	if (!k->used) {
+		append(k, d, 0, NULL);
+		return true;
+	}
+	for (uint32_t i = 0; i < d->n; i++, at++) {
+		if (at->slot != d->nodes[i].slot)
+			return false;
+		if ((at->slot & 7) == NVS_CHECK_END)
+			return true;
+		while (at->value != d->nodes[i].value) {
+			if (!at->next) {
+				append(k, d, i, at);
+				return true;
+			}
+			at = (void *)((uint8_t *)at + at->next);
+		}
+	}
+	return false;
+}
+
+/* Makes K fit for the ring's owner and the modules of now. */
+static void freshen(struct known *k, const struct nvs_ring *ring)
+{
+	const struct nvs_module_view *view = atomic_load(&nvs_root->modules);
+
+	if (!is_current(k, ring) || NODES - k->used < LONGEST)
+		forget(k, ring);
+	if (view && view->adds != k->adds) {
+		k->adds = view->adds;
+		for (uint32_t i = 0; i < REFUSED; i++)
+			k->refused[i] = 0;
+	}
+}
+
+void nvs_known_learn(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+		     void *const *pcs, uint32_t n, uint32_t stack)
+{
+	struct known *k = tree_of(ring) ? *tree_of(ring) : NULL;
+	struct draft d = {.rsp = rsp, .rbp = rbp};
+
+	if (!n || stack == NVS_NONE || (uintptr_t)pcs[0] != rip || rsp & 7)
+		return;
+	if (!k)
+		k = make_tree(ring);
+	if (!k)
+		return;
+	freshen(k, ring);
+	if (k->refused[stack % REFUSED] == stack + 1 ||
+	    (k->used && nvs_known_walk(k->nodes, rip, rsp, rbp) != NVS_NONE))
+		return;
+	d.nodes = &k->nodes[k->used];
+	if (!draft_stack(&d, pcs, n, stack) || !insert(k, &d))
+		k->refused[stack % REFUSED] = stack + 1;
+}
+
+uint32_t nvs_known_match(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp)
+{
+	struct known **tree = tree_of(ring);
+
+	if (!tree || !*tree || !(*tree)->used || !is_current(*tree, ring))
+		return NVS_NONE;
+	return nvs_known_walk((*tree)->nodes, rip, rsp, rbp);
+}

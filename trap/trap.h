@@ -151,7 +151,8 @@ struct nvs_trap_options {
  */
 int nvs_trap_init(const struct nvs_trap_options *options);
 
-/* Records the next N submissions, then none; NVS_RECORD_ALL: from now on all; 0: none from now on.
+/*
+ * Records the next N submissions, then none; NVS_RECORD_ALL: from now on all; 0: none from now on.
  */
 #define NVS_RECORD_ALL INT64_MAX
 void nvs_trap_record(int64_t submissions);
@@ -166,7 +167,8 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext);
 /* Ticks of the session's clock, for every record. */
 uint64_t nvs_now(void);
 
-/* True on a thread that is in the trap: dl_iterate_phdr is answered from the module snapshot then.
+/*
+ * True on a thread that is in the trap: dl_iterate_phdr is answered from the module snapshot then.
  */
 bool nvs_in_trap(void);
 

@@ -72,7 +72,8 @@ bool nvs_call_kind(const struct nvs_call *call, const char *kind, uint64_t *valu
 char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, size_t room);
 /* "CUDA_ERROR_INVALID_VALUE"; NULL: not a known one. */
 const char *nvs_call_error(uint32_t result);
-/* Has a result, and one that is no success. cuStreamQuery's and cuEventQuery's "not ready" is none.
+/*
+ * Has a result, and one that is no success. cuStreamQuery's and cuEventQuery's "not ready" is none.
  */
 bool nvs_call_failed(const struct nvs_call *call);
 /* Bytes that a copy is asked to move; of a batch those that its commands moved, where it does not

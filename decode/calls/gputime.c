@@ -328,7 +328,8 @@ static void see_done(struct channel *c, uint32_t end)
 	}
 }
 
-/* Before the part itself is taken in. True: it is certain that a release was done at the time seen.
+/*
+ * Before the part itself is taken in. True: it is certain that a release was done at the time seen.
  */
 static bool observe(struct nvs_gputime *g, struct channel *c, const struct nvs_gputime_part *p)
 {

@@ -64,7 +64,8 @@ typedef void nvs_gputime_found(void *arg, uint32_t group, uint64_t bytes, uint64
 struct nvs_gputime;
 struct nvs_gputime *nvs_gputime_new(nvs_gputime_found *found, void *arg); /* NULL: no memory */
 void nvs_gputime_free(struct nvs_gputime *g);
-/* In order of the channel. 1: it is certain that a release was done at seen.ns, 0: not; or -ENOMEM.
+/*
+ * In order of the channel. 1: it is certain that a release was done at seen.ns, 0: not; or -ENOMEM.
  */
 int nvs_gputime_add(struct nvs_gputime *g, const struct nvs_gputime_part *part);
 /* All parts of this owner belong to GROUP, and had been rung at the host's time HOST. */

@@ -79,8 +79,8 @@ enum nvs_semaphore_by { NVS_BY_HOST, NVS_BY_ENGINE, NVS_BY_GRID };
 #define NVS_OP_WFI (1u << 6) /* host release: waits for idle first */
 #define NVS_OP_PHYSICAL_SRC (1u << 7)
 #define NVS_OP_PHYSICAL_DST (1u << 8)
-#define NVS_OP_CHAINED \
-	(1u << 9) /* launch: set going by another descriptor, not by the trigger itself */
+/* Launch: set going by another descriptor, not by the trigger itself */
+#define NVS_OP_CHAINED (1u << 9)
 #define NVS_OP_VALUE (1u << 11) /* release: sem.value is known */
 #define NVS_OP_AUXILIARY (1u << 12) /* upload: of a descriptor that runs no program */
 #define NVS_OP_TWO_D (1u << 10) /* more than one line: width, lines and the pitches count */

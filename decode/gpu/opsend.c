@@ -12,7 +12,8 @@
 
 static void add_range(struct ranges *r, uint64_t start, uint64_t bytes)
 {
-	/* Kernels of a graph share most of their banks: look at the latest ones for the same range.
+	/*
+	 * Kernels of a graph share most of their banks: look at the latest ones for the same range.
 	 */
 	for (uint32_t i = r->count, n = 0; i > 0 && n < 16; i--, n++) {
 		if (r->list[i - 1].start == start && r->list[i - 1].end >= start + bytes)

@@ -265,7 +265,8 @@ size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
 	pb->header_address = pb->address;
 	pb->address += 4;
 	header(pb, *data, sink);
-	/* At the segment's end a header with data waits for the next one; one without is done now.
+	/*
+	 * At the segment's end a header with data waits for the next one; one without is done now.
 	 */
 	if (pb->pending && !pb->run.total)
 		give(pb, data, 0, sink);

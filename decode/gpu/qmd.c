@@ -228,7 +228,8 @@ static void layout_links(struct nvs_qmd_layout *l)
 		l->dependents[i].pointer = find_nth(l, "DEPENDENT_QMD#_POINTER", i);
 	}
 	if (!l->dependents[0].enable.width) {
-		/* Up to version 2.3 there is one, and scheduling it is all that can be done to it.
+		/*
+		 * Up to version 2.3 there is one, and scheduling it is all that can be done to it.
 		 */
 		l->dependents[0].enable = find(l, "DEPENDENT_QMD_SCHEDULE_ENABLE");
 		l->dependents[0].pointer = find(l, "DEPENDENT_QMD_POINTER");

@@ -16,7 +16,8 @@
 #define NVS_QMD_RELEASES 3
 #define NVS_QMD_DEPENDENTS 2
 
-/* As in the field QMD_TYPE; older versions have IS_QUEUE alone and are told as QUEUE or GRID_CTA.
+/*
+ * As in the field QMD_TYPE; older versions have IS_QUEUE alone and are told as QUEUE or GRID_CTA.
  */
 enum nvs_qmd_type {
 	NVS_QMD_QUEUE,
@@ -81,7 +82,8 @@ static inline bool nvs_qmd_is_launch(const struct nvs_qmd *q)
 /* "GRID_CTA", ... */
 const char *nvs_qmd_type_name(uint32_t type);
 
-/* Version that the descriptor says it has, as compute class CLS keeps it. NULL: none that is known.
+/*
+ * Version that the descriptor says it has, as compute class CLS keeps it. NULL: none that is known.
  */
 const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t nwords,
 						 uint32_t cls);
@@ -90,7 +92,8 @@ size_t nvs_qmd_bytes(const struct nvs_qmd_version *version);
 /* Bits [lo, hi], at most 64 of them; bits beyond the end read as 0. */
 uint64_t nvs_qmd_bits(const uint32_t *words, size_t nwords, uint32_t hi, uint32_t lo);
 
-/* Where a version keeps things; looked up once a version and class, and kept for those met so far.
+/*
+ * Where a version keeps things; looked up once a version and class, and kept for those met so far.
  */
 struct nvs_qmd_layouts;
 struct nvs_qmd_layouts *nvs_qmd_layouts_new(void); /* NULL: no memory */

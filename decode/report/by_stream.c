@@ -402,7 +402,8 @@ static const struct nvs_column context_columns[] = {
 	{"threads", "threads", get_threads, 0, 5},
 };
 
-/* Libraries make streams by the dozen to be ready: a person wants to see those that did something.
+/*
+ * Libraries make streams by the dozen to be ready: a person wants to see those that did something.
  */
 static size_t fold_unused(struct row *rows, size_t n)
 {

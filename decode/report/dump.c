@@ -17,7 +17,8 @@ struct dump {
 	uint64_t printed, rows;
 };
 
-/* What is not shown is followed all the same: classes, methods and split headers go on from there.
+/*
+ * What is not shown is followed all the same: classes, methods and split headers go on from there.
  */
 static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		     const struct nvs_gp *gp)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --graphs: executable graphs, what they hold, and what launching, uploading and making them cost.
+/*
+ * --graphs: executable graphs, what they hold, and what launching, uploading and making them cost.
  */
 #include <errno.h>
 #include <stdlib.h>

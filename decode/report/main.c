@@ -41,7 +41,8 @@ static bool told(const struct nvs_source *s, uint32_t n, const char *note)
 	return false;
 }
 
-/* Which files could not tell names: on another machine than the traced one that may be all of them.
+/*
+ * Which files could not tell names: on another machine than the traced one that may be all of them.
  */
 static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 {

@@ -109,17 +109,16 @@ struct nvs_value {
 	int64_t ns;
 };
 
-#define NVS_COLUMN_NAME \
-	(1u << 0) /* text: stands behind the numbers, and gives way when space is short */
+/* Text: stands behind the numbers, and gives way when space is short */
+#define NVS_COLUMN_NAME (1u << 0)
 #define NVS_COLUMN_SEVERAL (1u << 1) /* text: only when several traces are reported */
 #define NVS_COLUMN_DETAIL (1u << 2) /* not in text */
 #define NVS_COLUMN_IF_ANY (1u << 3) /* in text only when a row has something else than 0 */
 
 #define NVS_COLUMN_TEXT (1u << 4) /* in text only: what it says stands in others */
 #define NVS_COLUMN_BAR (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
-#define NVS_COLUMN_BESIDE                                                      \
-	(1u << 6) /* text: next to the column before it, whatever its own rank \
-		   */
+/* Text: next to the column before it, whatever its own rank */
+#define NVS_COLUMN_BESIDE (1u << 6)
 
 /* The registry: one line serves text, JSON, CSV and -s. */
 struct nvs_column {
@@ -202,7 +201,8 @@ bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submissi
 bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub);
 bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell);
 
-/* ---- by_kernel.c, graphs.c, memcpy.c, by_stream.c, timeline.c ----
+/*
+ * ---- by_kernel.c, graphs.c, memcpy.c, by_stream.c, timeline.c ----
  */
 int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 			 const struct nvs_options_report *o);

@@ -8,8 +8,8 @@
 
 #define MAX_COLUMNS 64
 #define CELL 8192 /* bytes of one printed value */
-#define MIN_NAME \
-	20 /* a name column is not made narrower than this, if without others there is room */
+/* A name column is not made narrower than this, if without others there is room */
+#define MIN_NAME 20
 #define LEAST_NAME 8 /* nor than this */
 #define BAR 10 /* characters of a whole one */
 #define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */

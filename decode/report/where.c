@@ -21,7 +21,8 @@ static const struct nvs_mapping *find(const struct nvs_place *p, uint64_t addres
 {
 	const struct nvs_mapping *m = nvs_trace_gpu_map(p->trace, p->vaspace, address);
 
-	/* What is mapped for the CPU at an address is mapped there for the GPU as well, with UVM.
+	/*
+	 * What is mapped for the CPU at an address is mapped there for the GPU as well, with UVM.
 	 */
 	return m ? m : nvs_trace_cpu_map(p->trace, address);
 }

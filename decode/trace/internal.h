@@ -71,7 +71,8 @@ uint32_t nvs_record_fixed(uint16_t type);
 /* The same for a SUBMISSION alone; finds its parts. */
 const char *nvs_submission_check(const struct nvs_rec_submission *rec, size_t *ndata);
 
-/* The variable part of a record of BYTES: at its end, so that fields added before it do not matter.
+/*
+ * The variable part of a record of BYTES: at its end, so that fields added before it do not matter.
  */
 static inline const void *nvs_tail(const struct nvs_rec *rec, uint64_t bytes)
 {

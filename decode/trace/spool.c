@@ -165,7 +165,8 @@ static bool find_spool(struct nvs_trace *t, struct nvs_spool_file *f, const char
 		if (t->options.spool || i) {
 			base = t->options.spool ? t->options.spool : attr;
 			dot = "";
-			/* A path out of the trace: only a whole one, and only of the same session.
+			/*
+			 * A path out of the trace: only a whole one, and only of the same session.
 			 */
 			if (!t->options.spool && (!attr || attr[0] != '/'))
 				return false;

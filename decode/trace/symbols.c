@@ -251,7 +251,8 @@ static const struct symbol *search(const struct table *table, uint64_t address)
 
 		if (address - s->start < s->size)
 			return s;
-		/* A symbol without size reaches to the next one: good only if that is the nearest.
+		/*
+		 * A symbol without size reaches to the next one: good only if that is the nearest.
 		 */
 		if (!s->size && !back)
 			open_ended = s;

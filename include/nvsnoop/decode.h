@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The decoder's public API: opens a trace with the spool beside it, checks every byte, and hands
- *out submissions in the order of their channel while a model of the session is kept up.
+ * out submissions in the order of their channel while a model of the session is kept up.
  *
  * Reading is streaming: a frame is unpacked into one reused buffer and what callbacks see points
  * into it, so memory does not grow with the trace. What a callback is given is valid until it
  * returns; what the model hands out (threads, channels, stacks, ...) until nvs_trace_close(),
- *except where said otherwise.
+ * except where said otherwise.
  *
  *	struct nvs_error err;
  *	struct nvs_trace *t;
@@ -17,9 +17,9 @@
  *	nvs_trace_close(t);
  *
  * Functions return 0 or -errno and leave one message in ERR that names the file, the offset and
- *what to do. Not thread-safe per trace; several traces may be open at once. The trace may come from
- *a stranger: everything is bounded, nothing is believed. Strings out of a trace may hold any byte
- *but NUL.
+ * what to do. Not thread-safe per trace; several traces may be open at once. The trace may come
+ * from a stranger: everything is bounded, nothing is believed. Strings out of a trace may hold any
+ * byte but NUL.
  */
 #ifndef NVSNOOP_DECODE_H
 #define NVSNOOP_DECODE_H
@@ -37,11 +37,10 @@ struct nvs_error {
 
 /* What one trace may hold at most; more is refused as damage. */
 #define NVS_MAX_FRAME (256u << 20) /* bytes of a frame, unpacked */
-#define NVS_MAX_NUMBER \
-	(1u << 20) /* threads, modules, stacks, channels; live objects, live mappings */
-#define NVS_MAX_WHOLE                                                              \
-	(256u << 20) /* bytes of submissions held while they wait for their pieces \
-		      */
+/* Threads, modules, stacks, channels; live objects, live mappings */
+#define NVS_MAX_NUMBER (1u << 20)
+/* Bytes of submissions held while they wait for their pieces */
+#define NVS_MAX_WHOLE (256u << 20)
 
 /* ---- opening and reading ---- */
 
@@ -65,8 +64,8 @@ void nvs_trace_close(struct nvs_trace *trace); /* NULL is fine */
 /* nvs_submission.marks */
 #define NVS_MARK_SPOOL (1u << 0) /* came out of the spool, not the frames */
 #define NVS_MARK_LATE (1u << 1) /* rung after the writer had ended */
-#define NVS_MARK_UNCERTAIN \
-	(1u << 2) /* the last of its thread at a kill: perhaps not rung any more */
+/* The last of its thread at a kill: perhaps not rung any more */
+#define NVS_MARK_UNCERTAIN (1u << 2)
 #define NVS_MARK_TORN (1u << 3) /* pieces of it never came: its segments are NVS_SEG_GAP */
 
 struct nvs_submission {

@@ -117,10 +117,10 @@ enum nvs_clock { NVS_CLOCK_MONOTONIC = 1, NVS_CLOCK_TSC = 2 };
 #define NVS_HDR_STEP (1u << 2) /* trap=step */
 #define NVS_HDR_DROP (1u << 3) /* overflow=drop */
 #define NVS_HDR_HEADERS (1u << 4) /* level=headers: segments are NVS_SEG_SKIPPED */
-#define NVS_HDR_COUNTS \
-	(1u << 5) /* level=counts: submissions come as GAP records of NVS_GAP_CHOICE */
-#define NVS_HDR_TRIGGER \
-	(1u << 6) /* a trigger decides what is recorded; the rest is NVS_GAP_CHOICE */
+/* Level=counts: submissions come as GAP records of NVS_GAP_CHOICE */
+#define NVS_HDR_COUNTS (1u << 5)
+/* A trigger decides what is recorded; the rest is NVS_GAP_CHOICE */
+#define NVS_HDR_TRIGGER (1u << 6)
 
 struct nvs_rec_header {
 	struct nvs_rec rec;
@@ -264,8 +264,8 @@ struct nvs_rec_gpu_map_gone {
 
 /* nvs_rec_channel.flags */
 #define NVS_CHAN_BOUND (1u << 0) /* ring and USERD are mapped and known */
-#define NVS_CHAN_NO_DOORBELL \
-	(1u << 1) /* its class rings otherwise (Pascal and older): not captured */
+/* Its class rings otherwise (Pascal and older): not captured */
+#define NVS_CHAN_NO_DOORBELL (1u << 1)
 #define NVS_CHAN_SHADOW (1u << 2) /* ring and USERD are shadowed in ordinary memory */
 
 struct nvs_rec_channel {
@@ -301,10 +301,10 @@ struct nvs_rec_channel_gone {
 /* rec.flags of a submission */
 #define NVS_SUB_MORE (1u << 0) /* segments marked NVS_SEG_FOLLOWS come in DATA records */
 #define NVS_SUB_LATE (1u << 1) /* rung after the writer had ended */
-#define NVS_SUB_CALL_SHIFT \
-	8 /* bits 15:8: depth of the call in flight it belongs to, 0: none known */
-#define NVS_SUB_CONTINUED \
-	(1u << 2) /* more entries of the doorbell before; not counted as a submission */
+/* Bits 15:8: depth of the call in flight it belongs to, 0: none known */
+#define NVS_SUB_CALL_SHIFT 8
+/* More entries of the doorbell before; not counted as a submission */
+#define NVS_SUB_CONTINUED (1u << 2)
 
 enum nvs_segment_state {
 	NVS_SEG_HERE = 0, /* all its bytes stand in this record */
@@ -500,8 +500,8 @@ struct nvs_rec_api {
 };
 
 /* rec.flags of a CALL_BEGIN record */
-#define NVS_BEGIN_IN_FLIGHT \
-	(1u << 0) /* the trace ends, and no CALL of it has come; it may have been begun before */
+/* The trace ends, and no CALL of it has come; it may have been begun before */
+#define NVS_BEGIN_IN_FLIGHT (1u << 0)
 
 struct nvs_rec_call_begin {
 	struct nvs_rec rec; /* time: of the submission that made it be told, or the end's */
@@ -517,8 +517,8 @@ struct nvs_rec_call_begin {
 #define NVS_CALL_BEGUN (1u << 0) /* a CALL_BEGIN of it was told */
 #define NVS_CALL_UNWOUND (1u << 1) /* left by an exception or the end of its thread: no result */
 #define NVS_CALL_ABANDONED (1u << 2) /* left by a jump, noticed at end: no result, no arguments */
-#define NVS_CALL_CAPTURED \
-	(1u << 3) /* its stream was capturing: it became part of a graph, nothing ran */
+/* Its stream was capturing: it became part of a graph, nothing ran */
+#define NVS_CALL_CAPTURED (1u << 3)
 #define NVS_CALL_EARLY (1u << 4) /* before the trace was begun; thread may be NVS_NONE */
 
 /*
@@ -543,8 +543,8 @@ struct nvs_rec_call {
 
 /* rec.flags of a KERNEL record */
 #define NVS_KERNEL_ATTRS (1u << 0) /* registers to max_threads are known */
-#define NVS_KERNEL_NAMED \
-	(1u << 1) /* the driver told the name; else see the call that made the handle */
+/* The driver told the name; else see the call that made the handle */
+#define NVS_KERNEL_NAMED (1u << 1)
 
 /* From here on the handle means this function. Comes at its first launch, or with the graph that
  * holds it. */
@@ -576,8 +576,8 @@ enum nvs_graph_event {
 #define NVS_GRAPH_PARTIAL (1u << 1) /* rec.flags: the driver did not tell all of it */
 
 /* nvs_graph_node.flags */
-#define NVS_NODE_CONDITIONAL \
-	(1u << 0) /* in the body of a conditional node: run as often as that says */
+/* In the body of a conditional node: run as often as that says */
+#define NVS_NODE_CONDITIONAL (1u << 0)
 #define NVS_NODE_DISABLED (1u << 1)
 #define NVS_NODE_NO_PARAMS (1u << 2) /* its parameters are not known */
 

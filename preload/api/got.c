@@ -64,7 +64,8 @@ static bool populates(uintptr_t page)
 	return nvs_sys(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
 }
 
-/* May the page that has DYNAMIC in it be written? Asked without changing a byte, or opening a file.
+/*
+ * May the page that has DYNAMIC in it be written? Asked without changing a byte, or opening a file.
  */
 static bool writable(uintptr_t dynamic)
 {
@@ -274,7 +275,8 @@ void nvs_api_rebind(void)
 	holder = atomic_load(&busy);
 	if (holder == self || !atomic_compare_exchange_strong(&busy, &holder, self))
 		return;
-	/* Where something went, all numbers have changed, and an address may be another object's.
+	/*
+	 * Where something went, all numbers have changed, and an address may be another object's.
 	 */
 	from = now.subs == atomic_load(&seen_subs) ? atomic_load(&seen_objects) : 0;
 	had = atomic_load(&have_libcuda);

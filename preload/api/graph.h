@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Executable graphs: telling what they hold, and what of it has changed. Layouts: CUDA driver API.
+/*
+ * Executable graphs: telling what they hold, and what of it has changed. Layouts: CUDA driver API.
  */
 #ifndef NVSNOOP_PRELOAD_API_GRAPH_H
 #define NVSNOOP_PRELOAD_API_GRAPH_H

@@ -164,7 +164,8 @@ static _Atomic int ready;
  */
 static __thread volatile int looking;
 
-/* A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
+/*
+ * A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
  */
 #define FIND_AS(field, name)                                                \
 	do {                                                                \

@@ -44,7 +44,8 @@ bool nvs_outfile_named(const struct nvs_outfile *file, const char *path);
 void nvs_outfile_unlink(struct nvs_outfile *file);
 void nvs_outfile_close(struct nvs_outfile *file);
 
-/* Moves FD out of the way of programs that count on low numbers; the new one, FD if that cannot be.
+/*
+ * Moves FD out of the way of programs that count on low numbers; the new one, FD if that cannot be.
  */
 int nvs_fd_high(int fd);
 

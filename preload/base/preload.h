@@ -19,7 +19,8 @@
 #include "preload/base/options.h"
 #include "trap/trap.h"
 
-/* ---- next.c: the functions behind our hooks; every call of ours on a device goes through it ----
+/*
+ * ---- next.c: the functions behind our hooks; every call of ours on a device goes through it ----
  */
 struct nvs_next {
 	int (*open)(const char *, int, ...);
@@ -151,7 +152,8 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
 uint64_t nvs_rm_unknown_calls(void);
 /* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
 void nvs_rm_replay(void);
-/* At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls.
+/*
+ * At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls.
  */
 void nvs_rm_final_records(bool look_at_maps);
 /* Makes the trap see the present state; called by whoever changed it, under the lock. */

@@ -36,7 +36,8 @@ struct nvs_state {
  */
 bool nvs_state_borrowed(void);
 
-/* mappings.c: false means for certain that [start, start + size) meets no tracked mapping. No lock.
+/*
+ * mappings.c: false means for certain that [start, start + size) meets no tracked mapping. No lock.
  */
 bool nvs_maps_may_overlap(uintptr_t start, size_t size);
 

@@ -46,7 +46,8 @@ static int usage_error(void)
 	return NVS_EXIT_USAGE;
 }
 
-/* Prints TEXT from column *COLUMN on, going on under the help's column where a line would pass 80.
+/*
+ * Prints TEXT from column *COLUMN on, going on under the help's column where a line would pass 80.
  */
 static void print_words(const char *text, size_t *column)
 {

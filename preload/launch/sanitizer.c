@@ -46,7 +46,8 @@ static off_t offset_of(const struct image *im, uint64_t address)
 	return -1;
 }
 
-/* SIZE bytes at OFFSET, or as many as there are up to the end of the file, and a NUL behind them.
+/*
+ * SIZE bytes at OFFSET, or as many as there are up to the end of the file, and a NUL behind them.
  */
 static void *read_part(int fd, off_t offset, uint64_t size, size_t *got)
 {

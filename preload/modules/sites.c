@@ -30,7 +30,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Asked of the loader, not of the snapshot: a module that has been unloaded since must not be read.
+/*
+ * Asked of the loader, not of the snapshot: a module that has been unloaded since must not be read.
  */
 static bool text_of(uintptr_t address, struct nvs_site_text *text)
 {

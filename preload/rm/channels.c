@@ -17,7 +17,8 @@ static struct nvs_object *sibling(const struct nvs_object *o, uint32_t handle)
 	return handle ? nvs_object_find(o->key.client, handle) : NULL;
 }
 
-/* The channel's own address space, else its context share's, else its group's, else the device's.
+/*
+ * The channel's own address space, else its context share's, else its group's, else the device's.
  */
 static void find_vaspace(struct nvs_channel_entry *c)
 {
@@ -40,7 +41,8 @@ static void find_userd(struct nvs_channel_entry *c)
 
 	if (c->userd)
 		return;
-	/* Without a memory object of its own, USERD is what a mapping of the channel itself shows.
+	/*
+	 * Without a memory object of its own, USERD is what a mapping of the channel itself shows.
 	 */
 	o = c->userd_handle ? nvs_object_find(c->object->key.client, c->userd_handle) : c->object;
 	if (!o)

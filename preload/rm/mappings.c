@@ -235,7 +235,8 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 	};
 	struct nvs_cpu_map *m;
 
-	/* The register lies in the object's first page; the trap counts from the mapping's start.
+	/*
+	 * The register lies in the object's first page; the trap counts from the mapping's start.
 	 */
 	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0)
 		map.kind = NVS_MAP_DOORBELL;
@@ -279,7 +280,8 @@ static void add(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 	struct nvs_rm_map *from = nvs_fd_map(fd);
 
 	if (nvs_fd_kind(fd) == NVS_FD_UVM) {
-		/* The kernel accepts nothing else; a mapping that is not so is not managed memory.
+		/*
+		 * The kernel accepts nothing else; a mapping that is not so is not managed memory.
 		 */
 		if ((uintptr_t)p == (uint64_t)offset)
 			add_uvm(p, size, prot, fd);

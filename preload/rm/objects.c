@@ -77,7 +77,8 @@ uint32_t nvs_object_vaspace(const struct nvs_object *o)
 
 	if (o->object_class != 0x90f1)
 		space = o->vaspace ? nvs_object_find(o->key.client, o->vaspace) : NULL;
-	/* NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE: another name for the device's own address space.
+	/*
+	 * NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE: another name for the device's own address space.
 	 */
 	if (space && space->object_class == 0x90f1 && space->params_length >= 4 &&
 	    nvs_u32(space->params, 0) == 3)

@@ -218,7 +218,8 @@ static void after_update(const struct call *c)
 		map->updated = nvs_u64(c->arg, 24);
 }
 
-/* NVOS32 function 2 ALLOC_SIZE and 0xe ALLOC_SIZE_RANGE; attr LOCATION 26:25 is 0 for video memory.
+/*
+ * NVOS32 function 2 ALLOC_SIZE and 0xe ALLOC_SIZE_RANGE; attr LOCATION 26:25 is 0 for video memory.
  */
 static void vid_heap_alloc(const struct call *c)
 {

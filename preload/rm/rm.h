@@ -77,7 +77,8 @@ struct nvs_object {
 };
 
 struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle);
-/* Parameters are copied. NULL: no memory. A handle that is there already is taken as freed unseen.
+/*
+ * Parameters are copied. NULL: no memory. A handle that is there already is taken as freed unseen.
  */
 struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
 				  uint32_t object_class, const void *params, uint32_t length);
@@ -261,7 +262,8 @@ enum nvs_fd_kind {
 	NVS_FD_GPU,
 	NVS_FD_UVM
 };
-/* What the fd is now. The first asks the kernel; the second answers for an ioctl, mostly without.
+/*
+ * What the fd is now. The first asks the kernel; the second answers for an ioctl, mostly without.
  */
 enum nvs_fd_kind nvs_fd_kind(int fd);
 enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request);

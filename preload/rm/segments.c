@@ -66,7 +66,8 @@ static bool clear(struct nvs_segs *s, uint32_t entity)
 	return true;
 }
 
-/* The CPU mapping that shows byte AT of the object, or else the one that begins soonest behind it.
+/*
+ * The CPU mapping that shows byte AT of the object, or else the one that begins soonest behind it.
  */
 static const struct nvs_cpu_map *cover(const struct nvs_entity *e, int64_t at)
 {

@@ -20,9 +20,8 @@
 #include "trap/copy/shadow.h"
 
 #define PAGE 4096ull
-#define LARGEST                                                                          \
-	(64ull << 20) /* objects that hold rings are small; others get no second mapping \
-		       */
+/* Objects that hold rings are small; others get no second mapping */
+#define LARGEST (64ull << 20)
 #define LOCAL_MEMORY 0x0040 /* NV01_MEMORY_LOCAL_USER */
 #define LOOK_EVERY 10 /* refreshes of a channel that rests */
 #define POWER_FOLDER "/proc/driver/nvidia/gpus"
@@ -134,7 +133,8 @@ static bool is_hole(uintptr_t start, size_t bytes)
 	return false;
 }
 
-/* Without memory to remember it by, the map it lies in is not to be shadowed or unmapped any more.
+/*
+ * Without memory to remember it by, the map it lies in is not to be shadowed or unmapped any more.
  */
 static void remember_holes(const struct nvs_shadow *sh)
 {

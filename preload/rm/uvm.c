@@ -101,7 +101,8 @@ static void register_gpu(const uint8_t *a, unsigned client, unsigned handle, uns
 				handle ? nvs_u32(a, handle) : 0);
 }
 
-/* What frees a range may let another thread use it again at once: the lock is kept over the call.
+/*
+ * What frees a range may let another thread use it again at once: the lock is kept over the call.
  */
 bool nvs_uvm_before(int fd, unsigned long request, void *arg)
 {

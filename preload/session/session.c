@@ -244,7 +244,8 @@ static void end_at_quick_exit(void)
 		at_quick_exit(nvs_session_finish);
 }
 
-/* From here on what changes is told as it comes: what is known by now is told under the same lock.
+/*
+ * From here on what changes is told as it comes: what is known by now is told under the same lock.
  */
 static void activate(struct nvs_live *live)
 {

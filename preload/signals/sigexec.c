@@ -181,7 +181,8 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	return execve(path, argv, envp);
 }
 
-/* ---- posix_spawn: its child takes the mask from us as a copy of the program's own attributes ----
+/*
+ * ---- posix_spawn: its child takes the mask from us as a copy of the program's own attributes ----
  */
 
 static const posix_spawnattr_t *with_mask(posix_spawnattr_t *copy, const posix_spawnattr_t *attr)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a token that stands in for a signal of ours is told from the program's own use of its number.
+/*
+ * How a token that stands in for a signal of ours is told from the program's own use of its number.
  */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGTOKEN_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGTOKEN_H

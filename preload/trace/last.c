@@ -24,7 +24,8 @@ static bool only_we_are_left(const struct nvs_live *live)
 	return p && strtoul(p, NULL, 10) <= 1 + atomic_load(&live->own_threads);
 }
 
-/* By the writer, whose file descriptors are its own: the program's table never shows one of ours.
+/*
+ * By the writer, whose file descriptors are its own: the program's table never shows one of ours.
  */
 void nvs_look_for_last_thread(struct nvs_live *live)
 {

@@ -90,7 +90,8 @@ void nvs_late_settle(struct nvs_live *live);
 
 /* ---- firstframe.c ---- */
 
-/* The first frame: HEADER, what is known of the process, a CLOCK point. Written before it returns.
+/*
+ * The first frame: HEADER, what is known of the process, a CLOCK point. Written before it returns.
  */
 int nvs_first_frame(struct nvs_live *live, struct nvs_sink *sink);
 /* One ATTR record into a ring. */

@@ -258,7 +258,8 @@ static bool detach(struct nvs_writer *w)
 		low = w->live->spool.fd;
 		high = w->live->trace.fd;
 	}
-	/* It must be possible to let go of the program's files: a pipe would never end otherwise.
+	/*
+	 * It must be possible to let go of the program's files: a pipe would never end otherwise.
 	 */
 	if (low <= 0 || nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
 	    nvs_sys(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))

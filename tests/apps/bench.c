@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures what issuing a submission costs: each thread sets 64 bytes of device memory in a stream
- *of its own, in bursts of 512 with an untimed synchronise between, and the median burst counts.
- *Prints nanoseconds a submission.
+ * of its own, in bursts of 512 with an untimed synchronise between, and the median burst counts.
+ * Prints nanoseconds a submission.
  *
  *	bench THREADS BURSTS
  *

@@ -48,7 +48,8 @@ static void work(int n)
 	EXPECT(app_word(word) == expected, "%u of %u", app_word(word), expected);
 }
 
-/* Longer than the library's own threads rest: whatever they do from time to time, they have done.
+/*
+ * Longer than the library's own threads rest: whatever they do from time to time, they have done.
  */
 static void work_on(void)
 {
@@ -137,7 +138,8 @@ static void act_files(void)
 	work(50);
 }
 
-/* Address space for what is there, and for no ring more: threads that find none are told as losses.
+/*
+ * Address space for what is there, and for no ring more: threads that find none are told as losses.
  */
 static void act_memory(void)
 {

@@ -38,7 +38,8 @@ static void *wait_for_ever(void *arg)
 	return NULL;
 }
 
-/* From where it says its number on, nothing but the call makes it sleep, or takes processor time.
+/*
+ * From where it says its number on, nothing but the call makes it sleep, or takes processor time.
  */
 static bool inside(int tid)
 {

@@ -12,7 +12,8 @@
 
 static CUdeviceptr words;
 
-/* Puts a file that says TEXT in place, and returns when somebody has read it and closed it again.
+/*
+ * Puts a file that says TEXT in place, and returns when somebody has read it and closed it again.
  */
 static void say(const char *file, const char *text)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What recording adds to a launch in a tight loop, inside one process: bursts of launches with
- *recording off and on in pairs, in an order drawn by a fixed seed; each burst follows some untimed
- *launches and a synchronise. Prints a line a pair: nanoseconds a launch, off and on.
+ * recording off and on in pairs, in an order drawn by a fixed seed; each burst follows some untimed
+ * launches and a synchronise. Prints a line a pair: nanoseconds a launch, off and on.
  *
  *	inside PAIRS LAUNCHES
  *
  * Preloaded is build/bench/libnvsnoop.so. The driver is looked up at run time: it runs on a real
- *GPU as on the software one.
+ * GPU as on the software one.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -122,7 +122,8 @@ static pid_t start(const struct place *p, bool poison, bool small, uint64_t coun
 	_exit(127);
 }
 
-/* Waits for the first submissions, then for a moment, and kills. False: the program ended or hangs.
+/*
+ * Waits for the first submissions, then for a moment, and kills. False: the program ended or hangs.
  */
 static bool kill_any_moment(pid_t pid, const uint64_t *counter)
 {

@@ -203,7 +203,8 @@ struct reading {
 	const char *path;
 };
 
-/* The log's channel of a trace's: the first of this process and these handles that no other one is.
+/*
+ * The log's channel of a trace's: the first of this process and these handles that no other one is.
  */
 static struct channel *match_channel(struct reading *r, const struct nvs_trace_channel *tc)
 {

@@ -20,7 +20,8 @@ uint32_t softgpu_channel_serial(uint32_t client, uint32_t handle) __attribute__(
 /* Where a driver tells the GP_PUT it has just rung for (needed with `poison`). NULL: no such
  * channel. */
 uint32_t *softgpu_channel_rung(uint32_t client, uint32_t handle) __attribute__((weak));
-/* How often the channel's token was found on a doorbell page. Single-threaded use counts exactly.
+/*
+ * How often the channel's token was found on a doorbell page. Single-threaded use counts exactly.
  */
 uint32_t softgpu_channel_bells(uint32_t client, uint32_t handle) __attribute__((weak));
 /* Wakes a GPU that rests: for whoever waits for it. Never needed for progress. */

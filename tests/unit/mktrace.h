@@ -65,7 +65,8 @@ static inline void *mk_rec(struct mk *m, uint16_t type, uint64_t size)
 	return rec;
 }
 
-/* The frame's head, with the stretches of rings it is said to hold: RANGES triples ring, from, to.
+/*
+ * The frame's head, with the stretches of rings it is said to hold: RANGES triples ring, from, to.
  */
 static inline void mk_frame_begin(struct mk *m, uint32_t nranges, const uint64_t (*ranges)[3])
 {

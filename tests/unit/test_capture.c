@@ -39,7 +39,8 @@ static void set_up(void)
 				       .ring = gpfifo,
 				       .put = &put,
 				       .state = &state};
-	/* Two mappings side by side in GPU addresses, apart in the process; one that is not there.
+	/*
+	 * Two mappings side by side in GPU addresses, apart in the process; one that is not there.
 	 */
 	maps[0] = (struct nvs_segment_map){.gpu_va = VA, .size = 8 << 20, .cpu = (uintptr_t)memory};
 	maps[1] = (struct nvs_segment_map){
@@ -116,7 +117,8 @@ static void test_orphan(void)
 	CHECK(rec && rec->token == 0x999 && rec->doorbell == 7);
 }
 
-/* Around the end of the ring many times, 1 to 600 entries at once: chain and bytes without a break.
+/*
+ * Around the end of the ring many times, 1 to 600 entries at once: chain and bytes without a break.
  */
 static void test_wrap(void)
 {
@@ -174,7 +176,8 @@ static void test_two_mappings(void)
 	CHECK(!memcmp((uint8_t *)&sub->entries[1] + 64, memory + (12 << 20), 192));
 }
 
-/* A GPU address nobody knows, and a mapping whose pages are gone: a gap each, the neighbours whole.
+/*
+ * A GPU address nobody knows, and a mapping whose pages are gone: a gap each, the neighbours whole.
  */
 static void test_gaps(void)
 {

@@ -30,7 +30,8 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 	if (!nvs_trap_segv(info, context)) {
 		ucontext_t *uc = context;
 
-		/* The test's own wild store: `movl $1, 0` of 11 bytes at most, told by its address.
+		/*
+		 * The test's own wild store: `movl $1, 0` of 11 bytes at most, told by its address.
 		 */
 		foreign++;
 		uc->uc_mcontext.gregs[REG_RIP] = uc->uc_mcontext.gregs[REG_RBX];

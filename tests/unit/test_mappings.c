@@ -328,7 +328,8 @@ static void test_doorbell_goes(void)
 		      false);
 	check_order(n, "mmap", BELL, alias);
 
-	/* The page stays with the program when its object goes: it is then as the program made it.
+	/*
+	 * The page stays with the program when its object goes: it is then as the program made it.
 	 */
 	alias = make_bell(6, 0x1000000a0000);
 	n = nsteps;

@@ -381,7 +381,8 @@ static void test_late(void)
 	mk_close(&late);
 }
 
-/* The writer never came to its end: rings and late records lie side by side, and a kill left holes.
+/*
+ * The writer never came to its end: rings and late records lie side by side, and a kill left holes.
  */
 static void test_rings_and_late(void)
 {

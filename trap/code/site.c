@@ -86,7 +86,8 @@ static int64_t read_rel32(const uint8_t *p)
 
 /* ---- where instructions start ---- */
 
-/* Decodes from FROM until UNTIL or beyond. Returns where it came to, 0 if it met something unknown.
+/*
+ * Decodes from FROM until UNTIL or beyond. Returns where it came to, 0 if it met something unknown.
  */
 static uint64_t walk(struct neighbourhood *n, uint64_t from, uint64_t until, uint64_t *starts)
 {
@@ -234,7 +235,8 @@ static bool is_padding(const struct nvs_insn *insn)
 	return insn->opcode == 0xcc;
 }
 
-/* True if the padding that starts at START can be a cave; whatever runs into it has been ruled out.
+/*
+ * True if the padding that starts at START can be a cave; whatever runs into it has been ruled out.
  */
 static bool is_cave(const struct neighbourhood *n, uint64_t start)
 {

@@ -48,7 +48,8 @@ static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs
 	return state->extended_base | entry_address(e->entry);
 }
 
-/* Reads the batch's entries from the GPFIFO: each uncached read costs a PCIe round trip, so once.
+/*
+ * Reads the batch's entries from the GPFIFO: each uncached read costs a PCIe round trip, so once.
  */
 static void read_entries(struct nvs_batch *b)
 {

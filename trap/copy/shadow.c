@@ -83,7 +83,8 @@ bool nvs_shadow_moving(void)
 		nvs_sys4(SYS_sched_yield, 0, 0, 0, 0);
 		return true;
 	}
-	/* It may be over since the store. Once for each time it was, no fault is the program's own.
+	/*
+	 * It may be over since the store. Once for each time it was, no fault is the program's own.
 	 */
 	thawed = atomic_load(&nvs_root->thawed);
 	if (thawed == nvs_tls.thawed)

@@ -21,8 +21,8 @@
 #include "trap/low/poison.h"
 
 #define TRAP_FLAG 0x100
-#define DOORBELL_OFFSET \
-	0x90u /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
+/* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
+#define DOORBELL_OFFSET 0x90u
 #define WIDEST_STORE 512u /* fxsave */
 
 /* A single-step in flight; one a thread, since signals are blocked until it is done. */
@@ -68,7 +68,8 @@ static bool is_doorbell(uintptr_t address)
 	return found;
 }
 
-/* The part of a store of WIDTH bytes at ADDRESS that is the doorbell register. False: it has none.
+/*
+ * The part of a store of WIDTH bytes at ADDRESS that is the doorbell register. False: it has none.
  */
 static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, const uint8_t *bytes,
 			   unsigned width, uint32_t *token)
@@ -290,7 +291,8 @@ static void on_step(void *arg)
 		return;
 	alias = db->alias + (pending.target - db->start);
 	twin = nvs_twin_of(w->ring) + (pending.target & 0xfff);
-	/* Of unknown width: a doorbell if something other than nothing came to lie on the register.
+	/*
+	 * Of unknown width: a doorbell if something other than nothing came to lie on the register.
 	 */
 	if (doorbell_value(db, pending.target, twin, width, &token) &&
 	    (pending.step.width || token))

@@ -24,9 +24,8 @@ extern const uint8_t nvs_tramp_back1[], nvs_tramp_original[], nvs_tramp_back2[];
 
 #define PAGE 4096u
 #define STRIDE (64u << 10)
-#define REACH                                                                              \
-	(1ull << 30) /* a jump reaches 2 GiB: half of it leaves room for the module itself \
-		      */
+/* A jump reaches 2 GiB: half of it leaves room for the module itself */
+#define REACH (1ull << 30)
 #define BREAKPOINT 0xcc
 #define SHORT_JUMP 0xeb
 
@@ -108,7 +107,8 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
 
 		if (state != NVS_PATCH_WRITING && state != NVS_PATCH_DONE)
 			continue;
-		/* At the address itself only while our bytes stand there: its module may be gone.
+		/*
+		 * At the address itself only while our bytes stand there: its module may be gone.
 		 */
 		if (rip == s->original || (rip == s->address && is_changed((const uint8_t *)rip)))
 			return s;
@@ -191,7 +191,8 @@ static bool write_code(uintptr_t to, const uint8_t *bytes, size_t n)
 	return true;
 }
 
-/* A page that a jump from NEAR reaches, writable for now. Looked for on both sides, going outwards.
+/*
+ * A page that a jump from NEAR reaches, writable for now. Looked for on both sides, going outwards.
  */
 static uint8_t *page_near(uintptr_t near)
 {

@@ -12,8 +12,8 @@
 #define TWINS ((size_t)NVS_MAX_RINGS * NVS_TWIN_BYTES)
 #define SLOTS ((size_t)NVS_MAX_RINGS * NVS_SLOT_BYTES)
 #define MFD_CLOEXEC_ 1u
-#define MFD_EXEC_ \
-	0x10u /* Linux 6.3 and later insist on it where memfds are not executable by default */
+/* Linux 6.3 and later insist on it where memfds are not executable by default */
+#define MFD_EXEC_ 0x10u
 
 static uint8_t *map_or_null(size_t bytes, int prot, int flags, long fd)
 {

@@ -66,7 +66,8 @@ struct nvs_ring;
 void nvs_known_learn(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
 		     void *const *pcs, uint32_t n, uint32_t stack);
 
-/* The number of the known stack that leads to these registers, or NVS_NONE. By the owner of RING.
+/*
+ * The number of the known stack that leads to these registers, or NVS_NONE. By the owner of RING.
  */
 uint32_t nvs_known_match(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp);
 

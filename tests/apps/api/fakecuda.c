@@ -89,7 +89,8 @@ EXPORT int cuModuleUnload(void *module)
 	return 0;
 }
 
-/* Handles are the names; the same name gives the same handle, as after a module was loaded again.
+/*
+ * Handles are the names; the same name gives the same handle, as after a module was loaded again.
  */
 EXPORT int cuModuleGetFunction(void **out, void *module, const char *name)
 {

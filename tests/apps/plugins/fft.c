@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A library like cuFFT: what it has the GPU do goes through a function of libcuda that has no name.
+/*
+ * A library like cuFFT: what it has the GPU do goes through a function of libcuda that has no name.
  */
 #include "tests/apps/plugins/fft.h"
 

@@ -16,8 +16,8 @@
 #include "../softgpu.h"
 
 #define API __attribute__((visibility("default"), noinline))
-#define LEVEL \
-	__attribute__((noinline)) /* a frame of its own between the API call and the doorbell */
+/* A frame of its own between the API call and the doorbell */
+#define LEVEL __attribute__((noinline))
 
 #define SG_DEVICES 2
 #define SG_COMPUTE_CHANNELS 8

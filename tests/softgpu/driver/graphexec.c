@@ -233,7 +233,8 @@ static uint32_t count_nodes(CUgraph g)
 	return n;
 }
 
-/* G's nodes to ALL from index N on, each followed by what is inside it. The index behind the last.
+/*
+ * G's nodes to ALL from index N on, each followed by what is inside it. The index behind the last.
  */
 static uint32_t flatten(CUgraph g, struct exec_node *all, uint32_t n, uint32_t parent, bool skipped)
 {

@@ -8,9 +8,8 @@
 #include "driver.h"
 #include "push.h"
 
-#define SLOTS                                                                              \
-	8 /* descriptors and constants of a channel, used in turn: the channel is in order \
-	   */
+/* Descriptors and constants of a channel, used in turn: the channel is in order */
+#define SLOTS 8
 #define SEMAPHORES 128
 
 static uint32_t launches;

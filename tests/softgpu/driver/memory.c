@@ -85,7 +85,8 @@ static void block_free(struct sg_context *ctx, struct sg_block *b)
 	free(b);
 }
 
-/* Room for COUNT grains in B; 0: none (grain 0 of a block is never handed out alone: offset + 1).
+/*
+ * Room for COUNT grains in B; 0: none (grain 0 of a block is never handed out alone: offset + 1).
  */
 static uint64_t piece_take(struct sg_block *b, uint32_t count)
 {

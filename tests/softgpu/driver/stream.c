@@ -108,7 +108,8 @@ static uint32_t *begin(struct CUstream_st *s, struct softgpu_channel *ch, uint32
 	for (uint32_t i = 0; i < s->nwait; i++) {
 		struct sg_point *w = &s->wait[i];
 
-		/* One channel is in order by itself, and what is known to be done needs no waiting.
+		/*
+		 * One channel is in order by itself, and what is known to be done needs no waiting.
 		 */
 		if (w->ch != ch && !sg_channel_done(w->ch, w->payload))
 			p = push_acquire(p, w->ch->progress_va, w->payload, ACQUIRE_SWITCH);

@@ -204,7 +204,8 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *arg);
 uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 void sg_rm_file_gone(struct sg_file *f);
 void sg_uvm_file_gone(struct sg_file *f);
-/* A mapping of the UVM device at an address that is its offset: semaphore pools. NULL: none there.
+/*
+ * A mapping of the UVM device at an address that is its offset: semaphore pools. NULL: none there.
  */
 struct sg_memory *sg_uvm_pool(uint64_t address, uint64_t size, uint64_t *offset);
 void sg_device_uuid(uint32_t minor, uint8_t uuid[16]);

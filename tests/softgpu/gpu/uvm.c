@@ -173,7 +173,8 @@ struct sg_memory *sg_uvm_pool(uint64_t address, uint64_t size, uint64_t *offset)
 
 void sg_uvm_file_gone(struct sg_file *f)
 {
-	/* Two descriptors make one session: what it held goes with the last mapping of the process.
+	/*
+	 * Two descriptors make one session: what it held goes with the last mapping of the process.
 	 */
 	(void)f;
 }

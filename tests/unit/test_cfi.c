@@ -94,7 +94,8 @@ static void compare_at(struct listing *l, const struct row *row, uint64_t pc, ui
 		       uint64_t to)
 {
 	struct nvs_cfi cfi = {.module = l->compared & 1 ? l->module : NULL};
-	enum nvs_cfi_result result = nvs_cfi_find(l->module->dlpi_addr + pc, &cfi);
+	enum nvs_cfi_result result = nvs_cfi_find(nvs_root->modules, l->module->dlpi_addr + pc,
+						  &cfi);
 	uint64_t bias = l->module->dlpi_addr;
 
 	l->compared++;
@@ -324,7 +325,7 @@ static const uint8_t *plain_pointers(void)
 static enum nvs_cfi_result find(uint32_t offset, struct nvs_cfi *cfi)
 {
 	memset(cfi, 0, sizeof(*cfi));
-	return nvs_cfi_find((uintptr_t)image + TEXT + offset, cfi);
+	return nvs_cfi_find(nvs_root->modules, (uintptr_t)image + TEXT + offset, cfi);
 }
 
 static void program(const void *bytes, size_t n)
@@ -351,8 +352,9 @@ static void test_program(void)
 	CHECK(find(0x25, &c) == NVS_CFI_FOUND && c.cfa_register == 6 && c.cfa_offset == 16 &&
 	      c.rbp_rule == NVS_REG_AT_CFA);
 	CHECK(find(255, &c) == NVS_CFI_FOUND && find(256, &c) == NVS_CFI_NO_FUNCTION);
-	CHECK(c.start == 0 && nvs_cfi_find((uintptr_t)image + TEXT - 1, &c) == NVS_CFI_NO_FUNCTION);
-	CHECK(nvs_cfi_find((uintptr_t)image + 0x2000, &c) == NVS_CFI_NO_MODULE);
+	CHECK(c.start == 0 && nvs_cfi_find(nvs_root->modules, (uintptr_t)image + TEXT - 1, &c) ==
+				      NVS_CFI_NO_FUNCTION);
+	CHECK(nvs_cfi_find(nvs_root->modules, (uintptr_t)image + 0x2000, &c) == NVS_CFI_NO_MODULE);
 
 	/* The function that aligns its stack: CFA from r10, then from the word at rbp-8, rbp saved
 	 * at rbp. */

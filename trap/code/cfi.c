@@ -6,7 +6,8 @@
 #include <link.h>
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
-#include "trap/ring/root.h"
+#include "trap/low/guard.h"
+#include "trap/view.h"
 #include "trap/low/poison.h"
 
 /* The segment of M that holds ADDRESS and has all of FLAGS. */
@@ -31,10 +32,9 @@ static void cursor_in(struct nvs_cursor *c, const struct dl_phdr_info *m, uintpt
 	nvs_cursor_at(c, address, ph ? m->dlpi_addr + ph->p_vaddr + ph->p_filesz : 0);
 }
 
-static const struct dl_phdr_info *module_of(uintptr_t pc, const struct dl_phdr_info *first)
+static const struct dl_phdr_info *module_of(const struct nvs_module_view *view, uintptr_t pc,
+					    const struct dl_phdr_info *first)
 {
-	const struct nvs_module_view *view = atomic_load(&nvs_root->modules);
-
 	if (first && segment_of(first, pc, PF_X))
 		return first;
 	for (uint32_t i = 0; view && i < view->nmodules; i++)
@@ -231,9 +231,10 @@ static void give(struct nvs_cfi *cfi, const struct nvs_cfi_entry *e, const struc
 	cfi->rsp_is_cfa = r->rsp_rule == NVS_REG_SAME;
 }
 
-enum nvs_cfi_result nvs_cfi_find(uintptr_t pc, struct nvs_cfi *cfi)
+enum nvs_cfi_result nvs_cfi_find(const struct nvs_module_view *modules, uintptr_t pc,
+				 struct nvs_cfi *cfi)
 {
-	const struct dl_phdr_info *module = module_of(pc, cfi->module);
+	const struct dl_phdr_info *module = module_of(modules, pc, cfi->module);
 	enum nvs_cfi_result result;
 	struct nvs_cfi_row row;
 	struct table table;

@@ -4,7 +4,7 @@
  * inside the trap without an unwinder. Async-signal-safe, no allocation; every load may fault and
  * is guarded.
  *
- * Modules are those of the published snapshot (nvs_modules_publish), functions are found through
+ * Modules are those of a snapshot as nvs_modules_publish() takes them, functions are found through
  * their sorted table (.eh_frame_hdr). Read as the DWARF 5 standard (section 6.4) and the LSB's
  * chapter on exception frames have it.
  */
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct dl_phdr_info;
+struct nvs_module_view;
 
 /* DWARF's numbers of registers on x86-64. */
 #define NVS_DW_RBP 6u
@@ -60,10 +61,11 @@ struct nvs_cfi {
 };
 
 /*
- * What holds at PC. For a caller's frame give its return address minus one: the call itself. The
- * rest of *CFI is filled in only where the result is NVS_CFI_FOUND. Call in the trap (or where no
- * snapshot is published meanwhile).
+ * What holds at PC, in one of MODULES (NULL: none), which stays as it is meanwhile. For a caller's
+ * frame give its return address minus one: the call itself. The rest of *CFI is filled in only
+ * where the result is NVS_CFI_FOUND.
  */
-enum nvs_cfi_result nvs_cfi_find(uintptr_t pc, struct nvs_cfi *cfi);
+enum nvs_cfi_result nvs_cfi_find(const struct nvs_module_view *modules, uintptr_t pc,
+				 struct nvs_cfi *cfi);
 
 #endif

@@ -4,7 +4,6 @@
  */
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
-#include "trap/ring/root.h"
 #include "trap/low/poison.h"
 
 #define MAX_REMEMBERED 16

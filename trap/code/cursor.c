@@ -3,7 +3,7 @@
  * Bytes, numbers and pointers as .eh_frame encodes them, from memory that may not be there.
  */
 #include "trap/code/cursor.h"
-#include "trap/ring/root.h"
+#include "trap/low/guard.h"
 #include "trap/low/poison.h"
 
 void nvs_cursor_at(struct nvs_cursor *c, uintptr_t at, uintptr_t end)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include "trap/enter/patch.h"
+#include "trap/enter/step.h"
 #include "trap/ring/calls.h"
 #include "trap/low/point.h"
 #include "trap/ring/root.h"

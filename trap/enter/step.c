@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for stores that are single-stepped: a twin page pair on which such a store lands first,
- * and a slot for a relocated copy of its instruction. One set for each ring.
+ * Start of the trap, and its memory for stores that are single-stepped: a twin page pair on which
+ * such a store lands first, and a slot for a relocated copy of its instruction. One set for each
+ * ring.
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include "trap/enter/step.h"
 #include "trap/ring/root.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
@@ -41,8 +43,12 @@ static void map_slots(void)
 	nvs_sys4(SYS_close, fd, 0, 0, 0);
 }
 
-int nvs_step_init(void)
+int nvs_trap_init(const struct nvs_trap_options *options)
 {
+	int err = nvs_root_init(options);
+
+	if (err)
+		return err;
 	if (!nvs_root->twins)
 		nvs_root->twins = map_or_null(TWINS, PROT_READ | PROT_WRITE,
 					      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);

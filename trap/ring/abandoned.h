@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which piece of work a ring is busy with, and whether the thread has jumped out of it.
+ * Work that will never end, because its thread has jumped out of it.
  */
 #ifndef NVSNOOP_TRAP_RING_ABANDONED_H
 #define NVSNOOP_TRAP_RING_ABANDONED_H
@@ -8,12 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-struct nvs_flight {
-	uintptr_t sp; /* of the code that was interrupted; 0: not known, never told as left */
-	const volatile uint64_t *mark; /* a word in the work's own frame, NULL: none... */
-	uint64_t token; /* ...and what stands there while it runs */
-};
+#include "trap/buffer.h"
 
 /*
  * True if F's work cannot be running any more, seen by its thread with stack pointer SP. ALTERNATE:

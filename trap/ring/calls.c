@@ -4,8 +4,6 @@
 #include "trap/ring/root.h"
 #include "trap/low/poison.h"
 
-__thread struct nvs_calls nvs_calls;
-
 static bool tell(struct nvs_ring *ring, const struct nvs_open_call *call, uint32_t depth,
 		 uint64_t time)
 {
@@ -43,12 +41,4 @@ uint32_t nvs_calls_tell(struct nvs_ring *ring, uint64_t time)
 	}
 	c->sp = 0;
 	return depth;
-}
-
-void nvs_calls_show_all(struct nvs_spool_ring *shared)
-{
-	uint32_t depth = nvs_calls.depth < NVS_MAX_CALLS ? nvs_calls.depth : NVS_MAX_CALLS;
-
-	for (uint32_t i = 1; i <= depth; i++)
-		nvs_calls_show(shared, i);
 }

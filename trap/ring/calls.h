@@ -37,8 +37,6 @@ uint32_t nvs_calls_tell(struct nvs_ring *ring, uint64_t time);
  * What a kill leaves to be read: the calls in flight, in the head of the thread's own ring. A depth
  * counts its call as in flight from show to hide.
  */
-void nvs_calls_show_all(struct nvs_spool_ring *shared);
-
 static inline void nvs_calls_show(struct nvs_spool_ring *shared, uint32_t depth)
 {
 	const struct nvs_open_call *open = &nvs_calls.open[depth - 1];
@@ -48,6 +46,14 @@ static inline void nvs_calls_show(struct nvs_spool_ring *shared, uint32_t depth)
 	call->number = open->number;
 	call->api = open->api;
 	__atomic_store_n(&shared->ncalls, depth, __ATOMIC_RELEASE);
+}
+
+static inline void nvs_calls_show_all(struct nvs_spool_ring *shared)
+{
+	uint32_t depth = nvs_calls.depth < NVS_MAX_CALLS ? nvs_calls.depth : NVS_MAX_CALLS;
+
+	for (uint32_t i = 1; i <= depth; i++)
+		nvs_calls_show(shared, i);
 }
 
 static inline void nvs_calls_hide(struct nvs_spool_ring *shared, uint32_t depth)

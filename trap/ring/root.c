@@ -6,15 +6,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include "trap/ring/calls.h"
 #include "trap/ring/root.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
 struct nvs_root *nvs_root;
 __thread struct nvs_trap_tls nvs_tls;
+__thread struct nvs_calls nvs_calls;
 struct nvs_writer_signal nvs_writer_signal;
 
-int nvs_trap_init(const struct nvs_trap_options *options)
+int nvs_root_init(const struct nvs_trap_options *options)
 {
 	if (!nvs_root) {
 		/* Mostly untouched zeroes: rings and stacks are used from the front. */
@@ -35,7 +37,7 @@ int nvs_trap_init(const struct nvs_trap_options *options)
 	atomic_store(&nvs_root->record_left, options->paused ? 0 : NVS_RECORD_ALL);
 	atomic_store(&nvs_root->epoch, 1);
 	atomic_store_explicit(&nvs_root->started, 1, memory_order_release);
-	return nvs_step_init();
+	return 0;
 }
 
 void nvs_trap_record(int64_t submissions)

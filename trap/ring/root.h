@@ -6,12 +6,12 @@
 #ifndef NVSNOOP_TRAP_RING_ROOT_H
 #define NVSNOOP_TRAP_RING_ROOT_H
 
+#include "trap/low/guard.h"
+#include "trap/ring/abandoned.h"
 #include "trap/trap.h"
 
 #define NVS_STACK_SLOTS (1u << 16) /* of the table of known stacks */
 #define NVS_TRAP_STACK (64u << 10) /* bytes of the trap's own stack in each ring */
-#define NVS_TWIN_BYTES 8192u /* page pair on which a stepped store lands first */
-#define NVS_SLOT_BYTES 64u /* of executable memory for a relocated store, per ring */
 
 struct nvs_stack_slot {
 	_Atomic uint64_t key; /* first half of the hash, never 0; 0: free */
@@ -44,6 +44,9 @@ struct nvs_root {
 };
 
 extern struct nvs_root *nvs_root; /* NULL before nvs_trap_init */
+
+/* Makes it, and remembers the options; nothing is armed yet. 0 or -errno. */
+int nvs_root_init(const struct nvs_trap_options *options);
 
 static inline bool nvs_started(void)
 {
@@ -99,21 +102,6 @@ static inline void nvs_progress_warm(void)
 {
 	asm volatile("prefetcht0 (%0)" : : "r"(nvs_tls.progress));
 }
-
-/* step.c: memory of the trap for stepped stores; one set a ring. */
-int nvs_step_init(void);
-uint8_t *nvs_twin_of(const struct nvs_ring *ring); /* NVS_TWIN_BYTES, writable */
-uint8_t *nvs_slot_write_of(const struct nvs_ring *ring); /* NVS_SLOT_BYTES; NULL: refused */
-uintptr_t nvs_slot_run_of(const struct nvs_ring *ring); /* the same, executable view */
-
-/* copy.S: accesses that survive a fault. */
-size_t nvs_copy_guarded(void *to, const void *from, size_t bytes); /* bytes NOT copied */
-bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
-bool nvs_load64_guarded(const volatile uint64_t *from, uint64_t *value);
-/* If RIP is in one of them: where to go on. 0: it is not. */
-uintptr_t nvs_guard_fixup(uintptr_t rip);
-/* Runs fn(arg) on the stack that ends at TOP, in a way unwinders follow. */
-void nvs_on_stack(uint8_t *top, void (*fn)(void *), void *arg);
 
 /* capture.c: everything a doorbell commits, into RING. */
 struct nvs_ring_event {

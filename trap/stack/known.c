@@ -211,7 +211,7 @@ static bool end_without_rules(struct draft *d)
 static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const void *caller,
 		      bool cut)
 {
-	enum nvs_cfi_result result = nvs_cfi_find(pc, cfi);
+	enum nvs_cfi_result result = nvs_cfi_find(atomic_load(&nvs_root->modules), pc, cfi);
 	uint64_t word;
 	int64_t cfa;
 

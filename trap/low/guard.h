@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accesses that survive a fault, and the switch to another stack: guard.S.
+ */
+#ifndef NVSNOOP_TRAP_LOW_GUARD_H
+#define NVSNOOP_TRAP_LOW_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+size_t nvs_copy_guarded(void *to, const void *from, size_t bytes); /* bytes NOT copied */
+bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
+bool nvs_load64_guarded(const volatile uint64_t *from, uint64_t *value);
+/* If RIP is in one of them: where to go on. 0: it is not. */
+uintptr_t nvs_guard_fixup(uintptr_t rip);
+/* Runs fn(arg) on the stack that ends at TOP, in a way unwinders follow. */
+void nvs_on_stack(uint8_t *top, void (*fn)(void *), void *arg);
+
+#endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables by number, in two levels: absurd numbers are refused, sparse ones cost little. */
+#include <errno.h>
 #include <stdlib.h>
-#include "decode/trace/internal.h"
+#include "decode/base/numbers.h"
 
 int nvs_number_set(struct nvs_numbers *table, uint32_t number, void *item)
 {

@@ -2,7 +2,8 @@
 /* Messages, names of numbers, and making strings from strangers fit to be printed. */
 #include <stdarg.h>
 #include <stdio.h>
-#include "decode/trace/internal.h"
+#include <string.h>
+#include "decode/base/text.h"
 
 int nvs_fail(struct nvs_error *err, int code, const char *format, ...)
 {

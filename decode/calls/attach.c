@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/numbers.h"
 #include "decode/calls/attach.h"
-#include "decode/trace/internal.h"
 
 struct nvs_follow {
 	struct nvs_trace *trace;

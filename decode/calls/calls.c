@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts calls and submissions together: a submission belongs to the call that its depth names. */
-#include <inttypes.h>
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include "decode/base/numbers.h"
 #include "decode/calls/calls.h"
 #include "decode/calls/attach.h"
-#include "decode/trace/internal.h"
+#include "decode/trace/records.h"
 
 #define MAX_DEPTH 256 /* as a submission's flags can say */
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/trace/internal.h"
+#include "decode/base/numbers.h"
 #include "decode/calls/continuity.h"
 
 #define SETTLED 8u /* releases in a row that counted up by one */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/hostmem.h"
-#include "decode/trace/internal.h"
+#include "decode/trace/maps.h"
 
 struct nvs_hostmem {
 	struct nvs_maps ranges; /* of one address space; kind: enum nvs_memory */

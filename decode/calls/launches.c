@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/hash.h"
-#include "decode/trace/internal.h"
+#include "decode/trace/records.h"
 #include "decode/calls/launches.h"
 
 #define MAX_NODES (1u << 22) /* of one executable graph */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/hash.h"
-#include "decode/trace/internal.h"
+#include "decode/base/numbers.h"
 #include "decode/report/calls.h"
 
 enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "decode/calls/gputime.h"
 #include "decode/calls/hostmem.h"
-#include "decode/trace/internal.h"
+#include "decode/base/numbers.h"
 #include "decode/report/calls.h"
 
 enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/trace/internal.h"
+#include "decode/base/numbers.h"
 #include "decode/calls/launches.h"
 #include "decode/report/calls.h"
 

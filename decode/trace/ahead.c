@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include "decode/trace/internal.h"
+#include "decode/trace/input.h"
 
 #define STACK ((size_t)256 << 10) /* zstd's tables are not on it */
 
@@ -17,7 +17,7 @@ struct nvs_ahead {
 	pthread_mutex_t lock; /* for what follows; IN is the thread's while ready is not set */
 	pthread_cond_t changed;
 	bool ready, quit;
-	int result; /* of nvs_input_unpack */
+	int result; /* of nvs_frame_unpack */
 	struct nvs_error err;
 	struct nvs_input in; /* the file and its buffers, but for the frame that is being read */
 };
@@ -35,7 +35,7 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&a->lock);
 		if (!r)
 			break;
-		r = nvs_input_unpack(&a->in, &a->err);
+		r = nvs_frame_unpack(&a->in, &a->err);
 		pthread_mutex_lock(&a->lock);
 		a->result = r;
 		a->ready = true;

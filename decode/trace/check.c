@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a record what it says it is? Every size and count in it is checked here, once, before anybody
  * looks. */
-#include "decode/trace/internal.h"
+#include "decode/trace/records.h"
 
 /* Fixed part of each known type. */
 static const uint16_t fixed[] = {

@@ -2,7 +2,7 @@
 /* Records that stand in a frame as differences to earlier ones, made whole again: nvsnoop/trace.h,
  * NVS_REC_DELTA. */
 #include <string.h>
-#include "decode/trace/internal.h"
+#include "decode/trace/records.h"
 
 #define NONE UINT32_MAX
 

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The file as a row of zstd frames: reads on as needed, skips skippable ones, unpacks into one
- * buffer. */
+/* The file that is read: opened, begun anew, and its frames in order, by which thread ever. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd_errors.h>
-#include "decode/trace/internal.h"
+#include "decode/base/text.h"
+#include "decode/trace/input.h"
 
-#define CHUNK ((size_t)256 << 10)
-#define MAX_COMPRESSED ((size_t)NVS_MAX_FRAME + (16u << 20))
-#define SKIPPABLE 0x184d2a50u
 #define MAX_WINDOW 23 /* log of bytes; of frames that do not say how large they are unpacked */
 #define AHEAD_FROM 4u /* frames; a thread is not worth it for fewer */
-/* Of what was read: what a frame may unpack to, which is there twice, and what all of them may,
- * which takes its time. */
-#define LARGEST(stored) (((uint64_t)12 << 20) + 2 * (stored))
-#define MOST(stored) (((uint64_t)64 << 20) + 512 * (stored))
 
 void nvs_input_extend(struct nvs_input *in)
 {
@@ -76,270 +70,13 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 	return 0;
 }
 
-/* There is a writer, who is to be waited for. */
-static bool wait_from_now_on(struct nvs_input *in)
-{
-	int flags = fcntl(in->fd, F_GETFL);
-
-	return flags >= 0 && flags & O_NONBLOCK && !fcntl(in->fd, F_SETFL, flags & ~O_NONBLOCK);
-}
-
-/* What was read before, in another pass, does not count again. */
-static void count_read(struct nvs_input *in, uint64_t bytes)
-{
-	in->passed += bytes;
-	if (in->passed <= in->stored)
-		return;
-	nvs_budget_read(in->passed - in->stored);
-	in->stored = in->passed;
-}
-
-/* Tries to have WANT bytes at buf[start]; fewer only at the end of the file. */
-static int fill(struct nvs_input *in, size_t want, struct nvs_error *err)
-{
-	if (in->end - in->start >= want || in->eof)
-		return 0;
-	if (in->start) {
-		memmove(in->buf, in->buf + in->start, in->end - in->start);
-		in->end -= in->start;
-		in->start = 0;
-	}
-	if (want + CHUNK > in->room) {
-		uint8_t *p = realloc(in->buf, want + CHUNK);
-
-		if (!p)
-			return nvs_fail(err, -ENOMEM, "%s: out of memory", in->path);
-		in->buf = p;
-		in->room = want + CHUNK;
-	}
-	while (in->end < want) {
-		uint64_t at = in->offset + (in->end - in->start),
-			 left = in->size > at ? in->size - at : 0;
-		size_t room = in->room - in->end;
-		ssize_t n = read(in->fd, in->buf + in->end, in->size && left < room ? left : room);
-
-		if (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_from_now_on(in))))
-			continue;
-		if (n < 0)
-			return nvs_fail(err, -errno, "%s: read at offset %llu: %s", in->path,
-					(unsigned long long)(in->offset + in->end),
-					strerror(errno));
-		if (!n) {
-			in->eof = true;
-			break;
-		}
-		in->end += (size_t)n;
-		count_read(in, (uint64_t)n);
-	}
-	return 0;
-}
-
-static void consume(struct nvs_input *in, size_t bytes)
-{
-	in->start += bytes;
-	in->offset += bytes;
-}
-
-static int truncated(struct nvs_input *in, struct nvs_error *err)
-{
-	return nvs_fail(err, -ENODATA,
-			"%s: ends in the middle of a frame that starts at offset %llu", in->path,
-			(unsigned long long)in->frame_offset);
-}
-
-static int damaged(struct nvs_input *in, const char *what, struct nvs_error *err)
-{
-	if (!in->frame_offset)
-		return nvs_fail(err, -EBADMSG, "%s: offset 0: not an nvsnoop trace (%s)", in->path,
-				what);
-	return nvs_fail(err, -EBADMSG, "%s: damaged frame at offset %llu: %s", in->path,
-			(unsigned long long)in->frame_offset, what);
-}
-
-static int seek_over(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
-{
-	if (bytes > in->size || in->offset > in->size - bytes)
-		return truncated(in, err);
-	in->offset += bytes;
-	if (lseek(in->fd, (off_t)in->offset, SEEK_SET) < 0)
-		return nvs_fail(err, -errno, "%s: %s", in->path, strerror(errno));
-	return 0;
-}
-
-/* A skippable frame (the seek table): nothing in it is needed to read on. */
-static int skip(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
-{
-	while (bytes) {
-		size_t have = in->end - in->start;
-		int r;
-
-		/* A file of holes may claim to skip for hours. */
-		if (!have && in->seekable)
-			return seek_over(in, bytes, err);
-		r = fill(in, 1, err);
-
-		if (r)
-			return r;
-		have = in->end - in->start;
-		if (!have)
-			return truncated(in, err);
-		if (have > bytes)
-			have = bytes;
-		consume(in, have);
-		bytes -= have;
-	}
-	return 0;
-}
-
-/* Makes the whole compressed frame stand at buf[start]; its size in *SIZE. */
-static int gather(struct nvs_input *in, size_t *size, struct nvs_error *err)
-{
-	for (;;) {
-		size_t have = in->end - in->start;
-		size_t n = ZSTD_findFrameCompressedSize(in->buf + in->start, have);
-		int r;
-
-		if (!ZSTD_isError(n)) {
-			*size = n;
-			return 0;
-		}
-		if (ZSTD_getErrorCode(n) != ZSTD_error_srcSize_wrong)
-			return damaged(in, ZSTD_getErrorName(n), err);
-		if (in->eof)
-			return truncated(in, err);
-		if (have > MAX_COMPRESSED)
-			return damaged(in, "larger than a frame may be", err);
-		r = fill(in, have + (have > CHUNK ? have : CHUNK), err);
-		if (r)
-			return r;
-	}
-}
-
-static int room_for(struct nvs_input *in, size_t bytes, bool keep)
-{
-	uint8_t *p;
-
-	if (bytes <= in->frame_room)
-		return 0;
-	if (!keep) {
-		free(in->frame);
-		in->frame = NULL;
-		in->frame_room = 0;
-	}
-	p = realloc(in->frame, bytes);
-	if (!p)
-		return -ENOMEM;
-	in->frame = p;
-	in->frame_room = bytes;
-	return 0;
-}
-
-static const char too_much[] = "unpacks to more than is taken of so small a file";
-
-static size_t next_room(const struct nvs_input *in, size_t room)
-{
-	size_t next = room ? room * 2 : CHUNK;
-
-	return next < LARGEST(in->stored) ? next : LARGEST(in->stored);
-}
-
-/* A frame that does not say how large it is unpacked: memory grows with what really comes out. */
-static int unpack_unsized(struct nvs_input *in, size_t size, struct nvs_error *err)
-{
-	ZSTD_inBuffer src = {in->buf + in->start, size, 0};
-	ZSTD_outBuffer dst = {in->frame, in->frame_room, 0};
-	size_t r;
-
-	ZSTD_DCtx_reset(in->dctx, ZSTD_reset_session_only);
-	do {
-		if (dst.pos == dst.size) {
-			if (dst.size >= NVS_MAX_FRAME)
-				return damaged(in, "larger than a frame may be", err);
-			if (dst.size >= LARGEST(in->stored))
-				return damaged(in, too_much, err);
-			if (room_for(in, next_room(in, dst.size), true))
-				return nvs_fail(err, -ENOMEM, "%s: out of memory", in->path);
-			dst.dst = in->frame;
-			dst.size = in->frame_room;
-		}
-		r = ZSTD_decompressStream(in->dctx, &dst, &src);
-		if (ZSTD_isError(r))
-			return damaged(in, ZSTD_getErrorName(r), err);
-		if (r && src.pos == src.size && dst.pos < dst.size)
-			return damaged(in, "ends too early", err);
-	} while (r);
-	in->frame_size = dst.pos;
-	return 0;
-}
-
-static int unpack(struct nvs_input *in, size_t size, struct nvs_error *err)
-{
-	unsigned long long content = ZSTD_getFrameContentSize(in->buf + in->start, size);
-	size_t n;
-
-	if (content == ZSTD_CONTENTSIZE_ERROR)
-		return damaged(in, "no frame header", err);
-	if (content == ZSTD_CONTENTSIZE_UNKNOWN)
-		return unpack_unsized(in, size, err);
-	if (content > NVS_MAX_FRAME)
-		return damaged(in, "larger than a frame may be", err);
-	if (content > LARGEST(in->stored))
-		return damaged(in, too_much, err);
-	if (room_for(in, content ? content : 1, false))
-		return nvs_fail(err, -ENOMEM, "%s: out of memory", in->path);
-	n = ZSTD_decompressDCtx(in->dctx, in->frame, in->frame_room, in->buf + in->start, size);
-	if (ZSTD_isError(n))
-		return damaged(in, ZSTD_getErrorName(n), err);
-	in->frame_size = n;
-	return 0;
-}
-
-int nvs_input_unpack(struct nvs_input *in, struct nvs_error *err)
-{
-	for (;;) {
-		uint32_t head[2] = {0, 0};
-		size_t have, size = 0;
-		int r = fill(in, 8, err);
-
-		if (r)
-			return r;
-		in->frame_offset = in->offset;
-		have = in->end - in->start;
-		if (!have)
-			return 0;
-		memcpy(head, in->buf + in->start, have < 8 ? have : 8);
-		if (have >= 4 && (head[0] & ~15u) != SKIPPABLE && head[0] != ZSTD_MAGICNUMBER)
-			return damaged(in, "no zstd frame begins here", err);
-		if (have < 8)
-			return truncated(in, err);
-		if ((head[0] & ~15u) == SKIPPABLE) {
-			r = skip(in, 8 + (uint64_t)head[1], err);
-			if (r)
-				return r;
-			continue;
-		}
-		r = gather(in, &size, err);
-		if (!r)
-			r = unpack(in, size, err);
-		if (!r && !nvs_delta_restore(in->frame, in->frame_size))
-			r = damaged(in, "a record in it differs from none", err);
-		if (r)
-			return r;
-		in->unpacked += in->frame_size;
-		if (in->unpacked > MOST(in->stored))
-			return damaged(in, too_much, err);
-		consume(in, size);
-		return 1;
-	}
-}
-
 int nvs_input_frame(struct nvs_input *in, struct nvs_error *err)
 {
 	int r;
 
 	if (in->ahead)
 		return nvs_ahead_frame(in, err);
-	r = nvs_input_unpack(in, err);
+	r = nvs_frame_unpack(in, err);
 	if (r == 1 && ++in->frames == AHEAD_FROM)
 		nvs_ahead_start(in);
 	return r;

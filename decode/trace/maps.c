@@ -3,6 +3,7 @@
  * Live mappings by address and by number: a treap, since a program may map and unmap in any order
  * and a stranger's trace in the worst one.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include "decode/base/hash.h"
 #include "decode/trace/internal.h"

@@ -44,7 +44,7 @@ static void discard(struct nvs_trace *t, struct nvs_held *h)
 	free(h);
 }
 
-static int deliver(struct nvs_trace *t, struct nvs_held *h)
+static int deliver_held(struct nvs_trace *t, struct nvs_held *h)
 {
 	struct nvs_submission s = {.rec = &h->rec,
 				   .nentries = h->rec.nentries,
@@ -55,7 +55,7 @@ static int deliver(struct nvs_trace *t, struct nvs_held *h)
 				   .thread = &h->thr->pub,
 				   .channel = &h->chan->pub};
 
-	return nvs_stream_deliver(t, &s);
+	return nvs_deliver(t, &s);
 }
 
 /* The chain goes on behind submissions that a GAP record tells of. */
@@ -83,7 +83,7 @@ static int hand_out(struct nvs_trace *t, struct nvs_held *h)
 	if (h->behind)
 		pass(t, chan, h->sequence, h->behind, h->rec.new_put);
 	else
-		r = deliver(t, h);
+		r = deliver_held(t, h);
 	discard(t, h);
 	return r;
 }
@@ -233,7 +233,7 @@ static int hold_submission(struct nvs_trace *t, struct nvs_submission *s, bool m
 	int r = 0;
 
 	if (!link)
-		r = nvs_stream_deliver(t, s);
+		r = nvs_deliver(t, s);
 	if (r)
 		return r;
 	h = hold(t, s, link);
@@ -285,7 +285,7 @@ int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *
 	}
 	in_order = rec->sequence <= chan->pub.next_sequence && !chan->held;
 	if (!more && in_order)
-		return nvs_stream_deliver(t, &s);
+		return nvs_deliver(t, &s);
 	return hold_submission(t, &s, more, in_order);
 }
 

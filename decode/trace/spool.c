@@ -11,101 +11,8 @@
 #include "decode/trace/internal.h"
 
 #define PAGE 4096
-#define MAX_HOLE (64u << 20)
 #define MAX_RINGS 65536
-#define WINDOW ((size_t)64 << 10)
 typedef unsigned long long ull; /* for printing */
-
-/* One ring being read, from position POS up to its head. */
-struct nvs_cursor {
-	struct nvs_spool_ring head;
-	uint32_t number;
-	uint64_t base; /* of its data in the file */
-	uint64_t bytes; /* of the ring; 0: plain, position = offset from base */
-	uint64_t seen; /* frames hold it up to here */
-	uint64_t pos;
-	uint8_t *buf; /* bytes [buf_pos, buf_pos + buf_len) */
-	size_t room, buf_len;
-	uint64_t buf_pos;
-	uint64_t time; /* of the record at pos */
-};
-
-static bool read_at(int fd, void *dst, size_t bytes, uint64_t offset)
-{
-	for (size_t done = 0; done < bytes;) {
-		ssize_t n = pread(fd, (uint8_t *)dst + done, bytes - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
-}
-
-static bool read_ring(const struct nvs_spool_file *f, const struct nvs_cursor *c, void *dst,
-		      size_t bytes, uint64_t pos)
-{
-	uint64_t at = c->bytes ? pos & (c->bytes - 1) : pos;
-	size_t first = bytes;
-
-	if (c->bytes && first > c->bytes - at)
-		first = c->bytes - at;
-	return read_at(f->fd, dst, first, c->base + at) &&
-	       (first == bytes || read_at(f->fd, (uint8_t *)dst + first, bytes - first, c->base));
-}
-
-/* Makes [pos, pos + want) stand in the window, and more where there is more. */
-static bool window(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos, size_t want)
-{
-	uint64_t left = c->head.head - pos;
-	size_t size = want > WINDOW ? want : WINDOW;
-
-	if (pos >= c->buf_pos && pos - c->buf_pos <= c->buf_len &&
-	    want <= c->buf_len - (pos - c->buf_pos))
-		return true;
-	if (want > left)
-		return false;
-	if (size > left)
-		size = left;
-	if (size > c->room) {
-		free(c->buf);
-		c->room = 0;
-		c->buf = malloc(size);
-		if (!c->buf)
-			return false;
-		c->room = size;
-	}
-	c->buf_pos = pos;
-	c->buf_len = read_ring(f, c, c->buf, size, pos) ? size : 0;
-	return c->buf_len >= want;
-}
-
-/* The record at POS, whole and checked, or NULL and why. */
-static const struct nvs_rec *record_at(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos,
-				       const char **what)
-{
-	uint64_t left = c->head.head - pos;
-	const struct nvs_rec *rec;
-
-	*what = "its end cannot be read";
-	if (!window(f, c, pos, sizeof(*rec)))
-		return NULL;
-	rec = (const void *)(c->buf + (pos - c->buf_pos));
-	if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > left ||
-	    (c->bytes && rec->size > c->bytes)) {
-		*what = "a record of impossible size";
-		return NULL;
-	}
-	if (!window(f, c, pos, rec->size))
-		return NULL;
-	rec = (const void *)(c->buf + (pos - c->buf_pos));
-	*what = nvs_record_check(rec, rec->size);
-	if (rec->type == NVS_REC_FRAME)
-		*what = "a frame's head, which no ring holds";
-	return *what ? NULL : rec;
-}
 
 /* ---- opening ---- */
 
@@ -140,7 +47,7 @@ static bool try_open(struct nvs_trace *t, struct nvs_spool_file *f, const char *
 	f->size = 0;
 	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
 		f->size = (uint64_t)st.st_size;
-	if (f->size >= sizeof(f->head) && read_at(f->fd, &f->head, sizeof(f->head), 0) &&
+	if (f->size >= sizeof(f->head) && nvs_spool_read(f->fd, &f->head, sizeof(f->head), 0) &&
 	    head_sane(&f->head, f->size) &&
 	    (any_session ||
 	     !memcmp(f->head.session, t->session.header.session, sizeof(f->head.session)))) {
@@ -192,7 +99,7 @@ static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
 
 	if (pos > c->head.head || c->head.head - pos > c->bytes || pos % 8 || c->head.head % 8)
 		return;
-	while (pos < c->head.head && (rec = record_at(f, c, pos, &what))) {
+	while (pos < c->head.head && (rec = nvs_cursor_record(f, c, pos, &what))) {
 		const struct nvs_rec_submission *s = (const void *)rec;
 
 		pos += rec->size;
@@ -226,7 +133,7 @@ static void open_rings(struct nvs_trace *t, struct nvs_spool_file *f)
 		c->number = i;
 		c->bytes = f->head.ring_bytes;
 		c->base = at + PAGE;
-		if (!read_at(f->fd, &c->head, sizeof(c->head), at))
+		if (!nvs_spool_read(f->fd, &c->head, sizeof(c->head), at))
 			memset(&c->head, 0, sizeof(c->head));
 		if (!f->head.ended && !t->running)
 			note_uncertain(t, c);
@@ -341,20 +248,6 @@ static void sift_down(struct nvs_spool_file *f, uint32_t i)
 	}
 }
 
-/*
- * Records are put into a plain spool side by side by several threads: a kill may leave zeros where
- * one of them was not written any more. Steps over them.
- */
-static void skip_holes(struct nvs_spool_file *f, struct nvs_cursor *c)
-{
-	static const uint64_t zero; /* no record begins with it */
-
-	for (uint64_t end = c->pos + MAX_HOLE; c->pos < end; c->pos += 8)
-		if (!window(f, c, c->pos, sizeof(zero)) ||
-		    memcmp(c->buf + (c->pos - c->buf_pos), &zero, sizeof(zero)))
-			return;
-}
-
 /* Finds the record that the cursor stands on; false: there is no more, or none that can be read. */
 static bool settle(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
 {
@@ -362,10 +255,10 @@ static bool settle(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cur
 	const char *what;
 
 	if (!c->bytes)
-		skip_holes(f, c);
+		nvs_cursor_skip_holes(f, c);
 	if (c->pos >= c->head.head)
 		return false;
-	rec = record_at(f, c, c->pos, &what);
+	rec = nvs_cursor_record(f, c, c->pos, &what);
 	if (rec) {
 		c->time = rec->time;
 		return true;
@@ -462,7 +355,7 @@ int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_e
 	if (!f->heap_count)
 		return next_in_flight(t, rec);
 	c = f->heap[0];
-	*rec = record_at(f, c, c->pos, &what);
+	*rec = nvs_cursor_record(f, c, c->pos, &what);
 	if (!*rec)
 		return nvs_fail(err, -EBADMSG, "%s: changed while it was read: %s", f->path, what);
 	/* The record stays in the window until nvs_spool_step(). */
@@ -526,7 +419,8 @@ void nvs_spool_losses(struct nvs_trace *t)
 	for (uint32_t i = 0; i < h->channels && i < NVS_MAX_NUMBER; i++) {
 		struct nvs_spool_channel s;
 
-		if (!read_at(t->spools->fd, &s, sizeof(s), h->channel_offset + i * sizeof(s)))
+		if (!nvs_spool_read(t->spools->fd, &s, sizeof(s),
+				    h->channel_offset + i * sizeof(s)))
 			break;
 		channel_loss(t, &s);
 	}

@@ -4,14 +4,12 @@
  * for. These are files of this machine and as large as they are; each is read once, however many
  * modules are said to be it.
  */
-#include <fcntl.h>
 #include <gelf.h>
-#include <libelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "decode/base/hash.h"
+#include "decode/trace/elf.h"
 #include "decode/trace/internal.h"
 #include "decode/base/uncounted.h"
 
@@ -30,18 +28,12 @@ struct table {
 	uint32_t count, room;
 };
 
-/* One opened file; the names in the tables point into it. */
-struct file {
-	int fd;
-	Elf *elf;
-};
-
 /* What a file, and the one of its debug information, say. */
 struct names {
 	struct {
 		uint64_t dev, ino;
 	} key[2]; /* 0: none */
-	struct file file, debug;
+	struct nvs_elf file, debug;
 	struct table dynamic, all;
 	UT_hash_handle hh;
 };
@@ -75,88 +67,6 @@ const char *nvs_trace_symbol_note(const struct nvs_trace *t, uint32_t index)
 	return t->symbols && index < t->symbols->nnotes ? t->symbols->notes[index] : NULL;
 }
 
-/* ---- files ---- */
-
-static void close_file(struct file *f)
-{
-	if (f->elf)
-		elf_end(f->elf);
-	if (f->fd > 0)
-		close(f->fd);
-	memset(f, 0, sizeof(*f));
-}
-
-/* The path may come from a stranger: only regular files, and never waiting. */
-static bool open_file(struct file *f, const char *path)
-{
-	struct stat st;
-
-	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (f->fd < 0) {
-		f->fd = 0;
-		return false;
-	}
-	elf_version(EV_CURRENT);
-	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode))
-		f->elf = elf_begin(f->fd, ELF_C_READ, NULL);
-	if (f->elf && elf_kind(f->elf) == ELF_K_ELF)
-		return true;
-	close_file(f);
-	return false;
-}
-
-static bool note_matches(Elf_Data *data, const struct nvs_trace_module *m, bool *seen)
-{
-	size_t at = 0, name, desc;
-	GElf_Nhdr nhdr;
-
-	while ((at = gelf_getnote(data, at, &nhdr, &name, &desc)) > 0) {
-		if (nhdr.n_type != NT_GNU_BUILD_ID || nhdr.n_namesz != 4 ||
-		    memcmp((char *)data->d_buf + name, "GNU", 4))
-			continue;
-		*seen = true;
-		if (nhdr.n_descsz == m->rec.build_id_length &&
-		    !memcmp((char *)data->d_buf + desc, m->build_id, nhdr.n_descsz))
-			return true;
-	}
-	return false;
-}
-
-/* Is FILE what was loaded? By build-id, where the trace has one. */
-static bool same_build(const struct file *f, const struct nvs_trace_module *m)
-{
-	Elf_Scn *scn = NULL;
-	bool seen = false;
-	size_t n = 0;
-
-	if (!m->rec.build_id_length)
-		return true;
-	while ((scn = elf_nextscn(f->elf, scn))) {
-		GElf_Shdr shdr;
-		Elf_Data *data;
-
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_NOTE)
-			continue;
-		data = elf_getdata(scn, NULL);
-		if (data && note_matches(data, m, &seen))
-			return true;
-	}
-	/* Without section headers the program headers still tell. */
-	elf_getphdrnum(f->elf, &n);
-	for (size_t i = 0; !seen && i < n; i++) {
-		GElf_Phdr phdr;
-		Elf_Data *data;
-
-		if (!gelf_getphdr(f->elf, (int)i, &phdr) || phdr.p_type != PT_NOTE)
-			continue;
-		data = elf_getdata_rawchunk(f->elf, (int64_t)phdr.p_offset, phdr.p_filesz,
-					    ELF_T_NHDR);
-		if (data && note_matches(data, m, &seen))
-			return true;
-	}
-	return false;
-}
-
 /* ---- tables ---- */
 
 static bool add_symbol(struct table *table, const GElf_Sym *sym, const char *name)
@@ -176,7 +86,7 @@ static bool add_symbol(struct table *table, const GElf_Sym *sym, const char *nam
 	return true;
 }
 
-static void read_section(const struct file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
+static void read_section(const struct nvs_elf *f, Elf_Scn *scn, const GElf_Shdr *shdr,
 			 struct table *table)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
@@ -201,7 +111,7 @@ static void read_section(const struct file *f, Elf_Scn *scn, const GElf_Shdr *sh
 	}
 }
 
-static void read_symbols(const struct file *f, uint32_t type, struct table *table)
+static void read_symbols(const struct nvs_elf *f, uint32_t type, struct table *table)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
@@ -293,22 +203,22 @@ static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_
 
 	if (!module_path(path, sizeof(path), t, m))
 		return;
-	if (!open_file(&mod->file, path)) {
+	if (!nvs_elf_open(&mod->file, path)) {
 		note(t, m, path, "cannot be read; its addresses stay without names");
-	} else if (!same_build(&mod->file, m)) {
+	} else if (!nvs_elf_is(&mod->file, m)) {
 		note(t, m, path,
 		     "is not the file that was traced (its build-id differs); "
 		     "its addresses stay without names");
-		close_file(&mod->file);
+		nvs_elf_close(&mod->file);
 	}
 	if (m->rec.build_id_length < 2)
 		return;
 	debug_path(path, sizeof(path), m);
-	if (open_file(&mod->debug, path) && !same_build(&mod->debug, m))
-		close_file(&mod->debug);
+	if (nvs_elf_open(&mod->debug, path) && !nvs_elf_is(&mod->debug, m))
+		nvs_elf_close(&mod->debug);
 }
 
-static void set_key(struct names *names, int which, const struct file *f)
+static void set_key(struct names *names, int which, const struct nvs_elf *f)
 {
 	struct stat st;
 
@@ -346,8 +256,8 @@ static struct names *load(struct nvs_trace *t, const struct nvs_trace_module *m)
 	HASH_FIND(hh, t->symbols->names, like.key, sizeof(like.key), known);
 	names = known ? known : malloc(sizeof(*names));
 	if (known || !names) {
-		close_file(&like.file);
-		close_file(&like.debug);
+		nvs_elf_close(&like.file);
+		nvs_elf_close(&like.debug);
 	} else {
 		*names = like;
 		read_tables(names);
@@ -478,8 +388,8 @@ void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs
 
 static void free_names(struct names *names)
 {
-	close_file(&names->file);
-	close_file(&names->debug);
+	nvs_elf_close(&names->file);
+	nvs_elf_close(&names->debug);
 	free(names->dynamic.items);
 	free(names->all.items);
 	free(names);

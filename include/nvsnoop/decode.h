@@ -316,6 +316,9 @@ uint32_t nvs_trace_thread_count(const struct nvs_trace *trace);
 uint32_t nvs_trace_channel_count(const struct nvs_trace *trace);
 uint32_t nvs_trace_module_count(const struct nvs_trace *trace);
 uint32_t nvs_trace_stack_count(const struct nvs_trace *trace);
+/* The latest channel that was told to have this handle; NULL: none. */
+const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *trace, uint32_t client,
+						     uint32_t handle);
 
 uint32_t nvs_trace_gpu_count(const struct nvs_trace *trace);
 /* In the order first seen. */

@@ -4,7 +4,7 @@
  * return, losses, and records that lie.
  */
 /* LINK: decode -lzstd */
-#include "decode/trace/internal.h"
+#include "decode/trace/records.h"
 #include "decode/calls/launches.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"

@@ -6,7 +6,7 @@
  */
 /* LINK: preload decode */
 #include <stdbool.h>
-#include "decode/trace/internal.h"
+#include "decode/trace/records.h"
 #include "preload/trace/sink.h"
 #include "tests/unit/expect.h"
 

@@ -9,6 +9,7 @@
  *   mappings  usermode objects and their mappings made, used and freed N times
  *   memory    memory mapped and freed N times, segments in it; every other time above 40 bits
  *   twogpus   the same tokens on two GPUs, two threads
+ *   fourgpus  the same tokens on four GPUs, of which one comes late and one goes and comes again
  *   contexts  contexts made and destroyed N times
  *   moved     mappings of rings moved, cut and protected, N channels
  *   twice     rings and USERDs written through a second mapping, N channels
@@ -219,6 +220,55 @@ static void twogpus(uint32_t n)
 	       g[0].token, g[1].token, g[0].gpu, g[1].gpu);
 }
 
+/* A turn of one GPU: a context of its own, N submissions, and all of it given back. */
+static void *turn_on_gpu(void *arg)
+{
+	struct gpu *g = arg;
+	struct softgpu_channel_info info;
+	struct softgpu_channel *ch;
+	CUdevice d;
+	CUcontext c;
+	uint32_t count = 0;
+
+	CK(cuDeviceGet(&d, g->ordinal));
+	CK(cuCtxCreate_v2(&c, 0, d));
+	ch = softgpu_channel_at(0);
+	softgpu_channel_info(ch, &info);
+	g->token = info.token;
+	g->gpu = info.gpu;
+	for (uint32_t i = 0; i < g->n; i++)
+		count = softgpu_submit_count(ch);
+	check_count(ch, count);
+	CK(cuCtxDestroy_v2(c));
+	return NULL;
+}
+
+/* GPU 3 comes when the others have been at work, GPU 2 is gone meanwhile; each submits a number of
+ * its own. */
+static void fourgpus(uint32_t n)
+{
+	struct gpu g[4];
+	pthread_t t[4];
+	uint32_t same = 0;
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 4; i++) {
+			bool there = i < 2 || (i == 2 ? round != 1 : round != 0);
+
+			g[i] = (struct gpu){i, n * (uint32_t)(i + 1) / 4 + 1, 0, 0};
+			if (there)
+				pthread_create(&t[i], NULL, turn_on_gpu, &g[i]);
+			else
+				t[i] = 0;
+		}
+		for (int i = 0; i < 4; i++)
+			if (t[i])
+				pthread_join(t[i], NULL);
+		same += g[1].token == g[2 + (round == 1)].token;
+	}
+	EXPECT(same == 3, "GPUs with a context each had other tokens");
+}
+
 static void contexts(uint32_t n)
 {
 	CUdevice d;
@@ -292,10 +342,10 @@ static const struct {
 	const char *name;
 	void (*run)(uint32_t n);
 	uint32_t n;
-} cases[] = {{"wrap", wrap, 500},     {"entries", entries, 500},  {"big", big, 3},
-	     {"empty", empty, 300},   {"channels", channels, 30}, {"mappings", mappings, 30},
-	     {"memory", memory, 100}, {"twogpus", twogpus, 2000}, {"contexts", contexts, 6},
-	     {"moved", moved, 12},    {"twice", twice, 6}};
+} cases[] = {{"wrap", wrap, 500},	{"entries", entries, 500},  {"big", big, 3},
+	     {"empty", empty, 300},	{"channels", channels, 30}, {"mappings", mappings, 30},
+	     {"memory", memory, 100},	{"twogpus", twogpus, 2000}, {"fourgpus", fourgpus, 2000},
+	     {"contexts", contexts, 6}, {"moved", moved, 12},	    {"twice", twice, 6}};
 
 int main(int argc, char **argv)
 {

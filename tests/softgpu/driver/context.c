@@ -24,9 +24,10 @@ static __thread int depth;
 
 static char *gpu_path(const struct sg_device *d)
 {
-	static char path[2][16] = {"/dev/nvidia0", "/dev/nvidia1"};
+	static char path[SG_DEVICES][16] = {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2",
+					    "/dev/nvidia3"};
 
-	return path[d->minor & 1];
+	return path[d->minor % SG_DEVICES];
 }
 
 static uint32_t remember(struct sg_context *ctx, uint32_t handle)

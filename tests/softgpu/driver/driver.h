@@ -19,7 +19,7 @@
 /* A frame of its own between the API call and the doorbell */
 #define LEVEL __attribute__((noinline))
 
-#define SG_DEVICES 2
+#define SG_DEVICES 4
 #define SG_COMPUTE_CHANNELS 8
 #define SG_CHANNELS 20
 #define SG_RING 1024

@@ -24,6 +24,8 @@
 struct sg_gpu sg_gpus[SG_MAX_GPUS] = {
 	{.minor = 0, .lock = PTHREAD_MUTEX_INITIALIZER},
 	{.minor = 1, .lock = PTHREAD_MUTEX_INITIALIZER},
+	{.minor = 2, .lock = PTHREAD_MUTEX_INITIALIZER},
+	{.minor = 3, .lock = PTHREAD_MUTEX_INITIALIZER},
 };
 
 void sg_gpu_lock(struct sg_gpu *g)

@@ -42,8 +42,8 @@ static void parse_options(void)
 	while (s && *s) {
 		size_t n = strcspn(s, ",");
 
-		if (n == 6 && !strncmp(s, "gpus=2", 6))
-			sg_options.gpus = 2;
+		if (n == 6 && !strncmp(s, "gpus=", 5) && s[5] > '0' && s[5] <= '0' + SG_MAX_GPUS)
+			sg_options.gpus = (uint32_t)(s[5] - '0');
 		else if (n == 6 && !strncmp(s, "poison", 6))
 			sg_options.poison = true;
 		else if (n == 5 && !strncmp(s, "eager", 5))

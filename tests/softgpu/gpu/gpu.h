@@ -15,7 +15,7 @@
 #include "../sys.h"
 #include "../log.h"
 
-#define SG_MAX_GPUS 2
+#define SG_MAX_GPUS 4
 #define SG_NO_GPU 0xffffffffu
 #define SG_RING_MAX (1u << 20)
 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/calls/calls.h"
-#include "decode/calls/attach.h"
 #include "decode/trace/records.h"
 
 #define MAX_DEPTH 256 /* as a submission's flags can say */
@@ -30,40 +29,22 @@ struct thread_calls {
 struct nvs_calls {
 	struct nvs_trace *trace;
 	struct nvs_calls_sink sink;
-	struct nvs_follow *follow;
 	struct nvs_numbers apis, threads;
 	struct open_call *spare;
-	struct nvs_call *now; /* of the submission that is followed */
+	struct nvs_call *now; /* of the latest submission; NULL: in none */
 	bool uncounted; /* the trace holds no submissions, only how many there were */
 };
 
-static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	struct nvs_calls *c = arg;
-
-	if (c->now && op->kind != NVS_OP_CODE)
-		nvs_tally_op(&c->now->tally, op);
-	if (c->sink.op)
-		c->sink.op(c->sink.arg, s, op);
-}
-
-struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink,
-				bool operations)
+struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink)
 {
 	struct nvs_calls *c = calloc(1, sizeof(*c));
-	struct nvs_follow_sink follow = {.op = on_op, .arg = c};
 
 	if (!c)
 		return NULL;
 	c->trace = trace;
 	c->uncounted = nvs_trace_session(trace)->header.flags & NVS_HDR_COUNTS;
 	c->sink = *sink;
-	if (operations)
-		c->follow = nvs_follow_new(trace, &follow);
-	if (c->follow || !operations)
-		return c;
-	free(c);
-	return NULL;
+	return c;
 }
 
 static void free_api(void *item)
@@ -92,7 +73,6 @@ void nvs_calls_free(struct nvs_calls *c)
 {
 	if (!c)
 		return;
-	nvs_follow_free(c->follow);
 	nvs_numbers_free(&c->apis, free_api);
 	nvs_numbers_free(&c->threads, free_thread);
 	free_row(c->spare);
@@ -342,7 +322,6 @@ static struct nvs_call *call_of(struct nvs_calls *c, const struct nvs_submission
 int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
 {
 	struct nvs_call *call = call_of(c, s);
-	int r;
 
 	if (call) {
 		call->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
@@ -355,11 +334,13 @@ int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
 			call->selected = !c->sink.selects || c->sink.selects(c->sink.select_arg, s);
 	}
 	c->now = call;
-	r = c->follow ? nvs_follow_submission(c->follow, s, 0) : 0;
-	c->now = NULL;
-	if (!r && c->sink.submission)
-		r = c->sink.submission(c->sink.arg, s, call);
-	return r;
+	return c->sink.submission ? c->sink.submission(c->sink.arg, s, call) : 0;
+}
+
+void nvs_calls_op(struct nvs_calls *c, const struct nvs_op *op)
+{
+	if (c->now && op->kind != NVS_OP_CODE)
+		nvs_tally_op(&c->now->tally, op);
 }
 
 int nvs_calls_record(struct nvs_calls *c, const struct nvs_rec *rec)
@@ -376,7 +357,7 @@ int nvs_calls_record(struct nvs_calls *c, const struct nvs_rec *rec)
 	case NVS_REC_GRAPH:
 		return c->sink.graph ? c->sink.graph(c->sink.arg, (const void *)rec) : 0;
 	default:
-		return c->follow ? nvs_follow_record(c->follow, rec) : 0;
+		return 0;
 	}
 }
 

@@ -2,8 +2,8 @@
 /*
  * Calls of the CUDA API as the trace tells them, each with what it submitted itself.
  *
- * Feed it from the consumer's callbacks (with NVS_READ_WHOLE), every submission and record; a call
- * is handed out when it is over, those that never returned at the end.
+ * reading.h feeds it: every submission and record (with NVS_READ_WHOLE); a call is handed out when
+ * it is over, those that never returned at the end.
  */
 #ifndef NVSNOOP_DECODE_CALLS_CALLS_H
 #define NVSNOOP_DECODE_CALLS_CALLS_H
@@ -41,10 +41,8 @@ struct nvs_calls_sink {
 	int (*call)(void *arg, const struct nvs_call *call);
 	int (*kernel)(void *arg, const struct nvs_rec_kernel *rec);
 	int (*graph)(void *arg, const struct nvs_rec_graph *rec);
-	/* A submission and the call it happened in, NULL where none is known; what it does comes
-	 * first. */
+	/* A submission and the call it happened in, NULL where none is known. */
 	int (*submission)(void *arg, const struct nvs_submission *s, const struct nvs_call *call);
-	void (*op)(void *arg, const struct nvs_submission *s, const struct nvs_op *op);
 	void *arg;
 	/* Is this submission asked for? NULL: all are. */
 	bool (*selects)(const void *select_arg, const struct nvs_submission *s);
@@ -52,12 +50,13 @@ struct nvs_calls_sink {
 };
 
 struct nvs_calls;
-/* OPERATIONS: follow what submissions do as well, for the tallies. NULL: no memory. */
-struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink,
-				bool operations);
+/* NULL: no memory. */
+struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink);
 void nvs_calls_free(struct nvs_calls *calls);
 /* What the sink returns, or -ENOMEM. */
 int nvs_calls_submission(struct nvs_calls *calls, const struct nvs_submission *s);
+/* What the submission told last does: for the tally of its call. */
+void nvs_calls_op(struct nvs_calls *calls, const struct nvs_op *op);
 int nvs_calls_record(struct nvs_calls *calls, const struct nvs_rec *rec);
 int nvs_calls_end(struct nvs_calls *calls);
 /* The first entry point from number *AT on that was looked up and is not observed; *AT: where to go

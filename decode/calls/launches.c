@@ -414,6 +414,13 @@ int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec)
 	return r;
 }
 
+int nvs_launches_record(struct nvs_launches *l, const struct nvs_rec *rec)
+{
+	if (rec->type == NVS_REC_KERNEL)
+		return nvs_launches_kernel(l, (const void *)rec);
+	return rec->type == NVS_REC_GRAPH ? nvs_launches_graph(l, (const void *)rec) : 0;
+}
+
 /* ---- calls ---- */
 
 static int set_origin(struct nvs_launches *l, uint64_t graph, enum nvs_graph_origin origin)

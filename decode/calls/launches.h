@@ -52,6 +52,8 @@ void nvs_launches_free(struct nvs_launches *l);
 int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call);
 int nvs_launches_kernel(struct nvs_launches *l, const struct nvs_rec_kernel *rec);
 int nvs_launches_graph(struct nvs_launches *l, const struct nvs_rec_graph *rec);
+/* Either, if REC is one of them. */
+int nvs_launches_record(struct nvs_launches *l, const struct nvs_rec *rec);
 
 /* execs.c: nodes added in between replace others, by enum nvs_graph_event. 0 or -ENOMEM. */
 void nvs_exec_change_begins(struct nvs_exec *e);

@@ -233,11 +233,11 @@ int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct nvs_calls_sink sink = {.call = on_call, .arg = &st};
+		struct nvs_reader reader = {.call = on_call, .arg = &st};
 
 		st.source = s + i;
 		if (s[i].has_calls)
-			r = nvs_report_read_calls(s + i, &sink);
+			r = nvs_report_read_calls(s + i, &reader);
 	}
 	if (!r)
 		r = settle(&st);

@@ -314,15 +314,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return !strcmp(call->api->group, "graph-launch") ? of_graph(st, call) : 0;
 }
 
-static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
-{
-	return nvs_launches_kernel(((struct state *)arg)->launches, rec);
-}
-
-static int on_graph(void *arg, const struct nvs_rec_graph *rec)
+static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct state *st = arg;
-	int r = nvs_launches_graph(st->launches, rec);
+	int r = nvs_launches_record(st->launches, rec);
 
 	return r ? r : st->status;
 }
@@ -595,15 +590,15 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 	int r = states ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct nvs_calls_sink sink = {
-			.call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = states + i};
+		struct nvs_reader reader = {
+			.call = on_call, .record = on_record, .arg = states + i};
 
 		states[i].source = s + i;
 		states[i].seen = &seen;
 		states[i].launches = nvs_launches_new();
 		if (states[i].launches)
 			nvs_launches_watch(states[i].launches, on_change, states + i);
-		r = states[i].launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		r = states[i].launches ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
 		if (!r)
 			r = collect(states + i, &rows, &nrows);
 	}

@@ -425,9 +425,9 @@ static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 	for (uint32_t i = 0; i < n && !r; i++) {
 		struct state st = {
 			.source = s + i, .by = by, .rows = &rows, .nrows = &nrows, .room = &room};
-		struct nvs_calls_sink sink = {.call = on_call, .arg = &st};
+		struct nvs_reader reader = {.call = on_call, .tallies = true, .arg = &st};
 
-		r = nvs_report_read_calls(s + i, &sink);
+		r = nvs_report_read_calls(s + i, &reader);
 		free_state(&st);
 	}
 	table->several = n > 1;

@@ -6,58 +6,30 @@
 #include <string.h>
 #include "decode/report/calls.h"
 
-struct reading {
-	struct nvs_calls *calls;
-	bool seen; /* a call was told */
-};
-
-static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
-{
-	return nvs_calls_submission(((struct reading *)arg)->calls, s);
-}
-
-static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
-{
-	struct reading *r = arg;
-
-	r->seen |= rec->type == NVS_REC_API;
-	return nvs_calls_record(r->calls, rec);
-}
-
 static bool selects(const void *source, const struct nvs_submission *s)
 {
 	return nvs_filter_submission(source, s);
 }
 
-int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sink)
+int nvs_report_read_calls(struct nvs_source *s, const struct nvs_reader *reader)
 {
-	static const struct nvs_consumer consumer = {
-		.flags = NVS_READ_WHOLE,
-		.submission = on_submission,
-		.record = on_record,
-	};
-	struct nvs_calls_sink selecting = *sink;
-	struct reading reading = {NULL, false};
+	struct nvs_reading *reading = nvs_reading_new(s->trace);
 	struct nvs_error err = {""};
-	int r;
+	int r = reading ? nvs_reading_add(reading, reader) : -ENOMEM;
 
-	selecting.selects = selects;
-	selecting.select_arg = s;
-	reading.calls = nvs_calls_new(s->trace, &selecting, true);
-	r = reading.calls ? nvs_trace_read(s->trace, &consumer, &reading, &err) : -ENOMEM;
-
+	if (!r) {
+		nvs_reading_select(reading, selects, s);
+		r = nvs_reading_run(reading, &err);
+	}
 	nvs_progress_clear();
-	if (!r)
-		r = nvs_calls_end(reading.calls);
-	nvs_calls_free(reading.calls);
 	if (r && err.text[0])
 		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
-	if (!r && !reading.seen)
+	if (!r && !nvs_reading_saw(reading, NVS_REC_API))
 		fprintf(stderr,
 			"nvsnoop-report: %s: holds no API calls (recorded with api=off, or by an "
-			"older "
-			"nvsnoop)\n",
+			"older nvsnoop)\n",
 			s->path);
+	nvs_reading_free(reading);
 	return r;
 }
 

@@ -3,12 +3,12 @@
 #ifndef NVSNOOP_DECODE_REPORT_CALLS_H
 #define NVSNOOP_DECODE_REPORT_CALLS_H
 
-#include "decode/calls/calls.h"
+#include "decode/calls/reading.h"
 #include "decode/report/report.h"
 
-/* Reads S once more, for SINK, which gets all there is: nvs_filter_call() says what is asked for. 0
- * or -errno. */
-int nvs_report_read_calls(struct nvs_source *s, const struct nvs_calls_sink *sink);
+/* Reads S once more, for READER, which gets all there is: nvs_filter_call() says what is asked for.
+ * 0 or -errno. */
+int nvs_report_read_calls(struct nvs_source *s, const struct nvs_reader *reader);
 /* Does the command line select this call? Readers that follow handles are handed all of them. */
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call);
 /* By API and thread alone. */

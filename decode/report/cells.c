@@ -172,7 +172,7 @@ int nvs_source_read(struct nvs_source *s)
 	struct nvs_error err = {""};
 	int r;
 
-	s->calls = nvs_calls_new(s->trace, &calls, false);
+	s->calls = nvs_calls_new(s->trace, &calls);
 	if (!s->calls)
 		return -ENOMEM;
 	if (counts_operations(s->options)) {

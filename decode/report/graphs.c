@@ -111,19 +111,13 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return 0;
 }
 
-static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
+/* An instantiation or an update, with the call that was told before it. */
+static int made(struct state *st, const struct nvs_rec_graph *rec)
 {
-	return nvs_launches_kernel(((struct state *)arg)->launches, rec);
-}
+	struct row *row = row_of(nvs_launches_exec(st->launches, rec->exec));
 
-static int on_graph(void *arg, const struct nvs_rec_graph *rec)
-{
-	struct state *st = arg;
-	int r = nvs_launches_graph(st->launches, rec);
-	struct row *row = r ? NULL : row_of(nvs_launches_exec(st->launches, rec->exec));
-
-	if (r || !row)
-		return r ? r : -ENOMEM;
+	if (!row)
+		return -ENOMEM;
 	if (st->has_made && rec->event != NVS_GRAPH_NODE_SET && !rec->first) {
 		nvs_total_add(&row->make_times, time_of(st, &st->made));
 		row->make_bytes += st->made.bytes;
@@ -131,6 +125,14 @@ static int on_graph(void *arg, const struct nvs_rec_graph *rec)
 		st->has_made = false;
 	}
 	return 0;
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	struct state *st = arg;
+	int r = nvs_launches_record(st->launches, rec);
+
+	return r || rec->type != NVS_REC_GRAPH ? r : made(st, (const void *)rec);
 }
 
 static void count_nodes(struct row *row)
@@ -259,12 +261,12 @@ int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 	int r = states ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct nvs_calls_sink sink = {
-			.call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = states + i};
+		struct nvs_reader reader = {
+			.call = on_call, .record = on_record, .arg = states + i};
 
 		states[i].source = s + i;
 		states[i].launches = nvs_launches_new();
-		r = states[i].launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		r = states[i].launches ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
 		if (!r)
 			r = collect(states + i, &rows, &nrows);
 	}

@@ -292,7 +292,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 /* ---- the GPU's time ---- */
 
-static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct state *st = arg;
 	struct nvs_gputime_part *p = &st->part;
@@ -308,9 +308,10 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 	if (op->kind != NVS_OP_RELEASE || !(op->flags & NVS_OP_TIMESTAMP) ||
 	    op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID ||
 	    p->nreleases == NVS_GPUTIME_RELEASES)
-		return;
+		return 0;
 	p->releases[p->nreleases].address = op->sem.address;
 	p->releases[p->nreleases++].payload = (uint32_t)op->sem.payload;
+	return 0;
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -487,11 +488,14 @@ int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 				   .rows = &rows,
 				   .nrows = &nrows,
 				   .row_of = row_of};
-		struct nvs_calls_sink sink = {
-			.call = on_call, .submission = on_submission, .op = on_op, .arg = &st};
+		struct nvs_reader reader = {.call = on_call,
+					    .submitted = on_submission,
+					    .op = on_op,
+					    .tallies = true,
+					    .arg = &st};
 
 		st.times = nvs_gputime_new(on_stretch, &st);
-		r = st.memory && st.times ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		r = st.memory && st.times ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
 		if (!r)
 			nvs_gputime_end(st.times);
 		nvs_hostmem_free(st.memory);

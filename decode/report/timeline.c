@@ -158,15 +158,18 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return 0;
 }
 
-static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
+static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	return nvs_launches_kernel(((struct state *)arg)->launches, rec);
+	return rec->type == NVS_REC_KERNEL
+		       ? nvs_launches_kernel(((struct state *)arg)->launches, (const void *)rec)
+		       : 0;
 }
 
-static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	if (op->kind != NVS_OP_CODE)
 		nvs_tally_op(&((struct state *)arg)->tally, op);
+	return 0;
 }
 
 struct words {
@@ -371,14 +374,15 @@ int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 				   .n = &count,
 				   .room = &room,
 				   .dropped = &dropped};
-		struct nvs_calls_sink sink = {.call = on_call,
-					      .kernel = on_kernel,
-					      .submission = on_submission,
-					      .op = on_op,
-					      .arg = &st};
+		struct nvs_reader reader = {.call = on_call,
+					    .record = on_record,
+					    .submitted = on_submission,
+					    .op = on_op,
+					    .calls = true,
+					    .arg = &st};
 
 		st.launches = nvs_launches_new();
-		r = st.launches ? nvs_report_read_calls(s + i, &sink) : -ENOMEM;
+		r = st.launches ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
 		nvs_numbers_free(&st.shown, NULL);
 		nvs_launches_free(st.launches);
 	}

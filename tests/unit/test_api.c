@@ -432,7 +432,7 @@ static void check(const char *file)
 		EXPECT(false);
 		return;
 	}
-	both[0] = nvs_calls_new(trace, &sink, false);
+	both[0] = nvs_calls_new(trace, &sink);
 	both[1] = &t;
 	EXPECT_EQ(nvs_trace_read(trace, &consumer, both, &err), 0);
 	EXPECT_EQ(nvs_calls_end(both[0]), 0);

@@ -101,7 +101,7 @@ static void read_back(struct seen *seen)
 		printf("%s\n", err.text);
 		exit(1);
 	}
-	calls = nvs_calls_new(t, &sink, true);
+	calls = nvs_calls_new(t, &sink);
 	EXPECT_EQ(nvs_trace_read(t, &consumer, calls, &err), 0);
 	EXPECT_EQ(nvs_calls_end(calls), 0);
 	nvs_calls_free(calls);
@@ -399,7 +399,7 @@ static void test_rubbish(void)
 		printf("%s\n", err.text);
 		exit(1);
 	}
-	calls = nvs_calls_new(t, &sink, false);
+	calls = nvs_calls_new(t, &sink);
 	for (int i = 0; i < 200000; i++) {
 		struct nvs_rec *rec = (void *)room;
 

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Hands what a reading of a trace finds to all who read along. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/calls/reading.h"
+
+struct nvs_reading {
+	struct nvs_trace *trace;
+	struct nvs_reader *readers;
+	bool *done; /* each: has seen enough */
+	uint32_t n, ndone;
+	bool whole;
+	struct nvs_calls_sink selection;
+	struct nvs_calls *calls; /* NULL: not wanted, as the next */
+	struct nvs_follow *follow;
+	bool tallies;
+	const struct nvs_call *now; /* of the submission in progress */
+	uint64_t seen; /* types of records, a bit each */
+	int status; /* of the first reader that failed */
+};
+
+struct nvs_reading *nvs_reading_new(struct nvs_trace *trace)
+{
+	struct nvs_reading *r = calloc(1, sizeof(*r));
+
+	if (r)
+		r->trace = trace;
+	return r;
+}
+
+void nvs_reading_free(struct nvs_reading *r)
+{
+	if (!r)
+		return;
+	nvs_calls_free(r->calls);
+	nvs_follow_free(r->follow);
+	free(r->readers);
+	free(r->done);
+	free(r);
+}
+
+int nvs_reading_add(struct nvs_reading *r, const struct nvs_reader *reader)
+{
+	struct nvs_reader *more = realloc(r->readers, (r->n + 1ul) * sizeof(*more));
+	bool *done = realloc(r->done, r->n + 1ul);
+
+	r->readers = more ? more : r->readers;
+	r->done = done ? done : r->done;
+	if (!more || !done)
+		return -ENOMEM;
+	more[r->n] = *reader;
+	done[r->n++] = false;
+	return 0;
+}
+
+void nvs_reading_select(struct nvs_reading *r,
+			bool (*selects)(const void *arg, const struct nvs_submission *s),
+			const void *arg)
+{
+	r->selection.selects = selects;
+	r->selection.select_arg = arg;
+}
+
+void nvs_reading_whole(struct nvs_reading *r)
+{
+	r->whole = true;
+}
+
+bool nvs_reading_saw(const struct nvs_reading *r, enum nvs_rec_type type)
+{
+	return r->seen >> type & 1;
+}
+
+const struct nvs_calls *nvs_reading_calls(const struct nvs_reading *r)
+{
+	return r->calls;
+}
+
+const struct nvs_qmd *nvs_reading_qmd(const struct nvs_reading *r, const struct nvs_op *op)
+{
+	return r->follow ? nvs_follow_qmd(r->follow, op) : NULL;
+}
+
+/* ---- to all who have it ---- */
+
+/* What reader I said. */
+static void answer(struct nvs_reading *r, uint32_t i, int said)
+{
+	if (said < 0 && !r->status)
+		r->status = said;
+	if (said > 0) {
+		r->done[i] = true;
+		r->ndone++;
+	}
+}
+
+#define TELL(r, callback, ...)                                   \
+	for (uint32_t i_ = 0; i_ < (r)->n && !(r)->status; i_++) \
+		if ((r)->readers[i_].callback && !(r)->done[i_]) \
+	answer(r, i_, (r)->readers[i_].callback((r)->readers[i_].arg, __VA_ARGS__))
+
+/* For the reader of the trace: does it go on? */
+static int verdict(const struct nvs_reading *r)
+{
+	return r->status ? r->status : r->n && r->ndone == r->n && !r->whole;
+}
+
+static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
+		     const struct nvs_gp *gp)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, entry, s, seg, gp);
+}
+
+static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+		   const struct nvs_class *cls)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, run, c, run, cls);
+}
+
+static void on_fault(void *arg, const struct nvs_pb_fault *fault)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, fault, fault);
+}
+
+static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_reading *r = arg;
+
+	if (r->tallies)
+		nvs_calls_op(r->calls, op);
+	TELL(r, op, s, op);
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, call, call);
+	return r->status;
+}
+
+static int on_call_of(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	((struct nvs_reading *)arg)->now = call;
+	return 0;
+}
+
+static int follow(struct nvs_reading *r, const struct nvs_submission *s)
+{
+	uint64_t tag = s->number;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->readers[i].tag)
+			tag = r->readers[i].tag(r->readers[i].arg, s);
+	return nvs_follow_submission(r->follow, s, tag);
+}
+
+static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+{
+	struct nvs_reading *r = arg;
+	int failed = r->calls ? nvs_calls_submission(r->calls, s) : 0;
+
+	if (failed)
+		return failed;
+	TELL(r, submission, s, r->now);
+	if (r->follow && !r->status)
+		failed = follow(r, s);
+	if (failed)
+		return failed;
+	TELL(r, submitted, s, r->now);
+	return verdict(r);
+}
+
+static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
+{
+	struct nvs_reading *r = arg;
+	int failed = r->calls ? nvs_calls_record(r->calls, rec) : 0;
+
+	r->seen |= rec->type < 64 ? 1ull << rec->type : 0;
+	if (!failed && r->follow)
+		failed = nvs_follow_record(r->follow, rec);
+	if (failed)
+		return failed;
+	TELL(r, record, rec);
+	return verdict(r);
+}
+
+/* ---- what is wanted ---- */
+
+static int prepare(struct nvs_reading *r)
+{
+	struct nvs_follow_sink ops = {.arg = r};
+	struct nvs_calls_sink calls = r->selection;
+	bool wants_calls = false;
+
+	calls.arg = r;
+	calls.submission = on_call_of;
+	for (uint32_t i = 0; i < r->n; i++) {
+		const struct nvs_reader *x = r->readers + i;
+
+		wants_calls |= x->call || x->calls || x->tallies;
+		calls.call = x->call ? on_call : calls.call;
+		ops.entry = x->entry ? on_entry : ops.entry;
+		ops.run = x->run ? on_run : ops.run;
+		ops.fault = x->fault ? on_fault : ops.fault;
+		ops.op = x->op || x->tallies ? on_op : ops.op;
+		r->tallies |= x->tallies;
+	}
+	if (wants_calls && !(r->calls = nvs_calls_new(r->trace, &calls)))
+		return -ENOMEM;
+	if ((ops.entry || ops.run || ops.fault || ops.op) &&
+	    !(r->follow = nvs_follow_new(r->trace, &ops)))
+		return -ENOMEM;
+	return 0;
+}
+
+int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
+{
+	static const struct nvs_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
+	int failed = prepare(r);
+
+	err->text[0] = '\0';
+	if (!failed)
+		failed = nvs_trace_read(r->trace, &consumer, r, err);
+	if (!failed && r->calls)
+		failed = nvs_calls_end(r->calls);
+	return failed < 0 ? failed : 0;
+}

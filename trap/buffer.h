@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "nvsnoop/trace.h"
 
-#define NVS_MAX_RINGS 1024
+#define NVS_MAX_BUFFERS 1024
 
 enum nvs_counter {
 	NVS_COUNT_SUBMISSIONS,
@@ -33,25 +33,25 @@ enum nvs_counter {
 
 /*
  * The code that a trap, or a record outside of one, has interrupted or runs in: by it is told
- * whether the thread has jumped out of that work since (trap/ring/abandoned.h).
+ * whether the thread has jumped out of that work since (trap/buffer/abandoned.h).
  */
-struct nvs_flight {
+struct nvs_activity {
 	uintptr_t sp; /* stack pointer there; 0: not known, never told as abandoned */
 	const volatile uint64_t *mark; /* a word in the work's own frame, NULL: none... */
 	uint64_t token; /* ...and what stands there while it runs */
 };
 
 /* One ring buffer: its shared head in the spool and its data mapped twice in a row. */
-struct nvs_ring {
+struct nvs_buffer {
 	struct nvs_spool_ring *shared;
 	uint8_t *data;
 	uint64_t bytes; /* power of two */
 	uint64_t cached_tail; /* owner's last look at shared->tail */
-	uint64_t last_time; /* of its last record: times never go back within a ring */
+	uint64_t last_time; /* of its last record: times never go back within a buffer */
 	uint64_t warm; /* lines of the buffer up to here have been asked for */
 	_Atomic uint64_t epoch; /* of the trap in flight, 0: none */
 	_Atomic uint64_t overdue; /* such an epoch that was waited for too long, and is no more */
-	struct nvs_flight flight; /* of that trap; owner's */
+	struct nvs_activity activity; /* of that trap; owner's */
 	uint32_t busy; /* owner is between reserve and commit */
 	uint32_t late; /* the record between them goes to late() */
 	uint8_t *stack_top; /* the trap's own stack */
@@ -59,33 +59,35 @@ struct nvs_ring {
 };
 
 /* By anybody, at any time. */
-static inline uint64_t nvs_count_of(const struct nvs_ring *ring, enum nvs_counter counter)
+static inline uint64_t nvs_count_of(const struct nvs_buffer *buffer, enum nvs_counter counter)
 {
-	return __atomic_load_n(&ring->counters[counter], __ATOMIC_RELAXED);
+	return __atomic_load_n(&buffer->counters[counter], __ATOMIC_RELAXED);
 }
 
 /*
- * Makes RING number shared->ring usable: called by preload for each ring it has laid into the
+ * Makes BUFFER number shared->ring usable: called by preload for each buffer it has laid into the
  * spool. data is mapped twice in a row, touched; stack_top has 64 KiB below it.
  */
-int nvs_ring_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top);
-uint32_t nvs_ring_count(void);
-struct nvs_ring *nvs_ring_at(uint32_t number);
+int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes,
+		   uint8_t *stack_top);
+uint32_t nvs_buffer_count(void);
+struct nvs_buffer *nvs_buffer_at(uint32_t number);
 /* Rings without a living owner; gives back those whose owner has died. For the writer. */
-uint32_t nvs_ring_sweep(void);
+uint32_t nvs_buffer_sweep(void);
 
 /*
- * The calling thread's ring, claimed if it has none (its THREAD record is written then). NULL: none
- * free. Usable in the trap and outside.
+ * The calling thread's buffer, claimed if it has none (its THREAD record is written then). NULL:
+ * none free. Usable in the trap and outside.
  */
-struct nvs_ring *nvs_ring_mine(void);
+struct nvs_buffer *nvs_buffer_mine(void);
 
 /*
- * Room for a record of SIZE bytes (multiple of 8, at most bytes / 4) in RING, or NULL when the ring
- * stays full (by the options, and always at once where wait is false). Fill it in, then commit.
+ * Room for a record of SIZE bytes (multiple of 8, at most bytes / 4) in BUFFER, or NULL when the
+ * buffer stays full (by the options, and always at once where wait is false). Fill it in, then
+ * commit.
  */
-void *nvs_ring_reserve(struct nvs_ring *ring, uint32_t size, bool wait);
-void nvs_ring_commit(struct nvs_ring *ring, uint32_t size);
+void *nvs_buffer_reserve(struct nvs_buffer *buffer, uint32_t size, bool wait);
+void nvs_buffer_commit(struct nvs_buffer *buffer, uint32_t size);
 
 /*
  * Writes one record whose head and payload stand in REC (size in rec->size; time is filled in
@@ -105,13 +107,14 @@ void nvs_quiesce(void);
  */
 void nvs_channel_flush(struct nvs_spool_channel *state);
 
-/* The writer's side of waiting: how rings learn that it lives, and it learns that one fills up. */
+/* The writer's side of waiting: how buffers learn that it lives, and it learns that one fills up.
+ */
 struct nvs_writer_signal {
 	uint64_t *heartbeat; /* in the spool; atomic accesses */
-	_Atomic uint32_t wake; /* futex: set to 1 and woken when a ring is half full */
+	_Atomic uint32_t wake; /* futex: set to 1 and woken when a buffer is half full */
 	_Atomic uint32_t confined; /* 1: the program has put on a sandbox since; only what it does
 				      itself is safe */
-	_Atomic uint32_t ended; /* 1: rings are drained no more; records go to late() */
+	_Atomic uint32_t ended; /* 1: buffers are drained no more; records go to late() */
 	bool (*may_patch)(void); /* asked before code is changed; not in the trap. NULL: it may */
 	_Atomic uint32_t *seen; /* futex: a store site waits to be patched; NULL: nobody patches */
 	/* Appends a record to the late spool; async-signal-safe. */

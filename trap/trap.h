@@ -7,7 +7,7 @@
  *      that is not ours, on any thread, possibly on many at once. It is async-signal-safe: no
  *      malloc, no stdio, no locks that anybody outside the trap takes, no lazy binding, no errno
  *      left changed, no vector registers assumed.
- *   2. It never waits for something that may itself wait for the interrupted thread. A full ring
+ *   2. It never waits for something that may itself wait for the interrupted thread. A full buffer
  *      is waited for only while the writer's heartbeat advances.
  *   3. It reads tables only through struct nvs_view, which is published whole and goes away only
  *      after all traps in flight have left (nvs_view_publish).
@@ -20,7 +20,7 @@
  * site's, which signal handlers may interrupt, on the thread's, in less room than a signal's frame
  * takes.
  *   7. A trap may be left for ever: a handler that interrupts it jumps out of it. Whatever a trap
- * holds is given back then (trap/ring/abandoned.h).
+ * holds is given back then (trap/buffer/abandoned.h).
  *
  * Enforced: trap/low/poison.h, included by every file here, makes calls that break rule 1 fail to
  * compile; a test checks the undefined symbols of the room's objects.
@@ -53,7 +53,7 @@ struct nvs_trap_options {
 	bool shadow; /* GPFIFO and USERD in ordinary memory */
 	bool paused; /* nothing is recorded until nvs_trap_record() says so */
 	bool backtrace;
-	bool drop; /* a full ring drops at once instead of waiting */
+	bool drop; /* a full buffer drops at once instead of waiting */
 	bool use_tsc; /* clock: TSC ticks, else nanoseconds of CLOCK_MONOTONIC */
 };
 

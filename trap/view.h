@@ -31,13 +31,13 @@ struct nvs_channel {
 	uint32_t number; /* of its CHANNEL record */
 	uint32_t gpu;
 	uint32_t token;
-	uint32_t entries; /* of the ring; 0: not bound, its submissions become gaps */
+	uint32_t entries; /* of the GPFIFO; 0: not bound, its submissions become gaps */
 	uint32_t vaspace;
 	uint32_t flags; /* NVS_CHAN_* */
-	const volatile uint64_t *ring;
+	const volatile uint64_t *gpfifo;
 	const volatile uint32_t *put; /* GP_PUT in USERD */
 	struct nvs_spool_channel *state; /* lives longer than the view */
-	struct nvs_shadow *shadow; /* NULL: ring and put are the real ones */
+	struct nvs_shadow *shadow; /* NULL: gpfifo and put are the real ones */
 };
 
 struct nvs_view {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A wrapped call begins and ends. Built without vector code, since the arguments may stand in
- * vector registers; allocates nothing; the record goes into the thread's ring as everything else.
+ * vector registers; allocates nothing; the record goes into the thread's buffer as everything else.
  */
 #include "preload/api/api.h"
-#include "trap/ring/calls.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/calls.h"
+#include "trap/buffer/process.h"
 #include "trap/low/poison.h"
 
 #define MAX_TEXT 1023 /* bytes kept of a call's strings */
@@ -239,18 +239,18 @@ static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, 
 static void write_record(const struct made *m)
 {
 	uint32_t size = record_size(m);
-	struct nvs_ring *ring = nvs_ring_enter();
+	struct nvs_buffer *buffer = nvs_buffer_enter();
 	void *room;
 
-	if (!ring)
+	if (!buffer)
 		return;
-	room = nvs_ring_reserve(ring, size, true);
+	room = nvs_buffer_reserve(buffer, size, true);
 	if (room) {
 		fill(room, m, size, nvs_tls.thread - 1);
-		nvs_ring_commit(ring, size);
+		nvs_buffer_commit(buffer, size);
 	}
-	nvs_ring_warm(ring);
-	nvs_ring_leave(ring);
+	nvs_buffer_warm(buffer);
+	nvs_buffer_leave(buffer);
 }
 
 static void write_early(struct made *m)
@@ -292,17 +292,17 @@ static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
 /* Where the thread's calls in flight outlive a kill; NULL: nowhere. */
 static struct nvs_spool_ring *shown(void)
 {
-	const struct nvs_ring *ring = nvs_tls.ring;
+	const struct nvs_buffer *buffer = nvs_tls.buffer;
 
-	/* In a forked child the rings are wiped. */
-	return ring ? ring->shared : NULL;
+	/* In a forked child the buffers are wiped. */
+	return buffer ? buffer->shared : NULL;
 }
 
 /* A thread's first call may be the one that never returns. */
 static __attribute__((noinline)) void show_first(void)
 {
 	if (live() && wanted(false))
-		nvs_ring_mine();
+		nvs_buffer_mine();
 }
 
 void nvs_api_forget_left(void)

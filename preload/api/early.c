@@ -9,7 +9,7 @@
 #include "preload/base/clock.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 
 #define EARLY_BYTES (1u << 20)
 
@@ -77,7 +77,7 @@ void nvs_api_early_flush(void)
 	struct early *e = atomic_load(&early);
 	uint32_t tid = (uint32_t)nvs_sys_gettid();
 
-	if (!e || !nvs_ring_mine())
+	if (!e || !nvs_buffer_mine())
 		return;
 	for (uint64_t at = 0;
 	     at + sizeof(struct entry) <= sizeof(e->data) && at < atomic_load(&e->used);) {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "preload/api/graph.h"
 #include "preload/base/preload.h"
-#include "trap/ring/calls.h"
+#include "trap/buffer/calls.h"
 
 #define BATCH 32 /* nodes of one record */
 #define MAX_DEPTH 8

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
-#include "trap/ring/calls.h"
+#include "trap/buffer/calls.h"
 
 #define PROBES 8
 #define MAX_NAME 16384

@@ -101,7 +101,7 @@ static void add_channel(struct nvs_view *v, struct nvs_channel *channels, uint32
 		.entries = c->flags & NVS_CHAN_BOUND ? c->entries : 0,
 		.vaspace = c->vaspace,
 		.flags = c->flags,
-		.ring = c->ring,
+		.gpfifo = c->ring,
 		.put = c->put,
 		.state = c->slot,
 		.shadow = c->flags & NVS_CHAN_BOUND ? c->shadow : NULL,

@@ -371,7 +371,7 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	sh = nvs_alloc(sizeof(*sh));
 	if (!sh)
 		return;
-	sh->ring = (volatile uint64_t *)(m->real + (ring - m->at.start));
+	sh->gpfifo = (volatile uint64_t *)(m->real + (ring - m->at.start));
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
 	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) ||
 	    !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {

@@ -22,7 +22,7 @@ static __thread struct {
 	uint64_t known; /* of the kernel's mask: blocked ever since view.asked is something */
 	uint64_t added; /* stand-ins that are blocked in the kernel by us alone (sigfd.h) */
 	struct nvs_sigtemp *temp; /* of the call that is being made with a mask of its own */
-	struct nvs_flight flight; /* whether it is made still */
+	struct nvs_activity activity; /* whether it is made still */
 	struct nvs_sigview outside; /* what holds but for that call */
 	int child; /* the vfork() child in this thread's memory whose mask in the kernel is what it
 		      believes */
@@ -253,7 +253,7 @@ void nvs_sigview_main_begins(void)
 static void heal(void)
 {
 	if (!mine.temp ||
-	    !nvs_flight_left(&mine.flight, (uintptr_t)__builtin_frame_address(0), NULL))
+	    !nvs_activity_abandoned(&mine.activity, (uintptr_t)__builtin_frame_address(0), NULL))
 		return;
 	mine.view = mine.outside;
 	mine.added = nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler);
@@ -313,14 +313,14 @@ uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask)
 				  .outside = mine.outside,
 				  .view = mine.view,
 				  .added = mine.added,
-				  .flight = mine.flight};
+				  .activity = mine.activity};
 	pending = nvs_sigkeep_pending() & ~bits;
 	if (pending)
 		t->lent = lend(t, pending);
 	mine.outside = mine.view;
 	mine.temp = t;
 	t->mark = (uintptr_t)t ^ MARK;
-	mine.flight = (struct nvs_flight){
+	mine.activity = (struct nvs_activity){
 		.sp = (uintptr_t)t, .mark = &t->mark, .token = (uintptr_t)t ^ MARK};
 	mine.view = (struct nvs_sigview){.asked = bits};
 	mine.added = nvs_sigfd_stand_ins(bits) & ~mask;
@@ -335,7 +335,7 @@ static void leave_call(struct nvs_sigtemp *t)
 	mine.added = t->added;
 	mine.outside = t->outside;
 	mine.temp = t->before;
-	mine.flight = t->flight;
+	mine.activity = t->activity;
 	t->mark = 0;
 	publish();
 }

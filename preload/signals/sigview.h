@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "trap/ring/abandoned.h"
+#include "trap/buffer/abandoned.h"
 
 #define NVS_SIGBIT(sig) (1ull << ((sig)-1))
 #define NVS_SIGVIEW_SIGNALS (NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(SIGTRAP))
@@ -92,7 +92,7 @@ struct nvs_sigtemp {
 	struct nvs_sigview view, outside; /* what holds again after it */
 	uint64_t added; /* and which stand-ins are blocked by us alone */
 	struct nvs_sigtemp *before; /* such a call around it */
-	struct nvs_flight flight;
+	struct nvs_activity activity;
 	volatile uint64_t mark;
 };
 uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask);

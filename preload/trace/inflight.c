@@ -40,9 +40,9 @@ static void put_ring(struct nvs_merge *merge, const struct nvs_spool_ring *share
 
 void nvs_api_put_in_flight(struct nvs_merge *merge)
 {
-	nvs_ring_sweep();
-	for (uint32_t i = 0; i < nvs_ring_count(); i++) {
-		const struct nvs_spool_ring *shared = nvs_ring_at(i)->shared;
+	nvs_buffer_sweep();
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
+		const struct nvs_spool_ring *shared = nvs_buffer_at(i)->shared;
 
 		if (__atomic_load_n(&shared->tid, __ATOMIC_ACQUIRE))
 			put_ring(merge, shared);

@@ -9,7 +9,7 @@
 #include "preload/base/preload.h"
 #include "preload/trace/sink.h"
 
-#define FRAME_ROOM (sizeof(struct nvs_rec_frame) + NVS_MAX_RINGS * sizeof(struct nvs_ring_range))
+#define FRAME_ROOM (sizeof(struct nvs_rec_frame) + NVS_MAX_BUFFERS * sizeof(struct nvs_ring_range))
 
 struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t frame, nvs_merge_write write,
 				void *arg)
@@ -59,7 +59,7 @@ int nvs_merge_overlap(struct nvs_merge *m, uint32_t n, void (*settle)(void *arg)
 
 static const struct nvs_rec *record_at(uint32_t ring, uint64_t pos)
 {
-	const struct nvs_ring *r = nvs_ring_at(ring);
+	const struct nvs_buffer *r = nvs_buffer_at(ring);
 
 	return (const void *)(r->data + (pos & (r->bytes - 1)));
 }
@@ -145,7 +145,7 @@ void nvs_merge_written(const void *data)
 	const struct nvs_rec_frame *frame = data;
 
 	for (uint32_t i = 0; i < frame->nranges; i++)
-		__atomic_store_n(&nvs_ring_at(frame->ranges[i].ring)->shared->tail,
+		__atomic_store_n(&nvs_buffer_at(frame->ranges[i].ring)->shared->tail,
 				 frame->ranges[i].to, __ATOMIC_RELEASE);
 }
 
@@ -157,7 +157,7 @@ static void leave_rings(struct nvs_merge *m, bool give)
 
 		r->in_frame = false;
 		if (give)
-			__atomic_store_n(&nvs_ring_at(m->touched[i])->shared->tail, r->pos,
+			__atomic_store_n(&nvs_buffer_at(m->touched[i])->shared->tail, r->pos,
 					 __ATOMIC_RELEASE);
 	}
 	m->ntouched = 0;
@@ -263,12 +263,12 @@ static void sift_down(struct nvs_merge *m, uint32_t i)
 
 static void collect(struct nvs_merge *m, uint64_t limit)
 {
-	uint32_t n = nvs_ring_count();
+	uint32_t n = nvs_buffer_count();
 
 	m->nheap = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_merge_ring *r = &m->rings[i];
-		const struct nvs_spool_ring *shared = nvs_ring_at(i)->shared;
+		const struct nvs_spool_ring *shared = nvs_buffer_at(i)->shared;
 		uint64_t time;
 
 		if (!r->known) {
@@ -276,7 +276,7 @@ static void collect(struct nvs_merge *m, uint64_t limit)
 			r->known = true;
 		}
 		r->head = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
-		if (r->head - r->pos > nvs_ring_at(i)->bytes)
+		if (r->head - r->pos > nvs_buffer_at(i)->bytes)
 			r->head = r->pos; /* not a head: written over */
 		if (look(m, i, limit, &time))
 			m->heap[m->nheap++] = (struct nvs_merge_next){time, i};

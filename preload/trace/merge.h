@@ -43,17 +43,17 @@ struct nvs_merge {
 	struct nvs_merge_counts in_frame, all;
 	uint64_t damaged_bytes; /* of rings, thrown away: something wrote over them */
 	uint32_t ntouched, nheap;
-	uint32_t touched[NVS_MAX_RINGS]; /* rings with something in this frame */
+	uint32_t touched[NVS_MAX_BUFFERS]; /* rings with something in this frame */
 	struct nvs_merge_ring {
 		uint64_t from; /* of this frame */
 		uint64_t pos; /* taken so far */
 		uint64_t head; /* as seen at the start of the round */
 		bool known, in_frame;
-	} rings[NVS_MAX_RINGS];
+	} rings[NVS_MAX_BUFFERS];
 	struct nvs_merge_next {
 		uint64_t time;
 		uint32_t ring;
-	} heap[NVS_MAX_RINGS];
+	} heap[NVS_MAX_BUFFERS];
 };
 
 /* A new one, for rings of RING_BYTES, whose first frame has number FRAME; NULL: no memory. */

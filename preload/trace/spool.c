@@ -131,7 +131,7 @@ static int add_ring(struct nvs_live *live, int fd, uint64_t offset, uint32_t num
 	shared = (void *)base;
 	shared->ring = number;
 	shared->thread = NVS_NONE;
-	return nvs_ring_add(shared, base + PAGE, live->ring_bytes, stack_top);
+	return nvs_buffer_add(shared, base + PAGE, live->ring_bytes, stack_top);
 }
 
 /* Rings that have no place in the file any more live in memory; the writer sees it and says so. */
@@ -140,19 +140,19 @@ static int grow_anonymous(struct nvs_live *live, uint32_t n)
 	int err = 0;
 
 	for (uint32_t i = 0; i < n && !err; i++)
-		err = add_ring(live, -1, 0, nvs_ring_count());
+		err = add_ring(live, -1, 0, nvs_buffer_count());
 	live->crash_safe = false;
 	return err;
 }
 
 int nvs_spool_grow(struct nvs_live *live, uint32_t n)
 {
-	uint32_t first = nvs_ring_count();
+	uint32_t first = nvs_buffer_count();
 	uint64_t from = RING_OFFSET + first * stride(live), to;
 	int fd = nvs_outfile_fd(&live->spool), err = 0;
 
-	if (first + n > NVS_MAX_RINGS)
-		n = NVS_MAX_RINGS - first;
+	if (first + n > NVS_MAX_BUFFERS)
+		n = NVS_MAX_BUFFERS - first;
 	if (!n)
 		return -ENOSPC;
 	to = from + n * stride(live);

@@ -121,7 +121,7 @@ static void one_round(struct nvs_writer *w)
 {
 	uint64_t limit, now;
 
-	if (nvs_ring_sweep() < NVS_FREE_RINGS) {
+	if (nvs_buffer_sweep() < NVS_FREE_RINGS) {
 		nvs_confined_look(w->live);
 		nvs_spool_grow(w->live, NVS_MORE_RINGS);
 	}
@@ -142,8 +142,8 @@ static uint64_t counter(enum nvs_counter which)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < nvs_ring_count(); i++)
-		sum += nvs_count_of(nvs_ring_at(i), which);
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
+		sum += nvs_count_of(nvs_buffer_at(i), which);
 	return sum;
 }
 

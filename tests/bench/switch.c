@@ -15,7 +15,7 @@
 #include "preload/base/sys.h"
 #include "trap/copy/batch.h"
 #include "trap/enter/patch.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
 
 #define PAGE 4096u

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "preload/trace/merge.h"
 #include "preload/base/preload.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 
 #define CHANNELS 4u
 #define ENTRIES 256u
@@ -81,7 +81,7 @@ static struct nvs_view *make_view(uint64_t generation)
 		f->channels[i] = (struct nvs_channel){.number = i,
 						      .token = 0x100 + i,
 						      .entries = ENTRIES,
-						      .ring = channels[i].ring,
+						      .gpfifo = channels[i].ring,
 						      .put = &channels[i].put,
 						      .state = &channels[i].state};
 		while (f->hash[h % (CHANNELS * 4)])
@@ -126,20 +126,20 @@ static void ring_one(uint32_t c, uint32_t i)
 		channels[c].put = (channels[c].put + 1) % ENTRIES;
 	}
 	{
-		struct nvs_ring *ring = nvs_ring_enter();
-		struct nvs_ring_event event = {.doorbell = &doorbell,
-					       .token = 0x100 + c,
-					       .stack = NVS_NONE,
-					       .time = nvs_now()};
+		struct nvs_buffer *ring = nvs_buffer_enter();
+		struct nvs_doorbell_event event = {.doorbell = &doorbell,
+						   .token = 0x100 + c,
+						   .stack = NVS_NONE,
+						   .time = nvs_now()};
 
 		if (ring) {
 			nvs_capture(ring, nvs_view_get(), &event);
 			__atomic_store_n(&ring->shared->rung, ring->shared->head, __ATOMIC_RELEASE);
-			nvs_ring_leave(ring);
+			nvs_buffer_leave(ring);
 		} else {
-			atomic_fetch_add(&nvs_root->ringless, 1);
+			atomic_fetch_add(&nvs_process->bufferless, 1);
 			nvs_capture_lost(nvs_view_get(), &event);
-			atomic_fetch_sub(&nvs_root->ringless, 1);
+			atomic_fetch_sub(&nvs_process->bufferless, 1);
 		}
 	}
 	pthread_mutex_unlock(&channels[c].lock);
@@ -186,11 +186,11 @@ static void *drain(void *arg)
 	while (!stop) {
 		uint64_t sum = 0;
 
-		nvs_ring_sweep();
+		nvs_buffer_sweep();
 		nvs_merge_drain(merge, nvs_now());
 		nvs_merge_flush(merge);
-		for (uint32_t i = 0; i < nvs_ring_count(); i++)
-			sum += nvs_count_of(nvs_ring_at(i), NVS_COUNT_SUBMISSIONS);
+		for (uint32_t i = 0; i < nvs_buffer_count(); i++)
+			sum += nvs_count_of(nvs_buffer_at(i), NVS_COUNT_SUBMISSIONS);
 		__atomic_fetch_add(&heartbeat, 1 + (sum == UINT64_MAX), __ATOMIC_RELEASE);
 		usleep(200);
 	}
@@ -206,15 +206,15 @@ static void add_rings(int n)
 				     -1, 0);
 
 		memset(shared, 0, sizeof(*shared));
-		shared->ring = nvs_ring_count();
+		shared->ring = nvs_buffer_count();
 		shared->thread = NVS_NONE;
 		if (ftruncate(fd, RING_BYTES) ||
 		    mmap(data, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
 			    MAP_FAILED ||
 		    mmap(data + RING_BYTES, RING_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-		    nvs_ring_add(shared, data, RING_BYTES,
-				 (uint8_t *)aligned_alloc(4096, NVS_TRAP_STACK) + NVS_TRAP_STACK))
+		    nvs_buffer_add(shared, data, RING_BYTES,
+				   (uint8_t *)aligned_alloc(4096, NVS_TRAP_STACK) + NVS_TRAP_STACK))
 			abort();
 		close(fd);
 	}
@@ -249,9 +249,9 @@ int main(void)
 	pthread_join(writer, NULL);
 	nvs_merge_drain(merge, UINT64_MAX);
 	nvs_merge_flush(merge);
-	for (uint32_t i = 0; i < nvs_ring_count(); i++) {
-		counted += nvs_count_of(nvs_ring_at(i), NVS_COUNT_SUBMISSIONS);
-		lost += nvs_count_of(nvs_ring_at(i), NVS_COUNT_LOST_SUBMISSIONS);
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
+		counted += nvs_count_of(nvs_buffer_at(i), NVS_COUNT_SUBMISSIONS);
+		lost += nvs_count_of(nvs_buffer_at(i), NVS_COUNT_LOST_SUBMISSIONS);
 	}
 	CHECK(rung == (uint64_t)THREADS * LIVES * BELLS);
 	CHECK(counted + lost == rung);

@@ -44,21 +44,21 @@ static inline void fake_rings(uint32_t n, uint64_t bytes)
 				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		memset(shared, 0, sizeof(*shared));
-		shared->ring = nvs_ring_count();
+		shared->ring = nvs_buffer_count();
 		shared->thread = NVS_NONE;
 		if (ftruncate(fd, (off_t)bytes))
 			abort();
 		mmap(data, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
 		mmap(data + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
 		close(fd);
-		if (nvs_ring_add(shared, data, bytes, stack + 65536))
+		if (nvs_buffer_add(shared, data, bytes, stack + 65536))
 			abort();
 	}
 	nvs_writer_signal.heartbeat = &fake_heartbeat;
 }
 
 /* Next undrained record of RING, or NULL; drained by the next call. */
-static inline struct nvs_rec *fake_next(struct nvs_ring *ring, uint32_t *undrained)
+static inline struct nvs_rec *fake_next(struct nvs_buffer *ring, uint32_t *undrained)
 {
 	uint64_t tail = ring->shared->tail + *undrained;
 	struct nvs_rec *rec;

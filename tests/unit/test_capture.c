@@ -6,7 +6,7 @@
  */
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 
 #define RING 1024u
 #define VA 0x200800000ull
@@ -36,7 +36,7 @@ static void set_up(void)
 	channel = (struct nvs_channel){.number = 3,
 				       .token = 0x10012,
 				       .entries = RING,
-				       .ring = gpfifo,
+				       .gpfifo = gpfifo,
 				       .put = &put,
 				       .state = &state};
 	/*
@@ -60,20 +60,20 @@ static void set_up(void)
 
 static void ring_doorbell(uint32_t token)
 {
-	struct nvs_ring *ring = nvs_ring_enter();
-	struct nvs_ring_event event = {
+	struct nvs_buffer *ring = nvs_buffer_enter();
+	struct nvs_doorbell_event event = {
 		.doorbell = &doorbell, .token = token, .stack = 5, .time = nvs_now()};
 
 	nvs_capture(ring, nvs_view_get(), &event);
-	nvs_ring_leave(ring);
+	nvs_buffer_leave(ring);
 }
 
 static void *next(uint16_t type)
 {
-	struct nvs_rec *rec = fake_next(nvs_ring_mine(), &undrained);
+	struct nvs_rec *rec = fake_next(nvs_buffer_mine(), &undrained);
 
 	while (rec && rec->type == NVS_REC_THREAD)
-		rec = fake_next(nvs_ring_mine(), &undrained);
+		rec = fake_next(nvs_buffer_mine(), &undrained);
 	if (!rec || rec->type != type) {
 		printf("expected record %u, found %d\n", type, rec ? rec->type : -1);
 		failed++;
@@ -297,14 +297,14 @@ static void test_pieces(void)
  * goes on. */
 static void test_drop(void)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 	uint64_t first = state.claim >> NVS_PUT_BITS, recorded = 0;
 	struct nvs_rec_submission *sub = NULL;
 	struct nvs_rec *rec;
 	struct nvs_rec_gap *gap;
 	uint32_t start;
 
-	nvs_root->options.drop = true;
+	nvs_process->options.drop = true;
 	ring->shared->tail += undrained;
 	undrained = 0;
 	for (int i = 0; i < 100; i++) {
@@ -325,7 +325,7 @@ static void test_drop(void)
 	CHECK(state.lost == 0);
 	sub = next(NVS_REC_SUBMISSION);
 	CHECK(sub && sub->sequence == first + 100);
-	nvs_root->options.drop = false;
+	nvs_process->options.drop = false;
 }
 
 /* The slot of the channel's progress release is learned from its own methods, and read at the next

@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include "tests/unit/fakering.h"
 #include "trap/code/cfi.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 
 #define MAX_MODULES 32
 #define MAX_CIES 64
@@ -94,7 +94,7 @@ static void compare_at(struct listing *l, const struct row *row, uint64_t pc, ui
 		       uint64_t to)
 {
 	struct nvs_cfi cfi = {.module = l->compared & 1 ? l->module : NULL};
-	enum nvs_cfi_result result = nvs_cfi_find(nvs_root->modules, l->module->dlpi_addr + pc,
+	enum nvs_cfi_result result = nvs_cfi_find(nvs_process->modules, l->module->dlpi_addr + pc,
 						  &cfi);
 	uint64_t bias = l->module->dlpi_addr;
 
@@ -325,7 +325,7 @@ static const uint8_t *plain_pointers(void)
 static enum nvs_cfi_result find(uint32_t offset, struct nvs_cfi *cfi)
 {
 	memset(cfi, 0, sizeof(*cfi));
-	return nvs_cfi_find(nvs_root->modules, (uintptr_t)image + TEXT + offset, cfi);
+	return nvs_cfi_find(nvs_process->modules, (uintptr_t)image + TEXT + offset, cfi);
 }
 
 static void program(const void *bytes, size_t n)
@@ -352,9 +352,10 @@ static void test_program(void)
 	CHECK(find(0x25, &c) == NVS_CFI_FOUND && c.cfa_register == 6 && c.cfa_offset == 16 &&
 	      c.rbp_rule == NVS_REG_AT_CFA);
 	CHECK(find(255, &c) == NVS_CFI_FOUND && find(256, &c) == NVS_CFI_NO_FUNCTION);
-	CHECK(c.start == 0 && nvs_cfi_find(nvs_root->modules, (uintptr_t)image + TEXT - 1, &c) ==
+	CHECK(c.start == 0 && nvs_cfi_find(nvs_process->modules, (uintptr_t)image + TEXT - 1, &c) ==
 				      NVS_CFI_NO_FUNCTION);
-	CHECK(nvs_cfi_find(nvs_root->modules, (uintptr_t)image + 0x2000, &c) == NVS_CFI_NO_MODULE);
+	CHECK(nvs_cfi_find(nvs_process->modules, (uintptr_t)image + 0x2000, &c) ==
+	      NVS_CFI_NO_MODULE);
 
 	/* The function that aligns its stack: CFA from r10, then from the word at rbp-8, rbp saved
 	 * at rbp. */

@@ -58,7 +58,7 @@ static void set_up(void)
 	doorbell.end = doorbell.start + PAGE;
 	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	channel = (struct nvs_channel){
-		.token = TOKEN, .entries = RING, .ring = gpfifo, .put = &put, .state = state};
+		.token = TOKEN, .entries = RING, .gpfifo = gpfifo, .put = &put, .state = state};
 	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;
 	maps[0] = (struct nvs_segment_map){
 		.gpu_va = VA, .size = sizeof(commands), .cpu = (uintptr_t)commands};
@@ -79,8 +79,8 @@ static uint64_t sum(enum nvs_counter counter)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < nvs_ring_count(); i++)
-		n += nvs_ring_at(i)->counters[counter];
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
+		n += nvs_buffer_at(i)->counters[counter];
 	return n;
 }
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 
 #define RING 1024u
 #define PAGE 65536u
@@ -62,7 +62,7 @@ static void set_up(void)
 			.number = i,
 			.token = 0x10012 + i,
 			.entries = RING,
-			.ring = gpfifo[i],
+			.gpfifo = gpfifo[i],
 			.put = &put[i],
 			.state = &state[i],
 		};
@@ -211,7 +211,7 @@ static uint64_t drain(uint32_t ring, uint64_t *submissions, uint64_t *others)
 {
 	struct nvs_rec *rec;
 
-	while ((rec = fake_next(nvs_ring_at(ring), &undrained[ring]))) {
+	while ((rec = fake_next(nvs_buffer_at(ring), &undrained[ring]))) {
 		struct nvs_rec_submission *sub = (void *)rec;
 
 		if (rec->type != NVS_REC_SUBMISSION) {
@@ -229,11 +229,11 @@ static void test_forms(enum nvs_trap_mode mode)
 {
 	volatile uint32_t *reg = (void *)(page + 0x90);
 
-	nvs_root->options.mode = mode;
+	nvs_process->options.mode = mode;
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		struct nvs_ring *ring = nvs_ring_mine();
+		struct nvs_buffer *ring = nvs_buffer_mine();
 		uint64_t stepped = ring->counters[NVS_COUNT_STEPPED], got = 0, others = 0;
-		uint32_t n = (uint32_t)(ring - nvs_ring_at(0));
+		uint32_t n = (uint32_t)(ring - nvs_buffer_at(0));
 
 		memset(behind, 0, PAGE);
 		commit(0);
@@ -260,7 +260,8 @@ static void test_other_register(void)
 
 	*(volatile uint32_t *)(void *)(page + 0x200) = 77;
 	CHECK(*(uint32_t *)(void *)(behind + 0x200) == 77);
-	CHECK(drain((uint32_t)(nvs_ring_mine() - nvs_ring_at(0)), &got, &others) == 0 && !others);
+	CHECK(drain((uint32_t)(nvs_buffer_mine() - nvs_buffer_at(0)), &got, &others) == 0 &&
+	      !others);
 }
 
 static void test_foreign(void)
@@ -269,7 +270,7 @@ static void test_foreign(void)
 
 	asm volatile("leaq 1f(%%rip), %%rbx; movl $1, 0; 1:" : : : "rbx", "memory");
 	CHECK(foreign == before + 1);
-	CHECK(nvs_ring_mine()->counters[NVS_COUNT_FOREIGN] > 0);
+	CHECK(nvs_buffer_mine()->counters[NVS_COUNT_FOREIGN] > 0);
 }
 
 #define STORES 20000
@@ -295,12 +296,12 @@ static void test_threads(void)
 	uint64_t start[2] = {state[0].claim >> NVS_PUT_BITS, state[1].claim >> NVS_PUT_BITS};
 	bool done = false;
 
-	nvs_root->options.mode = NVS_TRAP_EMULATE;
+	nvs_process->options.mode = NVS_TRAP_EMULATE;
 	for (uintptr_t i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, storing, (void *)i);
 	while (!done) {
 		done = pthread_tryjoin_np(threads[0], NULL) == 0;
-		for (uint32_t r = 0; r < nvs_ring_count(); r++) {
+		for (uint32_t r = 0; r < nvs_buffer_count(); r++) {
 			uint64_t a = 0, b = 0;
 
 			fake_heartbeat++;
@@ -310,7 +311,7 @@ static void test_threads(void)
 	done = false;
 	while (!done) {
 		done = pthread_tryjoin_np(threads[1], NULL) == 0;
-		for (uint32_t r = 0; r < nvs_ring_count(); r++) {
+		for (uint32_t r = 0; r < nvs_buffer_count(); r++) {
 			uint64_t a = 0, b = 0;
 
 			fake_heartbeat++;

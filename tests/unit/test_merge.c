@@ -54,7 +54,7 @@ static void take_frame(void *arg, const void *data, size_t size,
 		seen.chained &= r->ring < RINGS && r->from == seen.ends[r->ring] && r->to > r->from;
 		seen.ends[r->ring] = r->to;
 		/* What is being written is not given away yet. */
-		seen.chained &= nvs_ring_at(r->ring)->shared->tail <= r->from;
+		seen.chained &= nvs_buffer_at(r->ring)->shared->tail <= r->from;
 	}
 	for (size_t at = frame->rec.size; at < size;) {
 		const struct nvs_rec *rec = (const void *)((const char *)data + at);
@@ -108,13 +108,13 @@ static void reset(void)
 	memset(&seen, 0, sizeof(seen));
 	seen.sorted = seen.chained = seen.sized = true;
 	for (uint32_t i = 0; i < RINGS; i++)
-		seen.ends[i] = nvs_ring_at(i)->shared->tail;
+		seen.ends[i] = nvs_buffer_at(i)->shared->tail;
 }
 
 /* Straight into RING, with a time of the test's own. False: no room. */
 static bool put(uint32_t ring, uint16_t type, uint32_t size, uint64_t time, uint64_t value)
 {
-	struct nvs_ring *r = nvs_ring_at(ring);
+	struct nvs_buffer *r = nvs_buffer_at(ring);
 	uint64_t head = r->shared->head;
 	struct numbered *n = (void *)(r->data + (head & (r->bytes - 1)));
 
@@ -180,7 +180,7 @@ static void test_order(void)
 	CHECK(seen.records == n && seen.checksum == sum && n > 10000);
 	CHECK(m->damaged_bytes == 0 && m->all.records == n);
 	for (uint32_t i = 0; i < RINGS; i++)
-		CHECK(nvs_ring_at(i)->shared->tail == nvs_ring_at(i)->shared->head);
+		CHECK(nvs_buffer_at(i)->shared->tail == nvs_buffer_at(i)->shared->head);
 	nvs_merge_free(m);
 }
 
@@ -194,10 +194,10 @@ static void test_limit(void)
 	nvs_merge_drain(m, 15);
 	CHECK(m->used == 24);
 	/* Not written yet: the ring keeps it. */
-	CHECK(nvs_ring_at(0)->shared->tail + 48 == nvs_ring_at(0)->shared->head);
+	CHECK(nvs_buffer_at(0)->shared->tail + 48 == nvs_buffer_at(0)->shared->head);
 	flush(m);
 	CHECK(seen.records == 1 &&
-	      nvs_ring_at(0)->shared->tail + 24 == nvs_ring_at(0)->shared->head);
+	      nvs_buffer_at(0)->shared->tail + 24 == nvs_buffer_at(0)->shared->head);
 	nvs_merge_drain(m, 21);
 	flush(m);
 	CHECK(seen.records == 3 && seen.sorted && seen.chained);
@@ -213,7 +213,7 @@ static void test_padding(void)
 	put(2, NVS_REC_PAD, 4000, 5, 0);
 	nvs_merge_drain(m, UINT64_MAX);
 	flush(m);
-	CHECK(seen.frames == 0 && nvs_ring_at(2)->shared->tail == nvs_ring_at(2)->shared->head);
+	CHECK(seen.frames == 0 && nvs_buffer_at(2)->shared->tail == nvs_buffer_at(2)->shared->head);
 	reset();
 	put(2, NVS_REC_PAD, 64, 5, 0);
 	put(2, NVS_REC_GAP, 32, 6, 7);
@@ -226,7 +226,7 @@ static void test_padding(void)
 static void damage(uint32_t size)
 {
 	struct nvs_merge *m = new_merge();
-	struct nvs_ring *r = nvs_ring_at(3);
+	struct nvs_buffer *r = nvs_buffer_at(3);
 	uint64_t damaged = r->shared->head + 24;
 
 	put(3, NVS_REC_GAP, 24, 5, 1);

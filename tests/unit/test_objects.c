@@ -340,7 +340,7 @@ static void test_two_gpus(void)
 	for (uint32_t i = 0; i < view->nchannels; i++) {
 		const struct nvs_channel *c = &view->channels[i];
 
-		CHECK_EQ((uintptr_t)c->ring, c->gpu ? 0x210600000 : 0x200600000);
+		CHECK_EQ((uintptr_t)c->gpfifo, c->gpu ? 0x210600000 : 0x200600000);
 		seen |= 1u << c->gpu;
 	}
 	CHECK_EQ(seen, 3);

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include "tests/unit/fakering.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 
 #define THREADS 8
 #define RECORDS 20000
@@ -64,10 +64,10 @@ static void test_concurrent(void)
 	while (!done) {
 		done = !atomic_load(&running);
 		fake_heartbeat++;
-		for (uint32_t n = 0; n < nvs_ring_count(); n++) {
+		for (uint32_t n = 0; n < nvs_buffer_count(); n++) {
 			struct nvs_rec *rec;
 
-			while ((rec = fake_next(nvs_ring_at(n), &undrained[n]))) {
+			while ((rec = fake_next(nvs_buffer_at(n), &undrained[n]))) {
 				struct numbered *r = (void *)rec;
 
 				wrong += rec->time < last_time[n];
@@ -110,16 +110,16 @@ static void test_reuse(void)
 		pthread_create(&t, NULL, one_record, NULL);
 		pthread_join(t, &ret);
 		errors += ret != NULL;
-		for (uint32_t n = 0; n < nvs_ring_count(); n++) {
+		for (uint32_t n = 0; n < nvs_buffer_count(); n++) {
 			struct nvs_rec *rec;
 
-			while ((rec = fake_next(nvs_ring_at(n), &undrained[n])))
+			while ((rec = fake_next(nvs_buffer_at(n), &undrained[n])))
 				threads_seen += rec->type == NVS_REC_THREAD;
 		}
 	}
 	CHECK(errors == 0);
 	CHECK(threads_seen == 500);
-	CHECK(nvs_ring_sweep() >= nvs_ring_count() - 1);
+	CHECK(nvs_buffer_sweep() >= nvs_buffer_count() - 1);
 }
 
 /*
@@ -127,8 +127,8 @@ static void test_reuse(void)
  */
 static void test_nested(void)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
-	struct nvs_rec_remark *outer = nvs_ring_reserve(ring, sizeof(*outer), true);
+	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_rec_remark *outer = nvs_buffer_reserve(ring, sizeof(*outer), true);
 	struct nvs_rec_remark inner = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(inner)}};
 	uint64_t head = ring->shared->head;
 
@@ -138,7 +138,7 @@ static void test_nested(void)
 	memset(outer, 0, sizeof(*outer));
 	outer->rec.type = NVS_REC_REMARK;
 	outer->rec.size = sizeof(*outer);
-	nvs_ring_commit(ring, sizeof(*outer));
+	nvs_buffer_commit(ring, sizeof(*outer));
 	CHECK(ring->shared->head == head + sizeof(*outer));
 }
 
@@ -146,7 +146,7 @@ static void test_nested(void)
  * overwritten. */
 static void test_stall(void)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 	uint64_t tail = ring->shared->tail, waits = ring->counters[NVS_COUNT_WAITS];
 	struct numbered r = {.rec = {.type = 900, .size = sizeof(r)}};
 	int err = 0;
@@ -172,7 +172,7 @@ static int keep_late(const void *record, uint32_t size)
 /* After the writer has ended in order, records go to late() and the ring stands still. */
 static void test_late(void)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 	uint64_t head = ring->shared->head;
 	struct nvs_rec_remark r = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(r)}};
 
@@ -218,7 +218,7 @@ static void test_warm(void)
 
 	modules[0] = (struct nvs_module_view){.nmodules = 1, .modules = &one};
 	CHECK(nvs_modules_publish(&modules[0]) == NULL);
-	nvs_root->options.backtrace = true;
+	nvs_process->options.backtrace = true;
 	nvs_callsite_set(slow_unwinder);
 	nvs_callsite_warm();
 	CHECK(taken == NULL);
@@ -227,9 +227,9 @@ static void test_warm(void)
 }
 
 /* Further down the stack, as in a handler. */
-__attribute__((noinline)) static struct nvs_ring *enter_below(void)
+__attribute__((noinline)) static struct nvs_buffer *enter_below(void)
 {
-	struct nvs_ring *volatile ring = nvs_ring_enter();
+	struct nvs_buffer *volatile ring = nvs_buffer_enter();
 
 	return ring;
 }
@@ -237,12 +237,12 @@ __attribute__((noinline)) static struct nvs_ring *enter_below(void)
 /* A record, and one in a handler that interrupts it: neither is waited for by their own thread. */
 static void test_own_rings(void)
 {
-	struct nvs_ring *outer = nvs_ring_enter(), *inner = enter_below();
+	struct nvs_buffer *outer = nvs_buffer_enter(), *inner = enter_below();
 
 	CHECK(outer && inner && outer != inner);
 	CHECK(nvs_modules_publish(&modules[0]) == &modules[2]);
-	nvs_ring_leave(inner);
-	nvs_ring_leave(outer);
+	nvs_buffer_leave(inner);
+	nvs_buffer_leave(outer);
 }
 
 /* A forked child finds the trap as if it had never been started. */
@@ -253,8 +253,8 @@ static void test_fork(void)
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(nvs_record(&r.rec) == -ENOBUFS && !nvs_ring_count() && !nvs_view_get() ? 0
-											     : 1);
+		_exit(nvs_record(&r.rec) == -ENOBUFS && !nvs_buffer_count() && !nvs_view_get() ? 0
+											       : 1);
 	waitpid(pid, &status, 0);
 	CHECK(status == 0);
 }

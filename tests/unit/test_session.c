@@ -117,7 +117,7 @@ static void check_channels(void)
 		CHECK(v != NULL);
 		if (v) {
 			CHECK_EQ(v->entries, 1024);
-			CHECK_EQ((uintptr_t)v->ring, ring);
+			CHECK_EQ((uintptr_t)v->gpfifo, ring);
 			CHECK_EQ((uintptr_t)v->put, ring + 0x2000 + 0x8c);
 			CHECK_EQ(v->gpu, 0);
 			CHECK(v->state && v->state->channel == n);

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include "tests/unit/fakering.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
 
 #define ENTRIES 1024u
@@ -61,14 +61,14 @@ static void begin(void)
 	spare = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	state = (struct nvs_spool_channel){.channel = 3};
-	shadow = (struct nvs_shadow){.ring = ring_of(real),
+	shadow = (struct nvs_shadow){.gpfifo = ring_of(real),
 				     .userd = (volatile uint32_t *)(void *)(real + USERD)};
 	shadow.pieces[0] = take_place(0, 2 * PAGE);
 	shadow.pieces[1] = take_place(2 * PAGE, PAGE);
 	channel = (struct nvs_channel){.number = 3,
 				       .token = 0x10012,
 				       .entries = ENTRIES,
-				       .ring = ring_of(program),
+				       .gpfifo = ring_of(program),
 				       .put = put_of(program),
 				       .state = &state,
 				       .shadow = &shadow};
@@ -97,12 +97,12 @@ static uint64_t entry(uint32_t i)
 
 static void ring_doorbell(void)
 {
-	struct nvs_ring *ring = nvs_ring_enter();
-	struct nvs_ring_event event = {
+	struct nvs_buffer *ring = nvs_buffer_enter();
+	struct nvs_doorbell_event event = {
 		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_now()};
 
 	nvs_capture(ring, nvs_view_get(), &event);
-	nvs_ring_leave(ring);
+	nvs_buffer_leave(ring);
 	ring->shared->tail = ring->shared->head;
 }
 

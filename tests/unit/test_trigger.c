@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 #include "tests/unit/fakering.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 
 #define RING 4096u
 #define TOKEN 0x10012
@@ -18,20 +18,24 @@
 static uint64_t gpfifo[RING];
 static uint32_t put;
 static struct nvs_spool_channel state = {.channel = 3};
-static struct nvs_channel channel = {
-	.number = 3, .token = TOKEN, .entries = RING, .ring = gpfifo, .put = &put, .state = &state};
+static struct nvs_channel channel = {.number = 3,
+				     .token = TOKEN,
+				     .entries = RING,
+				     .gpfifo = gpfifo,
+				     .put = &put,
+				     .state = &state};
 static uint32_t hash[4];
 static struct nvs_doorbell doorbell = {.map = 7};
 static struct nvs_view view;
 
 static void ring_doorbell(void)
 {
-	struct nvs_ring *ring = nvs_ring_enter();
-	struct nvs_ring_event event = {
+	struct nvs_buffer *ring = nvs_buffer_enter();
+	struct nvs_doorbell_event event = {
 		.doorbell = &doorbell, .token = TOKEN, .stack = NVS_NONE, .time = nvs_now()};
 
 	nvs_capture(ring, nvs_view_get(), &event);
-	nvs_ring_leave(ring);
+	nvs_buffer_leave(ring);
 }
 
 /* Control entries: nothing is to be copied for them. */
@@ -82,11 +86,11 @@ static int by_sequence(const void *a, const void *b)
 static void read_rings(void)
 {
 	stretches = 0;
-	for (uint32_t i = 0; i < nvs_ring_count(); i++) {
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
 		uint32_t undrained = 0;
 		struct nvs_rec *rec;
 
-		while ((rec = fake_next(nvs_ring_at(i), &undrained)))
+		while ((rec = fake_next(nvs_buffer_at(i), &undrained)))
 			take(rec);
 	}
 	qsort(chain, stretches, sizeof(*chain), by_sequence);

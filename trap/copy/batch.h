@@ -6,7 +6,7 @@
 #ifndef NVSNOOP_TRAP_COPY_BATCH_H
 #define NVSNOOP_TRAP_COPY_BATCH_H
 
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 
 #define NVS_PUT_MASK ((1ull << NVS_PUT_BITS) - 1)
 #define NVS_MAX_ENTRIES 512u /* of one record; more become further records of the same doorbell */
@@ -19,8 +19,8 @@ struct nvs_reader {
 
 /* One batch of entries of a submission, while it is recorded. */
 struct nvs_batch {
-	struct nvs_ring *ring;
-	const struct nvs_ring_event *event;
+	struct nvs_buffer *buffer;
+	const struct nvs_doorbell_event *event;
 	struct nvs_reader reader;
 	uint64_t sequence;
 	uint32_t old_put, new_put, count;
@@ -50,6 +50,6 @@ void nvs_batch_record(struct nvs_batch *b, uint16_t flags);
 void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason);
 void nvs_batch_skip(struct nvs_batch *b, uint16_t flags);
 /* What was left out of a channel and not told yet. False: no room to tell it. */
-bool nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint64_t time);
+bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel *state, uint64_t time);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a doorbell commits: the new GPFIFO entries and the segments they name, copied into the ring
- * buffer before the store is performed. Layout of entries: facts of the host classes 906f to ca6f.
+ * What a doorbell commits: the new GPFIFO entries and the segments they name, copied into the
+ * ring buffer before the store is performed. Layout of entries: facts of the host classes 906f to
+ * ca6f.
  */
-#include "trap/ring/calls.h"
+#include "trap/buffer/calls.h"
 #include "trap/copy/batch.h"
 #include "trap/low/point.h"
 #include "trap/copy/shadow.h"
@@ -19,12 +20,12 @@ static uint64_t entry_address(uint64_t entry)
 /* True if this submission is to be recorded; a trigger counts them down. */
 static bool wanted(void)
 {
-	int64_t left = atomic_load_explicit(&nvs_root->record_left, memory_order_relaxed);
+	int64_t left = atomic_load_explicit(&nvs_process->record_left, memory_order_relaxed);
 
-	if (nvs_root->options.level == NVS_LEVEL_COUNTS)
+	if (nvs_process->options.level == NVS_LEVEL_COUNTS)
 		return false;
 	while (left != NVS_RECORD_ALL && left > 0)
-		if (atomic_compare_exchange_weak(&nvs_root->record_left, &left, left - 1))
+		if (atomic_compare_exchange_weak(&nvs_process->record_left, &left, left - 1))
 			return true;
 	return left == NVS_RECORD_ALL;
 }
@@ -35,7 +36,7 @@ static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs
 	struct nvs_spool_channel *state = ch->state;
 
 	*e = (struct nvs_gp_entry){.state = NVS_SEG_GAP};
-	if (!nvs_load64_guarded(&ch->ring[at], &e->entry))
+	if (!nvs_load64_guarded(&ch->gpfifo[at], &e->entry))
 		return 0;
 	e->bytes = nvs_entry_dwords(e->entry) * 4;
 	if (!e->bytes) {
@@ -44,7 +45,7 @@ static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs
 			state->extended_base = (e->entry >> 8 & 0x1ffff) << 40;
 		return 0;
 	}
-	e->state = nvs_root->options.level == NVS_LEVEL_FULL ? NVS_SEG_HERE : NVS_SEG_SKIPPED;
+	e->state = nvs_process->options.level == NVS_LEVEL_FULL ? NVS_SEG_HERE : NVS_SEG_SKIPPED;
 	return state->extended_base | entry_address(e->entry);
 }
 
@@ -110,11 +111,11 @@ static const struct nvs_channel *find_channel(const struct nvs_view *view, uint3
 	return NULL;
 }
 
-static void orphan(struct nvs_ring *ring, const struct nvs_ring_event *event)
+static void orphan(struct nvs_buffer *buffer, const struct nvs_doorbell_event *event)
 {
-	struct nvs_rec_orphan *rec = nvs_ring_reserve(ring, sizeof(*rec), true);
+	struct nvs_rec_orphan *rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
 
-	nvs_count(ring, NVS_COUNT_ORPHANS, 1);
+	nvs_count(buffer, NVS_COUNT_ORPHANS, 1);
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_orphan){
@@ -124,7 +125,7 @@ static void orphan(struct nvs_ring *ring, const struct nvs_ring_event *event)
 		.token = event->token,
 		.stack = event->stack,
 	};
-	nvs_ring_commit(ring, sizeof(*rec));
+	nvs_buffer_commit(buffer, sizeof(*rec));
 }
 
 static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
@@ -135,7 +136,7 @@ static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
 	b->sequence = claim >> NVS_PUT_BITS;
 	b->old_put = b->new_put = (uint32_t)(claim & NVS_PUT_MASK);
 	nvs_batch_lose(b, NVS_GAP_UNBOUND);
-	nvs_tell_lost(b->ring, ch->state, b->event->time);
+	nvs_tell_lost(b->buffer, ch->state, b->event->time);
 }
 
 /* Too large for the stack of the interrupted thread: it lies at the end of the trap's own, which
@@ -149,9 +150,9 @@ struct room {
 
 _Static_assert(sizeof(struct room) < NVS_TRAP_STACK / 4, "the trap's own stack stays large enough");
 
-static struct nvs_batch *batch_of(struct nvs_ring *ring)
+static struct nvs_batch *batch_of(struct nvs_buffer *buffer)
 {
-	struct room *room = (void *)(ring->stack_top - NVS_TRAP_STACK);
+	struct room *room = (void *)(buffer->stack_top - NVS_TRAP_STACK);
 
 	room->batch.entries = room->entries;
 	room->batch.address = room->address;
@@ -159,26 +160,26 @@ static struct nvs_batch *batch_of(struct nvs_ring *ring)
 	return &room->batch;
 }
 
-void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view,
-		 const struct nvs_ring_event *event)
+void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
+		 const struct nvs_doorbell_event *event)
 {
 	const struct nvs_channel *ch = find_channel(view, event->doorbell->gpu, event->token);
-	struct nvs_batch *b = batch_of(ring);
+	struct nvs_batch *b = batch_of(buffer);
 	uint32_t put = 0;
 	uint16_t flags = 0;
 	bool want;
 
 	if (!ch) {
-		orphan(ring, event);
+		orphan(buffer, event);
 		return;
 	}
-	b->ring = ring;
+	b->buffer = buffer;
 	b->event = event;
 	b->reader = (struct nvs_reader){.view = view, .channel = ch};
 	nvs_shadow_enter(ch);
 	want = wanted();
 	if (want)
-		flags = (uint16_t)(nvs_calls_tell(ring, event->time) << NVS_SUB_CALL_SHIFT);
+		flags = (uint16_t)(nvs_calls_tell(buffer, event->time) << NVS_SUB_CALL_SHIFT);
 	do {
 		b->bytes = 0;
 		b->nlast = 0;
@@ -200,7 +201,7 @@ void nvs_capture(struct nvs_ring *ring, const struct nvs_view *view,
 	nvs_shadow_leave();
 }
 
-void nvs_capture_lost(const struct nvs_view *view, const struct nvs_ring_event *event)
+void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_event *event)
 {
 	const struct nvs_channel *ch = find_channel(view, event->doorbell->gpu, event->token);
 	struct nvs_batch b = {.event = event, .reader = {.view = view, .channel = ch}};

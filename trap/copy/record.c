@@ -13,17 +13,17 @@ static uint32_t pad8(uint32_t bytes)
 	return (bytes + 7) & ~7u;
 }
 
-static void gap_record(struct nvs_ring *ring, const struct nvs_rec_gap *gap, bool wait)
+static void gap_record(struct nvs_buffer *buffer, const struct nvs_rec_gap *gap, bool wait)
 {
-	struct nvs_rec_gap *room = nvs_ring_reserve(ring, sizeof(*room), wait);
+	struct nvs_rec_gap *room = nvs_buffer_reserve(buffer, sizeof(*room), wait);
 
-	nvs_count(ring, NVS_COUNT_GAPS, 1);
+	nvs_count(buffer, NVS_COUNT_GAPS, 1);
 	if (!room)
 		return;
 	*room = *gap;
 	room->rec =
 		(struct nvs_rec){.type = NVS_REC_GAP, .size = sizeof(*room), .time = gap->rec.time};
-	nvs_ring_commit(ring, sizeof(*room));
+	nvs_buffer_commit(buffer, sizeof(*room));
 }
 
 #define MAX_SPINS (1u << 26) /* about a second */
@@ -65,11 +65,11 @@ static void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
 	uint64_t lost = take_run(state);
 
 	/* Another run is told first. Where it cannot be, the two are counted as one. */
-	while (lost && b->ring && !carries_on(state, lost, b, reason)) {
+	while (lost && b->buffer && !carries_on(state, lost, b, reason)) {
 		bool told;
 
 		leave_run(state, lost);
-		told = nvs_tell_lost(b->ring, state, b->event->time);
+		told = nvs_tell_lost(b->buffer, state, b->event->time);
 		lost = take_run(state);
 		if (!told)
 			break;
@@ -89,33 +89,33 @@ static void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
 void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	leave_out(b, reason);
-	if (!b->ring)
+	if (!b->buffer)
 		return;
-	nvs_count(b->ring, NVS_COUNT_LOST_SUBMISSIONS, 1);
-	nvs_count(b->ring, NVS_COUNT_LOST_BYTES, b->bytes);
+	nvs_count(b->buffer, NVS_COUNT_LOST_SUBMISSIONS, 1);
+	nvs_count(b->buffer, NVS_COUNT_LOST_BYTES, b->bytes);
 }
 
 void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
 {
 	leave_out(b, NVS_GAP_CHOICE);
-	nvs_count(b->ring, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
-	nvs_count(b->ring, NVS_COUNT_SKIPPED_BYTES, b->bytes);
+	nvs_count(b->buffer, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
+	nvs_count(b->buffer, NVS_COUNT_SKIPPED_BYTES, b->bytes);
 }
 
-bool nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint64_t time)
+bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel *state, uint64_t time)
 {
 	struct nvs_rec_gap *room;
 	uint64_t lost;
 
 	if (!__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE))
 		return true;
-	room = nvs_ring_reserve(ring, sizeof(*room), true);
+	room = nvs_buffer_reserve(buffer, sizeof(*room), true);
 	if (!room)
 		return false;
 	lost = take_run(state);
 	if (!lost) {
 		leave_run(state, 0);
-		ring->busy = 0;
+		buffer->busy = 0;
 		return true;
 	}
 	*room = (struct nvs_rec_gap){
@@ -130,8 +130,8 @@ bool nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint6
 		.old_put = state->lost_put,
 		.new_put = state->lost_end,
 	};
-	nvs_count(ring, NVS_COUNT_GAPS, room->reason != NVS_GAP_CHOICE);
-	nvs_ring_commit(ring, sizeof(*room));
+	nvs_count(buffer, NVS_COUNT_GAPS, room->reason != NVS_GAP_CHOICE);
+	nvs_buffer_commit(buffer, sizeof(*room));
 	state->lost_bytes = 0;
 	leave_run(state, 0);
 	return true;
@@ -139,12 +139,12 @@ bool nvs_tell_lost(struct nvs_ring *ring, struct nvs_spool_channel *state, uint6
 
 void nvs_channel_flush(struct nvs_spool_channel *state)
 {
-	struct nvs_ring *ring = nvs_ring_enter();
+	struct nvs_buffer *buffer = nvs_buffer_enter();
 
-	if (!ring)
+	if (!buffer)
 		return;
-	nvs_tell_lost(ring, state, nvs_now());
-	nvs_ring_leave(ring);
+	nvs_tell_lost(buffer, state, nvs_now());
+	nvs_buffer_leave(buffer);
 }
 
 static void remember_tail(struct nvs_batch *b, const uint8_t *segment, uint32_t bytes)
@@ -189,9 +189,9 @@ static void tell_gaps(struct nvs_batch *b, const uint32_t *reasons)
 		gap.entry = i;
 		gap.address = b->address[i];
 		gap.bytes = nvs_entry_dwords(b->entries[i].entry) * 4;
-		nvs_count(b->ring, NVS_COUNT_LOST_BYTES, gap.bytes);
+		nvs_count(b->buffer, NVS_COUNT_LOST_BYTES, gap.bytes);
 		if (told++ < MAX_GAPS)
-			gap_record(b->ring, &gap, true);
+			gap_record(b->buffer, &gap, true);
 	}
 }
 
@@ -207,10 +207,10 @@ static void count_batch(struct nvs_batch *b, uint16_t flags)
 		segments++;
 		bytes += b->entries[i].bytes;
 	}
-	nvs_count(b->ring, NVS_COUNT_SUBMISSIONS, !(flags & NVS_SUB_CONTINUED));
-	nvs_count(b->ring, NVS_COUNT_ENTRIES, b->count);
-	nvs_count(b->ring, NVS_COUNT_SEGMENTS, segments);
-	nvs_count(b->ring, NVS_COUNT_BYTES, bytes);
+	nvs_count(b->buffer, NVS_COUNT_SUBMISSIONS, !(flags & NVS_SUB_CONTINUED));
+	nvs_count(b->buffer, NVS_COUNT_ENTRIES, b->count);
+	nvs_count(b->buffer, NVS_COUNT_SEGMENTS, segments);
+	nvs_count(b->buffer, NVS_COUNT_BYTES, bytes);
 }
 
 static uint32_t head_bytes(const struct nvs_batch *b)
@@ -222,13 +222,13 @@ static uint32_t head_bytes(const struct nvs_batch *b)
 /* Room for the segments behind the head, where they fit in one record. */
 static uint32_t data_bytes(const struct nvs_batch *b)
 {
-	return nvs_root->options.level == NVS_LEVEL_FULL ? pad8((uint32_t)b->bytes) : 0;
+	return nvs_process->options.level == NVS_LEVEL_FULL ? pad8((uint32_t)b->bytes) : 0;
 }
 
 static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
 {
 	uint32_t head = head_bytes(b), used = 0, last = 0, last_bytes = 0;
-	struct nvs_rec_submission *sub = nvs_ring_reserve(b->ring, head + data_bytes(b), true);
+	struct nvs_rec_submission *sub = nvs_buffer_reserve(b->buffer, head + data_bytes(b), true);
 	uint8_t *data = (uint8_t *)sub + head;
 
 	if (!sub)
@@ -256,14 +256,14 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
 		remember_tail(b, data + last, last_bytes);
 	sub->rec.size = head + pad8(used);
 	NVS_POINT(COMMIT);
-	nvs_ring_commit(b->ring, sub->rec.size);
+	nvs_buffer_commit(b->buffer, sub->rec.size);
 	return true;
 }
 
 /* Where the last piece could not be had, an empty one still ends the submission. */
 static void end_pieces(struct nvs_batch *b, uint32_t entry)
 {
-	struct nvs_rec_data *rec = nvs_ring_reserve(b->ring, sizeof(*rec), true);
+	struct nvs_rec_data *rec = nvs_buffer_reserve(b->buffer, sizeof(*rec), true);
 
 	if (!rec)
 		return;
@@ -277,15 +277,15 @@ static void end_pieces(struct nvs_batch *b, uint32_t entry)
 		.sequence = b->sequence,
 		.entry = entry,
 	};
-	nvs_ring_commit(b->ring, sizeof(*rec));
+	nvs_buffer_commit(b->buffer, sizeof(*rec));
 }
 
 /* A submission larger than fits: its head, then its segments in pieces as the writer makes room. */
 static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
 {
 	uint32_t head = head_bytes(b), last = NVS_NONE;
-	uint32_t piece = (uint32_t)(b->ring->bytes / 4 - sizeof(struct nvs_rec_data)) & ~7u;
-	struct nvs_rec_submission *sub = nvs_ring_reserve(b->ring, head, true);
+	uint32_t piece = (uint32_t)(b->buffer->bytes / 4 - sizeof(struct nvs_rec_data)) & ~7u;
+	struct nvs_rec_submission *sub = nvs_buffer_reserve(b->buffer, head, true);
 
 	if (!sub)
 		return false;
@@ -298,7 +298,7 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 		sub->entries[i] = b->entries[i];
 	}
 	sub->rec.size = head;
-	nvs_ring_commit(b->ring, head);
+	nvs_buffer_commit(b->buffer, head);
 	for (uint32_t i = 0; i < b->count; i++) {
 		uint32_t bytes = b->entries[i].bytes;
 
@@ -307,7 +307,7 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 		for (uint32_t at = 0; at < bytes && !reasons[i];) {
 			uint32_t part = piece < bytes - at ? piece : bytes - at;
 			uint32_t size = (uint32_t)sizeof(struct nvs_rec_data) + pad8(part);
-			struct nvs_rec_data *rec = nvs_ring_reserve(b->ring, size, true);
+			struct nvs_rec_data *rec = nvs_buffer_reserve(b->buffer, size, true);
 
 			if (!rec) {
 				reasons[i] = NVS_GAP_STALLED;
@@ -325,7 +325,7 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 			reasons[i] = nvs_segment_copy(&b->reader, rec->data, b->address[i] + at,
 						      part);
 			if (reasons[i]) {
-				b->ring->busy = 0;
+				b->buffer->busy = 0;
 				break;
 			}
 			if (i == last && at + part == bytes) {
@@ -333,7 +333,7 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 				remember_tail(b, rec->data, part);
 			}
 			NVS_POINT(COMMIT);
-			nvs_ring_commit(b->ring, size);
+			nvs_buffer_commit(b->buffer, size);
 			at += part;
 		}
 		if (reasons[i])
@@ -346,21 +346,21 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 
 static enum nvs_gap_reason full_reason(void)
 {
-	return nvs_root->options.drop ? NVS_GAP_DROPPED : NVS_GAP_STALLED;
+	return nvs_process->options.drop ? NVS_GAP_DROPPED : NVS_GAP_STALLED;
 }
 
-/* Only where the submission fits behind it: else a run of losses would fill the ring with gaps of
+/* Only where the submission fits behind it: else a run of losses would fill the buffer with gaps of
  * one. */
 static bool tell_lost_before(struct nvs_batch *b, bool whole)
 {
 	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : 0);
 
-	if (!nvs_ring_reserve(b->ring, size + (uint32_t)sizeof(struct nvs_rec_gap), true)) {
+	if (!nvs_buffer_reserve(b->buffer, size + (uint32_t)sizeof(struct nvs_rec_gap), true)) {
 		nvs_batch_lose(b, full_reason());
 		return false;
 	}
-	b->ring->busy = 0;
-	nvs_tell_lost(b->ring, b->reader.channel->state, b->event->time);
+	b->buffer->busy = 0;
+	nvs_tell_lost(b->buffer, b->reader.channel->state, b->event->time);
 	return true;
 }
 
@@ -368,8 +368,8 @@ void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
 	uint32_t *reasons = b->reasons;
-	bool headers = nvs_root->options.level == NVS_LEVEL_HEADERS;
-	bool whole = headers || head_bytes(b) + b->bytes <= b->ring->bytes / 4;
+	bool headers = nvs_process->options.level == NVS_LEVEL_HEADERS;
+	bool whole = headers || head_bytes(b) + b->bytes <= b->buffer->bytes / 4;
 
 	for (uint32_t i = 0; i < b->count; i++)
 		reasons[i] = 0;

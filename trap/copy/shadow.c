@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way from a channel's shadow to its real ring, and the way back to no shadow.
+ * The way from a channel's shadow to its real GPFIFO, and the way back to no shadow.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "trap/low/poison.h"
 
 #define TURN_SPINS (1u << 20) /* far beyond a trap in flight that is not waiting for the writer */
-#define STUCK_SPINS (1u << 26) /* for who is at the real ring, which takes no time */
+#define STUCK_SPINS (1u << 26) /* for who is at the real GPFIFO, which takes no time */
 
 void nvs_shadow_enter(const struct nvs_channel *ch)
 {
@@ -24,7 +24,7 @@ void nvs_shadow_leave(void)
 	nvs_tls.interrupted = false;
 }
 
-/* Waits for its turn, and takes the real ring; CARRIED: what is there. False: SEQUENCE is there,
+/* Waits for its turn, and takes the real GPFIFO; CARRIED: what is there. False: SEQUENCE is there,
  * too. */
 static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put, uint64_t *carried)
 {
@@ -64,7 +64,7 @@ void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t 
 		return;
 	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != new_put;
 	     at = (at + 1) % ch->entries)
-		sh->ring[at] = ch->ring[at];
+		sh->gpfifo[at] = ch->gpfifo[at];
 	write_put(sh, new_put);
 	now = carried | NVS_SHADOW_BUSY;
 	/* Else a handler that interrupted us went ahead: what it has put stays. */
@@ -79,14 +79,14 @@ bool nvs_shadow_moving(void)
 {
 	uint64_t thawed;
 
-	if (atomic_load(&nvs_root->freezing)) {
+	if (atomic_load(&nvs_process->freezing)) {
 		nvs_sys4(SYS_sched_yield, 0, 0, 0, 0);
 		return true;
 	}
 	/*
 	 * It may be over since the store. Once for each time it was, no fault is the program's own.
 	 */
-	thawed = atomic_load(&nvs_root->thawed);
+	thawed = atomic_load(&nvs_process->thawed);
 	if (thawed == nvs_tls.thawed)
 		return false;
 	nvs_tls.thawed = thawed;
@@ -100,7 +100,7 @@ static void protect(const struct nvs_shadow *sh, int prot)
 			nvs_sys4(SYS_mprotect, sh->pieces[i].program, sh->pieces[i].bytes, prot, 0);
 }
 
-/* Takes the real ring, whoever's turn it is. */
+/* Takes the real GPFIFO, whoever's turn it is. */
 static uint64_t take(struct nvs_shadow *sh)
 {
 	uint64_t now = atomic_load(&sh->carried);
@@ -117,13 +117,13 @@ static uint64_t take(struct nvs_shadow *sh)
 /* What the program has written since: entries, what came to lie beside USERD, and GP_PUT. */
 static void carry_rest(struct nvs_shadow *sh, uint32_t carried_put)
 {
-	const volatile uint64_t *ring = (const volatile uint64_t *)sh->pieces[0].program;
+	const volatile uint64_t *gpfifo = (const volatile uint64_t *)sh->pieces[0].program;
 	const volatile uint32_t *page = (const volatile uint32_t *)sh->pieces[1].program;
 	volatile uint32_t *real = (volatile uint32_t *)((uintptr_t)sh->userd & ~4095ull);
 	size_t userd = (size_t)(sh->userd - real), put = userd + NVS_USERD_GP_PUT;
 
-	for (size_t i = 0; i < sh->pieces[0].bytes / sizeof(*ring); i++)
-		sh->ring[i] = ring[i];
+	for (size_t i = 0; i < sh->pieces[0].bytes / sizeof(*gpfifo); i++)
+		sh->gpfifo[i] = gpfifo[i];
 	/* All was zero there: a zero is not the program's, and may be something else by now in the
 	 * real page. */
 	for (size_t i = 0; i < sh->pieces[1].bytes / sizeof(*page); i++)
@@ -158,7 +158,7 @@ int nvs_shadow_undo(struct nvs_shadow *sh)
 
 	if (atomic_load(&sh->carried) == NVS_SHADOW_GONE)
 		return 0;
-	atomic_fetch_add(&nvs_root->freezing, 1);
+	atomic_fetch_add(&nvs_process->freezing, 1);
 	protect(sh, PROT_READ);
 	carried = take(sh);
 	carry_rest(sh, (uint32_t)(carried & NVS_PUT_MASK));
@@ -168,7 +168,7 @@ int nvs_shadow_undo(struct nvs_shadow *sh)
 	if (err)
 		protect(sh, PROT_READ | PROT_WRITE);
 	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
-	atomic_store(&nvs_root->thawed, __builtin_ia32_rdtsc());
-	atomic_fetch_sub(&nvs_root->freezing, 1);
+	atomic_store(&nvs_process->thawed, __builtin_ia32_rdtsc());
+	atomic_fetch_sub(&nvs_process->freezing, 1);
 	return err;
 }

@@ -4,7 +4,7 @@
  * there is carried to the real ones at each doorbell. So no doorbell pays for an uncached read.
  *
  * What lives in those pages, and why nobody misses it:
- *  - GPFIFO entries: written by the program, read by the GPU. They reach the real ring before
+ *  - GPFIFO entries: written by the program, read by the GPU. They reach the real GPFIFO before
  * GP_PUT does.
  *  - GP_PUT: written by the program, read by the GPU when the doorbell rings, so it is in time
  * here.
@@ -13,7 +13,7 @@
  * semaphores and never looks.
  *  - The rest of USERD's page: nothing that is known. nvs_shadow_refresh() watches it, here and in
  * the real page, and a channel where something appears there gets its real pages back. So does one
- * whose pages get another channel's ring or USERD, before the RM or the program writes there, or
+ * whose pages get another channel's GPFIFO or USERD, before the RM or the program writes there, or
  * whose mapping is cut, moved, protected or made a second time.
  *
  * On the way back the program's stores to the pages fault for as long as they are copied, and are
@@ -34,11 +34,11 @@ struct nvs_shadow_piece {
 
 /* Lives longer than the view. */
 struct nvs_shadow {
-	volatile uint64_t *ring; /* the real ones, through a mapping of ours; write-combined */
+	volatile uint64_t *gpfifo; /* the real ones, through a mapping of ours; write-combined */
 	volatile uint32_t *userd;
 	_Atomic uint64_t
-		carried; /* claim up to which all is in the real ring, and NVS_SHADOW_BUSY */
-	struct nvs_shadow_piece pieces[2]; /* ring, USERD */
+		carried; /* claim up to which all is in the real GPFIFO, and NVS_SHADOW_BUSY */
+	struct nvs_shadow_piece pieces[2]; /* GPFIFO, USERD */
 	struct nvs_shadow *next; /* of those that are to be freed */
 };
 
@@ -47,11 +47,11 @@ struct nvs_shadow {
 #define NVS_USERD_GP_PUT (0x8c / 4)
 #define NVS_USERD_BYTES 512
 
-#define NVS_SHADOW_BUSY (1ull << 63) /* somebody is at the real ring and PUT */
+#define NVS_SHADOW_BUSY (1ull << 63) /* somebody is at the real GPFIFO and PUT */
 #define NVS_SHADOW_GONE (~NVS_SHADOW_BUSY) /* later than any claim: nothing is carried any more */
 
 /*
- * What a doorbell on CH has claimed as SEQUENCE, [OLD_PUT, NEW_PUT), goes into the real ring and
+ * What a doorbell on CH has claimed as SEQUENCE, [OLD_PUT, NEW_PUT), goes into the real GPFIFO and
  * then NEW_PUT, each behind a fence: the GPU may fetch as soon as it sees PUT. Whoever claimed
  * earlier carries first; under the driver's lock per channel nobody waits. Who was jumped out of
  * after its claim never comes: after a while what it has left is carried as well, and is not

@@ -7,10 +7,10 @@
  * thread's stack where it expects it, and needs less of it than the frame of the signal that it
  * saves.
  */
-#include "trap/ring/calls.h"
-#include "trap/stack/known.h"
+#include "trap/buffer/calls.h"
+#include "trap/stack/stackcache.h"
 #include "trap/low/point.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 #include "trap/enter/patch.h"
 #include "trap/low/poison.h"
 
@@ -20,7 +20,7 @@
 struct fast {
 	const struct nvs_patch_site *site;
 	struct nvs_fast_regs *regs;
-	struct nvs_ring *ring;
+	struct nvs_buffer *buffer;
 	uintptr_t address;
 	uint32_t value;
 	bool done;
@@ -60,51 +60,54 @@ static const struct nvs_doorbell *find(const struct nvs_view *view, uintptr_t ad
 
 OWN_TEXT static void ring_it(struct fast *f)
 {
-	const struct nvs_view *view = atomic_load_explicit(&nvs_root->view, memory_order_acquire);
+	const struct nvs_view *view = atomic_load_explicit(&nvs_process->view,
+							   memory_order_acquire);
 	const struct nvs_doorbell *db = find(view, f->address);
-	struct nvs_ring_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
+	struct nvs_doorbell_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
 
 	if (!db)
 		return;
-	if (nvs_root->options.backtrace) {
-		event.stack = nvs_known_match(f->ring, f->site->address, reg_of(f->regs, NVS_RSP),
-					      f->regs->rbp);
+	if (nvs_process->options.backtrace) {
+		event.stack = nvs_stackcache_match(f->buffer, f->site->address,
+						   reg_of(f->regs, NVS_RSP), f->regs->rbp);
 		if (event.stack == NVS_NONE)
 			return;
 	}
 	NVS_POINT(FAST);
 	event.time = nvs_now();
-	nvs_capture(f->ring, view, &event);
+	nvs_capture(f->buffer, view, &event);
 	NVS_POINT(STORE);
 	*(volatile uint32_t *)(db->alias + DOORBELL_OFFSET) = f->value;
 	NVS_POINT(RUNG);
-	__atomic_store_n(&f->ring->shared->rung, f->ring->shared->head, __ATOMIC_RELEASE);
-	nvs_count(f->ring, NVS_COUNT_FAST, 1);
+	__atomic_store_n(&f->buffer->shared->rung, f->buffer->shared->head, __ATOMIC_RELEASE);
+	nvs_count(f->buffer, NVS_COUNT_FAST, 1);
 	f->done = true;
 }
 
 OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs)
 {
-	struct nvs_ring *ring = nvs_tls.ring;
-	struct fast f = {.site = site, .regs = regs, .ring = ring};
+	struct nvs_buffer *buffer = nvs_tls.buffer;
+	struct fast f = {.site = site, .regs = regs, .buffer = buffer};
 	uintptr_t sp = reg_of(regs, NVS_RSP);
 	volatile uint64_t mark = (uintptr_t)&f ^ MARK;
 
 	/* The first doorbell of a thread, and whatever interrupts another, takes the long way. */
-	if (!nvs_started() || !ring || !ring->shared ||
-	    ((ring->busy || atomic_load_explicit(&ring->epoch, memory_order_relaxed)) &&
-	     nvs_ring_in_use(ring, sp, NULL)))
+	if (!nvs_started() || !buffer || !buffer->shared ||
+	    ((buffer->busy || atomic_load_explicit(&buffer->epoch, memory_order_relaxed)) &&
+	     nvs_buffer_in_use(buffer, sp, NULL)))
 		return false;
 	nvs_progress_warm();
 	f.address = (uintptr_t)(reg_of(regs, site->base) + (uint64_t)(int64_t)site->disp);
 	f.value = (uint32_t)reg_of(regs, site->source);
-	ring->flight = (struct nvs_flight){.sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK};
+	buffer->activity =
+		(struct nvs_activity){.sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK};
 	nvs_calls.sp = sp;
-	atomic_store(&ring->epoch, atomic_load_explicit(&nvs_root->epoch, memory_order_relaxed));
+	atomic_store(&buffer->epoch,
+		     atomic_load_explicit(&nvs_process->epoch, memory_order_relaxed));
 	ring_it(&f);
-	atomic_store_explicit(&ring->epoch, 0, memory_order_release);
+	atomic_store_explicit(&buffer->epoch, 0, memory_order_release);
 	nvs_calls.sp = 0;
-	nvs_ring_warm(ring);
+	nvs_buffer_warm(buffer);
 	mark = 0;
 	return f.done;
 }

@@ -13,9 +13,9 @@
 #include <ucontext.h>
 #include "trap/enter/patch.h"
 #include "trap/enter/step.h"
-#include "trap/ring/calls.h"
+#include "trap/buffer/calls.h"
 #include "trap/low/point.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
 #include "trap/code/store.h"
 #include "trap/low/sys.h"
@@ -43,7 +43,7 @@ static __thread struct pending_step pending;
 struct work {
 	uintptr_t address;
 	ucontext_t *uc;
-	struct nvs_ring *ring;
+	struct nvs_buffer *buffer;
 	bool ours;
 };
 
@@ -62,10 +62,10 @@ static bool is_doorbell(uintptr_t address)
 	const struct nvs_doorbell *db;
 	bool found;
 
-	atomic_fetch_add(&nvs_root->ringless, 1);
-	db = find_doorbell(atomic_load(&nvs_root->view), address);
+	atomic_fetch_add(&nvs_process->bufferless, 1);
+	db = find_doorbell(atomic_load(&nvs_process->view), address);
 	found = db && db->alias;
-	atomic_fetch_sub(&nvs_root->ringless, 1);
+	atomic_fetch_sub(&nvs_process->bufferless, 1);
 	return found;
 }
 
@@ -88,36 +88,36 @@ static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, con
 	return any;
 }
 
-static void capture(struct nvs_ring *ring, const struct nvs_view *view,
+static void capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 		    const struct nvs_doorbell *db, uint32_t token, uint32_t stack, uint64_t time)
 {
-	struct nvs_ring_event event = {
+	struct nvs_doorbell_event event = {
 		.doorbell = db, .token = token, .stack = stack, .time = time};
 
-	if (ring)
-		nvs_capture(ring, view, &event);
+	if (buffer)
+		nvs_capture(buffer, view, &event);
 	else
 		nvs_capture_lost(view, &event);
 }
 
 /* Whatever was committed by now has been rung: a kill leaves no doubt about it. */
-static void mark_rung(struct nvs_ring *ring)
+static void mark_rung(struct nvs_buffer *buffer)
 {
-	if (ring)
-		__atomic_store_n(&ring->shared->rung, ring->shared->head, __ATOMIC_RELEASE);
+	if (buffer)
+		__atomic_store_n(&buffer->shared->rung, buffer->shared->head, __ATOMIC_RELEASE);
 }
 
 /* A store that cannot be let through: the page is opened, and the trace says that it is blind from
  * here. */
-static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_t time)
+static void disarm(struct nvs_buffer *buffer, const struct nvs_doorbell *db, uint64_t time)
 {
 	struct nvs_rec_gap *rec;
 
 	nvs_sys4(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
-	if (!ring)
+	if (!buffer)
 		return;
-	nvs_count(ring, NVS_COUNT_GAPS, 1);
-	rec = nvs_ring_reserve(ring, sizeof(*rec), true);
+	nvs_count(buffer, NVS_COUNT_GAPS, 1);
+	rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_gap){
@@ -128,7 +128,7 @@ static void disarm(struct nvs_ring *ring, const struct nvs_doorbell *db, uint64_
 		.reason = NVS_GAP_DISARMED,
 		.address = db->start,
 	};
-	nvs_ring_commit(ring, sizeof(*rec));
+	nvs_buffer_commit(buffer, sizeof(*rec));
 }
 
 /* Sets the context so that returning to it runs the pending instruction on TO instead of its
@@ -138,8 +138,8 @@ static bool step_on(struct work *w, uintptr_t to)
 	uint64_t *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
 
 	if (nvs_step_prepare(&pending.step, &pending.insn, pending.code, w->uc->uc_mcontext.gregs,
-			     (int64_t)(to - pending.target), nvs_slot_write_of(w->ring),
-			     nvs_slot_run_of(w->ring)))
+			     (int64_t)(to - pending.target), nvs_slot_write_of(w->buffer),
+			     nvs_slot_run_of(w->buffer)))
 		return false;
 	pending.mask = *mask;
 	*mask = ~(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1));
@@ -156,8 +156,8 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 	if (nvs_insn_address(insn, w->uc->uc_mcontext.gregs, &target) &&
 	    target - db->start >= db->end - db->start)
 		target = w->address;
-	if (!w->ring || !insn->length) {
-		disarm(w->ring, db, time);
+	if (!w->buffer || !insn->length) {
+		disarm(w->buffer, db, time);
 		return;
 	}
 	pending.insn = *insn;
@@ -166,13 +166,13 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 	pending.target = target;
 	pending.stack = stack;
 	pending.time = time;
-	twin = nvs_twin_of(w->ring) + (target & 0xfff);
+	twin = nvs_twin_of(w->buffer) + (target & 0xfff);
 	__builtin_memset(twin, 0, WIDEST_STORE);
 	if (!step_on(w, (uintptr_t)twin)) {
-		disarm(w->ring, db, time);
+		disarm(w->buffer, db, time);
 		return;
 	}
-	nvs_count(w->ring, NVS_COUNT_STEPPED, 1);
+	nvs_count(w->buffer, NVS_COUNT_STEPPED, 1);
 }
 
 /*
@@ -195,7 +195,7 @@ static uint32_t take_callsite(struct work *w, uint64_t time)
 {
 	const greg_t *gregs = w->uc->uc_mcontext.gregs;
 
-	return nvs_callsite_take(w->ring, (uintptr_t)gregs[REG_RIP], (uintptr_t)gregs[REG_RSP],
+	return nvs_callsite_take(w->buffer, (uintptr_t)gregs[REG_RIP], (uintptr_t)gregs[REG_RSP],
 				 (uintptr_t)gregs[REG_RBP], time);
 }
 
@@ -218,7 +218,7 @@ static void on_store(void *arg)
 {
 	struct work *w = arg;
 	greg_t *gregs = w->uc->uc_mcontext.gregs;
-	const struct nvs_view *view = atomic_load(&nvs_root->view);
+	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	const struct nvs_doorbell *db = find_doorbell(view, w->address);
 	uint64_t time = nvs_now();
 	uint8_t code[NVS_INSN_MAX];
@@ -232,17 +232,17 @@ static void on_store(void *arg)
 	w->ours = true;
 	NVS_POINT(FAULT);
 	readable = fetch(w->uc, code);
-	stack = w->ring ? take_callsite(w, time) : NVS_NONE;
+	stack = w->buffer ? take_callsite(w, time) : NVS_NONE;
 	if (!nvs_insn_decode(&insn, code, readable))
 		insn.length = 0;
-	if (!insn.length || nvs_root->options.mode == NVS_TRAP_STEP ||
+	if (!insn.length || nvs_process->options.mode == NVS_TRAP_STEP ||
 	    !nvs_store_decode(&store, &insn, gregs) ||
 	    store.address - db->start >= db->end - db->start) {
 		begin_step(w, db, &insn, code, stack, time);
 		return;
 	}
 	if (doorbell_value(db, store.address, (const uint8_t *)&store.value, store.width, &token)) {
-		capture(w->ring, view, db, token, stack, time);
+		capture(w->buffer, view, db, token, stack, time);
 		nvs_patch_seen((uintptr_t)gregs[REG_RIP], code, &insn);
 	}
 	NVS_POINT(STORE);
@@ -250,7 +250,7 @@ static void on_store(void *arg)
 	if (gregs[REG_EFL] & TRAP_FLAG)
 		tell_step(gregs);
 	NVS_POINT(RUNG);
-	mark_rung(w->ring);
+	mark_rung(w->buffer);
 }
 
 /* A store of a plain width is made by us; of any other one the instruction itself knows best what
@@ -281,60 +281,60 @@ static bool store_plain(uintptr_t to, const uint8_t *from, unsigned width)
 static void on_step(void *arg)
 {
 	struct work *w = arg;
-	const struct nvs_view *view = atomic_load(&nvs_root->view);
+	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	const struct nvs_doorbell *db = find_doorbell(view, pending.target);
 	unsigned width = pending.step.width ? pending.step.width : WIDEST_STORE;
 	const uint8_t *twin;
 	uintptr_t alias;
 	uint32_t token;
 
-	if (!db || !db->alias || !w->ring)
+	if (!db || !db->alias || !w->buffer)
 		return;
 	alias = db->alias + (pending.target - db->start);
-	twin = nvs_twin_of(w->ring) + (pending.target & 0xfff);
+	twin = nvs_twin_of(w->buffer) + (pending.target & 0xfff);
 	/*
 	 * Of unknown width: a doorbell if something other than nothing came to lie on the register.
 	 */
 	if (doorbell_value(db, pending.target, twin, width, &token) &&
 	    (pending.step.width || token))
-		capture(w->ring, view, db, token, pending.stack, pending.time);
+		capture(w->buffer, view, db, token, pending.stack, pending.time);
 	if (!store_plain(alias, twin, pending.step.width)) {
 		nvs_step_rewind(&pending.step, w->uc->uc_mcontext.gregs);
 		pending.on_alias = true;
 		if (!step_on(w, alias))
-			disarm(w->ring, db, pending.time);
+			disarm(w->buffer, db, pending.time);
 		return;
 	}
-	mark_rung(w->ring);
+	mark_rung(w->buffer);
 }
 
-/* Takes a ring and runs FN on the stack that belongs to it. */
+/* Takes a buffer and runs FN on the stack that belongs to it. */
 static void with_ring(struct work *w, void (*fn)(void *))
 {
-	struct nvs_flight outer = nvs_tls.flight,
-			  flight = {.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP]};
+	struct nvs_activity outer = nvs_tls.activity,
+			    activity = {.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP]};
 	const stack_t *alternate = &w->uc->uc_stack;
 	int saved = errno;
 
-	if (nvs_tls.depth && nvs_flight_left(&outer, flight.sp, alternate)) {
+	if (nvs_tls.depth && nvs_activity_abandoned(&outer, activity.sp, alternate)) {
 		nvs_tls.depth = 0;
 		nvs_tls.stepping = false;
 	}
 	nvs_tls.depth++;
-	nvs_tls.flight = flight;
-	nvs_calls.sp = flight.sp;
-	w->ring = nvs_ring_enter_at(&flight, alternate);
-	if (w->ring) {
-		nvs_on_stack(w->ring->stack_top, fn, w);
-		nvs_ring_leave(w->ring);
+	nvs_tls.activity = activity;
+	nvs_calls.sp = activity.sp;
+	w->buffer = nvs_buffer_enter_at(&activity, alternate);
+	if (w->buffer) {
+		nvs_on_stack(w->buffer->stack_top, fn, w);
+		nvs_buffer_leave(w->buffer);
 	} else {
-		atomic_fetch_add(&nvs_root->ringless, 1);
+		atomic_fetch_add(&nvs_process->bufferless, 1);
 		fn(w);
-		atomic_fetch_sub(&nvs_root->ringless, 1);
+		atomic_fetch_sub(&nvs_process->bufferless, 1);
 	}
 	nvs_calls.sp = 0;
 	nvs_tls.depth--;
-	nvs_tls.flight = outer;
+	nvs_tls.activity = outer;
 	errno = saved;
 }
 
@@ -358,13 +358,13 @@ static bool was_sent(const siginfo_t *info)
 static bool is_own_step(const ucontext_t *uc)
 {
 	uintptr_t rip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
-	struct nvs_ring *ring = nvs_tls.ring;
+	struct nvs_buffer *buffer = nvs_tls.buffer;
 
 	if (nvs_patch_is_way(rip) || nvs_fast_is_code(rip))
 		return true;
-	return ring && atomic_load(&ring->epoch) && ring->flight.mark &&
-	       !nvs_flight_left(&ring->flight, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
-				&uc->uc_stack);
+	return buffer && atomic_load(&buffer->epoch) && buffer->activity.mark &&
+	       !nvs_activity_abandoned(&buffer->activity, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+				       &uc->uc_stack);
 }
 
 bool nvs_trap_segv(siginfo_t *info, void *ucontext)
@@ -392,8 +392,8 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 	if (info->si_code != SEGV_ACCERR || !is_doorbell(w.address)) {
 		if (info->si_code == SEGV_ACCERR && nvs_shadow_moving())
 			return true;
-		if (nvs_tls.ring && nvs_tls.ring->shared)
-			nvs_count(nvs_tls.ring, NVS_COUNT_FOREIGN, 1);
+		if (nvs_tls.buffer && nvs_tls.buffer->shared)
+			nvs_count(nvs_tls.buffer, NVS_COUNT_FOREIGN, 1);
 		return false;
 	}
 	with_ring(&w, on_store);
@@ -421,7 +421,7 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 	if (!ran)
 		return false;
 	if (pending.on_alias)
-		mark_rung(nvs_tls.ring);
+		mark_rung(nvs_tls.buffer);
 	else
 		with_ring(&w, on_step);
 	/* Where the program steps itself, the SIGTRAP behind the store is for it as well. */

@@ -14,7 +14,7 @@
 #include <linux/membarrier.h>
 #include <sys/mman.h>
 #include "trap/enter/patch.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 #include "trap/code/site.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
@@ -87,11 +87,12 @@ static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_
  * first one's jump. */
 void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
 {
-	if (!nvs_root->options.patch || site_at(address) || atomic_exchange(&nvs_root->noting, 1))
+	if (!nvs_process->options.patch || site_at(address) ||
+	    atomic_exchange(&nvs_process->noting, 1))
 		return;
 	if (!site_at(address))
 		note_site(address, bytes, insn);
-	atomic_store(&nvs_root->noting, 0);
+	atomic_store(&nvs_process->noting, 0);
 }
 
 static bool is_changed(const uint8_t *code)
@@ -300,7 +301,7 @@ static void forget_unloaded(struct nvs_patch_site *s, nvs_text_fn text_of)
 
 bool nvs_patch_pending(void)
 {
-	uint64_t unloads = atomic_load(&nvs_root->unload_count);
+	uint64_t unloads = atomic_load(&nvs_process->unload_count);
 
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		uint32_t state = atomic_load(&sites[i].state);
@@ -316,7 +317,7 @@ void nvs_patch_work(nvs_text_fn text_of)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		struct nvs_patch_site *s = &sites[i];
-		uint64_t unloads = atomic_load(&nvs_root->unload_count);
+		uint64_t unloads = atomic_load(&nvs_process->unload_count);
 		struct nvs_site_text text;
 
 		if (s->state >= NVS_PATCH_DONE && s->unloads != unloads) {

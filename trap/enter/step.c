@@ -2,17 +2,17 @@
 /*
  * Start of the trap, and its memory for stores that are single-stepped: a twin page pair on which
  * such a store lands first, and a slot for a relocated copy of its instruction. One set for each
- * ring.
+ * buffer.
  */
 #include <errno.h>
 #include <sys/mman.h>
 #include "trap/enter/step.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-#define TWINS ((size_t)NVS_MAX_RINGS * NVS_TWIN_BYTES)
-#define SLOTS ((size_t)NVS_MAX_RINGS * NVS_SLOT_BYTES)
+#define TWINS ((size_t)NVS_MAX_BUFFERS * NVS_TWIN_BYTES)
+#define SLOTS ((size_t)NVS_MAX_BUFFERS * NVS_SLOT_BYTES)
 #define MFD_CLOEXEC_ 1u
 /* Linux 6.3 and later insist on it where memfds are not executable by default */
 #define MFD_EXEC_ 0x10u
@@ -37,44 +37,45 @@ static void map_slots(void)
 	if (fd < 0)
 		return;
 	if (!nvs_sys4(SYS_ftruncate, fd, SLOTS, 0, 0)) {
-		nvs_root->slots_write = map_or_null(SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-		nvs_root->slots_run = map_or_null(SLOTS, PROT_READ | PROT_EXEC, MAP_SHARED, fd);
+		nvs_process->slots_write = map_or_null(SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED,
+						       fd);
+		nvs_process->slots_run = map_or_null(SLOTS, PROT_READ | PROT_EXEC, MAP_SHARED, fd);
 	}
 	nvs_sys4(SYS_close, fd, 0, 0, 0);
 }
 
 int nvs_trap_init(const struct nvs_trap_options *options)
 {
-	int err = nvs_root_init(options);
+	int err = nvs_process_init(options);
 
 	if (err)
 		return err;
-	if (!nvs_root->twins)
-		nvs_root->twins = map_or_null(TWINS, PROT_READ | PROT_WRITE,
-					      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-	if (!nvs_root->slots_run)
+	if (!nvs_process->twins)
+		nvs_process->twins = map_or_null(TWINS, PROT_READ | PROT_WRITE,
+						 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (!nvs_process->slots_run)
 		map_slots();
-	return nvs_root->twins ? 0 : -ENOMEM;
+	return nvs_process->twins ? 0 : -ENOMEM;
 }
 
-static size_t number(const struct nvs_ring *ring)
+static size_t number(const struct nvs_buffer *buffer)
 {
-	return (size_t)(ring - nvs_root->rings);
+	return (size_t)(buffer - nvs_process->buffers);
 }
 
-uint8_t *nvs_twin_of(const struct nvs_ring *ring)
+uint8_t *nvs_twin_of(const struct nvs_buffer *buffer)
 {
-	return nvs_root->twins + number(ring) * NVS_TWIN_BYTES;
+	return nvs_process->twins + number(buffer) * NVS_TWIN_BYTES;
 }
 
-uint8_t *nvs_slot_write_of(const struct nvs_ring *ring)
+uint8_t *nvs_slot_write_of(const struct nvs_buffer *buffer)
 {
-	if (!nvs_root->slots_write || !nvs_root->slots_run)
+	if (!nvs_process->slots_write || !nvs_process->slots_run)
 		return NULL;
-	return nvs_root->slots_write + number(ring) * NVS_SLOT_BYTES;
+	return nvs_process->slots_write + number(buffer) * NVS_SLOT_BYTES;
 }
 
-uintptr_t nvs_slot_run_of(const struct nvs_ring *ring)
+uintptr_t nvs_slot_run_of(const struct nvs_buffer *buffer)
 {
-	return (uintptr_t)nvs_root->slots_run + number(ring) * NVS_SLOT_BYTES;
+	return (uintptr_t)nvs_process->slots_run + number(buffer) * NVS_SLOT_BYTES;
 }

@@ -10,8 +10,8 @@
 #define NVS_TWIN_BYTES 8192u /* page pair on which a stepped store lands first */
 #define NVS_SLOT_BYTES 64u /* of executable memory for a relocated store */
 
-uint8_t *nvs_twin_of(const struct nvs_ring *ring); /* NVS_TWIN_BYTES, writable */
-uint8_t *nvs_slot_write_of(const struct nvs_ring *ring); /* NVS_SLOT_BYTES; NULL: refused */
-uintptr_t nvs_slot_run_of(const struct nvs_ring *ring); /* the same, executable view */
+uint8_t *nvs_twin_of(const struct nvs_buffer *buffer); /* NVS_TWIN_BYTES, writable */
+uint8_t *nvs_slot_write_of(const struct nvs_buffer *buffer); /* NVS_SLOT_BYTES; NULL: refused */
+uintptr_t nvs_slot_run_of(const struct nvs_buffer *buffer); /* the same, executable view */
 
 #endif

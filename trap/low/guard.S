@@ -72,15 +72,15 @@ nvs_guard_fixup:
 	cmpq	%rax, %rdi
 	leaq	.Lload64_end(%rip), %rax
 	je	1f
-	leaq	nvs_known_load(%rip), %rax
+	leaq	nvs_stackcache_load(%rip), %rax
 	cmpq	%rax, %rdi
 	je	2f
-	leaq	nvs_known_load_base(%rip), %rax
+	leaq	nvs_stackcache_load_base(%rip), %rax
 	cmpq	%rax, %rdi
 	je	2f
 	xorl	%eax, %eax
 1:	ret
-2:	leaq	nvs_known_miss(%rip), %rax
+2:	leaq	nvs_stackcache_miss(%rip), %rax
 	ret
 	.cfi_endproc
 	.size	nvs_guard_fixup, . - nvs_guard_fixup

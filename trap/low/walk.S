@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk through the tree of known stacks (known.h). In assembly for its two loads: they are guarded in
+ * The walk through the tree of known stacks (stack/stackcache.h). In assembly for its two loads: they are guarded in
  * place (guard.S), a fault in one of them being a miss.
  */
 	.text
 
-/* uint32_t nvs_known_walk(const struct nvs_known_node *first, uintptr_t rip, uintptr_t rsp, uintptr_t rbp) */
-	.globl	nvs_known_walk
-	.hidden	nvs_known_walk
-	.type	nvs_known_walk, @function
+/* uint32_t nvs_stackcache_walk(const struct nvs_stackcache_node *first, uintptr_t rip, uintptr_t rsp, uintptr_t rbp) */
+	.globl	nvs_stackcache_walk
+	.hidden	nvs_stackcache_walk
+	.type	nvs_stackcache_walk, @function
 	.p2align 5
-nvs_known_walk:
+nvs_stackcache_walk:
 	.cfi_startproc
 	movq	%rsi, %rax
 .Lcompare:
@@ -21,16 +21,16 @@ nvs_known_walk:
 	movslq	8(%rdi), %r8
 	testb	$7, %r8b
 	jnz	.Lspecial
-	.globl	nvs_known_load
-	.hidden	nvs_known_load
-nvs_known_load:
+	.globl	nvs_stackcache_load
+	.hidden	nvs_stackcache_load
+nvs_stackcache_load:
 	movq	(%rdx,%r8), %rax
 	cmpq	%rax, (%rdi)
 	je	.Lholds
 .Lother:
 	movl	12(%rdi), %r9d
 	testl	%r9d, %r9d
-	jz	nvs_known_miss
+	jz	nvs_stackcache_miss
 	addq	%r9, %rdi
 	cmpq	%rax, (%rdi)
 	je	.Lholds
@@ -42,9 +42,9 @@ nvs_known_load:
 	cmpl	$2, %r9d
 	jae	.Lregister
 	/* NVS_CHECK_WORD_LESS_RSP */
-	.globl	nvs_known_load_base
-	.hidden	nvs_known_load_base
-nvs_known_load_base:
+	.globl	nvs_stackcache_load_base
+	.hidden	nvs_stackcache_load_base
+nvs_stackcache_load_base:
 	movq	-1(%rdx,%r8), %rax
 	subq	%rdx, %rax
 	jmp	.Lcompare
@@ -58,12 +58,12 @@ nvs_known_load_base:
 .Lend:
 	movl	(%rdi), %eax
 	ret
-	.globl	nvs_known_miss
-	.hidden	nvs_known_miss
-nvs_known_miss:
+	.globl	nvs_stackcache_miss
+	.hidden	nvs_stackcache_miss
+nvs_stackcache_miss:
 	movl	$-1, %eax
 	ret
 	.cfi_endproc
-	.size	nvs_known_walk, . - nvs_known_walk
+	.size	nvs_stackcache_walk, . - nvs_stackcache_walk
 
 	.section .note.GNU-stack, "", @progbits

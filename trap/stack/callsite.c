@@ -8,8 +8,8 @@
  */
 #include <link.h>
 #include <dlfcn.h>
-#include "trap/stack/known.h"
-#include "trap/ring/root.h"
+#include "trap/stack/stackcache.h"
+#include "trap/buffer/process.h"
 #include "trap/low/poison.h"
 
 #define MAX_FRAMES 256
@@ -82,7 +82,7 @@ static bool learn_module(uintptr_t pc)
 
 int nvs_modules_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {
-	const struct nvs_module_view *view = atomic_load(&nvs_root->modules);
+	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
 	struct dl_phdr_info info;
 	int ret = 0;
 
@@ -105,13 +105,13 @@ void nvs_callsite_warm(void)
 {
 	void *pcs[4];
 
-	if (!unwinder || !nvs_started() || !nvs_root->options.backtrace)
+	if (!unwinder || !nvs_started() || !nvs_process->options.backtrace)
 		return;
 	/* As in the trap, so that nothing here takes the loader's lock either. */
 	nvs_tls.depth++;
-	atomic_fetch_add(&nvs_root->warming, 1);
+	atomic_fetch_add(&nvs_process->warming, 1);
 	unwinder(pcs, 4);
-	atomic_fetch_sub(&nvs_root->warming, 1);
+	atomic_fetch_sub(&nvs_process->warming, 1);
 	nvs_tls.depth--;
 }
 
@@ -124,7 +124,7 @@ static uint64_t mix(uint64_t h, uint64_t x, uint64_t k)
 /* Takes the addresses and drops our own frames: everything below the interrupted instruction. */
 static uint32_t unwind(void **pcs, uintptr_t rip, void ***first)
 {
-	const struct nvs_module_view *view = atomic_load(&nvs_root->modules);
+	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
 	int n = unwinder(pcs, MAX_FRAMES);
 
 	while (n > 0 && n < MAX_FRAMES && !known_module(view, (uintptr_t)pcs[n - 1]) &&
@@ -141,10 +141,11 @@ static uint32_t unwind(void **pcs, uintptr_t rip, void ***first)
 	return 1;
 }
 
-static bool tell_stack(struct nvs_ring *ring, uint32_t id, void **pcs, uint32_t n, uint64_t time)
+static bool tell_stack(struct nvs_buffer *buffer, uint32_t id, void **pcs, uint32_t n,
+		       uint64_t time)
 {
 	uint32_t size = (uint32_t)sizeof(struct nvs_rec_stack) + n * 8;
-	struct nvs_rec_stack *rec = nvs_ring_reserve(ring, size, true);
+	struct nvs_rec_stack *rec = nvs_buffer_reserve(buffer, size, true);
 
 	if (!rec)
 		return false;
@@ -153,7 +154,7 @@ static bool tell_stack(struct nvs_ring *ring, uint32_t id, void **pcs, uint32_t 
 	rec->nframes = n;
 	for (uint32_t i = 0; i < n; i++)
 		rec->pc[i] = (uint64_t)(uintptr_t)pcs[i];
-	nvs_ring_commit(ring, size);
+	nvs_buffer_commit(buffer, size);
 	return true;
 }
 
@@ -166,7 +167,7 @@ static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 {
 	for (uint32_t probe = 0; probe < 64; probe++) {
 		struct nvs_stack_slot *slot =
-			&nvs_root->stacks[(key + probe) & (NVS_STACK_SLOTS - 1)];
+			&nvs_process->stacks[(key + probe) & (NVS_STACK_SLOTS - 1)];
 		uint64_t have = atomic_load_explicit(&slot->key, memory_order_acquire);
 
 		if (!have && atomic_compare_exchange_strong(&slot->key, &have, key)) {
@@ -180,7 +181,7 @@ static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 	return NULL;
 }
 
-uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
 			   uint64_t time)
 {
 	void *pcs[MAX_FRAMES], **first;
@@ -188,9 +189,9 @@ uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, 
 	struct nvs_stack_slot *slot;
 	uint32_t n, id;
 
-	if (!nvs_root->options.backtrace)
+	if (!nvs_process->options.backtrace)
 		return NVS_NONE;
-	id = nvs_known_match(ring, rip, rsp, rbp);
+	id = nvs_stackcache_match(buffer, rip, rsp, rbp);
 	if (id != NVS_NONE)
 		return id;
 	nvs_tls.extra_modules = 0;
@@ -201,7 +202,7 @@ uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, 
 		first = pcs;
 		n = 1;
 	}
-	key = atomic_load_explicit(&nvs_root->unload_count, memory_order_relaxed) + n;
+	key = atomic_load_explicit(&nvs_process->unload_count, memory_order_relaxed) + n;
 	check = ~key;
 	for (uint32_t i = 0; i < n; i++) {
 		key = mix(key, (uintptr_t)first[i], 0x9e3779b97f4a7c15ull);
@@ -210,16 +211,16 @@ uint32_t nvs_callsite_take(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, 
 	slot = find_slot(key | 1, check);
 	id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
 	if (id) {
-		nvs_known_learn(ring, rip, rsp, rbp, first, n, id - 1);
+		nvs_stackcache_learn(buffer, rip, rsp, rbp, first, n, id - 1);
 		return id - 1;
 	}
 	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody
 	 * waits. */
-	id = atomic_fetch_add(&nvs_root->next_stack, 1);
-	if (!tell_stack(ring, id, first, n, time))
+	id = atomic_fetch_add(&nvs_process->next_stack, 1);
+	if (!tell_stack(buffer, id, first, n, time))
 		return NVS_NONE;
 	if (slot)
 		atomic_store_explicit(&slot->id, id + 1, memory_order_release);
-	nvs_known_learn(ring, rip, rsp, rbp, first, n, id);
+	nvs_stackcache_learn(buffer, rip, rsp, rbp, first, n, id);
 	return id;
 }

@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Known stacks: from an unwound stack to checks, and from checks to a tree of them for each ring.
+ * Known stacks: from an unwound stack to checks, and from checks to a tree of them for each buffer.
  */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include "trap/code/cfi.h"
-#include "trap/stack/known.h"
-#include "trap/ring/root.h"
+#include "trap/stack/stackcache.h"
+#include "trap/buffer/process.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-#define BYTES (512u << 10) /* of a ring's tree */
-#define LONGEST (3 * NVS_KNOWN_FRAMES + 2) /* checks of one stack: three a frame, rip and end */
+#define BYTES (512u << 10) /* of a buffer's tree */
+#define LONGEST \
+	(3 * NVS_STACKCACHE_FRAMES + 2) /* checks of one stack: three a frame, rip and end */
 #define FARTHEST 0x7ffffff8 /* bytes from RSP to a slot */
 #define REFUSED 256u
 
-struct known {
-	uint64_t unloads; /* nvs_root->unload_count for which it holds */
+struct stackcache {
+	uint64_t unloads; /* nvs_process->unload_count for which it holds */
 	uint64_t adds; /* of the modules when REFUSED was begun */
-	uint32_t generation; /* of the ring's owner */
+	uint32_t generation; /* of the buffer's owner */
 	uint32_t used; /* of nodes */
 	uint32_t refused[REFUSED]; /* stacks that cannot be learned, by number; number + 1 */
-	struct nvs_known_node nodes[] __attribute__((aligned(16)));
+	struct nvs_stackcache_node nodes[] __attribute__((aligned(16)));
 };
 
-#define NODES ((BYTES - sizeof(struct known)) / sizeof(struct nvs_known_node))
+#define NODES ((BYTES - sizeof(struct stackcache)) / sizeof(struct nvs_stackcache_node))
 
-_Static_assert(sizeof(struct nvs_known_node) == 16 && offsetof(struct nvs_known_node, slot) == 8 &&
-		       offsetof(struct nvs_known_node, next) == 12,
+_Static_assert(sizeof(struct nvs_stackcache_node) == 16 &&
+		       offsetof(struct nvs_stackcache_node, slot) == 8 &&
+		       offsetof(struct nvs_stackcache_node, next) == 12,
 	       "walk.S knows the layout");
 _Static_assert(NVS_CHECK_WORD_LESS_RSP == 1 && NVS_CHECK_RBP_LESS_RSP == 2 && NVS_CHECK_RBP == 3 &&
 		       NVS_CHECK_END > 3,
 	       "walk.S knows the checks");
-_Static_assert(sizeof(struct known) % 16 == 0, "nodes do not straddle cache lines");
+_Static_assert(sizeof(struct stackcache) % 16 == 0, "nodes do not straddle cache lines");
 
-/* Where each ring's tree is. Wiped in a forked child, which has the trees themselves no more. */
+/* Where each buffer's tree is. Wiped in a forked child, which has the trees themselves no more. */
 struct trees {
-	struct known *of[NVS_MAX_RINGS];
+	struct stackcache *of[NVS_MAX_BUFFERS];
 };
 static _Atomic(struct trees *) trees;
 
@@ -57,14 +59,14 @@ static void *map(size_t bytes, int advice)
 	return (void *)p;
 }
 
-static struct known **tree_of(struct nvs_ring *ring)
+static struct stackcache **tree_of(struct nvs_buffer *buffer)
 {
 	struct trees *t = atomic_load_explicit(&trees, memory_order_acquire);
 
-	return t ? &t->of[ring - nvs_root->rings] : NULL;
+	return t ? &t->of[buffer - nvs_process->buffers] : NULL;
 }
 
-static struct known *make_tree(struct nvs_ring *ring)
+static struct stackcache *make_tree(struct nvs_buffer *buffer)
 {
 	struct trees *t = atomic_load(&trees), *made;
 
@@ -75,23 +77,23 @@ static struct known *make_tree(struct nvs_ring *ring)
 		if (!atomic_compare_exchange_strong(&trees, &t, made))
 			nvs_sys4(SYS_munmap, made, sizeof(*made), 0, 0);
 	}
-	*tree_of(ring) = map(BYTES, MADV_DONTFORK);
-	return *tree_of(ring);
+	*tree_of(buffer) = map(BYTES, MADV_DONTFORK);
+	return *tree_of(buffer);
 }
 
-static void forget(struct known *k, const struct nvs_ring *ring)
+static void forget(struct stackcache *k, const struct nvs_buffer *buffer)
 {
 	k->used = 0;
-	k->generation = ring->shared->generation;
-	k->unloads = atomic_load_explicit(&nvs_root->unload_count, memory_order_relaxed);
+	k->generation = buffer->shared->generation;
+	k->unloads = atomic_load_explicit(&nvs_process->unload_count, memory_order_relaxed);
 	for (uint32_t i = 0; i < REFUSED; i++)
 		k->refused[i] = 0;
 }
 
-static bool is_current(const struct known *k, const struct nvs_ring *ring)
+static bool is_current(const struct stackcache *k, const struct nvs_buffer *buffer)
 {
-	return k->generation == ring->shared->generation &&
-	       k->unloads == atomic_load_explicit(&nvs_root->unload_count, memory_order_relaxed);
+	return k->generation == buffer->shared->generation &&
+	       k->unloads == atomic_load_explicit(&nvs_process->unload_count, memory_order_relaxed);
 }
 
 /* ---- from a stack to its checks ---- */
@@ -100,7 +102,7 @@ static bool is_current(const struct known *k, const struct nvs_ring *ring)
 enum place { IN_RBP, IN_SLOT, NOWHERE };
 
 struct draft {
-	struct nvs_known_node *nodes;
+	struct nvs_stackcache_node *nodes;
 	uint32_t n;
 	uintptr_t rsp; /* at the store */
 	int64_t frame; /* RSP of the frame that is looked at, less rsp */
@@ -110,12 +112,12 @@ struct draft {
 	bool rbp_checked;
 };
 
-static bool add(struct draft *d, enum nvs_known_check check, int64_t slot, uint64_t value)
+static bool add(struct draft *d, enum nvs_stackcache_check check, int64_t slot, uint64_t value)
 {
 	if (d->n == LONGEST || slot < 0 || slot > FARTHEST || slot & 7)
 		return false;
-	d->nodes[d->n++] = (struct nvs_known_node){.value = value,
-						   .slot = (int32_t)slot | (int32_t)check};
+	d->nodes[d->n++] = (struct nvs_stackcache_node){.value = value,
+							.slot = (int32_t)slot | (int32_t)check};
 	return true;
 }
 
@@ -211,7 +213,7 @@ static bool end_without_rules(struct draft *d)
 static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const void *caller,
 		      bool cut)
 {
-	enum nvs_cfi_result result = nvs_cfi_find(atomic_load(&nvs_root->modules), pc, cfi);
+	enum nvs_cfi_result result = nvs_cfi_find(atomic_load(&nvs_process->modules), pc, cfi);
 	uint64_t word;
 	int64_t cfa;
 
@@ -236,16 +238,16 @@ static bool draft_stack(struct draft *d, void *const *pcs, uint32_t n, uint32_t 
 {
 	struct nvs_cfi cfi = {.module = NULL};
 
-	if (n > NVS_KNOWN_FRAMES)
+	if (n > NVS_STACKCACHE_FRAMES)
 		return false;
-	d->nodes[d->n++] = (struct nvs_known_node){.value = (uintptr_t)pcs[0],
-						   .slot = NVS_CHECK_RIP};
+	d->nodes[d->n++] = (struct nvs_stackcache_node){.value = (uintptr_t)pcs[0],
+							.slot = NVS_CHECK_RIP};
 	for (uint32_t i = 0; i < n; i++) {
 		/* A return address may lie behind the end of its function: the call itself never
 		 * does. */
 		uintptr_t pc = (uintptr_t)pcs[i] - (i > 0);
 
-		if (!add_frame(d, &cfi, pc, i + 1 < n ? pcs[i + 1] : NULL, n >= NVS_KNOWN_CUT))
+		if (!add_frame(d, &cfi, pc, i + 1 < n ? pcs[i + 1] : NULL, n >= NVS_STACKCACHE_CUT))
 			return false;
 	}
 	return add(d, NVS_CHECK_END, 0, stack);
@@ -254,10 +256,10 @@ static bool draft_stack(struct draft *d, void *const *pcs, uint32_t n, uint32_t 
 /* ---- from checks to the tree ---- */
 
 /* Puts the draft's nodes from FROM on at the tree's end, and then within reach. */
-static void append(struct known *k, const struct draft *d, uint32_t from,
-		   struct nvs_known_node *before)
+static void append(struct stackcache *k, const struct draft *d, uint32_t from,
+		   struct nvs_stackcache_node *before)
 {
-	struct nvs_known_node *to = &k->nodes[k->used];
+	struct nvs_stackcache_node *to = &k->nodes[k->used];
 
 	for (uint32_t i = from; i < d->n; i++)
 		to[i - from] = d->nodes[i];
@@ -271,9 +273,9 @@ static void append(struct known *k, const struct draft *d, uint32_t from,
  * What is to be checked after equal checks is equal too, since it follows from them; the one
  * exception is a stack that was cut at another depth. False: it is one.
  */
-static bool insert(struct known *k, const struct draft *d)
+static bool insert(struct stackcache *k, const struct draft *d)
 {
-	struct nvs_known_node *at = k->nodes;
+	struct nvs_stackcache_node *at = k->nodes;
 
 	if (!k->used) {
 		append(k, d, 0, NULL);
@@ -295,13 +297,13 @@ static bool insert(struct known *k, const struct draft *d)
 	return false;
 }
 
-/* Makes K fit for the ring's owner and the modules of now. */
-static void freshen(struct known *k, const struct nvs_ring *ring)
+/* Makes K fit for the buffer's owner and the modules of now. */
+static void freshen(struct stackcache *k, const struct nvs_buffer *buffer)
 {
-	const struct nvs_module_view *view = atomic_load(&nvs_root->modules);
+	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
 
-	if (!is_current(k, ring) || NODES - k->used < LONGEST)
-		forget(k, ring);
+	if (!is_current(k, buffer) || NODES - k->used < LONGEST)
+		forget(k, buffer);
 	if (view && view->adds != k->adds) {
 		k->adds = view->adds;
 		for (uint32_t i = 0; i < REFUSED; i++)
@@ -309,32 +311,33 @@ static void freshen(struct known *k, const struct nvs_ring *ring)
 	}
 }
 
-void nvs_known_learn(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-		     void *const *pcs, uint32_t n, uint32_t stack)
+void nvs_stackcache_learn(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+			  void *const *pcs, uint32_t n, uint32_t stack)
 {
-	struct known *k = tree_of(ring) ? *tree_of(ring) : NULL;
+	struct stackcache *k = tree_of(buffer) ? *tree_of(buffer) : NULL;
 	struct draft d = {.rsp = rsp, .rbp = rbp};
 
 	if (!n || stack == NVS_NONE || (uintptr_t)pcs[0] != rip || rsp & 7)
 		return;
 	if (!k)
-		k = make_tree(ring);
+		k = make_tree(buffer);
 	if (!k)
 		return;
-	freshen(k, ring);
+	freshen(k, buffer);
 	if (k->refused[stack % REFUSED] == stack + 1 ||
-	    (k->used && nvs_known_walk(k->nodes, rip, rsp, rbp) != NVS_NONE))
+	    (k->used && nvs_stackcache_walk(k->nodes, rip, rsp, rbp) != NVS_NONE))
 		return;
 	d.nodes = &k->nodes[k->used];
 	if (!draft_stack(&d, pcs, n, stack) || !insert(k, &d))
 		k->refused[stack % REFUSED] = stack + 1;
 }
 
-uint32_t nvs_known_match(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp)
+uint32_t nvs_stackcache_match(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp,
+			      uintptr_t rbp)
 {
-	struct known **tree = tree_of(ring);
+	struct stackcache **tree = tree_of(buffer);
 
-	if (!tree || !*tree || !(*tree)->used || !is_current(*tree, ring))
+	if (!tree || !*tree || !(*tree)->used || !is_current(*tree, buffer))
 		return NVS_NONE;
-	return nvs_known_walk((*tree)->nodes, rip, rsp, rbp);
+	return nvs_stackcache_walk((*tree)->nodes, rip, rsp, rbp);
 }

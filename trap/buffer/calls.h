@@ -3,8 +3,8 @@
  * Calls of the CUDA API that a thread is in: kept by whoever wraps them, told by the trap when one
  * of them submits. A call that was left by a jump is recognised by its place on the stack.
  */
-#ifndef NVSNOOP_TRAP_RING_CALLS_H
-#define NVSNOOP_TRAP_RING_CALLS_H
+#ifndef NVSNOOP_TRAP_BUFFER_CALLS_H
+#define NVSNOOP_TRAP_BUFFER_CALLS_H
 
 #include "trap/trap.h"
 
@@ -31,11 +31,11 @@ extern __thread struct nvs_calls nvs_calls;
  * Writes CALL_BEGIN records for the calls in flight that have none. The depth of the innermost that
  * is told, 0: none.
  */
-uint32_t nvs_calls_tell(struct nvs_ring *ring, uint64_t time);
+uint32_t nvs_calls_tell(struct nvs_buffer *buffer, uint64_t time);
 
 /*
- * What a kill leaves to be read: the calls in flight, in the head of the thread's own ring. A depth
- * counts its call as in flight from show to hide.
+ * What a kill leaves to be read: the calls in flight, in the head of the thread's own buffer. A
+ * depth counts its call as in flight from show to hide.
  */
 static inline void nvs_calls_show(struct nvs_spool_ring *shared, uint32_t depth)
 {

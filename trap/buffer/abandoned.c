@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traps that were left: a signal handler of the program interrupted one and jumped out of it
- * (siglongjmp), so it will never end. It is recognised when the thread comes by again, by the place
- * of its stack.
+ * Abandoned work: a signal handler of the program interrupted a trap and jumped out of it
+ * (siglongjmp), so the trap will never end. That is noticed when its thread comes by again, by the
+ * place of the thread's stack.
  *
- * A handler that interrupts a trap runs below it, on the same stack or on the alternate one. Who
- * comes from above on the same stack has left it; so has who comes from below when the trap's frame
- * holds something else by now. Where the two stacks cannot be compared the trap counts as in
- * flight: that only costs a second ring.
+ * A handler that interrupts a trap runs below it, on the same stack or on the alternate one. So the
+ * trap is abandoned if the thread is above it on the same stack, or below it and the trap's frame
+ * holds something else by now. Where the two stacks cannot be compared the trap counts as running:
+ * that only costs a second buffer.
  */
-#include "trap/ring/abandoned.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/abandoned.h"
+#include "trap/buffer/process.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
@@ -33,15 +33,15 @@ static bool on_alternate(const stack_t *known, uintptr_t sp)
 
 static bool on_trap_stack(uintptr_t sp)
 {
-	uint32_t n = nvs_ring_count();
+	uint32_t n = nvs_buffer_count();
 
 	for (uint32_t i = 0; i < n; i++)
-		if ((uintptr_t)nvs_ring_at(i)->stack_top - sp < NVS_TRAP_STACK)
+		if ((uintptr_t)nvs_buffer_at(i)->stack_top - sp < NVS_TRAP_STACK)
 			return true;
 	return false;
 }
 
-bool nvs_flight_left(const struct nvs_flight *f, uintptr_t sp, const stack_t *alternate)
+bool nvs_activity_abandoned(const struct nvs_activity *f, uintptr_t sp, const stack_t *alternate)
 {
 	uint64_t token;
 

@@ -35,7 +35,7 @@
  * The same argument says that each word is read only where the checks before it have shown a frame
  * to be, so there it is mapped; were it not, the load is guarded and the stack is not known.
  *
- * A stack that the unwinder's buffer cut (NVS_KNOWN_CUT) ends without a check of its end: its
+ * A stack that the unwinder's buffer cut (NVS_STACKCACHE_CUT) ends without a check of its end: its
  * number stands for those innermost frames, and they are what is proven.
  *
  * The rules of an address change only with the modules: unloading one drops everything
@@ -45,36 +45,37 @@
  * Stacks share their common beginnings: the checks form a tree, the first one missed selects the
  * next branch. So the time of a match is that of its own frames, however many stacks are known.
  */
-#ifndef NVSNOOP_TRAP_STACK_KNOWN_H
-#define NVSNOOP_TRAP_STACK_KNOWN_H
+#ifndef NVSNOOP_TRAP_STACK_STACKCACHE_H
+#define NVSNOOP_TRAP_STACK_STACKCACHE_H
 
 #include <stdint.h>
 
-struct nvs_ring;
+struct nvs_buffer;
 
 /* Of the 256 frames that an unwinder is asked for, at most 16 are ours: from here on a stack may be
  * cut. */
-#define NVS_KNOWN_CUT 240u
-#define NVS_KNOWN_FRAMES 256u
+#define NVS_STACKCACHE_CUT 240u
+#define NVS_STACKCACHE_FRAMES 256u
 
 /*
- * In the trap, by the owner of RING, with the registers of the interrupted store: the unwinder gave
- * pcs[0..n-1], pcs[0] being RIP and the others return addresses, and STACK is their number. Cheap
- * where it is known already or cannot be learned. Takes memory of its own from the kernel once a
- * ring (512 KiB, touched as used).
+ * In the trap, by the owner of BUFFER, with the registers of the interrupted store: the unwinder
+ * gave pcs[0..n-1], pcs[0] being RIP and the others return addresses, and STACK is their number.
+ * Cheap where it is known already or cannot be learned. Takes memory of its own from the kernel
+ * once a buffer (512 KiB, touched as used).
  */
-void nvs_known_learn(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-		     void *const *pcs, uint32_t n, uint32_t stack);
+void nvs_stackcache_learn(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+			  void *const *pcs, uint32_t n, uint32_t stack);
 
 /*
- * The number of the known stack that leads to these registers, or NVS_NONE. By the owner of RING.
+ * The number of the known stack that leads to these registers, or NVS_NONE. By the owner of BUFFER.
  */
-uint32_t nvs_known_match(struct nvs_ring *ring, uintptr_t rip, uintptr_t rsp, uintptr_t rbp);
+uint32_t nvs_stackcache_match(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp,
+			      uintptr_t rbp);
 
-/* ---- between known.c and walk.S ---- */
+/* ---- between stackcache.c and walk.S ---- */
 
 /* In the low bits of a slot. */
-enum nvs_known_check {
+enum nvs_stackcache_check {
 	NVS_CHECK_WORD, /* the word at RSP + slot */
 	NVS_CHECK_WORD_LESS_RSP,
 	NVS_CHECK_RBP_LESS_RSP,
@@ -87,13 +88,13 @@ enum nvs_known_check {
  * One check. What is to be checked where it holds is the next node in memory; where it does not,
  * NEXT bytes on stands another value for the same word, 0: there is none.
  */
-struct nvs_known_node {
+struct nvs_stackcache_node {
 	uint64_t value;
-	int32_t slot; /* multiple of 8, plus enum nvs_known_check */
+	int32_t slot; /* multiple of 8, plus enum nvs_stackcache_check */
 	uint32_t next;
 };
 
-uint32_t nvs_known_walk(const struct nvs_known_node *first, uintptr_t rip, uintptr_t rsp,
-			uintptr_t rbp);
+uint32_t nvs_stackcache_walk(const struct nvs_stackcache_node *first, uintptr_t rip, uintptr_t rsp,
+			     uintptr_t rbp);
 
 #endif

@@ -16,7 +16,7 @@
 #include "preload/base/preload.h"
 #include "tests/unit/fakering.h"
 #include "trap/enter/patch.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
 
 #define RING 1024u
@@ -29,7 +29,7 @@
 static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
 static uint64_t gpfifo[RING], real_ring[RING];
 static uint32_t put, real_userd[NVS_USERD_BYTES / 4];
-static struct nvs_shadow shadow = {.ring = real_ring, .userd = real_userd};
+static struct nvs_shadow shadow = {.gpfifo = real_ring, .userd = real_userd};
 static struct nvs_channel channel;
 static uint32_t hash[2];
 static struct nvs_segment_map maps[2]; /* the second one's pages are there when `hole` has grown */
@@ -53,7 +53,7 @@ static void set_up(void)
 	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	channel = (struct nvs_channel){.token = TOKEN,
 				       .entries = RING,
-				       .ring = gpfifo,
+				       .gpfifo = gpfifo,
 				       .put = &put,
 				       .state = state,
 				       .shadow = &shadow};
@@ -144,7 +144,7 @@ static volatile int interrupted, nested;
 
 static bool in_flight(void)
 {
-	return atomic_load(&nvs_tls.ring->epoch) != 0;
+	return atomic_load(&nvs_tls.buffer->epoch) != 0;
 }
 
 static void leave(int sig)
@@ -193,9 +193,9 @@ static void *published(void)
 	return old;
 }
 
-static void test_left(int flags, bool deeper)
+static void test_abandoned(int flags, bool deeper)
 {
-	struct nvs_ring *ring = nvs_tls.ring;
+	struct nvs_buffer *ring = nvs_tls.buffer;
 	volatile uint64_t records;
 	volatile int i;
 
@@ -216,7 +216,7 @@ static void test_left(int flags, bool deeper)
 		CHECK(*seen() == TOKEN && !atomic_load(&ring->epoch) && !ring->busy);
 		CHECK(carried());
 		CHECK(ring->counters[NVS_COUNT_FAST] == records + 1);
-		CHECK(nvs_tls.ring == ring);
+		CHECK(nvs_tls.buffer == ring);
 	}
 }
 
@@ -336,7 +336,7 @@ static void *run_thread(void *arg)
 static void test_begin(void)
 {
 	handle(SIGUSR1, end_thread, 0);
-	nvs_root->options.backtrace = true;
+	nvs_process->options.backtrace = true;
 	nvs_callsite_set(ending_unwinder);
 	for (int i = 0; i < 2; i++) {
 		pthread_t t;
@@ -345,10 +345,10 @@ static void test_begin(void)
 		ran = false;
 		pthread_create(&t, NULL, run_thread, NULL);
 		pthread_join(t, NULL);
-		CHECK(ran == !by_signal && !atomic_load(&nvs_root->warming));
+		CHECK(ran == !by_signal && !atomic_load(&nvs_process->warming));
 	}
 	nvs_callsite_set(NULL);
-	nvs_root->options.backtrace = false;
+	nvs_process->options.backtrace = false;
 }
 
 /* ---- how much of a stack is taken ---- */
@@ -392,7 +392,7 @@ static void check_depth(size_t depth, size_t most)
 
 static void *measure_fast(void *arg)
 {
-	CHECK(nvs_ring_mine() != NULL);
+	CHECK(nvs_buffer_mine() != NULL);
 	check_depth(depth_of(ring_fast), signal_frame());
 	return NULL;
 }
@@ -403,7 +403,7 @@ static bool ring_lost(uint32_t bytes)
 	uint64_t lost = channel.state->lost;
 
 	ring_slow(bytes);
-	return !nvs_tls.ring && channel.state->lost == lost + 1;
+	return !nvs_tls.buffer && channel.state->lost == lost + 1;
 }
 
 static void *measure_lost(void *arg)
@@ -503,8 +503,8 @@ static void test_sent(int sig)
 	disturb = 0;
 	usleep(1000);
 	handle(sig, SIG_DFL, 0);
-	for (uint32_t i = 0; i < nvs_ring_count(); i++)
-		lost = lost + nvs_ring_at(i)->counters[NVS_COUNT_GAPS];
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
+		lost = lost + nvs_buffer_at(i)->counters[NVS_COUNT_GAPS];
 	/* None was taken for a fault of the copy. */
 	CHECK(lost == 0);
 	CHECK(rung > 0);
@@ -573,12 +573,12 @@ static void run(void)
 	victim = (pid_t)syscall(SYS_gettid);
 	set_up();
 	ring_slow(16);
-	CHECK(*seen() == TOKEN && nvs_tls.ring);
+	CHECK(*seen() == TOKEN && nvs_tls.buffer);
 	pthread_create(&t, NULL, disturber, NULL);
 	test_steps();
-	test_left(0, false);
-	test_left(0, true);
-	test_left(SA_ONSTACK, false);
+	test_abandoned(0, false);
+	test_abandoned(0, true);
+	test_abandoned(SA_ONSTACK, false);
 	test_nested(0);
 	test_nested(SA_ONSTACK);
 	test_left_by_another();
@@ -595,8 +595,8 @@ static void run(void)
 	nvs_session_finish();
 	/* Into the late spool, and then with every ring taken. */
 	measure(measure_fast);
-	for (uint32_t i = 0; i < nvs_ring_count(); i++)
-		nvs_ring_at(i)->shared->tid = (uint32_t)victim;
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
+		nvs_buffer_at(i)->shared->tid = (uint32_t)victim;
 	measure(measure_lost);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Tells which calls a submission happens in. */
-#include "trap/ring/calls.h"
-#include "trap/ring/root.h"
+#include "trap/buffer/calls.h"
+#include "trap/buffer/process.h"
 #include "trap/low/poison.h"
 
-static bool tell(struct nvs_ring *ring, const struct nvs_open_call *call, uint32_t depth,
+static bool tell(struct nvs_buffer *buffer, const struct nvs_open_call *call, uint32_t depth,
 		 uint64_t time)
 {
-	struct nvs_rec_call_begin *rec = nvs_ring_reserve(ring, sizeof(*rec), true);
+	struct nvs_rec_call_begin *rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
 
 	if (!rec)
 		return false;
@@ -19,11 +19,11 @@ static bool tell(struct nvs_ring *ring, const struct nvs_open_call *call, uint32
 		.begin = call->begin,
 		.depth = depth,
 	};
-	nvs_ring_commit(ring, sizeof(*rec));
+	nvs_buffer_commit(buffer, sizeof(*rec));
 	return true;
 }
 
-uint32_t nvs_calls_tell(struct nvs_ring *ring, uint64_t time)
+uint32_t nvs_calls_tell(struct nvs_buffer *buffer, uint64_t time)
 {
 	struct nvs_calls *c = &nvs_calls;
 	uint32_t depth = 0;
@@ -34,7 +34,7 @@ uint32_t nvs_calls_tell(struct nvs_ring *ring, uint64_t time)
 		/* Left by a jump since: the thread's stack is above it. */
 		if (c->sp && call->sp < c->sp)
 			break;
-		if (!call->told && !tell(ring, call, i + 1, time))
+		if (!call->told && !tell(buffer, call, i + 1, time))
 			break;
 		call->told = 1;
 		depth = i + 1;

@@ -18,8 +18,8 @@
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
 #include "tests/unit/stack_shapes.h"
-#include "trap/stack/known.h"
-#include "trap/ring/root.h"
+#include "trap/stack/stackcache.h"
+#include "trap/buffer/process.h"
 
 #define SEED 20240517u
 #define CHAINS 100000u
@@ -69,12 +69,12 @@ static uint32_t number_of(void **pcs, uint32_t n)
 
 static void learn(struct store *s)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 
-	s->before = nvs_known_match(ring, s->rip, s->rsp, s->rbp);
+	s->before = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp);
 	if (learning)
-		nvs_known_learn(ring, s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
-	s->after = nvs_known_match(ring, s->rip, s->rsp, s->rbp);
+		nvs_stackcache_learn(ring, s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
+	s->after = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp);
 	matches += s->before != NVS_NONE;
 	learned += s->before == NVS_NONE && s->after != NVS_NONE;
 	refused += s->after == NVS_NONE;
@@ -287,7 +287,7 @@ static uint32_t cut_wrong, cut_tried;
  * itself. */
 static void move(struct store *s)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 	uint8_t *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			     0);
 	size_t bytes = 0;
@@ -296,7 +296,7 @@ static void move(struct store *s)
 	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->rsp + bytes), 4096))
 		bytes += 4096;
 	moved_to = (uintptr_t)page;
-	moved_id = nvs_known_match(ring, s->rip, moved_to, s->rbp);
+	moved_id = nvs_stackcache_match(ring, s->rip, moved_to, s->rbp);
 	/* A stack that ends too soon: no slot is read behind it in vain. */
 	munmap(page + (1 << 19), 1 << 19);
 	for (size_t cut = 8; cut < bytes; cut += cut < 1024 ? 8 : 512) {
@@ -304,11 +304,11 @@ static void move(struct store *s)
 		uint32_t id;
 
 		memcpy(at, (void *)s->rsp, cut);
-		id = nvs_known_match(ring, s->rip, (uintptr_t)at, s->rbp);
+		id = nvs_stackcache_match(ring, s->rip, (uintptr_t)at, s->rbp);
 		cut_tried++;
 		cut_wrong += id != NVS_NONE && id != s->id;
 	}
-	CHECK(nvs_known_match(ring, s->rip, moved_to + (1 << 20), s->rbp) == NVS_NONE);
+	CHECK(nvs_stackcache_match(ring, s->rip, moved_to + (1 << 20), s->rbp) == NVS_NONE);
 	munmap(page, 1 << 19);
 }
 
@@ -317,14 +317,14 @@ static uint32_t unnoticed;
 
 static void spoil(struct store *s)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 	uint8_t *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			     0);
 	size_t bytes = 0;
 
 	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->rsp + bytes), 4096))
 		bytes += 4096;
-	CHECK(nvs_known_match(ring, s->rip, (uintptr_t)page, s->rbp) == s->id);
+	CHECK(nvs_stackcache_match(ring, s->rip, (uintptr_t)page, s->rbp) == s->id);
 	for (uint32_t i = 1; i < s->n; i++) {
 		bool noticed = false;
 
@@ -334,13 +334,13 @@ static void spoil(struct store *s)
 			if (*word != (uintptr_t)s->pcs[i])
 				continue;
 			*word ^= 1;
-			noticed |= nvs_known_match(ring, s->rip, (uintptr_t)page, s->rbp) ==
+			noticed |= nvs_stackcache_match(ring, s->rip, (uintptr_t)page, s->rbp) ==
 				   NVS_NONE;
 			*word ^= 1;
 		}
 		unnoticed += !noticed;
 	}
-	CHECK(nvs_known_match(ring, s->rip + 1, (uintptr_t)page, s->rbp) == NVS_NONE);
+	CHECK(nvs_stackcache_match(ring, s->rip + 1, (uintptr_t)page, s->rbp) == NVS_NONE);
 	munmap(page, 1 << 20);
 }
 
@@ -481,7 +481,7 @@ static void test_depth(void)
 		run_deep(cut[i]);
 		ids[i] = last.id;
 		CHECK(last.after == last.id);
-		CHECK(i == 2 || last.n >= NVS_KNOWN_CUT);
+		CHECK(i == 2 || last.n >= NVS_STACKCACHE_CUT);
 		CHECK(i != 1 || last.before == last.id);
 	}
 	CHECK(ids[0] == ids[1] && ids[2] != ids[0]);
@@ -525,13 +525,13 @@ static int in_child(void)
 
 static void learn_for_all(struct store *s)
 {
-	for (uint32_t i = 0; i < nvs_ring_count(); i++)
-		nvs_known_learn(nvs_ring_at(i), s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
+		nvs_stackcache_learn(nvs_buffer_at(i), s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
 }
 
 static void test_life(void)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 	int status = 0;
 	pid_t child;
 
@@ -591,14 +591,14 @@ static double now_ns(void)
 
 static void measure(struct store *s)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 	enum { ROUNDS = 1000000 };
 	void *pcs[256];
 	double start = now_ns();
 	uint32_t id = 0;
 
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		id |= nvs_known_match(ring, s->rip, s->rsp, s->rbp);
+		id |= nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp);
 		KEEP(id);
 	}
 	match_ns = (now_ns() - start) / ROUNDS;
@@ -610,7 +610,7 @@ static void measure(struct store *s)
 
 static void bench(const char *what, step_fn shape)
 {
-	struct nvs_ring *ring = nvs_ring_mine();
+	struct nvs_buffer *ring = nvs_buffer_mine();
 	struct step steps[64] = {{NULL, 0}};
 	double among = 0;
 

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Per-thread ring buffers: claimed, filled and given back without a lock.
+ *
+ * One thread writes a buffer; the writer thread reads it. A record becomes visible by the store of
+ * head that follows its last byte, so whatever a kill leaves between tail and head is whole.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include "trap/buffer/calls.h"
+#include "trap/buffer/process.h"
+#include "trap/low/sys.h"
+#include "trap/low/poison.h"
+
+#define STALL_NS 1000000000ull /* a heartbeat that stands still for so long is dead */
+
+static void wake_writer(void)
+{
+	if (!atomic_exchange(&nvs_writer_signal.wake, 1))
+		nvs_sys4(SYS_futex, &nvs_writer_signal.wake, FUTEX_WAKE, 1, 0);
+}
+
+/* Owner and generation share one word: a sweep cannot take a buffer from its next owner. */
+static uint64_t *owner_word(struct nvs_spool_ring *shared)
+{
+	return (uint64_t *)(void *)&shared->tid;
+}
+
+static bool owner_swap(struct nvs_spool_ring *shared, uint64_t from, uint32_t tid, uint32_t gen)
+{
+	return __atomic_compare_exchange_n(owner_word(shared), &from, (uint64_t)gen << 32 | tid,
+					   false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+_Static_assert(offsetof(struct nvs_spool_ring, generation) ==
+		       offsetof(struct nvs_spool_ring, tid) + 4,
+	       "tid and generation are exchanged as one word");
+_Static_assert(offsetof(struct nvs_spool_ring, tid) % 8 == 0, "that word is aligned");
+
+int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top)
+{
+	uint32_t n = atomic_load(&nvs_process->nbuffers);
+	struct nvs_buffer *buffer = &nvs_process->buffers[n];
+
+	if (n >= NVS_MAX_BUFFERS)
+		return -ENOSPC;
+	buffer->data = data;
+	buffer->bytes = bytes;
+	buffer->stack_top = stack_top;
+	buffer->shared = shared;
+	atomic_store(&nvs_process->nbuffers, n + 1);
+	return 0;
+}
+
+uint32_t nvs_buffer_count(void)
+{
+	return nvs_started() ? atomic_load(&nvs_process->nbuffers) : 0;
+}
+
+struct nvs_buffer *nvs_buffer_at(uint32_t number)
+{
+	return &nvs_process->buffers[number];
+}
+
+static bool thread_is_dead(uint32_t tid)
+{
+	return nvs_sys4(SYS_tgkill, nvs_sys4(SYS_getpid, 0, 0, 0, 0), tid, 0, 0) == -ESRCH;
+}
+
+bool nvs_buffer_in_use(struct nvs_buffer *buffer, uintptr_t sp, const stack_t *alternate)
+{
+	if (!buffer->busy && !atomic_load(&buffer->epoch))
+		return false;
+	if (!nvs_activity_abandoned(&buffer->activity, sp, alternate))
+		return true;
+	buffer->busy = 0;
+	atomic_store(&buffer->epoch, 0);
+	return false;
+}
+
+/* The buffer of a thread that died is free once nothing of it is in flight, which a death ensures.
+ */
+static bool give_back_dead(struct nvs_buffer *buffer)
+{
+	uint64_t word = __atomic_load_n(owner_word(buffer->shared), __ATOMIC_ACQUIRE);
+	uint32_t tid = (uint32_t)word;
+
+	if (!tid || !thread_is_dead(tid))
+		return false;
+	return owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32));
+}
+
+uint32_t nvs_buffer_sweep(void)
+{
+	uint32_t n = nvs_buffer_count(), unused = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct nvs_buffer *buffer = nvs_buffer_at(i);
+
+		if (!(uint32_t)__atomic_load_n(owner_word(buffer->shared), __ATOMIC_RELAXED) ||
+		    give_back_dead(buffer))
+			unused++;
+	}
+	return unused;
+}
+
+static void take_over(struct nvs_buffer *buffer)
+{
+	buffer->cached_tail = __atomic_load_n(&buffer->shared->tail, __ATOMIC_ACQUIRE);
+	buffer->busy = 0;
+	buffer->late = 0;
+	atomic_store(&buffer->epoch, 0);
+	__atomic_store_n(&buffer->shared->ncalls, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&buffer->shared->thread, nvs_tls.thread - 1, __ATOMIC_RELAXED);
+}
+
+/* A buffer that a thread with our number left behind, a free one, or one of a dead thread. */
+static struct nvs_buffer *claim(uint32_t tid, uintptr_t sp, const stack_t *alternate)
+{
+	uint32_t n = nvs_buffer_count(), start = n ? tid % n : 0;
+
+	for (int pass = 0; pass < 3; pass++) {
+		for (uint32_t k = 0; k < n; k++) {
+			struct nvs_buffer *buffer = nvs_buffer_at((start + k) % n);
+			uint64_t word = __atomic_load_n(owner_word(buffer->shared),
+							__ATOMIC_ACQUIRE);
+			uint32_t owner = (uint32_t)word, gen = (uint32_t)(word >> 32);
+
+			if (pass == 0 && (owner != tid || buffer == nvs_tls.buffer ||
+					  nvs_buffer_in_use(buffer, sp, alternate)))
+				continue;
+			if (pass == 1 && owner)
+				continue;
+			if (pass == 2) {
+				if (!give_back_dead(buffer))
+					continue;
+				owner = 0;
+				word &= ~0xffffffffull;
+			}
+			if (owner_swap(buffer->shared, word, tid, gen + 1)) {
+				take_over(buffer);
+				return buffer;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* A buffer becomes the thread's own. */
+static void begin_own(struct nvs_buffer *buffer)
+{
+	struct nvs_rec_thread *rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
+
+	nvs_calls_show_all(buffer->shared);
+	if (!rec)
+		return;
+	*rec = (struct nvs_rec_thread){
+		.rec = {.type = NVS_REC_THREAD, .size = sizeof(*rec), .time = nvs_now()},
+		.thread = nvs_tls.thread - 1,
+		.tid = nvs_tls.tid,
+	};
+	if (!atomic_load(&nvs_writer_signal.confined))
+		nvs_sys4(SYS_prctl, PR_GET_NAME, rec->name, 0, 0);
+	nvs_buffer_commit(buffer, sizeof(*rec));
+}
+
+static uintptr_t here(void)
+{
+	return (uintptr_t)__builtin_frame_address(0);
+}
+
+struct nvs_buffer *nvs_buffer_mine(void)
+{
+	struct nvs_buffer *buffer = nvs_tls.buffer;
+	uint32_t tid;
+
+	if (!nvs_started())
+		return NULL;
+	/* In a forked child the buffers are wiped: the pointer is the parent's. */
+	if (buffer && buffer->shared)
+		return buffer;
+	tid = (uint32_t)nvs_sys4(SYS_gettid, 0, 0, 0, 0);
+	if (nvs_tls.tid != tid) {
+		nvs_tls.tid = tid;
+		nvs_tls.thread = atomic_fetch_add(&nvs_process->next_thread, 1) + 1;
+	}
+	nvs_tls.buffer = buffer = claim(nvs_tls.tid, here(), NULL);
+	if (buffer)
+		begin_own(buffer);
+	return buffer;
+}
+
+/* None is free: the writer makes more when it wakes. Waits for that, while it lives, for at most 1
+ * s. */
+static struct nvs_buffer *claim_more(uint32_t tid, const stack_t *alternate)
+{
+	struct timespec nap = {0, 100000};
+	struct nvs_buffer *buffer = NULL;
+
+	for (uint32_t i = 0; i < 10000 && !buffer; i++) {
+		if (atomic_load(&nvs_writer_signal.ended) || !nvs_writer_signal.heartbeat)
+			break;
+		wake_writer();
+		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
+		buffer = claim(tid, here(), alternate);
+	}
+	return buffer;
+}
+
+/*
+ * Usually the thread's own buffer. Where a signal handler has interrupted a record on it, a second
+ * one is borrowed, so that the record underneath stays whole.
+ */
+struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
+				       const stack_t *alternate)
+{
+	struct nvs_buffer *buffer = nvs_buffer_mine();
+
+	if (!nvs_started())
+		return NULL;
+	if (!buffer) {
+		nvs_tls.buffer = buffer = claim_more(nvs_tls.tid, alternate);
+		if (buffer)
+			begin_own(buffer);
+	} else if (nvs_buffer_in_use(buffer, activity->sp, alternate)) {
+		buffer = claim(nvs_tls.tid, activity->sp, alternate);
+	}
+	if (!buffer)
+		return NULL;
+	buffer->activity = *activity;
+	atomic_store(&buffer->epoch, atomic_load(&nvs_process->epoch));
+	return buffer;
+}
+
+struct nvs_buffer *nvs_buffer_enter(void)
+{
+	struct nvs_activity activity = {.sp = here()};
+	struct nvs_buffer *buffer = nvs_tls.buffer;
+
+	/* Nearly always: nothing on this thread was interrupted. */
+	if (__builtin_expect(buffer && buffer->shared && !buffer->busy &&
+				     !atomic_load_explicit(&buffer->epoch, memory_order_relaxed),
+			     1)) {
+		buffer->activity = activity;
+		atomic_store(&buffer->epoch,
+			     atomic_load_explicit(&nvs_process->epoch, memory_order_relaxed));
+		return buffer;
+	}
+	return nvs_buffer_enter_at(&activity, NULL);
+}
+
+void nvs_buffer_leave(struct nvs_buffer *buffer)
+{
+	atomic_store_explicit(&buffer->epoch, 0, memory_order_release);
+	if (buffer != nvs_tls.buffer) {
+		uint64_t word = __atomic_load_n(owner_word(buffer->shared), __ATOMIC_ACQUIRE);
+
+		owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32));
+	}
+}
+
+static bool has_room(struct nvs_buffer *buffer, uint64_t head, uint32_t size)
+{
+	if (head + size - buffer->cached_tail <= buffer->bytes)
+		return true;
+	buffer->cached_tail = __atomic_load_n(&buffer->shared->tail, __ATOMIC_ACQUIRE);
+	return head + size - buffer->cached_tail <= buffer->bytes;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Waits while the writer lives. Its heartbeat is looked at, never a lock. */
+static bool wait_for_room(struct nvs_buffer *buffer, uint64_t head, uint32_t size)
+{
+	uint64_t start = monotonic_ns(), alive = start;
+	uint64_t beat = __atomic_load_n(nvs_writer_signal.heartbeat, __ATOMIC_ACQUIRE);
+	struct timespec nap = {0, 50000};
+	bool room;
+
+	/* Somebody has waited in vain, and nothing has moved since. */
+	if (atomic_load(&nvs_process->stalled_beat) == beat + 1)
+		return false;
+	for (;;) {
+		uint64_t now, b;
+
+		wake_writer();
+		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
+		room = has_room(buffer, head, size);
+		now = monotonic_ns();
+		if (room || atomic_load(&nvs_writer_signal.ended))
+			break;
+		b = __atomic_load_n(nvs_writer_signal.heartbeat, __ATOMIC_ACQUIRE);
+		if (b != beat) {
+			beat = b;
+			alive = now;
+		} else if (now - alive > STALL_NS) {
+			atomic_store(&nvs_process->stalled_beat, beat + 1);
+			break;
+		}
+	}
+	nvs_count(buffer, NVS_COUNT_WAITS, 1);
+	nvs_count(buffer, NVS_COUNT_WAIT_NS, monotonic_ns() - start);
+	return room;
+}
+
+void *nvs_buffer_reserve(struct nvs_buffer *buffer, uint32_t size, bool wait)
+{
+	uint64_t head = buffer->shared->head;
+
+	buffer->late = atomic_load(&nvs_writer_signal.ended);
+	if (!buffer->late && !has_room(buffer, head, size)) {
+		if (!wait || nvs_process->options.drop || !nvs_writer_signal.heartbeat)
+			return NULL;
+		if (!wait_for_room(buffer, head, size)) {
+			/* The writer ended in order while we waited: what it left is drained. */
+			buffer->late = atomic_load(&nvs_writer_signal.ended);
+			if (!buffer->late)
+				return NULL;
+		}
+	}
+	buffer->busy = 1;
+	return buffer->data + (head & (buffer->bytes - 1));
+}
+
+void nvs_buffer_commit(struct nvs_buffer *buffer, uint32_t size)
+{
+	uint64_t head = buffer->shared->head;
+	struct nvs_rec *rec = (void *)(buffer->data + (head & (buffer->bytes - 1)));
+
+	if (rec->time < buffer->last_time)
+		rec->time = buffer->last_time;
+	buffer->last_time = rec->time;
+	if (buffer->late) {
+		if (rec->type == NVS_REC_SUBMISSION)
+			rec->flags |= NVS_SUB_LATE;
+		if (!nvs_writer_signal.late || nvs_writer_signal.late(rec, size))
+			nvs_count(buffer, NVS_COUNT_LOST_BYTES, size);
+		buffer->busy = 0;
+		return;
+	}
+	__atomic_store_n(&buffer->shared->head, head + size, __ATOMIC_RELEASE);
+	buffer->busy = 0;
+	if (head + size - buffer->cached_tail > buffer->bytes / 2) {
+		buffer->cached_tail = __atomic_load_n(&buffer->shared->tail, __ATOMIC_ACQUIRE);
+		if (head + size - buffer->cached_tail > buffer->bytes / 2)
+			wake_writer();
+	}
+}
+
+int nvs_record(struct nvs_rec *rec)
+{
+	struct nvs_buffer *buffer = nvs_buffer_enter();
+	int err = -ENOBUFS;
+	void *room;
+
+	if (!buffer)
+		return err;
+	rec->time = nvs_now();
+	room = nvs_buffer_reserve(buffer, rec->size, true);
+	if (room) {
+		nvs_copy_guarded(room, rec, rec->size);
+		nvs_buffer_commit(buffer, rec->size);
+		err = 0;
+	}
+	nvs_buffer_leave(buffer);
+	return err;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Start of the trap, its clock, and the publication of what it may read.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "trap/buffer/calls.h"
+#include "trap/buffer/process.h"
+#include "trap/low/sys.h"
+#include "trap/low/poison.h"
+
+struct nvs_process *nvs_process;
+__thread struct nvs_trap_tls nvs_tls;
+__thread struct nvs_calls nvs_calls;
+struct nvs_writer_signal nvs_writer_signal;
+
+int nvs_process_init(const struct nvs_trap_options *options)
+{
+	if (!nvs_process) {
+		/* Mostly untouched zeroes: buffers and stacks are used from the front. */
+		void *p = mmap(NULL, sizeof(*nvs_process), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (p == MAP_FAILED)
+			return -errno;
+		if (madvise(p, sizeof(*nvs_process), MADV_WIPEONFORK)) {
+			int err = errno;
+
+			munmap(p, sizeof(*nvs_process));
+			return -err;
+		}
+		nvs_process = p;
+	}
+	nvs_process->options = *options;
+	atomic_store(&nvs_process->record_left, options->paused ? 0 : NVS_RECORD_ALL);
+	atomic_store(&nvs_process->epoch, 1);
+	atomic_store_explicit(&nvs_process->started, 1, memory_order_release);
+	return 0;
+}
+
+void nvs_trap_record(int64_t submissions)
+{
+	if (nvs_started())
+		atomic_store(&nvs_process->record_left, submissions);
+}
+
+uint64_t nvs_now(void)
+{
+	struct timespec ts;
+
+	if (nvs_process && nvs_process->options.use_tsc)
+		return __builtin_ia32_rdtsc();
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+bool nvs_in_trap(void)
+{
+	if (nvs_tls.stepping)
+		return true;
+	if (!nvs_tls.depth)
+		return false;
+	if (nvs_activity_abandoned(&nvs_tls.activity, (uintptr_t)__builtin_frame_address(0), NULL))
+		nvs_tls.depth = 0;
+	return nvs_tls.depth != 0;
+}
+
+/* A short sleep; false: the second that began with the first of them (END 0) is over. */
+static bool nap(uint64_t *end)
+{
+	struct timespec ts = {0, 20000};
+	uint64_t now;
+
+	nvs_sys4(SYS_nanosleep, &ts, 0, 0, 0);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if (!*end)
+		*end = now + 1000000000u;
+	return now < *end;
+}
+
+static bool is_mine(struct nvs_buffer *buffer)
+{
+	return nvs_tls.buffer &&
+	       __atomic_load_n(&buffer->shared->tid, __ATOMIC_RELAXED) == nvs_tls.tid;
+}
+
+/*
+ * A buffer of the calling thread is busy with what this thread has interrupted, and that goes on
+ * after us: there is nothing to wait for. Where it is the trap of a patched site, which alone has a
+ * mark, it has its tables still.
+ */
+static bool reads_on(const struct nvs_buffer *buffer)
+{
+	return atomic_load(&buffer->epoch) && buffer->activity.mark &&
+	       !nvs_activity_abandoned(&buffer->activity, (uintptr_t)__builtin_frame_address(0),
+				       NULL);
+}
+
+/*
+ * A reader stores the epoch it saw in its buffer and only then loads a table; we have exchanged the
+ * table before we look at the buffers. Both are sequentially consistent, so either we see the
+ * reader, or it sees the new table. Who entered in an epoch that began after the exchange has the
+ * new one anyway.
+ */
+static bool wait_for_readers(void)
+{
+	uint64_t target = atomic_fetch_add(&nvs_process->epoch, 1) + 1, end = 0;
+	uint32_t n = atomic_load(&nvs_process->nbuffers);
+	bool all = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct nvs_buffer *buffer = &nvs_process->buffers[i];
+
+		if (is_mine(buffer)) {
+			all = all && !reads_on(buffer);
+			continue;
+		}
+		for (uint32_t spins = 0;; spins++) {
+			uint64_t e = atomic_load(&buffer->epoch);
+
+			if (!e || e >= target)
+				break;
+			if (e == atomic_load(&buffer->overdue) || (spins > 1000 && !nap(&end))) {
+				atomic_store(&buffer->overdue, e);
+				all = false;
+				break;
+			}
+			if (spins <= 1000)
+				__builtin_ia32_pause();
+		}
+	}
+	while (atomic_load(&nvs_process->bufferless))
+		if (!nap(&end))
+			return false;
+	return all;
+}
+
+void nvs_quiesce(void)
+{
+	if (nvs_started())
+		wait_for_readers();
+}
+
+struct nvs_view *nvs_view_publish(struct nvs_view *view)
+{
+	struct nvs_view *old = atomic_exchange(&nvs_process->view, view);
+
+	return wait_for_readers() ? old : NULL;
+}
+
+const struct nvs_view *nvs_view_get(void)
+{
+	return nvs_started() ? atomic_load(&nvs_process->view) : NULL;
+}
+
+struct nvs_module_view *nvs_modules_publish(struct nvs_module_view *modules)
+{
+	struct nvs_module_view *old = atomic_exchange(&nvs_process->modules, modules);
+	uint64_t end = 0;
+
+	/* An address may belong to something else from now on: no old stack is reused. */
+	if (old && modules && old->subs != modules->subs)
+		atomic_fetch_add(&nvs_process->unload_count, 1);
+	while (atomic_load(&nvs_process->warming))
+		if (!nap(&end))
+			return NULL;
+	return wait_for_readers() ? old : NULL;
+}

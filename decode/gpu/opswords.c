@@ -5,6 +5,28 @@
 #include "decode/gpu/sched.h"
 #include "decode/gpu/words.h"
 
+const char *nvs_op_kind_name(uint32_t kind)
+{
+	static const char *const names[] = {"copy",    "memset",  "upload",  "code",	  "launch",
+					    "trigger", "release", "acquire", "wait-idle", "cache"};
+
+	return kind < NVS_OP_KINDS ? names[kind] : "?";
+}
+
+const char *nvs_copy_mode_name(uint32_t mode)
+{
+	static const char *const names[] = {"engine", "inline", "macro"};
+
+	return mode < NVS_COPY_MODES ? names[mode] : "?";
+}
+
+const char *nvs_reduction_name(uint32_t reduction)
+{
+	static const char *const names[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
+
+	return reduction < NVS_RED_OTHER ? names[reduction] : "reduce";
+}
+
 static void put_address(struct nvs_line *l, const struct nvs_where *where, uint64_t address)
 {
 	nvs_line_put(l, "0x%llx", (unsigned long long)address);

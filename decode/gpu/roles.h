@@ -153,4 +153,11 @@ static inline uint32_t nvs_reg_get(const struct nvs_roles *roles, const uint32_t
 	return nvs_reg_of(roles, reg, state[roles->regs[reg].dword]);
 }
 
+/* A number of two halves, as addresses and long payloads are. */
+static inline uint64_t nvs_reg_pair(const struct nvs_roles *roles, const uint32_t *state,
+				    enum nvs_reg hi, enum nvs_reg lo)
+{
+	return (uint64_t)nvs_reg_get(roles, state, hi) << 32 | nvs_reg_get(roles, state, lo);
+}
+
 #endif

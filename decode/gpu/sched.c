@@ -27,7 +27,7 @@ struct work {
 	uint8_t action; /* enum nvs_qmd_action */
 };
 
-struct nvs_sked {
+struct nvs_sched {
 	struct nvs_memimage *image;
 	struct nvs_qmd_layouts *layouts;
 	struct state *states;
@@ -38,9 +38,9 @@ struct nvs_sked {
 	uint32_t room, head, tail;
 };
 
-struct nvs_sked *nvs_sked_new(struct nvs_memimage *image)
+struct nvs_sched *nvs_sched_new(struct nvs_memimage *image)
 {
-	struct nvs_sked *s = calloc(1, sizeof(*s));
+	struct nvs_sched *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -52,18 +52,18 @@ struct nvs_sked *nvs_sked_new(struct nvs_memimage *image)
 	s->states = calloc(s->slots, sizeof(*s->states));
 	s->queue = calloc(s->room, sizeof(*s->queue));
 	if (!s->layouts || !s->states || !s->queue) {
-		nvs_sked_free(s);
+		nvs_sched_free(s);
 		return NULL;
 	}
 	return s;
 }
 
-void nvs_sked_allow(struct nvs_sked *s, uint64_t dwords)
+void nvs_sched_allow(struct nvs_sched *s, uint64_t dwords)
 {
 	s->allowed += EACH * dwords;
 }
 
-void nvs_sked_free(struct nvs_sked *s)
+void nvs_sched_free(struct nvs_sched *s)
 {
 	if (!s)
 		return;
@@ -84,7 +84,7 @@ static struct state *slot(struct state *states, uint32_t slots, uint64_t address
 }
 
 /* Drops states that hold nothing, and doubles where most of them do; at the limit forgets all. */
-static void make_room(struct nvs_sked *s)
+static void make_room(struct nvs_sched *s)
 {
 	uint32_t armed = 0, slots = s->slots;
 	struct state *states;
@@ -110,7 +110,7 @@ static void make_room(struct nvs_sked *s)
 	s->slots = slots;
 }
 
-static struct state *state_of(struct nvs_sked *s, uint64_t address)
+static struct state *state_of(struct nvs_sched *s, uint64_t address)
 {
 	struct state *st;
 
@@ -125,7 +125,7 @@ static struct state *state_of(struct nvs_sked *s, uint64_t address)
 	return st;
 }
 
-bool nvs_sked_read(struct nvs_sked *s, uint64_t address, uint32_t cls, struct nvs_qmd *qmd)
+bool nvs_sched_read(struct nvs_sched *s, uint64_t address, uint32_t cls, struct nvs_qmd *qmd)
 {
 	uint32_t words[NVS_QMD_MAX_BYTES / 4];
 	size_t bytes = sizeof(words);
@@ -144,7 +144,7 @@ bool nvs_sked_read(struct nvs_sked *s, uint64_t address, uint32_t cls, struct nv
 	       (bytes == sizeof(words) || qmd->major < 4);
 }
 
-static bool make_queue_room(struct nvs_sked *s)
+static bool make_queue_room(struct nvs_sched *s)
 {
 	uint32_t n = s->tail - s->head;
 	struct work *queue;
@@ -162,7 +162,7 @@ static bool make_queue_room(struct nvs_sked *s)
 	return true;
 }
 
-static void push(struct nvs_sked *s, uint64_t address, uint64_t parent, uint32_t depth,
+static void push(struct nvs_sched *s, uint64_t address, uint64_t parent, uint32_t depth,
 		 uint8_t action)
 {
 	if (s->tail == s->room && !make_queue_room(s))
@@ -171,10 +171,10 @@ static void push(struct nvs_sked *s, uint64_t address, uint64_t parent, uint32_t
 }
 
 /* The descriptor runs to its end. */
-static void run(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *qmd,
-		const struct nvs_sked_sink *sink)
+static void run(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
+		const struct nvs_sched_sink *sink)
 {
-	struct nvs_sked_run r = {w->address, w->parent, qmd, w->depth};
+	struct nvs_sched_run r = {w->address, w->parent, qmd, w->depth};
 	struct state *st;
 
 	if (!qmd) {
@@ -201,8 +201,8 @@ static void run(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *
 	}
 }
 
-static void copy_schedule(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *qmd,
-			  bool force, const struct nvs_sked_sink *sink)
+static void copy_schedule(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
+			  bool force, const struct nvs_sched_sink *sink)
 {
 	if (qmd && (qmd->dependence || qmd->require_scheduling || force)) {
 		struct state *st = state_of(s, w->address);
@@ -214,8 +214,8 @@ static void copy_schedule(struct nvs_sked *s, const struct work *w, const struct
 	run(s, w, qmd, sink);
 }
 
-static void schedule(struct nvs_sked *s, const struct work *w, const struct nvs_qmd *qmd,
-		     const struct nvs_sked_sink *sink)
+static void schedule(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
+		     const struct nvs_sched_sink *sink)
 {
 	struct state *st = slot(s->states, s->slots, w->address);
 
@@ -223,15 +223,15 @@ static void schedule(struct nvs_sked *s, const struct work *w, const struct nvs_
 		run(s, w, qmd, sink);
 }
 
-static void change_dependence(struct nvs_sked *s, const struct work *w, uint32_t cls, int by,
-			      const struct nvs_sked_sink *sink)
+static void change_dependence(struct nvs_sched *s, const struct work *w, uint32_t cls, int by,
+			      const struct nvs_sched_sink *sink)
 {
 	struct state *st = state_of(s, w->address);
 	struct nvs_qmd qmd;
 	bool known = false, read = !st->armed;
 
 	if (read) {
-		known = nvs_sked_read(s, w->address, cls, &qmd);
+		known = nvs_sched_read(s, w->address, cls, &qmd);
 		st->armed = true;
 		st->counter = known ? qmd.dependence : 0;
 	}
@@ -239,13 +239,13 @@ static void change_dependence(struct nvs_sked *s, const struct work *w, uint32_t
 		st->counter++;
 	} else if (st->counter && --st->counter == 0) {
 		if (!read)
-			known = nvs_sked_read(s, w->address, cls, &qmd);
+			known = nvs_sched_read(s, w->address, cls, &qmd);
 		run(s, w, known ? &qmd : NULL, sink);
 	}
 }
 
-static void act(struct nvs_sked *s, const struct work *w, uint32_t cls, bool force,
-		const struct nvs_sked_sink *sink)
+static void act(struct nvs_sched *s, const struct work *w, uint32_t cls, bool force,
+		const struct nvs_sched_sink *sink)
 {
 	struct nvs_qmd buffer, *qmd;
 
@@ -255,15 +255,15 @@ static void act(struct nvs_sked *s, const struct work *w, uint32_t cls, bool for
 	}
 	if (w->action != NVS_QMD_SCHEDULE && w->action != NVS_QMD_INVALIDATE_COPY_SCHEDULE)
 		return;
-	qmd = nvs_sked_read(s, w->address, cls, &buffer) ? &buffer : NULL;
+	qmd = nvs_sched_read(s, w->address, cls, &buffer) ? &buffer : NULL;
 	if (w->action == NVS_QMD_SCHEDULE)
 		schedule(s, w, qmd, sink);
 	else
 		copy_schedule(s, w, qmd, force, sink);
 }
 
-void nvs_sked_trigger(struct nvs_sked *s, uint64_t address, enum nvs_pcas action, uint32_t cls,
-		      const struct nvs_sked_sink *sink)
+void nvs_sched_trigger(struct nvs_sched *s, uint64_t address, enum nvs_pcas action, uint32_t cls,
+		       const struct nvs_sched_sink *sink)
 {
 	struct work w = {.address = address};
 

@@ -35,36 +35,36 @@ enum nvs_pcas {
 	NVS_PCAS_INCREMENT_DEPENDENCE = 12,
 };
 
-struct nvs_sked;
+struct nvs_sched;
 
 /* A descriptor that runs, auxiliary ones included. */
-struct nvs_sked_run {
+struct nvs_sched_run {
 	uint64_t address; /* of the descriptor */
 	uint64_t parent; /* descriptor whose end set it going; 0: the trigger itself */
 	const struct nvs_qmd *qmd; /* NULL: its bytes, or their version, are not known */
 	uint32_t depth; /* grids before it in this trigger's chain */
 };
 
-struct nvs_sked_sink {
-	void (*run)(void *arg, const struct nvs_sked_run *run);
+struct nvs_sched_sink {
+	void (*run)(void *arg, const struct nvs_sched_run *run);
 	/* A descriptor sets itself going again: the chain is cut there. */
 	void (*loop)(void *arg, uint64_t address);
 	void *arg;
 };
 
-struct nvs_sked *nvs_sked_new(struct nvs_memimage *image); /* NULL: no memory */
-void nvs_sked_free(struct nvs_sked *sked);
+struct nvs_sched *nvs_sched_new(struct nvs_memimage *image); /* NULL: no memory */
+void nvs_sched_free(struct nvs_sched *sked);
 
 /*
  * DWORDS more of commands were read. A trigger is one of them, and may set any number of
  * descriptors going: more than there is room for by the size of all are cut off, which
  * nvs_budget_short() tells.
  */
-void nvs_sked_allow(struct nvs_sked *sked, uint64_t dwords);
+void nvs_sched_allow(struct nvs_sched *sked, uint64_t dwords);
 /* A trigger for the descriptor at ADDRESS, by a channel whose compute class is CLS. */
-void nvs_sked_trigger(struct nvs_sked *sked, uint64_t address, enum nvs_pcas action, uint32_t cls,
-		      const struct nvs_sked_sink *sink);
+void nvs_sched_trigger(struct nvs_sched *sked, uint64_t address, enum nvs_pcas action, uint32_t cls,
+		       const struct nvs_sched_sink *sink);
 /* The descriptor at ADDRESS out of the image. False: unknown. */
-bool nvs_sked_read(struct nvs_sked *sked, uint64_t address, uint32_t cls, struct nvs_qmd *qmd);
+bool nvs_sched_read(struct nvs_sched *sked, uint64_t address, uint32_t cls, struct nvs_qmd *qmd);
 
 #endif

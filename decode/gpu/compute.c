@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Compute engines: descriptors that come inline, and launches. */
+#include "decode/gpu/engine.h"
+
+static struct nvs_op *last_descriptor(struct nvs_ops_channel *c, uint64_t address)
+{
+	struct nvs_op *op = c->ops->count ? &c->ops->list[c->ops->count - 1] : NULL;
+
+	if (op && op->kind == NVS_OP_UPLOAD && op->copy.use == NVS_USE_DESCRIPTOR &&
+	    op->copy.dst + op->copy.bytes == address)
+		return op;
+	return NULL;
+}
+
+void nvs_compute_qmd_data(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t method,
+			  uint32_t value, uint64_t at)
+{
+	const struct nvs_roles *r = sub->roles;
+	uint64_t base = nvs_reg_pair(r, sub->state, NVS_REG_QMD_HI, NVS_REG_QMD_LO) << 8;
+	struct nvs_method_at m;
+	uint64_t address;
+	struct nvs_op *op;
+
+	nvs_method_find(sub->cls, method, &m);
+	address = base + 4ull * m.index;
+	nvs_memimage_write(c->ops->image, address, &value, 4);
+	op = last_descriptor(c, address);
+	if (!op) {
+		op = nvs_ops_add(c, NVS_OP_UPLOAD, nvs_subch_number(c, sub), at);
+		if (!op)
+			return;
+		op->copy.mode = NVS_COPY_INLINE;
+		op->copy.use = NVS_USE_DESCRIPTOR;
+		op->copy.lines = 1;
+		op->copy.dst = address;
+	}
+	op->copy.bytes += 4;
+	op->copy.width += 4;
+	nvs_memimage_keep(c->ops->image, address, 4);
+}
+
+struct trigger {
+	struct nvs_ops_channel *c;
+	const struct nvs_subch *sub;
+	uint64_t at;
+	uint32_t launches;
+};
+
+static void grid_releases(const struct trigger *t, const struct nvs_qmd *qmd)
+{
+	for (int i = 0; i < NVS_QMD_RELEASES; i++) {
+		const struct nvs_qmd_release *r = &qmd->releases[i];
+		struct nvs_op *op;
+
+		if (!r->enable)
+			continue;
+		op = nvs_semaphore_release(
+			t->c, nvs_subch_number(t->c, t->sub), t->at, r->address, r->payload,
+			(r->timestamp ? NVS_OP_TIMESTAMP : 0) | (r->wide ? NVS_OP_WIDE : 0),
+			r->reduction ? r->reduction_op : SET_PAYLOAD);
+		if (op)
+			op->sem.by = NVS_BY_GRID;
+	}
+}
+
+static void grid_runs(void *arg, const struct nvs_sched_run *run)
+{
+	struct trigger *t = arg;
+	struct nvs_ops *ops = t->c->ops;
+	const struct nvs_qmd *qmd = run->qmd;
+
+	nvs_uses_qmd(ops, run->address, qmd);
+	if (!qmd || nvs_qmd_is_launch(qmd)) {
+		struct nvs_op *op = nvs_ops_add(t->c, NVS_OP_LAUNCH, nvs_subch_number(t->c, t->sub),
+						t->at);
+		struct nvs_qmd *kept = op && qmd ? nvs_ops_keep_qmd(ops, qmd) : NULL;
+
+		if (!op)
+			return;
+		t->launches++;
+		op->flags = (kept ? 0 : NVS_OP_UNKNOWN) | (run->parent ? NVS_OP_CHAINED : 0);
+		op->launch.descriptor = run->address;
+		op->launch.parent = run->parent;
+		op->launch.depth = run->depth;
+		op->launch.qmd = kept ? (uint32_t)(kept - ops->qmds) : 0;
+		if (kept && kept->program_is_offset)
+			kept->program += nvs_reg_pair(t->sub->roles, t->sub->state,
+						      NVS_REG_REGION_HI, NVS_REG_REGION_LO);
+	}
+	if (qmd)
+		grid_releases(t, qmd);
+}
+
+static void grid_loops(void *arg, uint64_t address)
+{
+	struct trigger *t = arg;
+	struct nvs_pb_fault f = {NVS_PB_LOOP, address, 0, 0, 0};
+
+	if (t->c->ops->sink.fault)
+		t->c->ops->sink.fault(t->c->ops->sink.arg, t->c, &f);
+}
+
+static void trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub, enum nvs_pcas action,
+		    uint64_t at)
+{
+	struct trigger t = {c, sub, at, 0};
+	struct nvs_sched_sink sink = {grid_runs, grid_loops, &t};
+	uint64_t address = (uint64_t)nvs_reg_get(sub->roles, sub->state, NVS_REG_PCAS_ADDRESS) << 8;
+	struct nvs_op *op = nvs_ops_add(c, NVS_OP_TRIGGER, nvs_subch_number(c, sub), at);
+	uint32_t index = c->ops->count - 1, flushes = c->ops->flushes;
+
+	if (!op)
+		return;
+	op->launch.descriptor = address;
+	op->launch.action = (uint8_t)action;
+	nvs_uses_qmd(c->ops, address, NULL);
+	nvs_sched_trigger(c->ops->sched, address, action, sub->cls->id, &sink);
+	if (flushes == c->ops->flushes)
+		c->ops->list[index].launch.launches = t.launches;
+}
+
+void nvs_compute_pcas2(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
+		       uint64_t at)
+{
+	trigger(c, sub, nvs_reg_of(sub->roles, NVS_REG_PCAS_ACTION, value), at);
+}
+
+void nvs_compute_pcas(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
+		      uint64_t at)
+{
+	/* It knows but these two; what copying there is goes with the invalidation. */
+	bool invalidate = nvs_reg_of(sub->roles, NVS_REG_PCAS_INVALIDATE, value);
+
+	if (nvs_reg_of(sub->roles, NVS_REG_PCAS_SCHEDULE, value))
+		trigger(c, sub, invalidate ? NVS_PCAS_INVALIDATE_COPY_SCHEDULE : NVS_PCAS_SCHEDULE,
+			at);
+	else
+		trigger(c, sub, invalidate ? NVS_PCAS_INVALIDATE : NVS_PCAS_NOP, at);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The operations of the submission in progress, held until its end, because only then is it known
+ * what its uploads were for.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/copy.h"
+#include "decode/gpu/engine.h"
+
+struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
+			   uint64_t at)
+{
+	struct nvs_ops *ops = c->ops;
+	struct nvs_op *op;
+
+	if (ops->count >= MAX_OPS)
+		nvs_ops_flush(c);
+	if (ops->count == ops->room) {
+		uint32_t room = ops->room ? 2 * ops->room : 64;
+		struct nvs_op *list = realloc(ops->list, room * sizeof(*list));
+
+		if (!list)
+			return NULL;
+		ops->list = list;
+		ops->room = room;
+	}
+	op = &ops->list[ops->count++];
+	memset(op, 0, sizeof(*op));
+	op->kind = (uint8_t)kind;
+	op->subch = (uint8_t)subch;
+	op->cls = c->subch[subch].cls ? c->subch[subch].cls->id : 0;
+	op->at = at;
+	return op;
+}
+
+struct nvs_qmd *nvs_ops_keep_qmd(struct nvs_ops *ops, const struct nvs_qmd *qmd)
+{
+	if (ops->nqmds == ops->qmd_room) {
+		uint32_t room = ops->qmd_room ? 2 * ops->qmd_room : 16;
+		struct nvs_qmd *list = realloc(ops->qmds, room * sizeof(*list));
+
+		if (!list)
+			return NULL;
+		ops->qmds = list;
+		ops->qmd_room = room;
+	}
+	nvs_copy(&ops->qmds[ops->nqmds], qmd, sizeof(*qmd));
+	return &ops->qmds[ops->nqmds++];
+}
+
+void nvs_ops_flush(struct nvs_ops_channel *c)
+{
+	struct nvs_ops *ops = c->ops;
+
+	nvs_uses_tell(ops);
+	for (uint32_t i = 0; ops->sink.op && i < ops->count; i++)
+		ops->sink.op(ops->sink.arg, c, &ops->list[i]);
+	for (uint32_t i = 0; i < 8; i++)
+		c->subch[i].transfer.op = NO_OP;
+	nvs_uses_forget(ops);
+	ops->count = ops->nqmds = 0;
+	ops->flushes++;
+}
+
+const struct nvs_qmd *nvs_ops_qmd(const struct nvs_ops *ops, const struct nvs_op *op)
+{
+	if (op->kind != NVS_OP_LAUNCH || op->flags & NVS_OP_UNKNOWN || op->launch.qmd >= ops->nqmds)
+		return NULL;
+	return &ops->qmds[op->launch.qmd];
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a submission's inline uploads were for: the descriptors that it uploads or triggers tell it,
+ * by where they lie themselves and by the banks and semaphores that they name.
+ */
+#include <stdlib.h>
+#include "decode/gpu/engine.h"
+
+static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
+{
+	/*
+	 * Kernels of a graph share most of their banks: look at the latest ones for the same range.
+	 */
+	for (uint32_t i = r->count, n = 0; i > 0 && n < 16; i--, n++) {
+		if (r->list[i - 1].start == start && r->list[i - 1].end >= start + bytes)
+			return;
+	}
+	if (r->count == r->room) {
+		uint32_t room = r->room ? 2 * r->room : 64;
+		struct nvs_range *list = room > MAX_OPS * 32
+						 ? NULL
+						 : realloc(r->list, room * sizeof(*list));
+
+		if (!list)
+			return;
+		r->list = list;
+		r->room = room;
+	}
+	r->list[r->count++] = (struct nvs_range){start, start + bytes};
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct nvs_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Mostly there are a handful. */
+static void sort(struct nvs_range *list, uint32_t n)
+{
+	if (n > 32) {
+		qsort(list, n, sizeof(*list), by_start);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		struct nvs_range r = list[i];
+		uint32_t k = i;
+
+		for (; k && list[k - 1].start > r.start; k--)
+			list[k] = list[k - 1];
+		list[k] = r;
+	}
+}
+
+/* Sorts, and joins what overlaps or touches. */
+static void settle_ranges(struct nvs_ranges *r)
+{
+	uint32_t n = 0;
+
+	if (!r->count)
+		return;
+	sort(r->list, r->count);
+	for (uint32_t i = 1; i < r->count; i++) {
+		if (r->list[i].start > r->list[n].end)
+			r->list[++n] = r->list[i];
+		else if (r->list[i].end > r->list[n].end)
+			r->list[n].end = r->list[i].end;
+	}
+	r->count = n + 1;
+}
+
+static bool within(const struct nvs_ranges *r, uint64_t start, uint64_t bytes)
+{
+	uint32_t lo = 0, hi = r->count;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (r->list[mid].start <= start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && start <= r->list[lo - 1].end && bytes <= r->list[lo - 1].end - start;
+}
+
+void nvs_uses_free(struct nvs_ops *ops)
+{
+	free(ops->descriptors.list);
+	free(ops->constants.list);
+	free(ops->semaphores.list);
+	free(ops->uploads.list);
+}
+
+void nvs_uses_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd)
+{
+	add_range(&ops->descriptors, address, NVS_QMD_MAX_BYTES);
+	if (!qmd)
+		return;
+	for (uint32_t i = 0; i < qmd->nbanks; i++) {
+		if (qmd->banks[i].bytes)
+			add_range(&ops->constants, qmd->banks[i].address, qmd->banks[i].bytes);
+	}
+	for (int i = 0; i < NVS_QMD_RELEASES; i++) {
+		if (qmd->releases[i].enable)
+			add_range(&ops->semaphores, qmd->releases[i].address, 16);
+	}
+}
+
+void nvs_uses_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls)
+{
+	add_range(&ops->descriptors, address, NVS_QMD_MAX_BYTES);
+	if (ops->uploads.count == ops->uploads.room) {
+		uint32_t room = ops->uploads.room ? 2 * ops->uploads.room : 64;
+		struct nvs_upload *list =
+			room > MAX_OPS ? NULL : realloc(ops->uploads.list, room * sizeof(*list));
+
+		if (!list)
+			return;
+		ops->uploads.list = list;
+		ops->uploads.room = room;
+	}
+	ops->uploads.list[ops->uploads.count++] = (struct nvs_upload){address, cls};
+}
+
+/* Tells what inline copies were for, as far as is known; how many remain copies. */
+static uint32_t tell_uses(struct nvs_ops *ops)
+{
+	uint32_t left = 0;
+
+	settle_ranges(&ops->descriptors);
+	settle_ranges(&ops->constants);
+	settle_ranges(&ops->semaphores);
+	for (uint32_t i = 0; i < ops->count; i++) {
+		struct nvs_op *op = &ops->list[i];
+
+		if (op->kind != NVS_OP_COPY || op->copy.mode != NVS_COPY_INLINE)
+			continue;
+		op->kind = NVS_OP_UPLOAD;
+		if (within(&ops->descriptors, op->copy.dst, op->copy.bytes)) {
+			op->copy.use = NVS_USE_DESCRIPTOR;
+		} else if (within(&ops->constants, op->copy.dst, op->copy.bytes)) {
+			op->copy.use = NVS_USE_CONSTANTS;
+		} else if (within(&ops->semaphores, op->copy.dst, op->copy.bytes)) {
+			op->copy.use = NVS_USE_SEMAPHORE;
+		} else {
+			op->kind = NVS_OP_COPY;
+			left++;
+		}
+	}
+	return left;
+}
+
+void nvs_uses_tell(struct nvs_ops *ops)
+{
+	/* Mostly the descriptors that ran explain everything; else those only uploaded are asked as
+	 * well. */
+	if (!ops->descriptors.count || !tell_uses(ops) || !ops->uploads.count)
+		return;
+	for (uint32_t i = 0; i < ops->uploads.count; i++) {
+		struct nvs_upload *u = &ops->uploads.list[i];
+		struct nvs_qmd qmd;
+
+		if (nvs_sched_read(ops->sched, u->address, u->cls, &qmd))
+			nvs_uses_qmd(ops, u->address, &qmd);
+	}
+	tell_uses(ops);
+}
+
+void nvs_uses_forget(struct nvs_ops *ops)
+{
+	ops->descriptors.count = ops->constants.count = ops->semaphores.count = 0;
+	ops->uploads.count = 0;
+}

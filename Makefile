@@ -13,6 +13,7 @@ DESTDIR ?=
 PREFIX  ?= /usr/local
 bindir  ?= $(PREFIX)/bin
 libdir  ?= $(PREFIX)/lib
+includedir ?= $(PREFIX)/include
 datadir ?= $(PREFIX)/share
 mandir  ?= $(datadir)/man
 Q        = $(if $(V),,@)

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
-# The reader library and nvsnoop-report, which is decode/report and stands on the library.
+# The reader library, as its own house sees it (libnvsnoop-decode.a) and as others do (public/), and
+# nvsnoop-report, which is decode/report and stands on the former.
 DECODE_SRC = $(wildcard decode/base/*.c decode/trace/*.c decode/gpu/*.c decode/calls/*.c)
 REPORT_SRC = $(wildcard decode/report/*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o)
 DECODE_LIBS = -lzstd -lelf -lpthread
+# What is not in a public header is seen by nobody outside of the library.
+DECODE_CFLAGS = $(TOOL_CFLAGS) -fPIC -fvisibility=hidden
 include decode/gpu/classes/classes.mk tests/bench/room.mk
 
 all: $(BUILD)/nvsnoop-report
 
-$(BUILD)/decode/%.o: decode/%.c
+$(BUILD)/decode/%.o: decode/%.c decode/room.mk
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -include decode/base/budget.h -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(DECODE_CFLAGS) -include decode/base/budget.h -c -o $@ $<
 
 $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	$(call say,AR,$@)
@@ -20,6 +23,31 @@ $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 $(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)
+
+# ---- for others: what the public headers declare, and nothing else ----
+
+DECODE_HEADERS = include/nvsnoop/decode.h include/nvsnoop/trace.h
+DECODE_ABI     = 1# raised when a program that was linked before does not work any more
+PUBLIC         = $(BUILD)/public
+PUBLIC_SO      = libnvsnoop-decode.so.$(DECODE_ABI)
+OBJCOPY       ?= objcopy
+
+all: $(PUBLIC)/$(PUBLIC_SO) $(PUBLIC)/libnvsnoop-decode.a
+
+$(PUBLIC)/exports.map: scripts/gen-exports $(DECODE_HEADERS)
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && scripts/gen-exports NVSNOOP_DECODE_$(DECODE_ABI) $@ $(DECODE_HEADERS)
+
+$(PUBLIC)/$(PUBLIC_SO): $(DECODE_OBJ) $(PUBLIC)/exports.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(DECODE_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(PUBLIC)/exports.map \
+	    $(if $(SAN),,-Wl,-z,defs) -o $@ $(DECODE_OBJ) $(DECODE_LIBS)
+
+# One object, in which names of the inside are nobody's.
+$(PUBLIC)/libnvsnoop-decode.a: $(DECODE_OBJ)
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(CC) $(DECODE_CFLAGS) -r -nostdlib -o $(@:.a=.o) $^ && \
+	    $(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
 # Makers of traces for tests, and the libraries that stand in their stacks.
 GOLDEN = $(BUILD)/tests/golden/mkcases $(BUILD)/tests/golden/mkcalls $(BUILD)/tests/golden/mkgolden \

@@ -36,16 +36,28 @@ bench:
 
 INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
+            $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
+            $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
+            $(DECODE_HEADERS:include/%=$(DESTDIR)$(includedir)/%) \
             $(DESTDIR)$(datadir)/nvsnoop/nvsnoop.gdb \
             $(DESTDIR)$(mandir)/man1/nvsnoop.1 $(DESTDIR)$(mandir)/man1/nvsnoop-report.1 \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report
+
+# As pkg-config writes it, so that it can be told another prefix.
+below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
 .PHONY: install uninstall
 install: all
 	$(Q)install -d $(sort $(dir $(INSTALLED)))
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-report $(DESTDIR)$(bindir)
 	$(Q)install -m 755 $(BUILD)/libnvsnoop.so $(DESTDIR)$(libdir)/nvsnoop
+	$(Q)install -m 644 $(PUBLIC)/$(PUBLIC_SO) $(PUBLIC)/libnvsnoop-decode.a $(DESTDIR)$(libdir)
+	$(Q)ln -sf $(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so
+	$(Q)install -m 644 $(DECODE_HEADERS) $(DESTDIR)$(includedir)/nvsnoop
+	$(Q)sed -e 's,@prefix@,$(PREFIX),' -e 's,@libdir@,$(call below_prefix,$(libdir)),' \
+	    -e 's,@includedir@,$(call below_prefix,$(includedir)),' -e 's,@version@,$(VERSION),' \
+	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 man/nvsnoop.1 man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
 	$(Q)for tool in nvsnoop nvsnoop-report; do install -m 644 scripts/completion.bash \
@@ -53,7 +65,8 @@ install: all
 
 uninstall:
 	$(Q)rm -f $(INSTALLED)
-	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop 2>/dev/null || true
+	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
+	    2>/dev/null || true
 
 # ---- bundle: to be copied to where no package of ours is ----
 

@@ -66,7 +66,7 @@ void nvs_follow_free(struct nvs_follow *f)
 
 static int bind_object(void *arg, const struct nvs_trace_object *object)
 {
-	nvs_ops_channel_object(arg, object->rec.object_class);
+	nvs_ops_channel_object(arg, object->object_class);
 	return 0;
 }
 

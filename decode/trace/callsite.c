@@ -143,7 +143,7 @@ static const char *place(const struct walk *w, uint32_t frame)
 	const struct nvs_trace_module *m = w->module[frame];
 	unsigned long long pc = w->stack->pc[frame];
 
-	return m ? keep(w->t, "%s+0x%llx", nvs_symbols_file(m), pc - m->rec.bias)
+	return m ? keep(w->t, "%s+0x%llx", nvs_symbols_file(m), pc - m->bias)
 		 : keep(w->t, "0x%llx", pc);
 }
 

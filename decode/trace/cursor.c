@@ -33,7 +33,8 @@ static bool read_ring(const struct nvs_spool_file *f, const struct nvs_cursor *c
 	if (c->bytes && first > c->bytes - at)
 		first = c->bytes - at;
 	return nvs_spool_read(f->fd, dst, first, c->base + at) &&
-	       (first == bytes || nvs_spool_read(f->fd, (uint8_t *)dst + first, bytes - first, c->base));
+	       (first == bytes ||
+		nvs_spool_read(f->fd, (uint8_t *)dst + first, bytes - first, c->base));
 }
 
 /* Makes [pos, pos + want) stand in the window, and more where there is more. */
@@ -62,8 +63,8 @@ static bool window(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos,
 	return c->buf_len >= want;
 }
 
-const struct nvs_rec *nvs_cursor_record(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos,
-				       const char **what)
+const struct nvs_rec *nvs_cursor_record(struct nvs_spool_file *f, struct nvs_cursor *c,
+					uint64_t pos, const char **what)
 {
 	uint64_t left = c->head.head - pos;
 	const struct nvs_rec *rec;

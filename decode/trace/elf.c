@@ -44,7 +44,7 @@ static bool note_matches(Elf_Data *data, const struct nvs_trace_module *m, bool 
 		    memcmp((char *)data->d_buf + name, "GNU", 4))
 			continue;
 		*seen = true;
-		if (nhdr.n_descsz == m->rec.build_id_length &&
+		if (nhdr.n_descsz == m->build_id_length &&
 		    !memcmp((char *)data->d_buf + desc, m->build_id, nhdr.n_descsz))
 			return true;
 	}
@@ -57,7 +57,7 @@ bool nvs_elf_is(const struct nvs_elf *f, const struct nvs_trace_module *m)
 	bool seen = false;
 	size_t n = 0;
 
-	if (!m->rec.build_id_length)
+	if (!m->build_id_length)
 		return true;
 	while ((scn = elf_nextscn(f->elf, scn))) {
 		GElf_Shdr shdr;

@@ -86,7 +86,11 @@ static int take_module(struct nvs_trace *t, const struct nvs_rec_module *rec)
 	if (!m)
 		return -ENOMEM;
 	m->module = rec->module;
-	memcpy(&m->rec, rec, sizeof(m->rec));
+	m->build_id_length = rec->build_id_length;
+	m->bias = rec->bias;
+	m->start = rec->start;
+	m->end = rec->end;
+	m->time = rec->rec.time;
 	m->gone_time = UINT64_MAX;
 	text = (char *)(m + 1);
 	memcpy(text, nvs_tail(&rec->rec, tail), tail);

@@ -30,14 +30,14 @@ static struct family *family_of(const struct nvs_trace *t, uint32_t client, uint
 
 static int join_family(struct nvs_trace *t, struct nvs_object_node *node)
 {
-	struct family *f = family_of(t, node->key[0], node->pub.rec.parent);
+	struct family *f = family_of(t, node->key[0], node->pub.parent);
 
 	if (!f) {
 		f = calloc(1, sizeof(*f));
 		if (!f)
 			return -ENOMEM;
 		f->key[0] = node->key[0];
-		f->key[1] = node->pub.rec.parent;
+		f->key[1] = node->pub.parent;
 		f->last = &f->first;
 		HASH_ADD(hh, t->families, key, sizeof(f->key), f);
 		if (!f->hh.tbl) {
@@ -85,9 +85,19 @@ int nvs_objects_add(struct nvs_trace *t, const struct nvs_rec_object *rec)
 	node = calloc(1, bytes);
 	if (!node)
 		return -ENOMEM;
-	memcpy(&node->pub.rec, rec, sizeof(node->pub.rec));
 	memcpy(node + 1, nvs_tail(&rec->rec, rec->params_length), rec->params_length);
-	node->pub.params = (const uint8_t *)(node + 1);
+	node->pub = (struct nvs_trace_object){
+		.client = rec->client,
+		.handle = rec->handle,
+		.parent = rec->parent,
+		.object_class = rec->object_class,
+		.gpu = rec->gpu,
+		.source_client = rec->source_client,
+		.source_handle = rec->source_handle,
+		.params_length = rec->params_length,
+		.params = (const uint8_t *)(node + 1),
+		.time = rec->rec.time,
+	};
 	node->key[0] = rec->client;
 	node->key[1] = rec->handle;
 	HASH_ADD(hh, t->objects, key, sizeof(node->key), node);

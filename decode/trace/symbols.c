@@ -176,7 +176,7 @@ static void debug_path(char *dst, size_t room, const struct nvs_trace_module *m)
 {
 	int n = snprintf(dst, room, "/usr/lib/debug/.build-id/%02x/", m->build_id[0]);
 
-	for (uint32_t i = 1; i < m->rec.build_id_length && (size_t)n + 3 < room; i++)
+	for (uint32_t i = 1; i < m->build_id_length && (size_t)n + 3 < room; i++)
 		n += snprintf(dst + n, room - (size_t)n, "%02x", m->build_id[i]);
 	snprintf(dst + n, room - (size_t)n, ".debug");
 }
@@ -211,7 +211,7 @@ static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_
 		     "its addresses stay without names");
 		nvs_elf_close(&mod->file);
 	}
-	if (m->rec.build_id_length < 2)
+	if (m->build_id_length < 2)
 		return;
 	debug_path(path, sizeof(path), m);
 	if (nvs_elf_open(&mod->debug, path) && !nvs_elf_is(&mod->debug, m))
@@ -273,8 +273,8 @@ static int module_by_start(const void *pa, const void *pb)
 	const struct nvs_trace_module *a = *(const struct nvs_trace_module *const *)pa;
 	const struct nvs_trace_module *b = *(const struct nvs_trace_module *const *)pb;
 
-	if (a->rec.start != b->rec.start)
-		return a->rec.start < b->rec.start ? -1 : 1;
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
 	return a->module < b->module ? -1 : a->module > b->module;
 }
 
@@ -297,7 +297,7 @@ static bool ready(struct nvs_trace *t)
 	for (uint32_t i = 0; i < t->modules.count; i++) {
 		const struct nvs_trace_module *m = nvs_trace_module_at(t, i);
 
-		if (m && m->rec.start < m->rec.end)
+		if (m && m->start < m->end)
 			s->order[s->count++] = m;
 	}
 	qsort(s->order, s->count, sizeof(*s->order), module_by_start);
@@ -307,7 +307,7 @@ static bool ready(struct nvs_trace *t)
 /* How long before the module was noticed TIME lies: it may have been used by then. */
 static uint64_t time_off(const struct nvs_trace_module *m, uint64_t time)
 {
-	return time < m->rec.rec.time ? m->rec.rec.time - time : 0;
+	return time < m->time ? m->time - time : 0;
 }
 
 const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t pc, uint64_t time)
@@ -321,7 +321,7 @@ const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (t->symbols->order[mid]->rec.start <= pc)
+		if (t->symbols->order[mid]->start <= pc)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -331,7 +331,7 @@ const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t 
 
 		/* What had gone by then is not used any more: rather none than another at the same
 		 * place. */
-		if (pc >= m->rec.end || time > m->gone_time)
+		if (pc >= m->end || time > m->gone_time)
 			continue;
 		if (!best || time_off(m, time) < time_off(best, time))
 			best = m;
@@ -359,10 +359,10 @@ const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_modul
 
 	if (!mod)
 		return NULL;
-	s = search(dynamic ? &mod->dynamic : &mod->all, pc - m->rec.bias);
+	s = search(dynamic ? &mod->dynamic : &mod->all, pc - m->bias);
 	if (!s)
 		return NULL;
-	*offset = pc - m->rec.bias - s->start;
+	*offset = pc - m->bias - s->start;
 	return s->name;
 }
 
@@ -377,7 +377,7 @@ void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs
 		return;
 	symbol->module = m;
 	symbol->file = nvs_symbols_file(m);
-	symbol->offset = pc - m->rec.bias;
+	symbol->offset = pc - m->bias;
 	symbol->name = nvs_symbols_lookup(t, m, pc, true, &offset);
 	symbol->exported = symbol->name != NULL;
 	if (!symbol->name)

@@ -29,6 +29,11 @@
 #include <stdint.h>
 #include "nvsnoop/trace.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
 struct nvs_trace;
 
 struct nvs_error {
@@ -100,7 +105,9 @@ struct nvs_segment_iter {
 
 static inline struct nvs_segment_iter nvs_segments(const struct nvs_submission *s)
 {
-	return (struct nvs_segment_iter){.submission = s};
+	struct nvs_segment_iter it = {s, 0, 0};
+
+	return it;
 }
 
 static inline bool nvs_segment_next(struct nvs_segment_iter *it, struct nvs_segment *seg)
@@ -278,10 +285,13 @@ struct nvs_trace_channel {
 
 struct nvs_trace_module {
 	uint32_t module;
+	uint32_t build_id_length; /* bytes */
 	const char *path;
-	const uint8_t *build_id; /* rec.build_id_length bytes */
+	const uint8_t *build_id;
+	uint64_t bias; /* run-time address minus address in the file */
+	uint64_t start, end; /* addresses covered, end excluded */
+	uint64_t time; /* ticks when it was noticed */
 	uint64_t gone_time; /* UINT64_MAX: until the end */
-	struct nvs_rec_module rec; /* last: it ends in an open array */
 };
 
 struct nvs_trace_stack {
@@ -293,8 +303,13 @@ struct nvs_trace_stack {
 
 /* Live only: pointers are good until the record that frees it has been handed out. */
 struct nvs_trace_object {
-	const uint8_t *params; /* rec.params_length bytes */
-	struct nvs_rec_object rec; /* last: it ends in an open array */
+	uint32_t client, handle, parent;
+	uint32_t object_class; /* 0xc86f */
+	uint32_t gpu;
+	uint32_t source_client, source_handle; /* for a duplicate, else 0 */
+	uint32_t params_length; /* bytes */
+	const uint8_t *params; /* the allocation parameters as they stood after the call */
+	uint64_t time; /* ticks */
 };
 
 struct nvs_mapping {
@@ -419,5 +434,10 @@ char *nvs_escape(char *dst, size_t room, const char *src, size_t length);
 /* Length of the character that TEXT begins with, and which it is; 0: it begins with none. */
 size_t nvs_utf8(const char *text, size_t room, uint32_t *code);
 bool nvs_printable(uint32_t code);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

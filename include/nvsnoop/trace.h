@@ -22,6 +22,13 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Records end in arrays without a size, which ISO C++ does not know. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+
 #define NVS_TRACE_MAGIC 0x31504f4f4e53564eull /* "NVSNOOP1" */
 #define NVS_TRACE_VERSION 2 /* 2: records may stand as differences */
 #define NVS_SPOOL_MAGIC 0x314c4f4f5053564eull /* "NVSPOOL1" */
@@ -686,5 +693,10 @@ struct nvs_spool_channel {
 	uint64_t progress_address; /* GPU address of the progress-release slot, 0 not known yet */
 	uint64_t extended_base; /* address bits 56:40 of segments, from the last control entry */
 };
+
+#pragma GCC diagnostic pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -78,7 +78,7 @@ static void touch_all(struct nvs_trace *t)
 			const struct nvs_trace_module *m = nvs_trace_module_at(t, i);
 
 			touch(m->path, strlen(m->path));
-			nvs_symbol_find(t, m->rec.start + 1, m->gone_time, &symbol);
+			nvs_symbol_find(t, m->start + 1, m->gone_time, &symbol);
 		}
 	for (uint32_t i = 0; i < nvs_trace_stack_count(t) && i < 64; i++) {
 		const struct nvs_trace_stack *s = nvs_trace_stack_at(t, i);

@@ -182,7 +182,7 @@ static void test_model(void)
 	CHECK(nvs_trace_stack_at(t, 9)->nframes == 3 &&
 	      nvs_trace_stack_at(t, 9)->pc[2] == 0x400123);
 	CHECK(strlen(nvs_trace_gpu(t, 3)->name) == 63 && !nvs_trace_gpu(t, 0));
-	CHECK(nvs_trace_object(t, 1, 2)->rec.object_class == 0xcbc0);
+	CHECK(nvs_trace_object(t, 1, 2)->object_class == 0xcbc0);
 	CHECK(!memcmp(nvs_trace_object(t, 1, 2)->params, "abc", 3));
 	CHECK(!nvs_trace_object(t, 2, 1));
 	for (uint32_t at = 0; at < 100; at++) {

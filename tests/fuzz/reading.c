@@ -43,7 +43,7 @@ static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submis
 
 static int on_object(void *arg, const struct nvs_trace_object *o)
 {
-	touch(o->params, o->rec.params_length);
+	touch(o->params, o->params_length);
 	return 0;
 }
 

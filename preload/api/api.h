@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
+#include "preload/modules/elf.h"
 
 /* ---- the table, made from api/cuda.api ---- */
 
@@ -128,10 +129,6 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 /* Tells of this thread's calls that were left by a jump. */
 void nvs_api_forget_left(void);
 
-/* ---- inflight.c: calls in flight when the trace ends ---- */
-struct nvs_merge;
-void nvs_api_put_in_flight(struct nvs_merge *merge);
-
 /* ---- bind.c: entry points to thunks ---- */
 
 /* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk
@@ -156,27 +153,6 @@ uint32_t nvs_api_exports(struct nvs_api_export **first);
 /* All that has been bound so far, for a trace that begins. */
 void nvs_api_tell_all(void);
 bool nvs_api_on(void);
-
-/* ---- elf.c: what a loaded object says of itself ---- */
-
-struct nvs_elf {
-	uintptr_t base;
-	const void *symbols;
-	const char *strings;
-	uint32_t count; /* of symbols */
-	uint32_t undefined; /* the first so many hold all that are undefined */
-	const void *rela, *jmprel;
-	size_t nrela, njmprel, nrelative;
-};
-
-bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic);
-/* Address of a defined function, 0: none of that name. */
-uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name);
-/* Fills a slot, which may lie in pages that were made read-only after relocation. */
-struct dl_phdr_info;
-void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value);
-/* Calls fn(name, address) for each defined function. */
-void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *name, uintptr_t address));
 
 /* ---- dlsym.c ---- */
 extern void *nvs_real_dlsym, *nvs_real_dlvsym;

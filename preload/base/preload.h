@@ -77,6 +77,8 @@ enum nvs_slot {
 	NVS_SLOTS = 16
 };
 void **nvs_slot(enum nvs_slot which);
+/* A trace has been begun. After its end as well: what comes then goes to the late spool. */
+bool nvs_session_active(void);
 /*
  * One lock for all tables of preload. Asynchronous signals are blocked while it is held, so that a
  * handler of the program that calls a hooked function on this thread cannot meet it locked. Not for
@@ -123,7 +125,6 @@ static inline bool nvs_session_confined(void)
 {
 	return atomic_load(&nvs_writer_signal.confined);
 }
-bool nvs_session_active(void);
 /* Last drain, totals, seek table, closing line. At exit; again: nothing. */
 void nvs_session_finish(void);
 /* A slot of the spool's channel table for channel NUMBER, set to put 0; NULL: none left. */
@@ -131,11 +132,6 @@ struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);
 void nvs_session_channel_free(struct nvs_spool_channel *slot);
 /* Version of the driver, when an ioctl told it (before or after the start). */
 void nvs_session_driver(const char *version);
-
-/* ---- modules.c: what is loaded, for the unwinder and the trace ---- */
-void nvs_modules_refresh(void);
-/* Has it done soon, by a thread of ours. Async-signal-safe, cheap. */
-void nvs_modules_kick(void);
 
 /* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
 /* The call that is to be made allocates a channel. Not under the lock. */
@@ -159,14 +155,8 @@ void nvs_rm_final_records(bool look_at_maps);
 /* Makes the trap see the present state; called by whoever changed it, under the lock. */
 void nvs_publish(void);
 
-/* ---- what the module thread does ten times a second besides ---- */
-void nvs_shadow_refresh(void); /* shadow.c: brings over what the GPU wrote to USERD */
-void nvs_sites_work(void); /* sites.c: patches the store sites that the trap has seen */
-void nvs_sites_tell(void); /* what became of them, at the end */
-/* trigger.c: what is to be recorded from now on; at a session's start, and again and again */
-void nvs_trigger_start(void);
-void nvs_trigger_look(void);
-bool nvs_trigger_wrong(void); /* the file has said something that cannot be obeyed */
+/* shadow.c: brings over what the GPU wrote to USERD; the keeper asks for it ten times a second. */
+void nvs_shadow_refresh(void);
 
 /* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */
 /* Installs our handlers; called before the first page is armed. 0 or -errno. */

@@ -50,6 +50,11 @@ void **nvs_slot(enum nvs_slot which)
 	return &nvs_state()->slots[which];
 }
 
+bool nvs_session_active(void)
+{
+	return atomic_load(&nvs_state()->session_active);
+}
+
 bool nvs_state_borrowed(void)
 {
 	uint32_t pid = atomic_load_explicit(&nvs_state()->pid, memory_order_relaxed);

@@ -23,6 +23,9 @@ struct nvs_state {
 	struct nvs_arena arena;
 	void *slots[NVS_SLOTS];
 	_Atomic uint32_t pid; /* whose tables these are, once there are any; 0 before */
+	_Atomic uint32_t session_active; /* see nvs_session_active() */
+	_Atomic uint32_t own_threads; /* of ours that are alive */
+	_Atomic uint32_t keeper; /* futex: 1 it is to look around now */
 	_Atomic uint32_t device_seen; /* a device call has been made: mmap looks at its fd */
 	/* How many tracked mappings touch each 2 MiB region (hashed), and how many are too large to
 	 * say. */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads: those of the program begin with what they inherit of the program's view of signals and
- * with a warm unwinder; ours begin with every signal blocked.
+ * The program's threads begin with what they inherit of the program's view of signals and with a
+ * warm unwinder. Ours (base/ownthread.c) do not come this way.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include "preload/trace/live.h"
+#include "preload/base/ownthread.h"
+#include "preload/base/preload.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/signals/sigview.h"
-
-#define OWN_STACK (256u << 10)
+#include "preload/base/sys.h"
 
 struct start {
 	void *(*run)(void *);
@@ -81,7 +80,6 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void 
 	bool warm;
 	int ret;
 
-	/* Ours does not come this way; without anything to hand on, neither does the program's. */
 	warm = nvs_session_active() && may_warm();
 	view = nvs_options()->disabled ? 0 : view_of_new(attr);
 	/* With an open mask of its own it may be the one that something pending waits for. */
@@ -91,80 +89,9 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void 
 		return nvs_next()->pthread_create(thread, attr, run, arg);
 	*start = (struct start){run, arg, view, warm};
 	if (nvs_session_active())
-		nvs_modules_kick();
+		nvs_keeper_wake();
 	ret = nvs_next()->pthread_create(thread, attr, begin, start);
 	if (ret)
 		nvs_free(start, sizeof(*start));
 	return ret;
-}
-
-/* ---- our own ---- */
-
-struct own_start {
-	struct nvs_live *live;
-	void (*run)(void *);
-	void *arg;
-	const char *name;
-};
-
-static void *begin_own(void *arg)
-{
-	struct own_start start = *(struct own_start *)arg;
-
-	nvs_free(arg, sizeof(start));
-	prctl(PR_SET_NAME, start.name);
-	start.run(start.arg);
-	atomic_fetch_sub(&start.live->own_threads, 1);
-	return NULL;
-}
-
-/*
- * Its attributes say what it has blocked: the caller blocks nothing, since it may wait here for the
- * program's allocator, whose holder may wait for an answer to a signal.
- */
-static int create_own(struct own_start *start, size_t stack)
-{
-	/*
-	 * All but glibc's two, by which it reaches every thread for setuid() and cancellation, and
-	 * the one by which a sandbox asks the program's broker for a system call: blocked, it would
-	 * kill.
-	 */
-	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1));
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t mask;
-	int err = pthread_attr_init(&attr);
-
-	if (err)
-		return err;
-	sigemptyset(&mask);
-	__builtin_memcpy(&mask, &all, sizeof(all));
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (stack)
-		pthread_attr_setstacksize(&attr, stack);
-	err = pthread_attr_setsigmask_np(&attr, &mask);
-	if (!err)
-		err = nvs_next()->pthread_create(&thread, &attr, begin_own, start);
-	pthread_attr_destroy(&attr);
-	return err;
-}
-
-int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg)
-{
-	struct own_start *start = nvs_alloc(sizeof(*start));
-	int err;
-
-	if (!start)
-		return -ENOMEM;
-	*start = (struct own_start){live, run, arg, name};
-	atomic_fetch_add(&live->own_threads, 1);
-	err = create_own(start, OWN_STACK);
-	/* Too small where the program's libraries have much thread-local storage. */
-	if (err == EINVAL)
-		err = create_own(start, 0);
-	if (err) {
-		atomic_fetch_sub(&live->own_threads, 1);
-		nvs_free(start, sizeof(*start));
-	}
-	return -err;
 }

@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include "preload/api/api.h"
+#include "preload/modules/elf.h"
 #include "preload/base/sys.h"
 
 #define PAGE 4096ul

@@ -4,17 +4,18 @@
  * records.
  *
  * Asking the loader takes its lock, which a thread of the program may hold for long; so a thread of
- * ours asks, which nobody waits for. It looks at the loader's counts ten times a second.
+ * ours asks, which nobody waits for (session/keeper.c). It looks at the loader's counts ten times a
+ * second.
  */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include "preload/api/api.h"
-#include "preload/trace/live.h"
-#include "preload/base/state.h"
+#include "preload/base/outfile.h"
+#include "preload/base/ownthread.h"
+#include "preload/base/preload.h"
+#include "preload/modules/modules.h"
 
-#define POLL_MS 100
 #define FORK_WAIT_MS 1000
 #define BUILD_ID_MAX 64
 
@@ -27,7 +28,6 @@ struct module {
 
 struct modules {
 	_Atomic uint32_t lock;
-	_Atomic uint32_t kick; /* futex of the thread */
 	uint64_t adds, subs;
 	struct nvs_module_view *view; /* published */
 	size_t view_bytes;
@@ -324,35 +324,17 @@ static void refresh(struct modules *ms)
 
 void nvs_modules_refresh(void)
 {
-	struct modules *ms = modules();
-
-	if (!ms)
-		return;
-	nvs_sys_lock(&ms->lock);
-	refresh(ms);
-	nvs_sys_unlock(&ms->lock);
+	refresh(modules());
 }
 
-void nvs_modules_kick(void)
+void nvs_modules_lock(void)
 {
-	struct modules *ms = modules();
-
-	if (ms && !atomic_exchange(&ms->kick, 1))
-		nvs_sys_futex_wake(&ms->kick);
+	nvs_sys_lock(&modules()->lock);
 }
 
-/*
- * All that asks the loader, under our lock: a fork waits for it, since a child would inherit the
- * loader's lock as this thread holds it and never get it. Only so long: who forks with the loader's
- * lock held himself waits for nobody.
- */
-static void ask_loader(struct modules *ms)
+void nvs_modules_unlock(void)
 {
-	nvs_sys_lock(&ms->lock);
-	refresh(ms);
-	nvs_api_rebind();
-	nvs_sites_work();
-	nvs_sys_unlock(&ms->lock);
+	nvs_sys_unlock(&modules()->lock);
 }
 
 static __thread bool fork_holds;
@@ -391,33 +373,18 @@ static void guard_forks(void)
 		pthread_atfork(before_fork, after_fork, in_child);
 }
 
-static void run_modules(void *arg)
-{
-	struct modules *ms = arg;
-	for (;;) {
-		nvs_sys_futex_wait(&ms->kick, 0, POLL_MS);
-		atomic_store(&ms->kick, 0);
-		if (atomic_load(&nvs_writer_signal.ended))
-			break;
-		nvs_trigger_look();
-		ask_loader(ms);
-		nvs_shadow_refresh();
-		nvs_end_with_last_thread(nvs_live());
-	}
-}
-
-int nvs_modules_start(struct nvs_live *live)
+int nvs_modules_start(void)
 {
 	struct modules *ms = nvs_alloc(sizeof(*ms));
 
 	if (!ms)
 		return -ENOMEM;
 	*nvs_slot(NVS_SLOT_MODULES) = ms;
-	nvs_writer_signal.seen = &ms->kick;
 	guard_forks();
-	nvs_modules_refresh();
-	nvs_callsite_warm();
-	return nvs_own_thread(live, "nvsnoop-mod", run_modules, ms);
+	nvs_modules_lock();
+	refresh(ms);
+	nvs_modules_unlock();
+	return 0;
 }
 
 /*
@@ -440,7 +407,7 @@ static void look_now(struct modules *ms)
 		refresh(ms);
 		nvs_sys_unlock(&ms->lock);
 	} else {
-		nvs_modules_kick();
+		nvs_keeper_wake();
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }

@@ -4,6 +4,7 @@
  * list of loaded modules. The patching itself is the trap's.
  */
 #include <link.h>
+#include "preload/modules/modules.h"
 #include "preload/trace/live.h"
 #include "trap/enter/patch.h"
 

@@ -8,8 +8,11 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
-#include "preload/api/api.h"
-#include "preload/trace/live.h"
+#include "preload/base/outfile.h"
+#include "preload/base/preload.h"
+#include "preload/base/sys.h"
+#include "preload/modules/elf.h"
+#include "preload/modules/modules.h"
 
 #define LIBRARY "libunwind.so.8"
 

@@ -3,12 +3,12 @@
  * Load and unload of the library. A program that never opens a GPU pays for these few lines.
  */
 #include "preload/api/api.h"
-#include "preload/trace/live.h"
 #include "preload/base/preload.h"
 #include "preload/base/signext.h"
-#include "preload/signals/sigview.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
+#include "preload/signals/sigview.h"
+#include "preload/trace/live.h"
 
 __attribute__((constructor)) static void nvs_init(void)
 {

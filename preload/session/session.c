@@ -6,9 +6,12 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include "preload/api/api.h"
-#include "preload/trace/live.h"
 #include "preload/base/names.h"
+#include "preload/base/ownthread.h"
+#include "preload/modules/modules.h"
+#include "preload/session/session.h"
 #include "preload/signals/sigview.h"
+#include "preload/trace/live.h"
 
 #define MAX_TRIES 100 /* at a free name */
 #define START_WAIT_MS 10000
@@ -207,8 +210,7 @@ static int start_recording(struct nvs_live *live)
 	err = nvs_writer_start(live);
 	if (err)
 		return err;
-	/* Without its thread the modules of the start are known all the same. */
-	nvs_modules_start(live);
+	nvs_keeper_start(live);
 	/* What came while the unwinder was warmed was put aside, as in any trap. */
 	nvs_sigview_deliver_now();
 	return 0;
@@ -220,13 +222,14 @@ static int begin(struct nvs_live *live)
 
 	live->pid = (uint32_t)nvs_sys_getpid();
 	live->ring_bytes = nvs_options()->values.ring_bytes;
+	live->unwinder = nvs_unwinder_name();
 	fill_random(live->session, sizeof(live->session));
 	err = start_trap(live);
 	if (!err)
 		err = create_under_free_name(live);
 	if (err)
 		return err;
-	nvs_trigger_start();
+	nvs_trigger_look(live);
 	err = start_recording(live);
 	if (err) {
 		nvs_outfile_unlink(&live->trace);
@@ -253,6 +256,7 @@ static void activate(struct nvs_live *live)
 
 	nvs_lock(&saved);
 	atomic_store(&live->state, NVS_LIVE_ACTIVE);
+	atomic_store(&nvs_state()->session_active, 1);
 	if (strcmp(live->driver, driver))
 		nvs_record_attr(NVS_ATTR_DRIVER, driver, strlen(driver));
 	nvs_rm_replay();
@@ -344,15 +348,6 @@ void nvs_session_prepare(void)
 	errno = saved;
 }
 
-/* After the end as well: what comes then goes to the late spool. */
-bool nvs_session_active(void)
-{
-	struct nvs_live *live = nvs_live();
-	uint32_t state = live ? atomic_load(&live->state) : NVS_LIVE_FAILED;
-
-	return state == NVS_LIVE_ACTIVE || state == NVS_LIVE_ENDED;
-}
-
 /* ---- finish ---- */
 
 static void finish(struct nvs_live *live)
@@ -369,7 +364,7 @@ static void finish(struct nvs_live *live)
 	nvs_unlock(&saved);
 	/* From here on records go to the late spool; those under way get through to the writer. */
 	atomic_store(&nvs_writer_signal.ended, 1);
-	nvs_modules_kick();
+	nvs_keeper_wake();
 	nvs_quiesce();
 	ended = nvs_writer_finish(live);
 	if (ended && live->head->ended)

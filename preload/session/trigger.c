@@ -5,14 +5,8 @@
  * it exists nothing is recorded.
  */
 #include <string.h>
+#include "preload/session/session.h"
 #include "preload/trace/live.h"
-#include "preload/base/options.h"
-#include "preload/base/sys.h"
-
-/* What was read last; the same file is not obeyed twice. */
-static struct timespec obeyed;
-static uint64_t obeyed_inode;
-static _Atomic bool wrong; /* it said something else */
 
 /* TEXT is one word, with white space around it at most; it is cut out. */
 static const char *word(char *text)
@@ -48,9 +42,10 @@ static bool parse(char *text, int64_t *submissions)
 	return !*said;
 }
 
-void nvs_trigger_look(void)
+void nvs_trigger_look(struct nvs_live *live)
 {
 	const struct nvs_options *options = nvs_options();
+	struct nvs_trigger *t = &live->trigger;
 	char text[64] = {0}, path[PATH_MAX];
 	int64_t submissions;
 	struct stat st;
@@ -63,29 +58,15 @@ void nvs_trigger_look(void)
 	if (fd < 0)
 		return;
 	if (!nvs_sys_fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	    (st.st_ino != obeyed_inode || st.st_mtim.tv_sec != obeyed.tv_sec ||
-	     st.st_mtim.tv_nsec != obeyed.tv_nsec) &&
+	    (st.st_ino != t->inode || st.st_mtim.tv_sec != t->obeyed.tv_sec ||
+	     st.st_mtim.tv_nsec != t->obeyed.tv_nsec) &&
 	    nvs_sys_read(fd, text, sizeof(text) - 1) > 0) {
-		obeyed_inode = st.st_ino;
-		obeyed = st.st_mtim;
+		t->inode = st.st_ino;
+		t->obeyed = st.st_mtim;
 		if (parse(text, &submissions))
 			nvs_trap_record(submissions);
 		else
-			atomic_store(&wrong, true);
+			atomic_store(&t->wrong, true);
 	}
 	nvs_sys_close(fd);
-}
-
-/* Another session of a forked child obeys anew. */
-void nvs_trigger_start(void)
-{
-	obeyed = (struct timespec){0};
-	obeyed_inode = 0;
-	atomic_store(&wrong, false);
-	nvs_trigger_look();
-}
-
-bool nvs_trigger_wrong(void)
-{
-	return atomic_load(&wrong);
 }

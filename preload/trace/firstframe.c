@@ -164,7 +164,7 @@ static void add_attrs(struct builder *b, const struct nvs_live *live, char *room
 	add_cpu(b, room);
 	add_text(b, NVS_ATTR_OPTIONS, nvs_options()->given);
 	add_text(b, NVS_ATTR_SPOOL, live->spool.path);
-	add_text(b, NVS_ATTR_UNWINDER, nvs_unwinder_name());
+	add_text(b, NVS_ATTR_UNWINDER, live->unwinder);
 }
 
 int nvs_first_frame(struct nvs_live *live, struct nvs_sink *sink)

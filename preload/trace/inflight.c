@@ -3,9 +3,8 @@
  * Calls that have not returned when the trace is ended: threads that wait on the GPU while main()
  * returns. Their rings say so; they are told last.
  */
-#include "preload/api/api.h"
+#include "preload/trace/live.h"
 #include "preload/trace/merge.h"
-#include "preload/base/preload.h"
 
 /* The owner goes on meanwhile: a call that has changed while it was read is over. */
 static bool read_call(const struct nvs_spool_ring *shared, uint32_t i, struct nvs_spool_call *call)
@@ -38,7 +37,7 @@ static void put_ring(struct nvs_merge *merge, const struct nvs_spool_ring *share
 	}
 }
 
-void nvs_api_put_in_flight(struct nvs_merge *merge)
+void nvs_inflight_put(struct nvs_merge *merge)
 {
 	nvs_buffer_sweep();
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {

@@ -33,6 +33,13 @@ struct nvs_late {
 /* What the writer looks at from time to time: confined.c. */
 enum nvs_watch { NVS_WATCH_STAT, NVS_WATCH_MAIN, NVS_WATCH_WRITER, NVS_WATCHED };
 
+/* The trigger file (session/trigger.c): what was read last, which is not obeyed twice. */
+struct nvs_trigger {
+	struct timespec obeyed; /* time of the last change */
+	uint64_t inode;
+	_Atomic bool wrong; /* it has said something that cannot be obeyed */
+};
+
 struct nvs_live {
 	_Atomic uint32_t state; /* enum nvs_live_state */
 	int error; /* -errno: why it failed */
@@ -41,6 +48,8 @@ struct nvs_live {
 	struct nvs_clock_point start;
 	uint32_t clock; /* enum nvs_clock */
 	char driver[64]; /* version of the driver, "" not known yet */
+	const char *unwinder; /* that takes call sites */
+	struct nvs_trigger trigger;
 
 	struct nvs_outfile trace;
 	char shown[PATH_MAX]; /* the trace's name as the user wrote it */
@@ -57,7 +66,6 @@ struct nvs_live {
 	/* writer.c */
 	struct nvs_writer *writer;
 	uint64_t unknown_calls; /* of the devices, for the totals */
-	_Atomic uint32_t own_threads; /* started by us and alive */
 	_Atomic uint32_t alone; /* no other ones are left */
 	int watched[NVS_WATCHED]; /* descriptors in the writer's table, or -1 */
 	unsigned long filters; /* of system calls, at the start */
@@ -100,45 +108,33 @@ void nvs_record_attr(uint32_t key, const char *value, size_t length);
 uint32_t nvs_fill_attr(void *out, uint32_t key, const char *value, size_t length);
 void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_point *point);
 
-/* ---- unwinder.c ---- */
+/* ---- watch.c ---- */
 
-/* Loads it and hands it to the trap. May take the loader's lock: no lock of ours is held. */
-void nvs_unwinder_load(void);
-const char *nvs_unwinder_name(void);
-
-/* ---- modules.c ---- */
-
-/* Takes the first snapshot and starts the thread that keeps it up. 0 or -errno: nobody does. */
-int nvs_modules_start(struct nvs_live *live);
-
-/* ---- threads.c ---- */
-
-/* Starts a thread of ours: all signals blocked, called NAME. 0 or -errno. */
-int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg);
-
-/* ---- last.c ---- */
-
-/* Looks whether a thread of the program's is left. */
-bool nvs_sites_may_patch(void);
-
-/* ---- confined.c ---- */
-void nvs_confined_begin(struct nvs_live *live, bool own_table); /* by the writer, as the next two */
-void nvs_confined_look(struct nvs_live *live);
-const char *nvs_watched(const struct nvs_live *live, enum nvs_watch which, char *text, size_t size);
-
-void nvs_look_for_last_thread(struct nvs_live *live);
-/* Ends the process, as its last thread would, if none is. */
+/* By the writer, as the next two. OWN_TABLE: its file descriptors are its own. */
+void nvs_watch_begin(struct nvs_live *live, bool own_table);
+/* Whether the program has put on a sandbox since. */
+void nvs_watch_sandbox(struct nvs_live *live);
+/* Whether a thread of the program's is left. */
+void nvs_watch_threads(struct nvs_live *live);
+/* Ends the process, as its last thread would, if none is. By a thread that has the program's file
+ * descriptors: what exit() writes out needs them. */
 void nvs_end_with_last_thread(struct nvs_live *live);
+
+/* ---- inflight.c ---- */
+
+/* Calls that have not returned, at the trace's end. */
+struct nvs_merge;
+void nvs_inflight_put(struct nvs_merge *merge);
 
 /* ---- writer.c ---- */
 
 int nvs_writer_start(struct nvs_live *live);
+/* Has it look at a sandbox now, and waits for that; false: no answer. */
+bool nvs_writer_look(struct nvs_live *live);
 /*
  * Drains the rings for the last time and writes totals and end. True: the writer has ended in
  * order. False: it makes no progress and was left behind.
  */
-/* Has it look at a sandbox now, and waits for that; false: no answer. */
-bool nvs_writer_look(struct nvs_live *live);
 bool nvs_writer_finish(struct nvs_live *live);
 
 struct nvs_outcome {

@@ -4,6 +4,7 @@
  * first is busy, so that its memory is touched only where that is needed.
  */
 #include <time.h>
+#include "preload/base/ownthread.h"
 #include "preload/trace/packer.h"
 
 #define NAP_MS 1000 /* a wake that is lost costs no more */
@@ -56,8 +57,7 @@ static void run_packer(void *arg)
 	}
 }
 
-void nvs_packers_start(struct nvs_packers *all, struct nvs_live *live, struct nvs_pack *pack,
-		       size_t largest)
+void nvs_packers_start(struct nvs_packers *all, struct nvs_pack *pack, size_t largest)
 {
 	all->each[0].pack = pack;
 	all->each[0].all = all;
@@ -70,7 +70,7 @@ void nvs_packers_start(struct nvs_packers *all, struct nvs_live *live, struct nv
 			if (nvs_pack_init(p->pack, largest))
 				return;
 		}
-		if (nvs_own_thread(live, "nvsnoop-zstd", run_packer, p)) {
+		if (nvs_own_thread("nvsnoop-zstd", run_packer, p)) {
 			nvs_pack_free(&p->own);
 			return;
 		}

@@ -8,7 +8,6 @@
 #ifndef NVSNOOP_PRELOAD_TRACE_PACKER_H
 #define NVSNOOP_PRELOAD_TRACE_PACKER_H
 
-#include "preload/trace/live.h"
 #include "preload/trace/merge.h"
 #include "preload/trace/sink.h"
 
@@ -45,8 +44,7 @@ struct nvs_packers {
 
 /* Begins ALL, whose begin, write and arg are set, for frames of at most LARGEST bytes; PACK is the
  * first one's. */
-void nvs_packers_start(struct nvs_packers *all, struct nvs_live *live, struct nvs_pack *pack,
-		       size_t largest);
+void nvs_packers_start(struct nvs_packers *all, struct nvs_pack *pack, size_t largest);
 /*
  * Waits until a packer is free. FRAME stays as it is until all->running frames more were given, or
  * nvs_packers_wait() has returned.

@@ -131,7 +131,7 @@ static void add_summary(struct line *l, const struct nvs_live *live, const struc
 	add_flag(l, !live->crash_safe, "unsafe", &any);
 	add_flag(l, o->error != 0 || o->hangs, "lost", &any);
 	add_flag(l, nvs_options()->error[0] != '\0', "options", &any);
-	add_flag(l, nvs_trigger_wrong(), "trigger", &any);
+	add_flag(l, atomic_load(&live->trigger.wrong), "trigger", &any);
 	if (!any)
 		add(l, "-");
 	add(l, "\t%llu", (unsigned long long)o->skipped);
@@ -182,7 +182,7 @@ static void add_result(struct line *l, const struct nvs_live *live, const struct
 	else if (o->error)
 		add(l, "; WRITING FAILED (%s), %llu submissions were lost", strerror(-o->error),
 		    (unsigned long long)o->lost_submissions);
-	if (nvs_trigger_wrong())
+	if (atomic_load(&live->trigger.wrong))
 		add(l, "; " NVS_TRIGGER_WRONG);
 	add(l, "; next: nvsnoop-report ");
 	add_word(l, live->shown);

@@ -6,7 +6,7 @@
  */
 #include <sched.h>
 #include <time.h>
-#include "preload/api/api.h"
+#include "preload/base/ownthread.h"
 #include "preload/trace/live.h"
 #include "preload/trace/merge.h"
 #include "preload/trace/packer.h"
@@ -122,7 +122,7 @@ static void one_round(struct nvs_writer *w)
 	uint64_t limit, now;
 
 	if (nvs_buffer_sweep() < NVS_FREE_RINGS) {
-		nvs_confined_look(w->live);
+		nvs_watch_sandbox(w->live);
 		nvs_spool_grow(w->live, NVS_MORE_RINGS);
 	}
 	limit = nvs_now();
@@ -226,7 +226,7 @@ static void finish(struct nvs_writer *w)
 	nvs_sink_retry(&w->sink);
 	put_gap(w, NVS_GAP_WRITE, w->lost_submissions, w->lost_bytes + w->merge->damaged_bytes);
 	put_clock(w);
-	nvs_api_put_in_flight(w->merge);
+	nvs_inflight_put(w->merge);
 	put_totals(w);
 	end.rec.time = nvs_now();
 	nvs_merge_put(w->merge, &end.rec);
@@ -291,7 +291,7 @@ static void begin_packer(void *arg)
 
 static void look_around(struct nvs_writer *w)
 {
-	nvs_confined_look(w->live);
+	nvs_watch_sandbox(w->live);
 	if (atomic_exchange(&w->look, 0))
 		nvs_sys_futex_wake(&w->look);
 }
@@ -301,7 +301,7 @@ static void run_writer(void *arg)
 	struct nvs_writer *w = arg;
 	unsigned rounds = 0;
 
-	nvs_confined_begin(w->live, begin(w));
+	nvs_watch_begin(w->live, begin(w));
 	while (!atomic_load(&w->finishing)) {
 		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
@@ -315,7 +315,7 @@ static void run_writer(void *arg)
 		if (++rounds % 4)
 			continue;
 		look_around(w);
-		nvs_look_for_last_thread(w->live);
+		nvs_watch_threads(w->live);
 	}
 	finish(w);
 }
@@ -345,7 +345,7 @@ static void start_packers(struct nvs_writer *w)
 	if (nvs_merge_overlap(w->merge, NVS_PACKERS, settle))
 		w->packers.each[0] = (struct nvs_packer){.all = &w->packers, .pack = &w->sink.pack};
 	else
-		nvs_packers_start(&w->packers, w->live, &w->sink.pack, largest);
+		nvs_packers_start(&w->packers, &w->sink.pack, largest);
 }
 
 int nvs_writer_start(struct nvs_live *live)
@@ -368,7 +368,7 @@ int nvs_writer_start(struct nvs_live *live)
 		w->merge->frames = w->sink.frames;
 		w->last_clock = live->start.mono_ns;
 		start_packers(w);
-		err = nvs_own_thread(live, "nvsnoop", run_writer, w);
+		err = nvs_own_thread("nvsnoop", run_writer, w);
 	}
 	if (!err) {
 		hand_over_files(w, trace, spool);

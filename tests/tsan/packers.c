@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include "preload/base/ownthread.h"
 #include "preload/trace/packer.h"
 
 #define FRAMES 600
@@ -58,7 +59,7 @@ static void *begin(void *arg)
 	return NULL;
 }
 
-int nvs_own_thread(struct nvs_live *live, const char *name, void (*run)(void *), void *arg)
+int nvs_own_thread(const char *name, void (*run)(void *), void *arg)
 {
 	struct thread *t = malloc(sizeof(*t));
 	pthread_t id;
@@ -128,7 +129,7 @@ int main(void)
 	*all = (struct nvs_packers){.begin = on_begin, .write = on_write};
 	if (nvs_pack_init(&pack, LARGEST))
 		abort();
-	nvs_packers_start(all, NULL, &pack, LARGEST);
+	nvs_packers_start(all, &pack, LARGEST);
 	for (uint64_t n = 0; n < FRAMES; n++)
 		give(all, words[n % (NVS_PACKERS + 1)], n);
 	nvs_packers_finish(all);

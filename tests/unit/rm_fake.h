@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
 static int passed, failed;
@@ -123,13 +124,9 @@ void nvs_session_start(void)
 	if (session_on || session_refused)
 		return;
 	session_on = true;
+	atomic_store(&nvs_state()->session_active, 1);
 	step("start", 0, 0, 0);
 	nvs_rm_replay();
-}
-
-bool nvs_session_active(void)
-{
-	return session_on;
 }
 
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)

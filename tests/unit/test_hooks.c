@@ -59,11 +59,6 @@ void nvs_session_start(void)
 {
 }
 
-bool nvs_session_active(void)
-{
-	return false;
-}
-
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)
 {
 	return NULL;

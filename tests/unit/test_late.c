@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+#include "preload/base/state.h"
 #include "preload/trace/live.h"
 #include "tests/unit/fakering.h"
 
@@ -148,7 +149,7 @@ static void closing(void)
 	CHECK(nvs_trap_init(&options) == 0);
 	fake_rings(2, 65536);
 	*nvs_slot(NVS_SLOT_MODULES) = nvs_alloc(4096);
-	atomic_store(&live.state, NVS_LIVE_ACTIVE);
+	atomic_store(&nvs_state()->session_active, 1);
 	CHECK(dlclose(dlopen(NULL, RTLD_NOW)) == 0);
 	CHECK(asked > 0);
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a loaded object says of itself: its symbols, its relocations, and the slots that those fill.
+ */
+#ifndef NVSNOOP_PRELOAD_MODULES_ELF_H
+#define NVSNOOP_PRELOAD_MODULES_ELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dl_phdr_info;
+
+struct nvs_elf {
+	uintptr_t base;
+	const void *symbols;
+	const char *strings;
+	uint32_t count; /* of symbols */
+	uint32_t undefined; /* the first so many hold all that are undefined */
+	const void *rela, *jmprel;
+	size_t nrela, njmprel, nrelative;
+};
+
+bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic);
+/* Address of a defined function, 0: none of that name. */
+uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name);
+/* Fills a slot, which may lie in pages that were made read-only after relocation. */
+void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value);
+/* Calls fn(name, address) for each defined function. */
+void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *name, uintptr_t address));
+
+#endif

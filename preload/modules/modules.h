@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is loaded, for the trap and the trace; the unwinder; the store sites that are patched.
+ */
+#ifndef NVSNOOP_PRELOAD_MODULES_MODULES_H
+#define NVSNOOP_PRELOAD_MODULES_MODULES_H
+
+#include <stdbool.h>
+
+/* ---- modules.c ---- */
+
+/* Takes the first snapshot. 0 or -ENOMEM: none is ever taken. */
+int nvs_modules_start(void);
+/*
+ * Below this lock is done all that asks the loader: a fork waits for it, since a child would
+ * inherit the loader's lock as the asking thread holds it and never get it. Only so long: who forks
+ * with the loader's lock held himself waits for nobody.
+ */
+void nvs_modules_lock(void);
+void nvs_modules_unlock(void);
+/* Under the lock: a new snapshot, and records, if something has been loaded or unloaded. */
+void nvs_modules_refresh(void);
+
+/* ---- unwinder.c ---- */
+
+/* Loads it and hands it to the trap. May take the loader's lock: no lock of ours is held. */
+void nvs_unwinder_load(void);
+const char *nvs_unwinder_name(void);
+
+/* ---- sites.c ---- */
+
+/* Patches the store sites that the trap has seen. Under nvs_modules_lock(). */
+void nvs_sites_work(void);
+/* What became of them, at the end. */
+void nvs_sites_tell(void);
+/* True: no sandbox forbids it by now. */
+bool nvs_sites_may_patch(void);
+
+#endif

@@ -5,7 +5,7 @@
  */
 #include <link.h>
 #include "preload/modules/modules.h"
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 #include "trap/enter/patch.h"
 
 struct search {
@@ -52,9 +52,9 @@ static int work(struct dl_phdr_info *info, size_t size, void *arg)
 /* The work takes its time before it comes to writing. */
 bool nvs_sites_may_patch(void)
 {
-	struct nvs_live *live = nvs_live();
+	struct nvs_session *session = nvs_session();
 
-	return live && nvs_writer_look(live) && !nvs_session_confined();
+	return session && nvs_writer_look(session) && !nvs_session_confined();
 }
 
 void nvs_sites_work(void)

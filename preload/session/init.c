@@ -8,7 +8,7 @@
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "preload/signals/sigview.h"
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 
 __attribute__((constructor)) static void nvs_init(void)
 {
@@ -19,7 +19,7 @@ __attribute__((constructor)) static void nvs_init(void)
 	if (!nvs_options()->disabled)
 		nvs_sigview_main_begins();
 	nvs_api_start();
-	nvs_closing_refused();
+	nvs_summary_refused();
 }
 
 __attribute__((destructor)) static void nvs_fini(void)

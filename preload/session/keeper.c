@@ -7,8 +7,8 @@
 #include "preload/api/api.h"
 #include "preload/base/ownthread.h"
 #include "preload/modules/modules.h"
-#include "preload/session/session.h"
-#include "preload/trace/live.h"
+#include "preload/session/keeper.h"
+#include "preload/trace/session.h"
 
 #define ROUND_MS 100
 
@@ -23,7 +23,7 @@ static void ask_loader(void)
 
 static void run_keeper(void *arg)
 {
-	struct nvs_live *live = arg;
+	struct nvs_session *session = arg;
 	_Atomic uint32_t *wake = &nvs_state()->keeper;
 
 	for (;;) {
@@ -31,18 +31,18 @@ static void run_keeper(void *arg)
 		atomic_store(wake, 0);
 		if (atomic_load(&nvs_writer_signal.ended))
 			break;
-		nvs_trigger_look(live);
+		nvs_trigger_look(session);
 		ask_loader();
 		nvs_shadow_refresh();
-		nvs_end_with_last_thread(live);
+		nvs_end_with_last_thread(session);
 	}
 }
 
-void nvs_keeper_start(struct nvs_live *live)
+void nvs_keeper_start(struct nvs_session *session)
 {
 	if (nvs_modules_start())
 		return;
 	nvs_writer_signal.seen = &nvs_state()->keeper;
 	nvs_callsite_warm();
-	nvs_own_thread("nvsnoop-mod", run_keeper, live);
+	nvs_own_thread("nvsnoop-mod", run_keeper, session);
 }

@@ -9,9 +9,9 @@
 #include "preload/base/names.h"
 #include "preload/base/ownthread.h"
 #include "preload/modules/modules.h"
-#include "preload/session/session.h"
+#include "preload/session/keeper.h"
 #include "preload/signals/sigview.h"
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 
 #define MAX_TRIES 100 /* at a free name */
 #define START_WAIT_MS 10000
@@ -92,7 +92,7 @@ static bool written_by_this_run(const char *path)
 /* ---- start ---- */
 
 /* Trace and spool under one name. -EEXIST: one of them is taken. */
-static int create_files(struct nvs_live *live, const char *name)
+static int create_files(struct nvs_session *session, const char *name)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	bool replace = v->overwrite && !written_by_this_run(name);
@@ -104,31 +104,32 @@ static int create_files(struct nvs_live *live, const char *name)
 	if (!err)
 		err = nvs_path_absolute(nvs_options()->folder, relative, spool);
 	if (!err)
-		err = nvs_outfile_create(&live->trace, trace, O_WRONLY | O_APPEND, replace);
+		err = nvs_outfile_create(&session->trace, trace, O_WRONLY | O_APPEND, replace);
 	if (err)
 		return err;
-	err = nvs_spool_create(live, v->spool ? spool : NULL, replace);
+	err = nvs_spool_create(session, v->spool ? spool : NULL, replace);
 	if (err) {
-		nvs_outfile_unlink(&live->trace);
-		nvs_outfile_close(&live->trace);
+		nvs_outfile_unlink(&session->trace);
+		nvs_outfile_close(&session->trace);
 	}
 	return err;
 }
 
-static int create_under_free_name(struct nvs_live *live)
+static int create_under_free_name(struct nvs_session *session)
 {
 	char name[PATH_MAX];
 	int err = expand(nvs_options()->out, name);
 
-	strcpy(live->shown, nvs_options()->out);
+	strcpy(session->shown, nvs_options()->out);
 	if (err)
 		return err;
 	err = -EEXIST;
 	for (unsigned try = 0; err == -EEXIST && try < MAX_TRIES; try++) {
-		err = nvs_name_other(name, live->pid, try, live->shown, sizeof(live->shown));
+		err = nvs_name_other(name, session->pid, try, session->shown,
+				     sizeof(session->shown));
 		if (!err)
-			err = create_files(live, live->shown);
-		live->renamed = try > 0;
+			err = create_files(session, session->shown);
+		session->renamed = try > 0;
 	}
 	return err;
 }
@@ -165,7 +166,7 @@ static bool is_traced(void)
 	return line && strtoul(line + sizeof("TracerPid:") - 1, NULL, 10) != 0;
 }
 
-static int start_trap(struct nvs_live *live)
+static int start_trap(struct nvs_session *session)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	bool traced = is_traced();
@@ -180,60 +181,60 @@ static int start_trap(struct nvs_live *live)
 		.use_tsc = nvs_clock_tsc_usable(),
 	};
 
-	live->clock = options.use_tsc ? NVS_CLOCK_TSC : NVS_CLOCK_MONOTONIC;
+	session->clock = options.use_tsc ? NVS_CLOCK_TSC : NVS_CLOCK_MONOTONIC;
 	return nvs_trap_init(&options);
 }
 
-static void mark_start(struct nvs_live *live)
+static void mark_start(struct nvs_session *session)
 {
-	live->start = nvs_clock_read();
+	session->start = nvs_clock_read();
 	for (int i = 0; i < 2; i++) {
-		live->head->clock_ticks[i] = live->start.ticks;
-		live->head->clock_mono_ns[i] = live->start.mono_ns;
-		live->head->clock_real_ns[i] = live->start.real_ns;
+		session->head->clock_ticks[i] = session->start.ticks;
+		session->head->clock_mono_ns[i] = session->start.mono_ns;
+		session->head->clock_real_ns[i] = session->start.real_ns;
 	}
 }
 
-static int start_recording(struct nvs_live *live)
+static int start_recording(struct nvs_session *session)
 {
 	int err = nvs_signals_install();
 
 	if (err)
 		return err;
 	nvs_sigview_main_begins();
-	nvs_late_prepare(live);
-	nvs_writer_signal.heartbeat = &live->head->heartbeat;
+	nvs_late_prepare(session);
+	nvs_writer_signal.heartbeat = &session->head->heartbeat;
 	nvs_writer_signal.may_patch = nvs_sites_may_patch;
 	nvs_writer_signal.late = nvs_late_record;
 	atomic_store(&nvs_writer_signal.ended, 0);
-	mark_start(live);
-	err = nvs_writer_start(live);
+	mark_start(session);
+	err = nvs_writer_start(session);
 	if (err)
 		return err;
-	nvs_keeper_start(live);
+	nvs_keeper_start(session);
 	/* What came while the unwinder was warmed was put aside, as in any trap. */
 	nvs_sigview_deliver_now();
 	return 0;
 }
 
-static int begin(struct nvs_live *live)
+static int begin(struct nvs_session *session)
 {
 	int err;
 
-	live->pid = (uint32_t)nvs_sys_getpid();
-	live->ring_bytes = nvs_options()->values.ring_bytes;
-	live->unwinder = nvs_unwinder_name();
-	fill_random(live->session, sizeof(live->session));
-	err = start_trap(live);
+	session->pid = (uint32_t)nvs_sys_getpid();
+	session->ring_bytes = nvs_options()->values.ring_bytes;
+	session->unwinder = nvs_unwinder_name();
+	fill_random(session->id, sizeof(session->id));
+	err = start_trap(session);
 	if (!err)
-		err = create_under_free_name(live);
+		err = create_under_free_name(session);
 	if (err)
 		return err;
-	nvs_trigger_look(live);
-	err = start_recording(live);
+	nvs_trigger_look(session);
+	err = start_recording(session);
 	if (err) {
-		nvs_outfile_unlink(&live->trace);
-		nvs_spool_discard(live);
+		nvs_outfile_unlink(&session->trace);
+		nvs_spool_discard(session);
 	}
 	return err;
 }
@@ -250,44 +251,44 @@ static void end_at_quick_exit(void)
 /*
  * From here on what changes is told as it comes: what is known by now is told under the same lock.
  */
-static void activate(struct nvs_live *live)
+static void activate(struct nvs_session *session)
 {
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	atomic_store(&live->state, NVS_LIVE_ACTIVE);
+	atomic_store(&session->state, NVS_SESSION_ACTIVE);
 	atomic_store(&nvs_state()->session_active, 1);
-	if (strcmp(live->driver, driver))
+	if (strcmp(session->driver, driver))
 		nvs_record_attr(NVS_ATTR_DRIVER, driver, strlen(driver));
 	nvs_rm_replay();
 	nvs_unlock(&saved);
 }
 
-static void start(struct nvs_live *live)
+static void start(struct nvs_session *session)
 {
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	memcpy(live->driver, driver, sizeof(live->driver));
+	memcpy(session->driver, driver, sizeof(session->driver));
 	nvs_unlock(&saved);
-	live->error = begin(live);
-	if (live->error) {
-		atomic_store(&live->state, NVS_LIVE_FAILED);
+	session->error = begin(session);
+	if (session->error) {
+		atomic_store(&session->state, NVS_SESSION_FAILED);
 	} else {
-		nvs_closing_started(live);
+		nvs_summary_started(session);
 		end_at_quick_exit();
-		activate(live);
+		activate(session);
 		nvs_api_session_started();
 	}
-	nvs_sys_futex_wake(&live->state);
+	nvs_sys_futex_wake(&session->state);
 }
 
 /* Not for ever: a handler may have jumped out of the start, or its thread been cancelled in it. */
-static void wait_for_start(struct nvs_live *live)
+static void wait_for_start(struct nvs_session *session)
 {
-	for (int i = 0; i < START_WAIT_MS / 100 && atomic_load(&live->state) == NVS_LIVE_STARTING;
-	     i++)
-		nvs_sys_futex_wait(&live->state, NVS_LIVE_STARTING, 100);
+	for (int i = 0;
+	     i < START_WAIT_MS / 100 && atomic_load(&session->state) == NVS_SESSION_STARTING; i++)
+		nvs_sys_futex_wait(&session->state, NVS_SESSION_STARTING, 100);
 }
 
 void nvs_session_start(void)
@@ -295,28 +296,28 @@ void nvs_session_start(void)
 	/* What the start calls may come back here: the program's allocator may, which may do
 	 * anything. */
 	static __thread bool starting;
-	struct nvs_live *live = nvs_live();
+	struct nvs_session *session = nvs_session();
 	void *none = NULL;
 	int saved = errno;
 
 	if (starting || nvs_options()->disabled)
 		return;
-	if (live) {
-		wait_for_start(live);
+	if (session) {
+		wait_for_start(session);
 		errno = saved;
 		return;
 	}
 	nvs_session_prepare();
-	live = nvs_alloc(sizeof(*live));
-	if (!live)
+	session = nvs_alloc(sizeof(*session));
+	if (!session)
 		return;
-	if (__atomic_compare_exchange_n(nvs_slot(NVS_SLOT_SESSION), &none, live, false,
+	if (__atomic_compare_exchange_n(nvs_slot(NVS_SLOT_SESSION), &none, session, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		starting = true;
-		start(live);
+		start(session);
 		starting = false;
 	} else {
-		nvs_free(live, sizeof(*live));
+		nvs_free(session, sizeof(*session));
 		wait_for_start(none);
 	}
 	errno = saved;
@@ -350,41 +351,41 @@ void nvs_session_prepare(void)
 
 /* ---- finish ---- */
 
-static void finish(struct nvs_live *live)
+static void finish(struct nvs_session *session)
 {
 	sigset_t saved;
 	bool ended;
 
 	nvs_api_forget_left();
-	nvs_writer_look(live);
+	nvs_writer_look(session);
 	nvs_lock(&saved);
 	nvs_rm_final_records(!nvs_session_confined());
 	nvs_sites_tell();
-	live->unknown_calls = nvs_rm_unknown_calls();
+	session->unknown_calls = nvs_rm_unknown_calls();
 	nvs_unlock(&saved);
 	/* From here on records go to the late spool; those under way get through to the writer. */
 	atomic_store(&nvs_writer_signal.ended, 1);
 	nvs_keeper_wake();
 	nvs_quiesce();
-	ended = nvs_writer_finish(live);
-	if (ended && live->head->ended)
-		nvs_late_settle(live);
+	ended = nvs_writer_finish(session);
+	if (ended && session->head->ended)
+		nvs_late_settle(session);
 }
 
 void nvs_session_finish(void)
 {
-	struct nvs_live *live = nvs_live();
-	uint32_t active = NVS_LIVE_ACTIVE;
+	struct nvs_session *session = nvs_session();
+	uint32_t active = NVS_SESSION_ACTIVE;
 	int saved = errno;
 
-	if (!live || live->pid != (uint32_t)nvs_sys_getpid())
+	if (!session || session->pid != (uint32_t)nvs_sys_getpid())
 		return;
-	if (atomic_compare_exchange_strong(&live->state, &active, NVS_LIVE_ENDED)) {
-		finish(live);
-		nvs_closing(live);
-	} else if (active == NVS_LIVE_FAILED && live->error) {
-		nvs_closing(live);
-		live->error = 0;
+	if (atomic_compare_exchange_strong(&session->state, &active, NVS_SESSION_ENDED)) {
+		finish(session);
+		nvs_summary_ended(session);
+	} else if (active == NVS_SESSION_FAILED && session->error) {
+		nvs_summary_ended(session);
+		session->error = 0;
 	}
 	errno = saved;
 }

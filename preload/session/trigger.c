@@ -5,8 +5,8 @@
  * it exists nothing is recorded.
  */
 #include <string.h>
-#include "preload/session/session.h"
-#include "preload/trace/live.h"
+#include "preload/session/keeper.h"
+#include "preload/trace/session.h"
 
 /* TEXT is one word, with white space around it at most; it is cut out. */
 static const char *word(char *text)
@@ -42,10 +42,10 @@ static bool parse(char *text, int64_t *submissions)
 	return !*said;
 }
 
-void nvs_trigger_look(struct nvs_live *live)
+void nvs_trigger_look(struct nvs_session *session)
 {
 	const struct nvs_options *options = nvs_options();
-	struct nvs_trigger *t = &live->trigger;
+	struct nvs_trigger *t = &session->trigger;
 	char text[64] = {0}, path[PATH_MAX];
 	int64_t submissions;
 	struct stat st;

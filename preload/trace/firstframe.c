@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include <sys/utsname.h>
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 
 #define FRAME_SIZE (256u << 10)
 #define COMMAND_SIZE (64u << 10) /* of a command line, at most */
@@ -109,12 +109,12 @@ static void add_cpu(struct builder *b, char *room)
 }
 
 /* As the driver itself says it, unless an ioctl has told it already. */
-static void add_driver(struct builder *b, const struct nvs_live *live, char *room)
+static void add_driver(struct builder *b, const struct nvs_session *session, char *room)
 {
-	if (!live->driver[0] && read_file("/sys/module/nvidia/version", room, 64))
+	if (!session->driver[0] && read_file("/sys/module/nvidia/version", room, 64))
 		add_text(b, NVS_ATTR_DRIVER, value_of(room, ""));
 	else
-		add_text(b, NVS_ATTR_DRIVER, live->driver);
+		add_text(b, NVS_ATTR_DRIVER, session->driver);
 }
 
 static void add_machine(struct builder *b)
@@ -127,47 +127,47 @@ static void add_machine(struct builder *b)
 	add_text(b, NVS_ATTR_KERNEL, name.release);
 }
 
-static void add_header(struct builder *b, const struct nvs_live *live)
+static void add_header(struct builder *b, const struct nvs_session *session)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	struct nvs_rec_header *h = (void *)(b->out + b->used);
 
 	*h = (struct nvs_rec_header){
-		.rec = {.type = NVS_REC_HEADER, .size = sizeof(*h), .time = live->start.ticks},
+		.rec = {.type = NVS_REC_HEADER, .size = sizeof(*h), .time = session->start.ticks},
 		.magic = NVS_TRACE_MAGIC,
 		.version = NVS_TRACE_VERSION,
 		.min_version = NVS_TRACE_VERSION,
-		.pid = live->pid,
+		.pid = session->pid,
 		.ppid = (uint32_t)nvs_sys(SYS_getppid, 0, 0, 0, 0, 0, 0),
-		.clock = live->clock,
-		.flags = (live->crash_safe ? NVS_HDR_CRASH_SAFE : 0) |
+		.clock = session->clock,
+		.flags = (session->crash_safe ? NVS_HDR_CRASH_SAFE : 0) |
 			 (v->backtrace ? NVS_HDR_BACKTRACE : 0) | (v->step ? NVS_HDR_STEP : 0) |
 			 (v->drop ? NVS_HDR_DROP : 0) |
 			 (v->level == NVS_LEVEL_HEADERS ? NVS_HDR_HEADERS : 0) |
 			 (v->level == NVS_LEVEL_COUNTS ? NVS_HDR_COUNTS : 0) |
 			 (v->trigger[0] ? NVS_HDR_TRIGGER : 0),
-		.realtime_ns = live->start.real_ns,
-		.ring_bytes = live->ring_bytes,
+		.realtime_ns = session->start.real_ns,
+		.ring_bytes = session->ring_bytes,
 	};
-	memcpy(h->session, live->session, sizeof(h->session));
+	memcpy(h->session, session->id, sizeof(h->session));
 	b->used += sizeof(*h);
 }
 
-static void add_attrs(struct builder *b, const struct nvs_live *live, char *room)
+static void add_attrs(struct builder *b, const struct nvs_session *session, char *room)
 {
 	add_text(b, NVS_ATTR_VERSION, NVS_VERSION);
 	add_command(b, room);
 	add_link(b, NVS_ATTR_EXE, "/proc/self/exe", room);
 	add_link(b, NVS_ATTR_CWD, "/proc/self/cwd", room);
 	add_machine(b);
-	add_driver(b, live, room);
+	add_driver(b, session, room);
 	add_cpu(b, room);
 	add_text(b, NVS_ATTR_OPTIONS, nvs_options()->given);
-	add_text(b, NVS_ATTR_SPOOL, live->spool.path);
-	add_text(b, NVS_ATTR_UNWINDER, live->unwinder);
+	add_text(b, NVS_ATTR_SPOOL, session->spool.path);
+	add_text(b, NVS_ATTR_UNWINDER, session->unwinder);
 }
 
-int nvs_first_frame(struct nvs_live *live, struct nvs_sink *sink)
+int nvs_first_frame(struct nvs_session *session, struct nvs_sink *sink)
 {
 	struct builder b = {.out = nvs_alloc(FRAME_SIZE)};
 	char *room = nvs_alloc(COMMAND_SIZE);
@@ -175,12 +175,13 @@ int nvs_first_frame(struct nvs_live *live, struct nvs_sink *sink)
 	int err = -ENOMEM;
 
 	if (b.out && room) {
-		frame->rec = (struct nvs_rec){
-			.type = NVS_REC_FRAME, .size = sizeof(*frame), .time = live->start.ticks};
+		frame->rec = (struct nvs_rec){.type = NVS_REC_FRAME,
+					      .size = sizeof(*frame),
+					      .time = session->start.ticks};
 		b.used = sizeof(*frame);
-		add_header(&b, live);
-		add_attrs(&b, live, room);
-		nvs_fill_clock((void *)(b.out + b.used), &live->start);
+		add_header(&b, session);
+		add_attrs(&b, session, room);
+		nvs_fill_clock((void *)(b.out + b.used), &session->start);
 		b.used += sizeof(struct nvs_rec_clock);
 		err = nvs_sink_frame(sink, b.out, b.used);
 	}

@@ -3,7 +3,7 @@
  * Calls that have not returned when the trace is ended: threads that wait on the GPU while main()
  * returns. Their rings say so; they are told last.
  */
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 #include "preload/trace/merge.h"
 
 /* The owner goes on meanwhile: a call that has changed while it was read is over. */

@@ -8,15 +8,15 @@
  */
 #include <linux/fs.h>
 #include <string.h>
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 
 #define FIRST_RECORD 4096u
 
-void nvs_late_prepare(struct nvs_live *live)
+void nvs_late_prepare(struct nvs_session *session)
 {
-	struct nvs_late *late = &live->late;
-	const char *name = live->spool.path[0] ? live->spool.path : live->trace.path;
-	const char *suffix = live->spool.path[0] ? "" : ".spool";
+	struct nvs_late *late = &session->late;
+	const char *name = session->spool.path[0] ? session->spool.path : session->trace.path;
+	const char *suffix = session->spool.path[0] ? "" : ".spool";
 
 	late->file.fd = late->named.fd = -1;
 	late->file.flags = late->named.flags = O_WRONLY;
@@ -69,40 +69,40 @@ static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint
  * From both sides, since either may come first; the second finds nothing to do. What else bears the
  * name by now belongs to another process, which has replaced this one's trace.
  */
-static void take_name(struct nvs_live *live)
+static void take_name(struct nvs_session *session)
 {
-	struct nvs_late *late = &live->late;
+	struct nvs_late *late = &session->late;
 	unsigned flags;
 
 	if (atomic_load(&late->state) != NVS_LATE_THERE || !atomic_load(&late->settled))
 		return;
-	flags = nvs_outfile_named(&live->spool, late->named.path) ? 0 : RENAME_NOREPLACE;
+	flags = nvs_outfile_named(&session->spool, late->named.path) ? 0 : RENAME_NOREPLACE;
 	if (nvs_sys_rename(late->file.path, late->named.path, flags) == -EEXIST)
 		nvs_outfile_unlink(&late->file);
 }
 
-static int write_head(struct nvs_live *live)
+static int write_head(struct nvs_session *session)
 {
 	struct nvs_spool head = {
 		.magic = NVS_SPOOL_MAGIC,
 		.version = NVS_SPOOL_VERSION,
 		.kind = NVS_SPOOL_LATE,
-		.pid = live->pid,
-		.ring_bytes = live->ring_bytes,
+		.pid = session->pid,
+		.ring_bytes = session->ring_bytes,
 		.ring_offset = FIRST_RECORD,
 		.channel_offset = FIRST_RECORD,
-		.clock_ticks = {live->head->clock_ticks[0], live->head->clock_ticks[1]},
-		.clock_mono_ns = {live->head->clock_mono_ns[0], live->head->clock_mono_ns[1]},
-		.clock_real_ns = {live->head->clock_real_ns[0], live->head->clock_real_ns[1]},
+		.clock_ticks = {session->head->clock_ticks[0], session->head->clock_ticks[1]},
+		.clock_mono_ns = {session->head->clock_mono_ns[0], session->head->clock_mono_ns[1]},
+		.clock_real_ns = {session->head->clock_real_ns[0], session->head->clock_real_ns[1]},
 	};
 
-	memcpy(head.session, live->session, sizeof(head.session));
-	return write_at(&live->late, &head, sizeof(head), 0);
+	memcpy(head.session, session->id, sizeof(head.session));
+	return write_at(&session->late, &head, sizeof(head), 0);
 }
 
-static int make_file(struct nvs_live *live)
+static int make_file(struct nvs_session *session)
 {
-	struct nvs_late *late = &live->late;
+	struct nvs_late *late = &session->late;
 	struct stat st;
 	int fd;
 
@@ -117,21 +117,21 @@ static int make_file(struct nvs_live *live)
 	late->file.dev = late->named.dev = st.st_dev;
 	late->file.ino = late->named.ino = st.st_ino;
 	late->file.fd = nvs_fd_high(fd);
-	return write_head(live);
+	return write_head(session);
 }
 
 /*
  * By whoever comes first, with the program's signals blocked, so that no handler jumps out of it or
  * waits for it. Whom one of the others interrupts for long finds that it has been given up.
  */
-static void make_once(struct nvs_live *live)
+static void make_once(struct nvs_session *session)
 {
-	struct nvs_late *late = &live->late;
+	struct nvs_late *late = &session->late;
 	uint32_t none = NVS_LATE_NONE, making = NVS_LATE_MAKING;
 	uint64_t saved = nvs_sys_block_async();
 
 	if (atomic_compare_exchange_strong(&late->state, &none, NVS_LATE_MAKING)) {
-		bool made = !make_file(live);
+		bool made = !make_file(session);
 
 		if (!atomic_compare_exchange_strong(&late->state, &making,
 						    made ? NVS_LATE_THERE : NVS_LATE_NEVER))
@@ -140,20 +140,20 @@ static void make_once(struct nvs_live *live)
 			nvs_outfile_unlink(&late->file);
 			nvs_outfile_close(&late->file);
 		}
-		take_name(live);
+		take_name(session);
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
-static bool have_file(struct nvs_live *live)
+static bool have_file(struct nvs_session *session)
 {
-	struct nvs_late *late = &live->late;
+	struct nvs_late *late = &session->late;
 	uint32_t making = NVS_LATE_MAKING;
 
 	if (atomic_load(&late->state) == NVS_LATE_NONE) {
 		if (nvs_session_confined())
 			return false;
-		make_once(live);
+		make_once(session);
 	}
 	if (!nvs_sys_wait_while(&late->state, NVS_LATE_MAKING))
 		atomic_compare_exchange_strong(&late->state, &making, NVS_LATE_NEVER);
@@ -162,15 +162,15 @@ static bool have_file(struct nvs_live *live)
 
 int nvs_late_record(const void *record, uint32_t size)
 {
-	struct nvs_live *live = nvs_live();
+	struct nvs_session *session = nvs_session();
 
-	if (!live || !have_file(live))
+	if (!session || !have_file(session))
 		return -EIO;
-	return write_at(&live->late, record, size, atomic_fetch_add(&live->late.end, size));
+	return write_at(&session->late, record, size, atomic_fetch_add(&session->late.end, size));
 }
 
-void nvs_late_settle(struct nvs_live *live)
+void nvs_late_settle(struct nvs_session *session)
 {
-	atomic_store(&live->late.settled, 1);
-	take_name(live);
+	atomic_store(&session->late.settled, 1);
+	take_name(session);
 }

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include <sys/file.h>
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 
 #define PAGE 4096ull
 #define CHANNEL_OFFSET PAGE
@@ -19,9 +19,9 @@ _Static_assert(RING_OFFSET % PAGE == 0, "rings begin on a page");
 _Static_assert(sizeof(struct nvs_spool) <= PAGE, "the header is one page");
 _Static_assert(sizeof(struct nvs_spool_ring) <= PAGE, "a ring's head is one page");
 
-static uint64_t stride(const struct nvs_live *live)
+static uint64_t stride(const struct nvs_session *session)
 {
-	return PAGE + live->ring_bytes;
+	return PAGE + session->ring_bytes;
 }
 
 /* Blocks for [from, to), so that no later store can meet a full disk. */
@@ -96,9 +96,10 @@ static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
  * One ring in the address space: its head's page and its data, the data once more, a page that
  * nobody may touch, and the trap's stack.
  */
-static uint8_t *map_ring(const struct nvs_live *live, int fd, uint64_t offset, uint8_t **stack_top)
+static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t offset,
+			 uint8_t **stack_top)
 {
-	uint64_t bytes = live->ring_bytes, shared = PAGE + 2 * bytes;
+	uint64_t bytes = session->ring_bytes, shared = PAGE + 2 * bytes;
 	uint64_t total = shared + PAGE + NVS_TRAP_STACK_BYTES;
 	uint8_t *base, *stack;
 
@@ -120,133 +121,134 @@ static uint8_t *map_ring(const struct nvs_live *live, int fd, uint64_t offset, u
 }
 
 /* Ring NUMBER from FD at OFFSET. */
-static int add_ring(struct nvs_live *live, int fd, uint64_t offset, uint32_t number)
+static int add_ring(struct nvs_session *session, int fd, uint64_t offset, uint32_t number)
 {
 	uint8_t *base, *stack_top;
 	struct nvs_spool_ring *shared;
 
-	base = map_ring(live, fd, offset, &stack_top);
+	base = map_ring(session, fd, offset, &stack_top);
 	if (!base)
 		return -ENOMEM;
 	shared = (void *)base;
 	shared->ring = number;
 	shared->thread = NVS_NONE;
-	return nvs_buffer_add(shared, base + PAGE, live->ring_bytes, stack_top);
+	return nvs_buffer_add(shared, base + PAGE, session->ring_bytes, stack_top);
 }
 
-/* Rings that have no place in the file any more live in memory; the writer sees it and says so. */
-static int grow_anonymous(struct nvs_live *live, uint32_t n)
+/* Rings that have no place in the file any more lie in memory; the writer sees it and says so. */
+static int grow_anonymous(struct nvs_session *session, uint32_t n)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < n && !err; i++)
-		err = add_ring(live, -1, 0, nvs_buffer_count());
-	live->crash_safe = false;
+		err = add_ring(session, -1, 0, nvs_buffer_count());
+	session->crash_safe = false;
 	return err;
 }
 
-int nvs_spool_grow(struct nvs_live *live, uint32_t n)
+int nvs_spool_grow(struct nvs_session *session, uint32_t n)
 {
 	uint32_t first = nvs_buffer_count();
-	uint64_t from = RING_OFFSET + first * stride(live), to;
-	int fd = nvs_outfile_fd(&live->spool), err = 0;
+	uint64_t from = RING_OFFSET + first * stride(session), to;
+	int fd = nvs_outfile_fd(&session->spool), err = 0;
 
 	if (first + n > NVS_MAX_BUFFERS)
 		n = NVS_MAX_BUFFERS - first;
 	if (!n)
 		return -ENOSPC;
-	to = from + n * stride(live);
+	to = from + n * stride(session);
 	/* Once some are outside the file, the rest must be too: the file's rings are its first
 	 * ones. */
-	if (fd < 0 || nvs_session_confined() || live->head->rings != first ||
+	if (fd < 0 || nvs_session_confined() || session->head->rings != first ||
 	    allocate(fd, from, to))
-		return grow_anonymous(live, n);
+		return grow_anonymous(session, n);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		err = add_ring(live, fd, from + i * stride(live), first + i);
+		err = add_ring(session, fd, from + i * stride(session), first + i);
 		if (!err)
-			__atomic_store_n(&live->head->rings, first + i + 1, __ATOMIC_RELEASE);
+			__atomic_store_n(&session->head->rings, first + i + 1, __ATOMIC_RELEASE);
 	}
 	return err;
 }
 
-static void fill_head(struct nvs_live *live)
+static void fill_head(struct nvs_session *session)
 {
-	struct nvs_spool *head = live->head;
+	struct nvs_spool *head = session->head;
 
 	head->version = NVS_SPOOL_VERSION;
 	head->kind = NVS_SPOOL_RINGS;
-	memcpy(head->session, live->session, sizeof(head->session));
-	head->pid = live->pid;
-	head->ring_bytes = live->ring_bytes;
+	memcpy(head->session, session->id, sizeof(head->session));
+	head->pid = session->pid;
+	head->ring_bytes = session->ring_bytes;
 	head->ring_offset = RING_OFFSET;
 	head->channel_offset = CHANNEL_OFFSET;
 	head->channels = NVS_SPOOL_CHANNELS;
 	for (uint32_t i = 0; i < NVS_SPOOL_CHANNELS; i++)
-		live->channels[i].channel = NVS_NONE;
+		session->channels[i].channel = NVS_NONE;
 	/* Last: with it the spool is one. */
 	__atomic_store_n(&head->magic, NVS_SPOOL_MAGIC, __ATOMIC_RELEASE);
 }
 
-static int lay_out(struct nvs_live *live)
+static int lay_out(struct nvs_session *session)
 {
 	uint8_t *p;
 	int err = 0;
 
-	if (live->spool.fd >= 0)
-		err = allocate(live->spool.fd, 0, RING_OFFSET + NVS_FIRST_RINGS * stride(live));
+	if (session->spool.fd >= 0)
+		err = allocate(session->spool.fd, 0,
+			       RING_OFFSET + NVS_FIRST_RINGS * stride(session));
 	if (err)
 		return err;
-	p = map_shared(NULL, RING_OFFSET, live->spool.fd, 0);
+	p = map_shared(NULL, RING_OFFSET, session->spool.fd, 0);
 	if (!p)
 		return -ENOMEM;
-	live->head = (void *)p;
-	live->channels = (void *)(p + CHANNEL_OFFSET);
+	session->head = (void *)p;
+	session->channels = (void *)(p + CHANNEL_OFFSET);
 	return 0;
 }
 
-int nvs_spool_create(struct nvs_live *live, const char *path, bool replace)
+int nvs_spool_create(struct nvs_session *session, const char *path, bool replace)
 {
 	int err = -ENOENT;
 
 	if (path) {
-		err = nvs_outfile_create(&live->spool, path, O_RDWR, replace);
+		err = nvs_outfile_create(&session->spool, path, O_RDWR, replace);
 		if (err == -EEXIST)
 			return err;
-		if (!err && lay_out(live)) {
-			nvs_outfile_unlink(&live->spool);
-			nvs_outfile_close(&live->spool);
+		if (!err && lay_out(session)) {
+			nvs_outfile_unlink(&session->spool);
+			nvs_outfile_close(&session->spool);
 			err = -ENOSPC;
 		}
 	}
-	live->crash_safe = !err;
+	session->crash_safe = !err;
 	if (err) {
-		live->spool.fd = -1;
-		live->spool.path[0] = '\0';
-		err = lay_out(live);
+		session->spool.fd = -1;
+		session->spool.path[0] = '\0';
+		err = lay_out(session);
 	}
 	if (err)
 		return err;
-	fill_head(live);
-	return nvs_spool_grow(live, NVS_FIRST_RINGS);
+	fill_head(session);
+	return nvs_spool_grow(session, NVS_FIRST_RINGS);
 }
 
-void nvs_spool_discard(struct nvs_live *live)
+void nvs_spool_discard(struct nvs_session *session)
 {
-	nvs_outfile_unlink(&live->spool);
-	nvs_outfile_close(&live->spool);
+	nvs_outfile_unlink(&session->spool);
+	nvs_outfile_close(&session->spool);
 }
 
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)
 {
-	struct nvs_live *live = nvs_live();
+	struct nvs_session *session = nvs_session();
 
-	for (uint32_t i = 0; live && live->channels && i < NVS_SPOOL_CHANNELS; i++) {
+	for (uint32_t i = 0; session && session->channels && i < NVS_SPOOL_CHANNELS; i++) {
 		struct nvs_spool_channel *slot =
-			&live->channels[(live->next_slot + i) % NVS_SPOOL_CHANNELS];
+			&session->channels[(session->next_slot + i) % NVS_SPOOL_CHANNELS];
 
 		if (slot->channel != NVS_NONE)
 			continue;
-		live->next_slot = (live->next_slot + i + 1) % NVS_SPOOL_CHANNELS;
+		session->next_slot = (session->next_slot + i + 1) % NVS_SPOOL_CHANNELS;
 		memset(slot, 0, sizeof(*slot));
 		__atomic_store_n(&slot->channel, number, __ATOMIC_RELEASE);
 		return slot;

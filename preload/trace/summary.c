@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 #include "preload/base/names.h"
 
 struct line {
@@ -119,50 +119,52 @@ static void add_flag(struct line *l, bool on, const char *name, bool *any)
 	*any = true;
 }
 
-static void add_summary(struct line *l, const struct nvs_live *live, const struct nvs_outcome *o)
+static void add_summary(struct line *l, const struct nvs_session *session,
+			const struct nvs_outcome *o)
 {
 	bool any = false;
 
-	add(l, "%u\t%llu\t%llu\t%llu\t", live->pid, (unsigned long long)o->submissions,
+	add(l, "%u\t%llu\t%llu\t%llu\t", session->pid, (unsigned long long)o->submissions,
 	    (unsigned long long)o->gaps, (unsigned long long)o->bytes);
-	add_escaped(l, live->trace.path);
+	add_escaped(l, session->trace.path);
 	add(l, "\t");
-	add_flag(l, live->renamed, "renamed", &any);
-	add_flag(l, !live->crash_safe, "unsafe", &any);
+	add_flag(l, session->renamed, "renamed", &any);
+	add_flag(l, !session->crash_safe, "unsafe", &any);
 	add_flag(l, o->error != 0 || o->hangs, "lost", &any);
 	add_flag(l, nvs_options()->error[0] != '\0', "options", &any);
-	add_flag(l, atomic_load(&live->trigger.wrong), "trigger", &any);
+	add_flag(l, atomic_load(&session->trigger.wrong), "trigger", &any);
 	if (!any)
 		add(l, "-");
 	add(l, "\t%llu", (unsigned long long)o->skipped);
 }
 
 /* A line without numbers, where there is a launcher. */
-static void send_plain(const struct nvs_live *live, const char *path, const char *flag)
+static void send_plain(const struct nvs_session *session, const char *path, const char *flag)
 {
 	struct line l = {.used = 0};
 	int fd = open_summary();
 
 	if (fd < 0)
 		return;
-	add(&l, "%u\t0\t0\t0\t", live->pid);
+	add(&l, "%u\t0\t0\t0\t", session->pid);
 	add_escaped(&l, path);
 	add(&l, "\t%s", flag);
 	send_line(&l, fd);
 	nvs_sys_close(fd);
 }
 
-void nvs_closing_started(const struct nvs_live *live)
+void nvs_summary_started(const struct nvs_session *session)
 {
-	send_plain(live, live->trace.path, "started");
+	send_plain(session, session->trace.path, "started");
 }
 
 /* ---- for people ---- */
 
-static void add_result(struct line *l, const struct nvs_live *live, const struct nvs_outcome *o)
+static void add_result(struct line *l, const struct nvs_session *session,
+		       const struct nvs_outcome *o)
 {
-	add_name(l, live->shown);
-	if (live->renamed)
+	add_name(l, session->shown);
+	if (session->renamed)
 		add(l, " (the name asked for was taken)");
 	add(l, ": ");
 	add_size(l, o->bytes);
@@ -182,21 +184,21 @@ static void add_result(struct line *l, const struct nvs_live *live, const struct
 	else if (o->error)
 		add(l, "; WRITING FAILED (%s), %llu submissions were lost", strerror(-o->error),
 		    (unsigned long long)o->lost_submissions);
-	if (atomic_load(&live->trigger.wrong))
+	if (atomic_load(&session->trigger.wrong))
 		add(l, "; " NVS_TRIGGER_WRONG);
 	add(l, "; next: nvsnoop-report ");
-	add_word(l, live->shown);
+	add_word(l, session->shown);
 	add(l, " --by-api");
 }
 
-static void add_failure(struct line *l, const struct nvs_live *live)
+static void add_failure(struct line *l, const struct nvs_session *session)
 {
 	add(l, "nothing was recorded: ");
-	add_name(l, live->shown);
-	add(l, ": %s", strerror(-live->error));
+	add_name(l, session->shown);
+	add(l, ": %s", strerror(-session->error));
 }
 
-static void say(const struct nvs_live *live, bool failed, const struct nvs_outcome *o)
+static void say(const struct nvs_session *session, bool failed, const struct nvs_outcome *o)
 {
 	const struct nvs_options *options = nvs_options();
 	struct line l = {.used = 0};
@@ -207,13 +209,13 @@ static void say(const struct nvs_live *live, bool failed, const struct nvs_outco
 		add(&l, " (all options were ignored); ");
 	}
 	if (failed)
-		add_failure(&l, live);
+		add_failure(&l, session);
 	else
-		add_result(&l, live, o);
+		add_result(&l, session, o);
 	send_line(&l, 2);
 }
 
-void nvs_closing_refused(void)
+void nvs_summary_refused(void)
 {
 	static _Atomic bool told;
 	struct line l = {.used = 0};
@@ -224,25 +226,25 @@ void nvs_closing_refused(void)
 	send_line(&l, 2);
 }
 
-void nvs_closing(struct nvs_live *live)
+void nvs_summary_ended(struct nvs_session *session)
 {
-	bool failed = live->error != 0;
+	bool failed = session->error != 0;
 	struct nvs_outcome outcome = {0};
 	struct line l = {.used = 0};
 	int fd = -1;
 
 	/* A failure is told here in any case; the launcher only learns that there was one. */
 	if (failed) {
-		send_plain(live, live->shown, "failed");
+		send_plain(session, session->shown, "failed");
 	} else {
-		nvs_writer_outcome(live, &outcome);
+		nvs_writer_outcome(session, &outcome);
 		fd = open_summary();
 	}
 	if (fd >= 0) {
-		add_summary(&l, live, &outcome);
+		add_summary(&l, session, &outcome);
 		send_line(&l, fd);
 		nvs_sys_close(fd);
 	} else if (!nvs_options()->values.quiet) {
-		say(live, failed, &outcome);
+		say(session, failed, &outcome);
 	}
 }

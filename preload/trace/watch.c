@@ -16,18 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include "preload/base/ownthread.h"
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 
 static const char *const files[NVS_WATCHED] = {"/proc/self/stat", "/proc/self/status",
 					       "/proc/thread-self/status"};
 
 /* Text of one of them; "" where there is none. */
-static const char *watched(const struct nvs_live *live, enum nvs_watch which, char *text,
+static const char *watched(const struct nvs_session *session, enum nvs_watch which, char *text,
 			   size_t size)
 {
-	long n = live->watched[which] < 0 ? -EBADF
-					  : nvs_sys(SYS_pread64, live->watched[which], (long)text,
-						    (long)size - 1, 0, 0, 0);
+	long n = session->watched[which] < 0 ? -EBADF
+					     : nvs_sys(SYS_pread64, session->watched[which],
+						       (long)text, (long)size - 1, 0, 0, 0);
 
 	text[n > 0 ? n : 0] = '\0';
 	return text;
@@ -41,39 +41,40 @@ static unsigned long field(const char *text, const char *name)
 }
 
 /* Of the main thread and of the writer: a filter for all threads shows in both. */
-static unsigned long filters(const struct nvs_live *live)
+static unsigned long filters(const struct nvs_session *session)
 {
 	unsigned long sum = 0;
 	char text[4096];
 
 	for (int i = NVS_WATCH_MAIN; i <= NVS_WATCH_WRITER; i++) {
-		watched(live, (enum nvs_watch)i, text, sizeof(text));
+		watched(session, (enum nvs_watch)i, text, sizeof(text));
 		sum += field(text, "\nSeccomp:") + field(text, "\nSeccomp_filters:");
 	}
 	return sum;
 }
 
-void nvs_watch_begin(struct nvs_live *live, bool own_table)
+void nvs_watch_begin(struct nvs_session *session, bool own_table)
 {
 	for (int i = 0; i < NVS_WATCHED; i++)
-		live->watched[i] = own_table ? nvs_sys_open(files[i], O_RDONLY | O_CLOEXEC, 0) : -1;
-	live->filters = filters(live);
+		session->watched[i] = own_table ? nvs_sys_open(files[i], O_RDONLY | O_CLOEXEC, 0)
+						: -1;
+	session->filters = filters(session);
 	atomic_store(&nvs_writer_signal.confined, 0);
 }
 
-void nvs_watch_sandbox(struct nvs_live *live)
+void nvs_watch_sandbox(struct nvs_session *session)
 {
-	if (filters(live) > live->filters)
+	if (filters(session) > session->filters)
 		atomic_store(&nvs_writer_signal.confined, 1);
 }
 
 /* True: the main thread is a zombie and no thread but ours is alive. */
-static bool only_we_are_left(const struct nvs_live *live)
+static bool only_we_are_left(const struct nvs_session *session)
 {
 	char text[512], *p;
 	int field;
 
-	watched(live, NVS_WATCH_STAT, text, sizeof(text));
+	watched(session, NVS_WATCH_STAT, text, sizeof(text));
 	p = strrchr(text, ')');
 	if (!p || p[1] != ' ' || p[2] != 'Z')
 		return false;
@@ -83,17 +84,17 @@ static bool only_we_are_left(const struct nvs_live *live)
 	return p && strtoul(p, NULL, 10) <= 1 + nvs_own_threads();
 }
 
-void nvs_watch_threads(struct nvs_live *live)
+void nvs_watch_threads(struct nvs_session *session)
 {
-	if (only_we_are_left(live))
-		atomic_store(&live->alone, 1);
+	if (only_we_are_left(session))
+		atomic_store(&session->alone, 1);
 }
 
-void nvs_end_with_last_thread(struct nvs_live *live)
+void nvs_end_with_last_thread(struct nvs_session *session)
 {
 	uint64_t none = 0;
 
-	if (!atomic_load(&live->alone))
+	if (!atomic_load(&session->alone))
 		return;
 	/* As the C library does it in the last thread. */
 	nvs_sys_sigmask(SIG_SETMASK, &none, NULL);

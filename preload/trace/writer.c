@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <time.h>
 #include "preload/base/ownthread.h"
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 #include "preload/trace/merge.h"
 #include "preload/trace/packer.h"
 
@@ -20,7 +20,7 @@
 #define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
 
 struct nvs_writer {
-	struct nvs_live *live;
+	struct nvs_session *session;
 	struct nvs_sink sink; /* the packers' while one has a frame */
 	struct nvs_merge *merge;
 	struct nvs_packers packers;
@@ -38,7 +38,7 @@ struct nvs_writer {
 
 static void beat(struct nvs_writer *w)
 {
-	__atomic_fetch_add(&w->live->head->heartbeat, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&w->session->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
 static void write_frame(void *arg, const void *frame, size_t size,
@@ -52,8 +52,8 @@ static void write_frame(void *arg, const void *frame, size_t size,
 		w->first_error = w->first_error ? w->first_error : err;
 		w->lost_submissions += counts->submissions;
 		w->lost_bytes += counts->submission_bytes;
-		w->live->head->lost_submissions += counts->submissions;
-		w->live->head->lost_bytes += counts->submission_bytes;
+		w->session->head->lost_submissions += counts->submissions;
+		w->session->head->lost_bytes += counts->submission_bytes;
 	}
 	if (w->merge->nspares)
 		nvs_merge_written(frame);
@@ -81,7 +81,7 @@ static void settle(void *arg)
 static void put_clock(struct nvs_writer *w)
 {
 	struct nvs_clock_point point = nvs_clock_read();
-	struct nvs_spool *head = w->live->head;
+	struct nvs_spool *head = w->session->head;
 	struct nvs_rec_clock rec;
 
 	nvs_fill_clock(&rec, &point);
@@ -97,7 +97,7 @@ static void tell_unsafe(struct nvs_writer *w)
 {
 	uint64_t room[8];
 
-	if (w->unsafe_told || w->live->crash_safe)
+	if (w->unsafe_told || w->session->crash_safe)
 		return;
 	w->unsafe_told = true;
 	nvs_fill_attr(room, NVS_ATTR_SPOOL, "", 0);
@@ -107,7 +107,7 @@ static void tell_unsafe(struct nvs_writer *w)
 /* Ticks mean nothing by one point alone: the second comes early, for a program that dies early. */
 static bool first_clock(const struct nvs_writer *w)
 {
-	return w->last_clock == w->live->start.mono_ns;
+	return w->last_clock == w->session->start.mono_ns;
 }
 
 static uint64_t clock_interval(const struct nvs_writer *w)
@@ -122,11 +122,11 @@ static void one_round(struct nvs_writer *w)
 	uint64_t limit, now;
 
 	if (nvs_buffer_sweep() < NVS_FREE_RINGS) {
-		nvs_watch_sandbox(w->live);
-		nvs_spool_grow(w->live, NVS_MORE_RINGS);
+		nvs_watch_sandbox(w->session);
+		nvs_spool_grow(w->session, NVS_MORE_RINGS);
 	}
 	limit = nvs_now();
-	__atomic_store_n(&w->live->head->heard, limit, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->session->head->heard, limit, __ATOMIC_RELAXED);
 	nvs_merge_drain(w->merge, limit);
 	tell_unsafe(w);
 	now = nvs_clock_mono_ns();
@@ -189,7 +189,7 @@ static void put_totals(struct nvs_writer *w)
 		.channels = seen->channels,
 		.threads = seen->threads,
 		.stacks = seen->stacks,
-		.unknown_ioctls = w->live->unknown_calls,
+		.unknown_ioctls = w->session->unknown_calls,
 		.waits = counter(NVS_COUNT_WAITS),
 		.wait_ns = counter(NVS_COUNT_WAIT_NS),
 		.stepped = counter(NVS_COUNT_STEPPED),
@@ -207,7 +207,7 @@ static void put_totals(struct nvs_writer *w)
 /* What somebody has cut off or removed meanwhile is lost, though each write went well. */
 static void look_at_file(struct nvs_writer *w)
 {
-	if (w->sink.error || nvs_outfile_holds(&w->live->trace, w->sink.file_bytes))
+	if (w->sink.error || nvs_outfile_holds(&w->session->trace, w->sink.file_bytes))
 		return;
 	w->sink.error = w->first_error = -ESTALE;
 	w->lost_submissions = counter(NVS_COUNT_SUBMISSIONS);
@@ -236,9 +236,9 @@ static void finish(struct nvs_writer *w)
 	look_at_file(w);
 	/* A spool that holds what the trace lacks stays. */
 	if (!w->sink.error) {
-		w->live->head->ended = 1;
+		w->session->head->ended = 1;
 		if (!nvs_session_confined())
-			nvs_outfile_unlink(&w->live->spool);
+			nvs_outfile_unlink(&w->session->spool);
 	}
 	beat(w);
 	atomic_store(&w->done, 1);
@@ -252,11 +252,12 @@ static void finish(struct nvs_writer *w)
  */
 static bool detach(struct nvs_writer *w)
 {
-	int low = w->live->trace.fd, high = w->live->spool.fd >= 0 ? w->live->spool.fd : low;
+	int low = w->session->trace.fd,
+	    high = w->session->spool.fd >= 0 ? w->session->spool.fd : low;
 
 	if (low > high) {
-		low = w->live->spool.fd;
-		high = w->live->trace.fd;
+		low = w->session->spool.fd;
+		high = w->session->trace.fd;
 	}
 	/*
 	 * It must be possible to let go of the program's files: a pipe would never end otherwise.
@@ -291,7 +292,7 @@ static void begin_packer(void *arg)
 
 static void look_around(struct nvs_writer *w)
 {
-	nvs_watch_sandbox(w->live);
+	nvs_watch_sandbox(w->session);
 	if (atomic_exchange(&w->look, 0))
 		nvs_sys_futex_wake(&w->look);
 }
@@ -301,7 +302,7 @@ static void run_writer(void *arg)
 	struct nvs_writer *w = arg;
 	unsigned rounds = 0;
 
-	nvs_watch_begin(w->live, begin(w));
+	nvs_watch_begin(w->session, begin(w));
 	while (!atomic_load(&w->finishing)) {
 		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
@@ -315,7 +316,7 @@ static void run_writer(void *arg)
 		if (++rounds % 4)
 			continue;
 		look_around(w);
-		nvs_watch_threads(w->live);
+		nvs_watch_threads(w->session);
 	}
 	finish(w);
 }
@@ -348,25 +349,25 @@ static void start_packers(struct nvs_writer *w)
 		nvs_packers_start(&w->packers, &w->sink.pack, largest);
 }
 
-int nvs_writer_start(struct nvs_live *live)
+int nvs_writer_start(struct nvs_session *session)
 {
 	struct nvs_writer *w = nvs_alloc(sizeof(*w));
-	uint64_t ring_bytes = live->ring_bytes;
-	int err = -ENOMEM, trace = live->trace.fd, spool = live->spool.fd;
+	uint64_t ring_bytes = session->ring_bytes;
+	int err = -ENOMEM, trace = session->trace.fd, spool = session->spool.fd;
 
 	if (!w)
 		return err;
-	w->live = live;
-	w->unsafe_told = !live->crash_safe; /* the header says it */
+	w->session = session;
+	w->unsafe_told = !session->crash_safe; /* the header says it */
 	w->merge = nvs_merge_new(ring_bytes, 0, give_frame, w);
 	if (w->merge)
-		err = nvs_sink_init(&w->sink, &live->trace, w->merge->buffer_size);
-	live->writer = w;
+		err = nvs_sink_init(&w->sink, &session->trace, w->merge->buffer_size);
+	session->writer = w;
 	if (!err)
-		err = nvs_first_frame(live, &w->sink);
+		err = nvs_first_frame(session, &w->sink);
 	if (!err) {
 		w->merge->frames = w->sink.frames;
-		w->last_clock = live->start.mono_ns;
+		w->last_clock = session->start.mono_ns;
 		start_packers(w);
 		err = nvs_own_thread("nvsnoop", run_writer, w);
 	}
@@ -374,7 +375,7 @@ int nvs_writer_start(struct nvs_live *live)
 		hand_over_files(w, trace, spool);
 	} else {
 		nvs_packers_finish(&w->packers);
-		live->writer = NULL;
+		session->writer = NULL;
 		nvs_sink_free(&w->sink);
 		nvs_merge_free(w->merge);
 		if (!w->packers.running)
@@ -389,7 +390,7 @@ static bool wait_for_end(struct nvs_writer *w)
 	uint64_t seen = 0;
 
 	for (int still = 0; still < HUNG_ROUNDS; still++) {
-		uint64_t now = __atomic_load_n(&w->live->head->heartbeat, __ATOMIC_ACQUIRE);
+		uint64_t now = __atomic_load_n(&w->session->head->heartbeat, __ATOMIC_ACQUIRE);
 
 		if (atomic_load(&w->done))
 			return true;
@@ -401,9 +402,9 @@ static bool wait_for_end(struct nvs_writer *w)
 	return atomic_load(&w->done);
 }
 
-bool nvs_writer_look(struct nvs_live *live)
+bool nvs_writer_look(struct nvs_session *session)
 {
-	struct nvs_writer *w = live->writer;
+	struct nvs_writer *w = session->writer;
 
 	atomic_store(&w->look, 1);
 	atomic_store(&nvs_writer_signal.wake, 1);
@@ -413,9 +414,9 @@ bool nvs_writer_look(struct nvs_live *live)
 	return !atomic_load(&w->look);
 }
 
-bool nvs_writer_finish(struct nvs_live *live)
+bool nvs_writer_finish(struct nvs_session *session)
 {
-	struct nvs_writer *w = live->writer;
+	struct nvs_writer *w = session->writer;
 
 	atomic_store(&w->finishing, 1);
 	atomic_store(&nvs_writer_signal.wake, 1);
@@ -423,9 +424,9 @@ bool nvs_writer_finish(struct nvs_live *live)
 	return wait_for_end(w);
 }
 
-void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome)
+void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome)
 {
-	const struct nvs_writer *w = live->writer;
+	const struct nvs_writer *w = session->writer;
 
 	outcome->submissions = counter(NVS_COUNT_SUBMISSIONS);
 	outcome->skipped = counter(NVS_COUNT_SKIPPED);

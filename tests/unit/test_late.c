@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include "preload/base/state.h"
-#include "preload/trace/live.h"
+#include "preload/trace/session.h"
 #include "tests/unit/fakering.h"
 
 #define THREADS 8
 
-static struct nvs_live live;
+static struct nvs_session session;
 static struct nvs_spool head;
 static char folder[] = "/tmp/nvsnoop-test.XXXXXX", file[64];
 
@@ -41,11 +41,11 @@ static off_t size_of(const char *path)
 
 static void set_up(void)
 {
-	live.head = &head;
-	snprintf(live.spool.path, sizeof(live.spool.path), "%s/spool", folder);
+	session.head = &head;
+	snprintf(session.spool.path, sizeof(session.spool.path), "%s/spool", folder);
 	snprintf(file, sizeof(file), "%s/spool.late", folder);
-	nvs_late_prepare(&live);
-	*nvs_slot(NVS_SLOT_SESSION) = &live;
+	nvs_late_prepare(&session);
+	*nvs_slot(NVS_SLOT_SESSION) = &session;
 }
 
 static void *one_record(void *arg)

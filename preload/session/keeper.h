@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a session's life consists of besides its trace.
+ * What is looked at again and again while a session runs.
  */
-#ifndef NVSNOOP_PRELOAD_SESSION_SESSION_H
-#define NVSNOOP_PRELOAD_SESSION_SESSION_H
+#ifndef NVSNOOP_PRELOAD_SESSION_KEEPER_H
+#define NVSNOOP_PRELOAD_SESSION_KEEPER_H
 
-struct nvs_live;
+struct nvs_session;
 
 /* ---- trigger.c ---- */
 
 /* What is to be recorded from now on: at a session's start, and again and again. */
-void nvs_trigger_look(struct nvs_live *live);
+void nvs_trigger_look(struct nvs_session *session);
 
 /* ---- keeper.c ---- */
 
 /* Looks around for the first time, and starts the thread that goes on. Without it what was there at
  * the start is known all the same. */
-void nvs_keeper_start(struct nvs_live *live);
+void nvs_keeper_start(struct nvs_session *session);
 
 #endif

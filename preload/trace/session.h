@@ -3,8 +3,8 @@
  * The running session: what session.c, spool.c, late.c, writer.c, firstframe.c and summary.c share.
  * It hangs below the root page, so a forked child has none.
  */
-#ifndef NVSNOOP_PRELOAD_TRACE_LIVE_H
-#define NVSNOOP_PRELOAD_TRACE_LIVE_H
+#ifndef NVSNOOP_PRELOAD_TRACE_SESSION_H
+#define NVSNOOP_PRELOAD_TRACE_SESSION_H
 
 #include "preload/base/clock.h"
 #include "preload/base/outfile.h"
@@ -18,7 +18,12 @@
 #define NVS_FREE_RINGS 4u /* with fewer, more are made */
 #define NVS_TRAP_STACK_BYTES (64u << 10)
 
-enum nvs_live_state { NVS_LIVE_STARTING, NVS_LIVE_ACTIVE, NVS_LIVE_ENDED, NVS_LIVE_FAILED };
+enum nvs_session_state {
+	NVS_SESSION_STARTING,
+	NVS_SESSION_ACTIVE,
+	NVS_SESSION_ENDED,
+	NVS_SESSION_FAILED
+};
 
 enum nvs_late_state { NVS_LATE_NONE, NVS_LATE_MAKING, NVS_LATE_THERE, NVS_LATE_NEVER };
 
@@ -40,11 +45,11 @@ struct nvs_trigger {
 	_Atomic bool wrong; /* it has said something that cannot be obeyed */
 };
 
-struct nvs_live {
-	_Atomic uint32_t state; /* enum nvs_live_state */
+struct nvs_session {
+	_Atomic uint32_t state; /* enum nvs_session_state */
 	int error; /* -errno: why it failed */
 	uint32_t pid;
-	uint8_t session[16];
+	uint8_t id[16]; /* of the session, in the trace and its spools */
 	struct nvs_clock_point start;
 	uint32_t clock; /* enum nvs_clock */
 	char driver[64]; /* version of the driver, "" not known yet */
@@ -73,7 +78,7 @@ struct nvs_live {
 };
 
 /* NULL: no session was begun in this process. */
-static inline struct nvs_live *nvs_live(void)
+static inline struct nvs_session *nvs_session(void)
 {
 	return *nvs_slot(NVS_SLOT_SESSION);
 }
@@ -84,24 +89,24 @@ static inline struct nvs_live *nvs_live(void)
  * Lays out header, channel table and the first rings, in a file at PATH (NULL or no room: in memory
  * alone) and hands the rings to the trap. 0 or -errno.
  */
-int nvs_spool_create(struct nvs_live *live, const char *path, bool replace);
+int nvs_spool_create(struct nvs_session *session, const char *path, bool replace);
 /* Adds N rings. 0 or -errno. For the writer once it runs. */
-int nvs_spool_grow(struct nvs_live *live, uint32_t n);
+int nvs_spool_grow(struct nvs_session *session, uint32_t n);
 /* Undoes nvs_spool_create() for a session that could not be begun: the file goes. */
-void nvs_spool_discard(struct nvs_live *live);
+void nvs_spool_discard(struct nvs_session *session);
 
 /* ---- late.c: the spool for what is rung after the writer has ended ---- */
-void nvs_late_prepare(struct nvs_live *live);
+void nvs_late_prepare(struct nvs_session *session);
 int nvs_late_record(const void *record, uint32_t size);
 /* The rings' spool is done with: its name goes, or becomes the late spool's. */
-void nvs_late_settle(struct nvs_live *live);
+void nvs_late_settle(struct nvs_session *session);
 
 /* ---- firstframe.c ---- */
 
 /*
  * The first frame: HEADER, what is known of the process, a CLOCK point. Written before it returns.
  */
-int nvs_first_frame(struct nvs_live *live, struct nvs_sink *sink);
+int nvs_first_frame(struct nvs_session *session, struct nvs_sink *sink);
 /* One ATTR record into a ring. */
 void nvs_record_attr(uint32_t key, const char *value, size_t length);
 /* The same at OUT, which has room for 32 bytes more than LENGTH; its size. */
@@ -111,14 +116,14 @@ void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_point *poi
 /* ---- watch.c ---- */
 
 /* By the writer, as the next two. OWN_TABLE: its file descriptors are its own. */
-void nvs_watch_begin(struct nvs_live *live, bool own_table);
+void nvs_watch_begin(struct nvs_session *session, bool own_table);
 /* Whether the program has put on a sandbox since. */
-void nvs_watch_sandbox(struct nvs_live *live);
+void nvs_watch_sandbox(struct nvs_session *session);
 /* Whether a thread of the program's is left. */
-void nvs_watch_threads(struct nvs_live *live);
+void nvs_watch_threads(struct nvs_session *session);
 /* Ends the process, as its last thread would, if none is. By a thread that has the program's file
  * descriptors: what exit() writes out needs them. */
-void nvs_end_with_last_thread(struct nvs_live *live);
+void nvs_end_with_last_thread(struct nvs_session *session);
 
 /* ---- inflight.c ---- */
 
@@ -128,14 +133,14 @@ void nvs_inflight_put(struct nvs_merge *merge);
 
 /* ---- writer.c ---- */
 
-int nvs_writer_start(struct nvs_live *live);
+int nvs_writer_start(struct nvs_session *session);
 /* Has it look at a sandbox now, and waits for that; false: no answer. */
-bool nvs_writer_look(struct nvs_live *live);
+bool nvs_writer_look(struct nvs_session *session);
 /*
  * Drains the rings for the last time and writes totals and end. True: the writer has ended in
  * order. False: it makes no progress and was left behind.
  */
-bool nvs_writer_finish(struct nvs_live *live);
+bool nvs_writer_finish(struct nvs_session *session);
 
 struct nvs_outcome {
 	uint64_t submissions, gaps;
@@ -145,15 +150,15 @@ struct nvs_outcome {
 	int error; /* of writing, -errno; 0: none */
 	bool hangs; /* the writer was left behind */
 };
-void nvs_writer_outcome(struct nvs_live *live, struct nvs_outcome *outcome);
+void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome);
 
 /* ---- summary.c ---- */
 
 /* Tells the launcher that a trace has been begun. */
-void nvs_closing_started(const struct nvs_live *live);
+void nvs_summary_started(const struct nvs_session *session);
 /* The closing line, or the launcher's. A wrong option string is told in it. */
-void nvs_closing(struct nvs_live *live);
+void nvs_summary_ended(struct nvs_session *session);
 /* Says once why the library does nothing in this process, where it refuses to. */
-void nvs_closing_refused(void);
+void nvs_summary_refused(void);
 
 #endif

@@ -16,6 +16,16 @@ $(BUILD)/decode/%.o: decode/%.c decode/room.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(DECODE_CFLAGS) -include decode/base/budget.h -c -o $@ $<
 
+# What entry points do, made of the list that the library's table is made of.
+DECODE_OBJ += $(BUILD)/decode/calls/gen/entries.o
+$(BUILD)/decode/calls/gen/entries.c: api/cuda.api api/gen-table
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && api/gen-table decode $< >$@.new && mv $@.new $@
+
+$(BUILD)/decode/calls/gen/entries.o: $(BUILD)/decode/calls/gen/entries.c
+	$(call say,CC,$@)
+	$(Q)$(CC) $(DECODE_CFLAGS) -c -o $@ $<
+
 $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

@@ -18,9 +18,9 @@ $(BUILD)/preload/api/call.o: preload/api/call.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TRAP_CFLAGS) -c -o $@ $<
 
-$(BUILD)/preload/api/table.c: preload/api/cuda.api preload/api/gen-table
+$(BUILD)/preload/api/table.c: api/cuda.api api/gen-table
 	$(call say,GEN,$@)
-	$(Q)mkdir -p $(@D) && preload/api/gen-table $< >$@.new && mv $@.new $@
+	$(Q)mkdir -p $(@D) && api/gen-table preload $< >$@.new && mv $@.new $@
 
 $(BUILD)/preload/api/table.o: $(BUILD)/preload/api/table.c
 	$(call say,CC,$@)

@@ -3,12 +3,27 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "decode/calls/calls.h"
+#include "decode/calls/args.h"
 
-bool nvs_call_arg(const struct nvs_call *call, const char *name, uint64_t *value)
+static bool kept(const struct nvs_call *call, uint32_t index)
+{
+	return index < call->nargs && !(call->absent >> index & 1);
+}
+
+bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_t *value)
+{
+	uint32_t index = call->api->at[name] - 1u;
+
+	if (!kept(call, index))
+		return false;
+	*value = call->args[index];
+	return true;
+}
+
+bool nvs_call_kind(const struct nvs_call *call, enum nvs_arg_kind kind, uint64_t *value)
 {
 	for (uint32_t i = 0; i < call->nargs; i++) {
-		if (strcmp(call->api->arg[i], name) || call->absent >> i & 1)
+		if (call->api->kinds[i] != kind || !kept(call, i))
 			continue;
 		*value = call->args[i];
 		return true;
@@ -16,60 +31,103 @@ bool nvs_call_arg(const struct nvs_call *call, const char *name, uint64_t *value
 	return false;
 }
 
-bool nvs_call_kind(const struct nvs_call *call, const char *kind, uint64_t *value)
-{
-	for (uint32_t i = 0; i < call->nargs; i++) {
-		if (strcmp(call->api->kind[i], kind) || call->absent >> i & 1)
-			continue;
-		*value = call->args[i];
-		return true;
-	}
-	return false;
-}
-
+/* A string's value is its whole length << 32 and how much was kept, all ones for NULL. */
 static uint32_t stored(uint64_t value)
 {
 	return value == UINT64_MAX ? 0 : (uint32_t)value & 0xffffff;
 }
 
-static void print_string(const struct nvs_call *call, uint32_t index, char *dst, size_t room)
+static void take_string(const struct nvs_call *call, uint32_t index, struct nvs_arg *arg)
 {
-	const char *at = call->strings;
 	uint64_t value = call->args[index];
-	size_t n;
+	const char *at = call->strings;
 
 	for (uint32_t i = 0; i < index; i++)
-		if (!strcmp(call->api->kind[i], "str") && !(call->absent >> i & 1))
+		if (call->api->kinds[i] == NVS_KIND_STRING && kept(call, i))
 			at += stored(call->args[i]);
-	if (value == UINT64_MAX) {
+	arg->string = value == UINT64_MAX ? NULL : at;
+	arg->length = stored(value);
+	arg->value = value == UINT64_MAX ? 0 : value >> 32;
+}
+
+struct nvs_arg nvs_call_arg_at(const struct nvs_call *call, uint32_t index)
+{
+	struct nvs_arg arg = {
+		.name = call->api->arg[index],
+		.kind_name = call->api->kind[index],
+		.kind = call->api->kinds[index],
+		.absent = !kept(call, index),
+	};
+
+	if (arg.absent)
+		return arg;
+	if (arg.kind == NVS_KIND_STRING)
+		take_string(call, index, &arg);
+	else if (arg.kind == NVS_KIND_SIGNED)
+		arg.value = (uint64_t)(int32_t)call->args[index];
+	else
+		arg.value = call->args[index];
+	return arg;
+}
+
+bool nvs_call_arg(const struct nvs_call *call, const char *name, struct nvs_arg *arg)
+{
+	for (uint32_t i = 0; i < call->nargs; i++) {
+		if (strcmp(call->api->arg[i], name))
+			continue;
+		*arg = nvs_call_arg_at(call, i);
+		return true;
+	}
+	return false;
+}
+
+bool nvs_call_shape(const struct nvs_call *call, uint32_t grid[3], uint32_t block[3])
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		uint64_t blocks, threads;
+
+		if (!nvs_call_value(call, NVS_ARG_gridDimX + i, &blocks) ||
+		    !nvs_call_value(call, NVS_ARG_blockDimX + i, &threads))
+			return false;
+		grid[i] = (uint32_t)blocks;
+		block[i] = (uint32_t)threads;
+	}
+	return true;
+}
+
+static void print_string(const struct nvs_arg *arg, char *dst, size_t room)
+{
+	size_t n;
+
+	if (!arg->string) {
 		snprintf(dst, room, "NULL");
 		return;
 	}
 	if (room < 16)
 		return;
 	dst[0] = '"';
-	nvs_escape(dst + 1, room - 8, at, stored(value));
+	nvs_escape(dst + 1, room - 8, arg->string, arg->length);
 	n = strlen(dst);
-	snprintf(dst + n, room - n, "\"%s", value >> 32 > stored(value) ? "..." : "");
+	snprintf(dst + n, room - n, "\"%s", arg->value > arg->length ? "..." : "");
 }
 
 char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, size_t room)
 {
-	const char *kind = call->api->kind[index];
-	uint64_t value = call->args[index];
+	struct nvs_arg arg = nvs_call_arg_at(call, index);
 
-	if (call->absent >> index & 1)
+	if (arg.absent)
 		snprintf(dst, room, "?");
-	else if (!strcmp(kind, "str"))
-		print_string(call, index, dst, room);
-	else if (!strcmp(kind, "i32"))
-		snprintf(dst, room, "%d", (int)value);
-	else if (kind[0] == 'u')
-		snprintf(dst, room, "%" PRIu64, value);
+	else if (arg.kind == NVS_KIND_STRING)
+		print_string(&arg, dst, room);
+	else if (arg.kind == NVS_KIND_SIGNED)
+		snprintf(dst, room, "%" PRId64, (int64_t)arg.value);
 	else
-		snprintf(dst, room, "0x%" PRIx64, value);
+		snprintf(dst, room, arg.kind == NVS_KIND_UNSIGNED ? "%" PRIu64 : "0x%" PRIx64,
+			 arg.value);
 	return dst;
 }
+
+#define NOT_READY 600
 
 /* CUresult, as the driver API numbers them. */
 static const struct {
@@ -105,7 +163,7 @@ static const struct {
 	{400, "CUDA_ERROR_INVALID_HANDLE"},
 	{401, "CUDA_ERROR_ILLEGAL_STATE"},
 	{500, "CUDA_ERROR_NOT_FOUND"},
-	{600, "CUDA_ERROR_NOT_READY"},
+	{NOT_READY, "CUDA_ERROR_NOT_READY"},
 	{700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
 	{701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
 	{702, "CUDA_ERROR_LAUNCH_TIMEOUT"},
@@ -153,15 +211,15 @@ bool nvs_call_failed(const struct nvs_call *call)
 {
 	if (!call->end || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED) || !call->result)
 		return false;
-	return call->result != 600 || !strstr(call->api->name, "Query");
+	return call->result != NOT_READY || call->api->role != NVS_CALL_ROLE_QUERY;
 }
 
 /* The arrays that list a batch are not all kept. */
 static bool batch_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
 {
-	if (!nvs_call_arg(call, "count", n) && !nvs_call_arg(call, "numOps", n))
+	if (!nvs_call_value(call, NVS_ARG_count, n) && !nvs_call_value(call, NVS_ARG_numOps, n))
 		*n = 0;
-	if (nvs_call_arg(call, "ByteCount", bytes))
+	if (nvs_call_value(call, NVS_ARG_ByteCount, bytes))
 		return true;
 	for (int i = 0; i < NVS_COPY_MODES; i++)
 		*bytes += call->tally.copied[i];
@@ -174,9 +232,11 @@ static bool operands_copied(const struct nvs_call *call, uint64_t *bytes)
 {
 	uint64_t from, to, height, depth;
 
-	if (!nvs_call_arg(call, "srcType", &from) || !nvs_call_arg(call, "dstType", &to) ||
-	    from != 1 || to != 1 || !nvs_call_arg(call, "height", &height) ||
-	    !nvs_call_arg(call, "depth", &depth) || !nvs_call_arg(call, "width", bytes))
+	if (!nvs_call_value(call, NVS_ARG_srcType, &from) ||
+	    !nvs_call_value(call, NVS_ARG_dstType, &to) || from != 1 || to != 1 ||
+	    !nvs_call_value(call, NVS_ARG_height, &height) ||
+	    !nvs_call_value(call, NVS_ARG_depth, &depth) ||
+	    !nvs_call_value(call, NVS_ARG_width, bytes))
 		return false;
 	*bytes *= (height ? height : 1) * (depth ? depth : 1);
 	return true;
@@ -188,25 +248,15 @@ bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
 
 	*bytes = 0;
 	*n = 1;
-	if (strstr(call->api->name, "Batch"))
+	if (call->api->role == NVS_CALL_ROLE_COPY_BATCH)
 		return batch_copied(call, bytes, n);
-	if (nvs_call_arg(call, "ByteCount", bytes))
+	if (nvs_call_value(call, NVS_ARG_ByteCount, bytes))
 		return true;
-	if (!nvs_call_arg(call, "WidthInBytes", bytes))
+	if (!nvs_call_value(call, NVS_ARG_WidthInBytes, bytes))
 		return operands_copied(call, bytes);
-	if (nvs_call_arg(call, "Height", &more) && more)
+	if (nvs_call_value(call, NVS_ARG_Height, &more) && more)
 		*bytes *= more;
-	if (nvs_call_arg(call, "Depth", &more) && more)
+	if (nvs_call_value(call, NVS_ARG_Depth, &more) && more)
 		*bytes *= more;
 	return true;
-}
-
-uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end)
-{
-	int64_t a, b;
-
-	if (end <= begin || !nvs_clock_since_start(trace, begin, &a) ||
-	    !nvs_clock_since_start(trace, end, &b))
-		return 0;
-	return b > a ? (uint64_t)(b - a) : 0;
 }

@@ -91,7 +91,7 @@ static struct nvs_call_api *api_at(struct nvs_calls *c, uint32_t number)
 	if (!api)
 		return NULL;
 	api->number = number;
-	api->name = api->group = "";
+	api->name = "";
 	if (!nvs_number_set(&c->apis, number, api))
 		return api;
 	free(api);
@@ -102,7 +102,7 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 {
 	struct nvs_call_api *api = api_at(c, rec->api);
 	const char *text = nvs_tail(&rec->rec, rec->length);
-	char *own, *end, *p;
+	char *own, *end, *p, *group;
 	uint32_t n = 0;
 
 	if (rec->api >= NVS_MAX_NUMBER)
@@ -122,7 +122,7 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 	api->passed = rec->rec.flags & NVS_API_PASSED;
 	api->name = own;
 	p = own + strlen(own) + 1;
-	api->group = p < end ? p : "";
+	group = p < end ? p : "";
 	for (p += p < end ? strlen(p) + 1 : 0; p < end && n < rec->nargs && n < NVS_CALL_MAX_ARGS;
 	     n++) {
 		char *colon = strchr(p, ':'), *next = p + strlen(p) + 1;
@@ -134,6 +134,7 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 		p = next;
 	}
 	api->nargs = n;
+	nvs_call_api_resolve(api, group);
 	return 0;
 }
 
@@ -299,7 +300,7 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	call.strings = (const char *)tail + rec->nargs * 8ull;
 	/* Strings are cut out by lengths that have to fit. */
 	for (uint32_t i = 0, used = 0; i < call.nargs; i++) {
-		if (strcmp(api->kind[i], "str") || call.absent >> i & 1 ||
+		if (api->kinds[i] != NVS_KIND_STRING || call.absent >> i & 1 ||
 		    call.args[i] == UINT64_MAX)
 			continue;
 		used += (uint32_t)call.args[i] & 0xffffff;
@@ -383,4 +384,14 @@ int nvs_calls_end(struct nvs_calls *c)
 			r = drop_from(c, t, 1);
 	}
 	return r;
+}
+
+uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end)
+{
+	int64_t a, b;
+
+	if (end <= begin || !nvs_clock_since_start(trace, begin, &a) ||
+	    !nvs_clock_since_start(trace, end, &b))
+		return 0;
+	return b > a ? (uint64_t)(b - a) : 0;
 }

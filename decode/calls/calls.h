@@ -9,17 +9,8 @@
 #define NVSNOOP_DECODE_CALLS_CALLS_H
 
 #include "nvsnoop/decode.h"
+#include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
-
-#define NVS_CALL_MAX_ARGS 32
-
-struct nvs_call_api {
-	uint32_t number;
-	bool passed; /* looked up, its calls are not observed */
-	const char *name, *group; /* "" where not known */
-	uint32_t nargs;
-	const char *arg[NVS_CALL_MAX_ARGS], *kind[NVS_CALL_MAX_ARGS];
-};
 
 struct nvs_call {
 	const struct nvs_call_api *api; /* never NULL */
@@ -33,7 +24,7 @@ struct nvs_call {
 	bool uncounted; /* level=counts: what it submitted is not known */
 	struct nvs_tally tally;
 	uint32_t nargs, absent;
-	const uint64_t *args;
+	const uint64_t *args; /* as recorded, and what strings hold: args.h reads them */
 	const char *strings;
 };
 
@@ -63,21 +54,6 @@ int nvs_calls_end(struct nvs_calls *calls);
  * on. NULL: none. */
 const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *calls, uint32_t *at);
 
-/* The argument called NAME; false: it has none, or it was not kept. */
-bool nvs_call_arg(const struct nvs_call *call, const char *name, uint64_t *value);
-/* The first argument of KIND ("stream"). */
-bool nvs_call_kind(const struct nvs_call *call, const char *kind, uint64_t *value);
-/* One as text: "0x7f..", "12", "\"name\""; DST is returned. */
-char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, size_t room);
-/* "CUDA_ERROR_INVALID_VALUE"; NULL: not a known one. */
-const char *nvs_call_error(uint32_t result);
-/*
- * Has a result, and one that is no success. cuStreamQuery's and cuEventQuery's "not ready" is none.
- */
-bool nvs_call_failed(const struct nvs_call *call);
-/* Bytes that a copy is asked to move; of a batch those that its commands moved, where it does not
- * tell. *N: how many copies, more than one for a batch. false: not known. */
-bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n);
 /* Ticks to nanoseconds. */
 uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end);
 

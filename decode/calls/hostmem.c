@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls/args.h"
 #include "decode/calls/hostmem.h"
 #include "decode/trace/maps.h"
 
@@ -49,61 +50,38 @@ static int add(struct nvs_hostmem *h, uint64_t start, uint64_t size, enum nvs_me
 	return nvs_maps_add(&h->ranges, &m);
 }
 
-/* Which calls give out memory: the argument that names its address, and what it is. */
-static const struct {
-	const char *name, *address, *size;
-	enum nvs_memory kind;
-} makers[] = {
-	{"cuMemAlloc", "dptr", "bytesize", NVS_MEMORY_DEVICE},
-	{"cuMemAlloc_v2", "dptr", "bytesize", NVS_MEMORY_DEVICE},
-	{"cuMemAllocAsync", "dptr", "bytesize", NVS_MEMORY_DEVICE},
-	{"cuMemAllocAsync_ptsz", "dptr", "bytesize", NVS_MEMORY_DEVICE},
-	{"cuMemAllocFromPoolAsync", "dptr", "bytesize", NVS_MEMORY_DEVICE},
-	{"cuMemAllocFromPoolAsync_ptsz", "dptr", "bytesize", NVS_MEMORY_DEVICE},
-	{"cuMemAddressReserve", "ptr", "size", NVS_MEMORY_DEVICE},
-	{"cuMemAllocManaged", "dptr", "bytesize", NVS_MEMORY_MANAGED},
-	{"cuMemAllocHost", "pp", "bytesize", NVS_MEMORY_PINNED},
-	{"cuMemAllocHost_v2", "pp", "bytesize", NVS_MEMORY_PINNED},
-	{"cuMemHostAlloc", "pp", "bytesize", NVS_MEMORY_PINNED},
-	{"cuMemHostRegister", "p", "bytesize", NVS_MEMORY_PINNED},
-	{"cuMemHostRegister_v2", "p", "bytesize", NVS_MEMORY_PINNED},
-};
-
-static const struct {
-	const char *name, *address;
-} takers[] = {
-	{"cuMemFree", "dptr"},		 {"cuMemFree_v2", "dptr"},    {"cuMemFreeAsync", "dptr"},
-	{"cuMemFreeAsync_ptsz", "dptr"}, {"cuMemAddressFree", "ptr"}, {"cuMemFreeHost", "p"},
-	{"cuMemHostUnregister", "p"},
-};
-
-static int take_pitch(struct nvs_hostmem *h, const struct nvs_call *call)
+/* Takes in what CALL gave out. Rows of pitched memory are as long as the driver says. */
+static int give(struct nvs_hostmem *h, const struct nvs_call *call, uint64_t address,
+		enum nvs_memory kind)
 {
-	uint64_t address, pitch, height;
+	uint64_t size, height = 1;
 
-	if (nvs_call_arg(call, "dptr", &address) && nvs_call_arg(call, "pPitch", &pitch) &&
-	    nvs_call_arg(call, "Height", &height))
-		return add(h, address, pitch * height, NVS_MEMORY_DEVICE);
+	if (call->api->role == NVS_CALL_ROLE_ALLOC_PITCH
+		    ? nvs_call_value(call, NVS_ARG_pPitch, &size) &&
+			      nvs_call_value(call, NVS_ARG_Height, &height)
+		    : nvs_call_value(call, NVS_ARG_size, &size))
+		return add(h, address, size * height, kind);
 	return 0;
 }
 
 int nvs_hostmem_call(struct nvs_hostmem *h, const struct nvs_call *call)
 {
-	const char *name = call->api->name;
-	uint64_t address, size;
+	uint64_t address;
 
-	if (call->result || !call->end || strcmp(call->api->group, "memory"))
+	if (call->result || !call->end || !nvs_call_value(call, NVS_ARG_address, &address))
 		return 0;
-	for (size_t i = 0; i < sizeof(makers) / sizeof(*makers); i++)
-		if (!strcmp(name, makers[i].name) &&
-		    nvs_call_arg(call, makers[i].address, &address) &&
-		    nvs_call_arg(call, makers[i].size, &size))
-			return add(h, address, size, makers[i].kind);
-	for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++)
-		if (!strcmp(name, takers[i].name) &&
-		    nvs_call_arg(call, takers[i].address, &address))
-			drop(h, address);
-	return strncmp(name, "cuMemAllocPitch", 15) ? 0 : take_pitch(h, call);
+	switch (call->api->role) {
+	case NVS_CALL_ROLE_ALLOC_DEVICE:
+	case NVS_CALL_ROLE_ALLOC_PITCH:
+		return give(h, call, address, NVS_MEMORY_DEVICE);
+	case NVS_CALL_ROLE_ALLOC_MANAGED:
+		return give(h, call, address, NVS_MEMORY_MANAGED);
+	case NVS_CALL_ROLE_ALLOC_PINNED:
+		return give(h, call, address, NVS_MEMORY_PINNED);
+	case NVS_CALL_ROLE_FREE:
+		drop(h, address);
+	}
+	return 0;
 }
 
 const char *nvs_memory_name(enum nvs_memory kind)

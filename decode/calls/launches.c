@@ -5,6 +5,7 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/trace/records.h"
+#include "decode/calls/args.h"
 #include "decode/calls/launches.h"
 
 #define MAX_NODES (1u << 22) /* of one executable graph */
@@ -434,24 +435,20 @@ static int set_origin(struct nvs_launches *l, uint64_t graph, enum nvs_graph_ori
 }
 
 /* The name in the call that made the handle, for drivers that cannot be asked for it. */
-static int take_name(struct nvs_launches *l, const struct nvs_call *call, const char *arg)
+static int take_name(struct nvs_launches *l, const struct nvs_call *call)
 {
 	char name[1100];
 	uint64_t handle, whole;
 	size_t n;
 
-	if (!nvs_call_arg(call, arg, &handle) || !nvs_call_arg(call, "name", &whole))
+	if (!nvs_call_value(call, NVS_ARG_function, &handle) ||
+	    !nvs_call_value(call, NVS_ARG_name, &whole))
 		return 0;
-	for (uint32_t i = 0; i < call->nargs; i++) {
-		if (strcmp(call->api->arg[i], "name"))
-			continue;
-		nvs_call_print(call, i, name, sizeof(name));
-		n = strlen(name);
-		if (n < 3 || name[0] != '"' || name[n - 1] != '"')
-			return 0;
-		return name_handle(l, handle, name + 1, n - 2);
-	}
-	return 0;
+	nvs_call_print(call, call->api->at[NVS_ARG_name] - 1u, name, sizeof(name));
+	n = strlen(name);
+	if (n < 3 || name[0] != '"' || name[n - 1] != '"')
+		return 0;
+	return name_handle(l, handle, name + 1, n - 2);
 }
 
 /* A library's kernel as a function of one context: it has the same name. */
@@ -460,7 +457,8 @@ static int take_kernel(struct nvs_launches *l, const struct nvs_call *call)
 	uint64_t handle, function;
 	struct meaning *kernel;
 
-	if (!nvs_call_arg(call, "pFunc", &function) || !nvs_call_arg(call, "kernel", &handle))
+	if (!nvs_call_value(call, NVS_ARG_function, &function) ||
+	    !nvs_call_value(call, NVS_ARG_kernel, &handle))
 		return 0;
 	kernel = find(l, handle, KIND_FUNCTION);
 	if (!kernel || !kernel->kernel || !kernel->kernel->name[0])
@@ -468,29 +466,36 @@ static int take_kernel(struct nvs_launches *l, const struct nvs_call *call)
 	return name_handle(l, function, kernel->kernel->name, strlen(kernel->kernel->name));
 }
 
-int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call)
+static int take_graph(struct nvs_launches *l, const struct nvs_call *call)
 {
-	const char *name = call->api->name;
+	enum nvs_graph_origin origin = NVS_GRAPH_FROM_NODES;
 	uint64_t graph, original;
 
+	if (!nvs_call_value(call, NVS_ARG_graph, &graph))
+		return 0;
+	if (call->api->role == NVS_CALL_ROLE_GRAPH_CAPTURE)
+		origin = NVS_GRAPH_FROM_CAPTURE;
+	if (call->api->role == NVS_CALL_ROLE_GRAPH_CLONE) {
+		if (!nvs_call_value(call, NVS_ARG_original, &original))
+			return 0;
+		origin = origin_of(l, original);
+	}
+	return set_origin(l, graph, origin);
+}
+
+int nvs_launches_call(struct nvs_launches *l, const struct nvs_call *call)
+{
 	if (call->result || !call->end)
 		return 0;
-	if (!strncmp(name, "cuStreamEndCapture", 18) && nvs_call_arg(call, "phGraph", &graph))
-		return set_origin(l, graph, NVS_GRAPH_FROM_CAPTURE);
-	if ((!strncmp(name, "cuStreamBeginCaptureToGraph", 27) ||
-	     !strncmp(name, "cuStreamBeginRecaptureToGraph", 29)) &&
-	    nvs_call_arg(call, "hGraph", &graph))
-		return set_origin(l, graph, NVS_GRAPH_FROM_CAPTURE);
-	if (!strcmp(name, "cuGraphCreate") && nvs_call_arg(call, "phGraph", &graph))
-		return set_origin(l, graph, NVS_GRAPH_FROM_NODES);
-	if (!strcmp(name, "cuGraphClone") && nvs_call_arg(call, "phGraphClone", &graph) &&
-	    nvs_call_arg(call, "originalGraph", &original))
-		return set_origin(l, graph, origin_of(l, original));
-	if (!strcmp(name, "cuKernelGetFunction"))
+	switch (call->api->role) {
+	case NVS_CALL_ROLE_GRAPH_CREATE:
+	case NVS_CALL_ROLE_GRAPH_CLONE:
+	case NVS_CALL_ROLE_GRAPH_CAPTURE:
+		return take_graph(l, call);
+	case NVS_CALL_ROLE_KERNEL_FUNCTION:
 		return take_kernel(l, call);
-	if (!strcmp(name, "cuModuleGetFunction"))
-		return take_name(l, call, "hfunc");
-	if (!strcmp(name, "cuLibraryGetKernel"))
-		return take_name(l, call, "pKernel");
+	case NVS_CALL_ROLE_FUNCTION_NAME:
+		return take_name(l, call);
+	}
 	return 0;
 }

@@ -118,29 +118,13 @@ static void see_site(struct state *st, struct row *row, uint32_t stack)
 	row->nsites += is_new(st, row, &thing);
 }
 
-/* false: the call does not tell, as the old ones that take it from the function. */
-static bool call_shape(const struct nvs_call *call, struct shape *shape)
-{
-	static const char *const names[] = {"gridDimX",	 "gridDimY",  "gridDimZ",
-					    "blockDimX", "blockDimY", "blockDimZ"};
-
-	for (int i = 0; i < 6; i++) {
-		uint64_t value;
-
-		if (!nvs_call_arg(call, names[i], &value))
-			return false;
-		*(i < 3 ? &shape->grid[i] : &shape->block[i - 3]) = (uint32_t)value;
-	}
-	return true;
-}
-
 static int direct(struct state *st, const struct nvs_call *call)
 {
 	struct shape shape;
 	uint64_t function, dynamic = 0;
 	struct row *row;
 
-	if (!nvs_call_kind(call, "function", &function))
+	if (!nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
 		return 0;
 	row = row_of(st, nvs_launches_of(st->launches, function));
 	if (!row)
@@ -153,10 +137,10 @@ static int direct(struct state *st, const struct nvs_call *call)
 		row->recorded++;
 	else
 		row->direct++;
-	if (call_shape(call, &shape))
+	if (nvs_call_shape(call, shape.grid, shape.block))
 		see_shape(st, row, &shape);
 	see_site(st, row, call->stack);
-	if (nvs_call_arg(call, "sharedMemBytes", &dynamic) && dynamic > row->dynamic)
+	if (nvs_call_value(call, NVS_ARG_sharedMemBytes, &dynamic) && dynamic > row->dynamic)
 		row->dynamic = dynamic;
 	row->uncounted |= call->uncounted;
 	row->unsited |= call->uncounted || (call->submissions && call->stack == NVS_NONE);
@@ -290,7 +274,7 @@ static int of_graph(struct state *st, const struct nvs_call *call)
 	int r;
 
 	if (call->result || !call->end || call->flags & NVS_CALL_CAPTURED ||
-	    !nvs_call_kind(call, "exec", &handle))
+	    !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
 	exec = nvs_launches_exec(st->launches, handle);
 	if (exec && !exec->user)
@@ -309,9 +293,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 	if (r || !nvs_filter_call(st->source, call))
 		return r;
-	if (!strcmp(call->api->group, "launch"))
+	if (call->api->group == NVS_CALL_GROUP_LAUNCH)
 		return direct(st, call);
-	return !strcmp(call->api->group, "graph-launch") ? of_graph(st, call) : 0;
+	return call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH ? of_graph(st, call) : 0;
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)

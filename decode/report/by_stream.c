@@ -75,9 +75,10 @@ static int set_current(struct state *st, uint32_t thread, uint64_t context, bool
 	return 0;
 }
 
-static bool makes_stream(const char *name)
+static bool makes_stream(const struct nvs_call *call)
 {
-	return !strncmp(name, "cuStreamCreate", 14) || !strcmp(name, "cuGreenCtxStreamCreate");
+	return call->api->role == NVS_CALL_ROLE_STREAM_CREATE ||
+	       call->api->role == NVS_CALL_ROLE_GREEN_STREAM_CREATE;
 }
 
 static uint64_t context_of_stream(const struct state *st, uint64_t stream)
@@ -112,29 +113,36 @@ static int note_stream(struct state *st, uint64_t stream, uint64_t context)
 static int follow_context(struct state *st, const struct nvs_call *call, uint64_t *context)
 {
 	struct contexts *c = nvs_number_get(&st->threads, call->thread);
-	const char *name = call->api->name;
 	uint64_t value;
 	int r = 0;
 
 	*context = c && c->depth ? c->context[c->depth - 1] : 0;
 	/* One that is only being made may have the handle of an older one. */
-	if (!makes_stream(name) && nvs_call_kind(call, "stream", &value) && value > 2 &&
+	if (!makes_stream(call) && nvs_call_kind(call, NVS_KIND_STREAM, &value) && value > 2 &&
 	    context_of_stream(st, value))
 		*context = context_of_stream(st, value);
 	if (call->result || !call->end)
 		return 0;
-	if (!strncmp(name, "cuCtxSetCurrent", 15) && nvs_call_arg(call, "ctx", &value))
-		r = set_current(st, call->thread, value, false);
-	else if (!strncmp(name, "cuCtxPushCurrent", 16) && nvs_call_arg(call, "ctx", &value))
-		r = set_current(st, call->thread, value, true);
-	else if (!strncmp(name, "cuCtxCreate", 11) && nvs_call_arg(call, "pctx", &value))
-		r = set_current(st, call->thread, value, true);
-	else if (!strncmp(name, "cuCtxPopCurrent", 15) && c && c->depth)
+	switch (call->api->role) {
+	case NVS_CALL_ROLE_CONTEXT_SET:
+	case NVS_CALL_ROLE_CONTEXT_PUSH:
+		if (!nvs_call_value(call, NVS_ARG_context, &value))
+			return 0;
+		r = set_current(st, call->thread, value,
+				call->api->role == NVS_CALL_ROLE_CONTEXT_PUSH);
+		break;
+	case NVS_CALL_ROLE_CONTEXT_POP:
+		if (!c || !c->depth)
+			return 0;
 		c->depth--;
-	else if (!strncmp(name, "cuStreamCreate", 14) && nvs_call_arg(call, "phStream", &value))
-		return note_stream(st, value, *context);
-	else
+		break;
+	case NVS_CALL_ROLE_STREAM_CREATE:
+		return nvs_call_value(call, NVS_ARG_stream, &value)
+			       ? note_stream(st, value, *context)
+			       : 0;
+	default:
 		return 0;
+	}
 	c = nvs_number_get(&st->threads, call->thread);
 	if (c && c->depth)
 		*context = c->context[c->depth - 1];
@@ -221,20 +229,20 @@ static void free_state(struct state *st)
 
 static void count(struct state *st, struct row *row, const struct nvs_call *call)
 {
-	const char *group = call->api->group;
+	uint8_t group = call->api->group;
 	uint64_t ns = nvs_call_ns(st->source->trace, call->begin, call->end), bytes, copies;
 	bool done = !call->result && !(call->flags & NVS_CALL_CAPTURED);
 
 	row->calls++;
 	row->failed += nvs_call_failed(call);
-	row->launches += done && !strcmp(group, "launch");
-	row->graphs += done && !strcmp(group, "graph-launch");
-	row->memsets += done && !strcmp(group, "memset");
+	row->launches += done && group == NVS_CALL_GROUP_LAUNCH;
+	row->graphs += done && group == NVS_CALL_GROUP_GRAPH_LAUNCH;
+	row->memsets += done && group == NVS_CALL_GROUP_MEMSET;
 	row->uncounted |= call->uncounted;
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->bytes += call->bytes;
-	if (done && !strcmp(group, "copy")) {
+	if (done && group == NVS_CALL_GROUP_COPY) {
 		row->untold |= !nvs_call_copied(call, &bytes, &copies);
 		row->copies += copies;
 		row->copied += bytes;
@@ -245,7 +253,7 @@ static void count(struct state *st, struct row *row, const struct nvs_call *call
 	}
 	if (call->end && call->depth <= 1)
 		nvs_total_add(&row->times, ns);
-	if (!strcmp(group, "sync")) {
+	if (group == NVS_CALL_GROUP_SYNC) {
 		row->syncs++;
 		if (call->end)
 			nvs_total_add(&row->waits, ns);
@@ -254,17 +262,14 @@ static void count(struct state *st, struct row *row, const struct nvs_call *call
 
 static int count_stream(struct state *st, const struct nvs_call *call, uint64_t context)
 {
-	const char *name = call->api->name;
-	size_t n = strlen(name);
-	bool per_thread = n > 5 &&
-			  (!strcmp(name + n - 5, "_ptsz") || !strcmp(name + n - 5, "_ptds"));
+	bool per_thread;
 	uint64_t stream = 0;
 	struct row *row;
 
-	if (!nvs_call_kind(call, "stream", &stream) && strcmp(call->api->group, "copy") &&
-	    strcmp(call->api->group, "memset"))
+	if (!nvs_call_kind(call, NVS_KIND_STREAM, &stream) &&
+	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET)
 		return 0;
-	per_thread &= !stream;
+	per_thread = call->api->per_thread && !stream;
 	row = find(st, stream, per_thread);
 	if (!row)
 		return -ENOMEM;
@@ -274,10 +279,10 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	else
 		snprintf(row->name, sizeof(row->name), "%s",
 			 stream == 2 || per_thread ? "per-thread default" : "default");
-	if (makes_stream(name))
+	if (makes_stream(call))
 		return 0;
 	count(st, row, call);
-	if (strncmp(name, "cuStreamDestroy", 15))
+	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY)
 		row->used = true;
 	else if (!call->result && call->end)
 		forget(st, stream);

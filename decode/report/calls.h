@@ -4,6 +4,7 @@
 #define NVSNOOP_DECODE_REPORT_CALLS_H
 
 #include "decode/calls/reading.h"
+#include "decode/calls/args.h"
 #include "decode/report/report.h"
 
 /* Reads S once more, for READER, which gets all there is: nvs_filter_call() says what is asked for.

@@ -55,7 +55,7 @@ static int launch(struct state *st, const struct nvs_call *call)
 	uint64_t handle;
 	struct row *row;
 
-	if (!nvs_call_kind(call, "exec", &handle))
+	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
 	row = row_of(nvs_launches_exec(st->launches, handle));
 	if (!row)
@@ -79,7 +79,7 @@ static int upload(struct state *st, const struct nvs_call *call)
 	uint64_t handle;
 	struct row *row;
 
-	if (call->result || !call->end || !nvs_call_kind(call, "exec", &handle))
+	if (call->result || !call->end || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
 	row = row_of(nvs_launches_exec(st->launches, handle));
 	if (!row)
@@ -99,12 +99,12 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 	if (r || !nvs_filter_call(st->source, call))
 		return r;
-	if (!strcmp(call->api->group, "graph-launch"))
+	if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH)
 		return launch(st, call);
-	if (!strncmp(call->api->name, "cuGraphUpload", 13))
+	if (call->api->role == NVS_CALL_ROLE_GRAPH_UPLOAD)
 		return upload(st, call);
-	if (!strncmp(call->api->name, "cuGraphInstantiate", 18) ||
-	    !strncmp(call->api->name, "cuGraphExecUpdate", 17)) {
+	if (call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE ||
+	    call->api->role == NVS_CALL_ROLE_GRAPH_UPDATE) {
 		st->made = *call;
 		st->has_made = true;
 	}

@@ -75,20 +75,36 @@ static bool is_host(const struct state *st, uint64_t address, bool *host)
 	return kind != NVS_MEMORY_UNKNOWN;
 }
 
+/* Copies whose name says where from and where to. */
+static const struct {
+	bool directed, from_host, to_host, array;
+} named[] = {
+	[NVS_CALL_ROLE_COPY_ATOA] = {true, false, false, true},
+	[NVS_CALL_ROLE_COPY_ATOD] = {true, false, false, true},
+	[NVS_CALL_ROLE_COPY_ATOH] = {true, false, true, true},
+	[NVS_CALL_ROLE_COPY_DTOA] = {true, false, false, true},
+	[NVS_CALL_ROLE_COPY_DTOD] = {true, false, false, false},
+	[NVS_CALL_ROLE_COPY_DTOH] = {true, false, true, false},
+	[NVS_CALL_ROLE_COPY_HTOA] = {true, true, false, true},
+	[NVS_CALL_ROLE_COPY_HTOD] = {true, true, false, false},
+	[NVS_CALL_ROLES - 1] = {false},
+};
+
 static void plain(const struct state *st, const struct nvs_call *call, struct ends *e)
 {
-	const char *to = strstr(call->api->name, "to");
+	uint8_t role = call->api->role;
 
-	if (to && to > call->api->name) {
+	if (named[role].directed) {
 		e->directed = true;
-		e->from_host = to[-1] == 'H';
-		e->to_host = to[2] == 'H';
-		e->array = to[-1] == 'A' || to[2] == 'A';
-		nvs_call_arg(call, e->from_host ? "srcHost" : "srcDevice", &e->from);
-		nvs_call_arg(call, e->to_host ? "dstHost" : "dstDevice", &e->to);
-	} else if ((nvs_call_arg(call, "src", &e->from) && nvs_call_arg(call, "dst", &e->to)) ||
-		   (nvs_call_arg(call, "srcDevice", &e->from) &&
-		    nvs_call_arg(call, "dstDevice", &e->to))) {
+		e->from_host = named[role].from_host;
+		e->to_host = named[role].to_host;
+		e->array = named[role].array;
+		nvs_call_value(call, e->from_host ? NVS_ARG_srcHost : NVS_ARG_srcDevice, &e->from);
+		nvs_call_value(call, e->to_host ? NVS_ARG_dstHost : NVS_ARG_dstDevice, &e->to);
+	} else if ((nvs_call_value(call, NVS_ARG_src, &e->from) &&
+		    nvs_call_value(call, NVS_ARG_dst, &e->to)) ||
+		   (nvs_call_value(call, NVS_ARG_srcDevice, &e->from) &&
+		    nvs_call_value(call, NVS_ARG_dstDevice, &e->to))) {
 		e->directed = is_host(st, e->from, &e->from_host);
 		e->directed &= is_host(st, e->to, &e->to_host);
 	}
@@ -99,22 +115,22 @@ static void boxed(const struct state *st, const struct nvs_call *call, struct en
 {
 	uint64_t type;
 
-	if (nvs_call_arg(call, "srcType", &type)) {
+	if (nvs_call_value(call, NVS_ARG_srcType, &type)) {
 		/* CUmemcpy3DOperandType: 1 is a pointer, to wherever. */
-		e->array = type != 1 || !nvs_call_arg(call, "dstType", &type) || type != 1;
+		e->array = type != 1 || !nvs_call_value(call, NVS_ARG_dstType, &type) || type != 1;
 		plain(st, call, e);
 		return;
 	}
-	if (nvs_call_arg(call, "srcMemoryType", &type)) {
+	if (nvs_call_value(call, NVS_ARG_srcMemoryType, &type)) {
 		e->directed = true;
-		nvs_call_arg(call, type == 1 ? "srcHost" : "srcDevice", &e->from);
+		nvs_call_value(call, type == 1 ? NVS_ARG_srcHost : NVS_ARG_srcDevice, &e->from);
 		e->from_host = type == 1;
 		if (type == 4)
 			e->directed = is_host(st, e->from, &e->from_host);
 		e->array |= type == 3;
 	}
-	if (nvs_call_arg(call, "dstMemoryType", &type)) {
-		nvs_call_arg(call, type == 1 ? "dstHost" : "dstDevice", &e->to);
+	if (nvs_call_value(call, NVS_ARG_dstMemoryType, &type)) {
+		nvs_call_value(call, type == 1 ? NVS_ARG_dstHost : NVS_ARG_dstDevice, &e->to);
 		e->to_host = type == 1;
 		if (type == 4)
 			e->directed &= is_host(st, e->to, &e->to_host);
@@ -166,12 +182,12 @@ static struct row *find(struct state *st, const struct row *like)
 static void describe(const struct state *st, const struct nvs_call *call, struct ends *e,
 		     struct row *like)
 {
-	bool many = strstr(call->api->name, "Batch");
+	bool many = call->api->role == NVS_CALL_ROLE_COPY_BATCH;
 
 	e->known = nvs_call_copied(call, &e->bytes, &e->copies);
 	if (many)
 		e->batched = e->copies;
-	else if (strstr(call->api->name, "2D") || strstr(call->api->name, "3D"))
+	else if (call->api->role == NVS_CALL_ROLE_COPY_BOX)
 		boxed(st, call, e);
 	else
 		plain(st, call, e);
@@ -193,8 +209,8 @@ static void see_sizes(struct row *row, const struct nvs_call *call, const struct
 {
 	uint64_t least = e->bytes, most = e->bytes;
 
-	if (e->copies != 1 &&
-	    (!nvs_call_arg(call, "least", &least) || !nvs_call_arg(call, "most", &most)))
+	if (e->copies != 1 && (!nvs_call_value(call, NVS_ARG_least, &least) ||
+			       !nvs_call_value(call, NVS_ARG_most, &most)))
 		return;
 	if (!e->known)
 		return;
@@ -268,7 +284,7 @@ static void compare_clocks(struct state *st, const struct nvs_call *call)
 
 static bool is_copy(const struct nvs_call *call)
 {
-	return !strcmp(call->api->group, "copy");
+	return call->api->group == NVS_CALL_GROUP_COPY;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)

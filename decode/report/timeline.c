@@ -90,13 +90,13 @@ static const char *outcome(const struct nvs_call *call, char *room, size_t size)
 static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i, char *value,
 		      size_t room)
 {
-	const char *kind = call->api->kind[i];
+	struct nvs_arg arg = nvs_call_arg_at(call, i);
 	const struct nvs_kernel *k = NULL;
 	char *name;
 
 	nvs_call_print(call, i, value, room);
-	if (!(call->absent >> i & 1) && (!strcmp(kind, "function") || !strcmp(kind, "kernel")))
-		k = nvs_launches_of(st->launches, call->args[i]);
+	if (!arg.absent && (arg.kind == NVS_KIND_FUNCTION || arg.kind == NVS_KIND_KERNEL))
+		k = nvs_launches_of(st->launches, arg.value);
 	name = k && k->name[0] ? nvs_demangle(k->name) : NULL;
 	if (name)
 		snprintf(value, room, "%s", name);

@@ -16,7 +16,7 @@
 #include "nvsnoop/trace.h"
 #include "preload/modules/elf.h"
 
-/* ---- the table, made from api/cuda.api ---- */
+/* ---- the table, made of api/cuda.api ---- */
 
 enum nvs_keep_how {
 	NVS_KEEP_VALUE,
@@ -48,32 +48,23 @@ struct nvs_api_keep {
 	uint16_t offset; /* in what it points to */
 };
 
-enum nvs_api_group {
-	NVS_API_CAPTURE,
-	NVS_API_CONTEXT,
-	NVS_API_COPY,
-	NVS_API_EVENT,
-	NVS_API_GRAPH,
-	NVS_API_GRAPH_LAUNCH,
-	NVS_API_HOST,
-	NVS_API_LAUNCH,
-	NVS_API_MEMORY,
-	NVS_API_MEMSET,
-	NVS_API_MODULE,
-	NVS_API_RESOLVE,
-	NVS_API_STREAM,
-	NVS_API_SYNC,
-};
-
 #define NVS_API_MAX_KEPT 24
+
+struct nvs_api_frame;
+/* What else is to be done before a call, and when it has returned RESULT. */
+typedef void nvs_api_before(struct nvs_api_frame *frame);
+typedef void nvs_api_after(struct nvs_api_frame *frame, uint32_t result);
 
 struct nvs_api {
 	const char *name, *group;
 	const struct nvs_api_keep *keep;
+	nvs_api_before *before; /* NULL: nothing */
+	nvs_api_after *after;
 	uint8_t nkeep;
 	uint8_t words; /* of arguments on the stack */
-	uint8_t kind; /* enum nvs_api_group */
-	int8_t function, stream; /* which of keep they are, -1: none */
+	int8_t launched; /* which of keep is the function that it launches, -1: none */
+	int8_t stream; /* which of keep may be capturing, -1: none */
+	bool per_thread; /* its default stream is the thread's */
 };
 
 extern const struct nvs_api nvs_api_table[]; /* by name */
@@ -106,11 +97,6 @@ void *nvs_api_call_as(void *handle, const char *name, const char *version, void 
 struct nvs_api_slot {
 	void *original;
 	const struct nvs_api *api;
-	/* What else is to be done before the call; NULL: nothing. */
-	void (*before)(struct nvs_api_frame *frame);
-	/* The same when it has returned. */
-	void (*after)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame,
-		      uint32_t result);
 };
 extern struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
 
@@ -208,14 +194,18 @@ static inline void nvs_api_kernel(uint64_t function)
 		nvs_api_tell_kernel(function);
 }
 
-/* Is STREAM capturing? */
+/* Is STREAM, which a call of API was given, capturing? */
 bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
-/* The handler that belongs to an entry point; NULL: none. */
-typedef void (*nvs_api_after_fn)(const struct nvs_api_slot *slot, struct nvs_api_frame *frame,
-				 uint32_t result);
-typedef void (*nvs_api_before_fn)(struct nvs_api_frame *frame);
-nvs_api_before_fn nvs_api_before_of(const char *name);
-nvs_api_after_fn nvs_api_after_of(const char *name);
-nvs_api_after_fn nvs_api_graph_after_of(const char *name);
+
+/* ---- handlers that cuda.api names: kernel.c, graphset.c ---- */
+nvs_api_before nvs_api_before_unload, nvs_api_before_library_unload;
+nvs_api_after nvs_api_after_unload, nvs_api_after_release, nvs_api_after_get_kernel,
+	nvs_api_after_enumerate_kernels, nvs_api_after_begin_capture, nvs_api_after_end_capture,
+	nvs_api_after_resolve;
+nvs_api_after nvs_api_after_instantiate, nvs_api_after_update, nvs_api_after_set_kernel,
+	nvs_api_after_set_kernel_v2, nvs_api_after_set_copy, nvs_api_after_set_memset,
+	nvs_api_after_set_child, nvs_api_after_set_node, nvs_api_after_set_enabled,
+	nvs_api_after_add_node, nvs_api_after_add_node_v2, nvs_api_after_destroy_graph,
+	nvs_api_after_destroy_node;
 
 #endif

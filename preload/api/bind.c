@@ -235,8 +235,6 @@ static void *new_slot(uintptr_t address, const struct nvs_api *api)
 	if (n >= NVS_API_SLOTS || (n = atomic_fetch_add(&nslots, 1)) >= NVS_API_SLOTS)
 		return (void *)address;
 	nvs_api_slots[n].original = (void *)address;
-	nvs_api_slots[n].before = nvs_api_before_of(api->name);
-	nvs_api_slots[n].after = nvs_api_after_of(api->name);
 	__atomic_store_n(&nvs_api_slots[n].api, api, __ATOMIC_RELEASE);
 	for (uint32_t probe = 0; probe < HASH; probe++, h = (h + 1) & (HASH - 1)) {
 		uint16_t have = 0;

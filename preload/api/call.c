@@ -343,8 +343,8 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		else
 			show_first();
 	}
-	if (__builtin_expect(slot->before != NULL, 0))
-		slot->before(frame);
+	if (__builtin_expect(slot->api->before != NULL, 0))
+		slot->api->before(frame);
 	return (struct entered){slot->original, slot->api->words};
 }
 
@@ -396,9 +396,8 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 		return;
 	}
 	/* What a launch means outlasts the window. */
-	if (api->kind == NVS_API_LAUNCH && api->function >= 0 && !result &&
-	    !(flags & NVS_CALL_UNWOUND))
-		nvs_api_kernel(m.args[api->function]);
+	if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND))
+		nvs_api_kernel(m.args[api->launched]);
 	if (!within(&open))
 		return;
 	if (api->stream >= 0 && atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) > 0 &&
@@ -425,8 +424,8 @@ void nvs_api_leave(struct nvs_api_frame *frame)
 	uint32_t result = (uint32_t)frame->result[0];
 
 	finish(frame, result, 0);
-	if (__builtin_expect(slot->after != NULL, 0))
-		slot->after(slot, frame, result);
+	if (__builtin_expect(slot->api->after != NULL, 0))
+		slot->api->after(frame, result);
 }
 
 /*

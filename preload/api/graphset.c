@@ -3,15 +3,14 @@
 #include <string.h>
 #include "preload/api/graph.h"
 
-static void after_instantiate(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			      uint32_t result)
+void nvs_api_after_instantiate(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[0])
 		nvs_graph_tell(*(uint64_t *)f->regs[0], f->regs[1], NVS_GRAPH_INSTANTIATED);
 }
 
 /* One that was refused leaves the graph as it was. */
-static void after_update(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+void nvs_api_after_update(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
 		nvs_graph_tell(f->regs[0], f->regs[1], NVS_GRAPH_UPDATED);
@@ -44,44 +43,38 @@ static void set_memset(const struct nvs_api_frame *f, const struct nvs_memset_pa
 	nvs_graph_tell_node(f->regs[0], &node);
 }
 
-static void after_set_kernel(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			     uint32_t result)
+void nvs_api_after_set_kernel(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[2])
 		set_kernel(f, (const void *)f->regs[2], false);
 }
 
-static void after_set_kernel_v2(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-				uint32_t result)
+void nvs_api_after_set_kernel_v2(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[2])
 		set_kernel(f, (const void *)f->regs[2], true);
 }
 
-static void after_set_copy(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			   uint32_t result)
+void nvs_api_after_set_copy(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[2])
 		set_copy(f, (const void *)f->regs[2]);
 }
 
-static void after_set_memset(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			     uint32_t result)
+void nvs_api_after_set_memset(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[2])
 		set_memset(f, (const void *)f->regs[2]);
 }
 
-static void after_set_child(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			    uint32_t result)
+void nvs_api_after_set_child(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
 		nvs_graph_tell_child(f->regs[0], f->regs[1], f->regs[2]);
 }
 
 /* CUgraphNodeParams: the type, then 16 bytes from its start what belongs to it. */
-static void after_set_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			   uint32_t result)
+void nvs_api_after_set_node(struct nvs_api_frame *f, uint32_t result)
 {
 	const uint8_t *p = (const void *)f->regs[2];
 
@@ -104,8 +97,7 @@ static void after_set_node(const struct nvs_api_slot *slot, struct nvs_api_frame
 	}
 }
 
-static void after_set_enabled(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			      uint32_t result)
+void nvs_api_after_set_enabled(struct nvs_api_frame *f, uint32_t result)
 {
 	struct nvs_graph_node node = {
 		.node = f->regs[1],
@@ -133,61 +125,26 @@ static void keep_bodies(const struct nvs_api_frame *f, const uint8_t *p)
 		nvs_bodies_add(f->regs[1], *(const uint64_t *)f->regs[0], graphs, size);
 }
 
-static void after_add_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			   uint32_t result)
+void nvs_api_after_add_node(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[0] && f->regs[4])
 		keep_bodies(f, (const void *)f->regs[4]);
 }
 
-static void after_add_node_v2(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			      uint32_t result)
+void nvs_api_after_add_node_v2(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[0] && f->regs[5])
 		keep_bodies(f, (const void *)f->regs[5]);
 }
 
-static void after_destroy(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+void nvs_api_after_destroy_graph(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
 		nvs_bodies_forget_graph(f->regs[0]);
 }
 
-static void after_destroy_node(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			       uint32_t result)
+void nvs_api_after_destroy_node(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
 		nvs_bodies_forget_node(f->regs[0]);
-}
-
-static const struct {
-	const char *name;
-	nvs_api_after_fn fn;
-} handlers[] = {
-	{"cuGraphInstantiate", after_instantiate},
-	{"cuGraphInstantiate_v2", after_instantiate},
-	{"cuGraphInstantiateWithFlags", after_instantiate},
-	{"cuGraphInstantiateWithParams", after_instantiate},
-	{"cuGraphInstantiateWithParams_ptsz", after_instantiate},
-	{"cuGraphExecUpdate", after_update},
-	{"cuGraphExecUpdate_v2", after_update},
-	{"cuGraphExecKernelNodeSetParams", after_set_kernel},
-	{"cuGraphExecKernelNodeSetParams_v2", after_set_kernel_v2},
-	{"cuGraphExecMemcpyNodeSetParams", after_set_copy},
-	{"cuGraphExecMemsetNodeSetParams", after_set_memset},
-	{"cuGraphExecChildGraphNodeSetParams", after_set_child},
-	{"cuGraphExecNodeSetParams", after_set_node},
-	{"cuGraphNodeSetEnabled", after_set_enabled},
-	{"cuGraphAddNode", after_add_node},
-	{"cuGraphAddNode_v2", after_add_node_v2},
-	{"cuGraphDestroy", after_destroy},
-	{"cuGraphDestroyNode", after_destroy_node},
-};
-
-nvs_api_after_fn nvs_api_graph_after_of(const char *name)
-{
-	for (size_t i = 0; i < sizeof(handlers) / sizeof(*handlers); i++)
-		if (!strcmp(name, handlers[i].name))
-			return handlers[i].fn;
-	return NULL;
 }

@@ -167,24 +167,16 @@ void nvs_api_tell_kernel(uint64_t function)
 	errno = saved;
 }
 
-static bool begins(const char *name, const char *with)
-{
-	return !strncmp(name, with, strlen(with));
-}
-
 /* ---- capture ---- */
 
 bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
 {
-	size_t n = strlen(api->name);
-	bool per_thread = n > 5 && !strcmp(api->name + n - 5, "_ptsz");
-	int (*ask)(uint64_t, int *) = nvs_api_driver(per_thread ? "cuStreamIsCapturing_ptsz"
-								: "cuStreamIsCapturing");
+	int (*ask)(uint64_t, int *) = nvs_api_driver(api->per_thread ? "cuStreamIsCapturing_ptsz"
+								     : "cuStreamIsCapturing");
 	int status = 0, saved = errno;
 
-	/* The legacy stream cannot capture, and asking disturbs those that do; a stream that is
-	 * gone cannot be asked. */
-	if (!ask || stream == 1 || (!per_thread && !stream) || begins(api->name, "cuStreamDestroy"))
+	/* The legacy stream cannot capture, and asking disturbs those that do. */
+	if (!ask || stream == 1 || (!api->per_thread && !stream))
 		return false;
 	nvs_calls.quiet++;
 	if (ask(stream, &status))
@@ -207,25 +199,26 @@ static void new_generation(void)
 			atomic_store_explicit(&nvs_api_known[i], 0, memory_order_relaxed);
 }
 
-/* Handles go in the middle of the call, and another thread may be given them before it returns. */
-static void before_unload(struct nvs_api_frame *f)
+/* A module goes by itself or with its context. Handles go in the middle of the call, and another
+ * thread may be given them before it returns. */
+void nvs_api_before_unload(struct nvs_api_frame *f)
 {
 	new_generation();
 }
 
-static void before_library_unload(struct nvs_api_frame *f)
+void nvs_api_before_library_unload(struct nvs_api_frame *f)
 {
 	forget_kernels(f->regs[0]);
 	new_generation();
 }
 
-static void after_unload(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
 {
 	new_generation();
 }
 
 /* Some programs retain and release all the time: only the last release takes the context away. */
-static void after_release(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
 {
 	int (*get_state)(int, unsigned *, int *) = nvs_api_driver("cuDevicePrimaryCtxGetState");
 	int active = 0, saved = errno;
@@ -242,15 +235,13 @@ static void after_release(const struct nvs_api_slot *slot, struct nvs_api_frame 
 		new_generation();
 }
 
-static void after_get_kernel(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			     uint32_t result)
+void nvs_api_after_get_kernel(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[0])
 		note_kernel(*(uint64_t *)f->regs[0], f->regs[1]);
 }
 
-static void after_enumerate(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			    uint32_t result)
+void nvs_api_after_enumerate_kernels(struct nvs_api_frame *f, uint32_t result)
 {
 	const uint64_t *handles = (const uint64_t *)f->regs[0];
 
@@ -258,8 +249,7 @@ static void after_enumerate(const struct nvs_api_slot *slot, struct nvs_api_fram
 		note_kernel(handles[i], f->regs[2]);
 }
 
-static void after_begin_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-				uint32_t result)
+void nvs_api_after_begin_capture(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
 		atomic_fetch_add(&nvs_api_captures, 1);
@@ -267,8 +257,7 @@ static void after_begin_capture(const struct nvs_api_slot *slot, struct nvs_api_
 
 /* A capture ends even where the result says that it was spoilt; a wrong stream is refused
  * otherwise. */
-static void after_end_capture(const struct nvs_api_slot *slot, struct nvs_api_frame *f,
-			      uint32_t result)
+void nvs_api_after_end_capture(struct nvs_api_frame *f, uint32_t result)
 {
 	int32_t n = atomic_load(&nvs_api_captures);
 
@@ -278,7 +267,7 @@ static void after_end_capture(const struct nvs_api_slot *slot, struct nvs_api_fr
 		;
 }
 
-static void after_resolve(const struct nvs_api_slot *slot, struct nvs_api_frame *f, uint32_t result)
+void nvs_api_after_resolve(struct nvs_api_frame *f, uint32_t result)
 {
 	void **out = (void **)f->regs[1];
 	int saved = errno;
@@ -291,38 +280,4 @@ static void after_resolve(const struct nvs_api_slot *slot, struct nvs_api_frame 
 			nvs_api_looked_up(*out, (const char *)f->regs[0]);
 	}
 	errno = saved;
-}
-
-/* A module goes by itself or with its context. */
-static bool unloads(const char *name)
-{
-	return begins(name, "cuModuleUnload") || begins(name, "cuLibraryUnload") ||
-	       begins(name, "cuCtxDestroy") || begins(name, "cuCtxDetach") ||
-	       begins(name, "cuDevicePrimaryCtxReset");
-}
-
-nvs_api_before_fn nvs_api_before_of(const char *name)
-{
-	if (begins(name, "cuLibraryUnload"))
-		return before_library_unload;
-	return unloads(name) ? before_unload : NULL;
-}
-
-nvs_api_after_fn nvs_api_after_of(const char *name)
-{
-	if (unloads(name))
-		return after_unload;
-	if (begins(name, "cuDevicePrimaryCtxRelease"))
-		return after_release;
-	if (begins(name, "cuLibraryGetKernel"))
-		return after_get_kernel;
-	if (begins(name, "cuLibraryEnumerateKernels"))
-		return after_enumerate;
-	if (begins(name, "cuStreamBeginCapture") || begins(name, "cuStreamBeginRecapture"))
-		return after_begin_capture;
-	if (begins(name, "cuStreamEndCapture"))
-		return after_end_capture;
-	if (begins(name, "cuGetProcAddress"))
-		return after_resolve;
-	return nvs_api_graph_after_of(name);
 }

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "decode/calls/args.h"
 #include "decode/calls/launches.h"
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
@@ -348,7 +349,7 @@ struct told {
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct told *t = arg;
-	uint64_t f = 0, grid = 0;
+	struct nvs_arg f = {0}, grid = {0};
 
 	nvs_launches_call(t->launches, call);
 	t->calls++;
@@ -367,14 +368,14 @@ static int on_call(void *arg, const struct nvs_call *call)
 		return 0;
 	t->captured += !!(call->flags & NVS_CALL_CAPTURED);
 	t->direct += !(call->flags & NVS_CALL_CAPTURED);
-	t->linked += grid == 11 || grid == 12;
-	if (!strcmp(nvs_launches_of(t->launches, f)->name, "_Z4addiPf"))
+	t->linked += grid.value == 11 || grid.value == 12;
+	if (!strcmp(nvs_launches_of(t->launches, f.value)->name, "_Z4addiPf"))
 		t->by_name[0]++;
-	if (!strcmp(nvs_launches_of(t->launches, f)->name, "in_library"))
+	if (!strcmp(nvs_launches_of(t->launches, f.value)->name, "in_library"))
 		t->by_name[2]++;
-	if (!strcmp(nvs_launches_of(t->launches, f)->name, long_name))
+	if (!strcmp(nvs_launches_of(t->launches, f.value)->name, long_name))
 		t->long_named++;
-	if (!strcmp(nvs_launches_of(t->launches, f)->name, "unnamed"))
+	if (!strcmp(nvs_launches_of(t->launches, f.value)->name, "unnamed"))
 		t->by_name[1]++;
 	return 0;
 }

@@ -5,6 +5,7 @@
  */
 /* LINK: decode -lzstd */
 #include "decode/trace/records.h"
+#include "decode/calls/args.h"
 #include "decode/calls/launches.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
@@ -251,15 +252,18 @@ static void test_arguments(void)
 /* Bytes of a copy between two operands: of pointers; of arrays it is elements that are counted. */
 static void test_operands(void)
 {
-	static const struct nvs_call_api api = {
+	struct nvs_call_api api = {
 		.name = "cuMemcpy3DWithAttributesAsync",
-		.group = "copy",
 		.nargs = 7,
 		.arg = {"srcType", "src", "dstType", "dst", "width", "height", "depth"},
+		.kind = {"u32", "devptr", "u32", "devptr", "u64", "u64", "u64"},
 	};
 	uint64_t args[] = {1, 0x1000, 1, 0x2000, 64, 3, 2}, bytes, copies;
 	struct nvs_call call = {.api = &api, .nargs = 7, .args = args};
 
+	nvs_call_api_resolve(&api, "copy");
+	EXPECT_EQ(api.group, NVS_CALL_GROUP_COPY);
+	EXPECT_EQ(api.role, NVS_CALL_ROLE_COPY_BOX);
 	EXPECT(nvs_call_copied(&call, &bytes, &copies));
 	EXPECT_EQ(bytes, 64 * 3 * 2);
 	EXPECT_EQ(copies, 1);
@@ -269,6 +273,76 @@ static void test_operands(void)
 	args[2] = 2;
 	EXPECT(!nvs_call_copied(&call, &bytes, &copies));
 	EXPECT_EQ(bytes, 0);
+}
+
+static enum nvs_call_role role_of(const char *name, const char *group)
+{
+	struct nvs_call_api api = {.name = name};
+
+	nvs_call_api_resolve(&api, group);
+	EXPECT_EQ(api.per_thread, strstr(name, "_pt") != NULL);
+	return api.role;
+}
+
+/* Forms of one entry point do the same, those that are newer than the list as well. */
+static void test_roles(void)
+{
+	static const char *const none[] = {"",
+					   "_v2",
+					   "cuMem",
+					   "cuMemAllocX",
+					   "cuMemAlloc_v",
+					   "cuMemAlloc_vx",
+					   "cuMemAlloc_",
+					   "cuMemAlloc2"};
+
+	EXPECT_EQ(role_of("cuMemAlloc", "memory"), NVS_CALL_ROLE_ALLOC_DEVICE);
+	EXPECT_EQ(role_of("cuMemAlloc_v2", "memory"), NVS_CALL_ROLE_ALLOC_DEVICE);
+	EXPECT_EQ(role_of("cuMemAlloc_v12_ptds", "memory"), NVS_CALL_ROLE_ALLOC_DEVICE);
+	EXPECT_EQ(role_of("cuMemcpyDtoH_ptds", "copy"), NVS_CALL_ROLE_COPY_DTOH);
+	EXPECT_EQ(role_of("cuStreamQuery_ptsz", "sync"), NVS_CALL_ROLE_QUERY);
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+		EXPECT_EQ(role_of(none[i], "memory"), NVS_CALL_ROLE_NONE);
+}
+
+/* What a newer nvsnoop may tell of: a name, a group, a kind and an argument that are not known. */
+static void test_newer(void)
+{
+	struct nvs_call_api api = {
+		.name = "cuNewer",
+		.nargs = 8,
+		.arg = {"gridDimX", "name", "path", "delta", "odd", "hStream", "none", "dptr"},
+		.kind = {"u32", "str", "str", "i32", "quark", "stream", "u64", "devptr"},
+	};
+	uint64_t args[] = {7, 9ull << 32 | 4, 2ull << 32 | 2, 0xfffffffe, 0x55, 0x66, 1, 0x77},
+		 value;
+	struct nvs_call call = {
+		.api = &api, .nargs = 7, .args = args, .strings = "fourab", .absent = 1u << 6};
+	struct nvs_arg arg;
+	char text[64];
+
+	nvs_call_api_resolve(&api, "newer");
+	EXPECT_EQ(api.group, NVS_CALL_GROUP_OTHER);
+	EXPECT_EQ(api.role, NVS_CALL_ROLE_NONE);
+	EXPECT(nvs_call_value(&call, NVS_ARG_gridDimX, &value));
+	EXPECT_EQ(value, 7);
+	EXPECT(!nvs_call_value(&call, NVS_ARG_gridDimY, &value));
+	EXPECT(nvs_call_kind(&call, NVS_KIND_STREAM, &value));
+	EXPECT_EQ(value, 0x66);
+	EXPECT(!nvs_call_kind(&call, NVS_KIND_DEVICE_POINTER, &value));
+	EXPECT(!nvs_call_arg(&call, "dptr", &arg));
+	EXPECT(nvs_call_arg(&call, "none", &arg) && arg.absent && !arg.value);
+	EXPECT(nvs_call_arg(&call, "path", &arg) && arg.length == 2 && arg.value == 2);
+	EXPECT(!memcmp(arg.string, "ab", 2));
+	EXPECT(nvs_call_arg(&call, "name", &arg) && arg.length == 4 && arg.value == 9);
+	EXPECT_STR(nvs_call_print(&call, 1, text, sizeof(text)), "\"four\"...");
+	EXPECT(nvs_call_arg(&call, "delta", &arg) && (int64_t)arg.value == -2);
+	EXPECT_STR(nvs_call_print(&call, 3, text, sizeof(text)), "-2");
+	EXPECT(nvs_call_arg(&call, "odd", &arg) && arg.kind == NVS_KIND_OTHER);
+	EXPECT_STR(nvs_call_print(&call, 4, text, sizeof(text)), "0x55");
+	args[2] = UINT64_MAX;
+	EXPECT(nvs_call_arg(&call, "path", &arg) && !arg.string);
+	EXPECT_STR(nvs_call_print(&call, 2, text, sizeof(text)), "NULL");
 }
 
 /* Nodes as "node.parent.type.function", one record for each two of them. */
@@ -429,6 +503,8 @@ int main(void)
 	test_in_flight();
 	test_arguments();
 	test_operands();
+	test_roles();
+	test_newer();
 	test_execs();
 	test_rubbish();
 	unlink(path);

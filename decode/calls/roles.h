@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an entry point does and which of its arguments is what: found once, when the trace tells of
+ * it, so that a call is looked at by numbers. Names and their roles stand in api/cuda.api and
+ * nowhere else. A trace may tell of entry points that the list lacks, of other forms of those that
+ * it holds (_v3), and of more arguments: forms of one name do the same, an unknown name has role
+ * NONE, and what its group, kinds and arguments say holds for it as well.
+ */
+#ifndef NVSNOOP_DECODE_CALLS_ROLES_H
+#define NVSNOOP_DECODE_CALLS_ROLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NVS_CALL_MAX_ARGS 32
+
+/* What reports want to know of a call beyond its group; cuda.api: "role=graph-clone". */
+enum nvs_call_role {
+	NVS_CALL_ROLE_NONE,
+	NVS_CALL_ROLE_ALLOC_DEVICE, /* address, size; a reservation of addresses as well */
+	NVS_CALL_ROLE_ALLOC_MANAGED,
+	NVS_CALL_ROLE_ALLOC_PINNED, /* and memory of the program's that is pinned */
+	NVS_CALL_ROLE_ALLOC_PITCH, /* address, pPitch, Height */
+	NVS_CALL_ROLE_FREE, /* address */
+	NVS_CALL_ROLE_COPY, /* from pointer to pointer, wherever they point */
+	NVS_CALL_ROLE_COPY_ATOA, /* arrays, device and host memory, as the name says */
+	NVS_CALL_ROLE_COPY_ATOD,
+	NVS_CALL_ROLE_COPY_ATOH,
+	NVS_CALL_ROLE_COPY_DTOA,
+	NVS_CALL_ROLE_COPY_DTOD,
+	NVS_CALL_ROLE_COPY_DTOH,
+	NVS_CALL_ROLE_COPY_HTOA,
+	NVS_CALL_ROLE_COPY_HTOD,
+	NVS_CALL_ROLE_COPY_BOX, /* 2D and 3D */
+	NVS_CALL_ROLE_COPY_BATCH, /* many copies of any kind */
+	NVS_CALL_ROLE_FUNCTION_NAME, /* function, name: a handle for a name */
+	NVS_CALL_ROLE_KERNEL_FUNCTION, /* function, kernel: a function for a library's kernel */
+	NVS_CALL_ROLE_GRAPH_CREATE, /* graph */
+	NVS_CALL_ROLE_GRAPH_CLONE, /* graph, original */
+	NVS_CALL_ROLE_GRAPH_CAPTURE, /* graph, which holds what was captured */
+	NVS_CALL_ROLE_GRAPH_INSTANTIATE,
+	NVS_CALL_ROLE_GRAPH_UPDATE, /* of an executable graph as a whole */
+	NVS_CALL_ROLE_GRAPH_UPLOAD,
+	NVS_CALL_ROLE_CONTEXT_SET, /* context */
+	NVS_CALL_ROLE_CONTEXT_PUSH, /* context; one that is made is pushed */
+	NVS_CALL_ROLE_CONTEXT_POP,
+	NVS_CALL_ROLE_STREAM_CREATE, /* stream, of the current context */
+	NVS_CALL_ROLE_GREEN_STREAM_CREATE, /* stream, of the green context that is given */
+	NVS_CALL_ROLE_STREAM_DESTROY,
+	NVS_CALL_ROLE_QUERY, /* CUDA_ERROR_NOT_READY is an answer */
+	NVS_CALL_ROLES,
+};
+
+/* The trace tells it; cuda.api: "@graph-launch". */
+enum nvs_call_group {
+	NVS_CALL_GROUP_OTHER, /* none, or one that only a newer nvsnoop knows */
+	NVS_CALL_GROUP_CAPTURE,
+	NVS_CALL_GROUP_CONTEXT,
+	NVS_CALL_GROUP_COPY,
+	NVS_CALL_GROUP_EVENT,
+	NVS_CALL_GROUP_GRAPH,
+	NVS_CALL_GROUP_GRAPH_LAUNCH,
+	NVS_CALL_GROUP_HOST,
+	NVS_CALL_GROUP_LAUNCH,
+	NVS_CALL_GROUP_MEMORY,
+	NVS_CALL_GROUP_MEMSET,
+	NVS_CALL_GROUP_MODULE,
+	NVS_CALL_GROUP_RESOLVE,
+	NVS_CALL_GROUP_STREAM,
+	NVS_CALL_GROUP_SYNC,
+};
+
+/* Kinds of arguments, as the trace tells them; handles from FUNCTION on. */
+enum nvs_arg_kind {
+	NVS_KIND_OTHER, /* one that only a newer nvsnoop knows: a value */
+	NVS_KIND_UNSIGNED, /* u8 u16 u32 u64 */
+	NVS_KIND_SIGNED, /* i32 */
+	NVS_KIND_POINTER, /* ptr: of the host */
+	NVS_KIND_DEVICE_POINTER, /* devptr: of the GPU's address space, which may be the host's */
+	NVS_KIND_STRING, /* str */
+	NVS_KIND_FUNCTION,
+	NVS_KIND_KERNEL,
+	NVS_KIND_MODULE,
+	NVS_KIND_LIBRARY,
+	NVS_KIND_STREAM,
+	NVS_KIND_EVENT,
+	NVS_KIND_CONTEXT,
+	NVS_KIND_GRAPH,
+	NVS_KIND_NODE,
+	NVS_KIND_EXEC,
+	NVS_KIND_POOL,
+};
+
+/*
+ * Arguments that are asked for: NVIDIA's names, and those that roles give (cuda.api:
+ * "address=dptr"); of a batch also what cuda.api makes of its arrays (least, most).
+ */
+#define NVS_ARG_NAMES(X)  \
+	X(address)        \
+	X(size)           \
+	X(graph)          \
+	X(original)       \
+	X(function)       \
+	X(kernel)         \
+	X(context)        \
+	X(stream)         \
+	X(name)           \
+	X(pPitch)         \
+	X(gridDimX)       \
+	X(gridDimY)       \
+	X(gridDimZ)       \
+	X(blockDimX)      \
+	X(blockDimY)      \
+	X(blockDimZ)      \
+	X(sharedMemBytes) \
+	X(src)            \
+	X(srcHost)        \
+	X(srcDevice)      \
+	X(srcType)        \
+	X(srcMemoryType)  \
+	X(dst)            \
+	X(dstHost)        \
+	X(dstDevice)      \
+	X(dstType)        \
+	X(dstMemoryType)  \
+	X(ByteCount)      \
+	X(WidthInBytes)   \
+	X(Height)         \
+	X(Depth)          \
+	X(width)          \
+	X(height)         \
+	X(depth)          \
+	X(count)          \
+	X(numOps)         \
+	X(least)          \
+	X(most)
+
+#define NVS_ARG_NUMBER(name) NVS_ARG_##name,
+enum nvs_arg_name { NVS_ARG_NAMES(NVS_ARG_NUMBER) NVS_ARG_COUNT };
+
+/* An entry point, as a trace tells of it. */
+struct nvs_call_api {
+	uint32_t number;
+	bool passed; /* looked up, its calls are not observed */
+	bool per_thread; /* its default stream is the thread's: _ptsz, _ptds */
+	uint8_t group; /* enum nvs_call_group */
+	uint8_t role; /* enum nvs_call_role */
+	const char *name; /* "" where not known */
+	uint32_t nargs;
+	const char *arg[NVS_CALL_MAX_ARGS], *kind[NVS_CALL_MAX_ARGS]; /* as the trace spells them */
+	uint8_t kinds[NVS_CALL_MAX_ARGS]; /* enum nvs_arg_kind */
+	uint8_t at[NVS_ARG_COUNT]; /* 1 + which argument it is, 0: it has none */
+};
+
+/* Fills in what follows of its name, the name of its group, and those of arguments and kinds. */
+void nvs_call_api_resolve(struct nvs_call_api *api, const char *group);
+
+/* ---- made of api/cuda.api: by name without its form, those that have a role ---- */
+struct nvs_call_entry {
+	const char *name;
+	uint8_t role;
+	struct {
+		uint8_t meaning; /* enum nvs_arg_name */
+		const char *arg; /* NULL: no more */
+	} as[2];
+};
+extern const struct nvs_call_entry nvs_call_entries[];
+extern const uint32_t nvs_call_nentries;
+
+#endif

@@ -74,15 +74,15 @@ static void set_defaults(const struct nvs_follow *f, const struct nvs_trace_chan
 			 struct nvs_ops_channel_info *info)
 {
 	const struct nvs_rec_gpu *gpu = c->known ? nvs_trace_gpu(f->trace, c->rec.gpu) : NULL;
-	struct nvs_chip chip;
+	const struct nvs_chip *chip = gpu ? nvs_chip_find(gpu->architecture, gpu->implementation)
+					  : NULL;
 
-	if (!gpu || !nvs_chip_find(gpu->architecture, gpu->implementation, &chip))
-		return;
-	info->defaults[0] = chip.threed;
-	info->defaults[1] = chip.compute;
-	info->defaults[2] = chip.inline_to_memory;
-	info->defaults[3] = chip.twod;
-	info->defaults[4] = chip.copy;
+	for (uint32_t kind = 0; chip && kind < NVS_KINDS; kind++) {
+		uint32_t subch = nvs_subchannel_of(kind);
+
+		if (subch < 8)
+			info->defaults[subch] = chip->classes[kind];
+	}
 }
 
 static int make_channel(struct nvs_follow *f, const struct nvs_trace_channel *tc)

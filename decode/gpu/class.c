@@ -184,13 +184,20 @@ const struct nvs_qmd_version *nvs_qmd_version_find(uint32_t major, uint32_t mino
 	return NULL;
 }
 
-uint32_t nvs_qmd_class_bit(const struct nvs_qmd_version *version, uint32_t cls)
+static uint32_t listed_bit(const struct nvs_qmd_version *version, uint32_t cls)
 {
 	for (uint32_t i = 0; i < version->nclasses; i++) {
 		if (version->classes[i] == cls)
 			return 1u << i;
 	}
 	return 0;
+}
+
+uint32_t nvs_qmd_class_bit(const struct nvs_qmd_version *version, uint32_t cls)
+{
+	const struct nvs_class *c = nvs_class_find(cls);
+
+	return listed_bit(version, c && c->descriptors ? c->descriptors : cls);
 }
 
 const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *version,
@@ -219,29 +226,14 @@ const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class
 	return NULL;
 }
 
-bool nvs_chip_find(uint32_t architecture, uint32_t implementation, struct nvs_chip *chip)
+const struct nvs_chip *nvs_chip_find(uint32_t architecture, uint32_t implementation)
 {
-	/* One compute, copy, 3D and inline class a chip; GA100 alone differs within its
-	 * architecture. */
-	static const struct {
-		uint32_t architecture, implementation; /* ~0: all others */
-		struct nvs_chip chip;
-	} chips[] = {
-		{0x160, ~0u, {0xc5c0, 0xc5b5, 0xa140, 0xc597, 0x902d}},
-		{0x170, 0, {0xc6c0, 0xc6b5, 0xa140, 0xc697, 0x902d}},
-		{0x170, ~0u, {0xc7c0, 0xc7b5, 0xa140, 0xc797, 0x902d}},
-		{0x180, ~0u, {0xcbc0, 0xc8b5, 0xa140, 0xcb97, 0x902d}},
-		{0x190, ~0u, {0xc9c0, 0xc7b5, 0xa140, 0xc997, 0x902d}},
-		{0x1a0, ~0u, {0xcdc0, 0xc9b5, 0xcd40, 0xcd97, 0x902d}},
-		{0x1b0, ~0u, {0xcec0, 0xcab5, 0xcd40, 0xce97, 0x902d}},
-	};
+	for (uint32_t i = 0; i < nvs_nchips; i++) {
+		const struct nvs_chip *chip = &nvs_chips[i];
 
-	for (size_t i = 0; i < sizeof(chips) / sizeof(chips[0]); i++) {
-		if (chips[i].architecture == architecture &&
-		    (chips[i].implementation == ~0u || chips[i].implementation == implementation)) {
-			*chip = chips[i].chip;
-			return true;
-		}
+		if (chip->architecture == architecture &&
+		    (chip->implementation == implementation || chip->implementation == UINT32_MAX))
+			return chip;
 	}
-	return false;
+	return NULL;
 }

@@ -20,6 +20,7 @@ enum nvs_class_kind {
 	NVS_KIND_HOST,
 	NVS_KIND_2D,
 	NVS_KIND_3D,
+	NVS_KINDS,
 };
 
 struct nvs_enum {
@@ -63,6 +64,7 @@ struct nvs_class {
 	uint16_t kind; /* enum nvs_class_kind */
 	uint16_t fallback; /* class asked for what this one lacks; 0: none */
 	uint16_t assume; /* class whose methods this one is assumed to have; 0: none */
+	uint16_t descriptors; /* class whose versions of descriptors it has; 0: none */
 	uint32_t name;
 	uint32_t methods, nmethods; /* sorted by offset */
 	uint32_t formats, nformats; /* host classes: entries of the GPFIFO and pushbuffer headers */
@@ -81,7 +83,9 @@ struct nvs_qmd_field {
 
 struct nvs_qmd_version {
 	uint16_t major, minor;
-	uint32_t nclasses;
+	uint16_t major_hi, major_lo, minor_hi, minor_lo; /* where a descriptor has these two */
+	uint16_t bytes; /* of a descriptor */
+	uint16_t nclasses;
 	uint16_t classes[8];
 	uint32_t fields, nfields; /* sorted by position */
 };
@@ -95,6 +99,8 @@ extern const uint32_t nvs_nclasses;
 extern const struct nvs_qmd_field nvs_qmd_fields[];
 extern const struct nvs_qmd_version nvs_qmd_versions[]; /* sorted by version */
 extern const uint32_t nvs_nqmd_versions;
+/* For each kind the class that stands in for those that are not known; 0: none does. */
+extern const uint16_t nvs_default_classes[];
 
 static inline const char *nvs_str(uint32_t offset)
 {
@@ -148,21 +154,25 @@ static inline const struct nvs_enum *nvs_value_find(const struct nvs_field *fiel
 /* Name of VALUE, the first where it has several; NULL: none. */
 const char *nvs_value_name(const struct nvs_field *field, uint32_t value);
 
-/* MM_NN as CLASS knows it, else as any class knows it; NULL: no table. */
+/* NULL: no table. */
 const struct nvs_qmd_version *nvs_qmd_version_find(uint32_t major, uint32_t minor);
 /* The field NAME as class CLS has it (0: any). NULL: none. */
 const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *version,
 						  uint32_t cls, const char *name);
-/* Bit of CLS in the masks of VERSION, or 0 where it is not listed there. */
+/* Bit of CLS in the masks of VERSION, or 0 where neither it nor the class whose descriptors it has
+ * is listed there. */
 uint32_t nvs_qmd_class_bit(const struct nvs_qmd_version *version, uint32_t cls);
 const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class_bit,
 			       uint64_t value);
 
-/* Classes of a chip, for subchannels of which the trace says nothing. 0: not known. */
+/* Classes of a chip, for subchannels of which the trace says nothing. */
 struct nvs_chip {
-	uint16_t compute, copy, inline_to_memory, threed, twod;
+	uint32_t architecture, implementation; /* implementation UINT32_MAX: all others */
+	uint16_t classes[NVS_KINDS]; /* 0: not known */
 };
-/* By NV2080_CTRL_MC_ARCH_INFO (0x180 Hopper). False: unknown chip. */
-bool nvs_chip_find(uint32_t architecture, uint32_t implementation, struct nvs_chip *chip);
+extern const struct nvs_chip nvs_chips[]; /* those that name an implementation first */
+extern const uint32_t nvs_nchips;
+/* By NV2080_CTRL_MC_ARCH_INFO (0x180 Hopper). NULL: unknown chip. */
+const struct nvs_chip *nvs_chip_find(uint32_t architecture, uint32_t implementation);
 
 #endif

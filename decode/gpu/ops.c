@@ -63,12 +63,10 @@ void nvs_ops_free(struct nvs_ops *ops)
 
 void nvs_ops_channel_host(struct nvs_ops_channel *c, uint32_t id)
 {
-	/* Any of the newest host classes names all methods that older ones have at the same
-	 * offsets. */
 	const struct nvs_class *cls = nvs_class_find(id);
 
 	if (!cls || cls->kind != NVS_KIND_HOST)
-		cls = nvs_class_find(0xc86f);
+		cls = nvs_class_find(nvs_default_classes[NVS_KIND_HOST]);
 	c->info.host_class = (uint16_t)id;
 	c->host = cls;
 	c->host_roles = cls ? nvs_dispatch_roles(c->ops, cls) : NULL;

@@ -116,12 +116,29 @@ static void put_launch(struct nvs_line *l, const struct nvs_op *op, const struct
 	}
 }
 
+static const char *action_in(const struct nvs_class *cls, uint32_t action)
+{
+	const struct nvs_field *f =
+		nvs_field_by_name(nvs_method_by_name(cls, "SEND_SIGNALING_PCAS2_B"), "PCAS_ACTION");
+
+	return f ? nvs_value_name(f, action) : NULL;
+}
+
+/* As the class says it, else the newest that does: old ones have two of the actions, unnamed. */
+static const char *action_name(const struct nvs_op *op)
+{
+	const char *name = action_in(nvs_class_find(op->cls), op->launch.action);
+
+	for (uint32_t i = nvs_nclasses; i-- > 0 && !name;) {
+		if (nvs_classes[i].kind == NVS_KIND_COMPUTE)
+			name = action_in(&nvs_classes[i], op->launch.action);
+	}
+	return name;
+}
+
 static void put_trigger(struct nvs_line *l, const struct nvs_op *op, const struct nvs_where *where)
 {
-	const struct nvs_field *f = nvs_field_by_name(
-		nvs_method_by_name(nvs_class_find(0xcbc0), "SEND_SIGNALING_PCAS2_B"),
-		"PCAS_ACTION");
-	const char *name = f ? nvs_value_name(f, op->launch.action) : NULL;
+	const char *name = action_name(op);
 
 	nvs_line_put(l, " descriptor ");
 	put_address(l, where, op->launch.descriptor);

@@ -35,6 +35,13 @@ struct nvs_qmd_layout {
 	uint32_t nbanks;
 	bool listed; /* the version names the class */
 	uint32_t nwords;
+	/*
+	 * Bits that say that a descriptor is of this version, and those that say that it is of a
+	 * newer one, which has its number elsewhere.
+	 */
+	struct mark {
+		uint32_t dword, mask, value;
+	} own, newer;
 	uint32_t unnamed[NVS_QMD_MAX_BYTES / 4]; /* bits that have no name */
 	struct {
 		struct place enable, lo, hi, payload_lo, payload_hi, size, reduction, op, wide;
@@ -77,21 +84,23 @@ uint64_t nvs_qmd_bits(const uint32_t *words, size_t nwords, uint32_t hi, uint32_
 
 const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t nwords, uint32_t cls)
 {
-	uint32_t major;
+	const struct nvs_qmd_version *like = &nvs_qmd_versions[0];
 
 	if (nwords * 4 < 256)
 		return NULL;
-	/* Blackwell has version 5 elsewhere and still knows version 4. */
-	major = (uint32_t)nvs_qmd_bits(words, nwords, 471, 468);
-	if (major == 5 && (cls == 0xcdc0 || cls == 0xcec0))
-		return nvs_qmd_version_find(major, (uint32_t)nvs_qmd_bits(words, nwords, 467, 464));
-	return nvs_qmd_version_find((uint32_t)nvs_qmd_bits(words, nwords, 583, 580),
-				    (uint32_t)nvs_qmd_bits(words, nwords, 579, 576));
-}
+	/* The number's place moves, and a class may know versions that have it here and there. */
+	for (uint32_t i = nvs_nqmd_versions; i-- > 0;) {
+		const struct nvs_qmd_version *v = &nvs_qmd_versions[i];
 
-size_t nvs_qmd_bytes(const struct nvs_qmd_version *version)
-{
-	return version->major >= 4 ? 384 : 256;
+		if (nvs_qmd_bits(words, nwords, v->major_hi, v->major_lo) == v->major &&
+		    nvs_qmd_class_bit(v, cls)) {
+			like = v;
+			break;
+		}
+	}
+	return nvs_qmd_version_find(
+		(uint32_t)nvs_qmd_bits(words, nwords, like->major_hi, like->major_lo),
+		(uint32_t)nvs_qmd_bits(words, nwords, like->minor_hi, like->minor_lo));
 }
 
 /* Works out how P is read; what lies outside the descriptor reads as 0. */
@@ -264,6 +273,43 @@ void nvs_qmd_layouts_free(struct nvs_qmd_layouts *layouts)
 	free(layouts);
 }
 
+static struct mark mark_of(uint32_t hi, uint32_t lo, uint32_t value)
+{
+	return (struct mark){lo / 32, (0xffffffffu >> (31 - (hi - lo))) << lo % 32,
+			     value << lo % 32};
+}
+
+static bool has_mark(const uint32_t *words, const struct mark *m)
+{
+	return (words[m->dword] & m->mask) == m->value;
+}
+
+/* A mark that cannot be had where there is none, or more than one would have to be asked. */
+static void layout_marks(struct nvs_qmd_layout *l)
+{
+	const struct nvs_qmd_version *v = l->version, *first = nvs_qmd_versions;
+	struct mark minor = mark_of(v->minor_hi, v->minor_lo, v->minor), none = {0, 0, 1};
+
+	l->own = mark_of(v->major_hi, v->major_lo, v->major);
+	l->newer = none;
+	if (l->own.dword == minor.dword && (l->listed || v->major_lo == first->major_lo))
+		l->own = (struct mark){minor.dword, l->own.mask | minor.mask,
+				       l->own.value | minor.value};
+	else
+		l->own = none;
+	for (uint32_t i = 0; i < nvs_nqmd_versions; i++) {
+		const struct nvs_qmd_version *other = &first[i];
+		struct mark m = mark_of(other->major_hi, other->major_lo, other->major);
+
+		if (other->major_lo == v->major_lo || (l->listed && other < v) ||
+		    !nvs_qmd_class_bit(other, l->cls) || !memcmp(&m, &l->newer, sizeof(m)))
+			continue;
+		if (l->newer.mask)
+			l->own = none;
+		l->newer = m;
+	}
+}
+
 static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
 					      const struct nvs_qmd_version *version, uint32_t cls)
 {
@@ -283,7 +329,8 @@ static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
 	l->version = version;
 	l->cls = cls;
 	l->listed = nvs_qmd_class_bit(version, cls);
-	l->nwords = (uint32_t)nvs_qmd_bytes(version) / 4;
+	l->nwords = version->bytes / 4;
+	layout_marks(l);
 	layout_launch(l);
 	layout_banks(l);
 	layout_links(l);
@@ -298,10 +345,9 @@ static const struct nvs_qmd_layout *layout_for(struct nvs_qmd_layouts *all, cons
 	const struct nvs_qmd_layout *l = all->last;
 	const struct nvs_qmd_version *version;
 
-	/* Nearly always the same as last time: minor and major version in one byte. */
-	if (l && l->cls == cls && l->version->major < 5 && nwords * 4 >= 256 &&
-	    (words[18] & 0xff) == (uint32_t)(l->version->major << 4 | l->version->minor) &&
-	    (words[14] >> 20 & 0xf) != 5)
+	/* Nearly always the same as last time. */
+	if (l && l->cls == cls && nwords * 4 >= 256 && has_mark(words, &l->own) &&
+	    !has_mark(words, &l->newer))
 		return l;
 	version = nvs_qmd_version_of(words, nwords, cls);
 	return version ? all->last = layout_of(all, version, cls) : NULL;
@@ -381,6 +427,7 @@ static void decode(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs
 {
 	q->major = l->version->major;
 	q->minor = l->version->minor;
+	q->bytes = l->version->bytes;
 	if (l->type.width)
 		q->type = (uint8_t)get(w, &l->type);
 	else

@@ -55,6 +55,7 @@ struct nvs_qmd_dependent {
 
 struct nvs_qmd {
 	uint16_t major, minor;
+	uint16_t bytes; /* of the whole descriptor */
 	uint8_t type; /* enum nvs_qmd_type; GRID_NULL: only what follows up to dependence, and the
 			 links */
 	bool require_scheduling; /* REQUIRE_SCHEDULING_PCAS */
@@ -87,8 +88,6 @@ const char *nvs_qmd_type_name(uint32_t type);
  */
 const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t nwords,
 						 uint32_t cls);
-/* Bytes of a descriptor of VERSION. */
-size_t nvs_qmd_bytes(const struct nvs_qmd_version *version);
 /* Bits [lo, hi], at most 64 of them; bits beyond the end read as 0. */
 uint64_t nvs_qmd_bits(const uint32_t *words, size_t nwords, uint32_t hi, uint32_t lo);
 

@@ -134,14 +134,13 @@ bool nvs_sched_read(struct nvs_sched *s, uint64_t address, uint32_t cls, struct 
 	/* Descriptors lie at multiples of 256. */
 	if (here && address % 4 == 0)
 		return nvs_qmd_decode(s->layouts, here, bytes / 4, cls, qmd);
-	/* Up to version 3 a descriptor has 256 bytes, and what follows it need not be known. */
+	/* Of one that has but 256 bytes what follows need not be known. */
 	if (!nvs_memimage_read(s->image, address, words, bytes)) {
 		bytes = 256;
 		if (!nvs_memimage_read(s->image, address, words, bytes))
 			return false;
 	}
-	return nvs_qmd_decode(s->layouts, words, bytes / 4, cls, qmd) &&
-	       (bytes == sizeof(words) || qmd->major < 4);
+	return nvs_qmd_decode(s->layouts, words, bytes / 4, cls, qmd) && qmd->bytes <= bytes;
 }
 
 static bool make_queue_room(struct nvs_sched *s)

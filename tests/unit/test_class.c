@@ -278,10 +278,17 @@ static void fallbacks(void)
 	EXPECT(!nvs_method_find(NULL, 0x100, &at));
 }
 
+static bool has_classes(uint32_t architecture, uint32_t implementation, uint32_t compute,
+			uint32_t copy)
+{
+	const struct nvs_chip *chip = nvs_chip_find(architecture, implementation);
+
+	return chip && chip->classes[NVS_KIND_COMPUTE] == compute &&
+	       chip->classes[NVS_KIND_COPY] == copy;
+}
+
 static void names(void)
 {
-	struct nvs_chip chip;
-
 	EXPECT(nvs_class_by_name("cbc0") == nvs_class_find(0xcbc0));
 	EXPECT(nvs_class_by_name("0xCBC0") == nvs_class_find(0xcbc0));
 	EXPECT(nvs_class_by_name("hopper_compute_a") == nvs_class_find(0xcbc0));
@@ -291,11 +298,15 @@ static void names(void)
 	EXPECT(!nvs_class_by_name("cbc01"));
 	EXPECT(!nvs_class_find(0xffff));
 	EXPECT(!nvs_class_find(0));
-	EXPECT(nvs_chip_find(0x180, 0, &chip) && chip.compute == 0xcbc0 && chip.copy == 0xc8b5);
-	EXPECT(nvs_chip_find(0x170, 0, &chip) && chip.compute == 0xc6c0);
-	EXPECT(nvs_chip_find(0x170, 2, &chip) && chip.compute == 0xc7c0);
-	EXPECT(nvs_chip_find(0x1b0, 2, &chip) && chip.compute == 0xcec0 && chip.copy == 0xcab5);
-	EXPECT(!nvs_chip_find(0x1ff, 0, &chip));
+	EXPECT(has_classes(0x140, 0, 0xc3c0, 0xc3b5));
+	EXPECT(has_classes(0x160, 2, 0xc5c0, 0xc5b5));
+	EXPECT(has_classes(0x170, 0, 0xc6c0, 0xc6b5));
+	EXPECT(has_classes(0x170, 2, 0xc7c0, 0xc7b5));
+	EXPECT(has_classes(0x180, 0, 0xcbc0, 0xc8b5));
+	EXPECT(has_classes(0x190, 2, 0xc9c0, 0xc7b5));
+	EXPECT(has_classes(0x1a0, 0, 0xcdc0, 0xc9b5));
+	EXPECT(has_classes(0x1b0, 2, 0xcec0, 0xcab5));
+	EXPECT(!nvs_chip_find(0x1ff, 0));
 }
 
 int main(void)

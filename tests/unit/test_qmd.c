@@ -215,7 +215,7 @@ static void all_versions(struct nvs_qmd_layouts *l)
 			else
 				put(words, v, cls, "PROGRAM_ADDRESS_LOWER PROGRAM_OFFSET",
 				    0x12345000);
-			EXPECT(nvs_qmd_decode(l, words, nvs_qmd_bytes(v) / 4, cls, &q));
+			EXPECT(nvs_qmd_decode(l, words, v->bytes / 4, cls, &q));
 			EXPECT_EQ(q.major, v->major);
 			EXPECT_EQ(q.minor, v->minor);
 			EXPECT(q.grid[0] == 70001 && q.grid[1] == 22 && q.grid[2] == 33);

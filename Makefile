@@ -16,6 +16,7 @@ libdir  ?= $(PREFIX)/lib
 includedir ?= $(PREFIX)/include
 datadir ?= $(PREFIX)/share
 mandir  ?= $(datadir)/man
+docdir  ?= $(datadir)/doc/nvsnoop
 Q        = $(if $(V),,@)
 say      = $(if $(V),@:,@printf '  %-8s %s\n' $(1) $(2))
 

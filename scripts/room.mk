@@ -2,6 +2,7 @@
 # What a user types: demo, install, bundle, bench; and the checks of the project's own form.
 
 FAST_TESTS += scripts/check-rooms scripts/check-format scripts/check-exports scripts/check-trap scripts/check-docs
+TESTS      += scripts/readme
 
 .PHONY: help demo bench
 help:
@@ -42,7 +43,9 @@ INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
             $(DESTDIR)$(datadir)/nvsnoop/nvsnoop.gdb \
             $(DESTDIR)$(mandir)/man1/nvsnoop.1 $(DESTDIR)$(mandir)/man1/nvsnoop-report.1 \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
-            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report
+            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report \
+            $(DOCS:%=$(DESTDIR)$(docdir)/%)
+DOCS      = README.md NEWS LICENSE decode/SCHEMA.md $(wildcard docs/*.md)
 
 # As pkg-config writes it, so that it can be told another prefix.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
@@ -62,11 +65,12 @@ install: all
 	$(Q)install -m 644 man/nvsnoop.1 man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
 	$(Q)for tool in nvsnoop nvsnoop-report; do install -m 644 scripts/completion.bash \
 	    $(DESTDIR)$(datadir)/bash-completion/completions/$$tool; done
+	$(Q)for page in $(DOCS); do install -m 644 $$page $(DESTDIR)$(docdir)/$$page; done
 
 uninstall:
 	$(Q)rm -f $(INSTALLED)
 	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
-	    2>/dev/null || true
+	    $(addprefix $(DESTDIR)$(docdir),/docs /decode /) 2>/dev/null || true
 
 # ---- bundle: to be copied to where no package of ours is ----
 

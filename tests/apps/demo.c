@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The demo: a short program of the CUDA driver API with copies of several sizes, fills, launches on
- * two streams and events. What it prints is the same on every GPU, the software one included.
+ * two streams, events, and a graph that a second thread launches. What it prints is the same on
+ * every GPU, the software one included. Its parts stay functions of their own, so that reports can
+ * name them.
  */
+#include <pthread.h>
 #include <string.h>
 #include "app.h"
+
+#define PART static __attribute__((noinline)) void
 
 #define N (1u << 20)
 
@@ -18,7 +23,7 @@ static uint64_t sum(const unsigned char *p, size_t n)
 }
 
 /* To the device and back, pageable. */
-static void copies(CUdeviceptr d, unsigned char *host, unsigned char *back)
+PART copies(CUdeviceptr d, unsigned char *host, unsigned char *back)
 {
 	static const size_t sizes[] = {4, 64, 4096, 65536, 65540, 262144, N};
 
@@ -34,7 +39,7 @@ static void copies(CUdeviceptr d, unsigned char *host, unsigned char *back)
 }
 
 /* Page-locked memory, asynchronously, and within the device. */
-static void streams(CUdeviceptr d, CUdeviceptr e, CUstream s)
+PART streams(CUdeviceptr d, CUdeviceptr e, CUstream s)
 {
 	unsigned char *pinned;
 
@@ -52,7 +57,7 @@ static void streams(CUdeviceptr d, CUdeviceptr e, CUstream s)
 	CK(cuMemFreeHost(pinned));
 }
 
-static void kernels(CUdeviceptr d, CUstream s, CUstream q)
+PART kernels(CUdeviceptr d, CUstream s, CUstream q)
 {
 	CUfunction add = app_kernel("softgpu_add");
 	CUevent a, b;
@@ -61,6 +66,7 @@ static void kernels(CUdeviceptr d, CUstream s, CUstream q)
 	CK(cuEventCreate(&a, 0));
 	CK(cuEventCreate(&b, 0));
 	CK(cuMemsetD32_v2(d, 0, 2));
+	CK(cuCtxSynchronize()); /* the first launch has nothing to wait for */
 	CK(cuEventRecord(a, s));
 	for (int i = 1; i <= 20; i++)
 		app_add(add, d, (uint64_t)i, s);
@@ -77,12 +83,53 @@ static void kernels(CUdeviceptr d, CUstream s, CUstream q)
 	CK(cuEventDestroy_v2(b));
 }
 
+/* Three launches as a graph, which runs twice. */
+PART graph(CUdeviceptr d, CUstream q)
+{
+	CUfunction add = app_kernel("softgpu_add");
+	CUgraphExec exec;
+	CUgraph g;
+
+	CK(cuMemsetD32_v2(d, 0, 2));
+	CK(cuCtxSynchronize());
+	CK(cuStreamBeginCapture_v2(q, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	for (int i = 0; i < 3; i++)
+		app_add(add, d, 100, q);
+	CK(cuStreamEndCapture(q, &g));
+	CK(cuGraphInstantiateWithFlags(&exec, g, 0));
+	for (int i = 0; i < 2; i++) {
+		CK(cuGraphLaunch(exec, q));
+		CK(cuStreamSynchronize(q));
+	}
+	printf("graph ok, count %u\n", app_word(d));
+	EXPECT(app_word(d) == 600, "the graph did not run twice");
+	CK(cuGraphExecDestroy(exec));
+	CK(cuGraphDestroy(g));
+}
+
+struct worker {
+	CUcontext context;
+	CUdeviceptr d;
+	CUstream q;
+};
+
+static void *worker(void *arg)
+{
+	struct worker *w = arg;
+
+	pthread_setname_np(pthread_self(), "worker");
+	CK(cuCtxSetCurrent(w->context));
+	graph(w->d, w->q);
+	return NULL;
+}
+
 int main(void)
 {
 	unsigned char *host = malloc(N), *back = malloc(N);
 	CUcontext ctx = app_context(0);
 	CUdeviceptr d, e;
 	CUstream s, q;
+	pthread_t thread;
 
 	CK(cuMemAlloc_v2(&d, N));
 	CK(cuMemAlloc_v2(&e, N));
@@ -91,6 +138,8 @@ int main(void)
 	copies(d, host, back);
 	streams(d, e, s);
 	kernels(d, s, q);
+	pthread_create(&thread, NULL, worker, &(struct worker){ctx, d, q});
+	pthread_join(thread, NULL);
 	CK(cuCtxSynchronize());
 	CK(cuStreamDestroy_v2(s));
 	CK(cuStreamDestroy_v2(q));
@@ -99,7 +148,6 @@ int main(void)
 	CK(cuDevicePrimaryCtxRelease_v2(0));
 	free(host);
 	free(back);
-	(void)ctx;
 	puts("demo ok");
 	return 0;
 }

@@ -8,20 +8,21 @@
 #include "preload/base/options.h"
 
 const struct nvs_option nvs_option_table[] = {
-	{"trap", "emulate|step", "how a doorbell store is let through", "emulate"},
-	{"backtrace", "on|off", "take the call site of every submission", "on"},
-	{"api", "on|off", "record calls of the CUDA driver API", "on"},
-	{"overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait"},
 	{"level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts",
-	 "full"},
-	{"patch", "on|off", "reach understood store sites by a jump, not a fault", "on"},
-	{"shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on"},
-	{"trigger", "FILE", "record what FILE says: start, stop, or a number", NULL},
-	{"buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M"},
-	{"spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace"},
-	{"overwrite", NULL, "replace a trace of the same name", NULL},
-	{"quiet", NULL, "no closing line", NULL},
-	{NULL, NULL, NULL, NULL},
+	 "full", false},
+	{"api", "on|off", "record calls of the CUDA driver API", "on", false},
+	{"backtrace", "on|off", "take the call site of every submission", "on", false},
+	{"trigger", "FILE", "record what FILE says: start, stop, or a number", NULL, false},
+	{"overwrite", NULL, "replace a trace of the same name", NULL, false},
+	{"quiet", NULL, "no closing line", NULL, false},
+	{"overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait",
+	 true},
+	{"buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M", true},
+	{"spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace", true},
+	{"trap", "emulate|step", "how a doorbell store is let through", "emulate", true},
+	{"patch", "on|off", "reach understood store sites by a jump, not a fault", "on", true},
+	{"shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on", true},
+	{NULL, NULL, NULL, NULL, false},
 };
 
 void nvs_option_defaults(struct nvs_option_values *values)
@@ -172,7 +173,10 @@ int nvs_option_set(struct nvs_option_values *values, const char *key, const char
 	if (set(values, key, value))
 		return 0;
 	snprintf(error, error_size, "%s is %s, not '%.40s'", key,
-		 known->value ? known->value : "a switch", value ? value : "");
+		 !known->value		  ? "a switch"
+		 : !strcmp(key, "buffer") ? "a power of two from 64K to 1G"
+					  : known->value,
+		 value ? value : "");
 	return refuse(error, error_size);
 }
 

@@ -38,6 +38,7 @@ struct nvs_option {
 	const char *value; /* syntax for --help: "emulate|step", "SIZE"; NULL: a switch */
 	const char *help; /* one line, no full stop */
 	const char *standard; /* default as it would be written; NULL: off */
+	bool inner; /* for tests, and where something is wrong: stands last in --help */
 };
 
 /* Ends with a NULL key. */

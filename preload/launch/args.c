@@ -81,9 +81,17 @@ static void print_option(const struct nvs_option *option)
 	putchar('\n');
 }
 
+static void print_options(bool inner)
+{
+	for (const struct nvs_option *option = nvs_option_table; option->key; option++)
+		if (option->inner == inner)
+			print_option(option);
+}
+
 static int print_help(void)
 {
 	fputs("Usage: nvsnoop [-o FILE] [options] [--] program [args]\n"
+	      "       nvsnoop report [nvsnoop-report's arguments]\n"
 	      "\n"
 	      "Runs a program and records what the NVIDIA driver in it sends to the GPU.\n"
 	      "\n"
@@ -92,11 +100,14 @@ static int print_help(void)
 	      "                             %% a percent sign\n"
 	      "                             (" NVS_DEFAULT_OUT ")\n",
 	      stdout);
-	for (const struct nvs_option *option = nvs_option_table; option->key; option++)
-		print_option(option);
+	print_options(false);
 	fputs("  -h, --help                 this text\n"
 	      "  -V, --version              print the version\n"
 	      "\n"
+	      "For tests, and where something is wrong:\n",
+	      stdout);
+	print_options(true);
+	fputs("\n"
 	      "Exits as the program does; 1 when it cannot be run, 2 for a wrong command line.\n"
 	      "NVSNOOP_OUT and NVSNOOP_OPTIONS give defaults. Read a trace with nvsnoop-report.\n",
 	      stdout);

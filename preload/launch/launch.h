@@ -27,6 +27,20 @@ struct nvs_launch_args {
  */
 int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args);
 
+/* ---- refuse.c: what cannot be recorded is not run ---- */
+
+/* Can the trace, the buffers and the trigger file be where they are to be? -1: yes; otherwise the
+ * exit status, after a message. */
+int nvs_launch_refuse(const struct nvs_launch_args *args);
+
+/* ---- sister.c: nvsnoop-report and its like ---- */
+
+/* Becomes the program that argv[1] is short for ("report": nvsnoop-report); returns where it is
+ * none, or is not there. */
+void nvs_launch_sister(char **argv);
+/* What may have been meant by a PROGRAM that cannot be run, on stderr. */
+void nvs_launch_hint(const char *program);
+
 /* ---- environment.c: what the program finds in its environment ---- */
 
 /* Puts the library's path at PATH (SIZE bytes). 0, or -1 after a message. */

@@ -14,8 +14,9 @@ int main(int argc, char **argv)
 	const char *argv0 = argv[0];
 	int error, status;
 
+	nvs_launch_sister(argv);
 	status = nvs_launch_args_parse(argc, argv, &args);
-	if (status >= 0)
+	if (status >= 0 || (status = nvs_launch_refuse(&args)) >= 0)
 		return status;
 	if (nvs_launch_find_library(library, sizeof(library)) ||
 	    nvs_launch_environment(&args, library) || nvs_launch_summary_open())
@@ -23,6 +24,7 @@ int main(int argc, char **argv)
 	error = nvs_launch_run(args.program, &status);
 	if (error) {
 		nvs_launch_say("cannot run %s: %s", args.program[0], strerror(-error));
+		nvs_launch_hint(args.program[0]);
 		nvs_launch_summary_close(argv0, args.program[0], true);
 		return NVS_EXIT_ERROR;
 	}

@@ -2,6 +2,7 @@
 # The launcher: a tool of its own, which shares only the option parser with the library.
 LAUNCH_SRC = $(wildcard preload/launch/*.c)
 LAUNCH_OBJ = $(LAUNCH_SRC:%.c=$(BUILD)/%.o)
+LAUNCH_BASE = $(BUILD)/preload/launch/option_table.o $(BUILD)/preload/launch/names.o
 
 all: $(BUILD)/nvsnoop
 
@@ -10,10 +11,11 @@ $(BUILD)/preload/launch/%.o: preload/launch/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -DNVS_LIBDIR='"$(libdir)/nvsnoop"' -c -o $@ $<
 
 # Built anew with the tools' flags: the library's object is made for its own.
-$(BUILD)/preload/launch/option_table.o: preload/base/option_table.c
+# Two of the library's files, as a program has them.
+$(BUILD)/preload/launch/%.o: preload/base/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/nvsnoop: $(LAUNCH_OBJ) $(BUILD)/preload/launch/option_table.o
+$(BUILD)/nvsnoop: $(LAUNCH_OBJ) $(LAUNCH_BASE)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) -o $@ $^

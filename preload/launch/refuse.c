@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What can be known to fail is refused before the program starts: an output, a folder for the
+ * buffers or a trigger file that cannot be. What fails later is told by the library.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "preload/base/names.h"
+#include "preload/base/options.h"
+#include "preload/launch/launch.h"
+
+static const char *variable(const char *name)
+{
+	return getenv(name);
+}
+
+/* The first %q{VARIABLE} of PATTERN that is not set, into NAME; false: all are. */
+static bool unset_variable(const char *pattern, char *name, size_t size)
+{
+	for (const char *p = pattern; (p = strstr(p, "%q{")); p++) {
+		const char *end = strchr(p, '}');
+		size_t length = end ? (size_t)(end - p - 3) : 0;
+
+		if (!end || !length || length >= size)
+			return false;
+		memcpy(name, p + 3, length);
+		name[length] = 0;
+		if (!getenv(name))
+			return true;
+	}
+	return false;
+}
+
+/* Can a file of this name be made, or written over where it is there? NULL: yes. */
+static const char *file_refused(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *base = nvs_name_base(path);
+	struct stat st;
+
+	if (!stat(path, &st)) {
+		if (S_ISDIR(st.st_mode))
+			return "is a folder";
+		if (!S_ISREG(st.st_mode))
+			return "is no file to which a trace can be written";
+	}
+	if ((size_t)(base - path) >= sizeof(folder))
+		return strerror(ENAMETOOLONG);
+	memcpy(folder, path, (size_t)(base - path));
+	folder[base - path] = 0;
+	if (stat(*folder ? folder : ".", &st))
+		return errno == ENOENT ? "its folder is not there" : strerror(errno);
+	if (!S_ISDIR(st.st_mode))
+		return strerror(ENOTDIR);
+	/* The spool and a name that is not taken lie beside it. */
+	return access(*folder ? folder : ".", W_OK | X_OK) ? strerror(errno) : NULL;
+}
+
+static int output_refused(const char *pattern, const char *program)
+{
+	char host[256] = "", path[PATH_MAX], name[256];
+	struct nvs_name_facts facts = {(uint32_t)getpid(), nvs_name_base(program), host, variable};
+	const char *why;
+
+	if (!strcmp(pattern, "-")) {
+		nvs_launch_say("-o -: a trace goes to a file, beside which its buffers lie, not to stdout");
+		return NVS_EXIT_USAGE;
+	}
+	gethostname(host, sizeof(host) - 1);
+	switch (nvs_name_expand(pattern, &facts, path, sizeof(path))) {
+	case 0:
+		break;
+	case -ENAMETOOLONG:
+		nvs_launch_say("-o %s: %s", pattern, strerror(ENAMETOOLONG));
+		return NVS_EXIT_USAGE;
+	default:
+		if (unset_variable(pattern, name, sizeof(name)))
+			nvs_launch_say("-o %s: %s is not set", pattern, name);
+		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
+			nvs_launch_say("-o %s: is a folder", pattern);
+		else
+			nvs_launch_say("-o %s: behind %% stands p, e, h, q{VARIABLE} or %%", pattern);
+		return NVS_EXIT_USAGE;
+	}
+	why = file_refused(path);
+	if (why)
+		nvs_launch_say("-o %s: %s", pattern, why);
+	return why ? NVS_EXIT_ERROR : -1;
+}
+
+/* It may come later, so its folder is what must be there. */
+static const char *trigger_refused(const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st))
+		return S_ISDIR(st.st_mode) ? "is a folder"
+		       : access(path, R_OK) ? strerror(errno)
+					    : NULL;
+	return file_refused(path);
+}
+
+static const char *spool_refused(const char *folder)
+{
+	struct stat st;
+
+	if (stat(folder, &st))
+		return strerror(errno);
+	if (!S_ISDIR(st.st_mode))
+		return strerror(ENOTDIR);
+	return access(folder, W_OK | X_OK) ? strerror(errno) : NULL;
+}
+
+int nvs_launch_refuse(const struct nvs_launch_args *args)
+{
+	const char *out = args->out ?: getenv(NVS_ENV_OUT);
+	struct nvs_option_values values;
+	const char *why;
+	char error[256];
+
+	/* What is wrong with the options themselves has been said. */
+	if (nvs_options_parse(&values, args->options, error, sizeof(error)))
+		return NVS_EXIT_USAGE;
+	if (*values.trigger && (why = trigger_refused(values.trigger))) {
+		nvs_launch_say("--trigger=%s: %s", values.trigger, why);
+		return NVS_EXIT_ERROR;
+	}
+	if (*values.spool_dir && (why = spool_refused(values.spool_dir))) {
+		nvs_launch_say("--spool=%s: %s", values.spool_dir, why);
+		return NVS_EXIT_ERROR;
+	}
+	return output_refused(out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);
+}

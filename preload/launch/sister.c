@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `nvsnoop report ...` is nvsnoop-report, the program beside this one or in PATH; and who gives a
+ * trace, or a word that is nearly one of these, gets a hint.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "preload/launch/launch.h"
+
+static const char *const sisters[] = {"report"};
+
+/* Where the program called nvsnoop-WORD lies; false: nowhere. */
+static bool find_sister(const char *word, char *path, size_t size)
+{
+	const char *list = getenv("PATH") ?: "";
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (length > 0) {
+		self[length] = 0;
+		*(strrchr(self, '/') ?: self) = 0;
+		if (snprintf(path, size, "%s/nvsnoop-%s", self, word) < (int)size &&
+		    !access(path, X_OK))
+			return true;
+	}
+	for (; *list; list += *list == ':') {
+		int folder = (int)strcspn(list, ":");
+
+		if (folder &&
+		    snprintf(path, size, "%.*s/nvsnoop-%s", folder, list, word) < (int)size &&
+		    !access(path, X_OK))
+			return true;
+		list += folder;
+	}
+	return false;
+}
+
+void nvs_launch_sister(char **argv)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; argv[1] && i < sizeof(sisters) / sizeof(*sisters); i++) {
+		if (strcmp(argv[1], sisters[i]) || !find_sister(sisters[i], path, sizeof(path)))
+			continue;
+		argv[1] = path;
+		execv(path, argv + 1);
+	}
+}
+
+/* How many letters must change, come or go to make B of A; at most 9 of each count. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[10], columns = (unsigned)strnlen(b, 9);
+
+	for (unsigned k = 0; k <= columns; k++)
+		row[k] = k;
+	for (unsigned i = 0; a[i] && i < 9; i++) {
+		unsigned corner = row[0]++;
+
+		for (unsigned k = 1; k <= columns; k++) {
+			unsigned change = corner + (a[i] != b[k - 1]);
+
+			corner = row[k];
+			if (row[k - 1] + 1 < change)
+				change = row[k - 1] + 1;
+			row[k] = corner + 1 < change ? corner + 1 : change;
+		}
+	}
+	return row[columns];
+}
+
+static bool is_trace(const char *name)
+{
+	static const unsigned char zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};
+	unsigned char head[4] = {0};
+	FILE *file = fopen(name, "re");
+
+	if (!file)
+		return false;
+	if (fread(head, 1, sizeof(head), file) != sizeof(head))
+		head[0] = 0;
+	fclose(file);
+	return !memcmp(head, zstd, sizeof(zstd));
+}
+
+void nvs_launch_hint(const char *program)
+{
+	if (is_trace(program)) {
+		fprintf(stderr, "It is a trace: nvsnoop report %s\n", program);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(sisters) / sizeof(*sisters); i++)
+		if (distance(program, sisters[i]) <= 2) {
+			fprintf(stderr, "Did you mean 'nvsnoop %s'?\n", sisters[i]);
+			return;
+		}
+}

@@ -130,20 +130,15 @@ void nvs_session_finish(void);
 /* A slot of the spool's channel table for channel NUMBER, set to put 0; NULL: none left. */
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);
 void nvs_session_channel_free(struct nvs_spool_channel *slot);
-/* Version of the driver, when an ioctl told it (before or after the start). */
-void nvs_session_driver(const char *version);
 
 /* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
 /* The call that is to be made allocates a channel. Not under the lock. */
 bool nvs_rm_makes_channel(unsigned request, void *arg);
-/*
- * Under the lock, after the real call has returned RET; before: what must happen ahead of it. True:
- * the lock is to be kept over the call.
- */
-bool nvs_rm_before(int fd, unsigned request, void *arg);
-void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
-bool nvs_uvm_before(int fd, unsigned long request, void *arg);
-void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
+#define NVS_DRIVER_BYTES 64
+/* Version of the driver, "" as long as no call has told it. Under the lock. */
+const char *nvs_rm_driver_version(void);
+/* Counts, and tells, that the program has put handlers of its own in place of ours. */
+void nvs_rm_handlers_replaced(void);
 /* Device calls of an unknown number so far, for the totals. */
 uint64_t nvs_rm_unknown_calls(void);
 /* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
@@ -152,10 +147,8 @@ void nvs_rm_replay(void);
  * At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls.
  */
 void nvs_rm_final_records(bool look_at_maps);
-/* Makes the trap see the present state; called by whoever changed it, under the lock. */
-void nvs_publish(void);
 
-/* shadow.c: brings over what the GPU wrote to USERD; the keeper asks for it ten times a second. */
+/* publish.c: brings over what the GPU wrote to USERD; the keeper asks for it ten times a second. */
 void nvs_shadow_refresh(void);
 
 /* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */

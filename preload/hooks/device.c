@@ -205,46 +205,16 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 	return do_fcntl(fd, cmd, THIRD(cmd));
 }
 
-/* A device call is rare enough, and still comes before new doorbells do. */
-static void check_handlers(void)
-{
-	sigset_t saved;
-
-	if (!nvs_session_active() || !nvs_signals_check())
-		return;
-	nvs_lock(&saved);
-	if (nvs_rm())
-		nvs_tell_check(NVS_CHECK_HANDLER, ++nvs_rm()->handlers_replaced, 0, 0);
-	nvs_unlock(&saved);
-}
-
 static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 {
-	sigset_t saved;
-	bool keep;
-	int ret, err;
-
 	nvs_session_prepare();
-	check_handlers();
+	/* A device call is rare enough, and still comes before new doorbells do. */
+	if (nvs_session_active() && nvs_signals_check())
+		nvs_rm_handlers_replaced();
 	/* The trace begins before the first channel does. */
 	if (!uvm && nvs_rm_makes_channel((unsigned)request, arg))
 		nvs_session_start();
-	nvs_lock(&saved);
-	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
-	keep = uvm ? nvs_uvm_before(fd, request, arg) : nvs_rm_before(fd, (unsigned)request, arg);
-	if (!keep)
-		nvs_unlock(&saved);
-	ret = nvs_next()->ioctl(fd, request, arg);
-	err = errno;
-	if (!keep)
-		nvs_lock(&saved);
-	if (uvm)
-		nvs_uvm_after(fd, request, arg, ret);
-	else
-		nvs_rm_after(fd, (unsigned)request, arg, ret);
-	nvs_unlock(&saved);
-	errno = err;
-	return ret;
+	return nvs_rm_ioctl(fd, request, arg, uvm);
 }
 
 EXPORT int ioctl(int fd, unsigned long request, ...)

@@ -152,10 +152,8 @@ void nvs_channel_expect(uint32_t client, const void *params)
 		return;
 	o = nvs_object_find(client, nvs_u32(p, 32));
 	userd = o ? seen_at(o->entity, (int64_t)nvs_u64(p, 64), NVS_USERD_BYTES) : 0;
-	if (userd) {
+	if (userd)
 		nvs_shadow_clear(userd, userd + NVS_USERD_BYTES);
-		nvs_publish();
-	}
 }
 
 static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps, uint32_t n)
@@ -206,6 +204,20 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 	c->put_read = put && nvs_load32_guarded(put, &c->final_put);
 	/* Both of one moment: at the end of the process others may go on ringing. */
 	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
+}
+
+/* Its last GP_PUT is read while USERD still lives, and with the shadow that it was rung with. */
+void nvs_channels_settle(void)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
+		if (!c->hidden || c->put_taken)
+			continue;
+		nvs_channel_read_put(c);
+		nvs_shadow_clear_due(c);
+	}
 }
 
 void nvs_channel_remove(struct nvs_channel_entry *c)

@@ -25,7 +25,6 @@ void nvs_doorbell_alias(struct nvs_cpu_map *m, int fd)
 	m->alias = (uintptr_t)p;
 }
 
-/* The view first: from the moment the page refuses stores, the trap must know it. */
 void nvs_doorbell_arm(struct nvs_cpu_map *m)
 {
 	struct nvs_rm *rm = nvs_rm();
@@ -33,14 +32,31 @@ void nvs_doorbell_arm(struct nvs_cpu_map *m)
 	if (!rm->live || m->armed || !m->alias || m->hidden)
 		return;
 	m->armed = true;
-	rm->dirty = true;
-	nvs_publish();
-	if (!nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start,
-				  nvs_doorbell_prot(m->prot)))
-		return;
+	rm->dirty = rm->arming = true;
+}
+
+/* The view first: from the moment the page refuses stores, the trap must know it. */
+static bool guard(struct nvs_cpu_map *m)
+{
+	if (!nvs_map_is_doorbell(m) || !m->armed || m->guarded || m->hidden)
+		return true;
+	m->guarded = !nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start,
+					   nvs_doorbell_prot(m->prot));
+	if (m->guarded)
+		return true;
 	m->armed = false;
-	rm->dirty = true;
-	nvs_publish();
+	nvs_rm()->dirty = true;
+	nvs_tell_cpu_map(m);
+	return false;
+}
+
+static bool guard_all(struct nvs_rm *rm)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < rm->cpu.n; i++)
+		all &= guard((struct nvs_cpu_map *)rm->cpu.at[i]);
+	return all;
 }
 
 void nvs_maps_arm_all(void)
@@ -57,19 +73,78 @@ void nvs_maps_arm_all(void)
 	errno = err;
 }
 
-void nvs_doorbell_unmap_alias(uintptr_t alias, size_t size)
+/* ---- addresses that stay mapped ---- */
+
+bool nvs_maps_is_left(uint64_t start, uint64_t end)
 {
-	if (alias && nvs_rm()->stale)
-		nvs_maps_left(alias, alias + size);
-	else if (alias)
-		nvs_next()->munmap((void *)alias, size);
+	const struct nvs_spans *dead = &nvs_rm()->dead;
+
+	NVS_SPANS_EACH(dead, i, start, end)
+	if (dead->at[i]->start == start && dead->at[i]->end == end)
+		return true;
+	return false;
+}
+
+/* Addresses are used again and again: the row grows only by new ones. */
+void nvs_maps_left(uint64_t start, uint64_t end)
+{
+	struct nvs_span *span = nvs_maps_is_left(start, end) ? NULL : nvs_alloc(sizeof(*span));
+
+	if (!span)
+		return;
+	*span = (struct nvs_span){start, end};
+	if (nvs_spans_add(&nvs_rm()->dead, span))
+		nvs_free(span, sizeof(*span));
+}
+
+/* ---- aliases that go ---- */
+
+struct nvs_retired_alias {
+	uintptr_t start, end;
+	struct nvs_retired_alias *next;
+};
+
+void nvs_doorbell_retire_alias(uintptr_t alias, size_t size)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_retired_alias *r = alias ? nvs_alloc(sizeof(*r)) : NULL;
+
+	if (!r) /* without memory it stays */
+		return;
+	*r = (struct nvs_retired_alias){alias, alias + size, rm->aliases};
+	rm->aliases = r;
+}
+
+static void unmap_retired(struct nvs_rm *rm)
+{
+	struct nvs_retired_alias *r;
+
+	while ((r = rm->aliases)) {
+		rm->aliases = r->next;
+		if (rm->stale)
+			nvs_maps_left(r->start, r->end);
+		else
+			nvs_next()->munmap((void *)r->start, r->end - r->start);
+		nvs_free(r, sizeof(*r));
+	}
 }
 
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *m)
 {
-	nvs_doorbell_unmap_alias(m->alias, m->at.end - m->at.start);
+	nvs_doorbell_retire_alias(m->alias, m->at.end - m->at.start);
 	m->alias = 0;
-	m->armed = false;
+	m->armed = m->guarded = false;
+}
+
+bool nvs_doorbells_settle(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	unmap_retired(rm);
+	if (!rm->arming || rm->dirty)
+		return true;
+	rm->arming = false;
+	return guard_all(rm);
 }
 
 /* It could not be taken away after all, and its alias is gone: the trace says that it is open. */
@@ -92,6 +167,5 @@ void nvs_doorbell_release(struct nvs_cpu_map *m)
 		nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
 	m->hidden = true;
 	nvs_map_touched(m);
-	nvs_publish();
 	nvs_doorbell_drop_alias(m);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * File descriptors: what each one is by the device behind it, and for devices, which open file and
- * which mapping context it carries. A small table answers for the fds that are nobody's business;
- * it can be stale (an fd may come and go without us), so whatever looks like a device call asks the
- * kernel again.
+ * File descriptors: what each one is by the device behind it. A small table answers for the fds
+ * that are nobody's business; it can be stale (an fd may come and go without us), so whatever looks
+ * like a device call asks the kernel again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,34 +14,13 @@
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
-#define TABLE 65536
 #define NVIDIA_MAJOR 195
 #define MINOR_MODESET 254
 #define MINOR_CTL 255
 
-struct entry {
-	int fd;
-	uint32_t file;
-	struct nvs_rm_map *map;
-	UT_hash_handle hh;
-};
-
 /* True in a forked child too, which inherits the fds. */
-static _Atomic uint8_t kinds[TABLE];
+static _Atomic uint8_t kinds[NVS_FD_KINDS];
 static _Atomic int uvm_major; /* 0 not looked for, -1 there is none */
-
-static struct entry **head(void)
-{
-	return (struct entry **)nvs_slot(NVS_SLOT_FD);
-}
-
-static struct entry *find(int fd)
-{
-	struct entry *e = NULL, *all = *head();
-
-	HASH_FIND_INT(all, &fd, e);
-	return e;
-}
 
 static int major_from_proc(void)
 {
@@ -103,15 +81,15 @@ static enum nvs_fd_kind kind_of(const struct stat *st)
 	return NVS_FD_OTHER;
 }
 
-static void remember(int fd, enum nvs_fd_kind kind)
+void nvs_fd_set_kind(int fd, enum nvs_fd_kind kind)
 {
-	if (fd >= 0 && fd < TABLE && atomic_load_explicit(&kinds[fd], memory_order_relaxed) != kind)
+	if (fd >= 0 && fd < NVS_FD_KINDS && atomic_load_explicit(&kinds[fd], memory_order_relaxed) != kind)
 		atomic_store_explicit(&kinds[fd], (uint8_t)kind, memory_order_relaxed);
 }
 
 static enum nvs_fd_kind remembered(int fd)
 {
-	return fd >= 0 && fd < TABLE ? atomic_load_explicit(&kinds[fd], memory_order_relaxed)
+	return fd >= 0 && fd < NVS_FD_KINDS ? atomic_load_explicit(&kinds[fd], memory_order_relaxed)
 				     : NVS_FD_UNKNOWN;
 }
 
@@ -127,7 +105,7 @@ enum nvs_fd_kind nvs_fd_kind(int fd)
 		kind = kind_of(&st);
 	else
 		kind = NVS_FD_UNKNOWN;
-	remember(fd, kind);
+	nvs_fd_set_kind(fd, kind);
 	errno = err;
 	return kind;
 }
@@ -161,165 +139,14 @@ bool nvs_fd_tracked(int fd)
 {
 	if (fd < 0)
 		return false;
-	if (fd >= TABLE)
-		return *head() != NULL;
+	if (fd >= NVS_FD_KINDS)
+		return *nvs_slot(NVS_SLOT_FD) != NULL;
 	return remembered(fd) > NVS_FD_OTHER;
 }
 
-void nvs_fd_opened(int fd, const char *path)
+void nvs_fd_learn(int fd, const char *path)
 {
-	/* Whoever had the number before has closed it without us. */
-	if (nvs_fd_tracked(fd) && nvs_state_borrowed())
-		return;
-	if (nvs_fd_tracked(fd))
-		nvs_fd_closing(fd);
-	else
-		remember(fd, NVS_FD_UNKNOWN);
-	if (strncmp(path, "/dev/nvidia", 11))
-		return;
 	if (!strcmp(path, "/dev/nvidia-uvm"))
 		learn_uvm(fd);
 	nvs_fd_kind(fd);
-}
-
-static struct entry *make(int fd)
-{
-	struct entry *e = find(fd), *all;
-
-	if (e)
-		return e;
-	e = nvs_alloc(sizeof(*e));
-	if (!e)
-		return NULL;
-	e->fd = fd;
-	e->file = ++nvs_rm()->next_file;
-	all = *head();
-	HASH_ADD_INT(all, fd, e);
-	*head() = all;
-	return e;
-}
-
-static bool file_open(uint32_t file)
-{
-	struct nvs_rm *rm = nvs_rm();
-	struct entry *e, *next, *all = *head();
-
-	HASH_ITER(hh, all, e, next)
-		if (e->file == file)
-			return true;
-	/* A mapping holds the file as an fd does. */
-	for (uint32_t i = 0; i < rm->cpu.n; i++)
-		if (((struct nvs_cpu_map *)rm->cpu.at[i])->file == file)
-			return true;
-	return false;
-}
-
-static void forget(struct entry *e)
-{
-	struct entry *all = *head();
-	uint32_t file = e->file;
-
-	HASH_DEL(all, e);
-	*head() = all;
-	nvs_rm_map_put(e->map);
-	nvs_free(e, sizeof(*e));
-	if (file_open(file))
-		return;
-	nvs_objects_file_closed(file);
-	nvs_gpu_maps_file_closed(file);
-	nvs_publish();
-}
-
-void nvs_fd_closing(int fd)
-{
-	struct entry *e;
-	sigset_t saved;
-	bool tracked = nvs_fd_tracked(fd);
-
-	if (tracked && nvs_state_borrowed())
-		return;
-	remember(fd, NVS_FD_UNKNOWN);
-	if (!tracked)
-		return;
-	nvs_lock(&saved);
-	e = find(fd);
-	if (e)
-		forget(e);
-	nvs_unlock(&saved);
-}
-
-void nvs_fd_closing_range(unsigned first, unsigned last)
-{
-	struct entry *e, *next, *all;
-	sigset_t saved;
-
-	if (nvs_state_borrowed())
-		return;
-	for (unsigned fd = first; fd <= last && fd < TABLE; fd++)
-		remember((int)fd, NVS_FD_UNKNOWN);
-	if (!*head())
-		return;
-	nvs_lock(&saved);
-again:
-	all = *head();
-	HASH_ITER(hh, all, e, next) {
-		if ((unsigned)e->fd < first || (unsigned)e->fd > last)
-			continue;
-		forget(e);
-		goto again;
-	}
-	nvs_unlock(&saved);
-}
-
-void nvs_fd_duped(int from, int to)
-{
-	struct entry *a, *b;
-	sigset_t saved;
-
-	if (from == to || ((nvs_fd_tracked(from) || nvs_fd_tracked(to)) && nvs_state_borrowed()))
-		return;
-	nvs_fd_closing(to);
-	if (!nvs_fd_tracked(from) || nvs_fd_kind(from) < NVS_FD_CTL)
-		return;
-	nvs_lock(&saved);
-	remember(to, remembered(from));
-	a = nvs_rm() ? make(from) : NULL;
-	b = a ? make(to) : NULL;
-	if (b) {
-		b->file = a->file;
-		b->map = a->map;
-		if (b->map)
-			b->map->refs++;
-	}
-	nvs_unlock(&saved);
-}
-
-uint32_t nvs_fd_file(int fd)
-{
-	struct entry *e = make(fd);
-
-	return e ? e->file : 0;
-}
-
-/* The context belongs to the open file: every fd of it shows the same. */
-void nvs_fd_set_map(int fd, struct nvs_rm_map *map)
-{
-	struct entry *named = fd >= 0 ? make(fd) : NULL, *e, *next, *all = *head();
-
-	if (!named)
-		return;
-	HASH_ITER(hh, all, e, next) {
-		if (e->file != named->file)
-			continue;
-		map->refs++;
-		nvs_rm_map_put(e->map);
-		e->map = map;
-	}
-}
-
-struct nvs_rm_map *nvs_fd_map(int fd)
-{
-	struct entry *e = find(fd);
-
-	return e ? e->map : NULL;
 }

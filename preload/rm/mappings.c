@@ -3,18 +3,12 @@
  * Mappings of device memory into the process: made by mmap of an fd that RM_MAP_MEMORY has named,
  * by mmap of /dev/nvidia-uvm, or by pinning user pages. Cut, moved and dropped as the program does.
  */
-#include <errno.h>
 #include <sys/mman.h>
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
 #define REGION_SHIFT 21
 #define REGIONS_COUNTED 4096 /* larger mappings switch the filter off */
-
-static uint64_t page_up(uint64_t v)
-{
-	return (v + 4095) & ~4095ull;
-}
 
 /* ---- the filter that keeps the program's other mappings away from the lock ---- */
 
@@ -54,15 +48,6 @@ bool nvs_maps_may_overlap(uintptr_t start, size_t size)
 }
 
 /* ---- the row of mappings ---- */
-
-void nvs_map_touched(struct nvs_cpu_map *m)
-{
-	struct nvs_rm *rm = nvs_rm();
-
-	rm->dirty = true;
-	if (!nvs_map_is_doorbell(m))
-		nvs_segs_update(m->entity);
-}
 
 static struct nvs_cpu_map *link_map(const struct nvs_cpu_map *what)
 {
@@ -106,16 +91,10 @@ void nvs_map_unlink(struct nvs_cpu_map *m)
  */
 static void open_tail(struct nvs_cpu_map *m)
 {
-	uintptr_t alias = m->alias;
-	size_t size = m->at.end - m->at.start;
-
 	if (m->armed)
-		nvs_next()->mprotect((void *)m->at.start, size, m->prot);
+		nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
+	nvs_doorbell_drop_alias(m);
 	m->kind = NVS_MAP_MEMORY;
-	m->alias = 0;
-	m->armed = false;
-	nvs_publish();
-	nvs_doorbell_unmap_alias(alias, size);
 }
 
 /* No mapping crosses ADDRESS afterwards. */
@@ -162,14 +141,14 @@ again:
 /* ---- ranges of the program's address space that are about to change ---- */
 
 /* No mapping crosses the ends, and what the program is going to change are its own pages. */
-static void split(uint64_t start, uint64_t end)
+void nvs_maps_split(uint64_t start, uint64_t end)
 {
 	nvs_shadow_clear(start, end);
 	split_at(start);
 	split_at(end);
 }
 
-static void withdraw(uint64_t start, uint64_t end, bool with_aliases)
+void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -179,15 +158,12 @@ static void withdraw(uint64_t start, uint64_t end, bool with_aliases)
 
 		m->hidden = true;
 		nvs_map_touched(m);
+		if (with_aliases)
+			nvs_doorbell_drop_alias(m);
 	}
-	nvs_publish();
-	if (!with_aliases)
-		return;
-	NVS_SPANS_EACH(&rm->cpu, i, start, end)
-	nvs_doorbell_drop_alias((struct nvs_cpu_map *)rm->cpu.at[i]);
 }
 
-static void restore(uint64_t start, uint64_t end)
+void nvs_maps_restore(uint64_t start, uint64_t end)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -202,7 +178,7 @@ static void restore(uint64_t start, uint64_t end)
 	}
 }
 
-static void drop(uint64_t start, uint64_t end)
+void nvs_maps_drop(uint64_t start, uint64_t end)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -214,7 +190,7 @@ again:
 	}
 }
 
-/* ---- hooked calls, for ranges that meet a tracked mapping or an fd that is a device ---- */
+/* ---- what a call has mapped ---- */
 
 /* The object's byte at the mapping's start; what pLinearAddress has below a page lies in front of
  * it. */
@@ -222,7 +198,7 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 {
 	struct nvs_object *o = from->object;
 	struct nvs_cpu_map map = {
-		.at = {(uintptr_t)p, (uintptr_t)p + page_up(size)},
+		.at = {(uintptr_t)p, (uintptr_t)p + nvs_page_up(size)},
 		.kind = NVS_MAP_MEMORY,
 		.client = o->key.client,
 		.handle = o->key.handle,
@@ -259,7 +235,7 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 static void add_uvm(void *p, size_t size, int prot, int fd)
 {
 	struct nvs_cpu_map map = {
-		.at = {(uintptr_t)p, (uintptr_t)p + page_up(size)},
+		.at = {(uintptr_t)p, (uintptr_t)p + nvs_page_up(size)},
 		.kind = NVS_MAP_UVM,
 		.gpu = NVS_NONE,
 		.file = nvs_fd_file(fd),
@@ -275,7 +251,7 @@ static void add_uvm(void *p, size_t size, int prot, int fd)
 	nvs_tell_cpu_map(m);
 }
 
-static void add(void *p, size_t size, int prot, int flags, int fd, off_t offset)
+void nvs_maps_add(void *p, size_t size, int prot, int fd, off_t offset)
 {
 	struct nvs_rm_map *from = nvs_fd_map(fd);
 
@@ -290,61 +266,7 @@ static void add(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 	}
 }
 
-void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
-		    bool device)
-{
-	uint64_t start = (uintptr_t)address, end = start + page_up(size);
-	bool over = (flags & MAP_FIXED) && nvs_maps_may_overlap(start, size);
-	sigset_t saved;
-	void *p;
-	int err;
-
-	nvs_lock(&saved);
-	if (over) {
-		split(start, end);
-		withdraw(start, end, true);
-	}
-	p = nvs_next()->mmap(address, size, prot, flags, fd, offset);
-	err = errno;
-	if (over && p == MAP_FAILED)
-		restore(start, end);
-	else if (over)
-		drop(start, end);
-	if (device && p != MAP_FAILED)
-		add(p, size, prot, flags, fd, offset);
-	nvs_publish();
-	nvs_unlock(&saved);
-	errno = err;
-	return p;
-}
-
-int nvs_maps_munmap(void *address, size_t size)
-{
-	uint64_t start = (uintptr_t)address, end = start + page_up(size);
-	sigset_t saved;
-	int ret, err;
-
-	/* What the kernel is going to refuse. */
-	if ((start & 4095) || end <= start)
-		return nvs_next()->munmap(address, size);
-	nvs_lock(&saved);
-	split(start, end);
-	withdraw(start, end, true);
-	ret = nvs_next()->munmap(address, size);
-	err = errno;
-	if (ret)
-		restore(start, end);
-	else
-		drop(start, end);
-	nvs_publish();
-	nvs_unlock(&saved);
-	errno = err;
-	return ret;
-}
-
-/* Pieces of [start, end) in order: armed doorbells get what keeps them armed, the rest what was
- * asked. */
-static int protect_pieces(uint64_t start, uint64_t end, int prot)
+int nvs_maps_protect(uint64_t start, uint64_t end, int prot)
 {
 	struct nvs_rm *rm = nvs_rm();
 	const struct nvs_next *next = nvs_next();
@@ -366,43 +288,22 @@ static int protect_pieces(uint64_t start, uint64_t end, int prot)
 	return at < end ? next->mprotect((void *)at, end - at, prot) : 0;
 }
 
-/*
- * A doorbell is in the view exactly while the program may store there: a store to what the program
- * itself has made read-only is the program's own fault. So it leaves the view before the change and
- * is back after.
- */
-int nvs_maps_mprotect(void *address, size_t size, int prot)
+void nvs_maps_protected(uint64_t start, uint64_t end, int prot)
 {
-	uint64_t start = (uintptr_t)address, end = start + page_up(size);
 	struct nvs_rm *rm = nvs_rm();
-	sigset_t saved;
-	int ret, err;
 
-	if ((start & 4095) || end <= start)
-		return nvs_next()->mprotect(address, size, prot);
-	nvs_lock(&saved);
-	split(start, end);
-	if (!(prot & PROT_WRITE))
-		withdraw(start, end, false);
-	ret = protect_pieces(start, end, prot);
-	err = errno;
 	NVS_SPANS_EACH(&rm->cpu, i, start, end)
 	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		m->hidden = false;
-		if (!ret)
+		if (prot >= 0)
 			m->prot = prot;
 		nvs_map_touched(m);
 	}
-	nvs_publish();
-	nvs_unlock(&saved);
-	errno = err;
-	return ret;
 }
 
-/* The mappings in [from, from + size) now lie at TO. */
-static void move(uint64_t from, uint64_t size, uint64_t to)
+void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -425,49 +326,10 @@ again:
 	}
 }
 
-void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to)
-{
-	uint64_t start = (uintptr_t)old, end = start + page_up(old_size), target = (uintptr_t)to;
-	uint64_t kept = page_up(size) < end - start ? page_up(size) : end - start;
-	bool fixed = flags & MREMAP_FIXED;
-	sigset_t saved;
-	void *p;
-	int err;
-
-	nvs_lock(&saved);
-	split(start, end);
-	split_at(start + kept);
-	withdraw(start, start + kept, false);
-	withdraw(start + kept, end, true);
-	if (fixed) {
-		split(target, target + page_up(size));
-		withdraw(target, target + page_up(size), true);
-	}
-	p = nvs_next()->mremap(old, old_size, size, flags, to);
-	err = errno;
-	if (p == MAP_FAILED) {
-		restore(start, end);
-		if (fixed)
-			restore(target, target + page_up(size));
-	} else {
-		if (fixed)
-			drop(target, target + page_up(size));
-		drop(start + kept, end);
-		if ((uintptr_t)p != start)
-			move(start, kept, (uintptr_t)p);
-		else
-			restore(start, start + kept);
-	}
-	nvs_publish();
-	nvs_unlock(&saved);
-	errno = err;
-	return p;
-}
-
 void nvs_maps_pinned(struct nvs_object *o, uint64_t address, uint64_t size)
 {
 	struct nvs_cpu_map map = {
-		.at = {address & ~4095ull, page_up(address + size)},
+		.at = {address & ~4095ull, nvs_page_up(address + size)},
 		.kind = NVS_MAP_PINNED,
 		.client = o->key.client,
 		.handle = o->key.handle,

@@ -6,33 +6,6 @@
 #include <string.h>
 #include "preload/rm/rm.h"
 
-struct nvs_entity *nvs_entity_new(void)
-{
-	struct nvs_entity *e = nvs_alloc(sizeof(*e));
-
-	if (e) {
-		e->id = ++nvs_rm()->next_entity;
-		e->refs = 1;
-	}
-	return e;
-}
-
-void nvs_entity_put(struct nvs_entity *e)
-{
-	if (e && !--e->refs)
-		nvs_free(e, sizeof(*e));
-}
-
-struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle)
-{
-	struct nvs_rm *rm = nvs_rm();
-	struct nvs_object *object = NULL;
-	uint32_t key[2] = {client, handle};
-
-	HASH_FIND(hh, rm->objects, key, sizeof(key), object);
-	return object;
-}
-
 /* Where parameters name an address space, an engine or a GPU. */
 static void learn_params(struct nvs_object *o)
 {
@@ -60,32 +33,6 @@ static void learn_params(struct nvs_object *o)
 		o->system = true;
 		break;
 	}
-}
-
-static struct nvs_object *device_of(const struct nvs_object *o)
-{
-	struct nvs_object *up = (struct nvs_object *)o;
-
-	while (up && up->object_class != 0x0080)
-		up = up->up;
-	return up;
-}
-
-uint32_t nvs_object_vaspace(const struct nvs_object *o)
-{
-	const struct nvs_object *space = o, *device = device_of(o);
-
-	if (o->object_class != 0x90f1)
-		space = o->vaspace ? nvs_object_find(o->key.client, o->vaspace) : NULL;
-	/*
-	 * NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE: another name for the device's own address space.
-	 */
-	if (space && space->object_class == 0x90f1 && space->params_length >= 4 &&
-	    nvs_u32(space->params, 0) == 3)
-		space = device_of(space);
-	if (!space)
-		space = device ? device : o;
-	return space->entity->id;
 }
 
 static bool make(struct nvs_object *o, const void *params, uint32_t length,
@@ -178,8 +125,7 @@ struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, ui
 	return o;
 }
 
-/* Channels go quiet before anything below them moves; their last GP_PUT is read while USERD still
- * lives. */
+/* Channels go quiet before anything below them moves. */
 static bool hide(struct nvs_object *o, bool hidden)
 {
 	bool changed = false;
@@ -204,19 +150,10 @@ static void for_each(struct nvs_object *o, void (*fn)(struct nvs_object *))
 	fn(o);
 }
 
-static void read_put(struct nvs_object *o)
-{
-	if (o->channel && !o->channel->put_taken)
-		nvs_channel_read_put(o->channel);
-}
-
 void nvs_object_withdraw(struct nvs_object *o)
 {
-	if (hide(o, true)) {
+	if (hide(o, true))
 		nvs_rm()->dirty = true;
-		nvs_publish();
-	}
-	for_each(o, read_put);
 	for_each(o, nvs_maps_withdraw_object);
 }
 
@@ -225,7 +162,6 @@ void nvs_object_restore(struct nvs_object *o)
 	hide(o, false);
 	for_each(o, nvs_maps_restore_object);
 	nvs_rm()->dirty = true;
-	nvs_publish();
 }
 
 static void destroy(struct nvs_object *o)
@@ -247,11 +183,26 @@ static void destroy(struct nvs_object *o)
 	nvs_free(o, sizeof(*o));
 }
 
+/* One that was freed unseen has not been withdrawn ahead of the call: it is published here. */
 void nvs_object_destroy(struct nvs_object *o)
 {
 	nvs_object_withdraw(o);
-	destroy(o);
 	nvs_publish();
+	destroy(o);
+}
+
+static bool lives_on(const struct nvs_object *o, uint32_t file)
+{
+	return nvs_class_is_root(o->object_class) && o->file == file && !o->up;
+}
+
+void nvs_objects_file_closing(uint32_t file)
+{
+	struct nvs_object *o, *next;
+
+	HASH_ITER(hh, nvs_rm()->objects, o, next)
+		if (lives_on(o, file))
+			nvs_object_withdraw(o);
 }
 
 void nvs_objects_file_closed(uint32_t file)
@@ -262,7 +213,7 @@ void nvs_objects_file_closed(uint32_t file)
 	/* A client's objects come after it in the hash: restart behind each one that went. */
 again:
 	HASH_ITER(hh, rm->objects, o, next) {
-		if (nvs_class_is_root(o->object_class) && o->file == file && !o->up) {
+		if (lives_on(o, file)) {
 			nvs_object_destroy(o);
 			goto again;
 		}

@@ -157,14 +157,11 @@ static struct nvs_published *build(struct nvs_seg_block *block)
 	return p;
 }
 
-void nvs_publish(void)
+static void replace_view(struct nvs_rm *rm)
 {
-	struct nvs_rm *rm = nvs_rm();
 	struct nvs_seg_block *block;
 	struct nvs_published *p, *old;
 
-	if (!rm || !rm->live || !rm->dirty)
-		return;
 	rm->stale = rm->published != NULL;
 	if (rm->segs_dirty || !rm->published) {
 		block = make_block(&rm->segs);
@@ -189,4 +186,29 @@ void nvs_publish(void)
 	put_block(old->block);
 	nvs_free(old, old->bytes);
 	nvs_shadow_collect();
+}
+
+/* What waited until the trap had the new view: what left is read for the last time and given back,
+ * and what came is guarded. */
+void nvs_publish(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (!rm)
+		return;
+	do {
+		if (rm->live && rm->dirty)
+			replace_view(rm);
+		nvs_channels_settle();
+	} while (!nvs_doorbells_settle());
+}
+
+void nvs_shadow_refresh(void)
+{
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	nvs_shadow_bring_over();
+	nvs_publish();
+	nvs_unlock(&saved);
 }

@@ -4,11 +4,6 @@
  * written the same memory that we read. Only what must happen ahead of a call looks at its
  * arguments before, with care.
  */
-#include <errno.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
-#include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
 #define MAX_PARAMS 512 /* of an object that are kept */
@@ -17,20 +12,6 @@ struct call {
 	unsigned nr, size;
 	void *arg;
 };
-
-bool nvs_peek(void *to, const void *from, size_t bytes)
-{
-	struct iovec here = {to, bytes}, there = {(void *)from, bytes};
-	long n = syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0);
-
-	if (n == (long)bytes)
-		return true;
-	if (n >= 0 || errno == EFAULT)
-		return false;
-	/* Forbidden by a sandbox: then as the kernel will read it, but without its safety. */
-	memcpy(to, from, bytes);
-	return true;
-}
 
 static struct call unpack(unsigned request, void *arg)
 {
@@ -112,7 +93,7 @@ bool nvs_rm_makes_channel(unsigned request, void *arg)
 	       nvs_class_is_channel(nvs_u32(a, 12));
 }
 
-bool nvs_rm_before(int fd, unsigned request, void *arg)
+bool nvs_rm_before(unsigned request, void *arg)
 {
 	return nvs_rm() && before(call_of(request, arg));
 }
@@ -472,5 +453,4 @@ void nvs_rm_after(int fd, unsigned request, void *arg, int ret)
 	/* Whatever came of it: a call without the lock ends here too, long after it began. */
 	rm->leaving = NULL;
 	rm->unmapping = NULL;
-	nvs_publish();
 }

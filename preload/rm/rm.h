@@ -38,7 +38,7 @@ uint32_t nvs_spans_from(const struct nvs_spans *spans, uint64_t start);
 	     i < (spans)->n && (spans)->at[i]->start < (to); i++) \
 		if ((spans)->at[i]->end > (from))
 
-/* ---- objects.c ---- */
+/* ---- entity.c, objects.c ---- */
 /* What a handle and its duplicates name in common. */
 struct nvs_entity {
 	uint32_t id; /* never used twice, from 1 */
@@ -84,11 +84,15 @@ struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t han
 				  uint32_t object_class, const void *params, uint32_t length);
 struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent,
 				  uint32_t handle);
-/* The object and all below it: taken from the trap's view, then either put back or gone. */
+/*
+ * The object and all below it: taken from the trap's view, by the next publication, then either put
+ * back or gone.
+ */
 void nvs_object_withdraw(struct nvs_object *object);
 void nvs_object_restore(struct nvs_object *object);
 void nvs_object_destroy(struct nvs_object *object);
-/* Clients that live on open file FILE are gone with it. */
+/* Clients that live on open file FILE are withdrawn, and gone with it. */
+void nvs_objects_file_closing(uint32_t file);
 void nvs_objects_file_closed(uint32_t file);
 /* Number of the GPU address space the object names or stands in; 0 only for none at all. */
 uint32_t nvs_object_vaspace(const struct nvs_object *object);
@@ -106,7 +110,7 @@ struct nvs_cpu_map {
 	int64_t offset; /* of at.start in the object */
 	uintptr_t alias; /* doorbell: writable mapping of the same pages */
 	uintptr_t real, spare; /* memory that may hold rings: shadow.c; 0 none */
-	bool armed;
+	bool armed, guarded; /* in the view; and refused stores */
 	bool hidden; /* on its way out: not in the view */
 	struct nvs_entity *entity;
 	struct nvs_rm_map *from;
@@ -131,12 +135,27 @@ static inline bool nvs_map_is_doorbell(const struct nvs_cpu_map *m)
 	return m->kind == NVS_MAP_DOORBELL;
 }
 void nvs_map_unlink(struct nvs_cpu_map *map);
-void nvs_map_touched(struct nvs_cpu_map *map); /* what the trap sees of it has changed */
-void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
-		    bool device);
-int nvs_maps_munmap(void *address, size_t size);
-int nvs_maps_mprotect(void *address, size_t size, int prot);
-void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to);
+/*
+ * For a range of the program's address space that is about to change: no mapping crosses its ends,
+ * and what the program is going to change are its own pages.
+ */
+void nvs_maps_split(uint64_t start, uint64_t end);
+/* All in it leaves the view, by the next publication; then either put back, or gone. */
+void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases);
+void nvs_maps_restore(uint64_t start, uint64_t end);
+void nvs_maps_drop(uint64_t start, uint64_t end);
+/* The mappings in [from, from + size) now lie at TO. */
+void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to);
+/* The device's fd has been mapped at P. */
+void nvs_maps_add(void *p, size_t size, int prot, int fd, off_t offset);
+/* mprotect() piece by piece: armed doorbells get what keeps them armed, the rest PROT. */
+int nvs_maps_protect(uint64_t start, uint64_t end, int prot);
+/* It was done; PROT < 0: refused. */
+void nvs_maps_protected(uint64_t start, uint64_t end, int prot);
+static inline uint64_t nvs_page_up(uint64_t v)
+{
+	return (v + 4095) & ~4095ull;
+}
 /* User pages under class 0071. */
 void nvs_maps_pinned(struct nvs_object *object, uint64_t address, uint64_t size);
 
@@ -144,11 +163,17 @@ void nvs_maps_pinned(struct nvs_object *object, uint64_t address, uint64_t size)
 /* What the page may really be: a store is always to fault where the program may store. */
 int nvs_doorbell_prot(int prot);
 void nvs_doorbell_alias(struct nvs_cpu_map *map, int fd);
+/* In the view with the next publication, and refuses stores from then on. */
 void nvs_doorbell_arm(struct nvs_cpu_map *map);
 void nvs_maps_arm_all(void);
-/* Out of the view already: gives the alias back, or leaves it to traps that are still about. */
-void nvs_doorbell_unmap_alias(uintptr_t alias, size_t size);
+/* Given back by the next publication, or left to traps that are still about. */
+void nvs_doorbell_retire_alias(uintptr_t alias, size_t size);
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
+/* After a publication. False: one cannot be guarded, and is to leave the view again. */
+bool nvs_doorbells_settle(void);
+/* For the last check: [start, end) stays mapped, and is nobody's doorbell any more. */
+void nvs_maps_left(uint64_t start, uint64_t end);
+bool nvs_maps_is_left(uint64_t start, uint64_t end);
 void nvs_doorbell_release(
 	struct nvs_cpu_map *map); /* its object goes; the page is the program's again */
 void nvs_doorbell_give_up(struct nvs_cpu_map *map); /* it stayed after all, without its alias */
@@ -158,16 +183,12 @@ void nvs_maps_withdraw_object(
 	struct nvs_object *object); /* doorbells of this handle: out and open again */
 void nvs_maps_restore_object(struct nvs_object *object);
 void nvs_maps_drop_object(struct nvs_object *object);
-/* For the last check: [start, end) stays mapped, and is nobody's doorbell any more. */
-void nvs_maps_left(uint64_t start, uint64_t end);
-bool nvs_maps_is_left(uint64_t start, uint64_t end);
 void nvs_rm_map_add(struct nvs_object *object, int fd, uint64_t offset, uint64_t length,
 		    uint64_t linear);
 struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *object, uint64_t linear);
 void nvs_rm_map_withdraw(struct nvs_rm_map *map);
 void nvs_rm_map_restore(struct nvs_rm_map *map);
 void nvs_rm_map_drop(struct nvs_rm_map *map);
-void nvs_rm_map_put(struct nvs_rm_map *map);
 
 /* ---- gpumaps.c ---- */
 struct nvs_range { /* external range of UVM */
@@ -195,6 +216,7 @@ struct nvs_seg {
 };
 /* The entity's mappings have changed. */
 void nvs_segs_update(struct nvs_entity *entity);
+void nvs_map_touched(struct nvs_cpu_map *map); /* what the trap sees of it has changed */
 
 /* ---- channels.c ---- */
 struct nvs_channel_entry {
@@ -214,7 +236,7 @@ struct nvs_channel_entry {
 	uint32_t final_put;
 	uint64_t final_claim; /* read with it */
 	struct nvs_shadow *shadow; /* NULL: none */
-	bool shadow_tried;
+	bool shadow_tried, shadow_due; /* due: to be given back when the last GP_PUT has been read */
 	uint64_t shadow_claim; /* state at the last refresh */
 	uint32_t shadow_idle; /* refreshes since that has changed */
 	struct nvs_channel_entry *prev, *next;
@@ -224,6 +246,8 @@ void nvs_channel_add(struct nvs_object *object);
 void nvs_channel_expect(uint32_t client, const void *params);
 void nvs_channel_token(struct nvs_object *object, uint32_t token);
 void nvs_channel_read_put(struct nvs_channel_entry *channel);
+/* After a publication, for channels that are not in the view any more. */
+void nvs_channels_settle(void);
 void nvs_channel_remove(struct nvs_channel_entry *channel);
 /* Finds ring and USERD of every channel anew; true: something changed. */
 bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
@@ -232,6 +256,8 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
 void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd); /* while the fd is there */
 /* The program's own pages again where a shadow has one in [START, END); to be published. */
 void nvs_shadow_clear(uint64_t start, uint64_t end);
+void nvs_shadow_clear_due(struct nvs_channel_entry *channel);
+void nvs_shadow_bring_over(void); /* what the GPU wrote to USERD */
 void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
 void nvs_shadow_try(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */
@@ -253,7 +279,8 @@ void nvs_tell_check(uint32_t kind, uint64_t value, uint64_t start, uint64_t end)
 /* ---- mapscheck.c: /proc/self/maps at the end ---- */
 void nvs_maps_check(void);
 
-/* ---- fd.c ---- */
+/* ---- fdkind.c: under no lock ---- */
+#define NVS_FD_KINDS 65536
 enum nvs_fd_kind {
 	NVS_FD_UNKNOWN,
 	NVS_FD_OTHER,
@@ -267,18 +294,46 @@ enum nvs_fd_kind {
  */
 enum nvs_fd_kind nvs_fd_kind(int fd);
 enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request);
-void nvs_fd_opened(int fd, const char *path);
-/* Under no lock; take it if there is something to do. */
-void nvs_fd_closing(int fd);
-void nvs_fd_closing_range(unsigned first, unsigned last);
+void nvs_fd_set_kind(int fd, enum nvs_fd_kind kind);
+void nvs_fd_learn(int fd, const char *path); /* of a device */
 bool nvs_fd_tracked(int fd);
-void nvs_fd_duped(int from, int to);
-/* Under the lock. */
+
+/* ---- files.c ---- */
 uint32_t nvs_fd_file(int fd); /* number of the open file behind a device fd */
 void nvs_fd_set_map(int fd, struct nvs_rm_map *map);
 struct nvs_rm_map *nvs_fd_map(int fd);
+void nvs_fd_share(int from, int to); /* TO is of the same open file */
+uint32_t nvs_fd_forget(int fd); /* the open file that is gone with it, 0: none */
+int nvs_fd_in_range(unsigned first, unsigned last); /* a known fd of these, -1: none */
+void nvs_rm_map_put(struct nvs_rm_map *map);
 
-/* ---- replay.c ---- */
+/* ---- entry.c: hooked calls; they take the lock where there is something to do ---- */
+int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm);
+void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
+		    bool device);
+int nvs_maps_munmap(void *address, size_t size);
+int nvs_maps_mprotect(void *address, size_t size, int prot);
+void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to);
+void nvs_fd_opened(int fd, const char *path);
+void nvs_fd_closing(int fd);
+void nvs_fd_closing_range(unsigned first, unsigned last);
+void nvs_fd_duped(int from, int to);
+
+/* ---- rm.c, uvm.c ---- */
+/*
+ * Under the lock: what must happen ahead of the call, and what came of it, after it has returned
+ * RET. True: the lock is to be kept over the call.
+ */
+bool nvs_rm_before(unsigned request, void *arg);
+void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
+bool nvs_uvm_before(unsigned long request);
+void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
+
+/* ---- publish.c ---- */
+/* Makes the trap see the present state, under the lock. */
+void nvs_publish(void);
+
+/* ---- tables.c ---- */
 struct nvs_gpu {
 	bool seen;
 	uint32_t architecture, implementation, revision;
@@ -296,6 +351,8 @@ struct nvs_rm {
 	bool dirty; /* the view is older than the tables */
 	bool segs_dirty; /* so is its row of segments */
 	bool stale; /* traps may still be on what has left the tables: it is not given back */
+	bool arming; /* a doorbell is in the view, or will be, that does not refuse stores yet */
+	struct nvs_retired_alias *aliases; /* doorbells.c */
 	struct nvs_object *objects; /* hash, in the order of making */
 	struct nvs_spans cpu, gpu, ranges; /* struct nvs_cpu_map, nvs_gpu_map, nvs_range */
 	struct nvs_segs segs;

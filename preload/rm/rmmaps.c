@@ -38,28 +38,6 @@ void nvs_maps_restore_object(struct nvs_object *o)
 		nvs_doorbell_give_up(m);
 }
 
-bool nvs_maps_is_left(uint64_t start, uint64_t end)
-{
-	const struct nvs_spans *dead = &nvs_rm()->dead;
-
-	NVS_SPANS_EACH(dead, i, start, end)
-	if (dead->at[i]->start == start && dead->at[i]->end == end)
-		return true;
-	return false;
-}
-
-/* Addresses are used again and again: the row grows only by new ones. */
-void nvs_maps_left(uint64_t start, uint64_t end)
-{
-	struct nvs_span *span = nvs_maps_is_left(start, end) ? NULL : nvs_alloc(sizeof(*span));
-
-	if (!span)
-		return;
-	*span = (struct nvs_span){start, end};
-	if (nvs_spans_add(&nvs_rm()->dead, span))
-		nvs_free(span, sizeof(*span));
-}
-
 static void drop(struct nvs_cpu_map *m)
 {
 	if (nvs_map_is_doorbell(m))
@@ -140,10 +118,4 @@ void nvs_rm_map_drop(struct nvs_rm_map *map)
 	DL_DELETE(o->maps, map);
 	map->object = NULL;
 	nvs_rm_map_put(map);
-}
-
-void nvs_rm_map_put(struct nvs_rm_map *map)
-{
-	if (map && !--map->refs)
-		nvs_free(map, sizeof(*map));
 }

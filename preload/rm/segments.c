@@ -141,3 +141,10 @@ void nvs_segs_update(struct nvs_entity *e)
 	if (changed)
 		rm->segs_dirty = true;
 }
+
+void nvs_map_touched(struct nvs_cpu_map *m)
+{
+	nvs_rm()->dirty = true;
+	if (!nvs_map_is_doorbell(m))
+		nvs_segs_update(m->entity);
+}

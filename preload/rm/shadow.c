@@ -253,9 +253,19 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 	for (int i = 0; c->shadow && i < 2; i++) {
 		const struct nvs_shadow_piece *p = &c->shadow->pieces[i];
 
-		if (overlap(p->program, p->program + p->bytes, start, end))
+		if (!overlap(p->program, p->program + p->bytes, start, end))
+			continue;
+		c->shadow_due = c->hidden && !c->put_taken;
+		if (!c->shadow_due)
 			give_back(c);
 	}
+}
+
+void nvs_shadow_clear_due(struct nvs_channel_entry *c)
+{
+	if (c->shadow && c->shadow_due)
+		give_back(c);
+	c->shadow_due = false;
 }
 
 /* ---- making one ---- */
@@ -405,12 +415,10 @@ static bool beside(struct nvs_channel_entry *c)
 	return !only_userd(page, userd);
 }
 
-void nvs_shadow_refresh(void)
+void nvs_shadow_bring_over(void)
 {
 	struct nvs_channel_entry *c;
-	sigset_t saved;
 
-	nvs_lock(&saved);
 	DL_FOREACH(nvs_rm()->channels, c)
 	{
 		volatile uint32_t *seen;
@@ -428,6 +436,4 @@ void nvs_shadow_refresh(void)
 		if (beside(c))
 			give_back(c);
 	}
-	nvs_publish();
-	nvs_unlock(&saved);
 }

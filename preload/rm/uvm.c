@@ -104,7 +104,7 @@ static void register_gpu(const uint8_t *a, unsigned client, unsigned handle, uns
 /*
  * What frees a range may let another thread use it again at once: the lock is kept over the call.
  */
-bool nvs_uvm_before(int fd, unsigned long request, void *arg)
+bool nvs_uvm_before(unsigned long request)
 {
 	return nvs_rm() && (request == NVS_UVM_FREE || request == NVS_UVM_UNMAP_EXTERNAL);
 }
@@ -148,5 +148,4 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret)
 		register_gpu(a, 20, 24, 28);
 		break;
 	}
-	nvs_publish();
 }

@@ -8,6 +8,7 @@
 #include "preload/api/api.h"
 #include "preload/base/names.h"
 #include "preload/base/ownthread.h"
+#include "preload/base/state.h"
 #include "preload/modules/modules.h"
 #include "preload/session/keeper.h"
 #include "preload/signals/sigview.h"
@@ -15,9 +16,6 @@
 
 #define MAX_TRIES 100 /* at a free name */
 #define START_WAIT_MS 10000
-
-/* Once told, it holds for as long as the machine runs: a forked child keeps it. Under the lock. */
-static char driver[64];
 
 /* ---- names ---- */
 
@@ -258,8 +256,9 @@ static void activate(struct nvs_session *session)
 	nvs_lock(&saved);
 	atomic_store(&session->state, NVS_SESSION_ACTIVE);
 	atomic_store(&nvs_state()->session_active, 1);
-	if (strcmp(session->driver, driver))
-		nvs_record_attr(NVS_ATTR_DRIVER, driver, strlen(driver));
+	if (strcmp(session->driver, nvs_rm_driver_version()))
+		nvs_record_attr(NVS_ATTR_DRIVER, nvs_rm_driver_version(),
+				strlen(nvs_rm_driver_version()));
 	nvs_rm_replay();
 	nvs_unlock(&saved);
 }
@@ -269,7 +268,7 @@ static void start(struct nvs_session *session)
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	memcpy(session->driver, driver, sizeof(session->driver));
+	strcpy(session->driver, nvs_rm_driver_version());
 	nvs_unlock(&saved);
 	session->error = begin(session);
 	if (session->error) {
@@ -321,18 +320,6 @@ void nvs_session_start(void)
 		wait_for_start(none);
 	}
 	errno = saved;
-}
-
-void nvs_session_driver(const char *version)
-{
-	size_t n = strnlen(version, sizeof(driver) - 1);
-
-	if (!strncmp(driver, version, sizeof(driver)))
-		return;
-	memcpy(driver, version, n);
-	driver[n] = '\0';
-	if (nvs_session_active())
-		nvs_record_attr(NVS_ATTR_DRIVER, driver, n);
 }
 
 /* In a forked child too the unwinder stays loaded. */

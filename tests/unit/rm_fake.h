@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
+#include "preload/trace/session.h"
 
 static int passed, failed;
 
@@ -117,7 +118,6 @@ static struct nvs_spool_channel slots[4096];
 static bool slot_used[4096];
 static struct nvs_view *view; /* as published; NULL: none yet */
 static bool trap_stays; /* on the view that is replaced */
-static char driver[64];
 
 void nvs_session_start(void)
 {
@@ -147,9 +147,8 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot)
 	slot_used[slot - slots] = false;
 }
 
-void nvs_session_driver(const char *version)
+void nvs_record_attr(uint32_t key, const char *value, size_t length)
 {
-	snprintf(driver, sizeof(driver), "%s", version);
 }
 
 /* Rings stay where they are. */
@@ -169,6 +168,14 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *map)
 void nvs_shadow_clear(uint64_t start, uint64_t end)
 {
 	step("clear", start, end, 0);
+}
+
+void nvs_shadow_clear_due(struct nvs_channel_entry *channel)
+{
+}
+
+void nvs_shadow_bring_over(void)
+{
 }
 
 void nvs_shadow_try(struct nvs_channel_entry *channel)
@@ -262,6 +269,7 @@ bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value)
 
 /* ---- the kernel ---- */
 
+static uint32_t rm_status; /* what it answers */
 static dev_t fd_device[4096]; /* 0: no device */
 static uint64_t next_mmap; /* what the next mmap gives; 0: as asked, or from the heap below */
 static uint64_t mmap_heap = 0x600000000000;
@@ -337,7 +345,20 @@ static int fake_close(int fd)
 	return 0;
 }
 
+/* How the device answers: a status word in the program's parameters. */
+static void *answer;
+
+static int fake_ioctl(int fd, unsigned long request, ...)
+{
+	if (answer)
+		step("ioctl", request & 0xff, 0, 0);
+	if (answer)
+		memcpy(answer, &rm_status, 4);
+	return 0;
+}
+
 static const struct nvs_next fake_next = {
+	.ioctl = fake_ioctl,
 	.open = fake_open,
 	.close = fake_close,
 	.mmap = fake_mmap,
@@ -370,7 +391,6 @@ static inline void close_device(int fd)
 
 /* ---- the program's calls ---- */
 
-static uint32_t rm_status; /* what the kernel answers */
 static int ctl = 9, uvm = 10;
 
 static inline void put32(void *p, unsigned at, uint32_t v)
@@ -386,19 +406,13 @@ static inline void put64(void *p, unsigned at, uint64_t v)
 static inline void escape(int fd, unsigned nr, unsigned size, void *arg, int status_at)
 {
 	unsigned request = 0xc0004600u | size << 16 | nr;
-	sigset_t saved;
-	bool keep;
+	uint32_t nowhere;
 
 	if (nvs_rm_makes_channel(request, arg))
 		nvs_session_start();
-	nvs_lock(&saved);
-	keep = nvs_rm_before(fd, request, arg);
-	(void)keep;
-	step("ioctl", nr, 0, 0);
-	if (status_at >= 0)
-		put32(arg, (unsigned)status_at, rm_status);
-	nvs_rm_after(fd, request, arg, 0);
-	nvs_unlock(&saved);
+	answer = status_at >= 0 ? (uint8_t *)arg + status_at : (void *)&nowhere;
+	nvs_rm_ioctl(fd, request, arg, false);
+	answer = NULL;
 }
 
 /* NVOS64 of 580, as CUDA uses it: paramsSize 0. */
@@ -476,12 +490,7 @@ static inline void rm_unmap(uint32_t client, uint32_t handle, uint64_t linear)
 
 static inline void uvm_call(unsigned long nr, void *arg)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
-	nvs_uvm_before(uvm, nr, arg);
-	nvs_uvm_after(uvm, nr, arg, 0);
-	nvs_unlock(&saved);
+	nvs_rm_ioctl(uvm, nr, arg, true);
 }
 
 /* UVM_MAP_EXTERNAL_ALLOCATION in the form with 256 GPUs, inside a range of its own. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/tables.o preload/rm/entity.o preload/rm/files.o preload/rm/entry.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
 /* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
 /* LINK: preload/rm/tell.o preload/rm/fdkind.o preload/rm/rm.o preload/rm/uvm.o */

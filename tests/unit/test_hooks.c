@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/tables.o preload/rm/entity.o preload/rm/files.o preload/rm/entry.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
 /* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
 /* LINK: preload/rm/tell.o preload/rm/fdkind.o preload/rm/rm.o preload/rm/uvm.o */
@@ -20,6 +21,7 @@
 #include <unistd.h>
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
+#include "preload/trace/session.h"
 
 static int passed, failed;
 
@@ -68,7 +70,7 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot)
 {
 }
 
-void nvs_session_driver(const char *version)
+void nvs_record_attr(uint32_t key, const char *value, size_t length)
 {
 }
 
@@ -86,6 +88,14 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *map)
 }
 
 void nvs_shadow_clear(uint64_t start, uint64_t end)
+{
+}
+
+void nvs_shadow_clear_due(struct nvs_channel_entry *channel)
+{
+}
+
+void nvs_shadow_bring_over(void)
 {
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/tables.o preload/rm/entity.o preload/rm/files.o preload/rm/entry.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
 /* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
 /* LINK: preload/rm/tell.o preload/rm/fdkind.o preload/rm/rm.o preload/rm/uvm.o */
@@ -343,6 +344,10 @@ static void test_doorbell_goes(void)
 	n = nsteps;
 	rm_free(A, 7);
 	check_order(n, "ioctl", 0x29, alias);
+	/* Published ahead of the call and behind it, and not in between. */
+	for (at = n, n = 0; at < nsteps; at++)
+		n += !strcmp(steps[at].what, "publish");
+	CHECK(n >= 1 && n <= 2);
 
 	/* By the address it was told, and by a wrong one. */
 	alias = make_bell(8, 0x1000000a0000);

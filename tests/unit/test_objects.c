@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/tables.o preload/rm/entity.o preload/rm/files.o preload/rm/entry.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
 /* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
 /* LINK: preload/rm/tell.o preload/rm/fdkind.o preload/rm/rm.o preload/rm/uvm.o */
@@ -378,10 +379,10 @@ static void test_failed_calls(void)
 	put32(unmapped, 8, 30);
 	put64(unmapped, 16, 0x7f0000000000);
 	/* Begins first, without the lock, and ends last. */
-	CHECK(!nvs_rm_before(ctl, other, control));
-	CHECK(nvs_rm_before(ctl, unmap_call, unmapped) && nvs_rm()->unmapping);
+	CHECK(!nvs_rm_before(other, control));
+	CHECK(nvs_rm_before(unmap_call, unmapped) && nvs_rm()->unmapping);
 	nvs_rm_after(ctl, unmap_call, unmapped, -1);
-	CHECK(nvs_rm_before(ctl, free_call, gone) && nvs_rm()->leaving);
+	CHECK(nvs_rm_before(free_call, gone) && nvs_rm()->leaving);
 	nvs_rm_after(ctl, free_call, gone, -1);
 	CHECK(object(A, 30) && !nvs_rm()->leaving && !nvs_rm()->unmapping);
 	close_device(9);
@@ -418,7 +419,7 @@ static void test_version(void)
 	memcpy(a + 8, "570.86.15", 10);
 	escape(ctl, 0xd2, 72, a, -1);
 	CHECK_EQ(nvs_rm_release(), NVS_RELEASE(570, 86, 15));
-	CHECK(!strcmp(driver, "570.86.15"));
+	CHECK(!strcmp(nvs_rm_driver_version(), "570.86.15"));
 	put32(p, 0, 64);
 	put64(p, 8, (uintptr_t)text);
 	rm_control(A, A, 0x101, p, 40);

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "preload/base/preload.h"
+#include "preload/rm/rm.h"
 #include "tests/unit/recorded.h"
 
 static int passed, failed;
@@ -154,7 +155,7 @@ static void act_in_order(void)
 	CHECK(c.frames >= 1 && c.header && c.whole);
 	CHECK(stat("trace.zst", &st) == 0 && (st.st_mode & 0777) == 0600);
 	CHECK(stat("trace.zst.spool", &st) == 0 && (st.st_mode & 0777) == 0600);
-	nvs_session_driver("580.159.04");
+	nvs_rm_driver("580.159.04");
 	mark_with_threads();
 	nvs_session_finish();
 	nvs_session_finish();

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a handle names: its object, the entity that duplicates of it share, and the address space
+ * that it stands in.
+ */
+#include "preload/rm/rm.h"
+
+struct nvs_entity *nvs_entity_new(void)
+{
+	struct nvs_entity *e = nvs_alloc(sizeof(*e));
+
+	if (e) {
+		e->id = ++nvs_rm()->next_entity;
+		e->refs = 1;
+	}
+	return e;
+}
+
+void nvs_entity_put(struct nvs_entity *e)
+{
+	if (e && !--e->refs)
+		nvs_free(e, sizeof(*e));
+}
+
+struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_object *object = NULL;
+	uint32_t key[2] = {client, handle};
+
+	HASH_FIND(hh, rm->objects, key, sizeof(key), object);
+	return object;
+}
+
+static struct nvs_object *device_of(const struct nvs_object *o)
+{
+	struct nvs_object *up = (struct nvs_object *)o;
+
+	while (up && up->object_class != 0x0080)
+		up = up->up;
+	return up;
+}
+
+uint32_t nvs_object_vaspace(const struct nvs_object *o)
+{
+	const struct nvs_object *space = o, *device = device_of(o);
+
+	if (o->object_class != 0x90f1)
+		space = o->vaspace ? nvs_object_find(o->key.client, o->vaspace) : NULL;
+	/*
+	 * NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE: another name for the device's own address space.
+	 */
+	if (space && space->object_class == 0x90f1 && space->params_length >= 4 &&
+	    nvs_u32(space->params, 0) == 3)
+		space = device_of(space);
+	if (!space)
+		space = device ? device : o;
+	return space->entity->id;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A hooked call on its way to the kernel and back. What leaves the tables is marked ahead of it,
+ * what came of it is entered behind it; the trap's view is published at these two points and
+ * nowhere else, so that nothing is unmapped while the trap still knows it.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include "preload/base/state.h"
+#include "preload/rm/rm.h"
+
+int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm)
+{
+	sigset_t saved;
+	bool keep;
+	int ret, err;
+
+	nvs_lock(&saved);
+	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
+	keep = uvm ? nvs_uvm_before(request) : nvs_rm_before((unsigned)request, arg);
+	nvs_publish();
+	if (!keep)
+		nvs_unlock(&saved);
+	ret = nvs_next()->ioctl(fd, request, arg);
+	err = errno;
+	if (!keep)
+		nvs_lock(&saved);
+	if (uvm)
+		nvs_uvm_after(fd, request, arg, ret);
+	else
+		nvs_rm_after(fd, (unsigned)request, arg, ret);
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return ret;
+}
+
+/* ---- the program's address space ---- */
+
+void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
+		    bool device)
+{
+	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size);
+	bool over = (flags & MAP_FIXED) && nvs_maps_may_overlap(start, size);
+	sigset_t saved;
+	void *p;
+	int err;
+
+	nvs_lock(&saved);
+	if (over) {
+		nvs_maps_split(start, end);
+		nvs_maps_withdraw(start, end, true);
+		nvs_publish();
+	}
+	p = nvs_next()->mmap(address, size, prot, flags, fd, offset);
+	err = errno;
+	if (over && p == MAP_FAILED)
+		nvs_maps_restore(start, end);
+	else if (over)
+		nvs_maps_drop(start, end);
+	if (device && p != MAP_FAILED)
+		nvs_maps_add(p, size, prot, fd, offset);
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return p;
+}
+
+int nvs_maps_munmap(void *address, size_t size)
+{
+	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size);
+	sigset_t saved;
+	int ret, err;
+
+	/* What the kernel is going to refuse. */
+	if ((start & 4095) || end <= start)
+		return nvs_next()->munmap(address, size);
+	nvs_lock(&saved);
+	nvs_maps_split(start, end);
+	nvs_maps_withdraw(start, end, true);
+	nvs_publish();
+	ret = nvs_next()->munmap(address, size);
+	err = errno;
+	if (ret)
+		nvs_maps_restore(start, end);
+	else
+		nvs_maps_drop(start, end);
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return ret;
+}
+
+/*
+ * A doorbell is in the view exactly while the program may store there: a store to what the program
+ * itself has made read-only is the program's own fault. So it leaves the view before the change and
+ * is back after.
+ */
+int nvs_maps_mprotect(void *address, size_t size, int prot)
+{
+	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size);
+	sigset_t saved;
+	int ret, err;
+
+	if ((start & 4095) || end <= start)
+		return nvs_next()->mprotect(address, size, prot);
+	nvs_lock(&saved);
+	nvs_maps_split(start, end);
+	if (!(prot & PROT_WRITE))
+		nvs_maps_withdraw(start, end, false);
+	nvs_publish();
+	ret = nvs_maps_protect(start, end, prot);
+	err = errno;
+	nvs_maps_protected(start, end, ret ? -1 : prot);
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return ret;
+}
+
+void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to)
+{
+	uint64_t start = (uintptr_t)old, end = start + nvs_page_up(old_size);
+	uint64_t kept = nvs_page_up(size) < end - start ? nvs_page_up(size) : end - start;
+	uint64_t target = (uintptr_t)to, target_end = target + nvs_page_up(size);
+	bool fixed = flags & MREMAP_FIXED;
+	sigset_t saved;
+	void *p;
+	int err;
+
+	nvs_lock(&saved);
+	nvs_maps_split(start, end);
+	nvs_maps_split(start, start + kept);
+	nvs_maps_withdraw(start, start + kept, false);
+	nvs_maps_withdraw(start + kept, end, true);
+	if (fixed) {
+		nvs_maps_split(target, target_end);
+		nvs_maps_withdraw(target, target_end, true);
+	}
+	nvs_publish();
+	p = nvs_next()->mremap(old, old_size, size, flags, to);
+	err = errno;
+	if (p == MAP_FAILED) {
+		nvs_maps_restore(start, end);
+		if (fixed)
+			nvs_maps_restore(target, target_end);
+	} else {
+		if (fixed)
+			nvs_maps_drop(target, target_end);
+		nvs_maps_drop(start + kept, end);
+		if ((uintptr_t)p != start)
+			nvs_maps_move(start, kept, (uintptr_t)p);
+		else
+			nvs_maps_restore(start, start + kept);
+	}
+	nvs_publish();
+	nvs_unlock(&saved);
+	errno = err;
+	return p;
+}
+
+/* ---- descriptors ---- */
+
+/*
+ * A close cannot be refused, and the number is another's as soon as the kernel has it: both points
+ * lie ahead of the call. Under the lock.
+ */
+static void close_tracked(int fd)
+{
+	uint32_t file = nvs_fd_forget(fd);
+
+	if (!file)
+		return;
+	nvs_objects_file_closing(file);
+	nvs_publish();
+	nvs_objects_file_closed(file);
+	nvs_gpu_maps_file_closed(file);
+	nvs_publish();
+}
+
+void nvs_fd_opened(int fd, const char *path)
+{
+	/* Whoever had the number before has closed it without us. */
+	if (nvs_fd_tracked(fd) && nvs_state_borrowed())
+		return;
+	nvs_fd_closing(fd);
+	if (!strncmp(path, "/dev/nvidia", 11))
+		nvs_fd_learn(fd, path);
+}
+
+void nvs_fd_closing(int fd)
+{
+	sigset_t saved;
+	bool tracked = nvs_fd_tracked(fd);
+
+	if (tracked && nvs_state_borrowed())
+		return;
+	nvs_fd_set_kind(fd, NVS_FD_UNKNOWN);
+	if (!tracked)
+		return;
+	nvs_lock(&saved);
+	close_tracked(fd);
+	nvs_unlock(&saved);
+}
+
+void nvs_fd_closing_range(unsigned first, unsigned last)
+{
+	sigset_t saved;
+	int fd;
+
+	if (nvs_state_borrowed())
+		return;
+	for (unsigned i = first; i <= last && i < NVS_FD_KINDS; i++)
+		nvs_fd_set_kind((int)i, NVS_FD_UNKNOWN);
+	if (!*nvs_slot(NVS_SLOT_FD))
+		return;
+	nvs_lock(&saved);
+	while ((fd = nvs_fd_in_range(first, last)) >= 0)
+		close_tracked(fd);
+	nvs_unlock(&saved);
+}
+
+void nvs_fd_duped(int from, int to)
+{
+	sigset_t saved;
+
+	if (from == to || ((nvs_fd_tracked(from) || nvs_fd_tracked(to)) && nvs_state_borrowed()))
+		return;
+	nvs_fd_closing(to);
+	if (!nvs_fd_tracked(from) || nvs_fd_kind(from) < NVS_FD_CTL)
+		return;
+	nvs_lock(&saved);
+	nvs_fd_set_kind(to, nvs_fd_kind(from));
+	if (nvs_rm())
+		nvs_fd_share(from, to);
+	nvs_unlock(&saved);
+}

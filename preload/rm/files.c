@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Device descriptors: which open file each one is of, and which mapping context that carries.
+ */
+#include "preload/rm/rm.h"
+
+struct entry {
+	int fd;
+	uint32_t file;
+	struct nvs_rm_map *map;
+	UT_hash_handle hh;
+};
+
+static struct entry **head(void)
+{
+	return (struct entry **)nvs_slot(NVS_SLOT_FD);
+}
+
+static struct entry *entry_of(int fd)
+{
+	struct entry *e = NULL, *all = *head();
+
+	HASH_FIND_INT(all, &fd, e);
+	return e;
+}
+
+static struct entry *make(int fd)
+{
+	struct entry *e = entry_of(fd), *all;
+
+	if (e)
+		return e;
+	e = nvs_alloc(sizeof(*e));
+	if (!e)
+		return NULL;
+	e->fd = fd;
+	e->file = ++nvs_rm()->next_file;
+	all = *head();
+	HASH_ADD_INT(all, fd, e);
+	*head() = all;
+	return e;
+}
+
+static bool file_open(uint32_t file)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct entry *e, *next, *all = *head();
+
+	HASH_ITER(hh, all, e, next)
+		if (e->file == file)
+			return true;
+	/* A mapping holds the file as an fd does. */
+	for (uint32_t i = 0; i < rm->cpu.n; i++)
+		if (((struct nvs_cpu_map *)rm->cpu.at[i])->file == file)
+			return true;
+	return false;
+}
+
+uint32_t nvs_fd_forget(int fd)
+{
+	struct entry *e = entry_of(fd), *all = *head();
+	uint32_t file;
+
+	if (!e)
+		return 0;
+	file = e->file;
+	HASH_DEL(all, e);
+	*head() = all;
+	nvs_rm_map_put(e->map);
+	nvs_free(e, sizeof(*e));
+	return file_open(file) ? 0 : file;
+}
+
+int nvs_fd_in_range(unsigned first, unsigned last)
+{
+	struct entry *e, *next, *all = *head();
+
+	HASH_ITER(hh, all, e, next)
+		if ((unsigned)e->fd >= first && (unsigned)e->fd <= last)
+			return e->fd;
+	return -1;
+}
+
+void nvs_fd_share(int from, int to)
+{
+	struct entry *a = make(from), *b = a ? make(to) : NULL;
+
+	if (!b)
+		return;
+	b->file = a->file;
+	b->map = a->map;
+	if (b->map)
+		b->map->refs++;
+}
+
+uint32_t nvs_fd_file(int fd)
+{
+	struct entry *e = make(fd);
+
+	return e ? e->file : 0;
+}
+
+/* The context belongs to the open file: every fd of it shows the same. */
+void nvs_fd_set_map(int fd, struct nvs_rm_map *map)
+{
+	struct entry *named = fd >= 0 ? make(fd) : NULL, *e, *next, *all = *head();
+
+	if (!named)
+		return;
+	HASH_ITER(hh, all, e, next) {
+		if (e->file != named->file)
+			continue;
+		map->refs++;
+		nvs_rm_map_put(e->map);
+		e->map = map;
+	}
+}
+
+struct nvs_rm_map *nvs_fd_map(int fd)
+{
+	struct entry *e = entry_of(fd);
+
+	return e ? e->map : NULL;
+}
+
+void nvs_rm_map_put(struct nvs_rm_map *map)
+{
+	if (map && !--map->refs)
+		nvs_free(map, sizeof(*map));
+}

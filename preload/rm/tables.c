@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables themselves, and what goes with no object: the driver's release and the calls that
+ * nobody knows.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
+#include "preload/rm/rm.h"
+#include "preload/trace/session.h"
+
+struct nvs_rm *nvs_rm(void)
+{
+	void **slot = nvs_slot(NVS_SLOT_RM);
+
+	if (!*slot && (*slot = nvs_alloc(sizeof(struct nvs_rm))))
+		atomic_store(&nvs_state()->pid, (uint32_t)getpid());
+	return *slot;
+}
+
+/* ---- the driver's release ---- */
+
+/* Once told, it holds for as long as the machine runs: a forked child keeps it. Under the lock. */
+static char driver[NVS_DRIVER_BYTES];
+
+const char *nvs_rm_driver_version(void)
+{
+	return driver;
+}
+
+void nvs_rm_driver(const char *version)
+{
+	struct nvs_rm *rm = nvs_rm();
+	uint32_t release = nvs_abi_release(version);
+	size_t n = strnlen(version, sizeof(driver) - 1);
+
+	if (!release || release == rm->release)
+		return;
+	rm->release = release;
+	if (!strncmp(driver, version, sizeof(driver)))
+		return;
+	memcpy(driver, version, n);
+	driver[n] = '\0';
+	if (rm->live)
+		nvs_record_attr(NVS_ATTR_DRIVER, driver, n);
+}
+
+/* The first word that looks like a release, as in "... Kernel Module for x86_64  580.159.04 Release
+ * ..." */
+static void find_version(char *text)
+{
+	for (char *word = text; *word;) {
+		char *end = word + strcspn(word, " \t\n");
+		char stop = *end;
+
+		*end = 0;
+		if (nvs_abi_release(word)) {
+			nvs_rm_driver(word);
+			return;
+		}
+		*end = stop;
+		word = end + (stop != 0);
+	}
+}
+
+static void ask_proc(void)
+{
+	char text[512];
+	int err = errno;
+	int fd = nvs_next()->open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
+	long n = fd < 0 ? -1 : nvs_sys_read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		nvs_next()->close(fd);
+	if (n > 0) {
+		text[n] = 0;
+		find_version(text);
+	}
+	errno = err;
+}
+
+uint32_t nvs_rm_release(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	if (!rm->asked) {
+		rm->asked = true;
+		if (!rm->release)
+			ask_proc();
+	}
+	return rm->release ? rm->release : NVS_RELEASE_DEFAULT;
+}
+
+/* ---- calls that passed untouched ---- */
+
+void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes)
+{
+	struct nvs_rm *rm = nvs_rm();
+
+	rm->unknown_calls++;
+	for (uint32_t i = 0; i < rm->unknown_n; i++) {
+		struct nvs_unknown *u = &rm->unknown[i];
+
+		if (u->device == device && u->number == number && u->bytes == bytes) {
+			u->count++;
+			return;
+		}
+	}
+	if (rm->unknown_n < NVS_MAX_UNKNOWN)
+		rm->unknown[rm->unknown_n++] = (struct nvs_unknown){device, number, bytes, 1};
+}
+
+uint64_t nvs_rm_unknown_calls(void)
+{
+	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
+
+	return rm ? rm->unknown_calls : 0;
+}
+
+/* ---- memory of the program ---- */
+
+bool nvs_peek(void *to, const void *from, size_t bytes)
+{
+	struct iovec here = {to, bytes}, there = {(void *)from, bytes};
+	long n = syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0);
+
+	if (n == (long)bytes)
+		return true;
+	if (n >= 0 || errno == EFAULT)
+		return false;
+	/* Forbidden by a sandbox: then as the kernel will read it, but without its safety. */
+	memcpy(to, from, bytes);
+	return true;
+}

@@ -59,7 +59,7 @@ void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off
 	else if (over)
 		nvs_maps_drop(start, end);
 	if (device && p != MAP_FAILED)
-		nvs_maps_add(p, size, prot, fd, offset);
+		nvs_maps_mapped(p, size, prot, fd, offset);
 	nvs_publish();
 	nvs_unlock(&saved);
 	errno = err;

@@ -83,14 +83,15 @@ static enum nvs_fd_kind kind_of(const struct stat *st)
 
 void nvs_fd_set_kind(int fd, enum nvs_fd_kind kind)
 {
-	if (fd >= 0 && fd < NVS_FD_KINDS && atomic_load_explicit(&kinds[fd], memory_order_relaxed) != kind)
+	if (fd >= 0 && fd < NVS_FD_KINDS &&
+	    atomic_load_explicit(&kinds[fd], memory_order_relaxed) != kind)
 		atomic_store_explicit(&kinds[fd], (uint8_t)kind, memory_order_relaxed);
 }
 
 static enum nvs_fd_kind remembered(int fd)
 {
 	return fd >= 0 && fd < NVS_FD_KINDS ? atomic_load_explicit(&kinds[fd], memory_order_relaxed)
-				     : NVS_FD_UNKNOWN;
+					    : NVS_FD_UNKNOWN;
 }
 
 enum nvs_fd_kind nvs_fd_kind(int fd)

@@ -251,7 +251,7 @@ static void add_uvm(void *p, size_t size, int prot, int fd)
 	nvs_tell_cpu_map(m);
 }
 
-void nvs_maps_add(void *p, size_t size, int prot, int fd, off_t offset)
+void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset)
 {
 	struct nvs_rm_map *from = nvs_fd_map(fd);
 

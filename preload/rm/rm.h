@@ -147,7 +147,7 @@ void nvs_maps_drop(uint64_t start, uint64_t end);
 /* The mappings in [from, from + size) now lie at TO. */
 void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to);
 /* The device's fd has been mapped at P. */
-void nvs_maps_add(void *p, size_t size, int prot, int fd, off_t offset);
+void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset);
 /* mprotect() piece by piece: armed doorbells get what keeps them armed, the rest PROT. */
 int nvs_maps_protect(uint64_t start, uint64_t end, int prot);
 /* It was done; PROT < 0: refused. */
@@ -236,7 +236,8 @@ struct nvs_channel_entry {
 	uint32_t final_put;
 	uint64_t final_claim; /* read with it */
 	struct nvs_shadow *shadow; /* NULL: none */
-	bool shadow_tried, shadow_due; /* due: to be given back when the last GP_PUT has been read */
+	bool shadow_tried,
+		shadow_due; /* due: to be given back when the last GP_PUT has been read */
 	uint64_t shadow_claim; /* state at the last refresh */
 	uint32_t shadow_idle; /* refreshes since that has changed */
 	struct nvs_channel_entry *prev, *next;

@@ -45,7 +45,7 @@ INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
-DOCS      = README.md NEWS LICENSE decode/SCHEMA.md $(wildcard docs/*.md)
+DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md)
 
 # As pkg-config writes it, so that it can be told another prefix.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
@@ -70,7 +70,7 @@ install: all
 uninstall:
 	$(Q)rm -f $(INSTALLED)
 	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
-	    $(addprefix $(DESTDIR)$(docdir),/docs /decode /) 2>/dev/null || true
+	    $(addprefix $(DESTDIR)$(docdir),/docs /) 2>/dev/null || true
 
 # ---- bundle: to be copied to where no package of ours is ----
 
@@ -89,7 +89,7 @@ bundle: all $(BUNDLE)/nvsnoop-report
 $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(DECODE_LIBS) -lz \
-	    -Wl,--end-group -Wl,-Bdynamic
+	    -Wl,--end-group -Wl,-Bdynamic && rm -f $@.d
 
 # ---- form ----
 

@@ -8,7 +8,7 @@
 #include "decode/report/report.h"
 #include "decode/gpu/words.h"
 
-#define NVS_DUMP_SCHEMA 1 /* of the JSON lines of --dump and --ops: decode/SCHEMA.md */
+#define NVS_DUMP_SCHEMA 1 /* of the JSON lines of --dump and --ops: docs/schema.md */
 #define NVS_DUMP_METHODS 4096u /* dwords of a class's method space */
 
 /* A method of a class, looked up once. */

@@ -10,6 +10,16 @@ static bool kept(const struct nvs_call *call, uint32_t index)
 	return index < call->nargs && !(call->absent >> index & 1);
 }
 
+const char *nvs_call_api_name(const struct nvs_call *call)
+{
+	return call->api->name;
+}
+
+enum nvs_call_group nvs_call_group(const struct nvs_call *call)
+{
+	return call->api->group;
+}
+
 bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_t *value)
 {
 	uint32_t index = call->api->at[name] - 1u;

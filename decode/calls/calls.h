@@ -12,22 +12,6 @@
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
 
-struct nvs_call {
-	const struct nvs_call_api *api; /* never NULL */
-	uint32_t thread;
-	uint64_t number, begin, end; /* ticks; end 0: it never returned */
-	uint32_t result, depth;
-	uint32_t flags; /* NVS_CALL_* */
-	uint64_t submissions, entries, bytes; /* its own, not those of calls inside it */
-	uint32_t stack; /* of its first submission, else NVS_NONE */
-	bool selected; /* by the sink, for one of its submissions */
-	bool uncounted; /* level=counts: what it submitted is not known */
-	struct nvs_tally tally;
-	uint32_t nargs, absent;
-	const uint64_t *args; /* as recorded, and what strings hold: args.h reads them */
-	const char *strings;
-};
-
 struct nvs_calls_sink {
 	int (*call)(void *arg, const struct nvs_call *call);
 	int (*kernel)(void *arg, const struct nvs_rec_kernel *rec);
@@ -53,8 +37,5 @@ int nvs_calls_end(struct nvs_calls *calls);
 /* The first entry point from number *AT on that was looked up and is not observed; *AT: where to go
  * on. NULL: none. */
 const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *calls, uint32_t *at);
-
-/* Ticks to nanoseconds. */
-uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end);
 
 #endif

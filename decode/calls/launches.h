@@ -18,8 +18,6 @@ struct nvs_kernel {
 	void *user;
 };
 
-enum nvs_graph_origin { NVS_GRAPH_FROM_UNKNOWN, NVS_GRAPH_FROM_CAPTURE, NVS_GRAPH_FROM_NODES };
-
 struct nvs_exec {
 	uint32_t index;
 	uint64_t handle, graph;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/reading.h"
+#include "decode/trace/stream.h"
 
 struct nvs_reading {
 	struct nvs_trace *trace;
@@ -223,13 +224,13 @@ static int prepare(struct nvs_reading *r)
 
 int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
 {
-	static const struct nvs_consumer consumer = {
+	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
 	int failed = prepare(r);
 
 	err->text[0] = '\0';
 	if (!failed)
-		failed = nvs_trace_read(r->trace, &consumer, r, err);
+		failed = nvs_stream_read(r->trace, &consumer, r, err);
 	if (!failed && r->calls)
 		failed = nvs_calls_end(r->calls);
 	return failed < 0 ? failed : 0;

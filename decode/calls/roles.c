@@ -15,6 +15,13 @@ static const char *const group_names[] = {
 	[NVS_CALL_GROUP_STREAM] = "stream",   [NVS_CALL_GROUP_SYNC] = "sync",
 };
 
+const char *nvs_call_group_name(enum nvs_call_group group)
+{
+	return (size_t)group < sizeof(group_names) / sizeof(*group_names) && group_names[group]
+		       ? group_names[group]
+		       : "";
+}
+
 static const char *const kind_names[] = {
 	[NVS_KIND_SIGNED] = "i32",
 	[NVS_KIND_POINTER] = "ptr",

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "nvsnoop/calls.h"
 
 #define NVS_CALL_MAX_ARGS 32
 
@@ -49,46 +50,6 @@ enum nvs_call_role {
 	NVS_CALL_ROLE_STREAM_DESTROY,
 	NVS_CALL_ROLE_QUERY, /* CUDA_ERROR_NOT_READY is an answer */
 	NVS_CALL_ROLES,
-};
-
-/* The trace tells it; cuda.api: "@graph-launch". */
-enum nvs_call_group {
-	NVS_CALL_GROUP_OTHER, /* none, or one that only a newer nvsnoop knows */
-	NVS_CALL_GROUP_CAPTURE,
-	NVS_CALL_GROUP_CONTEXT,
-	NVS_CALL_GROUP_COPY,
-	NVS_CALL_GROUP_EVENT,
-	NVS_CALL_GROUP_GRAPH,
-	NVS_CALL_GROUP_GRAPH_LAUNCH,
-	NVS_CALL_GROUP_HOST,
-	NVS_CALL_GROUP_LAUNCH,
-	NVS_CALL_GROUP_MEMORY,
-	NVS_CALL_GROUP_MEMSET,
-	NVS_CALL_GROUP_MODULE,
-	NVS_CALL_GROUP_RESOLVE,
-	NVS_CALL_GROUP_STREAM,
-	NVS_CALL_GROUP_SYNC,
-};
-
-/* Kinds of arguments, as the trace tells them; handles from FUNCTION on. */
-enum nvs_arg_kind {
-	NVS_KIND_OTHER, /* one that only a newer nvsnoop knows: a value */
-	NVS_KIND_UNSIGNED, /* u8 u16 u32 u64 */
-	NVS_KIND_SIGNED, /* i32 */
-	NVS_KIND_POINTER, /* ptr: of the host */
-	NVS_KIND_DEVICE_POINTER, /* devptr: of the GPU's address space, which may be the host's */
-	NVS_KIND_STRING, /* str */
-	NVS_KIND_FUNCTION,
-	NVS_KIND_KERNEL,
-	NVS_KIND_MODULE,
-	NVS_KIND_LIBRARY,
-	NVS_KIND_STREAM,
-	NVS_KIND_EVENT,
-	NVS_KIND_CONTEXT,
-	NVS_KIND_GRAPH,
-	NVS_KIND_NODE,
-	NVS_KIND_EXEC,
-	NVS_KIND_POOL,
 };
 
 /*

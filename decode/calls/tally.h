@@ -3,22 +3,7 @@
 #ifndef NVSNOOP_DECODE_CALLS_TALLY_H
 #define NVSNOOP_DECODE_CALLS_TALLY_H
 
-#include <stdint.h>
-#include "decode/gpu/ops.h"
-
-struct nvs_tally {
-	uint64_t launches; /* grids that ran a program */
-	uint64_t triggers; /* of launch descriptors, whatever they ran */
-	uint64_t unknown_launches; /* of launches: descriptor not in the trace */
-	uint64_t copies[NVS_COPY_MODES], copied[NVS_COPY_MODES]; /* and bytes */
-	uint64_t memsets, memset_bytes;
-	uint64_t uploads, upload_bytes; /* descriptors, constants, semaphore values */
-	uint64_t codes, code_bytes; /* copies of instructions; not among copies */
-	uint64_t releases, acquires;
-	uint64_t waits, caches;
-	uint64_t unseen; /* submissions whose segments were not recorded: then nothing above is
-			    known */
-};
+#include "nvsnoop/calls.h"
 
 void nvs_tally_op(struct nvs_tally *t, const struct nvs_op *op);
 /* T held the copy that a CODE operation speaks of. */

@@ -10,6 +10,7 @@
 #include "decode/base/hash.h"
 #include "decode/calls/continuity.h"
 #include "decode/report/report.h"
+#include "decode/trace/stream.h"
 
 #define MAX_CELLS (1u << 24)
 
@@ -166,7 +167,7 @@ static bool counts_operations(const struct nvs_options_report *o)
 
 int nvs_source_read(struct nvs_source *s)
 {
-	struct nvs_consumer consumer = {.submission = on_submission, .record = on_record};
+	struct nvs_stream_consumer consumer = {.submission = on_submission, .record = on_record};
 	struct nvs_follow_sink sink = {.op = on_op, .arg = s};
 	struct nvs_calls_sink calls = {.submission = on_api, .arg = s};
 	struct nvs_error err = {""};
@@ -182,7 +183,7 @@ int nvs_source_read(struct nvs_source *s)
 		if (!s->follow || !s->progress)
 			return -ENOMEM;
 	}
-	r = nvs_trace_read(s->trace, &consumer, s, &err);
+	r = nvs_stream_read(s->trace, &consumer, s, &err);
 	/* What was in flight at the end is not at the beginning of the next pass. */
 	if (!r)
 		r = nvs_calls_end(s->calls);

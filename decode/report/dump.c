@@ -7,6 +7,7 @@
 #include "decode/calls/attach.h"
 #include "decode/report/report.h"
 #include "decode/report/where.h"
+#include "decode/trace/stream.h"
 
 struct dump {
 	struct nvs_dumper dumper;
@@ -85,7 +86,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 
 static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 {
-	static const struct nvs_consumer consumer = {
+	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
 	struct dump d = {.dumper = {.out = out, .json = json, .full = s->options->verbose},
 			 .source = s};
@@ -98,7 +99,7 @@ static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 	d.follow = nvs_follow_new(s->trace, &sink);
 	if (!d.follow)
 		return -ENOMEM;
-	r = nvs_trace_read(s->trace, &consumer, &d, &err);
+	r = nvs_stream_read(s->trace, &consumer, &d, &err);
 	nvs_progress_clear();
 	if (r < 0)
 		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));

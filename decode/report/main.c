@@ -17,6 +17,7 @@ static int open_source(struct nvs_source *s, const struct nvs_options_report *o,
 	s->index = index;
 	s->path = o->files[index];
 	s->options = o;
+	read.size = sizeof(read);
 	if (o->progress) {
 		read.progress = nvs_progress;
 		read.progress_arg = (void *)s->path;

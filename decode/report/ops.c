@@ -9,6 +9,7 @@
 #include "decode/calls/attach.h"
 #include "decode/report/report.h"
 #include "decode/report/where.h"
+#include "decode/trace/stream.h"
 
 struct ops {
 	struct nvs_out *out;
@@ -282,7 +283,7 @@ static void print_totals(struct ops *o)
 
 static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 {
-	static const struct nvs_consumer consumer = {
+	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
 	struct ops o = {.out = out, .source = s, .json = json};
 	struct nvs_follow_sink sink = {.op = on_op, .fault = on_fault, .arg = &o};
@@ -292,7 +293,7 @@ static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 	o.follow = nvs_follow_new(s->trace, &sink);
 	if (!o.follow)
 		return -ENOMEM;
-	r = nvs_trace_read(s->trace, &consumer, &o, &err);
+	r = nvs_stream_read(s->trace, &consumer, &o, &err);
 	nvs_progress_clear();
 	if (r < 0)
 		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));

@@ -8,6 +8,7 @@
 #include "decode/calls/attach.h"
 #include "decode/report/report.h"
 #include "decode/calls/syncpairs.h"
+#include "decode/trace/stream.h"
 
 #define MAX_ROWS (1u << 20) /* of further acquires it is said how many there are */
 
@@ -174,7 +175,7 @@ static int by_apis(const void *a, const void *b)
 
 static int read_pairs(struct sync *y)
 {
-	static const struct nvs_consumer consumer = {
+	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
 	struct nvs_follow_sink sink = {.op = on_op, .arg = y};
 	struct nvs_error err = {""};
@@ -183,7 +184,7 @@ static int read_pairs(struct sync *y)
 	y->follow = nvs_follow_new(y->source->trace, &sink);
 	y->pairs = nvs_sync_new(on_pair, y);
 	if (y->follow && y->pairs) {
-		r = nvs_trace_read(y->source->trace, &consumer, y, &err);
+		r = nvs_stream_read(y->source->trace, &consumer, y, &err);
 		nvs_progress_clear();
 		nvs_sync_end(y->pairs);
 	}

@@ -14,6 +14,7 @@
 #include "decode/trace/maps.h"
 #include "decode/trace/records.h"
 #include "decode/trace/spool.h"
+#include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"
 
 /* ---- objects.c: live objects by (client, handle) ---- */
@@ -118,7 +119,7 @@ struct nvs_trace {
 	uint32_t passes;
 	struct nvs_session session;
 	uint64_t next_frame;
-	const struct nvs_consumer *consumer;
+	const struct nvs_stream_consumer *consumer;
 	void *arg;
 	struct nvs_error *err;
 	uint64_t number; /* of the next submission */

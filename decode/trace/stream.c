@@ -2,6 +2,7 @@
 /* Opens a trace and reads it through: frame by frame, record by record, then the spool. */
 #include <stdio.h>
 #include <stdlib.h>
+#include "decode/base/sized.h"
 #include "decode/trace/internal.h"
 
 /* What a failure deeper down means to the user. */
@@ -276,10 +277,10 @@ static int restart(struct nvs_trace *t)
 	return 0;
 }
 
-int nvs_trace_read(struct nvs_trace *t, const struct nvs_consumer *consumer, void *arg,
-		   struct nvs_error *err)
+int nvs_stream_read(struct nvs_trace *t, const struct nvs_stream_consumer *consumer, void *arg,
+		    struct nvs_error *err)
 {
-	static const struct nvs_consumer nobody;
+	static const struct nvs_stream_consumer nobody;
 	struct nvs_error unused = {""};
 	int r;
 
@@ -417,8 +418,13 @@ int nvs_trace_open(struct nvs_trace **trace, const char *path,
 	if (!t)
 		return nvs_fail(err, -ENOMEM, "%s: out of memory", path);
 	t->in.fd = -1;
-	if (options)
-		t->options = *options;
+	if (options && !nvs_sized_copy(&t->options, sizeof(t->options), options)) {
+		free(t);
+		return nvs_fail(err, -EINVAL,
+				"%s: nvs_read_options: its size is not set, or it asks for what "
+				"this library does not know",
+				path);
+	}
 	t->nobody.pub.thread = NVS_NONE;
 	t->path = strdup(path);
 	t->session.path = t->path;

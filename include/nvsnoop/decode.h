@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The decoder's public API: opens a trace with the spool beside it, checks every byte, and hands
- * out submissions in the order of their channel while a model of the session is kept up.
+ * out what a consumer asks for, in the order of the trace, while a model of the session is kept up.
+ * calls.h has calls, launches and graphs, ops.h operations; both come with this header.
  *
  * Reading is streaming: a frame is unpacked into one reused buffer and what callbacks see points
  * into it, so memory does not grow with the trace. What a callback is given is valid until it
  * returns; what the model hands out (threads, channels, stacks, ...) until nvs_trace_close(),
  * except where said otherwise.
  *
+ *	struct nvs_consumer c = {0};
  *	struct nvs_error err;
  *	struct nvs_trace *t;
- *	struct nvs_consumer c = { .flags = NVS_READ_WHOLE, .submission = mine };
  *
+ *	c.size = sizeof(c);
+ *	c.launch = on_launch;
  *	if (nvs_trace_open(&t, "trace.zst", NULL, &err) || nvs_trace_read(t, &c, arg, &err))
  *		fprintf(stderr, "%s\n", err.text);
  *	nvs_trace_close(t);
@@ -19,7 +22,12 @@
  * Functions return 0 or -errno and leave one message in ERR that names the file, the offset and
  * what to do. Not thread-safe per trace; several traces may be open at once. The trace may come
  * from a stranger: everything is bounded, nothing is believed. Strings out of a trace may hold any
- * byte but NUL.
+ * byte but NUL. What the library may allocate is bounded by what it has read, for all traces of the
+ * process together: nvs_trace_short().
+ *
+ * Structures grow at their end. Those that a caller fills begin with their size, so that a library
+ * knows what a program that was built before does not ask for; of those that are handed out,
+ * nvs_struct_size() tells how much there is.
  */
 #ifndef NVSNOOP_DECODE_H
 #define NVSNOOP_DECODE_H
@@ -27,6 +35,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "nvsnoop/calls.h"
+#include "nvsnoop/ops.h"
 #include "nvsnoop/trace.h"
 
 #ifdef __cplusplus
@@ -47,9 +57,10 @@ struct nvs_error {
 /* Bytes of submissions held while they wait for their pieces */
 #define NVS_MAX_WHOLE (256u << 20)
 
-/* ---- opening and reading ---- */
+/* ---- opening ---- */
 
 struct nvs_read_options {
+	size_t size; /* sizeof(struct nvs_read_options) */
 	bool partial; /* report the whole frames before a damage instead of failing */
 	bool no_spool; /* the file alone */
 	const char *spool; /* NULL: FILE.spool, else the path the trace names */
@@ -65,6 +76,8 @@ struct nvs_read_options {
 int nvs_trace_open(struct nvs_trace **trace, const char *path,
 		   const struct nvs_read_options *options, struct nvs_error *err);
 void nvs_trace_close(struct nvs_trace *trace); /* NULL is fine */
+
+/* ---- reading ---- */
 
 /* nvs_submission.marks */
 #define NVS_MARK_SPOOL (1u << 0) /* came out of the spool, not the frames */
@@ -150,28 +163,49 @@ static inline bool nvs_submission_skipped(const struct nvs_submission *s)
 	return false;
 }
 
+/* One operation, and what it belongs to. */
+struct nvs_operation {
+	const struct nvs_op *op;
+	const struct nvs_submission *submission;
+	const struct nvs_call *call; /* NULL: none is known, or not asked for */
+	const struct nvs_grid *grid; /* of a launch whose descriptor is known, else NULL */
+};
+
+struct nvs_finding;
+
 /* nvs_consumer.flags */
-/*
- * Submissions whose segments come in pieces are handed out once they are complete, as if they had
- * stood in one record. Without it they are handed out at once, with NVS_SEG_FOLLOWS, and the pieces
- * come through record(). Needs memory for the largest submission only.
- */
-#define NVS_READ_WHOLE (1u << 0)
+/* Asks for the call in submission() and operation(). */
+#define NVS_READ_CALLS (1u << 0)
+/* Asks for the tallies of calls: what their submissions do is looked at. */
+#define NVS_READ_TALLIES (1u << 1)
 
 /*
- * Callbacks may be NULL. What they return ends the reading unless it is 0, and is what
- * nvs_trace_read() returns: > 0 for "seen enough", -errno for a failure of theirs.
+ * Callbacks may be NULL: nothing is decoded that none of them asks for. What they return ends the
+ * reading unless it is 0, and is what nvs_trace_read() returns: > 0 for "seen enough", -errno for a
+ * failure of theirs.
  */
 struct nvs_consumer {
+	size_t size; /* sizeof(struct nvs_consumer) */
 	uint32_t flags; /* NVS_READ_* */
-	/* In order of sequence within a channel, in order of time otherwise. */
-	int (*submission)(void *arg, struct nvs_trace *trace, const struct nvs_submission *s);
+	/* In order of sequence within a channel, in order of time otherwise. CALL: the one it
+	 * happened in, NULL: none is known, or not asked for. */
+	int (*submission)(void *arg, struct nvs_trace *trace, const struct nvs_submission *s,
+			  const struct nvs_call *call);
+	/* What a submission does, behind it. */
+	int (*operation)(void *arg, struct nvs_trace *trace, const struct nvs_operation *op);
+	/* A call that is over; one that never returned, at the end. */
+	int (*call)(void *arg, struct nvs_trace *trace, const struct nvs_call *call);
+	/* A call that launches a kernel, as it does; of graphs, see graph(). */
+	int (*launch)(void *arg, struct nvs_trace *trace, const struct nvs_launch *launch);
+	/* An executable graph that has been made, changed or launched. */
+	int (*graph)(void *arg, struct nvs_trace *trace, const struct nvs_graph *graph);
 	/*
-	 * Every other record of a known type (DATA only without NVS_READ_WHOLE; not FRAME and PAD),
-	 * checked, and after the model has taken it in; what goes (OBJECT_GONE, ..MAP_GONE) before
-	 * the model drops it.
+	 * Every other record of a known type (not DATA, FRAME and PAD), checked, and after the
+	 * model has taken it in; what goes (OBJECT_GONE, ..MAP_GONE) before the model drops it.
 	 */
 	int (*record)(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec);
+	/* What stands between this trace and "whole"; at the end, one after the other. */
+	int (*finding)(void *arg, struct nvs_trace *trace, const struct nvs_finding *finding);
 };
 
 /*
@@ -182,6 +216,12 @@ struct nvs_consumer {
  */
 int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer, void *arg,
 		   struct nvs_error *err);
+
+/* Was memory or time asked for that a trace of this size may not take? Then not all was told. */
+bool nvs_trace_short(void);
+
+/* Bytes of a structure as this library has it, by its name ("nvs_call"); 0: no such one. */
+size_t nvs_struct_size(const char *name);
 
 /* ---- the session ---- */
 

@@ -67,7 +67,8 @@ static int output_refused(const char *pattern, const char *program)
 	const char *why;
 
 	if (!strcmp(pattern, "-")) {
-		nvs_launch_say("-o -: a trace goes to a file, beside which its buffers lie, not to stdout");
+		nvs_launch_say("-o -: a trace goes to a file, beside which its buffers lie, not to "
+			       "stdout");
 		return NVS_EXIT_USAGE;
 	}
 	gethostname(host, sizeof(host) - 1);
@@ -83,7 +84,8 @@ static int output_refused(const char *pattern, const char *program)
 		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
 			nvs_launch_say("-o %s: is a folder", pattern);
 		else
-			nvs_launch_say("-o %s: behind %% stands p, e, h, q{VARIABLE} or %%", pattern);
+			nvs_launch_say("-o %s: behind %% stands p, e, h, q{VARIABLE} or %%",
+				       pattern);
 		return NVS_EXIT_USAGE;
 	}
 	why = file_refused(path);
@@ -98,7 +100,7 @@ static const char *trigger_refused(const char *path)
 	struct stat st;
 
 	if (!stat(path, &st))
-		return S_ISDIR(st.st_mode) ? "is a folder"
+		return S_ISDIR(st.st_mode)  ? "is a folder"
 		       : access(path, R_OK) ? strerror(errno)
 					    : NULL;
 	return file_refused(path);

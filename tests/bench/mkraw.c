@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"
 
 struct raw {
@@ -27,10 +28,10 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 
 int main(int argc, char **argv)
 {
-	static const struct nvs_consumer consumer = {.flags = NVS_READ_WHOLE,
-						     .submission = on_submission};
+	static const struct nvs_stream_consumer consumer = {.flags = NVS_READ_WHOLE,
+							    .submission = on_submission};
 	struct raw raw = {argc == 4 ? fopen(argv[2], "wb") : NULL, 0};
-	struct nvs_read_options options = {0};
+	struct nvs_read_options options = {.size = sizeof(options)};
 	struct nvs_error err = {""};
 	struct nvs_trace *trace;
 	uint64_t last;
@@ -43,7 +44,7 @@ int main(int argc, char **argv)
 		r = nvs_trace_open(&trace, argv[1], &options, &err);
 		if (r)
 			break;
-		r = nvs_trace_read(trace, &consumer, &raw, &err);
+		r = nvs_stream_read(trace, &consumer, &raw, &err);
 		nvs_trace_close(trace);
 		last = raw.bytes - last;
 	} while (!r && last && raw.bytes < strtoull(argv[3], NULL, 0) * 1000000);

@@ -13,6 +13,7 @@
 #include <zstd.h>
 #include "decode/calls/attach.h"
 #include "decode/calls/continuity.h"
+#include "decode/trace/stream.h"
 #include "tests/fuzz/fuzz.h"
 
 struct reader_fuzz {
@@ -41,8 +42,9 @@ static int reader_record(void *arg, struct nvs_trace *trace, const struct nvs_re
 
 static void reader_read(const char *path)
 {
-	struct nvs_consumer consumer = {NVS_READ_WHOLE, reader_submission, reader_record};
-	struct nvs_read_options options = {.partial = true, .no_spool = true};
+	struct nvs_stream_consumer consumer = {NVS_READ_WHOLE, reader_submission, reader_record};
+	struct nvs_read_options options = {
+		.size = sizeof(options), .partial = true, .no_spool = true};
 	struct reader_fuzz f = {0};
 	struct nvs_follow_sink sink = {.op = reader_op, .arg = &f};
 	struct nvs_error err;
@@ -51,7 +53,7 @@ static void reader_read(const char *path)
 		return;
 	f.follow = nvs_follow_new(f.trace, &sink);
 	f.progress = nvs_progress_new();
-	nvs_trace_read(f.trace, &consumer, &f, &err);
+	nvs_stream_read(f.trace, &consumer, &f, &err);
 	for (uint32_t i = 0; nvs_trace_finding(f.trace, i); i++)
 		;
 	nvs_follow_free(f.follow);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A consumer that believes the library: whatever it is given it reads to the last byte. */
 #include <string.h>
+#include "decode/trace/stream.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/reading.h"
 
@@ -93,13 +94,13 @@ static void touch_all(struct nvs_trace *t)
 
 void fuzz_read(const char *path, const char *spool)
 {
-	const struct nvs_consumer pieces = {0, on_submission, on_record};
-	const struct nvs_consumer whole = {NVS_READ_WHOLE, on_submission, on_record};
+	const struct nvs_stream_consumer pieces = {0, on_submission, on_record};
+	const struct nvs_stream_consumer whole = {NVS_READ_WHOLE, on_submission, on_record};
 	struct nvs_error err;
 
 	for (int partial = 0; partial < 2; partial++) {
 		struct nvs_read_options o = {
-			.partial = partial, .spool = spool, .no_spool = !spool};
+			.size = sizeof(o), .partial = partial, .spool = spool, .no_spool = !spool};
 		struct nvs_trace *t = NULL;
 
 		err.text[0] = 0;
@@ -108,8 +109,8 @@ void fuzz_read(const char *path, const char *spool)
 			nvs_trace_close(t);
 			continue;
 		}
-		if (nvs_trace_read(t, partial ? &pieces : &whole, NULL, &err) == 0 || partial) {
-			nvs_trace_read(t, &whole, NULL, &err);
+		if (nvs_stream_read(t, partial ? &pieces : &whole, NULL, &err) == 0 || partial) {
+			nvs_stream_read(t, &whole, NULL, &err);
 			touch_all(t);
 		}
 		nvs_trace_close(t);

@@ -123,7 +123,8 @@ static void report(const char *path, unsigned choice)
 	struct nvs_source s = {.path = path, .options = &o};
 	struct nvs_error err;
 
-	o.read = (struct nvs_read_options){.partial = choice & 0x80, .no_spool = true};
+	o.read = (struct nvs_read_options){
+		.size = sizeof(o.read), .partial = choice & 0x80, .no_spool = true};
 	o.rows = choice / KINDS / 3 & 1 ? 3 : 0;
 	if (nvs_trace_open(&s.trace, path, &o.read, &err)) {
 		nvs_trace_close(s.trace);

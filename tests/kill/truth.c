@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"
 #include "tests/kill/truth.h"
 #include "tests/softgpu/log.h"
@@ -247,7 +248,7 @@ static void count_missing(struct work *w)
 
 static bool read_trace(struct work *w, const char *path)
 {
-	static const struct nvs_consumer consumer = {
+	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
 	const struct nvs_finding *f;
 	struct nvs_error err;
@@ -257,7 +258,7 @@ static bool read_trace(struct work *w, const char *path)
 		WRONG(w->t, "%.200s", err.text);
 		return false;
 	}
-	if (nvs_trace_read(trace, &consumer, w, &err)) {
+	if (nvs_stream_read(trace, &consumer, w, &err)) {
 		WRONG(w->t, "%.200s", err.text);
 		nvs_trace_close(trace);
 		return false;

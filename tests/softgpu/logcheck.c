@@ -258,7 +258,8 @@ static const char *compare(const struct sg_log_doorbell *d, const struct nvs_sub
 	return NULL;
 }
 
-static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s,
+			   const struct nvs_call *call)
 {
 	struct reading *r = arg;
 	struct channel *ch = match_channel(r, s->channel);
@@ -304,8 +305,8 @@ static int take_record(void *arg, struct nvs_trace *trace, const struct nvs_rec 
 static int read_trace(const char *path, bool partial)
 {
 	static const struct nvs_consumer consumer = {
-		.flags = NVS_READ_WHOLE, .submission = take_submission, .record = take_record};
-	struct nvs_read_options options = {.partial = partial};
+		.size = sizeof(consumer), .submission = take_submission, .record = take_record};
+	struct nvs_read_options options = {.size = sizeof(options), .partial = partial};
 	struct reading r = {.path = path};
 	struct nvs_error err;
 	struct nvs_trace *t;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "decode/calls/args.h"
 #include "decode/calls/launches.h"
+#include "decode/trace/stream.h"
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
 #include "tests/apps/api/fakecuda.h"
@@ -419,8 +420,8 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 
 static void check(const char *file)
 {
-	static const struct nvs_consumer consumer = {.submission = on_submission,
-						     .record = on_record};
+	static const struct nvs_stream_consumer consumer = {.submission = on_submission,
+							    .record = on_record};
 	struct told t = {.launches = nvs_launches_new()};
 	struct nvs_calls_sink sink = {
 		.call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = &t};
@@ -435,7 +436,7 @@ static void check(const char *file)
 	}
 	both[0] = nvs_calls_new(trace, &sink);
 	both[1] = &t;
-	EXPECT_EQ(nvs_trace_read(trace, &consumer, both, &err), 0);
+	EXPECT_EQ(nvs_stream_read(trace, &consumer, both, &err), 0);
 	EXPECT_EQ(nvs_calls_end(both[0]), 0);
 	/* Every launch but the raw one. */
 	EXPECT_EQ(t.launch, fake->launches - 1);

@@ -7,6 +7,7 @@
 #include "decode/trace/records.h"
 #include "decode/calls/args.h"
 #include "decode/calls/launches.h"
+#include "decode/trace/stream.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
 
@@ -91,7 +92,8 @@ static int on_record(void *arg, struct nvs_trace *t, const struct nvs_rec *rec)
 
 static void read_back(struct seen *seen)
 {
-	static const struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
+	static const struct nvs_stream_consumer consumer = {NVS_READ_WHOLE, on_submission,
+							    on_record};
 	struct nvs_calls_sink sink = {.call = on_call, .arg = seen};
 	struct nvs_error err = {""};
 	struct nvs_calls *calls;
@@ -103,7 +105,7 @@ static void read_back(struct seen *seen)
 		exit(1);
 	}
 	calls = nvs_calls_new(t, &sink);
-	EXPECT_EQ(nvs_trace_read(t, &consumer, calls, &err), 0);
+	EXPECT_EQ(nvs_stream_read(t, &consumer, calls, &err), 0);
 	EXPECT_EQ(nvs_calls_end(calls), 0);
 	nvs_calls_free(calls);
 	for (uint32_t i = 0; nvs_trace_inflight(t, i); i++) {

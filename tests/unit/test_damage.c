@@ -4,6 +4,7 @@
  * frames before. */
 #include <errno.h>
 #include <sys/stat.h>
+#include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 
@@ -40,12 +41,12 @@ static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submis
 	return 0;
 }
 
-static const struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, NULL};
+static const struct nvs_stream_consumer consumer = {NVS_READ_WHOLE, on_submission, NULL};
 
 /* Opens and reads; the message in *ERR, problems in *PROBLEMS. */
 static int read_all(bool partial, struct nvs_error *err, uint64_t *problems)
 {
-	struct nvs_read_options o = {.partial = partial};
+	struct nvs_read_options o = {.size = sizeof(o), .partial = partial};
 	struct nvs_trace *t = NULL;
 	int r;
 
@@ -53,7 +54,7 @@ static int read_all(bool partial, struct nvs_error *err, uint64_t *problems)
 	submissions = *problems = 0;
 	r = nvs_trace_open(&t, path, &o, err);
 	if (!r) {
-		r = nvs_trace_read(t, &consumer, NULL, err);
+		r = nvs_stream_read(t, &consumer, NULL, err);
 		*problems = nvs_trace_problems(t);
 	}
 	nvs_trace_close(t);

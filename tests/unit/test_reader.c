@@ -3,6 +3,7 @@
 /* The reader over traces as they should be: model, order within a channel, pieces, gaps, chains,
  * totals. */
 #include <errno.h>
+#include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 
@@ -67,8 +68,8 @@ static int on_record(void *arg, struct nvs_trace *t, const struct nvs_rec *rec)
 	return 0;
 }
 
-static const struct nvs_consumer whole = {NVS_READ_WHOLE, on_submission, on_record};
-static const struct nvs_consumer streaming = {0, on_submission, on_record};
+static const struct nvs_stream_consumer whole = {NVS_READ_WHOLE, on_submission, on_record};
+static const struct nvs_stream_consumer streaming = {0, on_submission, on_record};
 
 static struct nvs_trace *open_trace(void)
 {
@@ -84,13 +85,13 @@ static struct nvs_trace *open_trace(void)
 	return t;
 }
 
-static int read_trace(struct nvs_trace *t, const struct nvs_consumer *c, struct seen *seen)
+static int read_trace(struct nvs_trace *t, const struct nvs_stream_consumer *c, struct seen *seen)
 {
 	struct nvs_error err = {""};
 	int r;
 
 	memset(seen, 0, sizeof(*seen));
-	r = nvs_trace_read(t, c, seen, &err);
+	r = nvs_stream_read(t, c, seen, &err);
 	if (r < 0)
 		printf("read: %s\n", err.text);
 	return r;
@@ -730,7 +731,7 @@ static void test_stop(void)
 
 	make_broken(WHOLE);
 	t = open_trace();
-	CHECK(nvs_trace_read(t, &streaming, &seen, &err) == 7 && seen.n == 3);
+	CHECK(nvs_stream_read(t, &streaming, &seen, &err) == 7 && seen.n == 3);
 	/* And from the beginning again. */
 	CHECK(read_trace(t, &streaming, &seen) == 0 && seen.n == 6);
 	CHECK(nvs_trace_problems(t) == 0);

@@ -3,6 +3,7 @@
 /* After a kill: frames and spool together give every submission once, in order, with the doubtful
  * ones marked. */
 #include <errno.h>
+#include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 
@@ -49,7 +50,7 @@ static int on_record(void *arg, struct nvs_trace *t, const struct nvs_rec *rec)
 	return 0;
 }
 
-static const struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
+static const struct nvs_stream_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
 static struct seen seen;
 
 static struct nvs_trace *read_trace(const struct nvs_read_options *o)
@@ -60,7 +61,7 @@ static struct nvs_trace *read_trace(const struct nvs_read_options *o)
 
 	memset(&seen, 0, sizeof(seen));
 	if (!r)
-		r = nvs_trace_read(t, &consumer, &seen, &err);
+		r = nvs_stream_read(t, &consumer, &seen, &err);
 	if (r)
 		printf("%s\n", err.text);
 	CHECK(!r);
@@ -223,7 +224,7 @@ static void test_merge(void)
 		check_all(setups + i, t);
 		/* Again: the spool is merged anew, not twice. */
 		memset(&seen, 0, sizeof(seen));
-		CHECK(nvs_trace_read(t, &consumer, &seen, NULL) == 0);
+		CHECK(nvs_stream_read(t, &consumer, &seen, NULL) == 0);
 		check_all(setups + i, t);
 		nvs_trace_close(t);
 	}
@@ -246,7 +247,7 @@ static void test_lost_frame(void)
 static void test_none(void)
 {
 	static const struct setup s = {20, 8, 8, 20, 0, true}, own = {20, 8, 8, 20, 0, false};
-	struct nvs_read_options o = {.no_spool = true};
+	struct nvs_read_options o = {.size = sizeof(o), .no_spool = true};
 	struct nvs_trace *t;
 
 	make(&s);
@@ -260,7 +261,7 @@ static void test_none(void)
 	CHECK(seen.n == 16);
 	nvs_trace_close(t);
 	/* Elsewhere, by option. */
-	o = (struct nvs_read_options){.spool = "/tmp/nvsnoop-spool-elsewhere"};
+	o = (struct nvs_read_options){.size = sizeof(o), .spool = "/tmp/nvsnoop-spool-elsewhere"};
 	unlink(o.spool);
 	CHECK(rename(spool_path, o.spool) == 0);
 	t = read_trace(&o);
@@ -457,7 +458,7 @@ static void test_hostile(void)
 		memset(&seen, 0, sizeof(seen));
 		if (nvs_trace_open(&t, path, NULL, &err) == 0) {
 			opened++;
-			nvs_trace_read(t, &consumer, &seen, &err);
+			nvs_stream_read(t, &consumer, &seen, &err);
 		}
 		nvs_trace_close(t);
 	}

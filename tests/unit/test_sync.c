@@ -8,6 +8,7 @@
 #include "decode/calls/attach.h"
 #include "decode/calls/continuity.h"
 #include "decode/calls/syncpairs.h"
+#include "decode/trace/stream.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
 #include "tests/unit/pbmake.h"
@@ -214,7 +215,7 @@ static void make(const char *path, const uint32_t *payloads, uint32_t n, bool ev
  * of the rest. */
 static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint64_t *others)
 {
-	struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
+	struct nvs_stream_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
 	struct reading r = {0};
 	struct nvs_follow_sink sink = {.op = on_op, .arg = &r};
 	char path[] = "/tmp/nvsnoop-sync-XXXXXX";
@@ -228,7 +229,7 @@ static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint6
 	EXPECT_EQ(nvs_trace_open(&r.trace, path, NULL, &err), 0);
 	r.follow = nvs_follow_new(r.trace, &sink);
 	r.progress = nvs_progress_new();
-	EXPECT_EQ(nvs_trace_read(r.trace, &consumer, &r, &err), 0);
+	EXPECT_EQ(nvs_stream_read(r.trace, &consumer, &r, &err), 0);
 	*others = nvs_trace_problems(r.trace);
 	for (uint32_t i = 0; (f = nvs_trace_finding(r.trace, i)) && length < sizeof(text) - 1;
 	     i++) {

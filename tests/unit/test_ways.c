@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "decode/gpu/ops.h"
+#include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
@@ -269,7 +270,7 @@ static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submis
 	return ++r->submissions == r->stop_at;
 }
 
-static const struct nvs_consumer consumer = {NVS_READ_WHOLE, on_submission, NULL};
+static const struct nvs_stream_consumer consumer = {NVS_READ_WHOLE, on_submission, NULL};
 
 /* Twice: to STOP_AT (0: to the end), then from the beginning to the end. */
 static struct reading read_twice(const char *path, uint64_t stop_at)
@@ -279,9 +280,9 @@ static struct reading read_twice(const char *path, uint64_t stop_at)
 
 	first.result = nvs_trace_open(&t, path, NULL, &first.err);
 	if (!first.result)
-		first.result = nvs_trace_read(t, &consumer, &first, &first.err);
+		first.result = nvs_stream_read(t, &consumer, &first, &first.err);
 	if (!first.result || first.result == 1)
-		second.result = nvs_trace_read(t, &consumer, &second, &second.err);
+		second.result = nvs_stream_read(t, &consumer, &second, &second.err);
 	nvs_trace_close(t);
 	second.sum = second.sum * 31 + first.sum;
 	second.submissions += first.submissions << 32;

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* The public reading: what a consumer asks for, as one reader of reading.h. */
+#include <errno.h>
+#include <string.h>
+#include "decode/base/sized.h"
+#include "decode/base/text.h"
+#include "decode/calls/args.h"
+#include "decode/calls/continuity.h"
+#include "decode/calls/launches.h"
+#include "decode/calls/reading.h"
+
+struct consuming {
+	struct nvs_trace *trace;
+	struct nvs_consumer consumer;
+	void *arg;
+	struct nvs_reading *reading;
+	struct nvs_launches *launches; /* NULL: not wanted, as the next */
+	struct nvs_progress *progress;
+	const struct nvs_call *now; /* of the submission in progress */
+	int said; /* by the consumer: what ended the reading */
+};
+
+/* A callback of the consumer, if there is one and the reading goes on. */
+#define ASK(x, callback, ...)                 \
+	((x)->said || !(x)->consumer.callback \
+		 ? (x)->said                  \
+		 : ((x)->said = (x)->consumer.callback((x)->arg, (x)->trace, __VA_ARGS__)))
+
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct consuming *x = arg;
+
+	x->now = call;
+	return ASK(x, submission, s, call);
+}
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct consuming *x = arg;
+	const struct nvs_qmd *q = NULL;
+	struct nvs_operation operation = {.op = op, .submission = s, .call = x->now};
+	struct nvs_grid grid;
+	int r = 0;
+
+	if (x->progress && op->kind == NVS_OP_RELEASE)
+		r = nvs_progress_release(x->progress, x->trace, s, op);
+	if (op->kind == NVS_OP_LAUNCH)
+		q = nvs_reading_qmd(x->reading, op);
+	if (q) {
+		grid = (struct nvs_grid){.program = q->program,
+					 .registers = q->registers,
+					 .shared_bytes = q->shared_bytes,
+					 .local_bytes = q->local_bytes};
+		memcpy(grid.grid, q->grid, sizeof(grid.grid));
+		memcpy(grid.block, q->block, sizeof(grid.block));
+		memcpy(grid.cluster, q->cluster, sizeof(grid.cluster));
+		operation.grid = &grid;
+	}
+	return r ? r : ASK(x, operation, &operation);
+}
+
+/* ---- launches and graphs ---- */
+
+static int tell_launch(struct consuming *x, const struct nvs_call *call)
+{
+	struct nvs_launch launch = {.call = call};
+	const struct nvs_kernel *k;
+	uint64_t value;
+
+	if (!nvs_call_kind(call, NVS_KIND_FUNCTION, &launch.function))
+		return 0;
+	k = nvs_launches_of(x->launches, launch.function);
+	if (!k)
+		return -ENOMEM;
+	launch.kernel = k->name;
+	launch.has_attributes = k->has_attributes;
+	launch.registers = k->registers;
+	launch.shared = k->shared;
+	launch.local = k->local;
+	launch.max_threads = k->max_threads;
+	launch.has_shape = nvs_call_shape(call, launch.grid, launch.block);
+	if (nvs_call_value(call, NVS_ARG_sharedMemBytes, &value))
+		launch.dynamic = (uint32_t)value;
+	return ASK(x, launch, &launch);
+}
+
+static int tell_graph(struct consuming *x, uint64_t handle, uint32_t event,
+		      const struct nvs_call *call)
+{
+	const struct nvs_exec *e = nvs_launches_exec(x->launches, handle);
+	struct nvs_graph graph = {.event = event, .call = call, .launches = x->launches};
+
+	if (!e)
+		return -ENOMEM;
+	graph.number = e->index;
+	graph.exec = e->handle;
+	graph.graph = e->graph;
+	graph.origin = e->origin;
+	graph.nnodes = e->nnodes;
+	graph.nodes = e->nodes;
+	graph.partial = e->partial;
+	return ASK(x, graph, &graph);
+}
+
+const char *nvs_graph_kernel(const struct nvs_graph *graph, uint32_t node)
+{
+	const struct nvs_graph_node *n = node < graph->nnodes ? graph->nodes + node : NULL;
+	const struct nvs_kernel *k = n && !n->type ? nvs_launches_of(graph->launches, n->function)
+						   : NULL;
+
+	return k ? k->name : "";
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct consuming *x = arg;
+	uint64_t exec;
+	int r = x->launches ? nvs_launches_call(x->launches, call) : 0;
+
+	if (!r)
+		r = ASK(x, call, call);
+	if (!r && x->consumer.launch && call->api->group == NVS_CALL_GROUP_LAUNCH)
+		r = tell_launch(x, call);
+	if (!r && x->consumer.graph && call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
+	    nvs_call_kind(call, NVS_KIND_EXEC, &exec))
+		r = tell_graph(x, exec, NVS_GRAPH_LAUNCHED, call);
+	return r;
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	const struct nvs_rec_graph *graph = (const void *)rec;
+	struct consuming *x = arg;
+	int r = x->launches ? nvs_launches_record(x->launches, rec) : 0;
+
+	if (x->progress)
+		nvs_progress_record(x->progress, rec);
+	if (!r && x->consumer.graph && rec->type == NVS_REC_GRAPH && rec->flags & NVS_GRAPH_LAST)
+		r = tell_graph(x, graph->exec, graph->event, NULL);
+	return r ? r : ASK(x, record, rec);
+}
+
+/* ---- reading ---- */
+
+static int prepare(struct consuming *x)
+{
+	const struct nvs_consumer *c = &x->consumer;
+	struct nvs_reader reader = {
+		.arg = x,
+		.submission = c->submission || c->operation ? on_submission : NULL,
+		.op = c->operation || c->finding ? on_op : NULL,
+		.call = c->call || c->launch || c->graph ? on_call : NULL,
+		.record = c->record || c->launch || c->graph || c->finding ? on_record : NULL,
+		.calls = c->flags & NVS_READ_CALLS,
+		.tallies = c->flags & NVS_READ_TALLIES,
+	};
+
+	x->reading = nvs_reading_new(x->trace);
+	if ((c->launch || c->graph) && !(x->launches = nvs_launches_new()))
+		return -ENOMEM;
+	if (c->finding && !(x->progress = nvs_progress_new()))
+		return -ENOMEM;
+	return x->reading ? nvs_reading_add(x->reading, &reader) : -ENOMEM;
+}
+
+int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer, void *arg,
+		   struct nvs_error *err)
+{
+	struct consuming x = {.trace = trace, .arg = arg};
+	const char *path = nvs_trace_session(trace)->path;
+	const struct nvs_finding *f;
+	struct nvs_error unused;
+	int r;
+
+	err = err ? err : &unused;
+	if (consumer && !nvs_sized_copy(&x.consumer, sizeof(x.consumer), consumer))
+		return nvs_fail(err, -EINVAL,
+				"%s: nvs_consumer: its size is not set, or it asks for what this "
+				"library does not know",
+				path);
+	r = prepare(&x);
+	if (r)
+		nvs_fail(err, r, "%s: out of memory", path);
+	else
+		r = nvs_reading_run(x.reading, err);
+	for (uint32_t i = 0; !r && !x.said && (f = nvs_trace_finding(trace, i)); i++)
+		ASK(&x, finding, f);
+	if (x.said < 0)
+		nvs_fail(err, x.said, "%s: the reading was ended by its consumer: %s", path,
+			 strerror(-x.said));
+	else if (r < 0 && !err->text[0])
+		nvs_fail(err, r, "%s: describes more than there is memory for", path);
+	nvs_reading_free(x.reading);
+	nvs_launches_free(x.launches);
+	nvs_progress_free(x.progress);
+	return x.said ? x.said : r;
+}
+
+bool nvs_trace_short(void)
+{
+	return nvs_budget_short();
+}
+
+size_t nvs_struct_size(const char *name)
+{
+#define SIZE(type)                         \
+	{                                  \
+#type, sizeof(struct type) \
+	}
+	static const struct {
+		const char *name;
+		size_t size;
+	} sizes[] = {
+		SIZE(nvs_error),
+		SIZE(nvs_read_options),
+		SIZE(nvs_consumer),
+		SIZE(nvs_submission),
+		SIZE(nvs_rec_submission),
+		SIZE(nvs_gp_entry),
+		SIZE(nvs_segment),
+		SIZE(nvs_operation),
+		SIZE(nvs_op),
+		SIZE(nvs_grid),
+		SIZE(nvs_tally),
+		SIZE(nvs_arg),
+		SIZE(nvs_call),
+		SIZE(nvs_launch),
+		SIZE(nvs_graph),
+		SIZE(nvs_graph_node),
+		SIZE(nvs_rec),
+		SIZE(nvs_finding),
+		SIZE(nvs_session),
+		SIZE(nvs_counts),
+		SIZE(nvs_trace_thread),
+		SIZE(nvs_trace_channel),
+		SIZE(nvs_trace_module),
+		SIZE(nvs_trace_stack),
+		SIZE(nvs_trace_object),
+		SIZE(nvs_mapping),
+		SIZE(nvs_symbol),
+		SIZE(nvs_callsite),
+		SIZE(nvs_inflight),
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (!strcmp(sizes[i].name, name))
+			return sizes[i].size;
+	return 0;
+}

@@ -6,9 +6,9 @@
 #include "decode/base/numbers.h"
 #include "decode/calls/attach.h"
 
-struct nvs_follow {
+struct nvs_attach {
 	struct nvs_trace *trace;
-	struct nvs_follow_sink sink;
+	struct nvs_attach_sink sink;
 	struct nvs_ops *ops;
 	struct nvs_numbers channels; /* struct nvs_ops_channel */
 	const struct nvs_submission *now; /* in progress */
@@ -17,14 +17,14 @@ struct nvs_follow {
 static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
 		   const struct nvs_class *cls)
 {
-	struct nvs_follow *f = arg;
+	struct nvs_attach *f = arg;
 
 	f->sink.run(f->sink.arg, c, run, cls);
 }
 
 static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_fault *fault)
 {
-	struct nvs_follow *f = arg;
+	struct nvs_attach *f = arg;
 
 	if (f->sink.fault)
 		f->sink.fault(f->sink.arg, fault);
@@ -32,15 +32,15 @@ static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_f
 
 static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 {
-	struct nvs_follow *f = arg;
+	struct nvs_attach *f = arg;
 
 	if (f->sink.op)
 		f->sink.op(f->sink.arg, f->now, op);
 }
 
-struct nvs_follow *nvs_follow_new(struct nvs_trace *trace, const struct nvs_follow_sink *sink)
+struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_attach_sink *sink)
 {
-	struct nvs_follow *f = calloc(1, sizeof(*f));
+	struct nvs_attach *f = calloc(1, sizeof(*f));
 	struct nvs_ops_sink ops = {sink->run ? on_run : NULL, on_fault, on_op, f};
 
 	if (!f)
@@ -55,7 +55,7 @@ struct nvs_follow *nvs_follow_new(struct nvs_trace *trace, const struct nvs_foll
 	return f;
 }
 
-void nvs_follow_free(struct nvs_follow *f)
+void nvs_attach_free(struct nvs_attach *f)
 {
 	if (!f)
 		return;
@@ -70,7 +70,7 @@ static int bind_object(void *arg, const struct nvs_trace_object *object)
 	return 0;
 }
 
-static void set_defaults(const struct nvs_follow *f, const struct nvs_trace_channel *c,
+static void set_defaults(const struct nvs_attach *f, const struct nvs_trace_channel *c,
 			 struct nvs_ops_channel_info *info)
 {
 	const struct nvs_rec_gpu *gpu = c->known ? nvs_trace_gpu(f->trace, c->rec.gpu) : NULL;
@@ -85,7 +85,7 @@ static void set_defaults(const struct nvs_follow *f, const struct nvs_trace_chan
 	}
 }
 
-static int make_channel(struct nvs_follow *f, const struct nvs_trace_channel *tc)
+static int make_channel(struct nvs_attach *f, const struct nvs_trace_channel *tc)
 {
 	struct nvs_ops_channel_info info = {.number = tc->channel};
 	struct nvs_ops_channel *c;
@@ -102,30 +102,30 @@ static int make_channel(struct nvs_follow *f, const struct nvs_trace_channel *tc
 	return 0;
 }
 
-struct nvs_ops_channel *nvs_follow_channel(const struct nvs_follow *f, uint32_t number)
+struct nvs_ops_channel *nvs_attach_channel(const struct nvs_attach *f, uint32_t number)
 {
 	return nvs_number_get(&f->channels, number);
 }
 
-const struct nvs_qmd *nvs_follow_qmd(const struct nvs_follow *f, const struct nvs_op *op)
+const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nvs_op *op)
 {
 	return nvs_ops_qmd(f->ops, op);
 }
 
-int nvs_follow_submission(struct nvs_follow *f, const struct nvs_submission *s, uint64_t tag)
+int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, uint64_t tag)
 {
 	uint32_t number = s->channel->channel;
 	struct nvs_segment_iter it = nvs_segments(s);
 	struct nvs_ops_channel *c;
 	struct nvs_segment seg;
 
-	if (!nvs_follow_channel(f, number)) {
+	if (!nvs_attach_channel(f, number)) {
 		int r = make_channel(f, s->channel);
 
 		if (r)
 			return r;
 	}
-	c = nvs_follow_channel(f, number);
+	c = nvs_attach_channel(f, number);
 	f->now = s;
 	nvs_ops_begin(c, tag);
 	while (nvs_segment_next(&it, &seg)) {
@@ -144,17 +144,17 @@ int nvs_follow_submission(struct nvs_follow *f, const struct nvs_submission *s, 
 	return 0;
 }
 
-static void object_made(struct nvs_follow *f, const struct nvs_rec_object *rec)
+static void object_made(struct nvs_attach *f, const struct nvs_rec_object *rec)
 {
 	const struct nvs_trace_channel *tc = nvs_trace_channel_of(f->trace, rec->client,
 								  rec->parent);
-	struct nvs_ops_channel *c = tc ? nvs_follow_channel(f, tc->channel) : NULL;
+	struct nvs_ops_channel *c = tc ? nvs_attach_channel(f, tc->channel) : NULL;
 
 	if (c)
 		nvs_ops_channel_object(c, rec->object_class);
 }
 
-int nvs_follow_record(struct nvs_follow *f, const struct nvs_rec *rec)
+int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec)
 {
 	struct nvs_ops_channel *c;
 
@@ -163,13 +163,13 @@ int nvs_follow_record(struct nvs_follow *f, const struct nvs_rec *rec)
 		object_made(f, (const struct nvs_rec_object *)rec);
 		break;
 	case NVS_REC_CHANNEL:
-		c = nvs_follow_channel(f, ((const struct nvs_rec_channel *)rec)->channel);
+		c = nvs_attach_channel(f, ((const struct nvs_rec_channel *)rec)->channel);
 		if (c)
 			nvs_ops_channel_host(c,
 					     ((const struct nvs_rec_channel *)rec)->object_class);
 		break;
 	case NVS_REC_CHANNEL_GONE:
-		c = nvs_follow_channel(f, ((const struct nvs_rec_channel_gone *)rec)->channel);
+		c = nvs_attach_channel(f, ((const struct nvs_rec_channel_gone *)rec)->channel);
 		if (c) {
 			nvs_number_set(&f->channels, nvs_ops_channel_info(c)->number, NULL);
 			nvs_ops_channel_free(c);

@@ -3,7 +3,7 @@
  * Follows a trace that is being read with operations: one nvs_ops_channel a channel, its classes
  * bound from the channel's record, the engine objects allocated below it, and the chip.
  *
- * Call nvs_follow_submission and nvs_follow_record from the consumer's callbacks (with
+ * Call nvs_attach_submission and nvs_attach_record from the consumer's callbacks (with
  * NVS_READ_WHOLE).
  */
 #ifndef NVSNOOP_DECODE_CALLS_ATTACH_H
@@ -12,10 +12,10 @@
 #include "nvsnoop/decode.h"
 #include "decode/gpu/ops.h"
 
-struct nvs_follow;
+struct nvs_attach;
 
 /* What is told; each may be NULL. S is the submission in progress. */
-struct nvs_follow_sink {
+struct nvs_attach_sink {
 	void (*entry)(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		      const struct nvs_gp *gp);
 	void (*run)(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
@@ -25,16 +25,16 @@ struct nvs_follow_sink {
 	void *arg;
 };
 
-struct nvs_follow *nvs_follow_new(struct nvs_trace *trace, const struct nvs_follow_sink *sink);
-void nvs_follow_free(struct nvs_follow *f);
+struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_attach_sink *sink);
+void nvs_attach_free(struct nvs_attach *f);
 
 /* TAG comes back in nvs_op.code. 0 or -ENOMEM. */
-int nvs_follow_submission(struct nvs_follow *f, const struct nvs_submission *s, uint64_t tag);
-int nvs_follow_record(struct nvs_follow *f, const struct nvs_rec *rec);
+int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, uint64_t tag);
+int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec);
 
 /* The descriptor of a LAUNCH while op() runs; NULL: not known. */
-const struct nvs_qmd *nvs_follow_qmd(const struct nvs_follow *f, const struct nvs_op *op);
+const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nvs_op *op);
 /* The channel of a number as operations see it; NULL: none yet. */
-struct nvs_ops_channel *nvs_follow_channel(const struct nvs_follow *f, uint32_t number);
+struct nvs_ops_channel *nvs_attach_channel(const struct nvs_attach *f, uint32_t number);
 
 #endif

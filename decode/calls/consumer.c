@@ -6,7 +6,7 @@
 #include "decode/base/text.h"
 #include "decode/calls/args.h"
 #include "decode/calls/continuity.h"
-#include "decode/calls/launches.h"
+#include "decode/calls/handles.h"
 #include "decode/calls/reading.h"
 
 struct consuming {
@@ -14,8 +14,8 @@ struct consuming {
 	struct nvs_consumer consumer;
 	void *arg;
 	struct nvs_reading *reading;
-	struct nvs_launches *launches; /* NULL: not wanted, as the next */
-	struct nvs_progress *progress;
+	struct nvs_handles *handles; /* NULL: not wanted, as the next */
+	struct nvs_continuity *progress;
 	const struct nvs_call *now; /* of the submission in progress */
 	int said; /* by the consumer: what ended the reading */
 };
@@ -43,7 +43,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	int r = 0;
 
 	if (x->progress && op->kind == NVS_OP_RELEASE)
-		r = nvs_progress_release(x->progress, x->trace, s, op);
+		r = nvs_continuity_release(x->progress, x->trace, s, op);
 	if (op->kind == NVS_OP_LAUNCH)
 		q = nvs_reading_qmd(x->reading, op);
 	if (q) {
@@ -69,7 +69,7 @@ static int tell_launch(struct consuming *x, const struct nvs_call *call)
 
 	if (!nvs_call_kind(call, NVS_KIND_FUNCTION, &launch.function))
 		return 0;
-	k = nvs_launches_of(x->launches, launch.function);
+	k = nvs_handles_kernel_of(x->handles, launch.function);
 	if (!k)
 		return -ENOMEM;
 	launch.kernel = k->name;
@@ -87,8 +87,8 @@ static int tell_launch(struct consuming *x, const struct nvs_call *call)
 static int tell_graph(struct consuming *x, uint64_t handle, uint32_t event,
 		      const struct nvs_call *call)
 {
-	const struct nvs_exec *e = nvs_launches_exec(x->launches, handle);
-	struct nvs_graph graph = {.event = event, .call = call, .launches = x->launches};
+	const struct nvs_exec *e = nvs_handles_exec_of(x->handles, handle);
+	struct nvs_graph graph = {.event = event, .call = call, .handles = x->handles};
 
 	if (!e)
 		return -ENOMEM;
@@ -105,8 +105,9 @@ static int tell_graph(struct consuming *x, uint64_t handle, uint32_t event,
 const char *nvs_graph_kernel(const struct nvs_graph *graph, uint32_t node)
 {
 	const struct nvs_graph_node *n = node < graph->nnodes ? graph->nodes + node : NULL;
-	const struct nvs_kernel *k = n && !n->type ? nvs_launches_of(graph->launches, n->function)
-						   : NULL;
+	const struct nvs_kernel *k = n && !n->type
+					     ? nvs_handles_kernel_of(graph->handles, n->function)
+					     : NULL;
 
 	return k ? k->name : "";
 }
@@ -115,7 +116,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct consuming *x = arg;
 	uint64_t exec;
-	int r = x->launches ? nvs_launches_call(x->launches, call) : 0;
+	int r = x->handles ? nvs_handles_call(x->handles, call) : 0;
 
 	if (!r)
 		r = ASK(x, call, call);
@@ -131,10 +132,10 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_graph *graph = (const void *)rec;
 	struct consuming *x = arg;
-	int r = x->launches ? nvs_launches_record(x->launches, rec) : 0;
+	int r = x->handles ? nvs_handles_record(x->handles, rec) : 0;
 
 	if (x->progress)
-		nvs_progress_record(x->progress, rec);
+		nvs_continuity_record(x->progress, rec);
 	if (!r && x->consumer.graph && rec->type == NVS_REC_GRAPH && rec->flags & NVS_GRAPH_LAST)
 		r = tell_graph(x, graph->exec, graph->event, NULL);
 	return r ? r : ASK(x, record, rec);
@@ -156,9 +157,9 @@ static int prepare(struct consuming *x)
 	};
 
 	x->reading = nvs_reading_new(x->trace);
-	if ((c->launch || c->graph) && !(x->launches = nvs_launches_new()))
+	if ((c->launch || c->graph) && !(x->handles = nvs_handles_new()))
 		return -ENOMEM;
-	if (c->finding && !(x->progress = nvs_progress_new()))
+	if (c->finding && !(x->progress = nvs_continuity_new()))
 		return -ENOMEM;
 	return x->reading ? nvs_reading_add(x->reading, &reader) : -ENOMEM;
 }
@@ -191,8 +192,8 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 	else if (r < 0 && !err->text[0])
 		nvs_fail(err, r, "%s: describes more than there is memory for", path);
 	nvs_reading_free(x.reading);
-	nvs_launches_free(x.launches);
-	nvs_progress_free(x.progress);
+	nvs_handles_free(x.handles);
+	nvs_continuity_free(x.progress);
 	return x.said ? x.said : r;
 }
 

@@ -18,28 +18,28 @@ struct channel {
 	bool remarked;
 };
 
-struct nvs_progress {
+struct nvs_continuity {
 	struct nvs_numbers channels; /* struct channel */
 };
 
-struct nvs_progress *nvs_progress_new(void)
+struct nvs_continuity *nvs_continuity_new(void)
 {
-	return calloc(1, sizeof(struct nvs_progress));
+	return calloc(1, sizeof(struct nvs_continuity));
 }
 
-void nvs_progress_free(struct nvs_progress *p)
+void nvs_continuity_free(struct nvs_continuity *p)
 {
 	if (p)
 		nvs_numbers_free(&p->channels, free);
 	free(p);
 }
 
-static struct channel *channel_of(struct nvs_progress *p, uint32_t number)
+static struct channel *channel_of(struct nvs_continuity *p, uint32_t number)
 {
 	return nvs_number_make(&p->channels, number, sizeof(struct channel));
 }
 
-void nvs_progress_record(struct nvs_progress *p, const struct nvs_rec *rec)
+void nvs_continuity_record(struct nvs_continuity *p, const struct nvs_rec *rec)
 {
 	uint32_t number = rec->type == NVS_REC_GAP ? ((const struct nvs_rec_gap *)rec)->channel
 			  : rec->type == NVS_REC_CHANNEL_GONE
@@ -69,8 +69,8 @@ static void tell_skipped(struct channel *c, struct nvs_trace *trace, const struc
 		       : ", yet none is missing by the channel's PUTs");
 }
 
-int nvs_progress_release(struct nvs_progress *p, struct nvs_trace *trace,
-			 const struct nvs_submission *s, const struct nvs_op *op)
+int nvs_continuity_release(struct nvs_continuity *p, struct nvs_trace *trace,
+			   const struct nvs_submission *s, const struct nvs_op *op)
 {
 	uint32_t payload = (uint32_t)op->sem.payload;
 	struct channel *c;

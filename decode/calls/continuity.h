@@ -16,14 +16,14 @@
 #include "nvsnoop/decode.h"
 #include "decode/gpu/ops.h"
 
-struct nvs_progress;
+struct nvs_continuity;
 
-struct nvs_progress *nvs_progress_new(void);
-void nvs_progress_free(struct nvs_progress *p);
+struct nvs_continuity *nvs_continuity_new(void);
+void nvs_continuity_free(struct nvs_continuity *p);
 /* Every RELEASE, with the submission it stands in. Findings go to TRACE. 0 or -ENOMEM. */
-int nvs_progress_release(struct nvs_progress *p, struct nvs_trace *trace,
-			 const struct nvs_submission *s, const struct nvs_op *op);
+int nvs_continuity_release(struct nvs_continuity *p, struct nvs_trace *trace,
+			   const struct nvs_submission *s, const struct nvs_op *op);
 /* A channel's end, and a gap that tells what is missing: its payloads begin anew. */
-void nvs_progress_record(struct nvs_progress *p, const struct nvs_rec *rec);
+void nvs_continuity_record(struct nvs_continuity *p, const struct nvs_rec *rec);
 
 #endif

@@ -99,9 +99,9 @@ void nvs_gputime_free(struct nvs_gputime *g)
 
 static struct channel *channel_of(struct nvs_gputime *g, uint32_t number)
 {
-	if (number < g->count)
-		return g->channels + number;
-	if (number < MAX_CHANNELS) {
+	if (number >= MAX_CHANNELS)
+		return NULL;
+	if (number >= g->count) {
 		uint32_t n = number + 64;
 		struct channel *list = realloc(g->channels, n * sizeof(*list));
 
@@ -110,9 +110,8 @@ static struct channel *channel_of(struct nvs_gputime *g, uint32_t number)
 		memset(list + g->count, 0, (n - g->count) * sizeof(*list));
 		g->channels = list;
 		g->count = n;
-		return list + number;
 	}
-	return NULL;
+	return g->channels + number;
 }
 
 /* ---- clocks ---- */

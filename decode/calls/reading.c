@@ -14,7 +14,7 @@ struct nvs_reading {
 	bool whole;
 	struct nvs_calls_sink selection;
 	struct nvs_calls *calls; /* NULL: not wanted, as the next */
-	struct nvs_follow *follow;
+	struct nvs_attach *follow;
 	bool tallies;
 	const struct nvs_call *now; /* of the submission in progress */
 	uint64_t seen; /* types of records, a bit each */
@@ -35,7 +35,7 @@ void nvs_reading_free(struct nvs_reading *r)
 	if (!r)
 		return;
 	nvs_calls_free(r->calls);
-	nvs_follow_free(r->follow);
+	nvs_attach_free(r->follow);
 	free(r->readers);
 	free(r->done);
 	free(r);
@@ -80,7 +80,7 @@ const struct nvs_calls *nvs_reading_calls(const struct nvs_reading *r)
 
 const struct nvs_qmd *nvs_reading_qmd(const struct nvs_reading *r, const struct nvs_op *op)
 {
-	return r->follow ? nvs_follow_qmd(r->follow, op) : NULL;
+	return r->follow ? nvs_attach_qmd(r->follow, op) : NULL;
 }
 
 /* ---- to all who have it ---- */
@@ -160,7 +160,7 @@ static int follow(struct nvs_reading *r, const struct nvs_submission *s)
 	for (uint32_t i = 0; i < r->n; i++)
 		if (r->readers[i].tag)
 			tag = r->readers[i].tag(r->readers[i].arg, s);
-	return nvs_follow_submission(r->follow, s, tag);
+	return nvs_attach_submission(r->follow, s, tag);
 }
 
 static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
@@ -186,7 +186,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 
 	r->seen |= rec->type < 64 ? 1ull << rec->type : 0;
 	if (!failed && r->follow)
-		failed = nvs_follow_record(r->follow, rec);
+		failed = nvs_attach_record(r->follow, rec);
 	if (failed)
 		return failed;
 	TELL(r, record, rec);
@@ -197,7 +197,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 
 static int prepare(struct nvs_reading *r)
 {
-	struct nvs_follow_sink ops = {.arg = r};
+	struct nvs_attach_sink ops = {.arg = r};
 	struct nvs_calls_sink calls = r->selection;
 	bool wants_calls = false;
 
@@ -217,7 +217,7 @@ static int prepare(struct nvs_reading *r)
 	if (wants_calls && !(r->calls = nvs_calls_new(r->trace, &calls)))
 		return -ENOMEM;
 	if ((ops.entry || ops.run || ops.fault || ops.op) &&
-	    !(r->follow = nvs_follow_new(r->trace, &ops)))
+	    !(r->follow = nvs_attach_new(r->trace, &ops)))
 		return -ENOMEM;
 	return 0;
 }

@@ -94,7 +94,7 @@ bool nvs_sync_satisfied(uint32_t condition, uint64_t value, uint64_t payload, bo
 	return false;
 }
 
-static struct semaphore *find(struct nvs_sync *s, uint64_t address, bool make)
+static struct semaphore *semaphore_at(struct nvs_sync *s, uint64_t address, bool make)
 {
 	uint32_t first = (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 48) % SLOTS;
 	struct semaphore **take = NULL; /* a free slot, else the one used longest ago */
@@ -146,7 +146,7 @@ static void pair_up(struct nvs_sync *s, struct nvs_sync_pair *pair, const struct
 
 static int release(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
 {
-	struct semaphore *sem = find(s, op->sem.address, true);
+	struct semaphore *sem = semaphore_at(s, op->sem.address, true);
 	struct release *r;
 	uint32_t kept = 0;
 
@@ -172,7 +172,7 @@ static int release(struct nvs_sync *s, const struct nvs_sync_side *who, const st
 
 static void acquire(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
 {
-	struct semaphore *sem = find(s, op->sem.address, false);
+	struct semaphore *sem = semaphore_at(s, op->sem.address, false);
 	struct nvs_sync_pair pair = {
 		.acquire = *who, .address = op->sem.address, .payload = op->sem.payload};
 	bool wide = op->flags & NVS_OP_WIDE;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "decode/base/distinct.h"
 #include "decode/base/hash.h"
-#include "decode/calls/launches.h"
+#include "decode/calls/handles.h"
 #include "decode/report/calls.h"
 
 #define SHAPES 4 /* of grid and block that are told; more are counted */
@@ -39,7 +39,7 @@ struct row {
 
 struct state {
 	struct nvs_source *source;
-	struct nvs_launches *launches;
+	struct nvs_handles *handles;
 	struct nvs_distinct *seen; /* shapes and call sites of each kernel, over all traces */
 	int status; /* -errno */
 };
@@ -126,7 +126,7 @@ static int direct(struct state *st, const struct nvs_call *call)
 
 	if (!nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
 		return 0;
-	row = row_of(st, nvs_launches_of(st->launches, function));
+	row = row_of(st, nvs_handles_kernel_of(st->handles, function));
 	if (!row)
 		return -ENOMEM;
 	if (call->result || !call->end) {
@@ -194,7 +194,7 @@ static int see_node(struct state *st, const struct nvs_exec *exec, struct graph 
 	g->nodes[i] = (struct counted){NULL, g->launches, false};
 	if (node->type || node->flags & NVS_NODE_DISABLED)
 		return 0;
-	row = row_of(st, nvs_launches_of(st->launches, node->function));
+	row = row_of(st, nvs_handles_kernel_of(st->handles, node->function));
 	if (!row)
 		return -ENOMEM;
 	g->nodes[i].row = row;
@@ -276,7 +276,7 @@ static int of_graph(struct state *st, const struct nvs_call *call)
 	if (call->result || !call->end || call->flags & NVS_CALL_CAPTURED ||
 	    !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	exec = nvs_launches_exec(st->launches, handle);
+	exec = nvs_handles_exec_of(st->handles, handle);
 	if (exec && !exec->user)
 		exec->user = calloc(1, sizeof(*g));
 	g = exec ? exec->user : NULL;
@@ -289,7 +289,7 @@ static int of_graph(struct state *st, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
-	int r = nvs_launches_call(st->launches, call);
+	int r = nvs_handles_call(st->handles, call);
 
 	if (r || !nvs_filter_call(st->source, call))
 		return r;
@@ -301,7 +301,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct state *st = arg;
-	int r = nvs_launches_record(st->launches, rec);
+	int r = nvs_handles_record(st->handles, rec);
 
 	return r ? r : st->status;
 }
@@ -525,10 +525,10 @@ static void set_shares(struct row **rows, size_t n)
 	}
 }
 
-static void settle_graphs(struct nvs_launches *l)
+static void settle_graphs(struct nvs_handles *l)
 {
-	for (uint32_t i = 0; i < nvs_launches_exec_count(l); i++) {
-		struct nvs_exec *exec = nvs_launches_exec_at(l, i);
+	for (uint32_t i = 0; i < nvs_handles_exec_count(l); i++) {
+		struct nvs_exec *exec = nvs_handles_exec_at(l, i);
 		struct graph *g = exec->user;
 
 		settle_all(exec);
@@ -543,15 +543,15 @@ static void settle_graphs(struct nvs_launches *l)
 
 static int collect(struct state *st, struct row ***rows, size_t *n)
 {
-	uint32_t count = nvs_launches_kernel_count(st->launches);
+	uint32_t count = nvs_handles_kernel_count(st->handles);
 	void *more = realloc(*rows, (*n + count + 1) * sizeof(**rows));
 
 	if (!more)
 		return -ENOMEM;
 	*rows = more;
-	settle_graphs(st->launches);
+	settle_graphs(st->handles);
 	for (uint32_t i = 0; i < count; i++) {
-		struct row *row = nvs_launches_kernel_at(st->launches, i)->user;
+		struct row *row = nvs_handles_kernel_at(st->handles, i)->user;
 
 		if (row)
 			(*rows)[(*n)++] = row;
@@ -579,10 +579,10 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 
 		states[i].source = s + i;
 		states[i].seen = &seen;
-		states[i].launches = nvs_launches_new();
-		if (states[i].launches)
-			nvs_launches_watch(states[i].launches, on_change, states + i);
-		r = states[i].launches ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
+		states[i].handles = nvs_handles_new();
+		if (states[i].handles)
+			nvs_handles_watch(states[i].handles, on_change, states + i);
+		r = states[i].handles ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
 		if (!r)
 			r = collect(states + i, &rows, &nrows);
 	}
@@ -600,7 +600,7 @@ int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		free_row(rows[i]);
 	free(rows);
 	for (uint32_t i = 0; states && i < n; i++)
-		nvs_launches_free(states[i].launches);
+		nvs_handles_free(states[i].handles);
 	free(states);
 	nvs_distinct_free(&seen);
 	return r;

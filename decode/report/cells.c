@@ -92,7 +92,7 @@ static void on_op(void *arg, const struct nvs_submission *sub, const struct nvs_
 	struct nvs_source *s = arg;
 
 	if (op->kind == NVS_OP_RELEASE && !s->status)
-		s->status = nvs_progress_release(s->progress, s->trace, sub, op);
+		s->status = nvs_continuity_release(s->progress, s->trace, sub, op);
 	if (!s->now)
 		return;
 	if (op->kind == NVS_OP_CODE) {
@@ -141,7 +141,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	if (!s->follow)
 		return 0;
 	s->now = c;
-	r = nvs_follow_submission(s->follow, sub, tag);
+	r = nvs_attach_submission(s->follow, sub, tag);
 	return r ? r : s->status;
 }
 
@@ -154,8 +154,8 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	s->has_calls |= rec->type == NVS_REC_CALL;
 	if (r || !s->follow)
 		return r;
-	nvs_progress_record(s->progress, rec);
-	return nvs_follow_record(s->follow, rec);
+	nvs_continuity_record(s->progress, rec);
+	return nvs_attach_record(s->follow, rec);
 }
 
 /* Reports that print operations or methods follow them in a second pass of their own. */
@@ -168,7 +168,7 @@ static bool counts_operations(const struct nvs_options_report *o)
 int nvs_source_read(struct nvs_source *s)
 {
 	struct nvs_stream_consumer consumer = {.submission = on_submission, .record = on_record};
-	struct nvs_follow_sink sink = {.op = on_op, .arg = s};
+	struct nvs_attach_sink sink = {.op = on_op, .arg = s};
 	struct nvs_calls_sink calls = {.submission = on_api, .arg = s};
 	struct nvs_error err = {""};
 	int r;
@@ -178,8 +178,8 @@ int nvs_source_read(struct nvs_source *s)
 		return -ENOMEM;
 	if (counts_operations(s->options)) {
 		consumer.flags = NVS_READ_WHOLE;
-		s->follow = nvs_follow_new(s->trace, &sink);
-		s->progress = nvs_progress_new();
+		s->follow = nvs_attach_new(s->trace, &sink);
+		s->progress = nvs_continuity_new();
 		if (!s->follow || !s->progress)
 			return -ENOMEM;
 	}
@@ -190,8 +190,8 @@ int nvs_source_read(struct nvs_source *s)
 	nvs_progress_clear();
 	if (r && err.text[0])
 		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
-	nvs_follow_free(s->follow);
-	nvs_progress_free(s->progress);
+	nvs_attach_free(s->follow);
+	nvs_continuity_free(s->progress);
 	s->follow = NULL;
 	s->progress = NULL;
 	return r;
@@ -199,8 +199,8 @@ int nvs_source_read(struct nvs_source *s)
 
 void nvs_source_free(struct nvs_source *s)
 {
-	nvs_follow_free(s->follow);
-	nvs_progress_free(s->progress);
+	nvs_attach_free(s->follow);
+	nvs_continuity_free(s->progress);
 	nvs_calls_free(s->calls);
 	nvs_trace_close(s->trace);
 	free(s->cells);

@@ -12,7 +12,7 @@
 struct dump {
 	struct nvs_dumper dumper;
 	struct nvs_source *source;
-	struct nvs_follow *follow;
+	struct nvs_attach *follow;
 	struct nvs_place place;
 	bool show;
 	uint64_t printed, rows;
@@ -68,7 +68,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		nvs_dump_json_submission(d->dumper.out, d->source, s);
 	else if (d->show)
 		nvs_dump_text_submission(d->dumper.out, d->source, s);
-	r = nvs_follow_submission(d->follow, s, s->number);
+	r = nvs_attach_submission(d->follow, s, s->number);
 	nvs_dump_flush(&d->dumper);
 	if (r || ferror(d->dumper.out->file))
 		return r ? r : 1;
@@ -81,7 +81,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	struct dump *d = arg;
 	int r = nvs_calls_record(d->source->calls, rec);
 
-	return r ? r : nvs_follow_record(d->follow, rec);
+	return r ? r : nvs_attach_record(d->follow, rec);
 }
 
 static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
@@ -90,13 +90,13 @@ static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
 	struct dump d = {.dumper = {.out = out, .json = json, .full = s->options->verbose},
 			 .source = s};
-	struct nvs_follow_sink sink = {
+	struct nvs_attach_sink sink = {
 		.entry = on_entry, .run = on_run, .fault = on_fault, .arg = &d};
 	struct nvs_error err = {""};
 	int r;
 
 	d.dumper.where = (struct nvs_where){nvs_where_put, &d.place};
-	d.follow = nvs_follow_new(s->trace, &sink);
+	d.follow = nvs_attach_new(s->trace, &sink);
 	if (!d.follow)
 		return -ENOMEM;
 	r = nvs_stream_read(s->trace, &consumer, &d, &err);
@@ -105,7 +105,7 @@ static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
 	else
 		r = nvs_dump_end(&d.dumper);
-	nvs_follow_free(d.follow);
+	nvs_attach_free(d.follow);
 	nvs_dump_free(&d.dumper);
 	return r < 0 ? r : 0;
 }

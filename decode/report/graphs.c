@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/calls/launches.h"
+#include "decode/calls/handles.h"
 #include "decode/report/calls.h"
 
 /* CUgraphNodeType */
@@ -25,7 +25,7 @@ struct row {
 
 struct state {
 	struct nvs_source *source;
-	struct nvs_launches *launches;
+	struct nvs_handles *handles;
 	/* An instantiation is told before its GRAPH record, an update likewise. */
 	struct nvs_call made;
 	bool has_made;
@@ -57,7 +57,7 @@ static int launch(struct state *st, const struct nvs_call *call)
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = row_of(nvs_launches_exec(st->launches, handle));
+	row = row_of(nvs_handles_exec_of(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	if (call->result || !call->end) {
@@ -81,7 +81,7 @@ static int upload(struct state *st, const struct nvs_call *call)
 
 	if (call->result || !call->end || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = row_of(nvs_launches_exec(st->launches, handle));
+	row = row_of(nvs_handles_exec_of(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	row->uploads++;
@@ -95,7 +95,7 @@ static int upload(struct state *st, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
-	int r = nvs_launches_call(st->launches, call);
+	int r = nvs_handles_call(st->handles, call);
 
 	if (r || !nvs_filter_call(st->source, call))
 		return r;
@@ -114,7 +114,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 /* An instantiation or an update, with the call that was told before it. */
 static int made(struct state *st, const struct nvs_rec_graph *rec)
 {
-	struct row *row = row_of(nvs_launches_exec(st->launches, rec->exec));
+	struct row *row = row_of(nvs_handles_exec_of(st->handles, rec->exec));
 
 	if (!row)
 		return -ENOMEM;
@@ -130,7 +130,7 @@ static int made(struct state *st, const struct nvs_rec_graph *rec)
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct state *st = arg;
-	int r = nvs_launches_record(st->launches, rec);
+	int r = nvs_handles_record(st->handles, rec);
 
 	return r || rec->type != NVS_REC_GRAPH ? r : made(st, (const void *)rec);
 }
@@ -229,14 +229,14 @@ static const struct nvs_column columns[] = {
 
 static int collect(struct state *st, struct row **rows, size_t *n)
 {
-	uint32_t count = nvs_launches_exec_count(st->launches);
+	uint32_t count = nvs_handles_exec_count(st->handles);
 	struct row *more = realloc(*rows, (*n + count + 1) * sizeof(**rows));
 
 	if (!more)
 		return -ENOMEM;
 	*rows = more;
 	for (uint32_t i = 0; i < count; i++) {
-		struct row *row = nvs_launches_exec_at(st->launches, i)->user;
+		struct row *row = nvs_handles_exec_at(st->handles, i)->user;
 
 		if (!row)
 			continue;
@@ -265,8 +265,8 @@ int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 			.call = on_call, .record = on_record, .arg = states + i};
 
 		states[i].source = s + i;
-		states[i].launches = nvs_launches_new();
-		r = states[i].launches ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
+		states[i].handles = nvs_handles_new();
+		r = states[i].handles ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
 		if (!r)
 			r = collect(states + i, &rows, &nrows);
 	}
@@ -276,7 +276,7 @@ int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 		nvs_times_free(&rows[i].times);
 	free(rows);
 	for (uint32_t i = 0; states && i < n; i++)
-		nvs_launches_free(states[i].launches);
+		nvs_handles_free(states[i].handles);
 	free(states);
 	return r;
 }

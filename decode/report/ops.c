@@ -14,7 +14,7 @@
 struct ops {
 	struct nvs_out *out;
 	struct nvs_source *source;
-	struct nvs_follow *follow;
+	struct nvs_attach *follow;
 	struct nvs_line line;
 	struct nvs_place place;
 	struct nvs_tally tally;
@@ -72,7 +72,7 @@ static void json_copy(const struct ops *o, const struct nvs_op *op)
 
 static void json_launch(const struct ops *o, const struct nvs_op *op)
 {
-	const struct nvs_qmd *q = nvs_follow_qmd(o->follow, op);
+	const struct nvs_qmd *q = nvs_attach_qmd(o->follow, op);
 	FILE *f = o->out->file;
 
 	fprintf(f, ",\"descriptor\":%" PRIu64 ",\"known\":%s", op->launch.descriptor,
@@ -172,7 +172,7 @@ static void text_op(struct ops *o, const struct nvs_submission *s, const struct 
 	struct nvs_where where = {nvs_where_put, &o->place};
 
 	nvs_line_start(&o->line);
-	nvs_words_op(&o->line, op, nvs_follow_qmd(o->follow, op), &where);
+	nvs_words_op(&o->line, op, nvs_attach_qmd(o->follow, op), &where);
 	fprintf(o->out->file, "  %s\n", o->line.text);
 }
 
@@ -219,7 +219,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		nvs_dump_text_submission(o->out, o->source, s);
 	if (o->show)
 		o->tally.unseen += nvs_submission_skipped(s);
-	r = nvs_follow_submission(o->follow, s, s->number);
+	r = nvs_attach_submission(o->follow, s, s->number);
 	if (r || ferror(o->out->file))
 		return r ? r : 1;
 	o->printed += o->show;
@@ -231,7 +231,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	struct ops *o = arg;
 	int r = nvs_calls_record(o->source->calls, rec);
 
-	return r ? r : nvs_follow_record(o->follow, rec);
+	return r ? r : nvs_attach_record(o->follow, rec);
 }
 
 static void print_no_totals(struct ops *o)
@@ -286,11 +286,11 @@ static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
 	struct ops o = {.out = out, .source = s, .json = json};
-	struct nvs_follow_sink sink = {.op = on_op, .fault = on_fault, .arg = &o};
+	struct nvs_attach_sink sink = {.op = on_op, .fault = on_fault, .arg = &o};
 	struct nvs_error err = {""};
 	int r;
 
-	o.follow = nvs_follow_new(s->trace, &sink);
+	o.follow = nvs_attach_new(s->trace, &sink);
 	if (!o.follow)
 		return -ENOMEM;
 	r = nvs_stream_read(s->trace, &consumer, &o, &err);
@@ -299,7 +299,7 @@ static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
 		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
 	else
 		print_totals(&o);
-	nvs_follow_free(o.follow);
+	nvs_attach_free(o.follow);
 	nvs_line_free(&o.line);
 	return r < 0 ? r : 0;
 }

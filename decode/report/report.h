@@ -159,8 +159,8 @@ struct nvs_cell {
 
 struct nvs_calls;
 struct nvs_call_api;
-struct nvs_follow;
-struct nvs_progress;
+struct nvs_attach;
+struct nvs_continuity;
 
 /* A trace that is reported. */
 struct nvs_source {
@@ -175,8 +175,8 @@ struct nvs_source {
 	struct nvs_calls *calls; /* which submission is whose */
 	const struct nvs_call_api *now_api; /* while it is read */
 	/* While it is read. */
-	struct nvs_follow *follow;
-	struct nvs_progress *progress;
+	struct nvs_attach *follow;
+	struct nvs_continuity *progress;
 	struct nvs_cell *now; /* of the submission in progress, NULL: not counted */
 	int status; /* -errno of what a callback could not do */
 };

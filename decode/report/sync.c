@@ -22,7 +22,7 @@ struct row {
 
 struct sync {
 	struct nvs_source *source;
-	struct nvs_follow *follow;
+	struct nvs_attach *follow;
 	struct nvs_sync *pairs;
 	struct row *rows;
 	size_t nrows, room;
@@ -140,7 +140,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	int r = nvs_calls_submission(y->source->calls, s);
 
 	if (!r)
-		r = nvs_follow_submission(y->follow, s, s->number);
+		r = nvs_attach_submission(y->follow, s, s->number);
 	return r ? r : y->status;
 }
 
@@ -149,7 +149,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	struct sync *y = arg;
 	int r = nvs_calls_record(y->source->calls, rec);
 
-	return r ? r : nvs_follow_record(y->follow, rec);
+	return r ? r : nvs_attach_record(y->follow, rec);
 }
 
 static int by_submission(const void *a, const void *b)
@@ -177,11 +177,11 @@ static int read_pairs(struct sync *y)
 {
 	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
-	struct nvs_follow_sink sink = {.op = on_op, .arg = y};
+	struct nvs_attach_sink sink = {.op = on_op, .arg = y};
 	struct nvs_error err = {""};
 	int r = -ENOMEM;
 
-	y->follow = nvs_follow_new(y->source->trace, &sink);
+	y->follow = nvs_attach_new(y->source->trace, &sink);
 	y->pairs = nvs_sync_new(on_pair, y);
 	if (y->follow && y->pairs) {
 		r = nvs_stream_read(y->source->trace, &consumer, y, &err);
@@ -190,7 +190,7 @@ static int read_pairs(struct sync *y)
 	}
 	if (r)
 		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
-	nvs_follow_free(y->follow);
+	nvs_attach_free(y->follow);
 	nvs_sync_free(y->pairs);
 	return r;
 }

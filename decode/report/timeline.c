@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
-#include "decode/calls/launches.h"
+#include "decode/calls/handles.h"
 #include "decode/report/calls.h"
 
 #define MAX_TEXT 512
@@ -25,7 +25,7 @@ struct event {
 
 struct state {
 	struct nvs_source *source;
-	struct nvs_launches *launches;
+	struct nvs_handles *handles;
 	struct event **events;
 	size_t *n, *room;
 	uint64_t *dropped; /* for want of memory */
@@ -96,7 +96,7 @@ static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i,
 
 	nvs_call_print(call, i, value, room);
 	if (!arg.absent && (arg.kind == NVS_KIND_FUNCTION || arg.kind == NVS_KIND_KERNEL))
-		k = nvs_launches_of(st->launches, arg.value);
+		k = nvs_handles_kernel_of(st->handles, arg.value);
 	name = k && k->name[0] ? nvs_demangle(k->name) : NULL;
 	if (name)
 		snprintf(value, room, "%s", name);
@@ -139,7 +139,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	char text[MAX_TEXT * 2];
 	struct event *e;
 
-	if (nvs_launches_call(st->launches, call))
+	if (nvs_handles_call(st->handles, call))
 		return -ENOMEM;
 	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
 		return 0;
@@ -161,7 +161,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	return rec->type == NVS_REC_KERNEL
-		       ? nvs_launches_kernel(((struct state *)arg)->launches, (const void *)rec)
+		       ? nvs_handles_kernel(((struct state *)arg)->handles, (const void *)rec)
 		       : 0;
 }
 
@@ -381,10 +381,10 @@ int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n,
 					    .calls = true,
 					    .arg = &st};
 
-		st.launches = nvs_launches_new();
-		r = st.launches ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
+		st.handles = nvs_handles_new();
+		r = st.handles ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
 		nvs_numbers_free(&st.shown, NULL);
-		nvs_launches_free(st.launches);
+		nvs_handles_free(st.handles);
 	}
 	if (!r)
 		r = print(out, events, count, n > 1, o);

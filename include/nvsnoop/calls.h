@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 struct nvs_trace;
-struct nvs_launches;
+struct nvs_handles;
 
 /* Counts of operations. */
 struct nvs_tally {
@@ -163,7 +163,7 @@ struct nvs_graph {
 	const struct nvs_graph_node *nodes;
 	bool partial; /* nodes are missing, or not as they were last */
 	const struct nvs_call *call; /* the launch; NULL for other events */
-	struct nvs_launches *launches; /* for nvs_graph_kernel() */
+	struct nvs_handles *handles; /* for nvs_graph_kernel() */
 };
 
 /* Mangled name of a kernel node's function; "" where it is not known, or the node is none. */

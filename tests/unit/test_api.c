@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "decode/calls/args.h"
-#include "decode/calls/launches.h"
+#include "decode/calls/handles.h"
 #include "decode/trace/stream.h"
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
@@ -340,7 +340,7 @@ static void act_generations(void)
 /* ---- what the trace tells ---- */
 
 struct told {
-	struct nvs_launches *launches;
+	struct nvs_handles *handles;
 	uint64_t calls, launch, direct, captured, failed, nested, unwound, abandoned, early,
 		graph_nodes, passed;
 	uint64_t linked, long_named, by_name[8], graph_launches, unfinished, last_number[4];
@@ -352,7 +352,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	struct told *t = arg;
 	struct nvs_arg f = {0}, grid = {0};
 
-	nvs_launches_call(t->launches, call);
+	nvs_handles_call(t->handles, call);
 	t->calls++;
 	t->failed += nvs_call_failed(call);
 	t->unwound += !!(call->flags & NVS_CALL_UNWOUND);
@@ -370,13 +370,13 @@ static int on_call(void *arg, const struct nvs_call *call)
 	t->captured += !!(call->flags & NVS_CALL_CAPTURED);
 	t->direct += !(call->flags & NVS_CALL_CAPTURED);
 	t->linked += grid.value == 11 || grid.value == 12;
-	if (!strcmp(nvs_launches_of(t->launches, f.value)->name, "_Z4addiPf"))
+	if (!strcmp(nvs_handles_kernel_of(t->handles, f.value)->name, "_Z4addiPf"))
 		t->by_name[0]++;
-	if (!strcmp(nvs_launches_of(t->launches, f.value)->name, "in_library"))
+	if (!strcmp(nvs_handles_kernel_of(t->handles, f.value)->name, "in_library"))
 		t->by_name[2]++;
-	if (!strcmp(nvs_launches_of(t->launches, f.value)->name, long_name))
+	if (!strcmp(nvs_handles_kernel_of(t->handles, f.value)->name, long_name))
 		t->long_named++;
-	if (!strcmp(nvs_launches_of(t->launches, f.value)->name, "unnamed"))
+	if (!strcmp(nvs_handles_kernel_of(t->handles, f.value)->name, "unnamed"))
 		t->by_name[1]++;
 	return 0;
 }
@@ -385,7 +385,7 @@ static int on_kernel(void *arg, const struct nvs_rec_kernel *rec)
 {
 	struct told *t = arg;
 
-	EXPECT_EQ(nvs_launches_kernel(t->launches, rec), 0);
+	EXPECT_EQ(nvs_handles_kernel(t->handles, rec), 0);
 	EXPECT(!(rec->rec.flags & NVS_KERNEL_ATTRS) || rec->registers == 14);
 	return 0;
 }
@@ -398,7 +398,7 @@ static int on_graph(void *arg, const struct nvs_rec_graph *rec)
 		EXPECT_EQ(rec->nodes[i].grid[0], rec->first + i + 1);
 		t->graph_nodes++;
 	}
-	return nvs_launches_graph(t->launches, rec);
+	return nvs_handles_graph(t->handles, rec);
 }
 
 static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
@@ -422,7 +422,7 @@ static void check(const char *file)
 {
 	static const struct nvs_stream_consumer consumer = {.submission = on_submission,
 							    .record = on_record};
-	struct told t = {.launches = nvs_launches_new()};
+	struct told t = {.handles = nvs_handles_new()};
 	struct nvs_calls_sink sink = {
 		.call = on_call, .kernel = on_kernel, .graph = on_graph, .arg = &t};
 	struct nvs_error err = {""};
@@ -456,11 +456,11 @@ static void check(const char *file)
 	EXPECT_EQ(t.by_name[2], 3); /* twice by its kernel, once by its function */
 	EXPECT_EQ(t.by_name[1], 1); /* the driver does not say; the call that made the handle did */
 	EXPECT_EQ(t.long_named, 2);
-	EXPECT_EQ(nvs_launches_exec_count(t.launches), 1);
-	if (nvs_launches_exec_count(t.launches))
-		EXPECT_EQ(nvs_launches_exec_at(t.launches, 0)->origin, NVS_GRAPH_FROM_CAPTURE);
+	EXPECT_EQ(nvs_handles_exec_count(t.handles), 1);
+	if (nvs_handles_exec_count(t.handles))
+		EXPECT_EQ(nvs_handles_exec_at(t.launches, 0)->origin, NVS_GRAPH_FROM_CAPTURE);
 	nvs_calls_free(both[0]);
-	nvs_launches_free(t.launches);
+	nvs_handles_free(t.handles);
 	nvs_trace_close(trace);
 }
 

@@ -6,7 +6,7 @@
 /* LINK: decode -lzstd */
 #include "decode/trace/records.h"
 #include "decode/calls/args.h"
-#include "decode/calls/launches.h"
+#include "decode/calls/handles.h"
 #include "decode/trace/stream.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
@@ -348,7 +348,7 @@ static void test_newer(void)
 }
 
 /* Nodes as "node.parent.type.function", one record for each two of them. */
-static void graph_event(struct nvs_launches *l, uint32_t event, const char *text)
+static void graph_event(struct nvs_handles *l, uint32_t event, const char *text)
 {
 	_Alignas(8) uint8_t room[sizeof(struct nvs_rec_graph) + 2 * sizeof(struct nvs_graph_node)];
 	struct nvs_rec_graph *rec = (void *)room;
@@ -373,13 +373,13 @@ static void graph_event(struct nvs_launches *l, uint32_t event, const char *text
 		rec->rec.flags = *text ? 0 : NVS_GRAPH_LAST;
 		rec->rec.size =
 			(uint32_t)(sizeof(*rec) + rec->nnodes * sizeof(struct nvs_graph_node));
-		EXPECT_EQ(nvs_launches_graph(l, rec), 0);
+		EXPECT_EQ(nvs_handles_graph(l, rec), 0);
 	} while (*text);
 }
 
-static char *nodes_of(struct nvs_launches *l, char *text, size_t room)
+static char *nodes_of(struct nvs_handles *l, char *text, size_t room)
 {
-	const struct nvs_exec *e = nvs_launches_exec(l, 0x100);
+	const struct nvs_exec *e = nvs_handles_exec_of(l, 0x100);
 	size_t n = 0;
 
 	text[0] = '\0';
@@ -392,7 +392,7 @@ static char *nodes_of(struct nvs_launches *l, char *text, size_t room)
 
 static void test_execs(void)
 {
-	struct nvs_launches *l = nvs_launches_new();
+	struct nvs_handles *l = nvs_handles_new();
 	char text[512];
 
 	graph_event(l, NVS_GRAPH_INSTANTIATED,
@@ -416,16 +416,16 @@ static void test_execs(void)
 		   "1.0.0.81 2.0.4.0 43.2.0.1 44.2.4.0 51.44.0.4 52.44.0.5 53.44.0.6 7.0.0.85 ");
 	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)), "1.0.0.81 2.0.4.0 7.0.0.85 ");
-	EXPECT(!nvs_launches_exec(l, 0x100)->partial);
+	EXPECT(!nvs_handles_exec_of(l, 0x100)->partial);
 	/* Of a node that there is not: nothing changes, and that is known. */
 	graph_event(l, NVS_GRAPH_CHILD_SET, "99.0.4.0 98.99.0.1");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)), "1.0.0.81 2.0.4.0 7.0.0.85 ");
-	EXPECT(nvs_launches_exec(l, 0x100)->partial);
+	EXPECT(nvs_handles_exec_of(l, 0x100)->partial);
 	graph_event(l, NVS_GRAPH_UPDATED, "61.0.0.7");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)), "61.0.0.7 ");
 	graph_event(l, NVS_GRAPH_NODE_SET, "61.0.0.8");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)), "61.0.0.8 ");
-	nvs_launches_free(l);
+	nvs_handles_free(l);
 }
 
 static uint64_t random_state = 12345;
@@ -438,12 +438,12 @@ static uint32_t dice(uint32_t n)
 
 static int drop_kernel(void *arg, const struct nvs_rec_kernel *rec)
 {
-	return nvs_launches_kernel(arg, rec);
+	return nvs_handles_kernel(arg, rec);
 }
 
 static int drop_graph(void *arg, const struct nvs_rec_graph *rec)
 {
-	return nvs_launches_graph(arg, rec);
+	return nvs_handles_graph(arg, rec);
 }
 
 static int drop_call(void *arg, const struct nvs_call *c)
@@ -452,14 +452,14 @@ static int drop_call(void *arg, const struct nvs_call *c)
 
 	for (uint32_t i = 0; i < c->nargs; i++)
 		nvs_call_print(c, i, text, sizeof(text));
-	return nvs_launches_call(arg, c);
+	return nvs_handles_call(arg, c);
 }
 
 /* Records with any bytes in them, as far as the first check lets them through. */
 static void test_rubbish(void)
 {
 	static _Alignas(8) uint8_t room[4096];
-	struct nvs_launches *l = nvs_launches_new();
+	struct nvs_handles *l = nvs_handles_new();
 	struct nvs_calls_sink sink = {
 		.call = drop_call, .kernel = drop_kernel, .graph = drop_graph, .arg = l};
 	struct nvs_error err = {""};
@@ -493,7 +493,7 @@ static void test_rubbish(void)
 	EXPECT(let_through > 10000);
 	nvs_calls_end(calls);
 	nvs_calls_free(calls);
-	nvs_launches_free(l);
+	nvs_handles_free(l);
 	nvs_trace_close(t);
 }
 

@@ -120,27 +120,27 @@ static void bounded(void)
 
 struct reading {
 	struct nvs_trace *trace;
-	struct nvs_follow *follow;
-	struct nvs_progress *progress;
+	struct nvs_attach *follow;
+	struct nvs_continuity *progress;
 };
 
 static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct reading *r = arg;
 
-	if (op->kind == NVS_OP_RELEASE && nvs_progress_release(r->progress, r->trace, s, op))
+	if (op->kind == NVS_OP_RELEASE && nvs_continuity_release(r->progress, r->trace, s, op))
 		EXPECT(!"taken in");
 }
 
 static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
 {
-	return nvs_follow_submission(((struct reading *)arg)->follow, s, s->number);
+	return nvs_attach_submission(((struct reading *)arg)->follow, s, s->number);
 }
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	nvs_progress_record(((struct reading *)arg)->progress, rec);
-	return nvs_follow_record(((struct reading *)arg)->follow, rec);
+	nvs_continuity_record(((struct reading *)arg)->progress, rec);
+	return nvs_attach_record(((struct reading *)arg)->follow, rec);
 }
 
 #define SLOT 0x20460ff30ull
@@ -217,7 +217,7 @@ static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint6
 {
 	struct nvs_stream_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
 	struct reading r = {0};
-	struct nvs_follow_sink sink = {.op = on_op, .arg = &r};
+	struct nvs_attach_sink sink = {.op = on_op, .arg = &r};
 	char path[] = "/tmp/nvsnoop-sync-XXXXXX";
 	const struct nvs_finding *f;
 	static char text[64];
@@ -227,8 +227,8 @@ static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint6
 	close(mkstemp(path));
 	make(path, payloads, n, events);
 	EXPECT_EQ(nvs_trace_open(&r.trace, path, NULL, &err), 0);
-	r.follow = nvs_follow_new(r.trace, &sink);
-	r.progress = nvs_progress_new();
+	r.follow = nvs_attach_new(r.trace, &sink);
+	r.progress = nvs_continuity_new();
 	EXPECT_EQ(nvs_stream_read(r.trace, &consumer, &r, &err), 0);
 	*others = nvs_trace_problems(r.trace);
 	for (uint32_t i = 0; (f = nvs_trace_finding(r.trace, i)) && length < sizeof(text) - 1;
@@ -241,8 +241,8 @@ static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint6
 		*others -= problem ? f->count : 0;
 	}
 	text[length] = 0;
-	nvs_follow_free(r.follow);
-	nvs_progress_free(r.progress);
+	nvs_attach_free(r.follow);
+	nvs_continuity_free(r.progress);
 	nvs_trace_close(r.trace);
 	unlink(path);
 	return text;

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* Keeps what handles of functions, graphs and executable graphs mean, in the order of the trace. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/hash.h"
+#include "decode/trace/records.h"
+#include "decode/calls/args.h"
+#include "decode/calls/handles.h"
+
+/* A handle of any kind and what stands for it now. */
+struct meaning {
+	struct {
+		uint64_t handle;
+		uint64_t kind;
+	} key;
+	union {
+		struct nvs_kernel *kernel;
+		struct nvs_exec *exec;
+		enum nvs_graph_origin origin;
+	};
+	UT_hash_handle hh;
+};
+
+enum { KIND_FUNCTION = 1, KIND_EXEC, KIND_GRAPH };
+
+struct named {
+	struct nvs_kernel kernel;
+	UT_hash_handle hh;
+	char text[];
+};
+
+struct nvs_handles {
+	struct meaning *meanings;
+	struct named *names;
+	struct nvs_kernel **kernels;
+	struct nvs_exec **execs;
+	uint32_t nkernels, kernel_room, nexecs, exec_room;
+	struct nvs_exec_watch watch;
+};
+
+struct nvs_handles *nvs_handles_new(void)
+{
+	return calloc(1, sizeof(struct nvs_handles));
+}
+
+void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changes *changes, void *arg)
+{
+	h->watch = (struct nvs_exec_watch){changes, arg};
+}
+
+void nvs_handles_free(struct nvs_handles *h)
+{
+	struct meaning *m, *next;
+
+	if (!h)
+		return;
+	HASH_ITER(hh, h->meanings, m, next) {
+		HASH_DEL(h->meanings, m);
+		free(m);
+	}
+	HASH_CLEAR(hh, h->names);
+	for (uint32_t i = 0; i < h->nkernels; i++)
+		free(h->kernels[i]);
+	for (uint32_t i = 0; i < h->nexecs; i++)
+		nvs_exec_free(h->execs[i]);
+	free(h->kernels);
+	free(h->execs);
+	free(h);
+}
+
+static struct meaning *meaning_find(struct nvs_handles *h, uint64_t handle, uint64_t kind)
+{
+	struct meaning *m, key;
+
+	memset(&key, 0, sizeof(key));
+	key.key.handle = handle;
+	key.key.kind = kind;
+	HASH_FIND(hh, h->meanings, &key.key, sizeof(key.key), m);
+	return m;
+}
+
+static struct meaning *meaning_make(struct nvs_handles *h, uint64_t handle, uint64_t kind)
+{
+	struct meaning *m = meaning_find(h, handle, kind);
+
+	if (m)
+		return m;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->key.handle = handle;
+	m->key.kind = kind;
+	HASH_ADD(hh, h->meanings, key, sizeof(m->key), m);
+	if (meaning_find(h, handle, kind) == m)
+		return m;
+	free(m);
+	return NULL;
+}
+
+static bool room_for(void **list, uint32_t used, uint32_t *room)
+{
+	void *more;
+
+	if (used < *room)
+		return true;
+	more = realloc(*list, (*room ? *room * 2 : 64) * sizeof(void *));
+	if (!more)
+		return false;
+	*list = more;
+	*room = *room ? *room * 2 : 64;
+	return true;
+}
+
+/* ---- functions ---- */
+
+static struct nvs_kernel *kernel_named(struct nvs_handles *h, const char *name, size_t length,
+				       uint64_t handle)
+{
+	struct named *n = NULL;
+
+	if (length)
+		HASH_FIND(hh, h->names, name, length, n);
+	if (n)
+		return &n->kernel;
+	n = calloc(1, sizeof(*n) + length + 1);
+	if (!n || !room_for((void **)&h->kernels, h->nkernels, &h->kernel_room)) {
+		free(n);
+		return NULL;
+	}
+	if (length)
+		memcpy(n->text, name, length);
+	n->kernel.name = n->text;
+	n->kernel.handle = handle;
+	n->kernel.index = h->nkernels;
+	h->kernels[h->nkernels++] = &n->kernel;
+	if (length)
+		HASH_ADD_KEYPTR(hh, h->names, n->text, length, n);
+	return &n->kernel;
+}
+
+struct nvs_kernel *nvs_handles_kernel_of(struct nvs_handles *h, uint64_t function)
+{
+	struct meaning *m = meaning_make(h, function, KIND_FUNCTION);
+
+	if (m && !m->kernel)
+		m->kernel = kernel_named(h, "", 0, function);
+	return m ? m->kernel : NULL;
+}
+
+static int name_handle(struct nvs_handles *h, uint64_t handle, const char *name, size_t length)
+{
+	struct meaning *m = meaning_make(h, handle, KIND_FUNCTION);
+
+	if (!m)
+		return -ENOMEM;
+	m->kernel = kernel_named(h, name, length, handle);
+	return m->kernel ? 0 : -ENOMEM;
+}
+
+int nvs_handles_kernel(struct nvs_handles *h, const struct nvs_rec_kernel *rec)
+{
+	const char *name = nvs_tail(&rec->rec, rec->length);
+	size_t length = strnlen(name, rec->length);
+	struct nvs_kernel *k;
+
+	if (length && name_handle(h, rec->function, name, length))
+		return -ENOMEM;
+	k = nvs_handles_kernel_of(h, rec->function);
+	if (!k)
+		return -ENOMEM;
+	if (rec->rec.flags & NVS_KERNEL_ATTRS) {
+		k->has_attributes = true;
+		k->registers = rec->registers;
+		k->shared = rec->shared;
+		k->local = rec->local;
+		k->max_threads = rec->max_threads;
+	}
+	return 0;
+}
+
+uint32_t nvs_handles_kernel_count(const struct nvs_handles *h)
+{
+	return h->nkernels;
+}
+
+struct nvs_kernel *nvs_handles_kernel_at(const struct nvs_handles *h, uint32_t index)
+{
+	return h->kernels[index];
+}
+
+/* ---- graphs ---- */
+
+static struct nvs_exec *new_exec(struct nvs_handles *h, uint64_t handle)
+{
+	struct nvs_exec *e;
+
+	if (!room_for((void **)&h->execs, h->nexecs, &h->exec_room))
+		return NULL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->handle = handle;
+	e->index = h->nexecs;
+	h->execs[h->nexecs++] = e;
+	return e;
+}
+
+struct nvs_exec *nvs_handles_exec_of(struct nvs_handles *h, uint64_t handle)
+{
+	struct meaning *m = meaning_make(h, handle, KIND_EXEC);
+
+	if (m && !m->exec)
+		m->exec = new_exec(h, handle);
+	return m ? m->exec : NULL;
+}
+
+uint32_t nvs_handles_exec_count(const struct nvs_handles *h)
+{
+	return h->nexecs;
+}
+
+struct nvs_exec *nvs_handles_exec_at(const struct nvs_handles *h, uint32_t index)
+{
+	return h->execs[index];
+}
+
+static enum nvs_graph_origin origin_of(struct nvs_handles *h, uint64_t graph)
+{
+	struct meaning *m = meaning_find(h, graph, KIND_GRAPH);
+
+	return m ? m->origin : NVS_GRAPH_FROM_UNKNOWN;
+}
+
+int nvs_handles_graph(struct nvs_handles *h, const struct nvs_rec_graph *rec)
+{
+	struct meaning *m = meaning_make(h, rec->exec, KIND_EXEC);
+
+	if (!m)
+		return -ENOMEM;
+	if (!m->exec || (rec->event == NVS_GRAPH_INSTANTIATED && !rec->first)) {
+		m->exec = new_exec(h, rec->exec);
+		if (!m->exec)
+			return -ENOMEM;
+		m->exec->graph = rec->graph;
+		m->exec->origin = origin_of(h, rec->graph);
+	}
+	return nvs_exec_record(m->exec, rec, &h->watch);
+}
+
+int nvs_handles_record(struct nvs_handles *h, const struct nvs_rec *rec)
+{
+	if (rec->type == NVS_REC_KERNEL)
+		return nvs_handles_kernel(h, (const void *)rec);
+	return rec->type == NVS_REC_GRAPH ? nvs_handles_graph(h, (const void *)rec) : 0;
+}
+
+/* ---- calls ---- */
+
+static int set_origin(struct nvs_handles *h, uint64_t graph, enum nvs_graph_origin origin)
+{
+	struct meaning *m = meaning_make(h, graph, KIND_GRAPH);
+
+	if (!m)
+		return -ENOMEM;
+	m->origin = origin;
+	return 0;
+}
+
+/* The name in the call that made the handle, for drivers that cannot be asked for it. */
+static int take_name(struct nvs_handles *h, const struct nvs_call *call)
+{
+	char name[1100];
+	uint64_t handle, whole;
+	size_t n;
+
+	if (!nvs_call_value(call, NVS_ARG_function, &handle) ||
+	    !nvs_call_value(call, NVS_ARG_name, &whole))
+		return 0;
+	nvs_call_print(call, call->api->at[NVS_ARG_name] - 1u, name, sizeof(name));
+	n = strlen(name);
+	if (n < 3 || name[0] != '"' || name[n - 1] != '"')
+		return 0;
+	return name_handle(h, handle, name + 1, n - 2);
+}
+
+/* A library's kernel as a function of one context: it has the same name. */
+static int take_kernel(struct nvs_handles *h, const struct nvs_call *call)
+{
+	uint64_t handle, function;
+	struct meaning *kernel;
+
+	if (!nvs_call_value(call, NVS_ARG_function, &function) ||
+	    !nvs_call_value(call, NVS_ARG_kernel, &handle))
+		return 0;
+	kernel = meaning_find(h, handle, KIND_FUNCTION);
+	if (!kernel || !kernel->kernel || !kernel->kernel->name[0])
+		return 0;
+	return name_handle(h, function, kernel->kernel->name, strlen(kernel->kernel->name));
+}
+
+static int take_graph(struct nvs_handles *h, const struct nvs_call *call)
+{
+	enum nvs_graph_origin origin = NVS_GRAPH_FROM_NODES;
+	uint64_t graph, original;
+
+	if (!nvs_call_value(call, NVS_ARG_graph, &graph))
+		return 0;
+	if (call->api->role == NVS_CALL_ROLE_GRAPH_CAPTURE)
+		origin = NVS_GRAPH_FROM_CAPTURE;
+	if (call->api->role == NVS_CALL_ROLE_GRAPH_CLONE) {
+		if (!nvs_call_value(call, NVS_ARG_original, &original))
+			return 0;
+		origin = origin_of(h, original);
+	}
+	return set_origin(h, graph, origin);
+}
+
+int nvs_handles_call(struct nvs_handles *h, const struct nvs_call *call)
+{
+	if (call->result || !call->end)
+		return 0;
+	switch (call->api->role) {
+	case NVS_CALL_ROLE_GRAPH_CREATE:
+	case NVS_CALL_ROLE_GRAPH_CLONE:
+	case NVS_CALL_ROLE_GRAPH_CAPTURE:
+		return take_graph(h, call);
+	case NVS_CALL_ROLE_KERNEL_FUNCTION:
+		return take_kernel(h, call);
+	case NVS_CALL_ROLE_FUNCTION_NAME:
+		return take_name(h, call);
+	}
+	return 0;
+}

@@ -458,7 +458,7 @@ static void check(const char *file)
 	EXPECT_EQ(t.long_named, 2);
 	EXPECT_EQ(nvs_handles_exec_count(t.handles), 1);
 	if (nvs_handles_exec_count(t.handles))
-		EXPECT_EQ(nvs_handles_exec_at(t.launches, 0)->origin, NVS_GRAPH_FROM_CAPTURE);
+		EXPECT_EQ(nvs_handles_exec_at(t.handles, 0)->origin, NVS_GRAPH_FROM_CAPTURE);
 	nvs_calls_free(both[0]);
 	nvs_handles_free(t.handles);
 	nvs_trace_close(trace);

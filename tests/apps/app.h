@@ -60,7 +60,10 @@ static const char app_ptx[] = ".version 7.0\n"
 			      "	ret;\n"
 			      "}\n";
 
-static inline CUcontext app_context(int ordinal)
+/* Part of its caller, whatever the compiler, so that call sites bear the caller's name. */
+#define INTO_CALLER static inline __attribute__((always_inline))
+
+INTO_CALLER CUcontext app_context(int ordinal)
 {
 	CUdevice d;
 	CUcontext c;
@@ -72,7 +75,7 @@ static inline CUcontext app_context(int ordinal)
 	return c;
 }
 
-static inline CUfunction app_kernel(const char *name)
+INTO_CALLER CUfunction app_kernel(const char *name)
 {
 	CUmodule m;
 	CUfunction f;
@@ -83,14 +86,14 @@ static inline CUfunction app_kernel(const char *name)
 }
 
 /* *p += v on the GPU. */
-static inline void app_add(CUfunction f, CUdeviceptr p, uint64_t v, CUstream s)
+INTO_CALLER void app_add(CUfunction f, CUdeviceptr p, uint64_t v, CUstream s)
 {
 	void *params[2] = {&p, &v};
 
 	CK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
 }
 
-static inline uint32_t app_word(CUdeviceptr p)
+INTO_CALLER uint32_t app_word(CUdeviceptr p)
 {
 	uint32_t v = 0;
 

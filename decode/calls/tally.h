@@ -1,60 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts of operations, and the columns that every table has for them. */
+/* Counts of operations: nvsnoop/calls.h has struct nvs_tally. */
 #ifndef NVSNOOP_DECODE_CALLS_TALLY_H
 #define NVSNOOP_DECODE_CALLS_TALLY_H
 
 #include "nvsnoop/calls.h"
 
+/* One more operation, of any kind but CODE. */
 void nvs_tally_op(struct nvs_tally *t, const struct nvs_op *op);
-/* T held the copy that a CODE operation speaks of. */
+/* A CODE operation: the copy that it speaks of is among T's, and is taken out of them. */
 void nvs_tally_code(struct nvs_tally *t, const struct nvs_op *op);
 void nvs_tally_sum(struct nvs_tally *into, const struct nvs_tally *from);
-
-/* For a row type with a member `tally`: the getters, and the columns to put into its table. */
-#define NVS_TALLY_GET(type, name, member)                                  \
-	static void get_tally_##name(const void *row, struct nvs_value *v) \
-	{                                                                  \
-		const struct nvs_tally *t = &((const type *)row)->tally;   \
-		v->kind = t->unseen ? NVS_VALUE_NONE : NVS_VALUE_COUNT;    \
-		v->count = t->member;                                      \
-	}
-#define NVS_TALLY_GETTERS(type)                                    \
-	NVS_TALLY_GET(type, launches, launches)                    \
-	NVS_TALLY_GET(type, triggers, triggers)                    \
-	NVS_TALLY_GET(type, unknown, unknown_launches)             \
-	NVS_TALLY_GET(type, engine, copies[NVS_COPY_ENGINE])       \
-	NVS_TALLY_GET(type, engine_bytes, copied[NVS_COPY_ENGINE]) \
-	NVS_TALLY_GET(type, inline, copies[NVS_COPY_INLINE])       \
-	NVS_TALLY_GET(type, inline_bytes, copied[NVS_COPY_INLINE]) \
-	NVS_TALLY_GET(type, macro, copies[NVS_COPY_MACRO])         \
-	NVS_TALLY_GET(type, macro_bytes, copied[NVS_COPY_MACRO])   \
-	NVS_TALLY_GET(type, memsets, memsets)                      \
-	NVS_TALLY_GET(type, memset_bytes, memset_bytes)            \
-	NVS_TALLY_GET(type, uploads, uploads)                      \
-	NVS_TALLY_GET(type, upload_bytes, upload_bytes)            \
-	NVS_TALLY_GET(type, codes, codes)                          \
-	NVS_TALLY_GET(type, code_bytes, code_bytes)                \
-	NVS_TALLY_GET(type, releases, releases)                    \
-	NVS_TALLY_GET(type, acquires, acquires)
-#define NVS_TALLY_COLUMNS                                                                \
-	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY, 2},              \
-		{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_DETAIL},         \
-		{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},   \
-		{"copies_engine", "engine", get_tally_engine, NVS_COLUMN_IF_ANY, 4},     \
-		{"bytes_engine", "bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY, 4}, \
-		{"copies_inline", "inline", get_tally_inline, NVS_COLUMN_IF_ANY, 4},     \
-		{"bytes_inline", "bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY, 4}, \
-		{"copies_macro", "macro", get_tally_macro, NVS_COLUMN_IF_ANY, 5},        \
-		{"bytes_macro", "bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY, 5},   \
-		{"memsets", "memset", get_tally_memsets, NVS_COLUMN_IF_ANY, 5},          \
-		{"bytes_memset", "bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY, 5}, \
-		{"uploads", "uploads", get_tally_uploads, NVS_COLUMN_DETAIL},            \
-		{"bytes_uploads", "bytes", get_tally_upload_bytes, NVS_COLUMN_DETAIL},   \
-		{"code", "code", get_tally_codes, NVS_COLUMN_DETAIL},                    \
-		{"bytes_code", "bytes", get_tally_code_bytes, NVS_COLUMN_DETAIL},        \
-		{"releases", "rel", get_tally_releases, NVS_COLUMN_IF_ANY, 7},           \
-	{                                                                                \
-		"acquires", "acq", get_tally_acquires, NVS_COLUMN_IF_ANY, 7              \
-	}
 
 #endif

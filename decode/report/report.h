@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "nvsnoop/decode.h"
-#include "decode/calls/tally.h"
+#include "decode/report/tally_columns.h"
 
 /* ---- options.c ---- */
 

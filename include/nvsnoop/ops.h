@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations: what the methods of submissions make the GPU do, one struct nvs_op a thing done. */
+/*
+ * Operations: what the methods of submissions make the GPU do, one struct nvs_op a thing done.
+ * Addresses are the GPU's, virtual unless a flag says else; sizes are in bytes.
+ */
 #ifndef NVSNOOP_OPS_H
 #define NVSNOOP_OPS_H
 
@@ -15,15 +18,15 @@ extern "C" {
 
 enum nvs_op_kind {
 	NVS_OP_COPY, /* bytes moved for the program's sake */
-	NVS_OP_MEMSET,
+	NVS_OP_MEMSET, /* a pattern written */
 	NVS_OP_UPLOAD, /* bytes the driver needs: descriptors, constants, semaphore values */
 	NVS_OP_CODE, /* an earlier copy turned out to be instructions */
 	NVS_OP_LAUNCH, /* a grid that runs a program */
-	NVS_OP_TRIGGER, /* a launch descriptor is triggered; the grids it runs come as launches
-			   behind it */
-	NVS_OP_RELEASE,
-	NVS_OP_ACQUIRE,
-	NVS_OP_WAIT_IDLE,
+	NVS_OP_TRIGGER, /* a descriptor is triggered; the grids that it runs come as launches next
+			 */
+	NVS_OP_RELEASE, /* a semaphore is written */
+	NVS_OP_ACQUIRE, /* a semaphore is waited for */
+	NVS_OP_WAIT_IDLE, /* the channel waits until its engine is idle */
 	NVS_OP_CACHE, /* caches invalidated or flushed, memory barriers */
 	NVS_OP_KINDS,
 };
@@ -36,7 +39,12 @@ enum nvs_copy_mode {
 	NVS_COPY_MODES,
 };
 
-enum nvs_upload_use { NVS_USE_DESCRIPTOR, NVS_USE_CONSTANTS, NVS_USE_SEMAPHORE };
+/* What an upload is for. */
+enum nvs_upload_use {
+	NVS_USE_DESCRIPTOR, /* a launch descriptor (QMD) */
+	NVS_USE_CONSTANTS, /* a constant bank of one */
+	NVS_USE_SEMAPHORE, /* a semaphore that one releases */
+};
 
 enum nvs_semaphore_op {
 	NVS_SEM_EQ, /* acquire: value == payload */
@@ -45,7 +53,7 @@ enum nvs_semaphore_op {
 	NVS_SEM_AND, /* acquire: value & payload */
 	NVS_SEM_NOR, /* acquire: ~(value | payload) */
 	NVS_SEM_SET, /* release: value = payload */
-	NVS_SEM_REDUCE, /* release: value = value OP payload */
+	NVS_SEM_REDUCE, /* release: value = value REDUCTION payload */
 };
 
 /* What a reducing release does; MIN and MAX as the method's format says, signed or not. */
@@ -53,8 +61,8 @@ enum nvs_reduction {
 	NVS_RED_ADD,
 	NVS_RED_MIN,
 	NVS_RED_MAX,
-	NVS_RED_INC,
-	NVS_RED_DEC,
+	NVS_RED_INC, /* up by one; from payload and above to 0 */
+	NVS_RED_DEC, /* down by one; from 0 or above payload to payload */
 	NVS_RED_AND,
 	NVS_RED_OR,
 	NVS_RED_XOR,
@@ -62,63 +70,71 @@ enum nvs_reduction {
 };
 
 /* Who does a release or acquire. */
-enum nvs_semaphore_by { NVS_BY_HOST, NVS_BY_ENGINE, NVS_BY_GRID };
+enum nvs_semaphore_by {
+	NVS_BY_HOST, /* the channel's front end */
+	NVS_BY_ENGINE, /* the engine of its subchannel */
+	NVS_BY_GRID, /* a grid that has ended */
+};
 
-/* nvs_op.flags */
-#define NVS_OP_INCOMPLETE (1u << 0) /* a transfer whose bytes did not all come */
-#define NVS_OP_UNKNOWN (1u << 1) /* a launch whose descriptor is not known */
-#define NVS_OP_BLOCKLINEAR_SRC (1u << 2)
+/* nvs_op.flags: of transfers (COPY, MEMSET, UPLOAD) */
+#define NVS_OP_INCOMPLETE (1u << 0) /* not all of its bytes came */
+#define NVS_OP_BLOCKLINEAR_SRC (1u << 2) /* a texture's layout, else pitch */
 #define NVS_OP_BLOCKLINEAR_DST (1u << 3)
-#define NVS_OP_TIMESTAMP (1u << 4) /* release: a GPU timestamp is written behind the payload */
-#define NVS_OP_WIDE (1u << 5) /* 64-bit payload */
-#define NVS_OP_WFI (1u << 6) /* host release: waits for idle first */
-#define NVS_OP_PHYSICAL_SRC (1u << 7)
+#define NVS_OP_PHYSICAL_SRC (1u << 7) /* a physical address, else a virtual one */
 #define NVS_OP_PHYSICAL_DST (1u << 8)
-/* Launch: set going by another descriptor, not by the trigger itself */
-#define NVS_OP_CHAINED (1u << 9)
-#define NVS_OP_VALUE (1u << 11) /* release: sem.value is known */
-#define NVS_OP_AUXILIARY (1u << 12) /* upload: of a descriptor that runs no program */
 #define NVS_OP_TWO_D (1u << 10) /* more than one line: width, lines and the pitches count */
+#define NVS_OP_AUXILIARY (1u << 12) /* UPLOAD: of a descriptor that runs no program */
+/* of launches */
+#define NVS_OP_UNKNOWN (1u << 1) /* its descriptor is not known */
+#define NVS_OP_CHAINED (1u << 9) /* set going by another descriptor, not by the trigger itself */
+/* of semaphores */
+#define NVS_OP_TIMESTAMP (1u << 4) /* release: a GPU timestamp is written 8 bytes behind */
+#define NVS_OP_WIDE (1u << 5) /* the payload has 64 bits, else 32 */
+#define NVS_OP_WFI (1u << 6) /* Host's release: waits for idle first */
+#define NVS_OP_VALUE (1u << 11) /* release: sem.value is known */
 
 struct nvs_op {
-	uint8_t kind; /* enum nvs_op_kind */
-	uint8_t subch;
-	uint16_t cls; /* class of the engine that does it */
+	uint8_t kind; /* enum nvs_op_kind: says which member of the union there is */
+	uint8_t subch; /* subchannel, 0 to 7 */
+	uint16_t cls; /* class of what does it; 0: not known */
 	uint32_t flags; /* NVS_OP_* above */
-	uint64_t at; /* GPU address of the header of the method that started it */
+	uint64_t at; /* address of the header of the method that started it */
 	union {
 		struct { /* COPY, MEMSET, UPLOAD */
-			uint8_t mode, use; /* enum nvs_copy_mode, nvs_upload_use */
+			uint8_t mode; /* enum nvs_copy_mode */
+			uint8_t use; /* UPLOAD: enum nvs_upload_use */
 			uint8_t element; /* MEMSET: bytes of the pattern in value */
-			uint8_t macro; /* of mode MACRO */
+			uint8_t macro; /* mode MACRO: its number */
 			uint32_t lines;
 			uint64_t width; /* bytes of a line, those left between others included */
 			uint64_t src, dst; /* src 0: none (INLINE, MEMSET) */
 			uint64_t bytes; /* written; UINT64_MAX: that many or more */
-			uint32_t src_pitch, dst_pitch;
-			uint8_t value[16];
+			uint32_t src_pitch, dst_pitch; /* bytes from line to line */
+			uint8_t value[16]; /* MEMSET: the pattern */
 			uint16_t left; /* MEMSET: bytes of value that are not written, a bit each */
 		} copy;
 		struct { /* CODE: the copy it speaks of */
-			uint8_t mode;
+			uint8_t mode; /* enum nvs_copy_mode */
 			uint64_t dst, bytes;
-			uint64_t tag; /* of its submission */
+			uint64_t tag; /* of its submission: the number */
 		} code;
 		struct { /* LAUNCH, TRIGGER */
-			uint64_t descriptor, parent;
-			uint32_t depth; /* LAUNCH: grids before it in the chain */
-			uint8_t action; /* TRIGGER: enum nvs_pcas */
-			uint32_t qmd; /* LAUNCH: index for nvs_ops_qmd() */
-			uint32_t launches; /* TRIGGER: grids it ran */
+			uint64_t descriptor; /* its address */
+			uint64_t parent; /* LAUNCH, CHAINED: the descriptor that set it going */
+			uint32_t depth; /* LAUNCH: grids before it in the trigger's chain */
+			uint8_t action; /* TRIGGER: PCAS_ACTION of SEND_SIGNALING_PCAS2_B */
+			uint32_t qmd; /* LAUNCH: the library's */
+			uint32_t launches; /* TRIGGER: grids that it ran */
 		} launch;
 		struct { /* RELEASE, ACQUIRE */
-			uint8_t op, by; /* enum nvs_semaphore_op, nvs_semaphore_by */
+			uint8_t op; /* enum nvs_semaphore_op */
+			uint8_t by; /* enum nvs_semaphore_by */
 			uint8_t reduction; /* REDUCE: enum nvs_reduction */
 			uint64_t address, payload;
-			uint64_t value; /* RELEASE: what stands there then; with NVS_OP_VALUE */
+			uint64_t value; /* RELEASE with NVS_OP_VALUE: what stands there then */
 		} sem;
 		struct { /* WAIT_IDLE, CACHE */
-			uint16_t method; /* bytes */
+			uint16_t method; /* offset in class cls, bytes */
 			uint32_t value;
 		} method;
 	};

@@ -40,7 +40,7 @@ INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
             $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
             $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
             $(DECODE_HEADERS:include/%=$(DESTDIR)$(includedir)/%) \
-            $(DESTDIR)$(datadir)/nvsnoop/nvsnoop.gdb \
+            $(DESTDIR)$(datadir)/nvsnoop/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop/python/nvsnoop.py \
             $(DESTDIR)$(mandir)/man1/nvsnoop.1 $(DESTDIR)$(mandir)/man1/nvsnoop-report.1 \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report \
@@ -62,6 +62,7 @@ install: all
 	    -e 's,@includedir@,$(call below_prefix,$(includedir)),' -e 's,@version@,$(VERSION),' \
 	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
+	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
 	$(Q)install -m 644 man/nvsnoop.1 man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
 	$(Q)for tool in nvsnoop nvsnoop-report; do install -m 644 scripts/completion.bash \
 	    $(DESTDIR)$(datadir)/bash-completion/completions/$$tool; done
@@ -69,7 +70,8 @@ install: all
 
 uninstall:
 	$(Q)rm -f $(INSTALLED)
-	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
+	$(Q)rm -rf $(DESTDIR)$(datadir)/nvsnoop/python/__pycache__
+	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop/python $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
 	    $(addprefix $(DESTDIR)$(docdir),/docs /) 2>/dev/null || true
 
 # ---- bundle: to be copied to where no package of ours is ----

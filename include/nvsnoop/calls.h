@@ -126,6 +126,13 @@ char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, siz
 const char *nvs_call_error(uint32_t result);
 /* Has a result, and one that is no success. A query's "not ready" is none. */
 bool nvs_call_failed(const struct nvs_call *call);
+/* Has it returned with success, and done something itself, not only become part of a graph? */
+static inline bool nvs_call_ran(const struct nvs_call *call)
+{
+	return call->end && !call->result &&
+	       !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED | NVS_CALL_CAPTURED));
+}
+
 /* Bytes that a copy is asked to move; of a batch those that its commands moved, where it does not
  * tell. *N: how many copies, more than one for a batch. false: not known. */
 bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n);

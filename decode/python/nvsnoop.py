@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: MIT
+"""Reads traces of nvsnoop: iterators of dicts over what libnvsnoop-decode hands out.
+
+    import nvsnoop
+
+    for launch in nvsnoop.open("trace.zst").launches():
+        print(launch["kernel"], launch["grid"], launch["block"])
+
+A trace is read while it is iterated over, by a thread that is never more than a few hundred items ahead: memory does
+not grow with the trace. It is read twice, so that names of threads, times and call sites are known from the first
+item on; standard input ("-") once, and there what is not known yet is None. What the library refuses is an Error with
+its message. Text of a trace that is not UTF-8 has surrogates in it (surrogateescape): escape() makes it fit to be
+printed. Keys are those of the structures in nvsnoop/decode.h, calls.h and ops.h, times are `.._ns` since the start.
+
+The library is NVSNOOP_DECODE_LIBRARY, else that of the prefix in which this file is installed, else the system's.
+"""
+
+import ctypes
+import os
+import queue
+import threading
+from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_char, c_char_p, c_int, c_int64, c_size_t, c_uint8, c_uint16, \
+    c_uint32, c_uint64, c_void_p
+
+ABI = 1
+NONE = 0xffffffff
+CHUNK = 256  # items handed over at once; a graph counts with its nodes
+
+
+class Error(Exception):
+    """What the library says."""
+
+
+# ---- structures, as the headers have them ----
+
+class nvs_error(ctypes.Structure):
+    _fields_ = [("text", c_char * 1024)]
+
+
+class nvs_read_options(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("partial", c_bool), ("no_spool", c_bool), ("spool", c_char_p),
+                ("progress", c_void_p), ("progress_arg", c_void_p)]
+
+
+class nvs_rec(ctypes.Structure):
+    _fields_ = [("type", c_uint16), ("flags", c_uint16), ("size", c_uint32), ("time", c_uint64)]
+
+
+class nvs_rec_submission(ctypes.Structure):
+    _fields_ = [("rec", nvs_rec), ("thread", c_uint32), ("channel", c_uint32), ("sequence", c_uint64),
+                ("doorbell", c_uint32), ("token", c_uint32), ("old_put", c_uint32), ("new_put", c_uint32),
+                ("stack", c_uint32), ("nentries", c_uint32), ("progress_address", c_uint64),
+                ("progress", c_uint64 * 2)]
+
+
+class nvs_gp_entry(ctypes.Structure):
+    _fields_ = [("entry", c_uint64), ("state", c_uint32), ("bytes", c_uint32)]
+
+
+class nvs_trace_thread(ctypes.Structure):
+    _fields_ = [("thread", c_uint32), ("tid", c_uint32), ("name", c_char * 17), ("submissions", c_uint64)]
+
+
+class nvs_submission(ctypes.Structure):
+    _fields_ = [("rec", POINTER(nvs_rec_submission)), ("number", c_uint64), ("nentries", c_uint32),
+                ("marks", c_uint32), ("entries", POINTER(nvs_gp_entry)), ("data", c_void_p), ("ndata", c_size_t),
+                ("thread", POINTER(nvs_trace_thread)), ("channel", c_void_p)]
+
+
+class _copy(ctypes.Structure):
+    _fields_ = [("mode", c_uint8), ("use", c_uint8), ("element", c_uint8), ("macro", c_uint8), ("lines", c_uint32),
+                ("width", c_uint64), ("src", c_uint64), ("dst", c_uint64), ("bytes", c_uint64),
+                ("src_pitch", c_uint32), ("dst_pitch", c_uint32), ("value", c_uint8 * 16), ("left", c_uint16)]
+
+
+class _code(ctypes.Structure):
+    _fields_ = [("mode", c_uint8), ("dst", c_uint64), ("bytes", c_uint64), ("tag", c_uint64)]
+
+
+class _launch(ctypes.Structure):
+    _fields_ = [("descriptor", c_uint64), ("parent", c_uint64), ("depth", c_uint32), ("action", c_uint8),
+                ("qmd", c_uint32), ("launches", c_uint32)]
+
+
+class _sem(ctypes.Structure):
+    _fields_ = [("op", c_uint8), ("by", c_uint8), ("reduction", c_uint8), ("address", c_uint64),
+                ("payload", c_uint64), ("value", c_uint64)]
+
+
+class _method(ctypes.Structure):
+    _fields_ = [("method", c_uint16), ("value", c_uint32)]
+
+
+class _of(ctypes.Union):
+    _fields_ = [("copy", _copy), ("code", _code), ("launch", _launch), ("sem", _sem), ("method", _method)]
+
+
+class nvs_op(ctypes.Structure):
+    _fields_ = [("kind", c_uint8), ("subch", c_uint8), ("cls", c_uint16), ("flags", c_uint32), ("at", c_uint64),
+                ("of", _of)]
+
+
+class nvs_grid(ctypes.Structure):
+    _fields_ = [("program", c_uint64), ("grid", c_uint32 * 3), ("block", c_uint32 * 3), ("cluster", c_uint32 * 3),
+                ("registers", c_uint32), ("shared_bytes", c_uint32), ("local_bytes", c_uint32)]
+
+
+class nvs_tally(ctypes.Structure):
+    _fields_ = [("launches", c_uint64), ("triggers", c_uint64), ("unknown_launches", c_uint64),
+                ("copies", c_uint64 * 3), ("copied", c_uint64 * 3), ("memsets", c_uint64),
+                ("memset_bytes", c_uint64), ("uploads", c_uint64), ("upload_bytes", c_uint64), ("codes", c_uint64),
+                ("code_bytes", c_uint64), ("releases", c_uint64), ("acquires", c_uint64), ("waits", c_uint64),
+                ("caches", c_uint64), ("unseen", c_uint64)]
+
+
+class nvs_call(ctypes.Structure):
+    _fields_ = [("api", c_void_p), ("thread", c_uint32), ("number", c_uint64), ("begin", c_uint64),
+                ("end", c_uint64), ("result", c_uint32), ("depth", c_uint32), ("flags", c_uint32),
+                ("submissions", c_uint64), ("entries", c_uint64), ("bytes", c_uint64), ("stack", c_uint32),
+                ("selected", c_bool), ("uncounted", c_bool), ("tally", nvs_tally), ("nargs", c_uint32),
+                ("absent", c_uint32), ("args", c_void_p), ("strings", c_void_p)]
+
+
+class nvs_arg(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("kind_name", c_char_p), ("kind", c_int), ("absent", c_bool),
+                ("value", c_uint64), ("string", c_void_p), ("length", c_uint32)]
+
+
+class nvs_operation(ctypes.Structure):
+    _fields_ = [("op", POINTER(nvs_op)), ("submission", POINTER(nvs_submission)), ("call", POINTER(nvs_call)),
+                ("grid", POINTER(nvs_grid))]
+
+
+class nvs_launch(ctypes.Structure):
+    _fields_ = [("call", POINTER(nvs_call)), ("function", c_uint64), ("kernel", c_char_p), ("has_shape", c_bool),
+                ("has_attributes", c_bool), ("grid", c_uint32 * 3), ("block", c_uint32 * 3), ("dynamic", c_uint32),
+                ("registers", c_uint32), ("shared", c_uint32), ("local", c_uint32), ("max_threads", c_uint32)]
+
+
+class nvs_graph_node(ctypes.Structure):
+    _fields_ = [("node", c_uint64), ("parent", c_uint64), ("function", c_uint64), ("bytes", c_uint64),
+                ("type", c_uint32), ("flags", c_uint32), ("grid", c_uint32 * 3), ("block", c_uint32 * 3),
+                ("shared", c_uint32), ("reserved", c_uint32)]
+
+
+class nvs_graph(ctypes.Structure):
+    _fields_ = [("event", c_uint32), ("number", c_uint32), ("exec", c_uint64), ("graph", c_uint64),
+                ("origin", c_uint32), ("nnodes", c_uint32), ("nodes", POINTER(nvs_graph_node)),
+                ("partial", c_bool), ("call", POINTER(nvs_call)), ("launches", c_void_p)]
+
+
+class nvs_finding(ctypes.Structure):
+    _fields_ = [("kind", c_int), ("text", c_char_p), ("count", c_uint64)]
+
+
+class nvs_callsite(ctypes.Structure):
+    _fields_ = [("api", c_char_p), ("runtime_api", c_char_p), ("site", c_char_p), ("site_module", c_char_p),
+                ("is_public", c_bool), ("site_frame", c_uint32)]
+
+
+_SUBMISSION = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_submission), POINTER(nvs_call))
+_OPERATION = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_operation))
+_CALL = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_call))
+_LAUNCH = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_launch))
+_GRAPH = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_graph))
+_RECORD = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_rec))
+_FINDING = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_finding))
+
+
+class nvs_consumer(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("flags", c_uint32), ("submission", _SUBMISSION), ("operation", _OPERATION),
+                ("call", _CALL), ("launch", _LAUNCH), ("graph", _GRAPH), ("record", _RECORD), ("finding", _FINDING)]
+
+
+READ_CALLS, READ_TALLIES = 1, 2
+CALL_UNWOUND, CALL_ABANDONED, CALL_CAPTURED = 2, 4, 8
+NODE_CONDITIONAL, NODE_DISABLED, NODE_NO_PARAMS = 1, 2, 4
+KIND_SIGNED, KIND_STRING = 2, 5
+COPY, MEMSET, UPLOAD, CODE, LAUNCH, TRIGGER, RELEASE, ACQUIRE = range(8)
+FINDINGS = {1: "problem", 2: "remark", 3: "note"}
+EVENTS = {1: "instantiated", 2: "updated", 3: "node-set", 4: "child-set", 256: "launched"}
+ORIGINS = {0: None, 1: "capture", 2: "nodes"}
+
+
+def _load():
+    name = f"libnvsnoop-decode.so.{ABI}"
+    prefix = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3)
+    beside = os.path.join(prefix, "lib", name)
+    lib = ctypes.CDLL(os.environ.get("NVSNOOP_DECODE_LIBRARY") or (beside if os.path.exists(beside) else name))
+    for function, result, *arguments in (
+            ("nvs_struct_size", c_size_t, c_char_p),
+            ("nvs_trace_open", c_int, POINTER(c_void_p), c_char_p, POINTER(nvs_read_options), POINTER(nvs_error)),
+            ("nvs_trace_close", None, c_void_p),
+            ("nvs_trace_read", c_int, c_void_p, POINTER(nvs_consumer), c_void_p, POINTER(nvs_error)),
+            ("nvs_trace_callsite", POINTER(nvs_callsite), c_void_p, c_uint32),
+            ("nvs_clock_since_start", c_bool, c_void_p, c_uint64, POINTER(c_int64)),
+            ("nvs_call_api_name", c_char_p, POINTER(nvs_call)),
+            ("nvs_call_group", c_int, POINTER(nvs_call)),
+            ("nvs_call_group_name", c_char_p, c_int),
+            ("nvs_call_arg_at", nvs_arg, POINTER(nvs_call), c_uint32),
+            ("nvs_call_error", c_char_p, c_uint32),
+            ("nvs_graph_kernel", c_char_p, POINTER(nvs_graph), c_uint32),
+            ("nvs_op_kind_name", c_char_p, c_uint32),
+            ("nvs_copy_mode_name", c_char_p, c_uint32),
+            ("nvs_trace_short", c_bool),
+            ("nvs_escape", c_char_p, c_char_p, c_size_t, c_char_p, c_size_t)):
+        entry = getattr(lib, function)
+        entry.restype, entry.argtypes = result, arguments
+    for kind in list(globals().values()):
+        if isinstance(kind, type) and kind.__name__.startswith("nvs_"):
+            size = lib.nvs_struct_size(kind.__name__.encode())
+            if size != ctypes.sizeof(kind):
+                raise ImportError(f"{lib._name}: struct {kind.__name__} has {size} bytes there and "
+                                  f"{ctypes.sizeof(kind)} in {__file__}: they are not of one version")
+    return lib
+
+
+_lib = _load()
+
+
+# ---- to Python ----
+
+def _text(raw):
+    return None if raw is None else raw.decode("utf-8", "surrogateescape")
+
+
+def escape(text):
+    """TEXT with control characters and what is no UTF-8 as \\xNN."""
+    raw = text.encode("utf-8", "surrogateescape")
+    room = 4 * len(raw) + 1
+    return _lib.nvs_escape(ctypes.create_string_buffer(room), room, raw, len(raw)).decode()
+
+
+def short():
+    """Was more memory or time asked for than traces of their size may take? Then not all was told."""
+    return _lib.nvs_trace_short()
+
+
+def _fields(item, *left_out):
+    """A structure's numbers by name."""
+    found = {}
+    for name, kind in item._fields_:
+        if name not in left_out:
+            value = getattr(item, name)
+            found[name] = list(value) if issubclass(kind, ctypes.Array) else value
+    return found
+
+
+def _ns(trace, ticks):
+    ns = c_int64()
+    return ns.value if ticks and _lib.nvs_clock_since_start(trace, ticks, byref(ns)) else None
+
+
+def _argument(arg):
+    if arg.absent:
+        return None
+    if arg.kind == KIND_STRING:
+        return _text(ctypes.string_at(arg.string, arg.length)) if arg.string else None
+    return c_int64(arg.value).value if arg.kind == KIND_SIGNED else arg.value
+
+
+def _arguments(call):
+    args = (_lib.nvs_call_arg_at(call, i) for i in range(call.nargs))
+    return {_text(arg.name): _argument(arg) for arg in args}
+
+
+def _call_head(trace, call):
+    return {"api": _text(_lib.nvs_call_api_name(call)), "thread": call.thread, "call": call.number,
+            "begin_ns": _ns(trace, call.begin), "end_ns": _ns(trace, call.end), "result": call.result,
+            "error": _text(_lib.nvs_call_error(call.result)),
+            "ran": bool(call.end and not call.result and
+                        not call.flags & (CALL_UNWOUND | CALL_ABANDONED | CALL_CAPTURED))}
+
+
+def _call(trace, call):
+    return {**_call_head(trace, call), "group": _text(_lib.nvs_call_group_name(_lib.nvs_call_group(call))),
+            **_fields(call, "api", "number", "begin", "end", "result", "thread", "selected", "tally", "nargs", "absent",
+                      "args", "strings"),
+            "args": _arguments(call)}
+
+
+def _submission(trace, s, call):
+    rec, site = s.rec.contents, _lib.nvs_trace_callsite(trace, s.rec.contents.stack).contents
+    return {"number": s.number, **_fields(rec, "rec", "progress", "progress_address", "nentries"),
+            "flags": rec.rec.flags, "marks": s.marks, "ns": _ns(trace, rec.rec.time), "entries": s.nentries,
+            "tid": s.thread.contents.tid, "thread_name": _text(s.thread.contents.name),
+            "call": call.contents.number if call else None, "api": _text(site.api),
+            "runtime_api": _text(site.runtime_api), "site": _text(site.site),
+            "data": ctypes.string_at(s.data, s.ndata)}
+
+
+def _operation(operation):
+    op, s = operation.op.contents, operation.submission.contents
+    found = {"kind": _text(_lib.nvs_op_kind_name(op.kind)), "submission": s.number,
+             "thread": s.rec.contents.thread, "channel": s.rec.contents.channel,
+             "call": operation.call.contents.number if operation.call else None,
+             "subch": op.subch, "class": op.cls, "flags": op.flags, "address": op.at}
+    part = (op.of.copy if op.kind in (COPY, MEMSET, UPLOAD) else op.of.code if op.kind == CODE else
+            op.of.launch if op.kind in (LAUNCH, TRIGGER) else op.of.sem if op.kind in (RELEASE, ACQUIRE) else
+            op.of.method)
+    found["of"] = _fields(part, "qmd")
+    if "mode" in found["of"]:
+        found["of"]["mode"] = _text(_lib.nvs_copy_mode_name(part.mode))
+    if operation.grid:
+        found.update(_fields(operation.grid.contents))
+    return found
+
+
+def _launch_dict(trace, launch):
+    return {"kernel": _text(launch.kernel), "grid": list(launch.grid) if launch.has_shape else None,
+            "block": list(launch.block) if launch.has_shape else None, "function": launch.function,
+            "dynamic": launch.dynamic,
+            **{name: getattr(launch, name) if launch.has_attributes else None
+               for name in ("registers", "shared", "local", "max_threads")},
+            **_call_head(trace, launch.call.contents)}
+
+
+def _nodes(graph):
+    nodes = []
+    for i in range(graph.nnodes):
+        node = graph.nodes[i]
+        known = not node.type and not node.flags & NODE_NO_PARAMS
+        nodes.append({**_fields(node, "flags", "reserved", "grid", "block"),
+                      "kernel": _text(_lib.nvs_graph_kernel(graph, i)) if not node.type else None,
+                      "grid": list(node.grid) if known else None, "block": list(node.block) if known else None,
+                      "disabled": bool(node.flags & NODE_DISABLED),
+                      "conditional": bool(node.flags & NODE_CONDITIONAL)})
+    return nodes
+
+
+# ---- reading ----
+
+class _Reading:
+    """One reading of a trace by a thread of its own; what it finds goes through a short queue."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self.queue = queue.Queue(2)
+        self.chunk, self.weight = [], 0
+        self.stopped = threading.Event()
+        self.failure = None
+
+    def add(self, item, weight=1):
+        self.chunk.append(item)
+        self.weight += weight
+        if self.weight >= CHUNK:
+            self.put(self.chunk)
+            self.chunk, self.weight = [], 0
+
+    def put(self, chunk):
+        while not self.stopped.is_set():
+            try:
+                return self.queue.put(chunk, timeout=0.1)
+            except queue.Full:
+                pass
+
+    def guard(self, kind, take):
+        """TAKE as a callback of KIND: an exception in it ends the reading and is raised where is iterated."""
+        def callback(_, trace, *items):
+            try:
+                take(self, trace, *items)
+            except BaseException as failure:
+                self.failure = failure
+                return 1
+            return int(self.stopped.is_set())
+        return kind(callback)
+
+    def read(self, flags, callbacks):
+        options = nvs_read_options(ctypes.sizeof(nvs_read_options), self.trace.partial, self.trace.no_spool,
+                                   os.fsencode(self.trace.spool) if self.trace.spool else None)
+        error, handle = nvs_error(), c_void_p()
+        consumer = nvs_consumer(ctypes.sizeof(nvs_consumer), flags)
+        for name, kind, take in callbacks:
+            setattr(consumer, name, self.guard(kind, take))
+        path = os.fsencode(self.trace.path)
+        try:
+            failed = _lib.nvs_trace_open(byref(handle), path, byref(options), byref(error))
+            if not failed and path != b"-":
+                failed = _lib.nvs_trace_read(handle, None, None, byref(error))
+            if not failed:
+                failed = _lib.nvs_trace_read(handle, byref(consumer), None, byref(error))
+            if failed < 0:
+                raise Error(_text(error.text) or os.strerror(-failed))
+        finally:
+            _lib.nvs_trace_close(handle)
+
+    def work(self, flags, callbacks):
+        try:
+            self.read(flags, callbacks)
+        except BaseException as failure:
+            self.failure = self.failure or failure
+        self.put(self.chunk)
+        self.put(None)
+
+    def __call__(self, flags, *callbacks):
+        thread = threading.Thread(target=self.work, args=(flags, callbacks), daemon=True)
+        thread.start()
+        try:
+            for chunk in iter(self.queue.get, None):
+                yield from chunk
+        finally:
+            self.stopped.set()
+            thread.join()
+        if self.failure:
+            raise self.failure
+
+
+class Trace:
+    """A trace file. Each iterator reads it anew; several may go on at once."""
+
+    def __init__(self, path, partial=False, no_spool=False, spool=None):
+        self.path, self.partial, self.no_spool, self.spool = path, partial, no_spool, spool
+
+    def submissions(self):
+        """Submissions, each with the bytes of its segments, one after the other, in `data`."""
+        return _Reading(self)(READ_CALLS, ("submission", _SUBMISSION, lambda r, trace, s, call: r.add(
+            _submission(trace, s.contents, call))))
+
+    def operations(self):
+        """What submissions do; `of` holds what its kind has, a launch also its grid."""
+        return _Reading(self)(READ_CALLS, ("operation", _OPERATION,
+                                           lambda r, _, operation: r.add(_operation(operation.contents))))
+
+    def calls(self):
+        """Calls of the CUDA API that are over, with their arguments in `args`; None: not kept."""
+        return _Reading(self)(0, ("call", _CALL, lambda r, trace, call: r.add(_call(trace, call.contents))))
+
+    def launches(self):
+        """Calls that launch a kernel; `ran` tells whether it did. Of graphs: graphs()."""
+        return _Reading(self)(0, ("launch", _LAUNCH,
+                                  lambda r, trace, launch: r.add(_launch_dict(trace, launch.contents))))
+
+    def graphs(self):
+        """Executable graphs when they are made, changed and launched. Events between which a graph stays as it is
+        share its list of nodes."""
+        known = {}
+
+        def take(reading, trace, graph):
+            graph = graph.contents
+            weight = 1
+            if graph.event != 256 or graph.number not in known:
+                known[graph.number] = _nodes(graph)
+                weight += graph.nnodes
+            reading.add({"event": EVENTS.get(graph.event), **_fields(graph, "event", "nodes", "origin", "call", "launches"),
+                         "origin": ORIGINS.get(graph.origin), "nodes": known[graph.number],
+                         **(_call_head(trace, graph.call.contents) if graph.call else {})}, weight)
+        return _Reading(self)(0, ("graph", _GRAPH, take))
+
+    def records(self):
+        """Every other record: its head, and all of it in `data`."""
+        return _Reading(self)(0, ("record", _RECORD, lambda r, trace, rec: r.add(
+            {**_fields(rec.contents), "data": ctypes.string_at(rec, rec.contents.size)})))
+
+    def findings(self):
+        """What stands between the trace and "whole"."""
+        return _Reading(self)(0, ("finding", _FINDING, lambda r, _, finding: r.add(
+            {"kind": FINDINGS[finding.contents.kind], "text": _text(finding.contents.text),
+             "count": finding.contents.count})))
+
+
+def open(path, partial=False, no_spool=False, spool=None):
+    """The trace at PATH; the rest is as for nvsnoop-report."""
+    return Trace(path, partial, no_spool, spool)

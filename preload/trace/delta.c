@@ -5,8 +5,7 @@
  * where it found a dozen short ones. It then takes less time as well.
  */
 #include <string.h>
-#include "nvsnoop/trace.h"
-#include "preload/trace/sink.h"
+#include "preload/trace/packer.h"
 
 #define NONE UINT32_MAX
 

@@ -4,14 +4,16 @@
  */
 #include <string.h>
 #include <sys/utsname.h>
+#include "preload/trace/merge.h"
 #include "preload/trace/session.h"
 
-#define FRAME_SIZE (256u << 10)
-#define COMMAND_SIZE (64u << 10) /* of a command line, at most */
+#define TEXT_SIZE (64u << 10) /* of a command line, at most */
 
+/* The frame, and room for one text and for the record of it. */
 struct builder {
-	uint8_t *out;
-	size_t used;
+	struct nvs_merge *merge;
+	char text[TEXT_SIZE];
+	uint64_t record[TEXT_SIZE / 8 + 8];
 };
 
 uint32_t nvs_fill_attr(void *out, uint32_t key, const char *value, size_t length)
@@ -46,10 +48,16 @@ void nvs_record_attr(uint32_t key, const char *value, size_t length)
 	nvs_record((void *)room);
 }
 
+static void add_attr(struct builder *b, uint32_t key, const char *value, size_t length)
+{
+	nvs_fill_attr(b->record, key, value, length);
+	nvs_merge_put(b->merge, (void *)b->record);
+}
+
 static void add_text(struct builder *b, uint32_t key, const char *value)
 {
 	if (value && *value)
-		b->used += nvs_fill_attr(b->out + b->used, key, value, strlen(value));
+		add_attr(b, key, value, strlen(value));
 }
 
 /* A whole small file; its length, 0 where it cannot be read. */
@@ -71,22 +79,20 @@ static size_t read_file(const char *path, char *out, size_t size)
 	return used;
 }
 
-static void add_command(struct builder *b, char *room)
+static void add_command(struct builder *b)
 {
-	size_t n = read_file("/proc/self/cmdline", room, COMMAND_SIZE);
+	size_t n = read_file("/proc/self/cmdline", b->text, sizeof(b->text));
 
 	if (n)
-		b->used += nvs_fill_attr(b->out + b->used, NVS_ATTR_COMMAND, room, n);
+		add_attr(b, NVS_ATTR_COMMAND, b->text, n);
 }
 
-static void add_link(struct builder *b, uint32_t key, const char *path, char *room)
+static void add_link(struct builder *b, uint32_t key, const char *path)
 {
-	long n = nvs_sys_readlink(path, room, COMMAND_SIZE - 1);
+	long n = nvs_sys_readlink(path, b->text, sizeof(b->text) - 1);
 
-	if (n <= 0)
-		return;
-	room[n] = '\0';
-	add_text(b, key, room);
+	b->text[n > 0 ? n : 0] = '\0';
+	add_text(b, key, b->text);
 }
 
 /* What follows LABEL and the spaces and colons behind it in TEXT, up to the end of the line. */
@@ -102,17 +108,17 @@ static const char *value_of(char *text, const char *label)
 	return p;
 }
 
-static void add_cpu(struct builder *b, char *room)
+static void add_cpu(struct builder *b)
 {
-	if (read_file("/proc/cpuinfo", room, 4096))
-		add_text(b, NVS_ATTR_CPU, value_of(room, "model name"));
+	if (read_file("/proc/cpuinfo", b->text, 4096))
+		add_text(b, NVS_ATTR_CPU, value_of(b->text, "model name"));
 }
 
 /* As the driver itself says it, unless an ioctl has told it already. */
-static void add_driver(struct builder *b, const struct nvs_session *session, char *room)
+static void add_driver(struct builder *b, const struct nvs_session *session)
 {
-	if (!session->driver[0] && read_file("/sys/module/nvidia/version", room, 64))
-		add_text(b, NVS_ATTR_DRIVER, value_of(room, ""));
+	if (!session->driver[0] && read_file("/sys/module/nvidia/version", b->text, 64))
+		add_text(b, NVS_ATTR_DRIVER, value_of(b->text, ""));
 	else
 		add_text(b, NVS_ATTR_DRIVER, session->driver);
 }
@@ -130,10 +136,8 @@ static void add_machine(struct builder *b)
 static void add_header(struct builder *b, const struct nvs_session *session)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
-	struct nvs_rec_header *h = (void *)(b->out + b->used);
-
-	*h = (struct nvs_rec_header){
-		.rec = {.type = NVS_REC_HEADER, .size = sizeof(*h), .time = session->start.ticks},
+	struct nvs_rec_header h = {
+		.rec = {.type = NVS_REC_HEADER, .size = sizeof(h), .time = session->start.ticks},
 		.magic = NVS_TRACE_MAGIC,
 		.version = NVS_TRACE_VERSION,
 		.min_version = NVS_TRACE_VERSION,
@@ -149,43 +153,37 @@ static void add_header(struct builder *b, const struct nvs_session *session)
 		.realtime_ns = session->start.real_ns,
 		.ring_bytes = session->ring_bytes,
 	};
-	memcpy(h->session, session->id, sizeof(h->session));
-	b->used += sizeof(*h);
+
+	memcpy(h.session, session->id, sizeof(h.session));
+	nvs_merge_put(b->merge, &h.rec);
 }
 
-static void add_attrs(struct builder *b, const struct nvs_session *session, char *room)
+static void add_attrs(struct builder *b, const struct nvs_session *session)
 {
 	add_text(b, NVS_ATTR_VERSION, NVS_VERSION);
-	add_command(b, room);
-	add_link(b, NVS_ATTR_EXE, "/proc/self/exe", room);
-	add_link(b, NVS_ATTR_CWD, "/proc/self/cwd", room);
+	add_command(b);
+	add_link(b, NVS_ATTR_EXE, "/proc/self/exe");
+	add_link(b, NVS_ATTR_CWD, "/proc/self/cwd");
 	add_machine(b);
-	add_driver(b, session, room);
-	add_cpu(b, room);
+	add_driver(b, session);
+	add_cpu(b);
 	add_text(b, NVS_ATTR_OPTIONS, nvs_options()->given);
 	add_text(b, NVS_ATTR_SPOOL, session->spool.path);
 	add_text(b, NVS_ATTR_UNWINDER, session->unwinder);
 }
 
-int nvs_first_frame(struct nvs_session *session, struct nvs_sink *sink)
+int nvs_first_frame(const struct nvs_session *session, struct nvs_merge *merge)
 {
-	struct builder b = {.out = nvs_alloc(FRAME_SIZE)};
-	char *room = nvs_alloc(COMMAND_SIZE);
-	struct nvs_rec_frame *frame = (void *)b.out;
-	int err = -ENOMEM;
+	struct builder *b = nvs_alloc(sizeof(*b));
+	struct nvs_rec_clock clock;
 
-	if (b.out && room) {
-		frame->rec = (struct nvs_rec){.type = NVS_REC_FRAME,
-					      .size = sizeof(*frame),
-					      .time = session->start.ticks};
-		b.used = sizeof(*frame);
-		add_header(&b, session);
-		add_attrs(&b, session, room);
-		nvs_fill_clock((void *)(b.out + b.used), &session->start);
-		b.used += sizeof(struct nvs_rec_clock);
-		err = nvs_sink_frame(sink, b.out, b.used);
-	}
-	nvs_free(room, COMMAND_SIZE);
-	nvs_free(b.out, FRAME_SIZE);
-	return err;
+	if (!b)
+		return -ENOMEM;
+	b->merge = merge;
+	add_header(b, session);
+	add_attrs(b, session);
+	nvs_fill_clock(&clock, &session->start);
+	nvs_merge_put(merge, &clock.rec);
+	nvs_free(b, sizeof(*b));
+	return 0;
 }

@@ -7,25 +7,23 @@
 #include <string.h>
 #include "preload/trace/merge.h"
 #include "preload/base/preload.h"
-#include "preload/trace/sink.h"
 
 #define FRAME_ROOM (sizeof(struct nvs_rec_frame) + NVS_MAX_BUFFERS * sizeof(struct nvs_ring_range))
 
-struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t frame, nvs_merge_write write,
-				void *arg)
+struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t number)
 {
 	struct nvs_merge *m = nvs_alloc(sizeof(*m));
 
 	if (!m)
 		return NULL;
-	m->write = write;
-	m->arg = arg;
-	m->frames = frame;
+	m->number = number;
 	/* A record takes up to a quarter of a ring. */
 	m->capacity = ring_bytes / 4 > NVS_FRAME_BYTES ? ring_bytes / 4 : NVS_FRAME_BYTES;
-	m->buffer_size = FRAME_ROOM + m->capacity;
-	m->buffer = nvs_alloc(m->buffer_size);
-	if (m->buffer)
+	m->frame_bytes = FRAME_ROOM + m->capacity;
+	for (; m->nframes < NVS_MERGE_FRAMES; m->nframes++)
+		if (!(m->frames[m->nframes].memory = nvs_alloc(m->frame_bytes)))
+			break;
+	if (m->nframes)
 		return m;
 	nvs_free(m, sizeof(*m));
 	return NULL;
@@ -35,26 +33,9 @@ void nvs_merge_free(struct nvs_merge *m)
 {
 	if (!m)
 		return;
-	nvs_free(m->buffer, m->buffer_size);
-	for (uint32_t i = 0; i < m->nspares; i++)
-		nvs_free(m->spares[i], m->buffer_size);
+	for (uint32_t i = 0; i < m->nframes; i++)
+		nvs_free(m->frames[i].memory, m->frame_bytes);
 	nvs_free(m, sizeof(*m));
-}
-
-int nvs_merge_overlap(struct nvs_merge *m, uint32_t n, void (*settle)(void *arg))
-{
-	for (; m->nspares < n; m->nspares++) {
-		m->spares[m->nspares] = nvs_alloc(m->buffer_size);
-		if (!m->spares[m->nspares])
-			break;
-	}
-	if (m->nspares == n) {
-		m->settle = settle;
-		return 0;
-	}
-	while (m->nspares)
-		nvs_free(m->spares[--m->nspares], m->buffer_size);
-	return -ENOMEM;
 }
 
 static const struct nvs_rec *record_at(uint32_t ring, uint64_t pos)
@@ -109,89 +90,80 @@ static void count(struct nvs_merge_counts *c, const struct nvs_rec *rec)
 /* SIZE as checked: the record itself may change under us. */
 static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 {
-	struct nvs_rec *to = (void *)(m->buffer + FRAME_ROOM + m->used);
+	struct nvs_frame *frame = &m->frames[m->filling];
+	struct nvs_rec *to = (void *)(frame->memory + FRAME_ROOM + m->used);
 
 	memcpy(to, rec, size);
 	to->size = size;
-	if (!m->used)
+	if (!m->used) {
 		m->first_time = to->time;
+		frame->counts = (struct nvs_merge_counts){0};
+	}
 	m->used += size;
-	count(&m->in_frame, to);
-	count(&m->all, to);
+	count(&frame->counts, to);
 }
 
-void nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)
+bool nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)
 {
 	if (m->used + rec->size > m->capacity)
-		nvs_merge_flush(m);
+		return false;
 	copy(m, rec, rec->size);
+	return true;
 }
 
-static void fill_frame(struct nvs_merge *m, struct nvs_rec_frame *frame, uint32_t size)
+/* Nothing of the rings is in the next frame yet. */
+static void fill_head(struct nvs_merge *m, struct nvs_rec_frame *head, uint32_t size)
 {
-	frame->rec = (struct nvs_rec){.type = NVS_REC_FRAME, .size = size, .time = m->first_time};
-	frame->number = m->frames++;
-	frame->nranges = m->ntouched;
-	frame->reserved = 0;
-	for (uint32_t i = 0; i < m->ntouched; i++) {
-		const struct nvs_merge_ring *r = &m->rings[m->touched[i]];
-
-		frame->ranges[i] = (struct nvs_ring_range){m->touched[i], 0, r->from, r->pos};
-	}
-}
-
-void nvs_merge_written(const void *data)
-{
-	const struct nvs_rec_frame *frame = data;
-
-	for (uint32_t i = 0; i < frame->nranges; i++)
-		__atomic_store_n(&nvs_buffer_at(frame->ranges[i].ring)->shared->tail,
-				 frame->ranges[i].to, __ATOMIC_RELEASE);
-}
-
-/* Nothing of the rings is in the frame any more. GIVE: their room is free as well. */
-static void leave_rings(struct nvs_merge *m, bool give)
-{
+	head->rec = (struct nvs_rec){.type = NVS_REC_FRAME, .size = size, .time = m->first_time};
+	head->number = m->number;
+	head->nranges = m->ntouched;
+	head->reserved = 0;
 	for (uint32_t i = 0; i < m->ntouched; i++) {
 		struct nvs_merge_ring *r = &m->rings[m->touched[i]];
 
+		head->ranges[i] = (struct nvs_ring_range){m->touched[i], 0, r->from, r->pos};
 		r->in_frame = false;
-		if (give)
-			__atomic_store_n(&nvs_buffer_at(m->touched[i])->shared->tail, r->pos,
-					 __ATOMIC_RELEASE);
 	}
 	m->ntouched = 0;
 }
 
-/* The oldest frame's memory is free again: the next one is filled there. */
-static void next_buffer(struct nvs_merge *m)
+static void add_counts(struct nvs_merge_counts *all, const struct nvs_merge_counts *more)
 {
-	uint8_t *oldest = m->spares[0];
-
-	for (uint32_t i = 1; i < m->nspares; i++)
-		m->spares[i - 1] = m->spares[i];
-	m->spares[m->nspares - 1] = m->buffer;
-	m->buffer = oldest;
+	all->records += more->records;
+	all->submissions += more->submissions;
+	all->submission_bytes += more->submission_bytes;
+	all->stacks += more->stacks;
+	all->threads = more->threads > all->threads ? more->threads : all->threads;
+	all->channels = more->channels > all->channels ? more->channels : all->channels;
 }
 
-void nvs_merge_flush(struct nvs_merge *m)
+const struct nvs_frame *nvs_merge_rest(struct nvs_merge *m)
 {
-	uint32_t size = (uint32_t)(sizeof(struct nvs_rec_frame) +
+	struct nvs_frame *frame = &m->frames[m->filling];
+	uint32_t head = (uint32_t)(sizeof(struct nvs_rec_frame) +
 				   m->ntouched * sizeof(struct nvs_ring_range));
-	uint8_t *start = m->buffer + FRAME_ROOM - size;
-	bool later = m->used && m->nspares;
 
-	if (m->used) {
-		fill_frame(m, (void *)start, size);
-		m->write(m->arg, start, size + m->used, &m->in_frame);
-	} else if (m->ntouched && m->nspares) {
-		m->settle(m->arg); /* a tail only moves on */
-	}
-	leave_rings(m, !later);
-	if (later)
-		next_buffer(m);
+	if (!m->used && !m->ntouched)
+		return NULL;
+	if (!m->used)
+		frame->counts = (struct nvs_merge_counts){0};
+	frame->data = frame->memory + FRAME_ROOM - head;
+	frame->size = head + m->used;
+	fill_head(m, (void *)(frame->memory + FRAME_ROOM - head), head);
+	add_counts(&m->all, &frame->counts);
+	m->number += m->used != 0;
 	m->used = 0;
-	memset(&m->in_frame, 0, sizeof(m->in_frame));
+	m->filling = (m->filling + 1) % m->nframes;
+	return frame;
+}
+
+void nvs_merge_commit(const struct nvs_frame *frame)
+{
+	const struct nvs_rec_frame *head = frame->data;
+
+	for (uint32_t i = 0; i < head->nranges; i++)
+		__atomic_store_n(&nvs_buffer_at(head->ranges[i].ring)->shared->tail,
+				 head->ranges[i].to, __ATOMIC_RELEASE);
 }
 
 /* The size of the record at RING's position, 0: it cannot be one. */
@@ -206,8 +178,8 @@ static uint32_t checked_size(const struct nvs_merge *m, uint32_t ring)
 	return size;
 }
 
-/* The ring's next record that counts; false: none that is older than LIMIT. */
-static bool look(struct nvs_merge *m, uint32_t ring, uint64_t limit, uint64_t *time)
+/* The ring's next record that counts; false: none that is older than the limit. */
+static bool look(struct nvs_merge *m, uint32_t ring, uint64_t *time)
 {
 	struct nvs_merge_ring *r = &m->rings[ring];
 
@@ -217,7 +189,7 @@ static bool look(struct nvs_merge *m, uint32_t ring, uint64_t limit, uint64_t *t
 
 		*time = rec->time;
 		if (size && rec->type != NVS_REC_PAD)
-			return *time < limit;
+			return *time < m->limit;
 		touch(m, ring);
 		if (!size) {
 			m->damaged_bytes += r->head - r->pos;
@@ -229,25 +201,27 @@ static bool look(struct nvs_merge *m, uint32_t ring, uint64_t limit, uint64_t *t
 	return false;
 }
 
-static void take(struct nvs_merge *m, uint32_t ring)
+/* False: no room for it in this frame. */
+static bool take(struct nvs_merge *m, uint32_t ring)
 {
 	struct nvs_merge_ring *r = &m->rings[ring];
 	uint32_t size = checked_size(m, ring);
 
 	if (m->used + size > m->capacity)
-		nvs_merge_flush(m);
+		return false;
 	touch(m, ring);
 	/* 0: written over since it was looked at; look() deals with it. */
 	if (size)
 		copy(m, record_at(ring, r->pos), size);
 	r->pos += size;
+	return true;
 }
 
 static void sift_down(struct nvs_merge *m, uint32_t i)
 {
 	for (;;) {
 		uint32_t least = i, child = 2 * i + 1;
-		struct nvs_merge_next swap;
+		struct nvs_merge_head swap;
 
 		for (uint32_t c = child; c < m->nheap && c < child + 2; c++)
 			if (m->heap[c].time < m->heap[least].time)
@@ -261,10 +235,11 @@ static void sift_down(struct nvs_merge *m, uint32_t i)
 	}
 }
 
-static void collect(struct nvs_merge *m, uint64_t limit)
+void nvs_merge_collect(struct nvs_merge *m, uint64_t limit)
 {
 	uint32_t n = nvs_buffer_count();
 
+	m->limit = limit;
 	m->nheap = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_merge_ring *r = &m->rings[i];
@@ -278,22 +253,23 @@ static void collect(struct nvs_merge *m, uint64_t limit)
 		r->head = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
 		if (r->head - r->pos > nvs_buffer_at(i)->bytes)
 			r->head = r->pos; /* not a head: written over */
-		if (look(m, i, limit, &time))
-			m->heap[m->nheap++] = (struct nvs_merge_next){time, i};
+		if (look(m, i, &time))
+			m->heap[m->nheap++] = (struct nvs_merge_head){time, i};
 	}
 	for (uint32_t i = m->nheap / 2; i-- > 0;)
 		sift_down(m, i);
 }
 
-void nvs_merge_drain(struct nvs_merge *m, uint64_t limit)
+const struct nvs_frame *nvs_merge_next(struct nvs_merge *m)
 {
-	collect(m, limit);
 	while (m->nheap) {
-		uint32_t ring = m->heap[0].ring;
+		struct nvs_merge_head *first = &m->heap[0];
 
-		take(m, ring);
-		if (!look(m, ring, limit, &m->heap[0].time))
-			m->heap[0] = m->heap[--m->nheap];
+		if (!take(m, first->ring))
+			return nvs_merge_rest(m);
+		if (!look(m, first->ring, &first->time))
+			*first = m->heap[--m->nheap];
 		sift_down(m, 0);
 	}
+	return NULL;
 }

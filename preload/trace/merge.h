@@ -2,10 +2,14 @@
 /*
  * Merges the rings into frames: records in order of time, no record across frames, and for each
  * frame which stretch of which ring it holds.
+ *
+ * Frames are pulled out of it: of a round all that are full, then what is left. The puller packs
+ * and writes each, in order, and then commits it.
  */
 #ifndef NVSNOOP_PRELOAD_TRACE_MERGE_H
 #define NVSNOOP_PRELOAD_TRACE_MERGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
@@ -20,27 +24,26 @@ struct nvs_merge_counts {
 	uint32_t threads, channels; /* highest number + 1 */
 };
 
-/*
- * Writes a frame of SIZE bytes, whose first record is its FRAME record. The rings' tails are
- * advanced when it returns, come of it what may; after nvs_merge_overlap(), when
- * nvs_merge_written() is called.
- */
-typedef void (*nvs_merge_write)(void *arg, const void *frame, size_t size,
-				const struct nvs_merge_counts *counts);
+/* One that was pulled: SIZE bytes at DATA, whose first record is its FRAME record. With no records
+ * in it it is not to be written, but to be committed. */
+struct nvs_frame {
+	const void *data;
+	size_t size;
+	struct nvs_merge_counts counts;
+	uint8_t *memory; /* room for a FRAME record, then for capacity bytes of records */
+};
 
-#define NVS_MERGE_SPARES 2u
+#define NVS_FRAME_BYTES (1u << 20) /* of records in one, about */
+#define NVS_MERGE_FRAMES 3u
 
 struct nvs_merge {
-	nvs_merge_write write;
-	void *arg;
-	void (*settle)(void *arg); /* see nvs_merge_overlap() */
-	uint8_t *buffer; /* room for a FRAME record, then for capacity bytes of records */
-	uint8_t *spares[NVS_MERGE_SPARES]; /* the frames before, being written; the oldest first */
-	uint32_t nspares;
-	size_t capacity, used, buffer_size;
-	uint64_t frames; /* number of the next one */
+	struct nvs_frame frames[NVS_MERGE_FRAMES];
+	uint32_t nframes, filling; /* those that there is memory for; the one that is filled */
+	size_t capacity, used, frame_bytes;
+	uint64_t number; /* of the next one that is written */
+	uint64_t limit; /* of this round: what is younger stays */
 	uint64_t first_time; /* of the frame's first record */
-	struct nvs_merge_counts in_frame, all;
+	struct nvs_merge_counts all; /* of all that were pulled */
 	uint64_t damaged_bytes; /* of rings, thrown away: something wrote over them */
 	uint32_t ntouched, nheap;
 	uint32_t touched[NVS_MAX_BUFFERS]; /* rings with something in this frame */
@@ -50,33 +53,30 @@ struct nvs_merge {
 		uint64_t head; /* as seen at the start of the round */
 		bool known, in_frame;
 	} rings[NVS_MAX_BUFFERS];
-	struct nvs_merge_next {
+	struct nvs_merge_head {
 		uint64_t time;
 		uint32_t ring;
 	} heap[NVS_MAX_BUFFERS];
 };
 
-/* A new one, for rings of RING_BYTES, whose first frame has number FRAME; NULL: no memory. */
-struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t frame, nvs_merge_write write,
-				void *arg);
+/* A new one, for rings of RING_BYTES, whose first frame has number NUMBER; NULL: no memory. */
+struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t number);
 void nvs_merge_free(struct nvs_merge *merge);
 /*
- * From here on write() may return before the frame is written. A frame stays as it is until write()
- * has returned N times more (N at most NVS_MERGE_SPARES), or SETTLE has, which waits until all is
- * written. 0 or -ENOMEM: all stays as it was.
+ * Begins a round, of every record older than LIMIT. The caller has taken LIMIT from nvs_now()
+ * before: whoever has seen a record that is taken now had its own younger than that one.
  */
-int nvs_merge_overlap(struct nvs_merge *merge, uint32_t n, void (*settle)(void *arg));
-/* FRAME is written: gives the rings their room back. On any thread. */
-void nvs_merge_written(const void *frame);
+void nvs_merge_collect(struct nvs_merge *merge, uint64_t limit);
 /*
- * Takes every record older than LIMIT out of the rings, writing frames as they fill. The caller has
- * taken LIMIT from nvs_now() before: whoever has seen a record that is taken now had its own
- * younger than that one.
+ * The round's next full frame; NULL: there is none. It stays as it is until merge->nframes - 1 more
+ * were pulled.
  */
-void nvs_merge_drain(struct nvs_merge *merge, uint64_t limit);
-/* A record of the writer's own. */
-void nvs_merge_put(struct nvs_merge *merge, const struct nvs_rec *rec);
-/* Writes what there is, and gives the rings their room back. */
-void nvs_merge_flush(struct nvs_merge *merge);
+const struct nvs_frame *nvs_merge_next(struct nvs_merge *merge);
+/* What there is besides full frames; NULL: nothing. */
+const struct nvs_frame *nvs_merge_rest(struct nvs_merge *merge);
+/* A record of the writer's own. False: nvs_merge_rest() is to be pulled first. */
+bool nvs_merge_put(struct nvs_merge *merge, const struct nvs_rec *rec);
+/* Gives the rings the room of what FRAME holds. In the order of frames, on any thread. */
+void nvs_merge_commit(const struct nvs_frame *frame);
 
 #endif

@@ -9,7 +9,6 @@
 #include "preload/base/clock.h"
 #include "preload/base/outfile.h"
 #include "preload/base/preload.h"
-#include "preload/trace/sink.h"
 #include "preload/base/sys.h"
 
 #define NVS_SPOOL_CHANNELS 4096u
@@ -104,9 +103,11 @@ void nvs_late_settle(struct nvs_session *session);
 /* ---- firstframe.c ---- */
 
 /*
- * The first frame: HEADER, what is known of the process, a CLOCK point. Written before it returns.
+ * What the first frame holds, to MERGE: HEADER, what is known of the process, a CLOCK point. 0 or
+ * -ENOMEM.
  */
-int nvs_first_frame(struct nvs_session *session, struct nvs_sink *sink);
+struct nvs_merge;
+int nvs_first_frame(const struct nvs_session *session, struct nvs_merge *merge);
 /* One ATTR record into a ring. */
 void nvs_record_attr(uint32_t key, const char *value, size_t length);
 /* The same at OUT, which has room for 32 bytes more than LENGTH; its size. */
@@ -127,9 +128,11 @@ void nvs_end_with_last_thread(struct nvs_session *session);
 
 /* ---- inflight.c ---- */
 
-/* Calls that have not returned, at the trace's end. */
-struct nvs_merge;
-void nvs_inflight_put(struct nvs_merge *merge);
+/* One after the other, calls that have not returned at the trace's end. AT begins with zeroes. */
+struct nvs_inflight {
+	uint32_t buffer, call;
+};
+bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_rec_call_begin *rec);
 
 /* ---- writer.c ---- */
 

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trace as a row of zstd frames. zstd works in memory of ours: its own would come out of the
- * program's heap.
+ * The trace as a row of zstd frames.
  */
-#define ZSTD_STATIC_LINKING_ONLY
-#include <errno.h>
-#include <string.h>
-#include <zstd.h>
 #include "preload/base/preload.h"
-#include "preload/trace/sink.h"
 #include "preload/base/sys.h"
+#include "preload/trace/sink.h"
 
-#define LEVEL 1
 #define SKIPPABLE_MAGIC 0x184d2a5eu
 #define SEEKABLE_MAGIC 0x8f92eab1u
 
@@ -21,58 +15,8 @@ struct seek_footer {
 	uint32_t magic;
 } __attribute__((packed));
 
-int nvs_pack_init(struct nvs_pack *pack, size_t largest)
-{
-	*pack = (struct nvs_pack){.workspace_size = ZSTD_estimateCCtxSize(LEVEL),
-				  .packed_size = ZSTD_compressBound(largest),
-				  .delta_size = largest};
-	pack->workspace = nvs_alloc(pack->workspace_size);
-	pack->packed = nvs_alloc(pack->packed_size);
-	pack->delta = nvs_alloc(pack->delta_size);
-	pack->slots = nvs_alloc(NVS_DELTA_SLOTS * sizeof(*pack->slots));
-	pack->cctx = pack->workspace ? ZSTD_initStaticCCtx(pack->workspace, pack->workspace_size)
-				     : NULL;
-	if (!pack->cctx || !pack->packed || !pack->delta || !pack->slots) {
-		nvs_pack_free(pack);
-		return -ENOMEM;
-	}
-	/* One in memory of ours begins with no parameters at all, not with the defaults. */
-	ZSTD_CCtx_reset(pack->cctx, ZSTD_reset_session_and_parameters);
-	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_compressionLevel, LEVEL);
-	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_contentSizeFlag, 1);
-	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_checksumFlag, 1);
-	return 0;
-}
-
-void nvs_pack_free(struct nvs_pack *pack)
-{
-	nvs_free(pack->workspace, pack->workspace_size);
-	nvs_free(pack->packed, pack->packed_size);
-	nvs_free(pack->delta, pack->delta_size);
-	nvs_free(pack->slots, NVS_DELTA_SLOTS * sizeof(*pack->slots));
-	*pack = (struct nvs_pack){0};
-}
-
-ssize_t nvs_pack_frame(struct nvs_pack *pack, const void *records, size_t size)
-{
-	size_t packed;
-
-	if (size > pack->delta_size)
-		return -EINVAL;
-	nvs_delta_frame(pack->delta, records, size, pack->slots);
-	packed = ZSTD_compress2(pack->cctx, pack->packed, pack->packed_size, pack->delta, size);
-	return ZSTD_isError(packed) ? -EINVAL : (ssize_t)packed;
-}
-
-int nvs_sink_init(struct nvs_sink *sink, struct nvs_outfile *file, size_t largest)
-{
-	*sink = (struct nvs_sink){.file = file};
-	return nvs_pack_init(&sink->pack, largest);
-}
-
 void nvs_sink_free(struct nvs_sink *sink)
 {
-	nvs_pack_free(&sink->pack);
 	nvs_free(sink->seek, sink->seek_room * 8);
 	*sink = (struct nvs_sink){.file = sink->file};
 }
@@ -107,7 +51,7 @@ static int fail(struct nvs_sink *sink, int err)
 	return err;
 }
 
-int nvs_sink_packed(struct nvs_sink *sink, const void *packed, ssize_t packed_size, size_t size)
+int nvs_sink_write(struct nvs_sink *sink, const void *packed, ssize_t packed_size, size_t size)
 {
 	int err;
 
@@ -122,14 +66,6 @@ int nvs_sink_packed(struct nvs_sink *sink, const void *packed, ssize_t packed_si
 	sink->raw_bytes += size;
 	sink->file_bytes += (size_t)packed_size;
 	return 0;
-}
-
-int nvs_sink_frame(struct nvs_sink *sink, const void *records, size_t size)
-{
-	if (sink->error)
-		return sink->error;
-	return nvs_sink_packed(sink, sink->pack.packed, nvs_pack_frame(&sink->pack, records, size),
-			       size);
 }
 
 void nvs_sink_retry(struct nvs_sink *sink)

@@ -4,12 +4,12 @@
  * holds no lock that anybody else takes and never uses the program's heap, so nothing the program
  * does stops it but a file system that hangs; its heartbeat says so to those who wait for room.
  */
-#include <sched.h>
 #include <time.h>
 #include "preload/base/ownthread.h"
-#include "preload/trace/session.h"
 #include "preload/trace/merge.h"
 #include "preload/trace/packer.h"
+#include "preload/trace/session.h"
+#include "preload/trace/sink.h"
 
 #define ROUND_MS 100
 #define CLOCK_NS 1000000000ull /* a calibration point, while there is something to write */
@@ -21,9 +21,9 @@
 
 struct nvs_writer {
 	struct nvs_session *session;
-	struct nvs_sink sink; /* the packers' while one has a frame */
 	struct nvs_merge *merge;
 	struct nvs_packers packers;
+	struct nvs_sink sink; /* the packers' while one has a frame */
 	uint32_t frames_now, frames_before; /* of this round, and of the one before */
 	uint64_t last_clock; /* mono_ns of the last calibration point */
 	bool unsafe_told;
@@ -41,12 +41,14 @@ static void beat(struct nvs_writer *w)
 	__atomic_fetch_add(&w->session->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
-static void write_frame(void *arg, const void *frame, size_t size,
-			const struct nvs_merge_counts *counts, const void *packed,
-			ssize_t packed_size)
+/* ---- frames ---- */
+
+/* The end of each: it stands in the file, or is lost, and the rings get its room back. */
+static void commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size)
 {
 	struct nvs_writer *w = arg;
-	int err = nvs_sink_packed(&w->sink, packed, packed_size, size);
+	const struct nvs_merge_counts *counts = &frame->counts;
+	int err = counts->records ? nvs_sink_write(&w->sink, packed, size, frame->size) : 0;
 
 	if (err) {
 		w->first_error = w->first_error ? w->first_error : err;
@@ -55,27 +57,43 @@ static void write_frame(void *arg, const void *frame, size_t size,
 		w->session->head->lost_submissions += counts->submissions;
 		w->session->head->lost_bytes += counts->submission_bytes;
 	}
-	if (w->merge->nspares)
-		nvs_merge_written(frame);
+	nvs_merge_commit(frame);
 	beat(w);
 }
 
-static void give_frame(void *arg, const void *frame, size_t size,
-		       const struct nvs_merge_counts *counts)
+static void pack(struct nvs_writer *w, const struct nvs_frame *frame)
 {
-	struct nvs_writer *w = arg;
-
 	if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
-		nvs_packers_give(&w->packers, frame, size, counts);
+		nvs_packers_give(&w->packers, frame);
 	else
-		nvs_packers_write(&w->packers, frame, size, counts);
+		nvs_packers_write(&w->packers, frame);
 }
 
-static void settle(void *arg)
+/* Full frames, of what is older than LIMIT. */
+static void drain(struct nvs_writer *w, uint64_t limit)
 {
-	struct nvs_writer *w = arg;
+	const struct nvs_frame *frame;
 
-	nvs_packers_wait(&w->packers);
+	nvs_merge_collect(w->merge, limit);
+	while ((frame = nvs_merge_next(w->merge)))
+		pack(w, frame);
+}
+
+/* What is left of it. */
+static void flush(struct nvs_writer *w)
+{
+	const struct nvs_frame *frame = nvs_merge_rest(w->merge);
+
+	if (frame)
+		pack(w, frame);
+}
+
+/* ---- records of the writer's own ---- */
+
+static void put(struct nvs_writer *w, const struct nvs_rec *rec)
+{
+	while (!nvs_merge_put(w->merge, rec))
+		flush(w);
 }
 
 static void put_clock(struct nvs_writer *w)
@@ -85,7 +103,7 @@ static void put_clock(struct nvs_writer *w)
 	struct nvs_rec_clock rec;
 
 	nvs_fill_clock(&rec, &point);
-	nvs_merge_put(w->merge, &rec.rec);
+	put(w, &rec.rec);
 	w->last_clock = point.mono_ns;
 	head->clock_ticks[1] = point.ticks;
 	head->clock_mono_ns[1] = point.mono_ns;
@@ -101,7 +119,7 @@ static void tell_unsafe(struct nvs_writer *w)
 		return;
 	w->unsafe_told = true;
 	nvs_fill_attr(room, NVS_ATTR_SPOOL, "", 0);
-	nvs_merge_put(w->merge, (const void *)room);
+	put(w, (const void *)room);
 }
 
 /* Ticks mean nothing by one point alone: the second comes early, for a program that dies early. */
@@ -127,12 +145,12 @@ static void one_round(struct nvs_writer *w)
 	}
 	limit = nvs_now();
 	__atomic_store_n(&w->session->head->heard, limit, __ATOMIC_RELAXED);
-	nvs_merge_drain(w->merge, limit);
+	drain(w, limit);
 	tell_unsafe(w);
 	now = nvs_clock_mono_ns();
 	if (now - w->last_clock >= clock_interval(w))
 		put_clock(w);
-	nvs_merge_flush(w->merge);
+	flush(w);
 	w->frames_before = w->frames_now;
 	w->frames_now = 0;
 	beat(w);
@@ -169,8 +187,18 @@ static void put_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions,
 
 	if (!submissions && !bytes)
 		return;
-	nvs_merge_put(w->merge, &gap.rec);
+	put(w, &gap.rec);
 	w->gaps++;
+}
+
+static void put_in_flight(struct nvs_writer *w)
+{
+	struct nvs_inflight at = {0};
+	struct nvs_rec_call_begin rec;
+
+	nvs_buffer_sweep();
+	while (nvs_inflight_next(&at, &rec))
+		put(w, &rec.rec);
 }
 
 static void put_totals(struct nvs_writer *w)
@@ -201,7 +229,7 @@ static void put_totals(struct nvs_writer *w)
 		.raw_bytes = w->sink.raw_bytes + w->merge->used,
 	};
 
-	nvs_merge_put(w->merge, &t.rec);
+	put(w, &t.rec);
 }
 
 /* What somebody has cut off or removed meanwhile is lost, though each write went well. */
@@ -220,17 +248,17 @@ static void finish(struct nvs_writer *w)
 	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};
 
 	one_round(w);
-	nvs_merge_drain(w->merge, UINT64_MAX);
-	nvs_merge_flush(w->merge);
+	drain(w, UINT64_MAX);
+	flush(w);
 	nvs_packers_wait(&w->packers);
 	nvs_sink_retry(&w->sink);
 	put_gap(w, NVS_GAP_WRITE, w->lost_submissions, w->lost_bytes + w->merge->damaged_bytes);
 	put_clock(w);
-	nvs_inflight_put(w->merge);
+	put_in_flight(w);
 	put_totals(w);
 	end.rec.time = nvs_now();
-	nvs_merge_put(w->merge, &end.rec);
-	nvs_merge_flush(w->merge);
+	put(w, &end.rec);
+	flush(w);
 	nvs_packers_finish(&w->packers);
 	nvs_sink_seek_table(&w->sink);
 	look_at_file(w);
@@ -337,38 +365,39 @@ static void hand_over_files(struct nvs_writer *w, int trace, int spool)
 		nvs_sys_close(spool);
 }
 
-/* Without packers the writer packs. */
-static void start_packers(struct nvs_writer *w)
+/* The first frame is written before the program goes on: it learns of a file that takes none. */
+static int write_first(struct nvs_writer *w)
 {
-	size_t largest = w->merge->buffer_size;
+	int err = nvs_first_frame(w->session, w->merge);
 
-	w->packers = (struct nvs_packers){.begin = begin_packer, .write = write_frame, .arg = w};
-	if (nvs_merge_overlap(w->merge, NVS_PACKERS, settle))
-		w->packers.each[0] = (struct nvs_packer){.all = &w->packers, .pack = &w->sink.pack};
-	else
-		nvs_packers_start(&w->packers, &w->sink.pack, largest);
+	flush(w);
+	return err ? err : w->first_error;
+}
+
+static int make_parts(struct nvs_writer *w)
+{
+	w->merge = nvs_merge_new(w->session->ring_bytes, 0);
+	w->sink.file = &w->session->trace;
+	w->packers = (struct nvs_packers){.begin = begin_packer, .commit = commit, .arg = w};
+	return w->merge ? nvs_packers_init(&w->packers, w->merge->frame_bytes) : -ENOMEM;
 }
 
 int nvs_writer_start(struct nvs_session *session)
 {
 	struct nvs_writer *w = nvs_alloc(sizeof(*w));
-	uint64_t ring_bytes = session->ring_bytes;
-	int err = -ENOMEM, trace = session->trace.fd, spool = session->spool.fd;
+	int err, trace = session->trace.fd, spool = session->spool.fd;
 
 	if (!w)
-		return err;
+		return -ENOMEM;
 	w->session = session;
 	w->unsafe_told = !session->crash_safe; /* the header says it */
-	w->merge = nvs_merge_new(ring_bytes, 0, give_frame, w);
-	if (w->merge)
-		err = nvs_sink_init(&w->sink, &session->trace, w->merge->buffer_size);
+	w->last_clock = session->start.mono_ns;
 	session->writer = w;
+	err = make_parts(w);
 	if (!err)
-		err = nvs_first_frame(session, &w->sink);
+		err = write_first(w);
 	if (!err) {
-		w->merge->frames = w->sink.frames;
-		w->last_clock = session->start.mono_ns;
-		start_packers(w);
+		nvs_packers_start(&w->packers, w->merge->nframes - 1);
 		err = nvs_own_thread("nvsnoop", run_writer, w);
 	}
 	if (!err) {
@@ -376,6 +405,7 @@ int nvs_writer_start(struct nvs_session *session)
 	} else {
 		nvs_packers_finish(&w->packers);
 		session->writer = NULL;
+		nvs_packers_free(&w->packers);
 		nvs_sink_free(&w->sink);
 		nvs_merge_free(w->merge);
 		if (!w->packers.running)

@@ -174,11 +174,23 @@ static void *live_and_die(void *arg)
 
 /* ---- the writer ---- */
 
-static void count_frame(void *arg, const void *frame, size_t size,
-			const struct nvs_merge_counts *counts)
+static void count_frame(const struct nvs_frame *frame)
 {
+	if (!frame)
+		return;
 	frames++;
-	drained += counts->submissions;
+	drained += frame->counts.submissions;
+	nvs_merge_commit(frame);
+}
+
+static void drain_until(uint64_t limit)
+{
+	const struct nvs_frame *frame;
+
+	nvs_merge_collect(merge, limit);
+	while ((frame = nvs_merge_next(merge)))
+		count_frame(frame);
+	count_frame(nvs_merge_rest(merge));
 }
 
 static void *drain(void *arg)
@@ -187,8 +199,7 @@ static void *drain(void *arg)
 		uint64_t sum = 0;
 
 		nvs_buffer_sweep();
-		nvs_merge_drain(merge, nvs_now());
-		nvs_merge_flush(merge);
+		drain_until(nvs_now());
 		for (uint32_t i = 0; i < nvs_buffer_count(); i++)
 			sum += nvs_count_of(nvs_buffer_at(i), NVS_COUNT_SUBMISSIONS);
 		__atomic_fetch_add(&heartbeat, 1 + (sum == UINT64_MAX), __ATOMIC_RELEASE);
@@ -232,7 +243,7 @@ int main(void)
 		abort();
 	add_rings(16);
 	nvs_writer_signal.heartbeat = &heartbeat;
-	merge = nvs_merge_new(RING_BYTES, 0, count_frame, NULL);
+	merge = nvs_merge_new(RING_BYTES, 0);
 	for (uint32_t i = 0; i < CHANNELS; i++) {
 		pthread_mutex_init(&channels[i].lock, NULL);
 		channels[i].state.channel = i;
@@ -247,8 +258,7 @@ int main(void)
 	stop = 1;
 	pthread_join(publisher, NULL);
 	pthread_join(writer, NULL);
-	nvs_merge_drain(merge, UINT64_MAX);
-	nvs_merge_flush(merge);
+	drain_until(UINT64_MAX);
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
 		counted += nvs_count_of(nvs_buffer_at(i), NVS_COUNT_SUBMISSIONS);
 		lost += nvs_count_of(nvs_buffer_at(i), NVS_COUNT_LOST_SUBMISSIONS);

@@ -25,24 +25,9 @@ void *nvs_alloc(size_t size)
 	return calloc(1, size);
 }
 
-void *nvs_realloc(void *p, size_t old, size_t size)
-{
-	return realloc(p, size);
-}
-
 void nvs_free(void *p, size_t size)
 {
 	free(p);
-}
-
-int nvs_outfile_fd(struct nvs_outfile *file)
-{
-	return -1;
-}
-
-int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size)
-{
-	return 0;
 }
 
 struct thread {
@@ -83,15 +68,14 @@ static uint64_t word_of(uint64_t frame, size_t i)
 	return (frame * 2654435761u + i / 7) & 0xffffff;
 }
 
-static void on_write(void *arg, const void *frame, size_t size,
-		     const struct nvs_merge_counts *counts, const void *packed, ssize_t packed_size)
+static void on_commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size)
 {
 	static uint64_t words[LARGEST / 8];
 
-	if (packed_size < 0 || counts->records != expected ||
-	    ZSTD_decompress(words, sizeof(words), packed, (size_t)packed_size) != size)
+	if (size < 0 || frame->counts.records != expected + 1 ||
+	    ZSTD_decompress(words, sizeof(words), packed, (size_t)size) != frame->size)
 		wrong++;
-	for (size_t i = 0; i < size / 8; i++)
+	for (size_t i = 0; i < frame->size / 8; i++)
 		wrong += words[i] != word_of(expected, i);
 	expected++;
 }
@@ -104,17 +88,16 @@ static uint32_t random_of(uint32_t n)
 	return (x >> 8) % n;
 }
 
-static void give(struct nvs_packers *all, uint64_t *words, uint64_t number)
+static void give(struct nvs_packers *all, struct nvs_frame *frame, uint64_t *words, uint64_t number)
 {
-	struct nvs_merge_counts counts = {.records = number};
-	size_t size = 8 * (1 + random_of(random_of(4) ? 500 : LARGEST / 8));
-
-	for (size_t i = 0; i < size / 8; i++)
+	*frame = (struct nvs_frame){.data = words, .counts = {.records = number + 1}};
+	frame->size = 8 * (1 + random_of(random_of(4) ? 500 : LARGEST / 8));
+	for (size_t i = 0; i < frame->size / 8; i++)
 		words[i] = word_of(number, i);
 	if (random_of(4))
-		nvs_packers_give(all, words, size, &counts);
+		nvs_packers_give(all, frame);
 	else
-		nvs_packers_write(all, words, size, &counts);
+		nvs_packers_write(all, frame);
 	if (!random_of(8))
 		nvs_packers_wait(all);
 }
@@ -122,16 +105,16 @@ static void give(struct nvs_packers *all, uint64_t *words, uint64_t number)
 int main(void)
 {
 	static uint64_t words[NVS_PACKERS + 1][LARGEST / 8];
+	static struct nvs_frame frames[NVS_PACKERS + 1];
 	struct nvs_packers *all = calloc(1, sizeof(*all));
-	struct nvs_pack pack;
 	int failed;
 
-	*all = (struct nvs_packers){.begin = on_begin, .write = on_write};
-	if (nvs_pack_init(&pack, LARGEST))
+	*all = (struct nvs_packers){.begin = on_begin, .commit = on_commit};
+	if (nvs_packers_init(all, LARGEST))
 		abort();
-	nvs_packers_start(all, &pack, LARGEST);
+	nvs_packers_start(all, NVS_PACKERS);
 	for (uint64_t n = 0; n < FRAMES; n++)
-		give(all, words[n % (NVS_PACKERS + 1)], n);
+		give(all, &frames[n % (NVS_PACKERS + 1)], words[n % (NVS_PACKERS + 1)], n);
 	nvs_packers_finish(all);
 	failed = (expected != FRAMES) + (wrong != 0) + (all->running != NVS_PACKERS) +
 		 (nvs_packers_cpu_ns(all) == 0);

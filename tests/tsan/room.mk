@@ -8,7 +8,7 @@ TSAN_CFLAGS = $(filter-out -MMD -MP,$(COMMON)) -O1 -fsanitize=thread -fno-omit-f
 
 $(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*/*.c) $(TRAP_ASM) preload/trace/merge.c
 $(BUILD)/tests/tsan/tables: tests/tsan/tables.c preload/base/state.c preload/base/arena.c preload/rm/spans.c
-$(BUILD)/tests/tsan/packers: tests/tsan/packers.c preload/trace/packer.c preload/trace/sink.c preload/trace/delta.c
+$(BUILD)/tests/tsan/packers: tests/tsan/packers.c preload/trace/packer.c preload/trace/delta.c
 
 # In one command each: compiled like this, the parts are of no use to others.
 $(TSAN): $(TSAN_HEADS)

@@ -7,7 +7,6 @@
 /* LINK: preload */
 #include <pthread.h>
 #include "preload/trace/merge.h"
-#include "preload/trace/sink.h"
 #include "tests/unit/fakering.h"
 
 #define RINGS 5
@@ -39,8 +38,7 @@ static void take_record(const struct nvs_rec *rec)
 		seen.sized &= n->fill[i / 8 - 3] == n->value + i;
 }
 
-static void take_frame(void *arg, const void *data, size_t size,
-		       const struct nvs_merge_counts *counts)
+static void take_frame(const void *data, size_t size, const struct nvs_merge_counts *counts)
 {
 	const struct nvs_rec_frame *frame = data;
 	uint64_t records = seen.records;
@@ -68,39 +66,54 @@ static void take_frame(void *arg, const void *data, size_t size,
 	CHECK(counts->records == seen.records - records);
 }
 
-/* Frames that are written as late as may be: after as many more as there are spares, or when asked
- * for. */
+/* Frames that are written as late as may be: after as many more as may be held, or when asked for.
+ */
 static struct {
 	uint32_t late, n;
-	struct {
-		const void *frame;
-		size_t size;
-		struct nvs_merge_counts counts;
-	} each[NVS_MERGE_SPARES + 1];
+	const struct nvs_frame *each[NVS_MERGE_FRAMES];
 } held;
 
-static void write_oldest(void *arg)
+static void write_oldest(void)
 {
-	take_frame(arg, held.each[0].frame, held.each[0].size, &held.each[0].counts);
-	nvs_merge_written(held.each[0].frame);
+	const struct nvs_frame *frame = held.each[0];
+
+	if (frame->counts.records)
+		take_frame(frame->data, frame->size, &frame->counts);
+	nvs_merge_commit(frame);
 	held.n--;
 	memmove(held.each, held.each + 1, held.n * sizeof(held.each[0]));
 }
 
-static void write_held(void *arg)
+static void hold_frame(const struct nvs_frame *frame)
 {
-	while (held.n)
-		write_oldest(arg);
+	held.each[held.n++] = frame;
+	if (held.n > held.late)
+		write_oldest();
 }
 
-static void hold_frame(void *arg, const void *frame, size_t size,
-		       const struct nvs_merge_counts *counts)
+static void drain(struct nvs_merge *m, uint64_t limit)
 {
-	if (held.n == held.late)
-		write_oldest(arg);
-	held.each[held.n].frame = frame;
-	held.each[held.n].size = size;
-	held.each[held.n++].counts = *counts;
+	const struct nvs_frame *frame;
+
+	nvs_merge_collect(m, limit);
+	while ((frame = nvs_merge_next(m)))
+		hold_frame(frame);
+}
+
+static void flush(struct nvs_merge *m)
+{
+	const struct nvs_frame *frame = nvs_merge_rest(m);
+
+	if (frame)
+		hold_frame(frame);
+}
+
+/* Flushes, and sees the frame written. */
+static void finish(struct nvs_merge *m)
+{
+	flush(m);
+	while (held.n)
+		write_oldest();
 }
 
 static void reset(void)
@@ -138,20 +151,12 @@ static uint32_t random_of(uint32_t n)
 
 static struct nvs_merge *new_merge(void)
 {
-	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0, held.late ? hold_frame : take_frame,
-					    NULL);
+	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0);
 
-	if (!m || (held.late && nvs_merge_overlap(m, held.late, write_held)))
+	if (!m || m->nframes != NVS_MERGE_FRAMES)
 		abort();
 	reset();
 	return m;
-}
-
-/* Flushes, and sees the frame written. */
-static void flush(struct nvs_merge *m)
-{
-	nvs_merge_flush(m);
-	write_held(NULL);
 }
 
 static void test_order(void)
@@ -170,12 +175,12 @@ static void test_order(void)
 			n++;
 		}
 		/* A record of the very limit stays: another ring may still get an older one. */
-		nvs_merge_drain(m, time - random_of(50));
+		drain(m, time - random_of(50));
 		if (random_of(3) == 0)
-			nvs_merge_flush(m);
+			flush(m);
 	}
-	nvs_merge_drain(m, UINT64_MAX);
-	flush(m);
+	drain(m, UINT64_MAX);
+	finish(m);
 	CHECK(seen.sorted && seen.chained && seen.sized);
 	CHECK(seen.records == n && seen.checksum == sum && n > 10000);
 	CHECK(m->damaged_bytes == 0 && m->all.records == n);
@@ -191,17 +196,17 @@ static void test_limit(void)
 	put(0, NVS_REC_GAP, 24, 10, 1);
 	put(0, NVS_REC_GAP, 24, 20, 2);
 	put(1, NVS_REC_GAP, 24, 15, 3);
-	nvs_merge_drain(m, 15);
+	drain(m, 15);
 	CHECK(m->used == 24);
 	/* Not written yet: the ring keeps it. */
 	CHECK(nvs_buffer_at(0)->shared->tail + 48 == nvs_buffer_at(0)->shared->head);
-	flush(m);
+	finish(m);
 	CHECK(seen.records == 1 &&
 	      nvs_buffer_at(0)->shared->tail + 24 == nvs_buffer_at(0)->shared->head);
-	nvs_merge_drain(m, 21);
-	flush(m);
+	drain(m, 21);
+	finish(m);
 	CHECK(seen.records == 3 && seen.sorted && seen.chained);
-	flush(m);
+	finish(m);
 	CHECK(seen.frames == 2);
 	nvs_merge_free(m);
 }
@@ -211,14 +216,14 @@ static void test_padding(void)
 	struct nvs_merge *m = new_merge();
 
 	put(2, NVS_REC_PAD, 4000, 5, 0);
-	nvs_merge_drain(m, UINT64_MAX);
-	flush(m);
+	drain(m, UINT64_MAX);
+	finish(m);
 	CHECK(seen.frames == 0 && nvs_buffer_at(2)->shared->tail == nvs_buffer_at(2)->shared->head);
 	reset();
 	put(2, NVS_REC_PAD, 64, 5, 0);
 	put(2, NVS_REC_GAP, 32, 6, 7);
-	nvs_merge_drain(m, UINT64_MAX);
-	flush(m);
+	drain(m, UINT64_MAX);
+	finish(m);
 	CHECK(seen.records == 1 && seen.chained && seen.sized);
 	nvs_merge_free(m);
 }
@@ -234,13 +239,13 @@ static void damage(uint32_t size)
 	put(3, NVS_REC_GAP, 40, 7, 3);
 	put(4, NVS_REC_GAP, 24, 8, 4);
 	((struct nvs_rec *)(void *)(r->data + (damaged & (r->bytes - 1))))->size = size;
-	nvs_merge_drain(m, UINT64_MAX);
-	flush(m);
+	drain(m, UINT64_MAX);
+	finish(m);
 	CHECK(seen.records == 2 && m->damaged_bytes == 80);
 	CHECK(r->shared->tail == r->shared->head);
 	put(3, NVS_REC_GAP, 24, 9, 5);
-	nvs_merge_drain(m, UINT64_MAX);
-	flush(m);
+	drain(m, UINT64_MAX);
+	finish(m);
 	CHECK(seen.records == 3);
 	nvs_merge_free(m);
 }
@@ -277,13 +282,12 @@ static void *pass_token(void *arg)
 	}
 }
 
-static void check_token(void *arg, const void *data, size_t size,
-			const struct nvs_merge_counts *counts)
+static void check_token(const struct nvs_frame *frame)
 {
-	const struct nvs_rec_frame *frame = data;
+	const struct nvs_rec_frame *head = frame->data;
 
-	for (size_t at = frame->rec.size; at < size;) {
-		const struct numbered *n = (const void *)((const char *)data + at);
+	for (size_t at = head->rec.size; at < frame->size;) {
+		const struct numbered *n = (const void *)((const char *)frame->data + at);
 
 		if (n->rec.type == NVS_REC_GAP) {
 			seen.sorted &= n->value == seen.next_value;
@@ -291,25 +295,34 @@ static void check_token(void *arg, const void *data, size_t size,
 		}
 		at += n->rec.size;
 	}
+	nvs_merge_commit(frame);
+}
+
+static void check_until(struct nvs_merge *m, uint64_t limit)
+{
+	const struct nvs_frame *frame;
+
+	nvs_merge_collect(m, limit);
+	while ((frame = nvs_merge_next(m)))
+		check_token(frame);
+	if ((frame = nvs_merge_rest(m)))
+		check_token(frame);
 }
 
 static void test_causality(void)
 {
-	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0, check_token, NULL);
+	struct nvs_merge *m = new_merge();
 	pthread_t threads[3];
 
-	reset();
 	for (uintptr_t i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, pass_token, (void *)i);
 	while (atomic_load(&token) < PASSES) {
 		fake_heartbeat++;
-		nvs_merge_drain(m, nvs_now());
-		nvs_merge_flush(m);
+		check_until(m, nvs_now());
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	nvs_merge_drain(m, UINT64_MAX);
-	nvs_merge_flush(m);
+	check_until(m, UINT64_MAX);
 	CHECK(seen.sorted);
 	CHECK(seen.next_value == PASSES);
 	CHECK(m->all.threads == 3);
@@ -323,7 +336,7 @@ int main(void)
 	if (nvs_trap_init(&options))
 		abort();
 	fake_rings(RINGS, RING_BYTES);
-	for (held.late = 0; held.late <= NVS_MERGE_SPARES; held.late++) {
+	for (held.late = 0; held.late < NVS_MERGE_FRAMES; held.late++) {
 		test_order();
 		test_limit();
 		test_padding();

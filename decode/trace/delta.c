@@ -16,12 +16,6 @@ static void add(uint32_t *rec, const uint32_t *before, uint32_t n)
 		rec[i] += before[i];
 }
 
-static bool is_like(const uint32_t *a, const uint32_t *b)
-{
-	return ((a[0] ^ b[0]) & 0xffff & ~NVS_REC_DELTA) == 0 && a[1] == b[1] && a[4] == b[4] &&
-	       a[5] == b[5];
-}
-
 /* Whatever is wrong with a record otherwise is found by whoever checks it. */
 bool nvs_delta_restore(uint8_t *frame, size_t size)
 {
@@ -30,20 +24,19 @@ bool nvs_delta_restore(uint8_t *frame, size_t size)
 
 	memset(slots, 0xff, sizeof(slots));
 	for (uint32_t at = 0, n; total - at >= 6; at += n) {
-		uint32_t *rec = records + at, type = rec[0] & 0xffff & ~NVS_REC_DELTA, slot;
+		uint32_t *rec = records + at, slot;
 
 		n = rec[1] / 4;
 		if (!n || n > total - at)
 			break;
-		if (n < 6 || (type != NVS_REC_SUBMISSION && type != NVS_REC_CALL_BEGIN &&
-			      type != NVS_REC_CALL)) {
+		if (!nvs_delta_kept(rec)) {
 			if (rec[0] & NVS_REC_DELTA)
 				return false;
 			continue;
 		}
-		slot = nvs_delta_slot(type, rec[1], rec[4], rec[5]);
+		slot = nvs_delta_slot(rec);
 		if (rec[0] & NVS_REC_DELTA) {
-			if (slots[slot] == NONE || !is_like(rec, records + slots[slot]))
+			if (slots[slot] == NONE || !nvs_delta_like(rec, records + slots[slot]))
 				return false;
 			add(rec, records + slots[slot], n);
 		}

@@ -87,18 +87,36 @@ struct nvs_rec {
  * of type, flags and size and the two behind time (thread, and channel or API), is less by the word
  * of that record, modulo 2^32.
  *
- * The earlier one is the latest in nvs_delta_slot() of the two, of the frame's SUBMISSION,
- * CALL_BEGIN and CALL records, by type, size and those two words. It has the same in all of them.
- * Readers get records whole: NVS_REC_DELTA is nowhere but in the file.
+ * The earlier one is the latest in the same nvs_delta_slot() of the frame's records for which
+ * nvs_delta_kept() holds; nvs_delta_like() holds for the two. Readers get records whole:
+ * NVS_REC_DELTA is nowhere but in the file.
  */
 #define NVS_REC_DELTA 0x8000u
 #define NVS_DELTA_SLOTS 4096u
 
-static inline uint32_t nvs_delta_slot(uint32_t type, uint32_t size, uint32_t word4, uint32_t word5)
+/* REC, words of a record, may stand so, and others may differ from it. */
+static inline int nvs_delta_kept(const uint32_t *rec)
 {
-	uint32_t h = (type * 31 + size) * 0x9e3779b1u ^ word4 * 0xc2b2ae35u ^ word5 * 0x85ebca6bu;
+	uint32_t type = rec[0] & 0xffff & ~NVS_REC_DELTA;
+
+	return rec[1] >= 24 && rec[1] % 4 == 0 &&
+	       (type == NVS_REC_SUBMISSION || type == NVS_REC_CALL_BEGIN || type == NVS_REC_CALL);
+}
+
+static inline uint32_t nvs_delta_slot(const uint32_t *rec)
+{
+	uint32_t type = rec[0] & 0xffff & ~NVS_REC_DELTA;
+	uint32_t h = (type * 31 + rec[1]) * 0x9e3779b1u ^ rec[4] * 0xc2b2ae35u ^
+		     rec[5] * 0x85ebca6bu;
 
 	return (h ^ h >> 15) % NVS_DELTA_SLOTS;
+}
+
+/* Of one type and size, with the same two words behind time. */
+static inline int nvs_delta_like(const uint32_t *a, const uint32_t *b)
+{
+	return ((a[0] ^ b[0]) & 0xffff & ~NVS_REC_DELTA) == 0 && a[1] == b[1] && a[4] == b[4] &&
+	       a[5] == b[5];
 }
 
 /* Which part of which ring a frame holds; a merged spool skips what a frame already has. */

@@ -22,17 +22,6 @@ static void subtract(uint32_t *to, const uint32_t *a, const uint32_t *b, uint32_
 		to[i] = a[i] - b[i];
 }
 
-static bool is_remembered(uint32_t type)
-{
-	return type == NVS_REC_SUBMISSION || type == NVS_REC_CALL_BEGIN || type == NVS_REC_CALL;
-}
-
-/* Behind the head stand thread, and channel or API. */
-static bool is_like(const uint32_t *a, const uint32_t *b)
-{
-	return (uint16_t)a[0] == (uint16_t)b[0] && a[1] == b[1] && a[4] == b[4] && a[5] == b[5];
-}
-
 void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size,
 		     uint32_t slots[NVS_DELTA_SLOTS])
 {
@@ -41,19 +30,19 @@ void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size,
 	memset(slots, 0xff, NVS_DELTA_SLOTS * sizeof(*slots));
 	for (uint32_t at = 0, n; at < total; at += n) {
 		const uint32_t *rec = records + at, *before;
-		uint32_t type = (uint16_t)rec[0], slot;
+		uint32_t slot;
 
 		n = rec[1] / 4;
 		if (!n || n > total - at)
 			n = total - at; /* nothing of ours: it goes as it is */
-		if (!is_remembered(type) || n < 6 || n * 4 != rec[1]) {
+		if (n * 4 != rec[1] || !nvs_delta_kept(rec)) {
 			memcpy(to + at, rec, n * 4ul);
 			continue;
 		}
-		slot = nvs_delta_slot(type, rec[1], rec[4], rec[5]);
+		slot = nvs_delta_slot(rec);
 		before = slots[slot] == NONE ? NULL : records + slots[slot];
 		slots[slot] = at;
-		if (!before || !is_like(rec, before)) {
+		if (!before || !nvs_delta_like(rec, before)) {
 			memcpy(to + at, rec, n * 4ul);
 			continue;
 		}

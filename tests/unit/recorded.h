@@ -98,7 +98,7 @@ static bool whole_record(uint32_t *rec, uint32_t **latest)
 
 	if (type != NVS_REC_SUBMISSION && type != NVS_REC_CALL_BEGIN && type != NVS_REC_CALL)
 		return !(rec[0] & NVS_REC_DELTA);
-	slot = &latest[nvs_delta_slot(type, rec[1], rec[4], rec[5])];
+	slot = &latest[nvs_delta_slot(rec)];
 	if (rec[0] & NVS_REC_DELTA) {
 		if (!*slot || (uint16_t) * *slot != type || (*slot)[1] != rec[1])
 			return false;

@@ -50,16 +50,18 @@ static void grid_releases(const struct trigger *t, const struct nvs_qmd *qmd)
 {
 	for (int i = 0; i < NVS_QMD_RELEASES; i++) {
 		const struct nvs_qmd_release *r = &qmd->releases[i];
-		struct nvs_op *op;
+		const struct nvs_semaphore s = {
+			.op = r->reduction ? NVS_SEM_REDUCE : NVS_SEM_SET,
+			.by = NVS_BY_GRID,
+			.reduction = r->reduction_op,
+			.flags = (r->timestamp ? NVS_OP_TIMESTAMP : 0) |
+				 (r->wide ? NVS_OP_WIDE : 0),
+			.address = r->address,
+			.payload = r->payload,
+		};
 
-		if (!r->enable)
-			continue;
-		op = nvs_semaphore_release(
-			t->c, nvs_subch_number(t->c, t->sub), t->at, r->address, r->payload,
-			(r->timestamp ? NVS_OP_TIMESTAMP : 0) | (r->wide ? NVS_OP_WIDE : 0),
-			r->reduction ? r->reduction_op : SET_PAYLOAD);
-		if (op)
-			op->sem.by = NVS_BY_GRID;
+		if (r->enable)
+			nvs_semaphore_add(t->c, nvs_subch_number(t->c, t->sub), t->at, &s);
 	}
 }
 

@@ -132,23 +132,20 @@ static void copy_semaphore(struct nvs_ops_channel *c, const struct nvs_subch *su
 			   uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
-	const uint32_t *s = sub->state;
-	uint32_t type = nvs_reg_of(r, NVS_REG_SEM_TYPE, launch), flags = 0;
-	uint64_t payload = nvs_reg_get(r, s, NVS_REG_SEM_PAYLOAD), address;
-	int reduction = SET_PAYLOAD;
+	uint32_t type = nvs_reg_of(r, NVS_REG_SEM_TYPE, launch);
+	bool wide = nvs_reg_of(r, NVS_REG_SEM_WIDE, launch);
+	const struct nvs_semaphore s = {
+		.op = nvs_reg_of(r, NVS_REG_SEM_REDUCE, launch) ? NVS_SEM_REDUCE : NVS_SEM_SET,
+		.by = NVS_BY_ENGINE,
+		.reduction = nvs_semaphore_reduction(nvs_reg_of(r, NVS_REG_SEM_REDUCTION, launch)),
+		.flags = (type == 2 ? NVS_OP_TIMESTAMP : 0) | (wide ? NVS_OP_WIDE : 0),
+		.address = nvs_reg_pair(r, sub->state, NVS_REG_SEM_HI, NVS_REG_SEM_LO),
+		.payload = nvs_reg_long(r, sub->state, wide, NVS_REG_SEM_PAYLOAD_HI,
+					NVS_REG_SEM_PAYLOAD),
+	};
 
-	if (!type)
-		return;
-	if (type == 2)
-		flags |= NVS_OP_TIMESTAMP;
-	if (nvs_reg_of(r, NVS_REG_SEM_WIDE, launch)) {
-		flags |= NVS_OP_WIDE;
-		payload |= (uint64_t)nvs_reg_get(r, s, NVS_REG_SEM_PAYLOAD_HI) << 32;
-	}
-	address = nvs_reg_pair(r, s, NVS_REG_SEM_HI, NVS_REG_SEM_LO);
-	if (nvs_reg_of(r, NVS_REG_SEM_REDUCE, launch))
-		reduction = nvs_semaphore_reduction(nvs_reg_of(r, NVS_REG_SEM_REDUCTION, launch));
-	nvs_semaphore_release(c, nvs_subch_number(c, sub), at, address, payload, flags, reduction);
+	if (type)
+		nvs_semaphore_add(c, nvs_subch_number(c, sub), at, &s);
 }
 
 void nvs_copyengine_launch(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t launch,

@@ -156,13 +156,17 @@ void nvs_code_invalidated(struct nvs_ops_channel *c, uint32_t subch, bool instru
 
 /* ---- semaphore.c ---- */
 
-/* By the engine. FLAGS are NVS_OP_*; REDUCTION: enum nvs_reduction or SET_PAYLOAD. */
-#define SET_PAYLOAD (-1)
-struct nvs_op *nvs_semaphore_release(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
-				     uint64_t address, uint64_t payload, uint32_t flags,
-				     int reduction);
+/* A release or acquire as a method asks for it. */
+struct nvs_semaphore {
+	uint8_t op, by; /* enum nvs_semaphore_op, nvs_semaphore_by */
+	uint8_t reduction; /* REDUCE: enum nvs_reduction */
+	uint32_t flags; /* NVS_OP_* */
+	uint64_t address, payload;
+};
+void nvs_semaphore_add(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
+		       const struct nvs_semaphore *s);
 /* Numbers of copy engines and of Host: IMIN, IMAX, IXOR, IAND, IOR, IADD, INC, DEC. */
-int nvs_semaphore_reduction(uint32_t number);
+uint8_t nvs_semaphore_reduction(uint32_t number);
 /* SET_REPORT_SEMAPHORE_D, REPORT_SEMAPHORE_EXECUTE; Host's SEM_EXECUTE, SEMAPHORED. */
 void nvs_semaphore_report(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
 			  uint64_t at);

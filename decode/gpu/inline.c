@@ -48,15 +48,20 @@ void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const u
 		nvs_code_copied(c, op ? op->copy.mode : NVS_COPY_INLINE, t->address, t->bytes);
 	if (t->linear && t->width == t->bytes)
 		note_descriptor(c, sub, t->address, t->bytes, data, op);
-	if (nvs_reg_of(r, NVS_REG_COMPLETION, launch) != 2)
-		return;
-	nvs_semaphore_release(c, nvs_subch_number(c, sub), at,
-			      nvs_reg_pair(r, sub->state, NVS_REG_SEM_HI, NVS_REG_SEM_LO),
-			      nvs_reg_get(r, sub->state, NVS_REG_SEM_PAYLOAD),
-			      nvs_reg_of(r, NVS_REG_COMPLETION_SIZE, launch) ? 0 : NVS_OP_TIMESTAMP,
-			      nvs_reg_of(r, NVS_REG_SEM_REDUCE, launch)
-				      ? (int)nvs_reg_of(r, NVS_REG_SEM_REDUCTION, launch)
-				      : SET_PAYLOAD);
+	if (nvs_reg_of(r, NVS_REG_COMPLETION, launch) == 2) {
+		const struct nvs_semaphore s = {
+			.op = nvs_reg_of(r, NVS_REG_SEM_REDUCE, launch) ? NVS_SEM_REDUCE
+									: NVS_SEM_SET,
+			.by = NVS_BY_ENGINE,
+			.reduction = (uint8_t)nvs_reg_of(r, NVS_REG_SEM_REDUCTION, launch),
+			.flags = nvs_reg_of(r, NVS_REG_COMPLETION_SIZE, launch) ? 0
+										: NVS_OP_TIMESTAMP,
+			.address = nvs_reg_pair(r, sub->state, NVS_REG_SEM_HI, NVS_REG_SEM_LO),
+			.payload = nvs_reg_get(r, sub->state, NVS_REG_SEM_PAYLOAD),
+		};
+
+		nvs_semaphore_add(c, nvs_subch_number(c, sub), at, &s);
+	}
 }
 
 void nvs_inline_start(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t launch,

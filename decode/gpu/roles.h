@@ -160,4 +160,11 @@ static inline uint64_t nvs_reg_pair(const struct nvs_roles *roles, const uint32_
 	return (uint64_t)nvs_reg_get(roles, state, hi) << 32 | nvs_reg_get(roles, state, lo);
 }
 
+/* A payload, of which there is an upper half only where it is WIDE. */
+static inline uint64_t nvs_reg_long(const struct nvs_roles *roles, const uint32_t *state, bool wide,
+				    enum nvs_reg hi, enum nvs_reg lo)
+{
+	return wide ? nvs_reg_pair(roles, state, hi, lo) : nvs_reg_get(roles, state, lo);
+}
+
 #endif

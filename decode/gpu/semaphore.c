@@ -4,7 +4,7 @@
  */
 #include "decode/gpu/engine.h"
 
-static uint64_t reduced(uint64_t old, uint64_t payload, int reduction)
+static uint64_t reduced(uint64_t old, uint64_t payload, uint32_t reduction)
 {
 	switch (reduction) {
 	case NVS_RED_ADD:
@@ -25,16 +25,14 @@ static uint64_t reduced(uint64_t old, uint64_t payload, int reduction)
 }
 
 /* The value after the release, as far as it can be known; it goes into the image. */
-static void settle(struct nvs_ops_channel *c, struct nvs_op *op, int reduction)
+static void settle(struct nvs_memimage *image, struct nvs_op *op)
 {
-	struct nvs_memimage *image = c->ops->image;
 	size_t bytes = op->flags & NVS_OP_WIDE ? 8 : 4;
+	uint32_t reduction = op->sem.reduction;
 	uint64_t old = 0;
 
 	op->sem.value = op->sem.payload;
-	if (reduction != SET_PAYLOAD) {
-		op->sem.op = NVS_SEM_REDUCE;
-		op->sem.reduction = (uint8_t)reduction;
+	if (op->sem.op == NVS_SEM_REDUCE) {
 		/* Signed or unsigned is not kept, so of the smaller and the larger one nothing is
 		 * said. */
 		if (reduction == NVS_RED_MIN || reduction == NVS_RED_MAX ||
@@ -51,25 +49,26 @@ static void settle(struct nvs_ops_channel *c, struct nvs_op *op, int reduction)
 	nvs_memimage_write(image, op->sem.address, &op->sem.value, bytes);
 }
 
-struct nvs_op *nvs_semaphore_release(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
-				     uint64_t address, uint64_t payload, uint32_t flags,
-				     int reduction)
+void nvs_semaphore_add(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
+		       const struct nvs_semaphore *s)
 {
-	struct nvs_op *op = nvs_ops_add(c, NVS_OP_RELEASE, subch, at);
+	bool release = s->op >= NVS_SEM_SET;
+	struct nvs_op *op = nvs_ops_add(c, release ? NVS_OP_RELEASE : NVS_OP_ACQUIRE, subch, at);
 
-	nvs_code_released(c, address);
+	(release ? nvs_code_released : nvs_code_acquired)(c, s->address);
 	if (!op)
-		return NULL;
-	op->flags = flags;
-	op->sem.op = NVS_SEM_SET;
-	op->sem.by = NVS_BY_ENGINE;
-	op->sem.address = address;
-	op->sem.payload = payload;
-	settle(c, op, reduction);
-	return op;
+		return;
+	op->flags = s->flags;
+	op->sem.op = s->op;
+	op->sem.by = s->by;
+	op->sem.reduction = s->op == NVS_SEM_REDUCE ? s->reduction : 0;
+	op->sem.address = s->address;
+	op->sem.payload = s->payload;
+	if (release)
+		settle(c->ops->image, op);
 }
 
-int nvs_semaphore_reduction(uint32_t number)
+uint8_t nvs_semaphore_reduction(uint32_t number)
 {
 	static const uint8_t map[] = {NVS_RED_MIN, NVS_RED_MAX, NVS_RED_XOR, NVS_RED_AND,
 				      NVS_RED_OR,  NVS_RED_ADD, NVS_RED_INC, NVS_RED_DEC};
@@ -81,132 +80,98 @@ void nvs_semaphore_report(struct nvs_ops_channel *c, const struct nvs_subch *sub
 			  uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
-	const uint32_t *s = sub->state;
-	int reduction = SET_PAYLOAD;
+	const struct nvs_semaphore s = {
+		.op = nvs_reg_of(r, NVS_REG_REPORT_REDUCE, value) ? NVS_SEM_REDUCE : NVS_SEM_SET,
+		.by = NVS_BY_ENGINE,
+		.reduction = (uint8_t)nvs_reg_of(r, NVS_REG_REPORT_REDUCTION, value),
+		.flags = nvs_reg_of(r, NVS_REG_REPORT_SIZE, value) ? 0 : NVS_OP_TIMESTAMP,
+		.address = nvs_reg_pair(r, sub->state, NVS_REG_REPORT_HI, NVS_REG_REPORT_LO),
+		.payload = nvs_reg_get(r, sub->state, NVS_REG_REPORT_PAYLOAD),
+	};
 
-	if (nvs_reg_of(r, NVS_REG_REPORT_OP, value))
-		return; /* traps, counters of the 3D class */
-	if (nvs_reg_of(r, NVS_REG_REPORT_REDUCE, value))
-		reduction = (int)nvs_reg_of(r, NVS_REG_REPORT_REDUCTION, value);
-	nvs_semaphore_release(c, nvs_subch_number(c, sub), at,
-			      nvs_reg_pair(r, s, NVS_REG_REPORT_HI, NVS_REG_REPORT_LO),
-			      nvs_reg_get(r, s, NVS_REG_REPORT_PAYLOAD),
-			      nvs_reg_of(r, NVS_REG_REPORT_SIZE, value) ? 0 : NVS_OP_TIMESTAMP,
-			      reduction);
-}
-
-static struct nvs_op *acquire(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
-			      uint64_t address, uint64_t payload, enum nvs_semaphore_op what,
-			      uint32_t flags)
-{
-	struct nvs_op *op = nvs_ops_add(c, NVS_OP_ACQUIRE, subch, at);
-
-	nvs_code_acquired(c, address);
-	if (!op)
-		return NULL;
-	op->flags = flags;
-	op->sem.op = (uint8_t)what;
-	op->sem.by = NVS_BY_HOST;
-	op->sem.address = address;
-	op->sem.payload = payload;
-	return op;
+	if (!nvs_reg_of(r, NVS_REG_REPORT_OP, value)) /* traps, counters of the 3D class */
+		nvs_semaphore_add(c, nvs_subch_number(c, sub), at, &s);
 }
 
 void nvs_semaphore_report_execute(struct nvs_ops_channel *c, const struct nvs_subch *sub,
 				  uint32_t value, uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
-	const uint32_t *s = sub->state;
-	uint64_t address = nvs_reg_pair(r, s, NVS_REG_EXECUTE_HI, NVS_REG_EXECUTE_LO);
-	uint64_t payload = nvs_reg_get(r, s, NVS_REG_EXECUTE_PAYLOAD);
-	uint32_t what = nvs_reg_of(r, NVS_REG_EXECUTE_OP, value), flags = 0;
-	int reduction = SET_PAYLOAD;
-	struct nvs_op *op;
+	uint32_t what = nvs_reg_of(r, NVS_REG_EXECUTE_OP, value);
+	bool wide = nvs_reg_of(r, NVS_REG_EXECUTE_WIDE, value);
+	struct nvs_semaphore s = {
+		.op = NVS_SEM_EQ,
+		.by = NVS_BY_ENGINE,
+		.reduction = (uint8_t)nvs_reg_of(r, NVS_REG_EXECUTE_REDUCTION, value),
+		.flags = wide ? NVS_OP_WIDE : 0,
+		.address = nvs_reg_pair(r, sub->state, NVS_REG_EXECUTE_HI, NVS_REG_EXECUTE_LO),
+		.payload = nvs_reg_long(r, sub->state, wide, NVS_REG_EXECUTE_PAYLOAD_HI,
+					NVS_REG_EXECUTE_PAYLOAD),
+	};
 
 	if (what > 1)
 		return;
-	if (nvs_reg_of(r, NVS_REG_EXECUTE_WIDE, value)) {
-		payload |= (uint64_t)nvs_reg_get(r, s, NVS_REG_EXECUTE_PAYLOAD_HI) << 32;
-		flags |= NVS_OP_WIDE;
+	if (what == 0) {
+		s.op = nvs_reg_of(r, NVS_REG_EXECUTE_REDUCE, value) ? NVS_SEM_REDUCE : NVS_SEM_SET;
+		s.flags |= nvs_reg_of(r, NVS_REG_EXECUTE_SIZE, value) ? 0 : NVS_OP_TIMESTAMP;
 	}
-	if (what == 1) {
-		op = acquire(c, nvs_subch_number(c, sub), at, address, payload, NVS_SEM_EQ, flags);
-		if (op)
-			op->sem.by = NVS_BY_ENGINE;
-		return;
-	}
-	if (!nvs_reg_of(r, NVS_REG_EXECUTE_SIZE, value))
-		flags |= NVS_OP_TIMESTAMP;
-	if (nvs_reg_of(r, NVS_REG_EXECUTE_REDUCE, value))
-		reduction = (int)nvs_reg_of(r, NVS_REG_EXECUTE_REDUCTION, value);
-	nvs_semaphore_release(c, nvs_subch_number(c, sub), at, address, payload, flags, reduction);
+	nvs_semaphore_add(c, nvs_subch_number(c, sub), at, &s);
+}
+
+/* S: the same for all operations but op and, of releases, the flags of the release alone. */
+static void add_by_host(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
+			struct nvs_semaphore *s, bool timestamp, bool wfi)
+{
+	if (s->op >= NVS_SEM_SET)
+		s->flags |= (timestamp ? NVS_OP_TIMESTAMP : 0) | (wfi ? NVS_OP_WFI : 0);
+	s->by = NVS_BY_HOST;
+	s->address &= ~3ull;
+	nvs_semaphore_add(c, subch, at, s);
 }
 
 void nvs_semaphore_host(struct nvs_ops_channel *c, uint32_t value, uint32_t subch, uint64_t at)
 {
-	static const uint8_t acquires[] = {[0] = NVS_SEM_EQ,
-					   [2] = NVS_SEM_GE,
-					   [3] = NVS_SEM_CIRC_GE,
-					   [4] = NVS_SEM_AND,
-					   [5] = NVS_SEM_NOR};
+	static const uint8_t operations[] = {NVS_SEM_EQ,      NVS_SEM_SET, NVS_SEM_GE,
+					     NVS_SEM_CIRC_GE, NVS_SEM_AND, NVS_SEM_NOR,
+					     NVS_SEM_REDUCE};
 	const struct nvs_roles *r = c->host_roles;
-	const uint32_t *s = c->host_state;
-	uint64_t address = (uint64_t)nvs_reg_get(r, s, NVS_REG_HOST_ADDR_HI) << 32 |
-			   (nvs_reg_get(r, s, NVS_REG_HOST_ADDR_LO) & ~3u);
-	uint64_t payload = nvs_reg_get(r, s, NVS_REG_HOST_PAYLOAD_LO);
-	uint32_t what = nvs_reg_of(r, NVS_REG_HOST_OP, value), flags = 0;
-	struct nvs_op *op;
+	uint32_t what = nvs_reg_of(r, NVS_REG_HOST_OP, value);
+	bool wide = nvs_reg_of(r, NVS_REG_HOST_WIDE, value);
+	struct nvs_semaphore s = {
+		.reduction = nvs_semaphore_reduction(nvs_reg_of(r, NVS_REG_HOST_REDUCTION, value)),
+		.flags = wide ? NVS_OP_WIDE : 0,
+		.address = nvs_reg_pair(r, c->host_state, NVS_REG_HOST_ADDR_HI,
+					NVS_REG_HOST_ADDR_LO),
+		.payload = nvs_reg_long(r, c->host_state, wide, NVS_REG_HOST_PAYLOAD_HI,
+					NVS_REG_HOST_PAYLOAD_LO),
+	};
 
-	if (nvs_reg_of(r, NVS_REG_HOST_WIDE, value)) {
-		payload |= (uint64_t)nvs_reg_get(r, s, NVS_REG_HOST_PAYLOAD_HI) << 32;
-		flags |= NVS_OP_WIDE;
-	}
-	if (what != 1 && what != 6) {
-		if (what < sizeof(acquires))
-			acquire(c, subch, at, address, payload, acquires[what], flags);
+	if (what >= sizeof(operations))
 		return;
-	}
-	if (nvs_reg_of(r, NVS_REG_HOST_TIMESTAMP, value))
-		flags |= NVS_OP_TIMESTAMP;
-	if (nvs_reg_of(r, NVS_REG_HOST_WFI, value))
-		flags |= NVS_OP_WFI;
-	op = nvs_semaphore_release(
-		c, subch, at, address, payload, flags,
-		what == 6 ? nvs_semaphore_reduction(nvs_reg_of(r, NVS_REG_HOST_REDUCTION, value))
-			  : SET_PAYLOAD);
-	if (op)
-		op->sem.by = NVS_BY_HOST;
+	s.op = operations[what];
+	add_by_host(c, subch, at, &s, nvs_reg_of(r, NVS_REG_HOST_TIMESTAMP, value),
+		    nvs_reg_of(r, NVS_REG_HOST_WFI, value));
 }
 
 void nvs_semaphore_host_old(struct nvs_ops_channel *c, uint32_t value, uint32_t subch, uint64_t at)
 {
+	/* One bit each */
+	static const uint8_t operations[] = {NVS_SEM_EQ, NVS_SEM_SET, NVS_SEM_CIRC_GE, NVS_SEM_AND,
+					     NVS_SEM_REDUCE};
 	const struct nvs_roles *r = c->host_roles;
-	const uint32_t *s = c->host_state;
-	uint64_t address = (uint64_t)nvs_reg_get(r, s, NVS_REG_OLD_HI) << 32 |
-			   (nvs_reg_get(r, s, NVS_REG_OLD_LO) & ~3u);
-	uint64_t payload = nvs_reg_get(r, s, NVS_REG_OLD_PAYLOAD);
-	uint32_t what = nvs_reg_of(r, NVS_REG_OLD_OP, value), flags = 0;
-	struct nvs_op *op;
+	uint32_t what = nvs_reg_of(r, NVS_REG_OLD_OP, value);
+	struct nvs_semaphore s = {
+		.reduction = nvs_semaphore_reduction(nvs_reg_of(r, NVS_REG_OLD_REDUCTION, value)),
+		.address = nvs_reg_pair(r, c->host_state, NVS_REG_OLD_HI, NVS_REG_OLD_LO),
+		.payload = nvs_reg_get(r, c->host_state, NVS_REG_OLD_PAYLOAD),
+	};
 
-	/* One bit each: acquire, release, acquire >=, acquire &, reduction. */
-	if (what == 1 || what == 4 || what == 8) {
-		acquire(c, subch, at, address, payload,
-			what == 1   ? NVS_SEM_EQ
-			: what == 4 ? NVS_SEM_CIRC_GE
-				    : NVS_SEM_AND,
-			0);
-		return;
+	for (uint32_t i = 0; i < sizeof(operations); i++) {
+		if (what != 1u << i)
+			continue;
+		s.op = operations[i];
+		/* The sense of RELEASE_WFI is the other way round, as is that of RELEASE_SIZE. */
+		add_by_host(c, subch, at, &s, !nvs_reg_of(r, NVS_REG_OLD_SIZE, value),
+			    !nvs_reg_of(r, NVS_REG_OLD_WFI, value));
 	}
-	if (what != 2 && what != 0x10)
-		return;
-	if (!nvs_reg_of(r, NVS_REG_OLD_SIZE, value))
-		flags |= NVS_OP_TIMESTAMP;
-	if (!nvs_reg_of(r, NVS_REG_OLD_WFI, value))
-		flags |= NVS_OP_WFI; /* the sense of this bit is the other way round */
-	op = nvs_semaphore_release(
-		c, subch, at, address, payload, flags,
-		what == 0x10 ? nvs_semaphore_reduction(nvs_reg_of(r, NVS_REG_OLD_REDUCTION, value))
-			     : SET_PAYLOAD);
-	if (op)
-		op->sem.by = NVS_BY_HOST;
 }

@@ -14,6 +14,8 @@ HELP = subprocess.run([REPORT, "--help"], capture_output=True, check=True, text=
 NAMES = re.findall(r"^  (--[a-z-]+) ", HELP[HELP.index("Reports (without"):HELP.index("Without a trace")], re.M)
 FORMATS = ("text", "json", "csv")
 REPORTS = [[*name, f"--format={form}"] for name in [[], *([one] for one in NAMES)] for form in FORMATS]
+CONSUME = os.path.join(BUILD, "tests", "hostile", "consume")  # all that the public decoder offers, as one more report
+READINGS = [*REPORTS, ["consume"]]
 LINES = ("--ops", "--dump")  # which are no tables, and refuse to be CSV
 NONE = 0xffffffff  # no such number
 HUNG = 240  # seconds without an end, on whatever machine: nothing is measured with it
@@ -21,9 +23,10 @@ HUNG = 240  # seconds without an end, on whatever machine: nothing is measured w
 
 def report(arguments, folder, memory=2 << 30, cpu=60):
     """One report, killed when it needs more than MEMORY bytes or CPU seconds."""
+    program, arguments = (CONSUME, arguments[1:]) if arguments[:1] == ["consume"] else (REPORT, arguments)
     limit = f"ulimit -c 0; ulimit -t {cpu}; ulimit -v {memory >> 10}; exec \"$0\" \"$@\""
     try:
-        return subprocess.run(["sh", "-c", limit, REPORT, *arguments], cwd=folder, capture_output=True, check=False, timeout=HUNG,
+        return subprocess.run(["sh", "-c", limit, program, *arguments], cwd=folder, capture_output=True, check=False, timeout=HUNG,
                               stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(arguments, -999, b"", b"no end")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints each kernel that was launched. cc launches.c $(pkg-config --cflags --libs nvsnoop-decode) */
+/* Prints each kernel that ran. cc launches.c $(pkg-config --cflags --libs nvsnoop-decode) */
 #include <nvsnoop/decode.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,8 @@ static int print(const char *kernel, const uint32_t *grid, const uint32_t *block
 	char name[4096];
 
 	nvs_escape(name, sizeof(name), kernel, strlen(kernel));
-	return printf("%s grid %u %u %u block %u %u %u\n", name, grid[0], grid[1], grid[2], block[0],
-		      block[1], block[2]) < 0;
+	return printf("%s grid %u %u %u block %u %u %u\n", name, grid[0], grid[1], grid[2],
+		      block[0], block[1], block[2]) < 0;
 }
 
 static int on_launch(void *arg, struct nvs_trace *trace, const struct nvs_launch *l)

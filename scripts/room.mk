@@ -35,6 +35,13 @@ bench:
 
 # ---- install ----
 
+# Its part on the reports is what they say of themselves.
+all: $(BUILD)/man/nvsnoop-report.1
+$(BUILD)/man/nvsnoop-report.1: man/nvsnoop-report.1.in $(BUILD)/nvsnoop-report
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && $(BUILD)/nvsnoop-report --list-reports=man >$@.reports && \
+	    sed -e '/^@REPORTS@$$/{r $@.reports' -e 'd;}' $< >$@
+
 INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
             $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
@@ -63,7 +70,7 @@ install: all
 	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
-	$(Q)install -m 644 man/nvsnoop.1 man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
+	$(Q)install -m 644 man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
 	$(Q)for tool in nvsnoop nvsnoop-report; do install -m 644 scripts/completion.bash \
 	    $(DESTDIR)$(datadir)/bash-completion/completions/$$tool; done
 	$(Q)for page in $(DOCS); do install -m 644 $$page $(DESTDIR)$(docdir)/$$page; done

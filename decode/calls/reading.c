@@ -233,5 +233,7 @@ int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
 		failed = nvs_stream_read(r->trace, &consumer, r, err);
 	if (!failed && r->calls)
 		failed = nvs_calls_end(r->calls);
+	nvs_attach_free(r->follow);
+	r->follow = NULL;
 	return failed < 0 ? failed : 0;
 }

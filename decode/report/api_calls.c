@@ -1,84 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls by driver API and the runtime API above it. */
+/* Calls by entry point and stack, and then by driver API and the runtime API above it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/base/hash.h"
 #include "decode/report/api_calls.h"
 
 #define MAX_ERRORS 64u /* that are told apart, of one row; an entry point has a handful */
 
-/* One row by its names: "S" or "s" (silent), the API's and the runtime's, each with its NUL. */
-struct row {
-	size_t at;
-	UT_hash_handle hh;
-	char key[];
-};
+/* ---- while it is read ---- */
 
-/* The rows of one API that are not silent. */
-struct loud {
-	const char *api;
-	size_t at, n;
-	UT_hash_handle hh;
-};
-
-struct state {
-	struct nvs_source *source;
-	struct nvs_api_calls *list;
-	size_t n, room;
-	struct row *rows;
-};
-
-static struct row *row_of(struct state *st, const char *api, const char *runtime, bool silent)
-{
-	size_t first = strlen(api) + 1, second = strlen(runtime) + 1, length = 1 + first + second;
-	struct row *found, *row = malloc(sizeof(*row) + length);
-
-	if (!row)
-		return NULL;
-	row->key[0] = silent ? 's' : 'S';
-	memcpy(row->key + 1, api, first);
-	memcpy(row->key + 1 + first, runtime, second);
-	HASH_FIND(hh, st->rows, row->key, length, found);
-	if (found) {
-		free(row);
-		return found;
-	}
-	row->at = st->n;
-	HASH_ADD(hh, st->rows, key[0], length, row);
-	HASH_FIND(hh, st->rows, row->key, length, found);
-	if (!found)
-		free(row);
-	return found;
-}
-
-static struct nvs_api_calls *find(struct state *st, const char *api, const char *runtime,
-				  bool silent)
-{
-	struct row *row = row_of(st, api, runtime, silent);
-	struct nvs_api_calls *a;
-
-	if (!row || row->at < st->n)
-		return row ? st->list + row->at : NULL;
-	if (st->n == st->room) {
-		size_t room = st->room ? st->room * 2 : 64;
-
-		a = realloc(st->list, room * sizeof(*a));
-		if (!a)
-			return NULL;
-		st->list = a;
-		st->room = room;
-	}
-	a = st->list + st->n;
-	memset(a, 0, sizeof(*a));
-	a->api = strdup(api);
-	a->runtime_api = strdup(runtime);
-	a->silent = silent;
-	st->n++;
-	return a->api && a->runtime_api ? a : NULL;
-}
-
-static int count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n)
+static int count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n, uint64_t first)
 {
 	struct nvs_api_error *e;
 	uint32_t i = 0;
@@ -94,25 +25,32 @@ static int count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n)
 		if (!e)
 			return -ENOMEM;
 		a->error = e;
-		a->error[a->nerrors++] = (struct nvs_api_error){.result = result};
+		a->error[a->nerrors++] = (struct nvs_api_error){.result = result, .first = first};
 	}
 	a->error[i].count += n;
+	if (first < a->error[i].first)
+		a->error[i].first = first;
 	return 0;
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
+int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
+		      const struct nvs_call *call)
 {
-	const struct nvs_callsite *site = NULL;
-	struct state *st = arg;
+	struct nvs_api_calls_key key = {
+		.trace = s->index,
+		.api = call->api->number,
+		.stack = call->submissions ? call->stack : NVS_NONE,
+		.thread = s->options->nthread ? call->thread : 0,
+		.silent = !call->submissions,
+	};
 	struct nvs_api_calls *a;
 
-	if (!nvs_filter_call(st->source, call))
-		return 0;
-	if (call->submissions)
-		site = nvs_trace_callsite(st->source->trace, call->stack);
-	a = find(st, nvs_call_name(call), site ? site->runtime_api : "", !site);
+	if (!list->rows.size)
+		list->rows = NVS_ROWS(struct nvs_api_calls, key);
+	a = nvs_rows_at(&list->rows, &key);
 	if (!a)
 		return -ENOMEM;
+	a->entry = call->api;
 	a->calls++;
 	a->uncounted |= call->uncounted;
 	a->captured += !!(call->flags & NVS_CALL_CAPTURED);
@@ -122,13 +60,15 @@ static int on_call(void *arg, const struct nvs_call *call)
 	}
 	if (nvs_call_failed(call)) {
 		a->failed++;
-		if (count_error(a, call->result, 1))
+		if (count_error(a, call->result, 1, list->failures++))
 			return -ENOMEM;
 	}
-	return nvs_times_add(&a->times, nvs_call_ns(st->source->trace, call->begin, call->end));
+	return nvs_times_later(s->waiting, &a->times, call);
 }
 
-static int merge(struct nvs_api_calls *into, const struct nvs_api_calls *from)
+/* ---- by name ---- */
+
+static int merge(struct nvs_api_calls *into, struct nvs_api_calls *from)
 {
 	into->calls += from->calls;
 	into->failed += from->failed;
@@ -136,71 +76,98 @@ static int merge(struct nvs_api_calls *into, const struct nvs_api_calls *from)
 	into->uncounted |= from->uncounted;
 	into->open += from->open;
 	into->others += from->others;
+	from->calls = 0; /* it is no row any more */
 	for (uint32_t i = 0; i < from->nerrors; i++)
-		if (count_error(into, from->error[i].result, from->error[i].count))
+		if (count_error(into, from->error[i].result, from->error[i].count,
+				from->error[i].first))
 			return -ENOMEM;
 	return nvs_times_merge(&into->times, &from->times);
 }
 
-static int settle_row(struct state *st, struct nvs_api_calls *a, struct loud *all)
+static int by_name(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
 {
-	struct loud *only = NULL;
+	int r = strcmp(a->api, b->api);
 
-	if (a->silent)
-		HASH_FIND(hh, all, a->api, strlen(a->api), only);
-	if (!only || only->n != 1)
-		return 0;
-	if (merge(st->list + only->at, a))
-		return -ENOMEM;
-	a->calls = 0;
-	return 0;
+	if (!r)
+		r = strcmp(a->runtime_api, b->runtime_api);
+	return r ? r : (a->key.silent > b->key.silent) - (a->key.silent < b->key.silent);
 }
 
-static void free_calls(struct nvs_api_calls *a)
+/* And those of one name as they came. */
+static int compare(const void *pa, const void *pb, void *arg)
 {
-	nvs_times_free(&a->times);
-	free(a->error);
-	free(a->errors);
-	free((void *)a->api);
-	free((void *)a->runtime_api);
+	const size_t *a = pa, *b = pb;
+	struct nvs_api_calls **rows = arg;
+	int r = by_name(rows[*a], rows[*b]);
+
+	return r ? r : (*a > *b) - (*a < *b);
 }
 
-/* Calls that submitted nothing go with those that did, where there is no doubt with which. */
-static int settle(struct state *st)
+/* Names the rows that are selected; how many, with their numbers in ORDER. */
+static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sources, size_t *order)
 {
-	struct loud *room = calloc(st->n ? st->n : 1, sizeof(*room)), *all = NULL, *l;
-	size_t kept = 0;
-	int r = room ? 0 : -ENOMEM;
+	size_t n = 0;
 
-	for (size_t i = 0; room && i < st->n; i++) {
-		const struct nvs_api_calls *a = st->list + i;
+	for (size_t i = 0; i < list->rows.n; i++) {
+		struct nvs_api_calls *a = list->rows.row[i];
+		struct nvs_source *s = sources + a->key.trace;
 
-		if (a->silent || !a->calls)
+		if (!nvs_filter_api(s, a->entry->name, a->key.stack) ||
+		    (s->options->nthread && !nvs_filter_thread(s, a->key.thread)))
 			continue;
-		HASH_FIND(hh, all, a->api, strlen(a->api), l);
-		if (!l) {
-			l = room + i;
-			l->api = a->api;
-			HASH_ADD_KEYPTR(hh, all, l->api, strlen(l->api), l);
-		}
-		l->at = i;
-		l->n++;
+		a->api = nvs_call_name(a->entry);
+		a->runtime_api = a->key.silent
+					 ? ""
+					 : nvs_trace_callsite(s->trace, a->key.stack)->runtime_api;
+		order[n++] = i;
 	}
-	for (size_t i = 0; i < st->n && !r; i++)
-		r = settle_row(st, st->list + i, all);
-	HASH_CLEAR(hh, all);
-	free(room);
-	for (size_t i = 0; i < st->n; i++) {
-		if (st->list[i].calls) {
-			if (kept != i)
-				st->list[kept] = st->list[i];
-			kept++;
+	return n;
+}
+
+/* Rows of one name become one, which are those of N in ORDER; their number is returned. */
+static long merge_names(struct nvs_api_calls **rows, size_t *order, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !by_name(rows[order[kept - 1]], rows[order[i]])) {
+			if (merge(rows[order[kept - 1]], rows[order[i]]))
+				return -ENOMEM;
 		} else {
-			free_calls(st->list + i);
+			order[kept++] = order[i];
 		}
 	}
-	st->n = kept;
+	return (long)kept;
+}
+
+/* Calls that submitted nothing go with those of their API that did, where there is no doubt with
+ * which. */
+static int merge_silent(struct nvs_api_calls **rows, const size_t *order, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0, end; i < n && !r; i = end) {
+		struct nvs_api_calls *loud = NULL, *silent = NULL;
+		size_t nloud = 0;
+
+		for (end = i; end < n && !strcmp(rows[order[i]]->api, rows[order[end]]->api); end++)
+			if (rows[order[end]]->key.silent) {
+				silent = rows[order[end]];
+			} else {
+				loud = rows[order[end]];
+				nloud++;
+			}
+		if (silent && nloud == 1)
+			r = merge(loud, silent);
+	}
 	return r;
+}
+
+static int by_first(const void *pa, const void *pb)
+{
+	const struct nvs_api_error *a = pa, *b = pb;
+
+	return a->first < b->first ? -1 : a->first > b->first;
 }
 
 static int name_errors(struct nvs_api_calls *a)
@@ -210,6 +177,7 @@ static int name_errors(struct nvs_api_calls *a)
 
 	if (!f)
 		return a->nerrors ? -ENOMEM : 0;
+	qsort(a->error, a->nerrors, sizeof(*a->error), by_first);
 	for (uint32_t i = 0; i < a->nerrors; i++) {
 		const char *name = nvs_call_error(a->error[i].result);
 
@@ -225,36 +193,40 @@ static int name_errors(struct nvs_api_calls *a)
 	return fclose(f) ? -ENOMEM : 0;
 }
 
-int nvs_api_calls_collect(struct nvs_source *s, uint32_t n, struct nvs_api_calls **list,
-			  size_t *count)
+int nvs_api_calls_name(struct nvs_api_calls_list *list, struct nvs_source *sources)
 {
-	struct state st = {0};
-	struct row *row, *next;
-	int r = 0;
+	struct nvs_api_calls **rows = (struct nvs_api_calls **)list->rows.row;
+	size_t *order = calloc(list->rows.n + 1, sizeof(*order));
+	long n = -ENOMEM;
+	int r;
 
-	for (uint32_t i = 0; i < n && !r; i++) {
-		struct nvs_reader reader = {.call = on_call, .arg = &st};
-
-		st.source = s + i;
-		if (s[i].has_calls)
-			r = nvs_report_read_calls(s + i, &reader);
+	list->named = calloc(list->rows.n + 1, sizeof(struct nvs_api_calls *));
+	if (order && list->named) {
+		n = (long)name_rows(list, sources, order);
+		qsort_r(order, (size_t)n, sizeof(*order), compare, rows);
+		n = merge_names(rows, order, (size_t)n);
 	}
-	if (!r)
-		r = settle(&st);
-	HASH_ITER(hh, st.rows, row, next) {
-		HASH_DEL(st.rows, row);
-		free(row);
-	}
-	for (size_t i = 0; i < st.n && !r; i++)
-		r = name_errors(st.list + i);
-	*list = st.list;
-	*count = st.n;
+	r = n < 0 ? (int)n : merge_silent(rows, order, (size_t)n);
+	free(order);
+	for (size_t i = 0; i < list->rows.n && !r; i++)
+		if (rows[i]->api && rows[i]->calls) {
+			list->named[list->n++] = rows[i];
+			r = name_errors(rows[i]);
+		}
 	return r;
 }
 
-void nvs_api_calls_free(struct nvs_api_calls *list, size_t count)
+static void free_row(void *row)
 {
-	for (size_t i = 0; i < count; i++)
-		free_calls(list + i);
-	free(list);
+	struct nvs_api_calls *a = row;
+
+	nvs_times_free(&a->times);
+	free(a->error);
+	free(a->errors);
+}
+
+void nvs_api_calls_free(struct nvs_api_calls_list *list)
+{
+	nvs_rows_free(&list->rows, free_row);
+	free(list->named);
 }

@@ -5,6 +5,9 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/report/api_calls.h"
+#include "decode/report/by_api.h"
+#include "decode/report/cells.h"
+#include "decode/report/tally_columns.h"
 
 struct row {
 	const char *api, *runtime_api, *site, *module;
@@ -22,31 +25,10 @@ struct named {
 	const char *api;
 };
 
-static void text(struct nvs_value *v, const char *s)
-{
-	v->kind = *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
-	v->text = s;
-}
-
-static void get_api(const void *row, struct nvs_value *v)
-{
-	text(v, ((const struct row *)row)->api);
-}
-
-static void get_runtime_api(const void *row, struct nvs_value *v)
-{
-	text(v, ((const struct row *)row)->runtime_api);
-}
-
-static void get_site(const void *row, struct nvs_value *v)
-{
-	text(v, ((const struct row *)row)->site);
-}
-
-static void get_module(const void *row, struct nvs_value *v)
-{
-	text(v, ((const struct row *)row)->module);
-}
+NVS_GET_TEXT(struct row, api, r->api)
+NVS_GET_TEXT(struct row, runtime_api, r->runtime_api)
+NVS_GET_TEXT(struct row, site, r->site)
+NVS_GET_TEXT(struct row, module, r->module)
 
 /* With level=counts calls are known, and not what they submitted. */
 #define COUNTED (!r->calls || !r->calls->uncounted)
@@ -64,38 +46,20 @@ NVS_GET_REAL(struct row, share, !r->uncounted,
 NVS_TALLY_GETTERS(struct row)
 
 /* What the calls themselves tell; only where the trace holds them. */
-#define GET_CALLS(name, member)                                                   \
-	static void get_##name(const void *row, struct nvs_value *v)              \
-	{                                                                         \
-		const struct nvs_api_calls *c = ((const struct row *)row)->calls; \
-		nvs_put_count(v, c ? c->member : 0);                              \
-		if (!c)                                                           \
-			v->kind = NVS_VALUE_NONE;                                 \
-	}
-#define GET_TIME(name, expr)                                                      \
-	static void get_##name(const void *row, struct nvs_value *v)              \
-	{                                                                         \
-		const struct nvs_api_calls *c = ((const struct row *)row)->calls; \
-		bool known = c && c->times.count;                                 \
-		nvs_put_us(v, known, known ? (double)(expr) : 0);                 \
-	}
+#define GET_CALLS(name) NVS_GET_KNOWN(struct row, name, r->calls, r->calls ? r->calls->name : 0)
+#define TIMED (r->calls && r->calls->times.total.count)
+#define GET_TIME(name, ns) NVS_GET_REAL(struct row, name, TIMED, TIMED ? (double)(ns) / 1000 : 0)
 
-GET_CALLS(calls, calls)
-GET_CALLS(failed, failed)
-GET_CALLS(captured, captured)
-GET_CALLS(open, open)
-GET_TIME(total, c->times.sum)
-GET_TIME(mean, (double)c->times.sum / (double)c->times.count)
-GET_TIME(p50, nvs_times_quantile(&c->times, 0.5))
-GET_TIME(p99, nvs_times_quantile(&c->times, 0.99))
-GET_TIME(max, c->times.max)
-
-static void get_errors(const void *row, struct nvs_value *v)
-{
-	const struct nvs_api_calls *c = ((const struct row *)row)->calls;
-
-	nvs_put_text(v, c ? c->errors : "");
-}
+GET_CALLS(calls)
+GET_CALLS(failed)
+GET_CALLS(captured)
+GET_CALLS(open)
+GET_TIME(total, r->calls->times.total.ns)
+GET_TIME(mean, nvs_total_mean(&r->calls->times.total))
+GET_TIME(p50, nvs_times_quantile(&r->calls->times, 0.5))
+GET_TIME(p99, nvs_times_quantile(&r->calls->times, 0.99))
+GET_TIME(max, r->calls->times.max)
+NVS_GET_TEXT(struct row, errors, r->calls ? r->calls->errors : "")
 
 #define CALL_COLUMNS                                                           \
 	{"calls", "calls", get_calls, 0, 1},                                   \
@@ -110,18 +74,19 @@ static void get_errors(const void *row, struct nvs_value *v)
 		"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6         \
 	}
 
+#define SUBMISSION_COLUMNS                                                                       \
+	{"submissions", "submissions", get_submissions, 0},                                      \
+		{"entries", "entries", get_entries, 0, 7},                                       \
+		{"bytes", "cmd bytes", get_bytes, 0, 2},                                         \
+		{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},                     \
+		{"threads", "thr", get_threads, 0, 6}, {"channels", "chan", get_channels, 0, 6}, \
+		{"share", "share %", get_share, 0, 1}, NVS_TALLY_COLUMNS
+
 static const struct nvs_column called_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	CALL_COLUMNS,
-	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0, 7},
-	{"bytes", "cmd bytes", get_bytes, 0, 2},
-	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
-	{"threads", "thr", get_threads, 0, 6},
-	{"channels", "chan", get_channels, 0, 6},
-	{"share", "share %", get_share, 0, 1},
-	NVS_TALLY_COLUMNS,
+	SUBMISSION_COLUMNS,
 	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
 };
 
@@ -131,14 +96,7 @@ static const struct nvs_column failed_column = {"errors", "errors", get_errors, 
 static const struct nvs_column api_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
-	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0, 7},
-	{"bytes", "cmd bytes", get_bytes, 0, 2},
-	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
-	{"threads", "thr", get_threads, 0, 6},
-	{"channels", "chan", get_channels, 0, 6},
-	{"share", "share %", get_share, 0, 1},
-	NVS_TALLY_COLUMNS,
+	SUBMISSION_COLUMNS,
 };
 
 static const struct nvs_column site_columns[] = {
@@ -146,14 +104,7 @@ static const struct nvs_column site_columns[] = {
 	{"module", "module", get_module, NVS_COLUMN_NAME, 4},
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
-	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0, 7},
-	{"bytes", "cmd bytes", get_bytes, 0, 2},
-	{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},
-	{"threads", "thr", get_threads, 0, 6},
-	{"channels", "chan", get_channels, 0, 6},
-	{"share", "share %", get_share, 0, 1},
-	NVS_TALLY_COLUMNS,
+	SUBMISSION_COLUMNS,
 };
 
 /* ---- grouping ---- */
@@ -218,18 +169,16 @@ static void sum_up(struct row *row, const struct named *named, size_t n, uint64_
 	row->channels = distinct(ids, n);
 }
 
-static size_t collect(struct nvs_source *s, uint32_t n, struct named *named)
+static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
 {
+	const struct nvs_cell *cell;
 	size_t count = 0;
 
 	for (uint32_t k = 0; k < n; k++)
-		for (uint32_t i = 0; s[k].cells && i <= s[k].mask; i++) {
-			if (!nvs_filter_cell(s + k, s[k].cells + i))
-				continue;
-			named[count].cell = s[k].cells + i;
-			named[count].site = nvs_trace_callsite(s[k].trace, s[k].cells[i].stack);
-			named[count].api = nvs_api_name(named[count].site, named[count].cell->api);
-			count++;
+		for (uint32_t at = 0; (cell = nvs_cells_next(s + k, &at)); count++) {
+			named[count].cell = cell;
+			named[count].site = nvs_trace_callsite(s[k].trace, cell->stack);
+			named[count].api = nvs_api_name(named[count].site, cell->api);
 		}
 	return count;
 }
@@ -242,12 +191,12 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row *
 	uint64_t *ids, all = 0;
 
 	for (uint32_t k = 0; k < n; k++)
-		total += s[k].ncells;
+		total += s[k].cells->n;
 	named = calloc(total, sizeof(*named));
 	ids = calloc(total, sizeof(*ids));
 	*rows = calloc(total, sizeof(**rows));
 	if (named && ids && *rows) {
-		count = collect(s, n, named);
+		count = name_cells(s, n, named);
 		qsort(named, count, sizeof(*named), sites ? by_site : by_api);
 		for (size_t i = 0, j; i < count; i = j) {
 			for (j = i + 1; j < count && !compare_names(named + i, named + j, sites);
@@ -275,64 +224,43 @@ static int compare_calls(const void *key, const void *of)
 }
 
 /* Puts calls to the rows of their names; those that submitted nothing get rows of their own. */
-static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls *calls,
-		      size_t ncalls)
+static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls_list *list)
 {
 	uint64_t all = nrows ? (*rows)->all : 0;
-	struct row *more = realloc(*rows, (nrows + ncalls + 1) * sizeof(*more));
+	struct row *more = realloc(*rows, (nrows + list->n + 1) * sizeof(*more));
 	size_t submitting = nrows; /* sorted by names */
 	bool uncounted = false;
 
 	if (!more)
 		return -ENOMEM;
 	*rows = more;
-	for (size_t i = 0; i < ncalls; i++) {
-		struct row *row = bsearch(calls + i, more, submitting, sizeof(*more),
-					  compare_calls);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct nvs_api_calls *calls = list->named[i];
+		struct row *row = bsearch(calls, more, submitting, sizeof(*more), compare_calls);
 
 		if (!row || row->calls) {
 			row = more + nrows++;
 			memset(row, 0, sizeof(*row));
-			row->api = calls[i].api;
-			row->runtime_api = calls[i].runtime_api;
+			row->api = calls->api;
+			row->runtime_api = calls->runtime_api;
 			row->site = row->module = "";
 			row->all = all;
 		}
-		row->calls = calls + i;
-		row->tally.unseen += calls[i].uncounted;
-		uncounted |= calls[i].uncounted;
+		row->calls = calls;
+		row->tally.unseen += calls->uncounted;
+		uncounted |= calls->uncounted;
 	}
 	for (size_t i = 0; i < nrows; i++)
 		more[i].uncounted = uncounted;
 	return (long)nrows;
 }
 
-static bool any_failed(const struct nvs_api_calls *calls, size_t n)
+static bool any_failed(const struct nvs_api_calls_list *list)
 {
-	for (size_t i = 0; i < n; i++)
-		if (calls[i].failed)
+	for (size_t i = 0; i < list->n; i++)
+		if (list->named[i]->failed)
 			return true;
 	return false;
-}
-
-/* Can it be read a second time, and is there something in it to be found? */
-static bool wants_calls(const struct nvs_source *s, uint32_t n, const struct nvs_options_report *o,
-			bool short_form)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < n; i++) {
-		any |= s[i].has_calls;
-		if (!strcmp(s[i].path, "-"))
-			return false;
-	}
-	return any && !short_form && !o->has_range && !o->nchannel;
-}
-
-static int print_table(struct nvs_out *out, struct nvs_table *table, struct row *rows, long count,
-		       const struct nvs_options_report *o)
-{
-	return nvs_report_rows(out, table, rows, (size_t)count, sizeof(*rows), o);
 }
 
 /* ---- entry points that are not observed ---- */
@@ -351,7 +279,7 @@ static int collect_passed(const struct nvs_source *s, struct passed **all)
 {
 	const struct nvs_call_api *api;
 
-	for (uint32_t at = 0; (api = nvs_calls_passed(s->calls, &at));) {
+	for (uint32_t at = 0; (api = nvs_calls_passed(nvs_reading_calls(s->first), &at));) {
 		struct passed *p;
 
 		HASH_FIND(hh, *all, api->name, strlen(api->name), p);
@@ -399,76 +327,129 @@ static int print_passed(struct nvs_out *out, const struct nvs_source *s, uint32_
 	return r;
 }
 
-#define COLUMNS(a) .columns = a, .ncolumns = sizeof(a) / sizeof(*a)
+/* ---- --by-api and --by-callsite ---- */
 
-static int print_called(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			const struct nvs_options_report *o, struct row **rows, long count)
+struct each {
+	struct nvs_source *source;
+	struct nvs_api_calls_list *list; /* of all traces */
+};
+
+/* Where submissions are selected, nothing can be said of calls that had none. */
+static bool wants_calls(const struct nvs_options_report *o)
+{
+	return !o->has_range && !o->nchannel;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct each *each = arg;
+
+	return nvs_api_calls_add(each->list, each->source, call);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
+{
+	struct each *each = arg;
+
+	*each = (struct each){s, run->state};
+	if (wants_calls(run->options))
+		reader->call = on_call;
+	return 0;
+}
+
+static int print_called(struct nvs_run *run, struct row **rows, long count)
 {
 	struct nvs_column columns[sizeof(called_columns) / sizeof(*called_columns)];
-	struct nvs_table table = {.report = "by-api",
-				  .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns),
-				  .sort = "submissions",
-				  .several = n > 1};
-	struct nvs_api_calls *calls = NULL;
-	size_t ncalls = 0;
-	int r = nvs_api_calls_collect(s, n, &calls, &ncalls);
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, "submissions");
+	const struct nvs_options_report *o = run->options;
+	struct nvs_api_calls_list *list = run->state;
+	int r = nvs_api_calls_name(list, run->sources);
 
 	memcpy(columns, called_columns, sizeof(columns));
-	if (any_failed(calls, ncalls))
+	if (any_failed(list))
 		columns[table.ncolumns - 1] = failed_column;
-	if (!r)
-		count = add_calls(rows, (size_t)count, calls, ncalls);
-	if (!r)
-		r = count < 0 ? (int)count : print_table(out, &table, *rows, count, o);
+	count = r ? r : add_calls(rows, (size_t)count, list);
+	if (count < 0)
+		return (int)count;
+	r = nvs_table_print_array(run->out, &table, *rows, (size_t)count, sizeof(**rows), o);
 	if (!r && o->format == NVS_FORMAT_TEXT && !o->napi && !o->nthread)
-		r = print_passed(out, s, n, o->verbose);
-	nvs_api_calls_free(calls, ncalls);
+		r = print_passed(run->out, run->sources, run->n, o->verbose);
 	return r;
 }
 
-static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		 const struct nvs_options_report *o, bool sites, bool short_form)
+static int print_cells(struct nvs_run *run, struct nvs_table *table, bool sites,
+		       const struct nvs_options_report *o)
 {
-	struct nvs_table by_sites = {.report = "by-callsite",
-				     COLUMNS(site_columns),
-				     .sort = "submissions",
-				     .several = n > 1};
-	struct nvs_table by_apis = {
-		.report = "by-api", COLUMNS(api_columns), .sort = "submissions", .several = n > 1};
 	struct row *rows = NULL;
-	long count = make_rows(s, n, sites, &rows);
-	int r;
+	long count = make_rows(run->sources, run->n, sites, &rows);
+	int r = count < 0 ? (int)count
+			  : nvs_table_print_array(run->out, table, rows, (size_t)count,
+						  sizeof(*rows), o);
 
-	if (count < 0)
-		r = (int)count;
-	else if (!sites && wants_calls(s, n, o, short_form))
-		r = print_called(out, s, n, o, &rows, count);
-	else
-		r = print_table(out, sites ? &by_sites : &by_apis, rows, count, o);
 	free(rows);
 	return r;
 }
 
-int nvs_report_by_api(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		      const struct nvs_options_report *o)
+static int print_by_api(struct nvs_run *run)
 {
-	return print(out, s, n, o, false, false);
+	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "submissions");
+	struct row *rows = NULL;
+	bool called = false;
+	long count;
+	int r;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		called |= nvs_reading_saw(run->sources[i].first, NVS_REC_CALL);
+	if (!called || !wants_calls(run->options))
+		return print_cells(run, &table, false, run->options);
+	count = make_rows(run->sources, run->n, false, &rows);
+	r = count < 0 ? (int)count : print_called(run, &rows, count);
+	free(rows);
+	return r;
 }
 
-int nvs_report_by_callsite(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			   const struct nvs_options_report *o)
+static int print_by_callsite(struct nvs_run *run)
 {
-	return print(out, s, n, o, true, false);
+	struct nvs_table table = NVS_RUN_TABLE(run, site_columns, "submissions");
+
+	return print_cells(run, &table, true, run->options);
 }
 
-int nvs_report_top_apis(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			const struct nvs_options_report *o, uint32_t rows)
+int nvs_print_top_apis(struct nvs_run *run, uint64_t rows)
 {
-	struct nvs_options_report top = *o;
+	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "submissions");
+	struct nvs_options_report top = *run->options;
 
 	top.sort = NULL;
 	top.rows = rows;
 	top.format = NVS_FORMAT_TEXT;
-	return print(out, s, n, &top, false, true);
+	return print_cells(run, &table, false, &top);
 }
+
+static void free_calls(struct nvs_run *run)
+{
+	nvs_api_calls_free(run->state);
+}
+
+NVS_REPORT(by_api, .name = "by-api", .place = 10,
+	   .help = "per driver API and the runtime API above it",
+	   .man = "For each driver API, and the runtime API above it: submissions, entries, "
+		  "command bytes, bytes a submission, threads,\nchannels, and share; and, where "
+		  "the trace holds calls, how often it was called, how often it failed and how, "
+		  "and the host\ntime of a call: total, mean, median, 99th percentile (both to 3 "
+		  "%) and longest. Calls that submitted nothing are rows too.\nWhat was submitted "
+		  "from inside libcuda without a public entry point (libraries and tools call it "
+		  "by tables of\n.BR cuGetExportTable ())\nis named by the function that called "
+		  "libcuda, as\n.IR \"libcuda.so.1 < cufftExecC2C\" ,\nand\n"
+		  ".B \\-\\-api=cufftExecC2C\nselects it. Entry points that the program "
+		  "looked\nup and whose calls are not observed (queries, mostly) are counted in a "
+		  "line below; what they submit is a row by their stack.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   .state = sizeof(struct nvs_api_calls_list), .each = sizeof(struct each), .begin = begin,
+	   .print = print_by_api, .free = free_calls);
+
+NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
+	   .help = "per API and the program's own frame that called it",
+	   .man = "The same for each API and the program's own frame that called it.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   .print = print_by_callsite);

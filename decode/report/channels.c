@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/report.h"
+#include "decode/report/cells.h"
+#include "decode/report/tally_columns.h"
 
 struct row {
 	const struct nvs_source *source;
@@ -15,80 +16,20 @@ struct row {
 	struct nvs_tally tally;
 };
 
-static const struct row *row_of(const void *row)
-{
-	return row;
-}
-
-static void number(struct nvs_value *v, bool known, uint64_t n)
-{
-	v->kind = known ? NVS_VALUE_COUNT : NVS_VALUE_NONE;
-	v->count = n;
-}
-
-static void hex(struct nvs_value *v, bool known, uint64_t n)
-{
-	v->kind = known ? NVS_VALUE_HEX : NVS_VALUE_NONE;
-	v->count = n;
-}
-
-static void get_trace(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_TEXT;
-	v->text = row_of(row)->source->path;
-}
-
-static void get_channel(const void *row, struct nvs_value *v)
-{
-	number(v, true, row_of(row)->channel->channel);
-}
-
-static void get_gpu(const void *row, struct nvs_value *v)
-{
-	const struct nvs_trace_channel *c = row_of(row)->channel;
-
-	number(v, c->known && c->rec.gpu != NVS_NONE, c->rec.gpu);
-}
-
-static void get_class(const void *row, struct nvs_value *v)
-{
-	hex(v, row_of(row)->channel->known, row_of(row)->channel->rec.object_class);
-}
-
-static void get_engine(const void *row, struct nvs_value *v)
-{
-	hex(v, row_of(row)->channel->known, row_of(row)->channel->rec.engine);
-}
-
-static void get_token(const void *row, struct nvs_value *v)
-{
-	hex(v, row_of(row)->channel->rec.token != NVS_NONE, row_of(row)->channel->rec.token);
-}
-
-static void get_ring(const void *row, struct nvs_value *v)
-{
-	number(v, row_of(row)->channel->known, row_of(row)->channel->rec.entries);
-}
-
-static void get_submissions(const void *row, struct nvs_value *v)
-{
-	number(v, !row_of(row)->filtered, row_of(row)->submissions);
-}
-
-static void get_entries(const void *row, struct nvs_value *v)
-{
-	number(v, !row_of(row)->uncounted, row_of(row)->entries);
-}
-
-static void get_bytes(const void *row, struct nvs_value *v)
-{
-	number(v, !row_of(row)->filtered, row_of(row)->bytes);
-}
-
-static void get_gaps(const void *row, struct nvs_value *v)
-{
-	number(v, true, row_of(row)->channel->counts.gaps);
-}
+NVS_GET_TEXT(struct row, trace, r->source->path)
+NVS_GET_COUNT(struct row, channel, r->channel->channel)
+NVS_GET_KNOWN(struct row, gpu, r->channel->known && r->channel->rec.gpu != NVS_NONE,
+	      r->channel->rec.gpu)
+NVS_GET_HEX(struct row, class, r->channel->known, r->channel->rec.object_class)
+NVS_GET_HEX(struct row, engine, r->channel->known, r->channel->rec.engine)
+NVS_GET_HEX(struct row, token, r->channel->rec.token != NVS_NONE, r->channel->rec.token)
+NVS_GET_KNOWN(struct row, ring, r->channel->known, r->channel->rec.entries)
+NVS_GET_KNOWN(struct row, submissions, !r->filtered, r->submissions)
+NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->entries)
+NVS_GET_KNOWN(struct row, bytes, !r->filtered, r->bytes)
+NVS_GET_COUNT(struct row, gaps, r->channel->counts.gaps)
+NVS_GET_TEXT(struct row, flags, r->flags)
+NVS_GET_HEX(struct row, gpfifo, r->channel->known, r->channel->rec.gpfifo)
 
 static void get_time(const struct row *r, uint64_t ticks, bool known, struct nvs_value *v)
 {
@@ -98,27 +39,16 @@ static void get_time(const struct row *r, uint64_t ticks, bool known, struct nvs
 
 static void get_alloc(const void *row, struct nvs_value *v)
 {
-	const struct nvs_trace_channel *c = row_of(row)->channel;
+	const struct row *r = row;
 
-	get_time(row, c->alloc_time, c->known, v);
+	get_time(r, r->channel->alloc_time, r->channel->known, v);
 }
 
 static void get_free(const void *row, struct nvs_value *v)
 {
-	const struct nvs_trace_channel *c = row_of(row)->channel;
+	const struct row *r = row;
 
-	get_time(row, c->free_time, c->free_time != 0, v);
-}
-
-static void get_flags(const void *row, struct nvs_value *v)
-{
-	v->kind = row_of(row)->flags[0] ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
-	v->text = row_of(row)->flags;
-}
-
-static void get_gpfifo(const void *row, struct nvs_value *v)
-{
-	hex(v, row_of(row)->channel->known, row_of(row)->channel->rec.gpfifo);
+	get_time(r, r->channel->free_time, r->channel->free_time != 0, v);
 }
 
 NVS_TALLY_GETTERS(struct row)
@@ -173,26 +103,26 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 	bool uncounted = nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS;
 	bool strict = o->nthread || o->napi || o->has_range;
 	size_t count = 0, kept = 0;
+	const struct nvs_cell *c;
+	uint32_t at = 0;
 
 	for (uint32_t i = 0; of && i < n; i++) {
-		const struct nvs_trace_channel *c = nvs_trace_channel_at(s->trace, i);
+		const struct nvs_trace_channel *channel = nvs_trace_channel_at(s->trace, i);
 
-		if (!c || !nvs_filter_channel(s, i))
+		if (!channel || !nvs_filter_channel(s, i))
 			continue;
 		of[i] = rows + count++;
 		of[i]->source = s;
-		of[i]->channel = c;
+		of[i]->channel = channel;
 		of[i]->uncounted = uncounted;
 		of[i]->filtered = uncounted && strict;
 		of[i]->tally.unseen = uncounted;
-		of[i]->submissions = uncounted ? c->counts.skipped_submissions : 0;
-		of[i]->bytes = uncounted ? c->counts.skipped_bytes : 0;
+		of[i]->submissions = uncounted ? channel->counts.skipped_submissions : 0;
+		of[i]->bytes = uncounted ? channel->counts.skipped_bytes : 0;
 		set_flags(of[i]);
 	}
-	for (uint32_t i = 0; of && s->cells && i <= s->mask; i++) {
-		const struct nvs_cell *c = s->cells + i;
-
-		if (!nvs_filter_cell(s, c) || !of[c->channel])
+	while (of && (c = nvs_cells_next(s, &at))) {
+		if (!of[c->channel])
 			continue;
 		of[c->channel]->submissions += c->submissions;
 		of[c->channel]->entries += c->entries;
@@ -206,29 +136,25 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 	return kept;
 }
 
-int nvs_report_channels(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			const struct nvs_options_report *o)
+static int print(struct nvs_run *run)
 {
-	struct nvs_table table = {.report = "channels",
-				  .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns),
-				  .several = n > 1};
-	size_t total = 1;
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	size_t total = 1, n = 0;
 	struct row *rows;
-	int r = -ENOMEM;
+	int r;
 
-	for (uint32_t k = 0; k < n; k++)
-		total += nvs_trace_channel_count(s[k].trace);
+	for (uint32_t k = 0; k < run->n; k++)
+		total += nvs_trace_channel_count(run->sources[k].trace);
 	rows = calloc(total, sizeof(*rows));
-	table.rows = calloc(total, sizeof(*table.rows));
-	if (rows && table.rows) {
-		for (uint32_t k = 0; k < n; k++)
-			table.nrows += add_rows(s + k, rows + table.nrows);
-		for (size_t i = 0; i < table.nrows; i++)
-			table.rows[i] = rows + i;
-		r = nvs_table_print(out, &table, o);
-	}
-	free(table.rows);
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < run->n; k++)
+		n += add_rows(run->sources + k, rows + n);
+	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
 	free(rows);
 	return r;
 }
+
+NVS_REPORT(channels, .name = "channels", .place = 100, .help = "per channel",
+	   .man = "One row a channel.", .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE,
+	   .prints = NVS_PRINTS_TABLE, .print = print);

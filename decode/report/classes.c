@@ -16,37 +16,11 @@ struct row {
 	char text[16], remark[64];
 };
 
-static void get_id(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_TEXT;
-	v->text = ((const struct row *)row)->text;
-}
-
-static void get_name(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_TEXT;
-	v->text = ((const struct row *)row)->name;
-}
-
-static void get_kind(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_TEXT;
-	v->text = ((const struct row *)row)->kind;
-}
-
-static void get_methods(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_COUNT;
-	v->count = ((const struct row *)row)->methods;
-}
-
-static void get_note(const void *row, struct nvs_value *v)
-{
-	const struct row *r = row;
-
-	v->kind = *r->remark ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
-	v->text = r->remark;
-}
+NVS_GET_TEXT(struct row, id, r->text)
+NVS_GET_TEXT(struct row, name, r->name)
+NVS_GET_TEXT(struct row, kind, r->kind)
+NVS_GET_COUNT(struct row, methods, r->methods)
+NVS_GET_TEXT(struct row, note, r->remark)
 
 static const struct nvs_column columns[] = {
 	{"methods", "methods", get_methods, 0},	     {"class", "class", get_id, NVS_COLUMN_NAME},
@@ -80,30 +54,27 @@ static void make_qmd_row(struct row *r, const struct nvs_qmd_version *q)
 				       i ? " " : "of ", q->classes[i]);
 }
 
-int nvs_report_classes(struct nvs_out *out, const struct nvs_options_report *o)
+static int print_classes(struct nvs_run *run)
 {
-	struct nvs_table table = {.report = "classes",
-				  .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(columns[0])};
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	size_t n = nvs_nclasses + nvs_nqmd_versions;
 	struct row *rows = calloc(n, sizeof(*rows));
-	int r = -ENOMEM;
+	int r;
 
-	table.rows = calloc(n, sizeof(*table.rows));
-	if (rows && table.rows) {
-		for (uint32_t i = 0; i < nvs_nclasses; i++)
-			make_row(&rows[i], &nvs_classes[i]);
-		for (uint32_t i = 0; i < nvs_nqmd_versions; i++)
-			make_qmd_row(&rows[nvs_nclasses + i], &nvs_qmd_versions[i]);
-		for (size_t i = 0; i < n; i++)
-			table.rows[i] = &rows[i];
-		table.nrows = n;
-		r = nvs_table_print(out, &table, o);
-	}
-	free(table.rows);
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nvs_nclasses; i++)
+		make_row(&rows[i], &nvs_classes[i]);
+	for (uint32_t i = 0; i < nvs_nqmd_versions; i++)
+		make_qmd_row(&rows[nvs_nclasses + i], &nvs_qmd_versions[i]);
+	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
 	free(rows);
 	return r;
 }
+
+NVS_REPORT(classes, .name = "classes", .place = 200, .help = "the classes whose methods are known",
+	   .man = "List the classes whose methods are known.", .prints = NVS_PRINTS_TABLE,
+	   .print = print_classes);
 
 /* ---- --class ---- */
 
@@ -203,25 +174,21 @@ static void put_qmd(FILE *f, const struct nvs_qmd_version *q)
 	}
 }
 
-int nvs_report_class(struct nvs_out *out, const struct nvs_options_report *o)
+static int print_class(struct nvs_run *run)
 {
-	const char *name = o->cls;
+	const char *name = run->options->argument;
 	const struct nvs_class *cls = nvs_class_by_name(name);
 	const struct nvs_qmd_version *q = NULL;
 	unsigned major, minor;
 	char end;
 
-	if (o->format != NVS_FORMAT_TEXT) {
-		fputs("nvsnoop-report: --class is text\n", stderr);
-		return -EINVAL;
-	}
 	if (sscanf(name, "%2u_%2u%c", &major, &minor, &end) == 2 ||
 	    sscanf(name, "qmd-%2u_%2u%c", &major, &minor, &end) == 2)
 		q = nvs_qmd_version_find(major, minor);
 	if (q)
-		put_qmd(out->file, q);
+		put_qmd(run->out->file, q);
 	else if (cls)
-		put_class(out->file, cls);
+		put_class(run->out->file, cls);
 	else {
 		char safe[256];
 
@@ -232,3 +199,9 @@ int nvs_report_class(struct nvs_out *out, const struct nvs_options_report *o)
 	}
 	return 0;
 }
+
+NVS_REPORT(one_class, .name = "class", .argument = "CLASS", .place = 210,
+	   .help = "the methods of one (cbc0), or of descriptors (04_00)",
+	   .man = "Print the methods of one class, as\n.BR cbc0 ,\n"
+		  "or the fields of a launch descriptor, as\n.BR 04_00 .",
+	   .prints = NVS_PRINTS_TEXT, .print = print_class);

@@ -2,126 +2,115 @@
 /* --dump: every submission with its entries, and their segments method by method, in words. */
 #include <errno.h>
 #include <string.h>
-#include "decode/calls/calls.h"
 #include "decode/report/dump_methods.h"
-#include "decode/calls/attach.h"
 #include "decode/report/report.h"
 #include "decode/report/where.h"
-#include "decode/trace/stream.h"
 
 struct dump {
 	struct nvs_dumper dumper;
 	struct nvs_source *source;
-	struct nvs_attach *follow;
 	struct nvs_place place;
 	bool show;
-	uint64_t printed, rows;
+	uint64_t printed;
 };
 
 /*
  * What is not shown is followed all the same: classes, methods and split headers go on from there.
  */
-static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
-		     const struct nvs_gp *gp)
+static int on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
+		    const struct nvs_gp *gp)
 {
 	struct dump *d = arg;
 
 	if (!d->show)
-		return;
+		return 0;
 	nvs_dump_flush(&d->dumper);
 	if (d->dumper.json)
 		nvs_dump_json_entry(d->dumper.out, s, seg, gp);
 	else
 		nvs_dump_text_entry(d->dumper.out, seg, gp);
+	return 0;
 }
 
-static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
-		   const struct nvs_class *cls)
+static int on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+		  const struct nvs_class *cls)
 {
 	struct dump *d = arg;
 
 	if (d->show)
 		nvs_dump_run(&d->dumper, c, run, cls);
+	return 0;
 }
 
-static void on_fault(void *arg, const struct nvs_pb_fault *fault)
+static int on_fault(void *arg, const struct nvs_pb_fault *fault)
 {
 	struct dump *d = arg;
 
 	if (d->show)
 		nvs_dump_fault(&d->dumper, fault);
+	return 0;
 }
 
-static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct dump *d = arg;
-	const struct nvs_options_report *o = d->source->options;
-	int r;
 
-	r = nvs_calls_submission(d->source->calls, s);
-	if (r)
-		return r;
-	d->show = nvs_filter(d->source, s);
+	d->show = nvs_filter(d->source, s, call);
 	d->dumper.submission = s->number;
-	d->place = (struct nvs_place){trace, s->channel->rec.vaspace};
+	d->place = (struct nvs_place){d->source->trace, s->channel->rec.vaspace};
 	if (d->show && d->dumper.json)
-		nvs_dump_json_submission(d->dumper.out, d->source, s);
+		nvs_dump_json_submission(d->dumper.out, d->source, s, call);
 	else if (d->show)
-		nvs_dump_text_submission(d->dumper.out, d->source, s);
-	r = nvs_attach_submission(d->follow, s, s->number);
-	nvs_dump_flush(&d->dumper);
-	if (r || ferror(d->dumper.out->file))
-		return r ? r : 1;
-	d->printed += d->show;
-	return (o->rows && d->printed >= o->rows) || (o->has_range && s->number >= o->last);
+		nvs_dump_text_submission(d->dumper.out, d->source, s, call);
+	return 0;
 }
 
-static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct dump *d = arg;
-	int r = nvs_calls_record(d->source->calls, rec);
 
-	return r ? r : nvs_attach_record(d->follow, rec);
+	nvs_dump_flush(&d->dumper);
+	d->printed += d->show;
+	return ferror(d->dumper.out->file) || nvs_filter_past(d->source, s, d->printed);
 }
 
-static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
+static int one_trace(struct nvs_run *run, struct nvs_source *s)
 {
-	static const struct nvs_stream_consumer consumer = {
-		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
-	struct dump d = {.dumper = {.out = out, .json = json, .full = s->options->verbose},
+	struct dump d = {.dumper = {.out = run->out,
+				    .json = run->options->format == NVS_FORMAT_JSON,
+				    .full = run->options->verbose},
 			 .source = s};
-	struct nvs_attach_sink sink = {
-		.entry = on_entry, .run = on_run, .fault = on_fault, .arg = &d};
-	struct nvs_error err = {""};
+	struct nvs_reader reader = {.submission = on_submission,
+				    .entry = on_entry,
+				    .run = on_run,
+				    .fault = on_fault,
+				    .submitted = on_submitted,
+				    .calls = true,
+				    .arg = &d};
+	struct nvs_reading *reading;
 	int r;
 
+	nvs_dump_trace_name(run->out, s, run->n);
 	d.dumper.where = (struct nvs_where){nvs_where_put, &d.place};
-	d.follow = nvs_attach_new(s->trace, &sink);
-	if (!d.follow)
-		return -ENOMEM;
-	r = nvs_stream_read(s->trace, &consumer, &d, &err);
-	nvs_progress_clear();
-	if (r < 0)
-		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
-	else
+	r = nvs_source_read(s, &reader, &reading);
+	if (!r)
 		r = nvs_dump_end(&d.dumper);
-	nvs_attach_free(d.follow);
 	nvs_dump_free(&d.dumper);
-	return r < 0 ? r : 0;
+	return r;
 }
 
-int nvs_report_dump(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		    const struct nvs_options_report *o)
+static int print(struct nvs_run *run)
 {
 	int r = 0;
 
-	if (o->format == NVS_FORMAT_CSV) {
-		fputs("nvsnoop-report: --dump is text or json\n", stderr);
-		return -EINVAL;
-	}
-	for (uint32_t i = 0; i < n && !r; i++) {
-		nvs_dump_trace_name(out, s + i, n);
-		r = one_trace(out, s + i, o->format == NVS_FORMAT_JSON);
-	}
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = one_trace(run, run->sources + i);
 	return r;
 }
+
+NVS_REPORT(dump, .name = "dump", .place = 120,
+	   .help = "every submission with its entries and methods in words",
+	   .man = "Every submission with its entries, and the methods of their segments in words: "
+		  "names, fields, values.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
+	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES, .print = print);

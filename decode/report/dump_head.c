@@ -58,7 +58,7 @@ void nvs_dump_thread(FILE *f, const struct nvs_trace_thread *t, const char *none
 }
 
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
-			      const struct nvs_submission *s)
+			      const struct nvs_submission *s, const struct nvs_call *call)
 {
 	FILE *f = out->file;
 	int64_t ns;
@@ -73,7 +73,8 @@ void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *sour
 		nvs_out_text(out, s->thread->name);
 		fputc(')', f);
 	}
-	put_site(out, nvs_source_api(source, s), nvs_trace_callsite(source->trace, s->rec->stack));
+	put_site(out, nvs_source_api(source, s, call),
+		 nvs_trace_callsite(source->trace, s->rec->stack));
 	fprintf(f, " channel %u token %x sequence %" PRIu64 " put %u->%u%s%s%s%s%s\n",
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
 		s->rec->new_put, s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
@@ -89,7 +90,7 @@ static void json_text(struct nvs_out *out, const char *key, const char *text)
 }
 
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
-			      const struct nvs_submission *s)
+			      const struct nvs_submission *s, const struct nvs_call *call)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, s->rec->stack);
 	FILE *f = out->file;
@@ -104,7 +105,7 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 	fputs(",\"thread\":", f);
 	nvs_dump_thread(f, s->thread, "null");
 	json_text(out, "thread_name", s->thread->name);
-	json_text(out, "api", nvs_source_api(source, s));
+	json_text(out, "api", nvs_source_api(source, s, call));
 	json_text(out, "runtime_api", site->runtime_api);
 	json_text(out, "callsite", site->site);
 	json_text(out, "module", site->site_module);

@@ -75,9 +75,9 @@ void nvs_dump_free(struct nvs_dumper *d);
 void nvs_dump_thread(FILE *f, const struct nvs_trace_thread *t, const char *none);
 /* The line (or JSON object) that says which submission it is, and one for an entry. */
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
-			      const struct nvs_submission *s);
+			      const struct nvs_submission *s, const struct nvs_call *call);
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
-			      const struct nvs_submission *s);
+			      const struct nvs_submission *s, const struct nvs_call *call);
 void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
 			 const struct nvs_gp *gp);
 void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/handles.h"
-#include "decode/report/calls.h"
+#include "decode/report/report.h"
+#include "decode/report/times.h"
 
 /* CUgraphNodeType */
 enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };
@@ -31,7 +32,7 @@ struct state {
 	bool has_made;
 };
 
-static struct row *row_of(struct nvs_exec *exec)
+static struct row *graph_row(struct nvs_exec *exec)
 {
 	struct row *row = exec ? exec->user : NULL;
 
@@ -45,11 +46,6 @@ static struct row *row_of(struct nvs_exec *exec)
 	return row;
 }
 
-static uint64_t time_of(const struct state *st, const struct nvs_call *call)
-{
-	return nvs_call_ns(st->source->trace, call->begin, call->end);
-}
-
 static int launch(struct state *st, const struct nvs_call *call)
 {
 	uint64_t handle;
@@ -57,7 +53,7 @@ static int launch(struct state *st, const struct nvs_call *call)
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = row_of(nvs_handles_exec_of(st->handles, handle));
+	row = graph_row(nvs_handles_exec_of(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	if (call->result || !call->end) {
@@ -71,7 +67,7 @@ static int launch(struct state *st, const struct nvs_call *call)
 	row->submissions += call->submissions;
 	row->entries += call->entries;
 	row->bytes += call->bytes;
-	return nvs_times_add(&row->times, time_of(st, call));
+	return nvs_times_later(st->source->waiting, &row->times, call);
 }
 
 static int upload(struct state *st, const struct nvs_call *call)
@@ -81,15 +77,14 @@ static int upload(struct state *st, const struct nvs_call *call)
 
 	if (call->result || !call->end || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = row_of(nvs_handles_exec_of(st->handles, handle));
+	row = graph_row(nvs_handles_exec_of(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	row->uploads++;
 	row->uncounted |= call->uncounted;
 	row->upload_submissions += call->submissions;
 	row->upload_bytes += call->bytes;
-	nvs_total_add(&row->upload_times, time_of(st, call));
-	return 0;
+	return nvs_total_later(st->source->waiting, &row->upload_times, call);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -114,17 +109,16 @@ static int on_call(void *arg, const struct nvs_call *call)
 /* An instantiation or an update, with the call that was told before it. */
 static int made(struct state *st, const struct nvs_rec_graph *rec)
 {
-	struct row *row = row_of(nvs_handles_exec_of(st->handles, rec->exec));
+	struct row *row = graph_row(nvs_handles_exec_of(st->handles, rec->exec));
 
 	if (!row)
 		return -ENOMEM;
-	if (st->has_made && rec->event != NVS_GRAPH_NODE_SET && !rec->first) {
-		nvs_total_add(&row->make_times, time_of(st, &st->made));
-		row->make_bytes += st->made.bytes;
-		row->uncounted |= st->made.uncounted;
-		st->has_made = false;
-	}
-	return 0;
+	if (!st->has_made || rec->event == NVS_GRAPH_NODE_SET || rec->first)
+		return 0;
+	row->make_bytes += st->made.bytes;
+	row->uncounted |= st->made.uncounted;
+	st->has_made = false;
+	return nvs_total_later(st->source->waiting, &row->make_times, &st->made);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -181,21 +175,15 @@ NVS_GET_REAL(struct row, doorbells, r->launches && !r->uncounted, each(r->submis
 NVS_GET_REAL(struct row, entries, r->launches && !r->uncounted, each(r->entries, r->launches))
 NVS_GET_REAL(struct row, bytes, r->launches && !r->uncounted, each(r->bytes, r->launches))
 NVS_GET_REAL(struct row, p50, r->launches, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct row, mean, r->launches, each(r->times.sum, r->launches) / 1000)
+NVS_GET_REAL(struct row, mean, r->launches, nvs_total_mean(&r->times.total) / 1000)
 NVS_GET_COUNT(struct row, uploads, r->uploads)
 NVS_GET_KNOWN(struct row, upload_bytes, !r->uncounted, r->upload_bytes)
 NVS_GET_KNOWN(struct row, upload_doorbells, !r->uncounted, r->upload_submissions)
-NVS_GET_REAL(struct row, upload_us, r->uploads, each(r->upload_times.ns, r->uploads) / 1000)
-NVS_GET_REAL(struct row, make_us, r->make_times.count,
-	     each(r->make_times.ns, r->make_times.count) / 1000)
+NVS_GET_REAL(struct row, upload_us, r->uploads, nvs_total_mean(&r->upload_times) / 1000)
+NVS_GET_REAL(struct row, make_us, r->make_times.count, nvs_total_mean(&r->make_times) / 1000)
 NVS_GET_KNOWN(struct row, make_bytes, !r->uncounted, r->make_bytes)
 NVS_GET_TEXT(struct row, partial, r->exec->partial ? "partial" : "")
-
-static void get_exec(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_HEX;
-	v->count = ((const struct row *)row)->exec->handle;
-}
+NVS_GET_HEX(struct row, exec, true, r->exec->handle)
 
 static const struct nvs_column columns[] = {
 	{"graph", "graph", get_number, 0},
@@ -227,56 +215,75 @@ static const struct nvs_column columns[] = {
 	{"partial", "partial", get_partial, NVS_COLUMN_IF_ANY, 5},
 };
 
-static int collect(struct state *st, struct row **rows, size_t *n)
+/* ---- from the traces to the table ---- */
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
-	uint32_t count = nvs_handles_exec_count(st->handles);
-	struct row *more = realloc(*rows, (*n + count + 1) * sizeof(**rows));
+	struct state *st = each;
 
-	if (!more)
-		return -ENOMEM;
-	*rows = more;
-	for (uint32_t i = 0; i < count; i++) {
-		struct row *row = nvs_handles_exec_at(st->handles, i)->user;
-
-		if (!row)
-			continue;
-		count_nodes(row);
-		row->number = *n;
-		(*rows)[(*n)++] = *row;
-		free(row);
-	}
-	return 0;
+	st->source = s;
+	st->handles = nvs_handles_new();
+	reader->call = on_call;
+	reader->record = on_record;
+	return st->handles ? 0 : -ENOMEM;
 }
 
-int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		      const struct nvs_options_report *o)
+static size_t count_graphs(const struct nvs_run *run)
 {
-	struct nvs_table table = {.report = "graphs",
-				  .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns),
-				  .several = n > 1};
-	struct state *states = calloc(n, sizeof(*states));
-	struct row *rows = NULL;
-	size_t nrows = 0;
-	int r = states ? 0 : -ENOMEM;
+	const struct state *states = run->each;
+	size_t n = 0;
 
-	for (uint32_t i = 0; i < n && !r; i++) {
-		struct nvs_reader reader = {
-			.call = on_call, .record = on_record, .arg = states + i};
+	for (uint32_t i = 0; i < run->n; i++)
+		n += nvs_handles_exec_count(states[i].handles);
+	return n;
+}
 
-		states[i].source = s + i;
-		states[i].handles = nvs_handles_new();
-		r = states[i].handles ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
-		if (!r)
-			r = collect(states + i, &rows, &nrows);
-	}
-	if (!r)
-		r = nvs_report_rows(out, &table, rows, nrows, sizeof(*rows), o);
-	for (size_t i = 0; i < nrows; i++)
-		nvs_times_free(&rows[i].times);
-	free(rows);
-	for (uint32_t i = 0; states && i < n; i++)
-		nvs_handles_free(states[i].handles);
-	free(states);
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct state *states = run->each;
+	int r;
+
+	table.rows = calloc(count_graphs(run) + 1, sizeof(*table.rows));
+	if (!table.rows)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < run->n; k++)
+		for (uint32_t i = 0; i < nvs_handles_exec_count(states[k].handles); i++) {
+			struct row *row = nvs_handles_exec_at(states[k].handles, i)->user;
+
+			if (!row)
+				continue;
+			count_nodes(row);
+			row->number = table.nrows;
+			table.rows[table.nrows++] = row;
+		}
+	r = nvs_table_print(run->out, &table, run->options);
+	free(table.rows);
 	return r;
 }
+
+static void free_graphs(struct nvs_run *run)
+{
+	struct state *states = run->each;
+
+	for (uint32_t k = 0; k < run->n; k++) {
+		struct nvs_handles *l = states[k].handles;
+
+		for (uint32_t i = 0; l && i < nvs_handles_exec_count(l); i++) {
+			struct row *row = nvs_handles_exec_at(l, i)->user;
+
+			if (row)
+				nvs_times_free(&row->times);
+			free(row);
+		}
+		nvs_handles_free(l);
+	}
+}
+
+NVS_REPORT(graphs, .name = "graphs", .place = 40,
+	   .help = "per executable graph: nodes, and what a launch costs",
+	   .man = "Per executable graph: its nodes by kind, updates, and for a launch the "
+		  "doorbells, GPFIFO entries, command bytes and host\ntime; the bytes of uploads, "
+		  "and the time of instantiation.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	   .each = sizeof(struct state), .begin = begin, .print = print, .free = free_graphs);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-report: opens the traces, reads them once, prints one report. */
+/* nvsnoop-report: opens the traces, reads them for all reports that were asked for, prints these.
+ */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -7,28 +8,6 @@
 #include "decode/report/report.h"
 
 enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
-
-static int open_source(struct nvs_source *s, const struct nvs_options_report *o, uint32_t index)
-{
-	struct nvs_read_options read = o->read;
-	struct nvs_error err = {""};
-	int r;
-
-	s->index = index;
-	s->path = o->files[index];
-	s->options = o;
-	read.size = sizeof(read);
-	if (o->progress) {
-		read.progress = nvs_progress;
-		read.progress_arg = (void *)s->path;
-	}
-	r = nvs_trace_open(&s->trace, s->path, &read, &err);
-	if (r) {
-		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
-		return r;
-	}
-	return nvs_source_read(s);
-}
 
 /* Traces of one program name the same files. */
 static bool told(const struct nvs_source *s, uint32_t n, const char *note)
@@ -68,59 +47,14 @@ static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 	fputc('\n', stderr);
 }
 
-static int print(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		 const struct nvs_options_report *o, int *status)
+static int report(struct nvs_run *runs, const struct nvs_options_report *o)
 {
-	switch (o->kind) {
-	case NVS_REPORT_BY_API:
-		return nvs_report_by_api(out, s, n, o);
-	case NVS_REPORT_BY_CALLSITE:
-		return nvs_report_by_callsite(out, s, n, o);
-	case NVS_REPORT_CHANNELS:
-		return nvs_report_channels(out, s, n, o);
-	case NVS_REPORT_VERIFY:
-		return nvs_report_verify(out, s, n, o, status);
-	case NVS_REPORT_DUMP:
-		return nvs_report_dump(out, s, n, o);
-	case NVS_REPORT_OPS:
-		return nvs_report_ops(out, s, n, o);
-	case NVS_REPORT_SYNC:
-		return nvs_report_sync(out, s, n, o);
-	case NVS_REPORT_BY_KERNEL:
-		return nvs_report_by_kernel(out, s, n, o);
-	case NVS_REPORT_GRAPHS:
-		return nvs_report_graphs(out, s, n, o);
-	case NVS_REPORT_MEMCPY:
-		return nvs_report_memcpy(out, s, n, o);
-	case NVS_REPORT_BY_STREAM:
-		return nvs_report_by_stream(out, s, n, o);
-	case NVS_REPORT_BY_THREAD:
-		return nvs_report_by_thread(out, s, n, o);
-	case NVS_REPORT_BY_CONTEXT:
-		return nvs_report_by_context(out, s, n, o);
-	case NVS_REPORT_TIMELINE:
-		return nvs_report_timeline(out, s, n, o);
-	case NVS_REPORT_CLASSES:
-		return nvs_report_classes(out, o);
-	case NVS_REPORT_CLASS:
-		return nvs_report_class(out, o);
-	case NVS_REPORT_RAW:
-		return nvs_report_raw(out, o);
-	case NVS_REPORT_SUMMARY:
-		return nvs_report_summary(out, s, n, o);
-	}
-	return -EINVAL;
-}
-
-static int report(struct nvs_source *s, uint32_t n, const struct nvs_options_report *o)
-{
+	int verdict = EXIT_WHOLE, r, closed;
 	struct nvs_out out;
-	int status = EXIT_WHOLE, r, closed;
 
-	r = nvs_out_open(&out, o);
-	if (r)
+	if (nvs_out_open(&out, o))
 		return EXIT_ERROR;
-	r = print(&out, s, n, o, &status);
+	r = nvs_runs_print(runs, &out, o, &verdict);
 	closed = nvs_out_close(&out);
 	if (r)
 		return r == -EINVAL ? EXIT_USAGE : EXIT_ERROR;
@@ -129,9 +63,9 @@ static int report(struct nvs_source *s, uint32_t n, const struct nvs_options_rep
 		fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(-closed));
 		return EXIT_ERROR;
 	}
-	if (o->kind != NVS_REPORT_VERIFY)
-		print_notes(s, n, o->verbose);
-	return status;
+	if (!nvs_verdict_alone(o))
+		print_notes(runs->sources, runs->n, o->verbose);
+	return verdict;
 }
 
 /* What goes without memory or time that it asked for says less than there is. */
@@ -140,18 +74,32 @@ static bool say_short(void)
 	if (nvs_budget_short())
 		fprintf(stderr,
 			"nvsnoop-report: a file of this size may take %llu MiB of memory, and time "
-			"as it has bytes; this one "
-			"asks for more: not all could be told\n",
+			"as it has bytes; this one asks for more: not all could be told\n",
 			(unsigned long long)nvs_budget_whole() >> 20);
 	return nvs_budget_short();
+}
+
+/* --help, --version and the like. */
+static int tell_of_itself(const struct nvs_options_report *o)
+{
+	if (o->list)
+		nvs_report_list(stdout, o->list);
+	else if (o->help)
+		nvs_options_help(stdout);
+	else
+		puts("nvsnoop-report " NVS_VERSION);
+	if (!fflush(stdout))
+		return EXIT_WHOLE;
+	fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(errno));
+	return EXIT_ERROR;
 }
 
 int main(int argc, char **argv)
 {
 	struct nvs_options_report o;
-	struct nvs_source *s;
-	int status = EXIT_WHOLE;
-	uint32_t n = 0;
+	struct nvs_source *sources;
+	struct nvs_run *runs;
+	int status = EXIT_ERROR;
 
 	/* Large blocks go back to the system, and grow where they are; a second heap would only be
 	 * reserved. */
@@ -159,28 +107,15 @@ int main(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 1);
 	if (nvs_options_parse(&o, argc, argv))
 		return EXIT_USAGE;
-	if (o.help || o.version) {
-		if (o.help)
-			nvs_options_help(stdout);
-		else
-			puts("nvsnoop-report " NVS_VERSION);
-		if (!fflush(stdout))
-			return EXIT_WHOLE;
-		fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(errno));
-		return EXIT_ERROR;
-	}
-	if (o.kind >= NVS_REPORT_CLASSES)
-		return report(NULL, 0, &o);
-	s = calloc((size_t)o.nfiles, sizeof(*s));
-	if (!s)
-		return EXIT_ERROR;
-	for (; n < (uint32_t)o.nfiles && status == EXIT_WHOLE; n++)
-		if (open_source(s + n, &o, n))
-			status = EXIT_ERROR;
-	if (status == EXIT_WHOLE)
-		status = report(s, n, &o);
-	for (uint32_t i = 0; i < n; i++)
-		nvs_source_free(s + i);
-	free(s);
+	if (o.help || o.version || o.list)
+		return tell_of_itself(&o);
+	sources = calloc((size_t)o.nfiles + 1, sizeof(*sources));
+	runs = calloc(o.nreports, sizeof(*runs));
+	if (sources && runs && !nvs_runs_open(runs, sources, &o))
+		status = report(runs, &o);
+	if (sources && runs)
+		nvs_runs_free(runs, sources, &o);
+	free(sources);
+	free(runs);
 	return say_short() && status == EXIT_WHOLE ? EXIT_ERROR : status;
 }

@@ -6,7 +6,8 @@
 #include "decode/calls/gputime.h"
 #include "decode/calls/hostmem.h"
 #include "decode/base/numbers.h"
-#include "decode/report/calls.h"
+#include "decode/report/report.h"
+#include "decode/report/times.h"
 
 enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
 enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, UNSEEN, MODES };
@@ -18,10 +19,13 @@ static const char *const modes[] = {"none",   "engine", "inline",   "macro",
 #define NO_CLASS 64u /* sizes are not known */
 
 struct row {
-	enum direction direction;
-	enum nvs_memory memory;
-	enum mode mode;
-	uint32_t class; /* sizes up to 2^class */
+	struct key {
+		enum direction direction;
+		enum nvs_memory memory;
+		uint32_t class; /* sizes up to 2^class */
+		enum mode mode;
+	} key;
+	uint32_t number; /* among all rows */
 	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
 	bool uncounted; /* these are not known */
@@ -43,10 +47,7 @@ struct state {
 				    that was */
 		uint32_t gpu;
 	} nobody; /* thread NVS_NONE */
-	struct row **rows;
-	size_t *nrows;
-	uint32_t (*row_of)[DIRECTIONS][NVS_MEMORY_DEVICE + 1][MODES]
-			  [NO_CLASS + 1]; /* index + 1 in rows */
+	struct nvs_rows *rows; /* of all traces */
 };
 
 /* What a call copies; memory types as CUmemorytype. */
@@ -162,25 +163,8 @@ static uint32_t class_of(uint64_t bytes)
 	return bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes - 1);
 }
 
-static struct row *find(struct state *st, const struct row *like)
-{
-	uint32_t *at = &(*st->row_of)[like->direction][like->memory][like->mode][like->class];
-	struct row *more;
-
-	if (*at)
-		return *st->rows + *at - 1;
-	more = realloc(*st->rows, (*st->nrows + 1) * sizeof(*more));
-	if (!more)
-		return NULL;
-	*st->rows = more;
-	more[*st->nrows] = *like;
-	more[*st->nrows].least = UINT64_MAX;
-	*at = (uint32_t)++ * st->nrows;
-	return more + *at - 1;
-}
-
 static void describe(const struct state *st, const struct nvs_call *call, struct ends *e,
-		     struct row *like)
+		     struct key *key)
 {
 	bool many = call->api->role == NVS_CALL_ROLE_COPY_BATCH;
 
@@ -191,18 +175,18 @@ static void describe(const struct state *st, const struct nvs_call *call, struct
 		boxed(st, call, e);
 	else
 		plain(st, call, e);
-	like->direction = many		 ? BATCH
-			  : e->array	 ? ARRAY
-			  : !e->directed ? UNKNOWN
-			  : e->from_host ? (e->to_host ? HTOH : HTOD)
-			  : e->to_host	 ? DTOH
-					 : DTOD;
-	like->memory = e->from_host ? kind_at(st, e->from)
-		       : e->to_host ? kind_at(st, e->to)
-				    : NVS_MEMORY_DEVICE;
-	like->mode = mode_of(call);
+	key->direction = many		? BATCH
+			 : e->array	? ARRAY
+			 : !e->directed ? UNKNOWN
+			 : e->from_host ? (e->to_host ? HTOH : HTOD)
+			 : e->to_host	? DTOH
+					: DTOD;
+	key->memory = e->from_host ? kind_at(st, e->from)
+		      : e->to_host ? kind_at(st, e->to)
+				   : NVS_MEMORY_DEVICE;
+	key->mode = mode_of(call);
 	/* Of a batch it is the mean size that counts. */
-	like->class = e->known && e->copies ? class_of(e->bytes / e->copies) : NO_CLASS;
+	key->class = e->known && e->copies ? class_of(e->bytes / e->copies) : NO_CLASS;
 }
 
 static void see_sizes(struct row *row, const struct nvs_call *call, const struct ends *e)
@@ -221,20 +205,25 @@ static void see_sizes(struct row *row, const struct nvs_call *call, const struct
 /* *GROUP: the row, if its time on the GPU may be told. */
 static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 {
-	struct row like, *row;
 	struct ends e = {0};
+	struct key key;
+	struct row *row;
+	size_t known = st->rows->n;
 
-	memset(&like, 0, sizeof(like));
-	describe(st, call, &e, &like);
-	row = find(st, &like);
+	describe(st, call, &e, &key);
+	row = nvs_rows_at(st->rows, &key);
 	if (!row)
 		return -ENOMEM;
+	if (st->rows->n > known) {
+		row->number = (uint32_t)known;
+		row->least = UINT64_MAX;
+	}
 	if (call->result || !call->end) {
 		row->failed++;
 		return 0;
 	}
-	if (row->mode == ENGINE)
-		*group = (uint32_t)(row - *st->rows);
+	if (key.mode == ENGINE)
+		*group = row->number;
 	row->calls++;
 	row->batched += e.batched;
 	row->bytes += e.bytes;
@@ -368,7 +357,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 static void on_stretch(void *arg, uint32_t group, uint64_t bytes, uint64_t ns)
 {
-	struct row *row = *((struct state *)arg)->rows + group;
+	struct row *row = ((struct state *)arg)->rows->row[group];
 
 	row->gpu_timed++;
 	row->gpu_bytes += bytes;
@@ -382,47 +371,30 @@ static double each(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
-NVS_GET_TEXT(struct row, direction, directions[r->direction])
+NVS_GET_TEXT(struct row, direction, directions[r->key.direction])
 NVS_GET_TEXT(struct row, memory,
-	     r->direction == DTOD || r->direction >= BATCH ? "" : nvs_memory_name(r->memory))
-NVS_GET_TEXT(struct row, mode, modes[r->mode])
+	     r->key.direction == DTOD || r->key.direction >= BATCH ? ""
+								   : nvs_memory_name(r->key.memory))
+NVS_GET_TEXT(struct row, mode, modes[r->key.mode])
 NVS_GET_COUNT(struct row, calls, r->calls)
 NVS_GET_COUNT(struct row, failed, r->failed)
 NVS_GET_COUNT(struct row, batched, r->batched)
-NVS_GET_KNOWN(struct row, bytes, r->class != NO_CLASS || !r->calls, r->bytes)
+NVS_GET_KNOWN(struct row, bytes, r->key.class != NO_CLASS || !r->calls, r->bytes)
 NVS_GET_REAL(struct row, doorbells, r->calls && !r->uncounted, each(r->submissions, r->calls))
 NVS_GET_REAL(struct row, entries, r->calls && !r->uncounted, each(r->entries, r->calls))
 NVS_GET_REAL(struct row, commands, r->calls && !r->uncounted, each(r->command_bytes, r->calls))
-NVS_GET_REAL(struct row, mean, r->calls, each(r->times.sum, r->calls) / 1000)
+NVS_GET_REAL(struct row, mean, r->calls, nvs_total_mean(&r->times.total) / 1000)
 NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct row, rate, r->times.sum && r->class != NO_CLASS,
-	     (double)r->bytes / (double)(r->times.sum ? r->times.sum : 1))
+NVS_GET_REAL(struct row, rate, r->times.total.ns && r->key.class != NO_CLASS,
+	     (double)r->bytes / (double)(r->times.total.ns ? r->times.total.ns : 1))
 
 NVS_GET_COUNT(struct row, gpu_timed, r->gpu_timed)
 NVS_GET_COUNT(struct row, gpu_bytes, r->gpu_bytes)
 NVS_GET_REAL(struct row, gpu_us, r->gpu_timed, (double)r->gpu_ns / 1000)
 NVS_GET_REAL(struct row, gpu_rate, r->gpu_timed, each(r->gpu_bytes, r->gpu_ns))
-
-static void get_upto(const void *row, struct nvs_value *v)
-{
-	const struct row *r = row;
-
-	nvs_put_known(v, r->class != NO_CLASS, 1ull << (r->class < 63 ? r->class : 63));
-}
-
-static void get_least(const void *row, struct nvs_value *v)
-{
-	const struct row *r = row;
-
-	nvs_put_known(v, r->least <= r->most, r->least);
-}
-
-static void get_most(const void *row, struct nvs_value *v)
-{
-	const struct row *r = row;
-
-	nvs_put_known(v, r->least <= r->most, r->most);
-}
+NVS_GET_KNOWN(struct row, upto, r->key.class != NO_CLASS, 1ull << (r->key.class & 63))
+NVS_GET_KNOWN(struct row, least, r->least <= r->most, r->least)
+NVS_GET_KNOWN(struct row, most, r->least <= r->most, r->most)
 
 static const struct nvs_column columns[] = {
 	{"direction", "copy", get_direction, 0},
@@ -449,7 +421,8 @@ static const struct nvs_column columns[] = {
 
 static int compare(const void *pa, const void *pb)
 {
-	const struct row *a = pa, *b = pb;
+	const struct key *a = &(*(const struct row *const *)pa)->key;
+	const struct key *b = &(*(const struct row *const *)pb)->key;
 
 	if (a->direction != b->direction)
 		return a->direction < b->direction ? -1 : 1;
@@ -461,73 +434,116 @@ static int compare(const void *pa, const void *pb)
 }
 
 /* The size at which a copy of one kind changes its way, as far as this trace shows it. */
-static void print_changes(struct nvs_out *out, const struct row *rows, size_t n)
+static void print_change(struct nvs_out *out, const struct nvs_rows *rows, enum direction d,
+			 enum nvs_memory memory)
 {
-	for (enum direction d = HTOD; d < DIRECTIONS; d++)
-		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++) {
-			uint64_t largest = 0, smallest = UINT64_MAX;
+	uint64_t largest = 0, smallest = UINT64_MAX;
 
-			for (size_t i = 0; i < n; i++) {
-				if (rows[i].direction != d || (int)rows[i].memory != m ||
-				    !rows[i].calls || d >= BATCH)
-					continue;
-				if (rows[i].mode == INLINE && rows[i].most > largest)
-					largest = rows[i].most;
-				if (rows[i].mode == ENGINE && rows[i].least < smallest)
-					smallest = rows[i].least;
-			}
-			if (largest && smallest != UINT64_MAX)
-				fprintf(out->file,
-					"%s %s: inline up to %llu bytes, by engine from %llu%s\n",
-					directions[d], nvs_memory_name((enum nvs_memory)m),
-					(unsigned long long)largest, (unsigned long long)smallest,
-					smallest <= largest ? "; either between them" : "");
-		}
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct row *r = rows->row[i];
+
+		if (r->key.direction != d || r->key.memory != memory || !r->calls)
+			continue;
+		if (r->key.mode == INLINE && r->most > largest)
+			largest = r->most;
+		if (r->key.mode == ENGINE && r->least < smallest)
+			smallest = r->least;
+	}
+	if (largest && smallest != UINT64_MAX)
+		fprintf(out->file, "%s %s: inline up to %llu bytes, by engine from %llu%s\n",
+			directions[d], nvs_memory_name(memory), (unsigned long long)largest,
+			(unsigned long long)smallest,
+			smallest <= largest ? "; either between them" : "");
 }
 
-int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		      const struct nvs_options_report *o)
+/* ---- from the traces to the table ---- */
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
-	struct nvs_table table = {.report = "memcpy",
-				  .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns),
-				  .several = n > 1};
-	struct row *rows = NULL;
-	uint32_t(*row_of)[DIRECTIONS][NVS_MEMORY_DEVICE + 1][MODES][NO_CLASS + 1] =
-		calloc(1, sizeof(*row_of));
-	size_t nrows = 0;
-	int r = row_of ? 0 : -ENOMEM;
+	struct state *st = each;
 
-	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i,
-				   .memory = nvs_hostmem_new(),
-				   .rows = &rows,
-				   .nrows = &nrows,
-				   .row_of = row_of};
-		struct nvs_reader reader = {.call = on_call,
-					    .submitted = on_submission,
-					    .op = on_op,
-					    .tallies = true,
-					    .arg = &st};
-
-		st.times = nvs_gputime_new(on_stretch, &st);
-		r = st.memory && st.times ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
-		if (!r)
-			nvs_gputime_end(st.times);
-		nvs_hostmem_free(st.memory);
-		nvs_gputime_free(st.times);
-		nvs_numbers_free(&st.threads, free);
-	}
-	if (!r) {
-		if (nrows)
-			qsort(rows, nrows, sizeof(*rows), compare);
-		r = nvs_report_rows(out, &table, rows, nrows, sizeof(*rows), o);
-	}
-	if (!r && o->format == NVS_FORMAT_TEXT)
-		print_changes(out, rows, nrows);
-	for (size_t i = 0; i < nrows; i++)
-		nvs_times_free(&rows[i].times);
-	free(rows);
-	free(row_of);
-	return r;
+	st->source = s;
+	st->rows = run->state;
+	if (!st->rows->size)
+		*st->rows = NVS_ROWS(struct row, key);
+	st->memory = nvs_hostmem_new();
+	st->times = nvs_gputime_new(on_stretch, st);
+	*reader = (struct nvs_reader){.call = on_call,
+				      .submitted = on_submission,
+				      .op = on_op,
+				      .tallies = true,
+				      .arg = st};
+	return st->memory && st->times ? 0 : -ENOMEM;
 }
+
+static void forget(struct state *st)
+{
+	nvs_hostmem_free(st->memory);
+	nvs_gputime_free(st->times);
+	nvs_numbers_free(&st->threads, free);
+	st->memory = NULL;
+	st->times = NULL;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+{
+	struct state *st = each;
+
+	nvs_gputime_end(st->times);
+	forget(st);
+	return 0;
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct nvs_rows *rows = run->state;
+	int r;
+
+	if (rows->n)
+		qsort(rows->row, rows->n, sizeof(*rows->row), compare);
+	r = nvs_table_print_rows(run->out, &table, rows, run->options);
+	if (r || run->options->format != NVS_FORMAT_TEXT)
+		return r;
+	for (enum direction d = HTOD; d < BATCH; d++)
+		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++)
+			print_change(run->out, rows, d, (enum nvs_memory)m);
+	return 0;
+}
+
+static void free_row(void *row)
+{
+	nvs_times_free(&((struct row *)row)->times);
+}
+
+static void free_copies(struct nvs_run *run)
+{
+	struct state *st = run->each;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		forget(st + i);
+	nvs_rows_free(run->state, free_row);
+}
+
+NVS_REPORT(copies, .name = "memcpy", .place = 50,
+	   .help = "copies by direction, memory, mode and size",
+	   .man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
+		  "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "
+		  "that copies a batch counts once, under\n.BR batch ,\nits copies under\n"
+		  ".BR batched ,\nits size class is that of their mean size.\n.B GB/s\nis bytes "
+		  "by the host's time in the calls: for calls that return before the copy is done "
+		  "it says nothing of the copy.\n.B GPU GB/s\nis bytes by the GPU's clock, from "
+		  "the timestamps of the channel's releases that later submissions found: of "
+		  "stretches that hold\ncopies of this row alone, none of which waits for another "
+		  "channel, and in which the channel had work all along. Such a\nstretch begins "
+		  "with the release before it; where the channel had nothing to do then, with the "
+		  "first of its submissions, if\nnothing else was under way on the engine and "
+		  "both clocks tell when that was. What the channel may have stood idle, both\n"
+		  "clocks and the steps of the GPU's leave a time 5 % of play at most, else it is "
+		  "not taken. The column is empty where no such\nstretch was found, and of the "
+		  "last copies of each channel, since nothing was submitted behind them.\nBelow "
+		  "the table: the sizes between which the way changes, as far as this trace shows "
+		  "them.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	   .state = sizeof(struct nvs_rows), .each = sizeof(struct state), .begin = begin,
+	   .end = end, .print = print, .free = free_copies);

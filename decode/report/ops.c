@@ -4,21 +4,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/calls/calls.h"
 #include "decode/report/dump_methods.h"
-#include "decode/calls/attach.h"
 #include "decode/report/report.h"
 #include "decode/report/where.h"
-#include "decode/trace/stream.h"
 
 struct ops {
 	struct nvs_out *out;
 	struct nvs_source *source;
-	struct nvs_attach *follow;
+	struct nvs_reading *reading;
 	struct nvs_line line;
 	struct nvs_place place;
 	struct nvs_tally tally;
-	bool json, show, headed;
+	bool json, show;
 	uint64_t printed; /* submissions */
 };
 
@@ -72,7 +69,7 @@ static void json_copy(const struct ops *o, const struct nvs_op *op)
 
 static void json_launch(const struct ops *o, const struct nvs_op *op)
 {
-	const struct nvs_qmd *q = nvs_attach_qmd(o->follow, op);
+	const struct nvs_qmd *q = nvs_reading_qmd(o->reading, op);
 	FILE *f = o->out->file;
 
 	fprintf(f, ",\"descriptor\":%" PRIu64 ",\"known\":%s", op->launch.descriptor,
@@ -172,16 +169,16 @@ static void text_op(struct ops *o, const struct nvs_submission *s, const struct 
 	struct nvs_where where = {nvs_where_put, &o->place};
 
 	nvs_line_start(&o->line);
-	nvs_words_op(&o->line, op, nvs_attach_qmd(o->follow, op), &where);
+	nvs_words_op(&o->line, op, nvs_reading_qmd(o->reading, op), &where);
 	fprintf(o->out->file, "  %s\n", o->line.text);
 }
 
-static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct ops *o = arg;
 
 	if (!o->show)
-		return;
+		return 0;
 	if (op->kind == NVS_OP_CODE)
 		nvs_tally_code(&o->tally, op);
 	else
@@ -190,9 +187,10 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 		json_op(o, s, op);
 	else
 		text_op(o, s, op);
+	return 0;
 }
 
-static void on_fault(void *arg, const struct nvs_pb_fault *fault)
+static int on_fault(void *arg, const struct nvs_pb_fault *fault)
 {
 	struct ops *o = arg;
 
@@ -200,38 +198,31 @@ static void on_fault(void *arg, const struct nvs_pb_fault *fault)
 		fprintf(o->out->file, "  %s!%s at %" PRIx64 "%s\n",
 			nvs_out_style(o->out, NVS_STYLE_BAD), nvs_pb_fault_name(fault->kind),
 			fault->address, nvs_out_style(o->out, NVS_STYLE_PLAIN));
+	return 0;
 }
 
-static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct ops *o = arg;
-	const struct nvs_options_report *opt = o->source->options;
-	int r;
 
-	r = nvs_calls_submission(o->source->calls, s);
-	if (r)
-		return r;
-	o->show = nvs_filter(o->source, s);
-	o->place = (struct nvs_place){trace, s->channel->rec.vaspace};
-	if (o->show && o->json)
-		nvs_dump_json_submission(o->out, o->source, s);
-	else if (o->show)
-		nvs_dump_text_submission(o->out, o->source, s);
-	if (o->show)
-		o->tally.unseen += nvs_submission_skipped(s);
-	r = nvs_attach_submission(o->follow, s, s->number);
-	if (r || ferror(o->out->file))
-		return r ? r : 1;
+	o->show = nvs_filter(o->source, s, call);
+	o->place = (struct nvs_place){o->source->trace, s->channel->rec.vaspace};
+	if (!o->show)
+		return 0;
+	o->tally.unseen += nvs_submission_skipped(s);
+	if (o->json)
+		nvs_dump_json_submission(o->out, o->source, s, call);
+	else
+		nvs_dump_text_submission(o->out, o->source, s, call);
+	return 0;
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct ops *o = arg;
+
 	o->printed += o->show;
-	return (opt->rows && o->printed >= opt->rows) || (opt->has_range && s->number >= opt->last);
-}
-
-static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
-{
-	struct ops *o = arg;
-	int r = nvs_calls_record(o->source->calls, rec);
-
-	return r ? r : nvs_attach_record(o->follow, rec);
+	return ferror(o->out->file) || nvs_filter_past(o->source, s, o->printed);
 }
 
 static void print_no_totals(struct ops *o)
@@ -281,41 +272,38 @@ static void print_totals(struct ops *o)
 		t->acquires);
 }
 
-static int one_trace(struct nvs_out *out, struct nvs_source *s, bool json)
+static int one_trace(struct nvs_run *run, struct nvs_source *s)
 {
-	static const struct nvs_stream_consumer consumer = {
-		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
-	struct ops o = {.out = out, .source = s, .json = json};
-	struct nvs_attach_sink sink = {.op = on_op, .fault = on_fault, .arg = &o};
-	struct nvs_error err = {""};
+	struct ops o = {
+		.out = run->out, .source = s, .json = run->options->format == NVS_FORMAT_JSON};
+	struct nvs_reader reader = {.submission = on_submission,
+				    .fault = on_fault,
+				    .op = on_op,
+				    .submitted = on_submitted,
+				    .calls = true,
+				    .arg = &o};
 	int r;
 
-	o.follow = nvs_attach_new(s->trace, &sink);
-	if (!o.follow)
-		return -ENOMEM;
-	r = nvs_stream_read(s->trace, &consumer, &o, &err);
-	nvs_progress_clear();
-	if (r < 0)
-		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
-	else
+	nvs_dump_trace_name(run->out, s, run->n);
+	r = nvs_source_read(s, &reader, &o.reading);
+	if (!r)
 		print_totals(&o);
-	nvs_attach_free(o.follow);
 	nvs_line_free(&o.line);
-	return r < 0 ? r : 0;
+	return r;
 }
 
-int nvs_report_ops(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		   const struct nvs_options_report *o)
+static int print(struct nvs_run *run)
 {
 	int r = 0;
 
-	if (o->format == NVS_FORMAT_CSV) {
-		fputs("nvsnoop-report: --ops is text or json\n", stderr);
-		return -EINVAL;
-	}
-	for (uint32_t i = 0; i < n && !r; i++) {
-		nvs_dump_trace_name(out, s + i, n);
-		r = one_trace(out, s + i, o->format == NVS_FORMAT_JSON);
-	}
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = one_trace(run, run->sources + i);
 	return r;
 }
+
+NVS_REPORT(ops, .name = "ops", .place = 110,
+	   .help = "what every submission does: copies, launches, semaphores",
+	   .man = "What every submission does, one line each: copies, memsets, launches, "
+		  "semaphores, cache operations.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
+	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES, .print = print);

@@ -8,25 +8,7 @@
 #include "decode/report/report.h"
 
 enum {
-	OPT_BY_API = 256,
-	OPT_BY_CALLSITE,
-	OPT_CHANNELS,
-	OPT_VERIFY,
-	OPT_DUMP,
-	OPT_OPS,
-	OPT_SYNC,
-	OPT_BY_KERNEL,
-	OPT_GRAPHS,
-	OPT_MEMCPY,
-	OPT_BY_STREAM,
-	OPT_BY_THREAD,
-	OPT_BY_CONTEXT,
-	OPT_TIMELINE,
-	OPT_CLASSES,
-	OPT_CLASS,
-	OPT_RAW,
-	OPT_SUBCH,
-	OPT_FORMAT,
+	OPT_FORMAT = 256,
 	OPT_RANGE,
 	OPT_THREAD,
 	OPT_CHANNEL,
@@ -37,27 +19,14 @@ enum {
 	OPT_PARTIAL,
 	OPT_SPOOL,
 	OPT_NO_SPOOL,
+	OPT_LIST,
+	OPT_REPORT, /* + index in the registry */
+	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* a report's further option, likewise */
 };
 
-static const struct option longs[] = {
-	{"by-api", no_argument, NULL, OPT_BY_API},
-	{"by-callsite", no_argument, NULL, OPT_BY_CALLSITE},
-	{"channels", no_argument, NULL, OPT_CHANNELS},
-	{"verify", no_argument, NULL, OPT_VERIFY},
-	{"dump", no_argument, NULL, OPT_DUMP},
-	{"ops", no_argument, NULL, OPT_OPS},
-	{"sync", no_argument, NULL, OPT_SYNC},
-	{"by-kernel", no_argument, NULL, OPT_BY_KERNEL},
-	{"graphs", no_argument, NULL, OPT_GRAPHS},
-	{"memcpy", no_argument, NULL, OPT_MEMCPY},
-	{"by-stream", no_argument, NULL, OPT_BY_STREAM},
-	{"by-thread", no_argument, NULL, OPT_BY_THREAD},
-	{"by-context", no_argument, NULL, OPT_BY_CONTEXT},
-	{"timeline", no_argument, NULL, OPT_TIMELINE},
-	{"classes", no_argument, NULL, OPT_CLASSES},
-	{"class", required_argument, NULL, OPT_CLASS},
-	{"raw", no_argument, NULL, OPT_RAW},
-	{"subch", required_argument, NULL, OPT_SUBCH},
+#define COMMON 19
+
+static const struct option common[COMMON] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
 	{"sort", required_argument, NULL, 's'},
 	{"rows", required_argument, NULL, 'n'},
@@ -74,39 +43,36 @@ static const struct option longs[] = {
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
+	{"list-reports", optional_argument, NULL, OPT_LIST}, /* for scripts: not in --help */
 	{NULL, 0, NULL, 0},
 };
+
+/* Those of the reports first. ALL has room for two a report. */
+static void gather(struct option *all)
+{
+	const struct nvs_report *r;
+
+	for (int i = 0; (r = nvs_report_at((uint32_t)i)); i++) {
+		if (!r->unnamed)
+			*all++ = (struct option){r->name,
+						 r->argument ? required_argument : no_argument,
+						 NULL, OPT_REPORT + i};
+		if (r->option)
+			*all++ = (struct option){r->option->name, required_argument, NULL,
+						 OPT_MORE + i};
+	}
+	memcpy(all, common, sizeof(common));
+}
 
 void nvs_options_help(FILE *out)
 {
 	fputs("Usage: nvsnoop-report [report] [options] TRACE...\n"
 	      "\n"
 	      "Reports what libnvsnoop recorded. Several traces are reported together.\n"
-	      "\n"
-	      "Reports (without one: a summary):\n"
-	      "  --by-api             per driver API and the runtime API above it\n"
-	      "  --by-callsite        per API and the program's own frame that called it\n"
-	      "  --by-kernel          per kernel: launches, direct and by graphs\n"
-	      "  --graphs             per executable graph: nodes, and what a launch costs\n"
-	      "  --memcpy             copies by direction, memory, mode and size\n"
-	      "  --by-stream          per stream\n"
-	      "  --by-thread          per thread\n"
-	      "  --by-context         per context\n"
-	      "  --timeline           calls and submissions in order of time\n"
-	      "  --channels           per channel\n"
-	      "  --ops                what every submission does: copies, launches, semaphores\n"
-	      "  --dump               every submission with its entries and methods in words\n"
-	      "  --sync               each acquire with the release that it waits for\n"
-	      "  --verify             is the trace whole? Exits 0: whole; 1: something missing,\n"
-	      "                       or it cannot be read; 3: whole up to the program's crash\n"
-	      "\n"
-	      "Without a trace:\n"
-	      "  --classes            the classes whose methods are known\n"
-	      "  --class=CLASS        the methods of one (cbc0), or of descriptors (04_00)\n"
-	      "  --raw                TRACE... are bare files of pushbuffer dwords; exits 1\n"
-	      "                       where some had to be passed over\n"
-	      "  --subch=N=CLASS      with --raw: class of a subchannel; may be given for each\n"
-	      "\n"
+	      "\n",
+	      out);
+	nvs_report_help(out);
+	fputs("\n"
 	      "Output:\n"
 	      "  --format=FORMAT      text (default), json or csv\n"
 	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first\n"
@@ -212,12 +178,15 @@ static int add_filter(const char **list, uint32_t *n, const char *s)
 	return 0;
 }
 
-static int choose(struct nvs_options_report *o, bool *chosen, enum nvs_report_kind kind)
+static int choose(struct nvs_options_report *o, const struct nvs_report *report)
 {
-	if (*chosen && o->kind != kind)
-		return wrong("more than one report", longs[kind - NVS_REPORT_BY_API].name);
-	*chosen = true;
-	o->kind = kind;
+	for (uint32_t i = 0; i < o->nreports; i++) {
+		if (o->reports[i] == report)
+			return 0;
+		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
+			return wrong("more than one report", report->name);
+	}
+	o->reports[o->nreports++] = report;
 	return 0;
 }
 
@@ -240,30 +209,20 @@ static int parse_channel(struct nvs_options_report *o, const char *s)
 	return add_filter(o->channel, &o->nchannel, s);
 }
 
-static int take(struct nvs_options_report *o, int c, bool *chosen)
+static int take_report(struct nvs_options_report *o, int c)
 {
+	if (c >= OPT_MORE)
+		return add_filter(o->more, &o->nmore, optarg);
+	if (optarg)
+		o->argument = optarg;
+	return choose(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
+}
+
+static int take(struct nvs_options_report *o, int c)
+{
+	if (c >= OPT_REPORT)
+		return take_report(o, c);
 	switch (c) {
-	case OPT_BY_API:
-	case OPT_BY_CALLSITE:
-	case OPT_CHANNELS:
-	case OPT_VERIFY:
-	case OPT_DUMP:
-	case OPT_OPS:
-	case OPT_SYNC:
-	case OPT_BY_KERNEL:
-	case OPT_GRAPHS:
-	case OPT_MEMCPY:
-	case OPT_BY_STREAM:
-	case OPT_BY_THREAD:
-	case OPT_BY_CONTEXT:
-	case OPT_TIMELINE:
-	case OPT_CLASSES:
-	case OPT_CLASS:
-	case OPT_RAW:
-		if (c == OPT_CLASS)
-			o->cls = optarg;
-		return choose(o, chosen,
-			      (enum nvs_report_kind)(NVS_REPORT_BY_API + c - OPT_BY_API));
 	case OPT_FORMAT:
 		return parse_format(o, optarg);
 	case 's':
@@ -275,8 +234,6 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 		return parse_range(o, optarg);
 	case OPT_THREAD:
 		return add_filter(o->thread, &o->nthread, optarg);
-	case OPT_SUBCH:
-		return add_filter(o->subch, &o->nsubch, optarg);
 	case OPT_CHANNEL:
 		return parse_channel(o, optarg);
 	case OPT_API:
@@ -301,6 +258,9 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 	case 'v':
 		o->verbose = true;
 		return 0;
+	case OPT_LIST:
+		o->list = optarg ? optarg : "reports";
+		return 0;
 	case 'h':
 		o->help = true;
 		return 0;
@@ -312,34 +272,74 @@ static int take(struct nvs_options_report *o, int c, bool *chosen)
 	return -EINVAL;
 }
 
-static int check_files(const struct nvs_options_report *o)
+/* Can what was asked for be had in this format? */
+static int check_format(const struct nvs_options_report *o)
 {
-	if (o->kind == NVS_REPORT_CLASSES || o->kind == NVS_REPORT_CLASS)
-		return o->nfiles ? wrong("--classes and --class take no file, as", o->files[0]) : 0;
-	if (o->nsubch && o->kind != NVS_REPORT_RAW)
-		return wrong("--subch goes with --raw:", o->subch[0]);
-	if (!o->nfiles) {
-		fprintf(stderr, "nvsnoop-report: no %s given\n%s",
-			o->kind == NVS_REPORT_RAW ? "file" : "trace", try_help);
+	static const char *const words[] = {"text", " or json", " or csv"};
+
+	if (o->format == NVS_FORMAT_CSV && o->nreports > 1)
+		return wrong("CSV is one table: more than one report", o->reports[1]->name);
+	for (uint32_t i = 0; i < o->nreports; i++) {
+		const struct nvs_report *r = o->reports[i];
+
+		if (r->prints >> o->format & 1)
+			continue;
+		fprintf(stderr, "nvsnoop-report: --%s is ", r->name);
+		for (int f = 0; f < 3; f++)
+			fputs(r->prints >> f & 1 ? words[f] : "", stderr);
+		fputc('\n', stderr);
 		return -EINVAL;
 	}
 	return 0;
 }
 
+/* Says of what another report has that it goes with that one. */
+static int check_more(const struct nvs_options_report *o)
+{
+	const struct nvs_report *r = o->reports[0];
+
+	for (uint32_t i = 0; o->nmore && !o->reports[0]->option && (r = nvs_report_at(i)); i++)
+		if (r->option) {
+			fprintf(stderr, "nvsnoop-report: --%s goes with --%s: '%s'\n%s",
+				r->option->name, r->name, o->more[0], try_help);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int check_files(const struct nvs_options_report *o)
+{
+	uint32_t takes = o->reports[0]->needs & (NVS_NEED_TRACE | NVS_NEED_FILES);
+
+	if (takes && !o->nfiles) {
+		fprintf(stderr, "nvsnoop-report: no %s given\n%s",
+			takes & NVS_NEED_FILES ? "file" : "trace", try_help);
+		return -EINVAL;
+	}
+	return !takes && o->nfiles ? wrong("--classes and --class take no file, as", o->files[0])
+				   : 0;
+}
+
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 {
-	bool chosen = false;
+	struct option all[2 * NVS_MAX_REPORTS + COMMON];
+	const struct nvs_report *r;
 	int c;
 
 	memset(o, 0, sizeof(*o));
 	o->pager = true;
 	o->progress = isatty(STDERR_FILENO);
-	while ((c = getopt_long(argc, argv, "s:n:vhV", longs, NULL)) != -1)
-		if (take(o, c, &chosen))
+	gather(all);
+	while ((c = getopt_long(argc, argv, "s:n:vhV", all, NULL)) != -1)
+		if (take(o, c))
 			return -EINVAL;
 	o->files = argv + optind;
 	o->nfiles = argc - optind;
-	if (o->help || o->version)
+	if (o->help || o->version || o->list)
 		return 0;
-	return check_files(o);
+	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
+		if (r->unnamed)
+			o->reports[o->nreports++] = r;
+	o->pager &= !nvs_verdict_alone(o);
+	return check_more(o) || check_files(o) ? -EINVAL : check_format(o);
 }

@@ -68,7 +68,7 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
 	out->color = want_color(o, out->terminal);
 	out->width = out->terminal ? terminal_width() : 0;
 	out->fit = out->terminal && !o->wide;
-	if (out->terminal && o->pager && o->kind != NVS_REPORT_VERIFY)
+	if (out->terminal && o->pager)
 		start_pager(out, o);
 	if (!out->file)
 		return -ENOMEM;

@@ -193,20 +193,35 @@ static int one_file(struct nvs_out *out, const struct nvs_ops_channel_info *info
 	return r;
 }
 
-int nvs_report_raw(struct nvs_out *out, const struct nvs_options_report *o)
+static int print(struct nvs_run *run)
 {
+	const struct nvs_options_report *o = run->options;
 	struct nvs_ops_channel_info info = {0};
 	int r = 0, one;
 
-	if (o->format == NVS_FORMAT_CSV) {
-		fputs("nvsnoop-report: --raw is text or json\n", stderr);
-		return -EINVAL;
-	}
-	for (uint32_t i = 0; i < o->nsubch && !r; i++)
-		r = bind(&info, o->subch[i]);
+	for (uint32_t i = 0; i < o->nmore && !r; i++)
+		r = bind(&info, o->more[i]);
 	for (int i = 0; i < o->nfiles && (!r || r == -EBADMSG); i++) {
-		one = one_file(out, &info, o->files[i], o);
+		one = one_file(run->out, &info, o->files[i], o);
 		r = one ? one : r;
 	}
 	return r;
 }
+
+static const struct nvs_report_option subch = {
+	.name = "subch",
+	.argument = "N=CLASS",
+	.help = "with --raw: class of a subchannel; may be given for each",
+	.man = "With\n.BR \\-\\-raw :\nclass of a subchannel; may be given for each.",
+};
+
+NVS_REPORT(raw, .name = "raw", .place = 220, .option = &subch,
+	   .help = "TRACE... are bare files of pushbuffer dwords; exits 1\n"
+		   "where some had to be passed over",
+	   .man = "What is given are bare files of pushbuffer dwords. After a dword that is no "
+		  "header, or the end of a segment, it goes on where\nheaders with known methods "
+		  "follow each other again, says how many dwords it passed over, and exits 1 if "
+		  "there were any. Known\nare the methods of classes that are bound, by\n"
+		  ".B \\-\\-subch\nor in the file itself.",
+	   .needs = NVS_NEED_FILES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES,
+	   .print = print);

@@ -1,44 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-report's inside: options, output, tables, and which file makes which report. */
+/*
+ * nvsnoop-report's inside. A report is one file that registers itself with NVS_REPORT(): its
+ * option, what is said of it, what it needs of a trace, and what it does. Options, --help, man
+ * page, completion and the tests that go through all reports know it from there.
+ */
 #ifndef NVSNOOP_DECODE_REPORT_REPORT_H
 #define NVSNOOP_DECODE_REPORT_REPORT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "decode/calls/args.h"
+#include "decode/calls/reading.h"
+#include "decode/report/table.h"
 #include "nvsnoop/decode.h"
-#include "decode/report/tally_columns.h"
 
 /* ---- options.c ---- */
-
-enum nvs_report_kind {
-	NVS_REPORT_SUMMARY,
-	NVS_REPORT_BY_API,
-	NVS_REPORT_BY_CALLSITE,
-	NVS_REPORT_CHANNELS,
-	NVS_REPORT_VERIFY,
-	NVS_REPORT_DUMP,
-	NVS_REPORT_OPS,
-	NVS_REPORT_SYNC,
-	NVS_REPORT_BY_KERNEL, /* these read the calls in a pass of their own */
-	NVS_REPORT_GRAPHS,
-	NVS_REPORT_MEMCPY,
-	NVS_REPORT_BY_STREAM,
-	NVS_REPORT_BY_THREAD,
-	NVS_REPORT_BY_CONTEXT,
-	NVS_REPORT_TIMELINE,
-	NVS_REPORT_CLASSES, /* from here on without a trace */
-	NVS_REPORT_CLASS,
-	NVS_REPORT_RAW,
-};
 
 enum nvs_format { NVS_FORMAT_TEXT, NVS_FORMAT_JSON, NVS_FORMAT_CSV };
 
 #define NVS_MAX_FILTERS 64
+#define NVS_MAX_REPORTS 64
+
+struct nvs_report;
 
 struct nvs_options_report {
-	enum nvs_report_kind kind;
+	const struct nvs_report *reports[NVS_MAX_REPORTS]; /* in the order asked for */
+	uint32_t nreports; /* 1 at least */
+	const char *argument; /* of the one report that takes one */
+	const char *more[NVS_MAX_FILTERS]; /* values of a report's further option */
+	uint32_t nmore;
 	enum nvs_format format;
 	const char *sort; /* column, NULL: the report's own order; "-name" ascending */
 	uint64_t rows; /* 0: all */
@@ -46,15 +34,13 @@ struct nvs_options_report {
 	uint64_t first, last; /* submissions, both included */
 	const char *thread[NVS_MAX_FILTERS], *channel[NVS_MAX_FILTERS], *api[NVS_MAX_FILTERS];
 	uint32_t nthread, nchannel, napi;
-	const char *cls; /* --class */
-	const char *subch[NVS_MAX_FILTERS]; /* --subch, as given */
-	uint32_t nsubch;
 	int color; /* -1: never, 0: auto, 1: always */
 	bool pager;
 	bool verbose; /* each file that could not be read */
 	bool wide; /* all columns, whatever the terminal's width */
 	bool progress;
 	bool help, version;
+	const char *list; /* the registry for scripts: "reports" or "man" */
 	struct nvs_read_options read;
 	char **files;
 	int nfiles;
@@ -64,186 +50,154 @@ struct nvs_options_report {
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv);
 void nvs_options_help(FILE *out);
 
-/* ---- out.c: where it goes ---- */
+/* ---- the registry ---- */
 
-struct nvs_out {
-	FILE *file;
-	bool terminal;
-	bool fit; /* a person reads it: tables are made to fit the width */
-	bool color;
-	int width;
-	int pager; /* process, 0: none */
-	int status; /* -errno of the first failure */
+/* What a report needs, beside what its readers say by their callbacks. */
+#define NVS_NEED_TRACE (1u << 0)
+#define NVS_NEED_FILES (1u << 7) /* of another kind */
+#define NVS_NEED_CALLS (1u << 1) /* it is said of a trace when it has none */
+#define NVS_NEED_CELLS (1u << 2) /* nvs_source.cells */
+/* Names, the clock and the filters by name while it reads: a second reading. */
+#define NVS_NEED_NAMES (1u << 3)
+#define NVS_NEED_FILTERS (1u << 4) /* the filters while it reads: likewise, where there are any */
+#define NVS_NEED_WHOLE (1u << 5) /* counts and findings of a whole reading when it prints */
+#define NVS_NEED_CONTINUITY (1u << 6) /* and among them those of decode/calls/continuity.h */
+
+/* How it can be printed. */
+#define NVS_PRINTS_TEXT (1u << NVS_FORMAT_TEXT)
+#define NVS_PRINTS_JSON (1u << NVS_FORMAT_JSON)
+#define NVS_PRINTS_CSV (1u << NVS_FORMAT_CSV)
+#define NVS_PRINTS_TABLE (NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_CSV)
+#define NVS_PRINTS_LINES (1u << 3) /* its JSON is an object a line */
+
+/* An option that goes with one report and may be given several times: nvs_options_report.more. */
+struct nvs_report_option {
+	const char *name, *argument, *help, *man;
 };
 
-int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o);
-/* 0, or -errno of what went wrong; EPIPE is among it. */
-int nvs_out_close(struct nvs_out *out);
-/* Untrusted text, escaped. */
-void nvs_out_text(struct nvs_out *out, const char *text);
-void nvs_out_json(struct nvs_out *out, const char *text, size_t length);
-void nvs_out_csv(struct nvs_out *out, const char *text);
-enum nvs_style { NVS_STYLE_PLAIN, NVS_STYLE_HEAD, NVS_STYLE_GOOD, NVS_STYLE_BAD, NVS_STYLE_DIM };
-const char *nvs_out_style(const struct nvs_out *out, enum nvs_style style);
-/* The progress line; nothing where stderr is no terminal. */
-void nvs_progress(void *arg, uint64_t done, uint64_t total);
-void nvs_progress_clear(void);
+struct nvs_source;
 
-/* ---- table.c: one table, three formats ---- */
-
-enum nvs_value_kind {
-	NVS_VALUE_NONE, /* not known: "-", null, empty */
-	NVS_VALUE_TEXT,
-	NVS_VALUE_COUNT,
-	NVS_VALUE_HEX,
-	NVS_VALUE_REAL, /* two decimals */
-	NVS_VALUE_SECONDS, /* nine decimals */
-	NVS_VALUE_BAR, /* real: of 1, as a bar */
+/* A report that was asked for. */
+struct nvs_run {
+	const struct nvs_report *report;
+	const struct nvs_options_report *options;
+	struct nvs_source *sources; /* the traces */
+	uint32_t n;
+	struct nvs_out *out;
+	void *state; /* nvs_report.state bytes of the report's own, zero at the beginning */
+	void *each; /* and nvs_report.each for every trace */
+	int verdict; /* exit status that the report answers with */
+	bool second; /* reads the traces after they have been read once */
 };
 
-struct nvs_value {
-	enum nvs_value_kind kind;
-	const char *text;
-	uint64_t count;
-	double real;
-	int64_t ns;
+struct nvs_report {
+	const char *name; /* of the option, without "--", and in JSON */
+	bool unnamed; /* no option: printed where none is given */
+	const char *argument; /* of the option: --name=ARGUMENT */
+	const char *help; /* in --help; lines end in "\n" but for the last */
+	const char *man; /* in the man page, in its markup */
+	const struct nvs_report_option *option; /* NULL: none */
+	uint32_t place; /* in --help and man page, from the lowest on */
+	uint32_t needs; /* NVS_NEED_* */
+	uint32_t prints; /* NVS_PRINTS_* */
+	bool verdict; /* answers by exit status: without a pager, and nothing is said beside it */
+	size_t state, each;
+	/* Each may be NULL but for print, and returns 0 or -errno, where need be said on stderr;
+	 * -EINVAL: wrong usage. EACH is that of S. */
+	/* S is going to be read; READER is to be filled in. Its arg is EACH. */
+	int (*begin)(struct nvs_run *run, struct nvs_source *s, void *each,
+		     struct nvs_reader *reader);
+	int (*end)(struct nvs_run *run, struct nvs_source *s, void *each); /* S has been read */
+	int (*print)(struct nvs_run *run);
+	void (*free)(struct nvs_run *run);
 };
 
-/* Text: stands behind the numbers, and gives way when space is short */
-#define NVS_COLUMN_NAME (1u << 0)
-#define NVS_COLUMN_SEVERAL (1u << 1) /* text: only when several traces are reported */
-#define NVS_COLUMN_DETAIL (1u << 2) /* not in text */
-#define NVS_COLUMN_IF_ANY (1u << 3) /* in text only when a row has something else than 0 */
+/* A pointer to each stands in a section of its own, which the linker gathers. */
+#define NVS_REPORT(id, ...)                                         \
+	static const struct nvs_report id##_report = {__VA_ARGS__}; \
+	static const struct nvs_report *const id##_listed           \
+		__attribute__((used, section("nvs_reports"))) = &id##_report
 
-#define NVS_COLUMN_TEXT (1u << 4) /* in text only: what it says stands in others */
-#define NVS_COLUMN_BAR (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
-/* Text: next to the column before it, whatever its own rank */
-#define NVS_COLUMN_BESIDE (1u << 6)
+/* Those asked for do nothing but answer by exit status. */
+bool nvs_verdict_alone(const struct nvs_options_report *o);
 
-/* The registry: one line serves text, JSON, CSV and -s. */
-struct nvs_column {
-	const char *name; /* key in JSON and CSV, and for -s */
-	const char *title; /* in text */
-	void (*get)(const void *row, struct nvs_value *value);
-	uint32_t flags;
-	uint8_t rank; /* 0: most important. In text a lower one stands before a higher one, and a
-			 terminal too narrow for all goes without the highest */
-};
+/* registry.c: by place; NULL behind the last. */
+const struct nvs_report *nvs_report_at(uint32_t index);
+void nvs_report_help(FILE *out);
+/* For scripts: a line each with option, argument, formats and needs; or the man page's part. */
+void nvs_report_list(FILE *out, const char *how);
 
-struct nvs_table {
-	const char *report;
-	const struct nvs_column *columns;
-	uint32_t ncolumns;
-	const char *sort; /* by default: column, "-" before it: ascending; NULL: as they come */
-	const void **rows;
-	size_t nrows;
-	bool several;
-};
+/* ---- run.c ---- */
 
-const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name);
-/* -EINVAL: no such column, said on stderr. */
-int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
-		    const struct nvs_options_report *o);
-
-/* ---- cells.c: what all tables are summed up from ---- */
-
-/* One stack of one thread on one channel of one trace, in calls of one API. */
-struct nvs_cell {
-	uint64_t tag; /* a hash of these */
-	uint32_t stack, thread, channel, trace;
-	bool used;
-	uint64_t submissions, entries, bytes;
-	struct nvs_tally tally;
-	const struct nvs_call_api *api; /* NULL: not told */
-};
-
-struct nvs_calls;
-struct nvs_call_api;
-struct nvs_attach;
-struct nvs_continuity;
+struct nvs_cells;
+struct nvs_waiting;
 
 /* A trace that is reported. */
 struct nvs_source {
 	struct nvs_trace *trace;
 	const char *path;
 	uint32_t index;
-	struct nvs_cell *cells; /* open addressing */
-	uint32_t ncells, mask;
-	struct nvs_cell *last; /* the one counted into last */
 	const struct nvs_options_report *options;
-	bool has_calls; /* of the API */
-	struct nvs_calls *calls; /* which submission is whose */
-	const struct nvs_call_api *now_api; /* while it is read */
-	/* While it is read. */
-	struct nvs_attach *follow;
-	struct nvs_continuity *progress;
-	struct nvs_cell *now; /* of the submission in progress, NULL: not counted */
-	int status; /* -errno of what a callback could not do */
+	/* The readings for all reports, the second NULL unless one needs it: cells and rows point
+	 * to their calls. */
+	struct nvs_reading *first, *second;
+	struct nvs_cells *cells; /* for NVS_NEED_CELLS */
+	struct nvs_waiting *waiting; /* durations, while it is read */
+	uint32_t later; /* what reports that are still to be printed need */
 };
 
-/* Reads it through once; cells, model, findings are complete then. 0 or -errno, said on stderr. */
-int nvs_source_read(struct nvs_source *s);
-void nvs_source_free(struct nvs_source *s);
-/* Who reads it once more hands S->calls each submission and record first: now_api is right then. */
-const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submission *sub);
-/* The API that submissions came from: what their stack says, else the call (NULL: not known) they
- * happened in. */
-const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api);
+/* Opens the traces that O names and reads them as often as its reports need it, once or twice. 0 or
+ * -errno, said on stderr. */
+int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
+		  const struct nvs_options_report *o);
+/* *VERDICT: the exit status that a report asks for. */
+int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_options_report *o,
+		   int *verdict);
+void nvs_runs_free(struct nvs_run *runs, struct nvs_source *sources,
+		   const struct nvs_options_report *o);
+/* A reading of its own, for a report that prints while it reads. Progress is cleared. 0 or -errno,
+ * said on stderr. *READING lives while it goes on. */
+int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
+		    struct nvs_reading **reading);
 
-/* The filters of the command line, once the trace has been read; true: it passes. */
+/* Of COLUMNS, as RUN prints it; SORT as nvs_table has it. */
+#define NVS_RUN_TABLE(run, of, by)                                               \
+	{                                                                        \
+		.report = (run)->report->name, .columns = (of), .sort = (by),    \
+		.ncolumns = sizeof(of) / sizeof(*(of)), .several = (run)->n > 1, \
+	}
+
+/* ---- filter.c: the command line's, once the trace has been read; true: it passes ---- */
+
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread);
 bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel);
+bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *sub);
 /* By what is called: the name, or one of those that the stack tells. */
 bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack);
 /* By range, thread and channel alone. */
 bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub);
-/* By all of them; S->now_api is that of SUB. */
-bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub);
-bool nvs_filter_cell(const struct nvs_source *s, const struct nvs_cell *cell);
+/* By all of them. */
+bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
+		const struct nvs_call *call);
+/* With SUB, the PRINTED-th one, all that was asked for has been printed. */
+bool nvs_filter_past(const struct nvs_source *s, const struct nvs_submission *sub,
+		     uint64_t printed);
+/* Does the command line select this call? Readers that follow handles are handed all of them. */
+bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call);
+/* By API and thread alone. */
+bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call);
 
-/*
- * ---- by_kernel.c, graphs.c, memcpy.c, by_stream.c, timeline.c ----
- */
-int nvs_report_by_kernel(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			 const struct nvs_options_report *o);
-int nvs_report_graphs(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		      const struct nvs_options_report *o);
-int nvs_report_memcpy(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		      const struct nvs_options_report *o);
-int nvs_report_by_stream(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			 const struct nvs_options_report *o);
-int nvs_report_by_thread(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			 const struct nvs_options_report *o);
-int nvs_report_by_context(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			  const struct nvs_options_report *o);
-int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			const struct nvs_options_report *o);
+/* ---- names.c ---- */
 
-/* ---- ops.c, sync.c, classes.c, raw.c ---- */
-int nvs_report_ops(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		   const struct nvs_options_report *o);
-int nvs_report_sync(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		    const struct nvs_options_report *o);
-int nvs_report_classes(struct nvs_out *out, const struct nvs_options_report *o);
-int nvs_report_class(struct nvs_out *out, const struct nvs_options_report *o);
-int nvs_report_raw(struct nvs_out *out, const struct nvs_options_report *o);
-
-/* ---- by_api.c, channels.c, summary.c, verify.c, dump.c ---- */
-int nvs_report_by_api(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		      const struct nvs_options_report *o);
-int nvs_report_by_callsite(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			   const struct nvs_options_report *o);
-/* The first ROWS lines of by-api below a heading, for the summary. */
-int nvs_report_top_apis(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			const struct nvs_options_report *o, uint32_t rows);
-int nvs_report_channels(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			const struct nvs_options_report *o);
-int nvs_report_summary(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		       const struct nvs_options_report *o);
-/* *EXIT: 0 all whole, 1 something is missing, 3 whole up to a crash. */
-int nvs_report_verify(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		      const struct nvs_options_report *o, int *status);
-int nvs_report_dump(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		    const struct nvs_options_report *o);
+/* The API that submissions came from: what their stack says, else the call (NULL: not known) they
+ * happened in. */
+const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api);
+const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submission *sub,
+			   const struct nvs_call *call);
+/* "[unknown]" for one that the trace does not name. */
+const char *nvs_call_name(const struct nvs_call_api *api);
+/* A mangled name as C++ writes it where that can be told, else NAME itself; to be freed. NULL: no
+ * memory. */
+char *nvs_demangle(const char *name);
 
 #endif

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "decode/report/report.h"
+#include "decode/report/by_api.h"
+#include "decode/report/cells.h"
+#include "decode/report/tally_columns.h"
 
 struct row {
 	const struct nvs_source *source;
@@ -15,69 +17,35 @@ struct row {
 	struct nvs_tally tally; /* of all submissions */
 };
 
-static const struct row *row_of(const void *row)
-{
-	return row;
-}
-
-static void text(struct nvs_value *v, const char *s)
-{
-	v->kind = s && *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
-	v->text = s;
-}
-
-static void number(struct nvs_value *v, uint64_t n)
-{
-	v->kind = NVS_VALUE_COUNT;
-	v->count = n;
-}
-
-#define TEXT_COLUMN(name, value)                                     \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		text(v, (value));                                    \
-	}
-#define KNOWN_COLUMN(name, known, value)                             \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		number(v, (value));                                  \
-		v->kind = (known) ? v->kind : NVS_VALUE_NONE;        \
-	}
-#define COUNT_COLUMN(name, value)                                    \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		number(v, (value));                                  \
-	}
-
-TEXT_COLUMN(trace, row_of(row)->source->path)
-TEXT_COLUMN(program, row_of(row)->session->attr[NVS_ATTR_EXE])
-TEXT_COLUMN(command, row_of(row)->command)
-TEXT_COLUMN(host, row_of(row)->host)
-TEXT_COLUMN(driver, row_of(row)->session->attr[NVS_ATTR_DRIVER])
-TEXT_COLUMN(gpu, row_of(row)->gpu)
-TEXT_COLUMN(started, row_of(row)->started)
-TEXT_COLUMN(ended, row_of(row)->ended)
-TEXT_COLUMN(whole, row_of(row)->whole)
-TEXT_COLUMN(in_flight, row_of(row)->in_flight)
-TEXT_COLUMN(options, row_of(row)->session->attr[NVS_ATTR_OPTIONS])
-COUNT_COLUMN(pid, row_of(row)->session->header.pid)
-KNOWN_COLUMN(threads, !row_of(row)->uncounted, row_of(row)->threads)
-COUNT_COLUMN(channels, row_of(row)->channels)
-COUNT_COLUMN(submissions, nvs_submissions_told(row_of(row)->session))
-KNOWN_COLUMN(entries, !row_of(row)->uncounted, row_of(row)->session->counts.entries)
-COUNT_COLUMN(bytes, nvs_bytes_told(row_of(row)->session))
-COUNT_COLUMN(gaps, row_of(row)->session->counts.gaps)
-COUNT_COLUMN(lost_submissions, row_of(row)->session->counts.lost_submissions)
-COUNT_COLUMN(orphans, row_of(row)->session->counts.orphans)
+NVS_GET_TEXT(struct row, trace, r->source->path)
+NVS_GET_TEXT(struct row, program, r->session->attr[NVS_ATTR_EXE])
+NVS_GET_TEXT(struct row, command, r->command)
+NVS_GET_TEXT(struct row, host, r->host)
+NVS_GET_TEXT(struct row, driver, r->session->attr[NVS_ATTR_DRIVER])
+NVS_GET_TEXT(struct row, gpu, r->gpu)
+NVS_GET_TEXT(struct row, started, r->started)
+NVS_GET_TEXT(struct row, ended, r->ended)
+NVS_GET_TEXT(struct row, whole, r->whole)
+NVS_GET_TEXT(struct row, in_flight, r->in_flight)
+NVS_GET_TEXT(struct row, options, r->session->attr[NVS_ATTR_OPTIONS])
+NVS_GET_COUNT(struct row, pid, r->session->header.pid)
+NVS_GET_KNOWN(struct row, threads, !r->uncounted, r->threads)
+NVS_GET_COUNT(struct row, channels, r->channels)
+NVS_GET_COUNT(struct row, submissions, nvs_submissions_told(r->session))
+NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->session->counts.entries)
+NVS_GET_COUNT(struct row, bytes, nvs_bytes_told(r->session))
+NVS_GET_COUNT(struct row, gaps, r->session->counts.gaps)
+NVS_GET_COUNT(struct row, lost_submissions, r->session->counts.lost_submissions)
+NVS_GET_COUNT(struct row, orphans, r->session->counts.orphans)
 /* What the library counts itself stands at the end of a trace that was ended in order. */
 #define TOTALS_COLUMN(name) \
-	KNOWN_COLUMN(name, row_of(row)->session->has_totals, row_of(row)->session->totals.name)
+	NVS_GET_KNOWN(struct row, name, r->session->has_totals, r->session->totals.name)
 TOTALS_COLUMN(fast)
 TOTALS_COLUMN(stepped)
 TOTALS_COLUMN(waits)
-COUNT_COLUMN(skipped, row_of(row)->session->counts.skipped_submissions)
-COUNT_COLUMN(problems, nvs_trace_problems(row_of(row)->source->trace))
-COUNT_COLUMN(file_bytes, row_of(row)->session->file_bytes)
+NVS_GET_COUNT(struct row, skipped, r->session->counts.skipped_submissions)
+NVS_GET_COUNT(struct row, problems, nvs_trace_problems(r->source->trace))
+NVS_GET_COUNT(struct row, file_bytes, r->session->file_bytes)
 
 static void get_seconds(const void *row, struct nvs_value *v)
 {
@@ -89,8 +57,8 @@ static void get_seconds(const void *row, struct nvs_value *v)
 
 NVS_TALLY_GETTERS(struct row)
 
-KNOWN_COLUMN(writer_cpu_ns, row_of(row)->session->has_totals && v->count,
-	     row_of(row)->session->totals.writer_cpu_ns)
+NVS_GET_KNOWN(struct row, writer_cpu_ns, r->session->has_totals && r->session->totals.writer_cpu_ns,
+	      r->session->totals.writer_cpu_ns)
 
 static void get_writer_cpu(const void *row, struct nvs_value *v)
 {
@@ -100,10 +68,8 @@ static void get_writer_cpu(const void *row, struct nvs_value *v)
 	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_SECONDS : NVS_VALUE_NONE;
 }
 
-static void get_operations(const void *row, struct nvs_value *v)
-{
-	text(v, row_of(row)->tally.unseen ? "- (what was submitted was not recorded: level)" : "");
-}
+NVS_GET_TEXT(struct row, operations,
+	     r->tally.unseen ? "- (what was submitted was not recorded: level)" : "")
 
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_trace, 0},
@@ -270,9 +236,9 @@ static void make_row(struct row *r, const struct nvs_source *s)
 	}
 	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
 		r->channels += nvs_trace_channel_at(s->trace, i) != NULL;
-	for (uint32_t i = 0; s->cells && i <= s->mask; i++)
-		if (s->cells[i].used)
-			nvs_tally_sum(&r->tally, &s->cells[i].tally);
+	for (uint32_t i = 0; s->cells->cells && i <= s->cells->mask; i++)
+		if (s->cells->cells[i].used)
+			nvs_tally_sum(&r->tally, &s->cells->cells[i].tally);
 	r->uncounted = r->session->header.flags & NVS_HDR_COUNTS;
 	r->tally.unseen += r->uncounted;
 	set_command(r);
@@ -315,30 +281,27 @@ static void print_one(struct nvs_out *out, const struct row *row)
 	fputc('\n', out->file);
 }
 
-int nvs_report_summary(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		       const struct nvs_options_report *o)
+static int print(struct nvs_run *run)
 {
-	struct nvs_table table = {.report = "summary",
-				  .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns),
-				  .several = n > 1};
-	struct row *rows = calloc(n, sizeof(*rows));
-	int r = -ENOMEM;
+	const struct nvs_options_report *o = run->options;
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct row *rows = calloc(run->n, sizeof(*rows));
+	int r;
 
-	table.rows = calloc(n, sizeof(*table.rows));
-	if (rows && table.rows) {
-		for (uint32_t i = 0; i < n; i++) {
-			make_row(rows + i, s + i);
-			table.rows[i] = rows + i;
-			if (o->format == NVS_FORMAT_TEXT)
-				print_one(out, rows + i);
-		}
-		table.nrows = n;
-		r = o->format == NVS_FORMAT_TEXT
-			    ? nvs_report_top_apis(out, s, n, o, o->rows ? (uint32_t)o->rows : 5)
-			    : nvs_table_print(out, &table, o);
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->n; i++) {
+		make_row(rows + i, run->sources + i);
+		if (o->format == NVS_FORMAT_TEXT)
+			print_one(run->out, rows + i);
 	}
-	free(table.rows);
+	r = o->format == NVS_FORMAT_TEXT
+		    ? nvs_print_top_apis(run, o->rows ? o->rows : 5)
+		    : nvs_table_print_array(run->out, &table, rows, run->n, sizeof(*rows), o);
 	free(rows);
 	return r;
 }
+
+NVS_REPORT(summary, .name = "summary", .unnamed = true,
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY,
+	   .prints = NVS_PRINTS_TABLE, .print = print);

@@ -4,11 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/calls/calls.h"
-#include "decode/calls/attach.h"
 #include "decode/report/report.h"
 #include "decode/calls/syncpairs.h"
-#include "decode/trace/stream.h"
 
 #define MAX_ROWS (1u << 20) /* of further acquires it is said how many there are */
 
@@ -20,60 +17,29 @@ struct row {
 	uint64_t unmatched;
 };
 
-struct sync {
-	struct nvs_source *source;
-	struct nvs_attach *follow;
+struct state {
+	struct nvs_source *source; /* that is read */
 	struct nvs_sync *pairs;
+	const struct nvs_call *call; /* of the submission in progress */
 	struct row *rows;
-	size_t nrows, room;
+	size_t n, room;
 	uint64_t dropped;
-	int status;
 };
 
-static const struct row *row_of(const void *row)
-{
-	return row;
-}
-
-static void number(struct nvs_value *v, bool known, uint64_t n)
-{
-	v->kind = known ? NVS_VALUE_COUNT : NVS_VALUE_NONE;
-	v->count = n;
-}
-
-static void hex(struct nvs_value *v, bool known, uint64_t n)
-{
-	v->kind = known ? NVS_VALUE_HEX : NVS_VALUE_NONE;
-	v->count = n;
-}
-
-static void text(struct nvs_value *v, const char *s)
-{
-	v->kind = s && *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
-	v->text = s;
-}
-
-#define GETTER(name, call)                                           \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const struct row *r = row_of(row);                   \
-		call;                                                \
-	}
-
-GETTER(trace, text(v, r->source->path))
-GETTER(submission, number(v, true, r->pair.acquire.submission))
-GETTER(channel, number(v, true, r->pair.acquire.channel))
-GETTER(api, text(v, r->api))
-GETTER(address, hex(v, true, r->pair.address))
-GETTER(payload, hex(v, true, r->pair.payload))
-GETTER(value, hex(v, r->pair.found, r->pair.value))
-GETTER(release_submission, number(v, r->pair.found, r->pair.release.submission))
-GETTER(release_channel, number(v, r->pair.found, r->pair.release.channel))
-GETTER(release_api, text(v, r->release_api))
-GETTER(depth, number(v, r->pair.found, r->pair.depth))
-GETTER(state, text(v, !r->pair.found ? "unmatched" : r->pair.later ? "later" : ""))
-GETTER(count, number(v, true, r->count))
-GETTER(unmatched, number(v, true, r->unmatched))
+NVS_GET_TEXT(struct row, trace, r->source->path)
+NVS_GET_COUNT(struct row, submission, r->pair.acquire.submission)
+NVS_GET_COUNT(struct row, channel, r->pair.acquire.channel)
+NVS_GET_TEXT(struct row, api, r->api)
+NVS_GET_HEX(struct row, address, true, r->pair.address)
+NVS_GET_HEX(struct row, payload, true, r->pair.payload)
+NVS_GET_HEX(struct row, value, r->pair.found, r->pair.value)
+NVS_GET_KNOWN(struct row, release_submission, r->pair.found, r->pair.release.submission)
+NVS_GET_KNOWN(struct row, release_channel, r->pair.found, r->pair.release.channel)
+NVS_GET_TEXT(struct row, release_api, r->release_api)
+NVS_GET_KNOWN(struct row, depth, r->pair.found, r->pair.depth)
+NVS_GET_TEXT(struct row, state, !r->pair.found ? "unmatched" : r->pair.later ? "later" : "")
+NVS_GET_COUNT(struct row, count, r->count)
+NVS_GET_COUNT(struct row, unmatched, r->unmatched)
 
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_trace, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL},
@@ -99,10 +65,10 @@ static const struct nvs_column api_columns[] = {
 
 static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 {
-	struct sync *y = arg;
+	struct state *y = arg;
 	struct row *r;
 
-	if (y->nrows == y->room) {
+	if (y->n == y->room) {
 		size_t room = y->room ? 2 * y->room : 256;
 		struct row *rows = room > MAX_ROWS ? NULL : realloc(y->rows, room * sizeof(*rows));
 
@@ -113,7 +79,7 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 		y->rows = rows;
 		y->room = room;
 	}
-	r = &y->rows[y->nrows++];
+	r = &y->rows[y->n++];
 	memset(r, 0, sizeof(*r));
 	r->pair = *pair;
 	r->source = y->source;
@@ -122,34 +88,44 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 		r->release_api = pair->release.api;
 }
 
-static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	struct sync *y = arg;
-	struct nvs_sync_side who = {s->number, s->channel->channel, nvs_source_api(y->source, s)};
+	((struct state *)arg)->call = call;
+	return 0;
+}
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_sync_side who = {s->number, s->channel->channel, NULL};
+	struct state *y = arg;
 
 	/* Releases of all submissions count; acquires only of those asked for. */
-	if (op->kind == NVS_OP_ACQUIRE && !nvs_filter(y->source, s))
-		return;
-	if (!y->status)
-		y->status = nvs_sync_op(y->pairs, &who, op);
+	if (op->kind != NVS_OP_RELEASE &&
+	    (op->kind != NVS_OP_ACQUIRE || !nvs_filter(y->source, s, y->call)))
+		return 0;
+	who.api = nvs_source_api(y->source, s, y->call);
+	return nvs_sync_op(y->pairs, &who, op);
 }
 
-static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
-	struct sync *y = arg;
-	int r = nvs_calls_submission(y->source->calls, s);
+	struct state *y = run->state;
 
-	if (!r)
-		r = nvs_attach_submission(y->follow, s, s->number);
-	return r ? r : y->status;
+	y->source = s;
+	y->pairs = nvs_sync_new(on_pair, y);
+	*reader = (struct nvs_reader){
+		.submission = on_submission, .op = on_op, .calls = true, .arg = y};
+	return y->pairs ? 0 : -ENOMEM;
 }
 
-static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
+static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct sync *y = arg;
-	int r = nvs_calls_record(y->source->calls, rec);
+	struct state *y = run->state;
 
-	return r ? r : nvs_attach_record(y->follow, rec);
+	nvs_sync_end(y->pairs);
+	nvs_sync_free(y->pairs);
+	y->pairs = NULL;
+	return 0;
 }
 
 static int by_submission(const void *a, const void *b)
@@ -173,53 +149,11 @@ static int by_apis(const void *a, const void *b)
 			  y->release_api ? y->release_api : "");
 }
 
-static int read_pairs(struct sync *y)
-{
-	static const struct nvs_stream_consumer consumer = {
-		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
-	struct nvs_attach_sink sink = {.op = on_op, .arg = y};
-	struct nvs_error err = {""};
-	int r = -ENOMEM;
-
-	y->follow = nvs_attach_new(y->source->trace, &sink);
-	y->pairs = nvs_sync_new(on_pair, y);
-	if (y->follow && y->pairs) {
-		r = nvs_stream_read(y->source->trace, &consumer, y, &err);
-		nvs_progress_clear();
-		nvs_sync_end(y->pairs);
-	}
-	if (r)
-		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
-	nvs_attach_free(y->follow);
-	nvs_sync_free(y->pairs);
-	return r;
-}
-
-static int print_rows(struct nvs_out *out, struct nvs_table *table, struct row *rows, size_t n,
-		      const struct nvs_options_report *o)
-{
-	int r = -ENOMEM;
-
-	table->nrows = n;
-	table->rows = calloc(n + 1, sizeof(*table->rows));
-	if (table->rows) {
-		for (size_t i = 0; i < n; i++)
-			table->rows[i] = &rows[i];
-		r = nvs_table_print(out, table, o);
-	}
-	free(table->rows);
-	return r;
-}
-
 /* How often which API waited for which, below the table. */
-static int print_by_api(struct nvs_out *out, struct row *rows, size_t n,
-			const struct nvs_options_report *o)
+static int print_by_api(struct nvs_run *run, struct row *rows, size_t n)
 {
-	struct nvs_table table = {.report = "sync-by-api",
-				  .columns = api_columns,
-				  .ncolumns = sizeof(api_columns) / sizeof(api_columns[0]),
-				  .sort = "acquires"};
-	struct nvs_options_report plain = *o;
+	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "acquires");
+	struct nvs_options_report plain = *run->options;
 	size_t kept = 0;
 
 	qsort(rows, n, sizeof(*rows), by_apis);
@@ -233,36 +167,41 @@ static int print_by_api(struct nvs_out *out, struct row *rows, size_t n,
 		rows[kept - 1].unmatched += !rows[i].pair.found;
 	}
 	plain.sort = NULL;
-	fputc('\n', out->file);
-	return print_rows(out, &table, rows, kept, &plain);
+	fputc('\n', run->out->file);
+	return nvs_table_print_array(run->out, &table, rows, kept, sizeof(*rows), &plain);
 }
 
-int nvs_report_sync(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		    const struct nvs_options_report *o)
+static int print(struct nvs_run *run)
 {
-	struct nvs_table table = {.report = "sync",
-				  .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(columns[0]),
-				  .several = n > 1};
-	struct sync y = {0};
-	int r = 0;
+	const struct nvs_options_report *o = run->options;
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct state *y = run->state;
+	int r;
 
-	for (uint32_t i = 0; i < n && !r; i++) {
-		y.source = s + i;
-		r = read_pairs(&y);
-	}
-	if (!r) {
-		if (y.nrows)
-			qsort(y.rows, y.nrows, sizeof(*y.rows), by_submission);
-		r = print_rows(out, &table, y.rows, y.nrows, o);
-	}
-	if (!r && o->format == NVS_FORMAT_TEXT && y.nrows)
-		r = print_by_api(out, y.rows, y.nrows, o);
-	if (y.dropped)
+	if (y->n)
+		qsort(y->rows, y->n, sizeof(*y->rows), by_submission);
+	r = nvs_table_print_array(run->out, &table, y->rows, y->n, sizeof(*y->rows), o);
+	if (!r && o->format == NVS_FORMAT_TEXT && y->n)
+		r = print_by_api(run, y->rows, y->n);
+	if (y->dropped)
 		fprintf(stderr,
 			"nvsnoop-report: %llu more acquires are neither shown nor counted; --range "
 			"chooses\n",
-			(unsigned long long)y.dropped);
-	free(y.rows);
+			(unsigned long long)y->dropped);
 	return r;
 }
+
+static void free_state(struct nvs_run *run)
+{
+	struct state *y = run->state;
+
+	nvs_sync_free(y->pairs);
+	free(y->rows);
+}
+
+NVS_REPORT(sync, .name = "sync", .place = 130,
+	   .help = "each acquire with the release that it waits for",
+	   .man = "Each semaphore acquire with the release that it waits for, across channels.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	   .state = sizeof(struct state), .begin = begin, .end = end, .print = print,
+	   .free = free_state);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/report.h"
+#include "decode/report/table.h"
 
 #define MAX_COLUMNS 64
 #define CELL 8192 /* bytes of one printed value */
@@ -164,11 +165,13 @@ static void json_value(struct nvs_out *out, const struct nvs_value *v)
 
 static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
 {
+	const char *next = out->lines ? "," : ",\n", *open = out->lines ? "" : "\n";
+
 	fprintf(out->file, "{\"schema\":1,\"report\":\"%s\",\"rows\":[", t->report);
 	for (size_t r = 0; r < nrows; r++) {
-		fputs(r ? ",\n{" : "\n{", out->file);
 		const char *comma = "";
 
+		fprintf(out->file, "%s{", r ? next : open);
 		for (uint32_t i = 0; i < t->ncolumns; i++) {
 			struct nvs_value v;
 
@@ -181,7 +184,7 @@ static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nr
 		}
 		fputc('}', out->file);
 	}
-	fputs(nrows ? "\n]}\n" : "]}\n", out->file);
+	fprintf(out->file, "%s]}\n", nrows ? open : "");
 }
 
 static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
@@ -443,4 +446,28 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 	else
 		print_text(out, table, n, o->sort);
 	return 0;
+}
+
+int nvs_table_print_rows(struct nvs_out *out, struct nvs_table *table, const struct nvs_rows *rows,
+			 const struct nvs_options_report *o)
+{
+	table->rows = (const void **)rows->row;
+	table->nrows = rows->n;
+	return nvs_table_print(out, table, o);
+}
+
+int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
+			  size_t size, const struct nvs_options_report *o)
+{
+	int r;
+
+	table->nrows = n;
+	table->rows = calloc(n + 1, sizeof(*table->rows));
+	if (!table->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		table->rows[i] = (const char *)rows + i * size;
+	r = nvs_table_print(out, table, o);
+	free(table->rows);
+	return r;
 }

@@ -8,13 +8,15 @@
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/calls/handles.h"
-#include "decode/report/calls.h"
+#include "decode/report/report.h"
 
 #define MAX_TEXT 512
 
 /* There are as many as there is room for: small. */
 struct event {
-	int64_t at, length; /* ns since the session's start; length -1: not known */
+	/* ns since the session's start; length -1: not known. While it is read: ticks, of the
+	 * beginning and the end */
+	int64_t at, length;
 	char *name; /* and behind its NUL what else there is to say */
 	uint64_t bytes;
 	uint32_t trace, thread, entries;
@@ -26,9 +28,12 @@ struct event {
 struct state {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
-	struct event **events;
-	size_t *n, *room;
-	uint64_t *dropped; /* for want of memory */
+	struct events {
+		struct event *list;
+		size_t n, room;
+		uint64_t dropped; /* for want of memory */
+	} * events; /* of all traces */
+	size_t first; /* of this one */
 	struct nvs_tally tally; /* of the submission in progress */
 	struct nvs_numbers shown; /* by thread: ticks of the last submission shown */
 	uint64_t nobody; /* likewise, of thread NVS_NONE */
@@ -38,32 +43,32 @@ struct state {
  * them. */
 static struct event *new_event(struct state *st, uint64_t ticks, const char *name, const char *text)
 {
-	size_t n = strlen(name) + 1, more = strlen(text) + 1, room = *st->room;
+	struct events *all = st->events;
+	size_t n = strlen(name) + 1, more = strlen(text) + 1, room = all->room;
 	struct event *e;
 
-	if (*st->n == room)
+	if (all->n == room)
 		room += room / 2 + 1024;
 	if (nvs_budget_left() <
-	    n + more + (room - *st->room) * sizeof(*e) + nvs_budget_whole() / 4) {
-		++*st->dropped;
+	    n + more + (room - all->room) * sizeof(*e) + nvs_budget_whole() / 4) {
+		all->dropped++;
 		return NULL;
 	}
-	e = room > *st->room ? realloc(*st->events, room * sizeof(*e)) : *st->events;
+	e = room > all->room ? realloc(all->list, room * sizeof(*e)) : all->list;
 	if (!e)
 		return NULL;
-	*st->events = e;
-	*st->room = room;
-	e += *st->n;
+	all->list = e;
+	all->room = room;
+	e += all->n;
 	memset(e, 0, sizeof(*e));
 	e->name = malloc(n + more);
 	if (!e->name)
 		return NULL;
 	memcpy(e->name, name, n);
 	memcpy(e->name + n, text, more);
-	++*st->n;
+	all->n++;
 	e->trace = st->source->index;
-	e->length = -1;
-	nvs_clock_since_start(st->source->trace, ticks, &e->at);
+	e->at = (int64_t)ticks;
 	return e;
 }
 
@@ -144,7 +149,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
 		return 0;
 	describe(st, call, text);
-	e = new_event(st, call->begin, nvs_call_name(call), text);
+	e = new_event(st, call->begin, nvs_call_name(call->api), text);
 	if (!e)
 		return 0;
 	e->call = true;
@@ -153,8 +158,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	e->uncounted = call->uncounted;
 	e->entries = (uint32_t)call->entries;
 	e->bytes = call->bytes;
-	if (call->end)
-		e->length = (int64_t)nvs_call_ns(st->source->trace, call->begin, call->end);
+	e->length = (int64_t)call->end;
 	return 0;
 }
 
@@ -290,14 +294,14 @@ static void get_us(const void *row, struct nvs_value *v)
 {
 	const struct event *e = row;
 
-	nvs_put_us(v, e->length >= 0, (double)e->length);
+	nvs_value_us(v, e->length >= 0, (double)e->length);
 }
 
 static void get_thread(const void *row, struct nvs_value *v)
 {
 	const struct event *e = row;
 
-	nvs_put_count(v, e->thread);
+	nvs_value_count(v, e->thread);
 	if (e->thread == NVS_NONE)
 		v->kind = NVS_VALUE_NONE;
 }
@@ -339,63 +343,84 @@ static int compare(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-static int print(struct nvs_out *out, const struct event *events, size_t n, bool several,
-		 const struct nvs_options_report *o)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
-	struct nvs_table table = {.report = "timeline",
-				  .columns = columns,
-				  .nrows = n,
-				  .ncolumns = sizeof(columns) / sizeof(*columns),
-				  .several = several};
-	int r = -ENOMEM;
+	struct state *st = each;
 
-	table.rows = calloc(n + 1, sizeof(*table.rows));
-	for (size_t i = 0; table.rows && i < n; i++)
-		table.rows[i] = events + i;
-	if (table.rows) {
-		qsort(table.rows, n, sizeof(*table.rows), compare);
-		r = nvs_table_print(out, &table, o);
-	}
-	free(table.rows);
-	return r;
+	st->source = s;
+	st->events = run->state;
+	st->first = st->events->n;
+	st->handles = nvs_handles_new();
+	*reader = (struct nvs_reader){.call = on_call,
+				      .record = on_record,
+				      .submitted = on_submission,
+				      .op = on_op,
+				      .calls = true,
+				      .arg = st};
+	return st->handles ? 0 : -ENOMEM;
 }
 
-int nvs_report_timeline(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-			const struct nvs_options_report *o)
+/* Now that the clock is known. */
+static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct event *events = NULL;
-	size_t count = 0, room = 0;
-	uint64_t dropped = 0;
-	int r = 0;
+	struct state *st = each;
 
-	for (uint32_t i = 0; i < n && !r; i++) {
-		struct state st = {.source = s + i,
-				   .events = &events,
-				   .n = &count,
-				   .room = &room,
-				   .dropped = &dropped};
-		struct nvs_reader reader = {.call = on_call,
-					    .record = on_record,
-					    .submitted = on_submission,
-					    .op = on_op,
-					    .calls = true,
-					    .arg = &st};
+	nvs_numbers_free(&st->shown, NULL);
+	nvs_handles_free(st->handles);
+	st->handles = NULL;
+	for (size_t i = st->first; i < st->events->n; i++) {
+		struct event *e = st->events->list + i;
+		uint64_t from = (uint64_t)e->at, to = (uint64_t)e->length;
 
-		st.handles = nvs_handles_new();
-		r = st.handles ? nvs_report_read_calls(s + i, &reader) : -ENOMEM;
-		nvs_numbers_free(&st.shown, NULL);
-		nvs_handles_free(st.handles);
+		nvs_clock_since_start(s->trace, from, &e->at);
+		e->length = to ? (int64_t)nvs_call_ns(s->trace, from, to) : -1;
 	}
-	if (!r)
-		r = print(out, events, count, n > 1, o);
-	if (dropped)
+	return 0;
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	const struct events *all = run->state;
+	int r;
+
+	table.rows = calloc(all->n + 1, sizeof(*table.rows));
+	if (!table.rows)
+		return -ENOMEM;
+	for (; table.nrows < all->n; table.nrows++)
+		table.rows[table.nrows] = all->list + table.nrows;
+	qsort(table.rows, table.nrows, sizeof(*table.rows), compare);
+	r = nvs_table_print(run->out, &table, run->options);
+	free(table.rows);
+	if (all->dropped)
 		fprintf(stderr,
 			"nvsnoop-report: %llu more calls and submissions are not shown; --range, "
-			"--thread and --api "
-			"choose\n",
-			(unsigned long long)dropped);
-	for (size_t i = 0; i < count; i++)
-		free(events[i].name);
-	free(events);
+			"--thread and --api choose\n",
+			(unsigned long long)all->dropped);
 	return r;
 }
+
+static void free_events(struct nvs_run *run)
+{
+	struct state *st = run->each;
+	struct events *all = run->state;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_numbers_free(&st[i].shown, NULL);
+		nvs_handles_free(st[i].handles);
+	}
+	for (size_t i = 0; i < all->n; i++)
+		free(all->list[i].name);
+	free(all->list);
+}
+
+NVS_REPORT(timeline, .name = "timeline", .place = 90,
+	   .help = "calls and submissions in order of time",
+	   .man = "Calls with their arguments, and submissions with what they do, in order of "
+		  "time; what is called or submitted inside a call\nis indented below it. Time 0, "
+		  "here and in all reports, is the first thing in the trace, whatever is selected: "
+		  "calls may have begun\nbefore the session. With\n.B \\-\\-range\nor\n"
+		  ".BR \\-\\-channel ,\nthe submissions selected and the calls around them.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	   .state = sizeof(struct events), .each = sizeof(struct state), .begin = begin, .end = end,
+	   .print = print, .free = free_events);

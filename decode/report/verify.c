@@ -9,12 +9,6 @@ struct row {
 	const struct nvs_finding *finding;
 };
 
-static void get_trace(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_TEXT;
-	v->text = ((const struct row *)row)->source->path;
-}
-
 static const char *kind_name(const struct nvs_finding *f)
 {
 	return f->kind == NVS_FINDING_PROBLEM ? "problem"
@@ -22,23 +16,10 @@ static const char *kind_name(const struct nvs_finding *f)
 					      : "remark";
 }
 
-static void get_kind(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_TEXT;
-	v->text = kind_name(((const struct row *)row)->finding);
-}
-
-static void get_count(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_COUNT;
-	v->count = ((const struct row *)row)->finding->count;
-}
-
-static void get_text(const void *row, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_TEXT;
-	v->text = ((const struct row *)row)->finding->text;
-}
+NVS_GET_TEXT(struct row, trace, r->source->path)
+NVS_GET_TEXT(struct row, kind, kind_name(r->finding))
+NVS_GET_COUNT(struct row, count, r->finding->count)
+NVS_GET_TEXT(struct row, text, r->finding->text)
 
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_trace, NVS_COLUMN_NAME},
@@ -107,51 +88,52 @@ static void print_findings(struct nvs_out *out, const struct nvs_source *s, uint
 			}
 }
 
-static int print_table(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		       const struct nvs_options_report *o)
+static int print_table(struct nvs_run *run)
 {
-	struct nvs_table table = {.report = "verify",
-				  .columns = columns,
-				  .ncolumns = sizeof(columns) / sizeof(*columns),
-				  .several = true};
-	size_t total = 1;
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	const struct nvs_finding *f;
 	struct row *rows;
-	int r = -ENOMEM;
+	size_t n = 0, room = 1;
+	int r;
 
-	for (uint32_t k = 0; k < n; k++)
-		for (uint32_t i = 0; nvs_trace_finding(s[k].trace, i); i++)
-			total++;
-	rows = calloc(total, sizeof(*rows));
-	table.rows = calloc(total, sizeof(*table.rows));
-	if (rows && table.rows) {
-		const struct nvs_finding *f;
-
-		for (uint32_t k = 0; k < n; k++)
-			for (uint32_t i = 0; (f = nvs_trace_finding(s[k].trace, i)); i++) {
-				rows[table.nrows] = (struct row){s + k, f};
-				table.rows[table.nrows] = rows + table.nrows;
-				table.nrows++;
-			}
-		r = nvs_table_print(out, &table, o);
-	}
+	for (uint32_t k = 0; k < run->n; k++)
+		for (uint32_t i = 0; nvs_trace_finding(run->sources[k].trace, i); i++)
+			room++;
+	rows = calloc(room, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	table.several = true;
+	for (uint32_t k = 0; k < run->n; k++)
+		for (uint32_t i = 0; (f = nvs_trace_finding(run->sources[k].trace, i)); i++)
+			rows[n++] = (struct row){run->sources + k, f};
+	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
 	free(rows);
-	free(table.rows);
 	return r;
 }
 
-int nvs_report_verify(struct nvs_out *out, struct nvs_source *s, uint32_t n,
-		      const struct nvs_options_report *o, int *status)
+static int print(struct nvs_run *run)
 {
-	*status = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		int verdict = judge(s + i);
+	const struct nvs_options_report *o = run->options;
 
-		if (verdict && *status != 1)
-			*status = verdict;
+	for (uint32_t i = 0; i < run->n; i++) {
+		int verdict = judge(run->sources + i);
+
+		if (verdict && run->verdict != 1)
+			run->verdict = verdict;
 		if (o->format == NVS_FORMAT_TEXT) {
-			print_verdict(out, s + i);
-			print_findings(out, s + i, o->rows);
+			print_verdict(run->out, run->sources + i);
+			print_findings(run->out, run->sources + i, o->rows);
 		}
 	}
-	return o->format == NVS_FORMAT_TEXT ? 0 : print_table(out, s, n, o);
+	return o->format == NVS_FORMAT_TEXT ? 0 : print_table(run);
 }
+
+NVS_REPORT(verify, .name = "verify", .place = 140,
+	   .help = "is the trace whole? Exits 0: whole; 1: something missing,\n"
+		   "or it cannot be read; 3: whole up to the program's crash",
+	   .man = "Is the trace whole? Every channel's chain of submissions is unbroken from its "
+		  "start to its end, nothing\nwas lost, and the totals agree; what is missing is "
+		  "named. Remarks say what the trace cannot show, notes what is so on every\n"
+		  "machine, or was asked for.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY,
+	   .prints = NVS_PRINTS_TABLE, .verdict = true, .print = print);

@@ -12,49 +12,20 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/strict.h"
 
-#define KINDS (NVS_REPORT_TIMELINE + 1)
 #define RAW 0x7e /* this choice and the next, as text and as JSON */
 
 static FILE *null;
 
-static int print(struct nvs_out *out, struct nvs_source *s, const struct nvs_options_report *o)
+/* Those that read traces; the WHICHth of them, in a circle. *N: how many there are. */
+static const struct nvs_report *report_of(unsigned which, unsigned *n)
 {
-	int status;
+	const struct nvs_report *of_traces[NVS_MAX_REPORTS], *r;
 
-	switch (o->kind) {
-	case NVS_REPORT_BY_API:
-		return nvs_report_by_api(out, s, 1, o);
-	case NVS_REPORT_BY_CALLSITE:
-		return nvs_report_by_callsite(out, s, 1, o);
-	case NVS_REPORT_CHANNELS:
-		return nvs_report_channels(out, s, 1, o);
-	case NVS_REPORT_VERIFY:
-		return nvs_report_verify(out, s, 1, o, &status);
-	case NVS_REPORT_DUMP:
-		return nvs_report_dump(out, s, 1, o);
-	case NVS_REPORT_OPS:
-		return nvs_report_ops(out, s, 1, o);
-	case NVS_REPORT_SYNC:
-		return nvs_report_sync(out, s, 1, o);
-	case NVS_REPORT_BY_KERNEL:
-		return nvs_report_by_kernel(out, s, 1, o);
-	case NVS_REPORT_GRAPHS:
-		return nvs_report_graphs(out, s, 1, o);
-	case NVS_REPORT_MEMCPY:
-		return nvs_report_memcpy(out, s, 1, o);
-	case NVS_REPORT_BY_STREAM:
-		return nvs_report_by_stream(out, s, 1, o);
-	case NVS_REPORT_BY_THREAD:
-		return nvs_report_by_thread(out, s, 1, o);
-	case NVS_REPORT_BY_CONTEXT:
-		return nvs_report_by_context(out, s, 1, o);
-	case NVS_REPORT_TIMELINE:
-		return nvs_report_timeline(out, s, 1, o);
-	case NVS_REPORT_RAW:
-		return nvs_report_raw(out, o);
-	default:
-		return nvs_report_summary(out, s, 1, o);
-	}
+	*n = 0;
+	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
+		if (r->needs & NVS_NEED_TRACE)
+			of_traces[(*n)++] = r;
+	return of_traces[which % *n];
 }
 
 /* CSV ends its lines by CR LF. */
@@ -68,8 +39,7 @@ static void check_text(const char *text, size_t size, bool csv)
 
 static void check_form(const char *text, size_t size, const struct nvs_options_report *o)
 {
-	bool lines = o->kind == NVS_REPORT_DUMP || o->kind == NVS_REPORT_OPS ||
-		     o->kind == NVS_REPORT_RAW;
+	bool lines = o->reports[0]->prints & NVS_PRINTS_LINES;
 	const char *wrong = NULL;
 	size_t at = 0;
 
@@ -82,56 +52,67 @@ static void check_form(const char *text, size_t size, const struct nvs_options_r
 	else if (size) /* nothing where the trace could not be read */
 		wrong = strict_json(text, size, &at);
 	if (wrong)
-		dprintf(2, "report %d, format %d, offset %zu: %s:\n%.*s\n", o->kind, o->format, at,
-			wrong, (int)size, text);
+		dprintf(2, "report %s, format %d, offset %zu: %s:\n%.*s\n", o->reports[0]->name,
+			o->format, at, wrong, (int)size, text);
 	FUZZ_HOLDS(!wrong);
 }
 
 /* What the options ask for is printed as it has to be. */
-static void try(struct nvs_source *s, const struct nvs_options_report *o)
+static void try(const struct nvs_options_report *o)
 {
+	struct nvs_source source = {0};
+	struct nvs_run run = {0};
 	struct nvs_out out = {0};
 	char *text = NULL;
 	size_t size = 0;
+	int verdict;
 
 	out.file = open_memstream(&text, &size);
 	if (!out.file)
 		abort();
-	if (o->kind == NVS_REPORT_RAW || !nvs_source_read(s))
-		print(&out, s, o);
+	if (!nvs_runs_open(&run, &source, o))
+		nvs_runs_print(&run, &out, o, &verdict);
+	nvs_runs_free(&run, &source, o);
 	fclose(out.file);
 	check_text(text, size, o->format == NVS_FORMAT_CSV);
 	check_form(text, size, o);
 	free(text);
 }
 
+static const struct nvs_report *report_named(const char *name)
+{
+	uint32_t i = 0;
+
+	while (strcmp(nvs_report_at(i)->name, name))
+		i++;
+	return nvs_report_at(i);
+}
+
 static void raw(const char *path, bool json)
 {
-	const char *subch[] = {"1=cbc0", "4=c8b5"};
-	struct nvs_options_report o = {
-		.kind = NVS_REPORT_RAW, .format = json, .files = (char **)&path, .nfiles = 1};
+	struct nvs_options_report o = {.reports = {report_named("raw")},
+				       .nreports = 1,
+				       .format = json,
+				       .more = {"1=cbc0", "4=c8b5"},
+				       .nmore = 2,
+				       .files = (char **)&path,
+				       .nfiles = 1};
 
-	memcpy(o.subch, subch, sizeof(subch));
-	o.nsubch = 2;
-	try(NULL, &o);
+	try(&o);
 }
 
 static void report(const char *path, unsigned choice)
 {
 	struct nvs_options_report o = {
-		.kind = choice % KINDS, .format = choice / KINDS % 3, .pager = false, .color = -1};
-	struct nvs_source s = {.path = path, .options = &o};
-	struct nvs_error err;
+		.nreports = 1, .color = -1, .files = (char **)&path, .nfiles = 1};
+	unsigned n;
 
-	o.read = (struct nvs_read_options){
-		.size = sizeof(o.read), .partial = choice & 0x80, .no_spool = true};
-	o.rows = choice / KINDS / 3 & 1 ? 3 : 0;
-	if (nvs_trace_open(&s.trace, path, &o.read, &err)) {
-		nvs_trace_close(s.trace);
-		return;
-	}
-	try(&s, &o);
-	nvs_source_free(&s);
+	o.reports[0] = report_of(choice, &n);
+	o.format = choice / n % 3;
+	o.read = (struct nvs_read_options){.partial = choice & 0x80, .no_spool = true};
+	o.rows = choice / n / 3 & 1 ? 3 : 0;
+	if (o.reports[0]->prints >> o.format & 1)
+		try(&o);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,6 @@
 """Makes traces by hand, and reports them within hard limits of memory and processor time."""
 
 import os
-import re
 import struct
 import subprocess
 
@@ -10,13 +9,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 REPORT = os.path.join(BUILD, "nvsnoop-report")
-HELP = subprocess.run([REPORT, "--help"], capture_output=True, check=True, text=True).stdout
-NAMES = re.findall(r"^  (--[a-z-]+) ", HELP[HELP.index("Reports (without"):HELP.index("Without a trace")], re.M)
+LISTED = subprocess.run([REPORT, "--list-reports"], capture_output=True, check=True, text=True).stdout
+# Of traces: option ("" for none), formats, needs.
+KNOWN = [(option, formats.split(","), needs.split(",")) for option, _, formats, needs in
+         (line.split("\t") for line in LISTED.splitlines()) if "trace" in needs.split(",")]
 FORMATS = ("text", "json", "csv")
-REPORTS = [[*name, f"--format={form}"] for name in [[], *([one] for one in NAMES)] for form in FORMATS]
+REPORTS = [[*([option] if option else []), f"--format={form}"] for option, _, _ in KNOWN for form in FORMATS]
 CONSUME = os.path.join(BUILD, "tests", "hostile", "consume")  # all that the public decoder offers, as one more report
 READINGS = [*REPORTS, ["consume"]]
-LINES = ("--ops", "--dump")  # which are no tables, and refuse to be CSV
+LINES = tuple(option for option, formats, _ in KNOWN if "lines" in formats)  # which are no tables, and refuse to be CSV
 NONE = 0xffffffff  # no such number
 HUNG = 240  # seconds without an end, on whatever machine: nothing is measured with it
 

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of --by-api for another report. */
+#ifndef NVSNOOP_DECODE_REPORT_BY_API_H
+#define NVSNOOP_DECODE_REPORT_BY_API_H
+
+#include "decode/report/report.h"
+
+/* As text, its first ROWS rows; of the cells alone. */
+int nvs_print_top_apis(struct nvs_run *run, uint64_t rows);
+
+#endif

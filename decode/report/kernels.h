@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of --by-kernel, and what is counted into them from calls and from nodes of graphs. */
+#ifndef NVSNOOP_DECODE_REPORT_KERNELS_H
+#define NVSNOOP_DECODE_REPORT_KERNELS_H
+
+#include "decode/base/distinct.h"
+#include "decode/calls/handles.h"
+#include "decode/report/report.h"
+#include "decode/report/times.h"
+
+#define NVS_SHAPES 4 /* of grid and block that are told; more are counted */
+
+struct nvs_shape {
+	uint32_t grid[3], block[3];
+};
+
+struct nvs_kernel_row {
+	char *name;
+	const struct nvs_kernel *kernel;
+	uint32_t trace;
+	uint64_t id; /* the same in all traces */
+	uint64_t direct, failed, recorded, by_capture, by_nodes, by_unknown, conditional;
+	uint64_t submissions, entries, bytes;
+	bool uncounted; /* these are not known */
+	bool unsited; /* nor where it was launched from */
+	/* Shapes and sites that no row of this name had before */
+	uint64_t nshapes, nsites, dynamic;
+	bool many; /* more shapes and sites than can be told apart */
+	struct nvs_shape shape[NVS_SHAPES];
+	uint32_t told; /* of shape */
+	uint32_t *stacks; /* that it was launched from */
+	uint32_t nstacks, stacks_room;
+	struct nvs_times times;
+	char shapes[320];
+	double share, most; /* of all launches, and of those of the kernel launched most */
+};
+
+/* What is read of one trace. */
+struct nvs_kernels {
+	struct nvs_source *source;
+	struct nvs_handles *handles;
+	struct nvs_distinct *seen; /* shapes and call sites of each kernel, over all traces */
+	int status; /* -errno */
+};
+
+/* NULL: no memory, or no KERNEL. */
+struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *kernel);
+void nvs_kernel_row_free(struct nvs_kernel_row *row);
+void nvs_kernel_see_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
+			  const struct nvs_shape *shape);
+/* 0 or -ENOMEM. */
+int nvs_kernel_see_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack);
+/* All has been read: how many call sites these stacks lead through. */
+void nvs_kernel_count_sites(struct nvs_kernels *k, struct nvs_kernel_row *row);
+
+/*
+ * kernel_graphs.c: launches of graphs are counted a graph, and told to its nodes when they change.
+ */
+void nvs_kernels_watch(struct nvs_kernels *k);
+int nvs_kernels_graph_launch(struct nvs_kernels *k, const struct nvs_call *call);
+void nvs_kernels_settle(struct nvs_kernels *k); /* all has been read */
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* All reports there are, as the linker has gathered them, and what is said of them. */
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report/report.h"
+
+extern const struct nvs_report *const __start_nvs_reports[], *const __stop_nvs_reports[];
+
+static int by_place(const void *a, const void *b)
+{
+	const struct nvs_report *x = *(const struct nvs_report *const *)a;
+	const struct nvs_report *y = *(const struct nvs_report *const *)b;
+
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+const struct nvs_report *nvs_report_at(uint32_t index)
+{
+	static const struct nvs_report *sorted[NVS_MAX_REPORTS];
+	static uint32_t n;
+
+	if (!n) {
+		n = (uint32_t)(__stop_nvs_reports - __start_nvs_reports);
+		n = n < NVS_MAX_REPORTS ? n : NVS_MAX_REPORTS;
+		memcpy(sorted, __start_nvs_reports, n * sizeof(*sorted));
+		qsort(sorted, n, sizeof(*sorted), by_place);
+	}
+	return index < n ? sorted[index] : NULL;
+}
+
+bool nvs_verdict_alone(const struct nvs_options_report *o)
+{
+	for (uint32_t i = 0; i < o->nreports; i++)
+		if (!o->reports[i]->verdict)
+			return false;
+	return true;
+}
+
+/* ---- --help ---- */
+
+static void help_option(FILE *out, const char *name, const char *argument, const char *help)
+{
+	char option[64];
+
+	snprintf(option, sizeof(option), "--%s%s%s", name, argument ? "=" : "",
+		 argument ? argument : "");
+	fprintf(out, "  %-20s ", option);
+	for (; *help; help++) {
+		fputc(*help, out);
+		if (*help == '\n')
+			fprintf(out, "%23s", "");
+	}
+	fputc('\n', out);
+}
+
+static void help_part(FILE *out, bool of_traces)
+{
+	const struct nvs_report *r;
+
+	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
+		if (r->unnamed || !(r->needs & NVS_NEED_TRACE) == of_traces)
+			continue;
+		help_option(out, r->name, r->argument, r->help);
+		if (r->option)
+			help_option(out, r->option->name, r->option->argument, r->option->help);
+	}
+}
+
+void nvs_report_help(FILE *out)
+{
+	fputs("Reports (several may be given; without one: a summary):\n", out);
+	help_part(out, true);
+	fputs("\nWithout a trace:\n", out);
+	help_part(out, false);
+}
+
+/* ---- for scripts ---- */
+
+static void list_line(FILE *out, const struct nvs_report *r)
+{
+	static const char *const formats[] = {"text", "json", "csv", "lines"};
+	static const char *const needs[] = {"trace",   "calls", "cells",      "names",
+					    "filters", "whole", "continuity", "files"};
+	const char *comma = "";
+
+	fprintf(out, "%s%s\t%s\t", r->unnamed ? "" : "--", r->unnamed ? "" : r->name,
+		r->argument ? r->argument : "");
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (r->prints >> i & 1) {
+			fprintf(out, "%s%s", comma, formats[i]);
+			comma = ",";
+		}
+	comma = "\t";
+	for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
+		if (r->needs >> i & 1) {
+			fprintf(out, "%s%s", comma, needs[i]);
+			comma = ",";
+		}
+	fputs(*comma == '\t' ? "\t\n" : "\n", out);
+}
+
+/* Hyphens of options are no dashes there. */
+static void man_option(FILE *out, const char *name, const char *argument, const char *man)
+{
+	fprintf(out, ".TP\n.%s \\-\\-", argument ? "BI" : "B");
+	for (; *name; name++)
+		fprintf(out, "%s%c", *name == '-' ? "\\" : "", *name);
+	if (argument)
+		fprintf(out, "= %s", argument);
+	fprintf(out, "\n%s\n", man);
+}
+
+static void man_part(FILE *out, bool of_traces)
+{
+	const struct nvs_report *r;
+
+	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
+		if (r->unnamed || !(r->needs & NVS_NEED_TRACE) == of_traces)
+			continue;
+		man_option(out, r->name, r->argument, r->man ? r->man : r->help);
+		if (r->option)
+			man_option(out, r->option->name, r->option->argument, r->option->man);
+	}
+}
+
+void nvs_report_list(FILE *out, const char *how)
+{
+	const struct nvs_report *r;
+
+	if (!strcmp(how, "man")) {
+		man_part(out, true);
+		fputs(".SH WITHOUT A TRACE\n", out);
+		man_part(out, false);
+		return;
+	}
+	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
+		list_line(out, r);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the traces for all reports at once. The first reading serves those that can do with what is
+ * known by and by; a second one those that want names and clock while they read. A report that
+ * prints while it reads has a reading of its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/calls/continuity.h"
+#include "decode/report/cells.h"
+#include "decode/report/times.h"
+
+/* ---- what is read along for several reports ---- */
+
+/* A reader that looks for findings of its own: releases that count up. */
+struct witness {
+	struct nvs_trace *trace;
+	struct nvs_continuity *progress;
+};
+
+static int on_witness_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct witness *w = arg;
+
+	return op->kind == NVS_OP_RELEASE ? nvs_continuity_release(w->progress, w->trace, s, op)
+					  : 0;
+}
+
+static int on_witness_record(void *arg, const struct nvs_rec *rec)
+{
+	nvs_continuity_record(((struct witness *)arg)->progress, rec);
+	return 0;
+}
+
+static int on_clock(void *arg, const struct nvs_rec *rec)
+{
+	return rec->type == NVS_REC_CLOCK ? nvs_waiting_clock(arg, rec->time) : 0;
+}
+
+static bool selects(const void *source, const struct nvs_submission *s)
+{
+	return nvs_filter_submission(source, s);
+}
+
+/* ---- a reading ---- */
+
+static int begin_waiting(struct nvs_source *s, struct nvs_reading *reading)
+{
+	struct nvs_reader reader = {.record = on_clock};
+
+	s->waiting = nvs_waiting_new(s->trace);
+	reader.arg = s->waiting;
+	return s->waiting ? nvs_reading_add(reading, &reader) : -ENOMEM;
+}
+
+/* Findings and counts begin anew with each reading, so each has to come by them again. */
+static int begin_witness(struct nvs_source *s, struct nvs_reading *reading, struct witness *w)
+{
+	struct nvs_reader reader = {.op = on_witness_op, .record = on_witness_record, .arg = w};
+
+	if (s->later & (NVS_NEED_WHOLE | NVS_NEED_CONTINUITY))
+		nvs_reading_whole(reading);
+	if (!(s->later & NVS_NEED_CONTINUITY))
+		return 0;
+	*w = (struct witness){s->trace, nvs_continuity_new()};
+	return w->progress ? nvs_reading_add(reading, &reader) : -ENOMEM;
+}
+
+static int run_reading(struct nvs_source *s, struct nvs_reading *reading)
+{
+	struct nvs_error err = {""};
+	struct witness witness = {NULL, NULL};
+	int r;
+
+	nvs_reading_select(reading, selects, s);
+	r = begin_witness(s, reading, &witness);
+	if (!r)
+		r = nvs_reading_run(reading, &err);
+	nvs_progress_clear();
+	if (!r && s->waiting)
+		r = nvs_waiting_clock(s->waiting, UINT64_MAX);
+	if (r && *err.text)
+		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
+	nvs_continuity_free(witness.progress);
+	nvs_waiting_free(s->waiting);
+	s->waiting = NULL;
+	return r;
+}
+
+int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
+		    struct nvs_reading **reading)
+{
+	int r;
+
+	*reading = nvs_reading_new(s->trace);
+	r = *reading ? nvs_reading_add(*reading, reader) : -ENOMEM;
+	if (!r)
+		r = run_reading(s, *reading);
+	nvs_reading_free(*reading);
+	*reading = NULL;
+	return r;
+}
+
+/* ---- all reports of a reading ---- */
+
+static void *each_of(const struct nvs_run *run, const struct nvs_source *s)
+{
+	return (char *)run->each + s->index * run->report->each;
+}
+
+static int begin_run(struct nvs_run *run, struct nvs_source *s, struct nvs_reading *reading)
+{
+	struct nvs_reader reader = {.arg = each_of(run, s)};
+	int r = run->report->begin(run, s, reader.arg, &reader);
+
+	return r ? r : nvs_reading_add(reading, &reader);
+}
+
+static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_reading *reading)
+{
+	if (run->report->needs & NVS_NEED_CALLS && !nvs_reading_saw(reading, NVS_REC_API))
+		fprintf(stderr,
+			"nvsnoop-report: %s: holds no API calls (recorded with api=off, or by an "
+			"older nvsnoop)\n",
+			s->path);
+	return run->report->end ? run->report->end(run, s, each_of(run, s)) : 0;
+}
+
+static int begin_cells(struct nvs_source *s, struct nvs_reading *reading)
+{
+	struct nvs_reader reader;
+
+	s->cells = nvs_cells_new(s, &reader);
+	return s->cells ? nvs_reading_add(reading, &reader) : -ENOMEM;
+}
+
+static bool reads(const struct nvs_run *run, bool second)
+{
+	return run->report->begin && run->second == second;
+}
+
+/* For the reports that read in the first, or in the second reading. */
+static int read_for(struct nvs_run *runs, struct nvs_source *s, bool second)
+{
+	const struct nvs_options_report *o = s->options;
+	struct nvs_reading *reading = nvs_reading_new(s->trace);
+	int r = reading ? begin_waiting(s, reading) : -ENOMEM;
+
+	*(second ? &s->second : &s->first) = reading;
+	if (!r && !second && s->later & NVS_NEED_CELLS)
+		r = begin_cells(s, reading);
+	for (uint32_t i = 0; i < o->nreports && !r; i++)
+		if (reads(runs + i, second))
+			r = begin_run(runs + i, s, reading);
+	if (!r)
+		r = run_reading(s, reading);
+	for (uint32_t i = 0; i < o->nreports && !r; i++)
+		if (reads(runs + i, second))
+			r = end_run(runs + i, s, reading);
+	return r;
+}
+
+/* ---- from the command line to the output ---- */
+
+static int open_source(struct nvs_source *s, const struct nvs_options_report *o, uint32_t index)
+{
+	struct nvs_read_options read = o->read;
+	struct nvs_error err = {""};
+	int r;
+
+	s->index = index;
+	s->path = o->files[index];
+	s->options = o;
+	read.size = sizeof(read);
+	if (o->progress) {
+		read.progress = nvs_progress;
+		read.progress_arg = (void *)s->path;
+	}
+	r = nvs_trace_open(&s->trace, s->path, &read, &err);
+	if (r)
+		fprintf(stderr, "nvsnoop-report: %s\n", *err.text ? err.text : strerror(-r));
+	return r;
+}
+
+static int make_run(struct nvs_run *run, const struct nvs_report *report,
+		    struct nvs_source *sources, const struct nvs_options_report *o)
+{
+	bool by_name = o->napi || o->nthread;
+
+	run->report = report;
+	run->options = o;
+	run->sources = sources;
+	run->n = report->needs & NVS_NEED_TRACE ? (uint32_t)o->nfiles : 0;
+	run->second = report->needs & NVS_NEED_NAMES ||
+		      (report->needs & NVS_NEED_FILTERS && by_name);
+	run->state = calloc(1, report->state + 1);
+	run->each = calloc(run->n + 1ul, report->each + 1);
+	return run->state && run->each ? 0 : -ENOMEM;
+}
+
+int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
+		  const struct nvs_options_report *o)
+{
+	uint32_t needs = 0;
+	bool second = false;
+	int r = 0;
+
+	for (uint32_t i = 0; i < o->nreports && !r; i++) {
+		r = make_run(runs + i, o->reports[i], sources, o);
+		needs |= o->reports[i]->needs;
+		second |= reads(runs + i, true);
+	}
+	for (uint32_t i = 0; i < runs->n && !r; i++) {
+		/* What a second reading counts anew, a first one need not. */
+		sources[i].later = second ? needs & ~NVS_NEED_CONTINUITY : needs;
+		r = open_source(sources + i, o, i);
+		if (!r)
+			r = read_for(runs, sources + i, false);
+	}
+	for (uint32_t i = 0; i < runs->n && second && !r; i++) {
+		sources[i].later = needs;
+		r = read_for(runs, sources + i, true);
+	}
+	return r;
+}
+
+/* Above one of several. */
+static void print_head(struct nvs_out *out, const struct nvs_run *run, bool first)
+{
+	fprintf(out->file, "%s%s== %s ==%s\n", first ? "" : "\n",
+		nvs_out_style(out, NVS_STYLE_HEAD), run->report->name,
+		nvs_out_style(out, NVS_STYLE_PLAIN));
+}
+
+int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_options_report *o,
+		   int *verdict)
+{
+	int r = 0;
+
+	out->lines = o->nreports > 1;
+	for (uint32_t i = 0; i < o->nreports && !r; i++) {
+		uint32_t later = 0;
+
+		for (uint32_t k = i + 1; k < o->nreports; k++)
+			later |= o->reports[k]->needs;
+		for (uint32_t k = 0; k < runs->n; k++)
+			runs->sources[k].later = later;
+		if (o->nreports > 1 && o->format == NVS_FORMAT_TEXT)
+			print_head(out, runs + i, !i);
+		runs[i].out = out;
+		r = runs[i].report->print(runs + i);
+		if (runs[i].verdict)
+			*verdict = runs[i].verdict;
+	}
+	return r;
+}
+
+static void close_source(struct nvs_source *s)
+{
+	nvs_cells_free(s->cells);
+	nvs_reading_free(s->first);
+	nvs_reading_free(s->second);
+	nvs_waiting_free(s->waiting);
+	nvs_trace_close(s->trace);
+}
+
+void nvs_runs_free(struct nvs_run *runs, struct nvs_source *sources,
+		   const struct nvs_options_report *o)
+{
+	for (uint32_t i = 0; i < o->nreports; i++) {
+		if (runs[i].report && runs[i].state && runs[i].each && runs[i].report->free)
+			runs[i].report->free(runs + i);
+		free(runs[i].state);
+		free(runs[i].each);
+	}
+	for (uint32_t i = 0; i < (uint32_t)o->nfiles; i++)
+		close_source(sources + i);
+}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 PRELOAD_SRC = $(filter-out preload/launch/%,$(wildcard preload/*/*.c))
-PRELOAD_ASM = $(wildcard preload/api/*.S)
+PRELOAD_ASM = $(wildcard preload/*/*.S)
 PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o
 
 all: $(BUILD)/libnvsnoop.so

@@ -115,7 +115,7 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 /* Tells of this thread's calls that were left by a jump. */
 void nvs_api_forget_left(void);
 
-/* ---- bind.c: entry points to thunks ---- */
+/* ---- bind.c, libcuda.c: entry points to thunks ---- */
 
 /* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk
  * or itself. */
@@ -126,6 +126,8 @@ void nvs_api_looked_up(const void *address, const char *name);
 void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end);
 bool nvs_api_is_libcuda(const char *path);
 bool nvs_api_in_libcuda(uintptr_t address);
+/* The same, if need be by asking the loader; not inside dl_iterate_phdr(). */
+bool nvs_api_of_libcuda(uintptr_t address);
 /* libcuda's own NAME; NULL: it has none, or libcuda is not loaded. */
 void *nvs_api_driver(const char *name);
 struct nvs_api_export {

@@ -3,172 +3,23 @@
  * Which thunk stands for which entry point. Slots are given out once and for all; two threads that
  * bind the same address at once may use up two, of which one is forgotten.
  */
-#include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
+#include "trap/buffer/process.h"
 
 #define HASH (4 * NVS_API_SLOTS)
-#define MAX_EXPORTS 4096
-#define MAX_LIBRARIES 4
 #define MAX_PASSED 1024
 #define PASSED_NUMBER 0x10000u /* numbers of entry points that are not in the table */
 
-struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
-_Atomic uint32_t nvs_api_live;
-
 static _Atomic uint32_t nslots;
 static _Atomic uint16_t by_address[HASH]; /* slot + 1 */
-static struct {
-	_Atomic uintptr_t start, end;
-} libraries[MAX_LIBRARIES];
-static struct nvs_api_export exports[MAX_EXPORTS]; /* by address */
-static uint32_t nexports;
-static _Atomic int learnt; /* 0: no, 1: under way, 2: yes */
-
 static struct {
 	_Atomic uint32_t used, bytes;
 	uint32_t name[MAX_PASSED]; /* offset in text */
 	_Atomic uint32_t told[MAX_PASSED];
 	char text[MAX_PASSED * 40];
 } passed;
-
-bool nvs_api_on(void)
-{
-	const struct nvs_options *o = nvs_options();
-
-	return o->values.api && !o->disabled;
-}
-
-/* ---- libcuda ---- */
-
-bool nvs_api_is_libcuda(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return !strncmp(slash ? slash + 1 : path, "libcuda.so", 10);
-}
-
-bool nvs_api_in_libcuda(uintptr_t address)
-{
-	for (int i = 0; i < MAX_LIBRARIES; i++) {
-		uintptr_t start = atomic_load(&libraries[i].start);
-
-		if (start && address - start < atomic_load(&libraries[i].end) - start)
-			return true;
-	}
-	return false;
-}
-
-static void add_export(const char *name, uintptr_t address)
-{
-	if (nexports == MAX_EXPORTS || name[0] != 'c' || name[1] != 'u')
-		return;
-	exports[nexports].name = name;
-	exports[nexports++].address = address;
-}
-
-static void sort_exports(void)
-{
-	for (uint32_t gap = nexports / 2; gap; gap /= 2)
-		for (uint32_t i = gap; i < nexports; i++) {
-			uintptr_t address = exports[i].address;
-			const char *name = exports[i].name;
-			uint32_t k = i;
-
-			for (; k >= gap && exports[k - gap].address > address; k -= gap) {
-				exports[k].address = exports[k - gap].address;
-				exports[k].name = exports[k - gap].name;
-			}
-			exports[k].address = address;
-			exports[k].name = name;
-		}
-}
-
-void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end)
-{
-	struct nvs_elf elf;
-	int no = 0;
-
-	if (nvs_api_in_libcuda(start))
-		return;
-	for (int i = 0; i < MAX_LIBRARIES; i++) {
-		uintptr_t none = 0;
-
-		if (atomic_load(&libraries[i].end))
-			continue;
-		if (!atomic_compare_exchange_strong(&libraries[i].end, &none, end))
-			continue;
-		atomic_store(&libraries[i].start, start);
-		break;
-	}
-	/* A second one (another namespace, or loaded anew) is wrapped by the names its entry points
-	 * are got by. */
-	if (!atomic_compare_exchange_strong(&learnt, &no, 1))
-		return;
-	if (nvs_elf_parse(&elf, base, dynamic)) {
-		nvs_elf_functions(&elf, add_export);
-		sort_exports();
-	}
-	atomic_store(&learnt, 2);
-}
-
-uint32_t nvs_api_exports(struct nvs_api_export **first)
-{
-	*first = exports;
-	return atomic_load(&learnt) == 2 ? nexports : 0;
-}
-
-struct nvs_api_export *nvs_api_exported(const char *name)
-{
-	struct nvs_api_export *e;
-
-	for (uint32_t i = 0, n = nvs_api_exports(&e); i < n; i++)
-		if (!strcmp(e[i].name, name))
-			return e + i;
-	return NULL;
-}
-
-void *nvs_api_driver(const char *name)
-{
-	const struct nvs_api_export *e = nvs_api_exported(name);
-
-	return e ? (void *)e->address : NULL;
-}
-
-static void extent(const ElfW(Ehdr) * head, uintptr_t base, uintptr_t *start, uintptr_t *end)
-{
-	const ElfW(Phdr) *ph = (const void *)((uintptr_t)head + head->e_phoff);
-
-	*start = UINTPTR_MAX;
-	*end = 0;
-	for (int i = 0; i < head->e_phnum; i++) {
-		if (ph[i].p_type != PT_LOAD)
-			continue;
-		if (base + ph[i].p_vaddr < *start)
-			*start = base + ph[i].p_vaddr;
-		if (base + ph[i].p_vaddr + ph[i].p_memsz > *end)
-			*end = base + ph[i].p_vaddr + ph[i].p_memsz;
-	}
-}
-
-/* The loader is asked, so not inside dl_iterate_phdr(). */
-static bool is_of_libcuda(uintptr_t address)
-{
-	struct link_map *map = NULL;
-	uintptr_t start, end;
-	Dl_info info;
-
-	if (nvs_api_in_libcuda(address))
-		return true;
-	if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
-	    !info.dli_fname || !nvs_api_is_libcuda(info.dli_fname))
-		return false;
-	extent(info.dli_fbase, map->l_addr, &start, &end);
-	nvs_api_learn(map->l_addr, map->l_ld, start, end);
-	return true;
-}
 
 /* ---- slots ---- */
 
@@ -266,7 +117,7 @@ void *nvs_api_wrap(void *address, const char *name)
 	for (uint32_t h = hash(a), n; (n = by_address[h]); h = (h + 1) & (HASH - 1))
 		if (nvs_api_slots[n - 1].original == address)
 			return thunk(n - 1);
-	if (!is_of_libcuda(a))
+	if (!nvs_api_of_libcuda(a))
 		return address;
 	api = api_at(a, name);
 	if (api)
@@ -330,7 +181,7 @@ void nvs_api_looked_up(const void *address, const char *name)
 {
 	uintptr_t a = (uintptr_t)address;
 
-	if (nvs_api_on() && !is_thunk(a) && is_of_libcuda(a))
+	if (nvs_api_on() && !is_thunk(a) && nvs_api_of_libcuda(a))
 		pass_on(name);
 }
 
@@ -348,4 +199,14 @@ void nvs_api_tell_all(void)
 	n = atomic_load(&passed.used);
 	for (uint32_t i = 0; i < n && i < MAX_PASSED; i++)
 		tell_api(PASSED_NUMBER + i, NVS_API_PASSED, passed.text + passed.name[i], NULL);
+}
+
+void nvs_api_session_started(void)
+{
+	if (!nvs_api_on())
+		return;
+	atomic_store(&nvs_api_live, 1);
+	nvs_api_tell_all();
+	if (nvs_recording())
+		nvs_api_early_flush();
 }

@@ -11,6 +11,9 @@
 #define MAX_TEXT 1023 /* bytes kept of a call's strings */
 #define NO_STRING UINT64_MAX
 
+struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
+_Atomic uint32_t nvs_api_live;
+
 struct entered {
 	void *original;
 	uint64_t words;

@@ -92,13 +92,3 @@ void nvs_api_early_flush(void)
 		at += size;
 	}
 }
-
-void nvs_api_session_started(void)
-{
-	if (!nvs_api_on())
-		return;
-	atomic_store(&nvs_api_live, 1);
-	nvs_api_tell_all();
-	if (nvs_recording())
-		nvs_api_early_flush();
-}

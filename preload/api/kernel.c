@@ -266,18 +266,3 @@ void nvs_api_after_end_capture(struct nvs_api_frame *f, uint32_t result)
 	while (n > 0 && !atomic_compare_exchange_weak(&nvs_api_captures, &n, n - 1))
 		;
 }
-
-void nvs_api_after_resolve(struct nvs_api_frame *f, uint32_t result)
-{
-	void **out = (void **)f->regs[1];
-	int saved = errno;
-
-	if (!result && out && *out) {
-		/* The name asked for is not always that of what is given: it may be of an older
-		 * form. */
-		*out = nvs_api_wrap(*out, NULL);
-		if (f->regs[0])
-			nvs_api_looked_up(*out, (const char *)f->regs[0]);
-	}
-	errno = saved;
-}

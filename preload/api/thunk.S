@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Thunks of the API layer, one a slot, and the one routine behind them; dlsym and dlvsym as the program finds
- * them.
+ * Thunks of the API layer, one a slot, and the one routine behind them.
  *
  * A thunk keeps every argument register, calls nvs_api_enter(), hands the arguments on (those on the stack
  * are copied), calls the original, and then nvs_api_leave(). Its frame has the standard shape, so that
@@ -128,48 +127,5 @@ nvs_api_call_as:
 	ret
 	.cfi_endproc
 	.size	nvs_api_call_as, . - nvs_api_call_as
-
-/*
- * The real function looks at its return address to know who asks: so it is jumped to with the stack as it was.
- * Names of the driver API ("cu" and a capital) go to C, which gets the caller as its last argument.
- */
-	.macro	lookup name, real, c_function, caller
-	.globl	\name
-	.type	\name, @function
-\name:
-	.cfi_startproc
-	endbr64
-	testq	%rsi, %rsi
-	jz	1f
-	cmpb	$'c', (%rsi)
-	jne	1f
-	cmpb	$'u', 1(%rsi)
-	jne	1f
-	movzbl	2(%rsi), %eax
-	subl	$'A', %eax
-	cmpl	$25, %eax
-	ja	1f
-	movq	(%rsp), \caller
-	jmp	\c_function
-1:	pushq	%rdi
-	.cfi_adjust_cfa_offset 8
-	pushq	%rsi
-	.cfi_adjust_cfa_offset 8
-	pushq	%rdx
-	.cfi_adjust_cfa_offset 8
-	call	nvs_api_lookup
-	popq	%rdx
-	.cfi_adjust_cfa_offset -8
-	popq	%rsi
-	.cfi_adjust_cfa_offset -8
-	popq	%rdi
-	.cfi_adjust_cfa_offset -8
-	jmp	*\real(%rip)
-	.cfi_endproc
-	.size	\name, . - \name
-	.endm
-
-	lookup	dlsym, nvs_real_dlsym, nvs_api_dlsym, %rdx
-	lookup	dlvsym, nvs_real_dlvsym, nvs_api_dlvsym, %rcx
 
 	.section .note.GNU-stack, "", @progbits

@@ -132,6 +132,11 @@ static int raw_dlclose(void *handle)
 	return -1;
 }
 
+static int raw_pipe2(int fds[2], int flags)
+{
+	return (int)syscall(SYS_pipe2, fds, flags);
+}
+
 static const struct nvs_next raw = {
 	.open = raw_open,
 	.open64 = raw_open,
@@ -154,6 +159,7 @@ static const struct nvs_next raw = {
 	.pthread_create = raw_pthread_create,
 	.dl_iterate_phdr = raw_dl_iterate_phdr,
 	.dlclose = raw_dlclose,
+	.pipe2 = raw_pipe2,
 };
 
 static struct nvs_next found;
@@ -202,6 +208,7 @@ static void look_up(void)
 	FIND(pthread_create);
 	FIND(dl_iterate_phdr);
 	FIND(dlclose);
+	FIND(pipe2);
 	FIND_AS(open_2, "__open_2");
 	FIND_AS(open64_2, "__open64_2");
 	FIND_AS(openat_2, "__openat_2");

@@ -44,6 +44,7 @@ struct nvs_next {
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
 	int (*dlclose)(void *);
+	int (*pipe2)(int *, int);
 	/* From here on NULL where this libc has none. */
 	int (*open_2)(const char *, int);
 	int (*open64_2)(const char *, int);
@@ -150,11 +151,5 @@ void nvs_rm_final_records(bool look_at_maps);
 
 /* publish.c: brings over what the GPU wrote to USERD; the keeper asks for it ten times a second. */
 void nvs_shadow_refresh(void);
-
-/* ---- signals.c: our handlers, and the program's view of SIGSEGV and SIGTRAP ---- */
-/* Installs our handlers; called before the first page is armed. 0 or -errno. */
-int nvs_signals_install(void);
-/* True if the program has replaced our handlers behind our back; they are put in again then. */
-bool nvs_signals_check(void);
 
 #endif

@@ -11,9 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/base/state.h"
+#include "preload/hooks/export.h"
 #include "preload/rm/rm.h"
-
-#define EXPORT __attribute__((visibility("default")))
+#include "preload/signals/signals.h"
 
 /* Our own calls, those of the trap, and all of a program that does not want us: pass on. */
 static bool pass(void)

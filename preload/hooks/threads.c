@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
-#include "preload/signals/sigkeep.h"
-#include "preload/signals/sigview.h"
 #include "preload/base/sys.h"
+#include "preload/hooks/export.h"
+#include "preload/signals/signals.h"
 
 struct start {
 	void *(*run)(void *);
@@ -62,18 +62,15 @@ static bool may_warm(void)
 /* What the new thread will have blocked: said by its attributes, or inherited. */
 static uint64_t view_of_new(const pthread_attr_t *attr)
 {
-	uint64_t mask = 0;
 	sigset_t set;
 
-	if (attr && pthread_attr_getsigmask_np(attr, &set) == 0) {
-		__builtin_memcpy(&mask, &set, sizeof(mask));
-		return mask & NVS_SIGVIEW_SIGNALS;
-	}
+	if (attr && pthread_attr_getsigmask_np(attr, &set) == 0)
+		return nvs_sigset_word(&set) & NVS_SIGVIEW_SIGNALS;
 	return nvs_sigview_of_new_thread();
 }
 
-__attribute__((visibility("default"))) int
-pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
 {
 	struct start *start = NULL;
 	uint64_t view;
@@ -83,7 +80,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void 
 	warm = nvs_session_active() && may_warm();
 	view = nvs_options()->disabled ? 0 : view_of_new(attr);
 	/* With an open mask of its own it may be the one that something pending waits for. */
-	if (warm || view || nvs_sigkeep_of_process())
+	if (warm || view || nvs_signals_process_pending())
 		start = nvs_alloc(sizeof(*start));
 	if (!start)
 		return nvs_next()->pthread_create(thread, attr, run, arg);

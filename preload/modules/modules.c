@@ -387,17 +387,15 @@ int nvs_modules_start(void)
 	return 0;
 }
 
-/*
- * Around an unload, and at once: what goes may have come since the last look, and the next library
- * may come to lie at the same addresses. Who holds our lock may wait for the loader's, which the
- * caller may hold: so it is waited for no longer than for a fork. No handler of the program's comes
- * meanwhile, which might leave our lock held for ever.
- */
-static void look_now(struct modules *ms)
+void nvs_modules_look(void)
 {
-	uint64_t saved = nvs_sys_block_async();
+	struct modules *ms = modules();
 	uint32_t unlocked = 1;
+	uint64_t saved;
 
+	if (!ms || !nvs_session_active() || nvs_lock_mine() || nvs_state_borrowed())
+		return;
+	saved = nvs_sys_block_async();
 	for (int i = 0; i < FORK_WAIT_MS && unlocked; i++) {
 		unlocked = 0;
 		if (!atomic_compare_exchange_strong(&ms->lock, &unlocked, 1))
@@ -410,27 +408,4 @@ static void look_now(struct modules *ms)
 		nvs_keeper_wake();
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
-}
-
-__attribute__((visibility("default"))) int dlclose(void *handle)
-{
-	bool look = nvs_session_active() && !nvs_lock_mine() && !nvs_state_borrowed();
-	struct modules *ms = look ? modules() : NULL;
-	int ret;
-
-	if (ms)
-		look_now(ms);
-	ret = nvs_next()->dlclose(handle);
-	if (ms)
-		look_now(ms);
-	return ret;
-}
-
-/* The unwinder asks in the trap as well; there the loader's lock is out of reach. */
-__attribute__((visibility("default"))) int
-dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
-{
-	if (nvs_in_trap())
-		return nvs_modules_iterate(callback, data);
-	return nvs_next()->dl_iterate_phdr(callback, data);
 }

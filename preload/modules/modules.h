@@ -21,11 +21,22 @@ void nvs_modules_unlock(void);
 /* Under the lock: a new snapshot, and records, if something has been loaded or unloaded. */
 void nvs_modules_refresh(void);
 
+/*
+ * Around an unload, and at once: what goes may have come since the last look, and the next library
+ * may come to lie at the same addresses. Who holds our lock may wait for the loader's, which the
+ * caller may hold: so it is waited for no longer than for a fork. No handler of the program's comes
+ * meanwhile, which might leave our lock held for ever.
+ */
+void nvs_modules_look(void);
+
 /* ---- unwinder.c ---- */
 
 /* Loads it and hands it to the trap. May take the loader's lock: no lock of ours is held. */
 void nvs_unwinder_load(void);
 const char *nvs_unwinder_name(void);
+/* True: the code at CALLER is the unwinder's. What it is given for a pipe. */
+bool nvs_unwinder_asks(const void *caller);
+int nvs_unwinder_pipe(int fds[2], int flags);
 
 /* ---- sites.c ---- */
 

@@ -143,7 +143,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
  * Where it tries them in a way that is not ours it takes what is none for a pipe that was closed,
  * and asks again. It gets one out of the way of programs that count on low numbers.
  */
-static int pipe_for_it(int fds[2], int flags)
+int nvs_unwinder_pipe(int fds[2], int flags)
 {
 	int ret;
 
@@ -162,21 +162,9 @@ static int pipe_for_it(int fds[2], int flags)
 	return 0;
 }
 
-__attribute__((visibility("default"))) int pipe2(int fds[2], int flags)
+bool nvs_unwinder_asks(const void *caller)
 {
-	static _Atomic(int (*)(int *, int)) cache;
-	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
-	int (*next)(int *, int) = atomic_load(&cache);
-
-	if (caller - code_start < code_end - code_start)
-		return pipe_for_it(fds, flags);
-	if (!next) {
-		void *symbol = dlsym(RTLD_NEXT, "pipe2");
-
-		memcpy(&next, &symbol, sizeof(next));
-		atomic_store(&cache, next);
-	}
-	return next(fds, flags);
+	return (uintptr_t)caller - code_start < code_end - code_start;
 }
 
 void nvs_unwinder_load(void)

@@ -6,6 +6,7 @@
 #include <time.h>
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
+#include "preload/signals/signals.h"
 
 /* ---- calls that passed untouched ---- */
 

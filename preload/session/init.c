@@ -7,7 +7,7 @@
 #include "preload/base/signext.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
-#include "preload/signals/sigview.h"
+#include "preload/signals/signals.h"
 #include "preload/trace/session.h"
 
 __attribute__((constructor)) static void nvs_init(void)

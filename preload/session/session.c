@@ -11,7 +11,7 @@
 #include "preload/base/state.h"
 #include "preload/modules/modules.h"
 #include "preload/session/keeper.h"
-#include "preload/signals/sigview.h"
+#include "preload/signals/signals.h"
 #include "preload/trace/session.h"
 
 #define MAX_TRIES 100 /* at a free name */

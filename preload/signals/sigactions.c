@@ -7,19 +7,18 @@
  * armed, or when the program first blocks one of the two, from when on it only believes so
  * (sigview.h).
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
-#include "preload/signals/sigfd.h"
+#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/base/signext.h"
+#include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define SIGNALS 65
 /* What an instruction causes, a system call in a sandbox too, kills where it is blocked. */
 #define CAUSED                                                                                \
@@ -48,8 +47,8 @@ static int place_of(int sig)
 {
 	if (sig == SIGSEGV || sig == SIGTRAP)
 		return sig == SIGTRAP;
-	if (sig > 0 && (sig == nvs_sigfd_stand_in(0) || sig == nvs_sigfd_stand_in(1)))
-		return 2 + (sig == nvs_sigfd_stand_in(1));
+	if (sig > 0 && (sig == nvs_sigtoken_stand_in(0) || sig == nvs_sigtoken_stand_in(1)))
+		return 2 + (sig == nvs_sigtoken_stand_in(1));
 	return -1;
 }
 
@@ -120,7 +119,7 @@ static int put_kernel(int sig, const struct sigaction *view)
 	/* The C library's own two as well, which sigfillset() leaves out. */
 	uint64_t mask = ~CAUSED;
 
-	a.sa_sigaction = place_of(sig) < 2 ? nvs_on_signal : nvs_sigfd_on_token;
+	a.sa_sigaction = place_of(sig) < 2 ? nvs_on_signal : nvs_on_token;
 	memcpy(&a.sa_mask, &mask, sizeof(mask));
 	a.sa_flags |= has_handler(view) ? view->sa_flags & (SA_ONSTACK | SA_RESTART) : SA_RESTART;
 	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
@@ -186,7 +185,7 @@ static int change_other(int sig, const struct sigaction *action, struct sigactio
 	return 0;
 }
 
-EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+int nvs_signals_action(int sig, const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction wanted, before;
 	uint64_t saved;
@@ -212,117 +211,24 @@ EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *
 	return ret;
 }
 
-int __sigaction(int sig, const struct sigaction *action, struct sigaction *old);
-EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction *old)
-{
-	return sigaction(sig, action, old);
-}
-
-/* ---- the simple forms, which the C library makes of its own inner calls ---- */
-
-typedef void (*handler_fn)(int);
-typedef handler_fn (*signal_fn)(int, handler_fn);
-static _Atomic(signal_fn) next_signal, next_sysv_signal, next_sigset;
-
-/* The next function of NAME, for a signal that is not ours, or before we are installed. */
-static handler_fn pass_signal(_Atomic(signal_fn) *cache, const char *name, int sig,
-			      handler_fn handler)
-{
-	signal_fn next = atomic_load(cache);
-
-	if (!next) {
-		void *symbol = dlsym(RTLD_NEXT, name);
-
-		memcpy(&next, &symbol, sizeof(next));
-		atomic_store(cache, next);
-	}
-	if (!next) {
-		errno = ENOSYS;
-		return SIG_ERR;
-	}
-	if (sig > 0 && sig < SIGNALS)
-		removed[sig] = 0;
-	return next(sig, handler);
-}
-
-static bool takes_over(int sig)
+bool nvs_signals_take_over(int sig)
 {
 	return nvs_sigactions_installed() && is_ours(sig);
 }
 
-static handler_fn set_handler(int sig, handler_fn handler, int flags, bool block_itself)
+void nvs_signals_other_set(int sig)
 {
-	struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
-
-	if (handler == SIG_ERR) {
-		errno = EINVAL;
-		return SIG_ERR;
-	}
-	if (block_itself)
-		sigaddset(&action.sa_mask, sig);
-	return sigaction(sig, &action, &old) ? SIG_ERR : old.sa_handler;
+	if (sig > 0 && sig < SIGNALS)
+		removed[sig] = 0;
 }
 
-EXPORT handler_fn signal(int sig, handler_fn handler)
+union sigval nvs_signals_queued(int sig, union sigval value)
 {
-	if (!takes_over(sig))
-		return pass_signal(&next_signal, "signal", sig, handler);
-	return set_handler(sig, handler, SA_RESTART, true);
-}
+	bool ours = sig == SIGSEGV || sig == SIGTRAP;
 
-EXPORT handler_fn ssignal(int sig, handler_fn handler)
-{
-	return signal(sig, handler);
-}
-
-handler_fn bsd_signal(int sig, handler_fn handler);
-EXPORT handler_fn bsd_signal(int sig, handler_fn handler)
-{
-	return signal(sig, handler);
-}
-
-handler_fn sysv_signal(int sig, handler_fn handler);
-EXPORT handler_fn sysv_signal(int sig, handler_fn handler)
-{
-	if (!takes_over(sig))
-		return pass_signal(&next_sysv_signal, "sysv_signal", sig, handler);
-	return set_handler(sig, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
-}
-
-EXPORT handler_fn __sysv_signal(int sig, handler_fn handler)
-{
-	return sysv_signal(sig, handler);
-}
-
-EXPORT handler_fn sigset(int sig, handler_fn handler)
-{
-	sigset_t set, before;
-	handler_fn old;
-
-	if (!takes_over(sig))
-		return pass_signal(&next_sigset, "sigset", sig, handler);
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	if (handler == SIG_HOLD) {
-		struct sigaction action;
-
-		sigprocmask(SIG_BLOCK, &set, &before);
-		sigaction(sig, NULL, &action);
-		old = action.sa_handler;
-	} else {
-		old = set_handler(sig, handler, 0, false);
-		if (old == SIG_ERR)
-			return old;
-		sigprocmask(SIG_UNBLOCK, &set, &before);
-	}
-	return sigismember(&before, sig) ? SIG_HOLD : old;
-}
-
-EXPORT int sigignore(int sig)
-{
-	struct sigaction action = {.sa_handler = SIG_IGN};
-
-	return sigaction(sig, &action, NULL);
+	return ours && nvs_sigactions_installed() && !in_vfork_child()
+		       ? nvs_sigthreads_disguise(value)
+		       : value;
 }
 
 /* ---- for the library ---- */
@@ -378,7 +284,7 @@ void nvs_sigactions_take_back(uint64_t ignored)
 bool nvs_sigactions_stand_in(int sig)
 {
 	struct sigaction action,
-		ours = {.sa_sigaction = nvs_sigfd_on_token, .sa_flags = SA_SIGINFO | SA_RESTART};
+		ours = {.sa_sigaction = nvs_on_token, .sa_flags = SA_SIGINFO | SA_RESTART};
 	uint64_t mask = ~CAUSED;
 
 	if (nvs_next()->sigaction(sig, NULL, &action) || action.sa_handler != SIG_DFL)

@@ -5,9 +5,7 @@
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGACTIONS_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGACTIONS_H
 
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "preload/signals/signals.h"
 
 /* True once our handlers are in place; in a forked child they still are. */
 bool nvs_sigactions_installed(void);
@@ -24,7 +22,7 @@ void nvs_sigactions_take_back(uint64_t ignored);
  * to be run; returns which signals of ours. Async-signal-safe.
  */
 uint64_t nvs_sigactions_hand_over(void);
-/* SIG stands in for one of ours from now on (sigfd.h). False: the program uses it. Under
+/* SIG stands in for one of ours from now on (sigtoken.h). False: the program uses it. Under
  * nvs_sigactions_lock(). */
 bool nvs_sigactions_stand_in(int sig);
 /* No action is changed meanwhile. */
@@ -33,20 +31,7 @@ void nvs_sigactions_unlock(const uint64_t *saved);
 
 /* ---- signals.c ---- */
 void nvs_on_signal(int sig, siginfo_t *info, void *ucontext);
-/* What the kernel would have done with the program's own action for SIG, which stands in for one of
- * ours. */
-void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext);
-/*
- * Of this thread: signals that came and that the program is not to notice, though a call may have
- * ended for them; and handlers of the program that were run.
- */
-struct nvs_sigcounts {
-	uint32_t kept, handled;
-};
-struct nvs_sigcounts nvs_signals_counts(void);
-/* True: since *BEFORE only such signals came that it is not to notice, and at least one. *BEFORE is
- * then now. */
-bool nvs_signals_unnoticed(struct nvs_sigcounts *before);
+void nvs_on_token(int sig, siginfo_t *info, void *ucontext); /* of a stand-in */
 void nvs_signals_count_kept(const void *ucontext);
 /* False: SIG, one of the other signals, is ignored, by the program or by default. */
 bool nvs_signals_does_something(int sig);

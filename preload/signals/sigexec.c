@@ -9,29 +9,17 @@
  */
 #include <errno.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 #include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
-#include "preload/signals/sigfd.h"
+#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/base/signext.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
-struct handover {
-	bool masked;
-	uint64_t before; /* the kernel's mask */
-	uint64_t ignored; /* of ours: by the kernel too */
-	uint64_t pending, process; /* of ours: with the kernel; and those for the process */
-};
-
 /* Blocked already, in the kernel as well. */
-static void hand_pending(struct handover *h)
+static void hand_pending(struct nvs_handover *h)
 {
 	uint64_t left = nvs_sigview_blocked();
 	siginfo_t info;
@@ -43,14 +31,14 @@ static void hand_pending(struct handover *h)
 		h->pending |= NVS_SIGBIT(info.si_signo);
 		h->process |= process ? NVS_SIGBIT(info.si_signo) : 0;
 	}
-	nvs_sigfd_sync();
+	nvs_sigkeep_sync();
 }
 
-static void hand_over(struct handover *h)
+void nvs_signals_hand_over(struct nvs_handover *h)
 {
 	uint64_t shown;
 
-	*h = (struct handover){0};
+	*h = (struct nvs_handover){0};
 	if (nvs_options()->disabled || !nvs_sigactions_installed())
 		return;
 	if (nvs_state_borrowed()) {
@@ -66,7 +54,7 @@ static void hand_over(struct handover *h)
 	h->ignored = nvs_sigactions_hand_over();
 }
 
-static int take_back(const struct handover *h)
+int nvs_signals_take_back(const struct nvs_handover *h)
 {
 	struct timespec none = {0, 0};
 	int err = errno;
@@ -86,106 +74,8 @@ static int take_back(const struct handover *h)
 	return -1;
 }
 
-/* One of the forms; comes back where it failed. */
-#define RUN(name, ...)                           \
-	({                                       \
-		struct handover h;               \
-		if (!nvs_signext_find()->name) { \
-			errno = ENOSYS;          \
-			return -1;               \
-		}                                \
-		hand_over(&h);                   \
-		nvs_signext.name(__VA_ARGS__);   \
-		take_back(&h);                   \
-	})
-
-EXPORT int execve(const char *path, char *const argv[], char *const envp[])
-{
-	return RUN(execve, path, argv, envp);
-}
-
-EXPORT int execv(const char *path, char *const argv[])
-{
-	return RUN(execv, path, argv);
-}
-
-EXPORT int execvp(const char *file, char *const argv[])
-{
-	return RUN(execvp, file, argv);
-}
-
-EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
-{
-	return RUN(execvpe, file, argv, envp);
-}
-
-EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
-{
-	return RUN(fexecve, fd, argv, envp);
-}
-
-int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags);
-EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
-{
-	return RUN(execveat, dir, path, argv, envp, flags);
-}
-
-/* The arguments of a list, the last of them NULL, as an array on the stack. */
-#define ARGV(first, ap)                                              \
-	({                                                           \
-		va_list count_;                                      \
-		size_t n_ = 1;                                       \
-		char **argv_;                                        \
-		va_copy(count_, ap);                                 \
-		while (n_ && va_arg(count_, char *))                 \
-			n_++;                                        \
-		va_end(count_);                                      \
-		argv_ = __builtin_alloca((n_ + 1) * sizeof(*argv_)); \
-		argv_[0] = (char *)(uintptr_t)(first);               \
-		for (size_t i_ = 1; i_ <= n_; i_++)                  \
-			argv_[i_] = va_arg(ap, char *);              \
-		argv_;                                               \
-	})
-
-EXPORT int execl(const char *path, const char *arg, ...)
-{
-	char **argv;
-	va_list ap;
-
-	va_start(ap, arg);
-	argv = ARGV(arg, ap);
-	va_end(ap);
-	return execv(path, argv);
-}
-
-EXPORT int execlp(const char *file, const char *arg, ...)
-{
-	char **argv;
-	va_list ap;
-
-	va_start(ap, arg);
-	argv = ARGV(arg, ap);
-	va_end(ap);
-	return execvp(file, argv);
-}
-
-EXPORT int execle(const char *path, const char *arg, ...)
-{
-	char **argv, **envp;
-	va_list ap;
-
-	va_start(ap, arg);
-	argv = ARGV(arg, ap);
-	envp = va_arg(ap, char **);
-	va_end(ap);
-	return execve(path, argv, envp);
-}
-
-/*
- * ---- posix_spawn: its child takes the mask from us as a copy of the program's own attributes ----
- */
-
-static const posix_spawnattr_t *with_mask(posix_spawnattr_t *copy, const posix_spawnattr_t *attr)
+const posix_spawnattr_t *nvs_signals_spawn_mask(posix_spawnattr_t *copy,
+						const posix_spawnattr_t *attr)
 {
 	uint64_t kernel = 0;
 	short flags = 0;
@@ -207,22 +97,4 @@ static const posix_spawnattr_t *with_mask(posix_spawnattr_t *copy, const posix_s
 	posix_spawnattr_setsigmask(copy, &mask);
 	posix_spawnattr_setflags(copy, (short)(flags | POSIX_SPAWN_SETSIGMASK));
 	return copy;
-}
-
-EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-		       const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	posix_spawnattr_t copy;
-
-	return nvs_signext_find()->posix_spawn(pid, path, actions, with_mask(&copy, attr), argv,
-					       envp);
-}
-
-EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-			const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	posix_spawnattr_t copy;
-
-	return nvs_signext_find()->posix_spawnp(pid, file, actions, with_mask(&copy, attr), argv,
-						envp);
 }

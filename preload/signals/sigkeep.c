@@ -6,8 +6,9 @@
  * A box belongs to the process whose number it bears: a forked child finds it empty, and so does a
  * vfork() child, which leaves it alone.
  */
-#include "preload/signals/sigfd.h"
+#include "preload/base/signext.h"
 #include "preload/signals/sigkeep.h"
+#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
@@ -116,20 +117,36 @@ static bool take_own(int sig, siginfo_t *info)
 	return atomic_fetch_and(&mine.kept, ~NVS_SIGBIT(sig)) & NVS_SIGBIT(sig);
 }
 
+/* Drained first, looked at then: what others put meanwhile is at most one too many. */
+void nvs_sigkeep_sync(void)
+{
+	if (!nvs_sighook(NVS_SIGHOOK_FD) || nvs_state_borrowed())
+		return;
+	for (int i = 0; i < 2; i++) {
+		uint64_t bit = NVS_SIGBIT(i ? SIGTRAP : SIGSEGV);
+
+		nvs_sigtoken_drain(nvs_sigtoken_stand_in(i));
+		if (nvs_sigkeep_of_thread() & bit)
+			nvs_sigtoken_put(nvs_sigtoken_stand_in(i), false);
+		if (nvs_sigkeep_of_process() & bit)
+			nvs_sigtoken_put(nvs_sigtoken_stand_in(i), true);
+	}
+}
+
 void nvs_sigkeep_add(int sig, const siginfo_t *info, bool process)
 {
 	if (process)
 		fill(sig, info);
 	else
 		keep(sig, info);
-	nvs_sigfd_sync();
+	nvs_sigkeep_sync();
 }
 
 bool nvs_sigkeep_take_shared(uint64_t set, siginfo_t *info)
 {
 	for (int i = 0; i < 2; i++)
 		if (set & NVS_SIGBIT(order[i]) && take_box(order[i], info)) {
-			nvs_sigfd_sync();
+			nvs_sigkeep_sync();
 			return true;
 		}
 	return false;
@@ -145,7 +162,7 @@ bool nvs_sigkeep_take(uint64_t set, siginfo_t *info, bool *process)
 		*process = !own;
 	if (!own)
 		return nvs_sigkeep_take_shared(set, info);
-	nvs_sigfd_sync();
+	nvs_sigkeep_sync();
 	return true;
 }
 
@@ -155,4 +172,9 @@ void nvs_sigkeep_discard(uint64_t set)
 
 	while (nvs_sigkeep_take(set, &info, NULL))
 		;
+}
+
+bool nvs_signals_process_pending(void)
+{
+	return nvs_sigkeep_of_process() != 0;
 }

@@ -27,6 +27,9 @@ static inline uint64_t nvs_sigkeep_pending(void)
 bool nvs_sigkeep_take(uint64_t set, siginfo_t *info, bool *process);
 /* Only what is pending for the process. */
 bool nvs_sigkeep_take_shared(uint64_t set, siginfo_t *info);
+/* Makes the tokens (sigtoken.h) that are pending for this thread and the process what they should
+ * be. */
+void nvs_sigkeep_sync(void);
 /* As when the program begins to ignore it. */
 void nvs_sigkeep_discard(uint64_t set);
 

@@ -1,35 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions by which the program changes and asks the mask of its signals.
+ * The mask of the program's signals, as it changes and asks it.
  */
 #include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
-#include "preload/signals/sigfd.h"
+#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/sys.h"
-
-#define EXPORT __attribute__((visibility("default")))
-
-static uint64_t low_word(const sigset_t *set)
-{
-	uint64_t word;
-
-	memcpy(&word, set, sizeof(word));
-	return word;
-}
-
-static void set_low_word(sigset_t *set, uint64_t word)
-{
-	memcpy(set, &word, sizeof(word));
-}
 
 /* The unwinder in the trap, and whoever our lock makes a stranger: the kernel's mask, never ours in
  * it. */
 static int pass_mask(int how, const sigset_t *set, sigset_t *old, bool returns_error)
 {
-	uint64_t word = set ? low_word(set) : 0, before = 0;
+	uint64_t word = set ? nvs_sigset_word(set) : 0, before = 0;
 	int ret;
 
 	if (how != SIG_UNBLOCK)
@@ -37,7 +22,7 @@ static int pass_mask(int how, const sigset_t *set, sigset_t *old, bool returns_e
 	ret = nvs_sys_sigmask(how, set ? &word : NULL, &before);
 	if (!ret && old) {
 		sigemptyset(old);
-		set_low_word(old, before);
+		nvs_sigset_put(old, before);
 	}
 	if (!ret || returns_error)
 		return -ret;
@@ -45,67 +30,17 @@ static int pass_mask(int how, const sigset_t *set, sigset_t *old, bool returns_e
 	return -1;
 }
 
-EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+int nvs_signals_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old,
+		     bool returns_error)
 {
 	if (nvs_in_trap())
-		return pass_mask(how, set, old, false);
+		return pass_mask(how, set, old, returns_error);
 	if (nvs_options()->disabled)
-		return nvs_next()->sigprocmask(how, set, old);
-	return nvs_sigview_change(nvs_next()->sigprocmask, how, set, old);
+		return next(how, set, old);
+	return nvs_sigview_change(next, how, set, old);
 }
 
-EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-	if (nvs_in_trap())
-		return pass_mask(how, set, old, true);
-	if (nvs_options()->disabled)
-		return nvs_next()->pthread_sigmask(how, set, old);
-	return nvs_sigview_change(nvs_next()->pthread_sigmask, how, set, old);
-}
-
-/* The old forms, which the C library makes of its own inner calls. */
-static int change_one(int how, int sig)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	if (sigaddset(&set, sig))
-		return -1;
-	return sigprocmask(how, &set, NULL);
-}
-
-EXPORT int sighold(int sig)
-{
-	return change_one(SIG_BLOCK, sig);
-}
-
-EXPORT int sigrelse(int sig)
-{
-	return change_one(SIG_UNBLOCK, sig);
-}
-
-static int change_old(int how, int mask)
-{
-	sigset_t set, old;
-
-	sigemptyset(&set);
-	set_low_word(&set, (uint32_t)mask);
-	if (sigprocmask(how, &set, &old))
-		return -1;
-	return (int)low_word(&old);
-}
-
-EXPORT int sigblock(int mask)
-{
-	return change_old(SIG_BLOCK, mask);
-}
-
-EXPORT int sigsetmask(int mask)
-{
-	return change_old(SIG_SETMASK, mask);
-}
-
-EXPORT int sigpending(sigset_t *set)
+int nvs_signals_pending(sigset_t *set)
 {
 	long ret;
 
@@ -115,7 +50,7 @@ EXPORT int sigpending(sigset_t *set)
 		errno = (int)-ret;
 		return -1;
 	}
-	set_low_word(set, (low_word(set) & ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS)) |
-				  nvs_sigkeep_pending());
+	nvs_sigset_put(set, (nvs_sigset_word(set) & ~nvs_sigtoken_stand_ins(NVS_SIGVIEW_SIGNALS)) |
+				    nvs_sigkeep_pending());
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include <ucontext.h>
 #include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
-#include "preload/signals/sigfd.h"
+#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
@@ -147,13 +147,13 @@ static bool handler_due(uint64_t set)
 
 /*
  * The program is not to notice that a signal came. A call that it interrupted goes on by that
- * (sigcalls.c); not where a handler of the program's is about to run as well.
+ * (preload/hooks/waits.c); not where a handler of the program's is about to run as well.
  */
 static void count_kept(const ucontext_t *uc)
 {
 	uint64_t open = ~(*(const uint64_t *)(const void *)&uc->uc_sigmask | NVS_SIGVIEW_SIGNALS);
 
-	open &= ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS);
+	open &= ~nvs_sigtoken_stand_ins(NVS_SIGVIEW_SIGNALS);
 	if (uc->uc_mcontext.gregs[REG_RAX] == -EINTR && !handler_due(open))
 		counts.kept++;
 }
@@ -213,7 +213,9 @@ void nvs_on_signal(int sig, siginfo_t *info, void *ucontext)
 		nvs_sigview_deliver(*mask_of(ucontext));
 }
 
-void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext)
+/* What the kernel would have done with the program's own action for SIG, which stands in for one of
+ * ours. */
+static void forward_own(int sig, siginfo_t *info, void *ucontext)
 {
 	struct sigaction action = nvs_sigaction_of_program(sig);
 
@@ -221,6 +223,28 @@ void nvs_signals_forward(int sig, siginfo_t *info, void *ucontext)
 		die(sig, info);
 	else if (action.sa_handler != SIG_IGN)
 		run_handler(sig, info, ucontext, &action);
+}
+
+/* What it stands for and is not blocked here is taken by the way; the rest stays for who has it
+ * blocked. */
+void nvs_on_token(int sig, siginfo_t *info, void *ucontext)
+{
+	uint64_t *mask = (uint64_t *)(void *)&((ucontext_t *)ucontext)->uc_sigmask;
+	int slot = sig == nvs_sigtoken_stand_in(1), saved = errno;
+	uint64_t bit = NVS_SIGBIT(slot ? SIGTRAP : SIGSEGV);
+
+	if (!nvs_sigtoken_is((uint64_t)info->si_code, (uintptr_t)info->si_value.sival_ptr)) {
+		forward_own(sig, info, ucontext);
+		return;
+	}
+	count_kept(ucontext);
+	if (nvs_sigview_blocked_with(*mask) & bit) {
+		*mask = nvs_sigview_token_came(*mask);
+		nvs_sigkeep_sync();
+	} else if (!nvs_in_trap()) {
+		nvs_sigview_deliver(*mask);
+	}
+	errno = saved;
 }
 
 struct nvs_sigcounts nvs_signals_counts(void)

@@ -9,15 +9,13 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include "preload/signals/sigactions.h"
-#include "preload/signals/sigfd.h"
+#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
-#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/sys.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define RECORD sizeof(struct signalfd_siginfo)
 #define PIECES 16 /* records that readv() reads at once */
 
@@ -61,7 +59,7 @@ static uint64_t meant_by(uint64_t mask)
 	for (int i = 0; i < 2; i++) {
 		uint64_t bit = NVS_SIGBIT(i ? SIGTRAP : SIGSEGV);
 
-		if (mask & nvs_sigfd_stand_ins(bit))
+		if (mask & nvs_sigtoken_stand_ins(bit))
 			set |= bit;
 	}
 	return set;
@@ -72,7 +70,7 @@ static size_t read_others(uint64_t mask, char *data, size_t size)
 {
 	long fd, n = 0;
 
-	mask &= ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS);
+	mask &= ~nvs_sigtoken_stand_ins(NVS_SIGVIEW_SIGNALS);
 	if (!mask || size < RECORD)
 		return 0;
 	fd = nvs_sys4(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_NONBLOCK | SFD_CLOEXEC);
@@ -112,7 +110,7 @@ static uint64_t stands_for(const char *data)
 	if (!nvs_sigtoken_is((uint64_t)record.ssi_code, record.ssi_ptr))
 		return 0;
 	for (int i = 0; i < 2; i++)
-		if (record.ssi_signo == (uint32_t)nvs_sigfd_stand_in(i))
+		if (record.ssi_signo == (uint32_t)nvs_sigtoken_stand_in(i))
 			return NVS_SIGBIT(i ? SIGTRAP : SIGSEGV);
 	return 0;
 }
@@ -155,7 +153,7 @@ static bool has_token(const char *data, size_t size)
 	return false;
 }
 
-__attribute__((noinline)) static ssize_t read_records(int fd, void *data, size_t size)
+ssize_t nvs_signals_read(int fd, void *data, size_t size)
 {
 	struct nvs_sigcounts before;
 	ssize_t n;
@@ -174,28 +172,18 @@ __attribute__((noinline)) static ssize_t read_records(int fd, void *data, size_t
 		if (n <= 0 || (size_t)n % RECORD || !has_token(data, (size_t)n))
 			return n;
 		n = (ssize_t)exchange(data, (size_t)n);
-		nvs_sigfd_sync();
+		nvs_sigkeep_sync();
 		if (n)
 			return n;
 	}
 }
 
-EXPORT ssize_t read(int fd, void *data, size_t size)
+bool nvs_signals_read_meant(int fd)
 {
-	if (nvs_sighook(NVS_SIGHOOK_UNKNOWN | NVS_SIGHOOK_FD))
-		return read_records(fd, data, size);
-	return nvs_signext.read(fd, data, size);
+	return meant_by(mask_of_fd(fd));
 }
 
-ssize_t __read_chk(int fd, void *data, size_t size, size_t room);
-EXPORT ssize_t __read_chk(int fd, void *data, size_t size, size_t room)
-{
-	if (nvs_sighook(NVS_SIGHOOK_FD) && size <= room)
-		return read_records(fd, data, size);
-	return nvs_signext_find()->read_chk(fd, data, size, room);
-}
-
-static ssize_t read_pieces(int fd, const struct iovec *iov, int n)
+ssize_t nvs_signals_readv(int fd, const struct iovec *iov, int n)
 {
 	struct signalfd_siginfo records[PIECES];
 	size_t size = 0, at = 0;
@@ -203,7 +191,7 @@ static ssize_t read_pieces(int fd, const struct iovec *iov, int n)
 
 	for (int i = 0; i < n; i++)
 		size += iov[i].iov_len;
-	got = read_records(fd, records, size < sizeof(records) ? size : sizeof(records));
+	got = nvs_signals_read(fd, records, size < sizeof(records) ? size : sizeof(records));
 	for (int i = 0; i < n && got > 0 && at < (size_t)got; i++) {
 		size_t part = (size_t)got - at < iov[i].iov_len ? (size_t)got - at : iov[i].iov_len;
 
@@ -211,11 +199,4 @@ static ssize_t read_pieces(int fd, const struct iovec *iov, int n)
 		at += part;
 	}
 	return got;
-}
-
-EXPORT ssize_t readv(int fd, const struct iovec *iov, int n)
-{
-	if (nvs_sighook(NVS_SIGHOOK_FD) && meant_by(mask_of_fd(fd)))
-		return read_pieces(fd, iov, n);
-	return nvs_signext_find()->readv(fd, iov, n);
 }

@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include "preload/signals/sigactions.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"
@@ -127,21 +125,13 @@ static bool send_nudge(int tid, int sig)
 	return !nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), tid, sig, (long)&info, 0, 0);
 }
 
-__attribute__((visibility("default"))) int pthread_sigqueue(pthread_t thread, int sig,
-							    const union sigval value)
+union sigval nvs_sigthreads_disguise(union sigval value)
 {
-	union sigval disguised = value;
-	uint32_t i;
+	uint32_t i = atomic_fetch_add(&next_value, 1) % VALUES;
 
-	if (!nvs_signext_find()->pthread_sigqueue)
-		return ENOSYS;
-	if ((sig == SIGSEGV || sig == SIGTRAP) && nvs_sigactions_installed() &&
-	    !nvs_state_borrowed()) {
-		i = atomic_fetch_add(&next_value, 1) % VALUES;
-		atomic_store(&values[i], value.sival_ptr);
-		disguised.sival_ptr = &values[i];
-	}
-	return nvs_signext_find()->pthread_sigqueue(thread, sig, disguised);
+	atomic_store(&values[i], value.sival_ptr);
+	value.sival_ptr = &values[i];
+	return value;
 }
 
 /* ---- who takes it ---- */

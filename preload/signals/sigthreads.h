@@ -22,6 +22,8 @@ void nvs_sigthreads_wait(uint64_t set);
 void nvs_sigthreads_offer(int sig, int after);
 /* True: this is a nudge; what it is about has to be taken from what is pending. */
 bool nvs_sigthreads_is_nudge(const siginfo_t *info);
+/* What is queued to one thread in place of VALUE, so that it is told from sigqueue()'s. */
+union sigval nvs_sigthreads_disguise(union sigval value);
 /* True: it was sent to this thread and not to the process. A value in disguise is put right. */
 bool nvs_sigthreads_to_thread(siginfo_t *info);
 /* The hexadecimal word behind NAME in the file FOLDER NUMBER FILE, which is one of the kernel's;

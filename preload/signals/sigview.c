@@ -7,7 +7,7 @@
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
-#include "preload/signals/sigfd.h"
+#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
@@ -20,26 +20,13 @@
 static __thread struct {
 	struct nvs_sigview view;
 	uint64_t known; /* of the kernel's mask: blocked ever since view.asked is something */
-	uint64_t added; /* stand-ins that are blocked in the kernel by us alone (sigfd.h) */
+	uint64_t added; /* stand-ins that are blocked in the kernel by us alone (sigtoken.h) */
 	struct nvs_sigtemp *temp; /* of the call that is being made with a mask of its own */
 	struct nvs_activity activity; /* whether it is made still */
 	struct nvs_sigview outside; /* what holds but for that call */
 	int child; /* the vfork() child in this thread's memory whose mask in the kernel is what it
 		      believes */
 } mine;
-
-static uint64_t low_word(const sigset_t *set)
-{
-	uint64_t word;
-
-	memcpy(&word, set, sizeof(word));
-	return word;
-}
-
-static void set_low_word(sigset_t *set, uint64_t word)
-{
-	memcpy(set, &word, sizeof(word));
-}
 
 static uint64_t kernel_mask(void)
 {
@@ -79,7 +66,7 @@ static void ask(uint64_t bits, uint64_t kernel)
  * not. */
 static uint64_t add_stand_ins(uint64_t kernel)
 {
-	uint64_t need = nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler);
+	uint64_t need = nvs_sigtoken_stand_ins(mine.view.asked | mine.view.by_handler);
 
 	mine.added = (mine.added & kernel) | (need & ~kernel);
 	return kernel | need;
@@ -213,7 +200,7 @@ uint64_t nvs_sigview_token_came(uint64_t kernel)
 
 void nvs_sigview_stand_ins_made(void)
 {
-	uint64_t need = nvs_sigfd_stand_ins(nvs_sigview_blocked()), before;
+	uint64_t need = nvs_sigtoken_stand_ins(nvs_sigview_blocked()), before;
 
 	if (!nvs_sys_sigmask(SIG_BLOCK, &need, &before))
 		mine.added |= need & ~before;
@@ -229,7 +216,7 @@ void nvs_sigview_thread_begins(uint64_t view)
 		nvs_signals_install();
 	publish();
 	change_kernel(SIG_UNBLOCK, never);
-	change_kernel(SIG_BLOCK, nvs_sigfd_stand_ins(mine.view.asked));
+	change_kernel(SIG_BLOCK, nvs_sigtoken_stand_ins(mine.view.asked));
 	if (view)
 		mine.known = kernel_mask();
 	nvs_sigview_deliver_now();
@@ -256,7 +243,7 @@ static void heal(void)
 	    !nvs_activity_abandoned(&mine.activity, (uintptr_t)__builtin_frame_address(0), NULL))
 		return;
 	mine.view = mine.outside;
-	mine.added = nvs_sigfd_stand_ins(mine.view.asked | mine.view.by_handler);
+	mine.added = nvs_sigtoken_stand_ins(mine.view.asked | mine.view.by_handler);
 	mine.temp = NULL;
 	publish();
 }
@@ -323,7 +310,7 @@ uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask)
 	mine.activity = (struct nvs_activity){
 		.sp = (uintptr_t)t, .mark = &t->mark, .token = (uintptr_t)t ^ MARK};
 	mine.view = (struct nvs_sigview){.asked = bits};
-	mine.added = nvs_sigfd_stand_ins(bits) & ~mask;
+	mine.added = nvs_sigtoken_stand_ins(bits) & ~mask;
 	publish();
 	return (mask & ~NVS_SIGVIEW_SIGNALS) | mine.added;
 }
@@ -357,7 +344,7 @@ void nvs_sigview_keep_call(struct nvs_sigtemp *t)
 		return;
 	leave_call(t);
 	mine.view = view;
-	mine.added = nvs_sigfd_stand_ins(view.asked);
+	mine.added = nvs_sigtoken_stand_ins(view.asked);
 	mine.known = 0;
 	publish();
 }
@@ -380,7 +367,8 @@ static uint64_t changed(int how, uint64_t mask, uint64_t by)
 
 static bool concerns_us(const sigset_t *set)
 {
-	return nvs_sigview_differs() || mine.temp || (set && (low_word(set) & NVS_SIGVIEW_SIGNALS));
+	return nvs_sigview_differs() || mine.temp ||
+	       (set && (nvs_sigset_word(set) & NVS_SIGVIEW_SIGNALS));
 }
 
 /*
@@ -420,15 +408,15 @@ static uint64_t adopt(uint64_t kernel)
  */
 static uint64_t change_view(int how, uint64_t word, uint64_t kernel)
 {
-	uint64_t bits = word & NVS_SIGVIEW_SIGNALS, all = nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS),
-		 view, own, need;
+	uint64_t bits = word & NVS_SIGVIEW_SIGNALS,
+		 all = nvs_sigtoken_stand_ins(NVS_SIGVIEW_SIGNALS), view, own, need;
 	struct nvs_sigview *v = &mine.view;
 
 	own = changed(how, kernel & ~mine.added, word) & ~NVS_SIGVIEW_SIGNALS & ~NVS_SIGVIEW_MARKER;
 	view = changed(how, v->asked | v->by_handler, bits);
 	v->by_handler &= view;
 	ask(view & ~v->by_handler, kernel & own);
-	need = nvs_sigfd_stand_ins(view);
+	need = nvs_sigtoken_stand_ins(view);
 	mine.added = need & ~own & all;
 	return own | need | (marked() ? NVS_SIGVIEW_MARKER : 0);
 }
@@ -441,7 +429,7 @@ static int set_mask(nvs_mask_fn next, uint64_t mask)
 	if (mask & NVS_SIGVIEW_MARKER)
 		return nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
 	sigemptyset(&set);
-	set_low_word(&set, mask);
+	nvs_sigset_put(&set, mask);
 	return next(SIG_SETMASK, &set, NULL);
 }
 
@@ -450,7 +438,7 @@ static void show_mask(sigset_t *old, uint64_t shown)
 	if (!old)
 		return;
 	sigemptyset(old);
-	set_low_word(old, shown);
+	nvs_sigset_put(old, shown);
 }
 
 /* The view first: a handler that the kernel's change lets in finds it changed. */
@@ -480,13 +468,13 @@ static int pass(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
 
 	if (ret)
 		return ret;
-	if (set && how != SIG_SETMASK && low_word(&was) & NVS_SIGVIEW_SIGNALS &&
+	if (set && how != SIG_SETMASK && nvs_sigset_word(&was) & NVS_SIGVIEW_SIGNALS &&
 	    nvs_sigactions_installed()) {
-		change_kernel(SIG_BLOCK, adopt(low_word(&was)) & NVS_SIGVIEW_MARKER);
+		change_kernel(SIG_BLOCK, adopt(nvs_sigset_word(&was)) & NVS_SIGVIEW_MARKER);
 		change_kernel(SIG_UNBLOCK, NVS_SIGVIEW_SIGNALS);
 		publish();
 	}
-	show_mask(old, low_word(&was));
+	show_mask(old, nvs_sigset_word(&was));
 	return 0;
 }
 
@@ -503,7 +491,7 @@ int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t 
 		return next(how, set, old);
 	heal();
 	if (set)
-		return change(next, how, low_word(set), old);
+		return change(next, how, nvs_sigset_word(set), old);
 	show_mask(old, nvs_sigview_shown(kernel_mask()));
 	return 0;
 }

@@ -16,13 +16,8 @@
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
 
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include "trap/buffer/abandoned.h"
+#include "preload/signals/signals.h"
 
-#define NVS_SIGBIT(sig) (1ull << ((sig)-1))
-#define NVS_SIGVIEW_SIGNALS (NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(SIGTRAP))
 #define NVS_SIGVIEW_MARKER NVS_SIGBIT(32)
 
 /* The signals of ours that the program has blocked in this thread: what it asked for, and by a
@@ -30,10 +25,6 @@
 uint64_t nvs_sigview_blocked(void);
 /* The same, where KERNEL is known to be the thread's mask in the kernel. */
 uint64_t nvs_sigview_blocked_with(uint64_t kernel);
-/* A thread of the program begins, with VIEW blocked in the program's eyes. */
-void nvs_sigview_thread_begins(uint64_t view);
-/* The main thread, at the library's load. */
-void nvs_sigview_main_begins(void);
 /*
  * The program's own handler is about to run, in a thread whose mask was KERNEL; DURING is what is
  * blocked meanwhile. ENDED: the call with a mask of its own that it ends, or NULL. Returns the mask
@@ -42,14 +33,6 @@ void nvs_sigview_main_begins(void);
 struct nvs_sigtemp;
 uint64_t nvs_sigview_enter_handler(const struct nvs_sigtemp *ended, uint64_t kernel,
 				   uint64_t during);
-struct nvs_sigview {
-	uint64_t asked; /* blocked by a call */
-	uint64_t by_handler; /* blocked by a handler that runs, while the marker is */
-	/* A handler that ended a call with a mask of its own: what is asked when the marker is
-	 * gone. */
-	bool ended_call;
-	uint64_t then_asked;
-};
 struct nvs_sigview nvs_sigview_save(void);
 /*
  * The handler has returned. KERNEL: the mask that it left to be restored, with the program's view
@@ -59,46 +42,21 @@ uint64_t nvs_sigview_leave_handler(const struct nvs_sigview *before, uint64_t ke
 /* Sends again what is kept and not blocked, at the end of a handler that leaves the mask KERNEL. */
 void nvs_sigview_deliver(uint64_t kernel);
 
-/* The same where nothing runs that it would have to wait for. */
-void nvs_sigview_deliver_now(void);
-
 /* The mask that the program is to see, where the thread's is KERNEL. */
 uint64_t nvs_sigview_shown(uint64_t kernel);
 /* False: what the program sees is the kernel's mask. */
 bool nvs_sigview_differs(void);
-/* What a new thread inherits, for nvs_sigview_thread_begins(). */
-uint64_t nvs_sigview_of_new_thread(void);
 /* sigprocmask() by the NEXT of its forms. */
-typedef int (*nvs_mask_fn)(int, const sigset_t *, sigset_t *);
 int nvs_sigview_change(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old);
 /* A vfork() child is about to run a program: its mask in the kernel becomes what it believes. */
 void nvs_sigview_settle_child(void);
 
-/* There are stand-ins now (sigfd.h): those of what this thread has blocked in name are blocked in
- * the kernel. */
+/* There are stand-ins now (sigtoken.h): those of what this thread has blocked in name are blocked
+ * in the kernel. */
 void nvs_sigview_stand_ins_made(void);
 /* A stand-in was delivered to a thread whose mask was KERNEL; the mask to restore. */
 uint64_t nvs_sigview_token_came(uint64_t kernel);
 
-/*
- * A call that has a mask of its own, as sigsuspend(): MASK is what the program wants; returns what
- * the kernel is to be given. What is pending and not blocked by MASK is with the kernel during the
- * call, and delivered by it.
- */
-struct nvs_sigtemp {
-	uint64_t mask;
-	uint64_t lent,
-		process; /* signals that were, and which of them are pending for the process */
-	struct nvs_sigview view, outside; /* what holds again after it */
-	uint64_t added; /* and which stand-ins are blocked by us alone */
-	struct nvs_sigtemp *before; /* such a call around it */
-	struct nvs_activity activity;
-	volatile uint64_t mark;
-};
-uint64_t nvs_sigview_begin_call(struct nvs_sigtemp *t, uint64_t mask);
-void nvs_sigview_end_call(struct nvs_sigtemp *t);
-/* The thread is cancelled in it: in the kernel too the call's mask stays. */
-void nvs_sigview_keep_call(struct nvs_sigtemp *t);
 /* A handler of the program is about to run, which ends such a call, if one is made; else NULL. */
 const struct nvs_sigtemp *nvs_sigview_handler_ends_call(void);
 

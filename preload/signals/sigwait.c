@@ -9,14 +9,13 @@
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
-#include "preload/signals/sigfd.h"
+#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/sys.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define FOREVER 1000000000 /* seconds: thirty years, whose nanoseconds a word holds */
 
 /* What cannot be put off: faults, a sandbox's question, and the C library's own two. */
@@ -32,18 +31,10 @@ struct waiting {
 	sigset_t all; /* with what is to be given out */
 };
 
-static uint64_t low_word(const sigset_t *set)
-{
-	uint64_t word;
-
-	memcpy(&word, set, sizeof(word));
-	return word;
-}
-
 /* The other signals, but for what stands in for ours. */
 static uint64_t others(void)
 {
-	return ~(NEVER | NVS_SIGVIEW_SIGNALS | nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS));
+	return ~(NEVER | NVS_SIGVIEW_SIGNALS | nvs_sigtoken_stand_ins(NVS_SIGVIEW_SIGNALS));
 }
 
 static void block(const struct waiting *w)
@@ -54,7 +45,7 @@ static void block(const struct waiting *w)
 
 static void begin_wait(struct waiting *w, const sigset_t *set)
 {
-	uint64_t word = low_word(set), mask = 0;
+	uint64_t word = nvs_sigset_word(set), mask = 0;
 
 	*w = (struct waiting){.asked = word, .ours = word & NVS_SIGVIEW_SIGNALS, .all = *set};
 	if (w->ours)
@@ -170,9 +161,9 @@ static int wait_for(struct waiting *w, siginfo_t *info, const struct timespec *t
 	return sig == ENDED ? -1 : sig;
 }
 
-EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
-	uint64_t word = low_word(set) & ~nvs_sigfd_stand_ins(NVS_SIGVIEW_SIGNALS);
+	uint64_t word = nvs_sigset_word(set) & ~nvs_sigtoken_stand_ins(NVS_SIGVIEW_SIGNALS);
 	sigset_t filtered = *set;
 	struct waiting w;
 	siginfo_t came;
@@ -186,25 +177,4 @@ EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct times
 	if (sig > 0 && info)
 		*info = came;
 	return sig;
-}
-
-EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
-{
-	return sigtimedwait(set, info, NULL);
-}
-
-EXPORT int sigwait(const sigset_t *set, int *sig)
-{
-	int ret, saved = errno;
-
-	do
-		ret = sigtimedwait(set, NULL, NULL);
-	while (ret < 0 && errno == EINTR);
-	if (ret < 0) {
-		ret = errno;
-		errno = saved;
-		return ret;
-	}
-	*sig = ret;
-	return 0;
 }

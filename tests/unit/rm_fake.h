@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
+#include "preload/signals/signals.h"
 #include "preload/trace/session.h"
 
 static int passed, failed;

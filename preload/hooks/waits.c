@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that wait for descriptors: those with a mask of their own, which the program's view has as
- * well meanwhile; and all of them go on where they were interrupted by a signal of ours that the
- * program is not to notice.
+ * The exported functions that wait: for descriptors, for time, for data. All go on where they were
+ * interrupted by a signal of ours that the program is not to notice; those with a mask of their own
+ * have the program's view share it meanwhile.
  */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "preload/base/preload.h"
-#include "preload/signals/sigactions.h"
-#include "preload/signals/sigfd.h"
 #include "preload/base/signext.h"
-#include "preload/signals/sigview.h"
-#include "preload/base/sys.h"
-
-#define EXPORT __attribute__((visibility("default")))
+#include "preload/hooks/export.h"
+#include "preload/signals/signals.h"
 
 /* One waiting call of the program. */
 struct call {
@@ -48,17 +45,13 @@ static int64_t ns_of_ms(int ms)
 
 static void begin(struct call *c, const sigset_t *mask, int64_t left)
 {
-	uint64_t word;
-
 	c->own_mask = mask != NULL;
 	c->left = left;
 	if (left > 0)
 		c->end = now() + left;
 	if (mask) {
 		c->mask = *mask;
-		memcpy(&word, mask, sizeof(word));
-		word = nvs_sigview_begin_call(&c->temp, word);
-		memcpy(&c->mask, &word, sizeof(word));
+		nvs_sigset_put(&c->mask, nvs_sigview_begin_call(&c->temp, nvs_sigset_word(mask)));
 	}
 	c->counts = nvs_signals_counts();
 }
@@ -252,4 +245,99 @@ EXPORT int sigsuspend(const sigset_t *mask)
 		return nvs_signext_find()->sigsuspend(mask);
 	return WAIT(mask, -1, prepare(mask)->sigsuspend(mask_of(&c)),
 		    nvs_signext.sigsuspend(mask_of(&c)));
+}
+
+/* ---- sleep ---- */
+
+EXPORT int pause(void)
+{
+	struct nvs_sigcounts before = nvs_signals_counts();
+
+	if (plain(NULL))
+		return nvs_signext.pause();
+	do
+		nvs_signext_find()->pause();
+	while (nvs_signals_unnoticed(&before));
+	return -1;
+}
+
+/* The error, as clock_nanosleep() gives it. */
+static int sleep_on(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	struct nvs_sigcounts before = nvs_signals_counts();
+	struct timespec rest;
+	int err;
+
+	do {
+		err = nvs_signext_find()->clock_nanosleep(clock, flags, time, &rest);
+		if (err == EINTR && !(flags & TIMER_ABSTIME))
+			time = &rest;
+	} while (err == EINTR && nvs_signals_unnoticed(&before));
+	if (err == EINTR && left && !(flags & TIMER_ABSTIME))
+		*left = rest;
+	return err;
+}
+
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+			   struct timespec *left)
+{
+	if (plain(NULL))
+		return nvs_signext.clock_nanosleep(clock, flags, time, left);
+	return sleep_on(clock, flags, time, left);
+}
+
+EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	int err;
+
+	if (plain(NULL))
+		return nvs_signext.nanosleep(time, left);
+	err = sleep_on(CLOCK_REALTIME, 0, time, left);
+	if (!err)
+		return 0;
+	errno = err;
+	return -1;
+}
+
+EXPORT int usleep(useconds_t us)
+{
+	struct timespec time = {us / 1000000, (long)(us % 1000000) * 1000};
+
+	return nanosleep(&time, NULL);
+}
+
+/* Whole seconds that are left, cut off as by the C library. */
+EXPORT unsigned sleep(unsigned seconds)
+{
+	struct timespec time = {seconds, 0};
+	int err = errno;
+
+	if (nanosleep(&time, &time))
+		return (unsigned)time.tv_sec;
+	errno = err;
+	return 0;
+}
+
+/* ---- read ---- */
+
+EXPORT ssize_t read(int fd, void *data, size_t size)
+{
+	if (nvs_sighook(NVS_SIGHOOK_UNKNOWN | NVS_SIGHOOK_FD))
+		return nvs_signals_read(fd, data, size);
+	return nvs_signext.read(fd, data, size);
+}
+
+ssize_t __read_chk(int fd, void *data, size_t size, size_t room);
+EXPORT ssize_t __read_chk(int fd, void *data, size_t size, size_t room)
+{
+	if (nvs_sighook(NVS_SIGHOOK_FD) && size <= room)
+		return nvs_signals_read(fd, data, size);
+	return nvs_signext_find()->read_chk(fd, data, size, room);
+}
+
+EXPORT ssize_t readv(int fd, const struct iovec *iov, int n)
+{
+	if (nvs_sighook(NVS_SIGHOOK_FD) && nvs_signals_read_meant(fd))
+		return nvs_signals_readv(fd, iov, n);
+	return nvs_signext_find()->readv(fd, iov, n);
 }

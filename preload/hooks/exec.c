@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exported functions that run another program. They may be called in a handler and in a vfork()
+ * child: no lock, no memory but the stack's.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <unistd.h>
+#include "preload/base/signext.h"
+#include "preload/hooks/export.h"
+#include "preload/signals/signals.h"
+
+/* One of the forms; comes back where it failed. */
+#define RUN(name, ...)                           \
+	({                                       \
+		struct nvs_handover h;           \
+		if (!nvs_signext_find()->name) { \
+			errno = ENOSYS;          \
+			return -1;               \
+		}                                \
+		nvs_signals_hand_over(&h);       \
+		nvs_signext.name(__VA_ARGS__);   \
+		nvs_signals_take_back(&h);       \
+	})
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+	return RUN(execve, path, argv, envp);
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+	return RUN(execv, path, argv);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+	return RUN(execvp, file, argv);
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	return RUN(execvpe, file, argv, envp);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	return RUN(fexecve, fd, argv, envp);
+}
+
+int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags);
+EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	return RUN(execveat, dir, path, argv, envp, flags);
+}
+
+/* The arguments of a list, the last of them NULL, as an array on the stack. */
+#define ARGV(first, ap)                                              \
+	({                                                           \
+		va_list count_;                                      \
+		size_t n_ = 1;                                       \
+		char **argv_;                                        \
+		va_copy(count_, ap);                                 \
+		while (n_ && va_arg(count_, char *))                 \
+			n_++;                                        \
+		va_end(count_);                                      \
+		argv_ = __builtin_alloca((n_ + 1) * sizeof(*argv_)); \
+		argv_[0] = (char *)(uintptr_t)(first);               \
+		for (size_t i_ = 1; i_ <= n_; i_++)                  \
+			argv_[i_] = va_arg(ap, char *);              \
+		argv_;                                               \
+	})
+
+EXPORT int execl(const char *path, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	va_start(ap, arg);
+	argv = ARGV(arg, ap);
+	va_end(ap);
+	return execv(path, argv);
+}
+
+EXPORT int execlp(const char *file, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	va_start(ap, arg);
+	argv = ARGV(arg, ap);
+	va_end(ap);
+	return execvp(file, argv);
+}
+
+EXPORT int execle(const char *path, const char *arg, ...)
+{
+	char **argv, **envp;
+	va_list ap;
+
+	va_start(ap, arg);
+	argv = ARGV(arg, ap);
+	envp = va_arg(ap, char **);
+	va_end(ap);
+	return execve(path, argv, envp);
+}
+
+/* Its child takes the mask from us as a copy of the program's own attributes. */
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	posix_spawnattr_t copy;
+
+	return nvs_signext_find()->posix_spawn(pid, path, actions,
+					       nvs_signals_spawn_mask(&copy, attr), argv, envp);
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	posix_spawnattr_t copy;
+
+	return nvs_signext_find()->posix_spawnp(pid, file, actions,
+						nvs_signals_spawn_mask(&copy, attr), argv, envp);
+}

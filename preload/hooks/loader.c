@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exported functions that ask the loader, and the one by which the unwinder asks for a pipe.
+ * dlsym and dlvsym are in lookup.S.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+#include "preload/base/preload.h"
+#include "preload/hooks/export.h"
+#include "preload/modules/modules.h"
+
+EXPORT int dlclose(void *handle)
+{
+	int ret;
+
+	nvs_modules_look();
+	ret = nvs_next()->dlclose(handle);
+	nvs_modules_look();
+	return ret;
+}
+
+/* The unwinder asks in the trap as well; there the loader's lock is out of reach. */
+EXPORT int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	if (nvs_in_trap())
+		return nvs_modules_iterate(callback, data);
+	return nvs_next()->dl_iterate_phdr(callback, data);
+}
+
+EXPORT int pipe2(int fds[2], int flags)
+{
+	if (nvs_unwinder_asks(__builtin_return_address(0)))
+		return nvs_unwinder_pipe(fds, flags);
+	return nvs_next()->pipe2(fds, flags);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exported functions by which a program sets actions and masks of signals, sends them and waits
+ * for them.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include "preload/base/preload.h"
+#include "preload/base/signext.h"
+#include "preload/hooks/export.h"
+#include "preload/signals/signals.h"
+
+/* ---- actions ---- */
+
+EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	return nvs_signals_action(sig, action, old);
+}
+
+int __sigaction(int sig, const struct sigaction *action, struct sigaction *old);
+EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction *old)
+{
+	return nvs_signals_action(sig, action, old);
+}
+
+/* ---- the simple forms, which the C library makes of its own inner calls ---- */
+
+typedef void (*handler_fn)(int);
+typedef handler_fn (*signal_fn)(int, handler_fn);
+static _Atomic(signal_fn) next_signal, next_sysv_signal, next_sigset;
+
+/* The next function of NAME, for a signal that is not ours, or before we are installed. */
+static handler_fn pass_signal(_Atomic(signal_fn) *cache, const char *name, int sig,
+			      handler_fn handler)
+{
+	signal_fn next = atomic_load(cache);
+
+	if (!next) {
+		void *symbol = dlsym(RTLD_NEXT, name);
+
+		memcpy(&next, &symbol, sizeof(next));
+		atomic_store(cache, next);
+	}
+	if (!next) {
+		errno = ENOSYS;
+		return SIG_ERR;
+	}
+	nvs_signals_other_set(sig);
+	return next(sig, handler);
+}
+
+static handler_fn set_handler(int sig, handler_fn handler, int flags, bool block_itself)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
+
+	if (handler == SIG_ERR) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (block_itself)
+		sigaddset(&action.sa_mask, sig);
+	return nvs_signals_action(sig, &action, &old) ? SIG_ERR : old.sa_handler;
+}
+
+EXPORT handler_fn signal(int sig, handler_fn handler)
+{
+	if (!nvs_signals_take_over(sig))
+		return pass_signal(&next_signal, "signal", sig, handler);
+	return set_handler(sig, handler, SA_RESTART, true);
+}
+
+EXPORT handler_fn ssignal(int sig, handler_fn handler)
+{
+	return signal(sig, handler);
+}
+
+handler_fn bsd_signal(int sig, handler_fn handler);
+EXPORT handler_fn bsd_signal(int sig, handler_fn handler)
+{
+	return signal(sig, handler);
+}
+
+handler_fn sysv_signal(int sig, handler_fn handler);
+EXPORT handler_fn sysv_signal(int sig, handler_fn handler)
+{
+	if (!nvs_signals_take_over(sig))
+		return pass_signal(&next_sysv_signal, "sysv_signal", sig, handler);
+	return set_handler(sig, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
+}
+
+EXPORT handler_fn __sysv_signal(int sig, handler_fn handler)
+{
+	return sysv_signal(sig, handler);
+}
+
+EXPORT handler_fn sigset(int sig, handler_fn handler)
+{
+	sigset_t set, before;
+	handler_fn old;
+
+	if (!nvs_signals_take_over(sig))
+		return pass_signal(&next_sigset, "sigset", sig, handler);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	if (handler == SIG_HOLD) {
+		struct sigaction action;
+
+		sigprocmask(SIG_BLOCK, &set, &before);
+		nvs_signals_action(sig, NULL, &action);
+		old = action.sa_handler;
+	} else {
+		old = set_handler(sig, handler, 0, false);
+		if (old == SIG_ERR)
+			return old;
+		sigprocmask(SIG_UNBLOCK, &set, &before);
+	}
+	return sigismember(&before, sig) ? SIG_HOLD : old;
+}
+
+EXPORT int sigignore(int sig)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN};
+
+	return nvs_signals_action(sig, &action, NULL);
+}
+
+/* ---- masks ---- */
+
+EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return nvs_signals_mask(nvs_next()->sigprocmask, how, set, old, false);
+}
+
+EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return nvs_signals_mask(nvs_next()->pthread_sigmask, how, set, old, true);
+}
+
+/* The old forms, which the C library makes of its own inner calls. */
+static int change_one(int how, int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	if (sigaddset(&set, sig))
+		return -1;
+	return sigprocmask(how, &set, NULL);
+}
+
+EXPORT int sighold(int sig)
+{
+	return change_one(SIG_BLOCK, sig);
+}
+
+EXPORT int sigrelse(int sig)
+{
+	return change_one(SIG_UNBLOCK, sig);
+}
+
+static int change_old(int how, int mask)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	nvs_sigset_put(&set, (uint32_t)mask);
+	if (sigprocmask(how, &set, &old))
+		return -1;
+	return (int)nvs_sigset_word(&old);
+}
+
+EXPORT int sigblock(int mask)
+{
+	return change_old(SIG_BLOCK, mask);
+}
+
+EXPORT int sigsetmask(int mask)
+{
+	return change_old(SIG_SETMASK, mask);
+}
+
+EXPORT int sigpending(sigset_t *set)
+{
+	return nvs_signals_pending(set);
+}
+
+/* ---- sent and waited for ---- */
+
+EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
+{
+	const struct nvs_signext *next = nvs_signext_find();
+
+	if (!next->pthread_sigqueue)
+		return ENOSYS;
+	return next->pthread_sigqueue(thread, sig, nvs_signals_queued(sig, value));
+}
+
+EXPORT int signalfd(int fd, const sigset_t *set, int flags)
+{
+	return nvs_signals_fd(nvs_signext_find()->signalfd, fd, set, flags);
+}
+
+EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	return nvs_signals_wait(set, info, timeout);
+}
+
+EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	return nvs_signals_wait(set, info, NULL);
+}
+
+EXPORT int sigwait(const sigset_t *set, int *sig)
+{
+	int ret, saved = errno;
+
+	do
+		ret = nvs_signals_wait(set, NULL, NULL);
+	while (ret < 0 && errno == EINTR);
+	if (ret < 0) {
+		ret = errno;
+		errno = saved;
+		return ret;
+	}
+	*sig = ret;
+	return 0;
+}

@@ -136,12 +136,12 @@ void nvs_doorbell_drop_alias(struct nvs_cpu_map *m)
 	m->armed = m->guarded = false;
 }
 
-bool nvs_doorbells_settle(void)
+bool nvs_doorbells_settle(bool shown)
 {
 	struct nvs_rm *rm = nvs_rm();
 
 	unmap_retired(rm);
-	if (!rm->arming || rm->dirty)
+	if (!rm->arming || !shown)
 		return true;
 	rm->arming = false;
 	return guard_all(rm);

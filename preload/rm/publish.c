@@ -193,14 +193,16 @@ static void replace_view(struct nvs_rm *rm)
 void nvs_publish(void)
 {
 	struct nvs_rm *rm = nvs_rm();
+	bool shown;
 
 	if (!rm)
 		return;
 	do {
 		if (rm->live && rm->dirty)
 			replace_view(rm);
+		shown = !rm->dirty;
 		nvs_channels_settle();
-	} while (!nvs_doorbells_settle());
+	} while (!nvs_doorbells_settle(shown));
 }
 
 void nvs_shadow_refresh(void)

@@ -169,8 +169,9 @@ void nvs_maps_arm_all(void);
 /* Given back by the next publication, or left to traps that are still about. */
 void nvs_doorbell_retire_alias(uintptr_t alias, size_t size);
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
-/* After a publication. False: one cannot be guarded, and is to leave the view again. */
-bool nvs_doorbells_settle(void);
+/* After a publication; SHOWN: the view has every doorbell. False: one cannot be guarded, and is to
+ * leave the view again. */
+bool nvs_doorbells_settle(bool shown);
 /* For the last check: [start, end) stays mapped, and is nobody's doorbell any more. */
 void nvs_maps_left(uint64_t start, uint64_t end);
 bool nvs_maps_is_left(uint64_t start, uint64_t end);

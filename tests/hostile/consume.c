@@ -9,7 +9,8 @@ int main(int argc, char **argv)
 	struct nvs_error err = {"usage: consume TRACE"};
 	char text[2 * sizeof(err.text)];
 	struct nvs_trace *t = NULL;
-	int failed = argc < 2 || nvs_trace_open(&t, argv[argc - 1], NULL, &err) || fuzz_consume(t, &err);
+	int failed = argc < 2 || nvs_trace_open(&t, argv[argc - 1], NULL, &err) ||
+		     fuzz_consume(t, &err);
 
 	nvs_trace_close(t);
 	if (failed)

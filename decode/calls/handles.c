@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/trace/records.h"
 #include "decode/calls/args.h"
@@ -100,16 +101,11 @@ static struct meaning *meaning_make(struct nvs_handles *h, uint64_t handle, uint
 
 static bool room_for(void **list, uint32_t used, uint32_t *room)
 {
-	void *more;
+	void *more = nvs_grow(*list, used, room, sizeof(void *), 64, UINT32_MAX);
 
-	if (used < *room)
-		return true;
-	more = realloc(*list, (*room ? *room * 2 : 64) * sizeof(void *));
-	if (!more)
-		return false;
-	*list = more;
-	*room = *room ? *room * 2 : 64;
-	return true;
+	if (more)
+		*list = more;
+	return more;
 }
 
 /* ---- functions ---- */

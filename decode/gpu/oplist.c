@@ -3,9 +3,9 @@
  * The operations of the submission in progress, held until its end, because only then is it known
  * what its uploads were for.
  */
-#include <stdlib.h>
 #include <string.h>
 #include "decode/base/copy.h"
+#include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
 
 struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
@@ -16,16 +16,11 @@ struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uin
 
 	if (ops->count >= MAX_OPS)
 		nvs_ops_flush(c);
-	if (ops->count == ops->room) {
-		uint32_t room = ops->room ? 2 * ops->room : 64;
-		struct nvs_op *list = realloc(ops->list, room * sizeof(*list));
-
-		if (!list)
-			return NULL;
-		ops->list = list;
-		ops->room = room;
-	}
-	op = &ops->list[ops->count++];
+	op = nvs_grow(ops->list, ops->count, &ops->room, sizeof(*op), 64, UINT32_MAX);
+	if (!op)
+		return NULL;
+	ops->list = op;
+	op += ops->count++;
 	memset(op, 0, sizeof(*op));
 	op->kind = (uint8_t)kind;
 	op->subch = (uint8_t)subch;
@@ -36,17 +31,14 @@ struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uin
 
 struct nvs_qmd *nvs_ops_keep_qmd(struct nvs_ops *ops, const struct nvs_qmd *qmd)
 {
-	if (ops->nqmds == ops->qmd_room) {
-		uint32_t room = ops->qmd_room ? 2 * ops->qmd_room : 16;
-		struct nvs_qmd *list = realloc(ops->qmds, room * sizeof(*list));
+	struct nvs_qmd *list = nvs_grow(ops->qmds, ops->nqmds, &ops->qmd_room, sizeof(*list), 16,
+					UINT32_MAX);
 
-		if (!list)
-			return NULL;
-		ops->qmds = list;
-		ops->qmd_room = room;
-	}
-	nvs_copy(&ops->qmds[ops->nqmds], qmd, sizeof(*qmd));
-	return &ops->qmds[ops->nqmds++];
+	if (!list)
+		return NULL;
+	ops->qmds = list;
+	nvs_copy(&list[ops->nqmds], qmd, sizeof(*qmd));
+	return &list[ops->nqmds++];
 }
 
 void nvs_ops_flush(struct nvs_ops_channel *c)

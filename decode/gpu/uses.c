@@ -4,10 +4,13 @@
  * by where they lie themselves and by the banks and semaphores that they name.
  */
 #include <stdlib.h>
+#include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
 
 static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 {
+	struct nvs_range *list;
+
 	/*
 	 * Kernels of a graph share most of their banks: look at the latest ones for the same range.
 	 */
@@ -15,17 +18,10 @@ static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 		if (r->list[i - 1].start == start && r->list[i - 1].end >= start + bytes)
 			return;
 	}
-	if (r->count == r->room) {
-		uint32_t room = r->room ? 2 * r->room : 64;
-		struct nvs_range *list = room > MAX_OPS * 32
-						 ? NULL
-						 : realloc(r->list, room * sizeof(*list));
-
-		if (!list)
-			return;
-		r->list = list;
-		r->room = room;
-	}
+	list = nvs_grow(r->list, r->count, &r->room, sizeof(*list), 64, MAX_OPS * 32);
+	if (!list)
+		return;
+	r->list = list;
 	r->list[r->count++] = (struct nvs_range){start, start + bytes};
 }
 
@@ -110,17 +106,13 @@ void nvs_uses_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *q
 
 void nvs_uses_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls)
 {
-	add_range(&ops->descriptors, address, NVS_QMD_MAX_BYTES);
-	if (ops->uploads.count == ops->uploads.room) {
-		uint32_t room = ops->uploads.room ? 2 * ops->uploads.room : 64;
-		struct nvs_upload *list =
-			room > MAX_OPS ? NULL : realloc(ops->uploads.list, room * sizeof(*list));
+	struct nvs_upload *list = nvs_grow(ops->uploads.list, ops->uploads.count,
+					   &ops->uploads.room, sizeof(*list), 64, MAX_OPS);
 
-		if (!list)
-			return;
-		ops->uploads.list = list;
-		ops->uploads.room = room;
-	}
+	add_range(&ops->descriptors, address, NVS_QMD_MAX_BYTES);
+	if (!list)
+		return;
+	ops->uploads.list = list;
 	ops->uploads.list[ops->uploads.count++] = (struct nvs_upload){address, cls};
 }
 

@@ -6,11 +6,15 @@
 #include "decode/calls/reading.h"
 #include "decode/trace/stream.h"
 
+/* What readers are told. */
+enum { SUBMISSION, ENTRY, RUN, FAULT, OP, SUBMITTED, CALL, RECORD, TOLD };
+
 struct nvs_reading {
 	struct nvs_trace *trace;
 	struct nvs_reader *readers;
 	bool *done; /* each: has seen enough */
 	uint32_t n, ndone;
+	uint32_t *ears[TOLD], nears[TOLD]; /* the readers that are told each of these */
 	bool whole;
 	struct nvs_calls_sink selection;
 	struct nvs_calls *calls; /* NULL: not wanted, as the next */
@@ -36,6 +40,7 @@ void nvs_reading_free(struct nvs_reading *r)
 		return;
 	nvs_calls_free(r->calls);
 	nvs_attach_free(r->follow);
+	free(r->ears[0]);
 	free(r->readers);
 	free(r->done);
 	free(r);
@@ -96,10 +101,16 @@ static void answer(struct nvs_reading *r, uint32_t i, int said)
 	}
 }
 
-#define TELL(r, callback, ...)                                   \
-	for (uint32_t i_ = 0; i_ < (r)->n && !(r)->status; i_++) \
-		if ((r)->readers[i_].callback && !(r)->done[i_]) \
-	answer(r, i_, (r)->readers[i_].callback((r)->readers[i_].arg, __VA_ARGS__))
+#define TELL(r, what, callback, ...)                                                        \
+	for (uint32_t ear_ = 0; ear_ < (r)->nears[what] && !(r)->status; ear_++) {          \
+		uint32_t i_ = (r)->ears[what][ear_];                                        \
+		int said_ = (r)->done[i_] ? 0                                               \
+					  : (r)->readers[i_].callback((r)->readers[i_].arg, \
+								      __VA_ARGS__);         \
+                                                                                            \
+		if (said_)                                                                  \
+			answer(r, i_, said_);                                               \
+	}
 
 /* For the reader of the trace: does it go on? */
 static int verdict(const struct nvs_reading *r)
@@ -112,7 +123,7 @@ static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs
 {
 	struct nvs_reading *r = arg;
 
-	TELL(r, entry, s, seg, gp);
+	TELL(r, ENTRY, entry, s, seg, gp);
 }
 
 static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
@@ -120,14 +131,14 @@ static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run
 {
 	struct nvs_reading *r = arg;
 
-	TELL(r, run, c, run, cls);
+	TELL(r, RUN, run, c, run, cls);
 }
 
 static void on_fault(void *arg, const struct nvs_pb_fault *fault)
 {
 	struct nvs_reading *r = arg;
 
-	TELL(r, fault, fault);
+	TELL(r, FAULT, fault, fault);
 }
 
 static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -136,14 +147,14 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 
 	if (r->tallies)
 		nvs_calls_op(r->calls, op);
-	TELL(r, op, s, op);
+	TELL(r, OP, op, s, op);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_reading *r = arg;
 
-	TELL(r, call, call);
+	TELL(r, CALL, call, call);
 	return r->status;
 }
 
@@ -170,12 +181,12 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 
 	if (failed)
 		return failed;
-	TELL(r, submission, s, r->now);
+	TELL(r, SUBMISSION, submission, s, r->now);
 	if (r->follow && !r->status)
 		failed = follow(r, s);
 	if (failed)
 		return failed;
-	TELL(r, submitted, s, r->now);
+	TELL(r, SUBMITTED, submitted, s, r->now);
 	return verdict(r);
 }
 
@@ -189,31 +200,61 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 		failed = nvs_attach_record(r->follow, rec);
 	if (failed)
 		return failed;
-	TELL(r, record, rec);
+	TELL(r, RECORD, record, rec);
 	return verdict(r);
 }
 
 /* ---- what is wanted ---- */
 
+static bool listens(const struct nvs_reader *x, uint32_t what)
+{
+	const bool to[TOLD] = {
+		[SUBMISSION] = x->submission,
+		[ENTRY] = x->entry,
+		[RUN] = x->run,
+		[FAULT] = x->fault,
+		[OP] = x->op,
+		[SUBMITTED] = x->submitted,
+		[CALL] = x->call,
+		[RECORD] = x->record,
+	};
+
+	return to[what];
+}
+
+/* One block of memory for all lists. */
+static int prepare_ears(struct nvs_reading *r)
+{
+	uint32_t *room = calloc(TOLD * (r->n + 1ul), sizeof(*room));
+
+	if (!room)
+		return -ENOMEM;
+	for (uint32_t what = 0; what < TOLD; what++) {
+		r->ears[what] = room + what * r->n;
+		for (uint32_t i = 0; i < r->n; i++)
+			if (listens(r->readers + i, what))
+				r->ears[what][r->nears[what]++] = i;
+	}
+	return 0;
+}
+
 static int prepare(struct nvs_reading *r)
 {
 	struct nvs_attach_sink ops = {.arg = r};
 	struct nvs_calls_sink calls = r->selection;
-	bool wants_calls = false;
+	bool wants_calls = r->nears[CALL];
 
+	for (uint32_t i = 0; i < r->n; i++) {
+		wants_calls |= r->readers[i].calls || r->readers[i].tallies;
+		r->tallies |= r->readers[i].tallies;
+	}
 	calls.arg = r;
 	calls.submission = on_call_of;
-	for (uint32_t i = 0; i < r->n; i++) {
-		const struct nvs_reader *x = r->readers + i;
-
-		wants_calls |= x->call || x->calls || x->tallies;
-		calls.call = x->call ? on_call : calls.call;
-		ops.entry = x->entry ? on_entry : ops.entry;
-		ops.run = x->run ? on_run : ops.run;
-		ops.fault = x->fault ? on_fault : ops.fault;
-		ops.op = x->op || x->tallies ? on_op : ops.op;
-		r->tallies |= x->tallies;
-	}
+	calls.call = r->nears[CALL] ? on_call : NULL;
+	ops.entry = r->nears[ENTRY] ? on_entry : NULL;
+	ops.run = r->nears[RUN] ? on_run : NULL;
+	ops.fault = r->nears[FAULT] ? on_fault : NULL;
+	ops.op = r->nears[OP] || r->tallies ? on_op : NULL;
 	if (wants_calls && !(r->calls = nvs_calls_new(r->trace, &calls)))
 		return -ENOMEM;
 	if ((ops.entry || ops.run || ops.fault || ops.op) &&
@@ -226,9 +267,11 @@ int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
 {
 	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
-	int failed = prepare(r);
+	int failed = prepare_ears(r);
 
 	err->text[0] = '\0';
+	if (!failed)
+		failed = prepare(r);
 	if (!failed)
 		failed = nvs_stream_read(r->trace, &consumer, r, err);
 	if (!failed && r->calls)

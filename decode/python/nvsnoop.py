@@ -24,7 +24,8 @@ from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_char, c_char_p, c_int, c
 
 ABI = 1
 NONE = 0xffffffff
-CHUNK = 256  # items handed over at once; a graph counts with its nodes
+CHUNK = 256  # items handed over at once; a large one counts as several
+PAGE = 4096  # bytes that count as one
 
 
 class Error(Exception):
@@ -185,8 +186,9 @@ ORIGINS = {0: None, 1: "capture", 2: "nodes"}
 def _load():
     name = f"libnvsnoop-decode.so.{ABI}"
     prefix = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3)
-    beside = os.path.join(prefix, "lib", name)
-    lib = ctypes.CDLL(os.environ.get("NVSNOOP_DECODE_LIBRARY") or (beside if os.path.exists(beside) else name))
+    beside = [path for path in (os.path.join(prefix, folder, name) for folder in ("lib", "lib64"))
+              if os.path.exists(path)]
+    lib = ctypes.CDLL(os.environ.get("NVSNOOP_DECODE_LIBRARY") or (beside + [name])[0])
     for function, result, *arguments in (
             ("nvs_struct_size", c_size_t, c_char_p),
             ("nvs_trace_open", c_int, POINTER(c_void_p), c_char_p, POINTER(nvs_read_options), POINTER(nvs_error)),
@@ -377,7 +379,7 @@ class _Reading:
             failed = _lib.nvs_trace_open(byref(handle), path, byref(options), byref(error))
             if not failed and path != b"-":
                 failed = _lib.nvs_trace_read(handle, None, None, byref(error))
-            if not failed:
+            if not failed and not self.stopped.is_set():
                 failed = _lib.nvs_trace_read(handle, byref(consumer), None, byref(error))
             if failed < 0:
                 raise Error(_text(error.text) or os.strerror(-failed))
@@ -393,14 +395,12 @@ class _Reading:
         self.put(None)
 
     def __call__(self, flags, *callbacks):
-        thread = threading.Thread(target=self.work, args=(flags, callbacks), daemon=True)
-        thread.start()
+        threading.Thread(target=self.work, args=(flags, callbacks), daemon=True).start()
         try:
             for chunk in iter(self.queue.get, None):
                 yield from chunk
         finally:
             self.stopped.set()
-            thread.join()
         if self.failure:
             raise self.failure
 
@@ -414,7 +414,7 @@ class Trace:
     def submissions(self):
         """Submissions, each with the bytes of its segments, one after the other, in `data`."""
         return _Reading(self)(READ_CALLS, ("submission", _SUBMISSION, lambda r, trace, s, call: r.add(
-            _submission(trace, s.contents, call))))
+            _submission(trace, s.contents, call), 1 + s.contents.ndata // PAGE)))
 
     def operations(self):
         """What submissions do; `of` holds what its kind has, a launch also its grid."""
@@ -449,7 +449,8 @@ class Trace:
     def records(self):
         """Every other record: its head, and all of it in `data`."""
         return _Reading(self)(0, ("record", _RECORD, lambda r, trace, rec: r.add(
-            {**_fields(rec.contents), "data": ctypes.string_at(rec, rec.contents.size)})))
+            {**_fields(rec.contents), "data": ctypes.string_at(rec, rec.contents.size)},
+            1 + rec.contents.size // PAGE)))
 
     def findings(self):
         """What stands between the trace and "whole"."""

@@ -212,7 +212,8 @@ struct nvs_consumer {
  * Reads the trace from its first record to its last, then what the spool adds. May be called again
  * where the input can be read again (not "-"): objects and mappings start anew then, as do the
  * counts, while threads, modules, stacks, the clock and the channels' life stay known. So a second
- * pass knows what came after its use in the stream: names of threads, stacks, symbols.
+ * pass knows what came after its use in the stream: names of threads, stacks, symbols. CONSUMER and
+ * ERR may be NULL.
  */
 int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer, void *arg,
 		   struct nvs_error *err);

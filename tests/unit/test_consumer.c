@@ -11,7 +11,8 @@
 
 static char path[] = "/tmp/nvsnoop-consumer-XXXXXX";
 
-/* Two kernels by one handle, of which the second fails, and a graph of one node that is launched. */
+/* Two kernels by one handle, of which the second fails, and a graph of one node that is launched.
+ */
 static void api(struct mk *m, uint32_t number, const char *text, uint32_t length, uint32_t nargs)
 {
 	struct nvs_rec_api *rec = mk_rec(m, NVS_REC_API, sizeof(*rec) + length);
@@ -54,8 +55,9 @@ static void launch(struct mk *m, uint64_t number, uint32_t result)
 
 static void make_trace(void)
 {
-	static const char entry[] = "cuLaunchKernel\0launch\0f:function\0gridDimX:u32\0gridDimY:u32\0"
-				    "gridDimZ:u32\0blockDimX:u32\0blockDimY:u32\0blockDimZ:u32";
+	static const char entry[] =
+		"cuLaunchKernel\0launch\0f:function\0gridDimX:u32\0gridDimY:u32\0"
+		"gridDimZ:u32\0blockDimX:u32\0blockDimY:u32\0blockDimZ:u32";
 	static const char of_graphs[] = "cuGraphLaunch\0graph-launch\0hGraphExec:exec";
 	struct nvs_rec_kernel *kernel;
 	struct nvs_rec_graph *graph;

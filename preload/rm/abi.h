@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include "preload/rm/nvrm.h"
 
 /* A release in one number that compares as releases do. */
 #define NVS_RELEASE(major, minor, patch) \
@@ -65,7 +66,8 @@ unsigned nvs_abi_uvm_map_tail(uint32_t release);
 
 static inline bool nvs_class_is_usermode(uint32_t c)
 {
-	return c == 0xc361 || c == 0xc461 || c == 0xc561 || c == 0xc661 || c == 0xc761;
+	return c == VOLTA_USERMODE_A || c == TURING_USERMODE_A || c == AMPERE_USERMODE_A ||
+	       c == HOPPER_USERMODE_A || c == BLACKWELL_USERMODE_A;
 }
 
 static inline bool nvs_class_is_channel(uint32_t c)
@@ -76,25 +78,17 @@ static inline bool nvs_class_is_channel(uint32_t c)
 /* Volta brought the doorbell page; older channels ring by GP_PUT alone. */
 static inline bool nvs_class_has_doorbell(uint32_t c)
 {
-	return c >= 0xc36f;
+	return c >= VOLTA_CHANNEL_GPFIFO_A;
 }
 
 static inline bool nvs_class_is_root(uint32_t c)
 {
-	return c == 0x0000 || c == 0x0001 || c == 0x0041;
+	return c == NV01_ROOT || c == NV01_ROOT_NON_PRIV || c == NV01_ROOT_CLIENT;
 }
 
 static inline uint32_t nvs_u32(const void *p, unsigned offset)
 {
 	uint32_t v;
-
-	memcpy(&v, (const uint8_t *)p + offset, sizeof(v));
-	return v;
-}
-
-static inline uint64_t nvs_u64(const void *p, unsigned offset)
-{
-	uint64_t v;
 
 	memcpy(&v, (const uint8_t *)p + offset, sizeof(v));
 	return v;

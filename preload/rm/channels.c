@@ -20,16 +20,16 @@ static struct nvs_object *sibling(const struct nvs_object *o, uint32_t handle)
 /*
  * The channel's own address space, else its context share's, else its group's, else the device's.
  */
-static void find_vaspace(struct nvs_channel_entry *c)
+static void find_vaspace(struct nvs_channel_entry *c, const struct NV_CHANNEL_ALLOC_PARAMS *p)
 {
 	struct nvs_object *o = c->object;
-	struct nvs_object *share = sibling(o, nvs_u32(o->params, 24));
+	struct nvs_object *share = sibling(o, p->hContextShare);
 	struct nvs_object *space;
 
-	c->vaspace_handle = nvs_u32(o->params, 28);
+	c->vaspace_handle = p->hVASpace;
 	if (!c->vaspace_handle && share)
 		c->vaspace_handle = share->vaspace;
-	if (!c->vaspace_handle && o->up && o->up->object_class == 0xa06c)
+	if (!c->vaspace_handle && o->up && o->up->object_class == KEPLER_CHANNEL_GROUP_A)
 		c->vaspace_handle = o->up->vaspace;
 	space = sibling(o, c->vaspace_handle);
 	c->vaspace = nvs_object_vaspace(space ? space : o);
@@ -54,15 +54,16 @@ static void find_userd(struct nvs_channel_entry *c)
 static void learn_params(struct nvs_channel_entry *c)
 {
 	struct nvs_object *o = c->object;
+	const struct NV_CHANNEL_ALLOC_PARAMS *p = (const void *)o->params;
 
-	c->gpfifo = nvs_u64(o->params, 8);
-	c->entries = nvs_u32(o->params, 16);
-	c->userd_handle = nvs_u32(o->params, 32);
-	c->userd_offset = c->userd_handle ? nvs_u64(o->params, 64) : 0;
-	c->engine = nvs_u32(o->params, 128);
-	if (!c->engine && o->up && o->up->object_class == 0xa06c)
+	c->gpfifo = p->gpFifoOffset;
+	c->entries = p->gpFifoEntries;
+	c->userd_handle = p->hUserdMemory[0];
+	c->userd_offset = c->userd_handle ? p->userdOffset[0] : 0;
+	c->engine = p->engineType;
+	if (!c->engine && o->up && o->up->object_class == KEPLER_CHANNEL_GROUP_A)
 		c->engine = o->up->engine;
-	find_vaspace(c);
+	find_vaspace(c, p);
 	find_userd(c);
 }
 
@@ -79,7 +80,7 @@ void nvs_channel_add(struct nvs_object *o)
 	c->group = o->parent;
 	o->channel = c;
 	DL_APPEND(rm->channels, c);
-	if (o->params_length >= 144)
+	if (o->params_length >= sizeof(struct NV_CHANNEL_ALLOC_PARAMS))
 		learn_params(c);
 	if (!nvs_class_has_doorbell(o->object_class)) {
 		c->flags |= NVS_CHAN_NO_DOORBELL;
@@ -144,14 +145,14 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 /* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
 void nvs_channel_expect(uint32_t client, const void *params)
 {
+	struct NV_CHANNEL_ALLOC_PARAMS p;
 	struct nvs_object *o;
 	uintptr_t userd;
-	uint8_t p[72];
 
-	if (!nvs_rm()->channels || !params || !nvs_peek(p, params, sizeof(p)))
+	if (!nvs_rm()->channels || !params || !nvs_peek(&p, params, sizeof(p)))
 		return;
-	o = nvs_object_find(client, nvs_u32(p, 32));
-	userd = o ? seen_at(o->entity, (int64_t)nvs_u64(p, 64), NVS_USERD_BYTES) : 0;
+	o = nvs_object_find(client, p.hUserdMemory[0]);
+	userd = o ? seen_at(o->entity, (int64_t)p.userdOffset[0], NVS_USERD_BYTES) : 0;
 	if (userd)
 		nvs_shadow_clear(userd, userd + NVS_USERD_BYTES);
 }

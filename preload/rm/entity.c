@@ -36,7 +36,7 @@ static struct nvs_object *device_of(const struct nvs_object *o)
 {
 	struct nvs_object *up = (struct nvs_object *)o;
 
-	while (up && up->object_class != 0x0080)
+	while (up && up->object_class != NV01_DEVICE_0)
 		up = up->up;
 	return up;
 }
@@ -45,13 +45,12 @@ uint32_t nvs_object_vaspace(const struct nvs_object *o)
 {
 	const struct nvs_object *space = o, *device = device_of(o);
 
-	if (o->object_class != 0x90f1)
+	if (o->object_class != FERMI_VASPACE_A)
 		space = o->vaspace ? nvs_object_find(o->key.client, o->vaspace) : NULL;
-	/*
-	 * NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE: another name for the device's own address space.
-	 */
-	if (space && space->object_class == 0x90f1 && space->params_length >= 4 &&
-	    nvs_u32(space->params, 0) == 3)
+	/* Another name for the device's own address space. */
+	if (space && space->object_class == FERMI_VASPACE_A &&
+	    NVS_PARAM(space, NV_VASPACE_ALLOCATION_PARAMETERS, index) ==
+		    NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE)
 		space = device_of(space);
 	if (!space)
 		space = device ? device : o;

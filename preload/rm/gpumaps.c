@@ -132,7 +132,7 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 void nvs_gpu_maps_drop_object(struct nvs_object *o)
 {
 	struct nvs_rm *rm = nvs_rm();
-	bool space = o->object_class == 0x90f1 && o->entity->refs == 1;
+	bool space = o->object_class == FERMI_VASPACE_A && o->entity->refs == 1;
 
 	for (uint32_t i = rm->gpu.n; i-- > 0 && (o->uses || space);) {
 		struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];

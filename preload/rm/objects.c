@@ -9,27 +9,25 @@
 /* Where parameters name an address space, an engine or a GPU. */
 static void learn_params(struct nvs_object *o)
 {
-	uint32_t n = o->params_length;
-
 	switch (o->object_class) {
-	case 0x0080:
-		o->gpu = n >= 4 ? nvs_u32(o->params, 0) : 0;
+	case NV01_DEVICE_0:
+		o->gpu = NVS_PARAM(o, NV0080_ALLOC_PARAMETERS, deviceId);
 		break;
-	case 0x9067:
-		o->vaspace = n >= 4 ? nvs_u32(o->params, 0) : 0;
+	case FERMI_CONTEXT_SHARE_A:
+		o->vaspace = NVS_PARAM(o, NV_CTXSHARE_ALLOCATION_PARAMETERS, hVASpace);
 		break;
-	case 0xa06c:
-		o->vaspace = n >= 12 ? nvs_u32(o->params, 8) : 0;
-		o->engine = n >= 16 ? nvs_u32(o->params, 12) : 0;
+	case KEPLER_CHANNEL_GROUP_A:
+		o->vaspace = NVS_PARAM(o, NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS, hVASpace);
+		o->engine = NVS_PARAM(o, NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS, engineType);
 		break;
-	case 0x50a0:
-		o->vaspace = n >= 112 ? nvs_u32(o->params, 108) : 0;
+	case NV50_MEMORY_VIRTUAL:
+		o->vaspace = NVS_PARAM(o, NV_MEMORY_ALLOCATION_PARAMS, hVASpace);
 		break;
-	case 0x0070:
-		o->vaspace = n >= 20 ? nvs_u32(o->params, 16) : 0;
+	case NV01_MEMORY_VIRTUAL:
+		o->vaspace = NVS_PARAM(o, NV_MEMORY_VIRTUAL_ALLOCATION_PARAMS, hVASpace);
 		break;
-	case 0x003e:
-	case 0x0071:
+	case NV01_MEMORY_SYSTEM:
+	case NV01_MEMORY_SYSTEM_OS_DESCRIPTOR:
 		o->system = true;
 		break;
 	}

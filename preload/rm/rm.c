@@ -19,9 +19,9 @@ static struct call unpack(unsigned request, void *arg)
 }
 
 /* A structure too large for the request word comes by pointer. */
-static struct call unwrap(const void *xfer)
+static struct call unwrap(const struct nv_ioctl_xfer *x)
 {
-	return (struct call){nvs_u32(xfer, 0), nvs_u32(xfer, 4), (void *)nvs_u64(xfer, 8)};
+	return (struct call){x->cmd, x->size, (void *)x->ptr};
 }
 
 /* ---- ahead of the call ---- */
@@ -33,37 +33,52 @@ static void leave(struct nvs_object *o)
 		nvs_object_withdraw(o);
 }
 
-static void before_unmap(const uint8_t *a)
+static void before_unmap(const struct NVOS34_PARAMETERS *a)
 {
-	struct nvs_object *o = nvs_object_find(nvs_u32(a, 0), nvs_u32(a, 8));
-	struct nvs_rm_map *map = o ? nvs_rm_map_find(o, nvs_u64(a, 16)) : NULL;
+	struct nvs_object *o = nvs_object_find(a->hClient, a->hMemory);
+	struct nvs_rm_map *map = o ? nvs_rm_map_find(o, a->pLinearAddress) : NULL;
 
 	nvs_rm()->unmapping = map;
 	if (map)
 		nvs_rm_map_withdraw(map);
 }
 
+/* CALL has parameters of this form, and they could be read. */
+#define PEEK(call, to) ((call).size == sizeof(*(to)) && nvs_peek(to, (call).arg, sizeof(*(to))))
+
+/* What both forms of ALLOC begin with. */
+static bool allocates_channel(struct call c, struct NVOS21_PARAMETERS *a)
+{
+	return c.nr == NVS_ESC_ALLOC && c.size >= sizeof(*a) && nvs_peek(a, c.arg, sizeof(*a)) &&
+	       nvs_class_is_channel(a->hClass);
+}
+
 static bool before(struct call c)
 {
-	uint8_t a[48];
+	union {
+		struct NVOS00_PARAMETERS free;
+		struct NVOS21_PARAMETERS alloc;
+		struct NVOS32_PARAMETERS heap;
+		struct NVOS34_PARAMETERS unmap;
+	} a;
 
 	switch (c.nr) {
 	case NVS_ESC_ALLOC:
 		/* Whose pages the channel will share is settled before it is there. */
-		if (c.size >= 32 && nvs_peek(a, c.arg, 24) && nvs_class_is_channel(nvs_u32(a, 12)))
-			nvs_channel_expect(nvs_u32(a, 0), (const void *)nvs_u64(a, 16));
+		if (allocates_channel(c, &a.alloc))
+			nvs_channel_expect(a.alloc.hRoot, (const void *)a.alloc.pAllocParms);
 		return false;
 	case NVS_ESC_FREE:
-		if (c.size == 16 && nvs_peek(a, c.arg, 16))
-			leave(nvs_object_find(nvs_u32(a, 0), nvs_u32(a, 8)));
+		if (PEEK(c, &a.free))
+			leave(nvs_object_find(a.free.hRoot, a.free.hObjectOld));
 		return true;
 	case NVS_ESC_VID_HEAP_CONTROL:
-		if (c.size == 184 && nvs_peek(a, c.arg, 48) && nvs_u32(a, 8) == 3)
-			leave(nvs_object_find(nvs_u32(a, 0), nvs_u32(a, 44)));
+		if (PEEK(c, &a.heap) && a.heap.function == NVOS32_FUNCTION_FREE)
+			leave(nvs_object_find(a.heap.hRoot, a.heap.data.Free.hMemory));
 		return true;
 	case NVS_ESC_UNMAP_MEMORY:
-		if (c.size == 32 && nvs_peek(a, c.arg, 24))
-			before_unmap(a);
+		if (PEEK(c, &a.unmap))
+			before_unmap(&a.unmap);
 		return true;
 	case NVS_ESC_UNMAP_MEMORY_DMA:
 		return true;
@@ -75,22 +90,16 @@ static bool before(struct call c)
 static struct call call_of(unsigned request, void *arg)
 {
 	struct call c = unpack(request, arg);
-	uint8_t xfer[16];
+	struct nv_ioctl_xfer x;
 
-	if (c.nr != NVS_ESC_XFER_CMD)
-		return c;
-	if (c.size != 16 || !nvs_peek(xfer, arg, 16))
-		return c;
-	return unwrap(xfer);
+	return c.nr == NVS_ESC_XFER_CMD && PEEK(c, &x) ? unwrap(&x) : c;
 }
 
 bool nvs_rm_makes_channel(unsigned request, void *arg)
 {
-	struct call c = call_of(request, arg);
-	uint8_t a[16];
+	struct NVOS21_PARAMETERS a;
 
-	return c.nr == NVS_ESC_ALLOC && c.size >= 32 && nvs_peek(a, c.arg, 16) &&
-	       nvs_class_is_channel(nvs_u32(a, 12));
+	return allocates_channel(call_of(request, arg), &a);
 }
 
 bool nvs_rm_before(unsigned request, void *arg)
@@ -100,23 +109,25 @@ bool nvs_rm_before(unsigned request, void *arg)
 
 /* ---- after it ---- */
 
+/* Bytes of the parameters that are kept. */
 static uint32_t alloc_params(const struct call *c, uint32_t object_class)
 {
-	uint32_t release = nvs_rm_release(), given = 0,
-		 known = nvs_abi_params_size(release, object_class);
-	bool sized = release >= NVS_RELEASE(535, 43, 2);
+	const struct NVOS21_PARAMETERS *plain = c->arg;
+	const struct NVOS64_PARAMETERS *extended = c->arg;
+	uint32_t release = nvs_rm_release(), given = 0;
 
-	if (!nvs_u64(c->arg, 16))
+	if (!plain->pAllocParms)
 		return 0;
-	/* NVOS64_FLAGS_FINN_SERIALIZED: not the plain structure. */
-	if (c->size == 48 && nvs_u32(c->arg, 36) & 1)
-		return 0;
-	if (c->size == 32 && sized)
-		given = nvs_u32(c->arg, 24);
-	else if (c->size == 48)
-		given = nvs_u32(c->arg, 32);
+	if (c->size == sizeof(*extended)) {
+		/* Not the plain structure. */
+		if (extended->flags & NVOS64_FLAGS_FINN_SERIALIZED)
+			return 0;
+		given = extended->paramsSize;
+	} else if (c->size == sizeof(*plain) && release >= NVS_RELEASE(535, 43, 2)) {
+		given = plain->paramsSize;
+	}
 	if (!given)
-		given = known;
+		given = nvs_abi_params_size(release, object_class);
 	return given < MAX_PARAMS ? given : MAX_PARAMS;
 }
 
@@ -126,144 +137,149 @@ static void pin(struct nvs_object *o, uint64_t address, uint64_t limit)
 	nvs_maps_pinned(o, address, limit + 1);
 }
 
+/* User pages, named by their address. */
+static bool pins(const struct nvs_object *o)
+{
+	return o->object_class == NV01_MEMORY_SYSTEM_OS_DESCRIPTOR &&
+	       NVS_HAS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, descriptorType) &&
+	       NVS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, descriptorType) ==
+		       NVOS32_DESCRIPTOR_TYPE_VIRTUAL_ADDRESS;
+}
+
 static void after_alloc(int fd, const struct call *c)
 {
-	uint32_t client = nvs_u32(c->arg, 0), parent = nvs_u32(c->arg, 4),
-		 handle = nvs_u32(c->arg, 8);
-	uint32_t object_class = nvs_u32(c->arg, 12);
-	const void *params = (const void *)nvs_u64(c->arg, 16);
+	const struct NVOS21_PARAMETERS *a = c->arg;
+	uint32_t object_class = a->hClass, handle = a->hObjectNew;
 	bool root = nvs_class_is_root(object_class);
+	uint32_t client = root ? handle : a->hRoot;
 	struct nvs_object *o;
 
-	if (root)
-		client = parent = handle;
-	o = nvs_object_add(client, parent, handle, object_class, params,
-			   root ? 0 : alloc_params(c, object_class));
+	o = nvs_object_add(client, root ? handle : a->hObjectParent, handle, object_class,
+			   (const void *)a->pAllocParms, root ? 0 : alloc_params(c, object_class));
 	if (!o)
 		return;
 	if (root)
 		o->file = nvs_fd_file(fd);
 	if (nvs_class_is_channel(object_class))
 		nvs_channel_add(o);
-	else if (object_class == 0x0071 && o->params_length >= 36 && nvs_u32(o->params, 32) == 0)
-		pin(o, nvs_u64(o->params, 16), nvs_u64(o->params, 24));
-	else if (object_class == 0x00f9 || object_class == 0x00fb)
+	else if (pins(o))
+		pin(o, NVS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, descriptor),
+		    NVS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, limit));
+	else if (object_class == NV_MEMORY_FABRIC_IMPORT_V2 ||
+		 object_class == NV_MEMORY_FABRIC_IMPORTED_REF)
 		nvs_tell_remark(NVS_REMARK_IMPORTED, o->gpu, client, handle);
 }
 
-static void after_alloc_memory(const struct call *c)
+static void after_alloc_memory(const struct NVOS02_PARAMETERS_WITH_FD *a)
 {
-	uint32_t object_class = nvs_u32(c->arg, 12);
-	uint64_t limit = nvs_u64(c->arg, 32);
-	int fd = (int)nvs_u32(c->arg, 48);
-	struct nvs_object *o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4),
-					      nvs_u32(c->arg, 8), object_class, NULL, 0);
+	struct nvs_object *o = nvs_object_add(a->hRoot, a->hObjectParent, a->hObjectNew, a->hClass,
+					      NULL, 0);
 
 	if (!o)
 		return;
-	if (object_class == 0x0071)
-		pin(o, nvs_u64(c->arg, 24), limit);
-	else if (object_class == 0x003e && fd >= 0)
-		nvs_rm_map_add(o, fd, 0, limit + 1, 0);
+	if (a->hClass == NV01_MEMORY_SYSTEM_OS_DESCRIPTOR)
+		pin(o, a->pMemory, a->limit);
+	else if (a->hClass == NV01_MEMORY_SYSTEM && a->fd >= 0)
+		nvs_rm_map_add(o, a->fd, 0, a->limit + 1, 0);
 }
 
-static void after_dup(const struct call *c)
+static void after_dup(const struct NVOS55_PARAMETERS *a)
 {
-	uint32_t client = nvs_u32(c->arg, 0), parent = nvs_u32(c->arg, 4),
-		 handle = nvs_u32(c->arg, 8);
-	struct nvs_object *source = nvs_object_find(nvs_u32(c->arg, 12), nvs_u32(c->arg, 16));
+	struct nvs_object *source = nvs_object_find(a->hClientSrc, a->hObjectSrc);
 
 	if (source) {
-		nvs_object_dup(source, client, parent, handle);
+		nvs_object_dup(source, a->hClient, a->hParent, a->hObject);
 		return;
 	}
-	nvs_object_add(client, parent, handle, 0, NULL, 0);
-	nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, client, handle);
+	nvs_object_add(a->hClient, a->hParent, a->hObject, 0, NULL, 0);
+	nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, a->hClient, a->hObject);
 }
 
-static void after_map(const struct call *c)
+static void after_map(const struct NVOS33_PARAMETERS_WITH_FD *a)
 {
-	struct nvs_object *o = nvs_object_find(nvs_u32(c->arg, 0), nvs_u32(c->arg, 8));
+	struct nvs_object *o = nvs_object_find(a->hClient, a->hMemory);
 
 	if (o)
-		nvs_rm_map_add(o, (int)nvs_u32(c->arg, 48), nvs_u64(c->arg, 16),
-			       nvs_u64(c->arg, 24), nvs_u64(c->arg, 32));
+		nvs_rm_map_add(o, a->fd, a->offset, a->length, a->pLinearAddress);
 }
 
-static void after_update(const struct call *c)
+static void after_update(const struct NVOS56_PARAMETERS *a)
 {
-	struct nvs_object *o = nvs_object_find(nvs_u32(c->arg, 0), nvs_u32(c->arg, 8));
-	struct nvs_rm_map *map = o ? nvs_rm_map_find(o, nvs_u64(c->arg, 16)) : NULL;
+	struct nvs_object *o = nvs_object_find(a->hClient, a->hMemory);
+	struct nvs_rm_map *map = o ? nvs_rm_map_find(o, a->pOldCpuAddress) : NULL;
 
 	if (map)
-		map->updated = nvs_u64(c->arg, 24);
+		map->updated = a->pNewCpuAddress;
 }
 
-/*
- * NVOS32 function 2 ALLOC_SIZE and 0xe ALLOC_SIZE_RANGE; attr LOCATION 26:25 is 0 for video memory.
- */
-static void vid_heap_alloc(const struct call *c)
+static void vid_heap_alloc(const struct NVOS32_PARAMETERS *a)
 {
-	bool virtual = nvs_u32(c->arg, 52) & 0x80000;
-	bool video = (nvs_u32(c->arg, 56) >> 25 & 3) == 0;
-	struct nvs_object *o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4),
-					      nvs_u32(c->arg, 44),
-					      virtual ? 0x50a0
-					      : video ? 0x0040
-						      : 0x003e,
+	bool virtual = a->data.AllocSize.flags & NVOS32_ALLOC_FLAGS_VIRTUAL;
+	bool video = NVOS32_ATTR_LOCATION(a->data.AllocSize.attr) == 0;
+	struct nvs_object *o = nvs_object_add(a->hRoot, a->hObjectParent, a->data.AllocSize.hMemory,
+					      virtual ? NV50_MEMORY_VIRTUAL
+					      : video ? NV01_MEMORY_LOCAL_USER
+						      : NV01_MEMORY_SYSTEM,
 					      NULL, 0);
 
 	if (o && virtual)
-		o->vaspace = nvs_u32(c->arg, 12);
+		o->vaspace = a->hVASpace;
 }
 
-static void after_vid_heap(const struct call *c)
+static void vid_heap_os_descriptor(const struct NVOS32_PARAMETERS *a)
 {
-	struct nvs_object *o;
+	struct nvs_object *o = nvs_object_add(a->hRoot, a->hObjectParent,
+					      a->data.AllocOsDesc.hMemory,
+					      NV01_MEMORY_SYSTEM_OS_DESCRIPTOR, NULL, 0);
 
-	switch (nvs_u32(c->arg, 8)) {
-	case 2:
-	case 0xe:
-		vid_heap_alloc(c);
+	if (o && a->data.AllocOsDesc.descriptorType == NVOS32_DESCRIPTOR_TYPE_VIRTUAL_ADDRESS)
+		pin(o, a->data.AllocOsDesc.descriptor, a->data.AllocOsDesc.limit);
+}
+
+static void after_vid_heap(const struct NVOS32_PARAMETERS *a)
+{
+	switch (a->function) {
+	case NVOS32_FUNCTION_ALLOC_SIZE:
+	case NVOS32_FUNCTION_ALLOC_SIZE_RANGE:
+		vid_heap_alloc(a);
 		break;
-	case 0x1b:
-		o = nvs_object_add(nvs_u32(c->arg, 0), nvs_u32(c->arg, 4), nvs_u32(c->arg, 40),
-				   0x0071, NULL, 0);
-		if (o && nvs_u32(c->arg, 80) == 0)
-			pin(o, nvs_u64(c->arg, 64), nvs_u64(c->arg, 72));
+	case NVOS32_FUNCTION_ALLOC_OS_DESCRIPTOR:
+		vid_heap_os_descriptor(a);
 		break;
 	}
 }
 
 static void after_map_dma(const struct call *c)
 {
-	uint32_t client = nvs_u32(c->arg, 0), handle = nvs_u32(c->arg, 12);
-	struct nvs_object *dma = nvs_object_find(client, nvs_u32(c->arg, 8));
-	uint64_t va = nvs_u64(c->arg, c->size == 64 ? 48 : 40);
+	const struct NVOS46_PARAMETERS *a = c->arg;
+	const struct NVOS46_PARAMETERS_580 *newer = c->arg;
+	struct nvs_object *dma = nvs_object_find(a->hClient, a->hDma);
+	uint64_t va = c->size == sizeof(*newer) ? newer->dmaOffset : a->dmaOffset;
 	struct nvs_gpu_map map = {
-		.at = {va, va + nvs_u64(c->arg, 24)},
-		.client = client,
-		.handle = handle,
+		.at = {va, va + a->length},
+		.client = a->hClient,
+		.handle = a->hMemory,
 		.gpus = 1,
-		.offset = nvs_u64(c->arg, 16),
-		.memory = nvs_object_find(client, handle),
+		.offset = a->offset,
+		.memory = nvs_object_find(a->hClient, a->hMemory),
 		.dma = dma,
 	};
 
 	if (!dma)
 		return;
 	map.vaspace = nvs_object_vaspace(dma);
-	map.vaspace_handle = dma->object_class == 0x90f1 ? dma->key.handle : dma->vaspace;
+	map.vaspace_handle = dma->object_class == FERMI_VASPACE_A ? dma->key.handle : dma->vaspace;
 	if (map.memory && nvs_class_is_usermode(map.memory->object_class))
-		nvs_tell_remark(NVS_REMARK_GPU_DOORBELL, map.memory->gpu, client, handle);
+		nvs_tell_remark(NVS_REMARK_GPU_DOORBELL, map.memory->gpu, a->hClient, a->hMemory);
 	nvs_gpu_map_add(&map);
 }
 
 static void after_unmap_dma(const struct call *c)
 {
+	const struct NVOS47_PARAMETERS *a = c->arg;
 	struct nvs_rm *rm = nvs_rm();
-	struct nvs_object *dma = nvs_object_find(nvs_u32(c->arg, 0), nvs_u32(c->arg, 8));
-	uint64_t va = nvs_u64(c->arg, 24), size = c->size == 48 ? nvs_u64(c->arg, 32) : 0;
+	struct nvs_object *dma = nvs_object_find(a->hClient, a->hDma);
+	uint64_t va = a->dmaOffset, size = c->size == sizeof(*a) ? a->size : 0;
 	uint32_t space;
 
 	if (!dma)
@@ -285,23 +301,28 @@ static void after_unmap_dma(const struct call *c)
 
 /* ---- controls ---- */
 
-static void learn_gpu(const struct nvs_object *o, uint32_t cmd, const uint8_t *p, uint32_t size)
+static void learn_gpu(const struct nvs_object *o, uint32_t cmd, const void *params, uint32_t size)
 {
+	const struct NV2080_CTRL_MC_GET_ARCH_INFO_PARAMS *arch = params;
+	const struct NV2080_CTRL_GPU_GET_NAME_STRING_PARAMS *name = params;
+	const struct NV2080_CTRL_GPU_GET_GID_INFO_PARAMS *gid = params;
 	struct nvs_gpu *g;
 
 	if (!o || o->gpu >= NVS_MAX_GPUS)
 		return;
 	g = &nvs_rm()->gpus[o->gpu];
 	g->seen = true;
-	if (cmd == 0x20801701 && size >= 12) {
-		g->architecture = nvs_u32(p, 0);
-		g->implementation = nvs_u32(p, 4);
-		g->revision = nvs_u32(p, 8);
-	} else if (cmd == 0x20800110 && size >= 68 && nvs_u32(p, 0) == 0) {
-		memcpy(g->name, p + 4, sizeof(g->name));
+	if (cmd == NV2080_CTRL_CMD_MC_GET_ARCH_INFO && size >= sizeof(*arch)) {
+		g->architecture = arch->architecture;
+		g->implementation = arch->implementation;
+		g->revision = arch->revision;
+	} else if (cmd == NV2080_CTRL_CMD_GPU_GET_NAME_STRING && size >= sizeof(*name) &&
+		   name->gpuNameStringFlags == 0) {
+		memcpy(g->name, name->ascii, sizeof(g->name));
 		g->name[sizeof(g->name) - 1] = 0;
-	} else if (cmd == 0x2080014a && size >= 28 && nvs_u32(p, 8) == 16) {
-		memcpy(g->uuid, p + 12, sizeof(g->uuid));
+	} else if (cmd == NV2080_CTRL_CMD_GPU_GET_GID_INFO && size >= sizeof(*gid) &&
+		   gid->length == sizeof(g->uuid)) {
+		memcpy(g->uuid, gid->data, sizeof(g->uuid));
 	}
 	nvs_tell_gpu(o->gpu);
 }
@@ -316,43 +337,47 @@ static void learn_version(const char *text, uint32_t room)
 	nvs_rm_driver(version);
 }
 
-static void import(uint32_t client, const uint8_t *p, uint32_t size)
+/* One object of the RM, its class not told; or NULL: several. */
+static void import(uint32_t client,
+		   const struct NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS *p)
 {
-	/* NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD: one object of the RM, its class not told. */
-	if (size == 20 && nvs_u32(p, 4) == 1)
-		nvs_object_add(client, nvs_u32(p, 12), nvs_u32(p, 16), 0, NULL, 0);
-	nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, client, size == 20 ? nvs_u32(p, 16) : 0);
+	if (p && p->type == 1)
+		nvs_object_add(client, p->hParent, p->hObject, 0, NULL, 0);
+	nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, client, p ? p->hObject : 0);
 }
 
-static void after_control(const struct call *c)
+static void after_control(const struct NVOS54_PARAMETERS *a)
 {
-	uint32_t client = nvs_u32(c->arg, 0), cmd = nvs_u32(c->arg, 8), size = nvs_u32(c->arg, 24);
-	struct nvs_object *o = nvs_object_find(client, nvs_u32(c->arg, 4));
-	const uint8_t *p = (const uint8_t *)nvs_u64(c->arg, 16);
+	struct nvs_object *o = nvs_object_find(a->hClient, a->hObject);
+	const void *p = (const void *)a->params;
+	const struct NV0000_CTRL_SYSTEM_GET_BUILD_VERSION_PARAMS *version = p;
+	const struct NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS *imported = p;
 
-	/* NVOS54_FLAGS_FINN_SERIALIZED */
-	if (!p || nvs_u32(c->arg, 12) & 4)
+	if (!p || a->flags & NVOS54_FLAGS_FINN_SERIALIZED)
 		return;
-	switch (cmd) {
-	case 0xc36f0108: /* GPFIFO_GET_WORK_SUBMIT_TOKEN */
-		if (o && size >= 4)
+	switch (a->cmd) {
+	case NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN:
+		if (o && a->paramsSize >= 4)
 			nvs_channel_token(o, nvs_u32(p, 0));
 		break;
-	case 0x20801701: /* MC_GET_ARCH_INFO */
-	case 0x20800110: /* GPU_GET_NAME_STRING */
-	case 0x2080014a: /* GPU_GET_GID_INFO */
-		learn_gpu(o, cmd, p, size);
+	case NV2080_CTRL_CMD_MC_GET_ARCH_INFO:
+	case NV2080_CTRL_CMD_GPU_GET_NAME_STRING:
+	case NV2080_CTRL_CMD_GPU_GET_GID_INFO:
+		learn_gpu(o, a->cmd, p, a->paramsSize);
 		break;
-	case 0x00000101: /* SYSTEM_GET_BUILD_VERSION */
-		if (size >= 16)
-			learn_version((const char *)nvs_u64(p, 8), nvs_u32(p, 0));
+	case NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION:
+		if (a->paramsSize >= sizeof(*version))
+			learn_version((const char *)version->pDriverVersionBuffer,
+				      version->sizeOfStrings);
 		break;
-	case 0x0000013e: /* ..._V2 */
-		learn_version((const char *)p, size);
+	case NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2:
+		learn_version(p, a->paramsSize);
 		break;
-	case 0x00003d06: /* OS_UNIX_IMPORT_OBJECT_FROM_FD */
-	case 0x00003d0c:
-		import(client, p, cmd == 0x3d06 ? size : 0);
+	case NV0000_CTRL_CMD_OS_UNIX_IMPORT_OBJECT_FROM_FD:
+		import(a->hClient, a->paramsSize == sizeof(*imported) ? imported : NULL);
+		break;
+	case NV0000_CTRL_CMD_OS_UNIX_IMPORT_OBJECTS_FROM_FD:
+		import(a->hClient, NULL);
 		break;
 	}
 }
@@ -368,33 +393,33 @@ static void after(int fd, const struct call *c)
 		after_alloc(fd, c);
 		break;
 	case NVS_ESC_ALLOC_MEMORY:
-		after_alloc_memory(c);
+		after_alloc_memory(c->arg);
 		break;
 	case NVS_ESC_FREE:
 		if (rm->leaving)
 			nvs_object_destroy(rm->leaving);
 		break;
 	case NVS_ESC_DUP_OBJECT:
-		after_dup(c);
+		after_dup(c->arg);
 		break;
 	case NVS_ESC_CONTROL:
-		after_control(c);
+		after_control(c->arg);
 		break;
 	case NVS_ESC_VID_HEAP_CONTROL:
 		if (rm->leaving)
 			nvs_object_destroy(rm->leaving);
 		else
-			after_vid_heap(c);
+			after_vid_heap(c->arg);
 		break;
 	case NVS_ESC_MAP_MEMORY:
-		after_map(c);
+		after_map(c->arg);
 		break;
 	case NVS_ESC_UNMAP_MEMORY:
 		if (rm->unmapping)
 			nvs_rm_map_drop(rm->unmapping);
 		break;
 	case NVS_ESC_UPDATE_DEVICE_MAPPING_INFO:
-		after_update(c);
+		after_update(c->arg);
 		break;
 	case NVS_ESC_MAP_MEMORY_DMA:
 		after_map_dma(c);
@@ -418,9 +443,10 @@ static void refused(void)
 static void succeeded(int fd, const struct call *c)
 {
 	int status = nvs_abi_status(nvs_rm_release(), c->nr, c->size);
+	const struct nv_ioctl_rm_api_version *version = c->arg;
 
-	if (c->nr == NVS_ESC_CHECK_VERSION_STR && c->size == 72) {
-		learn_version((const char *)c->arg + 8, 64);
+	if (c->nr == NVS_ESC_CHECK_VERSION_STR && c->size == sizeof(*version)) {
+		learn_version(version->versionString, sizeof(version->versionString));
 	} else if (c->nr == NVS_ESC_IMPORT_OBJECT_FROM_FD) {
 		nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, 0, 0);
 	} else if (status < 0) {
@@ -446,7 +472,7 @@ void nvs_rm_after(int fd, unsigned request, void *arg, int ret)
 		if (!nvs_abi_knows_escape(c.nr))
 			nvs_rm_count_unknown(0, c.nr, c.size);
 	} else {
-		if (c.nr == NVS_ESC_XFER_CMD && c.size == 16)
+		if (c.nr == NVS_ESC_XFER_CMD && c.size == sizeof(struct nv_ioctl_xfer))
 			c = unwrap(arg);
 		succeeded(fd, &c);
 	}

@@ -8,6 +8,7 @@
 #define NVSNOOP_PRELOAD_RM_RM_H
 
 #include "preload/rm/abi.h"
+#include "preload/rm/nvrm.h"
 #include "preload/base/preload.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -75,6 +76,14 @@ struct nvs_object {
 	struct nvs_object *up, *children, *prev, *next;
 	UT_hash_handle hh;
 };
+
+/* A field of the parameters that O was made with, which are of struct TYPE; 0 where they were too
+ * short to have it. */
+#define NVS_PARAM(o, type, field)                                                                \
+	(NVS_HAS_PARAM(o, type, field) ? ((const struct type *)(const void *)(o)->params)->field \
+				       : 0)
+#define NVS_HAS_PARAM(o, type, field) \
+	((o)->params_length >= offsetof(struct type, field) + sizeof(((struct type *)0)->field))
 
 struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle);
 /*

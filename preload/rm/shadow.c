@@ -22,7 +22,6 @@
 #define PAGE 4096ull
 /* Objects that hold rings are small; others get no second mapping */
 #define LARGEST (64ull << 20)
-#define LOCAL_MEMORY 0x0040 /* NV01_MEMORY_LOCAL_USER */
 #define LOOK_EVERY 10 /* refreshes of a channel that rests */
 #define POWER_FOLDER "/proc/driver/nvidia/gpus"
 
@@ -107,8 +106,8 @@ void nvs_shadow_mapped(struct nvs_cpu_map *m, int fd)
 {
 	size_t size = m->at.end - m->at.start;
 
-	if (m->kind != NVS_MAP_MEMORY || m->object_class != LOCAL_MEMORY || size > LARGEST ||
-	    nvs_fd_kind(fd) != NVS_FD_GPU ||
+	if (m->kind != NVS_MAP_MEMORY || m->object_class != NV01_MEMORY_LOCAL_USER ||
+	    size > LARGEST || nvs_fd_kind(fd) != NVS_FD_GPU ||
 	    (m->prot & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) || !wanted())
 		return;
 	m->real = map_again(size, fd);

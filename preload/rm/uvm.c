@@ -57,30 +57,30 @@ static void map(uint32_t client, uint32_t handle, uint64_t base, uint64_t length
 	nvs_gpu_map_add(&m);
 }
 
-static void map_external(const uint8_t *a, uint32_t file)
+static void map_external(const struct UVM_MAP_EXTERNAL_ALLOCATION_PARAMS *a, uint32_t file)
 {
-	unsigned tail = nvs_abi_uvm_map_tail(nvs_rm_release());
-	uint64_t gpus;
+	const struct UVM_MAP_EXTERNAL_ALLOCATION_TAIL *tail =
+		(const void *)((const uint8_t *)a + nvs_abi_uvm_map_tail(nvs_rm_release()));
+	uint32_t gpus = tail->gpuAttributesCount ? (uint32_t)tail->gpuAttributesCount : 1;
 
-	if (nvs_u32(a, tail + 20))
-		return;
-	gpus = nvs_u64(a, tail);
-	map(nvs_u32(a, tail + 12), nvs_u32(a, tail + 16), nvs_u64(a, 0), nvs_u64(a, 8),
-	    nvs_u64(a, 16), gpus ? (uint32_t)gpus : 1, file);
+	if (!tail->rmStatus)
+		map(tail->hClient, tail->hMemory, a->base, a->length, a->offset, gpus, file);
 }
 
-static void free_range(const uint8_t *a, uint32_t file)
+static void free_range(const void *params, uint32_t file)
 {
+	const struct UVM_FREE_PARAMS *a = params;
+	const struct UVM_FREE_PARAMS_590 *newer = params;
 	bool short_form = nvs_rm_release() >= NVS_RELEASE(590, 44, 1);
-	uint64_t base = nvs_u64(a, 0), length;
+	uint64_t length;
 
-	if (nvs_u32(a, short_form ? 8 : 16))
+	if (short_form ? newer->rmStatus : a->rmStatus)
 		return;
-	length = end_range(base, file);
+	length = end_range(a->base, file);
 	if (!short_form)
-		length = nvs_u64(a, 8);
+		length = a->length;
 	if (length)
-		nvs_gpu_maps_remove(0, base, base + length, file, false);
+		nvs_gpu_maps_remove(0, a->base, a->base + length, file, false);
 }
 
 static uint32_t gpu_by_uuid(const uint8_t *uuid)
@@ -94,11 +94,17 @@ static uint32_t gpu_by_uuid(const uint8_t *uuid)
 }
 
 /* UVM copies and clears on channels of its own, made in the kernel. */
-static void register_gpu(const uint8_t *a, unsigned client, unsigned handle, unsigned status)
+static void register_gpu(const struct UVM_REGISTER_GPU_PARAMS *a)
 {
-	if (!nvs_u32(a, status))
-		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, gpu_by_uuid(a), nvs_u32(a, client),
-				handle ? nvs_u32(a, handle) : 0);
+	if (!a->rmStatus)
+		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, gpu_by_uuid(a->gpu_uuid), a->hClient, 0);
+}
+
+static void register_vaspace(const struct UVM_REGISTER_GPU_VASPACE_PARAMS *a)
+{
+	if (!a->rmStatus)
+		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, gpu_by_uuid(a->gpuUuid), a->hClient,
+				a->hVaSpace);
 }
 
 /*
@@ -111,41 +117,42 @@ bool nvs_uvm_before(unsigned long request)
 
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret)
 {
-	const uint8_t *a = arg;
+	const struct UVM_CREATE_EXTERNAL_RANGE_PARAMS *range = arg;
+	const struct UVM_UNMAP_EXTERNAL_PARAMS *unmap = arg;
 	uint32_t file;
 
 	if (!nvs_rm())
 		return;
 	if (!nvs_abi_knows_uvm(request))
 		nvs_rm_count_unknown(1, (uint32_t)request, 0);
-	if (ret || !a)
+	if (ret || !arg)
 		return;
 	file = nvs_fd_file(fd);
 	switch (request) {
 	case NVS_UVM_EXTERNAL_RANGE:
-		if (!nvs_u32(a, 16))
-			add_range(nvs_u64(a, 0), nvs_u64(a, 8), file);
+		if (!range->rmStatus)
+			add_range(range->base, range->length, file);
 		break;
 	case NVS_UVM_MAP_EXTERNAL:
-		map_external(a, file);
+		map_external(arg, file);
 		break;
 	case NVS_UVM_UNMAP_EXTERNAL:
-		if (!nvs_u32(a, 32))
-			nvs_gpu_maps_remove(0, nvs_u64(a, 0), nvs_u64(a, 0) + nvs_u64(a, 8), file,
+		if (!unmap->rmStatus)
+			nvs_gpu_maps_remove(0, unmap->base, unmap->base + unmap->length, file,
 					    true);
 		break;
 	case NVS_UVM_FREE:
-		free_range(a, file);
+		free_range(arg, file);
 		break;
 	case NVS_UVM_DEVICE_P2P:
 		/* The process maps the same range of the uvm fd: addresses are equal, as for all of
 		 * its memory. */
 		break;
 	case NVS_UVM_REGISTER_GPU:
-		register_gpu(a, 28, 0, 36);
+		register_gpu(arg);
 		break;
 	case NVS_UVM_REGISTER_GPU_VASPACE:
-		register_gpu(a, 20, 24, 28);
+		register_vaspace(arg);
 		break;
 	}
 }

@@ -17,6 +17,7 @@ enum nvs_counter {
 	NVS_COUNT_ENTRIES,
 	NVS_COUNT_SEGMENTS,
 	NVS_COUNT_BYTES,
+	NVS_COUNT_FAST,
 	NVS_COUNT_GAPS,
 	NVS_COUNT_LOST_SUBMISSIONS,
 	NVS_COUNT_LOST_BYTES,
@@ -25,7 +26,6 @@ enum nvs_counter {
 	NVS_COUNT_WAIT_NS,
 	NVS_COUNT_STEPPED,
 	NVS_COUNT_FOREIGN,
-	NVS_COUNT_FAST,
 	NVS_COUNT_SKIPPED,
 	NVS_COUNT_SKIPPED_BYTES,
 	NVS_COUNT_MAX
@@ -41,7 +41,10 @@ struct nvs_activity {
 	uint64_t token; /* ...and what stands there while it runs */
 };
 
-/* One ring buffer: its shared head in the spool and its data mapped twice in a row. */
+/*
+ * One ring buffer: its shared head in the spool and its data mapped twice in a row. What a doorbell
+ * touches fills the first lines, and none of them is another thread's.
+ */
 struct nvs_buffer {
 	struct nvs_spool_ring *shared;
 	uint8_t *data;
@@ -50,13 +53,13 @@ struct nvs_buffer {
 	uint64_t last_time; /* of its last record: times never go back within a buffer */
 	uint64_t warm; /* lines of the buffer up to here have been asked for */
 	_Atomic uint64_t epoch; /* of the trap in flight, 0: none */
-	_Atomic uint64_t overdue; /* such an epoch that was waited for too long, and is no more */
+	uint8_t *stack_top; /* the trap's own stack */
 	struct nvs_activity activity; /* of that trap; owner's */
 	uint32_t busy; /* owner is between reserve and commit */
 	uint32_t late; /* the record between them goes to late() */
-	uint8_t *stack_top; /* the trap's own stack */
 	uint64_t counters[NVS_COUNT_MAX]; /* enum nvs_counter, summed by the writer */
-};
+	_Atomic uint64_t overdue; /* an epoch that was waited for too long, and is no more */
+} __attribute__((aligned(64)));
 
 /* By anybody, at any time. */
 static inline uint64_t nvs_count_of(const struct nvs_buffer *buffer, enum nvs_counter counter)

@@ -26,6 +26,9 @@ struct nvs_process {
 	_Atomic(struct nvs_view *) view;
 	_Atomic(struct nvs_module_view *) modules;
 	_Atomic uint64_t epoch; /* from 1 */
+	_Atomic int64_t record_left; /* submissions still to be recorded */
+	_Atomic uint64_t unload_count; /* part of a stack's hash: addresses change meaning */
+	/* Up to here one line, that of every doorbell. */
 	_Atomic uint32_t bufferless; /* readers of the tables that have no buffer */
 	_Atomic uint32_t warming; /* readers of the modules alone, in no trap */
 	_Atomic uint32_t nbuffers;
@@ -34,10 +37,8 @@ struct nvs_process {
 	_Atomic uint32_t next_stack;
 	_Atomic uint64_t
 		stalled_beat; /* the heartbeat, plus 1, at which a full buffer was given up */
-	_Atomic int64_t record_left; /* submissions still to be recorded */
 	_Atomic uint32_t freezing; /* pages of shadows are read-only for a moment: shadow.c */
 	_Atomic uint64_t thawed; /* when such a moment last ended */
-	_Atomic uint64_t unload_count; /* part of a stack's hash: addresses change meaning */
 	uint8_t *twins, *slots_write, *slots_run;
 	struct nvs_buffer buffers[NVS_MAX_BUFFERS];
 	struct nvs_stack_slot stacks[NVS_STACK_SLOTS];

@@ -49,20 +49,26 @@ static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs
 	return state->extended_base | entry_address(e->entry);
 }
 
+/* AT modulo ENTRIES; nearly always it is less, and a division costs more than all around it. */
+static uint32_t wrapped(uint32_t at, uint32_t entries)
+{
+	return at < entries ? at : at % entries;
+}
+
 /*
  * Reads the batch's entries from the GPFIFO: each uncached read costs a PCIe round trip, so once.
  */
 static void read_entries(struct nvs_batch *b)
 {
 	const struct nvs_channel *ch = b->reader.channel;
+	uint32_t at = wrapped(b->old_put, ch->entries);
 
 	for (uint32_t i = 0; i < b->count; i++) {
-		struct nvs_gp_entry counted, *e = b->entries ? &b->entries[i] : &counted;
-		uint64_t address = read_entry(ch, (b->old_put + i) % ch->entries, e);
+		struct nvs_batch_entry counted, *e = b->entries ? &b->entries[i] : &counted;
 
-		if (b->address)
-			b->address[i] = address;
-		b->bytes += e->bytes;
+		e->address = read_entry(ch, at, &e->gp);
+		b->bytes += e->gp.bytes;
+		at = wrapped(at + 1, ch->entries);
 	}
 }
 
@@ -82,9 +88,10 @@ static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uin
 			return false;
 		b->old_put = (uint32_t)(claim & NVS_PUT_MASK);
 		b->sequence = claim >> NVS_PUT_BITS;
-		count = (*put + ch->entries - b->old_put) % ch->entries;
+		count = *put - b->old_put + (*put < b->old_put ? ch->entries : 0);
+		count = wrapped(count, ch->entries);
 		b->count = count < NVS_MAX_ENTRIES ? count : NVS_MAX_ENTRIES;
-		b->new_put = (b->old_put + b->count) % ch->entries;
+		b->new_put = wrapped(b->old_put + b->count, ch->entries);
 		next = (b->sequence + 1) << NVS_PUT_BITS | b->new_put;
 	} while (!__atomic_compare_exchange_n(&ch->state->claim, &claim, next, false,
 					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
@@ -111,7 +118,7 @@ static const struct nvs_channel *find_channel(const struct nvs_view *view, uint3
 	return NULL;
 }
 
-static void orphan(struct nvs_buffer *buffer, const struct nvs_doorbell_event *event)
+static NVS_RARE void orphan(struct nvs_buffer *buffer, const struct nvs_doorbell_event *event)
 {
 	struct nvs_rec_orphan *rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
 
@@ -128,7 +135,7 @@ static void orphan(struct nvs_buffer *buffer, const struct nvs_doorbell_event *e
 	nvs_buffer_commit(buffer, sizeof(*rec));
 }
 
-static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
+static NVS_RARE void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
 {
 	uint64_t claim = __atomic_fetch_add(&ch->state->claim, 1ull << NVS_PUT_BITS,
 					    __ATOMIC_ACQ_REL);
@@ -143,8 +150,7 @@ static void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
  * nobody reaches. */
 struct room {
 	struct nvs_batch batch;
-	struct nvs_gp_entry entries[NVS_MAX_ENTRIES];
-	uint64_t address[NVS_MAX_ENTRIES];
+	struct nvs_batch_entry entries[NVS_MAX_ENTRIES];
 	uint32_t reasons[NVS_MAX_ENTRIES];
 };
 
@@ -155,7 +161,6 @@ static struct nvs_batch *batch_of(struct nvs_buffer *buffer)
 	struct room *room = (void *)(buffer->stack_top - NVS_TRAP_STACK);
 
 	room->batch.entries = room->entries;
-	room->batch.address = room->address;
 	room->batch.reasons = room->reasons;
 	return &room->batch;
 }
@@ -182,7 +187,6 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 		flags = (uint16_t)(nvs_calls_tell(buffer, event->time) << NVS_SUB_CALL_SHIFT);
 	do {
 		b->bytes = 0;
-		b->nlast = 0;
 		if (!ch->entries || !claim_entries(ch, b, &put)) {
 			unbound(b, ch);
 			break;

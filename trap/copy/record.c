@@ -59,7 +59,7 @@ static bool carries_on(const struct nvs_spool_channel *state, uint64_t lost,
 }
 
 /* Remembers a submission that has no record; told later, a run of them at once. */
-static void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
+static NVS_RARE void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
 	uint64_t lost = take_run(state);
@@ -86,7 +86,7 @@ static void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
 	leave_run(state, lost + 1);
 }
 
-void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
+NVS_RARE void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	leave_out(b, reason);
 	if (!b->buffer)
@@ -95,14 +95,15 @@ void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
 	nvs_count(b->buffer, NVS_COUNT_LOST_BYTES, b->bytes);
 }
 
-void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
+NVS_RARE void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
 {
 	leave_out(b, NVS_GAP_CHOICE);
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED_BYTES, b->bytes);
 }
 
-bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel *state, uint64_t time)
+NVS_RARE bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel *state,
+			    uint64_t time)
 {
 	struct nvs_rec_gap *room;
 	uint64_t lost;
@@ -147,12 +148,6 @@ void nvs_channel_flush(struct nvs_spool_channel *state)
 	nvs_buffer_leave(buffer);
 }
 
-static void remember_tail(struct nvs_batch *b, const uint8_t *segment, uint32_t bytes)
-{
-	b->nlast = bytes / 4 < 8 ? bytes / 4 : 8;
-	__builtin_memcpy(b->last_words, segment + bytes - b->nlast * 4, b->nlast * 4);
-}
-
 static void fill_head(struct nvs_batch *b, struct nvs_rec_submission *sub, uint16_t flags)
 {
 	sub->rec = (struct nvs_rec){
@@ -170,7 +165,7 @@ static void fill_head(struct nvs_batch *b, struct nvs_rec_submission *sub, uint1
 }
 
 /* GAP records for the segments marked so, after their submission. */
-static void tell_gaps(struct nvs_batch *b, const uint32_t *reasons)
+static NVS_RARE void tell_gaps(struct nvs_batch *b)
 {
 	uint32_t told = 0;
 	struct nvs_rec_gap gap = {
@@ -183,34 +178,40 @@ static void tell_gaps(struct nvs_batch *b, const uint32_t *reasons)
 	};
 
 	for (uint32_t i = 0; i < b->count; i++) {
-		if (b->entries[i].state != NVS_SEG_GAP)
+		const struct nvs_batch_entry *e = &b->entries[i];
+
+		if (e->gp.state != NVS_SEG_GAP)
 			continue;
-		gap.reason = reasons[i] ? reasons[i] : NVS_GAP_FAULT;
+		gap.reason = b->reasons[i] ? b->reasons[i] : NVS_GAP_FAULT;
 		gap.entry = i;
-		gap.address = b->address[i];
-		gap.bytes = nvs_entry_dwords(b->entries[i].entry) * 4;
+		gap.address = e->address;
+		gap.bytes = nvs_entry_dwords(e->gp.entry) * 4;
 		nvs_count(b->buffer, NVS_COUNT_LOST_BYTES, gap.bytes);
 		if (told++ < MAX_GAPS)
 			gap_record(b->buffer, &gap, true);
 	}
 }
 
-static void count_batch(struct nvs_batch *b, uint16_t flags)
+/* The batch's figures. True: a segment of it is not there. */
+static bool count_batch(struct nvs_batch *b, uint16_t flags)
 {
 	uint64_t segments = 0, bytes = 0;
+	bool gaps = false;
 
 	for (uint32_t i = 0; i < b->count; i++) {
-		uint32_t st = b->entries[i].state;
+		uint32_t st = b->entries[i].gp.state;
 
+		gaps |= st == NVS_SEG_GAP;
 		if (st != NVS_SEG_HERE && st != NVS_SEG_FOLLOWS && st != NVS_SEG_SKIPPED)
 			continue;
 		segments++;
-		bytes += b->entries[i].bytes;
+		bytes += b->entries[i].gp.bytes;
 	}
 	nvs_count(b->buffer, NVS_COUNT_SUBMISSIONS, !(flags & NVS_SUB_CONTINUED));
 	nvs_count(b->buffer, NVS_COUNT_ENTRIES, b->count);
 	nvs_count(b->buffer, NVS_COUNT_SEGMENTS, segments);
 	nvs_count(b->buffer, NVS_COUNT_BYTES, bytes);
+	return gaps;
 }
 
 static uint32_t head_bytes(const struct nvs_batch *b)
@@ -225,7 +226,7 @@ static uint32_t data_bytes(const struct nvs_batch *b)
 	return nvs_process->options.level == NVS_LEVEL_FULL ? pad8((uint32_t)b->bytes) : 0;
 }
 
-static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
+static bool record_whole(struct nvs_batch *b, uint16_t flags)
 {
 	uint32_t head = head_bytes(b), used = 0, last = 0, last_bytes = 0;
 	struct nvs_rec_submission *sub = nvs_buffer_reserve(b->buffer, head + data_bytes(b), true);
@@ -235,12 +236,12 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
 		return false;
 	fill_head(b, sub, flags);
 	for (uint32_t i = 0; i < b->count; i++) {
-		struct nvs_gp_entry *e = &b->entries[i];
+		struct nvs_gp_entry *e = &b->entries[i].gp;
+		uint32_t reason = 0;
 
 		if (e->state == NVS_SEG_HERE) {
-			reasons[i] = nvs_segment_copy(&b->reader, data + used, b->address[i],
-						      e->bytes);
-			if (reasons[i]) {
+			reason = nvs_segment_copy(b, data + used, b->entries[i].address, e->bytes);
+			if (reason) {
 				e->state = NVS_SEG_GAP;
 			} else {
 				last = used;
@@ -248,12 +249,14 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
 				used += e->bytes;
 			}
 		}
+		if (e->state == NVS_SEG_GAP)
+			b->reasons[i] = reason;
 		sub->entries[i] = *e;
 	}
 	if (used & 4)
 		*(uint32_t *)(data + used) = 0;
 	if (last_bytes)
-		remember_tail(b, data + last, last_bytes);
+		nvs_progress_learn(b, data + last, last_bytes);
 	sub->rec.size = head + pad8(used);
 	NVS_POINT(COMMIT);
 	nvs_buffer_commit(b->buffer, sub->rec.size);
@@ -261,7 +264,7 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
 }
 
 /* Where the last piece could not be had, an empty one still ends the submission. */
-static void end_pieces(struct nvs_batch *b, uint32_t entry)
+static NVS_RARE void end_pieces(struct nvs_batch *b, uint32_t entry)
 {
 	struct nvs_rec_data *rec = nvs_buffer_reserve(b->buffer, sizeof(*rec), true);
 
@@ -281,9 +284,9 @@ static void end_pieces(struct nvs_batch *b, uint32_t entry)
 }
 
 /* A submission larger than fits: its head, then its segments in pieces as the writer makes room. */
-static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons)
+static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 {
-	uint32_t head = head_bytes(b), last = NVS_NONE;
+	uint32_t head = head_bytes(b), last = NVS_NONE, *reasons = b->reasons;
 	uint32_t piece = (uint32_t)(b->buffer->bytes / 4 - sizeof(struct nvs_rec_data)) & ~7u;
 	struct nvs_rec_submission *sub = nvs_buffer_reserve(b->buffer, head, true);
 
@@ -291,18 +294,19 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 		return false;
 	fill_head(b, sub, flags | NVS_SUB_MORE);
 	for (uint32_t i = 0; i < b->count; i++) {
-		if (b->entries[i].state == NVS_SEG_HERE) {
-			b->entries[i].state = NVS_SEG_FOLLOWS;
+		reasons[i] = 0;
+		if (b->entries[i].gp.state == NVS_SEG_HERE) {
+			b->entries[i].gp.state = NVS_SEG_FOLLOWS;
 			last = i;
 		}
-		sub->entries[i] = b->entries[i];
+		sub->entries[i] = b->entries[i].gp;
 	}
 	sub->rec.size = head;
 	nvs_buffer_commit(b->buffer, head);
 	for (uint32_t i = 0; i < b->count; i++) {
-		uint32_t bytes = b->entries[i].bytes;
+		uint32_t bytes = b->entries[i].gp.bytes;
 
-		if (b->entries[i].state != NVS_SEG_FOLLOWS)
+		if (b->entries[i].gp.state != NVS_SEG_FOLLOWS)
 			continue;
 		for (uint32_t at = 0; at < bytes && !reasons[i];) {
 			uint32_t part = piece < bytes - at ? piece : bytes - at;
@@ -322,7 +326,7 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 				.bytes = part,
 				.offset = at,
 			};
-			reasons[i] = nvs_segment_copy(&b->reader, rec->data, b->address[i] + at,
+			reasons[i] = nvs_segment_copy(b, rec->data, b->entries[i].address + at,
 						      part);
 			if (reasons[i]) {
 				b->buffer->busy = 0;
@@ -330,14 +334,14 @@ static bool record_pieces(struct nvs_batch *b, uint16_t flags, uint32_t *reasons
 			}
 			if (i == last && at + part == bytes) {
 				rec->rec.flags = NVS_DATA_LAST;
-				remember_tail(b, rec->data, part);
+				nvs_progress_learn(b, rec->data, part);
 			}
 			NVS_POINT(COMMIT);
 			nvs_buffer_commit(b->buffer, size);
 			at += part;
 		}
 		if (reasons[i])
-			b->entries[i].state = NVS_SEG_GAP;
+			b->entries[i].gp.state = NVS_SEG_GAP;
 	}
 	if (last != NVS_NONE && reasons[last])
 		end_pieces(b, last);
@@ -351,7 +355,7 @@ static enum nvs_gap_reason full_reason(void)
 
 /* Only where the submission fits behind it: else a run of losses would fill the buffer with gaps of
  * one. */
-static bool tell_lost_before(struct nvs_batch *b, bool whole)
+static NVS_RARE bool tell_lost_before(struct nvs_batch *b, bool whole)
 {
 	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : 0);
 
@@ -367,19 +371,15 @@ static bool tell_lost_before(struct nvs_batch *b, bool whole)
 void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
-	uint32_t *reasons = b->reasons;
 	bool headers = nvs_process->options.level == NVS_LEVEL_HEADERS;
 	bool whole = headers || head_bytes(b) + b->bytes <= b->buffer->bytes / 4;
 
-	for (uint32_t i = 0; i < b->count; i++)
-		reasons[i] = 0;
 	if (__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE) && !tell_lost_before(b, whole))
 		return;
-	if (!(whole ? record_whole(b, flags, reasons) : record_pieces(b, flags, reasons))) {
+	if (!(whole ? record_whole(b, flags) : record_pieces(b, flags))) {
 		nvs_batch_lose(b, full_reason());
 		return;
 	}
-	tell_gaps(b, reasons);
-	count_batch(b, flags);
-	nvs_progress_learn(b);
+	if (count_batch(b, flags))
+		tell_gaps(b);
 }

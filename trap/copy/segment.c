@@ -11,22 +11,30 @@ static uint32_t min32(uint64_t a, uint64_t b)
 	return (uint32_t)(a < b ? a : b);
 }
 
-static const struct nvs_segment_map *find_map(const struct nvs_reader *r, uint64_t va)
+/* The one at HINT, where it is in the channel's own space, is what a search would find. */
+static const struct nvs_segment_map *find_map(const struct nvs_reader *r, uint64_t va,
+					      uint32_t *hint)
 {
-	return nvs_segment_find(r->view->maps, r->view->nmaps, r->channel->vaspace, va);
+	const struct nvs_view *view = r->view;
+	const struct nvs_segment_map *map = &view->maps[*hint];
+
+	if (*hint < view->nmaps && va - map->gpu_va < map->size &&
+	    map->vaspace == r->channel->vaspace)
+		return map;
+	map = nvs_segment_find(view->maps, view->nmaps, r->channel->vaspace, va);
+	if (map)
+		*hint = (uint32_t)(map - view->maps);
+	return map;
 }
 
-uint32_t nvs_segment_copy(struct nvs_reader *r, uint8_t *to, uint64_t va, uint32_t bytes)
+uint32_t nvs_segment_copy(struct nvs_batch *b, uint8_t *to, uint64_t va, uint32_t bytes)
 {
 	while (bytes) {
-		const struct nvs_segment_map *map = r->last;
+		const struct nvs_segment_map *map = find_map(&b->reader, va, &b->hint.segment);
 		uint32_t part;
 
-		if (!map || va - map->gpu_va >= map->size)
-			map = find_map(r, va);
 		if (!map)
 			return NVS_GAP_UNMAPPED;
-		r->last = map;
 		part = min32(bytes, map->size - (va - map->gpu_va));
 		if (nvs_copy_guarded(to, (const void *)(map->cpu + (va - map->gpu_va)), part))
 			return NVS_GAP_FAULT;
@@ -41,19 +49,19 @@ uint32_t nvs_segment_copy(struct nvs_reader *r, uint8_t *to, uint64_t va, uint32
  * Where the channel's own progress release writes: the last methods of a submission are
  * SET_REPORT_SEMAPHORE_A..D (compute, 3D) or SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA (copy).
  */
-void nvs_progress_learn(const struct nvs_batch *b)
+void nvs_progress_learn(const struct nvs_batch *b, const uint8_t *segment, uint32_t bytes)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
-	const uint32_t *w = b->last_words + b->nlast;
+	const uint32_t *w = (const uint32_t *)(const void *)(segment + (bytes & ~3u));
 
-	if (b->nlast >= 5 && (w[-5] & 0xffff1fff) == 0x200406c0)
+	if (bytes >= 5 * 4 && (w[-5] & 0xffff1fff) == 0x200406c0)
 		state->progress_address = (uint64_t)(w[-4] & 0x1ffff) << 32 | w[-3];
-	else if (b->nlast >= 6 && (w[-6] & 0xffff1fff) == 0x20030090 &&
+	else if (bytes >= 6 * 4 && (w[-6] & 0xffff1fff) == 0x20030090 &&
 		 (w[-2] & 0xffff1fff) == 0x200100c0)
 		state->progress_address = (uint64_t)(w[-5] & 0x1ffff) << 32 | w[-4];
 }
 
-void nvs_progress_read(const struct nvs_batch *b, struct nvs_rec_submission *sub)
+void nvs_progress_read(struct nvs_batch *b, struct nvs_rec_submission *sub)
 {
 	uint64_t va = b->reader.channel->state->progress_address;
 	const struct nvs_segment_map *map;
@@ -62,7 +70,7 @@ void nvs_progress_read(const struct nvs_batch *b, struct nvs_rec_submission *sub
 	sub->progress[0] = sub->progress[1] = 0;
 	if (!va)
 		return;
-	map = find_map(&b->reader, va);
+	map = find_map(&b->reader, va, &b->hint.progress);
 	if (!map || va - map->gpu_va + 16 > map->size)
 		return;
 	va = map->cpu + (va - map->gpu_va);

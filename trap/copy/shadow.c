@@ -63,7 +63,7 @@ void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t 
 	if (!take_turn(sh, sequence, old_put, &carried))
 		return;
 	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != new_put;
-	     at = (at + 1) % ch->entries)
+	     at = at + 1 < ch->entries ? at + 1 : 0)
 		sh->gpfifo[at] = ch->gpfifo[at];
 	write_put(sh, new_put);
 	now = carried | NVS_SHADOW_BUSY;

@@ -74,3 +74,10 @@ $(BUILD)/tests/golden/fake/libcudart.so.13: tests/golden/fake/libcudart.c
 $(BUILD)/tests/golden/fake/%:
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -O1 -fPIC -shared -s -Wl,--build-id -Wl,-soname,$(@F) -o $@ $<
+
+# nvsnoop-report with one report more.
+TOY = $(BUILD)/tests/toy/nvsnoop-report
+TEST_DEPS += $(TOY)
+$(TOY): tests/cli/toy.c $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $< $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)

@@ -84,10 +84,16 @@ uint32_t nvs_buffer_sweep(void);
  */
 struct nvs_buffer *nvs_buffer_mine(void);
 
+/* No record is larger: several fit into BUFFER, and each into a frame that every reader takes. */
+static inline uint32_t nvs_buffer_largest(const struct nvs_buffer *buffer)
+{
+	return buffer->bytes / 4 < NVS_LARGEST_RECORD ? (uint32_t)(buffer->bytes / 4)
+						      : NVS_LARGEST_RECORD;
+}
 /*
- * Room for a record of SIZE bytes (multiple of 8, at most bytes / 4) in BUFFER, or NULL when the
- * buffer stays full (by the options, and always at once where wait is false). Fill it in, then
- * commit.
+ * Room for a record of SIZE bytes (multiple of 8, at most nvs_buffer_largest()) in BUFFER, or NULL
+ * when the buffer stays full (by the options, and always at once where wait is false). Fill it in,
+ * then commit.
  */
 void *nvs_buffer_reserve(struct nvs_buffer *buffer, uint32_t size, bool wait);
 void nvs_buffer_commit(struct nvs_buffer *buffer, uint32_t size);

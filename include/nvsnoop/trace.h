@@ -73,6 +73,12 @@ enum nvs_rec_type {
 	/* 64.. are for measurements */
 };
 
+/*
+ * No record that the library writes is larger, and no frame holds more bytes of them, whatever the
+ * size of its buffers: a reader may refuse a small file whose frames unpack to much more.
+ */
+#define NVS_LARGEST_RECORD (8u << 20)
+
 /* Head of every record. */
 struct nvs_rec {
 	uint16_t type; /* enum nvs_rec_type */

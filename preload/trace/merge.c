@@ -19,6 +19,8 @@ struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t number)
 	m->number = number;
 	/* A record takes up to a quarter of a ring. */
 	m->capacity = ring_bytes / 4 > NVS_FRAME_BYTES ? ring_bytes / 4 : NVS_FRAME_BYTES;
+	if (m->capacity > NVS_LARGEST_RECORD)
+		m->capacity = NVS_LARGEST_RECORD;
 	m->frame_bytes = FRAME_ROOM + m->capacity;
 	for (; m->nframes < NVS_MERGE_FRAMES; m->nframes++)
 		if (!(m->frames[m->nframes].memory = nvs_alloc(m->frame_bytes)))

@@ -228,6 +228,32 @@ static void test_padding(void)
 	nvs_merge_free(m);
 }
 
+/* What a reader refuses of a small file begins at 12 MiB, however large the buffers are. */
+static void test_large(void)
+{
+	static uint64_t big = 64 << 20, records, most;
+	static struct nvs_buffer *r;
+	const struct nvs_frame *frame;
+	struct nvs_merge *m = nvs_merge_new(big, 0);
+
+	fake_rings(1, big);
+	r = nvs_buffer_at(RINGS);
+	for (int i = 0; i < 48; i++) {
+		struct nvs_rec *rec = (void *)(r->data + r->shared->head);
+
+		*rec = (struct nvs_rec){.type = NVS_REC_DATA, .size = 1 << 20, .time = 1};
+		r->shared->head += rec->size;
+	}
+	nvs_merge_collect(m, UINT64_MAX);
+	while ((frame = nvs_merge_next(m)) || (frame = nvs_merge_rest(m))) {
+		records += frame->counts.records;
+		most = frame->size > most ? frame->size : most;
+		nvs_merge_commit(frame);
+	}
+	CHECK(records == 48 && most < 12 << 20);
+	nvs_merge_free(m);
+}
+
 static void damage(uint32_t size)
 {
 	struct nvs_merge *m = new_merge();
@@ -343,5 +369,6 @@ int main(void)
 		test_damage();
 	}
 	test_causality();
+	test_large();
 	return test_result();
 }

@@ -287,7 +287,8 @@ static NVS_RARE void end_pieces(struct nvs_batch *b, uint32_t entry)
 static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 {
 	uint32_t head = head_bytes(b), last = NVS_NONE, *reasons = b->reasons;
-	uint32_t piece = (uint32_t)(b->buffer->bytes / 4 - sizeof(struct nvs_rec_data)) & ~7u;
+	uint32_t piece = (nvs_buffer_largest(b->buffer) - (uint32_t)sizeof(struct nvs_rec_data)) &
+			 ~7u;
 	struct nvs_rec_submission *sub = nvs_buffer_reserve(b->buffer, head, true);
 
 	if (!sub)
@@ -372,7 +373,7 @@ void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
 	bool headers = nvs_process->options.level == NVS_LEVEL_HEADERS;
-	bool whole = headers || head_bytes(b) + b->bytes <= b->buffer->bytes / 4;
+	bool whole = headers || head_bytes(b) + b->bytes <= nvs_buffer_largest(b->buffer);
 
 	if (__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE) && !tell_lost_before(b, whole))
 		return;

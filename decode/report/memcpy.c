@@ -9,10 +9,11 @@
 #include "decode/report/report.h"
 #include "decode/report/times.h"
 
-enum direction { HTOD, DTOH, DTOD, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
+enum direction { HTOD, DTOH, DTOD, PTOP, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
 enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, UNSEEN, MODES };
 
-static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "HtoH", "array", "batch", "?"};
+static const char *const directions[] = {"HtoD", "DtoH",  "DtoD",  "PtoP",
+					 "HtoH", "array", "batch", "?"};
 static const char *const modes[] = {"none",   "engine", "inline",   "macro",
 				    "kernel", "mixed",	"captured", ""};
 
@@ -24,6 +25,7 @@ struct row {
 		enum nvs_memory memory;
 		uint32_t class; /* sizes up to 2^class */
 		enum mode mode;
+		uint32_t from_gpu, to_gpu; /* whose memory; NVS_NONE: the host's, or not known */
 	} key;
 	uint32_t number; /* among all rows */
 	uint64_t calls, failed, bytes, least, most, batched;
@@ -163,6 +165,14 @@ static uint32_t class_of(uint64_t bytes)
 	return bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes - 1);
 }
 
+/* The GPU in whose memory ADDRESS lies. */
+static uint32_t gpu_of(const struct state *st, uint64_t address)
+{
+	const struct nvs_mapping *m = nvs_trace_gpu_map(st->source->trace, 0, address);
+
+	return m ? m->gpu : NVS_NONE;
+}
+
 static void describe(const struct state *st, const struct nvs_call *call, struct ends *e,
 		     struct key *key)
 {
@@ -181,6 +191,11 @@ static void describe(const struct state *st, const struct nvs_call *call, struct
 			 : e->from_host ? (e->to_host ? HTOH : HTOD)
 			 : e->to_host	? DTOH
 					: DTOD;
+	key->from_gpu = e->directed && !e->from_host ? gpu_of(st, e->from) : NVS_NONE;
+	key->to_gpu = e->directed && !e->to_host ? gpu_of(st, e->to) : NVS_NONE;
+	if (key->direction == DTOD && key->from_gpu != key->to_gpu && key->from_gpu != NVS_NONE &&
+	    key->to_gpu != NVS_NONE)
+		key->direction = PTOP;
 	key->memory = e->from_host ? kind_at(st, e->from)
 		      : e->to_host ? kind_at(st, e->to)
 				   : NVS_MEMORY_DEVICE;
@@ -373,8 +388,11 @@ static double each(uint64_t n, uint64_t of)
 
 NVS_GET_TEXT(struct row, direction, directions[r->key.direction])
 NVS_GET_TEXT(struct row, memory,
-	     r->key.direction == DTOD || r->key.direction >= BATCH ? ""
-								   : nvs_memory_name(r->key.memory))
+	     r->key.direction == DTOD || r->key.direction == PTOP || r->key.direction >= BATCH
+		     ? ""
+		     : nvs_memory_name(r->key.memory))
+NVS_GET_KNOWN(struct row, from, r->key.from_gpu != NVS_NONE, r->key.from_gpu)
+NVS_GET_KNOWN(struct row, to, r->key.to_gpu != NVS_NONE, r->key.to_gpu)
 NVS_GET_TEXT(struct row, mode, modes[r->key.mode])
 NVS_GET_COUNT(struct row, calls, r->calls)
 NVS_GET_COUNT(struct row, failed, r->failed)
@@ -417,6 +435,9 @@ static const struct nvs_column columns[] = {
 	{"gpu_timed", "timed", get_gpu_timed, NVS_COLUMN_DETAIL},
 	{"gpu_bytes", "timed bytes", get_gpu_bytes, NVS_COLUMN_DETAIL},
 	{"gpu_us", "GPU us", get_gpu_us, NVS_COLUMN_DETAIL},
+	/* In text where there is another GPU than the first. */
+	{"from_gpu", "from GPU", get_from, NVS_COLUMN_IF_ANY},
+	{"to_gpu", "to GPU", get_to, NVS_COLUMN_IF_ANY},
 };
 
 static int compare(const void *pa, const void *pb)
@@ -428,6 +449,10 @@ static int compare(const void *pa, const void *pb)
 		return a->direction < b->direction ? -1 : 1;
 	if (a->memory != b->memory)
 		return a->memory < b->memory ? -1 : 1;
+	if (a->from_gpu != b->from_gpu)
+		return a->from_gpu < b->from_gpu ? -1 : 1;
+	if (a->to_gpu != b->to_gpu)
+		return a->to_gpu < b->to_gpu ? -1 : 1;
 	if (a->class != b->class)
 		return a->class < b->class ? -1 : 1;
 	return a->mode < b->mode ? -1 : a->mode > b->mode;

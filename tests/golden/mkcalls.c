@@ -33,6 +33,8 @@ enum api {
 	STREAM_GONE,
 	CURRENT,
 	UNKNOWN,
+	BETWEEN,
+	PLAIN,
 };
 
 static const char *const apis[] = {
@@ -60,6 +62,9 @@ static const char *const apis[] = {
 	[STREAM] = "cuStreamCreate|stream|phStream:stream|Flags:u32",
 	[STREAM_GONE] = "cuStreamDestroy_v2|stream|hStream:stream",
 	[CURRENT] = "cuCtxSetCurrent|context|ctx:context",
+	[BETWEEN] = "cuMemcpyPeerAsync|copy|dstDevice:devptr|dstContext:context|srcDevice:devptr|"
+		    "srcContext:context|ByteCount:u64|hStream:stream",
+	[PLAIN] = "cuMemcpyAsync|copy|dst:devptr|src:devptr|ByteCount:u64|hStream:stream",
 };
 
 static struct {
@@ -453,6 +458,37 @@ static void many(const char *folder)
 	finish();
 }
 
+/* Memory of two GPUs, and copies from each to the other, by both ways to ask for one, and to the
+ * host. */
+static void peers(const char *folder)
+{
+	const uint64_t memory[2] = {0x7e0000000000, 0x7e1000000000};
+
+	start(folder, "peers.zst");
+	for (uint32_t i = INIT; i <= PLAIN; i++)
+		if (i != UNKNOWN)
+			tell_api(i);
+	for (uint32_t gpu = 0; gpu < 2; gpu++) {
+		struct nvs_rec_gpu_map *map = mk_rec(&t.m, NVS_REC_GPU_MAP, sizeof(*map));
+
+		map->map = 10 + gpu;
+		map->object_class = 0x40;
+		map->gpu = gpu;
+		map->address = memory[gpu];
+		map->size = 2 << 20;
+		over(0, ALLOC, 1, 100, 2, memory[gpu], 2ull << 20);
+	}
+	for (uint64_t i = 0; i < 5; i++)
+		over(0, BETWEEN, 1, 1000, 6, memory[1] + 64 * i, 1ull, memory[0], 2ull, 4096ull,
+		     0ull);
+	for (uint64_t i = 0; i < 3; i++)
+		over(0, PLAIN, 1, 1000, 4, memory[0], memory[1] + 256, 4096ull, 0ull);
+	over(0, PLAIN, 1, 1000, 4, memory[1], memory[1] + 65536, 4096ull, 0ull);
+	over(0, DTOH, 1, 1000, 3, 0x7d0000000000ull, memory[1], 64ull);
+	over(0, HTOD, 1, 1000, 4, memory[0], 0x7d0000000000ull, 64ull, 0ull);
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -463,5 +499,6 @@ int main(int argc, char **argv)
 	without(argv[1]);
 	away(argv[1]);
 	many(argv[1]);
+	peers(argv[1]);
 	return 0;
 }

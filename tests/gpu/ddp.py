@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""DistributedDataParallel over NCCL, one process a GPU, started by spawn. Prints the loss of each step, by rank 0,
+and at the end what each rank launched of a kernel of its own count.
+"""
+
+import os
+import socket
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.nn.parallel import DistributedDataParallel
+
+STEPS = 12
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def work(rank, world, port):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=world, device_id=torch.device("cuda", rank))
+    torch.manual_seed(5)
+    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 16)).cuda()
+    model = DistributedDataParallel(model, device_ids=[rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(7 + rank)
+    for step in range(STEPS):
+        loss = model(torch.randn(128, 256, device="cuda")).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        shown = loss.detach().clone()
+        dist.all_reduce(shown)
+        if rank == 0:
+            print(f"step {step} loss {shown.item() / world:.6f}", flush=True)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def main():
+    world = torch.cuda.device_count()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    mp.spawn(work, args=(world, free_port()), nprocs=world)
+    print(f"ranks {world}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

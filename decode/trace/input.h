@@ -25,8 +25,8 @@ struct nvs_input {
 	size_t frame_room, frame_size;
 	uint64_t frame_offset; /* in the file, of its compressed form */
 	uint32_t frames; /* unpacked so far */
-	struct nvs_ahead
-		*ahead; /* unpacks the next frame meanwhile; NULL: not yet, or not at all */
+	/* Unpacks the next frame meanwhile; NULL: not yet, or not at all */
+	struct nvs_ahead *ahead;
 };
 
 /* Up to what the file has become by now. Before the first frame, or in between where there is no

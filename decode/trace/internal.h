@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The decoder's inside: the state behind struct nvs_trace, and which file offers what to the
- * others.
- */
+/* The state behind struct nvs_trace, and what its parts offer to each other. */
 #ifndef NVSNOOP_DECODE_TRACE_INTERNAL_H
 #define NVSNOOP_DECODE_TRACE_INTERNAL_H
 
@@ -54,8 +51,8 @@ struct nvs_chan {
 struct nvs_thr {
 	struct nvs_trace_thread pub; /* first */
 	struct nvs_held *filling; /* a submission whose pieces are still to come */
-	uint64_t returned[NVS_SPOOL_CALLS +
-			  1]; /* by depth: number + 1 of the latest call that has */
+	/* By depth: number + 1 of the latest call that has */
+	uint64_t returned[NVS_SPOOL_CALLS + 1];
 };
 int nvs_model_take(struct nvs_trace *t, const struct nvs_rec *rec); /* before it is handed out */
 int nvs_model_drop(struct nvs_trace *t, const struct nvs_rec *rec); /* after */
@@ -75,7 +72,7 @@ void nvs_verify_end(struct nvs_trace *t);
 /* ---- findings.c ---- */
 struct nvs_finding_list {
 	struct nvs_finding *items;
-	uint32_t count, room;
+	uint32_t count;
 	uint64_t problems;
 };
 void nvs_findings_free(struct nvs_trace *t);
@@ -113,8 +110,8 @@ struct nvs_trace {
 	struct nvs_input in;
 	struct nvs_thr nobody; /* thread NVS_NONE */
 	bool no_frames; /* killed before the first one was whole: the spool is all there is */
-	bool running; /* when it was opened: then frames are all that is read, and the calls in
-			 flight */
+	/* When it was opened: then frames are all that is read, and the calls in flight */
+	bool running;
 	bool first_ready; /* the first frame is unpacked and not yet taken */
 	uint32_t passes;
 	struct nvs_session session;

@@ -6,14 +6,18 @@
 #include "nvsnoop/decode.h"
 
 struct nvs_cursor;
+
 #define NVS_MAX_UNCERTAIN 4096
+/* A submission that was perhaps not rung any more. */
+struct nvs_uncertain {
+	uint32_t channel;
+	uint64_t sequence;
+};
+
 struct nvs_spool_file {
 	int fd; /* 0: none */
 	char *path;
-	struct {
-		uint32_t channel;
-		uint64_t sequence;
-	} * uncertain; /* NVS_MAX_UNCERTAIN of room */
+	struct nvs_uncertain *uncertain; /* NVS_MAX_UNCERTAIN of room */
 	uint32_t nuncertain;
 	uint64_t size;
 	struct nvs_spool head;
@@ -23,6 +27,7 @@ struct nvs_spool_file {
 	uint32_t flight_ring, flight_call; /* the next call in flight to be told, after all rings */
 	struct nvs_rec_call_begin flight;
 };
+
 /* Looks for the spool of this session; none is no error. Notes the submissions that were perhaps
  * not rung. */
 int nvs_spool_open(struct nvs_trace *t, bool any_session);
@@ -33,9 +38,9 @@ void nvs_spool_restart(struct nvs_trace *t);
 bool nvs_spool_has_rings(const struct nvs_trace *t);
 /* running.c: the process that it belongs to is there, and has it. */
 bool nvs_spool_running(const struct nvs_spool_file *f);
-/* Starts the merge of what no frame held; then one record after the other in order of time: 1, 0 at
- * the end. */
-bool nvs_spool_start(struct nvs_trace *t, uint32_t which); /* false: there is none */
+/* Starts the merge of what no frame held. False: there is none. */
+bool nvs_spool_start(struct nvs_trace *t, uint32_t which);
+/* Then one record after the other in order of time: 1, 0 at the end. */
 int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err);
 void nvs_spool_step(struct nvs_trace *t); /* done with the record that next gave */
 /* Was this submission perhaps not rung any more? */
@@ -44,6 +49,7 @@ bool nvs_spool_uncertain(const struct nvs_trace *t, uint32_t channel, uint64_t s
 void nvs_spool_losses(struct nvs_trace *t);
 
 /* ---- cursor.c ---- */
+
 /* One ring being read, from position POS up to its head. */
 struct nvs_cursor {
 	struct nvs_spool_ring head;
@@ -57,6 +63,7 @@ struct nvs_cursor {
 	uint64_t buf_pos;
 	uint64_t time; /* of the record at pos */
 };
+
 /* All BYTES at OFFSET of the file, or false. */
 bool nvs_spool_read(int fd, void *dst, size_t bytes, uint64_t offset);
 /* The record at POS, whole and checked, or NULL and why. It stands until another is asked for. */

@@ -27,7 +27,8 @@
  *
  * Structures grow at their end. Those that a caller fills begin with their size, so that a library
  * knows what a program that was built before does not ask for; of those that are handed out,
- * nvs_struct_size() tells how much there is.
+ * nvs_struct_size() tells how much there is. nvs_error, nvs_symbol and nvs_arg, which the
+ * library fills in a caller's memory, stay as they are.
  */
 #ifndef NVSNOOP_DECODE_H
 #define NVSNOOP_DECODE_H
@@ -92,8 +93,8 @@ struct nvs_submission {
 	uint32_t nentries;
 	uint32_t marks; /* NVS_MARK_* */
 	const struct nvs_gp_entry *entries;
-	const uint8_t
-		*data; /* bytes of the NVS_SEG_HERE segments, one after the other; dword-aligned */
+	/* Bytes of the NVS_SEG_HERE segments, one after the other; dword-aligned */
+	const uint8_t *data;
 	size_t ndata;
 	struct nvs_trace_thread *thread; /* never NULL */
 	struct nvs_trace_channel *channel; /* never NULL */
@@ -230,11 +231,11 @@ size_t nvs_struct_size(const char *name);
 enum nvs_trace_end {
 	NVS_END_UNKNOWN = 0, /* not read to the end yet */
 	NVS_END_ORDERLY = 1, /* END was seen */
-	NVS_END_CRASH =
-		2, /* no END: the program was killed, or runs on where that cannot be seen */
+	/* No END: the program was killed, or runs on where that cannot be seen */
+	NVS_END_CRASH = 2,
 	NVS_END_DAMAGED = 3, /* read with partial up to a damage */
-	NVS_END_RUNNING =
-		4, /* it is still being written: read up to its last whole frame at opening */
+	/* It is still being written: read up to its last whole frame at opening */
+	NVS_END_RUNNING = 4,
 };
 
 struct nvs_counts {
@@ -436,8 +437,8 @@ struct nvs_inflight {
 	uint32_t thread;
 	uint32_t depth; /* 1: the outermost of its thread */
 	const char *api; /* "" where the trace does not say */
-	uint64_t begin,
-		end; /* ticks; end: of the trace, or the last that was heard of the process */
+	/* Ticks; end: of the trace, or the last that was heard of the process */
+	uint64_t begin, end;
 };
 
 /* After a whole read; NULL behind the last. */

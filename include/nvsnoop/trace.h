@@ -359,8 +359,8 @@ struct nvs_rec_submission {
 	uint64_t sequence; /* of the channel, from 0 */
 	uint32_t doorbell; /* number of the CPU_MAP that was written */
 	uint32_t token; /* value stored */
-	uint32_t old_put,
-		new_put; /* entries [old_put, new_put), modulo the ring; equal: nothing new */
+	/* Entries [old_put, new_put), modulo the ring; equal: nothing new */
+	uint32_t old_put, new_put;
 	uint32_t stack; /* NVS_NONE: not taken */
 	uint32_t nentries;
 	uint64_t progress_address; /* GPU address of the channel's progress-release slot, 0 not
@@ -391,8 +391,8 @@ enum nvs_gap_reason {
 	NVS_GAP_UNBOUND = 6, /* the channel's ring or USERD is not mapped */
 	NVS_GAP_DISARMED = 7, /* a store that cannot be let through: its page was disarmed */
 	NVS_GAP_WRITE = 8, /* the output could not be written */
-	NVS_GAP_CHOICE =
-		9, /* not recorded because the user chose so: level=counts, or a trigger; no loss */
+	/* Not recorded because the user chose so: level=counts, or a trigger; no loss */
+	NVS_GAP_CHOICE = 9,
 };
 
 /*
@@ -422,8 +422,8 @@ struct nvs_rec_orphan {
 };
 
 enum nvs_check_kind {
-	NVS_CHECK_MAPS =
-		1, /* /proc/self/maps read at the end; value: doorbell mappings not armed */
+	/* /proc/self/maps read at the end; value: doorbell mappings not armed */
+	NVS_CHECK_MAPS = 1,
 	NVS_CHECK_UNARMED = 2, /* one of them: [start, end) */
 	NVS_CHECK_HANDLER = 3, /* our signal handler was found replaced; value: how often */
 	NVS_CHECK_SITE = 4, /* a store site; start: its address, value: enum nvs_site_refusal */
@@ -449,8 +449,8 @@ struct nvs_rec_check {
 };
 
 enum nvs_remark_kind {
-	NVS_REMARK_GPU_DOORBELL =
-		1, /* a usermode object is mapped for the GPU: it may ring by itself */
+	/* A usermode object is mapped for the GPU: it may ring by itself */
+	NVS_REMARK_GPU_DOORBELL = 1,
 	NVS_REMARK_KERNEL_CHANNEL = 2, /* channels of the kernel (UVM) submit on this GPU */
 	NVS_REMARK_NO_DOORBELL = 3, /* a channel of a class without doorbell exists */
 	NVS_REMARK_IMPORTED = 4, /* objects came from another process */

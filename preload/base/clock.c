@@ -20,15 +20,9 @@ static bool tsc_is_clock_source(void)
 {
 	static const char path[] =
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
-	char source[16] = "";
-	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-	long n;
+	char source[16];
 
-	if (fd < 0)
-		return false;
-	n = nvs_sys_read(fd, source, sizeof(source) - 1);
-	nvs_sys_close(fd);
-	return n >= 4 && !memcmp(source, "tsc\n", 4);
+	return nvs_sys_read_file(path, source, sizeof(source)) && !strcmp(source, "tsc\n");
 }
 
 bool nvs_clock_tsc_usable(void)

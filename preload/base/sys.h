@@ -41,6 +41,24 @@ static inline long nvs_sys_write(int fd, const void *data, size_t size)
 	return nvs_sys(SYS_write, fd, (long)data, size, 0, 0, 0);
 }
 
+/* A whole small file as text, as far as SIZE allows; its length, 0 where it cannot be read. */
+static inline size_t nvs_sys_read_file(const char *path, char *text, size_t size)
+{
+	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	size_t used = 0;
+	long n = fd < 0 ? 0 : 1;
+
+	while (used < size - 1 && n > 0) {
+		n = nvs_sys_read(fd, text + used, size - 1 - used);
+		if (n > 0)
+			used += (size_t)n;
+	}
+	if (fd >= 0)
+		nvs_sys_close(fd);
+	text[used] = '\0';
+	return used;
+}
+
 static inline long nvs_sys_pwrite(int fd, const void *data, size_t size, uint64_t offset)
 {
 	return nvs_sys(SYS_pwrite64, fd, (long)data, size, offset, 0, 0);

@@ -151,15 +151,9 @@ static void fill_random(void *out, size_t size)
 static bool is_traced(void)
 {
 	char text[1024];
-	int fd = nvs_sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
 	const char *line;
-	long n;
 
-	if (fd < 0)
-		return false;
-	n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
-	nvs_sys_close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	nvs_sys_read_file("/proc/self/status", text, sizeof(text));
 	line = strstr(text, "TracerPid:");
 	return line && strtoul(line + sizeof("TracerPid:") - 1, NULL, 10) != 0;
 }

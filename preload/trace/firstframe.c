@@ -60,28 +60,9 @@ static void add_text(struct builder *b, uint32_t key, const char *value)
 		add_attr(b, key, value, strlen(value));
 }
 
-/* A whole small file; its length, 0 where it cannot be read. */
-static size_t read_file(const char *path, char *out, size_t size)
-{
-	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-	size_t used = 0;
-	long n = 1;
-
-	if (fd < 0)
-		return 0;
-	while (used < size - 1 && n > 0) {
-		n = nvs_sys_read(fd, out + used, size - 1 - used);
-		if (n > 0)
-			used += (size_t)n;
-	}
-	nvs_sys_close(fd);
-	out[used] = '\0';
-	return used;
-}
-
 static void add_command(struct builder *b)
 {
-	size_t n = read_file("/proc/self/cmdline", b->text, sizeof(b->text));
+	size_t n = nvs_sys_read_file("/proc/self/cmdline", b->text, sizeof(b->text));
 
 	if (n)
 		add_attr(b, NVS_ATTR_COMMAND, b->text, n);
@@ -110,14 +91,14 @@ static const char *value_of(char *text, const char *label)
 
 static void add_cpu(struct builder *b)
 {
-	if (read_file("/proc/cpuinfo", b->text, 4096))
+	if (nvs_sys_read_file("/proc/cpuinfo", b->text, 4096))
 		add_text(b, NVS_ATTR_CPU, value_of(b->text, "model name"));
 }
 
 /* As the driver itself says it, unless an ioctl has told it already. */
 static void add_driver(struct builder *b, const struct nvs_session *session)
 {
-	if (!session->driver[0] && read_file("/sys/module/nvidia/version", b->text, 64))
+	if (!session->driver[0] && nvs_sys_read_file("/sys/module/nvidia/version", b->text, 64))
 		add_text(b, NVS_ATTR_DRIVER, value_of(b->text, ""));
 	else
 		add_text(b, NVS_ATTR_DRIVER, session->driver);

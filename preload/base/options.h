@@ -14,13 +14,15 @@
 #define NVS_ENV_OPTIONS "NVSNOOP_OPTIONS" /* key=value,...; a comma in a value is written \, */
 /*
  * Set by the launcher: an existing file to which each process appends lines instead of printing its
- * closing line: pid, submissions, gaps, bytes, path, flags, submissions only counted, separated by
- * tabs. A process writes one line when its trace has been made (flags "started", numbers 0) and one
- * at its end; a path with no second line belongs to a process that was killed. flags: "-", or words
- * separated by commas: renamed (the name was taken), unsafe (the buffers outlive no kill), lost
- * (the output could not be written to the end), options (the option string was wrong and ignored),
- * trigger (the trigger file was not obeyed), failed (no trace could be made; its process has said
- * why). Tab, newline, other control characters and backslash in a path are written as \ooo.
+ * closing line: pid, submissions, gaps, bytes, path, flags, submissions only counted, errno of the
+ * first write that failed (0: none), submissions lost by that, separated by tabs. A process writes
+ * one line when its trace has been made (flags "started", numbers 0) and one at its end; a path
+ * with no second line belongs to a process that was killed. flags: "-", or words separated by
+ * commas: renamed (the name was taken), unsafe (the buffers outlive no kill), lost (the output
+ * could not be written to the end, or, without an errno, writing hangs), options (the option string
+ * was wrong and ignored), trigger (the trigger file was not obeyed), failed (no trace could be
+ * made; its process has said why). Tab, newline, other control characters and backslash in a path
+ * are written as \ooo.
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
 

@@ -2,8 +2,8 @@
 /*
  * The closing line of a whole process tree. The library in each process appends one line to a
  * private file when its trace is ended: process id, submissions, gaps, bytes of the trace, its
- * path, flags and submissions only counted, with tabs between. Written in one piece with O_APPEND,
- * lines of many processes do not mix.
+ * path and what became of it (NVS_ENV_SUMMARY in preload/base/options.h). Written in one piece with
+ * O_APPEND, lines of many processes do not mix.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,8 @@
 #define MAX_NAMED 4 /* traces named one by one */
 
 struct trace {
-	uint64_t pid, submissions, gaps, bytes, skipped;
+	uint64_t pid, submissions, gaps, bytes, skipped, lost_submissions;
+	int error; /* errno of the first write that failed, 0: none */
 	char *path;
 	bool open; /* begun, and not ended in order: its process was killed, or runs on */
 	bool renamed; /* the name asked for was taken */
@@ -132,6 +133,8 @@ static void read_line(struct traces *all, char *line)
 	trace->renamed = has_word(flags, "renamed");
 	trace->lost = has_word(flags, "lost");
 	trace->skipped = strtoull(field(&line), NULL, 10);
+	trace->error = atoi(field(&line));
+	trace->lost_submissions = strtoull(field(&line), NULL, 10);
 	trace->trigger = has_word(flags, "trigger");
 	trace->failed = has_word(flags, "failed");
 }
@@ -271,8 +274,9 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 }
 
 struct sums {
-	uint64_t submissions, gaps, bytes, skipped;
+	uint64_t submissions, gaps, bytes, skipped, lost_submissions;
 	size_t open, renamed, lost, trigger;
+	int error; /* the first trace's that has one */
 };
 
 static struct sums sum_up(const struct traces *all)
@@ -291,9 +295,25 @@ static struct sums sum_up(const struct traces *all)
 		sums.open += trace->open;
 		sums.renamed += trace->renamed;
 		sums.lost += trace->lost;
+		sums.lost_submissions += trace->lost_submissions;
+		sums.error = sums.error ? sums.error : trace->error;
 		sums.trigger += trace->trigger;
 	}
 	return sums;
+}
+
+/* Why writing failed, in how many traces, and what they lack. */
+static void print_lost(FILE *out, const struct sums *sums, size_t traces)
+{
+	fputs(sums->error ? "; WRITING FAILED" : "; WRITING HANGS", out);
+	if (traces > 1)
+		fprintf(out, " in %zu", sums->lost);
+	if (sums->error)
+		fprintf(out, " (%s)", strerror(sums->error));
+	fputs(", ", out);
+	print_count(out, sums->lost_submissions, "submission was lost", "submissions were lost");
+	if (!sums->error)
+		fputs(", others are in the spool alone", out);
 }
 
 static void print_closing(FILE *out, const char *argv0, const struct traces *all)
@@ -323,7 +343,7 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 	if (sums.open)
 		fprintf(out, ", %zu not ended in order", sums.open);
 	if (sums.lost)
-		fprintf(out, "; WRITING FAILED in %zu", sums.lost);
+		print_lost(out, &sums, all->n);
 	if (sums.trigger)
 		fputs("; " NVS_TRIGGER_WRONG, out);
 	fputs("; next: ", out);

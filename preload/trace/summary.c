@@ -135,7 +135,8 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 	add_flag(l, atomic_load(&session->trigger.wrong), "trigger", &any);
 	if (!any)
 		add(l, "-");
-	add(l, "\t%llu", (unsigned long long)o->skipped);
+	add(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped, -o->error,
+	    (unsigned long long)o->lost_submissions);
 }
 
 /* A line without numbers, where there is a launcher. */
@@ -160,6 +161,19 @@ void nvs_summary_started(const struct nvs_session *session)
 
 /* ---- for people ---- */
 
+static void add_lost(struct line *l, const struct nvs_outcome *o)
+{
+	if (!o->hangs && !o->error)
+		return;
+	if (o->hangs)
+		add(l, "; WRITING HANGS, ");
+	else
+		add(l, "; WRITING FAILED (%s), ", strerror(-o->error));
+	add_number(l, o->lost_submissions);
+	add(l, " submission%s lost%s", o->lost_submissions == 1 ? " was" : "s were",
+	    o->hangs ? ", others are in the spool alone" : "");
+}
+
 static void add_result(struct line *l, const struct nvs_session *session,
 		       const struct nvs_outcome *o)
 {
@@ -178,12 +192,7 @@ static void add_result(struct line *l, const struct nvs_session *session,
 		add_number(l, o->skipped);
 		add(l, " more only counted");
 	}
-	if (o->hangs)
-		add(l, "; WRITING HANGS, %llu submissions were lost, others are in the spool alone",
-		    (unsigned long long)o->lost_submissions);
-	else if (o->error)
-		add(l, "; WRITING FAILED (%s), %llu submissions were lost", strerror(-o->error),
-		    (unsigned long long)o->lost_submissions);
+	add_lost(l, o);
 	if (atomic_load(&session->trigger.wrong))
 		add(l, "; " NVS_TRIGGER_WRONG);
 	add(l, "; next: nvsnoop-report ");

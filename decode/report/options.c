@@ -323,6 +323,7 @@ static int check_files(const struct nvs_options_report *o)
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 {
 	struct option all[2 * NVS_MAX_REPORTS + COMMON];
+	static char name[] = "nvsnoop-report";
 	const struct nvs_report *r;
 	int c;
 
@@ -330,6 +331,8 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	o->pager = true;
 	o->progress = isatty(STDERR_FILENO);
 	gather(all);
+	if (argc)
+		argv[0] = name; /* getopt begins its messages with it */
 	while ((c = getopt_long(argc, argv, "s:n:vhV", all, NULL)) != -1)
 		if (take(o, c))
 			return -EINVAL;

@@ -29,15 +29,59 @@ static int terminal_width(void)
 	return columns && atoi(columns) > 0 ? atoi(columns) : 80;
 }
 
+/*
+ * Whether the shell would find COMMAND's program, NAME=value before it aside. What is quoted or
+ * written in a harder way is the shell's own affair, and taken to be there.
+ */
+static bool pager_there(const char *command)
+{
+	char word[256];
+	size_t length;
+	int status;
+	pid_t pid;
+
+	for (;; command += length) {
+		command += strspn(command, " \t");
+		length = strcspn(command, " \t");
+		if (!memchr(command, '=', length))
+			break;
+	}
+	snprintf(word, sizeof(word), "%.*s", (int)length, command);
+	if (!length || length >= sizeof(word) || strpbrk(word, "\"'\\$`(){}[]<>|&;*?~#!"))
+		return true;
+	pid = fork();
+	if (pid == 0) {
+		execl("/bin/sh", "sh", "-c", "command -v -- \"$1\" >/dev/null 2>&1", "sh", word,
+		      (char *)NULL);
+		_exit(127);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return true;
+	return pid > 0 && !status;
+}
+
+static const char *choose_pager(bool wide)
+{
+	const char *pager = getenv("PAGER"), *standard = wide ? "less -FRSX" : "less -FRX";
+	char safe[256];
+
+	if (!pager)
+		return pager_there(standard) ? standard : "";
+	if (!*pager || !strcmp(pager, "cat") || pager_there(pager))
+		return pager;
+	fprintf(stderr, "nvsnoop-report: PAGER=%s cannot be found; this is not paged\n",
+		nvs_escape(safe, sizeof(safe), pager, strlen(pager)));
+	return "";
+}
+
 /* Puts a pager behind our output; where it cannot be had, the output goes straight. */
 static void start_pager(struct nvs_out *out, const struct nvs_options_report *o)
 {
-	const char *pager = getenv("PAGER");
+	const char *pager = choose_pager(o->wide);
 	int fds[2];
 	pid_t pid;
 
-	if (!pager)
-		pager = o->wide ? "less -FRSX" : "less -FRX";
 	if (!*pager || !strcmp(pager, "cat") || pipe(fds))
 		return;
 	pid = fork();
@@ -79,15 +123,17 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
 int nvs_out_close(struct nvs_out *out)
 {
 	bool failed = ferror(out->file);
+	int status = 0;
 
 	errno = 0;
 	if (fflush(out->file) || failed)
 		out->status = errno ? -errno : -EPIPE;
 	if (out->pager) {
 		fclose(out->file);
-		while (waitpid(out->pager, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(out->pager, &status, 0) < 0 && errno == EINTR)
 			;
-		return 0;
+		/* What the shell ends with that could not run it, and has said so. */
+		return WIFEXITED(status) && WEXITSTATUS(status) >= 126 ? -ENOEXEC : 0;
 	}
 	return out->status;
 }

@@ -11,7 +11,8 @@
 struct row {
 	const struct nvs_source *source;
 	const struct nvs_session *session;
-	char command[1024], gpu[256], started[64], ended[160], whole[96], host[256], in_flight[256];
+	char command[1024], gpu[256], uuid[512], started[64], ended[160], whole[96], host[256],
+		in_flight[256];
 	uint64_t threads, channels;
 	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
 	struct nvs_tally tally; /* of all submissions */
@@ -23,6 +24,7 @@ NVS_GET_TEXT(struct row, command, r->command)
 NVS_GET_TEXT(struct row, host, r->host)
 NVS_GET_TEXT(struct row, driver, r->session->attr[NVS_ATTR_DRIVER])
 NVS_GET_TEXT(struct row, gpu, r->gpu)
+NVS_GET_TEXT(struct row, uuid, r->uuid)
 NVS_GET_TEXT(struct row, started, r->started)
 NVS_GET_TEXT(struct row, ended, r->ended)
 NVS_GET_TEXT(struct row, whole, r->whole)
@@ -78,6 +80,7 @@ static const struct nvs_column columns[] = {
 	{"pid", "pid", get_pid, 0},
 	{"host", "host", get_host, 0},
 	{"gpu", "GPU", get_gpu, 0},
+	{"gpu_uuid", "UUID", get_uuid, NVS_COLUMN_DETAIL},
 	{"driver", "driver", get_driver, 0},
 	{"options", "options", get_options, 0},
 	{"started", "started", get_started, 0},
@@ -151,16 +154,32 @@ static void set_host(struct row *r)
 			 a[NVS_ATTR_CPU] ? a[NVS_ATTR_CPU] : "");
 }
 
+/* As nvidia-smi writes it. */
+static void put_uuid(char text[48], const uint8_t uuid[16])
+{
+	char *p = text + sprintf(text, "GPU-");
+
+	for (int i = 0; i < 16; i++)
+		p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			     uuid[i]);
+}
+
 static void set_gpus(struct row *r)
 {
-	size_t at = 0;
+	size_t at = 0, to = 0;
 
-	for (uint32_t i = 0; i < nvs_trace_gpu_count(r->source->trace) && at < sizeof(r->gpu);
-	     i++) {
+	for (uint32_t i = 0; i < nvs_trace_gpu_count(r->source->trace); i++) {
 		const struct nvs_rec_gpu *g = nvs_trace_gpu_at(r->source->trace, i);
+		char uuid[48];
 
-		at += (size_t)snprintf(r->gpu + at, sizeof(r->gpu) - at, "%s%u: %s", at ? ", " : "",
-				       g->gpu, g->name[0] ? g->name : "name not known");
+		put_uuid(uuid, g->uuid);
+		if (at < sizeof(r->gpu))
+			at += (size_t)snprintf(r->gpu + at, sizeof(r->gpu) - at, "%s%u: %s",
+					       at ? ", " : "", g->gpu,
+					       g->name[0] ? g->name : "name not known");
+		if (to < sizeof(r->uuid))
+			to += (size_t)snprintf(r->uuid + to, sizeof(r->uuid) - to, "%s%u: %s",
+					       to ? ", " : "", g->gpu, uuid);
 	}
 }
 

@@ -15,7 +15,9 @@ OFF = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHME
 
 
 def rows_of(suite, name, report):
-    out, _, _ = suite.run(f"{name}: --{report}", [suite.report, *suite.traces(name), f"--{report}", "--format=json"])
+    """Of a report; None: of the summary."""
+    which = [f"--{report}"] if report else []
+    out, _, _ = suite.run(f"{name}: {report}", [suite.report, *suite.traces(name), *which, "--format=json"])
     return json.loads(out)["rows"]
 
 
@@ -42,7 +44,10 @@ def all_gpus(suite, name):
     row = suite.compare(name, [suite.program("gpus")], env=OFF)
     if row.wrong:
         return row
-    want = {int(w[1]): int(w[2]) for w in row.words if w[0] == "launches"}
+    # CUDA counts the GPUs in an order of its own.
+    told = dict(reversed(gpu.split(": ")) for gpu in rows_of(suite, name, None)[0]["gpu_uuid"].split(", "))
+    number = {int(w[1]): int(told[w[2]]) for w in row.words if w[0] == "uuid"}
+    want = {number[int(w[1])]: int(w[2]) for w in row.words if w[0] == "launches"}
     got = launches_by_gpu(suite, name)
     if got != want:
         row.wrong.append(f"launches by GPU: {got} instead of {want}")
@@ -51,7 +56,7 @@ def all_gpus(suite, name):
         row.notes.append("no peer access here")
     want_pairs, got_pairs = {}, {}
     for _, source, target, copies, _ in peers:
-        pair = int(source), int(target)
+        pair = number[int(source)], number[int(target)]
         want_pairs[pair] = want_pairs.get(pair, 0) + int(copies)
     for r in rows_of(suite, name, "memcpy"):
         if r["direction"] == "PtoP":

@@ -103,6 +103,19 @@ static void pool(std::vector<gpu> &gpus)
 	CHECK(cudaStreamSynchronize(gpus[0].stream));
 }
 
+/* CUDA's numbers need not be the driver's: this says which GPU is meant. */
+static void print_uuid(int device)
+{
+	cudaDeviceProp p;
+
+	CHECK(cudaGetDeviceProperties(&p, device));
+	printf("uuid %d GPU-", device);
+	for (int i = 0; i < 16; i++)
+		printf("%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+		       (unsigned char)p.uuid.bytes[i]);
+	printf("\n");
+}
+
 int main()
 {
 	int count;
@@ -160,6 +173,7 @@ int main()
 		if (runs != gpus[i].launches)
 			printf("GPU %d ran %llu of %llu\n", i, runs, gpus[i].launches);
 		printf("launches %d %llu\n", i, gpus[i].launches);
+		print_uuid(i);
 	}
 	return 0;
 }

@@ -38,7 +38,6 @@ static void transform(std::vector<int> &gpus)
 	FFT(cufftXtMalloc(plan, &spread, CUFFT_XT_FORMAT_INPLACE));
 	FFT(cufftXtMemcpy(plan, spread, data.data(), CUFFT_COPY_HOST_TO_DEVICE));
 	FFT(cufftXtExecDescriptorC2C(plan, spread, spread, CUFFT_FORWARD));
-	FFT(cufftXtExecDescriptorC2C(plan, spread, spread, CUFFT_INVERSE));
 	FFT(cufftXtMemcpy(plan, data.data(), spread, CUFFT_COPY_DEVICE_TO_HOST));
 	FFT(cufftXtFree(spread));
 	FFT(cufftDestroy(plan));

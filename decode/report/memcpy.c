@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/gputime.h"
-#include "decode/calls/hostmem.h"
 #include "decode/base/numbers.h"
+#include "decode/report/copy_ends.h"
 #include "decode/report/report.h"
 #include "decode/report/times.h"
 
@@ -38,7 +38,7 @@ struct row {
 
 struct state {
 	struct nvs_source *source;
-	struct nvs_hostmem *memory;
+	struct nvs_copy_memory memory;
 	struct nvs_gputime *times;
 	struct nvs_gputime_part part; /* of the submission in progress */
 	bool busy; /* it does more than to release */
@@ -51,95 +51,6 @@ struct state {
 	} nobody; /* thread NVS_NONE */
 	struct nvs_rows *rows; /* of all traces */
 };
-
-/* What a call copies; memory types as CUmemorytype. */
-struct ends {
-	uint64_t from, to, bytes, copies, batched;
-	bool from_host, to_host, array;
-	bool known; /* bytes */
-	bool directed;
-};
-
-/* Outside of a trigger's windows allocations are not recorded. */
-static enum nvs_memory kind_at(const struct state *st, uint64_t address)
-{
-	enum nvs_memory kind = nvs_hostmem_kind(st->memory, address);
-	bool all = !(nvs_trace_session(st->source->trace)->header.flags & NVS_HDR_TRIGGER);
-
-	return kind == NVS_MEMORY_PAGEABLE && !all ? NVS_MEMORY_UNKNOWN : kind;
-}
-
-/* A pointer of which the call does not say where it points. False: nobody does. */
-static bool is_host(const struct state *st, uint64_t address, bool *host)
-{
-	enum nvs_memory kind = kind_at(st, address);
-
-	*host = kind < NVS_MEMORY_MANAGED;
-	return kind != NVS_MEMORY_UNKNOWN;
-}
-
-/* Copies whose name says where from and where to. */
-static const struct {
-	bool directed, from_host, to_host, array;
-} named[] = {
-	[NVS_CALL_ROLE_COPY_ATOA] = {true, false, false, true},
-	[NVS_CALL_ROLE_COPY_ATOD] = {true, false, false, true},
-	[NVS_CALL_ROLE_COPY_ATOH] = {true, false, true, true},
-	[NVS_CALL_ROLE_COPY_DTOA] = {true, false, false, true},
-	[NVS_CALL_ROLE_COPY_DTOD] = {true, false, false, false},
-	[NVS_CALL_ROLE_COPY_DTOH] = {true, false, true, false},
-	[NVS_CALL_ROLE_COPY_HTOA] = {true, true, false, true},
-	[NVS_CALL_ROLE_COPY_HTOD] = {true, true, false, false},
-	[NVS_CALL_ROLES - 1] = {false},
-};
-
-static void plain(const struct state *st, const struct nvs_call *call, struct ends *e)
-{
-	uint8_t role = call->api->role;
-
-	if (named[role].directed) {
-		e->directed = true;
-		e->from_host = named[role].from_host;
-		e->to_host = named[role].to_host;
-		e->array = named[role].array;
-		nvs_call_value(call, e->from_host ? NVS_ARG_srcHost : NVS_ARG_srcDevice, &e->from);
-		nvs_call_value(call, e->to_host ? NVS_ARG_dstHost : NVS_ARG_dstDevice, &e->to);
-	} else if ((nvs_call_value(call, NVS_ARG_src, &e->from) &&
-		    nvs_call_value(call, NVS_ARG_dst, &e->to)) ||
-		   (nvs_call_value(call, NVS_ARG_srcDevice, &e->from) &&
-		    nvs_call_value(call, NVS_ARG_dstDevice, &e->to))) {
-		e->directed = is_host(st, e->from, &e->from_host);
-		e->directed &= is_host(st, e->to, &e->to_host);
-	}
-}
-
-/* A copy of a rectangle or a box: a structure says where from and where to. */
-static void boxed(const struct state *st, const struct nvs_call *call, struct ends *e)
-{
-	uint64_t type;
-
-	if (nvs_call_value(call, NVS_ARG_srcType, &type)) {
-		/* CUmemcpy3DOperandType: 1 is a pointer, to wherever. */
-		e->array = type != 1 || !nvs_call_value(call, NVS_ARG_dstType, &type) || type != 1;
-		plain(st, call, e);
-		return;
-	}
-	if (nvs_call_value(call, NVS_ARG_srcMemoryType, &type)) {
-		e->directed = true;
-		nvs_call_value(call, type == 1 ? NVS_ARG_srcHost : NVS_ARG_srcDevice, &e->from);
-		e->from_host = type == 1;
-		if (type == 4)
-			e->directed = is_host(st, e->from, &e->from_host);
-		e->array |= type == 3;
-	}
-	if (nvs_call_value(call, NVS_ARG_dstMemoryType, &type)) {
-		nvs_call_value(call, type == 1 ? NVS_ARG_dstHost : NVS_ARG_dstDevice, &e->to);
-		e->to_host = type == 1;
-		if (type == 4)
-			e->directed &= is_host(st, e->to, &e->to_host);
-		e->array |= type == 3;
-	}
-}
 
 static enum mode mode_of(const struct nvs_call *call)
 {
@@ -173,38 +84,18 @@ static uint32_t gpu_of(const struct state *st, uint64_t address)
 	return m ? m->gpu : NVS_NONE;
 }
 
-static void describe(const struct state *st, const struct nvs_call *call, struct ends *e,
-		     struct key *key)
+static enum direction direction_of(const struct nvs_copy_ends *e)
 {
-	bool many = call->api->role == NVS_CALL_ROLE_COPY_BATCH;
-
-	e->known = nvs_call_copied(call, &e->bytes, &e->copies);
-	if (many)
-		e->batched = e->copies;
-	else if (call->api->role == NVS_CALL_ROLE_COPY_BOX)
-		boxed(st, call, e);
-	else
-		plain(st, call, e);
-	key->direction = many		? BATCH
-			 : e->array	? ARRAY
-			 : !e->directed ? UNKNOWN
-			 : e->from_host ? (e->to_host ? HTOH : HTOD)
-			 : e->to_host	? DTOH
-					: DTOD;
-	key->from_gpu = e->directed && !e->from_host ? gpu_of(st, e->from) : NVS_NONE;
-	key->to_gpu = e->directed && !e->to_host ? gpu_of(st, e->to) : NVS_NONE;
-	if (key->direction == DTOD && key->from_gpu != key->to_gpu && key->from_gpu != NVS_NONE &&
-	    key->to_gpu != NVS_NONE)
-		key->direction = PTOP;
-	key->memory = e->from_host ? kind_at(st, e->from)
-		      : e->to_host ? kind_at(st, e->to)
-				   : NVS_MEMORY_DEVICE;
-	key->mode = mode_of(call);
-	/* Of a batch it is the mean size that counts. */
-	key->class = e->known && e->copies ? class_of(e->bytes / e->copies) : NO_CLASS;
+	if (e->batch)
+		return BATCH;
+	if (e->array || !e->directed)
+		return e->array ? ARRAY : UNKNOWN;
+	if (e->from_host)
+		return e->to_host ? HTOH : HTOD;
+	return e->to_host ? DTOH : DTOD;
 }
 
-static void see_sizes(struct row *row, const struct nvs_call *call, const struct ends *e)
+static void see_sizes(struct row *row, const struct nvs_call *call, const struct nvs_copy_ends *e)
 {
 	uint64_t least = e->bytes, most = e->bytes;
 
@@ -220,12 +111,22 @@ static void see_sizes(struct row *row, const struct nvs_call *call, const struct
 /* *GROUP: the row, if its time on the GPU may be told. */
 static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 {
-	struct ends e = {0};
+	size_t known = st->rows->n;
+	struct nvs_copy_ends e;
 	struct key key;
 	struct row *row;
-	size_t known = st->rows->n;
 
-	describe(st, call, &e, &key);
+	nvs_copy_ends(&st->memory, call, &e);
+	key.direction = direction_of(&e);
+	key.memory = e.memory;
+	key.from_gpu = e.directed && !e.from_host ? gpu_of(st, e.from) : NVS_NONE;
+	key.to_gpu = e.directed && !e.to_host ? gpu_of(st, e.to) : NVS_NONE;
+	if (key.direction == DTOD && key.from_gpu != key.to_gpu && key.from_gpu != NVS_NONE &&
+	    key.to_gpu != NVS_NONE)
+		key.direction = PTOP;
+	key.mode = mode_of(call);
+	/* Of a batch it is the mean size that counts. */
+	key.class = e.known && e.copies ? class_of(e.bytes / e.copies) : NO_CLASS;
 	row = nvs_rows_at(st->rows, &key);
 	if (!row)
 		return -ENOMEM;
@@ -240,7 +141,7 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	if (key.mode == ENGINE)
 		*group = row->number;
 	row->calls++;
-	row->batched += e.batched;
+	row->batched += e.batch ? e.copies : 0;
 	row->bytes += e.bytes;
 	see_sizes(row, call, &e);
 	row->uncounted |= call->uncounted;
@@ -296,7 +197,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	struct state *st = arg;
 	uint32_t group = NVS_GPUTIME_OTHER;
 	uint64_t end = 0;
-	int r = nvs_hostmem_call(st->memory, call);
+	int r = nvs_hostmem_call(st->memory.kinds, call);
 
 	compare_clocks(st, call);
 	if (r)
@@ -491,22 +392,23 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	st->rows = run->state;
 	if (!st->rows->size)
 		*st->rows = NVS_ROWS(struct row, key);
-	st->memory = nvs_hostmem_new();
+	st->memory.kinds = nvs_hostmem_new();
+	st->memory.partly = nvs_trace_session(s->trace)->header.flags & NVS_HDR_TRIGGER;
 	st->times = nvs_gputime_new(on_stretch, st);
 	*reader = (struct nvs_reader){.call = on_call,
 				      .submitted = on_submission,
 				      .op = on_op,
 				      .tallies = true,
 				      .arg = st};
-	return st->memory && st->times ? 0 : -ENOMEM;
+	return st->memory.kinds && st->times ? 0 : -ENOMEM;
 }
 
 static void forget(struct state *st)
 {
-	nvs_hostmem_free(st->memory);
+	nvs_hostmem_free(st->memory.kinds);
 	nvs_gputime_free(st->times);
 	nvs_numbers_free(&st->threads, free);
-	st->memory = NULL;
+	st->memory.kinds = NULL;
 	st->times = NULL;
 }
 

@@ -137,6 +137,26 @@ static int raw_pipe2(int fds[2], int flags)
 	return (int)syscall(SYS_pipe2, fds, flags);
 }
 
+static ssize_t raw_read(int fd, void *data, size_t size)
+{
+	return syscall(SYS_read, fd, data, size);
+}
+
+static ssize_t raw_readv(int fd, const struct iovec *iov, int n)
+{
+	return syscall(SYS_readv, fd, iov, n);
+}
+
+static int raw_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	return (int)syscall(SYS_poll, fds, n, timeout);
+}
+
+static int raw_sleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	return syscall(SYS_clock_nanosleep, clock, flags, time, left) ? errno : 0;
+}
+
 static const struct nvs_next raw = {
 	.open = raw_open,
 	.open64 = raw_open,
@@ -160,8 +180,13 @@ static const struct nvs_next raw = {
 	.dl_iterate_phdr = raw_dl_iterate_phdr,
 	.dlclose = raw_dlclose,
 	.pipe2 = raw_pipe2,
+	.read = raw_read,
+	.readv = raw_readv,
+	.poll = raw_poll,
+	.clock_nanosleep = raw_sleep,
 };
 
+_Atomic unsigned nvs_sighooks = NVS_SIGHOOK_UNKNOWN;
 static struct nvs_next found;
 static _Atomic int ready;
 /*
@@ -170,15 +195,13 @@ static _Atomic int ready;
  */
 static __thread volatile int looking;
 
-/*
- * A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
+/* A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
  */
-#define FIND_AS(field, name)                                                \
+#define FIND(type, field, name, arguments)                                  \
 	do {                                                                \
-		void *p_ = dlsym(RTLD_NEXT, name);                          \
+		void *p_ = dlsym(RTLD_NEXT, #name);                         \
 		table.field = p_ ? (__typeof__(table.field))p_ : raw.field; \
-	} while (0)
-#define FIND(name) FIND_AS(name, #name)
+	} while (0);
 
 /* Threads that meet here do the same work and store the same words. */
 static void look_up(void)
@@ -187,37 +210,11 @@ static void look_up(void)
 	int err = errno;
 
 	looking = 1;
-	FIND(open);
-	FIND(open64);
-	FIND(openat);
-	FIND(openat64);
-	FIND(close);
-	FIND(dup);
-	FIND(dup2);
-	FIND(dup3);
-	FIND(fcntl);
-	FIND(ioctl);
-	FIND(mmap);
-	FIND(munmap);
-	FIND(mremap);
-	FIND(mprotect);
-	FIND(fstat);
-	FIND(sigaction);
-	FIND(sigprocmask);
-	FIND(pthread_sigmask);
-	FIND(pthread_create);
-	FIND(dl_iterate_phdr);
-	FIND(dlclose);
-	FIND(pipe2);
-	FIND_AS(open_2, "__open_2");
-	FIND_AS(open64_2, "__open64_2");
-	FIND_AS(openat_2, "__openat_2");
-	FIND_AS(openat64_2, "__openat64_2");
-	FIND(close_range);
-	FIND(closefrom);
+	NVS_NEXT_FUNCTIONS(FIND)
 	looking = 0;
 	found = table;
 	atomic_store_explicit(&ready, 1, memory_order_release);
+	atomic_fetch_and(&nvs_sighooks, ~(unsigned)NVS_SIGHOOK_UNKNOWN);
 	errno = err;
 }
 

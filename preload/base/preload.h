@@ -16,45 +16,9 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include "nvsnoop/trace.h"
+#include "preload/base/next.h"
 #include "preload/base/options.h"
 #include "trap/trap.h"
-
-/*
- * ---- next.c: the functions behind our hooks; every call of ours on a device goes through it ----
- */
-struct nvs_next {
-	int (*open)(const char *, int, ...);
-	int (*open64)(const char *, int, ...);
-	int (*openat)(int, const char *, int, ...);
-	int (*openat64)(int, const char *, int, ...);
-	int (*close)(int);
-	int (*dup)(int);
-	int (*dup2)(int, int);
-	int (*dup3)(int, int, int);
-	int (*fcntl)(int, int, ...);
-	int (*ioctl)(int, unsigned long, ...);
-	void *(*mmap)(void *, size_t, int, int, int, off_t);
-	int (*munmap)(void *, size_t);
-	void *(*mremap)(void *, size_t, size_t, int, ...);
-	int (*mprotect)(void *, size_t, int);
-	int (*fstat)(int, struct stat *);
-	int (*sigaction)(int, const struct sigaction *, struct sigaction *);
-	int (*sigprocmask)(int, const sigset_t *, sigset_t *);
-	int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
-	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
-	int (*dlclose)(void *);
-	int (*pipe2)(int *, int);
-	/* From here on NULL where this libc has none. */
-	int (*open_2)(const char *, int);
-	int (*open64_2)(const char *, int);
-	int (*openat_2)(int, const char *, int);
-	int (*openat64_2)(int, const char *, int);
-	int (*close_range)(unsigned, unsigned, int);
-	void (*closefrom)(int);
-};
-/* Ready from the first call on, also before our constructor and inside the allocator. */
-const struct nvs_next *nvs_next(void);
 
 /* ---- arena.c: memory of our own ---- */
 void *nvs_alloc(size_t bytes); /* zeroed; NULL when the kernel gives no more */

@@ -7,21 +7,21 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <unistd.h>
-#include "preload/base/signext.h"
+#include "preload/base/next.h"
 #include "preload/hooks/export.h"
 #include "preload/signals/signals.h"
 
 /* One of the forms; comes back where it failed. */
-#define RUN(name, ...)                           \
-	({                                       \
-		struct nvs_handover h;           \
-		if (!nvs_signext_find()->name) { \
-			errno = ENOSYS;          \
-			return -1;               \
-		}                                \
-		nvs_signals_hand_over(&h);       \
-		nvs_signext.name(__VA_ARGS__);   \
-		nvs_signals_take_back(&h);       \
+#define RUN(name, ...)                         \
+	({                                     \
+		struct nvs_handover h;         \
+		if (!nvs_next()->name) {       \
+			errno = ENOSYS;        \
+			return -1;             \
+		}                              \
+		nvs_signals_hand_over(&h);     \
+		nvs_next()->name(__VA_ARGS__); \
+		nvs_signals_take_back(&h);     \
 	})
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
@@ -112,8 +112,8 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 {
 	posix_spawnattr_t copy;
 
-	return nvs_signext_find()->posix_spawn(pid, path, actions,
-					       nvs_signals_spawn_mask(&copy, attr), argv, envp);
+	return nvs_next()->posix_spawn(pid, path, actions, nvs_signals_spawn_mask(&copy, attr),
+				       argv, envp);
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -121,6 +121,6 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 {
 	posix_spawnattr_t copy;
 
-	return nvs_signext_find()->posix_spawnp(pid, file, actions,
-						nvs_signals_spawn_mask(&copy, attr), argv, envp);
+	return nvs_next()->posix_spawnp(pid, file, actions, nvs_signals_spawn_mask(&copy, attr),
+					argv, envp);
 }

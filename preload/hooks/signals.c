@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include "preload/base/preload.h"
-#include "preload/base/signext.h"
 #include "preload/hooks/export.h"
 #include "preload/signals/signals.h"
 
@@ -189,7 +188,7 @@ EXPORT int sigpending(sigset_t *set)
 
 EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
 {
-	const struct nvs_signext *next = nvs_signext_find();
+	const struct nvs_next *next = nvs_next();
 
 	if (!next->pthread_sigqueue)
 		return ENOSYS;
@@ -198,7 +197,7 @@ EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
 
 EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
-	return nvs_signals_fd(nvs_signext_find()->signalfd, fd, set, flags);
+	return nvs_signals_fd(nvs_next()->signalfd, fd, set, flags);
 }
 
 EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)

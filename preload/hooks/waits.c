@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "preload/base/preload.h"
-#include "preload/base/signext.h"
 #include "preload/hooks/export.h"
 #include "preload/signals/signals.h"
 
@@ -124,11 +123,11 @@ static bool plain(const sigset_t *mask)
 }
 
 /* A call with a mask that blocks one of ours: what is sent then has to come to us. */
-static const struct nvs_signext *prepare(const sigset_t *mask)
+static const struct nvs_next *prepare(const sigset_t *mask)
 {
 	if (mask && !plain(mask) && !nvs_options()->disabled && nvs_signals_install() == 0)
 		atomic_fetch_or(&nvs_sighooks, NVS_SIGHOOK_VIEW);
-	return nvs_signext_find();
+	return nvs_next();
 }
 
 static bool pass(const sigset_t *mask)
@@ -140,32 +139,32 @@ static bool pass(const sigset_t *mask)
 __attribute__((noinline)) static int poll_on(struct pollfd *fds, nfds_t n, int timeout)
 {
 	if (pass(NULL))
-		return nvs_signext_find()->poll(fds, n, timeout);
-	return WAIT(NULL, ns_of_ms(timeout), nvs_signext_find()->poll(fds, n, timeout),
-		    nvs_signext.poll(fds, n, ms_of(&c)));
+		return nvs_next()->poll(fds, n, timeout);
+	return WAIT(NULL, ns_of_ms(timeout), nvs_next()->poll(fds, n, timeout),
+		    nvs_next()->poll(fds, n, ms_of(&c)));
 }
 
 EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
 	if (nvs_sighook(NVS_SIGHOOK_VIEW | NVS_SIGHOOK_UNKNOWN))
 		return poll_on(fds, n, timeout);
-	return nvs_signext.poll(fds, n, timeout);
+	return nvs_next()->poll(fds, n, timeout);
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
 {
 	if (pass(NULL) || room / sizeof(*fds) < n)
-		return nvs_signext_find()->poll_chk(fds, n, timeout, room);
+		return nvs_next()->poll_chk(fds, n, timeout, room);
 	return poll(fds, n, timeout);
 }
 
 EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
 	if (pass(mask))
-		return nvs_signext_find()->ppoll(fds, n, timeout, mask);
+		return nvs_next()->ppoll(fds, n, timeout, mask);
 	return WAIT(mask, ns_of(timeout), prepare(mask)->ppoll(fds, n, timeout, mask_of(&c)),
-		    nvs_signext.ppoll(fds, n, timeout_of(&c), mask_of(&c)));
+		    nvs_next()->ppoll(fds, n, timeout_of(&c), mask_of(&c)));
 }
 
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
@@ -174,7 +173,7 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *time
 		       const sigset_t *mask, size_t room)
 {
 	if (pass(mask) || room / sizeof(*fds) < n)
-		return nvs_signext_find()->ppoll_chk(fds, n, timeout, mask, room);
+		return nvs_next()->ppoll_chk(fds, n, timeout, mask, room);
 	return ppoll(fds, n, timeout, mask);
 }
 
@@ -182,44 +181,44 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *time
 EXPORT int select(int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
 {
 	if (pass(NULL))
-		return nvs_signext_find()->select(n, in, out, except, timeout);
-	return WAIT(NULL, -1, nvs_signext_find()->select(n, in, out, except, timeout),
-		    nvs_signext.select(n, in, out, except, timeout));
+		return nvs_next()->select(n, in, out, except, timeout);
+	return WAIT(NULL, -1, nvs_next()->select(n, in, out, except, timeout),
+		    nvs_next()->select(n, in, out, except, timeout));
 }
 
 EXPORT int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout,
 		   const sigset_t *mask)
 {
 	if (pass(mask))
-		return nvs_signext_find()->pselect(n, in, out, except, timeout, mask);
+		return nvs_next()->pselect(n, in, out, except, timeout, mask);
 	return WAIT(mask, ns_of(timeout),
 		    prepare(mask)->pselect(n, in, out, except, timeout, mask_of(&c)),
-		    nvs_signext.pselect(n, in, out, except, timeout_of(&c), mask_of(&c)));
+		    nvs_next()->pselect(n, in, out, except, timeout_of(&c), mask_of(&c)));
 }
 
 __attribute__((noinline)) static int epoll_wait_on(int fd, struct epoll_event *events, int n,
 						   int timeout)
 {
 	if (pass(NULL))
-		return nvs_signext_find()->epoll_wait(fd, events, n, timeout);
-	return WAIT(NULL, ns_of_ms(timeout), nvs_signext_find()->epoll_wait(fd, events, n, timeout),
-		    nvs_signext.epoll_wait(fd, events, n, ms_of(&c)));
+		return nvs_next()->epoll_wait(fd, events, n, timeout);
+	return WAIT(NULL, ns_of_ms(timeout), nvs_next()->epoll_wait(fd, events, n, timeout),
+		    nvs_next()->epoll_wait(fd, events, n, ms_of(&c)));
 }
 
 EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
 {
 	if (nvs_sighook(NVS_SIGHOOK_VIEW | NVS_SIGHOOK_UNKNOWN))
 		return epoll_wait_on(fd, events, n, timeout);
-	return nvs_signext.epoll_wait(fd, events, n, timeout);
+	return nvs_next()->epoll_wait(fd, events, n, timeout);
 }
 
 EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask)
 {
 	if (pass(mask))
-		return nvs_signext_find()->epoll_pwait(fd, events, n, timeout, mask);
+		return nvs_next()->epoll_pwait(fd, events, n, timeout, mask);
 	return WAIT(mask, ns_of_ms(timeout),
 		    prepare(mask)->epoll_pwait(fd, events, n, timeout, mask_of(&c)),
-		    nvs_signext.epoll_pwait(fd, events, n, ms_of(&c), mask_of(&c)));
+		    nvs_next()->epoll_pwait(fd, events, n, ms_of(&c), mask_of(&c)));
 }
 
 int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
@@ -227,24 +226,24 @@ int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespe
 EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
 			const sigset_t *mask)
 {
-	if (!nvs_signext_find()->epoll_pwait2) {
+	if (!nvs_next()->epoll_pwait2) {
 		errno = ENOSYS;
 		return -1;
 	}
 	if (pass(mask))
-		return nvs_signext_find()->epoll_pwait2(fd, events, n, timeout, mask);
+		return nvs_next()->epoll_pwait2(fd, events, n, timeout, mask);
 	return WAIT(mask, ns_of(timeout),
 		    prepare(mask)->epoll_pwait2(fd, events, n, timeout, mask_of(&c)),
-		    nvs_signext.epoll_pwait2(fd, events, n, timeout_of(&c), mask_of(&c)));
+		    nvs_next()->epoll_pwait2(fd, events, n, timeout_of(&c), mask_of(&c)));
 }
 
 /* Ends only by a handler of the program's. */
 EXPORT int sigsuspend(const sigset_t *mask)
 {
 	if (pass(mask))
-		return nvs_signext_find()->sigsuspend(mask);
+		return nvs_next()->sigsuspend(mask);
 	return WAIT(mask, -1, prepare(mask)->sigsuspend(mask_of(&c)),
-		    nvs_signext.sigsuspend(mask_of(&c)));
+		    nvs_next()->sigsuspend(mask_of(&c)));
 }
 
 /* ---- sleep ---- */
@@ -254,9 +253,9 @@ EXPORT int pause(void)
 	struct nvs_sigcounts before = nvs_signals_counts();
 
 	if (plain(NULL))
-		return nvs_signext.pause();
+		return nvs_next()->pause();
 	do
-		nvs_signext_find()->pause();
+		nvs_next()->pause();
 	while (nvs_signals_unnoticed(&before));
 	return -1;
 }
@@ -269,7 +268,7 @@ static int sleep_on(clockid_t clock, int flags, const struct timespec *time, str
 	int err;
 
 	do {
-		err = nvs_signext_find()->clock_nanosleep(clock, flags, time, &rest);
+		err = nvs_next()->clock_nanosleep(clock, flags, time, &rest);
 		if (err == EINTR && !(flags & TIMER_ABSTIME))
 			time = &rest;
 	} while (err == EINTR && nvs_signals_unnoticed(&before));
@@ -282,7 +281,7 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ti
 			   struct timespec *left)
 {
 	if (plain(NULL))
-		return nvs_signext.clock_nanosleep(clock, flags, time, left);
+		return nvs_next()->clock_nanosleep(clock, flags, time, left);
 	return sleep_on(clock, flags, time, left);
 }
 
@@ -291,7 +290,7 @@ EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 	int err;
 
 	if (plain(NULL))
-		return nvs_signext.nanosleep(time, left);
+		return nvs_next()->nanosleep(time, left);
 	err = sleep_on(CLOCK_REALTIME, 0, time, left);
 	if (!err)
 		return 0;
@@ -324,7 +323,7 @@ EXPORT ssize_t read(int fd, void *data, size_t size)
 {
 	if (nvs_sighook(NVS_SIGHOOK_UNKNOWN | NVS_SIGHOOK_FD))
 		return nvs_signals_read(fd, data, size);
-	return nvs_signext.read(fd, data, size);
+	return nvs_next()->read(fd, data, size);
 }
 
 ssize_t __read_chk(int fd, void *data, size_t size, size_t room);
@@ -332,12 +331,12 @@ EXPORT ssize_t __read_chk(int fd, void *data, size_t size, size_t room)
 {
 	if (nvs_sighook(NVS_SIGHOOK_FD) && size <= room)
 		return nvs_signals_read(fd, data, size);
-	return nvs_signext_find()->read_chk(fd, data, size, room);
+	return nvs_next()->read_chk(fd, data, size, room);
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int n)
 {
 	if (nvs_sighook(NVS_SIGHOOK_FD) && nvs_signals_read_meant(fd))
 		return nvs_signals_readv(fd, iov, n);
-	return nvs_signext_find()->readv(fd, iov, n);
+	return nvs_next()->readv(fd, iov, n);
 }

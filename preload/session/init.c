@@ -4,7 +4,6 @@
  */
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
-#include "preload/base/signext.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "preload/signals/signals.h"
@@ -13,7 +12,6 @@
 __attribute__((constructor)) static void nvs_init(void)
 {
 	nvs_next();
-	nvs_signext_find();
 	/* Told apart from a vfork() child, which has our memory and a number of its own. */
 	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());
 	if (!nvs_options()->disabled)

@@ -11,7 +11,6 @@
 #include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/base/signext.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"

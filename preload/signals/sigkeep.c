@@ -6,7 +6,7 @@
  * A box belongs to the process whose number it bears: a forked child finds it empty, and so does a
  * vfork() child, which leaves it alone.
  */
-#include "preload/base/signext.h"
+#include "preload/base/next.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"

@@ -11,7 +11,7 @@
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/base/signext.h"
+#include "preload/base/next.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/sys.h"
@@ -159,13 +159,13 @@ ssize_t nvs_signals_read(int fd, void *data, size_t size)
 	ssize_t n;
 
 	if (!nvs_sighook(NVS_SIGHOOK_FD))
-		return nvs_signext_find()->read(fd, data, size);
+		return nvs_next()->read(fd, data, size);
 	for (;;) {
 		n = (ssize_t)take_pending(fd, data, size);
 		if (n)
 			return n;
 		before = nvs_signals_counts();
-		n = nvs_signext_find()->read(fd, data, size);
+		n = nvs_next()->read(fd, data, size);
 		/* Interrupted for nothing that the program knows of. */
 		if (n < 0 && errno == EINTR && nvs_signals_unnoticed(&before) && mask_of_fd(fd))
 			continue;

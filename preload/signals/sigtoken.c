@@ -2,7 +2,7 @@
 /*
  * The numbers that stand in for our two signals, and the tokens that are sent by them.
  */
-#include "preload/base/signext.h"
+#include "preload/base/next.h"
 #include "preload/base/sys.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"

@@ -9,7 +9,6 @@
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"

@@ -11,7 +11,6 @@
 #include "preload/signals/sigactions.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
-#include "preload/base/signext.h"
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/sys.h"
@@ -130,7 +129,7 @@ static int take_or_wait(const struct waiting *w, siginfo_t *info, const struct t
 
 	if (nvs_sigkeep_take(w->ours, info, NULL))
 		return give(info);
-	sig = nvs_signext_find()->sigtimedwait(&w->all, info, timeout);
+	sig = nvs_next()->sigtimedwait(&w->all, info, timeout);
 	if (sig > 0 && w->ours && !(w->asked & NVS_SIGBIT(sig)))
 		return give_out(w, info) ? ENDED : 0;
 	if (sig <= 0 || !(w->ours & NVS_SIGBIT(sig)))
@@ -172,7 +171,7 @@ int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec
 	memcpy(&filtered, &word, sizeof(word));
 	begin_wait(&w, &filtered);
 	if (!w.ours && !nvs_sighook(NVS_SIGHOOK_VIEW | NVS_SIGHOOK_UNKNOWN))
-		return nvs_signext_find()->sigtimedwait(&filtered, info, timeout);
+		return nvs_next()->sigtimedwait(&filtered, info, timeout);
 	sig = wait_for(&w, &came, timeout);
 	if (sig > 0 && info)
 		*info = came;

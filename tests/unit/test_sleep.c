@@ -9,7 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "preload/signals/sigactions.h"
-#include "preload/base/signext.h"
+#include "preload/base/next.h"
 #include "tests/unit/expect.h"
 
 /* The kernel's next answers, in turn. */
@@ -45,8 +45,7 @@ static int sleep_as_told(clockid_t clock, int flags, const struct timespec *time
 
 static void begin(struct answer first, struct answer second)
 {
-	nvs_signext_find();
-	nvs_signext.clock_nanosleep = sleep_as_told;
+	((struct nvs_next *)nvs_next())->clock_nanosleep = sleep_as_told;
 	atomic_fetch_or(&nvs_sighooks, NVS_SIGHOOK_VIEW);
 	answers[0] = first;
 	answers[1] = second;

@@ -80,20 +80,14 @@ struct search {
 static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
+	const ElfW(Phdr) *ph = nvs_elf_text(info, s->caller);
+	uintptr_t room;
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + ph->p_vaddr, room;
-
-		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || !(ph->p_flags & PF_R) ||
-		    s->caller - start >= ph->p_filesz)
-			continue;
-		room = ph->p_filesz - (s->caller - start);
-		s->gadget = memchr((const void *)s->caller, RET,
-				   room < GADGET_REACH ? room : GADGET_REACH);
-		return 1;
-	}
-	return 0;
+	if (!ph)
+		return 0;
+	room = info->dlpi_addr + ph->p_vaddr + ph->p_filesz - s->caller;
+	s->gadget = memchr((const void *)s->caller, RET, room < GADGET_REACH ? room : GADGET_REACH);
+	return 1;
 }
 
 static void *look_up(void *handle, const char *name, const char *version, const void *caller)

@@ -35,26 +35,6 @@ struct round {
 	bool questions;
 };
 
-static const void *dynamic_of(const struct dl_phdr_info *info, uintptr_t *start, uintptr_t *end)
-{
-	const void *dynamic = NULL;
-
-	*start = UINTPTR_MAX;
-	*end = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type == PT_DYNAMIC)
-			dynamic = (const void *)at;
-		if (ph->p_type != PT_LOAD)
-			continue;
-		*start = at < *start ? at : *start;
-		*end = at + ph->p_memsz > *end ? at + ph->p_memsz : *end;
-	}
-	return dynamic;
-}
-
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
@@ -180,7 +160,7 @@ static int find_libcuda(struct dl_phdr_info *info, size_t size, void *arg)
 	if (round->index++ < round->from || !info->dlpi_name ||
 	    !nvs_api_is_libcuda(info->dlpi_name))
 		return 0;
-	dynamic = dynamic_of(info, &start, &end);
+	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &start, &end);
 	if (dynamic) {
 		nvs_api_learn(info->dlpi_addr, dynamic, start, end);
 		atomic_store(&have_libcuda, 1);
@@ -199,7 +179,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	round->subs = info->dlpi_subs;
 	if (round->index++ < round->from)
 		return 0;
-	dynamic = dynamic_of(info, &o.start, &o.end);
+	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &o.start,
+				 &o.end);
 	if (!dynamic || (info->dlpi_name && strstr(info->dlpi_name, "vdso")) ||
 	    nvs_api_in_libcuda(o.start) || (uintptr_t)&visit - o.start < o.end - o.start)
 		return 0;

@@ -119,25 +119,10 @@ void *nvs_api_driver(const char *name)
 	return e ? (void *)e->address : NULL;
 }
 
-static void extent(const ElfW(Ehdr) * head, uintptr_t base, uintptr_t *start, uintptr_t *end)
-{
-	const ElfW(Phdr) *ph = (const void *)((uintptr_t)head + head->e_phoff);
-
-	*start = UINTPTR_MAX;
-	*end = 0;
-	for (int i = 0; i < head->e_phnum; i++) {
-		if (ph[i].p_type != PT_LOAD)
-			continue;
-		if (base + ph[i].p_vaddr < *start)
-			*start = base + ph[i].p_vaddr;
-		if (base + ph[i].p_vaddr + ph[i].p_memsz > *end)
-			*end = base + ph[i].p_vaddr + ph[i].p_memsz;
-	}
-}
-
 bool nvs_api_of_libcuda(uintptr_t address)
 {
 	struct link_map *map = NULL;
+	const ElfW(Ehdr) * head;
 	uintptr_t start, end;
 	Dl_info info;
 
@@ -146,7 +131,9 @@ bool nvs_api_of_libcuda(uintptr_t address)
 	if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
 	    !info.dli_fname || !nvs_api_is_libcuda(info.dli_fname))
 		return false;
-	extent(info.dli_fbase, map->l_addr, &start, &end);
+	head = info.dli_fbase;
+	nvs_elf_extent((const void *)((uintptr_t)head + head->e_phoff), head->e_phnum, map->l_addr,
+		       &start, &end);
 	nvs_api_learn(map->l_addr, map->l_ld, start, end);
 	return true;
 }

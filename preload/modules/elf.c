@@ -95,6 +95,38 @@ bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
 	return elf->symbols && elf->strings && elf->count;
 }
 
+const void *nvs_elf_extent(const ElfW(Phdr) * ph, unsigned n, uintptr_t bias, uintptr_t *start,
+			   uintptr_t *end)
+{
+	const void *dynamic = NULL;
+
+	*start = UINTPTR_MAX;
+	*end = 0;
+	for (; n--; ph++) {
+		uintptr_t from = bias + ph->p_vaddr;
+
+		if (ph->p_type == PT_DYNAMIC)
+			dynamic = (const void *)from;
+		if (ph->p_type != PT_LOAD)
+			continue;
+		*start = from < *start ? from : *start;
+		*end = from + ph->p_memsz > *end ? from + ph->p_memsz : *end;
+	}
+	return dynamic;
+}
+
+const ElfW(Phdr) * nvs_elf_text(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && ph->p_flags & PF_X && ph->p_flags & PF_R &&
+		    address - info->dlpi_addr - ph->p_vaddr < ph->p_filesz)
+			return ph;
+	}
+	return NULL;
+}
+
 static bool is_function(const ElfW(Sym) * s)
 {
 	return s->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_value;

@@ -5,11 +5,10 @@
 #ifndef NVSNOOP_PRELOAD_MODULES_ELF_H
 #define NVSNOOP_PRELOAD_MODULES_ELF_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct dl_phdr_info;
 
 struct nvs_elf {
 	uintptr_t base;
@@ -20,6 +19,12 @@ struct nvs_elf {
 	const void *rela, *jmprel;
 	size_t nrela, njmprel, nrelative;
 };
+
+/* Where the N segments at PH lie, loaded with BIAS, and the dynamic section among them, or NULL. */
+const void *nvs_elf_extent(const ElfW(Phdr) * ph, unsigned n, uintptr_t bias, uintptr_t *start,
+			   uintptr_t *end);
+/* The readable code that has ADDRESS in it; NULL: none of this object. */
+const ElfW(Phdr) * nvs_elf_text(const struct dl_phdr_info *info, uintptr_t address);
 
 bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic);
 /* Address of a defined function, 0: none of that name. */

@@ -14,6 +14,7 @@
 #include "preload/base/outfile.h"
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
+#include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
 
 #define FORK_WAIT_MS 1000
@@ -23,7 +24,7 @@ struct module {
 	uint32_t number;
 	bool seen; /* in this round */
 	uintptr_t bias, phdr;
-	uint64_t start, end;
+	uintptr_t start, end;
 };
 
 struct modules {
@@ -123,21 +124,6 @@ static struct nvs_module_view *build(size_t *bytes)
 }
 
 /* ---- the records ---- */
-
-static void extent(const struct dl_phdr_info *info, uint64_t *start, uint64_t *end)
-{
-	*start = UINT64_MAX;
-	*end = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uint64_t from = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type != PT_LOAD)
-			continue;
-		*start = from < *start ? from : *start;
-		*end = from + ph->p_memsz > *end ? from + ph->p_memsz : *end;
-	}
-}
 
 /* From the notes of INFO; its length, 0: it has none. */
 static size_t build_id(const struct dl_phdr_info *info, uint8_t *id)
@@ -267,7 +253,7 @@ static int compare(struct dl_phdr_info *info, size_t size, void *arg)
 		.bias = info->dlpi_addr, .phdr = (uintptr_t)info->dlpi_phdr, .seen = true};
 	struct module *m;
 
-	extent(info, &like.start, &like.end);
+	nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &like.start, &like.end);
 	m = find(c->ms, &like);
 	if (m) {
 		m->seen = true;

@@ -4,6 +4,7 @@
  * list of loaded modules. The patching itself is the trap's.
  */
 #include <link.h>
+#include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
 #include "preload/trace/session.h"
 #include "trap/enter/patch.h"
@@ -16,19 +17,15 @@ struct search {
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
+	const ElfW(Phdr) *ph = nvs_elf_text(info, s->address);
+	uintptr_t start;
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X) || !(ph->p_flags & PF_R) ||
-		    s->address - start >= ph->p_filesz)
-			continue;
-		*s->text = (struct nvs_site_text){
-			.bytes = (const uint8_t *)start, .address = start, .size = ph->p_filesz};
-		return 1;
-	}
-	return 0;
+	if (!ph)
+		return 0;
+	start = info->dlpi_addr + ph->p_vaddr;
+	*s->text = (struct nvs_site_text){
+		.bytes = (const uint8_t *)start, .address = start, .size = ph->p_filesz};
+	return 1;
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "preload/base/state.h"
+#include "preload/base/sys.h"
 #include "preload/rm/rm.h"
 
 #define NVIDIA_MAJOR 195
@@ -26,15 +27,9 @@ static int major_from_proc(void)
 {
 	static const char name[] = " nvidia-uvm\n";
 	char text[4096];
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/devices", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : syscall(SYS_read, fd, text, sizeof(text) - 1);
 	char *at;
 
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	if (n <= 0)
-		return -1;
-	text[n] = 0;
+	nvs_sys_read_file("/proc/devices", text, sizeof(text));
 	at = strstr(text, name);
 	if (!at)
 		return -1;

@@ -31,20 +31,14 @@ static bool says_enabled(const char *folder)
 {
 	static const char field[] = "Runtime D3 status:";
 	char path[256], text[1024], *at;
-	int fd;
-	long n;
 
 	if (strlen(folder) > 64)
 		return true;
 	strcpy(path, POWER_FOLDER "/");
 	strcat(path, folder);
 	strcat(path, "/power");
-	fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
+	if (!nvs_sys_read_file(path, text, sizeof(text)))
 		return false;
-	n = nvs_sys_read(fd, text, sizeof(text) - 1);
-	nvs_sys_close(fd);
-	text[n > 0 ? n : 0] = 0;
 	at = strstr(text, field);
 	if (!at)
 		return false;

@@ -51,6 +51,9 @@ INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
             $(DESTDIR)$(mandir)/man1/nvsnoop.1 $(DESTDIR)$(mandir)/man1/nvsnoop-report.1 \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report \
+            $(DESTDIR)$(datadir)/zsh/site-functions/_nvsnoop \
+            $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop.fish \
+            $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-report.fish \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
 DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md)
 
@@ -71,8 +74,11 @@ install: all
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
 	$(Q)install -m 644 man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
-	$(Q)for tool in nvsnoop nvsnoop-report; do install -m 644 scripts/completion.bash \
-	    $(DESTDIR)$(datadir)/bash-completion/completions/$$tool; done
+	$(Q)for tool in nvsnoop nvsnoop-report; do \
+	    install -m 644 scripts/completion/completion.bash $(DESTDIR)$(datadir)/bash-completion/completions/$$tool && \
+	    install -m 644 scripts/completion/nvsnoop.fish $(DESTDIR)$(datadir)/fish/vendor_completions.d/$$tool.fish || \
+	    exit 1; done
+	$(Q)install -m 644 scripts/completion/_nvsnoop $(DESTDIR)$(datadir)/zsh/site-functions
 	$(Q)for page in $(DOCS); do install -m 644 $$page $(DESTDIR)$(docdir)/$$page; done
 
 uninstall:

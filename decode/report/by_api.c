@@ -445,11 +445,11 @@ NVS_REPORT(by_api, .name = "by-api", .place = 10,
 		  "looked\nup and whose calls are not observed (queries, mostly) are counted in a "
 		  "line below; what they submit is a row by their stack.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	   .state = sizeof(struct nvs_api_calls_list), .each = sizeof(struct each), .begin = begin,
-	   .print = print_by_api, .free = free_calls);
+	   NVS_REPORT_COLUMNS(called_columns), .state = sizeof(struct nvs_api_calls_list),
+	   .each = sizeof(struct each), .begin = begin, .print = print_by_api, .free = free_calls);
 
 NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
 	   .help = "per API and the program's own frame that called it",
 	   .man = "The same for each API and the program's own frame that called it.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	   .print = print_by_callsite);
+	   NVS_REPORT_COLUMNS(site_columns), .print = print_by_callsite);

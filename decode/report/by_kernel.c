@@ -337,5 +337,6 @@ NVS_REPORT(by_kernel, .name = "by-kernel", .place = 30,
 		  "the bodies of conditional\nnodes are counted apart: how often they ran is "
 		  "known to the GPU alone.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   .state = sizeof(struct nvs_distinct), .each = sizeof(struct nvs_kernels), .begin = begin,
-	   .end = end, .print = print, .free = free_kernels);
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_distinct),
+	   .each = sizeof(struct nvs_kernels), .begin = begin, .end = end, .print = print,
+	   .free = free_kernels);

@@ -301,12 +301,13 @@ NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
 	   .man = "Calls, launches, copies, host time and command bytes per stream. Streams that "
 		  "were made and never\nused are rows in JSON and CSV; as text they are one line "
 		  "that counts them.",
-	   BY_HANDLE, .begin = begin_streams, .print = print_streams);
+	   BY_HANDLE, NVS_REPORT_COLUMNS(stream_columns), .begin = begin_streams,
+	   .print = print_streams);
 
 NVS_REPORT(by_thread, .name = "by-thread", .place = 70, .help = "per thread",
-	   .man = "The same per thread.", BY_HANDLE, .begin = begin_threads,
-	   .print = print_threads);
+	   .man = "The same per thread.", BY_HANDLE, NVS_REPORT_COLUMNS(thread_columns),
+	   .begin = begin_threads, .print = print_threads);
 
 NVS_REPORT(by_context, .name = "by-context", .place = 80, .help = "per context",
-	   .man = "The same per context.", BY_HANDLE, .begin = begin_contexts,
-	   .print = print_contexts);
+	   .man = "The same per context.", BY_HANDLE, NVS_REPORT_COLUMNS(context_columns),
+	   .begin = begin_contexts, .print = print_contexts);

@@ -157,4 +157,4 @@ static int print(struct nvs_run *run)
 
 NVS_REPORT(channels, .name = "channels", .place = 100, .help = "per channel",
 	   .man = "One row a channel.", .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE,
-	   .prints = NVS_PRINTS_TABLE, .print = print);
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .print = print);

@@ -74,7 +74,7 @@ static int print_classes(struct nvs_run *run)
 
 NVS_REPORT(classes, .name = "classes", .place = 200, .help = "the classes whose methods are known",
 	   .man = "List the classes whose methods are known.", .prints = NVS_PRINTS_TABLE,
-	   .print = print_classes);
+	   NVS_REPORT_COLUMNS(columns), .print = print_classes);
 
 /* ---- --class ---- */
 

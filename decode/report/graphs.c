@@ -286,4 +286,5 @@ NVS_REPORT(graphs, .name = "graphs", .place = 40,
 		  "doorbells, GPFIFO entries, command bytes and host\ntime; the bytes of uploads, "
 		  "and the time of instantiation.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   .each = sizeof(struct state), .begin = begin, .print = print, .free = free_graphs);
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin,
+	   .print = print, .free = free_graphs);

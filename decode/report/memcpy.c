@@ -472,5 +472,6 @@ NVS_REPORT(copies, .name = "memcpy", .place = 50,
 		  "the table: the sizes between which the way changes, as far as this trace shows "
 		  "them.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   .state = sizeof(struct nvs_rows), .each = sizeof(struct state), .begin = begin,
-	   .end = end, .print = print, .free = free_copies);
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows),
+	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,
+	   .free = free_copies);

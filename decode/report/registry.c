@@ -99,6 +99,19 @@ static void list_line(FILE *out, const struct nvs_report *r)
 	fputs(*comma == '\t' ? "\t\n" : "\n", out);
 }
 
+static void list_columns(FILE *out, const struct nvs_report *r)
+{
+	const char *before = "\t";
+
+	fprintf(out, "%s%s", r->unnamed ? "" : "--", r->unnamed ? "" : r->name);
+	for (uint32_t i = 0; i < r->ncolumns; i++)
+		if (!(r->columns[i].flags & (NVS_COLUMN_TEXT | NVS_COLUMN_BAR))) {
+			fprintf(out, "%s%s", before, r->columns[i].name);
+			before = ",";
+		}
+	fputc('\n', out);
+}
+
 /* Hyphens of options are no dashes there. */
 static void man_option(FILE *out, const char *name, const char *argument, const char *man)
 {
@@ -134,5 +147,8 @@ void nvs_report_list(FILE *out, const char *how)
 		return;
 	}
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
-		list_line(out, r);
+		if (!strcmp(how, "columns"))
+			list_columns(out, r);
+		else
+			list_line(out, r);
 }

@@ -40,7 +40,7 @@ struct nvs_options_report {
 	bool wide; /* all columns, whatever the terminal's width */
 	bool progress;
 	bool help, version;
-	const char *list; /* the registry for scripts: "reports" or "man" */
+	const char *list; /* the registry for scripts: "reports", "columns" or "man" */
 	struct nvs_read_options read;
 	char **files;
 	int nfiles;
@@ -100,6 +100,8 @@ struct nvs_report {
 	uint32_t place; /* in --help and man page, from the lowest on */
 	uint32_t needs; /* NVS_NEED_* */
 	uint32_t prints; /* NVS_PRINTS_* */
+	const struct nvs_column *columns; /* of its table: NVS_REPORT_COLUMNS(); NULL: none */
+	uint32_t ncolumns;
 	bool verdict; /* answers by exit status: without a pager, and nothing is said beside it */
 	size_t state, each;
 	/* Each may be NULL but for print, and returns 0 or -errno, where need be said on stderr;
@@ -111,6 +113,9 @@ struct nvs_report {
 	int (*print)(struct nvs_run *run);
 	void (*free)(struct nvs_run *run);
 };
+
+/* Within NVS_REPORT(). */
+#define NVS_REPORT_COLUMNS(of) .columns = (of), .ncolumns = sizeof(of) / sizeof(*(of))
 
 /* A pointer to each stands in a section of its own, which the linker gathers. */
 #define NVS_REPORT(id, ...)                                         \
@@ -124,7 +129,8 @@ bool nvs_verdict_alone(const struct nvs_options_report *o);
 /* registry.c: by place; NULL behind the last. */
 const struct nvs_report *nvs_report_at(uint32_t index);
 void nvs_report_help(FILE *out);
-/* For scripts: a line each with option, argument, formats and needs; or the man page's part. */
+/* For scripts: a line each with option, argument, formats and needs; with the columns to sort by;
+ * or the man page's part. */
 void nvs_report_list(FILE *out, const char *how);
 
 /* ---- run.c ---- */

@@ -323,4 +323,4 @@ static int print(struct nvs_run *run)
 
 NVS_REPORT(summary, .name = "summary", .unnamed = true,
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY,
-	   .prints = NVS_PRINTS_TABLE, .print = print);
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .print = print);

@@ -203,5 +203,5 @@ NVS_REPORT(sync, .name = "sync", .place = 130,
 	   .help = "each acquire with the release that it waits for",
 	   .man = "Each semaphore acquire with the release that it waits for, across channels.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   .state = sizeof(struct state), .begin = begin, .end = end, .print = print,
-	   .free = free_state);
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .begin = begin, .end = end,
+	   .print = print, .free = free_state);

@@ -422,5 +422,6 @@ NVS_REPORT(timeline, .name = "timeline", .place = 90,
 		  "calls may have begun\nbefore the session. With\n.B \\-\\-range\nor\n"
 		  ".BR \\-\\-channel ,\nthe submissions selected and the calls around them.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   .state = sizeof(struct events), .each = sizeof(struct state), .begin = begin, .end = end,
-	   .print = print, .free = free_events);
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
+	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,
+	   .free = free_events);

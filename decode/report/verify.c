@@ -136,4 +136,5 @@ NVS_REPORT(verify, .name = "verify", .place = 140,
 		  "named. Remarks say what the trace cannot show, notes what is so on every\n"
 		  "machine, or was asked for.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY,
-	   .prints = NVS_PRINTS_TABLE, .verdict = true, .print = print);
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .verdict = true,
+	   .print = print);

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Completion for nvsnoop and nvsnoop-report. Options and what they take are read from --help, so that they
+# are those of the tool that is called. zsh and fish run this file, `bash FILE words TOOL WORD...`: the first
+# line printed says what else may stand there, the others are words.
+
+# Options of tool $1 as --help writes them: "--quiet", "--trap=emulate|step".
+_nvsnoop_options() {
+	"$1" --help 2>/dev/null | sed -En 's/^ {1,8}(-[a-zA-Z], )?(--[a-z][-a-z0-9]*(=[^ ]*)?).*/\2/p'
+}
+
+# The long name of option $2 of tool $1: -s is --sort.
+_nvsnoop_long() {
+	"$1" --help 2>/dev/null | sed -En "s/^ {1,8}$2, (--[a-z][-a-z0-9]*)=.*/\1/p"
+}
+
+# What reports among words $2... can be sorted by; without one, the summary.
+_nvsnoop_columns() {
+	"$1" --list-reports=columns 2>/dev/null | awk -F '\t' -v words="${*:2}" '
+		BEGIN { n = split(words, word, " "); for (i = 1; i <= n; i++) asked[word[i]] = 1 }
+		$1 in asked { found = 1; print $2 }
+		$1 == "" { summary = $2 }
+		END { if (!found) print summary }' | tr ',' '\n' | sort -u
+}
+
+# APIs of the traces among words $2..., unless it takes more than a second to learn them.
+_nvsnoop_apis() {
+	local tool=$1 word traces=()
+	for word in "${@:2}"; do
+		[[ $word != -* && -f $word ]] && traces+=("$word")
+	done
+	((${#traces[@]})) || return
+	timeout 1 "$tool" --by-api --format=csv "${traces[@]}" 2>/dev/null | tr -d '\r' | sed 1d | cut -d, -f1,2 |
+		tr ',' '\n' | grep -E '^[A-Za-z_][A-Za-z0-9_]*$' | sort -u
+}
+
+# Adds to `words` what option $2 of tool $1 takes, of which $3 has been typed, $4... standing before it.
+_nvsnoop_values() {
+	local tool=$1 option=$2 typed=$3 takes sign=
+	takes=$(_nvsnoop_options "$tool" | sed -n "s/^$option=//p")
+	case $takes in
+	COLUMN*)
+		[[ $typed == -* ]] && sign=-
+		mapfile -t words < <(_nvsnoop_columns "$tool" "${@:4}" | sed "s/^/$sign/") ;;
+	API) mapfile -t words < <(_nvsnoop_apis "$tool" "${@:4}") ;;
+	CLASS) mapfile -t words < <("$tool" --classes --format=csv 2>/dev/null | sed 1d | cut -d, -f2) ;;
+	*) mapfile -t words < <(tr '|' '\n' <<<"$takes" | grep -E '^[a-z0-9][-a-z0-9]*$') ;;
+	esac
+	case $takes in
+	FILE*) also=files ;;
+	DIR*) also=folders ;;
+	esac
+}
+
+# Sets `words`, and `also`: files, folders, commands, program (its own business), or nothing. $1 is the
+# tool, $2... its words up to the one that is being typed.
+_nvsnoop_words() {
+	local tool=$1 word=${*: -1} before=("${@:2:$#-2}") previous='' i
+	((${#before[@]})) && previous=${before[-1]}
+	words=() also=''
+	if [[ ${before[0]-} == report && ${tool##*/} == nvsnoop ]]; then
+		_nvsnoop_words "${tool}-report" "${before[@]:1}" "$word"
+		return
+	elif [[ ${tool##*/} == nvsnoop ]]; then
+		for ((i = 0; i < ${#before[@]}; i++)); do
+			case ${before[i]} in
+			--) also=commands; ((i++)); break ;;
+			-o | --output) ((i++)) ;;
+			-*) ;;
+			*) break ;;
+			esac
+		done
+		((i < ${#before[@]})) && also=program
+		[[ -z $also ]] || return
+	fi
+	if [[ $word == --*=* ]]; then
+		_nvsnoop_values "$tool" "${word%%=*}" "${word#*=}" "${before[@]}"
+		words=("${words[@]/#/${word%%=*}=}")
+	elif [[ $previous == -? && -n $(_nvsnoop_long "$tool" "$previous") ]]; then
+		_nvsnoop_values "$tool" "$(_nvsnoop_long "$tool" "$previous")" "$word" "${before[@]}"
+	elif [[ $word == -* ]]; then
+		mapfile -t words < <(_nvsnoop_options "$tool" | sed 's/=.*/=/')
+	elif [[ ${tool##*/} == nvsnoop ]]; then
+		words=(report) also=commands
+	else
+		also=files
+	fi
+}
+
+if [[ ${1-} == words && $0 == "${BASH_SOURCE[0]}" ]]; then
+	_nvsnoop_words "${@:2}"
+	printf '%s\n' "$also" "${words[@]}"
+	exit
+fi
+
+# ---- bash itself ----
+
+# Index of the program in nvsnoop's words.
+_nvsnoop_program() {
+	local i
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--) echo $((i + 1)); return ;;
+		-o | =) ((i++)) ;;
+		-*) ;;
+		*) echo "$i"; return ;;
+		esac
+	done
+}
+
+_nvsnoop() {
+	local line=() words=() also='' cut='' i word
+	# "--trap=em" comes as three words, since "=" parts them.
+	for ((i = 1; i <= COMP_CWORD; i++)); do
+		if ((${#line[@]})) && [[ ${COMP_WORDS[i]} == "=" || ${COMP_WORDS[i - 1]} == "=" ]]; then
+			line[-1]+=${COMP_WORDS[i]}
+		else
+			line+=("${COMP_WORDS[i]}")
+		fi
+	done
+	COMPREPLY=()
+	word=${line[-1]}
+	_nvsnoop_words "$1" "${line[@]}"
+	[[ $word == --*=* && $COMP_WORDBREAKS == *=* ]] && cut=${word%%=*}=
+	for i in "${words[@]}"; do
+		[[ $i == "$word"* ]] && COMPREPLY+=("${i#"$cut"}")
+	done
+	[[ ${COMPREPLY[0]-} == --*= ]] && compopt -o nospace 2>/dev/null
+	word=${word#"$cut"}
+	case $also in
+	files | folders) compopt -o filenames 2>/dev/null ;;
+	program | commands) [[ $word == */* ]] && compopt -o filenames 2>/dev/null ;;
+	esac
+	case $also in
+	files) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word") ;;
+	folders) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "$word") ;;
+	commands) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -c -- "$word") ;;
+	program)
+		if declare -F _command_offset >/dev/null; then
+			_command_offset "$(_nvsnoop_program)"
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		fi ;;
+	esac
+}
+
+complete -F _nvsnoop nvsnoop nvsnoop-report

@@ -388,10 +388,10 @@ int nvs_calls_end(struct nvs_calls *c)
 
 uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end)
 {
-	int64_t a, b;
+	uint64_t a, b;
 
-	if (end <= begin || !nvs_clock_since_start(trace, begin, &a) ||
-	    !nvs_clock_since_start(trace, end, &b))
+	if (end <= begin || !nvs_clock_mono(trace, begin, &a) || !nvs_clock_mono(trace, end, &b) ||
+	    b <= a)
 		return 0;
-	return b > a ? (uint64_t)(b - a) : 0;
+	return b - a < INT64_MAX ? b - a : INT64_MAX;
 }

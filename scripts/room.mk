@@ -35,12 +35,10 @@ bench:
 
 # ---- install ----
 
-# Its part on the reports is what they say of themselves.
-all: $(BUILD)/man/nvsnoop-report.1
-$(BUILD)/man/nvsnoop-report.1: man/nvsnoop-report.1.in $(BUILD)/nvsnoop-report
+all: $(BUILD)/man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1
+$(BUILD)/man/%.1: man/%.1.in man/make-page man/DATE VERSION docs/glossary.md $(BUILD)/%
 	$(call say,GEN,$@)
-	$(Q)mkdir -p $(@D) && $(BUILD)/nvsnoop-report --list-reports=man >$@.reports && \
-	    sed -e '/^@REPORTS@$$/{r $@.reports' -e 'd;}' $< >$@
+	$(Q)mkdir -p $(@D) && man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
 
 INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
@@ -73,7 +71,7 @@ install: all
 	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
-	$(Q)install -m 644 man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
+	$(Q)install -m 644 $(BUILD)/man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
 	$(Q)for tool in nvsnoop nvsnoop-report; do \
 	    install -m 644 scripts/completion/completion.bash $(DESTDIR)$(datadir)/bash-completion/completions/$$tool && \
 	    install -m 644 scripts/completion/nvsnoop.fish $(DESTDIR)$(datadir)/fish/vendor_completions.d/$$tool.fish || \

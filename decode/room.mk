@@ -5,7 +5,7 @@ DECODE_SRC = $(wildcard decode/base/*.c decode/trace/*.c decode/gpu/*.c decode/c
 REPORT_SRC = $(wildcard decode/report/*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o)
-DECODE_LIBS = -lzstd -lelf -lpthread
+DECODE_LIBS = -lzstd -lelf -liberty -lpthread
 # What is not in a public header is seen by nobody outside of the library.
 DECODE_CFLAGS = $(TOOL_CFLAGS) -fPIC -fvisibility=hidden
 include decode/gpu/classes/classes.mk tests/bench/room.mk

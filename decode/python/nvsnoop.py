@@ -195,6 +195,7 @@ def _load():
             ("nvs_trace_close", None, c_void_p),
             ("nvs_trace_read", c_int, c_void_p, POINTER(nvs_consumer), c_void_p, POINTER(nvs_error)),
             ("nvs_trace_callsite", POINTER(nvs_callsite), c_void_p, c_uint32),
+            ("nvs_trace_callsite_line", c_char_p, c_void_p, c_uint32),
             ("nvs_clock_since_start", c_bool, c_void_p, c_uint64, POINTER(c_int64)),
             ("nvs_call_api_name", c_char_p, POINTER(nvs_call)),
             ("nvs_call_group", c_int, POINTER(nvs_call)),
@@ -288,6 +289,7 @@ def _submission(trace, s, call):
             "tid": s.thread.contents.tid, "thread_name": _text(s.thread.contents.name),
             "call": call.contents.number if call else None, "api": _text(site.api),
             "runtime_api": _text(site.runtime_api), "site": _text(site.site),
+            "line": _text(_lib.nvs_trace_callsite_line(trace, rec.stack)),
             "data": ctypes.string_at(s.data, s.ndata)}
 
 

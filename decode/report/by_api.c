@@ -11,6 +11,8 @@
 
 struct row {
 	const char *api, *runtime_api, *site, *module;
+	struct nvs_trace *trace; /* and a stack that has the site */
+	uint32_t stack;
 	uint64_t submissions, entries, bytes, threads, channels;
 	uint64_t all; /* submissions of all rows */
 	bool uncounted; /* and there are more, of which it is not known whose they are */
@@ -21,6 +23,7 @@ struct row {
 /* A cell with the names of its stack. */
 struct named {
 	const struct nvs_cell *cell;
+	struct nvs_trace *trace;
 	const struct nvs_callsite *site;
 	const char *api;
 };
@@ -28,6 +31,7 @@ struct named {
 NVS_GET_TEXT(struct row, api, r->api)
 NVS_GET_TEXT(struct row, runtime_api, r->runtime_api)
 NVS_GET_TEXT(struct row, site, r->site)
+NVS_GET_TEXT(struct row, line, r->trace ? nvs_trace_callsite_line(r->trace, r->stack) : "")
 NVS_GET_TEXT(struct row, module, r->module)
 
 /* With level=counts calls are known, and not what they submitted. */
@@ -102,9 +106,10 @@ static const struct nvs_column api_columns[] = {
 static const struct nvs_column site_columns[] = {
 	{"callsite", "callsite", get_site, NVS_COLUMN_NAME},
 	{"module", "module", get_module, NVS_COLUMN_NAME, 4},
-	{"api", "api", get_api, NVS_COLUMN_NAME},
+	{"api", "api", get_api, NVS_COLUMN_NAME, 2},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	SUBMISSION_COLUMNS,
+	{"line", "line", get_line, NVS_COLUMN_NAME | NVS_COLUMN_IF_ANY, 1},
 };
 
 /* ---- grouping ---- */
@@ -156,6 +161,8 @@ static void sum_up(struct row *row, const struct named *named, size_t n, uint64_
 	row->runtime_api = named->site->runtime_api;
 	row->site = named->site->site;
 	row->module = named->site->site_module;
+	row->trace = named->trace;
+	row->stack = named->cell->stack;
 	for (size_t i = 0; i < n; i++) {
 		row->submissions += named[i].cell->submissions;
 		row->entries += named[i].cell->entries;
@@ -177,6 +184,7 @@ static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t at = 0; (cell = nvs_cells_next(s + k, &at)); count++) {
 			named[count].cell = cell;
+			named[count].trace = s[k].trace;
 			named[count].site = nvs_trace_callsite(s[k].trace, cell->stack);
 			named[count].api = nvs_api_name(named[count].site, cell->api);
 		}

@@ -35,8 +35,12 @@ void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32
 	fputs(" ==\n", out->file);
 }
 
-static void put_site(struct nvs_out *out, const char *api, const struct nvs_callsite *site)
+static void put_site(struct nvs_out *out, const char *api, const struct nvs_source *source,
+		     uint32_t stack)
 {
+	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, stack);
+	const char *line = nvs_trace_callsite_line(source->trace, stack);
+
 	fputs(" api ", out->file);
 	nvs_out_text(out, api);
 	if (*site->runtime_api) {
@@ -46,6 +50,10 @@ static void put_site(struct nvs_out *out, const char *api, const struct nvs_call
 	if (*site->site && strcmp(site->site, api)) {
 		fputs(" < ", out->file);
 		nvs_out_text(out, site->site);
+	}
+	if (*line) {
+		fputc(' ', out->file);
+		nvs_out_text(out, line);
 	}
 }
 
@@ -73,8 +81,7 @@ void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *sour
 		nvs_out_text(out, s->thread->name);
 		fputc(')', f);
 	}
-	put_site(out, nvs_source_api(source, s, call),
-		 nvs_trace_callsite(source->trace, s->rec->stack));
+	put_site(out, nvs_source_api(source, s, call), source, s->rec->stack);
 	fprintf(f, " channel %u token %x sequence %" PRIu64 " put %u->%u%s%s%s%s%s\n",
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
 		s->rec->new_put, s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
@@ -108,6 +115,7 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 	json_text(out, "api", nvs_source_api(source, s, call));
 	json_text(out, "runtime_api", site->runtime_api);
 	json_text(out, "callsite", site->site);
+	json_text(out, "line", nvs_trace_callsite_line(source->trace, s->rec->stack));
 	json_text(out, "module", site->site_module);
 	fprintf(f,
 		",\"channel\":%u,\"token\":%u,\"sequence\":%" PRIu64

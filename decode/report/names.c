@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What reports call an entry point, and C++ names as they were written. */
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include "decode/report/report.h"
+#include "decode/trace/helper.h"
 
 const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api)
 {
@@ -21,30 +19,9 @@ const char *nvs_call_name(const struct nvs_call_api *api)
 	return *api->name ? api->name : "[unknown]";
 }
 
-typedef char *(*demangle_fn)(const char *, char *, size_t *, int *);
-
-/* The C++ library knows how; where it is not there, names stay as they are. */
-static demangle_fn find_demangle(void)
-{
-	static bool looked;
-	static demangle_fn fn;
-	void *library, *symbol;
-
-	if (looked)
-		return fn;
-	looked = true;
-	library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-	symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
-	if (symbol)
-		memcpy(&fn, &symbol, sizeof(fn));
-	return fn;
-}
-
 char *nvs_demangle(const char *name)
 {
-	demangle_fn fn = !strncmp(name, "_Z", 2) ? find_demangle() : NULL;
-	int status = 0;
-	char *text = fn ? fn(name, NULL, NULL, &status) : NULL;
+	char *text = nvs_helper_name(name);
 
 	return text ? text : strdup(name);
 }

@@ -202,8 +202,8 @@ const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submissi
 			   const struct nvs_call *call);
 /* "[unknown]" for one that the trace does not name. */
 const char *nvs_call_name(const struct nvs_call_api *api);
-/* A mangled name as C++ writes it where that can be told, else NAME itself; to be freed. NULL: no
- * memory. */
+/* A mangled name as its source writes it where that can be told, else NAME itself; to be freed.
+ * NULL: no memory. */
 char *nvs_demangle(const char *name);
 
 #endif

@@ -9,6 +9,7 @@
 #include "decode/base/numbers.h"
 #include "decode/calls/handles.h"
 #include "decode/report/report.h"
+#include "decode/trace/written.h"
 
 #define MAX_TEXT 512
 
@@ -97,15 +98,14 @@ static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i,
 {
 	struct nvs_arg arg = nvs_call_arg_at(call, i);
 	const struct nvs_kernel *k = NULL;
-	char *name;
+	const char *name;
 
 	nvs_call_print(call, i, value, room);
 	if (!arg.absent && (arg.kind == NVS_KIND_FUNCTION || arg.kind == NVS_KIND_KERNEL))
 		k = nvs_handles_kernel_of(st->handles, arg.value);
-	name = k && k->name[0] ? nvs_demangle(k->name) : NULL;
+	name = k && k->name[0] ? nvs_written_name(st->source->trace, k->name) : NULL;
 	if (name)
 		snprintf(value, room, "%s", name);
-	free(name);
 	if (strlen(value) > 120)
 		strcpy(value + 117, "...");
 }

@@ -164,12 +164,12 @@ static const char *caller(const struct walk *w, uint32_t frame)
 			const char *exported = name_of(w, frame, true, &offset);
 
 			if (exported)
-				return exported;
+				return nvs_written_name(w->t, exported);
 			if (!any)
 				any = name_of(w, frame, false, &offset);
 		}
 	}
-	return any;
+	return any ? nvs_written_name(w->t, any) : NULL;
 }
 
 /*
@@ -212,7 +212,7 @@ static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite 
 	site->site_frame = frame;
 	name = name_of(w, frame, false, &offset);
 	/* The offset is that of the return address, as a debugger shows it. */
-	site->site = name ? keep(w->t, "%s+0x%llx", name,
+	site->site = name ? keep(w->t, "%s+0x%llx", nvs_written_name(w->t, name),
 				 (unsigned long long)offset + (frame ? 1 : 0))
 			  : place(w, frame);
 	if (w->module[frame])
@@ -278,6 +278,20 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t stac
 	if (!site || nvs_number_set(&t->callsites, stack, site))
 		return &unknown;
 	return site;
+}
+
+const char *nvs_trace_callsite_line(struct nvs_trace *t, uint32_t stack)
+{
+	const struct nvs_trace_stack *s = nvs_trace_stack_at(t, stack);
+	uint32_t frame = nvs_trace_callsite(t, stack)->site_frame;
+	const struct nvs_trace_module *m;
+	uint64_t pc;
+
+	if (!s || frame >= s->nframes)
+		return "";
+	pc = s->pc[frame] - (frame ? 1 : 0);
+	m = nvs_symbols_module(t, pc, s->time);
+	return m ? nvs_written_line(t, m, pc) : "";
 }
 
 void nvs_callsites_free(struct nvs_trace *t)

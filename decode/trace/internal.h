@@ -12,6 +12,7 @@
 #include "decode/trace/records.h"
 #include "decode/trace/spool.h"
 #include "decode/trace/stream.h"
+#include "decode/trace/written.h"
 #include "nvsnoop/decode.h"
 
 /* ---- objects.c: live objects by (client, handle) ---- */
@@ -100,6 +101,9 @@ const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_modul
 			       uint64_t pc, bool dynamic, uint64_t *offset);
 const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t pc, uint64_t time);
 const char *nvs_symbols_file(const struct nvs_trace_module *module);
+/* The module's path as it was at run time; false: it is none (the vDSO). */
+bool nvs_symbols_path(char *dst, size_t room, const struct nvs_trace *t,
+		      const struct nvs_trace_module *module);
 /* The library that recorded the trace. */
 bool nvs_symbols_own(const struct nvs_trace_module *module);
 void nvs_callsites_free(struct nvs_trace *t);
@@ -137,6 +141,7 @@ struct nvs_trace {
 	struct nvs_spool_file *spool; /* being merged */
 	struct nvs_symbols *symbols;
 	struct nvs_kept *kept; /* strings of callsite.c */
+	struct nvs_written *written;
 	struct nvs_finding_list findings;
 	struct nvs_numbers api_names; /* char * */
 	struct nvs_inflight_list inflight;

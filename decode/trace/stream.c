@@ -446,6 +446,7 @@ void nvs_trace_close(struct nvs_trace *t)
 	nvs_pieces_free(t);
 	nvs_callsites_free(t);
 	nvs_symbols_free(t);
+	nvs_written_free(t);
 	nvs_findings_free(t);
 	nvs_inflight_free(t);
 	nvs_model_free(t);

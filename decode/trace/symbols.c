@@ -181,9 +181,8 @@ static void debug_path(char *dst, size_t room, const struct nvs_trace_module *m)
 	snprintf(dst + n, room - (size_t)n, ".debug");
 }
 
-/* The module's path as it was at run time; false: it is none (the vDSO). */
-static bool module_path(char *dst, size_t room, const struct nvs_trace *t,
-			const struct nvs_trace_module *m)
+bool nvs_symbols_path(char *dst, size_t room, const struct nvs_trace *t,
+		      const struct nvs_trace_module *m)
 {
 	const char *cwd = t->session.attr[NVS_ATTR_CWD];
 	int n;
@@ -201,7 +200,7 @@ static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_
 {
 	char path[4096];
 
-	if (!module_path(path, sizeof(path), t, m))
+	if (!nvs_symbols_path(path, sizeof(path), t, m))
 		return;
 	if (!nvs_elf_open(&mod->file, path)) {
 		note(t, m, path, "cannot be read; its addresses stay without names");
@@ -382,8 +381,10 @@ void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs
 	symbol->exported = symbol->name != NULL;
 	if (!symbol->name)
 		symbol->name = nvs_symbols_lookup(t, m, pc, false, &offset);
-	if (symbol->name)
+	if (symbol->name) {
 		symbol->offset = offset;
+		symbol->name = nvs_written_name(t, symbol->name);
+	}
 }
 
 static void free_names(struct names *names)

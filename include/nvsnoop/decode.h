@@ -402,7 +402,7 @@ const struct nvs_mapping *nvs_trace_cpu_map_at(const struct nvs_trace *trace, ui
 struct nvs_symbol {
 	const struct nvs_trace_module *module; /* NULL: in none that is known */
 	const char *file; /* last part of the module's path, NULL without one */
-	const char *name;
+	const char *name; /* demangled */
 	bool exported; /* from .dynsym */
 	uint64_t offset; /* from the symbol's start, else from the module's */
 };
@@ -417,7 +417,8 @@ struct nvs_callsite {
 	 * libcuda; never NULL */
 	const char *api;
 	const char *runtime_api; /* "cudaLaunchKernel"; "" where there is none */
-	const char *site; /* the program's own frame, "main+0x1f"; "" where not known */
+	const char *site; /* the program's own frame, "main+0x1f", "ns::f(int)+0x1f"; "" where not
+			   * known */
 	const char *site_module; /* file name of its module, "" where not known */
 	bool is_public; /* api is a public entry point */
 	uint32_t site_frame; /* index in the stack, NVS_NONE where not known */
@@ -426,6 +427,13 @@ struct nvs_callsite {
 /* STACK may be any number, NVS_NONE too. Call it once the stack is known: in a second pass, or at
  * the end. */
 const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *trace, uint32_t stack);
+
+/*
+ * "file.cpp:12" of the program's own frame; "" where not known: by libdw, where that is installed,
+ * from debug information with the build-id of the trace. Lives as long as the trace. Asks a child
+ * process, as demangling does, which is gone when the trace is closed.
+ */
+const char *nvs_trace_callsite_line(struct nvs_trace *trace, uint32_t stack);
 
 /* Files whose build-id differed from the trace's, or that could not be read: one line each; NULL at
  * the end. */

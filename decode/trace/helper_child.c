@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* The helper itself: one question after another, each within its processor time. */
+#include <fcntl.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include "decode/base/uncounted.h"
+#include "decode/trace/helper.h"
+
+/* libiberty's own bound refuses names of 1024 bytes, which templates of kernels reach. */
+#define STYLE (DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT)
+
+/* What is written goes here; once it is full, nothing more is of use. */
+struct answer {
+	jmp_buf full;
+	size_t length, room;
+	char text[1 + NVS_HELPER_MAX_TEXT(NVS_HELPER_MAX_NAME)];
+};
+
+static void append(const char *s, size_t n, void *arg)
+{
+	struct answer *a = arg;
+
+	if (n > a->room - a->length)
+		longjmp(a->full, 1); /* libiberty holds nothing here */
+	memcpy(a->text + a->length, s, n);
+	a->length += n;
+}
+
+/* As a whole, or nothing. */
+static void demangle(const char *name, struct answer *a)
+{
+	if (setjmp(a->full) ||
+	    !(rust_demangle_callback(name, STYLE, append, a) ||
+	      (a->length = 1, cplus_demangle_v3_callback(name, STYLE, append, a))))
+		a->length = 1;
+}
+
+/* When the time is over SIGPROF ends the process. */
+static void allow(unsigned ms)
+{
+	struct itimerval t = {.it_value = {ms / 1000, ms % 1000 * 1000}};
+
+	setitimer(ITIMER_PROF, &t, NULL);
+}
+
+static void answer_one(const struct nvs_helper_question *q, struct answer *a)
+{
+	a->length = 1;
+	a->room = 1 + NVS_HELPER_MAX_TEXT(q->length);
+	allow(q->id_length ? NVS_HELPER_LINE_MS : NVS_HELPER_NAME_MS);
+	if (q->id_length) {
+		nvs_helper_find_line(q, a->text + 1, a->room - 1);
+		a->length += strlen(a->text + 1);
+	} else {
+		demangle(q->text, a);
+	}
+	allow(0);
+}
+
+/* Nothing of the parent's is kept: not its files, which others wait to see closed, nor its signals.
+ */
+static void leave_home(int *fd)
+{
+	static const int deadly[] = {SIGPROF, SIGXCPU, SIGSEGV, SIGBUS,
+				     SIGFPE,  SIGILL,  SIGABRT, SIGTERM};
+	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
+		signal(deadly[i], SIG_DFL);
+	signal(SIGINT, SIG_IGN); /* the parent's to answer */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_NAME, "nvsnoop-names");
+	*fd = fcntl(*fd, F_DUPFD, 3);
+	dup2(*fd, 3);
+	*fd = 3;
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
+	if (syscall(SYS_close_range, 4u, ~0u, 0u))
+		for (int i = 4; i < 1024; i++)
+			close(i);
+}
+
+void nvs_helper_serve(int fd)
+{
+	static struct nvs_helper_question q;
+	static struct answer a;
+	const size_t head = offsetof(struct nvs_helper_question, text);
+	ssize_t n;
+
+	leave_home(&fd);
+	while ((n = recv(fd, &q, sizeof(q), 0)) >= (ssize_t)head) {
+		if (q.length >= sizeof(q.text) || (size_t)n != head + q.length)
+			break;
+		q.text[q.length] = '\0';
+		answer_one(&q, &a);
+		if (send(fd, a.text, a.length, MSG_NOSIGNAL) < 0)
+			break;
+	}
+	_exit(0);
+}

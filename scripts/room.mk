@@ -92,11 +92,20 @@ TEST_DEPS  += bundle
 SLOW_TESTS += scripts/check-bundle
 host_library = $(shell $(CC) -print-file-name=$(1))
 
+# Packages of what the bundle brings, as files or linked in, whose licences go with it.
+BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev
+
 .PHONY: bundle
 bundle: all $(BUNDLE)/nvsnoop-report
+	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences)
+	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences)
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
 	$(Q)install -m 644 $(call host_library,libunwind.so.8) $(call host_library,liblzma.so.5) $(BUNDLE)
-	$(Q)install -m 644 LICENSE scripts/bundle-readme.md $(BUNDLE) && mv $(BUNDLE)/bundle-readme.md $(BUNDLE)/README.md
+	$(Q)install -m 644 $(BUILD)/man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1 $(BUNDLE)/man
+	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion
+	$(Q)for package in $(BUNDLED); do install -m 644 /usr/share/doc/$$package/copyright $(BUNDLE)/licences/$$package || \
+	    echo "bundle: without the licence of $$package it is not to be handed on" >&2; done
+	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))
 
 $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c

@@ -93,7 +93,7 @@ SLOW_TESTS += scripts/check-bundle
 host_library = $(shell $(CC) -print-file-name=$(1))
 
 # Packages of what the bundle brings, as files or linked in, whose licences go with it.
-BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev
+BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev
 
 .PHONY: bundle
 bundle: all $(BUNDLE)/nvsnoop-report

@@ -55,7 +55,7 @@ _nvsnoop_values() {
 # Sets `words`, and `also`: files, folders, commands, program (its own business), or nothing. $1 is the
 # tool, $2... its words up to the one that is being typed.
 _nvsnoop_words() {
-	local tool=$1 word=${*: -1} before=("${@:2:$#-2}") previous='' i
+	local tool=${1/#\~\//$HOME/} word=${*: -1} before=("${@:2:$#-2}") previous='' i
 	((${#before[@]})) && previous=${before[-1]}
 	words=() also=''
 	if [[ ${before[0]-} == report && ${tool##*/} == nvsnoop ]]; then
@@ -127,21 +127,19 @@ _nvsnoop() {
 	done
 	[[ ${COMPREPLY[0]-} == --*= ]] && compopt -o nospace 2>/dev/null
 	word=${word#"$cut"}
+	[[ $also == commands && $word == */* ]] && also=files
+	if [[ $also == program ]] && declare -F _command_offset >/dev/null; then
+		_command_offset "$(_nvsnoop_program)"
+		return
+	fi
 	case $also in
-	files | folders) compopt -o filenames 2>/dev/null ;;
-	program | commands) [[ $word == */* ]] && compopt -o filenames 2>/dev/null ;;
+	files | program) i=-f ;;
+	folders) i=-d ;;
+	commands) i=-c ;;
+	*) return ;;
 	esac
-	case $also in
-	files) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word") ;;
-	folders) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "$word") ;;
-	commands) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -c -- "$word") ;;
-	program)
-		if declare -F _command_offset >/dev/null; then
-			_command_offset "$(_nvsnoop_program)"
-		else
-			mapfile -t COMPREPLY < <(compgen -f -- "$word")
-		fi ;;
-	esac
+	[[ $i == -c ]] || compopt -o filenames 2>/dev/null
+	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen $i -- "$word")
 }
 
 complete -F _nvsnoop nvsnoop nvsnoop-report

@@ -112,6 +112,24 @@ static bool replace(const struct dl_phdr_info *info, const struct nvs_elf *elf, 
 	return found;
 }
 
+/*
+ * ThreadSanitizer's are in front of these. They must not run in the trap, nor on a thread that it
+ * has taken leave of: libunwind gives back what it keeps for a thread as late as that.
+ */
+static struct behind {
+	const char *name;
+	void *function;
+} behind[] = {{"pthread_mutex_lock"}, {"pthread_mutex_unlock"}};
+
+#define NBEHIND (sizeof(behind) / sizeof(*behind))
+
+/* Asks the loader, which below dl_iterate_phdr() could wait for a thread that waits for us. */
+static void look_behind(void)
+{
+	for (size_t i = 0; i < NBEHIND; i++)
+		behind[i].function = dlsym(RTLD_NEXT, behind[i].name);
+}
+
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uintptr_t symbol = (uintptr_t)arg;
@@ -131,8 +149,12 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	if (symbol - code_start >= code_end - code_start)
 		return 0;
-	if (dynamic && nvs_elf_parse(&elf, info->dlpi_addr, dynamic) &&
-	    replace(info, &elf, "read", (uintptr_t)read_from)) {
+	if (!dynamic || !nvs_elf_parse(&elf, info->dlpi_addr, dynamic))
+		return 1;
+	for (size_t i = 0; i < NBEHIND; i++)
+		if (behind[i].function)
+			replace(info, &elf, behind[i].name, (uintptr_t)behind[i].function);
+	if (replace(info, &elf, "read", (uintptr_t)read_from)) {
 		replaced = replace(info, &elf, "syscall", (uintptr_t)call_kernel);
 		replaced = replace(info, &elf, "write", (uintptr_t)write_to) || replaced;
 	}
@@ -181,6 +203,7 @@ void nvs_unwinder_load(void)
 	if (symbol) {
 		memcpy(&fn, &symbol, sizeof(fn));
 		unwinder = "libunwind";
+		look_behind();
 		nvs_next()->dl_iterate_phdr(find_code, symbol);
 	} else {
 		/* Its first call loads libgcc_s. */

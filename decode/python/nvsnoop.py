@@ -202,7 +202,7 @@ def _load():
             ("nvs_call_group_name", c_char_p, c_int),
             ("nvs_call_arg_at", nvs_arg, POINTER(nvs_call), c_uint32),
             ("nvs_call_error", c_char_p, c_uint32),
-            ("nvs_graph_kernel", c_char_p, POINTER(nvs_graph), c_uint32),
+            ("nvs_graph_kernel", c_void_p, POINTER(nvs_graph), c_uint32),
             ("nvs_op_kind_name", c_char_p, c_uint32),
             ("nvs_copy_mode_name", c_char_p, c_uint32),
             ("nvs_trace_short", c_bool),
@@ -319,13 +319,18 @@ def _launch_dict(trace, launch):
             **_call_head(trace, launch.call.contents)}
 
 
-def _nodes(graph):
-    nodes = []
+def _nodes(graph, known):
+    """Many run one kernel, whose name may be long: KNOWN holds each once."""
+    nodes, names = [], {None: None}
     for i in range(graph.nnodes):
         node = graph.nodes[i]
+        name = _lib.nvs_graph_kernel(graph, i) if not node.type else None
+        if name not in names:
+            text = _text(ctypes.string_at(name))
+            names[name] = known.setdefault(text, text)
         known = not node.type and not node.flags & NODE_NO_PARAMS
         nodes.append({**_fields(node, "flags", "reserved", "grid", "block"),
-                      "kernel": _text(_lib.nvs_graph_kernel(graph, i)) if not node.type else None,
+                      "kernel": names[name],
                       "grid": list(node.grid) if known else None, "block": list(node.block) if known else None,
                       "disabled": bool(node.flags & NODE_DISABLED),
                       "conditional": bool(node.flags & NODE_CONDITIONAL)})
@@ -333,6 +338,17 @@ def _nodes(graph):
 
 
 # ---- reading ----
+
+def _length(values):
+    """Of all text and bytes among VALUES."""
+    n = 0
+    for value in values:
+        if isinstance(value, (str, bytes)):
+            n += len(value)
+        elif isinstance(value, dict):
+            n += _length(value.values())
+    return n
+
 
 class _Reading:
     """One reading of a trace by a thread of its own; what it finds goes through a short queue."""
@@ -346,7 +362,7 @@ class _Reading:
 
     def add(self, item, weight=1):
         self.chunk.append(item)
-        self.weight += weight
+        self.weight += weight + _length(item.values()) // PAGE
         if self.weight >= CHUNK:
             self.put(self.chunk)
             self.chunk, self.weight = [], 0
@@ -416,7 +432,7 @@ class Trace:
     def submissions(self):
         """Submissions, each with the bytes of its segments, one after the other, in `data`."""
         return _Reading(self)(READ_CALLS, ("submission", _SUBMISSION, lambda r, trace, s, call: r.add(
-            _submission(trace, s.contents, call), 1 + s.contents.ndata // PAGE)))
+            _submission(trace, s.contents, call))))
 
     def operations(self):
         """What submissions do; `of` holds what its kind has, a launch also its grid."""
@@ -435,13 +451,13 @@ class Trace:
     def graphs(self):
         """Executable graphs when they are made, changed and launched. Events between which a graph stays as it is
         share its list of nodes."""
-        known = {}
+        known, names = {}, {}
 
         def take(reading, trace, graph):
             graph = graph.contents
             weight = 1
             if graph.event != 256 or graph.number not in known:
-                known[graph.number] = _nodes(graph)
+                known[graph.number] = _nodes(graph, names)
                 weight += graph.nnodes
             reading.add({"event": EVENTS.get(graph.event), **_fields(graph, "event", "nodes", "origin", "call", "launches"),
                          "origin": ORIGINS.get(graph.origin), "nodes": known[graph.number],
@@ -451,8 +467,7 @@ class Trace:
     def records(self):
         """Every other record: its head, and all of it in `data`."""
         return _Reading(self)(0, ("record", _RECORD, lambda r, trace, rec: r.add(
-            {**_fields(rec.contents), "data": ctypes.string_at(rec, rec.contents.size)},
-            1 + rec.contents.size // PAGE)))
+            {**_fields(rec.contents), "data": ctypes.string_at(rec, rec.contents.size)})))
 
     def findings(self):
         """What stands between the trace and "whole"."""

@@ -65,8 +65,7 @@ static uint8_t kind_of(const char *name)
 	return name[0] == 'u' ? NVS_KIND_UNSIGNED : NVS_KIND_OTHER;
 }
 
-/* Of NAME without what tells the forms of one entry point apart: _v2, _ptsz, _v2_ptds. */
-static size_t base_length(const char *name, bool *per_thread)
+size_t nvs_call_base_length(const char *name, bool *per_thread)
 {
 	size_t n = strlen(name), digits = 0;
 
@@ -106,7 +105,7 @@ static uint8_t place_of(const struct nvs_call_api *api, const char *name)
 void nvs_call_api_resolve(struct nvs_call_api *api, const char *group)
 {
 	const struct nvs_call_entry *entry;
-	size_t n = base_length(api->name, &api->per_thread), i;
+	size_t n = nvs_call_base_length(api->name, &api->per_thread), i;
 
 	entry = entry_of(api->name, n);
 	i = index_of(group_names, COUNT(group_names), group);

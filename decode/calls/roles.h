@@ -115,6 +115,8 @@ struct nvs_call_api {
 
 /* Fills in what follows of its name, the name of its group, and those of arguments and kinds. */
 void nvs_call_api_resolve(struct nvs_call_api *api, const char *group);
+/* Of NAME without what tells the forms of one entry point apart: _v2, _ptsz, _v2_ptds. */
+size_t nvs_call_base_length(const char *name, bool *per_thread);
 
 /* ---- made of api/cuda.api: by name without its form, those that have a role ---- */
 struct nvs_call_entry {

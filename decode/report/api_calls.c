@@ -40,7 +40,7 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		.trace = s->index,
 		.api = call->api->number,
 		.stack = call->submissions ? call->stack : NVS_NONE,
-		.thread = s->options->nthread ? call->thread : 0,
+		.thread = s->options->thread.n ? call->thread : 0,
 		.silent = !call->submissions,
 	};
 	struct nvs_api_calls *a;
@@ -113,7 +113,7 @@ static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sour
 		struct nvs_source *s = sources + a->key.trace;
 
 		if (!nvs_filter_api(s, a->entry->name, a->key.stack) ||
-		    (s->options->nthread && !nvs_filter_thread(s, a->key.thread)))
+		    (s->options->thread.n && !nvs_filter_thread(s, a->key.thread)))
 			continue;
 		a->api = nvs_call_name(a->entry);
 		a->runtime_api = a->key.silent

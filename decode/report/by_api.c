@@ -345,7 +345,7 @@ struct each {
 /* Where submissions are selected, nothing can be said of calls that had none. */
 static bool wants_calls(const struct nvs_options_report *o)
 {
-	return !o->has_range && !o->nchannel;
+	return !o->has_range && !o->channel.n;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -380,7 +380,7 @@ static int print_called(struct nvs_run *run, struct row **rows, long count)
 	if (count < 0)
 		return (int)count;
 	r = nvs_table_print_array(run->out, &table, *rows, (size_t)count, sizeof(**rows), o);
-	if (!r && o->format == NVS_FORMAT_TEXT && !o->napi && !o->nthread)
+	if (!r && o->format == NVS_FORMAT_TEXT && !o->api.n && !o->thread.n)
 		r = print_passed(run->out, run->sources, run->n, o->verbose);
 	return r;
 }

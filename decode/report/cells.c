@@ -138,7 +138,7 @@ static bool selected(const struct nvs_source *s, const struct nvs_cell *cell)
 {
 	return cell->used && nvs_filter_channel(s, cell->channel) &&
 	       nvs_filter_thread(s, cell->thread) &&
-	       (!s->options->napi ||
+	       (!s->options->api.n ||
 		nvs_filter_api(s,
 			       nvs_api_name(nvs_trace_callsite(s->trace, cell->stack), cell->api),
 			       cell->stack));

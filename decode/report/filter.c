@@ -1,54 +1,85 @@
 /* SPDX-License-Identifier: MIT */
 /* What the command line selects: submissions by range, thread, channel and API, and calls. */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/report.h"
 
-static bool thread_matches(const struct nvs_source *s, uint32_t number, const char *want)
+static bool is_number(const struct nvs_pattern *p, uint32_t number)
 {
-	const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, number);
 	char *end;
-	unsigned long n = strtoul(want, &end, 10);
 
-	if (*want >= '0' && *want <= '9' && !*end && (n == number || (t && n == t->tid)))
-		return true;
-	return t && t->name[0] && !fnmatch(want, t->name, 0);
+	return *p->text >= '0' && *p->text <= '9' && strtoull(p->text, &end, 0) == number && !*end;
+}
+
+static bool is_thread(const struct nvs_pattern *p, const void *arg)
+{
+	const struct nvs_trace_thread *t = arg;
+
+	return is_number(p, t->thread) || (t->tid && is_number(p, t->tid)) ||
+	       (t->name[0] && nvs_pattern_is(p, t->name));
 }
 
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread)
 {
-	const struct nvs_options_report *o = s->options;
-	bool ok = !o->nthread;
+	const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, thread);
+	struct nvs_trace_thread unknown = {.thread = thread};
 
-	for (uint32_t i = 0; i < o->nthread && !ok; i++)
-		ok = thread_matches(s, thread, o->thread[i]);
-	return ok;
+	return nvs_patterns_pass(&s->options->thread, is_thread, t ? t : &unknown);
+}
+
+static bool is_channel(const struct nvs_pattern *p, const void *arg)
+{
+	return is_number(p, *(const uint32_t *)arg);
 }
 
 bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel)
 {
-	const struct nvs_options_report *o = s->options;
-	bool ok = !o->nchannel;
+	return nvs_patterns_pass(&s->options->channel, is_channel, &channel);
+}
 
-	for (uint32_t i = 0; i < o->nchannel && !ok; i++)
-		ok = strtoull(o->channel[i], NULL, 0) == channel;
-	return ok;
+/* Also without what tells its forms apart: the headers' cuMemcpyHtoD is cuMemcpyHtoD_v2 here. */
+static bool is_name(const struct nvs_pattern *p, const char *name)
+{
+	bool per_thread;
+	size_t whole = strlen(name), n = nvs_call_base_length(name, &per_thread);
+	char form[NVS_PATTERN_TEXT];
+
+	if (nvs_pattern_is(p, name))
+		return true;
+	if (n == whole || whole >= sizeof(form))
+		return false;
+	memcpy(form, name, whole);
+	form[whole - (per_thread ? strlen("_ptsz") : 0)] = '\0';
+	if (per_thread && nvs_pattern_is(p, form))
+		return true;
+	form[n] = '\0';
+	return nvs_pattern_is(p, form);
+}
+
+struct called {
+	const char *name;
+	const struct nvs_callsite *site;
+};
+
+static bool is_api(const struct nvs_pattern *p, const void *arg)
+{
+	const struct called *c = arg;
+	/* Of libcuda, where it has no name itself. */
+	const char *caller = strstr(c->site->api, " < ");
+
+	return is_name(p, c->name) || is_name(p, c->site->api) ||
+	       (caller && is_name(p, caller + 3)) ||
+	       (*c->site->runtime_api && is_name(p, c->site->runtime_api));
 }
 
 bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack)
 {
-	const struct nvs_options_report *o = s->options;
-	const struct nvs_callsite *c = o->napi ? nvs_trace_callsite(s->trace, stack) : NULL;
-	const char *caller = c ? strstr(c->api, " < ")
-			       : NULL; /* of libcuda, where it has no name itself */
-	bool ok = !o->napi;
+	struct called c = {api, NULL};
 
-	for (uint32_t i = 0; i < o->napi && !ok; i++)
-		ok = !fnmatch(o->api[i], api, 0) || !fnmatch(o->api[i], c->api, 0) ||
-		     (caller && !fnmatch(o->api[i], caller + 3, 0)) ||
-		     (*c->runtime_api && !fnmatch(o->api[i], c->runtime_api, 0));
-	return ok;
+	if (!s->options->api.n)
+		return true;
+	c.site = nvs_trace_callsite(s->trace, stack);
+	return nvs_patterns_pass(&s->options->api, is_api, &c);
 }
 
 bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *sub)
@@ -68,7 +99,7 @@ bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
 		const struct nvs_call *call)
 {
 	return nvs_filter_submission(s, sub) &&
-	       (!s->options->napi ||
+	       (!s->options->api.n ||
 		nvs_filter_api(s, nvs_source_api(s, sub, call), sub->rec->stack));
 }
 
@@ -84,7 +115,8 @@ bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 	const struct nvs_options_report *o = s->options;
 
 	/* Where submissions are selected, so are the calls they happened in. */
-	return ((!o->has_range && !o->nchannel) || call->selected) && nvs_filter_call_name(s, call);
+	return ((!o->has_range && !o->channel.n) || call->selected) &&
+	       nvs_filter_call_name(s, call);
 }
 
 bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call)

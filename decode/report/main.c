@@ -105,8 +105,10 @@ int main(int argc, char **argv)
 	 * reserved. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	mallopt(M_ARENA_MAX, 1);
-	if (nvs_options_parse(&o, argc, argv))
+	if (nvs_options_parse(&o, argc, argv)) {
+		nvs_options_free(&o);
 		return EXIT_USAGE;
+	}
 	if (o.help || o.version || o.list)
 		return tell_of_itself(&o);
 	sources = calloc((size_t)o.nfiles + 1, sizeof(*sources));
@@ -117,5 +119,6 @@ int main(int argc, char **argv)
 		nvs_runs_free(runs, sources, &o);
 	free(sources);
 	free(runs);
+	nvs_options_free(&o);
 	return say_short() && status == EXIT_WHOLE ? EXIT_ERROR : status;
 }

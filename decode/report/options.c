@@ -83,11 +83,12 @@ void nvs_options_help(FILE *out)
 	      "  --wide               all columns, also where a terminal is too narrow for them\n"
 	      "  --no-pager           do not page on a terminal (else: $PAGER, or less -FRX)\n"
 	      "\n"
-	      "Selection (each but --range may be given more than once; API may hold * and ?):\n"
+	      "Selection (each but --range may be given more than once; names may hold * and ?,\n"
+	      "or be a regular expression between slashes; with ! before it all but that):\n"
 	      "  --range=A-B          submissions number A to B of each trace\n"
 	      "  --thread=THREAD      number, tid or name of a thread\n"
 	      "  --channel=N          number of a channel\n"
-	      "  --api=API            name of a driver or runtime API\n"
+	      "  --api=API            name of a driver or runtime API, with or without _v2, _ptsz\n"
 	      "\n"
 	      "Reading:\n"
 	      "  --partial            of a damaged trace, the whole frames before the damage\n"
@@ -172,11 +173,18 @@ static int parse_color(struct nvs_options_report *o, const char *s)
 	return wrong("unknown colour mode", s);
 }
 
-static int add_filter(const char **list, uint32_t *n, const char *s)
+static int add_pattern(struct nvs_patterns *list, const char *s)
 {
-	if (*n >= NVS_MAX_FILTERS)
-		return wrong("too many filters at", s);
-	list[(*n)++] = s;
+	const char *trouble = nvs_patterns_add(list, s);
+
+	return trouble ? wrong(trouble, s) : 0;
+}
+
+static int add_more(struct nvs_options_report *o, const char *s)
+{
+	if (o->nmore >= NVS_MAX_PATTERNS)
+		return wrong("too many values at", s);
+	o->more[o->nmore++] = s;
 	return 0;
 }
 
@@ -206,15 +214,15 @@ static int parse_channel(struct nvs_options_report *o, const char *s)
 	const char *end;
 	uint64_t n;
 
-	if (!parse_number(s, &end, &n) || *end)
+	if (!parse_number(s + (*s == '!'), &end, &n) || *end)
 		return wrong("wrong channel", s);
-	return add_filter(o->channel, &o->nchannel, s);
+	return add_pattern(&o->channel, s);
 }
 
 static int take_report(struct nvs_options_report *o, int c)
 {
 	if (c >= OPT_MORE)
-		return add_filter(o->more, &o->nmore, optarg);
+		return add_more(o, optarg);
 	if (optarg)
 		o->argument = optarg;
 	return choose(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
@@ -235,11 +243,11 @@ static int take(struct nvs_options_report *o, int c)
 	case OPT_RANGE:
 		return parse_range(o, optarg);
 	case OPT_THREAD:
-		return add_filter(o->thread, &o->nthread, optarg);
+		return add_pattern(&o->thread, optarg);
 	case OPT_CHANNEL:
 		return parse_channel(o, optarg);
 	case OPT_API:
-		return add_filter(o->api, &o->napi, optarg);
+		return add_pattern(&o->api, optarg);
 	case OPT_COLOR:
 		return parse_color(o, optarg);
 	case OPT_NO_PAGER:
@@ -320,6 +328,13 @@ static int check_files(const struct nvs_options_report *o)
 	}
 	return !takes && o->nfiles ? wrong("--classes and --class take no file, as", o->files[0])
 				   : 0;
+}
+
+void nvs_options_free(struct nvs_options_report *o)
+{
+	nvs_patterns_free(&o->thread);
+	nvs_patterns_free(&o->channel);
+	nvs_patterns_free(&o->api);
 }
 
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)

@@ -9,6 +9,7 @@
 
 #include "decode/calls/args.h"
 #include "decode/calls/reading.h"
+#include "decode/report/pattern.h"
 #include "decode/report/table.h"
 #include "nvsnoop/decode.h"
 
@@ -16,7 +17,6 @@
 
 enum nvs_format { NVS_FORMAT_TEXT, NVS_FORMAT_JSON, NVS_FORMAT_CSV };
 
-#define NVS_MAX_FILTERS 64
 #define NVS_MAX_REPORTS 64
 
 struct nvs_report;
@@ -25,15 +25,14 @@ struct nvs_options_report {
 	const struct nvs_report *reports[NVS_MAX_REPORTS]; /* in the order asked for */
 	uint32_t nreports; /* 1 at least */
 	const char *argument; /* of the one report that takes one */
-	const char *more[NVS_MAX_FILTERS]; /* values of a report's further option */
+	const char *more[NVS_MAX_PATTERNS]; /* values of a report's further option */
 	uint32_t nmore;
 	enum nvs_format format;
 	const char *sort; /* column, NULL: the report's own order; "-name" ascending */
 	uint64_t rows; /* 0: all */
 	bool has_range;
 	uint64_t first, last; /* submissions, both included */
-	const char *thread[NVS_MAX_FILTERS], *channel[NVS_MAX_FILTERS], *api[NVS_MAX_FILTERS];
-	uint32_t nthread, nchannel, napi;
+	struct nvs_patterns thread, channel, api;
 	int color; /* -1: never, 0: auto, 1: always */
 	bool pager;
 	bool verbose; /* each file that could not be read */
@@ -46,8 +45,9 @@ struct nvs_options_report {
 	int nfiles;
 };
 
-/* 0, or -EINVAL with a message on stderr: exit 2. */
+/* 0, or -EINVAL with a message on stderr: exit 2. To be freed either way. */
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv);
+void nvs_options_free(struct nvs_options_report *o);
 void nvs_options_help(FILE *out);
 
 /* ---- the registry ---- */

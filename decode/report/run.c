@@ -186,7 +186,7 @@ static int open_source(struct nvs_source *s, const struct nvs_options_report *o,
 static int make_run(struct nvs_run *run, const struct nvs_report *report,
 		    struct nvs_source *sources, const struct nvs_options_report *o)
 {
-	bool by_name = o->napi || o->nthread;
+	bool by_name = o->api.n || o->thread.n;
 
 	run->report = report;
 	run->options = o;

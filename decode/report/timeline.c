@@ -131,7 +131,7 @@ static bool around_shown(const struct state *st, const struct nvs_call *call)
 	const struct nvs_options_report *o = st->source->options;
 	uint64_t shown;
 
-	if (!o->has_range && !o->nchannel)
+	if (!o->has_range && !o->channel.n)
 		return true;
 	shown = call->thread == NVS_NONE ? st->nobody
 					 : (uintptr_t)nvs_number_get(&st->shown, call->thread);
@@ -260,7 +260,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	struct state *st = arg;
 	int r = 0;
 
-	if (nvs_filter_submission(st->source, s) && (!o->napi || of_api(st->source, s, call)))
+	if (nvs_filter_submission(st->source, s) && (!o->api.n || of_api(st->source, s, call)))
 		r = add_submission(st, s);
 	memset(&st->tally, 0, sizeof(st->tally));
 	return r;

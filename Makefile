@@ -4,6 +4,8 @@
 # COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each room's own rules stand in its room.mk.
 
 BUILD   ?= build
+# One name for one folder: objects know their headers by the name that they were built under.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 ifeq ($(origin CC),default)
 CC       = gcc
 endif

@@ -173,5 +173,7 @@ void nvs_helper_stop(void)
 {
 	pthread_mutex_lock(&lock);
 	bury();
+	deaths = 0;
+	spent_ms = 0;
 	pthread_mutex_unlock(&lock);
 }

@@ -12,7 +12,7 @@
 
 #define NVS_HELPER_NAME_MS 200 /* processor time of one question */
 #define NVS_HELPER_LINE_MS 2000
-#define NVS_HELPER_TOTAL_S 10 /* of all */
+#define NVS_HELPER_TOTAL_S 10 /* of all, until a trace is closed */
 #define NVS_HELPER_WAIT_MS 30000 /* for one answer, by the clock */
 #define NVS_HELPER_DEATHS 8
 #define NVS_HELPER_MEMORY (1ull << 30) /* address space beyond what the parent has */
@@ -36,7 +36,7 @@ struct nvs_helper_question {
 char *nvs_helper_name(const char *name);
 /* "file.cpp:12", of the file at PATH if it has that build-id; else NULL. To be freed. */
 char *nvs_helper_line(const char *path, const uint8_t *id, uint32_t id_length, uint64_t offset);
-/* Ends the child; the next question starts another. */
+/* Ends the child, as a trace is closed; the next question starts another, with all of its time. */
 void nvs_helper_stop(void);
 
 /* helper_child.c: answers what comes in at FD until its other end is closed. */

@@ -379,6 +379,54 @@ static void test_unbound(void)
 	channel.entries = RING;
 }
 
+/*
+ * N segments as large as they can be, into a large buffer that nobody drains: how many bytes of
+ * them are there.
+ */
+static uint64_t record_large(struct nvs_buffer *buffer, uint32_t n, uint32_t *gaps)
+{
+	struct nvs_doorbell_event event = {
+		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_now()};
+	uint32_t left = 0, too_large = 0;
+	uint64_t bytes = 0;
+	struct nvs_rec *rec;
+
+	for (uint32_t i = 0; i < n; i++)
+		push(entry(VA, 0x1fffff));
+	nvs_capture(buffer, nvs_view_get(), &event);
+	for (*gaps = 0; (rec = fake_next(buffer, &left));) {
+		const struct nvs_rec_data *d = (const void *)rec;
+
+		too_large += rec->size > NVS_LARGEST_RECORD;
+		*gaps += rec->type == NVS_REC_GAP &&
+			 ((struct nvs_rec_gap *)rec)->reason == NVS_GAP_STALLED;
+		if (rec->type != NVS_REC_DATA)
+			continue;
+		bytes += d->bytes;
+		too_large += memcmp(d->data, memory + d->offset, d->bytes) != 0;
+	}
+	CHECK(!too_large);
+	return bytes;
+}
+
+static void test_large(void)
+{
+	uint64_t each = 0x1fffff * 4ull;
+	struct nvs_buffer *buffer;
+	uint32_t gaps;
+
+	fake_rings(1, 64 << 20);
+	buffer = nvs_buffer_at(nvs_buffer_count() - 1);
+	for (uint32_t n = 1; n < 8; n += 2) {
+		CHECK(record_large(buffer, n, &gaps) == n * each);
+		CHECK(gaps == 0);
+	}
+	/* More than it takes: the wait for a writer that does nothing ends. */
+	CHECK(record_large(buffer, 9, &gaps) == 7 * each);
+	CHECK(gaps == 2);
+	CHECK(state.lost == 0);
+}
+
 /* What the fault handler does for a guarded access. */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
@@ -410,5 +458,6 @@ int main(void)
 	test_drop();
 	test_progress();
 	test_unbound();
+	test_large();
 	return test_result();
 }

@@ -88,7 +88,7 @@ void nvs_options_help(FILE *out)
 	      "  --range=A-B          submissions number A to B of each trace\n"
 	      "  --thread=THREAD      number, tid or name of a thread\n"
 	      "  --channel=N          number of a channel\n"
-	      "  --api=API            name of a driver or runtime API, with or without _v2, _ptsz\n"
+	      "  --api=API            a driver or runtime API, with or without _v2, _ptsz\n"
 	      "\n"
 	      "Reading:\n"
 	      "  --partial            of a damaged trace, the whole frames before the damage\n"

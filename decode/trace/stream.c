@@ -90,8 +90,7 @@ static int take(struct nvs_trace *t, const struct nvs_rec *rec, const char **wha
 		r = *what ? -EBADMSG : take_submission(t, (const void *)rec, ndata);
 	} else if (rec->type == NVS_REC_PAD) {
 		return 0;
-	} else if (rec->type > NVS_REC_END &&
-		   (rec->type < NVS_REC_API || rec->type > NVS_REC_GRAPH)) {
+	} else if (rec->type > NVS_REC_END && !nvs_record_fixed(rec->type)) {
 		t->session.unknown_records++;
 		return 0;
 	} else {

@@ -276,7 +276,7 @@ int nvs_maps_protect(uint64_t start, uint64_t end, int prot)
 	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
-		if (!nvs_map_is_doorbell(m) || !m->armed)
+		if (!nvs_map_is_doorbell(m) || !m->guarded)
 			continue;
 		if (m->at.start > at && next->mprotect((void *)at, m->at.start - at, prot))
 			return -1;

@@ -157,7 +157,7 @@ void nvs_maps_drop(uint64_t start, uint64_t end);
 void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to);
 /* The device's fd has been mapped at P. */
 void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset);
-/* mprotect() piece by piece: armed doorbells get what keeps them armed, the rest PROT. */
+/* mprotect() piece by piece: guarded doorbells get what keeps them so, the rest PROT. */
 int nvs_maps_protect(uint64_t start, uint64_t end, int prot);
 /* It was done; PROT < 0: refused. */
 void nvs_maps_protected(uint64_t start, uint64_t end, int prot);

@@ -427,6 +427,31 @@ static void test_doorbell_protection(void)
 	CHECK_EQ(view->ndoorbells, 0);
 }
 
+/* Where there was no memory for a view that has it, no store may be refused there yet. */
+static void test_doorbell_unseen(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
+	unsigned n, at;
+
+	make_bell(9, 0x1000000a0000);
+	m = (struct nvs_cpu_map *)cpu_map(BELL);
+	m->guarded = false;
+	rm->arming = rm->dirty = true;
+	rm->live = false; /* nothing is published */
+	n = nsteps;
+	CHECK_EQ(nvs_maps_mprotect((void *)BELL, 0x10000, RW), 0);
+	at = find_step(n, "mprotect", BELL);
+	CHECK(at < nsteps && steps[at].c == RW);
+	CHECK_EQ(find_step(at + 1, "mprotect", BELL), nsteps);
+	rm->live = true;
+	n = nsteps;
+	nvs_publish();
+	at = find_step(n, "mprotect", BELL);
+	CHECK(at < nsteps && steps[at].c == PROT_READ && find_step(n, "publish", 1) < at);
+	rm_free(A, 9);
+}
+
 static void test_doorbell_fails(void)
 {
 	struct nvs_rec_cpu_map *r;
@@ -555,6 +580,7 @@ int main(void)
 	test_pinned();
 	test_doorbell_goes();
 	test_doorbell_protection();
+	test_doorbell_unseen();
 	test_doorbell_fails();
 	test_maps_check();
 	test_trap_stays();

@@ -362,15 +362,23 @@ int nvs_calls_record(struct nvs_calls *c, const struct nvs_rec *rec)
 	}
 }
 
+const struct nvs_call_api *nvs_calls_api(const struct nvs_calls *c, uint32_t *at)
+{
+	const struct nvs_call_api *api = NULL;
+
+	while (!api && *at < c->apis.count)
+		api = nvs_number_get(&c->apis, (*at)++);
+	return api;
+}
+
 const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *c, uint32_t *at)
 {
-	while (*at < c->apis.count) {
-		const struct nvs_call_api *api = nvs_number_get(&c->apis, (*at)++);
+	const struct nvs_call_api *api;
 
-		if (api && api->passed)
-			return api;
-	}
-	return NULL;
+	do
+		api = nvs_calls_api(c, at);
+	while (api && !api->passed);
+	return api;
 }
 
 int nvs_calls_end(struct nvs_calls *c)

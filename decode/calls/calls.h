@@ -34,8 +34,9 @@ int nvs_calls_submission(struct nvs_calls *calls, const struct nvs_submission *s
 void nvs_calls_op(struct nvs_calls *calls, const struct nvs_op *op);
 int nvs_calls_record(struct nvs_calls *calls, const struct nvs_rec *rec);
 int nvs_calls_end(struct nvs_calls *calls);
-/* The first entry point from number *AT on that was looked up and is not observed; *AT: where to go
- * on. NULL: none. */
+/* The first entry point from number *AT on; *AT: where to go on. NULL: none. */
+const struct nvs_call_api *nvs_calls_api(const struct nvs_calls *calls, uint32_t *at);
+/* Likewise, of those that were looked up and are not observed. */
 const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *calls, uint32_t *at);
 
 #endif

@@ -71,6 +71,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 
 	nvs_dump_flush(&d->dumper);
 	d->printed += d->show;
+	d->dumper.out->told += d->show;
 	return ferror(d->dumper.out->file) || nvs_filter_past(d->source, s, d->printed);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the command line selects: submissions by range, thread, channel and API, and calls. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/report/nearest.h"
 #include "decode/report/report.h"
 
 static bool is_number(const struct nvs_pattern *p, uint32_t number)
@@ -123,4 +125,103 @@ bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *cal
 {
 	return nvs_filter_api(s, call->api->name, call->stack) &&
 	       nvs_filter_thread(s, call->thread);
+}
+
+/* ---- where nothing is selected ---- */
+
+#define MOST_STACKS (1u << 16) /* that are looked at for names */
+
+/* Does PATTERN fit anything, and what comes near it? */
+struct search {
+	const struct nvs_pattern *pattern;
+	struct nvs_nearest nearest;
+	bool found;
+};
+
+static void offer(struct search *l, const char *name)
+{
+	bool per_thread;
+
+	if (!l->pattern->is_regex)
+		nvs_nearest_offer(&l->nearest, name, nvs_call_base_length(name, &per_thread));
+}
+
+static void search_apis(struct search *l, const struct nvs_source *s)
+{
+	const struct nvs_calls *calls = s->first ? nvs_reading_calls(s->first) : NULL;
+	uint32_t n = nvs_trace_stack_count(s->trace), at = 0;
+	const struct nvs_call_api *api;
+
+	for (uint32_t i = 0; i < n && i < MOST_STACKS; i++) {
+		struct called c = {"", nvs_trace_callsite(s->trace, i)};
+
+		l->found |= is_api(l->pattern, &c);
+		offer(l, c.site->api);
+		offer(l, c.site->runtime_api);
+	}
+	while (calls && (api = nvs_calls_api(calls, &at))) {
+		l->found |= is_name(l->pattern, api->name);
+		if (!api->passed)
+			offer(l, api->name);
+	}
+}
+
+static void search_threads(struct search *l, const struct nvs_source *s)
+{
+	for (uint32_t i = 0; i < nvs_trace_thread_count(s->trace); i++) {
+		const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, i);
+
+		if (!t)
+			continue;
+		l->found |= is_thread(l->pattern, t);
+		offer(l, t->name);
+	}
+}
+
+static void search_channels(struct search *l, const struct nvs_source *s)
+{
+	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
+		l->found |= nvs_trace_channel_at(s->trace, i) && is_channel(l->pattern, &i);
+}
+
+static void explain(const struct nvs_source *s, uint32_t n, const struct nvs_patterns *list,
+		    const char *what, void (*search)(struct search *, const struct nvs_source *))
+{
+	for (uint32_t i = 0; i < list->n; i++) {
+		struct search l = {list->list + i, {.wanted = list->list[i].text}, false};
+		char safe[256];
+
+		for (uint32_t k = 0; k < n && !l.pattern->excludes; k++)
+			search(&l, s + k);
+		if (l.found || l.pattern->excludes)
+			continue;
+		nvs_escape(safe, sizeof(safe), l.pattern->text, strlen(l.pattern->text));
+		fprintf(stderr, "nvsnoop-report: there is no %s '%s'", what, safe);
+		nvs_nearest_say(&l.nearest);
+	}
+}
+
+bool nvs_filter_asked(const struct nvs_options_report *o)
+{
+	return o->has_range || o->api.n || o->thread.n || o->channel.n;
+}
+
+void nvs_filter_explain(const struct nvs_source *sources, uint32_t n)
+{
+	const struct nvs_options_report *o = sources->options;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t told = nvs_submissions_told(nvs_trace_session(sources[i].trace));
+
+		most = told > most ? told : most;
+	}
+	if (o->has_range && o->first >= most)
+		fprintf(stderr,
+			"nvsnoop-report: there is no submission %" PRIu64 ": they count from 0, "
+			"and are %" PRIu64 "\n",
+			o->first, most);
+	explain(sources, n, &o->api, "API", search_apis);
+	explain(sources, n, &o->thread, "thread", search_threads);
+	explain(sources, n, &o->channel, "channel", search_channels);
 }

@@ -47,6 +47,23 @@ static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 	fputc('\n', stderr);
 }
 
+/* Of reports that the command line's selection has left empty. */
+static bool say_nothing(const struct nvs_run *runs, const struct nvs_options_report *o)
+{
+	bool nothing = false;
+
+	for (uint32_t i = 0; i < o->nreports; i++) {
+		if (!runs[i].nothing)
+			continue;
+		fprintf(stderr, "nvsnoop-report: %s%s: nothing is selected\n",
+			runs[i].report->unnamed ? "" : "--", runs[i].report->name);
+		nothing = true;
+	}
+	if (nothing)
+		nvs_filter_explain(runs->sources, (uint32_t)o->nfiles);
+	return nothing;
+}
+
 static int report(struct nvs_run *runs, const struct nvs_options_report *o)
 {
 	int verdict = EXIT_WHOLE, r, closed;
@@ -65,6 +82,8 @@ static int report(struct nvs_run *runs, const struct nvs_options_report *o)
 	}
 	if (!nvs_verdict_alone(o))
 		print_notes(runs->sources, runs->n, o->verbose);
+	if (say_nothing(runs, o) && verdict == EXIT_WHOLE)
+		verdict = EXIT_ERROR;
 	return verdict;
 }
 

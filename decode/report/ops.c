@@ -222,6 +222,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	struct ops *o = arg;
 
 	o->printed += o->show;
+	o->out->told += o->show;
 	return ferror(o->out->file) || nvs_filter_past(o->source, s, o->printed);
 }
 

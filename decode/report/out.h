@@ -15,6 +15,7 @@ struct nvs_out {
 	bool terminal;
 	bool fit; /* a person reads it: tables are made to fit the width */
 	bool color;
+	uint64_t told; /* rows and submissions so far, those that -n leaves out among them */
 	bool lines; /* JSON: each object on a line of its own */
 	int width;
 	int pager; /* process, 0: none */

@@ -86,6 +86,7 @@ struct nvs_run {
 	struct nvs_out *out;
 	void *state; /* nvs_report.state bytes of the report's own, zero at the beginning */
 	void *each; /* and nvs_report.each for every trace */
+	bool nothing; /* the command line selects, and nothing of that is in this report */
 	int verdict; /* exit status that the report answers with */
 	bool second; /* reads the traces after they have been read once */
 };
@@ -190,6 +191,10 @@ bool nvs_filter_past(const struct nvs_source *s, const struct nvs_submission *su
 		     uint64_t printed);
 /* Does the command line select this call? Readers that follow handles are handed all of them. */
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call);
+/* Has the command line a filter at all? */
+bool nvs_filter_asked(const struct nvs_options_report *o);
+/* On stderr: what there is none of in the N traces, and what was meant perhaps. */
+void nvs_filter_explain(const struct nvs_source *sources, uint32_t n);
 /* By API and thread alone. */
 bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call);
 

@@ -240,6 +240,7 @@ int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_o
 
 	out->lines = o->nreports > 1;
 	for (uint32_t i = 0; i < o->nreports && !r; i++) {
+		uint64_t told = out->told;
 		uint32_t later = 0;
 
 		for (uint32_t k = i + 1; k < o->nreports; k++)
@@ -250,6 +251,8 @@ int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_o
 			print_head(out, runs + i, !i);
 		runs[i].out = out;
 		r = runs[i].report->print(runs + i);
+		runs[i].nothing = nvs_filter_asked(o) && runs[i].n && !runs[i].report->verdict &&
+				  out->told == told;
 		if (runs[i].verdict)
 			*verdict = runs[i].verdict;
 	}

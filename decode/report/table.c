@@ -437,6 +437,7 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 		r = sort_rows(table, o->sort);
 	if (r)
 		return r;
+	out->told += n;
 	if (o->rows && o->rows < n)
 		n = o->rows;
 	if (o->format == NVS_FORMAT_JSON)

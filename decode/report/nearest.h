@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Of all names there are, those that somebody may have meant. */
+#ifndef NVSNOOP_DECODE_REPORT_NEAREST_H
+#define NVSNOOP_DECODE_REPORT_NEAREST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NVS_NEAREST 3
+
+struct nvs_nearest {
+	const char *wanted;
+	const char *name[NVS_NEAREST]; /* nearest first */
+	uint32_t distance[NVS_NEAREST];
+	uint32_t n;
+};
+
+/* NAME, which is kept, is there; the first LENGTH bytes of it are compared. */
+void nvs_nearest_offer(struct nvs_nearest *n, const char *name, size_t length);
+/* "; did you mean 'a' or 'b'?" on stderr, nothing where none is near; then the line ends. */
+void nvs_nearest_say(const struct nvs_nearest *n);
+
+#endif

@@ -77,7 +77,7 @@ void nvs_options_help(FILE *out)
 	      "  --format=text|json|csv\n"
 	      "                       how it is printed (text)\n"
 	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first\n"
-	      "  -n, --rows=N         the first N rows only\n"
+	      "  -n, --rows=N         the first N rows only; 0: all, also of the summary's APIs\n"
 	      "  --color=auto|always|never\n"
 	      "                       auto: on a terminal, where NO_COLOR is not set (auto)\n"
 	      "  --wide               all columns, also where a terminal is too narrow for them\n"
@@ -204,9 +204,8 @@ static int parse_rows(struct nvs_options_report *o, const char *s)
 {
 	const char *end;
 
-	return parse_number(s, &end, &o->rows) && !*end && o->rows
-		       ? 0
-		       : wrong("wrong number of rows", s);
+	o->has_rows = true;
+	return parse_number(s, &end, &o->rows) && !*end ? 0 : wrong("wrong number of rows", s);
 }
 
 static int parse_channel(struct nvs_options_report *o, const char *s)

@@ -30,6 +30,7 @@ struct nvs_options_report {
 	enum nvs_format format;
 	const char *sort; /* column, NULL: the report's own order; "-name" ascending */
 	uint64_t rows; /* 0: all */
+	bool has_rows;
 	bool has_range;
 	uint64_t first, last; /* submissions, both included */
 	struct nvs_patterns thread, channel, api;

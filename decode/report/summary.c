@@ -315,7 +315,7 @@ static int print(struct nvs_run *run)
 			print_one(run->out, rows + i);
 	}
 	r = o->format == NVS_FORMAT_TEXT
-		    ? nvs_print_top_apis(run, o->rows ? o->rows : 5)
+		    ? nvs_print_top_apis(run, o->has_rows ? o->rows : 5)
 		    : nvs_table_print_array(run->out, &table, rows, run->n, sizeof(*rows), o);
 	free(rows);
 	return r;

@@ -421,6 +421,10 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 		}
 		fputc('\n', out->file);
 	}
+	if (nrows < t->nrows)
+		fprintf(out->file, "%s%zu more row%s; -n 0 shows all%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), t->nrows - nrows,
+			t->nrows - nrows == 1 ? "" : "s", nvs_out_style(out, NVS_STYLE_PLAIN));
 	if (hidden)
 		fprintf(out->file, "%s%u column%s hidden; --wide shows all%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), hidden, hidden == 1 ? "" : "s",

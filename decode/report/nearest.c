@@ -14,6 +14,13 @@ static int letter(char c)
 	return c == ' ' || c == '-' ? '_' : tolower((unsigned char)c);
 }
 
+bool nvs_name_alike(const char *a, const char *b)
+{
+	for (; *a && letter(*a) == letter(*b); a++)
+		b++;
+	return !*a && !*b;
+}
+
 static uint32_t least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
@@ -48,7 +55,7 @@ void nvs_nearest_offer(struct nvs_nearest *n, const char *name, size_t length)
 	if (!length || d > wanted / 2)
 		return;
 	for (uint32_t i = 0; i < n->n; i++)
-		if (!strcmp(n->name[i], name))
+		if (nvs_name_alike(n->name[i], name))
 			return;
 	while (at && n->distance[at - 1] > d)
 		at--;

@@ -3,6 +3,7 @@
 #ifndef NVSNOOP_DECODE_REPORT_NEAREST_H
 #define NVSNOOP_DECODE_REPORT_NEAREST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,8 @@ struct nvs_nearest {
 	uint32_t n;
 };
 
+/* The same but for case, and for blanks, dashes and underscores? */
+bool nvs_name_alike(const char *a, const char *b);
 /* NAME, which is kept, is there; the first LENGTH bytes of it are compared. */
 void nvs_nearest_offer(struct nvs_nearest *n, const char *name, size_t length);
 /* "; did you mean 'a' or 'b'?" on stderr, nothing where none is near; then the line ends. */

@@ -76,7 +76,7 @@ void nvs_options_help(FILE *out)
 	      "Output:\n"
 	      "  --format=text|json|csv\n"
 	      "                       how it is printed (text)\n"
-	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first\n"
+	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first; by heading or key\n"
 	      "  -n, --rows=N         the first N rows only; 0: all, also of the summary's APIs\n"
 	      "  --color=auto|always|never\n"
 	      "                       auto: on a terminal, where NO_COLOR is not set (auto)\n"

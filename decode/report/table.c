@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/report/nearest.h"
 #include "decode/report/report.h"
 #include "decode/report/table.h"
 
@@ -15,12 +16,41 @@
 #define BAR 10 /* characters of a whole one */
 #define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
 
+/* Keys first: headings may be those of several columns. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
 {
-	for (uint32_t i = 0; i < table->ncolumns; i++)
-		if (!(table->columns[i].flags & SHOWN) && !strcmp(table->columns[i].name, name))
-			return table->columns + i;
+	for (int heading = 0; heading < 2; heading++)
+		for (uint32_t i = 0; i < table->ncolumns; i++) {
+			const struct nvs_column *c = table->columns + i;
+
+			if (!(c->flags & SHOWN) &&
+			    nvs_name_alike(heading ? c->title : c->name, name))
+				return c;
+		}
 	return NULL;
+}
+
+static void say_columns(const struct nvs_table *table, const char *by)
+{
+	struct nvs_nearest near = {.wanted = by + (*by == '-')};
+	char safe[256];
+
+	nvs_escape(safe, sizeof(safe), by, strlen(by));
+	fprintf(stderr, "nvsnoop-report: no column '%s'", safe);
+	for (int heading = 0; heading < 2; heading++)
+		for (uint32_t i = 0; i < table->ncolumns; i++) {
+			const struct nvs_column *c = table->columns + i;
+			const char *name = heading ? c->title : c->name;
+
+			if (!(c->flags & SHOWN))
+				nvs_nearest_offer(&near, name, strlen(name));
+		}
+	nvs_nearest_say(&near);
+	fprintf(stderr, "nvsnoop-report: the columns of %s are", table->report);
+	for (uint32_t i = 0; i < table->ncolumns; i++)
+		if (!(table->columns[i].flags & SHOWN))
+			fprintf(stderr, " %s", table->columns[i].name);
+	fputc('\n', stderr);
 }
 
 /* What is no number is not known. */
@@ -95,11 +125,7 @@ static int sort_rows(struct nvs_table *table, const char *by)
 		return 0;
 	o.column = nvs_table_column(table, by + reversed);
 	if (!o.column) {
-		fprintf(stderr, "nvsnoop-report: no column '%s'; there are:", by);
-		for (uint32_t i = 0; i < table->ncolumns; i++)
-			if (!(table->columns[i].flags & SHOWN))
-				fprintf(stderr, " %s", table->columns[i].name);
-		fputc('\n', stderr);
+		say_columns(table, by);
 		return -EINVAL;
 	}
 	if (table->nrows < 2)

@@ -36,7 +36,7 @@ struct nvs_value {
 
 /* The registry: one line serves text, JSON, CSV and -s. */
 struct nvs_column {
-	const char *name; /* key in JSON and CSV, and for -s */
+	const char *name; /* key in JSON and CSV, and for -s; the title does as well */
 	const char *title; /* in text */
 	void (*get)(const void *row, struct nvs_value *value);
 	uint32_t flags;
@@ -54,6 +54,7 @@ struct nvs_table {
 	bool several;
 };
 
+/* By its key or heading, in any case, with blanks, dashes or underscores. NULL: none. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name);
 /* -EINVAL: no such column, said on stderr. */
 int nvs_table_print(struct nvs_out *out, struct nvs_table *table,

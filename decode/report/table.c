@@ -33,18 +33,14 @@ const struct nvs_column *nvs_table_column(const struct nvs_table *table, const c
 static void say_columns(const struct nvs_table *table, const char *by)
 {
 	struct nvs_nearest near = {.wanted = by + (*by == '-')};
-	char safe[256];
 
-	nvs_escape(safe, sizeof(safe), by, strlen(by));
-	fprintf(stderr, "nvsnoop-report: no column '%s'", safe);
-	for (int heading = 0; heading < 2; heading++)
-		for (uint32_t i = 0; i < table->ncolumns; i++) {
-			const struct nvs_column *c = table->columns + i;
-			const char *name = heading ? c->title : c->name;
-
-			if (!(c->flags & SHOWN))
-				nvs_nearest_offer(&near, name, strlen(name));
-		}
+	fprintf(stderr, "nvsnoop-report: no column '%s'", by);
+	for (const struct nvs_column *c = table->columns; c < table->columns + table->ncolumns; c++) {
+		if (c->flags & SHOWN)
+			continue;
+		nvs_nearest_offer(&near, c->name, strlen(c->name));
+		nvs_nearest_offer(&near, c->title, strlen(c->title));
+	}
 	nvs_nearest_say(&near);
 	fprintf(stderr, "nvsnoop-report: the columns of %s are", table->report);
 	for (uint32_t i = 0; i < table->ncolumns; i++)

@@ -15,7 +15,6 @@
 #define LEAST_NAME 8 /* nor than this */
 #define BAR 10 /* characters of a whole one */
 #define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
-
 /* Keys first: headings may be those of several columns. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
 {
@@ -32,10 +31,11 @@ const struct nvs_column *nvs_table_column(const struct nvs_table *table, const c
 
 static void say_columns(const struct nvs_table *table, const char *by)
 {
+	const struct nvs_column *c = table->columns, *end = c + table->ncolumns;
 	struct nvs_nearest near = {.wanted = by + (*by == '-')};
 
 	fprintf(stderr, "nvsnoop-report: no column '%s'", by);
-	for (const struct nvs_column *c = table->columns; c < table->columns + table->ncolumns; c++) {
+	for (; c < end; c++) {
 		if (c->flags & SHOWN)
 			continue;
 		nvs_nearest_offer(&near, c->name, strlen(c->name));

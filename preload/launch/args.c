@@ -202,7 +202,6 @@ static int settle(struct nvs_launch_args *args)
 {
 	const char *environment = getenv(NVS_ENV_OPTIONS) ?: "";
 	char given[sizeof(args->options)];
-	struct nvs_option_values values;
 	char error[256];
 
 	strcpy(given, args->options);
@@ -211,11 +210,10 @@ static int settle(struct nvs_launch_args *args)
 		nvs_launch_say(NVS_ENV_OPTIONS ": too long");
 		return usage_error();
 	}
-	if (nvs_options_parse(&values, args->options, error, sizeof(error))) {
+	if (nvs_options_parse(&args->values, args->options, error, sizeof(error))) {
 		nvs_launch_say(NVS_ENV_OPTIONS ": %s", error);
 		return usage_error();
 	}
-	args->quiet = values.quiet;
 	return -1;
 }
 

@@ -28,6 +28,17 @@ void nvs_launch_say(const char *format, ...)
 	fputc('\n', stderr);
 }
 
+void nvs_launch_folder(char *folder, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", folder, size - 1);
+
+	/* Without /proc, as we were called. */
+	if (length < 0)
+		length = snprintf(folder, size, "%s", (const char *)getauxval(AT_EXECFN));
+	folder[length < (ssize_t)size ? length : 0] = 0;
+	*(strrchr(folder, '/') ?: folder) = 0;
+}
+
 /* Beside the launcher (build folder, bundle), in the lib folder next to its bin, or where it was
  * installed. */
 int nvs_launch_find_library(char *path, size_t size)
@@ -35,13 +46,8 @@ int nvs_launch_find_library(char *path, size_t size)
 	static const char *const places[] = {"%s/" LIBRARY, "%s/../lib/nvsnoop/" LIBRARY,
 					     NVS_LIBDIR "/" LIBRARY};
 	char self[PATH_MAX], tried[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	/* Without /proc, as we were called. */
-	if (length < 0)
-		length = snprintf(self, sizeof(self), "%s", (const char *)getauxval(AT_EXECFN));
-	self[length < (ssize_t)sizeof(self) ? length : 0] = 0;
-	*(strrchr(self, '/') ?: self) = 0;
+	nvs_launch_folder(self, sizeof(self));
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

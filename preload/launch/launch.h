@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include "preload/base/options.h"
 
 enum { NVS_EXIT_ERROR = 1, NVS_EXIT_USAGE = 2 };
 
@@ -17,7 +18,7 @@ enum { NVS_EXIT_ERROR = 1, NVS_EXIT_USAGE = 2 };
 struct nvs_launch_args {
 	const char *out; /* -o, NULL: not given */
 	char options[4096]; /* as the library takes them: "key=value,..."; "" for none */
-	bool quiet;
+	struct nvs_option_values values; /* what these say */
 	char **program; /* ends in NULL, as execvp() takes it */
 };
 
@@ -43,6 +44,8 @@ void nvs_launch_hint(const char *program);
 
 /* ---- environment.c: what the program finds in its environment ---- */
 
+/* The folder in which this program lies. */
+void nvs_launch_folder(char *folder, size_t size);
 /* Puts the library's path at PATH (SIZE bytes). 0, or -1 after a message. */
 int nvs_launch_find_library(char *path, size_t size);
 /* Sets LD_PRELOAD, NVSNOOP_OUT and NVSNOOP_OPTIONS. 0, or -1 after a message. */

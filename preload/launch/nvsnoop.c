@@ -28,6 +28,6 @@ int main(int argc, char **argv)
 		nvs_launch_summary_close(argv0, args.program[0], true);
 		return NVS_EXIT_ERROR;
 	}
-	nvs_launch_summary_close(argv0, args.program[0], args.quiet);
+	nvs_launch_summary_close(argv0, args.program[0], args.values.quiet);
 	nvs_launch_end_as(status);
 }

@@ -120,19 +120,15 @@ static const char *spool_refused(const char *folder)
 int nvs_launch_refuse(const struct nvs_launch_args *args)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
-	struct nvs_option_values values;
+	const struct nvs_option_values *values = &args->values;
 	const char *why;
-	char error[256];
 
-	/* What is wrong with the options themselves has been said. */
-	if (nvs_options_parse(&values, args->options, error, sizeof(error)))
-		return NVS_EXIT_USAGE;
-	if (*values.trigger && (why = trigger_refused(values.trigger))) {
-		nvs_launch_say("--trigger=%s: %s", values.trigger, why);
+	if (*values->trigger && (why = trigger_refused(values->trigger))) {
+		nvs_launch_say("--trigger=%s: %s", values->trigger, why);
 		return NVS_EXIT_ERROR;
 	}
-	if (*values.spool_dir && (why = spool_refused(values.spool_dir))) {
-		nvs_launch_say("--spool=%s: %s", values.spool_dir, why);
+	if (*values->spool_dir && (why = spool_refused(values->spool_dir))) {
+		nvs_launch_say("--spool=%s: %s", values->spool_dir, why);
 		return NVS_EXIT_ERROR;
 	}
 	return output_refused(out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);

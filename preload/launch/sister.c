@@ -5,48 +5,27 @@
  */
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
 
 static const char *const sisters[] = {"report"};
 
-/* Where the program called nvsnoop-WORD lies; false: nowhere. */
-static bool find_sister(const char *word, char *path, size_t size)
-{
-	const char *list = getenv("PATH") ?: "";
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (length > 0) {
-		self[length] = 0;
-		*(strrchr(self, '/') ?: self) = 0;
-		if (snprintf(path, size, "%s/nvsnoop-%s", self, word) < (int)size &&
-		    !access(path, X_OK))
-			return true;
-	}
-	for (; *list; list += *list == ':') {
-		int folder = (int)strcspn(list, ":");
-
-		if (folder &&
-		    snprintf(path, size, "%.*s/nvsnoop-%s", folder, list, word) < (int)size &&
-		    !access(path, X_OK))
-			return true;
-		list += folder;
-	}
-	return false;
-}
-
 void nvs_launch_sister(char **argv)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], folder[PATH_MAX], *word = argv[1];
 
-	for (size_t i = 0; argv[1] && i < sizeof(sisters) / sizeof(*sisters); i++) {
-		if (strcmp(argv[1], sisters[i]) || !find_sister(sisters[i], path, sizeof(path)))
+	for (size_t i = 0; word && i < sizeof(sisters) / sizeof(*sisters); i++) {
+		if (strcmp(word, sisters[i]))
 			continue;
 		argv[1] = path;
-		execv(path, argv + 1);
+		nvs_launch_folder(folder, sizeof(folder));
+		if (snprintf(path, sizeof(path), "%s/nvsnoop-%s", folder, sisters[i]) <
+		    (int)sizeof(path))
+			execv(path, argv + 1);
+		snprintf(path, sizeof(path), "nvsnoop-%s", sisters[i]);
+		execvp(path, argv + 1);
+		argv[1] = word;
 	}
 }
 

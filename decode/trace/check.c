@@ -37,6 +37,10 @@ static const uint16_t fixed[] = {
 	[NVS_REC_CALL] = sizeof(struct nvs_rec_call),
 	[NVS_REC_KERNEL] = sizeof(struct nvs_rec_kernel),
 	[NVS_REC_GRAPH] = sizeof(struct nvs_rec_graph),
+	[NVS_REC_NVTX_NAME] = sizeof(struct nvs_rec_nvtx_name),
+	[NVS_REC_NVTX_BEGIN] = sizeof(struct nvs_rec_nvtx),
+	[NVS_REC_NVTX_END] = sizeof(struct nvs_rec_nvtx_end),
+	[NVS_REC_NVTX_MARK] = sizeof(struct nvs_rec_nvtx),
 };
 
 /* What a record of this type has to hold at least: it may come from a writer that knew fewer
@@ -125,6 +129,13 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	case NVS_REC_GRAPH:
 		tail = (uint64_t)((const struct nvs_rec_graph *)rec)->nnodes *
 		       sizeof(struct nvs_graph_node);
+		break;
+	case NVS_REC_NVTX_NAME:
+		tail = ((const struct nvs_rec_nvtx_name *)rec)->length;
+		break;
+	case NVS_REC_NVTX_BEGIN:
+	case NVS_REC_NVTX_MARK:
+		tail = ((const struct nvs_rec_nvtx *)rec)->length;
 		break;
 	case NVS_REC_SUBMISSION:
 		return nvs_submission_check((const struct nvs_rec_submission *)rec, &ndata);

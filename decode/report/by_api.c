@@ -345,14 +345,16 @@ struct each {
 /* Where submissions are selected, nothing can be said of calls that had none. */
 static bool wants_calls(const struct nvs_options_report *o)
 {
-	return !o->has_range && !o->channel.n;
+	return !nvs_filter_by_submissions(o);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct each *each = arg;
 
-	return nvs_api_calls_add(each->list, each->source, call);
+	return nvs_range_at(each->source, call->begin)
+		       ? nvs_api_calls_add(each->list, each->source, call)
+		       : 0;
 }
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)

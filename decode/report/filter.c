@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What the command line selects: submissions by range, thread, channel and API, and calls. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/nearest.h"
@@ -86,15 +85,18 @@ bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack)
 
 bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	const struct nvs_options_report *o = s->options;
+	return nvs_range_has(s, sub) && nvs_range_at(s, sub->rec->rec.time);
+}
 
-	return !o->has_range || (sub->number >= o->first && sub->number <= o->last);
+bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *sub)
+{
+	return nvs_range_has(s, sub) && nvs_filter_channel(s, sub->channel->channel) &&
+	       nvs_filter_thread(s, sub->thread->thread);
 }
 
 bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	return nvs_filter_range(s, sub) && nvs_filter_channel(s, sub->channel->channel) &&
-	       nvs_filter_thread(s, sub->thread->thread);
+	return nvs_range_at(s, sub->rec->rec.time) && nvs_filter_around(s, sub);
 }
 
 bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
@@ -109,16 +111,20 @@ bool nvs_filter_past(const struct nvs_source *s, const struct nvs_submission *su
 {
 	const struct nvs_options_report *o = s->options;
 
-	return (o->rows && printed >= o->rows) || (o->has_range && sub->number >= o->last);
+	return (o->rows && printed >= o->rows) ||
+	       (o->range.by == NVS_RANGE_NUMBERS && sub->number >= o->range.to);
+}
+
+bool nvs_filter_by_submissions(const struct nvs_options_report *o)
+{
+	return o->range.by == NVS_RANGE_NUMBERS || o->channel.n;
 }
 
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 {
-	const struct nvs_options_report *o = s->options;
-
 	/* Where submissions are selected, so are the calls they happened in. */
-	return ((!o->has_range && !o->channel.n) || call->selected) &&
-	       nvs_filter_call_name(s, call);
+	return (!nvs_filter_by_submissions(s->options) || call->selected) &&
+	       nvs_range_at(s, call->begin) && nvs_filter_call_name(s, call);
 }
 
 bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call)
@@ -203,24 +209,14 @@ static void explain(const struct nvs_source *s, uint32_t n, const struct nvs_pat
 
 bool nvs_filter_asked(const struct nvs_options_report *o)
 {
-	return o->has_range || o->api.n || o->thread.n || o->channel.n;
+	return o->range.by || o->api.n || o->thread.n || o->channel.n;
 }
 
 void nvs_filter_explain(const struct nvs_source *sources, uint32_t n)
 {
 	const struct nvs_options_report *o = sources->options;
-	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t told = nvs_submissions_told(nvs_trace_session(sources[i].trace));
-
-		most = told > most ? told : most;
-	}
-	if (o->has_range && o->first >= most)
-		fprintf(stderr,
-			"nvsnoop-report: there is no submission %" PRIu64 ": they count from 0, "
-			"and are %" PRIu64 "\n",
-			o->first, most);
+	nvs_range_explain(sources, n);
 	explain(sources, n, &o->api, "API", search_apis);
 	explain(sources, n, &o->thread, "thread", search_threads);
 	explain(sources, n, &o->channel, "channel", search_channels);

@@ -85,7 +85,8 @@ void nvs_options_help(FILE *out)
 	      "\n"
 	      "Selection (each but --range may be given more than once; names may hold * and ?,\n"
 	      "or be a regular expression between slashes; with ! before it all but that):\n"
-	      "  --range=A-B          submissions number A to B of each trace\n"
+	      "  --range=A-B          submissions number A to B of each trace; with units, what\n"
+	      "                       was done in that time: 1.5s-2s, 100ms-, 10%-20%\n"
 	      "  --thread=THREAD      number, tid or name of a thread\n"
 	      "  --channel=N          number of a channel\n"
 	      "  --api=API            a driver or runtime API, with or without _v2, _ptsz\n"
@@ -128,25 +129,6 @@ static bool parse_number(const char *s, const char **end, uint64_t *value)
 	*value = strtoull(s, &stop, 0);
 	*end = stop;
 	return !errno;
-}
-
-/* A, A-B, A-, -B */
-static int parse_range(struct nvs_options_report *o, const char *s)
-{
-	const char *p = s;
-
-	o->has_range = true;
-	o->first = 0;
-	o->last = UINT64_MAX;
-	if (*p != '-') {
-		if (!parse_number(p, &p, &o->first))
-			return wrong("wrong range", s);
-		if (!*p)
-			o->last = o->first;
-	}
-	if (*p == '-' && *++p && !parse_number(p, &p, &o->last))
-		return wrong("wrong range", s);
-	return *p || !*s || !strcmp(s, "-") || o->first > o->last ? wrong("wrong range", s) : 0;
 }
 
 static int parse_format(struct nvs_options_report *o, const char *s)
@@ -240,7 +222,7 @@ static int take(struct nvs_options_report *o, int c)
 	case 'n':
 		return parse_rows(o, optarg);
 	case OPT_RANGE:
-		return parse_range(o, optarg);
+		return nvs_range_parse(&o->range, optarg) ? 0 : wrong("wrong range", optarg);
 	case OPT_THREAD:
 		return add_pattern(&o->thread, optarg);
 	case OPT_CHANNEL:

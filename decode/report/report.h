@@ -21,6 +21,15 @@ enum nvs_format { NVS_FORMAT_TEXT, NVS_FORMAT_JSON, NVS_FORMAT_CSV };
 
 struct nvs_report;
 
+enum nvs_range_by { NVS_RANGE_ALL, NVS_RANGE_NUMBERS, NVS_RANGE_TIME, NVS_RANGE_PERCENT };
+
+/* Numbers of submissions, both included; or ns since the session's start, or 10^-9 of a percent of
+ * it, TO excluded. UINT64_MAX: to the end. */
+struct nvs_range {
+	enum nvs_range_by by, to_by; /* unlike each other: time and percent */
+	uint64_t from, to;
+};
+
 struct nvs_options_report {
 	const struct nvs_report *reports[NVS_MAX_REPORTS]; /* in the order asked for */
 	uint32_t nreports; /* 1 at least */
@@ -31,8 +40,7 @@ struct nvs_options_report {
 	const char *sort; /* column, NULL: the report's own order; "-name" ascending */
 	uint64_t rows; /* 0: all */
 	bool has_rows;
-	bool has_range;
-	uint64_t first, last; /* submissions, both included */
+	struct nvs_range range;
 	struct nvs_patterns thread, channel, api;
 	int color; /* -1: never, 0: auto, 1: always */
 	bool pager;
@@ -146,6 +154,7 @@ struct nvs_source {
 	const char *path;
 	uint32_t index;
 	const struct nvs_options_report *options;
+	int64_t from, to; /* of a range of time: ns since the start, TO excluded */
 	/* The readings for all reports, the second NULL unless one needs it: cells and rows point
 	 * to their calls. */
 	struct nvs_reading *first, *second;
@@ -175,6 +184,23 @@ int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
 		.ncolumns = sizeof(of) / sizeof(*(of)), .several = (run)->n > 1, \
 	}
 
+/* ---- range.c ---- */
+
+/* "A", "A-B", "A-", "-B", in submissions or with units of time or percent; false: it is none. */
+bool nvs_range_parse(struct nvs_range *range, const char *text);
+/* Is it one of time? */
+bool nvs_range_timed(const struct nvs_options_report *o);
+/* Then each trace is read once for its clock and length, and can be: 0, or -EINVAL, said on stderr.
+ */
+int nvs_range_check(const struct nvs_source *s);
+/* It has been. */
+void nvs_range_resolve(struct nvs_source *s);
+/* Lies it within the range, where that is one of numbers? Where it is one of time? */
+bool nvs_range_has(const struct nvs_source *s, const struct nvs_submission *sub);
+bool nvs_range_at(const struct nvs_source *s, uint64_t ticks);
+/* On stderr, as nvs_filter_explain(). */
+void nvs_range_explain(const struct nvs_source *sources, uint32_t n);
+
 /* ---- filter.c: the command line's, once the trace has been read; true: it passes ---- */
 
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread);
@@ -184,6 +210,10 @@ bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *s
 bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack);
 /* By range, thread and channel alone. */
 bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub);
+/* Likewise, for the calls around it: these have times of their own. */
+bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *sub);
+/* Does the command line speak of submissions, so that calls are taken by theirs? */
+bool nvs_filter_by_submissions(const struct nvs_options_report *o);
 /* By all of them. */
 bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
 		const struct nvs_call *call);

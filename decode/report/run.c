@@ -40,7 +40,7 @@ static int on_clock(void *arg, const struct nvs_rec *rec)
 
 static bool selects(const void *source, const struct nvs_submission *s)
 {
-	return nvs_filter_submission(source, s);
+	return nvs_filter_around(source, s);
 }
 
 /* ---- a reading ---- */
@@ -199,6 +199,20 @@ static int make_run(struct nvs_run *run, const struct nvs_report *report,
 	return run->state && run->each ? 0 : -ENOMEM;
 }
 
+/* So that all of the clock is known, and how long it is. */
+static int read_for_range(struct nvs_source *s)
+{
+	const struct nvs_reader nobody = {NULL};
+	struct nvs_reading *reading;
+	int r = nvs_range_check(s);
+
+	if (!r)
+		r = nvs_source_read(s, &nobody, &reading);
+	if (!r)
+		nvs_range_resolve(s);
+	return r;
+}
+
 int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		  const struct nvs_options_report *o)
 {
@@ -212,9 +226,11 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		second |= reads(runs + i, true);
 	}
 	for (uint32_t i = 0; i < runs->n && !r; i++) {
+		r = open_source(sources + i, o, i);
+		if (!r && nvs_range_timed(o))
+			r = read_for_range(sources + i);
 		/* What a second reading counts anew, a first one need not. */
 		sources[i].later = second ? needs & ~NVS_NEED_CONTINUITY : needs;
-		r = open_source(sources + i, o, i);
 		if (!r)
 			r = read_for(runs, sources + i, false);
 	}

@@ -128,10 +128,11 @@ static void describe(struct state *st, const struct nvs_call *call, char text[MA
 /* Where submissions are selected: a call is told if one of them happened in it. */
 static bool around_shown(const struct state *st, const struct nvs_call *call)
 {
-	const struct nvs_options_report *o = st->source->options;
 	uint64_t shown;
 
-	if (!o->has_range && !o->channel.n)
+	if (!nvs_range_at(st->source, call->begin))
+		return false;
+	if (!nvs_filter_by_submissions(st->source->options))
 		return true;
 	shown = call->thread == NVS_NONE ? st->nobody
 					 : (uintptr_t)nvs_number_get(&st->shown, call->thread);

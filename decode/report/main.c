@@ -130,6 +130,11 @@ int main(int argc, char **argv)
 	}
 	if (o.help || o.version || o.list)
 		return tell_of_itself(&o);
+	if (o.embed) {
+		status = nvs_embed_all(&o);
+		nvs_options_free(&o);
+		return status;
+	}
 	sources = calloc((size_t)o.nfiles + 1, sizeof(*sources));
 	runs = calloc(o.nreports, sizeof(*runs));
 	if (sources && runs && !nvs_runs_open(runs, sources, &o))

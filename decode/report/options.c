@@ -19,12 +19,13 @@ enum {
 	OPT_PARTIAL,
 	OPT_SPOOL,
 	OPT_NO_SPOOL,
+	OPT_EMBED,
 	OPT_LIST,
 	OPT_REPORT, /* + index in the registry */
 	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* a report's further option, likewise */
 };
 
-#define COMMON 19
+#define COMMON 20
 
 static const struct option common[COMMON] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
@@ -40,6 +41,7 @@ static const struct option common[COMMON] = {
 	{"partial", no_argument, NULL, OPT_PARTIAL},
 	{"spool", required_argument, NULL, OPT_SPOOL},
 	{"no-spool", no_argument, NULL, OPT_NO_SPOOL},
+	{"embed", no_argument, NULL, OPT_EMBED},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -95,6 +97,8 @@ void nvs_options_help(FILE *out)
 	      "  --partial            of a damaged trace, the whole frames before the damage\n"
 	      "  --spool=FILE         where the trace's spool lies (else: beside it)\n"
 	      "  --no-spool           the trace alone\n"
+	      "  --embed              report nothing; put the names of call sites that TRACE\n"
+	      "                       lacks into it, and their lines, as this machine has them\n"
 	      "\n"
 	      "  -v, --verbose        name each file whose symbols cannot be read, and each\n"
 	      "                       entry point that --by-api only counts; in the text of\n"
@@ -246,6 +250,9 @@ static int take(struct nvs_options_report *o, int c)
 	case OPT_NO_SPOOL:
 		o->read.no_spool = true;
 		return 0;
+	case OPT_EMBED:
+		o->embed = true;
+		return 0;
 	case 'v':
 		o->verbose = true;
 		return 0;
@@ -338,6 +345,8 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	o->nfiles = argc - optind;
 	if (o->help || o->version || o->list)
 		return 0;
+	if (o->embed && o->nreports)
+		return wrong("--embed reports nothing: no", o->reports[0]->name);
 	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
 		if (r->unnamed)
 			o->reports[o->nreports++] = r;

@@ -47,6 +47,7 @@ struct nvs_options_report {
 	bool verbose; /* each file that could not be read */
 	bool wide; /* all columns, whatever the terminal's width */
 	bool progress;
+	bool embed; /* no report: names go into the traces */
 	bool help, version;
 	const char *list; /* the registry for scripts: "reports", "columns" or "man" */
 	struct nvs_read_options read;
@@ -142,6 +143,10 @@ void nvs_report_help(FILE *out);
 /* For scripts: a line each with option, argument, formats and needs; with the columns to sort by;
  * or the man page's part. */
 void nvs_report_list(FILE *out, const char *how);
+
+/* ---- embed.c ---- */
+/* Puts names into each trace; the exit status. */
+int nvs_embed_all(const struct nvs_options_report *o);
 
 /* ---- run.c ---- */
 

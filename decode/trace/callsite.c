@@ -51,9 +51,7 @@ static uint64_t address(const struct walk *w, uint32_t frame)
 
 static const char *name_of(const struct walk *w, uint32_t frame, bool dynamic, uint64_t *offset)
 {
-	const struct nvs_trace_module *m = w->module[frame];
-
-	return m ? nvs_symbols_lookup(w->t, m, address(w, frame), dynamic, offset) : NULL;
+	return nvs_symbols_lookup(w->t, w->module[frame], address(w, frame), dynamic, offset);
 }
 
 /* Index of the outermost frame in libcuda, or n. */
@@ -242,42 +240,48 @@ static void examine(const struct walk *w, struct nvs_callsite *site)
 	find_site(w, runtime < w->n ? runtime + 1 : above, site);
 }
 
-static struct nvs_callsite *make(struct nvs_trace *t, uint32_t number)
+static const struct nvs_callsite unknown = {"[unknown]", "", "", "", false, NVS_NONE};
+
+static void make(struct nvs_trace *t, const struct nvs_trace_stack *stack,
+		 struct nvs_callsite *site)
 {
-	const struct nvs_trace_stack *stack = nvs_trace_stack_at(t, number);
-	struct nvs_callsite *site = calloc(1, sizeof(*site));
 	struct walk w = {.t = t, .stack = stack};
 
-	if (!site)
-		return NULL;
-	*site = (struct nvs_callsite){"[unknown]", "", "", "", false, NVS_NONE};
-	if (!stack)
-		return site;
+	*site = unknown;
 	w.n = stack->nframes < MAX_FRAMES ? stack->nframes : MAX_FRAMES;
 	w.module = calloc(w.n + 1, sizeof(*w.module));
 	if (!w.module)
-		return site;
+		return;
 	for (uint32_t i = 0; i < w.n; i++)
 		w.module[i] = nvs_symbols_module(t, address(&w, i), stack->time);
 	examine(&w, site);
 	free(w.module);
-	return site;
 }
 
-const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t stack)
-{
-	static const struct nvs_callsite unknown = {"[unknown]", "", "", "", false, NVS_NONE};
-	struct nvs_callsite *site;
+/* What is said of a stack, and in which reading that was found: names may come after it. */
+struct said {
+	struct nvs_callsite site; /* first */
+	uint32_t pass, names;
+};
 
-	if (!nvs_trace_stack_at(t, stack))
+const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t number)
+{
+	const struct nvs_trace_stack *stack = nvs_trace_stack_at(t, number);
+	struct said *said = stack ? nvs_number_get(&t->callsites, number) : NULL;
+	uint32_t names = nvs_named_count(t);
+
+	if (!stack)
 		return &unknown;
-	site = nvs_number_get(&t->callsites, stack);
-	if (site)
-		return site;
-	site = make(t, stack);
-	if (!site || nvs_number_set(&t->callsites, stack, site))
+	if (said && (said->pass == t->passes || said->names == names))
+		return &said->site;
+	if (!said)
+		said = nvs_number_make(&t->callsites, number, sizeof(*said));
+	if (!said)
 		return &unknown;
-	return site;
+	said->pass = t->passes;
+	said->names = names;
+	make(t, stack, &said->site);
+	return &said->site;
 }
 
 const char *nvs_trace_callsite_line(struct nvs_trace *t, uint32_t stack)

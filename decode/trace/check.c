@@ -37,6 +37,7 @@ static const uint16_t fixed[] = {
 	[NVS_REC_CALL] = sizeof(struct nvs_rec_call),
 	[NVS_REC_KERNEL] = sizeof(struct nvs_rec_kernel),
 	[NVS_REC_GRAPH] = sizeof(struct nvs_rec_graph),
+	[NVS_REC_NAME] = sizeof(struct nvs_rec_name),
 	[NVS_REC_NVTX_NAME] = sizeof(struct nvs_rec_nvtx_name),
 	[NVS_REC_NVTX_BEGIN] = sizeof(struct nvs_rec_nvtx),
 	[NVS_REC_NVTX_END] = sizeof(struct nvs_rec_nvtx_end),
@@ -125,6 +126,11 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 		break;
 	case NVS_REC_KERNEL:
 		tail = ((const struct nvs_rec_kernel *)rec)->length;
+		break;
+	case NVS_REC_NAME:
+		tail = ((const struct nvs_rec_name *)rec)->name_length;
+		tail += ((const struct nvs_rec_name *)rec)->exported_length;
+		tail += ((const struct nvs_rec_name *)rec)->file_length;
 		break;
 	case NVS_REC_GRAPH:
 		tail = (uint64_t)((const struct nvs_rec_graph *)rec)->nnodes *

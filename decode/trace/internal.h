@@ -92,13 +92,38 @@ void nvs_inflight_free(struct nvs_trace *t);
 /* Gives it its number, and returns what the consumer says. */
 int nvs_deliver(struct nvs_trace *t, struct nvs_submission *s);
 
+/* ---- named.c: names of addresses that stand in the trace ---- */
+struct nvs_named {
+	const char *name, *exported; /* NULL: none */
+	const char *line; /* "file.cpp:12", NULL: not known */
+	uint64_t offset, exported_offset;
+	bool is_exported; /* the name is */
+};
+struct nvs_named_node;
+int nvs_named_take(struct nvs_trace *t, const struct nvs_rec_name *rec);
+/* The address as in NAME records; NULL: the trace says nothing of it. */
+const struct nvs_named *nvs_named_find(const struct nvs_trace *t, uint32_t module,
+				       uint64_t address);
+uint32_t nvs_named_count(const struct nvs_trace *t);
+const char *nvs_named_name(const struct nvs_named *n, bool exported, uint64_t *offset);
+void nvs_named_free(struct nvs_trace *t);
+
+/* ---- perfmap.c: code that was made at run time, by the file that perf reads as well ---- */
+struct nvs_perfmap;
+/* NULL: none. Only of the machine that recorded the trace, and since it was begun. */
+const char *nvs_perfmap_lookup(struct nvs_trace *t, uint64_t address, uint64_t *offset);
+void nvs_perfmap_free(struct nvs_trace *t);
+
 /* ---- symbols.c, callsite.c ---- */
 struct nvs_symbols;
 struct nvs_kept;
 void nvs_symbols_free(struct nvs_trace *t);
-/* A name that an address of a module bears among the exported ones (dynamic) or all; NULL: none. */
+/* A name that an address of a module (NULL: of none) bears among the exported ones (dynamic) or
+ * all, by the trace or else by the module's file; NULL: none. */
 const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_module *module,
 			       uint64_t pc, bool dynamic, uint64_t *offset);
+/* The module's file is here, so what has no name in it has none. */
+bool nvs_symbols_readable(struct nvs_trace *t, const struct nvs_trace_module *module);
 const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t pc, uint64_t time);
 const char *nvs_symbols_file(const struct nvs_trace_module *module);
 /* The module's path as it was at run time; false: it is none (the vDSO). */
@@ -120,6 +145,7 @@ struct nvs_trace {
 	uint32_t passes;
 	struct nvs_session session;
 	uint64_t next_frame;
+	uint64_t frames_end; /* in the file, of the last whole frame */
 	const struct nvs_stream_consumer *consumer;
 	void *arg;
 	struct nvs_error *err;
@@ -139,6 +165,8 @@ struct nvs_trace {
 	struct nvs_clock_table clock;
 	struct nvs_spool_file spools[2]; /* the spool, and what came late while it still stood */
 	struct nvs_spool_file *spool; /* being merged */
+	struct nvs_named_node *named; /* uthash */
+	struct nvs_perfmap *perfmap;
 	struct nvs_symbols *symbols;
 	struct nvs_kept *kept; /* strings of callsite.c */
 	struct nvs_written *written;

@@ -276,6 +276,8 @@ int nvs_model_take(struct nvs_trace *t, const struct nvs_rec *rec)
 		return 0;
 	case NVS_REC_STACK:
 		return take_stack(t, (const void *)rec);
+	case NVS_REC_NAME:
+		return nvs_named_take(t, (const void *)rec);
 	case NVS_REC_GPU:
 		return take_gpu(t, (const void *)rec);
 	case NVS_REC_OBJECT:

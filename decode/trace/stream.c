@@ -207,6 +207,7 @@ static int read_frames(struct nvs_trace *t)
 			return r;
 		if (r < 0)
 			return frame_failed(t, r);
+		t->frames_end = t->in.offset;
 		if (t->options.progress)
 			t->options.progress(t->options.progress_arg, t->in.offset, t->in.size);
 	}
@@ -445,6 +446,8 @@ void nvs_trace_close(struct nvs_trace *t)
 	nvs_pieces_free(t);
 	nvs_callsites_free(t);
 	nvs_symbols_free(t);
+	nvs_named_free(t);
+	nvs_perfmap_free(t);
 	nvs_written_free(t);
 	nvs_findings_free(t);
 	nvs_inflight_free(t);

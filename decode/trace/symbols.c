@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of addresses: the symbol tables of the modules' files, read with libelf when first asked
- * for. These are files of this machine and as large as they are; each is read once, however many
- * modules are said to be it.
+ * Names of addresses: those in the trace, and for what it does not tell of the symbol tables of the
+ * modules' files, read with libelf when first asked for. These are files of this machine and as
+ * large as they are; each is read once, however many modules are said to be it.
  */
 #include <gelf.h>
 #include <stdio.h>
@@ -353,36 +353,51 @@ bool nvs_symbols_own(const struct nvs_trace_module *m)
 const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_module *m, uint64_t pc,
 			       bool dynamic, uint64_t *offset)
 {
-	struct names *mod = ready(t) ? load(t, m) : NULL;
+	uint64_t address = m ? pc - m->bias : pc;
+	const struct nvs_named *named = nvs_named_find(t, m ? m->module : NVS_NONE, address);
 	const struct symbol *s;
+	struct names *mod;
 
-	if (!mod)
-		return NULL;
-	s = search(dynamic ? &mod->dynamic : &mod->all, pc - m->bias);
+	if (named)
+		return nvs_named_name(named, dynamic, offset);
+	if (!m)
+		return dynamic ? NULL : nvs_perfmap_lookup(t, pc, offset);
+	mod = ready(t) ? load(t, m) : NULL;
+	s = mod ? search(dynamic ? &mod->dynamic : &mod->all, address) : NULL;
 	if (!s)
 		return NULL;
-	*offset = pc - m->bias - s->start;
+	*offset = address - s->start;
 	return s->name;
+}
+
+bool nvs_symbols_readable(struct nvs_trace *t, const struct nvs_trace_module *m)
+{
+	const struct names *mod = ready(t) ? load(t, m) : NULL;
+
+	return mod && mod->file.elf;
 }
 
 void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs_symbol *symbol)
 {
 	const struct nvs_trace_module *m = nvs_symbols_module(t, pc, time);
-	uint64_t offset;
+	uint32_t number = m ? m->module : NVS_NONE;
+	uint64_t address = m ? pc - m->bias : pc, offset;
+	bool call;
 
 	memset(symbol, 0, sizeof(*symbol));
-	symbol->offset = pc;
-	if (!m)
-		return;
-	symbol->module = m;
-	symbol->file = nvs_symbols_file(m);
-	symbol->offset = pc - m->bias;
-	symbol->name = nvs_symbols_lookup(t, m, pc, true, &offset);
+	symbol->offset = address;
+	if (m) {
+		symbol->module = m;
+		symbol->file = nvs_symbols_file(m);
+	}
+	/* A trace tells return addresses by the call before them. */
+	call = !nvs_named_find(t, number, address) && nvs_named_find(t, number, address - 1);
+	symbol->name = nvs_symbols_lookup(t, m, pc - call, true, &offset);
 	symbol->exported = symbol->name != NULL;
 	if (!symbol->name)
-		symbol->name = nvs_symbols_lookup(t, m, pc, false, &offset);
+		symbol->name = nvs_symbols_lookup(t, m, pc - call, false, &offset);
 	if (symbol->name) {
-		symbol->offset = offset;
+		symbol->offset = offset + call;
 		symbol->name = nvs_written_name(t, symbol->name);
 	}
 }

@@ -52,10 +52,14 @@ const char *nvs_written_name(struct nvs_trace *t, const char *name)
 const char *nvs_written_line(struct nvs_trace *t, const struct nvs_trace_module *m, uint64_t pc)
 {
 	uint64_t key[2] = {m->module, pc - m->bias};
-	struct nvs_written *w = find_written(t, key, sizeof(key));
+	const struct nvs_named *named = nvs_named_find(t, m->module, key[1]);
+	struct nvs_written *w;
 	char path[4096];
 	const char *text;
 
+	if (named && named->line)
+		return named->line;
+	w = find_written(t, key, sizeof(key));
 	if (!w && !nvs_symbols_path(path, sizeof(path), t, m))
 		return "";
 	text = w ? w->text

@@ -70,6 +70,7 @@ enum nvs_rec_type {
 	NVS_REC_CALL = 34, /* a call that has returned */
 	NVS_REC_KERNEL = 35, /* what a function handle means */
 	NVS_REC_GRAPH = 36, /* nodes of an executable graph */
+	NVS_REC_NAME = 37, /* what an address of a stack is called */
 	NVS_REC_NVTX_NAME = 40, /* of a domain, a registered string, a category */
 	NVS_REC_NVTX_BEGIN = 41, /* a range was pushed or started */
 	NVS_REC_NVTX_END = 42, /* ... popped or ended */
@@ -229,6 +230,29 @@ struct nvs_rec_stack {
 	uint32_t stack;
 	uint32_t nframes;
 	uint64_t pc[];
+};
+
+/* rec.flags of a NAME record */
+#define NVS_NAME_EXPORTED (1u << 0) /* the name is that of an exported symbol as well */
+
+/*
+ * What an address of a stack is called, so that nobody needs the module's file any more: a symbol's
+ * name as the file has it (C++ names mangled), and the exported symbol that it belongs to, where
+ * that is another one. A return address is told one byte before itself, where the call is. Comes
+ * after its STACK, at any time, also behind END; told again, it adds what was not known before.
+ * text: name, exported name, source file, without NULs; a name of no bytes: it was looked for, and
+ * there is none.
+ */
+struct nvs_rec_name {
+	struct nvs_rec rec;
+	uint32_t module; /* NVS_NONE: of none, as code that was made at run time */
+	uint32_t line; /* in the source file, 0 not known */
+	uint64_t address; /* in the module's file, without its bias; of no module: at run time */
+	uint64_t offset; /* of the address in its symbol */
+	uint64_t exported_offset;
+	uint16_t name_length, exported_length, file_length;
+	uint16_t reserved;
+	char text[];
 };
 
 struct nvs_rec_gpu {

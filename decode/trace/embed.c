@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names for a trace: what its stacks' addresses are called goes into further frames behind its
+ * last.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+#include "decode/base/hash.h"
+#include "decode/trace/embed.h"
+#include "decode/trace/internal.h"
+
+#define FRAME_BYTES (1u << 20) /* of records, about */
+#define SEEK_FRAME 0x184d2a5eu
+#define SEEK_MAGIC 0x8f92eab1u
+
+struct seen {
+	uint64_t key[2]; /* module, address */
+	UT_hash_handle hh;
+};
+
+struct embedding {
+	struct nvs_trace *t;
+	struct nvs_embedded *done;
+	struct seen *seen;
+	ZSTD_CCtx *cctx;
+	uint8_t *frame; /* FRAME and the NAME records that are to be packed */
+	size_t used, room;
+	uint8_t *packed; /* frames, and in the end the seek table */
+	size_t packed_used, packed_room;
+	uint32_t *seek; /* packed and unpacked size of each new one */
+	uint32_t nframes;
+	uint64_t number; /* of the next frame */
+};
+
+static bool more(uint8_t **data, size_t *room, size_t need)
+{
+	size_t next = *room * 2 > need ? *room * 2 : need;
+	void *p = need <= *room ? *data : realloc(*data, next);
+
+	if (!p)
+		return false;
+	if (need > *room)
+		*room = next;
+	*data = p;
+	return true;
+}
+
+/* ---- frames ---- */
+
+static int flush(struct embedding *e)
+{
+	size_t bound = ZSTD_compressBound(e->used), n;
+	uint32_t *seek;
+
+	if (!e->used)
+		return 0;
+	seek = realloc(e->seek, (e->nframes + 1ul) * 2 * sizeof(*seek));
+	if (seek)
+		e->seek = seek;
+	if (!seek || !more(&e->packed, &e->packed_room, e->packed_used + bound))
+		return -ENOMEM;
+	n = ZSTD_compress2(e->cctx, e->packed + e->packed_used, bound, e->frame, e->used);
+	if (ZSTD_isError(n))
+		return -ENOMEM;
+	e->seek[2 * e->nframes] = (uint32_t)n;
+	e->seek[2 * e->nframes++ + 1] = (uint32_t)e->used;
+	e->packed_used += n;
+	e->used = 0;
+	return 0;
+}
+
+static void *put(struct embedding *e, const struct nvs_rec *rec)
+{
+	void *at = e->frame + e->used;
+
+	memcpy(at, rec, rec->size);
+	e->used += rec->size;
+	return at;
+}
+
+static int add(struct embedding *e, const struct nvs_rec *rec)
+{
+	struct nvs_rec_frame head = {
+		.rec = {NVS_REC_FRAME, 0, sizeof(head), e->t->session.last_time},
+		.number = e->number,
+	};
+	int r = e->used + rec->size > FRAME_BYTES ? flush(e) : 0;
+
+	if (r)
+		return r;
+	if (!more(&e->frame, &e->room, e->used + sizeof(head) + rec->size))
+		return -ENOMEM;
+	if (!e->used) {
+		put(e, &head.rec);
+		e->number++;
+	}
+	rec = put(e, rec);
+	e->done->added++;
+	return nvs_named_take(e->t, (const void *)rec);
+}
+
+/* ---- names ---- */
+
+static uint16_t length(const char *text)
+{
+	return text && strlen(text) <= UINT16_MAX ? (uint16_t)strlen(text) : 0;
+}
+
+/* A name of FILE's bytes is a line's. */
+static int add_name(struct embedding *e, struct nvs_rec_name *like, const char *name,
+		    const char *exported, const char *file)
+{
+	size_t size = sizeof(*like) + length(name) + length(exported) + like->file_length;
+	struct nvs_rec_name *rec = calloc(1, (size + 7) & ~7ul);
+	char *to;
+	int r;
+
+	if (!rec)
+		return -ENOMEM;
+	like->rec.type = NVS_REC_NAME;
+	like->rec.size = (uint32_t)(size + 7) & ~7u;
+	like->rec.time = e->t->session.last_time;
+	like->name_length = length(name);
+	like->exported_length = length(exported);
+	*rec = *like;
+	/* The text stands at the record's end, so the padding comes before it. */
+	to = (char *)(uintptr_t)nvs_tail(&rec->rec, size - sizeof(*like));
+	memcpy(to, name ? name : "", rec->name_length);
+	memcpy(to + rec->name_length, exported ? exported : "", rec->exported_length);
+	memcpy(to + rec->name_length + rec->exported_length, file ? file : "", rec->file_length);
+	r = add(e, &rec->rec);
+	free(rec);
+	return r;
+}
+
+/* An address that the trace says nothing of. */
+static int look_up(struct embedding *e, const struct nvs_trace_module *m, uint64_t pc)
+{
+	struct nvs_rec_name rec = {.module = m ? m->module : NVS_NONE,
+				   .address = m ? pc - m->bias : pc};
+	const char *exported, *name;
+
+	exported = nvs_symbols_lookup(e->t, m, pc, true, &rec.exported_offset);
+	name = nvs_symbols_lookup(e->t, m, pc, false, &rec.offset);
+	if (!name && !(m && nvs_symbols_readable(e->t, m))) {
+		e->done->open += m != NULL;
+		return 0;
+	}
+	if (exported && name && !strcmp(exported, name) && rec.exported_offset == rec.offset) {
+		rec.rec.flags = NVS_NAME_EXPORTED;
+		rec.exported_offset = 0;
+		exported = NULL;
+	}
+	return add_name(e, &rec, name, exported, NULL);
+}
+
+/* Further ones of the same are not looked at. */
+static bool first_time(struct embedding *e, uint32_t module, uint64_t address)
+{
+	uint64_t key[2] = {module, address};
+	struct seen *s;
+
+	HASH_FIND(hh, e->seen, key, sizeof(key), s);
+	if (s)
+		return false;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return false;
+	memcpy(s->key, key, sizeof(key));
+	HASH_ADD(hh, e->seen, key, sizeof(s->key), s);
+	if (!s->hh.tbl)
+		free(s);
+	return true;
+}
+
+static int look_at_frame(struct embedding *e, const struct nvs_trace_stack *s, uint32_t frame)
+{
+	uint64_t pc = s->pc[frame] - (frame ? 1 : 0);
+	const struct nvs_trace_module *m = nvs_symbols_module(e->t, pc, s->time);
+	uint32_t number = m ? m->module : NVS_NONE;
+	uint64_t address = m ? pc - m->bias : pc;
+
+	if (!first_time(e, number, address))
+		return 0;
+	e->done->addresses++;
+	return nvs_named_find(e->t, number, address) ? 0 : look_up(e, m, pc);
+}
+
+/* The line of a stack's call site, where debug information is to be had. */
+static int look_for_line(struct embedding *e, const struct nvs_trace_stack *s)
+{
+	uint32_t frame = nvs_trace_callsite(e->t, s->stack)->site_frame;
+	const char *line = nvs_trace_callsite_line(e->t, s->stack), *colon = strrchr(line, ':');
+	uint64_t pc = colon ? s->pc[frame] - (frame ? 1 : 0) : 0;
+	const struct nvs_trace_module *m = colon ? nvs_symbols_module(e->t, pc, s->time) : NULL;
+	const struct nvs_named *known = m ? nvs_named_find(e->t, m->module, pc - m->bias) : NULL;
+	struct nvs_rec_name rec = {0};
+
+	if (!known || known->line || colon - line > UINT16_MAX)
+		return 0;
+	rec.module = m->module;
+	rec.address = pc - m->bias;
+	rec.line = (uint32_t)strtoul(colon + 1, NULL, 10);
+	rec.file_length = (uint16_t)(colon - line);
+	return add_name(e, &rec, NULL, NULL, line);
+}
+
+static int look_at_stacks(struct embedding *e)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < nvs_trace_stack_count(e->t) && !r; i++) {
+		const struct nvs_trace_stack *s = nvs_trace_stack_at(e->t, i);
+
+		for (uint32_t k = 0; s && k < s->nframes && !r; k++)
+			r = look_at_frame(e, s, k);
+	}
+	for (uint32_t i = 0; i < nvs_trace_stack_count(e->t) && !r; i++)
+		if (nvs_trace_stack_at(e->t, i))
+			r = look_for_line(e, nvs_trace_stack_at(e->t, i));
+	return r ? r : flush(e);
+}
+
+static void count(struct embedding *e)
+{
+	struct seen *s, *next;
+
+	HASH_ITER(hh, e->seen, s, next) {
+		const struct nvs_named *n = nvs_named_find(e->t, (uint32_t)s->key[0], s->key[1]);
+
+		e->done->named += n && n->name;
+		e->done->lines += n && n->line;
+		HASH_DEL(e->seen, s);
+		free(s);
+	}
+}
+
+/* ---- the file ---- */
+
+/* A trace that has a seek table, and nothing else, behind its frames gets one that tells of the new
+ * frames too. */
+static int add_seek_table(struct embedding *e)
+{
+	uint64_t size = e->t->in.size - e->t->frames_end, entries = size / 8 - 2, n;
+	uint32_t head[2], tail[2];
+	uint8_t *to, end[9];
+
+	if (size < 17 || size % 8 != 1 || entries != e->t->session.frames ||
+	    !nvs_spool_read(e->t->in.fd, head, 8, e->t->frames_end) ||
+	    !nvs_spool_read(e->t->in.fd, end, 9, e->t->in.size - 9))
+		return 0;
+	memcpy(tail, end, 4);
+	memcpy(tail + 1, end + 5, 4);
+	if (head[0] != SEEK_FRAME || head[1] != size - 8 || tail[0] != entries || end[4] ||
+	    tail[1] != SEEK_MAGIC)
+		return 0;
+	n = entries + e->nframes;
+	if (!more(&e->packed, &e->packed_room, e->packed_used + n * 8 + 17))
+		return -ENOMEM;
+	to = e->packed + e->packed_used;
+	head[1] = (uint32_t)(n * 8 + 9);
+	memcpy(to, head, 8);
+	if (!nvs_spool_read(e->t->in.fd, to + 8, entries * 8, e->t->frames_end + 8))
+		return -EIO;
+	memcpy(to + 8 + entries * 8, e->seek, e->nframes * 8ul);
+	tail[0] = (uint32_t)n;
+	memcpy(end, tail, 4);
+	memcpy(to + 8 + n * 8, end, 9);
+	e->packed_used += n * 8 + 17;
+	return 0;
+}
+
+static int embed(struct embedding *e, struct nvs_error *err)
+{
+	int r = look_at_stacks(e);
+
+	count(e);
+	if (!r && e->nframes)
+		r = add_seek_table(e);
+	if (r)
+		return nvs_fail(err, r, "%s: names cannot be put into it: %s", e->t->path,
+				strerror(-r));
+	return e->nframes ? nvs_replace_tail(e->t, e->t->frames_end, e->packed, e->packed_used, err)
+			  : 0;
+}
+
+int nvs_trace_embed(struct nvs_trace *t, struct nvs_embedded *done, struct nvs_error *err)
+{
+	struct embedding e = {.t = t, .done = done, .number = t->next_frame};
+	int r;
+
+	memset(done, 0, sizeof(*done));
+	if (t->running)
+		return nvs_fail(err, -EBUSY, "%s: is being recorded; names go in once that has "
+				"ended", t->path);
+	if (!t->in.seekable || t->no_frames || t->session.end == NVS_END_DAMAGED)
+		return nvs_fail(err, -EINVAL, "%s: is not a file of whole frames; names cannot be "
+				"put into it", t->path);
+	e.cctx = ZSTD_createCCtx();
+	if (!e.cctx)
+		return nvs_fail(err, -ENOMEM, "%s: out of memory", t->path);
+	ZSTD_CCtx_setParameter(e.cctx, ZSTD_c_checksumFlag, 1);
+	r = embed(&e, err);
+	ZSTD_freeCCtx(e.cctx);
+	free(e.frame);
+	free(e.packed);
+	free(e.seek);
+	return r;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of code that was made at run time: /tmp/perf-PID.map, which Python (-X perf), JVMs and
+ * others write, a line "START SIZE NAME" for each piece of code, in hexadecimal.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "decode/trace/internal.h"
+#include "decode/base/uncounted.h"
+
+#define MAX_PIECES (4u << 20)
+#define MAX_FILE (512ll << 20)
+
+struct piece {
+	uint64_t start, size;
+	uint32_t place; /* in the file: of two at one address the later one holds */
+	char *name;
+};
+
+struct nvs_perfmap {
+	struct piece *items;
+	uint32_t count, room;
+};
+
+static uint64_t began_ns(const struct nvs_trace *t)
+{
+	return t->session.header.realtime_ns;
+}
+
+/* Another process may have had the number, and anybody may write to /tmp. */
+static bool is_ours(const struct nvs_trace *t, int fd)
+{
+	const char *host = t->session.attr[NVS_ATTR_HOST];
+	struct utsname here;
+	struct stat st;
+
+	return host && !uname(&here) && !strcmp(host, here.nodename) && !fstat(fd, &st) &&
+	       S_ISREG(st.st_mode) && (st.st_uid == geteuid() || !geteuid()) &&
+	       st.st_size <= MAX_FILE && (uint64_t)st.st_mtime >= began_ns(t) / 1000000000u;
+}
+
+static FILE *open_map(const struct nvs_trace *t)
+{
+	char path[40];
+	FILE *file;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", t->session.header.pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	file = fd >= 0 && is_ours(t, fd) ? fdopen(fd, "r") : NULL;
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
+static bool add(struct nvs_perfmap *map, uint64_t start, uint64_t size, const char *name)
+{
+	if (map->count == map->room) {
+		uint32_t room = map->room ? map->room * 2 : 1024;
+		void *p = room <= MAX_PIECES ? realloc(map->items, room * sizeof(*map->items))
+					     : NULL;
+
+		if (!p)
+			return false;
+		map->items = p;
+		map->room = room;
+	}
+	map->items[map->count] = (struct piece){start, size, map->count, strdup(name)};
+	return map->items[map->count++].name;
+}
+
+static void read_map(struct nvs_perfmap *map, FILE *file)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+
+	while ((length = getline(&line, &room, file)) > 0) {
+		char *end, *name;
+		uint64_t start = strtoull(line, &end, 16), size = strtoull(end, &name, 16);
+
+		if (line[length - 1] == '\n')
+			line[--length] = '\0';
+		if (*end != ' ' || *name != ' ' || !name[1] || !size)
+			continue;
+		if (!add(map, start, size, name + 1))
+			break;
+	}
+	free(line);
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct piece *a = pa, *b = pb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->place < b->place ? -1 : 1;
+}
+
+static struct nvs_perfmap *load(const struct nvs_trace *t)
+{
+	struct nvs_perfmap *map = calloc(1, sizeof(*map));
+	FILE *file = map ? open_map(t) : NULL;
+
+	if (!file)
+		return map;
+	read_map(map, file);
+	fclose(file);
+	if (map->count)
+		qsort(map->items, map->count, sizeof(*map->items), by_start);
+	return map;
+}
+
+const char *nvs_perfmap_lookup(struct nvs_trace *t, uint64_t address, uint64_t *offset)
+{
+	struct nvs_perfmap *map = t->perfmap ? t->perfmap : (t->perfmap = load(t));
+	uint32_t lo = 0, hi = map ? map->count : 0;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (map->items[mid].start <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || address - map->items[lo - 1].start >= map->items[lo - 1].size)
+		return NULL;
+	*offset = address - map->items[lo - 1].start;
+	return map->items[lo - 1].name;
+}
+
+void nvs_perfmap_free(struct nvs_trace *t)
+{
+	for (uint32_t i = 0; t->perfmap && i < t->perfmap->count; i++)
+		free(t->perfmap->items[i].name);
+	if (t->perfmap)
+		free(t->perfmap->items);
+	free(t->perfmap);
+}

@@ -33,6 +33,61 @@ static int count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n, uin
 	return 0;
 }
 
+/* ---- calls inside calls ---- */
+
+/* Those of one thread that have ended, and the one around them has not: their time together. */
+struct inner {
+	struct {
+		uint32_t trace, thread, depth;
+	} key;
+	uint64_t begin, ticks; /* of the first; 0 ticks: there is none */
+};
+
+static struct inner *inner_of(struct nvs_api_calls_list *list, const struct nvs_source *s,
+			      const struct nvs_call *call, uint32_t depth)
+{
+	struct inner key = {{s->index, call->thread, depth}, 0, 0};
+
+	if (!list->inner.size)
+		list->inner = NVS_ROWS(struct inner, key);
+	return nvs_rows_at(&list->inner, &key.key);
+}
+
+/* What of CALL, which has ended, is the time of those inside it; one without a stack is told by the
+ * call around it, if there is one. */
+static int set_apart(struct nvs_api_calls_list *list, struct nvs_source *s,
+		     struct nvs_total *within, const struct nvs_call *call)
+{
+	bool nested = call->depth > 1, alone = nested && call->stack == NVS_NONE;
+	uint64_t own = call->end > call->begin ? call->end - call->begin : 0, ticks = 0;
+	struct nvs_call part = *call;
+	struct inner *in;
+
+	/* Nearly always there is nothing inside. */
+	if (!nested && !list->inner.n)
+		return 0;
+	in = inner_of(list, s, call, call->depth + 1);
+	if (!in)
+		return -ENOMEM;
+	if (in->ticks && in->begin >= call->begin && in->ticks <= own)
+		ticks = in->ticks;
+	in->ticks = 0;
+	part.end = call->begin + (alone ? own : ticks);
+	if (nested) {
+		in = inner_of(list, s, call, call->depth);
+		if (!in)
+			return -ENOMEM;
+		in->begin = in->ticks ? in->begin : call->begin;
+		in->ticks += alone ? ticks : own;
+	}
+	return part.end > part.begin ? nvs_total_later(s->waiting, within, &part) : 0;
+}
+
+uint64_t nvs_api_calls_own(const struct nvs_api_calls *a)
+{
+	return a->times.total.ns > a->within.ns ? a->times.total.ns - a->within.ns : 0;
+}
+
 int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		      const struct nvs_call *call)
 {
@@ -40,7 +95,7 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		.trace = s->index,
 		.api = call->api->number,
 		.stack = call->submissions ? call->stack : NVS_NONE,
-		.thread = s->options->thread.n ? call->thread : 0,
+		.thread = s->options->thread.n || list->threads ? call->thread : 0,
 		.silent = !call->submissions,
 	};
 	struct nvs_api_calls *a;
@@ -63,6 +118,8 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		if (count_error(a, call->result, 1, list->failures++))
 			return -ENOMEM;
 	}
+	if (set_apart(list, s, &a->within, call))
+		return -ENOMEM;
 	return nvs_times_later(s->waiting, &a->times, call);
 }
 
@@ -81,6 +138,7 @@ static int merge(struct nvs_api_calls *into, struct nvs_api_calls *from)
 		if (count_error(into, from->error[i].result, from->error[i].count,
 				from->error[i].first))
 			return -ENOMEM;
+	into->within.ns += from->within.ns;
 	return nvs_times_merge(&into->times, &from->times);
 }
 
@@ -90,6 +148,10 @@ static int by_name(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
 
 	if (!r)
 		r = strcmp(a->runtime_api, b->runtime_api);
+	if (!r && a->site)
+		r = strcmp(a->site, b->site);
+	if (!r && a->site)
+		return strcmp(a->module, b->module);
 	return r ? r : (a->key.silent > b->key.silent) - (a->key.silent < b->key.silent);
 }
 
@@ -103,6 +165,14 @@ static int compare(const void *pa, const void *pb, void *arg)
 	return r ? r : (*a > *b) - (*a < *b);
 }
 
+bool nvs_api_calls_selected(const struct nvs_api_calls *a, const struct nvs_source *sources)
+{
+	const struct nvs_source *s = sources + a->key.trace;
+
+	return nvs_filter_api(s, a->entry->name, a->key.stack) &&
+	       (!s->options->thread.n || nvs_filter_thread(s, a->key.thread));
+}
+
 /* Names the rows that are selected; how many, with their numbers in ORDER. */
 static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sources, size_t *order)
 {
@@ -110,15 +180,15 @@ static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sour
 
 	for (size_t i = 0; i < list->rows.n; i++) {
 		struct nvs_api_calls *a = list->rows.row[i];
-		struct nvs_source *s = sources + a->key.trace;
+		const struct nvs_callsite *site;
 
-		if (!nvs_filter_api(s, a->entry->name, a->key.stack) ||
-		    (s->options->thread.n && !nvs_filter_thread(s, a->key.thread)))
+		if (!nvs_api_calls_selected(a, sources))
 			continue;
+		site = nvs_trace_callsite(sources[a->key.trace].trace, a->key.stack);
 		a->api = nvs_call_name(a->entry);
-		a->runtime_api = a->key.silent
-					 ? ""
-					 : nvs_trace_callsite(s->trace, a->key.stack)->runtime_api;
+		a->runtime_api = site->runtime_api;
+		a->site = list->sites ? site->site : NULL;
+		a->module = site->site_module;
 		order[n++] = i;
 	}
 	return n;
@@ -206,7 +276,7 @@ int nvs_api_calls_name(struct nvs_api_calls_list *list, struct nvs_source *sourc
 		qsort_r(order, (size_t)n, sizeof(*order), compare, rows);
 		n = merge_names(rows, order, (size_t)n);
 	}
-	r = n < 0 ? (int)n : merge_silent(rows, order, (size_t)n);
+	r = n < 0 ? (int)n : list->sites ? 0 : merge_silent(rows, order, (size_t)n);
 	free(order);
 	for (size_t i = 0; i < list->rows.n && !r; i++)
 		if (rows[i]->api && rows[i]->calls) {
@@ -228,5 +298,6 @@ static void free_row(void *row)
 void nvs_api_calls_free(struct nvs_api_calls_list *list)
 {
 	nvs_rows_free(&list->rows, free_row);
+	nvs_rows_free(&list->inner, NULL);
 	free(list->named);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For --by-api: how often each entry point was called, how long it took, and how it failed. */
+/* How often each entry point was called, how long it took, and how it failed; by API or call site.
+ */
 #ifndef NVSNOOP_DECODE_REPORT_API_CALLS_H
 #define NVSNOOP_DECODE_REPORT_API_CALLS_H
 
@@ -10,16 +11,18 @@ struct nvs_api_calls {
 	/* While it is read: names are known when all has been. */
 	struct nvs_api_calls_key {
 		uint32_t trace, api, stack;
-		uint32_t thread; /* only where threads are selected */
+		uint32_t thread; /* only where threads are selected, or told apart */
 		uint32_t silent; /* submitted nothing: who called is not known */
 	} key;
 	const struct nvs_call_api *entry;
 	const char *api;
 	const char *runtime_api; /* of the calls that submitted; "" */
+	const char *site, *module; /* likewise, where sites are told apart */
 	bool uncounted; /* what they submitted is not known */
 	uint64_t calls, failed, captured;
 	uint64_t open; /* never returned, or left otherwise */
 	struct nvs_times times;
+	struct nvs_total within; /* of that, what other rows tell of: calls inside these */
 	struct nvs_api_error {
 		uint32_t result;
 		uint64_t count, first; /* which of all failures */
@@ -30,15 +33,21 @@ struct nvs_api_calls {
 };
 
 struct nvs_api_calls_list {
+	bool sites, threads; /* are told apart */
 	struct nvs_rows rows; /* struct nvs_api_calls */
 	struct nvs_api_calls **named; /* by name, in the order in which they came */
 	size_t n;
 	uint64_t failures;
+	struct nvs_rows inner; /* calls inside one that goes on */
 };
 
 /* One call of S more. 0 or -ENOMEM. */
 int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		      const struct nvs_call *call);
+/* Does the command line select this one of list->rows? Once all has been read. */
+bool nvs_api_calls_selected(const struct nvs_api_calls *a, const struct nvs_source *sources);
+/* Host time of its calls but for that of those inside them, ns. */
+uint64_t nvs_api_calls_own(const struct nvs_api_calls *a);
 /* All has been read: sums up by name what the command line selects. */
 int nvs_api_calls_name(struct nvs_api_calls_list *list, struct nvs_source *sources);
 void nvs_api_calls_free(struct nvs_api_calls_list *list);

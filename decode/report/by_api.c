@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/base/hash.h"
 #include "decode/report/api_calls.h"
 #include "decode/report/by_api.h"
 #include "decode/report/cells.h"
@@ -78,19 +77,20 @@ NVS_GET_TEXT(struct row, errors, r->calls ? r->calls->errors : "")
 		"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6         \
 	}
 
-#define SUBMISSION_COLUMNS                                                                       \
-	{"submissions", "submissions", get_submissions, 0},                                      \
-		{"entries", "entries", get_entries, 0, 7},                                       \
+#define SUBMISSION_COLUMNS(title)                                                                \
+	{"submissions", title, get_submissions, 0}, {"entries", "entries", get_entries, 0, 7},   \
 		{"bytes", "cmd bytes", get_bytes, 0, 2},                                         \
 		{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},                     \
 		{"threads", "thr", get_threads, 0, 6}, {"channels", "chan", get_channels, 0, 6}, \
 		{"share", "share %", get_share, 0, 1}, NVS_TALLY_COLUMNS
 
+#define MAX_COLUMNS 48
+
 static const struct nvs_column called_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	CALL_COLUMNS,
-	SUBMISSION_COLUMNS,
+	SUBMISSION_COLUMNS("submissions"),
 	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
 };
 
@@ -100,17 +100,29 @@ static const struct nvs_column failed_column = {"errors", "errors", get_errors, 
 static const struct nvs_column api_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
-	SUBMISSION_COLUMNS,
+	SUBMISSION_COLUMNS("submissions"),
 };
 
-static const struct nvs_column site_columns[] = {
-	{"callsite", "callsite", get_site, NVS_COLUMN_NAME},
-	{"module", "module", get_module, NVS_COLUMN_NAME, 4},
-	{"api", "api", get_api, NVS_COLUMN_NAME, 2},
-	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
-	SUBMISSION_COLUMNS,
-	{"line", "line", get_line, NVS_COLUMN_NAME | NVS_COLUMN_IF_ANY, 1},
+#define SITE_COLUMNS                                                              \
+	{"callsite", "callsite", get_site, NVS_COLUMN_NAME},                      \
+		{"module", "module", get_module, NVS_COLUMN_NAME, 4},             \
+		{"api", "api", get_api, NVS_COLUMN_NAME},                         \
+	{                                                                         \
+		"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5 \
+	}
+#define LINE_COLUMN                                                              \
+	{                                                                        \
+		"line", "line", get_line, NVS_COLUMN_NAME | NVS_COLUMN_IF_ANY, 3 \
+	}
+
+static const struct nvs_column called_site_columns[] = {
+	SITE_COLUMNS, SUBMISSION_COLUMNS("subs"),
+	CALL_COLUMNS, {"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
+	LINE_COLUMN,
 };
+
+static const struct nvs_column site_columns[] = {SITE_COLUMNS, SUBMISSION_COLUMNS("submissions"),
+						 LINE_COLUMN};
 
 /* ---- grouping ---- */
 
@@ -228,11 +240,16 @@ static int compare_calls(const void *key, const void *of)
 	const struct row *row = of;
 	int r = strcmp(calls->api, row->api);
 
-	return r ? r : strcmp(calls->runtime_api, row->runtime_api);
+	if (!r)
+		r = strcmp(calls->runtime_api, row->runtime_api);
+	if (!r && calls->site)
+		r = strcmp(calls->site, row->site);
+	return r || !calls->site ? r : strcmp(calls->module, row->module);
 }
 
 /* Puts calls to the rows of their names; those that submitted nothing get rows of their own. */
-static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls_list *list)
+static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls_list *list,
+		      const struct nvs_source *sources)
 {
 	uint64_t all = nrows ? (*rows)->all : 0;
 	struct row *more = realloc(*rows, (nrows + list->n + 1) * sizeof(*more));
@@ -251,7 +268,10 @@ static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_call
 			memset(row, 0, sizeof(*row));
 			row->api = calls->api;
 			row->runtime_api = calls->runtime_api;
-			row->site = row->module = "";
+			row->site = calls->site ? calls->site : "";
+			row->module = calls->module;
+			row->trace = sources[calls->key.trace].trace;
+			row->stack = calls->key.stack;
 			row->all = all;
 		}
 		row->calls = calls;
@@ -269,70 +289,6 @@ static bool any_failed(const struct nvs_api_calls_list *list)
 		if (list->named[i]->failed)
 			return true;
 	return false;
-}
-
-/* ---- entry points that are not observed ---- */
-
-struct passed {
-	const char *name;
-	UT_hash_handle hh;
-};
-
-static int by_passed_name(const struct passed *a, const struct passed *b)
-{
-	return strcmp(a->name, b->name);
-}
-
-static int collect_passed(const struct nvs_source *s, struct passed **all)
-{
-	const struct nvs_call_api *api;
-
-	for (uint32_t at = 0; (api = nvs_calls_passed(nvs_reading_calls(s->first), &at));) {
-		struct passed *p;
-
-		HASH_FIND(hh, *all, api->name, strlen(api->name), p);
-		if (p)
-			continue;
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		p->name = api->name;
-		HASH_ADD_KEYPTR(hh, *all, p->name, strlen(p->name), p);
-		if (!p->hh.tbl) {
-			free(p);
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-/* Below the table, for a person: of these it is known that the program asked for them, not how
- * often they were called. */
-static int print_passed(struct nvs_out *out, const struct nvs_source *s, uint32_t n, bool verbose)
-{
-	struct passed *all = NULL, *p, *next;
-	unsigned count;
-	int r = 0;
-
-	for (uint32_t i = 0; i < n && !r; i++)
-		r = collect_passed(s + i, &all);
-	HASH_SORT(all, by_passed_name);
-	count = HASH_COUNT(all);
-	if (!r && count)
-		fprintf(out->file,
-			"%s%u entry point%s looked up whose calls are not observed%s%s\n",
-			nvs_out_style(out, NVS_STYLE_DIM), count, count == 1 ? "" : "s",
-			verbose ? ":" : "; -v names them", nvs_out_style(out, NVS_STYLE_PLAIN));
-	HASH_ITER(hh, all, p, next) {
-		if (!r && verbose) {
-			fputs("  ", out->file);
-			nvs_out_text(out, p->name);
-			fputc('\n', out->file);
-		}
-		HASH_DEL(all, p);
-		free(p);
-	}
-	return r;
 }
 
 /* ---- --by-api and --by-callsite ---- */
@@ -367,26 +323,14 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nv
 	return 0;
 }
 
-static int print_called(struct nvs_run *run, struct row **rows, long count)
+static int begin_sites(struct nvs_run *run, struct nvs_source *s, void *arg,
+		       struct nvs_reader *reader)
 {
-	struct nvs_column columns[sizeof(called_columns) / sizeof(*called_columns)];
-	struct nvs_table table = NVS_RUN_TABLE(run, columns, "submissions");
-	const struct nvs_options_report *o = run->options;
-	struct nvs_api_calls_list *list = run->state;
-	int r = nvs_api_calls_name(list, run->sources);
-
-	memcpy(columns, called_columns, sizeof(columns));
-	if (any_failed(list))
-		columns[table.ncolumns - 1] = failed_column;
-	count = r ? r : add_calls(rows, (size_t)count, list);
-	if (count < 0)
-		return (int)count;
-	r = nvs_table_print_array(run->out, &table, *rows, (size_t)count, sizeof(**rows), o);
-	if (!r && o->format == NVS_FORMAT_TEXT && !o->api.n && !o->thread.n)
-		r = print_passed(run->out, run->sources, run->n, o->verbose);
-	return r;
+	((struct nvs_api_calls_list *)run->state)->sites = true;
+	return begin(run, s, arg, reader);
 }
 
+/* Without columns of calls, where there are none. */
 static int print_cells(struct nvs_run *run, struct nvs_table *table, bool sites,
 		       const struct nvs_options_report *o)
 {
@@ -400,29 +344,60 @@ static int print_cells(struct nvs_run *run, struct nvs_table *table, bool sites,
 	return r;
 }
 
-static int print_by_api(struct nvs_run *run)
+static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites)
 {
-	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "submissions");
+	struct nvs_api_calls_list *list = run->state;
+	struct nvs_column columns[MAX_COLUMNS];
 	struct row *rows = NULL;
+	long count = make_rows(run->sources, run->n, sites, &rows);
+	int r = count < 0 ? (int)count : nvs_api_calls_name(list, run->sources);
+
+	memcpy(columns, table->columns, table->ncolumns * sizeof(*columns));
+	table->columns = columns;
+	for (uint32_t i = 0; i < table->ncolumns && any_failed(list); i++)
+		if (columns[i].get == get_errors)
+			columns[i] = failed_column;
+	if (!r)
+		count = add_calls(&rows, (size_t)count, list, run->sources);
+	if (!r)
+		r = count < 0 ? (int)count
+			      : nvs_table_print_array(run->out, table, rows, (size_t)count,
+						      sizeof(*rows), run->options);
+	free(rows);
+	return r;
+}
+
+static bool has_calls(const struct nvs_run *run)
+{
 	bool called = false;
-	long count;
-	int r;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		called |= nvs_reading_saw(run->sources[i].first, NVS_REC_CALL);
-	if (!called || !wants_calls(run->options))
-		return print_cells(run, &table, false, run->options);
-	count = make_rows(run->sources, run->n, false, &rows);
-	r = count < 0 ? (int)count : print_called(run, &rows, count);
-	free(rows);
+	return called && wants_calls(run->options);
+}
+
+static int print_by_api(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "submissions");
+	struct nvs_table called = NVS_RUN_TABLE(run, called_columns, "submissions");
+	const struct nvs_options_report *o = run->options;
+	int r;
+
+	if (!has_calls(run))
+		return print_cells(run, &table, false, o);
+	r = print_called(run, &called, false);
+	if (!r && o->format == NVS_FORMAT_TEXT && !o->api.n && !o->thread.n)
+		r = nvs_print_passed(run);
 	return r;
 }
 
 static int print_by_callsite(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, site_columns, "submissions");
+	struct nvs_table called = NVS_RUN_TABLE(run, called_site_columns, "submissions");
 
-	return print_cells(run, &table, true, run->options);
+	return has_calls(run) ? print_called(run, &called, true)
+			      : print_cells(run, &table, true, run->options);
 }
 
 int nvs_print_top_apis(struct nvs_run *run, uint64_t rows)
@@ -460,6 +435,10 @@ NVS_REPORT(by_api, .name = "by-api", .place = 10,
 
 NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
 	   .help = "per API and the program's own frame that called it",
-	   .man = "The same for each API and the program's own frame that called it.",
+	   .man = "The same for each API and the program's own frame that called it. A stack is "
+		  "taken where something is submitted, so of calls that\nsubmitted nothing the "
+		  "frame is not known: they stand in a row of their API without one.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(site_columns), .print = print_by_callsite);
+	   NVS_REPORT_COLUMNS(called_site_columns), .state = sizeof(struct nvs_api_calls_list),
+	   .each = sizeof(struct each), .begin = begin_sites, .print = print_by_callsite,
+	   .free = free_calls);

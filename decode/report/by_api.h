@@ -8,4 +8,8 @@
 /* As text, its first ROWS rows; of the cells alone. */
 int nvs_print_top_apis(struct nvs_run *run, uint64_t rows);
 
+/* Below it, for a person: of these it is known that the program asked for them, not how often they
+ * were called. */
+int nvs_print_passed(struct nvs_run *run);
+
 #endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Entry points that the program looked up and whose calls are not observed. */
+#include <errno.h>
+#include "decode/base/hash.h"
+#include "decode/report/by_api.h"
+
+struct passed {
+	const char *name;
+	UT_hash_handle hh;
+};
+
+static int by_passed_name(const struct passed *a, const struct passed *b)
+{
+	return strcmp(a->name, b->name);
+}
+
+static int collect_passed(const struct nvs_source *s, struct passed **all)
+{
+	const struct nvs_call_api *api;
+
+	for (uint32_t at = 0; (api = nvs_calls_passed(nvs_reading_calls(s->first), &at));) {
+		struct passed *p;
+
+		HASH_FIND(hh, *all, api->name, strlen(api->name), p);
+		if (p)
+			continue;
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->name = api->name;
+		HASH_ADD_KEYPTR(hh, *all, p->name, strlen(p->name), p);
+		if (!p->hh.tbl) {
+			free(p);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int nvs_print_passed(struct nvs_run *run)
+{
+	bool verbose = run->options->verbose;
+	struct nvs_out *out = run->out;
+	struct passed *all = NULL, *p, *next;
+	unsigned count;
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = collect_passed(run->sources + i, &all);
+	HASH_SORT(all, by_passed_name);
+	count = HASH_COUNT(all);
+	if (!r && count)
+		fprintf(out->file,
+			"%s%u entry point%s looked up whose calls are not observed%s%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), count, count == 1 ? "" : "s",
+			verbose ? ":" : "; -v names them", nvs_out_style(out, NVS_STYLE_PLAIN));
+	HASH_ITER(hh, all, p, next) {
+		if (!r && verbose) {
+			fputs("  ", out->file);
+			nvs_out_text(out, p->name);
+			fputc('\n', out->file);
+		}
+		HASH_DEL(all, p);
+		free(p);
+	}
+	return r;
+}

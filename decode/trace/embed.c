@@ -291,11 +291,15 @@ int nvs_trace_embed(struct nvs_trace *t, struct nvs_embedded *done, struct nvs_e
 
 	memset(done, 0, sizeof(*done));
 	if (t->running)
-		return nvs_fail(err, -EBUSY, "%s: is being recorded; names go in once that has "
-				"ended", t->path);
+		return nvs_fail(err, -EBUSY,
+				"%s: is being recorded; names go in once that has "
+				"ended",
+				t->path);
 	if (!t->in.seekable || t->no_frames || t->session.end == NVS_END_DAMAGED)
-		return nvs_fail(err, -EINVAL, "%s: is not a file of whole frames; names cannot be "
-				"put into it", t->path);
+		return nvs_fail(err, -EINVAL,
+				"%s: is not a file of whole frames; names cannot be "
+				"put into it",
+				t->path);
 	e.cctx = ZSTD_createCCtx();
 	if (!e.cctx)
 		return nvs_fail(err, -ENOMEM, "%s: out of memory", t->path);

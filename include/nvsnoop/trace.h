@@ -11,7 +11,7 @@
  * existing bytes raises NVS_TRACE_VERSION.
  *
  * The spool file beside the trace holds the ring buffers from which the frames are made, in the
- * same records. After a kill it still holds what had not reached the trace: struct nvs_spool.
+ * same records. After a kill it still holds what had not reached the trace: nvsnoop/spool.h.
  *
  * Order: records of one ring are in order of time. The writer merges rings by time so that a
  * record never comes before another one that happened before it (a channel's submissions are in
@@ -31,8 +31,6 @@ extern "C" {
 
 #define NVS_TRACE_MAGIC 0x31504f4f4e53564eull /* "NVSNOOP1" */
 #define NVS_TRACE_VERSION 2 /* 2: records may stand as differences */
-#define NVS_SPOOL_MAGIC 0x314c4f4f5053564eull /* "NVSPOOL1" */
-#define NVS_SPOOL_VERSION 1
 
 #define NVS_NONE 0xffffffffu /* no such number: thread, channel, stack, GPU, token not known */
 
@@ -735,91 +733,11 @@ struct nvs_rec_nvtx_end {
 	uint32_t reserved;
 };
 
-/*
- * The spool. Offsets are in bytes from its start:
- *   0                 struct nvs_spool
- *   channel_offset    struct nvs_spool_channel [channels]
- *   ring_offset       per ring: one page with struct nvs_spool_ring, then ring_bytes of data
- * Records between tail and head of a ring are committed and not known to be in the trace; the byte
- * at position p stands at p modulo ring_bytes. The file grows by whole rings; rings counts them.
- * A spool of kind NVS_SPOOL_LATE holds, from ring_offset to its end, plain records of submissions
- * rung after the trace had been ended.
- */
-enum nvs_spool_kind { NVS_SPOOL_RINGS = 1, NVS_SPOOL_LATE = 2 };
-
-struct nvs_spool {
-	uint64_t magic; /* NVS_SPOOL_MAGIC */
-	uint32_t version;
-	uint32_t kind; /* enum nvs_spool_kind */
-	uint8_t session[16];
-	uint32_t pid;
-	uint32_t rings; /* made so far */
-	uint64_t ring_bytes; /* power of two, multiple of the page size */
-	uint64_t ring_offset;
-	uint64_t channel_offset;
-	uint32_t channels;
-	uint32_t ended; /* 1: the writer has ended in order */
-	uint64_t heartbeat; /* counts up while the writer lives */
-	uint64_t clock_ticks[2]; /* first and latest calibration: ticks, ... */
-	uint64_t clock_mono_ns[2];
-	uint64_t clock_real_ns[2];
-	uint64_t lost_submissions; /* not (yet) told by a GAP record */
-	uint64_t lost_bytes;
-	uint64_t orphans; /* likewise */
-	uint64_t heard; /* ticks when the writer was last at work */
-};
-
-#define NVS_SPOOL_CALLS 16 /* nested deeper, a call is not in the spool */
-
-/* A call of the CUDA API that has not returned. */
-struct nvs_spool_call {
-	uint64_t begin; /* ticks */
-	uint64_t number; /* as in CALL records */
-	uint32_t api;
-	uint32_t reserved;
-};
-
-struct nvs_spool_ring {
-	uint32_t ring;
-	uint32_t thread; /* number of the thread that owns it now, NVS_NONE: free */
-	uint32_t tid; /* its owner, 0: free; claimed and given back by compare-and-swap */
-	uint32_t generation; /* owners so far */
-	uint64_t head; /* bytes committed since the start */
-	uint64_t rung; /* head behind the last record whose doorbell was rung for certain */
-	uint64_t reserved0[4];
-	uint64_t tail; /* bytes known to be in the trace; own cache line */
-	uint64_t reserved1[7];
-	uint32_t ncalls; /* calls that the owner is in, the outermost first; own cache line */
-	uint32_t reserved2;
-	struct nvs_spool_call calls[NVS_SPOOL_CALLS];
-};
-
-/*
- * What the trap knows of a channel, where a kill leaves it readable. claim: the next sequence
- * number
- * << NVS_PUT_BITS | the last GP_PUT taken over, in one word so that a doorbell claims its entries
- * by one compare-and-swap.
- */
-#define NVS_PUT_BITS 24
-#define NVS_LOST_CHANGING (1ull << 63) /* in lost: it and its kin were being changed */
-
-struct nvs_spool_channel {
-	uint64_t claim;
-	uint32_t channel; /* number; NVS_NONE: slot is free */
-	uint32_t lost_reason; /* enum nvs_gap_reason */
-	uint64_t lost; /* submissions not recorded and not yet told by a GAP record;
-			  NVS_LOST_CHANGING */
-	uint64_t lost_bytes;
-	uint64_t lost_from; /* sequence of the first of them */
-	uint32_t lost_put; /* old_put of the first of them */
-	uint32_t lost_end; /* new_put of the last of them */
-	uint64_t progress_address; /* GPU address of the progress-release slot, 0 not known yet */
-	uint64_t extended_base; /* address bits 56:40 of segments, from the last control entry */
-};
-
 #pragma GCC diagnostic pop
 #ifdef __cplusplus
 }
 #endif
+
+#include "nvsnoop/spool.h"
 
 #endif

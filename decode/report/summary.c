@@ -27,6 +27,7 @@ NVS_GET_TEXT(struct row, gpu, r->gpu)
 NVS_GET_TEXT(struct row, uuid, r->uuid)
 NVS_GET_TEXT(struct row, started, r->started)
 NVS_GET_TEXT(struct row, ended, r->ended)
+NVS_GET_TEXT(struct row, recorded, nvs_trace_part(r->source->trace))
 NVS_GET_TEXT(struct row, whole, r->whole)
 NVS_GET_TEXT(struct row, in_flight, r->in_flight)
 NVS_GET_TEXT(struct row, options, r->session->attr[NVS_ATTR_OPTIONS])
@@ -86,6 +87,7 @@ static const struct nvs_column columns[] = {
 	{"started", "started", get_started, 0},
 	{"seconds", "seconds", get_seconds, 0},
 	{"ended", "ended", get_ended, 0},
+	{"recorded", "recorded", get_recorded, 0},
 	{"whole", "whole", get_whole, 0},
 	{"in_flight", "in flight", get_in_flight, 0},
 	{"threads", "threads", get_threads, 0},

@@ -78,6 +78,19 @@ struct nvs_finding_list {
 };
 void nvs_findings_free(struct nvs_trace *t);
 
+/* ---- part.c: which part of the run the trace holds ---- */
+struct nvs_part {
+	bool known; /* windows were told of */
+	bool open, limited; /* the latest is, to a number of submissions */
+	uint64_t windows;
+	uint64_t first, last; /* ticks: the first was opened, the latest closed */
+	uint32_t first_cause, last_cause; /* enum nvs_window_cause */
+	char text[256];
+};
+void nvs_part_window(struct nvs_trace *t, const struct nvs_rec_window *rec);
+/* At the end: puts it into words. */
+void nvs_part_end(struct nvs_trace *t);
+
 /* ---- inflight.c ---- */
 struct nvs_inflight_list {
 	struct nvs_inflight *items;
@@ -171,6 +184,7 @@ struct nvs_trace {
 	struct nvs_kept *kept; /* strings of callsite.c */
 	struct nvs_written *written;
 	struct nvs_finding_list findings;
+	struct nvs_part part;
 	struct nvs_numbers api_names; /* char * */
 	struct nvs_inflight_list inflight;
 };

@@ -266,6 +266,7 @@ static int restart(struct nvs_trace *t)
 	nvs_inflight_restart(t);
 	nvs_model_restart(t);
 	memset(&s->counts, 0, sizeof(s->counts));
+	memset(&t->part, 0, sizeof(t->part));
 	s->has_totals = false;
 	s->end = NVS_END_UNKNOWN;
 	s->frames = s->raw_bytes = s->file_bytes = s->unknown_records = 0;

@@ -228,6 +228,9 @@ void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
 	case NVS_REC_TOTALS:
 		verify_totals(t, (const void *)rec);
 		break;
+	case NVS_REC_WINDOW:
+		nvs_part_window(t, (const void *)rec);
+		break;
 	case NVS_REC_API:
 	case NVS_REC_CALL_BEGIN:
 	case NVS_REC_CALL:
@@ -283,6 +286,7 @@ void nvs_verify_end(struct nvs_trace *t)
 		NOTE(t, "%llu submission%s only counted, as the options said",
 		     (ull)s->counts.skipped_submissions,
 		     s->counts.skipped_submissions == 1 ? " was" : "s were");
+	nvs_part_end(t);
 	if (s->header.flags & NVS_HDR_HEADERS)
 		NOTE(t, "the bytes of segments were not recorded, as the options said "
 			"(level=headers)");

@@ -275,6 +275,9 @@ struct nvs_session {
 };
 
 const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);
+/* Which part of the run the trace holds where that is not all of it, in words, after a whole read;
+ * NULL: all. */
+const char *nvs_trace_part(const struct nvs_trace *trace);
 
 /* Submissions and bytes of commands that the trace tells of: with level=counts those that were only
  * counted. */

@@ -73,6 +73,9 @@ enum nvs_rec_type {
 	NVS_REC_NVTX_BEGIN = 41, /* a range was pushed or started */
 	NVS_REC_NVTX_END = 42, /* ... popped or ended */
 	NVS_REC_NVTX_MARK = 43,
+	/* 44..46: long runs */
+	NVS_REC_WINDOW = 44, /* recording begins or ends */
+	NVS_REC_SEGMENT = 45, /* what came before is not kept */
 	/* 64.. are for measurements */
 };
 
@@ -135,6 +138,13 @@ struct nvs_ring_range {
 	uint64_t from, to; /* ring positions in bytes, counted from the session's start */
 };
 
+/*
+ * rec.flags of a FRAME record: a segment of a trace that keeps its last bytes begins with frames
+ * that tell again what is known by then. Who has read what comes before passes over them. They bear
+ * the number of the frame behind them, and their ranges are what came before.
+ */
+#define NVS_FRAME_AGAIN (1u << 0)
+
 struct nvs_rec_frame {
 	struct nvs_rec rec;
 	uint64_t number; /* 0, 1, 2, ... */
@@ -153,8 +163,10 @@ enum nvs_clock { NVS_CLOCK_MONOTONIC = 1, NVS_CLOCK_TSC = 2 };
 #define NVS_HDR_HEADERS (1u << 4) /* level=headers: segments are NVS_SEG_SKIPPED */
 /* Level=counts: submissions come as GAP records of NVS_GAP_CHOICE */
 #define NVS_HDR_COUNTS (1u << 5)
-/* A trigger decides what is recorded; the rest is NVS_GAP_CHOICE */
+/* Recording is switched on and off (WINDOW records); the rest is NVS_GAP_CHOICE */
 #define NVS_HDR_TRIGGER (1u << 6)
+/* The last so many bytes are kept: the trace may begin in the middle, with a SEGMENT record */
+#define NVS_HDR_KEEP_LAST (1u << 7)
 
 struct nvs_rec_header {
 	struct nvs_rec rec;
@@ -419,9 +431,12 @@ enum nvs_gap_reason {
 	NVS_GAP_UNBOUND = 6, /* the channel's ring or USERD is not mapped */
 	NVS_GAP_DISARMED = 7, /* a store that cannot be let through: its page was disarmed */
 	NVS_GAP_WRITE = 8, /* the output could not be written */
-	/* Not recorded because the user chose so: level=counts, or a trigger; no loss */
+	/* Not recorded because the user chose so: level=counts, or outside of windows; no loss */
 	NVS_GAP_CHOICE = 9,
 };
+
+/* rec.flags of a GAP record of NVS_GAP_CHOICE: recorded in segments that were not kept */
+#define NVS_GAP_NOT_KEPT (1u << 0)
 
 /*
  * bytes: of command stream lost, 0 not known. submissions: how many (0: part of one that is
@@ -527,6 +542,38 @@ struct nvs_rec_totals {
 
 struct nvs_rec_end {
 	struct nvs_rec rec;
+};
+
+/* ---- long runs ---- */
+
+enum nvs_window_cause {
+	NVS_WINDOW_START = 0, /* what holds when the trace begins */
+	NVS_WINDOW_DELAY = 1, /* --delay is over */
+	NVS_WINDOW_DURATION = 2,
+	NVS_WINDOW_TRIGGER = 3, /* the trigger file says so */
+	NVS_WINDOW_PROFILER = 4, /* cuProfilerStart, cuProfilerStop */
+	NVS_WINDOW_SIZE = 5, /* the trace has its --max-size: the last one */
+};
+
+/* From here on so many submissions are recorded. */
+struct nvs_rec_window {
+	struct nvs_rec rec;
+	uint32_t cause; /* enum nvs_window_cause */
+	uint32_t reserved;
+	uint64_t submissions; /* 0: none; INT64_MAX: all until the next WINDOW */
+};
+
+/*
+ * In the first frame of a segment, behind HEADER: it begins at rec.time. Records in its frames of
+ * NVS_FRAME_AGAIN are older; a channel's submissions up to here are in a GAP of NVS_GAP_NOT_KEPT.
+ * The counts are of what came before, as in TOTALS.
+ */
+struct nvs_rec_segment {
+	struct nvs_rec rec;
+	uint64_t number; /* 1, 2, ...; the session's first, 0, has no such record */
+	uint64_t before; /* that before it is the file of this name with ".N" behind it */
+	uint64_t limit; /* bytes that were to be kept */
+	uint64_t submissions, entries, segments, bytes, gaps, lost_submissions, lost_bytes, orphans;
 };
 
 /*

@@ -199,8 +199,9 @@ static inline void nvs_api_kernel(uint64_t function)
 /* Is STREAM, which a call of API was given, capturing? */
 bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
 
-/* ---- handlers that cuda.api names: kernel.c, graphset.c ---- */
-nvs_api_before nvs_api_before_unload, nvs_api_before_library_unload;
+/* ---- handlers that cuda.api names: kernel.c, graphset.c, profiler.c ---- */
+nvs_api_before nvs_api_before_unload, nvs_api_before_library_unload, nvs_api_before_profiler_start,
+	nvs_api_before_profiler_stop;
 nvs_api_after nvs_api_after_unload, nvs_api_after_release, nvs_api_after_get_kernel,
 	nvs_api_after_enumerate_kernels, nvs_api_after_begin_capture, nvs_api_after_end_capture,
 	nvs_api_after_resolve;

@@ -7,22 +7,37 @@
 #include <string.h>
 #include "preload/base/options.h"
 
+#define SECONDS_RULE "a number of seconds, as 10 or 0.5"
+#define SIZE_RULE "a size from 64K to 1024T, as 50M"
+
 const struct nvs_option nvs_option_table[] = {
+	{"delay", "SECONDS", "begin to record so long after the start", "0", SECONDS_RULE, false},
+	{"duration", "SECONDS", "stop recording so long after it began", NULL,
+	 "a number of seconds above 0, as 10 or 0.5", false},
+	{"from", "start|profiler", "record from the start, or while cuProfilerStart says so",
+	 "start", NULL, false},
+	{"trigger", "FILE", "record what FILE says: start, stop, or a number", NULL, NULL, false},
+	{"max-size", "SIZE", "stop recording when the trace is as large", NULL, SIZE_RULE, false},
+	{"keep-last", "SIZE", "keep the last SIZE of the trace, not its beginning", NULL, SIZE_RULE,
+	 false},
 	{"level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts",
-	 "full", false},
-	{"api", "on|off", "record calls of the CUDA driver API", "on", false},
-	{"backtrace", "on|off", "take the call site of every submission", "on", false},
-	{"trigger", "FILE", "record what FILE says: start, stop, or a number", NULL, false},
-	{"overwrite", NULL, "replace a trace of the same name", NULL, false},
-	{"quiet", NULL, "no closing line", NULL, false},
+	 "full", NULL, false},
+	{"api", "on|off", "record calls of the CUDA driver API", "on", NULL, false},
+	{"backtrace", "on|off", "take the call site of every submission", "on", NULL, false},
+	{"overwrite", NULL, "replace a trace of the same name", NULL, NULL, false},
+	{"quiet", NULL, "no closing line", NULL, NULL, false},
 	{"overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait",
+	 NULL, true},
+	{"buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M",
+	 "a power of two from 64K to 1G", true},
+	{"spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace", NULL,
 	 true},
-	{"buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M", true},
-	{"spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace", true},
-	{"trap", "emulate|step", "how a doorbell store is let through", "emulate", true},
-	{"patch", "on|off", "reach understood store sites by a jump, not a fault", "on", true},
-	{"shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on", true},
-	{NULL, NULL, NULL, NULL, false},
+	{"trap", "emulate|step", "how a doorbell store is let through", "emulate", NULL, true},
+	{"patch", "on|off", "reach understood store sites by a jump, not a fault", "on", NULL,
+	 true},
+	{"shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on", NULL,
+	 true},
+	{NULL, NULL, NULL, NULL, NULL, false},
 };
 
 void nvs_option_defaults(struct nvs_option_values *values)
@@ -45,16 +60,17 @@ static bool either(const char *text, const char *no, const char *yes, bool *is_y
 	return true;
 }
 
-/* "64K", "1M", "2097152". 0: not a size. */
-static uint64_t parse_size(const char *text)
+/* "64K", "1M", "2097152". 0: not a size, or above MOST. */
+static uint64_t parse_size(const char *text, uint64_t most)
 {
-	static const char units[] = "kKmMgG";
+	static const char units[] = "kKmMgGtT";
 	const char *unit;
 	uint64_t n = 0;
+	long shift;
 
 	while (*text >= '0' && *text <= '9') {
 		n = n * 10 + (uint64_t)(*text++ - '0');
-		if (n > NVS_MAX_RING_BYTES)
+		if (n > most)
 			return 0;
 	}
 	if (!*text)
@@ -62,16 +78,47 @@ static uint64_t parse_size(const char *text)
 	unit = strchr(units, *text);
 	if (!unit || text[1])
 		return 0;
-	return n << ((unit - units) / 2 * 10 + 10);
+	shift = (unit - units) / 2 * 10 + 10;
+	return n > most >> shift ? 0 : n << shift;
 }
 
 static bool set_buffer(const char *text, uint64_t *ring_bytes)
 {
-	uint64_t bytes = text ? parse_size(text) : 0;
+	uint64_t bytes = text ? parse_size(text, NVS_MAX_RING_BYTES) : 0;
 
-	if ((bytes & (bytes - 1)) || bytes < NVS_MIN_RING_BYTES || bytes > NVS_MAX_RING_BYTES)
+	if ((bytes & (bytes - 1)) || bytes < NVS_MIN_RING_BYTES)
 		return false;
 	*ring_bytes = bytes;
+	return true;
+}
+
+static bool set_size(const char *text, uint64_t *size)
+{
+	uint64_t bytes = text ? parse_size(text, NVS_MAX_TRACE_BYTES) : 0;
+
+	if (bytes < NVS_MIN_TRACE_BYTES)
+		return false;
+	*size = bytes;
+	return true;
+}
+
+/* "10", "0.5": a plain decimal fraction, in every locale. */
+static bool set_seconds(const char *text, uint64_t least_ns, uint64_t *ns)
+{
+	uint64_t n = 0, unit = 1000000000;
+	const char *p = text;
+
+	for (; p && *p >= '0' && *p <= '9' && n <= NVS_MAX_SECONDS; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	if (!p || p == text || n > NVS_MAX_SECONDS)
+		return false;
+	n *= unit;
+	if (*p == '.' && p[1])
+		for (p++; *p >= '0' && *p <= '9'; p++)
+			n += (uint64_t)(*p - '0') * (unit /= 10);
+	if (*p || n < least_ns)
+		return false;
+	*ns = n;
 	return true;
 }
 
@@ -133,6 +180,16 @@ static bool set(struct nvs_option_values *values, const char *key, const char *v
 		return either(value, "off", "on", &values->shadow);
 	if (!strcmp(key, "trigger"))
 		return set_trigger(value, values);
+	if (!strcmp(key, "from"))
+		return either(value, "start", "profiler", &values->from_profiler);
+	if (!strcmp(key, "delay"))
+		return set_seconds(value, 0, &values->delay_ns);
+	if (!strcmp(key, "duration"))
+		return set_seconds(value, 1, &values->duration_ns);
+	if (!strcmp(key, "max-size"))
+		return set_size(value, &values->max_size);
+	if (!strcmp(key, "keep-last"))
+		return set_size(value, &values->keep_last);
 	if (!strcmp(key, "buffer"))
 		return set_buffer(value, &values->ring_bytes);
 	if (!strcmp(key, "spool"))
@@ -173,9 +230,9 @@ int nvs_option_set(struct nvs_option_values *values, const char *key, const char
 	if (set(values, key, value))
 		return 0;
 	snprintf(error, error_size, "%s is %s, not '%.40s'", key,
-		 !known->value		  ? "a switch"
-		 : !strcmp(key, "buffer") ? "a power of two from 64K to 1G"
-					  : known->value,
+		 !known->value ? "a switch"
+		 : known->rule ? known->rule
+			       : known->value,
 		 value ? value : "");
 	return refuse(error, error_size);
 }
@@ -196,10 +253,21 @@ static const char *next_item(const char *s, char *item, size_t size)
 	return *s ? s + 1 : s;
 }
 
+/* What two options say together; NULL: they agree. */
+static const char *contradiction(const struct nvs_option_values *values)
+{
+	if (values->max_size && values->keep_last)
+		return "max-size stops where keep-last goes on: one of the two";
+	if (values->from_profiler && !values->api)
+		return "from=profiler needs api=on, which sees cuProfilerStart";
+	return NULL;
+}
+
 int nvs_options_parse(struct nvs_option_values *values, const char *string, char *error,
 		      size_t error_size)
 {
 	char item[1200], *value;
+	const char *why;
 
 	nvs_option_defaults(values);
 	while (string && *string) {
@@ -216,7 +284,10 @@ int nvs_options_parse(struct nvs_option_values *values, const char *string, char
 		if (nvs_option_set(values, item, value, error, error_size))
 			goto wrong;
 	}
-	return 0;
+	why = contradiction(values);
+	if (!why)
+		return 0;
+	snprintf(error, error_size, "%s", why);
 wrong:
 	nvs_option_defaults(values);
 	return -EINVAL;

@@ -20,26 +20,39 @@
  * with no second line belongs to a process that was killed. flags: "-", or words separated by
  * commas: renamed (the name was taken), unsafe (the buffers outlive no kill), lost (the output
  * could not be written to the end, or, without an errno, writing hangs), options (the option string
- * was wrong and ignored), trigger (the trigger file was not obeyed), failed (no trace could be
+ * was wrong and ignored), trigger (the trigger file was not obeyed), full (it has its max-size),
+ * failed (no trace could be
  * made; its process has said why). Tab, newline, other control characters and backslash in a path
  * are written as \ooo.
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
+/*
+ * Set by the launcher: when it started the program, in ns of CLOCK_MONOTONIC, from which a delay
+ * counts in every process of the tree. Without it each program counts from its own start.
+ */
+#define NVS_ENV_START "NVSNOOP_START"
 
 /* What a closing line says of a trigger file with rubbish in it. */
 #define NVS_TRIGGER_WRONG \
 	"the trigger file said neither start, stop nor a number, and was not obeyed then"
 
+/* And of a trace that has its max-size. */
+#define NVS_SAID_FULL " since --max-size was reached"
+
 #define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"
 #define NVS_MIN_RING_BYTES (64ull << 10)
 #define NVS_MAX_RING_BYTES (1ull << 30)
 #define NVS_DEFAULT_RING_BYTES (1ull << 20)
+#define NVS_MIN_TRACE_BYTES (64ull << 10)
+#define NVS_MAX_TRACE_BYTES (1ull << 50)
+#define NVS_MAX_SECONDS 1000000000ull
 
 struct nvs_option {
 	const char *key;
 	const char *value; /* syntax for --help: "emulate|step", "SIZE"; NULL: a switch */
 	const char *help; /* one line, no full stop */
 	const char *standard; /* default as it would be written; NULL: off */
+	const char *rule; /* how a value must be, where its syntax does not say it; NULL */
 	bool inner; /* for tests, and where something is wrong: stands last in --help */
 };
 
@@ -54,6 +67,9 @@ struct nvs_option_values {
 	bool patch, shadow;
 	unsigned level; /* 0 full, 1 headers, 2 counts: enum nvs_level */
 	char trigger[1024]; /* path; empty: none */
+	bool from_profiler; /* from=profiler */
+	uint64_t delay_ns, duration_ns; /* 0: none */
+	uint64_t max_size, keep_last; /* bytes; 0: no limit */
 	bool spool; /* false: spool=off */
 	bool overwrite;
 	bool quiet;

@@ -66,6 +66,7 @@ struct nvs_options {
 	char given[4096]; /* NVSNOOP_OPTIONS as it was */
 	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
+	uint64_t start_ns; /* from which a delay counts, CLOCK_MONOTONIC */
 	bool disabled; /* a set-user-ID program, or what refused says: the library does nothing */
 	const char *refused; /* why, to be told once; NULL */
 };

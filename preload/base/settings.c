@@ -61,6 +61,17 @@ static void read_summary(struct nvs_options *o)
 		strcpy(o->summary, summary);
 }
 
+static void read_start(struct nvs_options *o)
+{
+	const char *start = getenv(NVS_ENV_START);
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	o->start_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if (start && strtoull(start, NULL, 10) && strtoull(start, NULL, 10) < o->start_ns)
+		o->start_ns = strtoull(start, NULL, 10);
+}
+
 /* Valgrind runs the program on a processor of its own making, whose faults tell less than ours
  * need. */
 static bool under_valgrind(void)
@@ -85,6 +96,7 @@ static void read_settings(void)
 	read_out(&settings);
 	read_folder(&settings);
 	read_summary(&settings);
+	read_start(&settings);
 }
 
 const struct nvs_options *nvs_options(void)

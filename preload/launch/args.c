@@ -211,7 +211,7 @@ static int settle(struct nvs_launch_args *args)
 		return usage_error();
 	}
 	if (nvs_options_parse(&args->values, args->options, error, sizeof(error))) {
-		nvs_launch_say(NVS_ENV_OPTIONS ": %s", error);
+		nvs_launch_say("%s%s", *environment ? NVS_ENV_OPTIONS ": " : "", error);
 		return usage_error();
 	}
 	return -1;

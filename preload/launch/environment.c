@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <time.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
 #include "preload/base/options.h"
@@ -127,13 +128,21 @@ static int set_out(const char *out)
 	return set_joined(NVS_ENV_OUT, "%s/%s", strcmp(escaped, "/") ? escaped : "", out);
 }
 
+static int set_start(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return set_joined(NVS_ENV_START, "%lld", (long long)now.tv_sec * 1000000000 + now.tv_nsec);
+}
+
 int nvs_launch_environment(const struct nvs_launch_args *args, const char *library)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 
 	if (set_preload(library, args->program[0]) ||
 	    set_out(out && *out ? out : NVS_DEFAULT_OUT) ||
-	    setenv(NVS_ENV_OPTIONS, args->options, 1)) {
+	    setenv(NVS_ENV_OPTIONS, args->options, 1) || set_start()) {
 		nvs_launch_say("cannot set the environment: %s", strerror(errno));
 		return -1;
 	}

@@ -27,6 +27,7 @@ struct trace {
 	bool open; /* begun, and not ended in order: its process was killed, or runs on */
 	bool renamed; /* the name asked for was taken */
 	bool lost; /* the output could not be written to its end */
+	bool full; /* it stopped at its --max-size */
 	bool trigger; /* its trigger file held what cannot be obeyed */
 	bool failed; /* could not be made: the library has said why */
 };
@@ -136,6 +137,7 @@ static void read_line(struct traces *all, char *line)
 	trace->error = atoi(field(&line));
 	trace->lost_submissions = strtoull(field(&line), NULL, 10);
 	trace->trigger = has_word(flags, "trigger");
+	trace->full = has_word(flags, "full");
 	trace->failed = has_word(flags, "failed");
 }
 
@@ -275,7 +277,7 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 
 struct sums {
 	uint64_t submissions, gaps, bytes, skipped, lost_submissions;
-	size_t open, renamed, lost, trigger;
+	size_t open, renamed, lost, trigger, full;
 	int error; /* the first trace's that has one */
 };
 
@@ -298,6 +300,7 @@ static struct sums sum_up(const struct traces *all)
 		sums.lost_submissions += trace->lost_submissions;
 		sums.error = sums.error ? sums.error : trace->error;
 		sums.trigger += trace->trigger;
+		sums.full += trace->full;
 	}
 	return sums;
 }
@@ -339,6 +342,10 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 			fputs(", ", out);
 			print_count(out, sums.skipped, "more only counted", "more only counted");
 		}
+		if (sums.full)
+			fputs(NVS_SAID_FULL, out);
+		if (sums.full && all->n > 1)
+			fprintf(out, " in %zu", sums.full);
 	}
 	if (sums.open)
 		fprintf(out, ", %zu not ended in order", sums.open);

@@ -27,7 +27,7 @@ static void run_keeper(void *arg)
 	_Atomic uint32_t *wake = &nvs_state()->keeper;
 
 	for (;;) {
-		nvs_sys_futex_wait(wake, 0, ROUND_MS);
+		nvs_sys_futex_wait(wake, 0, nvs_switch_look(ROUND_MS));
 		atomic_store(wake, 0);
 		if (atomic_load(&nvs_writer_signal.ended))
 			break;

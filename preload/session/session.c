@@ -169,7 +169,7 @@ static int start_trap(struct nvs_session *session)
 		.level = (enum nvs_level)v->level,
 		.patch = v->patch && !v->step && !traced,
 		.shadow = v->shadow,
-		.paused = v->trigger[0] != 0,
+		.paused = nvs_switch_used(),
 		.use_tsc = nvs_clock_tsc_usable(),
 	};
 
@@ -222,6 +222,7 @@ static int begin(struct nvs_session *session)
 		err = create_under_free_name(session);
 	if (err)
 		return err;
+	nvs_switch_begin();
 	nvs_trigger_look(session);
 	err = start_recording(session);
 	if (err) {
@@ -254,6 +255,7 @@ static void activate(struct nvs_session *session)
 		nvs_record_attr(NVS_ATTR_DRIVER, nvs_rm_driver_version(),
 				strlen(nvs_rm_driver_version()));
 	nvs_rm_replay();
+	nvs_switch_tell();
 	nvs_unlock(&saved);
 }
 

@@ -64,7 +64,7 @@ void nvs_trigger_look(struct nvs_session *session)
 		t->inode = st.st_ino;
 		t->obeyed = st.st_mtim;
 		if (parse(text, &submissions))
-			nvs_trap_record(submissions);
+			nvs_switch_set(submissions, NVS_WINDOW_TRIGGER);
 		else
 			atomic_store(&t->wrong, true);
 	}

@@ -17,6 +17,7 @@ struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t number)
 	if (!m)
 		return NULL;
 	m->number = number;
+	m->full = UINT64_MAX;
 	/* A record takes up to a quarter of a ring. */
 	m->capacity = ring_bytes / 4 > NVS_FRAME_BYTES ? ring_bytes / 4 : NVS_FRAME_BYTES;
 	if (m->capacity > NVS_LARGEST_RECORD)
@@ -203,6 +204,28 @@ static bool look(struct nvs_merge *m, uint32_t ring, uint64_t *time)
 	return false;
 }
 
+/* What only says what submissions and calls mean, of which there are no more. */
+static bool is_idle(const struct nvs_merge *m, const struct nvs_rec *rec)
+{
+	switch (rec->type) {
+	case NVS_REC_THREAD:
+	case NVS_REC_MODULE:
+	case NVS_REC_MODULE_GONE:
+	case NVS_REC_OBJECT:
+	case NVS_REC_OBJECT_GONE:
+	case NVS_REC_CPU_MAP:
+	case NVS_REC_CPU_MAP_GONE:
+	case NVS_REC_GPU_MAP:
+	case NVS_REC_GPU_MAP_GONE:
+	case NVS_REC_API:
+	case NVS_REC_KERNEL:
+	case NVS_REC_GRAPH:
+		return rec->time > m->full;
+	default:
+		return false;
+	}
+}
+
 /* False: no room for it in this frame. */
 static bool take(struct nvs_merge *m, uint32_t ring)
 {
@@ -213,7 +236,7 @@ static bool take(struct nvs_merge *m, uint32_t ring)
 		return false;
 	touch(m, ring);
 	/* 0: written over since it was looked at; look() deals with it. */
-	if (size)
+	if (size && !is_idle(m, record_at(ring, r->pos)))
 		copy(m, record_at(ring, r->pos), size);
 	r->pos += size;
 	return true;

@@ -42,6 +42,8 @@ struct nvs_merge {
 	size_t capacity, used, frame_bytes;
 	uint64_t number; /* of the next one that is written */
 	uint64_t limit; /* of this round: what is younger stays */
+	/* Ticks: since then nothing is recorded any more, and what describes it is left out */
+	uint64_t full;
 	uint64_t first_time; /* of the frame's first record */
 	struct nvs_merge_counts all; /* of all that were pulled */
 	uint64_t damaged_bytes; /* of rings, thrown away: something wrote over them */

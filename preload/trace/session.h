@@ -126,6 +126,21 @@ void nvs_watch_threads(struct nvs_session *session);
  * descriptors: what exit() writes out needs them. */
 void nvs_end_with_last_thread(struct nvs_session *session);
 
+/* ---- switch.c: what is recorded, and what is not ---- */
+
+/* Some option says that not all of the run is. */
+bool nvs_switch_used(void);
+/* As nvs_trap_record() takes it, for CAUSE. Before the session begins, for when it does. */
+void nvs_switch_set(int64_t submissions, enum nvs_window_cause cause);
+/* What the time has brought; in how many ms to look again, at most MOST_MS. */
+unsigned nvs_switch_look(unsigned most_ms);
+/* The trap has begun: it is told what holds. Then, once the session is active, the trace is. */
+void nvs_switch_begin(void);
+void nvs_switch_tell(void);
+/* By the writer, which then tells it itself: nothing is recorded in this trace any more. */
+void nvs_switch_full(void);
+bool nvs_switch_is_full(void);
+
 /* ---- inflight.c ---- */
 
 /* One after the other, calls that have not returned at the trace's end. AT begins with zeroes. */
@@ -152,6 +167,7 @@ struct nvs_outcome {
 	uint64_t bytes; /* of the trace */
 	int error; /* of writing, -errno; 0: none */
 	bool hangs; /* the writer was left behind */
+	bool full; /* it has its --max-size */
 };
 void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome);
 

@@ -133,6 +133,7 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 	add_flag(l, o->error != 0 || o->hangs, "lost", &any);
 	add_flag(l, nvs_options()->error[0] != '\0', "options", &any);
 	add_flag(l, atomic_load(&session->trigger.wrong), "trigger", &any);
+	add_flag(l, o->full, "full", &any);
 	if (!any)
 		add(l, "-");
 	add(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped, -o->error,
@@ -192,6 +193,8 @@ static void add_result(struct line *l, const struct nvs_session *session,
 		add_number(l, o->skipped);
 		add(l, " more only counted");
 	}
+	if (o->full)
+		add(l, NVS_SAID_FULL);
 	add_lost(l, o);
 	if (atomic_load(&session->trigger.wrong))
 		add(l, "; " NVS_TRIGGER_WRONG);

@@ -26,7 +26,7 @@ struct nvs_writer {
 	struct nvs_sink sink; /* the packers' while one has a frame */
 	uint32_t frames_now, frames_before; /* of this round, and of the one before */
 	uint64_t last_clock; /* mono_ns of the last calibration point */
-	bool unsafe_told;
+	bool unsafe_told, tell_full;
 	uint64_t lost_submissions, lost_bytes; /* that could not be written */
 	uint64_t gaps; /* GAP records of the writer's own */
 	int first_error;
@@ -69,14 +69,47 @@ static void pack(struct nvs_writer *w, const struct nvs_frame *frame)
 		nvs_packers_write(&w->packers, frame);
 }
 
+/* ---- --max-size ---- */
+
+/* Bytes of records that the rings hold. */
+static uint64_t in_rings(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
+		const struct nvs_spool_ring *ring = nvs_buffer_at(i)->shared;
+
+		sum += __atomic_load_n(&ring->head, __ATOMIC_RELAXED) -
+		       __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* Once the trace, with what is still to come of the rings, has its size, no more is recorded. */
+static void look_at_size(struct nvs_writer *w)
+{
+	uint64_t most = nvs_options()->values.max_size;
+	uint64_t file = __atomic_load_n(&w->sink.file_bytes, __ATOMIC_RELAXED);
+	uint64_t raw = __atomic_load_n(&w->sink.raw_bytes, __ATOMIC_RELAXED);
+
+	if (!most || nvs_switch_is_full() ||
+	    (double)file + (double)in_rings() * (double)file / (double)(raw + 1) < (double)most)
+		return;
+	nvs_switch_full();
+	w->merge->full = nvs_now();
+	w->tell_full = true;
+}
+
 /* Full frames, of what is older than LIMIT. */
 static void drain(struct nvs_writer *w, uint64_t limit)
 {
 	const struct nvs_frame *frame;
 
 	nvs_merge_collect(w->merge, limit);
-	while ((frame = nvs_merge_next(w->merge)))
+	while ((frame = nvs_merge_next(w->merge))) {
 		pack(w, frame);
+		look_at_size(w);
+	}
 }
 
 /* What is left of it. */
@@ -122,6 +155,19 @@ static void tell_unsafe(struct nvs_writer *w)
 	put(w, (const void *)room);
 }
 
+static void tell_full(struct nvs_writer *w)
+{
+	struct nvs_rec_window window = {
+		.rec = {.type = NVS_REC_WINDOW, .size = sizeof(window), .time = w->merge->full},
+		.cause = NVS_WINDOW_SIZE,
+	};
+
+	if (!w->tell_full)
+		return;
+	w->tell_full = false;
+	put(w, &window.rec);
+}
+
 /* Ticks mean nothing by one point alone: the second comes early, for a program that dies early. */
 static bool first_clock(const struct nvs_writer *w)
 {
@@ -130,6 +176,8 @@ static bool first_clock(const struct nvs_writer *w)
 
 static uint64_t clock_interval(const struct nvs_writer *w)
 {
+	if (nvs_switch_is_full())
+		return UINT64_MAX;
 	if (first_clock(w))
 		return EARLY_CLOCK_MS * 1000000ull;
 	return w->merge->used ? CLOCK_NS : IDLE_CLOCK_NS;
@@ -146,6 +194,8 @@ static void one_round(struct nvs_writer *w)
 	limit = nvs_now();
 	__atomic_store_n(&w->session->head->heard, limit, __ATOMIC_RELAXED);
 	drain(w, limit);
+	look_at_size(w);
+	tell_full(w);
 	tell_unsafe(w);
 	now = nvs_clock_mono_ns();
 	if (now - w->last_clock >= clock_interval(w))
@@ -469,6 +519,7 @@ void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome
 	outcome->lost_bytes = w->lost_bytes;
 	outcome->bytes = w->sink.file_bytes;
 	outcome->error = w->first_error;
+	outcome->full = nvs_switch_is_full();
 	outcome->hangs = !atomic_load(&w->done);
 	if (outcome->hangs)
 		outcome->lost_submissions += counter(NVS_COUNT_LOST_SUBMISSIONS);

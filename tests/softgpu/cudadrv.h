@@ -160,6 +160,8 @@ typedef struct {
 } CUlaunchConfig;
 
 CUresult cuInit(unsigned flags);
+CUresult cuProfilerStart(void);
+CUresult cuProfilerStop(void);
 CUresult cuGetExportTable(const void **table, const CUuuid *id);
 CUresult cuDriverGetVersion(int *version);
 CUresult cuDeviceGet(CUdevice *device, int ordinal);

@@ -85,6 +85,31 @@ static void test_sizes(void)
 	CHECK(parse("buffer") == -EINVAL);
 }
 
+static void test_long_runs(void)
+{
+	CHECK(parse("delay=1.5,duration=10,from=profiler,keep-last=50M") == 0);
+	CHECK(values.delay_ns == 1500000000 && values.duration_ns == 10000000000);
+	CHECK(values.from_profiler && values.keep_last == 50 << 20 && !values.max_size);
+	CHECK(parse("delay=0.0000000019,max-size=2T") == 0);
+	CHECK(values.delay_ns == 1 && values.max_size == 2ull << 40);
+	CHECK(parse("from=profiler,from=start,delay=1,delay=0") == 0 && !values.from_profiler);
+	CHECK(values.delay_ns == 0);
+	for (const char *const *wrong =
+		     (const char *const[]){"", ".5", "1.", "-1", "1e3", "1s", "1,5", "99999999999",
+					   "18446744073709551617", "nan", NULL};
+	     *wrong; wrong++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "delay=%s", *wrong);
+		CHECK(parse(text) == -EINVAL && is_default() && error[0]);
+	}
+	CHECK(parse("duration=0") == -EINVAL && strstr(error, "above 0"));
+	CHECK(parse("keep-last=63K") == -EINVAL && strstr(error, "from 64K"));
+	CHECK(parse("max-size=1025T") == -EINVAL && parse("max-size=16777216T") == -EINVAL);
+	CHECK(parse("keep-last=1M,max-size=1M") == -EINVAL && is_default());
+	CHECK(parse("from=profiler,api=off") == -EINVAL && strstr(error, "api=on"));
+}
+
 /* A string that is wrong anywhere is ignored whole, and the message names what was wrong. */
 static void test_wrong(void)
 {
@@ -136,6 +161,8 @@ static void test_table(void)
 			strcpy(value, "on");
 		else if (!strcmp(o->value, "SIZE"))
 			strcpy(value, "64K");
+		else if (!strcmp(o->value, "SECONDS"))
+			strcpy(value, "1.5");
 		else
 			sscanf(o->value, "%63[^|]", value);
 		nvs_option_defaults(&values);
@@ -199,6 +226,7 @@ int main(void)
 	test_defaults();
 	test_values();
 	test_sizes();
+	test_long_runs();
 	test_wrong();
 	test_long();
 	test_append();

@@ -116,6 +116,14 @@ void nvs_quiesce(void);
  */
 void nvs_channel_flush(struct nvs_spool_channel *state);
 
+/*
+ * At the end: records what channel NUMBER has in its GPFIFO behind the last doorbell seen, as a
+ * submission that is NVS_SUB_UNCERTAIN. Its thread may still ring, which commits nothing new then,
+ * or never, but the GPU takes what GP_PUT shows whenever it looks. Not for a channel with a shadow:
+ * there the GPU sees of it what has been rung for, and nothing else.
+ */
+void nvs_channel_rest(uint32_t number);
+
 /* The writer's side of waiting: how buffers learn that it lives, and it learns that one fills up.
  */
 struct nvs_writer_signal {

@@ -27,6 +27,8 @@ static int take_submission(struct nvs_trace *t, const struct nvs_rec_submission 
 
 	if (t->source & NVS_MARK_LATE || rec->rec.flags & NVS_SUB_LATE)
 		marks |= NVS_MARK_LATE;
+	if (rec->rec.flags & NVS_SUB_UNCERTAIN)
+		marks |= NVS_MARK_UNCERTAIN;
 	return nvs_pieces_submission(t, rec, ndata, marks);
 }
 

@@ -83,7 +83,7 @@ void nvs_trace_close(struct nvs_trace *trace); /* NULL is fine */
 /* nvs_submission.marks */
 #define NVS_MARK_SPOOL (1u << 0) /* came out of the spool, not the frames */
 #define NVS_MARK_LATE (1u << 1) /* rung after the writer had ended */
-/* The last of its thread at a kill: perhaps not rung any more */
+/* The last of its thread at a kill, or of its channel at the end: perhaps not rung any more */
 #define NVS_MARK_UNCERTAIN (1u << 2)
 #define NVS_MARK_TORN (1u << 3) /* pieces of it never came: its segments are NVS_SEG_GAP */
 

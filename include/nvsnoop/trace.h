@@ -376,6 +376,8 @@ struct nvs_rec_channel_gone {
 #define NVS_SUB_CALL_SHIFT 8
 /* More entries of the doorbell before; not counted as a submission */
 #define NVS_SUB_CONTINUED (1u << 2)
+/* Found at the end behind the last doorbell seen, by no thread known: perhaps not rung */
+#define NVS_SUB_UNCERTAIN (1u << 3)
 
 enum nvs_segment_state {
 	NVS_SEG_HERE = 0, /* all its bytes stand in this record */

@@ -70,22 +70,32 @@ void nvs_rm_replay(void)
 
 /* ---- end ---- */
 
+static bool settled(struct nvs_channel_entry *c)
+{
+	bool rings = c->slot && !(c->flags & NVS_CHAN_NO_DOORBELL);
+
+	nvs_channel_read_put(c);
+	return !rings || !c->put_read ||
+	       c->final_put == (c->final_claim & ((1u << NVS_PUT_BITS) - 1));
+}
+
 /*
  * Another thread may be between its store of GP_PUT and its doorbell. It is given a moment to ring;
- * one that never rings shows as what it is.
+ * what it has put is taken without it then, since nobody can tell whether it rings before the
+ * process is gone, and whether the GPU looks.
  */
 static void settle(struct nvs_channel_entry *c)
 {
 	struct timespec nap = {0, 200000};
-	bool rings = c->slot && !(c->flags & NVS_CHAN_NO_DOORBELL);
 
 	for (int i = 0; i < 50; i++) {
-		nvs_channel_read_put(c);
-		if (!rings || !c->put_read ||
-		    c->final_put == (c->final_claim & ((1u << NVS_PUT_BITS) - 1)))
+		if (settled(c))
 			return;
 		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
+	/* With a shadow GP_PUT waits for none but a doorbell that is under way. */
+	for (int i = 0; i < 50 && !settled(c); i++)
+		c->shadow ? nvs_quiesce() : nvs_channel_rest(c->number);
 }
 
 void nvs_rm_final_records(bool look_at_maps)

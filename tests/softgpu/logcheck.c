@@ -28,6 +28,7 @@ struct channel {
 	uint32_t next; /* doorbell to be found next in the trace */
 	uint32_t fetched_bell, fetched_entry; /* where the GPU is in what was rung */
 	bool traced; /* a trace has this channel */
+	bool ahead; /* the doorbell before was found in the trace without its ring */
 };
 
 static struct channel *channels;
@@ -265,12 +266,18 @@ static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_
 	struct channel *ch = match_channel(r, s->channel);
 	const char *what;
 
+	/* What stood in the ring at the end was taken, and is rung after all. */
+	if (ch && ch->ahead && !s->nentries) {
+		ch->ahead = false;
+		return 0;
+	}
 	if (!ch || ch->next == ch->nbells) {
 		extra++;
 		tell("%s: channel %u, sequence %llu: nobody rang for it", r->path, s->rec->channel,
 		     (unsigned long long)s->rec->sequence);
 		return 0;
 	}
+	ch->ahead = s->rec->rec.flags & NVS_SUB_UNCERTAIN;
 	what = compare(ch->bells[ch->next], s);
 	if (what) {
 		different++;

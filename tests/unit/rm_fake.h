@@ -158,6 +158,14 @@ void nvs_channel_flush(struct nvs_spool_channel *state)
 {
 }
 
+void nvs_channel_rest(uint32_t number)
+{
+}
+
+void nvs_quiesce(void)
+{
+}
+
 void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd)
 {
 }

@@ -36,6 +36,7 @@ struct nvs_batch {
 	struct nvs_reader reader;
 	struct nvs_map_hint hint; /* stays from doorbell to doorbell */
 	uint64_t sequence;
+	uint32_t thread; /* NVS_NONE: not known */
 	uint32_t old_put, new_put, count;
 	uint64_t bytes; /* of all segments */
 	/* Of NVS_MAX_ENTRIES each; NULL where the batch is only counted. */

@@ -180,6 +180,7 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 	}
 	b->buffer = buffer;
 	b->event = event;
+	b->thread = nvs_tls.thread - 1;
 	b->reader = (struct nvs_reader){.view = view, .channel = ch};
 	nvs_shadow_enter(ch);
 	want = wanted();
@@ -203,6 +204,57 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 		flags |= NVS_SUB_CONTINUED;
 	} while (b->new_put != put);
 	nvs_shadow_leave();
+}
+
+/* True if the program has put entries that nobody has claimed. */
+static bool has_rest(const struct nvs_channel *ch)
+{
+	uint64_t claim = __atomic_load_n(&ch->state->claim, __ATOMIC_ACQUIRE);
+	uint32_t put;
+
+	return ch->entries && !ch->shadow && nvs_load32_guarded(ch->put, &put) &&
+	       put < ch->entries && put != (claim & NVS_PUT_MASK);
+}
+
+static void capture_rest(struct nvs_buffer *buffer, const struct nvs_view *view,
+			 const struct nvs_channel *ch)
+{
+	const struct nvs_doorbell none = {.map = NVS_NONE, .gpu = ch->gpu};
+	const struct nvs_doorbell_event event = {
+		.doorbell = &none, .token = ch->token, .stack = NVS_NONE, .time = nvs_now()};
+	struct nvs_batch *b = batch_of(buffer);
+	uint16_t flags = NVS_SUB_UNCERTAIN;
+	bool want = wanted();
+	uint32_t put = 0;
+
+	b->buffer = buffer;
+	b->event = &event;
+	b->thread = NVS_NONE;
+	b->reader = (struct nvs_reader){.view = view, .channel = ch};
+	while (has_rest(ch) && claim_entries(ch, b, &put)) {
+		b->bytes = 0;
+		read_entries(b);
+		if (want)
+			nvs_batch_record(b, flags);
+		else
+			nvs_batch_skip(b, flags);
+		if (b->new_put == put)
+			break;
+		flags |= NVS_SUB_CONTINUED;
+	}
+}
+
+void nvs_channel_rest(uint32_t number)
+{
+	struct nvs_buffer *buffer = nvs_buffer_enter();
+	const struct nvs_view *view = atomic_load(&nvs_process->view);
+
+	if (!buffer)
+		return;
+	for (uint32_t i = 0; view && i < view->nchannels; i++)
+		if (view->channels[i].number == number)
+			capture_rest(buffer, view, &view->channels[i]);
+	nvs_buffer_leave(buffer);
 }
 
 void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_event *event)

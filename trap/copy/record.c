@@ -152,7 +152,7 @@ static void fill_head(struct nvs_batch *b, struct nvs_rec_submission *sub, uint1
 {
 	sub->rec = (struct nvs_rec){
 		.type = NVS_REC_SUBMISSION, .flags = flags, .time = b->event->time};
-	sub->thread = nvs_tls.thread - 1;
+	sub->thread = b->thread;
 	sub->channel = b->reader.channel->number;
 	sub->sequence = b->sequence;
 	sub->doorbell = b->event->doorbell->map;
@@ -170,7 +170,7 @@ static NVS_RARE void tell_gaps(struct nvs_batch *b)
 	uint32_t told = 0;
 	struct nvs_rec_gap gap = {
 		.rec.time = b->event->time,
-		.thread = nvs_tls.thread - 1,
+		.thread = b->thread,
 		.channel = b->reader.channel->number,
 		.sequence = b->sequence,
 		.old_put = b->old_put,
@@ -275,7 +275,7 @@ static NVS_RARE void end_pieces(struct nvs_batch *b, uint32_t entry)
 			.flags = NVS_DATA_LAST,
 			.size = sizeof(*rec),
 			.time = b->event->time},
-		.thread = nvs_tls.thread - 1,
+		.thread = b->thread,
 		.channel = b->reader.channel->number,
 		.sequence = b->sequence,
 		.entry = entry,
@@ -320,7 +320,7 @@ static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 			}
 			*rec = (struct nvs_rec_data){
 				.rec = {.type = NVS_REC_DATA, .size = size, .time = b->event->time},
-				.thread = nvs_tls.thread - 1,
+				.thread = b->thread,
 				.channel = b->reader.channel->number,
 				.sequence = b->sequence,
 				.entry = i,

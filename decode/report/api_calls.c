@@ -127,6 +127,8 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 
 static int merge(struct nvs_api_calls *into, struct nvs_api_calls *from)
 {
+	if (into->source != from->source)
+		into->source = NULL;
 	into->calls += from->calls;
 	into->failed += from->failed;
 	into->captured += from->captured;
@@ -144,8 +146,10 @@ static int merge(struct nvs_api_calls *into, struct nvs_api_calls *from)
 
 static int by_name(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
 {
-	int r = strcmp(a->api, b->api);
+	int r = (a->group > b->group) - (a->group < b->group);
 
+	if (!r)
+		r = strcmp(a->api, b->api);
 	if (!r)
 		r = strcmp(a->runtime_api, b->runtime_api);
 	if (!r && a->site)
@@ -185,6 +189,8 @@ static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sour
 		if (!nvs_api_calls_selected(a, sources))
 			continue;
 		site = nvs_trace_callsite(sources[a->key.trace].trace, a->key.stack);
+		a->source = sources + a->key.trace;
+		a->group = a->source->options->per_trace ? a->key.trace : 0;
 		a->api = nvs_call_name(a->entry);
 		a->runtime_api = site->runtime_api;
 		a->site = list->sites ? site->site : NULL;
@@ -210,6 +216,11 @@ static long merge_names(struct nvs_api_calls **rows, size_t *order, size_t n)
 	return (long)kept;
 }
 
+static bool is_one_api(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
+{
+	return a->group == b->group && !strcmp(a->api, b->api);
+}
+
 /* Calls that submitted nothing go with those of their API that did, where there is no doubt with
  * which. */
 static int merge_silent(struct nvs_api_calls **rows, const size_t *order, size_t n)
@@ -220,7 +231,7 @@ static int merge_silent(struct nvs_api_calls **rows, const size_t *order, size_t
 		struct nvs_api_calls *loud = NULL, *silent = NULL;
 		size_t nloud = 0;
 
-		for (end = i; end < n && !strcmp(rows[order[i]]->api, rows[order[end]]->api); end++)
+		for (end = i; end < n && is_one_api(rows[order[i]], rows[order[end]]); end++)
 			if (rows[order[end]]->key.silent) {
 				silent = rows[order[end]];
 			} else {

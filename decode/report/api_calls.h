@@ -15,6 +15,8 @@ struct nvs_api_calls {
 		uint32_t silent; /* submitted nothing: who called is not known */
 	} key;
 	const struct nvs_call_api *entry;
+	const struct nvs_source *source; /* NULL: several */
+	uint32_t group; /* of rows that are summed up: with --per-trace the trace, else 0 */
 	const char *api;
 	const char *runtime_api; /* of the calls that submitted; "" */
 	const char *site, *module; /* likewise, where sites are told apart */

@@ -6,12 +6,14 @@
 #include "decode/report/api_calls.h"
 #include "decode/report/by_api.h"
 #include "decode/report/cells.h"
+#include "decode/report/source_columns.h"
 #include "decode/report/tally_columns.h"
 
 struct row {
 	const char *api, *runtime_api, *site, *module;
+	const struct nvs_source *source; /* NULL: several */
 	struct nvs_trace *trace; /* and a stack that has the site */
-	uint32_t stack;
+	uint32_t stack, group;
 	uint64_t submissions, entries, bytes, threads, channels;
 	uint64_t all; /* submissions of all rows */
 	bool uncounted; /* and there are more, of which it is not known whose they are */
@@ -22,11 +24,13 @@ struct row {
 /* A cell with the names of its stack. */
 struct named {
 	const struct nvs_cell *cell;
-	struct nvs_trace *trace;
+	const struct nvs_source *source;
+	uint32_t group; /* nvs_api_calls.group */
 	const struct nvs_callsite *site;
 	const char *api;
 };
 
+NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_TEXT(struct row, api, r->api)
 NVS_GET_TEXT(struct row, runtime_api, r->runtime_api)
 NVS_GET_TEXT(struct row, site, r->site)
@@ -79,18 +83,19 @@ NVS_GET_TEXT(struct row, errors, r->calls ? r->calls->errors : "")
 
 #define SUBMISSION_COLUMNS(title)                                                                \
 	{"submissions", title, get_submissions, 0}, {"entries", "entries", get_entries, 0, 7},   \
-		{"bytes", "cmd bytes", get_bytes, 0, 2},                                         \
-		{"bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},                     \
+		{"command_bytes", "cmd bytes", get_bytes, 0, 2},                                 \
+		{"command_bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},             \
 		{"threads", "thr", get_threads, 0, 6}, {"channels", "chan", get_channels, 0, 6}, \
-		{"share", "share %", get_share, 0, 1}, NVS_TALLY_COLUMNS
+		{"submissions_percent", "share %", get_share, 0, 1}, NVS_TALLY_COLUMNS
 
-#define MAX_COLUMNS 48
+#define MAX_COLUMNS 56
 
 static const struct nvs_column called_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	CALL_COLUMNS,
 	SUBMISSION_COLUMNS("submissions"),
+	NVS_SOURCE_COLUMNS,
 	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
 };
 
@@ -101,6 +106,7 @@ static const struct nvs_column api_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
 	SUBMISSION_COLUMNS("submissions"),
+	NVS_SOURCE_COLUMNS,
 };
 
 #define SITE_COLUMNS                                                              \
@@ -118,18 +124,20 @@ static const struct nvs_column api_columns[] = {
 static const struct nvs_column called_site_columns[] = {
 	SITE_COLUMNS, SUBMISSION_COLUMNS("subs"),
 	CALL_COLUMNS, {"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
-	LINE_COLUMN,
+	LINE_COLUMN,  NVS_SOURCE_COLUMNS,
 };
 
 static const struct nvs_column site_columns[] = {SITE_COLUMNS, SUBMISSION_COLUMNS("submissions"),
-						 LINE_COLUMN};
+						 LINE_COLUMN, NVS_SOURCE_COLUMNS};
 
 /* ---- grouping ---- */
 
 static int compare_names(const struct named *a, const struct named *b, bool sites)
 {
-	int r = strcmp(a->api, b->api);
+	int r = (a->group > b->group) - (a->group < b->group);
 
+	if (!r)
+		r = strcmp(a->api, b->api);
 	if (!r)
 		r = strcmp(a->site->runtime_api, b->site->runtime_api);
 	if (!r && sites)
@@ -173,9 +181,13 @@ static void sum_up(struct row *row, const struct named *named, size_t n, uint64_
 	row->runtime_api = named->site->runtime_api;
 	row->site = named->site->site;
 	row->module = named->site->site_module;
-	row->trace = named->trace;
+	row->source = named->source;
+	row->trace = named->source->trace;
+	row->group = named->group;
 	row->stack = named->cell->stack;
 	for (size_t i = 0; i < n; i++) {
+		if (row->source != named[i].source)
+			row->source = NULL;
 		row->submissions += named[i].cell->submissions;
 		row->entries += named[i].cell->entries;
 		row->bytes += named[i].cell->bytes;
@@ -196,7 +208,8 @@ static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t at = 0; (cell = nvs_cells_next(s + k, &at)); count++) {
 			named[count].cell = cell;
-			named[count].trace = s[k].trace;
+			named[count].source = s + k;
+			named[count].group = s->options->per_trace ? k : 0;
 			named[count].site = nvs_trace_callsite(s[k].trace, cell->stack);
 			named[count].api = nvs_api_name(named[count].site, cell->api);
 		}
@@ -238,8 +251,10 @@ static int compare_calls(const void *key, const void *of)
 {
 	const struct nvs_api_calls *calls = key;
 	const struct row *row = of;
-	int r = strcmp(calls->api, row->api);
+	int r = (calls->group > row->group) - (calls->group < row->group);
 
+	if (!r)
+		r = strcmp(calls->api, row->api);
 	if (!r)
 		r = strcmp(calls->runtime_api, row->runtime_api);
 	if (!r && calls->site)
@@ -266,6 +281,7 @@ static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_call
 		if (!row || row->calls) {
 			row = more + nrows++;
 			memset(row, 0, sizeof(*row));
+			row->source = calls->source;
 			row->api = calls->api;
 			row->runtime_api = calls->runtime_api;
 			row->site = calls->site ? calls->site : "";
@@ -274,6 +290,8 @@ static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_call
 			row->stack = calls->key.stack;
 			row->all = all;
 		}
+		if (row->source != calls->source)
+			row->source = NULL;
 		row->calls = calls;
 		row->tally.unseen += calls->uncounted;
 		uncounted |= calls->uncounted;
@@ -378,8 +396,8 @@ static bool has_calls(const struct nvs_run *run)
 
 static int print_by_api(struct nvs_run *run)
 {
-	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "submissions");
-	struct nvs_table called = NVS_RUN_TABLE(run, called_columns, "submissions");
+	struct nvs_table table = NVS_RUN_SUMS(run, api_columns, "submissions");
+	struct nvs_table called = NVS_RUN_SUMS(run, called_columns, "submissions");
 	const struct nvs_options_report *o = run->options;
 	int r;
 
@@ -393,8 +411,8 @@ static int print_by_api(struct nvs_run *run)
 
 static int print_by_callsite(struct nvs_run *run)
 {
-	struct nvs_table table = NVS_RUN_TABLE(run, site_columns, "submissions");
-	struct nvs_table called = NVS_RUN_TABLE(run, called_site_columns, "submissions");
+	struct nvs_table table = NVS_RUN_SUMS(run, site_columns, "submissions");
+	struct nvs_table called = NVS_RUN_SUMS(run, called_site_columns, "submissions");
 
 	return has_calls(run) ? print_called(run, &called, true)
 			      : print_cells(run, &table, true, run->options);
@@ -402,7 +420,7 @@ static int print_by_callsite(struct nvs_run *run)
 
 int nvs_print_top_apis(struct nvs_run *run, uint64_t rows)
 {
-	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "submissions");
+	struct nvs_table table = NVS_RUN_SUMS(run, api_columns, "submissions");
 	struct nvs_options_report top = *run->options;
 
 	top.sort = NULL;

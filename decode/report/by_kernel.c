@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/kernels.h"
+#include "decode/report/source_columns.h"
 
 /* ---- direct launches ---- */
 
@@ -84,6 +85,7 @@ static void get_bar(const void *row, struct nvs_value *v)
 #define KNOWN r->kernel->has_attributes
 #define TIMED r->times.total.count
 
+NVS_SOURCE_GETTERS(struct nvs_kernel_row, r->several ? NULL : r->source)
 NVS_GET_TEXT(struct nvs_kernel_row, name, r->name)
 NVS_GET_TEXT(struct nvs_kernel_row, mangled, r->kernel->name)
 NVS_GET_TEXT(struct nvs_kernel_row, shapes, r->shapes)
@@ -113,22 +115,22 @@ NVS_GET_KNOWN(struct nvs_kernel_row, local, KNOWN, r->kernel->local)
 static const struct nvs_column columns[] = {
 	{"kernel", "kernel", get_name, NVS_COLUMN_NAME},
 	{"launches", "launches", get_launches, 0},
-	{"share", "share %", get_share, 0},
+	{"launches_percent", "share %", get_share, 0},
 	{"bar", "", get_bar, NVS_COLUMN_BAR},
 	{"direct", "direct", get_direct, 0, 2},
 	{"graph_captured", "captured", get_capture, NVS_COLUMN_IF_ANY, 3},
 	{"graph_built", "built", get_nodes, NVS_COLUMN_IF_ANY, 3},
 	{"graph_unknown", "graph", get_unknown, NVS_COLUMN_IF_ANY, 5},
 	{"graph_conditional", "conditional", get_conditional, NVS_COLUMN_IF_ANY, 5},
-	{"capture_calls", "recorded", get_recorded, NVS_COLUMN_IF_ANY, 5},
+	{"captured", "recorded", get_recorded, NVS_COLUMN_IF_ANY, 5},
 	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
 	{"registers", "regs", get_registers, NVS_COLUMN_IF_ANY, 3},
-	{"shared", "shared", get_shared, NVS_COLUMN_IF_ANY, 4},
-	{"shared_dynamic", "dynamic", get_dynamic, NVS_COLUMN_IF_ANY, 4},
-	{"local", "local", get_local, NVS_COLUMN_DETAIL},
+	{"static_shared_bytes", "shared", get_shared, NVS_COLUMN_IF_ANY, 4},
+	{"dynamic_shared_bytes", "dynamic", get_dynamic, NVS_COLUMN_IF_ANY, 4},
+	{"local_bytes", "local", get_local, NVS_COLUMN_DETAIL},
 	{"submissions", "subs", get_submissions, 0, 2},
-	{"bytes", "cmd bytes", get_bytes, 0, 3},
-	{"bytes_per_launch", "bytes/launch", get_bytes_each, 0, 2},
+	{"command_bytes", "cmd bytes", get_bytes, 0, 3},
+	{"command_bytes_per_launch", "bytes/launch", get_bytes_each, 0, 2},
 	{"host_us_total", "host us", get_total, NVS_COLUMN_DETAIL},
 	{"host_us_mean", "host us/call", get_mean, 0, 1},
 	{"host_us_p50", "host us p50", get_p50, NVS_COLUMN_DETAIL},
@@ -136,6 +138,7 @@ static const struct nvs_column columns[] = {
 	{"shapes", "shapes", get_nshapes, NVS_COLUMN_DETAIL},
 	{"grid_block", "grid / block", get_shapes, 0, 4},
 	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
 };
 
 static void finish_row(struct nvs_kernel_row *row)
@@ -178,7 +181,7 @@ static int compare_rows(const void *a, const void *b)
 	int r = compare_names(a, b);
 
 	if (!r)
-		r = (x->trace > y->trace) - (x->trace < y->trace);
+		r = (x->source > y->source) - (x->source < y->source);
 	return r ? r
 		 : (x->kernel->index > y->kernel->index) - (x->kernel->index < y->kernel->index);
 }
@@ -186,6 +189,7 @@ static int compare_rows(const void *a, const void *b)
 /* Rows of several traces become one where their names are the same. */
 static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 {
+	into->several |= into->source != from->source;
 	into->direct += from->direct;
 	into->failed += from->failed;
 	into->recorded += from->recorded;
@@ -210,6 +214,12 @@ static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 	return nvs_times_merge(&into->times, &from->times);
 }
 
+static bool is_one(const struct nvs_kernel_row *a, const struct nvs_kernel_row *b)
+{
+	return a->kernel->name[0] && !strcmp(a->kernel->name, b->kernel->name) &&
+	       (a->source == b->source || !a->source->options->per_trace);
+}
+
 static int merge_rows(struct nvs_kernel_row **rows, size_t *n)
 {
 	size_t kept = 0;
@@ -217,7 +227,7 @@ static int merge_rows(struct nvs_kernel_row **rows, size_t *n)
 
 	qsort(rows, *n, sizeof(*rows), compare_rows);
 	for (size_t i = 0; i < *n; i++) {
-		if (kept && rows[i]->kernel->name[0] && !compare_names(rows + kept - 1, rows + i)) {
+		if (kept && is_one(rows[kept - 1], rows[i])) {
 			r |= merge(rows[kept - 1], rows[i]);
 			nvs_kernel_row_free(rows[i]);
 		} else {
@@ -287,7 +297,7 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 
 static int print(struct nvs_run *run)
 {
-	struct nvs_table table = NVS_RUN_TABLE(run, columns, "launches");
+	struct nvs_table table = NVS_RUN_SUMS(run, columns, "launches");
 	const struct nvs_kernels *k = run->each;
 	struct nvs_kernel_row **rows;
 	size_t n = 0;

@@ -3,22 +3,29 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/distinct.h"
+#include "decode/base/hash.h"
 #include "decode/report/contexts.h"
-#include "decode/report/report.h"
+#include "decode/report/source_columns.h"
 #include "decode/report/times.h"
 
 enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
 
+/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
+enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
+
+#define NO_THREAD (NVS_NONE - 1) /* last_thread before the first: NVS_NONE is one not known */
+
 struct row {
 	struct key {
 		uint64_t handle; /* stream, thread number or context */
-		uint32_t trace;
-		uint32_t per_thread; /* a stream handle in a call of the per-thread kind */
+		const struct nvs_source *source;
 	} key;
-	char name[48];
-	uint64_t tid, calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions,
+	uint64_t number; /* among all rows, from 1 */
+	uint64_t calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions,
 		entries, bytes;
-	uint64_t threads, context;
+	uint64_t context, threads;
+	bool many; /* threads are not known: more than can be told apart */
 	bool uncounted; /* what was submitted is not known */
 	bool untold; /* how much some copy moved is not known */
 	bool used; /* a stream: more than made and destroyed */
@@ -29,11 +36,24 @@ struct row {
 struct state {
 	struct nvs_source *source;
 	enum by by;
-	struct nvs_rows *rows; /* of all traces */
+	struct all {
+		struct nvs_rows rows;
+		struct nvs_distinct threads; /* of each row */
+	} * all; /* of all traces */
 	struct nvs_contexts contexts;
 };
 
 /* ---- counting ---- */
+
+static void see_thread(struct state *st, struct row *row, uint32_t thread)
+{
+	const uint64_t thing[2] = {row->number, thread};
+	int r = nvs_distinct_add(&st->all->threads, nvs_hash64(thing, sizeof(thing)));
+
+	row->last_thread = thread;
+	row->threads += r > 0;
+	row->many |= r < 0;
+}
 
 static int count(struct state *st, struct row *row, const struct nvs_call *call)
 {
@@ -55,10 +75,8 @@ static int count(struct state *st, struct row *row, const struct nvs_call *call)
 		row->copies += copies;
 		row->copied += bytes;
 	}
-	if (row->last_thread != call->thread) {
-		row->threads += row->last_thread == NVS_NONE || row->threads < 2;
-		row->last_thread = call->thread;
-	}
+	if (row->last_thread != call->thread)
+		see_thread(st, row, call->thread);
 	row->syncs += group == NVS_CALL_GROUP_SYNC;
 	if (call->end && call->depth <= 1 &&
 	    nvs_total_later(st->source->waiting, &row->times, call))
@@ -68,14 +86,23 @@ static int count(struct state *st, struct row *row, const struct nvs_call *call)
 		       : 0;
 }
 
-static struct row *row_of_call(struct state *st, uint64_t handle, bool per_thread)
+static struct row *row_of_call(struct state *st, uint64_t handle)
 {
-	struct key key = {handle, st->source->index, per_thread};
-	struct row *row = nvs_rows_at(st->rows, &key);
+	struct key key = {handle, st->source};
+	struct row *row = nvs_rows_at(&st->all->rows, &key);
 
-	if (row && !row->calls)
-		row->last_thread = NVS_NONE;
+	if (row && !row->number) {
+		row->number = st->all->rows.n;
+		row->last_thread = NO_THREAD;
+	}
 	return row;
+}
+
+/* Both default streams have a handle of their own beside 0, which is the one or the other by the
+ * kind of the call. */
+static uint64_t stream_of(const struct nvs_call *call, uint64_t stream)
+{
+	return stream ? stream : call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
 }
 
 static int count_stream(struct state *st, const struct nvs_call *call, uint64_t context)
@@ -87,7 +114,7 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	if (!nvs_call_kind(call, NVS_KIND_STREAM, &stream) &&
 	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET)
 		return 0;
-	row = row_of_call(st, stream, call->api->per_thread && !stream);
+	row = row_of_call(st, stream_of(call, stream));
 	if (!row)
 		return -ENOMEM;
 	row->context = context;
@@ -96,8 +123,9 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	r = count(st, row, call);
 	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY)
 		row->used = true;
-	else if (!call->result && call->end && !row->key.per_thread)
-		nvs_rows_forget(st->rows, row); /* the same handle is another one from here on */
+	else if (!call->result && call->end && row->key.handle > PER_THREAD_DEFAULT)
+		nvs_rows_forget(&st->all->rows,
+				row); /* the same handle is another one from here on */
 	return r;
 }
 
@@ -112,37 +140,25 @@ static int on_call(void *arg, const struct nvs_call *call)
 		return r;
 	if (st->by == BY_STREAM)
 		return count_stream(st, call, handle);
-	row = row_of_call(st, st->by == BY_THREAD ? call->thread : handle, false);
+	row = row_of_call(st, st->by == BY_THREAD ? call->thread : handle);
 	return row ? count(st, row, call) : -ENOMEM;
-}
-
-/* ---- names, now that all has been read ---- */
-
-static void name_thread(const struct nvs_run *run, struct row *row)
-{
-	const struct nvs_trace *trace = run->sources[row->key.trace].trace;
-	const struct nvs_trace_thread *t = nvs_trace_thread_at(trace, (uint32_t)row->key.handle);
-
-	snprintf(row->name, sizeof(row->name), "%s", t ? t->name : "");
-	row->tid = t ? t->tid : 0;
-}
-
-static void name_handle(struct row *row, bool stream)
-{
-	uint64_t handle = row->key.handle;
-
-	if (handle > (stream ? 2 : 0))
-		snprintf(row->name, sizeof(row->name), "0x%llx", (unsigned long long)handle);
-	else
-		snprintf(row->name, sizeof(row->name), "%s",
-			 !stream			      ? "none"
-			 : handle == 2 || row->key.per_thread ? "per-thread default"
-							      : "default");
 }
 
 /* ---- columns ---- */
 
-NVS_GET_TEXT(struct row, name, r->name)
+/* NULL: not known */
+static const struct nvs_trace_thread *thread_of(const struct row *r)
+{
+	return nvs_trace_thread_at(r->key.source->trace, (uint32_t)r->key.handle);
+}
+
+static uint32_t tid_of(const struct row *r)
+{
+	return thread_of(r) ? thread_of(r)->tid : 0;
+}
+
+NVS_SOURCE_GETTERS(struct row, r->key.source)
+NVS_GET_TEXT(struct row, name, thread_of(r) ? thread_of(r)->name : "")
 NVS_GET_COUNT(struct row, calls, r->calls)
 NVS_GET_COUNT(struct row, failed, r->failed)
 NVS_GET_COUNT(struct row, launches, r->launches)
@@ -154,26 +170,38 @@ NVS_GET_COUNT(struct row, syncs, r->syncs)
 NVS_GET_KNOWN(struct row, submissions, !r->uncounted, r->submissions)
 NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->entries)
 NVS_GET_KNOWN(struct row, bytes, !r->uncounted, r->bytes)
-NVS_GET_TEXT(struct row, threads, r->threads > 1 ? "several" : "one")
+NVS_GET_KNOWN(struct row, threads, !r->many, r->threads)
 NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.ns / 1000)
 NVS_GET_REAL(struct row, mean, r->times.count, nvs_total_mean(&r->times) / 1000)
 NVS_GET_REAL(struct row, waits, r->waits.count, (double)r->waits.ns / 1000)
 
 NVS_GET_KNOWN(struct row, thread, r->key.handle != NVS_NONE, r->key.handle)
-NVS_GET_KNOWN(struct row, tid, r->key.handle != NVS_NONE, r->tid)
+NVS_GET_KNOWN(struct row, tid, tid_of(r), tid_of(r))
 NVS_GET_HEX(struct row, context, r->context, r->context)
+NVS_GET_HEX(struct row, own, r->key.handle, r->key.handle)
+
+static void get_stream(const void *row, struct nvs_value *v)
+{
+	static const char *const defaults[] = {
+		[LEGACY_DEFAULT] = "default", [PER_THREAD_DEFAULT] = "per-thread default"};
+	const struct row *r = row;
+
+	nvs_value_hex(v, true, r->key.handle);
+	if (r->key.handle <= PER_THREAD_DEFAULT)
+		v->text = defaults[r->key.handle];
+}
 
 #define COUNTS                                                                                    \
 	{"calls", "calls", get_calls, 0}, {"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 4}, \
-		{"launches", "launches", get_launches, 0},                                        \
+		{"launch_calls", "launches", get_launches, 0},                                    \
 		{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},                   \
 		{"copies", "copies", get_copies, NVS_COLUMN_IF_ANY, 2},                           \
-		{"bytes_copied", "copy bytes", get_copied, NVS_COLUMN_IF_ANY, 2},                 \
-		{"memsets", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},                        \
-		{"syncs", "syncs", get_syncs, NVS_COLUMN_IF_ANY, 3},                              \
+		{"copied_bytes", "copy bytes", get_copied, NVS_COLUMN_IF_ANY, 2},                 \
+		{"memset_calls", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},                   \
+		{"sync_calls", "syncs", get_syncs, NVS_COLUMN_IF_ANY, 3},                         \
 		{"submissions", "subs", get_submissions, 0},                                      \
 		{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},                           \
-		{"bytes", "cmd bytes", get_bytes, 0, 3},                                          \
+		{"command_bytes", "cmd bytes", get_bytes, 0, 3},                                  \
 		{"host_us_total", "host us", get_total, 0, 1},                                    \
 		{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 1},                      \
 	{                                                                                         \
@@ -181,21 +209,24 @@ NVS_GET_HEX(struct row, context, r->context, r->context)
 	}
 
 static const struct nvs_column stream_columns[] = {
-	{"stream", "stream", get_name, 0},
+	{"stream", "stream", get_stream, 0},
 	COUNTS,
 	{"threads", "threads", get_threads, 0, 5},
 	{"context", "context", get_context, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
 };
 static const struct nvs_column thread_columns[] = {
 	{"thread", "thread", get_thread, 0},
 	{"tid", "tid", get_tid, 0, 3},
 	COUNTS,
-	{"name", "name", get_name, NVS_COLUMN_NAME},
+	{"thread_name", "name", get_name, NVS_COLUMN_NAME},
+	NVS_SOURCE_COLUMNS,
 };
 static const struct nvs_column context_columns[] = {
-	{"context", "context", get_name, 0},
+	{"context", "context", get_own, 0},
 	COUNTS,
 	{"threads", "threads", get_threads, 0, 5},
+	NVS_SOURCE_COLUMNS,
 };
 
 /* ---- from the traces to the table ---- */
@@ -205,9 +236,9 @@ static int begin(struct nvs_run *run, struct nvs_source *s, struct state *st, en
 {
 	st->source = s;
 	st->by = by;
-	st->rows = run->state;
-	if (!st->rows->size)
-		*st->rows = NVS_ROWS(struct row, key);
+	st->all = run->state;
+	if (!st->all->rows.size)
+		st->all->rows = NVS_ROWS(struct row, key);
 	reader->call = on_call;
 	reader->tallies = true;
 	return 0;
@@ -252,12 +283,10 @@ static size_t fold_unused(struct nvs_rows *rows)
 static int print_streams(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, stream_columns, "calls");
-	struct nvs_rows *rows = run->state;
+	struct nvs_rows *rows = &((struct all *)run->state)->rows;
 	size_t unused = run->options->format == NVS_FORMAT_TEXT ? fold_unused(rows) : 0;
 	int r;
 
-	for (size_t i = 0; i < rows->n; i++)
-		name_handle(rows->row[i], true);
 	r = nvs_table_print_rows(run->out, &table, rows, run->options);
 	if (!r && unused)
 		fprintf(run->out->file, "%zu stream%s unused\n", unused, unused == 1 ? "" : "s");
@@ -267,21 +296,17 @@ static int print_streams(struct nvs_run *run)
 static int print_threads(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, thread_columns, "calls");
-	struct nvs_rows *rows = run->state;
+	const struct all *all = run->state;
 
-	for (size_t i = 0; i < rows->n; i++)
-		name_thread(run, rows->row[i]);
-	return nvs_table_print_rows(run->out, &table, rows, run->options);
+	return nvs_table_print_rows(run->out, &table, &all->rows, run->options);
 }
 
 static int print_contexts(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, context_columns, "calls");
-	struct nvs_rows *rows = run->state;
+	const struct all *all = run->state;
 
-	for (size_t i = 0; i < rows->n; i++)
-		name_handle(rows->row[i], false);
-	return nvs_table_print_rows(run->out, &table, rows, run->options);
+	return nvs_table_print_rows(run->out, &table, &all->rows, run->options);
 }
 
 static void free_rows(struct nvs_run *run)
@@ -290,12 +315,13 @@ static void free_rows(struct nvs_run *run)
 
 	for (uint32_t i = 0; i < run->n; i++)
 		nvs_contexts_free(&st[i].contexts);
-	nvs_rows_free(run->state, NULL);
+	nvs_rows_free(&((struct all *)run->state)->rows, NULL);
+	nvs_distinct_free(&((struct all *)run->state)->threads);
 }
 
 #define BY_HANDLE                                                                                \
 	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE, \
-	.state = sizeof(struct nvs_rows), .each = sizeof(struct state), .free = free_rows
+	.state = sizeof(struct all), .each = sizeof(struct state), .free = free_rows
 
 NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
 	   .man = "Calls, launches, copies, host time and command bytes per stream. Streams that "

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/cells.h"
+#include "decode/report/source_columns.h"
 #include "decode/report/tally_columns.h"
 
 struct row {
@@ -12,16 +13,16 @@ struct row {
 	uint64_t submissions, entries, bytes; /* that pass the filters */
 	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
 	bool filtered; /* by what only a submission tells: so of these not either */
-	char flags[64];
+	char class[16], flags[64];
 	struct nvs_tally tally;
 };
 
-NVS_GET_TEXT(struct row, trace, r->source->path)
+NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_COUNT(struct row, channel, r->channel->channel)
 NVS_GET_KNOWN(struct row, gpu, r->channel->known && r->channel->rec.gpu != NVS_NONE,
 	      r->channel->rec.gpu)
-NVS_GET_HEX(struct row, class, r->channel->known, r->channel->rec.object_class)
-NVS_GET_HEX(struct row, engine, r->channel->known, r->channel->rec.engine)
+NVS_GET_TEXT(struct row, class, r->class)
+NVS_GET_KNOWN(struct row, engine, r->channel->known, r->channel->rec.engine)
 NVS_GET_HEX(struct row, token, r->channel->rec.token != NVS_NONE, r->channel->rec.token)
 NVS_GET_KNOWN(struct row, ring, r->channel->known, r->channel->rec.entries)
 NVS_GET_KNOWN(struct row, submissions, !r->filtered, r->submissions)
@@ -34,7 +35,7 @@ NVS_GET_HEX(struct row, gpfifo, r->channel->known, r->channel->rec.gpfifo)
 static void get_time(const struct row *r, uint64_t ticks, bool known, struct nvs_value *v)
 {
 	if (known && nvs_clock_since_start(r->source->trace, ticks, &v->ns))
-		v->kind = NVS_VALUE_SECONDS;
+		v->kind = NVS_VALUE_NS;
 }
 
 static void get_alloc(const void *row, struct nvs_value *v)
@@ -54,22 +55,22 @@ static void get_free(const void *row, struct nvs_value *v)
 NVS_TALLY_GETTERS(struct row)
 
 static const struct nvs_column columns[] = {
-	{"trace", "trace", get_trace, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL},
 	{"channel", "chan", get_channel, 0},
 	{"gpu", "gpu", get_gpu, 0, 1},
 	{"class", "class", get_class, 0, 1},
 	{"engine", "eng", get_engine, 0, 6},
 	{"token", "token", get_token, 0, 3},
-	{"ring", "ring", get_ring, 0, 7},
+	{"gpfifo_entries", "ring", get_ring, 0, 7},
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0, 6},
-	{"bytes", "cmd bytes", get_bytes, 0, 1},
+	{"command_bytes", "cmd bytes", get_bytes, 0, 1},
 	{"gaps", "gaps", get_gaps, 0},
 	NVS_TALLY_COLUMNS,
-	{"allocated", "allocated", get_alloc, NVS_COLUMN_DETAIL},
-	{"freed", "freed", get_free, NVS_COLUMN_DETAIL},
-	{"gpfifo", "gpfifo", get_gpfifo, NVS_COLUMN_DETAIL},
+	{"allocated_ns", "allocated", get_alloc, NVS_COLUMN_DETAIL},
+	{"freed_ns", "freed", get_free, NVS_COLUMN_DETAIL},
+	{"gpfifo_address", "gpfifo", get_gpfifo, NVS_COLUMN_DETAIL},
 	{"flags", "flags", get_flags, NVS_COLUMN_NAME, 4},
+	NVS_SOURCE_COLUMNS,
 };
 
 static void set_flags(struct row *r)
@@ -120,6 +121,9 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 		of[i]->submissions = uncounted ? channel->counts.skipped_submissions : 0;
 		of[i]->bytes = uncounted ? channel->counts.skipped_bytes : 0;
 		set_flags(of[i]);
+		if (channel->known)
+			snprintf(of[i]->class, sizeof(of[i]->class), "%04x",
+				 channel->rec.object_class);
 	}
 	while (of && (c = nvs_cells_next(s, &at))) {
 		if (!of[c->channel])

@@ -23,8 +23,10 @@ NVS_GET_COUNT(struct row, methods, r->methods)
 NVS_GET_TEXT(struct row, note, r->remark)
 
 static const struct nvs_column columns[] = {
-	{"methods", "methods", get_methods, 0},	     {"class", "class", get_id, NVS_COLUMN_NAME},
-	{"kind", "kind", get_kind, NVS_COLUMN_NAME}, {"name", "name", get_name, NVS_COLUMN_NAME},
+	{"methods", "methods", get_methods, 0},
+	{"class", "class", get_id, NVS_COLUMN_NAME},
+	{"kind", "kind", get_kind, NVS_COLUMN_NAME},
+	{"class_name", "name", get_name, NVS_COLUMN_NAME},
 	{"note", "note", get_note, NVS_COLUMN_NAME},
 };
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "decode/report/dump_methods.h"
+#include "decode/report/source_columns.h"
 
 static const char *const states[] = {"here", "in pieces", "none", "gap", "not recorded"};
 
@@ -22,14 +23,14 @@ static const char *opcode_name(uint32_t opcode)
 
 void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n)
 {
-	if (n < 2)
-		return;
 	if (s->options->format == NVS_FORMAT_JSON) {
-		fprintf(out->file, "{\"schema\":%d,\"kind\":\"trace\",\"path\":", NVS_DUMP_SCHEMA);
-		nvs_out_json(out, s->path, strlen(s->path));
+		fprintf(out->file, "{\"schema\":%d,\"kind\":\"trace\",", NVS_SCHEMA);
+		nvs_source_json(out, s);
 		fputs("}\n", out->file);
 		return;
 	}
+	if (n < 2)
+		return;
 	fputs("== ", out->file);
 	nvs_out_text(out, s->path);
 	fputs(" ==\n", out->file);
@@ -57,12 +58,18 @@ static void put_site(struct nvs_out *out, const char *api, const struct nvs_sour
 	}
 }
 
-void nvs_dump_thread(FILE *f, const struct nvs_trace_thread *t, const char *none)
+static void json_known(FILE *f, const char *key, bool known, uint32_t n)
 {
-	if (t->thread == NVS_NONE)
-		fputs(none, f);
+	if (known)
+		fprintf(f, ",\"%s\":%u", key, n);
 	else
-		fprintf(f, "%u", t->tid ? t->tid : t->thread);
+		fprintf(f, ",\"%s\":null", key);
+}
+
+void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t)
+{
+	json_known(f, "thread", t->thread != NVS_NONE, t->thread);
+	json_known(f, "tid", t->tid, t->tid);
 }
 
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
@@ -74,15 +81,17 @@ void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *sour
 	fprintf(f, "%s#%" PRIu64 " ", nvs_out_style(out, NVS_STYLE_HEAD), s->number);
 	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
 		fprintf(f, "%.9f s ", (double)ns / 1e9);
-	fputs("thread ", f);
-	nvs_dump_thread(f, s->thread, "-");
+	if (s->thread->thread == NVS_NONE)
+		fputs("thread -", f);
+	else
+		fprintf(f, "thread %u", s->thread->tid ? s->thread->tid : s->thread->thread);
 	if (s->thread->name[0]) {
 		fputs(" (", f);
 		nvs_out_text(out, s->thread->name);
 		fputc(')', f);
 	}
 	put_site(out, nvs_source_api(source, s, call), source, s->rec->stack);
-	fprintf(f, " channel %u token %x sequence %" PRIu64 " put %u->%u%s%s%s%s%s\n",
+	fprintf(f, " channel %u token 0x%x sequence %" PRIu64 " put %u->%u%s%s%s%s%s\n",
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
 		s->rec->new_put, s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
 		s->marks & NVS_MARK_LATE ? " late" : "",
@@ -93,7 +102,10 @@ void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *sour
 static void json_text(struct nvs_out *out, const char *key, const char *text)
 {
 	fprintf(out->file, ",\"%s\":", key);
-	nvs_out_json(out, text, strlen(text));
+	if (*text)
+		nvs_out_json(out, text, strlen(text));
+	else
+		fputs("null", out->file);
 }
 
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
@@ -104,13 +116,12 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 	int64_t ns;
 
 	fprintf(f, "{\"schema\":%d,\"kind\":\"submission\",\"submission\":%" PRIu64 ",\"time_ns\":",
-		NVS_DUMP_SCHEMA, s->number);
+		NVS_SCHEMA, s->number);
 	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
 		fprintf(f, "%" PRId64, ns);
 	else
 		fputs("null", f);
-	fputs(",\"thread\":", f);
-	nvs_dump_thread(f, s->thread, "null");
+	nvs_dump_json_thread(f, s->thread);
 	json_text(out, "thread_name", s->thread->name);
 	json_text(out, "api", nvs_source_api(source, s, call));
 	json_text(out, "runtime_api", site->runtime_api);
@@ -119,7 +130,7 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 	json_text(out, "module", site->site_module);
 	fprintf(f,
 		",\"channel\":%u,\"token\":%u,\"sequence\":%" PRIu64
-		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"bytes\":%" PRIu64 "}\n",
+		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"command_bytes\":%" PRIu64 "}\n",
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
 		s->rec->new_put, s->nentries, nvs_submission_bytes(s));
 }
@@ -146,12 +157,12 @@ void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
 
 	fprintf(f,
 		"{\"schema\":%d,\"kind\":\"entry\",\"submission\":%" PRIu64
-		",\"index\":%u,\"entry\":%" PRIu64,
-		NVS_DUMP_SCHEMA, s->number, seg->index, seg->entry);
+		",\"entry_index\":%u,\"entry\":%" PRIu64,
+		NVS_SCHEMA, s->number, seg->index, seg->entry);
 	if (gp->dwords)
 		fprintf(f,
 			",\"address\":%" PRIu64 ",\"dwords\":%u,\"subroutine\":%s,\"conditional\":%"
-			"s,\"sync\":%s,\"state\":\"%s\"}\n",
+			"s,\"sync\":%s,\"segment\":\"%s\"}\n",
 			gp->address, gp->dwords, gp->subroutine ? "true" : "false",
 			gp->conditional ? "true" : "false", gp->wait ? "true" : "false",
 			state_name(seg->state));

@@ -77,15 +77,15 @@ static void json_head(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32
 	fprintf(out,
 		"{\"schema\":%d,\"kind\":\"%s\",\"submission\":%" PRIu64
 		",\"form\":\"%s\",\"subchannel\":%u,\"class\":",
-		NVS_DUMP_SCHEMA, kind, d->submission, nvs_pb_form_name(run->form), run->subch);
+		NVS_SCHEMA, kind, d->submission, nvs_pb_form_name(run->form), run->subch);
 	if (k->cls)
 		fprintf(out, "\"%04x\"", k->cls->id);
 	else
 		fputs("null", out);
-	fprintf(out, ",\"method\":%u,\"name\":", nvs_pb_method(run, i));
+	fprintf(out, ",\"method\":%u,\"method_name\":", nvs_pb_method(run, i));
 	if (k->at.method)
-		fprintf(out, "\"%s\",\"index\":%u,\"assumed\":%s", nvs_str(k->at.method->name),
-			k->at.index, k->at.assumed ? "true" : "false");
+		fprintf(out, "\"%s\",\"method_index\":%u,\"assumed\":%s",
+			nvs_str(k->at.method->name), k->at.index, k->at.assumed ? "true" : "false");
 	else
 		fputs("null", out);
 }
@@ -125,9 +125,9 @@ static void json_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 		return;
 	fprintf(d->out->file,
 		"{\"schema\":%d,\"kind\":\"header\",\"submission\":%" PRIu64 ",\"address\":%" PRIu64
-		",\"form\":\"%s\",\"subchannel\":%u,\"method\":%u,\"count\":%u}\n",
-		NVS_DUMP_SCHEMA, d->submission, run->address, nvs_pb_form_name(run->form),
-		run->subch, run->method, run->total);
+		",\"form\":\"%s\",\"subchannel\":%u,\"method\":%u,\"dwords\":%u}\n",
+		NVS_SCHEMA, d->submission, run->address, nvs_pb_form_name(run->form), run->subch,
+		run->method, run->total);
 }
 
 /* ---- both ---- */
@@ -189,9 +189,9 @@ void nvs_dump_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 		fprintf(out,
 			"{\"schema\":%d,\"kind\":\"fault\",\"submission\":%" PRIu64
 			",\"fault\":\"%s\",\"address\":%" PRIu64
-			",\"header\":%u,\"wanted\":%u,\"had\":%u}\n",
-			NVS_DUMP_SCHEMA, d->submission, nvs_pb_fault_name(fault->kind),
-			fault->address, fault->header, fault->wanted, fault->had);
+			",\"header\":%u,\"wanted_dwords\":%u,\"had_dwords\":%u}\n",
+			NVS_SCHEMA, d->submission, nvs_pb_fault_name(fault->kind), fault->address,
+			fault->header, fault->wanted, fault->had);
 	else
 		nvs_dump_text_fault(d, fault);
 }
@@ -208,7 +208,7 @@ void nvs_dump_passed(struct nvs_dumper *d, uint64_t address, uint64_t dwords)
 		fprintf(out,
 			"{\"schema\":%d,\"kind\":\"passed_over\",\"address\":%" PRIu64
 			",\"dwords\":%" PRIu64 "}\n",
-			NVS_DUMP_SCHEMA, address, dwords);
+			NVS_SCHEMA, address, dwords);
 	else
 		fprintf(out, "    %s!passed over %" PRIu64 " dwords from %" PRIx64 " on%s\n",
 			nvs_out_style(d->out, NVS_STYLE_BAD), dwords, address,
@@ -220,11 +220,10 @@ static void json_end(struct nvs_dumper *d)
 	FILE *out = d->out->file;
 
 	fprintf(out,
-		"{\"schema\":%d,\"kind\":\"end\",\"words\":%" PRIu64 ",\"faults\":%" PRIu64
+		"{\"schema\":%d,\"kind\":\"end\",\"method_words\":%" PRIu64 ",\"faults\":%" PRIu64
 		",\"unknown_words\":%" PRIu64 ",\"assumed_words\":%" PRIu64
-		",\"passed_over\":%" PRIu64 ",\"unknown\":[",
-		NVS_DUMP_SCHEMA, d->words, d->faults, d->unknown_words, d->assumed_words,
-		d->passed);
+		",\"passed_over_dwords\":%" PRIu64 ",\"unknown\":[",
+		NVS_SCHEMA, d->words, d->faults, d->unknown_words, d->assumed_words, d->passed);
 	for (uint32_t i = 0; i < d->nunknown; i++)
 		fprintf(out, "%s{\"class\":\"%04x\",\"method\":%u,\"count\":%" PRIu64 "}",
 			i ? "," : "", d->unknown[i].cls, d->unknown[i].method, d->unknown[i].count);

@@ -8,7 +8,6 @@
 #include "decode/report/report.h"
 #include "decode/gpu/words.h"
 
-#define NVS_DUMP_SCHEMA 1 /* of the JSON lines of --dump and --ops: docs/schema.md */
 #define NVS_DUMP_METHODS 4096u /* dwords of a class's method space */
 
 /* A method of a class, looked up once. */
@@ -71,8 +70,8 @@ void nvs_dump_text_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 void nvs_dump_flush(struct nvs_dumper *d);
 void nvs_dump_free(struct nvs_dumper *d);
 
-/* dump_head.c: the thread's tid or else its number; NONE where the trace does not tell. */
-void nvs_dump_thread(FILE *f, const struct nvs_trace_thread *t, const char *none);
+/* dump_head.c: members of a JSON object. */
+void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t);
 /* The line (or JSON object) that says which submission it is, and one for an entry. */
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s, const struct nvs_call *call);
@@ -82,7 +81,7 @@ void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
 			 const struct nvs_gp *gp);
 void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
 			 const struct nvs_segment *seg, const struct nvs_gp *gp);
-/* "== path ==" where several traces are reported, as text. */
+/* The JSON object that says which trace it is; "== path ==" as text, where there are several. */
 void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n);
 
 #endif

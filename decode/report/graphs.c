@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/handles.h"
-#include "decode/report/report.h"
+#include "decode/report/source_columns.h"
 #include "decode/report/times.h"
 
 /* CUgraphNodeType */
@@ -14,6 +14,7 @@ enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };
 
 struct row {
 	const struct nvs_exec *exec;
+	const struct nvs_source *source;
 	uint64_t number; /* over all traces */
 	uint64_t kind[4], other, children, conditional_nodes, nodes;
 	uint64_t launches, failed, submissions, entries, bytes;
@@ -154,6 +155,7 @@ static double each(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
+NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_COUNT(struct row, number, r->number)
 NVS_GET_TEXT(struct row, origin,
 	     r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"
@@ -182,37 +184,42 @@ NVS_GET_KNOWN(struct row, upload_doorbells, !r->uncounted, r->upload_submissions
 NVS_GET_REAL(struct row, upload_us, r->uploads, nvs_total_mean(&r->upload_times) / 1000)
 NVS_GET_REAL(struct row, make_us, r->make_times.count, nvs_total_mean(&r->make_times) / 1000)
 NVS_GET_KNOWN(struct row, make_bytes, !r->uncounted, r->make_bytes)
-NVS_GET_TEXT(struct row, partial, r->exec->partial ? "partial" : "")
+static void get_partial(const void *row, struct nvs_value *v)
+{
+	nvs_value_truth(v, ((const struct row *)row)->exec->partial, "partial");
+}
+
 NVS_GET_HEX(struct row, exec, true, r->exec->handle)
 
 static const struct nvs_column columns[] = {
 	{"graph", "graph", get_number, 0},
 	{"exec", "exec", get_exec, NVS_COLUMN_DETAIL},
 	{"nodes", "nodes", get_nodes, 0},
-	{"kernels", "kernels", get_kernels, 0, 1},
-	{"copies", "copies", get_copies, NVS_COLUMN_IF_ANY, 4},
-	{"memsets", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},
-	{"host", "host", get_hosts, NVS_COLUMN_IF_ANY, 5},
-	{"children", "child", get_children, NVS_COLUMN_IF_ANY, 5},
-	{"other", "other", get_other, NVS_COLUMN_IF_ANY, 5},
-	{"conditional_nodes", "in bodies", get_conditional, NVS_COLUMN_IF_ANY, 5},
+	{"kernel_nodes", "kernels", get_kernels, 0, 1},
+	{"copy_nodes", "copies", get_copies, NVS_COLUMN_IF_ANY, 4},
+	{"memset_nodes", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},
+	{"host_nodes", "host", get_hosts, NVS_COLUMN_IF_ANY, 5},
+	{"child_nodes", "child", get_children, NVS_COLUMN_IF_ANY, 5},
+	{"other_nodes", "other", get_other, NVS_COLUMN_IF_ANY, 5},
+	{"body_nodes", "in bodies", get_conditional, NVS_COLUMN_IF_ANY, 5},
 	{"updates", "updates", get_updates, NVS_COLUMN_IF_ANY, 3},
 	{"node_changes", "changes", get_changes, NVS_COLUMN_IF_ANY, 5},
-	{"launches", "launches", get_launches, 0},
+	{"graph_launches", "launches", get_launches, 0},
 	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
-	{"doorbells_per_launch", "doorbells", get_doorbells, 0, 1},
+	{"submissions_per_launch", "doorbells", get_doorbells, 0, 1},
 	{"entries_per_launch", "entries", get_entries, 0, 4},
-	{"bytes_per_launch", "bytes/launch", get_bytes, 0, 1},
-	{"launch_us_p50", "host us p50", get_p50, 0, 1},
-	{"launch_us_mean", "us/launch", get_mean, NVS_COLUMN_BESIDE, 3},
-	{"uploads", "uploads", get_uploads, NVS_COLUMN_DETAIL},
-	{"upload_doorbells", "upload bells", get_upload_doorbells, NVS_COLUMN_DETAIL},
-	{"upload_bytes", "upload bytes", get_upload_bytes, NVS_COLUMN_IF_ANY, 4},
-	{"upload_us", "upload us", get_upload_us, NVS_COLUMN_DETAIL},
-	{"instantiate_us", "make us", get_make_us, NVS_COLUMN_IF_ANY, 3},
-	{"instantiate_bytes", "make bytes", get_make_bytes, NVS_COLUMN_DETAIL},
+	{"command_bytes_per_launch", "bytes/launch", get_bytes, 0, 1},
+	{"host_us_p50", "host us p50", get_p50, 0, 1},
+	{"host_us_mean", "us/launch", get_mean, NVS_COLUMN_BESIDE, 3},
+	{"graph_uploads", "uploads", get_uploads, NVS_COLUMN_DETAIL},
+	{"graph_upload_submissions", "upload bells", get_upload_doorbells, NVS_COLUMN_DETAIL},
+	{"graph_upload_command_bytes", "upload bytes", get_upload_bytes, NVS_COLUMN_IF_ANY, 4},
+	{"graph_upload_us_mean", "upload us", get_upload_us, NVS_COLUMN_DETAIL},
+	{"instantiate_us_mean", "make us", get_make_us, NVS_COLUMN_IF_ANY, 3},
+	{"instantiate_command_bytes", "make bytes", get_make_bytes, NVS_COLUMN_DETAIL},
 	{"origin", "made by", get_origin, 0, 3},
 	{"partial", "partial", get_partial, NVS_COLUMN_IF_ANY, 5},
+	NVS_SOURCE_COLUMNS,
 };
 
 /* ---- from the traces to the table ---- */
@@ -254,6 +261,7 @@ static int print(struct nvs_run *run)
 			if (!row)
 				continue;
 			count_nodes(row);
+			row->source = run->sources + k;
 			row->number = table.nrows;
 			table.rows[table.nrows++] = row;
 		}

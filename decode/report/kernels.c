@@ -20,8 +20,10 @@ static uint64_t id_of(const struct nvs_kernels *k, const struct nvs_kernel *kern
 {
 	const uint64_t own[2] = {k->source->index, kernel->handle};
 
-	return *kernel->name ? nvs_hash64(kernel->name, strlen(kernel->name))
-			     : nvs_hash64(own, sizeof(own));
+	if (!*kernel->name)
+		return nvs_hash64(own, sizeof(own));
+	return nvs_hash64(kernel->name, strlen(kernel->name)) +
+	       (k->source->options->per_trace ? k->source->index : 0);
 }
 
 struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *kernel)
@@ -36,7 +38,7 @@ struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *
 	if (!row)
 		return NULL;
 	row->kernel = kernel;
-	row->trace = k->source->index;
+	row->source = k->source;
 	row->id = id_of(k, kernel);
 	kernel->user = row;
 	return row;

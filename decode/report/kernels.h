@@ -17,8 +17,9 @@ struct nvs_shape {
 struct nvs_kernel_row {
 	char *name;
 	const struct nvs_kernel *kernel;
-	uint32_t trace;
-	uint64_t id; /* the same in all traces */
+	const struct nvs_source *source;
+	bool several; /* traces */
+	uint64_t id; /* the same in all traces that are summed up */
 	uint64_t direct, failed, recorded, by_capture, by_nodes, by_unknown, conditional;
 	uint64_t submissions, entries, bytes;
 	bool uncounted; /* these are not known */

@@ -6,14 +6,14 @@
 #include "decode/calls/gputime.h"
 #include "decode/base/numbers.h"
 #include "decode/report/copy_ends.h"
-#include "decode/report/report.h"
+#include "decode/report/source_columns.h"
 #include "decode/report/times.h"
 
 enum direction { HTOD, DTOH, DTOD, PTOP, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
 enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, UNSEEN, MODES };
 
 static const char *const directions[] = {"HtoD", "DtoH",  "DtoD",  "PtoP",
-					 "HtoH", "array", "batch", "?"};
+					 "HtoH", "array", "batch", ""};
 static const char *const modes[] = {"none",   "engine", "inline",   "macro",
 				    "kernel", "mixed",	"captured", ""};
 
@@ -26,7 +26,9 @@ struct row {
 		uint32_t class; /* sizes up to 2^class */
 		enum mode mode;
 		uint32_t from_gpu, to_gpu; /* whose memory; NVS_NONE: the host's, or not known */
+		uint32_t trace; /* with --per-trace */
 	} key;
+	const struct nvs_source *source; /* NULL: several */
 	uint32_t number; /* among all rows */
 	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
@@ -125,6 +127,7 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	    key.to_gpu != NVS_NONE)
 		key.direction = PTOP;
 	key.mode = mode_of(call);
+	key.trace = st->source->options->per_trace ? st->source->index : 0;
 	/* Of a batch it is the mean size that counts. */
 	key.class = e.known && e.copies ? class_of(e.bytes / e.copies) : NO_CLASS;
 	row = nvs_rows_at(st->rows, &key);
@@ -132,8 +135,11 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 		return -ENOMEM;
 	if (st->rows->n > known) {
 		row->number = (uint32_t)known;
+		row->source = st->source;
 		row->least = UINT64_MAX;
 	}
+	if (row->source != st->source)
+		row->source = NULL;
 	if (call->result || !call->end) {
 		row->failed++;
 		return 0;
@@ -287,6 +293,7 @@ static double each(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
+NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_TEXT(struct row, direction, directions[r->key.direction])
 NVS_GET_TEXT(struct row, memory,
 	     r->key.direction == DTOD || r->key.direction == PTOP || r->key.direction >= BATCH
@@ -319,14 +326,14 @@ static const struct nvs_column columns[] = {
 	{"direction", "copy", get_direction, 0},
 	{"memory", "memory", get_memory, 0},
 	{"mode", "mode", get_mode, 0},
-	{"size_class", "up to", get_upto, 0},
+	{"size_class_bytes", "up to", get_upto, 0},
 	{"calls", "calls", get_calls, 0},
-	{"batched", "batched", get_batched, NVS_COLUMN_IF_ANY, 3},
+	{"batched_copies", "batched", get_batched, NVS_COLUMN_IF_ANY, 3},
 	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 4},
-	{"smallest", "smallest", get_least, 0, 3},
-	{"largest", "largest", get_most, 0, 3},
-	{"bytes", "bytes", get_bytes, 0},
-	{"doorbells_per_call", "doorbells", get_doorbells, 0, 2},
+	{"smallest_bytes", "smallest", get_least, 0, 3},
+	{"largest_bytes", "largest", get_most, 0, 3},
+	{"copied_bytes", "bytes", get_bytes, 0},
+	{"submissions_per_call", "doorbells", get_doorbells, 0, 2},
 	{"entries_per_call", "entries", get_entries, NVS_COLUMN_DETAIL},
 	{"command_bytes_per_call", "cmd bytes/call", get_commands, 0, 2},
 	{"host_us_mean", "us/call", get_mean, 0, 1},
@@ -334,11 +341,12 @@ static const struct nvs_column columns[] = {
 	{"host_gb_per_s", "host GB/s", get_rate, 0, 1},
 	{"gpu_gb_per_s", "GPU GB/s", get_gpu_rate, NVS_COLUMN_IF_ANY, 1},
 	{"gpu_timed", "timed", get_gpu_timed, NVS_COLUMN_DETAIL},
-	{"gpu_bytes", "timed bytes", get_gpu_bytes, NVS_COLUMN_DETAIL},
-	{"gpu_us", "GPU us", get_gpu_us, NVS_COLUMN_DETAIL},
+	{"gpu_timed_bytes", "timed bytes", get_gpu_bytes, NVS_COLUMN_DETAIL},
+	{"gpu_timed_us", "GPU us", get_gpu_us, NVS_COLUMN_DETAIL},
 	/* In text where there is another GPU than the first. */
 	{"from_gpu", "from GPU", get_from, NVS_COLUMN_IF_ANY},
 	{"to_gpu", "to GPU", get_to, NVS_COLUMN_IF_ANY},
+	NVS_SOURCE_COLUMNS,
 };
 
 static int compare(const void *pa, const void *pb)
@@ -346,6 +354,8 @@ static int compare(const void *pa, const void *pb)
 	const struct key *a = &(*(const struct row *const *)pa)->key;
 	const struct key *b = &(*(const struct row *const *)pb)->key;
 
+	if (a->trace != b->trace)
+		return a->trace < b->trace ? -1 : 1;
 	if (a->direction != b->direction)
 		return a->direction < b->direction ? -1 : 1;
 	if (a->memory != b->memory)
@@ -423,7 +433,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 
 static int print(struct nvs_run *run)
 {
-	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct nvs_table table = NVS_RUN_SUMS(run, columns, NULL);
 	struct nvs_rows *rows = run->state;
 	int r;
 

@@ -46,7 +46,7 @@ static void json_copy(const struct ops *o, const struct nvs_op *op)
 	}
 	fprintf(f, ",\"dst\":%" PRIu64, op->copy.dst);
 	json_kind(o, "dst_kind", op->copy.dst);
-	fprintf(f, ",\"bytes\":%" PRIu64, op->copy.bytes);
+	fprintf(f, ",\"written_bytes\":%" PRIu64, op->copy.bytes);
 	if (op->flags & NVS_OP_TWO_D)
 		fprintf(f, ",\"width\":%" PRIu64 ",\"lines\":%u,\"src_pitch\":%u,\"dst_pitch\":%u",
 			op->copy.width, op->copy.lines, op->copy.src_pitch, op->copy.dst_pitch);
@@ -87,7 +87,7 @@ static void json_launch(const struct ops *o, const struct nvs_op *op)
 		q->registers, q->shared_bytes, q->local_bytes);
 	for (uint32_t i = 0, n = 0; i < q->nbanks; i++) {
 		if (q->banks[i].bytes)
-			fprintf(f, "%s{\"bank\":%u,\"address\":%" PRIu64 ",\"bytes\":%u}",
+			fprintf(f, "%s{\"bank\":%u,\"address\":%" PRIu64 ",\"bank_bytes\":%u}",
 				n++ ? "," : "", i, q->banks[i].address, q->banks[i].bytes);
 	}
 	fputc(']', f);
@@ -117,7 +117,7 @@ static void json_method(const struct ops *o, const struct nvs_op *op)
 	struct nvs_method_at at;
 
 	if (nvs_method_find(cls, op->method.method, &at))
-		fprintf(o->out->file, ",\"name\":\"%s\"", nvs_str(at.method->name));
+		fprintf(o->out->file, ",\"method_name\":\"%s\"", nvs_str(at.method->name));
 	fprintf(o->out->file, ",\"method\":%u,\"value\":%u", op->method.method, op->method.value);
 }
 
@@ -125,11 +125,9 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 {
 	FILE *f = o->out->file;
 
-	fprintf(f,
-		"{\"schema\":%d,\"kind\":\"op\",\"submission\":%" PRIu64
-		",\"channel\":%u,\"thread\":",
-		NVS_DUMP_SCHEMA, s->number, s->channel->channel);
-	nvs_dump_thread(f, s->thread, "null");
+	fprintf(f, "{\"schema\":%d,\"kind\":\"op\",\"submission\":%" PRIu64 ",\"channel\":%u",
+		NVS_SCHEMA, s->number, s->channel->channel);
+	nvs_dump_json_thread(f, s->thread);
 	fprintf(f, ",\"op\":\"%s\",\"class\":\"%04x\",\"at\":%" PRIu64, nvs_op_kind_name(op->kind),
 		op->cls, op->at);
 	switch (op->kind) {
@@ -140,7 +138,7 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 		break;
 	case NVS_OP_CODE:
 		fprintf(f,
-			",\"mode\":\"%s\",\"dst\":%" PRIu64 ",\"bytes\":%" PRIu64
+			",\"mode\":\"%s\",\"dst\":%" PRIu64 ",\"written_bytes\":%" PRIu64
 			",\"copied_by\":%" PRIu64,
 			nvs_copy_mode_name(op->code.mode), op->code.dst, op->code.bytes,
 			op->code.tag);
@@ -226,43 +224,42 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	return ferror(o->out->file) || nvs_filter_past(o->source, s, o->printed);
 }
 
-static void print_no_totals(struct ops *o)
+/* Under the keys of the columns that tables have for them. */
+static void json_totals(FILE *f, const struct nvs_tally *t, bool known)
 {
-	static const char *const keys[] = {"launches", "triggers", "copies",   "copied",  "memsets",
-					   "uploads",  "code",	   "releases", "acquires"};
+	const struct {
+		const char *key;
+		uint64_t n;
+	} totals[] = {
+		{"launches", t->launches},
+		{"triggers", t->triggers},
+		{"engine_copies", t->copies[NVS_COPY_ENGINE]},
+		{"engine_copy_bytes", t->copied[NVS_COPY_ENGINE]},
+		{"inline_copies", t->copies[NVS_COPY_INLINE]},
+		{"inline_copy_bytes", t->copied[NVS_COPY_INLINE]},
+		{"macro_copies", t->copies[NVS_COPY_MACRO]},
+		{"macro_copy_bytes", t->copied[NVS_COPY_MACRO]},
+		{"memsets", t->memsets},
+		{"memset_bytes", t->memset_bytes},
+		{"uploads", t->uploads},
+		{"upload_bytes", t->upload_bytes},
+		{"code_uploads", t->codes},
+		{"code_upload_bytes", t->code_bytes},
+		{"releases", t->releases},
+		{"acquires", t->acquires},
+	};
 
-	if (!o->json) {
-		fputs("what was submitted was not recorded (level), so what it does is not known\n",
-		      o->out->file);
-		return;
-	}
-	fprintf(o->out->file, "{\"schema\":%d,\"kind\":\"end\"", NVS_DUMP_SCHEMA);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		fprintf(o->out->file, ",\"%s\":null", keys[i]);
-	fputs("}\n", o->out->file);
+	fprintf(f, "{\"schema\":%d,\"kind\":\"end\"", NVS_SCHEMA);
+	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)
+		if (known)
+			fprintf(f, ",\"%s\":%" PRIu64, totals[i].key, totals[i].n);
+		else
+			fprintf(f, ",\"%s\":null", totals[i].key);
+	fputs("}\n", f);
 }
 
-static void print_totals(struct ops *o)
+static void text_totals(FILE *f, const struct nvs_tally *t)
 {
-	const struct nvs_tally *t = &o->tally;
-	FILE *f = o->out->file;
-
-	if (o->tally.unseen || nvs_trace_session(o->source->trace)->header.flags & NVS_HDR_COUNTS) {
-		print_no_totals(o);
-		return;
-	}
-	if (o->json) {
-		fprintf(f,
-			"{\"schema\":%d,\"kind\":\"end\",\"launches\":%" PRIu64
-			",\"triggers\":%" PRIu64 ",\"copies\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64
-			"],\"copied\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],\"memsets\":%" PRIu64
-			",\"uploads\":%" PRIu64 ",\"code\":%" PRIu64 ",\"releases\":%" PRIu64
-			",\"acquires\":%" PRIu64 "}\n",
-			NVS_DUMP_SCHEMA, t->launches, t->triggers, t->copies[0], t->copies[1],
-			t->copies[2], t->copied[0], t->copied[1], t->copied[2], t->memsets,
-			t->uploads, t->codes, t->releases, t->acquires);
-		return;
-	}
 	fprintf(f,
 		"%" PRIu64 " launches by %" PRIu64 " triggers, copies: %" PRIu64
 		" by engine (%" PRIu64 " bytes), %" PRIu64 " inline (%" PRIu64 "), %" PRIu64
@@ -271,6 +268,21 @@ static void print_totals(struct ops *o)
 		t->launches, t->triggers, t->copies[0], t->copied[0], t->copies[1], t->copied[1],
 		t->copies[2], t->copied[2], t->memsets, t->uploads, t->codes, t->releases,
 		t->acquires);
+}
+
+static void print_totals(struct ops *o)
+{
+	uint32_t flags = nvs_trace_session(o->source->trace)->header.flags;
+	bool known = !o->tally.unseen && !(flags & NVS_HDR_COUNTS);
+	FILE *f = o->out->file;
+
+	if (o->json)
+		json_totals(f, &o->tally, known);
+	else if (known)
+		text_totals(f, &o->tally);
+	else
+		fputs("what was submitted was not recorded (level), so what it does is not known\n",
+		      f);
 }
 
 static int one_trace(struct nvs_run *run, struct nvs_source *s)

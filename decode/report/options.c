@@ -16,6 +16,7 @@ enum {
 	OPT_COLOR,
 	OPT_NO_PAGER,
 	OPT_WIDE,
+	OPT_PER_TRACE,
 	OPT_PARTIAL,
 	OPT_SPOOL,
 	OPT_NO_SPOOL,
@@ -38,6 +39,7 @@ static const struct option common[COMMON] = {
 	{"color", required_argument, NULL, OPT_COLOR},
 	{"no-pager", no_argument, NULL, OPT_NO_PAGER},
 	{"wide", no_argument, NULL, OPT_WIDE},
+	{"per-trace", no_argument, NULL, OPT_PER_TRACE},
 	{"partial", no_argument, NULL, OPT_PARTIAL},
 	{"spool", required_argument, NULL, OPT_SPOOL},
 	{"no-spool", no_argument, NULL, OPT_NO_SPOOL},
@@ -83,6 +85,7 @@ void nvs_options_help(FILE *out)
 	      "  --color=auto|always|never\n"
 	      "                       auto: on a terminal, where NO_COLOR is not set (auto)\n"
 	      "  --wide               all columns, also where a terminal is too narrow for them\n"
+	      "  --per-trace          a row for each of several traces, not their sum\n"
 	      "  --no-pager           do not page on a terminal (else: $PAGER, or less -FRX)\n"
 	      "\n"
 	      "Selection (each but --range may be given more than once; names may hold * and ?,\n"
@@ -240,6 +243,9 @@ static int take(struct nvs_options_report *o, int c)
 		return 0;
 	case OPT_WIDE:
 		o->wide = true;
+		return 0;
+	case OPT_PER_TRACE:
+		o->per_trace = true;
 		return 0;
 	case OPT_PARTIAL:
 		o->read.partial = true;

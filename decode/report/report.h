@@ -46,6 +46,7 @@ struct nvs_options_report {
 	bool pager;
 	bool verbose; /* each file that could not be read */
 	bool wide; /* all columns, whatever the terminal's width */
+	bool per_trace; /* rows sum up nothing of several traces */
 	bool progress;
 	bool embed; /* no report: names go into the traces */
 	bool help, version;
@@ -187,6 +188,13 @@ int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
 	{                                                                        \
 		.report = (run)->report->name, .columns = (of), .sort = (by),    \
 		.ncolumns = sizeof(of) / sizeof(*(of)), .several = (run)->n > 1, \
+	}
+
+/* The same of rows that sum up traces. */
+#define NVS_RUN_SUMS(run, of, by)                                                             \
+	{                                                                                     \
+		.report = (run)->report->name, .columns = (of), .sort = (by),                 \
+		.ncolumns = sizeof(of) / sizeof(*(of)), .several = (run)->options->per_trace, \
 	}
 
 /* ---- range.c ---- */

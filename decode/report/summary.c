@@ -6,22 +6,28 @@
 #include <time.h>
 #include "decode/report/by_api.h"
 #include "decode/report/cells.h"
+#include "decode/report/source_columns.h"
 #include "decode/report/tally_columns.h"
 
 struct row {
 	const struct nvs_source *source;
 	const struct nvs_session *session;
 	char command[1024], gpu[256], uuid[512], started[64], ended[160], whole[96], host[256],
-		in_flight[256];
+		rank[128], in_flight[256];
 	uint64_t threads, channels;
 	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
 	struct nvs_tally tally; /* of all submissions */
 };
 
-NVS_GET_TEXT(struct row, trace, r->source->path)
+NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_TEXT(struct row, program, r->session->attr[NVS_ATTR_EXE])
 NVS_GET_TEXT(struct row, command, r->command)
-NVS_GET_TEXT(struct row, host, r->host)
+NVS_GET_TEXT(struct row, machine, r->host)
+NVS_GET_TEXT(struct row, kernel, r->session->attr[NVS_ATTR_KERNEL])
+NVS_GET_TEXT(struct row, cpu, r->session->attr[NVS_ATTR_CPU])
+NVS_GET_TEXT(struct row, job, r->session->attr[NVS_ATTR_JOB])
+NVS_GET_TEXT(struct row, launcher, r->session->attr[NVS_ATTR_LAUNCHER])
+NVS_GET_TEXT(struct row, place, r->rank)
 NVS_GET_TEXT(struct row, driver, r->session->attr[NVS_ATTR_DRIVER])
 NVS_GET_TEXT(struct row, gpu, r->gpu)
 NVS_GET_TEXT(struct row, uuid, r->uuid)
@@ -31,7 +37,6 @@ NVS_GET_TEXT(struct row, recorded, nvs_trace_part(r->source->trace))
 NVS_GET_TEXT(struct row, whole, r->whole)
 NVS_GET_TEXT(struct row, in_flight, r->in_flight)
 NVS_GET_TEXT(struct row, options, r->session->attr[NVS_ATTR_OPTIONS])
-NVS_GET_COUNT(struct row, pid, r->session->header.pid)
 NVS_GET_KNOWN(struct row, threads, !r->uncounted, r->threads)
 NVS_GET_COUNT(struct row, channels, r->channels)
 NVS_GET_COUNT(struct row, submissions, nvs_submissions_told(r->session))
@@ -55,37 +60,53 @@ static void get_seconds(const void *row, struct nvs_value *v)
 	const struct row *r = row;
 
 	if (nvs_clock_since_start(r->source->trace, r->session->last_time, &v->ns))
-		v->kind = NVS_VALUE_SECONDS;
+		v->kind = NVS_VALUE_NS;
+}
+
+static void get_world_size(const void *row, struct nvs_value *v)
+{
+	nvs_source_number(((const struct row *)row)->source, NVS_ATTR_WORLD_SIZE, v);
+}
+
+static void get_local_rank(const void *row, struct nvs_value *v)
+{
+	nvs_source_number(((const struct row *)row)->source, NVS_ATTR_LOCAL_RANK, v);
 }
 
 NVS_TALLY_GETTERS(struct row)
-
-NVS_GET_KNOWN(struct row, writer_cpu_ns, r->session->has_totals && r->session->totals.writer_cpu_ns,
-	      r->session->totals.writer_cpu_ns)
 
 static void get_writer_cpu(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
 
-	v->ns = r->session->totals.writer_cpu_ns;
-	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_SECONDS : NVS_VALUE_NONE;
+	v->ns = (int64_t)r->session->totals.writer_cpu_ns;
+	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_NS : NVS_VALUE_NONE;
 }
 
 NVS_GET_TEXT(struct row, operations,
 	     r->tally.unseen ? "- (what was submitted was not recorded: level)" : "")
 
 static const struct nvs_column columns[] = {
-	{"trace", "trace", get_trace, 0},
+	{"trace", "trace", get_source_trace, 0},
 	{"program", "program", get_program, 0},
 	{"command", "command", get_command, 0},
-	{"pid", "pid", get_pid, 0},
-	{"host", "host", get_host, 0},
-	{"gpu", "GPU", get_gpu, 0},
-	{"gpu_uuid", "UUID", get_uuid, NVS_COLUMN_DETAIL},
+	{"pid", "pid", get_source_pid, 0},
+	{"host", "host", get_source_host, NVS_COLUMN_DETAIL},
+	{"os_release", "OS", get_kernel, NVS_COLUMN_DETAIL},
+	{"cpu", "CPU", get_cpu, NVS_COLUMN_DETAIL},
+	{"machine", "host", get_machine, NVS_COLUMN_TEXT},
+	{"rank", "rank", get_source_rank, NVS_COLUMN_DETAIL},
+	{"world_size", "world size", get_world_size, NVS_COLUMN_DETAIL},
+	{"local_rank", "local rank", get_local_rank, NVS_COLUMN_DETAIL},
+	{"launcher", "launcher", get_launcher, NVS_COLUMN_DETAIL},
+	{"job", "job", get_job, NVS_COLUMN_DETAIL},
+	{"place", "rank", get_place, NVS_COLUMN_TEXT},
+	{"gpus", "GPU", get_gpu, 0},
+	{"gpu_uuids", "UUID", get_uuid, NVS_COLUMN_DETAIL},
 	{"driver", "driver", get_driver, 0},
 	{"options", "options", get_options, 0},
 	{"started", "started", get_started, 0},
-	{"seconds", "seconds", get_seconds, 0},
+	{"duration_ns", "seconds", get_seconds, 0},
 	{"ended", "ended", get_ended, 0},
 	{"recorded", "recorded", get_recorded, 0},
 	{"whole", "whole", get_whole, 0},
@@ -94,31 +115,30 @@ static const struct nvs_column columns[] = {
 	{"channels", "channels", get_channels, 0},
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0},
-	{"bytes", "command bytes", get_bytes, 0},
+	{"command_bytes", "command bytes", get_bytes, 0},
 	{"operations", "operations", get_operations, NVS_COLUMN_TEXT},
 	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY},
 	{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_IF_ANY},
 	{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},
-	{"copies_engine", "engine copies", get_tally_engine, NVS_COLUMN_IF_ANY},
-	{"bytes_engine", "  bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY},
-	{"copies_inline", "inline copies", get_tally_inline, NVS_COLUMN_IF_ANY},
-	{"bytes_inline", "  bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY},
-	{"copies_macro", "macro copies", get_tally_macro, NVS_COLUMN_IF_ANY},
-	{"bytes_macro", "  bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY},
+	{"engine_copies", "engine copies", get_tally_engine, NVS_COLUMN_IF_ANY},
+	{"engine_copy_bytes", "  bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY},
+	{"inline_copies", "inline copies", get_tally_inline, NVS_COLUMN_IF_ANY},
+	{"inline_copy_bytes", "  bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY},
+	{"macro_copies", "macro copies", get_tally_macro, NVS_COLUMN_IF_ANY},
+	{"macro_copy_bytes", "  bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY},
 	{"memsets", "memsets", get_tally_memsets, NVS_COLUMN_IF_ANY},
-	{"bytes_memset", "  bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY},
+	{"memset_bytes", "  bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY},
 	{"uploads", "uploads", get_tally_uploads, NVS_COLUMN_IF_ANY},
-	{"bytes_uploads", "  bytes", get_tally_upload_bytes, NVS_COLUMN_IF_ANY},
-	{"code", "code uploads", get_tally_codes, NVS_COLUMN_IF_ANY},
-	{"bytes_code", "  bytes", get_tally_code_bytes, NVS_COLUMN_IF_ANY},
+	{"upload_bytes", "  bytes", get_tally_upload_bytes, NVS_COLUMN_IF_ANY},
+	{"code_uploads", "code uploads", get_tally_codes, NVS_COLUMN_IF_ANY},
+	{"code_upload_bytes", "  bytes", get_tally_code_bytes, NVS_COLUMN_IF_ANY},
 	{"releases", "releases", get_tally_releases, NVS_COLUMN_IF_ANY},
 	{"acquires", "acquires", get_tally_acquires, NVS_COLUMN_IF_ANY},
 	{"fast", "without fault", get_fast, NVS_COLUMN_IF_ANY},
 	{"stepped", "stepped", get_stepped, NVS_COLUMN_IF_ANY},
 	{"skipped", "only counted", get_skipped, NVS_COLUMN_IF_ANY},
-	{"waits", "buffer waits", get_waits, NVS_COLUMN_IF_ANY},
-	{"writer_cpu_ns", "writer CPU ns", get_writer_cpu_ns, NVS_COLUMN_DETAIL},
-	{"writer_cpu", "writer CPU s", get_writer_cpu, NVS_COLUMN_TEXT},
+	{"buffer_waits", "buffer waits", get_waits, NVS_COLUMN_IF_ANY},
+	{"writer_cpu_ns", "writer CPU s", get_writer_cpu, 0},
 	{"gaps", "gaps", get_gaps, 0},
 	{"lost_submissions", "lost", get_lost_submissions, NVS_COLUMN_IF_ANY},
 	{"orphans", "orphans", get_orphans, NVS_COLUMN_IF_ANY},
@@ -154,6 +174,25 @@ static void set_host(struct row *r)
 			 a[NVS_ATTR_KERNEL] ? ", Linux " : "",
 			 a[NVS_ATTR_KERNEL] ? a[NVS_ATTR_KERNEL] : "", a[NVS_ATTR_CPU] ? ", " : "",
 			 a[NVS_ATTR_CPU] ? a[NVS_ATTR_CPU] : "");
+}
+
+/* "3 of 8, local rank 1, by torchrun (job)" */
+static void set_rank(struct row *r)
+{
+	const char *const *a = r->session->attr;
+	char *p = r->rank, *end = p + sizeof(r->rank);
+
+	if (!a[NVS_ATTR_RANK])
+		return;
+	p += snprintf(p, (size_t)(end - p), "%.10s", a[NVS_ATTR_RANK]);
+	if (a[NVS_ATTR_WORLD_SIZE])
+		p += snprintf(p, (size_t)(end - p), " of %.10s", a[NVS_ATTR_WORLD_SIZE]);
+	if (a[NVS_ATTR_LOCAL_RANK])
+		p += snprintf(p, (size_t)(end - p), ", local rank %.10s", a[NVS_ATTR_LOCAL_RANK]);
+	if (a[NVS_ATTR_LAUNCHER])
+		p += snprintf(p, (size_t)(end - p), ", by %.16s", a[NVS_ATTR_LAUNCHER]);
+	if (a[NVS_ATTR_JOB])
+		snprintf(p, (size_t)(end - p), " (%.32s)", a[NVS_ATTR_JOB]);
 }
 
 /* As nvidia-smi writes it. */
@@ -264,6 +303,7 @@ static void make_row(struct row *r, const struct nvs_source *s)
 	r->tally.unseen += r->uncounted;
 	set_command(r);
 	set_host(r);
+	set_rank(r);
 	set_gpus(r);
 	set_started(r);
 	set_end(r);
@@ -291,7 +331,7 @@ static void print_one(struct nvs_out *out, const struct row *row)
 			columns[i].title, nvs_out_style(out, NVS_STYLE_PLAIN));
 		if (v.kind == NVS_VALUE_TEXT)
 			nvs_out_text(out, v.text);
-		else if (v.kind == NVS_VALUE_SECONDS)
+		else if (v.kind == NVS_VALUE_NS)
 			fprintf(out->file, "%.3f", (double)v.ns / 1e9);
 		else if (v.kind == NVS_VALUE_NONE)
 			fputc('-', out->file);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/report.h"
+#include "decode/report/source_columns.h"
 #include "decode/calls/syncpairs.h"
 
 #define MAX_ROWS (1u << 20) /* of further acquires it is said how many there are */
@@ -26,7 +26,7 @@ struct state {
 	uint64_t dropped;
 };
 
-NVS_GET_TEXT(struct row, trace, r->source->path)
+NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_COUNT(struct row, submission, r->pair.acquire.submission)
 NVS_GET_COUNT(struct row, channel, r->pair.acquire.channel)
 NVS_GET_TEXT(struct row, api, r->api)
@@ -42,7 +42,6 @@ NVS_GET_COUNT(struct row, count, r->count)
 NVS_GET_COUNT(struct row, unmatched, r->unmatched)
 
 static const struct nvs_column columns[] = {
-	{"trace", "trace", get_trace, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL},
 	{"submission", "submission", get_submission, 0},
 	{"channel", "chan", get_channel, 0},
 	{"address", "address", get_address, 0, 2},
@@ -50,10 +49,11 @@ static const struct nvs_column columns[] = {
 	{"release_submission", "released by", get_release_submission, 0},
 	{"release_channel", "chan", get_release_channel, 0, 1},
 	{"value", "value", get_value, 0, 1},
-	{"depth", "chain", get_depth, 0, 1},
-	{"state", "state", get_state, NVS_COLUMN_NAME, 1},
+	{"chain_depth", "chain", get_depth, 0, 1},
+	{"match", "match", get_state, NVS_COLUMN_NAME, 1},
 	{"api", "api that waits", get_api, NVS_COLUMN_NAME},
 	{"release_api", "api that releases", get_release_api, NVS_COLUMN_NAME},
+	NVS_SOURCE_COLUMNS,
 };
 
 static const struct nvs_column api_columns[] = {

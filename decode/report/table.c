@@ -9,11 +9,9 @@
 #include "decode/report/table.h"
 
 #define MAX_COLUMNS 64
-#define CELL 8192 /* bytes of one printed value */
 /* A name column is not made narrower than this, if without others there is room */
 #define MIN_NAME 20
 #define LEAST_NAME 8 /* nor than this */
-#define BAR 10 /* characters of a whole one */
 #define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
 /* Keys first: headings may be those of several columns. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
@@ -74,7 +72,7 @@ static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 	case NVS_VALUE_REAL:
 	case NVS_VALUE_BAR:
 		return a->real < b->real ? -1 : a->real > b->real;
-	case NVS_VALUE_SECONDS:
+	case NVS_VALUE_NS:
 		return a->ns < b->ns ? -1 : a->ns > b->ns;
 	default:
 		return a->count < b->count ? -1 : a->count > b->count;
@@ -138,58 +136,13 @@ static int sort_rows(struct nvs_table *table, const char *by)
 	return 0;
 }
 
-/* ---- values ---- */
-
-/* As in text and CSV. */
-static void print_value(char *dst, size_t room, const struct nvs_value *v, const char *none)
-{
-	uint64_t abs = v->ns < 0 ? -(uint64_t)v->ns : (uint64_t)v->ns;
-
-	switch (v->kind) {
-	case NVS_VALUE_NONE:
-		snprintf(dst, room, "%s", none);
-		break;
-	case NVS_VALUE_TEXT:
-		nvs_escape(dst, room, v->text, strlen(v->text));
-		break;
-	case NVS_VALUE_COUNT:
-		snprintf(dst, room, "%llu", (unsigned long long)v->count);
-		break;
-	case NVS_VALUE_HEX:
-		snprintf(dst, room, "%llx", (unsigned long long)v->count);
-		break;
-	case NVS_VALUE_REAL:
-		snprintf(dst, room, "%.2f", v->real);
-		break;
-	case NVS_VALUE_SECONDS:
-		snprintf(dst, room, "%s%llu.%09llu", v->ns < 0 ? "-" : "",
-			 (unsigned long long)(abs / 1000000000),
-			 (unsigned long long)(abs % 1000000000));
-		break;
-	case NVS_VALUE_BAR:
-		snprintf(dst, room, "%.*s", (int)(v->real * BAR + 0.5), "##########");
-		break;
-	}
-}
-
-static void json_value(struct nvs_out *out, const struct nvs_value *v)
-{
-	char text[CELL];
-
-	if (v->kind == NVS_VALUE_TEXT) {
-		nvs_out_json(out, v->text, strlen(v->text));
-		return;
-	}
-	print_value(text, sizeof(text), v, "null");
-	/* JSON has no hexadecimal numbers. */
-	fprintf(out->file, v->kind == NVS_VALUE_HEX ? "\"%s\"" : "%s", text);
-}
+/* ---- JSON and CSV ---- */
 
 static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
 {
 	const char *next = out->lines ? "," : ",\n", *open = out->lines ? "" : "\n";
 
-	fprintf(out->file, "{\"schema\":1,\"report\":\"%s\",\"rows\":[", t->report);
+	fprintf(out->file, "{\"schema\":%d,\"report\":\"%s\",\"rows\":[", NVS_SCHEMA, t->report);
 	for (size_t r = 0; r < nrows; r++) {
 		const char *comma = "";
 
@@ -202,7 +155,7 @@ static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nr
 			get(t->columns + i, t->rows[r], &v);
 			fprintf(out->file, "%s\"%s\":", comma, t->columns[i].name);
 			comma = ",";
-			json_value(out, &v);
+			nvs_value_json(out, &v);
 		}
 		fputc('}', out->file);
 	}
@@ -223,13 +176,13 @@ static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nro
 	for (size_t r = 0; r < nrows; r++) {
 		comma = "";
 		for (uint32_t i = 0; i < t->ncolumns; i++) {
-			char text[CELL];
+			char text[NVS_VALUE_ROOM];
 			struct nvs_value v;
 
 			if (t->columns[i].flags & SHOWN)
 				continue;
 			get(t->columns + i, t->rows[r], &v);
-			print_value(text, sizeof(text), &v, "");
+			nvs_value_plain(text, sizeof(text), &v, "");
 			fputs(comma, out->file);
 			comma = ",";
 			nvs_out_csv(out, v.kind == NVS_VALUE_TEXT ? v.text : text);
@@ -257,13 +210,24 @@ struct layout {
 	uint32_t n;
 };
 
+static bool any_known(const struct nvs_table *t, const struct nvs_column *c, size_t nrows)
+{
+	struct nvs_value v = {0};
+
+	for (size_t r = 0; r < nrows && v.kind == NVS_VALUE_NONE; r++)
+		get(c, t->rows[r], &v);
+	return v.kind != NVS_VALUE_NONE;
+}
+
 static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size_t nrows)
 {
 	for (size_t r = 0; r < nrows; r++) {
 		struct nvs_value v;
 
 		get(c, t->rows[r], &v);
-		if (v.kind != NVS_VALUE_NONE && (v.kind != NVS_VALUE_COUNT || v.count))
+		if (v.kind == NVS_VALUE_COUNT || v.kind == NVS_VALUE_TRUTH
+			    ? v.count
+			    : v.kind != NVS_VALUE_NONE)
 			return false;
 	}
 	return true;
@@ -287,7 +251,8 @@ static void choose(struct layout *l, const struct nvs_table *t, size_t nrows, bo
 		rank = c->flags & NVS_COLUMN_BESIDE ? rank : c->rank;
 		if (c->flags & NVS_COLUMN_DETAIL || (c->flags & NVS_COLUMN_BAR && !bars) ||
 		    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
-		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)))
+		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)) ||
+		    (c->flags & NVS_COLUMN_IF_KNOWN && !any_known(t, c, nrows)))
 			continue;
 		for (; at && place_of(c, rank) < place[at - 1]; at--) {
 			l->column[at] = l->column[at - 1];
@@ -308,12 +273,12 @@ static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, b
 	}
 	for (size_t r = 0; r < nrows; r++)
 		for (uint32_t i = 0; i < l->n; i++) {
-			char text[CELL];
+			char text[NVS_VALUE_ROOM];
 			struct nvs_value v;
 			int w;
 
 			get(l->column[i], t->rows[r], &v);
-			print_value(text, sizeof(text), &v, "-");
+			nvs_value_words(text, sizeof(text), &v);
 			w = width_of(text);
 			if (w > l->width[i])
 				l->width[i] = w;
@@ -418,7 +383,7 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 {
 	struct layout l;
 	uint32_t hidden = 0;
-	char text[CELL];
+	char text[NVS_VALUE_ROOM];
 
 	lay_out(&l, t, nrows, out->terminal);
 	if (out->fit) {
@@ -438,7 +403,7 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 			struct nvs_value v;
 
 			get(l.column[i], t->rows[r], &v);
-			print_value(text, sizeof(text), &v, "-");
+			nvs_value_words(text, sizeof(text), &v);
 			print_cell(out, &l, i, text);
 		}
 		fputc('\n', out->file);

@@ -9,15 +9,18 @@ enum nvs_value_kind {
 	NVS_VALUE_NONE, /* not known: "-", null, empty */
 	NVS_VALUE_TEXT,
 	NVS_VALUE_COUNT,
-	NVS_VALUE_HEX,
+	NVS_VALUE_HEX, /* a count that text shows as 0x7f.. */
 	NVS_VALUE_REAL, /* two decimals */
-	NVS_VALUE_SECONDS, /* nine decimals */
+	NVS_VALUE_NS, /* text: seconds with nine decimals */
+	NVS_VALUE_TRUTH, /* count: true or false; text: the word, and nothing where it is false */
 	NVS_VALUE_BAR, /* real: of 1, as a bar */
 };
 
+#define NVS_SCHEMA 2 /* of JSON and CSV: docs/schema.md */
+
 struct nvs_value {
 	enum nvs_value_kind kind;
-	const char *text;
+	const char *text; /* of another kind than TEXT: stands in text for the number */
 	uint64_t count;
 	double real;
 	int64_t ns;
@@ -31,6 +34,7 @@ struct nvs_value {
 
 #define NVS_COLUMN_TEXT (1u << 4) /* in text only: what it says stands in others */
 #define NVS_COLUMN_BAR (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
+#define NVS_COLUMN_IF_KNOWN (1u << 7) /* in text only when it is known of some row */
 /* Text: next to the column before it, whatever its own rank */
 #define NVS_COLUMN_BESIDE (1u << 6)
 
@@ -93,6 +97,15 @@ int nvs_table_print_rows(struct nvs_out *out, struct nvs_table *table, const str
 int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
 			  size_t size, const struct nvs_options_report *o);
 
+/* ---- values.c ---- */
+
+#define NVS_VALUE_ROOM 8192 /* bytes of one printed value, but for text in JSON and CSV */
+
+/* For programs: numbers are decimal. NONE: what stands for one not known, and for text. */
+void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const char *none);
+void nvs_value_words(char *dst, size_t room, const struct nvs_value *v); /* for a person */
+void nvs_value_json(struct nvs_out *out, const struct nvs_value *v);
+
 /* ---- getters ---- */
 
 static inline void nvs_value_count(struct nvs_value *v, uint64_t n)
@@ -105,6 +118,14 @@ static inline void nvs_value_known(struct nvs_value *v, bool known, uint64_t n)
 {
 	v->kind = known ? NVS_VALUE_COUNT : NVS_VALUE_NONE;
 	v->count = n;
+}
+
+/* WORD: as it stands in text where it is so. */
+static inline void nvs_value_truth(struct nvs_value *v, bool is_so, const char *word)
+{
+	v->kind = NVS_VALUE_TRUTH;
+	v->count = is_so;
+	v->text = word;
 }
 
 static inline void nvs_value_text(struct nvs_value *v, const char *s)

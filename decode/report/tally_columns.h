@@ -31,25 +31,25 @@
 	NVS_TALLY_GET(type, code_bytes, code_bytes)                \
 	NVS_TALLY_GET(type, releases, releases)                    \
 	NVS_TALLY_GET(type, acquires, acquires)
-#define NVS_TALLY_COLUMNS                                                                \
-	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY, 2},              \
-		{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_DETAIL},         \
-		{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},   \
-		{"copies_engine", "engine", get_tally_engine, NVS_COLUMN_IF_ANY, 4},     \
-		{"bytes_engine", "bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY, 4}, \
-		{"copies_inline", "inline", get_tally_inline, NVS_COLUMN_IF_ANY, 4},     \
-		{"bytes_inline", "bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY, 4}, \
-		{"copies_macro", "macro", get_tally_macro, NVS_COLUMN_IF_ANY, 5},        \
-		{"bytes_macro", "bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY, 5},   \
-		{"memsets", "memset", get_tally_memsets, NVS_COLUMN_IF_ANY, 5},          \
-		{"bytes_memset", "bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY, 5}, \
-		{"uploads", "uploads", get_tally_uploads, NVS_COLUMN_DETAIL},            \
-		{"bytes_uploads", "bytes", get_tally_upload_bytes, NVS_COLUMN_DETAIL},   \
-		{"code", "code", get_tally_codes, NVS_COLUMN_DETAIL},                    \
-		{"bytes_code", "bytes", get_tally_code_bytes, NVS_COLUMN_DETAIL},        \
-		{"releases", "rel", get_tally_releases, NVS_COLUMN_IF_ANY, 7},           \
-	{                                                                                \
-		"acquires", "acq", get_tally_acquires, NVS_COLUMN_IF_ANY, 7              \
+#define NVS_TALLY_COLUMNS                                                                         \
+	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY, 2},                       \
+		{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_DETAIL},                  \
+		{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},            \
+		{"engine_copies", "engine", get_tally_engine, NVS_COLUMN_IF_ANY, 4},              \
+		{"engine_copy_bytes", "eng bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY, 4}, \
+		{"inline_copies", "inline", get_tally_inline, NVS_COLUMN_IF_ANY, 4},              \
+		{"inline_copy_bytes", "inl bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY, 4}, \
+		{"macro_copies", "macro", get_tally_macro, NVS_COLUMN_IF_ANY, 5},                 \
+		{"macro_copy_bytes", "mac bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY, 5},   \
+		{"memsets", "memset", get_tally_memsets, NVS_COLUMN_IF_ANY, 5},                   \
+		{"memset_bytes", "set bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY, 5},      \
+		{"uploads", "uploads", get_tally_uploads, NVS_COLUMN_DETAIL},                     \
+		{"upload_bytes", "up bytes", get_tally_upload_bytes, NVS_COLUMN_DETAIL},          \
+		{"code_uploads", "code", get_tally_codes, NVS_COLUMN_DETAIL},                     \
+		{"code_upload_bytes", "code bytes", get_tally_code_bytes, NVS_COLUMN_DETAIL},     \
+		{"releases", "rel", get_tally_releases, NVS_COLUMN_IF_ANY, 7},                    \
+	{                                                                                         \
+		"acquires", "acq", get_tally_acquires, NVS_COLUMN_IF_ANY, 7                       \
 	}
 
 #endif

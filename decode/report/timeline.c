@@ -8,7 +8,7 @@
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/calls/handles.h"
-#include "decode/report/report.h"
+#include "decode/report/source_columns.h"
 #include "decode/trace/written.h"
 
 #define MAX_TEXT 512
@@ -17,10 +17,11 @@
 struct event {
 	/* ns since the session's start; length -1: not known. While it is read: ticks, of the
 	 * beginning and the end */
-	int64_t at, length;
-	char *name; /* and behind its NUL what else there is to say */
+	int64_t at, length; /* of a submission: its number */
+	char *api; /* "" of a submission; and behind its NUL what else there is to say */
 	uint64_t bytes;
-	uint32_t trace, thread, entries;
+	const struct nvs_source *source;
+	uint32_t thread, entries;
 	uint16_t depth;
 	bool call; /* else a submission */
 	bool uncounted; /* entries and bytes are not known */
@@ -42,10 +43,10 @@ struct state {
 
 /* NULL: there is no room for more, which is noted. What is left then is for sorting and printing
  * them. */
-static struct event *new_event(struct state *st, uint64_t ticks, const char *name, const char *text)
+static struct event *new_event(struct state *st, uint64_t ticks, const char *api, const char *text)
 {
 	struct events *all = st->events;
-	size_t n = strlen(name) + 1, more = strlen(text) + 1, room = all->room;
+	size_t n = strlen(api) + 1, more = strlen(text) + 1, room = all->room;
 	struct event *e;
 
 	if (all->n == room)
@@ -62,13 +63,13 @@ static struct event *new_event(struct state *st, uint64_t ticks, const char *nam
 	all->room = room;
 	e += all->n;
 	memset(e, 0, sizeof(*e));
-	e->name = malloc(n + more);
-	if (!e->name)
+	e->api = malloc(n + more);
+	if (!e->api)
 		return NULL;
-	memcpy(e->name, name, n);
-	memcpy(e->name + n, text, more);
+	memcpy(e->api, api, n);
+	memcpy(e->api + n, text, more);
 	all->n++;
-	e->trace = st->source->index;
+	e->source = st->source;
 	e->at = (int64_t)ticks;
 	return e;
 }
@@ -230,17 +231,17 @@ static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
 
 static int add_submission(struct state *st, const struct nvs_submission *s)
 {
-	char name[64], work[256] = "", text[64 + sizeof(work)];
+	char work[256] = "", text[64 + sizeof(work)];
 	struct words w = {work, sizeof(work), 0};
 	struct event *e;
 
 	put_tally(&w, &st->tally);
-	snprintf(name, sizeof(name), "submission %llu", (unsigned long long)s->number);
 	snprintf(text, sizeof(text), "channel %u%s%s", s->channel->channel, *work ? ": " : "",
 		 work);
-	e = new_event(st, s->rec->rec.time, name, text);
+	e = new_event(st, s->rec->rec.time, "", text);
 	if (!e)
 		return 0;
+	e->length = (int64_t)s->number;
 	e->thread = s->thread->thread;
 	e->depth = (uint16_t)((s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1);
 	e->entries = s->nentries;
@@ -271,23 +272,26 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 static const char *text_of(const struct event *e)
 {
-	return e->name + strlen(e->name) + 1;
+	return e->api + strlen(e->api) + 1;
 }
 
 /* As a person reads it: indented by the place in the nest. Good until the next one. */
 static const char *line_of(const struct event *e)
 {
 	static char line[128 + 3 * MAX_TEXT];
+	int indent = 2 * (e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0);
 
-	snprintf(line, sizeof(line), "%*s%s%s%s",
-		 2 * (e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0), "", e->name,
-		 e->call ? "" : ", ", text_of(e));
+	if (e->call)
+		snprintf(line, sizeof(line), "%*s%s%s", indent, "", e->api, text_of(e));
+	else
+		snprintf(line, sizeof(line), "%*ssubmission %lld, %s", indent, "",
+			 (long long)e->length, text_of(e));
 	return line;
 }
 
 static void get_at(const void *row, struct nvs_value *v)
 {
-	v->kind = NVS_VALUE_SECONDS;
+	v->kind = NVS_VALUE_NS;
 	v->ns = ((const struct event *)row)->at;
 }
 
@@ -295,19 +299,27 @@ static void get_us(const void *row, struct nvs_value *v)
 {
 	const struct event *e = row;
 
-	nvs_value_us(v, e->length >= 0, (double)e->length);
+	nvs_value_us(v, e->call && e->length >= 0, (double)e->length);
 }
 
 static void get_thread(const void *row, struct nvs_value *v)
 {
 	const struct event *e = row;
 
-	nvs_value_count(v, e->thread);
-	if (e->thread == NVS_NONE)
-		v->kind = NVS_VALUE_NONE;
+	nvs_value_known(v, e->thread != NVS_NONE, e->thread);
 }
 
-NVS_GET_TEXT(struct event, name, r->name)
+static void get_tid(const void *row, struct nvs_value *v)
+{
+	const struct event *e = row;
+	const struct nvs_trace_thread *t = nvs_trace_thread_at(e->source->trace, e->thread);
+
+	nvs_value_known(v, t && t->tid, t ? t->tid : 0);
+}
+
+NVS_SOURCE_GETTERS(struct event, r->source)
+NVS_GET_TEXT(struct event, api, r->api)
+NVS_GET_KNOWN(struct event, submission, !r->call, (uint64_t)r->length)
 NVS_GET_TEXT(struct event, line, line_of(r))
 NVS_GET_TEXT(struct event, what, r->call ? "call" : "submission")
 NVS_GET_TEXT(struct event, text, text_of(r))
@@ -316,17 +328,19 @@ NVS_GET_KNOWN(struct event, entries, !r->uncounted, r->entries)
 NVS_GET_KNOWN(struct event, bytes, !r->uncounted, r->bytes)
 
 static const struct nvs_column columns[] = {
-	{"seconds", "seconds", get_at, 0},
-	{"session_seconds", "session", get_at, NVS_COLUMN_DETAIL},
+	{"time_ns", "seconds", get_at, 0},
 	{"thread", "thr", get_thread, NVS_COLUMN_IF_ANY},
-	{"what", "what", get_what, NVS_COLUMN_DETAIL},
+	{"tid", "tid", get_tid, NVS_COLUMN_DETAIL},
+	{"kind", "kind", get_what, NVS_COLUMN_DETAIL},
 	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
 	{"host_us", "host us", get_us, 0},
 	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},
-	{"bytes", "cmd bytes", get_bytes, NVS_COLUMN_IF_ANY},
+	{"command_bytes", "cmd bytes", get_bytes, NVS_COLUMN_IF_ANY},
 	{"line", "call", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
-	{"name", "name", get_name, NVS_COLUMN_DETAIL},
+	{"api", "api", get_api, NVS_COLUMN_DETAIL},
+	{"submission", "submission", get_submission, NVS_COLUMN_DETAIL},
 	{"detail", "detail", get_text, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
 };
 
 /* Begin first; what began at the same moment, outermost first, then as it came. */
@@ -335,8 +349,8 @@ static int compare(const void *pa, const void *pb)
 	const struct event *a = *(const struct event *const *)pa,
 			   *b = *(const struct event *const *)pb;
 
-	if (a->trace != b->trace)
-		return a->trace < b->trace ? -1 : 1;
+	if (a->source != b->source)
+		return a->source < b->source ? -1 : 1;
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
 	if (a->depth != b->depth)
@@ -374,7 +388,8 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 		uint64_t from = (uint64_t)e->at, to = (uint64_t)e->length;
 
 		nvs_clock_since_start(s->trace, from, &e->at);
-		e->length = to ? (int64_t)nvs_call_ns(s->trace, from, to) : -1;
+		if (e->call)
+			e->length = to ? (int64_t)nvs_call_ns(s->trace, from, to) : -1;
 	}
 	return 0;
 }
@@ -411,7 +426,7 @@ static void free_events(struct nvs_run *run)
 		nvs_handles_free(st[i].handles);
 	}
 	for (size_t i = 0; i < all->n; i++)
-		free(all->list[i].name);
+		free(all->list[i].api);
 	free(all->list);
 }
 

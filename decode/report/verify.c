@@ -2,7 +2,7 @@
 /* --verify: is each trace whole, and if not, what is missing? */
 #include <errno.h>
 #include <stdlib.h>
-#include "decode/report/report.h"
+#include "decode/report/source_columns.h"
 
 struct row {
 	const struct nvs_source *source;
@@ -16,16 +16,16 @@ static const char *kind_name(const struct nvs_finding *f)
 					      : "remark";
 }
 
-NVS_GET_TEXT(struct row, trace, r->source->path)
+NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_TEXT(struct row, kind, kind_name(r->finding))
 NVS_GET_COUNT(struct row, count, r->finding->count)
 NVS_GET_TEXT(struct row, text, r->finding->text)
 
 static const struct nvs_column columns[] = {
-	{"trace", "trace", get_trace, NVS_COLUMN_NAME},
 	{"kind", "kind", get_kind, NVS_COLUMN_NAME},
 	{"count", "count", get_count, 0},
 	{"text", "text", get_text, NVS_COLUMN_NAME},
+	NVS_SOURCE_COLUMNS,
 };
 
 /* 0 whole, 1 not, 3 whole up to a crash */
@@ -102,7 +102,6 @@ static int print_table(struct nvs_run *run)
 	rows = calloc(room, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
-	table.several = true;
 	for (uint32_t k = 0; k < run->n; k++)
 		for (uint32_t i = 0; (f = nvs_trace_finding(run->sources[k].trace, i)); i++)
 			rows[n++] = (struct row){run->sources + k, f};

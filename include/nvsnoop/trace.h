@@ -193,6 +193,11 @@ enum nvs_attr {
 	NVS_ATTR_CPU = 9,
 	NVS_ATTR_VERSION = 10, /* of nvsnoop */
 	NVS_ATTR_UNWINDER = 11, /* "libunwind", "backtrace" or "none" */
+	NVS_ATTR_LAUNCHER = 12, /* of the job, where there is one: "torchrun", "Slurm" ... */
+	NVS_ATTR_RANK = 13,
+	NVS_ATTR_WORLD_SIZE = 14, /* how many ranks there are */
+	NVS_ATTR_LOCAL_RANK = 15, /* among those of its host */
+	NVS_ATTR_JOB = 16, /* the launcher's name of the job */
 	/* Another tool's library in NVTX_INJECTION64_PATH: ranges and marks go there */
 	NVS_ATTR_NVTX = 24,
 };

@@ -52,7 +52,7 @@ def check_copies(asked, ops, row):
         want = [int(words[1]) for words in asked if words[0] == kind]
         copies = [op for name, _, op in ops if name == api and op["op"] == "copy"]
         uploads = [op for name, _, op in ops if name == api and op["op"] == "upload"]
-        got = [op["bytes"] for op in copies]
+        got = [op["written_bytes"] for op in copies]
         if kind.startswith("pinned") and got != want:
             row.wrong.append(f"{kind}: sizes differ ({len(got)} copies, {len(want)} asked for)")
         elif kind == "pageable-h2d" and sum(got) != sum(want):

@@ -37,7 +37,7 @@ def check_graphs(suite, name):
             row.wrong.append(f"{' '.join(kernel)}: {have} instead of {want}")
     graphs = rows_of(suite, name, "graphs")
     lengths = [(int(w[1]), int(w[2])) for w in words if w[0] == "length"]
-    told = [(g["nodes"], g["launches"]) for g in graphs[:len(lengths)]]
+    told = [(g["nodes"], g["graph_launches"]) for g in graphs[:len(lengths)]]
     if told != lengths:
         row.wrong.append(f"graphs: {told} instead of {lengths}")
     bodies = [int(w[2]) for w in words if w[0] == "conditional"]
@@ -45,8 +45,8 @@ def check_graphs(suite, name):
         row.wrong.append("the conditional body's launches differ")
     if any(g["partial"] for g in graphs):
         row.wrong.append("a graph is known in part only")
-    row.notes += [f"{g['nodes']} nodes: {g['bytes_per_launch']:.0f} bytes, {g['doorbells_per_launch']:.0f} doorbell, "
-                  f"{g['launch_us_p50']:.1f} us" for g in graphs[:len(lengths)] if g["nodes"] in (1, 100, 2000)]
+    row.notes += [f"{g['nodes']} nodes: {g['command_bytes_per_launch']:.0f} bytes, {g['submissions_per_launch']:.0f} doorbell, "
+                  f"{g['host_us_p50']:.1f} us" for g in graphs[:len(lengths)] if g["nodes"] in (1, 100, 2000)]
     return row
 
 
@@ -59,13 +59,13 @@ def check_copies(suite, name):
     if row.wrong:
         return row
     rows = rows_of(suite, name, "memcpy")
-    told = {(r["direction"], r["largest"]): r for r in rows if r["mode"] == "engine" and r["direction"] != "batch"}
+    told = {(r["direction"], r["largest_bytes"]): r for r in rows if r["mode"] == "engine" and r["direction"] != "batch"}
     batches = [r for r in rows if r["direction"] == "batch"]
     host = {tuple(w[:2]): float(w[2]) for w in map(str.split, row.stderr.splitlines()) if len(w) == 3}
     lines, off = [], []
     for direction, size, *calls in row.words:
         if direction == "batch":
-            if [r["bytes"] for r in batches] != [int(size)] or batches[0]["batched"] != 4:
+            if [r["copied_bytes"] for r in batches] != [int(size)] or batches[0]["batched_copies"] != 4:
                 row.wrong.append(f"the batch's bytes: {batches}")
             continue
         got, kind, ms = told.get((direction, int(size)), {}), f"{direction} {size}", host[direction, size]
@@ -74,7 +74,7 @@ def check_copies(suite, name):
         if got.get("calls") != int(calls[0]):
             row.wrong.append(f"{kind}: {got.get('calls')} calls instead of {calls[0]}")
         lines.append(f"{kind:14} host {least:.3f} to {most:.3f} GB/s, releases {rate or '-'} of "
-                     f"{got.get('gpu_bytes')} of {got.get('bytes')} bytes in {got.get('gpu_timed')} stretches")
+                     f"{got.get('gpu_timed_bytes')} of {got.get('copied_bytes')} bytes in {got.get('gpu_timed')} stretches")
         if rate:
             off.append(max(1 - rate / least, rate / most - 1, 0))
             if off[-1] > NEAR:
@@ -98,9 +98,9 @@ def check_profiler(suite, name):
     if row.wrong:
         return row
     want = sum(int(w[2]) for w in row.words if w and w[0] == "profiler")
-    calls = [r for r in rows_of(suite, name, "timeline") if r["what"] == "call"]
-    marks = [i for i, r in enumerate(calls) if r["name"].startswith("cuCtxSynchronize")]
-    launches = sum(1 for r in calls[marks[0]:marks[-1]] if r["name"].startswith("cuLaunchKernel")) if marks else 0
+    calls = [r for r in rows_of(suite, name, "timeline") if r["kind"] == "call"]
+    marks = [i for i, r in enumerate(calls) if r["api"].startswith("cuCtxSynchronize")]
+    launches = sum(1 for r in calls[marks[0]:marks[-1]] if r["api"].startswith("cuLaunchKernel")) if marks else 0
     if launches != want or not want:
         row.wrong.append(f"{launches} launches, of which the profiler saw {want}")
     row.notes.append(f"{launches} launches, as torch.profiler counts")

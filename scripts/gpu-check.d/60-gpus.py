@@ -45,7 +45,7 @@ def all_gpus(suite, name):
     if row.wrong:
         return row
     # CUDA counts the GPUs in an order of its own.
-    told = dict(reversed(gpu.split(": ")) for gpu in rows_of(suite, name, None)[0]["gpu_uuid"].split(", "))
+    told = dict(reversed(gpu.split(": ")) for gpu in rows_of(suite, name, None)[0]["gpu_uuids"].split(", "))
     number = {int(w[1]): int(told[w[2]]) for w in row.words if w[0] == "uuid"}
     want = {number[int(w[1])]: int(w[2]) for w in row.words if w[0] == "launches"}
     got = launches_by_gpu(suite, name)

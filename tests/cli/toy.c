@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A report that does nothing of use: what it takes to add one is this file, and cases that test it.
  */
-#include "decode/report/report.h"
+#include "decode/report/source_columns.h"
 
 struct row {
-	uint64_t trace, calls;
+	const struct nvs_source *source;
+	uint64_t calls;
 };
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -15,17 +16,17 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
-	((struct row *)each)->trace = s->index;
+	((struct row *)each)->source = s;
 	reader->call = on_call;
 	return 0;
 }
 
-NVS_GET_COUNT(struct row, trace, r->trace)
+NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_COUNT(struct row, calls, r->calls)
 
 static const struct nvs_column columns[] = {
-	{"trace", "trace", get_trace, 0},
 	{"calls", "calls", get_calls, 0},
+	NVS_SOURCE_COLUMNS,
 };
 
 static int print(struct nvs_run *run)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report/table.o decode/report/nearest.o decode/report/out.o decode */
+/* LINK: decode/report/table.o decode/report/values.o decode/report/nearest.o */
+/* LINK: decode/report/out.o decode */
 /* Tables: their order, and values that are not known or odd, in all three formats. */
 #include <errno.h>
 #include <math.h>
@@ -73,7 +74,7 @@ static void order(void)
 	EXPECT(*print(rows + 4, 1, "name", NVS_FORMAT_TEXT));
 }
 
-#define HEAD "{\"schema\":1,\"report\":\"r\",\"rows\":[\n"
+#define HEAD "{\"schema\":2,\"report\":\"r\",\"rows\":[\n"
 
 /* What JSON and CSV quote, bytes that belong to no character, marks, and numbers that are none. */
 static void odd(void)

@@ -8,8 +8,8 @@ typedef unsigned long long ull; /* for printing */
 static const char *cause_name(uint32_t cause, bool opens)
 {
 	static const char *const names[] = {
-		[NVS_WINDOW_START] = "the start",     [NVS_WINDOW_DELAY] = "--delay",
-		[NVS_WINDOW_DURATION] = "--duration", [NVS_WINDOW_TRIGGER] = "--trigger",
+		[NVS_WINDOW_START] = "the start",	  [NVS_WINDOW_DELAY] = "--delay",
+		[NVS_WINDOW_DURATION] = "--duration",	  [NVS_WINDOW_TRIGGER] = "--trigger",
 		[NVS_WINDOW_PROFILER] = "cuProfilerStop", [NVS_WINDOW_SIZE] = "--max-size",
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * from=profiler: cuProfilerStart and cuProfilerStop switch recording. Before the call, so that it is
- * within the window; what it returns does not matter, since other tools may have the profiler.
+ * from=profiler: cuProfilerStart and cuProfilerStop switch recording. Before the call, so that it
+ * is within the window; what it returns does not matter, since other tools may have the profiler.
  */
 #include "preload/api/api.h"
 #include "preload/trace/session.h"

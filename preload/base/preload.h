@@ -59,6 +59,16 @@ void nvs_unlock(const sigset_t *saved);
 bool nvs_lock_mine(void);
 
 /* ---- settings.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, read once ---- */
+#define NVS_RANK_DIGITS 11
+
+/* rank.c: as a launcher of several processes has set it; "" where it has not. */
+struct nvs_rank {
+	const char *launcher; /* NULL: none is known, nor what follows */
+	char rank[NVS_RANK_DIGITS], size[NVS_RANK_DIGITS], local[NVS_RANK_DIGITS];
+	char job[256];
+};
+void nvs_rank_read(struct nvs_rank *r);
+
 struct nvs_options {
 	struct nvs_option_values values;
 	char out[4096]; /* pattern */
@@ -66,6 +76,7 @@ struct nvs_options {
 	char given[4096]; /* NVSNOOP_OPTIONS as it was */
 	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
+	struct nvs_rank rank;
 	uint64_t start_ns; /* from which a delay counts, CLOCK_MONOTONIC */
 	bool disabled; /* a set-user-ID program, or what refused says: the library does nothing */
 	const char *refused; /* why, to be told once; NULL */

@@ -97,6 +97,7 @@ static void read_settings(void)
 	read_folder(&settings);
 	read_summary(&settings);
 	read_start(&settings);
+	nvs_rank_read(&settings.rank);
 }
 
 const struct nvs_options *nvs_options(void)

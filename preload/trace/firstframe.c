@@ -114,6 +114,19 @@ static void add_machine(struct builder *b)
 	add_text(b, NVS_ATTR_KERNEL, name.release);
 }
 
+static void add_rank(struct builder *b)
+{
+	const struct nvs_rank *r = &nvs_options()->rank;
+
+	if (!r->launcher)
+		return;
+	add_text(b, NVS_ATTR_LAUNCHER, r->launcher);
+	add_text(b, NVS_ATTR_RANK, r->rank);
+	add_text(b, NVS_ATTR_WORLD_SIZE, r->size);
+	add_text(b, NVS_ATTR_LOCAL_RANK, r->local);
+	add_text(b, NVS_ATTR_JOB, r->job);
+}
+
 static void add_header(struct builder *b, const struct nvs_session *session)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
@@ -146,6 +159,7 @@ static void add_attrs(struct builder *b, const struct nvs_session *session)
 	add_link(b, NVS_ATTR_EXE, "/proc/self/exe");
 	add_link(b, NVS_ATTR_CWD, "/proc/self/cwd");
 	add_machine(b);
+	add_rank(b);
 	add_driver(b, session);
 	add_cpu(b);
 	add_text(b, NVS_ATTR_OPTIONS, nvs_options()->given);

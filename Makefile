@@ -45,11 +45,12 @@ TEST_CFLAGS    = $(TOOL_CFLAGS)
 
 # What the rooms add to: programs that `make check` runs, in this order, and what it builds before.
 # A test is anything that can be run: exit 0 passed, 77 skipped (last line says why), else failed; a last
-# line `N passed, N failed` counts its checks.
+# line `N passed, N failed` counts its checks. TEST_AGAIN is built too, of sources that are compiled without it.
 FAST_TESTS =
 TESTS      =
 SLOW_TESTS =
 TEST_DEPS  =
+TEST_AGAIN =
 
 .PHONY: all
 all:

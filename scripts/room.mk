@@ -88,7 +88,7 @@ uninstall:
 # ---- bundle: to be copied to where no package of ours is ----
 
 BUNDLE = $(BUILD)/bundle
-TEST_DEPS  += bundle
+TEST_AGAIN += bundle
 SLOW_TESTS += scripts/check-bundle
 host_library = $(shell $(CC) -print-file-name=$(1))
 

@@ -38,7 +38,7 @@ fuzz:
 	    FUZZ='$(FUZZ)' fuzz-search
 	$(Q)BUILD=$(BUILD) tests/fuzz/search $(SECONDS) $(FUZZ)
 
-TEST_DEPS  += fuzz-check
+TEST_AGAIN += fuzz-check
 SLOW_TESTS += tests/fuzz/check
 fuzz-check:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined fuzz-replay

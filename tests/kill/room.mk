@@ -17,7 +17,8 @@ $(KILL): $(KILL_SRC) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $^ $(DECODE_LIBS)
 
-TEST_DEPS  += points $(KILL)
+TEST_DEPS  += $(KILL)
+TEST_AGAIN += points
 SLOW_TESTS += tests/kill/few
 TESTS      += tests/life/processes tests/life/loss tests/life/churn tests/life/patch tests/life/layouts \
               tests/life/storm tests/life/confined tests/life/trigger tests/life/levels \

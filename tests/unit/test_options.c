@@ -2,7 +2,7 @@
 /*
  * NVSNOOP_OPTIONS: what is taken, what is refused, and that a wrong string changes nothing.
  */
-/* LINK: preload/base/option_table.o preload/base/settings.o */
+/* LINK: preload/base/option_table.o preload/base/settings.o preload/base/rank.o */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -163,7 +163,7 @@ static void test_model(void)
 	mk_channel(&m, 0);
 	mk_simple(&m, 0, 0, 4);
 	mk_channel_gone(&m, 0);
-	mk_rec(&m, 40, 64); /* of a type that is not known */
+	mk_rec(&m, 250, 64); /* of a type that is not known */
 	mk_end(&m);
 	mk_frame_end(&m);
 	mk_close(&m);

@@ -36,9 +36,11 @@ static int take_submission(struct nvs_trace *t, const struct nvs_rec_submission 
  * does. */
 static void see_begin(struct nvs_trace *t, const struct nvs_rec *rec)
 {
+	bool range = rec->type == NVS_REC_NVTX_BEGIN || rec->type == NVS_REC_NVTX_MARK;
 	uint64_t begin = rec->type == NVS_REC_CALL ? ((const struct nvs_rec_call *)rec)->begin
 			 : rec->type == NVS_REC_CALL_BEGIN
 				 ? ((const struct nvs_rec_call_begin *)rec)->begin
+			 : range ? ((const struct nvs_rec_nvtx *)rec)->at
 				 : 0;
 
 	if (begin && begin < t->session.first_time)

@@ -311,6 +311,11 @@ void nvs_verify_end(struct nvs_trace *t)
 		PROBLEM(t, "the trace does not end in order, and there is no spool beside it: what "
 			   "came "
 			   "after the last frame is lost");
+	if (s->attr[NVS_ATTR_NVTX])
+		REMARK(t,
+		       "ranges of NVTX are not recorded: NVTX_INJECTION64_PATH was %s, and they "
+		       "went there",
+		       s->attr[NVS_ATTR_NVTX]);
 	if (s->unknown_records)
 		REMARK(t,
 		       "%llu record%s of kinds that this reader does not know %s skipped: a newer "

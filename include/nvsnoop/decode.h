@@ -259,7 +259,8 @@ struct nvs_session {
 	struct nvs_rec_header header;
 	const char *attr[NVS_ATTR_COUNT]; /* by enum nvs_attr; NULL: not given */
 	uint32_t attr_length[NVS_ATTR_COUNT]; /* NVS_ATTR_COMMAND holds NULs */
-	uint64_t first_time; /* ticks: the header's, or of the earliest call that began before it */
+	uint64_t first_time; /* ticks: the header's, or of the earliest call or range that began
+				before it */
 	uint64_t last_time; /* the latest of any record */
 	uint64_t first_submission, last_submission; /* ticks */
 	struct nvs_counts counts;

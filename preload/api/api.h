@@ -151,9 +151,11 @@ void nvs_api_rebind(void);
 /* From our constructor on, or from the first device that is opened, whichever comes first. */
 void nvs_api_start(void);
 
-/* ---- early.c: calls before the trace ---- */
-void nvs_api_early(const struct nvs_rec_call *rec);
-void nvs_api_early_flush(void);
+/* ---- early.c: calls and ranges before the trace ---- */
+/* A CALL, or one of NVTX. */
+void nvs_api_early(const struct nvs_rec *rec);
+/* Into the trace; without CALLS, the ranges alone. */
+void nvs_api_early_flush(bool calls);
 /* Called by session.c once records can be written. */
 void nvs_api_session_started(void);
 extern _Atomic int nvs_api_clock; /* 0: not known yet, 1: CLOCK_MONOTONIC, 2: TSC */

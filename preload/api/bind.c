@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "preload/api/api.h"
+#include "preload/api/nvtx.h"
 #include "preload/base/preload.h"
 #include "trap/buffer/process.h"
 
@@ -203,10 +204,11 @@ void nvs_api_tell_all(void)
 
 void nvs_api_session_started(void)
 {
-	if (!nvs_api_on())
-		return;
-	atomic_store(&nvs_api_live, 1);
-	nvs_api_tell_all();
-	if (nvs_recording())
-		nvs_api_early_flush();
+	if (nvs_api_on()) {
+		atomic_store(&nvs_api_live, 1);
+		nvs_api_tell_all();
+	}
+	nvs_nvtx_tell_all();
+	nvs_nvtx_tell_other();
+	nvs_api_early_flush(nvs_recording());
 }

@@ -265,7 +265,7 @@ static void write_early(struct made *m)
 
 	m->flags |= NVS_CALL_EARLY;
 	fill(&early.rec, m, record_size(m), NVS_NONE);
-	nvs_api_early(&early.rec);
+	nvs_api_early(&early.rec.rec);
 }
 
 /* ---- the nest ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls before the trace: kept in memory of our own until the session has begun, which is at the
- * first channel, in the middle of making a context.
+ * Calls and ranges before the trace: kept in memory of our own until the session has begun, which
+ * is at the first channel, in the middle of making a context.
  */
 #include <string.h>
 #include <unistd.h>
@@ -16,12 +16,17 @@
 struct entry {
 	_Atomic uint32_t size; /* 0: not filled in yet */
 	uint32_t tid;
-	struct nvs_rec_call rec;
+	struct nvs_rec rec; /* its thread behind it */
 };
+
+_Static_assert(offsetof(struct nvs_rec_call, thread) == sizeof(struct nvs_rec) &&
+		       offsetof(struct nvs_rec_nvtx_end, thread) == sizeof(struct nvs_rec),
+	       "the thread is the first thing that a record tells");
 
 struct early {
 	_Atomic uint64_t used;
-	uint8_t data[EARLY_BYTES - 8];
+	_Atomic uint32_t lost; /* ranges and marks for which there was no room */
+	uint8_t data[EARLY_BYTES - 16] __attribute__((aligned(8)));
 };
 
 static struct early *_Atomic early; /* wiped in a forked child */
@@ -54,25 +59,53 @@ static struct early *get(void)
 	return none;
 }
 
-void nvs_api_early(const struct nvs_rec_call *rec)
+/* Half of it is left to calls: there is no end of ranges in a program that has not come to its GPU
+ * yet. */
+void nvs_api_early(const struct nvs_rec *rec)
 {
-	uint32_t size = (uint32_t)offsetof(struct entry, rec) + rec->rec.size;
+	uint32_t size = (uint32_t)offsetof(struct entry, rec) + rec->size;
+	bool call = rec->type == NVS_REC_CALL;
 	struct early *e = get();
+	uint64_t at, room = call ? sizeof(e->data) : sizeof(e->data) / 2;
 	struct entry *entry;
-	uint64_t at;
 
-	if (!e || atomic_load(&e->used) + size > sizeof(e->data))
+	if (!e)
 		return;
+	if (atomic_load(&e->used) + size > room) {
+		atomic_fetch_add(&e->lost, !call);
+		return;
+	}
 	at = atomic_fetch_add(&e->used, size);
 	if (at + size > sizeof(e->data))
 		return;
 	entry = (void *)(e->data + at);
 	entry->tid = (uint32_t)nvs_sys_gettid();
-	memcpy(&entry->rec, rec, rec->rec.size);
+	memcpy(&entry->rec, rec, rec->size);
 	atomic_store_explicit(&entry->size, size, memory_order_release);
 }
 
-void nvs_api_early_flush(void)
+static void tell(struct entry *entry, uint32_t tid)
+{
+	if (entry->tid == tid)
+		*(uint32_t *)(&entry->rec + 1) = nvs_tls.thread - 1;
+	else if (entry->rec.type != NVS_REC_CALL)
+		((struct nvs_rec_nvtx_end *)(void *)&entry->rec)->tid = entry->tid;
+	nvs_record(&entry->rec);
+}
+
+static void tell_lost(uint32_t lost)
+{
+	struct nvs_rec_nvtx_name rec = {
+		.rec = {.type = NVS_REC_NVTX_NAME, .size = sizeof(rec)},
+		.kind = NVS_NVTX_LOST,
+		.number = lost,
+	};
+
+	if (lost)
+		nvs_record(&rec.rec);
+}
+
+void nvs_api_early_flush(bool calls)
 {
 	struct early *e = atomic_load(&early);
 	uint32_t tid = (uint32_t)nvs_sys_gettid();
@@ -86,9 +119,9 @@ void nvs_api_early_flush(void)
 
 		if (!size)
 			break;
-		if (entry->tid == tid)
-			entry->rec.thread = nvs_tls.thread - 1;
-		nvs_record(&entry->rec.rec);
+		if (calls || entry->rec.type != NVS_REC_CALL)
+			tell(entry, tid);
 		at += size;
 	}
+	tell_lost(atomic_load(&e->lost));
 }

@@ -82,6 +82,9 @@ struct nvs_options {
 	const char *refused; /* why, to be told once; NULL */
 };
 const struct nvs_options *nvs_options(void);
+/* False: we came by dlopen(), as what NVTX_INJECTION64_PATH names does where LD_PRELOAD does not
+ * have us. Then nothing is hooked, and we may be gone at any time. */
+bool nvs_preloaded(void);
 
 /* ---- session.c: one trace, from the first channel allocation to the end ---- */
 /*

@@ -3,6 +3,8 @@
  * The options of this process, read from its environment once. A forked child keeps them, whatever
  * has become of the environment since.
  */
+#include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -120,4 +122,18 @@ const struct nvs_options *nvs_options(void)
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 	/* Another thread may be at it: it needs microseconds, and waits for nobody. */
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
+}
+
+/* What is preloaded stands ahead of what the program needs, the C library among it. */
+bool nvs_preloaded(void)
+{
+	struct link_map *own = NULL, *libc = NULL;
+	Dl_info info;
+
+	if (!dladdr1(&settings, &info, (void **)&own, RTLD_DL_LINKMAP) ||
+	    !dladdr1((void *)getenv, &info, (void **)&libc, RTLD_DL_LINKMAP))
+		return true;
+	while (own && own != libc)
+		own = own->l_next;
+	return own != NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the program finds in its environment: the library in LD_PRELOAD, ahead of what is there (but
- * behind a sanitizer's run-time library, which insists on being first), where to write, and the
- * options.
+ * behind a sanitizer's run-time library, which insists on being first), where to write, the
+ * options, and who gets the ranges of NVTX.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
 #include "preload/base/options.h"
 
 #define LIBRARY "libnvsnoop.so"
+#define NVTX "NVTX_INJECTION64_PATH"
 
 void nvs_launch_say(const char *format, ...)
 {
@@ -136,13 +138,33 @@ static int set_start(void)
 	return set_joined(NVS_ENV_START, "%lld", (long long)now.tv_sec * 1000000000 + now.tv_nsec);
 }
 
+static bool same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* A program has one tool for its ranges. Who is there already stays; empty, nobody is wanted. */
+static int set_nvtx(const char *library)
+{
+	const char *other = getenv(NVTX);
+
+	if (!other)
+		return setenv(NVTX, library, 1);
+	if (*other && !same_file(other, library))
+		nvs_launch_say(NVTX " is %s: ranges and marks go there, and not into the trace",
+			       other);
+	return 0;
+}
+
 int nvs_launch_environment(const struct nvs_launch_args *args, const char *library)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 
 	if (set_preload(library, args->program[0]) ||
 	    set_out(out && *out ? out : NVS_DEFAULT_OUT) ||
-	    setenv(NVS_ENV_OPTIONS, args->options, 1) || set_start()) {
+	    setenv(NVS_ENV_OPTIONS, args->options, 1) || set_start() || set_nvtx(library)) {
 		nvs_launch_say("cannot set the environment: %s", strerror(errno));
 		return -1;
 	}

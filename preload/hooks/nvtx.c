@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* What NVTX looks for in a tool's library. */
+#include "preload/api/nvtx.h"
+#include "preload/hooks/export.h"
+
+int InitializeInjectionNvtx2(const void *(*get_table)(uint32_t id));
+
+EXPORT int InitializeInjectionNvtx2(const void *(*get_table)(uint32_t id))
+{
+	return nvs_nvtx_attach(get_table);
+}

@@ -80,7 +80,8 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 
 	s->tag = cell_tag(sub, call);
 	s->now = NULL;
-	if (!nvs_filter_range(s->source, sub))
+	if (!nvs_filter_range(s->source, sub) ||
+	    !nvs_filter_nvtx(s->source, sub->rec->thread, sub->rec->rec.time))
 		return 0;
 	s->now = c = cell_of(s, sub, call);
 	if (!c) {

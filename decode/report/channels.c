@@ -102,7 +102,7 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 	uint32_t n = nvs_trace_channel_count(s->trace);
 	struct row **of = calloc((size_t)n + 1, sizeof(*of));
 	bool uncounted = nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS;
-	bool strict = o->thread.n || o->api.n || o->range.by;
+	bool strict = o->thread.n || o->api.n || o->nvtx.n || o->range.by;
 	size_t count = 0, kept = 0;
 	const struct nvs_cell *c;
 	uint32_t at = 0;

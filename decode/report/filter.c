@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/nearest.h"
-#include "decode/report/report.h"
+#include "decode/report/nvtx.h"
 
 static bool is_number(const struct nvs_pattern *p, uint32_t number)
 {
@@ -96,7 +96,20 @@ bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *
 
 bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	return nvs_range_at(s, sub->rec->rec.time) && nvs_filter_around(s, sub);
+	return nvs_range_at(s, sub->rec->rec.time) && nvs_filter_around(s, sub) &&
+	       nvs_filter_nvtx(s, sub->rec->thread, sub->rec->rec.time);
+}
+
+bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time)
+{
+	struct nvs_nvtx_node *in[NVS_NVTX_NESTS];
+	uint64_t fits = 0;
+
+	if (!s->options->nvtx.n)
+		return true;
+	for (uint32_t n = nvs_nvtx_at(s->nvtx, thread, time, in); n; n--)
+		fits |= in[n - 1]->fits;
+	return nvs_nvtx_pass(&s->options->nvtx, fits);
 }
 
 bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
@@ -130,7 +143,7 @@ bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call)
 {
 	return nvs_filter_api(s, call->api->name, call->stack) &&
-	       nvs_filter_thread(s, call->thread);
+	       nvs_filter_thread(s, call->thread) && nvs_filter_nvtx(s, call->thread, call->begin);
 }
 
 /* ---- where nothing is selected ---- */
@@ -190,6 +203,19 @@ static void search_channels(struct search *l, const struct nvs_source *s)
 		l->found |= nvs_trace_channel_at(s->trace, i) && is_channel(l->pattern, &i);
 }
 
+static void search_nvtx(struct search *l, const struct nvs_source *s)
+{
+	struct nvs_nvtx_node *node;
+
+	for (uint32_t i = 0; s->nvtx && (node = nvs_nvtx_node(s->nvtx, i)); i++) {
+		if (node->key.kind != NVS_NVTX_PUSH)
+			continue;
+		l->found |= nvs_pattern_is(l->pattern, node->name);
+		if (!l->pattern->is_regex)
+			nvs_nearest_offer(&l->nearest, node->name, strlen(node->name));
+	}
+}
+
 static void explain(const struct nvs_source *s, uint32_t n, const struct nvs_patterns *list,
 		    const char *what, void (*search)(struct search *, const struct nvs_source *))
 {
@@ -209,7 +235,7 @@ static void explain(const struct nvs_source *s, uint32_t n, const struct nvs_pat
 
 bool nvs_filter_asked(const struct nvs_options_report *o)
 {
-	return o->range.by || o->api.n || o->thread.n || o->channel.n;
+	return o->range.by || o->api.n || o->thread.n || o->channel.n || o->nvtx.n;
 }
 
 void nvs_filter_explain(const struct nvs_source *sources, uint32_t n)
@@ -220,4 +246,5 @@ void nvs_filter_explain(const struct nvs_source *sources, uint32_t n)
 	explain(sources, n, &o->api, "API", search_apis);
 	explain(sources, n, &o->thread, "thread", search_threads);
 	explain(sources, n, &o->channel, "channel", search_channels);
+	explain(sources, n, &o->nvtx, "range of NVTX", search_nvtx);
 }

@@ -13,6 +13,7 @@ enum {
 	OPT_THREAD,
 	OPT_CHANNEL,
 	OPT_API,
+	OPT_NVTX,
 	OPT_COLOR,
 	OPT_NO_PAGER,
 	OPT_WIDE,
@@ -26,7 +27,7 @@ enum {
 	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* a report's further option, likewise */
 };
 
-#define COMMON 20
+#define COMMON 21
 
 static const struct option common[COMMON] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
@@ -36,6 +37,7 @@ static const struct option common[COMMON] = {
 	{"thread", required_argument, NULL, OPT_THREAD},
 	{"channel", required_argument, NULL, OPT_CHANNEL},
 	{"api", required_argument, NULL, OPT_API},
+	{"nvtx", required_argument, NULL, OPT_NVTX},
 	{"color", required_argument, NULL, OPT_COLOR},
 	{"no-pager", no_argument, NULL, OPT_NO_PAGER},
 	{"wide", no_argument, NULL, OPT_WIDE},
@@ -95,6 +97,7 @@ void nvs_options_help(FILE *out)
 	      "  --thread=THREAD      number, tid or name of a thread\n"
 	      "  --channel=N          number of a channel\n"
 	      "  --api=API            a driver or runtime API, with or without _v2, _ptsz\n"
+	      "  --nvtx=NAME          what a thread did while it had pushed this range of NVTX\n"
 	      "\n"
 	      "Reading:\n"
 	      "  --partial            of a damaged trace, the whole frames before the damage\n"
@@ -236,6 +239,8 @@ static int take(struct nvs_options_report *o, int c)
 		return parse_channel(o, optarg);
 	case OPT_API:
 		return add_pattern(&o->api, optarg);
+	case OPT_NVTX:
+		return add_pattern(&o->nvtx, optarg);
 	case OPT_COLOR:
 		return parse_color(o, optarg);
 	case OPT_NO_PAGER:
@@ -329,6 +334,7 @@ void nvs_options_free(struct nvs_options_report *o)
 	nvs_patterns_free(&o->thread);
 	nvs_patterns_free(&o->channel);
 	nvs_patterns_free(&o->api);
+	nvs_patterns_free(&o->nvtx);
 }
 
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)

@@ -41,7 +41,7 @@ struct nvs_options_report {
 	uint64_t rows; /* 0: all */
 	bool has_rows;
 	struct nvs_range range;
-	struct nvs_patterns thread, channel, api;
+	struct nvs_patterns thread, channel, api, nvtx;
 	int color; /* -1: never, 0: auto, 1: always */
 	bool pager;
 	bool verbose; /* each file that could not be read */
@@ -73,6 +73,7 @@ void nvs_options_help(FILE *out);
 #define NVS_NEED_FILTERS (1u << 4) /* the filters while it reads: likewise, where there are any */
 #define NVS_NEED_WHOLE (1u << 5) /* counts and findings of a whole reading when it prints */
 #define NVS_NEED_CONTINUITY (1u << 6) /* and among them those of decode/calls/continuity.h */
+#define NVS_NEED_NVTX (1u << 8) /* nvs_source.nvtx */
 
 /* How it can be printed. */
 #define NVS_PRINTS_TEXT (1u << NVS_FORMAT_TEXT)
@@ -152,6 +153,7 @@ int nvs_embed_all(const struct nvs_options_report *o);
 /* ---- run.c ---- */
 
 struct nvs_cells;
+struct nvs_nvtx;
 struct nvs_waiting;
 
 /* A trace that is reported. */
@@ -166,6 +168,7 @@ struct nvs_source {
 	struct nvs_reading *first, *second;
 	struct nvs_cells *cells; /* for NVS_NEED_CELLS */
 	struct nvs_waiting *waiting; /* durations, while it is read */
+	struct nvs_nvtx *nvtx; /* for NVS_NEED_NVTX and --nvtx: of the latest reading */
 	uint32_t later; /* what reports that are still to be printed need */
 };
 
@@ -227,6 +230,8 @@ bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submissi
 bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *sub);
 /* Does the command line speak of submissions, so that calls are taken by theirs? */
 bool nvs_filter_by_submissions(const struct nvs_options_report *o);
+/* By the ranges of NVTX that THREAD had pushed at TIME, while the trace is read. */
+bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time);
 /* By all of them. */
 bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
 		const struct nvs_call *call);

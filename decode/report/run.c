@@ -9,6 +9,7 @@
 #include <string.h>
 #include "decode/calls/continuity.h"
 #include "decode/report/cells.h"
+#include "decode/report/nvtx.h"
 #include "decode/report/times.h"
 
 /* ---- what is read along for several reports ---- */
@@ -43,7 +44,24 @@ static bool selects(const void *source, const struct nvs_submission *s)
 	return nvs_filter_around(source, s);
 }
 
+static int on_nvtx(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_nvtx_record(((struct nvs_source *)arg)->nvtx, rec);
+}
+
 /* ---- a reading ---- */
+
+/* What is open is known to all the others: it is told first. */
+static int begin_nvtx(struct nvs_source *s, struct nvs_reading *reading)
+{
+	struct nvs_reader reader = {.record = on_nvtx, .arg = s};
+
+	if (!(s->later & NVS_NEED_NVTX) && !s->options->nvtx.n)
+		return 0;
+	nvs_nvtx_free(s->nvtx);
+	s->nvtx = nvs_nvtx_new(s->options);
+	return s->nvtx ? nvs_reading_add(reading, &reader) : -ENOMEM;
+}
 
 static int begin_waiting(struct nvs_source *s, struct nvs_reading *reading)
 {
@@ -94,7 +112,9 @@ int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
 	int r;
 
 	*reading = nvs_reading_new(s->trace);
-	r = *reading ? nvs_reading_add(*reading, reader) : -ENOMEM;
+	r = *reading ? begin_nvtx(s, *reading) : -ENOMEM;
+	if (!r)
+		r = nvs_reading_add(*reading, reader);
 	if (!r)
 		r = run_reading(s, *reading);
 	nvs_reading_free(*reading);
@@ -148,6 +168,8 @@ static int read_for(struct nvs_run *runs, struct nvs_source *s, bool second)
 	int r = reading ? begin_waiting(s, reading) : -ENOMEM;
 
 	*(second ? &s->second : &s->first) = reading;
+	if (!r)
+		r = begin_nvtx(s, reading);
 	if (!r && !second && s->later & NVS_NEED_CELLS)
 		r = begin_cells(s, reading);
 	for (uint32_t i = 0; i < o->nreports && !r; i++)
@@ -280,6 +302,7 @@ static void close_source(struct nvs_source *s)
 	nvs_cells_free(s->cells);
 	nvs_reading_free(s->first);
 	nvs_reading_free(s->second);
+	nvs_nvtx_free(s->nvtx);
 	nvs_waiting_free(s->waiting);
 	nvs_trace_close(s->trace);
 }

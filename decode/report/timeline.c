@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --timeline: calls and submissions in order of time, each call with its arguments, what was called
- * or submitted inside a call below it.
+ * --timeline: calls, submissions and ranges in order of time, each call with its arguments, what
+ * was called or submitted inside a call or a range below it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/calls/handles.h"
+#include "decode/report/nvtx.h"
 #include "decode/report/source_columns.h"
 #include "decode/trace/written.h"
 
 #define MAX_TEXT 512
+
+enum { CALL, SUBMISSION, RANGE, MARK };
+static const char *const whats[] = {"call", "submission", "range", "mark"};
 
 /* There are as many as there is room for: small. */
 struct event {
 	/* ns since the session's start; length -1: not known. While it is read: ticks, of the
 	 * beginning and the end */
 	int64_t at, length; /* of a submission: its number */
-	char *api; /* "" of a submission; and behind its NUL what else there is to say */
+	char *name; /* of a call, a range or a mark; "" of a submission; and behind its NUL what
+		       else there is to say */
 	uint64_t bytes;
 	const struct nvs_source *source;
 	uint32_t thread, entries;
-	uint16_t depth;
-	bool call; /* else a submission */
+	uint16_t depth, ranges; /* in the nest of calls, and how many ranges are around it */
+	uint8_t what;
 	bool uncounted; /* entries and bytes are not known */
 };
 
@@ -63,11 +68,11 @@ static struct event *new_event(struct state *st, uint64_t ticks, const char *api
 	all->room = room;
 	e += all->n;
 	memset(e, 0, sizeof(*e));
-	e->api = malloc(n + more);
-	if (!e->api)
+	e->name = malloc(n + more);
+	if (!e->name)
 		return NULL;
-	memcpy(e->api, api, n);
-	memcpy(e->api + n, text, more);
+	memcpy(e->name, api, n);
+	memcpy(e->name + n, text, more);
 	all->n++;
 	e->source = st->source;
 	e->at = (int64_t)ticks;
@@ -154,8 +159,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 	e = new_event(st, call->begin, nvs_call_name(call->api), text);
 	if (!e)
 		return 0;
-	e->call = true;
+	e->what = CALL;
 	e->thread = call->thread;
+	e->ranges = (uint16_t)nvs_nvtx_open(st->source->nvtx, call->thread, call->begin);
 	e->depth = (uint16_t)call->depth;
 	e->uncounted = call->uncounted;
 	e->entries = (uint32_t)call->entries;
@@ -164,8 +170,54 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return 0;
 }
 
+/* ---- ranges and marks ---- */
+
+static bool range_shown(const struct nvs_source *s, const struct nvs_nvtx_event *e)
+{
+	return !s->options->api.n && !nvs_filter_by_submissions(s->options) &&
+	       nvs_range_at(s, e->begin) && nvs_filter_thread(s, e->thread) &&
+	       nvs_nvtx_pass(&s->options->nvtx, e->node->fits);
+}
+
+static void end_range(struct state *st, const struct nvs_nvtx_event *now)
+{
+	struct event *e = *now->tag ? st->events->list + *now->tag - 1 : NULL;
+
+	if (!e)
+		return;
+	e->length = (int64_t)now->end;
+	e->thread = now->thread;
+}
+
+/* Of records that begin a range or are a mark. */
+static void add_range(struct state *st, const struct nvs_nvtx_event *now,
+		      const struct nvs_rec_nvtx *rec)
+{
+	char text[MAX_TEXT * 2];
+	struct event *e;
+
+	nvs_nvtx_describe(nvs_nvtx_names(st->source->nvtx), rec, text, sizeof(text));
+	e = new_event(st, now->begin, now->node->name, text);
+	if (!e)
+		return;
+	e->what = now->what == NVS_NVTX_MARKED ? MARK : RANGE;
+	e->thread = now->thread;
+	e->ranges = (uint16_t)now->open;
+	e->depth = 1;
+	e->uncounted = true;
+	if (now->tag)
+		*now->tag = st->events->n;
+}
+
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
+	struct state *st = arg;
+	const struct nvs_nvtx_event *now = nvs_nvtx_now(st->source->nvtx);
+
+	if (now->what == NVS_NVTX_ENDED)
+		end_range(st, now);
+	else if (now->what && range_shown(st->source, now))
+		add_range(st, now, (const void *)rec);
 	return rec->type == NVS_REC_KERNEL
 		       ? nvs_handles_kernel(((struct state *)arg)->handles, (const void *)rec)
 		       : 0;
@@ -241,8 +293,10 @@ static int add_submission(struct state *st, const struct nvs_submission *s)
 	e = new_event(st, s->rec->rec.time, "", text);
 	if (!e)
 		return 0;
+	e->what = SUBMISSION;
 	e->length = (int64_t)s->number;
 	e->thread = s->thread->thread;
+	e->ranges = (uint16_t)nvs_nvtx_open(st->source->nvtx, e->thread, s->rec->rec.time);
 	e->depth = (uint16_t)((s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1);
 	e->entries = s->nentries;
 	e->bytes = nvs_submission_bytes(s);
@@ -272,20 +326,29 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 static const char *text_of(const struct event *e)
 {
-	return e->api + strlen(e->api) + 1;
+	return e->name + strlen(e->name) + 1;
+}
+
+/* Among calls and ranges, 0: the outermost. */
+static int place_of(const struct event *e)
+{
+	return e->ranges + (e->depth > 1 ? e->depth - 1 : 0);
 }
 
 /* As a person reads it: indented by the place in the nest. Good until the next one. */
 static const char *line_of(const struct event *e)
 {
-	static char line[128 + 3 * MAX_TEXT];
-	int indent = 2 * (e->depth > 1 ? (e->depth < 64 ? e->depth : 64) - 1 : 0);
+	static char line[256 + 3 * MAX_TEXT];
+	int place = place_of(e), indent = 2 * (place < 64 ? place : 64);
 
-	if (e->call)
-		snprintf(line, sizeof(line), "%*s%s%s", indent, "", e->api, text_of(e));
-	else
+	if (e->what == CALL)
+		snprintf(line, sizeof(line), "%*s%s%s", indent, "", e->name, text_of(e));
+	else if (e->what == SUBMISSION)
 		snprintf(line, sizeof(line), "%*ssubmission %lld, %s", indent, "",
 			 (long long)e->length, text_of(e));
+	else
+		snprintf(line, sizeof(line), "%*s%s %s%s", indent, "", whats[e->what],
+			 *e->name ? e->name : "-", text_of(e));
 	return line;
 }
 
@@ -299,7 +362,7 @@ static void get_us(const void *row, struct nvs_value *v)
 {
 	const struct event *e = row;
 
-	nvs_value_us(v, e->call && e->length >= 0, (double)e->length);
+	nvs_value_us(v, e->what != SUBMISSION && e->length >= 0, (double)e->length);
 }
 
 static void get_thread(const void *row, struct nvs_value *v)
@@ -318,12 +381,13 @@ static void get_tid(const void *row, struct nvs_value *v)
 }
 
 NVS_SOURCE_GETTERS(struct event, r->source)
-NVS_GET_TEXT(struct event, api, r->api)
-NVS_GET_KNOWN(struct event, submission, !r->call, (uint64_t)r->length)
+NVS_GET_TEXT(struct event, api, r->what == CALL ? r->name : "")
+NVS_GET_TEXT(struct event, range, r->what >= RANGE ? r->name : "")
+NVS_GET_KNOWN(struct event, submission, r->what == SUBMISSION, (uint64_t)r->length)
 NVS_GET_TEXT(struct event, line, line_of(r))
-NVS_GET_TEXT(struct event, what, r->call ? "call" : "submission")
+NVS_GET_TEXT(struct event, what, whats[r->what])
 NVS_GET_TEXT(struct event, text, text_of(r))
-NVS_GET_COUNT(struct event, depth, r->depth)
+NVS_GET_COUNT(struct event, depth, r->what < RANGE ? r->depth : r->ranges + 1u)
 NVS_GET_KNOWN(struct event, entries, !r->uncounted, r->entries)
 NVS_GET_KNOWN(struct event, bytes, !r->uncounted, r->bytes)
 
@@ -338,6 +402,7 @@ static const struct nvs_column columns[] = {
 	{"command_bytes", "cmd bytes", get_bytes, NVS_COLUMN_IF_ANY},
 	{"line", "call", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
 	{"api", "api", get_api, NVS_COLUMN_DETAIL},
+	{"range", "range", get_range, NVS_COLUMN_DETAIL},
 	{"submission", "submission", get_submission, NVS_COLUMN_DETAIL},
 	{"detail", "detail", get_text, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
@@ -353,8 +418,8 @@ static int compare(const void *pa, const void *pb)
 		return a->source < b->source ? -1 : 1;
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
-	if (a->depth != b->depth)
-		return a->depth < b->depth ? -1 : 1;
+	if (place_of(a) != place_of(b))
+		return place_of(a) < place_of(b) ? -1 : 1;
 	return a < b ? -1 : a > b;
 }
 
@@ -388,7 +453,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 		uint64_t from = (uint64_t)e->at, to = (uint64_t)e->length;
 
 		nvs_clock_since_start(s->trace, from, &e->at);
-		if (e->call)
+		if (e->what != SUBMISSION)
 			e->length = to ? (int64_t)nvs_call_ns(s->trace, from, to) : -1;
 	}
 	return 0;
@@ -410,7 +475,8 @@ static int print(struct nvs_run *run)
 	free(table.rows);
 	if (all->dropped)
 		fprintf(stderr,
-			"nvsnoop-report: %llu more calls and submissions are not shown; --range, "
+			"nvsnoop-report: %llu more calls, submissions and ranges are not shown; "
+			"--range, "
 			"--thread and --api choose\n",
 			(unsigned long long)all->dropped);
 	return r;
@@ -426,18 +492,19 @@ static void free_events(struct nvs_run *run)
 		nvs_handles_free(st[i].handles);
 	}
 	for (size_t i = 0; i < all->n; i++)
-		free(all->list[i].api);
+		free(all->list[i].name);
 	free(all->list);
 }
 
 NVS_REPORT(timeline, .name = "timeline", .place = 90,
-	   .help = "calls and submissions in order of time",
-	   .man = "Calls with their arguments, and submissions with what they do, in order of "
-		  "time; what is called or submitted inside a call\nis indented below it. Time 0, "
+	   .help = "calls, submissions and ranges of NVTX in order of time",
+	   .man = "Calls with their arguments, submissions with what they do, and ranges and "
+		  "marks of NVTX, in order of time; what is done inside a call or a range\nis "
+		  "indented below it. Time 0, "
 		  "here and in all reports, is the first thing in the trace, whatever is selected: "
 		  "calls may have begun\nbefore the session. With\n.B \\-\\-range\nor\n"
 		  ".BR \\-\\-channel ,\nthe submissions selected and the calls around them.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_NVTX,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
 	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,
 	   .free = free_events);

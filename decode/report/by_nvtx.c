@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --by-nvtx: the tree of ranges, each with the calls, launches, submissions and bytes of its thread
+ * while it was pushed, those of ranges inside it among them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/distinct.h"
+#include "decode/base/hash.h"
+#include "decode/report/nvtx.h"
+#include "decode/report/source_columns.h"
+
+struct row {
+	const struct nvs_nvtx_node *node;
+	struct nvs_source *source;
+	char *path;
+	struct nvs_nvtx_counts sum; /* with what is inside it; times are its own */
+	uint64_t inner_ns; /* host time of the ranges right inside it */
+	bool inner_open; /* one of them has no end */
+	bool called; /* the trace tells of calls */
+	bool flat; /* sorted: shown by its path, not by its place */
+};
+
+struct state {
+	struct nvs_source *source;
+	struct nvs_distinct threads; /* of each node */
+};
+
+/* ---- counting ---- */
+
+static void count_call(struct nvs_nvtx_counts *c, const struct nvs_call *call)
+{
+	bool done = nvs_call_ran(call);
+
+	c->calls++;
+	c->failed += nvs_call_failed(call);
+	c->launches += done && call->api->group == NVS_CALL_GROUP_LAUNCH;
+	c->graphs += done && call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
+	c->uncounted |= call->uncounted;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_source *s = ((struct state *)arg)->source;
+	struct nvs_nvtx_node *in[NVS_NVTX_NESTS];
+	uint32_t n = nvs_filter_call(s, call) ? nvs_nvtx_at(s->nvtx, call->thread, call->begin, in)
+					      : 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		count_call(&in[i]->own, call);
+	return 0;
+}
+
+static int on_submission(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
+{
+	struct nvs_source *s = ((struct state *)arg)->source;
+	struct nvs_nvtx_node *in[NVS_NVTX_NESTS];
+	uint32_t n = nvs_filter(s, sub, call)
+			     ? nvs_nvtx_at(s->nvtx, sub->rec->thread, sub->rec->rec.time, in)
+			     : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		in[i]->own.submissions += !(sub->rec->rec.flags & NVS_SUB_CONTINUED);
+		in[i]->own.bytes += nvs_submission_bytes(sub);
+	}
+	return 0;
+}
+
+static void see_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t thread)
+{
+	const uint32_t thing[2] = {node->number, thread};
+	int r = nvs_distinct_add(&st->threads, nvs_hash64(thing, sizeof(thing)));
+
+	node->own.last_thread = thread;
+	node->own.threads += r > 0;
+	node->own.many |= r < 0;
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	struct state *st = arg;
+	struct nvs_source *s = st->source;
+	const struct nvs_nvtx_event *e = nvs_nvtx_now(s->nvtx);
+	struct nvs_nvtx_counts *c = e->node ? &e->node->own : NULL;
+	struct nvs_call lasted = {.begin = e->begin, .end = e->end};
+
+	if (!c || !nvs_filter_thread(s, e->thread) || !nvs_range_at(s, e->begin))
+		return 0;
+	if (e->what == NVS_NVTX_ENDED) {
+		c->ended++;
+		return nvs_times_later(s->waiting, &c->times, &lasted);
+	}
+	c->count++;
+	if (c->last_thread != e->thread || c->count == 1)
+		see_thread(st, e->node, e->thread);
+	return 0;
+}
+
+/* ---- columns ---- */
+
+#define WORKS (r->node->key.kind == NVS_NVTX_PUSH)
+#define CALLED (WORKS && r->called)
+#define COUNTED (WORKS && !r->sum.uncounted)
+#define TIMED r->node->own.times.total.count
+#define TIMES(of) (double)of / 1000
+
+static const char *kind_of(const struct row *r)
+{
+	static const char *const names[] = {"push", "start", "mark"};
+
+	return names[r->node->key.kind];
+}
+
+static const char *domain_of(const struct row *r)
+{
+	return nvs_nvtx_domain(nvs_nvtx_names(r->source->nvtx), r->node->key.domain);
+}
+
+static const char *category_of(const struct row *r)
+{
+	return nvs_nvtx_category(nvs_nvtx_names(r->source->nvtx), r->node->key.domain,
+				 r->node->category);
+}
+
+/* Good until the next one. */
+static const char *line_of(const struct row *r)
+{
+	static char line[2048];
+	const char *name = *r->node->name ? r->node->name : "-";
+
+	if (r->flat)
+		return r->path;
+	snprintf(line, sizeof(line), "%*s%s", 2 * (int)(r->node->depth < 64 ? r->node->depth : 64),
+		 "", name);
+	return line;
+}
+
+NVS_GET_TEXT(struct row, domain, domain_of(r))
+NVS_GET_TEXT(struct row, kind, kind_of(r))
+NVS_GET_COUNT(struct row, count, r->sum.count)
+NVS_GET_KNOWN(struct row, open, r->node->key.kind != NVS_NVTX_MARK, r->sum.count - r->sum.ended)
+NVS_GET_KNOWN(struct row, calls, CALLED, r->sum.calls)
+NVS_GET_KNOWN(struct row, failed, CALLED, r->sum.failed)
+NVS_GET_KNOWN(struct row, launches, CALLED, r->sum.launches)
+NVS_GET_KNOWN(struct row, graphs, CALLED, r->sum.graphs)
+NVS_GET_KNOWN(struct row, submissions, COUNTED, r->sum.submissions)
+NVS_GET_KNOWN(struct row, bytes, COUNTED, r->sum.bytes)
+NVS_GET_KNOWN(struct row, calls_self, CALLED, r->node->own.calls)
+NVS_GET_KNOWN(struct row, launches_self, CALLED, r->node->own.launches)
+NVS_GET_KNOWN(struct row, submissions_self, COUNTED, r->node->own.submissions)
+NVS_GET_KNOWN(struct row, bytes_self, COUNTED, r->node->own.bytes)
+NVS_GET_REAL(struct row, total, TIMED, TIMES(r->node->own.times.total.ns))
+NVS_GET_REAL(struct row, self,
+	     TIMED &&WORKS && !r->inner_open && r->sum.count == r->sum.ended &&
+		     r->inner_ns <= r->node->own.times.total.ns,
+	     TIMES((r->node->own.times.total.ns - r->inner_ns)))
+NVS_GET_REAL(struct row, mean, TIMED, TIMES(nvs_total_mean(&r->node->own.times.total)))
+NVS_GET_REAL(struct row, p50, TIMED, TIMES(nvs_times_quantile(&r->node->own.times, 0.5)))
+NVS_GET_REAL(struct row, max, TIMED, TIMES(r->node->own.times.max))
+NVS_GET_KNOWN(struct row, threads, !r->sum.many, r->sum.threads)
+NVS_GET_TEXT(struct row, category, category_of(r))
+NVS_GET_KNOWN(struct row, color, r->node->colored, r->node->color)
+NVS_GET_TEXT(struct row, line, line_of(r))
+NVS_GET_TEXT(struct row, range, r->node->name)
+NVS_GET_TEXT(struct row, path, r->path)
+NVS_GET_COUNT(struct row, depth, r->node->depth + 1u)
+NVS_SOURCE_GETTERS(struct row, r->source)
+
+static const struct nvs_column columns[] = {
+	{"domain", "domain", get_domain, 0, 4},
+	{"kind", "kind", get_kind, 0, 3},
+	{"count", "count", get_count, 0},
+	{"not_ended", "not ended", get_open, NVS_COLUMN_IF_ANY, 5},
+	{"calls", "calls", get_calls, 0, 1},
+	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
+	{"launch_calls", "launches", get_launches, 0},
+	{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},
+	{"submissions", "subs", get_submissions, 0, 1},
+	{"command_bytes", "cmd bytes", get_bytes, 0, 3},
+	{"host_us_total", "host us", get_total, 0, 1},
+	{"host_us_self", "self us", get_self, NVS_COLUMN_BESIDE, 2},
+	{"host_us_mean", "us/range", get_mean, NVS_COLUMN_BESIDE, 4},
+	{"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6},
+	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
+	{"self_calls", "self calls", get_calls_self, NVS_COLUMN_DETAIL},
+	{"self_launch_calls", "self launches", get_launches_self, NVS_COLUMN_DETAIL},
+	{"self_submissions", "self subs", get_submissions_self, NVS_COLUMN_DETAIL},
+	{"self_command_bytes", "self bytes", get_bytes_self, NVS_COLUMN_DETAIL},
+	{"threads", "threads", get_threads, NVS_COLUMN_DETAIL},
+	{"category", "category", get_category, NVS_COLUMN_DETAIL},
+	{"color", "color", get_color, NVS_COLUMN_DETAIL},
+	{"line", "range", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
+	{"range", "name", get_range, NVS_COLUMN_DETAIL},
+	{"path", "path", get_path, NVS_COLUMN_DETAIL},
+	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
+};
+
+/* ---- from the tree to the table ---- */
+
+static uint32_t nodes_of(const struct nvs_source *s)
+{
+	uint32_t n = 0;
+
+	while (nvs_nvtx_node(s->nvtx, n))
+		n++;
+	return n;
+}
+
+static void add_up(struct nvs_nvtx_counts *to, const struct nvs_nvtx_counts *from)
+{
+	to->calls += from->calls;
+	to->failed += from->failed;
+	to->launches += from->launches;
+	to->graphs += from->graphs;
+	to->submissions += from->submissions;
+	to->bytes += from->bytes;
+	to->uncounted |= from->uncounted;
+}
+
+/* Whoever is inside stands behind what it is in. */
+static void sum_up(struct row *rows, uint32_t n)
+{
+	while (n--) {
+		const struct row *r = rows + n;
+		struct row *up = r->node->up ? rows + r->node->up->number : NULL;
+
+		if (!up || r->node->key.kind == NVS_NVTX_MARK)
+			continue;
+		add_up(&up->sum, &r->sum);
+		up->inner_ns += r->node->own.times.total.ns;
+		up->inner_open |= r->sum.count != r->sum.ended;
+	}
+}
+
+/* The place of each in the tree, its insides right behind it. LAST: of each, the last inside it,
+ * then what is before it among its own; two numbers for each. */
+static void order(const struct row *rows, uint32_t n, uint32_t *places, uint32_t *links)
+{
+	uint32_t *last = links, *before = links + n + 1, at = n, i = n;
+
+	/* 0 is the root of all, and none. */
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t up = rows[k].node->key.up;
+
+		before[k + 1] = last[up];
+		last[up] = k + 1;
+	}
+	/* From the last one backwards: insides come first. */
+	for (i = last[0]; i;) {
+		if (last[i]) {
+			uint32_t inside = last[i];
+
+			last[i] = 0;
+			i = inside;
+			continue;
+		}
+		places[--at] = i - 1;
+		i = before[i] ? before[i] : rows[i - 1].node->key.up;
+	}
+}
+
+static bool shown(const struct row *r)
+{
+	return nvs_nvtx_pass(&r->source->options->nvtx, r->node->fits) &&
+	       (r->sum.count || r->sum.calls || r->sum.submissions);
+}
+
+/* Appends what S has to TABLE; its rows, which it points to, to be freed. */
+static int add_rows(struct nvs_run *run, struct nvs_source *s, struct nvs_table *table,
+		    struct row **rows)
+{
+	uint32_t n = nodes_of(s), *places = calloc(n + 1ul, sizeof(*places));
+	uint32_t *links = calloc(2 * (n + 1ul), sizeof(*links));
+	const void **more = realloc(table->rows, (table->nrows + n + 1) * sizeof(*more));
+	int r = places && links && more ? 0 : -ENOMEM;
+
+	table->rows = more ? more : table->rows;
+	*rows = r ? NULL : calloc(n + 1ul, sizeof(**rows));
+	for (uint32_t i = 0; *rows && i < n; i++) {
+		const struct nvs_nvtx_node *node = nvs_nvtx_node(s->nvtx, i);
+
+		(*rows)[i] = (struct row){.node = node,
+					  .source = s,
+					  .sum = node->own,
+					  .called = nvs_reading_saw(s->first, NVS_REC_API),
+					  .flat = run->options->sort};
+	}
+	if (*rows) {
+		sum_up(*rows, n);
+		order(*rows, n, places, links);
+	}
+	for (uint32_t i = 0; *rows && !r && i < n; i++) {
+		struct row *row = *rows + places[i];
+
+		if (!shown(row))
+			continue;
+		row->path = nvs_nvtx_path(row->node);
+		r = row->path ? 0 : -ENOMEM;
+		table->rows[table->nrows++] = row;
+	}
+	free(places);
+	free(links);
+	return *rows ? r : -ENOMEM;
+}
+
+static void free_rows(struct row *rows, const struct nvs_source *s)
+{
+	for (uint32_t i = 0; rows && nvs_nvtx_node(s->nvtx, i); i++)
+		free(rows[i].path);
+	free(rows);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	((struct state *)each)->source = s;
+	reader->call = on_call;
+	reader->submission = on_submission;
+	reader->record = on_record;
+	reader->calls = true;
+	return 0;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+{
+	const char *other = nvs_trace_session(s->trace)->attr[NVS_ATTR_NVTX];
+	uint64_t lost = nvs_nvtx_lost(nvs_nvtx_names(s->nvtx));
+	char safe[512];
+
+	nvs_distinct_free(&((struct state *)each)->threads);
+	if (!nvs_nvtx_node(s->nvtx, 0))
+		fprintf(stderr, "nvsnoop-report: %s: holds no ranges of NVTX%s%s\n", s->path,
+			other ? ": they went to " : "",
+			other ? nvs_escape(safe, sizeof(safe), other, strlen(other)) : "");
+	if (lost)
+		fprintf(stderr,
+			"nvsnoop-report: %s: lacks %llu ranges, ends and marks from before the "
+			"first GPU was opened\n",
+			s->path, (unsigned long long)lost);
+	return 0;
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct row **rows = calloc(run->n + 1ul, sizeof(*rows));
+	int r = rows ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = add_rows(run, run->sources + i, &table, rows + i);
+	if (!r)
+		r = nvs_table_print(run->out, &table, run->options);
+	for (uint32_t i = 0; rows && i < run->n; i++)
+		free_rows(rows[i], run->sources + i);
+	free(rows);
+	free(table.rows);
+	return r;
+}
+
+static void free_each(struct nvs_run *run)
+{
+	struct state *st = run->each;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		nvs_distinct_free(&st[i].threads);
+}
+
+NVS_REPORT(by_nvtx, .name = "by-nvtx", .place = 85,
+	   .help = "per range of NVTX, with what is inside it",
+	   .man = "For each range that the program pushed by NVTX (nvtxRangePush, "
+		  "torch.cuda.nvtx, the Python package): how often, the\ncalls, launches, "
+		  "submissions and command bytes of its thread until it was popped, and its host "
+		  "time; all of that with the\nranges inside it, which are indented below it, in "
+		  "the order in which they first came. self us is the time outside of these; in\n"
+		  "JSON and CSV self_calls and its like are the work outside of them. Ranges nest "
+		  "for each thread and domain apart; those of\none name in the same place are one "
+		  "row, on whatever threads. A range that is started and ended (kind start) may "
+		  "end on\nanother thread: it has a host time, and no work is counted for it. "
+		  "With\n.B \\-\\-sort\nrows are flat, by their paths.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_FILTERS | NVS_NEED_NVTX, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
+	   .print = print, .free = free_each);

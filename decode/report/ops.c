@@ -78,7 +78,8 @@ static void json_launch(const struct ops *o, const struct nvs_op *op)
 		fprintf(f, ",\"parent\":%" PRIu64, op->launch.parent);
 	if (!q)
 		return;
-	fprintf(f, ",\"qmd\":\"%02u_%02u\",\"program\":%" PRIu64, q->major, q->minor, q->program);
+	fprintf(f, ",\"qmd\":\"%02u_%02u\",\"program_address\":%" PRIu64, q->major, q->minor,
+		q->program);
 	json_triple(f, "grid", q->grid);
 	json_triple(f, "block", q->block);
 	if (q->cluster[0])

@@ -233,10 +233,12 @@ static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size
 	return true;
 }
 
-/* Numbers first, since names may then be as long as they are; of each the more important first. */
+/* Numbers first, since names may then be as long as they are; of each the more important first,
+ * after what tells traces apart. */
 static uint32_t place_of(const struct nvs_column *c, uint32_t rank)
 {
-	return (c->flags & NVS_COLUMN_NAME ? 256 : 0) + rank;
+	return (c->flags & NVS_COLUMN_NAME ? 512 : 0) +
+	       (c->flags & NVS_COLUMN_SEVERAL ? 0 : 1 + rank);
 }
 
 static void choose(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)

@@ -48,8 +48,8 @@ void nvs_rank_read(struct nvs_rank *r)
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers) && !r->launcher; i++) {
 		const struct launcher *l = launchers + i;
 
-		if (!take_number(r->rank, l->rank) ||
-		    (l->size && !take_number(r->size, l->size)) || is_slurms(l))
+		if (!take_number(r->rank, l->rank) || (l->size && !take_number(r->size, l->size)) ||
+		    is_slurms(l))
 			continue;
 		r->launcher = l->name;
 		take_number(r->local, l->local);

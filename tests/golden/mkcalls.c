@@ -333,11 +333,55 @@ static void odd_calls(void)
 	submit(1, 8, 1);
 }
 
-static void calls(const char *folder)
+/* What other traces have nothing of: a control entry, a copy of several lines, an upload that stays
+ * unfinished, a launch in clusters, a wait for what nobody releases. */
+static void odd_work(void)
+{
+	const uint64_t descriptor = 0x204e5d000;
+	const struct qmd_spec spec = {.type = 3, .grid = {8, 1, 1}, .program = 0x7e0000001000};
+	struct nvs_rec_submission *s;
+	uint32_t none = 0, qmd[96];
+
+	bind(8);
+	pb_inc(&t.pb, 4, 0x410, 2, 4096u, 8192u);
+	pb_inc(&t.pb, 4, 0x41c, 1, 16u);
+	pb_copy(&t.pb, 0x7e0000000000, 0x7f0000000000, 256, 0x382);
+	submit(0, 8, 0);
+	bind(1);
+	qmd_make(qmd, &spec);
+	qmd_set(qmd, 2149, 2144, 2);
+	qmd_set(qmd, 2157, 2152, 1);
+	qmd_set(qmd, 2165, 2160, 1);
+	pb_upload(&t.pb, descriptor, qmd, sizeof(qmd));
+	pb_trigger(&t.pb, descriptor, 3);
+	pb_inc(&t.pb, 1, 0x180, 2, 64u, 1u);
+	pb_inc(&t.pb, 1, 0x1b0, 1, 0x41u);
+	pb_inc(&t.pb, 1, 0x1b4, 1, 1u);
+	pb_host_sem(&t.pb, SLOT(9), 7, 3 | 1 << 12);
+	submit(0, 1, 0);
+	s = mk_submission(&t.m, 0, 1, NVS_NONE, 1, &none, 0);
+	s->entries[0].entry = 0;
+}
+
+/* The process with rank RANK of two, on HOST. */
+static void place(const char *host, const char *rank)
+{
+	mk_attr(&t.m, NVS_ATTR_HOST, host, strlen(host));
+	mk_attr(&t.m, NVS_ATTR_LAUNCHER, "torchrun", 8);
+	mk_attr(&t.m, NVS_ATTR_RANK, rank, strlen(rank));
+	mk_attr(&t.m, NVS_ATTR_WORLD_SIZE, "2", 1);
+	mk_attr(&t.m, NVS_ATTR_LOCAL_RANK, "0", 1);
+	mk_attr(&t.m, NVS_ATTR_JOB, "night", 5);
+}
+
+/* HOST NULL: as it was before there were ranks. */
+static void calls(const char *folder, const char *name, const char *host, const char *rank)
 {
 	struct nvs_rec_remark *remark;
 
-	start(folder, "calls.zst");
+	start(folder, name);
+	if (host)
+		place(host, rank);
 	for (uint32_t i = INIT; i < UNKNOWN; i++)
 		tell_api(i);
 	over(0, ALLOC, 1, 1000, 2, 0x7f0000000000ull, 16ull << 20);
@@ -352,6 +396,8 @@ static void calls(const char *folder)
 	over(1, CAPTURE_END, 1, 100, 2, 0x5000ull, 0x6000ull);
 	graph(0x6200, 0xf00);
 	odd_calls();
+	if (host)
+		odd_work();
 	remark = mk_rec(&t.m, NVS_REC_REMARK, sizeof(*remark));
 	remark->kind = NVS_REMARK_KERNEL_CHANNEL;
 	finish();
@@ -495,7 +541,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: mkcalls FOLDER\n");
 		return 2;
 	}
-	calls(argv[1]);
+	calls(argv[1], "calls.zst", NULL, NULL);
+	calls(argv[1], "east.zst", "east", "0");
+	calls(argv[1], "west.zst", "west", "1");
 	without(argv[1]);
 	away(argv[1]);
 	many(argv[1]);

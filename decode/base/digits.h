@@ -67,4 +67,21 @@ static inline char *nvs_put_text(char *p, const char *text, size_t n)
 	return p + n;
 }
 
+/* The digits that TEXT begins with in groups, "1234567.89" as "1,234,567.89", where it has ROOM. */
+static inline void nvs_group_digits(char *text, size_t room)
+{
+	size_t length = strlen(text), digits = strspn(text, "0123456789");
+	size_t commas = digits ? (digits - 1) / 3 : 0;
+
+	if (length + commas >= room)
+		return;
+	memmove(text + digits + commas, text + digits, length - digits + 1);
+	/* From the last digit on, each goes as far as there are commas to come before it. */
+	for (size_t at = digits; commas; at--) {
+		text[at - 1 + commas] = text[at - 1];
+		if ((digits - at) % 3 == 2)
+			text[at - 2 + commas--] = ',';
+	}
+}
+
 #endif

@@ -445,9 +445,9 @@ NVS_REPORT(by_api, .name = "by-api", .place = 10,
 		  "from inside libcuda without a public entry point (libraries and tools call it "
 		  "by tables of\n.BR cuGetExportTable ())\nis named by the function that called "
 		  "libcuda, as\n.IR \"libcuda.so.1 < cufftExecC2C\" ,\nand\n"
-		  ".B \\-\\-api=cufftExecC2C\nselects it. Entry points that the program "
-		  "looked\nup and whose calls are not observed (queries, mostly) are counted in a "
-		  "line below; what they submit is a row by their stack.",
+		  ".B \\-\\-api=cufftExecC2C\nselects it. What "
+		  "entry points\nthat are not observed (queries, mostly) submit is a row by their "
+		  "stack;\n.B \\-v\nnames those that the program looked up.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_columns), .state = sizeof(struct nvs_api_calls_list),
 	   .each = sizeof(struct each), .begin = begin, .print = print_by_api, .free = free_calls);

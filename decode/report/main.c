@@ -55,8 +55,8 @@ static bool say_nothing(const struct nvs_run *runs, const struct nvs_options_rep
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		if (!runs[i].nothing)
 			continue;
-		fprintf(stderr, "nvsnoop-report: %s%s: nothing is selected\n",
-			runs[i].report->unnamed ? "" : "--", runs[i].report->name);
+		fprintf(stderr, "nvsnoop-report: --%s: nothing is selected\n",
+			runs[i].report->name);
 		nothing = true;
 	}
 	if (nothing)

@@ -23,13 +23,12 @@ enum {
 	OPT_NO_SPOOL,
 	OPT_EMBED,
 	OPT_LIST,
+	OPT_STAND_IN,
 	OPT_REPORT, /* + index in the registry */
 	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* a report's further option, likewise */
 };
 
-#define COMMON 21
-
-static const struct option common[COMMON] = {
+static const struct option common[] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
 	{"sort", required_argument, NULL, 's'},
 	{"rows", required_argument, NULL, 'n'},
@@ -50,8 +49,11 @@ static const struct option common[COMMON] = {
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{"list-reports", optional_argument, NULL, OPT_LIST}, /* for scripts: not in --help */
+	{"stand-in", required_argument, NULL, OPT_STAND_IN}, /* for nvsnoop --stat: likewise */
 	{NULL, 0, NULL, 0},
 };
+
+#define COMMON (sizeof(common) / sizeof(*common))
 
 /* Those of the reports first. ALL has room for two a report. */
 static void gather(struct option *all)
@@ -59,10 +61,8 @@ static void gather(struct option *all)
 	const struct nvs_report *r;
 
 	for (int i = 0; (r = nvs_report_at((uint32_t)i)); i++) {
-		if (!r->unnamed)
-			*all++ = (struct option){r->name,
-						 r->argument ? required_argument : no_argument,
-						 NULL, OPT_REPORT + i};
+		*all++ = (struct option){r->name, r->argument ? required_argument : no_argument,
+					 NULL, OPT_REPORT + i};
 		if (r->option)
 			*all++ = (struct option){r->option->name, required_argument, NULL,
 						 OPT_MORE + i};
@@ -106,11 +106,11 @@ void nvs_options_help(FILE *out)
 	      "  --embed              report nothing; put the names of call sites that TRACE\n"
 	      "                       lacks into it, and their lines, as this machine has them\n"
 	      "\n"
-	      "  -v, --verbose        name each file whose symbols cannot be read, and each\n"
-	      "                       entry point that --by-api only counts; in the text of\n"
-	      "                       --dump and --raw show fields that are 0, which are left\n"
-	      "                       out else, and the class that first had a method, as in\n"
-	      "                       cbc0:a0c0\n"
+	      "  -v, --verbose        name files whose symbols cannot be read; with --by-api\n"
+	      "                       entry points that were looked up, and whose calls are\n"
+	      "                       not recorded; in the text of --dump and --raw show fields\n"
+	      "                       that are 0, which are left out else, and the class that\n"
+	      "                       first had a method, as in cbc0:a0c0\n"
 	      "  -h, --help           print this and exit\n"
 	      "  -V, --version        print the version and exit\n"
 	      "\n"
@@ -270,6 +270,9 @@ static int take(struct nvs_options_report *o, int c)
 	case OPT_LIST:
 		o->list = optarg ? optarg : "reports";
 		return 0;
+	case OPT_STAND_IN:
+		o->stand_in = optarg;
+		return 0;
 	case 'h':
 		o->help = true;
 		return 0;
@@ -348,6 +351,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	o->pager = true;
 	o->progress = isatty(STDERR_FILENO);
 	gather(all);
+	o->called = argc ? argv[0] : name;
 	if (argc)
 		argv[0] = name; /* getopt begins its messages with it */
 	while ((c = getopt_long(argc, argv, "s:n:vhV", all, NULL)) != -1)
@@ -360,7 +364,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	if (o->embed && o->nreports)
 		return wrong("--embed reports nothing: no", o->reports[0]->name);
 	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
-		if (r->unnamed)
+		if (r->standard)
 			o->reports[o->nreports++] = r;
 	o->pager &= !nvs_verdict_alone(o);
 	return check_more(o) || check_files(o) ? -EINVAL : check_format(o);

@@ -39,23 +39,27 @@ static int collect_passed(const struct nvs_source *s, struct passed **all)
 
 int nvs_print_passed(struct nvs_run *run)
 {
-	bool verbose = run->options->verbose;
 	struct nvs_out *out = run->out;
 	struct passed *all = NULL, *p, *next;
 	unsigned count;
 	int r = 0;
 
+	if (!run->options->verbose)
+		return 0;
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		r = collect_passed(run->sources + i, &all);
 	HASH_SORT(all, by_passed_name);
 	count = HASH_COUNT(all);
 	if (!r && count)
 		fprintf(out->file,
-			"%s%u entry point%s looked up whose calls are not observed%s%s\n",
+			"%sThe program looked up %u entry point%s more, whose calls are not "
+			"recorded. "
+			"It need not have\ncalled %s; what these submit stands above by its "
+			"stack.%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), count, count == 1 ? "" : "s",
-			verbose ? ":" : "; -v names them", nvs_out_style(out, NVS_STYLE_PLAIN));
+			count == 1 ? "it" : "them", nvs_out_style(out, NVS_STYLE_PLAIN));
 	HASH_ITER(hh, all, p, next) {
-		if (!r && verbose) {
+		if (!r) {
 			fputs("  ", out->file);
 			nvs_out_text(out, p->name);
 			fputc('\n', out->file);

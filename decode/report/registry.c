@@ -58,7 +58,7 @@ static void help_part(FILE *out, bool of_traces)
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
-		if (r->unnamed || !(r->needs & NVS_NEED_TRACE) == of_traces)
+		if (!(r->needs & NVS_NEED_TRACE) == of_traces)
 			continue;
 		help_option(out, r->name, r->argument, r->help);
 		if (r->option)
@@ -83,8 +83,7 @@ static void list_line(FILE *out, const struct nvs_report *r)
 					    "whole", "continuity", "files", "nvtx"};
 	const char *comma = "";
 
-	fprintf(out, "%s%s\t%s\t", r->unnamed ? "" : "--", r->unnamed ? "" : r->name,
-		r->argument ? r->argument : "");
+	fprintf(out, "--%s\t%s\t", r->name, r->argument ? r->argument : "");
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
 		if (r->prints >> i & 1) {
 			fprintf(out, "%s%s", comma, formats[i]);
@@ -103,7 +102,7 @@ static void list_columns(FILE *out, const struct nvs_report *r)
 {
 	const char *before = "\t";
 
-	fprintf(out, "%s%s", r->unnamed ? "" : "--", r->unnamed ? "" : r->name);
+	fprintf(out, "--%s", r->name);
 	for (uint32_t i = 0; i < r->ncolumns; i++)
 		if (!(r->columns[i].flags & (NVS_COLUMN_TEXT | NVS_COLUMN_BAR))) {
 			fprintf(out, "%s%s", before, r->columns[i].name);
@@ -128,7 +127,7 @@ static void man_part(FILE *out, bool of_traces)
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
-		if (r->unnamed || !(r->needs & NVS_NEED_TRACE) == of_traces)
+		if (!(r->needs & NVS_NEED_TRACE) == of_traces)
 			continue;
 		man_option(out, r->name, r->argument, r->man ? r->man : r->help);
 		if (r->option)

@@ -50,6 +50,8 @@ struct nvs_options_report {
 	bool progress;
 	bool embed; /* no report: names go into the traces */
 	bool help, version;
+	const char *called; /* as we were called: for commands that are shown */
+	const char *stand_in; /* in these for the trace, which will not be kept */
 	const char *list; /* the registry for scripts: "reports", "columns" or "man" */
 	struct nvs_read_options read;
 	char **files;
@@ -105,7 +107,7 @@ struct nvs_run {
 
 struct nvs_report {
 	const char *name; /* of the option, without "--", and in JSON */
-	bool unnamed; /* no option: printed where none is given */
+	bool standard; /* printed where none is given */
 	const char *argument; /* of the option: --name=ARGUMENT */
 	const char *help; /* in --help; lines end in "\n" but for the last */
 	const char *man; /* in the man page, in its markup */

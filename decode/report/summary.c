@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The report without an option: what was traced, how it ended, and which APIs submitted most. */
+/*
+ * The report without an option: what happened, in sentences, and which entry points took the host's
+ * time. For programs, and with --wide, all that is counted of a trace.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "decode/report/api_times.h"
 #include "decode/report/by_api.h"
 #include "decode/report/cells.h"
+#include "decode/report/prose.h"
 #include "decode/report/source_columns.h"
+#include "decode/report/story.h"
 #include "decode/report/tally_columns.h"
+
+#define ROWS 10 /* of the table, where -n does not say */
 
 struct row {
 	const struct nvs_source *source;
@@ -17,6 +25,10 @@ struct row {
 	uint64_t threads, channels;
 	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
 	struct nvs_tally tally; /* of all submissions */
+	uint64_t submissions, bytes; /* likewise: of those that are selected */
+	struct nvs_facts *facts;
+	char *findings;
+	bool called; /* the trace holds calls */
 };
 
 NVS_SOURCE_GETTERS(struct row, r->source)
@@ -75,6 +87,11 @@ static void get_local_rank(const void *row, struct nvs_value *v)
 
 NVS_TALLY_GETTERS(struct row)
 
+NVS_GET_KNOWN(struct row, calls, r->called, r->facts->calls)
+NVS_GET_REAL(struct row, host_us, r->called, (double)nvs_facts_all_ns(r->facts) / 1000)
+NVS_GET_KNOWN(struct row, launch_submissions, !r->tally.unseen, r->facts->launch_submissions)
+NVS_GET_TEXT(struct row, findings, r->findings)
+
 static void get_writer_cpu(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
@@ -113,11 +130,15 @@ static const struct nvs_column columns[] = {
 	{"in_flight", "in flight", get_in_flight, 0},
 	{"threads", "threads", get_threads, 0},
 	{"channels", "channels", get_channels, 0},
+	{"findings", "findings", get_findings, 0},
+	{"calls", "calls", get_calls, 0},
+	{"host_us_total", "host us", get_host_us, 0},
 	{"submissions", "submissions", get_submissions, 0},
 	{"entries", "entries", get_entries, 0},
 	{"command_bytes", "command bytes", get_bytes, 0},
 	{"operations", "operations", get_operations, NVS_COLUMN_TEXT},
 	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY},
+	{"launch_submissions", "  submissions", get_launch_submissions, NVS_COLUMN_IF_ANY},
 	{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_IF_ANY},
 	{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},
 	{"engine_copies", "engine copies", get_tally_engine, NVS_COLUMN_IF_ANY},
@@ -285,8 +306,40 @@ static void set_in_flight(struct row *r)
 		snprintf(r->in_flight + n, 32, ", and more (--verify tells)");
 }
 
-static void make_row(struct row *r, const struct nvs_source *s)
+static struct nvs_story story_of(const struct row *r)
 {
+	return (struct nvs_story){
+		.source = r->source,
+		.facts = r->facts,
+		.command = r->command,
+		.rank = r->rank,
+		.tally = &r->tally,
+		.submissions = r->submissions,
+		.bytes = r->bytes,
+		.uncounted = r->uncounted,
+		.called = r->called,
+	};
+}
+
+static void sum_cells(struct row *r)
+{
+	const struct nvs_cell *cell;
+
+	for (uint32_t at = 0; (cell = nvs_cells_next(r->source, &at));) {
+		nvs_tally_sum(&r->tally, &cell->tally);
+		r->submissions += cell->submissions;
+		r->bytes += cell->bytes;
+	}
+	if (nvs_filter_asked(r->source->options))
+		return;
+	r->submissions = nvs_submissions_told(r->session);
+	r->bytes = nvs_bytes_told(r->session);
+}
+
+static int make_row(struct row *r, const struct nvs_source *s, struct nvs_facts *facts)
+{
+	struct nvs_story story;
+
 	r->source = s;
 	r->session = nvs_trace_session(s->trace);
 	for (uint32_t i = 0; i < nvs_trace_thread_count(s->trace); i++) {
@@ -296,9 +349,9 @@ static void make_row(struct row *r, const struct nvs_source *s)
 	}
 	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
 		r->channels += nvs_trace_channel_at(s->trace, i) != NULL;
-	for (uint32_t i = 0; s->cells->cells && i <= s->cells->mask; i++)
-		if (s->cells->cells[i].used)
-			nvs_tally_sum(&r->tally, &s->cells->cells[i].tally);
+	r->facts = facts;
+	r->called = nvs_reading_saw(s->first, NVS_REC_CALL);
+	sum_cells(r);
 	r->uncounted = r->session->header.flags & NVS_HDR_COUNTS;
 	r->tally.unseen += r->uncounted;
 	set_command(r);
@@ -308,6 +361,9 @@ static void make_row(struct row *r, const struct nvs_source *s)
 	set_started(r);
 	set_end(r);
 	set_in_flight(r);
+	story = story_of(r);
+	r->findings = nvs_story_findings(&story);
+	return r->findings ? 0 : -ENOMEM;
 }
 
 /* One that is not known is shown as such; a text that is not there is not missed. */
@@ -316,8 +372,11 @@ static bool is_figure(const struct nvs_column *c)
 	return c->get == get_threads || c->get == get_entries;
 }
 
-static void print_one(struct nvs_out *out, const struct row *row)
+static void print_counts(struct nvs_out *out, const struct row *row)
 {
+	char digits[32];
+
+	fputc('\n', out->file);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
 		struct nvs_value v = {0};
 
@@ -333,13 +392,50 @@ static void print_one(struct nvs_out *out, const struct row *row)
 			nvs_out_text(out, v.text);
 		else if (v.kind == NVS_VALUE_NS)
 			fprintf(out->file, "%.3f", (double)v.ns / 1e9);
+		else if (v.kind == NVS_VALUE_REAL)
+			fputs(nvs_grouped(digits, (uint64_t)(v.real + 0.5)), out->file);
 		else if (v.kind == NVS_VALUE_NONE)
 			fputc('-', out->file);
-		else
+		else if (columns[i].get == get_source_pid)
 			fprintf(out->file, "%llu", (unsigned long long)v.count);
+		else
+			fputs(nvs_grouped(digits, v.count), out->file);
 		fputc('\n', out->file);
 	}
-	fputc('\n', out->file);
+}
+
+static int print_text(struct nvs_run *run, const struct row *rows)
+{
+	const struct nvs_options_report *o = run->options;
+	bool called = false;
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n && !r; i++) {
+		struct nvs_story story = story_of(rows + i);
+
+		if (run->n > 1) {
+			fprintf(run->out->file, "%s%s", i ? "\n" : "",
+				nvs_out_style(run->out, NVS_STYLE_HEAD));
+			nvs_out_text(run->out, run->sources[i].path);
+			fprintf(run->out->file, ":%s\n", nvs_out_style(run->out, NVS_STYLE_PLAIN));
+		}
+		r = nvs_story_print(run->out, &story);
+		if (!r && o->wide)
+			print_counts(run->out, rows + i);
+		called |= rows[i].called;
+	}
+	if (r)
+		return r;
+	if (called)
+		return nvs_api_times_print(run, run->each, run->n, o->has_rows ? o->rows : ROWS);
+	fputc('\n', run->out->file);
+	return nvs_print_top_apis(run, o->has_rows ? o->rows : ROWS);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	nvs_facts_begin(each, s, reader);
+	return 0;
 }
 
 static int print(struct nvs_run *run)
@@ -347,22 +443,46 @@ static int print(struct nvs_run *run)
 	const struct nvs_options_report *o = run->options;
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct row *rows = calloc(run->n, sizeof(*rows));
-	int r;
+	struct nvs_facts *facts = run->each;
+	int r = 0;
 
 	if (!rows)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < run->n; i++) {
-		make_row(rows + i, run->sources + i);
-		if (o->format == NVS_FORMAT_TEXT)
-			print_one(run->out, rows + i);
-	}
-	r = o->format == NVS_FORMAT_TEXT
-		    ? nvs_print_top_apis(run, o->has_rows ? o->rows : 5)
-		    : nvs_table_print_array(run->out, &table, rows, run->n, sizeof(*rows), o);
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = make_row(rows + i, run->sources + i, facts + i);
+	if (!r)
+		r = o->format == NVS_FORMAT_TEXT ? print_text(run, rows)
+						 : nvs_table_print_array(run->out, &table, rows,
+									 run->n, sizeof(*rows), o);
+	for (uint32_t i = 0; i < run->n; i++)
+		free(rows[i].findings);
 	free(rows);
 	return r;
 }
 
-NVS_REPORT(summary, .name = "summary", .unnamed = true,
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY,
-	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .print = print);
+static void free_facts(struct nvs_run *run)
+{
+	struct nvs_facts *facts = run->each;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		nvs_facts_free(facts + i);
+}
+
+NVS_REPORT(
+	summary, .name = "summary", .standard = true, .place = 5,
+	.help = "what happened, in sentences, and the entry points that\n"
+		"took the host's time: printed where no report is named",
+	.man = "What happened, in sentences: launches, doorbells and bytes, what took the host's "
+	       "time, and what is unusual, each with\nthe command that shows more. Unusual are a "
+	       "trace that is not whole, calls that failed or had not returned, graphs that are\n"
+	       "instantiated about as often as they are launched, launches that had to load code "
+	       "for long, a call that took a hundred times\nthe median of its kind (but for those "
+	       "that wait, copy or set up), long waits for the writer, and remarks of\n"
+	       ".BR \\-\\-verify .\nThen entry points by the host's time in their calls (the "
+	       "median to 3 %); those that set up contexts and modules apart.\nWith\n"
+	       ".B \\-\\-wide\nall that is counted of the trace as well, as JSON and CSV have it. "
+	       "This is printed where no report is named.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY |
+		 NVS_NEED_FILTERS,
+	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_facts),
+	.begin = begin, .print = print, .free = free_facts);

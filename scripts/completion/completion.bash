@@ -19,7 +19,7 @@ _nvsnoop_columns() {
 	"$1" --list-reports=columns 2>/dev/null | awk -F '\t' -v words="${*:2}" '
 		BEGIN { n = split(words, word, " "); for (i = 1; i <= n; i++) asked[word[i]] = 1 }
 		$1 in asked { found = 1; print $2 }
-		$1 == "" { summary = $2 }
+		$1 == "--summary" { summary = $2 }
 		END { if (!found) print summary }' | tr ',' '\n' | sort -u
 }
 

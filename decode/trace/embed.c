@@ -106,7 +106,7 @@ static uint16_t length(const char *text)
 	return text && strlen(text) <= UINT16_MAX ? (uint16_t)strlen(text) : 0;
 }
 
-/* A name of FILE's bytes is a line's. */
+/* LIKE says the rest, and how many bytes FILE has. */
 static int add_name(struct embedding *e, struct nvs_rec_name *like, const char *name,
 		    const char *exported, const char *file)
 {
@@ -123,8 +123,7 @@ static int add_name(struct embedding *e, struct nvs_rec_name *like, const char *
 	like->name_length = length(name);
 	like->exported_length = length(exported);
 	*rec = *like;
-	/* The text stands at the record's end, so the padding comes before it. */
-	to = (char *)(uintptr_t)nvs_tail(&rec->rec, size - sizeof(*like));
+	to = rec->text;
 	memcpy(to, name ? name : "", rec->name_length);
 	memcpy(to + rec->name_length, exported ? exported : "", rec->exported_length);
 	memcpy(to + rec->name_length + rec->exported_length, file ? file : "", rec->file_length);

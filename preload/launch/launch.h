@@ -39,6 +39,8 @@ int nvs_launch_refuse(const struct nvs_launch_args *args);
 /* Becomes the program that argv[1] is short for ("report": nvsnoop-report); returns where it is
  * none, or is not there. */
 void nvs_launch_sister(char **argv);
+/* Has the names put into TRACE that its program, which was killed, had no time to write. */
+void nvs_launch_embed(char *trace);
 /* What may have been meant by a PROGRAM that cannot be run, on stderr. */
 void nvs_launch_hint(const char *program);
 

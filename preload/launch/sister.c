@@ -1,32 +1,76 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `nvsnoop report ...` is nvsnoop-report, the program beside this one or in PATH; and who gives a
- * trace, or a word that is nearly one of these, gets a hint.
+ * trace, or a word that is nearly one of these, gets a hint. A trace that was left unfinished gets
+ * its names by the same program.
  */
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
 
+#define EMBED_CPU_S 60 /* a trace of many gigabytes stays as it is */
+
 static const char *const sisters[] = {"report"};
+
+/* Returns where there is none. */
+static void become(const char *sister, char **argv)
+{
+	char path[PATH_MAX], folder[PATH_MAX];
+
+	argv[0] = path;
+	nvs_launch_folder(folder, sizeof(folder));
+	if (snprintf(path, sizeof(path), "%s/nvsnoop-%s", folder, sister) < (int)sizeof(path))
+		execv(path, argv);
+	snprintf(path, sizeof(path), "nvsnoop-%s", sister);
+	execvp(path, argv);
+}
 
 void nvs_launch_sister(char **argv)
 {
-	char path[PATH_MAX], folder[PATH_MAX], *word = argv[1];
+	char *word = argv[1];
 
 	for (size_t i = 0; word && i < sizeof(sisters) / sizeof(*sisters); i++) {
 		if (strcmp(word, sisters[i]))
 			continue;
-		argv[1] = path;
-		nvs_launch_folder(folder, sizeof(folder));
-		if (snprintf(path, sizeof(path), "%s/nvsnoop-%s", folder, sisters[i]) <
-		    (int)sizeof(path))
-			execv(path, argv + 1);
-		snprintf(path, sizeof(path), "nvsnoop-%s", sisters[i]);
-		execvp(path, argv + 1);
+		become(word, argv + 1);
 		argv[1] = word;
 	}
+}
+
+/* Not as the program was started: neither with the library nor with our signals. */
+static _Noreturn void embed(char *trace)
+{
+	static char option[] = "--embed", end[] = "--";
+	char *argv[] = {NULL, option, end, trace, NULL};
+	struct rlimit most = {EMBED_CPU_S, EMBED_CPU_S};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setrlimit(RLIMIT_CPU, &most);
+	unsetenv("LD_PRELOAD");
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
+	become("report", argv);
+	_exit(1);
+}
+
+void nvs_launch_embed(char *trace)
+{
+	pid_t child = fork();
+
+	if (!child)
+		embed(trace);
+	if (child > 0)
+		waitpid(child, NULL, 0);
 }
 
 /* How many letters must change, come or go to make B of A; at most 9 of each count. */

@@ -388,30 +388,38 @@ static bool drop_failed(struct traces *all)
 	return any;
 }
 
-void nvs_launch_summary_close(const char *argv0, const char *program, bool quiet)
+/* In one piece: others may be writing to the same terminal. */
+static void print_all(const struct traces *all, const char *argv0, const char *program, bool failed)
 {
-	struct traces all = {0};
 	char *text = NULL;
 	size_t length = 0;
-	bool failed;
-	FILE *out;
+	FILE *out = open_memstream(&text, &length);
 
-	if (!quiet)
-		read_all(&all);
-	unlink(summary_path);
-	failed = drop_failed(&all);
-	/* In one piece: others may be writing to the same terminal. */
-	out = quiet ? NULL : open_memstream(&text, &length);
 	if (!out)
 		return;
-	if (all.n)
-		print_closing(out, argv0, &all);
+	if (all->n)
+		print_closing(out, argv0, all);
 	else if (!failed)
 		print_none(out, program);
 	fclose(out);
 	if (write(STDERR_FILENO, text, length) < 0)
 		length = 0;
 	free(text);
+}
+
+void nvs_launch_summary_close(const char *argv0, const char *program, bool quiet)
+{
+	struct traces all = {0};
+	bool failed;
+
+	read_all(&all);
+	unlink(summary_path);
+	failed = drop_failed(&all);
+	for (size_t i = 0; i < all.n; i++)
+		if (all.list[i].open)
+			nvs_launch_embed(all.list[i].path);
+	if (!quiet)
+		print_all(&all, argv0, program, failed);
 	for (size_t i = 0; i < all.n; i++)
 		free(all.list[i].path);
 	free(all.list);

@@ -104,6 +104,8 @@ static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 	}
 	m->used += size;
 	count(&frame->counts, to);
+	if (m->see && to->type >= NVS_REC_MODULE && to->type <= NVS_REC_STACK)
+		m->see(m->arg, to);
 }
 
 bool nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)

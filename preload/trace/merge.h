@@ -37,6 +37,8 @@ struct nvs_frame {
 #define NVS_MERGE_FRAMES 3u
 
 struct nvs_merge {
+	void (*see)(void *arg, const struct nvs_rec *rec); /* each record of modules and stacks */
+	void *arg;
 	struct nvs_frame frames[NVS_MERGE_FRAMES];
 	uint32_t nframes, filling; /* those that there is memory for; the one that is filled */
 	size_t capacity, used, frame_bytes;

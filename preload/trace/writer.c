@@ -7,6 +7,7 @@
 #include <time.h>
 #include "preload/base/ownthread.h"
 #include "preload/trace/merge.h"
+#include "preload/trace/naming.h"
 #include "preload/trace/packer.h"
 #include "preload/trace/session.h"
 #include "preload/trace/sink.h"
@@ -17,12 +18,16 @@
 #define IDLE_CLOCK_NS (10 * CLOCK_NS)
 #define ALONE_FRAMES 2 /* of a round are packed by the writer itself, */
 #define BUSY_FRAMES 4 /* unless the round before had so many */
+#define NAMES_MS 2000 /* that are waited for at the end, */
+#define NAMES_STEP_MS 100
 #define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
 
 struct nvs_writer {
 	struct nvs_session *session;
 	struct nvs_merge *merge;
 	struct nvs_packers packers;
+	struct nvs_naming *naming;
+	_Atomic uint32_t names; /* 1: its thread runs */
 	struct nvs_sink sink; /* the packers' while one has a frame */
 	uint32_t frames_now, frames_before; /* of this round, and of the one before */
 	uint64_t last_clock; /* mono_ns of the last calibration point */
@@ -168,6 +173,31 @@ static void tell_full(struct nvs_writer *w)
 	put(w, &window.rec);
 }
 
+/* What addresses are called, by now. */
+static void put_names(struct nvs_writer *w)
+{
+	struct nvs_rec *rec;
+
+	nvs_naming_push(w->naming);
+	while ((rec = nvs_naming_next(w->naming))) {
+		rec->time = nvs_now();
+		put(w, rec);
+	}
+}
+
+/* All of them, unless a file system hangs; what is lacking, --embed of the reader may still find.
+ */
+static void put_last_names(struct nvs_writer *w)
+{
+	bool done = !atomic_load(&w->names);
+
+	for (int ms = 0; !done && ms < NAMES_MS; ms += NAMES_STEP_MS) {
+		beat(w);
+		done = nvs_naming_finish(w->naming, NAMES_STEP_MS);
+	}
+	put_names(w);
+}
+
 /* Ticks mean nothing by one point alone: the second comes early, for a program that dies early. */
 static bool first_clock(const struct nvs_writer *w)
 {
@@ -196,6 +226,7 @@ static void one_round(struct nvs_writer *w)
 	drain(w, limit);
 	look_at_size(w);
 	tell_full(w);
+	put_names(w);
 	tell_unsafe(w);
 	now = nvs_clock_mono_ns();
 	if (now - w->last_clock >= clock_interval(w))
@@ -305,6 +336,7 @@ static void finish(struct nvs_writer *w)
 	put_gap(w, NVS_GAP_WRITE, w->lost_submissions, w->lost_bytes + w->merge->damaged_bytes);
 	put_clock(w);
 	put_in_flight(w);
+	put_last_names(w);
 	put_totals(w);
 	end.rec.time = nvs_now();
 	put(w, &end.rec);
@@ -368,6 +400,13 @@ static void begin_packer(void *arg)
 	begin(arg);
 }
 
+static void run_naming(void *arg)
+{
+	struct nvs_writer *w = arg;
+
+	nvs_naming_run(w->naming, begin(w));
+}
+
 static void look_around(struct nvs_writer *w)
 {
 	nvs_watch_sandbox(w->session);
@@ -402,7 +441,7 @@ static void run_writer(void *arg)
 /* Once the writer's threads have their own, the program's table is rid of our files. */
 static void hand_over_files(struct nvs_writer *w, int trace, int spool)
 {
-	uint32_t threads = 1 + w->packers.running, own = 0;
+	uint32_t threads = 1 + w->packers.running + atomic_load(&w->names), own = 0;
 
 	for (int i = 0; i < 100 && own < threads && !atomic_load(&w->attached); i++) {
 		nvs_sys_futex_wait(&w->detached, own, 10);
@@ -429,6 +468,11 @@ static int make_parts(struct nvs_writer *w)
 	w->merge = nvs_merge_new(w->session->ring_bytes, 0);
 	w->sink.file = &w->session->trace;
 	w->packers = (struct nvs_packers){.begin = begin_packer, .commit = commit, .arg = w};
+	w->naming = nvs_naming_new(w->session);
+	if (w->merge && w->naming) {
+		w->merge->see = nvs_naming_see;
+		w->merge->arg = w->naming;
+	}
 	return w->merge ? nvs_packers_init(&w->packers, w->merge->frame_bytes) : -ENOMEM;
 }
 
@@ -450,6 +494,8 @@ int nvs_writer_start(struct nvs_session *session)
 		nvs_packers_start(&w->packers, w->merge->nframes - 1);
 		err = nvs_own_thread("nvsnoop", run_writer, w);
 	}
+	if (!err)
+		w->names = w->naming && !nvs_own_thread("nvsnoop-names", run_naming, w);
 	if (!err) {
 		hand_over_files(w, trace, spool);
 	} else {

@@ -3,6 +3,7 @@
  * places CASE FOLDER: submits from places that make stacks hard to take.
  *   replug    two libraries by turns, at the same address where the loader sees to it
  *   jit       from code that was made at run time and has no unwind tables
+ *   perfmap   the same, and it says in perf's map what it has made there, the latter of two times
  *   tiny      from threads with the smallest stack there is, and on alternate stacks as small
  *   stripped  from plain functions; FOLDER's copy of this program has no symbols
  */
@@ -54,9 +55,25 @@ static void replug(const char *folder)
 	       same > ROUNDS / 2 ? "at one address" : "at many addresses");
 }
 
+static void tell_perf(const void *page, size_t size)
+{
+	char path[64];
+	FILE *map;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	EXPECT(map, "cannot write %s", path);
+	fprintf(map, "%lx 1000 piece of before\n%lx %zx py::piece:/a place/made.py\n",
+		(unsigned long)page, (unsigned long)page, size);
+	fprintf(map, "no piece at all\n%lx %zx piece behind it\n", (unsigned long)page + 4096,
+		size);
+	fclose(map);
+	printf("%s\n", path);
+}
+
 /* A function without tables that calls another: no frame pointer, an odd frame, RBP given to
  * something else. */
-static void jit(void)
+static void jit(bool mapped)
 {
 	static const unsigned char code[] = {
 		0x55, /* push %rbp */
@@ -76,6 +93,8 @@ static void jit(void)
 	EXPECT(page != MAP_FAILED, "no executable memory");
 	memcpy(page, code, sizeof(code));
 	memcpy(&fn, &page, sizeof(fn));
+	if (mapped)
+		tell_perf(page, sizeof(code));
 	for (int i = 0; i < 200; i++)
 		fn(NULL, (void *)cuCtxSynchronize);
 	for (int i = 0; i < 200; i++) {
@@ -150,8 +169,8 @@ int main(int argc, char **argv)
 	CK(cuMemAlloc_v2(&memory, 4096));
 	if (!strcmp(argv[1], "replug"))
 		replug(argv[2]);
-	else if (!strcmp(argv[1], "jit"))
-		jit();
+	else if (!strcmp(argv[1], "jit") || !strcmp(argv[1], "perfmap"))
+		jit(!strcmp(argv[1], "perfmap"));
 	else if (!strcmp(argv[1], "tiny"))
 		tiny(ctx);
 	else

@@ -10,7 +10,8 @@ A trace is read while it is iterated over, by a thread that is never more than a
 not grow with the trace. It is read twice, so that names of threads, times and call sites are known from the first
 item on; standard input ("-") once, and there what is not known yet is None. What the library refuses is an Error with
 its message. Text of a trace that is not UTF-8 has surrogates in it (surrogateescape): escape() makes it fit to be
-printed. Keys are those of the structures in nvsnoop/decode.h, calls.h and ops.h, times are `.._ns` since the start.
+printed. Keys are those of docs/schema.md, of the same types, but for `nodes`, which are the nodes themselves; what has
+none there is named as in nvsnoop/decode.h, calls.h and ops.h, as is all in `of`. What is not known is None.
 
 The library is NVSNOOP_DECODE_LIBRARY, else that of the prefix in which this file is installed, else the system's.
 """
@@ -267,8 +268,12 @@ def _arguments(call):
     return {_text(arg.name): _argument(arg) for arg in args}
 
 
+def _known(number):
+    return None if number == NONE else number
+
+
 def _call_head(trace, call):
-    return {"api": _text(_lib.nvs_call_api_name(call)), "thread": call.thread, "call": call.number,
+    return {"api": _text(_lib.nvs_call_api_name(call)) or None, "thread": _known(call.thread), "call": call.number,
             "begin_ns": _ns(trace, call.begin), "end_ns": _ns(trace, call.end), "result": call.result,
             "error": _text(_lib.nvs_call_error(call.result)),
             "ran": bool(call.end and not call.result and
@@ -277,28 +282,31 @@ def _call_head(trace, call):
 
 def _call(trace, call):
     return {**_call_head(trace, call), "group": _text(_lib.nvs_call_group_name(_lib.nvs_call_group(call))),
-            **_fields(call, "api", "number", "begin", "end", "result", "thread", "selected", "tally", "nargs", "absent",
-                      "args", "strings"),
+            "depth": call.depth, "flags": call.flags, "stack": _known(call.stack),
+            **{key: None if call.uncounted else value for key, value in (
+                ("submissions", call.submissions), ("entries", call.entries), ("command_bytes", call.bytes))},
             "args": _arguments(call)}
 
 
 def _submission(trace, s, call):
     rec, site = s.rec.contents, _lib.nvs_trace_callsite(trace, s.rec.contents.stack).contents
-    return {"number": s.number, **_fields(rec, "rec", "progress", "progress_address", "nentries"),
-            "flags": rec.rec.flags, "marks": s.marks, "ns": _ns(trace, rec.rec.time), "entries": s.nentries,
-            "tid": s.thread.contents.tid, "thread_name": _text(s.thread.contents.name),
+    return {"submission": s.number, **_fields(rec, "rec", "progress", "progress_address", "nentries"),
+            "thread": _known(rec.thread), "stack": _known(rec.stack),
+            "flags": rec.rec.flags, "marks": s.marks, "time_ns": _ns(trace, rec.rec.time), "entries": s.nentries,
+            "tid": s.thread.contents.tid or None, "thread_name": _text(s.thread.contents.name) or None,
             "call": call.contents.number if call else None, "api": _text(site.api),
-            "runtime_api": _text(site.runtime_api), "site": _text(site.site),
-            "line": _text(_lib.nvs_trace_callsite_line(trace, rec.stack)),
+            "runtime_api": _text(site.runtime_api) or None, "callsite": _text(site.site) or None,
+            "module": _text(site.site_module) or None,
+            "line": _text(_lib.nvs_trace_callsite_line(trace, rec.stack)) or None,
             "data": ctypes.string_at(s.data, s.ndata)}
 
 
 def _operation(operation):
     op, s = operation.op.contents, operation.submission.contents
-    found = {"kind": _text(_lib.nvs_op_kind_name(op.kind)), "submission": s.number,
-             "thread": s.rec.contents.thread, "channel": s.rec.contents.channel,
+    found = {"op": _text(_lib.nvs_op_kind_name(op.kind)), "submission": s.number,
+             "thread": _known(s.rec.contents.thread), "channel": s.rec.contents.channel,
              "call": operation.call.contents.number if operation.call else None,
-             "subch": op.subch, "class": op.cls, "flags": op.flags, "address": op.at}
+             "subchannel": op.subch, "class": f"{op.cls:04x}", "flags": op.flags, "at": op.at}
     part = (op.of.copy if op.kind in (COPY, MEMSET, UPLOAD) else op.of.code if op.kind == CODE else
             op.of.launch if op.kind in (LAUNCH, TRIGGER) else op.of.sem if op.kind in (RELEASE, ACQUIRE) else
             op.of.method)
@@ -306,16 +314,17 @@ def _operation(operation):
     if "mode" in found["of"]:
         found["of"]["mode"] = _text(_lib.nvs_copy_mode_name(part.mode))
     if operation.grid:
-        found.update(_fields(operation.grid.contents))
+        found.update(_fields(operation.grid.contents, "program"), program_address=operation.grid.contents.program)
     return found
 
 
 def _launch_dict(trace, launch):
-    return {"kernel": _text(launch.kernel), "grid": list(launch.grid) if launch.has_shape else None,
+    return {"kernel": _text(launch.kernel) or None, "grid": list(launch.grid) if launch.has_shape else None,
             "block": list(launch.block) if launch.has_shape else None, "function": launch.function,
-            "dynamic": launch.dynamic,
-            **{name: getattr(launch, name) if launch.has_attributes else None
-               for name in ("registers", "shared", "local", "max_threads")},
+            "dynamic_shared_bytes": launch.dynamic,
+            **{key: getattr(launch, name) if launch.has_attributes else None for key, name in (
+                ("registers", "registers"), ("static_shared_bytes", "shared"), ("local_bytes", "local"),
+                ("max_threads", "max_threads"))},
             **_call_head(trace, launch.call.contents)}
 
 
@@ -459,7 +468,8 @@ class Trace:
             if graph.event != 256 or graph.number not in known:
                 known[graph.number] = _nodes(graph, names)
                 weight += graph.nnodes
-            reading.add({"event": EVENTS.get(graph.event), **_fields(graph, "event", "nodes", "origin", "call", "launches"),
+            reading.add({"event": EVENTS.get(graph.event), "graph": graph.number, "graph_handle": graph.graph,
+                         **_fields(graph, "event", "number", "graph", "nodes", "origin", "call", "launches"),
                          "origin": ORIGINS.get(graph.origin), "nodes": known[graph.number],
                          **(_call_head(trace, graph.call.contents) if graph.call else {})}, weight)
         return _Reading(self)(0, ("graph", _GRAPH, take))

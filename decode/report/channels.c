@@ -69,7 +69,7 @@ static const struct nvs_column columns[] = {
 	{"allocated_ns", "allocated", get_alloc, NVS_COLUMN_DETAIL},
 	{"freed_ns", "freed", get_free, NVS_COLUMN_DETAIL},
 	{"gpfifo_address", "gpfifo", get_gpfifo, NVS_COLUMN_DETAIL},
-	{"flags", "flags", get_flags, NVS_COLUMN_NAME, 4},
+	{"channel_flags", "flags", get_flags, NVS_COLUMN_NAME, 4},
 	NVS_SOURCE_COLUMNS,
 };
 

@@ -7,7 +7,7 @@ import nvsnoop
 
 def show(name, kernel):
     if kernel["grid"]:
-        print(nvsnoop.escape(name), "grid", *kernel["grid"], "block", *kernel["block"])
+        print(nvsnoop.escape(name or ""), "grid", *kernel["grid"], "block", *kernel["block"])
 
 
 trace = nvsnoop.open(sys.argv[1])

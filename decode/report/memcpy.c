@@ -403,7 +403,8 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	if (!st->rows->size)
 		*st->rows = NVS_ROWS(struct row, key);
 	st->memory.kinds = nvs_hostmem_new();
-	st->memory.partly = nvs_trace_session(s->trace)->header.flags & NVS_HDR_TRIGGER;
+	st->memory.partly = nvs_trace_session(s->trace)->header.flags &
+			    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	st->times = nvs_gputime_new(on_stretch, st);
 	*reader = (struct nvs_reader){.call = on_call,
 				      .submitted = on_submission,

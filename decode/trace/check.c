@@ -43,7 +43,7 @@ static const uint16_t fixed[] = {
 	[NVS_REC_NVTX_END] = sizeof(struct nvs_rec_nvtx_end),
 	[NVS_REC_NVTX_MARK] = sizeof(struct nvs_rec_nvtx),
 	[NVS_REC_WINDOW] = sizeof(struct nvs_rec_window),
-	[NVS_REC_SEGMENT] = sizeof(struct nvs_rec_segment),
+	[NVS_REC_PART] = sizeof(struct nvs_rec_part),
 };
 
 /* What a record of this type has to hold at least: it may come from a writer that knew fewer

@@ -117,7 +117,7 @@ static int skip(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
 		int r;
 
 		/* A file of holes may claim to skip for hours. */
-		if (!have && in->seekable)
+		if (!have && in->seekable && !in->nfiles)
 			return seek_over(in, bytes, err);
 		r = fill(in, 1, err);
 
@@ -237,7 +237,7 @@ static int unpack(struct nvs_input *in, size_t size, struct nvs_error *err)
 	return 0;
 }
 
-int nvs_frame_unpack(struct nvs_input *in, struct nvs_error *err)
+static int unpack_next(struct nvs_input *in, struct nvs_error *err)
 {
 	for (;;) {
 		uint32_t head[2] = {0, 0};
@@ -274,4 +274,15 @@ int nvs_frame_unpack(struct nvs_input *in, struct nvs_error *err)
 		consume(in, size);
 		return 1;
 	}
+}
+
+/* Where a file ends, or was cut, the next goes on. */
+int nvs_frame_unpack(struct nvs_input *in, struct nvs_error *err)
+{
+	int r;
+
+	do
+		r = unpack_next(in, err);
+	while ((!r || r == -ENODATA) && nvs_input_next_file(in));
+	return r;
 }

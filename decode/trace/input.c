@@ -16,7 +16,7 @@ void nvs_input_extend(struct nvs_input *in)
 {
 	struct stat st;
 
-	if (in->size && !fstat(in->fd, &st) && (uint64_t)st.st_size > in->size) {
+	if (!in->nfiles && in->size && !fstat(in->fd, &st) && (uint64_t)st.st_size > in->size) {
 		in->size = (uint64_t)st.st_size;
 		in->eof = false;
 	}
@@ -47,7 +47,9 @@ int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err
 void nvs_input_close(struct nvs_input *in)
 {
 	nvs_ahead_stop(in);
-	if (in->fd > 0 || in->dctx)
+	for (uint32_t i = 0; i < in->nfiles; i++)
+		close(in->files[i]);
+	if (!in->nfiles && (in->fd > 0 || in->dctx))
 		close(in->fd);
 	ZSTD_freeDCtx(in->dctx);
 	free(in->buf);
@@ -61,6 +63,11 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 	if (!in->seekable)
 		return nvs_fail(err, -ESPIPE, "%s: cannot be read twice; give a file", in->path);
 	nvs_ahead_stop(in);
+	in->file = 0;
+	if (in->nfiles)
+		in->fd = in->files[0];
+	for (uint32_t i = 1; i < in->nfiles; i++)
+		lseek(in->files[i], 0, SEEK_SET);
 	if (lseek(in->fd, 0, SEEK_SET) < 0)
 		return nvs_fail(err, -errno, "%s: %s", in->path, strerror(errno));
 	in->offset = in->start = in->end = 0;
@@ -68,6 +75,31 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 	in->frames = 0;
 	in->eof = false;
 	return 0;
+}
+
+bool nvs_input_before(struct nvs_input *in, int fd)
+{
+	struct stat st;
+
+	if (!in->nfiles)
+		in->files[in->nfiles++] = in->fd;
+	if (in->nfiles == NVS_MAX_FILES || fstat(fd, &st))
+		return false;
+	memmove(in->files + 1, in->files, in->nfiles++ * sizeof(*in->files));
+	in->files[0] = fd;
+	in->size += (uint64_t)st.st_size;
+	return true;
+}
+
+bool nvs_input_next_file(struct nvs_input *in)
+{
+	if (in->file + 1 >= in->nfiles)
+		return false;
+	in->offset += in->end - in->start;
+	in->start = in->end = 0;
+	in->fd = in->files[++in->file];
+	in->eof = false;
+	return true;
 }
 
 int nvs_input_frame(struct nvs_input *in, struct nvs_error *err)

@@ -9,6 +9,8 @@
 #include <zstd.h>
 #include "nvsnoop/decode.h"
 
+#define NVS_MAX_FILES 66u
+
 struct nvs_input {
 	int fd;
 	const char *path;
@@ -25,6 +27,9 @@ struct nvs_input {
 	size_t frame_room, frame_size;
 	uint64_t frame_offset; /* in the file, of its compressed form */
 	uint32_t frames; /* unpacked so far */
+	/* Files that are read one after the other as if they were one; 0: there is but fd */
+	uint32_t nfiles, file;
+	int files[NVS_MAX_FILES];
 	/* Unpacks the next frame meanwhile; NULL: not yet, or not at all */
 	struct nvs_ahead *ahead;
 };
@@ -33,6 +38,11 @@ struct nvs_input {
  * reading ahead yet. */
 void nvs_input_extend(struct nvs_input *in);
 int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err);
+/* Has the file FD, which becomes the input's, read before all else. False: there are too many. Ends
+ * with nvs_input_rewind(). */
+bool nvs_input_before(struct nvs_input *in, int fd);
+/* What is left of a file that does not end whole is passed over; false: it was the last. */
+bool nvs_input_next_file(struct nvs_input *in);
 void nvs_input_close(struct nvs_input *in);
 int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err);
 /*

@@ -85,8 +85,13 @@ struct nvs_part {
 	uint64_t windows;
 	uint64_t first, last; /* ticks: the first was opened, the latest closed */
 	uint32_t first_cause, last_cause; /* enum nvs_window_cause */
+	struct nvs_rec_part cut; /* what came before is not there; rec.size 0: all is */
 	char text[256];
 };
+/* Has the parts read that lie before this one, which is behind that with number BEFORE. False:
+ * there are none. */
+bool nvs_part_find(struct nvs_trace *t, uint64_t before);
+void nvs_part_cut(struct nvs_trace *t, const struct nvs_rec_part *rec);
 void nvs_part_window(struct nvs_trace *t, const struct nvs_rec_window *rec);
 /* At the end: puts it into words. */
 void nvs_part_end(struct nvs_trace *t);
@@ -158,6 +163,8 @@ struct nvs_trace {
 	uint32_t passes;
 	struct nvs_session session;
 	uint64_t next_frame;
+	bool began; /* a frame was read that is not told again */
+	uint64_t before; /* number of the part before the first that was opened, 0: none */
 	uint64_t frames_end; /* in the file, of the last whole frame */
 	const struct nvs_stream_consumer *consumer;
 	void *arg;

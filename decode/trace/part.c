@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Which part of the run a trace holds: its windows, and what was not kept. */
+/*
+ * Which part of the run a trace holds: its windows, and its parts where only the last were kept.
+ */
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 #include "decode/trace/internal.h"
 
 typedef unsigned long long ull; /* for printing */
@@ -42,6 +49,88 @@ void nvs_part_window(struct nvs_trace *t, const struct nvs_rec_window *rec)
 	p->limited = rec->submissions != INT64_MAX;
 }
 
+/* ---- parts ---- */
+
+/*
+ * The first frame of a file of parts: false unless it is one of this session. *BEFORE: the
+ * number of the one before it, 0: none.
+ */
+static bool look_at_part(const struct nvs_trace *t, int fd, uint64_t *before)
+{
+	const uint8_t *session = t->session.header.session;
+	struct nvs_input in;
+	struct nvs_error err;
+	char path[32];
+	bool same = false;
+
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	*before = 0;
+	if (!nvs_input_open(&in, path, &err) && nvs_input_frame(&in, &err) > 0) {
+		size_t pos = 0;
+
+		for (int i = 0; i < 3 && in.frame_size - pos >= sizeof(struct nvs_rec); i++) {
+			const struct nvs_rec *rec = (const void *)(in.frame + pos);
+
+			if (nvs_record_check(rec, in.frame_size - pos))
+				break;
+			if (i == 1 && rec->type == NVS_REC_HEADER)
+				same = !memcmp(((const struct nvs_rec_header *)rec)->session,
+					       session, 16);
+			if (i == 2 && rec->type == NVS_REC_PART)
+				*before = ((const struct nvs_rec_part *)rec)->before;
+			pos += rec->size;
+		}
+	}
+	nvs_input_close(&in);
+	return same;
+}
+
+static int open_part(const struct nvs_trace *t, uint64_t number)
+{
+	char *path;
+	struct stat st;
+	int fd;
+
+	if (asprintf(&path, "%s.%llu", t->path, (ull)number) < 0)
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	free(path);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+bool nvs_part_find(struct nvs_trace *t, uint64_t before)
+{
+	bool any = false;
+
+	while (before) {
+		int fd = open_part(t, before);
+		uint64_t next;
+
+		if (fd < 0)
+			break;
+		if (!look_at_part(t, fd, &next) || !nvs_input_before(&t->in, fd)) {
+			close(fd);
+			break;
+		}
+		any = true;
+		/* Numbers go down: no row of files leads in a circle. */
+		before = next < before ? next : 0;
+	}
+	return any;
+}
+
+void nvs_part_cut(struct nvs_trace *t, const struct nvs_rec_part *rec)
+{
+	if (!t->part.cut.rec.size)
+		memcpy(&t->part.cut, rec, sizeof(t->part.cut));
+}
+
+/* ---- in words ---- */
+
 static void put_time(const struct nvs_trace *t, char *text, size_t room, uint64_t ticks)
 {
 	int64_t ns;
@@ -70,14 +159,65 @@ static void put_windows(struct nvs_trace *t)
 		 cause_name(p->first_cause, true), to);
 }
 
+/* "50 MiB" */
+static void put_size(char *text, size_t room, uint64_t bytes)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	unsigned unit = 0;
+
+	while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(text, room, "%llu %s", (ull)bytes, units[unit]);
+}
+
+static void put_day_time(const struct nvs_trace *t, char *text, size_t room, uint64_t ticks)
+{
+	uint64_t ns;
+	struct tm tm;
+	time_t s;
+
+	snprintf(text, room, "-");
+	if (!nvs_clock_real(t, ticks, &ns))
+		return;
+	s = (time_t)(ns / 1000000000);
+	if (gmtime_r(&s, &tm))
+		strftime(text, room, "%H:%M:%S", &tm);
+}
+
+/* "the last 50 MiB, from 12:03:10 to 12:05:44 of a run of 154.0 s; 1234 submissions before that
+ * were not kept" */
+static void put_kept(struct nvs_trace *t)
+{
+	struct nvs_part *p = &t->part;
+	const struct nvs_session *s = &t->session;
+	char size[32], from[32], to[32], run[32];
+
+	put_size(size, sizeof(size), p->cut.limit);
+	put_day_time(t, from, sizeof(from), p->cut.rec.time);
+	put_day_time(t, to, sizeof(to), s->last_time);
+	put_time(t, run, sizeof(run), s->last_time);
+	snprintf(p->text, sizeof(p->text),
+		 "the last %s, from %s to %s UTC, of a run of %s; %llu submission%s before that "
+		 "%s not kept",
+		 size, from, to, run, (ull)p->cut.submissions, p->cut.submissions == 1 ? "" : "s",
+		 p->cut.submissions == 1 ? "was" : "were");
+}
+
 void nvs_part_end(struct nvs_trace *t)
 {
 	struct nvs_part *p = &t->part;
 
 	p->text[0] = '\0';
+	if (p->cut.rec.size) {
+		put_kept(t);
+		nvs_trace_add_finding(t, NVS_FINDING_NOTE, "%s", p->text);
+		return;
+	}
 	if (p->known && p->windows)
 		put_windows(t);
-	else if (p->known)
+	else if (p->known && !p->cut.rec.size)
 		snprintf(p->text, sizeof(p->text), "nothing: recording was never switched on");
 	if (p->text[0])
 		nvs_trace_add_finding(t, NVS_FINDING_NOTE, "recorded: %s", p->text);

@@ -109,16 +109,33 @@ static int bad_record(struct nvs_trace *t, size_t pos, const char *what)
 			t->path, (unsigned long long)t->in.frame_offset, pos, what);
 }
 
+/* A part tells again what was read, or two files hold the same frames since a kill kept the
+ * library from deleting one. */
+static bool was_read(const struct nvs_trace *t, const struct nvs_rec *rec, size_t size)
+{
+	const struct nvs_rec_frame *frame = (const void *)rec;
+
+	if (size < sizeof(*rec) || rec->type != NVS_REC_FRAME || nvs_record_check(rec, size) ||
+	    !(t->session.header.flags & NVS_HDR_KEEP_LAST))
+		return false;
+	return rec->flags & NVS_FRAME_AGAIN ? t->began : frame->number < t->next_frame;
+}
+
 static void check_frame(struct nvs_trace *t, const struct nvs_rec_frame *frame)
 {
 	const struct nvs_ring_range *range = nvs_tail(&frame->rec,
 						      (uint64_t)frame->nranges * sizeof(*range));
 
+	bool again = frame->rec.flags & NVS_FRAME_AGAIN;
+
+	if (again && !t->began)
+		t->next_frame = frame->number;
+	t->began |= !again;
 	if (frame->number != t->next_frame)
 		nvs_trace_add_finding(
 			t, NVS_FINDING_PROBLEM, "frame %llu follows where frame %llu was due",
 			(unsigned long long)frame->number, (unsigned long long)t->next_frame);
-	t->next_frame = frame->number + 1;
+	t->next_frame = frame->number + !again;
 	for (uint32_t i = 0; i < frame->nranges; i++)
 		nvs_spool_seen(t, range + i);
 }
@@ -128,6 +145,8 @@ static int read_frame(struct nvs_trace *t)
 	const uint8_t *base = t->in.frame;
 	size_t size = t->in.frame_size, pos = 0;
 
+	if (was_read(t, (const void *)base, size))
+		return 0;
 	for (uint32_t index = 0; pos < size; index++) {
 		const struct nvs_rec *rec = (const void *)(base + pos);
 		const char *what = NULL;
@@ -278,7 +297,7 @@ static int restart(struct nvs_trace *t)
 	t->next_frame = t->number = 0;
 	nvs_spool_restart(t);
 	t->source = 0;
-	t->end_seen = false;
+	t->end_seen = t->began = false;
 	return 0;
 }
 
@@ -353,6 +372,8 @@ static int read_first(struct nvs_trace *t, struct nvs_error *err)
 			r = take_header(t, (const void *)rec, err);
 		else if (rec->type == NVS_REC_ATTR)
 			nvs_model_take(t, rec);
+		else if (rec->type == NVS_REC_PART)
+			t->before = ((const struct nvs_rec_part *)rec)->before;
 		if (r)
 			return r;
 		pos += rec->size;
@@ -381,6 +402,19 @@ static void header_from_spool(struct nvs_trace *t)
 	t->no_frames = true;
 }
 
+/* Parts that lie before this file are read before it. */
+static int open_parts(struct nvs_trace *t, struct nvs_error *err)
+{
+	int r;
+
+	if (!t->before || !t->in.seekable || !nvs_part_find(t, t->before))
+		return 0;
+	r = nvs_input_rewind(&t->in, err);
+	if (!r)
+		r = nvs_input_frame(&t->in, err);
+	return r > 0 ? read_first(t, err) : r ? r : -ENODATA;
+}
+
 static int open_first(struct nvs_trace *t, struct nvs_error *err)
 {
 	int r = nvs_input_open(&t->in, t->path, err);
@@ -391,6 +425,8 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 	if (r > 0) {
 		t->first_ready = true;
 		r = read_first(t, err);
+		if (!r)
+			r = open_parts(t, err);
 		if (r)
 			return r;
 		r = t->options.no_spool ? 0 : nvs_spool_open(t, false);

@@ -62,6 +62,9 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 	struct nvs_chan *chan = rec->channel == NVS_NONE ? NULL
 							 : nvs_model_channel(t, rec->channel);
 
+	/* What is said of that is what the segment says. */
+	if (rec->reason == NVS_GAP_CHOICE && rec->rec.flags & NVS_GAP_NOT_KEPT)
+		return;
 	count_gap(&s->counts, rec);
 	if (chan)
 		count_gap(&chan->pub.counts, rec);
@@ -183,18 +186,21 @@ static void compare(struct nvs_trace *t, const char *what, uint64_t counted, uin
 static void verify_totals(struct nvs_trace *t, const struct nvs_rec_totals *rec)
 {
 	struct nvs_session *s = &t->session;
+	const struct nvs_rec_part *before = &t->part.cut;
+	const struct nvs_counts *c = &s->counts;
 
 	s->has_totals = true;
 	s->at_totals = s->counts;
 	memcpy(&s->totals, rec, sizeof(s->totals));
-	compare(t, "submissions", rec->submissions, s->counts.submissions);
-	compare(t, "entries", rec->entries, s->counts.entries);
-	compare(t, "segments", rec->segments, s->counts.segments);
-	compare(t, "bytes", rec->bytes, s->counts.bytes);
-	compare(t, "gaps", rec->gaps, s->counts.gaps);
-	compare(t, "lost submissions", rec->lost_submissions, s->counts.lost_submissions);
-	compare(t, "lost bytes", rec->lost_bytes, s->counts.lost_bytes);
-	compare(t, "orphans", rec->orphans, s->counts.orphans);
+	compare(t, "submissions", rec->submissions, c->submissions + before->submissions);
+	compare(t, "entries", rec->entries, c->entries + before->entries);
+	compare(t, "segments", rec->segments, c->segments + before->segments);
+	compare(t, "bytes", rec->bytes, c->bytes + before->bytes);
+	compare(t, "gaps", rec->gaps, c->gaps + before->gaps);
+	compare(t, "lost submissions", rec->lost_submissions,
+		c->lost_submissions + before->lost_submissions);
+	compare(t, "lost bytes", rec->lost_bytes, c->lost_bytes + before->lost_bytes);
+	compare(t, "orphans", rec->orphans, c->orphans + before->orphans);
 }
 
 void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
@@ -227,6 +233,9 @@ void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
 		break;
 	case NVS_REC_TOTALS:
 		verify_totals(t, (const void *)rec);
+		break;
+	case NVS_REC_PART:
+		nvs_part_cut(t, (const void *)rec);
 		break;
 	case NVS_REC_WINDOW:
 		nvs_part_window(t, (const void *)rec);

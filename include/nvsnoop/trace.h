@@ -76,7 +76,7 @@ enum nvs_rec_type {
 	NVS_REC_NVTX_MARK = 43,
 	/* 44..46: long runs */
 	NVS_REC_WINDOW = 44, /* recording begins or ends */
-	NVS_REC_SEGMENT = 45, /* what came before is not kept */
+	NVS_REC_PART = 45, /* what came before is not kept */
 	/* 64.. are for measurements */
 };
 
@@ -140,7 +140,7 @@ struct nvs_ring_range {
 };
 
 /*
- * rec.flags of a FRAME record: a segment of a trace that keeps its last bytes begins with frames
+ * rec.flags of a FRAME record: a part of a trace that keeps its last bytes begins with frames
  * that tell again what is known by then. Who has read what comes before passes over them. They bear
  * the number of the frame behind them, and their ranges are what came before.
  */
@@ -443,7 +443,7 @@ enum nvs_gap_reason {
 	NVS_GAP_CHOICE = 9,
 };
 
-/* rec.flags of a GAP record of NVS_GAP_CHOICE: recorded in segments that were not kept */
+/* rec.flags of a GAP record of NVS_GAP_CHOICE: recorded in parts that were not kept */
 #define NVS_GAP_NOT_KEPT (1u << 0)
 
 /*
@@ -572,11 +572,11 @@ struct nvs_rec_window {
 };
 
 /*
- * In the first frame of a segment, behind HEADER: it begins at rec.time. Records in its frames of
+ * In the first frame of a part, behind HEADER: it begins at rec.time. Records in its frames of
  * NVS_FRAME_AGAIN are older; a channel's submissions up to here are in a GAP of NVS_GAP_NOT_KEPT.
  * The counts are of what came before, as in TOTALS.
  */
-struct nvs_rec_segment {
+struct nvs_rec_part {
 	struct nvs_rec rec;
 	uint64_t number; /* 1, 2, ...; the session's first, 0, has no such record */
 	uint64_t before; /* that before it is the file of this name with ".N" behind it */

@@ -21,7 +21,7 @@
  * commas: renamed (the name was taken), unsafe (the buffers outlive no kill), lost (the output
  * could not be written to the end, or, without an errno, writing hangs), options (the option string
  * was wrong and ignored), trigger (the trigger file was not obeyed), full (it has its max-size),
- * failed (no trace could be
+ * cut (it holds the last of the submissions), failed (no trace could be
  * made; its process has said why). Tab, newline, other control characters and backslash in a path
  * are written as \ooo.
  */
@@ -36,7 +36,9 @@
 #define NVS_TRIGGER_WRONG \
 	"the trigger file said neither start, stop nor a number, and was not obeyed then"
 
-/* And of a trace that has its max-size. */
+/* Of one that keeps the last, ahead of the number of all; and of one that has its max-size, behind
+ * what was only counted. */
+#define NVS_SAID_CUT ", the last of "
 #define NVS_SAID_FULL " since --max-size was reached"
 
 #define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"

@@ -5,6 +5,7 @@
  * path and what became of it (NVS_ENV_SUMMARY in preload/base/options.h). Written in one piece with
  * O_APPEND, lines of many processes do not mix.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,6 +29,7 @@ struct trace {
 	bool renamed; /* the name asked for was taken */
 	bool lost; /* the output could not be written to its end */
 	bool full; /* it stopped at its --max-size */
+	bool cut; /* it holds the last of the submissions */
 	bool trigger; /* its trigger file held what cannot be obeyed */
 	bool failed; /* could not be made: the library has said why */
 };
@@ -138,6 +140,7 @@ static void read_line(struct traces *all, char *line)
 	trace->lost_submissions = strtoull(field(&line), NULL, 10);
 	trace->trigger = has_word(flags, "trigger");
 	trace->full = has_word(flags, "full");
+	trace->cut = has_word(flags, "cut");
 	trace->failed = has_word(flags, "failed");
 }
 
@@ -277,14 +280,41 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 
 struct sums {
 	uint64_t submissions, gaps, bytes, skipped, lost_submissions;
-	size_t open, renamed, lost, trigger, full;
+	size_t open, renamed, lost, trigger, full, cut;
 	int error; /* the first trace's that has one */
 };
+
+/* Bytes of a trace that is not ended, with the segments before it: --keep-last. */
+static uint64_t open_bytes(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = strlen(slash + 1);
+	struct dirent *entry;
+	char folder[PATH_MAX];
+	uint64_t sum = 0;
+	struct stat st;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path);
+	dir = opendir(folder);
+	while (dir && (entry = readdir(dir))) {
+		const char *rest = entry->d_name + length;
+
+		if (strncmp(entry->d_name, slash + 1, length) ||
+		    (*rest &&
+		     (*rest != '.' || !rest[1] || rest[1 + strspn(rest + 1, "0123456789")])))
+			continue;
+		if (!fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			sum += (uint64_t)st.st_size;
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}
 
 static struct sums sum_up(const struct traces *all)
 {
 	struct sums sums = {0};
-	struct stat st;
 
 	for (size_t i = 0; i < all->n; i++) {
 		const struct trace *trace = &all->list[i];
@@ -292,8 +322,7 @@ static struct sums sum_up(const struct traces *all)
 		sums.submissions += trace->submissions;
 		sums.gaps += trace->gaps;
 		sums.skipped += trace->skipped;
-		sums.bytes += trace->open && !stat(trace->path, &st) ? (uint64_t)st.st_size
-								     : trace->bytes;
+		sums.bytes += trace->open ? open_bytes(trace->path) : trace->bytes;
 		sums.open += trace->open;
 		sums.renamed += trace->renamed;
 		sums.lost += trace->lost;
@@ -301,6 +330,7 @@ static struct sums sum_up(const struct traces *all)
 		sums.error = sums.error ? sums.error : trace->error;
 		sums.trigger += trace->trigger;
 		sums.full += trace->full;
+		sums.cut += trace->cut;
 	}
 	return sums;
 }
@@ -334,7 +364,7 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 	print_size(out, sums.bytes);
 	/* What an unfinished trace holds only its reader knows. */
 	if (sums.open < all->n) {
-		fputs(", ", out);
+		fputs(sums.cut ? NVS_SAID_CUT : ", ", out);
 		print_count(out, sums.submissions, "submission", "submissions");
 		fputs(", ", out);
 		print_count(out, sums.gaps, "gap", "gaps");

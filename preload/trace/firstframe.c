@@ -143,7 +143,8 @@ static void add_header(struct builder *b, const struct nvs_session *session)
 			 (v->drop ? NVS_HDR_DROP : 0) |
 			 (v->level == NVS_LEVEL_HEADERS ? NVS_HDR_HEADERS : 0) |
 			 (v->level == NVS_LEVEL_COUNTS ? NVS_HDR_COUNTS : 0) |
-			 (nvs_switch_used() ? NVS_HDR_TRIGGER : 0),
+			 (nvs_switch_used() ? NVS_HDR_TRIGGER : 0) |
+			 (v->keep_last ? NVS_HDR_KEEP_LAST : 0),
 		.realtime_ns = session->start.real_ns,
 		.ring_bytes = session->ring_bytes,
 	};

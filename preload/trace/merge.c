@@ -5,8 +5,9 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "preload/trace/merge.h"
 #include "preload/base/preload.h"
+#include "preload/trace/ledger.h"
+#include "preload/trace/merge.h"
 
 #define FRAME_ROOM (sizeof(struct nvs_rec_frame) + NVS_MAX_BUFFERS * sizeof(struct nvs_ring_range))
 
@@ -38,6 +39,7 @@ void nvs_merge_free(struct nvs_merge *m)
 		return;
 	for (uint32_t i = 0; i < m->nframes; i++)
 		nvs_free(m->frames[i].memory, m->frame_bytes);
+	nvs_ledger_free(m->ledger);
 	nvs_free(m, sizeof(*m));
 }
 
@@ -104,8 +106,12 @@ static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 	}
 	m->used += size;
 	count(&frame->counts, to);
+	if (m->again)
+		return;
 	if (m->see && to->type >= NVS_REC_MODULE && to->type <= NVS_REC_STACK)
 		m->see(m->arg, to);
+	if (m->ledger)
+		nvs_ledger_take(m->ledger, to);
 }
 
 bool nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)
@@ -119,7 +125,10 @@ bool nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)
 /* Nothing of the rings is in the next frame yet. */
 static void fill_head(struct nvs_merge *m, struct nvs_rec_frame *head, uint32_t size)
 {
-	head->rec = (struct nvs_rec){.type = NVS_REC_FRAME, .size = size, .time = m->first_time};
+	head->rec = (struct nvs_rec){.type = NVS_REC_FRAME,
+				     .flags = m->again ? NVS_FRAME_AGAIN : 0,
+				     .size = size,
+				     .time = m->first_time};
 	head->number = m->number;
 	head->nranges = m->ntouched;
 	head->reserved = 0;
@@ -155,11 +164,24 @@ const struct nvs_frame *nvs_merge_rest(struct nvs_merge *m)
 	frame->data = frame->memory + FRAME_ROOM - head;
 	frame->size = head + m->used;
 	fill_head(m, (void *)(frame->memory + FRAME_ROOM - head), head);
-	add_counts(&m->all, &frame->counts);
-	m->number += m->used != 0;
+	if (!m->again) {
+		add_counts(&m->all, &frame->counts);
+		m->number += m->used != 0;
+	}
 	m->used = 0;
 	m->filling = (m->filling + 1) % m->nframes;
 	return frame;
+}
+
+void nvs_merge_again(struct nvs_merge *m, bool again)
+{
+	m->again = again;
+	for (uint32_t i = 0; i < NVS_MAX_BUFFERS && again; i++) {
+		if (!m->rings[i].known || !m->rings[i].pos)
+			continue;
+		touch(m, i);
+		m->rings[i].from = 0;
+	}
 }
 
 void nvs_merge_commit(const struct nvs_frame *frame)

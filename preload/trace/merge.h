@@ -48,6 +48,8 @@ struct nvs_merge {
 	uint64_t full;
 	uint64_t first_time; /* of the frame's first record */
 	struct nvs_merge_counts all; /* of all that were pulled */
+	struct nvs_ledger *ledger; /* sees each record; NULL: nobody */
+	bool again; /* frames tell again what was told before (NVS_FRAME_AGAIN) */
 	uint64_t damaged_bytes; /* of rings, thrown away: something wrote over them */
 	uint32_t ntouched, nheap;
 	uint32_t touched[NVS_MAX_BUFFERS]; /* rings with something in this frame */
@@ -80,6 +82,9 @@ const struct nvs_frame *nvs_merge_next(struct nvs_merge *merge);
 const struct nvs_frame *nvs_merge_rest(struct nvs_merge *merge);
 /* A record of the writer's own. False: nvs_merge_rest() is to be pulled first. */
 bool nvs_merge_put(struct nvs_merge *merge, const struct nvs_rec *rec);
+/* The frames that follow tell again what is known, and the first of them how far the rings have
+ * come; until it is told otherwise. Only while nothing is in the next frame. */
+void nvs_merge_again(struct nvs_merge *merge, bool again);
 /* Gives the rings the room of what FRAME holds. In the order of frames, on any thread. */
 void nvs_merge_commit(const struct nvs_frame *frame);
 

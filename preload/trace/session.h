@@ -168,6 +168,7 @@ struct nvs_outcome {
 	int error; /* of writing, -errno; 0: none */
 	bool hangs; /* the writer was left behind */
 	bool full; /* it has its --max-size */
+	bool cut; /* the last of it are kept */
 };
 void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome);
 

@@ -62,7 +62,8 @@ int nvs_sink_write(struct nvs_sink *sink, const void *packed, ssize_t packed_siz
 	err = nvs_outfile_append(sink->file, packed, (size_t)packed_size);
 	if (err)
 		return fail(sink, err);
-	remember_frame(sink, (size_t)packed_size, size);
+	if (!sink->no_table)
+		remember_frame(sink, (size_t)packed_size, size);
 	sink->raw_bytes += size;
 	sink->file_bytes += (size_t)packed_size;
 	return 0;
@@ -80,7 +81,7 @@ int nvs_sink_seek_table(struct nvs_sink *sink)
 	struct seek_footer footer = {(uint32_t)sink->frames, 0, SEEKABLE_MAGIC};
 	int err = sink->error;
 
-	if (sink->frames > sink->seek_room || bytes > UINT32_MAX - sizeof(footer))
+	if (sink->no_table || sink->frames > sink->seek_room || bytes > UINT32_MAX - sizeof(footer))
 		return 0;
 	if (!err)
 		err = nvs_outfile_append(sink->file, head, sizeof(head));

@@ -5,6 +5,7 @@
 #ifndef NVSNOOP_PRELOAD_TRACE_SINK_H
 #define NVSNOOP_PRELOAD_TRACE_SINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,6 +18,7 @@ struct nvs_sink {
 	uint64_t frames, seek_room;
 	uint64_t raw_bytes; /* of records so far */
 	uint64_t file_bytes; /* whole frames in the file */
+	bool no_table;
 	int error; /* -errno of the first write that failed; nothing is written after it */
 };
 

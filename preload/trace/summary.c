@@ -134,6 +134,7 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 	add_flag(l, nvs_options()->error[0] != '\0', "options", &any);
 	add_flag(l, atomic_load(&session->trigger.wrong), "trigger", &any);
 	add_flag(l, o->full, "full", &any);
+	add_flag(l, o->cut, "cut", &any);
 	if (!any)
 		add(l, "-");
 	add(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped, -o->error,
@@ -183,7 +184,7 @@ static void add_result(struct line *l, const struct nvs_session *session,
 		add(l, " (the name asked for was taken)");
 	add(l, ": ");
 	add_size(l, o->bytes);
-	add(l, ", ");
+	add(l, o->cut ? NVS_SAID_CUT : ", ");
 	add_number(l, o->submissions);
 	add(l, " submission%s, ", o->submissions == 1 ? "" : "s");
 	add_number(l, o->gaps);

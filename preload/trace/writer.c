@@ -6,11 +6,9 @@
  */
 #include <time.h>
 #include "preload/base/ownthread.h"
-#include "preload/trace/merge.h"
+#include "preload/trace/ledger.h"
 #include "preload/trace/naming.h"
-#include "preload/trace/packer.h"
-#include "preload/trace/session.h"
-#include "preload/trace/sink.h"
+#include "preload/trace/writer.h"
 
 #define ROUND_MS 100
 #define CLOCK_NS 1000000000ull /* a calibration point, while there is something to write */
@@ -21,25 +19,6 @@
 #define NAMES_MS 2000 /* that are waited for at the end, */
 #define NAMES_STEP_MS 100
 #define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
-
-struct nvs_writer {
-	struct nvs_session *session;
-	struct nvs_merge *merge;
-	struct nvs_packers packers;
-	struct nvs_naming *naming;
-	_Atomic uint32_t names; /* 1: its thread runs */
-	struct nvs_sink sink; /* the packers' while one has a frame */
-	uint32_t frames_now, frames_before; /* of this round, and of the one before */
-	uint64_t last_clock; /* mono_ns of the last calibration point */
-	bool unsafe_told, tell_full;
-	uint64_t lost_submissions, lost_bytes; /* that could not be written */
-	uint64_t gaps; /* GAP records of the writer's own */
-	int first_error;
-	_Atomic uint32_t detached; /* futex: threads that have files of their own */
-	_Atomic uint32_t attached; /* and that share the program's */
-	_Atomic uint32_t finishing, done; /* futexes */
-	_Atomic uint32_t look; /* futex: 1 it is to look at a sandbox now */
-};
 
 static void beat(struct nvs_writer *w)
 {
@@ -53,7 +32,11 @@ static void commit(void *arg, const struct nvs_frame *frame, const void *packed,
 {
 	struct nvs_writer *w = arg;
 	const struct nvs_merge_counts *counts = &frame->counts;
-	int err = counts->records ? nvs_sink_write(&w->sink, packed, size, frame->size) : 0;
+	int err;
+
+	if (w->keep.limit)
+		nvs_keep_mine(&w->keep);
+	err = counts->records ? nvs_sink_write(&w->sink, packed, size, frame->size) : 0;
 
 	if (err) {
 		w->first_error = w->first_error ? w->first_error : err;
@@ -68,41 +51,12 @@ static void commit(void *arg, const struct nvs_frame *frame, const void *packed,
 
 static void pack(struct nvs_writer *w, const struct nvs_frame *frame)
 {
-	if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
+	if (w->merge->again)
+		nvs_packers_write(&w->packers, frame);
+	else if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
 		nvs_packers_give(&w->packers, frame);
 	else
 		nvs_packers_write(&w->packers, frame);
-}
-
-/* ---- --max-size ---- */
-
-/* Bytes of records that the rings hold. */
-static uint64_t in_rings(void)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
-		const struct nvs_spool_ring *ring = nvs_buffer_at(i)->shared;
-
-		sum += __atomic_load_n(&ring->head, __ATOMIC_RELAXED) -
-		       __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
-	}
-	return sum;
-}
-
-/* Once the trace, with what is still to come of the rings, has its size, no more is recorded. */
-static void look_at_size(struct nvs_writer *w)
-{
-	uint64_t most = nvs_options()->values.max_size;
-	uint64_t file = __atomic_load_n(&w->sink.file_bytes, __ATOMIC_RELAXED);
-	uint64_t raw = __atomic_load_n(&w->sink.raw_bytes, __ATOMIC_RELAXED);
-
-	if (!most || nvs_switch_is_full() ||
-	    (double)file + (double)in_rings() * (double)file / (double)(raw + 1) < (double)most)
-		return;
-	nvs_switch_full();
-	w->merge->full = nvs_now();
-	w->tell_full = true;
 }
 
 /* Full frames, of what is older than LIMIT. */
@@ -113,12 +67,13 @@ static void drain(struct nvs_writer *w, uint64_t limit)
 	nvs_merge_collect(w->merge, limit);
 	while ((frame = nvs_merge_next(w->merge))) {
 		pack(w, frame);
-		look_at_size(w);
+		nvs_limit_size(w);
+		nvs_limit_parts(w);
 	}
 }
 
 /* What is left of it. */
-static void flush(struct nvs_writer *w)
+void nvs_writer_flush(struct nvs_writer *w)
 {
 	const struct nvs_frame *frame = nvs_merge_rest(w->merge);
 
@@ -128,10 +83,10 @@ static void flush(struct nvs_writer *w)
 
 /* ---- records of the writer's own ---- */
 
-static void put(struct nvs_writer *w, const struct nvs_rec *rec)
+void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec)
 {
 	while (!nvs_merge_put(w->merge, rec))
-		flush(w);
+		nvs_writer_flush(w);
 }
 
 static void put_clock(struct nvs_writer *w)
@@ -141,7 +96,7 @@ static void put_clock(struct nvs_writer *w)
 	struct nvs_rec_clock rec;
 
 	nvs_fill_clock(&rec, &point);
-	put(w, &rec.rec);
+	nvs_writer_put(w, &rec.rec);
 	w->last_clock = point.mono_ns;
 	head->clock_ticks[1] = point.ticks;
 	head->clock_mono_ns[1] = point.mono_ns;
@@ -157,20 +112,7 @@ static void tell_unsafe(struct nvs_writer *w)
 		return;
 	w->unsafe_told = true;
 	nvs_fill_attr(room, NVS_ATTR_SPOOL, "", 0);
-	put(w, (const void *)room);
-}
-
-static void tell_full(struct nvs_writer *w)
-{
-	struct nvs_rec_window window = {
-		.rec = {.type = NVS_REC_WINDOW, .size = sizeof(window), .time = w->merge->full},
-		.cause = NVS_WINDOW_SIZE,
-	};
-
-	if (!w->tell_full)
-		return;
-	w->tell_full = false;
-	put(w, &window.rec);
+	nvs_writer_put(w, (const void *)room);
 }
 
 /* What addresses are called, by now. */
@@ -181,7 +123,7 @@ static void put_names(struct nvs_writer *w)
 	nvs_naming_push(w->naming);
 	while ((rec = nvs_naming_next(w->naming))) {
 		rec->time = nvs_now();
-		put(w, rec);
+		nvs_writer_put(w, rec);
 	}
 }
 
@@ -224,14 +166,15 @@ static void one_round(struct nvs_writer *w)
 	limit = nvs_now();
 	__atomic_store_n(&w->session->head->heard, limit, __ATOMIC_RELAXED);
 	drain(w, limit);
-	look_at_size(w);
-	tell_full(w);
+	nvs_limit_size(w);
+	nvs_limit_tell(w);
 	put_names(w);
 	tell_unsafe(w);
 	now = nvs_clock_mono_ns();
 	if (now - w->last_clock >= clock_interval(w))
 		put_clock(w);
-	flush(w);
+	nvs_writer_flush(w);
+	nvs_limit_parts(w);
 	w->frames_before = w->frames_now;
 	w->frames_now = 0;
 	beat(w);
@@ -268,7 +211,7 @@ static void put_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions,
 
 	if (!submissions && !bytes)
 		return;
-	put(w, &gap.rec);
+	nvs_writer_put(w, &gap.rec);
 	w->gaps++;
 }
 
@@ -279,7 +222,7 @@ static void put_in_flight(struct nvs_writer *w)
 
 	nvs_buffer_sweep();
 	while (nvs_inflight_next(&at, &rec))
-		put(w, &rec.rec);
+		nvs_writer_put(w, &rec.rec);
 }
 
 static void put_totals(struct nvs_writer *w)
@@ -310,7 +253,7 @@ static void put_totals(struct nvs_writer *w)
 		.raw_bytes = w->sink.raw_bytes + w->merge->used,
 	};
 
-	put(w, &t.rec);
+	nvs_writer_put(w, &t.rec);
 }
 
 /* What somebody has cut off or removed meanwhile is lost, though each write went well. */
@@ -322,6 +265,11 @@ static void look_at_file(struct nvs_writer *w)
 	w->lost_submissions = counter(NVS_COUNT_SUBMISSIONS);
 }
 
+static void beat_again(void *arg)
+{
+	beat(arg);
+}
+
 /* The last frames. After a write that failed they may still fit, and then the trace says what it
  * lacks. */
 static void finish(struct nvs_writer *w)
@@ -330,7 +278,7 @@ static void finish(struct nvs_writer *w)
 
 	one_round(w);
 	drain(w, UINT64_MAX);
-	flush(w);
+	nvs_writer_flush(w);
 	nvs_packers_wait(&w->packers);
 	nvs_sink_retry(&w->sink);
 	put_gap(w, NVS_GAP_WRITE, w->lost_submissions, w->lost_bytes + w->merge->damaged_bytes);
@@ -339,10 +287,12 @@ static void finish(struct nvs_writer *w)
 	put_last_names(w);
 	put_totals(w);
 	end.rec.time = nvs_now();
-	put(w, &end.rec);
-	flush(w);
+	nvs_writer_put(w, &end.rec);
+	nvs_writer_flush(w);
 	nvs_packers_finish(&w->packers);
 	nvs_sink_seek_table(&w->sink);
+	if (w->keep.limit && !w->sink.error)
+		w->sink.file_bytes = nvs_keep_join(&w->keep, w->sink.file_bytes, beat_again, w);
 	look_at_file(w);
 	/* A spool that holds what the trace lacks stays. */
 	if (!w->sink.error) {
@@ -459,21 +409,30 @@ static int write_first(struct nvs_writer *w)
 {
 	int err = nvs_first_frame(w->session, w->merge);
 
-	flush(w);
+	nvs_writer_flush(w);
 	return err ? err : w->first_error;
 }
 
 static int make_parts(struct nvs_writer *w)
 {
 	w->merge = nvs_merge_new(w->session->ring_bytes, 0);
+	if (!w->merge)
+		return -ENOMEM;
 	w->sink.file = &w->session->trace;
+	nvs_keep_init(&w->keep, w->sink.file, nvs_options()->values.keep_last);
+	if (w->keep.limit) {
+		w->sink.no_table = true;
+		w->merge->ledger = nvs_ledger_new();
+		if (!w->merge->ledger)
+			return -ENOMEM;
+	}
 	w->packers = (struct nvs_packers){.begin = begin_packer, .commit = commit, .arg = w};
 	w->naming = nvs_naming_new(w->session);
-	if (w->merge && w->naming) {
+	if (w->naming) {
 		w->merge->see = nvs_naming_see;
 		w->merge->arg = w->naming;
 	}
-	return w->merge ? nvs_packers_init(&w->packers, w->merge->frame_bytes) : -ENOMEM;
+	return nvs_packers_init(&w->packers, w->merge->frame_bytes);
 }
 
 int nvs_writer_start(struct nvs_session *session)
@@ -565,6 +524,7 @@ void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome
 	outcome->lost_bytes = w->lost_bytes;
 	outcome->bytes = w->sink.file_bytes;
 	outcome->error = w->first_error;
+	outcome->cut = w->keep.cut;
 	outcome->full = nvs_switch_is_full();
 	outcome->hangs = !atomic_load(&w->done);
 	if (outcome->hangs)

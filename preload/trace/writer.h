@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer's inside, for writer.c and limit.c.
+ */
+#ifndef NVSNOOP_PRELOAD_TRACE_WRITER_H
+#define NVSNOOP_PRELOAD_TRACE_WRITER_H
+
+#include "preload/trace/keeplast.h"
+#include "preload/trace/merge.h"
+#include "preload/trace/packer.h"
+#include "preload/trace/session.h"
+#include "preload/trace/sink.h"
+
+struct nvs_writer {
+	struct nvs_session *session;
+	struct nvs_merge *merge;
+	struct nvs_packers packers;
+	struct nvs_naming *naming;
+	_Atomic uint32_t names; /* 1: its thread runs */
+	struct nvs_sink sink; /* the packers' while one has a frame */
+	struct nvs_keep keep; /* likewise; --keep-last */
+	uint64_t retry_at; /* bytes of the newest part: another could not be begun before */
+	uint32_t frames_now, frames_before; /* of this round, and of the one before */
+	uint64_t last_clock; /* mono_ns of the last calibration point */
+	bool unsafe_told, tell_full;
+	uint64_t lost_submissions, lost_bytes; /* that could not be written */
+	uint64_t gaps; /* GAP records of the writer's own */
+	int first_error;
+	_Atomic uint32_t detached; /* futex: threads that have files of their own */
+	_Atomic uint32_t attached; /* and that share the program's */
+	_Atomic uint32_t finishing, done; /* futexes */
+	_Atomic uint32_t look; /* futex: 1 it is to look at a sandbox now */
+};
+
+/* A record of the writer's own; and what is left in the frame that is being filled. */
+void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec);
+void nvs_writer_flush(struct nvs_writer *w);
+
+/* ---- limit.c: how large the trace becomes ---- */
+
+/* --max-size: whether it is reached. Then told, between two frames. */
+void nvs_limit_size(struct nvs_writer *w);
+void nvs_limit_tell(struct nvs_writer *w);
+/* --keep-last: a part ends, and the oldest goes, if that is due. Between two frames. */
+void nvs_limit_parts(struct nvs_writer *w);
+
+#endif

@@ -48,10 +48,11 @@ $(PUBLIC)/exports.map: scripts/gen-exports $(DECODE_HEADERS)
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && scripts/gen-exports NVSNOOP_DECODE_$(DECODE_ABI) $@ $(DECODE_HEADERS)
 
+# Bound at once: the helper's child must not wait for the loader.
 $(PUBLIC)/$(PUBLIC_SO): $(DECODE_OBJ) $(PUBLIC)/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(DECODE_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(PUBLIC)/exports.map \
-	    $(if $(SAN),,-Wl,-z,defs) -o $@ $(DECODE_OBJ) $(DECODE_LIBS)
+	    -Wl,-z,now $(if $(SAN),,-Wl,-z,defs) -o $@ $(DECODE_OBJ) $(DECODE_LIBS)
 
 # One object, in which names of the inside are nobody's.
 $(PUBLIC)/libnvsnoop-decode.a: $(DECODE_OBJ)

@@ -124,6 +124,8 @@ static char *ask(const struct nvs_helper_question *question)
 	pthread_mutex_lock(&lock);
 	if (helper_fd >= 0 && parent != getpid())
 		bury();
+	if (question->id_length && nvs_helper_load_libdw())
+		bury();
 	if (helper_fd >= 0 || start()) {
 		n = exchange(question, text, room);
 		if (n < 0 || (size_t)n >= room) {

@@ -8,6 +8,7 @@
 #ifndef NVSNOOP_DECODE_TRACE_HELPER_H
 #define NVSNOOP_DECODE_TRACE_HELPER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NVS_HELPER_NAME_MS 200 /* processor time of one question */
@@ -41,7 +42,10 @@ void nvs_helper_stop(void);
 
 /* helper_child.c: answers what comes in at FD until its other end is closed. */
 void nvs_helper_serve(int fd) __attribute__((noreturn));
-/* helper_line.c: with libdw, if it is there; "": not known. */
+/* helper_line.c */
+/* Once, by the parent. True: it has been loaded now, and a child that runs already lacks it. */
+bool nvs_helper_load_libdw(void);
+/* In the child, with libdw, if it is there; "": not known. */
 void nvs_helper_find_line(const struct nvs_helper_question *question, char *text, size_t room);
 
 #endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The helper itself: one question after another, each within its processor time. */
+/*
+ * The helper itself: one question after another, each within its processor time. Forked off a
+ * program that may have other threads, so it takes no lock that one of them may have held: nothing
+ * is loaded here, nor the environment changed; memory the C library sees to.
+ */
 #include <fcntl.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -68,6 +72,8 @@ static void answer_one(const struct nvs_helper_question *q, struct answer *a)
  */
 static void leave_home(int *fd)
 {
+	static char *nothing[1];
+
 	static const int deadly[] = {SIGPROF, SIGXCPU, SIGSEGV, SIGBUS,
 				     SIGFPE,  SIGILL,  SIGABRT, SIGTERM};
 	int null = open("/dev/null", O_RDWR);
@@ -78,6 +84,9 @@ static void leave_home(int *fd)
 	signal(SIGINT, SIG_IGN); /* the parent's to answer */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* What is asked for is on this machine: libdw is not told of servers. By no function of the
+	 * C library, which would wait for a lock that another thread may have held at the fork. */
+	environ = nothing;
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_NAME, "nvsnoop-names");
 	*fd = fcntl(*fd, F_DUPFD, 3);

@@ -2,7 +2,9 @@
 /*
  * Lines of addresses, by libdw: in the file, in one below /usr/lib/debug/.build-id or in what
  * .gnu_debuglink names. libdw is looked up when asked for, so that reports run where it is not
- * installed. Runs in the helper: may take what it takes, and crash.
+ * installed; by the parent, since another of its threads may hold the loader's lock as it forks,
+ * and the child would never get it. What asks libdw runs in the child: may take what it takes, and
+ * crash.
  */
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
@@ -33,27 +35,32 @@ static struct {
 	FUNCTIONS(MEMBER)
 } dw;
 
-static bool load_libdw(void)
-{
-	static int loaded;
-	void *library, *symbol;
+static bool loaded;
 
-	if (loaded)
-		return loaded > 0;
-	loaded = -1;
-	library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return false;
+static bool look_up_all(void *library)
+{
+	void *symbol;
+
 #define LOOK_UP(name)                   \
 	symbol = dlsym(library, #name); \
 	if (!symbol)                    \
 		return false;           \
 	memcpy(&dw.name, &symbol, sizeof(dw.name));
 	FUNCTIONS(LOOK_UP)
-	/* What is asked for is on this machine: nobody is asked over the network. */
-	unsetenv("DEBUGINFOD_URLS");
-	loaded = 1;
 	return true;
+}
+
+bool nvs_helper_load_libdw(void)
+{
+	static bool tried;
+	void *library;
+
+	if (tried)
+		return false;
+	tried = true;
+	library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+	loaded = library && look_up_all(library);
+	return loaded;
 }
 
 /* A file that has been opened; module NULL: it is not what was traced. */
@@ -130,7 +137,7 @@ static const char *ask_units(Dwfl_Module *m, GElf_Addr address, int *number)
 
 void nvs_helper_find_line(const struct nvs_helper_question *q, char *text, size_t room)
 {
-	Dwfl_Module *m = load_libdw() ? find_module(q) : NULL;
+	Dwfl_Module *m = loaded ? find_module(q) : NULL;
 	const char *file, *slash;
 	int number = 0;
 	GElf_Addr bias;

@@ -58,6 +58,20 @@ static void objects(struct mk *m)
 	mk_channel(m, 1)->entries = 0;
 }
 
+static void named(struct mk *m, uint32_t module, uint64_t address, const char *text)
+{
+	struct nvs_rec_name *rec = mk_rec(m, NVS_REC_NAME, sizeof(*rec) + strlen(text));
+
+	rec->module = module;
+	rec->address = address;
+	rec->line = 12;
+	rec->offset = rec->exported_offset = 16;
+	rec->exported_length = 6;
+	rec->file_length = 4;
+	rec->name_length = (uint16_t)(strlen(text) - 10);
+	memcpy(rec->text, text, strlen(text));
+}
+
 static void module(struct mk *m)
 {
 	static const char name[] = "/nowhere/libcuda.so.1";
@@ -71,6 +85,9 @@ static void module(struct mk *m)
 	rec->end = rec->start + 0x10000;
 	memcpy(rec->tail + 20, name, sizeof(name) - 1);
 	mk_stack(m, 0, 3, pcs);
+	named(m, 0, 0x1010, "launchcuLaunax.c");
+	named(m, 0, 0x201f, "_ZN2ns1fEicuInitax.c");
+	named(m, NVS_NONE, 0x3fffff, "py::madecuInitax.c");
 }
 
 static void in_pieces(struct mk *m)

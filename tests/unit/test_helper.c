@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The helper of a program with threads: its child finds all that it needs as the fork left it,
+ * whatever lock of the C library another thread held at that moment.
+ */
+/* LINK: decode -Wl,--build-id */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "decode/base/budget.h"
+#include "decode/trace/helper.h"
+#include "tests/unit/expect.h"
+
+#define CHECK(x, ...)                                          \
+	do {                                                   \
+		if (!expect_(!!(x), __FILE__, __LINE__)) {     \
+			printf(__VA_ARGS__);                   \
+			putchar('\n');                         \
+		}                                              \
+	} while (0)
+
+static struct {
+	uint8_t id[NVS_HELPER_MAX_ID];
+	uint32_t length;
+	uintptr_t bias;
+	char path[4096];
+} self;
+
+static void look_for_id(const uint8_t *p, const uint8_t *end)
+{
+	while ((size_t)(end - p) > sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)p;
+
+		p += sizeof(*note);
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    note->n_descsz <= sizeof(self.id)) {
+			memcpy(self.id, p + 4, note->n_descsz);
+			self.length = note->n_descsz;
+		}
+		p += ((note->n_namesz + 3) & ~3u) + ((note->n_descsz + 3) & ~3u);
+	}
+}
+
+/* The program itself comes first. */
+static int look_at_self(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	self.bias = info->dlpi_addr;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const uint8_t *p = (const uint8_t *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type == PT_NOTE)
+			look_for_id(p, p + info->dlpi_phdr[i].p_memsz);
+	}
+	return 1;
+}
+
+static __attribute__((noinline)) void somewhere(void)
+{
+	__asm__ volatile("");
+}
+
+static void ask(const char *when, bool lines)
+{
+	char *name = nvs_helper_name("_ZN2ns1fEi");
+	char *line = nvs_helper_line(self.path, self.id, self.length,
+				     (uintptr_t)somewhere - self.bias);
+
+	CHECK(name && !strcmp(name, "ns::f(int)"), "%s: %s", when, name ? name : "no name");
+	CHECK(!lines || (line && !strncmp(line, "test_helper.c:", 14)), "%s: %s", when,
+	      line ? line : "no line");
+	nvs_budget_free(name);
+	nvs_budget_free(line);
+	nvs_helper_stop();
+}
+
+static sem_t held, done;
+
+/* Nothing can be loaded before this has returned. */
+static int hold(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	sem_post(&held);
+	sem_wait(&done);
+	return 1;
+}
+
+static void *hold_loader(void *arg)
+{
+	dl_iterate_phdr(hold, NULL);
+	return NULL;
+}
+
+static void *change_environment(void *arg)
+{
+	while (sem_trywait(&done)) {
+		setenv("NVSNOOP_TEST", "1", 1);
+		unsetenv("NVSNOOP_TEST");
+	}
+	return NULL;
+}
+
+static void beside(const char *what, void *(*run)(void *), bool says, bool lines)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, run, NULL);
+	if (says)
+		sem_wait(&held);
+	for (int i = 0; i < 20; i++)
+		ask(what, lines);
+	sem_post(&done);
+	pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+	void *libdw = dlopen("libdw.so.1", RTLD_NOW);
+	bool lines = libdw != NULL;
+
+	if (libdw)
+		dlclose(libdw);
+	sem_init(&held, 0, 0);
+	sem_init(&done, 0, 0);
+	CHECK(readlink("/proc/self/exe", self.path, sizeof(self.path) - 1) > 0, "no path");
+	dl_iterate_phdr(look_at_self, NULL);
+	CHECK(self.length, "no build-id");
+	if (!lines)
+		puts("libdw is not installed: names alone");
+	ask("alone", lines);
+	beside("the loader is at work", hold_loader, true, lines);
+	beside("the environment changes", change_environment, false, lines);
+	return expect_done();
+}

@@ -90,6 +90,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	a->entry = call->api;
 	a->calls++;
 	a->submissions += call->submissions;
+	f->setup_submissions += nvs_facts_is_setup(call->api) ? call->submissions : 0;
 	a->uncounted |= call->uncounted;
 	if (nvs_call_ran(call)) {
 		f->instantiated += call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE;
@@ -131,6 +132,16 @@ void nvs_facts_begin(struct nvs_facts *f, struct nvs_source *s, struct nvs_reade
 				      .calls = true,
 				      .tallies = true,
 				      .arg = f};
+}
+
+void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from)
+{
+	into->calls += from->calls;
+	for (int i = 0; i < 2; i++)
+		into->outermost[i].ns += from->outermost[i].ns;
+	into->setup_submissions += from->setup_submissions;
+	into->launch_submissions += from->launch_submissions;
+	into->launch_bytes += from->launch_bytes;
 }
 
 static void free_api(void *row)

@@ -39,6 +39,7 @@ struct nvs_facts {
 	struct nvs_total outermost[2];
 	uint64_t instantiated, graph_launches; /* with success */
 	struct nvs_total instantiating;
+	uint64_t setup_submissions; /* by calls that set up */
 	uint64_t launch_submissions, launch_bytes; /* of doorbells that launched something */
 	/* Of the submission in progress. */
 	bool launches;
@@ -46,6 +47,8 @@ struct nvs_facts {
 
 /* S is going to be read into F. */
 void nvs_facts_begin(struct nvs_facts *f, struct nvs_source *s, struct nvs_reader *reader);
+/* Adds the counts, but for those by entry point. */
+void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from);
 void nvs_facts_free(struct nvs_facts *f);
 
 /* Is it called to have contexts, modules and entry points at all? */

@@ -123,10 +123,10 @@ static void say_launches(struct telling *t)
 	if (s->uncounted || s->tally->unseen)
 		return;
 	if (!s->tally->launches) {
-		fputs("It launched no kernel.", t->f);
+		fprintf(t->f, "%s launched no kernel.", s->several ? "They" : "It");
 		return;
 	}
-	fputs("It launched ", t->f);
+	fputs(s->several ? "They launched " : "It launched ", t->f);
 	nvs_say_count(t->f, s->tally->launches, "kernel", "kernels");
 	fputs(", by ", t->f);
 	nvs_say_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
@@ -159,24 +159,12 @@ static void say_work(struct telling *t)
 	fputc('.', t->f);
 }
 
-static uint64_t setup_submissions(const struct nvs_facts *f)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_facts_api *a = f->apis.row[i];
-
-		n += nvs_facts_is_setup(a->entry) ? a->submissions : 0;
-	}
-	return n;
-}
-
 static void say_doorbells(struct telling *t)
 {
 	const struct nvs_story *s = t->story;
-	uint64_t setup = setup_submissions(s->facts);
+	uint64_t setup = s->facts->setup_submissions;
 
-	fputs("In all it rang ", t->f);
+	fputs(s->several ? "In all they rang " : "In all it rang ", t->f);
 	nvs_say_count(t->f, s->submissions, "doorbell", "doorbells");
 	if (setup) {
 		fputs(" (", t->f);
@@ -238,6 +226,34 @@ static void say_top(struct telling *t, const struct top *top)
 	}
 }
 
+static void say_spent(struct telling *t, bool summed)
+{
+	const struct nvs_facts *f = t->story->facts;
+	uint64_t all = nvs_facts_all_ns(f);
+
+	fputs("The host spent ", t->f);
+	nvs_say_ns(t->f, (double)all, 3);
+	fputs(summed ? ", summed over threads, in " : " in ", t->f);
+	nvs_say_count(t->f, f->calls, "call of the driver API", "calls of the driver API");
+	if (f->outermost[1].ns * 100 < all || !all)
+		return;
+	fputs(", ", t->f);
+	nvs_say_ns(t->f, (double)f->outermost[1].ns, 3);
+	fputs(" of it for contexts and modules", t->f);
+	if (f->outermost[0].ns) {
+		fputs("; the other ", t->f);
+		nvs_say_ns(t->f, (double)f->outermost[0].ns, 3);
+	}
+}
+
+static void say_total_time(struct telling *t)
+{
+	if (!t->story->called)
+		return;
+	say_spent(t, false);
+	fputc('.', t->f);
+}
+
 static void say_time(struct telling *t)
 {
 	const struct nvs_facts *f = t->story->facts;
@@ -251,19 +267,8 @@ static void say_time(struct telling *t)
 		      t->f);
 		return;
 	}
-	fputs("The host spent ", t->f);
-	nvs_say_ns(t->f, (double)all, 3);
-	if (ran_ns(t->story, &ran) && all > (uint64_t)ran)
-		fputs(", summed over threads,", t->f);
-	fputs(" in ", t->f);
-	nvs_say_count(t->f, f->calls, "call of the driver API", "calls of the driver API");
+	say_spent(t, ran_ns(t->story, &ran) && all > (uint64_t)ran);
 	find_top(f, &top);
-	if (f->outermost[1].ns * 100 >= all && all) {
-		fputs(", ", t->f);
-		nvs_say_ns(t->f, (double)f->outermost[1].ns, 3);
-		fputs(" of it for contexts and modules; the other ", t->f);
-		nvs_say_ns(t->f, (double)f->outermost[0].ns, 3);
-	}
 	say_top(t, &top);
 	fputc('.', t->f);
 	fputs("--by-api -s host_us", t->more);
@@ -651,6 +656,15 @@ int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences) && !r; i++)
 		r = print_sentence(out, story, sentences[i]);
 	return r ? r : print_findings(out, story);
+}
+
+int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story)
+{
+	int r = print_sentence(out, story, say_launches);
+
+	if (!r)
+		r = print_sentence(out, story, say_doorbells);
+	return r ? r : print_sentence(out, story, say_total_time);
 }
 
 char *nvs_story_findings(const struct nvs_story *story)

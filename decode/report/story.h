@@ -15,10 +15,13 @@ struct nvs_story {
 	uint64_t submissions, bytes; /* likewise */
 	bool uncounted; /* level=counts: nothing but these two is known */
 	bool called; /* the trace holds calls */
+	bool several; /* programs: they, not it */
 };
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM, as of the next. */
 int nvs_story_print(struct nvs_out *out, const struct nvs_story *story);
+/* The same of several traces: of FACTS what nvs_facts_sum() sums up. */
+int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story);
 /* Names of what is unusual, as "failures, not_whole"; to be freed. NULL: no memory. */
 char *nvs_story_findings(const struct nvs_story *story);
 

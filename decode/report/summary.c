@@ -404,6 +404,41 @@ static void print_counts(struct nvs_out *out, const struct row *row)
 	}
 }
 
+/* Of traces that are not kept the name says nothing. */
+static void print_head(struct nvs_run *run, uint32_t i)
+{
+	if (i)
+		fputc('\n', run->out->file);
+	if (run->options->stand_in)
+		return;
+	fputs(nvs_out_style(run->out, NVS_STYLE_HEAD), run->out->file);
+	nvs_out_text(run->out, run->sources[i].path);
+	fprintf(run->out->file, ":%s\n", nvs_out_style(run->out, NVS_STYLE_PLAIN));
+}
+
+/* What all traces have done together. */
+static int print_total(struct nvs_run *run, const struct row *rows)
+{
+	struct nvs_facts facts = {.source = run->sources};
+	struct row all = {.source = run->sources, .facts = &facts, .called = true};
+	struct nvs_story story;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_tally_sum(&all.tally, &rows[i].tally);
+		all.submissions += rows[i].submissions;
+		all.bytes += rows[i].bytes;
+		all.uncounted |= rows[i].uncounted;
+		all.called &= rows[i].called;
+		nvs_facts_sum(&facts, rows[i].facts);
+	}
+	fprintf(run->out->file, "\n%sThe %u traces together:%s\n",
+		nvs_out_style(run->out, NVS_STYLE_HEAD), run->n,
+		nvs_out_style(run->out, NVS_STYLE_PLAIN));
+	story = story_of(&all);
+	story.several = true;
+	return nvs_story_print_total(run->out, &story);
+}
+
 static int print_text(struct nvs_run *run, const struct row *rows)
 {
 	const struct nvs_options_report *o = run->options;
@@ -413,17 +448,15 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 	for (uint32_t i = 0; i < run->n && !r; i++) {
 		struct nvs_story story = story_of(rows + i);
 
-		if (run->n > 1) {
-			fprintf(run->out->file, "%s%s", i ? "\n" : "",
-				nvs_out_style(run->out, NVS_STYLE_HEAD));
-			nvs_out_text(run->out, run->sources[i].path);
-			fprintf(run->out->file, ":%s\n", nvs_out_style(run->out, NVS_STYLE_PLAIN));
-		}
+		if (run->n > 1)
+			print_head(run, i);
 		r = nvs_story_print(run->out, &story);
 		if (!r && o->wide)
 			print_counts(run->out, rows + i);
 		called |= rows[i].called;
 	}
+	if (!r && run->n > 1)
+		r = print_total(run, rows);
 	if (r)
 		return r;
 	if (called)

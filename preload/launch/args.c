@@ -12,7 +12,8 @@
 #include "preload/launch/launch.h"
 #include "preload/base/options.h"
 
-#define OWN_OPTIONS 3
+#define OWN_OPTIONS 4
+#define OPT_STAT 1
 #define FIRST_KEY 256 /* getopt's value of the table's first key */
 #define HELP_COLUMN 29
 #define HELP_WIDTH 80
@@ -20,6 +21,7 @@
 
 static const struct option own_options[OWN_OPTIONS] = {
 	{"output", required_argument, NULL, 'o'},
+	{"stat", no_argument, NULL, OPT_STAT},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 };
@@ -98,7 +100,9 @@ static int print_help(void)
 	      "  -o, --output=FILE          write the trace to FILE; in it %p is the process,\n"
 	      "                             %e the program, %h the host, %q{VAR} a variable,\n"
 	      "                             %% a percent sign\n"
-	      "                             (" NVS_DEFAULT_OUT ")\n",
+	      "                             (" NVS_DEFAULT_OUT ")\n"
+	      "      --stat                 print the summary at the end, on stderr; the\n"
+	      "                             trace is kept with -o alone\n",
 	      stdout);
 	print_options(false);
 	fputs("  -h, --help                 this text\n"
@@ -182,6 +186,9 @@ static int take_option(int c, struct nvs_launch_args *args)
 			return -1;
 		nvs_launch_say("-o: the file has no name");
 		return usage_error();
+	case OPT_STAT:
+		args->stat = true;
+		return -1;
 	case 'q':
 		return take_key(find_key("quiet"), NULL, args);
 	case 'h':

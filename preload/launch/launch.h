@@ -17,6 +17,7 @@ enum { NVS_EXIT_ERROR = 1, NVS_EXIT_USAGE = 2 };
 
 struct nvs_launch_args {
 	const char *out; /* -o, NULL: not given */
+	bool stat; /* --stat */
 	char options[4096]; /* as the library takes them: "key=value,..."; "" for none */
 	struct nvs_option_values values; /* what these say */
 	char **program; /* ends in NULL, as execvp() takes it */
@@ -36,9 +37,15 @@ int nvs_launch_refuse(const struct nvs_launch_args *args);
 
 /* ---- sister.c: nvsnoop-report and its like ---- */
 
-/* Becomes the program that argv[1] is short for ("report": nvsnoop-report); returns where it is
- * none, or is not there. */
-void nvs_launch_sister(char **argv);
+/* Becomes the program that argv[1] is short for ("report": nvsnoop-report). Returns -1 where it is
+ * none; the exit status, after a message, where that is not there. */
+int nvs_launch_sister(char **argv);
+/* False, after a message: nvsnoop-SISTER is not there. */
+bool nvs_launch_sister_there(const char *sister);
+/* Returns where it is not there, or cannot be run: errno. */
+void nvs_launch_become(const char *sister, char **argv);
+/* What to call it: beside ARGV0 if that is a path. */
+void nvs_launch_sister_name(char *name, size_t size, const char *argv0, const char *sister);
 /* Has the names put into TRACE that its program, which was killed, had no time to write. */
 void nvs_launch_embed(char *trace);
 /* What may have been meant by a PROGRAM that cannot be run, on stderr. */
@@ -79,6 +86,18 @@ bool nvs_launch_is_sanitizer(const char *name, size_t length);
 /* The one that PROGRAM is linked with; false: none. */
 bool nvs_launch_sanitizer(const char *program, char *name, size_t size);
 
+/* ---- stat.c: --stat ---- */
+
+/* Are the traces for the summary alone? */
+bool nvs_launch_stat_private(const struct nvs_launch_args *args);
+/* Makes a place for traces that are not kept, and puts it into ARGS->out. 0, or -1 after a message.
+ */
+int nvs_launch_stat_open(struct nvs_launch_args *args);
+/* Prints the summary of the N traces on stderr. */
+void nvs_launch_stat_print(const char *argv0, char **traces, size_t n);
+/* And what is not kept goes. */
+void nvs_launch_stat_close(void);
+
 /* ---- summary.c: what was written ---- */
 
 /*
@@ -86,8 +105,9 @@ bool nvs_launch_sanitizer(const char *program, char *name, size_t size);
  * ended, and names it in the environment. 0, or -1 after a message.
  */
 int nvs_launch_summary_open(void);
-/* Prints the closing line for all of them, and removes the file. PROGRAM: what was run. */
-void nvs_launch_summary_close(const char *argv0, const char *program, bool quiet);
+/* Prints the closing line for all of them, after the summary that --stat asks for, and removes the
+ * file. Not RAN: there is nothing to be said. */
+void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *argv0, bool ran);
 
 /* "nvsnoop: ..." on stderr. */
 __attribute__((format(printf, 1, 2))) void nvs_launch_say(const char *format, ...);

@@ -131,5 +131,7 @@ int nvs_launch_refuse(const struct nvs_launch_args *args)
 		nvs_launch_say("--spool=%s: %s", values->spool_dir, why);
 		return NVS_EXIT_ERROR;
 	}
+	if (nvs_launch_stat_private(args))
+		return -1;
 	return output_refused(out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);
 }

@@ -4,6 +4,7 @@
  * trace, or a word that is nearly one of these, gets a hint. A trace that was left unfinished gets
  * its names by the same program.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -19,36 +20,76 @@
 
 static const char *const sisters[] = {"report"};
 
-/* Returns where there is none. */
-static void become(const char *sister, char **argv)
+/* Beside this program, else in PATH. */
+static bool find(const char *sister, char *path, size_t size)
+{
+	char folder[PATH_MAX];
+	const char *in = getenv("PATH");
+	int length = 0;
+
+	nvs_launch_folder(folder, sizeof(folder));
+	if (snprintf(path, size, "%s/nvsnoop-%s", folder, sister) < (int)size &&
+	    !access(path, X_OK))
+		return true;
+	for (; in; in += length, in = *in ? in + 1 : NULL) {
+		length = (int)strcspn(in, ":");
+		if (snprintf(path, size, "%.*s/nvsnoop-%s", length ? length : 1, length ? in : ".",
+			     sister) < (int)size &&
+		    !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+bool nvs_launch_sister_there(const char *sister)
 {
 	char path[PATH_MAX], folder[PATH_MAX];
 
-	argv[0] = path;
+	if (find(sister, path, sizeof(path)))
+		return true;
 	nvs_launch_folder(folder, sizeof(folder));
-	if (snprintf(path, sizeof(path), "%s/nvsnoop-%s", folder, sister) < (int)sizeof(path))
-		execv(path, argv);
-	snprintf(path, sizeof(path), "nvsnoop-%s", sister);
-	execvp(path, argv);
+	nvs_launch_say("nvsnoop-%s is neither beside nvsnoop, in %s, nor in PATH", sister, folder);
+	return false;
 }
 
-void nvs_launch_sister(char **argv)
+void nvs_launch_sister_name(char *name, size_t size, const char *argv0, const char *sister)
 {
-	char *word = argv[1];
+	const char *slash = strrchr(argv0, '/');
+
+	snprintf(name, size, "%.*snvsnoop-%s", slash ? (int)(slash - argv0 + 1) : 0, argv0, sister);
+}
+
+void nvs_launch_become(const char *sister, char **argv)
+{
+	char path[PATH_MAX];
+
+	if (find(sister, path, sizeof(path)))
+		execv(path, argv);
+}
+
+int nvs_launch_sister(char **argv)
+{
+	char name[PATH_MAX], *word = argv[1];
 
 	for (size_t i = 0; word && i < sizeof(sisters) / sizeof(*sisters); i++) {
 		if (strcmp(word, sisters[i]))
 			continue;
-		become(word, argv + 1);
-		argv[1] = word;
+		if (!nvs_launch_sister_there(word))
+			return NVS_EXIT_ERROR;
+		nvs_launch_sister_name(name, sizeof(name), argv[0], word);
+		argv[1] = name;
+		nvs_launch_become(sisters[i], argv + 1);
+		nvs_launch_say("cannot run nvsnoop-%s: %s", sisters[i], strerror(errno));
+		return NVS_EXIT_ERROR;
 	}
+	return -1;
 }
 
 /* Not as the program was started: neither with the library nor with our signals. */
 static _Noreturn void embed(char *trace)
 {
-	static char option[] = "--embed", end[] = "--";
-	char *argv[] = {NULL, option, end, trace, NULL};
+	static char name[] = "nvsnoop-report", option[] = "--embed", end[] = "--";
+	char *argv[] = {name, option, end, trace, NULL};
 	struct rlimit most = {EMBED_CPU_S, EMBED_CPU_S};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
@@ -59,7 +100,7 @@ static _Noreturn void embed(char *trace)
 	unsetenv("LD_PRELOAD");
 	for (int i = 0; i < 3; i++)
 		dup2(null, i);
-	become("report", argv);
+	nvs_launch_become("report", argv);
 	_exit(1);
 }
 

@@ -349,12 +349,14 @@ static void print_lost(FILE *out, const struct sums *sums, size_t traces)
 		fputs(", others are in the spool alone", out);
 }
 
-static void print_closing(FILE *out, const char *argv0, const struct traces *all)
+static void print_closing(FILE *out, const char *argv0, const struct traces *all, bool kept)
 {
 	struct sums sums = sum_up(all);
 
 	fputs("nvsnoop: ", out);
-	if (all->n == 1)
+	if (all->n == 1 && !kept)
+		fputs("the trace", out);
+	else if (all->n == 1)
 		print_word(out, shorter(all->list[0].path));
 	else
 		fprintf(out, "%zu traces", all->n);
@@ -383,8 +385,12 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 		print_lost(out, &sums, all->n);
 	if (sums.trigger)
 		fputs("; " NVS_TRIGGER_WRONG, out);
-	fputs("; next: ", out);
-	print_command(out, argv0, all);
+	if (kept) {
+		fputs("; next: ", out);
+		print_command(out, argv0, all);
+	} else {
+		fputs("; not kept: -o TRACE keeps it\n", out);
+	}
 }
 
 static void print_none(FILE *out, const char *program)
@@ -419,7 +425,8 @@ static bool drop_failed(struct traces *all)
 }
 
 /* In one piece: others may be writing to the same terminal. */
-static void print_all(const struct traces *all, const char *argv0, const char *program, bool failed)
+static void print_all(const struct traces *all, const struct nvs_launch_args *args,
+		      const char *argv0, bool failed)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -428,16 +435,27 @@ static void print_all(const struct traces *all, const char *argv0, const char *p
 	if (!out)
 		return;
 	if (all->n)
-		print_closing(out, argv0, all);
+		print_closing(out, argv0, all, !nvs_launch_stat_private(args));
 	else if (!failed)
-		print_none(out, program);
+		print_none(out, args->program[0]);
 	fclose(out);
 	if (write(STDERR_FILENO, text, length) < 0)
 		length = 0;
 	free(text);
 }
 
-void nvs_launch_summary_close(const char *argv0, const char *program, bool quiet)
+static void print_stat(const char *argv0, const struct traces *all)
+{
+	char **paths = calloc(all->n + 1, sizeof(*paths));
+
+	for (size_t i = 0; paths && i < all->n; i++)
+		paths[i] = (char *)shorter(all->list[i].path);
+	if (paths)
+		nvs_launch_stat_print(argv0, paths, all->n);
+	free(paths);
+}
+
+void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *argv0, bool ran)
 {
 	struct traces all = {0};
 	bool failed;
@@ -448,8 +466,10 @@ void nvs_launch_summary_close(const char *argv0, const char *program, bool quiet
 	for (size_t i = 0; i < all.n; i++)
 		if (all.list[i].open)
 			nvs_launch_embed(all.list[i].path);
-	if (!quiet)
-		print_all(&all, argv0, program, failed);
+	if (args->stat)
+		print_stat(argv0, &all);
+	if (ran && !args->values.quiet)
+		print_all(&all, args, argv0, failed);
 	for (size_t i = 0; i < all.n; i++)
 		free(all.list[i].path);
 	free(all.list);

@@ -100,6 +100,8 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 	};
 	struct nvs_api_calls *a;
 
+	if (!nvs_range_at(s, call->begin) || !nvs_filter_nvtx(s, call->thread, call->begin))
+		return 0;
 	if (!list->rows.size)
 		list->rows = NVS_ROWS(struct nvs_api_calls, key);
 	a = nvs_rows_at(&list->rows, &key);

@@ -43,7 +43,7 @@ struct nvs_api_calls_list {
 	struct nvs_rows inner; /* calls inside one that goes on */
 };
 
-/* One call of S more. 0 or -ENOMEM. */
+/* One call of S more, where times select it. 0 or -ENOMEM. */
 int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		      const struct nvs_call *call);
 /* Does the command line select this one of list->rows? Once all has been read. */

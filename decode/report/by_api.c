@@ -326,10 +326,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct each *each = arg;
 
-	return nvs_range_at(each->source, call->begin) &&
-			       nvs_filter_nvtx(each->source, call->thread, call->begin)
-		       ? nvs_api_calls_add(each->list, each->source, call)
-		       : 0;
+	return nvs_api_calls_add(each->list, each->source, call);
 }
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)

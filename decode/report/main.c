@@ -72,7 +72,7 @@ static int report(struct nvs_run *runs, const struct nvs_options_report *o)
 	if (nvs_out_open(&out, o))
 		return EXIT_ERROR;
 	r = nvs_runs_print(runs, &out, o, &verdict);
-	closed = nvs_out_close(&out);
+	closed = nvs_out_close(&out, r);
 	if (r)
 		return r == -EINVAL ? EXIT_USAGE : EXIT_ERROR;
 	/* Whoever read us has seen enough: no reason to complain. */

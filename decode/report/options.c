@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "decode/report/report.h"
 
@@ -22,6 +23,7 @@ enum {
 	OPT_SPOOL,
 	OPT_NO_SPOOL,
 	OPT_EMBED,
+	OPT_EXPORT,
 	OPT_LIST,
 	OPT_STAND_IN,
 	OPT_REPORT, /* + index in the registry */
@@ -37,6 +39,8 @@ static const struct option common[] = {
 	{"channel", required_argument, NULL, OPT_CHANNEL},
 	{"api", required_argument, NULL, OPT_API},
 	{"nvtx", required_argument, NULL, OPT_NVTX},
+	{"export", required_argument, NULL, OPT_EXPORT},
+	{"output", required_argument, NULL, 'o'},
 	{"color", required_argument, NULL, OPT_COLOR},
 	{"no-pager", no_argument, NULL, OPT_NO_PAGER},
 	{"wide", no_argument, NULL, OPT_WIDE},
@@ -61,8 +65,10 @@ static void gather(struct option *all)
 	const struct nvs_report *r;
 
 	for (int i = 0; (r = nvs_report_at((uint32_t)i)); i++) {
-		*all++ = (struct option){r->name, r->argument ? required_argument : no_argument,
-					 NULL, OPT_REPORT + i};
+		if (!nvs_report_export(r))
+			*all++ = (struct option){r->name,
+						 r->argument ? required_argument : no_argument,
+						 NULL, OPT_REPORT + i};
 		if (r->option)
 			*all++ = (struct option){r->option->name, required_argument, NULL,
 						 OPT_MORE + i};
@@ -84,6 +90,7 @@ void nvs_options_help(FILE *out)
 	      "                       how it is printed (text)\n"
 	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first; by heading or key\n"
 	      "  -n, --rows=N         the first N rows only; 0: all, also of the summary's APIs\n"
+	      "  -o, --output=FILE    into FILE, which must not be there yet\n"
 	      "  --color=auto|always|never\n"
 	      "                       auto: on a terminal, where NO_COLOR is not set (auto)\n"
 	      "  --wide               all columns, also where a terminal is too narrow for them\n"
@@ -172,10 +179,11 @@ static int add_pattern(struct nvs_patterns *list, const char *s)
 	return trouble ? wrong(trouble, s) : 0;
 }
 
-static int add_more(struct nvs_options_report *o, const char *s)
+static int add_more(struct nvs_options_report *o, const struct nvs_report *r, const char *s)
 {
-	if (o->nmore >= NVS_MAX_PATTERNS)
+	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != r))
 		return wrong("too many values at", s);
+	o->more_of = r;
 	o->more[o->nmore++] = s;
 	return 0;
 }
@@ -185,6 +193,8 @@ static int choose(struct nvs_options_report *o, const struct nvs_report *report)
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		if (o->reports[i] == report)
 			return 0;
+		if (nvs_report_export(o->reports[i]) || nvs_report_export(report))
+			return wrong("an export stands alone: more than one report", report->name);
 		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
 			return wrong("more than one report", report->name);
 	}
@@ -210,10 +220,20 @@ static int parse_channel(struct nvs_options_report *o, const char *s)
 	return add_pattern(&o->channel, s);
 }
 
+static int take_export(struct nvs_options_report *o, const char *s)
+{
+	const struct nvs_report *r;
+
+	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
+		if (nvs_report_export(r) && !strcmp(nvs_report_export(r), s))
+			return choose(o, r);
+	return wrong("unknown export", s);
+}
+
 static int take_report(struct nvs_options_report *o, int c)
 {
 	if (c >= OPT_MORE)
-		return add_more(o, optarg);
+		return add_more(o, nvs_report_at((uint32_t)(c - OPT_MORE)), optarg);
 	if (optarg)
 		o->argument = optarg;
 	return choose(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
@@ -241,6 +261,11 @@ static int take(struct nvs_options_report *o, int c)
 		return add_pattern(&o->api, optarg);
 	case OPT_NVTX:
 		return add_pattern(&o->nvtx, optarg);
+	case OPT_EXPORT:
+		return take_export(o, optarg);
+	case 'o':
+		o->output = optarg;
+		return 0;
 	case OPT_COLOR:
 		return parse_color(o, optarg);
 	case OPT_NO_PAGER:
@@ -305,18 +330,26 @@ static int check_format(const struct nvs_options_report *o)
 	return 0;
 }
 
-/* Says of what another report has that it goes with that one. */
+/* An option of another report than the one that was asked for. */
 static int check_more(const struct nvs_options_report *o)
 {
-	const struct nvs_report *r = o->reports[0];
+	const struct nvs_report *r = o->more_of;
 
-	for (uint32_t i = 0; o->nmore && !o->reports[0]->option && (r = nvs_report_at(i)); i++)
-		if (r->option) {
-			fprintf(stderr, "nvsnoop-report: --%s goes with --%s: '%s'\n%s",
-				r->option->name, r->name, o->more[0], try_help);
-			return -EINVAL;
-		}
-	return 0;
+	if (!r || r == o->reports[0])
+		return 0;
+	fprintf(stderr, "nvsnoop-report: --%s goes with --%s: '%s'\n%s", r->option->name, r->name,
+		o->more[0], try_help);
+	return -EINVAL;
+}
+
+/* Before a long reading. */
+static int check_output(const struct nvs_options_report *o)
+{
+	struct stat st;
+
+	if (!o->output || stat(o->output, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	return wrong("remove it, or give another name: there is a file", o->output);
 }
 
 static int check_files(const struct nvs_options_report *o)
@@ -354,7 +387,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	o->called = argc ? argv[0] : name;
 	if (argc)
 		argv[0] = name; /* getopt begins its messages with it */
-	while ((c = getopt_long(argc, argv, "s:n:vhV", all, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "s:n:o:vhV", all, NULL)) != -1)
 		if (take(o, c))
 			return -EINVAL;
 	o->files = argv + optind;
@@ -367,5 +400,5 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 		if (r->standard)
 			o->reports[o->nreports++] = r;
 	o->pager &= !nvs_verdict_alone(o);
-	return check_more(o) || check_files(o) ? -EINVAL : check_format(o);
+	return check_more(o) || check_files(o) || check_output(o) ? -EINVAL : check_format(o);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Output: pager, colour, width, escaping, and the progress line. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -103,12 +105,31 @@ static void start_pager(struct nvs_out *out, const struct nvs_options_report *o)
 	signal(SIGINT, SIG_IGN);
 }
 
+/* A file that is there is not replaced; a pipe or a device takes what comes. */
+static FILE *open_output(struct nvs_out *out, const char *path)
+{
+	struct stat st;
+	int how = O_CREAT | O_EXCL, fd;
+	FILE *file;
+
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		how = 0;
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | how, 0666);
+	file = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (!file)
+		fprintf(stderr, "nvsnoop-report: %s: %s\n", path, strerror(errno));
+	out->made = file && how ? path : NULL;
+	return file;
+}
+
 int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
 {
 	memset(out, 0, sizeof(*out));
 	signal(SIGPIPE, SIG_IGN);
-	out->file = stdout;
-	out->terminal = isatty(STDOUT_FILENO);
+	out->file = o->output ? open_output(out, o->output) : stdout;
+	if (!out->file)
+		return -EIO;
+	out->terminal = !o->output && isatty(STDOUT_FILENO);
 	out->color = want_color(o, out->terminal);
 	out->width = out->terminal ? terminal_width() : 0;
 	out->fit = out->terminal && !o->wide;
@@ -120,13 +141,13 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
 	return 0;
 }
 
-int nvs_out_close(struct nvs_out *out)
+int nvs_out_close(struct nvs_out *out, bool failed)
 {
-	bool failed = ferror(out->file);
+	bool wrong = ferror(out->file);
 	int status = 0;
 
 	errno = 0;
-	if (fflush(out->file) || failed)
+	if (fflush(out->file) || wrong)
 		out->status = errno ? -errno : -EPIPE;
 	if (out->pager) {
 		fclose(out->file);
@@ -135,10 +156,14 @@ int nvs_out_close(struct nvs_out *out)
 		/* What the shell ends with that could not run it, and has said so. */
 		return WIFEXITED(status) && WEXITSTATUS(status) >= 126 ? -ENOEXEC : 0;
 	}
+	if (out->file != stdout && fclose(out->file) && !out->status)
+		out->status = -errno;
+	if (out->made && (failed || out->status))
+		unlink(out->made);
 	return out->status;
 }
 
-static void put_escaped(struct nvs_out *out, const char *text, size_t left)
+void nvs_out_part(struct nvs_out *out, const char *text, size_t left)
 {
 	char safe[4096];
 
@@ -156,7 +181,7 @@ static void put_escaped(struct nvs_out *out, const char *text, size_t left)
 
 void nvs_out_text(struct nvs_out *out, const char *text)
 {
-	put_escaped(out, text, strlen(text));
+	nvs_out_part(out, text, strlen(text));
 }
 
 /* A byte that belongs to no character becomes U+00xx. */
@@ -186,7 +211,7 @@ void nvs_out_csv(struct nvs_out *out, const char *text)
 	while (*text) {
 		size_t n = strcspn(text, "\"");
 
-		put_escaped(out, text, n);
+		nvs_out_part(out, text, n);
 		text += n;
 		if (*text)
 			fputs("\"\"", out->file);

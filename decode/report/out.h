@@ -12,6 +12,7 @@ struct nvs_options_report;
 
 struct nvs_out {
 	FILE *file;
+	const char *made; /* its path, where -o asked for it and it was not there; else NULL */
 	bool terminal;
 	bool fit; /* a person reads it: tables are made to fit the width */
 	bool color;
@@ -23,10 +24,12 @@ struct nvs_out {
 };
 
 int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o);
-/* 0, or -errno of what went wrong; EPIPE is among it. */
-int nvs_out_close(struct nvs_out *out);
+/* 0, or -errno of what went wrong; EPIPE is among it. FAILED: what is there is no report; a file of
+ * -o goes then. */
+int nvs_out_close(struct nvs_out *out, bool failed);
 /* Untrusted text, escaped. */
 void nvs_out_text(struct nvs_out *out, const char *text);
+void nvs_out_part(struct nvs_out *out, const char *text, size_t length);
 void nvs_out_json(struct nvs_out *out, const char *text, size_t length);
 void nvs_out_csv(struct nvs_out *out, const char *text);
 enum nvs_style { NVS_STYLE_PLAIN, NVS_STYLE_HEAD, NVS_STYLE_GOOD, NVS_STYLE_BAD, NVS_STYLE_DIM };

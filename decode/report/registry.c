@@ -53,12 +53,21 @@ static void help_option(FILE *out, const char *name, const char *argument, const
 	fputc('\n', out);
 }
 
-static void help_part(FILE *out, bool of_traces)
+enum part { OF_TRACES, EXPORTS, WITHOUT_TRACE };
+
+static bool is_in(const struct nvs_report *r, enum part part)
+{
+	if (!(r->needs & NVS_NEED_TRACE))
+		return part == WITHOUT_TRACE;
+	return part == (nvs_report_export(r) ? EXPORTS : OF_TRACES);
+}
+
+static void help_part(FILE *out, enum part part)
 {
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
-		if (!(r->needs & NVS_NEED_TRACE) == of_traces)
+		if (!is_in(r, part))
 			continue;
 		help_option(out, r->name, r->argument, r->help);
 		if (r->option)
@@ -69,9 +78,11 @@ static void help_part(FILE *out, bool of_traces)
 void nvs_report_help(FILE *out)
 {
 	fputs("Reports (several may be given; without one: a summary):\n", out);
-	help_part(out, true);
+	help_part(out, OF_TRACES);
+	fputs("\nFor other tools:\n", out);
+	help_part(out, EXPORTS);
 	fputs("\nWithout a trace:\n", out);
-	help_part(out, false);
+	help_part(out, WITHOUT_TRACE);
 }
 
 /* ---- for scripts ---- */
@@ -122,12 +133,12 @@ static void man_option(FILE *out, const char *name, const char *argument, const 
 	fprintf(out, "\n%s\n", man);
 }
 
-static void man_part(FILE *out, bool of_traces)
+static void man_part(FILE *out, enum part part)
 {
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
-		if (!(r->needs & NVS_NEED_TRACE) == of_traces)
+		if (!is_in(r, part))
 			continue;
 		man_option(out, r->name, r->argument, r->man ? r->man : r->help);
 		if (r->option)
@@ -140,9 +151,13 @@ void nvs_report_list(FILE *out, const char *how)
 	const struct nvs_report *r;
 
 	if (!strcmp(how, "man")) {
-		man_part(out, true);
+		man_part(out, OF_TRACES);
+		fputs(".SH EXPORTS\nFor other tools, each alone, on standard output or into the "
+		      "file of\n.BR \\-o .\n",
+		      out);
+		man_part(out, EXPORTS);
 		fputs(".SH WITHOUT A TRACE\n", out);
-		man_part(out, false);
+		man_part(out, WITHOUT_TRACE);
 		return;
 	}
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)

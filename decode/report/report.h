@@ -7,6 +7,7 @@
 #ifndef NVSNOOP_DECODE_REPORT_REPORT_H
 #define NVSNOOP_DECODE_REPORT_REPORT_H
 
+#include <string.h>
 #include "decode/calls/args.h"
 #include "decode/calls/reading.h"
 #include "decode/report/pattern.h"
@@ -36,7 +37,9 @@ struct nvs_options_report {
 	const char *argument; /* of the one report that takes one */
 	const char *more[NVS_MAX_PATTERNS]; /* values of a report's further option */
 	uint32_t nmore;
+	const struct nvs_report *more_of; /* whose option that is */
 	enum nvs_format format;
+	const char *output; /* -o; NULL: stdout */
 	const char *sort; /* column, NULL: the report's own order; "-name" ascending */
 	uint64_t rows; /* 0: all */
 	bool has_rows;
@@ -106,7 +109,8 @@ struct nvs_run {
 };
 
 struct nvs_report {
-	const char *name; /* of the option, without "--", and in JSON */
+	/* Of the option, without "--", and in JSON; of an export "export=WORD": it stands alone. */
+	const char *name;
 	bool standard; /* printed where none is given */
 	const char *argument; /* of the option: --name=ARGUMENT */
 	const char *help; /* in --help; lines end in "\n" but for the last */
@@ -140,6 +144,12 @@ struct nvs_report {
 
 /* Those asked for do nothing but answer by exit status. */
 bool nvs_verdict_alone(const struct nvs_options_report *o);
+
+/* The word that an export is asked for by; NULL: it is none. */
+static inline const char *nvs_report_export(const struct nvs_report *r)
+{
+	return strncmp(r->name, "export=", 7) ? NULL : r->name + 7;
+}
 
 /* registry.c: by place; NULL behind the last. */
 const struct nvs_report *nvs_report_at(uint32_t index);

@@ -27,7 +27,7 @@ const struct nvs_column *nvs_table_column(const struct nvs_table *table, const c
 	return NULL;
 }
 
-static void say_columns(const struct nvs_table *table, const char *by)
+int nvs_table_no_column(const struct nvs_table *table, const char *by)
 {
 	const struct nvs_column *c = table->columns, *end = c + table->ncolumns;
 	struct nvs_nearest near = {.wanted = by + (*by == '-')};
@@ -45,6 +45,7 @@ static void say_columns(const struct nvs_table *table, const char *by)
 		if (!(table->columns[i].flags & SHOWN))
 			fprintf(stderr, " %s", table->columns[i].name);
 	fputc('\n', stderr);
+	return -EINVAL;
 }
 
 /* What is no number is not known. */
@@ -118,10 +119,8 @@ static int sort_rows(struct nvs_table *table, const char *by)
 	if (!by)
 		return 0;
 	o.column = nvs_table_column(table, by + reversed);
-	if (!o.column) {
-		say_columns(table, by);
-		return -EINVAL;
-	}
+	if (!o.column)
+		return nvs_table_no_column(table, by);
 	if (table->nrows < 2)
 		return 0;
 	for (size_t i = 0; i < table->nrows && v.kind == NVS_VALUE_NONE; i++)

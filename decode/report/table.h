@@ -60,6 +60,8 @@ struct nvs_table {
 
 /* By its key or heading, in any case, with blanks, dashes or underscores. NULL: none. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name);
+/* Says so on stderr, with those there are; -EINVAL. */
+int nvs_table_no_column(const struct nvs_table *table, const char *name);
 /* -EINVAL: no such column, said on stderr. */
 int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 		    const struct nvs_options_report *o);

@@ -18,6 +18,7 @@ REPORTS = [[*([option] if option else []), f"--format={form}"] for option, _, _ 
 CONSUME = os.path.join(BUILD, "tests", "hostile", "consume")  # all that the public decoder offers, as one more report
 READINGS = [*REPORTS, ["consume"]]
 LINES = tuple(option for option, formats, _ in KNOWN if "lines" in formats)  # which are no tables, and refuse to be CSV
+EXPORTS = tuple(option for option, _, _ in KNOWN if option.startswith("--export="))  # which are what they are
 NONE = 0xffffffff  # no such number
 HUNG = 240  # seconds without an end, on whatever machine: nothing is measured with it
 
@@ -35,7 +36,8 @@ def report(arguments, folder, memory=2 << 30, cpu=60):
 
 def codes(arguments):
     """Exits that are fine for it."""
-    return (1, 2) if "--format=csv" in arguments and set(arguments) & set(LINES) else (0, 1, 3)
+    refused = LINES + EXPORTS if "--format=csv" in arguments else EXPORTS if "--format=json" in arguments else ()
+    return (1, 2) if set(arguments) & set(refused) else (0, 1, 3)
 
 
 def record_bytes(kind, body, flags=0, time=1000):

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* --calltree: the functions of the program, one inside the other, with what they submitted. */
+#include <errno.h>
+#include <stdlib.h>
+#include "decode/report/source_columns.h"
+#include "decode/report/stacks.h"
+
+#define LEAST 0.5 /* percent of all: as text, what has less is only counted, unless -n 0 */
+#define MOST_INDENT 32 /* characters */
+
+struct row {
+	const struct nvs_source *source;
+	const struct nvs_frame *frame; /* NULL: those that have too little */
+	uint32_t depth, indent;
+	bool chained; /* the only one inside the one above */
+	uint32_t again; /* so many of the same name follow, each alone in the one before */
+	uint32_t cut; /* how many these are */
+	float share; /* of all, percent; negative: not known */
+	const struct nvs_weight *weight;
+};
+
+struct tree {
+	const struct nvs_source *sources;
+	const struct nvs_stacks *stacks;
+	enum nvs_measure by;
+	uint64_t whole;
+	bool all; /* nothing is cut */
+	bool text; /* else a row's columns say its process, which has no row */
+	struct row *rows;
+	size_t n, room;
+	int status;
+};
+
+NVS_SOURCE_GETTERS(struct row, r->source)
+NVS_WEIGHT_GETTERS(struct row, *r->weight)
+NVS_GET_REAL(struct row, share, r->share >= 0, r->share)
+NVS_GET_COUNT(struct row, depth, r->depth + 1)
+NVS_GET_TEXT(struct row, function, r->frame ? r->frame->name : "")
+
+/* Good until the next one. */
+static void get_line(const void *row, struct nvs_value *v)
+{
+	static char line[4096];
+	const struct row *r = row;
+
+	char again[32] = "";
+
+	if (r->again)
+		snprintf(again, sizeof(again), " (%u times)", r->again + 1);
+	if (r->frame)
+		snprintf(line, sizeof(line), "%*s%s%s%s", (int)r->indent, "",
+			 r->chained ? "\u2514 " : "", r->frame->name, again);
+	else
+		snprintf(line, sizeof(line), "%*s[%u more below %.1f %%]", (int)r->indent, "",
+			 r->cut, LEAST);
+	nvs_value_text(v, line);
+}
+
+static const struct nvs_column columns[] = {
+	NVS_WEIGHT_COLUMNS,
+	{"measure_percent", "share %", get_share, 0, 1},
+	{"call_tree", "call tree", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
+	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
+	{"function", "function", get_function, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
+};
+
+static double share_of(const struct tree *t, const struct nvs_weight *w)
+{
+	if (!t->whole || (w->uncounted && t->by < NVS_BY_CALLS))
+		return -1;
+	return 100.0 * (double)nvs_measure_of(w, t->by) / (double)t->whole;
+}
+
+static bool too_little(const struct tree *t, const struct nvs_frame *f)
+{
+	double share = share_of(t, &f->weight);
+
+	return !t->all && share >= 0 && share < LEAST;
+}
+
+static uint64_t children(const struct tree *t, const struct nvs_frame *f, bool cut)
+{
+	uint64_t n = 0;
+
+	for (f = nvs_frame_at(t->stacks, f ? f->child : t->stacks->top); f;
+	     f = nvs_frame_at(t->stacks, f->next))
+		n += too_little(t, f) == cut;
+	return n;
+}
+
+static void add_row(struct tree *t, const struct row *row)
+{
+	if (t->n == t->room) {
+		size_t room = t->room ? 2 * t->room : 64;
+		struct row *more = realloc(t->rows, room * sizeof(*more));
+
+		if (!more) {
+			t->status = -ENOMEM;
+			return;
+		}
+		t->rows = more;
+		t->room = room;
+	}
+	t->rows[t->n] = *row;
+	t->rows[t->n].source = row->frame ? t->sources + row->frame->trace : NULL;
+	t->rows[t->n].share = (float)share_of(t, row->weight);
+	t->rows[t->n++].indent = row->indent < MOST_INDENT ? row->indent : MOST_INDENT;
+}
+
+/* Behind those that are shown, what of PARENT's is not. */
+static void add_rest(struct tree *t, const struct nvs_frame *parent, const struct row *like)
+{
+	struct nvs_weight *sum = calloc(1, sizeof(*sum));
+	struct row rest = {.depth = like->depth,
+			   .indent = like->indent,
+			   .chained = like->chained,
+			   .weight = sum};
+	const struct nvs_frame *f;
+
+	if (!sum) {
+		t->status = -ENOMEM;
+		return;
+	}
+	for (f = nvs_frame_at(t->stacks, parent ? parent->child : t->stacks->top); f;
+	     f = nvs_frame_at(t->stacks, f->next))
+		if (too_little(t, f)) {
+			nvs_weight_add(sum, &f->weight);
+			rest.cut++;
+			rest.frame = f;
+		}
+	/* One alone can as well be named. */
+	rest.frame = rest.cut == 1 ? rest.frame : NULL;
+	add_row(t, &rest);
+}
+
+/*
+ * What stands alone inside another is not set in, or only once: recursion and long rows of frames
+ * would soon leave the page.
+ */
+static void go_in(const struct tree *t, const struct row *outer, struct row *inner)
+{
+	inner->depth = outer->depth + 1;
+	inner->chained = children(t, outer->frame, false) + children(t, outer->frame, true) == 1;
+	inner->indent = outer->indent;
+	if (!inner->chained)
+		inner->indent += outer->chained ? 4 : 2;
+}
+
+/* Recursion that nothing comes of on its way is told on one line. */
+static bool goes_on(const struct tree *t, const struct row *row)
+{
+	const struct nvs_frame *outer = row->chained && !t->all ? t->rows[t->n - 1].frame : NULL;
+
+	return outer && !strcmp(outer->name, row->frame->name) &&
+	       nvs_measure_of(&outer->weight, t->by) == nvs_measure_of(row->weight, t->by);
+}
+
+static void add_rows(struct tree *t)
+{
+	const struct nvs_frame *f = nvs_frame_at(t->stacks, t->stacks->top);
+	struct row level[NVS_STACKS_DEPTH + 1] = {{NULL}};
+	uint32_t depth = 0;
+
+	while (f && !t->status) {
+		level[depth].frame = f;
+		level[depth].weight = &f->weight;
+		if (!too_little(t, f)) {
+			if (f->key.kind >= NVS_FRAME_PROCESS && !t->text)
+				level[depth].depth = UINT32_MAX;
+			else if (goes_on(t, level + depth))
+				t->rows[t->n - 1].again++;
+			else
+				add_row(t, level + depth);
+			if (f->child && depth < NVS_STACKS_DEPTH) {
+				go_in(t, level + depth, level + depth + 1);
+				f = nvs_frame_at(t->stacks, f->child);
+				depth++;
+				continue;
+			}
+		}
+		for (; f && !f->next; depth--) {
+			f = nvs_frame_at(t->stacks, f->key.parent);
+			if (children(t, f, true))
+				add_rest(t, f, level + depth);
+		}
+		f = f ? nvs_frame_at(t->stacks, f->next) : NULL;
+	}
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct nvs_options_report o = *run->options;
+	struct tree t = {.sources = run->sources, .stacks = run->state};
+	struct nvs_weight whole;
+	int r = nvs_measure_parse(run, &t.by);
+
+	if (!r)
+		r = nvs_stacks_build(run);
+	if (r)
+		return r;
+	whole = nvs_stacks_sum(run->state);
+	t.whole = nvs_measure_of(&whole, t.by);
+	t.text = o.format == NVS_FORMAT_TEXT;
+	t.all = !t.text || (o.has_rows && !o.rows);
+	table.several = false; /* the process stands outermost then */
+	o.sort = NULL; /* what is beside each other is in order */
+	r = nvs_stacks_sort(run, t.by);
+	if (!r)
+		add_rows(&t);
+	r = r ? r : t.status;
+	if (!r)
+		r = nvs_table_print_array(run->out, &table, t.rows, t.n, sizeof(*t.rows), &o);
+	for (size_t i = 0; i < t.n; i++)
+		if (t.rows[i].cut)
+			free((void *)t.rows[i].weight);
+	free(t.rows);
+	return r;
+}
+
+NVS_REPORT(
+	calltree, .name = "calltree", .place = 24,
+	.help = "the program's functions, one inside the other, with\n"
+		"what is submitted below each; -n 0: however little",
+	.man = "The functions of the program, the outermost first, down to the runtime API and the "
+	       "driver API, with what was submitted\nbelow each of them, how much of all that is, "
+	       "and the host time of calls.\nIn order of\n.BR \\-s ,\nwhich is submissions, "
+	       "cmd bytes, calls or host us; the share is of that.\nFunctions that are alone "
+	       "inside another stand below it without being set in.\nAs text, what has less than "
+	       "0.5 % is cut and counted, unless\n.B \\-n 0\nis given. Calls whose stack is not "
+	       "known stand below\n.BR [unknown] .",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
+	.each = sizeof(struct nvs_stacks_each), .begin = nvs_stacks_begin, .print = print,
+	.free = nvs_stacks_free);

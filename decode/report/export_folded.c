@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --export=folded: a line a stack, "outermost;...;innermost COUNT", as flamegraph.pl, inferno and
+ * speedscope take it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include "decode/report/stacks.h"
+
+static unsigned below(const char *root)
+{
+	return !strcmp(root, "process")	 ? NVS_STACKS_PROCESS
+	       : !strcmp(root, "thread") ? NVS_STACKS_THREAD
+					 : 0;
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	struct nvs_stacks *t = run->state;
+
+	for (uint32_t i = 0; i < run->options->nmore; i++)
+		t->how |= below(run->options->more[i]);
+	return nvs_stacks_begin(run, s, each, reader);
+}
+
+static int check_roots(const struct nvs_options_report *o)
+{
+	char safe[256];
+
+	for (uint32_t i = 0; i < o->nmore; i++)
+		if (!below(o->more[i])) {
+			nvs_escape(safe, sizeof(safe), o->more[i], strlen(o->more[i]));
+			fprintf(stderr, "nvsnoop-report: --root is process or thread, not '%s'\n",
+				safe);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_stacks_list list = {0};
+	struct nvs_out *out = run->out;
+	enum nvs_measure by;
+	int r = check_roots(run->options);
+
+	if (!r)
+		r = nvs_measure_parse(run, &by);
+	if (!r)
+		r = nvs_stacks_list(run, by, &list);
+	for (size_t i = 0; i < list.shown; i++) {
+		uint64_t n = nvs_measure_of(&list.frame[i]->weight, by);
+
+		if (!n)
+			continue;
+		nvs_frame_fold(out, run->state, list.frame[i]);
+		fprintf(out->file, " %" PRIu64 "\n", n);
+	}
+	out->told += list.n;
+	if (list.shown < list.n)
+		fprintf(stderr, "nvsnoop-report: %zu more stacks; -n 0 gives all\n",
+			list.n - list.shown);
+	free(list.frame);
+	return r;
+}
+
+static const struct nvs_report_option root = {
+	"root", "process|thread", "below each process, as several traces are, or thread",
+	"What stands outermost: the process, as it does for several traces, or the thread; both "
+	"may be given."};
+
+NVS_REPORT(
+	export_folded, .name = "export=folded", .place = 300,
+	.help = "stacks for flame graphs, a line each; by -s submissions,\n"
+		"bytes, calls or time in ns (submissions)",
+	.man = "A line for each stack, outermost frame first, and how many submissions came from "
+	       "it: what flamegraph.pl, inferno and\nspeedscope make flame graphs of.\nWith\n"
+	       ".BR \\-s ,\nbytes of commands, calls, or the host time of calls in ns "
+	       ".\nA call inside another one has its time to itself. What "
+	       "has no stack stands below\n.BR [unknown] ;\na semicolon in a name reads "
+	       "\\ex3b.",
+	.option = &root, .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT,
+	NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
+	.each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
+	.free = nvs_stacks_free);

@@ -124,16 +124,19 @@ const struct nvs_options *nvs_options(void)
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
 }
 
-/* What is preloaded stands ahead of what the program needs, the C library among it. */
+/* What is preloaded stands ahead of what the program needs, the C library and the loader among it.
+ * By their names and places, since their functions may be somebody else's: a shell has a getenv()
+ * of its own. */
 bool nvs_preloaded(void)
 {
-	struct link_map *own = NULL, *libc = NULL;
+	const struct link_map *m;
+	struct link_map *own = NULL;
 	Dl_info info;
 
-	if (!dladdr1(&settings, &info, (void **)&own, RTLD_DL_LINKMAP) ||
-	    !dladdr1((void *)getenv, &info, (void **)&libc, RTLD_DL_LINKMAP))
+	if (!dladdr1(&settings, &info, (void **)&own, RTLD_DL_LINKMAP) || !own)
 		return true;
-	while (own && own != libc)
-		own = own->l_next;
-	return own != NULL;
+	for (m = own; m; m = m->l_next)
+		if (strstr(m->l_name, "/libc.so") || (m->l_addr && m->l_addr == getauxval(AT_BASE)))
+			return true;
+	return false;
 }

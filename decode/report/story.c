@@ -525,6 +525,30 @@ static void find_waits(struct telling *t)
 	fputs("--wide", t->more);
 }
 
+static bool ranges_elsewhere(const struct nvs_story *story)
+{
+	return session_of(story)->attr[NVS_ATTR_NVTX];
+}
+
+static void find_ranges_elsewhere(struct telling *t)
+{
+	if (!ranges_elsewhere(t->story))
+		return;
+	fputs("Ranges of NVTX are not in the trace. They went to another tool, ", t->f);
+	nvs_say_text(t->f, session_of(t->story)->attr[NVS_ATTR_NVTX], 200);
+	fputs(", which NVTX_INJECTION64_PATH named.", t->f);
+	fputs("--verify", t->more);
+}
+
+/* Who names his parts wants to see them. */
+static void find_ranges(struct telling *t)
+{
+	if (!nvs_reading_saw(t->story->source->first, NVS_REC_NVTX_BEGIN))
+		return;
+	fputs("The program has named parts of its run by ranges of NVTX.", t->f);
+	fputs("--by-nvtx", t->more);
+}
+
 static void find_remarks(struct telling *t)
 {
 	const struct nvs_trace *trace = t->story->source->trace;
@@ -533,6 +557,7 @@ static void find_remarks(struct telling *t)
 
 	for (uint32_t i = 0; (f = nvs_trace_finding(trace, i)); i++)
 		n += f->kind == NVS_FINDING_REMARK;
+	n -= n && ranges_elsewhere(t->story); /* told already, as those in flight */
 	for (uint32_t i = 0; n && nvs_trace_inflight(trace, i); i++)
 		n--; /* told already */
 	if (!n)
@@ -550,7 +575,8 @@ static const struct {
 	{"not_whole", find_problems},	   {"in_flight", find_in_flight},
 	{"failures", find_failures},	   {"graphs_made_again", find_graphs},
 	{"code_loaded", find_loading},	   {"long_call", find_outlier},
-	{"waited_for_writer", find_waits}, {"remarks", find_remarks},
+	{"waited_for_writer", find_waits}, {"ranges_elsewhere", find_ranges_elsewhere},
+	{"ranges", find_ranges},	   {"remarks", find_remarks},
 };
 
 #define FINDINGS (sizeof(findings) / sizeof(*findings))

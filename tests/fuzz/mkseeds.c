@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the seeds of the fuzz targets that read traces and spools: mkseeds CORPUS. A trace with a
- * record of every kind, in five lengths; one whose names are no text; and two spools.
+ * record of every kind, in five lengths; one whose names are no text; one with ranges of NVTX that
+ * lie; and two spools.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -291,6 +292,98 @@ static void trace(uint32_t parts)
 	mk_close(&m);
 }
 
+/* ---- ranges and marks ---- */
+
+static void name(struct mk *m, uint32_t kind, uint32_t number, uint32_t domain, const char *text)
+{
+	uint32_t length = (uint32_t)strlen(text);
+	struct nvs_rec_nvtx_name *rec = mk_rec(m, NVS_REC_NVTX_NAME, sizeof(*rec) + length);
+
+	rec->kind = kind;
+	rec->number = number;
+	rec->domain = domain;
+	rec->length = length;
+	memcpy(rec->text, text, length);
+}
+
+static struct nvs_rec_nvtx *event(struct mk *m, uint32_t type, uint32_t flags, uint32_t domain,
+				  uint64_t id, const char *text)
+{
+	uint32_t length = (uint32_t)strlen(text);
+	struct nvs_rec_nvtx *rec = mk_rec(m, (uint16_t)type, sizeof(*rec) + length);
+
+	rec->rec.flags = (uint16_t)flags;
+	rec->domain = domain;
+	rec->id = id;
+	rec->length = length;
+	memcpy(rec->text, text, length);
+	return rec;
+}
+
+static void range_ends(struct mk *m, uint32_t flags, uint32_t domain, uint64_t id)
+{
+	struct nvs_rec_nvtx_end *rec = mk_rec(m, NVS_REC_NVTX_END, sizeof(*rec));
+
+	rec->rec.flags = (uint16_t)flags;
+	rec->domain = domain;
+	rec->id = id;
+}
+
+/* Names that are odd, a thread that is known by its tid alone, ends that are missing, come twice or
+ * lie, and depths that do. */
+static void nvtx(void)
+{
+	enum { PUSH = NVS_NVTX_PUSHED | NVS_NVTX_DEPTH };
+	struct nvs_rec_nvtx *rec;
+	struct mk m = {.time = 1000};
+	FILE *file;
+
+	mk_frame_begin(&m, 0, NULL);
+	mk_header(&m);
+	mk_channel(&m, 0);
+	name(&m, NVS_NVTX_DOMAIN, 1, 0, "do\033main,\"");
+	name(&m, NVS_NVTX_STRING, 7, 1, "\xc3\xa9\x80\"\\,/");
+	name(&m, NVS_NVTX_CATEGORY, 3, 1, "\xf0\x9f\n");
+	name(&m, NVS_NVTX_LOST, 5, 0, "");
+	name(&m, 99, NVS_NONE, NVS_NONE, "?");
+	rec = event(&m, NVS_REC_NVTX_BEGIN, PUSH, 0, 0, "early");
+	rec->thread = NVS_NONE;
+	rec->tid = 100;
+	rec->at = 900;
+	mk_thread(&m, 0, 100, "main");
+	rec = event(&m, NVS_REC_NVTX_BEGIN, PUSH | NVS_NVTX_COLOR, 1, 0, "");
+	rec->string = 7;
+	rec->category = 3;
+	rec->payload_type = NVS_NVTX_PAYLOAD_DOUBLE;
+	rec->payload = 0x7ff8000000000001;
+	event(&m, NVS_REC_NVTX_BEGIN, PUSH, 0, 1, "inner")->payload_type = NVS_NVTX_PAYLOAD_SIGNED;
+	calls(&m);
+	event(&m, NVS_REC_NVTX_MARK, 0, 0, 0, "mark\r")->payload_type = 77;
+	event(&m, NVS_REC_NVTX_BEGIN, PUSH, 0, UINT64_MAX, "far");
+	event(&m, NVS_REC_NVTX_BEGIN, PUSH, 0, 1, "inner");
+	range_ends(&m, PUSH, 0, 1);
+	range_ends(&m, PUSH, 0, 1);
+	range_ends(&m, PUSH, 0, UINT64_MAX);
+	range_ends(&m, NVS_NVTX_PUSHED, 40, 0);
+	event(&m, NVS_REC_NVTX_BEGIN, NVS_NVTX_PUSHED, 40, 0, "no depth");
+	mk_simple(&m, 0, 0, 5);
+	range_ends(&m, NVS_NVTX_PUSHED, 40, 0);
+	event(&m, NVS_REC_NVTX_BEGIN, 0, NVS_NONE, 5, "started")->thread = NVS_NONE - 1;
+	event(&m, NVS_REC_NVTX_BEGIN, 0, 0, 6, "started");
+	event(&m, NVS_REC_NVTX_BEGIN, 0, 0, 6, "twice");
+	range_ends(&m, 0, 0, 6);
+	range_ends(&m, 0, 0, 6);
+	range_ends(&m, PUSH, 0, 0);
+	put(file = create("trace/nvtx"), m.buf, m.len);
+	fclose(file);
+	for (unsigned choice = 0; choice < 3 * 16; choice++) {
+		put(file = create("report/nvtx-%u", choice), m.buf, m.len);
+		fputc((int)choice, file);
+		fclose(file);
+	}
+	mk_close(&m);
+}
+
 /* ---- a spool, as fuzz_spool.c takes it ---- */
 
 static void spool(bool with_trace)
@@ -375,6 +468,7 @@ int main(int argc, char **argv)
 	}
 	for (uint32_t parts = 1; parts <= 5; parts++)
 		trace(parts);
+	nvtx();
 	raw();
 	spool(false);
 	spool(true);

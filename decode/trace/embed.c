@@ -4,6 +4,7 @@
  * last.
  */
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "decode/base/hash.h"
 #include "decode/trace/embed.h"
@@ -11,7 +12,8 @@
 
 #define FRAME_BYTES (1u << 20) /* of records, about */
 #define SEEK_FRAME 0x184d2a5eu
-#define SEEK_MAGIC 0x8f92eab1u
+
+static const uint8_t seek_end[5] = {0, 0xb1, 0xea, 0x92, 0x8f}; /* no checksums, and the magic */
 
 struct seen {
 	uint64_t key[2]; /* module, address */
@@ -30,6 +32,7 @@ struct embedding {
 	uint32_t *seek; /* packed and unpacked size of each new one */
 	uint32_t nframes;
 	uint64_t number; /* of the next frame */
+	uint64_t size, end; /* of the file, and of its frames */
 };
 
 static bool more(uint8_t **data, size_t *room, size_t need)
@@ -240,47 +243,62 @@ static void count(struct embedding *e)
  * frames too. */
 static int add_seek_table(struct embedding *e)
 {
-	uint64_t size = e->t->in.size - e->t->frames_end, entries = size / 8 - 2, n;
-	uint32_t head[2], tail[2];
+	uint64_t size = e->size - e->end, entries = size / 8 - 2, n = entries + e->nframes, sum = 0;
+	uint32_t head[2], packed;
 	uint8_t *to, end[9];
 
-	if (size < 17 || size % 8 != 1 || entries != e->t->session.frames ||
-	    !nvs_spool_read(e->t->in.fd, head, 8, e->t->frames_end) ||
-	    !nvs_spool_read(e->t->in.fd, end, 9, e->t->in.size - 9))
+	if (size < 17 || size % 8 != 1 || size > UINT32_MAX / 2)
 		return 0;
-	memcpy(tail, end, 4);
-	memcpy(tail + 1, end + 5, 4);
-	if (head[0] != SEEK_FRAME || head[1] != size - 8 || tail[0] != entries || end[4] ||
-	    tail[1] != SEEK_MAGIC)
-		return 0;
-	n = entries + e->nframes;
 	if (!more(&e->packed, &e->packed_room, e->packed_used + n * 8 + 17))
 		return -ENOMEM;
 	to = e->packed + e->packed_used;
-	head[1] = (uint32_t)(n * 8 + 9);
-	memcpy(to, head, 8);
-	if (!nvs_spool_read(e->t->in.fd, to + 8, entries * 8, e->t->frames_end + 8))
+	if (!nvs_spool_read(e->t->in.fd, head, 8, e->end) ||
+	    !nvs_spool_read(e->t->in.fd, end, 9, e->size - 9) ||
+	    !nvs_spool_read(e->t->in.fd, to + 8, entries * 8, e->end + 8))
 		return -EIO;
 	memcpy(to + 8 + entries * 8, e->seek, e->nframes * 8ul);
-	tail[0] = (uint32_t)n;
-	memcpy(end, tail, 4);
+	for (uint64_t i = 0; i < entries; i++) {
+		memcpy(&packed, to + 8 + i * 8, 4);
+		sum += packed;
+	}
+	if (head[0] != SEEK_FRAME || memcmp(end + 4, seek_end, sizeof(seek_end)) || sum != e->end)
+		return 0;
+	head[1] = (uint32_t)(n * 8 + 9);
+	memcpy(to, head, 8);
+	head[0] = (uint32_t)n;
+	memcpy(end, head, 4);
 	memcpy(to + 8 + n * 8, end, 9);
 	e->packed_used += n * 8 + 17;
 	return 0;
 }
 
+/* Of several files, the parts of a long run, the last is the one that is replaced. */
+static int find_end(struct embedding *e)
+{
+	struct stat st;
+
+	if (fstat(e->t->in.fd, &st))
+		return -errno;
+	e->size = (uint64_t)st.st_size;
+	if (e->t->in.size < e->size || e->t->frames_end <= e->t->in.size - e->size)
+		return -ENODATA;
+	e->end = e->t->frames_end - (e->t->in.size - e->size);
+	return 0;
+}
+
 static int embed(struct embedding *e, struct nvs_error *err)
 {
-	int r = look_at_stacks(e);
+	int r = find_end(e);
 
+	if (!r)
+		r = look_at_stacks(e);
 	count(e);
 	if (!r && e->nframes)
 		r = add_seek_table(e);
 	if (r)
 		return nvs_fail(err, r, "%s: names cannot be put into it: %s", e->t->path,
 				strerror(-r));
-	return e->nframes ? nvs_replace_tail(e->t, e->t->frames_end, e->packed, e->packed_used, err)
-			  : 0;
+	return e->nframes ? nvs_replace_tail(e->t, e->end, e->packed, e->packed_used, err) : 0;
 }
 
 int nvs_trace_embed(struct nvs_trace *t, struct nvs_embedded *done, struct nvs_error *err)

@@ -97,7 +97,7 @@ static bool unchanged(const struct nvs_trace *t, const char *path, struct stat *
 	struct stat now;
 
 	return !fstat(t->in.fd, st) && !stat(path, &now) && st->st_dev == now.st_dev &&
-	       st->st_ino == now.st_ino && (uint64_t)st->st_size == t->in.size;
+	       st->st_ino == now.st_ino && st->st_size == now.st_size;
 }
 
 static int replace(struct nvs_trace *t, const char *path, uint64_t end, const void *data,

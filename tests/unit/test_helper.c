@@ -15,12 +15,12 @@
 #include "decode/trace/helper.h"
 #include "tests/unit/expect.h"
 
-#define CHECK(x, ...)                                          \
-	do {                                                   \
-		if (!expect_(!!(x), __FILE__, __LINE__)) {     \
-			printf(__VA_ARGS__);                   \
-			putchar('\n');                         \
-		}                                              \
+#define CHECK(x, ...)                                      \
+	do {                                               \
+		if (!expect_(!!(x), __FILE__, __LINE__)) { \
+			printf(__VA_ARGS__);               \
+			putchar('\n');                     \
+		}                                          \
 	} while (0)
 
 static struct {

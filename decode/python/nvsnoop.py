@@ -282,7 +282,7 @@ def _call_head(trace, call):
 
 def _call(trace, call):
     return {**_call_head(trace, call), "group": _text(_lib.nvs_call_group_name(_lib.nvs_call_group(call))),
-            "depth": call.depth, "flags": call.flags, "stack": _known(call.stack),
+            "depth": call.depth, "flags": call.flags, "stack_number": _known(call.stack),
             **{key: None if call.uncounted else value for key, value in (
                 ("submissions", call.submissions), ("entries", call.entries), ("command_bytes", call.bytes))},
             "args": _arguments(call)}
@@ -290,8 +290,8 @@ def _call(trace, call):
 
 def _submission(trace, s, call):
     rec, site = s.rec.contents, _lib.nvs_trace_callsite(trace, s.rec.contents.stack).contents
-    return {"submission": s.number, **_fields(rec, "rec", "progress", "progress_address", "nentries"),
-            "thread": _known(rec.thread), "stack": _known(rec.stack),
+    return {"submission": s.number, **_fields(rec, "rec", "progress", "progress_address", "nentries", "stack"),
+            "thread": _known(rec.thread), "stack_number": _known(rec.stack),
             "flags": rec.rec.flags, "marks": s.marks, "time_ns": _ns(trace, rec.rec.time), "entries": s.nentries,
             "tid": s.thread.contents.tid or None, "thread_name": _text(s.thread.contents.name) or None,
             "call": call.contents.number if call else None, "api": _text(site.api),
@@ -320,7 +320,7 @@ def _operation(operation):
 
 def _launch_dict(trace, launch):
     return {"kernel": _text(launch.kernel) or None, "grid": list(launch.grid) if launch.has_shape else None,
-            "block": list(launch.block) if launch.has_shape else None, "function": launch.function,
+            "block": list(launch.block) if launch.has_shape else None, "function_handle": launch.function,
             "dynamic_shared_bytes": launch.dynamic,
             **{key: getattr(launch, name) if launch.has_attributes else None for key, name in (
                 ("registers", "registers"), ("static_shared_bytes", "shared"), ("local_bytes", "local"),
@@ -338,7 +338,8 @@ def _nodes(graph, known):
             text = _text(ctypes.string_at(name))
             names[name] = known.setdefault(text, text)
         known = not node.type and not node.flags & NODE_NO_PARAMS
-        nodes.append({**_fields(node, "flags", "reserved", "grid", "block"),
+        nodes.append({**_fields(node, "flags", "reserved", "grid", "block", "function"),
+                      "function_handle": node.function,
                       "kernel": names[name],
                       "grid": list(node.grid) if known else None, "block": list(node.block) if known else None,
                       "disabled": bool(node.flags & NODE_DISABLED),

@@ -368,12 +368,34 @@ static uint64_t handle_of(const struct nvs_rec *rec)
 	return handle;
 }
 
+/* Bytes of a record that are looked at; most have a number or a handle at least. */
+static uint32_t least(uint16_t type)
+{
+	static const uint16_t bytes[] = {
+		[NVS_REC_SUBMISSION] = sizeof(struct nvs_rec_submission),
+		[NVS_REC_DATA] = sizeof(struct nvs_rec_data),
+		[NVS_REC_GAP] = sizeof(struct nvs_rec_gap),
+		[NVS_REC_CALL_BEGIN] = sizeof(struct nvs_rec_call_begin),
+		[NVS_REC_CALL] = sizeof(struct nvs_rec_call),
+		[NVS_REC_GRAPH] = sizeof(struct nvs_rec_graph),
+		[NVS_REC_NAME] = sizeof(struct nvs_rec_name),
+		[NVS_REC_NVTX_NAME] = sizeof(struct nvs_rec_nvtx_name),
+		[NVS_REC_NVTX_BEGIN] = sizeof(struct nvs_rec_nvtx),
+		[NVS_REC_NVTX_END] = sizeof(struct nvs_rec_nvtx_end),
+	};
+	uint32_t known = type < sizeof(bytes) / sizeof(*bytes) ? bytes[type] : 0;
+
+	return known ? known : sizeof(struct nvs_rec) + 8;
+}
+
 #define AS(type) ((const struct nvs_rec_##type *)(const void *)rec)
 
 void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec)
 {
 	struct key range;
 
+	if (rec->size < least(rec->type))
+		return;
 	if (rec->time > l->counts.rec.time)
 		l->counts.rec.time = rec->time;
 	switch (rec->type) {

@@ -145,7 +145,9 @@ static int print_part(struct nvs_run *run, struct row *rows, size_t n, bool setu
 	o.rows = first;
 	if (table.nrows) {
 		fprintf(run->out->file, "\n%s%s:%s\n", nvs_out_style(run->out, NVS_STYLE_HEAD),
-			setup ? "Contexts and modules" : "Calls by host time",
+			setup	 ? "Contexts and modules"
+			: o.sort ? "Calls"
+				 : "Calls by host time",
 			nvs_out_style(run->out, NVS_STYLE_PLAIN));
 		r = nvs_table_print(run->out, &table, &o);
 	}

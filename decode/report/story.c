@@ -304,21 +304,22 @@ static void find_in_flight(struct telling *t)
 {
 	const struct nvs_trace *trace = t->story->source->trace;
 	bool running = session_of(t->story)->end == NVS_END_RUNNING, timed;
-	const struct nvs_inflight *f;
+	const struct nvs_inflight *f = NULL, *other;
 	int64_t begin, end;
 	uint32_t n = 0;
 
-	while (nvs_trace_inflight(trace, n))
-		n++;
-	f = n ? nvs_trace_inflight(trace, 0) : NULL;
+	/* The one that began first. */
+	for (; (other = nvs_trace_inflight(trace, n)); n++)
+		f = !f || other->begin < f->begin ? other : f;
 	timed = f && nvs_clock_since_start(trace, f->begin, &begin) &&
 		nvs_clock_since_start(trace, f->end, &end);
 	if (!f || (running && (!timed || end - begin < HUNG)))
 		return;
-	fprintf(t->f, running ? "Thread %u is in " : "When it ended, thread %u was in ", f->thread);
+	fprintf(t->f, running ? "Thread %u has been in " : "When it ended, thread %u had been in ",
+		f->thread);
 	nvs_say_text(t->f, *f->api ? f->api : "[unknown]", 64);
 	if (timed) {
-		fputs(running ? ", for " : ", since ", t->f);
+		fputs(" for ", t->f);
 		nvs_say_ns(t->f, (double)(end - begin), 3);
 	}
 	if (n > 1) {

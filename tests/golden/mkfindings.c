@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes the traces that tests/cli/summary.cases reports, in the folder given: one for each thing
+ * that the summary calls unusual, and one that has as much of each as an ordinary program may have.
+ */
+#include "tests/unit/mktrace.h"
+#include "tests/unit/pbmake.h"
+
+#define US 1000ull
+#define MS 1000000ull
+
+enum api { INIT, GET_GLOBAL, UNLOAD, PEER, ALLOC, LAUNCH, SYNC, INSTANTIATE, GRAPH_LAUNCH, APIS };
+
+static const char *const apis[APIS][2] = {
+	[INIT] = {"cuInit", "context"},
+	[GET_GLOBAL] = {"cuModuleGetGlobal_v2", "module"},
+	[UNLOAD] = {"cuLibraryUnload", "module"},
+	[PEER] = {"cuCtxEnablePeerAccess", "context"},
+	[ALLOC] = {"cuMemAlloc_v2", "memory"},
+	[LAUNCH] = {"cuLaunchKernel", "launch"},
+	[SYNC] = {"cuStreamSynchronize", "sync"},
+	[INSTANTIATE] = {"cuGraphInstantiateWithFlags", "graph"},
+	[GRAPH_LAUNCH] = {"cuGraphLaunch", "graph-launch"},
+};
+
+static struct mk m;
+static uint64_t number; /* of the next call */
+static bool bound; /* the copy engine to its channel */
+
+/* Name and group, one after the other: no arguments. */
+static void tell_api(uint32_t api)
+{
+	size_t name = strlen(apis[api][0]) + 1, group = strlen(apis[api][1]) + 1;
+	struct nvs_rec_api *rec = mk_rec(&m, NVS_REC_API, sizeof(*rec) + name + group);
+
+	rec->api = api;
+	rec->length = (uint32_t)(name + group);
+	memcpy(rec->text, apis[api][0], name);
+	memcpy(rec->text + name, apis[api][1], group);
+}
+
+static void start(const char *folder, const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s.zst", folder, name);
+	mk_open(&m, path);
+	m.time = 1 * MS;
+	number = 0;
+	bound = false;
+	mk_attr(&m, NVS_ATTR_COMMAND, "./app", 6);
+	mk_thread(&m, 0, 100, "app");
+	mk_channel(&m, 8)->engine = 0xb;
+	for (uint32_t api = 0; api < APIS; api++)
+		tell_api(api);
+}
+
+static void finish(void)
+{
+	mk_channel_gone(&m, 8);
+	mk_end(&m);
+	mk_frame_end(&m);
+	mk_close(&m);
+}
+
+static void begun(enum api api)
+{
+	struct nvs_rec_call_begin *rec = mk_rec(&m, NVS_REC_CALL_BEGIN, sizeof(*rec));
+
+	rec->api = api;
+	rec->number = number;
+	rec->begin = rec->rec.time;
+	rec->depth = 1;
+}
+
+static void over(enum api api, uint64_t begin, uint32_t result)
+{
+	struct nvs_rec_call *rec = mk_rec(&m, NVS_REC_CALL, sizeof(*rec));
+
+	rec->api = api;
+	rec->number = number++;
+	rec->begin = begin;
+	rec->end = rec->rec.time;
+	rec->depth = 1;
+	rec->result = result;
+}
+
+static void call(enum api api, unsigned n, uint64_t ns, uint32_t result)
+{
+	while (n--) {
+		m.time += ns;
+		over(api, m.time + 10 - ns, result);
+	}
+}
+
+/* Launches that copy what they need. */
+static void loading(unsigned n, uint64_t ns)
+{
+	while (n--) {
+		struct nvs_rec_submission *s;
+		struct pb pb = {0};
+
+		begun(LAUNCH);
+		if (!bound)
+			pb_inc(&pb, 4, 0, 1, 0xc8b5u);
+		bound = true;
+		pb_copy(&pb, 0x7e0000000000, 0x7f0000000000, 4096, 0x182);
+		s = mk_submission(&m, 0, 8, NVS_NONE, 1, &pb.n, 0);
+		s->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
+		memcpy(s->entries + 1, pb.words, pb.n * 4ull);
+		m.time += ns;
+		over(LAUNCH, 0, 0);
+	}
+}
+
+/* What every program has. */
+static void usual(void)
+{
+	call(INIT, 1, 100 * MS, 0);
+	call(LAUNCH, 30, 5 * US, 0);
+}
+
+static void ordinary(const char *folder)
+{
+	start(folder, "ordinary");
+	usual();
+	call(LAUNCH, 1, 4900 * US, 0);
+	loading(3, 3 * MS);
+	call(SYNC, 30, 1 * US, 0);
+	call(SYNC, 1, 500 * MS, 0); /* it waits */
+	call(GET_GLOBAL, 3, 2 * US, 500); /* "is there one?" */
+	call(PEER, 1, 2 * US, 704); /* it is so already */
+	call(UNLOAD, 2, 2 * US, 4); /* at exit */
+	call(INSTANTIATE, 12, 40 * US, 0);
+	call(GRAPH_LAUNCH, 25, 5 * US, 0);
+	m.totals.wait_ns = 20 * MS;
+	m.totals.waits = 7;
+	finish();
+}
+
+static void unusual(const char *folder)
+{
+	start(folder, "failures");
+	usual();
+	call(ALLOC, 3, 9 * US, 2);
+	call(LAUNCH, 1, 5 * US, 700);
+	call(SYNC, 1, 5 * US, 12345);
+	call(GET_GLOBAL, 1, 2 * US, 500);
+	finish();
+
+	start(folder, "graphs");
+	usual();
+	call(INSTANTIATE, 12, 40 * US, 0);
+	call(GRAPH_LAUNCH, 24, 5 * US, 0);
+	finish();
+
+	start(folder, "loading");
+	usual();
+	loading(2, 8 * MS);
+	finish();
+
+	start(folder, "long");
+	usual();
+	call(LAUNCH, 1, 6 * MS, 0);
+	finish();
+
+	start(folder, "waits");
+	usual();
+	m.totals.wait_ns = 20 * MS;
+	m.totals.waits = 7;
+	finish();
+
+	start(folder, "remarks");
+	usual();
+	((struct nvs_rec_remark *)mk_rec(&m, NVS_REC_REMARK, sizeof(struct nvs_rec_remark)))->kind =
+		NVS_REMARK_IMPORTED;
+	finish();
+
+	/* Neither an end nor the spool that would tell the rest. */
+	start(folder, "torn");
+	usual();
+	mk_frame_end(&m);
+	mk_close(&m);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: mkfindings FOLDER\n");
+		return 2;
+	}
+	ordinary(argv[1]);
+	unusual(argv[1]);
+	return 0;
+}

@@ -13,6 +13,7 @@
 #include "preload/trace/packer.h"
 
 #define LEVEL 1
+#define WINDOW_LOG 20 /* a frame: what is like this launch may lie at its beginning */
 #define NAP_MS 1000 /* a wake that is lost costs no more */
 
 /* ---- one frame ---- */
@@ -44,6 +45,7 @@ static int make_pack(struct nvs_pack *pack, size_t largest)
 	/* One in memory of ours begins with no parameters at all, not with the defaults. */
 	ZSTD_CCtx_reset(pack->cctx, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_compressionLevel, LEVEL);
+	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_windowLog, WINDOW_LOG);
 	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_contentSizeFlag, 1);
 	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_checksumFlag, 1);
 	return 0;

@@ -371,7 +371,7 @@ static void run_writer(void *arg)
 
 	nvs_watch_begin(w->session, begin(w));
 	while (!atomic_load(&w->finishing)) {
-		if (!atomic_exchange(&nvs_writer_signal.wake, 0))
+		if (!atomic_load(&w->look) && !atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
 					   first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
 		atomic_store(&nvs_writer_signal.wake, 0);
@@ -380,6 +380,12 @@ static void run_writer(void *arg)
 		if (atomic_load(&w->finishing))
 			break;
 		one_round(w);
+		/*
+		 * Until its frame is in the file a buffer stays as full as it was, and each of its
+		 * records has asked for us again. A round for that would make a small frame, and
+		 * each frame begins with nothing known.
+		 */
+		atomic_store(&nvs_writer_signal.wake, 0);
 		if (++rounds % 4)
 			continue;
 		look_around(w);

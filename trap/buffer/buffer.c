@@ -18,7 +18,8 @@
 
 static void wake_writer(void)
 {
-	if (!atomic_exchange(&nvs_writer_signal.wake, 1))
+	/* Often it has been asked already, and stays so until its frames are written. */
+	if (!atomic_load(&nvs_writer_signal.wake) && !atomic_exchange(&nvs_writer_signal.wake, 1))
 		nvs_sys4(SYS_futex, &nvs_writer_signal.wake, FUTEX_WAKE, 1, 0);
 }
 

@@ -35,7 +35,7 @@ NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_WEIGHT_GETTERS(struct row, *r->weight)
 NVS_GET_REAL(struct row, share, r->share >= 0, r->share)
 NVS_GET_COUNT(struct row, depth, r->depth + 1)
-NVS_GET_TEXT(struct row, function, r->frame ? r->frame->name : "")
+NVS_GET_TEXT(struct row, frame, r->frame ? r->frame->name : "")
 
 /* Good until the next one. */
 static void get_line(const void *row, struct nvs_value *v)
@@ -61,7 +61,7 @@ static const struct nvs_column columns[] = {
 	{"measure_percent", "share %", get_share, 0, 1},
 	{"call_tree", "call tree", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
 	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
-	{"function", "function", get_function, NVS_COLUMN_DETAIL},
+	{"frame", "frame", get_frame, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
 };
 

@@ -24,7 +24,7 @@ static const struct nvs_column columns[] = {
 	{"submissions_percent", "share %", get_share, 0, 1},
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 	{"line", "line", get_line, NVS_COLUMN_NAME},
-	{"stack", "stack", get_stack, NVS_COLUMN_NAME},
+	{"frames", "frames", get_stack, NVS_COLUMN_NAME},
 	NVS_SOURCE_COLUMNS,
 };
 

@@ -68,8 +68,14 @@ char *nvs_escape(char *dst, size_t room, const char *src, size_t length)
 		return dst;
 	for (size_t i = 0; i < length;) {
 		uint32_t code;
-		size_t n = nvs_utf8(src + i, length - i, &code);
+		size_t n;
 
+		/* Nearly all of it is plain. */
+		if (src[i] >= 0x20 && src[i] < 0x7f && out + 1 < room) {
+			dst[out++] = src[i++];
+			continue;
+		}
+		n = nvs_utf8(src + i, length - i, &code);
 		n = n && nvs_printable(code) ? n : 0;
 		if (out + (n ? n : 4) >= room)
 			break;

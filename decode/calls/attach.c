@@ -34,14 +34,13 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 {
 	struct nvs_attach *f = arg;
 
-	if (f->sink.op)
-		f->sink.op(f->sink.arg, f->now, op);
+	f->sink.op(f->sink.arg, f->now, op);
 }
 
 struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_attach_sink *sink)
 {
 	struct nvs_attach *f = calloc(1, sizeof(*f));
-	struct nvs_ops_sink ops = {sink->run ? on_run : NULL, on_fault, on_op, f};
+	struct nvs_ops_sink ops = {sink->run ? on_run : NULL, on_fault, sink->op ? on_op : NULL, f};
 
 	if (!f)
 		return NULL;

@@ -145,7 +145,7 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 {
 	struct nvs_reading *r = arg;
 
-	if (r->tallies)
+	if (r->tallies && r->now)
 		nvs_calls_op(r->calls, op);
 	TELL(r, OP, op, s, op);
 }

@@ -3,7 +3,6 @@
  * The operations of the submission in progress, held until its end, because only then is it known
  * what its uploads were for.
  */
-#include <string.h>
 #include "decode/base/copy.h"
 #include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
@@ -21,7 +20,7 @@ struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uin
 		return NULL;
 	ops->list = op;
 	op += ops->count++;
-	memset(op, 0, sizeof(*op));
+	nvs_clear(op, sizeof(*op));
 	op->kind = (uint8_t)kind;
 	op->subch = (uint8_t)subch;
 	op->cls = c->subch[subch].cls ? c->subch[subch].cls->id : 0;

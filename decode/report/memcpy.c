@@ -406,11 +406,13 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	st->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	st->times = nvs_gputime_new(on_stretch, st);
-	*reader = (struct nvs_reader){.call = on_call,
-				      .submitted = on_submission,
-				      .op = on_op,
-				      .tallies = true,
-				      .arg = st};
+	/* Copies are calls: where the first reading saw none, nothing need be decoded. */
+	if (nvs_reading_saw(s->first, NVS_REC_API))
+		*reader = (struct nvs_reader){.call = on_call,
+					      .submitted = on_submission,
+					      .op = on_op,
+					      .tallies = true,
+					      .arg = st};
 	return st->memory.kinds && st->times ? 0 : -ENOMEM;
 }
 

@@ -198,7 +198,7 @@ static void print_word(FILE *out, const char *path)
 
 static void print_size(FILE *out, uint64_t bytes)
 {
-	static const char *const units[] = {"KB", "MB", "GB", "TB"};
+	static const char *const units[] = {"kB", "MB", "GB", "TB"};
 	double size = bytes / 1000.;
 	int unit = 0;
 
@@ -268,14 +268,14 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 		fprintf(out, "%.*s", (int)(slash - argv0 + 1), argv0);
 	fputs("nvsnoop-report", out);
 	if (glob) {
-		fprintf(out, " %s --by-api\n", glob);
+		fprintf(out, " %s\n", glob);
 		return;
 	}
 	for (size_t i = 0; i < all->n; i++) {
 		fputc(' ', out);
 		print_word(out, shorter(all->list[i].path));
 	}
-	fputs(" --by-api\n", out);
+	fputc('\n', out);
 }
 
 struct sums {

@@ -40,7 +40,7 @@ static void add_number(struct line *l, uint64_t n)
 
 static void add_size(struct line *l, uint64_t bytes)
 {
-	static const char *const units[] = {"KB", "MB", "GB", "TB"};
+	static const char *const units[] = {"kB", "MB", "GB", "TB"};
 	double size = (double)bytes / 1000;
 	int unit = 0;
 
@@ -201,7 +201,6 @@ static void add_result(struct line *l, const struct nvs_session *session,
 		add(l, "; " NVS_TRIGGER_WRONG);
 	add(l, "; next: nvsnoop-report ");
 	add_word(l, session->shown);
-	add(l, " --by-api");
 }
 
 static void add_failure(struct line *l, const struct nvs_session *session)

@@ -104,7 +104,7 @@ void nvs_options_help(FILE *out)
 	      "  --thread=THREAD      number, tid or name of a thread\n"
 	      "  --channel=N          number of a channel\n"
 	      "  --api=API            a driver or runtime API, with or without _v2, _ptsz\n"
-	      "  --nvtx=NAME          what a thread did while it had pushed this range of NVTX\n"
+	      "  --nvtx=RANGE         what a thread did while it had pushed this range of NVTX\n"
 	      "\n"
 	      "Reading:\n"
 	      "  --partial            of a damaged trace, the whole frames before the damage\n"

@@ -23,15 +23,17 @@ _nvsnoop_columns() {
 		END { if (!found) print summary }' | tr ',' '\n' | sort -u
 }
 
-# APIs of the traces among words $2..., unless it takes more than a second to learn them.
-_nvsnoop_apis() {
-	local tool=$1 word traces=()
-	for word in "${@:2}"; do
+# Names in columns $3 of report $2, of the traces among words $4..., unless it takes more than a second to learn them.
+_nvsnoop_names() {
+	local tool=$1 report=$2 columns=$3 word traces=()
+	for word in "${@:4}"; do
 		[[ $word != -* && -f $word ]] && traces+=("$word")
 	done
 	((${#traces[@]})) || return
-	timeout 1 "$tool" --by-api --format=csv "${traces[@]}" 2>/dev/null | tr -d '\r' | sed 1d | cut -d, -f1,2 |
-		tr ',' '\n' | grep -E '^[A-Za-z_][A-Za-z0-9_]*$' | sort -u
+	timeout 1 "$tool" "$report" --format=csv "${traces[@]}" 2>/dev/null | tr -d '\r' |
+		awk -F, -v columns=",$columns," 'NR == 1 { split($0, key); next }
+			{ for (i = 1; i <= NF; i++) if (index(columns, "," key[i] ",")) print $i }' |
+		grep -E '^[A-Za-z_][A-Za-z0-9_]*$' | sort -u
 }
 
 # Adds to `words` what option $2 of tool $1 takes, of which $3 has been typed, $4... standing before it.
@@ -42,7 +44,8 @@ _nvsnoop_values() {
 	COLUMN*)
 		[[ $typed == -* ]] && sign=-
 		mapfile -t words < <(_nvsnoop_columns "$tool" "${@:4}" | sed "s/^/$sign/") ;;
-	API) mapfile -t words < <(_nvsnoop_apis "$tool" "${@:4}") ;;
+	API) mapfile -t words < <(_nvsnoop_names "$tool" --by-api api,runtime_api "${@:4}") ;;
+	RANGE) mapfile -t words < <(_nvsnoop_names "$tool" --by-nvtx range "${@:4}") ;;
 	CLASS) mapfile -t words < <("$tool" --classes --format=csv 2>/dev/null | sed 1d | cut -d, -f2) ;;
 	*) mapfile -t words < <(tr '|' '\n' <<<"$takes" | grep -E '^[a-z0-9][-a-z0-9]*$') ;;
 	esac

@@ -5,10 +5,12 @@
  * what is started or marked CALLS and LAUNCHES are -. Built once with NVTX's own headers, where
  * they are, and once with what stands beside this file.
  *
- * ranges: all of it in one process. ranges fork: some of it around a fork, and the lines of parent
- * and child, of which the first begins with its pid.
+ * ranges: all of it in one process. ranges early: more than there is room for before the GPU is
+ * opened. ranges kill: it is killed with ranges open. ranges fork: some of it around a fork, and
+ * the lines of parent and child, of which the first begins with its pid.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +21,7 @@
 #include "nvtx.h"
 #endif
 
-enum { ROWS = 64, DEPTH = 8, DOMAINS = 2, STEPS = 5, WORKERS = 3 };
+enum { ROWS = 64, DEPTH = 8, DOMAINS = 2, STEPS = 5, WORKERS = 3, NAMES = 1000 };
 
 static struct row {
 	int domain;
@@ -182,8 +184,25 @@ static void *end_range(void *id)
 	return NULL;
 }
 
+/* The same names at the same time on several threads: each is one. */
+static void register_all(void)
+{
+	char text[32];
+
+	EXPECT(nvtxDomainRegisterStringA(layers, "step") == step, "registered");
+	for (int i = 0; i < NAMES; i++) {
+		nvtxStringHandle_t own;
+
+		sprintf(text, "name %d", i);
+		own = nvtxDomainRegisterStringA(layers, text);
+		EXPECT(own == nvtxDomainRegisterStringA(layers, text), "%s", text);
+		EXPECT((own == NULL) == nobody, "%s", text);
+	}
+}
+
 static void *work(void *arg)
 {
+	register_all();
 	CK(cuCtxSetCurrent(context));
 	called(0);
 	pushed(0, "worker", nvtxRangePushA("worker"));
@@ -264,6 +283,37 @@ static void in_one_process(void)
 	sync_all();
 }
 
+/* What is open at last has its begin in the trace, though most before it had no room. */
+static void too_early(void)
+{
+	name_all();
+	pushed(0, "first", nvtxRangePushA("first"));
+	for (int i = 0; i < 20000; i++) {
+		nvtxRangePushA("again and again");
+		nvtxRangePop();
+	}
+	on_thread(begin, NULL);
+	CK(cuCtxSetCurrent(context));
+	called(0);
+	one_step(0);
+	popped(0, nvtxRangePop());
+	sync_all();
+}
+
+static void killed(void)
+{
+	name_all();
+	begin(NULL);
+	pushed(0, "killed", nvtxRangePushA("killed"));
+	nest[0][0]->open++;
+	pushed(1, "-", nvtxDomainRangePushEx(layers, NULL));
+	popped(1, nvtxDomainRangePop(layers));
+	launch(3);
+	print();
+	fflush(stdout);
+	raise(SIGKILL);
+}
+
 static void around_fork(void)
 {
 	pid_t child;
@@ -297,6 +347,10 @@ int main(int argc, char **argv)
 	row_of(0, "push", "who is there");
 	if (argc > 1 && !strcmp(argv[1], "fork"))
 		around_fork();
+	else if (argc > 1 && !strcmp(argv[1], "early"))
+		too_early();
+	else if (argc > 1 && !strcmp(argv[1], "kill"))
+		killed();
 	else
 		in_one_process();
 	print();

@@ -77,6 +77,12 @@ static void see_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t th
 	node->own.many |= r < 0;
 }
 
+/* A thread that is not known yet may be any: its ranges are counted when they end. */
+static bool asked(const struct nvs_source *s, uint32_t thread)
+{
+	return (thread != NVS_NONE || !s->options->thread.n) && nvs_filter_thread(s, thread);
+}
+
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct state *st = arg;
@@ -85,16 +91,17 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	struct nvs_nvtx_counts *c = e->node ? &e->node->own : NULL;
 	struct nvs_call lasted = {.begin = e->begin, .end = e->end};
 
-	if (!c || !nvs_filter_thread(s, e->thread) || !nvs_range_at(s, e->begin))
+	if (!c || !asked(s, e->thread) || !nvs_range_at(s, e->begin))
 		return 0;
-	if (e->what == NVS_NVTX_ENDED) {
-		c->ended++;
-		return nvs_times_later(s->waiting, &c->times, &lasted);
+	if (e->what != NVS_NVTX_ENDED || !asked(s, e->told)) {
+		c->count++;
+		if (c->last_thread != e->thread || c->count == 1)
+			see_thread(st, e->node, e->thread);
 	}
-	c->count++;
-	if (c->last_thread != e->thread || c->count == 1)
-		see_thread(st, e->node, e->thread);
-	return 0;
+	if (e->what != NVS_NVTX_ENDED)
+		return 0;
+	c->ended++;
+	return nvs_times_later(s->waiting, &c->times, &lasted);
 }
 
 /* ---- columns ---- */

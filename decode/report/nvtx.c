@@ -14,6 +14,7 @@
 struct open_range {
 	struct nvs_nvtx_node *node;
 	uint64_t begin, tag, depth;
+	uint32_t thread; /* that pushed or started it, as it was known then */
 };
 
 /* What a thread has pushed in a domain and not popped. */
@@ -45,7 +46,6 @@ struct early {
 
 struct started {
 	uint64_t id;
-	uint32_t thread;
 	struct open_range range;
 	UT_hash_handle hh;
 };
@@ -327,7 +327,8 @@ static int push(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx 
 	}
 	n->now.open = all_open(t);
 	o = nest->open + nest->n;
-	*o = (struct open_range){.begin = time, .depth = depth ? rec->id : nest->n};
+	*o = (struct open_range){
+		.begin = time, .depth = depth ? rec->id : nest->n, .thread = n->now.thread};
 	o->node = node_of(n, nest->n ? o[-1].node : NULL, rec, NVS_NVTX_PUSH);
 	if (!o->node)
 		return -ENOMEM;
@@ -342,6 +343,7 @@ static int push(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx 
 static void ended(struct nvs_nvtx *n, const struct open_range *o, uint64_t time)
 {
 	n->tag = o->tag;
+	n->now.told = o->thread;
 	n->now.what = NVS_NVTX_ENDED;
 	n->now.node = o->node;
 	n->now.begin = o->begin;
@@ -384,8 +386,7 @@ static int start(struct nvs_nvtx *n, const struct nvs_rec_nvtx *rec, uint64_t ti
 	if (!s)
 		return -ENOMEM;
 	s->id = rec->id;
-	s->thread = n->now.thread;
-	s->range = (struct open_range){.node = node, .begin = time};
+	s->range = (struct open_range){.node = node, .begin = time, .thread = n->now.thread};
 	HASH_ADD(hh, n->started, id, sizeof(s->id), s);
 	if (!s->hh.tbl) {
 		free(s);
@@ -407,7 +408,7 @@ static void end(struct nvs_nvtx *n, const struct nvs_rec_nvtx_end *rec, uint64_t
 		return;
 	}
 	ended(n, &s->range, time);
-	n->now.thread = s->thread;
+	n->now.thread = s->range.thread;
 	HASH_DEL(n->started, s);
 	free(s);
 }

@@ -41,6 +41,7 @@ struct nvs_nvtx_event {
 	enum { NVS_NVTX_NOTHING, NVS_NVTX_BEGUN, NVS_NVTX_ENDED, NVS_NVTX_MARKED } what;
 	struct nvs_nvtx_node *node;
 	uint32_t thread; /* that has pushed or started it; NVS_NONE: not known yet */
+	uint32_t told; /* at its end: the same as it was known when it began */
 	uint32_t open; /* ranges that this thread had pushed around it, in all domains */
 	uint64_t begin, end; /* ticks; of a mark, begin */
 	uint64_t *tag; /* for whoever reads along: kept from begin to end */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report/nvtx.o decode/report/nvtx_names.o decode/report/rows.o decode/report/times.o
- */
-/* LINK: decode/report/pattern.o decode */
+/* LINK: decode/report/nvtx.o decode/report/nvtx_names.o decode/report/rows.o */
+/* LINK: decode/report/times.o decode/report/pattern.o decode */
 /*
  * Ranges of NVTX as the reader follows them, from records made by hand: lost ends, a process that
  * was forked, threads that are known late, ends that match nothing, what is asked about a while

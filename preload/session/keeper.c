@@ -11,6 +11,7 @@
 #include "preload/trace/session.h"
 
 #define ROUND_MS 100
+#define LOOKS 2 /* rounds for which the last look is waited for */
 
 static void ask_loader(void)
 {
@@ -19,6 +20,16 @@ static void ask_loader(void)
 	nvs_api_rebind();
 	nvs_sites_work();
 	nvs_modules_unlock();
+}
+
+/* Somebody waits for it: the modules alone. */
+static void answer_look(struct nvs_session *session)
+{
+	nvs_modules_lock();
+	nvs_modules_refresh();
+	nvs_modules_unlock();
+	atomic_store(&session->keeper_look, 0);
+	nvs_sys_futex_wake(&session->keeper_look);
 }
 
 static void run_keeper(void *arg)
@@ -31,11 +42,21 @@ static void run_keeper(void *arg)
 		atomic_store(wake, 0);
 		if (atomic_load(&nvs_writer_signal.ended))
 			break;
+		if (atomic_load(&session->keeper_look))
+			answer_look(session);
 		nvs_trigger_look(session);
 		ask_loader();
 		nvs_shadow_refresh();
 		nvs_end_with_last_thread(session);
 	}
+}
+
+void nvs_keeper_look(struct nvs_session *session)
+{
+	atomic_store(&session->keeper_look, 1);
+	nvs_keeper_wake();
+	for (int i = 0; i < LOOKS && atomic_load(&session->keeper_look); i++)
+		nvs_sys_futex_wait(&session->keeper_look, 1, ROUND_MS);
 }
 
 void nvs_keeper_start(struct nvs_session *session)

@@ -17,5 +17,8 @@ void nvs_trigger_look(struct nvs_session *session);
 /* Looks around for the first time, and starts the thread that goes on. Without it what was there at
  * the start is known all the same. */
 void nvs_keeper_start(struct nvs_session *session);
+/* Has it look for modules now, and waits for that, but not for long: who has the loader's lock may
+ * never give it back. */
+void nvs_keeper_look(struct nvs_session *session);
 
 #endif

@@ -340,6 +340,7 @@ static void finish(struct nvs_session *session)
 	bool ended;
 
 	nvs_api_forget_left();
+	nvs_keeper_look(session);
 	nvs_writer_look(session);
 	nvs_lock(&saved);
 	nvs_rm_final_records(!nvs_session_confined());

@@ -71,6 +71,7 @@ struct nvs_session {
 	struct nvs_writer *writer;
 	uint64_t unknown_calls; /* of the devices, for the totals */
 	_Atomic uint32_t alone; /* no other ones are left */
+	_Atomic uint32_t keeper_look; /* futex: 1 the keeper is to look for modules now */
 	int watched[NVS_WATCHED]; /* descriptors in the writer's table, or -1 */
 	unsigned long filters; /* of system calls, at the start */
 	struct nvs_late late;

@@ -2,6 +2,7 @@
 /*
  * places CASE FOLDER: submits from places that make stacks hard to take.
  *   replug    two libraries by turns, at the same address where the loader sees to it
+ *   late      from a library that is loaded just before the end
  *   jit       from code that was made at run time and has no unwind tables
  *   perfmap   the same, and it says in perf's map what it has made there, the latter of two times
  *   tiny      from threads with the smallest stack there is, and on alternate stacks as small
@@ -23,8 +24,9 @@
 
 static CUdeviceptr memory;
 
-/* Loads FOLDER/NAME.so, has it submit, and unloads it; where its function was. */
-static void *plug(const char *folder, const char *name)
+/* Loads FOLDER/NAME.so, has it submit, and unloads it unless it is to STAY; where its function was.
+ */
+static void *plug(const char *folder, const char *name, bool stay)
 {
 	char path[PATH_MAX];
 	plug_fn fn;
@@ -36,7 +38,8 @@ static void *plug(const char *folder, const char *name)
 	at = dlsym(handle, name);
 	memcpy(&fn, &at, sizeof(fn));
 	EXPECT(fn && !fn(memory, EACH), "%s", name);
-	dlclose(handle);
+	if (!stay)
+		dlclose(handle);
 	return at;
 }
 
@@ -46,7 +49,7 @@ static void replug(const char *folder)
 	int same = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		void *a = plug(folder, "plug_apple"), *b = plug(folder, "plug_peach");
+		void *a = plug(folder, "plug_apple", false), *b = plug(folder, "plug_peach", false);
 
 		first = first ? first : a;
 		same += a == b && a == first;
@@ -169,6 +172,8 @@ int main(int argc, char **argv)
 	CK(cuMemAlloc_v2(&memory, 4096));
 	if (!strcmp(argv[1], "replug"))
 		replug(argv[2]);
+	else if (!strcmp(argv[1], "late"))
+		plug(argv[2], "plug_apple", true);
 	else if (!strcmp(argv[1], "jit") || !strcmp(argv[1], "perfmap"))
 		jit(!strcmp(argv[1], "perfmap"));
 	else if (!strcmp(argv[1], "tiny"))

@@ -673,6 +673,8 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 	return r;
 }
 
+#define ABOUT_ALL 3 /* sentences, whatever is selected */
+
 int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 {
 	static void (*const sentences[])(struct telling *) = {
@@ -680,7 +682,11 @@ int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 		say_launches, say_doorbells, say_time};
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof(sentences) / sizeof(*sentences) && !r; i++)
+	bool nothing = nvs_filter_asked(story->source->options) && !story->submissions &&
+		       !story->facts->calls;
+	size_t n = nothing ? ABOUT_ALL : sizeof(sentences) / sizeof(*sentences);
+
+	for (size_t i = 0; i < n && !r; i++)
 		r = print_sentence(out, story, sentences[i]);
 	return r ? r : print_findings(out, story);
 }

@@ -150,12 +150,24 @@ static bool is_trace(const char *name)
 	return !memcmp(head, zstd, sizeof(zstd));
 }
 
+/* What other tools call what is done here. */
+static const char *const words[][2] = {
+	{"stats", "nvsnoop report TRACE"},	{"stat", "nvsnoop --stat program"},
+	{"record", "nvsnoop -o TRACE program"}, {"profile", "nvsnoop -o TRACE program"},
+	{"trace", "nvsnoop -o TRACE program"},	{"launch", "nvsnoop -o TRACE program"},
+};
+
 void nvs_launch_hint(const char *program)
 {
 	if (is_trace(program)) {
 		fprintf(stderr, "It is a trace: nvsnoop report %s\n", program);
 		return;
 	}
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(program, words[i][0])) {
+			fprintf(stderr, "Did you mean '%s'?\n", words[i][1]);
+			return;
+		}
 	for (size_t i = 0; i < sizeof(sisters) / sizeof(*sisters); i++)
 		if (distance(program, sisters[i]) <= 2) {
 			fprintf(stderr, "Did you mean 'nvsnoop %s'?\n", sisters[i]);

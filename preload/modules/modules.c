@@ -9,9 +9,9 @@
  */
 #include <dlfcn.h>
 #include <elf.h>
+#include <limits.h>
 #include <link.h>
 #include <string.h>
-#include "preload/base/outfile.h"
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
 #include "preload/modules/elf.h"

@@ -14,7 +14,6 @@
 #include <smmintrin.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "preload/base/options.h"
 #include "preload/rm/rm.h"
 #include "preload/base/sys.h"
 #include "trap/copy/shadow.h"

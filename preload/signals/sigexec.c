@@ -12,7 +12,6 @@
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
-#include "preload/signals/sigtoken.h"
 #include "preload/signals/sigkeep.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"

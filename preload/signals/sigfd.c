@@ -14,7 +14,6 @@
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"
-#include "preload/base/sys.h"
 
 /* From the middle of the range: programs count theirs from either end. */
 static int choose(int from)

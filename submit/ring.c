@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Entries, GP_PUT, doorbell: each store is seen by the GPU before the next one. */
+#include "submit/ring.h"
+#include <errno.h>
+#include <time.h>
+
+#define USERD_GP_GET (0x88 / 4)
+#define USERD_GP_PUT (0x8c / 4)
+#define GP_EXTENDED_BASE 4ull /* opcode of a control entry */
+#define PATIENCE_NS 1000000000ull
+
+static uint64_t base_of(uint64_t address)
+{
+	return address >> 40;
+}
+
+bool nvs_ring_reaches(const struct nvs_ring *r, uint64_t address)
+{
+	if (base_of(address) && r->object_class < NVS_EXTENDED_BASE_CLASS)
+		return false;
+	return address >> 57 == 0;
+}
+
+void nvs_ring_open(struct nvs_ring *r)
+{
+	r->put = r->userd[USERD_GP_PUT] & (r->entries - 1);
+}
+
+static uint64_t segment(const struct nvs_piece *p)
+{
+	return (p->address & 0xfffffffffcull) | (uint64_t)p->dwords << 42;
+}
+
+static uint64_t extended_base(uint64_t address)
+{
+	return base_of(address) << 8 | GP_EXTENDED_BASE << 32;
+}
+
+/* Entries that the pieces take: one each, and one for every change of the upper bits. */
+static uint32_t entries_of(const struct nvs_piece *pieces, uint32_t n)
+{
+	uint64_t base = 0;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		count += 1 + (base_of(pieces[i].address) != base);
+		base = base_of(pieces[i].address);
+	}
+	return count + (base != 0);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* Full is GP_PUT one behind GP_GET. */
+static int wait_for_room(const struct nvs_ring *r, uint32_t n)
+{
+	uint64_t begin = now_ns();
+
+	for (;;) {
+		uint32_t get = r->userd[USERD_GP_GET];
+
+		if (((get - r->put - 1) & (r->entries - 1)) >= n)
+			return 0;
+		if (now_ns() - begin > PATIENCE_NS)
+			return -EBUSY;
+	}
+}
+
+static void lay(struct nvs_ring *r, uint64_t entry)
+{
+	r->gpfifo[r->put] = entry;
+	r->put = (r->put + 1) & (r->entries - 1);
+}
+
+int nvs_ring_submit(struct nvs_ring *r, const struct nvs_piece *pieces, uint32_t n)
+{
+	uint32_t count = entries_of(pieces, n);
+	uint64_t base = 0;
+	int err;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!nvs_ring_reaches(r, pieces[i].address))
+			return -ERANGE;
+		if (pieces[i].dwords > NVS_SEGMENT_DWORDS_MAX)
+			return -E2BIG;
+	}
+	if (count >= r->entries)
+		return -E2BIG;
+	err = wait_for_room(r, count);
+	if (err)
+		return err;
+	__builtin_ia32_sfence();
+	for (uint32_t i = 0; i < n; i++) {
+		if (base_of(pieces[i].address) != base)
+			lay(r, extended_base(pieces[i].address));
+		base = base_of(pieces[i].address);
+		lay(r, segment(&pieces[i]));
+	}
+	if (base)
+		lay(r, extended_base(0));
+	__builtin_ia32_sfence();
+	r->userd[USERD_GP_PUT] = r->put;
+	__builtin_ia32_sfence();
+	*r->doorbell = r->token;
+	__builtin_ia32_sfence();
+	return 0;
+}

@@ -35,18 +35,19 @@ bench:
 
 # ---- install ----
 
-all: $(BUILD)/man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1
+MAN = nvsnoop.1 nvsnoop-report.1 nvsnoop-probe.1
+all: $(MAN:%=$(BUILD)/man/%)
 $(BUILD)/man/%.1: man/%.1.in man/make-page man/DATE VERSION docs/glossary.md $(BUILD)/%
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
 
-INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report \
+INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report $(DESTDIR)$(bindir)/nvsnoop-probe \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
             $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
             $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
             $(DECODE_HEADERS:include/%=$(DESTDIR)$(includedir)/%) \
             $(DESTDIR)$(datadir)/nvsnoop/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop/python/nvsnoop.py \
-            $(DESTDIR)$(mandir)/man1/nvsnoop.1 $(DESTDIR)$(mandir)/man1/nvsnoop-report.1 \
+            $(MAN:%=$(DESTDIR)$(mandir)/man1/%) \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report \
             $(DESTDIR)$(datadir)/zsh/site-functions/_nvsnoop \
@@ -61,7 +62,7 @@ below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 .PHONY: install uninstall
 install: all
 	$(Q)install -d $(sort $(dir $(INSTALLED)))
-	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-report $(DESTDIR)$(bindir)
+	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-report $(BUILD)/nvsnoop-probe $(DESTDIR)$(bindir)
 	$(Q)install -m 755 $(BUILD)/libnvsnoop.so $(DESTDIR)$(libdir)/nvsnoop
 	$(Q)install -m 644 $(PUBLIC)/$(PUBLIC_SO) $(PUBLIC)/libnvsnoop-decode.a $(DESTDIR)$(libdir)
 	$(Q)ln -sf $(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so
@@ -71,7 +72,7 @@ install: all
 	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
-	$(Q)install -m 644 $(BUILD)/man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1 $(DESTDIR)$(mandir)/man1
+	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(DESTDIR)$(mandir)/man1
 	$(Q)for tool in nvsnoop nvsnoop-report; do \
 	    install -m 644 scripts/completion/completion.bash $(DESTDIR)$(datadir)/bash-completion/completions/$$tool && \
 	    install -m 644 scripts/completion/nvsnoop.fish $(DESTDIR)$(datadir)/fish/vendor_completions.d/$$tool.fish || \
@@ -99,9 +100,9 @@ BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev
 bundle: all $(BUNDLE)/nvsnoop-report
 	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences)
 	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences)
-	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
+	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-probe $(BUILD)/libnvsnoop.so $(BUNDLE)
 	$(Q)install -m 644 $(call host_library,libunwind.so.8) $(call host_library,liblzma.so.5) $(BUNDLE)
-	$(Q)install -m 644 $(BUILD)/man/nvsnoop.1 $(BUILD)/man/nvsnoop-report.1 $(BUNDLE)/man
+	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(BUNDLE)/man
 	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion
 	$(Q)for package in $(BUNDLED); do install -m 644 /usr/share/doc/$$package/copyright $(BUNDLE)/licences/$$package || \
 	    echo "bundle: without the licence of $$package it is not to be handed on" >&2; done

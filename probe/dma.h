@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* What the study of transfers and what is derived from its rows share. */
+#ifndef NVSNOOP_PROBE_DMA_H
+#define NVSNOOP_PROBE_DMA_H
+
+#include "probe/table.h"
+
+enum direction { TO_DEVICE, TO_HOST, WITHIN_DEVICE, DIRECTIONS };
+static const char *const direction_name[] = {"HtoD", "DtoH", "DtoD"};
+
+struct way {
+	bool copy; /* by the copy engine */
+	const char *mode; /* column */
+	uint32_t launch; /* LAUNCH_DMA */
+	enum probe_lane_kind lane;
+	enum direction direction;
+	bool to_host; /* inline: into pinned memory of the host */
+	enum probe_place commands;
+	bool single; /* T = 1 */
+};
+
+/* Columns of the table. */
+enum { COL_BYTES = 7, COL_NS = 9, COL_GIB = 12, NCOLUMNS = 14 };
+
+#define DMA_MAIN \
+	5 /* ways that are measured at every size: inline to device and host, copies each way */
+
+/* What was published for an A40, ns; NAN: nothing. */
+double dma_published_ns(const struct way *way, uint32_t bytes);
+/* Adds to the table's notes; ENDS: the row behind the last of each main way. */
+void dma_derive(struct probe_table *table, const struct way *ways, const uint32_t *ends);
+/* Two pictures into FOLDER. */
+void dma_draw(const struct probe_table *table, const struct probe_session *session,
+	      const uint32_t *ends, const char *folder);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* What follows from the rows of the study of transfers: start, saturation, crossover, pictures. */
+#include <math.h>
+#include <stdio.h>
+#include "probe/dma.h"
+#include "probe/svg.h"
+
+/* arXiv 2604.26889, Table 2, raw: an A40, PCIe 4.0 x16. */
+static const struct {
+	uint32_t bytes;
+	double ns;
+} published[] = {
+	{8, 24},	 {32, 24},	   {128, 32},	      {512, 48},
+	{2048, 124.8},	 {8192, 448},	   {32768, 1900},     {131072, 5950},
+	{524288, 22060}, {2097152, 87110}, {8388608, 346900}, {33554432, 1384960},
+};
+enum { NPUBLISHED = sizeof(published) / sizeof(published[0]), PUBLISHED_INLINE = 6 };
+
+double dma_published_ns(const struct way *w, uint32_t bytes)
+{
+	if (w->direction != TO_DEVICE || w->single || w->commands != PROBE_HOST || w->to_host)
+		return NAN;
+	for (uint32_t i = 0; i < NPUBLISHED; i++)
+		if (published[i].bytes == bytes && w->copy == (i >= PUBLISHED_INLINE))
+			return published[i].ns;
+	return NAN;
+}
+
+/* ---- what follows from the rows ---- */
+
+struct curve { /* of one of the main ways */
+	const struct probe_cell *rows[128];
+	uint32_t n;
+};
+
+static double at(const struct curve *c, uint32_t i, uint32_t column)
+{
+	return c->rows[i][column].number;
+}
+
+static void derive_curve(struct probe_table *t, const struct way *w, const struct curve *c)
+{
+	double best = 0;
+	uint32_t i;
+
+	for (i = 0; i < c->n; i++)
+		if (at(c, i, COL_GIB) > best)
+			best = at(c, i, COL_GIB);
+	if (!c->n || best <= 0)
+		return;
+	for (i = 0; i < c->n && !(at(c, i, COL_GIB) >= 0.95 * best); i++)
+		;
+	probe_table_note(
+		t,
+		"%s %s: starts at %.2f ns (%.0f bytes); 95 %% of the best, %.3f GiB/s, from "
+		"%.0f bytes on",
+		w->copy ? "copy" : "inline", w->to_host ? "HtoH" : direction_name[w->direction],
+		at(c, 0, COL_NS), at(c, 0, COL_BYTES), best, at(c, i, COL_BYTES));
+}
+
+static double ns_at(const struct curve *c, double bytes)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (at(c, i, COL_BYTES) == bytes)
+			return at(c, i, COL_NS);
+	return NAN;
+}
+
+/* The first size that both were measured at from which on the copy engine is never slower. */
+static void derive_crossover(struct probe_table *t, const struct curve *in,
+			     const struct curve *copy)
+{
+	double from = NAN, before = NAN;
+
+	for (uint32_t i = 0; i < in->n; i++) {
+		double other = ns_at(copy, at(in, i, COL_BYTES));
+
+		if (isnan(other) || isnan(at(in, i, COL_NS)))
+			continue;
+		if (other > at(in, i, COL_NS)) {
+			before = at(in, i, COL_BYTES);
+			from = NAN;
+		} else if (isnan(from)) {
+			from = at(in, i, COL_BYTES);
+		}
+	}
+	if (!isnan(from) && !isnan(before))
+		probe_table_note(
+			t, "HtoD: inline is faster to %.0f bytes, the copy engine from %.0f on",
+			before, from);
+	else if (!isnan(before))
+		probe_table_note(t, "HtoD: inline is faster at every size to %.0f bytes", before);
+	else if (!isnan(from))
+		probe_table_note(t, "HtoD: the copy engine is faster from %.0f bytes on", from);
+}
+
+void dma_derive(struct probe_table *t, const struct way *ways, const uint32_t *ends)
+{
+	static struct curve curves[DMA_MAIN];
+	uint32_t row = 0;
+
+	for (uint32_t i = 0; i < DMA_MAIN; i++) {
+		struct curve *c = &curves[i];
+
+		for (c->n = 0; row < ends[i]; row++)
+			if (c->n < 128)
+				c->rows[c->n++] = &t->cells[row * NCOLUMNS];
+		derive_curve(t, &ways[i], c);
+	}
+	derive_crossover(t, &curves[0], &curves[2]);
+}
+
+/* ---- pictures ---- */
+
+static void draw(const struct probe_table *t, const struct probe_session *s, const uint32_t *ends,
+		 const char *path, bool bandwidth)
+{
+	static const char *const names[] = {"inline to device", "inline to host",
+					    "copy engine HtoD", "copy engine DtoH",
+					    "copy engine DtoD"};
+	static double x[6][128], y[6][128];
+	struct probe_series series[6];
+	uint32_t row = 0;
+
+	for (uint32_t i = 0; i < DMA_MAIN; i++) {
+		series[i] = (struct probe_series){names[i], x[i], y[i], 0, false};
+		for (; row < ends[i]; row++) {
+			const struct probe_cell *c = &t->cells[row * NCOLUMNS];
+			uint32_t n = series[i].n;
+
+			if (n == 128 || isnan(c[COL_NS].number))
+				continue;
+			x[i][n] = c[COL_BYTES].number;
+			y[i][n] = c[bandwidth ? COL_GIB : COL_NS].number;
+			series[i].n++;
+		}
+	}
+	series[5] = (struct probe_series){"A40, published", x[5], y[5], NPUBLISHED, true};
+	for (uint32_t i = 0; i < NPUBLISHED; i++) {
+		x[5][i] = published[i].bytes;
+		y[5][i] = bandwidth ? published[i].bytes / published[i].ns * 1e9 / (1 << 30)
+				    : published[i].ns;
+	}
+	probe_svg(path, &(struct probe_plot){
+				.title = bandwidth ? "Bandwidth of back-to-back transfers"
+						   : "Interval of back-to-back transfers",
+				.subtitle = probe_machine(s),
+				.x = "bytes a transfer",
+				.y = bandwidth ? "GiB/s" : "ns a transfer",
+				.log_x = true,
+				.log_y = true,
+				.binary_x = true,
+				.series = series,
+				.n = 6,
+			});
+}
+
+void dma_draw(const struct probe_table *t, const struct probe_session *s, const uint32_t *ends,
+	      const char *folder)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/dma-latency.svg", folder);
+	draw(t, s, ends, path, false);
+	snprintf(path, sizeof(path), "%s/dma-bandwidth.svg", folder);
+	draw(t, s, ends, path, true);
+}

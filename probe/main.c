@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* nvsnoop-probe: command streams of our own, and what they measure. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "probe/studies.h"
+
+static const struct study_name {
+	const char *name;
+	int (*run)(const struct probe_options *options);
+	const char *help;
+} studies[] = {
+	{"dma", probe_dma, "transfers inline and by copy engine: latency, bandwidth, crossover"},
+	{"doorbell", probe_doorbell, "from the store to the doorbell to the end, by stages"},
+};
+enum { STUDIES = sizeof(studies) / sizeof(studies[0]) };
+
+static void usage(FILE *f)
+{
+	fprintf(f,
+		"Usage: nvsnoop-probe STUDY [OPTION...]\n\n"
+		"Submits commands of its own to the GPU, in a process and on channels of its own,\n"
+		"and measures them by the GPU's clock. Needs no root and no profiler.\n\n"
+		"Studies:\n");
+	for (int i = 0; i < STUDIES; i++)
+		fprintf(f, "  %-10s %s\n", studies[i].name, studies[i].help);
+	fprintf(f,
+		"\nOptions:\n"
+		"  --gpu=N          the GPU, as CUDA counts them (0)\n"
+		"  --format=FORMAT  text, csv or json (text)\n"
+		"  --svg=FOLDER     also draw pictures, into FOLDER, which must be there\n"
+		"  --sizes=LIST     bytes a transfer: 4,8K,1M ...; at most %d\n"
+		"  --repeat=N       submissions a row, 1 to 1000 (30)\n"
+		"  --iterations=N   transfers a submission (as many as take 200 us)\n"
+		"  --help, --version\n",
+		PROBE_SIZES_MAX);
+}
+
+static void wrong(const char *format, const char *what)
+{
+	fprintf(stderr, "nvsnoop-probe: ");
+	fprintf(stderr, format, what);
+	fprintf(stderr, "; try --help\n");
+	exit(2);
+}
+
+static unsigned long number(const char *text, unsigned long low, unsigned long high,
+			    const char *name)
+{
+	unsigned long v;
+	char *end;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || v < low || v > high) {
+		fprintf(stderr, "nvsnoop-probe: --%s is a number from %lu to %lu, not '%s'\n", name,
+			low, high, text);
+		exit(2);
+	}
+	return v;
+}
+
+static void read_sizes(struct probe_options *o, const char *text)
+{
+	const char *all = text;
+
+	while (*text) {
+		unsigned long long v;
+		char *end;
+
+		errno = 0;
+		v = strtoull(text, &end, 10);
+		if (*text < '0' || *text > '9' || errno || v > 1u << 30)
+			v = 0;
+		if (*end == 'K' || *end == 'k')
+			v <<= 10, end++;
+		else if (*end == 'M' || *end == 'm')
+			v <<= 20, end++;
+		else if (*end == 'G' || *end == 'g')
+			v <<= 30, end++;
+		if (!v || v > 1u << 30 || (*end && *end != ','))
+			wrong("--sizes is a list of 1 to 1G, as in 4,8K,1M, not '%s'", all);
+		if (o->nsizes == PROBE_SIZES_MAX)
+			wrong("%s: too many sizes", "--sizes");
+		o->sizes[o->nsizes++] = (uint32_t)v;
+		text = end + (*end == ',');
+	}
+	if (!o->nsizes)
+		wrong("--sizes is a list of 1 to 1G, as in 4,8K,1M, not '%s'", all);
+}
+
+static enum probe_format read_format(const char *text)
+{
+	static const char *const names[] = {"text", "csv", "json"};
+
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(text, names[i]))
+			return (enum probe_format)i;
+	wrong("--format is text, csv or json, not '%s'", text);
+	return PROBE_TEXT;
+}
+
+static void read_options(struct probe_options *o, int argc, char **argv)
+{
+	static const struct option known[] = {
+		{"gpu", required_argument, NULL, 'g'},
+		{"format", required_argument, NULL, 'f'},
+		{"svg", required_argument, NULL, 'v'},
+		{"sizes", required_argument, NULL, 's'},
+		{"repeat", required_argument, NULL, 'r'},
+		{"iterations", required_argument, NULL, 'i'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{NULL, 0, NULL, 0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1)
+		switch (c) {
+		case 'g':
+			o->gpu = (int)number(optarg, 0, 63, "gpu");
+			break;
+		case 'f':
+			o->format = read_format(optarg);
+			break;
+		case 'v':
+			o->svg = optarg;
+			break;
+		case 's':
+			read_sizes(o, optarg);
+			break;
+		case 'r':
+			o->repeat = (uint32_t)number(optarg, 1, 1000, "repeat");
+			break;
+		case 'i':
+			o->iterations = (uint32_t)number(optarg, 1, 1000000, "iterations");
+			break;
+		case 'h':
+			usage(stdout);
+			exit(0);
+		case 'V':
+			puts("nvsnoop-probe " NVS_VERSION);
+			exit(0);
+		default:
+			fprintf(stderr, "nvsnoop-probe: try --help\n");
+			exit(2);
+		}
+}
+
+int main(int argc, char **argv)
+{
+	struct probe_options options = {.repeat = 30};
+
+	argv[0] = (char *)"nvsnoop-probe";
+	read_options(&options, argc, argv);
+	if (optind == argc)
+		wrong("%s", "which study?");
+	if (optind + 1 < argc)
+		wrong("one study at a time, not also '%s'", argv[optind + 1]);
+	for (int i = 0; i < STUDIES; i++)
+		if (!strcmp(argv[optind], studies[i].name))
+			return studies[i].run(&options);
+	wrong("there is no study '%s'", argv[optind]);
+}

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# nvsnoop-probe: command streams of our own. It follows the driver's calls with the library's own rooms, whose hooks it
+# exports by their names, so that libcuda's calls come to them.
+PROBE_SRC = $(wildcard probe/*.c submit/*.c)
+PROBE_OBJ = $(PROBE_SRC:%.c=$(BUILD)/%.o)
+PROBE_CFLAGS = $(TOOL_CFLAGS) -fvisibility=hidden
+PROBE_FOLLOW = $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/rm/*.c) $(wildcard preload/base/*.c) preload/hooks/device.c)
+
+all: $(BUILD)/nvsnoop-probe
+
+$(BUILD)/probe/%.o: probe/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(PROBE_CFLAGS) -c -o $@ $<
+
+$(BUILD)/submit/%.o: submit/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(PROBE_CFLAGS) -c -o $@ $<
+
+$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -rdynamic -o $@ $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) -ldl -lpthread -lm
+
+TESTS     += tests/probe/run
+TEST_DEPS += $(BUILD)/nvsnoop-probe

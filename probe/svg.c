@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Plots as SVG, by hand: what is drawn is little, and needs no library. */
+#include "probe/svg.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "probe/probe.h"
+
+enum { WIDTH = 760, HEIGHT = 480, LEFT = 78, RIGHT = 30, TOP = 62, BOTTOM = 56 };
+
+/* Told apart by the colour-blind too (Okabe and Ito). */
+static const char *const colours[] = {"#0072b2", "#56b4e9", "#d55e00",
+				      "#009e73", "#cc79a7", "#444444"};
+
+struct axis {
+	double low, high; /* of the value, or of its logarithm */
+	bool log;
+	double from, to; /* on the page */
+};
+
+static double scaled(const struct axis *a, double v)
+{
+	return a->log ? log2(v) : v;
+}
+
+static double place(const struct axis *a, double v)
+{
+	return a->from + (scaled(a, v) - a->low) / (a->high - a->low) * (a->to - a->from);
+}
+
+static bool shown(const struct probe_plot *p, double x, double y)
+{
+	return isfinite(x) && isfinite(y) && (!p->log_x || x > 0) && (!p->log_y || y > 0);
+}
+
+static void widen(struct axis *a, double v)
+{
+	double at = scaled(a, v);
+
+	a->low = at < a->low ? at : a->low;
+	a->high = at > a->high ? at : a->high;
+}
+
+/* Ends on whole steps: of 2 on the x axis of bytes, else of 10 or of a round figure. */
+static double round_axis(struct axis *a, bool binary)
+{
+	double step, unit;
+
+	if (!(a->low <= a->high)) {
+		a->low = 0;
+		a->high = 1;
+	}
+	if (a->log) {
+		step = binary ? 2 : log2(10);
+		while (binary && (a->high - a->low) / step > 12)
+			step += 2;
+	} else {
+		a->low = a->low > 0 ? 0 : a->low;
+		unit = pow(10, floor(log10((a->high - a->low) / 5 + 1e-30)));
+		step = unit;
+		while ((a->high - a->low) / step > 8)
+			step *= step / unit < 1.5 ? 2 : 2.5;
+	}
+	a->low = floor(a->low / step + 1e-9) * step;
+	a->high = ceil(a->high / step - 1e-9) * step;
+	if (a->high <= a->low)
+		a->high = a->low + step;
+	return step;
+}
+
+static void label(char *text, size_t room, double v, bool binary)
+{
+	static const char *const unit[] = {"", "Ki", "Mi", "Gi"};
+	int i = 0;
+
+	while (binary && v >= 1024 && i < 3) {
+		v /= 1024;
+		i++;
+	}
+	/* Six digits: what a logarithm came back as. */
+	snprintf(text, room, "%.6g%s%s", v, *unit[i] ? " " : "", unit[i]);
+}
+
+static void escape(FILE *f, const char *text)
+{
+	for (; *text; text++)
+		switch (*text) {
+		case '<':
+			fputs("&lt;", f);
+			break;
+		case '>':
+			fputs("&gt;", f);
+			break;
+		case '&':
+			fputs("&amp;", f);
+			break;
+		default:
+			if ((unsigned char)*text >= 0x20)
+				fputc(*text, f);
+		}
+}
+
+static void words(FILE *f, double x, double y, const char *how, const char *text)
+{
+	fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, how);
+	escape(f, text);
+	fprintf(f, "</text>\n");
+}
+
+static void grid(FILE *f, const struct axis *x, const struct axis *y, const struct axis *a,
+		 double step, bool binary)
+{
+	char text[32];
+
+	for (double v = a->low; v <= a->high + step * 1e-6; v += step) {
+		double value = a->log ? exp2(v) : v, at = place(a, value);
+
+		label(text, sizeof(text), value, binary);
+		if (a == x) {
+			fprintf(f, "<path d=\"M%.1f %.1fV%.1f\" class=\"g\"/>\n", at, y->from,
+				y->to);
+			words(f, at, y->from + 18, "text-anchor=\"middle\"", text);
+		} else {
+			fprintf(f, "<path d=\"M%.1f %.1fH%.1f\" class=\"g\"/>\n", x->from, at,
+				x->to);
+			words(f, x->from - 8, at + 4, "text-anchor=\"end\"", text);
+		}
+	}
+}
+
+static void curve(FILE *f, const struct probe_plot *p, const struct axis *x, const struct axis *y,
+		  const struct probe_series *s, const char *colour)
+{
+	bool begun = false;
+
+	if (!s->points)
+		fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", colour);
+	for (uint32_t i = 0; i < s->n; i++) {
+		double px, py;
+
+		if (!shown(p, s->x[i], s->y[i]))
+			continue;
+		px = place(x, s->x[i]);
+		py = place(y, s->y[i]);
+		if (s->points)
+			fprintf(f,
+				"<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" "
+				"d=\"M%.1f %.1fl4 4l4 -4l-4 -4z\"/>\n",
+				colour, px - 4, py);
+		else
+			fprintf(f, "%c%.1f %.1f", begun ? 'L' : 'M', px, py);
+		begun = true;
+	}
+	if (!s->points)
+		fprintf(f, "\"/>\n");
+}
+
+static void legend(FILE *f, const struct probe_plot *p)
+{
+	double y = TOP + 16;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		const char *colour = colours[i % 6];
+
+		if (!p->series[i].n)
+			continue;
+		if (p->series[i].points)
+			fprintf(f,
+				"<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" "
+				"d=\"M%d %.1fl4 4l4 -4l-4 -4z\"/>\n",
+				colour, LEFT + 20, y - 4);
+		else
+			fprintf(f, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%d %.1fh24\"/>\n",
+				colour, LEFT + 12, y - 4);
+		words(f, LEFT + 42, y, "", p->series[i].name);
+		y += 17;
+	}
+}
+
+static void draw(FILE *f, const struct probe_plot *p)
+{
+	struct axis x = {INFINITY, -INFINITY, p->log_x, LEFT, WIDTH - RIGHT};
+	struct axis y = {INFINITY, -INFINITY, p->log_y, HEIGHT - BOTTOM, TOP};
+	double step_x, step_y;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		for (uint32_t k = 0; k < p->series[i].n; k++)
+			if (shown(p, p->series[i].x[k], p->series[i].y[k])) {
+				widen(&x, p->series[i].x[k]);
+				widen(&y, p->series[i].y[k]);
+			}
+	step_x = round_axis(&x, p->binary_x);
+	step_y = round_axis(&y, false);
+	fprintf(f,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+		"height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
+		"<style>.g{stroke:#ddd;stroke-width:1;fill:none}</style>\n"
+		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+		WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT);
+	words(f, LEFT, 24, "font-size=\"16\"", p->title);
+	words(f, LEFT, 44, "fill=\"#555\"", p->subtitle);
+	grid(f, &x, &y, &x, step_x, p->binary_x);
+	grid(f, &x, &y, &y, step_y, false);
+	fprintf(f, "<path d=\"M%d %dV%dH%d\" stroke=\"#000\" fill=\"none\"/>\n", LEFT, TOP,
+		HEIGHT - BOTTOM, WIDTH - RIGHT);
+	words(f, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 14, "text-anchor=\"middle\"", p->x);
+	fprintf(f, "<g transform=\"rotate(-90 18 %d)\">", (TOP + HEIGHT - BOTTOM) / 2);
+	words(f, 18, (TOP + HEIGHT - BOTTOM) / 2.0, "text-anchor=\"middle\"", p->y);
+	fprintf(f, "</g>\n");
+	for (uint32_t i = 0; i < p->n; i++)
+		curve(f, p, &x, &y, &p->series[i], colours[i % 6]);
+	legend(f, p);
+	fprintf(f, "</svg>\n");
+}
+
+void probe_svg(const char *path, const struct probe_plot *plot)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f)
+		probe_die("%s: %s", path, strerror(errno));
+	draw(f, plot);
+	if (fflush(f) || ferror(f) || fclose(f))
+		probe_die("%s: %s", path, strerror(errno));
+}

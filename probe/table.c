@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* Results as text, CSV and JSON. */
+#include "probe/table.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *more(void *p, size_t bytes)
+{
+	p = realloc(p, bytes);
+	if (!p)
+		probe_die("out of memory");
+	return p;
+}
+
+void probe_table_row(struct probe_table *t, const struct probe_cell *cells)
+{
+	if (t->nrows == t->room) {
+		t->room = t->room ? t->room * 2 : 64;
+		t->cells = more(t->cells, t->room * t->ncolumns * sizeof(*cells));
+	}
+	memcpy(&t->cells[t->nrows * t->ncolumns], cells, t->ncolumns * sizeof(*cells));
+	t->nrows++;
+}
+
+void probe_table_note(struct probe_table *t, const char *format, ...)
+{
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, format);
+	n = vasprintf(&text, format, ap);
+	va_end(ap);
+	if (n < 0)
+		probe_die("out of memory");
+	t->notes = more(t->notes, (t->nnotes + 1) * sizeof(*t->notes));
+	t->notes[t->nnotes++] = text;
+}
+
+void probe_table_free(struct probe_table *t)
+{
+	for (uint32_t i = 0; i < t->nnotes; i++)
+		free(t->notes[i]);
+	free(t->notes);
+	free(t->cells);
+	t->cells = NULL;
+	t->notes = NULL;
+	t->nrows = t->room = t->nnotes = 0;
+}
+
+const char *probe_machine(const struct probe_session *s)
+{
+	static char text[320];
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s, driver %s", s->gpu,
+				    *s->driver ? s->driver : "not known");
+
+	if (*s->link)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", PCIe %s (%.1f GiB/s)", s->link,
+				      s->link_gib_s);
+	if (s->sm_mhz)
+		snprintf(text + n, sizeof(text) - n, ", SM %u MHz", s->sm_mhz);
+	return text;
+}
+
+/* 1234567 as 1,234,567 */
+static void group(char *text, size_t room, double v, int decimals)
+{
+	char plain[64];
+	size_t n, whole, at = 0;
+
+	snprintf(plain, sizeof(plain), "%.*f", decimals, v);
+	n = strlen(plain);
+	whole = strcspn(plain, ".");
+	for (size_t i = 0; i < n && at + 2 < room; i++) {
+		if (i && i < whole && (whole - i) % 3 == 0 && plain[i - 1] != '-')
+			text[at++] = ',';
+		text[at++] = plain[i];
+	}
+	text[at] = 0;
+}
+
+static void cell_text(char *text, size_t room, const struct probe_column *c,
+		      const struct probe_cell *cell)
+{
+	if (cell->words)
+		snprintf(text, room, "%s", cell->words);
+	else if (isnan(cell->number))
+		snprintf(text, room, "-");
+	else
+		group(text, room, cell->number, c->decimals);
+}
+
+static void print_text(const struct probe_table *t, const struct probe_session *s)
+{
+	char text[64];
+
+	printf("%s\n\n", probe_machine(s));
+	for (int64_t row = -1; row < (int64_t)t->nrows; row++) {
+		for (uint32_t i = 0; i < t->ncolumns; i++) {
+			const struct probe_column *c = &t->columns[i];
+			int width = c->heading ? (int)strlen(c->heading) : 0;
+
+			if (!c->heading)
+				continue;
+			for (uint32_t k = 0; k < t->nrows; k++) {
+				cell_text(text, sizeof(text), c, &t->cells[k * t->ncolumns + i]);
+				width = (int)strlen(text) > width ? (int)strlen(text) : width;
+			}
+			if (row < 0)
+				snprintf(text, sizeof(text), "%s", c->heading);
+			else
+				cell_text(text, sizeof(text), c, &t->cells[row * t->ncolumns + i]);
+			printf("%s%*s", i ? "  " : "", c->decimals < 0 ? -width : width, text);
+		}
+		putchar('\n');
+	}
+	if (t->nnotes)
+		putchar('\n');
+	for (uint32_t i = 0; i < t->nnotes; i++)
+		printf("%s\n", t->notes[i]);
+}
+
+static void print_quoted(const char *words)
+{
+	putchar('"');
+	for (; *words; words++)
+		if (*words == '"' || *words == '\\')
+			printf("\\%c", *words);
+		else if ((unsigned char)*words < 0x20)
+			printf("\\u%04x", *words);
+		else
+			putchar(*words);
+	putchar('"');
+}
+
+static void print_value(const struct probe_column *c, const struct probe_cell *cell)
+{
+	if (cell->words)
+		print_quoted(cell->words);
+	else if (isnan(cell->number))
+		printf("null");
+	else
+		printf("%.*f", c->decimals, cell->number);
+}
+
+static void print_json(const struct probe_table *t, const struct probe_session *s)
+{
+	printf("{\"schema\":2,\"study\":\"%s\",\"gpu\":", t->study);
+	print_quoted(s->gpu);
+	printf(",\"driver\":");
+	print_quoted(s->driver);
+	printf(",\"pcie\":");
+	if (*s->link)
+		print_quoted(s->link);
+	else
+		printf("null");
+	if (s->sm_mhz)
+		printf(",\"sm_mhz\":%u", s->sm_mhz);
+	else
+		printf(",\"sm_mhz\":null");
+	printf(",\"rows\":[");
+	for (uint32_t row = 0; row < t->nrows; row++) {
+		printf("%s\n{", row ? "," : "");
+		for (uint32_t i = 0; i < t->ncolumns; i++) {
+			printf("%s\"%s\":", i ? "," : "", t->columns[i].key);
+			print_value(&t->columns[i], &t->cells[row * t->ncolumns + i]);
+		}
+		putchar('}');
+	}
+	printf("],\n\"notes\":[");
+	for (uint32_t i = 0; i < t->nnotes; i++) {
+		printf("%s", i ? "," : "");
+		print_quoted(t->notes[i]);
+	}
+	printf("]}\n");
+}
+
+/* Names hold no quote; a comma they may. */
+static void print_field(const char *words)
+{
+	printf(strpbrk(words, ",\"") ? "\"%s\"" : "%s", words);
+}
+
+static void print_csv(const struct probe_table *t, const struct probe_session *s)
+{
+	for (uint32_t i = 0; i < t->ncolumns; i++)
+		printf("%s,", t->columns[i].key);
+	printf("gpu,driver,pcie,sm_mhz\n");
+	for (uint32_t row = 0; row < t->nrows; row++) {
+		for (uint32_t i = 0; i < t->ncolumns; i++) {
+			const struct probe_cell *cell = &t->cells[row * t->ncolumns + i];
+
+			if (cell->words)
+				print_field(cell->words);
+			else if (!isnan(cell->number))
+				printf("%.*f", t->columns[i].decimals, cell->number);
+			putchar(',');
+		}
+		print_field(s->gpu);
+		printf(",%s,%s,", s->driver, s->link);
+		if (s->sm_mhz)
+			printf("%u", s->sm_mhz);
+		putchar('\n');
+	}
+}
+
+void probe_table_print(const struct probe_table *t, const struct probe_session *s,
+		       enum probe_format format)
+{
+	if (format == PROBE_JSON)
+		print_json(t, s);
+	else if (format == PROBE_CSV)
+		print_csv(t, s);
+	else
+		print_text(t, s);
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("cannot write the result");
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double probe_quantile(const double *sorted, uint32_t n, double q)
+{
+	double at = q * (n - 1);
+	uint32_t low = (uint32_t)at;
+
+	if (low + 1 >= n)
+		return sorted[n - 1];
+	return sorted[low] + (sorted[low + 1] - sorted[low]) * (at - low);
+}
+
+double probe_median(double *values, uint32_t n)
+{
+	qsort(values, n, sizeof(*values), by_value);
+	return probe_quantile(values, n, 0.5);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a study prints: rows under columns, as text, CSV or JSON, with the machine it was measured
+ * on and what was derived from the rows.
+ */
+#ifndef NVSNOOP_PROBE_TABLE_H
+#define NVSNOOP_PROBE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "probe/probe.h"
+
+enum probe_format { PROBE_TEXT, PROBE_CSV, PROBE_JSON };
+
+struct probe_column {
+	const char *key; /* of CSV and JSON */
+	const char *heading; /* of the text; NULL: not shown there */
+	int decimals; /* of a number; -1: words */
+};
+
+struct probe_cell {
+	const char *words; /* NULL: a number */
+	double number; /* NAN: not known */
+};
+
+#define PROBE_WORDS(w) ((struct probe_cell){.words = (w)})
+#define PROBE_NUMBER(n) ((struct probe_cell){.number = (double)(n)})
+
+struct probe_table {
+	const char *study;
+	const struct probe_column *columns;
+	uint32_t ncolumns, nrows, room;
+	struct probe_cell *cells;
+	char **notes; /* what was derived, a sentence each */
+	uint32_t nnotes;
+};
+
+/* CELLS has one for each column; words must outlive the table. */
+void probe_table_row(struct probe_table *table, const struct probe_cell *cells);
+void probe_table_note(struct probe_table *table, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void probe_table_print(const struct probe_table *table, const struct probe_session *session,
+		       enum probe_format format);
+void probe_table_free(struct probe_table *table);
+/* "NVIDIA H200, driver 580.159.04, 32.0 GT/s x16 (58.7 GiB/s), SM 1980 MHz" */
+const char *probe_machine(const struct probe_session *session);
+double probe_median(double *values, uint32_t n); /* sorts them */
+double probe_quantile(const double *sorted, uint32_t n, double q);
+
+#endif

@@ -42,6 +42,7 @@ static void open_upload(struct sg_channel *ch)
 	c->line_bytes = c->line_left = c->reg[0x180 / 4 - 64];
 	c->lines_left = c->line_bytes ? c->reg[0x184 / 4 - 64] : 0;
 	c->pitch = c->reg[0x190 / 4 - 64];
+	sg_spend(ch, true, c->line_bytes);
 }
 
 /* One value many times. */

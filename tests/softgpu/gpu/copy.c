@@ -76,6 +76,9 @@ static void transfer(struct sg_channel *ch, uint32_t launch)
 	for (uint64_t i = 0; i < lines; i++) {
 		if (!(launch >> 10 & 1 ? remap_line(ch, to, from, n) : copy_bytes(ch, to, from, n)))
 			return;
+		sg_spend(ch, false, n);
+		if (sg_options.ill == SG_WRONG && n == 4096)
+			sg_write(ch, to + n - 1, "", 1);
 		from += (int32_t)REG(ch, 0x410);
 		to += (int32_t)REG(ch, 0x414);
 	}

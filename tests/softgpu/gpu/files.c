@@ -48,6 +48,14 @@ static void parse_options(void)
 			sg_options.poison = true;
 		else if (n == 5 && !strncmp(s, "eager", 5))
 			sg_options.eager = true;
+		else if (n == 5 && !strncmp(s, "clock", 5))
+			sg_options.clock = true;
+		else if (n == 5 && !strncmp(s, "wrong", 5))
+			sg_options.ill = SG_WRONG;
+		else if (n == 4 && !strncmp(s, "mute", 4))
+			sg_options.ill = SG_MUTE;
+		else if (n == 5 && !strncmp(s, "fault", 5))
+			sg_options.ill = SG_FAULT;
 		s += n + (s[n] == ',');
 	}
 }

@@ -19,12 +19,16 @@
 #define SG_NO_GPU 0xffffffffu
 #define SG_RING_MAX (1u << 20)
 
-/* ---- options.c-like: SOFTGPU="gpus=2,poison,eager" ---- */
+/* ---- options.c-like: SOFTGPU="gpus=2,poison,eager,clock,wrong" ---- */
 struct sg_options {
 	uint32_t gpus;
 	bool poison; /* overwrite what was consumed, at once; consume only what was rung */
 	bool eager; /* consume by PUT alone, before the doorbell */
+	bool clock; /* timestamps of a clock that transfers alone advance: sg_spend() */
+	enum { SG_WELL, SG_WRONG, SG_MUTE, SG_FAULT } ill; /* what befalls those of SG_MARK */
 };
+/* Payloads from here on are those of a program that submits by itself. */
+#define SG_MARK 0x70000000u
 extern struct sg_options sg_options;
 
 /* ---- memory.c ---- */
@@ -128,6 +132,7 @@ struct sg_gpu {
 	struct sg_channel *channels;
 	struct sg_memory *bells[64]; /* usermode pages */
 	uint64_t bells_other; /* doorbells with a token of no channel */
+	uint64_t spent; /* ns that transfers took, with `clock` */
 	uint32_t nbells;
 	uint32_t next_chid;
 	uint32_t chids[64]; /* bitmap of channel ids in use: 2048 */
@@ -150,6 +155,8 @@ bool sg_read(struct sg_channel *ch, uint64_t va, void *to, uint64_t n);
 bool sg_write(struct sg_channel *ch, uint64_t va, const void *from, uint64_t n);
 /* Semaphore release: 4 bytes, or 16 with the time at 8. */
 void sg_release(struct sg_channel *ch, uint64_t va, uint64_t payload, bool wide, bool stamp);
+/* A transfer of BYTES, begun by the compute class or else the copy engine. */
+void sg_spend(struct sg_channel *ch, bool inline_data, uint64_t bytes);
 void sg_reduce(struct sg_channel *ch, uint64_t va, uint32_t payload, uint32_t op, bool is_signed);
 
 /* compute.c, copy.c: one method write each; compute takes runs of inline data at once. */

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""That nvsnoop-probe's own commands do on the GPU what they should: right bytes, figures that come again, and a
+recording of the probe that holds what it says it sent."""
+
+import json
+
+SIZES = "4K,16K,64K,1M,16M"
+STEADY = 0.10  # three runs may differ by so much
+STEADY_READS = 0.35  # copies that read the host's memory, one at a time: others use that memory too
+READS = ("copy", "non-pipelined", "copy HtoD", "HtoD")
+MAIN = {("inline", "compute"), ("copy", "copy HtoD"), ("copy", "copy DtoH")}
+
+
+def key_of(row):
+    return tuple(row[k] for k in ("engine", "mode", "channel", "direction", "memory_dst", "pushbuffer", "bytes"))
+
+
+def probed(suite, name, words, row, env=None):
+    out, err, status = suite.run(f"{name}: {' '.join(words)}", [suite.probe, *words, "--format=json"], env)
+    if status:
+        row.wrong.append(f"exit {status}: {err.decode(errors='replace').strip()[-200:]}")
+        return None
+    return json.loads(out)
+
+
+def dma(suite, name):
+    row = suite.row(name)
+    runs = [probed(suite, name, ["dma", f"--sizes={SIZES}"], row) for _ in range(3)]
+    if row.wrong:
+        return row
+    figures = {}
+    for run in runs:
+        for r in run["rows"]:
+            if (r["engine"], r["channel"]) in MAIN and r["mode"] in ("inline", "non-pipelined") and r["pushbuffer"] == "host":
+                figures.setdefault(key_of(r), []).append(r["ns_median"])
+    spread = {k: (max(v) - min(v)) / min(v) for k, v in figures.items()}
+    loose = {k: s for k, s in spread.items() if s > (STEADY_READS if k[:4] == READS else STEADY)}
+    close = sum(s <= 0.05 for s in spread.values())
+    row.notes.append(f"three runs within 5 % for {close} of {len(figures)} figures, within {max(spread.values()) * 100:.1f} % for all")
+    row.wrong += [f"{' '.join(map(str, k))}: {s * 100:.1f} % apart" for k, s in sorted(loose.items())[:4]]
+    row.notes += runs[0]["notes"][-1:]
+    return row
+
+
+def doorbell(suite, name):
+    row = suite.row(name)
+    run = probed(suite, name, ["doorbell"], row)
+    if not run:
+        return row
+    stage = {(r["stage"], r["pushbuffer"]): r for r in run["rows"]}
+    whole, first = stage[("all of it", "host")], stage.get(("to the first timestamp", "host"))
+    if not first:
+        row.notes.append("the GPU's clock cannot be read")
+        return row
+    row.notes.append(f"first timestamp after {first['ns_median']:.0f} +- {first['uncertain_ns']:.0f} ns, "
+                     f"seen after {whole['ns_median']:.0f}")
+    if not 0 < first["ns_median"] < whole["ns_median"] + first["uncertain_ns"]:
+        row.wrong.append("the first timestamp is not between the store and the end")
+    return row
+
+
+def mirrored(suite, name):
+    """Commands in device memory are not the process's to read: those alone are missing."""
+    row, folder = suite.row(name), suite.folder(name)
+    run = probed(suite, name, ["dma", "--sizes=4K", "--repeat=3", "--iterations=7"], row, suite.preload(folder))
+    if not run:
+        return row
+    want = {"engine": 0, "inline": 0}
+    hidden = 0
+    for r in run["rows"]:
+        if r["pushbuffer"] == "host":
+            want["engine" if r["engine"] == "copy" else "inline"] += 3 * (r["transfers"] + 1)
+        else:
+            hidden += 3
+    trace = suite.traces(name)[0]
+    out, _, _ = suite.run(f"{name}: --ops", [suite.report, trace, "--ops", "--format=json"])
+    ops = [json.loads(line) for line in out.decode(errors="replace").splitlines()]
+    ours = {o["submission"] for o in ops if o.get("op") == "release" and (o.get("payload") or 0) >> 8 == 0x70726f}
+    have = {"engine": 0, "inline": 0}
+    for o in ops:
+        if o.get("op") == "copy" and o["submission"] in ours and o["written_bytes"] == 4096:
+            have[o["mode"]] += 1
+    out, _, _ = suite.run(f"{name}: --verify", [suite.report, trace, "--verify"])
+    lost = out.decode(errors="replace").count("(unmapped)")
+    row.notes.append(f"{have['engine']} copies, {have['inline']} inline")
+    if have != want:
+        row.wrong.append(f"recorded {have}, sent {want}")
+    if lost != hidden:
+        row.wrong.append(f"{lost} segments lost, {hidden} lay in device memory")
+    return row
+
+
+def register(suite):
+    suite.check("transfers of our own", dma, alone=True)
+    suite.check("doorbell of our own", doorbell, alone=True)
+    suite.check("what the probe sends, recorded", mirrored)

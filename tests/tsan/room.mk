@@ -6,7 +6,7 @@ TSAN_HEADS  = $(wildcard trap/*.h trap/*/*.h preload/*/*.h include/nvsnoop/*.h)
 TSAN_CFLAGS = $(filter-out -MMD -MP,$(COMMON)) -O1 -fsanitize=thread -fno-omit-frame-pointer \
               -ftls-model=initial-exec -D_GNU_SOURCE $(if $(findstring clang,$(CC)),,-Wno-tsan)
 
-$(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*/*.c) $(TRAP_ASM) preload/trace/merge.c
+$(BUILD)/tests/tsan/doorbells: tests/tsan/doorbells.c $(wildcard trap/*/*.c) $(TRAP_ASM) preload/trace/merge.c preload/trace/ledger.c
 $(BUILD)/tests/tsan/tables: tests/tsan/tables.c preload/base/state.c preload/base/arena.c preload/rm/spans.c
 $(BUILD)/tests/tsan/packers: tests/tsan/packers.c preload/trace/packer.c preload/trace/delta.c
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "decode/base/digits.h"
 #include "decode/trace/internal.h"
 
 typedef unsigned long long ull; /* for printing */
@@ -186,22 +187,24 @@ static void put_day_time(const struct nvs_trace *t, char *text, size_t room, uin
 		strftime(text, room, "%H:%M:%S", &tm);
 }
 
-/* "the last 50 MiB, from 12:03:10 to 12:05:44 of a run of 154.0 s; 1234 submissions before that
+/* "the last 50 MiB, from 12:03:10 to 12:05:44 of a run of 154.000 s; 1,234 submissions before that
  * were not kept" */
 static void put_kept(struct nvs_trace *t)
 {
 	struct nvs_part *p = &t->part;
 	const struct nvs_session *s = &t->session;
-	char size[32], from[32], to[32], run[32];
+	char size[32], from[32], to[32], run[32], before[32];
 
 	put_size(size, sizeof(size), p->cut.limit);
 	put_day_time(t, from, sizeof(from), p->cut.rec.time);
 	put_day_time(t, to, sizeof(to), s->last_time);
 	put_time(t, run, sizeof(run), s->last_time);
+	snprintf(before, sizeof(before), "%llu", (ull)p->cut.submissions);
+	nvs_group_digits(before, sizeof(before));
 	snprintf(p->text, sizeof(p->text),
-		 "the last %s, from %s to %s UTC, of a run of %s; %llu submission%s before that "
+		 "the last %s, from %s to %s UTC, of a run of %s; %s submission%s before that "
 		 "%s not kept",
-		 size, from, to, run, (ull)p->cut.submissions, p->cut.submissions == 1 ? "" : "s",
+		 size, from, to, run, before, p->cut.submissions == 1 ? "" : "s",
 		 p->cut.submissions == 1 ? "was" : "were");
 }
 

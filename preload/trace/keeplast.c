@@ -230,19 +230,26 @@ static void forget_oldest(struct nvs_keep *keep)
 	memmove(keep->closed, keep->closed + 1, --keep->n * sizeof(*keep->closed));
 }
 
-void nvs_keep_trim(struct nvs_keep *keep, uint64_t bytes)
+/* Another of our threads may have it open: its blocks go at once all the same. */
+static void delete_part(const struct nvs_keep *keep, const struct nvs_keep_part *part)
 {
 	char path[PATH_MAX];
+	int fd;
 
+	if (nvs_session_confined() || !closed_path(keep, part->name, path))
+		return;
+	fd = open_file(path, O_WRONLY, part->dev, part->ino);
+	if (fd < 0)
+		return;
+	nvs_sys_unlink(path);
+	nvs_sys_ftruncate(fd, 0);
+	nvs_sys_close(fd);
+}
+
+void nvs_keep_trim(struct nvs_keep *keep, uint64_t bytes)
+{
 	while (keep->n && keep->closed_bytes + bytes > keep->limit) {
-		const struct nvs_keep_part *oldest = &keep->closed[0];
-
-		/* Another of our threads may have it open: its blocks go at once all the same. */
-		if (closed_path(keep, oldest->name, path) &&
-		    is_named(path, oldest->dev, oldest->ino)) {
-			nvs_sys(SYS_truncate, (long)path, 0, 0, 0, 0, 0);
-			nvs_sys_unlink(path);
-		}
+		delete_part(keep, &keep->closed[0]);
 		keep->cut = true;
 		forget_oldest(keep);
 	}

@@ -100,6 +100,7 @@ void nvs_limit_parts(struct nvs_writer *w)
 
 	if (!keep->limit)
 		return;
+	nvs_watch_sandbox(w->session);
 	nvs_keep_trim(keep, bytes);
 	if (!nvs_keep_due(keep, bytes))
 		return;

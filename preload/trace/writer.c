@@ -4,7 +4,6 @@
  * holds no lock that anybody else takes and never uses the program's heap, so nothing the program
  * does stops it but a file system that hangs; its heartbeat says so to those who wait for room.
  */
-#include <time.h>
 #include "preload/base/ownthread.h"
 #include "preload/trace/ledger.h"
 #include "preload/trace/naming.h"
@@ -14,50 +13,9 @@
 #define CLOCK_NS 1000000000ull /* a calibration point, while there is something to write */
 #define EARLY_CLOCK_MS 10
 #define IDLE_CLOCK_NS (10 * CLOCK_NS)
-#define ALONE_FRAMES 2 /* of a round are packed by the writer itself, */
-#define BUSY_FRAMES 4 /* unless the round before had so many */
 #define NAMES_MS 2000 /* that are waited for at the end, */
 #define NAMES_STEP_MS 100
 #define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
-
-static void beat(struct nvs_writer *w)
-{
-	__atomic_fetch_add(&w->session->head->heartbeat, 1, __ATOMIC_RELEASE);
-}
-
-/* ---- frames ---- */
-
-/* The end of each: it stands in the file, or is lost, and the rings get its room back. */
-static void commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size)
-{
-	struct nvs_writer *w = arg;
-	const struct nvs_merge_counts *counts = &frame->counts;
-	int err;
-
-	if (w->keep.limit)
-		nvs_keep_mine(&w->keep);
-	err = counts->records ? nvs_sink_write(&w->sink, packed, size, frame->size) : 0;
-
-	if (err) {
-		w->first_error = w->first_error ? w->first_error : err;
-		w->lost_submissions += counts->submissions;
-		w->lost_bytes += counts->submission_bytes;
-		w->session->head->lost_submissions += counts->submissions;
-		w->session->head->lost_bytes += counts->submission_bytes;
-	}
-	nvs_merge_commit(frame);
-	beat(w);
-}
-
-static void pack(struct nvs_writer *w, const struct nvs_frame *frame)
-{
-	if (w->merge->again)
-		nvs_packers_write(&w->packers, frame);
-	else if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
-		nvs_packers_give(&w->packers, frame);
-	else
-		nvs_packers_write(&w->packers, frame);
-}
 
 /* Full frames, of what is older than LIMIT. */
 static void drain(struct nvs_writer *w, uint64_t limit)
@@ -66,28 +24,13 @@ static void drain(struct nvs_writer *w, uint64_t limit)
 
 	nvs_merge_collect(w->merge, limit);
 	while ((frame = nvs_merge_next(w->merge))) {
-		pack(w, frame);
+		nvs_writer_pack(w, frame);
 		nvs_limit_size(w);
 		nvs_limit_parts(w);
 	}
 }
 
-/* What is left of it. */
-void nvs_writer_flush(struct nvs_writer *w)
-{
-	const struct nvs_frame *frame = nvs_merge_rest(w->merge);
-
-	if (frame)
-		pack(w, frame);
-}
-
 /* ---- records of the writer's own ---- */
-
-void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec)
-{
-	while (!nvs_merge_put(w->merge, rec))
-		nvs_writer_flush(w);
-}
 
 static void put_clock(struct nvs_writer *w)
 {
@@ -134,7 +77,7 @@ static void put_last_names(struct nvs_writer *w)
 	bool done = !atomic_load(&w->names);
 
 	for (int ms = 0; !done && ms < NAMES_MS; ms += NAMES_STEP_MS) {
-		beat(w);
+		nvs_writer_beat(w);
 		done = nvs_naming_finish(w->naming, NAMES_STEP_MS);
 	}
 	put_names(w);
@@ -177,83 +120,7 @@ static void one_round(struct nvs_writer *w)
 	nvs_limit_parts(w);
 	w->frames_before = w->frames_now;
 	w->frames_now = 0;
-	beat(w);
-}
-
-static uint64_t counter(enum nvs_counter which)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
-		sum += nvs_count_of(nvs_buffer_at(i), which);
-	return sum;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static void put_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes)
-{
-	struct nvs_rec_gap gap = {
-		.rec = {.type = NVS_REC_GAP, .size = sizeof(gap), .time = nvs_now()},
-		.thread = NVS_NONE,
-		.channel = NVS_NONE,
-		.reason = reason,
-		.entry = NVS_NONE,
-		.submissions = submissions,
-		.bytes = bytes,
-	};
-
-	if (!submissions && !bytes)
-		return;
-	nvs_writer_put(w, &gap.rec);
-	w->gaps++;
-}
-
-static void put_in_flight(struct nvs_writer *w)
-{
-	struct nvs_inflight at = {0};
-	struct nvs_rec_call_begin rec;
-
-	nvs_buffer_sweep();
-	while (nvs_inflight_next(&at, &rec))
-		nvs_writer_put(w, &rec.rec);
-}
-
-static void put_totals(struct nvs_writer *w)
-{
-	const struct nvs_merge_counts *seen = &w->merge->all;
-	struct nvs_rec_totals t = {
-		.rec = {.type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_now()},
-		.submissions = counter(NVS_COUNT_SUBMISSIONS),
-		.entries = counter(NVS_COUNT_ENTRIES),
-		.segments = counter(NVS_COUNT_SEGMENTS),
-		.bytes = counter(NVS_COUNT_BYTES),
-		.gaps = counter(NVS_COUNT_GAPS) + w->gaps,
-		.lost_submissions = counter(NVS_COUNT_LOST_SUBMISSIONS) + w->lost_submissions,
-		.lost_bytes = counter(NVS_COUNT_LOST_BYTES) + w->lost_bytes,
-		.orphans = counter(NVS_COUNT_ORPHANS),
-		.channels = seen->channels,
-		.threads = seen->threads,
-		.stacks = seen->stacks,
-		.unknown_ioctls = w->session->unknown_calls,
-		.waits = counter(NVS_COUNT_WAITS),
-		.wait_ns = counter(NVS_COUNT_WAIT_NS),
-		.stepped = counter(NVS_COUNT_STEPPED),
-		.foreign_faults = counter(NVS_COUNT_FOREIGN),
-		.fast = counter(NVS_COUNT_FAST),
-		.skipped = counter(NVS_COUNT_SKIPPED),
-		.skipped_bytes = counter(NVS_COUNT_SKIPPED_BYTES),
-		.writer_cpu_ns = cpu_ns() + nvs_packers_cpu_ns(&w->packers),
-		.raw_bytes = w->sink.raw_bytes + w->merge->used,
-	};
-
-	nvs_writer_put(w, &t.rec);
+	nvs_writer_beat(w);
 }
 
 /* What somebody has cut off or removed meanwhile is lost, though each write went well. */
@@ -262,12 +129,12 @@ static void look_at_file(struct nvs_writer *w)
 	if (w->sink.error || nvs_outfile_holds(&w->session->trace, w->sink.file_bytes))
 		return;
 	w->sink.error = w->first_error = -ESTALE;
-	w->lost_submissions = counter(NVS_COUNT_SUBMISSIONS);
+	w->lost_submissions = nvs_totals_of(NVS_COUNT_SUBMISSIONS);
 }
 
 static void beat_again(void *arg)
 {
-	beat(arg);
+	nvs_writer_beat(arg);
 }
 
 /* The last frames. After a write that failed they may still fit, and then the trace says what it
@@ -281,11 +148,12 @@ static void finish(struct nvs_writer *w)
 	nvs_writer_flush(w);
 	nvs_packers_wait(&w->packers);
 	nvs_sink_retry(&w->sink);
-	put_gap(w, NVS_GAP_WRITE, w->lost_submissions, w->lost_bytes + w->merge->damaged_bytes);
+	nvs_totals_gap(w, NVS_GAP_WRITE, w->lost_submissions,
+		       w->lost_bytes + w->merge->damaged_bytes);
 	put_clock(w);
-	put_in_flight(w);
+	nvs_totals_in_flight(w);
 	put_last_names(w);
-	put_totals(w);
+	nvs_totals_put(w);
 	end.rec.time = nvs_now();
 	nvs_writer_put(w, &end.rec);
 	nvs_writer_flush(w);
@@ -300,7 +168,7 @@ static void finish(struct nvs_writer *w)
 		if (!nvs_session_confined())
 			nvs_outfile_unlink(&w->session->spool);
 	}
-	beat(w);
+	nvs_writer_beat(w);
 	atomic_store(&w->done, 1);
 	nvs_sys_futex_wake(&w->done);
 }
@@ -432,7 +300,8 @@ static int make_parts(struct nvs_writer *w)
 		if (!w->merge->ledger)
 			return -ENOMEM;
 	}
-	w->packers = (struct nvs_packers){.begin = begin_packer, .commit = commit, .arg = w};
+	w->packers =
+		(struct nvs_packers){.begin = begin_packer, .commit = nvs_writer_commit, .arg = w};
 	w->naming = nvs_naming_new(w->session);
 	if (w->naming) {
 		w->merge->see = nvs_naming_see;
@@ -513,26 +382,4 @@ bool nvs_writer_finish(struct nvs_session *session)
 	atomic_store(&nvs_writer_signal.wake, 1);
 	nvs_sys_futex_wake(&nvs_writer_signal.wake);
 	return wait_for_end(w);
-}
-
-void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome)
-{
-	const struct nvs_writer *w = session->writer;
-
-	outcome->submissions = counter(NVS_COUNT_SUBMISSIONS);
-	outcome->skipped = counter(NVS_COUNT_SKIPPED);
-	if (nvs_options()->values.level == NVS_LEVEL_COUNTS) {
-		outcome->submissions = outcome->skipped; /* all of them are */
-		outcome->skipped = 0;
-	}
-	outcome->gaps = counter(NVS_COUNT_GAPS) + w->gaps;
-	outcome->lost_submissions = w->lost_submissions;
-	outcome->lost_bytes = w->lost_bytes;
-	outcome->bytes = w->sink.file_bytes;
-	outcome->error = w->first_error;
-	outcome->cut = w->keep.cut;
-	outcome->full = nvs_switch_is_full();
-	outcome->hangs = !atomic_load(&w->done);
-	if (outcome->hangs)
-		outcome->lost_submissions += counter(NVS_COUNT_LOST_SUBMISSIONS);
 }

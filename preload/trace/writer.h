@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's inside, for writer.c and limit.c.
+ * The writer's inside: writer.c, and what it stands on.
  */
 #ifndef NVSNOOP_PRELOAD_TRACE_WRITER_H
 #define NVSNOOP_PRELOAD_TRACE_WRITER_H
@@ -32,9 +32,27 @@ struct nvs_writer {
 	_Atomic uint32_t look; /* futex: 1 it is to look at a sandbox now */
 };
 
+static inline void nvs_writer_beat(struct nvs_writer *w)
+{
+	__atomic_fetch_add(&w->session->head->heartbeat, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- frames.c ---- */
+
+/* The end of each FRAME, as struct nvs_packers has it: it stands in the file, or is lost. */
+void nvs_writer_commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size);
+void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame);
 /* A record of the writer's own; and what is left in the frame that is being filled. */
 void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec);
 void nvs_writer_flush(struct nvs_writer *w);
+
+/* ---- totals.c: what the library counted itself ---- */
+
+uint64_t nvs_totals_of(enum nvs_counter which);
+/* A GAP that belongs to no channel, if anything was lost; the calls in flight; and TOTALS. */
+void nvs_totals_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes);
+void nvs_totals_in_flight(struct nvs_writer *w);
+void nvs_totals_put(struct nvs_writer *w);
 
 /* ---- limit.c: how large the trace becomes ---- */
 

@@ -9,6 +9,7 @@
 
 #define MAX_NEST \
 	512 /* ranges of a thread and domain that are told apart; deeper ones are not seen */
+#define MAX_PATH 4096 /* bytes; what is further out is left out */
 #define MOMENTS 16 /* changes of a nest that are remembered */
 
 struct open_range {
@@ -152,9 +153,13 @@ char *nvs_nvtx_path(const struct nvs_nvtx_node *node)
 	size_t size = 1, n = 0, used = 0;
 	char *path;
 
-	for (; node && n <= MAX_NEST; node = node->up) {
+	for (; node && n < MAX_NEST && size < MAX_PATH; node = node->up) {
 		names[n] = *node->name ? node->name : "-";
 		size += strlen(names[n++]) + 1;
+	}
+	if (node) {
+		names[n++] = "...";
+		size += sizeof("...");
 	}
 	path = malloc(size);
 	while (path && n--) {

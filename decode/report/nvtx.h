@@ -65,7 +65,8 @@ uint32_t nvs_nvtx_open(const struct nvs_nvtx *n, uint32_t thread, uint64_t time)
 
 /* By number; NULL behind the last. */
 struct nvs_nvtx_node *nvs_nvtx_node(const struct nvs_nvtx *n, uint32_t number);
-/* Its path: names from the outermost on, with a slash between. To be freed; NULL: no memory. */
+/* Its path: names from the outermost on, with a slash between; of one that is very long the end. To
+ * be freed; NULL: no memory. */
 char *nvs_nvtx_path(const struct nvs_nvtx_node *node);
 /* Ends of what had not begun, as far as the trace tells. */
 uint64_t nvs_nvtx_unmatched(const struct nvs_nvtx *n);

@@ -8,6 +8,8 @@
 #include "decode/report/nvtx_names.h"
 #include "decode/trace/records.h"
 
+#define MAX_NAME 4096 /* bytes looked at; the library keeps fewer */
+
 struct kept {
 	struct nvs_nvtx_text pub; /* first */
 	UT_hash_handle hh;
@@ -80,7 +82,7 @@ static const struct nvs_nvtx_text *text_of(struct nvs_nvtx_names *n, const char 
 {
 	struct kept *k;
 
-	length = strnlen(text, length);
+	length = strnlen(text, length < MAX_NAME ? length : MAX_NAME);
 	HASH_FIND(hh, n->texts, text, length, k);
 	if (k)
 		return &k->pub;

@@ -210,6 +210,15 @@ static void test_deep(void)
 	path = nvs_nvtx_path(nvs_nvtx_node(n, 511));
 	EXPECT(path && strlen(path) == 512 * 5 - 1);
 	free(path);
+	restart();
+	for (uint32_t i = 0; i < 500; i++)
+		begins(PUSH, 0, 0, i, "a name of twenty-six bytes");
+	path = nvs_nvtx_path(nvs_nvtx_node(n, 499));
+	EXPECT(path && strlen(path) < 4200 && !strncmp(path, ".../a name", 10));
+	free(path);
+	restart();
+	for (uint32_t i = 0; i < 10000; i++)
+		begins(NVS_NVTX_PUSHED, 0, 40, 0, "deep");
 	for (uint32_t i = 0; i < 9999; i++)
 		ends(NVS_NVTX_PUSHED, 0, 40, 0);
 	OPEN(0, "deep ");

@@ -8,6 +8,7 @@
 #include "decode/report/nvtx_names.h"
 #include "decode/trace/records.h"
 
+#define ROOM_OF_NAME 512u /* what a row of its own takes, once it is printed */
 #define MAX_NAME 4096 /* bytes looked at; the library keeps fewer */
 
 struct kept {
@@ -29,19 +30,10 @@ struct nvs_nvtx_names {
 	uint32_t ntexts;
 	struct nvs_numbers domains, strings; /* struct nvs_nvtx_text * */
 	struct nvs_rows categories;
+	const struct nvs_nvtx_text
+		*others; /* what is called by a name for which there is no room */
 	uint64_t lost;
 };
-
-struct nvs_nvtx_names *nvs_nvtx_names_new(const struct nvs_patterns *patterns)
-{
-	struct nvs_nvtx_names *n = calloc(1, sizeof(*n));
-
-	if (!n)
-		return NULL;
-	n->patterns = patterns;
-	n->categories = NVS_ROWS(struct category, key);
-	return n;
-}
 
 void nvs_nvtx_names_free(struct nvs_nvtx_names *n)
 {
@@ -86,6 +78,8 @@ static const struct nvs_nvtx_text *text_of(struct nvs_nvtx_names *n, const char 
 	HASH_FIND(hh, n->texts, text, length, k);
 	if (k)
 		return &k->pub;
+	if (n->others && !nvs_budget_spare(ROOM_OF_NAME * (n->ntexts + 1ull) + length))
+		return n->others;
 	k = calloc(1, sizeof(*k) + length + 1);
 	if (!k)
 		return NULL;
@@ -95,6 +89,22 @@ static const struct nvs_nvtx_text *text_of(struct nvs_nvtx_names *n, const char 
 	if (k->hh.tbl)
 		return &k->pub;
 	free(k);
+	return NULL;
+}
+
+struct nvs_nvtx_names *nvs_nvtx_names_new(const struct nvs_patterns *patterns)
+{
+	static const char others[] = "[other names]";
+	struct nvs_nvtx_names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->patterns = patterns;
+	n->categories = NVS_ROWS(struct category, key);
+	n->others = text_of(n, others, sizeof(others));
+	if (n->others)
+		return n;
+	nvs_nvtx_names_free(n);
 	return NULL;
 }
 

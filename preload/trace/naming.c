@@ -7,7 +7,7 @@
 #include "preload/trace/session.h"
 #include "preload/trace/symbols.h"
 
-#define PIECE_BYTES (48u << 10)
+#define PIECE_BYTES (8u << 10)
 #define MAX_ADDRESSES (1u << 18)
 #define MAX_OBJECTS (1u << 16)
 #define NO_OBJECT UINT32_MAX
@@ -53,6 +53,7 @@ struct nvs_naming {
 	uint32_t *slots; /* by address: index + 1 */
 	uint32_t nslots;
 	bool news; /* something to look for */
+	_Alignas(16) uint8_t scratch[NVS_SCRATCH_BYTES];
 };
 
 struct nvs_naming *nvs_naming_new(struct nvs_session *session)
@@ -394,7 +395,8 @@ static void find_in(struct nvs_naming *n, uint32_t object, struct nvs_wanted *wa
 		wanted[i].address -= rec->bias;
 	}
 	sort(wanted, count);
-	nvs_symbols_find(&in, n->files && !nvs_session_confined(), wanted, count, tell, &t);
+	nvs_symbols_find(n->scratch, &in, n->files && !nvs_session_confined(), wanted, count, tell,
+			 &t);
 }
 
 static void find_made(struct nvs_naming *n, struct nvs_wanted *wanted, size_t count)
@@ -402,7 +404,7 @@ static void find_made(struct nvs_naming *n, struct nvs_wanted *wanted, size_t co
 	struct telling t = {n, NVS_NONE};
 
 	if (n->files && !nvs_session_confined())
-		nvs_perfmap_find(n->session->pid, wanted, count, tell, &t);
+		nvs_perfmap_find(n->scratch, n->session->pid, wanted, count, tell, &t);
 }
 
 /* COUNT addresses that wait, in OBJECT. */

@@ -6,7 +6,6 @@
  */
 #include <string.h>
 #include <unistd.h>
-#include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/trace/symbols.h"
 
@@ -117,18 +116,17 @@ static void tell_one(int fd, char *text, const struct nvs_wanted *w,
 	tell(arg, &name);
 }
 
-void nvs_perfmap_find(uint32_t pid, struct nvs_wanted *wanted, size_t n,
+void nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted, size_t n,
 		      void (*tell)(void *arg, const struct nvs_name *name), void *arg)
 {
-	char *text = nvs_alloc(PIECE);
-	int fd = text ? open_map(pid) : -ENOMEM;
+	int fd = open_map(pid);
 
-	if (fd >= 0) {
-		read_lines(fd, text, wanted, n);
-		for (size_t i = 0; i < n; i++)
-			if (wanted[i].covering[NVS_HIT_ANY].table)
-				tell_one(fd, text, &wanted[i], tell, arg);
-		nvs_sys_close(fd);
-	}
-	nvs_free(text, PIECE);
+	_Static_assert(PIECE <= NVS_SCRATCH_BYTES, "too little room");
+	if (fd < 0)
+		return;
+	read_lines(fd, scratch, wanted, n);
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i].covering[NVS_HIT_ANY].table)
+			tell_one(fd, scratch, &wanted[i], tell, arg);
+	nvs_sys_close(fd);
 }

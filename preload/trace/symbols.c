@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <limits.h>
 #include <string.h>
-#include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/trace/symbols.h"
 #include "trap/low/guard.h"
@@ -434,16 +433,17 @@ static void tell_all(struct search *s, bool looked,
 	}
 }
 
-void nvs_symbols_find(const struct nvs_object *object, bool files, struct nvs_wanted *wanted,
-		      size_t n, void (*tell)(void *arg, const struct nvs_name *name), void *arg)
+void nvs_symbols_find(void *scratch, const struct nvs_object *object, bool files,
+		      struct nvs_wanted *wanted, size_t n,
+		      void (*tell)(void *arg, const struct nvs_name *name), void *arg)
 {
-	struct search *s = nvs_alloc(sizeof(*s));
+	struct search *s = scratch;
 	bool looked;
 
-	if (!s)
-		return;
+	_Static_assert(sizeof(*s) <= NVS_SCRATCH_BYTES, "too little room");
 	s->wanted = wanted;
 	s->n = n;
+	s->ntables = 0;
 	s->fds[0] = s->fds[1] = -1;
 	looked = files && open_files(s, object);
 	if (!looked)
@@ -454,5 +454,4 @@ void nvs_symbols_find(const struct nvs_object *object, bool files, struct nvs_wa
 	for (int i = 0; i < 2; i++)
 		if (s->fds[i] >= 0)
 			nvs_sys_close(s->fds[i]);
-	nvs_free(s, sizeof(*s));
 }

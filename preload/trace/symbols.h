@@ -45,19 +45,24 @@ struct nvs_name {
 	uint64_t offset, exported_offset;
 };
 
+/* What both functions below work in: SCRATCH. Nothing else is asked for, so that a program that is
+ * short of memory keeps what it has. */
+#define NVS_SCRATCH_BYTES (112u << 10)
+
 /*
  * Calls TELL for each of N addresses that has a name, WANTED being in order of them; with FILES for
  * those too that have none, once the object's file has been looked into. Without FILES nothing is
  * opened.
  */
-void nvs_symbols_find(const struct nvs_object *object, bool files, struct nvs_wanted *wanted,
-		      size_t n, void (*tell)(void *arg, const struct nvs_name *name), void *arg);
+void nvs_symbols_find(void *scratch, const struct nvs_object *object, bool files,
+		      struct nvs_wanted *wanted, size_t n,
+		      void (*tell)(void *arg, const struct nvs_name *name), void *arg);
 
 /* ---- perfmap.c ---- */
 
 /* The same of code in no object: by the file in which process PID tells what it has made, for perf
  * and its like. */
-void nvs_perfmap_find(uint32_t pid, struct nvs_wanted *wanted, size_t n,
+void nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted, size_t n,
 		      void (*tell)(void *arg, const struct nvs_name *name), void *arg);
 
 #endif

@@ -660,9 +660,10 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 		if (!r && *told.text && asprintf(&line, "- %s", told.text) < 0)
 			r = -ENOMEM;
 		if (!r && line) {
-			fprintf(out->file, "%s%sWorth a look:%s\n", any ? "" : "\n",
-				any ? "" : nvs_out_style(out, NVS_STYLE_HEAD),
-				nvs_out_style(out, NVS_STYLE_PLAIN));
+			if (!any)
+				fprintf(out->file, "\n%sWorth a look:%s\n",
+					nvs_out_style(out, NVS_STYLE_HEAD),
+					nvs_out_style(out, NVS_STYLE_PLAIN));
 			nvs_print_wrapped(out, line, 2);
 			print_command(out, story, told.more);
 			any = true;

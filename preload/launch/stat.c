@@ -81,6 +81,7 @@ static _Noreturn void become_report(char **argv)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	unsetenv("LD_PRELOAD");
 	dup2(STDERR_FILENO, STDOUT_FILENO);
+	fputc('\n', stderr); /* apart from what the program printed */
 	nvs_launch_become("report", argv);
 	nvs_launch_say("--stat: cannot run nvsnoop-report: %s", strerror(errno));
 	_exit(NVS_EXIT_ERROR);
@@ -98,7 +99,6 @@ void nvs_launch_stat_print(const char *argv0, char **traces, size_t n)
 		free(argv);
 		return;
 	}
-	fputc('\n', stderr); /* apart from what the program printed */
 	nvs_launch_sister_name(name, sizeof(name), argv0, "report");
 	argv[0] = name;
 	argv[at++] = summary;
@@ -107,6 +107,8 @@ void nvs_launch_stat_print(const char *argv0, char **traces, size_t n)
 		argv[at++] = stand_in;
 	argv[at++] = end;
 	memcpy(argv + at, traces, n * sizeof(*traces));
+	/* Who reads along may go away: what we made goes with us all the same. */
+	signal(SIGPIPE, SIG_IGN);
 	child = fork();
 	if (!child)
 		become_report(argv);

@@ -148,6 +148,12 @@ static void unusual(const char *folder)
 	call(GET_GLOBAL, 1, 2 * US, 500);
 	finish();
 
+	start(folder, "two");
+	usual();
+	call(ALLOC, 1, 9 * US, 2);
+	call(LAUNCH, 1, 6 * MS, 0);
+	finish();
+
 	start(folder, "graphs");
 	usual();
 	call(INSTANTIATE, 12, 40 * US, 0);

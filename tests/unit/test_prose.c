@@ -28,11 +28,11 @@ static bool came(FILE *f, const char *expected)
 	return same;
 }
 
-#define SAID(expected, call)          \
-	do {                          \
-		FILE *f = begin();    \
-                                      \
-		call;                 \
+#define SAID(expected, call)               \
+	do {                               \
+		FILE *f = begin();         \
+                                           \
+		call;                      \
 		EXPECT(came(f, expected)); \
 	} while (0)
 

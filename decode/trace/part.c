@@ -221,7 +221,8 @@ void nvs_part_end(struct nvs_trace *t)
 	if (p->known && p->windows)
 		put_windows(t);
 	else if (p->known && !p->cut.rec.size)
-		snprintf(p->text, sizeof(p->text), "nothing, since recording was never switched on");
+		snprintf(p->text, sizeof(p->text),
+			 "nothing, since recording was never switched on");
 	if (p->text[0])
 		nvs_trace_add_finding(t, NVS_FINDING_NOTE, "recorded: %s", p->text);
 }

@@ -103,8 +103,11 @@ static void raw(const char *path, bool json)
 
 static void report(const char *path, unsigned choice)
 {
-	struct nvs_options_report o = {
-		.nreports = 1, .color = -1, .files = (char **)&path, .nfiles = 1};
+	struct nvs_options_report o = {.nreports = 1,
+				       .color = -1,
+				       .called = "nvsnoop-report",
+				       .files = (char **)&path,
+				       .nfiles = 1};
 	unsigned n;
 
 	o.reports[0] = report_of(choice, &n);

@@ -14,7 +14,7 @@ $(BUILD)/fuzzed/%.o: %.c
 fz_words = $(shell sed -n 's,.*FUZZ: *\(.*\) \*/.*,\1,p' tests/fuzz/$(1).c)
 fz_objs  = $(addprefix $(BUILD)/fuzzed/,tests/fuzz/$(1).o $(filter %.o,$(2))) \
            $(if $(filter decode,$(2)),$(addprefix $(BUILD)/fuzzed/tests/fuzz/,files.o reading.o consumer.o)) \
-           $(if $(filter report,$(2)),$(filter-out %/main.o,$(REPORT_OBJ)) $(BUILD)/fuzzed/tests/fuzz/strict.o) \
+           $(if $(filter report,$(2)),$(filter-out %/main.o,$(REPORT_OBJ)) $(addprefix $(BUILD)/fuzzed/tests/fuzz/,strict.o keys.o)) \
            $(if $(filter decode,$(2)),$(BUILD)/libnvsnoop-decode.a)
 
 # $(1): NAME, $(2): its objects

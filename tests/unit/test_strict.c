@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: fuzzed/tests/fuzz/strict.o decode */
+/* LINK: fuzzed/tests/fuzz/strict.o fuzzed/tests/fuzz/keys.o decode */
 /* The parsers that reports are held against: what is well passes, and nothing else does. */
+#include <stdlib.h>
+#include <unistd.h>
 #include "tests/fuzz/strict.h"
 #include "tests/unit/expect.h"
 
@@ -37,6 +39,33 @@ static void all(parser parse, const struct sample *samples, size_t n, int well)
 		all(parse, samples, sizeof(samples) / sizeof(*samples), well); \
 	} while (0)
 
+/* Keys as a page has them. */
+static void keys(void)
+{
+	char path[] = "/tmp/nvsnoop-test.XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	EXPECT(f);
+	EXPECT(strict_keys(path));
+	fputs("| key | type | |\n|---|---|---|\n| `n`, `m` | number | |\n| `r` | real | |\n"
+	      "| `t` | text | as `x` |\n| `b` | boolean | |\n| `a_ns` | number | |\n| `l` | list | "
+	      "|\n"
+	      "| `fields` | object | |\n\n| other | type |\n| `y` | text | |\n",
+	      f);
+	fclose(f);
+	EXPECT_EQ(strict_keys(path), 0);
+	unlink(path);
+	ALL(strict_json, 1, S("{}"), S("{\"n\":1,\"m\":18446744073709551615}"), S("{\"r\":-1.50}"),
+	    S("{\"t\":\"x\",\"b\":true}"), S("{\"b\":false,\"n\":null}"), S("{\"a_ns\":-12}"),
+	    S("{\"l\":[{\"n\":1}]}"), S("{\"report\":1,\"rows\":[{\"t\":null}]}"),
+	    S("{\"fields\":{\"X\":{\"Y\":1}},\"n\":1}"));
+	ALL(strict_json, 0, S("{\"n\":-1}"), S("{\"n\":1.0}"), S("{\"n\":\"1\"}"), S("{\"t\":1}"),
+	    S("{\"t\":\"\"}"), S("{\"b\":1}"), S("{\"b\":\"true\"}"), S("{\"r\":\"1\"}"),
+	    S("{\"l\":{}}"), S("{\"fields\":[]}"), S("{\"x\":1}"), S("{\"y\":\"\"}"),
+	    S("{\"rows\":[{\"x\":1}]}"), S("{\"fields\":{},\"X\":1}"));
+}
+
 int main(void)
 {
 	ALL(strict_utf8, 1, S(""), S("a\x7f\n"), S("\xc3\xa9"), S("\xe2\x80\xa6"),
@@ -62,5 +91,6 @@ int main(void)
 	ALL(strict_csv, 0, S("a"), S("a\n"), S("a\r"), S("a,b\r\nc\r\n"), S("a\r\nb,c\r\n"),
 	    S("a\"b\r\n"), S("\"a\r\n"), S("\"a\"b\r\n"), S("\x80\r\n"), S("a\tb\r\n"),
 	    S("\"a\nb\"\r\n"));
+	keys();
 	return expect_done();
 }

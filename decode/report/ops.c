@@ -308,11 +308,7 @@ static int one_trace(struct nvs_run *run, struct nvs_source *s)
 
 static int print(struct nvs_run *run)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; i < run->n && !r; i++)
-		r = one_trace(run, run->sources + i);
-	return r;
+	return nvs_run_each(run, one_trace);
 }
 
 NVS_REPORT(ops, .name = "ops", .place = 110,

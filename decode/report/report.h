@@ -193,6 +193,8 @@ int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_o
 		   int *verdict);
 void nvs_runs_free(struct nvs_run *runs, struct nvs_source *sources,
 		   const struct nvs_options_report *o);
+/* What a report that prints while it reads does with each trace, until one fails. */
+int nvs_run_each(struct nvs_run *run, int (*one)(struct nvs_run *run, struct nvs_source *s));
 /* A reading of its own, for a report that prints while it reads. Progress is cleared. 0 or -errno,
  * said on stderr. *READING lives while it goes on. */
 int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,

@@ -122,6 +122,15 @@ int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
 	return r;
 }
 
+int nvs_run_each(struct nvs_run *run, int (*one)(struct nvs_run *run, struct nvs_source *s))
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = one(run, run->sources + i);
+	return r;
+}
+
 /* ---- all reports of a reading ---- */
 
 static void *each_of(const struct nvs_run *run, const struct nvs_source *s)

@@ -216,36 +216,23 @@ static int take_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_g
 	return 0;
 }
 
+/* What the two kinds of mappings have alike. */
+#define MAPPING(rec_)                                                                       \
+	.map = (rec_)->map, .flags = (rec_)->rec.flags, .client = (rec_)->client,           \
+	.handle = (rec_)->handle, .object_class = (rec_)->object_class, .gpu = (rec_)->gpu, \
+	.address = (rec_)->address, .size = (rec_)->size, .offset = (rec_)->offset,         \
+	.time = (rec_)->rec.time
+
 static int take_cpu_map(struct nvs_trace *t, const struct nvs_rec_cpu_map *rec)
 {
-	struct nvs_mapping m = {.map = rec->map,
-				.kind = rec->kind,
-				.flags = rec->rec.flags,
-				.client = rec->client,
-				.handle = rec->handle,
-				.object_class = rec->object_class,
-				.gpu = rec->gpu,
-				.address = rec->address,
-				.size = rec->size,
-				.offset = rec->offset,
-				.time = rec->rec.time};
+	struct nvs_mapping m = {MAPPING(rec), .kind = rec->kind};
 
 	return nvs_maps_add(&t->cpu_maps, &m);
 }
 
 static int take_gpu_map(struct nvs_trace *t, const struct nvs_rec_gpu_map *rec)
 {
-	struct nvs_mapping m = {.map = rec->map,
-				.flags = rec->rec.flags,
-				.vaspace = rec->vaspace,
-				.client = rec->client,
-				.handle = rec->handle,
-				.object_class = rec->object_class,
-				.gpu = rec->gpu,
-				.address = rec->address,
-				.size = rec->size,
-				.offset = rec->offset,
-				.time = rec->rec.time};
+	struct nvs_mapping m = {MAPPING(rec), .vaspace = rec->vaspace};
 
 	return nvs_maps_add(&t->gpu_maps, &m);
 }

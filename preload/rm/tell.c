@@ -11,6 +11,12 @@ static bool live(void)
 	return nvs_rm()->live;
 }
 
+static void tell(struct nvs_rec *rec)
+{
+	if (live())
+		nvs_record(rec);
+}
+
 #define REC(type_, flags_, body)                                                   \
 	{                                                                          \
 		.type = (type_), .flags = (uint16_t)(flags_), .size = sizeof(body) \
@@ -61,63 +67,50 @@ void nvs_tell_object_gone(const struct nvs_object *o)
 	struct nvs_rec_object_gone r = {REC(NVS_REC_OBJECT_GONE, 0, r), o->key.client,
 					o->key.handle};
 
-	if (live())
-		nvs_record(&r.rec);
+	tell(&r.rec);
 }
+
+/* What the two kinds of mappings have alike. */
+#define MAPPING(m)                                                                    \
+	.map = (m)->number, .client = (m)->client, .handle = (m)->handle,             \
+	.object_class = (m)->object_class, .gpu = (m)->gpu, .address = (m)->at.start, \
+	.size = (m)->at.end - (m)->at.start, .offset = (uint64_t)(m)->offset
 
 void nvs_tell_cpu_map(const struct nvs_cpu_map *m)
 {
 	bool unarmed = m->kind == NVS_MAP_DOORBELL && !m->armed;
 	struct nvs_rec_cpu_map r = {
 		.rec = REC(NVS_REC_CPU_MAP, unarmed ? NVS_MAP_UNARMED : 0, r),
-		.map = m->number,
+		MAPPING(m),
 		.kind = m->kind,
-		.client = m->client,
-		.handle = m->handle,
-		.object_class = m->object_class,
-		.gpu = m->gpu,
-		.address = m->at.start,
-		.size = m->at.end - m->at.start,
-		.offset = (uint64_t)m->offset,
 	};
 
-	if (live())
-		nvs_record(&r.rec);
+	tell(&r.rec);
 }
 
 void nvs_tell_cpu_map_gone(const struct nvs_cpu_map *m)
 {
 	struct nvs_rec_cpu_map_gone r = {REC(NVS_REC_CPU_MAP_GONE, 0, r), m->number, 0};
 
-	if (live())
-		nvs_record(&r.rec);
+	tell(&r.rec);
 }
 
 void nvs_tell_gpu_map(const struct nvs_gpu_map *m)
 {
 	struct nvs_rec_gpu_map r = {
 		.rec = REC(NVS_REC_GPU_MAP, 0, r),
-		.map = m->number,
+		MAPPING(m),
 		.vaspace = m->vaspace_handle,
-		.client = m->client,
-		.handle = m->handle,
-		.object_class = m->object_class,
-		.gpu = m->gpu,
-		.address = m->at.start,
-		.size = m->at.end - m->at.start,
-		.offset = m->offset,
 	};
 
-	if (live())
-		nvs_record(&r.rec);
+	tell(&r.rec);
 }
 
 void nvs_tell_gpu_map_gone(const struct nvs_gpu_map *m)
 {
 	struct nvs_rec_gpu_map_gone r = {REC(NVS_REC_GPU_MAP_GONE, 0, r), m->number, 0};
 
-	if (live())
-		nvs_record(&r.rec);
+	tell(&r.rec);
 }
 
 void nvs_tell_channel(const struct nvs_channel_entry *c)
@@ -140,8 +133,7 @@ void nvs_tell_channel(const struct nvs_channel_entry *c)
 		.userd_offset = c->userd_offset,
 	};
 
-	if (live())
-		nvs_record(&r.rec);
+	tell(&r.rec);
 }
 
 void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
@@ -177,16 +169,14 @@ void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t hand
 	if (rm->nremarks == sizeof(rm->remarks) / sizeof(rm->remarks[0]))
 		return;
 	rm->remarks[rm->nremarks++] = r;
-	if (live())
-		nvs_record(&r.rec);
+	tell(&r.rec);
 }
 
 void nvs_tell_check(uint32_t kind, uint64_t value, uint64_t start, uint64_t end)
 {
 	struct nvs_rec_check r = {REC(NVS_REC_CHECK, 0, r), kind, 0, value, start, end};
 
-	if (live())
-		nvs_record(&r.rec);
+	tell(&r.rec);
 }
 
 void nvs_rm_handlers_replaced(void)

@@ -124,10 +124,14 @@ static void *room(struct piece *_Atomic *row, struct piece **piece, size_t size)
 void nvs_naming_see(void *naming, const struct nvs_rec *rec)
 {
 	struct nvs_naming *n = naming;
+	size_t least = rec->type == NVS_REC_STACK	  ? sizeof(struct nvs_rec_stack)
+		       : rec->type == NVS_REC_MODULE	  ? sizeof(struct nvs_rec_module)
+		       : rec->type == NVS_REC_MODULE_GONE ? sizeof(struct nvs_rec_module_gone)
+							  : 0;
 	void *to;
 
-	if (rec->type != NVS_REC_STACK && rec->type != NVS_REC_MODULE &&
-	    rec->type != NVS_REC_MODULE_GONE)
+	/* What the program has scribbled over may be shorter than its type. */
+	if (!least || rec->size < least)
 		return;
 	to = room(&n->in, &n->filling, rec->size);
 	if (to)
@@ -375,6 +379,15 @@ static void sort(struct nvs_wanted *w, size_t n)
 		}
 }
 
+/* Ahead of each object: a sandbox that the program has put on since may kill whoever looks. */
+static bool may_look(struct nvs_naming *n)
+{
+	/* At the end the writer waits for us, and looks itself. */
+	if (!atomic_load(&n->finishing) && !nvs_writer_look(n->session))
+		return false;
+	return !nvs_session_confined();
+}
+
 static void find_in(struct nvs_naming *n, uint32_t object, struct nvs_wanted *wanted, size_t count)
 {
 	const struct object *o = &n->objects[object];
@@ -390,20 +403,21 @@ static void find_in(struct nvs_naming *n, uint32_t object, struct nvs_wanted *wa
 	};
 	struct telling t = {n, rec->module};
 
+	if (!count || !may_look(n))
+		return;
 	for (size_t i = 0; i < count; i++) {
 		n->addresses[wanted[i].place].done = true;
 		wanted[i].address -= rec->bias;
 	}
 	sort(wanted, count);
-	nvs_symbols_find(n->scratch, &in, n->files && !nvs_session_confined(), wanted, count, tell,
-			 &t);
+	nvs_symbols_find(n->scratch, &in, n->files, wanted, count, tell, &t);
 }
 
 static void find_made(struct nvs_naming *n, struct nvs_wanted *wanted, size_t count)
 {
 	struct telling t = {n, NVS_NONE};
 
-	if (n->files && !nvs_session_confined())
+	if (count && n->files && may_look(n))
 		nvs_perfmap_find(n->scratch, n->session->pid, wanted, count, tell, &t);
 }
 

@@ -78,6 +78,7 @@ static void put_last_names(struct nvs_writer *w)
 
 	for (int ms = 0; !done && ms < NAMES_MS; ms += NAMES_STEP_MS) {
 		nvs_writer_beat(w);
+		nvs_watch_sandbox(w->session);
 		done = nvs_naming_finish(w->naming, NAMES_STEP_MS);
 	}
 	put_names(w);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Entry points by host time. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/digits.h"
@@ -57,7 +56,7 @@ static void get_p50(const void *row, struct nvs_value *v)
 		 us >= 9.95   ? 0
 		 : us < 0.995 ? 2
 			      : 1,
-		 us >= 9.95 ? floor(us / unit + 0.5) * unit : us);
+		 us >= 9.95 ? (double)(uint64_t)(us / unit + 0.5) * unit : us);
 	nvs_group_digits(text, sizeof(text));
 	v->text = text;
 }

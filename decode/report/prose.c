@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers, units, wrapped lines and quoted words. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/digits.h"
@@ -42,7 +41,7 @@ static void say_scaled(FILE *f, double x, const char *const *units, int n, int d
 		return;
 	}
 	if (digits == 2 && x >= 100) /* 995 is told as 990 or 1000 */
-		x = floor(x / 10 + 0.5) * 10;
+		x = (double)(unsigned)(x / 10 + 0.5) * 10;
 	places = digits - (x >= 99.95 ? 3 : x >= 9.995 ? 2 : 1);
 	fprintf(f, "%.*f" TIED "%s", places > 0 ? places : 0, x, units[unit]);
 }

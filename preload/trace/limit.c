@@ -21,15 +21,24 @@ static uint64_t in_rings(void)
 	return sum;
 }
 
-/* Once the trace, with what is still to come of the rings, has its size, no more is recorded. */
+#define PACKS_TO 8 /* bytes of records that take one in the file, at worst, but for the first */
+
+/*
+ * Once the trace, with what is still to come of the rings, has its size, no more is recorded. What
+ * the rings hold is reckoned to pack as what is in the file did. The first frames hold names and
+ * maps and pack worst: below half of the size they are no measure, and PACKS_TO is.
+ */
 void nvs_limit_size(struct nvs_writer *w)
 {
 	uint64_t most = nvs_options()->values.max_size;
 	uint64_t file = __atomic_load_n(&w->sink.file_bytes, __ATOMIC_RELAXED);
 	uint64_t raw = __atomic_load_n(&w->sink.raw_bytes, __ATOMIC_RELAXED);
+	double ratio = (double)file / (double)(raw + 1);
 
+	if (file < most / 2 && ratio > 1.0 / PACKS_TO)
+		ratio = 1.0 / PACKS_TO;
 	if (!most || nvs_switch_is_full() ||
-	    (double)file + (double)in_rings() * (double)file / (double)(raw + 1) < (double)most)
+	    (double)file + (double)in_rings() * ratio < (double)most)
 		return;
 	nvs_switch_full();
 	w->merge->full = nvs_now();

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "probe/dma.h"
 #include "probe/studies.h"
+#include "probe/svg.h"
 #include "submit/words.h"
 
 #define TARGET_NS 200000.0 /* a timestamp has steps of 32 ns: 0.02 % of this */
@@ -419,6 +420,8 @@ int probe_dma(const struct probe_options *options)
 			  .table = {.study = "dma", .columns = columns, .ncolumns = NCOLUMNS}};
 	uint32_t ends[5];
 
+	if (options->svg)
+		probe_svg_folder(options->svg);
 	s.points = calloc(POINTS_MAX, sizeof(*s.points));
 	if (!s.points)
 		probe_die("out of memory");

@@ -209,8 +209,6 @@ int probe_doorbell(const struct probe_options *options)
 	struct study s = {.repeat = options->repeat,
 			  .table = {.study = "doorbell", .columns = columns, .ncolumns = NCOLUMNS}};
 
-	if (options->svg || options->nsizes || options->iterations)
-		probe_die("doorbell has no pictures, sizes or iterations");
 	probe_open(&s.session, options->gpu);
 	s.clock = probe_gpu_clock();
 	probe_memory_for_commands(&s.device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);

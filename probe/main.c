@@ -10,10 +10,12 @@
 static const struct study_name {
 	const char *name;
 	int (*run)(const struct probe_options *options);
+	bool transfers; /* takes --svg, --sizes and --iterations */
 	const char *help;
 } studies[] = {
-	{"dma", probe_dma, "transfers inline and by copy engine: latency, bandwidth, crossover"},
-	{"doorbell", probe_doorbell, "from the store to the doorbell to the end, by stages"},
+	{"dma", probe_dma, true,
+	 "transfers inline and by copy engine: latency, bandwidth, crossover"},
+	{"doorbell", probe_doorbell, false, "from the store to the doorbell to the end, by stages"},
 };
 enum { STUDIES = sizeof(studies) / sizeof(studies[0]) };
 
@@ -102,6 +104,14 @@ static enum probe_format read_format(const char *text)
 	return PROBE_TEXT;
 }
 
+/* What --help and --version print has to arrive. */
+static void told(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("output: %s", strerror(errno));
+	exit(0);
+}
+
 static void read_options(struct probe_options *o, int argc, char **argv)
 {
 	static const struct option known[] = {
@@ -139,10 +149,12 @@ static void read_options(struct probe_options *o, int argc, char **argv)
 			break;
 		case 'h':
 			usage(stdout);
-			exit(0);
+			told();
+			break;
 		case 'V':
 			puts("nvsnoop-probe " NVS_VERSION);
-			exit(0);
+			told();
+			break;
 		default:
 			fprintf(stderr, "nvsnoop-probe: try --help\n");
 			exit(2);
@@ -159,8 +171,12 @@ int main(int argc, char **argv)
 		wrong("%s", "which study?");
 	if (optind + 1 < argc)
 		wrong("one study at a time, not also '%s'", argv[optind + 1]);
-	for (int i = 0; i < STUDIES; i++)
-		if (!strcmp(argv[optind], studies[i].name))
-			return studies[i].run(&options);
+	for (int i = 0; i < STUDIES; i++) {
+		if (strcmp(argv[optind], studies[i].name))
+			continue;
+		if (!studies[i].transfers && (options.svg || options.nsizes || options.iterations))
+			wrong("%s takes no --svg, --sizes or --iterations", studies[i].name);
+		return studies[i].run(&options);
+	}
 	wrong("there is no study '%s'", argv[optind]);
 }

@@ -2,9 +2,11 @@
 /* Plots as SVG, by hand: what is drawn is little, and needs no library. */
 #include "probe/svg.h"
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "probe/probe.h"
 
 enum { WIDTH = 760, HEIGHT = 480, LEFT = 78, RIGHT = 30, TOP = 62, BOTTOM = 56 };
@@ -212,6 +214,17 @@ static void draw(FILE *f, const struct probe_plot *p)
 		curve(f, p, &x, &y, &p->series[i], colours[i % 6]);
 	legend(f, p);
 	fprintf(f, "</svg>\n");
+}
+
+void probe_svg_folder(const char *path)
+{
+	char inside[PATH_MAX];
+
+	if ((size_t)snprintf(inside, sizeof(inside), "%s/.", path) >= sizeof(inside))
+		errno = ENAMETOOLONG;
+	else if (!access(inside, W_OK | X_OK))
+		return;
+	probe_die("%s: %s", path, strerror(errno));
 }
 
 void probe_svg(const char *path, const struct probe_plot *plot)

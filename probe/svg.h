@@ -21,7 +21,9 @@ struct probe_plot {
 	uint32_t n;
 };
 
-/* Ends the program where PATH cannot be written. */
+/* Both end the program: where no file can be made in PATH, which is asked before a study; and where
+ * PATH cannot be written. */
+void probe_svg_folder(const char *path);
 void probe_svg(const char *path, const struct probe_plot *plot);
 
 #endif

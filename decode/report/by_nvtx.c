@@ -16,7 +16,7 @@ struct row {
 	struct nvs_source *source;
 	char *path;
 	struct nvs_nvtx_counts sum; /* with what is inside it; times are its own */
-	uint64_t inner_ns; /* host time of the ranges right inside it */
+	uint64_t inner_ns; /* wall time of the ranges right inside it */
 	bool inner_open; /* one of them has no end */
 	bool called; /* the trace tells of calls */
 	bool flat; /* sorted: shown by its path, not by its place */
@@ -185,11 +185,11 @@ static const struct nvs_column columns[] = {
 	{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},
 	{"submissions", "subs", get_submissions, 0, 1},
 	{"command_bytes", "cmd bytes", get_bytes, 0, 3},
-	{"host_us_total", "host us", get_total, 0, 1},
-	{"host_us_self", "self us", get_self, NVS_COLUMN_BESIDE, 2},
-	{"host_us_mean", "us/range", get_mean, NVS_COLUMN_BESIDE, 4},
-	{"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6},
-	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
+	{"wall_us_total", "wall us", get_total, 0, 1},
+	{"wall_us_self", "self us", get_self, NVS_COLUMN_BESIDE, 2},
+	{"wall_us_mean", "us/range", get_mean, NVS_COLUMN_BESIDE, 4},
+	{"wall_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6},
+	{"wall_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
 	{"self_calls", "self calls", get_calls_self, NVS_COLUMN_DETAIL},
 	{"self_launch_calls", "self launches", get_launches_self, NVS_COLUMN_DETAIL},
 	{"self_submissions", "self subs", get_submissions_self, NVS_COLUMN_DETAIL},
@@ -373,18 +373,20 @@ static void free_each(struct nvs_run *run)
 		nvs_distinct_free(&st[i].threads);
 }
 
-NVS_REPORT(by_nvtx, .name = "by-nvtx", .place = 85,
-	   .help = "per range of NVTX, with what is inside it",
-	   .man = "For each range that the program pushed by NVTX (nvtxRangePush, "
-		  "torch.cuda.nvtx, the Python package): how often, the\ncalls, launches, "
-		  "submissions and command bytes of its thread until it was popped, and its host "
-		  "time; all of that with the\nranges inside it, which are indented below it, in "
-		  "the order in which they first came. self us is the time outside of these; in\n"
-		  "JSON and CSV self_calls and its like are the work outside of them. Ranges nest "
-		  "for each thread and domain apart; those of\none name in the same place are one "
-		  "row, on whatever threads. A range that is started and ended (kind start) may "
-		  "end on\nanother thread: it has a host time, and no work is counted for it. "
-		  "With\n.B \\-\\-sort\nrows are flat, by their paths.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_FILTERS | NVS_NEED_NVTX, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
-	   .print = print, .free = free_each);
+NVS_REPORT(
+	by_nvtx, .name = "by-nvtx", .place = 85,
+	.help = "per range of NVTX, with what is inside it",
+	.man = "For each range that the program pushed by NVTX (nvtxRangePush, "
+	       "torch.cuda.nvtx, the Python package): how often, the\ncalls, launches, "
+	       "submissions and command bytes of its thread until it was popped, and wall us, the "
+	       "time until then, in calls or\nnot; all of that with the ranges inside it, which "
+	       "are indented below it, in "
+	       "the order in which they first came. self us is the time outside of these; in\n"
+	       "JSON and CSV self_calls and its like are the work outside of them. Ranges nest "
+	       "for each thread and domain apart; those of\none name in the same place are one "
+	       "row, on whatever threads. A range that is started and ended (kind start) may "
+	       "end on\nanother thread: it has its time, and no work is counted for it. "
+	       "With\n.B \\-\\-sort\nrows are flat, by their paths.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_FILTERS | NVS_NEED_NVTX, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
+	.print = print, .free = free_each);

@@ -25,7 +25,7 @@ def training(suite, name):
         return row
     for path, (count, launches) in said.items():
         r = by_path[path]
-        if r["count"] != int(count) or r["not_ended"] or not r["host_us_total"]:
+        if r["count"] != int(count) or r["not_ended"] or not r["wall_us_total"]:
             row.wrong.append(f"{path}: {r['count']} ranges, {r['not_ended']} open, instead of {count}")
         if launches != "-" and r["launch_calls"] != int(launches):
             row.wrong.append(f"{path}: {r['launch_calls']} launches instead of {launches}")
@@ -38,7 +38,7 @@ def training(suite, name):
             others.get(("mark", "gradients"), {}).get("count") != int(said["step"][0]):
         row.wrong.append(f"started ranges and marks: {sorted(others)}")
     step = by_path["step"]
-    row.notes.append(f"{sum(int(c) for c, _ in said.values())} ranges; a step {step['host_us_mean']:.0f} us, "
+    row.notes.append(f"{sum(int(c) for c, _ in said.values())} ranges; a step {step['wall_us_mean']:.0f} us, "
                      f"{step['launch_calls'] / step['count']:.0f} launches, forward "
                      f"{by_path['step/forward']['launch_calls'] / step['count']:.0f}")
     return row

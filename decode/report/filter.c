@@ -155,6 +155,7 @@ struct search {
 	const struct nvs_pattern *pattern;
 	struct nvs_nearest nearest;
 	bool found;
+	const char *instead; /* what it fits that selects nothing */
 };
 
 static void offer(struct search *l, const char *name)
@@ -208,8 +209,13 @@ static void search_nvtx(struct search *l, const struct nvs_source *s)
 	struct nvs_nvtx_node *node;
 
 	for (uint32_t i = 0; s->nvtx && (node = nvs_nvtx_node(s->nvtx, i)); i++) {
-		if (node->key.kind != NVS_NVTX_PUSH)
+		if (node->key.kind != NVS_NVTX_PUSH) {
+			if (nvs_pattern_is(l->pattern, node->name))
+				l->instead = node->key.kind == NVS_NVTX_MARK
+						     ? "is a mark"
+						     : "is started and ended";
 			continue;
+		}
 		l->found |= nvs_pattern_is(l->pattern, node->name);
 		if (!l->pattern->is_regex)
 			nvs_nearest_offer(&l->nearest, node->name, strlen(node->name));
@@ -220,7 +226,7 @@ static void explain(const struct nvs_source *s, uint32_t n, const struct nvs_pat
 		    const char *what, void (*search)(struct search *, const struct nvs_source *))
 {
 	for (uint32_t i = 0; i < list->n; i++) {
-		struct search l = {list->list + i, {.wanted = list->list[i].text}, false};
+		struct search l = {list->list + i, {.wanted = list->list[i].text}, false, NULL};
 		char safe[256];
 
 		for (uint32_t k = 0; k < n && !l.pattern->excludes; k++)
@@ -228,6 +234,13 @@ static void explain(const struct nvs_source *s, uint32_t n, const struct nvs_pat
 		if (l.found || l.pattern->excludes)
 			continue;
 		nvs_escape(safe, sizeof(safe), l.pattern->text, strlen(l.pattern->text));
+		if (l.instead) {
+			fprintf(stderr,
+				"nvsnoop-report: the %s '%s' %s: it belongs to no thread and "
+				"selects nothing; --range selects by time\n",
+				what, safe, l.instead);
+			continue;
+		}
 		fprintf(stderr, "nvsnoop-report: there is no %s '%s'", what, safe);
 		nvs_nearest_say(&l.nearest);
 	}

@@ -107,7 +107,8 @@ static int tell_of_itself(const struct nvs_options_report *o)
 		nvs_options_help(stdout);
 	else
 		puts("nvsnoop-report " NVS_VERSION);
-	if (!fflush(stdout))
+	/* What is longer than the buffer failed before. */
+	if (!fflush(stdout) && !ferror(stdout))
 		return EXIT_WHOLE;
 	fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(errno));
 	return EXIT_ERROR;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "decode/trace/embed.h"
@@ -100,8 +101,8 @@ static bool unchanged(const struct nvs_trace *t, const char *path, struct stat *
 	       st->st_ino == now.st_ino && st->st_size == now.st_size;
 }
 
-static int replace(struct nvs_trace *t, const char *path, uint64_t end, const void *data,
-		   size_t size)
+static int write_new(struct nvs_trace *t, const char *path, uint64_t end, const void *data,
+		     size_t size)
 {
 	char name[PATH_MAX] = "";
 	struct stat st;
@@ -130,12 +131,32 @@ static int replace(struct nvs_trace *t, const char *path, uint64_t end, const vo
 	return r;
 }
 
+/*
+ * Who records holds the file's lock, in whatever namespace; who comes to record leaves a locked
+ * file alone. A file system without locks is as before.
+ */
+static int replace(struct nvs_trace *t, const char *path, uint64_t end, const void *data,
+		   size_t size)
+{
+	int r;
+
+	if (flock(t->in.fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return -EBUSY;
+	r = write_new(t, path, end, data, size);
+	flock(t->in.fd, LOCK_UN);
+	return r;
+}
+
 int nvs_replace_tail(struct nvs_trace *t, uint64_t end, const void *data, size_t size,
 		     struct nvs_error *err)
 {
 	char path[PATH_MAX];
 	int r = realpath(t->path, path) ? replace(t, path, end, data, size) : -errno;
 
+	if (r == -EBUSY)
+		return nvs_fail(err, r,
+				"%s: is still being written; names go in once that has ended",
+				t->path);
 	return r ? nvs_fail(err, r, "%s: cannot be replaced by one with names: %s", t->path,
 			    strerror(-r))
 		 : 0;

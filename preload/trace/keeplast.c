@@ -122,6 +122,15 @@ static bool closed_path(const struct nvs_keep *keep, uint64_t name, char *path)
 	return beside(keep, suffix, path);
 }
 
+/* The first free one of .new, .new.1 and so on. */
+static bool next_path(const struct nvs_keep *keep, char *path)
+{
+	char suffix[24];
+
+	snprintf(suffix, sizeof(suffix), keep->next ? ".new.%u" : ".new", keep->next);
+	return beside(keep, suffix, path);
+}
+
 static bool is_free(const char *path)
 {
 	struct stat st;
@@ -131,12 +140,15 @@ static bool is_free(const char *path)
 
 /*
  * The newest gets a second name, under which it stays; a file that is there already is somebody
- * else's. Where the file system has no links, its one name is to change.
+ * else's, and so is one that bears the trace's name now. Where the file system has no links, its
+ * one name is to change.
  */
 static int find_name(struct nvs_keep *keep)
 {
 	char path[PATH_MAX];
 
+	if (!nvs_outfile_named(keep->trace, keep->trace->path))
+		return -ESTALE;
 	keep->name = keep->n ? keep->closed[keep->n - 1].name : keep->name;
 	for (int i = 0; i < MAX_TRIES; i++) {
 		long err;
@@ -154,18 +166,33 @@ static int find_name(struct nvs_keep *keep)
 
 /* ---- the next part ---- */
 
+/* Under a name that is not taken: what bears one is somebody else's. */
+static int create_next(struct nvs_keep *keep, struct nvs_outfile *next)
+{
+	char path[PATH_MAX];
+	int err = -EEXIST;
+
+	for (keep->next = 0; err == -EEXIST && keep->next < MAX_TRIES; keep->next++) {
+		if (!next_path(keep, path))
+			return -ENAMETOOLONG;
+		err = nvs_outfile_create(next, path, keep->trace->flags, false);
+		if (!err)
+			return 0;
+	}
+	return err;
+}
+
 int nvs_keep_begin(struct nvs_keep *keep)
 {
 	struct nvs_outfile *next;
-	char path[PATH_MAX];
 	int err;
 
-	if (keep->n == NVS_KEEP_PARTS || nvs_session_confined() || !beside(keep, ".new", path))
+	if (keep->n == NVS_KEEP_PARTS || nvs_session_confined())
 		return -ENOSPC;
 	next = nvs_alloc(sizeof(*next));
 	if (!next)
 		return -ENOMEM;
-	err = nvs_outfile_create(next, path, keep->trace->flags, true);
+	err = create_next(keep, next);
 	if (!err && (err = find_name(keep))) {
 		nvs_outfile_unlink(next);
 		nvs_outfile_close(next);
@@ -184,13 +211,16 @@ void nvs_keep_cancel(struct nvs_keep *keep)
 	struct nvs_keep_file next = newest(keep);
 	char path[PATH_MAX];
 
-	if (beside(keep, ".new", path) && is_named(path, next.dev, next.ino))
+	if (next_path(keep, path) && is_named(path, next.dev, next.ino))
 		nvs_sys_unlink(path);
 	close_file(&next);
 	set_newest(keep, &keep->was);
 	keep->making = false;
-	if (keep->linked && closed_path(keep, keep->name, path) &&
-	    is_named(path, keep->was.dev, keep->was.ino))
+	if (!closed_path(keep, keep->name, path) || !is_named(path, keep->was.dev, keep->was.ino))
+		return;
+	if (!keep->linked)
+		nvs_sys_rename(path, keep->trace->path, RENAME_NOREPLACE);
+	else if (is_named(keep->trace->path, keep->was.dev, keep->was.ino))
 		nvs_sys_unlink(path);
 }
 
@@ -199,12 +229,14 @@ int nvs_keep_commit(struct nvs_keep *keep, uint64_t bytes, uint64_t head)
 	char path[PATH_MAX], closed[PATH_MAX];
 	int err = 0;
 
-	if (!beside(keep, ".new", path) || !closed_path(keep, keep->name, closed))
+	if (!next_path(keep, path) || !closed_path(keep, keep->name, closed))
 		return -ENAMETOOLONG;
+	if (!is_named(keep->trace->path, keep->was.dev, keep->was.ino))
+		return -ESTALE;
 	if (!keep->linked)
 		err = nvs_sys_rename(keep->trace->path, closed, RENAME_NOREPLACE);
 	if (!err)
-		err = nvs_sys_rename(path, keep->trace->path, 0);
+		err = nvs_sys_rename(path, keep->trace->path, keep->linked ? 0 : RENAME_NOREPLACE);
 	if (err)
 		return err;
 	keep->closed[keep->n++] = (struct nvs_keep_part){

@@ -32,9 +32,10 @@ struct nvs_keep {
 		uint64_t name; /* N */
 		uint64_t bytes, head, dev, ino;
 	} closed[NVS_KEEP_PARTS]; /* the oldest first */
-	/* While the next one is made: what the newest was, and its name to be */
+	/* While the next one is made: what the newest was, its name to be, and the next one's */
 	struct nvs_keep_file was;
 	uint64_t name;
+	uint32_t next;
 	bool linked, making;
 };
 

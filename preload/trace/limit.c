@@ -85,7 +85,7 @@ static int tell_again(struct nvs_writer *w)
 /* A part of BYTES ends here, and the next begins. 0 or -errno: it goes on. */
 static int next_part(struct nvs_writer *w, uint64_t bytes)
 {
-	int err = nvs_keep_begin(&w->keep);
+	int err = nvs_keep_begin(&w->keep), first_error = w->first_error;
 
 	if (err)
 		return err;
@@ -98,6 +98,8 @@ static int next_part(struct nvs_writer *w, uint64_t bytes)
 	nvs_keep_cancel(&w->keep);
 	w->sink.file_bytes = bytes;
 	w->sink.error = 0;
+	/* What could not be told again stands in the parts before. */
+	w->first_error = first_error;
 	return err;
 }
 

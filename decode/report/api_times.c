@@ -42,7 +42,13 @@ GET_US(max, r->api->times.max)
 /* Whole ones: these are sums. */
 GET_GROUPED(total, TIMED, nvs_value_count(v, rounded_us(r->api->times.total.ns)))
 
-/* It is known to 3 %: two digits. */
+/* Rounded it may lie outside of what was measured. */
+static bool is_outside(const struct nvs_times *t, double us)
+{
+	return us > (double)t->max / 1000 + 0.005 || us < (double)t->min / 1000 - 0.005;
+}
+
+/* It is known to 3 %: two digits. Of one call it is that call. */
 static void get_p50(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
@@ -57,6 +63,8 @@ static void get_p50(const void *row, struct nvs_value *v)
 		 : us < 0.995 ? 2
 			      : 1,
 		 us >= 9.95 ? (double)(uint64_t)(us / unit + 0.5) * unit : us);
+	if (TIMED == 1 || is_outside(&r->api->times, strtod(text, NULL)))
+		snprintf(text, sizeof(text), "%.2f", us);
 	nvs_group_digits(text, sizeof(text));
 	v->text = text;
 }

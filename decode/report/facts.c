@@ -107,7 +107,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 {
 	struct nvs_facts *f = arg;
 
-	f->launches |= op->kind == NVS_OP_LAUNCH;
+	f->launches += op->kind == NVS_OP_LAUNCH;
 	return 0;
 }
 
@@ -118,8 +118,11 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	if (f->launches && nvs_filter(f->source, s, call)) {
 		f->launch_submissions++;
 		f->launch_bytes += nvs_submission_bytes(s);
+		if (call && (call->api->group == NVS_CALL_GROUP_COPY ||
+			     call->api->group == NVS_CALL_GROUP_MEMSET))
+			f->driver_launches += f->launches;
 	}
-	f->launches = false;
+	f->launches = 0;
 	return 0;
 }
 
@@ -140,6 +143,7 @@ void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from)
 	for (int i = 0; i < 2; i++)
 		into->outermost[i].ns += from->outermost[i].ns;
 	into->setup_submissions += from->setup_submissions;
+	into->driver_launches += from->driver_launches;
 	into->launch_submissions += from->launch_submissions;
 	into->launch_bytes += from->launch_bytes;
 }

@@ -41,8 +41,9 @@ struct nvs_facts {
 	struct nvs_total instantiating;
 	uint64_t setup_submissions; /* by calls that set up */
 	uint64_t launch_submissions, launch_bytes; /* of doorbells that launched something */
+	uint64_t driver_launches; /* that the driver made in calls for copies and memsets */
 	/* Of the submission in progress. */
-	bool launches;
+	uint64_t launches;
 };
 
 /* S is going to be read into F. */

@@ -115,24 +115,34 @@ static bool is_text(const char *text)
 	return true;
 }
 
-void nvs_say_word(FILE *f, const char *text)
+static void say_word(FILE *f, const char *before, const char *text)
 {
 	if (*text && !text[strspn(text, PLAIN)]) {
-		/* No option, and no variable that is set. */
-		fprintf(f, "%s%s", *text == '-' ? "./" : "", text);
+		fprintf(f, "%s%s", before, text);
 		return;
 	}
 	if (!is_text(text)) {
 		say_escaped_word(f, text);
 		return;
 	}
-	fprintf(f, "'%s", *text == '-' ? "./" : "");
+	fprintf(f, "'%s", before);
 	for (; *text; text++)
 		if (*text == '\'')
 			fputs("'\\''", f);
 		else
 			fputc(*text, f);
 	fputc('\'', f);
+}
+
+void nvs_say_word(FILE *f, const char *text)
+{
+	/* No option, and no variable that is set. */
+	say_word(f, *text == '-' ? "./" : "", text);
+}
+
+void nvs_say_value(FILE *f, const char *text)
+{
+	say_word(f, "", text);
 }
 
 static int width_of(const char *text, size_t length)

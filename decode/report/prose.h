@@ -23,8 +23,10 @@ void nvs_say_ns(FILE *f, double ns, int digits);
 void nvs_say_share(FILE *f, double part, double whole);
 /* Untrusted text, its control characters escaped, and cut to some WIDTH characters. */
 void nvs_say_text(FILE *f, const char *text, size_t width);
-/* TEXT as one word for a shell, whatever is in it. */
+/* TEXT as one word for a shell, whatever is in it: a name of a file, which is no option then, or
+ * what stands behind the = of an option. */
 void nvs_say_word(FILE *f, const char *text);
+void nvs_say_value(FILE *f, const char *text);
 /* Prints TEXT, which is safe, broken at blanks, though not between a number and its unit; INDENT
  * blanks stand before the lines that follow the first. */
 void nvs_print_wrapped(struct nvs_out *out, const char *text, int indent);

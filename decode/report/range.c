@@ -68,6 +68,7 @@ bool nvs_range_parse(struct nvs_range *r, const char *s)
 		return false;
 	a = !nfrom || a->by == NVS_RANGE_NUMBERS ? b : a;
 	b = !nto || b->by == NVS_RANGE_NUMBERS ? a : b;
+	r->text = s;
 	r->from = 0;
 	r->to = OPEN;
 	r->by = a->by;

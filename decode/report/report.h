@@ -29,6 +29,7 @@ enum nvs_range_by { NVS_RANGE_ALL, NVS_RANGE_NUMBERS, NVS_RANGE_TIME, NVS_RANGE_
 struct nvs_range {
 	enum nvs_range_by by, to_by; /* unlike each other: time and percent */
 	uint64_t from, to;
+	const char *text; /* as given */
 };
 
 struct nvs_options_report {

@@ -148,11 +148,13 @@ static int begin_run(struct nvs_run *run, struct nvs_source *s, struct nvs_readi
 
 static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_reading *reading)
 {
-	if (run->report->needs & NVS_NEED_CALLS && !nvs_reading_saw(reading, NVS_REC_API))
-		fprintf(stderr,
-			"nvsnoop-report: %s: holds no API calls (recorded with api=off, or by an "
-			"older nvsnoop)\n",
-			s->path);
+	bool never_on = nvs_trace_never_on(s->trace);
+
+	if (run->report->needs & NVS_NEED_CALLS &&
+	    (never_on || !nvs_reading_saw(reading, NVS_REC_API)))
+		fprintf(stderr, "nvsnoop-report: %s: holds no API calls (%s)\n", s->path,
+			never_on ? "recording was never switched on"
+				 : "recorded with api=off, or by an older nvsnoop");
 	return run->report->end ? run->report->end(run, s, each_of(run, s)) : 0;
 }
 

@@ -17,6 +17,7 @@
 struct telling {
 	const struct nvs_story *story;
 	FILE *f, *more;
+	bool names_api; /* the command does */
 };
 
 static const struct nvs_session *session_of(const struct nvs_story *s)
@@ -128,6 +129,11 @@ static void say_launches(struct telling *t)
 	}
 	fputs(s->several ? "They launched " : "It launched ", t->f);
 	nvs_say_count(t->f, s->tally->launches, "kernel", "kernels");
+	if (s->facts->driver_launches) {
+		fputs(", ", t->f);
+		nvs_say_count(t->f, s->facts->driver_launches, "of them", "of them");
+		fputs(" for copies and memsets", t->f);
+	}
 	fputs(", by ", t->f);
 	nvs_say_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
 	fputs(" and ", t->f);
@@ -416,10 +422,15 @@ static void find_graphs(struct telling *t)
 	fputs("--graphs", t->more);
 }
 
+/* Where the command line selects by what lies above the entry point, its name would add to that. */
 static void show_longest(struct telling *t, const struct nvs_facts_api *a)
 {
-	fputs("--timeline --api=", t->more);
-	nvs_say_word(t->more, a->entry->name);
+	fputs("--timeline", t->more);
+	t->names_api = nvs_filter_api(t->story->source, a->entry->name, 0);
+	if (t->names_api) {
+		fputs(" --api=", t->more);
+		nvs_say_value(t->more, a->entry->name);
+	}
 	fputs(" -s host_us -n 5", t->more);
 }
 
@@ -588,6 +599,7 @@ static const struct {
  */
 struct told {
 	char *text, *more;
+	bool names_api;
 };
 
 static int tell(const struct nvs_story *story, void (*say)(struct telling *), struct told *told)
@@ -596,7 +608,7 @@ static int tell(const struct nvs_story *story, void (*say)(struct telling *), st
 	struct telling t = {.story = story};
 	bool failed;
 
-	*told = (struct told){NULL, NULL};
+	*told = (struct told){NULL, NULL, false};
 	t.f = open_memstream(&told->text, &length);
 	t.more = open_memstream(&told->more, &more_length);
 	if (t.f && t.more)
@@ -604,6 +616,7 @@ static int tell(const struct nvs_story *story, void (*say)(struct telling *), st
 	failed = !t.f || !t.more;
 	failed |= t.f && fclose(t.f);
 	failed |= t.more && fclose(t.more);
+	told->names_api = t.names_api;
 	told->text = nvs_budget_adopt(told->text);
 	told->more = nvs_budget_adopt(told->more);
 	return failed ? -ENOMEM : 0;
@@ -615,7 +628,34 @@ static void forget(struct told *told)
 	free(told->more);
 }
 
-static void print_command(struct nvs_out *out, const struct nvs_story *story, const char *more)
+static void say_patterns(FILE *f, const char *option, const struct nvs_patterns *list,
+			 bool excluding_alone)
+{
+	for (uint32_t i = 0; i < list->n; i++) {
+		const struct nvs_pattern *p = list->list + i;
+
+		if (excluding_alone && !p->excludes)
+			continue;
+		fprintf(f, " --%s=", option);
+		nvs_say_value(f, p->text - p->excludes); /* with its ! */
+	}
+}
+
+/* So that what is shown is about the same. */
+static void repeat_selection(FILE *f, const struct nvs_options_report *o, bool names_api)
+{
+	if (o->range.by) {
+		fputs(" --range=", f);
+		nvs_say_value(f, o->range.text);
+	}
+	say_patterns(f, "thread", &o->thread, false);
+	say_patterns(f, "channel", &o->channel, false);
+	say_patterns(f, "api", &o->api, names_api);
+	say_patterns(f, "nvtx", &o->nvtx, false);
+}
+
+static void print_command(struct nvs_out *out, const struct nvs_story *story,
+			  const struct told *told)
 {
 	const struct nvs_options_report *o = story->source->options;
 	const char *trace = o->stand_in ? o->stand_in : story->source->path;
@@ -629,8 +669,10 @@ static void print_command(struct nvs_out *out, const struct nvs_story *story, co
 		fputs(" --spool=", out->file);
 		nvs_say_word(out->file, o->read.spool);
 	}
-	fprintf(out->file, "%s%s %s\n", o->read.no_spool ? " --no-spool" : "",
-		o->read.partial ? " --partial" : "", more);
+	fprintf(out->file, "%s%s", o->read.no_spool ? " --no-spool" : "",
+		o->read.partial ? " --partial" : "");
+	repeat_selection(out->file, o, told->names_api);
+	fprintf(out->file, " %s\n", told->more);
 }
 
 static int print_sentence(struct nvs_out *out, const struct nvs_story *story,
@@ -642,7 +684,7 @@ static int print_sentence(struct nvs_out *out, const struct nvs_story *story,
 	if (!r && *told.text)
 		nvs_print_wrapped(out, told.text, 0);
 	if (!r && *told.more)
-		print_command(out, story, told.more);
+		print_command(out, story, &told);
 	forget(&told);
 	return r;
 }
@@ -665,7 +707,7 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 					nvs_out_style(out, NVS_STYLE_HEAD),
 					nvs_out_style(out, NVS_STYLE_PLAIN));
 			nvs_print_wrapped(out, line, 2);
-			print_command(out, story, told.more);
+			print_command(out, story, &told);
 			any = true;
 		}
 		free(line);
@@ -674,7 +716,7 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 	return r;
 }
 
-#define ABOUT_ALL 3 /* sentences, whatever is selected */
+#define ABOUT_ALL 3 /* sentences, whatever is selected and recorded */
 
 int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 {
@@ -683,8 +725,9 @@ int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 		say_launches, say_doorbells, say_time};
 	int r = 0;
 
-	bool nothing = nvs_filter_asked(story->source->options) && !story->submissions &&
-		       !story->facts->calls;
+	bool nothing = (nvs_filter_asked(story->source->options) ||
+			nvs_trace_never_on(story->source->trace)) &&
+		       !story->submissions && !story->facts->calls;
 	size_t n = nothing ? ABOUT_ALL : sizeof(sentences) / sizeof(*sentences);
 
 	for (size_t i = 0; i < n && !r; i++)

@@ -442,7 +442,7 @@ static int print_total(struct nvs_run *run, const struct row *rows)
 static int print_text(struct nvs_run *run, const struct row *rows)
 {
 	const struct nvs_options_report *o = run->options;
-	bool called = false;
+	bool called = false, on = false;
 	int r = 0;
 
 	for (uint32_t i = 0; i < run->n && !r; i++) {
@@ -454,10 +454,11 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 		if (!r && o->wide)
 			print_counts(run->out, rows + i);
 		called |= rows[i].called;
+		on |= !nvs_trace_never_on(run->sources[i].trace);
 	}
 	if (!r && run->n > 1)
 		r = print_total(run, rows);
-	if (r)
+	if (r || !on)
 		return r;
 	if (called)
 		return nvs_api_times_print(run, run->each, run->n, o->has_rows ? o->rows : ROWS);

@@ -61,6 +61,8 @@ static int count_in(struct nvs_times *t, uint32_t b, uint32_t n)
 
 int nvs_times_add(struct nvs_times *t, uint64_t ns)
 {
+	if (!t->total.count || ns < t->min)
+		t->min = ns;
 	t->total.count++;
 	t->total.ns += ns;
 	if (ns > t->max)
@@ -72,6 +74,8 @@ int nvs_times_merge(struct nvs_times *into, const struct nvs_times *from)
 {
 	int r = 0;
 
+	if (from->total.count && (!into->total.count || from->min < into->min))
+		into->min = from->min;
 	into->total.count += from->total.count;
 	into->total.ns += from->total.ns;
 	if (from->max > into->max)
@@ -88,6 +92,12 @@ void nvs_times_free(struct nvs_times *t)
 	memset(t, 0, sizeof(*t));
 }
 
+/* A bucket is wider than what may lie in it. */
+static uint64_t within(const struct nvs_times *t, uint64_t ns)
+{
+	return ns < t->min ? t->min : ns > t->max ? t->max : ns;
+}
+
 uint64_t nvs_times_quantile(const struct nvs_times *t, double q)
 {
 	uint64_t want = (uint64_t)(q * (double)t->total.count), seen = 0;
@@ -95,7 +105,7 @@ uint64_t nvs_times_quantile(const struct nvs_times *t, double q)
 	for (uint32_t i = 0; i < t->n; i++) {
 		seen += t->bucket[i];
 		if (seen > want)
-			return middle_of(t->first + i) < t->max ? middle_of(t->first + i) : t->max;
+			return within(t, middle_of(t->first + i));
 	}
 	return t->max;
 }

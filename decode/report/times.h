@@ -11,11 +11,11 @@ struct nvs_total {
 	uint64_t count, ns;
 };
 
-/* Durations: exact sum and greatest, quantiles to 3 %. A few hundred bytes, as there may be very
- * many of them. */
+/* Durations: exact sum, least and greatest, quantiles to 3 %. A few hundred bytes, as there may be
+ * very many of them. */
 struct nvs_times {
 	struct nvs_total total; /* first: times are told apart from totals by a bit */
-	uint64_t max; /* ns */
+	uint64_t min, max; /* ns */
 	uint32_t *bucket; /* N of them from number FIRST on; 16 to each doubling */
 	uint16_t first, n;
 };
@@ -24,6 +24,7 @@ struct nvs_times {
 int nvs_times_add(struct nvs_times *t, uint64_t ns);
 int nvs_times_merge(struct nvs_times *into, const struct nvs_times *from);
 void nvs_times_free(struct nvs_times *t);
+/* Never outside of what was measured. */
 uint64_t nvs_times_quantile(const struct nvs_times *t, double q);
 /* Of each, ns; 0 where there is none. */
 double nvs_total_mean(const struct nvs_total *t);

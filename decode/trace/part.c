@@ -220,11 +220,16 @@ void nvs_part_end(struct nvs_trace *t)
 	}
 	if (p->known && p->windows)
 		put_windows(t);
-	else if (p->known && !p->cut.rec.size)
+	else if (nvs_trace_never_on(t))
 		snprintf(p->text, sizeof(p->text),
 			 "nothing, since recording was never switched on");
 	if (p->text[0])
 		nvs_trace_add_finding(t, NVS_FINDING_NOTE, "recorded: %s", p->text);
+}
+
+bool nvs_trace_never_on(const struct nvs_trace *t)
+{
+	return t->part.known && !t->part.windows && !t->part.cut.rec.size;
 }
 
 const char *nvs_trace_part(const struct nvs_trace *t)

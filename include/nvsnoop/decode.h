@@ -279,6 +279,8 @@ const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);
 /* Which part of the run the trace holds where that is not all of it, in words, after a whole read;
  * NULL: all. */
 const char *nvs_trace_part(const struct nvs_trace *trace);
+/* It holds none of it: what switches recording on never came. After a whole read. */
+bool nvs_trace_never_on(const struct nvs_trace *trace);
 
 /* Submissions and bytes of commands that the trace tells of: with level=counts those that were only
  * counted. */

@@ -33,6 +33,15 @@ struct row {
 	struct nvs_total times, waits;
 };
 
+/* What was submitted and is selected; in a list, by calls that go on. */
+struct sent {
+	struct {
+		uint32_t thread, depth;
+	} key;
+	uint64_t call; /* nvs_call.number */
+	uint64_t submissions, entries, bytes;
+};
+
 struct state {
 	struct nvs_source *source;
 	enum by by;
@@ -41,6 +50,7 @@ struct state {
 		struct nvs_distinct threads; /* of each row */
 	} * all; /* of all traces */
 	struct nvs_contexts contexts;
+	struct nvs_rows sent; /* by stream and context: a call tells of its own when it is over */
 };
 
 /* ---- counting ---- */
@@ -67,9 +77,6 @@ static int count(struct state *st, struct row *row, const struct nvs_call *call)
 	row->graphs += done && group == NVS_CALL_GROUP_GRAPH_LAUNCH;
 	row->memsets += done && group == NVS_CALL_GROUP_MEMSET;
 	row->uncounted |= call->uncounted;
-	row->submissions += call->submissions;
-	row->entries += call->entries;
-	row->bytes += call->bytes;
 	if (done && group == NVS_CALL_GROUP_COPY) {
 		row->untold |= !nvs_call_copied(call, &bytes, &copies);
 		row->copies += copies;
@@ -86,7 +93,20 @@ static int count(struct state *st, struct row *row, const struct nvs_call *call)
 		       : 0;
 }
 
-static struct row *row_of_call(struct state *st, uint64_t handle)
+static void add(struct state *st, struct row *row, uint32_t thread, struct sent *sent)
+{
+	if (!sent || (!sent->submissions && !sent->entries && !sent->bytes))
+		return;
+	row->submissions += sent->submissions;
+	row->entries += sent->entries;
+	row->bytes += sent->bytes;
+	row->used = true;
+	if (row->last_thread != thread)
+		see_thread(st, row, thread);
+	sent->submissions = sent->entries = sent->bytes = 0;
+}
+
+static struct row *row_of(struct state *st, uint64_t handle)
 {
 	struct key key = {handle, st->source};
 	struct row *row = nvs_rows_at(&st->all->rows, &key);
@@ -105,7 +125,8 @@ static uint64_t stream_of(const struct nvs_call *call, uint64_t stream)
 	return stream ? stream : call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
 }
 
-static int count_stream(struct state *st, const struct nvs_call *call, uint64_t context)
+static int count_stream(struct state *st, const struct nvs_call *call, uint64_t context,
+			bool selected, struct sent *sent)
 {
 	uint64_t stream = 0;
 	struct row *row;
@@ -114,13 +135,14 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	if (!nvs_call_kind(call, NVS_KIND_STREAM, &stream) &&
 	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET)
 		return 0;
-	row = row_of_call(st, stream_of(call, stream));
+	row = row_of(st, stream_of(call, stream));
 	if (!row)
 		return -ENOMEM;
 	row->context = context;
 	if (nvs_makes_stream(call))
 		return 0;
-	r = count(st, row, call);
+	add(st, row, call->thread, sent);
+	r = selected ? count(st, row, call) : 0;
 	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY)
 		row->used = true;
 	else if (!call->result && call->end && row->key.handle > PER_THREAD_DEFAULT)
@@ -129,19 +151,72 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	return r;
 }
 
+static struct sent *sent_by(struct state *st, const struct nvs_call *call)
+{
+	struct sent key = {.key = {call->thread, call->depth}};
+	struct sent *sent;
+
+	if (!st->sent.size)
+		st->sent = NVS_ROWS(struct sent, key);
+	sent = nvs_rows_at(&st->sent, &key.key);
+	if (sent && sent->call != call->number) {
+		*sent = key;
+		sent->call = call->number;
+	}
+	return sent;
+}
+
+/* Selected by themselves, as everywhere: of a call that is selected, not all need be. */
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	struct sent now = {.entries = s->nentries, .bytes = nvs_submission_bytes(s)};
+	struct sent *sent;
+	struct row *row;
+
+	now.submissions = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
+	/* Outside of all calls no stream is known. */
+	if (!nvs_filter(st->source, s, call) || (!call && st->by == BY_STREAM))
+		return 0;
+	if (st->by == BY_THREAD || !call) {
+		row = row_of(st, st->by == BY_THREAD ? s->thread->thread : 0);
+		if (!row)
+			return -ENOMEM;
+		add(st, row, s->thread->thread, &now);
+		return 0;
+	}
+	sent = sent_by(st, call);
+	if (!sent)
+		return -ENOMEM;
+	sent->submissions += now.submissions;
+	sent->entries += now.entries;
+	sent->bytes += now.bytes;
+	return 0;
+}
+
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
+	struct sent *sent = NULL;
 	uint64_t handle;
 	struct row *row;
+	bool selected;
 	int r = nvs_contexts_call(&st->contexts, call, &handle);
 
-	if (r || !nvs_filter_call(st->source, call))
+	if (r)
 		return r;
+	selected = nvs_filter_call(st->source, call);
+	if (st->by != BY_THREAD && call->submissions + call->bytes && !(sent = sent_by(st, call)))
+		return -ENOMEM;
+	if (!selected && !(sent && sent->submissions + sent->bytes))
+		return 0;
 	if (st->by == BY_STREAM)
-		return count_stream(st, call, handle);
-	row = row_of_call(st, st->by == BY_THREAD ? call->thread : handle);
-	return row ? count(st, row, call) : -ENOMEM;
+		return count_stream(st, call, handle, selected, sent);
+	row = row_of(st, st->by == BY_THREAD ? call->thread : handle);
+	if (!row)
+		return -ENOMEM;
+	add(st, row, call->thread, sent);
+	return selected ? count(st, row, call) : 0;
 }
 
 /* ---- columns ---- */
@@ -157,16 +232,24 @@ static uint32_t tid_of(const struct row *r)
 	return thread_of(r) ? thread_of(r)->tid : 0;
 }
 
+/* Without calls, it is only known what was submitted. */
+static bool called(const struct row *r)
+{
+	const struct nvs_source *s = r->key.source;
+
+	return nvs_reading_saw(s->second ? s->second : s->first, NVS_REC_API);
+}
+
 NVS_SOURCE_GETTERS(struct row, r->key.source)
 NVS_GET_TEXT(struct row, name, thread_of(r) ? thread_of(r)->name : "")
-NVS_GET_COUNT(struct row, calls, r->calls)
-NVS_GET_COUNT(struct row, failed, r->failed)
-NVS_GET_COUNT(struct row, launches, r->launches)
-NVS_GET_COUNT(struct row, graphs, r->graphs)
-NVS_GET_COUNT(struct row, copies, r->copies)
-NVS_GET_KNOWN(struct row, copied, !r->untold || r->copied, r->copied)
-NVS_GET_COUNT(struct row, memsets, r->memsets)
-NVS_GET_COUNT(struct row, syncs, r->syncs)
+NVS_GET_KNOWN(struct row, calls, called(r), r->calls)
+NVS_GET_KNOWN(struct row, failed, called(r), r->failed)
+NVS_GET_KNOWN(struct row, launches, called(r), r->launches)
+NVS_GET_KNOWN(struct row, graphs, called(r), r->graphs)
+NVS_GET_KNOWN(struct row, copies, called(r), r->copies)
+NVS_GET_KNOWN(struct row, copied, called(r) && (!r->untold || r->copied), r->copied)
+NVS_GET_KNOWN(struct row, memsets, called(r), r->memsets)
+NVS_GET_KNOWN(struct row, syncs, called(r), r->syncs)
 NVS_GET_KNOWN(struct row, submissions, !r->uncounted, r->submissions)
 NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->entries)
 NVS_GET_KNOWN(struct row, bytes, !r->uncounted, r->bytes)
@@ -240,6 +323,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, struct state *st, en
 	if (!st->all->rows.size)
 		st->all->rows = NVS_ROWS(struct row, key);
 	reader->call = on_call;
+	reader->submission = on_submission;
 	reader->tallies = true;
 	return 0;
 }
@@ -313,8 +397,10 @@ static void free_rows(struct nvs_run *run)
 {
 	struct state *st = run->each;
 
-	for (uint32_t i = 0; i < run->n; i++)
+	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_contexts_free(&st[i].contexts);
+		nvs_rows_free(&st[i].sent, NULL);
+	}
 	nvs_rows_free(&((struct all *)run->state)->rows, NULL);
 	nvs_distinct_free(&((struct all *)run->state)->threads);
 }
@@ -326,14 +412,16 @@ static void free_rows(struct nvs_run *run)
 NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
 	   .man = "Calls, launches, copies, host time and command bytes per stream. Streams that "
 		  "were made and never\nused are rows in JSON and CSV; as text they are one line "
-		  "that counts them.",
+		  "that counts them.\nWhat calls submit that work on no stream is in no row.",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(stream_columns), .begin = begin_streams,
 	   .print = print_streams);
 
 NVS_REPORT(by_thread, .name = "by-thread", .place = 70, .help = "per thread",
-	   .man = "The same per thread.", BY_HANDLE, NVS_REPORT_COLUMNS(thread_columns),
-	   .begin = begin_threads, .print = print_threads);
+	   .man = "The same per thread; submissions outside of all calls count as well.", BY_HANDLE,
+	   NVS_REPORT_COLUMNS(thread_columns), .begin = begin_threads, .print = print_threads);
 
 NVS_REPORT(by_context, .name = "by-context", .place = 80, .help = "per context",
-	   .man = "The same per context.", BY_HANDLE, NVS_REPORT_COLUMNS(context_columns),
-	   .begin = begin_contexts, .print = print_contexts);
+	   .man = "The same per context. Where it is not known, as of submissions outside of all "
+		  "calls, there is a row\nof its own, without a name.",
+	   BY_HANDLE, NVS_REPORT_COLUMNS(context_columns), .begin = begin_contexts,
+	   .print = print_contexts);

@@ -73,24 +73,32 @@ static int count_time(struct nvs_facts *f, struct nvs_facts_api *a, const struct
 	return r;
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
+/* NULL: no memory. */
+static struct nvs_facts_api *api_of(struct nvs_facts *f, const struct nvs_call *call)
 {
 	struct nvs_facts_api_key key = {call->api->number};
+	struct nvs_facts_api *a;
+
+	if (!f->apis.size)
+		f->apis = NVS_ROWS(struct nvs_facts_api, key);
+	a = nvs_rows_at(&f->apis, &key);
+	if (a)
+		a->entry = call->api;
+	return a;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
 	struct nvs_facts *f = arg;
 	struct nvs_facts_api *a;
 
 	if (!nvs_filter_call(f->source, call))
 		return 0;
-	if (!f->apis.size)
-		f->apis = NVS_ROWS(struct nvs_facts_api, key);
-	a = nvs_rows_at(&f->apis, &key);
+	a = api_of(f, call);
 	if (!a)
 		return -ENOMEM;
 	f->calls++;
-	a->entry = call->api;
 	a->calls++;
-	a->submissions += call->submissions;
-	f->setup_submissions += nvs_facts_is_setup(call->api) ? call->submissions : 0;
 	a->uncounted |= call->uncounted;
 	if (nvs_call_ran(call)) {
 		f->instantiated += call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE;
@@ -113,16 +121,29 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
+	bool whole = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	struct nvs_facts *f = arg;
+	uint64_t launches = f->launches;
+	struct nvs_facts_api *a;
 
-	if (f->launches && nvs_filter(f->source, s, call)) {
+	f->launches = 0;
+	if (!nvs_filter(f->source, s, call))
+		return 0;
+	if (launches) {
 		f->launch_submissions++;
 		f->launch_bytes += nvs_submission_bytes(s);
 		if (call && (call->api->group == NVS_CALL_GROUP_COPY ||
 			     call->api->group == NVS_CALL_GROUP_MEMSET))
-			f->driver_launches += f->launches;
+			f->driver_launches += launches;
 	}
-	f->launches = 0;
+	/* Not by its call: of one that is selected, not all submissions need be. */
+	if (!call || !whole)
+		return 0;
+	a = api_of(f, call);
+	if (!a)
+		return -ENOMEM;
+	a->submissions++;
+	f->setup_submissions += nvs_facts_is_setup(call->api);
 	return 0;
 }
 

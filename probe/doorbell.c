@@ -210,7 +210,7 @@ int probe_doorbell(const struct probe_options *options)
 			  .table = {.study = "doorbell", .columns = columns, .ncolumns = NCOLUMNS}};
 
 	probe_open(&s.session, options->gpu);
-	s.clock = probe_gpu_clock();
+	s.clock = probe_gpu_clock(s.session.lanes[PROBE_COMPUTE].channel.gpu);
 	probe_memory_for_commands(&s.device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
 	for (int i = 0; i < 5; i++) /* warm */
 		one(&s, &s.session.commands, 0, PARSED);

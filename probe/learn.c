@@ -74,6 +74,7 @@ static bool learn(const struct nvs_channel_entry *c, struct probe_channel *out)
 		return false;
 	*out = (struct probe_channel){
 		.number = c->number,
+		.gpu = c->object->gpu,
 		.ring = {.gpfifo = (volatile uint64_t *)ring,
 			 .userd = (volatile uint32_t *)userd,
 			 .doorbell = (volatile uint32_t *)(doorbell + DOORBELL),
@@ -100,7 +101,7 @@ uint32_t probe_channels(struct probe_channel *channels, uint32_t max)
 	return n;
 }
 
-const volatile uint32_t *probe_gpu_clock(void)
+const volatile uint32_t *probe_gpu_clock(uint32_t gpu)
 {
 	const struct nvs_spans *all = &nvs_rm()->cpu;
 	const volatile uint32_t *found = NULL;
@@ -113,7 +114,7 @@ const volatile uint32_t *probe_gpu_clock(void)
 			(const volatile uint32_t *)(m->alias + USERMODE_TIME);
 
 		/* Through BAR1 it reads as zero. */
-		if (nvs_map_is_doorbell(m) && m->alias && time[1])
+		if (nvs_map_is_doorbell(m) && m->gpu == gpu && m->alias && time[1])
 			found = time;
 	}
 	nvs_unlock(&saved);

@@ -11,6 +11,7 @@
 
 struct probe_channel {
 	uint32_t number; /* in the order of making */
+	uint32_t gpu; /* as the library counts them */
 	struct nvs_ring ring; /* not opened */
 	uint64_t gpfifo; /* GPU address */
 	/* The notifier of errors: ns (two words), info32, status << 16 | info16; NULL: not mapped.
@@ -20,9 +21,11 @@ struct probe_channel {
 
 /* Channels whose ring, USERD and doorbell the process can reach, MAX at most; how many. */
 uint32_t probe_channels(struct probe_channel *channels, uint32_t max);
-/* The GPU's clock, ns: TIME_0 of a doorbell page that can be read; NULL: none. The word above it is
- * TIME_1. */
-const volatile uint32_t *probe_gpu_clock(void);
+/*
+ * The clock of that GPU, ns: TIME_0 of a doorbell page of its own that can be read; NULL: none. The
+ * word above it is TIME_1. GPUs' clocks differ by fractions of a millisecond.
+ */
+const volatile uint32_t *probe_gpu_clock(uint32_t gpu);
 /* "580.159.04", "" where it is not known. */
 const char *probe_driver_version(void);
 

@@ -167,22 +167,16 @@ static bool barrier_register(void)
 }
 
 /*
- * Through /proc/self/mem the kernel writes a private copy of the page without its protection ever
- * changing; where that is refused the page is made writable for a moment, and never loses its right
- * to run.
+ * Through /proc/self/mem, MEM, the kernel writes a private copy of the page without its protection
+ * ever changing; where that is refused (MEM < 0) the page is made writable for a moment, and never
+ * loses its right to run.
  */
-static bool write_code(uintptr_t to, const uint8_t *bytes, size_t n)
+static bool write_code(long mem, uintptr_t to, const uint8_t *bytes, size_t n)
 {
-	long fd = nvs_sys4(SYS_open, "/proc/self/mem", O_WRONLY | O_CLOEXEC, 0, 0);
 	uintptr_t page = to & ~(uintptr_t)(PAGE - 1);
 	size_t span = ((to + n - page) + PAGE - 1) & ~(size_t)(PAGE - 1);
-	long done = -1;
 
-	if (fd >= 0) {
-		done = nvs_sys4(SYS_pwrite64, fd, bytes, n, to);
-		nvs_sys4(SYS_close, fd, 0, 0, 0);
-	}
-	if (done == (long)n)
+	if (mem >= 0 && nvs_sys4(SYS_pwrite64, mem, bytes, n, to) == (long)n)
 		return true;
 	if (nvs_sys4(SYS_mprotect, page, span, PROT_READ | PROT_WRITE | PROT_EXEC, 0))
 		return false;
@@ -237,26 +231,40 @@ static void fill_trampoline(uint8_t *tramp, struct nvs_patch_site *s, uintptr_t 
 
 /* The cave is reached by nobody yet; then the two bytes of the store, never half of one and half of
  * the other. */
-static bool write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
+static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site *plan)
 {
 	const uint8_t stop = BREAKPOINT;
 
-	if (nvs_writer_signal.may_patch && !nvs_writer_signal.may_patch())
-		return false;
-	if (!write_code(plan->cave, plan->cave_new, NVS_SITE_TAIL) || !barrier())
+	if (!write_code(mem, plan->cave, plan->cave_new, NVS_SITE_TAIL) || !barrier())
 		return false;
 	atomic_store(&s->state, NVS_PATCH_WRITING);
-	if (!write_code(plan->store, &stop, 1)) {
+	if (!write_code(mem, plan->store, &stop, 1)) {
 		atomic_store(&s->state, NVS_PATCH_SEEN);
-		write_code(plan->cave, plan->cave_old, NVS_SITE_TAIL);
+		write_code(mem, plan->cave, plan->cave_old, NVS_SITE_TAIL);
 		return false;
 	}
 	barrier();
-	write_code(plan->store + 1, plan->store_new + 1, 1);
+	write_code(mem, plan->store + 1, plan->store_new + 1, 1);
 	barrier();
-	write_code(plan->store, plan->store_new, 1);
+	write_code(mem, plan->store, plan->store_new, 1);
 	barrier();
 	return true;
+}
+
+/* Opened once, right behind the question: between barriers, which take their time, the program may
+ * put on a sandbox that kills who opens. */
+static bool write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
+{
+	bool done;
+	long mem;
+
+	if (nvs_writer_signal.may_patch && !nvs_writer_signal.may_patch())
+		return false;
+	mem = nvs_sys4(SYS_open, "/proc/self/mem", O_WRONLY | O_CLOEXEC, 0, 0);
+	done = write_all(mem, s, plan);
+	if (mem >= 0)
+		nvs_sys4(SYS_close, mem, 0, 0, 0);
+	return done;
 }
 
 static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_site_text *text)

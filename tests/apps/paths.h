@@ -60,7 +60,11 @@ static inline void paths_print(void)
 		path_out(in_);                     \
 		__asm__ volatile("" ::: "memory"); \
 	} while (0)
+#ifdef __clang__
+#define KNOWN __attribute__((noinline, optnone))
+#else
 #define KNOWN __attribute__((noipa))
+#endif
 
 static CUdeviceptr path_memory;
 

@@ -94,12 +94,9 @@ struct stream {
 	uint64_t dwords;
 };
 
-static void upload(struct study *s, const void *from, size_t bytes)
+static const struct probe_memory *commands_of(const struct study *s, const struct way *w)
 {
-	struct probe_session *p = &s->session;
-	size_t offset = (size_t)((const char *)from - (const char *)p->commands.cpu);
-
-	PROBE_CU(cuMemcpyHtoDAsync_v2(s->device_commands.gpu + offset, from, bytes, p->work));
+	return w->commands == PROBE_DEVICE ? &s->device_commands : &s->session.commands;
 }
 
 static struct stream build(struct study *s, const struct way *w, uint32_t bytes, uint32_t warm,
@@ -115,8 +112,7 @@ static struct stream build(struct study *s, const struct way *w, uint32_t bytes,
 	stream.second = words + PAYLOAD;
 	words = put_tracker(s, w, words, 1, 0);
 	stream.dwords = (uint64_t)(words - begin);
-	if (w->commands == PROBE_DEVICE)
-		upload(s, begin, stream.dwords * 4);
+	probe_upload(&s->session, commands_of(s, w), begin, stream.dwords * 4);
 	return stream;
 }
 
@@ -128,14 +124,9 @@ static double run_once(struct study *s, const struct way *w, const struct stream
 
 	*stream->first = first;
 	*stream->second = second;
-	if (w->commands == PROBE_DEVICE) {
-		upload(s, stream->first, 4);
-		upload(s, stream->second, 4);
-		PROBE_CU(cuStreamSynchronize(p->work));
-	}
-	probe_submit(&p->lanes[w->lane],
-		     w->commands == PROBE_DEVICE ? &s->device_commands : &p->commands, 0,
-		     stream->dwords);
+	probe_upload(p, commands_of(s, w), stream->first, 4);
+	probe_upload(p, commands_of(s, w), stream->second, 4);
+	probe_submit(&p->lanes[w->lane], commands_of(s, w), 0, stream->dwords);
 	probe_wait(p, &p->lanes[w->lane], 1, second, PATIENCE_S);
 	if (probe_payload(p, 0) != first)
 		probe_die("the first semaphore holds 0x%x, not 0x%x", probe_payload(p, 0), first);

@@ -92,12 +92,7 @@ static struct moment one(struct study *s, const struct probe_memory *commands, u
 	w = nvs_put_nop(w, n);
 	w = execute ? nvs_put_host_semaphore(w, probe_semaphore(p, 0), payload, execute)
 		    : nvs_put_compute_semaphore(w, probe_semaphore(p, 0), payload);
-	if (commands != &p->commands) {
-		PROBE_CU(cuMemcpyHtoDAsync_v2(commands->gpu, p->commands.cpu,
-					      (size_t)((char *)w - (char *)p->commands.cpu),
-					      p->work));
-		PROBE_CU(cuStreamSynchronize(p->work));
-	}
+	probe_upload(p, commands, p->commands.cpu, (size_t)((char *)w - (char *)p->commands.cpu));
 	m.begin = probe_now();
 	probe_submit(lane, commands, 0, (uint64_t)(w - (uint32_t *)p->commands.cpu));
 	m.rung = probe_now();
@@ -147,12 +142,8 @@ static void dispatch(struct study *s, const struct probe_memory *commands, uint3
 		w = nvs_put_host_semaphore(w, probe_semaphore(p, 0), payload, PARSED);
 		w = nvs_put_nop(w, n);
 		w = nvs_put_host_semaphore(w, probe_semaphore(p, 1), payload, PARSED);
-		if (commands != &p->commands) {
-			PROBE_CU(cuMemcpyHtoDAsync_v2(commands->gpu, p->commands.cpu,
-						      (size_t)((char *)w - (char *)p->commands.cpu),
-						      p->work));
-			PROBE_CU(cuStreamSynchronize(p->work));
-		}
+		probe_upload(p, commands, p->commands.cpu,
+			     (size_t)((char *)w - (char *)p->commands.cpu));
 		probe_submit(lane, commands, 0, (uint64_t)(w - (uint32_t *)p->commands.cpu));
 		probe_wait(p, lane, 1, payload, PATIENCE_S);
 		ns[i] = (double)(probe_timestamp(p, 1) - probe_timestamp(p, 0));

@@ -209,6 +209,17 @@ void probe_clock(struct probe_session *s)
 
 /* ---- submitting ---- */
 
+void probe_upload(struct probe_session *s, const struct probe_memory *commands, const void *from,
+		  size_t bytes)
+{
+	size_t offset = (size_t)((const char *)from - (const char *)s->commands.cpu);
+
+	if (commands == &s->commands)
+		return;
+	PROBE_CU(cuMemcpyHtoDAsync_v2(commands->gpu + offset, from, bytes, s->work));
+	PROBE_CU(cuStreamSynchronize(s->work));
+}
+
 void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, size_t offset,
 		  uint64_t dwords)
 {

@@ -93,6 +93,12 @@ static inline uint64_t probe_timestamp(const struct probe_session *s, uint32_t i
 	return ((const volatile uint64_t *)s->semaphores.cpu)[i * 2 + 1];
 }
 /*
+ * What stands at FROM in the session's commands, BYTES of it, to the same place of COMMANDS:
+ * nothing where these are the session's own.
+ */
+void probe_upload(struct probe_session *session, const struct probe_memory *commands,
+		  const void *from, size_t bytes);
+/*
  * Submits, and ends the program where it cannot. N dwords at COMMANDS + OFFSET bytes, in as many
  * segments as they need.
  */

@@ -60,13 +60,18 @@ PART streams(CUdeviceptr d, CUdeviceptr e, CUstream s)
 PART kernels(CUdeviceptr d, CUstream s, CUstream q)
 {
 	CUfunction add = app_kernel("softgpu_add");
+	volatile uint32_t *gate;
 	CUevent a, b;
 	float ms;
 
+	CK(cuMemAllocHost_v2((void **)&gate, sizeof(*gate)));
+	*gate = 0;
 	CK(cuEventCreate(&a, 0));
 	CK(cuEventCreate(&b, 0));
 	CK(cuMemsetD32_v2(d, 0, 2));
 	CK(cuCtxSynchronize()); /* the first launch has nothing to wait for */
+	/* Closed until all is asked for: a wait for what is done already would send nothing. */
+	CK(cuStreamWaitValue32_v2(s, (CUdeviceptr)(uintptr_t)gate, 1, 0));
 	CK(cuEventRecord(a, s));
 	for (int i = 1; i <= 20; i++)
 		app_add(add, d, (uint64_t)i, s);
@@ -74,6 +79,7 @@ PART kernels(CUdeviceptr d, CUstream s, CUstream q)
 	CK(cuStreamWaitEvent(q, b, 0));
 	for (int i = 0; i < 5; i++)
 		app_add(add, d, 1000, q);
+	*gate = 1;
 	CK(cuEventSynchronize(b));
 	CK(cuStreamSynchronize(q));
 	CK(cuEventElapsedTime(&ms, a, b));
@@ -81,6 +87,7 @@ PART kernels(CUdeviceptr d, CUstream s, CUstream q)
 	EXPECT(app_word(d) == 5210 && ms >= 0, "kernels did not all run, or out of order");
 	CK(cuEventDestroy_v2(a));
 	CK(cuEventDestroy_v2(b));
+	CK(cuMemFreeHost((void *)(uintptr_t)gate));
 }
 
 /* Three launches as a graph, which runs twice. */

@@ -16,9 +16,10 @@ $(BUILD)/submit/%.o: submit/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(PROBE_CFLAGS) -c -o $@ $<
 
-$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ)
+# It reads the traces of its own runs.
+$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -rdynamic -o $@ $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) -ldl -lpthread -lm
+	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ $(DECODE_LIBS) -ldl -lm
 
 TESTS     += tests/probe/run
-TEST_DEPS += $(BUILD)/nvsnoop-probe
+TEST_DEPS += $(BUILD)/nvsnoop-probe $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so

@@ -97,10 +97,10 @@ host_library = $(shell $(CC) -print-file-name=$(1))
 BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev
 
 .PHONY: bundle
-bundle: all $(BUNDLE)/nvsnoop-report
+bundle: all $(BUNDLE)/nvsnoop-report $(BUNDLE)/nvsnoop-probe
 	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences)
 	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences)
-	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-probe $(BUILD)/libnvsnoop.so $(BUNDLE)
+	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
 	$(Q)install -m 644 $(call host_library,libunwind.so.8) $(call host_library,liblzma.so.5) $(BUNDLE)
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(BUNDLE)/man
 	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion
@@ -109,10 +109,15 @@ bundle: all $(BUNDLE)/nvsnoop-report
 	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))
 
+BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(DECODE_LIBS) -lz -Wl,--end-group -Wl,-Bdynamic
+
 $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(DECODE_LIBS) -lz \
-	    -Wl,--end-group -Wl,-Bdynamic && rm -f $@.d
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ $(BUNDLE_LIBS) && rm -f $@.d
+
+$(BUNDLE)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -rdynamic -o $@ $^ $(BUNDLE_LIBS) -ldl -lm && rm -f $@.d
 
 # ---- form ----
 

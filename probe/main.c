@@ -10,12 +10,14 @@
 static const struct study_name {
 	const char *name;
 	int (*run)(const struct probe_options *options);
-	bool transfers; /* takes --svg, --sizes and --iterations */
+	const char *takes; /* options that not all take: their letters in read_options() */
+	uint32_t repeat; /* where --repeat does not say */
 	const char *help;
 } studies[] = {
-	{"dma", probe_dma, true,
+	{"dma", probe_dma, "vsi", 30,
 	 "transfers inline and by copy engine: latency, bandwidth, crossover"},
-	{"doorbell", probe_doorbell, false, "from the store to the doorbell to the end, by stages"},
+	{"doorbell", probe_doorbell, "", 30,
+	 "from the store to the doorbell to the end, by stages"},
 };
 enum { STUDIES = sizeof(studies) / sizeof(studies[0]) };
 
@@ -104,6 +106,30 @@ static enum probe_format read_format(const char *text)
 	return PROBE_TEXT;
 }
 
+static const struct option known[] = {
+	{"gpu", required_argument, NULL, 'g'},
+	{"format", required_argument, NULL, 'f'},
+	{"svg", required_argument, NULL, 'v'},
+	{"sizes", required_argument, NULL, 's'},
+	{"repeat", required_argument, NULL, 'r'},
+	{"iterations", required_argument, NULL, 'i'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
+};
+
+/* GIVEN has the letters of the options that were given. */
+static void check_takes(const struct study_name *study, const char *given)
+{
+	for (const struct option *o = known; o->name; o++)
+		if (strchr("vsi", o->val) && strchr(given, o->val) &&
+		    !strchr(study->takes, o->val)) {
+			fprintf(stderr, "nvsnoop-probe: %s takes no --%s; try --help\n",
+				study->name, o->name);
+			exit(2);
+		}
+}
+
 /* What --help and --version print has to arrive. */
 static void told(void)
 {
@@ -112,22 +138,16 @@ static void told(void)
 	exit(0);
 }
 
-static void read_options(struct probe_options *o, int argc, char **argv)
+/* Returns the letters of those that were given. */
+static const char *read_options(struct probe_options *o, int argc, char **argv)
 {
-	static const struct option known[] = {
-		{"gpu", required_argument, NULL, 'g'},
-		{"format", required_argument, NULL, 'f'},
-		{"svg", required_argument, NULL, 'v'},
-		{"sizes", required_argument, NULL, 's'},
-		{"repeat", required_argument, NULL, 'r'},
-		{"iterations", required_argument, NULL, 'i'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{NULL, 0, NULL, 0},
-	};
+	static char given[64];
+	size_t n = 0;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+		if (n + 1 < sizeof(given))
+			given[n++] = (char)c;
 		switch (c) {
 		case 'g':
 			o->gpu = (int)number(optarg, 0, 63, "gpu");
@@ -159,14 +179,17 @@ static void read_options(struct probe_options *o, int argc, char **argv)
 			fprintf(stderr, "nvsnoop-probe: try --help\n");
 			exit(2);
 		}
+	}
+	return given;
 }
 
 int main(int argc, char **argv)
 {
-	struct probe_options options = {.repeat = 30};
+	struct probe_options options = {0};
+	const char *given;
 
 	argv[0] = (char *)"nvsnoop-probe";
-	read_options(&options, argc, argv);
+	given = read_options(&options, argc, argv);
 	if (optind == argc)
 		wrong("%s", "which study?");
 	if (optind + 1 < argc)
@@ -174,8 +197,9 @@ int main(int argc, char **argv)
 	for (int i = 0; i < STUDIES; i++) {
 		if (strcmp(argv[optind], studies[i].name))
 			continue;
-		if (!studies[i].transfers && (options.svg || options.nsizes || options.iterations))
-			wrong("%s takes no --svg, --sizes or --iterations", studies[i].name);
+		check_takes(&studies[i], given);
+		if (!options.repeat)
+			options.repeat = studies[i].repeat;
 		return studies[i].run(&options);
 	}
 	wrong("there is no study '%s'", argv[optind]);

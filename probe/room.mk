@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # nvsnoop-probe: command streams of our own. It follows the driver's calls with the library's own rooms, whose hooks it
-# exports by their names, so that libcuda's calls come to them.
+# exports by their names, so that libcuda's calls come to them. Of the reader's library, and of those that it needs, no
+# name is seen outside.
 PROBE_SRC = $(wildcard probe/*.c submit/*.c)
 PROBE_OBJ = $(PROBE_SRC:%.c=$(BUILD)/%.o)
 PROBE_CFLAGS = $(TOOL_CFLAGS) -fvisibility=hidden
+PROBE_LD     = $(LDFLAGS) -rdynamic -Wl,--exclude-libs,ALL
 PROBE_FOLLOW = $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/rm/*.c) $(wildcard preload/base/*.c) preload/hooks/device.c)
 
 all: $(BUILD)/nvsnoop-probe
@@ -19,7 +21,7 @@ $(BUILD)/submit/%.o: submit/%.c
 # It reads the traces of its own runs.
 $(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ $(DECODE_LIBS) -ldl -lm
+	$(Q)$(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ $(DECODE_LIBS) -ldl -lm
 
 TESTS     += tests/probe/run
 TEST_DEPS += $(BUILD)/nvsnoop-probe $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so

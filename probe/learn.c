@@ -2,7 +2,6 @@
 /* Channels as the library's tables have them: ring, USERD, doorbell, notifier. */
 #include "probe/learn.h"
 #include <stdio.h>
-#include <sys/mman.h>
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
@@ -11,18 +10,7 @@
 #define USERMODE_TIME 0x80
 #define NOTIFIER_BYTES 16
 
-/* Where the process sees [OFFSET, OFFSET + SIZE) of what an entity stands for; 0: nowhere. */
-static uintptr_t seen_at(const struct nvs_entity *e, int64_t offset, int64_t size)
-{
-	const struct nvs_cpu_map *m;
-
-	DL_FOREACH(e->cpu, m)
-	if (m->prot & PROT_READ && offset >= m->offset &&
-	    offset + size <= m->offset + (int64_t)(m->at.end - m->at.start))
-		return m->at.start + (uint64_t)(offset - m->offset);
-	return 0;
-}
-
+/* nvs_segment_find() is for a published view, and there is none here: no doorbell is guarded. */
 static uintptr_t gpu_seen_at(uint32_t vaspace, uint64_t address, uint64_t size)
 {
 	const struct nvs_segs *segs = &nvs_rm()->segs;
@@ -57,7 +45,7 @@ static const volatile uint32_t *notifier_of(const struct nvs_channel_entry *c)
 {
 	struct nvs_object *o = nvs_object_find(
 		c->object->key.client, NVS_PARAM(c->object, NV_CHANNEL_ALLOC_PARAMS, hObjectError));
-	uintptr_t at = o ? seen_at(o->entity, 0, NOTIFIER_BYTES) : 0;
+	uintptr_t at = o ? nvs_entity_seen_at(o->entity, 0, NOTIFIER_BYTES) : 0;
 
 	return (const volatile uint32_t *)at;
 }
@@ -66,7 +54,8 @@ static bool learn(const struct nvs_channel_entry *c, struct probe_channel *out)
 {
 	struct nvs_object *memory = nvs_object_find(c->object->key.client, c->userd_handle);
 	uintptr_t ring = gpu_seen_at(c->vaspace, c->gpfifo, c->entries * 8ull);
-	uintptr_t userd = memory ? seen_at(memory->entity, (int64_t)c->userd_offset, USERD_BYTES)
+	uintptr_t userd = memory ? nvs_entity_seen_at(memory->entity, (int64_t)c->userd_offset,
+						      USERD_BYTES)
 				 : 0;
 	uintptr_t doorbell = doorbell_of(c->object->gpu);
 

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "include/distance.h"
 #include "preload/launch/launch.h"
 
 #define EMBED_CPU_S 60 /* a trace of many gigabytes stays as it is */
@@ -114,28 +115,6 @@ void nvs_launch_embed(char *trace)
 		waitpid(child, NULL, 0);
 }
 
-/* How many letters must change, come or go to make B of A; at most 9 of each count. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[10], columns = (unsigned)strnlen(b, 9);
-
-	for (unsigned k = 0; k <= columns; k++)
-		row[k] = k;
-	for (unsigned i = 0; a[i] && i < 9; i++) {
-		unsigned corner = row[0]++;
-
-		for (unsigned k = 1; k <= columns; k++) {
-			unsigned change = corner + (a[i] != b[k - 1]);
-
-			corner = row[k];
-			if (row[k - 1] + 1 < change)
-				change = row[k - 1] + 1;
-			row[k] = corner + 1 < change ? corner + 1 : change;
-		}
-	}
-	return row[columns];
-}
-
 static bool is_trace(const char *name)
 {
 	static const unsigned char zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -169,7 +148,7 @@ void nvs_launch_hint(const char *program)
 			return;
 		}
 	for (size_t i = 0; i < sizeof(sisters) / sizeof(*sisters); i++)
-		if (distance(program, sisters[i]) <= 2) {
+		if (nvs_distance(program, strlen(program), sisters[i], strlen(sisters[i])) <= 2) {
 			fprintf(stderr, "Did you mean 'nvsnoop %s'?\n", sisters[i]);
 			return;
 		}

@@ -116,8 +116,7 @@ static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
 	return (const volatile uint64_t *)(m->cpu + (c->gpfifo - m->gpu_va));
 }
 
-/* Where the process sees [OFFSET, OFFSET + SIZE) of an object; 0: nowhere. */
-static uintptr_t seen_at(const struct nvs_entity *e, int64_t offset, int64_t size)
+uintptr_t nvs_entity_seen_at(const struct nvs_entity *e, int64_t offset, int64_t size)
 {
 	const struct nvs_cpu_map *m;
 
@@ -138,8 +137,8 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 	find_userd(c);
 	if (!c->userd)
 		return NULL;
-	return (const volatile uint32_t *)seen_at(c->userd, (int64_t)c->userd_offset + USERD_GP_PUT,
-						  4);
+	return (const volatile uint32_t *)nvs_entity_seen_at(
+		c->userd, (int64_t)c->userd_offset + USERD_GP_PUT, 4);
 }
 
 /* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
@@ -152,7 +151,7 @@ void nvs_channel_expect(uint32_t client, const void *params)
 	if (!nvs_rm()->channels || !params || !nvs_peek(&p, params, sizeof(p)))
 		return;
 	o = nvs_object_find(client, p.hUserdMemory[0]);
-	userd = o ? seen_at(o->entity, (int64_t)p.userdOffset[0], NVS_USERD_BYTES) : 0;
+	userd = o ? nvs_entity_seen_at(o->entity, (int64_t)p.userdOffset[0], NVS_USERD_BYTES) : 0;
 	if (userd)
 		nvs_shadow_clear(userd, userd + NVS_USERD_BYTES);
 }

@@ -260,6 +260,8 @@ void nvs_channel_read_put(struct nvs_channel_entry *channel);
 /* After a publication, for channels that are not in the view any more. */
 void nvs_channels_settle(void);
 void nvs_channel_remove(struct nvs_channel_entry *channel);
+/* Where the process sees [OFFSET, OFFSET + SIZE) of what ENTITY stands for; 0: nowhere. */
+uintptr_t nvs_entity_seen_at(const struct nvs_entity *entity, int64_t offset, int64_t size);
 /* Finds ring and USERD of every channel anew; true: something changed. */
 bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
 

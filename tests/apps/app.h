@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include "tests/softgpu/cudadrv.h"
 
 #define CK(call)                                                                           \
@@ -99,6 +100,29 @@ INTO_CALLER uint32_t app_word(CUdeviceptr p)
 
 	CK(cuMemcpyDtoH_v2(&v, p, 4));
 	return v;
+}
+
+/* For programs that measure themselves. */
+static inline double app_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static inline int app_compare(const void *pa, const void *pb)
+{
+	double a = *(const double *)pa, b = *(const double *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Sorts them. */
+static inline double app_median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), app_compare);
+	return v[n / 2];
 }
 
 #endif

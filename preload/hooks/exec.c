@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "preload/base/next.h"
 #include "preload/hooks/export.h"
-#include "preload/signals/signals.h"
+#include "preload/signals/hooked.h"
 
 /* One of the forms; comes back where it failed. */
 #define RUN(name, ...)                         \

@@ -9,7 +9,7 @@
 #include <sys/signalfd.h>
 #include "preload/base/preload.h"
 #include "preload/hooks/export.h"
-#include "preload/signals/signals.h"
+#include "preload/signals/hooked.h"
 
 /* ---- actions ---- */
 

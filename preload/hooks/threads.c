@@ -10,6 +10,7 @@
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/hooks/export.h"
+#include "preload/signals/hooked.h"
 #include "preload/signals/signals.h"
 
 struct start {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "preload/base/preload.h"
 #include "preload/hooks/export.h"
+#include "preload/signals/hooked.h"
 #include "preload/signals/signals.h"
 
 /* One waiting call of the program. */
@@ -336,7 +337,7 @@ EXPORT ssize_t __read_chk(int fd, void *data, size_t size, size_t room)
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int n)
 {
-	if (nvs_sighook(NVS_SIGHOOK_FD) && nvs_signals_read_meant(fd))
+	if (nvs_sighook(NVS_SIGHOOK_FD))
 		return nvs_signals_readv(fd, iov, n);
 	return nvs_next()->readv(fd, iov, n);
 }

@@ -5,6 +5,7 @@
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGACTIONS_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGACTIONS_H
 
+#include "preload/signals/hooked.h"
 #include "preload/signals/signals.h"
 
 /* True once our handlers are in place; in a forked child they still are. */

@@ -178,17 +178,14 @@ ssize_t nvs_signals_read(int fd, void *data, size_t size)
 	}
 }
 
-bool nvs_signals_read_meant(int fd)
-{
-	return meant_by(mask_of_fd(fd));
-}
-
 ssize_t nvs_signals_readv(int fd, const struct iovec *iov, int n)
 {
 	struct signalfd_siginfo records[PIECES];
 	size_t size = 0, at = 0;
 	ssize_t got;
 
+	if (!meant_by(mask_of_fd(fd)))
+		return nvs_next()->readv(fd, iov, n);
 	for (int i = 0; i < n; i++)
 		size += iov[i].iov_len;
 	got = nvs_signals_read(fd, records, size < sizeof(records) ? size : sizeof(records));

@@ -16,6 +16,7 @@
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
 
+#include "preload/signals/hooked.h"
 #include "preload/signals/signals.h"
 
 #define NVS_SIGVIEW_MARKER NVS_SIGBIT(32)

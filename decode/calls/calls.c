@@ -320,20 +320,32 @@ static struct nvs_call *call_of(struct nvs_calls *c, const struct nvs_submission
 	return o ? &o->call : NULL;
 }
 
+static void count(const struct nvs_calls *c, struct nvs_call *call, const struct nvs_submission *s)
+{
+	uint64_t rang = !(s->rec->rec.flags & NVS_SUB_CONTINUED), bytes = nvs_submission_bytes(s);
+	unsigned asked = c->sink.selects ? c->sink.selects(c->sink.select_arg, s, call)
+					 : NVS_SELECTS_CALL | NVS_SELECTS_ITSELF;
+
+	call->submissions += rang;
+	call->entries += s->nentries;
+	call->bytes += bytes;
+	call->tally.unseen += nvs_submission_skipped(s);
+	if (call->stack == NVS_NONE)
+		call->stack = s->rec->stack;
+	call->selected |= !!(asked & NVS_SELECTS_CALL);
+	if (asked & NVS_SELECTS_ITSELF) {
+		call->asked_submissions += rang;
+		call->asked_entries += s->nentries;
+		call->asked_bytes += bytes;
+	}
+}
+
 int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
 {
 	struct nvs_call *call = call_of(c, s);
 
-	if (call) {
-		call->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
-		call->entries += s->nentries;
-		call->bytes += nvs_submission_bytes(s);
-		call->tally.unseen += nvs_submission_skipped(s);
-		if (call->stack == NVS_NONE)
-			call->stack = s->rec->stack;
-		if (!call->selected)
-			call->selected = !c->sink.selects || c->sink.selects(c->sink.select_arg, s);
-	}
+	if (call)
+		count(c, call, s);
 	c->now = call;
 	return c->sink.submission ? c->sink.submission(c->sink.arg, s, call) : 0;
 }

@@ -12,6 +12,9 @@
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
 
+#define NVS_SELECTS_CALL (1u << 0) /* the call that it happened in, if it is in time */
+#define NVS_SELECTS_ITSELF (1u << 1)
+
 struct nvs_calls_sink {
 	int (*call)(void *arg, const struct nvs_call *call);
 	int (*kernel)(void *arg, const struct nvs_rec_kernel *rec);
@@ -19,8 +22,9 @@ struct nvs_calls_sink {
 	/* A submission and the call it happened in, NULL where none is known. */
 	int (*submission)(void *arg, const struct nvs_submission *s, const struct nvs_call *call);
 	void *arg;
-	/* Is this submission asked for? NULL: all are. */
-	bool (*selects)(const void *select_arg, const struct nvs_submission *s);
+	/* NVS_SELECTS_*: what of this submission is asked for. NULL: both. CALL as above. */
+	unsigned (*selects)(const void *select_arg, const struct nvs_submission *s,
+			    const struct nvs_call *call);
 	const void *select_arg;
 };
 

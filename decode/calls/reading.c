@@ -61,7 +61,8 @@ int nvs_reading_add(struct nvs_reading *r, const struct nvs_reader *reader)
 }
 
 void nvs_reading_select(struct nvs_reading *r,
-			bool (*selects)(const void *arg, const struct nvs_submission *s),
+			unsigned (*selects)(const void *arg, const struct nvs_submission *s,
+					    const struct nvs_call *call),
 			const void *arg)
 {
 	r->selection.selects = selects;

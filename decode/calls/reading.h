@@ -51,9 +51,11 @@ struct nvs_reading *nvs_reading_new(struct nvs_trace *trace); /* NULL: no memory
 void nvs_reading_free(struct nvs_reading *r);
 /* READER is copied. 0 or -ENOMEM. */
 int nvs_reading_add(struct nvs_reading *r, const struct nvs_reader *reader);
-/* Which submissions are asked for, for nvs_call.selected: all, unless this says otherwise. */
+/* Which submissions are asked for, for nvs_call.selected and what it counts of them: all, unless
+ * this says otherwise, by NVS_SELECTS_*. */
 void nvs_reading_select(struct nvs_reading *r,
-			bool (*selects)(const void *arg, const struct nvs_submission *s),
+			unsigned (*selects)(const void *arg, const struct nvs_submission *s,
+					    const struct nvs_call *call),
 			const void *arg);
 /* Goes on to the end even when all readers have seen enough. */
 void nvs_reading_whole(struct nvs_reading *r);

@@ -120,7 +120,8 @@ class nvs_call(ctypes.Structure):
                 ("end", c_uint64), ("result", c_uint32), ("depth", c_uint32), ("flags", c_uint32),
                 ("submissions", c_uint64), ("entries", c_uint64), ("bytes", c_uint64), ("stack", c_uint32),
                 ("selected", c_bool), ("uncounted", c_bool), ("tally", nvs_tally), ("nargs", c_uint32),
-                ("absent", c_uint32), ("args", c_void_p), ("strings", c_void_p)]
+                ("absent", c_uint32), ("args", c_void_p), ("strings", c_void_p),
+                ("asked_submissions", c_uint64), ("asked_entries", c_uint64), ("asked_bytes", c_uint64)]
 
 
 class nvs_arg(ctypes.Structure):

@@ -54,7 +54,7 @@ static struct inner *inner_of(struct nvs_api_calls_list *list, const struct nvs_
 }
 
 /* What of CALL, which has ended, is the time of those inside it; one without a stack is told by the
- * call around it, if there is one. */
+ * call around it, if there is one. WITHIN: NULL of a call that is not selected itself. */
 static int set_apart(struct nvs_api_calls_list *list, struct nvs_source *s,
 		     struct nvs_total *within, const struct nvs_call *call)
 {
@@ -80,7 +80,7 @@ static int set_apart(struct nvs_api_calls_list *list, struct nvs_source *s,
 		in->begin = in->ticks ? in->begin : call->begin;
 		in->ticks += alone ? ticks : own;
 	}
-	return part.end > part.begin ? nvs_total_later(s->waiting, within, &part) : 0;
+	return within && part.end > part.begin ? nvs_total_later(s->waiting, within, &part) : 0;
 }
 
 uint64_t nvs_api_calls_own(const struct nvs_api_calls *a)
@@ -102,6 +102,8 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 
 	if (!nvs_range_at(s, call->begin) || !nvs_filter_nvtx(s, call->thread, call->begin))
 		return 0;
+	if (nvs_filter_by_submissions(s->options) && !call->selected)
+		return call->end ? set_apart(list, s, NULL, call) : 0;
 	if (!list->rows.size)
 		list->rows = NVS_ROWS(struct nvs_api_calls, key);
 	a = nvs_rows_at(&list->rows, &key);

@@ -316,12 +316,6 @@ struct each {
 	struct nvs_api_calls_list *list; /* of all traces */
 };
 
-/* Where submissions are selected, nothing can be said of calls that had none. */
-static bool wants_calls(const struct nvs_options_report *o)
-{
-	return !nvs_filter_by_submissions(o);
-}
-
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct each *each = arg;
@@ -334,8 +328,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nv
 	struct each *each = arg;
 
 	*each = (struct each){s, run->state};
-	if (wants_calls(run->options))
-		reader->call = on_call;
+	reader->call = on_call;
 	return 0;
 }
 
@@ -389,7 +382,7 @@ static bool has_calls(const struct nvs_run *run)
 
 	for (uint32_t i = 0; i < run->n; i++)
 		called |= nvs_reading_saw(run->sources[i].first, NVS_REC_CALL);
-	return called && wants_calls(run->options);
+	return called;
 }
 
 static int print_by_api(struct nvs_run *run)
@@ -402,7 +395,8 @@ static int print_by_api(struct nvs_run *run)
 	if (!has_calls(run))
 		return print_cells(run, &table, false, o);
 	r = print_called(run, &called, false);
-	if (!r && o->format == NVS_FORMAT_TEXT && !o->api.n && !o->thread.n)
+	if (!r && o->format == NVS_FORMAT_TEXT && !o->api.n && !o->thread.n &&
+	    !nvs_filter_by_submissions(o))
 		r = nvs_print_passed(run);
 	return r;
 }

@@ -11,7 +11,7 @@
 
 /* ---- direct launches ---- */
 
-static int direct(struct nvs_kernels *st, const struct nvs_call *call)
+static int direct(struct nvs_kernels *st, const struct nvs_call *call, bool selected)
 {
 	struct nvs_shape shape;
 	uint64_t function, dynamic = 0;
@@ -23,9 +23,15 @@ static int direct(struct nvs_kernels *st, const struct nvs_call *call)
 	if (!row)
 		return -ENOMEM;
 	if (call->result || !call->end) {
-		row->failed++;
+		row->failed += selected;
 		return 0;
 	}
+	/* Those of them that are selected: of a call that is not, too, as it began before. */
+	row->submissions += call->asked_submissions;
+	row->entries += call->asked_entries;
+	row->bytes += call->asked_bytes;
+	if (!selected)
+		return 0;
 	if (call->flags & NVS_CALL_CAPTURED)
 		row->recorded++;
 	else
@@ -38,9 +44,6 @@ static int direct(struct nvs_kernels *st, const struct nvs_call *call)
 		row->dynamic = dynamic;
 	row->uncounted |= call->uncounted;
 	row->unsited |= call->uncounted || (call->submissions && call->stack == NVS_NONE);
-	row->submissions += call->submissions;
-	row->entries += call->entries;
-	row->bytes += call->bytes;
 	if (call->flags & NVS_CALL_CAPTURED)
 		return 0;
 	return nvs_times_later(st->source->waiting, &row->times, call);
@@ -50,13 +53,15 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_kernels *st = arg;
 	int r = nvs_handles_call(st->handles, call);
+	bool selected = !r && nvs_filter_call(st->source, call);
 
-	if (r || !nvs_filter_call(st->source, call))
+	if (r || (!selected && !call->asked_bytes && !call->asked_submissions))
 		return r;
 	if (call->api->group == NVS_CALL_GROUP_LAUNCH)
-		return direct(st, call);
-	return call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH ? nvs_kernels_graph_launch(st, call)
-							       : 0;
+		return direct(st, call, selected);
+	return selected && call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH
+		       ? nvs_kernels_graph_launch(st, call)
+		       : 0;
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)

@@ -33,15 +33,6 @@ struct row {
 	struct nvs_total times, waits;
 };
 
-/* What was submitted and is selected; in a list, by calls that go on. */
-struct sent {
-	struct {
-		uint32_t thread, depth;
-	} key;
-	uint64_t call; /* nvs_call.number */
-	uint64_t submissions, entries, bytes;
-};
-
 struct state {
 	struct nvs_source *source;
 	enum by by;
@@ -50,7 +41,6 @@ struct state {
 		struct nvs_distinct threads; /* of each row */
 	} * all; /* of all traces */
 	struct nvs_contexts contexts;
-	struct nvs_rows sent; /* by stream and context: a call tells of its own when it is over */
 };
 
 /* ---- counting ---- */
@@ -93,17 +83,28 @@ static int count(struct state *st, struct row *row, const struct nvs_call *call)
 		       : 0;
 }
 
-static void add(struct state *st, struct row *row, uint32_t thread, struct sent *sent)
+static bool asked(const struct nvs_call *call)
 {
-	if (!sent || (!sent->submissions && !sent->entries && !sent->bytes))
-		return;
-	row->submissions += sent->submissions;
-	row->entries += sent->entries;
-	row->bytes += sent->bytes;
+	return call->asked_submissions || call->asked_entries || call->asked_bytes;
+}
+
+static void add(struct state *st, struct row *row, uint32_t thread, uint64_t submissions,
+		uint64_t entries, uint64_t bytes)
+{
+	row->submissions += submissions;
+	row->entries += entries;
+	row->bytes += bytes;
 	row->used = true;
 	if (row->last_thread != thread)
 		see_thread(st, row, thread);
-	sent->submissions = sent->entries = sent->bytes = 0;
+}
+
+/* Of a call, what is selected of that: of one that is selected itself, not all need be. */
+static void add_asked(struct state *st, struct row *row, const struct nvs_call *call)
+{
+	if (asked(call))
+		add(st, row, call->thread, call->asked_submissions, call->asked_entries,
+		    call->asked_bytes);
 }
 
 static struct row *row_of(struct state *st, uint64_t handle)
@@ -126,7 +127,7 @@ static uint64_t stream_of(const struct nvs_call *call, uint64_t stream)
 }
 
 static int count_stream(struct state *st, const struct nvs_call *call, uint64_t context,
-			bool selected, struct sent *sent)
+			bool selected)
 {
 	uint64_t stream = 0;
 	struct row *row;
@@ -141,7 +142,7 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	row->context = context;
 	if (nvs_makes_stream(call))
 		return 0;
-	add(st, row, call->thread, sent);
+	add_asked(st, row, call);
 	r = selected ? count(st, row, call) : 0;
 	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY)
 		row->used = true;
@@ -151,53 +152,26 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	return r;
 }
 
-static struct sent *sent_by(struct state *st, const struct nvs_call *call)
-{
-	struct sent key = {.key = {call->thread, call->depth}};
-	struct sent *sent;
-
-	if (!st->sent.size)
-		st->sent = NVS_ROWS(struct sent, key);
-	sent = nvs_rows_at(&st->sent, &key.key);
-	if (sent && sent->call != call->number) {
-		*sent = key;
-		sent->call = call->number;
-	}
-	return sent;
-}
-
-/* Selected by themselves, as everywhere: of a call that is selected, not all need be. */
+/* Outside of all calls; what is in one, it tells of itself. */
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct state *st = arg;
-	struct sent now = {.entries = s->nentries, .bytes = nvs_submission_bytes(s)};
-	struct sent *sent;
 	struct row *row;
 
-	now.submissions = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	/* Outside of all calls no stream is known. */
-	if (!nvs_filter(st->source, s, call) || (!call && st->by == BY_STREAM))
+	if (call || st->by == BY_STREAM || !nvs_filter(st->source, s, NULL))
 		return 0;
-	if (st->by == BY_THREAD || !call) {
-		row = row_of(st, st->by == BY_THREAD ? s->thread->thread : 0);
-		if (!row)
-			return -ENOMEM;
-		add(st, row, s->thread->thread, &now);
-		return 0;
-	}
-	sent = sent_by(st, call);
-	if (!sent)
+	row = row_of(st, st->by == BY_THREAD ? s->thread->thread : 0);
+	if (!row)
 		return -ENOMEM;
-	sent->submissions += now.submissions;
-	sent->entries += now.entries;
-	sent->bytes += now.bytes;
+	add(st, row, s->thread->thread, !(s->rec->rec.flags & NVS_SUB_CONTINUED), s->nentries,
+	    nvs_submission_bytes(s));
 	return 0;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
-	struct sent *sent = NULL;
 	uint64_t handle;
 	struct row *row;
 	bool selected;
@@ -206,16 +180,14 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (r)
 		return r;
 	selected = nvs_filter_call(st->source, call);
-	if (st->by != BY_THREAD && call->submissions + call->bytes && !(sent = sent_by(st, call)))
-		return -ENOMEM;
-	if (!selected && !(sent && sent->submissions + sent->bytes))
+	if (!selected && !asked(call))
 		return 0;
 	if (st->by == BY_STREAM)
-		return count_stream(st, call, handle, selected, sent);
+		return count_stream(st, call, handle, selected);
 	row = row_of(st, st->by == BY_THREAD ? call->thread : handle);
 	if (!row)
 		return -ENOMEM;
-	add(st, row, call->thread, sent);
+	add_asked(st, row, call);
 	return selected ? count(st, row, call) : 0;
 }
 
@@ -397,10 +369,8 @@ static void free_rows(struct nvs_run *run)
 {
 	struct state *st = run->each;
 
-	for (uint32_t i = 0; i < run->n; i++) {
+	for (uint32_t i = 0; i < run->n; i++)
 		nvs_contexts_free(&st[i].contexts);
-		nvs_rows_free(&st[i].sent, NULL);
-	}
 	nvs_rows_free(&((struct all *)run->state)->rows, NULL);
 	nvs_distinct_free(&((struct all *)run->state)->threads);
 }

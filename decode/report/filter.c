@@ -90,13 +90,13 @@ bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *s
 
 bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	return nvs_range_has(s, sub) && nvs_filter_channel(s, sub->channel->channel) &&
-	       nvs_filter_thread(s, sub->thread->thread);
+	return nvs_range_has(s, sub) && nvs_filter_channel(s, sub->channel->channel);
 }
 
 bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub)
 {
 	return nvs_range_at(s, sub->rec->rec.time) && nvs_filter_around(s, sub) &&
+	       nvs_filter_thread(s, sub->thread->thread) &&
 	       nvs_filter_nvtx(s, sub->rec->thread, sub->rec->rec.time);
 }
 
@@ -131,6 +131,11 @@ bool nvs_filter_past(const struct nvs_source *s, const struct nvs_submission *su
 bool nvs_filter_by_submissions(const struct nvs_options_report *o)
 {
 	return o->range.by == NVS_RANGE_NUMBERS || o->channel.n;
+}
+
+bool nvs_filter_by_name(const struct nvs_options_report *o)
+{
+	return o->api.n || o->thread.n;
 }
 
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)

@@ -65,9 +65,9 @@ static int launch(struct state *st, const struct nvs_call *call)
 		return 0;
 	row->launches++;
 	row->uncounted |= call->uncounted;
-	row->submissions += call->submissions;
-	row->entries += call->entries;
-	row->bytes += call->bytes;
+	row->submissions += call->asked_submissions;
+	row->entries += call->asked_entries;
+	row->bytes += call->asked_bytes;
 	return nvs_times_later(st->source->waiting, &row->times, call);
 }
 
@@ -83,8 +83,8 @@ static int upload(struct state *st, const struct nvs_call *call)
 		return -ENOMEM;
 	row->uploads++;
 	row->uncounted |= call->uncounted;
-	row->upload_submissions += call->submissions;
-	row->upload_bytes += call->bytes;
+	row->upload_submissions += call->asked_submissions;
+	row->upload_bytes += call->asked_bytes;
 	return nvs_total_later(st->source->waiting, &row->upload_times, call);
 }
 
@@ -116,7 +116,7 @@ static int made(struct state *st, const struct nvs_rec_graph *rec)
 		return -ENOMEM;
 	if (!st->has_made || rec->event == NVS_GRAPH_NODE_SET || rec->first)
 		return 0;
-	row->make_bytes += st->made.bytes;
+	row->make_bytes += st->made.asked_bytes;
 	row->uncounted |= st->made.uncounted;
 	st->has_made = false;
 	return nvs_total_later(st->source->waiting, &row->make_times, &st->made);

@@ -151,9 +151,9 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	row->bytes += e.bytes;
 	see_sizes(row, call, &e);
 	row->uncounted |= call->uncounted;
-	row->submissions += call->submissions;
-	row->entries += call->entries;
-	row->command_bytes += call->bytes;
+	row->submissions += call->asked_submissions;
+	row->entries += call->asked_entries;
+	row->command_bytes += call->asked_bytes;
 	return nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
 }
 

@@ -241,10 +241,12 @@ bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *s
 bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack);
 /* By range, thread and channel alone. */
 bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub);
-/* Likewise, for the calls around it: these have times of their own. */
+/* By what a call tells nothing of, for the one around it: number and channel. */
 bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *sub);
 /* Does the command line speak of submissions, so that calls are taken by theirs? */
 bool nvs_filter_by_submissions(const struct nvs_options_report *o);
+/* Does it have filters by names, which are known when all has been read once? */
+bool nvs_filter_by_name(const struct nvs_options_report *o);
 /* By the ranges of NVTX that THREAD had pushed at TIME, while the trace is read. */
 bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time);
 /* By all of them. */

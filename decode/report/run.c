@@ -39,9 +39,16 @@ static int on_clock(void *arg, const struct nvs_rec *rec)
 	return rec->type == NVS_REC_CLOCK ? nvs_waiting_clock(arg, rec->time) : 0;
 }
 
-static bool selects(const void *source, const struct nvs_submission *s)
+/* The names that filters go by are known to a second reading, where reports that ask for more than
+ * the first bit are. */
+static unsigned selects(const void *source, const struct nvs_submission *s,
+			const struct nvs_call *call)
 {
-	return nvs_filter_around(source, s);
+	const struct nvs_source *src = source;
+	bool named = src->second || !nvs_filter_by_name(src->options);
+
+	return (nvs_filter_around(src, s) ? NVS_SELECTS_CALL : 0) |
+	       (named && nvs_filter(src, s, call) ? NVS_SELECTS_ITSELF : 0);
 }
 
 static int on_nvtx(void *arg, const struct nvs_rec *rec)
@@ -91,7 +98,8 @@ static int run_reading(struct nvs_source *s, struct nvs_reading *reading)
 	struct witness witness = {NULL, NULL};
 	int r;
 
-	nvs_reading_select(reading, selects, s);
+	if (nvs_filter_asked(s->options))
+		nvs_reading_select(reading, selects, s);
 	r = begin_witness(s, reading, &witness);
 	if (!r)
 		r = nvs_reading_run(reading, &err);
@@ -219,14 +227,12 @@ static int open_source(struct nvs_source *s, const struct nvs_options_report *o,
 static int make_run(struct nvs_run *run, const struct nvs_report *report,
 		    struct nvs_source *sources, const struct nvs_options_report *o)
 {
-	bool by_name = o->api.n || o->thread.n;
-
 	run->report = report;
 	run->options = o;
 	run->sources = sources;
 	run->n = report->needs & NVS_NEED_TRACE ? (uint32_t)o->nfiles : 0;
 	run->second = report->needs & NVS_NEED_NAMES ||
-		      (report->needs & NVS_NEED_FILTERS && by_name);
+		      (report->needs & NVS_NEED_FILTERS && nvs_filter_by_name(o));
 	run->state = calloc(1, report->state + 1);
 	run->each = calloc(run->n + 1ul, report->each + 1);
 	return run->state && run->each ? 0 : -ENOMEM;

@@ -32,9 +32,7 @@ int nvs_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *arg,
 	*each = (struct nvs_stacks_each){s, run->state};
 	each->stacks->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
 	each->stacks->calls.threads = each->stacks->how & NVS_STACKS_THREAD;
-	/* Nothing can be said of calls where submissions are selected, as in --by-api. */
-	if (!nvs_filter_by_submissions(run->options))
-		reader->call = on_call;
+	reader->call = on_call;
 	return 0;
 }
 

@@ -91,6 +91,8 @@ struct nvs_call {
 	uint32_t nargs, absent; /* absent: bit i: args[i] was not kept */
 	const uint64_t *args; /* as recorded, and what strings hold: nvs_call_arg() reads them */
 	const char *strings;
+	/* Those of its own that were asked for: all, unless nvsnoop-report selects. */
+	uint64_t asked_submissions, asked_entries, asked_bytes;
 };
 
 const char *nvs_call_api_name(const struct nvs_call *call); /* "cuLaunchKernel"; "" not known */

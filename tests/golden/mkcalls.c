@@ -3,7 +3,8 @@
  * Makes the traces with API calls that tests/cli/calls.cases reports, in the folder given: copies
  * of which the GPU's time is known, batches, calls before the session, calls that nest, fail,
  * throw, jump and never return, an entry point that was never told of, names that are odd, graphs,
- * a trace from elsewhere, one with many shapes, stacks and errors, and one without any of it.
+ * a trace from elsewhere, one with many shapes, stacks and errors, one of calls with many
+ * submissions, and one without any of it. One file, since all are made by the same few lines.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -535,6 +536,31 @@ static void peers(const char *folder)
 	finish();
 }
 
+/* Calls of several submissions, on two channels in turn: of each, a selection has some. */
+static void parts(const char *folder)
+{
+	const uint32_t api[] = {HTOD, LAUNCH, GRAPH_LAUNCH};
+
+	start(folder, "parts.zst");
+	for (uint32_t i = INIT; i < UNKNOWN; i++)
+		tell_api(i);
+	kernel(0xf00, "_Z4stepPfi", 40);
+	graph(0x6200, 0xf00);
+	for (uint32_t i = 0; i < 9; i++) {
+		begun(0, api[i % 3], 1);
+		for (uint32_t k = 0; k <= i; k++)
+			submit(0, (i + k) % 2 ? 8 : 1, 1);
+		if (api[i % 3] == HTOD)
+			over(0, HTOD, 1, 100, 4, 0x7f0000000000ull, 0x7d0000000000ull, 64ull, 0ull);
+		else if (api[i % 3] == LAUNCH)
+			over(0, LAUNCH, 1, 100, 9, 0xf00ull, 1ull, 1ull, 1ull, 128ull, 1ull, 1ull,
+			     0ull, 0ull);
+		else
+			over(0, GRAPH_LAUNCH, 1, 100, 2, 0x6200ull, 0ull);
+	}
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -548,5 +574,6 @@ int main(int argc, char **argv)
 	away(argv[1]);
 	many(argv[1]);
 	peers(argv[1]);
+	parts(argv[1]);
 	return 0;
 }

@@ -336,10 +336,12 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 	char safe[512];
 
 	nvs_distinct_free(&((struct state *)each)->threads);
-	if (!nvs_nvtx_node(s->nvtx, 0))
+	if (!nvs_nvtx_node(s->nvtx, 0)) {
+		run->said = true;
 		fprintf(stderr, "nvsnoop-report: %s: holds no ranges of NVTX%s%s\n", s->path,
 			other ? ": they went to " : "",
 			other ? nvs_escape(safe, sizeof(safe), other, strlen(other)) : "");
+	}
 	if (lost)
 		fprintf(stderr,
 			"nvsnoop-report: %s: lacks %llu ranges, ends and marks from before the "

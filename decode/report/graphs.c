@@ -235,6 +235,13 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return st->handles ? 0 : -ENOMEM;
 }
 
+/* Of a graph that is there, nothing need be selected. */
+static bool selected(const struct row *row, const struct nvs_options_report *o)
+{
+	return !nvs_filter_asked(o) || row->launches || row->failed || row->uploads ||
+	       row->make_times.count;
+}
+
 static size_t count_graphs(const struct nvs_run *run)
 {
 	const struct state *states = run->each;
@@ -258,7 +265,7 @@ static int print(struct nvs_run *run)
 		for (uint32_t i = 0; i < nvs_handles_exec_count(states[k].handles); i++) {
 			struct row *row = nvs_handles_exec_at(states[k].handles, i)->user;
 
-			if (!row)
+			if (!row || !selected(row, run->options))
 				continue;
 			count_nodes(row);
 			row->source = run->sources + k;

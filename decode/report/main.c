@@ -47,7 +47,25 @@ static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 	fputc('\n', stderr);
 }
 
-/* Of reports that the command line's selection has left empty. */
+/* A report of traces that hold nothing of its kind; the summary has sentences for that. */
+static void say_empty(const struct nvs_run *run)
+{
+	bool on = false;
+	uint64_t submissions = 0;
+
+	if (run->said || run->report->standard)
+		return;
+	for (uint32_t i = 0; i < run->n; i++) {
+		on |= !nvs_trace_never_on(run->sources[i].trace);
+		submissions += nvs_submissions_told(nvs_trace_session(run->sources[i].trace));
+	}
+	fprintf(stderr, "nvsnoop-report: --%s: nothing to show%s\n", run->report->name,
+		!on	      ? ": recording was never switched on"
+		: submissions ? ""
+			      : ": no submissions were recorded");
+}
+
+/* Of reports that are empty. True: the command line's selection has left them so. */
 static bool say_nothing(const struct nvs_run *runs, const struct nvs_options_report *o)
 {
 	bool nothing = false;
@@ -55,6 +73,10 @@ static bool say_nothing(const struct nvs_run *runs, const struct nvs_options_rep
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		if (!runs[i].nothing)
 			continue;
+		if (!nvs_filter_asked(o)) {
+			say_empty(runs + i);
+			continue;
+		}
 		fprintf(stderr, "nvsnoop-report: --%s: nothing is selected\n",
 			runs[i].report->name);
 		nothing = true;

@@ -104,7 +104,8 @@ struct nvs_run {
 	struct nvs_out *out;
 	void *state; /* nvs_report.state bytes of the report's own, zero at the beginning */
 	void *each; /* and nvs_report.each for every trace */
-	bool nothing; /* the command line selects, and nothing of that is in this report */
+	bool nothing; /* there is nothing in this report */
+	bool said; /* and that the trace holds none of it is said already */
 	int verdict; /* exit status that the report answers with */
 	bool second; /* reads the traces after they have been read once */
 };

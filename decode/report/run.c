@@ -159,10 +159,12 @@ static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_r
 	bool never_on = nvs_trace_never_on(s->trace);
 
 	if (run->report->needs & NVS_NEED_CALLS &&
-	    (never_on || !nvs_reading_saw(reading, NVS_REC_API)))
+	    (never_on || !nvs_reading_saw(reading, NVS_REC_API))) {
+		run->said = true;
 		fprintf(stderr, "nvsnoop-report: %s: holds no API calls (%s)\n", s->path,
 			never_on ? "recording was never switched on"
 				 : "recorded with api=off, or by an older nvsnoop");
+	}
 	return run->report->end ? run->report->end(run, s, each_of(run, s)) : 0;
 }
 
@@ -306,8 +308,7 @@ int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_o
 			print_head(out, runs + i, !i);
 		runs[i].out = out;
 		r = runs[i].report->print(runs + i);
-		runs[i].nothing = nvs_filter_asked(o) && runs[i].n && !runs[i].report->verdict &&
-				  out->told == told;
+		runs[i].nothing = runs[i].n && !runs[i].report->verdict && out->told == told;
 		if (runs[i].verdict)
 			*verdict = runs[i].verdict;
 	}

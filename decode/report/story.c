@@ -1,38 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Sentences about a trace. What counts as unusual is chosen so that ordinary programs have none of
- * it: each threshold stands with its finding.
- */
+/* Sentences about a trace, and the way of a sentence to the output. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/prose.h"
-#include "decode/report/story.h"
+#include "decode/report/telling.h"
 
 #define TOP 3 /* entry points that are named with their time */
 #define SPACE "    " /* before a command */
 
-/* A sentence in the making, and the command that shows more: what stands behind the trace's name.
- */
-struct telling {
-	const struct nvs_story *story;
-	FILE *f, *more;
-	bool names_api; /* the command does */
-};
-
-static const struct nvs_session *session_of(const struct nvs_story *s)
+const struct nvs_session *nvs_story_session(const struct nvs_story *s)
 {
 	return nvs_trace_session(s->source->trace);
 }
 
-static bool ran_ns(const struct nvs_story *s, int64_t *ns)
+bool nvs_story_ran(const struct nvs_story *s, int64_t *ns)
 {
-	return nvs_clock_since_start(s->source->trace, session_of(s)->last_time, ns) && *ns > 0;
+	return nvs_clock_since_start(s->source->trace, nvs_story_session(s)->last_time, ns) &&
+	       *ns > 0;
 }
 
 /* ---- what happened ---- */
 
-static void say_gpus(struct telling *t)
+static void say_gpus(struct nvs_telling *t)
 {
 	const struct nvs_trace *trace = t->story->source->trace;
 	uint32_t n = nvs_trace_gpu_count(trace);
@@ -48,9 +38,9 @@ static void say_gpus(struct telling *t)
 	fputs(n > 1 && *name ? ")" : "", t->f);
 }
 
-static void say_run(struct telling *t)
+static void say_run(struct nvs_telling *t)
 {
-	const struct nvs_session *s = session_of(t->story);
+	const struct nvs_session *s = nvs_story_session(t->story);
 	const char *driver = s->attr[NVS_ATTR_DRIVER];
 	char rank[32];
 	int64_t ns;
@@ -64,7 +54,7 @@ static void say_run(struct telling *t)
 		nvs_say_text(t->f, rank, sizeof(rank));
 	}
 	fputs(") ran", t->f);
-	if (ran_ns(t->story, &ns)) {
+	if (nvs_story_ran(t->story, &ns)) {
 		fputs(" for ", t->f);
 		nvs_say_ns(t->f, (double)ns, 3);
 	}
@@ -77,7 +67,7 @@ static void say_run(struct telling *t)
 	fputc('.', t->f);
 }
 
-static void say_end(struct telling *t)
+static void say_end(struct nvs_telling *t)
 {
 	static const char *const ends[] = {
 		[NVS_END_ORDERLY] = "It ended in order",
@@ -85,7 +75,7 @@ static void say_end(struct telling *t)
 		[NVS_END_DAMAGED] = "The trace is damaged, and read up to there",
 		[NVS_END_RUNNING] = "It is still running",
 	};
-	const struct nvs_session *s = session_of(t->story);
+	const struct nvs_session *s = nvs_story_session(t->story);
 	uint64_t problems = nvs_trace_problems(t->story->source->trace);
 
 	if (s->end >= sizeof(ends) / sizeof(*ends) || !ends[s->end])
@@ -100,7 +90,7 @@ static void say_end(struct telling *t)
 		      t->f);
 }
 
-static void say_part_of_run(struct telling *t)
+static void say_part_of_run(struct nvs_telling *t)
 {
 	const char *part = nvs_trace_part(t->story->source->trace);
 
@@ -111,13 +101,13 @@ static void say_part_of_run(struct telling *t)
 	fputc('.', t->f);
 }
 
-static void say_selection(struct telling *t)
+static void say_selection(struct nvs_telling *t)
 {
 	if (nvs_filter_asked(t->story->source->options))
 		fputs("Of all that, this is what the command line selects:", t->f);
 }
 
-static void say_launches(struct telling *t)
+static void say_launches(struct nvs_telling *t)
 {
 	const struct nvs_story *s = t->story;
 
@@ -141,7 +131,7 @@ static void say_launches(struct telling *t)
 	fputs(" of commands.", t->f);
 }
 
-static void say_work(struct telling *t)
+static void say_work(struct nvs_telling *t)
 {
 	const struct nvs_tally *y = t->story->tally;
 	uint64_t copies = 0, bytes = 0;
@@ -165,7 +155,7 @@ static void say_work(struct telling *t)
 	fputc('.', t->f);
 }
 
-static void say_doorbells(struct telling *t)
+static void say_doorbells(struct nvs_telling *t)
 {
 	const struct nvs_story *s = t->story;
 	uint64_t setup = s->facts->setup_submissions;
@@ -214,7 +204,7 @@ static void find_top(const struct nvs_facts *f, struct top *top)
 }
 
 /* Of what is not for contexts and modules, the rows that take a twentieth and more. */
-static void say_top(struct telling *t, const struct top *top)
+static void say_top(struct nvs_telling *t, const struct top *top)
 {
 	uint64_t all = t->story->facts->outermost[0].ns;
 
@@ -232,7 +222,7 @@ static void say_top(struct telling *t, const struct top *top)
 	}
 }
 
-static void say_spent(struct telling *t, bool summed)
+static void say_spent(struct nvs_telling *t, bool summed)
 {
 	const struct nvs_facts *f = t->story->facts;
 	uint64_t all = nvs_facts_all_ns(f);
@@ -252,7 +242,7 @@ static void say_spent(struct telling *t, bool summed)
 	}
 }
 
-static void say_total_time(struct telling *t)
+static void say_total_time(struct nvs_telling *t)
 {
 	if (!t->story->called)
 		return;
@@ -260,7 +250,7 @@ static void say_total_time(struct telling *t)
 	fputc('.', t->f);
 }
 
-static void say_time(struct telling *t)
+static void say_time(struct nvs_telling *t)
 {
 	const struct nvs_facts *f = t->story->facts;
 	uint64_t all = nvs_facts_all_ns(f);
@@ -273,325 +263,12 @@ static void say_time(struct telling *t)
 		      t->f);
 		return;
 	}
-	say_spent(t, ran_ns(t->story, &ran) && all > (uint64_t)ran);
+	say_spent(t, nvs_story_ran(t->story, &ran) && all > (uint64_t)ran);
 	find_top(f, &top);
 	say_top(t, &top);
 	fputc('.', t->f);
 	fputs("--by-api -s host_us", t->more);
 }
-
-/* ---- what is unusual: each says so, or nothing ---- */
-
-static void find_problems(struct telling *t)
-{
-	const struct nvs_session *s = session_of(t->story);
-	uint64_t problems = nvs_trace_problems(t->story->source->trace);
-
-	if (!problems)
-		return;
-	fputs("The trace is NOT whole: ", t->f);
-	nvs_say_count(t->f, problems, "problem", "problems");
-	if (s->counts.gaps) {
-		fputs(", ", t->f);
-		nvs_say_count(t->f, s->counts.gaps, "gap", "gaps");
-	}
-	if (s->counts.lost_submissions) {
-		fputs(", ", t->f);
-		nvs_say_count(t->f, s->counts.lost_submissions, "submission lost",
-			      "submissions lost");
-	}
-	fputc('.', t->f);
-	fputs("--verify", t->more);
-}
-
-#define HUNG 1000000000 /* ns: of a program that goes on, no call is worth a word before */
-
-static void find_in_flight(struct telling *t)
-{
-	const struct nvs_trace *trace = t->story->source->trace;
-	bool running = session_of(t->story)->end == NVS_END_RUNNING, timed;
-	const struct nvs_inflight *f = NULL, *other;
-	int64_t begin, end;
-	uint32_t n = 0;
-
-	/* The one that began first. */
-	for (; (other = nvs_trace_inflight(trace, n)); n++)
-		f = !f || other->begin < f->begin ? other : f;
-	timed = f && nvs_clock_since_start(trace, f->begin, &begin) &&
-		nvs_clock_since_start(trace, f->end, &end);
-	if (!f || (running && (!timed || end - begin < HUNG)))
-		return;
-	fprintf(t->f, running ? "Thread %u has been in " : "When it ended, thread %u had been in ",
-		f->thread);
-	nvs_say_text(t->f, *f->api ? f->api : "[unknown]", 64);
-	if (timed) {
-		fputs(" for ", t->f);
-		nvs_say_ns(t->f, (double)(end - begin), 3);
-	}
-	if (n > 1) {
-		fputs(", and ", t->f);
-		nvs_say_count(t->f, n - 1, "call more", "calls more");
-		fputs(" had not returned", t->f);
-	}
-	fputc('.', t->f);
-	fputs("--verify", t->more);
-}
-
-/* An answer to "is there one?", or "it is so already": programs and libraries ask so, and go on.
- * And at its exit the CUDA runtime takes down what the driver has taken down before. */
-static bool is_answer(const struct nvs_facts_error *e)
-{
-	switch (e->key.result) {
-	case 4: /* DEINITIALIZED */
-	case 500: /* NOT_FOUND */
-		return nvs_facts_is_setup(e->entry);
-	case 600: /* NOT_READY */
-	case 704: /* PEER_ACCESS_ALREADY_ENABLED */
-	case 708: /* PRIMARY_CONTEXT_ACTIVE */
-	case 712: /* HOST_MEMORY_ALREADY_REGISTERED */
-		return true;
-	default:
-		return false;
-	}
-}
-
-#define MOST_NAMED 3 /* failures */
-
-static void find_failures(struct telling *t)
-{
-	const struct nvs_facts *f = t->story->facts;
-	const struct nvs_facts_error *most[MOST_NAMED] = {NULL};
-	uint64_t failed = 0, named = 0;
-
-	for (size_t i = 0; i < f->errors.n; i++) {
-		const struct nvs_facts_error *e = f->errors.row[i];
-		int at = MOST_NAMED;
-
-		if (is_answer(e))
-			continue;
-		failed += e->count;
-		for (; at && (!most[at - 1] || most[at - 1]->count < e->count); at--)
-			if (at < MOST_NAMED)
-				most[at] = most[at - 1];
-		if (at < MOST_NAMED)
-			most[at] = e;
-	}
-	if (!failed)
-		return;
-	nvs_say_count(t->f, failed, "call failed", "calls failed");
-	for (int i = 0; i < MOST_NAMED && most[i]; i++) {
-		const char *name = nvs_call_error(most[i]->key.result);
-
-		fputs(i ? ", " : ": ", t->f);
-		nvs_say_text(t->f, nvs_call_name(most[i]->entry), 64);
-		if (name)
-			fprintf(t->f, " with %s", name);
-		else
-			fprintf(t->f, " with error %u", most[i]->key.result);
-		if (most[i]->count > 1) {
-			fputs(" (", t->f);
-			nvs_say_count(t->f, most[i]->count, "time", "times");
-			fputc(')', t->f);
-		}
-		named += most[i]->count;
-	}
-	fputs(named < failed ? ", and others." : ".", t->f);
-	fputs("--by-api -s failed", t->more);
-}
-
-#define MADE_AGAIN 10u /* graphs: fewer are no habit */
-
-/* Making a graph costs as much as launching it many times, so it is made to be launched often. */
-static void find_graphs(struct telling *t)
-{
-	const struct nvs_facts *f = t->story->facts;
-
-	if (f->instantiated < MADE_AGAIN || f->graph_launches > 2 * f->instantiated)
-		return;
-	fputs("Graphs were instantiated ", t->f);
-	nvs_say_count(t->f, f->instantiated, "time", "times");
-	fputs(" and launched ", t->f);
-	nvs_say_count(t->f, f->graph_launches, "time", "times");
-	fputs("; to instantiate them took ", t->f);
-	nvs_say_ns(t->f, (double)f->instantiating.ns, 3);
-	fputs(" (", t->f);
-	nvs_say_share(t->f, (double)f->instantiating.ns, (double)nvs_facts_all_ns(f));
-	fputs(" of the time in calls). One that is kept can be launched again, or updated by "
-	      "cuGraphExecUpdate.",
-	      t->f);
-	fputs("--graphs", t->more);
-}
-
-/* Where the command line selects by what lies above the entry point, its name would add to that. */
-static void show_longest(struct telling *t, const struct nvs_facts_api *a)
-{
-	fputs("--timeline", t->more);
-	t->names_api = nvs_filter_api(t->story->source, a->entry->name, 0);
-	if (t->names_api) {
-		fputs(" --api=", t->more);
-		nvs_say_value(t->more, a->entry->name);
-	}
-	fputs(" -s host_us -n 5", t->more);
-}
-
-#define LOADED_NS 10000000 /* less is no matter */
-
-/* Told where it takes a fifth of the time in launches, and 10 ms. */
-static void find_loading(struct telling *t)
-{
-	const struct nvs_facts_api *most = NULL;
-	const struct nvs_facts *f = t->story->facts;
-
-	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_facts_api *a = f->apis.row[i];
-
-		if (!most || a->loading.total.ns > most->loading.total.ns)
-			most = a;
-	}
-	if (!most || most->loading.total.ns < LOADED_NS ||
-	    most->loading.total.ns * 5 < nvs_facts_ns(most))
-		return;
-	nvs_say_count(t->f, most->loading.total.count, "call of ", "calls of ");
-	nvs_say_text(t->f, nvs_call_name(most->entry), 64);
-	fputs(" loaded the kernel's code first, which took ", t->f);
-	nvs_say_ns(t->f, (double)most->loading.total.ns, 3);
-	fputs(" (", t->f);
-	nvs_say_share(t->f, (double)most->loading.total.ns, (double)nvs_facts_ns(most));
-	fputs(" of its time). CUDA_MODULE_LOADING=EAGER would load all code at the start.", t->f);
-	show_longest(t, most);
-}
-
-#define MANY_CALLS 20u /* of fewer there is no usual time */
-#define TIMES_MEDIAN 100u
-#define LONG_NS 5000000 /* less may be the system's doing */
-
-/* Calls that wait, copy or set something up take what that takes. */
-static bool has_usual_time(const struct nvs_facts_api *a)
-{
-	switch (a->entry->group) {
-	case NVS_CALL_GROUP_SYNC:
-	case NVS_CALL_GROUP_COPY:
-	case NVS_CALL_GROUP_MEMSET:
-	case NVS_CALL_GROUP_GRAPH:
-		return false;
-	default:
-		return !nvs_facts_is_setup(a->entry) && a->times.total.count >= MANY_CALLS;
-	}
-}
-
-/* One call that took a hundred times the median of its kind, 5 ms, and a hundredth of all time
- * in calls. */
-static void find_outlier(struct telling *t)
-{
-	const struct nvs_facts *f = t->story->facts;
-	const struct nvs_facts_api *most = NULL;
-	uint64_t median = 0;
-	int64_t at;
-
-	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_facts_api *a = f->apis.row[i];
-		uint64_t usual = nvs_times_quantile(&a->times, 0.5);
-
-		if (!has_usual_time(a) || a->times.max < LONG_NS || !usual ||
-		    a->times.max / TIMES_MEDIAN < usual ||
-		    a->times.max * 100 < nvs_facts_all_ns(f) ||
-		    (most && a->times.max <= most->times.max))
-			continue;
-		most = a;
-		median = usual;
-	}
-	if (!most)
-		return;
-	fputs("One call of ", t->f);
-	nvs_say_text(t->f, nvs_call_name(most->entry), 64);
-	fputs(" took ", t->f);
-	nvs_say_ns(t->f, (double)most->times.max, 3);
-	fputs("; the median of ", t->f);
-	nvs_say_count(t->f, most->times.total.count, "call is ", "calls is ");
-	nvs_say_ns(t->f, (double)median, 2); /* it is known to 3 % */
-	if (nvs_clock_since_start(t->story->source->trace, most->begin, &at) && at > 0) {
-		fputs(". It began ", t->f);
-		nvs_say_ns(t->f, (double)at, 3);
-		fputs(" after the start", t->f);
-	}
-	fputc('.', t->f);
-	show_longest(t, most);
-}
-
-#define WAITED_NS 1000000
-
-/* Told where it took a twentieth of the run, and a millisecond. */
-static void find_waits(struct telling *t)
-{
-	const struct nvs_session *s = session_of(t->story);
-	int64_t ran;
-
-	if (!s->has_totals || s->totals.wait_ns < WAITED_NS || !ran_ns(t->story, &ran) ||
-	    s->totals.wait_ns < (uint64_t)ran / 20)
-		return;
-	fputs("The program waited ", t->f);
-	nvs_say_ns(t->f, (double)s->totals.wait_ns, 3);
-	fputs(" for nvsnoop to write what was recorded, ", t->f);
-	nvs_say_count(t->f, s->totals.waits, "time", "times");
-	fputs(". Recorded with --buffer=16M it may wait less.", t->f);
-	fputs("--wide", t->more);
-}
-
-static bool ranges_elsewhere(const struct nvs_story *story)
-{
-	return session_of(story)->attr[NVS_ATTR_NVTX];
-}
-
-static void find_ranges_elsewhere(struct telling *t)
-{
-	if (!ranges_elsewhere(t->story))
-		return;
-	fputs("Ranges of NVTX are not in the trace. They went to another tool, ", t->f);
-	nvs_say_text(t->f, session_of(t->story)->attr[NVS_ATTR_NVTX], 200);
-	fputs(", which NVTX_INJECTION64_PATH named.", t->f);
-	fputs("--verify", t->more);
-}
-
-/* Who names his parts wants to see them. */
-static void find_ranges(struct telling *t)
-{
-	if (!nvs_reading_saw(t->story->source->first, NVS_REC_NVTX_BEGIN))
-		return;
-	fputs("The program has named parts of its run by ranges of NVTX.", t->f);
-	fputs("--by-nvtx", t->more);
-}
-
-static void find_remarks(struct telling *t)
-{
-	const struct nvs_trace *trace = t->story->source->trace;
-	const struct nvs_finding *f;
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; (f = nvs_trace_finding(trace, i)); i++)
-		n += f->kind == NVS_FINDING_REMARK;
-	n -= n && ranges_elsewhere(t->story); /* told already, as those in flight */
-	for (uint32_t i = 0; n && nvs_trace_inflight(trace, i); i++)
-		n--; /* told already */
-	if (!n)
-		return;
-	fputs(n == 1 ? "There is " : "There are ", t->f);
-	nvs_say_count(t->f, n, "remark", "remarks");
-	fputs(" on what the trace may not show.", t->f);
-	fputs("--verify", t->more);
-}
-
-static const struct {
-	const char *name;
-	void (*find)(struct telling *t);
-} findings[] = {
-	{"not_whole", find_problems},	   {"in_flight", find_in_flight},
-	{"failures", find_failures},	   {"graphs_made_again", find_graphs},
-	{"code_loaded", find_loading},	   {"long_call", find_outlier},
-	{"waited_for_writer", find_waits}, {"ranges_elsewhere", find_ranges_elsewhere},
-	{"ranges", find_ranges},	   {"remarks", find_remarks},
-};
-
-#define FINDINGS (sizeof(findings) / sizeof(*findings))
 
 /* ---- from the sentences to the output ---- */
 
@@ -602,10 +279,10 @@ struct told {
 	bool names_api;
 };
 
-static int tell(const struct nvs_story *story, void (*say)(struct telling *), struct told *told)
+static int tell(const struct nvs_story *story, void (*say)(struct nvs_telling *), struct told *told)
 {
 	size_t length, more_length;
-	struct telling t = {.story = story};
+	struct nvs_telling t = {.story = story};
 	bool failed;
 
 	*told = (struct told){NULL, NULL, false};
@@ -676,7 +353,7 @@ static void print_command(struct nvs_out *out, const struct nvs_story *story,
 }
 
 static int print_sentence(struct nvs_out *out, const struct nvs_story *story,
-			  void (*say)(struct telling *))
+			  void (*say)(struct nvs_telling *))
 {
 	struct told told;
 	int r = tell(story, say, &told);
@@ -694,11 +371,11 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 	bool any = false;
 	int r = 0;
 
-	for (size_t i = 0; i < FINDINGS && !r; i++) {
+	for (const struct nvs_unusual *u = nvs_unusual; u->name && !r; u++) {
 		struct told told;
 		char *line = NULL;
 
-		r = tell(story, findings[i].find, &told);
+		r = tell(story, u->find, &told);
 		if (!r && *told.text && asprintf(&line, "- %s", told.text) < 0)
 			r = -ENOMEM;
 		if (!r && line) {
@@ -720,7 +397,7 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 
 int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 {
-	static void (*const sentences[])(struct telling *) = {
+	static void (*const sentences[])(struct nvs_telling *) = {
 		say_run,      say_end,	     say_part_of_run, say_selection,
 		say_launches, say_doorbells, say_time};
 	int r = 0;
@@ -748,13 +425,12 @@ char *nvs_story_findings(const struct nvs_story *story)
 {
 	char *text = strdup(""), *more;
 
-	for (size_t i = 0; i < FINDINGS && text; i++) {
+	for (const struct nvs_unusual *u = nvs_unusual; u->name && text; u++) {
 		struct told told;
 
-		if (!tell(story, findings[i].find, &told) && *told.text) {
+		if (!tell(story, u->find, &told) && *told.text) {
 			more = NULL;
-			if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", findings[i].name) <
-			    0)
+			if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", u->name) < 0)
 				more = NULL;
 			free(text);
 			text = more;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include "decode/report/about.h"
 #include "decode/report/api_times.h"
 #include "decode/report/by_api.h"
 #include "decode/report/cells.h"
@@ -20,8 +20,7 @@
 struct row {
 	const struct nvs_source *source;
 	const struct nvs_session *session;
-	char command[1024], gpu[256], uuid[512], started[64], ended[160], whole[96], host[256],
-		rank[128], in_flight[256];
+	struct nvs_about about;
 	uint64_t threads, channels;
 	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
 	struct nvs_tally tally; /* of all submissions */
@@ -33,21 +32,21 @@ struct row {
 
 NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_TEXT(struct row, program, r->session->attr[NVS_ATTR_EXE])
-NVS_GET_TEXT(struct row, command, r->command)
-NVS_GET_TEXT(struct row, machine, r->host)
+NVS_GET_TEXT(struct row, command, r->about.command)
+NVS_GET_TEXT(struct row, machine, r->about.host)
 NVS_GET_TEXT(struct row, kernel, r->session->attr[NVS_ATTR_KERNEL])
 NVS_GET_TEXT(struct row, cpu, r->session->attr[NVS_ATTR_CPU])
 NVS_GET_TEXT(struct row, job, r->session->attr[NVS_ATTR_JOB])
 NVS_GET_TEXT(struct row, launcher, r->session->attr[NVS_ATTR_LAUNCHER])
-NVS_GET_TEXT(struct row, place, r->rank)
+NVS_GET_TEXT(struct row, place, r->about.rank)
 NVS_GET_TEXT(struct row, driver, r->session->attr[NVS_ATTR_DRIVER])
-NVS_GET_TEXT(struct row, gpu, r->gpu)
-NVS_GET_TEXT(struct row, uuid, r->uuid)
-NVS_GET_TEXT(struct row, started, r->started)
-NVS_GET_TEXT(struct row, ended, r->ended)
+NVS_GET_TEXT(struct row, gpu, r->about.gpu)
+NVS_GET_TEXT(struct row, uuid, r->about.uuid)
+NVS_GET_TEXT(struct row, started, r->about.started)
+NVS_GET_TEXT(struct row, ended, r->about.ended)
 NVS_GET_TEXT(struct row, recorded, nvs_trace_part(r->source->trace))
-NVS_GET_TEXT(struct row, whole, r->whole)
-NVS_GET_TEXT(struct row, in_flight, r->in_flight)
+NVS_GET_TEXT(struct row, whole, r->about.whole)
+NVS_GET_TEXT(struct row, in_flight, r->about.in_flight)
 NVS_GET_TEXT(struct row, options, r->session->attr[NVS_ATTR_OPTIONS])
 NVS_GET_KNOWN(struct row, threads, !r->uncounted, r->threads)
 NVS_GET_COUNT(struct row, channels, r->channels)
@@ -167,152 +166,13 @@ static const struct nvs_column columns[] = {
 	{"file_bytes", "file bytes", get_file_bytes, 0},
 };
 
-/* argv with blanks between; an argument that holds one stands in quotes. */
-static void set_command(struct row *r)
-{
-	const char *s = r->session->attr[NVS_ATTR_COMMAND];
-	size_t left = s ? r->session->attr_length[NVS_ATTR_COMMAND] : 0, at = 0;
-
-	while (left && at < sizeof(r->command) - 1) {
-		size_t n = strnlen(s, left);
-		const char *quote = !n || memchr(s, ' ', n) ? "'" : "";
-
-		at += (size_t)snprintf(r->command + at, sizeof(r->command) - at, "%s%s%.*s%s",
-				       at ? " " : "", quote, (int)(n < 4096 ? n : 4096), s, quote);
-		if (n == left)
-			break;
-		s += n + 1;
-		left -= n + 1;
-	}
-}
-
-static void set_host(struct row *r)
-{
-	const char *const *a = r->session->attr;
-
-	if (a[NVS_ATTR_HOST])
-		snprintf(r->host, sizeof(r->host), "%s%s%s%s%s", a[NVS_ATTR_HOST],
-			 a[NVS_ATTR_KERNEL] ? ", Linux " : "",
-			 a[NVS_ATTR_KERNEL] ? a[NVS_ATTR_KERNEL] : "", a[NVS_ATTR_CPU] ? ", " : "",
-			 a[NVS_ATTR_CPU] ? a[NVS_ATTR_CPU] : "");
-}
-
-/* "3 of 8, local rank 1, by torchrun (job)" */
-static void set_rank(struct row *r)
-{
-	const char *const *a = r->session->attr;
-	char *p = r->rank, *end = p + sizeof(r->rank);
-
-	if (!a[NVS_ATTR_RANK])
-		return;
-	p += snprintf(p, (size_t)(end - p), "%.10s", a[NVS_ATTR_RANK]);
-	if (a[NVS_ATTR_WORLD_SIZE])
-		p += snprintf(p, (size_t)(end - p), " of %.10s", a[NVS_ATTR_WORLD_SIZE]);
-	if (a[NVS_ATTR_LOCAL_RANK])
-		p += snprintf(p, (size_t)(end - p), ", local rank %.10s", a[NVS_ATTR_LOCAL_RANK]);
-	if (a[NVS_ATTR_LAUNCHER])
-		p += snprintf(p, (size_t)(end - p), ", by %.16s", a[NVS_ATTR_LAUNCHER]);
-	if (a[NVS_ATTR_JOB])
-		snprintf(p, (size_t)(end - p), " (%.32s)", a[NVS_ATTR_JOB]);
-}
-
-/* As nvidia-smi writes it. */
-static void put_uuid(char text[48], const uint8_t uuid[16])
-{
-	char *p = text + sprintf(text, "GPU-");
-
-	for (int i = 0; i < 16; i++)
-		p += sprintf(p, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-			     uuid[i]);
-}
-
-static void set_gpus(struct row *r)
-{
-	size_t at = 0, to = 0;
-
-	for (uint32_t i = 0; i < nvs_trace_gpu_count(r->source->trace); i++) {
-		const struct nvs_rec_gpu *g = nvs_trace_gpu_at(r->source->trace, i);
-		char uuid[48];
-
-		put_uuid(uuid, g->uuid);
-		if (at < sizeof(r->gpu))
-			at += (size_t)snprintf(r->gpu + at, sizeof(r->gpu) - at, "%s%u: %s",
-					       at ? ", " : "", g->gpu,
-					       g->name[0] ? g->name : "name not known");
-		if (to < sizeof(r->uuid))
-			to += (size_t)snprintf(r->uuid + to, sizeof(r->uuid) - to, "%s%u: %s",
-					       to ? ", " : "", g->gpu, uuid);
-	}
-}
-
-static void set_started(struct row *r)
-{
-	time_t t = (time_t)(r->session->header.realtime_ns / 1000000000);
-	struct tm tm;
-
-	if (r->session->header.realtime_ns && gmtime_r(&t, &tm))
-		strftime(r->started, sizeof(r->started), "%Y-%m-%d %H:%M:%S UTC", &tm);
-}
-
-static void set_end(struct row *r)
-{
-	const struct nvs_session *s = r->session;
-	uint64_t problems = nvs_trace_problems(r->source->trace);
-
-	if (s->end == NVS_END_ORDERLY)
-		snprintf(r->ended, sizeof(r->ended), "in order");
-	else if (s->end == NVS_END_RUNNING)
-		snprintf(r->ended, sizeof(r->ended),
-			 "not yet: it is still running, and read up to here");
-	else if (s->end == NVS_END_DAMAGED)
-		snprintf(r->ended, sizeof(r->ended), "read up to a damage");
-	else if (s->spool_read)
-		snprintf(r->ended, sizeof(r->ended),
-			 "in a crash, or still running; %llu submissions come from the spool",
-			 (unsigned long long)s->counts.spooled);
-	else
-		snprintf(r->ended, sizeof(r->ended), "in a crash, or still running; no spool");
-	if (problems)
-		snprintf(r->whole, sizeof(r->whole), "no: %llu problem%s (--verify tells)",
-			 (unsigned long long)problems, problems == 1 ? "" : "s");
-	else
-		snprintf(r->whole, sizeof(r->whole), "%s",
-			 s->end == NVS_END_ORDERLY   ? "yes"
-			 : s->end == NVS_END_RUNNING ? "so far"
-						     : "up to the crash");
-}
-
-/* Calls that had not returned: "cuStreamSynchronize (thread 3, for 12.3 s)". */
-static void set_in_flight(struct row *r)
-{
-	const struct nvs_inflight *f;
-	uint32_t i, n = 0;
-
-	for (i = 0; (f = nvs_trace_inflight(r->source->trace, i)) && n < sizeof(r->in_flight) - 64;
-	     i++) {
-		int64_t begin, end;
-		char seconds[32] = "";
-
-		if (nvs_clock_since_start(r->source->trace, f->begin, &begin) &&
-		    nvs_clock_since_start(r->source->trace, f->end, &end))
-			snprintf(seconds, sizeof(seconds), ", for %.3f s",
-				 (double)(end - begin) / 1e9);
-		n += (uint32_t)snprintf(r->in_flight + n, sizeof(r->in_flight) - n,
-					"%s%s (thread %u%s)", i ? ", " : "", f->api, f->thread,
-					seconds);
-	}
-	n = n < sizeof(r->in_flight) - 32 ? n : sizeof(r->in_flight) - 32;
-	if (f)
-		snprintf(r->in_flight + n, 32, ", and more (--verify tells)");
-}
-
 static struct nvs_story story_of(const struct row *r)
 {
 	return (struct nvs_story){
 		.source = r->source,
 		.facts = r->facts,
-		.command = r->command,
-		.rank = r->rank,
+		.command = r->about.command,
+		.rank = r->about.rank,
 		.tally = &r->tally,
 		.submissions = r->submissions,
 		.bytes = r->bytes,
@@ -354,13 +214,7 @@ static int make_row(struct row *r, const struct nvs_source *s, struct nvs_facts 
 	sum_cells(r);
 	r->uncounted = r->session->header.flags & NVS_HDR_COUNTS;
 	r->tally.unseen += r->uncounted;
-	set_command(r);
-	set_host(r);
-	set_rank(r);
-	set_gpus(r);
-	set_started(r);
-	set_end(r);
-	set_in_flight(r);
+	nvs_about(&r->about, s->trace);
 	story = story_of(r);
 	r->findings = nvs_story_findings(&story);
 	return r->findings ? 0 : -ENOMEM;

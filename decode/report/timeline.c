@@ -7,12 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
-#include "decode/calls/handles.h"
 #include "decode/report/nvtx.h"
 #include "decode/report/source_columns.h"
-#include "decode/trace/written.h"
-
-#define MAX_TEXT 512
+#include "decode/report/words.h"
 
 enum { CALL, SUBMISSION, RANGE, MARK };
 static const char *const whats[] = {"call", "submission", "range", "mark"};
@@ -79,58 +76,6 @@ static struct event *new_event(struct state *st, uint64_t ticks, const char *api
 	return e;
 }
 
-static const char *outcome(const struct nvs_call *call, char *room, size_t size)
-{
-	if (!call->end)
-		return " did not return";
-	if (call->flags & NVS_CALL_UNWOUND)
-		return " left by an exception";
-	if (call->flags & NVS_CALL_ABANDONED)
-		return " left by a jump";
-	if (call->result) {
-		const char *name = nvs_call_error(call->result);
-
-		snprintf(room, size, " = %s", name ? name : "");
-		if (!name)
-			snprintf(room, size, " = %u", call->result);
-		return room;
-	}
-	return call->flags & NVS_CALL_CAPTURED ? " captured" : "";
-}
-
-/* An argument as text; functions by their names, where those are known. */
-static void print_arg(struct state *st, const struct nvs_call *call, uint32_t i, char *value,
-		      size_t room)
-{
-	struct nvs_arg arg = nvs_call_arg_at(call, i);
-	const struct nvs_kernel *k = NULL;
-	const char *name;
-
-	nvs_call_print(call, i, value, room);
-	if (!arg.absent && (arg.kind == NVS_KIND_FUNCTION || arg.kind == NVS_KIND_KERNEL))
-		k = nvs_handles_kernel_of(st->handles, arg.value);
-	name = k && k->name[0] ? nvs_written_name(st->source->trace, k->name) : NULL;
-	if (name)
-		snprintf(value, room, "%s", name);
-	if (strlen(value) > 120)
-		strcpy(value + 117, "...");
-}
-
-static void describe(struct state *st, const struct nvs_call *call, char text[MAX_TEXT * 2])
-{
-	char value[1100], end[64];
-	size_t n = 1;
-
-	strcpy(text, "(");
-	for (uint32_t i = 0; i < call->nargs && n < MAX_TEXT; i++) {
-		print_arg(st, call, i, value, sizeof(value));
-		n += (size_t)snprintf(text + n, MAX_TEXT * 2 - n, "%s%s=%s", i ? ", " : "",
-				      call->api->arg[i], value);
-	}
-	if (n < MAX_TEXT * 2 - sizeof(end))
-		snprintf(text + n, MAX_TEXT * 2 - n, ")%s", outcome(call, end, sizeof(end)));
-}
-
 /* Where submissions are selected: a call is told if one of them happened in it. */
 static bool around_shown(const struct state *st, const struct nvs_call *call)
 {
@@ -148,14 +93,14 @@ static bool around_shown(const struct state *st, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
-	char text[MAX_TEXT * 2];
+	char text[NVS_WORDS_BYTES];
 	struct event *e;
 
 	if (nvs_handles_call(st->handles, call))
 		return -ENOMEM;
 	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
 		return 0;
-	describe(st, call, text);
+	nvs_words_call(text, st->source, st->handles, call);
 	e = new_event(st, call->begin, nvs_call_name(call->api), text);
 	if (!e)
 		return 0;
@@ -193,7 +138,7 @@ static void end_range(struct state *st, const struct nvs_nvtx_event *now)
 static void add_range(struct state *st, const struct nvs_nvtx_event *now,
 		      const struct nvs_rec_nvtx *rec)
 {
-	char text[MAX_TEXT * 2];
+	char text[NVS_WORDS_BYTES];
 	struct event *e;
 
 	nvs_nvtx_describe(nvs_nvtx_names(st->source->nvtx), rec, text, sizeof(text));
@@ -230,49 +175,6 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return 0;
 }
 
-struct words {
-	char *text;
-	size_t room, n;
-};
-
-static void put_work(struct words *w, uint64_t count, const char *what, const char *many,
-		     uint64_t bytes)
-{
-	if (!count || w->n >= w->room)
-		return;
-	w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s", w->n ? ", " : "");
-	if (w->n < w->room && count > 1)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%llu ",
-					 (unsigned long long)count);
-	if (w->n < w->room)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s",
-					 count > 1 ? many : what);
-	if (w->n < w->room && bytes)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, " of %llu bytes",
-					 (unsigned long long)bytes);
-}
-
-/* What a submission does, in a few words: the driver's own uploads only where there is nothing
- * else. */
-static void put_tally(struct words *w, const struct nvs_tally *t)
-{
-	put_work(w, t->launches, "kernel", "kernels", 0);
-	put_work(w, t->copies[NVS_COPY_ENGINE], "engine copy", "engine copies",
-		 t->copied[NVS_COPY_ENGINE]);
-	put_work(w, t->copies[NVS_COPY_INLINE], "inline copy", "inline copies",
-		 t->copied[NVS_COPY_INLINE]);
-	put_work(w, t->copies[NVS_COPY_MACRO], "macro copy", "macro copies",
-		 t->copied[NVS_COPY_MACRO]);
-	put_work(w, t->memsets, "memset", "memsets", t->memset_bytes);
-	if (w->n)
-		return;
-	put_work(w, t->uploads, "upload", "uploads", t->upload_bytes);
-	if (w->n)
-		return;
-	put_work(w, t->acquires, "acquire", "acquires", 0);
-	put_work(w, t->releases, "release", "releases", 0);
-}
-
 static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
 {
 	if (thread != NVS_NONE)
@@ -283,11 +185,10 @@ static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
 
 static int add_submission(struct state *st, const struct nvs_submission *s)
 {
-	char work[256] = "", text[64 + sizeof(work)];
-	struct words w = {work, sizeof(work), 0};
+	char work[256], text[64 + sizeof(work)];
 	struct event *e;
 
-	put_tally(&w, &st->tally);
+	nvs_words_tally(work, sizeof(work), &st->tally);
 	snprintf(text, sizeof(text), "channel %u%s%s", s->channel->channel, *work ? ": " : "",
 		 work);
 	e = new_event(st, s->rec->rec.time, "", text);
@@ -338,7 +239,7 @@ static int place_of(const struct event *e)
 /* As a person reads it: indented by the place in the nest. Good until the next one. */
 static const char *line_of(const struct event *e)
 {
-	static char line[256 + 3 * MAX_TEXT];
+	static char line[256 + 3 * NVS_WORDS_BYTES / 2];
 	int place = place_of(e), indent = 2 * (place < 64 ? place : 64);
 
 	if (e->what == CALL)

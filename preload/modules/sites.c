@@ -70,7 +70,7 @@ void nvs_sites_tell(void)
 		struct nvs_rec_check rec = {
 			.rec = {.type = NVS_REC_CHECK, .size = sizeof(rec)},
 			.kind = NVS_CHECK_SITE,
-			.value = state == NVS_PATCH_SEEN ? NVS_SITE_NOT_YET : sites[i].refusal,
+			.value = sites[i].refusal,
 			.start = sites[i].address,
 			.end = sites[i].address + sites[i].length,
 		};

@@ -178,14 +178,18 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 /*
  * The instruction at RIP as it was compiled: where its first bytes are a jump by now, or a copy of
  * it ran in a trampoline, the context is led back to its own place.
+ *
+ * Read first, asked after: a site says that it is written before it is, so whatever was read while
+ * it changed, the answer knows better.
  */
 static size_t fetch(ucontext_t *uc, uint8_t *code)
 {
 	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
+	size_t n = NVS_INSN_MAX - nvs_copy_guarded(code, (const void *)*rip, NVS_INSN_MAX);
 	const struct nvs_patch_site *site = nvs_patch_site_of((uintptr_t)*rip);
 
 	if (!site)
-		return NVS_INSN_MAX - nvs_copy_guarded(code, (const void *)*rip, NVS_INSN_MAX);
+		return n;
 	*rip = (greg_t)site->address;
 	__builtin_memcpy(code, site->bytes, NVS_INSN_MAX);
 	return NVS_INSN_MAX;

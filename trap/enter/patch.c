@@ -28,6 +28,7 @@ extern const uint8_t nvs_tramp_back1[], nvs_tramp_original[], nvs_tramp_back2[];
 #define REACH (1ull << 30)
 #define BREAKPOINT 0xcc
 #define SHORT_JUMP 0xeb
+#define NEVER UINT64_MAX /* looked at: as a count of changes */
 
 /* Sites and their trampolines outlive a fork: the child's code is a copy and still jumps there. */
 static struct nvs_patch_site sites[NVS_MAX_SITES];
@@ -75,9 +76,11 @@ static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_
 		s->base = insn->base;
 		s->source = insn->reg;
 		s->disp = insn->disp;
-		s->refusal = is_plain_store(insn) ? NVS_SITE_PATCHED : NVS_SITE_FORM;
-		atomic_store_explicit(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_SEEN,
-				      memory_order_release);
+		s->changes = NEVER;
+		s->refusal = is_plain_store(insn) ? NVS_SITE_NOT_YET : NVS_SITE_FORM;
+		atomic_store_explicit(
+			&s->state, s->refusal == NVS_SITE_FORM ? NVS_PATCH_REFUSED : NVS_PATCH_SEEN,
+			memory_order_release);
 		wake_patcher();
 		return;
 	}
@@ -291,53 +294,69 @@ static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_si
 	return NVS_SITE_PATCHED;
 }
 
-/* A site whose module is gone: what lies at its address now is somebody else's. */
-static void forget_unloaded(struct nvs_patch_site *s, nvs_text_fn text_of)
+/* Loads and unloads that the last list of modules knows of. */
+static uint64_t module_changes(void)
 {
-	struct nvs_site_text text;
-	const uint8_t *now;
+	const struct nvs_module_view *modules = atomic_load(&nvs_process->modules);
 
-	if (!text_of(s->address, &text)) {
-		atomic_store(&s->state, NVS_PATCH_FREE);
-		return;
-	}
-	now = text.bytes + (s->address - text.address);
-	if (s->state == NVS_PATCH_DONE ? now[0] != SHORT_JUMP
-				       : __builtin_memcmp(now, s->bytes, s->length) != 0)
-		atomic_store(&s->state, NVS_PATCH_FREE);
+	return modules ? modules->adds + modules->subs : 0;
+}
+
+static bool is_due(const struct nvs_patch_site *s, uint64_t changes)
+{
+	uint32_t state = atomic_load(&s->state);
+
+	return (state == NVS_PATCH_SEEN || state >= NVS_PATCH_DONE) && s->changes != changes;
 }
 
 bool nvs_patch_pending(void)
 {
-	uint64_t unloads = atomic_load(&nvs_process->unload_count);
+	uint64_t changes = module_changes();
 
-	for (int i = 0; i < NVS_MAX_SITES; i++) {
-		uint32_t state = atomic_load(&sites[i].state);
-
-		if (state == NVS_PATCH_SEEN ||
-		    (state >= NVS_PATCH_DONE && sites[i].unloads != unloads))
+	for (int i = 0; i < NVS_MAX_SITES; i++)
+		if (is_due(&sites[i], changes))
 			return true;
-	}
 	return false;
+}
+
+/* What lies there now is what was seen, or what was made of it. */
+static bool is_there(const struct nvs_patch_site *s, const struct nvs_site_text *text)
+{
+	const uint8_t *now = text->bytes + (s->address - text->address);
+
+	if (s->state == NVS_PATCH_DONE)
+		return now[0] == SHORT_JUMP;
+	return text->address + text->size - s->address >= s->length &&
+	       !__builtin_memcmp(now, s->bytes, s->length);
+}
+
+/*
+ * A site whose module is gone is forgotten: what lies at its address is somebody else's. At the
+ * first look the module may be on its way, to come back at the same place: that is waited for.
+ */
+static void look(struct nvs_patch_site *s, uint64_t changes, nvs_text_fn text_of)
+{
+	struct nvs_site_text text;
+	bool found = text_of(s->address, &text), first = s->changes == NEVER;
+
+	s->changes = changes;
+	if (!found && first && s->state == NVS_PATCH_SEEN)
+		s->refusal = NVS_SITE_SURROUNDINGS;
+	if (!found ? !first : !is_there(s, &text)) {
+		atomic_store(&s->state, NVS_PATCH_FREE);
+	} else if (found && atomic_load(&s->state) == NVS_PATCH_SEEN) {
+		s->refusal = patch(s, &text);
+		atomic_store(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_DONE);
+	}
 }
 
 void nvs_patch_work(nvs_text_fn text_of)
 {
-	for (int i = 0; i < NVS_MAX_SITES; i++) {
-		struct nvs_patch_site *s = &sites[i];
-		uint64_t unloads = atomic_load(&nvs_process->unload_count);
-		struct nvs_site_text text;
+	uint64_t changes = module_changes();
 
-		if (s->state >= NVS_PATCH_DONE && s->unloads != unloads) {
-			s->unloads = unloads;
-			forget_unloaded(s, text_of);
-		}
-		if (atomic_load(&s->state) != NVS_PATCH_SEEN)
-			continue;
-		s->unloads = unloads;
-		s->refusal = text_of(s->address, &text) ? patch(s, &text) : NVS_SITE_SURROUNDINGS;
-		atomic_store(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_DONE);
-	}
+	for (int i = 0; i < NVS_MAX_SITES; i++)
+		if (is_due(&sites[i], changes))
+			look(&sites[i], changes, text_of);
 }
 
 const struct nvs_patch_site *nvs_patch_sites(void)

@@ -17,7 +17,7 @@
 enum nvs_patch_state {
 	NVS_PATCH_FREE,
 	NVS_PATCH_CLAIMED, /* being filled in */
-	NVS_PATCH_SEEN, /* trapped; waits for nvs_patch_work */
+	NVS_PATCH_SEEN, /* trapped; waits for nvs_patch_work, or for the module that it is in */
 	NVS_PATCH_WRITING, /* its first byte is a breakpoint */
 	NVS_PATCH_DONE,
 	NVS_PATCH_REFUSED, /* stays a trap; refusal says why */
@@ -40,7 +40,7 @@ struct nvs_patch_site {
 	uint8_t length;
 	uint8_t base, source; /* enum nvs_reg */
 	int32_t disp;
-	uint64_t unloads; /* of modules, when it was looked at last */
+	uint64_t changes; /* of the list of modules, when it was looked at last */
 };
 
 /* From the trap: a doorbell store at ADDRESS was emulated; remembered for nvs_patch_work. */

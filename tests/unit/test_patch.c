@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* LINK: trap */
+/*
+ * Patching at the worst moments: a store is patched while another trap at it reads its bytes, and
+ * its module goes and comes back between the trap and the look. Each moment is made, not waited
+ * for: the page that the trap is to read is closed, and the fault of its reading is the moment.
+ */
+#include <ucontext.h>
+#include "tests/unit/fakering.h"
+#include "trap/enter/patch.h"
+#include "trap/buffer/process.h"
+
+#define RING 1024u
+#define PAGE 65536u
+#define CODE 4096u
+#define VA 0x200000000ull
+#define TOKEN 0x10012u
+#define CASES 5
+#define JUMP 0xeb
+
+static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
+static uint64_t gpfifo[RING];
+static uint32_t put, hash[2], commands[64];
+static struct nvs_spool_channel state;
+static struct nvs_channel channel;
+static struct nvs_segment_map map;
+static struct nvs_doorbell doorbell = {.map = 1};
+static struct nvs_view view;
+
+/* Two pages of code a case; the store's two bytes lie on both sides of the border. */
+static uint8_t *text;
+static uint8_t *closed; /* of the text, at the next doorbell's fault; NULL: none */
+static bool gone; /* the text's module */
+static int moments;
+
+static uint8_t *store_of(int i)
+{
+	return text + 2 * CODE * i + CODE - 1;
+}
+
+static bool text_of(uintptr_t address, struct nvs_site_text *t)
+{
+	*t = (struct nvs_site_text){
+		.bytes = text, .address = (uintptr_t)text, .size = 2 * CODE * CASES};
+	return !gone && address - (uintptr_t)text < t->size;
+}
+
+static void on_segv(int sig, siginfo_t *info, void *context)
+{
+	uint8_t *at = info->si_addr;
+
+	if (closed && (uintptr_t)at - (uintptr_t)closed < CODE) {
+		mprotect(closed, CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
+		closed = NULL;
+		moments++;
+		nvs_patch_work(text_of);
+		return;
+	}
+	if (closed)
+		mprotect(closed, CODE, PROT_NONE);
+	if (!nvs_trap_segv(info, context))
+		_exit(97);
+}
+
+static void set_up(void)
+{
+	static const uint8_t code[] = {
+		0x89, 0x37, /* mov %esi, (%rdi) */
+		0xeb, 0x0d, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+		0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, /* a jump, and padding that never runs */
+		0xc3,
+	};
+	struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER, .sa_sigaction = on_segv};
+	int fd = memfd_create("doorbell", 0);
+
+	if (ftruncate(fd, PAGE))
+		abort();
+	page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	behind = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	doorbell.start = (uintptr_t)page;
+	doorbell.end = doorbell.start + PAGE;
+	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	channel = (struct nvs_channel){
+		.token = TOKEN, .entries = RING, .gpfifo = gpfifo, .put = &put, .state = &state};
+	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;
+	map = (struct nvs_segment_map){
+		.gpu_va = VA, .size = sizeof(commands), .cpu = (uintptr_t)commands};
+	view = (struct nvs_view){.ndoorbells = 1,
+				 .doorbells = &doorbell,
+				 .nmaps = 1,
+				 .maps = &map,
+				 .nchannels = 1,
+				 .channels = &channel,
+				 .channel_mask = 1,
+				 .channel_hash = hash};
+	nvs_view_publish(&view);
+	text = mmap(NULL, 2 * CODE * CASES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(text, 0xcc, 2 * CODE * CASES);
+	for (int i = 0; i < CASES; i++)
+		memcpy(store_of(i), code, sizeof(code));
+	sigaction(SIGSEGV, &sa, NULL);
+}
+
+static struct nvs_buffer *mine(void)
+{
+	return nvs_buffer_mine();
+}
+
+/* One submission by the store of case I; both it and its doorbell have to arrive. */
+static void submit(int i)
+{
+	void (*store)(volatile void *, uint32_t);
+	void *at = store_of(i);
+	uint32_t undrained = 0;
+
+	memcpy(&store, &at, sizeof(store));
+	gpfifo[put] = VA | 8ull << 42;
+	put = (put + 1) % RING;
+	*(uint32_t *)(void *)(behind + 0x90) = 0;
+	store(page + 0x90, TOKEN);
+	CHECK(*(uint32_t *)(void *)(behind + 0x90) == TOKEN);
+	CHECK((state.claim & ((1 << NVS_PUT_BITS) - 1)) == put);
+	while (fake_next(mine(), &undrained))
+		;
+}
+
+/* The trap reads the store's bytes when AT's page is opened again, and they have changed by then.
+ */
+static void test_while_read(int i, uint8_t *at)
+{
+	uint64_t fast;
+	int before = moments;
+
+	submit(i); /* seen */
+	closed = at;
+	submit(i);
+	CHECK(moments == before + 1 && !closed);
+	CHECK(*store_of(i) == JUMP);
+	CHECK(mine()->counters[NVS_COUNT_GAPS] == 0);
+	fast = mine()->counters[NVS_COUNT_FAST];
+	submit(i);
+	CHECK(mine()->counters[NVS_COUNT_FAST] == fast + 1);
+}
+
+/* The list of modules as the keeper finds it from now on. */
+static void publish(uint64_t adds, uint64_t subs)
+{
+	static struct nvs_module_view lists[2];
+	static int turn;
+
+	turn = !turn;
+	lists[turn] = (struct nvs_module_view){.adds = adds, .subs = subs};
+	nvs_modules_publish(&lists[turn]);
+}
+
+/* The table's state of the store of case I. */
+static enum nvs_patch_state known(int i)
+{
+	for (int k = 0; k < NVS_MAX_SITES; k++) {
+		const struct nvs_patch_site *s = &nvs_patch_sites()[k];
+
+		if (s->state != NVS_PATCH_FREE && s->address == (uintptr_t)store_of(i))
+			return s->state;
+	}
+	return NVS_PATCH_FREE;
+}
+
+/* Seen, unloaded, looked for, and loaded again at the same place: it is patched then. */
+static void test_gone_and_back(int i)
+{
+	submit(i);
+	publish(5, 1);
+	gone = true;
+	nvs_patch_work(text_of);
+	CHECK(*store_of(i) != JUMP && !nvs_patch_pending());
+	publish(6, 1);
+	gone = false;
+	CHECK(nvs_patch_pending());
+	nvs_patch_work(text_of);
+	CHECK(*store_of(i) == JUMP && known(i) == NVS_PATCH_DONE);
+}
+
+/* Something else came to lie at its place: nothing of what was seen there is made of it. */
+static void test_other_code(int i)
+{
+	static const uint8_t other[] = {0x89, 0x0f}; /* mov %ecx, (%rdi) */
+
+	submit(i);
+	CHECK(known(i) == NVS_PATCH_SEEN);
+	memcpy(store_of(i), other, sizeof(other));
+	nvs_patch_work(text_of);
+	CHECK(!memcmp(store_of(i), other, sizeof(other)) && known(i) == NVS_PATCH_FREE);
+}
+
+/* Its place in the table is free again when its module does not come back. */
+static void test_gone(int i)
+{
+	submit(i);
+	gone = true;
+	nvs_patch_work(text_of);
+	CHECK(known(i) == NVS_PATCH_SEEN);
+	publish(6, 2);
+	nvs_patch_work(text_of);
+	CHECK(known(i) == NVS_PATCH_FREE);
+	gone = false;
+}
+
+int main(void)
+{
+	struct nvs_trap_options options = {.patch = true};
+
+	CHECK(nvs_trap_init(&options) == 0);
+	fake_rings(2, 65536);
+	set_up();
+	publish(4, 1);
+	test_while_read(0, store_of(0) + 1 - CODE);
+	test_while_read(1, store_of(1) + 1);
+	test_gone_and_back(2);
+	test_other_code(3);
+	test_gone(4);
+	return test_result();
+}

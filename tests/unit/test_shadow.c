@@ -183,8 +183,20 @@ static void test_in_use(void)
 
 static uint8_t *closed;
 
+static uint8_t *unreadable; /* code, while the trap is at work */
+
 static void on_segv(int sig, siginfo_t *info, void *context)
 {
+	bool ours;
+
+	if (unreadable && (uintptr_t)info->si_addr - doorbell.start < PAGE) {
+		mprotect(unreadable, PAGE, PROT_NONE);
+		ours = nvs_trap_segv(info, context);
+		mprotect(unreadable, PAGE, PROT_READ | PROT_EXEC);
+		if (!ours)
+			_exit(97);
+		return;
+	}
 	if (nvs_trap_segv(info, context))
 		return;
 	foreign++;
@@ -207,10 +219,45 @@ static void test_foreign(void)
 	munmap(closed, PAGE);
 }
 
+/* ---- a store that cannot be let through ---- */
+
+/*
+ * Its bytes cannot be read, so the doorbell page is opened for good: what the program rings for, by
+ * that store and by all that come after, has to reach the GPU without us.
+ */
+static void test_disarmed(void)
+{
+	static const uint8_t code[] = {0x89, 0x37, 0xc3}; /* mov %esi, (%rdi); ret */
+	void (*store)(volatile void *, uint32_t);
+	uint8_t *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	unreadable = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(unreadable, code, sizeof(code));
+	mprotect(unreadable, PAGE, PROT_READ | PROT_EXEC);
+	memcpy(&store, &unreadable, sizeof(store));
+	doorbell.start = doorbell.alias = (uintptr_t)page;
+	doorbell.end = doorbell.start + PAGE;
+	begin();
+	push(0);
+	ring_doorbell();
+	push(1);
+	store(page + 0x90, 0x10012);
+	CHECK(*(uint32_t *)(void *)(page + 0x90) == 0x10012);
+	CHECK(ring_of(real)[1] == entry(1) && *put_of(real) == 2);
+	push(2);
+	store(page + 0x90, 0x10012);
+	CHECK(ring_of(real)[2] == entry(2) && *put_of(real) == 3);
+	end();
+	doorbell.start = doorbell.alias = doorbell.end = 0;
+	munmap(unreadable, PAGE);
+	munmap(page, PAGE);
+	unreadable = NULL;
+}
+
 int main(void)
 {
 	struct nvs_trap_options options = {.backtrace = false};
-	struct sigaction a = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO};
+	struct sigaction a = {.sa_sigaction = on_segv, .sa_flags = SA_SIGINFO | SA_NODEFER};
 
 	CHECK(nvs_trap_init(&options) == 0);
 	fake_rings(4, 1 << 20);
@@ -219,5 +266,6 @@ int main(void)
 	test_in_use();
 	CHECK(foreign == 0);
 	test_foreign();
+	test_disarmed();
 	return test_result();
 }

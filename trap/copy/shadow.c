@@ -151,6 +151,21 @@ static int swap(struct nvs_shadow_piece *p)
 	return 0;
 }
 
+/* Nobody carries meanwhile. */
+static int bring_home(struct nvs_shadow *sh, uint32_t carried_put)
+{
+	int err = 0;
+
+	protect(sh, PROT_READ);
+	carry_rest(sh, carried_put);
+	for (int i = 0; i < 2 && !err; i++)
+		if (sh->pieces[i].bytes && !sh->pieces[i].home)
+			err = swap(&sh->pieces[i]);
+	if (err)
+		protect(sh, PROT_READ | PROT_WRITE);
+	return err;
+}
+
 int nvs_shadow_undo(struct nvs_shadow *sh)
 {
 	uint64_t carried;
@@ -159,14 +174,10 @@ int nvs_shadow_undo(struct nvs_shadow *sh)
 	if (atomic_load(&sh->carried) == NVS_SHADOW_GONE)
 		return 0;
 	atomic_fetch_add(&nvs_process->freezing, 1);
-	protect(sh, PROT_READ);
 	carried = take(sh);
-	carry_rest(sh, (uint32_t)(carried & NVS_PUT_MASK));
-	for (int i = 0; i < 2 && !err; i++)
-		if (sh->pieces[i].bytes && !sh->pieces[i].home)
-			err = swap(&sh->pieces[i]);
-	if (err)
-		protect(sh, PROT_READ | PROT_WRITE);
+	/* Else somebody else has undone it since. */
+	if (carried != NVS_SHADOW_GONE)
+		err = bring_home(sh, (uint32_t)(carried & NVS_PUT_MASK));
 	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
 	atomic_store(&nvs_process->thawed, __builtin_ia32_rdtsc());
 	atomic_fetch_sub(&nvs_process->freezing, 1);

@@ -107,12 +107,18 @@ static void mark_rung(struct nvs_buffer *buffer)
 		__atomic_store_n(&buffer->shared->rung, buffer->shared->head, __ATOMIC_RELEASE);
 }
 
-/* A store that cannot be let through: the page is opened, and the trace says that it is blind from
- * here. */
+/*
+ * A store that cannot be let through: the page is opened, and the trace says that it is blind from
+ * here. What is rung for from now on is carried by nobody, so it has to be in the real pages.
+ */
 static void disarm(struct nvs_buffer *buffer, const struct nvs_doorbell *db, uint64_t time)
 {
+	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	struct nvs_rec_gap *rec;
 
+	for (uint32_t i = 0; i < view->nchannels; i++)
+		if (view->channels[i].shadow && view->channels[i].gpu == db->gpu)
+			nvs_shadow_undo(view->channels[i].shadow);
 	nvs_sys4(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
 	if (!buffer)
 		return;

@@ -140,9 +140,13 @@ static void act_files(void)
 
 /*
  * Address space for what is there, and for no ring more: threads that find none are told as losses.
+ * What the threads themselves need is there as well: whatever the library takes of the rest, and
+ * however soon, they start and work.
  */
 static void act_memory(void)
 {
+	void *volatile room;
+	static uint8_t stacks[12][64 << 10] __attribute__((aligned(4096)));
 	struct rlimit limit = {0, RLIM_INFINITY};
 	struct softgpu_channel *ch[12];
 	pthread_t t[12];
@@ -156,13 +160,15 @@ static void act_memory(void)
 		ch[i] = softgpu_channel_create(0, 64, false);
 		EXPECT(ch[i], "channel");
 	}
+	room = malloc(64 << 10);
+	free(room); /* stays in the heap */
 	EXPECT(f && fgets(line, sizeof(line), f), "statm");
 	pages = strtoul(line, NULL, 10);
 	fclose(f);
 	limit.rlim_cur = pages * 4096 + (6u << 20);
 	EXPECT(!setrlimit(RLIMIT_AS, &limit), "setrlimit");
 	for (size_t i = 0; i < COUNT(t); i++) {
-		pthread_attr_setstacksize(&attr, 64 << 10);
+		pthread_attr_setstack(&attr, stacks[i], sizeof(stacks[i]));
 		EXPECT(!pthread_create(&t[i], &attr, one_more, ch[i]), "thread");
 	}
 	for (size_t i = 0; i < COUNT(t); i++)

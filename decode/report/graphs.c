@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/handles.h"
+#include "decode/report/sizes.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/times.h"
 
@@ -17,7 +18,9 @@ struct row {
 	const struct nvs_source *source;
 	uint64_t number; /* over all traces */
 	uint64_t kind[4], other, children, conditional_nodes, nodes;
-	uint64_t launches, failed, submissions, entries, bytes;
+	uint64_t launches, failed, submissions, entries;
+	uint64_t first; /* bytes of the first launch */
+	struct nvs_sizes bytes, after_sync, back_to_back; /* of launches */
 	bool uncounted; /* what these calls submitted is not known */
 	uint64_t uploads, upload_submissions, upload_bytes;
 	uint64_t make_bytes; /* of instantiation and update */
@@ -25,9 +28,17 @@ struct row {
 	struct nvs_total upload_times, make_times;
 };
 
+/* A launch on a stream that is known to be idle has less to wait for. */
+struct stream {
+	uint64_t handle;
+	uint64_t work; /* its latest, of all calls; 0: none, or it has been synchronised */
+};
+
 struct state {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
+	struct nvs_rows streams;
+	uint64_t calls, synchronised; /* the latest before a context was synchronised */
 	/* An instantiation is told before its GRAPH record, an update likewise. */
 	struct nvs_call made;
 	bool has_made;
@@ -47,10 +58,59 @@ static struct row *graph_row(struct nvs_exec *exec)
 	return row;
 }
 
+/* NULL: none is known of, or *R says that there is no memory. */
+static struct stream *stream_of(struct state *st, const struct nvs_call *call, int *r)
+{
+	struct stream *stream;
+	uint64_t handle;
+
+	if (!nvs_call_kind(call, NVS_KIND_STREAM, &handle))
+		return NULL;
+	/* As cuda.h numbers the default streams: CU_STREAM_PER_THREAD, CU_STREAM_LEGACY */
+	handle = handle ? handle : call->api->per_thread ? 2 : 1;
+	stream = nvs_rows_at(&st->streams, &handle);
+	*r = stream ? 0 : -ENOMEM;
+	return stream;
+}
+
+static int follow_stream(struct state *st, const struct nvs_call *call)
+{
+	bool synchronises = call->api->role == NVS_CALL_ROLE_SYNCHRONIZE;
+	struct stream *stream;
+	int r = 0;
+
+	if (!nvs_call_ran(call) || (!synchronises && !call->submissions))
+		return 0;
+	st->calls++;
+	stream = stream_of(st, call, &r);
+	if (stream)
+		stream->work = synchronises ? 0 : st->calls;
+	else if (synchronises)
+		st->synchronised = st->calls;
+	return r;
+}
+
+static int count_bytes(struct state *st, struct row *row, const struct nvs_call *call)
+{
+	int r = 0;
+	const struct stream *stream = stream_of(st, call, &r);
+
+	if (row->launches == 1)
+		row->first = call->asked_bytes;
+	if (!r)
+		r = nvs_sizes_add(&row->bytes, call->asked_bytes);
+	if (r || !stream)
+		return r;
+	return nvs_sizes_add(stream->work > st->synchronised ? &row->back_to_back
+							     : &row->after_sync,
+			     call->asked_bytes);
+}
+
 static int launch(struct state *st, const struct nvs_call *call)
 {
 	uint64_t handle;
 	struct row *row;
+	int r;
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
@@ -67,8 +127,8 @@ static int launch(struct state *st, const struct nvs_call *call)
 	row->uncounted |= call->uncounted;
 	row->submissions += call->asked_submissions;
 	row->entries += call->asked_entries;
-	row->bytes += call->asked_bytes;
-	return nvs_times_later(st->source->waiting, &row->times, call);
+	r = count_bytes(st, row, call);
+	return r ? r : nvs_times_later(st->source->waiting, &row->times, call);
 }
 
 static int upload(struct state *st, const struct nvs_call *call)
@@ -88,13 +148,10 @@ static int upload(struct state *st, const struct nvs_call *call)
 	return nvs_total_later(st->source->waiting, &row->upload_times, call);
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
+static int tell(struct state *st, const struct nvs_call *call)
 {
-	struct state *st = arg;
-	int r = nvs_handles_call(st->handles, call);
-
-	if (r || !nvs_filter_call(st->source, call))
-		return r;
+	if (!nvs_filter_call(st->source, call))
+		return 0;
 	if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH)
 		return launch(st, call);
 	if (call->api->role == NVS_CALL_ROLE_GRAPH_UPLOAD)
@@ -105,6 +162,17 @@ static int on_call(void *arg, const struct nvs_call *call)
 		st->has_made = true;
 	}
 	return 0;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	int r = nvs_handles_call(st->handles, call);
+
+	if (!r)
+		r = tell(st, call);
+	/* What is not selected keeps a stream busy as well. */
+	return r ? r : follow_stream(st, call);
 }
 
 /* An instantiation or an update, with the call that was told before it. */
@@ -175,7 +243,14 @@ NVS_GET_COUNT(struct row, launches, r->launches)
 NVS_GET_COUNT(struct row, failed, r->failed)
 NVS_GET_REAL(struct row, doorbells, r->launches && !r->uncounted, each(r->submissions, r->launches))
 NVS_GET_REAL(struct row, entries, r->launches && !r->uncounted, each(r->entries, r->launches))
-NVS_GET_REAL(struct row, bytes, r->launches && !r->uncounted, each(r->bytes, r->launches))
+NVS_GET_REAL(struct row, bytes, r->launches && !r->uncounted, nvs_sizes_mean(&r->bytes))
+#define GET_BYTES(name, of, expr) NVS_GET_KNOWN(struct row, name, (of).count && !r->uncounted, expr)
+GET_BYTES(first, r->bytes, r->first)
+GET_BYTES(least, r->bytes, r->bytes.min)
+GET_BYTES(median, r->bytes, nvs_sizes_median(&r->bytes))
+GET_BYTES(most, r->bytes, r->bytes.max)
+GET_BYTES(after_sync, r->after_sync, nvs_sizes_median(&r->after_sync))
+GET_BYTES(back_to_back, r->back_to_back, nvs_sizes_median(&r->back_to_back))
 NVS_GET_REAL(struct row, p50, r->launches, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct row, mean, r->launches, nvs_total_mean(&r->times.total) / 1000)
 NVS_GET_COUNT(struct row, uploads, r->uploads)
@@ -208,7 +283,14 @@ static const struct nvs_column columns[] = {
 	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
 	{"submissions_per_launch", "doorbells", get_doorbells, 0, 1},
 	{"entries_per_launch", "entries", get_entries, 0, 4},
-	{"command_bytes_per_launch", "bytes/launch", get_bytes, 0, 1},
+	{"command_bytes_p50", "bytes p50", get_median, 0, 1},
+	{"command_bytes_after_sync_p50", "after sync", get_after_sync, NVS_COLUMN_IF_KNOWN, 1},
+	{"command_bytes_back_to_back_p50", "back to back", get_back_to_back, NVS_COLUMN_IF_KNOWN,
+	 1},
+	{"command_bytes_first", "bytes first", get_first, 0, 4},
+	{"command_bytes_min", "bytes min", get_least, 0, 4},
+	{"command_bytes_max", "bytes max", get_most, 0, 4},
+	{"command_bytes_per_launch", "bytes/launch", get_bytes, 0, 4},
 	{"host_us_p50", "host us p50", get_p50, 0, 1},
 	{"host_us_mean", "us/launch", get_mean, NVS_COLUMN_BESIDE, 3},
 	{"graph_uploads", "uploads", get_uploads, NVS_COLUMN_DETAIL},
@@ -230,6 +312,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 
 	st->source = s;
 	st->handles = nvs_handles_new();
+	st->streams = NVS_ROWS(struct stream, handle);
 	reader->call = on_call;
 	reader->record = on_record;
 	return st->handles ? 0 : -ENOMEM;
@@ -287,11 +370,16 @@ static void free_graphs(struct nvs_run *run)
 		for (uint32_t i = 0; l && i < nvs_handles_exec_count(l); i++) {
 			struct row *row = nvs_handles_exec_at(l, i)->user;
 
-			if (row)
+			if (row) {
 				nvs_times_free(&row->times);
+				nvs_sizes_free(&row->bytes);
+				nvs_sizes_free(&row->after_sync);
+				nvs_sizes_free(&row->back_to_back);
+			}
 			free(row);
 		}
 		nvs_handles_free(l);
+		nvs_rows_free(&states[k].streams, NULL);
 	}
 }
 
@@ -299,7 +387,8 @@ NVS_REPORT(graphs, .name = "graphs", .place = 40,
 	   .help = "per executable graph: nodes, and what a launch costs",
 	   .man = "Per executable graph: its nodes by kind, updates, and for a launch the "
 		  "doorbells, GPFIFO entries, command bytes and host\ntime; the bytes of uploads, "
-		  "and the time of instantiation.",
+		  "and the time of instantiation.\nThe bytes of a launch also behind a synchronise "
+		  "(or first on its stream),\nand behind other work on its stream, back to back.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin,
 	   .print = print, .free = free_graphs);

@@ -146,12 +146,21 @@ LEVEL CUresult sg_stream_submit(struct CUstream_st *s, struct softgpu_channel *c
 	return CUDA_SUCCESS;
 }
 
+/* What has been waited for here is not acquired once more: the next launch goes without, as the
+ * real driver's does. */
 CUresult sg_stream_wait(struct CUstream_st *s)
 {
-	struct sg_point p;
+	uint64_t last = __atomic_load_n(&s->last, __ATOMIC_ACQUIRE);
+	struct sg_point p = sg_unpack(s->ctx, &last);
+	CUresult r = p.ch ? sg_channel_wait(p.ch, p.payload) : CUDA_SUCCESS;
 
-	p = sg_unpack(s->ctx, &s->last);
-	return p.ch ? sg_channel_wait(p.ch, p.payload) : CUDA_SUCCESS;
+	if (r)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	if (__atomic_load_n(&s->last, __ATOMIC_ACQUIRE) == last)
+		s->kernel_sem = 0;
+	pthread_mutex_unlock(&s->lock);
+	return CUDA_SUCCESS;
 }
 
 API CUresult cuStreamCreate(CUstream *out, unsigned flags)

@@ -7,6 +7,8 @@ PROBE_OBJ = $(PROBE_SRC:%.c=$(BUILD)/%.o)
 PROBE_CFLAGS = $(TOOL_CFLAGS) -fvisibility=hidden
 PROBE_LD     = $(LDFLAGS) -rdynamic -Wl,--exclude-libs,ALL
 PROBE_FOLLOW = $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/rm/*.c) $(wildcard preload/base/*.c) preload/hooks/device.c)
+# The assembler of --dump's text, which the reader library does not have.
+ASSEMBLE_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard decode/assemble/*.c))
 
 all: $(BUILD)/nvsnoop-probe
 
@@ -19,7 +21,7 @@ $(BUILD)/submit/%.o: submit/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(PROBE_CFLAGS) -c -o $@ $<
 
 # It reads the traces of its own runs.
-$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(BUILD)/libnvsnoop-decode.a
+$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ $(DECODE_LIBS) -ldl -lm
 

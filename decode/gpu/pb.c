@@ -39,6 +39,44 @@ const char *nvs_pb_form_name(uint32_t form)
 	return form < sizeof(names) / sizeof(names[0]) ? names[form] : "?";
 }
 
+uint32_t nvs_pb_header(uint8_t form, uint8_t subch, uint32_t method, uint32_t total)
+{
+	uint32_t to = (uint32_t)subch << 13 | method >> 2, old_to = (uint32_t)subch << 13 | method;
+
+	switch (form) {
+	case NVS_PB_INC:
+		return 1u << 29 | total << 16 | to;
+	case NVS_PB_NON_INC:
+		return 3u << 29 | total << 16 | to;
+	case NVS_PB_INC_ONCE:
+		return 5u << 29 | total << 16 | to;
+	case NVS_PB_IMMD:
+		return 4u << 29 | total << 16 | to;
+	case NVS_PB_OLD_INC:
+		return total << 18 | old_to;
+	case NVS_PB_OLD_NON_INC:
+		return 2u << 29 | total << 18 | old_to;
+	case NVS_PB_SET_MASK:
+		return 1u << 16 | total << 4;
+	case NVS_PB_STORE_MASK:
+		return 2u << 16 | total << 4;
+	case NVS_PB_USE_MASK:
+		return 3u << 16;
+	case NVS_PB_END_SEGMENT:
+		return 7u << 29;
+	default:
+		return 0;
+	}
+}
+
+const char *nvs_gp_opcode_name(uint32_t opcode)
+{
+	static const char *const names[NVS_GP_OPCODES] = {"NOP", "ILLEGAL", "GP_CRC", "PB_CRC",
+							  "SET_PB_SEGMENT_EXTENDED_BASE"};
+
+	return opcode < NVS_GP_OPCODES ? names[opcode] : "?";
+}
+
 static void fault(const struct nvs_pb_sink *sink, enum nvs_pb_fault_kind kind, uint64_t address,
 		  uint32_t header, uint32_t wanted, uint32_t had)
 {

@@ -80,6 +80,11 @@ struct nvs_pb_fault {
 /* "short-data", ... */
 const char *nvs_pb_fault_name(enum nvs_pb_fault_kind kind);
 const char *nvs_pb_form_name(uint32_t form); /* "INC", ... */
+/* The header word: METHOD in bytes, TOTAL its data words; IMMD: the data itself, SET_MASK and
+ * STORE_MASK: the mask. */
+uint32_t nvs_pb_header(uint8_t form, uint8_t subch, uint32_t method, uint32_t total);
+/* "NOP", ... of a control entry, "?" where there is none such: enum nvs_gp_opcode. */
+const char *nvs_gp_opcode_name(uint32_t opcode);
 
 struct nvs_pb_sink {
 	void (*run)(void *arg, const struct nvs_pb_run *run);
@@ -87,7 +92,14 @@ struct nvs_pb_sink {
 	void *arg;
 };
 
-enum nvs_gp_opcode { NVS_GP_NOP, NVS_GP_ILLEGAL, NVS_GP_CRC, NVS_GP_PB_CRC, NVS_GP_EXTENDED_BASE };
+enum nvs_gp_opcode {
+	NVS_GP_NOP,
+	NVS_GP_ILLEGAL,
+	NVS_GP_CRC,
+	NVS_GP_PB_CRC,
+	NVS_GP_EXTENDED_BASE,
+	NVS_GP_OPCODES,
+};
 
 /* One GPFIFO entry taken apart. */
 struct nvs_gp {

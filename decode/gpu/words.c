@@ -165,6 +165,31 @@ enum nvs_words_address nvs_words_address(const struct nvs_class *cls,
 	return NVS_ADDRESS_NONE;
 }
 
+enum nvs_words_half nvs_words_half(const struct nvs_class *cls, uint32_t offset)
+{
+	static const enum nvs_words_half second[] = {
+		[NVS_ADDRESS_SHIFTED] = NVS_HALF_SHIFTED,
+		[NVS_ADDRESS_LOW] = NVS_HALF_LOWER,
+		[NVS_ADDRESS_HIGH] = NVS_HALF_UPPER,
+	};
+	static const enum nvs_words_half first[] = {
+		[NVS_ADDRESS_LOW] = NVS_HALF_UPPER,
+		[NVS_ADDRESS_HIGH] = NVS_HALF_LOWER,
+		[NVS_ADDRESS_SHIFTED] = NVS_HALF_NONE,
+	};
+	struct nvs_method_at at;
+	enum nvs_words_address kind;
+
+	if (!nvs_method_find(cls, offset, &at))
+		return NVS_HALF_NONE;
+	kind = nvs_words_address(cls, &at, offset);
+	if (kind)
+		return second[kind];
+	if (!nvs_method_find(cls, offset + 4, &at))
+		return NVS_HALF_NONE;
+	return first[nvs_words_address(cls, &at, offset + 4)];
+}
+
 uint64_t nvs_words_address_of(enum nvs_words_address kind, uint32_t value, uint32_t other)
 {
 	switch (kind) {

@@ -47,6 +47,10 @@ enum nvs_words_address nvs_words_address(const struct nvs_class *cls,
 /* The address, VALUE being the method's and OTHER that of the method before it. */
 uint64_t nvs_words_address_of(enum nvs_words_address kind, uint32_t value, uint32_t other);
 
+/* The same of any method, the first of the two included. */
+enum nvs_words_half { NVS_HALF_NONE, NVS_HALF_UPPER, NVS_HALF_LOWER, NVS_HALF_SHIFTED };
+enum nvs_words_half nvs_words_half(const struct nvs_class *cls, uint32_t offset);
+
 /* Says where an address lies, " (device+0x100)"; may say nothing. */
 struct nvs_where {
 	void (*put)(void *arg, struct nvs_line *l, uint64_t address);

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands above the methods and operations of a submission: who rang which doorbell when, and
- * the entries. */
+/* What stands above the methods and operations of a submission: who rang which doorbell when. */
 #include <inttypes.h>
 #include <string.h>
 #include "decode/report/dump_methods.h"
 #include "decode/report/source_columns.h"
-
-static const char *const states[] = {"here", "in pieces", "none", "gap", "not recorded"};
-
-static const char *state_name(uint32_t state)
-{
-	return state < sizeof(states) / sizeof(states[0]) ? states[state] : "?";
-}
-
-static const char *const opcodes[] = {"NOP", "ILLEGAL", "GP_CRC", "PB_CRC",
-				      "SET_PB_SEGMENT_EXTENDED_BASE"};
-
-static const char *opcode_name(uint32_t opcode)
-{
-	return opcode < sizeof(opcodes) / sizeof(opcodes[0]) ? opcodes[opcode] : "?";
-}
 
 void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n)
 {
@@ -133,40 +117,4 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"command_bytes\":%" PRIu64 "}\n",
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
 		s->rec->new_put, s->nentries, nvs_submission_bytes(s));
-}
-
-void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
-			 const struct nvs_gp *gp)
-{
-	FILE *f = out->file;
-
-	if (!gp->dwords)
-		fprintf(f, "  entry %016" PRIx64 "  control %s operand 0x%x%s\n", seg->entry,
-			opcode_name(gp->opcode), gp->operand, gp->wait ? " sync" : "");
-	else
-		fprintf(f, "  entry %016" PRIx64 "  address 0x%" PRIx64 "  %u dwords%s%s%s%s%s\n",
-			seg->entry, gp->address, gp->dwords, gp->subroutine ? " subroutine" : "",
-			gp->conditional ? " conditional" : "", gp->wait ? " sync" : "",
-			seg->state ? "  " : "", seg->state ? state_name(seg->state) : "");
-}
-
-void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
-			 const struct nvs_segment *seg, const struct nvs_gp *gp)
-{
-	FILE *f = out->file;
-
-	fprintf(f,
-		"{\"schema\":%d,\"kind\":\"entry\",\"submission\":%" PRIu64
-		",\"entry_index\":%u,\"entry\":%" PRIu64,
-		NVS_SCHEMA, s->number, seg->index, seg->entry);
-	if (gp->dwords)
-		fprintf(f,
-			",\"address\":%" PRIu64 ",\"dwords\":%u,\"subroutine\":%s,\"conditional\":%"
-			"s,\"sync\":%s,\"segment\":\"%s\"}\n",
-			gp->address, gp->dwords, gp->subroutine ? "true" : "false",
-			gp->conditional ? "true" : "false", gp->wait ? "true" : "false",
-			state_name(seg->state));
-	else
-		fprintf(f, ",\"control\":\"%s\",\"operand\":%u,\"sync\":%s}\n",
-			opcode_name(gp->opcode), gp->operand, gp->wait ? "true" : "false");
 }

@@ -72,16 +72,18 @@ void nvs_dump_free(struct nvs_dumper *d);
 
 /* dump_head.c: members of a JSON object. */
 void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t);
-/* The line (or JSON object) that says which submission it is, and one for an entry. */
+/* The line (or JSON object) that says which submission it is. */
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s, const struct nvs_call *call);
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s, const struct nvs_call *call);
+/* The JSON object that says which trace it is; "== path ==" as text, where there are several. */
+void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n);
+
+/* dump_entry.c: a line, or JSON object, for an entry. */
 void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
 			 const struct nvs_gp *gp);
 void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
 			 const struct nvs_segment *seg, const struct nvs_gp *gp);
-/* The JSON object that says which trace it is; "== path ==" as text, where there are several. */
-void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n);
 
 #endif

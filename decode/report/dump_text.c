@@ -194,9 +194,20 @@ void nvs_dump_text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint
 	}
 }
 
+/* Bits that no field of the header has. */
+static uint32_t header_extra(const struct nvs_pb_run *run)
+{
+	bool inside = run->form == NVS_PB_IMMD || run->form == NVS_PB_SET_MASK ||
+		      run->form == NVS_PB_STORE_MASK;
+
+	return run->header ^ nvs_pb_header(run->form, run->subch, run->method,
+					   inside ? run->data[0] : run->total);
+}
+
 void nvs_dump_text_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 {
 	char *p = room(d, MAX_TOLD);
+	uint32_t extra;
 
 	if (!p)
 		return;
@@ -220,6 +231,9 @@ void nvs_dump_text_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 		}
 		p = nvs_put_text(nvs_put_dec(nvs_put_text(p, " [", 2), run->total), "]", 1);
 	}
+	extra = run->index ? 0 : header_extra(run);
+	if (extra)
+		p = nvs_put_hex(nvs_put_text(p, " +0x", 4), extra);
 	*p++ = '\n';
 	done(d, p);
 }

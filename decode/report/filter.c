@@ -2,7 +2,7 @@
 /* What the command line selects: submissions by range, thread, channel and API, and calls. */
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/nearest.h"
+#include "decode/base/nearest.h"
 #include "decode/report/nvtx.h"
 
 static bool is_number(const struct nvs_pattern *p, uint32_t number)

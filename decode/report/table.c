@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/nearest.h"
+#include "decode/base/nearest.h"
 #include "decode/report/report.h"
 #include "decode/report/table.h"
 

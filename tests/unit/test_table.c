@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report/table.o decode/report/values.o decode/report/nearest.o */
+/* LINK: decode/report/table.o decode/report/values.o */
 /* LINK: decode/report/out.o decode */
 /* Tables: their order, and values that are not known or odd, in all three formats. */
 #include <errno.h>

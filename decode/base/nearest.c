@@ -2,7 +2,7 @@
 /* The names that are the fewest letters away from the one that is wanted. */
 #include <stdio.h>
 #include <string.h>
-#include "decode/report/nearest.h"
+#include "decode/base/nearest.h"
 #include "include/distance.h"
 #include "nvsnoop/decode.h"
 
@@ -36,14 +36,28 @@ void nvs_nearest_offer(struct nvs_nearest *n, const char *name, size_t length)
 	n->distance[at] = d;
 }
 
-void nvs_nearest_say(const struct nvs_nearest *n)
+char *nvs_nearest_text(const struct nvs_nearest *n, char *text, size_t room)
 {
+	size_t at = 0;
+
+	*text = 0;
 	for (uint32_t i = 0; i < n->n; i++) {
 		const char *before = i + 1 < n->n ? ", " : " or ";
 		char safe[256];
 
 		nvs_escape(safe, sizeof(safe), n->name[i], strlen(n->name[i]));
-		fprintf(stderr, "%s'%s'", i ? before : "; did you mean ", safe);
+		at += (size_t)snprintf(text + at, room - at, "%s'%s'%s",
+				       i ? before : "; did you mean ", safe,
+				       i + 1 < n->n ? "" : "?");
+		if (at >= room)
+			break;
 	}
-	fputs(n->n ? "?\n" : "\n", stderr);
+	return text;
+}
+
+void nvs_nearest_say(const struct nvs_nearest *n)
+{
+	char text[NVS_NEAREST * 300];
+
+	fprintf(stderr, "%s\n", nvs_nearest_text(n, text, sizeof(text)));
 }

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines: which kind each is, repetitions, headers, and words of data. */
+#include "decode/assemble/assemble.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/assemble/text.h"
+
+/* ---- what --dump prints around the commands ---- */
+
+static bool starts(const char *p, const char *end, const char *word)
+{
+	size_t n = strlen(word);
+
+	return (size_t)(end - p) >= n && !memcmp(p, word, n);
+}
+
+static bool has(const char *p, const char *end, const char *word)
+{
+	return memmem(p, (size_t)(end - p), word, strlen(word)) != NULL;
+}
+
+/* "#12 0.000001330 s thread 627 ... token 0xa sequence 0 put 0->1": one submission is all there is.
+ */
+static void heading(struct nvs_asm *s, const char *p, const char *end)
+{
+	if (end - p < 2 || p[1] < '0' || p[1] > '9' || !has(p, end, " token 0x"))
+		return;
+	if (s->headed)
+		nvs_asm_wrong(
+			s, s->at.column,
+			"here another submission begins; --dump -n 1 and --range=NUMBER print one");
+	s->headed = true;
+}
+
+/* "!short-data at 202a00008: header 20030090, wants 3 dwords, has 1" */
+static void fault(struct nvs_asm *s, const char *p, const char *end)
+{
+	const char *at = memmem(p, (size_t)(end - p), ": header ", 9);
+	struct nvs_token word = {at ? at + 9 : p, 8, 1};
+	bool lacks = starts(p, end, "!short-data") || starts(p, end, "!nested-segment");
+	const char *where = memmem(p, (size_t)(end - p), " at ", 4);
+	uint64_t header, address;
+
+	if (!lacks && !starts(p, end, "!reserved-header"))
+		return;
+	if (!at || end - word.p < 8 || !nvs_token_hex(&word, 8, &header)) {
+		nvs_asm_wrong(s, 0, "this is no line of --dump; a comment begins with #");
+		return;
+	}
+	nvs_asm_close_data(s);
+	if (s->header.open && s->header.counted && lacks)
+		s->header.open = false; /* its data never came */
+	else
+		nvs_asm_word(s, (uint32_t)header, 0);
+	address = where && where < at ? strtoull(where + 4, NULL, 16) : 0;
+	if (!s->over)
+		nvs_asm_move_header(s, address);
+}
+
+/* A line that is none of the text's own, but the dump's: taken as a whole. */
+static bool around(struct nvs_asm *s, const char *p, const char *end)
+{
+	if (*p == '#')
+		heading(s, p, end);
+	else if (*p == '!')
+		fault(s, p, end);
+	else
+		return starts(p, end, "== ") || starts(p, end, "unknown: ") ||
+		       (*p >= '0' && *p <= '9' && has(p, end, " method words, "));
+	return true;
+}
+
+/* ---- headers ---- */
+
+static bool form_of(const struct nvs_token *t, uint8_t *form)
+{
+	for (*form = 0; *form <= NVS_PB_NOP; ++*form)
+		if (nvs_token_is(t, nvs_pb_form_name(*form)))
+			return true;
+	return false;
+}
+
+/* "202a00008:", "202a00008..."; *more: the latter, data goes on there. */
+static bool address_of(const struct nvs_token *t, uint64_t *address, bool *more)
+{
+	struct nvs_token digits = *t;
+
+	*more = t->n > 3 && !memcmp(t->p + t->n - 3, "...", 3);
+	digits.n -= *more ? 3 : 1;
+	return t->n > 1 && (*more || t->p[t->n - 1] == ':') && digits.n <= 16 &&
+	       nvs_token_hex(&digits, digits.n, address);
+}
+
+static void go_on(struct nvs_asm *s)
+{
+	if (!s->header.open)
+		nvs_asm_wrong(s, 0, "there is no header that lacks data");
+	s->next = memchr(s->next, '\n', (size_t)(s->end - s->next));
+	s->next = s->next ? s->next : s->end;
+}
+
+static void mask_header(struct nvs_asm *s, uint8_t form)
+{
+	struct nvs_token t = nvs_asm_token(s);
+	uint32_t mask = 0;
+
+	if (form == NVS_PB_SET_MASK || form == NVS_PB_STORE_MASK) {
+		if (!nvs_asm_number(s, &t, 0xfff, &mask))
+			return;
+		t = nvs_asm_token(s);
+	}
+	if (t.n && *t.p == '+') {
+		struct nvs_token number = {t.p + 1, t.n - 1, t.column + 1};
+		uint32_t extra;
+
+		if (nvs_asm_number(s, &number, UINT32_MAX, &extra))
+			nvs_asm_header(s, form, 0, 0, mask, extra);
+	} else if (!t.n) {
+		nvs_asm_header(s, form, 0, 0, mask, 0);
+	} else {
+		nvs_asm_wrong(s, t.column, "nothing more was expected");
+	}
+}
+
+static void nops(struct nvs_asm *s)
+{
+	struct nvs_token t = nvs_asm_token(s);
+	uint32_t count = 1;
+
+	if (t.n && nvs_asm_count(s, &t, &count) && count == UINT32_MAX)
+		nvs_asm_wrong(s, t.column, "NOP needs a number of words");
+	nvs_asm_close(s);
+	while (count-- && !s->bad && !s->over)
+		nvs_asm_word(s, 0, 0);
+}
+
+/* Behind "INC": "s4 0240 [3]" */
+static void method_header(struct nvs_asm *s, uint8_t form)
+{
+	struct nvs_token t = nvs_asm_token(s), extra_at;
+	uint32_t method, total = UINT32_MAX, extra = 0;
+
+	if (nvs_asm_subchannel(s, &t))
+		t = nvs_asm_token(s);
+	if (!t.n)
+		nvs_asm_wrong(s, t.column, "the method is missing");
+	method = s->bad ? UINT32_MAX : nvs_asm_offset(s, &t);
+	if (method == UINT32_MAX)
+		return;
+	t = nvs_asm_token(s);
+	if (t.n && *t.p == '[') {
+		if (!nvs_asm_count(s, &t, &total))
+			return;
+		t = nvs_asm_token(s);
+	}
+	if (t.n && *t.p == '+') {
+		extra_at = (struct nvs_token){t.p + 1, t.n - 1, t.column + 1};
+		if (!nvs_asm_number(s, &extra_at, UINT32_MAX, &extra))
+			return;
+		t = nvs_asm_token(s);
+	}
+	if (t.n)
+		nvs_asm_wrong(s, t.column,
+			      "the header ends before this; its data follows on lines "
+			      "of its own");
+	else
+		nvs_asm_header(s, form, s->subch, method, form == NVS_PB_IMMD ? 1 : total, extra);
+}
+
+/* "202a00008: INC s4 0240 [3]"; the address may be missing. */
+static void header(struct nvs_asm *s, uint8_t form, uint64_t address, bool has_address)
+{
+	if (form == NVS_PB_NOP)
+		nops(s);
+	else if (form > NVS_PB_OLD_NON_INC)
+		mask_header(s, form);
+	else
+		method_header(s, form);
+	if (has_address && !s->bad && s->out->nentries)
+		nvs_asm_move_header(s, address);
+}
+
+/* ---- words of data, and raw ones ---- */
+
+static void words(struct nvs_asm *s)
+{
+	for (struct nvs_token t = nvs_asm_token(s); t.n && !s->bad; t = nvs_asm_token(s)) {
+		uint32_t value;
+
+		if (!nvs_asm_number(s, &t, UINT32_MAX, &value))
+			return;
+		if (!s->data.open) {
+			nvs_asm_plain(s, value, t.column);
+			continue;
+		}
+		if (s->data.counted && !s->data.left) {
+			nvs_asm_wrong(s, t.column, "no more words were to follow line %u",
+				      s->data.at.line);
+			return;
+		}
+		s->data.left -= s->data.counted;
+		nvs_asm_data(s, s->data.subch, s->data.method, value, NVS_PB_NON_INC, t.column);
+	}
+}
+
+/* ---- repetitions ---- */
+
+static void repeat(struct nvs_asm *s)
+{
+	struct nvs_token t = nvs_asm_token(s), brace = nvs_asm_token(s);
+	struct nvs_token more = brace.n ? nvs_asm_token(s) : brace;
+	uint32_t n;
+
+	if (s->skipping) {
+		s->skipping++;
+		return;
+	}
+	if (!t.n || !nvs_asm_number(s, &t, NVS_ASM_MOST, &n)) {
+		nvs_asm_wrong(s, t.column, "how often? As in: repeat 10 {");
+		n = 0;
+	}
+	if (!nvs_token_is(&brace, "{") || more.n)
+		nvs_asm_wrong(s, brace.column, "a repetition is: repeat N {, lines, and }");
+	if (s->deep == NVS_ASM_DEEP) {
+		nvs_asm_wrong(s, 0, "more than %d repetitions within each other", NVS_ASM_DEEP);
+		s->over = true;
+		return;
+	}
+	if (!n) {
+		s->skipping = 1;
+		return;
+	}
+	s->next = memchr(s->next, '\n', (size_t)(s->end - s->next));
+	s->next = s->next ? s->next : s->end;
+	s->repeat[s->deep++] = (struct nvs_asm_repeat){
+		.body = s->next, .line = s->at.line, .left = n - 1, .at = s->at};
+}
+
+static void again(struct nvs_asm *s)
+{
+	struct nvs_asm_repeat *r = s->repeat + s->deep - 1;
+
+	if (s->skipping) {
+		s->skipping--;
+		return;
+	}
+	if (!s->deep) {
+		nvs_asm_wrong(s, 0, "no repetition is open");
+		return;
+	}
+	if (!r->left) {
+		s->deep--;
+		return;
+	}
+	r->left--;
+	r->pass++;
+	s->next = r->body;
+	s->at.line = r->line;
+}
+
+/* ---- lines ---- */
+
+static void line_by_first(struct nvs_asm *s, struct nvs_token *t)
+{
+	uint64_t address = 0;
+	bool more = false, has_address = address_of(t, &address, &more);
+	uint8_t form;
+
+	if (has_address && more) {
+		nvs_asm_close_data(s);
+		go_on(s);
+		return;
+	}
+	if (has_address)
+		*t = nvs_asm_token(s);
+	if (form_of(t, &form)) {
+		nvs_asm_close_data(s);
+		header(s, form, address, has_address);
+		return;
+	}
+	if (has_address) {
+		nvs_asm_wrong(s, t->column,
+			      "behind an address a header was expected: INC, NON_INC, "
+			      "INC_ONCE, IMMD, ...");
+		return;
+	}
+	nvs_asm_back(s, t);
+	if (*t->p == '$' || *t->p == '-' || (*t->p >= '0' && *t->p <= '9') ||
+	    nvs_token_hex(t, 8, &address)) {
+		words(s);
+	} else {
+		nvs_asm_close_data(s);
+		nvs_asm_method(s);
+	}
+}
+
+static void one_line(struct nvs_asm *s)
+{
+	const char *end = memchr(s->next, '\n', (size_t)(s->end - s->next));
+	struct nvs_token t;
+
+	end = end ? end : s->end;
+	s->line_start = s->next;
+	s->at.line++;
+	s->bad = false;
+	t = nvs_asm_token(s);
+	s->at.column = t.column;
+	if (t.p == end)
+		return;
+	if (nvs_token_is(&t, "}")) {
+		nvs_asm_close_data(s);
+		again(s);
+		return;
+	}
+	if (nvs_token_is(&t, "repeat"))
+		repeat(s);
+	else if (s->skipping || around(s, t.p, end))
+		s->next = end;
+	else if (!t.n)
+		return;
+	else if (nvs_token_is(&t, "entry"))
+		nvs_asm_entry_line(s);
+	else
+		line_by_first(s, &t);
+}
+
+static void lines(struct nvs_asm *s)
+{
+	while (s->next < s->end && !s->over) {
+		const char *next;
+
+		if (++s->lines > NVS_ASM_MOST) {
+			nvs_asm_wrong(s, 1, "more than %u lines, with repetitions", NVS_ASM_MOST);
+			return;
+		}
+		one_line(s);
+		next = memchr(s->next, '\n', (size_t)(s->end - s->next));
+		s->next = next ? next + 1 : s->end;
+	}
+}
+
+static void defaults(struct nvs_asm *s)
+{
+	s->out->host = nvs_default_classes[NVS_KIND_HOST];
+	s->host = nvs_class_find(s->out->host);
+	for (uint32_t i = 0; i < 8; i++) {
+		s->out->classes[i] = s->in->classes[i];
+		s->classes[i] = nvs_class_find(s->in->classes[i]);
+	}
+}
+
+int nvs_assemble(struct nvs_assembly *a, const struct nvs_asm_input *in)
+{
+	struct nvs_asm s = {.in = in, .out = a, .next = in->text, .end = in->text + in->length};
+
+	*a = (struct nvs_assembly){0};
+	defaults(&s);
+	lines(&s);
+	s.bad = false;
+	if (!s.over && s.deep)
+		nvs_asm_wrong_at(&s, &s.repeat[s.deep - 1].at, "this repetition has no }");
+	if (!s.over && !s.no_memory) {
+		nvs_asm_close(&s);
+		if (!s.errors)
+			nvs_asm_finish(&s);
+	}
+	free(s.stated);
+	return s.no_memory ? -ENOMEM : s.errors ? -EINVAL : 0;
+}
+
+void nvs_assembly_free(struct nvs_assembly *a)
+{
+	free(a->words);
+	free(a->places);
+	free(a->entries);
+	*a = (struct nvs_assembly){0};
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Words, the headers that they are data of, and the entries that they lie in. A header whose count
+ * is not given gets it when it is closed.
+ */
+#include <string.h>
+#include "decode/assemble/text.h"
+#include "decode/base/grow.h"
+
+#define COUNT_MAX 8191u /* data words of one header */
+#define OLD_COUNT_MAX 2047u
+#define MOST_ENTRIES (1u << 20)
+#define ENTRY_DWORDS_MAX ((1u << 21) - 1)
+
+static uint32_t most(uint8_t form)
+{
+	return form == NVS_PB_IMMD				      ? 1
+	       : form == NVS_PB_OLD_INC || form == NVS_PB_OLD_NON_INC ? OLD_COUNT_MAX
+								      : COUNT_MAX;
+}
+
+/* ---- entries ---- */
+
+void nvs_asm_entry(struct nvs_asm *s, const struct nvs_asm_entry *entry,
+		   const struct nvs_asm_stated *stated)
+{
+	struct nvs_assembly *out = s->out;
+	struct nvs_asm_entry *list = nvs_grow(out->entries, out->nentries, &out->entry_room,
+					      sizeof(*list), 16, MOST_ENTRIES);
+	struct nvs_asm_stated *told;
+
+	out->entries = list ? list : out->entries;
+	told = nvs_grow(s->stated, out->nentries, &s->stated_room, sizeof(*told), 16, MOST_ENTRIES);
+	s->stated = told ? told : s->stated;
+	if (!list || !told) {
+		s->no_memory = s->over = true;
+		return;
+	}
+	list[out->nentries] = *entry;
+	list[out->nentries].first = out->nwords;
+	list[out->nentries].at = s->at;
+	told[out->nentries++] = *stated;
+}
+
+void nvs_asm_begin(struct nvs_asm *s)
+{
+	const struct nvs_asm_entry *last = s->out->entries + s->out->nentries - 1;
+
+	if (!s->out->nentries || last->control || last->dwords == ENTRY_DWORDS_MAX)
+		nvs_asm_entry(s, &(struct nvs_asm_entry){0}, &(struct nvs_asm_stated){0});
+}
+
+static void finish_entry(struct nvs_asm *s, struct nvs_asm_entry *e,
+			 const struct nvs_asm_stated *stated)
+{
+	uint64_t length = (uint64_t)e->dwords << 42;
+
+	if (stated->dwords_given && stated->dwords != e->dwords)
+		nvs_asm_wrong_at(s, &e->at,
+				 "the entry says %u dwords, and %u stand below it; without a "
+				 "number they are counted",
+				 stated->dwords, e->dwords);
+	e->entry = (e->entry & ~(0x1fffffull << 42)) | length;
+}
+
+void nvs_asm_finish(struct nvs_asm *s)
+{
+	struct nvs_assembly *out = s->out;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < out->nentries; i++) {
+		struct nvs_asm_entry *e = &out->entries[i];
+
+		if (!e->control)
+			finish_entry(s, e, &s->stated[i]);
+		/* One by hand without words would be a control entry. */
+		if (e->control || e->dwords)
+			out->entries[n++] = *e;
+	}
+	out->nentries = n;
+}
+
+/* ---- words ---- */
+
+void nvs_asm_word(struct nvs_asm *s, uint32_t word, uint32_t column)
+{
+	struct nvs_assembly *out = s->out;
+	uint32_t room = out->word_room;
+
+	if (out->nwords == NVS_ASM_MOST) {
+		if (!s->over)
+			nvs_asm_wrong(s, column, "more than %u words", NVS_ASM_MOST);
+		s->over = true;
+		return;
+	}
+	nvs_asm_begin(s);
+	if (out->nwords == room && !s->over) {
+		uint32_t *words = nvs_grow(out->words, room, &out->word_room, sizeof(*words), 1024,
+					   NVS_ASM_MOST);
+		struct nvs_asm_place *places;
+
+		out->words = words ? words : out->words;
+		places = nvs_grow(out->places, room, &room, sizeof(*places), 1024, NVS_ASM_MOST);
+		out->places = places ? places : out->places;
+		s->no_memory = s->over = !words || !places;
+	}
+	if (s->over)
+		return;
+	out->words[out->nwords] = word;
+	out->places[out->nwords++] = (struct nvs_asm_place){s->at.line,
+							    column ? column : s->at.column};
+	out->entries[out->nentries - 1].dwords++;
+}
+
+/* ---- headers ---- */
+
+static const char *form_of(const struct nvs_asm_header *h)
+{
+	return nvs_pb_form_name(h->form);
+}
+
+/* Where the next data word of the header goes. */
+static uint32_t wanted(const struct nvs_asm_header *h)
+{
+	struct nvs_pb_run run = {.form = h->form, .method = h->method, .index = h->done};
+
+	return nvs_pb_method(&run, 0);
+}
+
+void nvs_asm_close_data(struct nvs_asm *s)
+{
+	const struct nvs_asm_data *d = &s->data;
+
+	if (d->open && d->counted && d->left)
+		nvs_asm_wrong_at(s, &d->at, "%u words more were to follow", d->left);
+	s->data.open = false;
+}
+
+static void close_header(struct nvs_asm *s)
+{
+	struct nvs_asm_header *h = &s->header;
+
+	if (!h->open)
+		return;
+	if (h->counted && h->done < h->total)
+		nvs_asm_wrong_at(s, &h->at, "%s says [%u], and %u word%s it; [] is as many as come",
+				 form_of(h), h->total, h->done,
+				 h->done == 1 ? " follows" : "s follow");
+	if (!h->counted && h->form != NVS_PB_IMMD)
+		s->out->words[h->word] |= nvs_pb_header(h->form, 0, 0, h->done) &
+					  ~nvs_pb_header(h->form, 0, 0, 0);
+	h->open = false;
+}
+
+void nvs_asm_close(struct nvs_asm *s)
+{
+	nvs_asm_close_data(s);
+	close_header(s);
+}
+
+void nvs_asm_header(struct nvs_asm *s, uint8_t form, uint8_t subch, uint32_t method, uint32_t total,
+		    uint32_t extra)
+{
+	bool counted = total != UINT32_MAX;
+	uint32_t word;
+
+	close_header(s);
+	if (counted && form <= NVS_PB_OLD_NON_INC && total > most(form)) {
+		nvs_asm_wrong(s, 0, "%s holds %u words at most", nvs_pb_form_name(form),
+			      most(form));
+		return;
+	}
+	/* The data of an IMMD stands where the others have their count. */
+	word = nvs_pb_header(form, subch, method, counted && form != NVS_PB_IMMD ? total : 0) |
+	       extra;
+	nvs_asm_word(s, word, 0);
+	if (s->over || form > NVS_PB_OLD_NON_INC)
+		return;
+	s->header = (struct nvs_asm_header){
+		.open = !counted || total,
+		.counted = counted,
+		.form = form,
+		.subch = subch,
+		.method = (uint16_t)method,
+		.total = counted ? total : most(form),
+		.word = s->out->nwords - 1,
+		.at = s->at,
+	};
+}
+
+/* The next data word of the header. */
+static void give(struct nvs_asm *s, uint32_t value, uint32_t column)
+{
+	struct nvs_asm_header *h = &s->header;
+
+	if (h->form == NVS_PB_IMMD) {
+		if (value > COUNT_MAX)
+			nvs_asm_wrong(s, column, "IMMD has 13 bits, and 0x%x does not fit", value);
+		s->out->words[h->word] |= (value & COUNT_MAX) << 16;
+	} else {
+		nvs_asm_word(s, value, column);
+	}
+	if (++h->done == h->total)
+		close_header(s);
+}
+
+void nvs_asm_plain(struct nvs_asm *s, uint32_t value, uint32_t column)
+{
+	if (s->header.open)
+		give(s, value, column);
+	else
+		nvs_asm_word(s, value, column);
+}
+
+void nvs_asm_data(struct nvs_asm *s, uint8_t subch, uint32_t method, uint32_t value, uint8_t form,
+		  uint32_t column)
+{
+	struct nvs_asm_header *h = &s->header;
+	bool fits = h->open && h->subch == subch && wanted(h) == method;
+
+	/* One of the assembler's own takes no data of another line's kind. */
+	if (fits && h->made && h->form != form)
+		fits = false;
+	if (h->open && h->counted && !fits) {
+		nvs_asm_wrong(s, column, "%s of line %u goes on with s%u %04x, not s%u %04x",
+			      form_of(h), h->at.line, h->subch, wanted(h), subch, method);
+		return;
+	}
+	if (!fits) {
+		nvs_asm_header(s, form, subch, method, UINT32_MAX, 0);
+		s->header.made = true;
+	}
+	if (!s->over)
+		give(s, value, column);
+}

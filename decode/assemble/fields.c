@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The word that a method's value and fields make. */
+#include <string.h>
+#include "decode/assemble/text.h"
+
+/* Which half of an address the method takes, and that half of VALUE. False: complained. */
+static bool halve(struct nvs_asm *s, const struct nvs_asm_line *l, const struct nvs_token *t,
+		  const struct nvs_asm_value *value, uint32_t *word)
+{
+	*word = (uint32_t)value->v;
+	if (!value->address && value->v <= UINT32_MAX)
+		return true;
+	switch (l->method ? nvs_words_half(l->cls, l->offset) : NVS_HALF_NONE) {
+	case NVS_HALF_UPPER:
+		*word = (uint32_t)(value->v >> 32);
+		return true;
+	case NVS_HALF_LOWER:
+		return true;
+	case NVS_HALF_SHIFTED:
+		*word = (uint32_t)(value->v >> 8);
+		if (value->v % 256 == 0 && value->v >> 40 == 0)
+			return true;
+		nvs_asm_wrong(s, t->column, "such an address is a multiple of 256 below 2^40");
+		return false;
+	case NVS_HALF_NONE:
+		break;
+	}
+	nvs_asm_wrong(s, t->column,
+		      value->address
+			      ? "an address has 64 bits, and this method is no half of one; .lo "
+				"or .hi behind it is half of it"
+			      : "0x%llx has more than 32 bits",
+		      (unsigned long long)value->v);
+	return false;
+}
+
+void nvs_asm_whole(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t)
+{
+	struct nvs_asm_value value;
+	uint32_t word;
+
+	if (!nvs_asm_value(s, t, &value) || !halve(s, l, t, &value, &word))
+		return;
+	if (l->has_value && word != l->value)
+		nvs_asm_wrong(s, t->column, "0x%x, and before it 0x%x: only one can be", word,
+			      l->value);
+	if (!l->has_value)
+		l->value_at = *t;
+	l->has_value = true;
+	l->value = word;
+}
+
+static const struct nvs_field *field_named(struct nvs_asm *s, const struct nvs_asm_line *l,
+					   const struct nvs_token *t)
+{
+	const struct nvs_field *f = NULL;
+	char name[NVS_ASM_NAME];
+	struct nvs_nearest near = {.wanted = name};
+
+	if (!l->method) {
+		nvs_asm_wrong(s, t->column, "a method without a name has no fields");
+		return NULL;
+	}
+	if (nvs_token_name(t, name))
+		f = nvs_field_by_name(l->method, name);
+	else
+		*name = 0;
+	if (f)
+		return f;
+	for (uint32_t i = 0; i < l->method->nfields; i++) {
+		const struct nvs_field *known = &nvs_fields[l->method->fields + i];
+
+		nvs_nearest_offer(&near, nvs_str(known->name), known->length);
+	}
+	nvs_asm_unknown(s, t, &near, "%s has no field", nvs_str(l->method->name));
+	return NULL;
+}
+
+/* A name of a value, or the number of a class where one is bound. */
+static bool named_value(struct nvs_asm *s, const struct nvs_asm_line *l, const struct nvs_field *f,
+			const struct nvs_token *t, uint32_t *value)
+{
+	char name[NVS_ASM_NAME];
+	struct nvs_nearest near = {.wanted = name};
+	const struct nvs_class *cls;
+
+	if (!nvs_token_name(t, name))
+		*name = 0;
+	for (uint32_t i = 0; i < f->nvalues; i++) {
+		const struct nvs_enum *v = &nvs_values[f->values + i];
+
+		if (!strcmp(nvs_str(v->name), name)) {
+			*value = v->value;
+			return true;
+		}
+		nvs_nearest_offer(&near, nvs_str(v->name), v->length);
+	}
+	cls = l->offset ? NULL : nvs_class_by_name(name);
+	if (cls) {
+		*value = cls->id;
+		return true;
+	}
+	nvs_asm_unknown(s, t, &near, "%s has no value", nvs_str(f->name));
+	return false;
+}
+
+/* A number begins with a digit or with $; some names begin with a digit, and numbers are no names.
+ */
+static bool is_number(const struct nvs_field *f, const struct nvs_token *t)
+{
+	if (*t->p == '$')
+		return true;
+	if (*t->p < '0' || *t->p > '9')
+		return false;
+	for (uint32_t i = 0; i < f->nvalues; i++)
+		if (nvs_token_is(t, nvs_str(nvs_values[f->values + i].name)))
+			return false;
+	return true;
+}
+
+static bool field_value(struct nvs_asm *s, const struct nvs_asm_line *l, const struct nvs_field *f,
+			const struct nvs_token *t, uint32_t *value)
+{
+	uint32_t mask = 0xffffffffu >> (31 - (f->hi - f->lo)), word;
+	struct nvs_asm_value number;
+
+	if (!t->n) {
+		nvs_asm_wrong(s, t->column, "%s= what?", nvs_str(f->name));
+		return false;
+	}
+	if (!is_number(f, t))
+		return named_value(s, l, f, t, value);
+	if (!nvs_asm_value(s, t, &number))
+		return false;
+	/* Of an address a field has the bits that stand there. */
+	if (number.address) {
+		if (!halve(s, l, t, &number, &word))
+			return false;
+		*value = word >> f->lo & mask;
+		if (*value << f->lo == word)
+			return true;
+		nvs_asm_wrong(s, t->column,
+			      "%s has bits %u to %u of an address, and others are set",
+			      nvs_str(f->name), f->hi, f->lo);
+		return false;
+	}
+	*value = (uint32_t)number.v;
+	if (number.v <= mask)
+		return true;
+	nvs_asm_wrong(s, t->column, "0x%llx does not fit %s, which has %u bits",
+		      (unsigned long long)number.v, nvs_str(f->name), f->hi - f->lo + 1u);
+	return false;
+}
+
+void nvs_asm_field(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t,
+		   size_t equals)
+{
+	struct nvs_token name = {t->p, equals, t->column};
+	struct nvs_token rest = {t->p + equals + 1, t->n - equals - 1,
+				 t->column + (uint32_t)equals + 1};
+	const struct nvs_field *f = field_named(s, l, &name);
+	uint32_t value, mask;
+
+	if (!f || !field_value(s, l, f, &rest, &value))
+		return;
+	mask = 0xffffffffu >> (31 - (f->hi - f->lo)) << f->lo;
+	value <<= f->lo;
+	if ((l->fields ^ value) & mask & l->known)
+		nvs_asm_wrong(s, t->column, "%s has bits that an earlier field has set otherwise",
+			      nvs_str(f->name));
+	l->fields |= value;
+	l->known |= mask;
+	l->has_fields = true;
+}
+
+void nvs_asm_outside(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t)
+{
+	struct nvs_token number = {t->p + 1, t->n - 1, t->column + 1};
+	uint32_t bits;
+
+	if (!nvs_asm_number(s, &number, UINT32_MAX, &bits))
+		return;
+	l->fields |= bits;
+	l->known |= bits;
+	l->has_fields = true;
+}

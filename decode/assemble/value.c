@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Values: numbers, the addresses of buffers, and sums and products of them. */
+#include <string.h>
+#include "decode/assemble/text.h"
+
+static int digit(char c, uint32_t base)
+{
+	int v = c >= '0' && c <= '9'			 ? c - '0'
+		: (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+							 : 99;
+
+	return v < (int)base ? v : -1;
+}
+
+bool nvs_token_hex(const struct nvs_token *t, size_t n, uint64_t *value)
+{
+	*value = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		if (digit(t->p[i], 16) < 0)
+			return false;
+		*value = *value << 4 | (uint32_t)digit(t->p[i], 16);
+	}
+	return t->n == n;
+}
+
+/* What is left of a value's token. */
+struct rest {
+	const struct nvs_token *whole;
+	const char *p, *end;
+};
+
+/* How many hexadecimal digits follow. */
+static size_t digits(const struct rest *r)
+{
+	size_t n = 0;
+
+	while (r->p + n < r->end && digit(r->p[n], 16) >= 0)
+		n++;
+	return n;
+}
+
+/* Eight digits are a word as --dump prints it. */
+static bool number(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+{
+	bool prefix = r->end - r->p > 2 && r->p[0] == '0' && (r->p[1] | 0x20) == 'x';
+	uint32_t base = prefix || digits(r) == 8 ? 16 : 10;
+	const char *start = r->p += prefix ? 2 : 0;
+
+	*v = (struct nvs_asm_value){0};
+	for (; r->p < r->end && digit(*r->p, base) >= 0; r->p++) {
+		if (__builtin_mul_overflow(v->v, base, &v->v) ||
+		    __builtin_add_overflow(v->v, (uint64_t)digit(*r->p, base), &v->v)) {
+			nvs_asm_wrong(s, r->whole->column, "a number of more than 64 bits");
+			return false;
+		}
+	}
+	if (r->p > start)
+		return true;
+	nvs_asm_wrong(s, r->whole->column, "a number or an address was expected");
+	return false;
+}
+
+static bool is_letter(char c)
+{
+	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+static bool half(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+{
+	bool hi = r->end - r->p >= 3 && !memcmp(r->p, ".hi", 3);
+
+	if (!hi && (r->end - r->p < 3 || memcmp(r->p, ".lo", 3))) {
+		nvs_asm_wrong(s, r->whole->column + (uint32_t)(r->p - r->whole->p),
+			      "behind '.' only hi or lo may stand: bits 63:32 or 31:0");
+		return false;
+	}
+	*v = (struct nvs_asm_value){.v = hi ? v->v >> 32 : v->v & 0xffffffff};
+	r->p += 3;
+	return true;
+}
+
+/* "$src", "$i" */
+static bool symbol(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+{
+	struct nvs_token name = {.p = ++r->p,
+				 .column = r->whole->column + (uint32_t)(r->p - 1 - r->whole->p)};
+	char text[NVS_ASM_NAME];
+	struct nvs_nearest near = {.wanted = text};
+
+	while (r->p < r->end && is_letter(*r->p))
+		r->p++;
+	name.n = (size_t)(r->p - name.p);
+	if (nvs_token_is(&name, "i") && s->deep) {
+		*v = (struct nvs_asm_value){.v = s->repeat[s->deep - 1].pass};
+		return true;
+	}
+	for (uint32_t i = 0; i < s->in->nsymbols; i++) {
+		const struct nvs_asm_symbol *known = &s->in->symbols[i];
+
+		if (nvs_token_is(&name, known->name)) {
+			*v = (struct nvs_asm_value){.v = known->address, .address = true};
+			return true;
+		}
+		if (nvs_token_name(&name, text))
+			nvs_nearest_offer(&near, known->name, strlen(known->name));
+	}
+	if (nvs_token_is(&name, "i"))
+		nvs_asm_wrong(s, name.column,
+			      "$i counts the passes of a repetition, and this is in none");
+	else
+		nvs_asm_unknown(s, &name, &near, "there is no buffer");
+	return false;
+}
+
+static bool term(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+{
+	if (r->p < r->end && *r->p == '$') {
+		if (!symbol(s, r, v))
+			return false;
+	} else if (!number(s, r, v)) {
+		return false;
+	}
+	return true;
+}
+
+static bool product(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+{
+	struct nvs_asm_value by;
+
+	if (!term(s, r, v))
+		return false;
+	while (r->p < r->end && *r->p == '*') {
+		r->p++;
+		if (!term(s, r, &by))
+			return false;
+		v->v *= by.v;
+		v->address |= by.address;
+	}
+	return true;
+}
+
+bool nvs_asm_value(struct nvs_asm *s, const struct nvs_token *t, struct nvs_asm_value *v)
+{
+	struct rest r = {t, t->p, t->p + t->n};
+	struct nvs_asm_value more;
+
+	if (!product(s, &r, v))
+		return false;
+	while (r.p < r.end && (*r.p == '+' || *r.p == '-')) {
+		bool minus = *r.p++ == '-';
+
+		if (!product(s, &r, &more))
+			return false;
+		v->v = minus ? v->v - more.v : v->v + more.v;
+		v->address |= more.address;
+	}
+	/* Of the whole: $src+16.hi is the upper half of a sum. */
+	if (r.p < r.end && *r.p == '.' && !half(s, &r, v))
+		return false;
+	if (r.p == r.end)
+		return true;
+	nvs_asm_wrong(s, t->column + (uint32_t)(r.p - t->p),
+		      "a number or an address ends before this");
+	return false;
+}
+
+bool nvs_asm_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most, uint32_t *v)
+{
+	struct nvs_asm_value value;
+
+	if (!nvs_asm_value(s, t, &value))
+		return false;
+	*v = (uint32_t)value.v;
+	if (!value.address && value.v <= most)
+		return true;
+	if (value.address)
+		nvs_asm_wrong(s, t->column,
+			      "an address has 64 bits; .lo or .hi behind it is half of it");
+	else
+		nvs_asm_wrong(s, t->column, "0x%llx is more than 0x%x, the most that fits",
+			      (unsigned long long)value.v, most);
+	return false;
+}
+
+bool nvs_asm_count(struct nvs_asm *s, const struct nvs_token *t, uint32_t *count)
+{
+	struct nvs_token inner = {t->p + 1, t->n - 2, t->column + 1};
+
+	if (t->n >= 2 && t->p[0] == '[' && t->p[t->n - 1] == ']') {
+		*count = UINT32_MAX;
+		return !inner.n || nvs_asm_number(s, &inner, NVS_ASM_MOST, count);
+	}
+	nvs_asm_wrong(s, t->column, "a number of words is written [9], or [] for as many as come");
+	return false;
+}

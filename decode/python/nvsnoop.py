@@ -66,7 +66,7 @@ class nvs_trace_thread(ctypes.Structure):
 class nvs_submission(ctypes.Structure):
     _fields_ = [("rec", POINTER(nvs_rec_submission)), ("number", c_uint64), ("nentries", c_uint32),
                 ("marks", c_uint32), ("entries", POINTER(nvs_gp_entry)), ("data", c_void_p), ("ndata", c_size_t),
-                ("thread", POINTER(nvs_trace_thread)), ("channel", c_void_p)]
+                ("thread", POINTER(nvs_trace_thread)), ("channel", c_void_p), ("get", c_uint32)]
 
 
 class _copy(ctypes.Structure):

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* --channels: what each channel is, and what went through it. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/cells.h"
+#include "decode/report/places.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/tally_columns.h"
 
@@ -15,6 +17,7 @@ struct row {
 	bool filtered; /* by what only a submission tells: so of these not either */
 	char class[16], flags[64];
 	struct nvs_tally tally;
+	struct nvs_lies lies;
 };
 
 NVS_SOURCE_GETTERS(struct row, r->source)
@@ -31,6 +34,12 @@ NVS_GET_KNOWN(struct row, bytes, !r->filtered, r->bytes)
 NVS_GET_COUNT(struct row, gaps, r->channel->counts.gaps)
 NVS_GET_TEXT(struct row, flags, r->flags)
 NVS_GET_HEX(struct row, gpfifo, r->channel->known, r->channel->rec.gpfifo)
+NVS_GET_TEXT(struct row, ring_in, nvs_where_name(r->lies.in[NVS_RING]))
+NVS_GET_TEXT(struct row, userd_in, nvs_where_name(r->lies.in[NVS_USERD]))
+NVS_GET_TEXT(struct row, pushbuffer_in, nvs_where_name(r->lies.in[NVS_PUSHBUFFER]))
+NVS_GET_TEXT(struct row, semaphores_in, nvs_where_name(r->lies.in[NVS_SEMAPHORES]))
+NVS_GET_KNOWN(struct row, addresses, !r->tally.unseen, r->lies.addresses)
+NVS_GET_KNOWN(struct row, same, !r->tally.unseen, r->lies.same)
 
 static void get_time(const struct row *r, uint64_t ticks, bool known, struct nvs_value *v)
 {
@@ -66,6 +75,14 @@ static const struct nvs_column columns[] = {
 	{"command_bytes", "cmd bytes", get_bytes, 0, 1},
 	{"gaps", "gaps", get_gaps, 0},
 	NVS_TALLY_COLUMNS,
+	{"ring_in", "ring in", get_ring_in, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN, 5},
+	{"userd_in", "userd in", get_userd_in, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN, 5},
+	{"pushbuffer_in", "pushbuffer in", get_pushbuffer_in, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN,
+	 5},
+	{"semaphores_in", "semaphores in", get_semaphores_in, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN,
+	 5},
+	{"addresses", "addresses", get_addresses, NVS_COLUMN_DETAIL},
+	{"addresses_same", "same", get_same, NVS_COLUMN_DETAIL},
 	{"allocated_ns", "allocated", get_alloc, NVS_COLUMN_DETAIL},
 	{"freed_ns", "freed", get_free, NVS_COLUMN_DETAIL},
 	{"gpfifo_address", "gpfifo", get_gpfifo, NVS_COLUMN_DETAIL},
@@ -96,7 +113,7 @@ static void set_flags(struct row *r)
 
 /* Rows of one trace. A channel without submissions is shown unless the filters ask for something of
  * them. */
-static size_t add_rows(const struct nvs_source *s, struct row *rows)
+static size_t add_rows(const struct nvs_source *s, struct nvs_places *places, struct row *rows)
 {
 	const struct nvs_options_report *o = s->options;
 	uint32_t n = nvs_trace_channel_count(s->trace);
@@ -104,6 +121,7 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 	bool uncounted = nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS;
 	bool strict = o->thread.n || o->api.n || o->nvtx.n || o->range.by;
 	size_t count = 0, kept = 0;
+	const struct nvs_lies *lies;
 	const struct nvs_cell *c;
 	uint32_t at = 0;
 
@@ -120,6 +138,9 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 		of[i]->tally.unseen = uncounted;
 		of[i]->submissions = uncounted ? channel->counts.skipped_submissions : 0;
 		of[i]->bytes = uncounted ? channel->counts.skipped_bytes : 0;
+		lies = nvs_places_of(places, i);
+		if (lies)
+			of[i]->lies = *lies;
 		set_flags(of[i]);
 		if (channel->known)
 			snprintf(of[i]->class, sizeof(of[i]->class), "%04x",
@@ -140,9 +161,51 @@ static size_t add_rows(const struct nvs_source *s, struct row *rows)
 	return kept;
 }
 
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	nvs_places_begin(each, s, reader);
+	return 0;
+}
+
+static void free_places(struct nvs_run *run)
+{
+	struct nvs_places *places = run->each;
+
+	for (uint32_t k = 0; k < run->n; k++)
+		nvs_places_free(places + k);
+}
+
+/* Of the rows, those that -n leaves out among them: no terminal is too narrow for that. */
+static void print_places(struct nvs_out *out, const struct row *rows, size_t n)
+{
+	static const char *const names[] = {"ring", "USERD", "pushbuffer", "semaphores"};
+	uint64_t all = 0, same = 0;
+	uint8_t in[NVS_PLACES] = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		all += rows[i].lies.addresses;
+		same += rows[i].lies.same;
+		for (uint32_t k = 0; k < NVS_PLACES; k++)
+			in[k] |= rows[i].lies.in[k];
+	}
+	if (!(in[NVS_RING] | in[NVS_USERD] | in[NVS_PUSHBUFFER] | in[NVS_SEMAPHORES]))
+		return;
+	fputs("memory:", out->file);
+	for (uint32_t k = 0; k < NVS_PLACES; k++)
+		fprintf(out->file, "%s %s %s", k ? "," : "", names[k],
+			in[k] ? nvs_where_name(in[k]) : "-");
+	fputc('\n', out->file);
+	if (all)
+		fprintf(out->file,
+			"addresses in commands: %" PRIu64 "; %.2f %% are the CPU's for the same "
+			"memory\n",
+			all, 100.0 * (double)same / (double)all);
+}
+
 static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct nvs_places *places = run->each;
 	size_t total = 1, n = 0;
 	struct row *rows;
 	int r;
@@ -153,12 +216,20 @@ static int print(struct nvs_run *run)
 	if (!rows)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < run->n; k++)
-		n += add_rows(run->sources + k, rows + n);
+		n += add_rows(run->sources + k, places + k, rows + n);
 	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
+	if (!r && run->options->format == NVS_FORMAT_TEXT)
+		print_places(run->out, rows, n);
 	free(rows);
 	return r;
 }
 
-NVS_REPORT(channels, .name = "channels", .place = 100, .help = "per channel",
-	   .man = "One row a channel.", .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE,
-	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .print = print);
+NVS_REPORT(channels, .name = "channels", .place = 100,
+	   .help = "per channel, and where its ring and commands lie",
+	   .man = "One row a channel, with whose memory its GPFIFO, USERD, commands and semaphores "
+		  "lie in. Below, how many addresses commands name (of copies, memsets, uploads, "
+		  "triggers and semaphores), and how many of them are the process's own addresses "
+		  "of the same memory.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_FILTERS,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .each = sizeof(struct nvs_places), .begin = begin, .print = print, .free = free_places);

@@ -10,6 +10,7 @@ struct dump {
 	struct nvs_dumper dumper;
 	struct nvs_source *source;
 	struct nvs_place place;
+	uint8_t pushbuffer; /* in whose memory the segments so far lie */
 	bool show;
 	uint64_t printed;
 };
@@ -22,13 +23,17 @@ static int on_entry(void *arg, const struct nvs_submission *s, const struct nvs_
 {
 	struct dump *d = arg;
 
+	uint8_t in;
+
 	if (!d->show)
 		return 0;
+	in = gp->dwords ? nvs_where_in(&d->place, gp->address) : 0;
+	d->pushbuffer |= in;
 	nvs_dump_flush(&d->dumper);
 	if (d->dumper.json)
-		nvs_dump_json_entry(d->dumper.out, s, seg, gp);
+		nvs_dump_json_entry(d->dumper.out, s, seg, gp, nvs_where_name(in));
 	else
-		nvs_dump_text_entry(d->dumper.out, seg, gp);
+		nvs_dump_text_entry(d->dumper.out, seg, gp, nvs_dump_entry_address(s, seg->index));
 	return 0;
 }
 
@@ -55,13 +60,14 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 {
 	struct dump *d = arg;
 
+	d->pushbuffer = 0;
 	d->show = nvs_filter(d->source, s, call);
 	d->dumper.submission = s->number;
 	d->place = (struct nvs_place){d->source->trace, s->channel->rec.vaspace};
 	if (d->show && d->dumper.json)
 		nvs_dump_json_submission(d->dumper.out, d->source, s, call);
 	else if (d->show)
-		nvs_dump_text_submission(d->dumper.out, d->source, s, call);
+		nvs_dump_text_submission(d->dumper.out, d->source, s, call, true);
 	return 0;
 }
 
@@ -70,6 +76,8 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	struct dump *d = arg;
 
 	nvs_dump_flush(&d->dumper);
+	if (d->show && d->dumper.full && !d->dumper.json)
+		nvs_dump_text_writes(d->dumper.out, d->source, s, d->pushbuffer);
 	d->printed += d->show;
 	d->dumper.out->told += d->show;
 	return ferror(d->dumper.out->file) || nvs_filter_past(d->source, s, d->printed);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "decode/report/dump_methods.h"
 #include "decode/report/source_columns.h"
+#include "decode/report/where.h"
 
 void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n)
 {
@@ -56,8 +57,21 @@ void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t)
 	json_known(f, "tid", t->tid, t->tid);
 }
 
+static void put_ring(FILE *f, const struct nvs_submission *s)
+{
+	if (s->get == NVS_NONE)
+		fputs(" get -", f);
+	else
+		fprintf(f, " get %u", s->get);
+	if (s->channel->known && s->channel->rec.gpfifo)
+		fprintf(f, " gpfifo 0x%" PRIx64, s->channel->rec.gpfifo);
+	else
+		fputs(" gpfifo -", f);
+}
+
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
-			      const struct nvs_submission *s, const struct nvs_call *call)
+			      const struct nvs_submission *s, const struct nvs_call *call,
+			      bool ring)
 {
 	FILE *f = out->file;
 	int64_t ns;
@@ -75,9 +89,11 @@ void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *sour
 		fputc(')', f);
 	}
 	put_site(out, nvs_source_api(source, s, call), source, s->rec->stack);
-	fprintf(f, " channel %u token 0x%x sequence %" PRIu64 " put %u->%u%s%s%s%s%s\n",
-		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
-		s->rec->new_put, s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
+	fprintf(f, " channel %u token 0x%x sequence %" PRIu64 " put %u->%u", s->channel->channel,
+		s->rec->token, s->rec->sequence, s->rec->old_put, s->rec->new_put);
+	if (ring)
+		put_ring(f, s);
+	fprintf(f, "%s%s%s%s%s\n", s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
 		s->marks & NVS_MARK_LATE ? " late" : "",
 		s->marks & NVS_MARK_UNCERTAIN ? " perhaps-not-rung" : "",
 		s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
@@ -86,10 +102,18 @@ void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *sour
 static void json_text(struct nvs_out *out, const char *key, const char *text)
 {
 	fprintf(out->file, ",\"%s\":", key);
-	if (*text)
+	if (text && *text)
 		nvs_out_json(out, text, strlen(text));
 	else
 		fputs("null", out->file);
+}
+
+static uint8_t ring_in(const struct nvs_source *source, const struct nvs_submission *s)
+{
+	struct nvs_place place = {source->trace, s->channel->rec.vaspace};
+	uint64_t address = nvs_dump_entry_address(s, 0);
+
+	return address ? nvs_where_in(&place, address) : 0;
 }
 
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
@@ -114,7 +138,27 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 	json_text(out, "module", site->site_module);
 	fprintf(f,
 		",\"channel\":%u,\"token\":%u,\"sequence\":%" PRIu64
-		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"command_bytes\":%" PRIu64 "}\n",
+		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"command_bytes\":%" PRIu64,
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
 		s->rec->new_put, s->nentries, nvs_submission_bytes(s));
+	json_known(f, "gp_get", s->get != NVS_NONE, s->get);
+	nvs_dump_json_address(f, "gpfifo_address", s->channel->known ? s->channel->rec.gpfifo : 0);
+	json_text(out, "ring_in", nvs_where_name(ring_in(source, s)));
+	json_text(out, "userd_in", nvs_where_name(nvs_where_userd(source->trace, s->channel)));
+	fputs("}\n", f);
+}
+
+static const char *in_words(uint8_t in)
+{
+	return in ? nvs_where_name(in) : "-";
+}
+
+void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
+			  const struct nvs_submission *s, uint8_t pushbuffer)
+{
+	fprintf(out->file,
+		"  ; writes: pushbuffer %" PRIu64 " bytes (%s), GPFIFO %u (%s), GP_PUT 4 (%s), "
+		"doorbell 4 (MMIO)\n",
+		nvs_submission_bytes(s), in_words(pushbuffer), 8 * s->nentries,
+		in_words(ring_in(source, s)), in_words(nvs_where_userd(source->trace, s->channel)));
 }

@@ -72,18 +72,28 @@ void nvs_dump_free(struct nvs_dumper *d);
 
 /* dump_head.c: members of a JSON object. */
 void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t);
-/* The line (or JSON object) that says which submission it is. */
+/* The line (or JSON object) that says which submission it is, RING: with GP_GET and the GPFIFO's
+ * base. */
 void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
-			      const struct nvs_submission *s, const struct nvs_call *call);
+			      const struct nvs_submission *s, const struct nvs_call *call,
+			      bool ring);
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s, const struct nvs_call *call);
+/* What the CPU writes to submit, and in whose memory each of it lies, PUSHBUFFER of its segments: a
+ * line. */
+void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
+			  const struct nvs_submission *s, uint8_t pushbuffer);
 /* The JSON object that says which trace it is; "== path ==" as text, where there are several. */
 void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n);
 
 /* dump_entry.c: a line, or JSON object, for an entry. */
+/* Its own address in the GPFIFO; 0: not known. */
+uint64_t nvs_dump_entry_address(const struct nvs_submission *s, uint32_t index);
+void nvs_dump_json_address(FILE *f, const char *key, uint64_t address); /* 0: null */
 void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
-			 const struct nvs_gp *gp);
+			 const struct nvs_gp *gp, uint64_t at);
+/* IN: whose memory its segment lies in, NULL: not known. */
 void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
-			 const struct nvs_segment *seg, const struct nvs_gp *gp);
+			 const struct nvs_segment *seg, const struct nvs_gp *gp, const char *in);
 
 #endif

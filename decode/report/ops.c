@@ -212,7 +212,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	if (o->json)
 		nvs_dump_json_submission(o->out, o->source, s, call);
 	else
-		nvs_dump_text_submission(o->out, o->source, s, call);
+		nvs_dump_text_submission(o->out, o->source, s, call, false);
 	return 0;
 }
 

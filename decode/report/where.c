@@ -3,18 +3,42 @@
 #include "decode/base/digits.h"
 #include "decode/report/where.h"
 
-/* Classes of memory objects, and UVM's mappings that have none. */
-static const char *kind_of(const struct nvs_mapping *m)
+const char *nvs_where_name(uint8_t in)
 {
-	switch (m->object_class) {
+	static const char *const names[] = {
+		NULL,	   "device",	     "host",	     "device+host",
+		"managed", "device+managed", "host+managed", "device+host+managed"};
+
+	return names[in % 8];
+}
+
+/* Of a memory object. */
+static uint8_t in_class(uint32_t object_class)
+{
+	switch (object_class) {
 	case 0x3e: /* system memory */
 	case 0x71: /* user pages of the program, pinned */
-		return "host";
+		return NVS_IN_HOST;
 	case 0x40: /* local memory */
 	case 0x70: /* virtual, backed by local memory */
-		return "device";
+		return NVS_IN_DEVICE;
 	}
-	return m->kind == NVS_MAP_UVM ? "managed" : "?";
+	return 0;
+}
+
+/* UVM's mappings have no object. */
+static uint8_t in_mapping(const struct nvs_mapping *m)
+{
+	uint8_t in = in_class(m->object_class);
+
+	return !in && m->kind == NVS_MAP_UVM ? NVS_IN_MANAGED : in;
+}
+
+static const char *kind_of(const struct nvs_mapping *m)
+{
+	const char *name = nvs_where_name(in_mapping(m));
+
+	return name ? name : "?";
 }
 
 static const struct nvs_mapping *find(const struct nvs_place *p, uint64_t address)
@@ -32,6 +56,32 @@ const char *nvs_where_kind(const struct nvs_place *p, uint64_t address)
 	const struct nvs_mapping *m = find(p, address);
 
 	return m ? kind_of(m) : NULL;
+}
+
+uint8_t nvs_where_in(const struct nvs_place *p, uint64_t address)
+{
+	const struct nvs_mapping *m = find(p, address);
+
+	return m ? in_mapping(m) : 0;
+}
+
+uint8_t nvs_where_userd(const struct nvs_trace *trace, const struct nvs_trace_channel *c)
+{
+	const struct nvs_trace_object *o = nvs_trace_object(trace, c->rec.client,
+							    c->rec.userd_handle);
+
+	return o ? in_class(o->object_class) : 0;
+}
+
+bool nvs_where_same(const struct nvs_place *p, uint64_t address)
+{
+	const struct nvs_mapping *gpu = nvs_trace_gpu_map(p->trace, p->vaspace, address);
+	const struct nvs_mapping *cpu = nvs_trace_cpu_map(p->trace, address);
+
+	if (!cpu || cpu->kind == NVS_MAP_UVM || !gpu)
+		return cpu && cpu->kind == NVS_MAP_UVM;
+	return cpu->client == gpu->client && cpu->handle == gpu->handle &&
+	       address - cpu->address + cpu->offset == address - gpu->address + gpu->offset;
 }
 
 static char *put_size(char *p, uint64_t size)

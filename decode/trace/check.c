@@ -76,6 +76,8 @@ const char *nvs_submission_check(const struct nvs_rec_submission *rec, size_t *n
 		if (sum > room)
 			return "a submission's segments run past its end";
 	}
+	if (rec->rec.flags & NVS_SUB_GET && room - sum < 8 + (sum & 4))
+		return "a submission's GP_GET runs past its end";
 	*ndata = sum;
 	return NULL;
 }

@@ -16,7 +16,7 @@ struct nvs_held {
 	struct nvs_thr *thr;
 	uint64_t sequence;
 	uint64_t behind; /* of a gap that came early: the sequence after it; 0: a submission */
-	uint32_t marks;
+	uint32_t marks, get;
 	bool linked; /* in its channel's list; else handed out already, and here for its pieces only
 		      */
 	bool whole;
@@ -53,7 +53,8 @@ static int deliver_held(struct nvs_trace *t, struct nvs_held *h)
 				   .data = h->data,
 				   .ndata = h->ndata,
 				   .thread = &h->thr->pub,
-				   .channel = &h->chan->pub};
+				   .channel = &h->chan->pub,
+				   .get = h->get};
 
 	return nvs_deliver(t, &s);
 }
@@ -212,6 +213,7 @@ static struct nvs_held *hold(struct nvs_trace *t, const struct nvs_submission *s
 	h->thr = (struct nvs_thr *)s->thread;
 	h->sequence = s->rec->sequence;
 	h->marks = s->marks;
+	h->get = s->get;
 	h->bytes = bytes;
 	memcpy(&h->rec, s->rec, sizeof(h->rec));
 	memcpy(entries_of(h), s->entries, entries);
@@ -259,6 +261,18 @@ static int hold_submission(struct nvs_trace *t, struct nvs_submission *s, bool m
 	return drain(t, chan, false);
 }
 
+/* Of a record that has been checked. */
+static uint32_t get_of(const struct nvs_rec_submission *rec, size_t ndata)
+{
+	const uint8_t *data = (const uint8_t *)(rec->entries + rec->nentries);
+	uint32_t get;
+
+	if (!(rec->rec.flags & NVS_SUB_GET))
+		return NVS_NONE;
+	memcpy(&get, data + ((ndata + 7) & ~(size_t)7), sizeof(get));
+	return get;
+}
+
 int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *rec, size_t ndata,
 			  uint32_t marks)
 {
@@ -270,7 +284,8 @@ int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *
 				   .marks = marks,
 				   .entries = rec->entries,
 				   .ndata = ndata,
-				   .data = (const uint8_t *)(rec->entries + rec->nentries)};
+				   .data = (const uint8_t *)(rec->entries + rec->nentries),
+				   .get = get_of(rec, ndata)};
 	bool more = rec->rec.flags & NVS_SUB_MORE, in_order;
 	int r;
 

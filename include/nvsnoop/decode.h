@@ -98,6 +98,7 @@ struct nvs_submission {
 	size_t ndata;
 	struct nvs_trace_thread *thread; /* never NULL */
 	struct nvs_trace_channel *channel; /* never NULL */
+	uint32_t get; /* GP_GET as the recorder last saw it; NVS_NONE: not recorded */
 };
 
 /* One entry of a submission with its bytes. */

@@ -384,6 +384,11 @@ struct nvs_rec_channel_gone {
 #define NVS_SUB_CONTINUED (1u << 2)
 /* Found at the end behind the last doorbell seen, by no thread known: perhaps not rung */
 #define NVS_SUB_UNCERTAIN (1u << 3)
+/*
+ * Behind entries and segments (padded to 8 bytes) stand 8 more: GP_GET as it was last seen, which
+ * may be a tenth of a second ago, and 4 bytes reserved.
+ */
+#define NVS_SUB_GET (1u << 4)
 
 enum nvs_segment_state {
 	NVS_SEG_HERE = 0, /* all its bytes stand in this record */

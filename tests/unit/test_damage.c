@@ -23,6 +23,7 @@ static char path[256];
 	} while (0)
 
 static uint64_t submissions;
+static uint32_t gets[4]; /* GP_GET of the first ones */
 
 static volatile uint32_t touched;
 
@@ -37,6 +38,8 @@ static int on_submission(void *arg, struct nvs_trace *t, const struct nvs_submis
 		for (uint32_t i = 0; i < seg.bytes / 4; i++)
 			sum += seg.data[i];
 	touched = sum;
+	if (submissions < 4)
+		gets[submissions] = s->get;
 	submissions++;
 	return 0;
 }
@@ -371,6 +374,44 @@ static void test_count_at_end(void)
 	}
 }
 
+/* GP_GET behind N dwords of segment, and 8 bytes that this reader does not know. */
+static void with_get(struct mk *m, uint32_t n, uint32_t get)
+{
+	struct nvs_rec_submission *s = mk_submission(m, 0, 0, NVS_NONE, 1, &n, n);
+	uint32_t at = (uint32_t)((uint8_t *)s - m->buf);
+
+	mk_rec(m, 0, 16);
+	s = (struct nvs_rec_submission *)(m->buf + at);
+	s->rec.flags |= NVS_SUB_GET;
+	memcpy(m->buf + at + s->rec.size, (uint32_t[]){get, 0, 0, 0}, 16);
+	s->rec.size += 16;
+}
+
+static void test_get(void)
+{
+	struct nvs_error err;
+	uint64_t problems;
+	struct mk m;
+
+	for (int bad = 0; bad < 2; bad++) {
+		mk_open(&m, path);
+		mk_thread(&m, 0, 1, "a");
+		mk_channel(&m, 0);
+		mk_simple(&m, 0, 0, 4);
+		with_get(&m, 4, 17);
+		with_get(&m, 5, 18);
+		if (bad)
+			mk_simple(&m, 0, 0, 6)->rec.flags |= NVS_SUB_GET;
+		mk_channel_gone(&m, 0);
+		mk_end(&m);
+		mk_frame_end(&m);
+		mk_close(&m);
+		CHECK(!read_all(false, &err, &problems) == !bad);
+		CHECK(!bad || strstr(err.text, "GP_GET runs past its end"));
+		CHECK(submissions == 3 && gets[0] == NVS_NONE && gets[1] == 17 && gets[2] == 18);
+	}
+}
+
 static void test_not_files(void)
 {
 	struct nvs_error err;
@@ -392,6 +433,7 @@ int main(void)
 	test_joined();
 	test_unsized();
 	test_count_at_end();
+	test_get();
 	test_not_files();
 	unlink(path);
 	rmdir(dir);

@@ -214,16 +214,35 @@ static bool count_batch(struct nvs_batch *b, uint16_t flags)
 	return gaps;
 }
 
+#define TAIL 8u /* of NVS_SUB_GET */
+
+/*
+ * How far the GPU has come, as the program sees it: of a shadow, which is ordinary memory that
+ * somebody else keeps up to date. To read it out of USERD would take as long as a doorbell.
+ */
+static uint32_t put_get(const struct nvs_batch *b, struct nvs_rec_submission *sub, uint32_t at)
+{
+	const struct nvs_channel *ch = b->reader.channel;
+	uint32_t *to = (uint32_t *)((uint8_t *)sub + at), get;
+
+	if (!ch->shadow || !nvs_load32_guarded(ch->put - 1, &get) || get >= ch->entries)
+		return 0;
+	sub->rec.flags |= NVS_SUB_GET;
+	to[0] = get;
+	to[1] = 0;
+	return TAIL;
+}
+
 static uint32_t head_bytes(const struct nvs_batch *b)
 {
 	return (uint32_t)(sizeof(struct nvs_rec_submission) +
 			  b->count * sizeof(struct nvs_gp_entry));
 }
 
-/* Room for the segments behind the head, where they fit in one record. */
+/* Room for the segments behind the head, where they fit in one record, and what ends it. */
 static uint32_t data_bytes(const struct nvs_batch *b)
 {
-	return nvs_process->options.level == NVS_LEVEL_FULL ? pad8((uint32_t)b->bytes) : 0;
+	return TAIL + (nvs_process->options.level == NVS_LEVEL_FULL ? pad8((uint32_t)b->bytes) : 0);
 }
 
 static bool record_whole(struct nvs_batch *b, uint16_t flags)
@@ -258,6 +277,7 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags)
 	if (last_bytes)
 		nvs_progress_learn(b, data + last, last_bytes);
 	sub->rec.size = head + pad8(used);
+	sub->rec.size += put_get(b, sub, sub->rec.size);
 	NVS_POINT(COMMIT);
 	nvs_buffer_commit(b->buffer, sub->rec.size);
 	return true;
@@ -289,7 +309,7 @@ static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 	uint32_t head = head_bytes(b), last = NVS_NONE, *reasons = b->reasons;
 	uint32_t piece = (nvs_buffer_largest(b->buffer) - (uint32_t)sizeof(struct nvs_rec_data)) &
 			 ~7u;
-	struct nvs_rec_submission *sub = nvs_buffer_reserve(b->buffer, head, true);
+	struct nvs_rec_submission *sub = nvs_buffer_reserve(b->buffer, head + TAIL, true);
 
 	if (!sub)
 		return false;
@@ -302,8 +322,8 @@ static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 		}
 		sub->entries[i] = b->entries[i].gp;
 	}
-	sub->rec.size = head;
-	nvs_buffer_commit(b->buffer, head);
+	sub->rec.size = head + put_get(b, sub, head);
+	nvs_buffer_commit(b->buffer, sub->rec.size);
 	for (uint32_t i = 0; i < b->count; i++) {
 		uint32_t bytes = b->entries[i].gp.bytes;
 
@@ -358,7 +378,7 @@ static enum nvs_gap_reason full_reason(void)
  * one. */
 static NVS_RARE bool tell_lost_before(struct nvs_batch *b, bool whole)
 {
-	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : 0);
+	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : TAIL);
 
 	if (!nvs_buffer_reserve(b->buffer, size + (uint32_t)sizeof(struct nvs_rec_gap), true)) {
 		nvs_batch_lose(b, full_reason());
@@ -373,7 +393,8 @@ void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
 	bool headers = nvs_process->options.level == NVS_LEVEL_HEADERS;
-	bool whole = headers || head_bytes(b) + b->bytes <= nvs_buffer_largest(b->buffer);
+	bool whole = headers ||
+		     head_bytes(b) + b->bytes + TAIL + 8 <= nvs_buffer_largest(b->buffer);
 
 	if (__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE) && !tell_lost_before(b, whole))
 		return;

@@ -132,7 +132,8 @@ struct nvs_writer_signal {
 	_Atomic uint32_t confined; /* 1: the program has put on a sandbox since; only what it does
 				      itself is safe */
 	_Atomic uint32_t ended; /* 1: buffers are drained no more; records go to late() */
-	bool (*may_patch)(void); /* asked before code is changed; not in the trap. NULL: it may */
+	bool (*may_patch)(void); /* asked before code is changed; not in the trap. False: not now;
+				    NULL: it may */
 	_Atomic uint32_t *seen; /* futex: a store site waits to be patched; NULL: nobody patches */
 	/* Appends a record to the late spool; async-signal-safe. */
 	int (*late)(const void *record, uint32_t size);

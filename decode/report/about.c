@@ -126,8 +126,7 @@ static void set_in_flight(struct nvs_about *r)
 	const struct nvs_inflight *f;
 	uint32_t i, n = 0;
 
-	for (i = 0; (f = nvs_trace_inflight(r->trace, i)) && n < sizeof(r->in_flight) - 64;
-	     i++) {
+	for (i = 0; (f = nvs_trace_inflight(r->trace, i)) && n < sizeof(r->in_flight) - 64; i++) {
 		int64_t begin, end;
 		char seconds[32] = "";
 

@@ -305,11 +305,15 @@ static void find_remarks(struct nvs_telling *t)
 }
 
 const struct nvs_unusual nvs_unusual[] = {
-	{"not_whole", find_problems},	   {"in_flight", find_in_flight},
-	{"failures", find_failures},	   {"graphs_made_again", find_graphs},
-	{"code_loaded", find_loading},	   {"long_call", find_outlier},
-	{"waited_for_writer", find_waits}, {"ranges_elsewhere", find_ranges_elsewhere},
-	{"ranges", find_ranges},	   {"remarks", find_remarks},
+	{"not_whole", find_problems},
+	{"in_flight", find_in_flight},
+	{"failures", find_failures},
+	{"graphs_made_again", find_graphs},
+	{"code_loaded", find_loading},
+	{"long_call", find_outlier},
+	{"waited_for_writer", find_waits},
+	{"ranges_elsewhere", find_ranges_elsewhere},
+	{"ranges", find_ranges},
+	{"remarks", find_remarks},
 	{NULL, NULL},
 };
-

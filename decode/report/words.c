@@ -28,8 +28,7 @@ static const char *outcome(const struct nvs_call *call, char *room, size_t size)
 
 /* An argument as text; functions by their names, where those are known. */
 static void print_arg(const struct nvs_source *s, struct nvs_handles *handles,
-		      const struct nvs_call *call, uint32_t i, char *value,
-		      size_t room)
+		      const struct nvs_call *call, uint32_t i, char *value, size_t room)
 {
 	struct nvs_arg arg = nvs_call_arg_at(call, i);
 	const struct nvs_kernel *k = NULL;
@@ -45,8 +44,8 @@ static void print_arg(const struct nvs_source *s, struct nvs_handles *handles,
 		strcpy(value + 117, "...");
 }
 
-void nvs_words_call(char text[NVS_WORDS_BYTES], const struct nvs_source *s, struct nvs_handles *handles,
-		    const struct nvs_call *call)
+void nvs_words_call(char text[NVS_WORDS_BYTES], const struct nvs_source *s,
+		    struct nvs_handles *handles, const struct nvs_call *call)
 {
 	char value[1100], end[64];
 	size_t n = 1;

@@ -40,7 +40,8 @@ int nvs_unwinder_pipe(int fds[2], int flags);
 
 /* ---- sites.c ---- */
 
-/* Patches the store sites that the trap has seen. Under nvs_modules_lock(). */
+/* Patches the store sites that the trap has seen, where some are due. Under nvs_modules_lock(). */
+bool nvs_sites_due(void);
 void nvs_sites_work(void);
 /* What became of them, at the end. */
 void nvs_sites_tell(void);

@@ -54,11 +54,15 @@ bool nvs_sites_may_patch(void)
 	return session && nvs_writer_look(session) && !nvs_session_confined();
 }
 
-void nvs_sites_work(void)
+bool nvs_sites_due(void)
 {
 	/* Patching opens, maps and protects: what a sandbox may not allow. */
-	if (nvs_patch_pending() && !nvs_session_confined())
-		nvs_next()->dl_iterate_phdr(work, NULL);
+	return nvs_patch_pending() && !nvs_session_confined();
+}
+
+void nvs_sites_work(void)
+{
+	nvs_next()->dl_iterate_phdr(work, NULL);
 }
 
 void nvs_sites_tell(void)

@@ -15,9 +15,17 @@
 
 static void ask_loader(void)
 {
+	bool due;
+
 	nvs_modules_lock();
 	nvs_modules_refresh();
 	nvs_api_rebind();
+	due = nvs_sites_due();
+	nvs_modules_unlock();
+	/* Where the writer is late, nobody waits for the modules or the loader meanwhile. */
+	if (!due || !nvs_sites_may_patch())
+		return;
+	nvs_modules_lock();
 	nvs_sites_work();
 	nvs_modules_unlock();
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * Patching at the worst moments: a store is patched while another trap at it reads its bytes, and
- * its module goes and comes back between the trap and the look. Each moment is made, not waited
- * for: the page that the trap is to read is closed, and the fault of its reading is the moment.
+ * Patching at the worst moments: a store is patched while another trap at it reads its bytes, its
+ * module goes and comes back between the trap and the look, or nobody says in time whether it may
+ * be. Each moment is made, not waited for: the page that the trap is to read is closed, and the
+ * fault of its reading is the moment.
  */
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
@@ -15,7 +16,7 @@
 #define CODE 4096u
 #define VA 0x200000000ull
 #define TOKEN 0x10012u
-#define CASES 5
+#define CASES 6
 #define JUMP 0xeb
 
 static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
@@ -206,6 +207,28 @@ static void test_gone(int i)
 	gone = false;
 }
 
+static bool may = true;
+
+static bool may_patch(void)
+{
+	return may;
+}
+
+/* Whoever is asked gives no answer in time: the store is patched when he does. */
+static void test_not_now(int i)
+{
+	submit(i);
+	nvs_writer_signal.may_patch = may_patch;
+	may = false;
+	nvs_patch_work(text_of);
+	CHECK(*store_of(i) != JUMP && known(i) == NVS_PATCH_SEEN && nvs_patch_pending());
+	submit(i);
+	may = true;
+	nvs_patch_work(text_of);
+	CHECK(*store_of(i) == JUMP && known(i) == NVS_PATCH_DONE && !nvs_patch_pending());
+	submit(i);
+}
+
 int main(void)
 {
 	struct nvs_trap_options options = {.patch = true};
@@ -219,5 +242,6 @@ int main(void)
 	test_gone_and_back(2);
 	test_other_code(3);
 	test_gone(4);
+	test_not_now(5);
 	return test_result();
 }

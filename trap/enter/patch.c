@@ -256,22 +256,23 @@ static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site 
 
 /* Opened once, right behind the question: between barriers, which take their time, the program may
  * put on a sandbox that kills who opens. */
-static bool write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
+static enum nvs_site_refusal write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
 {
 	bool done;
 	long mem;
 
 	if (nvs_writer_signal.may_patch && !nvs_writer_signal.may_patch())
-		return false;
+		return NVS_SITE_NOT_YET;
 	mem = nvs_sys4(SYS_open, "/proc/self/mem", O_WRONLY | O_CLOEXEC, 0, 0);
 	done = write_all(mem, s, plan);
 	if (mem >= 0)
 		nvs_sys4(SYS_close, mem, 0, 0, 0);
-	return done;
+	return done ? NVS_SITE_PATCHED : NVS_SITE_NO_WRITE;
 }
 
 static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_site_text *text)
 {
+	enum nvs_site_refusal refusal;
 	struct nvs_site plan;
 	uint8_t *tramp;
 
@@ -285,13 +286,14 @@ static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_si
 		return NVS_SITE_SURROUNDINGS;
 	}
 	fill_trampoline(tramp, s, plan.resume);
-	if (nvs_sys4(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0) ||
-	    !write_site(s, &plan)) {
+	refusal = nvs_sys4(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0)
+			  ? NVS_SITE_NO_WRITE
+			  : write_site(s, &plan);
+	if (refusal) {
 		s->original = 0;
 		nvs_sys4(SYS_munmap, tramp, PAGE, 0, 0);
-		return NVS_SITE_NO_WRITE;
 	}
-	return NVS_SITE_PATCHED;
+	return refusal;
 }
 
 /* Loads and unloads that the last list of modules knows of. */
@@ -346,7 +348,10 @@ static void look(struct nvs_patch_site *s, uint64_t changes, nvs_text_fn text_of
 		atomic_store(&s->state, NVS_PATCH_FREE);
 	} else if (found && atomic_load(&s->state) == NVS_PATCH_SEEN) {
 		s->refusal = patch(s, &text);
-		atomic_store(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_DONE);
+		if (s->refusal == NVS_SITE_NOT_YET)
+			s->changes = NEVER;
+		else
+			atomic_store(&s->state, s->refusal ? NVS_PATCH_REFUSED : NVS_PATCH_DONE);
 	}
 }
 

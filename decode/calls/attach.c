@@ -5,6 +5,9 @@
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/calls/attach.h"
+#include "decode/gpu/class.h"
+#include "decode/gpu/pb.h"
+#include "decode/gpu/qmd.h"
 
 struct nvs_attach {
 	struct nvs_trace *trace;

@@ -8,6 +8,7 @@
 #include "decode/calls/continuity.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/reading.h"
+#include "decode/gpu/qmd.h"
 
 struct consuming {
 	struct nvs_trace *trace;

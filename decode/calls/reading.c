@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/reading.h"
+#include "decode/gpu/class.h"
+#include "decode/gpu/pb.h"
+#include "decode/gpu/qmd.h"
 #include "decode/trace/stream.h"
 
 /* What readers are told. */

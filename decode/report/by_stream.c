@@ -5,6 +5,7 @@
 #include <string.h>
 #include "decode/base/distinct.h"
 #include "decode/base/hash.h"
+#include "decode/calls/roles.h"
 #include "decode/report/contexts.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/times.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/report/contexts.h"
+#include "decode/calls/roles.h"
 
 /* The stack of contexts of one thread; the top is the current one. */
 struct stack {

@@ -2,6 +2,7 @@
 /* Copies by their arguments; memory types as CUmemorytype. */
 #include <string.h>
 #include "decode/report/copy_ends.h"
+#include "decode/calls/roles.h"
 
 static enum nvs_memory kind_at(const struct nvs_copy_memory *m, uint64_t address)
 {

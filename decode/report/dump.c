@@ -2,6 +2,8 @@
 /* --dump: every submission with its entries, and their segments method by method, in words. */
 #include <errno.h>
 #include <string.h>
+#include "decode/gpu/class.h"
+#include "decode/gpu/pb.h"
 #include "decode/report/dump_methods.h"
 #include "decode/report/report.h"
 #include "decode/report/where.h"

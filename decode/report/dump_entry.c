@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Entries of the GPFIFO, a line each. */
 #include <inttypes.h>
+#include "decode/gpu/pb.h"
 #include "decode/report/dump_methods.h"
 
 static const char *const states[] = {"here", "in pieces", "none", "gap", "not recorded"};

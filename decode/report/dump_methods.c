@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/dump_methods.h"
+#include "decode/gpu/class.h"
+#include "decode/gpu/pb.h"
 
 #define HOST_END 0x100u
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/digits.h"
+#include "decode/gpu/class.h"
+#include "decode/gpu/pb.h"
 #include "decode/report/dump_methods.h"
 
 #define VALUE_COLUMN 53

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "decode/report/facts.h"
+#include "decode/calls/roles.h"
 
 bool nvs_facts_is_setup(const struct nvs_call_api *api)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/nearest.h"
+#include "decode/calls/roles.h"
 #include "decode/report/nvtx.h"
 
 static bool is_number(const struct nvs_pattern *p, uint32_t number)

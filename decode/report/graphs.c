@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
+#include "decode/calls/roles.h"
 #include "decode/report/sizes.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/times.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls/execs.h"
 #include "decode/report/kernels.h"
 
 struct counted {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What reports call an entry point, and C++ names as they were written. */
+#include "decode/calls/roles.h"
 #include "decode/report/report.h"
 #include "decode/trace/helper.h"
 

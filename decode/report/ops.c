@@ -4,6 +4,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls/tally.h"
+#include "decode/gpu/class.h"
+#include "decode/gpu/pb.h"
+#include "decode/gpu/qmd.h"
 #include "decode/report/dump_methods.h"
 #include "decode/report/report.h"
 #include "decode/report/where.h"

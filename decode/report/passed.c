@@ -2,6 +2,8 @@
 /* Entry points that the program looked up and whose calls are not observed. */
 #include <errno.h>
 #include "decode/base/hash.h"
+#include "decode/calls/calls.h"
+#include "decode/calls/roles.h"
 #include "decode/report/by_api.h"
 
 struct passed {

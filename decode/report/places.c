@@ -2,6 +2,7 @@
 /* Follows mappings and commands, and notes where each channel's things lie. */
 #include <errno.h>
 #include "decode/report/places.h"
+#include "decode/gpu/pb.h"
 
 #define PAGE_BITS 12
 #define PAGES (sizeof(((struct nvs_places *)NULL)->pages) / sizeof(struct nvs_page))

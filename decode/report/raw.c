@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/gpu/class.h"
+#include "decode/gpu/pb.h"
 #include "decode/report/dump_methods.h"
 #include "decode/report/report.h"
 #include "decode/gpu/resume.h"

@@ -16,6 +16,8 @@
  * Order: records of one ring are in order of time. The writer merges rings by time so that a
  * record never comes before another one that happened before it (a channel's submissions are in
  * order; an object is seen before its use). Stacks and thread names may come after their first use.
+ *
+ * One file, since it is the format: who reads or writes traces has all of it in one place.
  */
 #ifndef NVSNOOP_TRACE_H
 #define NVSNOOP_TRACE_H

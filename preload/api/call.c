@@ -6,6 +6,7 @@
 #include "preload/api/api.h"
 #include "trap/buffer/calls.h"
 #include "trap/buffer/process.h"
+#include "trap/low/guard.h"
 #include "trap/low/poison.h"
 
 #define MAX_TEXT 1023 /* bytes kept of a call's strings */

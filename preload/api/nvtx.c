@@ -11,6 +11,7 @@
 #include "preload/api/nvtx.h"
 #include "preload/base/preload.h"
 #include "trap/buffer/process.h"
+#include "trap/low/guard.h"
 
 #define DOMAINS 32 /* whose nests are counted; in others a range has no depth */
 #define NOT_COUNTED (-2) /* what push and pop say where no tool is */

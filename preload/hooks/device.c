@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "preload/base/next.h"
 #include "preload/base/state.h"
 #include "preload/hooks/export.h"
 #include "preload/rm/rm.h"

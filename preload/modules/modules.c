@@ -14,6 +14,8 @@
 #include <string.h>
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
 #include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
 

@@ -4,9 +4,11 @@
  * list of loaded modules. The patching itself is the trap's.
  */
 #include <link.h>
+#include "preload/base/next.h"
 #include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
 #include "preload/trace/session.h"
+#include "trap/code/site.h"
 #include "trap/enter/patch.h"
 
 struct search {

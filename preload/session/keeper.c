@@ -6,6 +6,7 @@
  */
 #include "preload/api/api.h"
 #include "preload/base/ownthread.h"
+#include "preload/base/sys.h"
 #include "preload/modules/modules.h"
 #include "preload/session/keeper.h"
 #include "preload/trace/session.h"

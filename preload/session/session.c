@@ -6,9 +6,13 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include "preload/api/api.h"
+#include "preload/base/clock.h"
 #include "preload/base/names.h"
+#include "preload/base/options.h"
+#include "preload/base/outfile.h"
 #include "preload/base/ownthread.h"
 #include "preload/base/state.h"
+#include "preload/base/sys.h"
 #include "preload/modules/modules.h"
 #include "preload/session/keeper.h"
 #include "preload/signals/signals.h"

@@ -5,6 +5,8 @@
  * it exists nothing is recorded.
  */
 #include <string.h>
+#include "preload/base/outfile.h"
+#include "preload/base/sys.h"
 #include "preload/session/keeper.h"
 #include "preload/trace/session.h"
 

@@ -16,6 +16,7 @@
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
+#include "trap/low/sys.h"
 
 /* Blocked already, in the kernel as well. */
 static void hand_pending(struct nvs_handover *h)

@@ -13,6 +13,7 @@
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/sys.h"
+#include "trap/low/sys.h"
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)

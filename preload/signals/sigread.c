@@ -15,6 +15,7 @@
 #include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/sys.h"
+#include "trap/low/sys.h"
 
 #define RECORD sizeof(struct signalfd_siginfo)
 #define PIECES 16 /* records that readv() reads at once */

@@ -6,6 +6,7 @@
 #include "preload/base/sys.h"
 #include "preload/signals/sigtoken.h"
 #include "preload/signals/sigview.h"
+#include "trap/low/sys.h"
 
 /* Set once, both or none. */
 static _Atomic int stand_ins[2];

@@ -13,6 +13,7 @@
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
+#include "trap/low/sys.h"
 
 #define MARK 0x6e76737369677631ull
 

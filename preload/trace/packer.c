@@ -11,6 +11,7 @@
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
 #include "preload/trace/packer.h"
+#include "preload/base/sys.h"
 
 #define LEVEL 1
 #define WINDOW_LOG 20 /* a frame: what is like this launch may lie at its beginning */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The instruction decoder: one byte of table for each opcode of each map, and a cursor over the
- * bytes. Opcodes without an entry are unknown.
+ * bytes. Opcodes without an entry are unknown. One file: the tables change with
+ * the cursor that reads them.
  */
 #include "trap/code/insn.h"
 #include "trap/low/poison.h"

@@ -6,6 +6,7 @@
  */
 #include "trap/buffer/calls.h"
 #include "trap/copy/batch.h"
+#include "trap/low/guard.h"
 #include "trap/low/point.h"
 #include "trap/copy/shadow.h"
 #include "trap/low/poison.h"

@@ -3,6 +3,7 @@
  * A batch of entries as records in the ring buffer: whole, in pieces, or left out and told later.
  */
 #include "trap/copy/batch.h"
+#include "trap/low/guard.h"
 #include "trap/low/point.h"
 #include "trap/low/poison.h"
 

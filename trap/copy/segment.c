@@ -4,6 +4,7 @@
  * shows.
  */
 #include "trap/copy/batch.h"
+#include "trap/low/guard.h"
 #include "trap/low/poison.h"
 
 static uint32_t min32(uint64_t a, uint64_t b)

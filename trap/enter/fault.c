@@ -11,9 +11,11 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include "trap/buffer/abandoned.h"
 #include "trap/enter/patch.h"
 #include "trap/enter/step.h"
 #include "trap/buffer/calls.h"
+#include "trap/low/guard.h"
 #include "trap/low/point.h"
 #include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"

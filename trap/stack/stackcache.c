@@ -8,6 +8,7 @@
 #include "trap/code/cfi.h"
 #include "trap/stack/stackcache.h"
 #include "trap/buffer/process.h"
+#include "trap/low/guard.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 

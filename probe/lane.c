@@ -220,13 +220,26 @@ void probe_upload(struct probe_session *s, const struct probe_memory *commands, 
 	PROBE_CU(cuStreamSynchronize(s->work));
 }
 
+void probe_submit_pieces(struct probe_lane *lane, const struct nvs_piece *pieces, uint32_t n)
+{
+	int err = nvs_ring_submit(&lane->channel.ring, pieces, n);
+
+	if (err == -ERANGE)
+		probe_die(
+			"commands at 0x%llx are out of reach of class %04x, whose entries name 40 "
+			"bits, and the driver gave no memory below that",
+			(unsigned long long)pieces->address, lane->channel.ring.object_class);
+	if (err)
+		probe_die("channel 0x%x (%s): %s", lane->channel.ring.token, lane->name,
+			  err == -EBUSY ? "the GPU does not take entries" : "too long");
+}
+
 void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, size_t offset,
 		  uint64_t dwords)
 {
 	struct nvs_piece pieces[SEGMENTS_MAX];
 	uint64_t at = commands->gpu + offset;
 	uint32_t n = 0;
-	int err;
 
 	while (dwords && n < SEGMENTS_MAX) {
 		uint32_t some = dwords < NVS_SEGMENT_DWORDS_MAX ? (uint32_t)dwords
@@ -236,15 +249,9 @@ void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, 
 		at += some * 4ull;
 		dwords -= some;
 	}
-	err = dwords ? -E2BIG : nvs_ring_submit(&lane->channel.ring, pieces, n);
-	if (err == -ERANGE)
-		probe_die(
-			"commands at 0x%llx are out of reach of class %04x, whose entries name 40 "
-			"bits, and the driver gave no memory below that",
-			(unsigned long long)commands->gpu, lane->channel.ring.object_class);
-	if (err)
-		probe_die("channel 0x%x (%s): %s", lane->channel.ring.token, lane->name,
-			  err == -EBUSY ? "the GPU does not take entries" : "too long");
+	if (dwords)
+		probe_die("channel 0x%x (%s): too long", lane->channel.ring.token, lane->name);
+	probe_submit_pieces(lane, pieces, n);
 }
 
 /* ROBUST_CHANNEL_* of nverror.h, those that a stream of commands can bring about. */
@@ -289,24 +296,35 @@ static void stopped(const struct probe_session *s, const struct probe_lane *lane
 			  probe_error(error));
 }
 
-void probe_wait(struct probe_session *s, struct probe_lane *lane, uint32_t i, uint32_t payload,
-		unsigned seconds)
+static uint64_t value_at(const volatile void *at, bool wide)
+{
+	return wide ? *(const volatile uint64_t *)at : *(const volatile uint32_t *)at;
+}
+
+void probe_wait_at(struct probe_session *s, struct probe_lane *lane, const volatile void *at,
+		   bool wide, uint64_t payload, unsigned seconds, const char *of)
 {
 	uint64_t begin = probe_now(), looked = begin, now;
 
-	while (probe_payload(s, i) != payload) {
+	while (value_at(at, wide) != payload) {
 		now = probe_now();
 		if (now - looked < 10000000)
 			continue;
 		looked = now;
 		stopped(s, lane);
 		if (now - begin > seconds * 1000000000ull)
-			probe_die(
-				"channel 0x%x (%s): payload 0x%x did not come within %u s; 0x%x is "
-				"there. The GPU waits for something, or is busy",
-				lane->channel.ring.token, lane->name, payload, seconds,
-				probe_payload(s, i));
+			probe_die("channel 0x%x (%s): payload 0x%llx%s did not come within %u s; "
+				  "0x%llx is there. The GPU waits for something, or is busy",
+				  lane->channel.ring.token, lane->name, (unsigned long long)payload,
+				  of, seconds, (unsigned long long)value_at(at, wide));
 	}
 	/* The timestamp stands there before the payload does. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+void probe_wait(struct probe_session *s, struct probe_lane *lane, uint32_t i, uint32_t payload,
+		unsigned seconds)
+{
+	probe_wait_at(s, lane, (const char *)s->semaphores.cpu + i * 16ull, false, payload, seconds,
+		      "");
 }

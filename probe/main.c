@@ -14,17 +14,20 @@ static const struct study_name {
 	uint32_t repeat; /* where --repeat does not say */
 	const char *help;
 } studies[] = {
-	{"dma", probe_dma, "vsi", 30,
+	{"dma", probe_dma, "rvsi", 30,
 	 "transfers inline and by copy engine: latency, bandwidth, crossover"},
-	{"doorbell", probe_doorbell, "", 30,
+	{"doorbell", probe_doorbell, "r", 30,
 	 "from the store to the doorbell to the end, by stages"},
+	{"submit", probe_submit_text, "nuabct", 0,
+	 "FILE, a text of methods as nvsnoop-report --dump prints it; - is stdin"},
 };
 enum { STUDIES = sizeof(studies) / sizeof(studies[0]) };
 
 static void usage(FILE *f)
 {
 	fprintf(f,
-		"Usage: nvsnoop-probe STUDY [OPTION...]\n\n"
+		"Usage: nvsnoop-probe STUDY [OPTION...]\n"
+		"       nvsnoop-probe submit FILE [OPTION...]\n\n"
 		"Submits commands of its own to the GPU, in a process and on channels of its own,\n"
 		"and measures them by the GPU's clock. Needs no root and no profiler.\n\n"
 		"Studies:\n");
@@ -38,6 +41,12 @@ static void usage(FILE *f)
 		"  --sizes=LIST     bytes a transfer: 4,8K,1M ...; at most %d\n"
 		"  --repeat=N       submissions a row, 1 to 1000 (30)\n"
 		"  --iterations=N   transfers a submission (as many as take 200 us)\n"
+		"  --dry-run        submit: only write the words, for nvsnoop-report --raw\n"
+		"  --unsafe         submit: whatever addresses, classes and grids there are\n"
+		"  --src=FILE       submit: what $src holds, up to 1 MiB\n"
+		"  --dst=FILE       submit: write what $dst holds afterwards\n"
+		"  --channel=NAME   submit: compute, HtoD or DtoH (as the classes need)\n"
+		"  --timeout=N      submit: seconds to wait for a payload (5)\n"
 		"  --help, --version\n",
 		PROBE_SIZES_MAX);
 }
@@ -113,6 +122,12 @@ static const struct option known[] = {
 	{"sizes", required_argument, NULL, 's'},
 	{"repeat", required_argument, NULL, 'r'},
 	{"iterations", required_argument, NULL, 'i'},
+	{"dry-run", no_argument, NULL, 'n'},
+	{"unsafe", no_argument, NULL, 'u'},
+	{"src", required_argument, NULL, 'a'},
+	{"dst", required_argument, NULL, 'b'},
+	{"channel", required_argument, NULL, 'c'},
+	{"timeout", required_argument, NULL, 't'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -122,7 +137,7 @@ static const struct option known[] = {
 static void check_takes(const struct study_name *study, const char *given)
 {
 	for (const struct option *o = known; o->name; o++)
-		if (strchr("vsi", o->val) && strchr(given, o->val) &&
+		if (strchr("rvsinuabct", o->val) && strchr(given, o->val) &&
 		    !strchr(study->takes, o->val)) {
 			fprintf(stderr, "nvsnoop-probe: %s takes no --%s; try --help\n",
 				study->name, o->name);
@@ -167,6 +182,27 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 		case 'i':
 			o->iterations = (uint32_t)number(optarg, 1, 1000000, "iterations");
 			break;
+		case 'n':
+			o->dry_run = true;
+			break;
+		case 'u':
+			o->unsafe = true;
+			break;
+		case 'a':
+			o->src = optarg;
+			break;
+		case 'b':
+			o->dst = optarg;
+			break;
+		case 'c':
+			if (strcmp(optarg, "compute") && strcmp(optarg, "HtoD") &&
+			    strcmp(optarg, "DtoH"))
+				wrong("--channel is compute, HtoD or DtoH, not '%s'", optarg);
+			o->channel = optarg;
+			break;
+		case 't':
+			o->timeout = (uint32_t)number(optarg, 1, 3600, "timeout");
+			break;
 		case 'h':
 			usage(stdout);
 			told();
@@ -185,22 +221,32 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct probe_options options = {0};
+	struct probe_options options = {.timeout = 5};
+	const struct study_name *study = studies;
 	const char *given;
+	bool text;
 
 	argv[0] = (char *)"nvsnoop-probe";
 	given = read_options(&options, argc, argv);
 	if (optind == argc)
 		wrong("%s", "which study?");
+	while (study < studies + STUDIES && strcmp(argv[optind], study->name))
+		study++;
+	if (study == studies + STUDIES)
+		wrong("there is no study '%s'", argv[optind]);
+	text = study->run == probe_submit_text;
+	if (text && ++optind == argc)
+		wrong("%s", "submit which FILE? - is standard input");
+	if (text)
+		options.file = argv[optind];
 	if (optind + 1 < argc)
-		wrong("one study at a time, not also '%s'", argv[optind + 1]);
-	for (int i = 0; i < STUDIES; i++) {
-		if (strcmp(argv[optind], studies[i].name))
-			continue;
-		check_takes(&studies[i], given);
-		if (!options.repeat)
-			options.repeat = studies[i].repeat;
-		return studies[i].run(&options);
-	}
-	wrong("there is no study '%s'", argv[optind]);
+		wrong(text ? "one FILE at a time, not also '%s'"
+			   : "one study at a time, not also '%s'",
+		      argv[optind + 1]);
+	check_takes(study, given);
+	if (options.dry_run && strchr(given, 'f'))
+		wrong("%s", "--dry-run writes words, and takes no --format");
+	if (!options.repeat)
+		options.repeat = study->repeat;
+	return study->run(&options);
 }

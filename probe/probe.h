@@ -104,11 +104,16 @@ void probe_upload(struct probe_session *session, const struct probe_memory *comm
  */
 void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, size_t offset,
 		  uint64_t dwords);
+/* The same, of pieces that are entries of their own. */
+void probe_submit_pieces(struct probe_lane *lane, const struct nvs_piece *pieces, uint32_t n);
 /*
  * Until semaphore I holds PAYLOAD. Ends the program with the fault's own words where the channel
  * was stopped, and where nothing comes for SECONDS.
  */
 void probe_wait(struct probe_session *session, struct probe_lane *lane, uint32_t i,
 		uint32_t payload, unsigned seconds);
+/* The same of 32 bits at AT, or 64. OF: " of ..." for what is said where it does not come. */
+void probe_wait_at(struct probe_session *session, struct probe_lane *lane, const volatile void *at,
+		   bool wide, uint64_t payload, unsigned seconds, const char *of);
 
 #endif

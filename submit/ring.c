@@ -28,7 +28,7 @@ void nvs_ring_open(struct nvs_ring *r)
 
 static uint64_t segment(const struct nvs_piece *p)
 {
-	return (p->address & 0xfffffffffcull) | (uint64_t)p->dwords << 42;
+	return (p->address & 0xfffffffffcull) | (uint64_t)p->dwords << 42 | p->bits;
 }
 
 static uint64_t extended_base(uint64_t address)

@@ -28,7 +28,11 @@ struct nvs_ring {
 struct nvs_piece { /* words that the GPU can fetch */
 	uint64_t address; /* GPU virtual, a multiple of 4 */
 	uint32_t dwords;
+	uint64_t bits; /* of its entry: NVS_PIECE_* */
 };
+#define NVS_PIECE_CONDITIONAL 1ull /* FETCH */
+#define NVS_PIECE_SUBROUTINE (1ull << 41) /* LEVEL */
+#define NVS_PIECE_SYNC (1ull << 63) /* SYNC: fetched when what is before it is done */
 
 /* The class of the channel lets it reach ADDRESS. */
 bool nvs_ring_reaches(const struct nvs_ring *ring, uint64_t address);

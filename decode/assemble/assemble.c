@@ -183,24 +183,35 @@ static void header(struct nvs_asm *s, uint8_t form, uint64_t address, bool has_a
 
 /* ---- words of data, and raw ones ---- */
 
-static void words(struct nvs_asm *s)
+/* What a line announced, or the header that is open, wants this word. False: complained. */
+static bool data_word(struct nvs_asm *s, uint32_t value, uint32_t column)
+{
+	if (!s->data.open && s->header.open) {
+		nvs_asm_plain(s, value, column);
+		return true;
+	}
+	if (!s->data.open || (s->data.counted && !s->data.left)) {
+		nvs_asm_wrong(s, column,
+			      "no data was to follow here; behind NAME [] it does, and a line "
+			      "that begins with words has them as they stand");
+		return false;
+	}
+	s->data.left -= s->data.counted;
+	nvs_asm_data(s, s->data.subch, s->data.method, value, NVS_PB_NON_INC, column);
+	return true;
+}
+
+static void words(struct nvs_asm *s, bool as_they_stand)
 {
 	for (struct nvs_token t = nvs_asm_token(s); t.n && !s->bad; t = nvs_asm_token(s)) {
 		uint32_t value;
 
 		if (!nvs_asm_number(s, &t, UINT32_MAX, &value))
 			return;
-		if (!s->data.open) {
+		if (as_they_stand)
 			nvs_asm_plain(s, value, t.column);
-			continue;
-		}
-		if (s->data.counted && !s->data.left) {
-			nvs_asm_wrong(s, t.column, "no more words were to follow line %u",
-				      s->data.at.line);
+		else if (!data_word(s, value, t.column))
 			return;
-		}
-		s->data.left -= s->data.counted;
-		nvs_asm_data(s, s->data.subch, s->data.method, value, NVS_PB_NON_INC, t.column);
 	}
 }
 
@@ -218,7 +229,7 @@ static void repeat(struct nvs_asm *s)
 	}
 	if (!t.n || !nvs_asm_number(s, &t, NVS_ASM_MOST, &n)) {
 		nvs_asm_wrong(s, t.column, "how often? As in: repeat 10 {");
-		n = 0;
+		n = 1;
 	}
 	if (!nvs_token_is(&brace, "{") || more.n)
 		nvs_asm_wrong(s, brace.column, "a repetition is: repeat N {, lines, and }");
@@ -285,10 +296,15 @@ static void line_by_first(struct nvs_asm *s, struct nvs_token *t)
 			      "INC_ONCE, IMMD, ...");
 		return;
 	}
+	if (nvs_token_is(t, "words")) {
+		nvs_asm_close_data(s);
+		words(s, true);
+		return;
+	}
 	nvs_asm_back(s, t);
 	if (*t->p == '$' || *t->p == '-' || (*t->p >= '0' && *t->p <= '9') ||
 	    nvs_token_hex(t, 8, &address)) {
-		words(s);
+		words(s, false);
 	} else {
 		nvs_asm_close_data(s);
 		nvs_asm_method(s);

@@ -224,6 +224,7 @@ void nvs_asm_data(struct nvs_asm *s, uint8_t subch, uint32_t method, uint32_t va
 	if (h->open && h->counted && !fits) {
 		nvs_asm_wrong(s, column, "%s of line %u goes on with s%u %04x, not s%u %04x",
 			      form_of(h), h->at.line, h->subch, wanted(h), subch, method);
+		h->open = false;
 		return;
 	}
 	if (!fits) {

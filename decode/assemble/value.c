@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Values: numbers, the addresses of buffers, and sums and products of them. */
+#include <stdio.h>
 #include <string.h>
 #include "decode/assemble/text.h"
 
@@ -79,13 +80,26 @@ static bool half(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 	return true;
 }
 
+static void no_symbol(struct nvs_asm *s, const struct nvs_token *name)
+{
+	char text[128] = "";
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->in->nsymbols && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s$%s", i ? ", " : "",
+				      s->in->symbols[i].name);
+	if (nvs_token_is(name, "i"))
+		nvs_asm_wrong(s, name->column,
+			      "$i counts the passes of a repetition, and this is in none");
+	else
+		nvs_asm_wrong(s, name->column, "there is no such buffer; there are %s", text);
+}
+
 /* "$src", "$i" */
 static bool symbol(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 {
 	struct nvs_token name = {.p = ++r->p,
 				 .column = r->whole->column + (uint32_t)(r->p - 1 - r->whole->p)};
-	char text[NVS_ASM_NAME];
-	struct nvs_nearest near = {.wanted = text};
 
 	while (r->p < r->end && is_letter(*r->p))
 		r->p++;
@@ -101,14 +115,8 @@ static bool symbol(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 			*v = (struct nvs_asm_value){.v = known->address, .address = true};
 			return true;
 		}
-		if (nvs_token_name(&name, text))
-			nvs_nearest_offer(&near, known->name, strlen(known->name));
 	}
-	if (nvs_token_is(&name, "i"))
-		nvs_asm_wrong(s, name.column,
-			      "$i counts the passes of a repetition, and this is in none");
-	else
-		nvs_asm_unknown(s, &name, &near, "there is no buffer");
+	no_symbol(s, &name);
 	return false;
 }
 

@@ -25,5 +25,5 @@ $(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ $(DECODE_LIBS) -ldl -lm
 
-TESTS     += tests/probe/run
+TESTS     += tests/probe/run tests/probe/submit
 TEST_DEPS += $(BUILD)/nvsnoop-probe $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so

@@ -33,35 +33,48 @@ struct probe_access { /* CUmemAccessDesc */
 };
 
 /* Entry point, its parameters; those behind PROBE_MAY need not be there. */
-#define PROBE_ENTRIES(MUST, MAY)                                                             \
-	MUST(cuInit, (unsigned))                                                             \
-	MUST(cuDriverGetVersion, (int *))                                                    \
-	MUST(cuDeviceGet, (int *, int))                                                      \
-	MUST(cuDeviceGetName, (char *, int, int))                                            \
-	MUST(cuDeviceGetAttribute, (int *, int, int))                                        \
-	MUST(cuGetErrorName, (int, const char **))                                           \
-	MUST(cuDevicePrimaryCtxRetain, (void **, int))                                       \
-	MUST(cuDevicePrimaryCtxRelease_v2, (int))                                            \
-	MUST(cuCtxSetCurrent, (void *))                                                      \
-	MUST(cuStreamCreate, (void **, unsigned))                                            \
-	MUST(cuStreamSynchronize, (void *))                                                  \
-	MUST(cuStreamQuery, (void *))                                                        \
-	MUST(cuMemAlloc_v2, (probe_address *, size_t))                                       \
-	MUST(cuMemFree_v2, (probe_address))                                                  \
-	MUST(cuMemHostAlloc, (void **, size_t, unsigned))                                    \
-	MUST(cuMemFreeHost, (void *))                                                        \
-	MUST(cuMemcpyHtoDAsync_v2, (probe_address, const void *, size_t, void *))            \
-	MUST(cuMemcpyDtoHAsync_v2, (void *, probe_address, size_t, void *))                  \
-	MUST(cuMemcpyDtoDAsync_v2, (probe_address, probe_address, size_t, void *))           \
-	MUST(cuMemsetD8Async, (probe_address, unsigned char, size_t, void *))                \
-	MAY(cuDeviceGetPCIBusId, (char *, int, int))                                         \
-	MAY(cuMemGetAllocationGranularity, (size_t *, const struct probe_allocation *, int)) \
-	MAY(cuMemAddressReserve, (probe_address *, size_t, size_t, probe_address, uint64_t)) \
-	MAY(cuMemAddressFree, (probe_address, size_t))                                       \
-	MAY(cuMemCreate, (uint64_t *, size_t, const struct probe_allocation *, uint64_t))    \
-	MAY(cuMemRelease, (uint64_t))                                                        \
-	MAY(cuMemMap, (probe_address, size_t, size_t, uint64_t, uint64_t))                   \
-	MAY(cuMemUnmap, (probe_address, size_t))                                             \
+#define PROBE_ENTRIES(MUST, MAY)                                                                 \
+	MUST(cuInit, (unsigned))                                                                 \
+	MUST(cuDriverGetVersion, (int *))                                                        \
+	MUST(cuDeviceGet, (int *, int))                                                          \
+	MUST(cuDeviceGetName, (char *, int, int))                                                \
+	MUST(cuDeviceGetAttribute, (int *, int, int))                                            \
+	MUST(cuGetErrorName, (int, const char **))                                               \
+	MUST(cuDevicePrimaryCtxRetain, (void **, int))                                           \
+	MUST(cuDevicePrimaryCtxRelease_v2, (int))                                                \
+	MUST(cuCtxSetCurrent, (void *))                                                          \
+	MUST(cuStreamCreate, (void **, unsigned))                                                \
+	MUST(cuStreamSynchronize, (void *))                                                      \
+	MUST(cuStreamQuery, (void *))                                                            \
+	MUST(cuMemAlloc_v2, (probe_address *, size_t))                                           \
+	MUST(cuMemFree_v2, (probe_address))                                                      \
+	MUST(cuMemHostAlloc, (void **, size_t, unsigned))                                        \
+	MUST(cuMemFreeHost, (void *))                                                            \
+	MUST(cuMemcpyHtoDAsync_v2, (probe_address, const void *, size_t, void *))                \
+	MUST(cuMemcpyDtoHAsync_v2, (void *, probe_address, size_t, void *))                      \
+	MUST(cuMemcpyDtoDAsync_v2, (probe_address, probe_address, size_t, void *))               \
+	MUST(cuMemsetD8Async, (probe_address, unsigned char, size_t, void *))                    \
+	MAY(cuModuleLoadData, (void **, const void *))                                           \
+	MAY(cuModuleGetFunction, (void **, void *, const char *))                                \
+	MAY(cuModuleUnload, (void *))                                                            \
+	MAY(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+			     unsigned, void *, void **, void **))                                \
+	MAY(cuStreamBeginCapture_v2, (void *, int))                                              \
+	MAY(cuStreamEndCapture, (void *, void **))                                               \
+	MAY(cuStreamDestroy_v2, (void *))                                                        \
+	MAY(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long))                  \
+	MAY(cuGraphUpload, (void *, void *))                                                     \
+	MAY(cuGraphLaunch, (void *, void *))                                                     \
+	MAY(cuGraphExecDestroy, (void *))                                                        \
+	MAY(cuGraphDestroy, (void *))                                                            \
+	MAY(cuDeviceGetPCIBusId, (char *, int, int))                                             \
+	MAY(cuMemGetAllocationGranularity, (size_t *, const struct probe_allocation *, int))     \
+	MAY(cuMemAddressReserve, (probe_address *, size_t, size_t, probe_address, uint64_t))     \
+	MAY(cuMemAddressFree, (probe_address, size_t))                                           \
+	MAY(cuMemCreate, (uint64_t *, size_t, const struct probe_allocation *, uint64_t))        \
+	MAY(cuMemRelease, (uint64_t))                                                            \
+	MAY(cuMemMap, (probe_address, size_t, size_t, uint64_t, uint64_t))                       \
+	MAY(cuMemUnmap, (probe_address, size_t))                                                 \
 	MAY(cuMemSetAccess, (probe_address, size_t, const struct probe_access *, size_t))
 
 struct probe_driver {

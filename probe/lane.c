@@ -166,7 +166,7 @@ static void read_link(struct probe_session *s)
 			1e9 / (1 << 30);
 }
 
-void probe_open(struct probe_session *s, int device)
+void probe_open_context(struct probe_session *s, int device)
 {
 	*s = (struct probe_session){.payload = 0x70726f00};
 	probe_driver_load();
@@ -177,6 +177,11 @@ void probe_open(struct probe_session *s, int device)
 	PROBE_CU(cuCtxSetCurrent(s->context));
 	snprintf(s->driver, sizeof(s->driver), "%s", probe_driver_version());
 	read_link(s);
+}
+
+void probe_open(struct probe_session *s, int device)
+{
+	probe_open_context(s, device);
 	find_lanes(s);
 	probe_memory_for_commands(&s->commands, PROBE_HOST, PROBE_COMMAND_BYTES);
 	probe_memory(&s->semaphores, PROBE_HOST, PROBE_SEMAPHORES * 16);

@@ -2,6 +2,7 @@
 /* nvsnoop-probe: command streams of our own, and what they measure. */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,17 @@ static const struct study_name {
 	int (*run)(const struct probe_options *options);
 	const char *takes; /* options that not all take: their letters in read_options() */
 	uint32_t repeat; /* where --repeat does not say */
-	const char *help;
+	const char *help; /* NULL: for another study, which runs it */
 } studies[] = {
 	{"dma", probe_dma, "rvsi", 30,
 	 "transfers inline and by copy engine: latency, bandwidth, crossover"},
 	{"doorbell", probe_doorbell, "r", 30,
 	 "from the store to the doorbell to the end, by stages"},
 	{"submit", probe_submit_text, "nuabct", 0,
-	 "FILE, a text of methods as nvsnoop-report --dump prints it; - is stdin"},
+	 "FILE, a text of methods as --dump prints it; - is stdin"},
+	{"graph", probe_graph, "rvN", 200,
+	 "launches of graphs by their length: time, bytes, steps"},
+	{"graph-launches", probe_graph_launches, "rN", 20, NULL},
 };
 enum { STUDIES = sizeof(studies) / sizeof(studies[0]) };
 
@@ -32,14 +36,16 @@ static void usage(FILE *f)
 		"and measures them by the GPU's clock. Needs no root and no profiler.\n\n"
 		"Studies:\n");
 	for (int i = 0; i < STUDIES; i++)
-		fprintf(f, "  %-10s %s\n", studies[i].name, studies[i].help);
+		if (studies[i].help)
+			fprintf(f, "  %-10s %s\n", studies[i].name, studies[i].help);
 	fprintf(f,
 		"\nOptions:\n"
 		"  --gpu=N          the GPU, as CUDA counts them (0)\n"
 		"  --format=FORMAT  text, csv or json (text)\n"
 		"  --svg=FOLDER     also draw pictures, into FOLDER, which must be there\n"
 		"  --sizes=LIST     bytes a transfer: 4,8K,1M ...; at most %d\n"
-		"  --repeat=N       submissions a row, 1 to 1000 (30)\n"
+		"  --nodes=A-B      chains of A to B kernels, 1 to 2000\n"
+		"  --repeat=N       submissions a row, 1 to 1000 (30; graph: 200)\n"
 		"  --iterations=N   transfers a submission (as many as take 200 us)\n"
 		"  --dry-run        submit: only write the words, for nvsnoop-report --raw\n"
 		"  --unsafe         submit: whatever addresses, classes and grids there are\n"
@@ -104,6 +110,21 @@ static void read_sizes(struct probe_options *o, const char *text)
 		wrong("--sizes is a list of 1 to 1G, as in 4,8K,1M, not '%s'", all);
 }
 
+static void read_nodes(struct probe_options *o, const char *text)
+{
+	char end;
+	int n = strspn(text, "0123456789-") == strlen(text)
+			? sscanf(text, "%4" SCNu32 "-%4" SCNu32 "%c", &o->from, &o->to, &end)
+			: 0;
+
+	if (n == 1 && !strchr(text, '-') && strlen(text) <= 4)
+		o->to = o->from;
+	else if (n != 2)
+		o->to = 0;
+	if (!o->from || o->from > o->to || o->to > PROBE_NODES_MAX)
+		wrong("--nodes is A-B within 1 to 2000, as in 1-200, not '%s'", text);
+}
+
 static enum probe_format read_format(const char *text)
 {
 	static const char *const names[] = {"text", "csv", "json"};
@@ -116,28 +137,21 @@ static enum probe_format read_format(const char *text)
 }
 
 static const struct option known[] = {
-	{"gpu", required_argument, NULL, 'g'},
-	{"format", required_argument, NULL, 'f'},
-	{"svg", required_argument, NULL, 'v'},
-	{"sizes", required_argument, NULL, 's'},
-	{"repeat", required_argument, NULL, 'r'},
-	{"iterations", required_argument, NULL, 'i'},
-	{"dry-run", no_argument, NULL, 'n'},
-	{"unsafe", no_argument, NULL, 'u'},
-	{"src", required_argument, NULL, 'a'},
-	{"dst", required_argument, NULL, 'b'},
-	{"channel", required_argument, NULL, 'c'},
-	{"timeout", required_argument, NULL, 't'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{NULL, 0, NULL, 0},
+	{"gpu", required_argument, NULL, 'g'},	      {"format", required_argument, NULL, 'f'},
+	{"svg", required_argument, NULL, 'v'},	      {"sizes", required_argument, NULL, 's'},
+	{"nodes", required_argument, NULL, 'N'},      {"repeat", required_argument, NULL, 'r'},
+	{"iterations", required_argument, NULL, 'i'}, {"dry-run", no_argument, NULL, 'n'},
+	{"unsafe", no_argument, NULL, 'u'},	      {"src", required_argument, NULL, 'a'},
+	{"dst", required_argument, NULL, 'b'},	      {"channel", required_argument, NULL, 'c'},
+	{"timeout", required_argument, NULL, 't'},    {"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},	      {NULL, 0, NULL, 0},
 };
 
 /* GIVEN has the letters of the options that were given. */
 static void check_takes(const struct study_name *study, const char *given)
 {
 	for (const struct option *o = known; o->name; o++)
-		if (strchr("rvsinuabct", o->val) && strchr(given, o->val) &&
+		if (strchr("rvsNinuabct", o->val) && strchr(given, o->val) &&
 		    !strchr(study->takes, o->val)) {
 			fprintf(stderr, "nvsnoop-probe: %s takes no --%s; try --help\n",
 				study->name, o->name);
@@ -175,6 +189,9 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 			break;
 		case 's':
 			read_sizes(o, optarg);
+			break;
+		case 'N':
+			read_nodes(o, optarg);
 			break;
 		case 'r':
 			o->repeat = (uint32_t)number(optarg, 1, 1000, "repeat");

@@ -76,6 +76,8 @@ struct probe_session {
 
 /* Reads the clock of the SMs, through NVIDIA's management library where it is installed. */
 void probe_clock(struct probe_session *session);
+/* The context alone, for studies of what the driver submits. */
+void probe_open_context(struct probe_session *session, int device);
 void probe_open(struct probe_session *session, int device);
 /* Everything is given back, unless a channel has failed. */
 void probe_close(struct probe_session *session);

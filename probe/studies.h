@@ -6,6 +6,7 @@
 #include "probe/table.h"
 
 #define PROBE_SIZES_MAX 128
+#define PROBE_NODES_MAX 2000
 
 struct probe_options {
 	int gpu;
@@ -19,11 +20,15 @@ struct probe_options {
 	const char *channel; /* submit: probe_lane.name, or its last word; NULL: by what it says */
 	uint32_t timeout; /* submit: seconds */
 	bool dry_run, unsafe; /* submit */
+	uint32_t from, to; /* nodes of a chain; to 0: the study's own */
 };
 
 /* Each prints its result; the exit status. */
 int probe_dma(const struct probe_options *options);
 int probe_doorbell(const struct probe_options *options);
 int probe_submit_text(const struct probe_options *options);
+int probe_graph(const struct probe_options *options);
+/* What probe_graph() has recorded; prints nothing. */
+int probe_graph_launches(const struct probe_options *options);
 
 #endif

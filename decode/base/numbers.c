@@ -36,7 +36,7 @@ void *nvs_number_make(struct nvs_numbers *table, uint32_t number, size_t bytes)
 
 void nvs_numbers_free(struct nvs_numbers *table, void (*item)(void *))
 {
-	for (size_t i = 0; i < NVS_MAX_NUMBER / NVS_NUMBERS_PAGE; i++) {
+	for (size_t i = 0; i * NVS_NUMBERS_PAGE < table->count; i++) {
 		for (size_t j = 0; table->page[i] && j < NVS_NUMBERS_PAGE; j++)
 			if (item && table->page[i][j])
 				item(table->page[i][j]);

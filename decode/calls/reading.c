@@ -18,6 +18,7 @@ struct nvs_reading {
 	bool *done; /* each: has seen enough */
 	uint32_t n, ndone;
 	uint32_t *ears[TOLD], nears[TOLD]; /* the readers that are told each of these */
+	const struct nvs_reader *only; /* that is told operations, where it is but one */
 	bool whole;
 	struct nvs_calls_sink selection;
 	struct nvs_calls *calls; /* NULL: not wanted, as the next */
@@ -154,6 +155,17 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 	TELL(r, OP, op, s, op);
 }
 
+/* The same where there is but one reader: there are far more operations than all else. */
+static void on_op_of_one(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_reading *r = arg;
+	const struct nvs_reader *only = r->only;
+	int said = r->status || r->done[only - r->readers] ? 0 : only->op(only->arg, s, op);
+
+	if (said)
+		answer(r, (uint32_t)(only - r->readers), said);
+}
+
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_reading *r = arg;
@@ -258,7 +270,8 @@ static int prepare(struct nvs_reading *r)
 	ops.entry = r->nears[ENTRY] ? on_entry : NULL;
 	ops.run = r->nears[RUN] ? on_run : NULL;
 	ops.fault = r->nears[FAULT] ? on_fault : NULL;
-	ops.op = r->nears[OP] || r->tallies ? on_op : NULL;
+	r->only = r->readers + (r->nears[OP] ? *r->ears[OP] : 0);
+	ops.op = r->tallies || r->nears[OP] > 1 ? on_op : r->nears[OP] ? on_op_of_one : NULL;
 	if (wants_calls && !(r->calls = nvs_calls_new(r->trace, &calls)))
 		return -ENOMEM;
 	if ((ops.entry || ops.run || ops.fault || ops.op) &&

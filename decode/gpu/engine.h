@@ -11,6 +11,7 @@
 #ifndef NVSNOOP_DECODE_GPU_ENGINE_H
 #define NVSNOOP_DECODE_GPU_ENGINE_H
 
+#include "decode/base/copy.h"
 #include "decode/gpu/image.h"
 #include "decode/gpu/ops.h"
 #include "decode/gpu/roles.h"
@@ -135,12 +136,28 @@ void nvs_uses_free(struct nvs_ops *ops);
 
 /* ---- oplist.c ---- */
 
+bool nvs_ops_make_room(struct nvs_ops_channel *c); /* for one more; false: no memory */
 /*
  * A new operation of subchannel SUBCH at the end of the list, zeroed; NULL: no memory. Its number
  * is ops->count - 1, and good until ops->flushes changes.
  */
-struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
-			   uint64_t at);
+static inline struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind,
+					 uint32_t subch, uint64_t at)
+{
+	const struct nvs_class *cls = c->subch[subch].cls;
+	struct nvs_ops *ops = c->ops;
+	struct nvs_op *op;
+
+	if (ops->count == ops->room && !nvs_ops_make_room(c))
+		return NULL;
+	op = ops->list + ops->count++;
+	nvs_clear(op, sizeof(*op));
+	op->kind = (uint8_t)kind;
+	op->subch = (uint8_t)subch;
+	op->cls = cls ? cls->id : 0;
+	op->at = at;
+	return op;
+}
 /* A copy of QMD that is kept as long as the list; NULL: no memory. */
 struct nvs_qmd *nvs_ops_keep_qmd(struct nvs_ops *ops, const struct nvs_qmd *qmd);
 void nvs_ops_flush(struct nvs_ops_channel *c); /* hands out what there is */

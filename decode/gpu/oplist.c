@@ -3,29 +3,21 @@
  * The operations of the submission in progress, held until its end, because only then is it known
  * what its uploads were for.
  */
-#include "decode/base/copy.h"
 #include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
 
-struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
-			   uint64_t at)
+_Static_assert(MAX_OPS % 64 == 0 && !(MAX_OPS & (MAX_OPS - 1)), "room is MAX_OPS once it is full");
+
+bool nvs_ops_make_room(struct nvs_ops_channel *c)
 {
 	struct nvs_ops *ops = c->ops;
-	struct nvs_op *op;
+	struct nvs_op *list;
 
 	if (ops->count >= MAX_OPS)
 		nvs_ops_flush(c);
-	op = nvs_grow(ops->list, ops->count, &ops->room, sizeof(*op), 64, UINT32_MAX);
-	if (!op)
-		return NULL;
-	ops->list = op;
-	op += ops->count++;
-	nvs_clear(op, sizeof(*op));
-	op->kind = (uint8_t)kind;
-	op->subch = (uint8_t)subch;
-	op->cls = c->subch[subch].cls ? c->subch[subch].cls->id : 0;
-	op->at = at;
-	return op;
+	list = nvs_grow(ops->list, ops->count, &ops->room, sizeof(*list), 64, MAX_OPS);
+	ops->list = list ? list : ops->list;
+	return list;
 }
 
 struct nvs_qmd *nvs_ops_keep_qmd(struct nvs_ops *ops, const struct nvs_qmd *qmd)

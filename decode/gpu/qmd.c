@@ -339,18 +339,24 @@ static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
 }
 
 /* The layout of the version that the descriptor says it has; NULL: none that is known. */
-static const struct nvs_qmd_layout *layout_for(struct nvs_qmd_layouts *all, const uint32_t *words,
-					       size_t nwords, uint32_t cls)
+static const struct nvs_qmd_layout *find_layout(struct nvs_qmd_layouts *all, const uint32_t *words,
+						size_t nwords, uint32_t cls)
+{
+	const struct nvs_qmd_version *version = nvs_qmd_version_of(words, nwords, cls);
+
+	return version ? all->last = layout_of(all, version, cls) : NULL;
+}
+
+static inline const struct nvs_qmd_layout *
+layout_for(struct nvs_qmd_layouts *all, const uint32_t *words, size_t nwords, uint32_t cls)
 {
 	const struct nvs_qmd_layout *l = all->last;
-	const struct nvs_qmd_version *version;
 
 	/* Nearly always the same as last time. */
 	if (l && l->cls == cls && nwords * 4 >= 256 && has_mark(words, &l->own) &&
 	    !has_mark(words, &l->newer))
 		return l;
-	version = nvs_qmd_version_of(words, nwords, cls);
-	return version ? all->last = layout_of(all, version, cls) : NULL;
+	return find_layout(all, words, nwords, cls);
 }
 
 /* W: the dwords of a whole descriptor. */
@@ -401,6 +407,8 @@ static void decode_links(const struct nvs_qmd_layout *l, const uint32_t *w, stru
 		struct nvs_qmd_dependent *d = &q->dependents[i];
 
 		d->enable = get(w, &l->dependents[i].enable);
+		if (!d->enable)
+			continue;
 		d->address = get(w, &l->dependents[i].pointer) << 8;
 		d->action = l->dependents[i].action.width
 				    ? (uint8_t)get(w, &l->dependents[i].action)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages in a hash by address, each with a bit per known byte, in two lists by last use: data, and
- * kept pages. Fills and copies longer than LONG_RANGE only forget: descriptors do not come that
- * way, and the work has to stay small beside the dwords that ask for it.
+ * Pages in a hash by address, each with a bit per known dword, in two lists by last use: data, and
+ * kept pages. Few are written in part of a dword; these have a bit per byte instead. Fills and
+ * copies longer than LONG_RANGE only forget: descriptors do not come that way, and the work has to
+ * stay small beside the dwords that ask for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 
 struct page {
 	uint8_t bytes[PAGE]; /* aligned as in the GPU's memory: copies then touch as few lines */
-	uint64_t known[PAGE / 64];
+	uint64_t known[PAGE / 4 / 64]; /* dwords */
+	uint64_t *fine; /* bytes, known not being looked at then; or NULL */
 	uint64_t number;
 	uint64_t used; /* when it was put at the head of its list, by the image's clock */
 	struct page *next; /* in the bucket */
@@ -60,12 +62,19 @@ void nvs_memimage_allow(struct nvs_memimage *image, uint64_t n)
 	image->allowed += n;
 }
 
+static void page_free(struct page *p)
+{
+	if (p)
+		free(p->fine);
+	free(p);
+}
+
 void nvs_memimage_free(struct nvs_memimage *image)
 {
 	for (int i = 0; image && i < 2; i++) {
 		for (struct page *p = image->lists[i].newest, *older; p; p = older) {
 			older = p->older;
-			free(p);
+			page_free(p);
 		}
 	}
 	free(image);
@@ -152,10 +161,13 @@ static struct page *find_or_add(struct nvs_memimage *image, uint64_t number)
 	if (p)
 		return p;
 	p = recycle(image, false);
-	if (!p)
+	if (p)
+		free(p->fine);
+	else
 		p = aligned_alloc(_Alignof(struct page), sizeof(*p));
 	if (!p)
 		return NULL; /* the bytes stay unknown */
+	p->fine = NULL;
 	p->number = number;
 	p->kept = false;
 	memset(p->known, 0, sizeof(p->known));
@@ -177,26 +189,58 @@ static inline uint64_t last_bits(uint32_t last)
 	return ~0ull >> (63 - last % 64);
 }
 
-/* Bytes [from, to), of which there is at least one. */
-static inline void set_known(struct page *p, uint32_t from, uint32_t to, bool known)
+/* Bits FROM to LAST. */
+static inline void set_bits(uint64_t *words, uint32_t from, uint32_t last, bool known)
 {
-	uint32_t w = from / 64, end = (to - 1) / 64;
+	uint32_t w = from / 64, end = last / 64;
 	uint64_t mask = first_bits(from), all = known ? ~0ull : 0;
 
 	for (; w < end; w++, mask = ~0ull)
-		p->known[w] = (p->known[w] & ~mask) | (all & mask);
-	mask &= last_bits(to - 1);
-	p->known[w] = (p->known[w] & ~mask) | (all & mask);
+		words[w] = (words[w] & ~mask) | (all & mask);
+	mask &= last_bits(last);
+	words[w] = (words[w] & ~mask) | (all & mask);
+}
+
+static inline bool all_bits(const uint64_t *words, uint32_t from, uint32_t last)
+{
+	uint32_t w = from / 64, end = last / 64;
+	uint64_t mask = first_bits(from), unknown = 0;
+
+	for (; w < end; w++, mask = ~0ull)
+		unknown |= ~words[w] & mask;
+	return !(unknown | (~words[w] & mask & last_bits(last)));
+}
+
+/* Part of a dword is to be known, or unknown. Without memory for that none of it is. */
+static __attribute__((noinline)) void set_fine(struct page *p, uint32_t from, uint32_t to,
+					       bool known)
+{
+	if (!p->fine) {
+		p->fine = calloc(PAGE / 64, sizeof(*p->fine));
+		if (!p->fine) {
+			set_bits(p->known, from / 4, (to - 1) / 4, false);
+			return;
+		}
+		for (uint32_t i = 0; i < PAGE; i += 4)
+			if (all_bits(p->known, i / 4, i / 4))
+				set_bits(p->fine, i, i + 3, true);
+	}
+	set_bits(p->fine, from, to - 1, known);
+}
+
+/* Bytes [from, to), of which there is at least one. */
+static inline void set_known(struct page *p, uint32_t from, uint32_t to, bool known)
+{
+	if (p->fine || (from | to) % 4)
+		set_fine(p, from, to, known);
+	else
+		set_bits(p->known, from / 4, to / 4 - 1, known);
 }
 
 static inline bool all_known(const struct page *p, uint32_t from, uint32_t to)
 {
-	uint32_t w = from / 64, end = (to - 1) / 64;
-	uint64_t mask = first_bits(from), unknown = 0;
-
-	for (; w < end; w++, mask = ~0ull)
-		unknown |= ~p->known[w] & mask;
-	return !(unknown | (~p->known[w] & mask & last_bits(to - 1)));
+	return p->fine ? all_bits(p->fine, from, to - 1)
+		       : all_bits(p->known, from / 4, (to - 1) / 4);
 }
 
 /* The part of [address, address + n) in its first page. */
@@ -233,7 +277,7 @@ void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n)
 		m = part(address, n);
 		if (!p || p->kept)
 			continue;
-		free(recycle(image, true));
+		page_free(recycle(image, true));
 		list_remove(image, p);
 		p->kept = true;
 		list_add(image, p);

@@ -50,9 +50,11 @@ INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report $(DES
             $(MAN:%=$(DESTDIR)$(mandir)/man1/%) \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report \
+            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-probe \
             $(DESTDIR)$(datadir)/zsh/site-functions/_nvsnoop \
             $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop.fish \
             $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-report.fish \
+            $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-probe.fish \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
 DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md)
 
@@ -73,7 +75,7 @@ install: all
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(DESTDIR)$(mandir)/man1
-	$(Q)for tool in nvsnoop nvsnoop-report; do \
+	$(Q)for tool in nvsnoop nvsnoop-report nvsnoop-probe; do \
 	    install -m 644 scripts/completion/completion.bash $(DESTDIR)$(datadir)/bash-completion/completions/$$tool && \
 	    install -m 644 scripts/completion/nvsnoop.fish $(DESTDIR)$(datadir)/fish/vendor_completions.d/$$tool.fish || \
 	    exit 1; done

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Completion for nvsnoop and nvsnoop-report. Options and what they take are read from --help, so that they
+# Completion for nvsnoop, nvsnoop-report and nvsnoop-probe. Options and what they take are read from --help, so that they
 # are those of the tool that is called. zsh and fish run this file, `bash FILE words TOOL WORD...`: the first
 # line printed says what else may stand there, the others are words.
 
 # Options of tool $1 as --help writes them: "--quiet", "--trap=emulate|step".
 _nvsnoop_options() {
 	"$1" --help 2>/dev/null | sed -En 's/^ {1,8}(-[a-zA-Z], )?(--[a-z][-a-z0-9]*(=[^ ]*)?).*/\2/p'
+}
+
+# What the probe can do, as --help lists it.
+_nvsnoop_studies() {
+	"$1" --help 2>/dev/null | sed -En '/^Studies:/,/^$/s/^  ([a-z]+) .*/\1/p'
 }
 
 # The long name of option $2 of tool $1: -s is --sort.
@@ -46,12 +51,13 @@ _nvsnoop_values() {
 		mapfile -t words < <(_nvsnoop_columns "$tool" "${@:4}" | sed "s/^/$sign/") ;;
 	API) mapfile -t words < <(_nvsnoop_names "$tool" --by-api api,runtime_api "${@:4}") ;;
 	RANGE) mapfile -t words < <(_nvsnoop_names "$tool" --by-nvtx range "${@:4}") ;;
+	FORMAT) words=(text csv json) ;;
 	CLASS) mapfile -t words < <("$tool" --classes --format=csv 2>/dev/null | sed 1d | cut -d, -f2) ;;
 	*) mapfile -t words < <(tr '|' '\n' <<<"$takes" | grep -E '^[a-z0-9][-a-z0-9]*$') ;;
 	esac
 	case $takes in
 	FILE*) also=files ;;
-	DIR*) also=folders ;;
+	DIR* | FOLDER) also=folders ;;
 	esac
 }
 
@@ -61,8 +67,8 @@ _nvsnoop_words() {
 	local tool=${1/#\~\//$HOME/} word=${*: -1} before=("${@:2:$#-2}") previous='' i
 	((${#before[@]})) && previous=${before[-1]}
 	words=() also=''
-	if [[ ${before[0]-} == report && ${tool##*/} == nvsnoop ]]; then
-		_nvsnoop_words "${tool}-report" "${before[@]:1}" "$word"
+	if [[ ${before[0]-} == @(report|probe) && ${tool##*/} == nvsnoop ]]; then
+		_nvsnoop_words "${tool}-${before[0]}" "${before[@]:1}" "$word"
 		return
 	elif [[ ${tool##*/} == nvsnoop ]]; then
 		for ((i = 0; i < ${#before[@]}; i++)); do
@@ -84,7 +90,13 @@ _nvsnoop_words() {
 	elif [[ $word == -* ]]; then
 		mapfile -t words < <(_nvsnoop_options "$tool" | sed 's/=.*/=/')
 	elif [[ ${tool##*/} == nvsnoop ]]; then
-		words=(report) also=commands
+		words=(report probe) also=commands
+	elif [[ ${tool##*/} == nvsnoop-probe ]]; then
+		if [[ " ${before[*]} " == *" submit "* ]]; then
+			also=files
+		else
+			mapfile -t words < <(_nvsnoop_studies "$tool")
+		fi
 	else
 		also=files
 	fi
@@ -145,4 +157,4 @@ _nvsnoop() {
 	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen $i -- "$word")
 }
 
-complete -F _nvsnoop nvsnoop nvsnoop-report
+complete -F _nvsnoop nvsnoop nvsnoop-report nvsnoop-probe

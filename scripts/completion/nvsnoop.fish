@@ -32,3 +32,4 @@ end
 
 complete -c nvsnoop -f -a '(__nvsnoop_complete)'
 complete -c nvsnoop-report -f -a '(__nvsnoop_complete)'
+complete -c nvsnoop-probe -f -a '(__nvsnoop_complete)'

@@ -298,6 +298,8 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	call.absent = rec->absent;
 	call.args = (const void *)tail;
 	call.strings = (const char *)tail + rec->nargs * 8ull;
+	if (rec->rec.flags & NVS_CALL_SITED && call.stack == NVS_NONE)
+		memcpy(&call.stack, rec->args, sizeof(call.stack));
 	/* Strings are cut out by lengths that have to fit. */
 	for (uint32_t i = 0, used = 0; i < call.nargs; i++) {
 		if (api->kinds[i] != NVS_KIND_STRING || call.absent >> i & 1 ||

@@ -94,9 +94,9 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 	struct nvs_api_calls_key key = {
 		.trace = s->index,
 		.api = call->api->number,
-		.stack = call->submissions ? call->stack : NVS_NONE,
+		.stack = call->stack,
 		.thread = s->options->thread.n || list->threads ? call->thread : 0,
-		.silent = !call->submissions,
+		.silent = !call->submissions && call->stack == NVS_NONE,
 	};
 	struct nvs_api_calls *a;
 

@@ -12,7 +12,7 @@ struct nvs_api_calls {
 	struct nvs_api_calls_key {
 		uint32_t trace, api, stack;
 		uint32_t thread; /* only where threads are selected, or told apart */
-		uint32_t silent; /* submitted nothing: who called is not known */
+		uint32_t silent; /* submitted nothing, and who called is not known */
 	} key;
 	const struct nvs_call_api *entry;
 	const struct nvs_source *source; /* NULL: several */

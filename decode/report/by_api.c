@@ -446,8 +446,10 @@ NVS_REPORT(by_api, .name = "by-api", .place = 10,
 NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
 	   .help = "per API and the program's own frame that called it",
 	   .man = "The same for each API and the program's own frame that called it. A stack is "
-		  "taken where something is submitted, so of calls that\nsubmitted nothing the "
-		  "frame is not known: they stand in a row of their API without one.",
+		  "taken where something is submitted, and at\nthe end of a call that took about a "
+		  "millisecond or more; of shorter calls that submitted nothing the frame is not "
+		  "known,\nnor of those before the first GPU was opened: they stand in a row of "
+		  "their API without one.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_site_columns), .state = sizeof(struct nvs_api_calls_list),
 	   .each = sizeof(struct each), .begin = begin_sites, .print = print_by_callsite,

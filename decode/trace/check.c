@@ -127,6 +127,7 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	case NVS_REC_CALL:
 		tail = ((const struct nvs_rec_call *)rec)->nargs * 8u;
 		tail += ((const struct nvs_rec_call *)rec)->bytes;
+		tail += rec->flags & NVS_CALL_SITED ? 8 : 0;
 		break;
 	case NVS_REC_KERNEL:
 		tail = ((const struct nvs_rec_kernel *)rec)->length;

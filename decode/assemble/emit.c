@@ -44,9 +44,10 @@ void nvs_asm_entry(struct nvs_asm *s, const struct nvs_asm_entry *entry,
 
 void nvs_asm_begin(struct nvs_asm *s)
 {
-	const struct nvs_asm_entry *last = s->out->entries + s->out->nentries - 1;
+	uint32_t n = s->out->nentries;
+	const struct nvs_asm_entry *last = n ? &s->out->entries[n - 1] : NULL;
 
-	if (!s->out->nentries || last->control || last->dwords == ENTRY_DWORDS_MAX)
+	if (!last || last->control || last->dwords == ENTRY_DWORDS_MAX)
 		nvs_asm_entry(s, &(struct nvs_asm_entry){0}, &(struct nvs_asm_stated){0});
 }
 

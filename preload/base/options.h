@@ -21,9 +21,9 @@
  * commas: renamed (the name was taken), unsafe (the buffers outlive no kill), lost (the output
  * could not be written to the end, or, without an errno, writing hangs), options (the option string
  * was wrong and ignored), trigger (the trigger file was not obeyed), full (it has its max-size),
- * cut (it holds the last of the submissions), failed (no trace could be
- * made; its process has said why). Tab, newline, other control characters and backslash in a path
- * are written as \ooo.
+ * stuck (keep-last could make no further part: the errno is of that, unless lost), cut (it holds
+ * the last of the submissions), failed (no trace could be made; its process has said why). Tab,
+ * newline, other control characters and backslash in a path are written as \ooo.
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
 /*
@@ -40,6 +40,8 @@
  * what was only counted. */
 #define NVS_SAID_CUT ", the last of "
 #define NVS_SAID_FULL " since --max-size was reached"
+/* Of one that keeps the last and cannot: why. */
+#define NVS_SAID_STUCK " since no further part could be made (%s)"
 
 #define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"
 #define NVS_MIN_RING_BYTES (64ull << 10)

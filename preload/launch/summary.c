@@ -29,6 +29,7 @@ struct trace {
 	bool renamed; /* the name asked for was taken */
 	bool lost; /* the output could not be written to its end */
 	bool full; /* it stopped at its --max-size */
+	bool stuck; /* it stopped as no further part could be made */
 	bool cut; /* it holds the last of the submissions */
 	bool trigger; /* its trigger file held what cannot be obeyed */
 	bool failed; /* could not be made: the library has said why */
@@ -140,6 +141,7 @@ static void read_line(struct traces *all, char *line)
 	trace->lost_submissions = strtoull(field(&line), NULL, 10);
 	trace->trigger = has_word(flags, "trigger");
 	trace->full = has_word(flags, "full");
+	trace->stuck = has_word(flags, "stuck");
 	trace->cut = has_word(flags, "cut");
 	trace->failed = has_word(flags, "failed");
 }
@@ -280,7 +282,8 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 
 struct sums {
 	uint64_t submissions, gaps, bytes, skipped, lost_submissions;
-	size_t open, renamed, lost, trigger, full, cut;
+	size_t open, renamed, lost, trigger, full, stuck, cut;
+	int why_stuck; /* errno; 0: not known beside that of what was lost */
 	int error; /* the first trace's that has one */
 };
 
@@ -327,7 +330,11 @@ static struct sums sum_up(const struct traces *all)
 		sums.renamed += trace->renamed;
 		sums.lost += trace->lost;
 		sums.lost_submissions += trace->lost_submissions;
-		sums.error = sums.error ? sums.error : trace->error;
+		if (trace->stuck && !trace->lost)
+			sums.why_stuck = trace->error;
+		else if (!sums.error)
+			sums.error = trace->error;
+		sums.stuck += trace->stuck;
 		sums.trigger += trace->trigger;
 		sums.full += trace->full;
 		sums.cut += trace->cut;
@@ -378,6 +385,11 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 			fputs(NVS_SAID_FULL, out);
 		if (sums.full && all->n > 1)
 			fprintf(out, " in %zu", sums.full);
+		if (sums.stuck)
+			fprintf(out, NVS_SAID_STUCK,
+				strerror(sums.why_stuck ? sums.why_stuck : sums.error));
+		if (sums.stuck && all->n > 1)
+			fprintf(out, " in %zu", sums.stuck);
 	}
 	if (sums.open)
 		fprintf(out, ", %zu not ended in order", sums.open);

@@ -120,9 +120,8 @@ void nvs_limit_parts(struct nvs_writer *w)
 	bytes = w->sink.file_bytes;
 	if (!w->sink.error && bytes >= w->retry_at &&
 	    (nvs_ledger_settled(w->merge->ledger) || bytes >= 2 * (keep->limit / 8 + keep->head))) {
-		w->retry_at = 0;
-		if (next_part(w, bytes))
-			w->retry_at = bytes + keep->limit / 8;
+		w->part_error = next_part(w, bytes);
+		w->retry_at = w->part_error ? bytes + keep->limit / 8 : 0;
 	}
 	/* No more parts can be made: as much as was to be kept is all there will be. */
 	if (w->retry_at && bytes > keep->limit && !nvs_switch_is_full()) {

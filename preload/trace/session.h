@@ -168,7 +168,8 @@ struct nvs_outcome {
 	uint64_t bytes; /* of the trace */
 	int error; /* of writing, -errno; 0: none */
 	bool hangs; /* the writer was left behind */
-	bool full; /* it has its --max-size */
+	bool full; /* no more is recorded: it has its size */
+	int stuck; /* -errno: it has that since no further part could be made; 0: no such thing */
 	bool cut; /* the last of it are kept */
 };
 void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome);

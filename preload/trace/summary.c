@@ -133,11 +133,12 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 	add_flag(l, o->error != 0 || o->hangs, "lost", &any);
 	add_flag(l, nvs_options()->error[0] != '\0', "options", &any);
 	add_flag(l, atomic_load(&session->trigger.wrong), "trigger", &any);
-	add_flag(l, o->full, "full", &any);
+	add_flag(l, o->full && !o->stuck, "full", &any);
+	add_flag(l, o->stuck != 0, "stuck", &any);
 	add_flag(l, o->cut, "cut", &any);
 	if (!any)
 		add(l, "-");
-	add(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped, -o->error,
+	add(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped, o->error ? -o->error : -o->stuck,
 	    (unsigned long long)o->lost_submissions);
 }
 
@@ -194,7 +195,9 @@ static void add_result(struct line *l, const struct nvs_session *session,
 		add_number(l, o->skipped);
 		add(l, " more only counted");
 	}
-	if (o->full)
+	if (o->stuck)
+		add(l, NVS_SAID_STUCK, strerror(-o->stuck));
+	else if (o->full)
 		add(l, NVS_SAID_FULL);
 	add_lost(l, o);
 	if (atomic_load(&session->trigger.wrong))

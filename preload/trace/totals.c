@@ -98,6 +98,7 @@ void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome
 	outcome->error = w->first_error;
 	outcome->cut = w->keep.cut;
 	outcome->full = nvs_switch_is_full();
+	outcome->stuck = outcome->full ? w->part_error : 0;
 	outcome->hangs = !atomic_load(&w->done);
 	if (outcome->hangs)
 		outcome->lost_submissions += nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS);

@@ -19,6 +19,7 @@ struct nvs_writer {
 	_Atomic uint32_t names; /* 1: its thread runs */
 	struct nvs_sink sink; /* the packers' while one has a frame */
 	struct nvs_keep keep; /* likewise; --keep-last */
+	int part_error; /* -errno of the latest part that could not be begun */
 	uint64_t retry_at; /* bytes of the newest part: another could not be begun before */
 	uint32_t frames_now, frames_before; /* of this round, and of the one before */
 	uint64_t last_clock; /* mono_ns of the last calibration point */

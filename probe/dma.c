@@ -274,7 +274,7 @@ static void add_row(struct study *s, const struct point *p)
 				PROBE_NUMBER(p->bad ? NAN : p->ns[0]),
 				PROBE_NUMBER(p->bad ? NAN : probe_quantile(p->ns, repeat, 0.9)),
 				PROBE_NUMBER(p->bytes / median * 1e9 / (1 << 30)),
-				PROBE_NUMBER(dma_published_ns(w, p->bytes))});
+				PROBE_NUMBER(dma_published(w, p->bytes)->ns)});
 }
 
 /* ---- the plan ---- */
@@ -403,6 +403,41 @@ static void give_memory(struct study *s)
 		probe_memory_free(all[i]);
 }
 
+void dma_raw(const struct probe_options *options, struct probe_session *session,
+	     const uint32_t *sizes, uint32_t n, double *by_inline, double *by_engine)
+{
+	struct study s = {.options = options};
+
+	for (uint32_t i = 0; i < n; i++)
+		s.largest = sizes[i] > s.largest ? sizes[i] : s.largest;
+	s.points = calloc(POINTS_MAX, sizeof(*s.points));
+	if (!s.points)
+		probe_die("out of memory");
+	probe_open(&s.session, options->gpu);
+	take_memory(&s);
+	add_points(&s, &main_ways[0], sizes, n);
+	add_points(&s, &main_ways[2], sizes, n);
+	measure(&s);
+	probe_clock(&s.session);
+	for (uint32_t i = 0; i < n; i++)
+		by_inline[i] = by_engine[i] = NAN;
+	for (uint32_t k = 0; k < s.npoints; k++) {
+		struct point *p = &s.points[k];
+
+		for (uint32_t i = 0; i < n; i++)
+			if (sizes[i] == p->bytes && !p->bad)
+				(p->way->copy ? by_engine : by_inline)[i] =
+					probe_median(p->ns, options->repeat);
+		free(p->ns);
+	}
+	free(s.points);
+	give_memory(&s);
+	probe_close(&s.session);
+	*session = s.session;
+	if (s.wrong)
+		probe_die("%u rows have wrong data", s.wrong);
+}
+
 int probe_dma(const struct probe_options *options)
 {
 	static uint32_t sizes[PROBE_SIZES_MAX];
@@ -413,6 +448,8 @@ int probe_dma(const struct probe_options *options)
 
 	if (options->svg)
 		probe_svg_folder(options->svg);
+	if (options->compare)
+		return dma_compare(options);
 	s.points = calloc(POINTS_MAX, sizeof(*s.points));
 	if (!s.points)
 		probe_die("out of memory");

@@ -3,7 +3,7 @@
 #ifndef NVSNOOP_PROBE_DMA_H
 #define NVSNOOP_PROBE_DMA_H
 
-#include "probe/table.h"
+#include "probe/studies.h"
 
 enum direction { TO_DEVICE, TO_HOST, WITHIN_DEVICE, DIRECTIONS };
 static const char *const direction_name[] = {"HtoD", "DtoH", "DtoD"};
@@ -25,12 +25,26 @@ enum { COL_BYTES = 7, COL_NS = 9, COL_GIB = 12, NCOLUMNS = 14 };
 #define DMA_MAIN \
 	5 /* ways that are measured at every size: inline to device and host, copies each way */
 
-/* What was published for an A40, ns; NAN: nothing. */
-double dma_published_ns(const struct way *way, uint32_t bytes);
+/* What was published for an A40, ns, and by how many percent the profiler's is too long; NAN:
+ * nothing. */
+struct dma_published {
+	uint32_t bytes;
+	double ns, profiler, percent;
+};
+const struct dma_published *dma_published(const struct way *way, uint32_t bytes);
 /* Adds to the table's notes; ENDS: the row behind the last of each main way. */
 void dma_derive(struct probe_table *table, const struct way *ways, const uint32_t *ends);
 /* Two pictures into FOLDER. */
 void dma_draw(const struct probe_table *table, const struct probe_session *session,
 	      const uint32_t *ends, const char *folder);
+
+/*
+ * The interval of back-to-back transfers from host to device of N sizes, inline and by the copy
+ * engine, ns; NAN: not to be had. SESSION tells of the machine afterwards, and is closed.
+ */
+void dma_raw(const struct probe_options *options, struct probe_session *session,
+	     const uint32_t *sizes, uint32_t n, double *by_inline, double *by_engine);
+/* compare.c: --compare; the exit status. */
+int dma_compare(const struct probe_options *options);
 
 #endif

@@ -75,6 +75,9 @@ struct probe_access { /* CUmemAccessDesc */
 	MAY(cuMemRelease, (uint64_t))                                                            \
 	MAY(cuMemMap, (probe_address, size_t, size_t, uint64_t, uint64_t))                       \
 	MAY(cuMemUnmap, (probe_address, size_t))                                                 \
+	MAY(cuEventCreate, (void **, unsigned))                                                  \
+	MAY(cuEventRecord, (void *, void *))                                                     \
+	MAY(cuEventElapsedTime, (float *, void *, void *))                                       \
 	MAY(cuMemSetAccess, (probe_address, size_t, const struct probe_access *, size_t))
 
 struct probe_driver {

@@ -15,7 +15,7 @@ static const struct study_name {
 	uint32_t repeat; /* where --repeat does not say */
 	const char *help; /* NULL: for another study, which runs it */
 } studies[] = {
-	{"dma", probe_dma, "rvsi", 30,
+	{"dma", probe_dma, "rvsim", 30,
 	 "transfers inline and by copy engine: latency, bandwidth, crossover"},
 	{"doorbell", probe_doorbell, "r", 30,
 	 "from the store to the doorbell to the end, by stages"},
@@ -23,6 +23,7 @@ static const struct study_name {
 	 "FILE, a text of methods as --dump prints it; - is stdin"},
 	{"graph", probe_graph, "rvN", 200,
 	 "launches of graphs by their length: time, bytes, steps"},
+	{"copies", probe_copies, "s", 0, NULL},
 	{"graph-launches", probe_graph_launches, "rN", 20, NULL},
 };
 enum { STUDIES = sizeof(studies) / sizeof(studies[0]) };
@@ -47,6 +48,8 @@ static void usage(FILE *f)
 		"  --nodes=A-B      chains of A to B kernels, 1 to 2000\n"
 		"  --repeat=N       submissions a row, 1 to 1000 (30; graph: 200)\n"
 		"  --iterations=N   transfers a submission (as many as take 200 us)\n"
+		"  --compare        dma: what CUPTI, events and the host say of the driver's\n"
+		"                   copies, beside ours of the same size and mode\n"
 		"  --dry-run        submit: only write the words, for nvsnoop-report --raw\n"
 		"  --unsafe         submit: whatever addresses, classes and grids there are\n"
 		"  --src=FILE       submit: what $src holds, up to 1 MiB\n"
@@ -137,21 +140,30 @@ static enum probe_format read_format(const char *text)
 }
 
 static const struct option known[] = {
-	{"gpu", required_argument, NULL, 'g'},	      {"format", required_argument, NULL, 'f'},
-	{"svg", required_argument, NULL, 'v'},	      {"sizes", required_argument, NULL, 's'},
-	{"nodes", required_argument, NULL, 'N'},      {"repeat", required_argument, NULL, 'r'},
-	{"iterations", required_argument, NULL, 'i'}, {"dry-run", no_argument, NULL, 'n'},
-	{"unsafe", no_argument, NULL, 'u'},	      {"src", required_argument, NULL, 'a'},
-	{"dst", required_argument, NULL, 'b'},	      {"channel", required_argument, NULL, 'c'},
-	{"timeout", required_argument, NULL, 't'},    {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},	      {NULL, 0, NULL, 0},
+	{"gpu", required_argument, NULL, 'g'},
+	{"format", required_argument, NULL, 'f'},
+	{"svg", required_argument, NULL, 'v'},
+	{"sizes", required_argument, NULL, 's'},
+	{"nodes", required_argument, NULL, 'N'},
+	{"repeat", required_argument, NULL, 'r'},
+	{"iterations", required_argument, NULL, 'i'},
+	{"compare", no_argument, NULL, 'm'},
+	{"dry-run", no_argument, NULL, 'n'},
+	{"unsafe", no_argument, NULL, 'u'},
+	{"src", required_argument, NULL, 'a'},
+	{"dst", required_argument, NULL, 'b'},
+	{"channel", required_argument, NULL, 'c'},
+	{"timeout", required_argument, NULL, 't'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
 };
 
 /* GIVEN has the letters of the options that were given. */
 static void check_takes(const struct study_name *study, const char *given)
 {
 	for (const struct option *o = known; o->name; o++)
-		if (strchr("rvsNinuabct", o->val) && strchr(given, o->val) &&
+		if (strchr("rvsNimnuabct", o->val) && strchr(given, o->val) &&
 		    !strchr(study->takes, o->val)) {
 			fprintf(stderr, "nvsnoop-probe: %s takes no --%s; try --help\n",
 				study->name, o->name);
@@ -198,6 +210,9 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 			break;
 		case 'i':
 			o->iterations = (uint32_t)number(optarg, 1, 1000000, "iterations");
+			break;
+		case 'm':
+			o->compare = true;
 			break;
 		case 'n':
 			o->dry_run = true;

@@ -27,3 +27,9 @@ $(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ)
 
 TESTS     += tests/probe/run tests/probe/submit
 TEST_DEPS += $(BUILD)/nvsnoop-probe $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so
+
+# What the comparison finds where CUPTI would be.
+$(BUILD)/tests/cupti/libcupti.so.13: tests/probe/cupti.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -Wno-missing-prototypes -fPIC -shared -o $@ $<
+TEST_DEPS += $(BUILD)/tests/cupti/libcupti.so.13

@@ -15,6 +15,7 @@ struct probe_options {
 	uint32_t repeat; /* submissions a row, 1 to 1000 */
 	uint32_t iterations; /* transfers in each; 0: as many as the clock needs */
 	uint32_t sizes[PROBE_SIZES_MAX], nsizes; /* 0: the study's own */
+	bool compare; /* dma: with what profilers say of the driver's copies */
 	const char *file; /* submit: the text; "-": standard input */
 	const char *src, *dst; /* submit: files for $src and of $dst; NULL: none */
 	const char *channel; /* submit: probe_lane.name, or its last word; NULL: by what it says */
@@ -25,6 +26,7 @@ struct probe_options {
 
 /* Each prints its result; the exit status. */
 int probe_dma(const struct probe_options *options);
+int probe_copies(const struct probe_options *options); /* what --compare runs by itself */
 int probe_doorbell(const struct probe_options *options);
 int probe_submit_text(const struct probe_options *options);
 int probe_graph(const struct probe_options *options);

@@ -90,7 +90,28 @@ def mirrored(suite, name):
     return row
 
 
+def compared(suite, name):
+    """The driver copies up to 24 KiB inline and more by the engine: every size of the published table has its row."""
+    row = suite.row(name)
+    run = probed(suite, name, ["dma", "--compare"], row)
+    if not run:
+        return row
+    modes = {r["bytes"]: r["mode"] for r in run["rows"]}
+    want = {1 << n: "inline" if n < 15 else "engine" for n in range(3, 26, 2)}
+    if modes != want:
+        row.wrong.append(f"modes {modes}, not {want}")
+    for r in run["rows"]:
+        if not r["host_ns"] or not r["raw_ns"] or r["host_ns"] < r["raw_ns"] * 0.9:
+            row.wrong.append(f"{r['bytes']} bytes: host {r['host_ns']} ns, raw {r['raw_ns']}")
+    cupti = [r for r in run["rows"] if r["cupti_ns"]]
+    row.notes.append(f"{len(run['rows'])} sizes, {len(cupti)} with CUPTI")
+    for r in cupti[:1]:
+        row.notes.append(f"{r['bytes']} bytes: CUPTI {r['cupti_ns']:.0f} ns, raw {r['raw_ns']:.1f}")
+    return row
+
+
 def register(suite):
     suite.check("transfers of our own", dma, alone=True)
+    suite.check("transfers as profilers see them", compared, alone=True)
     suite.check("doorbell of our own", doorbell, alone=True)
     suite.check("what the probe sends, recorded", mirrored)

@@ -104,7 +104,8 @@ static int make_channel(struct nvs_attach *f, const struct nvs_trace_channel *tc
 	return 0;
 }
 
-struct nvs_ops_channel *nvs_attach_channel(const struct nvs_attach *f, uint32_t number)
+/* The channel of a number as operations see it; NULL: none yet. */
+static struct nvs_ops_channel *channel_at(const struct nvs_attach *f, uint32_t number)
 {
 	return nvs_number_get(&f->channels, number);
 }
@@ -121,13 +122,13 @@ int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, 
 	struct nvs_ops_channel *c;
 	struct nvs_segment seg;
 
-	if (!nvs_attach_channel(f, number)) {
+	if (!channel_at(f, number)) {
 		int r = make_channel(f, s->channel);
 
 		if (r)
 			return r;
 	}
-	c = nvs_attach_channel(f, number);
+	c = channel_at(f, number);
 	f->now = s;
 	nvs_ops_begin(c, tag);
 	while (nvs_segment_next(&it, &seg)) {
@@ -150,7 +151,7 @@ static void object_made(struct nvs_attach *f, const struct nvs_rec_object *rec)
 {
 	const struct nvs_trace_channel *tc = nvs_trace_channel_of(f->trace, rec->client,
 								  rec->parent);
-	struct nvs_ops_channel *c = tc ? nvs_attach_channel(f, tc->channel) : NULL;
+	struct nvs_ops_channel *c = tc ? channel_at(f, tc->channel) : NULL;
 
 	if (c)
 		nvs_ops_channel_object(c, rec->object_class);
@@ -165,13 +166,13 @@ int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec)
 		object_made(f, (const struct nvs_rec_object *)rec);
 		break;
 	case NVS_REC_CHANNEL:
-		c = nvs_attach_channel(f, ((const struct nvs_rec_channel *)rec)->channel);
+		c = channel_at(f, ((const struct nvs_rec_channel *)rec)->channel);
 		if (c)
 			nvs_ops_channel_host(c,
 					     ((const struct nvs_rec_channel *)rec)->object_class);
 		break;
 	case NVS_REC_CHANNEL_GONE:
-		c = nvs_attach_channel(f, ((const struct nvs_rec_channel_gone *)rec)->channel);
+		c = channel_at(f, ((const struct nvs_rec_channel_gone *)rec)->channel);
 		if (c) {
 			nvs_number_set(&f->channels, nvs_ops_channel_info(c)->number, NULL);
 			nvs_ops_channel_free(c);

@@ -34,7 +34,5 @@ int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec);
 
 /* The descriptor of a LAUNCH while op() runs; NULL: not known. */
 const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nvs_op *op);
-/* The channel of a number as operations see it; NULL: none yet. */
-struct nvs_ops_channel *nvs_attach_channel(const struct nvs_attach *f, uint32_t number);
 
 #endif

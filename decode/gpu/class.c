@@ -214,18 +214,6 @@ const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *
 	return NULL;
 }
 
-const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class_bit,
-			       uint64_t value)
-{
-	for (uint32_t i = 0; i < field->nvalues; i++) {
-		const struct nvs_enum *v = &nvs_values[field->values + i];
-
-		if (v->value == value && (!v->classes || !class_bit || v->classes & class_bit))
-			return nvs_str(v->name);
-	}
-	return NULL;
-}
-
 const struct nvs_chip *nvs_chip_find(uint32_t architecture, uint32_t implementation)
 {
 	for (uint32_t i = 0; i < nvs_nchips; i++) {

@@ -162,8 +162,6 @@ const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *
 /* Bit of CLS in the masks of VERSION, or 0 where neither it nor the class whose descriptors it has
  * is listed there. */
 uint32_t nvs_qmd_class_bit(const struct nvs_qmd_version *version, uint32_t cls);
-const char *nvs_qmd_value_name(const struct nvs_qmd_field *field, uint32_t class_bit,
-			       uint64_t value);
 
 /* Classes of a chip, for subchannels of which the trace says nothing. */
 struct nvs_chip {

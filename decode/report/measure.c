@@ -15,7 +15,7 @@ void nvs_weight_add(struct nvs_weight *to, const struct nvs_weight *w)
 	to->timed |= w->timed;
 }
 
-bool nvs_weight_any(const struct nvs_weight *w)
+static bool has_weight(const struct nvs_weight *w)
 {
 	return w->submissions || w->bytes || w->calls;
 }
@@ -100,7 +100,7 @@ int nvs_stacks_sort(struct nvs_run *run, enum nvs_measure by)
 		uint32_t *first = parent ? &parent->child : &t->top;
 
 		/* The place of what found no room, where all did. */
-		if (!list[n]->child && !nvs_weight_any(&list[n]->weight))
+		if (!list[n]->child && !has_weight(&list[n]->weight))
 			continue;
 		list[n]->next = *first;
 		*first = list[n]->number;
@@ -143,7 +143,7 @@ int nvs_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_
 	places = calloc(t->frames.n + 1, sizeof(*places));
 	list->frame = calloc(t->frames.n + 1, sizeof(struct nvs_frame *));
 	while (places && list->frame && (f = nvs_frame_next(t, f, &depth)))
-		if (nvs_weight_any(&f->weight)) {
+		if (has_weight(&f->weight)) {
 			places[list->n].frame = f;
 			places[list->n].at = list->n;
 			list->n++;

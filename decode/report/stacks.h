@@ -95,7 +95,6 @@ struct nvs_stacks_list {
 	size_t n, shown;
 };
 int nvs_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_list *list);
-bool nvs_weight_any(const struct nvs_weight *w);
 void nvs_weight_add(struct nvs_weight *to, const struct nvs_weight *w);
 
 /* Columns of a row that has a weight, and a share of all in percent; NVS_WEIGHT_GETTERS() first. */

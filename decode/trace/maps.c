@@ -145,7 +145,7 @@ const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t va
 	return &best->map;
 }
 
-const struct nvs_mapping *nvs_maps_at(const struct nvs_maps *maps, uint32_t number)
+static const struct nvs_mapping *map_at(const struct nvs_maps *maps, uint32_t number)
 {
 	struct nvs_map_node *node;
 
@@ -179,5 +179,5 @@ const struct nvs_mapping *nvs_trace_cpu_map(const struct nvs_trace *t, uint64_t 
 
 const struct nvs_mapping *nvs_trace_cpu_map_at(const struct nvs_trace *t, uint32_t map)
 {
-	return nvs_maps_at(&t->cpu_maps, map);
+	return map_at(&t->cpu_maps, map);
 }

@@ -15,7 +15,6 @@ int nvs_maps_add(struct nvs_maps *maps, const struct nvs_mapping *mapping);
 void nvs_maps_remove(struct nvs_maps *maps, uint32_t number);
 const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t vaspace,
 					uint64_t address);
-const struct nvs_mapping *nvs_maps_at(const struct nvs_maps *maps, uint32_t number);
 void nvs_maps_free(struct nvs_maps *maps);
 
 #endif

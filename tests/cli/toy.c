@@ -39,4 +39,4 @@ static int print(struct nvs_run *run)
 
 NVS_REPORT(toy, .name = "toy", .place = 15, .help = "how many calls there are",
 	   .man = "How many calls there are.", .needs = NVS_NEED_TRACE, .prints = NVS_PRINTS_TABLE,
-	   .each = sizeof(struct row), .begin = begin, .print = print);
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct row), .begin = begin, .print = print);

@@ -47,7 +47,6 @@ unsigned nvs_insn_store_bytes(const struct nvs_insn *insn);
 
 /* ---- everything else: one step ---- */
 
-#define NVS_STEP_SLOT NVS_INSN_MAX /* bytes of a slot that are written */
 #define NVS_STEP_GREGS 18 /* the general registers, RIP and flags: the first of gregset_t */
 
 /* One step, from nvs_step_prepare to nvs_step_finish. The first four are for the caller to read. */

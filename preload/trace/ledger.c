@@ -9,7 +9,8 @@
 #include "preload/trace/ledger.h"
 #include "trap/trap.h"
 
-#define BUCKETS 16384u
+#define BUCKETS 1024u /* at first */
+#define MAX_BUCKETS (1u << 24)
 #define MAX_AHEAD 256u
 
 /* What a record is about: its type, and one or two numbers. */
@@ -32,8 +33,10 @@ struct ahead {
 };
 
 struct nvs_ledger {
-	struct entry *bucket[BUCKETS];
+	struct entry **bucket;
+	uint32_t buckets, entries;
 	struct entry *oldest, *newest;
+	uint64_t steps;
 	struct nvs_rec_part counts;
 	uint64_t events; /* of graphs */
 	uint32_t open; /* submissions whose pieces are still to come */
@@ -43,53 +46,72 @@ struct nvs_ledger {
 
 struct nvs_ledger *nvs_ledger_new(void)
 {
-	return nvs_alloc(sizeof(struct nvs_ledger));
+	struct nvs_ledger *l = nvs_alloc(sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->buckets = BUCKETS;
+	l->bucket = nvs_alloc(BUCKETS * sizeof(*l->bucket));
+	if (l->bucket)
+		return l;
+	nvs_free(l, sizeof(*l));
+	return NULL;
 }
 
 void nvs_ledger_free(struct nvs_ledger *l)
 {
-	struct entry *e = l ? l->oldest : NULL;
-
-	while (e) {
-		struct entry *newer = e->newer;
-
+	if (!l)
+		return;
+	for (struct entry *e = l->oldest, *newer; e; e = newer) {
+		newer = e->newer;
 		nvs_free(e, sizeof(*e) + e->size);
-		e = newer;
 	}
+	nvs_free(l->bucket, l->buckets * sizeof(*l->bucket));
 	nvs_free(l, sizeof(*l));
+}
+
+uint64_t nvs_ledger_steps(const struct nvs_ledger *l)
+{
+	return l->steps;
 }
 
 /* ---- entries ---- */
 
-/* Records of one thing with several numbers b are in one bucket. */
-static struct entry **bucket_of(struct nvs_ledger *l, uint32_t type, uint64_t a)
+/* The events of one graph share a bucket, in which they are gone through. Other things do not: a
+ * module may have very many names. */
+static struct entry **bucket_of(struct nvs_ledger *l, const struct key *key)
 {
-	uint64_t h = (a ^ (uint64_t)type << 56) * 0x9e3779b97f4a7c15ull;
+	const uint64_t odd = 0x9e3779b97f4a7c15ull;
+	uint64_t h = (key->a ^ (uint64_t)key->type << 56) * odd;
 
-	return &l->bucket[h >> 50 & (BUCKETS - 1)];
+	if (key->type != NVS_REC_GRAPH)
+		h = (h ^ h >> 32 ^ key->b) * odd;
+	return &l->bucket[h >> 32 & (l->buckets - 1)];
 }
 
-static bool about(const struct entry *e, const struct key *key)
+static bool about(struct nvs_ledger *l, const struct entry *e, const struct key *key)
 {
+	l->steps++;
 	return e->key.type == key->type && e->key.a == key->a && e->key.b == key->b;
 }
 
 static struct entry *find(struct nvs_ledger *l, const struct key *key)
 {
-	struct entry *e = *bucket_of(l, key->type, key->a);
+	struct entry *e = *bucket_of(l, key);
 
-	while (e && !about(e, key))
+	while (e && !about(l, e, key))
 		e = e->next;
 	return e;
 }
 
 static void unlink_entry(struct nvs_ledger *l, struct entry *e)
 {
-	struct entry **at = bucket_of(l, e->key.type, e->key.a);
+	struct entry **at = bucket_of(l, &e->key);
 
-	while (*at != e)
-		at = &(*at)->next;
+	for (; *at != e; at = &(*at)->next)
+		l->steps++;
 	*at = e->next;
+	l->entries--;
 	*(e->older ? &e->older->newer : &l->oldest) = e->newer;
 	*(e->newer ? &e->newer->older : &l->newest) = e->older;
 }
@@ -108,19 +130,43 @@ static void forget(struct nvs_ledger *l, uint32_t type, uint64_t a, uint64_t b)
 		drop(l, e);
 }
 
+static void put_in_bucket(struct nvs_ledger *l, struct entry *e)
+{
+	struct entry **at = bucket_of(l, &e->key);
+
+	l->steps++;
+	e->next = *at;
+	*at = e;
+}
+
+/* More buckets, so that each stays short; without memory for them it goes on with those it has. In
+ * each the latest comes first as before. */
+static void grow(struct nvs_ledger *l)
+{
+	struct entry **more = nvs_alloc(2ull * l->buckets * sizeof(*more));
+
+	if (!more)
+		return;
+	nvs_free(l->bucket, l->buckets * sizeof(*l->bucket));
+	l->bucket = more;
+	l->buckets *= 2;
+	for (struct entry *e = l->oldest; e; e = e->newer)
+		put_in_bucket(l, e);
+}
+
 static struct entry *add(struct nvs_ledger *l, const struct key *key, const void *record,
 			 uint32_t size)
 {
-	struct entry *e = nvs_alloc(sizeof(*e) + size), **at;
+	struct entry *e = nvs_alloc(sizeof(*e) + size);
 
 	if (!e)
 		return NULL;
 	memcpy(e->record, record, size);
 	e->key = *key;
 	e->size = size;
-	at = bucket_of(l, key->type, key->a);
-	e->next = *at;
-	*at = e;
+	if (l->entries++ >= l->buckets && l->buckets < MAX_BUCKETS)
+		grow(l);
+	put_in_bucket(l, e);
 	e->older = l->newest;
 	*(l->newest ? &l->newest->newer : &l->oldest) = e;
 	l->newest = e;
@@ -307,7 +353,8 @@ static void take_graph(struct nvs_ledger *l, const struct nvs_rec_graph *g)
 		return;
 	l->events += !g->first;
 again:
-	for (e = *bucket_of(l, NVS_REC_GRAPH, g->exec); e && !g->first; e = e->next) {
+	for (e = *bucket_of(l, &(struct key){NVS_REC_GRAPH, g->exec, 0}); e && !g->first;
+	     e = e->next) {
 		if (e->key.type != NVS_REC_GRAPH || e->key.a != g->exec || graph_at(e)->first ||
 		    !replaces(g, graph_at(e)))
 			continue;

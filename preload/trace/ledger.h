@@ -16,6 +16,8 @@ struct nvs_ledger;
 /* NULL: no memory. */
 struct nvs_ledger *nvs_ledger_new(void);
 void nvs_ledger_free(struct nvs_ledger *l);
+/* Entries it has looked at so far: tests hold this against how many there are. */
+uint64_t nvs_ledger_steps(const struct nvs_ledger *l);
 void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec);
 /*
  * True: a part may begin behind what was taken. Not in the middle of a submission that comes in

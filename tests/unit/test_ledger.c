@@ -260,6 +260,30 @@ static void test_ranges(void)
 	EXPECT_STR(tell(), "");
 }
 
+/* Twice as many names of one module take about twice as many steps, not four times. */
+static uint64_t steps_of_names(uint32_t n)
+{
+	struct nvs_rec_name name = {.rec = {NVS_REC_NAME, 0, sizeof(name), 2}, .module = 5};
+
+	anew();
+	take(NVS_REC_MODULE, 1, 5, 0);
+	for (int again = 0; again < 2; again++)
+		for (name.address = 0; name.address < n * 16; name.address += 16)
+			nvs_ledger_take(ledger, &name.rec);
+	take(NVS_REC_MODULE_GONE, 3, 5, 0);
+	EXPECT_STR(tell(), "");
+	return nvs_ledger_steps(ledger);
+}
+
+static void test_many_names(void)
+{
+	uint64_t few = steps_of_names(10000), twice = steps_of_names(20000);
+
+	if (!expect_(few < 10000 * 20 && twice < few * 3, __FILE__, __LINE__))
+		printf("%llu steps for 10000 names, %llu for 20000\n", (unsigned long long)few,
+		       (unsigned long long)twice);
+}
+
 /* What the program has written over a ring costs what stood there, and nothing else. */
 static void test_scribbled(void)
 {
@@ -286,6 +310,7 @@ int main(void)
 	test_pieces();
 	test_graphs();
 	test_ranges();
+	test_many_names();
 	nvs_ledger_free(ledger);
 	return expect_done();
 }

@@ -417,8 +417,10 @@ static void find_made(struct nvs_naming *n, struct nvs_wanted *wanted, size_t co
 {
 	struct telling t = {n, NVS_NONE};
 
-	if (count && n->files && may_look(n))
-		nvs_perfmap_find(n->scratch, n->session->pid, wanted, count, tell, &t);
+	if (!count || !n->files || !may_look(n))
+		return;
+	sort(wanted, count);
+	nvs_perfmap_find(n->scratch, n->session->pid, wanted, count, tell, &t);
 }
 
 /* COUNT addresses that wait, in OBJECT. */

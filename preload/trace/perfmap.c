@@ -63,24 +63,48 @@ static bool take_number(const char **p, uint64_t *value)
 	return true;
 }
 
+/* What is looked for, in order of addresses. */
+struct sought {
+	struct nvs_wanted *wanted;
+	size_t n;
+	uint64_t steps; /* addresses looked at */
+};
+
+static size_t first_from(struct sought *s, uint64_t start)
+{
+	size_t lo = 0, hi = s->n;
+
+	for (; lo < hi; s->steps++) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->wanted[mid].address < start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 /* The line stands at PLACE of the file; what comes later in it holds. */
-static void take_line(const char *line, uint64_t place, struct nvs_wanted *wanted, size_t n)
+static void take_line(const char *line, uint64_t place, struct sought *s)
 {
 	const char *p = line;
 	uint64_t start, size;
 
 	if (!take_number(&p, &start) || !take_number(&p, &size))
 		return;
-	for (size_t i = 0; i < n; i++)
-		if (wanted[i].address - start < size)
-			wanted[i].covering[NVS_HIT_ANY] = (struct nvs_hit){
-				.start = start,
-				.name = (uint32_t)(place + (uint64_t)(p - line)),
-				.table = 1,
-			};
+	for (size_t i = first_from(s, start); i < s->n; i++, s->steps++) {
+		if (s->wanted[i].address - start >= size)
+			return;
+		s->wanted[i].covering[NVS_HIT_ANY] = (struct nvs_hit){
+			.start = start,
+			.name = (uint32_t)(place + (uint64_t)(p - line)),
+			.table = 1,
+		};
+	}
 }
 
-static void read_lines(int fd, char *text, struct nvs_wanted *wanted, size_t n)
+static void read_lines(int fd, char *text, struct sought *s)
 {
 	uint64_t place = 0; /* of text[0] */
 	size_t used = 0;
@@ -92,7 +116,7 @@ static void read_lines(int fd, char *text, struct nvs_wanted *wanted, size_t n)
 		used += (size_t)got;
 		for (; (end = memchr(line, '\n', used - (size_t)(line - text))); line = end + 1) {
 			*end = '\0';
-			take_line(line, place + (uint64_t)(line - text), wanted, n);
+			take_line(line, place + (uint64_t)(line - text), s);
 		}
 		if (line == text && used == PIECE)
 			return; /* no such line is meant */
@@ -116,17 +140,19 @@ static void tell_one(int fd, char *text, const struct nvs_wanted *w,
 	tell(arg, &name);
 }
 
-void nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted, size_t n,
-		      void (*tell)(void *arg, const struct nvs_name *name), void *arg)
+uint64_t nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted, size_t n,
+			  void (*tell)(void *arg, const struct nvs_name *name), void *arg)
 {
+	struct sought s = {.wanted = wanted, .n = n};
 	int fd = open_map(pid);
 
 	_Static_assert(PIECE <= NVS_SCRATCH_BYTES, "too little room");
 	if (fd < 0)
-		return;
-	read_lines(fd, scratch, wanted, n);
+		return 0;
+	read_lines(fd, scratch, &s);
 	for (size_t i = 0; i < n; i++)
 		if (wanted[i].covering[NVS_HIT_ANY].table)
 			tell_one(fd, scratch, &wanted[i], tell, arg);
 	nvs_sys_close(fd);
+	return s.steps;
 }

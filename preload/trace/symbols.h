@@ -61,8 +61,8 @@ void nvs_symbols_find(void *scratch, const struct nvs_object *object, bool files
 /* ---- perfmap.c ---- */
 
 /* The same of code in no object: by the file in which process PID tells what it has made, for perf
- * and its like. */
-void nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted, size_t n,
-		      void (*tell)(void *arg, const struct nvs_name *name), void *arg);
+ * and its like. Returns how many addresses were looked at, which tests hold against the lines. */
+uint64_t nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted, size_t n,
+			  void (*tell)(void *arg, const struct nvs_name *name), void *arg);
 
 #endif

@@ -50,6 +50,49 @@ static int libc_of(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+#define PIECES 4096u
+
+static uint32_t named; /* addresses that got the name they should */
+
+static void tell_piece(void *arg, const struct nvs_name *name)
+{
+	uint64_t number = (name->wanted->address - PIECES) / 64;
+	char right[32];
+
+	(void)arg;
+	/* Every eighth was told of again. */
+	snprintf(right, sizeof(right), "%s %llu", number % 8 ? "piece" : "again",
+		 (unsigned long long)number);
+	named += !strcmp(name->name, right) && name->offset == 5;
+}
+
+/* Pieces of code that were made, and an address in each: not every line is held against all. */
+static void many_pieces(void)
+{
+	static char scratch[NVS_SCRATCH_BYTES] __attribute__((aligned(64)));
+	static struct nvs_wanted wanted[PIECES];
+	uint64_t steps;
+	char path[64];
+	FILE *map;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	EXPECT(map);
+	for (uint32_t i = 0; map && i < PIECES; i++)
+		fprintf(map, "%x 40 piece %u\n", PIECES + i * 64, i);
+	for (uint32_t i = 0; map && i < PIECES; i += 8)
+		fprintf(map, "%x 40 again %u\n", PIECES + i * 64, i);
+	if (map)
+		fclose(map);
+	for (uint32_t i = 0; i < PIECES; i++)
+		wanted[i].address = PIECES + i * 64 + 5;
+	steps = nvs_perfmap_find(scratch, (uint32_t)getpid(), wanted, PIECES, tell_piece, NULL);
+	unlink(path);
+	EXPECT_EQ(named, PIECES);
+	if (!expect_(steps && steps < 20 * PIECES, __FILE__, __LINE__))
+		printf("%llu steps\n", (unsigned long long)steps);
+}
+
 int main(void)
 {
 	size_t page = (size_t)getpagesize();
@@ -79,5 +122,6 @@ int main(void)
 	((Elf64_Ehdr *)(void *)p)->e_phoff = 1ull << 46;
 	find((uintptr_t)p, (uintptr_t)p, (uintptr_t)p + 64);
 	EXPECT(!found[0]);
+	many_pieces();
 	return expect_done();
 }

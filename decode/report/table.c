@@ -9,8 +9,8 @@
 #include "decode/report/table.h"
 
 #define MAX_COLUMNS 64
-/* A name column is not made narrower than this, if without others there is room */
-#define MIN_NAME 20
+#define NAMES_SHARE 40 /* all name columns together get this, if without others there is room, */
+#define MIN_NAME 20 /* or each of them this */
 #define LEAST_NAME 8 /* nor than this */
 #define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
 /* Keys first: headings may be those of several columns. */
@@ -312,6 +312,18 @@ static void drop(struct layout *l, uint32_t at)
 	}
 }
 
+/* How wide each name column may become before others have their place: names are what tells rows
+ * apart, but a narrow terminal is half for figures. */
+static int share_of_names(const struct layout *l, int room)
+{
+	int share = room / 2 < NAMES_SHARE ? room / 2 : NAMES_SHARE, names = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		names += gives_way(l, i);
+	share /= names ? names : 1;
+	return share > MIN_NAME ? share : MIN_NAME;
+}
+
 /* Takes columns other than KEEP away until those left have room: first such as say nothing in any
  * row, then by rank. How many. */
 static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t nrows, int room,
@@ -319,7 +331,7 @@ static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t
 {
 	uint32_t dropped = 0;
 
-	while (total_width(l, MIN_NAME) > room) {
+	while (total_width(l, share_of_names(l, room)) > room) {
 		uint32_t worst = 0, worth = 0;
 
 		for (uint32_t i = 0; i < l->n; i++) {
@@ -356,6 +368,25 @@ static void shrink(struct layout *l, int room, int least)
 	}
 }
 
+/* Behind N characters. */
+static char *skip(char *s, int n)
+{
+	while (*s && n--)
+		for (s++; ((unsigned char)*s & 0xc0) == 0x80; s++)
+			;
+	return s;
+}
+
+/* A line begins with what matters; names of kernels of one family differ at the end as well. */
+static void print_cut(struct nvs_out *out, const struct nvs_column *c, char *text, int room)
+{
+	int tail = c->flags & NVS_COLUMN_TEXT ? 0 : (room - 1) / 2;
+	const char *end = skip(text, width_of(text) - tail);
+
+	*skip(text, room - 1 - tail) = '\0';
+	fprintf(out->file, "%s\u2026%s", text, end);
+}
+
 static void print_cell(struct nvs_out *out, const struct layout *l, uint32_t i, char *text)
 {
 	int w = width_of(text), room = l->width[i];
@@ -364,14 +395,7 @@ static void print_cell(struct nvs_out *out, const struct layout *l, uint32_t i, 
 	if (i)
 		fputs("  ", out->file);
 	if (w > room) {
-		char *p = text;
-
-		/* room - 1 characters, then the ellipsis. */
-		for (int n = 0; *p; p++)
-			if (((unsigned char)*p & 0xc0) != 0x80 && ++n == room)
-				break;
-		*p = 0;
-		fprintf(out->file, "%s\u2026", text);
+		print_cut(out, l->column[i], text, room);
 	} else if (l->left[i]) {
 		fprintf(out->file, "%s%*s", text, last ? 0 : room - w, "");
 	} else {

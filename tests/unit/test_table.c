@@ -106,9 +106,66 @@ static void odd(void)
 	EXPECT_STR(print(&one, 1, NULL, NVS_FORMAT_TEXT), want);
 }
 
+static void get_text(const void *row, struct nvs_value *v)
+{
+	nvs_value_text(v, ((const struct row *)row)->name);
+}
+
+/* Figures, less important from left to right, and a name. */
+static const struct nvs_column wide[] = {
+	{"a", "launches 0123", get_x, 0, 0},
+	{"b", "launches 1234", get_x, 0, 1},
+	{"c", "launches 2345", get_x, 0, 2},
+	{"d", "launches 3456", get_x, 0, 3},
+	{"kernel", "kernel", get_text, NVS_COLUMN_NAME},
+};
+static const struct nvs_column lines[] = {
+	{"line", "line", get_text, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
+};
+
+static const char *fit(const struct nvs_column *of, uint32_t n, int width)
+{
+	static const struct row rows[] = {
+		{"void at::native::vectorized<4, BinaryFunctor<float, \xc3\xa9, AddFunctor>>", 1},
+		{"void at::native::vectorized<4, BinaryFunctor<float, \xc3\xa9, MulFunctor>>", 1},
+	};
+	static const void *list[] = {rows, rows + 1};
+	struct nvs_options_report o = {0};
+	struct nvs_table table = {
+		.report = "r", .columns = of, .ncolumns = n, .rows = list, .nrows = 2};
+	static char *text;
+	struct nvs_out out = {.fit = true, .width = width};
+	size_t size;
+
+	free(text);
+	out.file = open_memstream(&text, &size);
+	EXPECT_EQ(nvs_table_print(&out, &table, &o), 0);
+	fclose(out.file);
+	return text;
+}
+
+/* Names have their share before figures, and lose their middle, so that they stay tellable. */
+static void narrow(void)
+{
+	EXPECT_STR(fit(wide, 5, 80), "launches 0123  launches 1234  kernel\n"
+				     "         1.00           1.00  void "
+				     "at::native::vectoriz\u2026r<float, \u00e9, AddFunctor>>\n"
+				     "         1.00           1.00  void "
+				     "at::native::vectoriz\u2026r<float, \u00e9, MulFunctor>>\n"
+				     "2 columns hidden; --wide shows all\n");
+	EXPECT_STR(fit(wide, 5, 36), "launches 0123  kernel\n"
+				     "         1.00  void at::n\u2026dFunctor>>\n"
+				     "         1.00  void at::n\u2026lFunctor>>\n"
+				     "3 columns hidden; --wide shows all\n");
+	EXPECT_STR(fit(lines, 1, 30), "line\n"
+				      "void at::native::vectorized<4\u2026\n"
+				      "void at::native::vectorized<4\u2026\n");
+}
+
 int main(void)
 {
 	order();
 	odd();
+	narrow();
 	return expect_done();
 }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "decode/base/budget.h"
 #include "decode/trace/helper.h"
@@ -115,6 +116,57 @@ static void beside(const char *what, void *(*run)(void *), bool says, bool lines
 	pthread_join(thread, NULL);
 }
 
+/* Processor time of helpers that are gone. */
+static unsigned long spent_ms(void)
+{
+	struct rusage used;
+
+	nvs_helper_stop();
+	getrusage(RUSAGE_CHILDREN, &used);
+	return (unsigned long)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+	       (unsigned long)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+}
+
+/* BEGIN, a pair of ints, and N times a pair of two of the last: within one another where OPEN. */
+static void write_pairs(char *dst, size_t room, const char *begin, unsigned n, bool open)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	FILE *f = fmemopen(dst, room, "w");
+
+	fprintf(f, "%sSt4pairI", begin);
+	for (unsigned i = 1; open && i < n; i++)
+		fputs("S_I", f);
+	fputs("iiE", f);
+	for (unsigned i = 1; i < n; i++)
+		if (open)
+			fprintf(f, "S%c_E", digits[i - 1]);
+		else
+			fprintf(f, "S_IS%c_S%c_E", digits[i - 1], digits[i - 1]);
+	fclose(f);
+}
+
+/* Names that would have no end: held by time, by what they would become, and by their length. */
+static void limits(void)
+{
+	char name[NVS_HELPER_MAX_NAME + 1];
+	unsigned long before = spent_ms(), took;
+
+	write_pairs(name, sizeof(name), "_Z1fDp", 35, true);
+	CHECK(!nvs_helper_name(name), "%s has been written out", name);
+	took = spent_ms() - before;
+	CHECK(took < 5 * NVS_HELPER_NAME_MS, "%s: %lu ms", name, took);
+	write_pairs(name, sizeof(name), "_Z1f", 35, false);
+	CHECK(!nvs_helper_name(name), "%s has been written out", name);
+	memset(name, 'i', sizeof(name));
+	memcpy(name, "_Z1f", 4);
+	name[NVS_HELPER_MAX_NAME] = '\0';
+	CHECK(!nvs_helper_name(name), "a name of %d bytes has been written out",
+	      NVS_HELPER_MAX_NAME);
+	name[NVS_HELPER_MAX_NAME - 1] = '\0';
+	nvs_budget_free(nvs_helper_name(name));
+	ask("behind names without end", false);
+}
+
 int main(void)
 {
 	void *libdw = dlopen("libdw.so.1", RTLD_NOW);
@@ -130,6 +182,7 @@ int main(void)
 	if (!lines)
 		puts("libdw is not installed: names alone");
 	ask("alone", lines);
+	limits();
 	beside("the loader is at work", hold_loader, true, lines);
 #ifndef __SANITIZE_ADDRESS__ /* whose allocator does not see to forks as the C library's does */
 	beside("the environment changes", change_environment, false, lines);

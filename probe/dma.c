@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "probe/dma.h"
+#include "probe/peer.h"
 #include "probe/studies.h"
 #include "probe/svg.h"
 #include "submit/words.h"
@@ -24,6 +25,7 @@
 struct point;
 struct study {
 	struct probe_session session;
+	struct probe_peer peer;
 	struct probe_table table;
 	const struct probe_options *options;
 	struct probe_memory host_from, host_to, check, device_from, device_to, device_commands;
@@ -53,14 +55,18 @@ _Static_assert(sizeof(columns) / sizeof(columns[0]) == NCOLUMNS, "dma.h");
 
 /* ---- one submission ---- */
 
-static uint64_t from_of(const struct study *s, const struct way *w)
+static const struct probe_memory *source(const struct study *s, const struct way *w)
 {
-	return w->direction == TO_DEVICE ? s->host_from.gpu : s->device_from.gpu;
+	return w->direction == TO_DEVICE   ? &s->host_from
+	       : w->direction == FROM_PEER ? &s->peer.from
+					   : &s->device_from;
 }
 
 static const struct probe_memory *target(const struct study *s, const struct way *w)
 {
-	return w->to_host || w->direction == TO_HOST ? &s->host_to : &s->device_to;
+	return w->to_host || w->direction == TO_HOST ? &s->host_to
+	       : w->direction == TO_PEER	     ? &s->peer.to
+						     : &s->device_to;
 }
 
 static uint32_t words_of(const struct way *w, uint32_t bytes)
@@ -72,7 +78,7 @@ static uint32_t *put_transfers(const struct study *s, const struct way *w, uint3
 			       uint32_t bytes, uint32_t n)
 {
 	while (n--)
-		words = w->copy ? nvs_put_copy(words, from_of(s, w), target(s, w)->gpu, bytes,
+		words = w->copy ? nvs_put_copy(words, source(s, w)->gpu, target(s, w)->gpu, bytes,
 					       w->launch)
 				: nvs_put_inline(words, target(s, w)->gpu, bytes, s->host_from.cpu,
 						 w->launch);
@@ -141,6 +147,10 @@ static void clear_target(struct study *s, const struct way *w, uint32_t bytes)
 		memset(s->host_to.cpu, 0xa5, bytes);
 		return;
 	}
+	if (target(s, w) == &s->peer.to) {
+		probe_peer_clear(&s->peer, &s->session, 0xa5, bytes);
+		return;
+	}
 	PROBE_CU(cuMemsetD8Async(s->device_to.gpu, 0xa5, bytes, s->session.work));
 	PROBE_CU(cuStreamSynchronize(s->session.work));
 }
@@ -154,6 +164,9 @@ static bool right(struct study *s, const struct way *w, uint32_t bytes)
 		PROBE_CU(cuMemcpyDtoHAsync_v2(s->check.cpu, s->device_to.gpu, bytes,
 					      s->session.work));
 		PROBE_CU(cuStreamSynchronize(s->session.work));
+		have = s->check.cpu;
+	} else if (target(s, w) == &s->peer.to) {
+		probe_peer_read(&s->peer, &s->session, s->check.cpu, bytes);
 		have = s->check.cpu;
 	}
 	if (!memcmp(want, have, bytes))
@@ -212,6 +225,8 @@ static void add_point(struct study *s, const struct way *w, uint32_t bytes)
 {
 	struct point *p;
 
+	if (w->direction >= TO_PEER && !s->peer.context)
+		return;
 	if (bytes > s->largest || ROOM_DWORDS / words_of(w, bytes) < 2)
 		return;
 	if (s->npoints == POINTS_MAX)
@@ -261,63 +276,20 @@ static void add_row(struct study *s, const struct point *p)
 	uint32_t repeat = s->options->repeat;
 	double median = p->bad ? NAN : probe_median(p->ns, repeat);
 
-	probe_table_row(&s->table,
-			(struct probe_cell[NCOLUMNS]){
-				PROBE_WORDS(w->copy ? "copy" : "inline"), PROBE_WORDS(w->mode),
-				PROBE_WORDS(s->session.lanes[w->lane].name),
-				PROBE_WORDS(w->to_host ? "HtoH" : direction_name[w->direction]),
-				PROBE_WORDS(w->copy ? w->direction == TO_DEVICE ? "host" : "device"
-						    : "pushbuffer"),
-				PROBE_WORDS(probe_place_name(target(s, w)->place)),
-				PROBE_WORDS(probe_place_name(w->commands)), PROBE_NUMBER(p->bytes),
-				PROBE_NUMBER(p->n), PROBE_NUMBER(median),
-				PROBE_NUMBER(p->bad ? NAN : p->ns[0]),
-				PROBE_NUMBER(p->bad ? NAN : probe_quantile(p->ns, repeat, 0.9)),
-				PROBE_NUMBER(p->bytes / median * 1e9 / (1 << 30)),
-				PROBE_NUMBER(dma_published(w, p->bytes)->ns)});
-}
-
-/* ---- the plan ---- */
-
-static int by_size(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Each once, in order. */
-static uint32_t tidy(uint32_t *sizes, uint32_t n)
-{
-	uint32_t out = 0;
-
-	qsort(sizes, n, sizeof(*sizes), by_size);
-	for (uint32_t i = 0; i < n; i++)
-		if (!out || sizes[out - 1] != sizes[i])
-			sizes[out++] = sizes[i];
-	return out;
-}
-
-/* Doubling from 4 bytes, which has those of the published table, and by 1 KiB to 31 KiB inline. */
-static uint32_t plan(const struct probe_options *o, bool copy, uint32_t *sizes)
-{
-	uint32_t n = 0;
-
-	if (o->nsizes) {
-		memcpy(sizes, o->sizes, o->nsizes * sizeof(*sizes));
-		return tidy(sizes, o->nsizes);
-	}
-	for (uint32_t size = 4; size && size <= (copy ? 1u << 30 : 1u << 14); size *= 2)
-		sizes[n++] = size;
-	if (!copy) {
-		for (uint32_t k = 1; k <= 31; k++)
-			sizes[n++] = k << 10;
-		sizes[n++] = 32764; /* what one header can hold */
-		sizes[n++] = 32768;
-		sizes[n++] = 65536;
-		sizes[n++] = 1 << 20;
-	}
-	return tidy(sizes, n);
+	probe_table_row(
+		&s->table,
+		(struct probe_cell[NCOLUMNS]){
+			PROBE_WORDS(w->copy ? "copy" : "inline"), PROBE_WORDS(w->mode),
+			PROBE_WORDS(s->session.lanes[w->lane].name),
+			PROBE_WORDS(w->to_host ? "HtoH" : direction_name[w->direction]),
+			PROBE_WORDS(w->copy ? probe_place_name(source(s, w)->place) : "pushbuffer"),
+			PROBE_WORDS(probe_place_name(target(s, w)->place)),
+			PROBE_WORDS(probe_place_name(w->commands)), PROBE_NUMBER(p->bytes),
+			PROBE_NUMBER(p->n), PROBE_NUMBER(median),
+			PROBE_NUMBER(p->bad ? NAN : p->ns[0]),
+			PROBE_NUMBER(p->bad ? NAN : probe_quantile(p->ns, repeat, 0.9)),
+			PROBE_NUMBER(p->bytes / median * 1e9 / (1 << 30)),
+			PROBE_NUMBER(dma_published(w, p->bytes)->ns)});
 }
 
 static void add_points(struct study *s, const struct way *w, const uint32_t *sizes, uint32_t n)
@@ -325,36 +297,6 @@ static void add_points(struct study *s, const struct way *w, const uint32_t *siz
 	for (uint32_t i = 0; i < n; i++)
 		add_point(s, w, sizes[i]);
 }
-
-#define INLINE_PLAIN 0x41u /* PITCH, FLUSH_DISABLE, SYSMEMBAR_DISABLE: the driver's */
-#define INLINE_FLUSH 0x11u /* PITCH, FLUSH_ONLY */
-#define COPY_PLAIN (NVS_COPY_NON_PIPELINED | NVS_COPY_PITCH) /* the driver's */
-
-static const struct way main_ways[] = {
-	{.mode = "inline", .launch = INLINE_PLAIN},
-	{.mode = "inline", .launch = INLINE_PLAIN, .to_host = true},
-	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_HTOD, TO_DEVICE},
-	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_DTOH, TO_HOST},
-	{true, "non-pipelined", COPY_PLAIN, PROBE_COMPUTE, WITHIN_DEVICE},
-};
-
-static const struct way variants[] = {
-	{true, "pipelined", NVS_COPY_PIPELINED | NVS_COPY_PITCH, PROBE_COPY_HTOD, TO_DEVICE},
-	{true, "pipelined", NVS_COPY_PIPELINED | NVS_COPY_PITCH, PROBE_COPY_DTOH, TO_HOST},
-	{true, "pipelined", NVS_COPY_PIPELINED | NVS_COPY_PITCH, PROBE_COMPUTE, WITHIN_DEVICE},
-	{true, "non-pipelined", COPY_PLAIN, PROBE_COMPUTE, TO_DEVICE},
-	{true, "non-pipelined", COPY_PLAIN, PROBE_COMPUTE, TO_HOST},
-	{true, "flush each", COPY_PLAIN | NVS_COPY_FLUSH, PROBE_COPY_HTOD, TO_DEVICE},
-	{true, "flush each", COPY_PLAIN | NVS_COPY_FLUSH, PROBE_COPY_DTOH, TO_HOST},
-	{.mode = "flush each", .launch = INLINE_FLUSH},
-	{.mode = "inline", .launch = INLINE_PLAIN, .commands = PROBE_DEVICE},
-	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_HTOD, TO_DEVICE, .commands = PROBE_DEVICE},
-	{.mode = "single", .launch = INLINE_PLAIN, .single = true},
-	{true, "single", COPY_PLAIN, PROBE_COPY_HTOD, TO_DEVICE, .single = true},
-	{true, "single", COPY_PLAIN, PROBE_COPY_DTOH, TO_HOST, .single = true},
-};
-
-static const uint32_t variant_sizes[] = {4, 512, 4096, 32768, 262144, 2097152, 16777216, 134217728};
 
 /* ---- the study ---- */
 
@@ -379,11 +321,19 @@ static void fill(struct study *s)
 	}
 	PROBE_CU(cuMemcpyHtoDAsync_v2(s->device_from.gpu, p, s->host_from.size, s->session.work));
 	PROBE_CU(cuStreamSynchronize(s->session.work));
+	if (s->peer.context)
+		probe_peer_fill(&s->peer, &s->session, p);
+}
+
+/* Of each memory: whole pages. */
+static size_t room_of(const struct study *s)
+{
+	return (s->largest + 4095ull) & ~4095ull;
 }
 
 static void take_memory(struct study *s)
 {
-	size_t size = (s->largest + 4095ull) & ~4095ull;
+	size_t size = room_of(s);
 
 	probe_memory(&s->host_from, PROBE_HOST, size);
 	probe_memory(&s->host_to, PROBE_HOST, size);
@@ -415,8 +365,8 @@ void dma_raw(const struct probe_options *options, struct probe_session *session,
 		probe_die("out of memory");
 	probe_open(&s.session, options->gpu);
 	take_memory(&s);
-	add_points(&s, &main_ways[0], sizes, n);
-	add_points(&s, &main_ways[2], sizes, n);
+	add_points(&s, &dma_main_ways[0], sizes, n);
+	add_points(&s, &dma_main_ways[2], sizes, n);
 	measure(&s);
 	probe_clock(&s.session);
 	for (uint32_t i = 0; i < n; i++)
@@ -444,7 +394,7 @@ int probe_dma(const struct probe_options *options)
 	struct study s = {.options = options,
 			  .largest = largest_of(options),
 			  .table = {.study = "dma", .columns = columns, .ncolumns = NCOLUMNS}};
-	uint32_t ends[5];
+	uint32_t ends[DMA_MAIN];
 
 	if (options->svg)
 		probe_svg_folder(options->svg);
@@ -453,26 +403,37 @@ int probe_dma(const struct probe_options *options)
 	s.points = calloc(POINTS_MAX, sizeof(*s.points));
 	if (!s.points)
 		probe_die("out of memory");
-	probe_open(&s.session, options->gpu);
+	probe_open_context(&s.session, options->gpu);
+	probe_peer_open(&s.peer, &s.session, room_of(&s));
+	probe_open_lanes(&s.session);
 	take_memory(&s);
-	for (uint32_t i = 0; i < 5; i++) {
-		add_points(&s, &main_ways[i], sizes, plan(options, main_ways[i].copy, sizes));
+	for (uint32_t i = 0; i < DMA_MAIN; i++) {
+		add_points(&s, &dma_main_ways[i], sizes,
+			   dma_plan(options, dma_main_ways[i].copy, sizes));
 		ends[i] = s.npoints;
 	}
-	for (uint32_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
+	for (uint32_t i = 0; i < DMA_VARIANTS; i++)
 		if (options->nsizes)
-			add_points(&s, &variants[i], sizes, plan(options, variants[i].copy, sizes));
+			add_points(&s, &dma_variants[i], sizes,
+				   dma_plan(options, dma_variants[i].copy, sizes));
 		else
-			add_points(&s, &variants[i], variant_sizes, 8);
+			add_points(&s, &dma_variants[i], dma_variant_sizes, DMA_VARIANT_SIZES);
 	measure(&s);
 	probe_clock(&s.session);
 	for (uint32_t i = 0; i < s.npoints; i++)
 		add_row(&s, &s.points[i]);
-	dma_derive(&s.table, main_ways, ends);
+	dma_derive(&s.table, dma_main_ways, ends);
+	if (s.peer.context)
+		probe_table_note(&s.table, "DtoP and PtoD: P is the memory of GPU %d, %s",
+				 s.peer.device, s.peer.name);
+	else
+		probe_table_note(&s.table, "DtoP and PtoD, between GPUs, not measured: %s",
+				 s.peer.why);
 	probe_table_print(&s.table, &s.session, options->format);
 	if (options->svg)
 		dma_draw(&s.table, &s.session, ends, options->svg);
 	give_memory(&s);
+	probe_peer_close(&s.peer, &s.session);
 	probe_close(&s.session);
 	probe_table_free(&s.table);
 	for (uint32_t i = 0; i < s.npoints; i++)

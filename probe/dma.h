@@ -5,8 +5,9 @@
 
 #include "probe/studies.h"
 
-enum direction { TO_DEVICE, TO_HOST, WITHIN_DEVICE, DIRECTIONS };
-static const char *const direction_name[] = {"HtoD", "DtoH", "DtoD"};
+/* A peer is another GPU, whose memory ours reaches. */
+enum direction { TO_DEVICE, TO_HOST, WITHIN_DEVICE, TO_PEER, FROM_PEER, DIRECTIONS };
+static const char *const direction_name[] = {"HtoD", "DtoH", "DtoD", "DtoP", "PtoD"};
 
 struct way {
 	bool copy; /* by the copy engine */
@@ -22,8 +23,18 @@ struct way {
 /* Columns of the table. */
 enum { COL_BYTES = 7, COL_NS = 9, COL_GIB = 12, NCOLUMNS = 14 };
 
-#define DMA_MAIN \
-	5 /* ways that are measured at every size: inline to device and host, copies each way */
+/* Ways that are measured at every size: inline to device and host, copies each way, and to a peer
+ * and from it. */
+#define DMA_MAIN 7
+
+enum { DMA_VARIANTS = 17, DMA_VARIANT_SIZES = 8 };
+extern const struct way dma_main_ways[DMA_MAIN], dma_variants[DMA_VARIANTS];
+extern const uint32_t dma_variant_sizes[DMA_VARIANT_SIZES];
+/*
+ * Sizes in order, as asked for, or doubling from 4 bytes, which has those of the published table,
+ * and inline by 1 KiB to 31 KiB. SIZES has room for PROBE_SIZES_MAX; returns how many.
+ */
+uint32_t dma_plan(const struct probe_options *options, bool copy, uint32_t *sizes);
 
 /* What was published for an A40, ns, and by how many percent the profiler's is too long; NAN:
  * nothing. */

@@ -117,32 +117,34 @@ void dma_derive(struct probe_table *t, const struct way *ways, const uint32_t *e
 static void draw(const struct probe_table *t, const struct probe_session *s, const uint32_t *ends,
 		 const char *path, bool bandwidth)
 {
-	static const char *const names[] = {"inline to device", "inline to host",
-					    "copy engine HtoD", "copy engine DtoH",
-					    "copy engine DtoD"};
-	static double x[6][128], y[6][128];
-	struct probe_series series[6];
-	uint32_t row = 0;
+	static const char *const names[] = {
+		"inline to device", "inline to host",	"copy engine HtoD", "copy engine DtoH",
+		"copy engine DtoD", "copy engine DtoP", "copy engine PtoD"};
+	static double x[DMA_MAIN + 1][128], y[DMA_MAIN + 1][128];
+	struct probe_series series[DMA_MAIN + 1];
+	uint32_t row = 0, k = 0;
 
 	for (uint32_t i = 0; i < DMA_MAIN; i++) {
-		series[i] = (struct probe_series){names[i], x[i], y[i], 0, false};
+		uint32_t n = 0;
+
 		for (; row < ends[i]; row++) {
 			const struct probe_cell *c = &t->cells[row * NCOLUMNS];
-			uint32_t n = series[i].n;
 
 			if (n == 128 || isnan(c[COL_NS].number))
 				continue;
-			x[i][n] = c[COL_BYTES].number;
-			y[i][n] = c[bandwidth ? COL_GIB : COL_NS].number;
-			series[i].n++;
+			x[k][n] = c[COL_BYTES].number;
+			y[k][n++] = c[bandwidth ? COL_GIB : COL_NS].number;
 		}
+		if (n) /* there need not be a peer */
+			series[k] = (struct probe_series){names[i], x[k], y[k], n, false}, k++;
 	}
-	series[5] = (struct probe_series){"A40, published", x[5], y[5], NPUBLISHED, true};
 	for (uint32_t i = 0; i < NPUBLISHED; i++) {
-		x[5][i] = published[i].bytes;
-		y[5][i] = bandwidth ? published[i].bytes / published[i].ns * 1e9 / (1 << 30)
+		x[k][i] = published[i].bytes;
+		y[k][i] = bandwidth ? published[i].bytes / published[i].ns * 1e9 / (1 << 30)
 				    : published[i].ns;
 	}
+	series[k] = (struct probe_series){"A40, published", x[k], y[k], NPUBLISHED, true};
+	k++;
 	probe_svg(path, &(struct probe_plot){
 				.title = bandwidth ? "Bandwidth of back-to-back transfers"
 						   : "Interval of back-to-back transfers",
@@ -153,7 +155,7 @@ static void draw(const struct probe_table *t, const struct probe_session *s, con
 				.log_y = true,
 				.binary_x = true,
 				.series = series,
-				.n = 6,
+				.n = k,
 			});
 }
 

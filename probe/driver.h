@@ -13,6 +13,7 @@ typedef uint64_t probe_address; /* CUdeviceptr */
 
 enum {
 	PROBE_STREAM_NON_BLOCKING = 1,
+	PROBE_HOST_PORTABLE = 1, /* pinned for all GPUs: a peer's context reads it too */
 	PROBE_ATTRIBUTE_CLOCK_KHZ = 13,
 	PROBE_LOCATION_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_* */
 	PROBE_LOCATION_HOST_NUMA = 3,
@@ -67,6 +68,10 @@ struct probe_access { /* CUmemAccessDesc */
 	MAY(cuGraphLaunch, (void *, void *))                                                     \
 	MAY(cuGraphExecDestroy, (void *))                                                        \
 	MAY(cuGraphDestroy, (void *))                                                            \
+	MAY(cuDeviceGetCount, (int *))                                                           \
+	MAY(cuDeviceCanAccessPeer, (int *, int, int))                                            \
+	MAY(cuCtxEnablePeerAccess, (void *, unsigned))                                           \
+	MAY(cuCtxDisablePeerAccess, (void *))                                                    \
 	MAY(cuDeviceGetPCIBusId, (char *, int, int))                                             \
 	MAY(cuMemGetAllocationGranularity, (size_t *, const struct probe_allocation *, int))     \
 	MAY(cuMemAddressReserve, (probe_address *, size_t, size_t, probe_address, uint64_t))     \

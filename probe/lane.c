@@ -179,13 +179,18 @@ void probe_open_context(struct probe_session *s, int device)
 	read_link(s);
 }
 
-void probe_open(struct probe_session *s, int device)
+void probe_open_lanes(struct probe_session *s)
 {
-	probe_open_context(s, device);
 	find_lanes(s);
 	probe_memory_for_commands(&s->commands, PROBE_HOST, PROBE_COMMAND_BYTES);
 	probe_memory(&s->semaphores, PROBE_HOST, PROBE_SEMAPHORES * 16);
 	memset(s->semaphores.cpu, 0, PROBE_SEMAPHORES * 16);
+}
+
+void probe_open(struct probe_session *s, int device)
+{
+	probe_open_context(s, device);
+	probe_open_lanes(s);
 }
 
 void probe_close(struct probe_session *s)

@@ -9,7 +9,7 @@
 
 const char *probe_place_name(enum probe_place place)
 {
-	return place == PROBE_HOST ? "host" : "device";
+	return place == PROBE_HOST ? "host" : place == PROBE_PEER ? "peer" : "device";
 }
 
 static bool may_choose(void)
@@ -73,7 +73,7 @@ void probe_memory(struct probe_memory *m, enum probe_place place, size_t size)
 {
 	*m = (struct probe_memory){.size = size, .place = place};
 	if (place == PROBE_HOST) {
-		PROBE_CU(cuMemHostAlloc(&m->cpu, size, 0));
+		PROBE_CU(cuMemHostAlloc(&m->cpu, size, PROBE_HOST_PORTABLE));
 		m->gpu = (uintptr_t)m->cpu;
 	} else {
 		PROBE_CU(cuMemAlloc_v2(&m->gpu, size));

@@ -25,7 +25,7 @@ void probe_check(int error, const char *what);
 uint64_t probe_now(void); /* ns, CLOCK_MONOTONIC */
 
 /* ---- memory.c ---- */
-enum probe_place { PROBE_HOST, PROBE_DEVICE };
+enum probe_place { PROBE_HOST, PROBE_DEVICE, PROBE_PEER /* another GPU's; peer.c */ };
 
 struct probe_memory {
 	uint64_t gpu; /* address for the GPU */
@@ -78,6 +78,8 @@ struct probe_session {
 void probe_clock(struct probe_session *session);
 /* The context alone, for studies of what the driver submits. */
 void probe_open_context(struct probe_session *session, int device);
+/* To a context: channels, and memory for commands and semaphores. */
+void probe_open_lanes(struct probe_session *session);
 void probe_open(struct probe_session *session, int device);
 /* Everything is given back, unless a channel has failed. */
 void probe_close(struct probe_session *session);

@@ -12,8 +12,9 @@
 enum { WIDTH = 760, HEIGHT = 480, LEFT = 78, RIGHT = 30, TOP = 62, BOTTOM = 56 };
 
 /* Told apart by the colour-blind too (Okabe and Ito). */
-static const char *const colours[] = {"#0072b2", "#56b4e9", "#d55e00",
-				      "#009e73", "#cc79a7", "#444444"};
+static const char *const colours[] = {"#0072b2", "#56b4e9", "#d55e00", "#009e73",
+				      "#cc79a7", "#444444", "#e69f00", "#b8a800"};
+enum { COLOURS = sizeof(colours) / sizeof(colours[0]) };
 
 struct axis {
 	double low, high; /* of the value, or of its logarithm */
@@ -163,7 +164,7 @@ static void legend(FILE *f, const struct probe_plot *p)
 	double y = TOP + 16;
 
 	for (uint32_t i = 0; i < p->n; i++) {
-		const char *colour = colours[i % 6];
+		const char *colour = colours[i % COLOURS];
 
 		if (!p->series[i].n)
 			continue;
@@ -211,7 +212,7 @@ static void draw(FILE *f, const struct probe_plot *p)
 	words(f, 18, (TOP + HEIGHT - BOTTOM) / 2.0, "text-anchor=\"middle\"", p->y);
 	fprintf(f, "</g>\n");
 	for (uint32_t i = 0; i < p->n; i++)
-		curve(f, p, &x, &y, &p->series[i], colours[i % 6]);
+		curve(f, p, &x, &y, &p->series[i], colours[i % COLOURS]);
 	legend(f, p);
 	fprintf(f, "</svg>\n");
 }

@@ -38,7 +38,30 @@ def dma(suite, name):
     close = sum(s <= 0.05 for s in spread.values())
     row.notes.append(f"three runs within 5 % for {close} of {len(figures)} figures, within {max(spread.values()) * 100:.1f} % for all")
     row.wrong += [f"{' '.join(map(str, k))}: {s * 100:.1f} % apart" for k, s in sorted(loose.items())[:4]]
-    row.notes += runs[0]["notes"][-1:]
+    row.notes += [n for n in runs[0]["notes"] if "inline is faster" in n]
+    return row
+
+
+def peers(suite, name):
+    """From each GPU to another and back: the probe itself compares the bytes, read by the other GPU."""
+    row = suite.row(name)
+    for gpu in range(suite.gpus):
+        run = probed(suite, name, ["dma", f"--gpu={gpu}", f"--sizes={SIZES}", "--repeat=5"], row)
+        if not run:
+            return row
+        told = [n for n in run["notes"] if n.startswith("DtoP and PtoD")]
+        rows = [r for r in run["rows"] if r["direction"] in ("DtoP", "PtoD")]
+        ways = {(r["direction"], r["mode"], r["channel"]) for r in rows}
+        if "not measured" in told[0]:
+            row.notes += told
+            if "cannot reach" not in told[0] or rows:
+                row.wrong.append(f"GPU {gpu}: {told[0]}, {len(rows)} rows")
+            continue
+        if len(ways) != 6 or any(not r["ns_median"] for r in rows):
+            row.wrong.append(f"GPU {gpu}: ways {sorted(ways)}, or a row without a figure")
+        for way in ("DtoP", "PtoD"):
+            best = max(r["gib_per_s"] for r in rows if r["direction"] == way)
+            row.notes.append(f"GPU {gpu} {way} {best:.1f} GiB/s")
     return row
 
 
@@ -112,6 +135,8 @@ def compared(suite, name):
 
 def register(suite):
     suite.check("transfers of our own", dma, alone=True)
+    if suite.gpus > 1:
+        suite.check("transfers of our own between GPUs", peers, alone=True)
     suite.check("transfers as profilers see them", compared, alone=True)
     suite.check("doorbell of our own", doorbell, alone=True)
     suite.check("what the probe sends, recorded", mirrored)

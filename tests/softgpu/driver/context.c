@@ -288,6 +288,8 @@ void sg_context_destroy(struct sg_context *ctx)
 		;
 	if (*p)
 		*p = ctx->next;
+	for (struct sg_context *c = contexts; c; c = c->next)
+		sg_peer_drop(c, ctx);
 	for (uint32_t n = 0; n < 4; n++)
 		sg_rm_free(ctx->device->handle, ctx->group[n]);
 	for (uint32_t i = 0; i < SG_CHANNELS; i++) {

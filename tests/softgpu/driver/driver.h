@@ -81,6 +81,9 @@ void sg_unmap(uint32_t device, uint32_t memory, void *p, uint64_t size);
 uint32_t sg_uvm(unsigned long request, void *params, uint32_t status_offset);
 /* Shows MEMORY at GPU address VA. */
 uint32_t sg_external_map(struct sg_device *d, uint64_t va, uint64_t size, uint32_t memory);
+/* To one more device, at the same address; and to it no more. */
+uint32_t sg_external_show(struct sg_device *d, uint64_t va, uint64_t size, uint32_t memory);
+uint32_t sg_external_hide(struct sg_device *d, uint64_t va, uint64_t size);
 uint32_t sg_external_free(uint64_t va, uint64_t size);
 uint32_t sg_pin(struct sg_device *d, uint32_t handle, void *p, uint64_t size);
 /* Memory object of class 0040 (on the GPU) or 003e (system). */
@@ -177,6 +180,7 @@ struct sg_context {
 	uint64_t null_last; /* packed point of the null stream */
 	uint8_t event_used[8192];
 	struct sg_block *blocks; /* device memory */
+	struct sg_context *reader[SG_DEVICES]; /* those that have access to it as a peer's */
 	uint8_t graph_used[512]; /* descriptors of graphs in use: bits */
 	CUdeviceptr consts, code;
 	void *staging[4]; /* two up, two down, 1 MiB each; pinned */
@@ -207,6 +211,14 @@ bool sg_host_free(void *p);
 /* Whether [p, p + n) is page-locked memory that the GPU knows. */
 bool sg_host_pinned(const void *p, uint64_t n);
 bool sg_is_device(struct sg_context *ctx, CUdeviceptr p);
+/* All that CTX has, to another device, or to it no more; under the context's lock. */
+bool sg_device_show(struct sg_context *ctx, struct sg_device *d);
+void sg_device_hide(struct sg_context *ctx, struct sg_device *d);
+
+/* ---- peer.c ---- */
+
+/* FROM has access to no memory of CTX any more; false: it had none. */
+bool sg_peer_drop(struct sg_context *ctx, struct sg_context *from);
 
 /* ---- stream.c ---- */
 

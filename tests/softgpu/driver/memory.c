@@ -52,6 +52,26 @@ static uint64_t reserve(uint64_t size)
 	return va;
 }
 
+static bool show(struct sg_block *b, struct sg_device *d)
+{
+	return !sg_external_show(d, b->va, b->size, b->handle);
+}
+
+bool sg_device_show(struct sg_context *ctx, struct sg_device *d)
+{
+	bool ok = true;
+
+	for (struct sg_block *b = ctx->blocks; b; b = b->next)
+		ok = show(b, d) && ok;
+	return ok;
+}
+
+void sg_device_hide(struct sg_context *ctx, struct sg_device *d)
+{
+	for (struct sg_block *b = ctx->blocks; b; b = b->next)
+		sg_external_hide(d, b->va, b->size);
+}
+
 static struct sg_block *block_new(struct sg_context *ctx, uint64_t size)
 {
 	struct sg_block *b = calloc(1, sizeof(*b));
@@ -68,6 +88,9 @@ static struct sg_block *block_new(struct sg_context *ctx, uint64_t size)
 	}
 	b->next = ctx->blocks;
 	ctx->blocks = b;
+	for (int i = 0; i < SG_DEVICES; i++)
+		if (ctx->reader[i])
+			show(b, ctx->reader[i]->device);
 	return b;
 }
 
@@ -290,9 +313,27 @@ API CUresult cuMemAllocHost_v2(void **p, size_t size)
 	return *p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* CU_MEMHOSTALLOC_PORTABLE: to the other devices too, of those that have a context by now. */
+static void host_show(struct sg_context *ctx, const void *p)
+{
+	struct host *h;
+
+	pthread_mutex_lock(&host_lock);
+	for (h = hosts; h->p != p; h = h->next)
+		;
+	for (uint32_t i = 0; i < sg_driver.ndevices; i++)
+		if (sg_driver.device[i].up && &sg_driver.device[i] != ctx->device)
+			sg_external_show(&sg_driver.device[i], (uint64_t)p, h->size, h->handle);
+	pthread_mutex_unlock(&host_lock);
+}
+
 API CUresult cuMemHostAlloc(void **p, size_t size, unsigned flags)
 {
-	return cuMemAllocHost_v2(p, size);
+	CUresult r = cuMemAllocHost_v2(p, size);
+
+	if (!r && flags & 1)
+		host_show(sg_current(), *p);
+	return r;
 }
 
 API CUresult cuMemFreeHost(void *p)

@@ -182,19 +182,26 @@ uint32_t sg_external_map(struct sg_device *d, uint64_t va, uint64_t size, uint32
 		uint64_t base, length;
 		uint32_t status, pad;
 	} range = {va, size, 0, 0};
+	uint32_t status = sg_uvm(73, &range, 16);
+
+	if (status)
+		return status;
+	status = sg_external_show(d, va, size, memory);
+	sg_handle(); /* the real one leaves a gap in its handles here */
+	return status;
+}
+
+uint32_t sg_external_show(struct sg_device *d, uint64_t va, uint64_t size, uint32_t memory)
+{
 	struct {
 		uint64_t base, length, offset;
 		uint8_t attrs[256][36];
 		uint64_t count;
 		int fd;
 		uint32_t client, memory, status;
-	} * m;
+	} *m = calloc(1, sizeof(*m));
 	uint32_t status;
 
-	status = sg_uvm(73, &range, 16);
-	if (status)
-		return status;
-	m = calloc(1, sizeof(*m));
 	m->base = va;
 	m->length = size;
 	memcpy(m->attrs[0], d->uuid, 16);
@@ -205,8 +212,19 @@ uint32_t sg_external_map(struct sg_device *d, uint64_t va, uint64_t size, uint32
 	m->memory = memory;
 	status = sg_uvm(33, m, 9260);
 	free(m);
-	sg_handle(); /* the real one leaves a gap in its handles here */
 	return status;
+}
+
+uint32_t sg_external_hide(struct sg_device *d, uint64_t va, uint64_t size)
+{
+	struct {
+		uint64_t base, length;
+		uint8_t uuid[16];
+		uint32_t status, pad;
+	} range = {va, size, {0}, 0, 0};
+
+	memcpy(range.uuid, d->uuid, 16);
+	return sg_uvm(66, &range, 32);
 }
 
 uint32_t sg_external_free(uint64_t va, uint64_t size)

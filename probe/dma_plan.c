@@ -81,4 +81,5 @@ const struct way dma_variants[DMA_VARIANTS] = {
 	{true, "single", COPY_PLAIN, PROBE_COPY_DTOH, TO_HOST, .single = true},
 };
 
-const uint32_t dma_variant_sizes[DMA_VARIANT_SIZES] = {4, 512, 4096, 32768, 262144, 2097152, 16777216, 134217728};
+const uint32_t dma_variant_sizes[DMA_VARIANT_SIZES] = {4,      512,	4096,	  32768,
+						       262144, 2097152, 16777216, 134217728};

@@ -5,7 +5,6 @@
  * known to be worth it.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include "preload/api/api.h"
 #include "preload/base/sys.h"
@@ -16,15 +15,22 @@ uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame 
 {
 	/* The thunk's frame, and above it what it found: RBP, and where it returns to. */
 	const uint64_t *rbp = (const void *)(frame + 1);
-	uint64_t saved = nvs_sys_block_async();
-	int state, err = errno;
+	struct nvs_activity outer = nvs_tls.activity;
+	int err = errno;
+	uint64_t saved;
 	uint32_t stack;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	/* As in the trap, and before anything is blocked: what is sent to it is kept for later. The
+	 * signal of a cancellation is blocked as well, and the unwinder is no cancellation point.
+	 */
+	nvs_tls.activity = buffer->activity;
+	nvs_tls.depth++;
+	saved = nvs_sys_block_async();
 	stack = nvs_callsite_of_call(buffer, (uintptr_t)nvs_api_slots[frame->index].original,
 				     (uintptr_t)(rbp + 1), *rbp, time);
-	pthread_setcancelstate(state, NULL);
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
+	nvs_tls.depth--;
+	nvs_tls.activity = outer;
 	errno = err;
 	return stack;
 }

@@ -88,6 +88,22 @@ static ssize_t read_from(int fd, void *data, size_t size)
 	return result(fd == NO_PIPE && tried ? -EAGAIN : nvs_sys_read(fd, data, size));
 }
 
+/*
+ * What it asks first: whether there are pages. Asked of the kernel in the same way, since a sandbox
+ * that lets the program work need not let it ask this; what is not resident can be read as well.
+ */
+static int are_pages(void *start, size_t size, unsigned char *resident)
+{
+	for (size_t at = 0; at < size; at += 4096) {
+		if (nvs_sys_sigmask(-1, (void *)((uintptr_t)start + at), NULL) == -EFAULT) {
+			errno = ENOMEM;
+			return -1;
+		}
+		resident[at / 4096] = 1;
+	}
+	return 0;
+}
+
 /* Its slot for NAME. False: it has none. */
 static bool replace(const struct dl_phdr_info *info, const struct nvs_elf *elf, const char *name,
 		    uintptr_t by)
@@ -154,6 +170,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 	for (size_t i = 0; i < NBEHIND; i++)
 		if (behind[i].function)
 			replace(info, &elf, behind[i].name, (uintptr_t)behind[i].function);
+	replace(info, &elf, "mincore", (uintptr_t)are_pages);
 	if (replace(info, &elf, "read", (uintptr_t)read_from)) {
 		replaced = replace(info, &elf, "syscall", (uintptr_t)call_kernel);
 		replaced = replace(info, &elf, "write", (uintptr_t)write_to) || replaced;

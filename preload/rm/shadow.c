@@ -417,6 +417,12 @@ void nvs_shadow_bring_over(void)
 
 		if (!c->shadow || c->hidden || !c->put)
 			continue;
+		/* Undone by a trap that opened the doorbell page: what is seen are the GPU's own.
+		 */
+		if (atomic_load(&c->shadow->carried) == NVS_SHADOW_GONE) {
+			give_back(c);
+			continue;
+		}
 		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
 		c->shadow_idle = c->slot->claim == c->shadow_claim ? c->shadow_idle + 1 : 0;
 		c->shadow_claim = c->slot->claim;

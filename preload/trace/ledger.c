@@ -10,7 +10,7 @@
 #include "trap/trap.h"
 
 #define BUCKETS 1024u /* at first */
-#define MAX_BUCKETS (1u << 24)
+#define MAX_BUCKETS (1u << 20) /* all of them are gone through at once, between two heartbeats */
 #define MAX_AHEAD 256u
 
 /* What a record is about: its type, and one or two numbers. */

@@ -126,7 +126,8 @@ uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t r
 /*
  * Of a call that has returned from ENTRY, whose registers were RSP and RBP when it began and whose
  * frames outside are all still there: the stack as it was then. Outside of the trap, within BUFFER,
- * and where neither a signal handler nor a cancellation can end it in the middle.
+ * with depth and activity as in a trap, and where neither a signal handler nor a cancellation can
+ * end it in the middle.
  */
 uint32_t nvs_callsite_of_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
 			      uintptr_t rbp, uint64_t time);

@@ -248,13 +248,6 @@ uint32_t nvs_callsite_of_call(struct nvs_buffer *buffer, uintptr_t entry, uintpt
 			      uintptr_t rbp, uint64_t time)
 {
 	const struct where w = {entry, rsp, rbp, *(const uintptr_t *)rsp};
-	struct nvs_activity outer = nvs_tls.activity;
-	uint32_t id;
 
-	nvs_tls.activity = buffer->activity;
-	nvs_tls.depth++;
-	id = take(buffer, &w, time);
-	nvs_tls.depth--;
-	nvs_tls.activity = outer;
-	return id;
+	return take(buffer, &w, time);
 }

@@ -4,37 +4,90 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "decode/gpu/ops.h"
 #include "decode/gpu/words.h"
 
 #define HOST_END 0x100u
 #define COMPLAINTS_MAX 20
 
+struct complaint {
+	uint32_t word; /* of the text's */
+	uint64_t address; /* that a method gives the GPU for later; 0: none */
+	bool covered; /* an operation that goes there is refused */
+	char text[256];
+};
+
 struct look {
 	struct probe_effects *e;
 	const struct nvs_assembly *a;
 	uint32_t room;
-	struct nvs_asm_place told[COMPLAINTS_MAX];
+	uint32_t word; /* which is looked at */
+	uint32_t *made_by; /* the word that made each operation */
+	uint64_t made, ops; /* how many are made, and how many were looked at */
+	uint32_t nmethods, nops; /* complaints of methods and headers, and of operations */
+	struct complaint methods[COMPLAINTS_MAX], of_ops[COMPLAINTS_MAX];
 };
 
-__attribute__((format(printf, 3, 4))) static void refuse(struct look *l, uint64_t at,
-							 const char *format, ...)
+static bool same_place(const struct look *l, uint32_t a, uint32_t b)
 {
-	const struct nvs_asm_place *p = &l->a->places[at / 4];
+	const struct nvs_asm_place *p = &l->a->places[a], *q = &l->a->places[b];
+
+	return p->line == q->line && p->column == q->column;
+}
+
+/* ADDRESS 0: not of a method's address alone. */
+__attribute__((format(printf, 5, 6))) static void
+complain(struct look *l, bool op, uint32_t word, uint64_t address, const char *format, ...)
+{
+	struct complaint *list = op ? l->of_ops : l->methods;
+	uint32_t *n = op ? &l->nops : &l->nmethods;
 	va_list ap;
 
 	/* What a repetition does stands there once. */
-	for (uint32_t i = 0; i < l->e->refused; i++)
-		if (l->told[i].line == p->line && l->told[i].column == p->column)
+	for (uint32_t i = 0; i < *n; i++)
+		if (same_place(l, list[i].word, word))
 			return;
-	if (l->e->unsafe || l->e->refused == COMPLAINTS_MAX)
+	if (l->e->unsafe || *n == COMPLAINTS_MAX)
 		return;
-	l->told[l->e->refused++] = *p;
-	fprintf(stderr, "%s:%u:%u: ", l->e->file, p->line, p->column);
+	list += (*n)++;
+	list->word = word;
+	list->address = address;
 	va_start(ap, format);
-	vfprintf(stderr, format, ap);
+	vsnprintf(list->text, sizeof(list->text), format, ap);
 	va_end(ap);
-	fputs("; --unsafe sends it all the same\n", stderr);
+}
+
+/* What is said of a method or header at AT, and of the operation that is looked at. */
+#define refuse(l, at, ...) complain(l, false, (uint32_t)((at) / 4), 0, __VA_ARGS__)
+#define refuse_op(l, ...) complain(l, true, (l)->word, 0, __VA_ARGS__)
+
+static int by_place(const void *a, const void *b)
+{
+	uint32_t x = ((const struct complaint *)a)->word, y = ((const struct complaint *)b)->word;
+
+	return (x > y) - (x < y);
+}
+
+/* In the order of the text. */
+static void print_complaints(struct look *l)
+{
+	struct complaint all[2 * COMPLAINTS_MAX];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < l->nmethods; i++)
+		if (!l->methods[i].covered)
+			all[n++] = l->methods[i];
+	memcpy(all + n, l->of_ops, l->nops * sizeof(*all));
+	n += l->nops;
+	qsort(all, n, sizeof(*all), by_place);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nvs_asm_place *p = &l->a->places[all[i].word];
+
+		fprintf(stderr, "%s:%u:%u: %s; --unsafe sends it all the same\n", l->e->file,
+			p->line, p->column, all[i].text);
+	}
+	l->e->refused = n;
 }
 
 /* ---- addresses ---- */
@@ -51,20 +104,30 @@ static bool ours(const struct look *l, uint64_t address, uint64_t bytes)
 	return false;
 }
 
-static void check_range(struct look *l, uint64_t at, uint64_t address, uint64_t bytes,
-			const char *what)
+static void outside(struct look *l, bool op, uint32_t word, uint64_t address, uint64_t bytes,
+		    const char *what)
 {
 	char names[128] = "";
 	size_t n = 0;
 
-	if (l->e->unsafe || ours(l, address, bytes))
-		return;
 	for (uint32_t i = 0; i < l->e->nbuffers && n < sizeof(names); i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s$%s", i ? ", " : "",
 				      l->e->buffers[i].name);
-	refuse(l, at, "%s 0x%llx (%llu byte%s) is not within one buffer of ours (%s)", what,
-	       (unsigned long long)address, (unsigned long long)bytes, bytes == 1 ? "" : "s",
-	       names);
+	complain(l, op, word, op ? 0 : address,
+		 "%s 0x%llx (%llu byte%s) is not within one buffer of ours (%s)", what,
+		 (unsigned long long)address, (unsigned long long)bytes, bytes == 1 ? "" : "s",
+		 names);
+}
+
+/* The operation is told; that it was given the address need not be told as well. */
+static void check_range(struct look *l, uint64_t address, uint64_t bytes, const char *what)
+{
+	if (l->e->unsafe || ours(l, address, bytes))
+		return;
+	for (uint32_t i = 0; i < l->nmethods; i++)
+		l->methods[i].covered |= l->methods[i].address &&
+					 l->methods[i].address - address <= bytes;
+	outside(l, true, l->word, address, bytes, what);
 }
 
 static uint64_t extent(const struct nvs_op *op, uint32_t pitch)
@@ -77,18 +140,17 @@ static uint64_t extent(const struct nvs_op *op, uint32_t pitch)
 static void check_copy(struct look *l, const struct nvs_op *op)
 {
 	if (op->flags & (NVS_OP_PHYSICAL_SRC | NVS_OP_PHYSICAL_DST)) {
-		refuse(l, op->at, "a physical address");
+		refuse_op(l, "a physical address");
 		return;
 	}
 	if (op->flags & (NVS_OP_BLOCKLINEAR_SRC | NVS_OP_BLOCKLINEAR_DST)) {
-		refuse(l, op->at,
-		       "a block-linear layout, of which nobody here knows how far it "
-		       "reaches (MEMORY_LAYOUT=PITCH is a plain one)");
+		refuse_op(l, "a block-linear layout, of which nobody here knows how far it "
+			     "reaches (MEMORY_LAYOUT=PITCH is a plain one)");
 		return;
 	}
 	if (op->copy.src)
-		check_range(l, op->at, op->copy.src, extent(op, op->copy.src_pitch), "the source");
-	check_range(l, op->at, op->copy.dst, extent(op, op->copy.dst_pitch), "the target");
+		check_range(l, op->copy.src, extent(op, op->copy.src_pitch), "the source");
+	check_range(l, op->copy.dst, extent(op, op->copy.dst_pitch), "the target");
 }
 
 static void note_release(struct look *l, const struct nvs_op *op)
@@ -109,14 +171,18 @@ static void note_release(struct look *l, const struct nvs_op *op)
 		.wide = op->flags & NVS_OP_WIDE,
 		.timestamp = op->flags & NVS_OP_TIMESTAMP,
 		.by = op->sem.by,
-		.at = l->a->places[op->at / 4],
+		.at = l->a->places[l->word],
 	};
 }
 
 static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 {
 	struct look *l = arg;
+	uint32_t now = l->word;
 
+	if (l->ops < l->made)
+		l->word = l->made_by[l->ops];
+	l->ops++;
 	switch (op->kind) {
 	case NVS_OP_COPY:
 	case NVS_OP_MEMSET:
@@ -125,11 +191,11 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 		break;
 	case NVS_OP_LAUNCH:
 	case NVS_OP_TRIGGER:
-		refuse(l, op->at, "a grid, which reads and writes what its descriptor says");
+		refuse_op(l, "a grid, which reads and writes what its descriptor says");
 		break;
 	case NVS_OP_RELEASE:
 	case NVS_OP_ACQUIRE:
-		check_range(l, op->at, op->sem.address,
+		check_range(l, op->sem.address,
 			    op->flags & NVS_OP_TIMESTAMP ? 16
 			    : op->flags & NVS_OP_WIDE	 ? 8
 							 : 4,
@@ -138,6 +204,7 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 			note_release(l, op);
 		break;
 	}
+	l->word = now;
 }
 
 /* ---- methods ---- */
@@ -170,8 +237,8 @@ static void check_method(struct look *l, struct nvs_ops_channel *c, const struct
 	else
 		nvs_ops_method(c, run->subch, method - 4, &before);
 	address = nvs_words_address_of(nvs_words_address(cls, &m, method), value, before);
-	if (address)
-		check_range(l, at, address, 1, "address");
+	if (address && !l->e->unsafe && !ours(l, address, 1))
+		outside(l, false, (uint32_t)(at / 4), address, 1, "address");
 }
 
 static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
@@ -196,6 +263,20 @@ static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_f
 		what = "a header whose data does not come: the next commands would be taken for it";
 	if (fault->address / 4 < l->a->nwords)
 		refuse(l, fault->address, "%s (%s)", what, nvs_pb_fault_name(fault->kind));
+}
+
+/* One word: what it makes the GPU do comes to on_op() later. */
+static void feed(struct look *l, const struct nvs_ops *ops, struct nvs_ops_channel *c)
+{
+	nvs_ops_feed(c, l->a->words + l->word, 1);
+	while (l->made < nvs_ops_made(ops)) {
+		/* Grows by doubling: powers of two are full. */
+		if (!(l->made & (l->made - 1)))
+			l->made_by = realloc(l->made_by, (2 * l->made + 1) * sizeof(*l->made_by));
+		if (!l->made_by)
+			probe_die("out of memory");
+		l->made_by[l->made++] = l->word;
+	}
 }
 
 void probe_effects(struct probe_effects *e, const struct nvs_assembly *a)
@@ -223,8 +304,13 @@ void probe_effects(struct probe_effects *e, const struct nvs_assembly *a)
 		if (entry->control)
 			continue;
 		nvs_ops_entry(c, (entry->entry & ~0xfffffffffcull) | entry->first * 4ull, &gp);
-		nvs_ops_feed(c, a->words + entry->first, entry->dwords);
+		for (uint32_t k = 0; k < entry->dwords; k++) {
+			l.word = entry->first + k;
+			feed(&l, ops, c);
+		}
 	}
 	nvs_ops_end(c);
 	nvs_ops_free(ops);
+	free(l.made_by);
+	print_complaints(&l);
 }

@@ -127,7 +127,8 @@ static void check(struct submit *s)
 static int dry_run(const struct submit *s)
 {
 	if (isatty(STDOUT_FILENO)) {
-		fputs("nvsnoop-probe: words are no text: > FILE, or | nvsnoop-report --raw -\n",
+		fputs("nvsnoop-probe: words are no text: > FILE, or | nvsnoop-report --raw - "
+		      "--subch 4=c8b5\n",
 		      stderr);
 		return 2;
 	}

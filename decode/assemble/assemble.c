@@ -203,6 +203,7 @@ static bool data_word(struct nvs_asm *s, uint32_t value, uint32_t column)
 
 static void words(struct nvs_asm *s, bool as_they_stand)
 {
+	s->eight = NVS_ASM_EIGHT_HEX;
 	for (struct nvs_token t = nvs_asm_token(s); t.n && !s->bad; t = nvs_asm_token(s)) {
 		uint32_t value;
 
@@ -227,7 +228,7 @@ static void repeat(struct nvs_asm *s)
 		s->skipping++;
 		return;
 	}
-	if (!t.n || !nvs_asm_number(s, &t, NVS_ASM_MOST, &n)) {
+	if (!t.n || !nvs_asm_many(s, &t, &n)) {
 		nvs_asm_wrong(s, t.column, "how often? As in: repeat 10 {");
 		n = 1;
 	}
@@ -320,6 +321,7 @@ static void one_line(struct nvs_asm *s)
 	s->line_start = s->next;
 	s->at.line++;
 	s->bad = false;
+	s->eight = NVS_ASM_EIGHT_REFUSED;
 	t = nvs_asm_token(s);
 	s->at.column = t.column;
 	if (t.p == end)

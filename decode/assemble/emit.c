@@ -133,7 +133,8 @@ void nvs_asm_close_data(struct nvs_asm *s)
 	const struct nvs_asm_data *d = &s->data;
 
 	if (d->open && d->counted && d->left)
-		nvs_asm_wrong_at(s, &d->at, "%u words more were to follow", d->left);
+		nvs_asm_wrong_at(s, &d->at, "%u more word%s to follow", d->left,
+				 d->left == 1 ? " was" : "s were");
 	s->data.open = false;
 }
 

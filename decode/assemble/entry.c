@@ -24,7 +24,7 @@ static bool entry_word(struct nvs_asm *s, const struct nvs_token *t, struct nvs_
 		e->entry |= value.v & 0xfffffffffcull;
 		return true;
 	}
-	if (*t->p < '0' || *t->p > '9' || !nvs_asm_number(s, t, NVS_ASM_MOST, &number))
+	if (*t->p < '0' || *t->p > '9' || !nvs_asm_many(s, t, &number))
 		return false;
 	next = nvs_asm_token(s);
 	if (!nvs_token_is(&next, "dwords") && !s->bad)

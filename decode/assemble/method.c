@@ -9,8 +9,18 @@
 
 bool nvs_asm_subchannel(struct nvs_asm *s, const struct nvs_token *t)
 {
-	if (t->n != 2 || t->p[0] != 's' || t->p[1] < '0' || t->p[1] > '7')
+	size_t n = 1;
+
+	if (t->n < 2 || t->p[0] != 's')
 		return false;
+	while (n < t->n && t->p[n] >= '0' && t->p[n] <= '9')
+		n++;
+	if (n < t->n)
+		return false;
+	if (n != 2 || t->p[1] > '7') {
+		nvs_asm_wrong(s, t->column, "subchannels are s0 to s7");
+		return false;
+	}
 	s->subch = (uint8_t)(t->p[1] - '0');
 	return true;
 }
@@ -289,7 +299,7 @@ void nvs_asm_method(struct nvs_asm *s)
 	bool named = nvs_asm_subchannel(s, &t), stated = false, has_offset = false;
 	struct nvs_asm_line l = {0};
 	uint64_t offset = 0;
-	uint32_t id = 0;
+	uint32_t id = 0, at = 0, number;
 
 	if (named)
 		t = nvs_asm_token(s);
@@ -297,6 +307,7 @@ void nvs_asm_method(struct nvs_asm *s)
 	l.cls = s->classes[s->subch];
 	if (named && t.n && class_of(s, &t, &id)) {
 		stated = true;
+		at = t.column;
 		l.cls = nvs_class_find(id);
 		if (l.cls)
 			state_class(s, l.cls);
@@ -306,10 +317,13 @@ void nvs_asm_method(struct nvs_asm *s)
 			t = nvs_asm_token(s);
 	}
 	l.name = t;
+	/* As --dump prints it: offset, name, and a word of eight digits. */
+	s->eight = has_offset ? NVS_ASM_EIGHT_HEX : NVS_ASM_EIGHT_REFUSED;
 	if (!t.n && has_offset)
 		nvs_asm_wrong(s, t.column, "the method's name is missing");
-	else if (!t.n && stated && !l.cls)
-		nvs_asm_wrong(s, t.column, "class %04x has no table", id);
+	else if (stated && !l.cls && !has_offset && !nameless(&t, &number))
+		nvs_asm_wrong(s, at, "class %04x is not known; nvsnoop-report --classes lists them",
+			      id);
 	else if (!t.n && !named)
 		nvs_asm_wrong(s, t.column, "a method was expected");
 	if (t.n && find(s, &l, stated, has_offset, (uint32_t)offset))

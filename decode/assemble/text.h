@@ -12,6 +12,14 @@
 
 #define NVS_ASM_DEEP 8 /* repetitions within each other */
 
+/* What eight digits without 0x are. Those of a decimal number that look like a word of the dump are
+ * told by where they stand, and nowhere guessed. */
+enum nvs_asm_eight {
+	NVS_ASM_EIGHT_REFUSED, /* unless letters among them say it */
+	NVS_ASM_EIGHT_HEX, /* where --dump prints words */
+	NVS_ASM_EIGHT_DECIMAL, /* counts */
+};
+
 struct nvs_token {
 	const char *p;
 	size_t n; /* 0: the line is over */
@@ -63,6 +71,7 @@ struct nvs_asm {
 	bool no_memory, over; /* nothing more is read */
 	bool bad; /* the line is */
 	bool headed; /* a submission has begun */
+	uint8_t eight; /* enum nvs_asm_eight: of the line */
 	uint8_t subch; /* of lines that name none */
 	const struct nvs_class *host, *classes[8]; /* as they stand */
 	struct nvs_asm_header header;
@@ -99,10 +108,12 @@ struct nvs_asm_value {
 	uint64_t v;
 	bool address; /* of 64 bits, whatever its value */
 };
-/* 12, 0x1f, 0000001f, $src+16*$i, $src.hi; all of the token. False: complained. */
+/* 12, 0x1f, 0000001f by s->eight, $src+16*$i, $src.hi; all of the token. False: complained. */
 bool nvs_asm_value(struct nvs_asm *s, const struct nvs_token *t, struct nvs_asm_value *v);
 /* The same, of 32 bits or as few as MOST needs. */
 bool nvs_asm_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most, uint32_t *v);
+/* The same, of how many: decimal, however many digits. */
+bool nvs_asm_many(struct nvs_asm *s, const struct nvs_token *t, uint32_t *n);
 /* "[9]" or "[]", which is UINT32_MAX. False: complained. */
 bool nvs_asm_count(struct nvs_asm *s, const struct nvs_token *t, uint32_t *count);
 

@@ -40,12 +40,38 @@ static size_t digits(const struct rest *r)
 	return n;
 }
 
-/* Eight digits are a word as --dump prints it. */
+static bool all_decimal(const struct rest *r, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (digit(r->p[i], 10) < 0)
+			return false;
+	return true;
+}
+
+/* "10000000" may be either; both are told, to choose from. */
+static void either(struct nvs_asm *s, const struct rest *r)
+{
+	uint32_t hex = 0, decimal = 0;
+
+	for (int i = 0; i < 8; i++) {
+		hex = 16 * hex + (unsigned)digit(r->p[i], 16);
+		decimal = 10 * decimal + (unsigned)digit(r->p[i], 10);
+	}
+	nvs_asm_wrong(s, r->whole->column + (uint32_t)(r->p - r->whole->p),
+		      "%.8s may be hexadecimal or decimal: write 0x%x or 0x%x", r->p, hex, decimal);
+}
+
 static bool number(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 {
 	bool prefix = r->end - r->p > 2 && r->p[0] == '0' && (r->p[1] | 0x20) == 'x';
-	uint32_t base = prefix || digits(r) == 8 ? 16 : 10;
+	bool eight = !prefix && digits(r) == 8 && s->eight != NVS_ASM_EIGHT_DECIMAL;
+	uint32_t base = prefix || eight ? 16 : 10;
 	const char *start = r->p += prefix ? 2 : 0;
+
+	if (eight && s->eight == NVS_ASM_EIGHT_REFUSED && all_decimal(r, 8)) {
+		either(s, r);
+		return false;
+	}
 
 	*v = (struct nvs_asm_value){0};
 	for (; r->p < r->end && digit(*r->p, base) >= 0; r->p++) {
@@ -190,13 +216,24 @@ bool nvs_asm_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most,
 	return false;
 }
 
+bool nvs_asm_many(struct nvs_asm *s, const struct nvs_token *t, uint32_t *n)
+{
+	uint8_t eight = s->eight;
+	bool good;
+
+	s->eight = NVS_ASM_EIGHT_DECIMAL;
+	good = nvs_asm_number(s, t, NVS_ASM_MOST, n);
+	s->eight = eight;
+	return good;
+}
+
 bool nvs_asm_count(struct nvs_asm *s, const struct nvs_token *t, uint32_t *count)
 {
 	struct nvs_token inner = {t->p + 1, t->n - 2, t->column + 1};
 
 	if (t->n >= 2 && t->p[0] == '[' && t->p[t->n - 1] == ']') {
 		*count = UINT32_MAX;
-		return !inner.n || nvs_asm_number(s, &inner, NVS_ASM_MOST, count);
+		return !inner.n || nvs_asm_many(s, &inner, count);
 	}
 	nvs_asm_wrong(s, t->column, "a number of words is written [9], or [] for as many as come");
 	return false;

@@ -93,6 +93,7 @@ struct nvs_ops {
 	struct nvs_op *list;
 	uint32_t count, room;
 	uint32_t flushes; /* times the list was handed out so far */
+	uint64_t handed; /* operations in all of these */
 	struct nvs_qmd *qmds;
 	uint32_t nqmds, qmd_room;
 	struct nvs_ranges descriptors; /* that it uploads or triggers, */

@@ -42,8 +42,14 @@ void nvs_ops_flush(struct nvs_ops_channel *c)
 	for (uint32_t i = 0; i < 8; i++)
 		c->subch[i].transfer.op = NO_OP;
 	nvs_uses_forget(ops);
+	ops->handed += ops->count;
 	ops->count = ops->nqmds = 0;
 	ops->flushes++;
+}
+
+uint64_t nvs_ops_made(const struct nvs_ops *ops)
+{
+	return ops->handed + ops->count;
 }
 
 const struct nvs_qmd *nvs_ops_qmd(const struct nvs_ops *ops, const struct nvs_op *op)

@@ -84,6 +84,10 @@ void nvs_ops_missing(struct nvs_ops_channel *c);
 /* The submission ends: op() is called for each of its operations. */
 void nvs_ops_end(struct nvs_ops_channel *c);
 
+/* Operations so far, of all channels, those among them that op() is yet to be called for: who feeds
+ * word by word learns which word made each. */
+uint64_t nvs_ops_made(const struct nvs_ops *ops);
+
 /* Class of a subchannel as it stands, and in *source (NULL is fine) whence. NULL: not known. */
 const struct nvs_class *nvs_ops_class(const struct nvs_ops_channel *c, uint32_t subch,
 				      enum nvs_class_source *source);

@@ -19,16 +19,16 @@ enum { BYTES, MODE, CUPTI, EVENTS, HOST, RAW, SHARES, COLUMNS = SHARES + 6 };
 static const struct probe_column columns[] = {
 	{"bytes", "bytes", 0},
 	{"mode", "mode", -1},
-	{"cupti_ns", "CUPTI ns", 2},
-	{"events_ns", "events", 2},
-	{"host_ns", "host", 2},
-	{"raw_ns", "raw", 2},
-	{"cupti_percent", "CUPTI %", 2},
-	{"events_percent", "events %", 2},
-	{"host_percent", "host %", 2},
+	{"cupti_ns", "CUPTI\nns", 2},
+	{"events_ns", "events\nns", 2},
+	{"host_ns", "host\nns", 2},
+	{"raw_ns", "raw\nns", 2},
+	{"cupti_percent", "CUPTI\n%", 2},
+	{"events_percent", "events\n%", 2},
+	{"host_percent", "host\n%", 2},
 	{"published_a40_profiler_ns", NULL, 2},
-	{"published_a40_raw_ns", "A40 raw", 2},
-	{"published_a40_percent", "A40 %", 2},
+	{"published_a40_raw_ns", "A40\nraw ns", 2},
+	{"published_a40_percent", "A40\n%", 2},
 };
 _Static_assert(sizeof(columns) / sizeof(columns[0]) == COLUMNS, "one for each cell");
 

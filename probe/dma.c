@@ -39,17 +39,17 @@ static const struct probe_column columns[] = {
 	{"engine", "engine", -1},
 	{"mode", "mode", -1},
 	{"channel", "channel", -1},
-	{"direction", "direction", -1},
+	{"direction", "way", -1},
 	{"memory_src", NULL, -1},
 	{"memory_dst", "to", -1},
-	{"pushbuffer", "pushbuffer", -1},
+	{"pushbuffer", "push-\nbuffer", -1},
 	{"bytes", "bytes", 0},
 	{"transfers", "T", 0},
 	{"ns_median", "ns", 2},
-	{"ns_min", "min", 2},
-	{"ns_p90", "p90", 2},
+	{"ns_min", "ns\nmin", 2},
+	{"ns_p90", "ns\np90", 2},
 	{"gib_per_s", "GiB/s", 3},
-	{"published_a40_ns", "A40 ns", 1},
+	{"published_a40_ns", "A40\nns", 1},
 };
 _Static_assert(sizeof(columns) / sizeof(columns[0]) == NCOLUMNS, "dma.h");
 

@@ -135,7 +135,8 @@ static void grid(FILE *f, const struct axis *x, const struct axis *y, const stru
 static void curve(FILE *f, const struct probe_plot *p, const struct axis *x, const struct axis *y,
 		  const struct probe_series *s, const char *colour)
 {
-	bool begun = false;
+	double last[2] = {0, 0};
+	uint32_t n = 0;
 
 	if (!s->points)
 		fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", colour);
@@ -152,11 +153,17 @@ static void curve(FILE *f, const struct probe_plot *p, const struct axis *x, con
 				"d=\"M%.1f %.1fl4 4l4 -4l-4 -4z\"/>\n",
 				colour, px - 4, py);
 		else
-			fprintf(f, "%c%.1f %.1f", begun ? 'L' : 'M', px, py);
-		begun = true;
+			fprintf(f, "%c%.1f %.1f", n ? 'L' : 'M', px, py);
+		n++;
+		last[0] = px;
+		last[1] = py;
 	}
 	if (!s->points)
 		fprintf(f, "\"/>\n");
+	/* A path to nowhere is not drawn. */
+	if (!s->points && n == 1)
+		fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", last[0],
+			last[1], colour);
 }
 
 static void legend(FILE *f, const struct probe_plot *p)

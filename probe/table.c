@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define TEXT_WIDTH 80 /* where there is no terminal */
+#define MOST_COLUMNS 32
 
 static void *more(void *p, size_t bytes)
 {
@@ -93,34 +98,106 @@ static void cell_text(char *text, size_t room, const struct probe_column *c,
 		group(text, room, cell->number, c->decimals);
 }
 
+/* Line LINE, 0 or 1, of a heading that may have two: what is there of one alone stands below. */
+static void heading_text(char *text, size_t room, const struct probe_column *c, int line)
+{
+	const char *cut = strchr(c->heading, '\n');
+
+	if (line)
+		snprintf(text, room, "%s", cut ? cut + 1 : c->heading);
+	else
+		snprintf(text, room, "%.*s", cut ? (int)(cut - c->heading) : 0, c->heading);
+}
+
+static int width_of(const struct probe_table *t, uint32_t column)
+{
+	const struct probe_column *c = &t->columns[column];
+	char text[64];
+	int width = 0, n;
+
+	for (int64_t row = -2; row < (int64_t)t->nrows; row++) {
+		if (row < 0)
+			heading_text(text, sizeof(text), c, row == -1);
+		else
+			cell_text(text, sizeof(text), c, &t->cells[row * t->ncolumns + column]);
+		n = (int)strlen(text);
+		width = n > width ? n : width;
+	}
+	return width;
+}
+
+/* Row -2 and -1 are the headings. */
+static void print_line(const struct probe_table *t, int64_t row, const int *width)
+{
+	char text[64], line[1024];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < t->ncolumns; i++) {
+		const struct probe_column *c = &t->columns[i];
+
+		if (!c->heading)
+			continue;
+		if (row < 0)
+			heading_text(text, sizeof(text), c, row == -1);
+		else
+			cell_text(text, sizeof(text), c, &t->cells[row * t->ncolumns + i]);
+		n += (size_t)snprintf(line + n, n < sizeof(line) ? sizeof(line) - n : 0, "%s%*s",
+				      n ? "  " : "", c->decimals < 0 ? -width[i] : width[i], text);
+		n = n < sizeof(line) ? n : sizeof(line) - 1;
+	}
+	while (n && line[n - 1] == ' ')
+		n--;
+	printf("%.*s\n", (int)n, line);
+}
+
+static int terminal_width(void)
+{
+	struct winsize w;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : TEXT_WIDTH;
+}
+
+/* Broken at blanks; lines that follow the first are indented. */
+static void print_wrapped(const char *text, size_t width)
+{
+	size_t at = 0;
+
+	for (const char *p = text; *p;) {
+		size_t n = strcspn(p, " ");
+
+		if (at && at + 1 + n > width) {
+			fputs("\n  ", stdout);
+			at = 2;
+		} else if (at) {
+			putchar(' ');
+			at++;
+		}
+		printf("%.*s", (int)n, p);
+		at += n;
+		p += n + (p[n] == ' ');
+	}
+	putchar('\n');
+}
+
 static void print_text(const struct probe_table *t, const struct probe_session *s)
 {
-	char text[64];
+	int width[MOST_COLUMNS] = {0};
+	bool two = false;
 
-	printf("%s\n\n", probe_machine(s));
-	for (int64_t row = -1; row < (int64_t)t->nrows; row++) {
-		for (uint32_t i = 0; i < t->ncolumns; i++) {
-			const struct probe_column *c = &t->columns[i];
-			int width = c->heading ? (int)strlen(c->heading) : 0;
-
-			if (!c->heading)
-				continue;
-			for (uint32_t k = 0; k < t->nrows; k++) {
-				cell_text(text, sizeof(text), c, &t->cells[k * t->ncolumns + i]);
-				width = (int)strlen(text) > width ? (int)strlen(text) : width;
-			}
-			if (row < 0)
-				snprintf(text, sizeof(text), "%s", c->heading);
-			else
-				cell_text(text, sizeof(text), c, &t->cells[row * t->ncolumns + i]);
-			printf("%s%*s", i ? "  " : "", c->decimals < 0 ? -width : width, text);
-		}
-		putchar('\n');
+	for (uint32_t i = 0; i < t->ncolumns && i < MOST_COLUMNS; i++) {
+		if (!t->columns[i].heading)
+			continue;
+		width[i] = width_of(t, i);
+		two |= strchr(t->columns[i].heading, '\n') != NULL;
 	}
+	print_wrapped(probe_machine(s), (size_t)terminal_width());
+	putchar('\n');
+	for (int64_t row = two ? -2 : -1; row < (int64_t)t->nrows; row++)
+		print_line(t, row, width);
 	if (t->nnotes)
 		putchar('\n');
 	for (uint32_t i = 0; i < t->nnotes; i++)
-		printf("%s\n", t->notes[i]);
+		print_wrapped(t->notes[i], (size_t)terminal_width());
 }
 
 static void print_quoted(const char *words)

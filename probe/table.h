@@ -14,7 +14,7 @@ enum probe_format { PROBE_TEXT, PROBE_CSV, PROBE_JSON };
 
 struct probe_column {
 	const char *key; /* of CSV and JSON */
-	const char *heading; /* of the text; NULL: not shown there */
+	const char *heading; /* of the text, "two\nlines" may be; NULL: not shown there */
 	int decimals; /* of a number; -1: words */
 };
 

@@ -393,6 +393,11 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 	return r;
 }
 
+bool nvs_story_empty(const struct nvs_story *s)
+{
+	return nvs_filter_asked(s->source->options) && !s->submissions && !s->facts->calls;
+}
+
 #define ABOUT_ALL 3 /* sentences, whatever is selected and recorded */
 
 int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
@@ -402,9 +407,8 @@ int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 		say_launches, say_doorbells, say_time};
 	int r = 0;
 
-	bool nothing = (nvs_filter_asked(story->source->options) ||
-			nvs_trace_never_on(story->source->trace)) &&
-		       !story->submissions && !story->facts->calls;
+	bool nothing = nvs_story_empty(story) || (nvs_trace_never_on(story->source->trace) &&
+						  !story->submissions && !story->facts->calls);
 	size_t n = nothing ? ABOUT_ALL : sizeof(sentences) / sizeof(*sentences);
 
 	for (size_t i = 0; i < n && !r; i++)

@@ -18,6 +18,8 @@ struct nvs_story {
 	bool several; /* programs: they, not it */
 };
 
+/* The selection of the command line has left nothing of the trace. */
+bool nvs_story_empty(const struct nvs_story *story);
 /* 0 or -ENOMEM, as of the next. */
 int nvs_story_print(struct nvs_out *out, const struct nvs_story *story);
 /* The same of several traces: of FACTS what nvs_facts_sum() sums up. */

@@ -320,6 +320,23 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 	return nvs_print_top_apis(run, o->has_rows ? o->rows : ROWS);
 }
 
+/* A row of noughts is printed all the same; that it shows something nobody says. */
+static int print_rows(struct nvs_run *run, const struct row *rows)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	uint64_t told = run->out->told;
+	bool any = false;
+	int r = nvs_table_print_array(run->out, &table, rows, run->n, sizeof(*rows), run->options);
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		struct nvs_story story = story_of(rows + i);
+
+		any |= !nvs_story_empty(&story);
+	}
+	run->out->told = any ? run->out->told : told;
+	return r;
+}
+
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
 	nvs_facts_begin(each, s, reader);
@@ -329,7 +346,6 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 static int print(struct nvs_run *run)
 {
 	const struct nvs_options_report *o = run->options;
-	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct row *rows = calloc(run->n, sizeof(*rows));
 	struct nvs_facts *facts = run->each;
 	int r = 0;
@@ -339,9 +355,7 @@ static int print(struct nvs_run *run)
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		r = make_row(rows + i, run->sources + i, facts + i);
 	if (!r)
-		r = o->format == NVS_FORMAT_TEXT ? print_text(run, rows)
-						 : nvs_table_print_array(run->out, &table, rows,
-									 run->n, sizeof(*rows), o);
+		r = o->format == NVS_FORMAT_TEXT ? print_text(run, rows) : print_rows(run, rows);
 	for (uint32_t i = 0; i < run->n; i++)
 		free(rows[i].findings);
 	free(rows);

@@ -24,6 +24,7 @@ struct row {
 	uint64_t first; /* bytes of the first launch */
 	struct nvs_sizes bytes, after_sync, back_to_back; /* of launches */
 	bool uncounted; /* what these calls submitted is not known */
+	bool uploaded; /* by a call or a launch, selected or not: the next launch need not */
 	uint64_t uploads, upload_submissions, upload_bytes;
 	uint64_t make_bytes; /* of instantiation and update */
 	struct nvs_times times;
@@ -101,7 +102,8 @@ static int count_bytes(struct state *st, struct row *row, const struct nvs_call 
 		row->first = call->asked_bytes;
 	if (!r)
 		r = nvs_sizes_add(&row->bytes, call->asked_bytes);
-	if (r || !stream)
+	/* The bytes of an upload are told apart; a launch that had to do it is like no other. */
+	if (r || !stream || !row->uploaded)
 		return r;
 	return nvs_sizes_add(stream->work > st->synchronised ? &row->back_to_back
 							     : &row->after_sync,
@@ -166,6 +168,22 @@ static int tell(struct state *st, const struct nvs_call *call)
 	return 0;
 }
 
+static int note_upload(struct state *st, const struct nvs_call *call)
+{
+	struct row *row;
+	uint64_t handle;
+
+	if ((call->api->group != NVS_CALL_GROUP_GRAPH_LAUNCH &&
+	     call->api->role != NVS_CALL_ROLE_GRAPH_UPLOAD) ||
+	    !nvs_call_ran(call) || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
+		return 0;
+	row = graph_row(nvs_handles_exec_of(st->handles, handle));
+	if (!row)
+		return -ENOMEM;
+	row->uploaded = true;
+	return 0;
+}
+
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
@@ -173,6 +191,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 	if (!r)
 		r = tell(st, call);
+	if (!r)
+		r = note_upload(st, call);
 	/* What is not selected keeps a stream busy as well. */
 	return r ? r : follow_stream(st, call);
 }

@@ -48,7 +48,7 @@ static void derive_curve(struct probe_table *t, const struct way *w, const struc
 	for (i = 0; i < c->n; i++)
 		if (at(c, i, COL_GIB) > best)
 			best = at(c, i, COL_GIB);
-	if (!c->n || best <= 0)
+	if (!c->n || best <= 0 || isnan(at(c, 0, COL_NS))) /* wrong data: no figure */
 		return;
 	for (i = 0; i < c->n && !(at(c, i, COL_GIB) >= 0.95 * best); i++)
 		;

@@ -70,21 +70,6 @@ struct sought {
 	uint64_t steps; /* addresses looked at */
 };
 
-static size_t first_from(struct sought *s, uint64_t start)
-{
-	size_t lo = 0, hi = s->n;
-
-	for (; lo < hi; s->steps++) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->wanted[mid].address < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* The line stands at PLACE of the file; what comes later in it holds. */
 static void take_line(const char *line, uint64_t place, struct sought *s)
 {
@@ -93,7 +78,8 @@ static void take_line(const char *line, uint64_t place, struct sought *s)
 
 	if (!take_number(&p, &start) || !take_number(&p, &size))
 		return;
-	for (size_t i = first_from(s, start); i < s->n; i++, s->steps++) {
+	for (size_t i = nvs_wanted_from(s->wanted, s->n, start, &s->steps); i < s->n;
+	     i++, s->steps++) {
 		if (s->wanted[i].address - start >= size)
 			return;
 		s->wanted[i].covering[NVS_HIT_ANY] = (struct nvs_hit){

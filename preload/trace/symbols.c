@@ -125,22 +125,6 @@ static void offer_nearest(struct search *s, struct nvs_hit *nearest, const struc
 		offer(s, nearest, hit);
 }
 
-/* The first wanted address that is not below ADDRESS. */
-static size_t first_from(const struct search *s, uint64_t address)
-{
-	size_t lo = 0, hi = s->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->wanted[mid].address < address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static void look_at(struct search *s, unsigned table, const Elf64_Sym *sym)
 {
 	unsigned type = ELF64_ST_TYPE(sym->st_info);
@@ -150,12 +134,13 @@ static void look_at(struct search *s, unsigned table, const Elf64_Sym *sym)
 			      .global = ELF64_ST_BIND(sym->st_info) == STB_GLOBAL,
 			      .sized = sym->st_size != 0};
 	unsigned from = s->tables[table].exported ? NVS_HIT_EXPORTED : NVS_HIT_ANY;
+	uint64_t steps = 0; /* nobody counts them here */
 	size_t first;
 
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || !sym->st_name ||
 	    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
 		return;
-	first = first_from(s, hit.start);
+	first = nvs_wanted_from(s->wanted, s->n, hit.start, &steps);
 	for (unsigned k = from; first < s->n && k < NVS_HITS; k++) {
 		offer_nearest(s, &s->wanted[first].nearest[k], &hit);
 		for (size_t i = first; i < s->n && s->wanted[i].address - hit.start < sym->st_size;

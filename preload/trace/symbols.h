@@ -31,6 +31,24 @@ struct nvs_wanted {
 	struct nvs_hit nearest[NVS_HITS]; /* the last that begins before it */
 };
 
+/* The first of N, in order of their addresses, that is not below ADDRESS; N: none. STEPS counts up
+ * by each that was looked at. */
+static inline size_t nvs_wanted_from(const struct nvs_wanted *wanted, size_t n, uint64_t address,
+				     uint64_t *steps)
+{
+	size_t lo = 0, hi = n;
+
+	for (; lo < hi; ++*steps) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (wanted[mid].address < address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 struct nvs_object {
 	const char *path; /* "": none */
 	const uint8_t *build_id;

@@ -14,19 +14,18 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include "preload/base/preload.h"
+#include "tests/unit/doorbell_page.h"
 #include "tests/unit/fakering.h"
 #include "trap/enter/patch.h"
 #include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
 
 #define RING 1024u
-#define PAGE 65536u
 #define VA 0x200000000ull
 #define TOKEN 0x10012u
 #define LARGE (1u << 20) /* bytes of a segment whose copy takes its time */
 #define ROUNDS 20
 
-static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
 static uint64_t gpfifo[RING], real_ring[RING];
 static uint32_t put, real_userd[NVS_USERD_BYTES / 4];
 static struct nvs_shadow shadow = {.gpfifo = real_ring, .userd = real_userd};
@@ -34,23 +33,17 @@ static struct nvs_channel channel;
 static uint32_t hash[2];
 static struct nvs_segment_map maps[2]; /* the second one's pages are there when `hole` has grown */
 static int hole;
-static struct nvs_doorbell doorbell = {.map = 1};
 static struct nvs_view views[2];
 
 static void set_up(void)
 {
 	struct nvs_spool_channel *state;
-	int fd = memfd_create("doorbell", 0);
 
 	nvs_session_start();
 	state = nvs_session_channel_slot(0);
-	if (ftruncate(fd, PAGE) || !state)
+	if (!state)
 		abort();
-	page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
-	behind = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	doorbell.start = (uintptr_t)page;
-	doorbell.end = doorbell.start + PAGE;
-	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	make_doorbell_page();
 	channel = (struct nvs_channel){.token = TOKEN,
 				       .entries = RING,
 				       .gpfifo = gpfifo,

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "preload/base/preload.h"
+#include "tests/unit/doorbell_page.h"
 
 #define RING 1024u
-#define PAGE 65536u
 #define VA 0x200000000ull
 #define TOKEN 0x10012u
 #define STACK 65536u
@@ -33,30 +33,23 @@ static int passed, failed;
 		}                                                                       \
 	} while (0)
 
-static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
 static uint64_t gpfifo[RING];
 static uint32_t put, commands[64];
 static struct nvs_channel channel;
 static uint32_t hash[2];
 /* One segment that can be read, and one that faults. */
 static struct nvs_segment_map maps[2];
-static struct nvs_doorbell doorbell = {.map = 1};
 static struct nvs_view view;
 
 static void set_up(void)
 {
 	struct nvs_spool_channel *state;
-	int fd = memfd_create("doorbell", 0);
 
 	nvs_session_start();
 	state = nvs_session_channel_slot(0);
-	if (ftruncate(fd, PAGE) || !state)
+	if (!state)
 		abort();
-	page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
-	behind = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	doorbell.start = (uintptr_t)page;
-	doorbell.end = doorbell.start + PAGE;
-	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	make_doorbell_page();
 	channel = (struct nvs_channel){
 		.token = TOKEN, .entries = RING, .gpfifo = gpfifo, .put = &put, .state = state};
 	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;

@@ -7,21 +7,19 @@
 #include <immintrin.h>
 #include <pthread.h>
 #include <ucontext.h>
+#include "tests/unit/doorbell_page.h"
 #include "tests/unit/fakering.h"
 #include "trap/buffer/process.h"
 
 #define RING 1024u
-#define PAGE 65536u
 #define VA 0x200000000ull
 
-static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
 static uint64_t gpfifo[2][RING];
 static uint32_t put[2];
 static struct nvs_spool_channel state[2];
 static struct nvs_channel channels[2];
 static uint32_t hash[8], commands[64];
 static struct nvs_segment_map map;
-static struct nvs_doorbell doorbell = {.map = 1};
 static struct nvs_view view;
 static int foreign;
 
@@ -47,15 +45,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 static void set_up(void)
 {
 	struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER};
-	int fd = memfd_create("doorbell", 0);
 
-	if (ftruncate(fd, PAGE))
-		abort();
-	page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
-	behind = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	doorbell.start = (uintptr_t)page;
-	doorbell.end = doorbell.start + PAGE;
-	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	make_doorbell_page();
 	for (uint32_t i = 0; i < 2; i++) {
 		state[i].channel = i;
 		channels[i] = (struct nvs_channel){

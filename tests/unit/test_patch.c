@@ -7,25 +7,23 @@
  * fault of its reading is the moment.
  */
 #include <ucontext.h>
+#include "tests/unit/doorbell_page.h"
 #include "tests/unit/fakering.h"
 #include "trap/enter/patch.h"
 #include "trap/buffer/process.h"
 
 #define RING 1024u
-#define PAGE 65536u
 #define CODE 4096u
 #define VA 0x200000000ull
 #define TOKEN 0x10012u
 #define CASES 6
 #define JUMP 0xeb
 
-static uint8_t *page, *behind; /* as the program sees it, and what the GPU would see */
 static uint64_t gpfifo[RING];
 static uint32_t put, hash[2], commands[64];
 static struct nvs_spool_channel state;
 static struct nvs_channel channel;
 static struct nvs_segment_map map;
-static struct nvs_doorbell doorbell = {.map = 1};
 static struct nvs_view view;
 
 /* Two pages of code a case; the store's two bytes lie on both sides of the border. */
@@ -72,15 +70,8 @@ static void set_up(void)
 		0xc3,
 	};
 	struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER, .sa_sigaction = on_segv};
-	int fd = memfd_create("doorbell", 0);
 
-	if (ftruncate(fd, PAGE))
-		abort();
-	page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
-	behind = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	doorbell.start = (uintptr_t)page;
-	doorbell.end = doorbell.start + PAGE;
-	doorbell.alias = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	make_doorbell_page();
 	channel = (struct nvs_channel){
 		.token = TOKEN, .entries = RING, .gpfifo = gpfifo, .put = &put, .state = &state};
 	hash[nvs_channel_hash(0, TOKEN) & 1] = 1;

@@ -417,8 +417,7 @@ void nvs_shadow_bring_over(void)
 
 		if (!c->shadow || c->hidden || !c->put)
 			continue;
-		/* Undone by a trap that opened the doorbell page: what is seen are the GPU's own.
-		 */
+		/* Undone by a trap that opened the doorbell page: the real pages are seen now. */
 		if (atomic_load(&c->shadow->carried) == NVS_SHADOW_GONE) {
 			give_back(c);
 			continue;

@@ -62,18 +62,13 @@ int probe_copies(const struct probe_options *o)
 {
 	static struct copies c;
 	static double ns[PROBE_SIZES_MAX][PROBE_COPY_WAYS];
+	static struct probe_session session;
 	uint32_t most = 4;
-	void *context;
-	int device;
 	bool cupti;
 
 	for (uint32_t i = 0; i < o->nsizes; i++)
 		most = o->sizes[i] > most ? o->sizes[i] : most;
-	probe_driver_load();
-	PROBE_CU(cuInit(0));
-	PROBE_CU(cuDeviceGet(&device, o->gpu));
-	PROBE_CU(cuDevicePrimaryCtxRetain(&context, device));
-	PROBE_CU(cuCtxSetCurrent(context));
+	probe_open_context(&session, o->gpu);
 	PROBE_CU(cuStreamCreate(&c.stream, PROBE_STREAM_NON_BLOCKING));
 	probe_memory(&c.from, PROBE_HOST, most);
 	probe_memory(&c.to, PROBE_DEVICE, most);
@@ -105,6 +100,6 @@ int probe_copies(const struct probe_options *o)
 		probe_die("cannot write the result");
 	probe_memory_free(&c.to);
 	probe_memory_free(&c.from);
-	PROBE_CU(cuDevicePrimaryCtxRelease_v2(device));
+	probe_close(&session);
 	return 0;
 }

@@ -14,7 +14,7 @@ typedef uint64_t probe_address; /* CUdeviceptr */
 enum {
 	PROBE_STREAM_NON_BLOCKING = 1,
 	PROBE_HOST_PORTABLE = 1, /* pinned for all GPUs: a peer's context reads it too */
-	PROBE_ATTRIBUTE_CLOCK_KHZ = 13,
+	PROBE_ATTRIBUTE_HOST_NODE = 134, /* CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID; -1: has none */
 	PROBE_LOCATION_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_* */
 	PROBE_LOCATION_HOST_NUMA = 3,
 };
@@ -44,6 +44,7 @@ struct probe_access { /* CUmemAccessDesc */
 	MUST(cuDevicePrimaryCtxRetain, (void **, int))                                           \
 	MUST(cuDevicePrimaryCtxRelease_v2, (int))                                                \
 	MUST(cuCtxSetCurrent, (void *))                                                          \
+	MUST(cuCtxGetDevice, (int *))                                                            \
 	MUST(cuStreamCreate, (void **, unsigned))                                                \
 	MUST(cuStreamSynchronize, (void *))                                                      \
 	MUST(cuStreamQuery, (void *))                                                            \

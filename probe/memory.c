@@ -19,9 +19,10 @@ static bool may_choose(void)
 	       cu.cuMemSetAccess;
 }
 
-static bool map_low(struct probe_memory *m, const struct probe_allocation *a)
+/* For DEVICE to read and write, and for the host where it lies there. */
+static bool map_low(struct probe_memory *m, const struct probe_allocation *a, int device)
 {
-	const struct probe_access access[2] = {{{PROBE_LOCATION_DEVICE, 0}, 3 /* read and write */},
+	const struct probe_access access[2] = {{{PROBE_LOCATION_DEVICE, device}, 3},
 					       {a->location, 3}};
 
 	if (cu.cuMemCreate(&m->handle, m->reserved, a, 0))
@@ -38,23 +39,35 @@ static bool map_low(struct probe_memory *m, const struct probe_allocation *a)
 	return true;
 }
 
-/* At an address that entries can name. */
+/* The host's memory that is the nearest to DEVICE. */
+static int node_of(int device)
+{
+	int node;
+
+	return cu.cuDeviceGetAttribute(&node, PROBE_ATTRIBUTE_HOST_NODE, device) || node < 0 ? 0
+											     : node;
+}
+
+/* At an address that entries can name, for the current context's GPU. */
 static bool low(struct probe_memory *m, enum probe_place place, size_t size)
 {
-	struct probe_allocation a = {
-		.type = 1 /* pinned */,
-		.location = {place == PROBE_HOST ? PROBE_LOCATION_HOST_NUMA : PROBE_LOCATION_DEVICE,
-			     0}};
+	struct probe_allocation a = {.type = 1 /* pinned */};
 	size_t grain;
+	int device;
 
 	*m = (struct probe_memory){.size = size, .place = place};
-	if (!may_choose() || cu.cuMemGetAllocationGranularity(&grain, &a, 0) || !grain)
+	if (!may_choose() || cu.cuCtxGetDevice(&device))
+		return false;
+	a.location = place == PROBE_HOST
+			     ? (struct probe_location){PROBE_LOCATION_HOST_NUMA, node_of(device)}
+			     : (struct probe_location){PROBE_LOCATION_DEVICE, device};
+	if (cu.cuMemGetAllocationGranularity(&grain, &a, 0) || !grain)
 		return false;
 	m->reserved = (size + grain - 1) / grain * grain;
 	for (uint64_t i = 1; i <= LOW_TRIES; i++) {
 		if (cu.cuMemAddressReserve(&m->gpu, m->reserved, grain, LOW_ADDRESS * i, 0))
 			return false;
-		if (m->gpu + m->reserved <= REACH && map_low(m, &a)) {
+		if (m->gpu + m->reserved <= REACH && map_low(m, &a, device)) {
 			m->cpu = place == PROBE_HOST ? (void *)m->gpu : NULL;
 			return true;
 		}

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # The reader library, as its own house sees it (libnvsnoop-decode.a) and as others do (public/), and
-# nvsnoop-report, which is decode/report and stands on the former.
+# nvsnoop-report, which is decode/report with decode/export and stands on the former.
 DECODE_SRC = $(wildcard decode/base/*.c decode/trace/*.c decode/gpu/*.c decode/calls/*.c)
-REPORT_SRC = $(wildcard decode/report/*.c)
+REPORT_SRC = $(wildcard decode/report/*.c decode/export/*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o)
 DECODE_LIBS = -lzstd -lelf -liberty -lpthread
+REPORT_LIBS = -lsqlite3 -lz -lm $(DECODE_LIBS)
 # What is not in a public header is seen by nobody outside of the library.
 DECODE_CFLAGS = $(TOOL_CFLAGS) -fPIC -fvisibility=hidden
 include decode/gpu/classes/classes.mk tests/bench/room.mk
@@ -32,7 +33,7 @@ $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 
 $(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)
+	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(REPORT_LIBS)
 
 # ---- for others: what the public headers declare, and nothing else ----
 
@@ -81,4 +82,4 @@ TOY = $(BUILD)/tests/toy/nvsnoop-report
 TEST_DEPS += $(TOY)
 $(TOY): tests/cli/toy.c $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $< $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $< $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(REPORT_LIBS)

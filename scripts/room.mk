@@ -96,7 +96,7 @@ SLOW_TESTS += scripts/check-bundle
 host_library = $(shell $(CC) -print-file-name=$(1))
 
 # Packages of what the bundle brings, as files or linked in, whose licences go with it.
-BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev
+BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev
 
 .PHONY: bundle
 bundle: all $(BUNDLE)/nvsnoop-report $(BUNDLE)/nvsnoop-probe
@@ -111,7 +111,7 @@ bundle: all $(BUNDLE)/nvsnoop-report $(BUNDLE)/nvsnoop-probe
 	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))
 
-BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(DECODE_LIBS) -lz -Wl,--end-group -Wl,-Bdynamic
+BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(REPORT_LIBS) -Wl,--end-group -Wl,-Bdynamic
 
 $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)

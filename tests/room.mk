@@ -54,7 +54,7 @@ include tests/kill/room.mk tests/tsan/room.mk tests/apps/api/room.mk tests/apps/
 # ---- make check ----
 
 TEST_DEPS  += softgpu
-TESTS      += tests/cli/run tests/cli/complete
+TESTS      += tests/cli/run tests/cli/complete tests/export/check
 SLOW_TESTS += scripts/check-clang
 
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && n=4; echo $$n)

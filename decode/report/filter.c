@@ -113,6 +113,13 @@ bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time)
 	return nvs_nvtx_pass(&s->options->nvtx, fits);
 }
 
+bool nvs_filter_range_of(const struct nvs_source *s, const struct nvs_nvtx_event *e)
+{
+	return !s->options->api.n && !nvs_filter_by_submissions(s->options) &&
+	       nvs_range_at(s, e->begin) && nvs_filter_thread(s, e->thread) &&
+	       nvs_nvtx_pass(&s->options->nvtx, e->node->fits);
+}
+
 bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
 		const struct nvs_call *call)
 {

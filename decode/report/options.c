@@ -346,11 +346,26 @@ static int check_more(const struct nvs_options_report *o)
 /* Before a long reading. */
 static int check_output(const struct nvs_options_report *o)
 {
+	uint32_t prints = o->reports[0]->prints;
 	struct stat st;
 
-	if (!o->output || stat(o->output, &st) || !S_ISREG(st.st_mode))
+	if (!o->output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
+		return wrong(prints & NVS_PRINTS_FILE
+				     ? "-o FILE has to say where it goes: no file for"
+				     : "-o DIR has to say where it goes: no folder for",
+			     o->reports[0]->name);
+	if (!o->output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
+		return wrong("-o FILE, or a pipe: this is nothing for a terminal:",
+			     o->reports[0]->name);
+	if (!o->output || stat(o->output, &st))
 		return 0;
-	return wrong("remove it, or give another name: there is a file", o->output);
+	if (prints & NVS_PRINTS_FOLDER)
+		return wrong("remove it, or give another name: there is already", o->output);
+	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
+		return wrong("this has to be a file:", o->output);
+	return S_ISREG(st.st_mode)
+		       ? wrong("remove it, or give another name: there is a file", o->output)
+		       : 0;
 }
 
 static int check_files(const struct nvs_options_report *o)

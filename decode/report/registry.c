@@ -89,7 +89,8 @@ void nvs_report_help(FILE *out)
 
 static void list_line(FILE *out, const struct nvs_report *r)
 {
-	static const char *const formats[] = {"text", "json", "csv", "lines"};
+	static const char *const formats[] = {"text",	"json", "csv",	 "lines",
+					      "binary", "file", "folder"};
 	static const char *const needs[] = {"trace", "calls",	   "cells", "names", "filters",
 					    "whole", "continuity", "files", "nvtx"};
 	const char *comma = "";

@@ -87,6 +87,10 @@ void nvs_options_help(FILE *out);
 #define NVS_PRINTS_CSV (1u << NVS_FORMAT_CSV)
 #define NVS_PRINTS_TABLE (NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_CSV)
 #define NVS_PRINTS_LINES (1u << 3) /* its JSON is an object a line */
+/* What it prints is nothing for a terminal; or a file, or a folder, which -o has to name. */
+#define NVS_PRINTS_BINARY (1u << 4)
+#define NVS_PRINTS_FILE (1u << 5)
+#define NVS_PRINTS_FOLDER (1u << 6)
 
 /* An option that goes with one report and may be given several times: nvs_options_report.more. */
 struct nvs_report_option {
@@ -250,6 +254,9 @@ bool nvs_filter_by_submissions(const struct nvs_options_report *o);
 bool nvs_filter_by_name(const struct nvs_options_report *o);
 /* By the ranges of NVTX that THREAD had pushed at TIME, while the trace is read. */
 bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time);
+/* A range or a mark itself, at its beginning and at its end alike. */
+struct nvs_nvtx_event;
+bool nvs_filter_range_of(const struct nvs_source *s, const struct nvs_nvtx_event *e);
 /* By all of them. */
 bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
 		const struct nvs_call *call);

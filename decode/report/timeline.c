@@ -117,13 +117,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 /* ---- ranges and marks ---- */
 
-static bool range_shown(const struct nvs_source *s, const struct nvs_nvtx_event *e)
-{
-	return !s->options->api.n && !nvs_filter_by_submissions(s->options) &&
-	       nvs_range_at(s, e->begin) && nvs_filter_thread(s, e->thread) &&
-	       nvs_nvtx_pass(&s->options->nvtx, e->node->fits);
-}
-
 static void end_range(struct state *st, const struct nvs_nvtx_event *now)
 {
 	struct event *e = *now->tag ? st->events->list + *now->tag - 1 : NULL;
@@ -161,7 +154,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 	if (now->what == NVS_NVTX_ENDED)
 		end_range(st, now);
-	else if (now->what && range_shown(st->source, now))
+	else if (now->what && nvs_filter_range_of(st->source, now))
 		add_range(st, now, (const void *)rec);
 	return rec->type == NVS_REC_KERNEL
 		       ? nvs_handles_kernel(((struct state *)arg)->handles, (const void *)rec)

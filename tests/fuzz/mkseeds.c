@@ -281,6 +281,11 @@ static void trace(uint32_t parts)
 		fputc((int)choice, file);
 		fclose(file);
 	}
+	for (unsigned choice = 0x70; parts > 3 && choice < 0x78; choice++) {
+		put(file = create("report/export-%u-%u", parts, choice), m.buf, m.len);
+		fputc((int)choice, file);
+		fclose(file);
+	}
 	/* As JSON, and some as CSV, which is all made in one place. */
 	if (parts == 5)
 		spoil(&m);
@@ -376,6 +381,11 @@ static void nvtx(void)
 	range_ends(&m, PUSH, 0, 0);
 	put(file = create("trace/nvtx"), m.buf, m.len);
 	fclose(file);
+	for (unsigned choice = 0x70; choice < 0x78; choice++) {
+		put(file = create("report/nvtx-export-%u", choice), m.buf, m.len);
+		fputc((int)choice, file);
+		fclose(file);
+	}
 	/* The reports that tell of ranges, and those beside them, in each form. */
 	for (unsigned choice = 0; choice < 3 * 19; choice++) {
 		if (choice % 19 < 9 || choice % 19 > 14)

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* FUZZ: decode report */
 /*
- * Every report over traces of strangers, and bare dwords; the last byte of the input chooses which.
- * What is printed is UTF-8 without control characters but the ends of lines, and JSON and CSV to
- * the letter.
+ * Every report and export over traces of strangers, and bare dwords; the last byte of the input
+ * chooses which. What is printed is UTF-8 without control characters but the ends of lines, and
+ * JSON and CSV to the letter.
  */
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "decode/report/report.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/strict.h"
 
+#define FILED (NVS_PRINTS_BINARY | NVS_PRINTS_FILE | NVS_PRINTS_FOLDER)
+#define EXPORT 0x70 /* this choice and those up to RAW: an export each */
 #define RAW 0x7e /* this choice and the next, as text and as JSON */
 
 static FILE *null;
 
-/* Those that read traces; the WHICHth of them, in a circle. *N: how many there are. */
-static const struct nvs_report *report_of(unsigned which, unsigned *n)
+/* Those that read traces, for people or for other tools; the WHICHth of them, in a circle. *N: how
+ * many there are. */
+static const struct nvs_report *report_of(unsigned which, bool exports, unsigned *n)
 {
 	const struct nvs_report *of_traces[NVS_MAX_REPORTS], *r;
 
 	*n = 0;
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
-		if (r->needs & NVS_NEED_TRACE)
+		if (r->needs & NVS_NEED_TRACE && exports == !!nvs_report_export(r))
 			of_traces[(*n)++] = r;
 	return of_traces[which % *n];
 }
@@ -57,6 +62,22 @@ static void check_form(const char *text, size_t size, const struct nvs_options_r
 	FUZZ_HOLDS(!wrong);
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	return remove(path);
+}
+
+/* Where what goes into a file or a folder goes; nothing is there. */
+static const char *output(void)
+{
+	static char path[64];
+
+	if (!*path)
+		snprintf(path, sizeof(path), "/tmp/nvsnoop-fuzz.%d", getpid());
+	nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return path;
+}
+
 /* What the options ask for is printed as it has to be. */
 static void try(const struct nvs_options_report *o)
 {
@@ -65,7 +86,7 @@ static void try(const struct nvs_options_report *o)
 	struct nvs_out out = {0};
 	char *text = NULL;
 	size_t size = 0;
-	int verdict;
+	int verdict = 0;
 
 	out.file = open_memstream(&text, &size);
 	if (!out.file)
@@ -74,8 +95,11 @@ static void try(const struct nvs_options_report *o)
 		nvs_runs_print(&run, &out, o, &verdict);
 	nvs_runs_free(&run, &source, o);
 	fclose(out.file);
-	check_text(text, size, o->format == NVS_FORMAT_CSV);
-	check_form(text, size, o);
+	if (!(o->reports[0]->prints & FILED)) {
+		check_text(text, size, o->format == NVS_FORMAT_CSV);
+		check_form(text, size, o);
+	}
+	output();
 	free(text);
 }
 
@@ -110,8 +134,13 @@ static void report(const char *path, unsigned choice)
 				       .nfiles = 1};
 	unsigned n;
 
-	o.reports[0] = report_of(choice, &n);
-	o.format = choice / n % 3;
+	if (choice % 0x80 >= EXPORT) {
+		o.reports[0] = report_of(choice % 0x80 - EXPORT, true, &n);
+		o.output = o.reports[0]->prints & FILED ? output() : NULL;
+	} else {
+		o.reports[0] = report_of(choice, false, &n);
+		o.format = choice / n % 3;
+	}
 	o.read = (struct nvs_read_options){.partial = choice & 0x80, .no_spool = true};
 	o.rows = choice / n / 3 & 1 ? 3 : 0;
 	if (o.reports[0]->prints >> o.format & 1)

@@ -21,10 +21,10 @@ fz_objs  = $(addprefix $(BUILD)/fuzzed/,tests/fuzz/$(1).o $(filter %.o,$(2))) \
 define fuzz_rule
 $(BUILD)/fuzz/replay-$(1): $(2) $(BUILD)/fuzzed/tests/fuzz/replay.o
 	$$(call say,LD,$$@)
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(TEST_CFLAGS) -o $$@ $(BUILD)/fuzzed/tests/fuzz/replay.o $(2) $(DECODE_LIBS)
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(TEST_CFLAGS) -o $$@ $(BUILD)/fuzzed/tests/fuzz/replay.o $(2) $(REPORT_LIBS)
 $(BUILD)/fuzz/search-$(1): $(2)
 	$$(call say,LD,$$@)
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(TEST_CFLAGS) -fsanitize=fuzzer -o $$@ $(2) $(DECODE_LIBS)
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(TEST_CFLAGS) -fsanitize=fuzzer -o $$@ $(2) $(REPORT_LIBS)
 endef
 $(foreach f,$(FZ_NAMES),$(eval $(call fuzz_rule,$(f),$(call fz_objs,$(f),$(call fz_words,$(f))))))
 

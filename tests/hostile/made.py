@@ -4,6 +4,7 @@
 import os
 import struct
 import subprocess
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -19,6 +20,7 @@ CONSUME = os.path.join(BUILD, "tests", "hostile", "consume")  # all that the pub
 READINGS = [*REPORTS, ["consume"]]
 LINES = tuple(option for option, formats, _ in KNOWN if "lines" in formats)  # which are no tables, and refuse to be CSV
 EXPORTS = tuple(option for option, _, _ in KNOWN if option.startswith("--export="))  # which are what they are
+FILED = tuple(option for option, formats, _ in KNOWN if {"binary", "file", "folder"} & set(formats))  # and nothing to look at
 NONE = 0xffffffff  # no such number
 HUNG = 240  # seconds without an end, on whatever machine: nothing is measured with it
 
@@ -26,6 +28,14 @@ HUNG = 240  # seconds without an end, on whatever machine: nothing is measured w
 def report(arguments, folder, memory=2 << 30, cpu=60):
     """One report, killed when it needs more than MEMORY bytes or CPU seconds."""
     program, arguments = (CONSUME, arguments[1:]) if arguments[:1] == ["consume"] else (REPORT, arguments)
+    if set(arguments) & set(FILED):
+        with tempfile.TemporaryDirectory(prefix="nvsnoop-filed.") as scratch:
+            return within(program, ["-o", os.path.join(scratch, "out"), *arguments], folder, memory, cpu)
+    return within(program, arguments, folder, memory, cpu)
+
+
+def within(program, arguments, folder, memory, cpu):
+    """PROGRAM with these limits."""
     limit = f"ulimit -c 0; ulimit -t {cpu}; ulimit -v {memory >> 10}; exec \"$0\" \"$@\""
     try:
         return subprocess.run(["sh", "-c", limit, program, *arguments], cwd=folder, capture_output=True, check=False, timeout=HUNG,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include "decode/report/report.h"
 #include "decode/report/stacks.h"
 
 static unsigned below(const char *root)

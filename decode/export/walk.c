@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads traces for exports: times, flows, what is done, and what memory is taken. */
+#include "decode/export/walk.h"
+#include <errno.h>
+#include "decode/base/numbers.h"
+#include "decode/calls/args.h"
+#include "decode/calls/reading.h"
+#include "decode/calls/roles.h"
+#include "decode/calls/tally.h"
+#include "decode/report/report.h"
+#include "decode/report/table.h"
+#include "decode/report/words.h"
+#include "decode/trace/written.h"
+
+#define MOST_PENDING 4096u /* submissions of a channel that wait to be seen done */
+
+/* A submission that is not seen to be done. */
+struct pending {
+	uint64_t submission, flow;
+	uint32_t entries, payload;
+	bool releases; /* PAYLOAD, in the channel's progress slot */
+	bool selected;
+};
+
+/* Pending ones from FIRST on, in a circle. */
+struct progress {
+	struct pending *at;
+	uint32_t first, n, room;
+	uint64_t entries; /* of all of them */
+	uint32_t last; /* payload of the latest release */
+	bool counts; /* one has been seen, and each was one more than the one before */
+	bool lost; /* too many, or not in a row: not known from here on */
+};
+
+struct block {
+	uint64_t address; /* its key */
+	uint64_t bytes; /* 0: freed */
+};
+
+struct nvs_walk_own {
+	int64_t shift; /* from time 0 to the trace's begin */
+	struct nvs_numbers channels; /* struct progress */
+	struct nvs_tally tally; /* of the submission in progress, with its release */
+	uint32_t releases, first, payload; /* how many, and what the first and the last wrote */
+	bool skips; /* not one after the other */
+	struct nvs_rows blocks;
+	uint64_t live;
+	bool overfull; /* of blocks: nothing is told any more */
+};
+
+/* ---- times ---- */
+
+static int64_t time_of(const struct nvs_walk *w, uint64_t ticks)
+{
+	int64_t ns;
+
+	nvs_clock_since_start(w->source->trace, ticks, &ns);
+	return ns + w->own->shift;
+}
+
+/* Of a call: nothing else has this number. */
+static uint64_t flow_of(const struct nvs_walk *w, const struct nvs_call *call)
+{
+	uint64_t thread = (call->thread + 1ull) & 0xfffff;
+
+	return (uint64_t)(w->process & 0x3ff) << 54 | thread << 34 | (call->number & 0x3ffffffffull);
+}
+
+/* ---- calls, and the memory that they take ---- */
+
+static const char *kernel_of(const struct nvs_walk *w, const struct nvs_call *call)
+{
+	const struct nvs_kernel *k;
+	uint64_t handle;
+
+	if (call->api->group != NVS_CALL_GROUP_LAUNCH ||
+	    (!nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) &&
+	     !nvs_call_kind(call, NVS_KIND_KERNEL, &handle)))
+		return "";
+	k = nvs_handles_kernel_of(w->handles, handle);
+	return k && *k->name ? nvs_written_name(w->source->trace, k->name) : "";
+}
+
+/* What a call does to the blocks; false: nothing. */
+static bool take_block(struct nvs_walk_own *own, const struct nvs_call *call)
+{
+	uint64_t address, bytes = 0;
+	struct block *b;
+
+	if (!nvs_call_ran(call) || !nvs_call_value(call, NVS_ARG_address, &address) || !address)
+		return false;
+	switch (call->api->role) {
+	case NVS_CALL_ROLE_ALLOC_DEVICE:
+	case NVS_CALL_ROLE_ALLOC_MANAGED:
+		/* Addresses alone are no memory. */
+		if (!nvs_call_value(call, NVS_ARG_size, &bytes) ||
+		    !strncmp(call->api->name, "cuMemAddress", 12))
+			return false;
+		break;
+	case NVS_CALL_ROLE_FREE:
+		break;
+	default:
+		return false;
+	}
+	b = nvs_rows_at(&own->blocks, &address);
+	own->overfull |= !b;
+	if (!b || b->bytes == bytes)
+		return false;
+	own->live += bytes - b->bytes;
+	b->bytes = bytes;
+	return true;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_walk *w = arg;
+	struct nvs_walk_call c = {.call = call};
+	int r = nvs_handles_call(w->handles, call);
+
+	if (!r && w->walker->memory && !w->own->overfull && take_block(w->own, call))
+		r = w->walker->memory(w, time_of(w, call->end), w->own->live);
+	if (r || !w->walker->call || !nvs_filter_call(w->source, call))
+		return r;
+	c.name = nvs_call_name(call->api);
+	c.kernel = kernel_of(w, call);
+	c.flow = flow_of(w, call);
+	c.begin = time_of(w, call->begin);
+	c.ended = call->end;
+	if (c.ended)
+		c.end = c.begin + (int64_t)nvs_call_ns(w->source->trace, call->begin, call->end);
+	w->run->out->told++;
+	return w->walker->call(w, &c);
+}
+
+const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size)
+{
+	const char *name;
+
+	if (!call->end)
+		return "did not return";
+	if (call->flags & NVS_CALL_UNWOUND)
+		return "left by an exception";
+	if (call->flags & NVS_CALL_ABANDONED)
+		return "left by a jump";
+	if (!call->result)
+		return NULL;
+	name = nvs_call_error(call->result);
+	snprintf(room, size, "%u", call->result);
+	return name ? name : room;
+}
+
+/* ---- what is done ---- */
+
+static struct pending *pending_at(const struct progress *p, uint32_t i)
+{
+	return p->at + (p->first + i) % p->room;
+}
+
+static int add_pending(struct progress *p, const struct pending *one)
+{
+	struct pending *at;
+	uint32_t room = p->room ? 2 * p->room : 16;
+
+	if (p->n == MOST_PENDING) {
+		p->lost = true;
+		return 0;
+	}
+	if (p->n == p->room) {
+		at = malloc(room * sizeof(*at));
+		if (!at)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < p->n; i++)
+			at[i] = *pending_at(p, i);
+		free(p->at);
+		*p = (struct progress){at, 0, p->n, room, p->entries, p->last, p->counts, p->lost};
+	}
+	*pending_at(p, p->n++) = *one;
+	p->entries += one->entries;
+	return 0;
+}
+
+/* How many of the pending ones are done when PAYLOAD stands in the slot. */
+static uint32_t done_by(const struct progress *p, uint32_t payload)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct pending *one = pending_at(p, i);
+
+		if (!one->releases)
+			continue;
+		if ((int32_t)(payload - one->payload) < 0)
+			break;
+		n = i + 1;
+	}
+	return n;
+}
+
+/* What S tells of those before it. */
+static int see_done(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
+		    int64_t at)
+{
+	uint32_t payload = (uint32_t)s->rec->progress[0];
+	int r = 0;
+
+	if (!p->counts || p->lost || !s->rec->progress_address)
+		return 0;
+	for (uint32_t n = done_by(p, payload); n && !r; n--) {
+		struct pending one = *pending_at(p, 0);
+
+		p->first = (p->first + 1) % p->room;
+		p->n--;
+		p->entries -= one.entries;
+		if (one.releases && one.selected && w->walker->release)
+			r = w->walker->release(
+				w, &(struct nvs_walk_release){
+					   s->channel, one.submission, one.flow, one.payload, at,
+					   one.payload == payload ? s->rec->progress[1] : 0});
+	}
+	return r;
+}
+
+/* Its release has to be the next one: what stands in a slot of another kind may be anybody's. */
+static int note_pending(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
+			uint64_t flow, bool selected)
+{
+	struct nvs_walk_own *own = w->own;
+	struct pending one = {s->number, flow, s->nentries, own->payload, own->releases, selected};
+
+	if (own->releases) {
+		p->lost |= own->skips || (p->counts && own->first != p->last + 1);
+		p->counts = true;
+		p->last = own->payload;
+	}
+	return p->lost ? 0 : add_pending(p, &one);
+}
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_walk_own *own = ((struct nvs_walk *)arg)->own;
+
+	if (op->kind != NVS_OP_CODE)
+		nvs_tally_op(&own->tally, op);
+	if (op->kind != NVS_OP_RELEASE || op->sem.op != NVS_SEM_SET ||
+	    op->sem.address != s->channel->progress_address || !op->sem.address)
+		return 0;
+	if (!own->releases++)
+		own->first = (uint32_t)op->sem.payload;
+	else
+		own->skips |= (uint32_t)op->sem.payload != own->payload + 1;
+	own->payload = (uint32_t)op->sem.payload;
+	return 0;
+}
+
+static int tell_submission(struct nvs_walk *w, const struct progress *p,
+			   const struct nvs_submission *s, const struct nvs_call *call, int64_t at,
+			   uint64_t flow)
+{
+	struct nvs_walk_submission one = {s, call, .flow = flow, .at = at, .tally = &w->own->tally};
+
+	one.api = nvs_source_api(w->source, s, call);
+	one.site = nvs_trace_callsite(w->source->trace, s->rec->stack)->site;
+	one.counted = p->counts && !p->lost;
+	one.pending = p->entries;
+	w->run->out->told++;
+	return w->walker->submission(w, &one);
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct nvs_walk *w = arg;
+	struct progress *p = nvs_number_make(&w->own->channels, s->channel->channel, sizeof(*p));
+	uint64_t flow = call ? flow_of(w, call) : 0;
+	int64_t at = time_of(w, s->rec->rec.time);
+	bool selected = nvs_filter(w->source, s, call);
+	int r = p ? see_done(w, p, s, at) : -ENOMEM;
+
+	if (!r)
+		r = note_pending(w, p, s, flow, selected);
+	if (!r && selected && w->walker->submission)
+		r = tell_submission(w, p, s, call, at, flow);
+	memset(&w->own->tally, 0, sizeof(w->own->tally));
+	w->own->releases = 0;
+	w->own->skips = false;
+	return r ? r : ferror(w->run->out->file);
+}
+
+/* ---- ranges ---- */
+
+static int tell_range(struct nvs_walk *w, const struct nvs_rec *rec)
+{
+	const struct nvs_nvtx_event *now = nvs_nvtx_now(w->source->nvtx);
+	struct nvs_walk_range range = {now};
+
+	if (!now->what || !nvs_filter_range_of(w->source, now))
+		return 0;
+	range.name = now->node->name;
+	range.rec = now->what == NVS_NVTX_ENDED ? NULL : (const void *)rec;
+	range.begin = time_of(w, now->begin);
+	if (now->what == NVS_NVTX_ENDED)
+		range.end = time_of(w, now->end);
+	else
+		w->run->out->told++;
+	return w->walker->range(w, &range);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	struct nvs_walk *w = arg;
+	int r = rec->type == NVS_REC_KERNEL ? nvs_handles_kernel(w->handles, (const void *)rec) : 0;
+
+	return r || !w->walker->range ? r : tell_range(w, rec);
+}
+
+/* ---- a trace ---- */
+
+static void free_progress(void *item)
+{
+	struct progress *p = item;
+
+	if (p)
+		free(p->at);
+	free(p);
+}
+
+static int read_trace(struct nvs_walk *w)
+{
+	struct nvs_reader reader = {.call = on_call,
+				    .record = on_record,
+				    .op = on_op,
+				    .submitted = on_submitted,
+				    .calls = true,
+				    .arg = w};
+	struct nvs_reading *reading;
+	int r = w->walker->begin ? w->walker->begin(w) : 0;
+
+	w->source->later |= NVS_NEED_NVTX;
+	if (!r)
+		r = nvs_source_read(w->source, &reader, &reading);
+	if (!r && w->walker->end)
+		r = w->walker->end(w);
+	return r;
+}
+
+static bool has_clock(const struct nvs_source *s)
+{
+	int64_t ns;
+
+	return nvs_clock_since_start(s->trace, nvs_trace_session(s->trace)->first_time, &ns);
+}
+
+static uint64_t began(const struct nvs_source *s)
+{
+	uint64_t real;
+
+	return nvs_clock_real(s->trace, nvs_trace_session(s->trace)->first_time, &real) ? real : 0;
+}
+
+static uint32_t pid_of(const struct nvs_run *run, uint32_t index)
+{
+	uint32_t pid = nvs_trace_session(run->sources[index].trace)->header.pid;
+
+	for (uint32_t i = 0; i < run->n && pid; i++)
+		if (i != index && nvs_trace_session(run->sources[i].trace)->header.pid == pid)
+			pid = 0;
+	return pid && pid < INT32_MAX ? pid : index + 1;
+}
+
+static void name_process(struct nvs_walk *w)
+{
+	const struct nvs_session *s = nvs_trace_session(w->source->trace);
+	const char *exe = s->attr[NVS_ATTR_EXE], *host = s->attr[NVS_ATTR_HOST];
+	const char *rank = s->attr[NVS_ATTR_RANK];
+	char plain[sizeof(w->name)];
+
+	exe = exe ? exe : "process";
+	exe = strrchr(exe, '/') ? strrchr(exe, '/') + 1 : exe;
+	snprintf(plain, sizeof(plain), "%.100s %u%s%.16s%s%.64s", exe, s->header.pid,
+		 rank ? ", rank " : "", rank ? rank : "", host ? " on " : "", host ? host : "");
+	nvs_escape(w->name, sizeof(w->name), plain, strlen(plain));
+}
+
+static int one_trace(struct nvs_walk *w)
+{
+	struct nvs_walk_own own = {.blocks = NVS_ROWS(struct block, address)};
+	uint64_t real = began(w->source);
+	int r;
+
+	if (w->walker->times && !has_clock(w->source)) {
+		fprintf(stderr, "nvsnoop-report: %s: holds too little of its clock to tell times\n",
+			w->source->path);
+		return -ENODATA;
+	}
+	w->own = &own;
+	own.shift = real > w->base ? (int64_t)(real - w->base) : 0;
+	w->handles = nvs_handles_new();
+	name_process(w);
+	r = w->handles ? read_trace(w) : -ENOMEM;
+	nvs_handles_free(w->handles);
+	nvs_numbers_free(&own.channels, free_progress);
+	nvs_rows_free(&own.blocks, NULL);
+	return r;
+}
+
+int nvs_walk(struct nvs_run *run, const struct nvs_walker *walker, void *to)
+{
+	uint64_t base = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		uint64_t real = began(run->sources + i);
+
+		base = real && (!base || real < base) ? real : base;
+	}
+	for (uint32_t i = 0; i < run->n && !r; i++) {
+		struct nvs_walk w = {.run = run,
+				     .source = run->sources + i,
+				     .to = to,
+				     .base = base,
+				     .process = i + 1,
+				     .walker = walker};
+
+		w.pid = pid_of(run, i);
+		r = one_trace(&w);
+	}
+	return r;
+}
+
+/* ---- names ---- */
+
+#define OWN_TIDS 0x40000000u /* above the system's */
+
+uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread)
+{
+	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
+
+	return t && t->tid && t->tid < OWN_TIDS ? t->tid
+						 : OWN_TIDS + ((thread + 1) & (OWN_TIDS - 1));
+}
+
+const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *room, size_t size)
+{
+	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
+
+	if (thread == NVS_NONE)
+		return "calls before the trace";
+	if (t && *t->name)
+		return t->name;
+	snprintf(room, size, "thread %u", thread);
+	return room;
+}
+
+const char *nvs_walk_channel(const struct nvs_walk *w, uint32_t channel, char *room, size_t size)
+{
+	const struct nvs_trace_channel *c = nvs_trace_channel_at(w->source->trace, channel);
+	int n = snprintf(room, size, "channel %u", channel);
+
+	if (!c || !c->known || n < 0 || (size_t)n >= size)
+		return room;
+	snprintf(room + n, size - (size_t)n, ": class %04x, engine %u%s", c->rec.object_class,
+		 c->rec.engine, c->rec.gpu == NVS_NONE ? "" : ", GPU ");
+	if (c->rec.gpu != NVS_NONE) {
+		n = (int)strlen(room);
+		snprintf(room + n, size - (size_t)n, "%u", c->rec.gpu);
+	}
+	return room;
+}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Reads what nvsnoop-report has exported with other tools' eyes, each to the same totals."""
+
+import os
+import re
+import subprocess
+from collections import defaultdict
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Totals:
+    """What there was in a trace: calls by API (how many, ns of those that returned), submissions by process and
+    channel (how many, entries, bytes of commands), ranges of NVTX by name and kind (how many, ns of those that ended)."""
+
+    def __init__(self):
+        self.calls = defaultdict(lambda: [0, 0])
+        self.channels = defaultdict(lambda: [0, 0, 0])
+        self.ranges = defaultdict(lambda: [0, 0])
+        self.wrong = []
+
+    def add(self, row, *values):
+        for i, value in enumerate(values):
+            row[i] += value
+
+
+def parse_text(text):
+    """protoc's text form: a dict of lists for each message."""
+    top = {}
+    stack = [top]
+    for line in text.splitlines():
+        line = line.strip()
+        if line.endswith("{"):
+            inner = {}
+            stack[-1].setdefault(line[:-2], []).append(inner)
+            stack.append(inner)
+        elif line == "}":
+            stack.pop()
+        elif line:
+            name, value = line.split(": ", 1)
+            if value.startswith('"'):
+                value = re.sub(rb"\\([0-7]{3}|.)", unquote, value[1:-1].encode()).decode()
+            elif re.fullmatch(r"-?\d+", value):
+                value = int(value)
+            stack[-1].setdefault(name, []).append(value)
+    return top
+
+
+def unquote(match):
+    """A character as protoc escapes it."""
+    c = match.group(1)
+    return bytes([int(c, 8)]) if len(c) == 3 else {b"n": b"\n", b"t": b"\t", b"r": b"\r"}.get(c, c)
+
+
+def protoc(schema, message, data):
+    done = subprocess.run(["protoc", f"--proto_path={HERE}", f"--decode={message}", f"{HERE}/{schema}"], input=data,
+                          capture_output=True, check=False)
+    if done.returncode:
+        raise ValueError(done.stderr.decode())
+    text = done.stdout.decode()
+    unknown = re.search(r"^\s*\d+(:| \{)", text, re.M)
+    if unknown:
+        raise ValueError(f"a field that the schema lacks: {unknown.group()}")
+    return parse_text(text)
+
+
+def first(message, name, none=None):
+    return message.get(name, [none])[0]
+
+
+# ---- Perfetto ----
+
+class Perfetto:
+    """A trace's packets as trace_processor takes them: names first, then in order of time."""
+
+    def __init__(self, data):
+        self.totals = Totals()
+        self.names, self.notes, self.tracks, self.events = {}, {}, {}, []
+        self.flows = defaultdict(set)
+        self.started = set()
+        for packet in protoc("perfetto.proto", "nvsnoop.perfetto.Trace", data).get("packet", []):
+            self.take(packet)
+        self.events.sort(key=lambda e: e[0])
+        self.open = defaultdict(list)
+        for at, event, sequence in self.events:
+            self.event(at, event, sequence)
+
+    def take(self, packet):
+        sequence = first(packet, "sequence")
+        if (first(packet, "flags") == 1) != (sequence not in self.started):
+            self.totals.wrong.append("a sequence's state is cleared in the middle, or never")
+        self.started.add(sequence)
+        for interned in packet.get("interned", []):
+            for name in interned.get("events", []):
+                self.names[sequence, first(name, "id")] = first(name, "name", "")
+            for name in interned.get("annotations", []):
+                self.notes[sequence, first(name, "id")] = first(name, "name", "")
+        for track in packet.get("track", []):
+            self.tracks[first(track, "uuid")] = track
+        for event in packet.get("event", []):
+            if first(event, "track") not in self.tracks:
+                self.totals.wrong.append(f"an event before its track: {event}")
+            event["called"] = self.names.get((sequence, first(event, "name_id")), first(event, "name", ""))
+            event["said"] = {self.notes.get((sequence, first(note, "id")), first(note, "name")):
+                             next((first(note, key) for key in note if key.endswith("_value")), None)
+                             for note in event.get("annotations", [])}
+            self.events.append((first(packet, "timestamp"), event, sequence))
+
+    def event(self, at, event, sequence):
+        track = first(event, "track")
+        kind, category = first(event, "type"), first(event, "categories", "")
+        if kind == "BEGIN":
+            self.open[track].append((at, event, category))
+            self.begin(track, event, category)
+        elif kind == "END":
+            if not self.open[track]:
+                self.totals.wrong.append(f"an end without a beginning at {at}")
+                return
+            begin, event, category = self.open[track].pop()
+            totals = self.totals.ranges[event["called"], self.kind(track)] if category == "nvtx" else self.totals.calls[event["called"]]
+            # Until when a call lasted that was left by a jump is not known to the reports.
+            totals[1] += 0 if str(event["said"].get("result")).startswith("left") else at - begin
+        elif kind == "INSTANT" and category == "submission":
+            self.submission(track, event, sequence)
+        elif kind == "INSTANT" and category == "release":
+            for flow in event.get("flows", []):
+                self.flows[flow].add("release")
+        elif kind == "INSTANT":
+            self.totals.ranges[event["called"], "mark"][0] += 1
+
+    def kind(self, track):
+        return "push" if "thread" in self.tracks.get(first(self.tracks[track], "parent"), {}) else "start"
+
+    def begin(self, track, event, category):
+        if category == "nvtx":
+            self.totals.ranges[event["called"], self.kind(track)][0] += 1
+            return
+        self.totals.calls[event["called"]][0] += 1
+        for flow in event.get("flows", []):
+            if "call" in self.flows[flow]:
+                self.totals.wrong.append(f"two calls of one flow: {flow}")
+            self.flows[flow].add("call")
+
+    def submission(self, track, event, sequence):
+        number = int(re.match(r"channel (\d+)", first(self.tracks[track], "name")).group(1))
+        said = event["said"]
+        self.totals.add(self.totals.channels[sequence, number], 1, said["entries"], said["command_bytes"])
+        for flow in event.get("flows", []):
+            self.flows[flow].add("submission")
+
+
+def perfetto(path):
+    with open(path, "rb") as file:
+        read = Perfetto(file.read())
+    for flow, parts in read.flows.items():
+        if "call" not in parts and "submission" in parts:
+            read.totals.wrong.append(f"a submission's flow {flow} has no call")
+        if parts == {"call"}:
+            read.totals.wrong.append(f"a call's flow {flow} leads nowhere")
+    read.totals.kinds = {part for parts in read.flows.values() for part in parts}
+    return read.totals

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""DistributedDataParallel over NCCL, one process a GPU, started by spawn. Prints the loss of each step, by rank 0,
-and at the end what each rank launched of a kernel of its own count.
+"""DistributedDataParallel over NCCL, one process a GPU, started by spawn, or by torchrun. Prints the loss of each
+step, by rank 0, and at the end how many ranks there were.
 """
 
 import os
@@ -22,7 +22,8 @@ def free_port():
 
 
 def work(rank, world, port):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    if port:
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", rank=rank, world_size=world, device_id=torch.device("cuda", rank))
     torch.manual_seed(5)
@@ -45,6 +46,9 @@ def work(rank, world, port):
 
 def main():
     world = torch.cuda.device_count()
+    if "RANK" in os.environ:
+        work(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), None)
+        return
     torch.use_deterministic_algorithms(True, warn_only=True)
     mp.spawn(work, args=(world, free_port()), nprocs=world)
     print(f"ranks {world}")

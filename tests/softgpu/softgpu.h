@@ -34,6 +34,12 @@ void softgpu_kick(uint32_t gpu) __attribute__((weak));
  * CUresult. */
 typedef int (*softgpu_table_submit)(unsigned n);
 
+/* ---- libcuda.so.1: waiting ---- */
+
+/* How often the driver has begun to wait for room in a ring, or in a pushbuffer. */
+enum { SOFTGPU_WAITS_RING, SOFTGPU_WAITS_PUSHBUFFER, SOFTGPU_WAITS };
+uint32_t softgpu_waits(uint32_t what) __attribute__((weak));
+
 /* ---- libcuda.so.1: raw channels ---- */
 
 struct softgpu_channel;

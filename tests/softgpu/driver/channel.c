@@ -59,6 +59,21 @@ CUresult sg_channel_wait(struct softgpu_channel *ch, uint32_t payload)
 
 /* ---- space ---- */
 
+static uint32_t waits[SOFTGPU_WAITS];
+
+/* Tells of it once, before the first turn. */
+static void pause_for(struct softgpu_channel *ch, uint32_t *turn, uint32_t what)
+{
+	if (!*turn)
+		__atomic_fetch_add(&waits[what], 1, __ATOMIC_RELEASE);
+	pause_turn(ch, turn);
+}
+
+uint32_t sg_waits(uint32_t what)
+{
+	return __atomic_load_n(&waits[what], __ATOMIC_ACQUIRE);
+}
+
 /* Entries without a release are gone when GP_GET has passed them. */
 static bool raw_gone(const struct softgpu_channel *ch, const struct sg_inflight *f)
 {
@@ -128,7 +143,7 @@ bool sg_channel_room(struct softgpu_channel *ch, uint32_t entries)
 	while (retire(ch), !ring_has_room(ch, entries)) {
 		if (sg_channel_dead(ch))
 			return false;
-		pause_turn(ch, &turn);
+		pause_for(ch, &turn, SOFTGPU_WAITS_RING);
 	}
 	return true;
 }
@@ -147,7 +162,7 @@ uint32_t *sg_channel_begin(struct softgpu_channel *ch, uint32_t ndwords)
 			pthread_mutex_unlock(&ch->lock);
 			return NULL;
 		}
-		pause_turn(ch, &turn);
+		pause_for(ch, &turn, SOFTGPU_WAITS_PUSHBUFFER);
 	}
 	return (uint32_t *)(ch->pb + ch->pb_pos);
 }

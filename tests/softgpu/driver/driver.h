@@ -145,6 +145,7 @@ bool sg_channel_room(struct softgpu_channel *ch, uint32_t entries);
 CUresult sg_channel_wait(struct softgpu_channel *ch, uint32_t payload);
 bool sg_channel_done(const struct softgpu_channel *ch, uint32_t payload);
 bool sg_channel_dead(const struct softgpu_channel *ch);
+uint32_t sg_waits(uint32_t what); /* as softgpu.h has it */
 CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, uint32_t index,
 			   bool copy, uint32_t group, uint32_t share, bool own);
 void sg_channel_destroy(struct softgpu_channel *ch);

@@ -28,6 +28,11 @@ struct allocation {
 };
 static struct allocation *allocations;
 
+EXPORT uint32_t softgpu_waits(uint32_t what)
+{
+	return sg_waits(what);
+}
+
 /* ---- channels ---- */
 
 EXPORT struct softgpu_channel *softgpu_channel_at(uint32_t index)

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --ring: how full each channel's ring and its part of the pushbuffer were, and the calls that
+ * waited inside the driver, each with what the trace shows of why.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/numbers.h"
+#include "decode/calls/pending.h"
+#include "decode/report/source_columns.h"
+#include "decode/report/times.h"
+#include "decode/report/waits.h"
+
+struct channel {
+	uint32_t number; /* its key */
+	uint64_t submissions, ring_full, pushbuffer_full;
+	uint32_t ring_max, unfetched_max;
+	uint64_t pushbuffer_max, chunk;
+	uint64_t calls, ns; /* that waited for room */
+	bool known, got; /* what is done is; GP_GET is */
+};
+
+/* Of a thread: its latest submission that had found no room. */
+struct thread {
+	struct {
+		uint64_t time; /* ticks, 0: none */
+		uint32_t channel;
+	} full[2];
+};
+
+struct state {
+	struct nvs_source *source;
+	struct nvs_pending *pending;
+	struct nvs_rows channels;
+	struct nvs_numbers threads;
+	struct nvs_waits waits;
+};
+
+/* ---- while it is read ---- */
+
+static void note_full(struct thread *t, const struct nvs_submission *s, bool full, int which)
+{
+	if (!t || !full)
+		return;
+	t->full[which].time = s->rec->rec.time;
+	t->full[which].channel = s->channel->channel;
+}
+
+/* Entries that the GPU had not taken, as the program's USERD showed it. */
+static void see_get(struct channel *c, const struct nvs_submission *s)
+{
+	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0, unfetched;
+
+	if (s->get == NVS_NONE || s->get >= ring || s->rec->new_put >= ring)
+		return;
+	unfetched = (s->rec->new_put + ring - s->get) % ring;
+	c->got = true;
+	c->unfetched_max = unfetched > c->unfetched_max ? unfetched : c->unfetched_max;
+}
+
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	struct thread *t = nvs_number_make(&st->threads, s->thread->thread, sizeof(*t));
+	struct channel *c = nvs_rows_at(&st->channels, &s->channel->channel);
+	struct nvs_fill fill;
+	int r = nvs_pending_submission(st->pending, s, &fill);
+
+	if (r || !c)
+		return r ? r : -ENOMEM;
+	note_full(t, s, fill.ring_full, 0);
+	note_full(t, s, fill.pushbuffer_full, 1);
+	if (!nvs_filter_submission(st->source, s))
+		return 0;
+	see_get(c, s);
+	c->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
+	c->known |= fill.known;
+	c->ring_full += fill.ring_full;
+	c->pushbuffer_full += fill.pushbuffer_full;
+	if (fill.known && fill.ring > c->ring_max)
+		c->ring_max = fill.ring;
+	if (fill.known && fill.pushbuffer > c->pushbuffer_max)
+		c->pushbuffer_max = fill.pushbuffer;
+	c->chunk = fill.chunk > c->chunk ? fill.chunk : c->chunk;
+	return 0;
+}
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	if (op->kind == NVS_OP_RELEASE)
+		nvs_pending_release(((struct state *)arg)->pending, s, op);
+	return 0;
+}
+
+static bool within(const struct nvs_call *call, uint64_t ticks)
+{
+	return ticks && ticks >= call->begin && ticks <= call->end;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	struct thread *t = nvs_number_get(&st->threads, call->thread);
+	struct nvs_wait wait = {.channel = NVS_NONE};
+
+	for (int i = 1; t && i >= 0; i--)
+		if (within(call, t->full[i].time)) {
+			wait.channel = t->full[i].channel;
+			wait.causes |= i ? NVS_WAIT_PUSHBUFFER : NVS_WAIT_RING;
+		}
+	return nvs_waits_call(&st->waits, call, &wait);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_waits_record(&((struct state *)arg)->waits, rec);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	struct state *st = each;
+
+	st->source = s;
+	st->pending = nvs_pending_new();
+	st->channels = NVS_ROWS(struct channel, number);
+	st->waits.source = s;
+	*reader = (struct nvs_reader){.submission = on_submission,
+				      .op = on_op,
+				      .call = on_call,
+				      .record = on_record,
+				      .calls = true,
+				      .tallies = true,
+				      .arg = st};
+	return st->pending ? 0 : -ENOMEM;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+{
+	struct state *st = each;
+
+	nvs_pending_free(st->pending);
+	st->pending = NULL;
+	nvs_numbers_free(&st->threads, free);
+	return 0;
+}
+
+/* ---- columns ---- */
+
+struct row {
+	const struct nvs_source *source;
+	const struct channel *channel; /* NULL: a call */
+	const struct nvs_wait *wait;
+	char cause[64], others[96];
+};
+
+static const struct nvs_trace_channel *known(const struct row *r)
+{
+	uint32_t number = r->channel ? r->channel->number : r->wait->channel;
+	const struct nvs_trace_channel *c = nvs_trace_channel_at(r->source->trace, number);
+
+	return c && c->known ? c : NULL;
+}
+
+static const struct nvs_callsite *site(const struct row *r)
+{
+	return r->wait && r->wait->stack != NVS_NONE
+		       ? nvs_trace_callsite(r->source->trace, r->wait->stack)
+		       : NULL;
+}
+
+static uint32_t tid(const struct row *r)
+{
+	const struct nvs_trace_thread *t =
+		r->wait ? nvs_trace_thread_at(r->source->trace, r->wait->thread) : NULL;
+
+	return t ? t->tid : 0;
+}
+
+static void get_at(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	if (r->wait && nvs_clock_since_start(r->source->trace, r->wait->begin, &v->ns))
+		v->kind = NVS_VALUE_NS;
+}
+
+static const struct channel nobody;
+
+static const struct channel *channel(const struct row *r)
+{
+	return r->channel ? r->channel : &nobody;
+}
+
+NVS_SOURCE_GETTERS(struct row, r->source)
+NVS_GET_TEXT(struct row, kind, r->channel ? "channel" : "call")
+NVS_GET_KNOWN(struct row, channel, r->channel || r->wait->channel != NVS_NONE,
+	      r->channel ? r->channel->number : r->wait->channel)
+NVS_GET_KNOWN(struct row, ring, known(r), known(r) ? known(r)->rec.entries : 0)
+NVS_GET_KNOWN(struct row, submissions, r->channel, channel(r)->submissions)
+NVS_GET_KNOWN(struct row, ring_max, channel(r)->known, channel(r)->ring_max)
+NVS_GET_KNOWN(struct row, ring_full, channel(r)->known, channel(r)->ring_full)
+NVS_GET_KNOWN(struct row, unfetched, channel(r)->got, channel(r)->unfetched_max)
+NVS_GET_KNOWN(struct row, chunk, channel(r)->chunk, channel(r)->chunk)
+NVS_GET_KNOWN(struct row, pushbuffer_max, channel(r)->known, channel(r)->pushbuffer_max)
+NVS_GET_KNOWN(struct row, pushbuffer_full, channel(r)->known, channel(r)->pushbuffer_full)
+NVS_GET_KNOWN(struct row, calls, channel(r)->known, channel(r)->calls)
+NVS_GET_REAL(struct row, us, channel(r)->known, (double)channel(r)->ns / 1000)
+NVS_GET_KNOWN(struct row, thread, r->wait && r->wait->thread != NVS_NONE,
+	      r->wait ? r->wait->thread : 0)
+NVS_GET_KNOWN(struct row, tid, tid(r), tid(r))
+NVS_GET_REAL(struct row, host, r->wait, r->wait ? (double)r->wait->ns / 1000 : 0)
+NVS_GET_REAL(struct row, usual, r->wait && r->wait->usual,
+	     r->wait ? (double)r->wait->usual / 1000 : 0)
+NVS_GET_TEXT(struct row, api, r->wait ? nvs_call_name(r->wait->api) : "")
+NVS_GET_TEXT(struct row, cause, r->cause)
+NVS_GET_TEXT(struct row, others, r->others)
+NVS_GET_TEXT(struct row, callsite, site(r) ? site(r)->site : "")
+NVS_GET_TEXT(struct row, module, site(r) ? site(r)->site_module : "")
+
+#define OF_CHANNELS                                                                           \
+	{"gpfifo_entries", "ring", get_ring, 0}, {"submissions", "subs", get_submissions, 0}, \
+		{"ring_used_max", "used", get_ring_max, 0},                                   \
+		{"ring_full", "ring full", get_ring_full, 0},                                 \
+		{"unfetched_max", "not taken", get_unfetched, NVS_COLUMN_DETAIL},             \
+		{"pushbuffer_bytes", "pushbuffer", get_chunk, NVS_COLUMN_IF_KNOWN},           \
+		{"pushbuffer_used_max_bytes", "used", get_pushbuffer_max, 0},                 \
+		{"pushbuffer_full", "pb full", get_pushbuffer_full, 0},                       \
+		{"full_calls", "calls", get_calls, 0},                                        \
+	{                                                                                     \
+		"full_us_total", "us waiting", get_us, 0                                      \
+	}
+#define OF_CALLS                                                                                 \
+	{"time_ns", "seconds", get_at, 0, 1}, {"thread", "thr", get_thread, 0},                  \
+		{"tid", "tid", get_tid, NVS_COLUMN_DETAIL}, {"host_us", "host us", get_host, 0}, \
+		{"host_us_p50", "us p50", get_usual, 0, 2},                                      \
+		{"cause", "cause", get_cause, NVS_COLUMN_NAME},                                  \
+		{"others_inside", "others inside", get_others,                                   \
+		 NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN, 3},                                      \
+		{"api", "api", get_api, NVS_COLUMN_NAME},                                        \
+		{"callsite", "callsite", get_callsite, NVS_COLUMN_NAME, 1},                      \
+	{                                                                                        \
+		"module", "module", get_module, NVS_COLUMN_DETAIL                                \
+	}
+
+static const struct nvs_column columns[] = {
+	{"kind", "kind", get_kind, 0},
+	{"channel", "chan", get_channel, 0},
+	OF_CHANNELS,
+	OF_CALLS,
+	NVS_SOURCE_COLUMNS,
+};
+static const struct nvs_column channel_columns[] = {
+	{"channel", "chan", get_channel, 0}, OF_CHANNELS, NVS_SOURCE_COLUMNS};
+static const struct nvs_column call_columns[] = {
+	OF_CALLS, {"channel", "chan", get_channel, NVS_COLUMN_DETAIL}, NVS_SOURCE_COLUMNS};
+
+/* ---- printing ---- */
+
+#define SHOWN 20u /* calls, where -n says nothing */
+
+static size_t channel_rows(struct nvs_run *run, struct row *rows)
+{
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < run->n; k++) {
+		struct state *st = (struct state *)run->each + k;
+
+		for (size_t i = 0; i < st->channels.n; i++) {
+			const struct channel *c = st->channels.row[i];
+
+			if (!c->submissions || !nvs_filter_channel(st->source, c->number))
+				continue;
+			if (rows)
+				rows[n] = (struct row){.source = st->source, .channel = c};
+			n++;
+		}
+	}
+	return n;
+}
+
+static size_t call_rows(struct nvs_run *run, struct row *rows)
+{
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < run->n; k++) {
+		const struct state *st = (struct state *)run->each + k;
+
+		for (size_t i = 0; i < st->waits.n; i++, n++) {
+			struct row *r = rows + n;
+
+			if (!rows)
+				continue;
+			*r = (struct row){.source = st->source, .wait = st->waits.wait + i};
+			nvs_wait_cause(r->wait, r->cause, sizeof(r->cause));
+			nvs_wait_others(&st->waits, r->wait, r->others, sizeof(r->others));
+		}
+	}
+	return n;
+}
+
+/* What waited for room is told of its channel too. */
+static int settle(struct state *st)
+{
+	int r = nvs_waits_settle(&st->waits);
+
+	for (size_t i = 0; i < st->waits.n && !r; i++) {
+		const struct nvs_wait *w = st->waits.wait + i;
+		struct channel *c = w->channel == NVS_NONE
+					    ? NULL
+					    : nvs_rows_at(&st->channels, &w->channel);
+
+		if (!c)
+			continue;
+		c->calls++;
+		c->ns += w->ns;
+	}
+	return r;
+}
+
+/* Each by its own columns; -s and -n go with the one that has the column, -n with the calls. */
+static int print_text(struct nvs_run *run, const struct nvs_table *all, struct row *rows,
+		      size_t nchannels, size_t ncalls)
+{
+	struct nvs_table channels = NVS_RUN_TABLE(run, channel_columns, "submissions");
+	struct nvs_table calls = NVS_RUN_TABLE(run, call_columns, "host_us");
+	struct nvs_options_report of_channels = *run->options, of_calls = *run->options;
+	const char *sort = run->options->sort;
+	size_t told = 0;
+	int r;
+
+	if (sort && !nvs_table_column(all, sort + (*sort == '-')))
+		return nvs_table_no_column(all, sort);
+	if (sort && !nvs_table_column(&channels, sort + (*sort == '-')))
+		of_channels.sort = NULL;
+	if (sort && !nvs_table_column(&calls, sort + (*sort == '-')))
+		of_calls.sort = NULL;
+	of_channels.rows = 0;
+	if (!of_calls.has_rows)
+		of_calls.rows = SHOWN;
+	for (size_t i = 0; i < nchannels; i++)
+		if (rows[i].channel->known)
+			rows[told++] = rows[i];
+	r = nvs_table_print_array(run->out, &channels, rows, told, sizeof(*rows), &of_channels);
+	if (!r && told < nchannels)
+		fprintf(run->out->file, "%zu channel%s whose progress is not known\n",
+			nchannels - told, nchannels - told == 1 ? "" : "s");
+	if (r || !ncalls)
+		return r;
+	fputc('\n', run->out->file);
+	return nvs_table_print_array(run->out, &calls, rows + nchannels, ncalls, sizeof(*rows),
+				     &of_calls);
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	size_t nchannels, ncalls;
+	struct row *rows;
+	uint64_t dropped = 0;
+	int r = 0;
+
+	for (uint32_t k = 0; k < run->n && !r; k++) {
+		struct state *st = (struct state *)run->each + k;
+
+		r = settle(st);
+		dropped += st->waits.dropped;
+	}
+	if (r)
+		return r;
+	nchannels = channel_rows(run, NULL);
+	ncalls = call_rows(run, NULL);
+	rows = calloc(nchannels + ncalls + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	channel_rows(run, rows);
+	call_rows(run, rows + nchannels);
+	r = run->options->format == NVS_FORMAT_TEXT
+		    ? print_text(run, &table, rows, nchannels, ncalls)
+		    : nvs_table_print_array(run->out, &table, rows, nchannels + ncalls,
+					    sizeof(*rows), run->options);
+	free(rows);
+	if (dropped)
+		fprintf(stderr, "nvsnoop-report: %llu more calls that waited are not shown\n",
+			(unsigned long long)dropped);
+	return r;
+}
+
+static void free_state(struct nvs_run *run)
+{
+	struct state *st = run->each;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_pending_free(st[i].pending);
+		nvs_rows_free(&st[i].channels, NULL);
+		nvs_numbers_free(&st[i].threads, free);
+		nvs_waits_free(&st[i].waits);
+	}
+}
+
+NVS_REPORT(
+	ring, .name = "ring", .place = 105,
+	.help = "how full rings and pushbuffer were; which calls waited,\n"
+		"and why",
+	.man = "Per channel: how many entries of its ring, and bytes of its part of the "
+	       "pushbuffer, had been submitted and not done, at most, and how often there was "
+	       "next to no room for a submission: 16 entries or 128 KiB, of small ones a "
+	       "sixteenth, since a driver keeps some. Then the calls that took long and would not "
+	       "have to: "
+	       "those that submit, took 0.1 ms or more and ten times the median of their API "
+	       "(of an API with fewer than 20 calls, all that took 0.1 ms), with what the trace "
+	       "shows of why:\n.BR \"ring full\" ,\n.BR \"pushbuffer full\" ,\n"
+	       ".B module loading\n(code went up in it, or a module was loaded),\n"
+	       ".B memory allocation\n(objects of the resource manager were made or mapped in "
+	       "it),\n.BR \"synchronising copy\" ,\nor\n.B other threads\n(that were inside the "
+	       "driver for half of that time or more, with their calls). Where it shows nothing, "
+	       "the cause is not known.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
+	.print = print, .free = free_state);

@@ -24,8 +24,8 @@ static const struct probe_column columns[] = {
 	{"host_ns", "host\nns", 2},
 	{"raw_ns", "raw\nns", 2},
 	{"cupti_percent", "CUPTI\n%", 2},
-	{"events_percent", "events\n%", 2},
-	{"host_percent", "host\n%", 2},
+	{"events_percent", "events\n%", 2, 2},
+	{"host_percent", "host\n%", 2, 1},
 	{"published_a40_profiler_ns", NULL, 2},
 	{"published_a40_raw_ns", "A40\nraw ns", 2},
 	{"published_a40_percent", "A40\n%", 2},
@@ -149,6 +149,26 @@ static void add_row(struct probe_table *t, const struct size *s, uint8_t mode, d
 				   PROBE_NUMBER(a40->percent)});
 }
 
+/* Of how many sizes of the table the events have no figure, and which. */
+static void note_events(struct probe_table *t, const struct compare *c)
+{
+	char text[PROBE_SIZES_MAX * 12 + 1] = "";
+	size_t at = 0;
+
+	for (uint32_t row = 0; row < t->nrows; row++)
+		for (uint32_t i = 0; i < c->n; i++)
+			if (c->sizes[i].bytes == t->cells[row * COLUMNS].number &&
+			    !isnan(c->sizes[i].ns[PROBE_BY_EVENTS]) &&
+			    isnan(t->cells[row * COLUMNS + EVENTS].number))
+				at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u",
+						       at ? ", " : "", c->sizes[i].bytes);
+	if (at)
+		probe_table_note(t,
+				 "%s bytes: between events the driver copies another way, which is "
+				 "not compared",
+				 text);
+}
+
 static void add_rows(struct probe_table *t, const struct compare *c, const double *by_inline,
 		     const double *by_engine)
 {
@@ -172,12 +192,8 @@ static void add_rows(struct probe_table *t, const struct compare *c, const doubl
 		}
 		add_row(t, s, mode, raw);
 		cupti |= !isnan(s->ns[PROBE_BY_CUPTI]);
-		if (s->mode[PROBE_BY_EVENTS] && s->mode[PROBE_BY_EVENTS] != mode)
-			probe_table_note(t,
-					 "%u bytes: between events the driver copies another way, "
-					 "so these are not compared",
-					 s->bytes);
 	}
+	note_events(t, c);
 	if (!cupti)
 		probe_table_note(
 			t, "CUPTI was not found, or records no copies here: no figures of it");
@@ -215,7 +231,7 @@ static void draw(const struct probe_table *t, const struct probe_session *sessio
 						      "see it",
 					     .subtitle = probe_machine(session),
 					     .x = "bytes a copy",
-					     .y = "ns",
+					     .y = "ns a copy",
 					     .log_x = true,
 					     .log_y = true,
 					     .binary_x = true,

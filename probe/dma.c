@@ -41,15 +41,15 @@ static const struct probe_column columns[] = {
 	{"channel", "channel", -1},
 	{"direction", "way", -1},
 	{"memory_src", NULL, -1},
-	{"memory_dst", "to", -1},
+	{"memory_dst", "to", -1, 5},
 	{"pushbuffer", "push-\nbuffer", -1},
 	{"bytes", "bytes", 0},
-	{"transfers", "T", 0},
+	{"transfers", "T", 0, 2},
 	{"ns_median", "ns", 2},
-	{"ns_min", "ns\nmin", 2},
-	{"ns_p90", "ns\np90", 2},
+	{"ns_min", "ns\nmin", 2, 4},
+	{"ns_p90", "ns\np90", 2, 3},
 	{"gib_per_s", "GiB/s", 3},
-	{"published_a40_ns", "A40\nns", 1},
+	{"published_a40_ns", "A40\nns", 1, 1},
 };
 _Static_assert(sizeof(columns) / sizeof(columns[0]) == NCOLUMNS, "dma.h");
 
@@ -241,15 +241,21 @@ static void add_point(struct study *s, const struct way *w, uint32_t bytes)
 static void visit(struct study *s, struct point *p, uint32_t times, bool look)
 {
 	uint32_t room = ROOM_DWORDS / words_of(p->way, p->bytes), warm;
+	struct probe_session *session = &s->session;
 	struct stream stream;
 
+	snprintf(session->doing, sizeof(session->doing),
+		 "; at %s, %s, %s, %u bytes, commands in %s memory",
+		 p->way->copy ? "copy engine" : "inline", p->way->mode,
+		 p->way->to_host ? "HtoH" : direction_name[p->way->direction], p->bytes,
+		 probe_place_name(p->way->commands));
 	if (look)
 		clear_target(s, p->way, p->bytes);
 	if (!p->n)
 		p->n = p->way->single		? 1
 		       : s->options->iterations ? s->options->iterations
 						: long_enough(s, p->way, p->bytes, room);
-	warm = warm_for(p->n);
+	warm = warm_for(p->n) < room / 2 ? warm_for(p->n) : room / 2;
 	if (p->n + warm > room)
 		p->n = room - warm;
 	stream = build(s, p->way, p->bytes, warm, p->n);

@@ -121,7 +121,9 @@ static void draw(const struct probe_table *t, const struct probe_session *s, con
 		"inline to device", "inline to host",	"copy engine HtoD", "copy engine DtoH",
 		"copy engine DtoD", "copy engine DtoP", "copy engine PtoD"};
 	static double x[DMA_MAIN + 1][128], y[DMA_MAIN + 1][128];
-	struct probe_series series[DMA_MAIN + 1];
+	double link_x[2] = {INFINITY, 0}, link_y[2] = {s->link_gib_s, s->link_gib_s};
+	struct probe_series series[DMA_MAIN + 2];
+	char link[64];
 	uint32_t row = 0, k = 0;
 
 	for (uint32_t i = 0; i < DMA_MAIN; i++) {
@@ -133,10 +135,13 @@ static void draw(const struct probe_table *t, const struct probe_session *s, con
 			if (n == 128 || isnan(c[COL_NS].number))
 				continue;
 			x[k][n] = c[COL_BYTES].number;
+			link_x[0] = fmin(link_x[0], x[k][n]);
+			link_x[1] = fmax(link_x[1], x[k][n]);
 			y[k][n++] = c[bandwidth ? COL_GIB : COL_NS].number;
 		}
 		if (n) /* there need not be a peer */
-			series[k] = (struct probe_series){names[i], x[k], y[k], n, false}, k++;
+			series[k] = (struct probe_series){names[i], x[k], y[k], n, false, i >= 5},
+			k++;
 	}
 	for (uint32_t i = 0; i < NPUBLISHED; i++) {
 		x[k][i] = published[i].bytes;
@@ -145,6 +150,10 @@ static void draw(const struct probe_table *t, const struct probe_session *s, con
 	}
 	series[k] = (struct probe_series){"A40, published", x[k], y[k], NPUBLISHED, true};
 	k++;
+	if (bandwidth && s->link_gib_s > 0 && link_x[1] > 0) {
+		snprintf(link, sizeof(link), "PCIe %s, by rate and coding", s->link);
+		series[k++] = (struct probe_series){link, link_x, link_y, 2, false, true};
+	}
 	probe_svg(path, &(struct probe_plot){
 				.title = bandwidth ? "Bandwidth of back-to-back transfers"
 						   : "Interval of back-to-back transfers",

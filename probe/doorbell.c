@@ -13,10 +13,10 @@
 #define REPEAT_MAX 1000
 
 static const struct probe_column columns[] = {
-	{"stage", "stage", -1},	   {"pushbuffer", "pushbuffer", -1},
-	{"dwords", "dwords", 0},   {"ns_median", "ns", 1},
-	{"ns_min", "min", 1},	   {"ns_p90", "p90", 1},
-	{"uncertain_ns", "+-", 1},
+	{"stage", "stage", -1},	       {"pushbuffer", "push-\nbuffer", -1},
+	{"dwords", "dwords", 0},       {"ns_median", "ns", 1},
+	{"ns_min", "ns\nmin", 1, 2},   {"ns_p90", "ns\np90", 1, 1},
+	{"uncertain_ns", "+-\nns", 1},
 };
 enum { NCOLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
@@ -155,9 +155,8 @@ static void dispatch(struct study *s, const struct probe_memory *commands, uint3
 static void completion(struct study *s)
 {
 	static double ns[3][REPEAT_MAX];
-	static const char *const stage[] = {"a semaphore of the host, without waiting",
-					    "a semaphore of the host, when idle",
-					    "a semaphore of the compute engine"};
+	static const char *const stage[] = {"host semaphore, without waiting",
+					    "host semaphore, when idle", "compute semaphore"};
 	struct probe_session *p = &s->session;
 	struct probe_lane *lane = &p->lanes[PROBE_COMPUTE];
 

@@ -73,6 +73,7 @@ struct probe_access { /* CUmemAccessDesc */
 	MAY(cuDeviceCanAccessPeer, (int *, int, int))                                            \
 	MAY(cuCtxEnablePeerAccess, (void *, unsigned))                                           \
 	MAY(cuCtxDisablePeerAccess, (void *))                                                    \
+	MAY(cuMemGetInfo_v2, (size_t *, size_t *))                                               \
 	MAY(cuDeviceGetPCIBusId, (char *, int, int))                                             \
 	MAY(cuMemGetAllocationGranularity, (size_t *, const struct probe_allocation *, int))     \
 	MAY(cuMemAddressReserve, (probe_address *, size_t, size_t, probe_address, uint64_t))     \

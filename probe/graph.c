@@ -12,7 +12,8 @@
 #include "probe/graph.h"
 #include "probe/svg.h"
 
-#define WARM 20
+#define PASSES 4
+#define WARM 20 /* of each pass */
 #define BACK_TO_BACK 50
 #define ONE_BY_ONE 20
 #define EACH 200 /* every length to here, then each of STEP */
@@ -55,44 +56,84 @@ static uint32_t fewer(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static void measure(struct probe_chain *c, struct probe_launches *row, uint32_t repeat, double *us)
-{
-	uint32_t n = fewer(repeat, BACK_TO_BACK), k = fewer(repeat, ONE_BY_ONE);
+/* Of one length, over all passes. */
+struct samples {
+	double *us, *back_to_back, *one_by_one;
+	double instantiate[PASSES];
+	uint32_t n, back, ones, made;
+};
 
-	probe_chain_make(c, row->nodes);
-	row->instantiate_us = c->instantiate_us;
-	for (uint32_t i = 0; i < WARM + repeat; i++) {
-		us[i < WARM ? 0 : i - WARM] = probe_chain_launch(c);
-		probe_chain_wait(c);
-	}
-	row->us_p50 = probe_median(us, repeat);
-	row->us_p10 = probe_quantile(us, repeat, 0.1);
-	row->us_p90 = probe_quantile(us, repeat, 0.9);
-	probe_chain_launch(c);
-	for (uint32_t i = 0; i < n; i++)
-		us[i] = probe_chain_launch(c);
-	probe_chain_wait(c);
-	row->back_to_back_us = probe_median(us, n);
-	probe_chain_drop(c);
-	for (uint32_t i = 0; i < k; i++) {
-		us[i] = probe_chain_kernels(c, row->nodes);
-		probe_chain_wait(c);
-	}
-	row->kernels_us = probe_median(us, k);
+/* Pass PASS of so many in all: where it ends. */
+static uint32_t until(uint32_t all, uint32_t pass)
+{
+	return all * (pass + 1) / PASSES;
 }
 
+static void measure(struct probe_chain *c, uint32_t nodes, struct samples *s, uint32_t repeat,
+		    uint32_t pass)
+{
+	uint32_t n = until(repeat, pass), back = until(fewer(repeat, BACK_TO_BACK), pass),
+		 ones = until(fewer(repeat, ONE_BY_ONE), pass);
+
+	if (s->n == n) /* fewer launches than passes */
+		return;
+	probe_chain_make(c, nodes);
+	s->instantiate[s->made++] = c->instantiate_us;
+	for (uint32_t i = 0; i < WARM; i++) {
+		probe_chain_launch(c);
+		probe_chain_wait(c);
+	}
+	while (s->n < n) {
+		s->us[s->n++] = probe_chain_launch(c);
+		probe_chain_wait(c);
+	}
+	if (s->back < back)
+		probe_chain_launch(c);
+	while (s->back < back)
+		s->back_to_back[s->back++] = probe_chain_launch(c);
+	probe_chain_wait(c);
+	probe_chain_drop(c);
+	while (s->ones < ones) {
+		s->one_by_one[s->ones++] = probe_chain_kernels(c, nodes);
+		probe_chain_wait(c);
+	}
+}
+
+static void figures(struct probe_launches *row, struct samples *s)
+{
+	row->us_p50 = probe_median(s->us, s->n);
+	row->us_p10 = probe_quantile(s->us, s->n, 0.1);
+	row->us_p90 = probe_quantile(s->us, s->n, 0.9);
+	row->back_to_back_us = probe_median(s->back_to_back, s->back);
+	row->kernels_us = probe_median(s->one_by_one, s->ones);
+	row->instantiate_us = probe_median(s->instantiate, s->made);
+}
+
+/* In passes over all lengths: what disturbs the machine for a while reaches a part of the launches
+ * of many lengths, and not all of those of a few. */
 static void measure_all(const struct probe_options *o, struct probe_launches *rows, uint32_t n)
 {
-	double *us = calloc(o->repeat + 1, sizeof(*us));
+	uint32_t each = o->repeat + BACK_TO_BACK + ONE_BY_ONE;
+	struct samples *all = calloc(n, sizeof(*all));
+	double *us = calloc((size_t)n * each, sizeof(*us));
 	struct probe_chain chain;
 
-	if (!us)
+	if (!all || !us)
 		probe_die("out of memory");
+	for (uint32_t i = 0; i < n; i++) {
+		all[i].us = us + (size_t)i * each;
+		all[i].back_to_back = all[i].us + o->repeat;
+		all[i].one_by_one = all[i].back_to_back + BACK_TO_BACK;
+	}
 	probe_chain_open(&chain);
-	for (uint32_t i = 0; i < n; i++)
-		measure(&chain, &rows[i], o->repeat, us);
+	for (uint32_t pass = 0; pass < PASSES; pass++)
+		for (uint32_t i = 0; i < n; i++)
+			measure(&chain, rows[i].nodes, &all[i], o->repeat, pass);
 	probe_chain_close(&chain);
+	for (uint32_t i = 0; i < n; i++)
+		figures(&rows[i], &all[i]);
 	free(us);
+	free(all);
 }
 
 /* ---- recorded ---- */

@@ -19,6 +19,8 @@ static const struct {
 	{"11.8", {328, 45476}, {1.8, 209}, 243.97, 205},
 };
 static const double published_nodes[] = {1, PROBE_NODES_MAX};
+/* Of CUDA 13.0: +192 bytes over chains to 200. */
+static const double published_short[] = {1, SHORT}, published_steps[] = {340, 340 + 192};
 
 /* ---- notes ---- */
 
@@ -49,14 +51,15 @@ static void derive_steps(struct probe_table *t, const struct probe_launches *row
 
 /* Of rows [0, N), bytes and microseconds apart, as lines are fitted and drawn. */
 struct columns {
-	double *nodes, *bytes, *us, *back_bytes, *back_us, *kernels_bytes, *kernels_us, *line;
+	double *nodes, *bytes, *us, *us_p10, *back_bytes, *back_us, *kernels_bytes, *kernels_us,
+		*line;
 };
 
 static struct columns columns_of(const struct probe_launches *rows, uint32_t n)
 {
-	double *all = calloc(8 * (size_t)n, sizeof(*all));
-	struct columns c = {all,	 all + n,     all + 2 * n, all + 3 * n,
-			    all + 4 * n, all + 5 * n, all + 6 * n, all + 7 * n};
+	double *all = calloc(9 * (size_t)n, sizeof(*all));
+	struct columns c = {all,	 all + n,     all + 2 * n, all + 3 * n, all + 4 * n,
+			    all + 5 * n, all + 6 * n, all + 7 * n, all + 8 * n};
 
 	if (!all)
 		probe_die("out of memory");
@@ -64,6 +67,7 @@ static struct columns columns_of(const struct probe_launches *rows, uint32_t n)
 		c.nodes[i] = rows[i].nodes;
 		c.bytes[i] = rows[i].bytes;
 		c.us[i] = rows[i].us_p50;
+		c.us_p10[i] = rows[i].us_p10;
 		c.back_bytes[i] = rows[i].back_to_back_bytes;
 		c.back_us[i] = rows[i].back_to_back_us;
 		c.kernels_bytes[i] = rows[i].kernels_bytes;
@@ -77,17 +81,31 @@ static double mib_per_s(const struct probe_fit *f)
 	return 1e6 / f->slope / (1 << 20);
 }
 
+/* What a machine that was busy now and then changes the least. */
+static void fit_low(char *text, size_t room, const struct columns *c, uint32_t n)
+{
+	struct probe_fit f;
+
+	*text = 0;
+	if (probe_fit(&f, c->bytes, c->us_p10, n) && f.slope > 0)
+		snprintf(text, room,
+			 "; by the 10th percentiles %.2f MiB/s, from %.2f us on (r %.3f)",
+			 mib_per_s(&f), f.intercept, f.r);
+}
+
 static void derive_fit(struct probe_table *t, const struct probe_launches *rows, uint32_t n,
 		       bool whole)
 {
 	struct columns c;
 	struct probe_fit f;
+	char low[128];
 	bool line;
 
 	if (n < 2)
 		return;
 	c = columns_of(rows, n);
 	line = probe_fit(&f, c.bytes, c.us, n);
+	fit_low(low, sizeof(low), &c, n);
 	if (!line)
 		probe_table_note(
 			t, "launch time by bytes, %u to %u nodes: no line, they do not differ",
@@ -95,15 +113,15 @@ static void derive_fit(struct probe_table *t, const struct probe_launches *rows,
 	else if (!(f.slope > 0))
 		probe_table_note(t,
 				 "launch time by bytes, %u to %u nodes: it does not grow with them "
-				 "(r %.3f, %u points)",
-				 rows[0].nodes, rows[n - 1].nodes, f.r, f.n);
+				 "(r %.3f, %u points)%s",
+				 rows[0].nodes, rows[n - 1].nodes, f.r, f.n, low);
 	else
 		probe_table_note(
 			t,
 			"launch time by bytes, %u to %u nodes: %.2f MiB/s, from %.2f us on "
-			"(r %.3f, %u points); published, A40: %.2f with CUDA %s, %.2f with "
+			"(r %.3f, %u points)%s; published, A40: %.2f with CUDA %s, %.2f with "
 			"%s",
-			rows[0].nodes, rows[n - 1].nodes, mib_per_s(&f), f.intercept, f.r, f.n,
+			rows[0].nodes, rows[n - 1].nodes, mib_per_s(&f), f.intercept, f.r, f.n, low,
 			whole ? published[0].slope : published[0].short_slope, published[0].cuda,
 			whole ? published[1].slope : published[1].short_slope, published[1].cuda);
 	free(c.nodes);
@@ -177,15 +195,16 @@ static void draw_steps(const char *folder, const struct probe_session *s, const 
 	const struct probe_series series[] = {
 		{"behind a synchronise", c->nodes, c->bytes, n},
 		{"back to back", c->nodes, c->back_bytes, n},
+		{"A40, CUDA 13.0, published ends", published_short, published_steps, 2, true},
 	};
 
 	draw(folder, "graph-steps",
 	     &(struct probe_plot){.title = "Steps: bytes of commands a launch, short chains",
 				  .subtitle = probe_machine(s),
 				  .x = "kernels in a chain",
-				  .y = "bytes",
+				  .y = "bytes a launch",
 				  .series = series,
-				  .n = 2});
+				  .n = 3});
 }
 
 static void draw_fit(const char *folder, const struct probe_session *s, const struct columns *c,
@@ -196,8 +215,8 @@ static void draw_fit(const char *folder, const struct probe_session *s, const st
 	char name[64] = "";
 	const struct probe_series series[] = {
 		{"launches, median of each length", c->bytes, c->us, n, true},
-		{name, c->bytes, c->line, line ? n : 0},
 		{"A40, CUDA 13.0, published ends", published[0].bytes, published[0].us, 2, true},
+		{name, c->bytes, c->line, line ? n : 0},
 	};
 
 	for (uint32_t i = 0; line && i < n; i++)
@@ -211,7 +230,7 @@ static void draw_fit(const char *folder, const struct probe_session *s, const st
 	     &(struct probe_plot){.title = "Launch time by bytes of commands",
 				  .subtitle = probe_machine(s),
 				  .x = "bytes of commands a launch",
-				  .y = "us in cuGraphLaunch",
+				  .y = "µs in cuGraphLaunch",
 				  .series = series,
 				  .n = 3});
 }
@@ -221,11 +240,11 @@ void probe_graph_draw(const struct probe_launches *rows, uint32_t n, const struc
 {
 	struct columns c = columns_of(rows, n);
 
-	draw_lengths(folder, "graph-bytes", "Bytes of commands a launch", "bytes", s, &c, n,
-		     c.bytes, c.back_bytes, c.kernels_bytes, published[0].bytes,
+	draw_lengths(folder, "graph-bytes", "Bytes of commands a launch", "bytes a launch", s, &c,
+		     n, c.bytes, c.back_bytes, c.kernels_bytes, published[0].bytes,
 		     published[1].bytes);
-	draw_lengths(folder, "graph-time", "Time in the calls that launch", "us", s, &c, n, c.us,
-		     c.back_us, c.kernels_us, published[0].us, published[1].us);
+	draw_lengths(folder, "graph-time", "Time in the calls that launch", "µs a launch", s, &c, n,
+		     c.us, c.back_us, c.kernels_us, published[0].us, published[1].us);
 	draw_steps(folder, s, &c, short_ones(rows, n));
 	draw_fit(folder, s, &c, n);
 	free(c.nodes);

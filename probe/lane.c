@@ -298,12 +298,12 @@ static void stopped(const struct probe_session *s, const struct probe_lane *lane
 	if (n && n[3] >> 16)
 		probe_die(
 			"channel 0x%x (%s) was stopped by %s: robust-channel error %u; the driver "
-			"says %s",
+			"says %s%s",
 			lane->channel.ring.token, lane->name, error_name(n[2]), n[2],
-			probe_error(error));
+			probe_error(error), s->doing);
 	if (error && error != 600 /* CUDA_ERROR_NOT_READY */)
-		probe_die("channel 0x%x (%s): %s", lane->channel.ring.token, lane->name,
-			  probe_error(error));
+		probe_die("channel 0x%x (%s): %s%s", lane->channel.ring.token, lane->name,
+			  probe_error(error), s->doing);
 }
 
 static uint64_t value_at(const volatile void *at, bool wide)
@@ -324,9 +324,9 @@ void probe_wait_at(struct probe_session *s, struct probe_lane *lane, const volat
 		stopped(s, lane);
 		if (now - begin > seconds * 1000000000ull)
 			probe_die("channel 0x%x (%s): payload 0x%llx%s did not come within %u s; "
-				  "0x%llx is there. The GPU waits for something, or is busy",
+				  "0x%llx is there. The GPU waits for something, or is busy%s",
 				  lane->channel.ring.token, lane->name, (unsigned long long)payload,
-				  of, seconds, (unsigned long long)value_at(at, wide));
+				  of, seconds, (unsigned long long)value_at(at, wide), s->doing);
 	}
 	/* The timestamp stands there before the payload does. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

@@ -38,6 +38,18 @@ static bool take(struct probe_peer *p, struct probe_memory *m, size_t size)
 	return done(p, cu.cuMemAlloc_v2(&m->gpu, size), "cuMemAlloc");
 }
 
+/* Half of what is free there is left to whoever works with that GPU. */
+static bool room(struct probe_peer *p, size_t size)
+{
+	size_t left, all;
+
+	if (!cu.cuMemGetInfo_v2 || cu.cuMemGetInfo_v2(&left, &all) || size <= left / 4)
+		return true;
+	snprintf(p->why, sizeof(p->why), "GPU %d has %zu MiB free, too little for twice %zu",
+		 p->device, left >> 20, size >> 20);
+	return false;
+}
+
 static bool open_peer(struct probe_peer *p, const struct probe_session *s, size_t size)
 {
 	void *context;
@@ -47,7 +59,7 @@ static bool open_peer(struct probe_peer *p, const struct probe_session *s, size_
 	p->context = context;
 	return done(p, cu.cuCtxSetCurrent(s->context), "cuCtxSetCurrent") &&
 	       done(p, cu.cuCtxEnablePeerAccess(p->context, 0), "cuCtxEnablePeerAccess") &&
-	       done(p, cu.cuCtxSetCurrent(p->context), "cuCtxSetCurrent") &&
+	       done(p, cu.cuCtxSetCurrent(p->context), "cuCtxSetCurrent") && room(p, size) &&
 	       done(p, cu.cuStreamCreate(&p->work, PROBE_STREAM_NON_BLOCKING), "cuStreamCreate") &&
 	       take(p, &p->from, size) && take(p, &p->to, size);
 }

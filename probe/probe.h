@@ -65,6 +65,7 @@ struct probe_session {
 	struct probe_lane lanes[PROBE_LANES];
 	struct probe_memory commands, semaphores; /* host */
 	uint32_t payload; /* the last one used */
+	char doing[160]; /* what a failure is told with, "" nothing */
 	char gpu[96], driver[64], bus[32];
 	char link[32]; /* "32.0 GT/s x16", "" not known */
 	unsigned sm_mhz; /* as the GPU said after the last work; 0 not known */

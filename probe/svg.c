@@ -9,11 +9,11 @@
 #include <unistd.h>
 #include "probe/probe.h"
 
-enum { WIDTH = 760, HEIGHT = 480, LEFT = 78, RIGHT = 30, TOP = 62, BOTTOM = 56 };
+enum { WIDTH = 760, LEFT = 78, RIGHT = 30, TOP = 62, FLOOR = 430, LEGEND = 492, LEGEND_LINE = 18 };
 
 /* Told apart by the colour-blind too (Okabe and Ito). */
-static const char *const colours[] = {"#0072b2", "#56b4e9", "#d55e00", "#009e73",
-				      "#cc79a7", "#444444", "#e69f00", "#b8a800"};
+static const char *const colours[] = {"#0072b2", "#56b4e9", "#d55e00", "#009e73", "#cc79a7",
+				      "#444444", "#e69f00", "#a08000", "#888888"};
 enum { COLOURS = sizeof(colours) / sizeof(colours[0]) };
 
 struct axis {
@@ -45,8 +45,9 @@ static void widen(struct axis *a, double v)
 	a->high = at > a->high ? at : a->high;
 }
 
-/* Ends on whole steps: of 2 on the x axis of bytes, else of 10 or of a round figure. */
-static double round_axis(struct axis *a, bool binary)
+/* The step of its labels: of 2 on the x axis of bytes, else of 10 or of a round figure. It ends on
+ * whole steps, but for a logarithmic one along the page, which ends where the curves do. */
+static double round_axis(struct axis *a, bool binary, bool along)
 {
 	double step, unit;
 
@@ -64,6 +65,12 @@ static double round_axis(struct axis *a, bool binary)
 		step = unit;
 		while ((a->high - a->low) / step > 8)
 			step *= step / unit < 1.5 ? 2 : 2.5;
+	}
+	if (a->log && along && a->high - a->low > step) {
+		unit = (a->high - a->low) * 0.02;
+		a->low -= unit;
+		a->high += unit;
+		return step;
 	}
 	a->low = floor(a->low / step + 1e-9) * step;
 	a->high = ceil(a->high / step - 1e-9) * step;
@@ -111,35 +118,73 @@ static void words(FILE *f, double x, double y, const char *how, const char *text
 	fprintf(f, "</text>\n");
 }
 
+/* 10 to the power of so many, where the axis has figures with many zeros. */
+static void power(FILE *f, double x, double y, const char *how, int exponent)
+{
+	fprintf(f,
+		"<text x=\"%.1f\" y=\"%.1f\" %s>10<tspan dy=\"-5\" "
+		"font-size=\"9\">%d</tspan></text>\n",
+		x, y, how, exponent);
+}
+
 static void grid(FILE *f, const struct axis *x, const struct axis *y, const struct axis *a,
 		 double step, bool binary)
 {
+	bool powers = a->log && !binary && a->high > log2(1e5) + 1e-6;
 	char text[32];
 
-	for (double v = a->low; v <= a->high + step * 1e-6; v += step) {
+	/* 0 added: of -0 there is no label. */
+	for (double v = ceil(a->low / step - 1e-9) * step + 0.0; v <= a->high + step * 1e-6;
+	     v += step) {
 		double value = a->log ? exp2(v) : v, at = place(a, value);
+		double tx = a == x ? at : x->from - 8, ty = a == x ? y->from + 18 : at + 4;
+		const char *how = a == x ? "text-anchor=\"middle\"" : "text-anchor=\"end\"";
 
-		label(text, sizeof(text), value, binary);
-		if (a == x) {
+		if (a == x)
 			fprintf(f, "<path d=\"M%.1f %.1fV%.1f\" class=\"g\"/>\n", at, y->from,
 				y->to);
-			words(f, at, y->from + 18, "text-anchor=\"middle\"", text);
-		} else {
+		else
 			fprintf(f, "<path d=\"M%.1f %.1fH%.1f\" class=\"g\"/>\n", x->from, at,
 				x->to);
-			words(f, x->from - 8, at + 4, "text-anchor=\"end\"", text);
+		if (powers) {
+			power(f, tx, ty, how, (int)lround(log10(value)));
+			continue;
 		}
+		label(text, sizeof(text), value, binary);
+		words(f, tx, ty, how, text);
 	}
 }
 
-static void curve(FILE *f, const struct probe_plot *p, const struct axis *x, const struct axis *y,
-		  const struct probe_series *s, const char *colour)
+/* Those of figures that were published differ in shape too. */
+static void mark(FILE *f, const char *colour, uint32_t shape, double x, double y)
 {
+	static const char *const shapes[] = {"m-4 0l4 4l4 -4l-4 -4z", "m-3.5 -3.5h7v7h-7z",
+					     "m-4 3.5h8l-4 -7.5z"};
+
+	fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" d=\"M%.1f %.1f%s\"/>\n",
+		colour, x, y, shapes[shape % 3]);
+}
+
+static uint32_t shape_of(const struct probe_plot *p, uint32_t series)
+{
+	uint32_t n = 0;
+
+	while (series--)
+		n += p->series[series].points;
+	return n;
+}
+
+static void curve(FILE *f, const struct probe_plot *p, const struct axis *x, const struct axis *y,
+		  uint32_t series)
+{
+	const struct probe_series *s = &p->series[series];
+	const char *colour = colours[series % COLOURS];
 	double last[2] = {0, 0};
 	uint32_t n = 0;
 
 	if (!s->points)
-		fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", colour);
+		fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s d=\"", colour,
+			s->dashed ? " stroke-dasharray=\"7 5\"" : "");
 	for (uint32_t i = 0; i < s->n; i++) {
 		double px, py;
 
@@ -148,10 +193,7 @@ static void curve(FILE *f, const struct probe_plot *p, const struct axis *x, con
 		px = place(x, s->x[i]);
 		py = place(y, s->y[i]);
 		if (s->points)
-			fprintf(f,
-				"<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" "
-				"d=\"M%.1f %.1fl4 4l4 -4l-4 -4z\"/>\n",
-				colour, px - 4, py);
+			mark(f, colour, shape_of(p, series), px, py);
 		else
 			fprintf(f, "%c%.1f %.1f", n ? 'L' : 'M', px, py);
 		n++;
@@ -166,32 +208,44 @@ static void curve(FILE *f, const struct probe_plot *p, const struct axis *x, con
 			last[1], colour);
 }
 
+static uint32_t named(const struct probe_plot *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		n += p->series[i].n != 0;
+	return n;
+}
+
+/* In two columns below the plot, where no curve can run into it. */
 static void legend(FILE *f, const struct probe_plot *p)
 {
-	double y = TOP + 16;
+	uint32_t lines = (named(p) + 1) / 2, k = 0;
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		const char *colour = colours[i % COLOURS];
+		double x = LEFT + (k / lines) * (WIDTH - LEFT - RIGHT) / 2.0,
+		       y = LEGEND + k % lines * LEGEND_LINE;
 
 		if (!p->series[i].n)
 			continue;
 		if (p->series[i].points)
-			fprintf(f,
-				"<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" "
-				"d=\"M%d %.1fl4 4l4 -4l-4 -4z\"/>\n",
-				colour, LEFT + 20, y - 4);
+			mark(f, colour, shape_of(p, i), x + 12, y - 4);
 		else
-			fprintf(f, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%d %.1fh24\"/>\n",
-				colour, LEFT + 12, y - 4);
-		words(f, LEFT + 42, y, "", p->series[i].name);
-		y += 17;
+			fprintf(f,
+				"<path stroke=\"%s\" stroke-width=\"2\"%s d=\"M%.1f %.1fh24\"/>\n",
+				colour, p->series[i].dashed ? " stroke-dasharray=\"7 5\"" : "", x,
+				y - 4);
+		words(f, x + 32, y, "", p->series[i].name);
+		k++;
 	}
 }
 
 static void draw(FILE *f, const struct probe_plot *p)
 {
 	struct axis x = {INFINITY, -INFINITY, p->log_x, LEFT, WIDTH - RIGHT};
-	struct axis y = {INFINITY, -INFINITY, p->log_y, HEIGHT - BOTTOM, TOP};
+	struct axis y = {INFINITY, -INFINITY, p->log_y, FLOOR, TOP};
+	int height = LEGEND + (int)((named(p) + 1) / 2 * LEGEND_LINE);
 	double step_x, step_y;
 
 	for (uint32_t i = 0; i < p->n; i++)
@@ -200,26 +254,26 @@ static void draw(FILE *f, const struct probe_plot *p)
 				widen(&x, p->series[i].x[k]);
 				widen(&y, p->series[i].y[k]);
 			}
-	step_x = round_axis(&x, p->binary_x);
-	step_y = round_axis(&y, false);
+	step_x = round_axis(&x, p->binary_x, true);
+	step_y = round_axis(&y, false, false);
 	fprintf(f,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
 		"height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
 		"<style>.g{stroke:#ddd;stroke-width:1;fill:none}</style>\n"
 		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-		WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT);
+		WIDTH, height, WIDTH, height, WIDTH, height);
 	words(f, LEFT, 24, "font-size=\"16\"", p->title);
 	words(f, LEFT, 44, "fill=\"#555\"", p->subtitle);
 	grid(f, &x, &y, &x, step_x, p->binary_x);
 	grid(f, &x, &y, &y, step_y, false);
-	fprintf(f, "<path d=\"M%d %dV%dH%d\" stroke=\"#000\" fill=\"none\"/>\n", LEFT, TOP,
-		HEIGHT - BOTTOM, WIDTH - RIGHT);
-	words(f, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 14, "text-anchor=\"middle\"", p->x);
-	fprintf(f, "<g transform=\"rotate(-90 18 %d)\">", (TOP + HEIGHT - BOTTOM) / 2);
-	words(f, 18, (TOP + HEIGHT - BOTTOM) / 2.0, "text-anchor=\"middle\"", p->y);
+	fprintf(f, "<path d=\"M%d %dV%dH%d\" stroke=\"#000\" fill=\"none\"/>\n", LEFT, TOP, FLOOR,
+		WIDTH - RIGHT);
+	words(f, (LEFT + WIDTH - RIGHT) / 2.0, FLOOR + 40, "text-anchor=\"middle\"", p->x);
+	fprintf(f, "<g transform=\"rotate(-90 18 %d)\">", (TOP + FLOOR) / 2);
+	words(f, 18, (TOP + FLOOR) / 2.0, "text-anchor=\"middle\"", p->y);
 	fprintf(f, "</g>\n");
 	for (uint32_t i = 0; i < p->n; i++)
-		curve(f, p, &x, &y, &p->series[i], colours[i % COLOURS]);
+		curve(f, p, &x, &y, i);
 	legend(f, p);
 	fprintf(f, "</svg>\n");
 }

@@ -10,7 +10,8 @@ struct probe_series {
 	const char *name;
 	const double *x, *y; /* what is not above 0 on a logarithmic axis is left out */
 	uint32_t n;
-	bool points; /* marks alone: figures of others */
+	bool points; /* marks alone */
+	bool dashed; /* a line that may lie on another */
 };
 
 struct probe_plot {

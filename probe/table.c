@@ -87,6 +87,14 @@ static void group(char *text, size_t room, double v, int decimals)
 	text[at] = 0;
 }
 
+/* Four digits say enough: 0.024, 24.55, 127.8, 2,316. */
+static int decimals_of(const struct probe_column *c, double v)
+{
+	int most = fabs(v) < 0.9995 ? 3 : fabs(v) < 99.995 ? 2 : fabs(v) < 999.95 ? 1 : 0;
+
+	return c->decimals < most ? c->decimals : most;
+}
+
 static void cell_text(char *text, size_t room, const struct probe_column *c,
 		      const struct probe_cell *cell)
 {
@@ -95,7 +103,7 @@ static void cell_text(char *text, size_t room, const struct probe_column *c,
 	else if (isnan(cell->number))
 		snprintf(text, room, "-");
 	else
-		group(text, room, cell->number, c->decimals);
+		group(text, room, cell->number, decimals_of(c, cell->number));
 }
 
 /* Line LINE, 0 or 1, of a heading that may have two: what is there of one alone stands below. */
@@ -126,7 +134,7 @@ static int width_of(const struct probe_table *t, uint32_t column)
 	return width;
 }
 
-/* Row -2 and -1 are the headings. */
+/* Row -2 and -1 are the headings; a column of width 0 is not shown. */
 static void print_line(const struct probe_table *t, int64_t row, const int *width)
 {
 	char text[64], line[1024];
@@ -135,7 +143,7 @@ static void print_line(const struct probe_table *t, int64_t row, const int *widt
 	for (uint32_t i = 0; i < t->ncolumns; i++) {
 		const struct probe_column *c = &t->columns[i];
 
-		if (!c->heading)
+		if (!width[i])
 			continue;
 		if (row < 0)
 			heading_text(text, sizeof(text), c, row == -1);
@@ -179,10 +187,39 @@ static void print_wrapped(const char *text, size_t width)
 	putchar('\n');
 }
 
+static int line_width(const struct probe_table *t, const int *width)
+{
+	int all = -2;
+
+	for (uint32_t i = 0; i < t->ncolumns; i++)
+		all += width[i] ? width[i] + 2 : 0;
+	return all;
+}
+
+/* Leaves columns out until a line fits, or none may go; false: there was none to leave out. */
+static bool narrow(const struct probe_table *t, int *width)
+{
+	bool some = false;
+
+	while (line_width(t, width) > terminal_width()) {
+		uint32_t first = 0;
+
+		for (uint32_t i = 1; i < t->ncolumns; i++)
+			if (width[i] &&
+			    (!width[first] || t->columns[i].goes > t->columns[first].goes))
+				first = i;
+		if (!t->columns[first].goes)
+			break;
+		width[first] = 0;
+		some = true;
+	}
+	return some;
+}
+
 static void print_text(const struct probe_table *t, const struct probe_session *s)
 {
 	int width[MOST_COLUMNS] = {0};
-	bool two = false;
+	bool two = false, left_out;
 
 	for (uint32_t i = 0; i < t->ncolumns && i < MOST_COLUMNS; i++) {
 		if (!t->columns[i].heading)
@@ -190,14 +227,18 @@ static void print_text(const struct probe_table *t, const struct probe_session *
 		width[i] = width_of(t, i);
 		two |= strchr(t->columns[i].heading, '\n') != NULL;
 	}
+	left_out = narrow(t, width);
 	print_wrapped(probe_machine(s), (size_t)terminal_width());
 	putchar('\n');
 	for (int64_t row = two ? -2 : -1; row < (int64_t)t->nrows; row++)
 		print_line(t, row, width);
-	if (t->nnotes)
+	if (t->nnotes || left_out)
 		putchar('\n');
 	for (uint32_t i = 0; i < t->nnotes; i++)
 		print_wrapped(t->notes[i], (size_t)terminal_width());
+	if (left_out)
+		print_wrapped("more columns: on a wider terminal, and as CSV and JSON",
+			      (size_t)terminal_width());
 }
 
 static void print_quoted(const char *words)

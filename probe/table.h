@@ -15,7 +15,8 @@ enum probe_format { PROBE_TEXT, PROBE_CSV, PROBE_JSON };
 struct probe_column {
 	const char *key; /* of CSV and JSON */
 	const char *heading; /* of the text, "two\nlines" may be; NULL: not shown there */
-	int decimals; /* of a number; -1: words */
+	int decimals; /* of a number, of a large one fewer in the text; -1: words */
+	int goes; /* not 0: left out of a text that is too wide, the highest first */
 };
 
 struct probe_cell {

@@ -189,9 +189,8 @@ API CUresult cuMemSetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc *
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < n && !r; i++)
 		if (to[i].location.type == DEVICE)
-			r = device_of(to[i].location.id)
-				    ? give(c, device_of(to[i].location.id))
-				    : CUDA_ERROR_INVALID_DEVICE;
+			r = device_of(to[i].location.id) ? give(c, device_of(to[i].location.id))
+							 : CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_unlock(&lock);
 	return r;
 }

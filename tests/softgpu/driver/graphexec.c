@@ -3,8 +3,8 @@
  * Executable graphs: the launches of all that a graph holds, child graphs and bodies of conditional
  * nodes included, in a row. Upload writes every launch's constants and descriptor, chained by their
  * dependences; a launch of the graph then is a semaphore and a few scheduling calls. As the real
- * driver does it: one or two launches stand alone, more have an empty head, and beyond 17 every
- * 17th waits for the host as well.
+ * driver does it: one or two launches stand alone, more have an empty head, and from 8 on the first
+ * and every 17th behind it wait for the host as well, but for one that would be the last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "push.h"
 
 #define CHUNK 17
+#define SHORTEST 8 /* in chunks at all */
 #define QMD_STEP 0x200
 #define CONSTS_STEP 0x700
 #define SLOTS 4096 /* descriptors in the object at 0x4c00000 of a context's window */
@@ -57,13 +58,13 @@ static uint64_t semaphore(const struct CUgraphExec_st *e)
 
 static bool chunked(const struct CUgraphExec_st *e)
 {
-	return e->count > CHUNK;
+	return e->count >= SHORTEST;
 }
 
 /* True: launch I waits for the host and for the launch before it. */
 static bool starts_chunk(const struct CUgraphExec_st *e, uint32_t i)
 {
-	return chunked(e) && i % CHUNK == 0;
+	return chunked(e) && i % CHUNK == 0 && (!i || i + 1 < e->count);
 }
 
 static void put_va(uint32_t *w, uint64_t va)
@@ -147,9 +148,9 @@ static uint32_t *push_all(struct CUgraphExec_st *e, uint32_t *p)
 	p = push1(p, SUBCH_COMPUTE, 0x1698, 0x1000);
 	while (chunked(e) && first < e->count) {
 		uint32_t next = (first / CHUNK + 1) * CHUNK,
-			 end = next < e->count ? next : e->count;
+			 end = starts_chunk(e, next) ? next : e->count;
 
-		if (next < e->count)
+		if (starts_chunk(e, next))
 			p = push_node(e, p, next);
 		for (uint32_t i = end; i-- > first;)
 			p = push_node(e, p, i);
@@ -179,7 +180,7 @@ static uint32_t *push_run(struct CUgraphExec_st *e, struct CUstream_st *s, uint3
 
 	if (chunked(e))
 		p = sg_push_pcas(p, qmd_va(e, 0), SG_PCAS_SCHEDULE);
-	for (at = 0; chunked(e) && at + CHUNK < e->count; at += CHUNK)
+	for (at = 0; starts_chunk(e, at + CHUNK); at += CHUNK)
 		p = sg_push_pcas(p, node_va(e, at), SG_PCAS_DECREMENT);
 	p = push_upload(p, semaphore(e), &before, 4);
 	p = chunked(e) ? sg_push_pcas(p, node_va(e, at), SG_PCAS_DECREMENT)

@@ -119,7 +119,7 @@ $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old
 
 $(BUNDLE)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ $(BUNDLE_LIBS) -ldl -lm && rm -f $@.d
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ -lm $(BUNDLE_LIBS) -ldl && rm -f $@.d
 
 # ---- form ----
 

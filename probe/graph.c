@@ -22,8 +22,8 @@
 static const struct probe_column columns[] = {
 	{"nodes", "nodes", 0},
 	{"launch_us_p50", "launch\nus", 2},
-	{"launch_us_p10", "us\np10", 2},
-	{"launch_us_p90", "us\np90", 2},
+	{"launch_us_p10", "us\np10", 2, 1},
+	{"launch_us_p90", "us\np90", 2, 2},
 	{"bytes_first", NULL, 0},
 	{"bytes_p50", "launch\nbytes", 0},
 	{"step_bytes", NULL, 0},

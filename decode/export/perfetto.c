@@ -542,5 +542,5 @@ NVS_REPORT(export_perfetto, .name = "export=perfetto", .place = 310,
 		  "done; flows connect the three. Beside them: ranges and marks of NVTX, the "
 		  "entries of each\nring that are not seen to be done, and the device memory that "
 		  "calls have allocated.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
-	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY, .print = print);
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
+	   .print = print);

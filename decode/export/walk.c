@@ -63,7 +63,8 @@ static uint64_t flow_of(const struct nvs_walk *w, const struct nvs_call *call)
 {
 	uint64_t thread = (call->thread + 1ull) & 0xfffff;
 
-	return (uint64_t)(w->process & 0x3ff) << 54 | thread << 34 | (call->number & 0x3ffffffffull);
+	return (uint64_t)(w->process & 0x3ff) << 54 | thread << 34 |
+	       (call->number & 0x3ffffffffull);
 }
 
 /* ---- calls, and the memory that they take ---- */
@@ -435,7 +436,7 @@ uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread)
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
 
 	return t && t->tid && t->tid < OWN_TIDS ? t->tid
-						 : OWN_TIDS + ((thread + 1) & (OWN_TIDS - 1));
+						: OWN_TIDS + ((thread + 1) & (OWN_TIDS - 1));
 }
 
 const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *room, size_t size)

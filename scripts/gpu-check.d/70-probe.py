@@ -7,7 +7,7 @@ import json
 SIZES = "4K,16K,64K,1M,16M"
 EACH = ",".join([f"{1 << n}K" for n in range(2, 10)] + [f"{1 << n}M" for n in range(6)])  # 4 KiB to 32 MiB
 STEADY = 0.05  # three runs may differ by so much
-STEADY_READS = 0.35  # copies that read the host's memory, one at a time: others use that memory too
+STEADY_READS = 0.35  # those that read the host's memory, data or commands with data in them: others use that memory too
 
 
 def key_of(row):
@@ -38,10 +38,10 @@ def dma(suite, name):
         for r in filter(main_way, run["rows"]):
             figures.setdefault(key_of(r), []).append(r["ns_median"])
     spread = {k: (max(v) - min(v)) / min(v) for k, v in figures.items()}
-    reads = {k for k in spread if k[0] == "copy" and k[3] == "HtoD"}
+    reads = {k for k in spread if k[0] == "inline" or k[3] == "HtoD"}
     row.wrong += [f"{' '.join(map(str, k))}: {s * 100:.1f} % apart" for k, s in sorted(spread.items())
                   if s > (STEADY_READS if k in reads else STEADY)][:4]
-    for what, keys in (("", spread.keys() - reads), (" that copies from the host", reads)):
+    for what, keys in (("", spread.keys() - reads), (" that reads the host's memory", reads)):
         row.notes.append(f"three runs within {max(spread[k] for k in keys) * 100:.1f} % for each figure{what} "
                          f"({sum(spread[k] <= STEADY for k in keys)} of {len(keys)} within 5 %)")
     row.notes += [n for n in runs[0]["notes"] if "inline is faster" in n]

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include "decode/calls/reading.h"
+#include "decode/report/out.h"
 #include "decode/report/report.h"
 #include "decode/report/stacks.h"
 

@@ -10,6 +10,7 @@
 #include "decode/base/hash.h"
 #include "decode/export/proto.h"
 #include "decode/export/walk.h"
+#include "decode/report/nvtx_names.h"
 #include "decode/report/report.h"
 #include "decode/report/table.h"
 #include "decode/report/words.h"

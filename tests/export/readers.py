@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads what nvsnoop-report has exported with other tools' eyes, each to the same totals."""
 
+import json
 import os
 import re
 import subprocess
@@ -159,3 +160,41 @@ def perfetto(path):
             read.totals.wrong.append(f"a call's flow {flow} leads nowhere")
     read.totals.kinds = {part for parts in read.flows.values() for part in parts}
     return read.totals
+
+
+# ---- Chrome ----
+
+def chrome(path):
+    """Trace events, as the description of the format has them."""
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    t = Totals()
+    processes = list(dict.fromkeys(e["pid"] for e in events))
+    nests, apart, flows = defaultdict(list), {}, defaultdict(list)
+    slices = {(e["pid"], e["tid"], e["ts"]) for e in events if e["ph"] in "XB"}
+    for e in events:
+        category, name = e.get("cat", ""), e["name"]
+        if e["ph"] in "stf":
+            flows[e["id"]].append(e["ph"])
+            if (e["pid"], e["tid"], e["ts"]) not in slices:
+                t.wrong.append(f"a flow without a slice: {e}")
+        elif category == "submission":
+            t.add(t.channels[processes.index(e["pid"]) + 1, e["args"]["channel"]], 1, e["args"]["entries"], e["args"]["command_bytes"])
+        elif category.startswith("nvtx"):
+            kind = {"i": "mark"}.get(e["ph"], "start" if category == "nvtx started" else "push")
+            ends = {"E": lambda: nests[e["pid"], e["tid"]].pop(), "e": lambda: apart.pop((e["pid"], e["id"]))}.get(e["ph"])
+            if ends:
+                t.ranges[name, kind][1] += round(1000 * e["ts"]) - round(1000 * ends()["ts"])
+                continue
+            t.ranges[name, kind][0] += 1
+            if e["ph"] == "B":
+                nests[e["pid"], e["tid"]].append(e)
+            elif e["ph"] == "b":
+                apart[e["pid"], e["id"]] = e
+        elif e["ph"] in "XB" and category != "release":
+            left = str(e["args"].get("result")).startswith("left")
+            t.add(t.calls[name], 1, 0 if left else round(1000 * e.get("dur", 0)))
+    for number, parts in flows.items():
+        if parts.count("s") > 1 or ("s" in parts) != ("t" in parts):
+            t.wrong.append(f"flow {number}: {parts}")
+    return t

@@ -111,7 +111,8 @@ bundle: all $(BUNDLE)/nvsnoop-report $(BUNDLE)/nvsnoop-probe
 	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))
 
-BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(REPORT_LIBS) -Wl,--end-group -Wl,-Bdynamic
+# The C library and its mathematics are there on every machine, and would not be had without each other.
+BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(filter-out -lm,$(REPORT_LIBS)) -Wl,--end-group -Wl,-Bdynamic -lm
 
 $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)

@@ -308,7 +308,7 @@ static int tell_range(struct nvs_walk *w, const struct nvs_rec *rec)
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_walk *w = arg;
-	int r = rec->type == NVS_REC_KERNEL ? nvs_handles_kernel(w->handles, (const void *)rec) : 0;
+	int r = nvs_handles_record(w->handles, rec);
 
 	return r || !w->walker->range ? r : tell_range(w, rec);
 }
@@ -338,8 +338,11 @@ static int read_trace(struct nvs_walk *w)
 	w->source->later |= NVS_NEED_NVTX;
 	if (!r)
 		r = nvs_source_read(w->source, &reader, &reading);
-	if (!r && w->walker->end)
-		r = w->walker->end(w);
+	if (w->walker->end) {
+		int end = w->walker->end(w, !r);
+
+		r = r ? r : end;
+	}
 	return r;
 }
 
@@ -387,7 +390,8 @@ static int one_trace(struct nvs_walk *w)
 	uint64_t real = began(w->source);
 	int r;
 
-	if (w->walker->times && !has_clock(w->source)) {
+	w->timed = has_clock(w->source);
+	if (w->walker->times && !w->timed) {
 		fprintf(stderr, "nvsnoop-report: %s: holds too little of its clock to tell times\n",
 			w->source->path);
 		return -ENODATA;

@@ -21,6 +21,7 @@ struct nvs_walk {
 	struct nvs_handles *handles;
 	uint64_t base; /* ns since 1970 at time 0 */
 	uint32_t process; /* of the traces, from 1 */
+	bool timed; /* else times mean nothing */
 	/* Its pid; where another trace has that as well or it is not known, a number of ours. */
 	uint32_t pid;
 	char name[256]; /* "python 4711, rank 3 on host": escaped */
@@ -77,7 +78,8 @@ struct nvs_walker {
 	int (*range)(struct nvs_walk *w, const struct nvs_walk_range *r);
 	/* Device memory that calls have allocated and not freed, whatever is selected. */
 	int (*memory)(struct nvs_walk *w, int64_t at, uint64_t bytes);
-	int (*end)(struct nvs_walk *w);
+	/* The last that is told of a trace; WHOLE: it has been read to its end. */
+	int (*end)(struct nvs_walk *w, bool whole);
 };
 
 /* All traces of RUN, one after the other. */

@@ -198,3 +198,57 @@ def chrome(path):
         if parts.count("s") > 1 or ("s" in parts) != ("t" in parts):
             t.wrong.append(f"flow {number}: {parts}")
     return t
+
+
+# ---- tables: SQLite, Parquet ----
+
+# The same questions to whatever reads them; names of tables come with their place.
+TOTALS = {
+    "calls": 'SELECT api, count(*) AS n, coalesce(sum(end_ns - begin_ns), 0) AS ns FROM {call} GROUP BY api',
+    "channels": 'SELECT process, channel, count(*) AS n, sum(entries) AS entries, sum(command_bytes) AS bytes'
+                ' FROM {submission} GROUP BY process, channel',
+    "ranges": 'SELECT coalesce("range", \'-\') AS name, kind, count(*) AS n, coalesce(sum(end_ns - begin_ns), 0) AS ns'
+              ' FROM {range} GROUP BY 1, 2',
+}
+
+
+def tables(ask, places):
+    """ASK runs a query and returns its rows as dicts."""
+    t = Totals()
+    for row in ask(TOTALS["calls"].format(**places)):
+        t.add(t.calls[row["api"]], row["n"], row["ns"])
+    for row in ask(TOTALS["channels"].format(**places)):
+        t.add(t.channels[row["process"], row["channel"]], row["n"], row["entries"], row["bytes"])
+    for row in ask(TOTALS["ranges"].format(**places)):
+        t.add(t.ranges[row["name"], row["kind"]], row["n"], row["ns"])
+    lost = ask("SELECT count(*) AS n FROM {submission} s LEFT JOIN {call} c ON s.call = c.call"
+               " WHERE s.call IS NOT NULL AND c.call IS NULL".format(**places))[0]["n"]
+    if lost:
+        t.wrong.append(f"{lost} submissions are of no call")
+    return t
+
+
+def sqlite(path):
+    """By the sqlite3 tool; and what was written for Nsight Systems' tables gets the same from them."""
+    def ask(query):
+        done = subprocess.run(["sqlite3", "-readonly", "-json", path, query], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout or "[]")
+
+    t = tables(ask, {name: "NVSNOOP_" + name.upper() for name in ("call", "submission", "range")})
+    if ask("PRAGMA integrity_check") != [{"integrity_check": "ok"}]:
+        t.wrong.append("integrity_check")
+    theirs = {row["value"]: (row["n"], row["ns"]) for row in ask(
+        'SELECT value, count(*) AS n, sum("end" - start) AS ns FROM CUPTI_ACTIVITY_KIND_RUNTIME'
+        ' JOIN StringIds ON nameId = id WHERE globalTid / 0x1000000 % 0x1000000 IN (SELECT pid FROM PROCESSES)'
+        ' OR globalTid IS NULL GROUP BY value')}
+    ours = {row["api"]: (row["n"], row["ns"]) for row in ask(
+        "SELECT api, count(*) AS n, sum(end_ns - begin_ns) AS ns FROM NVSNOOP_CALL WHERE end_ns NOT NULL GROUP BY api")}
+    if theirs != ours:
+        t.wrong.append(f"CUPTI_ACTIVITY_KIND_RUNTIME: {theirs} instead of {ours}")
+    ranges = ask("SELECT eventType, coalesce(text, '-') AS text, count(*) AS n FROM NVTX_EVENTS GROUP BY 1, 2")
+    kinds = {59: "push", 60: "start", 34: "mark"}
+    if {(r["text"], kinds[r["eventType"]]): r["n"] for r in ranges} != {name: n for name, (n, _) in t.ranges.items()}:
+        t.wrong.append(f"NVTX_EVENTS: {ranges}")
+    if ask("SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE callchainId NOT NULL AND callchainId NOT IN (SELECT id FROM CUDA_CALLCHAINS)")[0]["n"]:
+        t.wrong.append("a call's stack is not among CUDA_CALLCHAINS")
+    return t

@@ -46,7 +46,8 @@ static const char *const nsys[] = {
 	"INSERT INTO CUDA_CALLCHAINS SELECT f.process << 20 | f.stack, s.id, m.id, s.id IS NULL,"
 	" f.pc, f.depth FROM NVSNOOP_FRAME f LEFT JOIN StringIds s ON s.value = f.symbol"
 	" LEFT JOIN StringIds m ON m.value = f.module",
-	"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, \"end\" INTEGER NOT NULL,"
+	"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, \"end\" INTEGER NOT "
+	"NULL,"
 	" eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER,"
 	" nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER)",
 	"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT c.begin_ns, c.end_ns, 1,"
@@ -140,8 +141,8 @@ static bool begin(struct state *st, const char *path)
 {
 	bool good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 				    NULL) == SQLITE_OK &&
-		    run_sql(st, "PRAGMA journal_mode=OFF") && run_sql(st, "PRAGMA synchronous=OFF") &&
-		    run_sql(st, "BEGIN");
+		    run_sql(st, "PRAGMA journal_mode=OFF") &&
+		    run_sql(st, "PRAGMA synchronous=OFF") && run_sql(st, "BEGIN");
 
 	for (int i = 0; i < NVS_TABLES && good; i++)
 		good = make_table(st, (enum nvs_tables_of)i);
@@ -172,13 +173,14 @@ static int print(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(export_sqlite, .name = "export=sqlite", .place = 330,
-	   .help = "an SQLite database: calls, submissions, ranges and\n"
-		   "more, also by Nsight Systems' tables; -o FILE",
-	   .man = "An SQLite database, into the file of\n.BR \\-o .\nCalls, submissions, ranges, "
-		  "channels, graphs and stacks stand in tables of our own (NVSNOOP_CALL ...), calls, "
-		  "ranges, threads and stacks also\nin those that Nsight Systems has for them "
-		  "(CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS ...), for what was written for it. What "
-		  "the GPU did, whose\ntime is not known, stands in none of those.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
-	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FILE, .print = print);
+NVS_REPORT(
+	export_sqlite, .name = "export=sqlite", .place = 330,
+	.help = "an SQLite database: calls, submissions, ranges and\n"
+		"more, also by Nsight Systems' tables; -o FILE",
+	.man = "An SQLite database, into the file of\n.BR \\-o .\nCalls, submissions, ranges, "
+	       "channels, graphs and stacks stand in tables of our own (NVSNOOP_CALL ...), calls, "
+	       "ranges, threads and stacks also\nin those that Nsight Systems has for them "
+	       "(CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS ...), for what was written for it. What "
+	       "the GPU did, whose\ntime is not known, stands in none of those.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FILE,
+	.print = print);

@@ -13,8 +13,14 @@
 #include "decode/report/words.h"
 #include "decode/trace/written.h"
 
-#define NUMBER(name) {name, false}
-#define TEXT(name) {name, true}
+#define NUMBER(name)        \
+	{                   \
+		name, false \
+	}
+#define TEXT(name)         \
+	{                  \
+		name, true \
+	}
 #define COLUMNS(of) of, sizeof(of) / sizeof(*(of))
 
 static const struct nvs_cell_column process_columns[] = {
@@ -35,8 +41,9 @@ static const struct nvs_cell_column thread_columns[] = {
 	TEXT("name"),
 };
 static const struct nvs_cell_column channel_columns[] = {
-	NUMBER("process"), NUMBER("channel"), NUMBER("gpu"),	NUMBER("class"),
-	NUMBER("engine"),  NUMBER("token"),   NUMBER("gpfifo_entries"),
+	NUMBER("process"),	  NUMBER("channel"), NUMBER("gpu"),
+	NUMBER("class"),	  NUMBER("engine"),  NUMBER("token"),
+	NUMBER("gpfifo_entries"),
 };
 static const struct nvs_cell_column call_columns[] = {
 	NUMBER("process"),     NUMBER("call"),	  NUMBER("thread"),	   TEXT("api"),
@@ -46,28 +53,35 @@ static const struct nvs_cell_column call_columns[] = {
 	TEXT("detail"),
 };
 static const struct nvs_cell_column submission_columns[] = {
-	NUMBER("process"),    NUMBER("submission"),    NUMBER("channel"),  NUMBER("sequence"),
-	NUMBER("thread"),     NUMBER("call"),	       NUMBER("time_ns"),  NUMBER("entries"),
-	NUMBER("pending"),    NUMBER("command_bytes"), NUMBER("launches"), NUMBER("copies"),
-	NUMBER("copy_bytes"), NUMBER("memsets"),       NUMBER("releases"), NUMBER("acquires"),
-	NUMBER("stack"),      TEXT("api"),	       TEXT("site"),
+	NUMBER("process"),    NUMBER("submission"),
+	NUMBER("channel"),    NUMBER("sequence"),
+	NUMBER("thread"),     NUMBER("call"),
+	NUMBER("time_ns"),    NUMBER("entries"),
+	NUMBER("pending"),    NUMBER("command_bytes"),
+	NUMBER("launches"),   NUMBER("copies"),
+	NUMBER("copy_bytes"), NUMBER("memsets"),
+	NUMBER("releases"),   NUMBER("acquires"),
+	NUMBER("stack"),      TEXT("api"),
+	TEXT("site"),
 };
 static const struct nvs_cell_column release_columns[] = {
 	NUMBER("process"), NUMBER("channel"), NUMBER("submission"),
 	NUMBER("payload"), NUMBER("seen_ns"), NUMBER("gpu_ns"),
 };
 static const struct nvs_cell_column range_columns[] = {
-	NUMBER("process"), NUMBER("thread"), NUMBER("domain_id"), TEXT("domain"), TEXT("kind"),     TEXT("range"),
-	NUMBER("depth"),   NUMBER("color"),  NUMBER("id"),   NUMBER("begin_ns"), NUMBER("end_ns"),
+	NUMBER("process"), NUMBER("thread"),   NUMBER("domain_id"), TEXT("domain"),
+	TEXT("kind"),	   TEXT("range"),      NUMBER("depth"),	    NUMBER("color"),
+	NUMBER("id"),	   NUMBER("begin_ns"), NUMBER("end_ns"),
 };
 static const struct nvs_cell_column graph_columns[] = {
 	NUMBER("process"), NUMBER("graph"),   NUMBER("handle"),
 	TEXT("origin"),	   NUMBER("updates"), NUMBER("changes"),
 };
 static const struct nvs_cell_column node_columns[] = {
-	NUMBER("process"), NUMBER("graph"),  NUMBER("node"),   NUMBER("handle"), NUMBER("parent"),
-	NUMBER("type"),	   TEXT("kernel"),   NUMBER("bytes"),  NUMBER("grid_x"), NUMBER("grid_y"),
-	NUMBER("grid_z"),  NUMBER("block_x"), NUMBER("block_y"), NUMBER("block_z"),
+	NUMBER("process"), NUMBER("graph"),   NUMBER("node"),	NUMBER("handle"),
+	NUMBER("parent"),  NUMBER("type"),    TEXT("kernel"),	NUMBER("bytes"),
+	NUMBER("grid_x"),  NUMBER("grid_y"),  NUMBER("grid_z"), NUMBER("block_x"),
+	NUMBER("block_y"), NUMBER("block_z"),
 };
 static const struct nvs_cell_column frame_columns[] = {
 	NUMBER("process"), NUMBER("stack"), NUMBER("depth"),  NUMBER("pc"),

@@ -12,6 +12,7 @@
 #include "decode/report/words.h"
 #include "decode/trace/written.h"
 
+#define MOST_SHIFT (1ull << 61) /* ns between traces: so that sums of times are times */
 #define MOST_PENDING 4096u /* submissions of a channel that wait to be seen done */
 
 /* A submission that is not seen to be done. */
@@ -128,7 +129,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	c.begin = time_of(w, call->begin);
 	c.ended = call->end;
 	if (c.ended)
-		c.end = c.begin + (int64_t)nvs_call_ns(w->source->trace, call->begin, call->end);
+		c.end = time_of(w, call->end);
 	w->run->out->told++;
 	return w->walker->call(w, &c);
 }
@@ -397,7 +398,7 @@ static int one_trace(struct nvs_walk *w)
 		return -ENODATA;
 	}
 	w->own = &own;
-	own.shift = real > w->base ? (int64_t)(real - w->base) : 0;
+	own.shift = real - w->base < MOST_SHIFT ? (int64_t)(real - w->base) : 0;
 	w->handles = nvs_handles_new();
 	name_process(w);
 	r = w->handles ? read_trace(w) : -ENOMEM;

@@ -281,7 +281,7 @@ static void trace(uint32_t parts)
 		fputc((int)choice, file);
 		fclose(file);
 	}
-	for (unsigned choice = 0x70; parts > 3 && choice < 0x78; choice++) {
+	for (unsigned choice = 0x70; parts == 5 && choice < 0x78; choice++) {
 		put(file = create("report/export-%u-%u", parts, choice), m.buf, m.len);
 		fputc((int)choice, file);
 		fclose(file);

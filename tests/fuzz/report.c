@@ -67,13 +67,13 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* Where what goes into a file or a folder goes; nothing is there. */
+/* Where what goes into a file or a folder goes: in memory. Nothing is there. */
 static const char *output(void)
 {
 	static char path[64];
 
 	if (!*path)
-		snprintf(path, sizeof(path), "/tmp/nvsnoop-fuzz.%d", getpid());
+		snprintf(path, sizeof(path), "/dev/shm/nvsnoop-fuzz.%d", getpid());
 	nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	return path;
 }

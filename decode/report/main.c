@@ -9,6 +9,12 @@
 
 enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
 
+/* As of diff(1), where 1 is an answer. */
+static int failure(const struct nvs_options_report *o)
+{
+	return o->nreports && o->reports[0]->needs & NVS_NEED_PAIR ? EXIT_USAGE : EXIT_ERROR;
+}
+
 /* Traces of one program name the same files. */
 static bool told(const struct nvs_source *s, uint32_t n, const char *note)
 {
@@ -92,15 +98,15 @@ static int report(struct nvs_run *runs, const struct nvs_options_report *o)
 	struct nvs_out out;
 
 	if (nvs_out_open(&out, o))
-		return EXIT_ERROR;
+		return failure(o);
 	r = nvs_runs_print(runs, &out, o, &verdict);
 	closed = nvs_out_close(&out, r);
 	if (r)
-		return r == -EINVAL ? EXIT_USAGE : EXIT_ERROR;
+		return r == -EINVAL ? EXIT_USAGE : failure(o);
 	/* Whoever read us has seen enough: no reason to complain. */
 	if (closed && closed != -EPIPE) {
 		fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(-closed));
-		return EXIT_ERROR;
+		return failure(o);
 	}
 	if (!nvs_verdict_alone(o))
 		print_notes(runs->sources, runs->n, o->verbose);
@@ -141,7 +147,7 @@ int main(int argc, char **argv)
 	struct nvs_options_report o;
 	struct nvs_source *sources;
 	struct nvs_run *runs;
-	int status = EXIT_ERROR;
+	int status = EXIT_ERROR, failed;
 
 	/* Large blocks go back to the system, and grow where they are; a second heap would only be
 	 * reserved. */
@@ -153,6 +159,7 @@ int main(int argc, char **argv)
 	}
 	if (o.help || o.version || o.list)
 		return tell_of_itself(&o);
+	status = failed = failure(&o);
 	if (o.embed) {
 		status = nvs_embed_all(&o);
 		nvs_options_free(&o);
@@ -166,6 +173,8 @@ int main(int argc, char **argv)
 		nvs_runs_free(runs, sources, &o);
 	free(sources);
 	free(runs);
+	if (say_short() && status != EXIT_USAGE)
+		status = status == EXIT_WHOLE || failed == EXIT_USAGE ? failed : status;
 	nvs_options_free(&o);
-	return say_short() && status == EXIT_WHOLE ? EXIT_ERROR : status;
+	return status;
 }

@@ -196,6 +196,8 @@ static int choose(struct nvs_options_report *o, const struct nvs_report *report)
 			return 0;
 		if (nvs_report_export(o->reports[i]) || nvs_report_export(report))
 			return wrong("an export stands alone: more than one report", report->name);
+		if ((o->reports[i]->needs | report->needs) & NVS_NEED_PAIR)
+			return wrong("--diff stands alone: more than one report", report->name);
 		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
 			return wrong("more than one report", report->name);
 	}
@@ -368,6 +370,36 @@ static int check_output(const struct nvs_options_report *o)
 		       : 0;
 }
 
+/* "FILE:NUMBER", unless there is a file of that name. */
+static bool cut_number(char *name, uint64_t *number)
+{
+	char *colon = strrchr(name, ':');
+	const char *end;
+
+	if (!colon || !access(name, F_OK) || !parse_number(colon + 1, &end, number) || *end)
+		return false;
+	*colon = '\0';
+	return true;
+}
+
+static int check_pair(struct nvs_options_report *o)
+{
+	bool first, second;
+
+	if (!(o->reports[0]->needs & NVS_NEED_PAIR))
+		return 0;
+	if (o->nfiles != 2) {
+		fprintf(stderr, "nvsnoop-report: --diff takes two traces\n%s", try_help);
+		return -EINVAL;
+	}
+	first = cut_number(o->files[0], o->number);
+	second = cut_number(o->files[1], o->number + 1);
+	o->numbered = first && second;
+	return first == second ? 0
+			       : wrong("number of a submission for both or none, not only with",
+				       o->files[second]);
+}
+
 static int check_files(const struct nvs_options_report *o)
 {
 	uint32_t takes = o->reports[0]->needs & (NVS_NEED_TRACE | NVS_NEED_FILES);
@@ -416,5 +448,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 		if (r->standard)
 			o->reports[o->nreports++] = r;
 	o->pager &= !nvs_verdict_alone(o);
-	return check_more(o) || check_files(o) || check_output(o) ? -EINVAL : check_format(o);
+	if (check_more(o) || check_files(o) || check_pair(o) || check_output(o))
+		return -EINVAL;
+	return check_format(o);
 }

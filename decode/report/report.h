@@ -60,6 +60,8 @@ struct nvs_options_report {
 	struct nvs_read_options read;
 	char **files;
 	int nfiles;
+	uint64_t number[2]; /* of NVS_NEED_PAIR, where NUMBERED: FILE:NUMBER was given */
+	bool numbered;
 };
 
 /* 0, or -EINVAL with a message on stderr: exit 2. To be freed either way. */
@@ -80,6 +82,8 @@ void nvs_options_help(FILE *out);
 #define NVS_NEED_WHOLE (1u << 5) /* counts and findings of a whole reading when it prints */
 #define NVS_NEED_CONTINUITY (1u << 6) /* and among them those of decode/calls/continuity.h */
 #define NVS_NEED_NVTX (1u << 8) /* nvs_source.nvtx */
+/* Two traces, FILE or FILE:NUMBER. Such a one stands alone, and exits with 2 where it fails. */
+#define NVS_NEED_PAIR (1u << 9)
 
 /* How it can be printed. */
 #define NVS_PRINTS_TEXT (1u << NVS_FORMAT_TEXT)

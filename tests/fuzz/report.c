@@ -81,7 +81,7 @@ static const char *output(void)
 /* What the options ask for is printed as it has to be. */
 static void try(const struct nvs_options_report *o)
 {
-	struct nvs_source source = {0};
+	struct nvs_source source[2] = {{0}};
 	struct nvs_run run = {0};
 	struct nvs_out out = {0};
 	char *text = NULL;
@@ -91,9 +91,9 @@ static void try(const struct nvs_options_report *o)
 	out.file = open_memstream(&text, &size);
 	if (!out.file)
 		abort();
-	if (!nvs_runs_open(&run, &source, o))
+	if (!nvs_runs_open(&run, source, o))
 		nvs_runs_print(&run, &out, o, &verdict);
-	nvs_runs_free(&run, &source, o);
+	nvs_runs_free(&run, source, o);
 	fclose(out.file);
 	if (!(o->reports[0]->prints & FILED)) {
 		check_text(text, size, o->format == NVS_FORMAT_CSV);
@@ -127,11 +127,9 @@ static void raw(const char *path, bool json)
 
 static void report(const char *path, unsigned choice)
 {
-	struct nvs_options_report o = {.nreports = 1,
-				       .color = -1,
-				       .called = "nvsnoop-report",
-				       .files = (char **)&path,
-				       .nfiles = 1};
+	const char *files[2] = {path, path};
+	struct nvs_options_report o = {
+		.nreports = 1, .color = -1, .called = "nvsnoop-report", .files = (char **)files};
 	unsigned n;
 
 	if (choice % 0x80 >= EXPORT) {
@@ -141,6 +139,10 @@ static void report(const char *path, unsigned choice)
 		o.reports[0] = report_of(choice, false, &n);
 		o.format = choice / n % 3;
 	}
+	o.nfiles = o.reports[0]->needs & NVS_NEED_PAIR ? 2 : 1;
+	/* Submissions 0 and 1 of it. */
+	o.numbered = o.nfiles == 2 && choice / n & 1;
+	o.number[1] = 1;
 	o.read = (struct nvs_read_options){.partial = choice & 0x80, .no_spool = true};
 	o.rows = choice / n / 3 & 1 ? 3 : 0;
 	if (o.reports[0]->prints >> o.format & 1)

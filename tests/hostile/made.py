@@ -19,6 +19,7 @@ REPORTS = [[*([option] if option else []), f"--format={form}"] for option, _, _ 
 CONSUME = os.path.join(BUILD, "tests", "hostile", "consume")  # all that the public decoder offers, as one more report
 READINGS = [*REPORTS, ["consume"]]
 LINES = tuple(option for option, formats, _ in KNOWN if "lines" in formats)  # which are no tables, and refuse to be CSV
+PAIRS = tuple(option for option, _, needs in KNOWN if "pair" in needs)  # which take two traces: the same, here
 EXPORTS = tuple(option for option, _, _ in KNOWN if option.startswith("--export="))  # which are what they are
 FILED = tuple(option for option, formats, _ in KNOWN if {"binary", "file", "folder"} & set(formats))  # and nothing to look at
 NONE = 0xffffffff  # no such number
@@ -28,6 +29,7 @@ HUNG = 240  # seconds without an end, on whatever machine: nothing is measured w
 def report(arguments, folder, memory=2 << 30, cpu=60):
     """One report, killed when it needs more than MEMORY bytes or CPU seconds."""
     program, arguments = (CONSUME, arguments[1:]) if arguments[:1] == ["consume"] else (REPORT, arguments)
+    arguments = [*arguments, *(arguments[-1:] if set(arguments) & set(PAIRS) else ())]
     if set(arguments) & set(FILED):
         with tempfile.TemporaryDirectory(prefix="nvsnoop-filed.") as scratch:
             return within(program, ["-o", os.path.join(scratch, "out"), *arguments], folder, memory, cpu)
@@ -47,6 +49,8 @@ def within(program, arguments, folder, memory, cpu):
 def codes(arguments):
     """Exits that are fine for it."""
     refused = LINES + EXPORTS if "--format=csv" in arguments else EXPORTS if "--format=json" in arguments else ()
+    if set(arguments) & set(PAIRS):
+        return 0, 1, 2
     return (1, 2) if set(arguments) & set(refused) else (0, 1, 3)
 
 

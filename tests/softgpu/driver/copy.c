@@ -12,6 +12,7 @@
 #include "push.h"
 
 #define INLINE_MAX 65536
+#define INLINE_MAX_NEXT 4096
 #define FETCH_MIN 64
 #define FETCH_MAX 4096
 #define STAGING 0x100000u
@@ -140,11 +141,11 @@ LEVEL static CUresult up(struct CUstream_st *s, CUdeviceptr to, const void *from
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!n)
 		return CUDA_SUCCESS;
-	if (pinned && n > FETCH_MAX - 1)
+	if (pinned && n > (sg_driver.next ? FETCH_MIN : FETCH_MAX) - 1)
 		return copy_engine_all(s, s->up, to, (uint64_t)from, n);
 	if (pinned && n >= FETCH_MIN && n % 4 == 0 && (uint64_t)from % 4 == 0)
 		return copy_fetch(s, to, (uint64_t)from, (uint32_t)n);
-	if (n <= INLINE_MAX)
+	if (n <= (sg_driver.next ? INLINE_MAX_NEXT : INLINE_MAX))
 		return copy_inline(s, to, from, (uint32_t)n);
 	return staged_up(s, to, from, n);
 }

@@ -61,6 +61,9 @@ struct sg_driver {
 	uint32_t ndevices;
 	struct sg_device device[SG_DEVICES];
 	bool xfer; /* SOFTGPU=xfer: allocations go through NV_ESC_IOCTL_XFER_CMD */
+	/* SOFTGPU=next: as a release to come might do it: smaller copies inline, none fetched,
+	 * launches in another order and with a method more */
+	bool next;
 	enum sg_layout layout;
 };
 extern struct sg_driver sg_driver;

@@ -90,6 +90,15 @@ uint32_t *sg_push_pcas(uint32_t *p, uint64_t qmd, uint32_t action)
 	return push1(p, SUBCH_COMPUTE, 0x2c0, action);
 }
 
+static uint32_t *push_null(uint32_t *p, uint64_t null, uint64_t next)
+{
+	uint32_t w[SG_QMD_WORDS];
+
+	fill_null(w, next);
+	p = push_upload(p, null, w, SG_QMD_WORDS * 4);
+	return sg_push_pcas(p, null, SG_PCAS_SCHEDULE);
+}
+
 static uint32_t *push_launch(struct CUstream_st *s, uint32_t *p, const struct sg_launch *l)
 {
 	struct softgpu_channel *ch = s->compute;
@@ -98,15 +107,17 @@ static uint32_t *push_launch(struct CUstream_st *s, uint32_t *p, const struct sg
 	uint64_t consts = ctx->consts + ch->index * 0x80000ull + k * 0x10000ull;
 	uint64_t qmds = ctx->base + 0x4e54000 + ch->index * 0x8000ull;
 	uint64_t qmd = qmds + k * 0x800, null = qmd + 0x4000;
+	uint64_t next = qmds + (k + 1) % SLOTS * 0x800;
 	uint64_t sem = ctx->base + 0x4630abc + ch->index * 0x1000ull - n % SEMAPHORES * 8;
 
+	if (sg_driver.next)
+		p = push_null(push1(p, SUBCH_COMPUTE, 0x100, 0), null, next);
 	sg_fill_consts(w, l, consts, qmd, sg_launch_number());
 	p = push_upload(p, consts, w, SG_CONSTS_WORDS * 4);
 	if (l->params_bytes)
 		p = push_upload(p, consts + SG_CONSTS_WORDS * 4, l->params, l->params_bytes);
-	fill_null(w, qmds + (k + 1) % SLOTS * 0x800);
-	p = push_upload(p, null, w, SG_QMD_WORDS * 4);
-	p = sg_push_pcas(p, null, SG_PCAS_SCHEDULE);
+	if (!sg_driver.next)
+		p = push_null(p, null, next);
 	sg_fill_qmd(w, l, consts);
 	w[0] = 0x113f0000;
 	w[10] = 3; /* RELEASE_ENABLE, one word */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --diff, inside: commands as what they stand for, so that two runs of one program are the same
+ * though their addresses, handles and counters are not; and which submission of one trace stands
+ * opposite which of the other.
+ */
+#ifndef NVSNOOP_DECODE_REPORT_DIFF_H
+#define NVSNOOP_DECODE_REPORT_DIFF_H
+
+#include "decode/gpu/ops.h"
+#include "decode/report/report.h"
+#include "decode/report/times.h"
+
+/* ---- diff_words.c: commands, word by word ---- */
+
+enum nvs_diff_kind {
+	NVS_DIFF_HEADER,
+	NVS_DIFF_METHOD,
+	NVS_DIFF_DATA, /* that goes through a method to memory or a macro: how many dwords */
+	NVS_DIFF_LAUNCH, /* what the data of a launch descriptor amounts to */
+	NVS_DIFF_COPY, /* what a macro copies or sets */
+};
+
+struct nvs_diff_word {
+	uint64_t id; /* what is judged: the same in the other trace, or another */
+	uint8_t kind, form, subch;
+	bool wait; /* of an acquire: there or not as the GPU was late or not */
+	bool execute; /* METHOD: what the ones before it were for happens */
+	bool apart; /* its value is not judged: an address, or what counts up */
+	uint16_t cls, method; /* cls 0: not known */
+	uint32_t value, count;
+	const struct nvs_grid *grid; /* LAUNCH: until the callback returns; NULL: not known */
+};
+
+struct nvs_diff_words {
+	int (*word)(void *arg, const struct nvs_diff_word *w);
+	void *arg;
+	uint8_t **sorts; /* of the methods of each class, as far as they were met */
+	struct nvs_diff_word held[16]; /* of a semaphore that may become an acquire */
+	uint32_t nheld;
+	int status; /* -errno of the first failure */
+};
+
+/* For a reader's run() and op(), and behind its submission. 0 or -errno. */
+int nvs_diff_run(struct nvs_diff_words *w, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+		 const struct nvs_class *cls);
+int nvs_diff_op(struct nvs_diff_words *w, const struct nvs_op *op, const struct nvs_qmd *qmd);
+int nvs_diff_end(struct nvs_diff_words *w);
+void nvs_diff_words_free(struct nvs_diff_words *w);
+/* Bytes of commands that it takes. */
+uint32_t nvs_diff_word_bytes(const struct nvs_diff_word *w);
+
+/* ---- diff_match.c: who stands opposite whom ---- */
+
+struct nvs_diff_submission {
+	uint64_t id; /* what it does */
+	uint32_t who; /* API, kernel, graph and call site that it belongs to, by number */
+	uint32_t kin; /* the same without the call site */
+	uint32_t thread; /* number in its trace */
+	uint32_t before; /* + 1: of the same call, 0: none */
+	uint32_t mate; /* number in the other trace, or NVS_ALIGN_NONE */
+	uint32_t number;
+	uint8_t how; /* enum nvs_diff_how, of one with a mate */
+};
+
+enum nvs_diff_how { NVS_DIFF_SAME, NVS_DIFF_MOVED, NVS_DIFF_CHANGED };
+
+struct nvs_diff_side {
+	struct nvs_source *source;
+	struct nvs_diff_submission *list;
+	uint32_t n, room;
+};
+
+/* Finds mates. *UNORDERED: threads with more differences than order is looked at for. */
+int nvs_diff_match(struct nvs_diff_side side[2], uint32_t *unordered);
+
+/* ---- diff_pair.c: two submissions, method by method ---- */
+
+struct nvs_diff_state;
+struct nvs_diff_tally;
+struct nvs_diff_pair;
+struct nvs_handles;
+int nvs_diff_pair_begin(struct nvs_run *run, struct nvs_source *s, void *each,
+			struct nvs_reader *reader);
+int nvs_diff_pair_print(struct nvs_run *run);
+void nvs_diff_pair_free(struct nvs_diff_pair *pair);
+
+/* Of each trace. */
+struct nvs_diff_each {
+	struct nvs_source *source;
+	struct nvs_diff_state *state; /* of the run: diff.c */
+	struct nvs_diff_side *side;
+	struct nvs_diff_words words;
+	struct nvs_handles *handles;
+	struct nvs_rows open; /* calls in flight, by thread and depth */
+	struct nvs_diff_tally *tally;
+	struct nvs_diff_tally *now; /* the same, of the submission in progress; NULL: not selected */
+	struct nvs_diff_pair *pair;
+};
+
+#endif

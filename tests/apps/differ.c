@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A short program that can be told to do one thing otherwise, for nvsnoop-report --diff: "launch"
+ * launches once more in the middle, "size" makes one copy larger, "shape" gives one launch another
+ * grid, "order" copies after a launch what it copied before it, "node" captures a graph of one node
+ * more, "threads" has three threads launch at once.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include "app.h"
+
+enum { THREADS = 3, LAUNCHES = 10 };
+
+static CUcontext context;
+static CUdeviceptr memory;
+
+static void launch(CUfunction f, uint32_t blocks, CUstream s)
+{
+	uint64_t v = 1;
+	void *params[] = {&memory, &v};
+
+	CK(cuLaunchKernel(f, blocks, 1, 1, 32, 1, 1, 0, s, params, NULL));
+}
+
+static __attribute__((noinline)) void copy(size_t bytes)
+{
+	static char host[8192];
+
+	CK(cuMemcpyHtoD_v2(memory + 4096, host, bytes));
+}
+
+static __attribute__((noinline)) void graph(CUfunction f, int nodes, CUstream s)
+{
+	CUgraphExec exec;
+	CUgraph g;
+
+	CK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	for (int i = 0; i < nodes; i++)
+		launch(f, 1, s);
+	CK(cuStreamEndCapture(s, &g));
+	CK(cuGraphInstantiateWithFlags(&exec, g, 0));
+	CK(cuGraphLaunch(exec, s));
+	CK(cuStreamSynchronize(s));
+}
+
+static void *worker(void *arg)
+{
+	CUstream s;
+
+	CK(cuCtxSetCurrent(context));
+	CK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < LAUNCHES; i++)
+		launch(arg, 1, s);
+	CK(cuStreamSynchronize(s));
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	bool order = !strcmp(what, "order");
+	pthread_t thread[THREADS];
+	CUfunction add;
+	CUstream s;
+
+	context = app_context(0);
+	CK(cuMemAlloc_v2(&memory, 1 << 20));
+	CK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	add = app_kernel("softgpu_add");
+	for (int i = 0; i < LAUNCHES; i++) {
+		if (i == 5 && !order)
+			copy(!strcmp(what, "size") ? 4100 : 4096);
+		launch(add, i == 7 && !strcmp(what, "shape") ? 2 : 1, s);
+		if (i == 5 && order)
+			copy(4096);
+		if (i == 5 && !strcmp(what, "launch"))
+			launch(add, 1, s);
+	}
+	graph(add, !strcmp(what, "node") ? 4 : 3, s);
+	for (int i = 0; i < THREADS && !strcmp(what, "threads"); i++)
+		pthread_create(thread + i, NULL, worker, add);
+	for (int i = 0; i < THREADS && !strcmp(what, "threads"); i++)
+		pthread_join(thread[i], NULL);
+	CK(cuCtxSynchronize());
+	puts("done");
+	return 0;
+}

@@ -362,21 +362,22 @@ static void free_diff(struct nvs_run *run)
 	nvs_diff_rows_free(st);
 }
 
-NVS_REPORT(diff, .name = "diff", .place = 115,
-	   .help = "what the second of two traces does otherwise, by API,\n"
-		   "kernel, graph and call site; of A:N and B:M: method by\n"
-		   "method. Exits 0: nothing; 1: something; 2: trouble",
-	   .man = "What the second of two traces calls and submits otherwise than the first: rows "
-		  "by driver API, kernel, graph and call\nsite with calls, submissions, command "
-		  "bytes and methods of both, and how many submissions do something else, or "
-		  "stand\nelsewhere in their thread. Of\n.IR A : N\nand\n.IR B : M\n"
-		  "the methods of two submissions, by number, as a text diff shows them. Addresses, "
-		  "handles, payloads of semaphores and data\nare what they stand for, so that two "
-		  "runs of one program are the same; order between threads says nothing. Host\n"
-		  "time and waits for the GPU are told and not judged. With\n.B \\-v\nalso the "
-		  "rows that are the same. Stands alone. Exits 0 where there is no difference, 1 "
-		  "where there is one, 2 in trouble.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_WHOLE | NVS_NEED_PAIR, .prints = NVS_PRINTS_TABLE,
-	   NVS_DIFF_COLUMNS, .verdict = true, .state = sizeof(struct nvs_diff_state),
-	   .each = sizeof(struct nvs_diff_each), .begin = begin, .print = print,
-	   .free = free_diff);
+NVS_REPORT(
+	diff, .name = "diff", .place = 115,
+	.help = "what the second of two traces does otherwise, by API,\n"
+		"kernel, graph and call site; of A:N and B:M: method by\n"
+		"method. Exits 0: nothing; 1: something; 2: trouble",
+	.man = "What the second of two traces calls and submits otherwise than the first: rows "
+	       "by driver API, kernel, graph and call\nsite with calls, submissions, command "
+	       "bytes and methods of both, and how many submissions do something else, or "
+	       "stand\nelsewhere in their thread. Of\n.IR A : N\nand\n.IR B : M\n"
+	       "the methods of two submissions, by number, as a text diff shows them. Addresses, "
+	       "handles, payloads of semaphores and data\nare what they stand for, so that two "
+	       "runs of one program are the same; order between threads says nothing. Host\n"
+	       "time and waits for the GPU are told and not judged. With\n.B \\-v\nalso the "
+	       "rows that are the same. Stands alone. Exits 0 where there is no difference, 1 "
+	       "where there is one, 2 in trouble.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_WHOLE | NVS_NEED_PAIR,
+	.prints = NVS_PRINTS_TABLE, NVS_DIFF_COLUMNS, .verdict = true,
+	.state = sizeof(struct nvs_diff_state), .each = sizeof(struct nvs_diff_each),
+	.begin = begin, .print = print, .free = free_diff);

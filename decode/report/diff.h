@@ -94,7 +94,8 @@ struct nvs_diff_each {
 	struct nvs_handles *handles;
 	struct nvs_rows open; /* calls in flight, by thread and depth */
 	struct nvs_diff_tally *tally;
-	struct nvs_diff_tally *now; /* the same, of the submission in progress; NULL: not selected */
+	struct nvs_diff_tally
+		*now; /* the same, of the submission in progress; NULL: not selected */
 	struct nvs_diff_pair *pair;
 };
 

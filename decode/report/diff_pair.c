@@ -153,9 +153,9 @@ static struct line *make_lines(const struct nvs_diff_pair *a, const struct nvs_d
 				*l++ = (struct line){b->list + j, b, alone(b->list + j, ADDED)};
 		if (i == a->n)
 			break;
-		*l++ = (struct line){
-			a->list + i, a,
-			mate[i] == NVS_ALIGN_NONE ? alone(a->list + i, REMOVED) : SAME};
+		*l++ = (struct line){a->list + i, a,
+				     mate[i] == NVS_ALIGN_NONE ? alone(a->list + i, REMOVED)
+							       : SAME};
 		j += to != NVS_ALIGN_NONE && j == to;
 	}
 	*n = (uint32_t)(l - lines);
@@ -268,8 +268,7 @@ static void print_line(struct nvs_out *out, const struct line *line, struct nvs_
 		nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
-static void print_text(struct nvs_run *run, struct line *lines, uint32_t n,
-		       const uint64_t count[4])
+static void print_text(struct nvs_run *run, struct line *lines, uint32_t n, const uint64_t count[4])
 {
 	const struct nvs_diff_each *e = run->each;
 	struct nvs_line text = {NULL, 0, 0};

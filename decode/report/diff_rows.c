@@ -65,7 +65,8 @@ uint64_t nvs_diff_row(struct nvs_diff_state *st, int kind, const char *name, con
 		name = "[unknown]";
 	const uint64_t both[2] = {nvs_hash64(name, strlen(name)),
 				  nvs_hash64(module, strlen(module))};
-	struct nvs_diff_row key = {.key = {(uint64_t)kind, number, nvs_hash64(both, sizeof(both))}}, *row;
+	struct nvs_diff_row key = {.key = {(uint64_t)kind, number, nvs_hash64(both, sizeof(both))}},
+			    *row;
 
 	row = nvs_rows_at(&st->rows, &key.key);
 	if (row && !row->place) {
@@ -123,7 +124,7 @@ static void get_kind(const void *row, struct nvs_value *v)
 	nvs_value_text(v, names[((const struct nvs_diff_row *)row)->key.kind]);
 }
 
-#define GET_SIDES(member, known)                                                   \
+#define GET_SIDES(member, known)                                                         \
 	NVS_GET_KNOWN(struct nvs_diff_row, member##_a, known(r->of[0]), r->of[0].member) \
 	NVS_GET_KNOWN(struct nvs_diff_row, member##_b, known(r->of[1]), r->of[1].member)
 #define ALWAYS(of) true
@@ -150,10 +151,10 @@ NVS_GET_TEXT(struct nvs_diff_row, cell_host, r->cell[HOST])
 NVS_GET_TEXT(struct nvs_diff_row, cell_waits, r->cell[WAITS])
 
 /* A person sees both in one cell, a program each by itself. */
-#define SIDES(key, get)                                                        \
-	{"a_" key, "a_" key, get_##get##_a, NVS_COLUMN_DETAIL},                \
-	{                                                                      \
-		"b_" key, "b_" key, get_##get##_b, NVS_COLUMN_DETAIL           \
+#define SIDES(key, get)                                              \
+	{"a_" key, "a_" key, get_##get##_a, NVS_COLUMN_DETAIL},      \
+	{                                                            \
+		"b_" key, "b_" key, get_##get##_b, NVS_COLUMN_DETAIL \
 	}
 
 const struct nvs_column nvs_diff_columns[] = {
@@ -236,7 +237,8 @@ static uint64_t gap(const struct nvs_diff_row *row)
 /* By what they are of, then those with most bytes of difference, then by name. */
 static int compare_rows(const void *pa, const void *pb)
 {
-	const struct nvs_diff_row *a = *(const struct nvs_diff_row *const *)pa, *b = *(const struct nvs_diff_row *const *)pb;
+	const struct nvs_diff_row *a = *(const struct nvs_diff_row *const *)pa,
+				  *b = *(const struct nvs_diff_row *const *)pb;
 	int r = (a->key.kind > b->key.kind) - (a->key.kind < b->key.kind);
 
 	if (!r)

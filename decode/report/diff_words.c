@@ -58,8 +58,8 @@ static enum sort find_sort(const struct nvs_class *cls, uint32_t method)
 	apart = is_apart(cls, at.method, method);
 	if (method < HOST_END && is_semaphore(name))
 		return !strcmp(name, "SEM_EXECUTE") || !strcmp(name, "SEMAPHORED") ? EXECUTE
-		       : apart						    ? SEMAPHORE_APART
-									    : SEMAPHORE;
+		       : apart							   ? SEMAPHORE_APART
+										   : SEMAPHORE;
 	return apart ? APART : PLAIN;
 }
 

@@ -23,7 +23,7 @@ static uint32_t longest(const uint64_t *a, uint32_t na, const uint64_t *b, uint3
 
 	for (uint32_t i = 0; i < na; i++)
 		for (uint32_t j = 0; j < nb; j++)
-			best[i + 1][j + 1] = a[i] == b[j]		      ? best[i][j] + 1
+			best[i + 1][j + 1] = a[i] == b[j]		       ? best[i][j] + 1
 					     : best[i][j + 1] > best[i + 1][j] ? best[i][j + 1]
 									       : best[i + 1][j];
 	return best[na][nb];

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads what nvsnoop-report has exported with other tools' eyes, each to the same totals."""
 
+import gzip
 import json
 import os
 import re
@@ -252,3 +253,21 @@ def sqlite(path):
     if ask("SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE callchainId NOT NULL AND callchainId NOT IN (SELECT id FROM CUDA_CALLCHAINS)")[0]["n"]:
         t.wrong.append("a call's stack is not among CUDA_CALLCHAINS")
     return t
+
+
+# ---- pprof ----
+
+def pprof(path):
+    """{type: {stack as folded stacks have it: value}}, and the default type."""
+    with gzip.open(path) as file:
+        profile = protoc("pprof.proto", "nvsnoop.pprof.Profile", file.read())
+    strings = profile["string"]
+    functions = {first(f, "id"): strings[first(f, "name", 0)] for f in profile.get("function", [])}
+    locations = {first(p, "id"): functions[first(p["line"][0], "function")] for p in profile.get("location", [])}
+    types = [strings[first(t, "type")] for t in profile["type"]]
+    values = {name: defaultdict(int) for name in types}
+    for sample in profile.get("sample", []):
+        stack = ";".join(locations[i].replace(";", "\\x3b") for i in reversed(sample["location"]))
+        for name, value in zip(types, sample["value"]):
+            values[name][stack] += value
+    return values, strings[first(profile, "default_type", 0)]

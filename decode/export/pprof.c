@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --export=pprof: stacks as a profile of pprof (perftools.profiles.Profile, gzip'd), with all that
+ * they are measured by. A frame is a function and a location of its name; each is written when a
+ * stack first has it.
+ */
+#include <errno.h>
+#include <zlib.h>
+#include "decode/base/hash.h"
+#include "decode/calls/reading.h"
+#include "decode/export/proto.h"
+#include "decode/report/out.h"
+#include "decode/report/report.h"
+#include "decode/report/stacks.h"
+#include "decode/report/table.h"
+
+/* Numbers of fields, by message. */
+enum {
+	PROFILE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,
+	PROFILE_TIME = 9,
+	PROFILE_DURATION = 10,
+	PROFILE_DEFAULT = 14,
+};
+enum { TYPE_TYPE = 1, TYPE_UNIT = 2, SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
+enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
+
+/* By enum nvs_measure. */
+static const struct {
+	const char *type, *unit;
+} types[NVS_MEASURES] = {
+	[NVS_BY_SUBMISSIONS] = {"submissions", "count"},
+	[NVS_BY_BYTES] = {"command_bytes", "bytes"},
+	[NVS_BY_CALLS] = {"calls", "count"},
+	[NVS_BY_TIME] = {"host_time", "nanoseconds"},
+};
+
+/* A frame's name: function, location and string have one number. */
+struct name {
+	uint64_t key; /* hash */
+	uint64_t number;
+};
+
+struct writer {
+	struct nvs_proto proto;
+	struct nvs_rows names;
+	uint64_t strings; /* so far */
+	z_stream z;
+	struct nvs_out *out;
+};
+
+/* What is in the buffer goes on its way. */
+static int flush(struct writer *w, int how)
+{
+	unsigned char packed[16384];
+
+	if (w->proto.failed)
+		return -ENOMEM;
+	w->z.next_in = w->proto.data;
+	w->z.avail_in = (uInt)w->proto.n;
+	do {
+		w->z.next_out = packed;
+		w->z.avail_out = sizeof(packed);
+		deflate(&w->z, how);
+		fwrite(packed, 1, sizeof(packed) - w->z.avail_out, w->out->file);
+	} while (!w->z.avail_out);
+	w->proto.n = 0;
+	return 0;
+}
+
+static uint64_t add_string(struct writer *w, const char *text)
+{
+	nvs_proto_text(&w->proto, PROFILE_STRING, text, strlen(text));
+	return w->strings++;
+}
+
+/* 0: no memory. */
+static uint64_t location_of(struct writer *w, const char *text)
+{
+	uint64_t key = nvs_hash64(text, strlen(text)), string;
+	struct name *name = nvs_rows_at(&w->names, &key);
+	struct nvs_proto *p = &w->proto;
+
+	if (!name || name->number)
+		return name ? name->number : 0;
+	name->number = w->names.n;
+	string = add_string(w, text);
+	nvs_proto_begin(p, PROFILE_FUNCTION);
+	nvs_proto_uint(p, FUNCTION_ID, name->number);
+	nvs_proto_uint(p, FUNCTION_NAME, string);
+	nvs_proto_end(p);
+	nvs_proto_begin(p, PROFILE_LOCATION);
+	nvs_proto_uint(p, LOCATION_ID, name->number);
+	nvs_proto_begin(p, LOCATION_LINE);
+	nvs_proto_uint(p, LINE_FUNCTION, name->number);
+	nvs_proto_end(p);
+	nvs_proto_end(p);
+	return name->number;
+}
+
+/* KNOWN: of all stacks. */
+static int add_sample(struct writer *w, const struct nvs_stacks *t, const struct nvs_frame *frame,
+		      const bool known[NVS_MEASURES])
+{
+	uint64_t locations[NVS_STACKS_DEPTH], values[NVS_MEASURES];
+	size_t n = 0, nvalues = 0;
+
+	for (const struct nvs_frame *f = frame; f && n < NVS_STACKS_DEPTH;
+	     f = nvs_frame_at(t, f->key.parent)) {
+		locations[n] = location_of(w, f->name);
+		if (!locations[n++])
+			return -ENOMEM;
+	}
+	for (int i = 0; i < NVS_MEASURES; i++)
+		if (known[i])
+			values[nvalues++] = nvs_measure_of(&frame->weight, (enum nvs_measure)i);
+	nvs_proto_begin(&w->proto, PROFILE_SAMPLE);
+	nvs_proto_packed(&w->proto, SAMPLE_LOCATIONS, locations, n);
+	nvs_proto_packed(&w->proto, SAMPLE_VALUES, values, nvalues);
+	nvs_proto_end(&w->proto);
+	return flush(w, Z_NO_FLUSH);
+}
+
+static void add_types(struct writer *w, const bool known[NVS_MEASURES], enum nvs_measure by)
+{
+	struct nvs_proto *p = &w->proto;
+
+	add_string(w, ""); /* number 0 has to be */
+	for (int i = 0; i < NVS_MEASURES; i++) {
+		uint64_t type, unit;
+
+		if (!known[i])
+			continue;
+		type = add_string(w, types[i].type);
+		unit = add_string(w, types[i].unit);
+		nvs_proto_begin(p, PROFILE_TYPE);
+		nvs_proto_uint(p, TYPE_TYPE, type);
+		nvs_proto_uint(p, TYPE_UNIT, unit);
+		nvs_proto_end(p);
+		if (i == (int)by)
+			nvs_proto_uint(p, PROFILE_DEFAULT, type);
+	}
+}
+
+static void add_times(struct writer *w, const struct nvs_source *s)
+{
+	const struct nvs_session *session = nvs_trace_session(s->trace);
+	uint64_t first, last;
+
+	if (!nvs_clock_real(s->trace, session->first_time, &first) ||
+	    !nvs_clock_real(s->trace, session->last_time, &last))
+		return;
+	nvs_proto_uint(&w->proto, PROFILE_TIME, first);
+	nvs_proto_uint(&w->proto, PROFILE_DURATION, last > first ? last - first : 0);
+}
+
+/* What is not known of a stack would read 0 there: then no stack tells it. */
+static void find_known(const struct nvs_stacks_list *list, bool known[NVS_MEASURES])
+{
+	for (int i = 0; i < NVS_MEASURES; i++)
+		known[i] = i != NVS_BY_TIME;
+	for (size_t i = 0; i < list->shown; i++) {
+		known[NVS_BY_TIME] |= list->frame[i]->weight.timed;
+		if (list->frame[i]->weight.uncounted)
+			known[NVS_BY_SUBMISSIONS] = known[NVS_BY_BYTES] = false;
+	}
+}
+
+static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list,
+			 enum nvs_measure by)
+{
+	struct writer w = {.out = run->out, .names = NVS_ROWS(struct name, key)};
+	bool known[NVS_MEASURES];
+	int r = 0;
+
+	/* 16 beside the window's size: as gzip has it */
+	if (deflateInit2(&w.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY))
+		return -ENOMEM;
+	find_known(list, known);
+	add_types(&w, known, by);
+	if (run->n == 1)
+		add_times(&w, run->sources);
+	for (size_t i = 0; i < list->shown && !r; i++)
+		r = add_sample(&w, run->state, list->frame[i], known);
+	if (!r)
+		r = flush(&w, Z_FINISH);
+	deflateEnd(&w.z);
+	nvs_proto_free(&w.proto);
+	nvs_rows_free(&w.names, NULL);
+	return r;
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	struct nvs_stacks *t = run->state;
+
+	t->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
+	return nvs_stacks_begin(run, s, each, reader);
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_stacks_list list = {0};
+	enum nvs_measure by;
+	int r = nvs_measure_parse(run, &by);
+
+	if (!r)
+		r = nvs_stacks_list(run, by, &list);
+	if (!r)
+		r = write_profile(run, &list, by);
+	run->out->told += list.n;
+	free(list.frame);
+	return r;
+}
+
+NVS_REPORT(export_pprof, .name = "export=pprof", .place = 340,
+	   .help = "a profile for pprof: stacks by submissions, bytes,\n"
+		   "calls and host time",
+	   .man = "A profile for pprof\n.RB ( \"go tool pprof\" ):\nstacks with their submissions, "
+		  "bytes of commands, calls, and the host time of calls without that of calls "
+		  "inside them. Its default is\nwhat\n.B \\-s\nsays.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
+	   NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
+	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
+	   .free = nvs_stacks_free);

@@ -333,10 +333,14 @@ static int read_trace(struct nvs_walk *w)
 				    .submitted = on_submitted,
 				    .calls = true,
 				    .arg = w};
+	bool done = w->walker->submission || w->walker->release;
 	struct nvs_reading *reading;
 	int r = w->walker->begin ? w->walker->begin(w) : 0;
 
-	w->source->later |= NVS_NEED_NVTX;
+	if (!done)
+		reader.op = NULL;
+	if (w->walker->range)
+		w->source->later |= NVS_NEED_NVTX;
 	if (!r)
 		r = nvs_source_read(w->source, &reader, &reading);
 	if (w->walker->end) {

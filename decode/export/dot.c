@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --export=dot: executable graphs for graphviz, as they were last: a cluster each, with their
+ * nodes. What is inside a child graph or a conditional node hangs on that by a dashed line. The
+ * order of nodes is not recorded: there are no other edges.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include "decode/calls/execs.h"
+#include "decode/calls/handles.h"
+#include "decode/export/walk.h"
+#include "decode/report/report.h"
+#include "decode/report/table.h"
+#include "decode/trace/written.h"
+
+/* CUgraphNodeType */
+static const char *const types[] = {
+	"kernel",	"copy",		"memset",	  "host",	"child graph",
+	"empty",	"wait event",	"record event",	  "signal",	"wait",
+	"allocation",	"free",		"batch of memory", "conditional",
+};
+static const char *const shapes[] = {"box", "parallelogram", "parallelogram", "ellipse"};
+
+/* The node of a handle, the latest one that had it. */
+struct known {
+	uint64_t handle; /* its key */
+	uint32_t index;
+};
+
+static const char *type_of(const struct nvs_graph_node *node)
+{
+	return node->type < sizeof(types) / sizeof(*types) ? types[node->type] : "node";
+}
+
+/* Within quotes. */
+static void put_text(FILE *f, const char *text)
+{
+	char safe[4096];
+
+	nvs_escape(safe, sizeof(safe), text, strnlen(text, sizeof(safe) / 4 - 1));
+	for (const char *p = safe; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			fputc('\\', f);
+		fputc(*p, f);
+	}
+}
+
+static void put_label(const struct nvs_walk *w, FILE *f, const struct nvs_graph_node *node)
+{
+	bool told = !(node->flags & NVS_NODE_NO_PARAMS);
+	const struct nvs_kernel *k = NULL;
+
+	put_text(f, type_of(node));
+	if (!node->type)
+		k = nvs_handles_kernel_of(w->handles, node->function);
+	if (k && *k->name) {
+		fputs("\\n", f);
+		put_text(f, nvs_written_name(w->source->trace, k->name));
+	}
+	if (!node->type && told)
+		fprintf(f, "\\n%ux%ux%u of %ux%ux%u", node->grid[0], node->grid[1], node->grid[2],
+			node->block[0], node->block[1], node->block[2]);
+	if (node->type && told && node->bytes)
+		fprintf(f, "\\n%" PRIu64 " bytes", node->bytes);
+	if (node->flags & NVS_NODE_DISABLED)
+		fputs("\\nswitched off", f);
+}
+
+/* NAME: of the cluster. */
+static int put_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i,
+		    const char *name, struct nvs_rows *nodes)
+{
+	const struct nvs_graph_node *node = exec->nodes + i;
+	FILE *f = w->run->out->file;
+	struct known *known;
+
+	fprintf(f, "\t\t%s_%u [shape=%s, label=\"", name, i,
+		node->type < sizeof(shapes) / sizeof(*shapes) ? shapes[node->type] : "ellipse");
+	put_label(w, f, node);
+	fputs("\"]\n", f);
+	if (node->parent) {
+		size_t before = nodes->n;
+
+		known = nvs_rows_at(nodes, &node->parent);
+		if (!known)
+			return -ENOMEM;
+		if (nodes->n == before && known->index != i)
+			fprintf(f, "\t\t%s_%u -> %s_%u [style=dashed]\n", name, known->index, name,
+				i);
+	}
+	known = nvs_rows_at(nodes, &node->node);
+	if (!known)
+		return -ENOMEM;
+	known->index = i;
+	return ferror(f);
+}
+
+static int put_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
+{
+	struct nvs_rows nodes = NVS_ROWS(struct known, handle);
+	FILE *f = w->run->out->file;
+	char name[32];
+	int r = 0;
+
+	snprintf(name, sizeof(name), "p%ug%u", w->process, exec->index);
+	fprintf(f, "\tsubgraph cluster_%s {\n\t\tlabel=\"", name);
+	put_text(f, w->name);
+	fprintf(f, "\\ngraph %u%s\"\n", exec->index,
+		exec->partial ? ", of which not all is known" : "");
+	for (uint32_t i = 0; i < exec->nnodes && !r; i++)
+		r = put_node(w, exec, i, name, &nodes);
+	fputs("\t}\n", f);
+	nvs_rows_free(&nodes, NULL);
+	w->run->out->told++;
+	return r;
+}
+
+static int on_end(struct nvs_walk *w, bool whole)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; whole && i < nvs_handles_exec_count(w->handles) && !r; i++)
+		r = put_graph(w, nvs_handles_exec_at(w->handles, i));
+	return r;
+}
+
+static int print(struct nvs_run *run)
+{
+	static const struct nvs_walker walker = {.end = on_end};
+	int r;
+
+	fputs("digraph nvsnoop {\n\tnode [fontsize=10]\n", run->out->file);
+	r = nvs_walk(run, &walker, NULL);
+	fputs("}\n", run->out->file);
+	return r < 0 ? r : 0;
+}
+
+NVS_REPORT(export_dot, .name = "export=dot", .place = 350,
+	   .help = "executable graphs for graphviz, with their nodes",
+	   .man = "Executable graphs for graphviz, as they were last: their nodes with kernels, "
+		  "grids and bytes, and what is inside of which. In which order nodes run is not "
+		  "recorded.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT,
+	   .print = print);

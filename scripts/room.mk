@@ -56,7 +56,7 @@ INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report $(DES
             $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-report.fish \
             $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-probe.fish \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
-DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md)
+DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg)
 
 # As pkg-config writes it, so that it can be told another prefix.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
@@ -86,7 +86,7 @@ uninstall:
 	$(Q)rm -f $(INSTALLED)
 	$(Q)rm -rf $(DESTDIR)$(datadir)/nvsnoop/python/__pycache__
 	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop/python $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
-	    $(addprefix $(DESTDIR)$(docdir),/docs /) 2>/dev/null || true
+	    $(addprefix $(DESTDIR)$(docdir),/docs/img /docs /) 2>/dev/null || true
 
 # ---- bundle: to be copied to where no package of ours is ----
 

@@ -91,8 +91,9 @@ static void list_line(FILE *out, const struct nvs_report *r)
 {
 	static const char *const formats[] = {"text",	"json", "csv",	 "lines",
 					      "binary", "file", "folder"};
-	static const char *const needs[] = {"trace", "calls",	   "cells", "names", "filters",
-					    "whole", "continuity", "files", "nvtx",  "pair"};
+	static const char *const needs[] = {"trace",   "calls", "cells",      "names",
+					    "filters", "whole", "continuity", "files",
+					    "nvtx",    "pair",	"apart"};
 	const char *comma = "";
 
 	fprintf(out, "--%s\t%s\t", r->name, r->argument ? r->argument : "");

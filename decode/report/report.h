@@ -84,6 +84,8 @@ void nvs_options_help(FILE *out);
 #define NVS_NEED_NVTX (1u << 8) /* nvs_source.nvtx */
 /* Two traces, FILE or FILE:NUMBER. Such a one stands alone, and exits with 2 where it fails. */
 #define NVS_NEED_PAIR (1u << 9)
+/* Reading a trace touches nothing but its EACH: several are read at once, on all cores. */
+#define NVS_NEED_APART (1u << 10)
 
 /* How it can be printed. */
 #define NVS_PRINTS_TEXT (1u << NVS_FORMAT_TEXT)

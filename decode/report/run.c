@@ -5,6 +5,8 @@
  * prints while it reads has a reading of its own.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/continuity.h"
@@ -160,7 +162,7 @@ static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_r
 
 	if (run->report->needs & NVS_NEED_CALLS &&
 	    (never_on || !nvs_reading_saw(reading, NVS_REC_API))) {
-		run->said = true;
+		__atomic_store_n(&run->said, true, __ATOMIC_RELAXED);
 		fprintf(stderr, "nvsnoop-report: %s: holds no API calls (%s)\n", s->path,
 			never_on ? "recording was never switched on"
 				 : "recorded with api=off, or by an older nvsnoop");
@@ -206,7 +208,8 @@ static int read_for(struct nvs_run *runs, struct nvs_source *s, bool second)
 
 /* ---- from the command line to the output ---- */
 
-static int open_source(struct nvs_source *s, const struct nvs_options_report *o, uint32_t index)
+static int open_source(struct nvs_source *s, const struct nvs_options_report *o, uint32_t index,
+		       bool progress)
 {
 	struct nvs_read_options read = o->read;
 	struct nvs_error err = {""};
@@ -216,7 +219,7 @@ static int open_source(struct nvs_source *s, const struct nvs_options_report *o,
 	s->path = o->files[index];
 	s->options = o;
 	read.size = sizeof(read);
-	if (o->progress) {
+	if (progress) {
 		read.progress = nvs_progress;
 		read.progress_arg = (void *)s->path;
 	}
@@ -254,27 +257,83 @@ static int read_for_range(struct nvs_source *s)
 	return r;
 }
 
+struct crew {
+	struct nvs_run *runs;
+	struct nvs_source *sources;
+	const struct nvs_options_report *o;
+	uint32_t needs, n, next;
+	bool second; /* there will be another reading */
+	bool several; /* are at work */
+	int status;
+};
+
+static int open_and_read(struct crew *c, uint32_t i)
+{
+	int r = open_source(c->sources + i, c->o, i, c->o->progress && !c->several);
+
+	if (!r && nvs_range_timed(c->o))
+		r = read_for_range(c->sources + i);
+	/* What a second reading counts anew, a first one need not. */
+	c->sources[i].later = c->second ? c->needs & ~NVS_NEED_CONTINUITY : c->needs;
+	return r ? r : read_for(c->runs, c->sources + i, false);
+}
+
+static void *work(void *arg)
+{
+	struct crew *c = arg;
+	uint32_t i;
+	int r;
+
+	while (!__atomic_load_n(&c->status, __ATOMIC_RELAXED) &&
+	       (i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->n) {
+		r = open_and_read(c, i);
+		if (r)
+			__atomic_store_n(&c->status, r, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+#define MOST_THREADS 64
+
+/* Who cannot have a thread works alone. */
+static int read_all(struct crew *c)
+{
+	pthread_t threads[MOST_THREADS];
+	uint32_t most = 1, n = 0;
+	cpu_set_t cores;
+
+	if (c->needs & NVS_NEED_APART && !sched_getaffinity(0, sizeof(cores), &cores))
+		most = (uint32_t)CPU_COUNT(&cores);
+	most = most < MOST_THREADS ? most : MOST_THREADS;
+	most = most < c->n ? most : c->n;
+	c->several = most > 1;
+	while (n + 1 < most && !pthread_create(threads + n, NULL, work, c))
+		n++;
+	work(c);
+	while (n)
+		pthread_join(threads[--n], NULL);
+	return c->status;
+}
+
 int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		  const struct nvs_options_report *o)
 {
-	uint32_t needs = 0;
+	struct crew crew = {.runs = runs, .sources = sources, .o = o};
+	uint32_t needs = 0, apart = NVS_NEED_APART;
 	bool second = false;
 	int r = 0;
 
 	for (uint32_t i = 0; i < o->nreports && !r; i++) {
 		r = make_run(runs + i, o->reports[i], sources, o);
 		needs |= o->reports[i]->needs;
+		apart &= o->reports[i]->needs;
 		second |= reads(runs + i, true);
 	}
-	for (uint32_t i = 0; i < runs->n && !r; i++) {
-		r = open_source(sources + i, o, i);
-		if (!r && nvs_range_timed(o))
-			r = read_for_range(sources + i);
-		/* What a second reading counts anew, a first one need not. */
-		sources[i].later = second ? needs & ~NVS_NEED_CONTINUITY : needs;
-		if (!r)
-			r = read_for(runs, sources + i, false);
-	}
+	crew.needs = (needs & ~NVS_NEED_APART) | apart;
+	crew.n = runs->n;
+	crew.second = second;
+	if (!r)
+		r = read_all(&crew);
 	for (uint32_t i = 0; i < runs->n && second && !r; i++) {
 		sources[i].later = needs;
 		r = read_for(runs, sources + i, true);

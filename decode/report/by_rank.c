@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* --by-rank: what each rank of a job counts, as least, median and most over all of them, and which
+ * rank is far from the others. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/calls/roles.h"
+#include "decode/report/source_columns.h"
+#include "decode/report/times.h"
+
+enum measure {
+	CALLS,
+	FAILED,
+	LAUNCHES,
+	GRAPHS,
+	COPIES,
+	COPIED,
+	MEMSETS,
+	SYNCS,
+	SUBMISSIONS,
+	BYTES,
+	HOST_US,
+	WAIT_US,
+	DURATION_US,
+	GAPS,
+	MEASURES,
+};
+
+/* As the columns of other reports are called. */
+static const char *const keys[] = {
+	[CALLS] = "calls",
+	[FAILED] = "failed",
+	[LAUNCHES] = "launch_calls",
+	[GRAPHS] = "graph_launches",
+	[COPIES] = "copies",
+	[COPIED] = "copied_bytes",
+	[MEMSETS] = "memset_calls",
+	[SYNCS] = "sync_calls",
+	[SUBMISSIONS] = "submissions",
+	[BYTES] = "command_bytes",
+	[HOST_US] = "host_us_total",
+	[WAIT_US] = "wait_us_total",
+	[DURATION_US] = "duration_us",
+	[GAPS] = "gaps",
+};
+
+struct rank {
+	struct nvs_source *source;
+	double value[MEASURES];
+	struct nvs_total host, waits;
+};
+
+/* ---- while a trace is read ---- */
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct rank *k = arg;
+	uint64_t bytes, copies;
+	bool ran = nvs_call_ran(call);
+
+	if (!nvs_filter_call(k->source, call))
+		return 0;
+	k->value[CALLS]++;
+	k->value[FAILED] += nvs_call_failed(call);
+	k->value[LAUNCHES] += ran && call->api->group == NVS_CALL_GROUP_LAUNCH;
+	k->value[GRAPHS] += ran && call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
+	k->value[MEMSETS] += ran && call->api->group == NVS_CALL_GROUP_MEMSET;
+	k->value[SYNCS] += call->api->group == NVS_CALL_GROUP_SYNC;
+	if (ran && call->api->group == NVS_CALL_GROUP_COPY) {
+		nvs_call_copied(call, &bytes, &copies);
+		k->value[COPIES] += (double)copies;
+		k->value[COPIED] += (double)bytes;
+	}
+	if (!call->end)
+		return 0;
+	if (call->depth <= 1 && nvs_total_later(k->source->waiting, &k->host, call))
+		return -ENOMEM;
+	return call->api->group == NVS_CALL_GROUP_SYNC
+		       ? nvs_total_later(k->source->waiting, &k->waits, call)
+		       : 0;
+}
+
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct rank *k = arg;
+
+	if (!nvs_filter(k->source, s, call))
+		return 0;
+	k->value[SUBMISSIONS] += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
+	k->value[BYTES] += (double)nvs_submission_bytes(s);
+	return 0;
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	((struct rank *)each)->source = s;
+	*reader = (struct nvs_reader){.call = on_call,
+				      .submission = on_submission,
+				      .calls = true,
+				      .tallies = true,
+				      .arg = each};
+	return 0;
+}
+
+/* ---- over all ranks ---- */
+
+struct row {
+	const struct nvs_source *source; /* NULL: of several */
+	const char *key;
+	double least, median, most, total;
+	char text[4][32]; /* of these, where they are counts */
+	const struct rank *least_at, *most_at, *outlier;
+};
+
+static void put_rank(const struct rank *k, struct nvs_value *v)
+{
+	if (k)
+		nvs_source_number(k->source, NVS_ATTR_RANK, v);
+}
+
+#define GET_RANK(name)                                                       \
+	static void get_##name(const void *row, struct nvs_value *v)         \
+	{                                                                    \
+		put_rank(((const struct row *)row)->name, v);                \
+	}                                                                    \
+	static void get_##name##_trace(const void *row, struct nvs_value *v) \
+	{                                                                    \
+		const struct rank *k = ((const struct row *)row)->name;      \
+		nvs_source_path(k ? k->source : NULL, v);                    \
+	}
+
+NVS_SOURCE_GETTERS(struct row, r->source)
+GET_RANK(least_at)
+GET_RANK(most_at)
+GET_RANK(outlier)
+NVS_GET_TEXT(struct row, key, r->key)
+
+#define GET_NUMBER(name, at)                                         \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const struct row *r = row;                           \
+		nvs_value_real(v, true, r->name);                    \
+		v->text = *r->text[at] ? r->text[at] : NULL;         \
+	}
+GET_NUMBER(least, 0)
+GET_NUMBER(median, 1)
+GET_NUMBER(most, 2)
+GET_NUMBER(total, 3)
+
+static const struct nvs_column columns[] = {
+	{"measure", "measure", get_key, 0},
+	{"least", "least", get_least, 0},
+	{"least_rank", "rank", get_least_at, NVS_COLUMN_IF_KNOWN},
+	{"median", "median", get_median, 0},
+	{"most", "most", get_most, 0},
+	{"most_rank", "rank", get_most_at, NVS_COLUMN_IF_KNOWN},
+	{"total", "total", get_total, 0, 2},
+	{"outlier_rank", "outlier", get_outlier, NVS_COLUMN_IF_KNOWN},
+	{"least_trace", "least in", get_least_at_trace, NVS_COLUMN_DETAIL},
+	{"most_trace", "most in", get_most_at_trace, NVS_COLUMN_DETAIL},
+	{"outlier_trace", "outlier in", get_outlier_trace, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN,
+	 1},
+	NVS_SOURCE_COLUMNS,
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Of an even number the lower one of the middle. */
+static double median_of(double *sorted, uint32_t n)
+{
+	qsort(sorted, n, sizeof(*sorted), by_value);
+	return sorted[(n - 1) / 2];
+}
+
+/*
+ * The rank that is farthest from the median, by more than a tenth of it and by five times what is
+ * the usual distance; of two ranks none is more usual than the other.
+ */
+static const struct rank *outlier_of(const struct rank *ranks, uint32_t n, enum measure m,
+				     double median, double *room)
+{
+	const struct rank *far = NULL;
+	double most = 0, usual;
+
+	for (uint32_t i = 0; i < n; i++) {
+		room[i] = fabs(ranks[i].value[m] - median);
+		if (room[i] > most) {
+			most = room[i];
+			far = ranks + i;
+		}
+	}
+	usual = median_of(room, n);
+	return n > 2 && most > fabs(median) / 10 && most > 5 * usual ? far : NULL;
+}
+
+static void tell_counts(struct row *row, enum measure m)
+{
+	const double of[] = {row->least, row->median, row->most, row->total};
+
+	for (int i = 0; i < 4 && m != HOST_US && m != WAIT_US && m != DURATION_US; i++)
+		snprintf(row->text[i], sizeof(row->text[i]), "%.0f", of[i]);
+}
+
+static void sum_up(struct row *row, const struct rank *ranks, uint32_t n, enum measure m,
+		   double *room)
+{
+	row->key = keys[m];
+	for (uint32_t i = 0; i < n; i++) {
+		double x = room[i] = ranks[i].value[m];
+
+		row->total += x;
+		if (!row->least_at || x < row->least) {
+			row->least = x;
+			row->least_at = ranks + i;
+		}
+		if (!row->most_at || x > row->most) {
+			row->most = x;
+			row->most_at = ranks + i;
+		}
+	}
+	row->median = median_of(room, n);
+	row->outlier = outlier_of(ranks, n, m, row->median, room);
+	tell_counts(row, m);
+	/* Where all are equal nobody has the least. */
+	if (row->least == row->most)
+		row->least_at = row->most_at = NULL;
+}
+
+static void settle(struct rank *k)
+{
+	const struct nvs_session *s = nvs_trace_session(k->source->trace);
+
+	k->value[HOST_US] = (double)k->host.ns / 1000;
+	k->value[WAIT_US] = (double)k->waits.ns / 1000;
+	k->value[DURATION_US] = (double)nvs_call_ns(k->source->trace, s->first_time, s->last_time) /
+				1000;
+	k->value[GAPS] = (double)s->counts.gaps;
+}
+
+/* All of them; with --per-trace each by itself. */
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	bool apart = run->options->per_trace || run->n == 1;
+	uint32_t rounds = apart ? run->n : 1, of = apart ? 1 : run->n;
+	double *room = calloc(run->n + 1ul, sizeof(*room));
+	struct row *rows = calloc(rounds + 1ul, MEASURES * sizeof(*rows));
+	struct rank *ranks = run->each;
+	int r = room && rows ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		settle(ranks + i);
+	for (uint32_t i = 0; i < rounds * MEASURES && !r; i++) {
+		sum_up(rows + i, ranks + i / MEASURES, of, i % MEASURES, room);
+		rows[i].source = apart ? run->sources + i / MEASURES : NULL;
+	}
+	table.several = apart && run->n > 1;
+	if (!r)
+		r = nvs_table_print_array(run->out, &table, rows, (size_t)rounds * MEASURES,
+					  sizeof(*rows), run->options);
+	free(room);
+	free(rows);
+	return r;
+}
+
+NVS_REPORT(
+	by_rank, .name = "by-rank", .place = 94,
+	.help = "least, median and most over all ranks, and who stands out",
+	.man = "A trace for each rank: of each count and time the least, the median and the most "
+	       "over all ranks, and the rank that is farthest from the median, where that is by "
+	       "more than a tenth of it and five times what is usual. Traces are read on all "
+	       "cores.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_WHOLE |
+		 NVS_NEED_APART,
+	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct rank),
+	.begin = begin, .print = print);

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --ranks: where the ranks of a job part. What most of them launched at a place of a thread is what
+ * is right there; a rank that launched something else is named, and asked no more. And how far the
+ * collectives of each have come, for jobs that hang.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report/prose.h"
+#include "decode/report/source_columns.h"
+#include "decode/report/steps.h"
+
+struct row {
+	const struct nvs_source *source;
+	struct nvs_steps *steps;
+	bool parts;
+	size_t at; /* launch of its thread */
+	uint32_t thread;
+	uint64_t launched, others; /* names; 0: none any more */
+	uint64_t behind; /* collectives before it on this thread */
+	uint32_t agree; /* ranks that launched the other */
+	char *own_name, *others_name, *submitted, *finished;
+	const struct nvs_inflight *inflight;
+	int64_t inflight_ns;
+};
+
+/* ---- where they part ---- */
+
+static const struct nvs_step_thread *thread_at(const struct nvs_steps *s, size_t i)
+{
+	return i < s->threads.n ? s->threads.row[i] : NULL;
+}
+
+static uint64_t step_at(const struct nvs_steps *s, size_t thread, size_t at)
+{
+	const struct nvs_step_thread *t = thread_at(s, thread);
+
+	return t && at < t->n ? t->step[at] : 0;
+}
+
+/* What most of them launched there, of as many the one of the first. */
+static uint64_t usual(const struct row *rows, const uint32_t *alive, uint32_t n, size_t thread,
+		      size_t at, uint32_t *agree)
+{
+	uint64_t best = 0;
+
+	*agree = 0;
+	for (uint32_t i = 0; i < n && *agree <= n / 2; i++) {
+		uint64_t step = step_at(rows[alive[i]].steps, thread, at);
+		uint32_t same = 0;
+
+		for (uint32_t k = 0; k < n; k++)
+			same += step_at(rows[alive[k]].steps, thread, at) == step;
+		if (same > *agree) {
+			*agree = same;
+			best = step;
+		}
+	}
+	return best;
+}
+
+static void part(struct row *row, size_t thread, size_t at, uint64_t others, uint32_t agree)
+{
+	const struct nvs_step_thread *t = thread_at(row->steps, thread);
+
+	if (row->parts && row->at <= at)
+		return;
+	row->parts = true;
+	row->at = at;
+	row->thread = (uint32_t)thread;
+	row->launched = step_at(row->steps, thread, at);
+	row->others = others;
+	row->agree = agree;
+	row->behind = 0;
+	for (size_t i = 0; t && i < at && i < t->n; i++)
+		row->behind += nvs_step_name(row->steps, t->step[i])->collective;
+}
+
+static void compare_thread(struct row *rows, uint32_t n, uint32_t *alive, size_t thread)
+{
+	size_t longest = 0;
+	uint32_t left = n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nvs_step_thread *t = thread_at(rows[i].steps, thread);
+
+		alive[i] = i;
+		longest = t && t->n > longest ? t->n : longest;
+	}
+	for (size_t at = 0; at < longest && left > 1; at++) {
+		uint64_t first = step_at(rows[alive[0]].steps, thread, at), best;
+		uint32_t kept = 0, same = 1, agree;
+
+		while (same < left && step_at(rows[alive[same]].steps, thread, at) == first)
+			same++;
+		if (same == left)
+			continue;
+		best = usual(rows, alive, left, thread, at, &agree);
+		for (uint32_t i = 0; i < left; i++)
+			if (step_at(rows[alive[i]].steps, thread, at) == best)
+				alive[kept++] = alive[i];
+			else
+				part(rows + alive[i], thread, at, best, agree);
+		left = kept;
+	}
+}
+
+static int compare_all(struct row *rows, uint32_t n)
+{
+	uint32_t *alive = calloc(n + 1ul, sizeof(*alive));
+	size_t threads = 0;
+
+	if (!alive)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		threads = rows[i].steps->threads.n > threads ? rows[i].steps->threads.n : threads;
+	for (size_t i = 0; i < threads; i++)
+		compare_thread(rows, n, alive, i);
+	free(alive);
+	return 0;
+}
+
+/* ---- names, once it is known which are told ---- */
+
+/* Of any rank: what others launched a rank need not know. NULL: it is none. */
+static int name_step(char **to, const struct row *rows, uint32_t n, uint64_t hash)
+{
+	const struct nvs_step_name *name;
+
+	for (uint32_t i = 0; hash && i < n; i++)
+		for (size_t k = 0; k < rows[i].steps->names.n; k++) {
+			name = rows[i].steps->names.row[k];
+			if (name->hash == hash && name->text) {
+				*to = nvs_demangle(name->text);
+				return *to ? 0 : -ENOMEM;
+			}
+		}
+	return 0;
+}
+
+static int name_row(struct row *row, const struct row *rows, uint32_t n)
+{
+	const struct nvs_inflight *f;
+	int r = 0;
+
+	if (row->parts)
+		r = name_step(&row->own_name, row, 1, row->launched);
+	if (!r && row->parts)
+		r = name_step(&row->others_name, rows, n, row->others);
+	if (!r)
+		r = name_step(&row->submitted, row, 1, row->steps->submitted);
+	if (!r)
+		r = name_step(&row->finished, row, 1, row->steps->finished);
+	for (uint32_t i = 0; (f = nvs_trace_inflight(row->source->trace, i)); i++)
+		if (f->depth <= 1 && (!row->inflight || f->begin < row->inflight->begin))
+			row->inflight = f;
+	if (row->inflight)
+		row->inflight_ns = (int64_t)nvs_call_ns(row->source->trace, row->inflight->begin,
+							row->inflight->end);
+	return r;
+}
+
+/* ---- columns ---- */
+
+NVS_SOURCE_GETTERS(struct row, r->source)
+NVS_GET_COUNT(struct row, launches, r->steps->launches)
+NVS_GET_COUNT(struct row, graphs, r->steps->graphs)
+NVS_GET_COUNT(struct row, collectives, r->steps->collectives)
+NVS_GET_COUNT(struct row, nfinished, r->steps->nfinished)
+NVS_GET_KNOWN(struct row, at, r->parts, r->at + 1)
+NVS_GET_KNOWN(struct row, thread, r->parts, r->thread)
+NVS_GET_KNOWN(struct row, behind, r->parts, r->behind)
+NVS_GET_TEXT(struct row, launched, r->own_name)
+NVS_GET_TEXT(struct row, others, r->others_name)
+NVS_GET_TEXT(struct row, submitted, r->submitted)
+NVS_GET_TEXT(struct row, finished, r->finished)
+NVS_GET_TEXT(struct row, inflight, r->inflight ? r->inflight->api : "")
+NVS_GET_REAL(struct row, inflight_us, r->inflight, (double)r->inflight_ns / 1000)
+
+static const struct nvs_column columns[] = {
+	{"launch_calls", "launches", get_launches, 0},
+	{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 1},
+	{"collectives", "collectives", get_collectives, 0},
+	{"collectives_finished", "finished", get_nfinished, 0},
+	{"parts_at", "parts at", get_at, NVS_COLUMN_IF_KNOWN},
+	{"parts_thread", "thread", get_thread, NVS_COLUMN_DETAIL},
+	{"parts_behind", "behind", get_behind, NVS_COLUMN_DETAIL},
+	{"launched", "launched", get_launched, NVS_COLUMN_DETAIL},
+	{"others_launched", "others launched", get_others, NVS_COLUMN_DETAIL},
+	{"last_collective", "last collective", get_submitted, NVS_COLUMN_DETAIL},
+	{"last_finished", "last finished", get_finished, NVS_COLUMN_DETAIL},
+	{"waiting_in", "waiting in", get_inflight, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN},
+	{"waiting_us", "us in it", get_inflight_us, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
+};
+
+/* ---- in words ---- */
+
+#define NAME_WIDTH 60
+
+static void say_who(FILE *f, const struct row *row)
+{
+	struct nvs_value rank = {0};
+
+	nvs_source_number(row->source, NVS_ATTR_RANK, &rank);
+	if (rank.kind == NVS_VALUE_COUNT)
+		fprintf(f, "Rank %llu", (unsigned long long)rank.count);
+	else
+		nvs_say_text(f, row->source->path, NAME_WIDTH);
+}
+
+/* A name without its arguments says enough. */
+static void say_name(FILE *f, const char *name)
+{
+	const char *end = strchr(name, '(');
+	char *text = end && end > name ? strndup(name, (size_t)(end - name)) : NULL;
+
+	nvs_say_text(f, text ? text : name, NAME_WIDTH);
+	free(text);
+}
+
+static void say_parting(FILE *f, const struct row *row)
+{
+	say_who(f, row);
+	fprintf(f, " parts at its launch %zu", row->at + 1);
+	if (row->thread)
+		fprintf(f, " of the thread that was number %u to launch", row->thread + 1);
+	fputs(", behind ", f);
+	nvs_say_count(f, row->behind, "collective", "collectives");
+	fputs(": it launched ", f);
+	if (row->own_name)
+		say_name(f, row->own_name);
+	else
+		fputs("nothing more", f);
+	fprintf(f, ", where %u other%s launched ", row->agree, row->agree == 1 ? "" : "s");
+	if (row->others_name)
+		say_name(f, row->others_name);
+	else
+		fputs("nothing more", f);
+	fputc('.', f);
+}
+
+/* Of a program that has ended in order nothing hangs. */
+static bool hangs(const struct row *row)
+{
+	return nvs_trace_session(row->source->trace)->end != NVS_END_ORDERLY &&
+	       (row->inflight || row->steps->nfinished < row->steps->collectives);
+}
+
+static void say_hang(FILE *f, const struct row *row)
+{
+	uint64_t n = row->steps->collectives, done = row->steps->nfinished;
+
+	say_who(f, row);
+	fputs(" did not end in order. It had submitted ", f);
+	nvs_say_count(f, n, "collective", "collectives");
+	if (row->submitted) {
+		fputs(", the last ", f);
+		say_name(f, row->submitted);
+		fprintf(f, ", and %llu of them %s known to be finished", (unsigned long long)done,
+			done == 1 ? "is" : "are");
+	}
+	if (row->finished) {
+		fputs(", the last ", f);
+		say_name(f, row->finished);
+	}
+	fputc('.', f);
+	if (!row->inflight)
+		return;
+	fputs(" At the end it had been in ", f);
+	nvs_say_text(f, *row->inflight->api ? row->inflight->api : "[unknown]", NAME_WIDTH);
+	if (row->inflight_ns) {
+		fputs(" for ", f);
+		nvs_say_ns(f, (double)row->inflight_ns, 3);
+	}
+	fputc('.', f);
+}
+
+static int say(struct nvs_out *out, const struct row *row,
+	       void (*sentence)(FILE *f, const struct row *row))
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	if (!f)
+		return -ENOMEM;
+	sentence(f, row);
+	if (fclose(f) || !text)
+		return -ENOMEM;
+	nvs_budget_adopt(text);
+	nvs_print_wrapped(out, text, 2);
+	free(text);
+	return 0;
+}
+
+static int print_words(struct nvs_run *run, const struct row *rows)
+{
+	uint32_t parts = 0, words = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		parts += rows[i].parts;
+		words += rows[i].parts + hangs(rows + i);
+	}
+	if (words || run->n > 1)
+		fputc('\n', run->out->file);
+	if (!parts && run->n > 1)
+		fprintf(run->out->file, "All %u ranks launched the same.\n", run->n);
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		if (rows[i].parts)
+			r = say(run->out, rows + i, say_parting);
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		if (hangs(rows + i))
+			r = say(run->out, rows + i, say_hang);
+	return r;
+}
+
+/* ---- the report ---- */
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	nvs_steps_begin(each, s, reader);
+	return ((struct nvs_steps *)each)->handles ? 0 : -ENOMEM;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+{
+	return nvs_steps_end(each);
+}
+
+static void free_row(struct row *row)
+{
+	free(row->own_name);
+	free(row->others_name);
+	free(row->submitted);
+	free(row->finished);
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, "-rank");
+	struct row *rows = calloc(run->n + 1ul, sizeof(*rows));
+	struct nvs_steps *steps = run->each;
+	uint64_t dropped = 0;
+	int r;
+
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->n; i++) {
+		rows[i].source = run->sources + i;
+		rows[i].steps = steps + i;
+		dropped += steps[i].dropped;
+	}
+	r = compare_all(rows, run->n);
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = name_row(rows + i, rows, run->n);
+	if (!r)
+		r = nvs_table_print_array(run->out, &table, rows, run->n, sizeof(*rows),
+					  run->options);
+	if (!r && run->options->format == NVS_FORMAT_TEXT)
+		r = print_words(run, rows);
+	for (uint32_t i = 0; i < run->n; i++)
+		free_row(rows + i);
+	free(rows);
+	if (dropped)
+		fprintf(stderr, "nvsnoop-report: %llu launches more are not compared\n",
+			(unsigned long long)dropped);
+	return r;
+}
+
+static void free_steps(struct nvs_run *run)
+{
+	for (uint32_t i = 0; i < run->n; i++)
+		nvs_steps_free((struct nvs_steps *)run->each + i);
+}
+
+NVS_REPORT(
+	ranks, .name = "ranks", .place = 96,
+	.help = "where the ranks of a job part, and how far each one's\n"
+		"collectives have come",
+	.man = "A trace for each rank: what each launched, thread by thread, is compared, by the "
+	       "names of kernels, NCCL's collectives among them, and by the size of graphs. Told "
+	       "is the first launch of a rank that is not what most of them launched there. Of "
+	       "collectives it is counted how many are known to be finished, by what later "
+	       "submissions saw done, and by calls that waited and returned; of a rank whose "
+	       "trace did not end in order the call that it was in. Traces are read on all "
+	       "cores.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_WHOLE | NVS_NEED_APART,
+	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_steps),
+	.begin = begin, .end = end, .print = print, .free = free_steps);

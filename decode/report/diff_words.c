@@ -106,27 +106,22 @@ uint32_t nvs_diff_word_bytes(const struct nvs_diff_word *w)
 
 /* ---- what is judged ---- */
 
+/* Launches are few, all else is very many. */
 static void give_id(struct nvs_diff_word *w)
 {
-	struct {
-		uint32_t kind, form, subch, cls, method, value, count, wait;
-		struct nvs_grid grid;
-	} judged = {
-		.kind = w->kind,
-		.form = w->kind == NVS_DIFF_HEADER ? w->form : 0,
-		.subch = w->subch,
-		.cls = w->cls,
-		.method = w->method,
-		.value = w->apart ? 0 : w->value,
-		.count = w->count,
-		.wait = w->wait,
-	};
+	uint64_t form = w->kind == NVS_DIFF_HEADER ? w->form : 0, grid = 0;
+	uint64_t what = w->kind | form << 8 | (uint64_t)w->subch << 16 | (uint64_t)w->wait << 24 |
+			(uint64_t)w->cls << 32 | (uint64_t)w->method << 48;
+	uint64_t value = (w->apart ? 0 : w->value) | (uint64_t)w->count << 32;
 
 	if (w->grid) {
-		judged.grid = *w->grid;
-		judged.grid.program = 0;
+		struct nvs_grid judged = *w->grid;
+
+		judged.program = 0;
+		grid = nvs_hash64(&judged, sizeof(judged));
 	}
-	w->id = nvs_hash64(&judged, sizeof(judged));
+	w->id = nvs_hash_mix(what ^ nvs_hash_key[0], nvs_hash_key[1]) ^ grid;
+	w->id = nvs_hash_mix(w->id ^ value, nvs_hash_key[1]) ^ nvs_hash_key[0];
 }
 
 static void deliver(struct nvs_diff_words *w, struct nvs_diff_word *word)
@@ -255,6 +250,9 @@ int nvs_diff_run(struct nvs_diff_words *w, struct nvs_ops_channel *c, const stru
 			take_value(w, run, i, of, sort);
 		else if (!run->index && !i)
 			take_data(w, run, method, of);
+		/* All that follows goes to the same. */
+		if (sort == DATA && nvs_pb_method(run, i + 1) == method)
+			break;
 	}
 	return w->status;
 }

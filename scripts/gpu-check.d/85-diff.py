@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""That two runs of one program differ in nothing, and two programs in what they do: nvsnoop-report --diff."""
+
+import os
+import sys
+import importlib.util
+
+ENV = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
+
+
+def recorded(suite, name, argvs, env=None):
+    """One trace of each."""
+    row, folder, traces = suite.row(name), suite.folder(name), []
+    for number, argv in enumerate(argvs):
+        traces.append(os.path.join(folder, f"run-{number}.zst"))
+        more = dict(env or {}, **suite.preload(folder), NVSNOOP_OUT=traces[-1])
+        _, _, status = suite.run(f"{name}: run {number}", argv, more)
+        if status != 0:
+            row.wrong.append(f"run {number} ends with {status}")
+    suite.read(name, row, folder)
+    return row, traces
+
+
+def diff(suite, name, row, traces, wanted):
+    out, err, status = suite.run(f"{name}: --diff", [suite.report, "--diff", *traces])
+    lines = (out + err).decode(errors="replace").strip().splitlines() or ["nothing printed"]
+    row.notes.append(lines[0] if status == 0 else lines[-1])
+    if status != wanted:
+        row.wrong.append(f"--diff exits with {status}, not {wanted}: " + " | ".join(lines[:4]))
+
+
+def twice(suite, name, argv, env=None):
+    row, traces = recorded(suite, name, [argv, argv], env)
+    diff(suite, name, row, traces, 0)
+    return row
+
+
+def script(suite, name, module, source):
+    if importlib.util.find_spec(module) is None:
+        return suite.skip(name, f"{module} is not installed")
+    return twice(suite, name, [sys.executable, suite.source(source)], ENV)
+
+
+def others(suite, name):
+    """The driver API's program is not golden: it exits with 1, and says so in few lines."""
+    row, traces = recorded(suite, name, [[suite.program("golden-static")], [suite.program("driver")]])
+    diff(suite, name, row, traces, 1)
+    return row
+
+
+def register(suite):
+    suite.check("golden, two runs", lambda s, n: twice(s, n, [s.program("golden-static")]), ["golden-static"])
+    suite.check("driver API in C, two runs", lambda s, n: twice(s, n, [s.program("driver")]), ["driver"])
+    suite.check("PyTorch with a CUDA graph, two runs", lambda s, n: script(s, n, "torch", "torch_graph.py"))
+    suite.check("golden and another program", others, ["golden-static", "driver"])

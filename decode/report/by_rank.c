@@ -249,13 +249,17 @@ static int print(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	bool apart = run->options->per_trace || run->n == 1;
 	uint32_t rounds = apart ? run->n : 1, of = apart ? 1 : run->n;
-	double *room = calloc(run->n + 1ul, sizeof(*room));
+	double *room = calloc(run->n + 1ul, sizeof(*room)), all = 0;
 	struct row *rows = calloc(rounds + 1ul, MEASURES * sizeof(*rows));
 	struct rank *ranks = run->each;
 	int r = room && rows ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < run->n; i++)
+	for (uint32_t i = 0; i < run->n; i++) {
 		settle(ranks + i);
+		all += ranks[i].value[CALLS] + ranks[i].value[SUBMISSIONS];
+	}
+	if (!all) /* whose times would be told? */
+		rounds = 0;
 	for (uint32_t i = 0; i < rounds * MEASURES && !r; i++) {
 		sum_up(rows + i, ranks + i / MEASURES, of, i % MEASURES, room);
 		rows[i].source = apart ? run->sources + i / MEASURES : NULL;

@@ -343,7 +343,7 @@ static int print(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "-rank");
 	struct row *rows = calloc(run->n + 1ul, sizeof(*rows));
 	struct nvs_steps *steps = run->each;
-	uint64_t dropped = 0;
+	uint64_t dropped = 0, launches = 0;
 	int r;
 
 	if (!rows)
@@ -352,14 +352,15 @@ static int print(struct nvs_run *run)
 		rows[i].source = run->sources + i;
 		rows[i].steps = steps + i;
 		dropped += steps[i].dropped;
+		launches += steps[i].launches + steps[i].graphs;
 	}
 	r = compare_all(rows, run->n);
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		r = name_row(rows + i, rows, run->n);
 	if (!r)
-		r = nvs_table_print_array(run->out, &table, rows, run->n, sizeof(*rows),
-					  run->options);
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
+		r = nvs_table_print_array(run->out, &table, rows, launches ? run->n : 0,
+					  sizeof(*rows), run->options);
+	if (!r && launches && run->options->format == NVS_FORMAT_TEXT)
 		r = print_words(run, rows);
 	for (uint32_t i = 0; i < run->n; i++)
 		free_row(rows + i);

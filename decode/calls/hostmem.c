@@ -72,11 +72,14 @@ int nvs_hostmem_call(struct nvs_hostmem *h, const struct nvs_call *call)
 		return 0;
 	switch (call->api->role) {
 	case NVS_CALL_ROLE_ALLOC_DEVICE:
+	case NVS_CALL_ROLE_ALLOC_ASYNC:
+	case NVS_CALL_ROLE_ALLOC_ADDRESSES:
 	case NVS_CALL_ROLE_ALLOC_PITCH:
 		return give(h, call, address, NVS_MEMORY_DEVICE);
 	case NVS_CALL_ROLE_ALLOC_MANAGED:
 		return give(h, call, address, NVS_MEMORY_MANAGED);
 	case NVS_CALL_ROLE_ALLOC_PINNED:
+	case NVS_CALL_ROLE_ALLOC_REGISTERED:
 		return give(h, call, address, NVS_MEMORY_PINNED);
 	case NVS_CALL_ROLE_FREE:
 		drop(h, address);

@@ -18,11 +18,31 @@
 /* What reports want to know of a call beyond its group; cuda.api: "role=graph-clone". */
 enum nvs_call_role {
 	NVS_CALL_ROLE_NONE,
-	NVS_CALL_ROLE_ALLOC_DEVICE, /* address, size; a reservation of addresses as well */
+	/* address, size. What gen-table calls alloc- and free has its stack in the trace. */
+	NVS_CALL_ROLE_ALLOC_DEVICE,
+	NVS_CALL_ROLE_ALLOC_ASYNC, /* of a pool, in the order of a stream */
 	NVS_CALL_ROLE_ALLOC_MANAGED,
-	NVS_CALL_ROLE_ALLOC_PINNED, /* and memory of the program's that is pinned */
+	NVS_CALL_ROLE_ALLOC_PINNED,
+	NVS_CALL_ROLE_ALLOC_REGISTERED, /* memory of the program's is pinned */
+	NVS_CALL_ROLE_ALLOC_ADDRESSES, /* a reservation of addresses, without memory */
+	NVS_CALL_ROLE_ALLOC_GRAPH, /* a node that allocates when its graph runs */
+	NVS_CALL_ROLE_ALLOC_PHYSICAL, /* memory without addresses: address is a handle */
+	NVS_CALL_ROLE_ALLOC_EXTERNAL, /* likewise, memory of another API */
+	NVS_CALL_ROLE_ALLOC_IMPORT, /* address: a handle, of another process' memory; no size */
+	NVS_CALL_ROLE_ALLOC_MULTICAST, /* likewise, of a multicast object */
+	NVS_CALL_ROLE_ALLOC_IPC, /* address, no size */
+	NVS_CALL_ROLE_ALLOC_VIEW, /* an address of external memory */
+	NVS_CALL_ROLE_ALLOC_ARRAY, /* address: a handle; Width, Height, Depth, Format, ... */
+	NVS_CALL_ROLE_ALLOC_ARRAY_VIEW, /* an array in external memory: a handle */
 	NVS_CALL_ROLE_ALLOC_PITCH, /* address, pPitch, Height */
 	NVS_CALL_ROLE_FREE, /* address */
+	NVS_CALL_ROLE_FREE_GRAPH, /* a node that frees when its graph runs: address */
+	NVS_CALL_ROLE_FREE_ARRAY, /* these by handle */
+	NVS_CALL_ROLE_FREE_EXTERNAL,
+	NVS_CALL_ROLE_FREE_PHYSICAL, /* and of imported and multicast ones */
+	NVS_CALL_ROLE_RETAIN, /* address: a handle that is to be freed once more */
+	NVS_CALL_ROLE_MAP, /* address, size, handle: while it is mapped, memory stays */
+	NVS_CALL_ROLE_UNMAP, /* address, size */
 	NVS_CALL_ROLE_COPY, /* from pointer to pointer, wherever they point */
 	NVS_CALL_ROLE_COPY_ATOA, /* arrays, device and host memory, as the name says */
 	NVS_CALL_ROLE_COPY_ATOD,
@@ -42,9 +62,14 @@ enum nvs_call_role {
 	NVS_CALL_ROLE_GRAPH_INSTANTIATE,
 	NVS_CALL_ROLE_GRAPH_UPDATE, /* of an executable graph as a whole */
 	NVS_CALL_ROLE_GRAPH_UPLOAD,
+	NVS_CALL_ROLE_GRAPH_DESTROY,
 	NVS_CALL_ROLE_CONTEXT_SET, /* context */
 	NVS_CALL_ROLE_CONTEXT_PUSH, /* context; one that is made is pushed */
 	NVS_CALL_ROLE_CONTEXT_POP,
+	NVS_CALL_ROLE_CONTEXT_DESTROY, /* context */
+	NVS_CALL_ROLE_PRIMARY_RETAIN, /* context, dev */
+	NVS_CALL_ROLE_PRIMARY_RELEASE, /* dev: once for each retain */
+	NVS_CALL_ROLE_PRIMARY_RESET, /* dev: whoever retains it */
 	NVS_CALL_ROLE_STREAM_CREATE, /* stream, of the current context */
 	NVS_CALL_ROLE_GREEN_STREAM_CREATE, /* stream, of the green context that is given */
 	NVS_CALL_ROLE_STREAM_DESTROY,
@@ -57,44 +82,50 @@ enum nvs_call_role {
  * Arguments that are asked for: NVIDIA's names, and those that roles give (cuda.api:
  * "address=dptr"); of a batch also what cuda.api makes of its arrays (least, most).
  */
-#define NVS_ARG_NAMES(X)  \
-	X(address)        \
-	X(size)           \
-	X(graph)          \
-	X(original)       \
-	X(function)       \
-	X(kernel)         \
-	X(context)        \
-	X(stream)         \
-	X(name)           \
-	X(pPitch)         \
-	X(gridDimX)       \
-	X(gridDimY)       \
-	X(gridDimZ)       \
-	X(blockDimX)      \
-	X(blockDimY)      \
-	X(blockDimZ)      \
-	X(sharedMemBytes) \
-	X(src)            \
-	X(srcHost)        \
-	X(srcDevice)      \
-	X(srcType)        \
-	X(srcMemoryType)  \
-	X(dst)            \
-	X(dstHost)        \
-	X(dstDevice)      \
-	X(dstType)        \
-	X(dstMemoryType)  \
-	X(ByteCount)      \
-	X(WidthInBytes)   \
-	X(Height)         \
-	X(Depth)          \
-	X(width)          \
-	X(height)         \
-	X(depth)          \
-	X(count)          \
-	X(numOps)         \
-	X(least)          \
+#define NVS_ARG_NAMES(X)   \
+	X(address)         \
+	X(size)            \
+	X(graph)           \
+	X(original)        \
+	X(function)        \
+	X(kernel)          \
+	X(context)         \
+	X(stream)          \
+	X(name)            \
+	X(pPitch)          \
+	X(gridDimX)        \
+	X(gridDimY)        \
+	X(gridDimZ)        \
+	X(blockDimX)       \
+	X(blockDimY)       \
+	X(blockDimZ)       \
+	X(sharedMemBytes)  \
+	X(src)             \
+	X(srcHost)         \
+	X(srcDevice)       \
+	X(srcType)         \
+	X(srcMemoryType)   \
+	X(dst)             \
+	X(dstHost)         \
+	X(dstDevice)       \
+	X(dstType)         \
+	X(dstMemoryType)   \
+	X(ByteCount)       \
+	X(WidthInBytes)    \
+	X(Height)          \
+	X(Depth)           \
+	X(width)           \
+	X(height)          \
+	X(depth)           \
+	X(count)           \
+	X(numOps)          \
+	X(handle)          \
+	X(dev)             \
+	X(Width)           \
+	X(Format)          \
+	X(NumChannels)     \
+	X(numMipmapLevels) \
+	X(least)           \
 	X(most)
 
 #define NVS_ARG_NUMBER(name) NVS_ARG_##name,

@@ -84,7 +84,8 @@ struct nvs_call {
 	uint32_t result, depth;
 	uint32_t flags; /* NVS_CALL_* */
 	uint64_t submissions, entries, bytes; /* its own, not those of calls inside it */
-	/* Of its first submission; of one that submitted nothing, if it took long; else NVS_NONE */
+	/* Of its first submission; of one that submitted nothing, if it took long, allocates or
+	 * frees; else NVS_NONE */
 	uint32_t stack;
 	bool selected; /* one of its submissions was asked for: nvsnoop-report alone asks */
 	bool uncounted; /* level=counts: what it submitted is not known */

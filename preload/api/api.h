@@ -65,6 +65,7 @@ struct nvs_api {
 	int8_t launched; /* which of keep is the function that it launches, -1: none */
 	int8_t stream; /* which of keep may be capturing, -1: none */
 	bool per_thread; /* its default stream is the thread's */
+	bool sited; /* allocates or frees: its stack is asked for, whatever it submits */
 };
 
 extern const struct nvs_api nvs_api_table[]; /* by name */
@@ -115,11 +116,11 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 /* Tells of this thread's calls that were left by a jump. */
 void nvs_api_forget_left(void);
 
-/* callsite.c: number of the stack that led to a call which is over, NVS_NONE if none is taken. What
- * signals came meanwhile is to be delivered once BUFFER has been left. */
+/* callsite.c: number of the stack that led to a call which is over, NVS_NONE if none is taken.
+ * *UNWOUND: signals were held back for it, which are to be delivered once BUFFER has been left. */
 struct nvs_buffer;
 uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame *frame,
-			  uint64_t time);
+			  uint64_t time, bool *unwound);
 
 /* ---- bind.c, libcuda.c: entry points to thunks ---- */
 

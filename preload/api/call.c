@@ -265,14 +265,16 @@ static bool is_long(const struct made *m)
 static void write_record(struct made *m, const struct nvs_api_frame *frame)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
-	bool sited = buffer && frame && !(m->flags & NVS_CALL_BEGUN) && is_long(m);
+	bool sited = buffer && frame && !(m->flags & NVS_CALL_BEGUN) &&
+		     (m->api->sited || is_long(m));
+	bool unwound = false;
 	uint32_t size;
 	void *room;
 
 	if (!buffer)
 		return;
 	if (__builtin_expect(sited, 0)) {
-		m->stack = nvs_api_callsite(buffer, frame, m->end);
+		m->stack = nvs_api_callsite(buffer, frame, m->end, &unwound);
 		m->flags |= m->stack != NVS_NONE ? NVS_CALL_SITED : 0;
 	}
 	size = record_size(m);
@@ -283,7 +285,7 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 	}
 	nvs_buffer_warm(buffer);
 	nvs_buffer_leave(buffer);
-	if (__builtin_expect(sited, 0))
+	if (__builtin_expect(unwound, 0))
 		nvs_sigview_deliver_now();
 }
 

@@ -43,6 +43,7 @@ enum nvs_call_role {
 	NVS_CALL_ROLE_RETAIN, /* address: a handle that is to be freed once more */
 	NVS_CALL_ROLE_MAP, /* address, size, handle: while it is mapped, memory stays */
 	NVS_CALL_ROLE_UNMAP, /* address, size */
+	NVS_CALL_ROLE_ACCESS, /* address: from now on GPUs reach what is mapped there */
 	NVS_CALL_ROLE_COPY, /* from pointer to pointer, wherever they point */
 	NVS_CALL_ROLE_COPY_ATOA, /* arrays, device and host memory, as the name says */
 	NVS_CALL_ROLE_COPY_ATOD,
@@ -120,6 +121,7 @@ enum nvs_call_role {
 	X(count)           \
 	X(numOps)          \
 	X(handle)          \
+	X(addr)            \
 	X(dev)             \
 	X(Width)           \
 	X(Format)          \

@@ -338,8 +338,15 @@ static int check_more(const struct nvs_options_report *o)
 {
 	const struct nvs_report *r = o->more_of;
 
-	if (!r || r == o->reports[0])
-		return 0;
+	struct nvs_range moment;
+
+	if (!r || r == o->reports[0]) {
+		if (!r || !r->option->timed)
+			return 0;
+		return o->nmore == 1 && nvs_moment_parse(&moment, o->more[0])
+			       ? 0
+			       : wrong("no single time, as 1.5s, 200ms or 50%:", o->more[0]);
+	}
 	fprintf(stderr, "nvsnoop-report: --%s goes with --%s: '%s'\n%s", r->option->name, r->name,
 		o->more[0], try_help);
 	return -EINVAL;

@@ -82,6 +82,17 @@ bool nvs_range_parse(struct nvs_range *r, const char *s)
 	return a->by == NVS_RANGE_NUMBERS ? r->from <= r->to : r->from < r->to;
 }
 
+bool nvs_moment_parse(struct nvs_range *r, const char *s)
+{
+	size_t n = strlen(s), digits;
+	const struct unit *unit = unit_of(s, n, &digits);
+
+	if (!unit || unit->by == NVS_RANGE_NUMBERS)
+		return false;
+	*r = (struct nvs_range){.by = unit->by, .to_by = unit->by, .text = s};
+	return parse_number(s, digits, unit, &r->from);
+}
+
 /* ---- of a trace ---- */
 
 bool nvs_range_timed(const struct nvs_options_report *o)
@@ -101,6 +112,11 @@ static int64_t place(const struct nvs_source *s, enum nvs_range_by by, uint64_t 
 	if (by == NVS_RANGE_PERCENT)
 		ns = (long double)length * ns / (100.0L * PERCENT);
 	return ns < INT64_MAX ? (int64_t)ns : INT64_MAX;
+}
+
+int64_t nvs_moment_at(const struct nvs_source *s, const struct nvs_range *moment)
+{
+	return place(s, moment->by, moment->from);
 }
 
 int nvs_range_check(const struct nvs_source *s)

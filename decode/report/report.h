@@ -101,6 +101,7 @@ void nvs_options_help(FILE *out);
 /* An option that goes with one report and may be given several times: nvs_options_report.more. */
 struct nvs_report_option {
 	const char *name, *argument, *help, *man;
+	bool timed; /* its value is a moment: clock and length are known when it reads */
 };
 
 struct nvs_source;
@@ -230,6 +231,9 @@ int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
 
 /* "A", "A-B", "A-", "-B", in submissions or with units of time or percent; false: it is none. */
 bool nvs_range_parse(struct nvs_range *range, const char *text);
+/* The same of one moment, and in ns since the start, for which the trace has been read once. */
+bool nvs_moment_parse(struct nvs_range *moment, const char *text);
+int64_t nvs_moment_at(const struct nvs_source *s, const struct nvs_range *moment);
 /* Is it one of time? */
 bool nvs_range_timed(const struct nvs_options_report *o);
 /* Then each trace is read once for its clock and length, and can be: 0, or -EINVAL, said on stderr.

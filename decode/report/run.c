@@ -237,6 +237,7 @@ static int make_run(struct nvs_run *run, const struct nvs_report *report,
 	run->sources = sources;
 	run->n = report->needs & NVS_NEED_TRACE ? (uint32_t)o->nfiles : 0;
 	run->second = report->needs & NVS_NEED_NAMES ||
+		      (o->more_of == report && report->option->timed) ||
 		      (report->needs & NVS_NEED_FILTERS && nvs_filter_by_name(o));
 	run->state = calloc(1, report->state + 1);
 	run->each = calloc(run->n + 1ul, report->each + 1);

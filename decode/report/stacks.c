@@ -6,6 +6,7 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/base/numbers.h"
+#include "decode/calls/roles.h"
 #include "decode/report/cells.h"
 #include "decode/report/stacks.h"
 
@@ -49,6 +50,11 @@ void nvs_stacks_free(struct nvs_run *run)
 	struct nvs_stacks *t = run->state;
 
 	nvs_api_calls_free(&t->calls);
+	nvs_stacks_drop(t);
+}
+
+void nvs_stacks_drop(struct nvs_stacks *t)
+{
 	nvs_rows_free(&t->frames, free_frame);
 }
 
@@ -252,7 +258,7 @@ static void put_calls(struct walk *w, struct known *known, const struct nvs_run 
 }
 
 /* Where there is room for none, the rest is told as that. */
-static int make_no_room(struct nvs_stacks *t)
+int nvs_stacks_empty(struct nvs_stacks *t)
 {
 	struct nvs_frame key = {.key = {0, 0, NVS_FRAME_API}}, *f;
 
@@ -266,10 +272,23 @@ static int make_no_room(struct nvs_stacks *t)
 	return 0;
 }
 
+uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
+			  const struct nvs_call_api *api)
+{
+	struct walk w = {.t = t, .source = s, .trace = s->index, .stack = stack};
+	const char *runtime = nvs_trace_callsite(s->trace, stack)->runtime_api;
+
+	walk_in(&w);
+	if (*runtime)
+		step(&w, runtime, NVS_FRAME_API, false);
+	step(&w, nvs_call_name(api), NVS_FRAME_API, false);
+	return w.at ? w.at : NO_ROOM;
+}
+
 int nvs_stacks_build(struct nvs_run *run)
 {
 	struct nvs_stacks *t = run->state;
-	int r = make_no_room(t);
+	int r = nvs_stacks_empty(t);
 
 	for (uint32_t i = 0; i < run->n && !r; i++) {
 		struct known *known = calloc(1, sizeof(*known));

@@ -68,6 +68,15 @@ static inline struct nvs_frame *nvs_frame_at(const struct nvs_stacks *t, uint32_
 	return number ? t->frames.row[number - 1] : NULL;
 }
 
+/* For reports with other things by stack: an empty tree; the number of the frame at which STACK and
+ * what it called end, made where it is missing; and its frames from inside out, a line each. */
+int nvs_stacks_empty(struct nvs_stacks *t);
+void nvs_stacks_drop(struct nvs_stacks *t);
+uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
+			  const struct nvs_call_api *api);
+void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,
+		      const struct nvs_frame *frame);
+
 /* The next one of all, from the outermost inwards; NULL behind the last. *DEPTH: below how many. */
 struct nvs_frame *nvs_frame_next(const struct nvs_stacks *t, const struct nvs_frame *f,
 				 uint32_t *depth);

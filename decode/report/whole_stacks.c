@@ -77,11 +77,12 @@ static void print_known(FILE *out, bool known, uint64_t n, const char *what)
 }
 
 /* From inside out; the line that called is told where it is known. */
-static void print_frames(struct nvs_out *out, const struct nvs_stacks *t, const struct row *row)
+void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,
+		      const struct nvs_frame *frame)
 {
-	const char *line = nvs_trace_callsite_line(row->source->trace, row->frame->stack);
+	const char *line = nvs_trace_callsite_line(trace, frame->stack);
 
-	for (const struct nvs_frame *f = row->frame; f; f = nvs_frame_at(t, f->key.parent)) {
+	for (const struct nvs_frame *f = frame; f; f = nvs_frame_at(t, f->key.parent)) {
 		fputs("        ", out->file);
 		nvs_out_text(out, f->name);
 		if (f->key.kind != NVS_FRAME_API && *line) {
@@ -111,7 +112,7 @@ static void print_block(struct nvs_out *out, const struct nvs_stacks *t, const s
 	else
 		fputs("  - host us", out->file);
 	fprintf(out->file, "%s\n", nvs_out_style(out, NVS_STYLE_PLAIN));
-	print_frames(out, t, row);
+	nvs_stacks_print(out, t, row->source->trace, row->frame);
 }
 
 static int print(struct nvs_run *run)

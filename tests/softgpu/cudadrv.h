@@ -25,6 +25,11 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUarray_st *CUarray;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct {
+	char reserved[64];
+} CUipcMemHandle;
 typedef unsigned long long CUgraphConditionalHandle;
 typedef struct {
 	char bytes[16];
@@ -128,6 +133,33 @@ typedef struct {
 	unsigned flags;
 } CUDA_MEMCPY3D_BATCH_OP;
 
+/* Format: 0x20 CU_AD_FORMAT_FLOAT */
+typedef struct {
+	size_t Width, Height;
+	unsigned Format, NumChannels;
+} CUDA_ARRAY_DESCRIPTOR;
+typedef struct {
+	size_t Width, Height, Depth;
+	unsigned Format, NumChannels, Flags;
+} CUDA_ARRAY3D_DESCRIPTOR;
+
+/* CUmemPoolProps */
+typedef struct {
+	int allocType, handleTypes;
+	CUmemLocation location;
+	void *win32SecurityAttributes;
+	size_t maxSize;
+	unsigned short usage;
+	unsigned char reserved[54];
+} CUmemPoolProps;
+
+typedef struct {
+	CUmemPoolProps poolProps;
+	const void *accessDescs;
+	size_t accessDescCount, bytesize;
+	CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
+
 /* CUgraphNodeType */
 enum {
 	CU_GRAPH_NODE_TYPE_KERNEL = 0,
@@ -223,6 +255,22 @@ CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset, CUmemGenericAlloca
 		  unsigned long long flags);
 CUresult cuMemUnmap(CUdeviceptr at, size_t size);
 CUresult cuMemSetAccess(CUdeviceptr at, size_t size, const CUmemAccessDesc *to, size_t n);
+CUresult cuMemAllocManaged(CUdeviceptr *p, size_t size, unsigned flags);
+CUresult cuMemAllocPitch_v2(CUdeviceptr *p, size_t *pitch, size_t width, size_t height,
+			    unsigned element);
+CUresult cuMemAllocAsync(CUdeviceptr *p, size_t size, CUstream s);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *p, size_t size, CUmemoryPool pool, CUstream s);
+CUresult cuMemFreeAsync(CUdeviceptr p, CUstream s);
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device);
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const void *props);
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
+CUresult cuMemPoolDestroy(CUmemoryPool pool);
+CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d);
+CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d);
+CUresult cuArrayDestroy(CUarray array);
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr p);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *p, CUipcMemHandle handle, unsigned flags);
+CUresult cuIpcCloseMemHandle(CUdeviceptr p);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t n);
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t n);
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t n);
@@ -292,6 +340,10 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode
 CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n);
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
 				  CUgraph child);
+CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+				CUDA_MEM_ALLOC_NODE_PARAMS *p);
+CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+			       CUdeviceptr p);
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g, CUcontext ctx,
 					unsigned value, unsigned flags);
 CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,

@@ -3,7 +3,7 @@
 API_APPS = $(addprefix $(BUILD)/apps/api/,libcuda.so.1 plugin.so plugin_lazy.so thrower.so midway.so halfway.so) \
             $(addprefix $(BUILD)/apps/,ctor.so ctor_linked ctor_opens)
 TEST_DEPS += $(API_APPS)
-TESTS     += tests/apps/api/check tests/apps/api/header
+TESTS     += tests/apps/api/check tests/apps/api/header tests/apps/api/memory
 API_LINK  = -fPIC -shared -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed
 
 $(BUILD)/apps/api/libcuda.so.1: tests/apps/api/fakecuda.c tests/apps/api/fakecuda.h

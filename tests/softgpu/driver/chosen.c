@@ -19,6 +19,7 @@ struct chosen {
 	uint32_t handle; /* of the memory object, 0: none yet */
 	struct sg_device *owner;
 	bool ranged; /* there is a range of addresses */
+	bool released; /* while it was mapped, by which it lives on */
 };
 
 static struct chosen *all;
@@ -104,6 +105,16 @@ static struct chosen **find(CUmemGenericAllocationHandle handle, uint64_t va, ui
 	return c;
 }
 
+static void drop(struct chosen **at)
+{
+	struct chosen *c = *at;
+
+	*at = c->next;
+	if (c->handle)
+		sg_rm_free(c->owner->handle, c->handle);
+	free(c);
+}
+
 API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	struct chosen **at, *c;
@@ -111,15 +122,12 @@ API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	pthread_mutex_lock(&lock);
 	at = find(handle, 0, 0);
 	c = handle ? *at : NULL;
-	if (c && !c->va)
-		*at = c->next;
+	if (c && c->va)
+		c->released = true;
+	else if (c)
+		drop(at);
 	pthread_mutex_unlock(&lock);
-	if (!c || c->va) /* the real one waits until it is unmapped */
-		return CUDA_ERROR_INVALID_VALUE;
-	if (c->handle)
-		sg_rm_free(c->owner->handle, c->handle);
-	free(c);
-	return CUDA_SUCCESS;
+	return c ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
@@ -142,11 +150,12 @@ API CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
 
 API CUresult cuMemUnmap(CUdeviceptr at, size_t size)
 {
-	struct chosen *c;
+	struct chosen *c, **place;
 
 	cuCtxSynchronize();
 	pthread_mutex_lock(&lock);
-	c = at ? *find(0, at, size) : NULL;
+	place = find(0, at, size);
+	c = at ? *place : NULL;
 	if (c) {
 		if (c->ranged)
 			sg_external_free(c->va, c->size);
@@ -154,6 +163,8 @@ API CUresult cuMemUnmap(CUdeviceptr at, size_t size)
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		c->va = 0;
 		c->ranged = false;
+		if (c->released)
+			drop(place);
 	}
 	pthread_mutex_unlock(&lock);
 	return c ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

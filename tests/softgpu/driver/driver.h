@@ -219,6 +219,11 @@ bool sg_is_device(struct sg_context *ctx, CUdeviceptr p);
 bool sg_device_show(struct sg_context *ctx, struct sg_device *d);
 void sg_device_hide(struct sg_context *ctx, struct sg_device *d);
 
+/* ---- allocators.c ---- */
+
+/* False: it is of no pool. */
+bool sg_pool_free(CUdeviceptr p);
+
 /* ---- peer.c ---- */
 
 /* FROM has access to no memory of CTX any more; false: it had none. */
@@ -317,7 +322,14 @@ CUresult sg_take_params(struct sg_launch *l, void **params, void **extra);
 /* ---- graph.c ---- */
 
 /* CUgraphNodeType */
-enum { SG_NODE_KERNEL = 0, SG_NODE_GRAPH = 4, SG_NODE_EMPTY = 5, SG_NODE_CONDITIONAL = 13 };
+enum {
+	SG_NODE_KERNEL = 0,
+	SG_NODE_GRAPH = 4,
+	SG_NODE_EMPTY = 5,
+	SG_NODE_ALLOC = 10,
+	SG_NODE_FREE = 11,
+	SG_NODE_CONDITIONAL = 13
+};
 
 struct sg_condition {
 	struct sg_condition *next;
@@ -342,5 +354,8 @@ CUgraph sg_graph_copy(CUgraph g);
 CUresult sg_node_params(struct sg_launch *l, const CUDA_KERNEL_NODE_PARAMS *p);
 /* A launch into S, which is being captured. */
 CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l);
+/* And one of memory. */
+CUresult sg_capture_alloc(struct CUstream_st *s, CUdeviceptr *p, size_t size);
+CUresult sg_capture_free(struct CUstream_st *s, CUdeviceptr p);
 
 #endif

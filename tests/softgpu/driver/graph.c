@@ -144,6 +144,30 @@ API CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgrap
 	return CUDA_SUCCESS;
 }
 
+/* The memory is there from now on, and stays: this driver never takes it back. */
+API CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
+				    size_t n, CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	struct sg_context *ctx = sg_current();
+
+	if (!ctx || !p->bytesize)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&ctx->lock);
+	p->dptr = sg_device_alloc(ctx, p->bytesize);
+	pthread_mutex_unlock(&ctx->lock);
+	if (!p->dptr)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*node = add(g, SG_NODE_ALLOC);
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+				   CUdeviceptr p)
+{
+	*node = add(g, SG_NODE_FREE);
+	return CUDA_SUCCESS;
+}
+
 /* The value is the one given here, at every launch. */
 API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g,
 					    CUcontext ctx, unsigned value, unsigned flags)
@@ -262,6 +286,23 @@ CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l)
 {
 	add(s->capture, SG_NODE_KERNEL)->launch = *l;
 	return CUDA_SUCCESS;
+}
+
+CUresult sg_capture_alloc(struct CUstream_st *s, CUdeviceptr *p, size_t size)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS params = {.bytesize = size};
+	CUgraphNode node;
+	CUresult r = cuGraphAddMemAllocNode(&node, s->capture, NULL, 0, &params);
+
+	*p = params.dptr;
+	return r;
+}
+
+CUresult sg_capture_free(struct CUstream_st *s, CUdeviceptr p)
+{
+	CUgraphNode node;
+
+	return cuGraphAddMemFreeNode(&node, s->capture, NULL, 0, p);
 }
 
 API CUresult cuStreamBeginCapture_v2(CUstream s, int mode)

@@ -290,10 +290,13 @@ API CUresult cuMemFree_v2(CUdeviceptr p)
 	if (!p)
 		return CUDA_SUCCESS;
 	r = cuCtxSynchronize();
+	if (sg_pool_free(p))
+		return r;
 	pthread_mutex_lock(&ctx->lock);
 	ok = sg_device_free(ctx, p);
 	pthread_mutex_unlock(&ctx->lock);
-	return ok ? r : CUDA_ERROR_INVALID_VALUE;
+	/* Managed memory is page-locked here. */
+	return ok || sg_host_free((void *)(uintptr_t)p) ? r : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuMemGetInfo_v2(size_t *left, size_t *total)

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --memory: what the program allocated, by kind and context; what it never freed, and what went
+ * wrong, by call site; how much it held over time; and the memory that is the driver's own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/calls/roles.h"
+#include "decode/report/allocs.h"
+#include "decode/report/prose.h"
+#include "decode/report/rmmemory.h"
+#include "decode/report/source_columns.h"
+#include "decode/report/stacks.h"
+
+#define MOST_TIMES 16 /* lines of text */
+#define MOST_SITES 10 /* of each sort, where -n does not say */
+
+struct state {
+	struct nvs_allocs allocs;
+	struct nvs_rm_memory driver;
+	int64_t at; /* --at: ns since the start; INT64_MAX: to the end */
+};
+
+/* ---- rows ---- */
+
+/* After the sorts of call sites. */
+enum { OF_MEMORY = NVS_ALLOC_WHATS, OF_DRIVER, OF_TIME };
+
+static const char *const sorts[] = {
+	[NVS_ALLOC_UNFREED] = "unfreed",
+	[NVS_ALLOC_ENDED] = "freed with context",
+	[NVS_ALLOC_FAILED] = "failed",
+	[NVS_ALLOC_TWICE] = "freed twice",
+	[NVS_ALLOC_UNKNOWN] = "unknown address",
+	[NVS_ALLOC_UNSEEN] = "allocated unseen",
+	[OF_MEMORY] = "memory",
+	[OF_DRIVER] = "driver",
+	[OF_TIME] = "time",
+};
+
+struct row {
+	uint8_t sort;
+	const struct nvs_source *source;
+	const char *memory;
+	uint32_t gpu;
+	uint64_t context;
+	uint64_t calls, allocs, frees, ended, failed, live, live_bytes, peak, bytes;
+	bool sizeless; /* bytes are not known */
+	uint32_t result;
+	int64_t ns;
+	const struct nvs_call_api *api;
+	const struct nvs_frame *frame;
+	char *frames;
+};
+
+struct rows {
+	struct row *list;
+	size_t n;
+	struct nvs_stacks stacks;
+};
+
+static bool counted(const struct row *r)
+{
+	return r->sort == OF_MEMORY || r->sort == OF_DRIVER;
+}
+
+static bool of_site(const struct row *r)
+{
+	return r->sort < NVS_ALLOC_WHATS;
+}
+
+static const char *error_of(const struct row *r)
+{
+	return r->result ? nvs_call_error(r->result) : NULL;
+}
+
+static const char *line_of(const struct row *r)
+{
+	return r->frame ? nvs_trace_callsite_line(r->source->trace, r->frame->stack) : "";
+}
+
+static void get_time(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	v->kind = r->sort == OF_TIME ? NVS_VALUE_NS : NVS_VALUE_NONE;
+	v->ns = r->ns;
+}
+
+NVS_SOURCE_GETTERS(struct row, r->source)
+NVS_GET_TEXT(struct row, sort, sorts[r->sort])
+NVS_GET_TEXT(struct row, memory, r->memory)
+NVS_GET_KNOWN(struct row, gpu, r->gpu != NVS_NONE, r->gpu)
+NVS_GET_HEX(struct row, context, r->context, r->context)
+NVS_GET_KNOWN(struct row, calls, of_site(r), r->calls)
+NVS_GET_KNOWN(struct row, allocs, counted(r), r->allocs)
+NVS_GET_KNOWN(struct row, frees, counted(r), r->frees)
+NVS_GET_KNOWN(struct row, ended, r->sort == OF_MEMORY, r->ended)
+NVS_GET_KNOWN(struct row, failed, r->sort == OF_MEMORY, r->failed)
+NVS_GET_KNOWN(struct row, live, counted(r), r->live)
+NVS_GET_KNOWN(struct row, live_bytes,
+	      (counted(r) || r->sort == OF_TIME || r->sort == NVS_ALLOC_UNFREED) && !r->sizeless,
+	      r->live_bytes)
+NVS_GET_KNOWN(struct row, peak, (counted(r) || r->sort == OF_TIME) && !r->sizeless, r->peak)
+NVS_GET_KNOWN(struct row, bytes, (counted(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless,
+	      r->bytes)
+NVS_GET_TEXT(struct row, error, error_of(r))
+NVS_GET_TEXT(struct row, api, r->api ? nvs_call_name(r->api) : "")
+NVS_GET_TEXT(struct row, line, line_of(r))
+NVS_GET_TEXT(struct row, frames, r->frames)
+
+static const struct nvs_column columns[] = {
+	{"kind", "kind", get_sort, NVS_COLUMN_DETAIL},
+	{"memory", "memory", get_memory, 0},
+	{"gpu", "gpu", get_gpu, NVS_COLUMN_IF_KNOWN},
+	{"context", "context", get_context, NVS_COLUMN_IF_KNOWN, 3},
+	{"calls", "calls", get_calls, NVS_COLUMN_DETAIL},
+	{"allocations", "allocs", get_allocs, 0},
+	{"frees", "frees", get_frees, 0},
+	{"context_frees", "with context", get_ended, NVS_COLUMN_IF_ANY},
+	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY},
+	{"live", "live", get_live, 0},
+	{"live_bytes", "live bytes", get_live_bytes, 0},
+	{"peak_bytes", "peak bytes", get_peak, 0},
+	{"allocated_bytes", "all bytes", get_bytes, 0, 2},
+	{"time_ns", "seconds", get_time, NVS_COLUMN_DETAIL},
+	{"error", "error", get_error, NVS_COLUMN_DETAIL},
+	{"api", "api", get_api, NVS_COLUMN_DETAIL},
+	{"line", "line", get_line, NVS_COLUMN_DETAIL},
+	{"frames", "frames", get_frames, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
+};
+
+/* ---- from the model to rows ---- */
+
+/* A context is of one GPU, that which its addresses are mapped on. */
+struct gpu_of {
+	struct {
+		uint64_t context;
+		const struct nvs_source *source;
+	} key;
+	uint32_t gpu;
+	bool known, several;
+};
+
+static int learn_gpus(struct nvs_rows *gpus, const struct nvs_allocs *a)
+{
+	for (size_t i = 0; i < a->rows.n; i++) {
+		const struct nvs_alloc_row *m = a->rows.row[i];
+		struct gpu_of key = {.key = {m->key.context, a->source}}, *of;
+
+		if (m->gpu == NVS_NONE || m->gpus)
+			continue;
+		of = nvs_rows_at(gpus, &key.key);
+		if (!of)
+			return -ENOMEM;
+		of->several |= of->known && of->gpu != m->gpu;
+		of->known = true;
+		of->gpu = m->gpu;
+	}
+	return 0;
+}
+
+static uint32_t gpu_of(struct nvs_rows *gpus, const struct nvs_allocs *a,
+		       const struct nvs_alloc_row *m)
+{
+	struct gpu_of key = {.key = {m->key.context, a->source}}, *of;
+
+	if (m->key.kind >= NVS_ALLOC_MANAGED)
+		return NVS_NONE;
+	of = nvs_rows_at(gpus, &key.key);
+	return of && of->known && !of->several ? of->gpu : NVS_NONE;
+}
+
+static bool is_shown(const struct nvs_alloc_row *m)
+{
+	return m->key.kind != NVS_ALLOC_VIEW && (m->allocs || m->failed || m->failed_frees);
+}
+
+static int add_memory(struct rows *rows, const struct nvs_allocs *a)
+{
+	struct nvs_rows gpus = NVS_ROWS(struct gpu_of, key);
+	int r = learn_gpus(&gpus, a);
+
+	for (uint64_t kind = 0; kind < NVS_ALLOC_KINDS && !r; kind++)
+		for (size_t i = 0; i < a->rows.n; i++) {
+			const struct nvs_alloc_row *m = a->rows.row[i];
+
+			if (m->key.kind != kind || !is_shown(m))
+				continue;
+			rows->list[rows->n++] = (struct row){
+				.sort = OF_MEMORY,
+				.source = a->source,
+				.memory = nvs_alloc_kind_name((enum nvs_alloc_kind)kind),
+				.gpu = gpu_of(&gpus, a, m),
+				.context = m->key.context,
+				.allocs = m->allocs,
+				.frees = m->frees,
+				.ended = m->ended,
+				.failed = m->failed + m->failed_frees,
+				.live = m->live,
+				.live_bytes = m->live_bytes,
+				.peak = m->peak,
+				.bytes = m->bytes,
+				.sizeless = m->sizeless,
+			};
+		}
+	nvs_rows_free(&gpus, NULL);
+	return r;
+}
+
+static void add_driver(struct rows *rows, const struct state *st)
+{
+	static const char *const names[NVS_RM_PLACES][2] = {
+		{"driver's own, on the GPU", "program's, on the GPU"},
+		{"driver's own, of the host", "program's, of the host"}};
+
+	for (uint32_t i = 0; i < st->driver.nsums; i++) {
+		const struct nvs_rm_sum *s = st->driver.sums + i;
+
+		rows->list[rows->n++] = (struct row){
+			.sort = OF_DRIVER,
+			.source = st->allocs.source,
+			.memory = names[s->place][s->program],
+			.gpu = s->gpu,
+			.allocs = s->objects,
+			.frees = s->freed,
+			.live = s->objects - s->freed,
+			.live_bytes = s->live,
+			.peak = s->peak,
+			.bytes = s->bytes,
+		};
+	}
+}
+
+/* Each stands for PER intervals, those left out in which nothing changed. */
+static void add_times(struct rows *rows, const struct nvs_allocs *a, uint32_t per)
+{
+	const struct nvs_alloc_series *s = &a->series;
+	const struct row *before = NULL;
+
+	for (uint32_t i = 0; i < s->n; i += per) {
+		uint32_t last = i + per <= s->n ? i + per - 1 : s->n - 1;
+		struct row *row = rows->list + rows->n++;
+
+		*row = (struct row){.sort = OF_TIME,
+				    .source = a->source,
+				    .gpu = NVS_NONE,
+				    .live_bytes = s->live[last]};
+		nvs_clock_since_start(a->source->trace, s->first + s->width * i, &row->ns);
+		for (uint32_t k = i; k <= last; k++)
+			row->peak = s->peak[k] > row->peak ? s->peak[k] : row->peak;
+		if (before && row->peak == before->live_bytes &&
+		    row->live_bytes == before->live_bytes)
+			rows->n--;
+		else
+			before = row;
+	}
+}
+
+/* ---- call sites: those of one place are one ---- */
+
+static int by_site(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+
+	if (a->sort != b->sort)
+		return a->sort < b->sort ? -1 : 1;
+	if (a->frame != b->frame)
+		return a->frame->number < b->frame->number ? -1 : 1;
+	if (a->memory != b->memory)
+		return a->memory < b->memory ? -1 : 1;
+	return a->result < b->result ? -1 : a->result > b->result;
+}
+
+/* By sort, and of each the largest first. */
+static int by_size(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+
+	if (a->sort != b->sort)
+		return a->sort < b->sort ? -1 : 1;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	if (a->calls != b->calls)
+		return a->calls > b->calls ? -1 : 1;
+	return by_site(pa, pb);
+}
+
+static void add_sites(struct rows *rows, struct nvs_run *run, const struct nvs_allocs *a)
+{
+	for (size_t i = 0; i < a->groups.n; i++) {
+		const struct nvs_alloc_group *g = a->groups.row[i];
+		uint32_t frame = nvs_stacks_place(&rows->stacks, run->sources + a->source->index,
+						  g->key.stack, g->key.api);
+
+		rows->list[rows->n++] = (struct row){
+			.sort = (uint8_t)g->key.what,
+			.source = a->source,
+			.memory = nvs_alloc_kind_name((enum nvs_alloc_kind)g->key.kind),
+			.gpu = NVS_NONE,
+			.calls = g->count,
+			.bytes = g->bytes,
+			.live_bytes = g->bytes,
+			.sizeless = g->sizeless,
+			.result = g->key.result,
+			.api = g->key.api,
+			.frame = nvs_frame_at(&rows->stacks, frame),
+		};
+	}
+}
+
+/* From FIRST on. */
+static void merge_sites(struct rows *rows, size_t first)
+{
+	size_t kept = first;
+
+	qsort(rows->list + first, rows->n - first, sizeof(*rows->list), by_site);
+	for (size_t i = first; i < rows->n; i++) {
+		struct row *row = rows->list + i, *to = rows->list + kept - 1;
+
+		if (kept == first || by_site(to, row)) {
+			rows->list[kept++] = *row;
+			continue;
+		}
+		to->calls += row->calls;
+		to->bytes += row->bytes;
+		to->live_bytes += row->live_bytes;
+		to->sizeless |= row->sizeless;
+	}
+	rows->n = kept;
+	qsort(rows->list + first, rows->n - first, sizeof(*rows->list), by_size);
+}
+
+static int fold(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		struct row *row = rows->list + i;
+		struct nvs_out line = {NULL};
+		size_t size;
+
+		if (!row->frame)
+			continue;
+		line.file = open_memstream(&row->frames, &size);
+		if (line.file)
+			nvs_frame_fold(&line, &rows->stacks, row->frame);
+		if (!line.file || fclose(line.file) || !nvs_budget_adopt(row->frames))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- as text ---- */
+
+static const struct nvs_column driver_columns[] = {
+	{"memory", "memory", get_memory, 0},
+	{"gpu", "gpu", get_gpu, NVS_COLUMN_IF_KNOWN},
+	{"allocations", "objects", get_allocs, 0},
+	{"frees", "freed", get_frees, 0},
+	{"live_bytes", "live bytes", get_live_bytes, 0},
+	{"peak_bytes", "peak bytes", get_peak, 0},
+	NVS_SOURCE_COLUMNS,
+};
+
+static const struct nvs_column time_columns[] = {
+	{"time_ns", "seconds", get_time, 0},
+	{"live_bytes", "live bytes", get_live_bytes, 0},
+	{"peak_bytes", "peak bytes", get_peak, 0},
+	NVS_SOURCE_COLUMNS,
+};
+
+static void print_head(struct nvs_out *out, const char *text)
+{
+	fprintf(out->file, "\n%s%s%s\n", nvs_out_style(out, NVS_STYLE_HEAD), text,
+		nvs_out_style(out, NVS_STYLE_PLAIN));
+}
+
+/* Rows [FIRST, FIRST + N) of their own columns, under a heading. */
+static int print_rest(struct nvs_run *run, struct nvs_table *table, const struct row *first,
+		      size_t n, const char *head)
+{
+	struct nvs_options_report o = *run->options;
+
+	if (!n)
+		return 0;
+	o.sort = NULL;
+	o.rows = 0;
+	o.has_rows = true;
+	print_head(run->out, head);
+	return nvs_table_print_array(run->out, table, first, n, sizeof(*first), &o);
+}
+
+static const char *head_of(const struct row *row, bool moment)
+{
+	static const char *const heads[] = {
+		[NVS_ALLOC_UNFREED] = "Never freed",
+		[NVS_ALLOC_ENDED] = "Freed by nothing but the end of their context",
+		[NVS_ALLOC_FAILED] = "Failed",
+		[NVS_ALLOC_TWICE] = "Freed twice",
+		[NVS_ALLOC_UNKNOWN] = "Frees of what was not allocated",
+		[NVS_ALLOC_UNSEEN] = "Freed, and allocated unseen",
+	};
+
+	return moment && row->sort == NVS_ALLOC_UNFREED ? "Live then" : heads[row->sort];
+}
+
+static void print_site(struct nvs_out *out, const struct rows *rows, const struct row *row)
+{
+	const char *error = error_of(row);
+
+	if (row->sort <= NVS_ALLOC_ENDED && !row->sizeless)
+		fprintf(out->file, "%llu bytes  ", (unsigned long long)row->bytes);
+	nvs_say_count(out->file, row->calls, row->sort <= NVS_ALLOC_ENDED ? "allocation" : "call",
+		      row->sort <= NVS_ALLOC_ENDED ? "allocations" : "calls");
+	if (*row->memory)
+		fprintf(out->file, "  %s", row->memory);
+	if (row->result && error)
+		fprintf(out->file, "  %s", error);
+	else if (row->result)
+		fprintf(out->file, "  error %u", row->result);
+	if (row->sort == NVS_ALLOC_FAILED && row->bytes) {
+		fputs("  ", out->file);
+		nvs_say_bytes(out->file, row->bytes);
+		fputs(" asked for", out->file);
+	}
+	fputc('\n', out->file);
+	nvs_stacks_print(out, &rows->stacks, row->source->trace, row->frame);
+}
+
+/* Those from I on of one sort; where the next sort begins. */
+static size_t print_sites(struct nvs_run *run, const struct rows *rows, size_t i, bool moment)
+{
+	const struct nvs_options_report *o = run->options;
+	uint64_t most = o->has_rows ? o->rows : MOST_SITES, n = 0;
+	const struct row *row = rows->list + i;
+	struct nvs_out *out = run->out;
+
+	print_head(out, head_of(row, moment));
+	for (; i < rows->n && rows->list[i].sort == row->sort; i++, n++) {
+		out->told++;
+		if (!most || n < most)
+			print_site(out, rows, rows->list + i);
+	}
+	if (most && n > most)
+		fprintf(out->file, "%s%llu more call site%s; -n 0 shows all%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), (unsigned long long)(n - most),
+			n - most == 1 ? "" : "s", nvs_out_style(out, NVS_STYLE_PLAIN));
+	return i;
+}
+
+static void print_most(struct nvs_run *run, const struct state *st)
+{
+	const struct nvs_alloc_series *s = &st->allocs.series;
+	FILE *f = run->out->file;
+	int64_t ns = 0;
+
+	if (!s->most)
+		return;
+	fputs("On the GPU at most ", f);
+	nvs_say_bytes(f, s->most);
+	nvs_clock_since_start(st->allocs.source->trace, s->most_at, &ns);
+	fprintf(f, ", at %.6f s; %s ", (double)ns / 1e9,
+		st->at == INT64_MAX ? "at the end" : "then");
+	nvs_say_bytes(f, s->now);
+	if (run->n > 1)
+		fprintf(f, " (%s)", st->allocs.source->path);
+	fputc('\n', f);
+}
+
+/* ---- from the traces to the table ---- */
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	int64_t ns;
+
+	if (st->at != INT64_MAX && call->end &&
+	    nvs_clock_since_start(st->allocs.source->trace, call->end, &ns) && ns > st->at)
+		return 1;
+	return nvs_allocs_call(&st->allocs, call);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	struct state *st = arg;
+	int64_t ns;
+
+	if (rec->type != NVS_REC_OBJECT && rec->type != NVS_REC_OBJECT_GONE)
+		return 0;
+	if (st->at != INT64_MAX &&
+	    nvs_clock_since_start(st->allocs.source->trace, rec->time, &ns) && ns > st->at)
+		return 1;
+	return nvs_rm_memory_record(&st->driver, rec);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+{
+	const struct nvs_options_report *o = run->options;
+	struct nvs_range moment;
+	struct state *st = each;
+
+	st->at = INT64_MAX;
+	if (o->more_of == run->report && nvs_moment_parse(&moment, o->more[0]))
+		st->at = nvs_moment_at(s, &moment);
+	nvs_allocs_begin(&st->allocs, s);
+	st->driver.trace = s->trace;
+	st->allocs.given = nvs_rm_memory_given;
+	st->allocs.arg = &st->driver;
+	reader->call = on_call;
+	reader->record = on_record;
+	return 0;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+{
+	struct state *st = each;
+	int r = nvs_allocs_end(&st->allocs);
+
+	return r ? r : nvs_rm_memory_end(&st->driver);
+}
+
+static int print_text(struct nvs_run *run, struct rows *rows, const size_t part[4])
+{
+	struct nvs_table memory = NVS_RUN_TABLE(run, columns, NULL);
+	struct nvs_table times = NVS_RUN_TABLE(run, time_columns, NULL);
+	struct nvs_table driver = NVS_RUN_TABLE(run, driver_columns, NULL);
+	struct state *st = run->each;
+	int r = nvs_table_print_array(run->out, &memory, rows->list, part[0], sizeof(*rows->list),
+				      run->options);
+
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		print_most(run, st + i);
+	for (size_t i = part[2]; i < rows->n && !r;)
+		i = print_sites(run, rows, i, st->at != INT64_MAX);
+	if (!r)
+		r = print_rest(run, &times, rows->list + part[0], part[1] - part[0],
+			       "On the GPU over time");
+	if (!r)
+		r = print_rest(run, &driver, rows->list + part[1], part[2] - part[1],
+			       "Memory objects of the resource manager");
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		if (st[i].allocs.forgot)
+			fprintf(stderr,
+				"nvsnoop-report: %s: too many allocations to remember all that "
+				"were freed: some frees of unknown addresses may be second ones\n",
+				st[i].allocs.source->path);
+	return r;
+}
+
+static size_t room_for(const struct nvs_run *run)
+{
+	const struct state *st = run->each;
+	size_t n = 1;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		n += st[i].allocs.rows.n + st[i].allocs.groups.n + st[i].allocs.series.n +
+		     st[i].driver.nsums;
+	return n;
+}
+
+static int print(struct nvs_run *run)
+{
+	bool text = run->options->format == NVS_FORMAT_TEXT;
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct rows *rows = run->state;
+	struct state *st = run->each;
+	size_t part[4] = {0}; /* ends of memory, times and driver */
+	int r;
+
+	rows->list = calloc(room_for(run), sizeof(*rows->list));
+	rows->stacks.how = NVS_STACKS_PLACES | (run->n > 1 ? NVS_STACKS_PROCESS : 0);
+	r = rows->list ? nvs_stacks_empty(&rows->stacks) : -ENOMEM;
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = add_memory(rows, &st[i].allocs);
+	part[0] = rows->n;
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		add_times(rows, &st[i].allocs,
+			  text ? (st[i].allocs.series.n + MOST_TIMES - 1) / MOST_TIMES : 1);
+	part[1] = rows->n;
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		add_driver(rows, st + i);
+	part[2] = rows->n;
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		add_sites(rows, run, &st[i].allocs);
+	if (r)
+		return r;
+	merge_sites(rows, part[2]);
+	if (text)
+		return print_text(run, rows, part);
+	r = fold(rows);
+	return r ? r
+		 : nvs_table_print_array(run->out, &table, rows->list, rows->n, sizeof(*rows->list),
+					 run->options);
+}
+
+static void free_state(struct nvs_run *run)
+{
+	struct rows *rows = run->state;
+	struct state *st = run->each;
+
+	for (size_t i = 0; i < rows->n; i++)
+		free(rows->list[i].frames);
+	free(rows->list);
+	nvs_stacks_drop(&rows->stacks);
+	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_allocs_free(&st[i].allocs);
+		nvs_rm_memory_free(&st[i].driver);
+	}
+}
+
+static const struct nvs_report_option at = {
+	.name = "at",
+	.argument = "TIME",
+	.help = "with --memory: what was held at this time: 1.5s, 50%",
+	.man = "With\n.BR \\-\\-memory :\nwhat was held at this time of the trace, in the units "
+	       "that\n"
+	       ".B \\-\\-range\nhas.",
+	.timed = true,
+};
+
+NVS_REPORT(memory, .name = "memory", .place = 125, .option = &at,
+	   .help = "memory by kind and context, leaks by call site, over time",
+	   .man = "What the program allocated, by kind of memory and context: how often, how much "
+		  "is live at the end, and at most was. What was never freed by the stack that "
+		  "made it,\nlargest first; what nothing but the end of its context freed; "
+		  "allocations and frees that failed, double frees, and frees of unknown "
+		  "addresses.\nThen how much was held on the GPU over time, and the memory objects "
+		  "that the driver had from the resource manager:\nthose in which the program's "
+		  "allocations lay, and the driver's own.\nBytes are those asked for.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct rows), .each = sizeof(struct state),
+	   .begin = begin, .end = end, .print = print, .free = free_state);

@@ -217,6 +217,16 @@ static int end_alloc(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at, int
 	return r;
 }
 
+/* M was freed by nobody that was seen; what is mapped of it lives on. */
+static int end_unseen(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at)
+{
+	if (!m->maps)
+		return end_alloc(a, m, at, NEVER);
+	m->refs = 0;
+	unstack(m);
+	return 0;
+}
+
 /* Told by a call around the one that made it? */
 static bool told_again(const struct nvs_alloc *m, const struct nvs_alloc_by *by)
 {
@@ -260,7 +270,7 @@ static int take_at(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs
 		return 0;
 	/* One may be on its way to be freed by another thread; a second was freed unseen. */
 	if (p->top && p->top->older)
-		r = end_alloc(a, p->top->older, by->end, NEVER);
+		r = end_unseen(a, p->top->older, by->end);
 	m = r ? NULL : calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
@@ -307,7 +317,7 @@ static int free_one(struct nvs_allocs *a, const struct nvs_alloc_by *by, struct 
 	struct nvs_alloc_place *p = m->place;
 	/* What is older and was not meant was freed unseen. */
 	struct nvs_alloc *older = p->top == m ? m->older : NULL;
-	int r = older ? end_alloc(a, older, by->end, NEVER) : 0;
+	int r = older ? end_unseen(a, older, by->end) : 0;
 
 	if (!r)
 		r = end_alloc(a, m, by->end, FREED);

@@ -15,9 +15,9 @@
 
 /* CUgraphNodeType */
 static const char *const types[] = {
-	"kernel",	"copy",		"memset",	  "host",	"child graph",
-	"empty",	"wait event",	"record event",	  "signal",	"wait",
-	"allocation",	"free",		"batch of memory", "conditional",
+	"kernel",     "copy",	    "memset",	       "host",	      "child graph",
+	"empty",      "wait event", "record event",    "signal",      "wait",
+	"allocation", "free",	    "batch of memory", "conditional",
 };
 static const char *const shapes[] = {"box", "parallelogram", "parallelogram", "ellipse"};
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows allocations from the call that made them to the one that freed them. */
+/*
+ * Follows allocations from the call that made them to the one that freed them. One file, since all
+ * of it is what may become of an allocation, and nothing else may touch one.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --memory: what the program allocated, by kind and context; what it never freed, and what went
- * wrong, by call site; how much it held over time; and the memory that is the driver's own.
+ * wrong, by call site; how much it held over time; and the memory that is the driver's own. One
+ * file, since each sort of row is made, ordered and printed beside the others.
  */
 #include <errno.h>
 #include <stdlib.h>

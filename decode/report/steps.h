@@ -22,7 +22,7 @@ struct nvs_step_thread {
 	size_t n, room;
 };
 
-#define NVS_STEPS_UNDER_WAY 1024u /* collectives */
+#define NVS_STEPS_UNDER_WAY 256u /* collectives */
 
 struct nvs_steps {
 	struct nvs_source *source;

@@ -124,9 +124,13 @@ static FILE *open_output(struct nvs_out *out, const char *path)
 
 int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
 {
+	bool folder;
+
 	memset(out, 0, sizeof(*out));
 	signal(SIGPIPE, SIG_IGN);
-	out->file = o->output ? open_output(out, o->output) : stdout;
+	/* Files in a folder are the report's own affair. */
+	folder = o->reports[0]->prints & NVS_PRINTS_FOLDER;
+	out->file = o->output ? open_output(out, folder ? "/dev/null" : o->output) : stdout;
 	if (!out->file)
 		return -EIO;
 	out->terminal = !o->output && isatty(STDOUT_FILENO);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --export=raw: the segments of submissions as they were, a file of dwords each, as nv_push_dump
+ * and nvsnoop-report --raw read them; and a list of them, index.csv.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include "decode/export/folder.h"
+#include "decode/export/walk.h"
+#include "decode/report/report.h"
+
+struct state {
+	FILE *index;
+	uint64_t told; /* submissions of this trace */
+};
+
+/* Submissions by the thousand: a folder is not to have a million files. */
+static int put_segment(struct nvs_walk *w, const struct nvs_walk_submission *one,
+		       const struct nvs_segment *seg)
+{
+	const struct nvs_submission *s = one->s;
+	struct state *st = w->to;
+	char name[96];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "%u/%03" PRIu64 "/%" PRIu64 "-%u.bin", w->process,
+		 s->number / 1000, s->number, seg->index);
+	file = nvs_folder_file(w->run, name);
+	if (!file)
+		return -EIO;
+	fwrite(seg->data, 1, seg->bytes, file);
+	fprintf(st->index, "%s,%u,%" PRIu64 ",%u,%u,", name, w->process, s->number, seg->index,
+		s->channel->channel);
+	if (s->channel->known)
+		fprintf(st->index, "%04x", s->channel->rec.object_class);
+	fprintf(st->index, ",%" PRIu64 ",%u\r\n", seg->address, seg->dwords);
+	return nvs_folder_close(w->run, file);
+}
+
+static int on_begin(struct nvs_walk *w)
+{
+	((struct state *)w->to)->told = 0;
+	return 0;
+}
+
+static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
+{
+	struct nvs_segment_iter it = nvs_segments(one->s);
+	struct state *st = w->to;
+	struct nvs_segment seg;
+	int r = 0;
+
+	while (!r && nvs_segment_next(&it, &seg))
+		if (seg.bytes)
+			r = put_segment(w, one, &seg);
+	return r ? r : nvs_filter_past(w->source, one->s, ++st->told);
+}
+
+static int write_all(struct nvs_run *run)
+{
+	static const struct nvs_walker walker = {.begin = on_begin, .submission = on_submission};
+	struct state st = {nvs_folder_file(run, "index.csv")};
+	int r, closed;
+
+	if (!st.index)
+		return -EIO;
+	fputs("file,process,submission,entry,channel,channel_class,gpu_address,dwords\r\n",
+	      st.index);
+	r = nvs_walk(run, &walker, &st);
+	closed = nvs_folder_close(run, st.index);
+	return r < 0 ? r : closed;
+}
+
+static int print(struct nvs_run *run)
+{
+	return nvs_folder(run, write_all);
+}
+
+NVS_REPORT(export_raw, .name = "export=raw", .place = 360,
+	   .help = "segments as bare dwords, a file each, as nv_push_dump\n"
+		   "and --raw read them; -o DIR",
+	   .man = "The segments of submissions as bare dwords, a file each, into the folder of\n"
+		  ".BR \\-o ,\nas Mesa's nv_push_dump and\n.B \\-\\-raw\nread them. Its index.csv "
+		  "says which is which.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
+	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER, .print = print);

@@ -54,6 +54,7 @@ include tests/kill/room.mk tests/tsan/room.mk tests/apps/api/room.mk tests/apps/
 # ---- make check ----
 
 TEST_DEPS  += softgpu
+TEST_DEPS  += $(BUILD)/bench/mklaunches
 TESTS      += tests/cli/run tests/cli/complete tests/export/check
 SLOW_TESTS += scripts/check-clang
 

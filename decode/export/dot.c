@@ -74,7 +74,7 @@ static int put_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint3
 	FILE *f = w->run->out->file;
 	struct known *known;
 
-	fprintf(f, "\t\t%s_%u [shape=%s, label=\"", name, i,
+	fprintf(f, "    %s_%u [shape=%s, label=\"", name, i,
 		node->type < sizeof(shapes) / sizeof(*shapes) ? shapes[node->type] : "ellipse");
 	put_label(w, f, node);
 	fputs("\"]\n", f);
@@ -85,7 +85,7 @@ static int put_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint3
 		if (!known)
 			return -ENOMEM;
 		if (nodes->n == before && known->index != i)
-			fprintf(f, "\t\t%s_%u -> %s_%u [style=dashed]\n", name, known->index, name,
+			fprintf(f, "    %s_%u -> %s_%u [style=dashed]\n", name, known->index, name,
 				i);
 	}
 	known = nvs_rows_at(nodes, &node->node);
@@ -103,13 +103,13 @@ static int put_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
 	int r = 0;
 
 	snprintf(name, sizeof(name), "p%ug%u", w->process, exec->index);
-	fprintf(f, "\tsubgraph cluster_%s {\n\t\tlabel=\"", name);
+	fprintf(f, "  subgraph cluster_%s {\n    label=\"", name);
 	put_text(f, w->name);
 	fprintf(f, "\\ngraph %u%s\"\n", exec->index,
 		exec->partial ? ", of which not all is known" : "");
 	for (uint32_t i = 0; i < exec->nnodes && !r; i++)
 		r = put_node(w, exec, i, name, &nodes);
-	fputs("\t}\n", f);
+	fputs("  }\n", f);
 	nvs_rows_free(&nodes, NULL);
 	w->run->out->told++;
 	return r;
@@ -129,7 +129,7 @@ static int print(struct nvs_run *run)
 	static const struct nvs_walker walker = {.end = on_end};
 	int r;
 
-	fputs("digraph nvsnoop {\n\tnode [fontsize=10]\n", run->out->file);
+	fputs("digraph nvsnoop {\n  node [fontsize=10]\n", run->out->file);
 	r = nvs_walk(run, &walker, NULL);
 	fputs("}\n", run->out->file);
 	return r < 0 ? r : 0;

@@ -43,24 +43,24 @@ static size_t varint(uint8_t dst[10], uint64_t value)
 	return n;
 }
 
-static void put(struct nvs_proto *p, const void *data, size_t n)
+void nvs_proto_put(struct nvs_proto *p, const void *data, size_t n)
 {
-	uint8_t *at = take(p, n);
+	uint8_t *at = n ? take(p, n) : NULL;
 
 	if (at)
 		memcpy(at, data, n);
 }
 
-static void put_varint(struct nvs_proto *p, uint64_t value)
+void nvs_proto_varint(struct nvs_proto *p, uint64_t value)
 {
 	uint8_t bytes[10];
 
-	put(p, bytes, varint(bytes, value));
+	nvs_proto_put(p, bytes, varint(bytes, value));
 }
 
 static void put_key(struct nvs_proto *p, uint32_t field, unsigned type)
 {
-	put_varint(p, (uint64_t)field << 3 | type);
+	nvs_proto_varint(p, (uint64_t)field << 3 | type);
 }
 
 void nvs_proto_begin(struct nvs_proto *p, uint32_t field)
@@ -91,7 +91,7 @@ void nvs_proto_end(struct nvs_proto *p)
 void nvs_proto_uint(struct nvs_proto *p, uint32_t field, uint64_t value)
 {
 	put_key(p, field, VARINT);
-	put_varint(p, value);
+	nvs_proto_varint(p, value);
 }
 
 void nvs_proto_int(struct nvs_proto *p, uint32_t field, int64_t value)
@@ -102,13 +102,13 @@ void nvs_proto_int(struct nvs_proto *p, uint32_t field, int64_t value)
 void nvs_proto_fixed64(struct nvs_proto *p, uint32_t field, uint64_t value)
 {
 	put_key(p, field, FIXED64);
-	put(p, &value, sizeof(value));
+	nvs_proto_put(p, &value, sizeof(value));
 }
 
 void nvs_proto_double(struct nvs_proto *p, uint32_t field, double value)
 {
 	put_key(p, field, FIXED64);
-	put(p, &value, sizeof(value));
+	nvs_proto_put(p, &value, sizeof(value));
 }
 
 void nvs_proto_text(struct nvs_proto *p, uint32_t field, const char *text, size_t length)
@@ -119,14 +119,14 @@ void nvs_proto_text(struct nvs_proto *p, uint32_t field, const char *text, size_
 	nvs_escape(safe, sizeof(safe), text, length < MOST_TEXT ? length : MOST_TEXT);
 	n = strlen(safe);
 	put_key(p, field, LENGTH);
-	put_varint(p, n);
-	put(p, safe, n);
+	nvs_proto_varint(p, n);
+	nvs_proto_put(p, safe, n);
 }
 
 void nvs_proto_packed(struct nvs_proto *p, uint32_t field, const uint64_t *values, size_t n)
 {
 	nvs_proto_begin(p, field);
 	for (size_t i = 0; i < n; i++)
-		put_varint(p, values[i]);
+		nvs_proto_varint(p, values[i]);
 	nvs_proto_end(p);
 }

@@ -37,6 +37,9 @@ void nvs_proto_fixed64(struct nvs_proto *p, uint32_t field, uint64_t value);
 void nvs_proto_double(struct nvs_proto *p, uint32_t field, double value);
 /* Text out of a trace, escaped: UTF-8 without control characters. Of very long text the begin. */
 void nvs_proto_text(struct nvs_proto *p, uint32_t field, const char *text, size_t length);
+/* Bytes and varints as they are, for whoever makes his own fields. */
+void nvs_proto_put(struct nvs_proto *p, const void *data, size_t n);
+void nvs_proto_varint(struct nvs_proto *p, uint64_t value);
 /* Numbers in a row, in one field. */
 void nvs_proto_packed(struct nvs_proto *p, uint32_t field, const uint64_t *values, size_t n);
 

@@ -82,5 +82,5 @@ NVS_REPORT(export_raw, .name = "export=raw", .place = 360,
 	   .man = "The segments of submissions as bare dwords, a file each, into the folder of\n"
 		  ".BR \\-o ,\nas Mesa's nv_push_dump and\n.B \\-\\-raw\nread them. Its index.csv "
 		  "says which is which.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
-	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER, .print = print);
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER,
+	   .print = print);

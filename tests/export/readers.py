@@ -271,3 +271,26 @@ def pprof(path):
         for name, value in zip(types, sample["value"]):
             values[name][stack] += value
     return values, strings[first(profile, "default_type", 0)]
+
+
+def node(*arguments):
+    done = subprocess.run(["node", os.path.join(HERE, "parquet.mjs"), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(done.stderr)
+    return json.loads(done.stdout)
+
+
+def parquet(path):
+    """By DuckDB, as one table over all partitions."""
+    places = {name: f"read_parquet('{path}/{name}/*/*/*.parquet', hive_partitioning=true)" for name in ("call", "submission", "range")}
+    asked = []
+    tables(lambda query: asked.append(query) or [defaultdict(int)], places)  # which questions there are
+    answers = dict(zip(asked, node("duckdb", *asked)))
+    return tables(answers.get, places)
+
+
+def hyparquet(paths):
+    """Rows of these files, as the other reader has them; and DuckDB has the same."""
+    read = node("hyparquet", *paths)
+    same = node("duckdb", *(f"SELECT * FROM read_parquet('{path}', hive_partitioning=false)" for path in paths))
+    return read, [path for path, one, other in zip(paths, read, same) if one["rows"] != other]

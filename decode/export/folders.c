@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --export=parquet: a folder for each of our tables, in it files by host and rank, as engines find
+ * partitions: call/host=box/rank=3/1.parquet.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include "decode/export/folder.h"
+#include "decode/export/parquet.h"
+#include "decode/export/tables.h"
+#include "decode/report/report.h"
+
+enum { HOST, RANK, PID, OFFSET, STARTED, NOTES };
+
+struct state {
+	uint32_t process; /* whose files are open; 0: none */
+	FILE *file[NVS_TABLES];
+	struct nvs_parquet *parquet[NVS_TABLES];
+	struct nvs_parquet_note notes[NOTES];
+};
+
+/* As part of a path: what engines take for null, and bytes that are no plain ones by number. */
+static void put_partition(char *dst, size_t room, const char *value)
+{
+	size_t n = 0;
+
+	if (!value || !*value)
+		value = "__HIVE_DEFAULT_PARTITION__";
+	for (; *value && n + 4 < room; value++) {
+		unsigned char c = (unsigned char)*value;
+
+		n += (size_t)snprintf(dst + n, room - n, isalnum(c) || strchr("_-.", c) ? "%c" : "%%%02X",
+				      c);
+	}
+	dst[n] = '\0';
+}
+
+static void note(struct nvs_parquet_note *n, const char *key, const char *value)
+{
+	n->key = key;
+	value = value ? value : "";
+	nvs_escape(n->value, sizeof(n->value), value, strnlen(value, sizeof(n->value)));
+}
+
+static void note_number(struct nvs_parquet_note *n, const char *key, bool known, uint64_t value)
+{
+	n->key = key;
+	*n->value = '\0';
+	if (known)
+		snprintf(n->value, sizeof(n->value), "%" PRIu64, value);
+}
+
+/* So that a file tells of itself whose it is, wherever it is brought. */
+static void note_all(struct state *st, const struct nvs_walk *w)
+{
+	const struct nvs_session *s = nvs_trace_session(w->source->trace);
+	uint64_t real;
+	bool known = nvs_clock_real(w->source->trace, s->first_time, &real);
+
+	note(st->notes + HOST, "host", s->attr[NVS_ATTR_HOST]);
+	note(st->notes + RANK, "rank", s->attr[NVS_ATTR_RANK]);
+	note_number(st->notes + PID, "pid", s->header.pid, s->header.pid);
+	note_number(st->notes + OFFSET, "offset_ns", known, real - w->base);
+	note_number(st->notes + STARTED, "started_ns", known, real);
+}
+
+static int open_files(struct state *st, const struct nvs_walk *w)
+{
+	const struct nvs_session *s = nvs_trace_session(w->source->trace);
+	char host[200], rank[64], name[400];
+
+	put_partition(host, sizeof(host), s->attr[NVS_ATTR_HOST]);
+	put_partition(rank, sizeof(rank), s->attr[NVS_ATTR_RANK]);
+	note_all(st, w);
+	st->process = w->process;
+	for (int i = 0; i < NVS_TABLES; i++) {
+		snprintf(name, sizeof(name), "%s/host=%s/rank=%s/%u.parquet", nvs_tables[i].name,
+			 host, rank, w->process);
+		st->file[i] = nvs_folder_file(w->run, name);
+		if (!st->file[i])
+			return -EIO;
+		st->parquet[i] = nvs_parquet_new(st->file[i], nvs_tables + i);
+		if (!st->parquet[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* GOOD: else what is there goes anyway. */
+static int close_files(struct state *st, const struct nvs_run *run, bool good)
+{
+	int r = 0, closed;
+
+	for (int i = 0; i < NVS_TABLES; i++) {
+		if (good && !r && st->parquet[i])
+			r = nvs_parquet_end(st->parquet[i], st->notes, NOTES);
+		nvs_parquet_free(st->parquet[i]);
+		closed = nvs_folder_close(run, st->file[i]);
+		r = r ? r : closed;
+		st->parquet[i] = NULL;
+		st->file[i] = NULL;
+	}
+	st->process = 0;
+	return r;
+}
+
+static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
+		  const struct nvs_cell *cells)
+{
+	struct state *st = arg;
+	int r = 0;
+
+	if (st->process != w->process) {
+		r = close_files(st, w->run, true);
+		if (!r)
+			r = open_files(st, w);
+	}
+	if (!r)
+		r = nvs_parquet_row(st->parquet[table], cells);
+	return r ? r : ferror(st->file[table]) ? -EIO : 0;
+}
+
+static int write_all(struct nvs_run *run)
+{
+	struct state st = {0};
+	int r = nvs_tables_walk(run, on_row, &st), closed = close_files(&st, run, !r);
+
+	return r ? r : closed;
+}
+
+static int print(struct nvs_run *run)
+{
+	return nvs_folder(run, write_all);
+}
+
+NVS_REPORT(export_parquet, .name = "export=parquet", .place = 335,
+	   .help = "the same tables as Parquet files, a folder each, by\n"
+		   "host and rank; -o DIR",
+	   .man = "The same tables as Parquet files, into the folder of\n.BR \\-o :\na folder a "
+		  "table, in it files by host and rank, for DuckDB, Spark, Trino, ClickHouse and "
+		  "others.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
+	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER, .print = print);

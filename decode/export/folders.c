@@ -30,8 +30,8 @@ static void put_partition(char *dst, size_t room, const char *value)
 	for (; *value && n + 4 < room; value++) {
 		unsigned char c = (unsigned char)*value;
 
-		n += (size_t)snprintf(dst + n, room - n, isalnum(c) || strchr("_-.", c) ? "%c" : "%%%02X",
-				      c);
+		n += (size_t)snprintf(dst + n, room - n,
+				      isalnum(c) || strchr("_-.", c) ? "%c" : "%%%02X", c);
 	}
 	dst[n] = '\0';
 }
@@ -140,5 +140,5 @@ NVS_REPORT(export_parquet, .name = "export=parquet", .place = 335,
 	   .man = "The same tables as Parquet files, into the folder of\n.BR \\-o :\na folder a "
 		  "table, in it files by host and rank, for DuckDB, Spark, Trino, ClickHouse and "
 		  "others.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
-	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER, .print = print);
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER,
+	   .print = print);

@@ -197,16 +197,16 @@ static void describe_chunk(struct nvs_thrift *t, const struct nvs_parquet *p, ui
 }
 
 /* Dictionary and places; *WHOLE: bytes but for compression. */
-static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thrift *t, uint64_t *sum)
+static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thrift *t,
+			uint64_t *sum)
 {
 	uint64_t dictionary = p->at, data, whole = 0;
 	int r;
 
 	p->page.n = 0;
 	nvs_proto_put(&p->page, c->dictionary.data, c->dictionary.n);
-	r = c->dictionary.failed
-		    ? -ENOMEM
-		    : write_page(p, DICTIONARY_PAGE, (uint32_t)c->words.n, &whole);
+	r = c->dictionary.failed ? -ENOMEM
+				 : write_page(p, DICTIONARY_PAGE, (uint32_t)c->words.n, &whole);
 	if (r)
 		return r;
 	data = p->at;

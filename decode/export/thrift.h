@@ -11,7 +11,13 @@
 
 #define NVS_THRIFT_DEPTH 8 /* structs in each other */
 
-enum { NVS_THRIFT_I32 = 5, NVS_THRIFT_I64 = 6, NVS_THRIFT_BINARY = 8, NVS_THRIFT_LIST = 9, NVS_THRIFT_STRUCT = 12 };
+enum {
+	NVS_THRIFT_I32 = 5,
+	NVS_THRIFT_I64 = 6,
+	NVS_THRIFT_BINARY = 8,
+	NVS_THRIFT_LIST = 9,
+	NVS_THRIFT_STRUCT = 12
+};
 
 struct nvs_proto;
 struct nvs_thrift {

@@ -99,6 +99,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 		return 0;
 	memset(t, 0, sizeof(*t));
 	e->now = t;
+	e->state->unread |= nvs_submission_skipped(s);
 	site = nvs_trace_callsite(e->source->trace, s->rec->stack);
 	t->row[NVS_DIFF_API] = nvs_diff_row(e->state, NVS_DIFF_API,
 					    nvs_source_api(e->source, s, call), "", 0);
@@ -231,7 +232,6 @@ static int count_call(struct nvs_diff_each *e, const struct nvs_call *call, uint
 	struct nvs_diff_count *c = nvs_diff_count(e, row);
 
 	c->calls++;
-	c->uncounted |= call->uncounted;
 	return call->end ? nvs_total_later(e->source->waiting, &c->host, call) : 0;
 }
 
@@ -289,6 +289,8 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	e->state = st;
 	e->side = st->side + s->index;
 	e->side->source = s;
+	st->uncounted |= !!(nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS);
+	st->unread |= st->uncounted;
 	e->tally = &st->tally;
 	e->handles = nvs_handles_new();
 	e->open = NVS_ROWS(struct open, key);
@@ -302,11 +304,14 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return e->handles ? 0 : -ENOMEM;
 }
 
+/* What one trace does not hold of submissions is not judged in the other either. */
 static void find_kin(struct nvs_diff_state *st, struct nvs_diff_side *side)
 {
-	for (uint32_t i = 0; i < side->n; i++)
+	for (uint32_t i = 0; i < side->n; i++) {
 		side->list[i].kin =
 			(uint32_t)((struct who *)st->who.row[side->list[i].who - 1])->kin;
+		side->list[i].id = st->unread ? 0 : side->list[i].id;
+	}
 }
 
 /* What came of the submissions of a trace, to the rows they belong to. */

@@ -17,6 +17,7 @@
 struct nvs_diff_pair {
 	uint64_t wanted; /* number of the submission */
 	bool now, found;
+	bool unread; /* level=headers */
 	struct nvs_diff_word *list;
 	struct nvs_grid *grids; /* of launches, by their count - 1 */
 	uint32_t n, room, ngrids, grids_room;
@@ -71,6 +72,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	if (!p->now)
 		return s->number > p->wanted;
 	p->found = true;
+	p->unread = nvs_submission_skipped(s);
 	p->bytes = nvs_submission_bytes(s);
 	p->api = strdup(nvs_source_api(e->source, s, call));
 	return p->api ? 0 : -ENOMEM;
@@ -432,14 +434,15 @@ int nvs_diff_pair_print(struct nvs_run *run)
 	uint32_t *mate_a, *mate_b;
 	int r = -ENOMEM;
 
-	for (int k = 0; k < 2; k++)
-		if (!e[k].pair->found) {
-			fprintf(stderr,
-				"nvsnoop-report: %s has no submission %" PRIu64
-				": they count from 0\n",
-				run->sources[k].path, e[k].pair->wanted);
-			return -EINVAL;
-		}
+	for (int k = 0; k < 2; k++) {
+		if (e[k].pair->found && !e[k].pair->unread)
+			continue;
+		fprintf(stderr, "nvsnoop-report: %s has no %ssubmission %" PRIu64 "%s\n",
+			run->sources[k].path, e[k].pair->found ? "methods of " : "",
+			e[k].pair->wanted,
+			e[k].pair->found ? " (level=headers)" : ": they count from 0");
+		return -EINVAL;
+	}
 	mate_a = malloc((e[0].pair->n + 1ul) * sizeof(*mate_a));
 	mate_b = malloc((e[1].pair->n + 1ul) * sizeof(*mate_b));
 	if (mate_a && mate_b)

@@ -20,6 +20,7 @@ struct nvs_diff_row {
 	uint64_t place;
 	char *name, *module;
 	struct nvs_diff_count of[2];
+	bool counted, read; /* are submissions, and what they do, known in both? */
 	uint64_t changed, moved; /* pairs of submissions */
 	uint32_t first[2]; /* of them + 1; 0: none */
 	char cell[CELLS][CELL];
@@ -124,21 +125,19 @@ static void get_kind(const void *row, struct nvs_value *v)
 	nvs_value_text(v, names[((const struct nvs_diff_row *)row)->key.kind]);
 }
 
-#define GET_SIDES(member, known)                                                         \
-	NVS_GET_KNOWN(struct nvs_diff_row, member##_a, known(r->of[0]), r->of[0].member) \
-	NVS_GET_KNOWN(struct nvs_diff_row, member##_b, known(r->of[1]), r->of[1].member)
-#define ALWAYS(of) true
-#define COUNTED(of) (!(of).uncounted)
+#define GET_SIDES(member, known)                                               \
+	NVS_GET_KNOWN(struct nvs_diff_row, member##_a, known, r->of[0].member) \
+	NVS_GET_KNOWN(struct nvs_diff_row, member##_b, known, r->of[1].member)
 
-GET_SIDES(calls, ALWAYS)
-GET_SIDES(submissions, COUNTED)
-GET_SIDES(bytes, COUNTED)
-GET_SIDES(methods, COUNTED)
-GET_SIDES(waits, COUNTED)
+GET_SIDES(calls, true)
+GET_SIDES(submissions, r->counted)
+GET_SIDES(bytes, r->read)
+GET_SIDES(methods, r->read)
+GET_SIDES(waits, r->read)
 NVS_GET_REAL(struct nvs_diff_row, us_a, r->of[0].host.count, (double)r->of[0].host.ns / 1000)
 NVS_GET_REAL(struct nvs_diff_row, us_b, r->of[1].host.count, (double)r->of[1].host.ns / 1000)
-NVS_GET_COUNT(struct nvs_diff_row, changed, r->changed)
-NVS_GET_COUNT(struct nvs_diff_row, moved, r->moved)
+NVS_GET_KNOWN(struct nvs_diff_row, changed, r->read, r->changed)
+NVS_GET_KNOWN(struct nvs_diff_row, moved, r->counted, r->moved)
 NVS_GET_KNOWN(struct nvs_diff_row, first_a, r->first[0], r->first[0] - 1)
 NVS_GET_KNOWN(struct nvs_diff_row, first_b, r->first[1], r->first[1] - 1)
 NVS_GET_TEXT(struct nvs_diff_row, name, r->name)
@@ -182,15 +181,15 @@ _Static_assert(sizeof(nvs_diff_columns) / sizeof(*nvs_diff_columns) == NVS_DIFF_
 
 /* ---- the table ---- */
 
-static bool same_count(const struct nvs_diff_count *a, const struct nvs_diff_count *b)
-{
-	return a->calls == b->calls && a->submissions == b->submissions && a->bytes == b->bytes &&
-	       a->methods == b->methods;
-}
-
 static bool differs(const struct nvs_diff_row *row)
 {
-	return row->changed || row->moved || !same_count(row->of, row->of + 1);
+	const struct nvs_diff_count *a = row->of, *b = row->of + 1;
+
+	if (a->calls != b->calls || row->changed || row->moved)
+		return true;
+	if (row->counted && a->submissions != b->submissions)
+		return true;
+	return row->read && (a->bytes != b->bytes || a->methods != b->methods);
 }
 
 static void put_cell(struct nvs_diff_row *row, int cell, bool known, uint64_t a, uint64_t b)
@@ -206,14 +205,13 @@ static void put_cell(struct nvs_diff_row *row, int cell, bool known, uint64_t a,
 static int finish_row(struct nvs_diff_row *row)
 {
 	const struct nvs_diff_count *a = row->of, *b = row->of + 1;
-	bool counted = !a->uncounted && !b->uncounted;
 	char *plain;
 
 	put_cell(row, CALLS, true, a->calls, b->calls);
-	put_cell(row, SUBMISSIONS, counted, a->submissions, b->submissions);
-	put_cell(row, BYTES, counted, a->bytes, b->bytes);
-	put_cell(row, METHODS, counted, a->methods, b->methods);
-	put_cell(row, WAITS, counted, a->waits, b->waits);
+	put_cell(row, SUBMISSIONS, row->counted, a->submissions, b->submissions);
+	put_cell(row, BYTES, row->read, a->bytes, b->bytes);
+	put_cell(row, METHODS, row->read, a->methods, b->methods);
+	put_cell(row, WAITS, row->read, a->waits, b->waits);
 	if (a->host.count || b->host.count)
 		snprintf(row->cell[HOST], CELL, "%.0f \u2192 %.0f", (double)a->host.ns / 1000,
 			 (double)b->host.ns / 1000);
@@ -282,11 +280,16 @@ static void say_verdict(FILE *f, const struct nvs_diff_state *st, bool same)
 		return;
 	fputs("No difference: ", f);
 	nvs_say_count(f, all->of[0].calls, "call", "calls");
-	fputs(", ", f);
-	nvs_say_count(f, all->of[0].submissions, "submission", "submissions");
-	fputs(", ", f);
-	nvs_say_bytes(f, all->of[0].bytes);
-	fputs(" of commands.\n", f);
+	if (all->counted) {
+		fputs(", ", f);
+		nvs_say_count(f, all->of[0].submissions, "submission", "submissions");
+	}
+	if (all->read) {
+		fputs(", ", f);
+		nvs_say_bytes(f, all->of[0].bytes);
+		fputs(" of commands", f);
+	}
+	fputs(".\n", f);
 }
 
 static const char *driver_of(const struct nvs_source *s)
@@ -332,8 +335,16 @@ static void say_rest(FILE *f, const struct nvs_diff_state *st)
 		fprintf(f, " with more than %u differences: there order was not looked at.\n",
 			NVS_ALIGN_MOST);
 	}
+	if (st->uncounted || st->unread)
+		fprintf(f, "A trace was recorded with level=%s: calls%s alone are judged.\n",
+			st->uncounted ? "counts" : "headers",
+			st->uncounted ? "" : " and submissions");
 	fputs("Not judged: host time in calls ", f);
 	say_sides(f, a->host.ns, b->host.ns, say_time);
+	if (!all->read) {
+		fputs(".\n", f);
+		return;
+	}
 	fputs(", waits for the GPU ", f);
 	say_sides(f, a->waits, b->waits, say_number);
 	fputs(" (", f);
@@ -384,13 +395,24 @@ static int say(struct nvs_run *run, const struct nvs_diff_state *st, bool same)
 	return 0;
 }
 
+static void set_known(const struct nvs_diff_state *st, struct nvs_diff_row *row)
+{
+	row->counted = !st->uncounted;
+	row->read = !st->unread;
+}
+
 int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, nvs_diff_columns, NULL);
 	const void **rows = calloc(st->rows.n + 1, sizeof(*rows));
-	bool same = !differs(st->all) && !st->alone[0] && !st->alone[1];
+	bool same;
 	int r = rows ? 0 : -ENOMEM;
 	size_t n = 0;
+
+	set_known(st, st->all);
+	if (st->uncounted)
+		st->alone[0] = st->alone[1] = 0;
+	same = !differs(st->all) && !st->alone[0] && !st->alone[1];
 
 	/* A name that was mistyped must not pass for two traces that are the same. */
 	if (!r && !st->rows.n && nvs_filter_asked(run->options)) {
@@ -402,6 +424,10 @@ int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st)
 	for (size_t i = 0; i < st->rows.n && !r; i++) {
 		struct nvs_diff_row *row = st->rows.row[i];
 
+		/* Sites are known by what was submitted from them. */
+		if (st->uncounted && row->key.kind == NVS_DIFF_SITE)
+			continue;
+		set_known(st, row);
 		same &= !differs(row);
 		if (!differs(row) && !run->options->verbose)
 			continue;

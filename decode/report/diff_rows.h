@@ -12,7 +12,6 @@ struct nvs_diff_count {
 	uint64_t bytes; /* without those of waits */
 	uint64_t waits, wait_bytes;
 	struct nvs_total host;
-	bool uncounted; /* what it submitted is not known */
 };
 
 /* A submission in progress. */
@@ -31,6 +30,8 @@ struct nvs_diff_state {
 	struct nvs_diff_row *all; /* their sums */
 	uint64_t alone[2]; /* submissions without a mate */
 	uint32_t unordered; /* threads */
+	bool uncounted; /* level=counts in one: what calls submitted is not known */
+	bool unread; /* or what submissions do is not: level=headers */
 	int status; /* -errno of the first failure */
 };
 

@@ -10,7 +10,7 @@
 #include "decode/calls/pending.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/times.h"
-#include "decode/report/waits.h"
+#include "decode/report/stalls.h"
 
 struct channel {
 	uint32_t number; /* its key */
@@ -34,7 +34,7 @@ struct state {
 	struct nvs_pending *pending;
 	struct nvs_rows channels;
 	struct nvs_numbers threads;
-	struct nvs_waits waits;
+	struct nvs_stalls waits;
 };
 
 /* ---- while it is read ---- */
@@ -102,19 +102,19 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
 	struct thread *t = nvs_number_get(&st->threads, call->thread);
-	struct nvs_wait wait = {.channel = NVS_NONE};
+	struct nvs_stall wait = {.channel = NVS_NONE};
 
 	for (int i = 1; t && i >= 0; i--)
 		if (within(call, t->full[i].time)) {
 			wait.channel = t->full[i].channel;
-			wait.causes |= i ? NVS_WAIT_PUSHBUFFER : NVS_WAIT_RING;
+			wait.causes |= i ? NVS_STALL_PUSHBUFFER : NVS_STALL_RING;
 		}
-	return nvs_waits_call(&st->waits, call, &wait);
+	return nvs_stalls_call(&st->waits, call, &wait);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	return nvs_waits_record(&((struct state *)arg)->waits, rec);
+	return nvs_stalls_record(&((struct state *)arg)->waits, rec);
 }
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
@@ -150,7 +150,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 struct row {
 	const struct nvs_source *source;
 	const struct channel *channel; /* NULL: a call */
-	const struct nvs_wait *wait;
+	const struct nvs_stall *wait;
 	char cause[64], others[96];
 };
 
@@ -292,8 +292,8 @@ static size_t call_rows(struct nvs_run *run, struct row *rows)
 			if (!rows)
 				continue;
 			*r = (struct row){.source = st->source, .wait = st->waits.wait + i};
-			nvs_wait_cause(r->wait, r->cause, sizeof(r->cause));
-			nvs_wait_others(&st->waits, r->wait, r->others, sizeof(r->others));
+			nvs_stall_cause(r->wait, r->cause, sizeof(r->cause));
+			nvs_stall_others(&st->waits, r->wait, r->others, sizeof(r->others));
 		}
 	}
 	return n;
@@ -302,10 +302,10 @@ static size_t call_rows(struct nvs_run *run, struct row *rows)
 /* What waited for room is told of its channel too. */
 static int settle(struct state *st)
 {
-	int r = nvs_waits_settle(&st->waits);
+	int r = nvs_stalls_settle(&st->waits);
 
 	for (size_t i = 0; i < st->waits.n && !r; i++) {
-		const struct nvs_wait *w = st->waits.wait + i;
+		const struct nvs_stall *w = st->waits.wait + i;
 		struct channel *c = w->channel == NVS_NONE
 					    ? NULL
 					    : nvs_rows_at(&st->channels, &w->channel);
@@ -394,7 +394,7 @@ static void free_state(struct nvs_run *run)
 		nvs_pending_free(st[i].pending);
 		nvs_rows_free(&st[i].channels, NULL);
 		nvs_numbers_free(&st[i].threads, free);
-		nvs_waits_free(&st[i].waits);
+		nvs_stalls_free(&st[i].waits);
 	}
 }
 

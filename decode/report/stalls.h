@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls that waited inside the driver, and what the trace shows of why. */
-#ifndef NVSNOOP_DECODE_REPORT_WAITS_H
-#define NVSNOOP_DECODE_REPORT_WAITS_H
+#ifndef NVSNOOP_DECODE_REPORT_STALLS_H
+#define NVSNOOP_DECODE_REPORT_STALLS_H
 
 #include "decode/base/numbers.h"
 #include "decode/report/report.h"
 #include "decode/report/times.h"
 
-#define NVS_WAIT_RING (1u << 0)
-#define NVS_WAIT_PUSHBUFFER (1u << 1)
-#define NVS_WAIT_MODULE (1u << 2) /* code was loaded in it */
-#define NVS_WAIT_MEMORY (1u << 3) /* memory was allocated or mapped in it */
-#define NVS_WAIT_COPY (1u << 4) /* it is a copy that synchronises */
-#define NVS_WAIT_OTHERS (1u << 5) /* other threads were in calls for half of its time or more */
+#define NVS_STALL_RING (1u << 0)
+#define NVS_STALL_PUSHBUFFER (1u << 1)
+#define NVS_STALL_MODULE (1u << 2) /* code was loaded in it */
+#define NVS_STALL_MEMORY (1u << 3) /* memory was allocated or mapped in it */
+#define NVS_STALL_COPY (1u << 4) /* it is a copy that synchronises */
+#define NVS_STALL_OTHERS (1u << 5) /* other threads were in calls for half of its time or more */
 
-#define NVS_WAIT_SIBLINGS 4 /* calls by thread and API that are told apart */
+#define NVS_STALL_SIBLINGS 4 /* calls by thread and API that are told apart */
 
-struct nvs_wait {
+struct nvs_stall {
 	const struct nvs_call_api *api;
 	uint64_t begin, end; /* ticks */
 	uint64_t ns, usual; /* of its API's calls the median; 0: of too few */
@@ -25,12 +25,12 @@ struct nvs_wait {
 	struct nvs_sibling {
 		uint64_t ticks;
 		uint32_t api, thread, calls; /* calls 0: none */
-	} siblings[NVS_WAIT_SIBLINGS];
+	} siblings[NVS_STALL_SIBLINGS];
 };
 
-struct nvs_waits {
+struct nvs_stalls {
 	struct nvs_source *source;
-	struct nvs_wait *wait; /* by their begin, once settled */
+	struct nvs_stall *wait; /* by their begin, once settled */
 	size_t n, room;
 	uint64_t dropped; /* for want of memory */
 	struct nvs_rows apis; /* times of their calls */
@@ -48,16 +48,17 @@ struct nvs_waits {
 
 /* While it is read: each call that is over, with what is known of WAIT, causes and channel. 0 or
  * -ENOMEM. */
-int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, const struct nvs_wait *wait);
-int nvs_waits_record(struct nvs_waits *w, const struct nvs_rec *rec);
+int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call,
+		    const struct nvs_stall *wait);
+int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec);
 /* All has been read, and the clock is known: leaves those that waited, with their causes. Reads the
  * trace once more, where other threads made calls. 0 or -errno. */
-int nvs_waits_settle(struct nvs_waits *w);
-void nvs_waits_free(struct nvs_waits *w);
+int nvs_stalls_settle(struct nvs_stalls *w);
+void nvs_stalls_free(struct nvs_stalls *w);
 
 /* In words; "": not known. */
-void nvs_wait_cause(const struct nvs_wait *wait, char *dst, size_t room);
-void nvs_wait_others(const struct nvs_waits *w, const struct nvs_wait *wait, char *dst,
-		     size_t room);
+void nvs_stall_cause(const struct nvs_stall *wait, char *dst, size_t room);
+void nvs_stall_others(const struct nvs_stalls *w, const struct nvs_stall *wait, char *dst,
+		      size_t room);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/roles.h"
-#include "decode/report/waits.h"
+#include "decode/report/stalls.h"
 
 #define LONG_NS 100000u /* less is no matter */
 #define TIMES_USUAL 10u
@@ -39,10 +39,10 @@ static bool grow(void *list, size_t n, size_t *room, size_t size)
 	return true;
 }
 
-static void note_nested(struct nvs_waits *w, const struct nvs_call *call)
+static void note_nested(struct nvs_stalls *w, const struct nvs_call *call)
 {
-	uint32_t causes = call->api->group == NVS_CALL_GROUP_MODULE   ? NVS_WAIT_MODULE
-			  : call->api->group == NVS_CALL_GROUP_MEMORY ? NVS_WAIT_MEMORY
+	uint32_t causes = call->api->group == NVS_CALL_GROUP_MODULE   ? NVS_STALL_MODULE
+			  : call->api->group == NVS_CALL_GROUP_MEMORY ? NVS_STALL_MEMORY
 								      : 0;
 
 	if (causes && grow(&w->nested, w->nnested, &w->nested_room, sizeof(*w->nested)))
@@ -86,9 +86,9 @@ static bool loaded(const struct nvs_call *call)
 	       copies;
 }
 
-int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, const struct nvs_wait *wait)
+int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const struct nvs_stall *wait)
 {
-	struct nvs_wait *new;
+	struct nvs_stall *new;
 	struct api *api;
 	uint64_t ns;
 
@@ -121,12 +121,12 @@ int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, const struc
 	new->ns = ns;
 	new->thread = call->thread;
 	new->stack = call->stack;
-	new->causes |= (loaded(call) ? NVS_WAIT_MODULE : 0) |
-		       (synchronises(call) ? NVS_WAIT_COPY : 0);
+	new->causes |= (loaded(call) ? NVS_STALL_MODULE : 0) |
+		       (synchronises(call) ? NVS_STALL_COPY : 0);
 	return 0;
 }
 
-int nvs_waits_record(struct nvs_waits *w, const struct nvs_rec *rec)
+int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
 {
 	switch (rec->type) {
 	case NVS_REC_OBJECT:
@@ -139,7 +139,7 @@ int nvs_waits_record(struct nvs_waits *w, const struct nvs_rec *rec)
 
 /* ---- which of them waited ---- */
 
-static bool waited(struct nvs_waits *w, struct nvs_wait *wait)
+static bool waited(struct nvs_stalls *w, struct nvs_stall *wait)
 {
 	const struct api *api = nvs_rows_at(&w->apis, &wait->api);
 	uint64_t usual = api ? nvs_times_quantile(&api->times, 0.5) : 0;
@@ -147,12 +147,12 @@ static bool waited(struct nvs_waits *w, struct nvs_wait *wait)
 	if (!api || api->times.total.count < MANY_CALLS)
 		return true;
 	wait->usual = nvs_call_ns(w->source->trace, wait->begin, wait->begin + usual);
-	return (wait->end - wait->begin) / TIMES_USUAL >= usual || wait->causes & NVS_WAIT_COPY;
+	return (wait->end - wait->begin) / TIMES_USUAL >= usual || wait->causes & NVS_STALL_COPY;
 }
 
 static int by_begin(const void *pa, const void *pb)
 {
-	const struct nvs_wait *a = pa, *b = pb;
+	const struct nvs_stall *a = pa, *b = pb;
 
 	if (a->begin != b->begin)
 		return a->begin < b->begin ? -1 : 1;
@@ -175,7 +175,7 @@ static int nested_by_begin(const void *pa, const void *pb)
 /* ---- what other threads did ---- */
 
 /* Waits begin before TICKS: how many. */
-static size_t before(const struct nvs_waits *w, uint64_t ticks)
+static size_t before(const struct nvs_stalls *w, uint64_t ticks)
 {
 	size_t lo = 0, hi = w->n;
 
@@ -190,9 +190,9 @@ static size_t before(const struct nvs_waits *w, uint64_t ticks)
 	return lo;
 }
 
-static void add_sibling(struct nvs_wait *wait, const struct nvs_call *call, uint64_t ticks)
+static void add_sibling(struct nvs_stall *wait, const struct nvs_call *call, uint64_t ticks)
 {
-	for (int i = 0; i < NVS_WAIT_SIBLINGS; i++) {
+	for (int i = 0; i < NVS_STALL_SIBLINGS; i++) {
 		struct nvs_sibling *s = wait->siblings + i;
 
 		if (s->calls && (s->api != call->api->number || s->thread != call->thread))
@@ -206,7 +206,7 @@ static void add_sibling(struct nvs_wait *wait, const struct nvs_call *call, uint
 }
 
 /* Who was in a call when memory was allocated may have done it. */
-static bool made_memory(const struct nvs_waits *w, uint64_t from, uint64_t to)
+static bool made_memory(const struct nvs_stalls *w, uint64_t from, uint64_t to)
 {
 	size_t lo = 0, hi = w->nmemory;
 
@@ -228,14 +228,14 @@ static uint64_t most(uint64_t a, uint64_t b)
 
 static int on_sibling(void *arg, const struct nvs_call *call)
 {
-	struct nvs_waits *w = arg;
+	struct nvs_stalls *w = arg;
 	uint64_t end = call->end ? call->end : UINT64_MAX;
 
 	/* Who waits for the GPU holds nothing that others need. */
 	if (call->depth > 1 || call->api->group == NVS_CALL_GROUP_SYNC)
 		return 0;
 	for (size_t i = before(w, end); i && w->latest[i - 1] > call->begin; i--) {
-		struct nvs_wait *wait = w->wait + i - 1;
+		struct nvs_stall *wait = w->wait + i - 1;
 		uint64_t from = most(wait->begin, call->begin);
 		uint64_t to = end < wait->end ? end : wait->end;
 
@@ -250,7 +250,7 @@ static int on_sibling(void *arg, const struct nvs_call *call)
 			continue;
 		add_sibling(wait, call, to - from);
 		if (made_memory(w, from, to))
-			wait->causes &= ~NVS_WAIT_MEMORY;
+			wait->causes &= ~NVS_STALL_MEMORY;
 	}
 	return 0;
 }
@@ -262,7 +262,7 @@ static int by_ticks(const void *pa, const void *pb)
 	return -by_number(&a->ticks, &b->ticks);
 }
 
-static int see_siblings(struct nvs_waits *w)
+static int see_siblings(struct nvs_stalls *w)
 {
 	struct nvs_reader reader = {.call = on_sibling, .arg = w};
 	struct nvs_reading *reading;
@@ -275,18 +275,18 @@ static int see_siblings(struct nvs_waits *w)
 		w->latest[i] = most(w->wait[i].end, i ? w->latest[i - 1] : 0);
 	r = nvs_source_read(w->source, &reader, &reading);
 	for (size_t i = 0; i < w->n; i++) {
-		struct nvs_wait *wait = w->wait + i;
+		struct nvs_stall *wait = w->wait + i;
 
-		qsort(wait->siblings, NVS_WAIT_SIBLINGS, sizeof(*wait->siblings), by_ticks);
+		qsort(wait->siblings, NVS_STALL_SIBLINGS, sizeof(*wait->siblings), by_ticks);
 		if (wait->siblings->calls && wait->siblings->ticks >= (wait->end - wait->begin) / 2)
-			wait->causes |= NVS_WAIT_OTHERS;
+			wait->causes |= NVS_STALL_OTHERS;
 	}
 	return r;
 }
 
 /* ---- why ---- */
 
-static void see_nested(struct nvs_waits *w)
+static void see_nested(struct nvs_stalls *w)
 {
 	for (size_t i = 0; i < w->nnested; i++) {
 		const struct nvs_nested *n = w->nested + i;
@@ -304,7 +304,7 @@ static void see_nested(struct nvs_waits *w)
 	}
 }
 
-int nvs_waits_settle(struct nvs_waits *w)
+int nvs_stalls_settle(struct nvs_stalls *w)
 {
 	size_t kept = 0;
 
@@ -321,7 +321,7 @@ int nvs_waits_settle(struct nvs_waits *w)
 		qsort(w->nested, w->nnested, sizeof(*w->nested), nested_by_begin);
 	for (size_t i = 0; i < w->n; i++)
 		if (made_memory(w, w->wait[i].begin, w->wait[i].end))
-			w->wait[i].causes |= NVS_WAIT_MEMORY;
+			w->wait[i].causes |= NVS_STALL_MEMORY;
 	if (nvs_trace_thread_count(w->source->trace) > 1 && see_siblings(w) < 0)
 		return -EIO;
 	see_nested(w);
@@ -333,7 +333,7 @@ static void free_api(void *row)
 	nvs_times_free(&((struct api *)row)->times);
 }
 
-void nvs_waits_free(struct nvs_waits *w)
+void nvs_stalls_free(struct nvs_stalls *w)
 {
 	nvs_rows_free(&w->apis, free_api);
 	free(w->wait);
@@ -345,7 +345,7 @@ void nvs_waits_free(struct nvs_waits *w)
 
 /* ---- in words ---- */
 
-void nvs_wait_cause(const struct nvs_wait *wait, char *dst, size_t room)
+void nvs_stall_cause(const struct nvs_stall *wait, char *dst, size_t room)
 {
 	static const char *const words[] = {"ring full",	  "pushbuffer full",
 					    "module loading",	  "memory allocation",
@@ -358,7 +358,8 @@ void nvs_wait_cause(const struct nvs_wait *wait, char *dst, size_t room)
 			n += (size_t)snprintf(dst + n, room - n, "%s%s", n ? ", " : "", words[i]);
 }
 
-void nvs_wait_others(const struct nvs_waits *w, const struct nvs_wait *wait, char *dst, size_t room)
+void nvs_stall_others(const struct nvs_stalls *w, const struct nvs_stall *wait, char *dst,
+		      size_t room)
 {
 	const struct nvs_sibling *s = wait->siblings;
 	const struct nvs_call_api *api = s->calls ? nvs_number_get(&w->names, s->api) : NULL;

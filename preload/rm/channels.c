@@ -5,7 +5,7 @@
  */
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
-#include "trap/copy/shadow.h"
+#include "trap/copy/timing.h"
 
 #define USERD_GP_PUT 0x8c
 
@@ -200,8 +200,12 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 
 	if (put && c->shadow)
 		put = &c->shadow->userd[NVS_USERD_GP_PUT];
+	if (c->shadow && c->shadow->timing)
+		nvs_timing_drain(c);
 	c->put_taken = true;
 	c->put_read = put && nvs_load32_guarded(put, &c->final_put);
+	if (c->put_read && c->shadow && c->shadow->timing)
+		c->final_put = nvs_timing_put(c->shadow);
 	/* Both of one moment: at the end of the process others may go on ringing. */
 	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 }
@@ -222,6 +226,7 @@ void nvs_channels_settle(void)
 
 void nvs_channel_remove(struct nvs_channel_entry *c)
 {
+	nvs_timing_tell(c);
 	nvs_tell_channel_gone(c, 0);
 	nvs_shadow_drop(c);
 	if (c->slot && !nvs_rm()->stale)

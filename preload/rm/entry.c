@@ -17,7 +17,7 @@ int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 
 	nvs_lock(&saved);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
-	keep = uvm ? nvs_uvm_before(request) : nvs_rm_before((unsigned)request, arg);
+	keep = uvm ? nvs_uvm_before(request, arg) : nvs_rm_before((unsigned)request, arg);
 	nvs_publish();
 	if (!keep)
 		nvs_unlock(&saved);

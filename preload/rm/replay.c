@@ -110,6 +110,7 @@ void nvs_rm_final_records(bool look_at_maps)
 	DL_FOREACH(rm->channels, c)
 	{
 		settle(c);
+		nvs_timing_tell(c);
 		nvs_tell_channel_gone(c, NVS_CHAN_GONE_AT_EXIT);
 	}
 	if (look_at_maps)

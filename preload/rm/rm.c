@@ -29,6 +29,8 @@ static struct call unwrap(const struct nv_ioctl_xfer *x)
 static void leave(struct nvs_object *o)
 {
 	nvs_rm()->leaving = o;
+	if (o && nvs_rm()->pools)
+		nvs_timing_object_goes(o);
 	if (o)
 		nvs_object_withdraw(o);
 }

@@ -246,6 +246,10 @@ struct nvs_channel_entry {
 	uint32_t final_put;
 	uint64_t final_claim; /* read with it */
 	struct nvs_shadow *shadow; /* NULL: none */
+	struct nvs_timing_pool *pool; /* its times lie there, NULL: nowhere */
+	uint32_t chunk; /* of it */
+	uint64_t untimed[NVS_UNTIMED_REASONS]; /* under shadows that are no more */
+	uint64_t timed;
 	bool shadow_tried,
 		shadow_due; /* due: to be given back when the last GP_PUT has been read */
 	uint64_t shadow_claim; /* state at the last refresh */
@@ -275,6 +279,20 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
 void nvs_shadow_try(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */
 void nvs_shadow_collect(void); /* no trap has a view of before */
+
+/* ---- timing.c: the GPU's own time ---- */
+/* SHADOW is about to be the channel's. */
+void nvs_timing_begin(struct nvs_channel_entry *channel, struct nvs_shadow *shadow);
+/* Its channel is to go on without a shadow: waits a while for the GPU. False: it goes on with it. */
+bool nvs_timing_end(struct nvs_channel_entry *channel);
+void nvs_timing_gone(struct nvs_channel_entry *channel); /* the channel is no more */
+void nvs_timing_free(struct nvs_shadow *shadow);
+/* What is submitted reaches the GPU, and times that come soon the trace. */
+void nvs_timing_drain(struct nvs_channel_entry *channel);
+void nvs_timing_tell(const struct nvs_channel_entry *channel); /* what was not timed, and why */
+/* GPU mappings in [START, END) are about to go. */
+void nvs_timing_memory_goes(uint64_t start, uint64_t end);
+void nvs_timing_object_goes(const struct nvs_object *object);
 
 /* ---- tell.c: records ---- */
 void nvs_tell_gpu(uint32_t gpu);
@@ -339,7 +357,7 @@ void nvs_fd_duped(int from, int to);
  */
 bool nvs_rm_before(unsigned request, void *arg);
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
-bool nvs_uvm_before(unsigned long request);
+bool nvs_uvm_before(unsigned long request, const void *arg);
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
 
 /* ---- publish.c ---- */
@@ -376,6 +394,7 @@ struct nvs_rm {
 	struct nvs_object *leaving;
 	struct nvs_rm_map *unmapping;
 	uint64_t generation;
+	struct nvs_timing_pool *pools; /* timing.c */
 	bool power_asked, may_suspend; /* the GPU may lose power at run time */
 	struct nvs_stash_hole *holes; /* shadow.c */
 	struct nvs_shadow *retired; /* traps may still know them */

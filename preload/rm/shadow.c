@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
 #include "preload/base/sys.h"
-#include "trap/copy/shadow.h"
+#include "trap/copy/timing.h"
 
 #define PAGE 4096ull
 /* Objects that hold rings are small; others get no second mapping */
@@ -189,6 +189,7 @@ void nvs_shadow_collect(void)
 
 	while ((sh = nvs_rm()->retired)) {
 		nvs_rm()->retired = sh->next;
+		nvs_timing_free(sh);
 		nvs_free(sh, sizeof(*sh));
 	}
 }
@@ -202,6 +203,7 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (c->shadow && m->real && (uintptr_t)c->shadow->userd - m->real < size) {
 		atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
+		nvs_timing_gone(c);
 		retire(c);
 	}
 	if (m->real && !nvs_rm()->stale) /* else a trap that is interrupted may be writing there */
@@ -221,6 +223,7 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 {
 	if (!c->shadow)
 		return;
+	nvs_timing_gone(c);
 	nvs_shadow_undo(c->shadow);
 	retire(c);
 }
@@ -229,7 +232,7 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
  * it. */
 static void give_back(struct nvs_channel_entry *c)
 {
-	if (nvs_shadow_undo(c->shadow))
+	if (!nvs_timing_end(c) || nvs_shadow_undo(c->shadow))
 		return;
 	retire(c);
 	c->flags &= ~NVS_CHAN_SHADOW;
@@ -382,6 +385,7 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 		nvs_free(sh, sizeof(*sh));
 		return;
 	}
+	nvs_timing_begin(c, sh);
 	atomic_store(&sh->carried, atomic_load((_Atomic uint64_t *)&c->slot->claim));
 	c->shadow = sh;
 	c->flags |= NVS_CHAN_SHADOW;
@@ -407,6 +411,16 @@ static bool beside(struct nvs_channel_entry *c)
 	return !only_userd(page, userd);
 }
 
+static void show_get(struct nvs_channel_entry *c, volatile uint32_t *seen)
+{
+	uint32_t get;
+
+	if (!c->shadow->timing)
+		seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
+	else if (nvs_timing_get(c->shadow, &get))
+		seen[NVS_USERD_GP_GET] = get;
+}
+
 void nvs_shadow_bring_over(void)
 {
 	struct nvs_channel_entry *c;
@@ -427,7 +441,7 @@ void nvs_shadow_bring_over(void)
 		c->shadow_claim = c->slot->claim;
 		/* A channel whose ring is full claims nothing more until GP_GET has moved on. */
 		if (!c->shadow_idle || seen[NVS_USERD_GP_GET] != *c->put) {
-			seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
+			show_get(c, seen);
 			seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
 		}
 		if (beside(c))

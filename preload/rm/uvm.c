@@ -110,9 +110,15 @@ static void register_vaspace(const struct UVM_REGISTER_GPU_VASPACE_PARAMS *a)
 /*
  * What frees a range may let another thread use it again at once: the lock is kept over the call.
  */
-bool nvs_uvm_before(unsigned long request)
+bool nvs_uvm_before(unsigned long request, const void *arg)
 {
-	return nvs_rm() && (request == NVS_UVM_FREE || request == NVS_UVM_UNMAP_EXTERNAL);
+	uint64_t base; /* with which both begin */
+
+	if (!nvs_rm() || (request != NVS_UVM_FREE && request != NVS_UVM_UNMAP_EXTERNAL))
+		return false;
+	if (nvs_rm()->pools && nvs_peek(&base, arg, sizeof(base)))
+		nvs_timing_memory_goes(base, base + 1);
+	return true;
 }
 
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret)

@@ -300,6 +300,7 @@ void sg_context_destroy(struct sg_context *ctx)
 	sg_module_drop(ctx->builtin);
 	for (int i = 0; i < 4; i++)
 		sg_host_free(ctx->staging[i]);
+	sg_host_unregister_all(ctx);
 	sg_device_free_all(ctx);
 	fixed_objects_free(ctx);
 	munmap((void *)ctx->base, WINDOW);

@@ -250,6 +250,18 @@ bool sg_host_free(void *p)
 	return host_drop(p, false);
 }
 
+void sg_host_unregister_all(struct sg_context *ctx)
+{
+	struct host *h;
+
+	do {
+		pthread_mutex_lock(&host_lock);
+		for (h = hosts; h && (h->ctx != ctx || !h->registered); h = h->next)
+			;
+		pthread_mutex_unlock(&host_lock);
+	} while (h && host_drop(h->p, true));
+}
+
 bool sg_host_pinned(const void *p, uint64_t n)
 {
 	const uint8_t *q = p;

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef NVSNOOP_PRELOAD_SESSION_TIMING_H
+#define NVSNOOP_PRELOAD_SESSION_TIMING_H
+
+struct nvs_session;
+/* Where timing= asks for it. */
+void nvs_timing_start(struct nvs_session *session);
+
+#endif

@@ -626,7 +626,8 @@ enum nvs_untimed_reason {
 	NVS_UNTIMED_SEMAPHORE = 2, /* the channel sets the registers of a semaphore in pieces */
 	NVS_UNTIMED_BEHIND = 3, /* earlier times of the channel were not there yet */
 	NVS_UNTIMED_EARLY = 4, /* before there was memory for times */
-	NVS_UNTIMED_UNREADABLE = 5, /* a segment could not be read: where its methods end is not known */
+	NVS_UNTIMED_UNREADABLE =
+		5, /* a segment could not be read: where its methods end is not known */
 	NVS_UNTIMED_TOGETHER = 6, /* reached the GPU together with another one, which was left */
 	NVS_UNTIMED_RING = 7, /* its entries fill the GPFIFO */
 	NVS_UNTIMED_ENDING = 8, /* the context, or the channel's shadow, was about to end */

@@ -136,7 +136,8 @@ void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address);
 bool nvs_rm_timing_wants(uint32_t gpu);
 /* Number of the GPU with this UUID, NVS_NONE: none is known. */
 uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16]);
-/* What stayed behind goes on; READ: times that are there are read. True: something is left behind. */
+/* What stayed behind goes on; READ: times that are there are read. True: something is left behind.
+ */
 bool nvs_rm_timing_round(bool read);
 /* Records every GPU's clock beside the session's. */
 void nvs_rm_timing_clocks(void);

@@ -283,7 +283,8 @@ void nvs_shadow_collect(void); /* no trap has a view of before */
 /* ---- timing.c: the GPU's own time ---- */
 /* SHADOW is about to be the channel's. */
 void nvs_timing_begin(struct nvs_channel_entry *channel, struct nvs_shadow *shadow);
-/* Its channel is to go on without a shadow: waits a while for the GPU. False: it goes on with it. */
+/* Its channel is to go on without a shadow: waits a while for the GPU. False: it goes on with it.
+ */
 bool nvs_timing_end(struct nvs_channel_entry *channel);
 void nvs_timing_gone(struct nvs_channel_entry *channel); /* the channel is no more */
 void nvs_timing_free(struct nvs_shadow *shadow);

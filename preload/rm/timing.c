@@ -53,8 +53,8 @@ static struct nvs_timing_bell bell_of(const struct nvs_channel_entry *c)
 		    (!last || m->number > last->number))
 			last = m;
 	}
-	return (struct nvs_timing_bell){
-		last ? (volatile uint32_t *)(last->alias + DOORBELL) : NULL, c->token};
+	return (struct nvs_timing_bell){last ? (volatile uint32_t *)(last->alias + DOORBELL) : NULL,
+					c->token};
 }
 
 /* ---- a channel's timing ---- */
@@ -177,7 +177,8 @@ void nvs_timing_tell(const struct nvs_channel_entry *c)
 		told += n;
 		/* Where no memory ever came, that is why it was too early. */
 		if (n)
-			tell(c, i == NVS_UNTIMED_EARLY && !nvs_rm()->pools ? NVS_UNTIMED_NO_MEMORY : i,
+			tell(c,
+			     i == NVS_UNTIMED_EARLY && !nvs_rm()->pools ? NVS_UNTIMED_NO_MEMORY : i,
 			     n);
 	}
 	if (!c->timed && !t && all > told)

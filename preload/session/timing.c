@@ -96,8 +96,8 @@ static void *map_memory(void)
 	for (uint64_t i = 0; i < LOW_TRIES && p == MAP_FAILED; i++) {
 		void *at = (void *)(LOW_ADDRESS + i * LOW_STEP);
 
-		p = nvs_next()->mmap(at, bytes, PROT_READ | PROT_WRITE,
-				     flags | MAP_FIXED_NOREPLACE, -1, 0);
+		p = nvs_next()->mmap(at, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE,
+				     -1, 0);
 		/* Kernels that do not know the flag map elsewhere. */
 		if (p != MAP_FAILED && p != at) {
 			nvs_next()->munmap(p, bytes);
@@ -130,8 +130,7 @@ static uint32_t current_gpu(void)
 static bool make_memory(void)
 {
 	int (*enlist)(void *, size_t, unsigned) = nvs_api_driver("cuMemHostRegister_v2");
-	int (*find)(uint64_t *, void *, unsigned) =
-		nvs_api_driver("cuMemHostGetDevicePointer_v2");
+	int (*find)(uint64_t *, void *, unsigned) = nvs_api_driver("cuMemHostGetDevicePointer_v2");
 	uint32_t gpu = current_gpu();
 	uint64_t address;
 	void *p;

@@ -136,7 +136,8 @@ static struct nvs_timing_use *take_slot(struct nvs_timing *t, struct nvs_buffer 
 	t->next++;
 	if (state == SLOT_FREE)
 		return use;
-	if (state != SLOT_USED || !atomic_compare_exchange_strong(&use->state, &state, SLOT_READING))
+	if (state != SLOT_USED ||
+	    !atomic_compare_exchange_strong(&use->state, &state, SLOT_READING))
 		return state == SLOT_FREE ? use : NULL;
 	if (is_there(t, use, &rec) && is_read(buffer, &rec, time))
 		return use;
@@ -411,15 +412,14 @@ static void hand_over(struct nvs_batch *b, uint64_t target)
 	if (carried >= target)
 		return;
 	if (from != to)
-		walk_on(b, t, from, to,
-			target == mine && carried >> NVS_PUT_BITS == b->sequence);
+		walk_on(b, t, from, to, target == mine && carried >> NVS_PUT_BITS == b->sequence);
 	if (atomic_load(&t->mode) == NVS_TIMING_PLAIN)
 		write_plain(sh, to);
-	/* Nobody else changes it but the end of the shadow's mapping, behind which nothing is written. */
+	/* Nobody else changes it but the end of the shadow's mapping, behind which nothing is
+	 * written. */
 	if (!atomic_compare_exchange_strong(&sh->carried, &carried, target))
 		return;
-	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN &&
-	    !pump(sh, to, b->buffer, b->event->time))
+	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN && !pump(sh, to, b->buffer, b->event->time))
 		wake();
 }
 

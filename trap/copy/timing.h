@@ -16,7 +16,8 @@
  *  - A slot is used again only after its times were read into the trace.
  *  - Whoever is at the real GPFIFO holds the lock. Who finds it held by what it has interrupted, or
  *    for ever, leaves word in `ready`, and goes on; what a thread was jumped out of, or died in, is
- *    known by its number, and made good: entries count from the moment that the real GP_PUT says so.
+ *    known by its number, and made good: entries count from the moment that the real GP_PUT says
+ * so.
  */
 #ifndef NVSNOOP_TRAP_COPY_TIMING_H
 #define NVSNOOP_TRAP_COPY_TIMING_H
@@ -69,8 +70,8 @@ struct nvs_timing {
 	} uses[NVS_TIMING_SLOTS];
 	/* Of ENTRIES each, behind this. */
 	uint32_t *of_real;
-	uint64_t *ends; /* by the index of a submission's last entry: sequence + 1, 0 none ends there;
-			   and whether it may be timed */
+	uint64_t *ends; /* by the index of a submission's last entry: sequence + 1, 0 none ends
+			   there; and whether it may be timed */
 };
 
 static inline size_t nvs_timing_size(uint32_t entries)

@@ -107,8 +107,7 @@ void nvs_rm_final_records(bool look_at_maps)
 	if (!rm || !rm->live)
 		return;
 	nvs_lock(&saved);
-	if (nvs_options()->values.timing)
-		nvs_rm_timing_clocks();
+	nvs_rm_timing_clocks();
 	DL_FOREACH(rm->channels, c)
 	{
 		settle(c);

@@ -411,6 +411,8 @@ void nvs_rm_timing_clocks(void)
 	uint64_t done = 0;
 	sigset_t saved;
 
+	if (!nvs_options()->values.timing)
+		return;
 	nvs_lock(&saved);
 	all = &nvs_rm()->cpu;
 	for (uint32_t i = 0; i < all->n; i++) {

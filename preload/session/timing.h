@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* timing=: what the session does for it. */
 #ifndef NVSNOOP_PRELOAD_SESSION_TIMING_H
 #define NVSNOOP_PRELOAD_SESSION_TIMING_H
 

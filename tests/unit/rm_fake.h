@@ -19,6 +19,7 @@
 #include "preload/rm/rm.h"
 #include "preload/signals/signals.h"
 #include "preload/trace/session.h"
+#include "trap/copy/timing.h"
 
 static int passed, failed;
 

@@ -222,8 +222,7 @@ static void own_segment(uint64_t va, uint32_t n)
 		return;
 	}
 	/* An end is the one that is to be had of the submission before. */
-	if (timing->kind == NVS_TIMING_WORK && taken &&
-	    times[queue[taken - 1].submission].n == 1)
+	if (timing->kind == NVS_TIMING_WORK && taken && times[queue[taken - 1].submission].n == 1)
 		whose = queue[taken - 1].submission;
 	times[whose].ns[times[whose].n & 1] = gpu_ns;
 	times[whose].n++;

@@ -128,6 +128,7 @@ static void fetch(struct sg_channel *ch)
 		sg_write(ch, slot, &poison, 8);
 	}
 	ch->get = (ch->get + 1) & (ch->entries - 1);
+	__atomic_fetch_add(&ch->fetches, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&ch->userd[USERD_GET], ch->get, __ATOMIC_RELEASE);
 }
 

@@ -100,6 +100,7 @@ struct sg_channel {
 	uint32_t rung; /* GP_PUT of the last doorbell, by a driver that tells; SG_NO_GPU: it does
 			  not */
 	uint32_t seen_rung; /* with `own`: the one that was looked at last */
+	uint64_t fetches; /* entries taken so far */
 	uint32_t bells; /* times the token was seen on a doorbell page */
 	bool scheduled, dead, bell;
 	/* The segment in work. */

@@ -193,12 +193,13 @@ static void free_state(struct nvs_run *run)
 	nvs_rows_free(&st->rows, free_row);
 }
 
-NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
-	   .help = "the GPU's own time, by API, of a trace with timing=work",
-	   .man = "The GPU's own time of what each API submitted, where the trace was recorded with\n"
-		  ".BR timing=work .\n"
-		  "It holds what the two timestamps take themselves, and work of other streams\n"
-		  "that was done meanwhile.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .begin = begin, .end = end,
-	   .print = print, .free = free_state);
+NVS_REPORT(
+	gpu_time, .name = "gpu-time", .place = 95,
+	.help = "the GPU's own time, by API, of a trace with timing=work",
+	.man = "The GPU's own time of what each API submitted, where the trace was recorded with\n"
+	       ".BR timing=work .\n"
+	       "It holds what the two timestamps take themselves, and work of other streams\n"
+	       "that was done meanwhile.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .begin = begin, .end = end,
+	.print = print, .free = free_state);

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
 #include "preload/base/sys.h"
+#include "trap/copy/shadow.h"
 #include "trap/copy/timing.h"
 
 #define PAGE 4096ull

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
+#include "trap/copy/shadow.h"
 #include "trap/copy/timing.h"
 
 #define DOORBELL 0x90

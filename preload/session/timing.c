@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/api/api.h"
+#include "preload/base/next.h"
 #include "preload/base/ownthread.h"
+#include "preload/base/sys.h"
 #include "preload/session/timing.h"
 #include "preload/trace/session.h"
 

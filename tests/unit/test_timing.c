@@ -514,7 +514,7 @@ static void test_left_in_the_middle(bool told)
 	timing->of_real[3] = 1;
 	ring_of(real)[3] = queue[1].entry;
 	timing->of_real[4] = 2;
-	atomic_store(&state.claim, 2ull << NVS_PUT_BITS | 2);
+	state.claim = 2ull << NVS_PUT_BITS | 2;
 	atomic_store(&shadow.carried, 2ull << NVS_PUT_BITS | 2);
 	if (told)
 		*(userd_of(real) + NVS_USERD_GP_PUT) = 4;

@@ -13,6 +13,8 @@
 
 #define TURN_SPINS (1u << 20) /* as for a plain shadow */
 #define STUCK_SPINS (1u << 24) /* for who is at the real GPFIFO, which takes no time */
+#define LEFT_SPINS (1u << 26) /* who is there still was jumped out of it, as for a plain shadow */
+#define LEFT_CYCLES (1ull << 32)
 #define OWN_ENTRIES 3u /* at most, for one segment of ours: two change the extended base */
 #define EXTENDED_BASE 4ull /* opcode of a control entry */
 #define LOW_BITS ((1ull << 40) - 1)
@@ -52,13 +54,19 @@ static bool acquire(struct nvs_timing *t, uint32_t tid)
 {
 	uint32_t none = 0;
 
-	return atomic_load_explicit(&t->lock, memory_order_relaxed) == 0 &&
-	       atomic_compare_exchange_strong(&t->lock, &none, tid);
+	if (atomic_load_explicit(&t->lock, memory_order_relaxed) != 0 ||
+	    !atomic_compare_exchange_strong(&t->lock, &none, tid))
+		return false;
+	atomic_fetch_add(&t->turn, 1);
+	return true;
 }
 
+/* Unless it was taken from who is here. */
 static void leave(struct nvs_timing *t)
 {
-	atomic_store_explicit(&t->lock, 0, memory_order_release);
+	uint32_t tid = my_tid();
+
+	atomic_compare_exchange_strong(&t->lock, &tid, 0);
 }
 
 /*
@@ -71,6 +79,7 @@ static bool take_over(struct nvs_shadow *sh, struct nvs_timing *t, uint32_t hold
 
 	if (!atomic_compare_exchange_strong(&t->lock, &holder, tid))
 		return false;
+	atomic_fetch_add(&t->turn, 1);
 	t->walk.lost = true;
 	if (atomic_load(&t->mode) == NVS_TIMING_PLAIN)
 		return true;
@@ -110,7 +119,7 @@ static bool is_there(const struct nvs_timing *t, const struct nvs_timing_use *us
 	return true;
 }
 
-static bool is_read(struct nvs_buffer *buffer, const struct nvs_rec_gpu_time *rec, uint64_t time)
+static bool is_read(struct nvs_buffer *buffer, const struct nvs_rec_gpu_time *rec)
 {
 	struct nvs_rec_gpu_time *to;
 
@@ -120,14 +129,13 @@ static bool is_read(struct nvs_buffer *buffer, const struct nvs_rec_gpu_time *re
 	if (!to)
 		return false;
 	*to = *rec;
-	to->rec.time = time;
+	to->rec.time = nvs_now(); /* not before its submission */
 	nvs_buffer_commit(buffer, sizeof(*to));
 	return true;
 }
 
 /* The next slot, if its former times are there and go into the trace with it. NULL: not yet. */
-static struct nvs_timing_use *take_slot(struct nvs_timing *t, struct nvs_buffer *buffer,
-					uint64_t time)
+static struct nvs_timing_use *take_slot(struct nvs_timing *t, struct nvs_buffer *buffer)
 {
 	struct nvs_timing_use *use = &t->uses[t->next % NVS_TIMING_SLOTS];
 	uint32_t state = atomic_load(&use->state);
@@ -139,7 +147,7 @@ static struct nvs_timing_use *take_slot(struct nvs_timing *t, struct nvs_buffer 
 	if (state != SLOT_USED ||
 	    !atomic_compare_exchange_strong(&use->state, &state, SLOT_READING))
 		return state == SLOT_FREE ? use : NULL;
-	if (is_there(t, use, &rec) && is_read(buffer, &rec, time))
+	if (is_there(t, use, &rec) && is_read(buffer, &rec))
 		return use;
 	atomic_store(&use->state, SLOT_USED);
 	return NULL;
@@ -278,8 +286,7 @@ static void untimed(struct nvs_timing *t, enum nvs_untimed_reason reason)
 /*
  * One submission of N entries, which ends as END says. False: no room now.
  */
-static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_buffer *buffer,
-		      uint64_t time)
+static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_buffer *buffer)
 {
 	struct nvs_timing *t = w->t;
 	uint32_t own = (end & MAY_BE_TIMED) && atomic_load(&t->mode) == NVS_TIMING_ON ? t->kind : 0;
@@ -297,7 +304,7 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_bu
 			return false;
 	}
 	if (own) {
-		use = take_slot(t, buffer, time);
+		use = take_slot(t, buffer);
 		why = NVS_UNTIMED_BEHIND;
 	}
 	if (!use && (end & MAY_BE_TIMED))
@@ -314,7 +321,7 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_bu
 }
 
 /* The program's entries up to TO, as far as there is room. True: all of them. */
-static bool pump(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer, uint64_t time)
+static bool pump(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer)
 {
 	struct nvs_timing *t = sh->timing;
 	struct writing w = {sh, t, t->put, t->from, t->base};
@@ -326,7 +333,7 @@ static bool pump(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer, 
 
 		end_at = w.from + n - 1;
 		end_at = end_at < t->entries ? end_at : end_at - t->entries;
-		if (!write_one(&w, n, end, buffer, time))
+		if (!write_one(&w, n, end, buffer))
 			break;
 		t->ends[end_at] = 0;
 	}
@@ -358,10 +365,10 @@ static uint32_t obstacle(const struct nvs_walk *walk)
 }
 
 /*
- * The stream goes on to NEW_PUT. ALONE: with the batch's entries and nothing else.
+ * The stream goes on to TO, by N batches; 0: by B's entries and nothing else.
  */
 static void walk_on(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, uint32_t to,
-		    bool alone)
+		    uint64_t n)
 {
 	uint32_t why = obstacle(&t->walk), last = from;
 	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN;
@@ -371,14 +378,19 @@ static void walk_on(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, ui
 		last = at;
 	}
 	why = why ? why : obstacle(&t->walk);
-	if (!alone)
+	if (n)
 		why = NVS_UNTIMED_TOGETHER;
 	if (plain)
 		why = t->payload ? NVS_UNTIMED_ENDING : NVS_UNTIMED_EARLY;
 	if (why)
-		untimed(t, (enum nvs_untimed_reason)why);
+		t->untimed[why] += n ? n : 1;
 	if (!plain)
 		t->ends[last] = (b->sequence + 1) | (why ? 0 : MAY_BE_TIMED);
+}
+
+static uint64_t batches(uint64_t carried, uint64_t target)
+{
+	return (target >> NVS_PUT_BITS) - (carried >> NVS_PUT_BITS);
 }
 
 static uint64_t latest(uint64_t a, uint64_t b)
@@ -397,7 +409,7 @@ static void leave_word(struct nvs_timing *t, uint64_t claim)
 static void wake(void)
 {
 	if (!atomic_exchange(&nvs_timing_behind, 1))
-		nvs_sys4(SYS_futex, &nvs_timing_behind, FUTEX_WAKE_PRIVATE, 1, 0);
+		nvs_sys4(SYS_futex, &nvs_timing_behind, FUTEX_WAKE, 1, 0);
 }
 
 /* Under the lock: what is claimed up to TARGET is the lock's holder's to bring over. */
@@ -412,14 +424,15 @@ static void hand_over(struct nvs_batch *b, uint64_t target)
 	if (carried >= target)
 		return;
 	if (from != to)
-		walk_on(b, t, from, to, target == mine && carried >> NVS_PUT_BITS == b->sequence);
+		walk_on(b, t, from, to,
+			target == mine && from == b->old_put ? 0 : batches(carried, target));
 	if (atomic_load(&t->mode) == NVS_TIMING_PLAIN)
 		write_plain(sh, to);
 	/* Nobody else changes it but the end of the shadow's mapping, behind which nothing is
 	 * written. */
 	if (!atomic_compare_exchange_strong(&sh->carried, &carried, target))
 		return;
-	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN && !pump(sh, to, b->buffer, b->event->time))
+	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN && !pump(sh, to, b->buffer))
 		wake();
 }
 
@@ -428,18 +441,26 @@ static bool enter(struct nvs_batch *b, uint64_t mine)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;
 	struct nvs_timing *t = sh->timing;
-	uint32_t tid = my_tid(), limit = nvs_tls.interrupted ? 0 : TURN_SPINS;
+	uint32_t tid = my_tid(), limit = nvs_tls.interrupted ? 0 : TURN_SPINS, held = 0, last = 0;
 
 	for (uint32_t spins = 0;; spins++) {
 		uint64_t carried = atomic_load(&sh->carried);
-		uint32_t holder = atomic_load(&t->lock);
+		uint32_t holder = atomic_load(&t->lock), turn = atomic_load(&t->turn);
 
-		if (carried & NVS_SHADOW_BUSY && spins < STUCK_SPINS) {
-			__builtin_ia32_pause(); /* the shadow is about to end, or does not */
-			continue;
+		if (carried & NVS_SHADOW_BUSY) {
+			if (spins < STUCK_SPINS) {
+				__builtin_ia32_pause(); /* the shadow is about to end, or does not
+							 */
+				continue;
+			}
+			leave_word(t, mine);
+			wake();
+			return false;
 		}
 		if (carried >= mine)
 			return false;
+		held = holder && turn == last ? held + 1 : 0;
+		last = turn;
 		if (holder == tid) {
 			/* The thread's own buffer is free: what held the lock was jumped out of. */
 			if (b->buffer && b->buffer == nvs_tls.buffer)
@@ -450,9 +471,10 @@ static bool enter(struct nvs_batch *b, uint64_t mine)
 		if (!holder && ((carried & NVS_PUT_MASK) == b->old_put || spins >= limit) &&
 		    acquire(t, tid))
 			return true;
-		if (holder && spins >= STUCK_SPINS) {
-			if (is_dead(holder))
-				return take_over(sh, t, holder, tid);
+		if (held >= LEFT_SPINS || (held == STUCK_SPINS && is_dead(holder)))
+			return take_over(sh, t, holder, tid);
+		/* Many take turns, and it is never free when it is looked at. */
+		if (holder && spins - held >= STUCK_SPINS) {
 			leave_word(t, mine);
 			wake();
 			return false;
@@ -490,11 +512,18 @@ static void ring(const struct nvs_timing_bell *bell)
 static bool acquire_or_inherit(struct nvs_shadow *sh)
 {
 	struct nvs_timing *t = sh->timing;
-	uint32_t tid = my_tid(), holder = atomic_load(&t->lock);
+	uint32_t tid = my_tid(), holder = atomic_load(&t->lock), turn = atomic_load(&t->turn);
+	uint64_t now = __builtin_ia32_rdtsc();
 
 	if (!holder)
 		return acquire(t, tid);
-	return holder != tid && is_dead(holder) && take_over(sh, t, holder, tid);
+	if (turn != atomic_load(&t->seen_turn)) {
+		atomic_store(&t->seen, now);
+		atomic_store(&t->seen_turn, turn);
+	}
+	if (now - atomic_load(&t->seen) < LEFT_CYCLES && (holder == tid || !is_dead(holder)))
+		return false;
+	return take_over(sh, t, holder, tid);
 }
 
 static void prepare_slots(struct nvs_timing *t)
@@ -555,6 +584,7 @@ static bool catch_up(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	/* Its segments are not looked at here: from there on the stream is not known. */
 	if (ready > carried) {
 		t->walk.lost = true;
+		t->untimed[NVS_UNTIMED_TOGETHER] += batches(carried, ready);
 		if (atomic_load(&t->mode) == NVS_TIMING_PLAIN) {
 			write_plain(sh, (uint32_t)(ready & NVS_PUT_MASK));
 			ring(bell);
@@ -565,7 +595,7 @@ static bool catch_up(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	if (atomic_load(&t->mode) == NVS_TIMING_PLAIN)
 		return true;
 	buffer = nvs_buffer_enter();
-	all = pump(sh, (uint32_t)(carried & NVS_PUT_MASK), buffer, nvs_now());
+	all = pump(sh, (uint32_t)(carried & NVS_PUT_MASK), buffer);
 	if (buffer)
 		nvs_buffer_leave(buffer);
 	if (put != t->put)

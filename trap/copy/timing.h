@@ -15,9 +15,10 @@
  *    only where what it was known to be leaves no room.
  *  - A slot is used again only after its times were read into the trace.
  *  - Whoever is at the real GPFIFO holds the lock. Who finds it held by what it has interrupted, or
- *    for ever, leaves word in `ready`, and goes on; what a thread was jumped out of, or died in, is
- *    known by its number, and made good: entries count from the moment that the real GP_PUT says
- * so.
+ *    by one after the other, leaves word in `ready`, and goes on. A holder that was jumped out of
+ *    its turn, or died in it, is taken for gone when its thread comes by again or is no more, or
+ *    when the same turn has lasted as long as a plain shadow waits. What it has done is made good:
+ *    entries count from the moment that the real GP_PUT says so.
  */
 #ifndef NVSNOOP_TRAP_COPY_TIMING_H
 #define NVSNOOP_TRAP_COPY_TIMING_H
@@ -51,6 +52,9 @@ struct nvs_timing {
 	_Atomic uint32_t lock; /* number of the thread at the real GPFIFO, 0: none */
 	_Atomic uint32_t mode; /* enum nvs_timing_mode; changed under the lock */
 	_Atomic uint64_t ready; /* claim up to which all may be carried by whoever is there */
+	_Atomic uint32_t turn; /* goes on with each holder of the lock */
+	_Atomic uint32_t seen_turn; /* of one that preload found there, since when */
+	_Atomic uint64_t seen;
 	uint32_t kind; /* enum nvs_timing_kind */
 	uint32_t channel, entries;
 	const volatile uint64_t *program; /* its GPFIFO */

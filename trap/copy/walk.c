@@ -38,9 +38,12 @@ static bool header(struct nvs_walk *walk, uint32_t w)
 		walk->pieces |= is_piece((w & 0xfff) << 2, walk->left);
 		return false;
 	case OP_NON_INC:
-	case OP_ONE_INC:
 		walk->left = w >> 16 & 0x1fff;
 		walk->pieces |= is_piece((w & 0xfff) << 2, walk->left ? 1 : 0);
+		return false;
+	case OP_ONE_INC: /* the first word to the method, all others to the next one */
+		walk->left = w >> 16 & 0x1fff;
+		walk->pieces |= is_piece((w & 0xfff) << 2, walk->left < 2 ? walk->left : 2);
 		return false;
 	case OP_IMMD:
 		walk->pieces |= is_piece((w & 0xfff) << 2, 1);

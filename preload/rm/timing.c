@@ -360,7 +360,7 @@ bool nvs_rm_timing_round(bool read)
 		if (read)
 			nvs_timing_harvest(c->shadow->timing);
 	}
-	if (read)
+	if (read && !nvs_session_confined())
 		free_pools();
 	nvs_unlock(&saved);
 	return behind;

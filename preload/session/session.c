@@ -345,6 +345,7 @@ static void finish(struct nvs_session *session)
 	sigset_t saved;
 	bool ended;
 
+	nvs_timing_stop();
 	nvs_api_forget_left();
 	nvs_keeper_look(session);
 	nvs_writer_look(session);

@@ -34,6 +34,7 @@ struct contexts {
 	_Atomic uint64_t context[MAX_CONTEXTS]; /* 0: none */
 	_Atomic uint32_t tried[MAX_CONTEXTS]; /* nothing is to be made in it any more */
 	_Atomic uint64_t making; /* the one that the thread is in */
+	_Atomic uint32_t ended; /* the session is about to */
 };
 
 static struct contexts *contexts(void)
@@ -156,6 +157,13 @@ static bool make_memory(void)
 	return true;
 }
 
+/* Nothing is made any more: no calls of the driver's, which may be of a kind that kills. */
+static bool is_over(struct contexts *all)
+{
+	return atomic_load(&all->ended) || atomic_load(&nvs_writer_signal.ended) ||
+	       nvs_session_confined();
+}
+
 static void look_into(struct contexts *all, uint32_t i)
 {
 	int (*set_current)(uint64_t) = nvs_api_driver("cuCtxSetCurrent");
@@ -166,8 +174,8 @@ static void look_into(struct contexts *all, uint32_t i)
 	if (!context || atomic_load(&all->tried[i]) || !set_current)
 		return;
 	atomic_store(&all->making, context);
-	/* It may have begun to end in between. */
-	if (atomic_load(&all->context[i]) == context && !set_current(context)) {
+	/* It, or the session, may have begun to end in between; or a sandbox is on. */
+	if (atomic_load(&all->context[i]) == context && !is_over(all) && !set_current(context)) {
 		if (exchange_mode)
 			exchange_mode(&mode);
 		if (make_memory())
@@ -204,17 +212,18 @@ static void run_timing(void *arg)
 
 	let_faults_through();
 	for (uint32_t round = 0;; round++) {
-		bool ended = atomic_load(&nvs_writer_signal.ended);
+		bool over = is_over(all), ended = atomic_load(&nvs_writer_signal.ended);
 
-		if (behind)
+		if (behind && !nvs_session_confined())
 			nvs_sys(SYS_nanosleep, (long)&soon, 0, 0, 0, 0, 0);
 		else
-			nvs_sys_futex_wait(&nvs_timing_behind, 0, ROUND_MS);
+			nvs_sys_futex_wait(&nvs_timing_behind, 0, behind ? 1 : ROUND_MS);
 		atomic_store(&nvs_timing_behind, 0);
-		for (uint32_t i = 0; i < MAX_CONTEXTS && !ended; i++)
+		for (uint32_t i = 0; i < MAX_CONTEXTS && !over; i++)
 			look_into(all, i);
 		behind = nvs_rm_timing_round(!ended && (!behind || round % 64 == 0));
-		if (ended || monotonic_ns() < clock_due)
+		/* Reading a clock makes no call, but may fault. */
+		if (over || monotonic_ns() < clock_due)
 			continue;
 		clock_due = monotonic_ns() + CLOCK_NS;
 		nvs_rm_timing_clocks();
@@ -234,5 +243,15 @@ void nvs_timing_start(struct nvs_session *session)
 	__atomic_store_n(nvs_slot(NVS_SLOT_TIMING), all, __ATOMIC_RELEASE);
 	nvs_api_context_seen = seen;
 	nvs_api_context_ends = ends;
-	nvs_own_thread("nvsnoop-gpu", run_timing, all);
+	nvs_own_thread("nvsnoop-gpu", 0, run_timing, all);
+}
+
+void nvs_timing_stop(void)
+{
+	struct contexts *all = contexts();
+
+	if (!all)
+		return;
+	atomic_store(&all->ended, 1);
+	ends(0);
 }

@@ -545,6 +545,25 @@ static void test_nested(void)
 	end();
 }
 
+/* The GPU stands still when doorbells are not to be seen any more: what is put comes over unrung.
+ */
+static void test_blind(void)
+{
+	begin(NVS_TIMING_WORK, 500, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	submit(2);
+	CHECK(!nvs_timing_blind(&shadow, &bells));
+	for (uint32_t i = 0; i < 2 * ENTRIES; i++) {
+		put_words(nvs_header(1, 0x100, 3), 4, true);
+		bell = 0;
+		nvs_timing_turn(&shadow, &bells);
+		CHECK(bell == 0x10012);
+		gpu_all();
+	}
+	CHECK(wrong == 0 && taken == queued);
+	end();
+}
+
 int main(void)
 {
 	struct nvs_trap_options options = {.backtrace = false};
@@ -576,5 +595,6 @@ int main(void)
 	test_left_in_the_middle(false);
 	test_left_in_the_middle(true);
 	test_nested();
+	test_blind();
 	return test_result();
 }

@@ -15,6 +15,7 @@
 #define STUCK_SPINS (1u << 24) /* for who is at the real GPFIFO, which takes no time */
 #define LEFT_SPINS (1u << 26) /* who is there still was jumped out of it, as for a plain shadow */
 #define LEFT_CYCLES (1ull << 32)
+#define SETTLE_TRIES (1u << 18) /* reads over PCIe: a moment */
 #define OWN_ENTRIES 3u /* at most, for one segment of ours: two change the extended base */
 #define EXTENDED_BASE 4ull /* opcode of a control entry */
 #define LOW_BITS ((1ull << 40) - 1)
@@ -412,17 +413,31 @@ static void wake(void)
 		nvs_sys4(SYS_futex, &nvs_timing_behind, FUTEX_WAKE, 1, 0);
 }
 
+/* Up to CLAIM, or to where the program is, of whose doorbells not all are seen. */
+static uint64_t reach(const struct nvs_shadow *sh, uint64_t claim)
+{
+	uintptr_t page = sh->pieces[1].program + ((uintptr_t)sh->userd & 4095);
+	uint32_t put;
+
+	if (!atomic_load((_Atomic uint32_t *)&sh->timing->unseen) || !sh->pieces[1].bytes)
+		return claim;
+	put = ((const volatile uint32_t *)page)[NVS_USERD_GP_PUT];
+	return put < sh->timing->entries ? (claim & ~(uint64_t)NVS_PUT_MASK) | put : claim;
+}
+
 /* Under the lock: what is claimed up to TARGET is the lock's holder's to bring over. */
 static void hand_over(struct nvs_batch *b, uint64_t target)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;
 	struct nvs_timing *t = sh->timing;
 	uint64_t carried = atomic_load(&sh->carried), mine;
-	uint32_t to = (uint32_t)(target & NVS_PUT_MASK), from = (uint32_t)(carried & NVS_PUT_MASK);
+	uint32_t to, from = (uint32_t)(carried & NVS_PUT_MASK);
 
 	mine = (b->sequence + 1) << NVS_PUT_BITS | b->new_put;
 	if (carried >= target)
 		return;
+	target = reach(sh, target);
+	to = (uint32_t)(target & NVS_PUT_MASK);
 	if (from != to)
 		walk_on(b, t, from, to,
 			target == mine && from == b->old_put ? 0 : batches(carried, target));
@@ -565,7 +580,9 @@ static bool is_behind(const struct nvs_shadow *sh)
 	const struct nvs_timing *t = sh->timing;
 	uint64_t carried = atomic_load((_Atomic uint64_t *)&sh->carried);
 
-	return atomic_load((_Atomic uint64_t *)&t->ready) > carried ||
+	if (carried == NVS_SHADOW_GONE)
+		return false;
+	return reach(sh, latest(atomic_load((_Atomic uint64_t *)&t->ready), carried)) != carried ||
 	       (atomic_load((_Atomic uint32_t *)&t->mode) != NVS_TIMING_PLAIN &&
 		t->from != (carried & NVS_PUT_MASK));
 }
@@ -582,7 +599,8 @@ static bool catch_up(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	if (carried >> NVS_PUT_BITS == NVS_SHADOW_GONE >> NVS_PUT_BITS)
 		return true;
 	/* Its segments are not looked at here: from there on the stream is not known. */
-	if (ready > carried) {
+	ready = reach(sh, latest(ready, carried));
+	if (ready != carried) {
 		t->walk.lost = true;
 		t->untimed[NVS_UNTIMED_TOGETHER] += batches(carried, ready);
 		if (atomic_load(&t->mode) == NVS_TIMING_PLAIN) {
@@ -715,4 +733,17 @@ bool nvs_timing_settle(struct nvs_shadow *sh, const struct nvs_timing_bell *bell
 		atomic_store(&t->mode, NVS_TIMING_PLAIN);
 	leave(t);
 	return done;
+}
+
+bool nvs_timing_blind(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
+{
+	for (uint32_t i = 0; i < SETTLE_TRIES; i++) {
+		if (nvs_timing_settle(sh, bell))
+			return true;
+		__builtin_ia32_pause();
+	}
+	atomic_store(&sh->timing->unseen, 1);
+	nvs_timing_turn(sh, bell);
+	wake();
+	return false;
 }

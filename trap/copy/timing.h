@@ -52,6 +52,7 @@ struct nvs_timing {
 	_Atomic uint32_t lock; /* number of the thread at the real GPFIFO, 0: none */
 	_Atomic uint32_t mode; /* enum nvs_timing_mode; changed under the lock */
 	_Atomic uint64_t ready; /* claim up to which all may be carried by whoever is there */
+	_Atomic uint32_t unseen; /* doorbells are not seen: the program's GP_PUT is looked at */
 	_Atomic uint32_t turn; /* goes on with each holder of the lock */
 	_Atomic uint32_t seen_turn; /* of one that preload found there, since when */
 	_Atomic uint64_t seen;
@@ -103,6 +104,11 @@ struct nvs_timing_bell {
 bool nvs_timing_arm(struct nvs_shadow *sh, struct nvs_timing_slot *slots, uint64_t address);
 /* Brings over what stayed behind, as far as there is room. True: something is left. */
 bool nvs_timing_turn(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
+/*
+ * Doorbells will not be seen any more. False: what the program puts is brought over by
+ * nvs_timing_turn() alone from here on; true: indices are the same, the shadow may end.
+ */
+bool nvs_timing_blind(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
 /* Reads times that are there into the trace; how many are still to come. */
 uint32_t nvs_timing_harvest(struct nvs_timing *t);
 /* GP_GET as the program is to see it. False: not now. */

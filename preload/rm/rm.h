@@ -252,6 +252,7 @@ struct nvs_channel_entry {
 	uint64_t timed;
 	bool shadow_tried,
 		shadow_due; /* due: to be given back when the last GP_PUT has been read */
+	bool shadow_late; /* was to be given back, and the GPU was busy */
 	uint64_t shadow_claim; /* state at the last refresh */
 	uint32_t shadow_idle; /* refreshes since that has changed */
 	struct nvs_channel_entry *prev, *next;
@@ -283,9 +284,12 @@ void nvs_shadow_collect(void); /* no trap has a view of before */
 /* ---- timing.c: the GPU's own time ---- */
 /* SHADOW is about to be the channel's. */
 void nvs_timing_begin(struct nvs_channel_entry *channel, struct nvs_shadow *shadow);
-/* Its channel is to go on without a shadow: waits a while for the GPU. False: it goes on with it.
+/*
+ * Its channel is to go on without a shadow. WAIT: for the GPU, a while; else one step is made.
+ * False: it goes on with it.
  */
-bool nvs_timing_end(struct nvs_channel_entry *channel);
+bool nvs_timing_end(struct nvs_channel_entry *channel, bool wait);
+void nvs_timing_ring(const struct nvs_channel_entry *channel);
 void nvs_timing_gone(struct nvs_channel_entry *channel); /* the channel is no more */
 void nvs_timing_free(struct nvs_shadow *shadow);
 /* What is submitted reaches the GPU, and times that come soon the trace. */

@@ -231,10 +231,18 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 
 /* Its channel goes on without, which is to be published. Where that cannot be had, it goes on with
  * it. */
-static void give_back(struct nvs_channel_entry *c)
+static void give_back(struct nvs_channel_entry *c, bool wait)
 {
-	if (!nvs_timing_end(c) || nvs_shadow_undo(c->shadow))
+	bool timed = c->shadow->timing;
+
+	if (!nvs_timing_end(c, wait) || nvs_shadow_undo(c->shadow)) {
+		c->shadow_late = timed;
 		return;
+	}
+	c->shadow_late = false;
+	/* What was put since has come over with the pages. */
+	if (timed)
+		nvs_timing_ring(c);
 	retire(c);
 	c->flags &= ~NVS_CHAN_SHADOW;
 	nvs_rm()->dirty = true;
@@ -253,14 +261,14 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 			continue;
 		c->shadow_due = c->hidden && !c->put_taken;
 		if (!c->shadow_due)
-			give_back(c);
+			give_back(c, true);
 	}
 }
 
 void nvs_shadow_clear_due(struct nvs_channel_entry *c)
 {
 	if (c->shadow && c->shadow_due)
-		give_back(c);
+		give_back(c, true);
 	c->shadow_due = false;
 }
 
@@ -445,7 +453,8 @@ void nvs_shadow_bring_over(void)
 			show_get(c, seen);
 			seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
 		}
-		if (beside(c))
-			give_back(c);
+		/* Asked for again ten times a second: nobody waits here. */
+		if (c->shadow_late || beside(c))
+			give_back(c, false);
 	}
 }

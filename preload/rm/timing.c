@@ -126,13 +126,22 @@ static void wait_for_times(struct nvs_timing *t)
 		nap();
 }
 
-bool nvs_timing_end(struct nvs_channel_entry *c)
+void nvs_timing_ring(const struct nvs_channel_entry *c)
+{
+	struct nvs_timing_bell bell = bell_of(c);
+
+	if (bell.doorbell)
+		*bell.doorbell = bell.token;
+}
+
+bool nvs_timing_end(struct nvs_channel_entry *c, bool wait)
 {
 	struct nvs_timing *t = c->shadow->timing;
+	struct nvs_timing_bell bell = bell_of(c);
 
 	if (!t)
 		return true;
-	if (!settle(c))
+	if (!(wait ? settle(c) : nvs_timing_settle(c->shadow, &bell)))
 		return false;
 	wait_for_times(t);
 	leave_pool(c, t);
@@ -290,7 +299,7 @@ static void goes(struct nvs_timing_pool *p)
 	p->gone = true;
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (c->pool == p && c->shadow)
-		nvs_timing_end(c);
+		nvs_timing_end(c, true);
 }
 
 void nvs_timing_memory_goes(uint64_t start, uint64_t end)

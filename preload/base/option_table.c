@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "preload/base/options.h"
+#include "trap/trap.h"
 
 #define SECONDS_RULE "a number of seconds, as 10 or 0.5"
 #define SIZE_RULE "a size from 64K to 1024T, as 50M"
@@ -270,6 +271,8 @@ static const char *contradiction(const struct nvs_option_values *values)
 		return "timing needs api=on, which sees the contexts";
 	if (values->timing && !values->shadow)
 		return "timing needs shadow=on, by which the real GPFIFO is ours";
+	if (values->timing && values->level == NVS_LEVEL_COUNTS)
+		return "timing needs level=full or headers, since counts are of no one submission";
 	return NULL;
 }
 

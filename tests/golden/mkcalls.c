@@ -36,6 +36,7 @@ enum api {
 	UNKNOWN,
 	BETWEEN,
 	PLAIN,
+	AGAIN,
 };
 
 static const char *const apis[] = {
@@ -56,6 +57,7 @@ static const char *const apis[] = {
 	[OLD_2D] = "cuMemcpy2D|copy",
 	[SYNC] = "cuStreamSynchronize|sync|hStream:stream",
 	[CAPTURE_END] = "cuStreamEndCapture|stream|hStream:stream|phGraph:graph",
+	[AGAIN] = "cuMemcpyDtoH_v2|copy|dstHost:ptr|srcDevice:devptr|ByteCount:u64",
 	[GRAPH_LAUNCH] = "cuGraphLaunch|graph-launch|hGraphExec:exec|hStream:stream",
 	[PEER] = "cuMemcpy3DPeer|copy|srcMemoryType:u32|srcHost:ptr|srcDevice:devptr|dstMemoryType:"
 		 "u32|"
@@ -561,6 +563,56 @@ static void parts(const char *folder)
 	finish();
 }
 
+static void time_of(uint32_t kind, uint64_t sequence, uint64_t ns)
+{
+	struct nvs_rec_gpu_time *rec = mk_rec(&t.m, NVS_REC_GPU_TIME, sizeof(*rec));
+
+	rec->channel = 1;
+	rec->kind = kind;
+	rec->sequence = sequence;
+	rec->begin = 1000000 + 100000 * sequence;
+	rec->end = kind == NVS_TIMING_WORK ? rec->begin + ns : 0;
+}
+
+static void untimed(uint32_t reason, uint64_t submissions)
+{
+	struct nvs_rec_untimed *rec = mk_rec(&t.m, NVS_REC_UNTIMED, sizeof(*rec));
+
+	rec->channel = 1;
+	rec->reason = reason;
+	rec->submissions = submissions;
+}
+
+/* The GPU's time of KIND: of 40 submissions 0 to 3 have none; 5 and 21 are copies, 30 and 31 others
+ * of one name and two numbers. The times come when all have been submitted. */
+static void times(const char *folder, const char *name, uint32_t kind)
+{
+	start(folder, name);
+	tell_api(HTOD);
+	tell_api(DTOH);
+	tell_api(AGAIN);
+	tell_api(LAUNCH);
+	kernel(0xf00, "_Z4stepPfi", 40);
+	for (uint32_t i = 0; i < 40; i++) {
+		uint32_t api = i == 5 || i == 21 ? HTOD : i == 30 ? DTOH : i == 31 ? AGAIN : LAUNCH;
+
+		begun(0, api, 1);
+		submit(0, 1, 1);
+		if (api == HTOD)
+			over(0, api, 1, 100, 4, 0x7f0000000000ull, 0x7d0000000000ull, 64ull, 0ull);
+		else if (api == LAUNCH)
+			over(0, api, 1, 100, 9, 0xf00ull, 1ull, 1ull, 1ull, 128ull, 1ull, 1ull,
+			     0ull, 0ull);
+		else
+			over(0, api, 1, 100, 3, 0x7d0000000000ull, 0x7f0000000000ull, 64ull);
+	}
+	for (uint32_t i = 4; i < 40; i++)
+		time_of(kind, i, i == 5 ? 1024 : i == 21 ? 4096 : 2048);
+	untimed(NVS_UNTIMED_EARLY, 3);
+	untimed(NVS_UNTIMED_METHOD, 1);
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -575,5 +627,7 @@ int main(int argc, char **argv)
 	many(argv[1]);
 	peers(argv[1]);
 	parts(argv[1]);
+	times(argv[1], "times.zst", NVS_TIMING_WORK);
+	times(argv[1], "moments.zst", NVS_TIMING_DISPATCH);
 	return 0;
 }

@@ -442,7 +442,7 @@ void nvs_shadow_bring_over(void)
 			continue;
 		/* Undone by a trap that opened the doorbell page: the real pages are seen now. */
 		if (atomic_load(&c->shadow->carried) == NVS_SHADOW_GONE) {
-			give_back(c);
+			give_back(c, false);
 			continue;
 		}
 		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);

@@ -91,7 +91,7 @@ static void list_line(FILE *out, const struct nvs_report *r)
 {
 	static const char *const formats[] = {"text", "json", "csv", "lines"};
 	static const char *const needs[] = {"trace", "calls",	   "cells", "names", "filters",
-					    "whole", "continuity", "files", "nvtx"};
+					    "whole", "continuity", "files", "nvtx",  "timing"};
 	const char *comma = "";
 
 	fprintf(out, "--%s\t%s\t", r->name, r->argument ? r->argument : "");

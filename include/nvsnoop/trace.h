@@ -601,6 +601,9 @@ enum nvs_timing_kind {
 	NVS_TIMING_DISPATCH = 1, /* begin: the channel reached the submission; end: 0, not known */
 	/* begin: all before it was done; end: it was done. The engine waited to be idle for both */
 	NVS_TIMING_WORK = 2,
+	/* As WORK around nothing, right before the submission of this sequence: what the two take
+	 */
+	NVS_TIMING_EMPTY = 3,
 };
 
 /* Of a submission that was recorded before it. Nanoseconds of its GPU's clock, in steps of 32. */

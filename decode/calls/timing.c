@@ -349,8 +349,8 @@ static int calibrate(struct channel *c)
 		qsort(ns, n, sizeof(*ns), by_size);
 		c->empty.count = n;
 		c->empty.ns = ns[(n - 1) / 2];
-		c->empty.spread = greatest(c->empty.ns - ns[n / 10], ns[n - 1 - n / 10] - c->empty.ns,
-					   STEP_NS);
+		c->empty.spread = greatest(c->empty.ns - ns[n / 10],
+					   ns[n - 1 - n / 10] - c->empty.ns, STEP_NS);
 	}
 	free(ns);
 	return 0;

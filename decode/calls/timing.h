@@ -36,7 +36,8 @@ struct nvs_timed {
 /* What empty brackets of a channel took: those that no work of another channel was in. */
 struct nvs_empty {
 	uint64_t ns; /* median */
-	uint64_t spread; /* that eight of ten are no further from it; at least a step of the clock */
+	uint64_t
+		spread; /* that eight of ten are no further from it; at least a step of the clock */
 	uint64_t count;
 };
 

@@ -25,6 +25,7 @@ static const char *const reasons[REASONS] = {
 	[NVS_UNTIMED_ENDING] = "its context or channel was about to end",
 	[NVS_UNTIMED_NO_SHADOW] = "the channel's GPFIFO is not shadowed",
 	[NVS_UNTIMED_NO_MEMORY] = "no memory that its GPU could reach",
+	[NVS_UNTIMED_SHARED] = "another channel may come to its USERD's page",
 };
 
 /* Of a trace. */
@@ -184,7 +185,8 @@ static int on_time(struct state *st, const struct nvs_rec_gpu_time *t)
 	uint32_t at = c ? place_of(c, t->sequence) : 0;
 	struct row *row;
 
-	if (!c || at == c->n || c->at[at].sequence != t->sequence || !c->at[at].row)
+	if (t->kind == NVS_TIMING_EMPTY || !c || at == c->n || c->at[at].sequence != t->sequence ||
+	    !c->at[at].row)
 		return 0;
 	row = c->at[at].row;
 	c->at[at].row = NULL;

@@ -80,7 +80,7 @@ enum nvs_rec_type {
 	NVS_REC_WINDOW = 44, /* recording begins or ends */
 	NVS_REC_PART = 45, /* what came before is not kept */
 	/* 46..48: the GPU's own time */
-	NVS_REC_GPU_TIME = 46, /* when the GPU was at a submission */
+	NVS_REC_GPU_TIME = 46, /* when the GPU was at a submission, or at nothing before it */
 	NVS_REC_GPU_CLOCK = 47, /* a GPU's clock beside the session's */
 	NVS_REC_UNTIMED = 48, /* submissions of a channel without a GPU_TIME, and why */
 	/* 64.. are for measurements */
@@ -636,8 +636,9 @@ enum nvs_untimed_reason {
 	NVS_UNTIMED_ENDING = 8, /* the context, or the channel's shadow, was about to end */
 	NVS_UNTIMED_NO_SHADOW = 9, /* the channel's GPFIFO is not shadowed */
 	NVS_UNTIMED_NO_MEMORY = 10, /* there never was memory that its GPU could reach */
+	NVS_UNTIMED_SHARED = 11, /* the page of its USERD may get another channel's */
 };
-#define NVS_UNTIMED_REASONS 11
+#define NVS_UNTIMED_REASONS 12
 
 /* At the channel's end, one for each reason. */
 struct nvs_rec_untimed {

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 NEAR_NS, NEAR_PART = 1000, 0.02  # of a time by CUDA's events
-VICTIMS = ("threads", "graphs", "queued")
+VICTIMS = ("golden-static", "driver", "threads", "graphs", "queued", "contexts")
 
 # Kernels of about 1 us to 10 ms and copies of 4 KiB to 1 GiB, each between two events and alone; their times, a line each.
 EVENTS = """
@@ -97,7 +97,7 @@ def by_events(suite, name):
 def register(suite):
     for kind in ("dispatch", "work"):
         for program in VICTIMS:
-            suite.check(f"timing={kind}: {program}", unchanged(program, kind))
+            suite.check(f"timing={kind}: {program}", unchanged(program, kind), [program])
         suite.check(f"timing={kind}: training, PyTorch", script("train.py", "torch", kind))
         suite.check(f"timing={kind}: graphs, PyTorch", script("torch_graph.py", "torch", kind))
         suite.check(f"timing={kind}: JAX", script("jax_loop.py", "jax", kind))

@@ -14,6 +14,7 @@
 #include "preload/base/ownthread.h"
 #include "preload/base/sys.h"
 #include "preload/session/timing.h"
+#include "preload/signals/signals.h"
 #include "preload/trace/session.h"
 
 #define MAX_CONTEXTS 64
@@ -33,6 +34,7 @@ extern _Atomic uint32_t nvs_timing_behind; /* trap/copy/timing.h */
 struct contexts {
 	_Atomic uint64_t context[MAX_CONTEXTS]; /* 0: none */
 	_Atomic uint32_t tried[MAX_CONTEXTS]; /* nothing is to be made in it any more */
+	_Atomic uint32_t gpu[MAX_CONTEXTS]; /* number + 1; 0: to be asked for */
 	_Atomic uint64_t making; /* the one that the thread is in */
 	_Atomic uint32_t ended; /* the session is about to */
 };
@@ -60,6 +62,7 @@ static void seen(uint64_t context)
 		if (atomic_compare_exchange_strong(&all->context[i], &none, context))
 			break;
 	}
+	atomic_store(&nvs_timing_behind, 1);
 	nvs_sys_futex_wake(&nvs_timing_behind);
 }
 
@@ -77,6 +80,7 @@ static void ends(uint64_t context)
 		if (!now || (context && now != context))
 			continue;
 		atomic_store(&all->tried[i], 0);
+		atomic_store(&all->gpu[i], 0);
 		atomic_compare_exchange_strong(&all->context[i], &now, 0);
 	}
 	for (int i = 0; i < MAKING_MS; i++) {
@@ -129,12 +133,11 @@ static uint32_t current_gpu(void)
 	return nvs_rm_gpu_by_uuid(uuid);
 }
 
-/* Memory that the current context's GPU sees. True: there is nothing more to try here. */
-static bool make_memory(void)
+/* Memory that GPU, the current context's, sees. True: there is nothing more to try here. */
+static bool make_memory(uint32_t gpu)
 {
 	int (*enlist)(void *, size_t, unsigned) = nvs_api_driver("cuMemHostRegister_v2");
 	int (*find)(uint64_t *, void *, unsigned) = nvs_api_driver("cuMemHostGetDevicePointer_v2");
-	uint32_t gpu = current_gpu();
 	uint64_t address;
 	void *p;
 
@@ -164,36 +167,44 @@ static bool is_over(struct contexts *all)
 	       nvs_session_confined();
 }
 
+/* In the context that is current. The program's signals may come to this thread meanwhile. */
+static void look_around(struct contexts *all, uint32_t i)
+{
+	int (*exchange_mode)(int *) = nvs_api_driver("cuThreadExchangeStreamCaptureMode");
+	uint32_t gpu = current_gpu();
+	int mode = RELAXED;
+
+	if (exchange_mode)
+		exchange_mode(&mode);
+	atomic_store(&all->gpu[i], gpu + 1);
+	if (make_memory(gpu))
+		atomic_store(&all->tried[i], 1);
+}
+
 static void look_into(struct contexts *all, uint32_t i)
 {
 	int (*set_current)(uint64_t) = nvs_api_driver("cuCtxSetCurrent");
-	int (*exchange_mode)(int *) = nvs_api_driver("cuThreadExchangeStreamCaptureMode");
 	uint64_t context = atomic_load(&all->context[i]);
-	int mode = RELAXED;
+	uint32_t gpu = atomic_load(&all->gpu[i]);
 
-	if (!context || atomic_load(&all->tried[i]) || !set_current)
+	if (!context || atomic_load(&all->tried[i]) || !set_current ||
+	    (gpu && !nvs_rm_timing_wants(gpu - 1)))
 		return;
 	atomic_store(&all->making, context);
 	/* It, or the session, may have begun to end in between; or a sandbox is on. */
-	if (atomic_load(&all->context[i]) == context && !is_over(all) && !set_current(context)) {
-		if (exchange_mode)
-			exchange_mode(&mode);
-		if (make_memory())
-			atomic_store(&all->tried[i], 1);
-		set_current(0);
+	if (atomic_load(&all->context[i]) == context && !is_over(all)) {
+		/* A doorbell of the driver's on this thread faults like any other. */
+		nvs_sigview_own_faults_begin();
+		if (!set_current(context)) {
+			look_around(all, i);
+			set_current(0);
+		}
+		nvs_sigview_own_faults_end();
 	}
 	atomic_store(&all->making, 0);
 }
 
 /* ---- the thread ---- */
-
-/* A doorbell of the driver's on this thread faults like any other. */
-static void let_faults_through(void)
-{
-	uint64_t faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGTRAP - 1) | 1ull << (SIGBUS - 1);
-
-	nvs_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&faults, 0, sizeof(faults), 0, 0);
-}
 
 static uint64_t monotonic_ns(void)
 {
@@ -210,7 +221,6 @@ static void run_timing(void *arg)
 	uint64_t clock_due = 0;
 	bool behind = false;
 
-	let_faults_through();
 	for (uint32_t round = 0;; round++) {
 		bool over = is_over(all), ended = atomic_load(&nvs_writer_signal.ended);
 

@@ -8,7 +8,8 @@
 #include "decode/calls/gpuclock.h"
 
 #define STEP_NS 32u /* of the GPU's clock */
-#define LONGEST_NS (1ull << 53) /* a hundred days: so many can be summed up */
+#define LONGEST_NS (1ull << 53) /* a hundred days, where the session's length is not known */
+#define SLACK_NS 1000000u /* by which, and a thousandth, two clocks may differ over all of it */
 
 struct time {
 	uint64_t sequence, begin, end;
@@ -36,6 +37,7 @@ struct nvs_timing {
 	struct nvs_numbers channels;
 	struct nvs_gpuclock *clock;
 	struct nvs_timing_faults faults;
+	uint64_t longest; /* that anything can have taken, ns */
 	bool any;
 };
 
@@ -93,8 +95,7 @@ static bool add(struct times *times, const struct time *time)
 
 static bool is_wrong(const struct nvs_rec_gpu_time *r)
 {
-	return !r->begin || (r->kind != NVS_TIMING_DISPATCH &&
-			     (r->end < r->begin || r->end - r->begin > LONGEST_NS));
+	return !r->begin || (r->kind != NVS_TIMING_DISPATCH && r->end < r->begin);
 }
 
 static int take_time(struct nvs_timing *t, const struct nvs_rec_gpu_time *r)
@@ -133,11 +134,27 @@ static int by_sequence(const void *pa, const void *pb)
 	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
 }
 
+/* Longer than all that was recorded. */
+static void drop_long(struct nvs_timing *t, struct times *times)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < times->n; i++) {
+		const struct time *time = &times->at[i];
+
+		if (time->kind == NVS_TIMING_DISPATCH || time->end - time->begin <= t->longest)
+			times->at[kept++] = *time;
+	}
+	t->faults.wrong += times->n - kept;
+	times->n = kept;
+}
+
 /* Of one that is told twice, one where both say the same, and none where they do not. */
 static void put_in_order(struct nvs_timing *t, struct times *times)
 {
 	uint32_t kept = 0;
 
+	drop_long(t, times);
 	if (!times->mixed)
 		return;
 	qsort(times->at, times->n, sizeof(*times->at), by_sequence);
@@ -356,10 +373,21 @@ static int calibrate(struct channel *c)
 	return 0;
 }
 
+static uint64_t longest(const struct nvs_trace *trace)
+{
+	int64_t ns;
+
+	if (!nvs_clock_since_start(trace, nvs_trace_session(trace)->last_time, &ns) || ns < 0)
+		return LONGEST_NS;
+	return (uint64_t)ns + (uint64_t)ns / 1000 + SLACK_NS;
+}
+
 int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 {
-	int r = see_engines(t, trace);
+	int r;
 
+	t->longest = longest(trace);
+	r = see_engines(t, trace);
 	for (uint32_t i = 0; i < t->channels.count && !r; i++) {
 		struct channel *c = nvs_number_get(&t->channels, i);
 
@@ -393,19 +421,20 @@ bool nvs_timing_empty(const struct nvs_timing *t, uint32_t channel, struct nvs_e
 }
 
 /* An empty bracket that stands before it is no idle time. */
-static uint64_t idle_before(const struct times *times, uint32_t at, const struct time *empty)
+static uint64_t idle_before(const struct nvs_timing *t, const struct times *times, uint32_t at,
+			    const struct time *empty)
 {
 	const struct time *now = times->at + at, *before = at ? now - 1 : NULL;
 	uint64_t taken = empty ? empty->end - empty->begin : 0;
 
 	if (!before || before->sequence + 1 != now->sequence || before->kind != NVS_TIMING_WORK ||
-	    before->end > now->begin)
+	    before->end > now->begin || now->begin - before->end > t->longest)
 		return NVS_UNKNOWN;
 	return now->begin - before->end > taken ? now->begin - before->end - taken : 0;
 }
 
-static void tell_bracket(const struct channel *c, uint32_t at, const struct time *empty,
-			 struct nvs_timed *timed)
+static void tell_bracket(const struct nvs_timing *t, const struct channel *c, uint32_t at,
+			 const struct time *empty, struct nvs_timed *timed)
 {
 	const struct time *time = c->times.at + at;
 	uint64_t ns = time->end - time->begin;
@@ -416,7 +445,7 @@ static void tell_bracket(const struct channel *c, uint32_t at, const struct time
 	timed->ns = ns > c->empty.ns ? ns - c->empty.ns : 0;
 	timed->brief = timed->subtracted && timed->ns <= c->empty.spread;
 	timed->shared = time->shared;
-	timed->idle = idle_before(&c->times, at, empty);
+	timed->idle = idle_before(t, &c->times, at, empty);
 }
 
 bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
@@ -438,7 +467,7 @@ bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
 	*timed = (struct nvs_timed){.channel = channel, .kind = time->kind, .sequence = sequence};
 	timed->reached = empty ? empty->begin : time->begin;
 	if (time->kind == NVS_TIMING_WORK)
-		tell_bracket(c, c->times.latest, empty, timed);
+		tell_bracket(t, c, c->times.latest, empty, timed);
 	if (c->times.latest + 1 < c->times.n)
 		c->times.latest++;
 	return true;

@@ -45,7 +45,7 @@ struct nvs_empty {
 struct nvs_timing_faults {
 	uint64_t untold; /* there was no memory for them */
 	uint64_t twice; /* several of one submission that differ: none is believed */
-	uint64_t wrong; /* ends that come before the beginning, or a beginning of 0 */
+	uint64_t wrong; /* end before they begin, begin at 0, or take longer than the session */
 };
 
 struct nvs_timing;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --gpu-time: the GPU's own time of submissions, by API, as timing=work has recorded it. A time
- * comes in the trace some while behind its submission, which waits for it here. Below the table:
- * how many have none, and why.
+ * --gpu-time: the GPU's own time of submissions, as timing= has recorded it, by API or what else
+ * --by says. Below the table: what was subtracted, what is not known, and why.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/report/gpu_rows.h"
 #include "decode/report/source_columns.h"
-#include "decode/report/times.h"
 
-#define MOST_WAITING 4096u /* of a channel: what is under way is less */
 #define REASONS NVS_UNTIMED_REASONS
 
 static const char *const reasons[REASONS] = {
@@ -28,209 +26,164 @@ static const char *const reasons[REASONS] = {
 	[NVS_UNTIMED_SHARED] = "another channel may come to its USERD's page",
 };
 
-/* Of a trace. */
-struct each {
-	struct nvs_source *source;
-	struct state *state;
-	uint64_t untimed[REASONS];
-	bool submitted; /* anything, be it selected or not */
-	bool measured; /* some record of it says so */
-	char *why; /* the reasons in words; NULL: there are none */
-};
+static const char *const bys[NVS_GPU_BYS] = {
+	[NVS_GPU_BY_API] = "api",	  [NVS_GPU_BY_KERNEL] = "kernel",
+	[NVS_GPU_BY_GRAPH] = "graph",	  [NVS_GPU_BY_STREAM] = "stream",
+	[NVS_GPU_BY_CHANNEL] = "channel", [NVS_GPU_BY_RANGE] = "range"};
 
-struct row {
-	struct key {
-		const char *api;
-		const struct each *each;
-	} key;
-	uint64_t submissions, timed;
-	struct nvs_times times;
-};
+/* ---- columns ---- */
 
-struct waiting {
-	uint64_t sequence;
-	struct row *row; /* NULL: its time has come */
-};
+#define BY(of) (r->key.each->state->by == NVS_GPU_BY_##of)
+#define NUMBERED (r->key.number != NVS_UNKNOWN)
+#define EMPTY (r->empty.count && !r->mixed)
+#define US(ns) ((double)(ns) / 1e3)
+/* Some of its times are long enough to tell. */
+#define LONG (r->sums.works > r->sums.brief)
 
-/* By sequence; at most as many as were read. */
-struct channel {
-	struct waiting *at;
-	uint32_t n, room;
-};
+/* NULL: not known. */
+static const struct nvs_rec_channel *channel_of(const struct nvs_gpu_row *r)
+{
+	const struct nvs_trace *trace = r->key.each->source->trace;
+	const struct nvs_trace_channel *c =
+		BY(CHANNEL) ? nvs_trace_channel_at(trace, (uint32_t)r->key.number) : NULL;
 
-struct state {
-	struct nvs_rows rows;
-	struct channel *channels; /* of the trace that is read */
-	uint32_t n;
-	bool dispatch; /* some time is a moment alone */
-};
+	return c && c->known ? &c->rec : NULL;
+}
 
-NVS_SOURCE_GETTERS(struct row, r->key.each->source)
-NVS_GET_TEXT(struct row, api, r->key.api)
-NVS_GET_TEXT(struct row, why, r->key.each->why)
-NVS_GET_COUNT(struct row, submissions, r->submissions)
-NVS_GET_COUNT(struct row, timed, r->timed)
-NVS_GET_REAL(struct row, total, r->times.total.count, (double)r->times.total.ns / 1e3)
-NVS_GET_REAL(struct row, mean, r->times.total.count, nvs_total_mean(&r->times.total) / 1e3)
-NVS_GET_REAL(struct row, p50, r->times.total.count,
-	     (double)nvs_times_quantile(&r->times, 0.5) / 1e3)
-NVS_GET_REAL(struct row, p99, r->times.total.count,
-	     (double)nvs_times_quantile(&r->times, 0.99) / 1e3)
-NVS_GET_REAL(struct row, max, r->times.total.count, (double)r->times.max / 1e3)
+static bool of_graph(const struct nvs_gpu_row *r)
+{
+	return (BY(GRAPH) || BY(KERNEL)) && !r->key.what && NUMBERED;
+}
+
+static uint64_t median(const struct nvs_gpu_row *r)
+{
+	return nvs_times_quantile(&r->times, 0.5);
+}
+
+/* Is NS more than that it was short? */
+static bool tells(const struct nvs_gpu_row *r, uint64_t ns)
+{
+	return LONG && (!r->sums.subtracted || ns > r->spread);
+}
+
+NVS_SOURCE_GETTERS(struct nvs_gpu_row, r->key.each->source)
+NVS_GET_TEXT(struct nvs_gpu_row, api, BY(API) ? r->name : NULL)
+NVS_GET_TEXT(struct nvs_gpu_row, kernel, r->mangled ? r->name : NULL)
+NVS_GET_TEXT(struct nvs_gpu_row, mangled, r->mangled)
+NVS_GET_TEXT(struct nvs_gpu_row, range, r->range)
+NVS_GET_TEXT(struct nvs_gpu_row, path, BY(RANGE) ? r->name : NULL)
+NVS_GET_TEXT(struct nvs_gpu_row, why, r->key.each->why)
+NVS_GET_KNOWN(struct nvs_gpu_row, graph, of_graph(r), r->key.number)
+NVS_GET_KNOWN(struct nvs_gpu_row, exec, of_graph(r), r->exec)
+NVS_GET_KNOWN(struct nvs_gpu_row, channel, BY(CHANNEL), r->key.number)
+NVS_GET_KNOWN(struct nvs_gpu_row, gpu, channel_of(r), channel_of(r) ? channel_of(r)->gpu : 0)
+NVS_GET_KNOWN(struct nvs_gpu_row, engine, channel_of(r), channel_of(r) ? channel_of(r)->engine : 0)
+NVS_GET_HEX(struct nvs_gpu_row, stream, BY(STREAM) && NUMBERED, r->key.number)
+NVS_GET_HEX(struct nvs_gpu_row, context, r->key.context, r->key.context)
+NVS_GET_COUNT(struct nvs_gpu_row, submissions, r->sums.submissions)
+NVS_GET_COUNT(struct nvs_gpu_row, timed, r->sums.timed)
+NVS_GET_REAL(struct nvs_gpu_row, total, LONG, US(nvs_gpu_total(&r->sums)))
+NVS_GET_REAL(struct nvs_gpu_row, mean, LONG, US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)
+NVS_GET_REAL(struct nvs_gpu_row, p50, tells(r, median(r)), US(median(r)))
+NVS_GET_REAL(struct nvs_gpu_row, p99, LONG, US(nvs_times_quantile(&r->times, 0.99)))
+NVS_GET_REAL(struct nvs_gpu_row, max, LONG, US(r->times.max))
+NVS_GET_REAL(struct nvs_gpu_row, bracket, r->sums.works, US(r->sums.bracket_ns))
+NVS_GET_KNOWN(struct nvs_gpu_row, subtracted, r->sums.works, r->sums.subtracted)
+NVS_GET_REAL(struct nvs_gpu_row, empty, EMPTY, US(r->empty.ns))
+NVS_GET_REAL(struct nvs_gpu_row, spread, EMPTY, US(r->empty.spread))
+NVS_GET_KNOWN(struct nvs_gpu_row, empties, EMPTY, r->empty.count)
+NVS_GET_KNOWN(struct nvs_gpu_row, brief, r->sums.subtracted, r->sums.brief)
+NVS_GET_KNOWN(struct nvs_gpu_row, overlapping, r->sums.works && !r->sums.unseen,
+	      r->sums.overlapping)
+NVS_GET_REAL(struct nvs_gpu_row, overlap, r->sums.works && !r->sums.unseen, US(r->sums.overlap_ns))
+NVS_GET_REAL(struct nvs_gpu_row, queue, r->queue.total.count,
+	     US(nvs_times_quantile(&r->queue, 0.5)))
+NVS_GET_REAL(struct nvs_gpu_row, queue_max, r->queue.total.count, US(r->queue.max))
+NVS_GET_REAL(struct nvs_gpu_row, give, r->queue.total.count, US(r->give))
+NVS_GET_REAL(struct nvs_gpu_row, idle, r->idle.total.count, US(r->idle.total.ns))
+NVS_GET_REAL(struct nvs_gpu_row, idle_max, r->idle.total.count, US(r->idle.max))
+NVS_GET_KNOWN(struct nvs_gpu_row, gaps, r->sums.works, r->idle.total.count)
+NVS_GET_KNOWN(struct nvs_gpu_row, several, BY(KERNEL), r->sums.several)
+
+/* What the row is of, for a person. */
+static void get_line(const void *row, struct nvs_value *v)
+{
+	static const char *const defaults[] = {[1] = "default", "per-thread default"};
+	const struct nvs_gpu_row *r = row;
+
+	if (BY(STREAM)) {
+		get_stream(row, v);
+		v->text = NUMBERED && r->key.number <= 2 ? defaults[r->key.number] : NULL;
+	} else if (BY(CHANNEL)) {
+		get_channel(row, v);
+	} else {
+		nvs_value_text(v, r->name);
+	}
+}
 
 static const struct nvs_column columns[] = {
-	{"submissions", "submissions", get_submissions, 0},
+	{"submissions", "subs", get_submissions, 0},
 	{"timed", "timed", get_timed, 0},
 	{"gpu_us_total", "gpu us", get_total, 0},
 	{"gpu_us_mean", "us mean", get_mean, 0, 1},
-	{"gpu_us_p50", "us p50", get_p50, 0, 2},
-	{"gpu_us_p99", "us p99", get_p99, 0, 3},
-	{"gpu_us_max", "us max", get_max, 0, 4},
-	{"api", "api", get_api, NVS_COLUMN_NAME},
+	{"gpu_us_p50", "us p50", get_p50, 0, 1},
+	{"gpu_us_p99", "us p99", get_p99, NVS_COLUMN_BESIDE, 4},
+	{"gpu_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 3},
+	{"queue_us_p50", "queue p50", get_queue, NVS_COLUMN_IF_KNOWN, 2},
+	{"queue_us_max", "queue max", get_queue_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 5},
+	{"idle_us_total", "idle us", get_idle, NVS_COLUMN_IF_KNOWN, 2},
+	{"idle_us_max", "idle max", get_idle_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 6},
+	{"overlapping", "overlap", get_overlapping, NVS_COLUMN_IF_ANY, 1},
+	{"too_short", "short", get_brief, NVS_COLUMN_IF_ANY, 3},
+	{"several_kernels", "several", get_several, NVS_COLUMN_IF_ANY, 3},
+	{"line", "", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
+	{"api", "api", get_api, NVS_COLUMN_DETAIL},
+	{"kernel", "kernel", get_kernel, NVS_COLUMN_DETAIL},
+	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
+	{"graph", "graph", get_graph, NVS_COLUMN_DETAIL},
+	{"exec", "exec", get_exec, NVS_COLUMN_DETAIL},
+	{"stream", "stream", get_stream, NVS_COLUMN_DETAIL},
+	{"context", "context", get_context, NVS_COLUMN_DETAIL},
+	{"channel", "channel", get_channel, NVS_COLUMN_DETAIL},
+	{"gpu", "gpu", get_gpu, NVS_COLUMN_DETAIL},
+	{"engine", "engine", get_engine, NVS_COLUMN_DETAIL},
+	{"range", "range", get_range, NVS_COLUMN_DETAIL},
+	{"path", "path", get_path, NVS_COLUMN_DETAIL},
+	{"overlap_us_total", "overlap us", get_overlap, NVS_COLUMN_DETAIL},
+	{"bracket_us_total", "bracket us", get_bracket, NVS_COLUMN_DETAIL},
+	{"subtracted", "subtracted", get_subtracted, NVS_COLUMN_DETAIL},
+	{"empty_us", "empty us", get_empty, NVS_COLUMN_DETAIL},
+	{"empty_us_spread", "empty spread", get_spread, NVS_COLUMN_DETAIL},
+	{"empty_brackets", "empty", get_empties, NVS_COLUMN_DETAIL},
+	{"queue_us_error", "queue error", get_give, NVS_COLUMN_DETAIL},
+	{"idle_gaps", "gaps", get_gaps, NVS_COLUMN_DETAIL},
 	{"untimed_reasons", "not timed", get_why, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
 };
+#define COLUMNS (sizeof(columns) / sizeof(*columns))
 
-/* Room for one more: without those that have come, else twice as much, else without the older half.
- */
-static int make_room(struct channel *c)
+/* ---- from the traces to the rows ---- */
+
+static enum nvs_gpu_by by_of(const char *word)
 {
-	struct waiting *at;
-	uint32_t kept = 0, room = c->room ? 2 * c->room : 16;
+	enum nvs_gpu_by by = 0;
 
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->at[i].row)
-			c->at[kept++] = c->at[i];
-	c->n = kept;
-	if (c->room && kept <= c->room / 2)
-		return 0;
-	if (room > MOST_WAITING) {
-		c->n = kept / 2;
-		memmove(c->at, c->at + kept - c->n, c->n * sizeof(*c->at));
-		return 0;
-	}
-	at = realloc(c->at, room * sizeof(*at));
-	if (!at)
-		return -ENOMEM;
-	c->at = at;
-	c->room = room;
-	return 0;
-}
-
-/* The first of SEQUENCE or behind it. */
-static uint32_t place_of(const struct channel *c, uint64_t sequence)
-{
-	uint32_t from = 0, to = c->n;
-
-	if (!to || c->at[to - 1].sequence < sequence)
-		return to;
-	while (from < to) {
-		uint32_t middle = (from + to) / 2;
-
-		if (c->at[middle].sequence < sequence)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
-static int wait_for_time(struct state *st, const struct nvs_source *s, uint32_t channel,
-			 uint64_t sequence, struct row *row)
-{
-	struct channel *c;
-	uint32_t at;
-
-	if (channel >= st->n) {
-		uint32_t n = channel + 16;
-		struct channel *all;
-
-		if (channel >= nvs_trace_channel_count(s->trace))
-			return 0;
-		all = realloc(st->channels, n * sizeof(*all));
-		if (!all)
-			return -ENOMEM;
-		memset(all + st->n, 0, (n - st->n) * sizeof(*all));
-		st->channels = all;
-		st->n = n;
-	}
-	c = &st->channels[channel];
-	if (c->n == c->room && make_room(c))
-		return -ENOMEM;
-	at = place_of(c, sequence);
-	memmove(c->at + at + 1, c->at + at, (c->n++ - at) * sizeof(*c->at));
-	c->at[at] = (struct waiting){sequence, row};
-	return 0;
-}
-
-static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
-{
-	struct each *each = arg;
-	struct key key = {nvs_source_api(each->source, s, call), each};
-	struct row *row;
-
-	each->submitted = true;
-	if (!nvs_filter(each->source, s, call))
-		return 0;
-	row = nvs_rows_at(&each->state->rows, &key);
-	if (!row)
-		return -ENOMEM;
-	row->submissions++;
-	return wait_for_time(each->state, each->source, s->channel->channel, s->rec->sequence, row);
-}
-
-static int on_time(struct state *st, const struct nvs_rec_gpu_time *t)
-{
-	struct channel *c = t->channel < st->n ? st->channels + t->channel : NULL;
-	uint32_t at = c ? place_of(c, t->sequence) : 0;
-	struct row *row;
-
-	if (t->kind == NVS_TIMING_EMPTY || !c || at == c->n || c->at[at].sequence != t->sequence ||
-	    !c->at[at].row)
-		return 0;
-	row = c->at[at].row;
-	c->at[at].row = NULL;
-	row->timed++;
-	st->dispatch |= t->kind == NVS_TIMING_DISPATCH;
-	return t->kind == NVS_TIMING_WORK && t->end >= t->begin
-		       ? nvs_times_add(&row->times, t->end - t->begin)
-		       : 0;
-}
-
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	const struct nvs_rec_untimed *u = (const void *)rec;
-	struct each *each = arg;
-
-	each->measured |= rec->type == NVS_REC_GPU_TIME || rec->type == NVS_REC_GPU_CLOCK ||
-			  rec->type == NVS_REC_UNTIMED;
-	if (rec->type == NVS_REC_UNTIMED)
-		each->untimed[u->reason < REASONS ? u->reason : 0] += u->submissions;
-	return rec->type == NVS_REC_GPU_TIME ? on_time(each->state, (const void *)rec) : 0;
-}
-
-static void forget(struct state *st)
-{
-	for (uint32_t i = 0; i < st->n; i++)
-		free(st->channels[i].at);
-	free(st->channels);
-	st->channels = NULL;
-	st->n = 0;
+	while (by < NVS_GPU_BYS && strcmp(word, bys[by]))
+		by++;
+	return by;
 }
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
 {
-	struct state *st = run->state;
-	struct each *each = arg;
+	const struct nvs_options_report *o = run->options;
+	struct nvs_gpu_state *state = run->state;
+	struct nvs_gpu_each *each = arg;
 
+	if (o->nmore)
+		state->by = by_of(o->more[0]);
 	each->source = s;
-	each->state = st;
-	if (!st->rows.size)
-		st->rows = NVS_ROWS(struct row, key);
-	reader->submission = on_submission;
-	reader->record = on_record;
-	reader->calls = true;
-	return 0;
+	each->state = state;
+	return nvs_gpu_rows_begin(each, reader);
 }
 
 /* "before there was memory for times (104), ..."; to be freed. NULL: none, or no memory. */
@@ -255,130 +208,233 @@ static char *in_words(const uint64_t *untimed)
 static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
 	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
-	struct each *each = arg;
+	struct nvs_gpu_each *each = arg;
+	int r = nvs_gpu_rows_end(each);
 
 	each->why = in_words(each->untimed);
-	forget(run->state);
-	if (!each->submitted || each->measured ||
+	if (r || !each->submitted || each->measured ||
 	    (options && (strstr(options, "timing=work") || strstr(options, "timing=dispatch"))))
-		return 0;
+		return r;
 	run->said = true;
 	fprintf(stderr, "nvsnoop-report: %s: recorded without timing=; nvsnoop --timing=work\n",
 		s->path);
 	return 0;
 }
 
-/* By trace, and by name: one API may have several numbers. */
-static int by_name(const void *pa, const void *pb)
+/* ---- below the table ---- */
+
+static void say_untimed(const struct nvs_run *run, const struct nvs_gpu_sums *sums)
 {
-	const struct row *a = *(const struct row *const *)pa, *b = *(const struct row *const *)pb;
-	uint32_t ia = a->key.each->source->index, ib = b->key.each->source->index;
-
-	return ia != ib ? (ia > ib) - (ia < ib) : strcmp(a->key.api, b->key.api);
-}
-
-static void free_row(void *row)
-{
-	nvs_times_free(&((struct row *)row)->times);
-}
-
-/* Rows of one name become one. */
-static int join(struct nvs_rows *rows)
-{
-	size_t n = 0;
-	int r = 0;
-
-	if (rows->n)
-		qsort(rows->row, rows->n, sizeof(*rows->row), by_name);
-	for (size_t i = 0; i < rows->n; i++) {
-		struct row *from = rows->row[i], *into = n ? rows->row[n - 1] : NULL;
-
-		if (r || !n || by_name(&into, &from)) {
-			rows->row[n++] = from;
-			continue;
-		}
-		into->submissions += from->submissions;
-		into->timed += from->timed;
-		r = nvs_times_merge(&into->times, &from->times);
-		free_row(from);
-		free(from);
-	}
-	rows->n = n;
-	return r;
-}
-
-/* Below the table: how many have no time, and why. */
-static void say_untimed(const struct nvs_run *run, const struct state *st)
-{
-	uint64_t submissions = 0, timed = 0, untimed[REASONS] = {0};
-	struct nvs_out *out = run->out;
-	const struct each *each = run->each;
-	bool measured = false;
+	const struct nvs_gpu_each *each = run->each;
+	uint64_t untimed[REASONS] = {0};
 	char *why;
 
-	for (uint32_t i = 0; i < run->n; i++)
-		for (uint32_t k = 0; k < REASONS; k++) {
-			measured |= each[i].measured;
-			untimed[k] += each[i].untimed[k];
-		}
-	for (size_t i = 0; i < st->rows.n; i++) {
-		const struct row *row = st->rows.row[i];
-
-		submissions += row->submissions;
-		timed += row->timed;
-	}
-	if (!measured || !submissions)
+	if (sums->timed == sums->submissions)
 		return;
+	for (uint32_t i = 0; i < run->n; i++)
+		for (uint32_t k = 0; k < REASONS; k++)
+			untimed[k] += each[i].untimed[k];
 	why = in_words(untimed);
-	fputs(nvs_out_style(out, NVS_STYLE_DIM), out->file);
-	if (st->dispatch)
+	fprintf(run->out->file, "%llu not timed%s: %s\n",
+		(unsigned long long)(sums->submissions - sums->timed),
+		!why || !nvs_filter_asked(run->options) ? "" : "; in the whole trace",
+		why ? why : "the trace does not say why");
+	free(why);
+}
+
+static void say_range(FILE *out, const char *format, double least, double most)
+{
+	fprintf(out, format, least);
+	if (most > least) {
+		fputs(" to ", out);
+		fprintf(out, format, most);
+	}
+}
+
+static void say_empty(FILE *out, const struct nvs_gpu_state *state)
+{
+	const struct nvs_gpu_sums *sums = &state->sums;
+	const struct nvs_gpu_empties *e = &state->empties;
+
+	if (!sums->works)
+		return;
+	if (!sums->subtracted) {
+		fputs("nothing subtracted, since there are no empty brackets of these channels: "
+		      "each\ntime holds what its two timestamps take\n",
+		      out);
+		return;
+	}
+	fputs("median empty bracket of ", out);
+	say_range(out, "%.2f", US(e->least.ns), US(e->most.ns));
+	fputs(" us subtracted, from ", out);
+	say_range(out, "%.0f", (double)e->least.count, (double)e->most.count);
+	fputs(e->several ? " of each channel\n" : "\n", out);
+	if (sums->works > sums->subtracted)
+		fprintf(out, "nothing subtracted from %llu: no empty brackets of their channels\n",
+			(unsigned long long)(sums->works - sums->subtracted));
+	if (sums->brief)
+		fprintf(out,
+			"%llu too short to tell: no more than %.2f us, by which empty ones "
+			"differ\n",
+			(unsigned long long)sums->brief, US(e->most.spread));
+}
+
+static void say_overlap(FILE *out, const struct nvs_gpu_sums *sums)
+{
+	if (sums->overlapping)
+		fprintf(out,
+			"%llu overlap others on their engine, for %.2f us: these may hold others' "
+			"work,\nand a total counts such a moment for each\n",
+			(unsigned long long)sums->overlapping, US(sums->overlap_ns));
+	if (sums->unseen)
+		fputs("which brackets overlap is not known of all: no memory, or an unknown "
+		      "channel\n",
+		      out);
+}
+
+static void say_faults(const struct nvs_run *run)
+{
+	struct nvs_timing_faults sum = {0};
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		const struct nvs_timing_faults *f = nvs_timing_faults(run->sources[i].timing);
+
+		sum.untold += f->untold;
+		sum.twice += f->twice;
+		sum.wrong += f->wrong;
+	}
+	if (sum.twice || sum.wrong)
+		fprintf(run->out->file, "%llu times that cannot be right are left out\n",
+			(unsigned long long)(sum.twice + sum.wrong));
+	if (sum.untold)
+		fprintf(run->out->file, "%llu times left out: not enough memory\n",
+			(unsigned long long)sum.untold);
+}
+
+static void say_clock(const struct nvs_run *run, const struct nvs_gpu_sums *sums)
+{
+	const struct nvs_gpu_each *each = run->each;
+	bool unclocked = false;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		unclocked |= each[i].unclocked;
+	if (unclocked && sums->timed)
+		fputs("queue times need readings of the GPU's clock, which are not there\n",
+		      run->out->file);
+}
+
+static void say_below(const struct nvs_run *run, const struct nvs_gpu_state *state)
+{
+	const struct nvs_gpu_sums *sums = &state->sums;
+	const struct nvs_gpu_each *each = run->each;
+	FILE *out = run->out->file;
+	bool measured = false;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		measured |= each[i].measured;
+	if (!measured || !sums->submissions)
+		return;
+	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
+	if (state->dispatch)
 		fputs("timing=dispatch tells when each was reached, not how long it took; "
 		      "timing=work does\n",
-		      out->file);
-	if (timed < submissions)
-		fprintf(out->file, "%llu not timed%s: %s\n",
-			(unsigned long long)(submissions - timed),
-			!why || !nvs_filter_asked(run->options) ? "" : "; in the whole trace",
-			why ? why : "the trace does not say why");
-	fputs(nvs_out_style(out, NVS_STYLE_PLAIN), out->file);
-	free(why);
+		      out);
+	say_empty(out, state);
+	say_overlap(out, sums);
+	if (sums->several)
+		fprintf(out, "%llu launch several kernels: the time is that of all of them\n",
+			(unsigned long long)sums->several);
+	say_clock(run, sums);
+	say_untimed(run, sums);
+	say_faults(run);
+	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), out);
+}
+
+static int check_by(const struct nvs_options_report *o)
+{
+	char safe[256];
+
+	for (uint32_t i = 0; i < o->nmore; i++) {
+		if (i || by_of(o->more[i]) == NVS_GPU_BYS) {
+			nvs_escape(safe, sizeof(safe), o->more[i], strlen(o->more[i]));
+			fprintf(stderr,
+				"nvsnoop-report: --by is one of api, kernel, graph, stream, "
+				"channel "
+				"and range, not%s '%s'\n",
+				i ? " also" : "", safe);
+			return -EINVAL;
+		}
+	}
+	return 0;
 }
 
 static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "gpu_us_total");
-	struct state *st = run->state;
-	int r = join(&st->rows);
+	struct nvs_gpu_state *state = run->state;
+	struct nvs_column titled[COLUMNS];
+	int r = check_by(run->options);
 
+	if (r)
+		return r;
+	r = nvs_gpu_rows_sort(state);
+	memcpy(titled, columns, sizeof(columns));
+	for (size_t i = 0; i < COLUMNS; i++)
+		if (titled[i].get == get_line)
+			titled[i].title = bys[state->by];
+	table.columns = titled;
 	if (!r)
-		r = nvs_table_print_rows(run->out, &table, &st->rows, run->options);
+		r = nvs_table_print_rows(run->out, &table, &state->rows, run->options);
 	if (!r && run->options->format == NVS_FORMAT_TEXT)
-		say_untimed(run, st);
+		say_below(run, state);
 	return r;
 }
 
 static void free_state(struct nvs_run *run)
 {
-	struct state *st = run->state;
-	struct each *each = run->each;
+	struct nvs_gpu_each *each = run->each;
 
-	forget(st);
-	nvs_rows_free(&st->rows, free_row);
-	for (uint32_t i = 0; i < run->n; i++)
+	nvs_gpu_rows_free(run->state);
+	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_gpu_each_free(each + i);
 		free(each[i].why);
+	}
 }
 
-NVS_REPORT(
-	gpu_time, .name = "gpu-time", .place = 95,
-	.help = "the GPU's own time, by API, of a trace with timing=work",
-	.man = "The GPU's own time of what each API submitted, where the trace was recorded with\n"
-	       ".BR timing=work .\n"
-	       "It holds what the two timestamps take themselves, and work of other streams\n"
-	       "that was done meanwhile. The GPU's clock goes in steps of 32 ns: a median or mean\n"
-	       "below that says no more than that it was short; quantiles are to 3 %.\n"
-	       "Below the table stands how many submissions have no time, and why. With\n"
-	       ".B timing=dispatch\n"
-	       "there are no durations.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .each = sizeof(struct each),
-	.begin = begin, .end = end, .print = print, .free = free_state);
+static const struct nvs_report_option by_option = {
+	"by", "api|kernel|graph|stream|channel|range", "what a row is of (api)",
+	"What a row is of. A launch of a graph has one time for all its nodes, with\n.B kernel\n"
+	"too: of the kernels in it nothing is known alone, nor of several in one submission. With\n"
+	".B range\na row has the time of the ranges of NVTX inside it too."};
+
+NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
+	   .help = "the GPU's own time, of a trace with timing=work: of\n"
+		   "submissions, until they are begun, and idle between them",
+	   .man = "The GPU's own time of submissions, where the trace was recorded with\n"
+		  ".BR timing=work :\n"
+		  "between a timestamp before and one behind each, for both of which the engine\n"
+		  "waited to be idle. The median of the channel's empty brackets, which hold "
+		  "nothing,\n"
+		  "is subtracted, where the trace has some; what is within the distance that eight "
+		  "of\n"
+		  "ten of them keep from it is too short to tell, and counted as\n"
+		  ".BR short .\n"
+		  "Times that overlap those of other channels on the same engine may hold their "
+		  "work;\n"
+		  "how many do is said in the column\n"
+		  ".BR overlap .\n"
+		  "A total is a sum: work on several engines at once counts for each.\n"
+		  ".B queue\n"
+		  "is from the doorbell until the GPU came to it;\n"
+		  ".B idle\n"
+		  "from the end of the submission before it on its channel until then, the engine\n"
+		  "may have worked for another one.\n"
+		  "The GPU's clock goes in steps of 32 ns; quantiles are to 3 %.\n"
+		  "Below the table stands how many submissions have no time, and why. With\n"
+		  ".B timing=dispatch\n"
+		  "there are no durations.",
+	   .option = &by_option,
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_TIMING | NVS_NEED_NVTX,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .state = sizeof(struct nvs_gpu_state), .each = sizeof(struct nvs_gpu_each),
+	   .begin = begin, .end = end, .print = print, .free = free_state);

@@ -284,6 +284,7 @@ void nvs_shadow_collect(void); /* no trap has a view of before */
 /* ---- timing.c: the GPU's own time ---- */
 /* SHADOW is about to be the channel's. */
 void nvs_timing_begin(struct nvs_channel_entry *channel, struct nvs_shadow *shadow);
+void nvs_timing_arm_one(struct nvs_channel_entry *channel); /* if there is memory for it */
 /*
  * Its channel is to go on without a shadow. WAIT: for the GPU, a while; else one step is made.
  * False: it goes on with it.

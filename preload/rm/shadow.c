@@ -23,6 +23,8 @@
 /* Objects that hold rings are small; others get no second mapping */
 #define LARGEST (64ull << 20)
 #define LOOK_EVERY 10 /* refreshes of a channel that rests */
+#define UNDO_TRIES 20 /* a millisecond */
+#define UNDO_NAP_NS 50000
 #define POWER_FOLDER "/proc/driver/nvidia/gpus"
 
 /* ---- where the GPU may lose power at run time, a split mapping cannot be faulted in again ---- */
@@ -225,23 +227,49 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 	if (!c->shadow)
 		return;
 	nvs_timing_gone(c);
-	nvs_shadow_undo(c->shadow);
+	nvs_shadow_undo(c->shadow, true);
 	retire(c);
+}
+
+/* Not between a thread's GP_PUT and its doorbell, unless it has left it at that. */
+static int undo(struct nvs_shadow *sh)
+{
+	struct timespec nap = {0, UNDO_NAP_NS};
+
+	for (int i = 0; i < UNDO_TRIES; i++) {
+		int err = nvs_shadow_undo(sh, false);
+
+		if (err != -EAGAIN)
+			return err;
+		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+	}
+	return nvs_shadow_undo(sh, true);
+}
+
+/* More was rung for than CARRIED, or may have been. */
+static bool rung_beyond(const struct nvs_timing *t, uint64_t carried)
+{
+	return t && (atomic_load((_Atomic uint32_t *)&t->unseen) ||
+		     atomic_load((_Atomic uint64_t *)&t->ready) > carried);
 }
 
 /* Its channel goes on without, which is to be published. Where that cannot be had, it goes on with
  * it. */
 static void give_back(struct nvs_channel_entry *c, bool wait)
 {
-	bool timed = c->shadow->timing;
+	struct nvs_timing *timing = c->shadow->timing;
+	uint64_t carried;
 
-	if (!nvs_timing_end(c, wait) || nvs_shadow_undo(c->shadow)) {
-		c->shadow_late = timed;
+	c->shadow_late = timing;
+	if (!nvs_timing_end(c, wait))
 		return;
-	}
+	carried = atomic_load(&c->shadow->carried);
+	if (undo(c->shadow))
+		return;
 	c->shadow_late = false;
-	/* What was put since has come over with the pages. */
-	if (timed)
+	/* It has come over with the pages. Nothing else is to be had by the GPU: a doorbell on its
+	 * way may still be copying it. */
+	if (rung_beyond(timing, carried))
 		nvs_timing_ring(c);
 	retire(c);
 	c->flags &= ~NVS_CHAN_SHADOW;
@@ -389,7 +417,7 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
 	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) ||
 	    !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
-		nvs_shadow_undo(sh);
+		nvs_shadow_undo(sh, true);
 		remember_holes(sh);
 		nvs_free(sh, sizeof(*sh));
 		return;
@@ -397,6 +425,7 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	nvs_timing_begin(c, sh);
 	atomic_store(&sh->carried, atomic_load((_Atomic uint64_t *)&c->slot->claim));
 	c->shadow = sh;
+	nvs_timing_arm_one(c);
 	c->flags |= NVS_CHAN_SHADOW;
 	nvs_tell_channel(c);
 }
@@ -453,8 +482,10 @@ void nvs_shadow_bring_over(void)
 			show_get(c, seen);
 			seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
 		}
-		/* Asked for again ten times a second: nobody waits here. */
-		if (c->shadow_late || beside(c))
+		/* Asked for again ten times a second: nobody waits here. Where doorbells are not
+		 * seen, a shadow is of no use. */
+		if (c->shadow_late ||
+		    (c->shadow->timing && atomic_load(&c->shadow->timing->unseen)) || beside(c))
 			give_back(c, false);
 	}
 }

@@ -79,11 +79,26 @@ void nvs_timing_free(struct nvs_shadow *sh)
 	sh->timing = NULL;
 }
 
+/* Submissions whose times have not come. */
+static uint64_t missing(const struct nvs_timing *t)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; t->slots && i < NVS_TIMING_SLOTS; i++)
+		n += nvs_timing_waits(&t->uses[i]) && t->uses[i].kind != NVS_TIMING_EMPTY;
+	return n;
+}
+
 static void leave_pool(struct nvs_channel_entry *c, struct nvs_timing *t)
 {
+	uint64_t lost;
+
 	/* What the GPU may still write to stays nobody's. */
 	if (c->pool && !nvs_timing_harvest(t))
 		c->pool->used &= ~(1ull << c->chunk);
+	lost = c->pool ? missing(t) : 0;
+	t->timed -= lost;
+	t->untimed[NVS_UNTIMED_ENDING] += lost;
 	c->pool = NULL;
 }
 
@@ -176,14 +191,16 @@ static void tell(const struct nvs_channel_entry *c, uint32_t reason, uint64_t su
 void nvs_timing_tell(const struct nvs_channel_entry *c)
 {
 	const struct nvs_timing *t = c->shadow ? c->shadow->timing : NULL;
-	uint64_t all = c->slot ? c->slot->claim >> NVS_PUT_BITS : 0, told = c->timed;
+	uint64_t all = c->slot ? c->slot->claim >> NVS_PUT_BITS : 0, told = c->timed, lost;
 
 	if (!nvs_options()->values.timing || !all)
 		return;
-	told += t ? t->timed : 0;
+	lost = t && c->pool ? missing(t) : 0;
+	told += t ? t->timed - lost : 0;
 	for (uint32_t i = 1; i < NVS_UNTIMED_REASONS; i++) {
 		uint64_t n = c->untimed[i] + (t ? t->untimed[i] : 0);
 
+		n += i == NVS_UNTIMED_ENDING ? lost : 0;
 		told += n;
 		/* Where no memory ever came, that is why it was too early. */
 		if (n)
@@ -191,7 +208,7 @@ void nvs_timing_tell(const struct nvs_channel_entry *c)
 			     i == NVS_UNTIMED_EARLY && !nvs_rm()->pools ? NVS_UNTIMED_NO_MEMORY : i,
 			     n);
 	}
-	if (!c->timed && !t && all > told)
+	if (!t && all > told)
 		tell(c, NVS_UNTIMED_NO_SHADOW, all - told);
 }
 
@@ -246,13 +263,18 @@ static void arm(struct nvs_channel_entry *c)
 	}
 }
 
+void nvs_timing_arm_one(struct nvs_channel_entry *c)
+{
+	if (may_have(c))
+		arm(c);
+}
+
 static void arm_all(void)
 {
 	struct nvs_channel_entry *c;
 
 	DL_FOREACH(nvs_rm()->channels, c)
-	if (may_have(c))
-		arm(c);
+	nvs_timing_arm_one(c);
 }
 
 void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address)

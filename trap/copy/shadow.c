@@ -155,13 +155,23 @@ static int swap(struct nvs_shadow_piece *p)
 	return 0;
 }
 
+static uint32_t program_put(const struct nvs_shadow *sh)
+{
+	const volatile uint32_t *page = (const volatile uint32_t *)sh->pieces[1].program;
+
+	return page[((uintptr_t)sh->userd & 4095) / sizeof(*page) + NVS_USERD_GP_PUT];
+}
+
 /* Nobody carries meanwhile. */
-static int bring_home(struct nvs_shadow *sh, uint32_t carried_put)
+static int bring_home(struct nvs_shadow *sh, uint32_t carried_put, bool unrung)
 {
 	int err = 0;
 
 	protect(sh, PROT_READ);
-	carry_rest(sh, carried_put);
+	if (!unrung && sh->pieces[1].bytes && program_put(sh) != carried_put)
+		err = -EAGAIN;
+	else
+		carry_rest(sh, carried_put);
 	for (int i = 0; i < 2 && !err; i++)
 		if (sh->pieces[i].bytes && !sh->pieces[i].home)
 			err = swap(&sh->pieces[i]);
@@ -170,7 +180,7 @@ static int bring_home(struct nvs_shadow *sh, uint32_t carried_put)
 	return err;
 }
 
-int nvs_shadow_undo(struct nvs_shadow *sh)
+int nvs_shadow_undo(struct nvs_shadow *sh, bool unrung)
 {
 	uint64_t carried;
 	int err = 0;
@@ -183,7 +193,7 @@ int nvs_shadow_undo(struct nvs_shadow *sh)
 	carried = take(sh);
 	/* Else somebody else has undone it since. */
 	if (carried != NVS_SHADOW_GONE)
-		err = bring_home(sh, (uint32_t)(carried & NVS_PUT_MASK));
+		err = bring_home(sh, (uint32_t)(carried & NVS_PUT_MASK), unrung);
 	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
 	if (sh->timing)
 		nvs_timing_release(sh);

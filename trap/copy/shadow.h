@@ -71,9 +71,10 @@ void nvs_shadow_leave(void);
  * Puts the program's own pages back, with everything in them that the program has written by then,
  * rung for or not; its channel may be in use. Doorbells that know the shadow still carry nothing
  * from then on. 0, or -errno: then all is as it was, and may be tried again. With timing, after
- * nvs_timing_settle() alone.
+ * nvs_timing_settle() alone. UNRUNG: even if something was put and is not rung for yet, which a GPU
+ * at work may take before it is copied; else that is -EAGAIN.
  */
-int nvs_shadow_undo(struct nvs_shadow *shadow);
+int nvs_shadow_undo(struct nvs_shadow *shadow, bool unrung);
 /*
  * For a fault that says "no access": true if it may be of a store to pages on their way back, which
  * is to be tried once more.

@@ -100,11 +100,16 @@ static bool is_dead(uint32_t tid)
 
 /* ---- slots ---- */
 
+static uint32_t stamps(uint32_t kind)
+{
+	return kind == NVS_TIMING_DISPATCH ? 1 : 2;
+}
+
 static bool is_there(const struct nvs_timing *t, const struct nvs_timing_use *use,
 		     struct nvs_rec_gpu_time *rec)
 {
 	const struct nvs_timing_slot *slot = &t->slots[use - t->uses];
-	const struct nvs_timing_stamp *last = &slot->stamp[t->kind == NVS_TIMING_WORK];
+	const struct nvs_timing_stamp *last = &slot->stamp[stamps(use->kind) - 1];
 
 	if (__atomic_load_n(&last->payload, __ATOMIC_ACQUIRE) != use->payload ||
 	    __atomic_load_n(&slot->stamp[0].payload, __ATOMIC_ACQUIRE) != use->payload)
@@ -112,10 +117,10 @@ static bool is_there(const struct nvs_timing *t, const struct nvs_timing_use *us
 	*rec = (struct nvs_rec_gpu_time){
 		.rec = {.type = NVS_REC_GPU_TIME, .size = sizeof(*rec)},
 		.channel = t->channel,
-		.kind = t->kind,
+		.kind = use->kind,
 		.sequence = use->sequence,
 		.begin = slot->stamp[0].ns,
-		.end = t->kind == NVS_TIMING_WORK ? slot->stamp[1].ns : 0,
+		.end = stamps(use->kind) > 1 ? slot->stamp[1].ns : 0,
 	};
 	return true;
 }
@@ -155,7 +160,8 @@ static struct nvs_timing_use *take_slot(struct nvs_timing *t, struct nvs_buffer 
 }
 
 /* All of its words anew: what the GPU has fetched need not have stayed as it was. */
-static void use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t sequence)
+static void use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t sequence,
+		     uint32_t kind)
 {
 	uint32_t number = (uint32_t)(use - t->uses), execute;
 	uint64_t at = t->address + number * sizeof(struct nvs_timing_slot) +
@@ -163,12 +169,13 @@ static void use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t 
 	struct nvs_timing_slot *slot = &t->slots[number];
 
 	execute = NVS_SEM_RELEASE | NVS_SEM_RELEASE_TIMESTAMP |
-		  (t->kind == NVS_TIMING_WORK ? NVS_SEM_RELEASE_WFI : 0);
+		  (kind == NVS_TIMING_DISPATCH ? 0 : NVS_SEM_RELEASE_WFI);
 	t->payload = t->payload + 1 ? t->payload + 1 : 1;
-	for (uint32_t i = 0; i < t->kind; i++)
+	for (uint32_t i = 0; i < stamps(kind); i++)
 		nvs_put_host_semaphore(slot->words[i], at + i * sizeof(slot->stamp[0]), t->payload,
 				       execute);
 	use->payload = t->payload;
+	use->kind = kind;
 	use->sequence = sequence;
 	atomic_store(&use->state, SLOT_USED);
 }
@@ -284,24 +291,45 @@ static void untimed(struct nvs_timing *t, enum nvs_untimed_reason reason)
 	t->untimed[reason]++;
 }
 
+/* What two releases take themselves, where it is time to know and there is room ahead of N entries.
+ */
+static void write_empty(struct writing *w, uint32_t n, uint64_t sequence, struct nvs_buffer *buffer)
+{
+	struct nvs_timing *t = w->t;
+	struct nvs_timing_use *use;
+
+	if (t->kind != NVS_TIMING_WORK || room(t, w->put) < n + 4 * OWN_ENTRIES ||
+	    (t->empties >= NVS_TIMING_FIRST && t->timed - t->emptied < NVS_TIMING_EVERY))
+		return;
+	use = take_slot(t, buffer);
+	if (!use)
+		return;
+	use_slot(t, use, sequence, NVS_TIMING_EMPTY);
+	lay_own(w, use, 0);
+	lay_own(w, use, 1);
+	t->empties++;
+	t->emptied = t->timed;
+}
+
 /*
  * One submission of N entries, which ends as END says. False: no room now.
  */
 static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_buffer *buffer)
 {
 	struct nvs_timing *t = w->t;
-	uint32_t own = (end & MAY_BE_TIMED) && atomic_load(&t->mode) == NVS_TIMING_ON ? t->kind : 0;
+	bool timed = (end & MAY_BE_TIMED) && atomic_load(&t->mode) == NVS_TIMING_ON;
+	uint32_t own = timed ? stamps(t->kind) * OWN_ENTRIES : 0;
+	enum nvs_untimed_reason why = NVS_UNTIMED_ENDING;
+	uint64_t sequence = (end & ~MAY_BE_TIMED) - 1;
 	struct nvs_timing_use *use = NULL;
 
-	enum nvs_untimed_reason why = NVS_UNTIMED_ENDING;
-
-	if (own && n + own * OWN_ENTRIES >= t->entries) {
+	if (own && n + own >= t->entries) {
 		own = 0;
 		why = NVS_UNTIMED_RING;
 	}
-	if (room(t, w->put) < n + own * OWN_ENTRIES) {
+	if (room(t, w->put) < n + own) {
 		look(w->sh);
-		if (room(t, w->put) < n + own * OWN_ENTRIES)
+		if (room(t, w->put) < n + own)
 			return false;
 	}
 	if (own) {
@@ -311,7 +339,8 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_bu
 	if (!use && (end & MAY_BE_TIMED))
 		untimed(t, why);
 	if (use) {
-		use_slot(t, use, (end & ~MAY_BE_TIMED) - 1);
+		write_empty(w, n, sequence, buffer);
+		use_slot(t, use, sequence, t->kind);
 		lay_own(w, use, 0);
 		t->timed++;
 	}

@@ -14,6 +14,9 @@
  *    stays behind, and is brought over by a later doorbell or by nvs_timing_turn(). GP_GET is read
  *    only where what it was known to be leaves no room.
  *  - A slot is used again only after its times were read into the trace.
+ *  - What two releases take by themselves is measured now and then, by two more right ahead of a
+ *    submission's own: often at first, so that a short program has it, and later by one submission
+ *    of a thousand, which follows the GPU's clocks and costs nothing that could be seen.
  *  - Whoever is at the real GPFIFO holds the lock. Who finds it held by what it has interrupted, or
  *    by one after the other, leaves word in `ready`, and goes on. A holder that was jumped out of
  *    its turn, or died in it, is taken for gone when its thread comes by again or is no more, or
@@ -28,6 +31,8 @@
 
 #define NVS_TIMING_SLOTS 512u /* of a channel */
 #define NVS_TIMING_DWORDS 6u /* of a segment of ours */
+#define NVS_TIMING_FIRST 16u /* submissions of a channel that have an empty bracket each */
+#define NVS_TIMING_EVERY 1024u /* and later one of so many */
 
 /* What the GPU fetches, and where it writes. */
 struct nvs_timing_slot {
@@ -68,9 +73,10 @@ struct nvs_timing {
 	uint64_t base; /* extended base at put */
 	struct nvs_walk walk; /* the program's stream at its last entry handed over */
 	uint64_t timed, untimed[NVS_UNTIMED_REASONS];
+	uint64_t empties, emptied; /* brackets around nothing; of TIMED at the last one */
 	struct nvs_timing_use {
 		_Atomic uint32_t state;
-		uint32_t payload;
+		uint32_t payload, kind;
 		uint64_t sequence;
 	} uses[NVS_TIMING_SLOTS];
 	/* Of ENTRIES each, behind this. */
@@ -109,6 +115,11 @@ bool nvs_timing_turn(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
  * nvs_timing_turn() alone from here on; true: indices are the same, the shadow may end.
  */
 bool nvs_timing_blind(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
+/* Its times have not been read yet. */
+static inline bool nvs_timing_waits(const struct nvs_timing_use *use)
+{
+	return atomic_load((_Atomic uint32_t *)&use->state) != 0;
+}
 /* Reads times that are there into the trace; how many are still to come. */
 uint32_t nvs_timing_harvest(struct nvs_timing *t);
 /* GP_GET as the program is to see it. False: not now. */

@@ -126,7 +126,7 @@ static void disarm(struct nvs_buffer *buffer, const struct nvs_doorbell *db, uin
 
 		if (ch->shadow && ch->gpu == db->gpu &&
 		    (!ch->shadow->timing || nvs_timing_blind(ch->shadow, &bell)))
-			nvs_shadow_undo(ch->shadow);
+			nvs_shadow_undo(ch->shadow, true);
 	}
 	nvs_sys4(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
 	if (!buffer)

@@ -61,7 +61,7 @@ $(PUBLIC)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	    $(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
 # Makers of traces for tests, and the libraries that stand in their stacks.
-GOLDEN = $(addprefix $(BUILD)/tests/golden/,mkcases mkcalls mkfindings mkgolden) \
+GOLDEN = $(addprefix $(BUILD)/tests/golden/,mkcases mkcalls mkfindings mkgolden mkwork) \
          $(BUILD)/tests/golden/fake/libcuda.so.1 $(BUILD)/tests/golden/fake/libcudart.so.13
 TEST_DEPS += $(GOLDEN)
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/execs.h"
+#include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
 
 /* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */

@@ -18,7 +18,8 @@ enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
 struct one {
 	struct nvs_timed timed;
 	uint64_t queue, give; /* ns; NVS_UNKNOWN */
-	bool has_time, several;
+	uint64_t launches;
+	bool has_time, unsaid; /* UNSAID: its segments are not in the trace */
 };
 
 /* Those of a thread, in the order of their calls. */
@@ -61,7 +62,9 @@ static void count(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
 {
 	s->submissions++;
 	s->timed += one->has_time;
-	s->several += one->several;
+	s->launches += one->launches;
+	s->several += one->launches > 1;
+	s->unsaid |= one->unsaid;
 	if (one->has_time && one->timed.kind == NVS_TIMING_WORK)
 		count_bracket(s, &one->timed, empty);
 }
@@ -331,7 +334,9 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_gpu_each *each = arg;
-	struct one one = {.queue = NVS_UNKNOWN, .several = each->tally.launches > 1};
+	struct one one = {.queue = NVS_UNKNOWN,
+			  .launches = each->tally.launches,
+			  .unsaid = nvs_submission_skipped(s)};
 
 	each->submitted = true;
 	memset(&each->tally, 0, sizeof(each->tally));
@@ -523,7 +528,9 @@ static int join(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 	a->unseen |= b->unseen;
 	a->bracket_ns = sum(a->bracket_ns, b->bracket_ns);
 	a->empty_ns = sum(a->empty_ns, b->empty_ns);
+	a->launches += b->launches;
 	a->several += b->several;
+	a->unsaid |= b->unsaid;
 	return r;
 }
 

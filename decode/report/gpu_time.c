@@ -103,7 +103,7 @@ NVS_GET_REAL(struct nvs_gpu_row, give, r->queue.total.count, US(r->give))
 NVS_GET_REAL(struct nvs_gpu_row, idle, r->idle.total.count, US(r->idle.total.ns))
 NVS_GET_REAL(struct nvs_gpu_row, idle_max, r->idle.total.count, US(r->idle.max))
 NVS_GET_KNOWN(struct nvs_gpu_row, gaps, r->sums.works, r->idle.total.count)
-NVS_GET_KNOWN(struct nvs_gpu_row, several, BY(KERNEL), r->sums.several)
+NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.unsaid, r->sums.launches)
 
 /* What the row is of, for a person. */
 static void get_line(const void *row, struct nvs_value *v)
@@ -133,9 +133,9 @@ static const struct nvs_column columns[] = {
 	{"queue_us_max", "queue max", get_queue_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 5},
 	{"idle_us_total", "idle us", get_idle, NVS_COLUMN_IF_KNOWN, 2},
 	{"idle_us_max", "idle max", get_idle_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 6},
-	{"overlapping", "overlap", get_overlapping, NVS_COLUMN_IF_ANY, 1},
-	{"too_short", "short", get_brief, NVS_COLUMN_IF_ANY, 3},
-	{"several_kernels", "several", get_several, NVS_COLUMN_IF_ANY, 3},
+	{"overlapping", "overlap", get_overlapping, 0, 2},
+	{"too_short", "short", get_brief, NVS_COLUMN_DETAIL},
+	{"launches", "launches", get_launches, NVS_COLUMN_IF_ANY, 3},
 	{"line", "", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
 	{"api", "api", get_api, NVS_COLUMN_DETAIL},
 	{"kernel", "kernel", get_kernel, NVS_COLUMN_DETAIL},
@@ -417,8 +417,8 @@ NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
 		  "nothing,\n"
 		  "is subtracted, where the trace has some; what is within the distance that eight "
 		  "of\n"
-		  "ten of them keep from it is too short to tell, and counted as\n"
-		  ".BR short .\n"
+		  "ten of them keep from it is too short to tell, and counted below\n"
+		  "the table.\n"
 		  "Times that overlap those of other channels on the same engine may hold their "
 		  "work;\n"
 		  "how many do is said in the column\n"

@@ -6,30 +6,12 @@ a reason, and the times are those of CUDA's events around the same work.
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 
 NEAR_NS, NEAR_PART = 1000, 0.02  # of a time by CUDA's events
+LONG_US, LONG_PART = 50, 0.03  # kernels whose total is as torch.profiler's
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VICTIMS = ("golden-static", "driver", "threads", "graphs", "queued", "contexts")
-
-# Kernels of about 1 us to 10 ms and copies of 4 KiB to 1 GiB, each between two events and alone; their times, a line each.
-EVENTS = """
-import sys, torch
-def timed(name, work):
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    for _ in range(3):
-        work()
-    torch.cuda.synchronize()
-    begin.record(); work(); end.record()
-    torch.cuda.synchronize()
-    print(name, begin.elapsed_time(end) * 1e6, flush=True)
-for us in (1, 10, 100, 1000, 10000):
-    timed(f"kernel-{us}us", lambda: torch.cuda._sleep(int(us * 1700)))
-for shift in range(12, 31, 3):
-    a = torch.empty(1 << shift, dtype=torch.uint8).pin_memory()
-    b = torch.empty(1 << shift, dtype=torch.uint8, device="cuda")
-    timed(f"copy-{1 << shift}", lambda: b.copy_(a, non_blocking=True))
-"""
 
 
 def gpu_times(suite, name, trace):
@@ -67,30 +49,81 @@ def script(source, module, kind):
     return check
 
 
+def rows_by(suite, name, trace, what):
+    out, _, status = suite.run(f"{name}: --gpu-time --by={what}",
+                               [suite.report, trace, "--gpu-time", f"--by={what}", "-n", "0", "--format=json"])
+    return [] if status else json.loads(out)["rows"]
+
+
+def recorded(suite, name, row, argv):
+    """Its trace under timing=work; None when it did not end well."""
+    trace = os.path.join(suite.folder(name), "timed.zst")
+    _, err, status = suite.run(f"{name}: with", [suite.launcher, "--quiet", "--timing=work", "-o", trace, "--", *argv])
+    if status:
+        row.wrong.append(f"ended with {status}: {err.decode(errors='replace')[-200:]}")
+        return None
+    _, _, status = suite.run(f"{name}: --verify", [suite.report, trace, "--verify"])
+    if status:
+        row.wrong.append("the trace is not whole")
+    return trace
+
+
 def by_events(suite, name):
-    """The events stand in the same stream: what lies between them is what the brackets of its submissions hold."""
+    """Events alone in one run, brackets alone in another, since each would be in the other's time; of both what they
+    measure around nothing is taken off."""
+    row = suite.row(name)
+    out, _, status = suite.run(f"{name}: without", [suite.program("timed"), "events"])
+    trace = recorded(suite, name, row, [suite.program("timed"), "ranges"])
+    if status or not trace:
+        row.wrong.append(f"ended with {status}")
+        return row
+    ranges = {r["range"]: r for r in rows_by(suite, name, trace, "range")}
+    for line in out.decode().splitlines():
+        what, ns, _ = line.split()
+        by_event, found = float(ns), ranges.get(what)
+        if not found or found["gpu_us_p50"] is None:
+            row.wrong.append(f"{what}: no time")
+            continue
+        by_bracket = found["gpu_us_p50"] * 1000
+        row.notes.append(f"{what}: {by_bracket:.0f} ns, by events {by_event:.0f}")
+        if abs(by_bracket - by_event) > NEAR_NS + NEAR_PART * by_event:
+            row.wrong.append(row.notes[-1])
+    told(suite, name, row, trace)
+    return row
+
+
+def by_profiler(suite, name):
+    """Kernels of more than 50 us: the sum, beside torch.profiler's in another run of the same loop."""
     if importlib.util.find_spec("torch") is None:
         return suite.skip(name, "torch is not installed")
-    row, folder = suite.row(name), suite.folder(name)
-    trace = os.path.join(folder, "events.zst")
-    plain = subprocess.run([sys.executable, "-c", EVENTS], env=suite.environment(), capture_output=True, text=True, check=False)
-    done = subprocess.run([suite.launcher, "--quiet", "--timing=work", "-o", trace, "--", sys.executable, "-c", EVENTS],
-                          env=suite.environment(), capture_output=True, text=True, check=False)
-    if plain.returncode or done.returncode:
-        row.wrong.append(f"ended with {plain.returncode} and {done.returncode}: {done.stderr[-200:]}")
+    row, argv = suite.row(name), [sys.executable, suite.source("timed_loop.py")]
+    out, _, status = suite.run(f"{name}: profiled", [*argv, "--profile"])
+    trace = recorded(suite, name, row, argv)
+    if status or not trace:
+        row.wrong.append(f"the profiled run ended with {status}")
         return row
-    for before, under in zip(plain.stdout.splitlines(), done.stdout.splitlines()):
-        what, alone = before.split()[0], float(before.split()[1])
-        ns = float(under.split()[1])
-        row.notes.append(f"{what}: {alone:.0f} ns by events alone, {ns:.0f} under timing")
-        if abs(ns - alone) > 2 * NEAR_NS + NEAR_PART * alone and alone > 50000:
-            row.wrong.append(f"{what}: {ns:.0f} ns with timing, {alone:.0f} without")
-    told(suite, name, row, trace)
-    longest = max((r["gpu_us_max"] or 0 for r in gpu_times(suite, name, trace)), default=0) * 1000
-    most = max(float(line.split()[1]) for line in done.stdout.splitlines())
-    row.notes.append(f"the longest by timing {longest:.0f} ns, by events {most:.0f}")
-    if abs(longest - most) > 10 * NEAR_NS + NEAR_PART * most:
-        row.wrong.append("the longest work is not as long as by events")
+    seen = [(float(us), int(n), kernel) for us, n, kernel in (line.split(None, 2) for line in out.decode().splitlines())]
+    ours = {r["kernel"]: r["gpu_us_total"] or 0 for r in rows_by(suite, name, trace, "kernel") if r["kernel"]}
+    chosen = [(us, n, kernel) for us, n, kernel in seen if us / n > LONG_US]
+    by_them, by_us = sum(us for us, _, _ in chosen), sum(ours.get(kernel, 0) for _, _, kernel in chosen)
+    row.notes.append(f"{sum(n for _, n, _ in chosen)} kernels of more than {LONG_US} us: {by_us:.0f} us, by torch.profiler {by_them:.0f}; "
+                     f"all kernels {sum(ours.values()):.0f} us, by torch.profiler {sum(us for us, _, _ in seen):.0f}")
+    if not by_them or abs(by_us - by_them) > LONG_PART * by_them:
+        row.wrong.append(row.notes[-1])
+    return row
+
+
+def cost(suite, name):
+    """What it adds to a launch that is recorded, beside CUPTI's activity records."""
+    row = suite.row(name)
+    only = [word for v in ("default", "timing=dispatch", "timing=work", "CUPTI") for word in ("--only", v)]
+    out, _, _ = suite.run(name, [sys.executable, os.path.join(ROOT, "scripts/bench-overhead"), "--bundle", os.path.dirname(suite.library),
+                                 "--work", os.path.join(suite.work, "cost"), "--nvcc", suite.nvcc, "--rounds", "6", "--no-loops", *only])
+    lines = out.decode().splitlines()
+    row.notes += [line.strip("| ").replace("  ", "") for line in lines if line.startswith("| ") or line.startswith("launch, ")]
+    row.wrong += [line for line in lines if line.startswith("FAILED: timing") or line.startswith("FAILED: ") and "exit" in line]
+    if not lines:
+        row.wrong.append("bench-overhead said nothing")
     return row
 
 
@@ -102,4 +135,7 @@ def register(suite):
         suite.check(f"timing={kind}: graphs, PyTorch", script("torch_graph.py", "torch", kind))
         suite.check(f"timing={kind}: JAX", script("jax_loop.py", "jax", kind))
         suite.check(f"timing={kind}: CuPy", script("cupy_loop.py", "cupy", kind))
-    suite.check("timing=work beside CUDA's events", by_events)
+    suite.cuda_build("timed", "timed.cu", "-cudart", "static", "-ldl")
+    suite.check("timing=work beside CUDA's events", by_events, ["timed"], alone=True)
+    suite.check("timing=work beside torch.profiler", by_profiler, alone=True)
+    suite.check("timing: cost of a launch", cost, alone=True)

@@ -55,6 +55,15 @@ bool nvs_segment_word(struct nvs_batch *b, uint64_t va, uint32_t *word)
 	return nvs_load32_guarded((const uint32_t *)(map->cpu + (va - map->gpu_va)), word);
 }
 
+const uint32_t *nvs_segment_whole(struct nvs_batch *b, uint64_t va, uint64_t bytes)
+{
+	const struct nvs_segment_map *map = find_map(&b->reader, va, &b->hint.segment);
+
+	return map && va - map->gpu_va + bytes <= map->size
+		       ? (const uint32_t *)(map->cpu + (va - map->gpu_va))
+		       : NULL;
+}
+
 /*
  * Where the channel's own progress release writes: the last methods of a submission are
  * SET_REPORT_SEMAPHORE_A..D (compute, 3D) or SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA (copy).

@@ -148,6 +148,9 @@ static struct nvs_timing_use *take_slot(struct nvs_timing *t, struct nvs_buffer 
 	struct nvs_rec_gpu_time rec;
 
 	t->next++;
+	/* The GPU wrote it, long ago: it is on its way when the next submission comes. */
+	__builtin_prefetch(&t->slots[t->next % NVS_TIMING_SLOTS].stamp);
+	__builtin_prefetch(&t->slots[t->next % NVS_TIMING_SLOTS].words, 1);
 	if (state == SLOT_FREE)
 		return use;
 	if (state != SLOT_USED ||

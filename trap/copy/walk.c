@@ -5,6 +5,7 @@
  */
 #include "trap/copy/walk.h"
 #include "trap/copy/batch.h"
+#include "trap/low/guard.h"
 #include "trap/low/poison.h"
 
 #define OPCODE_EXTENDED_BASE 4u
@@ -56,12 +57,14 @@ void nvs_walk_entry(struct nvs_batch *b, struct nvs_walk *walk, uint64_t entry)
 {
 	uint32_t dwords = nvs_entry_dwords(entry), at = 0;
 	uint64_t va = walk->base | (entry & 0xfffffffffcull);
+	const uint32_t *seen;
 
 	if (!dwords) {
 		if ((entry >> 32 & 0xff) == OPCODE_EXTENDED_BASE)
 			walk->base = (entry >> 8 & 0x1ffff) << 40;
 		return;
 	}
+	seen = nvs_segment_whole(b, va, dwords * 4ull);
 	while (at < dwords && !walk->lost) {
 		uint32_t w, skip = walk->left < dwords - at ? walk->left : dwords - at;
 
@@ -69,7 +72,8 @@ void nvs_walk_entry(struct nvs_batch *b, struct nvs_walk *walk, uint64_t entry)
 		at += skip;
 		if (at == dwords)
 			return;
-		if (!nvs_segment_word(b, va + at * 4ull, &w))
+		if (!(seen ? nvs_load32_guarded(seen + at, &w)
+			   : nvs_segment_word(b, va + at * 4ull, &w)))
 			walk->lost = true;
 		else if (header(walk, w))
 			return;

@@ -287,6 +287,7 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t size)
 
 	if (!p || !size)
 		return CUDA_ERROR_INVALID_VALUE;
+	sg_wait_settled(ctx);
 	pthread_mutex_lock(&ctx->lock);
 	*p = sg_device_alloc(ctx, size);
 	pthread_mutex_unlock(&ctx->lock);
@@ -362,6 +363,7 @@ API CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned flags)
 
 	if (!p || !size)
 		return CUDA_ERROR_INVALID_VALUE;
+	sg_registered(ctx);
 	return host_add(ctx, (void *)start, end - start, true) ? CUDA_SUCCESS
 							       : CUDA_ERROR_INVALID_VALUE;
 }

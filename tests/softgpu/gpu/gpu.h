@@ -19,7 +19,7 @@
 #define SG_NO_GPU 0xffffffffu
 #define SG_RING_MAX (1u << 20)
 
-/* ---- options.c-like: SOFTGPU="gpus=2,poison,own,eager,clock,wrong" ---- */
+/* ---- options.c-like: SOFTGPU="gpus=2,poison,own,eager,clock,wrong,patient" ---- */
 struct sg_options {
 	uint32_t gpus;
 	bool poison; /* overwrite what was consumed, at once; consume only what was rung */

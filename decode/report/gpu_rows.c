@@ -18,6 +18,7 @@ enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
 struct one {
 	struct nvs_timed timed;
 	uint64_t queue, give; /* ns; NVS_UNKNOWN */
+	uint64_t most; /* that it took, without a time; NVS_UNKNOWN */
 	uint64_t launches;
 	bool has_time, unsaid; /* UNSAID: its segments are not in the trace */
 };
@@ -33,29 +34,19 @@ struct waiting {
 
 /* ---- into a row ---- */
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-uint64_t nvs_gpu_total(const struct nvs_gpu_sums *s)
-{
-	return s->bracket_ns > s->empty_ns ? s->bracket_ns - s->empty_ns : 0;
-}
-
 static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_timed *t, uint64_t empty)
 {
 	s->works++;
 	s->subtracted += t->subtracted;
 	s->brief += t->brief;
-	s->bracket_ns = sum(s->bracket_ns, t->end - t->begin);
-	s->empty_ns = sum(s->empty_ns, empty);
+	s->bracket_ns = nvs_gpu_sum(s->bracket_ns, t->end - t->begin);
+	s->empty_ns = nvs_gpu_sum(s->empty_ns, empty);
 	if (t->shared == NVS_UNKNOWN) {
 		s->unseen = true;
 		return;
 	}
 	s->overlapping += t->shared > 0;
-	s->overlap_ns = sum(s->overlap_ns, t->shared);
+	s->overlap_ns = nvs_gpu_sum(s->overlap_ns, t->shared);
 }
 
 static void count(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
@@ -65,6 +56,10 @@ static void count(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
 	s->launches += one->launches;
 	s->several += one->launches > 1;
 	s->unsaid |= one->unsaid;
+	if (one->most != NVS_UNKNOWN) {
+		s->bounded++;
+		s->most_ns = nvs_gpu_sum(s->most_ns, one->most);
+	}
 	if (one->has_time && one->timed.kind == NVS_TIMING_WORK)
 		count_bracket(s, &one->timed, empty);
 }
@@ -83,11 +78,6 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void see_empty(const struct nvs_gpu_each *each, uint32_t channel,
 		      const struct nvs_empty *empty)
 {
@@ -100,16 +90,16 @@ static void see_empty(const struct nvs_gpu_each *each, uint32_t channel,
 	e->channel = channel;
 	e->least.ns = lesser(e->least.ns, empty->ns);
 	e->least.count = lesser(e->least.count, empty->count);
-	e->most.ns = greater(e->most.ns, empty->ns);
-	e->most.count = greater(e->most.count, empty->count);
-	e->most.spread = greater(e->most.spread, empty->spread);
+	e->most.ns = nvs_gpu_greater(e->most.ns, empty->ns);
+	e->most.count = nvs_gpu_greater(e->most.count, empty->count);
+	e->most.spread = nvs_gpu_greater(e->most.spread, empty->spread);
 }
 
 static void see_row_empty(struct nvs_gpu_row *row, uint32_t channel, const struct nvs_empty *empty)
 {
 	row->mixed |= row->empty.count && row->channel != channel;
 	row->empty = *empty;
-	row->spread = greater(row->spread, empty->spread);
+	row->spread = nvs_gpu_greater(row->spread, empty->spread);
 	row->channel = channel;
 }
 
@@ -124,11 +114,13 @@ static int add(struct nvs_gpu_each *each, const struct nvs_gpu_key *key, const s
 	if (empty_of(each, one, &empty))
 		see_row_empty(row, one->timed.channel, &empty);
 	count(&row->sums, one, empty.ns);
-	if (!one->has_time)
-		return 0;
+	if (one->most != NVS_UNKNOWN)
+		r = nvs_times_add(&row->most, one->most);
+	if (r || !one->has_time)
+		return r;
 	if (one->queue != NVS_UNKNOWN) {
 		r = nvs_times_add(&row->queue, one->queue);
-		row->give = greater(row->give, one->give);
+		row->give = nvs_gpu_greater(row->give, one->give);
 	}
 	if (!r && one->timed.kind == NVS_TIMING_WORK)
 		r = nvs_times_add(&row->times, one->timed.ns);
@@ -335,6 +327,8 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 {
 	struct nvs_gpu_each *each = arg;
 	struct one one = {.queue = NVS_UNKNOWN,
+			  .most = nvs_timing_most(each->source->timing, s->channel->channel,
+						  s->rec->sequence),
 			  .launches = each->tally.launches,
 			  .unsaid = nvs_submission_skipped(s)};
 
@@ -377,54 +371,12 @@ int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader)
 	return each->handles ? 0 : -ENOMEM;
 }
 
-/* ---- names ---- */
+/* ---- all has been read ---- */
 
 static void free_waiting(void *item)
 {
 	free(((struct waiting *)item)->at);
 	free(item);
-}
-
-static int name_kernel(struct nvs_gpu_row *row)
-{
-	const struct nvs_kernel *k = row->key.what;
-	char text[32];
-
-	snprintf(text, sizeof(text), "[function 0x%llx]", (unsigned long long)k->handle);
-	row->mangled = strdup(k->name);
-	row->name = *k->name ? nvs_demangle(k->name) : strdup(text);
-	return row->name && row->mangled ? 0 : -ENOMEM;
-}
-
-static int name_graph(struct nvs_gpu_row *row)
-{
-	row->exec = nvs_handles_exec_at(row->key.each->handles, (uint32_t)row->key.number)->handle;
-	return asprintf(&row->name, "graph %llu", (unsigned long long)row->key.number) < 0 ? -ENOMEM
-											   : 0;
-}
-
-static int name_range(struct nvs_gpu_row *row)
-{
-	const struct nvs_nvtx_node *node = row->key.what;
-
-	row->range = strdup(node->name);
-	row->name = nvs_nvtx_path(node);
-	return row->name && row->range ? 0 : -ENOMEM;
-}
-
-static int name_row(struct nvs_gpu_row *row, enum nvs_gpu_by by)
-{
-	if (by == NVS_GPU_BY_API) {
-		row->name = strdup(row->key.what);
-		return row->name ? 0 : -ENOMEM;
-	}
-	if (by == NVS_GPU_BY_RANGE && row->key.what)
-		return name_range(row);
-	if (by == NVS_GPU_BY_KERNEL && row->key.what)
-		return name_kernel(row);
-	if (by <= NVS_GPU_BY_GRAPH && row->key.number != NVS_UNKNOWN)
-		return name_graph(row);
-	return 0;
 }
 
 static int tell_left(struct nvs_gpu_each *each)
@@ -450,7 +402,7 @@ int nvs_gpu_rows_end(struct nvs_gpu_each *each)
 		struct nvs_gpu_row *row = rows->row[i];
 
 		if (row->key.each == each)
-			r = name_row(row, each->state->by);
+			r = nvs_gpu_row_name(row, each->state->by);
 	}
 	nvs_gpu_each_free(each);
 	return r;
@@ -462,105 +414,4 @@ void nvs_gpu_each_free(struct nvs_gpu_each *each)
 	nvs_contexts_free(&each->contexts);
 	nvs_handles_free(each->handles);
 	each->handles = NULL;
-}
-
-static void free_row(void *item)
-{
-	struct nvs_gpu_row *row = item;
-
-	nvs_times_free(&row->times);
-	nvs_times_free(&row->queue);
-	nvs_times_free(&row->idle);
-	free(row->name);
-	free(row->range);
-	free(row->mangled);
-}
-
-void nvs_gpu_rows_free(struct nvs_gpu_state *state)
-{
-	nvs_rows_free(&state->rows, free_row);
-}
-
-/* ---- in order ---- */
-
-static int by_name(const void *pa, const void *pb)
-{
-	const struct nvs_gpu_row *a = *(const struct nvs_gpu_row *const *)pa,
-				 *b = *(const struct nvs_gpu_row *const *)pb;
-	uint32_t ia = a->key.each->source->index, ib = b->key.each->source->index;
-	int r = (ia > ib) - (ia < ib);
-
-	return r ? r : strcmp(a->name ? a->name : "", b->name ? b->name : "");
-}
-
-static int by_number(const void *pa, const void *pb)
-{
-	const struct nvs_gpu_row *a = *(const struct nvs_gpu_row *const *)pa,
-				 *b = *(const struct nvs_gpu_row *const *)pb;
-	int r = by_name(pa, pb);
-
-	return r ? r : (a->key.number > b->key.number) - (a->key.number < b->key.number);
-}
-
-static int join(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
-{
-	struct nvs_gpu_sums *a = &into->sums;
-	const struct nvs_gpu_sums *b = &from->sums;
-	int r = nvs_times_merge(&into->times, &from->times);
-
-	r = r ? r : nvs_times_merge(&into->queue, &from->queue);
-	r = r ? r : nvs_times_merge(&into->idle, &from->idle);
-	into->give = greater(into->give, from->give);
-	into->mixed |= from->mixed ||
-		       (into->empty.count && from->empty.count && into->channel != from->channel);
-	into->spread = greater(into->spread, from->spread);
-	if (!into->empty.count) {
-		into->empty = from->empty;
-		into->channel = from->channel;
-	}
-	a->submissions += b->submissions;
-	a->timed += b->timed;
-	a->works += b->works;
-	a->subtracted += b->subtracted;
-	a->brief += b->brief;
-	a->overlapping += b->overlapping;
-	a->overlap_ns = sum(a->overlap_ns, b->overlap_ns);
-	a->unseen |= b->unseen;
-	a->bracket_ns = sum(a->bracket_ns, b->bracket_ns);
-	a->empty_ns = sum(a->empty_ns, b->empty_ns);
-	a->launches += b->launches;
-	a->several += b->several;
-	a->unsaid |= b->unsaid;
-	return r;
-}
-
-static void free_whole(struct nvs_gpu_row *row)
-{
-	free_row(row);
-	free(row);
-}
-
-/* One API may have several numbers, and a stream may have come and gone without work. */
-int nvs_gpu_rows_sort(struct nvs_gpu_state *state)
-{
-	struct nvs_rows *rows = &state->rows;
-	size_t n = 0;
-	int r = 0;
-
-	if (rows->n)
-		qsort(rows->row, rows->n, sizeof(*rows->row), by_number);
-	for (size_t i = 0; i < rows->n; i++) {
-		struct nvs_gpu_row *from = rows->row[i], *into = n ? rows->row[n - 1] : NULL;
-
-		if (!r && !from->sums.submissions) {
-			free_whole(from);
-		} else if (state->by != NVS_GPU_BY_API || r || !n || by_name(&into, &from)) {
-			rows->row[n++] = from;
-		} else {
-			r = join(into, from);
-			free_whole(from);
-		}
-	}
-	rows->n = n;
-	return r;
 }

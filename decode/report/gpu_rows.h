@@ -29,6 +29,7 @@ struct nvs_gpu_sums {
 	uint64_t overlap_ns;
 	bool unseen; /* of some bracket nobody knows whether it overlaps */
 	uint64_t bracket_ns, empty_ns; /* of all brackets; what is subtracted from them */
+	uint64_t bounded, most_ns; /* submissions that took so long at most */
 	uint64_t launches; /* by kernel: in all of them; UNSAID: of some nobody knows */
 	uint64_t several; /* submissions that launch more than one kernel */
 	bool unsaid;
@@ -44,7 +45,7 @@ struct nvs_gpu_row {
 		uint64_t context; /* of the stream */
 	} key;
 	struct nvs_gpu_sums sums;
-	struct nvs_times times, queue, idle;
+	struct nvs_times times, queue, idle, most;
 	uint64_t give; /* the worst by which a queue time may be wrong */
 	struct nvs_empty empty; /* that was subtracted */
 	uint64_t spread; /* the worst of these */
@@ -94,9 +95,24 @@ int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader);
 int nvs_gpu_rows_end(struct nvs_gpu_each *each);
 void nvs_gpu_each_free(struct nvs_gpu_each *each); /* what it has taken, also in the middle */
 void nvs_gpu_rows_free(struct nvs_gpu_state *state);
-/* Total of the brackets, less what is subtracted. */
-uint64_t nvs_gpu_total(const struct nvs_gpu_sums *s);
+int nvs_gpu_row_name(struct nvs_gpu_row *row, enum nvs_gpu_by by);
 /* By trace, and by name; of one API several become one. 0 or -ENOMEM. */
 int nvs_gpu_rows_sort(struct nvs_gpu_state *state);
+
+static inline uint64_t nvs_gpu_sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static inline uint64_t nvs_gpu_greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Total of the brackets, less what is subtracted. */
+static inline uint64_t nvs_gpu_total(const struct nvs_gpu_sums *s)
+{
+	return s->bracket_ns > s->empty_ns ? s->bracket_ns - s->empty_ns : 0;
+}
 
 #endif

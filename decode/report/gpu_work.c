@@ -78,9 +78,9 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 		w->waits = more;
 		w->waits_room = room;
 	}
-	w->waits[w->nwaits++] = (struct wait){
-		pair->acquire.submission, pair->found ? pair->release.submission : UINT64_MAX,
-		pair->acquire.api};
+	w->waits[w->nwaits++] = (struct wait){pair->acquire.submission,
+					      pair->found ? pair->release.submission : UINT64_MAX,
+					      pair->acquire.api};
 }
 
 static struct nvs_work *at_number(const struct nvs_works *w, uint64_t number)
@@ -185,8 +185,8 @@ static bool make_room(struct nvs_works *w)
 	if (w->n < w->room)
 		return true;
 	/* What is left then is for what a report makes of them. */
-	if (room >= NO_WORK || nvs_budget_left() < 2 * room * (each + sizeof(*waiting)) +
-							   nvs_budget_whole() / 4)
+	if (room >= NO_WORK ||
+	    nvs_budget_left() < 2 * room * (each + sizeof(*waiting)) + nvs_budget_whole() / 4)
 		return false;
 	list = realloc(w->list, room * each);
 	w->list = list ? list : w->list;
@@ -328,6 +328,16 @@ static uint32_t stream_of(struct nvs_works *w, const struct nvs_call *call, uint
 	return row->index;
 }
 
+/* A launch may load code and make room before it launches: that is not the kernel. */
+static void name_it(struct nvs_work *work, const struct nvs_work *as)
+{
+	bool itself = as->what == NVS_WORK_OF_KERNEL ? work->kind == NVS_WORK_COMPUTE
+						     : work->kind != NVS_WORK_OTHER;
+
+	work->what = itself ? as->what : NVS_WORK_OF_CALL;
+	work->name = itself ? as->name : work->api->number;
+}
+
 /* Its own submissions: the latest of its thread that wait. */
 static int settle(struct nvs_works *w, const struct nvs_call *call, uint32_t stream)
 {
@@ -344,10 +354,9 @@ static int settle(struct nvs_works *w, const struct nvs_call *call, uint32_t str
 
 		work->stream = stream;
 		work->api = call->api;
-		work->what = as.what;
-		work->name = as.name;
 		if (call->tally.unseen && work->kind == NVS_WORK_OTHER)
 			work->kind = kind_by_call(call);
+		name_it(work, &as);
 		*latest = w->waiting[*latest - 1].before;
 	}
 	w->own_before = *latest;

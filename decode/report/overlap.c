@@ -81,7 +81,7 @@ static void get_other_stream(const void *row, struct nvs_value *v)
 	static void get_##name(const void *row, struct nvs_value *v)   \
 	{                                                              \
 		const struct row *r = row;                             \
-		nvs_value_us(v, !r->a && r->timed, (double)r->what);   \
+		nvs_value_us(v, !r->a && r->timed, (double)(r->what)); \
 	}
 
 NVS_SOURCE_GETTERS(struct row, r->key.source)
@@ -102,36 +102,43 @@ NVS_GET_KNOWN(struct row, other_channel, r->b, r->b ? r->b->key.channel : 0)
 NVS_GET_TEXT(struct row, work, kind_name(r->a))
 NVS_GET_TEXT(struct row, other_work, kind_name(r->b))
 
-#define WHOLE_COLUMNS                                                                            \
-	{"span_us", "span us", get_span, 0}, {"compute_only_us", "compute", get_compute, 0},     \
-		{"copy_only_us", "copy", get_copy, 0}, {"both_us", "both", get_both, 0},         \
-		{"idle_us", "idle", get_idle, 0},                                                \
-		{"copy_hidden_percent", "hidden %", get_hidden, 0, 1},                           \
-		{"timed", "timed", get_timed, 0, 1},                                             \
-		{"untimed", "not timed", get_untimed, NVS_COLUMN_IF_ANY, 2},                     \
-		{"begin_unknown", "began unknown", get_waited, NVS_COLUMN_DETAIL},               \
-	{                                                                                        \
-		"engine_shared", "shared", get_shared, NVS_COLUMN_DETAIL                         \
+#define WHOLE_COLUMNS                                                                        \
+	{"span_us", "span us", get_span, 0}, {"compute_only_us", "compute", get_compute, 0}, \
+		{"copy_only_us", "copy", get_copy, 0}, {"both_us", "both", get_both, 0},     \
+		{"idle_us", "idle", get_idle, 0},                                            \
+		{"copy_hidden_percent", "hidden %", get_hidden, 0, 1},                       \
+		{"timed", "timed", get_timed, 0, 1},                                         \
+		{"untimed", "not timed", get_untimed, NVS_COLUMN_IF_ANY, 2},                 \
+		{"begin_unknown", "began unknown", get_waited, NVS_COLUMN_DETAIL},           \
+	{                                                                                    \
+		"engine_shared", "shared", get_shared, NVS_COLUMN_DETAIL                     \
 	}
-#define PAIR_COLUMNS                                                                             \
-	{"work", "work", get_work, NVS_COLUMN_NAME},                                             \
-		{"stream", "stream", get_stream, NVS_COLUMN_NAME},                               \
-		{"channel", "chan", get_channel, NVS_COLUMN_NAME},                               \
-		{"other_work", "beside", get_other_work, NVS_COLUMN_NAME},                       \
-		{"other_stream", "stream", get_other_stream, NVS_COLUMN_NAME},                   \
-	{                                                                                        \
-		"other_channel", "chan", get_other_channel, NVS_COLUMN_NAME                      \
+#define PAIR_COLUMNS                                                           \
+	{"work", "work", get_work, NVS_COLUMN_NAME},                           \
+		{"stream", "stream", get_stream, NVS_COLUMN_NAME},             \
+		{"channel", "chan", get_channel, NVS_COLUMN_NAME},             \
+		{"other_work", "beside", get_other_work, NVS_COLUMN_NAME},     \
+		{"other_stream", "stream", get_other_stream, NVS_COLUMN_NAME}, \
+	{                                                                      \
+		"other_channel", "chan", get_other_channel, NVS_COLUMN_NAME    \
 	}
 
 static const struct nvs_column columns[] = {
-	{"gpu", "gpu", get_gpu, 0}, WHOLE_COLUMNS, PAIR_COLUMNS, NVS_SOURCE_COLUMNS,
+	{"gpu", "gpu", get_gpu, 0},
+	WHOLE_COLUMNS,
+	PAIR_COLUMNS,
+	NVS_SOURCE_COLUMNS,
 };
 static const struct nvs_column whole_columns[] = {
-	{"gpu", "gpu", get_gpu, 0}, WHOLE_COLUMNS, NVS_SOURCE_COLUMNS,
+	{"gpu", "gpu", get_gpu, 0},
+	WHOLE_COLUMNS,
+	NVS_SOURCE_COLUMNS,
 };
 static const struct nvs_column pair_columns[] = {
-	{"gpu", "gpu", get_gpu, NVS_COLUMN_IF_ANY}, {"both_us", "both us", get_both, 0},
-	PAIR_COLUMNS, NVS_SOURCE_COLUMNS,
+	{"gpu", "gpu", get_gpu, NVS_COLUMN_IF_ANY},
+	{"both_us", "both us", get_both, 0},
+	PAIR_COLUMNS,
+	NVS_SOURCE_COLUMNS,
 };
 
 /* ---- what goes on at once ---- */
@@ -472,8 +479,9 @@ static int print(struct nvs_run *run)
 	else
 		r = nvs_table_print_rows(run->out, &table, &st->rows, run->options);
 	if (st->dropped)
-		fprintf(stderr, "nvsnoop-report: %llu more submissions are not counted; --range "
-				"chooses\n",
+		fprintf(stderr,
+			"nvsnoop-report: %llu more submissions are not counted; --range "
+			"chooses\n",
 			(unsigned long long)st->dropped);
 	return r;
 }

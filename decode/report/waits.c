@@ -264,8 +264,8 @@ static int make_lists(struct nvs_waits *w)
 		if (list[i].kind == NVS_WORK_OTHER || !stream)
 			continue;
 		w->untimed += !(list[i].flags & NVS_WORK_TIMED);
-		w->streams[n] = w->contexts[n] =
-			(struct place){.work = (uint32_t)i, .rung = list[i].rung};
+		w->streams[n] = w->contexts[n] = (struct place){.work = (uint32_t)i,
+								.rung = list[i].rung};
 		w->streams[n].list = stream->index;
 		w->contexts[n++].list = stream->key.context;
 	}
@@ -444,7 +444,7 @@ bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
 	bool stream = wait->stream != NVS_NONE;
 	const struct place *p = wait->nothing ? NULL
 				: stream      ? place_by(w, w->streams, wait->stream, wait->until)
-					      : place_by(w, w->contexts, wait->context, wait->until);
+					 : place_by(w, w->contexts, wait->context, wait->until);
 	struct ends at;
 	int64_t give;
 
@@ -516,8 +516,8 @@ static int note_synced(struct nvs_waits *w)
 		const struct nvs_wait *wait = w->list + i;
 
 		if (!wait->perhaps && !wait->nothing && wait->stream == NVS_NONE)
-			w->synced[w->nsynced++] =
-				(struct synced){wait->context, wait->end, wait->until};
+			w->synced[w->nsynced++] = (struct synced){wait->context, wait->end,
+								  wait->until};
 	}
 	if (w->nsynced)
 		qsort(w->synced, w->nsynced, sizeof(*w->synced), by_end);

@@ -23,10 +23,10 @@ enum { LAUNCH = 1, HTOD, DTOH, SYNC, SYNC_ALL, CURRENT, EVENT, SYNC_EVENT, ALLOC
 static const char *const apis[] = {
 	[LAUNCH] = "cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|"
 		   "blockDimX:u32|blockDimY:u32|blockDimZ:u32|sharedMemBytes:u32|hStream:stream",
-	[HTOD] =
-		"cuMemcpyHtoDAsync_v2|copy|dstDevice:devptr|srcHost:ptr|ByteCount:u64|hStream:stream",
-	[DTOH] =
-		"cuMemcpyDtoHAsync_v2|copy|dstHost:ptr|srcDevice:devptr|ByteCount:u64|hStream:stream",
+	[HTOD] = "cuMemcpyHtoDAsync_v2|copy|dstDevice:devptr|srcHost:ptr|ByteCount:u64|hStream:"
+		 "stream",
+	[DTOH] = "cuMemcpyDtoHAsync_v2|copy|dstHost:ptr|srcDevice:devptr|ByteCount:u64|hStream:"
+		 "stream",
 	[SYNC] = "cuStreamSynchronize|sync|hStream:stream",
 	[SYNC_ALL] = "cuCtxSynchronize|sync",
 	[CURRENT] = "cuCtxSetCurrent|context|ctx:context",
@@ -298,6 +298,58 @@ static void not_known(const char *folder)
 	finish();
 }
 
+/* A number of a stranger's: small, of this trace, or at one of the ends. */
+static uint64_t any(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	switch (*seed >> 28) {
+	case 0:
+		return 0;
+	case 1:
+		return UINT64_MAX - (*seed >> 8 & 3);
+	case 2:
+		return 1ull << (*seed >> 8 & 63);
+	default:
+		return START + AHEAD + (*seed >> 8 & 0xfffff);
+	}
+}
+
+/* Times and clocks that cannot be, of channels that are none, told twice and in no order. */
+static void lies(const char *folder)
+{
+	uint32_t seed = 1;
+
+	start(folder, "lies.zst", true);
+	for (uint64_t i = 0; i < 40; i++) {
+		launch(1000 + 1000 * i, i % 2 ? 0xf00 : 0xf10, i % 3 ? ONE : TWO);
+		copy_up(1300 + 1000 * i, 4096, i % 5 ? TWO : ONE);
+		copy_down(1600 + 1000 * i, 4096, any(&seed), i % 4 ? COMPUTE : UP);
+		if (i % 3)
+			call(SYNC, 1800 + 1000 * i, 1900 + 1000 * i, 1, (uint64_t)TWO);
+		else
+			call(SYNC_ALL, 1800 + 1000 * i, 1900 + 1000 * i, 0);
+	}
+	for (uint64_t i = 0; i < 400; i++) {
+		struct nvs_rec_gpu_time *time = mk_rec(&t.m, NVS_REC_GPU_TIME, sizeof(*time));
+		struct nvs_rec_gpu_clock *clock;
+
+		time->channel = i % 7 ? (uint32_t[]){COMPUTE, UP, DOWN}[i % 3]
+				      : (uint32_t)any(&seed);
+		time->kind = i % 9 ? NVS_TIMING_WORK : (uint32_t)any(&seed);
+		time->sequence = i % 11 ? i % 40 : any(&seed);
+		time->begin = any(&seed);
+		time->end = i % 3 ? time->begin + (any(&seed) & 0xffff) : any(&seed);
+		if (i % 50)
+			continue;
+		clock = mk_rec(&t.m, NVS_REC_GPU_CLOCK, sizeof(*clock));
+		clock->gpu = i % 100 ? 0 : (uint32_t)any(&seed);
+		clock->ns = any(&seed);
+		clock->before = any(&seed);
+		clock->after = any(&seed);
+	}
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -307,5 +359,6 @@ int main(int argc, char **argv)
 	two_streams(argv[1], "work.zst", true);
 	two_streams(argv[1], "untimed.zst", false);
 	not_known(argv[1]);
+	lies(argv[1]);
 	return 0;
 }

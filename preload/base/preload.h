@@ -140,7 +140,7 @@ uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16]);
  */
 bool nvs_rm_timing_round(bool read);
 /* Records every GPU's clock beside the session's. */
-void nvs_rm_timing_clocks(void);
+bool nvs_rm_timing_clocks(void);
 
 /* publish.c: brings over what the GPU wrote to USERD; the keeper asks for it ten times a second. */
 void nvs_shadow_refresh(void);

@@ -142,19 +142,15 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 		c->userd, (int64_t)c->userd_offset + USERD_GP_PUT, 4);
 }
 
-/* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
-void nvs_channel_expect(uint32_t client, const void *params)
+uintptr_t nvs_channel_expected(uint32_t client, const void *params)
 {
 	struct NV_CHANNEL_ALLOC_PARAMS p;
 	struct nvs_object *o;
-	uintptr_t userd;
 
 	if (!nvs_rm()->channels || !params || !nvs_peek(&p, params, sizeof(p)))
-		return;
+		return 0;
 	o = nvs_object_find(client, p.hUserdMemory[0]);
-	userd = o ? nvs_entity_seen_at(o->entity, (int64_t)p.userdOffset[0], NVS_USERD_BYTES) : 0;
-	if (userd)
-		nvs_shadow_clear(userd, userd + NVS_USERD_BYTES);
+	return o ? nvs_entity_seen_at(o->entity, (int64_t)p.userdOffset[0], NVS_USERD_BYTES) : 0;
 }
 
 static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps, uint32_t n)

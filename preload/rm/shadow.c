@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
+#include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "trap/copy/shadow.h"
 #include "trap/copy/timing.h"
@@ -25,6 +26,8 @@
 #define LOOK_EVERY 10 /* refreshes of a channel that rests */
 #define UNDO_TRIES 20 /* a millisecond */
 #define UNDO_NAP_NS 50000
+#define UNRUNG_ROUNDS 20 /* two seconds */
+#define PREPARE_TRIES 20000 /* a second: GPU and program may be waiting for each other */
 #define POWER_FOLDER "/proc/driver/nvidia/gpus"
 
 /* ---- where the GPU may lose power at run time, a split mapping cannot be faulted in again ---- */
@@ -232,18 +235,20 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 }
 
 /* Not between a thread's GP_PUT and its doorbell, unless it has left it at that. */
-static int undo(struct nvs_shadow *sh)
+static int undo(struct nvs_channel_entry *c, bool now)
 {
 	struct timespec nap = {0, UNDO_NAP_NS};
 
 	for (int i = 0; i < UNDO_TRIES; i++) {
-		int err = nvs_shadow_undo(sh, false);
+		int err = nvs_shadow_undo(c->shadow, false);
 
 		if (err != -EAGAIN)
 			return err;
 		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
-	return nvs_shadow_undo(sh, true);
+	if (!now && c->shadow_unrung++ < UNRUNG_ROUNDS)
+		return -EAGAIN;
+	return nvs_shadow_undo(c->shadow, true);
 }
 
 /* More was rung for than CARRIED, or may have been. */
@@ -253,19 +258,19 @@ static bool rung_beyond(const struct nvs_timing *t, uint64_t carried)
 		     atomic_load((_Atomic uint64_t *)&t->ready) > carried);
 }
 
-/* Its channel goes on without, which is to be published. Where that cannot be had, it goes on with
- * it. */
-static void give_back(struct nvs_channel_entry *c, bool wait)
+/* Its channel goes on without, which is to be published. Nobody waits for a GPU here: false, it
+ * goes on with it for now. */
+static bool give_back(struct nvs_channel_entry *c, bool now)
 {
 	struct nvs_timing *timing = c->shadow->timing;
 	uint64_t carried;
 
-	c->shadow_late = timing;
-	if (!nvs_timing_end(c, wait))
-		return;
+	c->shadow_late = true;
+	if (!nvs_timing_end(c))
+		return false;
 	carried = atomic_load(&c->shadow->carried);
-	if (undo(c->shadow))
-		return;
+	if (undo(c, now))
+		return false;
 	c->shadow_late = false;
 	/* It has come over with the pages. Nothing else is to be had by the GPU: a doorbell on its
 	 * way may still be copying it. */
@@ -275,6 +280,16 @@ static void give_back(struct nvs_channel_entry *c, bool wait)
 	c->flags &= ~NVS_CHAN_SHADOW;
 	nvs_rm()->dirty = true;
 	nvs_tell_channel(c);
+	return true;
+}
+
+static bool lies_in(const struct nvs_shadow *sh, uint64_t start, uint64_t end)
+{
+	for (int i = 0; i < 2; i++)
+		if (overlap(sh->pieces[i].program, sh->pieces[i].program + sh->pieces[i].bytes,
+			    start, end))
+			return true;
+	return false;
 }
 
 void nvs_shadow_clear(uint64_t start, uint64_t end)
@@ -282,10 +297,8 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 	struct nvs_channel_entry *c;
 
 	DL_FOREACH(nvs_rm()->channels, c)
-	for (int i = 0; c->shadow && i < 2; i++) {
-		const struct nvs_shadow_piece *p = &c->shadow->pieces[i];
-
-		if (!overlap(p->program, p->program + p->bytes, start, end))
+	{
+		if (!c->shadow || !lies_in(c->shadow, start, end))
 			continue;
 		c->shadow_due = c->hidden && !c->put_taken;
 		if (!c->shadow_due)
@@ -293,11 +306,57 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 	}
 }
 
+/* Its channel has no pages from here on: what the GPU has not been given by now is lost to it. */
+static void cut_off(struct nvs_channel_entry *c)
+{
+	atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
+	nvs_timing_gone(c);
+	retire(c);
+	c->shadow_late = false;
+	c->flags &= ~NVS_CHAN_SHADOW;
+	nvs_rm()->dirty = true;
+	nvs_tell_channel(c);
+}
+
+void nvs_shadow_cut(uint64_t start, uint64_t end)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+	if (c->shadow && !c->hidden && c->shadow_late && lies_in(c->shadow, start, end))
+		cut_off(c);
+}
+
 void nvs_shadow_clear_due(struct nvs_channel_entry *c)
 {
-	if (c->shadow && c->shadow_due)
-		give_back(c, true);
+	if (c->shadow && c->shadow_due && !give_back(c, true))
+		cut_off(c);
 	c->shadow_due = false;
+}
+
+/* True: the GPU has not come so far yet that those in [START, END) could be given back. */
+static bool step_towards(uint64_t start, uint64_t end)
+{
+	struct nvs_channel_entry *c;
+	bool busy = false;
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	DL_FOREACH(nvs_rm()->channels, c)
+	if (c->shadow && c->shadow->timing && !c->hidden && lies_in(c->shadow, start, end))
+		busy |= !nvs_timing_step(c);
+	nvs_unlock(&saved);
+	return busy;
+}
+
+void nvs_shadow_prepare(uint64_t start, uint64_t end)
+{
+	struct timespec nap = {0, UNDO_NAP_NS};
+
+	if (!nvs_options()->values.timing || nvs_state_borrowed())
+		return;
+	for (int i = 0; i < PREPARE_TRIES && step_towards(start, end); i++)
+		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 }
 
 /* ---- making one ---- */

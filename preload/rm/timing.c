@@ -12,11 +12,13 @@
 #include "trap/copy/shadow.h"
 #include "trap/copy/timing.h"
 
+#define PAGE 4096u
 #define DOORBELL 0x90
 #define USERMODE_TIME 0x80
 #define CHUNKS (NVS_TIMING_POOL_BYTES / NVS_TIMING_BYTES)
 #define NAP_NS 50000
-#define END_TRIES 2000 /* 100 ms: GPU and program may be waiting for each other meanwhile */
+#define STEPS 20 /* towards a shadow's end, of a GPU that has nothing to do */
+#define END_TRIES 100 /* 100 ms: it would fault at what it has not taken yet */
 #define DRAIN_TRIES 1000
 #define LAST_TRIES 20 /* for times of what the GPU has taken */
 #define CLOCK_READS 8
@@ -63,8 +65,12 @@ static struct nvs_timing_bell bell_of(const struct nvs_channel_entry *c)
 void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 {
 	uint32_t kind = nvs_options()->values.timing;
-	struct nvs_timing *t = kind ? nvs_alloc(nvs_timing_size(c->entries)) : NULL;
+	struct nvs_timing *t;
 
+	/* Its shadow would have to be given back, which takes as long as the GPU, when another
+	 * channel comes to the page. */
+	c->userd_shared = c->userd_offset % PAGE != 0;
+	t = kind && !c->userd_shared ? nvs_alloc(nvs_timing_size(c->entries)) : NULL;
 	if (!t)
 		return;
 	nvs_timing_init(t, kind, c->number, c->entries,
@@ -123,16 +129,11 @@ void nvs_timing_gone(struct nvs_channel_entry *c)
 	keep_counts(c, t);
 }
 
-static bool settle(struct nvs_channel_entry *c)
+bool nvs_timing_step(struct nvs_channel_entry *c)
 {
 	struct nvs_timing_bell bell = bell_of(c);
 
-	for (uint32_t i = 0; i < END_TRIES; i++) {
-		if (nvs_timing_settle(c->shadow, &bell))
-			return true;
-		nap();
-	}
-	return false;
+	return nvs_timing_settle(c->shadow, &bell);
 }
 
 static void wait_for_times(struct nvs_timing *t)
@@ -149,15 +150,17 @@ void nvs_timing_ring(const struct nvs_channel_entry *c)
 		*bell.doorbell = bell.token;
 }
 
-bool nvs_timing_end(struct nvs_channel_entry *c, bool wait)
+bool nvs_timing_end(struct nvs_channel_entry *c)
 {
 	struct nvs_timing *t = c->shadow->timing;
-	struct nvs_timing_bell bell = bell_of(c);
 
 	if (!t)
 		return true;
-	if (!(wait ? settle(c) : nvs_timing_settle(c->shadow, &bell)))
-		return false;
+	for (uint32_t i = 0; !nvs_timing_step(c); i++) {
+		if (i == STEPS)
+			return false;
+		nap();
+	}
 	wait_for_times(t);
 	leave_pool(c, t);
 	t->slots = NULL;
@@ -209,7 +212,7 @@ void nvs_timing_tell(const struct nvs_channel_entry *c)
 			     n);
 	}
 	if (!t && all > told)
-		tell(c, NVS_UNTIMED_NO_SHADOW, all - told);
+		tell(c, c->userd_shared ? NVS_UNTIMED_SHARED : NVS_UNTIMED_NO_SHADOW, all - told);
 }
 
 /* ---- memory ---- */
@@ -320,8 +323,8 @@ static void goes(struct nvs_timing_pool *p)
 
 	p->gone = true;
 	DL_FOREACH(nvs_rm()->channels, c)
-	if (c->pool == p && c->shadow)
-		nvs_timing_end(c, true);
+	for (uint32_t i = 0; c->pool == p && c->shadow && i < END_TRIES; i++)
+		nvs_timing_end(c);
 }
 
 void nvs_timing_memory_goes(uint64_t start, uint64_t end)
@@ -437,14 +440,14 @@ static bool read_clock(const volatile uint32_t *time, struct nvs_rec_gpu_clock *
 	return best->after != UINT64_MAX;
 }
 
-void nvs_rm_timing_clocks(void)
+bool nvs_rm_timing_clocks(void)
 {
 	const struct nvs_spans *all;
 	uint64_t done = 0;
 	sigset_t saved;
 
 	if (!nvs_options()->values.timing)
-		return;
+		return false;
 	nvs_lock(&saved);
 	all = &nvs_rm()->cpu;
 	for (uint32_t i = 0; i < all->n; i++) {
@@ -459,4 +462,5 @@ void nvs_rm_timing_clocks(void)
 		nvs_record(&rec.rec);
 	}
 	nvs_unlock(&saved);
+	return done;
 }

@@ -229,14 +229,13 @@ static void run_timing(void *arg)
 		else
 			nvs_sys_futex_wait(&nvs_timing_behind, 0, behind ? 1 : ROUND_MS);
 		atomic_store(&nvs_timing_behind, 0);
+		/* Ahead of the first time that is taken. Reading a clock makes no call, but may
+		 * fault. */
+		if (!over && monotonic_ns() >= clock_due && nvs_rm_timing_clocks())
+			clock_due = monotonic_ns() + CLOCK_NS;
 		for (uint32_t i = 0; i < MAX_CONTEXTS && !over; i++)
 			look_into(all, i);
 		behind = nvs_rm_timing_round(!ended && (!behind || round % 64 == 0));
-		/* Reading a clock makes no call, but may fault. */
-		if (over || monotonic_ns() < clock_due)
-			continue;
-		clock_due = monotonic_ns() + CLOCK_NS;
-		nvs_rm_timing_clocks();
 	}
 }
 

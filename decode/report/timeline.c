@@ -418,6 +418,8 @@ static int add_works(struct state *st)
 	for (size_t i = 0; i < n && !r; i++)
 		if (list[i].flags & NVS_WORK_TIMED && list[i].flags & NVS_WORK_SELECTED)
 			add_work(st, list + i);
+	if (nvs_timing_any(nvs_works_timing(st->works)))
+		st->events->dropped += nvs_works_dropped(st->works);
 	nvs_works_free(st->works);
 	st->works = NULL;
 	return r;

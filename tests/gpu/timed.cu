@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // timed events|ranges: kernels of about 1 us to 10 ms and pinned copies of 4 KiB to 1 GiB, each alone on the GPU. With
 // `events` a line each, `name nanoseconds`: the median time between two CUDA events around it, less what is between
-// two around nothing, all behind a kernel. With `ranges` the same work without events, each time in an NVTX range of the name.
+// two around nothing. With `ranges` the same work without events, each time in an NVTX range of the name. Before each
+// comes other work of its kind, on the same channel: else the first event is there while the host still submits the work,
+// or waits for another channel.
 
 #include <algorithm>
 #include <cstdlib>
@@ -27,15 +29,16 @@ static cudaStream_t stream;
 static cudaEvent_t begun, ended;
 static bool by_events;
 
-static double between(const std::function<void()> &work)
+using Work = std::function<void()>;
+
+static double between(const Work &ahead, const Work &work)
 {
 	std::vector<double> all;
 
 	for (int i = -WARM; i < TIMES; i++) {
 		float ms = 0;
 
-		// Else the first event is there while the host still submits the work.
-		spin<<<1, 32, 0, stream>>>(200000);
+		ahead();
 		CHECK(cudaEventRecord(begun, stream));
 		work();
 		CHECK(cudaEventRecord(ended, stream));
@@ -48,15 +51,16 @@ static double between(const std::function<void()> &work)
 	return all[all.size() / 2];
 }
 
-static void timed(const std::string &name, const std::function<void()> &work)
+static void timed(const std::string &name, const Work &ahead, const Work &work)
 {
 	if (by_events) {
-		double nothing = between([] {});
+		double nothing = between(ahead, [] {});
 
-		std::printf("%s %.0f %.0f\n", name.c_str(), between(work) - nothing, nothing);
+		std::printf("%s %.0f %.0f\n", name.c_str(), between(ahead, work) - nothing, nothing);
 		return;
 	}
 	for (int i = -WARM; i < TIMES; i++) {
+		ahead();
 		nvtxRangePushA(i < 0 ? "warm" : name.c_str());
 		work();
 		nvtxRangePop();
@@ -79,15 +83,23 @@ int main(int argc, char **argv)
 	spin<<<1, 32, 0, stream>>>(400000000);
 	CHECK(cudaStreamSynchronize(stream));
 	for (double us : {1, 3, 10, 30, 100, 1000, 10000})
-		timed("kernel-" + std::to_string(int(us)) + "us",
-		      [=] { spin<<<1, 32, 0, stream>>>((long long)(us * 1800)); });
-	for (size_t bytes = 4096; bytes <= most; bytes *= 8) {
-		timed("htod-" + std::to_string(bytes), [=] {
+		timed(
+			"kernel-" + std::to_string(int(us)) + "us",
+			[] { spin<<<1, 32, 0, stream>>>(200000); },
+			[=] { spin<<<1, 32, 0, stream>>>((long long)(us * 1800)); });
+	auto htod = [=](size_t bytes) {
+		return [=] {
 			CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream));
-		});
-		timed("dtoh-" + std::to_string(bytes), [=] {
+		};
+	};
+	auto dtoh = [=](size_t bytes) {
+		return [=] {
 			CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream));
-		});
+		};
+	};
+	for (size_t bytes = 4096; bytes <= most; bytes *= 8) {
+		timed("htod-" + std::to_string(bytes), htod(8 << 20), htod(bytes));
+		timed("dtoh-" + std::to_string(bytes), dtoh(8 << 20), dtoh(bytes));
 	}
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of releases, as later submissions of the channel show them, and the stretches between. */
+/* Times of releases, as later submissions of the channel show them, and the stretches between. One
+ * file, since all of it works on the same parts of a channel. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ struct bound {
 
 struct nvs_gputime {
 	nvs_gputime_found *found;
+	nvs_gputime_bounded *bounded; /* NULL: nobody asks */
 	void *arg;
 	struct channel *channels;
 	uint32_t count;
@@ -86,6 +88,11 @@ struct nvs_gputime *nvs_gputime_new(nvs_gputime_found *found, void *arg)
 	if (g)
 		*g = (struct nvs_gputime){.found = found, .arg = arg};
 	return g;
+}
+
+void nvs_gputime_watch(struct nvs_gputime *g, nvs_gputime_bounded *bounded)
+{
+	g->bounded = bounded;
 }
 
 void nvs_gputime_free(struct nvs_gputime *g)
@@ -281,12 +288,22 @@ static void tell(struct nvs_gputime *g, struct channel *c, uint32_t last)
 		flush(g, c);
 }
 
+static void tell_bound(const struct nvs_gputime *g, const struct channel *c, uint32_t end)
+{
+	const struct part *a = c->parts + c->from, *b = c->parts + end;
+
+	if (g->bounded && end == c->from + 1 && !b->p.continues && a->ns && b->ns > a->ns)
+		g->bounded(g->arg, (uint32_t)(c - g->channels), b->p.sequence,
+			   b->ns - a->ns + STEP_NS);
+}
+
 static void drain(struct nvs_gputime *g, struct channel *c)
 {
 	uint32_t end;
 
 	while ((end = stretch_end(c))) {
 		tell(g, c, end);
+		tell_bound(g, c, end);
 		c->from = end;
 	}
 	if (c->from > 64 && c->from > c->n / 2) {

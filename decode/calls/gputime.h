@@ -61,8 +61,13 @@ struct nvs_gputime_part {
 /* Submissions which are all of one GROUP: BYTES in NS, give or take 2.5 %. */
 typedef void nvs_gputime_found(void *arg, uint32_t group, uint64_t bytes, uint64_t ns);
 
+/* A submission, alone between two releases of its channel of which the time is known: it took NS at
+ * most, if none of its work was begun before what the channel had to do first was done. */
+typedef void nvs_gputime_bounded(void *arg, uint32_t channel, uint64_t sequence, uint64_t ns);
+
 struct nvs_gputime;
 struct nvs_gputime *nvs_gputime_new(nvs_gputime_found *found, void *arg); /* NULL: no memory */
+void nvs_gputime_watch(struct nvs_gputime *g, nvs_gputime_bounded *bounded); /* with ARG as well */
 void nvs_gputime_free(struct nvs_gputime *g);
 /*
  * In order of the channel. 1: it is certain that a release was done at seen.ns, 0: not; or -ENOMEM.

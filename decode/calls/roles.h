@@ -75,6 +75,7 @@ enum nvs_call_role {
 	NVS_CALL_ROLE_GREEN_STREAM_CREATE, /* stream, of the green context that is given */
 	NVS_CALL_ROLE_STREAM_DESTROY,
 	NVS_CALL_ROLE_SYNCHRONIZE, /* stream, or all of the context */
+	NVS_CALL_ROLE_SYNCHRONIZE_EVENT,
 	NVS_CALL_ROLE_QUERY, /* CUDA_ERROR_NOT_READY is an answer */
 	NVS_CALL_ROLES,
 };

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* --memcpy: copies by direction, kind of host memory, how the bytes moved, and size class. */
+/*
+ * --memcpy: copies by direction, kind of host memory, how the bytes moved, and size class. The
+ * GPU's time of copies is that of timing=work; without it, what releases tell of stretches.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/gputime.h"
 #include "decode/base/numbers.h"
 #include "decode/report/copy_ends.h"
+#include "decode/report/gpu_work.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/times.h"
 
@@ -36,12 +40,17 @@ struct row {
 	struct nvs_times times;
 	uint64_t gpu_timed, gpu_bytes,
 		gpu_ns; /* stretches of nothing else, by the GPU's clock, to 5 % */
+	struct {
+		uint64_t n, bytes, ns;
+		bool whole; /* with what the timestamps take themselves */
+	} work; /* submissions of one copy each, by timing=work: then this counts */
 };
 
 struct state {
 	struct nvs_source *source;
 	struct nvs_copy_memory memory;
 	struct nvs_gputime *times;
+	struct nvs_works *works; /* NULL: the trace has no times */
 	struct nvs_gputime_part part; /* of the submission in progress */
 	bool busy; /* it does more than to release */
 	struct nvs_numbers threads; /* struct thread */
@@ -146,6 +155,8 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	}
 	if (key.mode == ENGINE)
 		*group = row->number;
+	if (st->works)
+		nvs_works_tag(st->works, row->number + 1);
 	row->calls++;
 	row->batched += e.batch ? e.copies : 0;
 	row->bytes += e.bytes;
@@ -204,8 +215,12 @@ static int on_call(void *arg, const struct nvs_call *call)
 	uint32_t group = NVS_GPUTIME_OTHER;
 	uint64_t end = 0;
 	int r = nvs_hostmem_call(st->memory.kinds, call);
+	uint64_t context;
+	uint32_t stream;
 
 	compare_clocks(st, call);
+	if (!r && st->works)
+		r = nvs_works_call(st->works, call, &stream, &context);
 	if (r)
 		return r;
 	if (is_copy(call) && nvs_filter_call(st->source, call))
@@ -223,6 +238,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 {
 	struct state *st = arg;
 	struct nvs_gputime_part *p = &st->part;
+	int r = st->works ? nvs_works_op(st->works, s, op) : 0;
 
 	if (op->kind == NVS_OP_COPY && op->copy.mode == NVS_COPY_ENGINE)
 		p->bytes += op->copy.bytes;
@@ -235,10 +251,10 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	if (op->kind != NVS_OP_RELEASE || !(op->flags & NVS_OP_TIMESTAMP) ||
 	    op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID ||
 	    p->nreleases == NVS_GPUTIME_RELEASES)
-		return 0;
+		return r;
 	p->releases[p->nreleases].address = op->sem.address;
 	p->releases[p->nreleases++].payload = (uint32_t)op->sem.payload;
-	return 0;
+	return r;
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -248,10 +264,10 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	struct state *st = arg;
 	struct nvs_gputime_part part = st->part;
 	struct thread *t = make_thread(st, s->thread->thread);
-	int r;
+	int r = st->works ? nvs_works_submitted(st->works, s, call) : 0;
 
 	memset(&st->part, 0, sizeof(st->part));
-	if (!t)
+	if (!t || r)
 		return -ENOMEM;
 	part.channel = rec->channel;
 	part.sequence = rec->sequence;
@@ -286,6 +302,32 @@ static void on_stretch(void *arg, uint32_t group, uint64_t bytes, uint64_t ns)
 	row->gpu_ns += ns;
 }
 
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_works_record(((struct state *)arg)->works, rec);
+}
+
+/* Nothing else may be in the time, and it must be longer than can be told apart from nothing. */
+static void count_times(struct state *st)
+{
+	const uint8_t need = NVS_WORK_TIMED | NVS_WORK_ALONE;
+	const uint8_t not = NVS_WORK_WAITED | NVS_WORK_SHARED | NVS_WORK_BRIEF;
+	size_t n;
+	const struct nvs_work *list = nvs_works_list(st->works, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		struct row *row;
+
+		if (!list[i].tag || (list[i].flags & need) != need || list[i].flags & not )
+			continue;
+		row = st->rows->row[list[i].tag - 1];
+		row->work.n++;
+		row->work.bytes += list[i].bytes;
+		row->work.ns += list[i].ns;
+		row->work.whole |= !(list[i].flags & NVS_WORK_SUBTRACTED);
+	}
+}
+
 /* ---- columns ---- */
 
 static double each(uint64_t n, uint64_t of)
@@ -314,10 +356,18 @@ NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.
 NVS_GET_REAL(struct row, rate, r->times.total.ns && r->key.class != NO_CLASS,
 	     (double)r->bytes / (double)(r->times.total.ns ? r->times.total.ns : 1))
 
-NVS_GET_COUNT(struct row, gpu_timed, r->gpu_timed)
-NVS_GET_COUNT(struct row, gpu_bytes, r->gpu_bytes)
-NVS_GET_REAL(struct row, gpu_us, r->gpu_timed, (double)r->gpu_ns / 1000)
-NVS_GET_REAL(struct row, gpu_rate, r->gpu_timed, each(r->gpu_bytes, r->gpu_ns))
+#define TIMED(r) ((r)->work.n ? (r)->work.n : (r)->gpu_timed)
+#define TIMED_BYTES(r) ((r)->work.n ? (r)->work.bytes : (r)->gpu_bytes)
+#define TIMED_NS(r) ((r)->work.n ? (r)->work.ns : (r)->gpu_ns)
+NVS_GET_COUNT(struct row, gpu_timed, TIMED(r))
+NVS_GET_COUNT(struct row, gpu_bytes, TIMED_BYTES(r))
+NVS_GET_REAL(struct row, gpu_us, TIMED(r), (double)TIMED_NS(r) / 1000)
+NVS_GET_REAL(struct row, gpu_rate, TIMED(r), each(TIMED_BYTES(r), TIMED_NS(r)))
+NVS_GET_TEXT(struct row, gpu_by,
+	     r->work.whole  ? "brackets"
+	     : r->work.n    ? "timing"
+	     : r->gpu_timed ? "releases"
+			    : "")
 NVS_GET_KNOWN(struct row, upto, r->key.class != NO_CLASS, 1ull << (r->key.class & 63))
 NVS_GET_KNOWN(struct row, least, r->least <= r->most, r->least)
 NVS_GET_KNOWN(struct row, most, r->least <= r->most, r->most)
@@ -346,6 +396,7 @@ static const struct nvs_column columns[] = {
 	/* In text where there is another GPU than the first. */
 	{"from_gpu", "from GPU", get_from, NVS_COLUMN_IF_ANY},
 	{"to_gpu", "to GPU", get_to, NVS_COLUMN_IF_ANY},
+	{"gpu_timed_by", "by", get_gpu_by, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
 };
 
@@ -392,6 +443,25 @@ static void print_change(struct nvs_out *out, const struct nvs_rows *rows, enum 
 			smallest <= largest ? "; either between them" : "");
 }
 
+static void print_by(struct nvs_out *out, const struct nvs_rows *rows)
+{
+	bool work = false, whole = false, releases = false;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct row *r = rows->row[i];
+
+		work |= r->work.n;
+		whole |= r->work.whole;
+		releases |= !r->work.n && r->gpu_timed;
+	}
+	if (work || releases)
+		fprintf(out->file, "GPU GB/s by %s%s%s%s\n",
+			work ? "timing=work, of copies that are alone in a submission" : "",
+			whole ? ", at least: with what the timestamps take" : "",
+			work && releases ? "; elsewhere by " : "",
+			releases ? "the timestamps of releases, to 5 %" : "");
+}
+
 /* ---- from the traces to the table ---- */
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
@@ -413,7 +483,14 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 					      .op = on_op,
 					      .tallies = true,
 					      .arg = st};
-	return st->memory.kinds && st->times ? 0 : -ENOMEM;
+	if (!st->memory.kinds || !st->times)
+		return -ENOMEM;
+	if (!nvs_reading_saw(s->first, NVS_REC_GPU_TIME))
+		return 0;
+	st->works = nvs_works_new(s);
+	reader->record = on_record;
+	reader->calls = true;
+	return st->works ? 0 : -ENOMEM;
 }
 
 static void forget(struct state *st)
@@ -421,6 +498,8 @@ static void forget(struct state *st)
 	nvs_hostmem_free(st->memory.kinds);
 	nvs_gputime_free(st->times);
 	nvs_numbers_free(&st->threads, free);
+	nvs_works_free(st->works);
+	st->works = NULL;
 	st->memory.kinds = NULL;
 	st->times = NULL;
 }
@@ -429,9 +508,13 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	struct state *st = each;
 
+	int r = st->works ? nvs_works_end(st->works) : 0;
+
 	nvs_gputime_end(st->times);
+	if (!r && st->works)
+		count_times(st);
 	forget(st);
-	return 0;
+	return r;
 }
 
 static int print(struct nvs_run *run)
@@ -448,6 +531,7 @@ static int print(struct nvs_run *run)
 	for (enum direction d = HTOD; d < BATCH; d++)
 		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++)
 			print_change(run->out, rows, d, (enum nvs_memory)m);
+	print_by(run->out, rows);
 	return 0;
 }
 
@@ -483,7 +567,7 @@ NVS_REPORT(copies, .name = "memcpy", .place = 50,
 		  "not taken. The column is empty where no such\nstretch was found, and of the "
 		  "last copies of each channel, since nothing was submitted behind them.\nBelow "
 		  "the table: the sizes between which the way changes, as far as this trace shows "
-		  "them.",
+		  "them, and where the GPU's\ntime comes from.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows),
 	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,

@@ -86,6 +86,7 @@ void nvs_options_help(FILE *out);
 #define NVS_NEED_PAIR (1u << 9)
 /* Reading a trace touches nothing but its EACH: several are read at once, on all cores. */
 #define NVS_NEED_APART (1u << 10)
+#define NVS_NEED_TIMING (1u << 11) /* nvs_source.timing: a second reading */
 
 /* How it can be printed. */
 #define NVS_PRINTS_TEXT (1u << NVS_FORMAT_TEXT)
@@ -179,6 +180,7 @@ int nvs_embed_all(const struct nvs_options_report *o);
 
 struct nvs_cells;
 struct nvs_nvtx;
+struct nvs_timing;
 struct nvs_waiting;
 
 /* A trace that is reported. */
@@ -194,6 +196,7 @@ struct nvs_source {
 	struct nvs_cells *cells; /* for NVS_NEED_CELLS */
 	struct nvs_waiting *waiting; /* durations, while it is read */
 	struct nvs_nvtx *nvtx; /* for NVS_NEED_NVTX and --nvtx: of the latest reading */
+	struct nvs_timing *timing; /* for NVS_NEED_TIMING: settled before the second reading */
 	uint32_t later; /* what reports that are still to be printed need */
 };
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/continuity.h"
+#include "decode/calls/timing.h"
+#include "decode/report/bounds.h"
 #include "decode/report/cells.h"
 #include "decode/report/nvtx.h"
 #include "decode/report/times.h"
@@ -56,6 +58,11 @@ static unsigned selects(const void *source, const struct nvs_submission *s,
 static int on_nvtx(void *arg, const struct nvs_rec *rec)
 {
 	return nvs_nvtx_record(((struct nvs_source *)arg)->nvtx, rec);
+}
+
+static int on_timing(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_timing_record(arg, rec);
 }
 
 /* ---- a reading ---- */
@@ -178,6 +185,15 @@ static int begin_cells(struct nvs_source *s, struct nvs_reading *reading)
 	return s->cells ? nvs_reading_add(reading, &reader) : -ENOMEM;
 }
 
+/* Of the first reading, for those of the second. */
+static int begin_timing(struct nvs_source *s, struct nvs_reading *reading)
+{
+	struct nvs_reader reader = {.record = on_timing};
+
+	reader.arg = s->timing = nvs_timing_new();
+	return s->timing ? nvs_reading_add(reading, &reader) : -ENOMEM;
+}
+
 static bool reads(const struct nvs_run *run, bool second)
 {
 	return run->report->begin && run->second == second;
@@ -195,11 +211,17 @@ static int read_for(struct nvs_run *runs, struct nvs_source *s, bool second)
 		r = begin_nvtx(s, reading);
 	if (!r && !second && s->later & NVS_NEED_CELLS)
 		r = begin_cells(s, reading);
+	if (!r && !second && s->later & NVS_NEED_TIMING)
+		r = begin_timing(s, reading);
 	for (uint32_t i = 0; i < o->nreports && !r; i++)
 		if (reads(runs + i, second))
 			r = begin_run(runs + i, s, reading);
 	if (!r)
 		r = run_reading(s, reading);
+	if (!r && !second && s->timing)
+		r = nvs_timing_settle(s->timing, s->trace);
+	if (!r && !second && s->timing && !nvs_timing_any(s->timing))
+		r = nvs_bounds_read(s);
 	for (uint32_t i = 0; i < o->nreports && !r; i++)
 		if (reads(runs + i, second))
 			r = end_run(runs + i, s, reading);
@@ -236,7 +258,7 @@ static int make_run(struct nvs_run *run, const struct nvs_report *report,
 	run->options = o;
 	run->sources = sources;
 	run->n = report->needs & NVS_NEED_TRACE ? (uint32_t)o->nfiles : 0;
-	run->second = report->needs & NVS_NEED_NAMES ||
+	run->second = report->needs & (NVS_NEED_NAMES | NVS_NEED_TIMING) ||
 		      (o->more_of == report && report->option->timed) ||
 		      (report->needs & NVS_NEED_FILTERS && nvs_filter_by_name(o));
 	run->state = calloc(1, report->state + 1);
@@ -381,6 +403,7 @@ static void close_source(struct nvs_source *s)
 	nvs_reading_free(s->first);
 	nvs_reading_free(s->second);
 	nvs_nvtx_free(s->nvtx);
+	nvs_timing_free(s->timing);
 	nvs_waiting_free(s->waiting);
 	nvs_trace_close(s->trace);
 }

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --timeline: calls, submissions and ranges in order of time, each call with its arguments, what
- * was called or submitted inside a call or a range below it.
+ * was called or submitted inside a call or a range below it; between them what the GPU did, where
+ * timing= has taken its times.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
+#include "decode/report/gpu_work.h"
 #include "decode/report/nvtx.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/words.h"
 
-enum { CALL, SUBMISSION, RANGE, MARK };
-static const char *const whats[] = {"call", "submission", "range", "mark"};
+enum { CALL, SUBMISSION, RANGE, MARK, GPU };
+static const char *const whats[] = {"call", "submission", "range", "mark", "gpu"};
 
 /* There are as many as there is room for: small. */
 struct event {
 	/* ns since the session's start; length -1: not known. While it is read: ticks, of the
 	 * beginning and the end */
-	int64_t at, length; /* of a submission: its number */
+	int64_t at, length;
 	char *name; /* of a call, a range or a mark; "" of a submission; and behind its NUL what
 		       else there is to say */
 	uint64_t bytes;
 	const struct nvs_source *source;
-	uint32_t thread, entries;
+	uint32_t thread, entries, channel, gpu; /* these of a submission and of the GPU's work */
+	/* Of the GPU's work: its submission; how far its place may be off, ns */
+	uint64_t submission, give;
 	uint16_t depth, ranges; /* in the nest of calls, and how many ranges are around it */
 	uint8_t what;
 	bool uncounted; /* entries and bytes are not known */
@@ -31,11 +35,12 @@ struct event {
 
 struct state {
 	struct nvs_source *source;
-	struct nvs_handles *handles;
+	struct nvs_works *works;
 	struct events {
 		struct event *list;
 		size_t n, room;
 		uint64_t dropped; /* for want of memory */
+		uint64_t give; /* of all, the worst */
 	} * events; /* of all traces */
 	size_t first; /* of this one */
 	struct nvs_tally tally; /* of the submission in progress */
@@ -94,13 +99,15 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
 	char text[NVS_WORDS_BYTES];
+	uint64_t context;
+	uint32_t stream;
 	struct event *e;
 
-	if (nvs_handles_call(st->handles, call))
+	if (nvs_works_call(st->works, call, &stream, &context))
 		return -ENOMEM;
 	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
 		return 0;
-	nvs_words_call(text, st->source, st->handles, call);
+	nvs_words_call(text, st->source, nvs_works_handles(st->works), call);
 	e = new_event(st, call->begin, nvs_call_name(call->api), text);
 	if (!e)
 		return 0;
@@ -156,16 +163,16 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		end_range(st, now);
 	else if (now->what && nvs_filter_range_of(st->source, now))
 		add_range(st, now, (const void *)rec);
-	return rec->type == NVS_REC_KERNEL
-		       ? nvs_handles_kernel(((struct state *)arg)->handles, (const void *)rec)
-		       : 0;
+	return nvs_works_record(st->works, rec);
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
+	struct state *st = arg;
+
 	if (op->kind != NVS_OP_CODE)
-		nvs_tally_op(&((struct state *)arg)->tally, op);
-	return 0;
+		nvs_tally_op(&st->tally, op);
+	return nvs_works_op(st->works, s, op);
 }
 
 static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
@@ -188,7 +195,10 @@ static int add_submission(struct state *st, const struct nvs_submission *s)
 	if (!e)
 		return 0;
 	e->what = SUBMISSION;
-	e->length = (int64_t)s->number;
+	e->length = 0;
+	e->submission = s->number;
+	e->channel = s->channel->channel;
+	e->gpu = s->channel->known ? s->channel->rec.gpu : NVS_NONE;
 	e->thread = s->thread->thread;
 	e->ranges = (uint16_t)nvs_nvtx_open(st->source->nvtx, e->thread, s->rec->rec.time);
 	e->depth = (uint16_t)((s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1);
@@ -208,9 +218,10 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 {
 	const struct nvs_options_report *o = ((struct state *)arg)->source->options;
 	struct state *st = arg;
-	int r = 0;
+	int r = nvs_works_submitted(st->works, s, call);
 
-	if (nvs_filter_submission(st->source, s) && (!o->api.n || of_api(st->source, s, call)))
+	if (!r && nvs_filter_submission(st->source, s) &&
+	    (!o->api.n || of_api(st->source, s, call)))
 		r = add_submission(st, s);
 	memset(&st->tally, 0, sizeof(st->tally));
 	return r;
@@ -239,7 +250,9 @@ static const char *line_of(const struct event *e)
 		snprintf(line, sizeof(line), "%*s%s%s", indent, "", e->name, text_of(e));
 	else if (e->what == SUBMISSION)
 		snprintf(line, sizeof(line), "%*ssubmission %lld, %s", indent, "",
-			 (long long)e->length, text_of(e));
+			 (long long)e->submission, text_of(e));
+	else if (e->what == GPU && e->gpu != NVS_NONE)
+		snprintf(line, sizeof(line), "GPU %u: %s", e->gpu, text_of(e));
 	else
 		snprintf(line, sizeof(line), "%*s%s %s%s", indent, "", whats[e->what],
 			 *e->name ? e->name : "-", text_of(e));
@@ -256,7 +269,22 @@ static void get_us(const void *row, struct nvs_value *v)
 {
 	const struct event *e = row;
 
-	nvs_value_us(v, e->what != SUBMISSION && e->length >= 0, (double)e->length);
+	nvs_value_us(v, e->what != SUBMISSION && e->what != GPU && e->length >= 0,
+		     (double)e->length);
+}
+
+static void get_gpu_us(const void *row, struct nvs_value *v)
+{
+	const struct event *e = row;
+
+	nvs_value_us(v, e->what == GPU && e->length >= 0, (double)e->length);
+}
+
+static void get_give(const void *row, struct nvs_value *v)
+{
+	const struct event *e = row;
+
+	nvs_value_us(v, e->what == GPU, (double)e->give);
 }
 
 static void get_thread(const void *row, struct nvs_value *v)
@@ -276,8 +304,12 @@ static void get_tid(const void *row, struct nvs_value *v)
 
 NVS_SOURCE_GETTERS(struct event, r->source)
 NVS_GET_TEXT(struct event, api, r->what == CALL ? r->name : "")
-NVS_GET_TEXT(struct event, range, r->what >= RANGE ? r->name : "")
-NVS_GET_KNOWN(struct event, submission, r->what == SUBMISSION, (uint64_t)r->length)
+NVS_GET_TEXT(struct event, range, r->what == RANGE || r->what == MARK ? r->name : "")
+NVS_GET_TEXT(struct event, work, r->what == GPU ? r->name : "")
+#define OF_SUBMISSION(r) ((r)->what == SUBMISSION || (r)->what == GPU)
+NVS_GET_KNOWN(struct event, submission, OF_SUBMISSION(r), r->submission)
+NVS_GET_KNOWN(struct event, channel, OF_SUBMISSION(r), r->channel)
+NVS_GET_KNOWN(struct event, gpu, OF_SUBMISSION(r) && r->gpu != NVS_NONE, r->gpu)
 NVS_GET_TEXT(struct event, line, line_of(r))
 NVS_GET_TEXT(struct event, what, whats[r->what])
 NVS_GET_TEXT(struct event, text, text_of(r))
@@ -299,6 +331,11 @@ static const struct nvs_column columns[] = {
 	{"range", "range", get_range, NVS_COLUMN_DETAIL},
 	{"submission", "submission", get_submission, NVS_COLUMN_DETAIL},
 	{"detail", "detail", get_text, NVS_COLUMN_DETAIL},
+	{"gpu_us", "gpu us", get_gpu_us, NVS_COLUMN_IF_KNOWN},
+	{"channel", "channel", get_channel, NVS_COLUMN_DETAIL},
+	{"gpu", "gpu", get_gpu, NVS_COLUMN_DETAIL},
+	{"gpu_work", "gpu work", get_work, NVS_COLUMN_DETAIL},
+	{"clock_error_us", "clock error", get_give, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
 };
 
@@ -324,14 +361,61 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	st->source = s;
 	st->events = run->state;
 	st->first = st->events->n;
-	st->handles = nvs_handles_new();
+	st->works = nvs_works_new(s);
 	*reader = (struct nvs_reader){.call = on_call,
 				      .record = on_record,
 				      .submitted = on_submission,
 				      .op = on_op,
 				      .calls = true,
+				      .tallies = true,
 				      .arg = st};
-	return st->handles ? 0 : -ENOMEM;
+	return st->works ? 0 : -ENOMEM;
+}
+
+/* What is known of the GPU's time, at its place beside the calls. */
+static void add_work(struct state *st, const struct nvs_work *work)
+{
+	const char *name = nvs_works_name(st->works, work);
+	char text[NVS_WORDS_BYTES];
+	struct event *e;
+	uint64_t give;
+	int64_t at;
+
+	if (!nvs_timing_session(nvs_works_timing(st->works), work->channel, work->begin, &at,
+				&give))
+		return;
+	snprintf(text, sizeof(text), "%s%ssubmission %llu, channel %u", name, *name ? ", " : "",
+		 (unsigned long long)work->number, work->channel);
+	e = new_event(st, 0, name, text);
+	if (!e)
+		return;
+	e->what = GPU;
+	e->at = at;
+	e->length = work->flags & NVS_WORK_BRIEF ? -1 : (int64_t)work->ns;
+	e->give = give;
+	st->events->give = give > st->events->give ? give : st->events->give;
+	e->thread = NVS_NONE;
+	e->submission = work->number;
+	e->channel = work->channel;
+	e->gpu = work->gpu;
+	e->depth = 1;
+	e->uncounted = true;
+}
+
+static int add_works(struct state *st)
+{
+	int r = nvs_works_end(st->works);
+	size_t n;
+	const struct nvs_work *list = nvs_works_list(st->works, &n);
+
+	for (size_t i = 0; i < n && !r; i++)
+		if (list[i].flags & NVS_WORK_TIMED && list[i].flags & NVS_WORK_SELECTED)
+			add_work(st, list + i);
+	if (nvs_timing_any(nvs_works_timing(st->works)))
+		st->events->dropped += nvs_works_dropped(st->works);
+	nvs_works_free(st->works);
+	st->works = NULL;
+	return r;
 }
 
 /* Now that the clock is known. */
@@ -340,8 +424,6 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 	struct state *st = each;
 
 	nvs_numbers_free(&st->shown, NULL);
-	nvs_handles_free(st->handles);
-	st->handles = NULL;
 	for (size_t i = st->first; i < st->events->n; i++) {
 		struct event *e = st->events->list + i;
 		uint64_t from = (uint64_t)e->at, to = (uint64_t)e->length;
@@ -350,7 +432,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 		if (e->what != SUBMISSION)
 			e->length = to ? (int64_t)nvs_call_ns(s->trace, from, to) : -1;
 	}
-	return 0;
+	return add_works(st);
 }
 
 static int print(struct nvs_run *run)
@@ -367,6 +449,11 @@ static int print(struct nvs_run *run)
 	qsort(table.rows, table.nrows, sizeof(*table.rows), compare);
 	r = nvs_table_print(run->out, &table, run->options);
 	free(table.rows);
+	if (!r && all->give && run->options->format == NVS_FORMAT_TEXT)
+		fprintf(run->out->file,
+			"%sThe GPU's work stands at its place beside the calls to %.2f us.%s\n",
+			nvs_out_style(run->out, NVS_STYLE_DIM), (double)all->give / 1000,
+			nvs_out_style(run->out, NVS_STYLE_PLAIN));
 	if (all->dropped)
 		fprintf(stderr,
 			"nvsnoop-report: %llu more calls, submissions and ranges are not shown; "
@@ -383,7 +470,7 @@ static void free_events(struct nvs_run *run)
 
 	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_numbers_free(&st[i].shown, NULL);
-		nvs_handles_free(st[i].handles);
+		nvs_works_free(st[i].works);
 	}
 	for (size_t i = 0; i < all->n; i++)
 		free(all->list[i].name);
@@ -391,13 +478,16 @@ static void free_events(struct nvs_run *run)
 }
 
 NVS_REPORT(timeline, .name = "timeline", .place = 90,
-	   .help = "calls, submissions and ranges of NVTX in order of time",
+	   .help = "calls, submissions, ranges and the GPU's work by time",
 	   .man = "Calls with their arguments, submissions with what they do, and ranges and "
 		  "marks of NVTX, in order of time; what is done inside a call or a range\nis "
 		  "indented below it. Time 0, "
 		  "here and in all reports, is the first thing in the trace, whatever is selected: "
 		  "calls may have begun\nbefore the session. With\n.B \\-\\-range\nor\n"
-		  ".BR \\-\\-channel ,\nthe submissions selected and the calls around them.",
+		  ".BR \\-\\-channel ,\nthe submissions selected and the calls around them. Of a "
+		  "trace with\n.BR timing=work ,\nalso what the GPU did of each submission, from "
+		  "when on and for how long. Both clocks are read side by side; below the table "
+		  "stands\nhow far that may be off.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_NVTX,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
 	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,

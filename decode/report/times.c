@@ -100,8 +100,12 @@ static uint64_t within(const struct nvs_times *t, uint64_t ns)
 
 uint64_t nvs_times_quantile(const struct nvs_times *t, double q)
 {
-	uint64_t want = (uint64_t)(q * (double)t->total.count), seen = 0;
+	double rank = q * (double)t->total.count;
+	uint64_t want = (uint64_t)rank, seen = 0;
 
+	/* Of two in the middle the lower. */
+	if (want && (double)want >= rank)
+		want--;
 	for (uint32_t i = 0; i < t->n; i++) {
 		seen += t->bucket[i];
 		if (seen > want)

@@ -44,6 +44,9 @@ static const uint16_t fixed[] = {
 	[NVS_REC_NVTX_MARK] = sizeof(struct nvs_rec_nvtx),
 	[NVS_REC_WINDOW] = sizeof(struct nvs_rec_window),
 	[NVS_REC_PART] = sizeof(struct nvs_rec_part),
+	[NVS_REC_GPU_TIME] = sizeof(struct nvs_rec_gpu_time),
+	[NVS_REC_GPU_CLOCK] = sizeof(struct nvs_rec_gpu_clock),
+	[NVS_REC_UNTIMED] = sizeof(struct nvs_rec_untimed),
 };
 
 /* What a record of this type has to hold at least: it may come from a writer that knew fewer

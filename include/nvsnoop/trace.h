@@ -76,9 +76,13 @@ enum nvs_rec_type {
 	NVS_REC_NVTX_BEGIN = 41, /* a range was pushed or started */
 	NVS_REC_NVTX_END = 42, /* ... popped or ended */
 	NVS_REC_NVTX_MARK = 43,
-	/* 44..46: long runs */
+	/* 44..45: long runs */
 	NVS_REC_WINDOW = 44, /* recording begins or ends */
 	NVS_REC_PART = 45, /* what came before is not kept */
+	/* 46..48: the GPU's own time */
+	NVS_REC_GPU_TIME = 46, /* when the GPU was at a submission, or at nothing before it */
+	NVS_REC_GPU_CLOCK = 47, /* a GPU's clock beside the session's */
+	NVS_REC_UNTIMED = 48, /* submissions of a channel without a GPU_TIME, and why */
 	/* 64.. are for measurements */
 };
 
@@ -589,6 +593,59 @@ struct nvs_rec_part {
 	uint64_t before; /* that before it is the file of this name with ".N" behind it */
 	uint64_t limit; /* bytes that were to be kept */
 	uint64_t submissions, entries, segments, bytes, gaps, lost_submissions, lost_bytes, orphans;
+};
+
+/* ---- the GPU's own time ---- */
+
+enum nvs_timing_kind {
+	NVS_TIMING_DISPATCH = 1, /* begin: the channel reached the submission; end: 0, not known */
+	/* begin: all before it was done; end: it was done. The engine waited to be idle for both */
+	NVS_TIMING_WORK = 2,
+	/* As WORK around nothing, right before the submission of this sequence: what the two take
+	 */
+	NVS_TIMING_EMPTY = 3,
+};
+
+/* Of a submission that was recorded before it. Nanoseconds of its GPU's clock, in steps of 32. */
+struct nvs_rec_gpu_time {
+	struct nvs_rec rec; /* time: when it was read, any time after it was there */
+	uint32_t channel;
+	uint32_t kind; /* enum nvs_timing_kind */
+	uint64_t sequence;
+	uint64_t begin, end;
+};
+
+/* A GPU's clock was at ns at a moment between before and after, ticks of the session's clock. */
+struct nvs_rec_gpu_clock {
+	struct nvs_rec rec;
+	uint32_t gpu;
+	uint32_t reserved;
+	uint64_t ns;
+	uint64_t before, after;
+};
+
+enum nvs_untimed_reason {
+	NVS_UNTIMED_METHOD = 1, /* begins or ends in the middle of a method's data */
+	NVS_UNTIMED_SEMAPHORE = 2, /* the channel sets the registers of a semaphore in pieces */
+	NVS_UNTIMED_BEHIND = 3, /* earlier times of the channel were not there yet */
+	NVS_UNTIMED_EARLY = 4, /* before there was memory for times */
+	NVS_UNTIMED_UNREADABLE =
+		5, /* a segment could not be read: where its methods end is not known */
+	NVS_UNTIMED_TOGETHER = 6, /* reached the GPU together with another one, which was left */
+	NVS_UNTIMED_RING = 7, /* its entries fill the GPFIFO */
+	NVS_UNTIMED_ENDING = 8, /* the context, or the channel's shadow, was about to end */
+	NVS_UNTIMED_NO_SHADOW = 9, /* the channel's GPFIFO is not shadowed */
+	NVS_UNTIMED_NO_MEMORY = 10, /* there never was memory that its GPU could reach */
+	NVS_UNTIMED_SHARED = 11, /* the page of its USERD may get another channel's */
+};
+#define NVS_UNTIMED_REASONS 12
+
+/* At the channel's end, one for each reason. */
+struct nvs_rec_untimed {
+	struct nvs_rec rec;
+	uint32_t channel;
+	uint32_t reason; /* enum nvs_untimed_reason */
+	uint64_t submissions;
 };
 
 /*

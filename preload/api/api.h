@@ -152,6 +152,10 @@ bool nvs_api_on(void);
 /* ---- dlsym.c ---- */
 extern void *nvs_real_dlsym, *nvs_real_dlvsym;
 
+/* ---- context.c: NULL: nobody asks; 0 for ends: any of them may be about to end ---- */
+extern void (*nvs_api_context_seen)(uint64_t context);
+extern void (*nvs_api_context_ends)(uint64_t context);
+
 /* ---- got.c: slots of objects that were linked with libcuda ---- */
 /* Looks at objects that came since the last time. Not under nvs_lock. */
 void nvs_api_rebind(void);
@@ -208,7 +212,10 @@ static inline void nvs_api_kernel(uint64_t function)
 /* Is STREAM, which a call of API was given, capturing? */
 bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
 
-/* ---- handlers that cuda.api names: kernel.c, graphset.c, profiler.c ---- */
+/* ---- handlers that cuda.api names: kernel.c, graphset.c, profiler.c, context.c ---- */
+nvs_api_before nvs_api_before_context_destroy, nvs_api_before_primary_reset,
+	nvs_api_before_primary_release;
+nvs_api_after nvs_api_after_context_out, nvs_api_after_context_in;
 nvs_api_before nvs_api_before_unload, nvs_api_before_library_unload, nvs_api_before_profiler_start,
 	nvs_api_before_profiler_stop;
 nvs_api_after nvs_api_after_unload, nvs_api_after_release, nvs_api_after_get_kernel,

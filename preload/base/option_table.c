@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "preload/base/options.h"
+#include "trap/trap.h"
 
 #define SECONDS_RULE "a number of seconds, as 10 or 0.5"
 #define SIZE_RULE "a size from 64K to 1024T, as 50M"
@@ -22,6 +23,8 @@ const struct nvs_option nvs_option_table[] = {
 	 false},
 	{"level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts",
 	 "full", NULL, false},
+	{"timing", "off|dispatch|work", "the GPU's time: of a submission's start, or of its work",
+	 "off", NULL, false},
 	{"api", "on|off", "record calls of the CUDA driver API", "on", NULL, false},
 	{"backtrace", "on|off", "take the call site of every submission", "on", NULL, false},
 	{"overwrite", NULL, "replace a trace of the same name", NULL, NULL, false},
@@ -131,14 +134,13 @@ static bool set_spool(const char *text, struct nvs_option_values *values)
 	return true;
 }
 
-static bool set_level(const char *text, unsigned *level)
+/* The place of TEXT among three names. */
+static bool set_one_of(const char *text, const char *const names[3], unsigned *which)
 {
-	static const char *const names[] = {"full", "headers", "counts"};
-
 	for (unsigned i = 0; text && i < 3; i++) {
 		if (strcmp(text, names[i]))
 			continue;
-		*level = i;
+		*which = i;
 		return true;
 	}
 	return false;
@@ -164,6 +166,9 @@ static bool set_switch(const char *text, bool *on)
 
 static bool set(struct nvs_option_values *values, const char *key, const char *value)
 {
+	static const char *const levels[] = {"full", "headers", "counts"};
+	static const char *const timings[] = {"off", "dispatch", "work"};
+
 	if (!strcmp(key, "trap"))
 		return either(value, "emulate", "step", &values->step);
 	if (!strcmp(key, "backtrace"))
@@ -173,7 +178,9 @@ static bool set(struct nvs_option_values *values, const char *key, const char *v
 	if (!strcmp(key, "overflow"))
 		return either(value, "wait", "drop", &values->drop);
 	if (!strcmp(key, "level"))
-		return set_level(value, &values->level);
+		return set_one_of(value, levels, &values->level);
+	if (!strcmp(key, "timing"))
+		return set_one_of(value, timings, &values->timing);
 	if (!strcmp(key, "patch"))
 		return either(value, "off", "on", &values->patch);
 	if (!strcmp(key, "shadow"))
@@ -260,6 +267,12 @@ static const char *contradiction(const struct nvs_option_values *values)
 		return "max-size stops where keep-last goes on: one of the two";
 	if (values->from_profiler && !values->api)
 		return "from=profiler needs api=on, which sees cuProfilerStart";
+	if (values->timing && !values->api)
+		return "timing needs api=on, which sees the contexts";
+	if (values->timing && !values->shadow)
+		return "timing needs shadow=on, by which the real GPFIFO is ours";
+	if (values->timing && values->level == NVS_LEVEL_COUNTS)
+		return "timing needs level=full or headers, since counts are of no one submission";
 	return NULL;
 }
 

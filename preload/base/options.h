@@ -70,6 +70,7 @@ struct nvs_option_values {
 	bool drop; /* overflow=drop */
 	bool patch, shadow;
 	unsigned level; /* 0 full, 1 headers, 2 counts: enum nvs_level */
+	unsigned timing; /* 0 off, else enum nvs_timing_kind */
 	char trigger[1024]; /* path; empty: none */
 	bool from_profiler; /* from=profiler */
 	uint64_t delay_ns, duration_ns; /* 0: none */

@@ -9,8 +9,6 @@
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
 
-#define OWN_STACK (256u << 10)
-
 struct own_start {
 	void (*run)(void *);
 	void *arg;
@@ -59,7 +57,7 @@ static int create_own(struct own_start *start, size_t stack)
 	return err;
 }
 
-int nvs_own_thread(const char *name, void (*run)(void *), void *arg)
+int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *arg)
 {
 	struct own_start *start = nvs_alloc(sizeof(*start));
 	int err;
@@ -68,7 +66,7 @@ int nvs_own_thread(const char *name, void (*run)(void *), void *arg)
 		return -ENOMEM;
 	*start = (struct own_start){run, arg, name};
 	atomic_fetch_add(&nvs_state()->own_threads, 1);
-	err = create_own(start, OWN_STACK);
+	err = create_own(start, stack);
 	/* Too small where the program's libraries have much thread-local storage. */
 	if (err == EINVAL)
 		err = create_own(start, 0);

@@ -8,11 +8,13 @@
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 
+#define NVS_OWN_STACK (256u << 10)
 /*
  * Starts RUN(ARG) on a detached thread called NAME (at most 15 characters), with all signals
- * blocked. 0 or -errno. May wait for the program's allocator: not under nvs_lock.
+ * blocked, on a stack of STACK bytes; 0: as large as the program's, for code that is not ours. 0 or
+ * -errno. May wait for the program's allocator: not under nvs_lock.
  */
-int nvs_own_thread(const char *name, void (*run)(void *), void *arg);
+int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *arg);
 
 /* How many of them are alive. */
 static inline uint32_t nvs_own_threads(void)

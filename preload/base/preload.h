@@ -38,6 +38,7 @@ enum nvs_slot {
 	NVS_SLOT_THREADS,
 	NVS_SLOT_OPTIONS,
 	NVS_SLOT_WRITER,
+	NVS_SLOT_TIMING,
 	NVS_SLOT_SPARE,
 	NVS_SLOTS = 16
 };
@@ -127,6 +128,19 @@ void nvs_rm_replay(void);
  * At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls.
  */
 void nvs_rm_final_records(bool look_at_maps);
+
+/* timing.c: memory of ours at CPU, which GPU sees at ADDRESS, for the times of its channels. */
+#define NVS_TIMING_POOL_BYTES (2u << 20)
+void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address);
+/* True: a channel of GPU has nowhere for its times yet. */
+bool nvs_rm_timing_wants(uint32_t gpu);
+/* Number of the GPU with this UUID, NVS_NONE: none is known. */
+uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16]);
+/* What stayed behind goes on; READ: times that are there are read. True: something is left behind.
+ */
+bool nvs_rm_timing_round(bool read);
+/* Records every GPU's clock beside the session's. */
+bool nvs_rm_timing_clocks(void);
 
 /* publish.c: brings over what the GPU wrote to USERD; the keeper asks for it ten times a second. */
 void nvs_shadow_refresh(void);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
 #include "trap/copy/shadow.h"
+#include "trap/copy/timing.h"
 
 #define USERD_GP_PUT 0x8c
 
@@ -141,19 +142,15 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 		c->userd, (int64_t)c->userd_offset + USERD_GP_PUT, 4);
 }
 
-/* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
-void nvs_channel_expect(uint32_t client, const void *params)
+uintptr_t nvs_channel_expected(uint32_t client, const void *params)
 {
 	struct NV_CHANNEL_ALLOC_PARAMS p;
 	struct nvs_object *o;
-	uintptr_t userd;
 
 	if (!nvs_rm()->channels || !params || !nvs_peek(&p, params, sizeof(p)))
-		return;
+		return 0;
 	o = nvs_object_find(client, p.hUserdMemory[0]);
-	userd = o ? nvs_entity_seen_at(o->entity, (int64_t)p.userdOffset[0], NVS_USERD_BYTES) : 0;
-	if (userd)
-		nvs_shadow_clear(userd, userd + NVS_USERD_BYTES);
+	return o ? nvs_entity_seen_at(o->entity, (int64_t)p.userdOffset[0], NVS_USERD_BYTES) : 0;
 }
 
 static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps, uint32_t n)
@@ -200,8 +197,12 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 
 	if (put && c->shadow)
 		put = &c->shadow->userd[NVS_USERD_GP_PUT];
+	if (c->shadow && c->shadow->timing)
+		nvs_timing_drain(c);
 	c->put_taken = true;
 	c->put_read = put && nvs_load32_guarded(put, &c->final_put);
+	if (c->put_read && c->shadow && c->shadow->timing)
+		c->final_put = nvs_timing_put(c->shadow);
 	/* Both of one moment: at the end of the process others may go on ringing. */
 	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 }
@@ -222,6 +223,7 @@ void nvs_channels_settle(void)
 
 void nvs_channel_remove(struct nvs_channel_entry *c)
 {
+	nvs_timing_tell(c);
 	nvs_tell_channel_gone(c, 0);
 	nvs_shadow_drop(c);
 	if (c->slot && !nvs_rm()->stale)

@@ -15,9 +15,11 @@ int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 	bool keep;
 	int ret, err;
 
+	if (!uvm)
+		nvs_rm_prepare((unsigned)request, arg);
 	nvs_lock(&saved);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
-	keep = uvm ? nvs_uvm_before(request) : nvs_rm_before((unsigned)request, arg);
+	keep = uvm ? nvs_uvm_before(request, arg) : nvs_rm_before((unsigned)request, arg);
 	nvs_publish();
 	if (!keep)
 		nvs_unlock(&saved);
@@ -46,9 +48,12 @@ void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off
 	void *p;
 	int err;
 
+	if (over)
+		nvs_shadow_prepare(start, end);
 	nvs_lock(&saved);
 	if (over) {
 		nvs_maps_split(start, end);
+		nvs_shadow_cut(start, end);
 		nvs_maps_withdraw(start, end, true);
 		nvs_publish();
 	}
@@ -75,8 +80,10 @@ int nvs_maps_munmap(void *address, size_t size)
 	/* What the kernel is going to refuse. */
 	if ((start & 4095) || end <= start)
 		return nvs_next()->munmap(address, size);
+	nvs_shadow_prepare(start, end);
 	nvs_lock(&saved);
 	nvs_maps_split(start, end);
+	nvs_shadow_cut(start, end);
 	nvs_maps_withdraw(start, end, true);
 	nvs_publish();
 	ret = nvs_next()->munmap(address, size);
@@ -104,6 +111,7 @@ int nvs_maps_mprotect(void *address, size_t size, int prot)
 
 	if ((start & 4095) || end <= start)
 		return nvs_next()->mprotect(address, size, prot);
+	nvs_shadow_prepare(start, end);
 	nvs_lock(&saved);
 	nvs_maps_split(start, end);
 	if (!(prot & PROT_WRITE))
@@ -128,13 +136,18 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
 	void *p;
 	int err;
 
+	nvs_shadow_prepare(start, end);
+	if (fixed)
+		nvs_shadow_prepare(target, target_end);
 	nvs_lock(&saved);
 	nvs_maps_split(start, end);
 	nvs_maps_split(start, start + kept);
+	nvs_shadow_cut(start, end);
 	nvs_maps_withdraw(start, start + kept, false);
 	nvs_maps_withdraw(start + kept, end, true);
 	if (fixed) {
 		nvs_maps_split(target, target_end);
+		nvs_shadow_cut(target, target_end);
 		nvs_maps_withdraw(target, target_end, true);
 	}
 	nvs_publish();

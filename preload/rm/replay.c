@@ -107,9 +107,11 @@ void nvs_rm_final_records(bool look_at_maps)
 	if (!rm || !rm->live)
 		return;
 	nvs_lock(&saved);
+	nvs_rm_timing_clocks();
 	DL_FOREACH(rm->channels, c)
 	{
 		settle(c);
+		nvs_timing_tell(c);
 		nvs_tell_channel_gone(c, NVS_CHAN_GONE_AT_EXIT);
 	}
 	if (look_at_maps)

@@ -29,6 +29,8 @@ static struct call unwrap(const struct nv_ioctl_xfer *x)
 static void leave(struct nvs_object *o)
 {
 	nvs_rm()->leaving = o;
+	if (o && nvs_rm()->pools)
+		nvs_timing_object_goes(o);
 	if (o)
 		nvs_object_withdraw(o);
 }
@@ -53,6 +55,15 @@ static bool allocates_channel(struct call c, struct NVOS21_PARAMETERS *a)
 	       nvs_class_is_channel(a->hClass);
 }
 
+/* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
+static void expect(const struct NVOS21_PARAMETERS *a)
+{
+	uintptr_t userd = nvs_channel_expected(a->hRoot, (const void *)a->pAllocParms);
+
+	if (userd)
+		nvs_shadow_clear(userd, userd + 1);
+}
+
 static bool before(struct call c)
 {
 	union {
@@ -66,7 +77,7 @@ static bool before(struct call c)
 	case NVS_ESC_ALLOC:
 		/* Whose pages the channel will share is settled before it is there. */
 		if (allocates_channel(c, &a.alloc))
-			nvs_channel_expect(a.alloc.hRoot, (const void *)a.alloc.pAllocParms);
+			expect(&a.alloc);
 		return false;
 	case NVS_ESC_FREE:
 		if (PEEK(c, &a.free))
@@ -100,6 +111,22 @@ bool nvs_rm_makes_channel(unsigned request, void *arg)
 	struct NVOS21_PARAMETERS a;
 
 	return allocates_channel(call_of(request, arg), &a);
+}
+
+void nvs_rm_prepare(unsigned request, void *arg)
+{
+	struct NVOS21_PARAMETERS a;
+	uintptr_t userd = 0;
+	sigset_t saved;
+
+	if (!nvs_options()->values.timing || !allocates_channel(call_of(request, arg), &a))
+		return;
+	nvs_lock(&saved);
+	if (nvs_rm())
+		userd = nvs_channel_expected(a.hRoot, (const void *)a.pAllocParms);
+	nvs_unlock(&saved);
+	if (userd)
+		nvs_shadow_prepare(userd, userd + 1);
 }
 
 bool nvs_rm_before(unsigned request, void *arg)

@@ -246,15 +246,24 @@ struct nvs_channel_entry {
 	uint32_t final_put;
 	uint64_t final_claim; /* read with it */
 	struct nvs_shadow *shadow; /* NULL: none */
+	struct nvs_timing_pool *pool; /* its times lie there, NULL: nowhere */
+	uint32_t chunk; /* of it */
+	uint64_t untimed[NVS_UNTIMED_REASONS]; /* under shadows that are no more */
+	uint64_t timed;
 	bool shadow_tried,
 		shadow_due; /* due: to be given back when the last GP_PUT has been read */
+	bool userd_shared; /* its USERD is one of several of a page */
+	bool shadow_late; /* was to be given back, and the GPU was busy */
+	uint32_t
+		shadow_unrung; /* times that it was not, since something was put and not rung for */
 	uint64_t shadow_claim; /* state at the last refresh */
 	uint32_t shadow_idle; /* refreshes since that has changed */
 	struct nvs_channel_entry *prev, *next;
 };
 void nvs_channel_add(struct nvs_object *object);
-/* A channel is about to be allocated with PARAMS, in the program's memory. */
-void nvs_channel_expect(uint32_t client, const void *params);
+/* Where the USERD of a channel will be seen that is about to be allocated with PARAMS, in the
+ * program's memory; 0: nowhere. */
+uintptr_t nvs_channel_expected(uint32_t client, const void *params);
 void nvs_channel_token(struct nvs_object *object, uint32_t token);
 void nvs_channel_read_put(struct nvs_channel_entry *channel);
 /* After a publication, for channels that are not in the view any more. */
@@ -270,11 +279,32 @@ void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd); /* while the fd is ther
 /* The program's own pages again where a shadow has one in [START, END); to be published. */
 void nvs_shadow_clear(uint64_t start, uint64_t end);
 void nvs_shadow_clear_due(struct nvs_channel_entry *channel);
+/* Under no lock, ahead of nvs_shadow_clear(): waits for the GPU where timing needs it. */
+void nvs_shadow_prepare(uint64_t start, uint64_t end);
+/* The pages are about to go, whatever nvs_shadow_clear() could not give back. */
+void nvs_shadow_cut(uint64_t start, uint64_t end);
 void nvs_shadow_bring_over(void); /* what the GPU wrote to USERD */
 void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
 void nvs_shadow_try(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */
 void nvs_shadow_collect(void); /* no trap has a view of before */
+
+/* ---- timing.c: the GPU's own time ---- */
+/* SHADOW is about to be the channel's. */
+void nvs_timing_begin(struct nvs_channel_entry *channel, struct nvs_shadow *shadow);
+void nvs_timing_arm_one(struct nvs_channel_entry *channel); /* if there is memory for it */
+/* Its channel is to go on without a shadow. False: not now, the GPU is not so far. */
+bool nvs_timing_end(struct nvs_channel_entry *channel);
+bool nvs_timing_step(struct nvs_channel_entry *channel); /* towards that */
+void nvs_timing_ring(const struct nvs_channel_entry *channel);
+void nvs_timing_gone(struct nvs_channel_entry *channel); /* the channel is no more */
+void nvs_timing_free(struct nvs_shadow *shadow);
+/* What is submitted reaches the GPU, and times that come soon the trace. */
+void nvs_timing_drain(struct nvs_channel_entry *channel);
+void nvs_timing_tell(const struct nvs_channel_entry *channel); /* what was not timed, and why */
+/* GPU mappings in [START, END) are about to go. */
+void nvs_timing_memory_goes(uint64_t start, uint64_t end);
+void nvs_timing_object_goes(const struct nvs_object *object);
 
 /* ---- tell.c: records ---- */
 void nvs_tell_gpu(uint32_t gpu);
@@ -338,8 +368,10 @@ void nvs_fd_duped(int from, int to);
  * RET. True: the lock is to be kept over the call.
  */
 bool nvs_rm_before(unsigned request, void *arg);
+void nvs_rm_prepare(unsigned request,
+		    void *arg); /* what is waited for under no lock, ahead of it */
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
-bool nvs_uvm_before(unsigned long request);
+bool nvs_uvm_before(unsigned long request, const void *arg);
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
 
 /* ---- publish.c ---- */
@@ -376,6 +408,7 @@ struct nvs_rm {
 	struct nvs_object *leaving;
 	struct nvs_rm_map *unmapping;
 	uint64_t generation;
+	struct nvs_timing_pool *pools; /* timing.c */
 	bool power_asked, may_suspend; /* the GPU may lose power at run time */
 	struct nvs_stash_hole *holes; /* shadow.c */
 	struct nvs_shadow *retired; /* traps may still know them */

@@ -15,13 +15,19 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
+#include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "trap/copy/shadow.h"
+#include "trap/copy/timing.h"
 
 #define PAGE 4096ull
 /* Objects that hold rings are small; others get no second mapping */
 #define LARGEST (64ull << 20)
 #define LOOK_EVERY 10 /* refreshes of a channel that rests */
+#define UNDO_TRIES 20 /* a millisecond */
+#define UNDO_NAP_NS 50000
+#define UNRUNG_ROUNDS 20 /* two seconds */
+#define PREPARE_TRIES 20000 /* a second: GPU and program may be waiting for each other */
 #define POWER_FOLDER "/proc/driver/nvidia/gpus"
 
 /* ---- where the GPU may lose power at run time, a split mapping cannot be faulted in again ---- */
@@ -189,6 +195,7 @@ void nvs_shadow_collect(void)
 
 	while ((sh = nvs_rm()->retired)) {
 		nvs_rm()->retired = sh->next;
+		nvs_timing_free(sh);
 		nvs_free(sh, sizeof(*sh));
 	}
 }
@@ -202,6 +209,7 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (c->shadow && m->real && (uintptr_t)c->shadow->userd - m->real < size) {
 		atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
+		nvs_timing_gone(c);
 		retire(c);
 	}
 	if (m->real && !nvs_rm()->stale) /* else a trap that is interrupted may be writing there */
@@ -221,20 +229,67 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 {
 	if (!c->shadow)
 		return;
-	nvs_shadow_undo(c->shadow);
+	nvs_timing_gone(c);
+	nvs_shadow_undo(c->shadow, true);
 	retire(c);
 }
 
-/* Its channel goes on without, which is to be published. Where that cannot be had, it goes on with
- * it. */
-static void give_back(struct nvs_channel_entry *c)
+/* Not between a thread's GP_PUT and its doorbell, unless it has left it at that. */
+static int undo(struct nvs_channel_entry *c, bool now)
 {
-	if (nvs_shadow_undo(c->shadow))
-		return;
+	struct timespec nap = {0, UNDO_NAP_NS};
+
+	for (int i = 0; i < UNDO_TRIES; i++) {
+		int err = nvs_shadow_undo(c->shadow, false);
+
+		if (err != -EAGAIN)
+			return err;
+		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+	}
+	if (!now && c->shadow_unrung++ < UNRUNG_ROUNDS)
+		return -EAGAIN;
+	return nvs_shadow_undo(c->shadow, true);
+}
+
+/* More was rung for than CARRIED, or may have been. */
+static bool rung_beyond(const struct nvs_timing *t, uint64_t carried)
+{
+	return t && (atomic_load((_Atomic uint32_t *)&t->unseen) ||
+		     atomic_load((_Atomic uint64_t *)&t->ready) > carried);
+}
+
+/* Its channel goes on without, which is to be published. Nobody waits for a GPU here: false, it
+ * goes on with it for now. */
+static bool give_back(struct nvs_channel_entry *c, bool now)
+{
+	struct nvs_timing *timing = c->shadow->timing;
+	uint64_t carried;
+
+	c->shadow_late = true;
+	if (!nvs_timing_end(c))
+		return false;
+	carried = atomic_load(&c->shadow->carried);
+	if (undo(c, now))
+		return false;
+	c->shadow_late = false;
+	/* It has come over with the pages. Nothing else is to be had by the GPU: a doorbell on its
+	 * way may still be copying it. */
+	if (rung_beyond(timing, carried))
+		nvs_timing_ring(c);
 	retire(c);
 	c->flags &= ~NVS_CHAN_SHADOW;
 	nvs_rm()->dirty = true;
 	nvs_tell_channel(c);
+	return true;
+}
+
+static bool lies_in(const struct nvs_shadow *sh, uint64_t start, uint64_t end)
+{
+	for (int i = 0; i < 2; i++)
+		if (overlap(sh->pieces[i].program, sh->pieces[i].program + sh->pieces[i].bytes,
+			    start, end))
+			return true;
+	return false;
 }
 
 void nvs_shadow_clear(uint64_t start, uint64_t end)
@@ -242,22 +297,66 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 	struct nvs_channel_entry *c;
 
 	DL_FOREACH(nvs_rm()->channels, c)
-	for (int i = 0; c->shadow && i < 2; i++) {
-		const struct nvs_shadow_piece *p = &c->shadow->pieces[i];
-
-		if (!overlap(p->program, p->program + p->bytes, start, end))
+	{
+		if (!c->shadow || !lies_in(c->shadow, start, end))
 			continue;
 		c->shadow_due = c->hidden && !c->put_taken;
 		if (!c->shadow_due)
-			give_back(c);
+			give_back(c, true);
 	}
+}
+
+/* Its channel has no pages from here on: what the GPU has not been given by now is lost to it. */
+static void cut_off(struct nvs_channel_entry *c)
+{
+	atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
+	nvs_timing_gone(c);
+	retire(c);
+	c->shadow_late = false;
+	c->flags &= ~NVS_CHAN_SHADOW;
+	nvs_rm()->dirty = true;
+	nvs_tell_channel(c);
+}
+
+void nvs_shadow_cut(uint64_t start, uint64_t end)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+	if (c->shadow && !c->hidden && c->shadow_late && lies_in(c->shadow, start, end))
+		cut_off(c);
 }
 
 void nvs_shadow_clear_due(struct nvs_channel_entry *c)
 {
-	if (c->shadow && c->shadow_due)
-		give_back(c);
+	if (c->shadow && c->shadow_due && !give_back(c, true))
+		cut_off(c);
 	c->shadow_due = false;
+}
+
+/* True: the GPU has not come so far yet that those in [START, END) could be given back. */
+static bool step_towards(uint64_t start, uint64_t end)
+{
+	struct nvs_channel_entry *c;
+	bool busy = false;
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	DL_FOREACH(nvs_rm()->channels, c)
+	if (c->shadow && c->shadow->timing && !c->hidden && lies_in(c->shadow, start, end))
+		busy |= !nvs_timing_step(c);
+	nvs_unlock(&saved);
+	return busy;
+}
+
+void nvs_shadow_prepare(uint64_t start, uint64_t end)
+{
+	struct timespec nap = {0, UNDO_NAP_NS};
+
+	if (!nvs_options()->values.timing || nvs_state_borrowed())
+		return;
+	for (int i = 0; i < PREPARE_TRIES && step_towards(start, end); i++)
+		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 }
 
 /* ---- making one ---- */
@@ -377,13 +476,15 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
 	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) ||
 	    !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
-		nvs_shadow_undo(sh);
+		nvs_shadow_undo(sh, true);
 		remember_holes(sh);
 		nvs_free(sh, sizeof(*sh));
 		return;
 	}
+	nvs_timing_begin(c, sh);
 	atomic_store(&sh->carried, atomic_load((_Atomic uint64_t *)&c->slot->claim));
 	c->shadow = sh;
+	nvs_timing_arm_one(c);
 	c->flags |= NVS_CHAN_SHADOW;
 	nvs_tell_channel(c);
 }
@@ -407,6 +508,16 @@ static bool beside(struct nvs_channel_entry *c)
 	return !only_userd(page, userd);
 }
 
+static void show_get(struct nvs_channel_entry *c, volatile uint32_t *seen)
+{
+	uint32_t get;
+
+	if (!c->shadow->timing)
+		seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
+	else if (nvs_timing_get(c->shadow, &get))
+		seen[NVS_USERD_GP_GET] = get;
+}
+
 void nvs_shadow_bring_over(void)
 {
 	struct nvs_channel_entry *c;
@@ -419,7 +530,7 @@ void nvs_shadow_bring_over(void)
 			continue;
 		/* Undone by a trap that opened the doorbell page: the real pages are seen now. */
 		if (atomic_load(&c->shadow->carried) == NVS_SHADOW_GONE) {
-			give_back(c);
+			give_back(c, false);
 			continue;
 		}
 		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
@@ -427,10 +538,13 @@ void nvs_shadow_bring_over(void)
 		c->shadow_claim = c->slot->claim;
 		/* A channel whose ring is full claims nothing more until GP_GET has moved on. */
 		if (!c->shadow_idle || seen[NVS_USERD_GP_GET] != *c->put) {
-			seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
+			show_get(c, seen);
 			seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
 		}
-		if (beside(c))
-			give_back(c);
+		/* Asked for again ten times a second: nobody waits here. Where doorbells are not
+		 * seen, a shadow is of no use. */
+		if (c->shadow_late ||
+		    (c->shadow->timing && atomic_load(&c->shadow->timing->unseen)) || beside(c))
+			give_back(c, false);
 	}
 }

@@ -107,12 +107,33 @@ static void register_vaspace(const struct UVM_REGISTER_GPU_VASPACE_PARAMS *a)
 				a->hVaSpace);
 }
 
+/* What a call takes away from BASE on; newer ones that free say no length. */
+static uint64_t end_of(unsigned long request, uint64_t base, uint64_t length)
+{
+	uint64_t end = base + 1;
+
+	if (request == NVS_UVM_UNMAP_EXTERNAL || nvs_rm_release() < NVS_RELEASE(590, 44, 1))
+		return base + length > base ? base + length : UINT64_MAX;
+	NVS_SPANS_EACH(&nvs_rm()->ranges, i, base, base + 1)
+	if (nvs_rm()->ranges.at[i]->start == base && nvs_rm()->ranges.at[i]->end > end)
+		end = nvs_rm()->ranges.at[i]->end;
+	return end;
+}
+
 /*
  * What frees a range may let another thread use it again at once: the lock is kept over the call.
  */
-bool nvs_uvm_before(unsigned long request)
+bool nvs_uvm_before(unsigned long request, const void *arg)
 {
-	return nvs_rm() && (request == NVS_UVM_FREE || request == NVS_UVM_UNMAP_EXTERNAL);
+	struct {
+		uint64_t base, length; /* with which both begin */
+	} range;
+
+	if (!nvs_rm() || (request != NVS_UVM_FREE && request != NVS_UVM_UNMAP_EXTERNAL))
+		return false;
+	if (nvs_rm()->pools && nvs_peek(&range, arg, sizeof(range)))
+		nvs_timing_memory_goes(range.base, end_of(request, range.base, range.length));
+	return true;
 }
 
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret)

@@ -74,5 +74,5 @@ void nvs_keeper_start(struct nvs_session *session)
 		return;
 	nvs_writer_signal.seen = &nvs_state()->keeper;
 	nvs_callsite_warm();
-	nvs_own_thread("nvsnoop-mod", run_keeper, session);
+	nvs_own_thread("nvsnoop-mod", NVS_OWN_STACK, run_keeper, session);
 }

@@ -15,6 +15,7 @@
 #include "preload/base/sys.h"
 #include "preload/modules/modules.h"
 #include "preload/session/keeper.h"
+#include "preload/session/timing.h"
 #include "preload/signals/signals.h"
 #include "preload/trace/session.h"
 
@@ -277,6 +278,7 @@ static void start(struct nvs_session *session)
 		nvs_summary_started(session);
 		end_at_quick_exit();
 		activate(session);
+		nvs_timing_start(session);
 		nvs_api_session_started();
 	}
 	nvs_sys_futex_wake(&session->state);
@@ -343,6 +345,7 @@ static void finish(struct nvs_session *session)
 	sigset_t saved;
 	bool ended;
 
+	nvs_timing_stop();
 	nvs_api_forget_left();
 	nvs_keeper_look(session);
 	nvs_writer_look(session);

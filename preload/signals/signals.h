@@ -14,6 +14,12 @@ int nvs_signals_install(void);
 bool nvs_signals_check(void);
 /* The program's view begins: in its main thread, at the library's load. */
 void nvs_sigview_main_begins(void);
+/*
+ * On a thread of ours, which blocks all: faults of the trap come to it between the two. What is
+ * sent to the process and comes to it then is the program's threads' all the same.
+ */
+void nvs_sigview_own_faults_begin(void);
+void nvs_sigview_own_faults_end(void);
 /* Sends again what is kept and not blocked, where nothing runs that it would have to wait for. */
 void nvs_sigview_deliver_now(void);
 

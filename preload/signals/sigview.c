@@ -222,6 +222,17 @@ void nvs_sigview_thread_begins(uint64_t view)
 	nvs_sigview_deliver_now();
 }
 
+/* In name it blocks both all the time, so that no handler of the program's runs on it. */
+void nvs_sigview_own_faults_begin(void)
+{
+	nvs_sigview_thread_begins(NVS_SIGVIEW_SIGNALS);
+}
+
+void nvs_sigview_own_faults_end(void)
+{
+	change_kernel(SIG_BLOCK, NVS_SIGVIEW_SIGNALS);
+}
+
 void nvs_sigview_main_begins(void)
 {
 	uint64_t blocked = kernel_mask() & NVS_SIGVIEW_SIGNALS;

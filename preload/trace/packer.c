@@ -129,7 +129,7 @@ void nvs_packers_start(struct nvs_packers *all, uint32_t n)
 		p->all = all;
 		if (all->running && make_pack(&p->pack, all->largest))
 			return;
-		if (nvs_own_thread("nvsnoop-zstd", run_packer, p)) {
+		if (nvs_own_thread("nvsnoop-zstd", NVS_OWN_STACK, run_packer, p)) {
 			if (all->running)
 				free_pack(&p->pack);
 			return;

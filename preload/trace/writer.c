@@ -327,10 +327,11 @@ int nvs_writer_start(struct nvs_session *session)
 		err = write_first(w);
 	if (!err) {
 		nvs_packers_start(&w->packers, w->merge->nframes - 1);
-		err = nvs_own_thread("nvsnoop", run_writer, w);
+		err = nvs_own_thread("nvsnoop", NVS_OWN_STACK, run_writer, w);
 	}
 	if (!err)
-		w->names = w->naming && !nvs_own_thread("nvsnoop-names", run_naming, w);
+		w->names = w->naming &&
+			   !nvs_own_thread("nvsnoop-names", NVS_OWN_STACK, run_naming, w);
 	if (!err) {
 		hand_over_files(w, trace, spool);
 	} else {

@@ -8,6 +8,7 @@
  */
 #include <stdarg.h>
 #include <sys/stat.h>
+#include "nvsnoop/nvtx.h"
 #include "tests/unit/mktrace.h"
 #include "tests/unit/pbmake.h"
 
@@ -36,6 +37,7 @@ enum api {
 	UNKNOWN,
 	BETWEEN,
 	PLAIN,
+	AGAIN,
 };
 
 static const char *const apis[] = {
@@ -56,6 +58,7 @@ static const char *const apis[] = {
 	[OLD_2D] = "cuMemcpy2D|copy",
 	[SYNC] = "cuStreamSynchronize|sync|hStream:stream",
 	[CAPTURE_END] = "cuStreamEndCapture|stream|hStream:stream|phGraph:graph",
+	[AGAIN] = "cuMemcpyDtoH_v2|copy|dstHost:ptr|srcDevice:devptr|ByteCount:u64",
 	[GRAPH_LAUNCH] = "cuGraphLaunch|graph-launch|hGraphExec:exec|hStream:stream",
 	[PEER] = "cuMemcpy3DPeer|copy|srcMemoryType:u32|srcHost:ptr|srcDevice:devptr|dstMemoryType:"
 		 "u32|"
@@ -561,6 +564,191 @@ static void parts(const char *folder)
 	finish();
 }
 
+static void time_of(uint32_t kind, uint64_t sequence, uint64_t ns)
+{
+	struct nvs_rec_gpu_time *rec = mk_rec(&t.m, NVS_REC_GPU_TIME, sizeof(*rec));
+
+	rec->channel = 1;
+	rec->kind = kind;
+	rec->sequence = sequence;
+	rec->begin = 1000000 + 100000 * sequence;
+	rec->end = kind == NVS_TIMING_WORK ? rec->begin + ns : 0;
+}
+
+static void untimed(uint32_t reason, uint64_t submissions)
+{
+	struct nvs_rec_untimed *rec = mk_rec(&t.m, NVS_REC_UNTIMED, sizeof(*rec));
+
+	rec->channel = 1;
+	rec->reason = reason;
+	rec->submissions = submissions;
+}
+
+/* The GPU's time of KIND: of 40 submissions 0 to 3 have none; 5 and 21 are copies, 30 and 31 others
+ * of one name and two numbers. The times come when all have been submitted. */
+static void times(const char *folder, const char *name, uint32_t kind)
+{
+	start(folder, name);
+	tell_api(HTOD);
+	tell_api(DTOH);
+	tell_api(AGAIN);
+	tell_api(LAUNCH);
+	kernel(0xf00, "_Z4stepPfi", 40);
+	for (uint32_t i = 0; i < 40; i++) {
+		uint32_t api = i == 5 || i == 21 ? HTOD : i == 30 ? DTOH : i == 31 ? AGAIN : LAUNCH;
+
+		begun(0, api, 1);
+		submit(0, 1, 1);
+		if (api == HTOD)
+			over(0, api, 1, 100, 4, 0x7f0000000000ull, 0x7d0000000000ull, 64ull, 0ull);
+		else if (api == LAUNCH)
+			over(0, api, 1, 100, 9, 0xf00ull, 1ull, 1ull, 1ull, 128ull, 1ull, 1ull,
+			     0ull, 0ull);
+		else
+			over(0, api, 1, 100, 3, 0x7d0000000000ull, 0x7f0000000000ull, 64ull);
+	}
+	for (uint32_t i = 4; i < 40; i++)
+		time_of(kind, i, i == 5 ? 1024 : i == 21 ? 4096 : 2048);
+	untimed(NVS_UNTIMED_EARLY, 3);
+	untimed(NVS_UNTIMED_METHOD, 1);
+	finish();
+}
+
+/* ---- brackets ---- */
+
+#define AHEAD 1000000000u /* of the session's clock is the GPU's */
+
+static void bracket(uint32_t kind, uint32_t channel, uint64_t sequence, uint64_t begin, uint64_t ns)
+{
+	struct nvs_rec_gpu_time *rec = mk_rec(&t.m, NVS_REC_GPU_TIME, sizeof(*rec));
+
+	rec->channel = channel;
+	rec->kind = kind;
+	rec->sequence = sequence;
+	rec->begin = AHEAD + begin;
+	rec->end = AHEAD + begin + ns;
+}
+
+/* Of both, to 100 ns. */
+static void clocks(uint64_t at)
+{
+	struct nvs_rec_gpu_clock *rec;
+
+	t.m.time = at;
+	rec = mk_rec(&t.m, NVS_REC_GPU_CLOCK, sizeof(*rec));
+	rec->ns = AHEAD + at;
+	rec->before = at - 100;
+	rec->after = at + 100;
+}
+
+static void range(const char *name)
+{
+	struct nvs_rec_nvtx *rec = mk_rec(&t.m, NVS_REC_NVTX_BEGIN, sizeof(*rec) + strlen(name));
+
+	rec->rec.flags = NVS_NVTX_PUSHED;
+	rec->length = (uint32_t)strlen(name);
+	memcpy(rec->text, name, strlen(name));
+}
+
+static void range_over(void)
+{
+	struct nvs_rec_nvtx_end *rec = mk_rec(&t.m, NVS_REC_NVTX_END, sizeof(*rec));
+
+	rec->rec.flags = NVS_NVTX_PUSHED;
+}
+
+/* A launch whose doorbell is at AT, of KERNELS kernels. */
+static void launch_at(uint64_t at, uint32_t channel, uint64_t function, uint64_t stream,
+		      uint32_t kernels)
+{
+	t.m.time = at - 20;
+	begun(0, LAUNCH, 1);
+	bind(channel);
+	while (kernels--)
+		pb_trigger(&t.pb, 0x7f0000001000 + 0x200ull * kernels, 3);
+	submit(0, channel, 1);
+	over(0, LAUNCH, 1, 2500, 9, function, 1ull, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull, stream);
+}
+
+/*
+ * Channels 1 and 2 are of one engine, 8 of another. Of channel 1 an empty bracket takes 2300 ns,
+ * once 2500; each time stands 5000 behind its doorbell. The one of channel 2 holds work of channel
+ * 1, and 4700 ns of its second submission are those of channel 1's second.
+ */
+static void brackets(const char *folder)
+{
+	static const uint64_t took[] = {12300, 12300, 2350, 1000};
+
+	start(folder, "brackets.zst");
+	mk_channel(&t.m, 2);
+	for (uint32_t i = INIT; i < UNKNOWN; i++)
+		tell_api(i);
+	kernel(0xf00, "_Z4stepPfi", 40);
+	kernel(0xf10, "_Z4lastPfi", 40);
+	graph(0x6200, 0xf00);
+	clocks(60000);
+	range("all");
+	launch_at(100000, 1, 0xf00, 0, 1);
+	launch_at(149000, 2, 0xf10, 0x5200, 1);
+	launch_at(200000, 1, 0xf00, 0, 1);
+	launch_at(205000, 2, 0xf10, 0x5200, 2);
+	range("short");
+	launch_at(300000, 1, 0xf00, 0, 1);
+	launch_at(400000, 1, 0xf00, 0, 1);
+	range_over();
+	range_over();
+	t.m.time = 500000 - 20;
+	begun(0, GRAPH_LAUNCH, 1);
+	submit(0, 1, 1);
+	over(0, GRAPH_LAUNCH, 1, 2500, 2, 0x6200ull, 0ull);
+	t.m.time = 510000 - 20;
+	copy(0x7e0000000000, 1 << 20, 0, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint64_t empty = i == 3 ? 2500 : 2300, at = 100000 * (i + 1) + 5000;
+
+		bracket(NVS_TIMING_EMPTY, 1, i, at, empty);
+		bracket(NVS_TIMING_WORK, 1, i, at + empty + 100, took[i]);
+	}
+	bracket(NVS_TIMING_WORK, 1, 4, 505000, 52300);
+	bracket(NVS_TIMING_EMPTY, 2, 0, 108000, 10000);
+	bracket(NVS_TIMING_WORK, 2, 0, 150000, 20000);
+	bracket(NVS_TIMING_WORK, 2, 1, 215000, 10000);
+	bracket(NVS_TIMING_WORK, 8, 0, 515000, 30000);
+	clocks(700000);
+	mk_channel_gone(&t.m, 2);
+	finish();
+}
+
+/* Times that cannot be. */
+static void lies(const char *folder)
+{
+	start(folder, "lies.zst");
+	tell_api(LAUNCH);
+	kernel(0xf00, "_Z4stepPfi", 40);
+	clocks(60000);
+	clocks(59000);
+	for (uint32_t i = 0; i < 8; i++)
+		launch_at(100000 * (i + 1ull), 1, 0xf00, 0, 1);
+	bracket(NVS_TIMING_WORK, 1, 0, 110000, 1000);
+	bracket(NVS_TIMING_WORK, 1, 1, 210000, -10ull); /* ends before it begins */
+	bracket(NVS_TIMING_WORK, 1, 2, -(uint64_t)AHEAD, 1000); /* begins at 0 */
+	bracket(NVS_TIMING_WORK, 1, 3, 410000, 1000); /* two that differ */
+	bracket(NVS_TIMING_WORK, 1, 3, 410000, 2000);
+	bracket(NVS_TIMING_WORK, 1, 4, 510000, 1000); /* two that agree */
+	bracket(NVS_TIMING_WORK, 1, 4, 510000, 1000);
+	bracket(NVS_TIMING_WORK, 1, 5, 500000,
+		1000); /* before its doorbell, and the one before it */
+	bracket(NVS_TIMING_WORK, 1, 6, 1ull << 62, 1000); /* long after the trace's end */
+	bracket(NVS_TIMING_WORK, 1, 7, 810000, 1ull << 60); /* goes on for 36 years */
+	bracket(NVS_TIMING_WORK, 1, 99, 900000, 1000); /* never submitted */
+	bracket(NVS_TIMING_WORK, 77, 0, 900000, 1000); /* of no channel */
+	bracket(NVS_TIMING_WORK, 0xfffffff0, 0, 900000, 1000);
+	bracket(99, 1, 7, 810000, 1000);
+	bracket(NVS_TIMING_EMPTY, 1, 4, 490000, -10ull);
+	clocks(1000000);
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -575,5 +763,9 @@ int main(int argc, char **argv)
 	many(argv[1]);
 	peers(argv[1]);
 	parts(argv[1]);
+	times(argv[1], "times.zst", NVS_TIMING_WORK);
+	times(argv[1], "moments.zst", NVS_TIMING_DISPATCH);
+	brackets(argv[1]);
+	lies(argv[1]);
 	return 0;
 }

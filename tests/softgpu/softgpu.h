@@ -24,6 +24,8 @@ uint32_t *softgpu_channel_rung(uint32_t client, uint32_t handle) __attribute__((
  * How often the channel's token was found on a doorbell page. Single-threaded use counts exactly.
  */
 uint32_t softgpu_channel_bells(uint32_t client, uint32_t handle) __attribute__((weak));
+/* Entries that the GPU has taken of the channel's, whoever put them. */
+uint64_t softgpu_channel_fetches(uint32_t client, uint32_t handle) __attribute__((weak));
 /* Wakes a GPU that rests: for whoever waits for it. Never needed for progress. */
 void softgpu_kick(uint32_t gpu) __attribute__((weak));
 

@@ -44,7 +44,7 @@ static void *begin(void *arg)
 	return NULL;
 }
 
-int nvs_own_thread(const char *name, void (*run)(void *), void *arg)
+int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *arg)
 {
 	struct thread *t = malloc(sizeof(*t));
 	pthread_t id;

@@ -53,6 +53,10 @@ static inline uint32_t nvs_entry_dwords(uint64_t entry)
 /* segment.c: memory behind GPU addresses. */
 /* Copies BYTES from GPU address VA. 0, or the reason of a gap. */
 uint32_t nvs_segment_copy(struct nvs_batch *b, uint8_t *to, uint64_t va, uint32_t bytes);
+/* The dword at GPU address VA. False: it cannot be read. */
+bool nvs_segment_word(struct nvs_batch *b, uint64_t va, uint32_t *word);
+/* Where the process sees all of [VA, VA + BYTES), to be read guarded. NULL: not in one piece. */
+const uint32_t *nvs_segment_whole(struct nvs_batch *b, uint64_t va, uint64_t bytes);
 /*
  * From the end of the batch's last segment, BYTES at SEGMENT: where the channel's own progress
  * release writes.

@@ -201,7 +201,7 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 			nvs_batch_skip(b, flags);
 		NVS_POINT(STORE);
 		if (ch->shadow && b->count)
-			nvs_shadow_carry(ch, b->sequence, b->old_put, b->new_put);
+			nvs_shadow_carry(b);
 		flags |= NVS_SUB_CONTINUED;
 	} while (b->new_put != put);
 	nvs_shadow_leave();
@@ -274,7 +274,7 @@ void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_eve
 		read_entries(&b);
 		nvs_batch_lose(&b, NVS_GAP_NO_RING);
 		if (ch->shadow && b.count)
-			nvs_shadow_carry(ch, b.sequence, b.old_put, b.new_put);
+			nvs_shadow_carry(&b);
 	} while (b.new_put != put);
 	nvs_shadow_leave();
 }

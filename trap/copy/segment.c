@@ -46,6 +46,24 @@ uint32_t nvs_segment_copy(struct nvs_batch *b, uint8_t *to, uint64_t va, uint32_
 	return 0;
 }
 
+bool nvs_segment_word(struct nvs_batch *b, uint64_t va, uint32_t *word)
+{
+	const struct nvs_segment_map *map = find_map(&b->reader, va, &b->hint.segment);
+
+	if (!map || va - map->gpu_va + 4 > map->size)
+		return false;
+	return nvs_load32_guarded((const uint32_t *)(map->cpu + (va - map->gpu_va)), word);
+}
+
+const uint32_t *nvs_segment_whole(struct nvs_batch *b, uint64_t va, uint64_t bytes)
+{
+	const struct nvs_segment_map *map = find_map(&b->reader, va, &b->hint.segment);
+
+	return map && va - map->gpu_va + bytes <= map->size
+		       ? (const uint32_t *)(map->cpu + (va - map->gpu_va))
+		       : NULL;
+}
+
 /*
  * Where the channel's own progress release writes: the last methods of a submission are
  * SET_REPORT_SEMAPHORE_A..D (compute, 3D) or SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA (copy).

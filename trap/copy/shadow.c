@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include "trap/copy/batch.h"
-#include "trap/copy/shadow.h"
+#include "trap/copy/timing.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
@@ -54,22 +54,26 @@ static void write_put(struct nvs_shadow *sh, uint32_t put)
 	asm volatile("sfence" ::: "memory");
 }
 
-void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t old_put,
-		      uint32_t new_put)
+void nvs_shadow_carry(struct nvs_batch *b)
 {
+	const struct nvs_channel *ch = b->reader.channel;
 	struct nvs_shadow *sh = ch->shadow;
 	uint64_t carried, now;
 
-	if (!take_turn(sh, sequence, old_put, &carried))
+	if (__builtin_expect(sh->timing != NULL, 0)) {
+		nvs_timing_carry(b);
 		return;
-	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != new_put;
+	}
+	if (!take_turn(sh, b->sequence, b->old_put, &carried))
+		return;
+	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != b->new_put;
 	     at = at + 1 < ch->entries ? at + 1 : 0)
 		sh->gpfifo[at] = ch->gpfifo[at];
-	write_put(sh, new_put);
+	write_put(sh, b->new_put);
 	now = carried | NVS_SHADOW_BUSY;
 	/* Else a handler that interrupted us went ahead: what it has put stays. */
 	if (!atomic_compare_exchange_strong(&sh->carried, &now,
-					    (sequence + 1) << NVS_PUT_BITS | new_put))
+					    (b->sequence + 1) << NVS_PUT_BITS | b->new_put))
 		write_put(sh, (uint32_t)(now & NVS_PUT_MASK));
 }
 
@@ -151,13 +155,23 @@ static int swap(struct nvs_shadow_piece *p)
 	return 0;
 }
 
+static uint32_t program_put(const struct nvs_shadow *sh)
+{
+	const volatile uint32_t *page = (const volatile uint32_t *)sh->pieces[1].program;
+
+	return page[((uintptr_t)sh->userd & 4095) / sizeof(*page) + NVS_USERD_GP_PUT];
+}
+
 /* Nobody carries meanwhile. */
-static int bring_home(struct nvs_shadow *sh, uint32_t carried_put)
+static int bring_home(struct nvs_shadow *sh, uint32_t carried_put, bool unrung)
 {
 	int err = 0;
 
 	protect(sh, PROT_READ);
-	carry_rest(sh, carried_put);
+	if (!unrung && sh->pieces[1].bytes && program_put(sh) != carried_put)
+		err = -EAGAIN;
+	else
+		carry_rest(sh, carried_put);
 	for (int i = 0; i < 2 && !err; i++)
 		if (sh->pieces[i].bytes && !sh->pieces[i].home)
 			err = swap(&sh->pieces[i]);
@@ -166,19 +180,23 @@ static int bring_home(struct nvs_shadow *sh, uint32_t carried_put)
 	return err;
 }
 
-int nvs_shadow_undo(struct nvs_shadow *sh)
+int nvs_shadow_undo(struct nvs_shadow *sh, bool unrung)
 {
 	uint64_t carried;
 	int err = 0;
 
 	if (atomic_load(&sh->carried) == NVS_SHADOW_GONE)
 		return 0;
+	if (sh->timing && !nvs_timing_hold(sh))
+		return -EBUSY;
 	atomic_fetch_add(&nvs_process->freezing, 1);
 	carried = take(sh);
 	/* Else somebody else has undone it since. */
 	if (carried != NVS_SHADOW_GONE)
-		err = bring_home(sh, (uint32_t)(carried & NVS_PUT_MASK));
+		err = bring_home(sh, (uint32_t)(carried & NVS_PUT_MASK), unrung);
 	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
+	if (sh->timing)
+		nvs_timing_release(sh);
 	atomic_store(&nvs_process->thawed, __builtin_ia32_rdtsc());
 	atomic_fetch_sub(&nvs_process->freezing, 1);
 	return err;

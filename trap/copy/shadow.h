@@ -39,6 +39,7 @@ struct nvs_shadow {
 	_Atomic uint64_t
 		carried; /* claim up to which all is in the real GPFIFO, and NVS_SHADOW_BUSY */
 	struct nvs_shadow_piece pieces[2]; /* GPFIFO, USERD */
+	struct nvs_timing *timing; /* trap/copy/timing.h; NULL: none, all the time */
 	struct nvs_shadow *next; /* of those that are to be freed */
 };
 
@@ -51,14 +52,14 @@ struct nvs_shadow {
 #define NVS_SHADOW_GONE (~NVS_SHADOW_BUSY) /* later than any claim: nothing is carried any more */
 
 /*
- * What a doorbell on CH has claimed as SEQUENCE, [OLD_PUT, NEW_PUT), goes into the real GPFIFO and
- * then NEW_PUT, each behind a fence: the GPU may fetch as soon as it sees PUT. Whoever claimed
+ * What a doorbell has claimed as a batch, [old_put, new_put), goes into the real GPFIFO and
+ * then new_put, each behind a fence: the GPU may fetch as soon as it sees PUT. Whoever claimed
  * earlier carries first; under the driver's lock per channel nobody waits. Who was jumped out of
  * after its claim never comes: after a while what it has left is carried as well, and is not
  * carried again should it come after all.
  */
-void nvs_shadow_carry(const struct nvs_channel *ch, uint64_t sequence, uint32_t old_put,
-		      uint32_t new_put);
+struct nvs_batch;
+void nvs_shadow_carry(struct nvs_batch *b);
 /*
  * Around a doorbell on CH, from before its claim. Who is there already on this thread has been
  * interrupted by us or was left, and is not waited for.
@@ -69,9 +70,11 @@ void nvs_shadow_leave(void);
 /*
  * Puts the program's own pages back, with everything in them that the program has written by then,
  * rung for or not; its channel may be in use. Doorbells that know the shadow still carry nothing
- * from then on. 0, or -errno: then all is as it was, and may be tried again.
+ * from then on. 0, or -errno: then all is as it was, and may be tried again. With timing, after
+ * nvs_timing_settle() alone. UNRUNG: even if something was put and is not rung for yet, which a GPU
+ * at work may take before it is copied; else that is -EAGAIN.
  */
-int nvs_shadow_undo(struct nvs_shadow *shadow);
+int nvs_shadow_undo(struct nvs_shadow *shadow, bool unrung);
 /*
  * For a fault that says "no access": true if it may be of a store to pages on their way back, which
  * is to be tried once more.

@@ -19,6 +19,7 @@
 #include "trap/low/point.h"
 #include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
+#include "trap/copy/timing.h"
 #include "trap/code/store.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
@@ -118,9 +119,15 @@ static void disarm(struct nvs_buffer *buffer, const struct nvs_doorbell *db, uin
 	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	struct nvs_rec_gap *rec;
 
-	for (uint32_t i = 0; i < view->nchannels; i++)
-		if (view->channels[i].shadow && view->channels[i].gpu == db->gpu)
-			nvs_shadow_undo(view->channels[i].shadow);
+	for (uint32_t i = 0; i < view->nchannels; i++) {
+		const struct nvs_channel *ch = &view->channels[i];
+		struct nvs_timing_bell bell = {(volatile uint32_t *)(db->alias + DOORBELL_OFFSET),
+					       ch->token};
+
+		if (ch->shadow && ch->gpu == db->gpu &&
+		    (!ch->shadow->timing || nvs_timing_blind(ch->shadow, &bell)))
+			nvs_shadow_undo(ch->shadow, true);
+	}
 	nvs_sys4(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
 	if (!buffer)
 		return;

@@ -13,6 +13,7 @@ enum nvs_point {
 	NVS_POINT_RUNG, /* the store has been done */
 	NVS_POINT_FAULT, /* a doorbell comes by the fault */
 	NVS_POINT_FAST, /* a doorbell comes through a patched site */
+	NVS_POINT_TIMING, /* entries of ours are laid, GP_PUT does not show them yet */
 };
 
 #ifdef NVS_TEST_POINTS

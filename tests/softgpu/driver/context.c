@@ -3,6 +3,7 @@
  * A context: its window of addresses, the fixed memory objects, five channel groups with 20
  * channels, in the order of the real driver's calls.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 #include "driver.h"
 
+#define PATIENCE_MS 3000
 #define WINDOW 0x10000000ull
 #define USERD_OBJECT 0x8000
 #define FIRST_WINDOW 0x200000000ull
@@ -300,6 +302,7 @@ void sg_context_destroy(struct sg_context *ctx)
 	sg_module_drop(ctx->builtin);
 	for (int i = 0; i < 4; i++)
 		sg_host_free(ctx->staging[i]);
+	sg_host_unregister_all(ctx);
 	sg_device_free_all(ctx);
 	fixed_objects_free(ctx);
 	munmap((void *)ctx->base, WINDOW);
@@ -358,8 +361,30 @@ API CUresult cuCtxDestroy_v2(CUcontext c)
 	return CUDA_SUCCESS;
 }
 
+static __thread struct sg_context *registered;
+
+void sg_registered(struct sg_context *ctx)
+{
+	registered = ctx;
+}
+
+void sg_wait_settled(struct sg_context *ctx)
+{
+	const char *options = getenv("SOFTGPU");
+
+	if (!options || !strstr(options, "patient") || !ctx || registered)
+		return;
+	for (int i = 0; i < PATIENCE_MS && !atomic_load(&ctx->settled); i++)
+		usleep(1000);
+	atomic_store(&ctx->settled, 1);
+}
+
 API CUresult cuCtxSetCurrent(CUcontext c)
 {
+	if (registered && !c) {
+		atomic_store(&registered->settled, 1);
+		registered = NULL;
+	}
 	current[depth] = (struct sg_context *)c;
 	return check_up();
 }

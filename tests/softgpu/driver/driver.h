@@ -195,6 +195,7 @@ struct sg_context {
 	volatile uint32_t *doorbell;
 	uint32_t extra_ring; /* bit n: place 20 + n in the ring object is taken */
 	bool primary;
+	_Atomic uint32_t settled; /* sg_wait_settled() */
 	uint32_t refs;
 };
 
@@ -202,6 +203,12 @@ CUresult sg_context_create(struct sg_context **ctx, struct sg_device *d);
 void sg_context_destroy(struct sg_context *ctx);
 /* Current context, NULL: none. */
 struct sg_context *sg_current(void);
+/*
+ * With `patient`: a program does nothing in a context until somebody has registered memory there
+ * and left it, as a tool's thread does; for a few seconds.
+ */
+void sg_wait_settled(struct sg_context *context);
+void sg_registered(struct sg_context *context);
 /* init.c: what a new context submits first. */
 CUresult sg_context_first(struct sg_context *ctx);
 
@@ -212,6 +219,7 @@ bool sg_device_free(struct sg_context *ctx, CUdeviceptr p);
 void sg_device_free_all(struct sg_context *ctx);
 void *sg_host_alloc(struct sg_context *ctx, uint64_t size);
 bool sg_host_free(void *p);
+void sg_host_unregister_all(struct sg_context *ctx);
 /* Whether [p, p + n) is page-locked memory that the GPU knows. */
 bool sg_host_pinned(const void *p, uint64_t n);
 bool sg_is_device(struct sg_context *ctx, CUdeviceptr p);

@@ -250,6 +250,18 @@ bool sg_host_free(void *p)
 	return host_drop(p, false);
 }
 
+void sg_host_unregister_all(struct sg_context *ctx)
+{
+	struct host *h;
+
+	do {
+		pthread_mutex_lock(&host_lock);
+		for (h = hosts; h && (h->ctx != ctx || !h->registered); h = h->next)
+			;
+		pthread_mutex_unlock(&host_lock);
+	} while (h && host_drop(h->p, true));
+}
+
 bool sg_host_pinned(const void *p, uint64_t n)
 {
 	const uint8_t *q = p;
@@ -275,6 +287,7 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t size)
 
 	if (!p || !size)
 		return CUDA_ERROR_INVALID_VALUE;
+	sg_wait_settled(ctx);
 	pthread_mutex_lock(&ctx->lock);
 	*p = sg_device_alloc(ctx, size);
 	pthread_mutex_unlock(&ctx->lock);
@@ -355,6 +368,7 @@ API CUresult cuMemHostRegister_v2(void *p, size_t size, unsigned flags)
 
 	if (!p || !size)
 		return CUDA_ERROR_INVALID_VALUE;
+	sg_registered(ctx);
 	return host_add(ctx, (void *)start, end - start, true) ? CUDA_SUCCESS
 							       : CUDA_ERROR_INVALID_VALUE;
 }

@@ -169,6 +169,7 @@ API CUresult cuStreamCreate(CUstream *out, unsigned flags)
 
 	if (!ctx || !out)
 		return ctx ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+	sg_wait_settled(ctx);
 	sg_stream(NULL);
 	pthread_mutex_lock(&ctx->lock);
 	*out = stream_new(ctx, false, flags);

@@ -39,6 +39,7 @@ EXPORT struct softgpu_channel *softgpu_channel_at(uint32_t index)
 {
 	struct sg_context *ctx = sg_current();
 
+	sg_wait_settled(ctx);
 	return ctx && index < SG_CHANNELS ? &ctx->ch[index] : NULL;
 }
 
@@ -65,6 +66,7 @@ EXPORT struct softgpu_channel *softgpu_channel_create(bool copy, uint32_t entrie
 
 	if (!ctx || entries > SG_RING)
 		return NULL;
+	sg_wait_settled(ctx);
 	pthread_mutex_lock(&sg_driver.lock);
 	for (i = 0; i < EXTRA_CHANNELS && ctx->extra_ring >> i & 1; i++)
 		;

@@ -18,6 +18,7 @@
 #define USERD_GET (0x88 / 4)
 #define USERD_PUT (0x8c / 4)
 #define DOORBELL (0x90 / 4)
+#define TIME (0x80 / 4)
 #define SLICE 64 /* entries of one channel in a row */
 #define POISON 0xdeadd00d
 
@@ -127,6 +128,7 @@ static void fetch(struct sg_channel *ch)
 		sg_write(ch, slot, &poison, 8);
 	}
 	ch->get = (ch->get + 1) & (ch->entries - 1);
+	__atomic_fetch_add(&ch->fetches, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&ch->userd[USERD_GET], ch->get, __ATOMIC_RELEASE);
 }
 
@@ -139,9 +141,14 @@ static uint32_t limit(struct sg_channel *ch, bool any_bell)
 	if (sg_options.eager)
 		return put;
 	if (sg_options.poison) {
+		if (sg_options.own && any_bell)
+			ch->bell = true;
 		rung = __atomic_load_n(&ch->rung, __ATOMIC_ACQUIRE);
-		if (rung != SG_NO_GPU)
+		if (rung != SG_NO_GPU && !sg_options.own)
 			return rung & (ch->entries - 1);
+		if (rung != ch->seen_rung)
+			ch->bell = true;
+		ch->seen_rung = rung;
 	}
 	if (any_bell)
 		ch->bell = true;
@@ -198,6 +205,19 @@ static bool take_bells(struct sg_gpu *g)
 	return any;
 }
 
+/* TIME_0 and TIME_1. */
+static void show_clock(struct sg_gpu *g)
+{
+	for (uint32_t i = 0; i < g->nbells; i++) {
+		uint32_t *page = g->bells[i] ? (uint32_t *)g->bells[i]->map : NULL;
+
+		if (!page || g->bar1 >> i & 1)
+			continue;
+		__atomic_store_n(&page[TIME], (uint32_t)sg_clock(g) & ~31u, __ATOMIC_RELAXED);
+		__atomic_store_n(&page[TIME + 1], (uint32_t)(sg_clock(g) >> 32), __ATOMIC_RELEASE);
+	}
+}
+
 static bool work(struct sg_gpu *g)
 {
 	bool did = false, any;
@@ -206,6 +226,8 @@ static bool work(struct sg_gpu *g)
 	any = take_bells(g);
 	for (struct sg_channel *ch = g->channels; ch; ch = ch->next)
 		did |= run_channel(ch, any);
+	if (sg_options.clock && sg_options.time)
+		show_clock(g);
 	pthread_mutex_unlock(&g->lock);
 	return did | any;
 }

@@ -82,7 +82,7 @@ void sg_release(struct sg_channel *ch, uint64_t va, uint64_t payload, bool wide,
 		return;
 	}
 	if (stamp) {
-		uint64_t now = (sg_options.clock ? ch->gpu->spent : sg_now()) & ~31ull;
+		uint64_t now = (sg_options.clock ? sg_clock(ch->gpu) : sg_now()) & ~31ull;
 
 		__atomic_store_n((uint64_t *)(p + 2), now, __ATOMIC_RELAXED);
 		p[1] = wide ? (uint32_t)(payload >> 32) : 0;
@@ -91,6 +91,12 @@ void sg_release(struct sg_channel *ch, uint64_t va, uint64_t payload, bool wide,
 		return;
 	}
 	__atomic_store_n(p, (uint32_t)payload, __ATOMIC_RELEASE);
+}
+
+/* It does not begin at 0, as no GPU's does. */
+uint64_t sg_clock(const struct sg_gpu *g)
+{
+	return (1ull << 40) + g->spent;
 }
 
 /*

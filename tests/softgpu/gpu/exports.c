@@ -48,6 +48,18 @@ EXPORT uint32_t softgpu_channel_bells(uint32_t client, uint32_t handle)
 	return n;
 }
 
+EXPORT uint64_t softgpu_channel_fetches(uint32_t client, uint32_t handle)
+{
+	struct sg_channel *ch;
+	uint64_t n;
+
+	pthread_mutex_lock(&sg_lock);
+	ch = channel(client, handle);
+	n = ch ? __atomic_load_n(&ch->fetches, __ATOMIC_RELAXED) : 0;
+	pthread_mutex_unlock(&sg_lock);
+	return n;
+}
+
 EXPORT void softgpu_kick(uint32_t gpu)
 {
 	struct sg_gpu *g = &sg_gpus[gpu < SG_MAX_GPUS ? gpu : 0];

@@ -46,6 +46,10 @@ static void parse_options(void)
 			sg_options.gpus = (uint32_t)(s[5] - '0');
 		else if (n == 6 && !strncmp(s, "poison", 6))
 			sg_options.poison = true;
+		else if (n == 4 && !strncmp(s, "time", 4))
+			sg_options.time = true;
+		else if (n == 3 && !strncmp(s, "own", 3))
+			sg_options.own = true;
 		else if (n == 5 && !strncmp(s, "eager", 5))
 			sg_options.eager = true;
 		else if (n == 5 && !strncmp(s, "clock", 5))

@@ -19,12 +19,15 @@
 #define SG_NO_GPU 0xffffffffu
 #define SG_RING_MAX (1u << 20)
 
-/* ---- options.c-like: SOFTGPU="gpus=2,poison,eager,clock,wrong" ---- */
+/* ---- options.c-like: SOFTGPU="gpus=2,poison,own,eager,clock,wrong,patient" ---- */
 struct sg_options {
 	uint32_t gpus;
 	bool poison; /* overwrite what was consumed, at once; consume only what was rung */
 	bool eager; /* consume by PUT alone, before the doorbell */
 	bool clock; /* timestamps of a clock that transfers alone advance: sg_spend() */
+	bool time; /* with clock: TIME_0 and TIME_1 of the doorbell page on BAR0 show it */
+	bool own; /* with poison: entries of others may be in a ring, whose PUT counts when rung for
+		   */
 	enum { SG_WELL, SG_WRONG, SG_MUTE, SG_FAULT } ill; /* what befalls those of SG_MARK */
 };
 /* Payloads from here on are those of a program that submits by itself. */
@@ -96,6 +99,8 @@ struct sg_channel {
 	uint32_t entries, get;
 	uint32_t rung; /* GP_PUT of the last doorbell, by a driver that tells; SG_NO_GPU: it does
 			  not */
+	uint32_t seen_rung; /* with `own`: the one that was looked at last */
+	uint64_t fetches; /* entries taken so far */
 	uint32_t bells; /* times the token was seen on a doorbell page */
 	bool scheduled, dead, bell;
 	/* The segment in work. */
@@ -131,6 +136,7 @@ struct sg_gpu {
 	uint32_t wanted; /* device calls that want the lock */
 	struct sg_channel *channels;
 	struct sg_memory *bells[64]; /* usermode pages */
+	uint64_t bar1; /* bitmap of them: those in which TIME reads as zero */
 	uint64_t bells_other; /* doorbells with a token of no channel */
 	uint64_t spent; /* ns that transfers took, with `clock` */
 	uint32_t nbells;
@@ -155,6 +161,8 @@ bool sg_read(struct sg_channel *ch, uint64_t va, void *to, uint64_t n);
 bool sg_write(struct sg_channel *ch, uint64_t va, const void *from, uint64_t n);
 /* Semaphore release: 4 bytes, or 16 with the time at 8. */
 void sg_release(struct sg_channel *ch, uint64_t va, uint64_t payload, bool wide, bool stamp);
+/* With `clock`: what the GPU's clock shows. */
+uint64_t sg_clock(const struct sg_gpu *g);
 /* A transfer of BYTES, begun by the compute class or else the copy engine. */
 void sg_spend(struct sg_channel *ch, bool inline_data, uint64_t bytes);
 void sg_reduce(struct sg_channel *ch, uint64_t va, uint32_t payload, uint32_t op, bool is_signed);

@@ -228,7 +228,7 @@ static uint32_t alloc_memory(struct sg_object *o, void *p)
 	return NV_OK;
 }
 
-static uint32_t alloc_usermode(struct sg_object *o)
+static uint32_t alloc_usermode(struct sg_object *o, const uint8_t *bar1)
 {
 	struct sg_gpu *g;
 	uint32_t i;
@@ -245,6 +245,7 @@ static uint32_t alloc_usermode(struct sg_object *o)
 		;
 	if (i < 64) {
 		g->bells[i] = sg_memory_get(o->memory);
+		g->bar1 = (g->bar1 & ~(1ull << i)) | (uint64_t)(bar1 && *bar1) << i;
 		if (i == g->nbells)
 			g->nbells = i + 1;
 	}
@@ -260,7 +261,7 @@ static uint32_t alloc_class(struct sg_object *o, void *p)
 	if ((cls & 0xff) == 0x6f && cls > 0xa000)
 		return p ? alloc_channel(o, p) : NV_ERR_INVALID_PARAM_STRUCT;
 	if (is_usermode(cls))
-		return alloc_usermode(o);
+		return alloc_usermode(o, p);
 	switch (cls) {
 	case 0x80:
 		o->minor = p ? U32(p, 0) : 0;

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT */
+/* The GPU's own time of submissions: what is kept of it, and what follows from all together. */
+#include "decode/calls/timing.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/numbers.h"
+#include "decode/calls/gpuclock.h"
+
+#define STEP_NS 32u /* of the GPU's clock */
+#define LONGEST_NS (1ull << 53) /* a hundred days, where the session's length is not known */
+#define SLACK_NS 1000000u /* by which, and a thousandth, two clocks may differ over all of it */
+
+struct time {
+	uint64_t sequence, begin, end;
+	uint64_t shared; /* of an empty one: in which any other channel was at work */
+	uint32_t kind;
+	bool differs; /* from another one of its submission */
+};
+
+/* In order of the sequence, once that is settled. */
+struct times {
+	struct time *at;
+	uint32_t n, room;
+	uint32_t latest; /* that was asked for: the next one will be asked for next */
+	bool mixed; /* they did not come in that order */
+};
+
+struct channel {
+	struct times times, empties;
+	struct times bounds; /* end alone: ns */
+	struct nvs_empty empty;
+	uint32_t gpu, engine;
+	bool known; /* which these are */
+};
+
+struct nvs_timing {
+	struct nvs_numbers channels;
+	struct nvs_gpuclock *clock;
+	struct nvs_timing_faults faults;
+	uint64_t longest; /* that anything can have taken, ns */
+	bool any;
+};
+
+struct nvs_timing *nvs_timing_new(void)
+{
+	struct nvs_timing *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->clock = nvs_gpuclock_new();
+	if (t->clock)
+		return t;
+	free(t);
+	return NULL;
+}
+
+static void free_channel(void *item)
+{
+	struct channel *c = item;
+
+	free(c->times.at);
+	free(c->empties.at);
+	free(c->bounds.at);
+	free(c);
+}
+
+void nvs_timing_free(struct nvs_timing *t)
+{
+	if (!t)
+		return;
+	nvs_numbers_free(&t->channels, free_channel);
+	nvs_gpuclock_free(t->clock);
+	free(t);
+}
+
+/* ---- records ---- */
+
+/* False: there is no memory for more. */
+static bool add(struct times *times, const struct time *time)
+{
+	if (times->n == times->room) {
+		uint64_t room = times->room + times->room / 2 + 64;
+		struct time *at = NULL;
+
+		if (room <= UINT32_MAX && nvs_budget_spare(room * sizeof(*at)))
+			at = realloc(times->at, room * sizeof(*at));
+		if (!at)
+			return false;
+		times->at = at;
+		times->room = (uint32_t)room;
+	}
+	times->mixed |= times->n && times->at[times->n - 1].sequence >= time->sequence;
+	times->at[times->n++] = *time;
+	return true;
+}
+
+static bool is_wrong(const struct nvs_rec_gpu_time *r)
+{
+	return !r->begin || (r->kind != NVS_TIMING_DISPATCH && r->end < r->begin);
+}
+
+static int take_time(struct nvs_timing *t, const struct nvs_rec_gpu_time *r)
+{
+	struct time time = {r->sequence, r->begin, r->end, 0, r->kind, false};
+	struct channel *c;
+
+	if (r->kind < NVS_TIMING_DISPATCH || r->kind > NVS_TIMING_EMPTY)
+		return 0; /* of a later nvsnoop */
+	if (is_wrong(r) || r->channel >= NVS_MAX_NUMBER) {
+		t->faults.wrong++;
+		return 0;
+	}
+	c = nvs_number_make(&t->channels, r->channel, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	t->faults.untold += !add(r->kind == NVS_TIMING_EMPTY ? &c->empties : &c->times, &time);
+	return 0;
+}
+
+int nvs_timing_record(struct nvs_timing *t, const struct nvs_rec *rec)
+{
+	t->any |= rec->type == NVS_REC_GPU_TIME || rec->type == NVS_REC_GPU_CLOCK ||
+		  rec->type == NVS_REC_UNTIMED;
+	if (rec->type == NVS_REC_GPU_CLOCK)
+		return nvs_gpuclock_record(t->clock, (const void *)rec);
+	return rec->type == NVS_REC_GPU_TIME ? take_time(t, (const void *)rec) : 0;
+}
+
+/* ---- in order ---- */
+
+static int by_sequence(const void *pa, const void *pb)
+{
+	const struct time *a = pa, *b = pb;
+
+	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+/* Longer than all that was recorded. */
+static void drop_long(struct nvs_timing *t, struct times *times)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < times->n; i++) {
+		const struct time *time = &times->at[i];
+
+		if (time->kind == NVS_TIMING_DISPATCH || time->end - time->begin <= t->longest)
+			times->at[kept++] = *time;
+	}
+	t->faults.wrong += times->n - kept;
+	times->n = kept;
+}
+
+/* Of one that is told twice, one where both say the same, and none where they do not. */
+static void put_in_order(struct nvs_timing *t, struct times *times)
+{
+	uint32_t kept = 0;
+
+	drop_long(t, times);
+	if (!times->mixed)
+		return;
+	qsort(times->at, times->n, sizeof(*times->at), by_sequence);
+	for (uint32_t i = 0; i < times->n; i++) {
+		struct time *last = kept ? &times->at[kept - 1] : NULL, *now = &times->at[i];
+
+		if (!last || last->sequence != now->sequence)
+			times->at[kept++] = *now;
+		else
+			last->differs |= last->begin != now->begin || last->end != now->end ||
+					 last->kind != now->kind;
+	}
+	times->n = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < times->n; i++) {
+		t->faults.twice += times->at[i].differs;
+		if (!times->at[i].differs)
+			times->at[kept++] = times->at[i];
+	}
+	times->n = kept;
+}
+
+/* The first of SEQUENCE or behind it. */
+static uint32_t place_of(const struct times *times, uint64_t sequence)
+{
+	uint32_t from = 0, to = times->n;
+
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (times->at[middle].sequence < sequence)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static const struct time *time_of(const struct times *times, uint32_t at, uint64_t sequence)
+{
+	return at < times->n && times->at[at].sequence == sequence ? times->at + at : NULL;
+}
+
+/* ---- several channels of an engine ---- */
+
+/* A bracket begins or ends. */
+struct edge {
+	uint64_t ns;
+	struct time *time;
+	bool end;
+};
+
+static int by_ns(const void *pa, const void *pb)
+{
+	const struct edge *a = pa, *b = pb;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	return b->end - a->end;
+}
+
+static size_t brackets(const struct times *times)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < times->n; i++)
+		n += times->at[i].end > times->at[i].begin;
+	return n;
+}
+
+static size_t put_edges(struct edge *edge, const struct times *times)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < times->n; i++) {
+		struct time *time = times->at + i;
+
+		if (time->end <= time->begin)
+			continue;
+		edge[n++] = (struct edge){time->begin, time, false};
+		edge[n++] = (struct edge){time->end, time, true};
+	}
+	return n;
+}
+
+/*
+ * Of each bracket, for how long another one was open; of each empty one, for how long any was that
+ * is not: of its own channel none can be.
+ */
+static void sweep(struct edge *edge, size_t n)
+{
+	uint64_t open = 0, any = 0, several = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool empty = edge[i].time->kind == NVS_TIMING_EMPTY;
+		uint64_t passed = i ? edge[i].ns - edge[i - 1].ns : 0;
+		uint64_t *shared = &edge[i].time->shared;
+
+		any += open ? passed : 0;
+		several += open > 1 ? passed : 0;
+		*shared = (empty ? any : several) - (edge[i].end ? *shared : 0);
+		if (!empty)
+			open += edge[i].end ? -1ull : 1;
+	}
+}
+
+static void not_known(struct times *times)
+{
+	for (uint32_t i = 0; i < times->n; i++)
+		times->at[i].shared = NVS_UNKNOWN;
+}
+
+/* N channels of one engine. */
+static void see_engine(struct channel **channel, size_t n)
+{
+	struct edge *edge;
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += 2 * (brackets(&channel[i]->times) + brackets(&channel[i]->empties));
+	edge = nvs_budget_spare(count * sizeof(*edge)) ? malloc((count + 1) * sizeof(*edge)) : NULL;
+	count = 0;
+	for (size_t i = 0; i < n; i++)
+		if (edge) {
+			count += put_edges(edge + count, &channel[i]->times);
+			count += put_edges(edge + count, &channel[i]->empties);
+		} else {
+			not_known(&channel[i]->times);
+			not_known(&channel[i]->empties);
+		}
+	if (!edge)
+		return;
+	qsort(edge, count, sizeof(*edge), by_ns);
+	sweep(edge, count);
+	free(edge);
+}
+
+static int by_engine(const void *pa, const void *pb)
+{
+	const struct channel *a = *(struct channel *const *)pa, *b = *(struct channel *const *)pb;
+
+	if (a->gpu != b->gpu)
+		return a->gpu < b->gpu ? -1 : 1;
+	return (a->engine > b->engine) - (a->engine < b->engine);
+}
+
+static int see_engines(struct nvs_timing *t, const struct nvs_trace *trace)
+{
+	struct channel **list = calloc(t->channels.count + 1ul, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->channels.count; i++) {
+		const struct nvs_trace_channel *of = nvs_trace_channel_at(trace, i);
+		struct channel *c = nvs_number_get(&t->channels, i);
+
+		if (!c)
+			continue;
+		put_in_order(t, &c->times);
+		put_in_order(t, &c->empties);
+		c->known = of && of->known;
+		if (c->known) {
+			c->gpu = of->rec.gpu;
+			c->engine = of->rec.engine;
+			list[n++] = c;
+		} else {
+			not_known(&c->times);
+		}
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), by_engine);
+	for (size_t i = 0, to; i < n; i = to) {
+		for (to = i + 1; to < n && !by_engine(list + i, list + to); to++)
+			;
+		if (to - i > 1)
+			see_engine(list + i, to - i);
+	}
+	free(list);
+	return 0;
+}
+
+/* ---- empty brackets ---- */
+
+static int by_size(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static uint64_t greatest(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t most = a > b ? a : b;
+
+	return most > c ? most : c;
+}
+
+static int calibrate(struct channel *c)
+{
+	uint64_t *ns = calloc(c->empties.n + 1ul, sizeof(*ns)), n = 0;
+
+	if (!ns)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->empties.n; i++)
+		if (!c->empties.at[i].shared)
+			ns[n++] = c->empties.at[i].end - c->empties.at[i].begin;
+	if (n) {
+		qsort(ns, n, sizeof(*ns), by_size);
+		c->empty.count = n;
+		c->empty.ns = ns[(n - 1) / 2];
+		c->empty.spread = greatest(c->empty.ns - ns[n / 10],
+					   ns[n - 1 - n / 10] - c->empty.ns, STEP_NS);
+	}
+	free(ns);
+	return 0;
+}
+
+static uint64_t longest(const struct nvs_trace *trace)
+{
+	int64_t ns;
+
+	if (!nvs_clock_since_start(trace, nvs_trace_session(trace)->last_time, &ns) || ns < 0)
+		return LONGEST_NS;
+	return (uint64_t)ns + (uint64_t)ns / 1000 + SLACK_NS;
+}
+
+int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
+{
+	int r;
+
+	t->longest = longest(trace);
+	r = see_engines(t, trace);
+	for (uint32_t i = 0; i < t->channels.count && !r; i++) {
+		struct channel *c = nvs_number_get(&t->channels, i);
+
+		if (c)
+			r = calibrate(c);
+	}
+	nvs_gpuclock_settle(t->clock, trace);
+	return r;
+}
+
+int nvs_timing_bound(struct nvs_timing *t, uint32_t channel, uint64_t sequence, uint64_t ns)
+{
+	struct channel *c = channel < NVS_MAX_NUMBER
+				    ? nvs_number_make(&t->channels, channel, sizeof(*c))
+				    : NULL;
+	struct time bound = {.sequence = sequence, .end = ns};
+
+	if (!c)
+		return channel < NVS_MAX_NUMBER ? -ENOMEM : 0;
+	if (!c->bounds.n || c->bounds.at[c->bounds.n - 1].sequence < sequence)
+		t->faults.untold += !add(&c->bounds, &bound);
+	return 0;
+}
+
+/* ---- what is asked ---- */
+
+uint64_t nvs_timing_most(const struct nvs_timing *t, uint32_t channel, uint64_t sequence)
+{
+	const struct channel *c = nvs_number_get(&t->channels, channel);
+	const struct time *bound = c ? time_of(&c->bounds, place_of(&c->bounds, sequence), sequence)
+				     : NULL;
+
+	return bound && bound->end <= t->longest ? bound->end : NVS_UNKNOWN;
+}
+
+bool nvs_timing_any(const struct nvs_timing *t)
+{
+	return t->any;
+}
+
+const struct nvs_timing_faults *nvs_timing_faults(const struct nvs_timing *t)
+{
+	return &t->faults;
+}
+
+bool nvs_timing_empty(const struct nvs_timing *t, uint32_t channel, struct nvs_empty *empty)
+{
+	const struct channel *c = nvs_number_get(&t->channels, channel);
+
+	if (!c || !c->empty.count)
+		return false;
+	*empty = c->empty;
+	return true;
+}
+
+/* An empty bracket that stands before it is no idle time. */
+static uint64_t idle_before(const struct nvs_timing *t, const struct times *times, uint32_t at,
+			    const struct time *empty)
+{
+	const struct time *now = times->at + at, *before = at ? now - 1 : NULL;
+	uint64_t taken = empty ? empty->end - empty->begin : 0;
+
+	if (!before || before->sequence + 1 != now->sequence || before->kind != NVS_TIMING_WORK ||
+	    before->end > now->begin || now->begin - before->end > t->longest)
+		return NVS_UNKNOWN;
+	return now->begin - before->end > taken ? now->begin - before->end - taken : 0;
+}
+
+static void tell_bracket(const struct nvs_timing *t, const struct channel *c, uint32_t at,
+			 const struct time *empty, struct nvs_timed *timed)
+{
+	const struct time *time = c->times.at + at;
+	uint64_t ns = time->end - time->begin;
+
+	timed->begin = time->begin;
+	timed->end = time->end;
+	timed->subtracted = c->empty.count;
+	timed->ns = ns > c->empty.ns ? ns - c->empty.ns : 0;
+	timed->brief = timed->subtracted && timed->ns <= c->empty.spread;
+	timed->shared = time->shared;
+	timed->idle = idle_before(t, &c->times, at, empty);
+}
+
+bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
+		   struct nvs_timed *timed)
+{
+	struct channel *c = nvs_number_get(&t->channels, channel);
+	const struct time *time, *empty;
+
+	if (!c)
+		return false;
+	if (!time_of(&c->times, c->times.latest, sequence))
+		c->times.latest = place_of(&c->times, sequence);
+	time = time_of(&c->times, c->times.latest, sequence);
+	if (!time)
+		return false;
+	empty = time_of(&c->empties, place_of(&c->empties, sequence), sequence);
+	if (empty && empty->end > time->begin)
+		empty = NULL;
+	*timed = (struct nvs_timed){.channel = channel, .kind = time->kind, .sequence = sequence};
+	timed->reached = empty ? empty->begin : time->begin;
+	if (time->kind == NVS_TIMING_WORK)
+		tell_bracket(t, c, c->times.latest, empty, timed);
+	if (c->times.latest + 1 < c->times.n)
+		c->times.latest++;
+	return true;
+}
+
+bool nvs_timing_session(const struct nvs_timing *t, uint32_t channel, uint64_t ns, int64_t *at,
+			uint64_t *give)
+{
+	const struct channel *c = nvs_number_get(&t->channels, channel);
+
+	return c && c->known && nvs_gpuclock_session(t->clock, c->gpu, ns, at, give);
+}

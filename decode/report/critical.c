@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --critical: what the host waited for: for each call that waits for the GPU, which submission's
+ * end let it go on, and for how long the GPU did anything meanwhile; summed up by call, call site
+ * and what was waited for.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/hash.h"
+#include "decode/calls/args.h"
+#include "decode/report/waits.h"
+#include "decode/report/source_columns.h"
+
+/* As in the key of a row. */
+enum state { WAITED, ALREADY_DONE, NOT_KNOWN };
+
+struct row {
+	struct row_key {
+		const struct nvs_source *source;
+		const char *api;
+		uint64_t site[2]; /* hashes of its names */
+		uint32_t state, what, name;
+	} key;
+	const struct nvs_callsite *site;
+	char *waited_for; /* NULL: not known, or nothing */
+	uint32_t stack;
+	uint64_t waits, ns, most;
+	uint64_t busy, busy_of; /* ns, and host's ns of the waits of which it is known */
+	uint64_t late, nlate; /* from the end on the GPU to the return; of how many */
+};
+
+struct state_of_run {
+	struct nvs_rows rows;
+	uint64_t dropped, give, untimed; /* give: ns, the worst there was */
+	bool placed; /* both clocks are known */
+};
+
+struct each {
+	struct nvs_source *source;
+	struct nvs_works *works;
+	struct nvs_waits *waits;
+};
+
+/* ---- columns ---- */
+
+static void get_waited_for(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	nvs_value_text(v, r->waited_for);
+}
+
+static void get_done(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+
+	nvs_value_truth(v, r->key.state == ALREADY_DONE, "yes");
+	if (r->key.state == NOT_KNOWN)
+		v->kind = NVS_VALUE_NONE;
+}
+
+NVS_SOURCE_GETTERS(struct row, r->key.source)
+NVS_GET_COUNT(struct row, waits, r->waits)
+NVS_GET_REAL(struct row, total, true, (double)r->ns / 1000)
+NVS_GET_REAL(struct row, mean, true, (double)r->ns / 1000 / (double)r->waits)
+NVS_GET_REAL(struct row, most, true, (double)r->most / 1000)
+NVS_GET_REAL(struct row, busy, r->busy_of, (double)r->busy / 1000)
+NVS_GET_REAL(struct row, late, r->nlate, (double)r->late / 1000 / (double)(r->nlate + !r->nlate))
+NVS_GET_TEXT(struct row, api, r->key.api)
+NVS_GET_TEXT(struct row, site, r->site->site)
+NVS_GET_TEXT(struct row, module, r->site->site_module)
+NVS_GET_TEXT(struct row, line, nvs_trace_callsite_line(r->key.source->trace, r->stack))
+
+static const struct nvs_column columns[] = {
+	{"waits", "waits", get_waits, 0},
+	{"host_us_total", "host us", get_total, 0},
+	{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 3},
+	{"host_us_max", "us max", get_most, NVS_COLUMN_BESIDE, 2},
+	{"gpu_busy_us", "GPU busy", get_busy, 0},
+	{"return_us_mean", "return us", get_late, 0, 1},
+	{"waited_for", "waited for", get_waited_for, NVS_COLUMN_NAME},
+	{"already_done", "done before", get_done, NVS_COLUMN_IF_ANY},
+	{"api", "api", get_api, NVS_COLUMN_NAME},
+	{"callsite", "callsite", get_site, NVS_COLUMN_NAME, 1},
+	{"module", "module", get_module, NVS_COLUMN_DETAIL},
+	{"line", "line", get_line, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
+};
+
+/* ---- waits to rows ---- */
+
+static int add(struct state_of_run *st, const struct each *each, const struct nvs_wait *wait,
+	       const struct nvs_wait_end *end)
+{
+	const struct nvs_callsite *site = nvs_trace_callsite(each->source->trace, wait->stack);
+	const struct nvs_work *work = end->work;
+	uint64_t ns = (uint64_t)(wait->end - wait->begin);
+	struct row_key key;
+	struct row *row;
+
+	memset(&key, 0, sizeof(key));
+	key.source = each->source;
+	key.api = wait->api;
+	key.site[0] = nvs_hash64(site->site, strlen(site->site));
+	key.site[1] = nvs_hash64(site->site_module, strlen(site->site_module));
+	key.state = end->done ? ALREADY_DONE : work ? WAITED : NOT_KNOWN;
+	if (key.state == WAITED) {
+		key.what = work->what;
+		key.name = work->name;
+	}
+	row = nvs_rows_at(&st->rows, &key);
+	if (!row)
+		return -ENOMEM;
+	if (!row->waits++) {
+		row->site = site;
+		row->stack = wait->stack;
+		if (key.state == WAITED) {
+			row->waited_for = strdup(nvs_works_name(each->works, work));
+			if (!row->waited_for)
+				return -ENOMEM;
+		}
+	}
+	row->ns += ns;
+	row->most = ns > row->most ? ns : row->most;
+	if (end->busy != NVS_UNKNOWN) {
+		row->busy += end->busy;
+		row->busy_of += ns;
+	}
+	if (key.state == WAITED && end->late != NVS_UNKNOWN) {
+		row->late += end->late;
+		row->nlate++;
+	}
+	return 0;
+}
+
+static int add_all(struct state_of_run *st, const struct each *each)
+{
+	struct nvs_wait_end end;
+	size_t n;
+	const struct nvs_wait *waits = nvs_waits_list(each->waits, &n);
+	int r = 0;
+
+	for (size_t i = 0; i < n && !r; i++)
+		if (nvs_wait_ended(each->waits, waits + i, &end))
+			r = add(st, each, waits + i, &end);
+	return r;
+}
+
+/* ---- from the traces to the table ---- */
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	return nvs_works_op(((struct each *)arg)->works, s, op);
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	return nvs_works_submitted(((struct each *)arg)->works, s, call);
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct each *each = arg;
+	uint64_t context;
+	uint32_t stream;
+	int r = nvs_works_call(each->works, call, &stream, &context);
+
+	return r ? r : nvs_waits_call(each->waits, call, stream, context);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_works_record(((struct each *)arg)->works, rec);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
+{
+	struct state_of_run *st = run->state;
+	struct each *each = arg;
+
+	if (!st->rows.size)
+		st->rows = NVS_ROWS(struct row, key);
+	each->source = s;
+	each->works = nvs_works_new(s);
+	each->waits = each->works ? nvs_waits_new(s, each->works) : NULL;
+	*reader = (struct nvs_reader){.submitted = on_submitted,
+				      .op = on_op,
+				      .call = on_call,
+				      .record = on_record,
+				      .calls = true,
+				      .tallies = true,
+				      .arg = each};
+	return each->waits ? 0 : -ENOMEM;
+}
+
+static void forget(struct each *each)
+{
+	nvs_waits_free(each->waits);
+	nvs_works_free(each->works);
+	each->waits = NULL;
+	each->works = NULL;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
+{
+	struct state_of_run *st = run->state;
+	struct each *each = arg;
+	uint64_t give;
+	int r = nvs_works_end(each->works);
+
+	if (!r)
+		r = nvs_waits_end(each->waits);
+	if (!r)
+		r = add_all(st, each);
+	if (!r) {
+		nvs_works_explain(each->works, run);
+		st->dropped += nvs_works_dropped(each->works) + nvs_waits_dropped(each->waits);
+		st->untimed += nvs_waits_untimed(each->waits);
+		if (nvs_waits_give(each->waits, &give)) {
+			st->placed = true;
+			st->give = give > st->give ? give : st->give;
+		}
+	}
+	forget(each);
+	return r;
+}
+
+/* Below the table: all of it together, and how far the two clocks can be trusted. */
+static void say_sum(const struct nvs_run *run, const struct state_of_run *st)
+{
+	uint64_t waits = 0, ns = 0, busy = 0, busy_of = 0, unknown = 0;
+	FILE *f = run->out->file;
+
+	for (size_t i = 0; i < st->rows.n; i++) {
+		const struct row *row = st->rows.row[i];
+
+		waits += row->waits;
+		ns += row->ns;
+		busy += row->busy;
+		busy_of += row->busy_of;
+		unknown += row->key.state == NOT_KNOWN ? row->waits : 0;
+	}
+	if (!waits)
+		return;
+	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
+	fprintf(f, "The host waited %.2f us in %llu call%s", (double)ns / 1000,
+		(unsigned long long)waits, waits == 1 ? "" : "s");
+	if (busy_of)
+		fprintf(f, "; of %.2f us of it the GPU was busy for %.2f us",
+			(double)busy_of / 1000, (double)busy / 1000);
+	fputs(".\n", f);
+	if (unknown)
+		fprintf(f, "Of %llu it is not known what they waited for.\n",
+			(unsigned long long)unknown);
+	if (st->untimed && st->placed)
+		fprintf(f, "Without a time: %llu of the submissions that do any work.\n",
+			(unsigned long long)st->untimed);
+	if (st->placed)
+		fprintf(f, "The GPU's clock is known beside the host's to %.2f us.\n",
+			(double)st->give / 1000);
+	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), f);
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, "host_us_total");
+	struct state_of_run *st = run->state;
+	int r = nvs_table_print_rows(run->out, &table, &st->rows, run->options);
+
+	if (!r && run->options->format == NVS_FORMAT_TEXT)
+		say_sum(run, st);
+	if (st->dropped)
+		fprintf(stderr,
+			"nvsnoop-report: %llu more submissions and waits are not looked at\n",
+			(unsigned long long)st->dropped);
+	return r;
+}
+
+static void free_row(void *row)
+{
+	free(((struct row *)row)->waited_for);
+}
+
+static void free_state(struct nvs_run *run)
+{
+	struct state_of_run *st = run->state;
+	struct each *each = run->each;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		forget(each + i);
+	nvs_rows_free(&st->rows, free_row);
+}
+
+NVS_REPORT(
+	critical, .name = "critical", .place = 97,
+	.help = "what the host waited for (best with timing=work)",
+	.man = "Calls in which the host waits for the GPU (synchronisations, copies that return "
+	       "when they\nare done, frees that had to wait), by what they waited for: the latest "
+	       "to end of what had been\nsubmitted to the stream or context before. With\n.BR "
+	       "timing=work ,\nalso for how long the GPU did anything meanwhile, what was done "
+	       "already when the call began,\nand how long the return took behind the end on the "
+	       "GPU. Without it, only what follows from\nthe order of a stream.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state_of_run),
+	.each = sizeof(struct each), .begin = begin, .end = end, .print = print,
+	.free = free_state);

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --overlap: for how long each GPU computed, copied, did both at once or neither, by the GPU's own
+ * times of timing=work; and which streams did their work at the same time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report/gpu_work.h"
+#include "decode/report/source_columns.h"
+
+#define MOST_AT_ONCE 16u /* streams whose work is compared at one moment */
+#define MOST_ROWS 4096u
+
+/* Work of one kind, of one stream on one channel. */
+struct lane {
+	struct lane_key {
+		const struct nvs_source *source;
+		uint32_t gpu, channel, stream, kind;
+	} key;
+	uint64_t handle; /* of the stream, 0: not known */
+	uint32_t number, under_way;
+};
+
+/* A GPU, or two lanes of one. */
+struct row {
+	struct row_key {
+		const struct nvs_source *source;
+		uint32_t gpu;
+		uint32_t a, b; /* lanes by number; NVS_NONE: the GPU as a whole */
+	} key;
+	const struct lane *a, *b;
+	uint64_t from, to, compute, copy, both, idle;
+	uint64_t timed, untimed, waited, shared;
+};
+
+struct moment {
+	uint64_t at;
+	uint32_t work, gpu;
+	bool ends;
+};
+
+struct state {
+	struct nvs_rows rows, lanes;
+	uint64_t dropped;
+	bool crowded; /* more streams than are compared */
+};
+
+struct each {
+	struct nvs_source *source;
+	struct nvs_works *works;
+};
+
+/* ---- columns ---- */
+
+static const char *kind_name(const struct lane *lane)
+{
+	return !lane ? "" : lane->key.kind == NVS_WORK_COMPUTE ? "compute" : "copy";
+}
+
+static void get_handle(const struct lane *lane, struct nvs_value *v)
+{
+	static const char *const defaults[] = {"", "default", "per-thread default"};
+
+	nvs_value_hex(v, lane && lane->handle, lane ? lane->handle : 0);
+	if (lane && lane->handle && lane->handle < 3)
+		v->text = defaults[lane->handle];
+}
+
+static void get_stream(const void *row, struct nvs_value *v)
+{
+	get_handle(((const struct row *)row)->a, v);
+}
+
+static void get_other_stream(const void *row, struct nvs_value *v)
+{
+	get_handle(((const struct row *)row)->b, v);
+}
+
+#define US(name, what)                                                 \
+	static void get_##name(const void *row, struct nvs_value *v)   \
+	{                                                              \
+		const struct row *r = row;                             \
+		nvs_value_us(v, !r->a && r->timed, (double)(r->what)); \
+	}
+
+NVS_SOURCE_GETTERS(struct row, r->key.source)
+NVS_GET_KNOWN(struct row, gpu, r->key.gpu != NVS_NONE, r->key.gpu)
+NVS_GET_REAL(struct row, both, r->a || r->timed, (double)r->both / 1000)
+US(span, to - r->from)
+US(compute, compute)
+US(copy, copy)
+US(idle, idle)
+NVS_GET_REAL(struct row, hidden, !r->a && r->copy + r->both,
+	     100.0 * (double)r->both / (double)(r->copy + r->both + !(r->copy + r->both)))
+NVS_GET_KNOWN(struct row, timed, !r->a, r->timed)
+NVS_GET_KNOWN(struct row, untimed, !r->a, r->untimed)
+NVS_GET_KNOWN(struct row, waited, !r->a, r->waited)
+NVS_GET_KNOWN(struct row, shared, !r->a, r->shared)
+NVS_GET_KNOWN(struct row, channel, r->a, r->a ? r->a->key.channel : 0)
+NVS_GET_KNOWN(struct row, other_channel, r->b, r->b ? r->b->key.channel : 0)
+NVS_GET_TEXT(struct row, work, kind_name(r->a))
+NVS_GET_TEXT(struct row, other_work, kind_name(r->b))
+
+#define WHOLE_COLUMNS                                                                        \
+	{"span_us", "span us", get_span, 0}, {"compute_only_us", "compute", get_compute, 0}, \
+		{"copy_only_us", "copy", get_copy, 0}, {"both_us", "both", get_both, 0},     \
+		{"idle_us", "idle", get_idle, 0},                                            \
+		{"copy_hidden_percent", "hidden %", get_hidden, 0, 1},                       \
+		{"timed", "timed", get_timed, 0, 1},                                         \
+		{"untimed", "not timed", get_untimed, NVS_COLUMN_IF_ANY, 2},                 \
+		{"begin_unknown", "began unknown", get_waited, NVS_COLUMN_DETAIL},           \
+	{                                                                                    \
+		"engine_shared", "shared", get_shared, NVS_COLUMN_DETAIL                     \
+	}
+#define PAIR_COLUMNS                                                           \
+	{"work", "work", get_work, NVS_COLUMN_NAME},                           \
+		{"stream", "stream", get_stream, NVS_COLUMN_NAME},             \
+		{"channel", "chan", get_channel, NVS_COLUMN_NAME},             \
+		{"other_work", "beside", get_other_work, NVS_COLUMN_NAME},     \
+		{"other_stream", "stream", get_other_stream, NVS_COLUMN_NAME}, \
+	{                                                                      \
+		"other_channel", "chan", get_other_channel, NVS_COLUMN_NAME    \
+	}
+
+static const struct nvs_column columns[] = {
+	{"gpu", "gpu", get_gpu, 0},
+	WHOLE_COLUMNS,
+	PAIR_COLUMNS,
+	NVS_SOURCE_COLUMNS,
+};
+static const struct nvs_column whole_columns[] = {
+	{"gpu", "gpu", get_gpu, 0},
+	WHOLE_COLUMNS,
+	NVS_SOURCE_COLUMNS,
+};
+static const struct nvs_column pair_columns[] = {
+	{"gpu", "gpu", get_gpu, NVS_COLUMN_IF_ANY},
+	{"both_us", "both us", get_both, 0},
+	PAIR_COLUMNS,
+	NVS_SOURCE_COLUMNS,
+};
+
+/* ---- what goes on at once ---- */
+
+static struct row *row_of(struct state *st, const struct nvs_source *s, uint32_t gpu,
+			  const struct lane *a, const struct lane *b)
+{
+	struct row_key key;
+	struct row *row;
+
+	memset(&key, 0, sizeof(key));
+	key.source = s;
+	key.gpu = gpu;
+	key.a = a ? a->number : NVS_NONE;
+	key.b = b ? b->number : NVS_NONE;
+	row = nvs_rows_at(&st->rows, &key);
+	if (row) {
+		row->a = a;
+		row->b = b;
+	}
+	return row;
+}
+
+static struct lane *lane_of(struct state *st, const struct each *each, const struct nvs_work *work)
+{
+	const struct nvs_work_stream *stream = nvs_works_stream(each->works, work->stream);
+	size_t known = st->lanes.n;
+	struct lane_key key;
+	struct lane *lane;
+
+	memset(&key, 0, sizeof(key));
+	key.source = each->source;
+	key.gpu = work->gpu;
+	key.channel = work->channel;
+	key.stream = work->stream;
+	key.kind = work->kind;
+	lane = nvs_rows_at(&st->lanes, &key);
+	if (lane && st->lanes.n > known) {
+		lane->number = (uint32_t)known;
+		lane->handle = stream ? stream->key.stream : 0;
+	}
+	return lane;
+}
+
+/* What is under way on one GPU. */
+struct going {
+	uint32_t compute, copies, n;
+	struct lane *lane[MOST_AT_ONCE];
+};
+
+static void lane_begins(struct state *st, struct going *g, struct lane *lane)
+{
+	if (lane->under_way++)
+		return;
+	if (g->n < MOST_AT_ONCE)
+		g->lane[g->n++] = lane;
+	else
+		st->crowded = true;
+}
+
+static void lane_ends(struct going *g, struct lane *lane)
+{
+	if (--lane->under_way)
+		return;
+	for (uint32_t i = 0; i < g->n; i++)
+		if (g->lane[i] == lane) {
+			g->lane[i] = g->lane[--g->n];
+			return;
+		}
+}
+
+static int pass(struct state *st, const struct going *g, struct row *all, uint64_t ns)
+{
+	if (g->compute && g->copies)
+		all->both += ns;
+	else
+		*(g->compute ? &all->compute : g->copies ? &all->copy : &all->idle) += ns;
+	for (uint32_t i = 0; i < g->n && ns && st->rows.n <= MOST_ROWS; i++)
+		for (uint32_t k = i + 1; k < g->n; k++) {
+			struct lane *a = g->lane[i], *b = g->lane[k];
+			bool turn = a->key.kind > b->key.kind ||
+				    (a->key.kind == b->key.kind && a->number > b->number);
+			struct row *row = row_of(st, all->key.source, all->key.gpu, turn ? b : a,
+						 turn ? a : b);
+
+			if (!row)
+				return -ENOMEM;
+			row->both += ns;
+			st->crowded |= st->rows.n > MOST_ROWS;
+		}
+	return 0;
+}
+
+/* What ends goes first: one behind the other is not both at once. */
+static int by_moment(const void *pa, const void *pb)
+{
+	const struct moment *a = pa, *b = pb;
+
+	if (a->gpu != b->gpu)
+		return a->gpu < b->gpu ? -1 : 1;
+	if (a->at != b->at)
+		return a->at < b->at ? -1 : 1;
+	return b->ends - a->ends;
+}
+
+static int sweep(struct state *st, const struct each *each, const struct nvs_work *list,
+		 const struct moment *moments, size_t n)
+{
+	struct row *all = row_of(st, each->source, moments->gpu, NULL, NULL);
+	struct going going = {0};
+	int r = 0;
+
+	if (!all)
+		return -ENOMEM;
+	all->from = moments[0].at;
+	all->to = moments[n - 1].at;
+	for (size_t i = 0; i < n && !r; i++) {
+		const struct nvs_work *work = list + moments[i].work;
+		struct lane *lane = lane_of(st, each, work);
+		uint32_t *count = work->kind == NVS_WORK_COMPUTE ? &going.compute : &going.copies;
+
+		if (!lane)
+			return -ENOMEM;
+		r = i ? pass(st, &going, all, moments[i].at - moments[i - 1].at) : 0;
+		*count += moments[i].ends ? -1u : 1;
+		if (moments[i].ends)
+			lane_ends(&going, lane);
+		else
+			lane_begins(st, &going, lane);
+	}
+	return r;
+}
+
+static int count(struct state *st, const struct each *each, const struct nvs_work *work)
+{
+	struct row *all = row_of(st, each->source, work->gpu, NULL, NULL);
+
+	if (!all)
+		return -ENOMEM;
+	all->timed += !!(work->flags & NVS_WORK_TIMED);
+	all->untimed += !(work->flags & NVS_WORK_TIMED);
+	all->waited += !!(work->flags & NVS_WORK_WAITED);
+	all->shared += !!(work->flags & NVS_WORK_SHARED);
+	return 0;
+}
+
+/* GPU by GPU. */
+static int sweep_all(struct state *st, const struct each *each, const struct nvs_work *list,
+		     struct moment *moments, size_t n)
+{
+	int r = 0;
+
+	if (n)
+		qsort(moments, n, sizeof(*moments), by_moment);
+	for (size_t i = 0, next = 0; i < n && !r; i = next) {
+		while (next < n && moments[next].gpu == moments[i].gpu)
+			next++;
+		r = sweep(st, each, list, moments + i, next - i);
+	}
+	return r;
+}
+
+static int all_gpus(struct state *st, const struct each *each)
+{
+	size_t works, n = 0;
+	const struct nvs_work *list = nvs_works_list(each->works, &works);
+	struct moment *moments = malloc((2 * works + 1) * sizeof(*moments));
+	int r = moments ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < works && !r; i++) {
+		const struct nvs_work *w = list + i;
+
+		if (!(w->flags & NVS_WORK_SELECTED) || w->kind == NVS_WORK_OTHER)
+			continue;
+		r = count(st, each, w);
+		/* Too short to be told from nothing: no moment at all. */
+		if (!(w->flags & NVS_WORK_TIMED) || !w->ns)
+			continue;
+		moments[n++] = (struct moment){w->begin, (uint32_t)i, w->gpu, false};
+		moments[n++] = (struct moment){w->begin + w->ns, (uint32_t)i, w->gpu, true};
+	}
+	if (!r)
+		r = sweep_all(st, each, list, moments, n);
+	free(moments);
+	return r;
+}
+
+/* ---- from the traces to the table ---- */
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	return nvs_works_op(((struct each *)arg)->works, s, op);
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	return nvs_works_submitted(((struct each *)arg)->works, s, call);
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	uint32_t stream;
+	uint64_t context;
+
+	return nvs_works_call(((struct each *)arg)->works, call, &stream, &context);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_works_record(((struct each *)arg)->works, rec);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
+{
+	struct state *st = run->state;
+	struct each *each = arg;
+
+	if (!st->rows.size) {
+		st->rows = NVS_ROWS(struct row, key);
+		st->lanes = NVS_ROWS(struct lane, key);
+	}
+	each->source = s;
+	each->works = nvs_works_new(s);
+	*reader = (struct nvs_reader){.submitted = on_submitted,
+				      .op = on_op,
+				      .call = on_call,
+				      .record = on_record,
+				      .calls = true,
+				      .tallies = true,
+				      .arg = each};
+	return each->works ? 0 : -ENOMEM;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
+{
+	struct state *st = run->state;
+	struct each *each = arg;
+	int r = nvs_works_end(each->works);
+
+	if (!r) {
+		st->dropped += nvs_works_dropped(each->works);
+		nvs_works_explain(each->works, run);
+		r = nvs_timing_any(nvs_works_timing(each->works)) ? all_gpus(st, each) : 0;
+	}
+	nvs_works_free(each->works);
+	each->works = NULL;
+	return r;
+}
+
+/* GPUs as they came, each one's pairs behind it, the longest first. */
+static int compare(const void *pa, const void *pb)
+{
+	const struct row *a = *(const struct row *const *)pa, *b = *(const struct row *const *)pb;
+
+	if (!a->a != !b->a)
+		return a->a ? 1 : -1;
+	if (a->key.source != b->key.source)
+		return a->key.source < b->key.source ? -1 : 1;
+	if (a->key.gpu != b->key.gpu)
+		return a->key.gpu < b->key.gpu ? -1 : 1;
+	if (a->both != b->both)
+		return a->both > b->both ? -1 : 1;
+	return a->key.a != b->key.a ? (a->key.a > b->key.a) - (a->key.a < b->key.a)
+				    : (a->key.b > b->key.b) - (a->key.b < b->key.b);
+}
+
+static void say_unknown(const struct nvs_run *run, const struct state *st, size_t gpus)
+{
+	uint64_t untimed = 0, waited = 0, shared = 0;
+	FILE *f = run->out->file;
+
+	for (size_t i = 0; i < gpus; i++) {
+		const struct row *row = st->rows.row[i];
+
+		untimed += row->untimed;
+		waited += row->waited;
+		shared += row->shared;
+	}
+	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
+	fputs("With timing=work the submissions of a channel run one after the other: what they "
+	      "would\nhave done at once is not seen.\n",
+	      f);
+	if (untimed)
+		fprintf(f, "%llu not timed: what was done meanwhile is not known.\n",
+			(unsigned long long)untimed);
+	if (waited)
+		fprintf(f,
+			"%llu waited for another channel, until when is not known: they may count "
+			"too long.\n",
+			(unsigned long long)waited);
+	if (shared)
+		fprintf(f,
+			"%llu may hold work of other channels of their engine, which then counts "
+			"twice.\n",
+			(unsigned long long)shared);
+	if (st->crowded)
+		fprintf(f, "Of more than %u streams at once not all are compared.\n", MOST_AT_ONCE);
+	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), f);
+}
+
+static int print_text(struct nvs_run *run, const void **rows, size_t gpus, size_t n)
+{
+	struct nvs_table whole = NVS_RUN_TABLE(run, whole_columns, NULL);
+	struct nvs_table pairs = NVS_RUN_TABLE(run, pair_columns, NULL);
+	struct nvs_options_report plain = *run->options;
+	int r;
+
+	plain.sort = NULL;
+	whole.rows = rows;
+	whole.nrows = gpus;
+	r = nvs_table_print(run->out, &whole, run->options);
+	if (r || !gpus)
+		return r;
+	if (n > gpus) {
+		fputc('\n', run->out->file);
+		pairs.rows = rows + gpus;
+		pairs.nrows = n - gpus;
+		r = nvs_table_print(run->out, &pairs, &plain);
+	}
+	if (!r)
+		say_unknown(run, run->state, gpus);
+	return r;
+}
+
+static int print(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct state *st = run->state;
+	size_t gpus = 0;
+	int r;
+
+	if (st->rows.n)
+		qsort(st->rows.row, st->rows.n, sizeof(*st->rows.row), compare);
+	while (gpus < st->rows.n && !((struct row *)st->rows.row[gpus])->a)
+		gpus++;
+	if (run->options->format == NVS_FORMAT_TEXT)
+		r = print_text(run, (const void **)st->rows.row, gpus, st->rows.n);
+	else
+		r = nvs_table_print_rows(run->out, &table, &st->rows, run->options);
+	if (st->dropped)
+		fprintf(stderr,
+			"nvsnoop-report: %llu more submissions are not counted; --range "
+			"chooses\n",
+			(unsigned long long)st->dropped);
+	return r;
+}
+
+static void free_state(struct nvs_run *run)
+{
+	struct state *st = run->state;
+	struct each *each = run->each;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		nvs_works_free(each[i].works);
+	nvs_rows_free(&st->rows, NULL);
+	nvs_rows_free(&st->lanes, NULL);
+}
+
+NVS_REPORT(
+	overlap, .name = "overlap", .place = 96,
+	.help = "what each GPU copied and computed at once (timing=work)",
+	.man = "For how long each GPU computed alone, copied alone, did both or neither, from its "
+	       "first\nsubmission to its last, by the times of\n.BR timing=work ;\nfills of memory "
+	       "count as copies. Below it which streams did their work at the same time. What\n"
+	       "waited for another channel counts from when that was done. As the submissions of a "
+	       "channel are\nthen done one after the other, it is not seen what they would have "
+	       "done at once.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .each = sizeof(struct each),
+	.begin = begin, .end = end, .print = print, .free = free_state);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Contexts come and go: told to who has asked for it. */
+#include <errno.h>
+#include "preload/api/api.h"
+
+void (*nvs_api_context_seen)(uint64_t context);
+void (*nvs_api_context_ends)(uint64_t context);
+
+static void tell(void (*whom)(uint64_t), uint64_t context)
+{
+	int saved = errno;
+
+	if (whom)
+		whom(context);
+	errno = saved;
+}
+
+void nvs_api_after_context_out(struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result && f->regs[0])
+		tell(nvs_api_context_seen, *(uint64_t *)f->regs[0]);
+}
+
+void nvs_api_after_context_in(struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result)
+		tell(nvs_api_context_seen, f->regs[0]);
+}
+
+void nvs_api_before_context_destroy(struct nvs_api_frame *f)
+{
+	nvs_api_before_unload(f);
+	tell(nvs_api_context_ends, f->regs[0]);
+}
+
+/* The device's own: which one that is, is not asked. */
+void nvs_api_before_primary_reset(struct nvs_api_frame *f)
+{
+	nvs_api_before_unload(f);
+	tell(nvs_api_context_ends, 0);
+}
+
+void nvs_api_before_primary_release(struct nvs_api_frame *f)
+{
+	(void)f;
+	tell(nvs_api_context_ends, 0);
+}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The GPU's own time (timing=) on a real GPU: programs do what they do without, traces are whole, each submission has a time or
+a reason, and the times are those of CUDA's events around the same work.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+
+NEAR_NS, NEAR_PART = 1000, 0.02  # of a time by CUDA's events
+LONG_US, LONG_PART = 50, 0.03  # kernels whose total is as torch.profiler's
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VICTIMS = ("golden-static", "driver", "threads", "graphs", "queued", "contexts")
+
+
+def gpu_times(suite, name, trace):
+    out, _, status = suite.run(f"{name}: --gpu-time", [suite.report, trace, "--gpu-time", "--format=json"])
+    return [] if status else json.loads(out)["rows"]
+
+
+def told(suite, name, row, trace):
+    """How much of it is timed."""
+    rows = gpu_times(suite, name, trace)
+    timed, all_of = sum(r["timed"] for r in rows), sum(r["submissions"] for r in rows)
+    row.notes.append(f"{timed} of {all_of} submissions timed")
+    if not timed:
+        row.wrong.append("nothing is timed")
+
+
+def unchanged(program, kind):
+    def check(suite, name):
+        row = suite.compare(name, [suite.program(program)], options=f"quiet,timing={kind}")
+        for trace in suite.traces(name)[:1]:
+            told(suite, name, row, trace)
+        return row
+    return check
+
+
+def script(source, module, kind):
+    def check(suite, name):
+        if importlib.util.find_spec(module) is None:
+            return suite.skip(name, f"{module} is not installed")
+        row = suite.compare(name, [sys.executable, suite.source(source)], options=f"quiet,timing={kind}",
+                            env={"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"})
+        for trace in suite.traces(name)[:1]:
+            told(suite, name, row, trace)
+        return row
+    return check
+
+
+def rows_by(suite, name, trace, what):
+    out, _, status = suite.run(f"{name}: --gpu-time --by={what}",
+                               [suite.report, trace, "--gpu-time", f"--by={what}", "-n", "0", "--format=json"])
+    return [] if status else json.loads(out)["rows"]
+
+
+def recorded(suite, name, row, argv):
+    """Its trace under timing=work; None when it did not end well."""
+    trace = os.path.join(suite.folder(name), "timed.zst")
+    _, err, status = suite.run(f"{name}: with", [suite.launcher, "--quiet", "--timing=work", "-o", trace, "--", *argv])
+    if status:
+        row.wrong.append(f"ended with {status}: {err.decode(errors='replace')[-200:]}")
+        return None
+    _, _, status = suite.run(f"{name}: --verify", [suite.report, trace, "--verify"])
+    if status:
+        row.wrong.append("the trace is not whole")
+    return trace
+
+
+def by_events(suite, name):
+    """Events alone in one run, brackets alone in another, since each would be in the other's time; of both what they
+    measure around nothing is taken off."""
+    row = suite.row(name)
+    out, _, status = suite.run(f"{name}: without", [suite.program("timed"), "events"])
+    trace = recorded(suite, name, row, [suite.program("timed"), "ranges"])
+    if status or not trace:
+        row.wrong.append(f"ended with {status}")
+        return row
+    ranges = {r["range"]: r for r in rows_by(suite, name, trace, "range")}
+    for line in out.decode().splitlines():
+        what, ns, _ = line.split()
+        by_event, found = float(ns), ranges.get(what)
+        if not found or found["gpu_us_p50"] is None:
+            row.wrong.append(f"{what}: no time")
+            continue
+        by_bracket = found["gpu_us_p50"] * 1000
+        row.notes.append(f"{what}: {by_bracket:.0f} ns, by events {by_event:.0f}")
+        if abs(by_bracket - by_event) > NEAR_NS + NEAR_PART * by_event:
+            row.wrong.append(row.notes[-1])
+    told(suite, name, row, trace)
+    return row
+
+
+def by_profiler(suite, name):
+    """Kernels of more than 50 us: the sum, beside torch.profiler's in another run of the same loop."""
+    if importlib.util.find_spec("torch") is None:
+        return suite.skip(name, "torch is not installed")
+    row, argv = suite.row(name), [sys.executable, suite.source("timed_loop.py")]
+    out, _, status = suite.run(f"{name}: profiled", [*argv, "--profile"])
+    trace = recorded(suite, name, row, argv)
+    if status or not trace:
+        row.wrong.append(f"the profiled run ended with {status}")
+        return row
+    seen = [(float(us), int(n), kernel) for us, n, kernel in (line.split(None, 2) for line in out.decode().splitlines())]
+    ours = {r["kernel"]: r["gpu_us_total"] or 0 for r in rows_by(suite, name, trace, "kernel") if r["kernel"]}
+    chosen = [(us, n, kernel) for us, n, kernel in seen if us / n > LONG_US]
+    by_them, by_us = sum(us for us, _, _ in chosen), sum(ours.get(kernel, 0) for _, _, kernel in chosen)
+    row.notes.append(f"{sum(n for _, n, _ in chosen)} kernels of more than {LONG_US} us: {by_us:.0f} us, by torch.profiler {by_them:.0f}; "
+                     f"all kernels {sum(ours.values()):.0f} us, by torch.profiler {sum(us for us, _, _ in seen):.0f}")
+    if not by_them or abs(by_us - by_them) > LONG_PART * by_them:
+        row.wrong.append(row.notes[-1])
+    return row
+
+
+def cost(suite, name):
+    """What it adds to a launch that is recorded, beside CUPTI's activity records."""
+    row = suite.row(name)
+    only = [word for v in ("default", "timing=dispatch", "timing=work", "CUPTI") for word in ("--only", v)]
+    out, _, _ = suite.run(name, [sys.executable, os.path.join(ROOT, "scripts/bench-overhead"), "--bundle", os.path.dirname(suite.library),
+                                 "--work", os.path.join(suite.work, "cost"), "--nvcc", suite.nvcc, "--rounds", "6", "--no-loops", *only])
+    lines = out.decode().splitlines()
+    row.notes += [line.strip("| ").replace("  ", "") for line in lines if line.startswith("| ") or line.startswith("launch, ")]
+    row.wrong += [line for line in lines if line.startswith("FAILED: timing") or line.startswith("FAILED: ") and "exit" in line]
+    if not lines:
+        row.wrong.append("bench-overhead said nothing")
+    return row
+
+
+def register(suite):
+    for kind in ("dispatch", "work"):
+        for program in VICTIMS:
+            suite.check(f"timing={kind}: {program}", unchanged(program, kind), [program])
+        suite.check(f"timing={kind}: training, PyTorch", script("train.py", "torch", kind))
+        suite.check(f"timing={kind}: graphs, PyTorch", script("torch_graph.py", "torch", kind))
+        suite.check(f"timing={kind}: JAX", script("jax_loop.py", "jax", kind))
+        suite.check(f"timing={kind}: CuPy", script("cupy_loop.py", "cupy", kind))
+    suite.cuda_build("timed", "timed.cu", "-cudart", "static", "-ldl")
+    suite.check("timing=work beside CUDA's events", by_events, ["timed"], alone=True)
+    suite.check("timing=work beside torch.profiler", by_profiler, alone=True)
+    suite.check("timing: cost of a launch", cost, alone=True)

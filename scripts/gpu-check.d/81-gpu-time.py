@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""What reports make of timing=work, against what else knows it: --timeline and --memcpy of kernels and copies of known length by
+CUDA's own events and the GPU's own clock, --overlap and --critical of streams that overlap by a known share.
+"""
+
+import json
+import os
+import statistics
+
+NEAR_NS, NEAR_PART = 1000, 0.02  # of a time by CUDA's events
+BOTH_PART = 0.05  # of what overlapped: events take some time themselves
+BY_ENGINE = 1 << 16  # bytes
+
+
+def recorded(suite, name, row, command, timeout=None):
+    """Lines of JSON that COMMAND prints under timing=work, and its trace; None when it failed."""
+    trace = os.path.join(suite.folder(name), "trace.zst")
+    out, err, status = suite.run(f"{name}: run", [suite.launcher, "--quiet", "--timing=work", "-o", trace, "--", *command],
+                                 timeout=timeout)
+    if status:
+        row.wrong.append(f"exit {status}: {(out + err).decode(errors='replace')[-200:]}")
+        return None, trace
+    row.output = "ran"
+    _, _, status = suite.run(f"{name}: --verify", [suite.report, trace, "--verify"])
+    row.verify = "whole" if not status else "NOT WHOLE"
+    if status:
+        row.wrong.append("the trace is not whole")
+    return lines(out), trace
+
+
+def lines(out):
+    return [json.loads(line) for line in out.decode(errors="replace").splitlines() if line.startswith("{")]
+
+
+def rows(suite, name, row, trace, *options):
+    out, err, status = suite.run(f"{name}: {options[0]}", [suite.report, trace, "--format=json", *options])
+    if status:
+        row.wrong.append(f"{options[0]}: {err.decode(errors='replace')[-200:]}")
+        return []
+    return json.loads(out)["rows"]
+
+
+def slices(suite, name, row, trace):
+    return [r for r in rows(suite, name, row, trace, "--timeline") if r["kind"] == "gpu"]
+
+
+def near(ns, by_events):
+    return abs(ns - by_events) <= NEAR_NS + NEAR_PART * by_events
+
+
+def compare(row, what, said, seen):
+    """SAID: (label, ns by another clock); SEEN: slices of the same pieces, the last ones. What that clock takes besides is the
+    same for all; returned, ns."""
+    seen = seen[-len(said):]
+    if len(seen) < len(said) or not said:
+        row.wrong.append(f"{what}: {len(said)} done, {len(seen)} timed")
+        return 0
+    pairs = [(label, (s["gpu_us"] or 0) * 1000, ns) for (label, ns), s in zip(said, seen)]
+    more = statistics.median(ns - ours for _, ours, ns in pairs)
+    row.notes.append(f"{what}: {more:+.0f} ns of another clock's own")
+    for at in dict.fromkeys(label for label, _ in said):
+        mine = statistics.median(ours for label, ours, _ in pairs if label == at)
+        theirs = statistics.median(ns for label, _, ns in pairs if label == at) - more
+        row.notes.append(f"{at}: {mine:.0f}, {theirs:.0f}")
+        if not near(mine, theirs):
+            row.wrong.append(f"{what} {at}: {mine:.0f} ns, not {theirs:.0f}")
+    return more
+
+
+def each(suite, name):
+    row = suite.row(name)
+    said, trace = recorded(suite, name, row, [suite.program("gputime"), "each"], timeout=120)
+    if said is None:
+        return row
+    done = slices(suite, name, row, trace)
+    told = [s for s in said if s["what"] == "kernel"]
+    # Ahead of each stands one that keeps the GPU busy meanwhile.
+    kernels = [s for s in done if "spin" in (s["gpu_work"] or "")][-2 * len(told):][1::2]
+    compare(row, "kernels, by events", [(f"{s['asked_ns']} ns", s["event_ns"]) for s in told], kernels)
+    compare(row, "kernels, by their own clock", [(f"{s['asked_ns']} ns", s["inner_ns"]) for s in told], kernels)
+    for way in ("HtoD", "DtoH"):
+        # Smaller ones do not go by the engine: their events stand in another channel's order.
+        told = [s for s in said if s["what"] == way and s["bytes"] >= BY_ENGINE]
+        mine = [s for s in done if s["gpu_work"] == f"copy {way}"]
+        more = compare(row, way, [(f"{s['bytes']} bytes", s["event_ns"]) for s in told], mine)
+        rates(suite, name, row, trace, [s for s in told if s["what"] == way], more)
+    return row
+
+
+def rates(suite, name, row, trace, said, floor):
+    """--memcpy's GB/s, of the largest ones: no better than the events', and near them."""
+    for r in rows(suite, name, row, trace, "--memcpy"):
+        ns = [s["event_ns"] - floor for s in said if s["what"] == r["direction"] and s["bytes"] == r["size_class_bytes"]]
+        if not ns or r["gpu_gb_per_s"] is None:
+            continue
+        by_events = r["size_class_bytes"] / statistics.median(ns)
+        row.notes.append(f"{r['direction']} {r['size_class_bytes']} bytes: {r['gpu_gb_per_s']} GB/s by {r['gpu_timed_by']}, "
+                         f"by events {by_events:.2f}")
+        if r["size_class_bytes"] >= 1 << 24 and abs(r["gpu_gb_per_s"] / by_events - 1) > NEAR_PART:
+            row.wrong.append(f"{r['direction']} of {r['size_class_bytes']} bytes: {r['gpu_gb_per_s']} GB/s, not {by_events:.2f}")
+
+
+def covered(spans):
+    """What the spans cover: (begin, end), one behind the other."""
+    joined = []
+    for begin, end in sorted(spans):
+        if joined and begin <= joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], end)
+        else:
+            joined.append([begin, end])
+    return joined
+
+
+def length(spans):
+    return sum(end - begin for begin, end in spans)
+
+
+def both(suite, name):
+    row = suite.row(name)
+    said, trace = recorded(suite, name, row, [suite.program("gputime"), "both", "20"])
+    if said is None:
+        return row
+    spans = {what: covered([(s["begin_ns"], s["end_ns"]) for s in said if s["what"] == what]) for what in ("kernel", "HtoD")}
+    common = length(spans["kernel"]) + length(spans["HtoD"]) - length(covered(spans["kernel"] + spans["HtoD"]))
+    seen = [r for r in rows(suite, name, row, trace, "--overlap") if r["both_us"] and r["span_us"] is not None]
+    ns = max((r["both_us"] * 1000 for r in seen), default=0)
+    row.notes.append(f"both at once: {ns:.0f} ns, by events {common:.0f}, of {length(spans['HtoD']):.0f} of copies")
+    if abs(ns - common) > BOTH_PART * common + 10 * NEAR_NS or not common:
+        row.wrong.append(f"both at once: {ns:.0f} ns, not {common:.0f}")
+    waits = rows(suite, name, row, trace, "--critical")
+    row.notes.append("waited for: " + ", ".join(f"{r['waited_for']} {r['host_us_total']:.0f} us, GPU busy {r['gpu_busy_us']}"
+                                                for r in waits[:3]))
+    if not any("spin" in (r["waited_for"] or "") or "copy" in (r["waited_for"] or "") for r in waits):
+        row.wrong.append("--critical does not know what was waited for")
+    return row
+
+
+def register(suite):
+    suite.cuda_build("gputime", "gputime.cu")
+    suite.check("GPU's time of known work, by events", each, ["gputime"], alone=True)
+    suite.check("GPU's time of streams that overlap", both, ["gputime"], alone=True)

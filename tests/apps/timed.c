@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timed: waits until entries of somebody else come to the last channel, then copies 32 KiB to
+ * 1 MiB to the GPU, three times each, one after the other. Without such entries it says so after a
+ * while, and copies all the same.
+ */
+#include <time.h>
+#include "app.h"
+#include "tests/softgpu/softgpu.h"
+
+#define LAST_CHANNEL 19
+#define TRIES 5000
+
+static uint64_t fetched(struct softgpu_channel *ch)
+{
+	struct softgpu_channel_info info;
+
+	softgpu_channel_info(ch, &info);
+	return softgpu_channel_fetches(info.client, info.handle);
+}
+
+static bool has_others(struct softgpu_channel *ch)
+{
+	uint64_t before = fetched(ch);
+
+	softgpu_wait(ch, softgpu_submit_nop(ch, 8, 0));
+	/* The last of them may come behind the program's. */
+	return fetched(ch) > before + 1;
+}
+
+int main(void)
+{
+	struct timespec nap = {0, 1000000};
+	CUdeviceptr to;
+	void *from;
+	CUstream s;
+	int tries = 0;
+
+	app_context(0);
+	while (!has_others(softgpu_channel_at(LAST_CHANNEL)) && tries++ < TRIES)
+		nanosleep(&nap, NULL);
+	if (tries >= TRIES)
+		puts("nobody else is there");
+	CK(cuMemHostAlloc(&from, 1u << 20, 0));
+	CK(cuMemAlloc_v2(&to, 1u << 20));
+	CK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (size_t n = 1; n <= 32; n++)
+		for (int k = 0; k < 3; k++) {
+			CK(cuMemcpyHtoDAsync_v2(to, from, n << 15, s));
+			CK(cuStreamSynchronize(s));
+		}
+	puts("timed ok");
+	return 0;
+}

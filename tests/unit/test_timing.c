@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: MIT */
+/* LINK: trap */
+/*
+ * Entries of ours in the real GPFIFO, before a GPU of the test's own that poisons what it has
+ * fetched: the program's come to it unchanged and in order, ours stand between submissions and
+ * nowhere else, times are those of their submissions, and no slot is used before it was read. At
+ * every position of the ring, with a GPU that stands still, and to the end of the shadow.
+ */
+#include "tests/unit/fakering.h"
+#include "submit/words.h"
+#include "trap/buffer/process.h"
+#include "trap/copy/batch.h"
+#include "trap/copy/timing.h"
+
+#define ENTRIES 512u
+#define PAGE 4096u
+#define USERD PAGE
+#define VA 0x200800000ull
+#define PB_BYTES (1u << 20)
+#define LOW 0x1000000000ull
+#define HIGH 0x7f1234500000ull
+#define POISON 0xdeadd00ddeadd00dull
+#define QUEUE (1u << 16)
+#define EXTENDED(base) ((base) >> 32 | 4ull << 32 | 1) /* the program's: bit 0 means nothing */
+
+static uint8_t *program, *real, *spare, *pb;
+static struct nvs_shadow shadow;
+static struct nvs_spool_channel state;
+static struct nvs_channel channel;
+static uint32_t hash[2];
+static struct nvs_doorbell doorbell = {.map = 7};
+static struct nvs_segment_map map = {.gpu_va = VA, .size = PB_BYTES};
+static struct nvs_view view;
+static struct nvs_timing *timing;
+static struct nvs_timing_slot *slots;
+static uint64_t own_va;
+static uint32_t bell;
+static const struct nvs_timing_bell bells = {&bell, 0x10012};
+
+/* What the program has put, in order, and whose it is. */
+static struct {
+	uint64_t entry;
+	uint32_t submission;
+	bool last;
+} queue[QUEUE];
+static uint32_t queued, taken, submissions, pb_at, wrong, ours, dwords_of_next;
+static bool hold_stamps; /* the GPU fetches, and releases nothing yet */
+static struct {
+	struct nvs_timing_stamp *at;
+	uint32_t payload;
+} held[QUEUE];
+static uint32_t nheld;
+
+static uint64_t gpu_ns, gpu_base;
+static struct stamped {
+	uint64_t ns[2];
+	uint32_t n, told;
+} times[QUEUE], empties[QUEUE]; /* by submission; of nothing, ahead of it */
+
+static volatile uint64_t *ring_of(uint8_t *pages)
+{
+	return (volatile uint64_t *)(void *)pages;
+}
+
+static volatile uint32_t *userd_of(uint8_t *pages)
+{
+	return (volatile uint32_t *)(void *)(pages + USERD);
+}
+
+static struct nvs_shadow_piece take_place(size_t at)
+{
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(p, program + at, PAGE);
+	if (mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, program + at) == MAP_FAILED)
+		abort();
+	return (struct nvs_shadow_piece){
+		.program = (uintptr_t)program + at, .stash = (uintptr_t)spare + at, .bytes = PAGE};
+}
+
+static void begin(uint32_t kind, uint32_t first, uint64_t own)
+{
+	int fd = memfd_create("pages", 0);
+
+	if (ftruncate(fd, 2 * PAGE))
+		abort();
+	program = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	real = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	spare = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	*(userd_of(real) + NVS_USERD_GP_PUT) = *(userd_of(real) + NVS_USERD_GP_GET) = first;
+	state = (struct nvs_spool_channel){.channel = 3, .claim = first};
+	shadow = (struct nvs_shadow){.gpfifo = ring_of(real), .userd = userd_of(real)};
+	shadow.pieces[0] = take_place(0);
+	shadow.pieces[1] = take_place(USERD);
+	atomic_store(&shadow.carried, first);
+	timing = calloc(1, nvs_timing_size(ENTRIES));
+	nvs_timing_init(timing, kind, 3, ENTRIES, ring_of(program), first);
+	shadow.timing = timing;
+	map.cpu = (uintptr_t)pb;
+	channel = (struct nvs_channel){.number = 3,
+				       .token = 0x10012,
+				       .entries = ENTRIES,
+				       .gpfifo = ring_of(program),
+				       .put = userd_of(program) + NVS_USERD_GP_PUT,
+				       .state = &state,
+				       .shadow = &shadow};
+	hash[nvs_channel_hash(0, 0x10012) & 1] = 1;
+	view = (struct nvs_view){.nchannels = 1,
+				 .channels = &channel,
+				 .channel_mask = 1,
+				 .channel_hash = hash,
+				 .nmaps = 1,
+				 .maps = &map,
+				 .ndoorbells = 1,
+				 .doorbells = &doorbell};
+	nvs_view_publish(&view);
+	memset(times, 0, sizeof(times));
+	memset(empties, 0, sizeof(empties));
+	queued = taken = submissions = wrong = ours = nheld = pb_at = dwords_of_next = 0;
+	hold_stamps = false;
+	gpu_base = 0;
+	own_va = own;
+}
+
+static void end(void)
+{
+	munmap(program, 2 * PAGE);
+	munmap(real, 2 * PAGE);
+	munmap(spare, 2 * PAGE);
+	free(timing);
+}
+
+/* ---- the program ---- */
+
+static void put(uint64_t entry, bool last)
+{
+	volatile uint32_t *at = userd_of(program) + NVS_USERD_GP_PUT;
+
+	ring_of(program)[*at] = entry;
+	*at = (*at + 1) % ENTRIES;
+	queue[queued].entry = entry;
+	queue[queued].submission = submissions;
+	queue[queued++].last = last;
+}
+
+/* A segment of N words, of which the first is HEADER. */
+static void put_words(uint32_t header, uint32_t n, bool last)
+{
+	uint32_t *w = (uint32_t *)(void *)(pb + pb_at);
+
+	for (uint32_t i = 0; i < n; i++)
+		w[i] = 0xffffffff; /* no header at all */
+	if (header)
+		w[0] = header;
+	put((VA + pb_at) | (uint64_t)n << 42, last);
+	pb_at = (pb_at + n * 4) % (PB_BYTES - PAGE);
+}
+
+static void drain(void);
+
+static void ring_doorbell(void)
+{
+	struct nvs_buffer *ring = nvs_buffer_enter();
+	struct nvs_doorbell_event event = {
+		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_now()};
+
+	nvs_capture(ring, nvs_view_get(), &event);
+	nvs_buffer_leave(ring);
+	submissions++;
+	drain();
+}
+
+static void submit(uint32_t entries)
+{
+	for (uint32_t i = 0; i < entries; i++)
+		put_words(nvs_header(1, 0x100, 3), 4, i + 1 == entries);
+	ring_doorbell();
+}
+
+/* ---- the trace ---- */
+
+static bool is_wrong(const struct nvs_rec_gpu_time *t, struct stamped *was)
+{
+	return was->told++ || t->begin != was->ns[0] || t->end != was->ns[1];
+}
+
+static void drain(void)
+{
+	struct nvs_buffer *ring = nvs_buffer_mine();
+	uint32_t undrained = 0;
+	struct nvs_rec *rec;
+
+	while ((rec = fake_next(ring, &undrained))) {
+		const struct nvs_rec_gpu_time *t = (const void *)rec;
+		bool empty;
+
+		if (rec->type != NVS_REC_GPU_TIME)
+			continue;
+		empty = t->kind == NVS_TIMING_EMPTY;
+		wrong += t->channel != 3 || (!empty && t->kind != timing->kind) ||
+			 t->sequence >= submissions ||
+			 is_wrong(t, (empty ? empties : times) + t->sequence);
+	}
+}
+
+/* ---- the GPU ---- */
+
+static void stamp(struct nvs_timing_stamp *at, uint32_t payload)
+{
+	at->ns = gpu_ns;
+	__atomic_store_n(&at->payload, payload, __ATOMIC_RELEASE);
+}
+
+/* A segment of ours: its release, and poison. */
+static void own_segment(uint64_t va, uint32_t n)
+{
+	uint32_t *w = (uint32_t *)(void *)((uint8_t *)slots + (va - own_va));
+	bool first = !taken || queue[taken - 1].last;
+	uint32_t whose = first ? queue[taken].submission : 0;
+	struct stamped *stamped = times;
+	struct nvs_timing_stamp *at;
+	uint64_t to = w[1] | (uint64_t)w[2] << 32;
+
+	ours++;
+	gpu_ns += 32;
+	at = (void *)((uint8_t *)slots + (to - own_va));
+	if (n != 6 || w[0] != 0x20050017 || !first || to - own_va >= NVS_TIMING_BYTES ||
+	    w[5] != (timing->kind == NVS_TIMING_WORK ? 0x2100001 : 0x2000001)) {
+		wrong++;
+		return;
+	}
+	/* An end is the one that is to be had of the submission before. */
+	if (timing->uses[(to - own_va) / sizeof(*slots)].kind == NVS_TIMING_EMPTY)
+		stamped = empties;
+	else if (timing->kind == NVS_TIMING_WORK && taken &&
+		 times[queue[taken - 1].submission].n == 1)
+		whose = queue[taken - 1].submission;
+	/* Of nothing: behind all of the submission before, and ahead of all of its own. */
+	wrong += stamped == empties &&
+		 (times[whose].n || (taken && times[queue[taken - 1].submission].n == 1));
+	stamped[whose].ns[stamped[whose].n & 1] = gpu_ns;
+	wrong += stamped[whose].n++ >= 2;
+	if (hold_stamps) {
+		held[nheld].at = at;
+		held[nheld++].payload = w[3];
+	} else {
+		stamp(at, w[3]);
+	}
+	memset(w, 0xdd, 24);
+}
+
+static bool gpu_one(void)
+{
+	volatile uint32_t *userd = userd_of(real);
+	uint32_t get = userd[NVS_USERD_GP_GET];
+	uint64_t entry = ring_of(real)[get], va = gpu_base | (entry & 0xfffffffffcull);
+
+	if (get == userd[NVS_USERD_GP_PUT])
+		return false;
+	ring_of(real)[get] = POISON;
+	if (taken < queued && entry == queue[taken].entry) {
+		if (!nvs_entry_dwords(entry))
+			gpu_base = (entry >> 8 & 0x1ffff) << 40;
+		taken++;
+		gpu_ns += 320;
+	} else if (nvs_entry_dwords(entry) && va - own_va < NVS_TIMING_BYTES) {
+		own_segment(va, nvs_entry_dwords(entry));
+	} else if (entry >> 32 == 4) {
+		gpu_base = (entry >> 8 & 0x1ffff) << 40;
+	} else {
+		wrong += entry != 0;
+	}
+	userd[NVS_USERD_GP_GET] = (get + 1) % ENTRIES;
+	return true;
+}
+
+static void gpu_all(void)
+{
+	bool more;
+
+	do {
+		while (gpu_one())
+			;
+		more = nvs_timing_turn(&shadow, &bells);
+	} while (more || gpu_one());
+}
+
+/* What the program may see of GP_GET: never more than was taken. */
+static void check_get(uint32_t first)
+{
+	uint32_t get = ENTRIES;
+
+	CHECK(nvs_timing_get(&shadow, &get) && get == (first + taken) % ENTRIES);
+}
+
+static void check_end(uint32_t timed)
+{
+	uint32_t told = 0, empty = 0;
+
+	CHECK(nvs_timing_harvest(timing) == 0);
+	drain();
+	for (uint32_t i = 0; i < submissions; i++) {
+		told += times[i].told;
+		empty += empties[i].told;
+	}
+	CHECK(wrong == 0);
+	CHECK(taken == queued);
+	CHECK(told == timed && timing->timed == timed);
+	CHECK(empty == timing->empties);
+	CHECK(ours == timed * timing->kind + 2 * empty);
+}
+
+/* ---- tests ---- */
+
+static void test_positions(uint32_t kind, uint64_t own)
+{
+	for (uint32_t first = 0; first < ENTRIES; first++) {
+		begin(kind, first, own);
+		CHECK(nvs_timing_arm(&shadow, slots, own));
+		for (uint32_t i = 0; i < 6; i++) {
+			submit(1 + (first + i) % 3);
+			for (uint32_t k = 0; k < (first * 7 + i * 3) % 9; k++)
+				gpu_one();
+		}
+		gpu_all();
+		check_get(first);
+		check_end(6);
+		CHECK(timing->empties == (kind == NVS_TIMING_WORK ? 6 : 0));
+		end();
+	}
+}
+
+static void test_round_and_round(uint32_t kind, uint64_t own)
+{
+	uint32_t seed = 1;
+
+	begin(kind, 5, own);
+	CHECK(nvs_timing_arm(&shadow, slots, own));
+	for (uint32_t i = 0; i < 5000; i++) {
+		seed = seed * 1103515245 + 12345;
+		while (queued - taken > ENTRIES - 8 && gpu_one())
+			nvs_timing_turn(&shadow, &bells);
+		submit(1 + (seed >> 16) % 4);
+		for (uint32_t k = 0; k < (seed >> 20) % 12; k++)
+			gpu_one();
+	}
+	gpu_all();
+	check_get(5);
+	check_end(5000);
+	/* Those at the beginning, and one of every 1024 behind them, or of a few more where there
+	 * was no room for it. */
+	CHECK(timing->empties == (kind == NVS_TIMING_WORK ? NVS_TIMING_FIRST + 4 : 0));
+	end();
+}
+
+/* It fills its ring to the last entry: what finds no room beside ours stays behind, and comes. */
+static void test_standstill(void)
+{
+	begin(NVS_TIMING_WORK, 100, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	for (uint32_t round = 0; round < 3; round++) {
+		while (queued - taken < ENTRIES - 1)
+			submit(1);
+		CHECK(nvs_timing_turn(&shadow, &bells)); /* no room at all */
+		check_get(100);
+		for (uint32_t k = 0; k < 40; k++)
+			gpu_one();
+		bell = 0;
+		nvs_timing_turn(&shadow, &bells);
+		CHECK(bell == 0x10012);
+		check_get(100);
+	}
+	gpu_all();
+	check_end(submissions);
+	CHECK(timing->untimed[NVS_UNTIMED_BEHIND] == 0);
+	end();
+}
+
+/* A submission as large as the ring goes without. */
+static void test_large(void)
+{
+	begin(NVS_TIMING_WORK, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	submit(ENTRIES - 1);
+	gpu_all();
+	submit(2);
+	gpu_all();
+	check_end(1);
+	CHECK(timing->untimed[NVS_UNTIMED_RING] == 1);
+	end();
+}
+
+static void test_end(uint32_t behind)
+{
+	uint32_t last;
+
+	begin(NVS_TIMING_WORK, 300, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_shadow_undo(&shadow, true) != 0); /* indices may differ */
+	for (uint32_t i = 0; i < behind; i++)
+		submit(1);
+	for (uint32_t i = 0; !nvs_timing_settle(&shadow, &bells) && i < 10000; i++)
+		gpu_one();
+	last = *(userd_of(program) + NVS_USERD_GP_PUT);
+	CHECK(*(userd_of(real) + NVS_USERD_GP_PUT) == last);
+	CHECK(*(userd_of(real) + NVS_USERD_GP_GET) == last);
+	CHECK(last == (300 + behind) % ENTRIES);
+	CHECK(nvs_timing_put(&shadow) == last);
+	nvs_timing_harvest(timing);
+	drain();
+	CHECK(wrong == 0 && taken == queued);
+	/* From here on as without timing, and then without a shadow. */
+	submit(3);
+	CHECK(timing->untimed[behind ? NVS_UNTIMED_ENDING : NVS_UNTIMED_EARLY] >= 1);
+	put_words(nvs_header(1, 0x100, 3), 4, true); /* not rung */
+	CHECK(nvs_shadow_undo(&shadow, true) == 0);
+	CHECK(*(userd_of(real) + NVS_USERD_GP_PUT) == (last + 4) % ENTRIES);
+	while (gpu_one())
+		;
+	CHECK(wrong == 0 && taken == queued);
+	end();
+}
+
+static void test_methods(void)
+{
+	begin(NVS_TIMING_WORK, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	submit(1);
+	put_words(nvs_header_same(1, 0x1b4, 10), 5, true); /* six words are to come */
+	ring_doorbell();
+	put_words(0, 6, true);
+	ring_doorbell();
+	submit(2);
+	put_words(nvs_header_same(1, 0x1b4, 7), 5, false); /* within a submission: no matter */
+	put_words(0, 3, true);
+	ring_doorbell();
+	gpu_all();
+	check_end(3);
+	CHECK(timing->untimed[NVS_UNTIMED_METHOD] == 2);
+	/* Address here, execution there: a release of ours in between would be taken for it. */
+	put_words(nvs_header(0, 0x5c, 2), 3, true);
+	ring_doorbell();
+	submit(1);
+	gpu_all();
+	CHECK(timing->untimed[NVS_UNTIMED_SEMAPHORE] == 2);
+	check_end(3);
+	end();
+	begin(NVS_TIMING_WORK, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	put((VA + PB_BYTES + PAGE) | 4ull << 42, true); /* nobody knows what is there */
+	ring_doorbell();
+	submit(1);
+	gpu_all();
+	CHECK(timing->untimed[NVS_UNTIMED_UNREADABLE] == 2);
+	check_end(0);
+	end();
+}
+
+/* The program's own extended base is there again behind each segment of ours. */
+static void test_extended(uint64_t own)
+{
+	begin(NVS_TIMING_WORK, 7, own);
+	CHECK(nvs_timing_arm(&shadow, slots, own));
+	for (uint32_t i = 0; i < 20; i++) {
+		put(EXTENDED((uint64_t)i << 40), false);
+		put(EXTENDED(0ull), true);
+		ring_doorbell();
+		submit(1);
+		put(EXTENDED((uint64_t)i << 40), true);
+		ring_doorbell();
+		gpu_all();
+		CHECK(gpu_base == (uint64_t)i << 40);
+		put(EXTENDED(0ull), true);
+		ring_doorbell();
+	}
+	gpu_all();
+	check_end(80);
+	end();
+}
+
+/* Fetched, and not released: the slots stay what they are until they are, and were read. */
+static void test_late_releases(void)
+{
+	begin(NVS_TIMING_DISPATCH, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	hold_stamps = true;
+	for (uint32_t i = 0; i < NVS_TIMING_SLOTS + 100; i++) {
+		submit(1);
+		gpu_all();
+	}
+	CHECK(timing->untimed[NVS_UNTIMED_BEHIND] == 100);
+	CHECK(nheld == NVS_TIMING_SLOTS);
+	for (uint32_t i = 0; i < nheld; i++)
+		for (uint32_t k = 0; k < i; k += 37)
+			wrong += held[i].at == held[k].at;
+	/* With the times that were theirs. */
+	for (uint32_t i = 0; i < nheld; i++) {
+		held[i].at->ns = times[i].ns[0];
+		__atomic_store_n(&held[i].at->payload, held[i].payload, __ATOMIC_RELEASE);
+	}
+	hold_stamps = false;
+	for (uint32_t i = 0; i < 50; i++) {
+		submit(1);
+		gpu_all();
+	}
+	check_end(NVS_TIMING_SLOTS + 50);
+	end();
+}
+
+/* Who held the lock is gone: jumped out of it, or dead. What comes later reaches the GPU. */
+static void test_left(uint32_t holder)
+{
+	begin(NVS_TIMING_WORK, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	submit(2);
+	atomic_store(&timing->lock, holder ? holder : nvs_tls.tid);
+	submit(1);
+	submit(2);
+	gpu_all();
+	CHECK(wrong == 0 && taken == queued);
+	CHECK(timing->lock == 0);
+	check_end(1);
+	end();
+}
+
+/* Entries that were laid before the GPU was told, and those it was told of, are known apart. */
+static void test_left_in_the_middle(bool told)
+{
+	uint32_t put;
+
+	begin(NVS_TIMING_WORK, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	submit(1);
+	gpu_all();
+	put = timing->put;
+	put_words(nvs_header(1, 0x100, 3), 4, true);
+	/* As far as a doorbell gets that is left before it has taken note of its GP_PUT. */
+	timing->of_real[put] = 1;
+	ring_of(real)[put] = queue[1].entry;
+	timing->of_real[put + 1] = 2;
+	state.claim = 2ull << NVS_PUT_BITS | 2;
+	atomic_store(&shadow.carried, 2ull << NVS_PUT_BITS | 2);
+	if (told)
+		*(userd_of(real) + NVS_USERD_GP_PUT) = put + 1;
+	atomic_store(&timing->lock, nvs_tls.tid);
+	submissions++;
+	submit(1);
+	gpu_all();
+	CHECK(wrong == 0 && taken == queued);
+	end();
+}
+
+/* Found held by what it interrupts: whoever holds it brings it over. */
+static void test_nested(void)
+{
+	struct nvs_doorbell_event event = {.doorbell = &doorbell, .token = 0x10012, .stack = 5};
+
+	begin(NVS_TIMING_WORK, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	submit(1);
+	atomic_store(&timing->lock, nvs_tls.tid);
+	put_words(nvs_header(1, 0x100, 3), 4, true);
+	nvs_capture_lost(nvs_view_get(), &event); /* no buffer of its own to be had */
+	submissions++;
+	CHECK(timing->lock == nvs_tls.tid);
+	atomic_store(&timing->lock, 0);
+	gpu_all();
+	CHECK(wrong == 0 && taken == queued);
+	end();
+}
+
+/* The GPU stands still when doorbells are not to be seen any more: what is put comes over unrung.
+ */
+static void test_blind(void)
+{
+	begin(NVS_TIMING_WORK, 500, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	submit(2);
+	CHECK(!nvs_timing_blind(&shadow, &bells));
+	for (uint32_t i = 0; i < 2 * ENTRIES; i++) {
+		put_words(nvs_header(1, 0x100, 3), 4, true);
+		bell = 0;
+		nvs_timing_turn(&shadow, &bells);
+		CHECK(bell == 0x10012);
+		gpu_all();
+	}
+	CHECK(wrong == 0 && taken == queued);
+	end();
+}
+
+int main(void)
+{
+	struct nvs_trap_options options = {.backtrace = false};
+
+	CHECK(nvs_trap_init(&options) == 0);
+	fake_rings(4, 1 << 20);
+	atomic_store(&nvs_process->started, 1);
+	nvs_trap_record(NVS_RECORD_ALL);
+	pb = mmap(NULL, PB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	slots = aligned_alloc(4096, NVS_TIMING_BYTES);
+	test_positions(NVS_TIMING_WORK, LOW);
+	test_positions(NVS_TIMING_DISPATCH, LOW);
+	test_positions(NVS_TIMING_WORK, HIGH);
+	test_round_and_round(NVS_TIMING_WORK, LOW);
+	test_round_and_round(NVS_TIMING_DISPATCH, LOW);
+	test_round_and_round(NVS_TIMING_WORK, HIGH);
+	test_standstill();
+	test_large();
+	test_end(0);
+	test_end(1);
+	test_end(100);
+	test_end(ENTRIES - 1);
+	test_methods();
+	test_extended(LOW);
+	test_extended(HIGH);
+	test_late_releases();
+	test_left(0);
+	test_left(0x3ffffff0);
+	test_left_in_the_middle(false);
+	test_left_in_the_middle(true);
+	test_nested();
+	test_blind();
+	return test_result();
+}

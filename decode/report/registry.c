@@ -93,7 +93,7 @@ static void list_line(FILE *out, const struct nvs_report *r)
 					      "binary", "file", "folder"};
 	static const char *const needs[] = {"trace",   "calls", "cells",      "names",
 					    "filters", "whole", "continuity", "files",
-					    "nvtx",    "pair",	"apart", "timing"};
+					    "nvtx",    "pair",	"apart",      "timing"};
 	const char *comma = "";
 
 	fprintf(out, "--%s\t%s\t", r->name, r->argument ? r->argument : "");

@@ -13,7 +13,7 @@ def recorded(suite, name, argvs, env=None):
     row, folder, traces = suite.row(name), suite.folder(name), []
     for number, argv in enumerate(argvs):
         traces.append(os.path.join(folder, f"run-{number}.zst"))
-        more = dict(env or {}, **suite.preload(folder), NVSNOOP_OUT=traces[-1])
+        more = {**(env or {}), **suite.preload(folder), "NVSNOOP_OUT": traces[-1]}
         _, _, status = suite.run(f"{name}: run {number}", argv, more)
         if status != 0:
             row.wrong.append(f"run {number} ends with {status}")

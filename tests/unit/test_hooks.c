@@ -105,6 +105,14 @@ void nvs_shadow_clear_due(struct nvs_channel_entry *channel)
 {
 }
 
+void nvs_shadow_prepare(uint64_t start, uint64_t end)
+{
+}
+
+void nvs_shadow_cut(uint64_t start, uint64_t end)
+{
+}
+
 void nvs_shadow_bring_over(void)
 {
 }
@@ -134,8 +142,9 @@ void nvs_timing_tell(const struct nvs_channel_entry *channel)
 {
 }
 
-void nvs_rm_timing_clocks(void)
+bool nvs_rm_timing_clocks(void)
 {
+	return false;
 }
 
 void nvs_timing_memory_goes(uint64_t start, uint64_t end)

@@ -434,12 +434,27 @@ static void check_cleared(unsigned from, uint64_t start, const char *last, uint6
 	CHECK(from <= a && a < b && b < nsteps);
 }
 
+/* The GPU was waited for ahead of that, and what it did not free was cut off if the pages go. */
+static void check_prepared(unsigned from, uint64_t start, const char *last, uint64_t last_a)
+{
+	unsigned prepare = find_step(from, "prepare", start),
+		 clear = find_step(from, "clear", start);
+	unsigned cut = find_step(from, "cut", start), end = find_step(from, last, last_a);
+
+	check_cleared(from, start, last, last_a);
+	CHECK(prepare < clear);
+	if (strcmp(last, "mprotect"))
+		CHECK(clear < cut && cut < end);
+	else
+		CHECK_EQ(cut, nsteps);
+}
+
 /* Shadows end before the pages, or what they mean, become something else. */
 static void test_shadows(void)
 {
 	const uint64_t va = 0x200600000;
 	void *page = (void *)(va + 0x2000);
-	uint8_t p[72] = {0};
+	struct NV_CHANNEL_ALLOC_PARAMS p = {0};
 	unsigned n;
 
 	fresh(NVS_RELEASE(580, 159, 4));
@@ -452,23 +467,34 @@ static void test_shadows(void)
 	n = nsteps;
 	make_channel(A, 15, 31, va + 0x3000, 1024, 20, 0x2200, 0x10031);
 	check_cleared(n, va + 0x2200, "ioctl", 0x2b);
+	CHECK_EQ(find_step(n, "prepare", va + 0x2200), nsteps);
+	/* With timing the GPU is waited for first. */
+	n = nsteps;
+	options.values.timing = true;
+	make_channel(A, 15, 33, va + 0x9000, 1024, 20, 0x2600, 0x10033);
+	options.values.timing = false;
+	CHECK(find_step(n, "prepare", va + 0x2600) < find_step(n, "clear", va + 0x2600));
+	check_cleared(n, va + 0x2600, "ioctl", 0x2b);
 	/* Nothing is known of where it lies. */
 	n = nsteps;
 	make_channel(A, 15, 32, va + 0x6000, 1024, 99, 0x2400, 0x10032);
 	CHECK_EQ(find_step(n, "clear", 0x2400), nsteps);
-	nvs_channel_expect(A, NULL);
-	nvs_channel_expect(A, p);
+	CHECK_EQ(nvs_channel_expected(A, NULL), 0);
+	CHECK_EQ(nvs_channel_expected(A, &p), 0);
+	p.hUserdMemory[0] = 20;
+	p.userdOffset[0] = 0x2400;
+	CHECK_EQ(nvs_channel_expected(A, &p), va + 0x2400);
 
 	n = nsteps;
 	nvs_maps_mprotect(page, 0x1000, PROT_READ);
-	check_cleared(n, va + 0x2000, "mprotect", va + 0x2000);
+	check_prepared(n, va + 0x2000, "mprotect", va + 0x2000);
 	n = nsteps;
 	next_mmap = va + 0x400000;
 	nvs_maps_mremap(page, 0x1000, 0x1000, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)next_mmap);
-	check_cleared(n, va + 0x2000, "mremap", va + 0x2000);
+	check_prepared(n, va + 0x2000, "mremap", va + 0x2000);
 	n = nsteps;
 	nvs_maps_munmap((void *)va, 0x1000);
-	check_cleared(n, va, "munmap", va);
+	check_prepared(n, va, "munmap", va);
 
 	/* A second mapping shows what is written through the first. */
 	fresh(NVS_RELEASE(580, 159, 4));

@@ -18,7 +18,7 @@
 #define CHUNKS (NVS_TIMING_POOL_BYTES / NVS_TIMING_BYTES)
 #define NAP_NS 50000
 #define STEPS 20 /* towards a shadow's end, of a GPU that has nothing to do */
-#define END_TRIES 100 /* 100 ms: it would fault at what it has not taken yet */
+#define END_TRIES 2000 /* naps, 100 ms: it would fault at what it has not done yet */
 #define DRAIN_TRIES 1000
 #define LAST_TRIES 20 /* for times of what the GPU has taken */
 #define CLOCK_READS 8
@@ -199,7 +199,7 @@ void nvs_timing_tell(const struct nvs_channel_entry *c)
 	if (!nvs_options()->values.timing || !all)
 		return;
 	lost = t && c->pool ? missing(t) : 0;
-	told += t ? t->timed - lost : 0;
+	told += c->untimed[0] + (t ? t->timed - lost + t->untimed[0] : 0);
 	for (uint32_t i = 1; i < NVS_UNTIMED_REASONS; i++) {
 		uint64_t n = c->untimed[i] + (t ? t->untimed[i] : 0);
 
@@ -317,14 +317,27 @@ bool nvs_rm_timing_wants(uint32_t gpu)
 	return wants;
 }
 
+/* The GPU has fetched all of ours, and written what they say. */
+static bool is_through(struct nvs_channel_entry *c)
+{
+	return nvs_timing_step(c) && !nvs_timing_harvest(c->shadow->timing);
+}
+
 static void goes(struct nvs_timing_pool *p)
 {
 	struct nvs_channel_entry *c;
+	uint32_t tries = 0; /* for all of them: a GPU that is stuck holds all up */
 
 	p->gone = true;
 	DL_FOREACH(nvs_rm()->channels, c)
-	for (uint32_t i = 0; c->pool == p && c->shadow && i < END_TRIES; i++)
-		nvs_timing_end(c);
+	{
+		while (c->pool == p && c->shadow && tries < END_TRIES && !is_through(c)) {
+			tries++;
+			nap();
+		}
+		if (c->pool == p && c->shadow)
+			nvs_timing_end(c);
+	}
 }
 
 void nvs_timing_memory_goes(uint64_t start, uint64_t end)

@@ -39,6 +39,7 @@ struct nvs_batch {
 	uint32_t thread; /* NVS_NONE: not known */
 	uint32_t old_put, new_put, count;
 	uint64_t bytes; /* of all segments */
+	bool skipped; /* nobody asked for it: it has no record */
 	/* Of NVS_MAX_ENTRIES each; NULL where the batch is only counted. */
 	struct nvs_batch_entry *entries;
 	uint32_t

@@ -185,6 +185,7 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 	b->reader = (struct nvs_reader){.view = view, .channel = ch};
 	nvs_shadow_enter(ch);
 	want = wanted();
+	b->skipped = !want;
 	if (want)
 		flags = (uint16_t)(nvs_calls_tell(buffer, event->time) << NVS_SUB_CALL_SHIFT);
 	do {

@@ -415,10 +415,11 @@ static void walk_on(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, ui
 		why = NVS_UNTIMED_TOGETHER;
 	if (plain)
 		why = t->payload ? NVS_UNTIMED_ENDING : NVS_UNTIMED_EARLY;
-	if (why)
-		t->untimed[why] += n ? n : 1;
+	/* What has no record has no time, and needs no reason. */
+	if (why || b->skipped)
+		t->untimed[b->skipped ? 0 : why] += n ? n : 1;
 	if (!plain)
-		t->ends[last] = (b->sequence + 1) | (why ? 0 : MAY_BE_TIMED);
+		t->ends[last] = (b->sequence + 1) | (why || b->skipped ? 0 : MAY_BE_TIMED);
 }
 
 static uint64_t batches(uint64_t carried, uint64_t target)
@@ -530,6 +531,15 @@ static bool enter(struct nvs_batch *b, uint64_t mine)
 	}
 }
 
+/* By the number alone: where doorbells are not seen, carried has a GP_PUT of its own. */
+static bool batches_left(const struct nvs_shadow *sh)
+{
+	uint64_t ready = atomic_load(&sh->timing->ready);
+
+	return ready >> NVS_PUT_BITS > atomic_load((_Atomic uint64_t *)&sh->carried) >>
+	       NVS_PUT_BITS;
+}
+
 void nvs_timing_carry(struct nvs_batch *b)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;
@@ -542,7 +552,7 @@ void nvs_timing_carry(struct nvs_batch *b)
 		hand_over(b, latest(mine, atomic_load(&t->ready)));
 		leave(t);
 		/* Left by who found the lock held, and may have looked before it was free. */
-		if (atomic_load(&t->ready) <= atomic_load(&sh->carried) || !acquire(t, my_tid()))
+		if (!batches_left(sh) || !acquire(t, my_tid()))
 			return;
 	}
 }

@@ -72,7 +72,7 @@ struct nvs_timing {
 	uint32_t next, payload;
 	uint64_t base; /* extended base at put */
 	struct nvs_walk walk; /* the program's stream at its last entry handed over */
-	uint64_t timed, untimed[NVS_UNTIMED_REASONS];
+	uint64_t timed, untimed[NVS_UNTIMED_REASONS]; /* 0: not recorded either */
 	uint64_t empties, emptied; /* brackets around nothing; of TIMED at the last one */
 	struct nvs_timing_use {
 		_Atomic uint32_t state;

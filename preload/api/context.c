@@ -17,7 +17,7 @@ static void tell(void (*whom)(uint64_t), uint64_t context)
 
 void nvs_api_after_context_out(struct nvs_api_frame *f, uint32_t result)
 {
-	if (!result && f->regs[0])
+	if (nvs_api_context_seen && !result && f->regs[0])
 		tell(nvs_api_context_seen, *(uint64_t *)f->regs[0]);
 }
 
@@ -33,7 +33,7 @@ void nvs_api_before_context_destroy(struct nvs_api_frame *f)
 	tell(nvs_api_context_ends, f->regs[0]);
 }
 
-/* The device's own: which one that is, is not asked. */
+/* The device's own: which one that is, is not asked. Nor is a green context's. */
 void nvs_api_before_primary_reset(struct nvs_api_frame *f)
 {
 	nvs_api_before_unload(f);

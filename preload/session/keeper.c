@@ -56,6 +56,9 @@ static void run_keeper(void *arg)
 		nvs_trigger_look(session);
 		ask_loader();
 		nvs_shadow_refresh();
+		/* Whose task it is may be inside the driver, behind a thread that waits for the
+		 * GPU. */
+		nvs_rm_timing_round(false);
 		nvs_end_with_last_thread(session);
 	}
 }

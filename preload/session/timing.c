@@ -66,6 +66,13 @@ static void seen(uint64_t context)
 	nvs_sys_futex_wake(&nvs_timing_behind);
 }
 
+/* The place is another context's, or will be. */
+static void forget(struct contexts *all, uint32_t i)
+{
+	atomic_store(&all->tried[i], 0);
+	atomic_store(&all->gpu[i], 0);
+}
+
 /* CONTEXT, or 0: any, is about to end. */
 static void ends(uint64_t context)
 {
@@ -79,9 +86,8 @@ static void ends(uint64_t context)
 
 		if (!now || (context && now != context))
 			continue;
-		atomic_store(&all->tried[i], 0);
-		atomic_store(&all->gpu[i], 0);
 		atomic_compare_exchange_strong(&all->context[i], &now, 0);
+		forget(all, i);
 	}
 	for (int i = 0; i < MAKING_MS; i++) {
 		uint64_t making = atomic_load(&all->making);
@@ -199,6 +205,8 @@ static void look_into(struct contexts *all, uint32_t i)
 			look_around(all, i);
 			set_current(0);
 		}
+		if (atomic_load(&all->context[i]) != context)
+			forget(all, i);
 		nvs_sigview_own_faults_end();
 	}
 	atomic_store(&all->making, 0);

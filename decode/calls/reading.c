@@ -293,6 +293,9 @@ int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
 		failed = nvs_stream_read(r->trace, &consumer, r, err);
 	if (!failed && r->calls)
 		failed = nvs_calls_end(r->calls);
+	for (uint32_t i = 0; i < r->n && !failed; i++)
+		if (r->readers[i].end)
+			failed = r->readers[i].end(r->readers[i].arg);
 	nvs_attach_free(r->follow);
 	r->follow = NULL;
 	return failed < 0 ? failed : 0;

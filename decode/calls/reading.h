@@ -37,6 +37,8 @@ struct nvs_reader {
 	int (*call)(void *arg, const struct nvs_call *call);
 	/* Every other record, after the calls that it ends. */
 	int (*record)(void *arg, const struct nvs_rec *rec);
+	/* All has been told, and what that points to is still there. */
+	int (*end)(void *arg);
 	/* What is to stand in nvs_op.code for a submission; of one reader in a reading, else it is
 	 * the submission's number. Called behind `submission`. */
 	uint64_t (*tag)(void *arg, const struct nvs_submission *s);

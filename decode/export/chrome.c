@@ -12,7 +12,9 @@
 #include "decode/report/table.h"
 #include "decode/report/words.h"
 
-#define CHANNELS 0x60000000u /* numbers of threads that stand for channels, above all others */
+/* Numbers of threads that stand for channels, above all others; and for the GPU's work of these. */
+#define CHANNELS 0x60000000u
+#define WORKS 0x70000000u
 
 /* A thread of the viewer that has a name. */
 struct thread {
@@ -108,6 +110,19 @@ static uint32_t channel_of(const struct nvs_walk *w, uint32_t channel)
 	if (is_new(w, tid))
 		name_thread(w, "thread_name", tid,
 			    nvs_walk_channel(w, channel, room, sizeof(room)));
+	return tid;
+}
+
+static uint32_t works_of(const struct nvs_walk *w, uint32_t channel)
+{
+	uint32_t tid = WORKS + channel;
+	char name[160], room[128];
+
+	if (is_new(w, tid)) {
+		nvs_walk_channel(w, channel, room, sizeof(room));
+		snprintf(name, sizeof(name), "GPU's work of %s", room);
+		name_thread(w, "thread_name", tid, name);
+	}
 	return tid;
 }
 
@@ -263,6 +278,26 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 	return ferror(file_of(w));
 }
 
+static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
+{
+	uint32_t tid = works_of(w, g->work->channel);
+	bool any = false;
+
+	begin_event(w, "X", "gpu", *g->name ? g->name : "-", tid, g->begin);
+	put_us(w, "dur", g->end - g->begin);
+	begin_args(w);
+	note_number(w, "submission", g->work->number, &any);
+	if (g->work->flags & NVS_WORK_ALONE)
+		note_number(w, "bytes", g->work->bytes, &any);
+	note_text(w, "note", nvs_walk_note(g), &any);
+	note_number(w, "clock_error_ns", g->give, &any);
+	fputc('}', file_of(w));
+	finish(w);
+	if (g->flow)
+		flow(w, "t", tid, g->begin, g->flow);
+	return ferror(file_of(w));
+}
+
 /*
  * What a thread pushes in the default domain nests with its calls. All else overlaps as it likes,
  * and is told by a number of its own.
@@ -308,6 +343,7 @@ static const struct nvs_walker walker = {
 	.submission = on_submission,
 	.release = on_release,
 	.range = on_range,
+	.gpu = on_gpu,
 	.memory = on_memory,
 };
 

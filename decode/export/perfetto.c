@@ -73,7 +73,7 @@ enum {
 
 #define MOST_NAMES (1u << 16) /* that have a number; what comes later is written out */
 
-enum track_kind { PROCESS, THREAD, NVTX, CHANNEL, RING, MEMORY };
+enum track_kind { PROCESS, THREAD, NVTX, CHANNEL, WORK, RING, MEMORY };
 
 struct track {
 	struct {
@@ -222,7 +222,7 @@ static void describe_nvtx(const struct nvs_walk *w, struct nvs_proto *p, uint32_
 
 static void describe(const struct nvs_walk *w, struct nvs_proto *p, const struct track *t)
 {
-	char text[128];
+	char text[160], room[128];
 
 	switch (t->key.kind) {
 	case PROCESS:
@@ -239,6 +239,11 @@ static void describe(const struct nvs_walk *w, struct nvs_proto *p, const struct
 		break;
 	case CHANNEL:
 		nvs_walk_channel(w, t->key.number, text, sizeof(text));
+		nvs_proto_text(p, TRACK_NAME, text, strlen(text));
+		break;
+	case WORK:
+		nvs_walk_channel(w, t->key.number, room, sizeof(room));
+		snprintf(text, sizeof(text), "GPU's work of %s", room);
 		nvs_proto_text(p, TRACK_NAME, text, strlen(text));
 		break;
 	case RING:
@@ -469,6 +474,28 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *release
 	return end_event(w);
 }
 
+static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
+{
+	uint64_t track = track_of(w, WORK, g->work->channel, 0);
+	struct nvs_proto *p;
+	int r;
+
+	if (!track)
+		return -ENOMEM;
+	p = begin_event(w, g->begin, TYPE_BEGIN, track);
+	put_category(p, "gpu");
+	put_name(w, *g->name ? g->name : "-");
+	if (g->flow)
+		nvs_proto_fixed64(p, EVENT_FLOW, g->flow);
+	note_number(w, "submission", g->work->number);
+	if (g->work->flags & NVS_WORK_ALONE)
+		note_number(w, "bytes", g->work->bytes);
+	note_text(w, "note", nvs_walk_note(g));
+	note_number(w, "clock_error_ns", g->give);
+	r = end_event(w);
+	return r ? r : end_slice(w, g->end, track);
+}
+
 /* A started range overlaps others as it likes: each has a track of its own, of its name. */
 static uint64_t range_track(const struct nvs_walk *w, const struct nvs_walk_range *range)
 {
@@ -519,6 +546,7 @@ static const struct nvs_walker walker = {
 	.submission = on_submission,
 	.release = on_release,
 	.range = on_range,
+	.gpu = on_gpu,
 	.memory = on_memory,
 };
 
@@ -540,7 +568,9 @@ NVS_REPORT(export_perfetto, .name = "export=perfetto", .place = 310,
 	   .man = "Perfetto's own trace, to be opened at\n.IR https://ui.perfetto.dev ,\nor with "
 		  "trace_processor. A track for each thread has its calls with their arguments as "
 		  "slices, one for each channel its\nsubmissions, and when they were seen to be "
-		  "done; flows connect the three. Beside them: ranges and marks of NVTX, the "
+		  "done; flows connect the three. Of a trace with\n.BR "
+		  "timing=work ,\nanother track for each channel has what the GPU did, each "
+		  "submission for as long as that took. Beside them: ranges and marks of NVTX, the "
 		  "entries of each\nring that are not seen to be done, and the device memory that "
 		  "calls have allocated.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,

@@ -2,7 +2,8 @@
 /*
  * --export=sqlite: a database with our tables (NVSNOOP_CALL and so on), and, made of them, those
  * tables of Nsight Systems' export whose meaning is equal, by its names and columns. None of those
- * has a row of which a time is not known: of what the GPU did there is none.
+ * has a row of which a time is not known. Of what the GPU did there is none: theirs are of kernels,
+ * the times that there are of submissions.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -181,6 +182,6 @@ NVS_REPORT(
 	       "channels, graphs and stacks stand in tables of our own (NVSNOOP_CALL ...), calls, "
 	       "ranges, threads and stacks also\nin those that Nsight Systems has for them "
 	       "(CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS ...), for what was written for it. What "
-	       "the GPU did, whose\ntime is not known, stands in none of those.",
+	       "the GPU did, by the times of\n.BR timing=work ,\nstands in NVSNOOP_GPU_WORK alone.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FILE,
 	.print = print);

@@ -68,6 +68,12 @@ static const struct nvs_cell_column release_columns[] = {
 	NUMBER("process"), NUMBER("channel"), NUMBER("submission"),
 	NUMBER("payload"), NUMBER("seen_ns"), NUMBER("gpu_ns"),
 };
+static const struct nvs_cell_column work_columns[] = {
+	NUMBER("process"), NUMBER("submission"), NUMBER("channel"),
+	NUMBER("call"),	   TEXT("work"),	 NUMBER("begin_ns"),
+	NUMBER("end_ns"),  NUMBER("bytes"),	 NUMBER("clock_error_ns"),
+	TEXT("note"),
+};
 static const struct nvs_cell_column range_columns[] = {
 	NUMBER("process"), NUMBER("thread"),   NUMBER("domain_id"), TEXT("domain"),
 	TEXT("kind"),	   TEXT("range"),      NUMBER("depth"),	    NUMBER("color"),
@@ -96,6 +102,7 @@ const struct nvs_tables_one nvs_tables[NVS_TABLES] = {
 	[NVS_TABLE_CALL] = {"call", COLUMNS(call_columns)},
 	[NVS_TABLE_SUBMISSION] = {"submission", COLUMNS(submission_columns)},
 	[NVS_TABLE_RELEASE] = {"release", COLUMNS(release_columns)},
+	[NVS_TABLE_GPU_WORK] = {"gpu_work", COLUMNS(work_columns)},
 	[NVS_TABLE_RANGE] = {"range", COLUMNS(range_columns)},
 	[NVS_TABLE_GRAPH] = {"graph", COLUMNS(graph_columns)},
 	[NVS_TABLE_GRAPH_NODE] = {"graph_node", COLUMNS(node_columns)},
@@ -342,6 +349,22 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 	return tell(w, NVS_TABLE_RELEASE);
 }
 
+static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
+{
+	struct state *st = begin_row(w);
+
+	number(st, true, g->work->number);
+	number(st, true, g->work->channel);
+	number(st, g->flow, g->flow);
+	text(st, g->name);
+	time_cell(st, w, true, g->begin);
+	time_cell(st, w, !g->brief, g->end);
+	number(st, g->work->flags & NVS_WORK_ALONE, g->work->bytes);
+	number(st, true, g->give);
+	text(st, nvs_walk_note(g));
+	return tell(w, NVS_TABLE_GPU_WORK);
+}
+
 /* ---- ranges: told when they have ended ---- */
 
 static int tell_range(struct nvs_walk *w, const struct held *h, bool ended, int64_t end)
@@ -520,6 +543,7 @@ int nvs_tables_walk(struct nvs_run *run, nvs_tables_row *row, void *arg)
 		.submission = on_submission,
 		.release = on_release,
 		.range = on_range,
+		.gpu = on_gpu,
 		.end = on_end,
 	};
 	struct state st = {.row = row, .arg = arg};

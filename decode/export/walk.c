@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads traces for exports: times, flows, what is done, and what memory is taken. */
+/*
+ * Reads traces for exports: times, flows, what is done, what the GPU did, and what memory is taken.
+ * Longer than a file should be: one reading serves all of these.
+ */
 #include "decode/export/walk.h"
 #include <errno.h>
 #include "decode/base/numbers.h"
@@ -7,6 +10,7 @@
 #include "decode/calls/reading.h"
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
+#include "decode/calls/timing.h"
 #include "decode/report/report.h"
 #include "decode/report/table.h"
 #include "decode/report/words.h"
@@ -31,6 +35,8 @@ struct progress {
 	uint32_t last; /* payload of the latest release */
 	bool counts; /* one has been seen, and each was one more than the one before */
 	bool lost; /* too many, or not in a row: not known from here on */
+	int64_t gpu_end; /* until when the GPU did its work, as far as that has been told */
+	bool gpu_begun;
 };
 
 struct block {
@@ -47,6 +53,8 @@ struct nvs_walk_own {
 	struct nvs_rows blocks;
 	uint64_t live;
 	bool overfull; /* of blocks: nothing is told any more */
+	struct nvs_works *works; /* NULL: the GPU's times are not asked for, or not there */
+	struct nvs_numbers flows; /* by their place in the list of works */
 };
 
 /* ---- times ---- */
@@ -113,11 +121,20 @@ static bool take_block(struct nvs_walk_own *own, const struct nvs_call *call)
 	return true;
 }
 
+static int note_call(struct nvs_walk *w, const struct nvs_call *call)
+{
+	uint64_t context;
+	uint32_t stream;
+
+	return w->own->works ? nvs_works_call(w->own->works, call, &stream, &context)
+			     : nvs_handles_call(w->handles, call);
+}
+
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_walk *w = arg;
 	struct nvs_walk_call c = {.call = call};
-	int r = nvs_handles_call(w->handles, call);
+	int r = note_call(w, call);
 
 	if (!r && w->walker->memory && !w->own->overfull && take_block(w->own, call))
 		r = w->walker->memory(w, time_of(w, call->end), w->own->live);
@@ -132,23 +149,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 		c.end = time_of(w, call->end);
 	w->run->out->told++;
 	return w->walker->call(w, &c);
-}
-
-const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size)
-{
-	const char *name;
-
-	if (!call->end)
-		return "did not return";
-	if (call->flags & NVS_CALL_UNWOUND)
-		return "left by an exception";
-	if (call->flags & NVS_CALL_ABANDONED)
-		return "left by a jump";
-	if (!call->result)
-		return NULL;
-	name = nvs_call_error(call->result);
-	snprintf(room, size, "%u", call->result);
-	return name ? name : room;
 }
 
 /* ---- what is done ---- */
@@ -174,7 +174,9 @@ static int add_pending(struct progress *p, const struct pending *one)
 		for (uint32_t i = 0; i < p->n; i++)
 			at[i] = *pending_at(p, i);
 		free(p->at);
-		*p = (struct progress){at, 0, p->n, room, p->entries, p->last, p->counts, p->lost};
+		p->at = at;
+		p->first = 0;
+		p->room = room;
 	}
 	*pending_at(p, p->n++) = *one;
 	p->entries += one->entries;
@@ -240,12 +242,13 @@ static int note_pending(struct nvs_walk *w, struct progress *p, const struct nvs
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct nvs_walk_own *own = ((struct nvs_walk *)arg)->own;
+	int r = own->works ? nvs_works_op(own->works, s, op) : 0;
 
 	if (op->kind != NVS_OP_CODE)
 		nvs_tally_op(&own->tally, op);
-	if (op->kind != NVS_OP_RELEASE || op->sem.op != NVS_SEM_SET ||
+	if (r || op->kind != NVS_OP_RELEASE || op->sem.op != NVS_SEM_SET ||
 	    op->sem.address != s->channel->progress_address || !op->sem.address)
-		return 0;
+		return r;
 	if (!own->releases++)
 		own->first = (uint32_t)op->sem.payload;
 	else
@@ -268,6 +271,21 @@ static int tell_submission(struct nvs_walk *w, const struct progress *p,
 	return w->walker->submission(w, &one);
 }
 
+/* For when its work is told. */
+static int note_work(struct nvs_walk_own *own, const struct nvs_submission *s,
+		     const struct nvs_call *call, uint64_t flow)
+{
+	size_t before, n;
+	int r;
+
+	nvs_works_list(own->works, &before);
+	r = nvs_works_submitted(own->works, s, call);
+	nvs_works_list(own->works, &n);
+	return r || n == before || !flow
+		       ? r
+		       : nvs_number_set(&own->flows, (uint32_t)before, (void *)(uintptr_t)flow);
+}
+
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_walk *w = arg;
@@ -279,6 +297,8 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 
 	if (!r)
 		r = note_pending(w, p, s, flow, selected);
+	if (!r && w->own->works)
+		r = note_work(w->own, s, call, flow);
 	if (!r && selected && w->walker->submission)
 		r = tell_submission(w, p, s, call, at, flow);
 	memset(&w->own->tally, 0, sizeof(w->own->tally));
@@ -309,9 +329,51 @@ static int tell_range(struct nvs_walk *w, const struct nvs_rec *rec)
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_walk *w = arg;
-	int r = nvs_handles_record(w->handles, rec);
+	int r = w->own->works ? nvs_works_record(w->own->works, rec)
+			      : nvs_handles_record(w->handles, rec);
 
 	return r || !w->walker->range ? r : tell_range(w, rec);
+}
+
+/* ---- what the GPU did ---- */
+
+static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *work)
+{
+	struct progress *p = nvs_number_get(&w->own->channels, work->channel);
+	struct nvs_walk_gpu g = {.work = work, .brief = work->flags & NVS_WORK_BRIEF};
+
+	if (!p || !nvs_timing_session(nvs_works_timing(w->own->works), work->channel, work->begin,
+				      &g.begin, &g.give))
+		return 0;
+	g.name = nvs_works_name(w->own->works, work);
+	g.flow = (uintptr_t)nvs_number_get(&w->own->flows, index);
+	g.begin += w->own->shift;
+	/* The place of each is off by a little of its own. */
+	if (p->gpu_begun && g.begin < p->gpu_end)
+		g.begin = p->gpu_end;
+	g.end = g.begin + (g.brief ? 0 : (int64_t)work->ns);
+	p->gpu_end = g.end;
+	p->gpu_begun = true;
+	return w->walker->gpu(w, &g);
+}
+
+static int tell_works(void *arg)
+{
+	struct nvs_walk *w = arg;
+	struct nvs_works *works = w->own->works;
+	int r = nvs_works_end(works);
+	size_t n;
+	const struct nvs_work *list = nvs_works_list(works, &n);
+
+	for (size_t i = 0; i < n && !r; i++)
+		if (list[i].flags & NVS_WORK_TIMED && list[i].flags & NVS_WORK_SELECTED)
+			r = tell_work(w, (uint32_t)i, list + i);
+	if (nvs_works_dropped(works))
+		fprintf(stderr,
+			"nvsnoop-report: %s: there is no room for the GPU's work of %llu "
+			"submissions; --range chooses\n",
+			w->source->path, (unsigned long long)nvs_works_dropped(works));
+	return r;
 }
 
 /* ---- a trace ---- */
@@ -332,6 +394,7 @@ static int read_trace(struct nvs_walk *w)
 				    .op = on_op,
 				    .submitted = on_submitted,
 				    .calls = true,
+				    .tallies = w->own->works,
 				    .arg = w};
 	bool done = w->walker->submission || w->walker->release;
 	struct nvs_reading *reading;
@@ -339,6 +402,8 @@ static int read_trace(struct nvs_walk *w)
 
 	if (!done)
 		reader.op = NULL;
+	if (w->own->works)
+		reader.end = tell_works;
 	if (w->walker->range)
 		w->source->later |= NVS_NEED_NVTX;
 	if (!r)
@@ -389,6 +454,25 @@ static void name_process(struct nvs_walk *w)
 	nvs_escape(w->name, sizeof(w->name), plain, strlen(plain));
 }
 
+/* All work is kept until the end: not where there is no time of any. */
+static bool has_times(const struct nvs_walk *w)
+{
+	const char *options = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_OPTIONS];
+
+	return w->walker->gpu && w->timed && options && strstr(options, "timing=work");
+}
+
+static int begin_handles(struct nvs_walk *w)
+{
+	if (has_times(w)) {
+		w->own->works = nvs_works_new(w->source);
+		w->handles = w->own->works ? nvs_works_handles(w->own->works) : NULL;
+	} else {
+		w->handles = nvs_handles_new();
+	}
+	return w->handles ? 0 : -ENOMEM;
+}
+
 static int one_trace(struct nvs_walk *w)
 {
 	struct nvs_walk_own own = {.blocks = NVS_ROWS(struct block, address)};
@@ -403,10 +487,14 @@ static int one_trace(struct nvs_walk *w)
 	}
 	w->own = &own;
 	own.shift = real - w->base < MOST_SHIFT ? (int64_t)(real - w->base) : 0;
-	w->handles = nvs_handles_new();
 	name_process(w);
-	r = w->handles ? read_trace(w) : -ENOMEM;
-	nvs_handles_free(w->handles);
+	r = begin_handles(w);
+	if (!r)
+		r = read_trace(w);
+	if (!own.works)
+		nvs_handles_free(w->handles);
+	nvs_works_free(own.works);
+	nvs_numbers_free(&own.flows, NULL);
 	nvs_numbers_free(&own.channels, free_progress);
 	nvs_rows_free(&own.blocks, NULL);
 	return r;
@@ -434,44 +522,4 @@ int nvs_walk(struct nvs_run *run, const struct nvs_walker *walker, void *to)
 		r = one_trace(&w);
 	}
 	return r;
-}
-
-/* ---- names ---- */
-
-#define OWN_TIDS 0x40000000u /* above the system's */
-
-uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread)
-{
-	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
-
-	return t && t->tid && t->tid < OWN_TIDS ? t->tid
-						: OWN_TIDS + ((thread + 1) & (OWN_TIDS - 1));
-}
-
-const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *room, size_t size)
-{
-	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
-
-	if (thread == NVS_NONE)
-		return "calls before the trace";
-	if (t && *t->name)
-		return t->name;
-	snprintf(room, size, "thread %u", thread);
-	return room;
-}
-
-const char *nvs_walk_channel(const struct nvs_walk *w, uint32_t channel, char *room, size_t size)
-{
-	const struct nvs_trace_channel *c = nvs_trace_channel_at(w->source->trace, channel);
-	int n = snprintf(room, size, "channel %u", channel);
-
-	if (!c || !c->known || n < 0 || (size_t)n >= size)
-		return room;
-	snprintf(room + n, size - (size_t)n, ": class %04x, engine %u%s", c->rec.object_class,
-		 c->rec.engine, c->rec.gpu == NVS_NONE ? "" : ", GPU ");
-	if (c->rec.gpu != NVS_NONE) {
-		n = (int)strlen(room);
-		snprintf(room + n, size - (size_t)n, "%u", c->rec.gpu);
-	}
-	return room;
 }

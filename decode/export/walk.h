@@ -5,13 +5,14 @@
  * trace by its own clock. A callback that is NULL is not asked for; what they return is 0, or
  * -errno, or > 0 for "seen enough".
  *
- * The GPU's own times are told by no record yet. Once they are, they become one callback more here,
- * beside `release`, which every export that draws or lists them takes from here.
+ * What the GPU did and when, by the records of timing=work, is told when all else has been: until
+ * then neither its clock nor what waited for what is known.
  */
 #ifndef NVSNOOP_DECODE_EXPORT_WALK_H
 #define NVSNOOP_DECODE_EXPORT_WALK_H
 
 #include "decode/calls/handles.h"
+#include "decode/report/gpu_work.h"
 #include "decode/report/nvtx.h"
 
 struct nvs_walk {
@@ -62,6 +63,17 @@ struct nvs_walk_release {
 	uint64_t gpu; /* the GPU's time of it, ns; 0: of a later one alone is known */
 };
 
+/* What the GPU did of a submission that has a time. */
+struct nvs_walk_gpu {
+	const struct nvs_work *work;
+	const char *name; /* of the kernel, the copy, else of the call; "" not known */
+	uint64_t flow; /* of its call; 0: none */
+	/* Of a channel one begins no sooner than the one before it has ended. */
+	int64_t begin, end;
+	uint64_t give; /* how far its place may be off, ns */
+	bool brief; /* it was shorter than can be told: END is BEGIN */
+};
+
 struct nvs_walk_range {
 	const struct nvs_nvtx_event *event;
 	const struct nvs_rec_nvtx *rec; /* of one that begins, and of a mark */
@@ -76,6 +88,7 @@ struct nvs_walker {
 	int (*submission)(struct nvs_walk *w, const struct nvs_walk_submission *s);
 	int (*release)(struct nvs_walk *w, const struct nvs_walk_release *r);
 	int (*range)(struct nvs_walk *w, const struct nvs_walk_range *r);
+	int (*gpu)(struct nvs_walk *w, const struct nvs_walk_gpu *g);
 	/* Device memory that calls have allocated and not freed, whatever is selected. */
 	int (*memory)(struct nvs_walk *w, int64_t at, uint64_t bytes);
 	/* The last that is told of a trace; WHOLE: it has been read to its end. */
@@ -87,6 +100,8 @@ int nvs_walk(struct nvs_run *run, const struct nvs_walker *walker, void *to);
 
 /* "cuLaunchKernel: CUDA_ERROR_..": NULL where it went well or did not return. */
 const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size);
+/* What its times do not tell by themselves; "" nothing. */
+const char *nvs_walk_note(const struct nvs_walk_gpu *g);
 /* Number that thread N has for the system; where that is not known, one of ours. */
 uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread);
 /* "worker", "thread 7"; "calls before the trace". Not escaped. */

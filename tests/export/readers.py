@@ -13,12 +13,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 class Totals:
     """What there was in a trace: calls by API (how many, ns of those that returned), submissions by process and
-    channel (how many, entries, bytes of commands), ranges of NVTX by name and kind (how many, ns of those that ended)."""
+    channel (how many, entries, bytes of commands), ranges of NVTX by name and kind (how many, ns of those that ended); what
+    the GPU did by process and submission (name, begin, ns)."""
 
     def __init__(self):
         self.calls = defaultdict(lambda: [0, 0])
         self.channels = defaultdict(lambda: [0, 0, 0])
         self.ranges = defaultdict(lambda: [0, 0])
+        self.gpu = {}
         self.wrong = []
 
     def add(self, row, *values):
@@ -80,6 +82,7 @@ class Perfetto:
         self.names, self.notes, self.tracks, self.events = {}, {}, {}, []
         self.flows = defaultdict(set)
         self.started = set()
+        self.last = {}
         for packet in protoc("perfetto.proto", "nvsnoop.perfetto.Trace", data).get("packet", []):
             self.take(packet)
         self.events.sort(key=lambda e: e[0])
@@ -113,12 +116,16 @@ class Perfetto:
         kind, category = first(event, "type"), first(event, "categories", "")
         if kind == "BEGIN":
             self.open[track].append((at, event, category))
-            self.begin(track, event, category)
+            if category != "gpu":
+                self.begin(track, event, category)
         elif kind == "END":
             if not self.open[track]:
                 self.totals.wrong.append(f"an end without a beginning at {at}")
                 return
             begin, event, category = self.open[track].pop()
+            if category == "gpu":
+                self.totals.gpu[self.of(event, begin, sequence)] = (event["called"], begin, at - begin)
+                return
             totals = self.totals.ranges[event["called"], self.kind(track)] if category == "nvtx" else self.totals.calls[event["called"]]
             # Until when a call lasted that was left by a jump is not known to the reports.
             totals[1] += 0 if str(event["said"].get("result")).startswith("left") else at - begin
@@ -129,6 +136,15 @@ class Perfetto:
                 self.flows[flow].add("release")
         elif kind == "INSTANT":
             self.totals.ranges[event["called"], "mark"][0] += 1
+
+    def of(self, event, begin, sequence):
+        """Whose GPU's work it is; by its flow it is a call's."""
+        for flow in event.get("flows", []):
+            self.flows[flow].add("gpu")
+        if self.last.get(first(event, "track"), begin) > begin:
+            self.totals.wrong.append(f"the GPU's work of a channel is not in order: {event}")
+        self.last[first(event, "track")] = begin
+        return sequence, event["said"]["submission"]
 
     def kind(self, track):
         return "push" if "thread" in self.tracks.get(first(self.tracks[track], "parent"), {}) else "start"
@@ -181,6 +197,8 @@ def chrome(path):
                 t.wrong.append(f"a flow without a slice: {e}")
         elif category == "submission":
             t.add(t.channels[processes.index(e["pid"]) + 1, e["args"]["channel"]], 1, e["args"]["entries"], e["args"]["command_bytes"])
+        elif category == "gpu":
+            t.gpu[processes.index(e["pid"]) + 1, e["args"]["submission"]] = (name, round(1000 * e["ts"]), round(1000 * e["dur"]))
         elif category.startswith("nvtx"):
             kind = {"i": "mark"}.get(e["ph"], "start" if category == "nvtx started" else "push")
             ends = {"E": lambda: nests[e["pid"], e["tid"]].pop(), "e": lambda: apart.pop((e["pid"], e["id"]))}.get(e["ph"])
@@ -208,9 +226,13 @@ TOTALS = {
     "calls": 'SELECT api, count(*) AS n, coalesce(sum(end_ns - begin_ns), 0) AS ns FROM {call} GROUP BY api',
     "channels": 'SELECT process, channel, count(*) AS n, sum(entries) AS entries, sum(command_bytes) AS bytes'
                 ' FROM {submission} GROUP BY process, channel',
+    "gpu": "SELECT process, submission, coalesce(work, '-') AS work, begin_ns, coalesce(end_ns, begin_ns) - begin_ns AS ns FROM {gpu_work}",
     "ranges": 'SELECT coalesce("range", \'-\') AS name, kind, count(*) AS n, coalesce(sum(end_ns - begin_ns), 0) AS ns'
               ' FROM {range} GROUP BY 1, 2',
 }
+
+
+TABLES = ("call", "submission", "range", "gpu_work")
 
 
 def tables(ask, places):
@@ -222,6 +244,8 @@ def tables(ask, places):
         t.add(t.channels[row["process"], row["channel"]], row["n"], row["entries"], row["bytes"])
     for row in ask(TOTALS["ranges"].format(**places)):
         t.add(t.ranges[row["name"], row["kind"]], row["n"], row["ns"])
+    for row in ask(TOTALS["gpu"].format(**places)):
+        t.gpu[row["process"], row["submission"]] = (row["work"], row["begin_ns"], row["ns"])
     lost = ask("SELECT count(*) AS n FROM {submission} s LEFT JOIN {call} c ON s.call = c.call"
                " WHERE s.call IS NOT NULL AND c.call IS NULL".format(**places))[0]["n"]
     if lost:
@@ -235,7 +259,7 @@ def sqlite(path):
         done = subprocess.run(["sqlite3", "-readonly", "-json", path, query], capture_output=True, text=True, check=True)
         return json.loads(done.stdout or "[]")
 
-    t = tables(ask, {name: "NVSNOOP_" + name.upper() for name in ("call", "submission", "range")})
+    t = tables(ask, {name: "NVSNOOP_" + name.upper() for name in TABLES})
     if ask("PRAGMA integrity_check") != [{"integrity_check": "ok"}]:
         t.wrong.append("integrity_check")
     theirs = {row["value"]: (row["n"], row["ns"]) for row in ask(
@@ -282,7 +306,7 @@ def node(*arguments):
 
 def parquet(path):
     """By DuckDB, as one table over all partitions."""
-    places = {name: f"read_parquet('{path}/{name}/*/*/*.parquet', hive_partitioning=true)" for name in ("call", "submission", "range")}
+    places = {name: f"read_parquet('{path}/{name}/*/*/*.parquet', hive_partitioning=true)" for name in TABLES}
     asked = []
     tables(lambda query: asked.append(query) or [defaultdict(int)], places)  # which questions there are
     answers = dict(zip(asked, node("duckdb", *asked)))

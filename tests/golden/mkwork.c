@@ -206,6 +206,8 @@ static void start(const char *folder, const char *name, bool timed)
 	t.timed = timed;
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	mk_open(&t.m, path);
+	if (timed)
+		mk_attr(&t.m, NVS_ATTR_OPTIONS, "timing=work", 11);
 	at(10);
 	gpu = mk_rec(&t.m, NVS_REC_GPU, sizeof(*gpu));
 	gpu->architecture = 0x180;

@@ -21,7 +21,6 @@ const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size)
 	return name ? name : room;
 }
 
-
 const char *nvs_walk_note(const struct nvs_walk_gpu *g)
 {
 	if (g->brief)

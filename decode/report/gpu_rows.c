@@ -21,6 +21,7 @@ struct one {
 	uint64_t most; /* that it took, without a time; NVS_UNKNOWN */
 	uint64_t launches;
 	bool has_time, unsaid; /* UNSAID: its segments are not in the trace */
+	bool beside; /* it launches nothing: code that a launch has brought up first, and such */
 };
 
 /* Those of a thread, in the order of their calls. */
@@ -207,6 +208,7 @@ static int settle(struct nvs_gpu_each *each, const struct nvs_call *call, uint64
 {
 	struct waiting *w = nvs_number_get(&each->threads, call->thread);
 	struct nvs_gpu_key key, none = nobody(each);
+	bool own;
 	int r = 0;
 
 	if (!w || !w->n || w->at[w->n - 1].call < call->number)
@@ -214,7 +216,9 @@ static int settle(struct nvs_gpu_each *each, const struct nvs_call *call, uint64
 	r = key_of_call(each, call, context, &key);
 	while (!r && w->n && w->at[w->n - 1].call >= call->number) {
 		w->n--;
-		r = add(each, w->at[w->n].call == call->number ? &key : &none, &w->at[w->n].one);
+		own = w->at[w->n].call == call->number &&
+		      !(each->state->by == NVS_GPU_BY_KERNEL && key.what && w->at[w->n].one.beside);
+		r = add(each, own ? &key : &none, &w->at[w->n].one);
 	}
 	return r;
 }
@@ -332,6 +336,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 			  .launches = each->tally.launches,
 			  .unsaid = nvs_submission_skipped(s)};
 
+	one.beside = !one.unsaid && !each->tally.launches && !each->tally.triggers;
 	each->submitted = true;
 	memset(&each->tally, 0, sizeof(each->tally));
 	if (s->rec->rec.flags & NVS_SUB_CONTINUED || !nvs_filter(each->source, s, call))

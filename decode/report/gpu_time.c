@@ -418,7 +418,8 @@ static void free_state(struct nvs_run *run)
 static const struct nvs_report_option by_option = {
 	"by", "api|kernel|graph|stream|channel|range", "what a row is of (api)",
 	"What a row is of. A launch of a graph has one time for all its nodes, with\n.B kernel\n"
-	"too: of the kernels in it nothing is known alone, nor of several in one submission. With\n"
+	"too: of the kernels in it nothing is known alone, nor of several in one submission; what "
+	"a launch\nsubmits beside its kernel, such as code, is of none. With\n"
 	".B range\na row has the time of the ranges of NVTX inside it too."};
 
 NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,

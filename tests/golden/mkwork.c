@@ -97,18 +97,11 @@ static void call(uint32_t api, uint64_t begin, uint64_t end, uint32_t nargs, ...
 	va_end(ap);
 }
 
-/* What stands in t.pb is submitted at NS in a call that began 100 ns before. */
-static void submit(uint32_t api, uint32_t channel, uint64_t ns)
+/* What stands in t.pb is submitted at NS in a call that has begun. */
+static void submit_more(uint32_t channel, uint64_t ns)
 {
-	struct nvs_rec_call_begin *begin;
 	struct nvs_rec_submission *s;
 
-	at(ns - 50);
-	begin = mk_rec(&t.m, NVS_REC_CALL_BEGIN, sizeof(*begin));
-	begin->api = api;
-	begin->number = t.number;
-	begin->begin = START + ns - 100;
-	begin->depth = 1;
 	if (channel == COMPUTE)
 		pb_report(&t.pb, SLOT(channel), t.payload[channel]++, 4);
 	else
@@ -118,6 +111,20 @@ static void submit(uint32_t api, uint32_t channel, uint64_t ns)
 	s->rec.flags |= 1u << NVS_SUB_CALL_SHIFT;
 	memcpy(s->entries + 1, t.pb.words, t.pb.n * 4ull);
 	t.pb.n = 0;
+}
+
+/* It began 100 ns before. */
+static void submit(uint32_t api, uint32_t channel, uint64_t ns)
+{
+	struct nvs_rec_call_begin *begin;
+
+	at(ns - 50);
+	begin = mk_rec(&t.m, NVS_REC_CALL_BEGIN, sizeof(*begin));
+	begin->api = api;
+	begin->number = t.number;
+	begin->begin = START + ns - 100;
+	begin->depth = 1;
+	submit_more(channel, ns);
 }
 
 static void bind(uint32_t channel)
@@ -300,6 +307,26 @@ static void not_known(const char *folder)
 	finish();
 }
 
+/* The first launch of a kernel has its code copied up first. */
+static void first_launch(const char *folder)
+{
+	start(folder, "first.zst", true);
+	bind(UP);
+	pb_copy(&t.pb, PINNED, DEVICE, 4096, 0x182);
+	submit(LAUNCH, UP, 1000);
+	bind(COMPUTE);
+	pb_inc(&t.pb, 1, 0x100, 1, 0u);
+	pb_trigger(&t.pb, 0x204000000, 10);
+	submit_more(COMPUTE, 1500);
+	call(LAUNCH, 900, 1600, 9, 0xf00ull, 1ull, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull,
+	     (uint64_t)ONE);
+	launch(20000, 0xf00, ONE);
+	took(UP, 0, 2000, 4000);
+	took(COMPUTE, 0, 5000, 15000);
+	took(COMPUTE, 1, 21000, 31000);
+	finish();
+}
+
 /* A number of a stranger's: small, of this trace, or at one of the ends. */
 static uint64_t any(uint32_t *seed)
 {
@@ -361,6 +388,7 @@ int main(int argc, char **argv)
 	two_streams(argv[1], "work.zst", true);
 	two_streams(argv[1], "untimed.zst", false);
 	not_known(argv[1]);
+	first_launch(argv[1]);
 	lies(argv[1]);
 	return 0;
 }

@@ -461,8 +461,11 @@ static void print_most(struct nvs_run *run, const struct state *st)
 	fputs("On the GPU at most ", f);
 	nvs_say_bytes(f, s->most);
 	nvs_clock_since_start(st->allocs.source->trace, s->most_at, &ns);
-	fprintf(f, ", at %.6f s; %s ", (double)ns / 1e9,
-		st->at == INT64_MAX ? "at the end" : "then");
+	fprintf(f, ", at %.6f s; ", (double)ns / 1e9);
+	if (st->at == INT64_MAX)
+		fputs("at the end ", f);
+	else
+		fprintf(f, "held at %s: ", run->options->more[0]);
 	nvs_say_bytes(f, s->now);
 	if (run->n > 1)
 		fprintf(f, " (%s)", st->allocs.source->path);
@@ -579,7 +582,8 @@ static int print(struct nvs_run *run)
 		add_times(rows, &st[i].allocs,
 			  text ? (st[i].allocs.series.n + MOST_TIMES - 1) / MOST_TIMES : 1);
 	part[1] = rows->n;
-	for (uint32_t i = 0; i < run->n && !r; i++)
+	/* No filter speaks of the driver's objects: beside what was selected they would mislead. */
+	for (uint32_t i = 0; i < run->n && !r && !nvs_filter_asked(run->options); i++)
 		add_driver(rows, st + i);
 	part[2] = rows->n;
 	for (uint32_t i = 0; i < run->n && !r; i++)

@@ -226,8 +226,9 @@ static void say_parting(FILE *f, const struct row *row)
 	fprintf(f, " parts at its launch %zu", row->at + 1);
 	if (row->thread)
 		fprintf(f, " of the thread that was number %u to launch", row->thread + 1);
-	fputs(", behind ", f);
-	nvs_say_count(f, row->behind, "collective", "collectives");
+	fputs(row->behind ? ", after " : ", before any collective", f);
+	if (row->behind)
+		nvs_say_count(f, row->behind, "collective", "collectives");
 	fputs(": it launched ", f);
 	if (row->own_name)
 		say_name(f, row->own_name);
@@ -306,7 +307,9 @@ static int print_words(struct nvs_run *run, const struct row *rows)
 	}
 	if (words || run->n > 1)
 		fputc('\n', run->out->file);
-	if (!parts && run->n > 1)
+	if (!parts && run->n == 2)
+		fputs("Both ranks launched the same.\n", run->out->file);
+	else if (!parts && run->n > 2)
 		fprintf(run->out->file, "All %u ranks launched the same.\n", run->n);
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		if (rows[i].parts)

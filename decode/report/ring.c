@@ -71,7 +71,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 		return r ? r : -ENOMEM;
 	note_full(t, s, fill.ring_full, 0);
 	note_full(t, s, fill.pushbuffer_full, 1);
-	if (!nvs_filter_submission(st->source, s))
+	if (!nvs_filter(st->source, s, call))
 		return 0;
 	see_get(c, s);
 	c->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
@@ -224,7 +224,7 @@ NVS_GET_TEXT(struct row, module, site(r) ? site(r)->site_module : "")
 		{"ring_full", "ring full", get_ring_full, 0},                                 \
 		{"unfetched_max", "not taken", get_unfetched, NVS_COLUMN_DETAIL},             \
 		{"pushbuffer_bytes", "pushbuffer", get_chunk, NVS_COLUMN_IF_KNOWN},           \
-		{"pushbuffer_used_max_bytes", "used", get_pushbuffer_max, 0},                 \
+		{"pushbuffer_used_max_bytes", "pb used", get_pushbuffer_max, 0},              \
 		{"pushbuffer_full", "pb full", get_pushbuffer_full, 0},                       \
 		{"full_calls", "calls", get_calls, 0},                                        \
 	{                                                                                     \

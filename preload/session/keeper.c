@@ -58,7 +58,8 @@ static void run_keeper(void *arg)
 		nvs_shadow_refresh();
 		/* Whose task it is may be inside the driver, behind a thread that waits for the
 		 * GPU. */
-		nvs_rm_timing_round(false);
+		if (nvs_options()->values.timing)
+			nvs_rm_timing_round(false);
 		nvs_end_with_last_thread(session);
 	}
 }

@@ -247,8 +247,11 @@ static void say_sum(const struct nvs_run *run, const struct state_of_run *st)
 	fprintf(f, "The host waited %.2f us in %llu call%s", (double)ns / 1000,
 		(unsigned long long)waits, waits == 1 ? "" : "s");
 	if (busy_of)
-		fprintf(f, "; of %.2f us of it the GPU was busy for %.2f us",
-			(double)busy_of / 1000, (double)busy / 1000);
+		fprintf(f, "; the GPU was busy for %.2f us of ", (double)busy / 1000);
+	if (busy_of == ns)
+		fputs("it", f);
+	else if (busy_of)
+		fprintf(f, "the %.2f us of which that is known", (double)busy_of / 1000);
 	fputs(".\n", f);
 	if (unknown)
 		fprintf(f, "Of %llu it is not known what they waited for.\n",

@@ -470,8 +470,12 @@ void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run)
 {
 	const char *options = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_OPTIONS];
 
-	if (!w->n || nvs_timing_any(w->timing) || (options && strstr(options, "timing=work")))
+	if (!w->n || (options && strstr(options, "timing=work")))
 		return;
+	/* With timing=dispatch it is known when the GPU came to them, but not for how long. */
+	for (size_t i = 0; i < w->n; i++)
+		if (w->list[i].flags & NVS_WORK_TIMED)
+			return;
 	run->said = true;
 	fprintf(stderr, "nvsnoop-report: %s: recorded without timing=work; nvsnoop --timing=work\n",
 		w->source->path);

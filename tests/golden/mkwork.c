@@ -307,6 +307,16 @@ static void not_known(const char *folder)
 	finish();
 }
 
+/* With timing=dispatch: when the GPU came to a launch, not how long that took. */
+static void reached(const char *folder)
+{
+	start(folder, "reached.zst", false);
+	launch(1000, 0xf00, ONE);
+	t.timed = true;
+	time_of(NVS_TIMING_DISPATCH, COMPUTE, 0, 2000, 2000);
+	finish();
+}
+
 /* The first launch of a kernel has its code copied up first. */
 static void first_launch(const char *folder)
 {
@@ -389,6 +399,7 @@ int main(int argc, char **argv)
 	two_streams(argv[1], "untimed.zst", false);
 	not_known(argv[1]);
 	first_launch(argv[1]);
+	reached(argv[1]);
 	lies(argv[1]);
 	return 0;
 }

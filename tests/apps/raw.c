@@ -326,6 +326,17 @@ static void moved(uint32_t n)
 	}
 }
 
+static void two(uint32_t n)
+{
+	struct softgpu_channel *ch[2] = {softgpu_channel_create(false, 0, true),
+					 softgpu_channel_create(true, 0, true)};
+
+	for (uint32_t i = 0; i < n; i++)
+		count_on(ch[i & 1], 3);
+	softgpu_channel_destroy(ch[0]);
+	softgpu_channel_destroy(ch[1]);
+}
+
 static void twice(uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -342,10 +353,19 @@ static const struct {
 	const char *name;
 	void (*run)(uint32_t n);
 	uint32_t n;
-} cases[] = {{"wrap", wrap, 500},	{"entries", entries, 500},  {"big", big, 3},
-	     {"empty", empty, 300},	{"channels", channels, 30}, {"mappings", mappings, 30},
-	     {"memory", memory, 100},	{"twogpus", twogpus, 2000}, {"fourgpus", fourgpus, 2000},
-	     {"contexts", contexts, 6}, {"moved", moved, 12},	    {"twice", twice, 6}};
+} cases[] = {{"wrap", wrap, 500},
+	     {"entries", entries, 500},
+	     {"big", big, 3},
+	     {"empty", empty, 300},
+	     {"channels", channels, 30},
+	     {"mappings", mappings, 30},
+	     {"two", two, 20},
+	     {"memory", memory, 100},
+	     {"twogpus", twogpus, 2000},
+	     {"fourgpus", fourgpus, 2000},
+	     {"contexts", contexts, 6},
+	     {"moved", moved, 12},
+	     {"twice", twice, 6}};
 
 int main(int argc, char **argv)
 {

@@ -132,6 +132,13 @@ static void fetch(struct sg_channel *ch)
 	__atomic_store_n(&ch->userd[USERD_GET], ch->get, __ATOMIC_RELEASE);
 }
 
+/* Nothing can take the place of a ring that is not whole pages: nobody but its driver puts there.
+ */
+static bool takes_others(const struct sg_channel *ch)
+{
+	return sg_options.own && ch->entries * 8ull % 4096 == 0;
+}
+
 /* How far CH may be consumed now. */
 static uint32_t limit(struct sg_channel *ch, bool any_bell)
 {
@@ -141,10 +148,10 @@ static uint32_t limit(struct sg_channel *ch, bool any_bell)
 	if (sg_options.eager)
 		return put;
 	if (sg_options.poison) {
-		if (sg_options.own && any_bell)
+		if (takes_others(ch) && any_bell)
 			ch->bell = true;
 		rung = __atomic_load_n(&ch->rung, __ATOMIC_ACQUIRE);
-		if (rung != SG_NO_GPU && !sg_options.own)
+		if (rung != SG_NO_GPU && !takes_others(ch))
 			return rung & (ch->entries - 1);
 		if (rung != ch->seen_rung)
 			ch->bell = true;

@@ -26,8 +26,8 @@ struct sg_options {
 	bool eager; /* consume by PUT alone, before the doorbell */
 	bool clock; /* timestamps of a clock that transfers alone advance: sg_spend() */
 	bool time; /* with clock: TIME_0 and TIME_1 of the doorbell page on BAR0 show it */
-	bool own; /* with poison: entries of others may be in a ring, whose PUT counts when rung for
-		   */
+	bool own; /* with poison: entries of others may be in a ring of whole pages, whose PUT
+		   * counts when rung for */
 	enum { SG_WELL, SG_WRONG, SG_MUTE, SG_FAULT } ill; /* what befalls those of SG_MARK */
 };
 /* Payloads from here on are those of a program that submits by itself. */

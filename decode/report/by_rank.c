@@ -47,8 +47,9 @@ static const char *const keys[] = {
 
 struct rank {
 	struct nvs_source *source;
-	double value[MEASURES];
+	double value[MEASURES]; /* NAN: not known */
 	struct nvs_total host, waits;
+	bool has_calls;
 };
 
 /* ---- while a trace is read ---- */
@@ -92,11 +93,18 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	return 0;
 }
 
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	((struct rank *)arg)->has_calls |= rec->type == NVS_REC_API;
+	return 0;
+}
+
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
 	((struct rank *)each)->source = s;
 	*reader = (struct nvs_reader){.call = on_call,
 				      .submission = on_submission,
+				      .record = on_record,
 				      .calls = true,
 				      .tallies = true,
 				      .arg = each};
@@ -108,6 +116,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 struct row {
 	const struct nvs_source *source; /* NULL: of several */
 	const char *key;
+	bool known;
 	double least, median, most, total;
 	char text[4][32]; /* of these, where they are counts */
 	const struct rank *least_at, *most_at, *outlier;
@@ -140,8 +149,9 @@ NVS_GET_TEXT(struct row, key, r->key)
 	static void get_##name(const void *row, struct nvs_value *v) \
 	{                                                            \
 		const struct row *r = row;                           \
-		nvs_value_real(v, true, r->name);                    \
-		v->text = *r->text[at] ? r->text[at] : NULL;         \
+		nvs_value_real(v, r->known, r->name);                \
+		if (*r->text[at])                                    \
+			v->text = r->text[at];                       \
 	}
 GET_NUMBER(least, 0)
 GET_NUMBER(median, 1)
@@ -187,16 +197,21 @@ static const struct rank *outlier_of(const struct rank *ranks, uint32_t n, enum 
 {
 	const struct rank *far = NULL;
 	double most = 0, usual;
+	uint32_t known = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		room[i] = fabs(ranks[i].value[m] - median);
-		if (room[i] > most) {
-			most = room[i];
+		double away = fabs(ranks[i].value[m] - median);
+
+		if (isnan(away))
+			continue;
+		room[known++] = away;
+		if (away > most) {
+			most = away;
 			far = ranks + i;
 		}
 	}
-	usual = median_of(room, n);
-	return n > 2 && most > fabs(median) / 10 && most > 5 * usual ? far : NULL;
+	usual = median_of(room, known);
+	return known > 2 && most > fabs(median) / 10 && most > 5 * usual ? far : NULL;
 }
 
 static void tell_counts(struct row *row, enum measure m)
@@ -210,10 +225,15 @@ static void tell_counts(struct row *row, enum measure m)
 static void sum_up(struct row *row, const struct rank *ranks, uint32_t n, enum measure m,
 		   double *room)
 {
+	uint32_t known = 0;
+
 	row->key = keys[m];
 	for (uint32_t i = 0; i < n; i++) {
-		double x = room[i] = ranks[i].value[m];
+		double x = ranks[i].value[m];
 
+		if (isnan(x))
+			continue;
+		room[known++] = x;
 		row->total += x;
 		if (!row->least_at || x < row->least) {
 			row->least = x;
@@ -224,7 +244,10 @@ static void sum_up(struct row *row, const struct rank *ranks, uint32_t n, enum m
 			row->most_at = ranks + i;
 		}
 	}
-	row->median = median_of(room, n);
+	row->known = known;
+	if (!known)
+		return;
+	row->median = median_of(room, known);
 	row->outlier = outlier_of(ranks, n, m, row->median, room);
 	tell_counts(row, m);
 	/* Where all are equal nobody has the least. */
@@ -241,6 +264,10 @@ static void settle(struct rank *k)
 	k->value[DURATION_US] = (double)nvs_call_ns(k->source->trace, s->first_time, s->last_time) /
 				1000;
 	k->value[GAPS] = (double)s->counts.gaps;
+	/* What calls tell, a trace without them does not know. */
+	for (int m = 0; m < MEASURES && !k->has_calls; m++)
+		if (m < SUBMISSIONS || m == HOST_US || m == WAIT_US)
+			k->value[m] = NAN;
 }
 
 /* All of them; with --per-trace each by itself. */
@@ -256,7 +283,8 @@ static int print(struct nvs_run *run)
 
 	for (uint32_t i = 0; i < run->n; i++) {
 		settle(ranks + i);
-		all += ranks[i].value[CALLS] + ranks[i].value[SUBMISSIONS];
+		all += (ranks[i].has_calls ? ranks[i].value[CALLS] : 0) +
+		       ranks[i].value[SUBMISSIONS];
 	}
 	if (!all) /* whose times would be told? */
 		rounds = 0;

@@ -296,25 +296,25 @@ static int say(struct nvs_out *out, const struct row *row,
 	return 0;
 }
 
-static int print_words(struct nvs_run *run, const struct row *rows)
+static int print_words(struct nvs_run *run, const struct row *rows, uint32_t n)
 {
 	uint32_t parts = 0, words = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; i < run->n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		parts += rows[i].parts;
 		words += rows[i].parts + hangs(rows + i);
 	}
-	if (words || run->n > 1)
+	if (words || n > 1)
 		fputc('\n', run->out->file);
-	if (!parts && run->n == 2)
+	if (!parts && n == 2)
 		fputs("Both ranks launched the same.\n", run->out->file);
-	else if (!parts && run->n > 2)
-		fprintf(run->out->file, "All %u ranks launched the same.\n", run->n);
-	for (uint32_t i = 0; i < run->n && !r; i++)
+	else if (!parts && n > 2)
+		fprintf(run->out->file, "All %u ranks launched the same.\n", n);
+	for (uint32_t i = 0; i < n && !r; i++)
 		if (rows[i].parts)
 			r = say(run->out, rows + i, say_parting);
-	for (uint32_t i = 0; i < run->n && !r; i++)
+	for (uint32_t i = 0; i < n && !r; i++)
 		if (hangs(rows + i))
 			r = say(run->out, rows + i, say_hang);
 	return r;
@@ -341,31 +341,46 @@ static void free_row(struct row *row)
 	free(row->finished);
 }
 
+/*
+ * Of a trace without calls it is not known what it launched: it is no rank that others could part
+ * from. One that launched nothing is, unless that is all that was selected.
+ */
+static uint32_t make_rows(struct nvs_run *run, struct row *rows, uint64_t *dropped)
+{
+	struct nvs_steps *steps = run->each;
+	uint64_t launches = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		*dropped += steps[i].dropped;
+		launches += steps[i].launches + steps[i].graphs;
+		if (!steps[i].calls || nvs_trace_never_on(run->sources[i].trace))
+			continue;
+		rows[n].source = run->sources + i;
+		rows[n++].steps = steps + i;
+	}
+	return launches || !nvs_filter_asked(run->options) ? n : 0;
+}
+
 static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "-rank");
 	struct row *rows = calloc(run->n + 1ul, sizeof(*rows));
-	struct nvs_steps *steps = run->each;
-	uint64_t dropped = 0, launches = 0;
+	uint64_t dropped = 0;
+	uint32_t n;
 	int r;
 
 	if (!rows)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < run->n; i++) {
-		rows[i].source = run->sources + i;
-		rows[i].steps = steps + i;
-		dropped += steps[i].dropped;
-		launches += steps[i].launches + steps[i].graphs;
-	}
-	r = compare_all(rows, run->n);
-	for (uint32_t i = 0; i < run->n && !r; i++)
-		r = name_row(rows + i, rows, run->n);
+	n = make_rows(run, rows, &dropped);
+	r = compare_all(rows, n);
+	for (uint32_t i = 0; i < n && !r; i++)
+		r = name_row(rows + i, rows, n);
 	if (!r)
-		r = nvs_table_print_array(run->out, &table, rows, launches ? run->n : 0,
-					  sizeof(*rows), run->options);
-	if (!r && launches && run->options->format == NVS_FORMAT_TEXT)
-		r = print_words(run, rows);
-	for (uint32_t i = 0; i < run->n; i++)
+		r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
+	if (!r && n && run->options->format == NVS_FORMAT_TEXT)
+		r = print_words(run, rows, n);
+	for (uint32_t i = 0; i < n; i++)
 		free_row(rows + i);
 	free(rows);
 	if (dropped)

@@ -198,7 +198,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	return nvs_handles_record(((struct nvs_steps *)arg)->handles, rec);
+	struct nvs_steps *s = arg;
+
+	s->calls |= rec->type == NVS_REC_API;
+	return nvs_handles_record(s->handles, rec);
 }
 
 static int on_submission(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)

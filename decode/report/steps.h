@@ -31,6 +31,7 @@ struct nvs_steps {
 	struct nvs_rows names;
 	uint64_t launches, graphs, collectives; /* collectives are launches as well */
 	uint64_t dropped; /* steps, for want of memory */
+	bool calls; /* were recorded: else nothing is known */
 	uint64_t submitted, finished; /* names of the latest collective, 0: none */
 	uint64_t nfinished; /* that are known to be */
 	struct nvs_numbers notes; /* by thread: its latest submission in a call */

@@ -137,8 +137,8 @@ static int print(struct nvs_run *run)
 
 NVS_REPORT(export_dot, .name = "export=dot", .place = 350,
 	   .help = "executable graphs for graphviz, with their nodes",
-	   .man = "Executable graphs for graphviz, as they were last: their nodes with kernels, "
-		  "grids and bytes, and what is inside of which. In which order nodes run is not "
-		  "recorded.",
+	   .man = "Executable graphs for graphviz, as they were last and whatever is selected: "
+		  "their nodes with kernels, grids and bytes, and what is inside of which. In "
+		  "which order nodes run is not recorded.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT,
 	   .print = print);

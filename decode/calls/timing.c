@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The GPU's own time of submissions: what is kept of it, and what follows from all together. */
+/*
+ * The GPU's own time of submissions: what is kept of it, and what follows from all together. One
+ * file, since all of it fills or reads a channel's one list.
+ */
 #include "decode/calls/timing.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --export=perfetto: the native trace of Perfetto (packets of perfetto.protos.Trace). A process has
- * a track for each thread, on which calls are slices, below it one for each domain of NVTX, and
- * tracks for channels, on which submissions are moments. A flow leads from a call by its
+ * --export=perfetto: the native trace of Perfetto (packets of perfetto.protos.Trace). A process
+ * has a track for each thread, on which calls are slices, below it one for each domain of NVTX,
+ * and tracks for channels, on which submissions are moments. A flow leads from a call by its
  * submissions to the moments at which they were seen to be done. A packet is written when it is
- * known: who reads it sorts them.
+ * known: who reads it sorts them. One file, since each packet needs what the others have numbered.
  */
 #include <errno.h>
 #include "decode/base/hash.h"

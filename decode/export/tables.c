@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of exports, and what stands in their rows. */
+/*
+ * The tables of exports, and what stands in their rows. One file, since half of it is the columns,
+ * which are read beside what fills them.
+ */
 #include "decode/export/tables.h"
 #include <errno.h>
 #include "decode/base/hash.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Launch descriptors: names drift between versions (CTA_RASTER_WIDTH became GRID_WIDTH, sizes came
- * to be kept shifted), so each thing is looked up under all names it has had, once a version.
+ * to be kept shifted), so each thing is looked up under all names it has had, once a version. One
+ * file, since most of it is these names.
  */
 #include <stdlib.h>
 #include <string.h>

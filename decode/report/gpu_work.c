@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Submissions with what they did, as they come; what their calls tell of them follows when a call
- * is over. */
+/*
+ * Submissions with what they did, as they come; what their calls tell of them follows when a call
+ * is over. One file, since what comes early and what comes late is put into the same rows.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

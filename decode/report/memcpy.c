@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --memcpy: copies by direction, kind of host memory, how the bytes moved, and size class. The
- * GPU's time of copies is that of timing=work; without it, what releases tell of stretches.
+ * GPU's time of copies is that of timing=work; without it, what releases tell of stretches. One
+ * file, since both are held against the same copies.
  */
 #include <errno.h>
 #include <stdlib.h>

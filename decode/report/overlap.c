@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --overlap: for how long each GPU computed, copied, did both at once or neither, by the GPU's own
- * times of timing=work; and which streams did their work at the same time.
+ * times of timing=work; and which streams did their work at the same time. One file, since both
+ * are one walk over the same ends of work.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits of the host: noted while the trace is read, and looked up in lists by stream and context
- * that are made of all submissions at the end. */
+/*
+ * Waits of the host: noted while the trace is read, and looked up in lists by stream and context
+ * that are made of all submissions at the end. One file, since what is noted is what the lists are
+ * searched for.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,8 @@
 /*
  * Calls to the resource manager, read after they have succeeded: the kernel has then read and
  * written the same memory that we read. Only what must happen ahead of a call looks at its
- * arguments before, with care.
+ * arguments before, with care. One file, since it is a list of calls, each with what is read of
+ * it.
  */
 #include "preload/rm/rm.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shadows: ordinary memory takes the place of a channel's GPFIFO and USERD pages in the program, so
- * that a doorbell finds what it has to copy without a read over PCIe. trap/copy/shadow.h says what
- * may live there.
+ * Shadows: ordinary memory takes the place of a channel's GPFIFO and USERD pages in the program,
+ * so that a doorbell finds what it has to copy without a read over PCIe. trap/copy/shadow.h says
+ * what may live there.
  *
  * Two more mappings of the whole memory object are taken when the program maps it, while its fd is
  * there: REAL, by which entries and GP_PUT reach the GPU, and SPARE, whose pages take their old
  * place again when the channel is freed. Both exchanges are one mremap: at no moment is there a
- * hole in which another mapping of the program could come to lie.
+ * hole in which another mapping of the program could come to lie. One file, since what one half
+ * exchanges the other puts back, step for step.
  */
 #include <emmintrin.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The program's view of blocked signals: for the handlers, for threads, and for a call with a mask
- * of its own.
+ * of its own. One file, since these three are one mask.
  */
 #include <errno.h>
 #include <string.h>

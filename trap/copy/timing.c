@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real GPFIFO of a channel that is timed: the program's entries, and ours around them.
+ * The real GPFIFO of a channel that is timed: the program's entries, and ours around them. One
+ * file, since every function in it moves the same few positions, and must leave them in the order
+ * that trap/copy/timing.h says.
  */
 #include "trap/copy/timing.h"
 #include <errno.h>

@@ -6,16 +6,10 @@
 
 const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size)
 {
-	const char *name;
+	const char *name = nvs_words_left(call);
 
-	if (!call->end)
-		return "did not return";
-	if (call->flags & NVS_CALL_UNWOUND)
-		return "left by an exception";
-	if (call->flags & NVS_CALL_ABANDONED)
-		return "left by a jump";
-	if (!call->result)
-		return NULL;
+	if (name || !call->result)
+		return name;
 	name = nvs_call_error(call->result);
 	snprintf(room, size, "%u", call->result);
 	return name ? name : room;

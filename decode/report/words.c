@@ -7,14 +7,23 @@
 
 #define MAX_TEXT (NVS_WORDS_BYTES / 2) /* no argument begins behind it */
 
-static const char *outcome(const struct nvs_call *call, char *room, size_t size)
+const char *nvs_words_left(const struct nvs_call *call)
 {
 	if (!call->end)
-		return " did not return";
+		return "did not return";
 	if (call->flags & NVS_CALL_UNWOUND)
-		return " left by an exception";
-	if (call->flags & NVS_CALL_ABANDONED)
-		return " left by a jump";
+		return "left by an exception";
+	return call->flags & NVS_CALL_ABANDONED ? "left by a jump" : NULL;
+}
+
+static const char *outcome(const struct nvs_call *call, char *room, size_t size)
+{
+	const char *left = nvs_words_left(call);
+
+	if (left) {
+		snprintf(room, size, " %s", left);
+		return room;
+	}
 	if (call->result) {
 		const char *name = nvs_call_error(call->result);
 

@@ -13,6 +13,8 @@
  * it ended. */
 void nvs_words_call(char text[NVS_WORDS_BYTES], const struct nvs_source *s,
 		    struct nvs_handles *handles, const struct nvs_call *call);
+/* "left by a jump": how it ended other than by its result; NULL: it returned. */
+const char *nvs_words_left(const struct nvs_call *call);
 /* "2 kernels, engine copy of 64 bytes"; "": nothing. */
 void nvs_words_tally(char *text, size_t size, const struct nvs_tally *t);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
+#include "decode/base/search.h"
 #include "decode/calls/gpuclock.h"
 
 #define STEP_NS 32u /* of the GPU's clock */
@@ -185,17 +186,7 @@ static void put_in_order(struct nvs_timing *t, struct times *times)
 /* The first of SEQUENCE or behind it. */
 static uint32_t place_of(const struct times *times, uint64_t sequence)
 {
-	uint32_t from = 0, to = times->n;
-
-	while (from < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (times->at[middle].sequence < sequence)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return (uint32_t)NVS_BELOW(times->at, times->n, sequence, sequence);
 }
 
 static const struct time *time_of(const struct times *times, uint32_t at, uint64_t sequence)

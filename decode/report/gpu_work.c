@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/search.h"
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/roles.h"
@@ -87,17 +88,9 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 
 static struct nvs_work *at_number(const struct nvs_works *w, uint64_t number)
 {
-	size_t from = 0, to = w->n;
+	size_t at = NVS_BELOW(w->list, w->n, number, number);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (w->list[middle].number < number)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from < w->n && w->list[from].number == number ? w->list + from : NULL;
+	return at < w->n && w->list[at].number == number ? w->list + at : NULL;
 }
 
 /* No later than that was its release: what an empty bracket takes is behind the work. */

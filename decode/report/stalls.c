@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/search.h"
 #include "decode/calls/roles.h"
 #include "decode/report/stalls.h"
 
@@ -177,17 +178,7 @@ static int nested_by_begin(const void *pa, const void *pb)
 /* Waits begin before TICKS: how many. */
 static size_t before(const struct nvs_stalls *w, uint64_t ticks)
 {
-	size_t lo = 0, hi = w->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (w->wait[mid].begin < ticks)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return NVS_BELOW(w->wait, w->n, begin, ticks);
 }
 
 static void add_sibling(struct nvs_stall *wait, const struct nvs_call *call, uint64_t ticks)
@@ -208,17 +199,9 @@ static void add_sibling(struct nvs_stall *wait, const struct nvs_call *call, uin
 /* Who was in a call when memory was allocated may have done it. */
 static bool made_memory(const struct nvs_stalls *w, uint64_t from, uint64_t to)
 {
-	size_t lo = 0, hi = w->nmemory;
+	size_t at = nvs_below(w->memory, w->nmemory, sizeof(*w->memory), 0, from);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (w->memory[mid] < from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < w->nmemory && w->memory[lo] <= to;
+	return at < w->nmemory && w->memory[at] <= to;
 }
 
 static uint64_t most(uint64_t a, uint64_t b)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Places in lists that are sorted by a number. */
+#ifndef NVSNOOP_DECODE_BASE_SEARCH_H
+#define NVSNOOP_DECODE_BASE_SEARCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How many of the N elements of SIZE bytes have a uint64_t below KEY at OFFSET. */
+static inline size_t nvs_below(const void *list, size_t n, size_t size, size_t offset, uint64_t key)
+{
+	size_t from = 0, to = n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (*(const uint64_t *)((const char *)list + middle * size + offset) < key)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+#define NVS_BELOW(list, n, field, key) \
+	nvs_below(list, n, sizeof(*(list)), offsetof(__typeof__(*(list)), field), key)
+
+#endif

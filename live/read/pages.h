@@ -125,7 +125,8 @@ struct nvs_page_thread {
 	char name[16];
 	uint32_t ncalls; /* in flight, the outermost first */
 	struct nvs_page_call calls[NVS_LIVE_CALLS];
-	uint32_t nranges; /* open, the outermost first; those that the page has no room for left out */
+	uint32_t nranges; /* open, the outermost first; those that the page has no room for left out
+			   */
 	struct nvs_page_range ranges[NVS_LIVE_RANGES];
 };
 
@@ -183,10 +184,12 @@ struct nvs_page {
 /* 0 or -ENOMEM. FLAGS: NVS_PAGES_*. */
 int nvs_pages_open(struct nvs_pages **pages, uint32_t flags);
 void nvs_pages_close(struct nvs_pages *pages); /* NULL is fine */
+/* Looks into this folder alone, whose owner is to be this user, or any for root. 0 or -ENOMEM. */
+int nvs_pages_only(struct nvs_pages *pages, const char *folder);
 /*
  * Looks at all that are there now. 0, or -ENOMEM: some are missing. Pages that nothing can be made
- * of are passed over; nvs_pages_refused() says how many of the folders' files that were, and why the
- * last one was (NULL: none was).
+ * of are passed over; nvs_pages_refused() says how many of the folders' files that were, and why
+ * the last one was (NULL: none was).
  */
 int nvs_pages_look(struct nvs_pages *pages);
 uint32_t nvs_pages_count(const struct nvs_pages *pages);

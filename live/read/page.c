@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A live page read and checked: its head, its tables' places, its texts and its clock. It is read
+ * by pread(), since a file that is mapped may be cut short under its reader, who dies of it then;
+ * the kernel copies aligned words of 8 bytes whole on the machines that there are.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "live/read/page.h"
+
+#define MOST_STRINGS (16u << 20) /* bytes */
+#define TRIES 8 /* at something that its process changes just then */
+
+int nvs_page_refuse(struct nvs_page_file *file, const char *why)
+{
+	file->wrong = why;
+	return -EINVAL;
+}
+
+/* Exactly LENGTH bytes of the file. */
+static int read_into(struct nvs_page_file *file, void *to, uint64_t offset, uint64_t length)
+{
+	uint8_t *at = to;
+
+	if (offset > file->size || length > file->size - offset)
+		return nvs_page_refuse(file, "something lies outside of it");
+	if (length > file->budget)
+		return nvs_page_refuse(file, "it is too large");
+	file->budget -= length;
+	while (length) {
+		ssize_t n = pread(file->fd, at, length, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return nvs_page_refuse(file, "it was cut short");
+		at += n;
+		offset += (uint64_t)n;
+		length -= (uint64_t)n;
+	}
+	return 0;
+}
+
+const uint8_t *nvs_page_bytes(struct nvs_page_file *file, uint64_t offset, uint64_t length,
+			      int which)
+{
+	/* Ahead of making room for what is not there. */
+	if (length > file->size || length > file->budget) {
+		nvs_page_refuse(file, "it is too large, or something lies outside of it");
+		return NULL;
+	}
+	if (file->scratch_room[which] < length || !file->scratch[which]) {
+		void *more = realloc(file->scratch[which], length + 1);
+
+		if (!more)
+			return NULL;
+		file->scratch[which] = more;
+		file->scratch_room[which] = length;
+	}
+	return read_into(file, file->scratch[which], offset, length) ? NULL : file->scratch[which];
+}
+
+const uint8_t *nvs_page_table(struct nvs_page_file *file, enum nvs_live_table_number number,
+			      size_t least, int which, uint32_t *count, uint32_t *step)
+{
+	const struct nvs_live_table *t = file->head.tables + number;
+
+	*count = t->used < t->rows ? t->used : t->rows;
+	*step = t->row_bytes;
+	if (*count && t->row_bytes < least) {
+		nvs_page_refuse(file, "a table's rows are too short");
+		return NULL;
+	}
+	return nvs_page_bytes(file, *count ? t->offset : 0, (uint64_t)*count * *step, which);
+}
+
+void *nvs_page_row(struct nvs_page_list *list, size_t size)
+{
+	if (list->n == list->room) {
+		uint32_t room = list->room ? 2 * list->room : 16;
+		void *more = realloc(list->rows, room * size);
+
+		if (!more)
+			return NULL;
+		list->rows = more;
+		list->room = room;
+	}
+	return memset((uint8_t *)list->rows + size * list->n++, 0, size);
+}
+
+const char *nvs_page_string(const struct nvs_page_file *file, uint32_t offset)
+{
+	return offset && offset < file->nstrings ? file->strings + offset : "";
+}
+
+uint64_t nvs_page_time(const struct nvs_page_file *file, uint64_t ticks)
+{
+	__int128 ns;
+
+	if (!ticks || !file->has_clock)
+		return 0;
+	ns = (__int128)(int64_t)(ticks - file->clock.ticks) * file->clock.mult;
+	ns = file->clock.mono_ns + (ns >> 32);
+	return ns < 1 ? 1 : ns > file->page.mono_ns ? file->page.mono_ns : (uint64_t)ns;
+}
+
+void nvs_page_settle(const struct nvs_page_file *file, struct nvs_sum *sums, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t total = sums[i].more > sums[i].total ? sums[i].more : sums[i].total;
+
+		sums[i].more = file->page.fresh ? 0 : total - sums[i].total;
+		sums[i].total = total;
+	}
+}
+
+/* ---- head ---- */
+
+int nvs_page_read_head(struct nvs_page_file *file, uint64_t size, uint64_t *budget)
+{
+	struct nvs_live *head = &file->head;
+
+	file->size = size;
+	file->wrong = NULL;
+	file->budget = *budget < NVS_PAGE_MOST_BYTES ? *budget : NVS_PAGE_MOST_BYTES;
+	if (size < sizeof(*head))
+		return nvs_page_refuse(file, "it is too short");
+	if (read_into(file, head, 0, sizeof(*head)))
+		return -EINVAL;
+	*budget -= sizeof(*head);
+	if (head->magic != NVS_LIVE_MAGIC)
+		return nvs_page_refuse(file, "it is no live page, or not ready yet");
+	if (head->version != NVS_LIVE_VERSION)
+		return nvs_page_refuse(file, "it is of another version of nvsnoop");
+	if (head->head_bytes < sizeof(*head))
+		return nvs_page_refuse(file, "its head is too short");
+	return 0;
+}
+
+/* The clock's moment, if it was not being changed. */
+static int read_clock(struct nvs_page_file *file)
+{
+	const uint64_t at = offsetof(struct nvs_live, clock);
+	struct nvs_live_clock one = file->head.clock, two;
+
+	for (int i = 0; i < TRIES; i++, one = two) {
+		if (read_into(file, &two, at, sizeof(two)))
+			return -EINVAL;
+		if (one.sequence % 2 || memcmp(&one, &two, sizeof(one)))
+			continue;
+		file->clock = two;
+		file->has_clock = true;
+		break;
+	}
+	return 0;
+}
+
+/* Those that came since the last look: what there is does not change. */
+static int read_strings(struct nvs_page_file *file)
+{
+	const struct nvs_live_table *t = file->head.tables + NVS_LIVE_STRINGS;
+	uint32_t n = t->used < t->rows ? t->used : t->rows;
+	char *more;
+
+	if (n > MOST_STRINGS || (n && t->row_bytes != 1))
+		return nvs_page_refuse(file, "its texts are too large");
+	if (n <= file->nstrings)
+		return 0;
+	if (t->offset > file->size || n > file->size - t->offset)
+		return nvs_page_refuse(file, "its texts lie outside of it");
+	if (n >= file->strings_room) {
+		more = realloc(file->strings, 2ul * n + 1);
+		if (!more)
+			return -ENOMEM;
+		file->strings = more;
+		file->strings_room = 2 * n + 1;
+	}
+	if (read_into(file, file->strings + file->nstrings, t->offset + file->nstrings,
+		      n - file->nstrings))
+		return -EINVAL;
+	file->nstrings = n;
+	file->strings[n] = 0;
+	return 0;
+}
+
+static void take_text(char *to, const char *from, size_t size)
+{
+	memcpy(to, from, size);
+	to[size - 1] = 0;
+}
+
+static void take_head(struct nvs_page_file *file, uint64_t now)
+{
+	const struct nvs_live *head = &file->head;
+	struct nvs_page *page = &file->page;
+
+	page->fresh = !file->last_ns;
+	page->span_ns = page->fresh ? 0 : now - file->last_ns;
+	page->mono_ns = now;
+	page->pid = head->pid;
+	page->start_time = head->start_time;
+	page->flags = head->flags;
+	page->begun_ns = head->begun;
+	page->heard_ns = head->heard < now ? head->heard : now;
+	if (head->failed_rows > page->failed_rows)
+		page->failed_rows = head->failed_rows;
+	memcpy(page->session, head->session, sizeof(page->session));
+	take_text(page->program, head->program, sizeof(page->program));
+	take_text(page->host, head->host, sizeof(page->host));
+	take_text(page->launcher, head->launcher, sizeof(page->launcher));
+	take_text(page->rank, head->rank, sizeof(page->rank));
+	take_text(page->size, head->size, sizeof(page->size));
+	take_text(page->local_rank, head->local_rank, sizeof(page->local_rank));
+	take_text(page->job, head->job, sizeof(page->job));
+	take_text(page->driver, head->driver, sizeof(page->driver));
+	page->exe = nvs_page_string(file, head->exe);
+	page->trace = head->flags & NVS_LIVE_TRACED ? nvs_page_string(file, head->trace) : "";
+}
+
+int nvs_page_read(struct nvs_page_file *file, uint64_t size, uint64_t *budget, uint64_t now,
+		  uint32_t flags)
+{
+	uint64_t before;
+	int r = nvs_page_read_head(file, size, budget);
+
+	if (r)
+		return r;
+	before = file->budget;
+	r = read_clock(file);
+	r = r ? r : read_strings(file);
+	if (!r) {
+		take_head(file, now);
+		r = nvs_page_names(file);
+		r = r ? r : nvs_page_slots(file);
+		r = r ? r : nvs_page_rows(file, flags);
+		if (!r)
+			file->last_ns = now;
+	}
+	*budget -= before - file->budget;
+	return r;
+}
+
+void nvs_page_free(struct nvs_page_file *file)
+{
+	struct nvs_page_list *lists[] = {
+		&file->apis,	&file->api_counts, &file->results,  &file->kernels,
+		&file->gpus,	&file->memory,	   &file->sites,    &file->allocs,
+		&file->channels, &file->threads,   &file->memory_places, &file->channel_rows};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		free(lists[i]->rows);
+	free(file->strings);
+	free(file->scratch[0]);
+	free(file->scratch[1]);
+	if (file->fd >= 0)
+		close(file->fd);
+	memset(file, 0, sizeof(*file));
+	file->fd = -1;
+}

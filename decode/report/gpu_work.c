@@ -508,6 +508,14 @@ bool nvs_works_blocks(const struct nvs_works *w, const struct nvs_call *call)
 	return !e.directed || e.from_host || e.to_host;
 }
 
+bool nvs_works_to_host(const struct nvs_works *w, const struct nvs_call *call)
+{
+	struct nvs_copy_ends e;
+
+	nvs_copy_ends(&w->memory, call, &e);
+	return e.directed && e.to_host;
+}
+
 const struct nvs_work_stream *nvs_works_stream(const struct nvs_works *w, uint32_t index)
 {
 	return index < w->streams.n ? w->streams.row[index] : NULL;

@@ -87,6 +87,8 @@ void nvs_works_tag(struct nvs_works *w, uint32_t tag);
 /* Is it a copy of which CUDA says that it returns when it is done: one that takes no stream, or to
  * pageable memory? */
 bool nvs_works_blocks(const struct nvs_works *w, const struct nvs_call *call);
+/* And one of which that is always so: to the host. */
+bool nvs_works_to_host(const struct nvs_works *w, const struct nvs_call *call);
 const struct nvs_work_stream *nvs_works_stream(const struct nvs_works *w, uint32_t index);
 /* "step(float*)", "graph 3", "copy HtoD", else the entry point; "" not known. Good until the next
  * one. */

@@ -23,13 +23,17 @@ struct place {
 	uint32_t latest; /* work that ended last, of those with a time; NVS_NONE: there is none */
 	uint32_t untimed; /* last of those without, unless its channel was seen to be past it */
 	bool several; /* streams */
-	bool lost; /* more without a time than were kept */
 };
 
-/* At END all of a context was done that had been rung by UNTIL. */
+/* At END all of a stream or context was done that had been rung by UNTIL. */
 struct synced {
-	uint64_t context;
+	uint64_t list;
 	int64_t end, until;
+};
+
+struct syncs {
+	struct synced *at; /* sorted by list and end */
+	size_t n;
 };
 
 /* When a GPU did anything: host's ns, one stretch behind the other. */
@@ -56,8 +60,7 @@ struct nvs_waits {
 	size_t nplaces;
 	struct stretch *busy;
 	size_t nbusy;
-	struct synced *synced;
-	size_t nsynced;
+	struct syncs done_streams, done_contexts;
 	uint64_t dropped, untimed, give;
 	bool placed;
 	bool partly; /* the trace is only part of the run */
@@ -137,6 +140,7 @@ static void wait_for_event(struct nvs_waits *w, const struct nvs_call *call)
 	wait->stream = event->stream;
 	wait->context = event->context;
 	wait->until = event->until;
+	wait->certain = true;
 }
 
 /* A copy that returns when it is done, unless times show that it did not. */
@@ -154,6 +158,7 @@ static void wait_for_own(struct nvs_waits *w, const struct nvs_call *call, uint3
 	wait->stream = stream;
 	wait->until = own->rung;
 	wait->own = true;
+	wait->certain = nvs_works_to_host(w->works, call);
 }
 
 int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,
@@ -179,6 +184,7 @@ int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t st
 		wait->stream = stream;
 		wait->context = context;
 		wait->perhaps = call->api->role == NVS_CALL_ROLE_FREE;
+		wait->certain = !wait->perhaps;
 		return 0;
 	default:
 		if (call->api->group == NVS_CALL_GROUP_COPY)
@@ -203,6 +209,7 @@ static int by_place(const void *pa, const void *pb)
 /* Of a list, what has no time and is not known to be done: the last of each channel. */
 struct pending {
 	uint32_t n, work[MOST_PENDING];
+	int64_t lost; /* with MORE, when the last that there was no room for was rung */
 	bool more;
 };
 
@@ -211,9 +218,14 @@ static void no_time(struct pending *p, const struct nvs_work *list, uint32_t wor
 	for (uint32_t i = 0; i < p->n; i++)
 		if (list[p->work[i]].channel == list[work].channel)
 			p->work[i] = p->work[--p->n];
-	p->more |= !timed && p->n == MOST_PENDING;
-	if (!timed && p->n < MOST_PENDING)
+	if (timed)
+		return;
+	if (p->n < MOST_PENDING) {
 		p->work[p->n++] = work;
+		return;
+	}
+	p->more = true;
+	p->lost = list[work].rung;
 }
 
 static uint32_t last_pending(const struct pending *p)
@@ -245,7 +257,6 @@ static void fill(struct place *places, size_t n, const struct nvs_work *list)
 		}
 		no_time(&pending, list, p->work, work->flags & NVS_WORK_TIMED);
 		p->untimed = last_pending(&pending);
-		p->lost = pending.more;
 		if (work->flags & NVS_WORK_TIMED &&
 		    (p->latest == NVS_NONE || list[p->latest].end <= work->end))
 			p->latest = p->work;
@@ -385,40 +396,113 @@ static uint64_t busy_until(const struct nvs_waits *w, uint32_t gpu, int64_t at)
 
 /* ---- the end of a wait ---- */
 
-/* Of WAIT's context, up to which moment all that had been rung was done before it began. */
-static int64_t done_by(const struct nvs_waits *w, const struct nvs_wait *wait)
+/* Of LIST, up to which moment all that had been rung was done at AT. */
+static int64_t done_by(const struct syncs *syncs, uint64_t list, int64_t at)
 {
-	size_t from = 0, to = w->nsynced;
+	size_t from = 0, to = syncs->n;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
-		const struct synced *s = w->synced + middle;
+		const struct synced *s = syncs->at + middle;
 
-		if (s->context < wait->context ||
-		    (s->context == wait->context && s->end <= wait->begin))
+		if (s->list < list || (s->list == list && s->end <= at))
 			from = middle + 1;
 		else
 			to = middle;
 	}
-	return from && w->synced[from - 1].context == wait->context ? w->synced[from - 1].until
-								    : INT64_MIN;
+	return from && syncs->at[from - 1].list == list ? syncs->at[from - 1].until : INT64_MIN;
 }
 
-/* What of P ended last; NULL: not known. */
-static const struct nvs_work *last_of(const struct nvs_waits *w, const struct place *p,
-				      const struct nvs_wait *wait)
+/* The host had waited for it before AT. */
+static bool was_done(const struct nvs_waits *w, const struct nvs_work *work, int64_t at)
+{
+	const struct nvs_work_stream *stream = nvs_works_stream(w->works, work->stream);
+
+	return stream && (work->rung <= done_by(&w->done_streams, stream->index, at) ||
+			  work->rung <= done_by(&w->done_contexts, stream->key.context, at));
+}
+
+/* A stream's ends come in its order. */
+static uint32_t last_in_order(const struct place *p)
+{
+	return p->untimed != NVS_NONE && (p->latest == NVS_NONE || p->untimed > p->latest)
+		       ? p->untimed
+		       : p->latest;
+}
+
+/* What of all of a context ended last: P is the last place that was rung by then, and PENDING what
+ * has no time. Of what several streams had still to do, only times tell. */
+static uint32_t last_of_all(const struct nvs_waits *w, const struct place *p,
+			    struct pending *pending, int64_t at)
 {
 	size_t n;
-	const struct nvs_work *list = nvs_works_list(w->works, &n), *latest, *untimed;
+	const struct nvs_work *list = nvs_works_list(w->works, &n);
+	uint32_t latest = p->latest, last;
 
-	latest = p->latest == NVS_NONE ? NULL : list + p->latest;
-	untimed = p->untimed == NVS_NONE ? NULL : list + p->untimed;
-	/* A stream's ends come in its order. */
-	if (wait->stream != NVS_NONE || !p->several)
-		return untimed && (!latest || untimed > latest) ? untimed : latest;
-	if ((untimed && untimed->rung > done_by(w, wait)) || p->lost)
-		return NULL;
-	return latest;
+	if (!p->several)
+		return last_in_order(p);
+	for (uint32_t i = pending->n; i--;)
+		if (was_done(w, list + pending->work[i], at))
+			pending->work[i] = pending->work[--pending->n];
+	pending->more = pending->more && pending->lost > done_by(&w->done_contexts, p->list, at);
+	if (pending->more)
+		return NVS_NONE;
+	if (!pending->n)
+		return latest != NVS_NONE ? latest : p->work;
+	/* Others with a time ended before it. */
+	if (latest != NVS_NONE && was_done(w, list + latest, at))
+		latest = NVS_NONE;
+	last = last_pending(pending);
+	for (uint32_t i = 0; i < pending->n; i++)
+		if (list[pending->work[i]].stream != list[last].stream)
+			return NVS_NONE;
+	if (latest != NVS_NONE && list[latest].stream != list[last].stream)
+		return NVS_NONE;
+	return latest != NVS_NONE && latest > last ? latest : last;
+}
+
+static int by_until(const void *pa, const void *pb)
+{
+	const struct nvs_wait *a = *(struct nvs_wait *const *)pa,
+			      *b = *(struct nvs_wait *const *)pb;
+
+	if (a->context != b->context)
+		return a->context < b->context ? -1 : 1;
+	return (a->until > b->until) - (a->until < b->until);
+}
+
+/* Waits for all of a context, beside its list. */
+static int look_at_contexts(struct nvs_waits *w)
+{
+	struct nvs_wait **waits = malloc((w->n + 1) * sizeof(*waits));
+	struct pending pending = {0};
+	size_t all, n = 0, next = 0;
+	const struct nvs_work *list = nvs_works_list(w->works, &all);
+
+	if (!waits)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->n; i++)
+		if (w->list[i].stream == NVS_NONE && !w->list[i].nothing)
+			waits[n++] = w->list + i;
+	if (n)
+		qsort(waits, n, sizeof(struct nvs_wait *), by_until);
+	for (size_t i = 0; i < n; i++) {
+		const struct place *p = place_by(w, w->contexts, waits[i]->context,
+						 waits[i]->until);
+		size_t until = p ? (size_t)(p - w->contexts) + 1 : next;
+
+		for (; next < until; next++) {
+			const struct nvs_work *work = list + w->contexts[next].work;
+
+			if (next && w->contexts[next].list != w->contexts[next - 1].list)
+				memset(&pending, 0, sizeof(pending));
+			no_time(&pending, list, w->contexts[next].work,
+				work->flags & NVS_WORK_TIMED);
+		}
+		waits[i]->last = p ? last_of_all(w, p, &pending, waits[i]->begin) : NVS_NONE;
+	}
+	free(waits);
+	return 0;
 }
 
 /* On the host's clock. LEAST: of the work, where an empty bracket has not been measured. */
@@ -450,17 +534,22 @@ bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
 					 : place_by(w, w->contexts, wait->context, wait->until);
 	struct ends at;
 	int64_t give;
+	uint32_t last;
+	size_t n;
+	const struct nvs_work *list = nvs_works_list(w->works, &n);
 
 	*end = (struct nvs_wait_end){.busy = NVS_UNKNOWN, .late = NVS_UNKNOWN};
-	end->work = p ? last_of(w, p, wait) : NULL;
-	end->done = !p && !wait->nothing && !w->partly && !w->dropped;
+	last = !p ? NVS_NONE : stream ? last_in_order(p) : wait->last;
+	end->work = last == NVS_NONE ? NULL : list + last;
+	end->done = p ? !wait->own && end->work && was_done(w, end->work, wait->begin)
+		      : !wait->nothing && !w->partly && !w->dropped;
 	if (end->work && end->work->flags & NVS_WORK_TIMED && w->placed)
 		end->busy = busy_until(w, end->work->gpu, wait->end) -
 			    busy_until(w, end->work->gpu, wait->begin);
 	/* Frees and copies that need not wait did so only if that can be seen. */
 	if (!end->work || !placed(w, end->work, &at, &give))
 		return !wait->perhaps;
-	end->done = at.bracket <= wait->begin;
+	end->done = end->done || at.bracket <= wait->begin;
 	/* The driver's release comes before the bracket's end: the host may be the faster. */
 	if (at.work <= wait->end + give ||
 	    (!wait->own && !wait->perhaps && at.least <= wait->end + give))
@@ -497,7 +586,8 @@ void nvs_waits_free(struct nvs_waits *w)
 	free(w->streams);
 	free(w->contexts);
 	free(w->busy);
-	free(w->synced);
+	free(w->done_streams.at);
+	free(w->done_contexts.at);
 	free(w);
 }
 
@@ -505,29 +595,43 @@ static int by_end(const void *pa, const void *pb)
 {
 	const struct synced *a = pa, *b = pb;
 
-	if (a->context != b->context)
-		return a->context < b->context ? -1 : 1;
+	if (a->list != b->list)
+		return a->list < b->list ? -1 : 1;
 	return (a->end > b->end) - (a->end < b->end);
+}
+
+static void sort_syncs(struct syncs *syncs)
+{
+	if (syncs->n)
+		qsort(syncs->at, syncs->n, sizeof(*syncs->at), by_end);
+	for (size_t i = 1; i < syncs->n; i++)
+		if (syncs->at[i - 1].list == syncs->at[i].list &&
+		    syncs->at[i - 1].until > syncs->at[i].until)
+			syncs->at[i].until = syncs->at[i - 1].until;
 }
 
 static int note_synced(struct nvs_waits *w)
 {
-	w->synced = malloc((w->n + 1) * sizeof(*w->synced));
-	if (!w->synced)
+	struct syncs *streams = &w->done_streams, *contexts = &w->done_contexts;
+
+	streams->at = malloc((w->n + 1) * sizeof(*streams->at));
+	contexts->at = malloc((w->n + 1) * sizeof(*contexts->at));
+	if (!streams->at || !contexts->at)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->n; i++) {
 		const struct nvs_wait *wait = w->list + i;
 
-		if (!wait->perhaps && !wait->nothing && wait->stream == NVS_NONE)
-			w->synced[w->nsynced++] = (struct synced){wait->context, wait->end,
-								  wait->until};
+		if (!wait->certain)
+			continue;
+		if (wait->stream == NVS_NONE)
+			contexts->at[contexts->n++] = (struct synced){wait->context, wait->end,
+								      wait->until};
+		else
+			streams->at[streams->n++] = (struct synced){wait->stream, wait->end,
+								    wait->until};
 	}
-	if (w->nsynced)
-		qsort(w->synced, w->nsynced, sizeof(*w->synced), by_end);
-	for (size_t i = 1; i < w->nsynced; i++)
-		if (w->synced[i - 1].context == w->synced[i].context &&
-		    w->synced[i - 1].until > w->synced[i].until)
-			w->synced[i].until = w->synced[i - 1].until;
+	sort_syncs(streams);
+	sort_syncs(contexts);
 	return 0;
 }
 
@@ -547,6 +651,8 @@ int nvs_waits_end(struct nvs_waits *w)
 	}
 	if (!r)
 		r = note_synced(w);
+	if (!r)
+		r = look_at_contexts(w);
 	return r ? r : make_busy(w);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Calls in which the host waits for the GPU, and what let each of them go on: of what had been
  * submitted to its stream or context, the latest to end. Of a stream that is the last, by its
- * order; of several streams only times tell.
+ * order; of several streams only times tell, unless the host had waited for all but one before.
  */
 #ifndef NVSNOOP_DECODE_REPORT_WAITS_H
 #define NVSNOOP_DECODE_REPORT_WAITS_H
@@ -19,6 +19,8 @@ struct nvs_wait {
 	bool perhaps; /* it waits only where times show it */
 	bool own; /* for its own work, unless times show that it did not */
 	bool nothing; /* what it waits for is not known */
+	bool certain; /* when it is over, all that it waits for is done */
+	uint32_t last; /* of all of a context, what ended last; NVS_NONE: not known */
 };
 
 struct nvs_wait_end {

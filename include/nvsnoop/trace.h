@@ -698,8 +698,8 @@ struct nvs_rec_call_begin {
 /* Its stream was capturing: it became part of a graph, nothing ran */
 #define NVS_CALL_CAPTURED (1u << 3)
 #define NVS_CALL_EARLY (1u << 4) /* before the trace was begun; thread may be NVS_NONE */
-/* No submission of it is told, and it took long, allocates or frees: 8 bytes with the number of its
- * STACK stand ahead of args */
+/* No submission of it is told, and it took long, allocates, frees or synchronizes: 8 bytes with the
+ * number of its STACK stand ahead of args */
 #define NVS_CALL_SITED (1u << 5)
 
 /*

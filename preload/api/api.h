@@ -65,7 +65,8 @@ struct nvs_api {
 	int8_t launched; /* which of keep is the function that it launches, -1: none */
 	int8_t stream; /* which of keep may be capturing, -1: none */
 	bool per_thread; /* its default stream is the thread's */
-	bool sited; /* allocates or frees: its stack is asked for, whatever it submits */
+	bool sited; /* allocates, frees or synchronizes: its stack is asked for, whatever it submits
+		     */
 };
 
 extern const struct nvs_api nvs_api_table[]; /* by name */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a call came from that submitted nothing, so that no trap took its stack: one that took
- * long (making contexts, loading modules, waiting), or that allocates or frees. It is taken when
- * the call is over, since only then it is known to be wanted.
+ * long (making contexts, loading modules), or that allocates, frees or synchronizes. It is taken
+ * when the call is over, since only then it is known to be wanted.
  */
 #include <errno.h>
 #include <signal.h>

@@ -14,6 +14,7 @@
 #define EMPTY 500ull
 #define SLOT(channel) (0x20460fff0ull - 16 * (channel))
 #define PINNED 0x7e0000000000ull
+#define PAGEABLE 0x7d0000000000ull
 #define DEVICE 0x7f0000000000ull
 
 enum { COMPUTE = 1, UP = 8, DOWN = 9 }; /* channels */
@@ -307,6 +308,33 @@ static void not_known(const char *folder)
 	finish();
 }
 
+/*
+ * There is memory for times only when much has been done already. The host has waited for that by
+ * its streams: the copy down returns when it is done, and with it what is ahead of it. So what it
+ * waits for then is known, but for the last: two streams have work of which there is no time.
+ */
+static void late(const char *folder)
+{
+	start(folder, "late.zst", true);
+	copy_up(1000, 4096, ONE);
+	launch(1500, 0xf00, TWO);
+	call(SYNC, 3000, 10000, 1, (uint64_t)TWO);
+	bind(DOWN);
+	pb_copy(&t.pb, DEVICE, PINNED, 4096, 0x182);
+	submit(DTOH, DOWN, 11000);
+	call(DTOH, 10900, 15000, 4, PAGEABLE, DEVICE, 4096ull, (uint64_t)ONE);
+	call(SYNC_ALL, 16000, 17000, 0);
+	launch(20000, 0xf10, ONE);
+	call(SYNC_ALL, 21000, 30000, 0);
+	launch(31000, 0xf00, ONE);
+	call(SYNC_ALL, 32000, 50000, 0);
+	launch(51000, 0xf10, TWO);
+	copy_up(51500, 4096, ONE);
+	call(SYNC_ALL, 52000, 60000, 0);
+	took(COMPUTE, 2, 31500, 48000);
+	finish();
+}
+
 /* With timing=dispatch: when the GPU came to a launch, not how long that took. */
 static void reached(const char *folder)
 {
@@ -398,6 +426,7 @@ int main(int argc, char **argv)
 	two_streams(argv[1], "work.zst", true);
 	two_streams(argv[1], "untimed.zst", false);
 	not_known(argv[1]);
+	late(argv[1]);
 	first_launch(argv[1]);
 	reached(argv[1]);
 	lies(argv[1]);

@@ -38,7 +38,8 @@ static int direct(struct nvs_kernels *st, const struct nvs_call *call, bool sele
 		row->direct++;
 	if (nvs_call_shape(call, shape.grid, shape.block))
 		nvs_kernel_see_shape(st, row, &shape);
-	if (nvs_kernel_see_stack(st, row, call->stack))
+	/* Of what submits nothing there is a stack only if it took long. */
+	if (!(call->flags & NVS_CALL_CAPTURED) && nvs_kernel_see_stack(st, row, call->stack))
 		return -ENOMEM;
 	if (nvs_call_value(call, NVS_ARG_sharedMemBytes, &dynamic) && dynamic > row->dynamic)
 		row->dynamic = dynamic;

@@ -15,10 +15,10 @@
  * had another environment than it has; root looks into /run/user/N and /tmp/nvsnoop-N of every user
  * N as well, and takes from each only what that N owns.
  *
- * WHOSE. Readers open with O_NOFOLLOW | O_NONBLOCK and believe only a plain file of mode 0600 of the
- * folder's owner. What stands in it is the program's to change: every offset and number is checked
- * against the size that fstat() gave, and text is escaped. It never shrinks while its process lives
- * but a hostile one may: a reader that must not die of SIGBUS reads it with pread().
+ * WHOSE. Readers open with O_NOFOLLOW | O_NONBLOCK and believe only a plain file of mode 0600 of
+ * the folder's owner. What stands in it is the program's to change: every offset and number is
+ * checked against the size that fstat() gave, and text is escaped. It never shrinks while its
+ * process lives but a hostile one may: a reader that must not die of SIGBUS reads it with pread().
  *
  * WHICH PROCESS. A page is alive while /proc/PID exists, the process' start time (field 22 of
  * /proc/PID/stat) is start_time, and /proc/sys/kernel/random/boot_id is boot. pid_namespace is the
@@ -42,15 +42,16 @@
  *     counted up atomically by threads that have none. Within a slot stand, at slot_apis, USED rows
  *     of struct nvs_live_api_count (one for each row of APIS), and at slot_kernels those of struct
  *     nvs_live_kernel_count (for each row of KERNELS).
- *   - What belongs to the slot's thread alone (tid to nvtx) is of it while generation is odd and the
- *     same before and after the reading, and tid is not 0.
+ *   - What belongs to the slot's thread alone (tid to nvtx) is of it while generation is odd and
+ * the same before and after the reading, and tid is not 0.
  *   - A call in flight is read so: number, begin, api, number again; it is one if both numbers are
  *     the same and ncalls, read last, is greater than its index.
  * Memory that is not used yet is zero, and takes no room: the file is sparse.
  *
  * UNITS. Bytes, nanoseconds, and ticks of the session's clock where it says so:
- * ns of CLOCK_MONOTONIC = clock.mono_ns + (ticks - clock.ticks) * clock.mult / 2^32, signed and in 128 bits; read
- * clock.sequence before and after: the same, and even. mult is 2^32 where ticks are ns.
+ * ns of CLOCK_MONOTONIC = clock.mono_ns + (ticks - clock.ticks) * clock.mult / 2^32, signed and in
+ * 128 bits; read clock.sequence before and after: the same, and even. mult is 2^32 where ticks are
+ * ns.
  */
 #ifndef NVSNOOP_LIVE_H
 #define NVSNOOP_LIVE_H
@@ -201,8 +202,8 @@ struct nvs_live_api_count {
 
 struct nvs_live_kernel_count {
 	uint64_t direct; /* launches by a call that succeeded, not captured */
-	/* ... by graphs: nodes of the graphs launched; not those of conditional bodies, whose number
-	 * only the GPU knows */
+	/* ... by graphs: nodes of the graphs launched; not those of conditional bodies, whose
+	 * number only the GPU knows */
 	uint64_t graph;
 };
 
@@ -303,8 +304,9 @@ struct nvs_live_memory {
 	uint64_t peak;
 	uint64_t allocs, bytes; /* counters: that succeeded, and their bytes */
 	uint64_t frees; /* counter */
-	uint64_t failed_allocs, failed_frees; /* counters; a free of an unknown address is of GPU 0 and
-						 of the kind of the call: DEVICE for cuMemFree */
+	uint64_t failed_allocs,
+		failed_frees; /* counters; a free of an unknown address is of GPU 0 and
+				 of the kind of the call: DEVICE for cuMemFree */
 	uint64_t ended; /* counter: freed with their context */
 	/* counters: had no room in ALLOCS, so that live and live_count lack them */
 	uint64_t untracked, untracked_bytes;

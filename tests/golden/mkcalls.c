@@ -4,7 +4,8 @@
  * of which the GPU's time is known, batches, calls before the session, calls that nest, fail,
  * throw, jump and never return, an entry point that was never told of, names that are odd, graphs,
  * a trace from elsewhere, one with many shapes, stacks and errors, one of calls with many
- * submissions, and one without any of it. One file, since all are made by the same few lines.
+ * submissions, launches that became part of a graph, and one without any of it. One file, since all
+ * are made by the same few lines.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -508,6 +509,31 @@ static void many(const char *folder)
 	finish();
 }
 
+/* Of two launches that became part of a graph one took long enough for a stack. */
+static void captured(const char *folder)
+{
+	struct nvs_rec_call *rec;
+
+	start(folder, "captured.zst");
+	for (uint32_t i = INIT; i < UNKNOWN; i++)
+		tell_api(i);
+	elsewhere();
+	stack(0, 0, 0);
+	stack(1, 0, 1);
+	kernel(0xf00, "_Z4stepPfi", 40);
+	begun(0, LAUNCH, 1);
+	mk_submission(&t.m, 0, 1, 0, 0, NULL, 0)->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
+	over(0, LAUNCH, 1, 2500, 9, 0xf00ull, 1ull, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull, 0ull);
+	rec = over(0, LAUNCH, 1, 2500, 9, 0xf00ull, 1ull, 1ull, 1ull, 128ull, 1ull, 1ull, 0ull,
+		   0x5000ull);
+	rec->rec.flags |= NVS_CALL_CAPTURED;
+	rec = over(0, LAUNCH, 1, 2500000, 10, 1ull, 0xf00ull, 1ull, 1ull, 1ull, 128ull, 1ull, 1ull,
+		   0ull, 0x5000ull);
+	rec->rec.flags |= NVS_CALL_CAPTURED | NVS_CALL_SITED;
+	rec->nargs = 9;
+	finish();
+}
+
 /* Memory of two GPUs, and copies from each to the other, by both ways to ask for one, and to the
  * host. */
 static void peers(const char *folder)
@@ -761,6 +787,7 @@ int main(int argc, char **argv)
 	without(argv[1]);
 	away(argv[1]);
 	many(argv[1]);
+	captured(argv[1]);
 	peers(argv[1]);
 	parts(argv[1]);
 	times(argv[1], "times.zst", NVS_TIMING_WORK);

@@ -100,6 +100,9 @@ static int tell_graph(struct consuming *x, uint64_t handle, uint32_t event,
 	graph.nnodes = e->nnodes;
 	graph.nodes = e->nodes;
 	graph.partial = e->partial;
+	graph.edges_known = e->edges.known;
+	graph.nedges = e->edges.n;
+	graph.edges = e->edges.links;
 	return ASK(x, graph, &graph);
 }
 
@@ -213,35 +216,16 @@ size_t nvs_struct_size(const char *name)
 		const char *name;
 		size_t size;
 	} sizes[] = {
-		SIZE(nvs_error),
-		SIZE(nvs_read_options),
-		SIZE(nvs_consumer),
-		SIZE(nvs_submission),
-		SIZE(nvs_rec_submission),
-		SIZE(nvs_gp_entry),
-		SIZE(nvs_segment),
-		SIZE(nvs_operation),
-		SIZE(nvs_op),
-		SIZE(nvs_grid),
-		SIZE(nvs_tally),
-		SIZE(nvs_arg),
-		SIZE(nvs_call),
-		SIZE(nvs_launch),
-		SIZE(nvs_graph),
-		SIZE(nvs_graph_node),
-		SIZE(nvs_rec),
-		SIZE(nvs_finding),
-		SIZE(nvs_session),
-		SIZE(nvs_counts),
-		SIZE(nvs_trace_thread),
-		SIZE(nvs_trace_channel),
-		SIZE(nvs_trace_module),
-		SIZE(nvs_trace_stack),
-		SIZE(nvs_trace_object),
-		SIZE(nvs_mapping),
-		SIZE(nvs_symbol),
-		SIZE(nvs_callsite),
-		SIZE(nvs_inflight),
+		SIZE(nvs_error),	SIZE(nvs_read_options),	  SIZE(nvs_consumer),
+		SIZE(nvs_submission),	SIZE(nvs_rec_submission), SIZE(nvs_gp_entry),
+		SIZE(nvs_segment),	SIZE(nvs_operation),	  SIZE(nvs_op),
+		SIZE(nvs_grid),		SIZE(nvs_tally),	  SIZE(nvs_arg),
+		SIZE(nvs_call),		SIZE(nvs_launch),	  SIZE(nvs_graph),
+		SIZE(nvs_graph_node),	SIZE(nvs_graph_link),	  SIZE(nvs_rec),
+		SIZE(nvs_finding),	SIZE(nvs_session),	  SIZE(nvs_counts),
+		SIZE(nvs_trace_thread), SIZE(nvs_trace_channel),  SIZE(nvs_trace_module),
+		SIZE(nvs_trace_stack),	SIZE(nvs_trace_object),	  SIZE(nvs_mapping),
+		SIZE(nvs_symbol),	SIZE(nvs_callsite),	  SIZE(nvs_inflight),
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)

@@ -233,6 +233,7 @@ static int settle(struct nvs_exec *e, bool child)
 {
 	uint32_t old = e->before, at = 0, end = old, from = old + child;
 	uint64_t root = 0;
+	int r;
 
 	if (e->nnodes < from)
 		return 0;
@@ -247,6 +248,9 @@ static int settle(struct nvs_exec *e, bool child)
 		}
 		end = end_of(e, at++, old);
 	}
+	r = nvs_edges_settle(&e->edges, e->nodes + from, e->nnodes - from, at, end, child);
+	if (r)
+		return r;
 	if (e->nnodes - from != end - at ||
 	    !same_shape(e->nodes + at, e->nodes + from, end - at, root))
 		return replace(e, old, at, end, from);
@@ -279,6 +283,23 @@ static bool changes_many(uint32_t event)
 	return event == NVS_GRAPH_UPDATED || event == NVS_GRAPH_CHILD_SET;
 }
 
+static int event_ends(struct nvs_exec *e, const struct nvs_rec_graph *rec,
+		      const struct nvs_exec_watch *watch)
+{
+	bool child = rec->event == NVS_GRAPH_CHILD_SET, allowed;
+
+	/* Once, at the end of what made it. */
+	if (!changes_many(rec->event))
+		return e->edges.event != NVS_GRAPH_INSTANTIATED || e->edges.event != rec->event
+			       ? 0
+			       : nvs_edges_settle(&e->edges, e->nodes, e->nnodes, 0, 0, false);
+	allowed = !child || may(e, e->nnodes + e->edges.n);
+	if (allowed)
+		will_change(watch, e, NVS_NONE);
+	forget_places(e);
+	return change_ends(e, rec->event, allowed);
+}
+
 int nvs_exec_record(struct nvs_exec *e, const struct nvs_rec_graph *rec,
 		    const struct nvs_exec_watch *watch)
 {
@@ -292,6 +313,8 @@ int nvs_exec_record(struct nvs_exec *e, const struct nvs_rec_graph *rec,
 			r = set_node(e, nodes + i, watch);
 		return r;
 	}
+	if (!rec->first)
+		nvs_edges_begin(&e->edges, rec->event);
 	if (!rec->first && changes_many(rec->event)) {
 		forget_places(e);
 		change_begins(e);
@@ -300,20 +323,21 @@ int nvs_exec_record(struct nvs_exec *e, const struct nvs_rec_graph *rec,
 	}
 	for (uint32_t i = 0; i < rec->nnodes && !r; i++)
 		r = add_node(e, nodes + i);
-	if (!r && rec->rec.flags & NVS_GRAPH_LAST && changes_many(rec->event)) {
-		bool allowed = rec->event == NVS_GRAPH_UPDATED || may(e, e->nnodes);
-
-		if (allowed)
-			will_change(watch, e, NVS_NONE);
-		forget_places(e);
-		r = change_ends(e, rec->event, allowed);
-	}
+	if (!r && rec->rec.flags & NVS_GRAPH_LAST)
+		r = event_ends(e, rec, watch);
 	e->partial |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
 	return r;
 }
 
+int nvs_exec_edges(struct nvs_exec *e, const struct nvs_rec_graph_edges *rec)
+{
+	e->given += rec->nedges;
+	return nvs_edges_record(&e->edges, rec);
+}
+
 void nvs_exec_free(struct nvs_exec *e)
 {
+	nvs_edges_free(&e->edges);
 	free(e->nodes);
 	forget_places(e);
 	free(e);

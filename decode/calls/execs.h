@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "nvsnoop/calls.h"
+#include "decode/calls/edges.h"
 
 struct nvs_exec {
 	uint32_t index;
@@ -20,7 +20,8 @@ struct nvs_exec {
 	bool changing;
 	uint64_t updates; /* cuGraphExecUpdate */
 	uint64_t changes; /* of single nodes, child graphs among them */
-	uint64_t given; /* nodes in records of it */
+	struct nvs_edges edges; /* between places in NODES */
+	uint64_t given; /* nodes and edges in records of it */
 	uint64_t moved; /* looked at or moved for it beyond those that a record names */
 	bool partial;
 	void *user;
@@ -36,6 +37,7 @@ struct nvs_exec_watch {
 /* Takes in a record that is E's. 0, -ENOMEM, or -E2BIG: more nodes than are kept. */
 int nvs_exec_record(struct nvs_exec *e, const struct nvs_rec_graph *rec,
 		    const struct nvs_exec_watch *watch);
+int nvs_exec_edges(struct nvs_exec *e, const struct nvs_rec_graph_edges *rec);
 /* E with all it has. */
 void nvs_exec_free(struct nvs_exec *e);
 

@@ -244,10 +244,19 @@ int nvs_handles_graph(struct nvs_handles *h, const struct nvs_rec_graph *rec)
 	return nvs_exec_record(m->exec, rec, &h->watch);
 }
 
+int nvs_handles_edges(struct nvs_handles *h, const struct nvs_rec_graph_edges *rec)
+{
+	struct meaning *m = meaning_find(h, rec->exec, KIND_EXEC);
+
+	return m && m->exec ? nvs_exec_edges(m->exec, rec) : 0;
+}
+
 int nvs_handles_record(struct nvs_handles *h, const struct nvs_rec *rec)
 {
 	if (rec->type == NVS_REC_KERNEL)
 		return nvs_handles_kernel(h, (const void *)rec);
+	if (rec->type == NVS_REC_GRAPH_EDGES)
+		return nvs_handles_edges(h, (const void *)rec);
 	return rec->type == NVS_REC_GRAPH ? nvs_handles_graph(h, (const void *)rec) : 0;
 }
 

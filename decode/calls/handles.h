@@ -29,7 +29,8 @@ void nvs_handles_free(struct nvs_handles *h);
 int nvs_handles_call(struct nvs_handles *h, const struct nvs_call *call);
 int nvs_handles_kernel(struct nvs_handles *h, const struct nvs_rec_kernel *rec);
 int nvs_handles_graph(struct nvs_handles *h, const struct nvs_rec_graph *rec);
-/* Either, if REC is one of them. */
+int nvs_handles_edges(struct nvs_handles *h, const struct nvs_rec_graph_edges *rec);
+/* Any of these, if REC is one of them. */
 int nvs_handles_record(struct nvs_handles *h, const struct nvs_rec *rec);
 
 /* Made where it is missing; NULL: no memory. */

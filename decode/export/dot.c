@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --export=dot: executable graphs for graphviz, as they were last: a cluster each, with their
- * nodes. What is inside a child graph or a conditional node hangs on that by a dashed line. The
- * order of nodes is not recorded: there are no other edges.
+ * --export=dot: executable graphs for graphviz, as they were last: a cluster each, with their nodes
+ * and edges. What is inside a child graph or a conditional node hangs on that by a dashed line.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include "decode/calls/edges.h"
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
 #include "decode/export/walk.h"
@@ -95,6 +95,22 @@ static int put_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint3
 	return ferror(f);
 }
 
+/* Programmatic ones do not wait for all that the node before them does. */
+static void put_edges(FILE *f, const char *name, const struct nvs_edges *edges)
+{
+	for (uint32_t i = 0; i < edges->n; i++)
+		fprintf(f, "    %s_%u -> %s_%u%s\n", name, edges->links[i].from, name,
+			edges->links[i].to, edges->links[i].type ? " [label=programmatic]" : "");
+}
+
+static const char *lack_of(const struct nvs_exec *exec)
+{
+	return exec->partial	   ? ", of which not all is known"
+	       : exec->edges.known ? ""
+	       : exec->edges.n	   ? ", with edges that are not known"
+				   : ", whose edges are not known";
+}
+
 static int put_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
 {
 	struct nvs_rows nodes = NVS_ROWS(struct known, handle);
@@ -105,10 +121,10 @@ static int put_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
 	snprintf(name, sizeof(name), "p%ug%u", w->process, exec->index);
 	fprintf(f, "  subgraph cluster_%s {\n    label=\"", name);
 	put_text(f, w->name);
-	fprintf(f, "\\ngraph %u%s\"\n", exec->index,
-		exec->partial ? ", of which not all is known" : "");
+	fprintf(f, "\\ngraph %u%s\"\n", exec->index, lack_of(exec));
 	for (uint32_t i = 0; i < exec->nnodes && !r; i++)
 		r = put_node(w, exec, i, name, &nodes);
+	put_edges(f, name, &exec->edges);
 	fputs("  }\n", f);
 	nvs_rows_free(&nodes, NULL);
 	w->run->out->told++;
@@ -135,10 +151,11 @@ static int print(struct nvs_run *run)
 	return r < 0 ? r : 0;
 }
 
-NVS_REPORT(export_dot, .name = "export=dot", .place = 350,
-	   .help = "executable graphs for graphviz, with their nodes",
-	   .man = "Executable graphs for graphviz, as they were last and whatever is selected: "
-		  "their nodes with kernels, grids and bytes, and what is inside of which. In "
-		  "which order nodes run is not recorded.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT,
-	   .print = print);
+NVS_REPORT(
+	export_dot, .name = "export=dot", .place = 350,
+	.help = "executable graphs for graphviz, with nodes and edges",
+	.man = "Executable graphs for graphviz, as they were last and whatever is selected: "
+	       "their nodes with kernels, grids and bytes, which of them wait for which, and what "
+	       "is inside of which.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT,
+	.print = print);

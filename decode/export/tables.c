@@ -6,6 +6,7 @@
 #include "decode/export/tables.h"
 #include <errno.h>
 #include "decode/base/hash.h"
+#include "decode/calls/edges.h"
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
 #include "decode/report/nvtx.h"
@@ -83,14 +84,17 @@ static const struct nvs_cell_column range_columns[] = {
 	NUMBER("id"),	   NUMBER("begin_ns"), NUMBER("end_ns"),
 };
 static const struct nvs_cell_column graph_columns[] = {
-	NUMBER("process"), NUMBER("graph"),   NUMBER("handle"),
-	TEXT("origin"),	   NUMBER("updates"), NUMBER("changes"),
+	NUMBER("process"), NUMBER("graph"),   NUMBER("handle"), TEXT("origin"),
+	NUMBER("updates"), NUMBER("changes"), NUMBER("edges"),	NUMBER("longest_path_nodes"),
 };
 static const struct nvs_cell_column node_columns[] = {
 	NUMBER("process"), NUMBER("graph"),   NUMBER("node"),	NUMBER("handle"),
 	NUMBER("parent"),  NUMBER("type"),    TEXT("kernel"),	NUMBER("bytes"),
 	NUMBER("grid_x"),  NUMBER("grid_y"),  NUMBER("grid_z"), NUMBER("block_x"),
 	NUMBER("block_y"), NUMBER("block_z"),
+};
+static const struct nvs_cell_column edge_columns[] = {
+	NUMBER("process"), NUMBER("graph"), NUMBER("from_node"), NUMBER("to_node"), NUMBER("type"),
 };
 static const struct nvs_cell_column frame_columns[] = {
 	NUMBER("process"), NUMBER("stack"), NUMBER("depth"),  NUMBER("pc"),
@@ -109,6 +113,7 @@ const struct nvs_tables_one nvs_tables[NVS_TABLES] = {
 	[NVS_TABLE_RANGE] = {"range", COLUMNS(range_columns)},
 	[NVS_TABLE_GRAPH] = {"graph", COLUMNS(graph_columns)},
 	[NVS_TABLE_GRAPH_NODE] = {"graph_node", COLUMNS(node_columns)},
+	[NVS_TABLE_GRAPH_EDGE] = {"graph_edge", COLUMNS(edge_columns)},
 	[NVS_TABLE_FRAME] = {"frame", COLUMNS(frame_columns)},
 };
 
@@ -475,24 +480,48 @@ static int tell_node(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i
 	return tell(w, NVS_TABLE_GRAPH_NODE);
 }
 
-static int tell_graphs(struct nvs_walk *w)
+static int tell_edge(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
+{
+	const struct nvs_graph_link *link = exec->edges.links + i;
+	struct state *st = begin_row(w);
+
+	number(st, true, exec->index);
+	number(st, true, link->from);
+	number(st, true, link->to);
+	number(st, true, link->type);
+	return tell(w, NVS_TABLE_GRAPH_EDGE);
+}
+
+static int tell_graph(struct nvs_walk *w, const struct nvs_exec *exec)
 {
 	static const char *const origins[] = {"", "capture", "nodes"};
+	struct state *st = begin_row(w);
+	uint32_t longest;
+	int r = nvs_edges_longest(&exec->edges, exec->nodes, exec->nnodes, &longest);
+
+	if (r)
+		return r;
+	number(st, true, exec->index);
+	number(st, true, exec->handle);
+	text(st, origins[exec->origin]);
+	number(st, true, exec->updates);
+	number(st, true, exec->changes);
+	number(st, exec->edges.known, exec->edges.n);
+	number(st, longest, longest);
+	r = tell(w, NVS_TABLE_GRAPH);
+	for (uint32_t i = 0; i < exec->nnodes && !r; i++)
+		r = tell_node(w, exec, i);
+	for (uint32_t i = 0; i < exec->edges.n && !r; i++)
+		r = tell_edge(w, exec, i);
+	return r;
+}
+
+static int tell_graphs(struct nvs_walk *w)
+{
 	int r = 0;
 
-	for (uint32_t i = 0; i < nvs_handles_exec_count(w->handles) && !r; i++) {
-		const struct nvs_exec *exec = nvs_handles_exec_at(w->handles, i);
-		struct state *st = begin_row(w);
-
-		number(st, true, exec->index);
-		number(st, true, exec->handle);
-		text(st, origins[exec->origin]);
-		number(st, true, exec->updates);
-		number(st, true, exec->changes);
-		r = tell(w, NVS_TABLE_GRAPH);
-		for (uint32_t k = 0; k < exec->nnodes && !r; k++)
-			r = tell_node(w, exec, k);
-	}
+	for (uint32_t i = 0; i < nvs_handles_exec_count(w->handles) && !r; i++)
+		r = tell_graph(w, nvs_handles_exec_at(w->handles, i));
 	return r;
 }
 

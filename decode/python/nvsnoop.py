@@ -10,7 +10,7 @@ A trace is read while it is iterated over, by a thread that is never more than a
 not grow with the trace. It is read twice, so that names of threads, times and call sites are known from the first
 item on; standard input ("-") once, and there what is not known yet is None. What the library refuses is an Error with
 its message. Text of a trace that is not UTF-8 has surrogates in it (surrogateescape): escape() makes it fit to be
-printed. Keys are those of docs/schema.md, of the same types, but for `nodes`, which are the nodes themselves; what has
+printed. Keys are those of docs/schema.md, of the same types, but for `nodes` and `edges`, which are themselves; what has
 none there is named as in nvsnoop/decode.h, calls.h and ops.h, as is all in `of`. What is not known is None.
 
 The library is NVSNOOP_DECODE_LIBRARY, else that of the prefix in which this file is installed, else the system's.
@@ -146,10 +146,15 @@ class nvs_graph_node(ctypes.Structure):
                 ("shared", c_uint32), ("reserved", c_uint32)]
 
 
+class nvs_graph_link(ctypes.Structure):
+    _fields_ = [("from_node", c_uint32), ("to_node", c_uint32), ("type", c_uint32)]
+
+
 class nvs_graph(ctypes.Structure):
     _fields_ = [("event", c_uint32), ("number", c_uint32), ("exec", c_uint64), ("graph", c_uint64),
                 ("origin", c_uint32), ("nnodes", c_uint32), ("nodes", POINTER(nvs_graph_node)),
-                ("partial", c_bool), ("call", POINTER(nvs_call)), ("launches", c_void_p)]
+                ("partial", c_bool), ("call", POINTER(nvs_call)), ("launches", c_void_p), ("edges_known", c_bool),
+                ("nedges", c_uint32), ("edges", POINTER(nvs_graph_link))]
 
 
 class nvs_finding(ctypes.Structure):
@@ -329,6 +334,11 @@ def _launch_dict(trace, launch):
             **_call_head(trace, launch.call.contents)}
 
 
+def _edges(graph):
+    """(from, to, type) by places in nodes; None: not known."""
+    return [(e.from_node, e.to_node, e.type) for e in (graph.edges[i] for i in range(graph.nedges))] if graph.edges_known else None
+
+
 def _nodes(graph, known):
     """Many run one kernel, whose name may be long: KNOWN holds each once."""
     nodes, names = [], {None: None}
@@ -468,11 +478,11 @@ class Trace:
             graph = graph.contents
             weight = 1
             if graph.event != 256 or graph.number not in known:
-                known[graph.number] = _nodes(graph, names)
-                weight += graph.nnodes
+                known[graph.number] = _nodes(graph, names), _edges(graph)
+                weight += graph.nnodes + graph.nedges
             reading.add({"event": EVENTS.get(graph.event), "graph": graph.number, "graph_handle": graph.graph,
-                         **_fields(graph, "event", "number", "graph", "nodes", "origin", "call", "launches"),
-                         "origin": ORIGINS.get(graph.origin), "nodes": known[graph.number],
+                         **_fields(graph, "event", "number", "graph", "nodes", "origin", "call", "launches", "edges", "edges_known", "nedges"),
+                         "origin": ORIGINS.get(graph.origin), "nodes": known[graph.number][0], "edges": known[graph.number][1],
                          **(_call_head(trace, graph.call.contents) if graph.call else {})}, weight)
         return _Reading(self)(0, ("graph", _GRAPH, take))
 

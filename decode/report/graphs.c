@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls/edges.h"
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/roles.h"
@@ -20,6 +21,7 @@ struct row {
 	const struct nvs_source *source;
 	uint64_t number; /* over all traces */
 	uint64_t kind[4], other, children, conditional_nodes, nodes;
+	uint32_t longest; /* path, in nodes; 0: not known */
 	uint64_t launches, failed, submissions, entries;
 	uint64_t first; /* bytes of the first launch */
 	struct nvs_sizes bytes, after_sync, back_to_back; /* of launches */
@@ -220,7 +222,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	return r || rec->type != NVS_REC_GRAPH ? r : made(st, (const void *)rec);
 }
 
-static void count_nodes(struct row *row)
+static int count_nodes(struct row *row)
 {
 	const struct nvs_exec *e = row->exec;
 
@@ -236,6 +238,7 @@ static void count_nodes(struct row *row)
 		else
 			row->other++;
 	}
+	return nvs_edges_longest(&e->edges, e->nodes, e->nnodes, &row->longest);
 }
 
 /* ---- columns ---- */
@@ -252,6 +255,8 @@ NVS_GET_TEXT(struct row, origin,
 	     : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"
 						       : "")
 NVS_GET_COUNT(struct row, nodes, r->nodes)
+NVS_GET_KNOWN(struct row, edges, r->exec->edges.known, r->exec->edges.n)
+NVS_GET_KNOWN(struct row, longest, r->longest, r->longest)
 NVS_GET_COUNT(struct row, kernels, r->kind[KERNEL])
 NVS_GET_COUNT(struct row, copies, r->kind[COPY])
 NVS_GET_COUNT(struct row, memsets, r->kind[MEMSET])
@@ -292,6 +297,8 @@ static const struct nvs_column columns[] = {
 	{"graph", "graph", get_number, 0},
 	{"exec", "exec", get_exec, NVS_COLUMN_DETAIL},
 	{"nodes", "nodes", get_nodes, 0},
+	{"longest_path_nodes", "longest path", get_longest, NVS_COLUMN_IF_KNOWN, 4},
+	{"edges", "edges", get_edges, NVS_COLUMN_IF_KNOWN, 4},
 	{"kernel_nodes", "kernels", get_kernels, 0, 1},
 	{"copy_nodes", "copies", get_copies, NVS_COLUMN_IF_ANY, 4},
 	{"memset_nodes", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},
@@ -361,23 +368,24 @@ static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct state *states = run->each;
-	int r;
+	int r = 0;
 
 	table.rows = calloc(count_graphs(run) + 1, sizeof(*table.rows));
 	if (!table.rows)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < run->n; k++)
-		for (uint32_t i = 0; i < nvs_handles_exec_count(states[k].handles); i++) {
+		for (uint32_t i = 0; i < nvs_handles_exec_count(states[k].handles) && !r; i++) {
 			struct row *row = nvs_handles_exec_at(states[k].handles, i)->user;
 
 			if (!row || !selected(row, run->options))
 				continue;
-			count_nodes(row);
+			r = count_nodes(row);
 			row->source = run->sources + k;
 			row->number = table.nrows;
 			table.rows[table.nrows++] = row;
 		}
-	r = nvs_table_print(run->out, &table, run->options);
+	if (!r)
+		r = nvs_table_print(run->out, &table, run->options);
 	free(table.rows);
 	return r;
 }
@@ -405,12 +413,15 @@ static void free_graphs(struct nvs_run *run)
 	}
 }
 
-NVS_REPORT(graphs, .name = "graphs", .place = 40,
-	   .help = "per executable graph: nodes, and what a launch costs",
-	   .man = "Per executable graph: its nodes by kind, updates, and for a launch the "
-		  "doorbells, GPFIFO entries, command bytes and host\ntime; the bytes of uploads, "
-		  "and the time of instantiation.\nThe bytes of a launch also behind a synchronise "
-		  "(or first on its stream),\nand behind other work on its stream, back to back.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin,
-	   .print = print, .free = free_graphs);
+NVS_REPORT(
+	graphs, .name = "graphs", .place = 40,
+	.help = "per executable graph: nodes, and what a launch costs",
+	.man = "Per executable graph: its nodes by kind, how many of them are in the longest row "
+	       "where each waits for the one before it\n(longest path; a child graph is as many as "
+	       "its own longest), updates, and for a launch the "
+	       "doorbells, GPFIFO entries, command bytes and host\ntime; the bytes of uploads, "
+	       "and the time of instantiation.\nThe bytes of a launch also behind a synchronise "
+	       "(or first on its stream),\nand behind other work on its stream, back to back.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .print = print,
+	.free = free_graphs);

@@ -37,6 +37,7 @@ static const uint16_t fixed[] = {
 	[NVS_REC_CALL] = sizeof(struct nvs_rec_call),
 	[NVS_REC_KERNEL] = sizeof(struct nvs_rec_kernel),
 	[NVS_REC_GRAPH] = sizeof(struct nvs_rec_graph),
+	[NVS_REC_GRAPH_EDGES] = sizeof(struct nvs_rec_graph_edges),
 	[NVS_REC_NAME] = sizeof(struct nvs_rec_name),
 	[NVS_REC_NVTX_NAME] = sizeof(struct nvs_rec_nvtx_name),
 	[NVS_REC_NVTX_BEGIN] = sizeof(struct nvs_rec_nvtx),
@@ -143,6 +144,10 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	case NVS_REC_GRAPH:
 		tail = (uint64_t)((const struct nvs_rec_graph *)rec)->nnodes *
 		       sizeof(struct nvs_graph_node);
+		break;
+	case NVS_REC_GRAPH_EDGES:
+		tail = (uint64_t)((const struct nvs_rec_graph_edges *)rec)->nedges *
+		       sizeof(struct nvs_graph_edge);
 		break;
 	case NVS_REC_NVTX_NAME:
 		tail = ((const struct nvs_rec_nvtx_name *)rec)->length;

@@ -163,6 +163,12 @@ enum nvs_graph_origin { NVS_GRAPH_FROM_UNKNOWN, NVS_GRAPH_FROM_CAPTURE, NVS_GRAP
 /* nvs_graph.event, beside enum nvs_graph_event */
 #define NVS_GRAPH_LAUNCHED 256u
 
+/* Of a graph's nodes, by their index: TO waits for FROM. */
+struct nvs_graph_link {
+	uint32_t from, to;
+	uint32_t type; /* CUgraphDependencyType: 0 all of it, 1 programmatic */
+};
+
 /* An executable graph, as it is after the event. */
 struct nvs_graph {
 	uint32_t event; /* enum nvs_graph_event, or NVS_GRAPH_LAUNCHED */
@@ -175,6 +181,9 @@ struct nvs_graph {
 	bool partial; /* nodes are missing, or not as they were last */
 	const struct nvs_call *call; /* the launch; NULL for other events */
 	struct nvs_handles *handles; /* for nvs_graph_kernel() */
+	bool edges_known; /* false: there may be others than these */
+	uint32_t nedges;
+	const struct nvs_graph_link *edges; /* between nodes that are inside the same one */
 };
 
 /* Mangled name of a kernel node's function; "" where it is not known, or the node is none. */

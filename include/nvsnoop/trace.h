@@ -71,6 +71,7 @@ enum nvs_rec_type {
 	NVS_REC_KERNEL = 35, /* what a function handle means */
 	NVS_REC_GRAPH = 36, /* nodes of an executable graph */
 	NVS_REC_NAME = 37, /* what an address of a stack is called */
+	NVS_REC_GRAPH_EDGES = 38, /* which nodes of an executable graph wait for which */
 	/* 40..43: nvsnoop/nvtx.h */
 	NVS_REC_NVTX_NAME = 40, /* of a domain, a registered string, a category */
 	NVS_REC_NVTX_BEGIN = 41, /* a range was pushed or started */
@@ -741,56 +742,12 @@ struct nvs_rec_kernel {
 	char name[];
 };
 
-enum nvs_graph_event {
-	NVS_GRAPH_INSTANTIATED = 1,
-	/*
-	 * By cuGraphExecUpdate: what the nodes do. They come in the order of those they replace, by
-	 * whose handles they are still named, and which stay switched off.
-	 */
-	NVS_GRAPH_UPDATED = 2,
-	NVS_GRAPH_NODE_SET = 3, /* the nodes given replace those of the same node handle */
-	NVS_GRAPH_CHILD_SET = 4, /* of the first node, a child graph, what is inside: the rest, as
-				    for an update */
-};
-
-#define NVS_GRAPH_LAST (1u << 0) /* rec.flags: the last record of this event */
-#define NVS_GRAPH_PARTIAL (1u << 1) /* rec.flags: the driver did not tell all of it */
-
-/* nvs_graph_node.flags */
-/* In the body of a conditional node: run as often as that says */
-#define NVS_NODE_CONDITIONAL (1u << 0)
-#define NVS_NODE_DISABLED (1u << 1)
-#define NVS_NODE_NO_PARAMS (1u << 2) /* its parameters are not known */
-
-struct nvs_graph_node {
-	uint64_t node; /* CUgraphNode */
-	uint64_t parent; /* node whose child graph or body it is in, 0: of the graph itself */
-	uint64_t function; /* of a kernel node */
-	uint64_t bytes; /* of a copy or memset node */
-	uint32_t type; /* CUgraphNodeType: 0 kernel, 1 copy, 2 memset, 3 host, 4 child graph, ...,
-			  13 conditional */
-	uint32_t flags; /* NVS_NODE_* */
-	uint32_t grid[3], block[3];
-	uint32_t shared; /* dynamic shared memory */
-	uint32_t reserved;
-};
-
-struct nvs_rec_graph {
-	struct nvs_rec rec;
-	uint64_t exec; /* CUgraphExec */
-	uint64_t graph; /* CUgraph it was made of, 0: not known */
-	uint32_t event; /* enum nvs_graph_event */
-	uint32_t first; /* index of nodes[0] within the event */
-	uint32_t nnodes; /* in this record */
-	uint32_t reserved;
-	struct nvs_graph_node nodes[];
-};
-
 #pragma GCC diagnostic pop
 #ifdef __cplusplus
 }
 #endif
 
+#include "nvsnoop/graph.h"
 #include "nvsnoop/nvtx.h"
 #include "nvsnoop/spool.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an executable graph holds: the driver is asked for the nodes of the graph it is made of,
- * child graphs and bodies of conditional nodes included, and they are told.
+ * What an executable graph holds: the driver is asked for the nodes of the graph it is made of, and
+ * which of them wait for which, child graphs and bodies of conditional nodes included.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,6 +10,8 @@
 #include "trap/buffer/calls.h"
 
 #define BATCH 32 /* nodes of one record */
+#define EDGE_BATCH 64
+#define MAX_EDGES (1u << 20) /* of one graph; where it has more, none of them are told */
 #define MAX_DEPTH 8
 
 /* ---- telling ---- */
@@ -19,6 +21,10 @@ struct telling {
 		struct nvs_rec_graph rec;
 		struct nvs_graph_node nodes[BATCH];
 	} room;
+	struct {
+		struct nvs_rec_graph_edges rec;
+		struct nvs_graph_edge edges[EDGE_BATCH];
+	} edges;
 	uint32_t told;
 	bool partial;
 };
@@ -36,6 +42,27 @@ static void flush(struct telling *t, bool last)
 	nvs_record(&rec->rec);
 	t->told += rec->nnodes;
 	rec->nnodes = 0;
+}
+
+/* Behind the event's first nodes, by which readers know that it has begun. */
+static void flush_edges(struct telling *t)
+{
+	struct nvs_rec_graph_edges *rec = &t->edges.rec;
+
+	if (!t->told)
+		flush(t, false);
+	rec->rec.type = NVS_REC_GRAPH_EDGES;
+	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->nedges * sizeof(struct nvs_graph_edge));
+	rec->exec = t->room.rec.exec;
+	nvs_record(&rec->rec);
+	rec->nedges = 0;
+}
+
+static void add_edge(struct telling *t, const struct nvs_graph_edge *edge)
+{
+	if (t->edges.rec.nedges == EDGE_BATCH)
+		flush_edges(t);
+	t->edges.edges[t->edges.rec.nedges++] = *edge;
 }
 
 static void add(struct telling *t, const struct nvs_graph_node *node)
@@ -151,6 +178,63 @@ static void walk_node(struct telling *t, uint64_t handle, uint64_t parent, uint3
 	walk_below(t, &node, depth);
 }
 
+/* ---- edges ---- */
+
+struct edges {
+	uint64_t *from, *to;
+	uint8_t (*data)[8]; /* CUgraphEdgeData */
+	size_t room, n;
+};
+#define EDGE_BYTES (2 * sizeof(uint64_t) + 8)
+
+/* As many as there is room for. */
+static bool ask_edges(uint64_t graph, struct edges *e)
+{
+	int (*get)(uint64_t, uint64_t *, uint64_t *, size_t *);
+	int (*get_v2)(uint64_t, uint64_t *, uint64_t *, uint8_t(*)[8], size_t *);
+
+	e->n = e->room;
+	get_v2 = nvs_api_driver("cuGraphGetEdges_v2");
+	if (get_v2)
+		return !get_v2(graph, e->from, e->to, e->data, &e->n);
+	get = nvs_api_driver("cuGraphGetEdges");
+	return get && !get(graph, e->from, e->to, &e->n);
+}
+
+static void tell_edges(struct telling *t, const struct edges *e)
+{
+	for (size_t i = 0; i < e->n; i++)
+		add_edge(t, &(struct nvs_graph_edge){
+				    .from = e->from[i],
+				    .to = e->to[i],
+				    .from_port = e->data[i][0],
+				    .to_port = e->data[i][1],
+				    .type = e->data[i][2],
+			    });
+}
+
+/*
+ * Most graphs have about as many as nodes. The driver is not asked first how many there are: it may
+ * refuse that to who does not take their data too. False: it does not tell, or there are too many.
+ */
+static bool walk_edges(struct telling *t, uint64_t graph, size_t nodes)
+{
+	bool answered = true, whole = false;
+	struct edges e;
+
+	for (e.room = 2 * nodes; answered && !whole && e.room <= MAX_EDGES; e.room *= 2) {
+		e.from = nvs_alloc(e.room * EDGE_BYTES);
+		e.to = e.from ? e.from + e.room : NULL;
+		e.data = e.from ? (void *)(e.to + e.room) : NULL;
+		answered = e.from && ask_edges(graph, &e);
+		whole = answered && e.n < e.room;
+		if (whole)
+			tell_edges(t, &e);
+		nvs_free(e.from, e.room * EDGE_BYTES);
+	}
+	return whole;
+}
+
 static void walk(struct telling *t, uint64_t graph, uint64_t parent, uint32_t flags, int depth)
 {
 	int (*get_nodes)(uint64_t, uint64_t *, size_t *) = nvs_api_driver("cuGraphGetNodes");
@@ -169,6 +253,13 @@ static void walk(struct telling *t, uint64_t graph, uint64_t parent, uint32_t fl
 	else if (room)
 		t->partial = true;
 	nvs_free(nodes, room * sizeof(*nodes));
+	if (room > 1 && !walk_edges(t, graph, room))
+		t->edges.rec.rec.flags = NVS_GRAPH_PARTIAL;
+}
+
+static bool knows_edges(void)
+{
+	return nvs_api_driver("cuGraphGetEdges_v2") || nvs_api_driver("cuGraphGetEdges");
 }
 
 static bool live(void)
@@ -197,6 +288,8 @@ static void tell(uint64_t exec, const struct nvs_graph_node *node, uint64_t grap
 	nvs_calls.quiet++;
 	if (graph)
 		walk(t, graph, node ? node->node : 0, 0, 0);
+	if (graph && (t->told || t->room.rec.nnodes) && knows_edges())
+		flush_edges(t);
 	nvs_calls.quiet--;
 	flush(t, true);
 	nvs_free(t, sizeof(*t));

@@ -43,7 +43,7 @@ void nvs_graph_fill_kernel(struct nvs_graph_node *node, const struct nvs_kernel_
 void nvs_graph_fill_copy(struct nvs_graph_node *node, const struct nvs_copy_params *p);
 void nvs_graph_fill_memset(struct nvs_graph_node *node, const struct nvs_memset_params *p);
 
-/* All nodes of GRAPH are EXEC's from now on. */
+/* All nodes and edges of GRAPH are EXEC's from now on. */
 void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event);
 /* What is inside its child graph node NODE is what GRAPH holds. */
 void nvs_graph_tell_child(uint64_t exec, uint64_t node, uint64_t graph);

@@ -326,6 +326,11 @@ static const struct nvs_rec_graph *graph_at(const struct entry *e)
 	return (const void *)e->record;
 }
 
+static bool begins_event(const struct entry *e)
+{
+	return graph_at(e)->rec.type == NVS_REC_GRAPH && !graph_at(e)->first;
+}
+
 /* Whether event G makes an earlier one, which begins with OLD, meaningless. */
 static bool replaces(const struct nvs_rec_graph *g, const struct nvs_rec_graph *old)
 {
@@ -345,17 +350,37 @@ static void drop_event(struct nvs_ledger *l, uint64_t exec, uint64_t event)
 		drop(l, e);
 }
 
+/* Of the event of EXEC that is being told; other graphs' may come between its records. */
+static void add_to_event(struct nvs_ledger *l, uint64_t exec, const struct nvs_rec *rec)
+{
+	struct entry *e = *bucket_of(l, &(struct key){NVS_REC_GRAPH, exec, 0});
+
+	while (e && (e->key.type != NVS_REC_GRAPH || e->key.a != exec))
+		e = e->next;
+	if (e)
+		add(l, &(struct key){NVS_REC_GRAPH, exec, e->key.b}, rec, rec->size);
+}
+
+static void take_edges(struct nvs_ledger *l, const struct nvs_rec_graph_edges *g)
+{
+	if (sizeof(*g) + (uint64_t)g->nedges * sizeof(*g->edges) <= g->rec.size)
+		add_to_event(l, g->exec, &g->rec);
+}
+
 static void take_graph(struct nvs_ledger *l, const struct nvs_rec_graph *g)
 {
 	struct entry *e;
 
 	if (sizeof(*g) + (uint64_t)g->nnodes * sizeof(*g->nodes) > g->rec.size)
 		return;
-	l->events += !g->first;
+	if (g->first) {
+		add_to_event(l, g->exec, &g->rec);
+		return;
+	}
+	l->events++;
 again:
-	for (e = *bucket_of(l, &(struct key){NVS_REC_GRAPH, g->exec, 0}); e && !g->first;
-	     e = e->next) {
-		if (e->key.type != NVS_REC_GRAPH || e->key.a != g->exec || graph_at(e)->first ||
+	for (e = *bucket_of(l, &(struct key){NVS_REC_GRAPH, g->exec, 0}); e; e = e->next) {
+		if (e->key.type != NVS_REC_GRAPH || e->key.a != g->exec || !begins_event(e) ||
 		    !replaces(g, graph_at(e)))
 			continue;
 		drop_event(l, g->exec, e->key.b);
@@ -425,6 +450,7 @@ static uint32_t least(uint16_t type)
 		[NVS_REC_CALL_BEGIN] = sizeof(struct nvs_rec_call_begin),
 		[NVS_REC_CALL] = sizeof(struct nvs_rec_call),
 		[NVS_REC_GRAPH] = sizeof(struct nvs_rec_graph),
+		[NVS_REC_GRAPH_EDGES] = sizeof(struct nvs_rec_graph_edges),
 		[NVS_REC_NAME] = sizeof(struct nvs_rec_name),
 		[NVS_REC_NVTX_NAME] = sizeof(struct nvs_rec_nvtx_name),
 		[NVS_REC_NVTX_BEGIN] = sizeof(struct nvs_rec_nvtx),
@@ -510,6 +536,9 @@ void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec)
 		break;
 	case NVS_REC_GRAPH:
 		take_graph(l, AS(graph));
+		break;
+	case NVS_REC_GRAPH_EDGES:
+		take_edges(l, AS(graph_edges));
 		break;
 	case NVS_REC_NVTX_NAME:
 		keep(l, rec, (uint64_t)AS(nvtx_name)->kind << 32 | AS(nvtx_name)->domain,

@@ -40,6 +40,9 @@ def check_graphs(suite, name):
     told = [(g["nodes"], g["graph_launches"]) for g in graphs[:len(lengths)]]
     if told != lengths:
         row.wrong.append(f"graphs: {told} instead of {lengths}")
+    chains = [[g["edges"], g["longest_path_nodes"]] for g in graphs[:len(lengths)]]
+    if chains != [[n - 1, n] for n, _ in lengths]:
+        row.wrong.append(f"edges and longest paths: {chains} of {lengths}")
     bodies = [int(w[2]) for w in words if w[0] == "conditional"]
     if bodies and kernels.get("body(int*)", {}).get("graph_conditional") != bodies[0]:
         row.wrong.append("the conditional body's launches differ")

@@ -2,7 +2,8 @@
 /*
  * Graphs made and changed in every way, each kernel counting its own runs on the GPU: what it
  * prints, and the GPU agrees with, is what --by-kernel has to say. Lines: "kernel NAME direct built
- * captured conditional" and "graphs N". Runs on a real GPU as well.
+ * captured conditional" and "graphs N"; and for --graphs "order N NODES EDGES LONGEST", of graph N.
+ * Runs on a real GPU as well.
  */
 #include <string.h>
 #include "app.h"
@@ -39,13 +40,18 @@ static CUDA_KERNEL_NODE_PARAMS node_params(int k)
 					 .kernelParams = params_of(k)};
 }
 
-static CUgraphNode add(CUgraph g, int k)
+static CUgraphNode add_behind(CUgraph g, int k, const CUgraphNode *after, size_t n)
 {
 	CUDA_KERNEL_NODE_PARAMS p = node_params(k);
 	CUgraphNode node;
 
-	CK(cuGraphAddKernelNode_v2(&node, g, NULL, 0, &p));
+	CK(cuGraphAddKernelNode_v2(&node, g, after, n, &p));
 	return node;
+}
+
+static CUgraphNode add(CUgraph g, int k)
+{
+	return add_behind(g, k, NULL, 0);
 }
 
 /* "abc" */
@@ -242,6 +248,66 @@ static void conditionals(void)
 	}
 }
 
+/* a, then b and c, then c, which need not wait for all of b. */
+static CUgraph diamond(void)
+{
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = node_params(C)};
+	CUgraphEdgeData data[2] = {{.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+				    .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC}};
+	CUgraphNode first, middle[2], last;
+	CUgraph g;
+
+	CK(cuGraphCreate(&g, 0));
+	first = add(g, A);
+	middle[0] = add_behind(g, B, &first, 1);
+	middle[1] = add_behind(g, C, &first, 1);
+	CK(cuGraphAddNode_v2(&last, g, middle, data, 2, &p));
+	return g;
+}
+
+static void order(unsigned nodes, unsigned edges, unsigned longest)
+{
+	printf("order %u %u %u %u\n", graphs - 1, nodes, edges, longest);
+}
+
+/* What waits for what; also where others come, or one goes. */
+static void orders(void)
+{
+	CUgraph g = diamond(), outer, clone;
+	CUgraphNode node, before;
+	CUgraphExec e = exec_of(g);
+	CUgraphExecUpdateResultInfo info;
+
+	order(4, 4, 3);
+	CK(cuGraphClone(&clone, g));
+	CK(cuGraphExecUpdate_v2(e, clone, &info));
+	CK(cuGraphDestroy(clone));
+	LAUNCH(e, 2, "abcc");
+	CK(cuGraphExecDestroy(e));
+	CK(cuGraphCreate(&outer, 0));
+	before = add(outer, B);
+	CK(cuGraphAddChildGraphNode(&node, outer, &before, 1, g));
+	add_behind(outer, A, &node, 1);
+	add(outer, A);
+	e = exec_of(outer);
+	order(4, 6, 5);
+	LAUNCH(e, 1, "babccaa");
+	drop(outer, e);
+	CK(cuGraphDestroyNode(node_at(g, 1)));
+	e = exec_of(g);
+	order(3, 2, 3);
+	LAUNCH(e, 1, "acc");
+	drop(g, e);
+	/* In more than one record of edges. */
+	CK(cuGraphCreate(&g, 0));
+	node = add(g, A);
+	for (int i = 0; i < 200; i++)
+		node = add_behind(g, A, &node, 1);
+	e = exec_of(g);
+	order(201, 200, 201);
+	drop(g, e);
+}
+
 /* Handles come again and mean something else. */
 static void again(void)
 {
@@ -331,6 +397,7 @@ int main(void)
 	clones();
 	conditionals();
 	again();
+	orders();
 	captures();
 	for (int k = 0; k < KERNELS; k++)
 		printf("kernel %s %u %u %u\n", names[k], want[k][DIRECT], want[k][BUILT],

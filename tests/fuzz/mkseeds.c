@@ -146,6 +146,7 @@ static void calls(struct mk *m)
 			      exec[] = {0x6000};
 	struct nvs_rec_call_begin *begin;
 	struct nvs_rec_kernel *kernel;
+	struct nvs_rec_graph_edges *edges;
 	struct nvs_rec_graph *graph;
 
 	api(m, 0, "cuModuleGetFunction\0module\0hfunc:function\0name:str", 51, 2);
@@ -162,6 +163,14 @@ static void calls(struct mk *m)
 	graph->event = NVS_GRAPH_INSTANTIATED;
 	graph->nnodes = 1;
 	graph->nodes[0].function = 0xf00;
+	edges = mk_rec(m, NVS_REC_GRAPH_EDGES, sizeof(*edges) + sizeof(edges->edges[0]));
+	edges->exec = 0x6000;
+	edges->nedges = 1;
+	graph = mk_rec(m, NVS_REC_GRAPH, sizeof(*graph));
+	graph->rec.flags = NVS_GRAPH_LAST;
+	graph->exec = 0x6000;
+	graph->event = NVS_GRAPH_INSTANTIATED;
+	graph->first = 1;
 	for (uint32_t depth = 1; depth < 3; depth++) {
 		begin = mk_rec(m, NVS_REC_CALL_BEGIN, sizeof(*begin));
 		begin->api = 3 - depth;

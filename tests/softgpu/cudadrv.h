@@ -48,6 +48,7 @@ enum {
 	CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
 	CUDA_ERROR_INVALID_HANDLE = 400,
 	CUDA_ERROR_ILLEGAL_STATE = 401,
+	CUDA_ERROR_LOSSY_QUERY = 402,
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
@@ -187,6 +188,11 @@ typedef struct {
 	};
 	long long reserved2;
 } CUgraphNodeParams;
+
+typedef struct {
+	unsigned char from_port, to_port, type, reserved[5];
+} CUgraphEdgeData;
+enum { CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1 };
 
 typedef struct {
 	int result;
@@ -349,9 +355,12 @@ CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgrap
 CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
 			CUgraphNodeParams *p);
 CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
-			   const void *edges, size_t n, CUgraphNodeParams *p);
+			   const CUgraphEdgeData *data, size_t n, CUgraphNodeParams *p);
 CUresult cuGraphDestroyNode(CUgraphNode node);
 CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n);
+CUresult cuGraphGetEdges(CUgraph g, CUgraphNode *from, CUgraphNode *to, size_t *n);
+CUresult cuGraphGetEdges_v2(CUgraph g, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
+			    size_t *n);
 CUresult cuGraphNodeGetType(CUgraphNode node, int *type);
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *g);
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *p);

@@ -347,12 +347,35 @@ static void test_newer(void)
 	EXPECT_STR(nvs_call_print(&call, 2, text, sizeof(text)), "NULL");
 }
 
-/* Nodes as "node.parent.type.function", one record for each two of them. */
+static bool edge_told(struct nvs_handles *l, const char **text)
+{
+	_Alignas(8)
+		uint8_t room[sizeof(struct nvs_rec_graph_edges) + sizeof(struct nvs_graph_edge)] = {
+			0};
+	struct nvs_rec_graph_edges *rec = (void *)room;
+	unsigned from, to;
+	int used;
+
+	if (sscanf(*text, " %u>%u%n", &from, &to, &used) != 2)
+		return false;
+	*text += used;
+	rec->rec.type = NVS_REC_GRAPH_EDGES;
+	rec->rec.size = sizeof(room);
+	rec->exec = 0x100;
+	rec->nedges = 1;
+	rec->edges[0].from = from;
+	rec->edges[0].to = to;
+	EXPECT_EQ(nvs_handles_record(l, &rec->rec), 0);
+	return true;
+}
+
+/* Nodes as "node.parent.type.function", one record for each two; behind them edges, "from>to". */
 static void graph_event(struct nvs_handles *l, uint32_t event, const char *text)
 {
 	_Alignas(8) uint8_t room[sizeof(struct nvs_rec_graph) + 2 * sizeof(struct nvs_graph_node)];
 	struct nvs_rec_graph *rec = (void *)room;
 	uint32_t told = 0;
+	bool more;
 	int used;
 
 	do {
@@ -361,20 +384,73 @@ static void graph_event(struct nvs_handles *l, uint32_t event, const char *text)
 		rec->event = event;
 		rec->first = told;
 		for (; *text && rec->nnodes < 2; text += used, told++) {
-			struct nvs_graph_node *n = &rec->nodes[rec->nnodes++];
+			struct nvs_graph_node *n = &rec->nodes[rec->nnodes];
 			unsigned node, parent, type, function;
 
-			MK_NEED(sscanf(text, " %u.%u.%u.%u%n", &node, &parent, &type, &function,
-				       &used) == 4);
+			if (sscanf(text, " %u.%u.%u.%u%n", &node, &parent, &type, &function,
+				   &used) != 4)
+				break;
 			*n = (struct nvs_graph_node){
 				.node = node, .parent = parent, .type = type, .function = function};
+			rec->nnodes++;
 		}
 		rec->rec.type = NVS_REC_GRAPH;
 		rec->rec.flags = *text ? 0 : NVS_GRAPH_LAST;
 		rec->rec.size =
 			(uint32_t)(sizeof(*rec) + rec->nnodes * sizeof(struct nvs_graph_node));
 		EXPECT_EQ(nvs_handles_graph(l, rec), 0);
-	} while (*text);
+		for (more = false; edge_told(l, &text);)
+			more = true;
+	} while (*text || more);
+}
+
+/* Places as "from>to", then the longest path. */
+static char *edges_of(struct nvs_handles *l, char *text, size_t room)
+{
+	const struct nvs_exec *e = nvs_handles_exec_of(l, 0x100);
+	uint32_t longest;
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < e->edges.n && n < room; i++)
+		n += (size_t)snprintf(text + n, room - n, "%u>%u ", e->edges.links[i].from,
+				      e->edges.links[i].to);
+	EXPECT_EQ(nvs_edges_longest(&e->edges, e->nodes, e->nnodes, &longest), 0);
+	snprintf(text + n, room - n, e->edges.known ? "%u" : "?", longest);
+	return text;
+}
+
+static void test_edges(void)
+{
+	struct nvs_handles *l = nvs_handles_new();
+	char text[512];
+
+	/* Nothing is said of them. */
+	graph_event(l, NVS_GRAPH_INSTANTIATED, "1.0.0.0 2.0.0.0");
+	EXPECT_STR(edges_of(l, text, sizeof(text)), "?");
+	/* 7 and 2, which holds 3 and then 4, which holds 5. */
+	graph_event(l, NVS_GRAPH_INSTANTIATED,
+		    "1.0.0.0 2.0.4.0 3.2.0.0 4.2.4.0 5.4.0.0 6.2.0.0 7.0.0.0 1>2 2>7 3>4");
+	EXPECT_STR(edges_of(l, text, sizeof(text)), "0>1 1>6 2>3 4");
+	/* As a whole: the same shape, other edges and handles. */
+	graph_event(l, NVS_GRAPH_UPDATED,
+		    "11.0.0.0 12.0.4.0 13.12.0.0 14.12.4.0 15.14.0.0 16.12.0.0 17.0.0.0 17>12 "
+		    "16>14");
+	EXPECT_STR(edges_of(l, text, sizeof(text)), "6>1 5>3 3");
+	/* Inside 2 alone, by its first handle: what is behind it moves. */
+	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0 31.2.0.0 32.2.0.0 33.2.0.0 31>32 32>33");
+	EXPECT_STR(edges_of(l, text, sizeof(text)), "5>1 2>3 3>4 4");
+	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0 41.2.0.0 42.2.0.0 41>42");
+	EXPECT_STR(edges_of(l, text, sizeof(text)), "4>1 2>3 3");
+	/* Nothing is said of what is inside; then of a node that there is not. */
+	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0 51.2.0.0");
+	EXPECT_STR(edges_of(l, text, sizeof(text)), "3>1 ?");
+	graph_event(l, NVS_GRAPH_UPDATED, "1.0.0.0 2.0.0.0 1>2 2>3");
+	EXPECT_STR(edges_of(l, text, sizeof(text)), "0>1 ?");
+	/* No driver makes a circle: of that there is no longest path. */
+	graph_event(l, NVS_GRAPH_UPDATED, "1.0.0.0 2.0.0.0 3.0.0.0 1>2 2>1");
+	EXPECT_STR(edges_of(l, text, sizeof(text)), "0>1 1>0 0");
+	nvs_handles_free(l);
 }
 
 static char *nodes_of(struct nvs_handles *l, char *text, size_t room)
@@ -508,6 +584,7 @@ int main(void)
 	test_roles();
 	test_newer();
 	test_execs();
+	test_edges();
 	test_rubbish();
 	unlink(path);
 	return expect_done();

@@ -22,6 +22,11 @@ static void put(void *arg, const struct nvs_rec *rec)
 	if (rec->type == NVS_REC_GAP)
 		snprintf(told + n, sizeof(told) - n, "chain %u %llu %u; ", gap->channel,
 			 (unsigned long long)gap->submissions, gap->new_put);
+	else if (rec->type == NVS_REC_GRAPH_EDGES)
+		snprintf(told + n, sizeof(told) - n, "edges %u; ",
+			 (unsigned)((const struct nvs_rec_graph_edges *)(const void *)rec)
+				 ->edges[0]
+				 .from);
 	else if (rec->type == NVS_REC_GRAPH)
 		snprintf(told + n, sizeof(told) - n, "graph %u %u; ", graph->event,
 			 (unsigned)graph->nodes[0].node);
@@ -199,14 +204,14 @@ static void test_pieces(void)
 	EXPECT(nvs_ledger_settled(ledger));
 }
 
-static void graph(uint32_t event, uint32_t first, uint64_t node)
+static void graph_of(uint64_t exec, uint32_t event, uint32_t first, uint64_t node)
 {
 	struct {
 		struct nvs_rec_graph g;
 		struct nvs_graph_node node;
 	} rec = {
 		.g = {.rec = {NVS_REC_GRAPH, 0, sizeof(rec), 1},
-		      .exec = 77,
+		      .exec = exec,
 		      .event = event,
 		      .first = first,
 		      .nnodes = 1},
@@ -214,6 +219,46 @@ static void graph(uint32_t event, uint32_t first, uint64_t node)
 	};
 
 	nvs_ledger_take(ledger, &rec.g.rec);
+}
+
+static void graph(uint32_t event, uint32_t first, uint64_t node)
+{
+	graph_of(77, event, first, node);
+}
+
+static void edges(uint64_t exec, uint64_t from)
+{
+	struct {
+		struct nvs_rec_graph_edges g;
+		struct nvs_graph_edge edge;
+	} rec = {
+		.g = {.rec = {NVS_REC_GRAPH_EDGES, 0, sizeof(rec), 1}, .exec = exec, .nedges = 1},
+		.edge = {.from = from},
+	};
+
+	nvs_ledger_take(ledger, &rec.g.rec);
+}
+
+/* They go with the nodes that they were told with, also where other graphs come between. */
+static void test_edges(void)
+{
+	anew();
+	edges(77, 9); /* of no graph */
+	graph(NVS_GRAPH_INSTANTIATED, 0, 1);
+	edges(77, 1);
+	graph_of(78, NVS_GRAPH_INSTANTIATED, 0, 5);
+	edges(77, 2);
+	graph(NVS_GRAPH_INSTANTIATED, 1, 2);
+	EXPECT_STR(tell(), "graph 1 1; edges 1; graph 1 5; edges 2; graph 1 2; ");
+	graph(NVS_GRAPH_NODE_SET, 0, 3);
+	graph(NVS_GRAPH_UPDATED, 0, 6);
+	edges(77, 6);
+	graph(NVS_GRAPH_UPDATED, 0, 7);
+	edges(77, 7);
+	EXPECT_STR(tell(),
+		   "graph 1 1; edges 1; graph 1 5; edges 2; graph 1 2; graph 2 7; edges 7; ");
+	graph(NVS_GRAPH_INSTANTIATED, 0, 8);
+	EXPECT_STR(tell(), "graph 1 5; graph 1 8; ");
 }
 
 /* As many updates as there may be: what is told stays as large as the graph. */
@@ -309,6 +354,7 @@ int main(void)
 	test_chains();
 	test_pieces();
 	test_graphs();
+	test_edges();
 	test_ranges();
 	test_many_names();
 	nvs_ledger_free(ledger);

@@ -352,8 +352,14 @@ struct CUgraphNode_st {
 	struct sg_condition *condition;
 	CUgraphNode original; /* of which it is a copy */
 };
+struct sg_edge {
+	CUgraphNode from, to;
+	CUgraphEdgeData data;
+};
 struct CUgraph_st {
 	CUgraphNode first;
+	struct sg_edge *edges;
+	size_t nedges;
 	struct sg_condition *conditions;
 };
 void sg_graph_free(CUgraph g); /* may be NULL */

@@ -6,7 +6,14 @@
 
 /* ---- nodes ---- */
 
-static CUgraphNode add(CUgraph g, int type)
+static void add_edge(CUgraph g, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
+{
+	g->edges = realloc(g->edges, (g->nedges + 1) * sizeof(*g->edges));
+	g->edges[g->nedges++] = (struct sg_edge){from, to, data ? *data : (CUgraphEdgeData){0}};
+}
+
+/* Runs behind all that are there; waits for the N of AFTER, as is told. */
+static CUgraphNode add(CUgraph g, int type, const CUgraphNode *after, size_t n)
 {
 	CUgraphNode node = calloc(1, sizeof(*node)), *at = &g->first;
 
@@ -14,6 +21,8 @@ static CUgraphNode add(CUgraph g, int type)
 	node->graph = g;
 	while (*at)
 		at = &(*at)->next;
+	for (size_t i = 0; i < n; i++)
+		add_edge(g, after[i], node, NULL);
 	return *at = node;
 }
 
@@ -37,7 +46,18 @@ void sg_graph_free(CUgraph g)
 		g->conditions = c->next;
 		free(c);
 	}
+	if (g)
+		free(g->edges);
 	free(g);
+}
+
+static CUgraphNode copy_of(CUgraph g, CUgraphNode original)
+{
+	CUgraphNode n = g->first;
+
+	while (n && n->original != original)
+		n = n->next;
+	return n;
 }
 
 static bool copyable(CUgraph g)
@@ -56,12 +76,15 @@ CUgraph sg_graph_copy(CUgraph g)
 		return NULL;
 	copy = calloc(1, sizeof(*copy));
 	for (CUgraphNode node = g->first; node; node = node->next) {
-		CUgraphNode made = add(copy, node->type);
+		CUgraphNode made = add(copy, node->type, NULL, 0);
 
 		made->launch = node->launch;
 		made->original = node;
 		made->child = node->child ? sg_graph_copy(node->child) : NULL;
 	}
+	for (size_t i = 0; i < g->nedges; i++)
+		add_edge(copy, copy_of(copy, g->edges[i].from), copy_of(copy, g->edges[i].to),
+			 &g->edges[i].data);
 	return copy;
 }
 
@@ -105,12 +128,8 @@ API CUresult cuGraphClone(CUgraph *clone, CUgraph g)
 
 API CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone)
 {
-	for (CUgraphNode n = clone->first; n; n = n->next)
-		if (n->original == original) {
-			*node = n;
-			return CUDA_SUCCESS;
-		}
-	return CUDA_ERROR_INVALID_VALUE;
+	*node = copy_of(clone, original);
+	return *node ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
@@ -121,14 +140,14 @@ API CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph g, const CUgraph
 
 	if (r)
 		return r;
-	*node = add(g, SG_NODE_KERNEL);
+	*node = add(g, SG_NODE_KERNEL, after, n);
 	(*node)->launch = l;
 	return CUDA_SUCCESS;
 }
 
 API CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n)
 {
-	*node = add(g, SG_NODE_EMPTY);
+	*node = add(g, SG_NODE_EMPTY, after, n);
 	return CUDA_SUCCESS;
 }
 
@@ -139,7 +158,7 @@ API CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgrap
 
 	if (!copy)
 		return CUDA_ERROR_INVALID_VALUE;
-	*node = add(g, SG_NODE_GRAPH);
+	*node = add(g, SG_NODE_GRAPH, after, n);
 	(*node)->child = copy;
 	return CUDA_SUCCESS;
 }
@@ -157,14 +176,14 @@ API CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph g, const CUgraphN
 	pthread_mutex_unlock(&ctx->lock);
 	if (!p->dptr)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*node = add(g, SG_NODE_ALLOC);
+	*node = add(g, SG_NODE_ALLOC, after, n);
 	return CUDA_SUCCESS;
 }
 
 API CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
 				   CUdeviceptr p)
 {
-	*node = add(g, SG_NODE_FREE);
+	*node = add(g, SG_NODE_FREE, after, n);
 	return CUDA_SUCCESS;
 }
 
@@ -185,21 +204,22 @@ API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
 }
 
 /* IF alone; one body. */
-static CUresult add_conditional(CUgraphNode *node, CUgraph g, CUgraphNodeParams *p)
+static CUresult add_conditional(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+				CUgraphNodeParams *p)
 {
 	static __thread CUgraph given[1];
 
 	if (p->conditional.type || p->conditional.size != 1)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	*node = add(g, SG_NODE_CONDITIONAL);
+	*node = add(g, SG_NODE_CONDITIONAL, after, n);
 	(*node)->condition = (struct sg_condition *)(uintptr_t)p->conditional.handle;
 	(*node)->child = given[0] = calloc(1, sizeof(struct CUgraph_st));
 	p->conditional.phGraph_out = given;
 	return CUDA_SUCCESS;
 }
 
-API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
-			       const void *edges, size_t n, CUgraphNodeParams *p)
+static CUresult add_any(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
+			CUgraphNodeParams *p)
 {
 	switch (p->type) {
 	case SG_NODE_KERNEL:
@@ -209,10 +229,20 @@ API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *
 	case SG_NODE_EMPTY:
 		return cuGraphAddEmptyNode(node, g, after, n);
 	case SG_NODE_CONDITIONAL:
-		return add_conditional(node, g, p);
+		return add_conditional(node, g, after, n, p);
 	default:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
+}
+
+API CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
+			       const CUgraphEdgeData *data, size_t n, CUgraphNodeParams *p)
+{
+	CUresult r = add_any(node, g, after, n, p);
+
+	for (size_t i = 0; !r && data && i < n; i++)
+		g->edges[g->nedges - n + i].data = data[i];
+	return r;
 }
 
 API CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
@@ -224,6 +254,15 @@ API CUresult cuGraphAddNode(CUgraphNode *node, CUgraph g, const CUgraphNode *aft
 API CUresult cuGraphDestroyNode(CUgraphNode node)
 {
 	CUgraphNode *at = &node->graph->first;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < node->graph->nedges; i++) {
+		const struct sg_edge *edge = node->graph->edges + i;
+
+		if (edge->from != node && edge->to != node)
+			node->graph->edges[kept++] = *edge;
+	}
+	node->graph->nedges = kept;
 
 	while (*at != node)
 		at = &(*at)->next;
@@ -243,6 +282,29 @@ API CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n)
 			nodes[count] = node;
 	*n = nodes && room < count ? room : count;
 	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphGetEdges_v2(CUgraph g, CUgraphNode *from, CUgraphNode *to,
+				CUgraphEdgeData *data, size_t *n)
+{
+	static const CUgraphEdgeData none;
+	size_t room = *n;
+
+	for (size_t i = 0; from && i < room; i++) {
+		from[i] = i < g->nedges ? g->edges[i].from : NULL;
+		to[i] = i < g->nedges ? g->edges[i].to : NULL;
+		if (data && i < g->nedges)
+			data[i] = g->edges[i].data;
+		else if (i < g->nedges && memcmp(&g->edges[i].data, &none, sizeof(none)))
+			return CUDA_ERROR_LOSSY_QUERY;
+	}
+	*n = from && room < g->nedges ? room : g->nedges;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphGetEdges(CUgraph g, CUgraphNode *from, CUgraphNode *to, size_t *n)
+{
+	return cuGraphGetEdges_v2(g, from, to, NULL, n);
 }
 
 API CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
@@ -282,17 +344,29 @@ API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_N
 
 /* ---- capture ---- */
 
+/* A stream's work waits for what the stream had before. */
+static CUgraphNode last_of(CUgraph g)
+{
+	CUgraphNode node = g->first;
+
+	while (node && node->next)
+		node = node->next;
+	return node;
+}
+
 CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l)
 {
-	add(s->capture, SG_NODE_KERNEL)->launch = *l;
+	CUgraphNode last = last_of(s->capture);
+
+	add(s->capture, SG_NODE_KERNEL, &last, !!last)->launch = *l;
 	return CUDA_SUCCESS;
 }
 
 CUresult sg_capture_alloc(struct CUstream_st *s, CUdeviceptr *p, size_t size)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS params = {.bytesize = size};
-	CUgraphNode node;
-	CUresult r = cuGraphAddMemAllocNode(&node, s->capture, NULL, 0, &params);
+	CUgraphNode node, last = last_of(s->capture);
+	CUresult r = cuGraphAddMemAllocNode(&node, s->capture, &last, !!last, &params);
 
 	*p = params.dptr;
 	return r;
@@ -300,9 +374,9 @@ CUresult sg_capture_alloc(struct CUstream_st *s, CUdeviceptr *p, size_t size)
 
 CUresult sg_capture_free(struct CUstream_st *s, CUdeviceptr p)
 {
-	CUgraphNode node;
+	CUgraphNode node, last = last_of(s->capture);
 
-	return cuGraphAddMemFreeNode(&node, s->capture, NULL, 0, p);
+	return cuGraphAddMemFreeNode(&node, s->capture, &last, !!last, p);
 }
 
 API CUresult cuStreamBeginCapture_v2(CUstream s, int mode)

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Edges of an executable graph. A record names them by the handles that its event gives the nodes;
+ * they are kept by the places of the nodes, which stay the same where the handles do not.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include "decode/base/grow.h"
+#include "decode/base/search.h"
+#include "decode/trace/records.h"
+#include "decode/calls/edges.h"
+
+#define MAX_EDGES (1u << 24) /* of one executable graph */
+
+void nvs_edges_begin(struct nvs_edges *e, uint32_t event)
+{
+	e->event = event;
+	e->ntold = 0;
+	e->heard = e->lacking = false;
+}
+
+int nvs_edges_record(struct nvs_edges *e, const struct nvs_rec_graph_edges *rec)
+{
+	const struct nvs_graph_edge *edges = nvs_tail(&rec->rec,
+						      (uint64_t)rec->nedges * sizeof(*edges));
+
+	e->heard = true;
+	e->lacking |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
+	for (uint32_t i = 0; i < rec->nedges; i++) {
+		void *more = nvs_grow(e->told, e->ntold, &e->told_room, sizeof(*e->told), 16,
+				      MAX_EDGES);
+
+		if (!more)
+			return e->told_room > MAX_EDGES / 2 ? -E2BIG : -ENOMEM;
+		e->told = more;
+		e->told[e->ntold++] = edges[i];
+	}
+	return 0;
+}
+
+/* ---- from handles to places ---- */
+
+struct place {
+	uint64_t handle;
+	uint32_t index;
+};
+
+static int by_handle(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->handle != y->handle ? (x->handle < y->handle ? -1 : 1)
+				      : (x->index > y->index) - (x->index < y->index);
+}
+
+static bool find(const struct place *places, uint32_t n, uint64_t handle, uint32_t *index)
+{
+	size_t i = NVS_BELOW(places, n, handle, handle);
+
+	*index = i < n ? places[i].index : 0;
+	return i < n && places[i].handle == handle;
+}
+
+/* Without the edges of nodes [AT, END), and those behind END moved to where N nodes take their
+ * place. */
+static void make_way(struct nvs_edges *e, uint32_t at, uint32_t end, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < e->n; i++) {
+		struct nvs_graph_link l = e->links[i];
+
+		if ((l.from >= at && l.from < end) || (l.to >= at && l.to < end))
+			continue;
+		l.from += l.from >= end ? n - (end - at) : 0;
+		l.to += l.to >= end ? n - (end - at) : 0;
+		e->links[kept++] = l;
+	}
+	e->n = kept;
+}
+
+static int add_links(struct nvs_edges *e, const struct place *places, uint32_t n)
+{
+	for (uint32_t i = 0; i < e->ntold; i++) {
+		struct nvs_graph_link l = {.type = e->told[i].type};
+		void *more;
+
+		if (!find(places, n, e->told[i].from, &l.from) ||
+		    !find(places, n, e->told[i].to, &l.to)) {
+			e->lacking = true;
+			continue;
+		}
+		more = nvs_grow(e->links, e->n, &e->room, sizeof(*e->links), 16, MAX_EDGES);
+		if (!more)
+			return e->room > MAX_EDGES / 2 ? -E2BIG : -ENOMEM;
+		e->links = more;
+		e->links[e->n++] = l;
+	}
+	return 0;
+}
+
+int nvs_edges_settle(struct nvs_edges *e, const struct nvs_graph_node *nodes, uint32_t n,
+		     uint32_t at, uint32_t end, bool others)
+{
+	struct place *places = malloc((n + 1ul) * sizeof(*places));
+	int r;
+
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		places[i] = (struct place){nodes[i].node, at + i};
+	qsort(places, n, sizeof(*places), by_handle);
+	make_way(e, at, end, n);
+	r = add_links(e, places, n);
+	free(places);
+	e->known = (e->known || !others) && !e->lacking && (e->heard || !n);
+	nvs_edges_begin(e, 0);
+	return r;
+}
+
+void nvs_edges_free(struct nvs_edges *e)
+{
+	free(e->told);
+	free(e->links);
+}
+
+/* ---- the longest path ---- */
+
+/*
+ * A node is done when those before it are, and what is inside it. What it takes is what the longest
+ * path inside it takes, else 1.
+ */
+struct paths {
+	uint32_t *first, *next; /* edges by the node that they lead from; NVS_NONE: no more */
+	uint32_t *parent; /* of each node; NVS_NONE: none */
+	uint32_t *waits; /* nodes that each waits for */
+	uint32_t *before, *inside; /* each node's longest path up to it, and in it */
+	uint32_t *ready; /* a stack */
+	uint32_t nready, longest, done;
+};
+
+static void came_nearer(struct paths *p, uint32_t node)
+{
+	if (!--p->waits[node])
+		p->ready[p->nready++] = node;
+}
+
+static void raise_to(uint32_t *what, uint32_t to)
+{
+	*what = *what > to ? *what : to;
+}
+
+static void go(struct paths *p, const struct nvs_edges *e)
+{
+	while (p->nready) {
+		uint32_t i = p->ready[--p->nready];
+		uint32_t path = p->before[i] + (p->inside[i] ? p->inside[i] : 1);
+
+		p->done++;
+		for (uint32_t k = p->first[i]; k != NVS_NONE; k = p->next[k]) {
+			raise_to(p->before + e->links[k].to, path);
+			came_nearer(p, e->links[k].to);
+		}
+		raise_to(p->parent[i] == NVS_NONE ? &p->longest : p->inside + p->parent[i], path);
+		if (p->parent[i] != NVS_NONE)
+			came_nearer(p, p->parent[i]);
+	}
+}
+
+/* Each stands behind the one that it is inside of. */
+static void find_parents(struct paths *p, const struct nvs_graph_node *nodes, uint32_t n,
+			 const struct place *places)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t parent;
+
+		p->parent[i] = NVS_NONE;
+		if (!nodes[i].parent || !find(places, n, nodes[i].parent, &parent) || parent >= i)
+			continue;
+		p->parent[i] = parent;
+		p->waits[parent]++;
+	}
+}
+
+static void prepare(struct paths *p, const struct nvs_edges *e, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		p->first[i] = NVS_NONE;
+	for (uint32_t k = 0; k < e->n; k++) {
+		p->next[k] = p->first[e->links[k].from];
+		p->first[e->links[k].from] = k;
+		p->waits[e->links[k].to]++;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (!p->waits[i])
+			p->ready[p->nready++] = i;
+}
+
+int nvs_edges_longest(const struct nvs_edges *e, const struct nvs_graph_node *nodes, uint32_t n,
+		      uint32_t *longest)
+{
+	uint32_t *room = calloc(6ul * n + e->n + 1, sizeof(*room));
+	struct place *places = malloc((n + 1ul) * sizeof(*places));
+	struct paths p = {room,		room + 6ul * n, room + n,	room + 2ul * n,
+			  room + 3ul * n, room + 4ul * n, room + 5ul * n, 0,
+			  0,		0};
+
+	*longest = 0;
+	if (room && places && e->known) {
+		for (uint32_t i = 0; i < n; i++)
+			places[i] = (struct place){nodes[i].node, i};
+		qsort(places, n, sizeof(*places), by_handle);
+		find_parents(&p, nodes, n, places);
+		prepare(&p, e, n);
+		go(&p, e);
+		/* In a circle, which no driver makes, some are never done. */
+		*longest = p.done == n ? p.longest : 0;
+	}
+	free(places);
+	free(room);
+	return room && places ? 0 : -ENOMEM;
+}

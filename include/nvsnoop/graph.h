@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A part of trace.h: executable graphs, their nodes and edges, and how these change.
+ */
+#ifndef NVSNOOP_GRAPH_H
+#define NVSNOOP_GRAPH_H
+
+#include "nvsnoop/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+
+enum nvs_graph_event {
+	NVS_GRAPH_INSTANTIATED = 1,
+	/*
+	 * By cuGraphExecUpdate: what the nodes do. They come in the order of those they replace, by
+	 * whose handles they are still named, and which stay switched off.
+	 */
+	NVS_GRAPH_UPDATED = 2,
+	NVS_GRAPH_NODE_SET = 3, /* the nodes given replace those of the same node handle */
+	NVS_GRAPH_CHILD_SET = 4, /* of the first node, a child graph, what is inside: the rest, as
+				    for an update */
+};
+
+#define NVS_GRAPH_LAST (1u << 0) /* rec.flags: the last record of this event */
+#define NVS_GRAPH_PARTIAL (1u << 1) /* rec.flags: the driver did not tell all of it */
+
+/* nvs_graph_node.flags */
+/* In the body of a conditional node: run as often as that says */
+#define NVS_NODE_CONDITIONAL (1u << 0)
+#define NVS_NODE_DISABLED (1u << 1)
+#define NVS_NODE_NO_PARAMS (1u << 2) /* its parameters are not known */
+
+struct nvs_graph_node {
+	uint64_t node; /* CUgraphNode */
+	uint64_t parent; /* node whose child graph or body it is in, 0: of the graph itself */
+	uint64_t function; /* of a kernel node */
+	uint64_t bytes; /* of a copy or memset node */
+	uint32_t type; /* CUgraphNodeType: 0 kernel, 1 copy, 2 memset, 3 host, 4 child graph, ...,
+			  13 conditional */
+	uint32_t flags; /* NVS_NODE_* */
+	uint32_t grid[3], block[3];
+	uint32_t shared; /* dynamic shared memory */
+	uint32_t reserved;
+};
+
+struct nvs_rec_graph {
+	struct nvs_rec rec;
+	uint64_t exec; /* CUgraphExec */
+	uint64_t graph; /* CUgraph it was made of, 0: not known */
+	uint32_t event; /* enum nvs_graph_event */
+	uint32_t first; /* index of nodes[0] within the event */
+	uint32_t nnodes; /* in this record */
+	uint32_t reserved;
+	struct nvs_graph_node nodes[];
+};
+
+struct nvs_graph_edge {
+	uint64_t from, to; /* nodes of the same graph: TO waits for FROM */
+	uint8_t from_port, to_port, type; /* CUgraphEdgeData: type 1 is programmatic */
+	uint8_t reserved[5];
+};
+
+/*
+ * Of an event that tells many nodes, between its first GRAPH record and its last, by the handles
+ * that they have there. An event without one says nothing of edges: a driver or a recorder that
+ * does not know them. With NVS_GRAPH_PARTIAL in rec.flags there may be more.
+ */
+struct nvs_rec_graph_edges {
+	struct nvs_rec rec;
+	uint64_t exec; /* CUgraphExec */
+	uint32_t nedges; /* in this record */
+	uint32_t reserved;
+	struct nvs_graph_edge edges[];
+};
+
+#pragma GCC diagnostic pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -19,6 +19,11 @@ void nvs_budget_read(uint64_t bytes)
 	__atomic_fetch_add(&given, bytes * NVS_BUDGET_EACH, __ATOMIC_RELAXED);
 }
 
+void nvs_budget_grant(int64_t bytes)
+{
+	__atomic_fetch_add(&given, (uint64_t)bytes, __ATOMIC_RELAXED);
+}
+
 uint64_t nvs_budget_whole(void)
 {
 	return limit() + NVS_BUDGET_REST;

@@ -22,6 +22,11 @@
 /* Of these not counted: the program itself, libraries, what zstd and libelf take. */
 #define NVS_BUDGET_REST (16ull << 20)
 
+/* What a trace takes whatever is in it: given for each that is open beside another one. */
+#define NVS_BUDGET_OPEN (1ll << 20)
+
+/* So many bytes may be taken more, or less again, whatever has been read. */
+void nvs_budget_grant(int64_t bytes);
 /* So many bytes more of a file have been read. On any thread, as is all of this. */
 void nvs_budget_read(uint64_t bytes);
 uint64_t nvs_budget_whole(void); /* bytes, with the rest */

@@ -55,14 +55,13 @@ static void note_number(struct nvs_parquet_note *n, const char *key, bool known,
 static void note_all(struct state *st, const struct nvs_walk *w)
 {
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
-	uint64_t real;
-	bool known = nvs_clock_real(w->source->trace, s->first_time, &real);
+	const struct nvs_clock_of *clock = w->clock;
 
 	note(st->notes + HOST, "host", s->attr[NVS_ATTR_HOST]);
 	note(st->notes + RANK, "rank", s->attr[NVS_ATTR_RANK]);
 	note_number(st->notes + PID, "pid", s->header.pid, s->header.pid);
-	note_number(st->notes + OFFSET, "offset_ns", known, real - w->base);
-	note_number(st->notes + STARTED, "started_ns", known, real);
+	note_number(st->notes + OFFSET, "offset_ns", clock->known, (uint64_t)clock->shift);
+	note_number(st->notes + STARTED, "started_ns", clock->known, clock->began);
 }
 
 static int open_files(struct state *st, const struct nvs_walk *w)

@@ -149,13 +149,14 @@ static void add_types(struct writer *w, const bool known[NVS_MEASURES], enum nvs
 static void add_times(struct writer *w, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
-	uint64_t first, last;
+	uint64_t first;
+	int64_t last;
 
 	if (!nvs_clock_real(s->trace, session->first_time, &first) ||
-	    !nvs_clock_real(s->trace, session->last_time, &last))
+	    !nvs_clock_since_start(s->trace, session->last_time, &last))
 		return;
 	nvs_proto_uint(&w->proto, PROFILE_TIME, first);
-	nvs_proto_uint(&w->proto, PROFILE_DURATION, last > first ? last - first : 0);
+	nvs_proto_uint(&w->proto, PROFILE_DURATION, last > 0 ? (uint64_t)last : 0);
 }
 
 /* What is not known of a stack would read 0 there: then no stack tells it. */

@@ -28,9 +28,22 @@
 #define COLUMNS(of) of, sizeof(of) / sizeof(*(of))
 
 static const struct nvs_cell_column process_columns[] = {
-	NUMBER("process"),    NUMBER("pid"),	    TEXT("trace"),   TEXT("host"),
-	NUMBER("rank"),	      NUMBER("world_size"), TEXT("program"), TEXT("driver"),
-	NUMBER("started_ns"), NUMBER("offset_ns"),
+	NUMBER("process"),
+	NUMBER("pid"),
+	TEXT("trace"),
+	TEXT("host"),
+	NUMBER("rank"),
+	NUMBER("world_size"),
+	TEXT("program"),
+	TEXT("driver"),
+	NUMBER("started_ns"),
+	NUMBER("offset_ns"),
+	NUMBER("clock"),
+	NUMBER("clock_scatter_ns"),
+	NUMBER("clock_drift_ns"),
+	NUMBER("clock_steps"),
+	NUMBER("clock_stepped_ns"),
+	NUMBER("day_error_ns"),
 };
 static const struct nvs_cell_column gpu_columns[] = {
 	NUMBER("process"),
@@ -248,8 +261,7 @@ static int on_begin(struct nvs_walk *w)
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
 	struct state *st = begin_row(w);
 	struct nvs_value v = {0};
-	uint64_t real;
-	bool known = nvs_clock_real(w->source->trace, s->first_time, &real);
+	const struct nvs_clock_of *clock = w->clock;
 	int r;
 
 	nvs_source_pid(w->source, &v);
@@ -262,8 +274,14 @@ static int on_begin(struct nvs_walk *w)
 	put_value(st, &v);
 	text(st, s->attr[NVS_ATTR_EXE]);
 	text(st, s->attr[NVS_ATTR_DRIVER]);
-	number(st, known, real);
-	number(st, known, real - w->base);
+	number(st, clock->known, clock->began);
+	number(st, clock->known, (uint64_t)clock->shift);
+	number(st, clock->known, clock->clock);
+	number(st, clock->known, clock->error);
+	number(st, clock->known, (uint64_t)clock->drift);
+	number(st, clock->known, clock->steps);
+	number(st, clock->known, (uint64_t)clock->stepped);
+	number(st, clock->day == NVS_DAY_KEPT, clock->day_error);
 	r = tell(w, NVS_TABLE_PROCESS);
 	if (!r)
 		r = tell_gpus(w);

@@ -5,6 +5,7 @@
  */
 #include "decode/export/walk.h"
 #include <errno.h>
+#include <stdlib.h>
 #include "decode/base/numbers.h"
 #include "decode/calls/args.h"
 #include "decode/calls/reading.h"
@@ -16,7 +17,6 @@
 #include "decode/report/words.h"
 #include "decode/trace/written.h"
 
-#define MOST_SHIFT (1ull << 61) /* ns between traces: so that sums of times are times */
 #define MOST_PENDING 4096u /* submissions of a channel that wait to be seen done */
 
 /* A submission that is not seen to be done. */
@@ -423,13 +423,6 @@ static bool has_clock(const struct nvs_source *s)
 	return nvs_clock_since_start(s->trace, nvs_trace_session(s->trace)->first_time, &ns);
 }
 
-static uint64_t began(const struct nvs_source *s)
-{
-	uint64_t real;
-
-	return nvs_clock_real(s->trace, nvs_trace_session(s->trace)->first_time, &real) ? real : 0;
-}
-
 static uint32_t pid_of(const struct nvs_run *run, uint32_t index)
 {
 	uint32_t pid = nvs_trace_session(run->sources[index].trace)->header.pid;
@@ -476,7 +469,6 @@ static int begin_handles(struct nvs_walk *w)
 static int one_trace(struct nvs_walk *w)
 {
 	struct nvs_walk_own own = {.blocks = NVS_ROWS(struct block, address)};
-	uint64_t real = began(w->source);
 	int r;
 
 	w->timed = has_clock(w->source);
@@ -486,7 +478,7 @@ static int one_trace(struct nvs_walk *w)
 		return -ENODATA;
 	}
 	w->own = &own;
-	own.shift = real - w->base < MOST_SHIFT ? (int64_t)(real - w->base) : 0;
+	own.shift = w->clock->shift;
 	name_process(w);
 	r = begin_handles(w);
 	if (!r)
@@ -500,26 +492,32 @@ static int one_trace(struct nvs_walk *w)
 	return r;
 }
 
+/* ns since 1970 at time 0. */
+static uint64_t base_of(const struct nvs_clock_of *clocks, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (clocks[i].known)
+			return clocks[i].began - (uint64_t)clocks[i].shift;
+	return 0;
+}
+
 int nvs_walk(struct nvs_run *run, const struct nvs_walker *walker, void *to)
 {
-	uint64_t base = 0;
-	int r = 0;
+	struct nvs_clock_of *clocks = calloc(run->n + 1ul, sizeof(*clocks));
+	int r = clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
 
-	for (uint32_t i = 0; i < run->n; i++) {
-		uint64_t real = began(run->sources + i);
-
-		base = real && (!base || real < base) ? real : base;
-	}
 	for (uint32_t i = 0; i < run->n && !r; i++) {
 		struct nvs_walk w = {.run = run,
 				     .source = run->sources + i,
 				     .to = to,
-				     .base = base,
+				     .base = base_of(clocks, run->n),
+				     .clock = clocks + i,
 				     .process = i + 1,
 				     .walker = walker};
 
 		w.pid = pid_of(run, i);
 		r = one_trace(&w);
 	}
+	free(clocks);
 	return r;
 }

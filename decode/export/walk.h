@@ -12,6 +12,7 @@
 #define NVSNOOP_DECODE_EXPORT_WALK_H
 
 #include "decode/calls/handles.h"
+#include "decode/report/clocks.h"
 #include "decode/report/gpu_work.h"
 #include "decode/report/nvtx.h"
 
@@ -20,7 +21,8 @@ struct nvs_walk {
 	struct nvs_source *source;
 	void *to; /* the export's own */
 	struct nvs_handles *handles;
-	uint64_t base; /* ns since 1970 at time 0 */
+	uint64_t base; /* ns since 1970 at time 0; 0: not known */
+	const struct nvs_clock_of *clock;
 	uint32_t process; /* of the traces, from 1 */
 	bool timed; /* else times mean nothing */
 	/* Its pid; where another trace has that as well or it is not known, a number of ours. */

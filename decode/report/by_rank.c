@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/roles.h"
+#include "decode/report/clocks.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/times.h"
 
@@ -23,6 +24,7 @@ enum measure {
 	HOST_US,
 	WAIT_US,
 	DURATION_US,
+	BEGAN_US,
 	GAPS,
 	MEASURES,
 };
@@ -42,6 +44,7 @@ static const char *const keys[] = {
 	[HOST_US] = "host_us_total",
 	[WAIT_US] = "wait_us_total",
 	[DURATION_US] = "duration_us",
+	[BEGAN_US] = "began_us",
 	[GAPS] = "gaps",
 };
 
@@ -214,11 +217,16 @@ static const struct rank *outlier_of(const struct rank *ranks, uint32_t n, enum 
 	return known > 2 && most > fabs(median) / 10 && most > 5 * usual ? far : NULL;
 }
 
+static bool counts(enum measure m)
+{
+	return m != HOST_US && m != WAIT_US && m != DURATION_US && m != BEGAN_US;
+}
+
 static void tell_counts(struct row *row, enum measure m)
 {
 	const double of[] = {row->least, row->median, row->most, row->total};
 
-	for (int i = 0; i < 4 && m != HOST_US && m != WAIT_US && m != DURATION_US; i++)
+	for (int i = 0; i < 4 && counts(m); i++)
 		snprintf(row->text[i], sizeof(row->text[i]), "%.0f", of[i]);
 }
 
@@ -255,7 +263,7 @@ static void sum_up(struct row *row, const struct rank *ranks, uint32_t n, enum m
 		row->least_at = row->most_at = NULL;
 }
 
-static void settle(struct rank *k)
+static void settle(struct rank *k, const struct nvs_clock_of *clock)
 {
 	const struct nvs_session *s = nvs_trace_session(k->source->trace);
 
@@ -263,6 +271,7 @@ static void settle(struct rank *k)
 	k->value[WAIT_US] = (double)k->waits.ns / 1000;
 	k->value[DURATION_US] = (double)nvs_call_ns(k->source->trace, s->first_time, s->last_time) /
 				1000;
+	k->value[BEGAN_US] = clock->known ? (double)clock->shift / 1000 : NAN;
 	k->value[GAPS] = (double)s->counts.gaps;
 	/* What calls tell, a trace without them does not know. */
 	for (int m = 0; m < MEASURES && !k->has_calls; m++)
@@ -278,11 +287,12 @@ static int print(struct nvs_run *run)
 	uint32_t rounds = apart ? run->n : 1, of = apart ? 1 : run->n;
 	double *room = calloc(run->n + 1ul, sizeof(*room)), all = 0;
 	struct row *rows = calloc(rounds + 1ul, MEASURES * sizeof(*rows));
+	struct nvs_clock_of *clocks = calloc(run->n + 1ul, sizeof(*clocks));
 	struct rank *ranks = run->each;
-	int r = room && rows ? 0 : -ENOMEM;
+	int r = room && rows && clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
 
-	for (uint32_t i = 0; i < run->n; i++) {
-		settle(ranks + i);
+	for (uint32_t i = 0; i < run->n && !r; i++) {
+		settle(ranks + i, clocks + i);
 		all += (ranks[i].has_calls ? ranks[i].value[CALLS] : 0) +
 		       ranks[i].value[SUBMISSIONS];
 	}
@@ -296,6 +306,7 @@ static int print(struct nvs_run *run)
 	if (!r)
 		r = nvs_table_print_array(run->out, &table, rows, (size_t)rounds * MEASURES,
 					  sizeof(*rows), run->options);
+	free(clocks);
 	free(room);
 	free(rows);
 	return r;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/report/clocks.h"
 #include "decode/report/prose.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/steps.h"
@@ -14,6 +15,7 @@
 struct row {
 	const struct nvs_source *source;
 	struct nvs_steps *steps;
+	const struct nvs_clock_of *clock;
 	bool parts;
 	size_t at; /* launch of its thread */
 	uint32_t thread;
@@ -176,6 +178,10 @@ NVS_GET_TEXT(struct row, others, r->others_name)
 NVS_GET_TEXT(struct row, submitted, r->submitted)
 NVS_GET_TEXT(struct row, finished, r->finished)
 NVS_GET_TEXT(struct row, inflight, r->inflight ? r->inflight->api : "")
+NVS_GET_REAL(struct row, began, r->clock->known, (double)r->clock->shift / 1000)
+NVS_GET_REAL(struct row, scatter, r->clock->known, (double)r->clock->error / 1000)
+NVS_GET_REAL(struct row, drift, r->clock->known, (double)r->clock->drift / 1000)
+NVS_GET_REAL(struct row, stepped, r->clock->known, (double)r->clock->stepped / 1000)
 NVS_GET_REAL(struct row, inflight_us, r->inflight, (double)r->inflight_ns / 1000)
 
 static const struct nvs_column columns[] = {
@@ -192,6 +198,10 @@ static const struct nvs_column columns[] = {
 	{"last_finished", "last finished", get_finished, NVS_COLUMN_DETAIL},
 	{"waiting_in", "waiting in", get_inflight, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN},
 	{"waiting_us", "us in it", get_inflight_us, NVS_COLUMN_DETAIL},
+	{"began_us", "began us", get_began, NVS_COLUMN_DETAIL},
+	{"clock_scatter_us", "clock scatter", get_scatter, NVS_COLUMN_DETAIL},
+	{"clock_drift_us", "clock drift", get_drift, NVS_COLUMN_DETAIL},
+	{"clock_stepped_us", "clock set by", get_stepped, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
 };
 
@@ -345,7 +355,8 @@ static void free_row(struct row *row)
  * Of a trace without calls it is not known what it launched: it is no rank that others could part
  * from. One that launched nothing is, unless that is all that was selected.
  */
-static uint32_t make_rows(struct nvs_run *run, struct row *rows, uint64_t *dropped)
+static uint32_t make_rows(struct nvs_run *run, struct row *rows, const struct nvs_clock_of *clocks,
+			  uint64_t *dropped)
 {
 	struct nvs_steps *steps = run->each;
 	uint64_t launches = 0;
@@ -357,6 +368,7 @@ static uint32_t make_rows(struct nvs_run *run, struct row *rows, uint64_t *dropp
 		if (!steps[i].calls || nvs_trace_never_on(run->sources[i].trace))
 			continue;
 		rows[n].source = run->sources + i;
+		rows[n].clock = clocks + i;
 		rows[n++].steps = steps + i;
 	}
 	return launches || !nvs_filter_asked(run->options) ? n : 0;
@@ -365,15 +377,14 @@ static uint32_t make_rows(struct nvs_run *run, struct row *rows, uint64_t *dropp
 static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "-rank");
+	struct nvs_clock_of *clocks = calloc(run->n + 1ul, sizeof(*clocks));
 	struct row *rows = calloc(run->n + 1ul, sizeof(*rows));
+	int r = rows && clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
 	uint64_t dropped = 0;
-	uint32_t n;
-	int r;
+	uint32_t n = r ? 0 : make_rows(run, rows, clocks, &dropped);
 
-	if (!rows)
-		return -ENOMEM;
-	n = make_rows(run, rows, &dropped);
-	r = compare_all(rows, n);
+	if (!r)
+		r = compare_all(rows, n);
 	for (uint32_t i = 0; i < n && !r; i++)
 		r = name_row(rows + i, rows, n);
 	if (!r)
@@ -383,6 +394,7 @@ static int print(struct nvs_run *run)
 	for (uint32_t i = 0; i < n; i++)
 		free_row(rows + i);
 	free(rows);
+	free(clocks);
 	if (dropped)
 		fprintf(stderr, "nvsnoop-report: %llu launches more are not compared\n",
 			(unsigned long long)dropped);

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "decode/calls/continuity.h"
 #include "decode/calls/timing.h"
 #include "decode/report/bounds.h"
@@ -261,6 +262,8 @@ static int make_run(struct nvs_run *run, const struct nvs_report *report,
 	run->second = report->needs & (NVS_NEED_NAMES | NVS_NEED_TIMING) ||
 		      (o->more_of == report && report->option->timed) ||
 		      (report->needs & NVS_NEED_FILTERS && nvs_filter_by_name(o));
+	if (run->n > 1)
+		nvs_budget_grant((int64_t)(run->n * report->each));
 	run->state = calloc(1, report->state + 1);
 	run->each = calloc(run->n + 1ul, report->each + 1);
 	return run->state && run->each ? 0 : -ENOMEM;
@@ -338,6 +341,20 @@ static int read_all(struct crew *c)
 	return c->status;
 }
 
+#define OTHER_FILES 256 /* a trace's parts, its spool, what an export writes */
+
+/* All traces stay open. */
+static void allow_files(int n)
+{
+	struct rlimit limit;
+	rlim_t want = (rlim_t)n + OTHER_FILES;
+
+	if (n < 2 || getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= want)
+		return;
+	limit.rlim_cur = want < limit.rlim_max ? want : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		  const struct nvs_options_report *o)
 {
@@ -346,6 +363,7 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 	bool second = false;
 	int r = 0;
 
+	allow_files(o->nfiles);
 	for (uint32_t i = 0; i < o->nreports && !r; i++) {
 		r = make_run(runs + i, o->reports[i], sources, o);
 		needs |= o->reports[i]->needs;

@@ -2,12 +2,14 @@
 /*
  * --timeline: calls, submissions and ranges in order of time, each call with its arguments, what
  * was called or submitted inside a call or a range below it; between them what the GPU did, where
- * timing= has taken its times.
+ * timing= has taken its times. Of several traces, all by one clock.
+ * Longer than a file should be: what an event is, and how it is told, are read together.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
+#include "decode/report/clocks.h"
 #include "decode/report/gpu_work.h"
 #include "decode/report/nvtx.h"
 #include "decode/report/source_columns.h"
@@ -339,19 +341,32 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-/* Begin first; what began at the same moment, outermost first, then as it came. */
+static int by_source(const struct event *a, const struct event *b)
+{
+	return a->source < b->source ? -1 : a->source > b->source;
+}
+
+/* Begin first; what began at the same moment by traces, outermost first, then as it came. */
 static int compare(const void *pa, const void *pb)
 {
 	const struct event *a = *(const struct event *const *)pa,
 			   *b = *(const struct event *const *)pb;
 
-	if (a->source != b->source)
-		return a->source < b->source ? -1 : 1;
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
+	if (a->source != b->source)
+		return by_source(a, b);
 	if (place_of(a) != place_of(b))
 		return place_of(a) < place_of(b) ? -1 : 1;
 	return a < b ? -1 : a > b;
+}
+
+/* One trace after the other. */
+static int compare_apart(const void *pa, const void *pb)
+{
+	int r = by_source(*(const struct event *const *)pa, *(const struct event *const *)pb);
+
+	return r ? r : compare(pa, pb);
 }
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
@@ -435,7 +450,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 	return add_works(st);
 }
 
-static int print(struct nvs_run *run)
+static int print_events(struct nvs_run *run, bool apart)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	const struct events *all = run->state;
@@ -446,7 +461,7 @@ static int print(struct nvs_run *run)
 		return -ENOMEM;
 	for (; table.nrows < all->n; table.nrows++)
 		table.rows[table.nrows] = all->list + table.nrows;
-	qsort(table.rows, table.nrows, sizeof(*table.rows), compare);
+	qsort(table.rows, table.nrows, sizeof(*table.rows), apart ? compare_apart : compare);
 	r = nvs_table_print(run->out, &table, run->options);
 	free(table.rows);
 	if (!r && all->give && run->options->format == NVS_FORMAT_TEXT)
@@ -454,6 +469,31 @@ static int print(struct nvs_run *run)
 			"%sThe GPU's work stands at its place beside the calls to %.2f us.%s\n",
 			nvs_out_style(run->out, NVS_STYLE_DIM), (double)all->give / 1000,
 			nvs_out_style(run->out, NVS_STYLE_PLAIN));
+	return r;
+}
+
+static int print_together(struct nvs_run *run)
+{
+	struct nvs_clock_of *clocks = calloc(run->n + 1ul, sizeof(*clocks));
+	const struct events *all = run->state;
+	int r = clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
+
+	for (size_t i = 0; i < all->n && !r; i++)
+		all->list[i].at += clocks[all->list[i].source - run->sources].shift;
+	if (!r)
+		r = print_events(run, false);
+	if (!r && all->n && run->options->format == NVS_FORMAT_TEXT)
+		r = nvs_clocks_say(run->out, clocks, run->sources, run->n);
+	free(clocks);
+	return r;
+}
+
+static int print(struct nvs_run *run)
+{
+	const struct events *all = run->state;
+	bool apart = run->n < 2 || run->options->per_trace;
+	int r = apart ? print_events(run, true) : print_together(run);
+
 	if (all->dropped)
 		fprintf(stderr,
 			"nvsnoop-report: %llu more calls, submissions and ranges are not shown; "
@@ -487,7 +527,11 @@ NVS_REPORT(timeline, .name = "timeline", .place = 90,
 		  ".BR \\-\\-channel ,\nthe submissions selected and the calls around them. Of a "
 		  "trace with\n.BR timing=work ,\nalso what the GPU did of each submission, from "
 		  "when on and for how long. Both clocks are read side by side; below the table "
-		  "stands\nhow far that may be off.",
+		  "stands\nhow far that may be off. Several traces "
+		  "stand beside each other by their clocks: time 0 is the beginning of the first "
+		  "then, and below the table stands how well that is known, and\nby how much a "
+		  "clock was set meanwhile. With\n.B \\-\\-per\\-trace\nthey come one after the "
+		  "other, each by its own time.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_NVTX,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
 	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,

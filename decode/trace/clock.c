@@ -17,17 +17,27 @@ static void thin(struct nvs_clock_table *c)
 	c->count = n;
 }
 
+static int grow(struct nvs_clock_table *c)
+{
+	uint32_t room = c->room ? 4 * c->room : 16;
+	void *more = realloc(c->points, room * sizeof(*c->points));
+
+	if (!more)
+		return -ENOMEM;
+	c->points = more;
+	c->room = room;
+	return 0;
+}
+
 int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_t real_ns)
 {
 	struct nvs_clock_table *c = &t->clock;
 	uint32_t at;
 
-	if (!c->points)
-		c->points = calloc(1, NVS_MAX_POINTS * sizeof(*c->points));
-	if (!c->points)
-		return -ENOMEM;
 	if (c->count == NVS_MAX_POINTS)
 		thin(c);
+	if (c->count == c->room && grow(c))
+		return -ENOMEM;
 	for (at = c->count; at && c->points[at - 1].ticks > ticks; at--)
 		;
 	if (at && c->points[at - 1].ticks == ticks)
@@ -40,6 +50,12 @@ int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_
 	c->points[at] = (struct nvs_clock_point){ticks, mono_ns, real_ns};
 	c->count++;
 	return 0;
+}
+
+const struct nvs_clock_point *nvs_clock_points(const struct nvs_trace *t, uint32_t *n)
+{
+	*n = t->clock.count;
+	return t->clock.points;
 }
 
 /* The pair of points to draw the line through: the last at or before TICKS and its successor. */

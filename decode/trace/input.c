@@ -22,6 +22,17 @@ void nvs_input_extend(struct nvs_input *in)
 	}
 }
 
+static int make_context(struct nvs_input *in, struct nvs_error *err)
+{
+	if (in->dctx)
+		return 0;
+	in->dctx = ZSTD_createDCtx();
+	if (!in->dctx)
+		return nvs_fail(err, -ENOMEM, "%s: out of memory", in->path);
+	ZSTD_DCtx_setParameter(in->dctx, ZSTD_d_windowLogMax, MAX_WINDOW);
+	return 0;
+}
+
 int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err)
 {
 	struct stat st;
@@ -37,11 +48,20 @@ int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err
 		return nvs_fail(err, -EISDIR, "%s: is a directory, not a trace", path);
 	in->seekable = S_ISREG(st.st_mode) && strcmp(path, "-");
 	in->size = in->seekable ? (uint64_t)st.st_size : 0;
-	in->dctx = ZSTD_createDCtx();
-	if (!in->dctx)
-		return nvs_fail(err, -ENOMEM, "%s: out of memory", path);
-	ZSTD_DCtx_setParameter(in->dctx, ZSTD_d_windowLogMax, MAX_WINDOW);
-	return 0;
+	return make_context(in, err);
+}
+
+void nvs_input_rest(struct nvs_input *in)
+{
+	if (!in->seekable)
+		return;
+	nvs_ahead_stop(in);
+	ZSTD_freeDCtx(in->dctx);
+	free(in->buf);
+	free(in->frame);
+	in->dctx = NULL;
+	in->buf = in->frame = NULL;
+	in->room = in->start = in->end = in->frame_room = in->frame_size = 0;
 }
 
 void nvs_input_close(struct nvs_input *in)
@@ -49,7 +69,7 @@ void nvs_input_close(struct nvs_input *in)
 	nvs_ahead_stop(in);
 	for (uint32_t i = 0; i < in->nfiles; i++)
 		close(in->files[i]);
-	if (!in->nfiles && (in->fd > 0 || in->dctx))
+	if (!in->nfiles && in->path && in->fd >= 0)
 		close(in->fd);
 	ZSTD_freeDCtx(in->dctx);
 	free(in->buf);
@@ -74,7 +94,7 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 	in->passed = in->unpacked = 0;
 	in->frames = 0;
 	in->eof = false;
-	return 0;
+	return make_context(in, err);
 }
 
 bool nvs_input_before(struct nvs_input *in, int fd)

@@ -44,6 +44,8 @@ bool nvs_input_before(struct nvs_input *in, int fd);
 /* What is left of a file that does not end whole is passed over; false: it was the last. */
 bool nvs_input_next_file(struct nvs_input *in);
 void nvs_input_close(struct nvs_input *in);
+/* Has been read: what memory that took goes until it is rewound. Nothing of a pipe. */
+void nvs_input_rest(struct nvs_input *in);
 int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err);
 /*
  * The next data frame: 1, at the end of the file 0. -ENODATA: the file ends within this frame;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/base/text.h"
+#include "decode/trace/clock.h"
 #include "decode/trace/input.h"
 #include "decode/trace/maps.h"
 #include "decode/trace/records.h"
@@ -23,12 +24,9 @@ void nvs_objects_free(struct nvs_trace *t);
 
 /* ---- clock.c ---- */
 #define NVS_MAX_POINTS 4096
-struct nvs_clock_point {
-	uint64_t ticks, mono_ns, real_ns;
-};
 struct nvs_clock_table {
 	struct nvs_clock_point *points; /* in order of ticks */
-	uint32_t count;
+	uint32_t count, room;
 };
 int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_t real_ns);
 

@@ -122,18 +122,37 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 			t->path);
 }
 
+static uint32_t open_traces;
+
+static void count_open(void)
+{
+	if (__atomic_fetch_add(&open_traces, 1, __ATOMIC_RELAXED))
+		nvs_budget_grant(NVS_BUDGET_OPEN);
+}
+
+static void count_closed(void)
+{
+	if (__atomic_fetch_sub(&open_traces, 1, __ATOMIC_RELAXED) > 1)
+		nvs_budget_grant(-NVS_BUDGET_OPEN);
+}
+
 int nvs_trace_open(struct nvs_trace **trace, const char *path,
 		   const struct nvs_read_options *options, struct nvs_error *err)
 {
-	struct nvs_trace *t = calloc(1, sizeof(*t));
+	struct nvs_trace *t;
 	int r;
 
 	*trace = NULL;
-	if (!t)
+	count_open();
+	t = calloc(1, sizeof(*t));
+	if (!t) {
+		count_closed();
 		return nvs_fail(err, -ENOMEM, "%s: out of memory", path);
+	}
 	t->in.fd = -1;
 	if (options && !nvs_sized_copy(&t->options, sizeof(t->options), options)) {
 		free(t);
+		count_closed();
 		return nvs_fail(err, -EINVAL,
 				"%s: nvs_read_options: its size is not set, or it asks for what "
 				"this library does not know",
@@ -168,6 +187,7 @@ void nvs_trace_close(struct nvs_trace *t)
 	nvs_model_free(t);
 	free(t->path);
 	free(t);
+	count_closed();
 }
 
 const struct nvs_session *nvs_trace_session(const struct nvs_trace *t)

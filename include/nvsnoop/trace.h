@@ -206,6 +206,9 @@ enum nvs_attr {
 	NVS_ATTR_WORLD_SIZE = 14, /* how many ranks there are */
 	NVS_ATTR_LOCAL_RANK = 15, /* among those of its host */
 	NVS_ATTR_JOB = 16, /* the launcher's name of the job */
+	/* By how many us the system's time of day may be off at the start, as the system says;
+	 * "unkept": nobody keeps it right */
+	NVS_ATTR_CLOCK_ERROR = 17,
 	/* Another tool's library in NVTX_INJECTION64_PATH: ranges and marks go there */
 	NVS_ATTR_NVTX = 24,
 };

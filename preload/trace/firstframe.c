@@ -2,7 +2,9 @@
 /*
  * The trace's first frame: its header, and what there is to say about the process and the machine.
  */
+#include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <sys/utsname.h>
 #include "preload/trace/merge.h"
 #include "preload/trace/session.h"
@@ -114,6 +116,19 @@ static void add_machine(struct builder *b)
 	add_text(b, NVS_ATTR_KERNEL, name.release);
 }
 
+/* Traces of several machines are brought together by it. */
+static void add_clock_error(struct builder *b)
+{
+	struct timex t = {.modes = 0};
+	long state = nvs_sys(SYS_adjtimex, (long)&t, 0, 0, 0, 0, 0);
+	char text[24];
+
+	if (state < 0 || t.maxerror < 0)
+		return;
+	snprintf(text, sizeof(text), "%ld", t.maxerror);
+	add_text(b, NVS_ATTR_CLOCK_ERROR, state == TIME_ERROR ? "unkept" : text);
+}
+
 static void add_rank(struct builder *b)
 {
 	const struct nvs_rank *r = &nvs_options()->rank;
@@ -160,6 +175,7 @@ static void add_attrs(struct builder *b, const struct nvs_session *session)
 	add_link(b, NVS_ATTR_EXE, "/proc/self/exe");
 	add_link(b, NVS_ATTR_CWD, "/proc/self/cwd");
 	add_machine(b);
+	add_clock_error(b);
 	add_rank(b);
 	add_driver(b, session);
 	add_cpu(b);

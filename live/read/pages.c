@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -32,6 +33,9 @@ struct nvs_pages {
 	uint64_t now;
 	uint32_t refused;
 	const char *why;
+	int watch; /* of the folders, 0: none */
+	uint64_t watched; /* since when */
+	bool unready; /* what came was no page yet, or is none */
 	uint32_t hint; /* where the file looked for last was found */
 	bool no_memory;
 };
@@ -81,6 +85,8 @@ void nvs_pages_close(struct nvs_pages *pages)
 		return;
 	while (pages->n)
 		drop(pages, pages->n - 1);
+	if (pages->watch)
+		close(pages->watch);
 	free(pages->files);
 	free(pages->shown);
 	free(pages->folder);
@@ -120,10 +126,10 @@ static uint32_t pid_of(const char *name)
 /* As its folder's user may have made it, and nobody else. */
 static const char *wrong_kind(const struct stat *st, uint32_t uid)
 {
-	return !S_ISREG(st->st_mode)	     ? "it is no plain file"
-	       : st->st_uid != uid	     ? "it is of another user than its folder"
+	return !S_ISREG(st->st_mode)	       ? "it is no plain file"
+	       : st->st_uid != uid	       ? "it is of another user than its folder"
 	       : (st->st_mode & 07777) != 0600 ? "its mode is not 0600"
-					     : NULL;
+					       : NULL;
 }
 
 static struct nvs_page_file *find(struct nvs_pages *pages, const struct stat *st)
@@ -180,7 +186,8 @@ static void clear_away(const struct nvs_pages *pages, const struct nvs_page_file
 /* A name that was not there before: is it a page, and of a process that lives? */
 static void meet(struct nvs_pages *pages, struct folder *folder, const char *name, uint32_t pid)
 {
-	int fd = openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = openat(folder->fd, name,
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct nvs_page_file *file, probe = {.fd = fd};
 	const char *why;
 	struct stat st;
@@ -216,6 +223,9 @@ static void meet(struct nvs_pages *pages, struct folder *folder, const char *nam
 	file->page.uid = folder->uid;
 	if (nvs_alive(&pages->here, &file->head, pages->now))
 		return;
+	/* It has ended while it was watched for. */
+	if (pages->watch && file->head.heard >= pages->watched)
+		return;
 	file->buried = true;
 	clear_away(pages, file, folder, name);
 }
@@ -250,6 +260,17 @@ static void look_into(struct nvs_pages *pages, struct folder *folder)
 		closedir(dir);
 }
 
+/* One that is watched already stays so. */
+static void watch_folder(struct nvs_pages *pages, const struct folder *folder)
+{
+	char path[64];
+
+	if (!pages->watch)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder->fd);
+	inotify_add_watch(pages->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+}
+
 /* PATH, if it is a folder of user UID and nobody else may write into it. */
 static void try_folder(struct nvs_pages *pages, struct folder *folder, const char *path)
 {
@@ -258,8 +279,10 @@ static void try_folder(struct nvs_pages *pages, struct folder *folder, const cha
 	folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder->fd < 0)
 		return;
-	if (!fstat(folder->fd, &st) && st.st_uid == folder->uid && !(st.st_mode & 022))
+	if (!fstat(folder->fd, &st) && st.st_uid == folder->uid && !(st.st_mode & 022)) {
+		watch_folder(pages, folder);
 		look_into(pages, folder);
+	}
 	close(folder->fd);
 }
 
@@ -356,6 +379,7 @@ static void try_all(struct nvs_pages *pages)
 static bool read_page(struct nvs_pages *pages, struct nvs_page_file *file, uint64_t *budget)
 {
 	struct stat st;
+	bool gone;
 	int r;
 
 	/* The last totals have been shown. */
@@ -367,6 +391,9 @@ static bool read_page(struct nvs_pages *pages, struct nvs_page_file *file, uint6
 		refuse(pages, "it has been changed");
 		return false;
 	}
+	/* Asked first: what is read of one that lives may not be its last. */
+	gone = !nvs_page_read_head(file, (uint64_t)st.st_size, budget) &&
+	       !nvs_alive(&pages->here, &file->head, pages->now);
 	r = nvs_page_read(file, (uint64_t)st.st_size, budget, pages->now, pages->flags);
 	if (r) {
 		pages->no_memory |= r == -ENOMEM || !file->wrong;
@@ -375,7 +402,7 @@ static bool read_page(struct nvs_pages *pages, struct nvs_page_file *file, uint6
 		file->buried = !nvs_alive(&pages->here, &file->head, pages->now);
 		return false;
 	}
-	file->page.gone = !nvs_alive(&pages->here, &file->head, pages->now);
+	file->page.gone = gone;
 	return true;
 }
 
@@ -448,6 +475,44 @@ int nvs_pages_look(struct nvs_pages *pages)
 	pages->now = mono_ns();
 	read_all(pages);
 	return pages->no_memory ? -ENOMEM : 0;
+}
+
+int nvs_pages_watch(struct nvs_pages *pages)
+{
+	int fd = pages->watch ? pages->watch : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	pages->watch = fd > 0 ? fd : 0;
+	pages->watched = mono_ns();
+	return pages->watch ? fd : -1;
+}
+
+/* False: whatever came is nothing of ours. */
+static bool has_come(int watch)
+{
+	char buffer[8192] __attribute__((aligned(8)));
+	bool any = false;
+	ssize_t n;
+
+	while ((n = read(watch, buffer, sizeof(buffer))) > 0)
+		for (ssize_t at = 0; at < n;) {
+			const struct inotify_event *e = (const void *)(buffer + at);
+
+			any |= e->mask & IN_Q_OVERFLOW || (e->len && pid_of(e->name));
+			at += (ssize_t)(sizeof(*e) + e->len);
+		}
+	return any;
+}
+
+bool nvs_pages_notice(struct nvs_pages *pages)
+{
+	if (pages->watch && !has_come(pages->watch) && !pages->unready)
+		return false;
+	pages->refused = 0;
+	pages->unready = false;
+	pages->now = mono_ns();
+	try_all(pages);
+	pages->unready = pages->refused;
+	return pages->unready;
 }
 
 uint32_t nvs_pages_count(const struct nvs_pages *pages)

@@ -192,6 +192,14 @@ int nvs_pages_only(struct nvs_pages *pages, const char *folder);
  * the last one was (NULL: none was).
  */
 int nvs_pages_look(struct nvs_pages *pages);
+/*
+ * For processes that live shorter than it is from look to look: a descriptor that can be read when
+ * something has come into a folder that was looked into, -1 where that cannot be had; and what is
+ * to be done then. It opens new pages and changes nothing else: the next look has them, with their
+ * last totals if they have ended. True: one of them is not ready yet, or none; ask again soon.
+ */
+int nvs_pages_watch(struct nvs_pages *pages);
+bool nvs_pages_notice(struct nvs_pages *pages);
 uint32_t nvs_pages_count(const struct nvs_pages *pages);
 /* By pid; each pid is there once. */
 const struct nvs_page *nvs_pages_at(const struct nvs_pages *pages, uint32_t index);

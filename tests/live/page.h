@@ -19,13 +19,17 @@
 
 #define LIVE_SLOTS 8
 #define LIVE_APIS 16
+#ifndef LIVE_KERNELS
 #define LIVE_KERNELS 8
+#endif
 #define LIVE_RESULTS 8
 #define LIVE_GPUS 2
 #define LIVE_SITES 4
 #define LIVE_ALLOCS 8
 #define LIVE_CHANNELS 4
+#ifndef LIVE_STRINGS
 #define LIVE_STRINGS 8192
+#endif
 
 struct live_slot {
 	struct nvs_live_slot slot;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5,...  A range that names
+ * OpenMetrics in a version that we do not write says nothing about us; wildcards mean what was
+ * always given, plain text.
+ */
+#include <string.h>
+#include <strings.h>
+#include "live/exporter/accept.h"
+
+/* Up to one of ENDS, blanks around it taken off. */
+struct word {
+	const char *text;
+	size_t n;
+};
+
+static struct word next_word(const char **at, const char *ends)
+{
+	struct word w;
+
+	*at += strspn(*at, " \t");
+	w.text = *at;
+	w.n = strcspn(*at, ends);
+	*at += w.n;
+	while (w.n && strchr(" \t", w.text[w.n - 1]))
+		w.n--;
+	return w;
+}
+
+static bool is(struct word w, const char *text)
+{
+	return w.n == strlen(text) && !strncasecmp(w.text, text, w.n);
+}
+
+/* "0.75" in thousandths; what is no such number counts as 0. */
+static int quality(struct word w)
+{
+	int q = 0, scale = 1000;
+
+	if (!w.n || (w.text[0] != '0' && w.text[0] != '1') || (w.n > 1 && w.text[1] != '.') ||
+	    w.n > 5)
+		return 0;
+	for (size_t i = 0; i < w.n; i++) {
+		if (i == 1)
+			continue;
+		if (w.text[i] < '0' || w.text[i] > '9')
+			return 0;
+		q += (w.text[i] - '0') * scale;
+		scale /= 10;
+	}
+	return q > 1000 ? 1000 : q;
+}
+
+bool nvs_accept_openmetrics(const char *accept)
+{
+	int open = 0, plain = 0;
+
+	while (accept && *accept) {
+		struct word type = next_word(&accept, ";,");
+		bool ours = true;
+		int q = 1000;
+
+		while (*accept == ';') {
+			struct word name, value;
+
+			accept++;
+			name = next_word(&accept, "=;,");
+			value = (struct word){"", 0};
+			if (*accept == '=') {
+				accept++;
+				value = next_word(&accept, ";,");
+			}
+			if (is(name, "q"))
+				q = quality(value);
+			else if (is(name, "version") && is(type, "application/openmetrics-text"))
+				ours = is(value, "1.0.0");
+		}
+		if (is(type, "application/openmetrics-text") && ours && q > open)
+			open = q;
+		else if (is(type, "text/plain") && q > plain)
+			plain = q;
+		accept += *accept == ',';
+	}
+	return open && open >= plain;
+}

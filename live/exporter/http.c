@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * HTTP by libmicrohttpd, which is looked up when asked for: --textfile works where it is not
+ * installed, and where this was built without its header. One thread does everything, so that the
+ * state of the counters needs no lock.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "live/exporter/http.h"
+
+const char *const nvs_http_words[NVS_HTTP_ANSWERS] = {"200", "404", "405", "503", "none"};
+
+#if __has_include(<microhttpd.h>)
+#include <dlfcn.h>
+#include <microhttpd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include "live/exporter/accept.h"
+
+enum {
+	CONNECTIONS = 32,
+	HEADER_BYTES = 8 << 10,
+	HEADER_MS = 3000,
+	WHOLE_MS = 10000,
+	OUTSTANDING = 256 << 20,
+};
+
+#define FUNCTIONS(X)                                          \
+	X(MHD_add_response_header)                            \
+	X(MHD_create_response_from_buffer)                    \
+	X(MHD_create_response_from_buffer_with_free_callback) \
+	X(MHD_destroy_response)                               \
+	X(MHD_get_connection_info)                            \
+	X(MHD_get_daemon_info)                                \
+	X(MHD_get_timeout)                                    \
+	X(MHD_lookup_connection_value)                        \
+	X(MHD_queue_response)                                 \
+	X(MHD_run)                                            \
+	X(MHD_start_daemon)                                   \
+	X(MHD_stop_daemon)
+
+#define MEMBER(name) __typeof__(name) *name;
+static struct {
+	FUNCTIONS(MEMBER)
+} mhd;
+
+static bool look_up_all(void *library)
+{
+	void *symbol;
+
+#define LOOK_UP(name)                   \
+	symbol = dlsym(library, #name); \
+	if (!symbol)                    \
+		return false;           \
+	memcpy(&mhd.name, &symbol, sizeof(mhd.name));
+	FUNCTIONS(LOOK_UP)
+	return true;
+}
+
+/* A connection, to be ended when its time is over: the library's own limit begins anew with each
+ * byte. */
+struct connection {
+	struct connection *next, **at;
+	int fd;
+	uint64_t since;
+	bool asked;
+};
+static struct connection *connections;
+static bool room_again; /* one has gone: who waits for its place comes in with the next run */
+
+/* An answer that a client has not taken yet. */
+struct waiting {
+	size_t size;
+	char text[];
+};
+static size_t outstanding;
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct nvs_http *http = arg;
+	struct connection *c = *context;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info =
+			mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		c = calloc(1, sizeof(*c));
+		if (!c || !info) {
+			free(c);
+			if (info)
+				shutdown(info->connect_fd, SHUT_RDWR);
+			return;
+		}
+		*c = (struct connection){connections, &connections, info->connect_fd, now_ms(),
+					 false};
+		if (connections)
+			connections->at = &c->next;
+		connections = c;
+		*context = c;
+	} else if (c) {
+		if (!c->asked)
+			http->answers[NVS_HTTP_NONE]++;
+		*c->at = c->next;
+		if (c->next)
+			c->next->at = c->at;
+		free(c);
+		*context = NULL;
+		room_again = true;
+	}
+}
+
+static void end_overdue(void)
+{
+	uint64_t now = now_ms();
+
+	for (struct connection *c = connections; c; c = c->next)
+		if (now - c->since > (c->asked ? WHOLE_MS : HEADER_MS))
+			shutdown(c->fd, SHUT_RDWR);
+}
+
+static void taken(void *text)
+{
+	struct waiting *w = (struct waiting *)((char *)text - sizeof(*w));
+
+	outstanding -= w->size;
+	free(w);
+}
+
+/* NULL: too much waits already, or there is no memory. */
+static struct MHD_Response *metrics(struct nvs_http *http, bool openmetrics)
+{
+	struct nvs_expose e = {.openmetrics = openmetrics};
+	struct MHD_Response *r = NULL;
+	struct waiting *w = NULL;
+
+	if (outstanding < OUTSTANDING) {
+		http->scrape(http->arg, &e);
+		w = e.failed ? NULL : malloc(sizeof(*w) + e.size);
+	}
+	if (w) {
+		w->size = e.size;
+		memcpy(w->text, e.text, e.size);
+		outstanding += w->size;
+		r = mhd.MHD_create_response_from_buffer_with_free_callback(e.size, w->text, taken);
+		if (!r)
+			taken(w->text);
+	}
+	free(e.text);
+	return r;
+}
+
+static struct MHD_Response *words(const char *text)
+{
+	return mhd.MHD_create_response_from_buffer(strlen(text), (void *)text,
+						   MHD_RESPMEM_PERSISTENT);
+}
+
+static const char front[] = "<!DOCTYPE html><html lang=\"en\"><head><meta "
+			    "charset=\"utf-8\"><title>nvsnoop-exporter</title></head>\n"
+			    "<body><h1>nvsnoop-exporter " NVS_VERSION
+			    "</h1><p><a href=\"/metrics\">Metrics</a></p></body></html>\n";
+
+static enum MHD_Result send_answer(struct MHD_Connection *connection, unsigned int status,
+				   struct MHD_Response *r, const char *type)
+{
+	enum MHD_Result done;
+
+	if (!r)
+		return MHD_NO;
+	mhd.MHD_add_response_header(r, "Content-Type", type);
+	mhd.MHD_add_response_header(r, "Connection", "close");
+	mhd.MHD_add_response_header(r, "Cache-Control", "no-store");
+	mhd.MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		mhd.MHD_add_response_header(r, "Allow", "GET, HEAD");
+	done = mhd.MHD_queue_response(connection, status, r);
+	mhd.MHD_destroy_response(r);
+	return done;
+}
+
+static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
+			      const char *method, const char *version, const char *upload,
+			      size_t *upload_size, void **request)
+{
+	static const char plain[] = "text/plain; charset=utf-8";
+	struct nvs_http *http = arg;
+	const union MHD_ConnectionInfo *info =
+		mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct connection *c = info ? info->socket_context : NULL;
+	struct MHD_Response *r;
+	bool open;
+
+	if (c)
+		c->asked = true;
+	if (strcmp(method, "GET") && strcmp(method, "HEAD")) {
+		http->answers[NVS_HTTP_NOT_ALLOWED]++;
+		return send_answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+				   words("only GET and HEAD\n"), plain);
+	}
+	if (!strcmp(url, "/")) {
+		http->answers[NVS_HTTP_OK]++;
+		return send_answer(connection, MHD_HTTP_OK, words(front),
+				   "text/html; charset=utf-8");
+	}
+	if (strcmp(url, "/metrics")) {
+		http->answers[NVS_HTTP_NOT_FOUND]++;
+		return send_answer(connection, MHD_HTTP_NOT_FOUND,
+				   words("there is only /metrics\n"), plain);
+	}
+	open = nvs_accept_openmetrics(
+		mhd.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
+	r = metrics(http, open);
+	http->answers[r ? NVS_HTTP_OK : NVS_HTTP_UNAVAILABLE]++;
+	if (!r)
+		return send_answer(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+				   words("too many answers wait to be taken\n"), plain);
+	mhd.MHD_add_response_header(r, "Vary", "Accept");
+	return send_answer(connection, MHD_HTTP_OK, r,
+			   open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+				: "text/plain; version=0.0.4; charset=utf-8");
+}
+
+/* /metrics%00 is another name than /metrics. */
+static size_t as_it_is(void *arg, struct MHD_Connection *connection, char *text)
+{
+	return strlen(text);
+}
+
+static int earlier(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* ms, -1: no need of us. */
+static int until_due(struct MHD_Daemon *daemon)
+{
+	int timeout = room_again ? 0 : connections ? 100 : -1;
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	room_again = false;
+	if (mhd.MHD_get_timeout(daemon, &ms) == MHD_YES)
+		timeout = earlier(timeout, ms > 100 ? 100 : (int)ms);
+	return timeout;
+}
+
+static void turn(struct nvs_http *http, struct MHD_Daemon *daemon, int stop)
+{
+	const union MHD_DaemonInfo *info = mhd.MHD_get_daemon_info(daemon,
+								   MHD_DAEMON_INFO_EPOLL_FD);
+	struct pollfd fds[] = {{.fd = info->epoll_fd, .events = POLLIN},
+			       {.fd = stop, .events = POLLIN},
+			       {.fd = http->watch, .events = POLLIN}};
+	int again = -1;
+
+	while (!fds[1].revents) {
+		int n = poll(fds, 3, earlier(until_due(daemon), again));
+
+		if (n < 0 && errno != EINTR)
+			return;
+		if (n >= 0 && (fds[2].revents || again >= 0))
+			again = http->notice(http->arg, fds[2].revents);
+		mhd.MHD_run(daemon);
+		end_overdue();
+	}
+}
+
+int nvs_http_serve(struct nvs_http *http, int listener, int stop, char *message, size_t room)
+{
+	void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+	struct MHD_Daemon *daemon;
+
+	if (!library || !look_up_all(library)) {
+		snprintf(message, room,
+			 "no libmicrohttpd.so.12 here (package libmicrohttpd12); "
+			 "--textfile works without it");
+		return -1;
+	}
+	daemon = mhd.MHD_start_daemon(
+		MHD_USE_EPOLL, 0, NULL, NULL, answer, http, MHD_OPTION_LISTEN_SOCKET,
+		(MHD_socket)listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(WHOLE_MS / 1000),
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+		MHD_OPTION_UNESCAPE_CALLBACK, as_it_is, NULL, MHD_OPTION_END);
+	if (!daemon) {
+		snprintf(message, room, "libmicrohttpd does not start: %s", strerror(errno));
+		return -1;
+	}
+	turn(http, daemon, stop);
+	mhd.MHD_stop_daemon(daemon);
+	return 0;
+}
+
+#else
+
+int nvs_http_serve(struct nvs_http *http, int listener, int stop, char *message, size_t room)
+{
+	snprintf(message, room,
+		 "built without libmicrohttpd (package libmicrohttpd-dev); "
+		 "--textfile works without it");
+	return -1;
+}
+#endif

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# nvsnoop-exporter. libmicrohttpd is looked up by the program when it runs; without its header only --textfile is there.
+EXPORTER_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/exporter/*.c))
+
+all: $(BUILD)/nvsnoop-exporter
+
+$(BUILD)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $^ $(DECODE_LIBS) -ldl
+
+# Processes with live pages made by hand.
+$(BUILD)/tests/live/comers: tests/live/comers.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $^
+
+TESTS      += tests/live/exporter
+SLOW_TESTS += tests/live/http
+TEST_DEPS  += $(BUILD)/nvsnoop-exporter $(BUILD)/tests/live/comers
+TEST_AGAIN += san-exporter
+.PHONY: san-exporter
+san-exporter:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(BUILD)/san/nvsnoop-exporter

@@ -201,9 +201,16 @@ int nvs_edges_longest(const struct nvs_edges *e, const struct nvs_graph_node *no
 {
 	uint32_t *room = calloc(6ul * n + e->n + 1, sizeof(*room));
 	struct place *places = malloc((n + 1ul) * sizeof(*places));
-	struct paths p = {room,		room + 6ul * n, room + n,	room + 2ul * n,
-			  room + 3ul * n, room + 4ul * n, room + 5ul * n, 0,
-			  0,		0};
+	struct paths p = {room,
+			  room + 6ul * n,
+			  room + n,
+			  room + 2ul * n,
+			  room + 3ul * n,
+			  room + 4ul * n,
+			  room + 5ul * n,
+			  0,
+			  0,
+			  0};
 
 	*longest = 0;
 	if (room && places && e->known) {

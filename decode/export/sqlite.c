@@ -2,8 +2,9 @@
 /*
  * --export=sqlite: a database with our tables (NVSNOOP_CALL and so on), and, made of them, those
  * tables of Nsight Systems' export whose meaning is equal, by its names and columns. None of those
- * has a row of which a time is not known. Of what the GPU did there is none: theirs are of kernels,
- * the times that there are of submissions.
+ * has a row of which a time is not known. Theirs of what the GPU did are of kernels and copies, the
+ * times that there are of submissions: those are in them that held one of these and nothing else,
+ * and waited for nobody else's work meanwhile.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,6 +29,9 @@ static const char *const nsys[] = {
 	"CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)",
 	"INSERT INTO StringIds (value)"
 	" SELECT api FROM NVSNOOP_CALL WHERE api NOT NULL"
+	" UNION SELECT kernel FROM NVSNOOP_LAUNCH WHERE kernel NOT NULL"
+	" UNION SELECT base_name FROM NVSNOOP_LAUNCH WHERE base_name NOT NULL"
+	" UNION SELECT mangled FROM NVSNOOP_LAUNCH WHERE mangled NOT NULL"
 	" UNION SELECT \"range\" FROM NVSNOOP_RANGE WHERE \"range\" NOT NULL"
 	" UNION SELECT name FROM NVSNOOP_THREAD WHERE name NOT NULL"
 	" UNION SELECT symbol FROM NVSNOOP_FRAME WHERE symbol NOT NULL"
@@ -56,6 +60,66 @@ static const char *const nsys[] = {
 	" FROM NVSNOOP_CALL c JOIN NVSNOOP_PROCESS p USING (process)"
 	" LEFT JOIN NVSNOOP_THREAD t ON t.process = c.process AND t.thread = c.thread"
 	" JOIN StringIds s ON s.value = c.api WHERE c.begin_ns NOT NULL AND c.end_ns NOT NULL",
+	/* What the GPU did, for the three of below: by one submission that has a time of its own.
+	 */
+	"CREATE TEMP VIEW one AS SELECT g.begin_ns AS start, g.end_ns AS \"end\", h.gpu AS "
+	"deviceId,"
+	" g.context AS contextId, g.stream AS streamId, c.rowid AS correlationId,"
+	" p.pid << 24 AS globalPid, g.process, g.call, g.bytes, c.api, g.work, s.launches,"
+	" s.copies, s.memsets, s.memset_bytes FROM NVSNOOP_GPU_WORK g"
+	" JOIN NVSNOOP_SUBMISSION s USING (process, submission)"
+	" JOIN NVSNOOP_PROCESS p USING (process)"
+	" LEFT JOIN NVSNOOP_CHANNEL h ON h.process = g.process AND h.channel = g.channel"
+	" LEFT JOIN NVSNOOP_CALL c ON c.process = g.process AND c.call = g.call"
+	" WHERE g.begin_ns NOT NULL AND g.end_ns NOT NULL AND g.note IS NULL",
+	"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, \"end\" INTEGER NOT NULL,"
+	" deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, streamId INTEGER,"
+	" correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL,"
+	" shortName INTEGER NOT NULL, mangledName INTEGER, launchType INTEGER,"
+	" cacheConfig INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY INTEGER,"
+	" gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER,"
+	" staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, localMemoryPerThread INTEGER,"
+	" localMemoryTotal INTEGER, gridId INTEGER, sharedMemoryExecuted INTEGER,"
+	" graphNodeId INTEGER, sharedMemoryLimitConfig INTEGER, graphId INTEGER,"
+	" clusterX INTEGER, clusterY INTEGER, clusterZ INTEGER)",
+	"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, \"end\", deviceId, contextId, streamId,"
+	" correlationId, globalPid, demangledName, shortName, mangledName, registersPerThread,"
+	" gridX, gridY, gridZ, blockX, blockY, blockZ, staticSharedMemory, dynamicSharedMemory,"
+	" localMemoryPerThread) SELECT one.start, one.\"end\", one.deviceId, one.contextId,"
+	" one.streamId, one.correlationId, one.globalPid, n.id, b.id, m.id, l.registers, l.grid_x,"
+	" l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z, l.static_shared_bytes,"
+	" l.dynamic_shared_bytes, l.local_bytes FROM one"
+	" JOIN NVSNOOP_LAUNCH l ON l.process = one.process AND l.call = one.call"
+	" JOIN StringIds n ON n.value = l.kernel JOIN StringIds b ON b.value = l.base_name LEFT "
+	"JOIN StringIds m ON m.value = l.mangled"
+	" WHERE one.launches = 1 AND one.copies = 0 AND one.memsets = 0",
+	"CREATE TABLE ENUM_CUDA_MEMCPY_OPER (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label "
+	"TEXT)",
+	"INSERT INTO ENUM_CUDA_MEMCPY_OPER VALUES"
+	" (0, 'CUDA_MEMCPY_KIND_UNKNOWN', 'Unknown'), (1, 'CUDA_MEMCPY_KIND_HTOD', "
+	"'Host-to-Device'),"
+	" (2, 'CUDA_MEMCPY_KIND_DTOH', 'Device-to-Host'),"
+	" (8, 'CUDA_MEMCPY_KIND_DTOD', 'Device-to-Device'),"
+	" (9, 'CUDA_MEMCPY_KIND_HTOH', 'Host-to-Host'),"
+	" (10, 'CUDA_MEMCPY_KIND_PTOP', 'Peer-to-Peer')",
+	"CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER NOT NULL, \"end\" INTEGER NOT NULL,"
+	" deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, streamId INTEGER,"
+	" correlationId INTEGER, globalPid INTEGER, bytes INTEGER NOT NULL,"
+	" copyKind INTEGER NOT NULL, srcKind INTEGER, dstKind INTEGER, graphNodeId INTEGER,"
+	" copyCount INTEGER)",
+	"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY SELECT start, \"end\", deviceId, contextId, NULL,"
+	" streamId, correlationId, globalPid, bytes, CASE WHEN api LIKE 'cuMemcpy%Peer%' THEN 10"
+	" WHEN work = 'copy HtoD' THEN 1 WHEN work = 'copy DtoH' THEN 2"
+	" WHEN work = 'copy DtoD' THEN 8 WHEN work = 'copy HtoH' THEN 9 ELSE 0 END,"
+	" NULL, NULL, NULL, 1 FROM one WHERE bytes NOT NULL AND work LIKE 'copy%'",
+	"CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER NOT NULL, \"end\" INTEGER NOT NULL,"
+	" deviceId INTEGER, contextId INTEGER, greenContextId INTEGER, streamId INTEGER,"
+	" correlationId INTEGER, globalPid INTEGER, value INTEGER, bytes INTEGER NOT NULL,"
+	" graphNodeId INTEGER, memKind INTEGER)",
+	"INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET SELECT start, \"end\", deviceId, contextId, NULL,"
+	" streamId, correlationId, globalPid, NULL, memset_bytes, NULL, NULL FROM one"
+	" WHERE memsets = 1 AND launches = 0 AND copies = 0 AND work = 'memset'",
+	"DROP VIEW one",
 	"CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, \"end\" INTEGER,"
 	" eventType INTEGER NOT NULL, rangeId INTEGER, color INTEGER, text TEXT,"
 	" globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER)",
@@ -182,6 +246,8 @@ NVS_REPORT(
 	       "channels, graphs and stacks stand in tables of our own (NVSNOOP_CALL ...), calls, "
 	       "ranges, threads and stacks also\nin those that Nsight Systems has for them "
 	       "(CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS ...), for what was written for it. What "
-	       "the GPU did, by the times of\n.BR timing=work ,\nstands in NVSNOOP_GPU_WORK alone.",
+	       "the GPU did, by the times of\n.BR timing=work ,\nstands in NVSNOOP_GPU_WORK; "
+	       "kernels, copies and memsets that have a time of their own also in "
+	       "CUPTI_ACTIVITY_KIND_KERNEL, _MEMCPY and _MEMSET.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FILE,
 	.print = print);

@@ -6,6 +6,7 @@
 #include "decode/export/tables.h"
 #include <errno.h>
 #include "decode/base/hash.h"
+#include "decode/calls/args.h"
 #include "decode/calls/edges.h"
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
@@ -69,16 +70,43 @@ static const struct nvs_cell_column call_columns[] = {
 	NUMBER("submissions"), NUMBER("entries"), NUMBER("command_bytes"), NUMBER("stack"),
 	TEXT("detail"),
 };
+static const struct nvs_cell_column launch_columns[] = {
+	NUMBER("process"),
+	NUMBER("call"),
+	TEXT("kernel"),
+	TEXT("base_name"),
+	TEXT("mangled"),
+	NUMBER("grid_x"),
+	NUMBER("grid_y"),
+	NUMBER("grid_z"),
+	NUMBER("block_x"),
+	NUMBER("block_y"),
+	NUMBER("block_z"),
+	NUMBER("registers"),
+	NUMBER("static_shared_bytes"),
+	NUMBER("dynamic_shared_bytes"),
+	NUMBER("local_bytes"),
+};
 static const struct nvs_cell_column submission_columns[] = {
-	NUMBER("process"),    NUMBER("submission"),
-	NUMBER("channel"),    NUMBER("sequence"),
-	NUMBER("thread"),     NUMBER("call"),
-	NUMBER("time_ns"),    NUMBER("entries"),
-	NUMBER("pending"),    NUMBER("command_bytes"),
-	NUMBER("launches"),   NUMBER("copies"),
-	NUMBER("copy_bytes"), NUMBER("memsets"),
-	NUMBER("releases"),   NUMBER("acquires"),
-	NUMBER("stack"),      TEXT("api"),
+	NUMBER("process"),
+	NUMBER("submission"),
+	NUMBER("channel"),
+	NUMBER("sequence"),
+	NUMBER("thread"),
+	NUMBER("call"),
+	NUMBER("time_ns"),
+	NUMBER("entries"),
+	NUMBER("pending"),
+	NUMBER("command_bytes"),
+	NUMBER("launches"),
+	NUMBER("copies"),
+	NUMBER("copy_bytes"),
+	NUMBER("memsets"),
+	NUMBER("memset_bytes"),
+	NUMBER("releases"),
+	NUMBER("acquires"),
+	NUMBER("stack"),
+	TEXT("api"),
 	TEXT("site"),
 };
 static const struct nvs_cell_column release_columns[] = {
@@ -89,7 +117,7 @@ static const struct nvs_cell_column work_columns[] = {
 	NUMBER("process"), NUMBER("submission"), NUMBER("channel"),
 	NUMBER("call"),	   TEXT("work"),	 NUMBER("begin_ns"),
 	NUMBER("end_ns"),  NUMBER("bytes"),	 NUMBER("clock_error_ns"),
-	TEXT("note"),
+	TEXT("note"),	   NUMBER("stream"),	 NUMBER("context"),
 };
 static const struct nvs_cell_column range_columns[] = {
 	NUMBER("process"), NUMBER("thread"),   NUMBER("domain_id"), TEXT("domain"),
@@ -120,6 +148,7 @@ const struct nvs_tables_one nvs_tables[NVS_TABLES] = {
 	[NVS_TABLE_THREAD] = {"thread", COLUMNS(thread_columns)},
 	[NVS_TABLE_CHANNEL] = {"channel", COLUMNS(channel_columns)},
 	[NVS_TABLE_CALL] = {"call", COLUMNS(call_columns)},
+	[NVS_TABLE_LAUNCH] = {"launch", COLUMNS(launch_columns)},
 	[NVS_TABLE_SUBMISSION] = {"submission", COLUMNS(submission_columns)},
 	[NVS_TABLE_RELEASE] = {"release", COLUMNS(release_columns)},
 	[NVS_TABLE_GPU_WORK] = {"gpu_work", COLUMNS(work_columns)},
@@ -298,12 +327,61 @@ static void put_stack(struct state *st, const struct nvs_walk *w, uint32_t stack
 	number(st, nvs_trace_stack_at(w->source->trace, stack), stack);
 }
 
+/* "step" of "void ns::step<4>(float*)". */
+static const char *base_name(const char *name, char *room, size_t size)
+{
+	static const char nameless[] = "(anonymous namespace)";
+	const char *begin = name, *end = NULL, *p = name;
+
+	for (int depth = 0; *p; p++) {
+		if (!strncmp(p, nameless, sizeof(nameless) - 1)) {
+			p += sizeof(nameless) - 2;
+		} else if (*p == '(' && !depth) {
+			break;
+		} else if (!depth && (*p == ' ' || *p == ':')) {
+			begin = p + 1;
+			end = NULL;
+		} else if (*p == '<' && !depth++ && !end) {
+			end = p;
+		} else if (*p == '>' && depth) {
+			depth--;
+		}
+	}
+	end = end ? end : p;
+	snprintf(room, size, "%.*s", end - begin < 255 ? (int)(end - begin) : 255, begin);
+	return room;
+}
+
+static int tell_launch(struct nvs_walk *w, const struct nvs_walk_call *c)
+{
+	const struct nvs_kernel *k = c->launched;
+	struct state *st = begin_row(w);
+	uint32_t shape[6] = {0};
+	bool shaped = nvs_call_shape(c->call, shape, shape + 3), asked;
+	uint64_t shared = 0;
+	char room[256];
+
+	asked = nvs_call_value(c->call, NVS_ARG_sharedMemBytes, &shared);
+	number(st, true, c->flow);
+	text(st, c->kernel);
+	text(st, base_name(c->kernel, room, sizeof(room)));
+	text(st, k->name);
+	for (int i = 0; i < 6; i++)
+		number(st, shaped, shape[i]);
+	number(st, k->has_attributes, k->registers);
+	number(st, k->has_attributes, k->shared);
+	number(st, asked, shared);
+	number(st, k->has_attributes, k->local);
+	return tell(w, NVS_TABLE_LAUNCH);
+}
+
 static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 {
 	const struct nvs_call *call = c->call;
 	bool returned = c->ended && !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED));
 	struct state *st = begin_row(w);
 	char room[32], words[NVS_WORDS_BYTES];
+	int r;
 
 	number(st, true, c->flow);
 	number(st, call->thread != NVS_NONE, call->thread);
@@ -322,7 +400,8 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	put_stack(st, w, call->stack);
 	nvs_words_call(words, w->source, w->handles, call);
 	text(st, words);
-	return tell(w, NVS_TABLE_CALL);
+	r = tell(w, NVS_TABLE_CALL);
+	return r || !c->launched ? r : tell_launch(w, c);
 }
 
 static uint64_t sum(const uint64_t *of)
@@ -355,6 +434,7 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	number(st, seen, sum(t->copies));
 	number(st, seen, sum(t->copied));
 	number(st, seen, t->memsets);
+	number(st, seen, t->memset_bytes);
 	number(st, seen, t->releases);
 	number(st, seen, t->acquires);
 	put_stack(st, w, s->rec->stack);
@@ -377,6 +457,7 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 
 static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 {
+	const struct nvs_work_stream *stream = g->stream;
 	struct state *st = begin_row(w);
 
 	number(st, true, g->work->number);
@@ -388,6 +469,8 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 	number(st, g->work->flags & NVS_WORK_ALONE, g->work->bytes);
 	number(st, true, g->give);
 	text(st, nvs_walk_note(g));
+	number(st, stream, stream ? stream->key.stream : 0);
+	number(st, stream && stream->key.context, stream ? stream->key.context : 0);
 	return tell(w, NVS_TABLE_GPU_WORK);
 }
 

@@ -78,17 +78,15 @@ static uint64_t flow_of(const struct nvs_walk *w, const struct nvs_call *call)
 
 /* ---- calls, and the memory that they take ---- */
 
-static const char *kernel_of(const struct nvs_walk *w, const struct nvs_call *call)
+static const struct nvs_kernel *launched_by(const struct nvs_walk *w, const struct nvs_call *call)
 {
-	const struct nvs_kernel *k;
 	uint64_t handle;
 
 	if (call->api->group != NVS_CALL_GROUP_LAUNCH ||
 	    (!nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) &&
 	     !nvs_call_kind(call, NVS_KIND_KERNEL, &handle)))
-		return "";
-	k = nvs_handles_kernel_of(w->handles, handle);
-	return k && *k->name ? nvs_written_name(w->source->trace, k->name) : "";
+		return NULL;
+	return nvs_handles_kernel_of(w->handles, handle);
 }
 
 /* What a call does to the blocks; false: nothing. */
@@ -141,7 +139,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (r || !w->walker->call || !nvs_filter_call(w->source, call))
 		return r;
 	c.name = nvs_call_name(call->api);
-	c.kernel = kernel_of(w, call);
+	c.launched = launched_by(w, call);
+	c.kernel = c.launched && *c.launched->name
+			   ? nvs_written_name(w->source->trace, c.launched->name)
+			   : "";
 	c.flow = flow_of(w, call);
 	c.begin = time_of(w, call->begin);
 	c.ended = call->end;
@@ -346,6 +347,8 @@ static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *
 				      &g.begin, &g.give))
 		return 0;
 	g.name = nvs_works_name(w->own->works, work);
+	if (work->stream != NVS_NONE)
+		g.stream = nvs_works_stream(w->own->works, work->stream);
 	g.flow = (uintptr_t)nvs_number_get(&w->own->flows, index);
 	g.begin += w->own->shift;
 	/* The place of each is off by a little of its own. */

@@ -35,6 +35,7 @@ struct nvs_walk {
 struct nvs_walk_call {
 	const struct nvs_call *call;
 	const char *name;
+	const struct nvs_kernel *launched; /* NULL: it launches none */
 	const char *kernel; /* of a launch, as its source writes it; "" where not known */
 	uint64_t flow; /* stands for it in all that follows of it; never 0 */
 	int64_t begin, end;
@@ -68,6 +69,7 @@ struct nvs_walk_release {
 /* What the GPU did of a submission that has a time. */
 struct nvs_walk_gpu {
 	const struct nvs_work *work;
+	const struct nvs_work_stream *stream; /* NULL: not known */
 	const char *name; /* of the kernel, the copy, else of the call; "" not known */
 	uint64_t flow; /* of its call; 0: none */
 	/* Of a channel one begins no sooner than the one before it has ended. */

@@ -253,11 +253,15 @@ def tables(ask, places):
     return t
 
 
+def ask_sqlite(path, query):
+    done = subprocess.run(["sqlite3", "-readonly", "-json", path, query], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout or "[]")
+
+
 def sqlite(path):
     """By the sqlite3 tool; and what was written for Nsight Systems' tables gets the same from them."""
     def ask(query):
-        done = subprocess.run(["sqlite3", "-readonly", "-json", path, query], capture_output=True, text=True, check=True)
-        return json.loads(done.stdout or "[]")
+        return ask_sqlite(path, query)
 
     t = tables(ask, {name: "NVSNOOP_" + name.upper() for name in TABLES})
     if ask("PRAGMA integrity_check") != [{"integrity_check": "ok"}]:

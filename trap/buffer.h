@@ -8,10 +8,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "nvsnoop/live.h"
 #include "nvsnoop/trace.h"
 
 #define NVS_MAX_BUFFERS 1024
 
+/* In the order of enum nvs_live_count: they may lie in the live page. */
 enum nvs_counter {
 	NVS_COUNT_SUBMISSIONS,
 	NVS_COUNT_ENTRIES,
@@ -28,6 +30,9 @@ enum nvs_counter {
 	NVS_COUNT_FOREIGN,
 	NVS_COUNT_SKIPPED,
 	NVS_COUNT_SKIPPED_BYTES,
+	NVS_COUNT_SKIPPED_ENTRIES,
+	NVS_COUNT_LOST_ENTRIES,
+	NVS_COUNT_DOORBELLS,
 	NVS_COUNT_MAX
 };
 
@@ -57,8 +62,11 @@ struct nvs_buffer {
 	struct nvs_activity activity; /* of that trap; owner's */
 	uint32_t busy; /* owner is between reserve and commit */
 	uint32_t late; /* the record between them goes to late() */
-	uint64_t counters[NVS_COUNT_MAX]; /* enum nvs_counter, summed by the writer */
+	uint64_t *counters; /* by enum nvs_counter, summed by the writer: its own, or in the live
+			       page */
+	struct nvs_live_slot *live; /* of the live page, NULL: none */
 	_Atomic uint64_t overdue; /* an epoch that was waited for too long, and is no more */
+	uint64_t own[NVS_COUNT_MAX];
 } __attribute__((aligned(64)));
 
 /* By anybody, at any time. */
@@ -73,6 +81,8 @@ static inline uint64_t nvs_count_of(const struct nvs_buffer *buffer, enum nvs_co
  */
 int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes,
 		   uint8_t *stack_top);
+/* Ahead of that: the next buffer counts in SLOT, which is its alone. */
+void nvs_buffer_counts_in(struct nvs_live_slot *slot);
 uint32_t nvs_buffer_count(void);
 struct nvs_buffer *nvs_buffer_at(uint32_t number);
 /* Rings without a living owner; gives back those whose owner has died. For the writer. */

@@ -43,7 +43,7 @@ enum nvs_trap_mode { NVS_TRAP_EMULATE, NVS_TRAP_STEP };
 enum nvs_level {
 	NVS_LEVEL_FULL,
 	NVS_LEVEL_HEADERS, /* entries and sizes, no segments */
-	NVS_LEVEL_COUNTS, /* how many and how large, by channel, when the channel ends */
+	NVS_LEVEL_NONE, /* nothing: there is no trace, and it is only counted */
 };
 
 struct nvs_trap_options {

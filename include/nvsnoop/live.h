@@ -168,7 +168,7 @@ enum nvs_live_count {
 	NVS_LIVE_COUNTS = 24 /* room for as many */
 };
 
-#define NVS_LIVE_GAPS 16 /* by enum nvs_gap_reason: submissions lost for it; not CHOICE */
+#define NVS_LIVE_GAPS 16 /* by enum nvs_gap_reason: submissions or segments lost; not CHOICE */
 
 /* By where the data is: H host, D device (arrays too); ANY: the call leaves it to the driver. */
 enum nvs_live_direction {
@@ -228,7 +228,7 @@ struct nvs_live_slot {
 	uint32_t generation; /* owners so far, times two; odd: there is one */
 	uint32_t tid; /* as the process itself sees it */
 	uint32_t thread; /* its number in the trace */
-	uint32_t ncalls; /* in flight, the outermost first */
+	uint32_t ncalls; /* in flight, the outermost first; may be more than there is room for */
 	char name[16];
 	struct nvs_live_call calls[NVS_LIVE_CALLS];
 	uint32_t nranges; /* open; may be more than there is room for */

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
+#include "preload/live/memory.h"
 #include "preload/modules/elf.h"
 
 /* ---- the table, made of api/cuda.api ---- */
@@ -55,6 +56,29 @@ struct nvs_api_frame;
 typedef void nvs_api_before(struct nvs_api_frame *frame);
 typedef void nvs_api_after(struct nvs_api_frame *frame, uint32_t result);
 
+/* What the live page counts beside the call itself (preload/api/count.c). */
+enum nvs_api_does {
+	NVS_DOES_NOTHING,
+	NVS_DOES_COPY,
+	NVS_DOES_ALLOC,
+	NVS_DOES_ALLOC_PITCH,
+	NVS_DOES_ALLOC_ARRAY,
+	NVS_DOES_FREE,
+	NVS_DOES_MAP,
+	NVS_DOES_UNMAP,
+	NVS_DOES_RETAIN,
+	NVS_DOES_GRAPH_LAUNCH,
+};
+
+struct nvs_api_effect {
+	uint8_t does; /* enum nvs_api_does */
+	uint8_t kind; /* enum nvs_live_direction of a copy, nvs_live_kind of memory */
+	uint8_t space; /* enum nvs_live_space */
+	uint8_t mode; /* enum nvs_live_mode */
+	/* Which of keep these are, -1: none. For an array: source Format, target NumChannels */
+	int8_t address, bytes, height, depth, source, target, handle;
+};
+
 struct nvs_api {
 	const char *name, *group;
 	const struct nvs_api_keep *keep;
@@ -67,6 +91,7 @@ struct nvs_api {
 	bool per_thread; /* its default stream is the thread's */
 	bool sited; /* allocates, frees or synchronizes: its stack is asked for, whatever it submits
 		     */
+	struct nvs_api_effect effect;
 };
 
 extern const struct nvs_api nvs_api_table[]; /* by name */
@@ -85,7 +110,7 @@ struct nvs_api_frame {
 	const uint64_t *stack; /* arguments from the seventh on */
 	uint64_t begin, number, depth; /* depth 0: not among the open calls */
 	uint64_t result[2]; /* kept by the thunk */
-	uint64_t unused;
+	uint64_t token; /* of count.c: what is about to be freed */
 	uint64_t vector[16];
 };
 
@@ -122,6 +147,29 @@ void nvs_api_forget_left(void);
 struct nvs_buffer;
 uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame *frame,
 			  uint64_t time, bool *unwound);
+
+/* ---- count.c: what a call means for the live page ---- */
+
+struct nvs_api_done {
+	const struct nvs_api *api;
+	uint64_t begin, end; /* ticks */
+	uint32_t result, row; /* row of the page */
+	uint32_t stack; /* NVS_NONE: not taken */
+	uint32_t absent;
+	const uint64_t *args;
+	bool captured;
+};
+/* A call that returned, with what it did; by the owner of SLOT. */
+void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
+		   const struct nvs_api_done *done, struct nvs_api_frame *frame);
+/* One that frees is about to be made. */
+void nvs_api_count_free(struct nvs_live_page *page, const struct nvs_api *api,
+			struct nvs_api_frame *frame);
+/* The row of the page for a function that was launched, which the driver is asked about the first
+ * time. */
+uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function);
+/* Contexts end, and what they had: as the handlers of context.c. */
+void nvs_api_count_context(uint64_t context, uint32_t device);
 
 /* ---- bind.c, libcuda.c: entry points to thunks ---- */
 
@@ -226,6 +274,6 @@ nvs_api_after nvs_api_after_instantiate, nvs_api_after_update, nvs_api_after_set
 	nvs_api_after_set_kernel_v2, nvs_api_after_set_copy, nvs_api_after_set_memset,
 	nvs_api_after_set_child, nvs_api_after_set_node, nvs_api_after_set_enabled,
 	nvs_api_after_add_node, nvs_api_after_add_node_v2, nvs_api_after_destroy_graph,
-	nvs_api_after_destroy_node;
+	nvs_api_after_destroy_node, nvs_api_after_destroy_exec;
 
 #endif

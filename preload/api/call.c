@@ -5,6 +5,7 @@
  */
 #include "preload/api/api.h"
 #include "preload/signals/signals.h"
+#include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
@@ -258,15 +259,38 @@ static bool is_long(const struct made *m)
 	const struct nvs_trap_options *o = &nvs_process->options;
 
 	return m->end - m->begin >= (o->use_tsc ? LONG_TICKS : LONG_NS) &&
-	       o->level != NVS_LEVEL_COUNTS;
+	       o->level != NVS_LEVEL_NONE;
+}
+
+/* Without a trace only what is counted is of interest. */
+static bool traced(void)
+{
+	return nvs_process->options.level != NVS_LEVEL_NONE;
+}
+
+/* What it allocates has a call site in the live page. */
+static bool is_memory(const struct nvs_api *api)
+{
+	return api->effect.does >= NVS_DOES_ALLOC && api->effect.does <= NVS_DOES_ALLOC_ARRAY;
+}
+
+/* Of the live page. */
+static struct nvs_live_slot *own_slot(void)
+{
+	const struct nvs_buffer *buffer = nvs_tls.buffer;
+
+	/* In a forked child the buffers are wiped. */
+	return buffer && buffer->shared ? buffer->live : NULL;
 }
 
 /* FRAME: of a call that has returned, NULL: of one that was left otherwise. */
 static void write_record(struct made *m, const struct nvs_api_frame *frame)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
-	bool sited = buffer && frame && !(m->flags & NVS_CALL_BEGUN) &&
-		     (m->api->sited || is_long(m));
+	bool begun = m->flags & NVS_CALL_BEGUN;
+	bool sited = buffer && frame &&
+		     (begun || !traced() ? buffer->live && is_memory(m->api)
+					 : m->api->sited || is_long(m));
 	bool unwound = false;
 	uint32_t size;
 	void *room;
@@ -275,10 +299,10 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 		return;
 	if (__builtin_expect(sited, 0)) {
 		m->stack = nvs_api_callsite(buffer, frame, m->end, &unwound);
-		m->flags |= m->stack != NVS_NONE ? NVS_CALL_SITED : 0;
+		m->flags |= m->stack != NVS_NONE && !begun ? NVS_CALL_SITED : 0;
 	}
 	size = record_size(m);
-	room = nvs_buffer_reserve(buffer, size, true);
+	room = traced() ? nvs_buffer_reserve(buffer, size, true) : NULL;
 	if (room) {
 		fill(room, m, size, nvs_tls.thread - 1);
 		nvs_buffer_commit(buffer, size);
@@ -319,19 +343,21 @@ static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
 		bool keep = live() && wanted(open->told) && within(open);
 
 		c->depth--;
+		if (own_slot())
+			nvs_live_add(&own_slot()->left, 1);
 		m.absent = (1u << m.api->nkeep) - 1;
-		if (keep)
+		if (keep && traced())
 			write_record(&m, NULL);
 	}
 }
 
-/* Where the thread's calls in flight outlive a kill; NULL: nowhere. */
-static struct nvs_spool_ring *shown(void)
+/* Where the thread's calls in flight outlive a kill, and are seen live; NULL: nowhere. */
+static struct nvs_buffer *shown(void)
 {
-	const struct nvs_buffer *buffer = nvs_tls.buffer;
+	struct nvs_buffer *buffer = nvs_tls.buffer;
 
 	/* In a forked child the buffers are wiped. */
-	return buffer ? buffer->shared : NULL;
+	return buffer && buffer->shared ? buffer : NULL;
 }
 
 /* A thread's first call may be the one that never returns. */
@@ -343,18 +369,33 @@ static __attribute__((noinline)) void show_first(void)
 
 void nvs_api_forget_left(void)
 {
-	struct nvs_spool_ring *shared = shown();
+	struct nvs_buffer *shared = shown();
 
 	abandon(&nvs_calls, (uintptr_t)__builtin_frame_address(0));
 	if (shared)
 		nvs_calls_hide(shared, nvs_calls.depth);
 }
 
+static __attribute__((noinline)) uint32_t first_row(const struct nvs_api *api)
+{
+	struct nvs_live_page *page = live() ? nvs_live_page() : NULL;
+
+	return page ? nvs_live_api_row(page, nvs_api_number(api), api->name, api->group) : 0;
+}
+
+/* Of the live page; 0: there is none. */
+static uint32_t row_of(const struct nvs_api *api, const struct nvs_buffer *buffer)
+{
+	uint32_t row = buffer && buffer->live ? nvs_live_own->api_rows[nvs_api_number(api)] : 0;
+
+	return __builtin_expect(row != 0, 1) ? row : first_row(api);
+}
+
 struct entered nvs_api_enter(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	struct nvs_calls *c = &nvs_calls;
-	struct nvs_spool_ring *shared = shown();
+	struct nvs_buffer *shared = shown();
 	uintptr_t sp = (uintptr_t)frame;
 
 	if (__builtin_expect(c->depth && c->open[c->depth - 1].sp <= sp, 0))
@@ -370,6 +411,7 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		open->number = frame->number;
 		open->begin = frame->begin;
 		open->api = nvs_api_number(slot->api);
+		open->row = row_of(slot->api, shared);
 		open->told = 0;
 		open->recording = live() && nvs_recording();
 		atomic_signal_fence(memory_order_seq_cst);
@@ -379,6 +421,9 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		else
 			show_first();
 	}
+	frame->token = 0;
+	if (__builtin_expect(slot->api->effect.does == NVS_DOES_FREE, 0) && own_slot())
+		nvs_api_count_free(nvs_live_own, slot->api, frame);
 	if (__builtin_expect(slot->api->before != NULL, 0))
 		slot->api->before(frame);
 	return (struct entered){slot->original, slot->api->words};
@@ -404,6 +449,39 @@ static bool take_out(struct nvs_calls *c, const struct nvs_api_frame *frame,
 	return true;
 }
 
+/* For the live page, whatever the trace is told of it. */
+static void count(const struct made *m, struct nvs_api_frame *frame)
+{
+	struct nvs_live_slot *slot = own_slot();
+	struct nvs_api_done done = {
+		.api = m->api,
+		.begin = m->begin,
+		.end = m->end,
+		.result = m->result,
+		.stack = m->stack,
+		.absent = m->absent,
+		.args = m->args,
+		.captured = m->flags & NVS_CALL_CAPTURED,
+	};
+
+	if (!slot)
+		return;
+	if (m->flags & NVS_CALL_UNWOUND) {
+		nvs_live_add(&slot->left, 1);
+		nvs_live_put_back(nvs_live_own, frame->token);
+		return;
+	}
+	done.row = row_of(m->api, nvs_tls.buffer);
+	nvs_api_tally(nvs_live_own, slot, &done, frame);
+}
+
+static bool is_captured(const struct made *m)
+{
+	return m->api->stream >= 0 &&
+	       atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) > 0 &&
+	       !(m->flags & NVS_CALL_UNWOUND) && nvs_api_capturing(m->api, m->args[m->api->stream]);
+}
+
 static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
@@ -423,30 +501,29 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	m.depth = frame->depth;
 	m.result = result;
 	m.flags = flags;
+	m.stack = NVS_NONE;
 	m.absent = m.bytes = 0;
 	gather(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
-	if (on && !wanted(open.told))
-		return;
 	if (!on) {
 		write_early(&m);
 		return;
 	}
-	/* What a launch means outlasts the window. */
-	if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND))
-		nvs_api_kernel(m.args[api->launched]);
-	if (!within(&open))
-		return;
-	if (api->stream >= 0 && atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) > 0 &&
-	    !(flags & NVS_CALL_UNWOUND) && nvs_api_capturing(api, m.args[api->stream]))
-		m.flags |= NVS_CALL_CAPTURED;
-	write_record(&m, flags & NVS_CALL_UNWOUND ? NULL : frame);
+	m.flags |= is_captured(&m) ? NVS_CALL_CAPTURED : 0;
+	if (wanted(open.told)) {
+		/* What a launch means outlasts the window. */
+		if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND) && traced())
+			nvs_api_kernel(m.args[api->launched]);
+		if (traced() ? within(&open) : is_memory(api))
+			write_record(&m, flags & NVS_CALL_UNWOUND ? NULL : frame);
+	}
+	count(&m, frame);
 }
 
 /* Told first: a kill in between leaves the call twice rather than not at all, and the reader knows
  * that. */
 static void finish(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 {
-	struct nvs_spool_ring *shared;
+	struct nvs_buffer *shared;
 
 	tell(frame, result, flags);
 	shared = shown();

@@ -9,6 +9,7 @@
 #include "preload/base/clock.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
+#include "preload/live/live.h"
 #include "trap/buffer/process.h"
 
 #define EARLY_BYTES (1u << 20)
@@ -93,6 +94,28 @@ static void tell(struct entry *entry, uint32_t tid)
 	nvs_record(&entry->rec);
 }
 
+/* On whichever thread it was: in this one's slot. */
+static void count(const struct nvs_rec_call *rec)
+{
+	const struct nvs_api *api = &nvs_api_table[rec->api];
+	struct nvs_live_page *page = nvs_live_page();
+	const struct nvs_buffer *buffer = nvs_tls.buffer;
+	struct nvs_api_done done = {
+		.api = api,
+		.begin = rec->begin,
+		.end = rec->end,
+		.result = rec->result,
+		.stack = NVS_NONE,
+		.absent = rec->absent,
+		.args = rec->args,
+	};
+
+	if (!page || !buffer || !buffer->live || (rec->rec.flags & NVS_CALL_UNWOUND))
+		return;
+	done.row = nvs_live_api_row(page, rec->api, api->name, api->group);
+	nvs_api_tally(page, buffer->live, &done, NULL);
+}
+
 static void tell_lost(uint32_t lost)
 {
 	struct nvs_rec_nvtx_name rec = {
@@ -119,6 +142,8 @@ void nvs_api_early_flush(bool calls)
 
 		if (!size)
 			break;
+		if (entry->rec.type == NVS_REC_CALL)
+			count((const void *)&entry->rec);
 		if (calls || entry->rec.type != NVS_REC_CALL)
 			tell(entry, tid);
 		at += size;

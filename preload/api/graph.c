@@ -27,7 +27,27 @@ struct telling {
 	} edges;
 	uint32_t told;
 	bool partial;
+	/* All of them, for the live page. */
+	struct nvs_graph_node *all;
+	uint32_t n, room_for;
 };
+
+static void keep(struct telling *t, const struct nvs_graph_node *node)
+{
+	uint32_t more = t->room_for ? 2 * t->room_for : 64;
+	struct nvs_graph_node *all;
+
+	if (t->n == t->room_for) {
+		all = nvs_realloc(t->all, t->room_for * sizeof(*all), more * sizeof(*all));
+		if (!all) {
+			t->partial = true;
+			return;
+		}
+		t->all = all;
+		t->room_for = more;
+	}
+	t->all[t->n++] = *node;
+}
 
 static void flush(struct telling *t, bool last)
 {
@@ -67,6 +87,7 @@ static void add_edge(struct telling *t, const struct nvs_graph_edge *edge)
 
 static void add(struct telling *t, const struct nvs_graph_node *node)
 {
+	keep(t, node);
 	if (t->room.rec.nnodes == BATCH)
 		flush(t, false);
 	t->room.nodes[t->room.rec.nnodes++] = *node;
@@ -292,6 +313,8 @@ static void tell(uint64_t exec, const struct nvs_graph_node *node, uint64_t grap
 		flush_edges(t);
 	nvs_calls.quiet--;
 	flush(t, true);
+	nvs_graph_count_nodes(exec, event, t->all, t->n, t->partial);
+	nvs_free(t->all, t->room_for * sizeof(*t->all));
 	nvs_free(t, sizeof(*t));
 	errno = saved;
 }

@@ -7,6 +7,13 @@
 
 #include "preload/api/api.h"
 
+/* ---- graphcount.c: what a launch of it adds to the live page ---- */
+/* NODES of EXEC are new by EVENT, all that are told of it; PARTIAL: the driver did not tell all. */
+void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
+			   const struct nvs_graph_node *nodes, uint32_t n, bool partial);
+void nvs_graph_count_gone(uint64_t exec);
+void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec);
+
 #define NVS_NODE_TYPE_NOT_TOLD 0xffffffffu
 
 /* CUgraphNodeType */

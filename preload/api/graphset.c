@@ -137,6 +137,12 @@ void nvs_api_after_add_node_v2(struct nvs_api_frame *f, uint32_t result)
 		keep_bodies(f, (const void *)f->regs[5]);
 }
 
+void nvs_api_after_destroy_exec(struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result)
+		nvs_graph_count_gone(f->regs[0]);
+}
+
 void nvs_api_after_destroy_graph(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
+#include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 
 #define PROBES 8
@@ -150,21 +151,68 @@ static void tell(uint64_t handle, const struct asked *a)
 	nvs_free(rec, size);
 }
 
+static void ask_driver(uint64_t function, struct asked *a)
+{
+	nvs_calls.quiet++;
+	if (is_kernel(function))
+		ask_kernel(function, a);
+	else
+		ask_function(function, a);
+	nvs_calls.quiet--;
+}
+
+/* What it is for the live page too. */
+static uint32_t keep_row(struct nvs_live_page *page, uint64_t key, uint64_t function,
+			 const struct asked *a)
+{
+	struct nvs_live_kernel_facts facts = {.name = a->name};
+
+	if (a->attributes) {
+		facts.registers = (uint32_t)a->value[ATTR_REGISTERS];
+		facts.shared = (uint32_t)a->value[ATTR_SHARED];
+		facts.local = (uint32_t)a->value[ATTR_LOCAL];
+		facts.max_threads = (uint32_t)a->value[ATTR_MAX_THREADS];
+	}
+	return nvs_live_kernel_new(page, key, function, &facts);
+}
+
 void nvs_api_tell_kernel(uint64_t function)
 {
 	struct asked a = {0};
+	uint64_t key = nvs_api_known_key(function);
 	int saved = errno;
 
-	if (!is_new(nvs_api_known_key(function)))
+	if (!is_new(key))
 		return;
-	nvs_calls.quiet++;
-	if (is_kernel(function))
-		ask_kernel(function, &a);
-	else
-		ask_function(function, &a);
-	nvs_calls.quiet--;
+	ask_driver(function, &a);
 	tell(function, &a);
+	if (nvs_live_page())
+		keep_row(nvs_live_page(), key, function, &a);
 	errno = saved;
+}
+
+static uint32_t new_row(struct nvs_live_page *page, uint64_t key, uint64_t function)
+{
+	struct asked a = {0};
+	int saved = errno;
+	uint32_t row;
+
+	ask_driver(function, &a);
+	row = keep_row(page, key, function, &a);
+	errno = saved;
+	return row;
+}
+
+uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function)
+{
+	uint64_t key = nvs_api_known_key(function);
+	bool known;
+	uint32_t row;
+
+	if (!function)
+		return 0;
+	row = nvs_live_kernel(page, key, &known);
+	return __builtin_expect(known, 1) ? row : new_row(page, key, function);
 }
 
 /* ---- capture ---- */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "preload/base/options.h"
-#include "trap/trap.h"
 
 #define SECONDS_RULE "a number of seconds, as 10 or 0.5"
 #define SIZE_RULE "a size from 64K to 1024T, as 50M"
@@ -21,12 +20,14 @@ const struct nvs_option nvs_option_table[] = {
 	{"max-size", "SIZE", "stop recording when the trace is as large", NULL, SIZE_RULE, false},
 	{"keep-last", "SIZE", "keep the last SIZE of the trace, not its beginning", NULL, SIZE_RULE,
 	 false},
-	{"level", "full|headers|counts", "keep all of a submission, entries and sizes, or counts",
-	 "full", NULL, false},
+	{"level", "full|headers", "keep all of a submission, or entries and sizes", "full", NULL,
+	 false},
 	{"timing", "off|dispatch|work", "the GPU's time: of a submission's start, or of its work",
 	 "off", NULL, false},
 	{"api", "on|off", "record calls of the CUDA driver API", "on", NULL, false},
 	{"backtrace", "on|off", "take the call site of every submission", "on", NULL, false},
+	{"live", "on|off", "show what is done in a page of its own, for nvsnoop-top", "on", NULL,
+	 false},
 	{"overwrite", NULL, "replace a trace of the same name", NULL, NULL, false},
 	{"quiet", NULL, "no closing line", NULL, NULL, false},
 	{"overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait",
@@ -48,6 +49,7 @@ void nvs_option_defaults(struct nvs_option_values *values)
 	memset(values, 0, sizeof(*values));
 	values->backtrace = true;
 	values->api = true;
+	values->live = true;
 	values->spool = true;
 	values->patch = true;
 	values->shadow = true;
@@ -166,7 +168,6 @@ static bool set_switch(const char *text, bool *on)
 
 static bool set(struct nvs_option_values *values, const char *key, const char *value)
 {
-	static const char *const levels[] = {"full", "headers", "counts"};
 	static const char *const timings[] = {"off", "dispatch", "work"};
 
 	if (!strcmp(key, "trap"))
@@ -175,10 +176,12 @@ static bool set(struct nvs_option_values *values, const char *key, const char *v
 		return either(value, "off", "on", &values->backtrace);
 	if (!strcmp(key, "api"))
 		return either(value, "off", "on", &values->api);
+	if (!strcmp(key, "live"))
+		return either(value, "off", "on", &values->live);
 	if (!strcmp(key, "overflow"))
 		return either(value, "wait", "drop", &values->drop);
 	if (!strcmp(key, "level"))
-		return set_one_of(value, levels, &values->level);
+		return either(value, "full", "headers", &values->headers);
 	if (!strcmp(key, "timing"))
 		return set_one_of(value, timings, &values->timing);
 	if (!strcmp(key, "patch"))
@@ -271,9 +274,24 @@ static const char *contradiction(const struct nvs_option_values *values)
 		return "timing needs api=on, which sees the contexts";
 	if (values->timing && !values->shadow)
 		return "timing needs shadow=on, by which the real GPFIFO is ours";
-	if (values->timing && values->level == NVS_LEVEL_COUNTS)
-		return "timing needs level=full or headers, since counts are of no one submission";
 	return NULL;
+}
+
+const char *nvs_option_needs_trace(const struct nvs_option_values *values)
+{
+	if (values->timing)
+		return "timing";
+	if (values->max_size)
+		return "max-size";
+	if (values->keep_last)
+		return "keep-last";
+	if (values->trigger[0])
+		return "trigger";
+	if (values->delay_ns)
+		return "delay";
+	if (values->duration_ns)
+		return "duration";
+	return values->from_profiler ? "from" : NULL;
 }
 
 int nvs_options_parse(struct nvs_option_values *values, const char *string, char *error,

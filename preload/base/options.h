@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NVS_ENV_OUT "NVSNOOP_OUT" /* pattern of the trace's name */
+#define NVS_ENV_OUT "NVSNOOP_OUT" /* pattern of the trace's name, or: */
+#define NVS_OUT_NONE "none" /* no trace, but the live page */
 #define NVS_ENV_OPTIONS "NVSNOOP_OPTIONS" /* key=value,...; a comma in a value is written \, */
 /*
  * Set by the launcher: an existing file to which each process appends lines instead of printing its
@@ -67,9 +68,10 @@ struct nvs_option_values {
 	bool step; /* trap=step */
 	bool backtrace;
 	bool api;
+	bool live;
 	bool drop; /* overflow=drop */
 	bool patch, shadow;
-	unsigned level; /* 0 full, 1 headers, 2 counts: enum nvs_level */
+	bool headers; /* level=headers */
 	unsigned timing; /* 0 off, else enum nvs_timing_kind */
 	char trigger[1024]; /* path; empty: none */
 	bool from_profiler; /* from=profiler */
@@ -92,6 +94,8 @@ int nvs_option_set(struct nvs_option_values *values, const char *key, const char
 /* The whole string. -EINVAL at the first wrong key or value: values hold the defaults then. */
 int nvs_options_parse(struct nvs_option_values *values, const char *string, char *error,
 		      size_t error_size);
+/* An option that VALUES hold and that is about a trace alone; NULL: there is none. */
+const char *nvs_option_needs_trace(const struct nvs_option_values *values);
 /*
  * Appends ",key=value" (without the comma at the start of OUT, quoting commas) to the string in
  * OUT. 0 or -ENOSPC.

@@ -51,6 +51,32 @@ int nvs_path_absolute(const char *folder, const char *path, char *out)
 	return 0;
 }
 
+int nvs_file_allocate(int fd, uint64_t from, uint64_t to)
+{
+	static const char zeroes[1 << 16];
+	long ret;
+
+	if (nvs_sys_over_limit(to))
+		return -EFBIG;
+	do
+		ret = nvs_sys(SYS_fallocate, fd, 0, from, to - from, 0, 0);
+	while (ret == -EINTR);
+	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
+		return (int)ret;
+	while (from < to) {
+		uint64_t left = to - from;
+
+		ret = nvs_sys_pwrite(fd, zeroes, left < sizeof(zeroes) ? left : sizeof(zeroes),
+				     from);
+		if (ret == -EINTR)
+			continue;
+		if (ret <= 0)
+			return ret ? (int)ret : -ENOSPC;
+		from += (uint64_t)ret;
+	}
+	return 0;
+}
+
 static bool is_named(const char *path, const struct stat *file)
 {
 	struct stat st;

@@ -44,6 +44,9 @@ bool nvs_outfile_named(const struct nvs_outfile *file, const char *path);
 void nvs_outfile_unlink(struct nvs_outfile *file);
 void nvs_outfile_close(struct nvs_outfile *file);
 
+/* Blocks for [FROM, TO), so that no later store can meet a full disk. 0 or -errno. */
+int nvs_file_allocate(int fd, uint64_t from, uint64_t to);
+
 /*
  * Moves FD out of the way of programs that count on low numbers; the new one, FD if that cannot be.
  */

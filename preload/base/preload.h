@@ -39,7 +39,7 @@ enum nvs_slot {
 	NVS_SLOT_OPTIONS,
 	NVS_SLOT_WRITER,
 	NVS_SLOT_TIMING,
-	NVS_SLOT_SPARE,
+	NVS_SLOT_LIVE,
 	NVS_SLOTS = 16
 };
 void **nvs_slot(enum nvs_slot which);
@@ -73,12 +73,14 @@ void nvs_rank_read(struct nvs_rank *r);
 struct nvs_options {
 	struct nvs_option_values values;
 	char out[4096]; /* pattern */
+	bool untraced; /* OUT is none: nothing is written but the live page */
 	char folder[4096]; /* the working directory at the start, "" not known */
 	char given[4096]; /* NVSNOOP_OPTIONS as it was */
 	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
 	struct nvs_rank rank;
 	uint64_t start_ns; /* from which a delay counts, CLOCK_MONOTONIC */
+	uint64_t loaded_ns, loaded_tsc; /* CLOCK_MONOTONIC and the TSC of one moment */
 	bool disabled; /* a set-user-ID program, or what refused says: the library does nothing */
 	const char *refused; /* why, to be told once; NULL */
 };

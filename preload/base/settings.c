@@ -25,6 +25,7 @@ static void read_out(struct nvs_options *o)
 		strcpy(o->out, out);
 	else
 		strcpy(o->error, NVS_ENV_OUT ": too long");
+	o->untraced = !strcmp(o->out, NVS_OUT_NONE);
 }
 
 /* Names are taken from where the program began, wherever it goes (a daemon: to the root). */
@@ -55,6 +56,21 @@ static void read_options(struct nvs_options *o)
 		o->error[0] = '\0';
 }
 
+/* What only a trace has is not refused, in whatever process of a tree it is asked for. */
+static void settle_untraced(struct nvs_options *o)
+{
+	struct nvs_option_values *v = &o->values;
+
+	if (!o->untraced)
+		return;
+	v->timing = 0;
+	v->max_size = v->keep_last = v->delay_ns = v->duration_ns = 0;
+	v->trigger[0] = '\0';
+	v->from_profiler = false;
+	v->ring_bytes = NVS_MIN_RING_BYTES;
+	v->spool = false;
+}
+
 static void read_summary(struct nvs_options *o)
 {
 	const char *summary = getenv(NVS_ENV_SUMMARY);
@@ -69,7 +85,9 @@ static void read_start(struct nvs_options *o)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
+	o->loaded_tsc = __builtin_ia32_rdtsc();
 	o->start_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	o->loaded_ns = o->start_ns;
 	if (start && strtoull(start, NULL, 10) && strtoull(start, NULL, 10) < o->start_ns)
 		o->start_ns = strtoull(start, NULL, 10);
 }
@@ -96,6 +114,7 @@ static void read_settings(void)
 	}
 	read_options(&settings);
 	read_out(&settings);
+	settle_untraced(&settings);
 	read_folder(&settings);
 	read_summary(&settings);
 	read_start(&settings);

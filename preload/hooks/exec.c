@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "preload/base/next.h"
 #include "preload/hooks/export.h"
+#include "preload/live/live.h"
 #include "preload/signals/hooked.h"
 
 /* One of the forms; comes back where it failed. */
@@ -20,7 +21,9 @@
 			return -1;             \
 		}                              \
 		nvs_signals_hand_over(&h);     \
+		nvs_live_executing(true);      \
 		nvs_next()->name(__VA_ARGS__); \
+		nvs_live_executing(false);     \
 		nvs_signals_take_back(&h);     \
 	})
 

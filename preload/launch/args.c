@@ -100,7 +100,8 @@ static int print_help(void)
 	      "  -o, --output=FILE          write the trace to FILE; in it %p is the process,\n"
 	      "                             %e the program, %h the host, %q{VAR} a variable,\n"
 	      "                             %% a percent sign\n"
-	      "                             (" NVS_DEFAULT_OUT ")\n"
+	      "                             (" NVS_DEFAULT_OUT ");\n"
+	      "                             none: no trace, what nvsnoop-top shows alone\n"
 	      "      --stat                 print the summary at the end, on stderr; the\n"
 	      "                             trace is kept with -o alone\n",
 	      stdout);

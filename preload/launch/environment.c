@@ -119,7 +119,7 @@ static int set_out(const char *out)
 {
 	char folder[PATH_MAX], escaped[2 * PATH_MAX], *to = escaped;
 
-	if (*out == '/' || !getcwd(folder, sizeof(folder)))
+	if (!strcmp(out, NVS_OUT_NONE) || *out == '/' || !getcwd(folder, sizeof(folder)))
 		return setenv(NVS_ENV_OUT, out, 1);
 	for (const char *from = folder; *from; from++) {
 		*to++ = *from;

@@ -31,6 +31,8 @@ int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args);
 
 /* ---- refuse.c: what cannot be recorded is not run ---- */
 
+/* No trace is asked for. */
+bool nvs_launch_untraced(const struct nvs_launch_args *args);
 /* Can the trace, the buffers and the trigger file be where they are to be? -1: yes; otherwise the
  * exit status, after a message. */
 int nvs_launch_refuse(const struct nvs_launch_args *args);

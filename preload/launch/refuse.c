@@ -117,6 +117,27 @@ static const char *spool_refused(const char *folder)
 	return access(folder, W_OK | X_OK) ? strerror(errno) : NULL;
 }
 
+bool nvs_launch_untraced(const struct nvs_launch_args *args)
+{
+	const char *out = args->out ?: getenv(NVS_ENV_OUT);
+
+	return out && !strcmp(out, NVS_OUT_NONE);
+}
+
+/* What is asked for in vain where there is no trace. */
+static int untraced_refused(const struct nvs_launch_args *args)
+{
+	const char *key = args->stat ? "stat" : nvs_option_needs_trace(&args->values);
+
+	if (key)
+		nvs_launch_say("-o " NVS_OUT_NONE ": there is no trace for --%s", key);
+	else if (!args->values.live)
+		nvs_launch_say("-o " NVS_OUT_NONE ": with --live=off there is nothing to be done");
+	else
+		return -1;
+	return NVS_EXIT_USAGE;
+}
+
 int nvs_launch_refuse(const struct nvs_launch_args *args)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
@@ -131,6 +152,8 @@ int nvs_launch_refuse(const struct nvs_launch_args *args)
 		nvs_launch_say("--spool=%s: %s", values->spool_dir, why);
 		return NVS_EXIT_ERROR;
 	}
+	if (nvs_launch_untraced(args))
+		return untraced_refused(args);
 	if (nvs_launch_stat_private(args))
 		return -1;
 	return output_refused(out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);

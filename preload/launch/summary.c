@@ -480,7 +480,7 @@ void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *ar
 			nvs_launch_embed(all.list[i].path);
 	if (args->stat)
 		print_stat(argv0, &all);
-	if (ran && !args->values.quiet)
+	if (ran && !args->values.quiet && !nvs_launch_untraced(args))
 		print_all(&all, args, argv0, failed);
 	for (size_t i = 0; i < all.n; i++)
 		free(all.list[i].path);

@@ -29,6 +29,12 @@ void nvs_modules_refresh(void);
  */
 void nvs_modules_look(void);
 
+/* ---- livesites.c ---- */
+
+/* Where memory was asked for has a name in the live page, as far as its module is known. Under the
+ * lock. */
+void nvs_live_sites_name(void);
+
 /* ---- unwinder.c ---- */
 
 /* Loads it and hands it to the trap. May take the loader's lock: no lock of ours is held. */

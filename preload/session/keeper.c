@@ -7,6 +7,7 @@
 #include "preload/api/api.h"
 #include "preload/base/ownthread.h"
 #include "preload/base/sys.h"
+#include "preload/live/live.h"
 #include "preload/modules/modules.h"
 #include "preload/session/keeper.h"
 #include "preload/trace/session.h"
@@ -21,6 +22,7 @@ static void ask_loader(void)
 	nvs_modules_lock();
 	nvs_modules_refresh();
 	nvs_api_rebind();
+	nvs_live_sites_name();
 	due = nvs_sites_due();
 	nvs_modules_unlock();
 	/* Where the writer is late, nobody waits for the modules or the loader meanwhile. */
@@ -60,6 +62,8 @@ static void run_keeper(void *arg)
 		 * GPU. */
 		if (nvs_options()->values.timing)
 			nvs_rm_timing_round(false);
+		nvs_live_channels();
+		nvs_live_beat();
 		nvs_end_with_last_thread(session);
 	}
 }

@@ -21,4 +21,7 @@ void nvs_keeper_start(struct nvs_session *session);
  * never give it back. */
 void nvs_keeper_look(struct nvs_session *session);
 
+/* channels.c: GPUs and channels as they are now, for the live page. */
+void nvs_live_channels(void);
+
 #endif

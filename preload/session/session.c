@@ -13,6 +13,7 @@
 #include "preload/base/ownthread.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
+#include "preload/live/live.h"
 #include "preload/modules/modules.h"
 #include "preload/session/keeper.h"
 #include "preload/session/timing.h"
@@ -171,7 +172,9 @@ static int start_trap(struct nvs_session *session)
 		.mode = v->step && !traced ? NVS_TRAP_STEP : NVS_TRAP_EMULATE,
 		.backtrace = v->backtrace,
 		.drop = v->drop,
-		.level = (enum nvs_level)v->level,
+		.level = nvs_options()->untraced ? NVS_LEVEL_NONE
+			 : v->headers		 ? NVS_LEVEL_HEADERS
+						 : NVS_LEVEL_FULL,
 		.patch = v->patch && !v->step && !traced,
 		.shadow = v->shadow,
 		.paused = nvs_switch_used(),
@@ -214,23 +217,52 @@ static int start_recording(struct nvs_session *session)
 	return 0;
 }
 
+/* For who looks on while the program runs. 0 or -errno. */
+static int begin_live(const struct nvs_session *session)
+{
+	struct utsname machine;
+	const struct nvs_live_facts facts = {
+		.session = session->id,
+		.host = uname(&machine) ? "" : machine.nodename,
+		.program = program_invocation_short_name,
+		.driver = session->driver,
+	};
+
+	return nvs_live_begin(&facts);
+}
+
+/* Nothing but the page: buffers in memory, whose records go nowhere. */
+static int begin_untraced(struct nvs_session *session, int live)
+{
+	strcpy(session->shown, NVS_OUT_NONE);
+	session->trace.fd = -1;
+	return live ? live : nvs_spool_create(session, NULL, false);
+}
+
 static int begin(struct nvs_session *session)
 {
-	int err;
+	int err, live;
 
 	session->pid = (uint32_t)nvs_sys_getpid();
 	session->ring_bytes = nvs_options()->values.ring_bytes;
 	session->unwinder = nvs_unwinder_name();
 	fill_random(session->id, sizeof(session->id));
 	err = start_trap(session);
-	if (!err)
-		err = create_under_free_name(session);
 	if (err)
 		return err;
+	live = begin_live(session);
+	err = nvs_options()->untraced ? begin_untraced(session, live)
+				      : create_under_free_name(session);
+	if (err) {
+		nvs_live_end();
+		return err;
+	}
+	nvs_live_trace(session->trace.path);
 	nvs_switch_begin();
 	nvs_trigger_look(session);
 	err = start_recording(session);
 	if (err) {
+		nvs_live_end();
 		nvs_outfile_unlink(&session->trace);
 		nvs_spool_discard(session);
 	}
@@ -361,6 +393,7 @@ static void finish(struct nvs_session *session)
 	ended = nvs_writer_finish(session);
 	if (ended && session->head->ended)
 		nvs_late_settle(session);
+	nvs_live_end();
 }
 
 void nvs_session_finish(void)

@@ -155,9 +155,7 @@ static void add_header(struct builder *b, const struct nvs_session *session)
 		.clock = session->clock,
 		.flags = (session->crash_safe ? NVS_HDR_CRASH_SAFE : 0) |
 			 (v->backtrace ? NVS_HDR_BACKTRACE : 0) | (v->step ? NVS_HDR_STEP : 0) |
-			 (v->drop ? NVS_HDR_DROP : 0) |
-			 (v->level == NVS_LEVEL_HEADERS ? NVS_HDR_HEADERS : 0) |
-			 (v->level == NVS_LEVEL_COUNTS ? NVS_HDR_COUNTS : 0) |
+			 (v->drop ? NVS_HDR_DROP : 0) | (v->headers ? NVS_HDR_HEADERS : 0) |
 			 (nvs_switch_used() ? NVS_HDR_TRIGGER : 0) |
 			 (v->keep_last ? NVS_HDR_KEEP_LAST : 0),
 		.realtime_ns = session->start.real_ns,

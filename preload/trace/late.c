@@ -21,7 +21,7 @@ void nvs_late_prepare(struct nvs_session *session)
 	late->file.fd = late->named.fd = -1;
 	late->file.flags = late->named.flags = O_WRONLY;
 	late->named.path[0] = '\0';
-	if (strlen(name) + strlen(suffix) + sizeof(".late") <= sizeof(late->named.path)) {
+	if (*name && strlen(name) + strlen(suffix) + sizeof(".late") <= sizeof(late->named.path)) {
 		strcpy(late->named.path, name);
 		strcat(late->named.path, suffix);
 		strcpy(late->file.path, late->named.path);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include <sys/file.h>
+#include "preload/live/live.h"
 #include "preload/trace/session.h"
 
 #define PAGE 4096ull
@@ -22,33 +23,6 @@ _Static_assert(sizeof(struct nvs_spool_ring) <= PAGE, "a ring's head is one page
 static uint64_t stride(const struct nvs_session *session)
 {
 	return PAGE + session->ring_bytes;
-}
-
-/* Blocks for [from, to), so that no later store can meet a full disk. */
-static int allocate(int fd, uint64_t from, uint64_t to)
-{
-	static const char zeroes[1 << 16];
-	long ret;
-
-	if (nvs_sys_over_limit(to))
-		return -EFBIG;
-	do
-		ret = nvs_sys(SYS_fallocate, fd, 0, from, to - from, 0, 0);
-	while (ret == -EINTR);
-	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
-		return (int)ret;
-	while (from < to) {
-		uint64_t left = to - from;
-
-		ret = nvs_sys_pwrite(fd, zeroes, left < sizeof(zeroes) ? left : sizeof(zeroes),
-				     from);
-		if (ret == -EINTR)
-			continue;
-		if (ret <= 0)
-			return ret ? (int)ret : -ENOSPC;
-		from += (uint64_t)ret;
-	}
-	return 0;
 }
 
 /* Fresh pages: storing a zero changes nothing and makes them writable in the page table. */
@@ -132,6 +106,7 @@ static int add_ring(struct nvs_session *session, int fd, uint64_t offset, uint32
 	shared = (void *)base;
 	shared->ring = number;
 	shared->thread = NVS_NONE;
+	nvs_buffer_counts_in(nvs_live_slot(number + 1));
 	return nvs_buffer_add(shared, base + PAGE, session->ring_bytes, stack_top);
 }
 
@@ -157,10 +132,11 @@ int nvs_spool_grow(struct nvs_session *session, uint32_t n)
 	if (!n)
 		return -ENOSPC;
 	to = from + n * stride(session);
+	nvs_live_more_slots(first + n + 1);
 	/* Once some are outside the file, the rest must be too: the file's rings are its first
 	 * ones. */
 	if (fd < 0 || nvs_session_confined() || session->head->rings != first ||
-	    allocate(fd, from, to))
+	    nvs_file_allocate(fd, from, to))
 		return grow_anonymous(session, n);
 	for (uint32_t i = 0; i < n && !err; i++) {
 		err = add_ring(session, fd, from + i * stride(session), first + i);
@@ -194,8 +170,8 @@ static int lay_out(struct nvs_session *session)
 	int err = 0;
 
 	if (session->spool.fd >= 0)
-		err = allocate(session->spool.fd, 0,
-			       RING_OFFSET + NVS_FIRST_RINGS * stride(session));
+		err = nvs_file_allocate(session->spool.fd, 0,
+					RING_OFFSET + NVS_FIRST_RINGS * stride(session));
 	if (err)
 		return err;
 	p = map_shared(NULL, RING_OFFSET, session->spool.fd, 0);

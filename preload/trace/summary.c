@@ -159,7 +159,8 @@ static void send_plain(const struct nvs_session *session, const char *path, cons
 
 void nvs_summary_started(const struct nvs_session *session)
 {
-	send_plain(session, session->trace.path, "started");
+	if (!nvs_options()->untraced)
+		send_plain(session, session->trace.path, "started");
 }
 
 /* ---- for people ---- */
@@ -206,6 +207,13 @@ static void add_result(struct line *l, const struct nvs_session *session,
 	add_word(l, session->shown);
 }
 
+static void add_untraced(struct line *l, const struct nvs_outcome *o)
+{
+	add_number(l, o->skipped);
+	add(l, " submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
+	    o->skipped == 1 ? "" : "s");
+}
+
 static void add_failure(struct line *l, const struct nvs_session *session)
 {
 	add(l, "nothing was recorded: ");
@@ -225,6 +233,8 @@ static void say(const struct nvs_session *session, bool failed, const struct nvs
 	}
 	if (failed)
 		add_failure(&l, session);
+	else if (options->untraced)
+		add_untraced(&l, o);
 	else
 		add_result(&l, session, o);
 	send_line(&l, 2);
@@ -256,8 +266,10 @@ void nvs_summary_ended(struct nvs_session *session)
 		fd = open_summary();
 	}
 	if (fd >= 0) {
-		add_summary(&l, session, &outcome);
-		send_line(&l, fd);
+		if (!nvs_options()->untraced) {
+			add_summary(&l, session, &outcome);
+			send_line(&l, fd);
+		}
 		nvs_sys_close(fd);
 	} else if (!nvs_options()->values.quiet) {
 		say(session, failed, &outcome);

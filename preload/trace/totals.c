@@ -87,10 +87,6 @@ void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome
 
 	outcome->submissions = nvs_totals_of(NVS_COUNT_SUBMISSIONS);
 	outcome->skipped = nvs_totals_of(NVS_COUNT_SKIPPED);
-	if (nvs_options()->values.level == NVS_LEVEL_COUNTS) {
-		outcome->submissions = outcome->skipped; /* all of them are */
-		outcome->skipped = 0;
-	}
 	outcome->gaps = nvs_totals_of(NVS_COUNT_GAPS) + w->gaps;
 	outcome->lost_submissions = w->lost_submissions;
 	outcome->lost_bytes = w->lost_bytes;

@@ -5,6 +5,7 @@
  * does stops it but a file system that hangs; its heartbeat says so to those who wait for room.
  */
 #include "preload/base/ownthread.h"
+#include "preload/live/live.h"
 #include "preload/trace/ledger.h"
 #include "preload/trace/naming.h"
 #include "preload/trace/writer.h"
@@ -119,6 +120,7 @@ static void one_round(struct nvs_writer *w)
 		put_clock(w);
 	nvs_writer_flush(w);
 	nvs_limit_parts(w);
+	nvs_live_grow();
 	w->frames_before = w->frames_now;
 	w->frames_now = 0;
 	nvs_writer_beat(w);
@@ -319,6 +321,10 @@ int nvs_writer_start(struct nvs_session *session)
 	if (!w)
 		return -ENOMEM;
 	w->session = session;
+	if (nvs_options()->untraced) {
+		session->writer = w;
+		return nvs_own_thread("nvsnoop", NVS_OWN_STACK, nvs_untraced_run, w);
+	}
 	w->unsafe_told = !session->crash_safe; /* the header says it */
 	w->last_clock = session->start.mono_ns;
 	session->writer = w;

@@ -47,6 +47,9 @@ void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame);
 void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec);
 void nvs_writer_flush(struct nvs_writer *w);
 
+/* ---- untraced.c: where there is no trace, what the writer does instead ---- */
+void nvs_untraced_run(void *writer);
+
 /* ---- totals.c: what the library counted itself ---- */
 
 uint64_t nvs_totals_of(enum nvs_counter which);

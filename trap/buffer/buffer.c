@@ -51,8 +51,23 @@ int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes,
 	buffer->bytes = bytes;
 	buffer->stack_top = stack_top;
 	buffer->shared = shared;
+	buffer->counters = buffer->live ? buffer->live->counts : buffer->own;
 	atomic_store(&nvs_process->nbuffers, n + 1);
 	return 0;
+}
+
+_Static_assert((int)NVS_COUNT_DOORBELLS == NVS_LIVE_DOORBELLS &&
+		       (int)NVS_COUNT_SKIPPED == NVS_LIVE_SKIPPED &&
+		       (int)NVS_COUNT_ORPHANS == NVS_LIVE_ORPHANS &&
+		       (int)NVS_COUNT_MAX <= NVS_LIVE_COUNTS,
+	       "the live page has the counters in their order");
+
+void nvs_buffer_counts_in(struct nvs_live_slot *slot)
+{
+	uint32_t n = atomic_load(&nvs_process->nbuffers);
+
+	if (n < NVS_MAX_BUFFERS)
+		nvs_process->buffers[n].live = slot;
 }
 
 uint32_t nvs_buffer_count(void)
@@ -115,6 +130,19 @@ static void take_over(struct nvs_buffer *buffer)
 	atomic_store(&buffer->epoch, 0);
 	__atomic_store_n(&buffer->shared->ncalls, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&buffer->shared->thread, nvs_tls.thread - 1, __ATOMIC_RELAXED);
+	if (buffer->live)
+		nvs_live_disown(buffer->live);
+}
+
+/* Who looks at the live page sees whose slot it is now. */
+static void own_slot(struct nvs_live_slot *slot, const char *name)
+{
+	slot->tid = nvs_tls.tid;
+	slot->thread = nvs_tls.thread - 1;
+	for (uint32_t i = 0; i < sizeof(slot->name); i++)
+		slot->name[i] = name[i];
+	slot->nranges = 0;
+	__atomic_store_n(&slot->generation, slot->generation + 1, __ATOMIC_RELEASE);
 }
 
 /* A buffer that a thread with our number left behind, a free one, or one of a dead thread. */
@@ -152,9 +180,15 @@ static struct nvs_buffer *claim(uint32_t tid, uintptr_t sp, const stack_t *alter
 /* A buffer becomes the thread's own. */
 static void begin_own(struct nvs_buffer *buffer)
 {
-	struct nvs_rec_thread *rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
+	struct nvs_rec_thread *rec;
+	char name[16] = "";
 
-	nvs_calls_show_all(buffer->shared);
+	if (!atomic_load(&nvs_writer_signal.confined))
+		nvs_sys4(SYS_prctl, PR_GET_NAME, name, 0, 0);
+	if (buffer->live)
+		own_slot(buffer->live, name);
+	nvs_calls_show_all(buffer);
+	rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_thread){
@@ -162,8 +196,8 @@ static void begin_own(struct nvs_buffer *buffer)
 		.thread = nvs_tls.thread - 1,
 		.tid = nvs_tls.tid,
 	};
-	if (!atomic_load(&nvs_writer_signal.confined))
-		nvs_sys4(SYS_prctl, PR_GET_NAME, rec->name, 0, 0);
+	for (uint32_t i = 0; i < sizeof(name); i++)
+		rec->name[i] = name[i];
 	nvs_buffer_commit(buffer, sizeof(*rec));
 }
 

@@ -13,7 +13,7 @@
 struct nvs_open_call {
 	uintptr_t sp; /* of its frame: what lies below is gone when the thread's stack is above */
 	uint64_t number, begin;
-	uint32_t api;
+	uint32_t api, row; /* row: of the live page */
 	uint16_t told; /* a CALL_BEGIN stands in the trace */
 	uint16_t recording; /* it was begun while a trigger let things be recorded */
 };
@@ -37,28 +37,41 @@ uint32_t nvs_calls_tell(struct nvs_buffer *buffer, uint64_t time);
  * What a kill leaves to be read: the calls in flight, in the head of the thread's own buffer. A
  * depth counts its call as in flight from show to hide.
  */
-static inline void nvs_calls_show(struct nvs_spool_ring *shared, uint32_t depth)
+static inline void nvs_calls_show(struct nvs_buffer *buffer, uint32_t depth)
 {
 	const struct nvs_open_call *open = &nvs_calls.open[depth - 1];
-	struct nvs_spool_call *call = &shared->calls[depth - 1];
+	struct nvs_spool_call *call = &buffer->shared->calls[depth - 1];
+	struct nvs_live_slot *live = buffer->live;
 
 	call->begin = open->begin;
 	call->number = open->number;
 	call->api = open->api;
-	__atomic_store_n(&shared->ncalls, depth, __ATOMIC_RELEASE);
+	__atomic_store_n(&buffer->shared->ncalls, depth, __ATOMIC_RELEASE);
+	if (live && depth <= NVS_LIVE_CALLS) {
+		struct nvs_live_call *shown = &live->calls[depth - 1];
+
+		shown->begin = open->begin;
+		shown->api = open->row;
+		__atomic_store_n(&shown->number, open->number, __ATOMIC_RELEASE);
+		__atomic_store_n(&live->ncalls, depth, __ATOMIC_RELEASE);
+	}
 }
 
-static inline void nvs_calls_show_all(struct nvs_spool_ring *shared)
+static inline void nvs_calls_show_all(struct nvs_buffer *buffer)
 {
 	uint32_t depth = nvs_calls.depth < NVS_MAX_CALLS ? nvs_calls.depth : NVS_MAX_CALLS;
 
+	if (buffer->live)
+		__atomic_store_n(&buffer->live->ncalls, 0, __ATOMIC_RELEASE);
 	for (uint32_t i = 1; i <= depth; i++)
-		nvs_calls_show(shared, i);
+		nvs_calls_show(buffer, i);
 }
 
-static inline void nvs_calls_hide(struct nvs_spool_ring *shared, uint32_t depth)
+static inline void nvs_calls_hide(struct nvs_buffer *buffer, uint32_t depth)
 {
-	__atomic_store_n(&shared->ncalls, depth, __ATOMIC_RELEASE);
+	__atomic_store_n(&buffer->shared->ncalls, depth, __ATOMIC_RELEASE);
+	if (buffer->live)
+		__atomic_store_n(&buffer->live->ncalls, depth, __ATOMIC_RELEASE);
 }
 
 #endif

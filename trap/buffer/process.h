@@ -68,6 +68,9 @@ struct nvs_trap_tls {
 	const struct nvs_shadow *carrying; /* of the doorbell in flight, or of one that was left */
 	bool interrupted; /* such a one was there when this doorbell came */
 	uint64_t thawed; /* of the process, at this thread's last look */
+	/* Of the stack that was unwound last, from the second frame on, and its number. */
+	uint32_t unwound, nframes;
+	uint64_t frames[NVS_LIVE_FRAMES];
 };
 extern __thread struct nvs_trap_tls nvs_tls;
 
@@ -145,6 +148,22 @@ static inline void nvs_count(struct nvs_buffer *buffer, enum nvs_counter counter
 
 	if (!buffer->late)
 		__atomic_store_n(c, __atomic_load_n(c, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+/* By the slot's owner, and whole also where a handler of its thread interrupts it. */
+static inline void nvs_live_add(uint64_t *counter, uint64_t n)
+{
+	asm volatile("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");
+}
+
+/* SLOT has no owner any more. By its next one, or by who has seen that the last is gone. */
+static inline void nvs_live_disown(struct nvs_live_slot *slot)
+{
+	uint32_t generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
+
+	if (generation & 1)
+		__atomic_compare_exchange_n(&slot->generation, &generation, generation + 1, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 #endif

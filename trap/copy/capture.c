@@ -23,7 +23,7 @@ static bool wanted(void)
 {
 	int64_t left = atomic_load_explicit(&nvs_process->record_left, memory_order_relaxed);
 
-	if (nvs_process->options.level == NVS_LEVEL_COUNTS)
+	if (nvs_process->options.level == NVS_LEVEL_NONE)
 		return false;
 	while (left != NVS_RECORD_ALL && left > 0)
 		if (atomic_compare_exchange_weak(&nvs_process->record_left, &left, left - 1))
@@ -175,6 +175,7 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 	uint16_t flags = 0;
 	bool want;
 
+	nvs_count(buffer, NVS_COUNT_DOORBELLS, 1);
 	if (!ch) {
 		orphan(buffer, event);
 		return;

@@ -87,6 +87,12 @@ static NVS_RARE void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
 	leave_run(state, lost + 1);
 }
 
+static void count_gap(struct nvs_buffer *buffer, uint32_t reason)
+{
+	if (buffer->live && reason < NVS_LIVE_GAPS)
+		nvs_live_add(&buffer->live->gaps[reason], 1);
+}
+
 NVS_RARE void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	leave_out(b, reason);
@@ -94,13 +100,18 @@ NVS_RARE void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
 		return;
 	nvs_count(b->buffer, NVS_COUNT_LOST_SUBMISSIONS, 1);
 	nvs_count(b->buffer, NVS_COUNT_LOST_BYTES, b->bytes);
+	nvs_count(b->buffer, NVS_COUNT_LOST_ENTRIES, b->count);
+	count_gap(b->buffer, reason);
 }
 
 NVS_RARE void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
 {
-	leave_out(b, NVS_GAP_CHOICE);
+	/* Without a trace nobody is told which they were. */
+	if (nvs_process->options.level != NVS_LEVEL_NONE)
+		leave_out(b, NVS_GAP_CHOICE);
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED_BYTES, b->bytes);
+	nvs_count(b->buffer, NVS_COUNT_SKIPPED_ENTRIES, b->count);
 }
 
 NVS_RARE bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel *state,
@@ -188,6 +199,7 @@ static NVS_RARE void tell_gaps(struct nvs_batch *b)
 		gap.address = e->address;
 		gap.bytes = nvs_entry_dwords(e->gp.entry) * 4;
 		nvs_count(b->buffer, NVS_COUNT_LOST_BYTES, gap.bytes);
+		count_gap(b->buffer, gap.reason);
 		if (told++ < MAX_GAPS)
 			gap_record(b->buffer, &gap, true);
 	}

@@ -67,7 +67,7 @@ OWN_TEXT static void ring_it(struct fast *f)
 
 	if (!db)
 		return;
-	if (nvs_process->options.backtrace) {
+	if (nvs_process->options.backtrace && nvs_process->options.level != NVS_LEVEL_NONE) {
 		event.stack = nvs_stackcache_match(f->buffer, f->site->address,
 						   reg_of(f->regs, NVS_RSP), f->regs->rbp);
 		if (event.stack == NVS_NONE)

@@ -215,6 +215,9 @@ static uint32_t take(struct nvs_buffer *buffer, const struct where *w, uint64_t 
 	}
 	key = atomic_load_explicit(&nvs_process->unload_count, memory_order_relaxed) + n;
 	check = ~key;
+	nvs_tls.nframes = 0;
+	for (uint32_t i = 1; i < n && i <= NVS_LIVE_FRAMES; i++)
+		nvs_tls.frames[nvs_tls.nframes++] = (uintptr_t)first[i];
 	for (uint32_t i = 0; i < n; i++) {
 		key = mix(key, (uintptr_t)first[i], 0x9e3779b97f4a7c15ull);
 		check = mix(check, (uintptr_t)first[i], 0xc2b2ae3d27d4eb4full);
@@ -222,12 +225,14 @@ static uint32_t take(struct nvs_buffer *buffer, const struct where *w, uint64_t 
 	slot = find_slot(key | 1, check);
 	id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
 	if (id) {
+		nvs_tls.unwound = id - 1;
 		nvs_stackcache_learn(buffer, w->rip, w->rsp, w->rbp, first, n, id - 1);
 		return id - 1;
 	}
 	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody
 	 * waits. */
 	id = atomic_fetch_add(&nvs_process->next_stack, 1);
+	nvs_tls.unwound = id;
 	if (!tell_stack(buffer, id, first, n, time))
 		return NVS_NONE;
 	if (slot)

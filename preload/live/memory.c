@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* The ledger of memory. What comes while its lock is not to be had is untracked. */
+#include <string.h>
+#include "preload/live/memory.h"
+
+#define BUCKETS (1u << 18) /* more than twice what there can be of rows and mappings */
+#define SITE_BUCKETS (4 * NVS_LIVE_SITE_COUNT)
+#define MAX_MAPPED 65536u
+
+struct entry {
+	uint64_t key; /* 0: free */
+	uint32_t row;
+};
+
+/* What a row of ALLOCS does not show. */
+struct detail {
+	uint64_t key, context;
+	uint32_t handles, maps; /* by which it stays */
+	bool leaving; /* its free is under way */
+};
+
+struct nvs_live_ledger {
+	_Atomic uint32_t lock; /* thread that holds it */
+	uint32_t mapped, nfree;
+	uint64_t serial;
+	struct entry entries[BUCKETS];
+	struct detail details[NVS_LIVE_ALLOC_ROWS];
+	uint32_t free[NVS_LIVE_ALLOC_ROWS];
+	uint16_t sites[SITE_BUCKETS];
+};
+
+/* With the lock; NULL: not to be had. */
+static struct nvs_live_ledger *enter(struct nvs_live_page *p)
+{
+	struct nvs_live_ledger *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (!l) {
+		l = nvs_alloc(sizeof(*l));
+		if (l && !__atomic_compare_exchange_n(&p->ledger, &none, l, false, __ATOMIC_ACQ_REL,
+						      __ATOMIC_ACQUIRE)) {
+			nvs_free(l, sizeof(*l));
+			l = none;
+		}
+	}
+	return l && nvs_live_lock(&l->lock) ? l : NULL;
+}
+
+/* ---- entries ---- */
+
+static uint64_t key_of(enum nvs_live_space space, uint64_t value)
+{
+	return (value & ~(7ull << 61)) | (uint64_t)space << 61;
+}
+
+static uint32_t bucket_of(uint64_t key)
+{
+	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 46);
+}
+
+static struct entry *find(struct nvs_live_ledger *l, uint64_t key)
+{
+	uint32_t at = bucket_of(key);
+
+	for (; l->entries[at].key; at = (at + 1) & (BUCKETS - 1))
+		if (l->entries[at].key == key)
+			return &l->entries[at];
+	return NULL;
+}
+
+static void put(struct nvs_live_ledger *l, uint64_t key, uint32_t row)
+{
+	uint32_t at = bucket_of(key);
+
+	while (l->entries[at].key && l->entries[at].key != key)
+		at = (at + 1) & (BUCKETS - 1);
+	l->entries[at] = (struct entry){key, row};
+}
+
+/* What follows moves up, so that no search ends too early. */
+static void drop(struct nvs_live_ledger *l, struct entry *e)
+{
+	uint32_t hole = (uint32_t)(e - l->entries), at = hole;
+
+	for (;;) {
+		at = (at + 1) & (BUCKETS - 1);
+		if (!l->entries[at].key)
+			break;
+		if (((at - bucket_of(l->entries[at].key)) & (BUCKETS - 1)) <
+		    ((at - hole) & (BUCKETS - 1)))
+			continue;
+		l->entries[hole] = l->entries[at];
+		hole = at;
+	}
+	l->entries[hole].key = 0;
+}
+
+/* ---- figures; under the lock, and read by anybody ---- */
+
+static void add(uint64_t *to, uint64_t n)
+{
+	__atomic_store_n(to, *to + n, __ATOMIC_RELAXED);
+}
+
+static struct nvs_live_memory *memory_of(const struct nvs_live_page *p, uint32_t gpu,
+					 enum nvs_live_kind kind)
+{
+	struct nvs_live_memory *rows = nvs_live_table(p, NVS_LIVE_MEMORY);
+
+	return &rows[(gpu <= NVS_LIVE_GPU_ROWS ? gpu : 0) * NVS_LIVE_KINDS + kind];
+}
+
+static struct nvs_live_site *site_at(const struct nvs_live_page *p, uint32_t number)
+{
+	return (struct nvs_live_site *)nvs_live_table(p, NVS_LIVE_SITE_ROWS) + number;
+}
+
+static struct nvs_live_alloc *alloc_at(const struct nvs_live_page *p, uint32_t row)
+{
+	return (struct nvs_live_alloc *)nvs_live_table(p, NVS_LIVE_ALLOCS) + row;
+}
+
+/* SIGN 1: it is live from now on; -1: it is not. */
+static void count(const struct nvs_live_page *p, const struct nvs_live_alloc *a, uint64_t sign)
+{
+	struct nvs_live_memory *m = memory_of(p, a->gpu, (enum nvs_live_kind)a->kind);
+	struct nvs_live_site *s = site_at(p, a->site);
+
+	add(&m->live, sign * a->bytes);
+	add(&m->live_count, sign);
+	add(&s->live, sign * a->bytes);
+	add(&s->live_count, sign);
+	if (m->live > m->peak)
+		__atomic_store_n(&m->peak, m->live, __ATOMIC_RELAXED);
+	if (s->live > s->peak)
+		__atomic_store_n(&s->peak, s->live, __ATOMIC_RELAXED);
+}
+
+/* ---- sites ---- */
+
+/* The row of the stack that the thread took last. */
+static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t api,
+			uint32_t stack)
+{
+	struct nvs_live_site *row;
+	uint32_t at = stack * 0x9e3779b1u % SITE_BUCKETS, n;
+
+	if (stack == NVS_NONE)
+		return 0;
+	for (; l->sites[at]; at = (at + 1) % SITE_BUCKETS)
+		if (site_at(p, l->sites[at])->stack == stack)
+			return l->sites[at];
+	if (nvs_tls.unwound != stack)
+		return 0;
+	row = nvs_live_row(p, NVS_LIVE_SITE_ROWS, &n);
+	if (!row)
+		return 0;
+	row->api = api;
+	row->stack = stack;
+	row->nframes = nvs_tls.nframes;
+	memcpy(row->frames, nvs_tls.frames, sizeof(row->frames));
+	l->sites[at] = (uint16_t)n;
+	nvs_live_row_done(p, NVS_LIVE_SITE_ROWS);
+	return n;
+}
+
+/* ---- rows ---- */
+
+static bool take_row(struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t *row)
+{
+	if (l->nfree) {
+		*row = l->free[--l->nfree];
+		return true;
+	}
+	if (!nvs_live_row(p, NVS_LIVE_ALLOCS, row))
+		return false;
+	nvs_live_row_done(p, NVS_LIVE_ALLOCS);
+	return true;
+}
+
+static void free_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t row)
+{
+	__atomic_store_n(&alloc_at(p, row)->address, 0, __ATOMIC_RELEASE);
+	l->details[row] = (struct detail){0};
+	l->free[l->nfree++] = row;
+}
+
+/* It is no longer live. */
+static void end_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t row,
+		    bool with_context)
+{
+	struct nvs_live_alloc *a = alloc_at(p, row);
+	struct nvs_live_memory *m = memory_of(p, a->gpu, (enum nvs_live_kind)a->kind);
+
+	if (!l->details[row].leaving)
+		count(p, a, (uint64_t)-1);
+	add(with_context ? &m->ended : &m->frees, 1);
+	free_row(p, l, row);
+}
+
+/* ---- what happens ---- */
+
+static void untracked(const struct nvs_live_page *p, const struct nvs_live_given *g)
+{
+	struct nvs_live_memory *m = memory_of(p, g->gpu, g->kind);
+
+	__atomic_fetch_add(&m->untracked, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&m->untracked_bytes, g->bytes, __ATOMIC_RELAXED);
+}
+
+static void fill(const struct nvs_live_page *p, uint32_t row, const struct nvs_live_given *g,
+		 uint32_t site, uint64_t serial)
+{
+	struct nvs_live_alloc *a = alloc_at(p, row);
+
+	a->bytes = g->bytes;
+	a->time = g->time;
+	a->kind = (uint16_t)g->kind;
+	a->gpu = (uint16_t)g->gpu;
+	a->tid = nvs_tls.tid;
+	a->site = site;
+	a->serial = serial;
+	__atomic_store_n(&a->address, g->value, __ATOMIC_RELEASE);
+}
+
+void nvs_live_give(struct nvs_live_page *p, const struct nvs_live_given *g)
+{
+	uint64_t key = key_of(g->space, g->value);
+	struct nvs_live_ledger *l = enter(p);
+	struct nvs_live_site *site;
+	struct nvs_live_memory *m;
+	struct entry *old;
+	uint32_t row, number;
+
+	if (!l) {
+		untracked(p, g);
+		return;
+	}
+	old = find(l, key);
+	if (old) {
+		/* Its free was not seen. */
+		row = old->row;
+		drop(l, old);
+		end_row(p, l, row, true);
+	}
+	number = site_of(p, l, g->api, g->stack);
+	site = site_at(p, number);
+	m = memory_of(p, g->gpu, g->kind);
+	add(&m->allocs, 1);
+	add(&m->bytes, g->bytes);
+	add(&site->allocs, 1);
+	add(&site->bytes, g->bytes);
+	if (take_row(p, l, &row)) {
+		fill(p, row, g, number, ++l->serial);
+		l->details[row] = (struct detail){.key = key, .context = g->context, .handles = 1};
+		put(l, key, row);
+		count(p, alloc_at(p, row), 1);
+	} else {
+		untracked(p, g);
+	}
+	nvs_live_unlock(&l->lock);
+}
+
+void nvs_live_give_failed(struct nvs_live_page *p, uint32_t gpu, enum nvs_live_kind kind)
+{
+	__atomic_fetch_add(&memory_of(p, gpu, kind)->failed_allocs, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t nvs_live_take(struct nvs_live_page *p, enum nvs_live_space space, uint64_t value)
+{
+	struct nvs_live_ledger *l = value ? enter(p) : NULL;
+	uint64_t token = 0;
+	struct entry *e;
+
+	if (!l)
+		return 0;
+	e = find(l, key_of(space, value));
+	if (e) {
+		struct detail *d = &l->details[e->row];
+
+		token = 1ull + e->row;
+		if (d->handles == 1)
+			drop(l, e);
+		if (d->handles + d->maps == 1) {
+			d->leaving = true;
+			count(p, alloc_at(p, (uint32_t)token - 1), (uint64_t)-1);
+		}
+	}
+	nvs_live_unlock(&l->lock);
+	return token;
+}
+
+static void put_back(const struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t row)
+{
+	struct detail *d = &l->details[row];
+
+	if (d->leaving)
+		count(p, alloc_at(p, row), 1);
+	d->leaving = false;
+	put(l, d->key, row);
+}
+
+void nvs_live_put_back(struct nvs_live_page *p, uint64_t token)
+{
+	struct nvs_live_ledger *l = token ? enter(p) : NULL;
+
+	if (!l)
+		return;
+	if (alloc_at(p, (uint32_t)token - 1)->address)
+		put_back(p, l, (uint32_t)token - 1);
+	nvs_live_unlock(&l->lock);
+}
+
+void nvs_live_taken(struct nvs_live_page *p, uint64_t token, bool freed, enum nvs_live_kind kind)
+{
+	struct nvs_live_memory *unknown = memory_of(p, 0, kind);
+	struct nvs_live_ledger *l = token ? enter(p) : NULL;
+	uint32_t row = (uint32_t)token - 1;
+	struct nvs_live_alloc *a;
+	struct detail *d;
+
+	if (!l) {
+		__atomic_fetch_add(freed ? &unknown->frees : &unknown->failed_frees, 1,
+				   __ATOMIC_RELAXED);
+		return;
+	}
+	d = &l->details[row];
+	a = alloc_at(p, row);
+	/* Its context may have gone meanwhile. */
+	if (a->address && freed) {
+		if (!(--d->handles + d->maps))
+			end_row(p, l, row, false);
+	} else if (a->address) {
+		add(&memory_of(p, a->gpu, (enum nvs_live_kind)a->kind)->failed_frees, 1);
+		put_back(p, l, row);
+	}
+	nvs_live_unlock(&l->lock);
+}
+
+void nvs_live_map(struct nvs_live_page *p, uint64_t address, uint64_t handle)
+{
+	struct nvs_live_ledger *l = enter(p);
+	struct entry *e;
+
+	if (!l)
+		return;
+	e = find(l, key_of(NVS_SPACE_PHYSICAL, handle));
+	if (e && l->mapped < MAX_MAPPED && !find(l, key_of(NVS_SPACE_MAPPED, address))) {
+		uint32_t row = e->row;
+
+		l->details[row].maps++;
+		l->mapped++;
+		put(l, key_of(NVS_SPACE_MAPPED, address), row);
+	}
+	nvs_live_unlock(&l->lock);
+}
+
+void nvs_live_unmap(struct nvs_live_page *p, uint64_t address)
+{
+	struct nvs_live_ledger *l = enter(p);
+	struct entry *e;
+
+	if (!l)
+		return;
+	e = find(l, key_of(NVS_SPACE_MAPPED, address));
+	if (e) {
+		uint32_t row = e->row;
+
+		drop(l, e);
+		l->mapped--;
+		if (alloc_at(p, row)->address &&
+		    !(--l->details[row].maps + l->details[row].handles))
+			end_row(p, l, row, false);
+	}
+	nvs_live_unlock(&l->lock);
+}
+
+void nvs_live_retain(struct nvs_live_page *p, uint64_t handle)
+{
+	struct nvs_live_ledger *l = enter(p);
+	struct entry *e;
+
+	if (!l)
+		return;
+	e = find(l, key_of(NVS_SPACE_PHYSICAL, handle));
+	if (e)
+		l->details[e->row].handles++;
+	nvs_live_unlock(&l->lock);
+}
+
+void nvs_live_context_gone(struct nvs_live_page *p, uint64_t context, uint32_t gpu)
+{
+	struct nvs_live_ledger *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE) ? enter(p) : NULL;
+	uint32_t used = p->head->tables[NVS_LIVE_ALLOCS].used;
+
+	if (!l)
+		return;
+	for (uint32_t row = 0; row < used; row++) {
+		const struct nvs_live_alloc *a = alloc_at(p, row);
+		struct entry *e;
+
+		/* Physical memory, reserved addresses and the like are of no context. */
+		if (!a->address || a->kind == NVS_LIVE_PHYSICAL || a->kind == NVS_LIVE_RESERVED ||
+		    (context ? l->details[row].context != context : a->gpu != gpu))
+			continue;
+		e = find(l, l->details[row].key);
+		if (e && e->row == row)
+			drop(l, e);
+		end_row(p, l, row, true);
+	}
+	nvs_live_unlock(&l->lock);
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The page's file: where it lies, how it is laid out, and its end.
+ *
+ * A store into a page of a file that has no block any more, since the disk is full, would be the
+ * program's SIGBUS: blocks are there before anything is written. So tables begin with blocks for
+ * what nearly every program needs, and our own thread makes more ahead of the need; what comes
+ * sooner than that counts as "other".
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "preload/base/clock.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
+#include "preload/live/live.h"
+
+#define PAGE 4096ull
+#define STRING_BYTES (4u << 20)
+#define RESULT_ROWS 512
+#define CHANNEL_ROWS 1024
+
+struct nvs_live_page *nvs_live_own;
+
+#define SLOT_USED                                                                               \
+	(sizeof(struct nvs_live_slot) + NVS_LIVE_API_ROWS * sizeof(struct nvs_live_api_count) + \
+	 NVS_LIVE_KERNEL_ROWS * sizeof(struct nvs_live_kernel_count))
+#define SLOT_BYTES ((SLOT_USED + PAGE - 1) & ~(PAGE - 1))
+
+_Static_assert(offsetof(struct nvs_live_slot, counts) % 64 == 0, "counters have their own lines");
+_Static_assert(sizeof(struct nvs_live) <= PAGE, "the head is one page");
+
+/* In the order in which they lie: those that have all their blocks at once come first. */
+static const struct layout {
+	enum nvs_live_table_number which;
+	uint32_t rows, row_bytes;
+	uint32_t ready; /* rows that have blocks at first */
+} layout[] = {
+	{NVS_LIVE_APIS, NVS_LIVE_API_ROWS, sizeof(struct nvs_live_api), NVS_LIVE_API_ROWS},
+	{NVS_LIVE_RESULTS, RESULT_ROWS, sizeof(struct nvs_live_result), RESULT_ROWS},
+	{NVS_LIVE_KERNELS, NVS_LIVE_KERNEL_ROWS, sizeof(struct nvs_live_kernel),
+	 NVS_LIVE_KERNEL_ROWS},
+	{NVS_LIVE_GPUS, NVS_LIVE_GPU_ROWS, sizeof(struct nvs_live_gpu), NVS_LIVE_GPU_ROWS},
+	{NVS_LIVE_MEMORY, (NVS_LIVE_GPU_ROWS + 1) * NVS_LIVE_KINDS, sizeof(struct nvs_live_memory),
+	 (NVS_LIVE_GPU_ROWS + 1) * NVS_LIVE_KINDS},
+	{NVS_LIVE_SITE_ROWS, NVS_LIVE_SITE_COUNT, sizeof(struct nvs_live_site),
+	 NVS_LIVE_SITE_COUNT},
+	{NVS_LIVE_CHANNELS, CHANNEL_ROWS, sizeof(struct nvs_live_channel), CHANNEL_ROWS},
+	{NVS_LIVE_STRINGS, STRING_BYTES, 1, 1u << 20},
+	{NVS_LIVE_ALLOCS, NVS_LIVE_ALLOC_ROWS, sizeof(struct nvs_live_alloc), 4096},
+	{NVS_LIVE_SLOTS, NVS_LIVE_SLOT_ROWS, SLOT_BYTES, 0},
+};
+#define NLAYOUT (sizeof(layout) / sizeof(*layout))
+
+/* ---- where ---- */
+
+/* A folder in which nobody else can put anything in our way. */
+static bool is_ours(const char *path)
+{
+	struct stat st;
+
+	return !nvs_sys_lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 022);
+}
+
+static bool find_folder(char *out, size_t size)
+{
+	const char *given = getenv("XDG_RUNTIME_DIR");
+
+	if (given && *given == '/' && strlen(given) < size && is_ours(strcpy(out, given)))
+		return true;
+	snprintf(out, size, "/run/user/%u", (unsigned)geteuid());
+	if (is_ours(out))
+		return true;
+	snprintf(out, size, "/tmp/nvsnoop-%u", (unsigned)geteuid());
+	nvs_sys(SYS_mkdir, (long)out, 0700, 0, 0, 0, 0);
+	return is_ours(out);
+}
+
+/* ---- which process ---- */
+
+static uint64_t start_time(void)
+{
+	char text[1024], *p;
+
+	nvs_sys_read_file("/proc/self/stat", text, sizeof(text));
+	p = strrchr(text, ')');
+	/* Behind the name: the state is field 3. */
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+static void read_boot(uint8_t boot[16])
+{
+	char text[64], digit[3] = "";
+	unsigned n = 0;
+
+	nvs_sys_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+	for (const char *p = text; *p && n < 32; p++) {
+		if (*p == '-' || *p == '\n')
+			continue;
+		digit[n & 1] = *p;
+		if (n++ & 1)
+			boot[n / 2 - 1] = (uint8_t)strtoul(digit, NULL, 16);
+	}
+}
+
+/* A page that stands where ours is to be is of this process, and in use: another library of ours
+ * has it. Else it is of one that is gone, as the program that ran in this process before. */
+static bool in_use(const char *path)
+{
+	char text[4096 + 1];
+	long n, offset = 0;
+	bool found = false;
+	int fd = nvs_sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return true;
+	/* Overlapping reads, so that no path is cut in two. */
+	while (!found &&
+	       (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
+		text[n] = '\0';
+		found = strstr(text, path) != NULL;
+		offset += n > 3072 ? n - 1024 : n;
+	}
+	nvs_sys_close(fd);
+	return found;
+}
+
+/* Of a process in another namespace that has our number it cannot be told. */
+static bool of_this_namespace(int fd, uint64_t namespace)
+{
+	struct nvs_live head;
+
+	return nvs_sys(SYS_pread64, fd, (long)&head, sizeof(head), 0, 0, 0) != sizeof(head) ||
+	       head.magic != NVS_LIVE_MAGIC || head.pid_namespace == namespace;
+}
+
+static bool clear_away(const char *path, uint64_t namespace)
+{
+	int fd = nvs_sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	struct stat st;
+	bool gone;
+
+	if (fd < 0)
+		return fd == -ENOENT;
+	gone = !nvs_sys_fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       of_this_namespace(fd, namespace) && !in_use(path) && !nvs_sys_unlink(path);
+	nvs_sys_close(fd);
+	return gone;
+}
+
+static int create(struct nvs_outfile *file, uint64_t namespace)
+{
+	char folder[PATH_MAX / 2], path[PATH_MAX];
+	int err = -EEXIST;
+
+	if (!find_folder(folder, sizeof(folder)))
+		return -EACCES;
+	for (unsigned n = 0; err == -EEXIST && n < NVS_LIVE_NAMES; n++) {
+		char number[16] = "";
+
+		if (n)
+			snprintf(number, sizeof(number), ".%u", n);
+		snprintf(path, sizeof(path), "%s/nvsnoop.%d%s" NVS_LIVE_SUFFIX, folder,
+			 nvs_sys_getpid(), number);
+		err = nvs_outfile_create(file, path, O_RDWR, false);
+		if (err == -EEXIST && clear_away(path, namespace))
+			err = nvs_outfile_create(file, path, O_RDWR, false);
+	}
+	return err;
+}
+
+/* ---- what ---- */
+
+static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
+{
+	uint64_t at = PAGE;
+
+	*blocks = 0;
+	for (size_t i = 0; i < NLAYOUT; i++) {
+		const struct layout *l = &layout[i];
+		struct nvs_live_table *t = &head->tables[l->which];
+
+		/* What grows begins on a page of its own. */
+		if (l->ready < l->rows)
+			at = (at + PAGE - 1) & ~(PAGE - 1);
+		*t = (struct nvs_live_table){
+			.offset = at, .rows = l->rows, .row_bytes = l->row_bytes};
+		at = (at + (uint64_t)l->rows * l->row_bytes + 63) & ~63ull;
+		if (l->ready == l->rows)
+			*blocks = at;
+	}
+	return (at + PAGE - 1) & ~(PAGE - 1);
+}
+
+/* Opened by its name each time: neither the program's table of descriptors nor the writer's is to
+ * hold it. */
+static int open_again(const struct nvs_live_page *p, struct nvs_outfile *file)
+{
+	*file = p->file;
+	file->fd = -1;
+	return nvs_session_confined() ? -EPERM : nvs_outfile_fd(file);
+}
+
+static int make_blocks(struct nvs_live_page *p, int fd, enum nvs_live_table_number which,
+		       uint64_t rows)
+{
+	const struct nvs_live_table *t = &p->head->tables[which];
+	int err = nvs_file_allocate(fd, t->offset + p->ready[which] * t->row_bytes,
+				    t->offset + rows * t->row_bytes);
+
+	if (!err)
+		__atomic_store_n(&p->ready[which], rows, __ATOMIC_RELEASE);
+	return err;
+}
+
+static void set_text(char *to, size_t size, const char *from)
+{
+	for (size_t i = 0; i + 1 < size && from && from[i]; i++)
+		to[i] = from[i];
+}
+
+static uint32_t own_string(struct nvs_live_page *p, const char *text)
+{
+	return text ? nvs_live_string(p, text, strlen(text)) : 0;
+}
+
+static void fill_rank(struct nvs_live *head, const struct nvs_rank *r)
+{
+	if (!r->launcher)
+		return;
+	set_text(head->launcher, sizeof(head->launcher), r->launcher);
+	set_text(head->rank, sizeof(head->rank), r->rank);
+	set_text(head->size, sizeof(head->size), r->size);
+	set_text(head->local_rank, sizeof(head->local_rank), r->local);
+	set_text(head->job, sizeof(head->job), r->job);
+}
+
+/* The clock's rate from when the library was loaded; it gets better with time. */
+static void set_clock(struct nvs_live_page *p)
+{
+	struct nvs_clock_point now = nvs_clock_read();
+	struct nvs_live_clock *c = &p->head->clock;
+	uint64_t mult = 1ull << 32;
+
+	if (nvs_process->options.use_tsc && now.ticks > p->first_ticks && now.mono_ns > p->first_ns)
+		mult = (uint64_t)(((unsigned __int128)(now.mono_ns - p->first_ns) << 32) /
+				  (now.ticks - p->first_ticks));
+	atomic_store_explicit(&p->mult, mult, memory_order_relaxed);
+	__atomic_store_n(&c->sequence, c->sequence + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->ticks, now.ticks, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->mono_ns, now.mono_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->real_ns, now.real_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->mult, mult, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->sequence, c->sequence + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->head->heard, now.mono_ns, __ATOMIC_RELAXED);
+}
+
+static void fill_head(struct nvs_live_page *p, const struct nvs_live_facts *facts,
+		      uint64_t namespace)
+{
+	const struct nvs_options *o = nvs_options();
+	struct nvs_live *head = p->head;
+	char exe[PATH_MAX];
+	long n;
+
+	head->version = NVS_LIVE_VERSION;
+	head->head_bytes = sizeof(*head);
+	head->pid = (uint32_t)nvs_sys_getpid();
+	head->uid = geteuid();
+	head->start_time = start_time();
+	head->pid_namespace = namespace;
+	read_boot(head->boot);
+	memcpy(head->session, facts->session, sizeof(head->session));
+	head->state = NVS_LIVE_RUNNING;
+	head->flags = (o->values.api ? NVS_LIVE_API : 0) |
+		      (o->values.api && o->values.backtrace ? NVS_LIVE_SITES : 0);
+	head->slot_apis = sizeof(struct nvs_live_slot);
+	head->slot_api_bytes = sizeof(struct nvs_live_api_count);
+	head->slot_kernels = head->slot_apis +
+			     NVS_LIVE_API_ROWS * sizeof(struct nvs_live_api_count);
+	head->slot_kernel_bytes = sizeof(struct nvs_live_kernel_count);
+	set_text(head->program, sizeof(head->program), facts->program);
+	set_text(head->host, sizeof(head->host), facts->host);
+	set_text(head->driver, sizeof(head->driver), facts->driver);
+	fill_rank(head, &o->rank);
+	p->strings = 1; /* 0 is none */
+	n = nvs_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	head->exe = own_string(p, n > 0 ? exe : NULL);
+	for (size_t i = 0; i < NLAYOUT; i++)
+		if (layout[i].which == NVS_LIVE_APIS || layout[i].which == NVS_LIVE_RESULTS ||
+		    layout[i].which == NVS_LIVE_KERNELS || layout[i].which == NVS_LIVE_SITE_ROWS)
+			head->tables[layout[i].which].used = 1; /* row 0: other */
+	head->tables[NVS_LIVE_MEMORY].used = head->tables[NVS_LIVE_MEMORY].rows;
+	p->first_ns = o->loaded_ns;
+	p->first_ticks = o->loaded_tsc;
+	set_clock(p);
+	head->begun = head->clock.real_ns;
+}
+
+static int map_file(struct nvs_live_page *p)
+{
+	struct nvs_live head = {0};
+	uint64_t blocks, bytes = lay_out(&head, &blocks);
+	int err = nvs_sys_over_limit(bytes) ? -EFBIG : nvs_sys_ftruncate(p->file.fd, bytes);
+
+	if (!err)
+		err = nvs_file_allocate(p->file.fd, 0, blocks);
+	if (err)
+		return err;
+	p->base = nvs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->file.fd, 0);
+	if (!p->base)
+		return -ENOMEM;
+	nvs_sys_madvise(p->base, bytes, MADV_DONTFORK);
+	p->head = (void *)p->base;
+	p->head->bytes = bytes;
+	memcpy(p->head->tables, head.tables, sizeof(head.tables));
+	for (size_t i = 0; i < NLAYOUT && !err; i++)
+		if (layout[i].ready == layout[i].rows)
+			p->ready[layout[i].which] = layout[i].rows;
+		else if (layout[i].ready)
+			err = make_blocks(p, p->file.fd, layout[i].which, layout[i].ready);
+	/* Slot 0 is everybody's. */
+	return err ? err : make_blocks(p, p->file.fd, NVS_LIVE_SLOTS, 1);
+}
+
+static uint64_t own_namespace(void)
+{
+	struct stat st;
+
+	return nvs_sys(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0) ? 0 : st.st_ino;
+}
+
+int nvs_live_begin(const struct nvs_live_facts *facts)
+{
+	uint64_t namespace = own_namespace();
+	struct nvs_live_page *p;
+	int err;
+
+	if (!nvs_options()->values.live)
+		return -EPERM;
+	p = nvs_alloc(sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	err = create(&p->file, namespace);
+	if (err) {
+		nvs_free(p, sizeof(*p));
+		return err;
+	}
+	err = map_file(p);
+	if (err) {
+		nvs_outfile_unlink(&p->file);
+		nvs_outfile_close(&p->file);
+		nvs_free(p, sizeof(*p));
+		return err;
+	}
+	fill_head(p, facts, namespace);
+	p->head->tables[NVS_LIVE_SLOTS].used = 1;
+	nvs_outfile_close(&p->file);
+	nvs_live_own = p;
+	__atomic_store_n((struct nvs_live_page **)nvs_slot(NVS_SLOT_LIVE), p, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->head->magic, NVS_LIVE_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void nvs_live_trace(const char *path)
+{
+	struct nvs_live_page *p = nvs_live_page();
+	sigset_t saved;
+
+	if (!p || !*path)
+		return;
+	nvs_lock(&saved);
+	__atomic_store_n(&p->head->trace, own_string(p, path), __ATOMIC_RELEASE);
+	__atomic_fetch_or(&p->head->flags, NVS_LIVE_TRACED, __ATOMIC_RELEASE);
+	nvs_unlock(&saved);
+}
+
+struct nvs_live_slot *nvs_live_slot(uint32_t number)
+{
+	struct nvs_live_page *p = nvs_live_page();
+	struct nvs_live_table *t = p ? &p->head->tables[NVS_LIVE_SLOTS] : NULL;
+
+	if (!p || number >= __atomic_load_n(&p->ready[NVS_LIVE_SLOTS], __ATOMIC_ACQUIRE))
+		return NULL;
+	if (number >= t->used)
+		__atomic_store_n(&t->used, number + 1, __ATOMIC_RELEASE);
+	return (void *)(p->base + t->offset + (uint64_t)number * t->row_bytes);
+}
+
+void nvs_live_more_slots(uint32_t number)
+{
+	struct nvs_live_page *p = nvs_live_page();
+	struct nvs_outfile file;
+
+	if (!p || number > p->head->tables[NVS_LIVE_SLOTS].rows ||
+	    number <= p->ready[NVS_LIVE_SLOTS])
+		return;
+	if (open_again(p, &file) >= 0)
+		make_blocks(p, file.fd, NVS_LIVE_SLOTS, number);
+	nvs_outfile_close(&file);
+}
+
+/* More blocks than are needed by now. */
+static void grow(struct nvs_live_page *p, enum nvs_live_table_number which)
+{
+	const struct nvs_live_table *t = &p->head->tables[which];
+	uint64_t ready = p->ready[which], more = ready * 2 < t->rows ? ready * 2 : t->rows;
+	struct nvs_outfile file;
+
+	if (t->used < ready / 2 || ready >= t->rows)
+		return;
+	if (open_again(p, &file) >= 0)
+		make_blocks(p, file.fd, which, more);
+	nvs_outfile_close(&file);
+}
+
+void nvs_live_grow(void)
+{
+	struct nvs_live_page *p = nvs_live_page();
+
+	if (!p)
+		return;
+	grow(p, NVS_LIVE_STRINGS);
+	grow(p, NVS_LIVE_ALLOCS);
+}
+
+void nvs_live_beat(void)
+{
+	struct nvs_live_page *p = nvs_live_page();
+
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
+		const struct nvs_buffer *buffer = nvs_buffer_at(i);
+
+		if (buffer->live && !__atomic_load_n(&buffer->shared->tid, __ATOMIC_ACQUIRE))
+			nvs_live_disown(buffer->live);
+	}
+	set_clock(p);
+	__atomic_fetch_add(&p->head->heartbeat, 1, __ATOMIC_RELEASE);
+}
+
+void nvs_live_driver(const char *version)
+{
+	struct nvs_live_page *p = nvs_live_page();
+
+	if (p && !p->head->driver[0])
+		set_text(p->head->driver, sizeof(p->head->driver), version);
+}
+
+void nvs_live_executing(bool on)
+{
+	struct nvs_live_page *p = nvs_state_borrowed() ? NULL : nvs_live_page();
+	uint32_t from = on ? NVS_LIVE_RUNNING : NVS_LIVE_EXECUTING;
+
+	if (p)
+		__atomic_compare_exchange_n(&p->head->state, &from,
+					    on ? NVS_LIVE_EXECUTING : NVS_LIVE_RUNNING, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void nvs_live_end(void)
+{
+	struct nvs_live_page *p = nvs_live_page();
+
+	if (!p)
+		return;
+	set_clock(p);
+	__atomic_store_n(&p->head->state, NVS_LIVE_ENDED, __ATOMIC_RELEASE);
+	if (!nvs_session_confined())
+		nvs_outfile_unlink(&p->file);
+}

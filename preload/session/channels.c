@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GPUs and channels for the live page, by our own thread, ten times a second: how much was
+ * submitted on each channel, how much of it is done, and how full its ring is.
+ *
+ * What is done is told by the payload in the channel's release slot: the driver's count of its own
+ * releases, one at the end of each submission. Which payload the last submission releases stands in
+ * its last segment, which is read here, unless the trap has copied it and knows where the slot is
+ * already. Nothing is told that was not read.
+ */
+#include "preload/live/live.h"
+#include "preload/rm/rm.h"
+#include "preload/session/keeper.h"
+#include "trap/copy/shadow.h"
+#include "trap/low/guard.h"
+
+#define TAIL_WORDS 6
+
+static const struct nvs_segs *segments(void)
+{
+	return &nvs_rm()->segs;
+}
+
+/* Where the process sees BYTES at VA of the channel's address space; 0: nowhere. */
+static uintptr_t seen_at(uint32_t vaspace, uint64_t va, uint64_t bytes)
+{
+	const struct nvs_segs *s = segments();
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct nvs_seg *seg = &s->at[i];
+
+		if ((seg->vaspace == vaspace || !seg->vaspace) && va >= seg->gpu_va &&
+		    va - seg->gpu_va < seg->size && seg->size - (va - seg->gpu_va) >= bytes)
+			return seg->cpu + (va - seg->gpu_va);
+	}
+	return 0;
+}
+
+/* The last words of the commands at VA: how the last submission's release looks. */
+static bool read_release(uint32_t vaspace, uint64_t va, uint64_t bytes, uint64_t *slot,
+			 uint64_t *payload)
+{
+	uint32_t w[TAIL_WORDS];
+	uintptr_t at = bytes >= sizeof(w) ? seen_at(vaspace, va, bytes) : 0;
+
+	for (uint32_t i = 0; at && i < TAIL_WORDS; i++)
+		if (!nvs_load32_guarded(
+			    (const uint32_t *)(at + (bytes & ~3ull) - sizeof(w) + 4 * i), &w[i]))
+			at = 0;
+	if (!at)
+		return false;
+	/* SET_REPORT_SEMAPHORE_A..D; SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA. */
+	if ((w[1] & 0xffff1fff) == 0x200406c0) {
+		*slot = (uint64_t)(w[2] & 0x1ffff) << 32 | w[3];
+		*payload = w[4];
+		return true;
+	}
+	if ((w[0] & 0xffff1fff) == 0x20030090 && (w[4] & 0xffff1fff) == 0x200100c0) {
+		*slot = (uint64_t)(w[1] & 0x1ffff) << 32 | w[2];
+		*payload = w[3];
+		return true;
+	}
+	return false;
+}
+
+/* Of the last submission: the entries before PUT may be control entries without commands. */
+static bool last_release(const struct nvs_channel_entry *c, uint32_t put, uint64_t *slot,
+			 uint64_t *payload)
+{
+	uint64_t entry;
+
+	for (uint32_t i = 1; i <= 4 && i < c->entries; i++) {
+		uint32_t at = (put + c->entries - i) % c->entries;
+		uint64_t bytes;
+
+		if (!nvs_load64_guarded(&c->ring[at], &entry))
+			return false;
+		bytes = (entry >> 42 & 0x1fffff) * 4;
+		if (bytes)
+			return read_release(c->vaspace,
+					    c->slot->extended_base | (entry & 0xfffffffffcull),
+					    bytes, slot, payload);
+	}
+	return false;
+}
+
+static uint32_t gpu_of(struct nvs_live_page *page, uint32_t instance)
+{
+	const struct nvs_gpu *gpu = instance < NVS_MAX_GPUS ? &nvs_rm()->gpus[instance] : NULL;
+
+	return gpu && gpu->seen ? nvs_live_gpu(page, gpu->uuid, instance, NVS_NONE, gpu->name) : 0;
+}
+
+static void store(uint64_t *to, uint64_t value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+/* GP_GET as the GPU wrote it. */
+static uint32_t get_of(const struct nvs_channel_entry *c)
+{
+	uint32_t get;
+
+	if (!c->put)
+		return NVS_NONE;
+	if (c->shadow && !c->shadow->timing)
+		return c->shadow->userd[NVS_USERD_GP_GET];
+	return nvs_load32_guarded(c->put + NVS_USERD_GP_GET - NVS_USERD_GP_PUT, &get) ? get
+										      : NVS_NONE;
+}
+
+/* What the last submission releases, and what has been released: where both were read with nothing
+ * submitted meanwhile. */
+static void fill_release(struct nvs_live_channel *row, const struct nvs_channel_entry *c,
+			 uint64_t now)
+{
+	uint64_t claim = __atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE);
+	uint64_t slot = 0, wanted = 0, pending;
+	uint32_t released = 0;
+	uintptr_t at;
+	bool known = c->ring && claim >> NVS_PUT_BITS &&
+		     last_release(c, (uint32_t)(claim & ((1u << NVS_PUT_BITS) - 1)), &slot,
+				  &wanted);
+
+	at = known ? seen_at(c->vaspace, slot, 16) : 0;
+	known = at && nvs_load32_guarded((const uint32_t *)at, &released) &&
+		__atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE) == claim;
+	/* A count of its own would have to lie as far back as submissions go. */
+	pending = (uint32_t)wanted - released;
+	known = known && pending <= claim >> NVS_PUT_BITS;
+	store(&row->wanted, known ? wanted : NVS_LIVE_UNKNOWN);
+	store(&row->released, known ? released : NVS_LIVE_UNKNOWN);
+	if (known) {
+		uint64_t completed = (claim >> NVS_PUT_BITS) - pending;
+
+		if (completed != row->completed && completed)
+			store(&row->completed_at, now);
+		store(&row->completed, completed);
+		store(&row->release_address, slot);
+		store(&row->submitted, claim >> NVS_PUT_BITS);
+	} else if (!(claim >> NVS_PUT_BITS)) {
+		store(&row->completed, 0);
+	} else if (row->completed == 0) {
+		store(&row->completed, NVS_LIVE_UNKNOWN);
+	}
+}
+
+static void fill(struct nvs_live_page *page, struct nvs_live_channel *row,
+		 const struct nvs_channel_entry *c, uint64_t now)
+{
+	uint64_t claim = __atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE);
+	uint32_t put = (uint32_t)(claim & ((1u << NVS_PUT_BITS) - 1)), get = get_of(c);
+	bool bound = c->flags & NVS_CHAN_BOUND;
+
+	row->flags = NVS_LIVE_CHANNEL_ALIVE | (bound ? NVS_LIVE_CHANNEL_BOUND : 0);
+	row->gpu = gpu_of(page, c->object->gpu);
+	row->object_class = c->object->object_class;
+	row->engine = c->engine;
+	row->token = c->token;
+	row->entries = c->entries;
+	row->put = put;
+	row->get = bound && get < c->entries ? get : NVS_NONE;
+	row->used = row->get == NVS_NONE ? NVS_NONE : (put + c->entries - get) % c->entries;
+	if (claim >> NVS_PUT_BITS != row->submitted)
+		store(&row->submitted_at, now);
+	store(&row->submitted, claim >> NVS_PUT_BITS);
+	if (bound)
+		fill_release(row, c, now);
+}
+
+static void begin(struct nvs_live_channel *row)
+{
+	__atomic_store_n(&row->sequence, row->sequence + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void end(struct nvs_live_channel *row)
+{
+	__atomic_store_n(&row->sequence, row->sequence + 1, __ATOMIC_RELEASE);
+}
+
+/* The row that a channel has; else a new one, or one whose channel is gone. */
+static struct nvs_live_channel *row_of(struct nvs_live_page *page, uint32_t channel)
+{
+	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS), *gone = NULL, *row;
+	uint32_t used = page->head->tables[NVS_LIVE_CHANNELS].used, n;
+
+	for (uint32_t i = 0; i < used; i++) {
+		if (rows[i].channel == channel)
+			return &rows[i];
+		if (!(rows[i].flags & NVS_LIVE_CHANNEL_ALIVE) && !gone)
+			gone = &rows[i];
+	}
+	row = used < page->ready[NVS_LIVE_CHANNELS] ? nvs_live_row(page, NVS_LIVE_CHANNELS, &n)
+						    : NULL;
+	if (!row && !gone)
+		return NULL;
+	if (!row) {
+		uint64_t sequence = gone->sequence;
+
+		begin(gone);
+		row = gone;
+		*row = (struct nvs_live_channel){.sequence = sequence + 1, .channel = channel};
+		end(row);
+		return row;
+	}
+	row->channel = channel;
+	row->get = row->used = NVS_NONE;
+	row->wanted = row->released = NVS_LIVE_UNKNOWN;
+	nvs_live_row_done(page, NVS_LIVE_CHANNELS);
+	return row;
+}
+
+/* Channels are in the order of their numbers. */
+static bool is_alive(uint32_t channel)
+{
+	const struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+	if (c->number == channel)
+		return true;
+	return false;
+}
+
+static void tell(struct nvs_live_page *page, uint64_t now)
+{
+	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS), *row;
+	const struct nvs_channel_entry *c;
+
+	nvs_live_driver(nvs_rm_driver_version());
+	for (uint32_t i = 0; i < page->head->tables[NVS_LIVE_CHANNELS].used; i++) {
+		if (!(rows[i].flags & NVS_LIVE_CHANNEL_ALIVE) || is_alive(rows[i].channel))
+			continue;
+		begin(&rows[i]);
+		rows[i].flags &= ~NVS_LIVE_CHANNEL_ALIVE;
+		end(&rows[i]);
+	}
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
+		row = c->slot && !c->hidden ? row_of(page, c->number) : NULL;
+		if (!row)
+			continue;
+		begin(row);
+		fill(page, row, c, now);
+		end(row);
+	}
+}
+
+void nvs_live_channels(void)
+{
+	struct nvs_live_page *page = nvs_live_page();
+	sigset_t saved;
+
+	if (!page)
+		return;
+	nvs_lock(&saved);
+	if (nvs_rm())
+		tell(page, nvs_now());
+	nvs_unlock(&saved);
+}

@@ -9,3 +9,24 @@ $(BUILD)/live/%.o: live/%.c
 $(BUILD)/liblive.a: $(LIVE_READ_OBJ)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
+
+# ---- nvsnoop-top ----
+
+TOP_OBJ  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/top/*.c))
+TOP_LIBS = -lncursesw -ltinfo
+
+all: $(BUILD)/nvsnoop-top
+
+$(BUILD)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $^ $(TOP_LIBS) $(DECODE_LIBS)
+
+# ---- tests ----
+
+# Live pages of processes that do nothing.
+$(BUILD)/tests/live/mkpages: tests/live/mkpages.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $<
+
+TEST_DEPS += $(BUILD)/tests/live/mkpages
+TESTS     += tests/live/top

@@ -35,13 +35,14 @@ bench:
 
 # ---- install ----
 
-MAN = nvsnoop.1 nvsnoop-report.1 nvsnoop-probe.1
+MAN = nvsnoop.1 nvsnoop-report.1 nvsnoop-probe.1 nvsnoop-top.1
 all: $(MAN:%=$(BUILD)/man/%)
 $(BUILD)/man/%.1: man/%.1.in man/make-page man/DATE VERSION docs/glossary.md $(BUILD)/%
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
 
 INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report $(DESTDIR)$(bindir)/nvsnoop-probe \
+            $(DESTDIR)$(bindir)/nvsnoop-top \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
             $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
             $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
@@ -51,10 +52,12 @@ INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report $(DES
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report \
             $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-probe \
+            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-top \
             $(DESTDIR)$(datadir)/zsh/site-functions/_nvsnoop \
             $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop.fish \
             $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-report.fish \
             $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-probe.fish \
+            $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-top.fish \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
 DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg)
 
@@ -64,7 +67,7 @@ below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 .PHONY: install uninstall
 install: all
 	$(Q)install -d $(sort $(dir $(INSTALLED)))
-	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-report $(BUILD)/nvsnoop-probe $(DESTDIR)$(bindir)
+	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-report $(BUILD)/nvsnoop-probe $(BUILD)/nvsnoop-top $(DESTDIR)$(bindir)
 	$(Q)install -m 755 $(BUILD)/libnvsnoop.so $(DESTDIR)$(libdir)/nvsnoop
 	$(Q)install -m 644 $(PUBLIC)/$(PUBLIC_SO) $(PUBLIC)/libnvsnoop-decode.a $(DESTDIR)$(libdir)
 	$(Q)ln -sf $(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so
@@ -75,7 +78,7 @@ install: all
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(DESTDIR)$(mandir)/man1
-	$(Q)for tool in nvsnoop nvsnoop-report nvsnoop-probe; do \
+	$(Q)for tool in nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top; do \
 	    install -m 644 scripts/completion/completion.bash $(DESTDIR)$(datadir)/bash-completion/completions/$$tool && \
 	    install -m 644 scripts/completion/nvsnoop.fish $(DESTDIR)$(datadir)/fish/vendor_completions.d/$$tool.fish || \
 	    exit 1; done
@@ -96,10 +99,10 @@ SLOW_TESTS += scripts/check-bundle
 host_library = $(shell $(CC) -print-file-name=$(1))
 
 # Packages of what the bundle brings, as files or linked in, whose licences go with it.
-BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev
+BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
 
 .PHONY: bundle
-bundle: all $(BUNDLE)/nvsnoop-report $(BUNDLE)/nvsnoop-probe
+bundle: all $(BUNDLE)/nvsnoop-report $(BUNDLE)/nvsnoop-probe $(BUNDLE)/nvsnoop-top
 	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences)
 	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences)
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
@@ -121,6 +124,12 @@ $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old
 $(BUNDLE)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ -lm $(BUNDLE_LIBS) -ldl && rm -f $@.d
+
+# Terminals are known from the machine's own descriptions.
+$(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(TOP_LIBS) $(DECODE_LIBS) \
+	    -Wl,--end-group -Wl,-Bdynamic && rm -f $@.d
 
 # ---- form ----
 

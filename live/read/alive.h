@@ -22,7 +22,8 @@ void nvs_here_learn(struct nvs_here *here);
 bool nvs_here_knows(const struct nvs_here *here, const struct nvs_live *head);
 /* NOW: ns of CLOCK_MONOTONIC. */
 bool nvs_alive(const struct nvs_here *here, const struct nvs_live *head, uint64_t now);
-/* Does process PID act for user UID? Where it cannot be asked after, the page's owner is believed. */
+/* Does process PID act for user UID? Where it cannot be asked after, the page's owner is believed.
+ */
 bool nvs_acts_for(const struct nvs_here *here, const struct nvs_live *head, uint32_t uid);
 
 #endif

@@ -41,8 +41,8 @@ struct nvs_page_file {
 
 /*
  * Reads the file that is open as FD and has SIZE bytes: its head alone, which is checked then; and
- * all of it. BUDGET goes down by what was read. 0, -EINVAL: it is no page, or not ready, FILE->wrong
- * says why; -ENOMEM.
+ * all of it. BUDGET goes down by what was read. 0, -EINVAL: it is no page, or not ready,
+ * FILE->wrong says why; -ENOMEM.
  */
 int nvs_page_read_head(struct nvs_page_file *file, uint64_t size, uint64_t *budget);
 int nvs_page_read(struct nvs_page_file *file, uint64_t size, uint64_t *budget, uint64_t now,
@@ -54,8 +54,8 @@ void nvs_page_free(struct nvs_page_file *file);
 /* The next row of a list, zero; NULL: no memory. */
 void *nvs_page_row(struct nvs_page_list *list, size_t size);
 /*
- * COUNT rows of a table from the FIRST on, in scratch memory number WHICH; NULL: refused. LEAST: how
- * long a row is at least; *STEP: how long it is.
+ * COUNT rows of a table from the FIRST on, in scratch memory number WHICH; NULL: refused. LEAST:
+ * how long a row is at least; *STEP: how long it is.
  */
 const uint8_t *nvs_page_table(struct nvs_page_file *file, enum nvs_live_table_number number,
 			      size_t least, int which, uint32_t *count, uint32_t *step);

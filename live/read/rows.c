@@ -66,8 +66,8 @@ static int read_kernels(struct nvs_page_file *file)
 {
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_KERNELS, sizeof(struct nvs_live_kernel), MOST_KERNELS, 0, &rows,
-		      &n, &step);
+	int r = table(file, NVS_LIVE_KERNELS, sizeof(struct nvs_live_kernel), MOST_KERNELS, 0,
+		      &rows, &n, &step);
 
 	r = r ? r : grow(&file->kernels, n, sizeof(struct nvs_page_kernel));
 	for (uint32_t i = 0; !r && i < n; i++) {
@@ -102,8 +102,8 @@ static int read_results(struct nvs_page_file *file)
 	struct nvs_page *page = &file->page;
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_RESULTS, sizeof(struct nvs_live_result), MOST_RESULTS, 0, &rows,
-		      &n, &step);
+	int r = table(file, NVS_LIVE_RESULTS, sizeof(struct nvs_live_result), MOST_RESULTS, 0,
+		      &rows, &n, &step);
 
 	r = r ? r : grow(&file->results, n, sizeof(struct nvs_page_result));
 	for (uint32_t i = 0; !r && i < n; i++) {
@@ -221,8 +221,8 @@ static int read_memory(struct nvs_page_file *file)
 		bool used;
 
 		memcpy(&row, rows + (size_t)i * step, sizeof(row));
-		used = row.live | row.live_count | row.peak | row.allocs | row.frees | row.failed_allocs |
-		       row.failed_frees | row.ended | row.untracked;
+		used = row.live | row.live_count | row.peak | row.allocs | row.frees |
+		       row.failed_allocs | row.failed_frees | row.ended | row.untracked;
 		memory = place_of(file, i, used);
 		if (memory)
 			take_memory(file, memory, &row);
@@ -237,8 +237,8 @@ static int read_sites(struct nvs_page_file *file)
 {
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_SITE_ROWS, sizeof(struct nvs_live_site), MOST_SITES, 0, &rows, &n,
-		      &step);
+	int r = table(file, NVS_LIVE_SITE_ROWS, sizeof(struct nvs_live_site), MOST_SITES, 0, &rows,
+		      &n, &step);
 
 	r = r ? r : grow(&file->sites, n, sizeof(struct nvs_page_site));
 	for (uint32_t i = 0; !r && i < file->sites.n; i++)
@@ -289,11 +289,12 @@ static int read_allocs(struct nvs_page_file *file)
 {
 	const uint8_t *first, *second;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MOST_ALLOCS, 0, &first, &n,
-		      &step);
+	int r = table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MOST_ALLOCS, 0, &first,
+		      &n, &step);
 
-	r = r ? r : table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MOST_ALLOCS, 1,
-			  &second, &n, &step);
+	r = r ? r
+	      : table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MOST_ALLOCS, 1, &second,
+		      &n, &step);
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct nvs_live_alloc one, two;
 
@@ -338,11 +339,12 @@ static void take_channel(struct nvs_page_file *file, struct nvs_page_channel *to
 	to->submitted_ns = nvs_page_time(file, from->submitted_at);
 	to->completed_ns = nvs_page_time(file, from->completed_at);
 	to->seen_ns = file->clock.mono_ns < file->page.mono_ns ? file->clock.mono_ns
-								: file->page.mono_ns;
+							       : file->page.mono_ns;
 	to->seen_ns = to->seen_ns ? to->seen_ns : 1;
 }
 
-/* A row as it was at one moment; as it was at the last look, where its process keeps changing it. */
+/* A row as it was at one moment; as it was at the last look, where its process keeps changing it.
+ */
 static int read_channel(struct nvs_page_file *file, uint64_t at, struct nvs_page_channel *channel)
 {
 	struct nvs_live_channel one, two;

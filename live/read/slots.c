@@ -17,7 +17,8 @@ static int add_apis(struct nvs_page_file *file, uint64_t slot)
 {
 	uint32_t n = file->api_counts.n, step = file->head.slot_api_bytes;
 	struct tally *tallies = file->api_counts.rows;
-	const uint8_t *rows = nvs_page_bytes(file, slot + file->head.slot_apis, (uint64_t)n * step, 0);
+	const uint8_t *rows = nvs_page_bytes(file, slot + file->head.slot_apis, (uint64_t)n * step,
+					     0);
 
 	for (uint32_t i = 0; rows && i < n; i++) {
 		struct nvs_live_api_count count;
@@ -34,8 +35,8 @@ static int add_kernels(struct nvs_page_file *file, uint64_t slot)
 {
 	uint32_t n = file->kernels.n, step = file->head.slot_kernel_bytes;
 	struct nvs_page_kernel *kernels = file->kernels.rows;
-	const uint8_t *rows =
-		nvs_page_bytes(file, slot + file->head.slot_kernels, (uint64_t)n * step, 0);
+	const uint8_t *rows = nvs_page_bytes(file, slot + file->head.slot_kernels,
+					     (uint64_t)n * step, 0);
 
 	for (uint32_t i = 0; rows && i < n; i++) {
 		struct nvs_live_kernel_count count;
@@ -81,10 +82,10 @@ static void take_calls(const struct nvs_page_file *file, struct nvs_page_thread 
 
 		if (memcmp(one->calls + i, call, sizeof(*call)))
 			break;
-		thread->calls[thread->ncalls++] = (struct nvs_page_call){
-			.api = call->api < file->apis.n ? call->api : 0,
-			.number = call->number,
-			.begin_ns = nvs_page_time(file, call->begin)};
+		thread->calls[thread->ncalls++] =
+			(struct nvs_page_call){.api = call->api < file->apis.n ? call->api : 0,
+					       .number = call->number,
+					       .begin_ns = nvs_page_time(file, call->begin)};
 	}
 }
 
@@ -157,12 +158,13 @@ static bool fits(const struct nvs_page_file *file)
 
 	return slot >= sizeof(struct nvs_live_slot) &&
 	       head->slot_api_bytes >= sizeof(struct nvs_live_api_count) &&
-	       head->slot_kernel_bytes >= sizeof(struct nvs_live_kernel_count) &&
-	       apis <= slot && head->slot_apis <= slot - apis && kernels <= slot &&
+	       head->slot_kernel_bytes >= sizeof(struct nvs_live_kernel_count) && apis <= slot &&
+	       head->slot_apis <= slot - apis && kernels <= slot &&
 	       head->slot_kernels <= slot - kernels;
 }
 
-#define ALL(page, member) ((struct nvs_sum *)&(page)->member), sizeof((page)->member) / sizeof(struct nvs_sum)
+#define ALL(page, member) \
+	((struct nvs_sum *)&(page)->member), sizeof((page)->member) / sizeof(struct nvs_sum)
 
 static void settle_apis(struct nvs_page_file *file)
 {
@@ -223,7 +225,8 @@ static void begin(struct nvs_page_file *file)
 	struct nvs_page *page = &file->page;
 	struct nvs_page_kernel *kernels = file->kernels.rows;
 	struct nvs_page_api *apis = file->apis.rows;
-	struct nvs_sum *first = page->counts, *end = (struct nvs_sum *)(page->copy + NVS_LIVE_DIRECTIONS);
+	struct nvs_sum *first = page->counts,
+		       *end = (struct nvs_sum *)(page->copy + NVS_LIVE_DIRECTIONS);
 
 	for (struct nvs_sum *sum = first; sum < end; sum++)
 		sum->more = 0;
@@ -248,8 +251,9 @@ int nvs_page_slots(struct nvs_page_file *file)
 	if (n && !fits(file))
 		return nvs_page_refuse(file, "its slots are too short");
 	for (uint32_t i = 0; i < n && !r; i++)
-		r = t->offset > file->size ? nvs_page_refuse(file, "its slots lie outside of it")
-					   : read_slot(file, t->offset + (uint64_t)i * t->row_bytes);
+		r = t->offset > file->size
+			    ? nvs_page_refuse(file, "its slots lie outside of it")
+			    : read_slot(file, t->offset + (uint64_t)i * t->row_bytes);
 	if (!r)
 		settle(file);
 	return r;

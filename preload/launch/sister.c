@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `nvsnoop report ...` is nvsnoop-report, and so is the probe's: the program beside this one or in
- * PATH; and who gives a trace, or a word that is nearly one of these, gets a hint. A trace that was
- * left unfinished gets its names by the same program.
+ * `nvsnoop report ...` is nvsnoop-report, and so are probe and top: the program beside this one or
+ * in PATH; and who gives a trace, or a word that is nearly one of these, gets a hint. A trace that
+ * was left unfinished gets its names by the same program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #define EMBED_CPU_S 60 /* a trace of many gigabytes stays as it is */
 
-static const char *const sisters[] = {"report", "probe"};
+static const char *const sisters[] = {"report", "probe", "top"};
 
 /* Beside this program, else in PATH. */
 static bool find(const char *sister, char *path, size_t size)

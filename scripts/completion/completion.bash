@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Completion for nvsnoop, nvsnoop-report and nvsnoop-probe. Options and what they take are read from --help, so that they
+# Completion for nvsnoop, nvsnoop-report, nvsnoop-probe and nvsnoop-top. Options and what they take are read from --help, so that they
 # are those of the tool that is called. zsh and fish run this file, `bash FILE words TOOL WORD...`: the first
 # line printed says what else may stand there, the others are words.
 
@@ -45,6 +45,13 @@ _nvsnoop_names() {
 _nvsnoop_values() {
 	local tool=$1 option=$2 typed=$3 takes sign=
 	takes=$(_nvsnoop_options "$tool" | sed -n "s/^$option=//p")
+	case ${tool##*/}:$takes in
+	nvsnoop-top:COLUMN*)
+		[[ $typed == -* ]] && sign=-
+		mapfile -t words < <("$tool" --sort= 2>&1 | sed -n 's/^  //p' | tr ' ' '\n' | sed "s/^/$sign/")
+		return ;;
+	nvsnoop-top:PID*) mapfile -t words < <("$tool" --once --format=json --interval=0.1 2>/dev/null | grep -oE '"pid":[0-9]+' | cut -d: -f2) ;;
+	esac
 	case $takes in
 	COLUMN*)
 		[[ $typed == -* ]] && sign=-
@@ -67,7 +74,7 @@ _nvsnoop_words() {
 	local tool=${1/#\~\//$HOME/} word=${*: -1} before=("${@:2:$#-2}") previous='' i
 	((${#before[@]})) && previous=${before[-1]}
 	words=() also=''
-	if [[ ${before[0]-} == @(report|probe) && ${tool##*/} == nvsnoop ]]; then
+	if [[ ${before[0]-} == @(report|probe|top) && ${tool##*/} == nvsnoop ]]; then
 		_nvsnoop_words "${tool}-${before[0]}" "${before[@]:1}" "$word"
 		return
 	elif [[ ${tool##*/} == nvsnoop ]]; then
@@ -90,14 +97,14 @@ _nvsnoop_words() {
 	elif [[ $word == -* ]]; then
 		mapfile -t words < <(_nvsnoop_options "$tool" | sed 's/=.*/=/')
 	elif [[ ${tool##*/} == nvsnoop ]]; then
-		words=(report probe) also=commands
+		words=(report probe top) also=commands
 	elif [[ ${tool##*/} == nvsnoop-probe ]]; then
 		if [[ " ${before[*]} " == *" submit "* ]]; then
 			also=files
 		else
 			mapfile -t words < <(_nvsnoop_studies "$tool")
 		fi
-	else
+	elif [[ ${tool##*/} != nvsnoop-top ]]; then
 		also=files
 	fi
 }
@@ -157,4 +164,4 @@ _nvsnoop() {
 	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen $i -- "$word")
 }
 
-complete -F _nvsnoop nvsnoop nvsnoop-report nvsnoop-probe
+complete -F _nvsnoop nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top

@@ -33,3 +33,4 @@ end
 complete -c nvsnoop -f -a '(__nvsnoop_complete)'
 complete -c nvsnoop-report -f -a '(__nvsnoop_complete)'
 complete -c nvsnoop-probe -f -a '(__nvsnoop_complete)'
+complete -c nvsnoop-top -f -a '(__nvsnoop_complete)'

@@ -44,7 +44,8 @@ struct live_page {
 	struct nvs_live_result results[LIVE_RESULTS] __attribute__((aligned(64)));
 	struct nvs_live_kernel kernels[LIVE_KERNELS] __attribute__((aligned(64)));
 	struct nvs_live_gpu gpus[LIVE_GPUS] __attribute__((aligned(64)));
-	struct nvs_live_memory memory[(LIVE_GPUS + 1) * NVS_LIVE_KINDS] __attribute__((aligned(64)));
+	struct nvs_live_memory memory[(LIVE_GPUS + 1) * NVS_LIVE_KINDS]
+		__attribute__((aligned(64)));
 	struct nvs_live_site sites[LIVE_SITES] __attribute__((aligned(64)));
 	struct nvs_live_alloc allocs[LIVE_ALLOCS] __attribute__((aligned(64)));
 	struct nvs_live_channel channels[LIVE_CHANNELS] __attribute__((aligned(64)));
@@ -153,15 +154,16 @@ static inline void live_head(struct live_page *p, uint32_t pid)
 static inline void live_table(struct live_page *p, enum nvs_live_table_number number,
 			      const void *rows, size_t count, size_t size, uint32_t used)
 {
-	p->head.tables[number] = (struct nvs_live_table){
-		.offset = (uint64_t)((const char *)rows - (const char *)p),
-		.rows = (uint32_t)count,
-		.row_bytes = (uint32_t)size,
-		.used = used};
+	p->head.tables[number] =
+		(struct nvs_live_table){.offset = (uint64_t)((const char *)rows - (const char *)p),
+					.rows = (uint32_t)count,
+					.row_bytes = (uint32_t)size,
+					.used = used};
 }
 
-#define LIVE_TABLE(p, number, member, used) \
-	live_table(p, number, (p)->member, sizeof((p)->member) / sizeof(*(p)->member), sizeof(*(p)->member), used)
+#define LIVE_TABLE(p, number, member, used)                                            \
+	live_table(p, number, (p)->member, sizeof((p)->member) / sizeof(*(p)->member), \
+		   sizeof(*(p)->member), used)
 
 /* Empty, of process PID, which is the page's own until the test says otherwise. */
 static inline void live_page_init(struct live_page *p, uint32_t pid)

@@ -306,8 +306,8 @@ static void test_strangers(void)
 static void test_lies(void)
 {
 	static const enum nvs_live_table_number tables[] = {
-		NVS_LIVE_SLOTS,	  NVS_LIVE_STRINGS, NVS_LIVE_APIS,	NVS_LIVE_RESULTS,
-		NVS_LIVE_KERNELS, NVS_LIVE_GPUS,    NVS_LIVE_MEMORY,	NVS_LIVE_SITE_ROWS,
+		NVS_LIVE_SLOTS,	  NVS_LIVE_STRINGS, NVS_LIVE_APIS,   NVS_LIVE_RESULTS,
+		NVS_LIVE_KERNELS, NVS_LIVE_GPUS,    NVS_LIVE_MEMORY, NVS_LIVE_SITE_ROWS,
 		NVS_LIVE_ALLOCS,  NVS_LIVE_CHANNELS};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {

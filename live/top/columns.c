@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* The columns of the list, and the list itself as wide as there is room. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include "live/top/columns.h"
+
+#define UNKNOWN (-1.0) /* sorted behind what is known */
+
+/* ---- what they hold ---- */
+
+#define TEXT(name, expr)                                                                   \
+	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE]) \
+	{                                                                                  \
+		return expr;                                                               \
+	}
+/* A second of a counter, in units of UNIT. */
+#define RATE(name, sum, unit, show)                                                        \
+	static double figure_##name(const struct nvs_top_row *row)                         \
+	{                                                                                  \
+		double rate;                                                               \
+                                                                                           \
+		return nvs_top_rate(row->page, &row->page->sum, &rate) ? rate : UNKNOWN;   \
+	}                                                                                  \
+	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE]) \
+	{                                                                                  \
+		double rate = figure_##name(row);                                          \
+                                                                                           \
+		return rate < 0 ? NULL : show(to, rate / (unit));                          \
+	}
+/* A number of bytes or things. */
+#define LEVEL(name, value)                                                                 \
+	static double figure_##name(const struct nvs_top_row *row)                         \
+	{                                                                                  \
+		return row->page->value == NVS_LIVE_UNKNOWN ? UNKNOWN                      \
+							    : (double)row->page->value;    \
+	}                                                                                  \
+	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE]) \
+	{                                                                                  \
+		double value = figure_##name(row);                                         \
+                                                                                           \
+		return value < 0 ? NULL : nvs_figure_count(to, value);                     \
+	}
+
+static double figure_pid(const struct nvs_top_row *row)
+{
+	return row->page->pid;
+}
+
+static const char *text_pid(const struct nvs_top_row *row, char to[NVS_FIGURE])
+{
+	snprintf(to, NVS_FIGURE, "%u", row->page->pid);
+	return to;
+}
+
+/* By their numbers, where they are such. */
+static double figure_rank(const struct nvs_top_row *row)
+{
+	double rank = 0;
+	const char *at = row->page->rank;
+
+	for (; isdigit((unsigned char)*at); at++)
+		rank = 10 * rank + (*at - '0');
+	return *row->page->rank ? rank : UNKNOWN;
+}
+
+static double figure_for(const struct nvs_top_row *row)
+{
+	return row->call ? (double)row->call_ns : UNKNOWN;
+}
+
+TEXT(user, row->user)
+TEXT(rank, *row->page->rank ? row->page->rank : NULL)
+TEXT(gpu, *row->gpus ? row->gpus : NULL)
+TEXT(call, row->call)
+TEXT(for, row->call ? nvs_figure_time(to, row->call_ns) : NULL)
+TEXT(command, row->command)
+RATE(calls, calls, 1, nvs_figure_count)
+RATE(launches, launches, 1, nvs_figure_count)
+RATE(submissions, submissions, 1, nvs_figure_count)
+RATE(bytes, bytes, 1e6, nvs_figure_plain)
+RATE(copied, copied, 1e9, nvs_figure_plain)
+LEVEL(pending, pending)
+LEVEL(memory, device_live)
+LEVEL(peak, device_peak)
+
+const struct nvs_top_column nvs_top_columns[NVS_TOP_COLUMNS] = {
+	{"pid", "PID", 7, 0, 0, figure_pid, text_pid},
+	{"user", "USER", -8, 11, 0, NULL, text_user},
+	{"rank", "RANK", 4, 9, 0, figure_rank, text_rank, true},
+	{"gpu", "GPU", 3, 6, 0, NULL, text_gpu},
+	{"calls_per_s", "CALL/s", 6, 7, 0, figure_calls, text_calls},
+	{"launches_per_s", "LNCH/s", 6, 0, 0, figure_launches, text_launches},
+	{"submissions_per_s", "SUBM/s", 6, 5, 0, figure_submissions, text_submissions},
+	{"command_mb_per_s", "CMD MB/s", 8, 8, 0, figure_bytes, text_bytes},
+	{"copied_gb_per_s", "COPY GB/s", 9, 2, 0, figure_copied, text_copied},
+	{"pending", "PEND", 5, 1, 0, figure_pending, text_pending},
+	{"memory", "MEM", 5, 0, 0, figure_memory, text_memory},
+	{"peak", "PEAK", 5, 10, 0, figure_peak, text_peak},
+	{"call", "IN CALL", -12, 3, 10, NULL, text_call},
+	{"call_for", "FOR", 6, 4, 0, figure_for, text_for},
+	{"command", "COMMAND", -8, 0, 255, NULL, text_command},
+};
+
+/* ---- by name ---- */
+
+/* In any case; blanks, dashes, underscores and slashes are alike. */
+static bool alike(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++) {
+		int x = strchr(" -_/", *a) ? '_' : tolower((unsigned char)*a);
+		int y = strchr(" -_/", *b) ? '_' : tolower((unsigned char)*b);
+
+		if (x != y)
+			return false;
+	}
+	return !*a && !*b;
+}
+
+const struct nvs_top_column *nvs_top_column(const char *name)
+{
+	name += *name == '-';
+	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
+		if (alike(name, nvs_top_columns[i].key) || alike(name, nvs_top_columns[i].title))
+			return nvs_top_columns + i;
+	return NULL;
+}
+
+/* ---- the list ---- */
+
+/* How wide each column is; 0: it is left out. */
+struct layout {
+	uint32_t width[NVS_TOP_COLUMNS];
+	uint32_t all; /* of them, with a blank between */
+};
+
+static uint32_t least(const struct nvs_top_column *c)
+{
+	return (uint32_t)(c->width < 0 ? -c->width : c->width);
+}
+
+static bool known(const struct nvs_top *top, const struct nvs_top_column *c)
+{
+	char to[NVS_FIGURE];
+
+	for (uint32_t i = 0; i < top->nrows; i++)
+		if (c->text(top->rows + i, to))
+			return true;
+	return false;
+}
+
+static void sum_up(struct layout *l)
+{
+	l->all = 0;
+	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
+		l->all += l->width[i] ? l->width[i] + !!l->all : 0;
+}
+
+/* The one with the highest rank goes, but for that which is sorted by. */
+static bool leave_one_out(struct layout *l, const struct nvs_top *top)
+{
+	int last = -1;
+
+	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
+		if (l->width[i] && nvs_top_columns[i].rank && nvs_top_columns + i != top->sort &&
+		    (last < 0 || nvs_top_columns[i].rank > nvs_top_columns[last].rank))
+			last = i;
+	if (last >= 0)
+		l->width[last] = 0;
+	return last >= 0;
+}
+
+static void lay_out(struct layout *l, const struct nvs_top *top, uint32_t columns)
+{
+	for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
+		const struct nvs_top_column *c = nvs_top_columns + i;
+
+		l->width[i] = c->if_known && !known(top, c) ? 0 : least(c);
+	}
+	for (sum_up(l); l->all > columns && leave_one_out(l, top);)
+		sum_up(l);
+	/* What is left over goes to texts. */
+	for (int i = 0; i < NVS_TOP_COLUMNS && l->all < columns; i++) {
+		uint32_t left = columns - l->all, more = nvs_top_columns[i].more;
+
+		if (!l->width[i] || !more)
+			continue;
+		l->width[i] += more == 255 || more > left ? left : more;
+		sum_up(l);
+	}
+}
+
+static enum nvs_top_style style_of(const struct nvs_top_row *row, const struct nvs_top_column *c)
+{
+	if (row->page->gone)
+		return NVS_TOP_DIM;
+	if (c->figure == figure_for && row->call)
+		return row->call_ns >= 10000000000ull  ? NVS_TOP_BAD
+		       : row->call_ns >= 1000000000ull ? NVS_TOP_WARN
+						       : NVS_TOP_PLAIN;
+	if (c->figure == figure_launches && figure_launches(row) > 0)
+		return NVS_TOP_GOOD;
+	if (c->figure == figure_memory)
+		return NVS_TOP_STRONG;
+	return NVS_TOP_PLAIN;
+}
+
+/* The last one needs no blanks behind it. */
+static void put(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
+		const struct nvs_top_column *c, uint32_t width)
+{
+	bool last = c == nvs_top_columns + NVS_TOP_COLUMNS - 1;
+	/* Of a number that has no room a part would be another one. */
+	uint32_t most = c->width < 0 || strlen(text) <= width ? width : UINT32_MAX;
+
+	nvs_sheet_name(s, style, text, most, c->width > 0 ? -(int)width : last ? 0 : (int)width);
+}
+
+void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns)
+{
+	struct layout l;
+	char to[NVS_FIGURE];
+
+	lay_out(&l, top, columns == UINT32_MAX ? 4096 : columns);
+	for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
+		const struct nvs_top_column *c = nvs_top_columns + i;
+
+		if (!l.width[i])
+			continue;
+		if (s->at)
+			nvs_sheet_to(s, NVS_TOP_HEAD, s->at + 1);
+		put(s, c == top->sort ? NVS_TOP_CHOSEN : NVS_TOP_HEAD, c->title, c, l.width[i]);
+	}
+	if (columns != UINT32_MAX)
+		nvs_sheet_to(s, NVS_TOP_HEAD, columns);
+	nvs_sheet_end(s);
+	for (uint32_t r = 0; r < top->nrows; r++) {
+		const struct nvs_top_row *row = top->rows + r;
+
+		for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
+			const struct nvs_top_column *c = nvs_top_columns + i;
+			const char *text = l.width[i] ? c->text(row, to) : NULL;
+
+			if (!l.width[i])
+				continue;
+			if (s->at)
+				nvs_sheet_to(s, NVS_TOP_PLAIN, s->at + 1);
+			put(s, text ? style_of(row, c) : NVS_TOP_DIM, text ? text : "-", c,
+			    l.width[i]);
+		}
+		nvs_sheet_end(s);
+	}
+}

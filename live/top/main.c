@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* nvsnoop-top: what the CUDA programs do that are recorded now. */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "decode/trace/helper.h"
+#include "live/top/columns.h"
+#include "live/top/screen.h"
+
+enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
+
+static void sleep_s(double seconds)
+{
+	struct timespec t = {.tv_sec = (time_t)seconds,
+			     .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+/* Whoever reads us has seen enough: no reason to complain. */
+static int written(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_WHOLE;
+	if (errno != EPIPE)
+		fprintf(stderr, "nvsnoop-top: output: %s\n", strerror(errno));
+	return errno == EPIPE ? EXIT_WHOLE : EXIT_ERROR;
+}
+
+static void say_why_none(const struct nvs_top *top)
+{
+	if (top->options->npids)
+		fprintf(stderr, "nvsnoop-top: process %u is not recorded now\n",
+			top->options->pids[0]);
+	else if (!top->nrows && top->options->format != NVS_TOP_JSON)
+		fputs("nvsnoop-top: no process is recorded now; nvsnoop -o none PROGRAM starts one\n",
+		      stderr);
+	if (top->refused)
+		fprintf(stderr, "nvsnoop-top: %u file%s passed over: %s\n", top->refused,
+			top->refused == 1 ? " was" : "s were", top->why);
+}
+
+static void print(const struct nvs_top *top)
+{
+	if (top->options->format == NVS_TOP_JSON)
+		nvs_top_json(top, stdout);
+	else if (top->options->format == NVS_TOP_BLOCKS)
+		nvs_top_blocks(top, stdout);
+	else
+		nvs_top_text(top, stdout);
+}
+
+/* Once, or until those that are asked for have gone, or nobody reads any more. */
+static int print_all(struct nvs_top *top)
+{
+	bool totals = top->options->format == NVS_TOP_BLOCKS && top->options->once;
+
+	nvs_top_look(top);
+	for (bool first = true;; first = false) {
+		int status;
+
+		/* Totals need no second look. */
+		if (!totals) {
+			sleep_s(top->interval);
+			nvs_top_look(top);
+		}
+		if (top->options->npids && !top->nrows) {
+			if (!first)
+				return EXIT_WHOLE;
+			say_why_none(top);
+			return EXIT_ERROR;
+		}
+		if (!first && top->options->format == NVS_TOP_TEXT)
+			putchar('\n');
+		print(top);
+		if (first && !top->nrows)
+			say_why_none(top);
+		status = written();
+		if (status || ferror(stdout) || top->options->once)
+			return status;
+	}
+}
+
+static int run(struct nvs_top_options *o)
+{
+	struct nvs_top top = {.options = o,
+			      .interval = o->interval,
+			      .utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
+			      .sort = nvs_top_column(o->sort ? o->sort : "launches_per_s"),
+			      .ascending = o->sort && *o->sort == '-'};
+	uint32_t flags = o->format == NVS_TOP_BLOCKS ? NVS_PAGES_ALLOCS : 0;
+	int status = EXIT_ERROR;
+
+	if (nvs_pages_open(&top.pages, flags) ||
+	    (o->folder && nvs_pages_only(top.pages, o->folder)))
+		fputs("nvsnoop-top: no memory\n", stderr);
+	else if (o->format == NVS_TOP_SCREEN)
+		status = nvs_top_screen(&top);
+	else
+		status = print_all(&top);
+	nvs_pages_close(top.pages);
+	nvs_top_kernels_free();
+	nvs_helper_stop();
+	free(top.rows);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct nvs_top_options o;
+
+	setlocale(LC_CTYPE, "");
+	signal(SIGPIPE, SIG_IGN);
+	if (nvs_top_options(&o, argc, argv))
+		return EXIT_USAGE;
+	if (o.help)
+		nvs_top_help();
+	else if (o.version)
+		puts("nvsnoop-top " NVS_VERSION);
+	if (o.help || o.version)
+		return written();
+	if (o.format == NVS_TOP_SCREEN && (o.once || !nvs_screen_possible()))
+		o.format = NVS_TOP_TEXT;
+	return run(&o);
+}

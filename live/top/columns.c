@@ -29,17 +29,16 @@
 		return rate < 0 ? NULL : show(to, rate / (unit));                          \
 	}
 /* A number of bytes or things. */
-#define LEVEL(name, value)                                                                 \
-	static double figure_##name(const struct nvs_top_row *row)                         \
-	{                                                                                  \
-		return row->page->value == NVS_LIVE_UNKNOWN ? UNKNOWN                      \
-							    : (double)row->page->value;    \
-	}                                                                                  \
-	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE]) \
-	{                                                                                  \
-		double value = figure_##name(row);                                         \
-                                                                                           \
-		return value < 0 ? NULL : nvs_figure_count(to, value);                     \
+#define LEVEL(name, value)                                                                        \
+	static double figure_##name(const struct nvs_top_row *row)                                \
+	{                                                                                         \
+		return row->page->value == NVS_LIVE_UNKNOWN ? UNKNOWN : (double)row->page->value; \
+	}                                                                                         \
+	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE])        \
+	{                                                                                         \
+		double value = figure_##name(row);                                                \
+                                                                                                  \
+		return value < 0 ? NULL : nvs_figure_count(to, value);                            \
 	}
 
 static double figure_pid(const struct nvs_top_row *row)

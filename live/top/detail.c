@@ -157,7 +157,8 @@ static void say_who(struct nvs_sheet *s, const struct nvs_top_row *row)
 	say(s, "of", *page->rank ? page->size : "");
 	say(s, "host", page->host);
 	say(s, "driver", page->driver);
-	say(s, "recorded for", nvs_figure_time(to, real > page->begun_ns ? real - page->begun_ns : 0));
+	say(s, "recorded for",
+	    nvs_figure_time(to, real > page->begun_ns ? real - page->begun_ns : 0));
 	nvs_sheet_end(s);
 	say_gpus(s, page);
 	say(s, "trace", page->trace);
@@ -172,8 +173,9 @@ static void say_who(struct nvs_sheet *s, const struct nvs_top_row *row)
 	say_sum(s, page, "copies", &page->copied, "B");
 	nvs_sheet_end(s);
 	if (!(page->flags & NVS_LIVE_API)) {
-		nvs_sheet_add(s, NVS_TOP_WARN, "Calls are not observed (api=off): only what "
-					       "doorbells show is counted.");
+		nvs_sheet_add(s, NVS_TOP_WARN,
+			      "Calls are not observed (api=off): only what "
+			      "doorbells show is counted.");
 		nvs_sheet_end(s);
 	}
 }
@@ -217,7 +219,8 @@ static void put_kernels(struct nvs_sheet *s, const struct nvs_page *page)
 /* Half of the calls, or 99 of 100, took less than that: the upper end of a bucket. */
 static const char *quantile(char to[NVS_FIGURE], const struct nvs_page_api *api, unsigned percent)
 {
-	uint64_t wanted = api->calls.total / 100 * percent + api->calls.total % 100 * percent / 100, n = 0;
+	uint64_t wanted = api->calls.total / 100 * percent + api->calls.total % 100 * percent / 100,
+		 n = 0;
 
 	for (int i = 0; i < NVS_LIVE_BUCKETS; i++) {
 		n += api->buckets[i];
@@ -229,7 +232,8 @@ static const char *quantile(char to[NVS_FIGURE], const struct nvs_page_api *api,
 	return NULL;
 }
 
-static void put_api(struct nvs_sheet *s, const struct field *f, const struct nvs_page *page, uint32_t i)
+static void put_api(struct nvs_sheet *s, const struct field *f, const struct nvs_page *page,
+		    uint32_t i)
 {
 	const struct nvs_page_api *api = page->apis + i;
 	char to[NVS_FIGURE];
@@ -237,7 +241,8 @@ static void put_api(struct nvs_sheet *s, const struct field *f, const struct nvs
 	rate(s, f, page, &api->calls);
 	count(s, f + 1, (double)api->calls.total);
 	bad_count(s, f + 2, api->failed.total);
-	snprintf(to, sizeof(to), "%.1f", 100.0 * (double)api->ns.more / (double)(page->span_ns | 1));
+	snprintf(to, sizeof(to), "%.1f",
+		 100.0 * (double)api->ns.more / (double)(page->span_ns | 1));
 	cell(s, f + 3, NVS_TOP_PLAIN, page->span_ns ? to : NULL);
 	cell(s, f + 4, NVS_TOP_PLAIN,
 	     api->calls.total ? nvs_figure_time(to, api->ns.total / api->calls.total) : NULL);
@@ -255,7 +260,8 @@ static void put_apis(struct nvs_sheet *s, const struct nvs_page *page)
 
 	for (uint32_t i = 0; order && i < page->napis; i++)
 		if (page->apis[i].calls.total || page->apis[i].failed.total)
-			order[n++] = (struct place){page->apis[i].ns.more, page->apis[i].ns.total, i};
+			order[n++] = (struct place){page->apis[i].ns.more, page->apis[i].ns.total,
+						    i};
 	if (n) {
 		qsort(order, n, sizeof(*order), by_work);
 		BEGIN(s, NVS_TOP_APIS, f);
@@ -381,15 +387,18 @@ static void put_errors(struct nvs_sheet *s, const struct nvs_page *page)
 		const char *name = nvs_call_error(result->result);
 
 		if (i)
-			snprintf(words, sizeof(words), "%s: %s (%u)", nvs_top_api(page, result->api),
-				 name ? name : "CUresult", result->result);
+			snprintf(words, sizeof(words), "%s: %s (%u)",
+				 nvs_top_api(page, result->api), name ? name : "CUresult",
+				 result->result);
 		put_error(s, page, &result->count, &begun, i ? words : "(other)");
 	}
 	for (uint32_t i = 0; i < NVS_LIVE_GAPS; i++) {
-		snprintf(words, sizeof(words), "submissions not recorded: %s", nvs_gap_reason_name(i));
+		snprintf(words, sizeof(words), "submissions not recorded: %s",
+			 nvs_gap_reason_name(i));
 		put_error(s, page, page->gaps + i, &begun, words);
 	}
-	put_error(s, page, page->counts + NVS_LIVE_ORPHANS, &begun, "doorbells of no known channel");
+	put_error(s, page, page->counts + NVS_LIVE_ORPHANS, &begun,
+		  "doorbells of no known channel");
 	put_error(s, page, &page->left, &begun, "calls that ended without a result");
 	put_error(s, page, &(struct nvs_sum){page->failed_rows, 0}, &begun,
 		  "things counted under (other): the page is full");

@@ -66,7 +66,8 @@ static uint32_t count_gpus(const struct nvs_top *top)
 	return n;
 }
 
-void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns, const char *note)
+void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns,
+		  const char *note)
 {
 	struct all all = {0};
 	char to[NVS_FIGURE], clock[16];
@@ -78,8 +79,9 @@ void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 		add(&all, top->rows[i].page);
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
 	nvs_sheet_add(s, NVS_TOP_NAME, "nvsnoop-top");
-	nvs_sheet_add(s, NVS_TOP_PLAIN, " %s  %u process%s, %u GPU%s, every %g s", clock, top->nrows,
-		      top->nrows == 1 ? "" : "es", gpus, gpus == 1 ? "" : "s", top->interval);
+	nvs_sheet_add(s, NVS_TOP_PLAIN, " %s  %u process%s, %u GPU%s, every %g s", clock,
+		      top->nrows, top->nrows == 1 ? "" : "es", gpus, gpus == 1 ? "" : "s",
+		      top->interval);
 	if (*note)
 		nvs_sheet_add(s, NVS_TOP_WARN, "  %s", note);
 	nvs_sheet_end(s);

@@ -39,7 +39,8 @@ static void say_why_none(const struct nvs_top *top)
 		fprintf(stderr, "nvsnoop-top: process %u is not recorded now\n",
 			top->options->pids[0]);
 	else if (!top->nrows && top->options->format != NVS_TOP_JSON)
-		fputs("nvsnoop-top: no process is recorded now; nvsnoop -o none PROGRAM starts one\n",
+		fputs("nvsnoop-top: no process is recorded now; nvsnoop -o none PROGRAM starts "
+		      "one\n",
 		      stderr);
 	if (top->refused)
 		fprintf(stderr, "nvsnoop-top: %u file%s passed over: %s\n", top->refused,

@@ -13,11 +13,15 @@
 enum { OPT_ONCE = 256, OPT_BLOCKS, OPT_FORMAT, OPT_FOLDER };
 
 static const struct option known[] = {
-	{"interval", required_argument, NULL, 'd'}, {"pid", required_argument, NULL, 'p'},
-	{"sort", required_argument, NULL, 's'},	    {"once", no_argument, NULL, OPT_ONCE},
-	{"blocks", no_argument, NULL, OPT_BLOCKS},  {"format", required_argument, NULL, OPT_FORMAT},
+	{"interval", required_argument, NULL, 'd'},
+	{"pid", required_argument, NULL, 'p'},
+	{"sort", required_argument, NULL, 's'},
+	{"once", no_argument, NULL, OPT_ONCE},
+	{"blocks", no_argument, NULL, OPT_BLOCKS},
+	{"format", required_argument, NULL, OPT_FORMAT},
 	{"folder", required_argument, NULL, OPT_FOLDER},
-	{"help", no_argument, NULL, 'h'},	    {"version", no_argument, NULL, 'V'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
 };
 

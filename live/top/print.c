@@ -43,8 +43,8 @@ static void put_map(const struct nvs_page *page, FILE *file)
 		memcpy(sorted, page->allocs, page->nallocs * sizeof(*sorted));
 	qsort(sorted, page->nallocs, sizeof(*sorted), by_address);
 	for (uint32_t i = 0; i < page->nallocs; i++)
-		fprintf(file, "        0x%016llx: %llu Bytes\n", (unsigned long long)sorted[i].address,
-			(unsigned long long)sorted[i].bytes);
+		fprintf(file, "        0x%016llx: %llu Bytes\n",
+			(unsigned long long)sorted[i].address, (unsigned long long)sorted[i].bytes);
 	free(sorted);
 }
 
@@ -61,8 +61,8 @@ static void put_kernels(const struct nvs_top *top, const struct nvs_page *page, 
 			continue;
 		nvs_fit(name, sizeof(name), *k->name ? k->name : "unknown kernel", UINT32_MAX,
 			top->utf8);
-		fprintf(file, "        0x%llx (%s) -> %llu\n", (unsigned long long)k->function, name,
-			(unsigned long long)(k->direct.total + k->graph.total));
+		fprintf(file, "        0x%llx (%s) -> %llu\n", (unsigned long long)k->function,
+			name, (unsigned long long)(k->direct.total + k->graph.total));
 	}
 }
 

@@ -176,7 +176,8 @@ static int compare(const void *a, const void *b)
 	const struct nvs_top_row *one = a, *two = b;
 	int order = compare_by(sorted->sort, sorted->ascending, one, two);
 
-	return order ? order : (one->page->pid > two->page->pid) - (one->page->pid < two->page->pid);
+	return order ? order
+		     : (one->page->pid > two->page->pid) - (one->page->pid < two->page->pid);
 }
 
 void nvs_top_sort(struct nvs_top *top)

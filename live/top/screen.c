@@ -58,9 +58,10 @@ static void take_signals(void)
 
 static void choose_styles(bool color)
 {
-	static const short inks[NVS_TOP_STYLES] = {
-		[NVS_TOP_NAME] = COLOR_CYAN, [NVS_TOP_GOOD] = COLOR_GREEN,
-		[NVS_TOP_WARN] = COLOR_YELLOW, [NVS_TOP_BAD] = COLOR_RED};
+	static const short inks[NVS_TOP_STYLES] = {[NVS_TOP_NAME] = COLOR_CYAN,
+						   [NVS_TOP_GOOD] = COLOR_GREEN,
+						   [NVS_TOP_WARN] = COLOR_YELLOW,
+						   [NVS_TOP_BAD] = COLOR_RED};
 
 	styles[NVS_TOP_DIM] = A_DIM;
 	styles[NVS_TOP_STRONG] = styles[NVS_TOP_NAME] = styles[NVS_TOP_BAD] = A_BOLD;
@@ -166,8 +167,8 @@ static void draw_line(const struct nvs_sheet *s, const struct nvs_line *line, in
 			addch(' ');
 	clrtoeol();
 	if (is_chosen)
-		mvchgat(y, COLS - 1, 1, chosen_style & ~A_COLOR,
-			(short)PAIR_NUMBER(chosen_style), NULL);
+		mvchgat(y, COLS - 1, 1, chosen_style & ~A_COLOR, (short)PAIR_NUMBER(chosen_style),
+			NULL);
 	attrset(A_NORMAL);
 }
 

@@ -34,8 +34,9 @@ void nvs_screen_close(void);
 uint32_t nvs_screen_lines(void), nvs_screen_columns(void);
 
 /*
- * Draws lines FIRST and N - 1 behind it of a sheet, from line TO of the screen on, without its first
- * LEFT columns. CHOSEN: this line of the sheet is shown all over as the chosen one; UINT32_MAX: none.
+ * Draws lines FIRST and N - 1 behind it of a sheet, from line TO of the screen on, without its
+ * first LEFT columns. CHOSEN: this line of the sheet is shown all over as the chosen one;
+ * UINT32_MAX: none.
  */
 void nvs_screen_draw(const struct nvs_sheet *s, uint32_t first, uint32_t n, uint32_t to,
 		     uint32_t left, uint32_t chosen);
@@ -43,7 +44,8 @@ void nvs_screen_clear(void); /* ahead of drawing all anew */
 void nvs_screen_show(void);
 /* A key, or a character as it is; waits for at most MS. */
 int nvs_screen_key(int64_t ms);
-/* The signal that was to end us, 0: none. It ends us, once the terminal has been given back, here. */
+/* The signal that was to end us, 0: none. It ends us, once the terminal has been given back, here.
+ */
 void nvs_screen_obey(void);
 
 #endif

@@ -106,8 +106,8 @@ void nvs_sheet_to(struct nvs_sheet *s, enum nvs_top_style style, uint32_t column
 	}
 }
 
-void nvs_sheet_name(struct nvs_sheet *s, enum nvs_top_style style, const char *text, uint32_t columns,
-		    int width)
+void nvs_sheet_name(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
+		    uint32_t columns, int width)
 {
 	char fit[2048];
 	uint32_t takes = nvs_fit(fit, sizeof(fit), text, columns, s->utf8), before = s->at;
@@ -184,7 +184,7 @@ uint32_t nvs_fit(char *to, size_t size, const char *text, uint32_t columns, bool
 	uint32_t at = 0, takes, cut_at = 0;
 	size_t cut = 0; /* behind the last character that leaves room for the ~ */
 
-	for (; left; ) {
+	for (; left;) {
 		char shown[8];
 		size_t n = show(shown, text, left, utf8, &bytes, &takes);
 

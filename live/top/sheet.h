@@ -58,8 +58,8 @@ void nvs_sheet_to(struct nvs_sheet *s, enum nvs_top_style style, uint32_t column
  * and text of strangers, escaped and cut to at most COLUMNS, with a ~ where it was cut. WIDTH
  * columns are filled with blanks: behind it, or before it if WIDTH is negative.
  */
-void nvs_sheet_name(struct nvs_sheet *s, enum nvs_top_style style, const char *text, uint32_t columns,
-		    int width);
+void nvs_sheet_name(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
+		    uint32_t columns, int width);
 void nvs_sheet_end(struct nvs_sheet *s); /* of the line */
 /* Plain text, trailing blanks left out. */
 void nvs_sheet_print(const struct nvs_sheet *s, FILE *file);

@@ -44,7 +44,8 @@ void nvs_top_kernels_free(void);
 /* ---- pages of text ---- */
 
 /* The lines above the list: what all do together. */
-void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns, const char *note);
+void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns,
+		  const char *note);
 /* The list in COLUMNS columns, its head first; UINT32_MAX: all of it. */
 void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns);
 

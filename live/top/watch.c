@@ -87,12 +87,12 @@ static void draw_help(struct watch *w)
 /* The keys that one needs, at the bottom; or what is being typed. */
 static void draw_foot(struct watch *w)
 {
-	static const char *const lists[][2] = {{"Enter", "Detail"}, {"<>", "Sort"},  {"R", "Reverse"},
-					       {"Space", "Pause"},  {"d", "Interval"}, {"h", "Help"},
-					       {"q", "Quit"},	    {NULL, NULL}};
-	static const char *const details[][2] = {{"Esc", "Back"},   {"Tab", "Part"}, {"Space", "Pause"},
-						 {"d", "Interval"}, {"h", "Help"},   {"q", "Quit"},
-						 {NULL, NULL}};
+	static const char *const lists[][2] = {
+		{"Enter", "Detail"}, {"<>", "Sort"}, {"R", "Reverse"}, {"Space", "Pause"},
+		{"d", "Interval"},   {"h", "Help"},  {"q", "Quit"},    {NULL, NULL}};
+	static const char *const details[][2] = {
+		{"Esc", "Back"}, {"Tab", "Part"}, {"Space", "Pause"}, {"d", "Interval"},
+		{"h", "Help"},	 {"q", "Quit"},	  {NULL, NULL}};
 	const char *const(*keys)[2] = w->view == LIST ? lists : details;
 	struct nvs_sheet *s = &w->line;
 	uint32_t columns = nvs_screen_columns();
@@ -175,8 +175,8 @@ static void draw_parts(struct watch *w)
 	nvs_sheet_clear(s);
 	for (int i = 0; i < NVS_TOP_PARTS; i++) {
 		nvs_sheet_add(s, NVS_TOP_DIM, "%s%d ", i ? " " : "", i);
-		nvs_sheet_add(s, w->part == (enum nvs_top_part)i ? NVS_TOP_CHOSEN : NVS_TOP_PLAIN, "%s",
-			      nvs_top_part_name((enum nvs_top_part)i));
+		nvs_sheet_add(s, w->part == (enum nvs_top_part)i ? NVS_TOP_CHOSEN : NVS_TOP_PLAIN,
+			      "%s", nvs_top_part_name((enum nvs_top_part)i));
 	}
 	if (w->paused)
 		nvs_sheet_add(s, NVS_TOP_WARN, "  PAUSED");
@@ -397,7 +397,8 @@ int nvs_top_screen(struct nvs_top *top)
 	int key = NVS_KEY_NONE;
 
 	if (nvs_screen_open(!(no_color && *no_color))) {
-		fputs("nvsnoop-top: the terminal cannot be drawn upon; --once prints lines\n", stderr);
+		fputs("nvsnoop-top: the terminal cannot be drawn upon; --once prints lines\n",
+		      stderr);
 		return 1;
 	}
 	if (top->options->npids == 1) {

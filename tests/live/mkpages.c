@@ -27,7 +27,8 @@ static void make_hostile(void)
 	strcpy(page.head.rank, "\033[31m9");
 	strcpy(page.head.host, "\xe2\x80\xaehost\xff");
 	strcpy(page.slots[1].slot.name, "a\033cb");
-	strcpy(page.slots[1].slot.ranges[0].name, "r\nange\x9b" "5m");
+	strcpy(page.slots[1].slot.ranges[0].name, "r\nange\x9b"
+						  "5m");
 	page.apis[1].name = live_string(&page, "cu\033[H\"\\Launch");
 	page.kernels[kernel].name = live_string(&page, "k\033[2Kernel\xc3\xa9\xe6\xbc\xa2");
 }

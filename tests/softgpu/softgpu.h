@@ -17,8 +17,9 @@ extern "C" {
 
 /* Serial of a living channel in the log; 0xffffffff: none. */
 uint32_t softgpu_channel_serial(uint32_t client, uint32_t handle) __attribute__((weak));
-/* Where a driver tells the GP_PUT it has just rung for (needed with `poison`). NULL: no such
- * channel. */
+/* Where a driver tells the GP_PUT it has just rung for (needed with `poison`), with SOFTGPU_RINGING
+ * from before it stores the next one. NULL: no such channel. */
+#define SOFTGPU_RINGING 0x80000000u
 uint32_t *softgpu_channel_rung(uint32_t client, uint32_t handle) __attribute__((weak));
 /*
  * How often the channel's token was found on a doorbell page. Single-threaded use counts exactly.

@@ -389,6 +389,49 @@ static void test_poison(uint32_t *m)
 	CHECK(m[0] == 0xdeadd00d && m[3] == 0xdeadd00d && i.ring[before] == 0xdeadd00ddeadd00dull);
 }
 
+static struct softgpu_channel *bystander, *ringing;
+static uint64_t taken_early;
+
+/* In place of the doorbell's store: others ring before, and the GPU looks around. */
+static void others_first(volatile void *doorbell, uint32_t token)
+{
+	struct softgpu_channel_info other, own;
+	uint64_t before;
+
+	FN(softgpu_channel_info)(bystander, &other);
+	FN(softgpu_channel_info)(ringing, &own);
+	before = softgpu_channel_fetches(own.client, own.handle);
+	for (int n = 0; n < 2; n++) {
+		uint32_t bells = softgpu_channel_bells(other.client, other.handle);
+
+		*other.doorbell = other.token;
+		for (int k = 0;
+		     k < 100000 && softgpu_channel_bells(other.client, other.handle) == bells;
+		     k++) {
+			softgpu_kick(0);
+			usleep(100);
+		}
+		CHECK(softgpu_channel_bells(other.client, other.handle) != bells);
+	}
+	taken_early += softgpu_channel_fetches(own.client, own.handle) - before;
+	*(volatile uint32_t *)doorbell = token;
+}
+
+/* Where others may put entries too, a GP_PUT whose doorbell has not rung yet is nobody's to take.
+ */
+static void test_others(void)
+{
+	ringing = channel(4);
+	bystander = channel(5);
+	FN(softgpu_set_store)(others_first);
+	for (int k = 0; k < 20; k++)
+		FN(softgpu_submit_count)(ringing);
+	FN(softgpu_set_store)(NULL);
+	CHECK(!taken_early);
+	CHECK(!wait_for(ringing, FN(softgpu_payload)(ringing)) &&
+	      FN(softgpu_counted)(ringing) == 20);
+}
+
 /* Without poison a doorbell of anybody will do, and the token is seen. */
 static void test_doorbell(uint32_t *m)
 {
@@ -410,7 +453,7 @@ static void test_doorbell(uint32_t *m)
 	CHECK(!wait_for(ch, FN(softgpu_payload)(ch)) && FN(softgpu_counted)(ch) == 1);
 }
 
-static void test_engine(bool poison)
+static void test_engine(bool poison, bool own)
 {
 	CUcontext ctx;
 	uint32_t *m;
@@ -432,18 +475,20 @@ static void test_engine(bool poison)
 	test_headers(m);
 	test_channel_life();
 	test_fault();
-	if (poison)
+	if (own)
+		test_others();
+	else if (poison)
 		test_poison(m);
 	else
 		test_doorbell(m);
 	CHECK(!FN(cuDevicePrimaryCtxRelease_v2)(0));
 }
 
-static int inner(bool poison)
+static int inner(bool poison, bool own)
 {
 	test_nodes();
 	test_mapping_rules();
-	test_engine(poison);
+	test_engine(poison, own);
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed != 0;
 }
@@ -493,11 +538,13 @@ int main(int argc, char **argv)
 	char self[4096] = {0};
 
 	if (getenv("SOFTGPU_TEST"))
-		return inner(argc > 1 && strstr(argv[1], "poison"));
+		return inner(argc > 1 && strstr(argv[1], "poison"),
+			     argc > 1 && strstr(argv[1], "own"));
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		return 1;
 	outer(self, "");
 	outer(self, "poison");
+	outer(self, "own,poison");
 	outer(self, "xfer");
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed != 0;

@@ -236,6 +236,8 @@ LEVEL void sg_channel_kick(struct softgpu_channel *ch, const uint64_t *entries, 
 		ch->ring[put] = entries[i];
 		put = (put + 1) & (ch->entries - 1);
 	}
+	if (ch->rung)
+		__atomic_store_n(ch->rung, ch->put | SOFTGPU_RINGING, __ATOMIC_RELAXED);
 	ch->put = put;
 	ch->doorbells++;
 	if (n)

@@ -7,12 +7,18 @@
  * the last doorbell the driver told of (a tool that reads after the store finds rubbish, one that
  * reads before it does not); else up to PUT on any doorbell, which may be ahead of that channel's
  * own.
+ *
+ * A real GPU looks at a channel's PUT when that channel's doorbell rings. Here a page keeps one
+ * token, and of two that come together one is lost: so any doorbell counts, but with `own` none
+ * between a driver's PUT and its doorbell, since PUT may then be ahead of the doorbell that was
+ * lost.
  */
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../softgpu.h"
 #include "gpu.h"
 
 #define USERD_GET (0x88 / 4)
@@ -147,18 +153,17 @@ static uint32_t limit(struct sg_channel *ch, bool any_bell)
 
 	if (sg_options.eager)
 		return put;
+	ch->bell |= any_bell;
 	if (sg_options.poison) {
-		if (takes_others(ch) && any_bell)
-			ch->bell = true;
-		rung = __atomic_load_n(&ch->rung, __ATOMIC_ACQUIRE);
+		rung = __atomic_load_n(&ch->rung, __ATOMIC_ACQUIRE); /* behind PUT */
 		if (rung != SG_NO_GPU && !takes_others(ch))
 			return rung & (ch->entries - 1);
-		if (rung != ch->seen_rung)
-			ch->bell = true;
+		ch->held = rung != SG_NO_GPU && rung & SOFTGPU_RINGING;
+		if (ch->held)
+			return ch->get;
+		ch->bell |= rung != ch->seen_rung;
 		ch->seen_rung = rung;
 	}
-	if (any_bell)
-		ch->bell = true;
 	return ch->bell ? put : ch->get;
 }
 
@@ -178,7 +183,7 @@ static bool run_channel(struct sg_channel *ch, bool any_bell)
 				return did;
 		}
 		if (ch->get == end) {
-			ch->bell = false;
+			ch->bell &= ch->held;
 			return did;
 		}
 		fetch(ch);

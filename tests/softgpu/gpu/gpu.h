@@ -97,12 +97,13 @@ struct sg_channel {
 	uint32_t serial, client, handle, object_class, token, engine;
 	uint64_t ring; /* GPU address */
 	uint32_t entries, get;
-	uint32_t rung; /* GP_PUT of the last doorbell, by a driver that tells; SG_NO_GPU: it does
-			  not */
+	uint32_t rung; /* GP_PUT of the last doorbell, SOFTGPU_RINGING from before the next GP_PUT
+			  until it has rung, by a driver that tells; SG_NO_GPU: it does not */
 	uint32_t seen_rung; /* with `own`: the one that was looked at last */
 	uint64_t fetches; /* entries taken so far */
 	uint32_t bells; /* times the token was seen on a doorbell page */
 	bool scheduled, dead, bell;
+	bool held; /* with `own`: its driver is about to ring */
 	/* The segment in work. */
 	uint32_t *buf;
 	uint64_t buf_room; /* dwords */

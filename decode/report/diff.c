@@ -12,11 +12,17 @@
 #include "decode/base/hash.h"
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
+#include "decode/calls/hostmem.h"
+#include "decode/calls/tally.h"
 #include "decode/gpu/class.h"
 #include "decode/gpu/pb.h"
 #include "decode/report/diff.h"
 #include "decode/report/diff_rows.h"
 
+/* Bytes of a copy that the driver sends inline, but not behind one that is in flight: measured on
+ * an H200, docs/dma.md. */
+#define EITHER_LEAST 4096u
+#define EITHER_MOST 24576u
 #define NOT_READY 600u /* CUDA_ERROR_NOT_READY: a query asked too early */
 
 /* A submission belongs to one row of each kind, by place, or to none: 0. Where it was called from
@@ -72,6 +78,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 	if (!e->now || op->kind == NVS_OP_CODE)
 		return 0;
+	nvs_tally_op(&e->now->ops, op);
 	return nvs_diff_op(&e->words, op, nvs_reading_qmd(e->source->second, op));
 }
 
@@ -145,6 +152,19 @@ static int remember(struct nvs_diff_each *e, struct nvs_diff_submission *s,
 	return 0;
 }
 
+/* 1 + mode of a small copy that is all it does, inline or by an engine; else 0. */
+static uint8_t sent_as(const struct nvs_tally *t)
+{
+	uint64_t engine = t->copies[NVS_COPY_ENGINE], in = t->copies[NVS_COPY_INLINE];
+	enum nvs_copy_mode mode = engine ? NVS_COPY_ENGINE : NVS_COPY_INLINE;
+
+	if (engine + in != 1 || t->copies[NVS_COPY_MACRO] || t->copied[mode] < EITHER_LEAST ||
+	    t->copied[mode] > EITHER_MOST || t->launches || t->triggers || t->memsets ||
+	    t->uploads || t->unseen)
+		return 0;
+	return (uint8_t)(1 + mode);
+}
+
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_diff_each *e = arg;
@@ -170,7 +190,12 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 		.thread = s->thread->thread,
 		.mate = NVS_ALIGN_NONE,
 		.number = s->number,
+		.sent = sent_as(&t->ops),
+		.methods = (uint32_t)t->count.methods,
+		.bytes = t->count.bytes,
 	};
+	own->exact = own->id;
+	own->copied = own->sent ? t->ops.copied[own->sent - 1] : 0;
 	nvs_diff_add(nvs_diff_count(e, 0), &t->count);
 	for (int k = 0; k < NVS_DIFF_KINDS; k++)
 		if (t->row[k])
@@ -227,6 +252,29 @@ static void settle(struct nvs_diff_each *e, const struct nvs_call *call, int kin
 	}
 }
 
+/* A copy of the host's memory is known by what is copied, from memory of which kind, however it was
+ * sent; nothing else is. */
+static void settle_copy(struct nvs_diff_each *e, const struct nvs_call *call)
+{
+	struct open key = {.key = {call->thread, call->depth}};
+	struct open *o = nvs_rows_at(&e->open, &key.key);
+	struct nvs_copy_ends ends = {0};
+
+	if (call->api->group == NVS_CALL_GROUP_COPY && call->end && !call->result)
+		nvs_copy_ends(&e->memory, call, &ends);
+	for (uint32_t at = o && o->number == call->number + 1 ? o->last : 0; at;
+	     at = e->side->list[at - 1].before) {
+		struct nvs_diff_submission *s = e->side->list + at - 1;
+		const uint64_t what[3] = {s->copied, ends.memory, 1};
+
+		if (!ends.known || ends.copies != 1 || !ends.directed || !ends.from_host ||
+		    ends.to_host || ends.array || ends.bytes != s->copied)
+			s->sent = 0;
+		if (s->sent)
+			s->id = nvs_hash64(what, sizeof(what));
+	}
+}
+
 static int count_call(struct nvs_diff_each *e, const struct nvs_call *call, uint64_t row)
 {
 	struct nvs_diff_count *c = nvs_diff_count(e, row);
@@ -241,6 +289,11 @@ static int on_call(void *arg, const struct nvs_call *call)
 	const struct nvs_callsite *site = nvs_trace_callsite(e->source->trace, call->stack);
 	uint64_t row[NVS_DIFF_KINDS] = {0}, launch;
 	int r = nvs_handles_call(e->handles, call), kind;
+
+	if (!r)
+		r = nvs_hostmem_call(e->memory.kinds, call);
+	if (!r && call->submissions)
+		settle_copy(e, call);
 
 	/* How often a program asked in vain is a matter of time. */
 	if (r || !nvs_filter_call(e->source, call) || call->result == NOT_READY)
@@ -293,6 +346,9 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	st->unread |= st->uncounted;
 	e->tally = &st->tally;
 	e->handles = nvs_handles_new();
+	e->memory.kinds = nvs_hostmem_new();
+	e->memory.partly = nvs_trace_session(s->trace)->header.flags &
+			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	e->open = NVS_ROWS(struct open, key);
 	e->words = (struct nvs_diff_words){.word = on_word, .arg = e};
 	reader->submission = on_submission;
@@ -301,16 +357,33 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	reader->submitted = on_submitted;
 	reader->call = on_call;
 	reader->record = on_record;
-	return e->handles ? 0 : -ENOMEM;
+	return e->handles && e->memory.kinds ? 0 : -ENOMEM;
 }
 
-/* What one trace does not hold of submissions is not judged in the other either. */
+static bool another_driver(const struct nvs_diff_state *st)
+{
+	const char *of[2];
+
+	for (int k = 0; k < 2; k++)
+		of[k] = nvs_trace_session(st->side[k].source->trace)->attr[NVS_ATTR_DRIVER];
+	return !of[0] || !of[1] || strcmp(of[0], of[1]);
+}
+
+/* What one trace does not hold of submissions is not judged in the other either. Another driver may
+ * have another mind. */
 static void find_kin(struct nvs_diff_state *st, struct nvs_diff_side *side)
 {
+	bool another = another_driver(st);
+
 	for (uint32_t i = 0; i < side->n; i++) {
+		if (!side->list[i].sent || another) {
+			side->list[i].sent = 0;
+			side->list[i].id = side->list[i].exact;
+		}
 		side->list[i].kin =
 			(uint32_t)((struct who *)st->who.row[side->list[i].who - 1])->kin;
-		side->list[i].id = st->unread ? 0 : side->list[i].id;
+		if (st->unread)
+			side->list[i].id = side->list[i].exact = 0;
 	}
 }
 
@@ -357,6 +430,7 @@ static void free_diff(struct nvs_run *run)
 	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_diff_words_free(&e[i].words);
 		nvs_handles_free(e[i].handles);
+		nvs_hostmem_free(e[i].memory.kinds);
 		nvs_rows_free(&e[i].open, NULL);
 		nvs_diff_pair_free(e[i].pair);
 	}
@@ -379,7 +453,8 @@ NVS_REPORT(
 	       "the methods of two submissions, by number, as a text diff shows them. Addresses, "
 	       "handles, payloads of semaphores and data\nare what they stand for, so that two "
 	       "runs of one program are the same; order between threads says nothing. Host\n"
-	       "time and waits for the GPU are told and not judged. With\n.B \\-v\nalso the "
+	       "time and waits for the GPU are told and not judged, nor is whether a copy of 4 to "
+	       "24 KiB\nfrom the host went inline or by an engine. With\n.B \\-v\nalso the "
 	       "rows that are the same. Stands alone. Exits 0 where there is no difference, 1 "
 	       "where there is one, 2 in trouble.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_WHOLE | NVS_NEED_PAIR,

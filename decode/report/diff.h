@@ -8,6 +8,7 @@
 #define NVSNOOP_DECODE_REPORT_DIFF_H
 
 #include "decode/gpu/ops.h"
+#include "decode/report/copy_ends.h"
 #include "decode/report/report.h"
 #include "decode/report/times.h"
 
@@ -61,9 +62,15 @@ struct nvs_diff_submission {
 	uint32_t mate; /* number in the other trace, or NVS_ALIGN_NONE */
 	uint32_t number;
 	uint8_t how; /* enum nvs_diff_how, of one with a mate */
+	/* A small copy and no more: 1 + mode, by which the driver had it done; else 0. ID is what
+	 * is copied then, and EXACT what the submission does. */
+	uint8_t sent;
+	uint32_t methods;
+	uint64_t exact, bytes, copied;
 };
 
-enum nvs_diff_how { NVS_DIFF_SAME, NVS_DIFF_MOVED, NVS_DIFF_CHANGED };
+/* TIMED: the same small copy, sent another way. The driver chooses by what is in flight. */
+enum nvs_diff_how { NVS_DIFF_SAME, NVS_DIFF_MOVED, NVS_DIFF_CHANGED, NVS_DIFF_TIMED };
 
 struct nvs_diff_side {
 	struct nvs_source *source;
@@ -92,6 +99,7 @@ struct nvs_diff_each {
 	struct nvs_diff_side *side;
 	struct nvs_diff_words words;
 	struct nvs_handles *handles;
+	struct nvs_copy_memory memory;
 	struct nvs_rows open; /* calls in flight, by thread and depth */
 	struct nvs_diff_tally *tally;
 	struct nvs_diff_tally

@@ -147,7 +147,10 @@ static void take_mates(struct half h[2], uint32_t first, uint32_t n, enum nvs_di
 		b = h[1].side->list + h[1].order[h[0].mate[i]];
 		a->mate = (uint32_t)(b - h[1].side->list);
 		b->mate = (uint32_t)(a - h[0].side->list);
-		a->how = b->how = (uint8_t)how;
+		a->how = b->how = (uint8_t)(a->exact == b->exact   ? how
+					    : a->sent == b->sent   ? NVS_DIFF_CHANGED
+					    : how == NVS_DIFF_SAME ? NVS_DIFF_TIMED
+								   : how);
 	}
 }
 

@@ -105,6 +105,12 @@ void nvs_diff_tell(struct nvs_diff_state *st, uint64_t place, int which,
 {
 	struct nvs_diff_row *row = row_at(st, place);
 
+	if (s->mate != NVS_ALIGN_NONE && s->how == NVS_DIFF_TIMED) {
+		row->of[which].timed++;
+		row->of[which].timed_bytes += s->bytes;
+		row->of[which].bytes -= s->bytes;
+		row->of[which].methods -= s->methods;
+	}
 	/* A pair is told once, where the first trace has it. */
 	if (s->mate == NVS_ALIGN_NONE || which)
 		return;
@@ -349,7 +355,15 @@ static void say_rest(FILE *f, const struct nvs_diff_state *st)
 	say_sides(f, a->waits, b->waits, say_number);
 	fputs(" (", f);
 	say_sides(f, a->wait_bytes, b->wait_bytes, say_number);
-	fputs(" bytes).\n", f);
+	fputs(" bytes)", f);
+	if (a->timed) {
+		fputs(", small copies sent another way, as the engine was idle or not, ", f);
+		say_number(f, a->timed);
+		fputs(" (", f);
+		say_sides(f, a->timed_bytes, b->timed_bytes, say_number);
+		fputs(" bytes)", f);
+	}
+	fputs(".\n", f);
 }
 
 /* Where to look. */

@@ -11,6 +11,7 @@ struct nvs_diff_count {
 	uint64_t calls, submissions, methods;
 	uint64_t bytes; /* without those of waits */
 	uint64_t waits, wait_bytes;
+	uint64_t timed, timed_bytes; /* copies sent another way than in the other trace */
 	struct nvs_total host;
 };
 
@@ -19,6 +20,7 @@ struct nvs_diff_tally {
 	uint64_t id;
 	uint64_t row[NVS_DIFF_KINDS];
 	struct nvs_diff_count count;
+	struct nvs_tally ops;
 };
 
 struct nvs_diff_row;

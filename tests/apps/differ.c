@@ -3,7 +3,7 @@
  * A short program that can be told to do one thing otherwise, for nvsnoop-report --diff: "launch"
  * launches once more in the middle, "size" makes one copy larger, "shape" gives one launch another
  * grid, "order" copies after a launch what it copied before it, "node" captures a graph of one node
- * more, "threads" has three threads launch at once.
+ * more, "pinned" copies from page-locked memory, "threads" has three threads launch at once.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,10 +23,13 @@ static void launch(CUfunction f, uint32_t blocks, CUstream s)
 	CK(cuLaunchKernel(f, blocks, 1, 1, 32, 1, 1, 0, s, params, NULL));
 }
 
-static __attribute__((noinline)) void copy(size_t bytes)
+static __attribute__((noinline)) void copy(size_t bytes, bool pinned)
 {
-	static char host[8192];
+	static char plain[8192];
+	void *host = plain;
 
+	if (pinned)
+		CK(cuMemAllocHost_v2(&host, sizeof(plain)));
 	CK(cuMemcpyHtoD_v2(memory + 4096, host, bytes));
 }
 
@@ -70,10 +73,10 @@ int main(int argc, char **argv)
 	add = app_kernel("softgpu_add");
 	for (int i = 0; i < LAUNCHES; i++) {
 		if (i == 5 && !order)
-			copy(!strcmp(what, "size") ? 4100 : 4096);
+			copy(!strcmp(what, "size") ? 4100 : 4096, !strcmp(what, "pinned"));
 		launch(add, i == 7 && !strcmp(what, "shape") ? 2 : 1, s);
 		if (i == 5 && order)
-			copy(4096);
+			copy(4096, false);
 		if (i == 5 && !strcmp(what, "launch"))
 			launch(add, 1, s);
 	}

@@ -13,6 +13,7 @@
 
 #define INLINE_MAX 65536
 #define INLINE_MAX_NEXT 4096
+#define INLINE_MAX_BUSY 4095
 #define FETCH_MIN 64
 #define FETCH_MAX 4096
 #define STAGING 0x100000u
@@ -145,7 +146,7 @@ LEVEL static CUresult up(struct CUstream_st *s, CUdeviceptr to, const void *from
 		return copy_engine_all(s, s->up, to, (uint64_t)from, n);
 	if (pinned && n >= FETCH_MIN && n % 4 == 0 && (uint64_t)from % 4 == 0)
 		return copy_fetch(s, to, (uint64_t)from, (uint32_t)n);
-	if (n <= (sg_driver.next ? INLINE_MAX_NEXT : INLINE_MAX))
+	if (n <= (sg_driver.next ? INLINE_MAX_NEXT : sg_driver.busy ? INLINE_MAX_BUSY : INLINE_MAX))
 		return copy_inline(s, to, from, (uint32_t)n);
 	return staged_up(s, to, from, n);
 }

@@ -64,6 +64,7 @@ struct sg_driver {
 	/* SOFTGPU=next: as a release to come might do it: smaller copies inline, none fetched,
 	 * launches in another order and with a method more */
 	bool next;
+	bool busy; /* SOFTGPU=busy: it finds a copy in flight whenever it looks for one */
 	enum sg_layout layout;
 };
 extern struct sg_driver sg_driver;

@@ -29,3 +29,4 @@ $(BUILD)/tests/live/mkpages: tests/live/mkpages.c
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $<
 
 TEST_DEPS += $(BUILD)/tests/live/mkpages
+TESTS     += tests/live/top

@@ -209,10 +209,8 @@ static void put(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
 		const struct nvs_top_column *c, uint32_t width)
 {
 	bool last = c == nvs_top_columns + NVS_TOP_COLUMNS - 1;
-	/* Of a number that has no room a part would be another one. */
-	uint32_t most = c->width < 0 || strlen(text) <= width ? width : UINT32_MAX;
 
-	nvs_sheet_name(s, style, text, most, c->width > 0 ? -(int)width : last ? 0 : (int)width);
+	nvs_sheet_name(s, style, text, width, c->width > 0 ? -(int)width : last ? 0 : (int)width);
 }
 
 void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns)

@@ -10,6 +10,7 @@
 #include "preload/api/api.h"
 #include "preload/api/nvtx.h"
 #include "preload/base/preload.h"
+#include "preload/live/live.h"
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
 
@@ -229,6 +230,49 @@ static uint64_t start(uint32_t domain, enum message type, const void *message,
 	return e.rec.id;
 }
 
+/* ---- what the thread is in, for the live page ---- */
+
+static struct nvs_live_slot *own_slot(void)
+{
+	const struct nvs_buffer *buffer = nvs_nvtx_live() ? nvs_tls.buffer : NULL;
+
+	/* In a forked child the buffers are wiped. */
+	return buffer && buffer->shared ? buffer->live : NULL;
+}
+
+static void show_push(const struct event *e)
+{
+	struct nvs_live_slot *slot = own_slot();
+	struct nvs_live_range *range;
+	uint32_t n, length;
+
+	if (!slot)
+		return;
+	n = slot->nranges;
+	if (n < NVS_LIVE_RANGES) {
+		range = &slot->ranges[n];
+		length = e->rec.length < sizeof(range->name) ? e->rec.length
+							     : (uint32_t)sizeof(range->name) - 1;
+		__atomic_store_n(&slot->ranges_sequence, slot->ranges_sequence + 1,
+				 __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		range->begin = nvs_api_now();
+		memcpy(range->name, e->text, length);
+		range->name[length] = '\0';
+		__atomic_store_n(&slot->ranges_sequence, slot->ranges_sequence + 1,
+				 __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&slot->nranges, n + 1, __ATOMIC_RELEASE);
+}
+
+static void show_pop(void)
+{
+	struct nvs_live_slot *slot = own_slot();
+
+	if (slot && slot->nranges)
+		__atomic_store_n(&slot->nranges, slot->nranges - 1, __ATOMIC_RELEASE);
+}
+
 static int push(uint32_t domain, enum message type, const void *message, const struct attributes *a)
 {
 	struct event e;
@@ -239,11 +283,13 @@ static int push(uint32_t domain, enum message type, const void *message, const s
 		flags |= NVS_NVTX_DEPTH;
 	}
 	tell_event(&e, NVS_REC_NVTX_BEGIN, flags);
+	show_push(&e);
 	return domain < DOMAINS ? (int)e.rec.id : NOT_COUNTED;
 }
 
 static int pop(uint32_t domain)
 {
+	show_pop();
 	if (domain >= DOMAINS) {
 		tell_end(domain, NVS_NVTX_PUSHED, 0);
 		return NOT_COUNTED;

@@ -27,6 +27,31 @@ $(BUILD)/decode/calls/gen/entries.o: $(BUILD)/decode/calls/gen/entries.c
 	$(call say,CC,$@)
 	$(Q)$(CC) $(DECODE_CFLAGS) -c -o $@ $<
 
+# The page of --html: its parts of our own, and the hashes by which it lets them run. What columns are is what
+# docs/schema.md says of their keys.
+HTML    = $(BUILD)/decode/html
+HTML_JS = $(addprefix decode/html/,base.js table.js charts.js track.js timeline.js moves.js panel.js stream.js search.js page.js)
+
+$(HTML)/page.js: $(HTML_JS)
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && { printf '"use strict";{\n' && cat $^ && printf '}\n'; } >$@.new && ! grep -ql '</script' $@.new && mv $@.new $@
+
+$(HTML)/page.css $(HTML)/page.html: $(HTML)/%: decode/html/%
+	$(Q)mkdir -p $(@D) && cp $< $@
+
+$(HTML)/keys: docs/schema.md decode/room.mk
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && sed -n 's/^| \(`[a-z].*`\) | [a-z, ]* | \(..*\) |$$/\1|\2/p' $< >$@.new && mv $@.new $@
+
+sha256 = $$(env printf "$$(sha256sum <$(1) | sed 's/ .*//; s/../\\x&/g')" | base64)
+$(HTML)/policy: $(HTML)/page.js $(HTML)/page.css
+	$(call say,GEN,$@)
+	$(Q)printf "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'" \
+	    "$(call sha256,$(HTML)/page.js)" "$(call sha256,$(HTML)/page.css)" >$@
+
+$(BUILD)/decode/export/html.o: $(addprefix $(HTML)/,page.js page.css page.html keys policy)
+$(BUILD)/decode/export/html.o: TOOL_CFLAGS += -DNVS_HTML='"$(HTML)"'
+
 $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

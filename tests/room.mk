@@ -50,7 +50,7 @@ $(BUILD)/apps/bench $(BUILD)/apps/throw $(BUILD)/apps/reload: $(BUILD)/apps/%: t
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
 
-include tests/kill/room.mk tests/tsan/room.mk tests/apps/api/room.mk tests/apps/nvtx/room.mk
+include tests/kill/room.mk tests/tsan/room.mk tests/apps/api/room.mk tests/apps/nvtx/room.mk tests/html/room.mk
 
 # ---- make check ----
 

@@ -338,6 +338,8 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 	nvs_distinct_free(&((struct state *)each)->threads);
 	if (!nvs_nvtx_node(s->nvtx, 0)) {
 		run->said = true;
+		if (run->options->page)
+			return 0;
 		fprintf(stderr, "nvsnoop-report: %s: holds no ranges of NVTX%s%s\n", s->path,
 			other ? ": they went to " : "",
 			other ? nvs_escape(safe, sizeof(safe), other, strlen(other)) : "");

@@ -223,6 +223,8 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 	    (options && (strstr(options, "timing=work") || strstr(options, "timing=dispatch"))))
 		return r;
 	run->said = true;
+	if (run->options->page)
+		return r;
 	fprintf(stderr, "nvsnoop-report: %s: recorded without timing=; nvsnoop --timing=work\n",
 		s->path);
 	return 0;

@@ -196,6 +196,8 @@ static int choose(struct nvs_options_report *o, const struct nvs_report *report)
 			return 0;
 		if (nvs_report_export(o->reports[i]) || nvs_report_export(report))
 			return wrong("an export stands alone: more than one report", report->name);
+		if (o->reports[i]->parts || report->parts)
+			return wrong("--html stands alone: more than one report", report->name);
 		if ((o->reports[i]->needs | report->needs) & NVS_NEED_PAIR)
 			return wrong("--diff stands alone: more than one report", report->name);
 		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
@@ -420,6 +422,25 @@ static int check_files(const struct nvs_options_report *o)
 				   : 0;
 }
 
+/* A report that is made of others has them behind it. */
+static int add_parts(struct nvs_options_report *o)
+{
+	const char *const *part = o->reports[0]->parts;
+	const struct nvs_report *r;
+
+	if (!part)
+		return 0;
+	if (o->sort)
+		return wrong("tables of --html are sorted on the page: no", o->sort);
+	o->page = true;
+	o->called = "nvsnoop-report"; /* who reads it may be elsewhere */
+	for (; *part; part++)
+		for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
+			if (!strcmp(r->name, *part))
+				o->reports[o->nreports++] = r;
+	return 0;
+}
+
 void nvs_options_free(struct nvs_options_report *o)
 {
 	nvs_patterns_free(&o->thread);
@@ -457,5 +478,5 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	o->pager &= !nvs_verdict_alone(o);
 	if (check_more(o) || check_files(o) || check_pair(o) || check_output(o))
 		return -EINVAL;
-	return check_format(o);
+	return check_format(o) ? -EINVAL : add_parts(o);
 }

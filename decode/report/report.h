@@ -53,6 +53,7 @@ struct nvs_options_report {
 	bool per_trace; /* rows sum up nothing of several traces */
 	bool progress;
 	bool embed; /* no report: names go into the traces */
+	bool page; /* --html: of the summary its sentences alone; what there is none of it says */
 	bool help, version;
 	const char *called; /* as we were called: for commands that are shown */
 	const char *stand_in; /* in these for the trace, which will not be kept */
@@ -130,6 +131,9 @@ struct nvs_report {
 	const char *help; /* in --help; lines end in "\n" but for the last */
 	const char *man; /* in the man page, in its markup */
 	const struct nvs_report_option *option; /* NULL: none */
+	/* Names of the reports that it is made of, then NULL: they read, and it prints them, which
+	 * stand behind it in the array of runs. Such a one stands alone. */
+	const char *const *parts;
 	uint32_t place; /* in --help and man page, from the lowest on */
 	uint32_t needs; /* NVS_NEED_* */
 	uint32_t prints; /* NVS_PRINTS_* */

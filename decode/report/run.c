@@ -171,9 +171,10 @@ static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_r
 	if (run->report->needs & NVS_NEED_CALLS &&
 	    (never_on || !nvs_reading_saw(reading, NVS_REC_API))) {
 		__atomic_store_n(&run->said, true, __ATOMIC_RELAXED);
-		fprintf(stderr, "nvsnoop-report: %s: holds no API calls (%s)\n", s->path,
-			never_on ? "recording was never switched on"
-				 : "recorded with api=off, or by an older nvsnoop");
+		if (!s->options->page)
+			fprintf(stderr, "nvsnoop-report: %s: holds no API calls (%s)\n", s->path,
+				never_on ? "recording was never switched on"
+					 : "recorded with api=off, or by an older nvsnoop");
 	}
 	return run->report->end ? run->report->end(run, s, each_of(run, s)) : 0;
 }
@@ -370,6 +371,9 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		apart &= o->reports[i]->needs;
 		second |= reads(runs + i, true);
 	}
+	/* Ranges are those of the latest reading, and what is counted of them with them. */
+	for (uint32_t i = 0; i < o->nreports && second && !r; i++)
+		runs[i].second |= (runs[i].report->needs & NVS_NEED_NVTX) != 0;
 	crew.needs = (needs & ~NVS_NEED_APART) | apart;
 	crew.n = runs->n;
 	crew.second = second;
@@ -393,18 +397,19 @@ static void print_head(struct nvs_out *out, const struct nvs_run *run, bool firs
 int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_options_report *o,
 		   int *verdict)
 {
+	uint32_t n = o->reports[0]->parts ? 1 : o->nreports;
 	int r = 0;
 
-	out->lines = o->nreports > 1;
-	for (uint32_t i = 0; i < o->nreports && !r; i++) {
+	out->lines = n > 1;
+	for (uint32_t i = 0; i < n && !r; i++) {
 		uint64_t told = out->told;
 		uint32_t later = 0;
 
-		for (uint32_t k = i + 1; k < o->nreports; k++)
+		for (uint32_t k = i + 1; k < n; k++)
 			later |= o->reports[k]->needs;
 		for (uint32_t k = 0; k < runs->n; k++)
 			runs->sources[k].later = later;
-		if (o->nreports > 1 && o->format == NVS_FORMAT_TEXT)
+		if (n > 1 && o->format == NVS_FORMAT_TEXT)
 			print_head(out, runs + i, !i);
 		runs[i].out = out;
 		r = runs[i].report->print(runs + i);

@@ -312,7 +312,7 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 	}
 	if (!r && run->n > 1)
 		r = print_total(run, rows);
-	if (r || !on)
+	if (r || !on || o->page)
 		return r;
 	if (called)
 		return nvs_api_times_print(run, run->each, run->n, o->has_rows ? o->rows : ROWS);

@@ -20,7 +20,7 @@ CONSUME = os.path.join(BUILD, "tests", "hostile", "consume")  # all that the pub
 READINGS = [*REPORTS, ["consume"]]
 LINES = tuple(option for option, formats, _ in KNOWN if "lines" in formats)  # which are no tables, and refuse to be CSV
 PAIRS = tuple(option for option, _, needs in KNOWN if "pair" in needs)  # which take two traces: the same, here
-EXPORTS = tuple(option for option, _, _ in KNOWN if option.startswith("--export="))  # which are what they are
+EXPORTS = tuple(option for option, _, _ in KNOWN if option.startswith("--export=") or option == "--html")  # which are what they are
 FILED = tuple(option for option, formats, _ in KNOWN if {"binary", "file", "folder"} & set(formats))  # and nothing to look at
 NONE = 0xffffffff  # no such number
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk's time for files by the thousand is not the report's

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the page together: what it can show at once first, the timeline and the stream when all of
+ * the file is there. */
+
+const SECTIONS = {
+	"by-api": "By API", "by-kernel": "By kernel", "by-callsite": "By call site", "graphs": "Graphs", "memcpy": "Copies and their modes",
+	"memory": "Memory", "ring": "Rings, and calls that waited", "by-nvtx": "NVTX ranges", "gpu-time": "GPU time", "by-rank": "By rank",
+	"by-stream": "By stream", "by-thread": "By thread", "channels": "Channels",
+};
+const PARTS = {memory: "By kind and context", driver: "Memory objects of the resource manager", unfreed: "Never freed",
+	"freed with context": "Freed by nothing but the end of the context", "failed": "Failed", "freed twice": "Freed twice",
+	"unknown address": "Frees of unknown addresses", "allocated unseen": "Allocated unseen", channel: "Channels", call: "Calls that waited"};
+const KEYS = [["w s", "zoom in, out, at the pointer"], ["a d", "move left, right"], ["f", "zoom to what is chosen or marked"], ["0", "the whole run"],
+	["n N", "next, previous match"], ["← → ↑ ↓", "from one slice to the next, from lane to lane; in the stream: fold, unfold, move"],
+	["Enter", "the chosen submission in the stream; a line of the stream explained"], ["Shift Enter", "the submission of a line in the timeline"], ["Escape", "let go"], ["Ctrl wheel", "zoom"],
+	["Shift wheel", "move"], ["drag", "mark a stretch of time; with Shift, or on the ruler: move"], ["double click", "zoom to a slice"],
+	["/", "search the stream"], ["g", "find in the timeline"], ["t", "light, dark, as the system has it"], ["?", "these keys"]];
+const view = {timeline: null, stream: null, panel: null, tables: []};
+
+/* ---- light and dark ---- */
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+let theme = "auto";
+
+function setTheme(to) {
+	theme = to;
+	document.documentElement.dataset.theme = to === "auto" ? (dark.matches ? "dark" : "light") : to;
+	$("theme").textContent = {auto: "Auto", light: "Light", dark: "Dark"}[to];
+	$("theme").setAttribute("aria-label", `Light or dark: ${to}`);
+	readColours();
+	repaint();
+}
+
+function nextTheme() {
+	const other = dark.matches ? ["light", "dark"] : ["dark", "light"];
+
+	setTheme(theme === "auto" ? other[0] : theme === other[0] ? other[1] : "auto");
+}
+
+function repaint() {
+	if (view.timeline)
+		view.timeline.draw();
+	for (const chart of view.charts || [])
+		chart.draw();
+}
+
+/* ---- the summary ---- */
+
+function sentences(text) {
+	const box = $("sentences");
+	let list = null, paragraph = "";
+	const flush = () => {
+		if (paragraph)
+			box.append(h("p", {}, paragraph.trim()));
+		paragraph = "";
+	};
+
+	for (const line of text.split("\n")) {
+		if (line.startsWith("    ")) {
+			flush();
+			(list ? list.lastChild : box).append(commandLine(line.trim()));
+		} else if (line.startsWith("- ")) {
+			flush();
+			if (!list)
+				box.append(list = h("ul"));
+			list.append(h("li", {}, line.slice(2)));
+		} else if (list && line.startsWith("  ")) {
+			list.lastChild.append(` ${line.trim()}`);
+		} else if (line.endsWith(":") && !paragraph) {
+			flush();
+			list = null;
+			box.append(h("h3", {}, line.slice(0, -1)));
+		} else if (!line) {
+			flush();
+			list = null;
+		} else
+			paragraph += ` ${line}`;
+	}
+	flush();
+}
+
+/* Figures are those of --summary; of several traces their sums. */
+function figures(rows, columns) {
+	const sum = (key) => rows.every((r) => r[key] !== null) ? rows.reduce((s, r) => s + Number(r[key]), 0) : null;
+	const one = rows[0];
+	const list = [["duration_ns", "run time", (n) => inTime(rows.length > 1 ? Math.max(...rows.map((r) => r.duration_ns)) : n)],
+		["submissions", "submissions", grouped], ["launches", "kernels launched", grouped],
+		["command_bytes", "of commands", inBytes], ["calls", "calls", grouped], ["host_us_total", "host time in calls", (us) => inTime(us * 1000)],
+		["engine_copy_bytes", "copied by engines", inBytes], ["memset_bytes", "set by memsets", inBytes]];
+
+	for (const [key, words, how] of list) {
+		const value = sum(key);
+
+		if (value)
+			$("figures").append(h("div", {"data-figure": key, "data-value": value, title: keys.get(key) || ""}, h("b", {}, how(value)), h("span", {}, words)));
+	}
+	const name = (one.command || one.program || "a trace").split(" ").map((w, i) => i ? w : w.split("/").pop()).join(" ");
+
+	$("title").textContent = rows.length > 1 ? `${rows.length} traces` : name.length > 90 ? name.slice(0, 90) + "…" : name;
+	document.title = `${$("title").textContent} – nvsnoop`;
+	$("what").textContent = page.traces.join("  ");
+	const pairs = h("div", {class: "pairs"});
+
+	for (const row of rows)
+		for (const c of columns)
+			if (row[c.key] !== null)
+				pairs.append(h("div", {title: keys.get(c.key) || ""}, h("span", {}, c.key.replace(/_/g, " ")), h("b", {}, cellText(c.key, row[c.key]))));
+	$("counted").append(pairs);
+	$("counted").hidden = false;
+}
+
+/* ---- tables ---- */
+
+function find(name) {
+	if (!view.timeline)
+		return;
+	$("find").value = name;
+	view.timeline.find(name);
+	view.timeline.step(1);
+	$("timeline").scrollIntoView();
+}
+
+function section(id, title, help) {
+	const box = h("section", {id}, h("h2", {}, title), h("p", {class: "help"}, help));
+
+	$("reports").append(box);
+	return box;
+}
+
+function addTable(info, rows) {
+	const box = section(info.report, SECTIONS[info.report] || info.report, sentence(info.help));
+	const sorts = info.report === "memory" || info.report === "ring" ? [...new Set(rows.map((r) => r.kind))] : [null];
+
+	box.dataset.rows = rows.length;
+	for (const sort of sorts) {
+		const some = sort === null ? rows : rows.filter((r) => r.kind === sort);
+
+		if (sort === "time") {
+			(view.charts = view.charts || []).push(new Chart(box, some));
+			continue;
+		}
+		if (sort !== null)
+			box.append(h("h3", {}, PARTS[sort] || sort));
+		const columns = info.columns.filter((c) => sort === null || c.key !== "kind").map((c) => ({...c, detail: c.detail && sort === null}));
+
+		view.tables.push(new Table(box, {...info, columns, title: sort === null ? SECTIONS[info.report] : PARTS[sort] || sort, part: sort !== null}, some,
+			info.report === "memory" ? null : find));
+	}
+	if (sorts[0] !== null && info.told > rows.length)
+		box.append(h("p", {class: "left-out"}, `${many(info.told - rows.length, "more row")} are not on this page: ${reportCommand(`--${info.report} -n 0 --format=json`)}`));
+}
+
+const sentence = (text) => text ? text[0].toUpperCase() + text.slice(1).replace(/; -n 0:.*/, "") + "." : "";
+
+/* Says a report anything of this trace? */
+function worth(info, rows) {
+	if (!rows.length || (info.report === "by-rank" && page.traces.length < 2))
+		return false;
+	if (info.report === "gpu-time")
+		return rows.some((r) => r.timed || r.bounded);
+	return info.report !== "by-thread" || rows.some((r) => r.calls !== null);
+}
+
+function navigation() {
+	const list = [["overview", "Overview"], ["timeline", "Timeline"], ...[...$("reports").children].map((s) => [s.id, SECTIONS[s.id]]), ["stream", "Stream"]];
+
+	$("nav").replaceChildren(...list.map(([id, words]) => h("a", {href: `#${id}`}, words)));
+	const seen = new IntersectionObserver(() => {
+		const here = list.filter(([id]) => $(id).getBoundingClientRect().top < 160).pop() || list[0];
+
+		for (const a of $("nav").children)
+			a.classList.toggle("here", a.hash === `#${here[0]}`);
+	}, {threshold: [0, 0.1, 0.5, 1], rootMargin: "-60px 0px -40% 0px"});
+
+	list.forEach(([id]) => seen.observe($(id)));
+}
+
+async function overview() {
+	const none = [];
+
+	page.traces = (await unpackAll("traces")).join("").split("\n").filter(Boolean);
+	readKeys((await unpackAll("keys")).join(""));
+	sentences((await unpackAll("sentences")).join(""));
+	for (const text of await unpackAll("table")) {
+		const cut = text.lastIndexOf("\n", text.length - 2), info = JSON.parse(text.slice(cut + 1)), rows = parseRows(text.slice(0, cut));
+
+		info.title = SECTIONS[info.report];
+		if (info.report === "summary")
+			figures(rows, info.columns);
+		else if (worth(info, rows))
+			addTable(info, rows);
+		else if (info.report !== "by-rank" && SECTIONS[info.report])
+			none.push(SECTIONS[info.report].toLowerCase().replace("api", "API").replace("nvtx", "NVTX").replace("gpu", "GPU"));
+	}
+	if (none.length)
+		$("end").append(h("p", {}, `The trace holds nothing for: ${none.join(", ")}.`));
+	navigation();
+}
+
+/* ---- timeline and stream ---- */
+
+async function timeline() {
+	const names = (await unpackAll("names")).join("").split("\n");
+
+	names.pop();
+	const events = new Events(names);
+
+	for (const pack of packs("times"))
+		events.read(await unpack(pack));
+	if (!events.n) {
+		$("timeline").replaceChildren(h("h2", {}, "Timeline"), h("p", {class: "note"}, "Nothing in this trace has a time."));
+		return events;
+	}
+	view.panel = new Panel(events, (process, number) => view.stream.go(process, number).then((found) => { if (found) { $("stream").scrollIntoView(); $("lines").focus({preventScroll: true}); } }));
+	view.timeline = new Timeline(events, (e, stretch, enter) => {
+		if (enter && e >= 0 && events.number[e] !== undefined && (events.kind[e] === KIND.SUBMISSION || events.kind[e] === KIND.GPU))
+			view.panel.go(events.process[e] + 1, events.number[e]);
+		else if (stretch)
+			view.panel.stretch(stretch, view.timeline);
+		else if (e >= 0)
+			view.panel.show(e, view.timeline);
+		else
+			view.panel.empty();
+	});
+	return events;
+}
+
+function leftOut(left) {
+	const words = [];
+
+	if (!left)
+		words.push("This page is cut off: the file is not whole.");
+	else {
+		if (left.events)
+			$("timeline").append(h("p", {class: "left-out"}, `${many(left.events, "event")} from ${inSeconds(left.from_ns)} on are not on this page; --range chooses a part of the run.`));
+		if (left.words)
+			words.push(`Of ${many(left.words, "submission")} the words are not on this page, only who rang which doorbell.`);
+		if (left.submissions)
+			words.push(`${many(left.submissions, "submission")} are not on this page.`);
+		if (left.lines)
+			words.push(`${many(left.lines, "line")} of very long submissions are not on this page.`);
+		if (words.length)
+			words.push(`--range chooses a part; all of it: ${reportCommand("--dump")}`);
+	}
+	$("streamleft").textContent = words.join(" ");
+}
+
+async function rest(began) {
+	const left = await unpackAll("left"), events = await timeline();
+
+	page.left = left.length ? JSON.parse(left[0]) : null;
+	readWords((await unpackAll("words")).join(""));
+	view.stream = new Stream((process, number) => {
+		const e = events.submission(process, number);
+
+		return e === undefined ? null : {bytes: events.bytes[e], does: events.names[events.x[e]]};
+	}, (process, number) => {
+		const e = events.submission(process, number);
+
+		if (e === undefined || !view.timeline)
+			return;
+		$("timeline").scrollIntoView();
+		view.timeline.reveal(e);
+		$("canvas").focus({preventScroll: true});
+	});
+	if (!view.stream.total)
+		$("stream").hidden = true;
+	leftOut(page.left);
+	repaint();
+	page.whole = true;
+	page.took = performance.now() - began;
+	$("state").textContent = `${many(view.stream.total, "submission")} · ${document.querySelector("meta[name=generator]").content}`;
+}
+
+function globalKeys(e) {
+	const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName);
+
+	if (e.key === "Escape") {
+		bubble.hide();
+		if (typing)
+			e.target.blur();
+	}
+	if (typing || e.ctrlKey || e.metaKey || e.altKey || $("help").open)
+		return;
+	if (e.key === "?")
+		$("help").showModal();
+	else if (e.key === "t")
+		nextTheme();
+	else if (e.key === "/" || e.key === "g") {
+		e.preventDefault();
+		$(e.key === "/" ? "search" : "find").focus();
+	} else if (view.timeline && view.timeline.moveKey(e.key))
+		e.preventDefault();
+}
+
+/* On paper: light, and rows as they stand. */
+let before = null;
+
+function onPaper(begins) {
+	if (begins) {
+		before = theme;
+		document.documentElement.classList.add("paper");
+		setTheme("light");
+	} else if (before) {
+		document.documentElement.classList.remove("paper");
+		setTheme(before);
+	}
+	if (view.timeline) {
+		view.timeline.place();
+		view.timeline.draw();
+	}
+}
+
+function begin() {
+	const began = performance.now();
+
+	setTheme("auto");
+	dark.addEventListener("change", () => setTheme(theme));
+	$("theme").addEventListener("click", nextTheme);
+	$("ask").addEventListener("click", () => $("help").showModal());
+	$("keylist").append(...KEYS.flatMap(([key, words]) => [h("span", {}, ...key.split(" ").map((k) => h("kbd", {}, k))), h("span", {}, words)]));
+	addEventListener("keydown", globalKeys);
+	addEventListener("beforeprint", () => onPaper(true));
+	addEventListener("afterprint", () => onPaper(false));
+	addEventListener("resize", () => view.tables.forEach((t) => { if (!t.wide) t.draw(); }));
+	if (typeof DecompressionStream === "undefined") {
+		$("sentences").append(h("p", {class: "left-out"}, "This browser is too old for this page: it cannot inflate what is in it (DecompressionStream)."));
+		return;
+	}
+	$("state").textContent = "Reading …";
+	const first = overview();
+	const failed = (e) => { $("state").textContent = `This page cannot be shown: ${e.message}`; throw e; };
+
+	if (document.readyState === "loading")
+		document.addEventListener("DOMContentLoaded", () => first.then(() => rest(began)).catch(failed));
+	else
+		first.then(() => rest(began)).catch(failed);
+}
+
+globalThis.nvsnoop = {view, page}; /* for whoever measures it */
+begin();

@@ -35,29 +35,24 @@ bench:
 
 # ---- install ----
 
-MAN = nvsnoop.1 nvsnoop-report.1 nvsnoop-probe.1 nvsnoop-top.1
+TOOLS = nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter
+MAN   = $(TOOLS:%=%.1)
+SHARE = $(wildcard share/nvsnoop/*)
 all: $(MAN:%=$(BUILD)/man/%)
 $(BUILD)/man/%.1: man/%.1.in man/make-page man/DATE VERSION docs/glossary.md $(BUILD)/%
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
 
-INSTALLED = $(DESTDIR)$(bindir)/nvsnoop $(DESTDIR)$(bindir)/nvsnoop-report $(DESTDIR)$(bindir)/nvsnoop-probe \
-            $(DESTDIR)$(bindir)/nvsnoop-top \
+INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir)/%) \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
             $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
             $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
             $(DECODE_HEADERS:include/%=$(DESTDIR)$(includedir)/%) \
             $(DESTDIR)$(datadir)/nvsnoop/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop/python/nvsnoop.py \
             $(MAN:%=$(DESTDIR)$(mandir)/man1/%) \
-            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop \
-            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-report \
-            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-probe \
-            $(DESTDIR)$(datadir)/bash-completion/completions/nvsnoop-top \
+            $(TOOLS:%=$(DESTDIR)$(datadir)/bash-completion/completions/%) \
             $(DESTDIR)$(datadir)/zsh/site-functions/_nvsnoop \
-            $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop.fish \
-            $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-report.fish \
-            $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-probe.fish \
-            $(DESTDIR)$(datadir)/fish/vendor_completions.d/nvsnoop-top.fish \
+            $(TOOLS:%=$(DESTDIR)$(datadir)/fish/vendor_completions.d/%.fish) \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
 DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg)
 
@@ -67,7 +62,7 @@ below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 .PHONY: install uninstall
 install: all
 	$(Q)install -d $(sort $(dir $(INSTALLED)))
-	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/nvsnoop-report $(BUILD)/nvsnoop-probe $(BUILD)/nvsnoop-top $(DESTDIR)$(bindir)
+	$(Q)install -m 755 $(TOOLS:%=$(BUILD)/%) $(DESTDIR)$(bindir)
 	$(Q)install -m 755 $(BUILD)/libnvsnoop.so $(DESTDIR)$(libdir)/nvsnoop
 	$(Q)install -m 644 $(PUBLIC)/$(PUBLIC_SO) $(PUBLIC)/libnvsnoop-decode.a $(DESTDIR)$(libdir)
 	$(Q)ln -sf $(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so
@@ -75,10 +70,10 @@ install: all
 	$(Q)sed -e 's,@prefix@,$(PREFIX),' -e 's,@libdir@,$(call below_prefix,$(libdir)),' \
 	    -e 's,@includedir@,$(call below_prefix,$(includedir)),' -e 's,@version@,$(VERSION),' \
 	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
-	$(Q)install -m 644 scripts/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop
+	$(Q)install -m 644 scripts/nvsnoop.gdb $(SHARE) $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(DESTDIR)$(mandir)/man1
-	$(Q)for tool in nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top; do \
+	$(Q)for tool in $(TOOLS); do \
 	    install -m 644 scripts/completion/completion.bash $(DESTDIR)$(datadir)/bash-completion/completions/$$tool && \
 	    install -m 644 scripts/completion/nvsnoop.fish $(DESTDIR)$(datadir)/fish/vendor_completions.d/$$tool.fish || \
 	    exit 1; done
@@ -102,9 +97,10 @@ host_library = $(shell $(CC) -print-file-name=$(1))
 BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
 
 .PHONY: bundle
-bundle: all $(BUNDLE)/nvsnoop-report $(BUNDLE)/nvsnoop-probe $(BUNDLE)/nvsnoop-top
-	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences)
-	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences)
+bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter)
+	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences prometheus)
+	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences prometheus)
+	$(Q)install -m 644 $(SHARE) $(BUNDLE)/prometheus
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
 	$(Q)install -m 644 $(call host_library,libunwind.so.8) $(call host_library,liblzma.so.5) $(BUNDLE)
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(BUNDLE)/man
@@ -130,6 +126,10 @@ $(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(TOP_LIBS) $(DECODE_LIBS) \
 	    -Wl,--end-group -Wl,-Bdynamic && rm -f $@.d
+
+$(BUNDLE)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ $(BUNDLE_LIBS) -ldl && rm -f $@.d
 
 # ---- form ----
 

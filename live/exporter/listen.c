@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ static bool parted(const char *text, char *host, size_t room, const char **port)
 	size_t n = colon ? (size_t)(colon - text) : 0;
 
 	if (!n || n >= room || !colon[1] || strlen(colon + 1) > 5 ||
-	    strspn(colon + 1, "0123456789") != strlen(colon + 1))
+	    strspn(colon + 1, "0123456789") != strlen(colon + 1) || atoi(colon + 1) > 65535)
 		return false;
 	if (*text == '[' && text[n - 1] == ']') {
 		text++;

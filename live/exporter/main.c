@@ -37,7 +37,8 @@ static void usage(void)
 	       "  --top=N                kernels, call sites and entry points by name a process,\n"
 	       "                         the others together as `other' (%d)\n"
 	       "  --gpuprobe             also GPUprobe's three metrics, by its names\n"
-	       "  --help, --version\n",
+	       "  --help                 this text\n"
+	       "  --version              which version it is\n",
 	       NVS_EXPORTER_LISTEN, NVS_SCRAPE_TOP);
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Completion for nvsnoop, nvsnoop-report, nvsnoop-probe and nvsnoop-top. Options and what they take are read from --help, so that they
+# Completion for nvsnoop and its tools. Options and what they take are read from --help, so that they
 # are those of the tool that is called. zsh and fish run this file, `bash FILE words TOOL WORD...`: the first
 # line printed says what else may stand there, the others are words.
 
@@ -104,7 +104,7 @@ _nvsnoop_words() {
 		else
 			mapfile -t words < <(_nvsnoop_studies "$tool")
 		fi
-	elif [[ ${tool##*/} != nvsnoop-top ]]; then
+	elif [[ ${tool##*/} != nvsnoop-@(top|exporter) ]]; then
 		also=files
 	fi
 }
@@ -164,4 +164,4 @@ _nvsnoop() {
 	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen $i -- "$word")
 }
 
-complete -F _nvsnoop nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top
+complete -F _nvsnoop nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter

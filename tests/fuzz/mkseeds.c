@@ -2,10 +2,11 @@
 /*
  * Writes the seeds of the fuzz targets that read traces and spools: mkseeds CORPUS. A trace with a
  * record of every kind, in five lengths; one whose names are no text; one with ranges of NVTX that
- * lie; and two spools.
+ * lie; two spools; and two live pages.
  */
 #include <stdarg.h>
 #include <sys/stat.h>
+#include "tests/live/page.h"
 #include "tests/unit/mktrace.h"
 
 static char path[4096];
@@ -475,9 +476,31 @@ static void raw(void)
 	}
 }
 
+/* ---- live pages: one with everything in it, and an empty one ---- */
+
+static void live(void)
+{
+	static struct live_page page;
+	FILE *file;
+
+	live_clock_stands = 900000000000;
+	live_page_example(&page, 1, 10);
+	page.head.start_time = page.head.pid_namespace = page.head.uid = 0;
+	memset(page.head.boot, 0, sizeof(page.head.boot));
+	file = create("live/example");
+	put(file, &page, sizeof(page));
+	fclose(file);
+	live_page_init(&page, 1);
+	page.head.start_time = page.head.pid_namespace = page.head.uid = 0;
+	memset(page.head.boot, 0, sizeof(page.head.boot));
+	file = create("live/empty");
+	put(file, &page, sizeof(page.head));
+	fclose(file);
+}
+
 int main(int argc, char **argv)
 {
-	static const char *const folders[] = {"", "trace", "report", "spool"};
+	static const char *const folders[] = {"", "trace", "report", "spool", "live"};
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: mkseeds CORPUS\n");
@@ -494,5 +517,6 @@ int main(int argc, char **argv)
 	raw();
 	spool(false);
 	spool(true);
+	live();
 	return 0;
 }

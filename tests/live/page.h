@@ -17,8 +17,8 @@
 #include "nvsnoop/trace.h"
 #include "nvsnoop/live.h"
 
-#define LIVE_SLOTS 8
-#define LIVE_APIS 16
+#define LIVE_SLOTS 4
+#define LIVE_APIS 8
 #ifndef LIVE_KERNELS
 #define LIVE_KERNELS 8
 #endif
@@ -28,7 +28,7 @@
 #define LIVE_ALLOCS 8
 #define LIVE_CHANNELS 4
 #ifndef LIVE_STRINGS
-#define LIVE_STRINGS 8192
+#define LIVE_STRINGS 2048
 #endif
 
 struct live_slot {
@@ -52,10 +52,15 @@ struct live_page {
 	char strings[LIVE_STRINGS] __attribute__((aligned(64)));
 };
 
+static uint64_t live_clock_stands
+	__attribute__((unused)); /* not 0: at this ns, so that pages are alike */
+
 static inline uint64_t live_clock(clockid_t clock)
 {
 	struct timespec t;
 
+	if (live_clock_stands)
+		return live_clock_stands;
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }

@@ -133,9 +133,12 @@ struct layout {
 	uint32_t all; /* of them, with a blank between */
 };
 
-static uint32_t least(const struct nvs_top_column *c)
+/* A command of a few letters says little: where there is some room other columns give way to it. */
+static uint32_t least(const struct nvs_top_column *c, uint32_t columns)
 {
-	return (uint32_t)(c->width < 0 ? -c->width : c->width);
+	uint32_t width = (uint32_t)(c->width < 0 ? -c->width : c->width);
+
+	return c->more == 255 && columns >= 80 ? 2 * width : width;
 }
 
 static bool known(const struct nvs_top *top, const struct nvs_top_column *c)
@@ -174,7 +177,7 @@ static void lay_out(struct layout *l, const struct nvs_top *top, uint32_t column
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
 		const struct nvs_top_column *c = nvs_top_columns + i;
 
-		l->width[i] = c->if_known && !known(top, c) ? 0 : least(c);
+		l->width[i] = c->if_known && !known(top, c) ? 0 : least(c, columns);
 	}
 	for (sum_up(l); l->all > columns && leave_one_out(l, top);)
 		sum_up(l);

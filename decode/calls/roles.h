@@ -128,6 +128,7 @@ enum nvs_call_role {
 	X(Format)          \
 	X(NumChannels)     \
 	X(numMipmapLevels) \
+	X(freed)           \
 	X(least)           \
 	X(most)
 

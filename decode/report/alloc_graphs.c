@@ -170,7 +170,9 @@ static int make_node(struct nvs_alloc_graphs *g, const struct nvs_call *call,
 		.by = *by, .frees = role == NVS_CALL_ROLE_FREE || role == NVS_CALL_ROLE_FREE_GRAPH};
 	uint64_t graph;
 
-	if (!nvs_call_value(call, NVS_ARG_address, &node.address) ||
+	/* cuGraphAddNode() makes nodes of all types: of others it has none of this. */
+	node.frees |= nvs_call_value(call, NVS_ARG_freed, &node.address);
+	if ((!node.address && !nvs_call_value(call, NVS_ARG_address, &node.address)) ||
 	    (!node.frees && !nvs_call_value(call, NVS_ARG_size, &node.bytes)))
 		return 0;
 	if (!(call->flags & NVS_CALL_CAPTURED))
@@ -198,11 +200,13 @@ bool nvs_alloc_graphs_call(struct nvs_allocs *a, const struct nvs_call *call,
 	bool launches = call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
 			!(call->flags & NVS_CALL_CAPTURED);
 	struct nvs_alloc_graphs *g = a->graphs;
-	uint64_t graph = 0, exec = 0;
+	uint64_t graph = 0, exec = 0, bytes;
 
 	*r = 0;
 	if (call->result || (!g && !makes_node(call)))
-		return call->api->role == NVS_CALL_ROLE_FREE_GRAPH;
+		return call->api->role == NVS_CALL_ROLE_FREE_GRAPH ||
+		       (call->api->role == NVS_CALL_ROLE_ALLOC_GRAPH &&
+			!nvs_call_value(call, NVS_ARG_size, &bytes));
 	if (!g && !(g = graphs_of(a))) {
 		*r = -ENOMEM;
 		return true;

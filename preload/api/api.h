@@ -24,6 +24,8 @@ enum nvs_keep_how {
 	NVS_KEEP_IN,
 	NVS_KEEP_OUT,
 	NVS_KEEP_ATTR, /* of a launch's attribute: its id << 8 | offset in its value */
+	NVS_KEEP_IN_OF, /* of a structure that begins with a type: type << 8 | offset */
+	NVS_KEEP_OUT_OF,
 	NVS_KEEP_SUM,
 	NVS_KEEP_LEAST,
 	NVS_KEEP_MOST,

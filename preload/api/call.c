@@ -133,6 +133,16 @@ static __attribute__((noinline)) bool load_attribute(uint64_t config, const stru
 	return true;
 }
 
+/* Of a structure that begins with its type. */
+static bool load_of(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *value)
+{
+	uint32_t type;
+
+	return pointer && nvs_load32_guarded((const uint32_t *)pointer, &type) &&
+	       type == k->offset >> 8 &&
+	       nvs_load64_guarded((const uint64_t *)(pointer + (k->offset & 0xff)), value);
+}
+
 #define MAX_ITEMS 65536 /* of an array; more are not gone through */
 
 static bool load_item(const struct nvs_api_keep *k, uint64_t at, uint64_t *value)
@@ -202,6 +212,8 @@ static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_r
 			m->args[i] = take_string(m, (const char *)(uintptr_t)value);
 		else if (k->how == NVS_KEEP_ATTR)
 			known = load_attribute(value, k, &m->args[i]);
+		else if (k->how == NVS_KEEP_IN_OF || k->how == NVS_KEEP_OUT_OF)
+			known = (k->how == NVS_KEEP_IN_OF || ok) && load_of(value, k, &m->args[i]);
 		else if (k->array)
 			known = load_array(value, nvs_api_argument(frame, k->array->count), k,
 					   &m->args[i]);

@@ -210,6 +210,7 @@ APART static void graph_memory(void)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS p = {.poolProps = {.allocType = 1, .location = {1, 0}},
 					.bytesize = 2 * MB};
+	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .alloc = p};
 	CUgraphNode alloc, freed;
 	CUgraphExec exec;
 	CUdeviceptr left;
@@ -219,6 +220,15 @@ APART static void graph_memory(void)
 	CK(cuGraphCreate(&g, 0));
 	CK(cuGraphAddMemAllocNode(&alloc, g, NULL, 0, &p));
 	CK(cuGraphAddMemFreeNode(&freed, g, &alloc, 1, p.dptr));
+	/* The same by what makes nodes of any type: one that frees what it allocates, one that does
+	 * neither, and what the driver refuses. */
+	CK(cuGraphAddNode_v2(&alloc, g, NULL, NULL, 0, &any));
+	any = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = {any.alloc.dptr}};
+	CK(cuGraphAddNode_v2(&freed, g, &alloc, NULL, 1, &any));
+	any = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_EMPTY};
+	CK(cuGraphAddNode_v2(&freed, g, NULL, NULL, 0, &any));
+	any.type = 99;
+	EXPECT(cuGraphAddNode_v2(&freed, g, NULL, NULL, 0, &any), "a node of no type");
 	CK(cuGraphInstantiateWithFlags(&exec, g, 0));
 	for (int i = 0; i < 3; i++)
 		CK(cuGraphLaunch(exec, NULL));
@@ -230,7 +240,7 @@ APART static void graph_memory(void)
 	CK(cuGraphLaunch(exec, s));
 	CK(cuGraphLaunch(exec, s));
 	CK(cuCtxSynchronize());
-	puts("graph 5 4 0 3000000 3000000");
+	puts("graph 8 7 0 3000000 3000000");
 	puts("unfreed graph_memory 1 3000000");
 }
 

@@ -165,6 +165,9 @@ typedef struct {
 enum {
 	CU_GRAPH_NODE_TYPE_KERNEL = 0,
 	CU_GRAPH_NODE_TYPE_GRAPH = 4,
+	CU_GRAPH_NODE_TYPE_EMPTY = 5,
+	CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+	CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
 	CU_GRAPH_NODE_TYPE_CONDITIONAL = 13
 };
 enum { CU_GRAPH_COND_ASSIGN_DEFAULT = 1, CU_GRAPH_COND_TYPE_IF = 0 };
@@ -173,6 +176,10 @@ typedef struct {
 	int type, reserved0[3];
 	union {
 		CUDA_KERNEL_NODE_PARAMS kernel;
+		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+		struct {
+			CUdeviceptr dptr;
+		} free;
 		struct {
 			CUgraph graph;
 			int ownership;

@@ -228,6 +228,10 @@ static CUresult add_any(CUgraphNode *node, CUgraph g, const CUgraphNode *after, 
 		return cuGraphAddChildGraphNode(node, g, after, n, p->graph.graph);
 	case SG_NODE_EMPTY:
 		return cuGraphAddEmptyNode(node, g, after, n);
+	case SG_NODE_ALLOC:
+		return cuGraphAddMemAllocNode(node, g, after, n, &p->alloc);
+	case SG_NODE_FREE:
+		return cuGraphAddMemFreeNode(node, g, after, n, p->free.dptr);
 	case SG_NODE_CONDITIONAL:
 		return add_conditional(node, g, after, n, p);
 	default:

@@ -26,6 +26,13 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot)
 	(void)slot;
 }
 
+void nvs_session_channel_done(const struct nvs_spool_channel *slot,
+			      const struct nvs_spool_done *now)
+{
+	(void)slot;
+	(void)now;
+}
+
 bool nvs_signals_check(void)
 {
 	return false;

@@ -46,6 +46,8 @@ struct nvs_activity {
 	uint64_t token; /* ...and what stands there while it runs */
 };
 
+struct nvs_calls;
+
 /*
  * One ring buffer: its shared head in the spool and its data mapped twice in a row. What a doorbell
  * touches fills the first lines, and none of them is another thread's.
@@ -66,6 +68,8 @@ struct nvs_buffer {
 			       page */
 	struct nvs_live_slot *live; /* of the live page, NULL: none */
 	_Atomic uint64_t overdue; /* an epoch that was waited for too long, and is no more */
+	/* Of its owner, whose end takes them away: for who asks the kernel to read there */
+	const struct nvs_calls *calls;
 	uint64_t own[NVS_COUNT_MAX];
 } __attribute__((aligned(64)));
 

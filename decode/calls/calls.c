@@ -18,6 +18,7 @@ struct entry_point {
 struct open_call {
 	struct open_call *outer; /* around it; or one that is free as well */
 	struct nvs_call call;
+	uint64_t args[NVS_SITE_ARGS]; /* that it points to, if it never returns */
 };
 
 struct thread_calls {
@@ -206,6 +207,28 @@ static bool known(const struct thread_calls *t, const struct nvs_rec_call_begin 
 	return rec->depth <= NVS_SPOOL_CALLS && t->returned[rec->depth] > rec->number;
 }
 
+/* Where one came from that has not returned, and with which arguments. O: NULL, or it. */
+static void add_site(struct open_call *o, const struct nvs_rec_call_begin *rec)
+{
+	const struct nvs_call_begin_site *site = nvs_begin_site(&rec->rec);
+	const struct nvs_call_api *api;
+
+	if (!o || o->call.number != rec->number || !(rec->rec.flags & NVS_BEGIN_SITED))
+		return;
+	api = o->call.api;
+	if (o->call.stack == NVS_NONE)
+		o->call.stack = site->stack;
+	o->call.nargs = site->nargs < api->nargs ? site->nargs : api->nargs;
+	o->call.nargs = o->call.nargs < NVS_SITE_ARGS ? o->call.nargs : NVS_SITE_ARGS;
+	o->call.absent = site->absent;
+	o->call.args = o->args;
+	memcpy(o->args, site->args, o->call.nargs * 8ul);
+	/* Strings are never kept of them. */
+	for (uint32_t i = 0; i < o->call.nargs; i++)
+		if (api->kinds[i] == NVS_KIND_STRING)
+			o->call.absent |= 1u << i;
+}
+
 static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 {
 	struct thread_calls *t = thread_at(c, rec->thread);
@@ -219,8 +242,10 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 		return 0;
 	if (!t || !api)
 		return -ENOMEM;
-	if (rec->rec.flags & NVS_BEGIN_IN_FLIGHT && known(t, rec))
+	if (rec->rec.flags & NVS_BEGIN_IN_FLIGHT && known(t, rec)) {
+		add_site(open_at(t, depth), rec);
 		return 0;
+	}
 	r = drop_from(c, t, depth);
 	if (r)
 		return r;
@@ -238,6 +263,7 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 		.uncounted = c->uncounted,
 		.tally.unseen = c->uncounted,
 	};
+	add_site(o, rec);
 	return 0;
 }
 

@@ -133,6 +133,16 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 		tail += ((const struct nvs_rec_call *)rec)->bytes;
 		tail += rec->flags & NVS_CALL_SITED ? 8 : 0;
 		break;
+	case NVS_REC_CALL_BEGIN:
+		if (!(rec->flags & NVS_BEGIN_SITED))
+			break;
+		tail = sizeof(struct nvs_call_begin_site);
+		if (tail_fits(rec, tail))
+			tail += nvs_begin_site(rec)->nargs * 8ull;
+		break;
+	case NVS_REC_CHANNEL_GONE:
+		tail = rec->flags & NVS_CHAN_GONE_DONE ? sizeof(struct nvs_channel_done) : 0;
+		break;
 	case NVS_REC_KERNEL:
 		tail = ((const struct nvs_rec_kernel *)rec)->length;
 		break;

@@ -53,6 +53,8 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 	struct nvs_inflight_list *list = &t->inflight;
 	/* It may have begun since anything was heard of the process. */
 	uint64_t end = rec->rec.time > rec->begin ? rec->rec.time : rec->begin;
+	uint32_t stack = rec->rec.flags & NVS_BEGIN_SITED ? nvs_begin_site(&rec->rec)->stack
+							  : NVS_NONE;
 	void *more;
 
 	if (!(rec->rec.flags & NVS_BEGIN_IN_FLIGHT) || !thr || !rec->depth ||
@@ -69,8 +71,8 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 			return;
 		list->items = more;
 	}
-	list->items[list->count++] = (struct nvs_inflight){rec->thread, rec->depth,
-							   name ? name : "", rec->begin, end};
+	list->items[list->count++] = (struct nvs_inflight){
+		rec->thread, rec->depth, name ? name : "", rec->begin, end, rec->number, stack};
 	remark(t, &list->items[list->count - 1]);
 }
 

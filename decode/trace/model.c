@@ -211,6 +211,11 @@ static int take_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_g
 		return -E2BIG;
 	chan->pub.gone = true;
 	memcpy(&chan->pub.gone_rec, rec, sizeof(*rec));
+	if (rec->rec.flags & NVS_CHAN_GONE_DONE) {
+		memcpy(&chan->pub.done, rec + 1, sizeof(chan->pub.done));
+		chan->pub.done_time = rec->rec.time;
+		chan->pub.done_get = NVS_NONE;
+	}
 	if (!(rec->rec.flags & NVS_CHAN_GONE_AT_EXIT))
 		chan->pub.free_time = rec->rec.time;
 	return 0;

@@ -30,4 +30,10 @@ static inline const void *nvs_tail(const struct nvs_rec *rec, uint64_t bytes)
 	return (const uint8_t *)rec + rec->size - ((bytes + 7) & ~7ull);
 }
 
+/* Of a CALL_BEGIN with NVS_BEGIN_SITED. */
+static inline const struct nvs_call_begin_site *nvs_begin_site(const struct nvs_rec *rec)
+{
+	return (const void *)((const struct nvs_rec_call_begin *)(const void *)rec + 1);
+}
+
 #endif

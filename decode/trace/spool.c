@@ -317,6 +317,20 @@ bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
 	return f->rings;
 }
 
+/* Where it was called from, if the library has had the time to find that out. */
+static void add_site(struct nvs_spool_file *f, const struct nvs_spool_site *site,
+		     const struct nvs_spool_call *call)
+{
+	uint32_t nargs = site->nargs < NVS_SITE_ARGS ? site->nargs : NVS_SITE_ARGS;
+
+	if (site->number != call->number + 1 || site->begin != call->begin)
+		return;
+	f->flight.rec.rec.flags |= NVS_BEGIN_SITED;
+	f->flight.rec.rec.size += (uint32_t)sizeof(f->flight.site) + nargs * 8;
+	f->flight.site = (struct nvs_call_begin_site){site->stack, nargs, site->absent, 0};
+	memcpy(f->flight.args, site->args, nargs * 8ul);
+}
+
 /* After all else: what each ring's owner had called and not come back from. */
 static int next_in_flight(struct nvs_trace *t, const struct nvs_rec **rec)
 {
@@ -332,15 +346,18 @@ static int next_in_flight(struct nvs_trace *t, const struct nvs_rec **rec)
 		if (!ring->tid || f->flight_call >= ring->ncalls ||
 		    f->flight_call >= NVS_SPOOL_CALLS)
 			continue;
-		f->flight = (struct nvs_rec_call_begin){
-			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(f->flight), last},
+		f->flight.rec = (struct nvs_rec_call_begin){
+			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(f->flight.rec),
+				last},
 			.thread = ring->thread,
 			.api = call->api,
 			.number = call->number,
 			.begin = call->begin,
-			.depth = ++f->flight_call,
+			.depth = f->flight_call + 1,
 		};
-		*rec = &f->flight.rec;
+		if (!f->flight_call++)
+			add_site(f, &ring->site, call);
+		*rec = &f->flight.rec.rec;
 		return 1;
 	}
 	return 0;
@@ -407,6 +424,27 @@ static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
 				      "channel %u: %llu submissions were begun, %llu are recorded",
 				      s->channel, (ull)claimed, (ull)chan->pub.next_sequence);
+	}
+}
+
+void nvs_spool_done(struct nvs_trace *t)
+{
+	const struct nvs_spool_file *f = t->spools;
+
+	if (!nvs_spool_has_rings(t) || f->head.ended || !f->head.done_offset)
+		return;
+	for (uint32_t i = 0; i < f->head.channels && i < NVS_MAX_NUMBER; i++) {
+		struct nvs_spool_done s;
+		struct nvs_chan *chan;
+
+		if (!nvs_spool_read(f->fd, &s, sizeof(s), f->head.done_offset + i * sizeof(s)))
+			return;
+		chan = s.address ? nvs_number_get(&t->channels, s.channel) : NULL;
+		if (!chan || chan->pub.gone)
+			continue;
+		chan->pub.done = (struct nvs_channel_done){s.address, {s.value[0], s.value[1]}};
+		chan->pub.done_time = s.time;
+		chan->pub.done_get = s.get;
 	}
 }
 

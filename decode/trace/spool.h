@@ -25,7 +25,11 @@ struct nvs_spool_file {
 	struct nvs_cursor **heap;
 	uint32_t heap_count;
 	uint32_t flight_ring, flight_call; /* the next call in flight to be told, after all rings */
-	struct nvs_rec_call_begin flight;
+	struct {
+		struct nvs_rec_call_begin rec;
+		struct nvs_call_begin_site site;
+		uint64_t args[NVS_SITE_ARGS];
+	} flight;
 };
 
 /* Looks for the spool of this session; none is no error. Notes the submissions that were perhaps
@@ -45,6 +49,8 @@ int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_e
 void nvs_spool_step(struct nvs_trace *t); /* done with the record that next gave */
 /* Was this submission perhaps not rung any more? */
 bool nvs_spool_uncertain(const struct nvs_trace *t, uint32_t channel, uint64_t sequence);
+/* How far the GPU was with each channel, at the library's last look. */
+void nvs_spool_done(struct nvs_trace *t);
 /* Gaps that a kill kept the library from writing. */
 void nvs_spool_losses(struct nvs_trace *t);
 

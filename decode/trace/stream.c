@@ -268,8 +268,10 @@ static int read_spools(struct nvs_trace *t)
 			t->source |= NVS_MARK_LATE;
 		r = merge_spool(t);
 	}
-	if (!r)
+	if (!r) {
+		nvs_spool_done(t);
 		nvs_spool_losses(t);
+	}
 	return r;
 }
 

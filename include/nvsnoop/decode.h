@@ -330,6 +330,11 @@ struct nvs_trace_channel {
 	uint32_t breaks; /* submissions that did not */
 	struct nvs_counts counts;
 	uint64_t progress_address;
+	/* How far the GPU was when that was last looked at: at the channel's end, or while a
+	 * process runs that was not to end; address 0: not known. After a whole read. */
+	struct nvs_channel_done done;
+	uint64_t done_time; /* ticks of that look */
+	uint32_t done_get; /* GP_GET then, NVS_NONE: not known */
 };
 
 struct nvs_trace_module {
@@ -454,6 +459,8 @@ struct nvs_inflight {
 	const char *api; /* "" where the trace does not say */
 	/* Ticks; end: of the trace, or the last that was heard of the process */
 	uint64_t begin, end;
+	uint64_t number; /* of the call on its thread */
+	uint32_t stack; /* NVS_NONE: not known */
 };
 
 /* After a whole read; NULL behind the last. */

@@ -19,6 +19,7 @@ extern "C" {
  * Offsets are in bytes from its start:
  *   0                 struct nvs_spool
  *   channel_offset    struct nvs_spool_channel [channels]
+ *   done_offset       struct nvs_spool_done [channels], likewise
  *   ring_offset       per ring: one page with struct nvs_spool_ring, then ring_bytes of data
  * Records between tail and head of a ring are committed and not known to be in the trace; the byte
  * at position p stands at p modulo ring_bytes. The file grows by whole rings; rings counts them.
@@ -47,6 +48,7 @@ struct nvs_spool {
 	uint64_t lost_bytes;
 	uint64_t orphans; /* likewise */
 	uint64_t heard; /* ticks when the writer was last at work */
+	uint64_t done_offset; /* 0: none */
 };
 
 #define NVS_SPOOL_CALLS 16 /* nested deeper, a call is not in the spool */
@@ -57,6 +59,23 @@ struct nvs_spool_call {
 	uint64_t number; /* as in CALL records */
 	uint32_t api;
 	uint32_t reserved;
+};
+
+/*
+ * Of the outermost one, when it has been in flight for some tenths of a second: where it was called
+ * from and with what, as a thread of the library's found them. It holds while number is that of the
+ * call, plus 1, and begin its begin.
+ */
+#define NVS_SITE_ARGS 8
+
+struct nvs_spool_site {
+	uint64_t number;
+	uint64_t begin; /* as of the call */
+	uint32_t stack; /* NVS_NONE: not known */
+	uint32_t nargs; /* the first ones of those that a CALL record has */
+	uint32_t absent; /* bit i: args[i] is not known */
+	uint32_t reserved;
+	uint64_t args[NVS_SITE_ARGS];
 };
 
 struct nvs_spool_ring {
@@ -72,6 +91,7 @@ struct nvs_spool_ring {
 	uint32_t ncalls; /* calls that the owner is in, the outermost first; own cache line */
 	uint32_t reserved2;
 	struct nvs_spool_call calls[NVS_SPOOL_CALLS];
+	struct nvs_spool_site site;
 };
 
 /*
@@ -95,6 +115,32 @@ struct nvs_spool_channel {
 	uint32_t lost_end; /* new_put of the last of them */
 	uint64_t progress_address; /* GPU address of the progress-release slot, 0 not known yet */
 	uint64_t extended_base; /* address bits 56:40 of segments, from the last control entry */
+};
+
+/* How far the GPU was with a channel at the library's last look, some ten times a second. */
+struct nvs_spool_done {
+	uint64_t address; /* GPU address of the progress-release slot; 0: nothing is known */
+	uint64_t value[2]; /* the 16 bytes in it: payload, and GPU timestamp */
+	uint64_t time; /* ticks of the look */
+	uint32_t channel; /* number */
+	uint32_t get; /* GP_GET, NVS_NONE: not known */
+};
+
+/* ---- the same in records, at an end in order ---- */
+
+/* Behind a CALL_BEGIN with NVS_BEGIN_SITED, of a call that is in flight. */
+struct nvs_call_begin_site {
+	uint32_t stack; /* NVS_NONE: not known */
+	uint32_t nargs; /* of the API record's, the first ones */
+	uint32_t absent;
+	uint32_t reserved;
+	uint64_t args[];
+};
+
+/* Behind a CHANNEL_GONE with NVS_CHAN_GONE_DONE: what stood in its progress-release slot. */
+struct nvs_channel_done {
+	uint64_t address; /* of the slot */
+	uint64_t value[2]; /* the 16 bytes in it */
 };
 
 #ifdef __cplusplus

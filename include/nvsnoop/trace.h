@@ -375,6 +375,7 @@ struct nvs_rec_channel {
 /* At the channel's free, or at the end for one still alive. */
 #define NVS_CHAN_GONE_AT_EXIT (1u << 0) /* rec.flags */
 #define NVS_CHAN_GONE_PUT_UNKNOWN (1u << 1) /* USERD could not be read: final_put means nothing */
+#define NVS_CHAN_GONE_DONE (1u << 2) /* a struct nvs_channel_done (spool.h) behind it */
 
 struct nvs_rec_channel_gone {
 	struct nvs_rec rec;
@@ -684,6 +685,7 @@ struct nvs_rec_api {
 /* rec.flags of a CALL_BEGIN record */
 /* The trace ends, and no CALL of it has come; it may have been begun before */
 #define NVS_BEGIN_IN_FLIGHT (1u << 0)
+#define NVS_BEGIN_SITED (1u << 1) /* a struct nvs_call_begin_site (spool.h) behind it */
 
 struct nvs_rec_call_begin {
 	struct nvs_rec rec; /* time: of the submission that made it be told, or the end's */

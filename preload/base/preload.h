@@ -113,6 +113,9 @@ void nvs_session_finish(void);
 /* A slot of the spool's channel table for channel NUMBER, set to put 0; NULL: none left. */
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);
 void nvs_session_channel_free(struct nvs_spool_channel *slot);
+/* How far the GPU is with it, for who reads the spool. Under nvs_lock. */
+void nvs_session_channel_done(const struct nvs_spool_channel *slot,
+			      const struct nvs_spool_done *now);
 
 /* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
 /* The call that is to be made allocates a channel. Not under the lock. */

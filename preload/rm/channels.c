@@ -203,6 +203,7 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 	c->put_read = put && nvs_load32_guarded(put, &c->final_put);
 	if (c->put_read && c->shadow && c->shadow->timing)
 		c->final_put = nvs_timing_put(c->shadow);
+	nvs_channel_read_done(c, &c->done);
 	/* Both of one moment: at the end of the process others may go on ringing. */
 	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 }

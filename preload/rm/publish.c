@@ -212,5 +212,6 @@ void nvs_shadow_refresh(void)
 	nvs_lock(&saved);
 	nvs_shadow_bring_over();
 	nvs_publish();
+	nvs_channels_see_done();
 	nvs_unlock(&saved);
 }

@@ -245,6 +245,7 @@ struct nvs_channel_entry {
 	bool put_taken, put_read; /* final_put has been asked for, and was to be had */
 	uint32_t final_put;
 	uint64_t final_claim; /* read with it */
+	struct nvs_channel_done done; /* likewise; address 0: it could not be read */
 	struct nvs_shadow *shadow; /* NULL: none */
 	struct nvs_timing_pool *pool; /* its times lie there, NULL: nowhere */
 	uint32_t chunk; /* of it */
@@ -269,6 +270,9 @@ void nvs_channel_read_put(struct nvs_channel_entry *channel);
 /* After a publication, for channels that are not in the view any more. */
 void nvs_channels_settle(void);
 void nvs_channel_remove(struct nvs_channel_entry *channel);
+/* done.c: what stands in its progress-release slot. False: nothing that can be read. */
+bool nvs_channel_read_done(const struct nvs_channel_entry *channel, struct nvs_channel_done *done);
+void nvs_channels_see_done(void); /* of all, into the spool */
 /* Where the process sees [OFFSET, OFFSET + SIZE) of what ENTITY stands for; 0: nowhere. */
 uintptr_t nvs_entity_seen_at(const struct nvs_entity *entity, int64_t offset, int64_t size);
 /* Finds ring and USERD of every channel anew; true: something changed. */

@@ -141,20 +141,27 @@ void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 	uint64_t claim = c->put_taken ? c->final_claim
 			 : c->slot    ? atomic_load((_Atomic uint64_t *)&c->slot->claim)
 				      : 0;
-	struct nvs_rec_channel_gone r = {
-		.rec = REC(NVS_REC_CHANNEL_GONE,
-			   flags | (c->put_read ? 0 : NVS_CHAN_GONE_PUT_UNKNOWN), r),
+	struct {
+		struct nvs_rec_channel_gone gone;
+		struct nvs_channel_done done;
+	} r;
+
+	r.gone = (struct nvs_rec_channel_gone){
+		.rec = {NVS_REC_CHANNEL_GONE,
+			(uint16_t)(flags | (c->put_read ? 0 : NVS_CHAN_GONE_PUT_UNKNOWN) |
+				   (c->done.address ? NVS_CHAN_GONE_DONE : 0)),
+			c->done.address ? sizeof(r) : sizeof(r.gone), 0},
 		.channel = c->number,
 		.final_put = c->put_read ? c->final_put : 0,
 		.last_put = (uint32_t)(claim & ((1u << NVS_PUT_BITS) - 1)),
 		.submissions = claim >> NVS_PUT_BITS,
 	};
-
+	r.done = c->done;
 	if (!live())
 		return;
 	if (c->slot)
 		nvs_channel_flush(c->slot);
-	nvs_record(&r.rec);
+	nvs_record(&r.gone.rec);
 }
 
 /* Each kind once for a GPU; kept for the session that is still to begin. */

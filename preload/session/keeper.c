@@ -33,6 +33,16 @@ static void ask_loader(void)
 	nvs_modules_unlock();
 }
 
+/* While the list of modules stays as it is. */
+static void see_calls(void)
+{
+	if (nvs_session_confined())
+		return;
+	nvs_modules_lock();
+	nvs_api_see_calls();
+	nvs_modules_unlock();
+}
+
 /* Somebody waits for it: the modules alone. */
 static void answer_look(struct nvs_session *session)
 {
@@ -58,6 +68,7 @@ static void run_keeper(void *arg)
 		nvs_trigger_look(session);
 		ask_loader();
 		nvs_shadow_refresh();
+		see_calls();
 		/* Whose task it is may be inside the driver, behind a thread that waits for the
 		 * GPU. */
 		if (nvs_options()->values.timing)

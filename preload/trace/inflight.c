@@ -17,7 +17,23 @@ static bool read_call(const struct nvs_spool_ring *shared, uint32_t i, struct nv
 	       __atomic_load_n(&shared->ncalls, __ATOMIC_ACQUIRE) > i;
 }
 
-bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_rec_call_begin *rec)
+/* Where it was called from, if that was found by then. */
+static void add_site(struct nvs_inflight_rec *rec, const struct nvs_spool_site *site,
+		     const struct nvs_spool_call *call)
+{
+	uint32_t nargs = site->nargs < NVS_SITE_ARGS ? site->nargs : NVS_SITE_ARGS;
+
+	if (__atomic_load_n(&site->number, __ATOMIC_ACQUIRE) != call->number + 1 ||
+	    site->begin != call->begin)
+		return;
+	rec->rec.rec.flags |= NVS_BEGIN_SITED;
+	rec->rec.rec.size += (uint32_t)sizeof(rec->site) + nargs * 8;
+	rec->site = (struct nvs_call_begin_site){site->stack, nargs, site->absent, 0};
+	for (uint32_t i = 0; i < nargs; i++)
+		rec->args[i] = site->args[i];
+}
+
+bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_inflight_rec *rec)
 {
 	struct nvs_spool_call call;
 
@@ -28,14 +44,17 @@ bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_rec_call_begin *rec)
 		    !__atomic_load_n(&shared->tid, __ATOMIC_ACQUIRE) ||
 		    !read_call(shared, at->call, &call))
 			continue;
-		*rec = (struct nvs_rec_call_begin){
-			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(*rec), nvs_now()},
+		rec->rec = (struct nvs_rec_call_begin){
+			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(rec->rec),
+				nvs_now()},
 			.thread = shared->thread,
 			.api = call.api,
 			.number = call.number,
 			.begin = call.begin,
-			.depth = ++at->call,
+			.depth = at->call + 1,
 		};
+		if (!at->call++)
+			add_site(rec, &shared->site, &call);
 		return true;
 	}
 	return false;

@@ -64,6 +64,7 @@ struct nvs_session {
 	bool crash_safe; /* the rings are in a file */
 	struct nvs_spool *head;
 	struct nvs_spool_channel *channels;
+	struct nvs_spool_done *done; /* of these */
 	uint32_t next_slot; /* where the search for a free one begins */
 	uint64_t ring_bytes;
 
@@ -148,7 +149,12 @@ bool nvs_switch_is_full(void);
 struct nvs_inflight {
 	uint32_t buffer, call;
 };
-bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_rec_call_begin *rec);
+struct nvs_inflight_rec {
+	struct nvs_rec_call_begin rec;
+	struct nvs_call_begin_site site;
+	uint64_t args[NVS_SITE_ARGS];
+};
+bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_inflight_rec *rec);
 
 /* ---- writer.c ---- */
 

@@ -10,7 +10,8 @@
 
 #define PAGE 4096ull
 #define CHANNEL_OFFSET PAGE
-#define RING_OFFSET (CHANNEL_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_channel))
+#define DONE_OFFSET (CHANNEL_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_channel))
+#define RING_OFFSET (DONE_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_done))
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -157,6 +158,7 @@ static void fill_head(struct nvs_session *session)
 	head->ring_bytes = session->ring_bytes;
 	head->ring_offset = RING_OFFSET;
 	head->channel_offset = CHANNEL_OFFSET;
+	head->done_offset = DONE_OFFSET;
 	head->channels = NVS_SPOOL_CHANNELS;
 	for (uint32_t i = 0; i < NVS_SPOOL_CHANNELS; i++)
 		session->channels[i].channel = NVS_NONE;
@@ -179,6 +181,7 @@ static int lay_out(struct nvs_session *session)
 		return -ENOMEM;
 	session->head = (void *)p;
 	session->channels = (void *)(p + CHANNEL_OFFSET);
+	session->done = (void *)(p + DONE_OFFSET);
 	return 0;
 }
 
@@ -236,4 +239,25 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot)
 {
 	if (slot)
 		__atomic_store_n(&slot->channel, NVS_NONE, __ATOMIC_RELEASE);
+}
+
+/* What is read there is told only with an address: what changes meaning goes without one
+ * meanwhile. */
+void nvs_session_channel_done(const struct nvs_spool_channel *slot,
+			      const struct nvs_spool_done *now)
+{
+	const struct nvs_session *session = nvs_session();
+	struct nvs_spool_done *done;
+
+	if (!session || !session->done)
+		return;
+	done = &session->done[slot - session->channels];
+	if (done->channel != now->channel || done->address != now->address)
+		__atomic_store_n(&done->address, 0, __ATOMIC_RELEASE);
+	done->channel = now->channel;
+	__atomic_store_n(&done->value[1], now->value[1], __ATOMIC_RELAXED);
+	__atomic_store_n(&done->value[0], now->value[0], __ATOMIC_RELEASE);
+	done->get = now->get;
+	done->time = now->time;
+	__atomic_store_n(&done->address, now->address, __ATOMIC_RELEASE);
 }

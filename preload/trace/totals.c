@@ -43,11 +43,11 @@ void nvs_totals_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions,
 void nvs_totals_in_flight(struct nvs_writer *w)
 {
 	struct nvs_inflight at = {0};
-	struct nvs_rec_call_begin rec;
+	struct nvs_inflight_rec rec;
 
 	nvs_buffer_sweep();
 	while (nvs_inflight_next(&at, &rec))
-		nvs_writer_put(w, &rec.rec);
+		nvs_writer_put(w, &rec.rec.rec);
 }
 
 void nvs_totals_put(struct nvs_writer *w)

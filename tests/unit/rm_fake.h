@@ -156,6 +156,20 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot)
 	slot_used[slot - slots] = false;
 }
 
+bool nvs_channel_read_done(const struct nvs_channel_entry *channel, struct nvs_channel_done *done)
+{
+	return false;
+}
+
+void nvs_channels_see_done(void)
+{
+}
+
+void nvs_session_channel_done(const struct nvs_spool_channel *slot,
+			      const struct nvs_spool_done *now)
+{
+}
+
 void nvs_record_attr(uint32_t key, const char *value, size_t length)
 {
 }

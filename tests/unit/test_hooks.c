@@ -59,6 +59,15 @@ void nvs_session_prepare(void)
 	prepared++;
 }
 
+bool nvs_channel_read_done(const struct nvs_channel_entry *channel, struct nvs_channel_done *done)
+{
+	return false;
+}
+
+void nvs_channels_see_done(void)
+{
+}
+
 void nvs_session_start(void)
 {
 }
@@ -69,6 +78,11 @@ struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)
 }
 
 void nvs_session_channel_free(struct nvs_spool_channel *slot)
+{
+}
+
+void nvs_session_channel_done(const struct nvs_spool_channel *slot,
+			      const struct nvs_spool_done *now)
 {
 }
 

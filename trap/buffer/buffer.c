@@ -127,6 +127,7 @@ static void take_over(struct nvs_buffer *buffer)
 	buffer->cached_tail = __atomic_load_n(&buffer->shared->tail, __ATOMIC_ACQUIRE);
 	buffer->busy = 0;
 	buffer->late = 0;
+	buffer->calls = &nvs_calls;
 	atomic_store(&buffer->epoch, 0);
 	__atomic_store_n(&buffer->shared->ncalls, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&buffer->shared->thread, nvs_tls.thread - 1, __ATOMIC_RELAXED);

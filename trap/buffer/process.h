@@ -135,6 +135,9 @@ uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t r
 uint32_t nvs_callsite_of_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
 			      uintptr_t rbp, uint64_t time);
 
+/* Number of the stack whose addresses are PCS[0] to PCS[N - 1], told within BUFFER if it is new. */
+uint32_t nvs_callsite_number(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time);
+
 /* False while a trigger lets nothing be recorded. */
 static inline bool nvs_recording(void)
 {

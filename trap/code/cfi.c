@@ -6,7 +6,6 @@
 #include <link.h>
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
-#include "trap/low/guard.h"
 #include "trap/view.h"
 #include "trap/low/poison.h"
 
@@ -85,7 +84,7 @@ static bool table_entry(const struct table *t, uint64_t i, uintptr_t *start, uin
 {
 	uint64_t pair;
 
-	if (!nvs_load64_guarded((const uint64_t *)(t->entries + i * 8), &pair))
+	if (nvs_cfi_copy(&pair, (const void *)(t->entries + i * 8), 8) != 8)
 		return false;
 	*start = t->header + (uint64_t)(int32_t)pair;
 	*fde = t->header + (uint64_t)(int32_t)(pair >> 32);

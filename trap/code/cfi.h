@@ -22,6 +22,12 @@ struct nvs_module_view;
 #define NVS_DW_RSP 7u
 #define NVS_DW_RA 16u
 
+/*
+ * Of a thread that blocks SIGSEGV, where a fault could not be survived: the kernel reads for it,
+ * and answers where a load would fault. Some hundred times slower.
+ */
+extern __thread bool nvs_cfi_by_kernel;
+
 enum nvs_cfi_result {
 	NVS_CFI_FOUND,
 	NVS_CFI_NO_MODULE, /* in no executable segment of a known module: code made at run time, or

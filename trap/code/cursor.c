@@ -3,8 +3,24 @@
  * Bytes, numbers and pointers as .eh_frame encodes them, from memory that may not be there.
  */
 #include "trap/code/cursor.h"
+#include <sys/uio.h>
 #include "trap/low/guard.h"
+#include "trap/low/sys.h"
 #include "trap/low/poison.h"
+
+__thread bool nvs_cfi_by_kernel;
+
+size_t nvs_cfi_copy(void *to, const void *from, size_t bytes)
+{
+	struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
+	long n;
+
+	if (!nvs_cfi_by_kernel)
+		return bytes - nvs_copy_guarded(to, from, bytes);
+	n = nvs_sys(SYS_process_vm_readv, nvs_sys4(SYS_getpid, 0, 0, 0, 0), (long)&here, 1,
+		    (long)&there, 1, 0);
+	return n > 0 ? (size_t)n : 0;
+}
 
 void nvs_cursor_at(struct nvs_cursor *c, uintptr_t at, uintptr_t end)
 {
@@ -20,7 +36,7 @@ static bool refill(struct nvs_cursor *c)
 	size_t n = c->end - c->at < sizeof(c->window) ? c->end - c->at : sizeof(c->window);
 
 	c->window_at = c->at;
-	c->have = (uint32_t)(n - nvs_copy_guarded(c->window, (const void *)c->at, n));
+	c->have = (uint32_t)nvs_cfi_copy(c->window, (const void *)c->at, n);
 	return c->have;
 }
 

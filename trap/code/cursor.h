@@ -6,12 +6,16 @@
 #define NVSNOOP_TRAP_CODE_CURSOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Encodings of pointers (DW_EH_PE_*). */
 #define NVS_PE_OMIT 0xffu
 #define NVS_PE_INDIRECT 0x80u
 #define NVS_PE_SORTED_TABLE 0x3bu /* datarel | sdata4: every linker's search table */
+
+/* Of BYTES at FROM, that may not be there: how many were copied. */
+size_t nvs_cfi_copy(void *to, const void *from, size_t bytes);
 
 /* Reads forward from AT, never at or behind END. Once bad it yields zeroes. */
 struct nvs_cursor {

@@ -193,12 +193,44 @@ static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 	return NULL;
 }
 
+/* False: it could not be told. */
+static bool number_of(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time, uint32_t *id)
+{
+	uint64_t key, check;
+	struct nvs_stack_slot *slot;
+
+	key = atomic_load_explicit(&nvs_process->unload_count, memory_order_relaxed) + n;
+	check = ~key;
+	for (uint32_t i = 0; i < n; i++) {
+		key = mix(key, (uintptr_t)pcs[i], 0x9e3779b97f4a7c15ull);
+		check = mix(check, (uintptr_t)pcs[i], 0xc2b2ae3d27d4eb4full);
+	}
+	slot = find_slot(key | 1, check);
+	*id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
+	if ((*id)--)
+		return true;
+	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody
+	 * waits. */
+	*id = atomic_fetch_add(&nvs_process->next_stack, 1);
+	if (!tell_stack(buffer, *id, pcs, n, time))
+		return false;
+	if (slot)
+		atomic_store_explicit(&slot->id, *id + 1, memory_order_release);
+	return true;
+}
+
+uint32_t nvs_callsite_number(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time)
+{
+	uint32_t id;
+
+	return number_of(buffer, pcs, n, time, &id) ? id : NVS_NONE;
+}
+
 static uint32_t take(struct nvs_buffer *buffer, const struct where *w, uint64_t time)
 {
 	void *pcs[MAX_FRAMES], **first;
-	uint64_t key, check;
-	struct nvs_stack_slot *slot;
 	uint32_t n, id;
+	bool told;
 
 	if (!nvs_process->options.backtrace)
 		return NVS_NONE;
@@ -213,30 +245,13 @@ static uint32_t take(struct nvs_buffer *buffer, const struct where *w, uint64_t 
 		first = pcs;
 		n = 1;
 	}
-	key = atomic_load_explicit(&nvs_process->unload_count, memory_order_relaxed) + n;
-	check = ~key;
 	nvs_tls.nframes = 0;
 	for (uint32_t i = 1; i < n && i <= NVS_LIVE_FRAMES; i++)
 		nvs_tls.frames[nvs_tls.nframes++] = (uintptr_t)first[i];
-	for (uint32_t i = 0; i < n; i++) {
-		key = mix(key, (uintptr_t)first[i], 0x9e3779b97f4a7c15ull);
-		check = mix(check, (uintptr_t)first[i], 0xc2b2ae3d27d4eb4full);
-	}
-	slot = find_slot(key | 1, check);
-	id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
-	if (id) {
-		nvs_tls.unwound = id - 1;
-		nvs_stackcache_learn(buffer, w->rip, w->rsp, w->rbp, first, n, id - 1);
-		return id - 1;
-	}
-	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody
-	 * waits. */
-	id = atomic_fetch_add(&nvs_process->next_stack, 1);
+	told = number_of(buffer, first, n, time, &id);
 	nvs_tls.unwound = id;
-	if (!tell_stack(buffer, id, first, n, time))
+	if (!told)
 		return NVS_NONE;
-	if (slot)
-		atomic_store_explicit(&slot->id, id + 1, memory_order_release);
 	nvs_stackcache_learn(buffer, w->rip, w->rsp, w->rbp, first, n, id);
 	return id;
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far the GPU is with each channel: what stands in the slot that its submissions release to.
+ * Each of them tells it of those before it; of the last ones nobody would, and it is these that are
+ * asked for when a program hangs.
+ */
+#include "preload/rm/rm.h"
+#include "trap/copy/shadow.h"
+
+/* trap/low/guard.S */
+bool nvs_load64_guarded(const volatile uint64_t *from, uint64_t *value);
+
+bool nvs_channel_read_done(const struct nvs_channel_entry *c, struct nvs_channel_done *done)
+{
+	const struct nvs_view *view = nvs_view_get();
+	uint64_t va = c->slot ? __atomic_load_n(&c->slot->progress_address, __ATOMIC_ACQUIRE) : 0;
+	const struct nvs_segment_map *m =
+		view && va ? nvs_segment_find(view->maps, view->nmaps, c->vaspace, va) : NULL;
+	const volatile uint64_t *at;
+
+	*done = (struct nvs_channel_done){0};
+	if (!m || va % 8 || m->gpu_va + m->size - va < 16)
+		return false;
+	at = (const volatile uint64_t *)(m->cpu + (va - m->gpu_va));
+	if (!nvs_load64_guarded(at, &done->value[0]) ||
+	    !nvs_load64_guarded(at + 1, &done->value[1]))
+		return false;
+	done->address = va;
+	return true;
+}
+
+/* As the program sees it; without a shadow it would cost a read over PCIe perhaps. */
+static uint32_t seen_get(const struct nvs_channel_entry *c)
+{
+	const volatile uint32_t *seen = c->put;
+
+	return c->shadow && seen ? seen[NVS_USERD_GP_GET - (int)NVS_USERD_GP_PUT] : NVS_NONE;
+}
+
+void nvs_channels_see_done(void)
+{
+	const struct nvs_channel_entry *c;
+
+	/* A view that is out of date may have mappings that are gone. */
+	if (nvs_rm()->dirty || nvs_rm()->segs_dirty)
+		return;
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
+		struct nvs_channel_done done;
+		struct nvs_spool_done now;
+
+		if (!c->slot || c->hidden || !nvs_channel_read_done(c, &done))
+			continue;
+		now = (struct nvs_spool_done){done.address,
+					      {done.value[0], done.value[1]},
+					      nvs_now(),
+					      c->number,
+					      seen_get(c)};
+		nvs_session_channel_done(c->slot, &now);
+	}
+}

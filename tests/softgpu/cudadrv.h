@@ -313,6 +313,7 @@ CUresult cuStreamSynchronize(CUstream s);
 CUresult cuStreamQuery(CUstream s);
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags);
 CUresult cuStreamWaitValue32_v2(CUstream s, CUdeviceptr at, uint32_t value, unsigned flags);
+CUresult cuStreamWriteValue32_v2(CUstream s, CUdeviceptr at, uint32_t value, unsigned flags);
 CUresult cuEventCreate(CUevent *e, unsigned flags);
 CUresult cuEventDestroy_v2(CUevent e);
 CUresult cuEventRecord(CUevent e, CUstream s);

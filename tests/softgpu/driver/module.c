@@ -140,6 +140,8 @@ static uint32_t program_of(const char *name)
 {
 	if (!strcmp(name, "softgpu_store"))
 		return SG_PROGRAM_STORE;
+	if (strstr(name, "softgpu_spin")) /* whatever else it is called, as a collective is */
+		return SG_PROGRAM_SPIN;
 	return strncmp(name, "softgpu_add", 11) ? 0 : SG_PROGRAM_ADD;
 }
 

@@ -10,6 +10,7 @@
 #include "push.h"
 
 #define ACQUIRE_SWITCH 0x1003 /* ACQ_CIRC_GEQ, SWITCH_TSG */
+#define RELEASE_WFI 0x100001 /* RELEASE, 32 bits, RELEASE_WFI_EN */
 
 struct CUevent_st {
 	struct sg_context *ctx;
@@ -347,6 +348,23 @@ API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags)
 	if (!p)
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	p = push_acquire(p, slot_va(e->ctx, e->slot), e->count, ACQUIRE_SWITCH);
+	p = sg_push_progress(s->compute, p, 0);
+	return sg_stream_submit(s, s->compute, p);
+}
+
+/* As the class of the host has it: a release, when all before it is done. */
+API CUresult cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr at, uint32_t value,
+				     unsigned flags)
+{
+	struct CUstream_st *s = sg_stream(handle);
+	uint32_t *p;
+
+	if (!s || flags)
+		return s ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
+	p = sg_stream_begin(s, s->compute, 16);
+	if (!p)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	p = push_acquire(p, at, value, RELEASE_WFI);
 	p = sg_push_progress(s->compute, p, 0);
 	return sg_stream_submit(s, s->compute, p);
 }

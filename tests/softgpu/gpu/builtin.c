@@ -41,10 +41,32 @@ static bool fill(struct sg_channel *ch, uint64_t to, uint64_t value, uint64_t n,
 	return true;
 }
 
+static uint64_t code_of(const uint32_t *qmd)
+{
+	return qmd[38] | (uint64_t)(qmd[39] & 0x1ffffff) << 32;
+}
+
+static uint64_t bank_of(const uint32_t *qmd)
+{
+	return (qmd[48] | (uint64_t)(qmd[49] & 0x7ffff) << 32) << 6;
+}
+
+bool sg_program_spins(struct sg_channel *ch, const uint32_t *qmd)
+{
+	uint64_t code = code_of(qmd), left, p[2];
+	struct sg_program head;
+	uint32_t v;
+
+	return sg_vaspace_find(ch->vaspace, code, &left) && left >= sizeof(head) &&
+	       sg_read(ch, code, &head, sizeof(head)) && head.magic == SG_PROGRAM_MAGIC &&
+	       head.op == SG_PROGRAM_SPIN &&
+	       sg_read(ch, bank_of(qmd) + SG_PROGRAM_PARAMS, p, sizeof(p)) &&
+	       sg_read(ch, p[0], &v, 4) && v < (uint32_t)p[1];
+}
+
 void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
 {
-	uint64_t code = qmd[38] | (uint64_t)(qmd[39] & 0x1ffffff) << 32;
-	uint64_t bank = (qmd[48] | (uint64_t)(qmd[49] & 0x7ffff) << 32) << 6;
+	uint64_t code = code_of(qmd), bank = bank_of(qmd);
 	uint64_t left, p[6];
 	struct sg_program head;
 

@@ -17,6 +17,7 @@ enum sg_program_op {
 	SG_PROGRAM_FILL_2D = 4, /* to, value, width, pitch, height, element size */
 	SG_PROGRAM_STORE = 5, /* to, value: one dword, for tests of order */
 	SG_PROGRAM_ADD = 6, /* to, value: added to one dword */
+	SG_PROGRAM_SPIN = 7, /* at, value: runs until the dword there is that or more */
 };
 
 struct sg_program {

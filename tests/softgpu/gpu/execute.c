@@ -250,7 +250,7 @@ static bool method(struct sg_channel *ch, uint32_t method, uint32_t data)
 	case 0xc0:
 	case 0x40: /* inline-to-memory speaks the same language */
 		sg_compute_method(ch, method, data);
-		break;
+		return !ch->spinning;
 	case 0xb5:
 		sg_copy_method(ch, method, data);
 		break;

@@ -104,6 +104,7 @@ struct sg_channel {
 	uint32_t bells; /* times the token was seen on a doorbell page */
 	bool scheduled, dead, bell;
 	bool held; /* with `own`: its driver is about to ring */
+	bool spinning; /* a program that was triggered runs on: the trigger is looked at again */
 	/* The segment in work. */
 	uint32_t *buf;
 	uint64_t buf_room; /* dwords */
@@ -176,6 +177,8 @@ void sg_copy_method(struct sg_channel *ch, uint32_t method, uint32_t data);
 void sg_pcas(struct sg_channel *ch, uint64_t qmd, uint32_t action);
 /* builtin.c: runs the program of a descriptor if it is one of ours. */
 void sg_run_program(struct sg_channel *ch, const uint32_t *qmd);
+/* It would run on for now: what it waits for has not come. */
+bool sg_program_spins(struct sg_channel *ch, const uint32_t *qmd);
 
 /* ---- files.c: open device files ---- */
 

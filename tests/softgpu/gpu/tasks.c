@@ -6,7 +6,8 @@
  * A descriptor that is scheduled by the host runs when it waits for nothing; one with a dependence
  * counter or with REQUIRE_SCHEDULING_PCAS is installed, and runs when a predecessor or the host
  * schedules it or brings its counter to 0. SELF_COPY_ON_COMPLETION leaves it installed for the next
- * time.
+ * time. One whose program spins holds its channel up at the trigger; a real one would go on to what
+ * waits for it, and wait there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +128,12 @@ void sg_pcas(struct sg_channel *ch, uint64_t address, uint32_t action)
 {
 	struct queue q = {.head = 0};
 	struct sg_task *t;
+	uint32_t qmd[96];
 
+	ch->spinning = (action == 2 || action == 3 || action == 9 || action == 10) &&
+		       sg_read(ch, address, qmd, sizeof(qmd)) && sg_program_spins(ch, qmd);
+	if (ch->spinning)
+		return;
 	switch (action) {
 	case 2: /* SCHEDULE, with or without a fresh copy and a prefetch */
 	case 3:

@@ -24,7 +24,7 @@ const struct nvs_step_name *nvs_step_name(struct nvs_steps *s, uint64_t hash)
 	return hash ? nvs_rows_at(&s->names, &hash) : NULL;
 }
 
-static bool is_collective(const char *mangled)
+bool nvs_step_is_collective(const char *mangled)
 {
 	return strstr(mangled, "ncclDevKernel") || strstr(mangled, "ncclKernel");
 }
@@ -39,7 +39,7 @@ static uint64_t name_of(struct nvs_steps *s, const char *text)
 		return 0;
 	if (!name->text) {
 		name->text = strdup(text);
-		name->collective = is_collective(text);
+		name->collective = nvs_step_is_collective(text);
 	}
 	return name->text ? hash : 0;
 }
@@ -154,7 +154,7 @@ static int launched(struct nvs_steps *s, const struct nvs_call *call)
 	snprintf(text, sizeof(text), "a kernel without a name");
 	name = name_of(s, *k->name ? k->name : text);
 	s->launches++;
-	if (name && is_collective(k->name))
+	if (name && nvs_step_is_collective(k->name))
 		begin_collective(s, call, name);
 	return add(s, call->thread, name);
 }

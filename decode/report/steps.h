@@ -46,6 +46,8 @@ struct nvs_steps {
 void nvs_steps_begin(struct nvs_steps *s, struct nvs_source *source, struct nvs_reader *reader);
 int nvs_steps_end(struct nvs_steps *s); /* handles are needed no more */
 void nvs_steps_free(struct nvs_steps *s);
+/* One of NCCL's kernels, by its name. */
+bool nvs_step_is_collective(const char *mangled);
 /* NULL: 0. */
 const struct nvs_step_name *nvs_step_name(struct nvs_steps *s, uint64_t hash);
 

@@ -194,7 +194,8 @@ static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 }
 
 /* False: it could not be told. */
-static bool number_of(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time, uint32_t *id)
+static bool number_of(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time,
+		      uint32_t *id)
 {
 	uint64_t key, check;
 	struct nvs_stack_slot *slot;

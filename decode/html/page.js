@@ -205,8 +205,15 @@ async function timeline() {
 	names.pop();
 	const events = new Events(names);
 
-	for (const pack of packs("times"))
-		events.read(await unpack(pack));
+	/* Four are inflated while one is read. */
+	const list = packs("times"), texts = list.slice(0, 4).map(unpack);
+
+	for (let i = 0; i < list.length; i++) {
+		events.read(await texts[i]);
+		texts[i] = null;
+		if (i + 4 < list.length)
+			texts[i + 4] = unpack(list[i + 4]);
+	}
 	if (!events.n) {
 		$("timeline").replaceChildren(h("h2", {}, "Timeline"), h("p", {class: "note"}, "Nothing in this trace has a time."));
 		return events;

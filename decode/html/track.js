@@ -221,9 +221,11 @@ Events.prototype.until = function (e) {
 
 /* In order of begin, what is around others first; each into the first lane that is free. */
 function layLanes(events, list) {
-	const ids = Uint32Array.from(list).sort((a, b) =>
-		events.begin[a] - events.begin[b] || events.until(b) - events.until(a) || a - b);
-	const lanes = [], ends = [];
+	const ids = Uint32Array.from(list), lanes = [], ends = [], {begin} = events;
+
+	/* Most come in order. */
+	if (ids.some((e, i) => i && (begin[e] < begin[ids[i - 1]] || (begin[e] === begin[ids[i - 1]] && events.until(e) > events.until(ids[i - 1])))))
+		ids.sort((a, b) => begin[a] - begin[b] || events.until(b) - events.until(a) || a - b);
 
 	for (const e of ids) {
 		let lane = 0;

@@ -119,9 +119,9 @@ export class Page {
 		return r.result.value;
 	}
 
-	// Looked at once a frame; fails after 30 s, whatever the machine does.
+	// Looked at once a frame; fails after 60 s, whatever the machine does.
 	until(condition) {
-		return this.run(`new Promise((yes, no) => { const end = Date.now() + 30000;
+		return this.run(`new Promise((yes, no) => { const end = Date.now() + 60000;
 			const look = () => { let is; try { is = ${condition}; } catch { is = false; }
 			if (is) yes(is); else if (Date.now() > end) no(new Error("never: " + ${JSON.stringify(condition)})); else setTimeout(look, 10); }; look(); })`);
 	}

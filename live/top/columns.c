@@ -138,7 +138,7 @@ static uint32_t least(const struct nvs_top_column *c, uint32_t columns)
 {
 	uint32_t width = (uint32_t)(c->width < 0 ? -c->width : c->width);
 
-	return c->more == 255 && columns >= 80 ? 2 * width : width;
+	return c->more == 255 && columns >= 80 ? width * 3 / 2 : width;
 }
 
 static bool known(const struct nvs_top *top, const struct nvs_top_column *c)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""--hang: a kernel that spins, a semaphore that nobody writes, two streams that wait for each other, a full ring, and a
+collective that a rank has left, each explained while it runs and after kill -9.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HOW = {"spin": ("cuStreamSynchronize", "not done"), "semaphore": ("cuStreamSynchronize", "waits"),
+       "cross": ("cuCtxSynchronize", "waits"), "ring": ("cuLaunchKernel", "waits")}
+
+
+def told(suite, folder):
+    traces = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".zst"))
+    done = subprocess.run([suite.report, "--hang", "--format=json", *traces], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)["rows"] if traces and not done.returncode else []
+
+
+def until_still(suite, folder, calls):
+    """Until so many calls have been looked at by the library; what is told then."""
+    end, rows = time.monotonic() + suite.timeout, []
+    while sum(r["kind"] == "call" and bool(r["callsite"]) and r["age_s"] > 1 for r in rows) < calls:
+        if time.monotonic() > end:
+            break
+        time.sleep(0.2)
+        rows = told(suite, folder)
+    return rows
+
+
+def judge(row, when, rows, api, state):
+    calls = [r for r in rows if r["kind"] == "call"]
+    channels = [r for r in rows if r["kind"] == "channel"]
+    if not any(r["api"] == api for r in calls):
+        row.wrong.append(f"{when}: no call in {api} but {[r['api'] for r in calls]}")
+    if not any(r["state"] == state for r in channels):
+        row.wrong.append(f"{when}: no channel {state}: {[r['state'] for r in channels]}")
+    row.notes += [f"{when}: {r['says']}" for r in rows if r["kind"] == "trace"]
+
+
+def hangs(suite, name, how):
+    api, state = HOW.get(how, ("cuStreamSynchronize", "not done"))
+    row, folder, n = suite.row(name), suite.folder(name), 3 if how == "rank" else 1
+    peers = os.path.join(folder, "peers")
+    with open(peers, "wb") as file:
+        file.truncate(4096)
+    children = [subprocess.Popen([suite.program("hang"), how], cwd=suite.work, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, env=suite.environment({
+                                     **suite.preload(folder), "RANK": str(i), "WORLD_SIZE": str(n), "LEAVES": "1",
+                                     "PEERS": peers})) for i in range(n)]
+    try:
+        judge(row, "running", until_still(suite, folder, n - (n > 1)), api, state)
+    finally:
+        for child in children:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+    rows = told(suite, folder)
+    judge(row, "killed", rows, api, state)
+    undone = sorted(r["collective_undone"] or 0 for r in rows if r["kind"] == "trace")
+    if how == "rank" and undone != [0, 3, 3]:
+        row.wrong.append(f"collectives that are not done: {undone}")
+    return row
+
+
+def register(suite):
+    stubs = ["-L" + os.path.join(suite.cuda, folder, "stubs") for folder in ("lib64", "lib", "targets/x86_64-linux/lib")]
+    suite.build("hang", ["gcc", "-O2", "-D_GNU_SOURCE", "-I" + ROOT, os.path.join(ROOT, "tests/apps/hang.c"), *stubs,
+                         "-lcuda", "-lpthread"])
+    for how in (*HOW, "rank"):
+        suite.check(f"hang: {how}", lambda s, n, h=how: hangs(s, n, h), needs=("hang",))

@@ -326,6 +326,13 @@ static int check_format(const struct nvs_options_report *o)
 
 		if (r->prints >> o->format & 1)
 			continue;
+		if (!strncmp(r->name, "export=", 7)) {
+			fprintf(stderr,
+				"nvsnoop-report: --%s has a form of its own: --format is for "
+				"reports\n",
+				r->name);
+			return -EINVAL;
+		}
 		fprintf(stderr, "nvsnoop-report: --%s is ", r->name);
 		for (int f = 0; f < 3; f++)
 			fputs(r->prints >> f & 1 ? words[f] : "", stderr);

@@ -235,7 +235,7 @@ const char *nvs_out_style(const struct nvs_out *out, enum nvs_style style)
 
 /* ---- progress ---- */
 
-static bool shown;
+static _Atomic bool shown; /* traces may be read on several threads */
 
 void nvs_progress(void *arg, uint64_t done, uint64_t total)
 {

@@ -368,7 +368,8 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 	for (uint32_t i = 0; i < o->nreports && !r; i++) {
 		r = make_run(runs + i, o->reports[i], sources, o);
 		needs |= o->reports[i]->needs;
-		apart &= o->reports[i]->needs;
+		/* What is read for a second reading is the trace's own. */
+		apart &= runs[i].second ? NVS_NEED_APART : o->reports[i]->needs;
 		second |= reads(runs + i, true);
 	}
 	/* Ranges are those of the latest reading, and what is counted of them with them. */

@@ -17,3 +17,10 @@ $(TSAN): $(TSAN_HEADS)
 
 TEST_DEPS += $(TSAN)
 TESTS     += tests/tsan/run
+
+# nvsnoop-report as it reads many traces at once; not optimised, which would take longer than it saves.
+TEST_AGAIN += tsan-report
+TESTS      += tests/tsan/readers
+.PHONY: tsan-report
+tsan-report:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan SAN=thread O=0 $(BUILD)/tsan/nvsnoop-report

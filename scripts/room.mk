@@ -49,11 +49,13 @@ INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir
             $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
             $(DECODE_HEADERS:include/%=$(DESTDIR)$(includedir)/%) \
             $(DESTDIR)$(datadir)/nvsnoop/nvsnoop.gdb $(DESTDIR)$(datadir)/nvsnoop/python/nvsnoop.py \
+            $(SQL:decode/%=$(DESTDIR)$(datadir)/nvsnoop/%) \
             $(MAN:%=$(DESTDIR)$(mandir)/man1/%) \
             $(TOOLS:%=$(DESTDIR)$(datadir)/bash-completion/completions/%) \
             $(DESTDIR)$(datadir)/zsh/site-functions/_nvsnoop \
             $(TOOLS:%=$(DESTDIR)$(datadir)/fish/vendor_completions.d/%.fish) \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
+SQL       = $(wildcard decode/sql/*.sql)
 DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg)
 
 # As pkg-config writes it, so that it can be told another prefix.
@@ -72,6 +74,7 @@ install: all
 	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(SHARE) $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
+	$(Q)install -m 644 $(SQL) $(DESTDIR)$(datadir)/nvsnoop/sql
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(DESTDIR)$(mandir)/man1
 	$(Q)for tool in $(TOOLS); do \
 	    install -m 644 scripts/completion/completion.bash $(DESTDIR)$(datadir)/bash-completion/completions/$$tool && \
@@ -83,7 +86,7 @@ install: all
 uninstall:
 	$(Q)rm -f $(INSTALLED)
 	$(Q)rm -rf $(DESTDIR)$(datadir)/nvsnoop/python/__pycache__
-	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop/python $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
+	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop/python $(DESTDIR)$(datadir)/nvsnoop/sql $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
 	    $(addprefix $(DESTDIR)$(docdir),/docs/img /docs /) 2>/dev/null || true
 
 # ---- bundle: to be copied to where no package of ours is ----
@@ -98,13 +101,14 @@ BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev li
 
 .PHONY: bundle
 bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter)
-	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences prometheus)
-	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences prometheus)
+	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
+	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
 	$(Q)install -m 644 $(SHARE) $(BUNDLE)/prometheus
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
 	$(Q)install -m 644 $(call host_library,libunwind.so.8) $(call host_library,liblzma.so.5) $(BUNDLE)
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(BUNDLE)/man
 	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion
+	$(Q)install -m 644 $(SQL) $(BUNDLE)/sql
 	$(Q)for package in $(BUNDLED); do install -m 644 /usr/share/doc/$$package/copyright $(BUNDLE)/licences/$$package || \
 	    echo "bundle: without the licence of $$package it is not to be handed on" >&2; done
 	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md

@@ -56,7 +56,7 @@ include tests/kill/room.mk tests/tsan/room.mk tests/apps/api/room.mk tests/apps/
 
 TEST_DEPS  += softgpu
 TEST_DEPS  += $(BUILD)/bench/mklaunches
-TESTS      += tests/cli/run tests/cli/complete tests/export/check
+TESTS      += tests/cli/run tests/cli/complete tests/export/check tests/export/sql
 SLOW_TESTS += scripts/check-clang
 
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && n=4; echo $$n)

@@ -6,10 +6,26 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include "decode/export/folder.h"
 #include "decode/export/parquet.h"
 #include "decode/export/tables.h"
 #include "decode/report/report.h"
+#include "decode/report/source_columns.h"
+#include "decode/report/table.h"
+
+/* Whose a row is, behind its table's own columns: in every file, wherever it is brought. */
+static const struct nvs_cell_column whose[] = {
+	{"host", true}, {"rank", false}, {"pid", false}, {"offset_ns", false}};
+
+#define WHOSE (sizeof(whose) / sizeof(*whose))
+
+/* A table with those of them that it has not already. */
+struct wider {
+	struct nvs_tables_one table;
+	struct nvs_cell_column columns[NVS_CELLS_MOST + WHOSE];
+	uint32_t from[WHOSE]; /* which these are */
+};
 
 enum { HOST, RANK, PID, OFFSET, STARTED, NOTES };
 
@@ -18,7 +34,45 @@ struct state {
 	FILE *file[NVS_TABLES];
 	struct nvs_parquet *parquet[NVS_TABLES];
 	struct nvs_parquet_note notes[NOTES];
+	struct wider wider[NVS_TABLES];
+	struct nvs_cell whose[WHOSE]; /* of the process */
 };
+
+static bool has(const struct nvs_tables_one *t, const char *name)
+{
+	for (uint32_t i = 0; i < t->ncolumns; i++)
+		if (!strcmp(t->columns[i].name, name))
+			return true;
+	return false;
+}
+
+static void widen(struct wider *w, const struct nvs_tables_one *table)
+{
+	uint32_t n = table->ncolumns;
+
+	memcpy(w->columns, table->columns, n * sizeof(*w->columns));
+	for (uint32_t i = 0; i < WHOSE; i++) {
+		if (has(table, whose[i].name))
+			continue;
+		w->from[n - table->ncolumns] = i;
+		w->columns[n++] = whose[i];
+	}
+	w->table = (struct nvs_tables_one){table->name, w->columns, n};
+}
+
+static void know_whose(struct state *st, const struct nvs_walk *w)
+{
+	struct nvs_value v = {0};
+
+	st->whose[0].text = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_HOST];
+	st->whose[0].known = st->whose[0].text && *st->whose[0].text;
+	nvs_source_number(w->source, NVS_ATTR_RANK, &v);
+	st->whose[1] = (struct nvs_cell){v.kind != NVS_VALUE_NONE, (int64_t)v.count, NULL};
+	v = (struct nvs_value){0};
+	nvs_source_pid(w->source, &v);
+	st->whose[2] = (struct nvs_cell){v.kind != NVS_VALUE_NONE, (int64_t)v.count, NULL};
+	st->whose[3] = (struct nvs_cell){w->clock->known, w->clock->shift, NULL};
+}
 
 /* As part of a path: what engines take for null, and bytes that are no plain ones by number. */
 static void put_partition(char *dst, size_t room, const char *value)
@@ -72,6 +126,7 @@ static int open_files(struct state *st, const struct nvs_walk *w)
 	put_partition(host, sizeof(host), s->attr[NVS_ATTR_HOST]);
 	put_partition(rank, sizeof(rank), s->attr[NVS_ATTR_RANK]);
 	note_all(st, w);
+	know_whose(st, w);
 	st->process = w->process;
 	for (int i = 0; i < NVS_TABLES; i++) {
 		snprintf(name, sizeof(name), "%s/host=%s/rank=%s/%u.parquet", nvs_tables[i].name,
@@ -79,7 +134,7 @@ static int open_files(struct state *st, const struct nvs_walk *w)
 		st->file[i] = nvs_folder_file(w->run, name);
 		if (!st->file[i])
 			return -EIO;
-		st->parquet[i] = nvs_parquet_new(st->file[i], nvs_tables + i);
+		st->parquet[i] = nvs_parquet_new(st->file[i], &st->wider[i].table);
 		if (!st->parquet[i])
 			return -ENOMEM;
 	}
@@ -107,6 +162,8 @@ static int close_files(struct state *st, const struct nvs_run *run, bool good)
 static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
 		  const struct nvs_cell *cells)
 {
+	const uint32_t n = nvs_tables[table].ncolumns;
+	struct nvs_cell wide[NVS_CELLS_MOST + WHOSE];
 	struct state *st = arg;
 	int r = 0;
 
@@ -115,16 +172,26 @@ static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
 		if (!r)
 			r = open_files(st, w);
 	}
+	memcpy(wide, cells, n * sizeof(*wide));
+	for (uint32_t i = n; i < st->wider[table].table.ncolumns; i++)
+		wide[i] = st->whose[st->wider[table].from[i - n]];
 	if (!r)
-		r = nvs_parquet_row(st->parquet[table], cells);
+		r = nvs_parquet_row(st->parquet[table], wide);
 	return r ? r : ferror(st->file[table]) ? -EIO : 0;
 }
 
 static int write_all(struct nvs_run *run)
 {
-	struct state st = {0};
-	int r = nvs_tables_walk(run, on_row, &st), closed = close_files(&st, run, !r);
+	struct state *st = calloc(1, sizeof(*st));
+	int r, closed;
 
+	if (!st)
+		return -ENOMEM;
+	for (int i = 0; i < NVS_TABLES; i++)
+		widen(st->wider + i, nvs_tables + i);
+	r = nvs_tables_walk(run, on_row, st);
+	closed = close_files(st, run, !r);
+	free(st);
 	return r ? r : closed;
 }
 

@@ -141,6 +141,11 @@ static const struct nvs_cell_column frame_columns[] = {
 	NUMBER("process"), NUMBER("stack"), NUMBER("depth"),  NUMBER("pc"),
 	TEXT("symbol"),	   TEXT("module"),  NUMBER("offset"),
 };
+static const struct nvs_cell_column memory_columns[] = {
+	NUMBER("process"),
+	NUMBER("time_ns"),
+	NUMBER("live_bytes"),
+};
 
 const struct nvs_tables_one nvs_tables[NVS_TABLES] = {
 	[NVS_TABLE_PROCESS] = {"process", COLUMNS(process_columns)},
@@ -157,6 +162,7 @@ const struct nvs_tables_one nvs_tables[NVS_TABLES] = {
 	[NVS_TABLE_GRAPH_NODE] = {"graph_node", COLUMNS(node_columns)},
 	[NVS_TABLE_GRAPH_EDGE] = {"graph_edge", COLUMNS(edge_columns)},
 	[NVS_TABLE_FRAME] = {"frame", COLUMNS(frame_columns)},
+	[NVS_TABLE_MEMORY] = {"memory", COLUMNS(memory_columns)},
 };
 
 /* A range that has begun. */
@@ -455,6 +461,15 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 	return tell(w, NVS_TABLE_RELEASE);
 }
 
+static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
+{
+	struct state *st = begin_row(w);
+
+	time_cell(st, w, true, at);
+	number(st, true, bytes);
+	return tell(w, NVS_TABLE_MEMORY);
+}
+
 static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 {
 	const struct nvs_work_stream *stream = g->stream;
@@ -677,6 +692,7 @@ int nvs_tables_walk(struct nvs_run *run, nvs_tables_row *row, void *arg)
 		.release = on_release,
 		.range = on_range,
 		.gpu = on_gpu,
+		.memory = on_memory,
 		.end = on_end,
 	};
 	struct state st = {.row = row, .arg = arg};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mkranks FOLDER FIRST LAST: traces of the ranks FIRST to LAST of a job of 1,000 on 125 machines,
- * rankNNNN.zst: 40 steps, one each six minutes. No two are alike, and a few have something wrong:
- * PLANTED below says what, and tests/export and tests/cli look for it.
+ * rankNNNN.zst: 16 steps, one each quarter of an hour. No two are alike, and a few have something
+ * wrong: PLANTED below says what, and tests/export and tests/cli look for it.
  */
 #include "tests/unit/mktrace.h"
 #include "tests/unit/pbmake.h"
@@ -10,14 +10,14 @@
 enum {
 	WORLD = 1000,
 	ON_HOST = 8,
-	STEPS = 40,
+	STEPS = 16,
 	/* PLANTED: ranks, and a host */
 	SLOW = 613, /* each step takes half as long again */
-	PARTS = 377, /* leaves the collective of step 17 out */
+	PARTS = 377, /* leaves the collective of step 7 out */
 	LEAKS = 88, /* does not free what it takes for a step */
 	DRIFTS = 901, /* its steps take longer from hour to hour, by 40 % in the end */
-	STALLS = 256, /* three launches of 8 ms into a full ring */
-	STEPPED = 56, /* host whose time of day is set forward by 3 s in the middle, at step 20 */
+	STALLS = 256, /* three launches take 8 ms */
+	STEPPED = 56, /* host whose time of day is set forward by 3 s in the middle, at step 8 */
 	WARPED = 57, /* host whose time of day goes 40 us fast over the run */
 };
 
@@ -25,7 +25,7 @@ enum {
 #define MS 1000000ull
 #define S 1000000000ull
 #define JOB_BEGAN (1700000000ull * S)
-#define EACH (360 * S) /* a step */
+#define EACH (900 * S) /* a step */
 #define AHEAD (50 * S) /* the GPU's clock */
 #define SLOT 0x205000000ull
 
@@ -85,7 +85,7 @@ static void kernel(uint32_t i)
 
 static void clock_read(uint64_t at)
 {
-	bool behind = host == STEPPED && at < 20 * EACH;
+	bool behind = host == STEPPED && at < 8 * EACH;
 	struct nvs_rec_clock *rec;
 
 	m.time = boot + at - 10;
@@ -191,7 +191,7 @@ static uint64_t step_takes(uint32_t step)
 	if (rank == SLOW)
 		ns = ns * 3 / 2;
 	if (rank == DRIFTS)
-		ns += ns * step / 100;
+		ns += ns * step / 40;
 	return ns;
 }
 
@@ -201,16 +201,16 @@ static void one_step(uint32_t step)
 	uint64_t args[] = {0x7f0000000000 + (rank == LEAKS ? step : 0) * (64ull << 20),
 			   64ull << 20};
 	const uint64_t stream = 0x5000, exec[] = {0x6200, 0x5000};
-	bool stalls = rank == STALLS && (step == 9 || step == 21 || step == 33);
+	bool stalls = rank == STALLS && (step == 4 || step == 9 || step == 11);
 
-	if (step % 10 == 0)
+	if (step % 4 == 0)
 		clock_read(step * EACH + 10 * US);
 	m.time = begin;
 	range(true);
 	over(ALLOC, 20 * US, false, 2, args);
 	launch(0, 4 * US + noise(step, 500), 100 * US, stalls);
 	launch(1, 4 * US + noise(step + 1, 500), (rank == SLOW ? 500 : 200) * US, false);
-	if (rank != PARTS || step != 17)
+	if (rank != PARTS || step != 7)
 		launch(2, 5 * US, 50 * US, false);
 	submit(GRAPH_LAUNCH, 1, 80 * US);
 	over(GRAPH_LAUNCH, 9 * US, true, 2, exec);
@@ -219,7 +219,7 @@ static void one_step(uint32_t step)
 	if (rank != LEAKS)
 		over(FREE, 10 * US, false, 1, args);
 	range(false);
-	if (step % 10 == 1)
+	if (step % 4 == 1)
 		gpu_clock();
 }
 

@@ -33,8 +33,8 @@ enum api { ALLOC, FREE, LAUNCH, GRAPH_LAUNCH, SYNC, APIS };
 static const char *const apis[APIS] = {
 	[ALLOC] = "cuMemAlloc_v2|memory|dptr:devptr|bytesize:u64",
 	[FREE] = "cuMemFree_v2|memory|dptr:devptr",
-	[LAUNCH] = "cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|"
-		   "blockDimX:u32|blockDimY:u32|blockDimZ:u32|sharedMemBytes:u32|hStream:stream",
+	[LAUNCH] = ("cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|"
+		    "blockDimX:u32|blockDimY:u32|blockDimZ:u32|sharedMemBytes:u32|hStream:stream"),
 	[GRAPH_LAUNCH] = "cuGraphLaunch|graph-launch|hGraphExec:exec|hStream:stream",
 	[SYNC] = "cuStreamSynchronize|sync|hStream:stream",
 };

@@ -398,8 +398,14 @@ static __attribute__((noinline)) uint32_t first_row(const struct nvs_api *api)
 /* Of the live page; 0: there is none. */
 static uint32_t row_of(const struct nvs_api *api, const struct nvs_buffer *buffer)
 {
-	uint32_t row = buffer && buffer->live ? nvs_live_own->api_rows[nvs_api_number(api)] : 0;
+	uint32_t row;
 
+	/* A thread's first call. */
+	if (__builtin_expect(!buffer, 0))
+		return first_row(api);
+	if (!buffer->live)
+		return 0;
+	row = nvs_live_own->api_rows[nvs_api_number(api)];
 	return __builtin_expect(row != 0, 1) ? row : first_row(api);
 }
 
@@ -487,6 +493,21 @@ static void count(const struct made *m, struct nvs_api_frame *frame)
 	nvs_api_tally(nvs_live_own, slot, &done, frame);
 }
 
+/* Without a trace most calls are looked at no further. */
+static bool counted_only(const struct nvs_api *api)
+{
+	return !traced() && api->effect.does == NVS_DOES_NOTHING &&
+	       atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) <= 0;
+}
+
+static void gather_function(struct made *m, const struct nvs_api_frame *frame)
+{
+	int i = m->api->launched;
+
+	if (i >= 0)
+		m->args[i] = nvs_api_argument(frame, m->api->keep[i].place);
+}
+
 static bool is_captured(const struct made *m)
 {
 	return m->api->stream >= 0 &&
@@ -515,7 +536,10 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	m.flags = flags;
 	m.stack = NVS_NONE;
 	m.absent = m.bytes = 0;
-	gather(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
+	if (on && counted_only(api))
+		gather_function(&m, frame);
+	else
+		gather(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
 	if (!on) {
 		write_early(&m);
 		return;

@@ -31,8 +31,10 @@ struct nvs_live_page {
 	uint64_t ready[NVS_LIVE_TABLES]; /* rows that have blocks in the file */
 	uint16_t api_rows[NVS_LIVE_ENTRIES_MAX]; /* by number + 0; 0: none yet */
 	/* Which row a handle has, by nvs_live_kernel_at(). */
-	_Atomic uint64_t handle[NVS_LIVE_HANDLES];
-	uint16_t handle_row[NVS_LIVE_HANDLES];
+	struct {
+		_Atomic uint64_t key;
+		uint32_t row;
+	} handle[NVS_LIVE_HANDLES];
 	uint32_t name_hash[NVS_LIVE_KERNEL_ROWS]; /* of a row's name */
 	uint16_t by_name[2 * NVS_LIVE_KERNEL_ROWS]; /* rows by that; 0: none */
 	struct nvs_live_ledger *ledger; /* memory.c; NULL: not yet */
@@ -112,9 +114,9 @@ static inline uint32_t nvs_live_kernel(struct nvs_live_page *page, uint64_t key,
 	uint32_t at = nvs_live_kernel_at(key);
 
 	*known = true;
-	if (__builtin_expect(atomic_load_explicit(&page->handle[at], memory_order_acquire) == key,
-			     1))
-		return page->handle_row[at];
+	if (__builtin_expect(
+		    atomic_load_explicit(&page->handle[at].key, memory_order_acquire) == key, 1))
+		return page->handle[at].row;
 	return nvs_live_kernel_find(page, key, known);
 }
 

@@ -157,9 +157,9 @@ uint32_t nvs_live_kernel_find(struct nvs_live_page *p, uint64_t key, bool *known
 	for (uint32_t i = 1; i < PROBES; i++) {
 		uint32_t k = (at + i) & (NVS_LIVE_HANDLES - 1);
 
-		*known = atomic_load_explicit(&p->handle[k], memory_order_acquire) == key;
+		*known = atomic_load_explicit(&p->handle[k].key, memory_order_acquire) == key;
 		if (*known)
-			return p->handle_row[k];
+			return p->handle[k].row;
 	}
 	return 0;
 }
@@ -171,7 +171,7 @@ static uint32_t place_for(const struct nvs_live_page *p, uint64_t key)
 
 	for (uint32_t i = 0; i < PROBES; i++) {
 		uint32_t k = (at + i) & (NVS_LIVE_HANDLES - 1);
-		uint64_t have = atomic_load_explicit(&p->handle[k], memory_order_relaxed);
+		uint64_t have = atomic_load_explicit(&p->handle[k].key, memory_order_relaxed);
 
 		if (!have || have == key || have >> 48 != key >> 48)
 			return k;
@@ -189,10 +189,10 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t fun
 	row = row_named(p, function, facts);
 	k = place_for(p, key);
 	/* Who still reads the old one must not get the new one's row. */
-	atomic_store_explicit(&p->handle[k], 0, memory_order_relaxed);
+	atomic_store_explicit(&p->handle[k].key, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	p->handle_row[k] = (uint16_t)row;
-	atomic_store_explicit(&p->handle[k], key, memory_order_release);
+	p->handle[k].row = row;
+	atomic_store_explicit(&p->handle[k].key, key, memory_order_release);
 	nvs_unlock(&saved);
 	return row;
 }

@@ -206,8 +206,8 @@ static void at_rest(void)
 	between("copied", base.copied + 4 * copies, f.copied, base.copied + 4 * copies);
 	EXPECT(app_word(words) == (uint32_t)n, "the GPU counted otherwise");
 	printf("%llu launches, %llu copies, %llu submissions, %llu doorbells\n",
-	       (unsigned long long)n, (unsigned long long)copies,
-	       (unsigned long long)f.submissions, (unsigned long long)f.doorbells);
+	       (unsigned long long)n, (unsigned long long)copies, (unsigned long long)f.submissions,
+	       (unsigned long long)f.doorbells);
 }
 
 static uint32_t per_thread;
@@ -346,8 +346,8 @@ static void weeks(uint32_t rounds)
 	}
 	printf(", %u slots, %u kernels, %u allocations, %u channels, %u bytes of "
 	       "strings\n",
-	       rows(NVS_LIVE_SLOTS), rows(NVS_LIVE_KERNELS),
-	       rows(NVS_LIVE_ALLOCS), rows(NVS_LIVE_CHANNELS), rows(NVS_LIVE_STRINGS));
+	       rows(NVS_LIVE_SLOTS), rows(NVS_LIVE_KERNELS), rows(NVS_LIVE_ALLOCS),
+	       rows(NVS_LIVE_CHANNELS), rows(NVS_LIVE_STRINGS));
 }
 
 /* ---- processes ---- */

@@ -64,17 +64,18 @@ OWN_TEXT static void ring_it(struct fast *f)
 							   memory_order_acquire);
 	const struct nvs_doorbell *db = find(view, f->address);
 	struct nvs_doorbell_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
+	bool told = nvs_process->options.level != NVS_LEVEL_NONE; /* when, and where from */
 
 	if (!db)
 		return;
-	if (nvs_process->options.backtrace && nvs_process->options.level != NVS_LEVEL_NONE) {
+	if (nvs_process->options.backtrace && told) {
 		event.stack = nvs_stackcache_match(f->buffer, f->site->address,
 						   reg_of(f->regs, NVS_RSP), f->regs->rbp);
 		if (event.stack == NVS_NONE)
 			return;
 	}
 	NVS_POINT(FAST);
-	event.time = nvs_now();
+	event.time = told ? nvs_now() : 0;
 	nvs_capture(f->buffer, view, &event);
 	NVS_POINT(STORE);
 	*(volatile uint32_t *)(db->alias + DOORBELL_OFFSET) = f->value;

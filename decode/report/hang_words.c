@@ -389,6 +389,23 @@ static void say_lacking(FILE *f, const struct nvs_hang *h)
 	}
 }
 
+/* The job may have more ranks than there are traces here, and one of those may be the reason. */
+static void say_none_lacking(FILE *f, const struct nvs_hang *hangs, uint32_t n)
+{
+	struct nvs_value size = {0};
+
+	nvs_source_number(hangs->of->source, NVS_ATTR_WORLD_SIZE, &size);
+	if (size.kind != NVS_VALUE_COUNT)
+		fputs(", and all ranks of which there is a trace here have launched it.", f);
+	else if (size.count <= n)
+		fputs(", and all ranks have launched it.", f);
+	else
+		fprintf(f,
+			", and the ranks here have launched it; of %llu of the job's %llu ranks "
+			"there is no trace here, and they may not have.",
+			(ull)(size.count - n), (ull)size.count);
+}
+
 static void say_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t first)
 {
 	const char *name = NULL;
@@ -403,7 +420,7 @@ static void say_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_
 	say_list(f, hangs, n, first, waits_in);
 	missing = say_list(NULL, hangs, n, first, lacks);
 	if (!missing) {
-		fputs(", and all ranks have launched it.", f);
+		say_none_lacking(f, hangs, n);
 		return;
 	}
 	fputs("; ", f);

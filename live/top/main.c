@@ -88,6 +88,24 @@ static int print_all(struct nvs_top *top)
 	}
 }
 
+static int explain(struct nvs_top *top)
+{
+	int r = nvs_top_hang(top), status;
+
+	if (r == -ENOMEM)
+		fputs("nvsnoop-top: no memory\n", stderr);
+	for (uint32_t i = 0; i < top->options->npids; i++)
+		if (!nvs_top_find(top, top->options->pids[i])) {
+			fprintf(stderr, "nvsnoop-top: process %u is not recorded now\n",
+				top->options->pids[i]);
+			r = -ENOENT;
+		}
+	if (!top->options->npids && !top->nrows)
+		say_why_none(top);
+	status = written();
+	return r ? EXIT_ERROR : status;
+}
+
 static int run(struct nvs_top_options *o)
 {
 	struct nvs_top top = {.options = o,
@@ -101,6 +119,8 @@ static int run(struct nvs_top_options *o)
 	if (nvs_pages_open(&top.pages, flags) ||
 	    (o->folder && nvs_pages_only(top.pages, o->folder)))
 		fputs("nvsnoop-top: no memory\n", stderr);
+	else if (o->hang)
+		status = explain(&top);
 	else if (o->format == NVS_TOP_SCREEN)
 		status = nvs_top_screen(&top);
 	else

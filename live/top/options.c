@@ -10,13 +10,14 @@
 #include "live/top/columns.h"
 #include "live/top/options.h"
 
-enum { OPT_ONCE = 256, OPT_BLOCKS, OPT_FORMAT, OPT_FOLDER };
+enum { OPT_ONCE = 256, OPT_BLOCKS, OPT_FORMAT, OPT_FOLDER, OPT_HANG };
 
 static const struct option known[] = {
 	{"interval", required_argument, NULL, 'd'},
 	{"pid", required_argument, NULL, 'p'},
 	{"sort", required_argument, NULL, 's'},
 	{"once", no_argument, NULL, OPT_ONCE},
+	{"hang", no_argument, NULL, OPT_HANG},
 	{"blocks", no_argument, NULL, OPT_BLOCKS},
 	{"format", required_argument, NULL, OPT_FORMAT},
 	{"folder", required_argument, NULL, OPT_FOLDER},
@@ -28,6 +29,7 @@ static const struct option known[] = {
 void nvs_top_help(void)
 {
 	fputs("Usage: nvsnoop-top [options]\n"
+	      "       nvsnoop-top --hang [PID]...\n"
 	      "\n"
 	      "Shows what the CUDA programs do that run under nvsnoop now: those of this user,\n"
 	      "or of all users for root. On a terminal it is renewed, as top is; keys are told\n"
@@ -40,6 +42,9 @@ void nvs_top_help(void)
 	      "                       points, copies, memory, errors, channels, threads\n"
 	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first; by heading or key\n"
 	      "      --once           look for one interval, print, and exit\n"
+	      "      --hang [PID]...  say what processes hang in, and who waits for whom: by\n"
+	      "                       nvsnoop-report --hang where they write traces, else by\n"
+	      "                       what they show here\n"
 	      "      --blocks         totals as GPUprobe prints them\n"
 	      "      --format=text|json\n"
 	      "                       lines for a person, or one object a look\n"
@@ -132,6 +137,9 @@ static int take(struct nvs_top_options *o, int c)
 	case OPT_ONCE:
 		o->once = true;
 		return 0;
+	case OPT_HANG:
+		o->hang = true;
+		return 0;
 	case OPT_BLOCKS:
 		o->format = NVS_TOP_BLOCKS;
 		return 0;
@@ -164,7 +172,14 @@ int nvs_top_options(struct nvs_top_options *o, int argc, char **argv)
 		if (r)
 			return r;
 	}
+	while (o->hang && optind < argc) {
+		r = take_pids(o, argv[optind++]);
+		if (r)
+			return r;
+	}
 	if (optind < argc)
 		return wrong("unknown argument", argv[optind]);
+	if (o->hang && (o->sort || o->format == NVS_TOP_JSON || o->format == NVS_TOP_BLOCKS))
+		return wrong("says words alone, in no format and no order:", "--hang");
 	return 0;
 }

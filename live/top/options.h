@@ -18,7 +18,7 @@ struct nvs_top_options {
 	const char *sort; /* a column's key, "-" before it: smallest first */
 	const char *folder; /* look into this one alone; NULL: all there are */
 	enum nvs_top_format format;
-	bool once, help, version;
+	bool once, hang, help, version;
 };
 
 /* 0 or -EINVAL, said on stderr. */

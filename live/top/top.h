@@ -72,5 +72,7 @@ int nvs_top_screen(struct nvs_top *top);
 void nvs_top_text(const struct nvs_top *top, FILE *file);
 void nvs_top_json(const struct nvs_top *top, FILE *file);
 void nvs_top_blocks(const struct nvs_top *top, FILE *file);
+/* Looks, and says on stdout what the processes hang in. 0, -ENOMEM, or -EIO: not of each trace. */
+int nvs_top_hang(struct nvs_top *top);
 
 #endif

@@ -41,6 +41,11 @@ _nvsnoop_names() {
 		grep -E '^[A-Za-z_][A-Za-z0-9_]*$' | sort -u
 }
 
+# Adds to `words` the processes that nvsnoop-top shows now.
+_nvsnoop_processes() {
+	mapfile -t words < <("$1" --once --format=json --interval=0.1 2>/dev/null | grep -oE '"pid":[0-9]+' | cut -d: -f2)
+}
+
 # Adds to `words` what option $2 of tool $1 takes, of which $3 has been typed, $4... standing before it.
 _nvsnoop_values() {
 	local tool=$1 option=$2 typed=$3 takes sign=
@@ -50,7 +55,7 @@ _nvsnoop_values() {
 		[[ $typed == -* ]] && sign=-
 		mapfile -t words < <("$tool" --sort= 2>&1 | sed -n 's/^  //p' | tr ' ' '\n' | sed "s/^/$sign/")
 		return ;;
-	nvsnoop-top:PID*) mapfile -t words < <("$tool" --once --format=json --interval=0.1 2>/dev/null | grep -oE '"pid":[0-9]+' | cut -d: -f2) ;;
+	nvsnoop-top:PID*) _nvsnoop_processes "$tool" ;;
 	esac
 	case $takes in
 	COLUMN*)
@@ -104,6 +109,8 @@ _nvsnoop_words() {
 		else
 			mapfile -t words < <(_nvsnoop_studies "$tool")
 		fi
+	elif [[ ${tool##*/} == nvsnoop-top && " ${before[*]} " == *" --hang "* ]]; then
+		_nvsnoop_processes "$tool"
 	elif [[ ${tool##*/} != nvsnoop-@(top|exporter) ]]; then
 		also=files
 	fi

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --hang: what processes that run hang in. The traces of those that write one are explained by
+ * nvsnoop-report --hang, all in one call, so that ranks are held against each other. Of the others
+ * it is told what their pages know: the calls in flight, and what was submitted and is not done.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "live/top/columns.h"
+#include "live/top/top.h"
+
+#define WIDTH 80
+#define MOST 16 /* threads, and channels, that are told one by one; those for longest */
+#define SILENT_NS 2000000000ull /* our own thread writes ten times a second */
+
+/* ---- traces ---- */
+
+/* Why nothing can be read in a process' trace; NULL: it can. */
+static const char *no_trace(const struct nvs_page *page)
+{
+	struct stat file;
+
+	if (!(page->flags & NVS_LIVE_TRACED) || !*page->trace)
+		return "it writes no trace";
+	/* A process of another user's may name anything. */
+	if (stat(page->trace, &file) || (S_ISREG(file.st_mode) && access(page->trace, R_OK)))
+		return errno == ENOENT ? "its trace is not there" : "its trace cannot be read";
+	return S_ISREG(file.st_mode) ? NULL : "its trace is no plain file";
+}
+
+/* The one beside this program; else the one in PATH. 0 or an errno. */
+static int start_report(pid_t *pid, char **argv)
+{
+	static const char name[] = "nvsnoop-report";
+	extern char **environ;
+	char path[PATH_MAX + sizeof(name)], *slash;
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	posix_spawnattr_t attributes;
+	sigset_t broken_pipe;
+	int r;
+
+	path[n > 0 ? n : 0] = 0;
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, name);
+	sigemptyset(&broken_pipe);
+	sigaddset(&broken_pipe, SIGPIPE); /* which we ignore */
+	r = posix_spawnattr_init(&attributes);
+	if (r)
+		return r;
+	posix_spawnattr_setsigdefault(&attributes, &broken_pipe);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	r = posix_spawn(pid, path, NULL, &attributes, argv, environ);
+	if (r)
+		r = posix_spawnp(pid, name, NULL, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	return r;
+}
+
+/* Those traces for which nothing is in WHY. NULL: they are explained; else why they are not. */
+static const char *explain_traces(const struct nvs_top *top, const char *const *why)
+{
+	char **argv = calloc(top->nrows + 4ul, sizeof(*argv));
+	static char name[] = "nvsnoop-report", option[] = "--hang", end[] = "--";
+	uint32_t n = 0;
+	int status = 0, r = 0;
+	pid_t pid;
+
+	if (!argv)
+		return strerror(ENOMEM);
+	argv[n++] = name;
+	argv[n++] = option;
+	argv[n++] = end;
+	for (uint32_t i = 0; i < top->nrows; i++)
+		if (!why[i])
+			argv[n++] = (char *)(uintptr_t)top->rows[i].page->trace;
+	if (n > 3) {
+		r = start_report(&pid, argv);
+		while (!r && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	free(argv);
+	if (r)
+		return strerror(r);
+	return status ? "it failed" : NULL;
+}
+
+/* ---- words ---- */
+
+/* As lines of words; what a name has in it of blanks is as good a place to end one. */
+static void wrap(struct nvs_sheet *s, const char *text)
+{
+	char word[1024], fit[4 * sizeof(word)];
+
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (n >= sizeof(word))
+			n = sizeof(word) - 1;
+		memcpy(word, text, n);
+		word[n] = 0;
+		if (s->at &&
+		    s->at + 1 + nvs_fit(fit, sizeof(fit), word, UINT32_MAX, s->utf8) > WIDTH)
+			nvs_sheet_end(s);
+		if (n)
+			nvs_sheet_add(s, NVS_TOP_PLAIN, "%s%s", s->at ? " " : "", word);
+		text += n;
+		text += strspn(text, " ");
+	}
+	nvs_sheet_end(s);
+}
+
+static void say_for(FILE *f, const struct nvs_page *page, uint64_t since)
+{
+	char to[NVS_FIGURE];
+
+	fputs(nvs_figure_time(to, page->mono_ns > since ? page->mono_ns - since : 0), f);
+}
+
+static int by_age(const void *a, const void *b)
+{
+	uint64_t one = (*(const struct nvs_page_thread *const *)a)->calls[0].begin_ns,
+		 two = (*(const struct nvs_page_thread *const *)b)->calls[0].begin_ns;
+
+	return (one > two) - (one < two);
+}
+
+static void say_thread(FILE *f, const struct nvs_page *page, const struct nvs_page_thread *t)
+{
+	fprintf(f, "Thread %u", t->tid);
+	if (*t->name)
+		fprintf(f, " (%s)", t->name);
+	fprintf(f, " has been in %s", nvs_top_api(page, t->calls[0].api));
+	if (t->calls[0].begin_ns) {
+		fputs(" for ", f);
+		say_for(f, page, t->calls[0].begin_ns);
+	}
+	for (uint32_t i = 1; i < t->ncalls; i++)
+		fprintf(f, ", and in that in %s", nvs_top_api(page, t->calls[i].api));
+	for (uint32_t i = 0; i < t->nranges; i++)
+		fprintf(f, "%s%s", i ? " > " : ", in the NVTX range ", t->ranges[i].name);
+	fputs(". ", f);
+}
+
+/* How many calls are in flight. */
+static uint32_t say_threads(FILE *f, const struct nvs_page *page)
+{
+	const struct nvs_page_thread **order = calloc(page->nthreads + 1ul, sizeof(*order));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; order && i < page->nthreads; i++)
+		if (page->threads[i].ncalls)
+			order[n++] = page->threads + i;
+	if (n)
+		qsort(order, n, sizeof(*order), by_age);
+	for (uint32_t i = 0; i < n && i < MOST; i++)
+		say_thread(f, page, order[i]);
+	if (n > MOST)
+		fprintf(f, "%u threads more are in calls that began later. ", n - MOST);
+	if (!(page->flags & NVS_LIVE_API))
+		fputs("Calls are not observed (api=off): whether one is in flight is not known. ",
+		      f);
+	free(order);
+	return n;
+}
+
+static void say_channel(FILE *f, const struct nvs_page *page, const struct nvs_page_channel *c)
+{
+	fprintf(f, "Channel %u", c->channel);
+	if (c->gpu && page->gpus[c->gpu - 1].ordinal != NVS_NONE)
+		fprintf(f, " of GPU %u", page->gpus[c->gpu - 1].ordinal);
+	fprintf(f, " has completed %llu of %llu submissions", (unsigned long long)c->completed,
+		(unsigned long long)c->submitted.total);
+	if (c->completed && c->completed_ns) {
+		fputs(", the last of these ", f);
+		say_for(f, page, c->completed_ns);
+		fputs(" ago", f);
+	}
+	if (c->submitted_ns) {
+		fputs("; the last was submitted ", f);
+		say_for(f, page, c->submitted_ns);
+		fputs(" ago", f);
+	}
+	fputs(". ", f);
+	if (c->used && c->used != NVS_NONE && c->entries)
+		fprintf(f, "Of its ring's %u entries the GPU has not taken %u. ", c->entries,
+			c->used);
+}
+
+/* How many have, or may have, something that is not done. */
+static uint32_t say_channels(FILE *f, const struct nvs_page *page)
+{
+	uint32_t pending = 0, unknown = 0;
+
+	for (uint32_t i = 0; i < page->nchannels; i++) {
+		const struct nvs_page_channel *c = page->channels + i;
+
+		if (c->pending == NVS_LIVE_UNKNOWN)
+			unknown++;
+		else if (c->pending && pending++ < MOST)
+			say_channel(f, page, c);
+	}
+	if (pending > MOST)
+		fprintf(f, "Of %u channels more not all is done. ", pending - MOST);
+	if (pending && pending + unknown < page->nchannels)
+		fputs("On the other channels all is done. ", f);
+	if (unknown)
+		fprintf(f, "Of %u channel%s it is not known what is done. ", unknown,
+			unknown == 1 ? "" : "s");
+	return pending + unknown;
+}
+
+static void say_page(FILE *f, const struct nvs_page *page, const char *why)
+{
+	uint32_t calls, channels;
+
+	fprintf(f, "Process %u", page->pid);
+	if (*page->program)
+		fprintf(f, " (%s)", page->program);
+	if (*page->rank)
+		fprintf(f, ", rank %s%s%s,", page->rank, *page->size ? " of " : "", page->size);
+	fprintf(f, " is told by its live page alone: %s. ", why);
+	if (page->mono_ns > page->heard_ns && page->mono_ns - page->heard_ns > SILENT_NS) {
+		fputs("It gave the last sign ", f);
+		say_for(f, page, page->heard_ns);
+		fputs(" ago: it is stopped, or gets no processor, and what is said of channels "
+		      "is of then. ",
+		      f);
+	}
+	calls = say_threads(f, page);
+	channels = say_channels(f, page);
+	if (!calls && (page->flags & NVS_LIVE_API))
+		fputs(channels ? "No call is in flight: nobody waits. "
+			       : "No call is in flight, and all that was submitted is done: "
+				 "nothing hangs. ",
+		      f);
+	else
+		fputs("Which kernel or which semaphore it is that is not done, and where in the "
+		      "program calls were made, no page tells: that takes a trace.",
+		      f);
+}
+
+static int explain_page(const struct nvs_top *top, const struct nvs_page *page, const char *why)
+{
+	struct nvs_sheet s = {.utf8 = top->utf8};
+	size_t length = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &length);
+
+	if (!f)
+		return -ENOMEM;
+	say_page(f, page, why);
+	if (fclose(f)) {
+		free(text);
+		return -ENOMEM;
+	}
+	wrap(&s, text);
+	nvs_sheet_print(&s, stdout);
+	free(text);
+	length = s.failed;
+	nvs_sheet_free(&s);
+	return length ? -ENOMEM : 0;
+}
+
+/* What could not be had of a trace is told from the page after all. */
+static int explain(const struct nvs_top *top, const char **why)
+{
+	bool told = false;
+	const char *failed;
+	char words[256];
+	int r = 0;
+
+	for (uint32_t i = 0; i < top->nrows; i++) {
+		why[i] = no_trace(top->rows[i].page);
+		told = told || !why[i];
+	}
+	failed = explain_traces(top, why);
+	if (failed)
+		snprintf(words, sizeof(words), "of its trace nvsnoop-report tells nothing: %s",
+			 failed);
+	for (uint32_t i = 0; i < top->nrows && !r; i++) {
+		if (!why[i] && !failed)
+			continue;
+		fputs(told ? "\n" : "", stdout);
+		told = true;
+		r = explain_page(top, top->rows[i].page, why[i] ? why[i] : words);
+	}
+	return failed ? -EIO : r;
+}
+
+int nvs_top_hang(struct nvs_top *top)
+{
+	const char **why;
+	int r;
+
+	top->sort = nvs_top_column("pid");
+	top->ascending = true;
+	r = nvs_top_look(top);
+	why = calloc(top->nrows + 1ul, sizeof(*why));
+	if (!r)
+		r = why ? explain(top, why) : -ENOMEM;
+	free(why);
+	return r;
+}

@@ -150,7 +150,9 @@ struct nvs_buffer;
 uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame *frame,
 			  uint64_t time, bool *unwound);
 
-/* waiting.c: by the keeper, ten times a second, while it holds the list of modules. */
+/* waiting.c: by the keeper, ten times a second. True: some call has stayed, and is to be seen. */
+bool nvs_api_calls_stay(void);
+/* While it holds the list of modules. Makes system calls that no program needs. */
 void nvs_api_see_calls(void);
 
 /* ---- count.c: what a call means for the live page ---- */

@@ -149,7 +149,7 @@ static bool read_call(const struct nvs_spool_ring *shared, struct nvs_spool_call
 	       __atomic_load_n(&shared->tid, __ATOMIC_ACQUIRE);
 }
 
-static bool same(const struct nvs_spool_ring *shared, const struct nvs_spool_call *call)
+static bool same(const struct nvs_spool_ring *shared, const struct seen *call)
 {
 	struct nvs_spool_call now;
 
@@ -177,7 +177,7 @@ static void put_site(struct nvs_spool_ring *shared, const struct nvs_spool_site 
 	__atomic_store_n(&shared->site.number, site->number, __ATOMIC_RELEASE);
 }
 
-static void take_site(const struct nvs_buffer *buffer, const struct nvs_spool_call *call)
+static void take_site(const struct nvs_buffer *buffer, const struct seen *call)
 {
 	struct nvs_spool_site site = {.begin = call->begin, .stack = NVS_NONE};
 	const struct nvs_api_frame *frame = (const void *)copied;
@@ -200,21 +200,35 @@ static void take_site(const struct nvs_buffer *buffer, const struct nvs_spool_ca
 		put_site(buffer->shared, &site);
 }
 
-void nvs_api_see_calls(void)
+bool nvs_api_calls_stay(void)
 {
-	nvs_cfi_by_kernel = true;
+	bool any = false;
+
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
 		const struct nvs_buffer *buffer = nvs_buffer_at(i);
 		struct nvs_spool_call call;
 
 		if (!read_call(buffer->shared, &call) || call.number != seen[i].number ||
-		    call.begin != seen[i].begin) {
+		    call.begin != seen[i].begin)
 			seen[i] = (struct seen){call.number, call.begin, 1};
+		else if (seen[i].looks < LOOKS)
+			seen[i].looks++;
+		any = any || (seen[i].looks == LOOKS && buffer->calls);
+	}
+	return any;
+}
+
+void nvs_api_see_calls(void)
+{
+	nvs_cfi_by_kernel = true;
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
+		const struct nvs_buffer *buffer = nvs_buffer_at(i);
+
+		if (seen[i].looks != LOOKS || !buffer->calls)
 			continue;
-		}
-		/* Once: whatever came of it, nothing of it changes. */
-		if (seen[i].looks < LOOKS && ++seen[i].looks == LOOKS && buffer->calls)
-			take_site(buffer, &call);
+		/* Once: whatever comes of it, nothing of it changes. */
+		seen[i].looks++;
+		take_site(buffer, &seen[i]);
 	}
 	nvs_cfi_by_kernel = false;
 }

@@ -66,6 +66,8 @@ struct nvs_live_slot *nvs_live_slot(uint32_t number);
 void nvs_live_more_slots(uint32_t number);
 /* Ten times a second: by our own thread, and by the writer, whose descriptors are its own. */
 void nvs_live_beat(void);
+/* More blocks are wanted; only where no sandbox forbids it by now. */
+bool nvs_live_is_short(void);
 void nvs_live_grow(void);
 /* Under nvs_lock. */
 void nvs_live_driver(const char *version);

@@ -406,6 +406,14 @@ void nvs_live_more_slots(uint32_t number)
 	nvs_outfile_close(&file);
 }
 
+static bool is_short(const struct nvs_live_page *p, enum nvs_live_table_number which)
+{
+	const struct nvs_live_table *t = &p->head->tables[which];
+	uint64_t ready = p->ready[which];
+
+	return __atomic_load_n(&t->used, __ATOMIC_RELAXED) >= ready / 2 && ready < t->rows;
+}
+
 /* More blocks than are needed by now. */
 static void grow(struct nvs_live_page *p, enum nvs_live_table_number which)
 {
@@ -413,11 +421,18 @@ static void grow(struct nvs_live_page *p, enum nvs_live_table_number which)
 	uint64_t ready = p->ready[which], more = ready * 2 < t->rows ? ready * 2 : t->rows;
 	struct nvs_outfile file;
 
-	if (t->used < ready / 2 || ready >= t->rows)
+	if (!is_short(p, which))
 		return;
 	if (open_again(p, &file) >= 0)
 		make_blocks(p, file.fd, which, more);
 	nvs_outfile_close(&file);
+}
+
+bool nvs_live_is_short(void)
+{
+	const struct nvs_live_page *p = nvs_live_page();
+
+	return p && (is_short(p, NVS_LIVE_STRINGS) || is_short(p, NVS_LIVE_ALLOCS));
 }
 
 void nvs_live_grow(void)

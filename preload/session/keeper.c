@@ -33,10 +33,11 @@ static void ask_loader(void)
 	nvs_modules_unlock();
 }
 
-/* While the list of modules stays as it is. */
+/* While the list of modules stays as it is. Reading a stack is no call that a sandbox need allow:
+ * it is asked for at that moment, before anything is locked. */
 static void see_calls(void)
 {
-	if (nvs_session_confined())
+	if (nvs_session_confined() || !nvs_api_calls_stay() || !nvs_sites_may_patch())
 		return;
 	nvs_modules_lock();
 	nvs_api_see_calls();

@@ -3,6 +3,7 @@
  * The trace's first frame: its header, and what there is to say about the process and the machine.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/timex.h>
 #include <sys/utsname.h>
@@ -116,11 +117,22 @@ static void add_machine(struct builder *b)
 	add_text(b, NVS_ATTR_KERNEL, name.release);
 }
 
+/* Services are often denied all calls that set clocks, and killed for this one, which need not. */
+static bool is_filtered(void)
+{
+	char text[4096];
+	const char *line;
+
+	nvs_sys_read_file("/proc/self/status", text, sizeof(text));
+	line = strstr(text, "\nSeccomp:");
+	return !line || strtoul(line + sizeof("\nSeccomp:") - 1, NULL, 10) != 0;
+}
+
 /* Traces of several machines are brought together by it. */
 static void add_clock_error(struct builder *b)
 {
 	struct timex t = {.modes = 0};
-	long state = nvs_sys(SYS_adjtimex, (long)&t, 0, 0, 0, 0, 0);
+	long state = is_filtered() ? -EPERM : nvs_sys(SYS_adjtimex, (long)&t, 0, 0, 0, 0, 0);
 	char text[24];
 
 	if (state < 0 || t.maxerror < 0)

@@ -25,7 +25,7 @@ static void one_round(struct nvs_writer *w)
 		nvs_spool_grow(w->session, NVS_MORE_RINGS);
 	}
 	forget_records();
-	nvs_live_grow();
+	nvs_writer_grow_live(w);
 	nvs_writer_beat(w);
 }
 
@@ -40,13 +40,6 @@ static bool detach(void)
 	return true;
 }
 
-static void look_around(struct nvs_writer *w)
-{
-	nvs_watch_sandbox(w->session);
-	if (atomic_exchange(&w->look, 0))
-		nvs_sys_futex_wake(&w->look);
-}
-
 void nvs_untraced_run(void *writer)
 {
 	struct nvs_writer *w = writer;
@@ -54,15 +47,15 @@ void nvs_untraced_run(void *writer)
 
 	nvs_watch_begin(w->session, detach());
 	while (!atomic_load(&w->finishing)) {
-		if (!atomic_load(&w->look) && !atomic_exchange(&nvs_writer_signal.wake, 0))
+		if (!nvs_writer_is_asked(w) && !atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, ROUND_MS);
 		atomic_store(&nvs_writer_signal.wake, 0);
-		if (atomic_load(&w->look))
-			look_around(w);
+		if (nvs_writer_is_asked(w))
+			nvs_writer_look_around(w);
 		one_round(w);
 		if (++rounds % 4)
 			continue;
-		look_around(w);
+		nvs_writer_look_around(w);
 		nvs_watch_threads(w->session);
 	}
 	forget_records();

@@ -100,6 +100,15 @@ static uint64_t clock_interval(const struct nvs_writer *w)
 	return w->merge->used ? CLOCK_NS : IDLE_CLOCK_NS;
 }
 
+/* It opens the page's file. */
+void nvs_writer_grow_live(struct nvs_writer *w)
+{
+	if (!nvs_live_is_short())
+		return;
+	nvs_watch_sandbox(w->session);
+	nvs_live_grow();
+}
+
 static void one_round(struct nvs_writer *w)
 {
 	uint64_t limit, now;
@@ -120,7 +129,7 @@ static void one_round(struct nvs_writer *w)
 		put_clock(w);
 	nvs_writer_flush(w);
 	nvs_limit_parts(w);
-	nvs_live_grow();
+	nvs_writer_grow_live(w);
 	w->frames_before = w->frames_now;
 	w->frames_now = 0;
 	nvs_writer_beat(w);
@@ -228,11 +237,14 @@ static void run_naming(void *arg)
 	nvs_naming_run(w->naming, begin(w));
 }
 
-static void look_around(struct nvs_writer *w)
+/* Who asks is answered by a look that began behind his question. */
+void nvs_writer_look_around(struct nvs_writer *w)
 {
+	uint32_t asked = atomic_load(&w->asked);
+
 	nvs_watch_sandbox(w->session);
-	if (atomic_exchange(&w->look, 0))
-		nvs_sys_futex_wake(&w->look);
+	if (atomic_exchange(&w->looked, asked) != asked)
+		nvs_sys_futex_wake(&w->looked);
 }
 
 static void run_writer(void *arg)
@@ -242,12 +254,12 @@ static void run_writer(void *arg)
 
 	nvs_watch_begin(w->session, begin(w));
 	while (!atomic_load(&w->finishing)) {
-		if (!atomic_load(&w->look) && !atomic_exchange(&nvs_writer_signal.wake, 0))
+		if (!nvs_writer_is_asked(w) && !atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
 					   first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
 		atomic_store(&nvs_writer_signal.wake, 0);
-		if (atomic_load(&w->look))
-			look_around(w);
+		if (nvs_writer_is_asked(w))
+			nvs_writer_look_around(w);
 		if (atomic_load(&w->finishing))
 			break;
 		one_round(w);
@@ -259,7 +271,7 @@ static void run_writer(void *arg)
 		atomic_store(&nvs_writer_signal.wake, 0);
 		if (++rounds % 4)
 			continue;
-		look_around(w);
+		nvs_writer_look_around(w);
 		nvs_watch_threads(w->session);
 	}
 	finish(w);
@@ -373,13 +385,17 @@ static bool wait_for_end(struct nvs_writer *w)
 bool nvs_writer_look(struct nvs_session *session)
 {
 	struct nvs_writer *w = session->writer;
+	uint32_t mine = atomic_fetch_add(&w->asked, 1) + 1, looked;
 
-	atomic_store(&w->look, 1);
 	atomic_store(&nvs_writer_signal.wake, 1);
 	nvs_sys_futex_wake(&nvs_writer_signal.wake);
-	for (int i = 0; i < 5 && atomic_load(&w->look); i++)
-		nvs_sys_futex_wait(&w->look, 1, 100);
-	return !atomic_load(&w->look);
+	for (int i = 0; i < 5; i++) {
+		looked = atomic_load(&w->looked);
+		if ((int32_t)(looked - mine) >= 0)
+			return true;
+		nvs_sys_futex_wait(&w->looked, looked, 100);
+	}
+	return (int32_t)(atomic_load(&w->looked) - mine) >= 0;
 }
 
 bool nvs_writer_finish(struct nvs_session *session)

@@ -30,13 +30,25 @@ struct nvs_writer {
 	_Atomic uint32_t detached; /* futex: threads that have files of their own */
 	_Atomic uint32_t attached; /* and that share the program's */
 	_Atomic uint32_t finishing, done; /* futexes */
-	_Atomic uint32_t look; /* futex: 1 it is to look at a sandbox now */
+	_Atomic uint32_t asked; /* how often it was to look at a sandbox at once, */
+	_Atomic uint32_t looked; /* futex: and which of these has its answer */
 };
 
 static inline void nvs_writer_beat(struct nvs_writer *w)
 {
 	__atomic_fetch_add(&w->session->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
+
+static inline bool nvs_writer_is_asked(const struct nvs_writer *w)
+{
+	return atomic_load(&w->asked) != atomic_load(&w->looked);
+}
+
+/* ---- writer.c ---- */
+
+/* At sandboxes, for who has asked and from time to time. */
+void nvs_writer_look_around(struct nvs_writer *w);
+void nvs_writer_grow_live(struct nvs_writer *w);
 
 /* ---- frames.c ---- */
 

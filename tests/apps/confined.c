@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -297,6 +298,54 @@ static void act_killed(void)
 	work_on();
 }
 
+/* What a thread itself needs at its start is none of what the sandbox allows. */
+static _Atomic int begun;
+
+static void *release(void *arg)
+{
+	struct timespec nap = {0, 700000000};
+
+	CK(cuCtxSetCurrent(arg));
+	atomic_store(&begun, 1);
+	nanosleep(&nap, NULL);
+	CK(cuMemsetD32_v2(word + 64, 1, 1));
+	return NULL;
+}
+
+/* One call that stays, from right behind the sandbox on. */
+static void act_killed_waiting(void)
+{
+	CUstream stream, other;
+	CUcontext context;
+	pthread_t t;
+
+	CK(cuCtxGetCurrent(&context));
+	CK(cuStreamCreate(&stream, 1));
+	CK(cuStreamCreate(&other, 1));
+	CK(cuMemsetD32_v2(word + 64, 0, 1));
+	CK(cuStreamWaitValue32_v2(stream, word + 64, 1, 0));
+	pthread_create(&t, NULL, release, context);
+	while (!atomic_load(&begun))
+		sched_yield();
+	sandbox(basics, COUNT(basics), SECCOMP_RET_KILL_PROCESS);
+	CK(cuStreamSynchronize(stream));
+	pthread_join(t, NULL);
+	work_on();
+}
+
+/* More of everything that the live page has a place for than it has room for at first. */
+static void act_killed_growing(void)
+{
+	static CUdeviceptr many[2500];
+
+	sandbox(basics, COUNT(basics), SECCOMP_RET_KILL_PROCESS);
+	for (size_t i = 0; i < COUNT(many); i++)
+		CK(cuMemAlloc_v2(&many[i], 256));
+	work_on();
+	for (size_t i = 0; i < COUNT(many); i++)
+		CK(cuMemFree_v2(many[i]));
+}
+
 /* Each write to a descriptor as high as those of the library fails. */
 static void act_failing(void)
 {
@@ -340,6 +389,8 @@ static const struct {
 	{"broker", act_broker},
 	{"refused", act_refused},
 	{"killed", act_killed},
+	{"killed-waiting", act_killed_waiting},
+	{"killed-growing", act_killed_growing},
 	{"failing", act_failing},
 	{"close-everything", act_close_everything},
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call and a launch take on the host: short bursts, so that most of them are not interrupted,
- * and the fastest tenth of them, which a busy machine does not change. For scripts/bench-live.
+ * What a call and a launch take on the host: short bursts, so that most of them are not
+ * interrupted, and the fastest tenth of them, which a busy machine does not change. For
+ * scripts/bench-live.
  */
 #include "app.h"
 

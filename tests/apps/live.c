@@ -8,120 +8,23 @@
  *   threads N       the same with threads that come and go, 8 at a time
  *   kernels N       as many kernels, each launched once, by name
  *   weeks ROUNDS    channels, kernels, threads, memory: prints by how much memory has grown
+ *   channels        rows of channels beside what the software GPU knows of them
+ *   memory          rows of memory beside what was allocated and freed
+ *   ranges          pushed NVTX ranges, of a thread that lives and of one that is gone
  *   hold            waits in a call for its end
  *   short           lives for a moment
  *   fork, exec      a child that uses the GPU itself; another program in this process
  */
-#include <fcntl.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "app.h"
-#include "nvsnoop/live.h"
+#include "livepage.h"
+#include "tests/softgpu/softgpu.h"
 
 enum { THREADS = 4, AT_ONCE = 8 };
-
-/* ---- the page ---- */
-
-static const struct nvs_live *page;
-
-static void find_page(void)
-{
-	char path[512];
-	struct stat st;
-	int fd;
-
-	/* By itself, to be compared with. */
-	if (!*getenv("NVSNOOP_OUT"))
-		return;
-	snprintf(path, sizeof(path), "%s/nvsnoop.%d.live", getenv("XDG_RUNTIME_DIR"),
-		 (int)getpid());
-	fd = open(path, O_RDONLY | O_NOFOLLOW);
-	EXPECT(fd >= 0 && !fstat(fd, &st), "no page at %s", path);
-	EXPECT((st.st_mode & 07777) == 0600, "mode %o", st.st_mode);
-	page = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	EXPECT(page != MAP_FAILED, "no mapping");
-	EXPECT(page->magic == NVS_LIVE_MAGIC && page->version == NVS_LIVE_VERSION, "no page");
-	EXPECT(page->bytes == (uint64_t)st.st_size && page->pid == (uint32_t)getpid(), "not ours");
-	close(fd);
-}
-
-static const void *row(enum nvs_live_table_number which, uint32_t n)
-{
-	const struct nvs_live_table *t = &page->tables[which];
-
-	return (const char *)page + t->offset + (uint64_t)n * t->row_bytes;
-}
-
-static uint32_t rows(enum nvs_live_table_number which)
-{
-	return __atomic_load_n(&page->tables[which].used, __ATOMIC_ACQUIRE);
-}
-
-static uint64_t load(const uint64_t *from)
-{
-	return __atomic_load_n(from, __ATOMIC_RELAXED);
-}
-
-static const char *string(uint32_t offset)
-{
-	return (const char *)row(NVS_LIVE_STRINGS, offset);
-}
-
-struct figures {
-	uint64_t launches, calls, copies, copied, submissions, doorbells, kernels, graph;
-};
-#define FIGURES (sizeof(struct figures) / sizeof(uint64_t))
-
-/* Calls of cuLaunchKernel, from its histogram. */
-static uint64_t launch_calls(const char *slot)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 1; i < rows(NVS_LIVE_APIS); i++) {
-		const struct nvs_live_api *api = row(NVS_LIVE_APIS, i);
-		const struct nvs_live_api_count *c =
-			(const void *)(slot + page->slot_apis + i * page->slot_api_bytes);
-
-		if (strcmp(string(api->name), "cuLaunchKernel"))
-			continue;
-		for (int b = 0; b < NVS_LIVE_BUCKETS; b++)
-			sum += load(&c->buckets[b]);
-	}
-	return sum;
-}
-
-static struct figures read_page(void)
-{
-	struct figures f = {0};
-
-	for (uint32_t i = 0; i < rows(NVS_LIVE_SLOTS); i++) {
-		const struct nvs_live_slot *s = row(NVS_LIVE_SLOTS, i);
-		const struct nvs_live_copy *c = &s->copies[NVS_LIVE_D2H][NVS_LIVE_SYNC];
-
-		f.launches += load(&s->launches);
-		f.calls += launch_calls((const char *)s);
-		f.copies += load(&c->calls);
-		f.copied += load(&c->bytes);
-		f.submissions += load(&s->counts[NVS_LIVE_SUBMISSIONS]) +
-				 load(&s->counts[NVS_LIVE_SKIPPED]) +
-				 load(&s->counts[NVS_LIVE_LOST_SUBMISSIONS]);
-		f.doorbells += load(&s->counts[NVS_LIVE_DOORBELLS]);
-		for (uint32_t k = 0; k < rows(NVS_LIVE_KERNELS); k++) {
-			const struct nvs_live_kernel_count *n =
-				(const void *)((const char *)s + page->slot_kernels +
-					       k * page->slot_kernel_bytes);
-
-			f.kernels += load(&n->direct);
-			f.graph += load(&n->graph);
-		}
-	}
-	return f;
-}
 
 /* ---- work, and who looks on ---- */
 
@@ -350,6 +253,177 @@ static void weeks(uint32_t rounds)
 	       rows(NVS_LIVE_CHANNELS), rows(NVS_LIVE_STRINGS));
 }
 
+/* ---- rows ---- */
+
+/* What our own thread fills in has been filled in since. */
+static void wait_for_beats(void)
+{
+	uint64_t now = load(&page->heartbeat);
+
+	while (load(&page->heartbeat) < now + 3)
+		usleep(1000);
+}
+
+static const struct nvs_live_channel *channel_of(uint32_t token)
+{
+	for (uint32_t i = 0; i < rows(NVS_LIVE_CHANNELS); i++) {
+		const struct nvs_live_channel *c = row(NVS_LIVE_CHANNELS, i);
+
+		if (c->token == token && (c->flags & NVS_LIVE_CHANNEL_ALIVE))
+			return c;
+	}
+	EXPECT(false, "no row of token %#x", token);
+	return NULL;
+}
+
+static void channels(void)
+{
+	struct softgpu_channel *ch[2] = {softgpu_channel_at(5),
+					 softgpu_channel_create(false, 64, false)};
+
+	for (int i = 0; i < 2; i++) {
+		struct softgpu_channel_info info;
+		const struct nvs_live_channel *c;
+		uint64_t before;
+
+		softgpu_channel_info(ch[i], &info);
+		wait_for_beats();
+		c = channel_of(info.token);
+		before = load(&c->submitted);
+		for (int k = 0; k < 37 + i; k++)
+			softgpu_submit_count(ch[i]);
+		EXPECT(!softgpu_wait(ch[i], softgpu_payload(ch[i])), "the channel died");
+		softgpu_channel_info(ch[i], &info);
+		wait_for_beats();
+		between("submitted", before + 37 + i, load(&c->submitted), before + 37 + i);
+		between("completed", load(&c->submitted), load(&c->completed), load(&c->submitted));
+		between("wanted", softgpu_payload(ch[i]), load(&c->wanted), softgpu_payload(ch[i]));
+		between("released", softgpu_payload(ch[i]), load(&c->released),
+			softgpu_payload(ch[i]));
+		between("counted", 37 + i, softgpu_counted(ch[i]), 37 + i);
+		EXPECT(c->put == info.put && c->entries == info.entries && !c->used,
+		       "put %u of %u, %u of %u entries, %u used", c->put, info.put, c->entries,
+		       info.entries, c->used);
+	}
+	softgpu_channel_destroy(ch[1]);
+	wait_for_beats();
+	for (uint32_t i = 0, alive = 0; i < rows(NVS_LIVE_CHANNELS); i++) {
+		const struct nvs_live_channel *c = row(NVS_LIVE_CHANNELS, i);
+
+		alive += c->flags & NVS_LIVE_CHANNEL_ALIVE;
+		EXPECT(alive <= 20, "a channel that is gone is alive");
+	}
+}
+
+/* Of all GPUs. */
+static struct nvs_live_memory memory_of(enum nvs_live_kind kind)
+{
+	struct nvs_live_memory sum = {0};
+
+	for (uint32_t i = kind; i < rows(NVS_LIVE_MEMORY); i += NVS_LIVE_KINDS) {
+		const struct nvs_live_memory *m = row(NVS_LIVE_MEMORY, i);
+
+		for (size_t k = 0; k < sizeof(sum) / 8; k++)
+			((uint64_t *)&sum)[k] += load((const uint64_t *)m + k);
+	}
+	return sum;
+}
+
+static void expect_memory(enum nvs_live_kind kind, uint64_t live, uint64_t count, uint64_t peak,
+			  uint64_t allocs, uint64_t frees)
+{
+	struct nvs_live_memory m = memory_of(kind);
+
+	between("live", live, m.live, live);
+	between("live_count", count, m.live_count, count);
+	between("peak", peak, m.peak, peak);
+	between("allocs", allocs, m.allocs, allocs);
+	between("frees", frees, m.frees, frees);
+}
+
+static void memory(void)
+{
+	enum { N = 100 };
+	CUdeviceptr d[N];
+	uint64_t sum = 4096; /* words */
+	void *host;
+
+	for (uint32_t i = 0; i < N; i++) {
+		CK(cuMemAlloc_v2(&d[i], 1000 + i));
+		sum += 1000 + i;
+	}
+	expect_memory(NVS_LIVE_DEVICE, sum, N + 1, sum, N + 1, 0);
+	CK(cuMemAllocHost_v2(&host, 5000));
+	expect_memory(NVS_LIVE_HOST, 5000, 1, 5000, 1, 0);
+	CK(cuMemFreeHost(host));
+	expect_memory(NVS_LIVE_HOST, 0, 0, 5000, 1, 1);
+	for (uint32_t i = 0; i < N; i++)
+		CK(cuMemFree_v2(d[i]));
+	expect_memory(NVS_LIVE_DEVICE, 4096, 1, sum, N + 1, N);
+	EXPECT(cuMemFree_v2(d[0]) != CUDA_SUCCESS, "freed twice");
+	EXPECT(memory_of(NVS_LIVE_DEVICE).failed_frees == 1, "a free that failed");
+}
+
+static int (*push)(const char *), (*pop)(void);
+
+static const struct nvs_live_slot *slot_of(pid_t tid)
+{
+	for (uint32_t i = 0; i < rows(NVS_LIVE_SLOTS); i++) {
+		const struct nvs_live_slot *s = row(NVS_LIVE_SLOTS, i);
+
+		if (s->tid == (uint32_t)tid && s->generation % 2)
+			return s;
+	}
+	return NULL;
+}
+
+static void *leaves_ranges(void *arg)
+{
+	const struct nvs_live_slot *s;
+
+	CK(cuCtxSetCurrent(context));
+	app_add(add, words, 1, NULL);
+	push("of a thread");
+	s = slot_of(gettid());
+	EXPECT(s && s->nranges == 1 && !strcmp(s->ranges[0].name, "of a thread"), "no range");
+	*(const struct nvs_live_slot **)arg = s;
+	return NULL;
+}
+
+static void ranges(void)
+{
+	void *library = dlopen(getenv("NVTX_LIBRARY"), RTLD_NOW);
+	const struct nvs_live_slot *s = slot_of(getpid()), *gone;
+	char name[16];
+	pthread_t t;
+
+	EXPECT(library, "%s", dlerror());
+	*(void **)&push = dlsym(library, "nvtxRangePushA");
+	*(void **)&pop = dlsym(library, "nvtxRangePop");
+	EXPECT(s && !s->nranges, "ranges before the first");
+	for (int i = 0; i < NVS_LIVE_RANGES + 2; i++) {
+		snprintf(name, sizeof(name), "range %d", i);
+		push(name);
+	}
+	EXPECT(s->nranges == NVS_LIVE_RANGES + 2, "%u ranges", s->nranges);
+	for (int i = 0; i < NVS_LIVE_RANGES; i++) {
+		snprintf(name, sizeof(name), "range %d", i);
+		EXPECT(!strcmp(s->ranges[i].name, name) && s->ranges[i].begin, "%d: %s", i,
+		       s->ranges[i].name);
+	}
+	for (int i = 0; i < NVS_LIVE_RANGES + 2; i++)
+		pop();
+	EXPECT(!s->nranges, "%u ranges left", s->nranges);
+	/* One that ends within its range says nothing of it any more. */
+	EXPECT(!pthread_create(&t, NULL, leaves_ranges, &gone), "no thread");
+	pthread_join(t, NULL);
+	/* The thread says nothing itself when it ends: it is seen. */
+	for (int i = 0; __atomic_load_n(&gone->generation, __ATOMIC_ACQUIRE) % 2; i++) {
+		EXPECT(i < 100, "its slot is still somebody's");
+		wait_for_beats();
+	}
+}
+
 /* ---- processes ---- */
 
 static void in_child(void)
@@ -382,6 +456,12 @@ int main(int argc, char **argv)
 		kernels(n);
 	else if (!strcmp(what, "weeks"))
 		weeks(n);
+	else if (!strcmp(what, "channels"))
+		channels();
+	else if (!strcmp(what, "memory"))
+		memory();
+	else if (!strcmp(what, "ranges"))
+		ranges();
 	else if (!strcmp(what, "fork"))
 		in_child();
 	else if (!strcmp(what, "hold"))

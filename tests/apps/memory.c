@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory WHAT: allocates and frees in known ways, for --memory. Prints what is to be found, a line
- * each: "KIND ALLOCATIONS FREES FAILED LIVE PEAK" and "unfreed FUNCTION COUNT BYTES".
+ * memory WHAT [hold]: allocates and frees in known ways, for --memory; then waits for a line.
+ * Prints what is to be found, a line each: "KIND ALLOCATIONS FREES FAILED LIVE PEAK" and "unfreed
+ * FUNCTION COUNT BYTES".
  */
 #include <pthread.h>
 #include <string.h>
@@ -332,9 +333,11 @@ int main(int argc, char **argv)
 		    {"contexts", contexts},
 		    {"processes", processes}};
 
-	for (size_t i = 0; argc == 2 && i < sizeof(what) / sizeof(*what); i++)
+	for (size_t i = 0; argc >= 2 && i < sizeof(what) / sizeof(*what); i++)
 		if (!strcmp(argv[1], what[i].name)) {
 			what[i].run();
+			if (argc > 2)
+				puts("done"), fflush(stdout), getchar();
 			return 0;
 		}
 	return 2;

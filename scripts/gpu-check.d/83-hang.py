@@ -41,18 +41,28 @@ def judge(row, when, rows, api, state):
     row.notes += [f"{when}: {r['says']}" for r in rows if r["kind"] == "trace"]
 
 
+def judge_top(row, suite, folder, pids, api):
+    """nvsnoop-top finds the traces by the live pages."""
+    top = os.path.join(os.path.dirname(suite.report), "nvsnoop-top")
+    done = subprocess.run([top, "--hang", "--folder=" + folder, *map(str, pids)], capture_output=True, text=True, check=False)
+    if done.returncode or api not in done.stdout or "live page alone" in done.stdout:
+        row.wrong.append(f"nvsnoop-top --hang: {done.returncode}: {done.stdout}{done.stderr}")
+
+
 def hangs(suite, name, how):
     api, state = HOW.get(how, ("cuStreamSynchronize", "not done"))
     row, folder, n = suite.row(name), suite.folder(name), 3 if how == "rank" else 1
+    os.chmod(folder, 0o700)
     peers = os.path.join(folder, "peers")
     with open(peers, "wb") as file:
         file.truncate(4096)
     children = [subprocess.Popen([suite.program("hang"), how], cwd=suite.work, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL, env=suite.environment({
-                                     **suite.preload(folder), "RANK": str(i), "WORLD_SIZE": str(n), "LEAVES": "1",
+                                     **suite.preload(folder), "XDG_RUNTIME_DIR": folder, "RANK": str(i), "WORLD_SIZE": str(n), "LEAVES": "1",
                                      "PEERS": peers})) for i in range(n)]
     try:
         judge(row, "running", until_still(suite, folder, n - (n > 1)), api, state)
+        judge_top(row, suite, folder, [child.pid for child in children if child.poll() is None], api)
     finally:
         for child in children:
             child.send_signal(signal.SIGKILL)

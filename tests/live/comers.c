@@ -28,12 +28,17 @@
 enum { STEPS = 400 };
 
 static char path[4096];
+static int watch; /* of who reads it */
 
-/* This process' page in FOLDER, as a writer has it: shared. */
+/*
+ * This process' page in FOLDER, as a writer has it: shared. It has its name once it is watched: the
+ * folder itself is not, since each process would hear of all the others' readers.
+ */
 static struct live_page *begin(const char *folder, const char *program, const char *rank)
 {
 	static struct live_page made;
 	struct live_page *page;
+	char nameless[sizeof(path)];
 	int fd;
 
 	live_page_init(&made, (uint32_t)getpid());
@@ -41,13 +46,18 @@ static struct live_page *begin(const char *folder, const char *program, const ch
 	strcpy(made.head.host, "here");
 	snprintf(made.head.program, sizeof(made.head.program), "%s", program);
 	snprintf(made.head.rank, sizeof(made.head.rank), "%s", rank);
+	snprintf(nameless, sizeof(nameless), "%s/comer.%d", folder, getpid());
 	snprintf(path, sizeof(path), "%s/nvsnoop.%d.live", folder, getpid());
-	if (live_page_write(&made, folder) || (fd = open(path, O_RDWR)) < 0)
-		err(1, "%s", path);
+	fd = open(nameless, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || pwrite(fd, &made, sizeof(made), 0) != sizeof(made))
+		err(1, "%s", nameless);
 	page = mmap(NULL, sizeof(made), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		err(1, "mmap");
+	watch = inotify_init1(IN_CLOEXEC);
+	if (page == MAP_FAILED || inotify_add_watch(watch, nameless, IN_ACCESS) < 0)
+		err(1, "mmap, or inotify");
 	close(fd);
+	if (rename(nameless, path))
+		err(1, "%s", path);
 	return page;
 }
 
@@ -64,31 +74,16 @@ static void add(uint64_t *to, uint64_t n)
 }
 
 /* Somebody has read something of this process' page. */
-static void be_met(int watch)
+static void be_met(void)
 {
-	const char *name = strrchr(path, '/') + 1;
 	struct pollfd p = {.fd = watch, .events = POLLIN};
-	char buffer[65536] __attribute__((aligned(8)));
 
-	for (;;) {
-		ssize_t n = poll(&p, 1, 60000) == 1 ? read(watch, buffer, sizeof(buffer)) : 0;
-
-		if (n <= 0)
-			errx(1, "nobody looks");
-		for (ssize_t at = 0; at < n;) {
-			const struct inotify_event *e = (const void *)(buffer + at);
-
-			if (e->mask & IN_Q_OVERFLOW || (e->len && !strcmp(e->name, name)))
-				return;
-			at += (ssize_t)(sizeof(*e) + e->len);
-		}
-	}
+	if (poll(&p, 1, 60000) != 1)
+		errx(1, "nobody looks");
 }
 
 static void churn_child(const char *folder)
 {
-	int watch = inotify_init1(IN_CLOEXEC);
-	int watched = inotify_add_watch(watch, folder, IN_ACCESS);
 	struct live_page *page = begin(folder, "comer", "");
 	uint32_t api = live_api(page, "cuLaunchKernel", "launch");
 	uint32_t kernel = live_kernel(page, "_Z4workv");
@@ -103,11 +98,8 @@ static void churn_child(const char *folder)
 		add(&slot->kernels[kernel].direct, 1);
 		add(&slot->apis[api].ns, 1500);
 		add(&slot->apis[api].buckets[5], 1);
-		if (i == STEPS / 2) {
-			if (watched < 0)
-				err(1, "inotify");
-			be_met(watch);
-		}
+		if (i == STEPS / 2)
+			be_met();
 	}
 	end(page);
 	_exit(0);

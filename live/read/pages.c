@@ -2,7 +2,8 @@
 /*
  * All live pages: the folders that they lie in, whose word is believed, who has come and who has
  * gone. A page stays open from the first look on, so that its last totals are had when its name has
- * gone already.
+ * gone already. Longer than 500 lines: looking, and noticing between two looks, share the list of
+ * files and the way in to a folder.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -34,10 +35,19 @@ struct nvs_pages {
 	uint32_t refused;
 	const char *why;
 	int watch; /* of the folders, 0: none */
+	struct watched *watched_folders;
+	uint32_t nwatched;
 	uint64_t watched; /* since when */
-	bool unready; /* what came was no page yet, or is none */
 	uint32_t hint; /* where the file looked for last was found */
 	bool no_memory;
+};
+
+/* A folder that is watched. */
+struct watched {
+	int number; /* of the watch */
+	uint32_t uid;
+	bool fired; /* something came that was not looked at, or was not ready */
+	char *path;
 };
 
 /* A folder, and what may still be taken from its user. */
@@ -87,6 +97,9 @@ void nvs_pages_close(struct nvs_pages *pages)
 		drop(pages, pages->n - 1);
 	if (pages->watch)
 		close(pages->watch);
+	while (pages->nwatched)
+		free(pages->watched_folders[--pages->nwatched].path);
+	free(pages->watched_folders);
 	free(pages->files);
 	free(pages->shown);
 	free(pages->folder);
@@ -260,15 +273,36 @@ static void look_into(struct nvs_pages *pages, struct folder *folder)
 		closedir(dir);
 }
 
-/* One that is watched already stays so. */
-static void watch_folder(struct nvs_pages *pages, const struct folder *folder)
+/* One that is watched already stays so; what bore its name before is watched no more. */
+static void watch_folder(struct nvs_pages *pages, const struct folder *folder, const char *path)
 {
-	char path[64];
+	struct watched *more;
+	char own[64];
+	int number;
 
 	if (!pages->watch)
 		return;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder->fd);
-	inotify_add_watch(pages->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", folder->fd);
+	number = inotify_add_watch(pages->watch, own, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+	for (uint32_t i = 0; i < pages->nwatched; i++) {
+		struct watched *w = pages->watched_folders + i;
+
+		if (w->number == number)
+			return;
+		if (number < 0 || strcmp(w->path, path))
+			continue;
+		inotify_rm_watch(pages->watch, w->number);
+		w->number = number;
+		w->uid = folder->uid;
+		return;
+	}
+	more = number < 0 ? NULL
+			  : realloc(pages->watched_folders, (pages->nwatched + 1) * sizeof(*more));
+	if (!more)
+		return;
+	pages->watched_folders = more;
+	more[pages->nwatched] = (struct watched){number, folder->uid, false, strdup(path)};
+	pages->nwatched += more[pages->nwatched].path != NULL;
 }
 
 /* PATH, if it is a folder of user UID and nobody else may write into it. */
@@ -280,7 +314,7 @@ static void try_folder(struct nvs_pages *pages, struct folder *folder, const cha
 	if (folder->fd < 0)
 		return;
 	if (!fstat(folder->fd, &st) && st.st_uid == folder->uid && !(st.st_mode & 022)) {
-		watch_folder(pages, folder);
+		watch_folder(pages, folder, path);
 		look_into(pages, folder);
 	}
 	close(folder->fd);
@@ -486,33 +520,57 @@ int nvs_pages_watch(struct nvs_pages *pages)
 	return pages->watch ? fd : -1;
 }
 
-/* False: whatever came is nothing of ours. */
-static bool has_come(int watch)
+/* Something of ours came into a folder, or it is no more. */
+static void take_event(struct nvs_pages *pages, const struct inotify_event *e)
+{
+	for (uint32_t i = 0; i < pages->nwatched; i++) {
+		struct watched *w = pages->watched_folders + i;
+
+		if (w->number != e->wd && !(e->mask & IN_Q_OVERFLOW))
+			continue;
+		w->fired |= e->mask & IN_Q_OVERFLOW || (e->len && pid_of(e->name));
+		if (e->mask & IN_IGNORED) {
+			free(w->path);
+			*w = pages->watched_folders[--pages->nwatched];
+			return;
+		}
+	}
+}
+
+static void take_events(struct nvs_pages *pages)
 {
 	char buffer[8192] __attribute__((aligned(8)));
-	bool any = false;
 	ssize_t n;
 
-	while ((n = read(watch, buffer, sizeof(buffer))) > 0)
+	while ((n = read(pages->watch, buffer, sizeof(buffer))) > 0)
 		for (ssize_t at = 0; at < n;) {
 			const struct inotify_event *e = (const void *)(buffer + at);
 
-			any |= e->mask & IN_Q_OVERFLOW || (e->len && pid_of(e->name));
+			take_event(pages, e);
 			at += (ssize_t)(sizeof(*e) + e->len);
 		}
-	return any;
 }
 
 bool nvs_pages_notice(struct nvs_pages *pages)
 {
-	if (pages->watch && !has_come(pages->watch) && !pages->unready)
+	bool unready = false;
+
+	if (!pages->watch)
 		return false;
-	pages->refused = 0;
-	pages->unready = false;
+	take_events(pages);
 	pages->now = mono_ns();
-	try_all(pages);
-	pages->unready = pages->refused;
-	return pages->unready;
+	for (uint32_t i = 0; i < pages->nwatched; i++) {
+		struct watched *w = pages->watched_folders + i;
+		struct folder folder = {.uid = w->uid, .budget = MOST_BYTES};
+
+		if (!w->fired)
+			continue;
+		pages->refused = 0;
+		try_folder(pages, &folder, w->path);
+		w->fired = pages->refused;
+		unready |= w->fired;
+	}
+	return unready;
 }
 
 uint32_t nvs_pages_count(const struct nvs_pages *pages)

@@ -380,6 +380,53 @@ static void test_wild(void)
 	unlink(path_of((uint32_t)getpid(), ""));
 }
 
+/* A process that came and ended between two looks is had by the notice alone. */
+static void come_and_go(struct nvs_pages *pages)
+{
+	const struct nvs_page *p;
+	int fd;
+
+	live_page_example(&page, (uint32_t)getpid(), 10);
+	page.head.magic = 0;
+	live_page_write(&page, folder);
+	EXPECT(nvs_pages_notice(pages));
+	EXPECT(nvs_pages_notice(pages)); /* still not ready */
+	live_page_example(&page, (uint32_t)getpid(), 10);
+	live_page_write(&page, folder);
+	EXPECT(!nvs_pages_notice(pages)); /* no file came, but this one is looked at again */
+	fd = open(path_of((uint32_t)getpid(), ""), O_WRONLY);
+	page.head.state = NVS_LIVE_ENDED;
+	EXPECT_EQ(pwrite(fd, &page, sizeof(page), 0), sizeof(page));
+	unlink(path_of((uint32_t)getpid(), ""));
+	close(fd);
+	EXPECT(!nvs_pages_notice(pages));
+	p = only(pages);
+	EXPECT(p && p->gone && p->launches.total == 1210);
+	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_count(pages), 0);
+}
+
+static void test_notice(void)
+{
+	struct nvs_pages *pages = open_pages();
+	char away[256];
+
+	EXPECT(nvs_pages_watch(pages) >= 0);
+	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT(!nvs_pages_notice(pages));
+	come_and_go(pages);
+	/* Another folder of that name, the first one still there; then one instead of it. */
+	snprintf(away, sizeof(away), "%s.away", folder);
+	EXPECT(!rename(folder, away) && !mkdir(folder, 0700));
+	EXPECT_EQ(nvs_pages_look(pages), 0);
+	come_and_go(pages);
+	EXPECT(!rmdir(away) && !rmdir(folder) && !mkdir(folder, 0700));
+	EXPECT(!nvs_pages_notice(pages));
+	EXPECT_EQ(nvs_pages_look(pages), 0);
+	come_and_go(pages);
+	nvs_pages_close(pages);
+}
+
 int main(void)
 {
 	if (!mkdtemp(folder))
@@ -392,6 +439,7 @@ int main(void)
 	test_strangers();
 	test_lies();
 	test_wild();
+	test_notice();
 	rmdir(folder);
 	return expect_done();
 }

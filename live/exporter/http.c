@@ -38,9 +38,11 @@ enum {
 	X(MHD_get_timeout)                                    \
 	X(MHD_lookup_connection_value)                        \
 	X(MHD_queue_response)                                 \
+	X(MHD_resume_connection)                              \
 	X(MHD_run)                                            \
 	X(MHD_start_daemon)                                   \
-	X(MHD_stop_daemon)
+	X(MHD_stop_daemon)                                    \
+	X(MHD_suspend_connection)
 
 #define MEMBER(name) __typeof__(name) *name;
 static struct {
@@ -64,9 +66,10 @@ static bool look_up_all(void *library)
  * byte. */
 struct connection {
 	struct connection *next, **at;
+	struct MHD_Connection *own;
 	int fd;
 	uint64_t since;
-	bool asked;
+	bool asked, left;
 };
 static struct connection *connections;
 static bool room_again; /* one has gone: who waits for its place comes in with the next run */
@@ -103,8 +106,11 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 				shutdown(info->connect_fd, SHUT_RDWR);
 			return;
 		}
-		*c = (struct connection){connections, &connections, info->connect_fd, now_ms(),
-					 false};
+		*c = (struct connection){.next = connections,
+					 .at = &connections,
+					 .own = connection,
+					 .fd = info->connect_fd,
+					 .since = now_ms()};
 		if (connections)
 			connections->at = &c->next;
 		connections = c;
@@ -121,10 +127,28 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 	}
 }
 
+/*
+ * The library does not see that a client has gone in the middle of its request, where that came
+ * along with the last bytes: it waits for another event, and the place stays taken until it is
+ * overdue. A connection that is resumed is looked at anew.
+ */
+static void end_left(struct connection *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+
+	if (c->asked || c->left || poll(&p, 1, 0) != 1)
+		return;
+	c->left = true;
+	mhd.MHD_suspend_connection(c->own);
+	mhd.MHD_resume_connection(c->own);
+}
+
 static void end_overdue(void)
 {
 	uint64_t now = now_ms();
 
+	for (struct connection *c = connections; c; c = c->next)
+		end_left(c);
 	for (struct connection *c = connections; c; c = c->next)
 		if (now - c->since > (c->asked ? WHOLE_MS : HEADER_MS))
 			shutdown(c->fd, SHUT_RDWR);
@@ -288,9 +312,9 @@ int nvs_http_serve(struct nvs_http *http, int listener, int stop, char *message,
 		return -1;
 	}
 	daemon = mhd.MHD_start_daemon(
-		MHD_USE_EPOLL, 0, NULL, NULL, answer, http, MHD_OPTION_LISTEN_SOCKET,
-		(MHD_socket)listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer, http,
+		MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listener, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned int)CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(WHOLE_MS / 1000),
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
 		MHD_OPTION_UNESCAPE_CALLBACK, as_it_is, NULL, MHD_OPTION_END);

@@ -51,7 +51,7 @@ int nvs_http_listen(const char *text, char *message, size_t room)
 	if (fd >= 0 && found->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
-	    bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, 64)) {
+	    bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, SOMAXCONN)) {
 		snprintf(message, room, "cannot listen on %s: %s", text, strerror(errno));
 		if (fd >= 0)
 			close(fd);

@@ -398,15 +398,12 @@ static __attribute__((noinline)) uint32_t first_row(const struct nvs_api *api)
 /* Of the live page; 0: there is none. */
 static uint32_t row_of(const struct nvs_api *api, const struct nvs_buffer *buffer)
 {
-	uint32_t row;
-
 	/* A thread's first call. */
 	if (__builtin_expect(!buffer, 0))
 		return first_row(api);
 	if (!buffer->live)
 		return 0;
-	row = nvs_live_own->api_rows[nvs_api_number(api)];
-	return __builtin_expect(row != 0, 1) ? row : first_row(api);
+	return nvs_live_api_row(nvs_live_own, nvs_api_number(api), api->name, api->group);
 }
 
 struct entered nvs_api_enter(struct nvs_api_frame *frame)
@@ -521,7 +518,7 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	const struct nvs_api *api = slot->api;
 	struct nvs_open_call open;
 	struct made m;
-	bool on;
+	bool on, bare;
 
 	m.end = nvs_api_now();
 	if (!take_out(&nvs_calls, frame, &open) || nvs_calls.quiet)
@@ -536,7 +533,8 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	m.flags = flags;
 	m.stack = NVS_NONE;
 	m.absent = m.bytes = 0;
-	if (on && counted_only(api))
+	bare = on && counted_only(api);
+	if (bare)
 		gather_function(&m, frame);
 	else
 		gather(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
@@ -544,7 +542,8 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 		write_early(&m);
 		return;
 	}
-	m.flags |= is_captured(&m) ? NVS_CALL_CAPTURED : 0;
+	/* A capture may have begun on another thread since: the stream was not looked at. */
+	m.flags |= !bare && is_captured(&m) ? NVS_CALL_CAPTURED : 0;
 	if (wanted(open.told)) {
 		/* What a launch means outlasts the window. */
 		if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND) && traced())

@@ -78,6 +78,7 @@ struct nvs_options {
 	char given[4096]; /* NVSNOOP_OPTIONS as it was */
 	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
+	char runtime_dir[2048]; /* XDG_RUNTIME_DIR, or "" */
 	struct nvs_rank rank;
 	uint64_t start_ns; /* from which a delay counts, CLOCK_MONOTONIC */
 	uint64_t loaded_ns, loaded_tsc; /* CLOCK_MONOTONIC and the TSC of one moment */

@@ -79,6 +79,15 @@ static void read_summary(struct nvs_options *o)
 		strcpy(o->summary, summary);
 }
 
+/* For the live page, which begins while other threads may be at the environment. */
+static void read_runtime_dir(struct nvs_options *o)
+{
+	const char *folder = getenv("XDG_RUNTIME_DIR");
+
+	if (folder && strlen(folder) < sizeof(o->runtime_dir))
+		strcpy(o->runtime_dir, folder);
+}
+
 static void read_start(struct nvs_options *o)
 {
 	const char *start = getenv(NVS_ENV_START);
@@ -117,6 +126,7 @@ static void read_settings(void)
 	settle_untraced(&settings);
 	read_folder(&settings);
 	read_summary(&settings);
+	read_runtime_dir(&settings);
 	read_start(&settings);
 	nvs_rank_read(&settings.rank);
 }

@@ -173,6 +173,16 @@ static inline uint64_t nvs_sys_block_async(void)
 	return saved;
 }
 
+/*
+ * Whether 8 bytes at AT can be read, as the kernel finds: in a mapping of a device too, and where a
+ * thread of ours would die of the fault, which it blocks. It reads a mask there before it looks
+ * what is to be done with it, which is nothing that it knows.
+ */
+static inline bool nvs_sys_readable(const volatile void *at)
+{
+	return nvs_sys(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0, 0) == -EINVAL;
+}
+
 /* Sends SIGNAL with INFO as it stands to the calling thread. */
 static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
 {

@@ -26,10 +26,11 @@ struct nvs_live_page {
 	uint8_t *base; /* the same */
 	struct nvs_outfile file;
 	_Atomic uint64_t mult; /* as in the clock */
+	_Atomic uint32_t setting_clock;
 	uint64_t first_ticks, first_ns; /* from which mult is reckoned */
 	uint64_t strings; /* bytes taken */
 	uint64_t ready[NVS_LIVE_TABLES]; /* rows that have blocks in the file */
-	uint16_t api_rows[NVS_LIVE_ENTRIES_MAX]; /* by number + 0; 0: none yet */
+	uint16_t api_rows[NVS_LIVE_ENTRIES_MAX]; /* by number; row + 1, 0: none yet */
 	/* Which row a handle has, by nvs_live_kernel_at(). */
 	struct {
 		_Atomic uint64_t key;
@@ -91,9 +92,10 @@ uint32_t nvs_live_api_new(struct nvs_live_page *page, uint32_t number, const cha
 static inline uint32_t nvs_live_api_row(struct nvs_live_page *page, uint32_t number,
 					const char *name, const char *group)
 {
-	uint16_t row = page->api_rows[number];
+	uint16_t row = __atomic_load_n(&page->api_rows[number], __ATOMIC_ACQUIRE);
 
-	return __builtin_expect(row != 0, 1) ? row : nvs_live_api_new(page, number, name, group);
+	return __builtin_expect(row != 0, 1) ? row - 1u
+					     : nvs_live_api_new(page, number, name, group);
 }
 /* A call that failed. */
 void nvs_live_failed(struct nvs_live_page *page, uint32_t api, uint32_t result);

@@ -119,6 +119,12 @@ static struct nvs_live_alloc *alloc_at(const struct nvs_live_page *p, uint32_t r
 	return (struct nvs_live_alloc *)nvs_live_table(p, NVS_LIVE_ALLOCS) + row;
 }
 
+/* Where the lock is not had, too. */
+static void add_shared(uint64_t *to, uint64_t n)
+{
+	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
+}
+
 /* SIGN 1: it is live from now on; -1: it is not. */
 static void count(const struct nvs_live_page *p, const struct nvs_live_alloc *a, uint64_t sign)
 {
@@ -193,7 +199,7 @@ static void end_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, ui
 
 	if (!l->details[row].leaving)
 		count(p, a, (uint64_t)-1);
-	add(with_context ? &m->ended : &m->frees, 1);
+	add_shared(with_context ? &m->ended : &m->frees, 1);
 	free_row(p, l, row);
 }
 
@@ -203,8 +209,8 @@ static void untracked(const struct nvs_live_page *p, const struct nvs_live_given
 {
 	struct nvs_live_memory *m = memory_of(p, g->gpu, g->kind);
 
-	__atomic_fetch_add(&m->untracked, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&m->untracked_bytes, g->bytes, __ATOMIC_RELAXED);
+	add_shared(&m->untracked, 1);
+	add_shared(&m->untracked_bytes, g->bytes);
 }
 
 static void fill(const struct nvs_live_page *p, uint32_t row, const struct nvs_live_given *g,
@@ -262,7 +268,25 @@ void nvs_live_give(struct nvs_live_page *p, const struct nvs_live_given *g)
 
 void nvs_live_give_failed(struct nvs_live_page *p, uint32_t gpu, enum nvs_live_kind kind)
 {
-	__atomic_fetch_add(&memory_of(p, gpu, kind)->failed_allocs, 1, __ATOMIC_RELAXED);
+	add_shared(&memory_of(p, gpu, kind)->failed_allocs, 1);
+}
+
+/* A row, and which of the allocations that have had it. */
+#define TOKEN_ROW_BITS 17
+
+static uint64_t token_of(const struct nvs_live_page *p, uint32_t row)
+{
+	return alloc_at(p, row)->serial << TOKEN_ROW_BITS | (row + 1);
+}
+
+/* False: it has gone with its context meanwhile, and its row may be another one's. */
+static bool row_of_token(const struct nvs_live_page *p, uint64_t token, uint32_t *row)
+{
+	const struct nvs_live_alloc *a;
+
+	*row = (uint32_t)(token & ((1u << TOKEN_ROW_BITS) - 1)) - 1;
+	a = alloc_at(p, *row);
+	return a->address && a->serial == token >> TOKEN_ROW_BITS;
 }
 
 uint64_t nvs_live_take(struct nvs_live_page *p, enum nvs_live_space space, uint64_t value)
@@ -276,13 +300,14 @@ uint64_t nvs_live_take(struct nvs_live_page *p, enum nvs_live_space space, uint6
 	e = find(l, key_of(space, value));
 	if (e) {
 		struct detail *d = &l->details[e->row];
+		uint32_t row = e->row;
 
-		token = 1ull + e->row;
+		token = token_of(p, row);
 		if (d->handles == 1)
 			drop(l, e);
 		if (d->handles + d->maps == 1) {
 			d->leaving = true;
-			count(p, alloc_at(p, (uint32_t)token - 1), (uint64_t)-1);
+			count(p, alloc_at(p, row), (uint64_t)-1);
 		}
 	}
 	nvs_live_unlock(&l->lock);
@@ -302,11 +327,12 @@ static void put_back(const struct nvs_live_page *p, struct nvs_live_ledger *l, u
 void nvs_live_put_back(struct nvs_live_page *p, uint64_t token)
 {
 	struct nvs_live_ledger *l = token ? enter(p) : NULL;
+	uint32_t row;
 
 	if (!l)
 		return;
-	if (alloc_at(p, (uint32_t)token - 1)->address)
-		put_back(p, l, (uint32_t)token - 1);
+	if (row_of_token(p, token, &row))
+		put_back(p, l, row);
 	nvs_live_unlock(&l->lock);
 }
 
@@ -314,23 +340,23 @@ void nvs_live_taken(struct nvs_live_page *p, uint64_t token, bool freed, enum nv
 {
 	struct nvs_live_memory *unknown = memory_of(p, 0, kind);
 	struct nvs_live_ledger *l = token ? enter(p) : NULL;
-	uint32_t row = (uint32_t)token - 1;
-	struct nvs_live_alloc *a;
+	const struct nvs_live_alloc *a;
 	struct detail *d;
+	uint32_t row;
+	bool there;
 
 	if (!l) {
-		__atomic_fetch_add(freed ? &unknown->frees : &unknown->failed_frees, 1,
-				   __ATOMIC_RELAXED);
+		add_shared(freed ? &unknown->frees : &unknown->failed_frees, 1);
 		return;
 	}
+	there = row_of_token(p, token, &row);
 	d = &l->details[row];
 	a = alloc_at(p, row);
-	/* Its context may have gone meanwhile. */
-	if (a->address && freed) {
+	if (there && freed) {
 		if (!(--d->handles + d->maps))
 			end_row(p, l, row, false);
-	} else if (a->address) {
-		add(&memory_of(p, a->gpu, (enum nvs_live_kind)a->kind)->failed_frees, 1);
+	} else if (there) {
+		add_shared(&memory_of(p, a->gpu, (enum nvs_live_kind)a->kind)->failed_frees, 1);
 		put_back(p, l, row);
 	}
 	nvs_live_unlock(&l->lock);

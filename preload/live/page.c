@@ -66,9 +66,9 @@ static bool is_ours(const char *path)
 
 static bool find_folder(char *out, size_t size)
 {
-	const char *given = getenv("XDG_RUNTIME_DIR");
+	const char *given = nvs_options()->runtime_dir;
 
-	if (given && *given == '/' && strlen(given) < size && is_ours(strcpy(out, given)))
+	if (*given == '/' && strlen(given) < size && is_ours(strcpy(out, given)))
 		return true;
 	snprintf(out, size, "/run/user/%u", (unsigned)geteuid());
 	if (is_ours(out))
@@ -246,6 +246,9 @@ static void set_clock(struct nvs_live_page *p)
 	struct nvs_live_clock *c = &p->head->clock;
 	uint64_t mult = 1ull << 32;
 
+	/* At the end our own thread may still be at it. */
+	if (atomic_exchange(&p->setting_clock, 1))
+		return;
 	if (nvs_process->options.use_tsc && now.ticks > p->first_ticks && now.mono_ns > p->first_ns)
 		mult = (uint64_t)(((unsigned __int128)(now.mono_ns - p->first_ns) << 32) /
 				  (now.ticks - p->first_ticks));
@@ -258,6 +261,7 @@ static void set_clock(struct nvs_live_page *p)
 	__atomic_store_n(&c->mult, mult, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->sequence, c->sequence + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->head->heard, now.mono_ns, __ATOMIC_RELAXED);
+	atomic_store(&p->setting_clock, 0);
 }
 
 static void fill_head(struct nvs_live_page *p, const struct nvs_live_facts *facts,
@@ -453,9 +457,10 @@ void nvs_live_beat(void)
 		return;
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
 		const struct nvs_buffer *buffer = nvs_buffer_at(i);
+		uint32_t generation = buffer->live ? nvs_live_generation(buffer->live) : 0;
 
 		if (buffer->live && !__atomic_load_n(&buffer->shared->tid, __ATOMIC_ACQUIRE))
-			nvs_live_disown(buffer->live);
+			nvs_live_disown(buffer->live, generation);
 	}
 	set_clock(p);
 	__atomic_fetch_add(&p->head->heartbeat, 1, __ATOMIC_RELEASE);

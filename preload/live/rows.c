@@ -54,18 +54,21 @@ uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *
 			  const char *group)
 {
 	struct nvs_live_api *row;
-	uint32_t n = 0;
+	uint32_t n = 0, known;
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	n = p->api_rows[number];
-	row = n ? NULL : nvs_live_row(p, NVS_LIVE_APIS, &n);
+	/* Once for each, room or not: a call that has to come here each time would be slow. */
+	known = p->api_rows[number];
+	row = known ? NULL : nvs_live_row(p, NVS_LIVE_APIS, &n);
+	if (known)
+		n = known - 1;
 	if (row) {
 		row->name = nvs_live_string(p, name, strlen(name));
 		row->group = nvs_live_string(p, group, strlen(group));
 		nvs_live_row_done(p, NVS_LIVE_APIS);
-		__atomic_store_n(&p->api_rows[number], (uint16_t)n, __ATOMIC_RELEASE);
 	}
+	__atomic_store_n(&p->api_rows[number], (uint16_t)(n + 1), __ATOMIC_RELEASE);
 	nvs_unlock(&saved);
 	return n;
 }

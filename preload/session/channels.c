@@ -7,18 +7,38 @@
  * releases, one at the end of each submission. Which payload the last submission releases stands in
  * its last segment, which is read here, unless the trap has copied it and knows where the slot is
  * already. Nothing is told that was not read.
+ *
+ * Our own thread blocks SIGSEGV and SIGBUS, so that no handler of the program comes to run on it: a
+ * fault would end the program. The kernel is asked before each read.
  */
+#include "preload/base/sys.h"
 #include "preload/live/live.h"
 #include "preload/rm/rm.h"
 #include "preload/session/keeper.h"
 #include "trap/copy/shadow.h"
-#include "trap/low/guard.h"
 
 #define TAIL_WORDS 6
 
 static const struct nvs_segs *segments(void)
 {
 	return &nvs_rm()->segs;
+}
+
+static bool load32(const volatile uint32_t *from, uint32_t *value)
+{
+	/* Eight bytes, on the same page. */
+	if (!nvs_sys_readable((const void *)((uintptr_t)from & ~(uintptr_t)7)))
+		return false;
+	*value = *from;
+	return true;
+}
+
+static bool load64(const volatile uint64_t *from, uint64_t *value)
+{
+	if (!nvs_sys_readable(from))
+		return false;
+	*value = *from;
+	return true;
 }
 
 /* Where the process sees BYTES at VA of the channel's address space; 0: nowhere. */
@@ -44,8 +64,7 @@ static bool read_release(uint32_t vaspace, uint64_t va, uint64_t bytes, uint64_t
 	uintptr_t at = bytes >= sizeof(w) ? seen_at(vaspace, va, bytes) : 0;
 
 	for (uint32_t i = 0; at && i < TAIL_WORDS; i++)
-		if (!nvs_load32_guarded(
-			    (const uint32_t *)(at + (bytes & ~3ull) - sizeof(w) + 4 * i), &w[i]))
+		if (!load32((const uint32_t *)(at + (bytes & ~3ull) - sizeof(w) + 4 * i), &w[i]))
 			at = 0;
 	if (!at)
 		return false;
@@ -73,7 +92,7 @@ static bool last_release(const struct nvs_channel_entry *c, uint32_t put, uint64
 		uint32_t at = (put + c->entries - i) % c->entries;
 		uint64_t bytes;
 
-		if (!nvs_load64_guarded(&c->ring[at], &entry))
+		if (!load64(&c->ring[at], &entry))
 			return false;
 		bytes = (entry >> 42 & 0x1fffff) * 4;
 		if (bytes)
@@ -105,8 +124,7 @@ static uint32_t get_of(const struct nvs_channel_entry *c)
 		return NVS_NONE;
 	if (c->shadow && !c->shadow->timing)
 		return c->shadow->userd[NVS_USERD_GP_GET];
-	return nvs_load32_guarded(c->put + NVS_USERD_GP_GET - NVS_USERD_GP_PUT, &get) ? get
-										      : NVS_NONE;
+	return load32(c->put + NVS_USERD_GP_GET - NVS_USERD_GP_PUT, &get) ? get : NVS_NONE;
 }
 
 /* What the last submission releases, and what has been released: where both were read with nothing
@@ -123,7 +141,7 @@ static void fill_release(struct nvs_live_channel *row, const struct nvs_channel_
 				  &wanted);
 
 	at = known ? seen_at(c->vaspace, slot, 16) : 0;
-	known = at && nvs_load32_guarded((const uint32_t *)at, &released) &&
+	known = at && load32((const uint32_t *)at, &released) &&
 		__atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE) == claim;
 	/* A count of its own would have to lie as far back as submissions go. */
 	pending = (uint32_t)wanted - released;

@@ -132,7 +132,7 @@ static void take_over(struct nvs_buffer *buffer)
 	__atomic_store_n(&buffer->shared->ncalls, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&buffer->shared->thread, nvs_tls.thread - 1, __ATOMIC_RELAXED);
 	if (buffer->live)
-		nvs_live_disown(buffer->live);
+		nvs_live_disown(buffer->live, nvs_live_generation(buffer->live));
 }
 
 /* Who looks at the live page sees whose slot it is now. */

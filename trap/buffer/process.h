@@ -159,11 +159,17 @@ static inline void nvs_live_add(uint64_t *counter, uint64_t n)
 	asm volatile("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");
 }
 
-/* SLOT has no owner any more. By its next one, or by who has seen that the last is gone. */
-static inline void nvs_live_disown(struct nvs_live_slot *slot)
+static inline uint32_t nvs_live_generation(const struct nvs_live_slot *slot)
 {
-	uint32_t generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
+}
 
+/*
+ * SLOT has no owner any more. By its next one, or by who has seen that the last is gone, and has
+ * read GENERATION before: the slot may have another owner by now.
+ */
+static inline void nvs_live_disown(struct nvs_live_slot *slot, uint32_t generation)
+{
 	if (generation & 1)
 		__atomic_compare_exchange_n(&slot->generation, &generation, generation + 1, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

@@ -10,8 +10,6 @@
 #include "decode/report/out.h"
 #include "decode/report/table.h"
 
-#define MOST_ROWS 20000 /* of a table, where -n does not say */
-
 /* decode/html, as it was at build time; and the hashes by which the page lets them run. */
 #define FILE_OF_OURS(name, path)                                                    \
 	__asm__(".pushsection .rodata\n"                                            \
@@ -44,7 +42,7 @@ static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format 
 	if (!out.file)
 		return -ENOMEM;
 	o.format = format;
-	o.rows = o.has_rows ? o.rows : MOST_ROWS;
+	o.rows = o.has_rows ? o.rows : NVS_HTML_ROWS;
 	part->options = &o;
 	part->out = &out;
 	r = part->report->print(part);

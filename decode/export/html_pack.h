@@ -10,8 +10,16 @@
 #include <stdio.h>
 #include "decode/report/report.h"
 
-/* Of text in one element, where its writer can cut it there. */
-#define NVS_PACK_BYTES (256u << 10)
+/* What a page holds at most, so that a browser can still read it. Tests have smaller bounds. */
+#ifndef NVS_HTML_ROWS
+#define NVS_HTML_ROWS 20000u /* of a table, where -n does not say */
+#define NVS_HTML_EVENTS 2000000u /* of the timeline, */
+#define NVS_HTML_TIMES (32ull << 20) /* and bytes of the page for it */
+#define NVS_HTML_EACH (512u << 10) /* bytes of text of one submission */
+#define NVS_HTML_WORDS (40ull << 20) /* bytes of the page: beyond them no words, */
+#define NVS_HTML_HEADS (48ull << 20) /* and beyond these nothing of the stream */
+#define NVS_PACK_BYTES (256u << 10) /* of text in one element, where it can be cut there */
+#endif
 
 struct nvs_pack {
 	FILE *out; /* the page */

@@ -9,9 +9,6 @@
 #include "decode/gpu/class.h"
 #include "decode/report/out.h"
 
-#define MOST_EACH (512u << 10) /* bytes of text of one submission */
-#define MOST_WORDS (40ull << 20) /* bytes of the page: beyond them no words, */
-#define MOST_HEADS (48ull << 20) /* and beyond these nothing */
 #define METHODS 0x4000u /* bytes of a class's method space */
 
 struct stream {
@@ -78,9 +75,9 @@ static void begin_submission(struct stream *s, const char *line, size_t n)
 		s->pack.at = s->number;
 		s->pack.items = 0;
 		s->pack.process = s->process;
-		s->pack.heads = s->pack.packed > MOST_WORDS;
+		s->pack.heads = s->pack.packed > NVS_HTML_WORDS;
 	}
-	s->dropped = s->pack.packed > MOST_HEADS;
+	s->dropped = s->pack.packed > NVS_HTML_HEADS;
 	s->left->submissions += s->dropped;
 	s->left->words += s->pack.heads && !s->dropped;
 	if (s->dropped)
@@ -106,7 +103,7 @@ static void take_line(struct stream *s, const char *line, size_t n)
 		other_line(s, line, n);
 	} else if (s->dropped) {
 		return;
-	} else if (s->pack.heads || s->bytes > MOST_EACH) {
+	} else if (s->pack.heads || s->bytes > NVS_HTML_EACH) {
 		s->cut++;
 	} else {
 		note_method(s, line, n);

@@ -14,8 +14,6 @@
 #include "decode/report/table.h"
 #include "decode/report/words.h"
 
-#define MOST_EVENTS 2000000u
-#define MOST_BYTES (32ull << 20) /* of the page */
 #define FLOW (1ull << 53) /* numbers that JavaScript tells apart */
 
 /* Times are ns, AT since the AT of the event before it. Page.js reads these, by number. */
@@ -124,8 +122,8 @@ static bool begin(struct times *t, enum kind kind, uint64_t track, int64_t at)
 {
 	if (!t->timed)
 		return false;
-	if (t->nevents >= MOST_EVENTS ||
-	    t->names.packed + t->events.packed + t->details.packed > MOST_BYTES) {
+	if (t->nevents >= NVS_HTML_EVENTS ||
+	    t->names.packed + t->events.packed + t->details.packed > NVS_HTML_TIMES) {
 		if (!t->left->events++)
 			t->left->from_ns = (uint64_t)(at > 0 ? at : 0);
 		return false;
@@ -135,6 +133,7 @@ static bool begin(struct times *t, enum kind kind, uint64_t track, int64_t at)
 		nvs_pack_flush(&t->events);
 		t->at = 0;
 	}
+	t->events.items++;
 	number(t, kind);
 	if (kind != MEMORY)
 		number(t, (int64_t)track);
@@ -168,11 +167,19 @@ static bool is_new(struct times *t, uint64_t key)
 
 static void tell_thread(const struct nvs_walk *w, uint32_t thread)
 {
-	char room[32];
+	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
+	char room[32], text[128];
+	const char *known;
 
-	if (is_new(of(w), thread))
-		NUMBERS(of(w), THREAD, thread,
-			name(of(w), nvs_walk_thread(w, thread, room, sizeof(room))));
+	if (!is_new(of(w), thread))
+		return;
+	/* Threads of one program often share its name: the system's number tells them apart. */
+	known = nvs_walk_thread(w, thread, room, sizeof(room));
+	if (t && *t->name && nvs_walk_tid(w, thread) == t->tid)
+		snprintf(text, sizeof(text), "%.100s %u", known, t->tid);
+	else
+		snprintf(text, sizeof(text), "%s", known);
+	NUMBERS(of(w), THREAD, thread, name(of(w), text));
 }
 
 static void tell_channel(const struct nvs_walk *w, uint32_t channel)

@@ -110,7 +110,7 @@ const char *nvs_walk_note(const struct nvs_walk_gpu *g);
 uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread);
 /* "worker", "thread 7"; "calls before the trace". Not escaped. */
 const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *room, size_t size);
-/* "channel 3: GPU 0, engine 10, class c86f" */
+/* "copy 1, channel 3, GPU 0, class c86f"; what is not known is left out */
 const char *nvs_walk_channel(const struct nvs_walk *w, uint32_t channel, char *room, size_t size);
 
 #endif

@@ -46,18 +46,30 @@ const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *roo
 	return room;
 }
 
+/* Engines by the numbers of NV2080_ENGINE_TYPE: GR0 is 1, COPY0 is 9. */
+static void engine_name(uint32_t engine, char *room, size_t size)
+{
+	if (engine == 1)
+		snprintf(room, size, "compute");
+	else if (engine >= 9 && engine <= 18)
+		snprintf(room, size, "copy %u", engine - 9);
+	else
+		snprintf(room, size, "engine %u", engine);
+}
+
 const char *nvs_walk_channel(const struct nvs_walk *w, uint32_t channel, char *room, size_t size)
 {
 	const struct nvs_trace_channel *c = nvs_trace_channel_at(w->source->trace, channel);
-	int n = snprintf(room, size, "channel %u", channel);
+	char engine[32], gpu[32] = "";
 
-	if (!c || !c->known || n < 0 || (size_t)n >= size)
+	if (!c || !c->known) {
+		snprintf(room, size, "channel %u", channel);
 		return room;
-	snprintf(room + n, size - (size_t)n, ": class %04x, engine %u%s", c->rec.object_class,
-		 c->rec.engine, c->rec.gpu == NVS_NONE ? "" : ", GPU ");
-	if (c->rec.gpu != NVS_NONE) {
-		n = (int)strlen(room);
-		snprintf(room + n, size - (size_t)n, "%u", c->rec.gpu);
 	}
+	engine_name(c->rec.engine, engine, sizeof(engine));
+	if (c->rec.gpu != NVS_NONE)
+		snprintf(gpu, sizeof(gpu), ", GPU %u", c->rec.gpu);
+	snprintf(room, size, "%s, channel %u%s, class %04x", engine, channel, gpu,
+		 c->rec.object_class);
 	return room;
 }

@@ -31,14 +31,17 @@ function bytesOf(base64) {
 	return bytes;
 }
 
-async function unpack(element) {
+function inflated(element) {
 	const inflate = new DecompressionStream("deflate");
 	const writer = inflate.writable.getWriter();
 
 	writer.write(bytesOf(element.textContent)).catch(() => {});
 	writer.close().catch(() => {});
-	return new Response(inflate.readable).text();
+	return new Response(inflate.readable);
 }
+
+const unpack = (element) => inflated(element).text();
+const unpackBytes = async (element) => new Uint8Array(await inflated(element).arrayBuffer());
 
 const packs = (kind) => [...document.querySelectorAll(`script[data-pack="${kind}"]`)];
 const unpackAll = (kind) => Promise.all(packs(kind).map(unpack));
@@ -51,7 +54,8 @@ function parseRows(json) {
 
 /* ---- figures ---- */
 
-const grouped = (n) => Number(n).toLocaleString("en-US");
+const commas = new Intl.NumberFormat("en-US"), places2 = new Intl.NumberFormat("en-US", {minimumFractionDigits: 2, maximumFractionDigits: 2});
+const grouped = (n) => commas.format(Number(n));
 
 function scaled(x, units, step) {
 	let unit = 0;

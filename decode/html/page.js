@@ -158,6 +158,8 @@ function worth(info, rows) {
 		return false;
 	if (info.report === "gpu-time")
 		return rows.some((r) => r.timed || r.bounded);
+	if (info.report === "ring")
+		return rows.some((r) => r.kind !== "channel" || r.ring_used_max !== null || r.pushbuffer_bytes !== null);
 	return info.report !== "by-thread" || rows.some((r) => r.calls !== null);
 }
 
@@ -199,26 +201,48 @@ async function overview() {
 
 /* ---- timeline and stream ---- */
 
+/* Its packs all stand before those of the stream: it is shown while these still come. */
+function timelineIsThere() {
+	const there = () => document.readyState !== "loading" || document.querySelector('script[data-pack="stream"]');
+
+	return new Promise((yes) => {
+		const look = () => {
+			if (!there())
+				return;
+			watch.disconnect();
+			yes();
+		};
+		const watch = new MutationObserver(look);
+
+		watch.observe(document.body, {childList: true});
+		document.addEventListener("DOMContentLoaded", look);
+		look();
+	});
+}
+
+const allIsThere = () => new Promise((yes) => document.readyState === "loading" ? document.addEventListener("DOMContentLoaded", yes) : yes());
+
 async function timeline() {
 	const names = (await unpackAll("names")).join("").split("\n");
 
 	names.pop();
-	const events = new Events(names);
+	const list = packs("times"), events = new Events(names, list.reduce((sum, e) => sum + Number(e.dataset.items), 0));
 
 	/* Four are inflated while one is read. */
-	const list = packs("times"), texts = list.slice(0, 4).map(unpack);
+	const bytes = list.slice(0, 4).map(unpackBytes);
 
 	for (let i = 0; i < list.length; i++) {
-		events.read(await texts[i]);
-		texts[i] = null;
+		events.read(await bytes[i]);
+		bytes[i] = null;
 		if (i + 4 < list.length)
-			texts[i + 4] = unpack(list[i + 4]);
+			bytes[i + 4] = unpackBytes(list[i + 4]);
 	}
+	events.v = null;
 	if (!events.n) {
 		$("timeline").replaceChildren(h("h2", {}, "Timeline"), h("p", {class: "note"}, "Nothing in this trace has a time."));
 		return events;
 	}
-	view.panel = new Panel(events, (process, number) => view.stream.go(process, number).then((found) => { if (found) { $("stream").scrollIntoView(); $("lines").focus({preventScroll: true}); } }));
+	view.panel = new Panel(events, (process, number) => view.stream && view.stream.go(process, number).then((found) => { if (found) { $("stream").scrollIntoView(); $("lines").focus({preventScroll: true}); } }));
 	view.timeline = new Timeline(events, (e, stretch, enter) => {
 		if (enter && e >= 0 && events.number[e] !== undefined && (events.kind[e] === KIND.SUBMISSION || events.kind[e] === KIND.GPU))
 			view.panel.go(events.process[e] + 1, events.number[e]);
@@ -253,7 +277,12 @@ function leftOut(left) {
 }
 
 async function rest(began) {
-	const left = await unpackAll("left"), events = await timeline();
+	await timelineIsThere();
+	const events = await timeline();
+
+	page.drawn = performance.now() - began;
+	await allIsThere();
+	const left = await unpackAll("left");
 
 	page.left = left.length ? JSON.parse(left[0]) : null;
 	readWords((await unpackAll("words")).join(""));
@@ -336,12 +365,8 @@ function begin() {
 	}
 	$("state").textContent = "Reading …";
 	const first = overview();
-	const failed = (e) => { $("state").textContent = `This page cannot be shown: ${e.message}`; throw e; };
 
-	if (document.readyState === "loading")
-		document.addEventListener("DOMContentLoaded", () => first.then(() => rest(began)).catch(failed));
-	else
-		first.then(() => rest(began)).catch(failed);
+	first.then(() => rest(began)).catch((e) => { $("state").textContent = `This page cannot be shown: ${e.message}`; throw e; });
 }
 
 globalThis.nvsnoop = {view, page}; /* for whoever measures it */

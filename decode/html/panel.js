@@ -69,11 +69,11 @@ class Panel {
 				["seen done", Number.isNaN(ev.seen[e]) ? "not known" : `${inTime(ev.seen[e] - ev.begin[e])} later, or before`],
 				["api", name(ev.name[e])], ["call site", detail === name(ev.name[e]) ? "" : detail, true]);
 		else if (kind === KIND.GPU)
-			list.push(["GPU time", ev.flag[e] ? "shorter than can be told" : lengthOf(ev, e)], ["channel", ev.tracks[ev.track[e]].id],
+			list.push(["GPU time", ev.flag[e] ? "shorter than can be told" : lengthOf(ev, e)], ["channel", label(ev.tracks[ev.track[e]].process, ev.tracks[ev.track[e]]).slice("GPU: ".length)],
 				["place may be off by", inTime(ev.bytes[e])], ["note", detail, true]);
 		else
 			list.push(["length", kind === KIND.MARK ? "" : Number.isNaN(ev.end[e]) ? "did not end" : lengthOf(ev, e)],
-				["domain", name(ev.x[e])], ["thread", ev.tracks[ev.track[e]].id], ["more", detail, true]);
+				["domain", name(ev.x[e])], ["thread", label(ev.tracks[ev.track[e]].process, ev.tracks[ev.track[e]]).slice("NVTX of ".length)], ["more", detail, true]);
 		return list;
 	}
 

@@ -13,6 +13,8 @@ function readKeys(text) {
 	}
 }
 
+/* Numbers that are names: 0 is one of them. */
+const isName = (key) => /^(channel|gpu|thread|engine|rank|device|submission)$/.test(key);
 const isHex = (key) => /(_address|^address|context|exec|^stream|token|channel_flags|handle)$/.test(key);
 
 /* As text shows it. */
@@ -31,7 +33,7 @@ function cellText(key, value) {
 		return String(value);
 	return Number.isInteger(value) && !/(_us|_us_\w+|_mean|_percent|per_\w+)$/.test(key)
 		? grouped(value)
-		: value.toLocaleString("en-US", {minimumFractionDigits: 2, maximumFractionDigits: 2});
+		: places2.format(value);
 }
 
 class Table {
@@ -154,7 +156,7 @@ class Table {
 
 	cell(column, row, most) {
 		const value = row[column.key], text = cellText(column.key, value);
-		const empty = value === null || value === undefined || value === 0 || value === false;
+		const empty = value === null || value === undefined || (value === 0 && !isName(column.key)) || value === false;
 		const td = h("td", {class: `${column.text ? "name" : "num"}${empty ? " dim" : ""}`});
 
 		if (column.text && !empty && this.find && /^(api|kernel|range|runtime_api)$/.test(column.key))

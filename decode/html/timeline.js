@@ -86,7 +86,10 @@ class Timeline {
 			g.moveTo(x, RULER - 6);
 			g.lineTo(x, this.height);
 			g.stroke();
-			g.fillText(this.tick(t, step), x + 4, 10);
+			const words = this.tick(t, step);
+
+			if (x + 4 + g.measureText(words).width < this.width)
+				g.fillText(words, x + 4, 10);
 		}
 		g.strokeStyle = ink.line;
 		g.beginPath();
@@ -226,7 +229,7 @@ class Timeline {
 			g.font = `${t.head && !t.group ? "600 " : ""}11.5px system-ui, -apple-system, sans-serif`;
 			if (folds)
 				g.fillText(this.folded.has(t) ? "▸" : "▾", 6, middle);
-			g.fillText(cut(g, t.label, this.gutter - 26), t.head && !t.group ? 8 : 19, middle);
+			g.fillText(cut(g, this.gutter < 100 ? t.short : t.plain, this.gutter - 26), t.head && !t.group ? 8 : 19, middle);
 			g.strokeStyle = ink.faint;
 			g.beginPath();
 			g.moveTo(0, Math.round(t.y + t.height - 3) + 0.5);

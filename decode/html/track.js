@@ -12,23 +12,23 @@ const MOST_LANES = 24;
 const TAKES = [0, 2, 2, 2, 8, 10, 3, 6, 3, 4, 8, 2];
 
 class Events {
-	constructor(names) {
+	/* ROOM: for how many, as far as that is known. */
+	constructor(names, room) {
 		this.names = [""].concat(names);
-		this.room = 0;
+		this.room = Math.max(2048, room);
 		this.n = 0;
 		this.details = 0;
 		this.grow();
 		this.processes = [];
 		this.tracks = [];
 		this.begun = new Map();
-		this.bySubmission = new Map();
 		this.last = 0;
 		this.first = Infinity;
 	}
 
 	/* BEGIN and END in ns; X: kernel, or what a submission does; FLOW: of the call behind it. */
 	grow() {
-		const room = this.room ? this.room * 2 : 4096;
+		const room = this.n ? this.room * 2 : this.room;
 
 		for (const [key, Type] of [["kind", Uint8Array], ["begin", Float64Array], ["end", Float64Array],
 			["name", Uint32Array], ["x", Uint32Array], ["flow", Float64Array], ["number", Float64Array],
@@ -64,23 +64,45 @@ class Events {
 	}
 
 	trackOf(kind, id) {
-		const p = this.processes[this.processes.length - 1], key = `${kind} ${id}`;
+		const p = this.processes[this.processes.length - 1], key = 4 * id + ORDER[kind];
 		let track = p.tracks.get(key);
 
 		if (!track) {
-			track = {kind, id, events: [], process: p, index: this.tracks.length, name: p.named.get(key) || `${kind} ${id}`};
+			const name = `${kind} ${id}`;
+
+			track = {kind, id, events: [], process: p, index: this.tracks.length, name: p.named.get(name) || name};
 			p.tracks.set(key, track);
 			this.tracks.push(track);
 		}
 		return track;
 	}
 
+	/* Whole numbers, a comma behind each. */
+	numbers(bytes) {
+		const most = bytes.length >> 1, v = this.v = this.v && this.v.length >= most ? this.v : new Float64Array(most);
+		let n = 0, sum = 0, sign = 1;
+
+		for (let i = 0; i < bytes.length; i++) {
+			const c = bytes[i];
+
+			if (c === 44) {
+				v[n++] = sign * sum;
+				sum = 0;
+				sign = 1;
+			} else if (c === 45)
+				sign = -1;
+			else
+				sum = 10 * sum + c - 48;
+		}
+		return n;
+	}
+
 	/* One pack: its times count from 0. */
-	read(text) {
-		const v = JSON.parse(`[${text.slice(0, -1)}]`);
+	read(bytes) {
+		const n = this.numbers(bytes), v = this.v;
 		let at = 0;
 
-		for (let i = 0; i < v.length; i += 1 + TAKES[v[i]]) {
+		for (let i = 0; i < n; i += 1 + TAKES[v[i]]) {
 			if (v[i] > KIND.CHANNEL)
 				at += v[v[i] === KIND.MEMORY ? i + 1 : i + 2];
 			this.take(v, i, at);
@@ -93,7 +115,7 @@ class Events {
 
 		switch (v[i]) {
 		case KIND.PROCESS:
-			this.processes.push({pid: v[i + 1], name: this.names[v[i + 2]], tracks: new Map(), named: new Map(), memory: []});
+			this.processes.push({pid: v[i + 1], name: this.names[v[i + 2]], tracks: new Map(), named: new Map(), submissions: new Map(), memory: []});
 			break;
 		case KIND.THREAD:
 			p.named.set(`thread ${v[i + 1]}`, this.names[v[i + 2]]);
@@ -111,14 +133,18 @@ class Events {
 			break;
 		case KIND.SUBMISSION:
 			e = this.add(KIND.SUBMISSION, this.trackOf("channel", v[i + 1]), at, 0, v[i + 3]);
-			[this.flow[e], this.number[e]] = [v[i + 4], v[i + 5]];
-			[this.entries[e], this.bytes[e], this.pending[e], this.x[e]] = [v[i + 7], v[i + 8], v[i + 9], v[i + 10]];
+			this.flow[e] = v[i + 4];
+			this.number[e] = v[i + 5];
+			this.entries[e] = v[i + 7];
+			this.bytes[e] = v[i + 8];
+			this.pending[e] = v[i + 9];
+			this.x[e] = v[i + 10];
 			this.flag[e] = 0;
 			this.detail[e] = this.details++;
-			this.bySubmission.set(this.processes.length * 2 ** 40 + v[i + 5], e);
+			p.submissions.set(v[i + 5], e);
 			break;
 		case KIND.RELEASE:
-			e = this.submission(this.processes.length, v[i + 3]);
+			e = p.submissions.get(v[i + 3]);
 			if (e !== undefined)
 				this.seen[e] = at;
 			this.last = Math.max(this.last, at);
@@ -144,7 +170,9 @@ class Events {
 			break;
 		case KIND.GPU:
 			e = this.add(KIND.GPU, this.trackOf("work", v[i + 1]), at, v[i + 3], v[i + 4]);
-			[this.flow[e], this.number[e], this.bytes[e]] = [v[i + 5], v[i + 6], v[i + 7]];
+			this.flow[e] = v[i + 5];
+			this.number[e] = v[i + 6];
+			this.bytes[e] = v[i + 7];
 			this.flag[e] = v[i + 8];
 			this.detail[e] = this.details++;
 			break;
@@ -155,7 +183,9 @@ class Events {
 	}
 
 	submission(process, number) {
-		return this.bySubmission.get(process * 2 ** 40 + number);
+		const p = this.processes[process - 1];
+
+		return p && p.submissions.get(number);
 	}
 
 	/* What a name is known by, to be searched: a kernel for its launch. */
@@ -180,7 +210,7 @@ class Lane {
 	constructor(events, list) {
 		const n = list.length;
 
-		this.ids = Uint32Array.from(list);
+		this.ids = new Uint32Array(list);
 		this.begin = new Float64Array(n);
 		this.end = new Float64Array(n);
 		this.sum = new Float64Array(n + 1);
@@ -221,12 +251,15 @@ Events.prototype.until = function (e) {
 
 /* In order of begin, what is around others first; each into the first lane that is free. */
 function layLanes(events, list) {
-	const ids = Uint32Array.from(list), lanes = [], ends = [], {begin} = events;
+	const ids = new Uint32Array(list), lanes = [], ends = [], {begin} = events;
+	const before = (a, b) => begin[a] - begin[b] || events.until(b) - events.until(a) || a - b;
+	let i = 1;
 
 	/* Most come in order. */
-	if (ids.some((e, i) => i && (begin[e] < begin[ids[i - 1]] || (begin[e] === begin[ids[i - 1]] && events.until(e) > events.until(ids[i - 1])))))
-		ids.sort((a, b) => begin[a] - begin[b] || events.until(b) - events.until(a) || a - b);
-
+	while (i < ids.length && before(ids[i - 1], ids[i]) <= 0)
+		i++;
+	if (i < ids.length)
+		ids.sort(before);
 	for (const e of ids) {
 		let lane = 0;
 
@@ -262,7 +295,7 @@ function laidTracks(events) {
 
 		tracks.push(...laid.filter((t) => !t.in), ...(group ? [group, ...laid.filter((t) => t.in)] : []));
 	}
-	return tracks;
+	return shorten(tracks);
 }
 
 /* Those with less than a fiftieth of what the busiest has, where there are many. */
@@ -275,7 +308,19 @@ function quietChannels(tracks) {
 function label(p, t) {
 	if (t.kind === "range")
 		return `NVTX of ${p.named.get(`thread ${t.id}`) || `thread ${t.id}`}`;
-	return t.kind === "work" ? `GPU: channel ${t.id}` : t.name;
+	return t.kind === "work" ? `GPU: ${p.named.get(`channel ${t.id}`) || `channel ${t.id}`}` : t.name;
+}
+
+/* "compute, channel 3, GPU 0, class c86f": beside its track what tells it from others, and of that little
+ * where the page is narrow. */
+function shorten(tracks) {
+	const gpus = new Set(tracks.map((t) => (/, GPU \d+, class/.exec(t.label) || [""])[0]).filter(Boolean));
+
+	for (const t of tracks) {
+		t.plain = t.label.replace(gpus.size > 1 ? /, class [0-9a-f]{4}$/ : /(, GPU \d+)?, class [0-9a-f]{4}$/, "");
+		t.short = t.plain.replace(/^(GPU: )?(\w[\w ]*), channel (\d+)/, "$1$2 ($3)").replace("device memory", "memory").replace(" quieter channels", " quieter");
+	}
+	return tracks;
 }
 
 function steps(flat) {

@@ -342,8 +342,9 @@ struct nvs_live_alloc {
 #define NVS_LIVE_CHANNEL_BOUND (1u << 1) /* its ring is known */
 
 /*
- * By our own thread, ten times a second: all of a row is of that moment (CLOCK.ticks), but time of
- * a submission, which is up to a tenth of a second late. A row is reused when its channel is gone
+ * By our own thread, ten times a second: all of a row is of that moment (CLOCK.ticks), but
+ * completed and completed_of, which may be of an earlier one, and the time of a submission, which
+ * is up to a tenth of a second late. A row is reused when its channel is gone
  * and there is no other one.
  */
 struct nvs_live_channel {
@@ -362,7 +363,11 @@ struct nvs_live_channel {
 	uint64_t release_address; /* GPU address of the slot, 0 not known */
 	uint64_t submitted_at; /* ticks when the last submission was seen; 0: none yet */
 	uint64_t completed_at; /* ticks when completed last changed; 0: never */
-	uint64_t reserved[4];
+	/* What was submitted when completed was read: the two are of one moment, and what lies
+	 * between them is pending. submitted is later where the program submits too fast for both.
+	 * NVS_LIVE_UNKNOWN: the last submission releases nothing that is known */
+	uint64_t completed_of;
+	uint64_t reserved[3];
 };
 
 #ifdef __cplusplus

@@ -331,8 +331,12 @@ static void take_channel(struct nvs_page_file *file, struct nvs_page_channel *to
 	to->completed = from->completed;
 	if (to->completed != NVS_LIVE_UNKNOWN && to->completed > to->submitted.total)
 		to->completed = to->submitted.total;
-	to->pending = to->completed == NVS_LIVE_UNKNOWN ? NVS_LIVE_UNKNOWN
-							: to->submitted.total - to->completed;
+	/* Of two figures of one moment: what was submitted since is not known to be pending. */
+	to->pending = from->completed == NVS_LIVE_UNKNOWN ||
+				      from->completed_of == NVS_LIVE_UNKNOWN ||
+				      from->completed_of < from->completed
+			      ? NVS_LIVE_UNKNOWN
+			      : from->completed_of - from->completed;
 	to->wanted = from->wanted;
 	to->released = from->released;
 	to->release_address = from->release_address;

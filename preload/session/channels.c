@@ -11,6 +11,7 @@
  * Our own thread blocks SIGSEGV and SIGBUS, so that no handler of the program comes to run on it: a
  * fault would end the program. The kernel is asked before each read.
  */
+#include <errno.h>
 #include "preload/base/sys.h"
 #include "preload/live/live.h"
 #include "preload/rm/rm.h"
@@ -127,40 +128,69 @@ static uint32_t get_of(const struct nvs_channel_entry *c)
 	return load32(c->put + NVS_USERD_GP_GET - NVS_USERD_GP_PUT, &get) ? get : NVS_NONE;
 }
 
-/* What the last submission releases, and what has been released: where both were read with nothing
- * submitted meanwhile. */
+struct release {
+	uint64_t claim; /* of the channel when this was read */
+	uint64_t slot, wanted;
+	uint32_t released;
+};
+
+#define TRIES 16 /* at a channel that is submitted to meanwhile */
+
+/*
+ * What the last submission releases, and what has been released, both read with nothing submitted
+ * meanwhile. 0: the last submission has no such release; -EAGAIN: it is submitted to too fast.
+ */
+static int see_release(const struct nvs_channel_entry *c, struct release *seen)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uintptr_t at;
+		bool known;
+
+		*seen = (struct release){
+			.claim = __atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE)};
+		known = last_release(c, (uint32_t)(seen->claim & ((1u << NVS_PUT_BITS) - 1)),
+				     &seen->slot, &seen->wanted);
+		at = known ? seen_at(c->vaspace, seen->slot, 16) : 0;
+		known = at && load32((const uint32_t *)at, &seen->released);
+		if (__atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE) == seen->claim)
+			return known;
+	}
+	return -EAGAIN;
+}
+
 static void fill_release(struct nvs_live_channel *row, const struct nvs_channel_entry *c,
 			 uint64_t now)
 {
-	uint64_t claim = __atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE);
-	uint64_t slot = 0, wanted = 0, pending;
-	uint32_t released = 0;
-	uintptr_t at;
-	bool known = c->ring && claim >> NVS_PUT_BITS &&
-		     last_release(c, (uint32_t)(claim & ((1u << NVS_PUT_BITS) - 1)), &slot,
-				  &wanted);
+	struct release seen = {0};
+	uint64_t submitted, pending;
+	int known = c->ring && row->submitted ? see_release(c, &seen) : 0;
 
-	at = known ? seen_at(c->vaspace, slot, 16) : 0;
-	known = at && load32((const uint32_t *)at, &released) &&
-		__atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE) == claim;
+	/* What was read last stays, if anything was. */
+	if (known < 0 && row->completed_of)
+		return;
 	/* A count of its own would have to lie as far back as submissions go. */
-	pending = (uint32_t)wanted - released;
-	known = known && pending <= claim >> NVS_PUT_BITS;
-	store(&row->wanted, known ? wanted : NVS_LIVE_UNKNOWN);
-	store(&row->released, known ? released : NVS_LIVE_UNKNOWN);
+	submitted = seen.claim >> NVS_PUT_BITS;
+	pending = (uint32_t)seen.wanted - seen.released;
+	known = known > 0 && pending <= submitted;
+	store(&row->wanted, known ? seen.wanted : NVS_LIVE_UNKNOWN);
+	store(&row->released, known ? seen.released : NVS_LIVE_UNKNOWN);
 	if (known) {
-		uint64_t completed = (claim >> NVS_PUT_BITS) - pending;
+		uint64_t completed = submitted - pending;
 
 		if (completed != row->completed && completed)
 			store(&row->completed_at, now);
 		store(&row->completed, completed);
-		store(&row->release_address, slot);
-		store(&row->submitted, claim >> NVS_PUT_BITS);
-	} else if (!(claim >> NVS_PUT_BITS)) {
-		store(&row->completed, 0);
-	} else if (row->completed == 0) {
-		store(&row->completed, NVS_LIVE_UNKNOWN);
+		store(&row->completed_of, submitted);
+		store(&row->release_address, seen.slot);
+		if (submitted > row->submitted)
+			store(&row->submitted, submitted);
+		return;
 	}
+	if (!row->submitted)
+		store(&row->completed, 0);
+	else if (row->completed == 0)
+		store(&row->completed, NVS_LIVE_UNKNOWN);
+	store(&row->completed_of, row->submitted ? NVS_LIVE_UNKNOWN : 0);
 }
 
 static void fill(struct nvs_live_page *page, struct nvs_live_channel *row,
@@ -182,8 +212,7 @@ static void fill(struct nvs_live_page *page, struct nvs_live_channel *row,
 	if (claim >> NVS_PUT_BITS != row->submitted)
 		store(&row->submitted_at, now);
 	store(&row->submitted, claim >> NVS_PUT_BITS);
-	if (bound)
-		fill_release(row, c, now);
+	fill_release(row, c, now);
 }
 
 static void begin(struct nvs_live_channel *row)

@@ -173,7 +173,8 @@ static void everything(struct live_page *page)
 					  .get = 3,
 					  .used = 2,
 					  .submitted = 50,
-					  .completed = 48};
+					  .completed = 48,
+					  .completed_of = 50};
 	slot->generation = 1;
 	slot->tid = (uint32_t)getpid();
 	slot->calls[0] = (struct nvs_live_call){page->head.clock.ticks, 9, sync, 0};

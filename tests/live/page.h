@@ -314,6 +314,7 @@ static inline void live_page_example(struct live_page *p, uint32_t pid, uint64_t
 					  .used = 3,
 					  .submitted = 102 * rounds + 7,
 					  .completed = 102 * rounds,
+					  .completed_of = 102 * rounds + 7,
 					  .wanted = NVS_LIVE_UNKNOWN,
 					  .released = NVS_LIVE_UNKNOWN,
 					  .submitted_at = p->head.clock.ticks,

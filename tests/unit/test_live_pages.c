@@ -334,6 +334,30 @@ static void test_lies(void)
 	refused("version");
 }
 
+/* A program that submits faster than it can be looked at: what it submitted since is not pending. */
+static void test_submitted_since(void)
+{
+	struct nvs_pages *pages = open_pages();
+	const struct nvs_page *p;
+
+	live_page_example(&page, (uint32_t)getpid(), 10);
+	page.channels[0].submitted += 20000;
+	live_page_write(&page, folder);
+	p = only(pages);
+	if (p) {
+		EXPECT_EQ(p->channels[0].pending, 7);
+		EXPECT_EQ(p->pending, 7);
+		EXPECT_EQ(p->channels[0].submitted.total, 102 * 10 + 7 + 20000);
+	}
+	page.channels[0].completed_of = NVS_LIVE_UNKNOWN;
+	live_page_write(&page, folder);
+	EXPECT_EQ(nvs_pages_look(pages), 0);
+	if (nvs_pages_count(pages) == 1)
+		EXPECT_EQ(nvs_pages_at(pages, 0)->channels[0].pending, NVS_LIVE_UNKNOWN);
+	nvs_pages_close(pages);
+	unlink(path_of((uint32_t)getpid(), ""));
+}
+
 /* Numbers that name what is not there name nothing; texts without an end have one. */
 static void test_wild(void)
 {
@@ -371,7 +395,7 @@ static void test_wild(void)
 	EXPECT_EQ(p->allocs[0].site, 0);
 	EXPECT_EQ(p->sites[1].nframes, NVS_LIVE_FRAMES);
 	EXPECT_EQ(p->channels[0].gpu, 0);
-	EXPECT_EQ(p->channels[0].pending, 0);
+	EXPECT_EQ(p->channels[0].pending, NVS_LIVE_UNKNOWN);
 	/* It is cut short while it is open. */
 	EXPECT(!truncate(path_of((uint32_t)getpid(), ""), 5000));
 	EXPECT_EQ(nvs_pages_look(pages), 0);
@@ -438,6 +462,7 @@ int main(void)
 	test_same_pid();
 	test_strangers();
 	test_lies();
+	test_submitted_since();
 	test_wild();
 	test_notice();
 	rmdir(folder);

@@ -144,6 +144,10 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 /* Tells of this thread's calls that were left by a jump. */
 void nvs_api_forget_left(void);
 
+/* Gives this thread's calls that began before the live page did their rows in it; to be done before
+ * the thread has a buffer, which shows them. */
+void nvs_api_name_open(void);
+
 /* callsite.c: number of the stack that led to a call which is over, NVS_NONE if none is taken.
  * *UNWOUND: signals were held back for it, which are to be delivered once BUFFER has been left. */
 struct nvs_buffer;

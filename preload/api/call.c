@@ -372,11 +372,33 @@ static struct nvs_buffer *shown(void)
 	return buffer && buffer->shared ? buffer : NULL;
 }
 
+static __attribute__((noinline)) uint32_t first_row(const struct nvs_api *api)
+{
+	struct nvs_live_page *page = live() ? nvs_live_page() : NULL;
+
+	return page ? nvs_live_api_row(page, nvs_api_number(api), api->name, api->group) : 0;
+}
+
+void nvs_api_name_open(void)
+{
+	struct nvs_live_page *page = nvs_live_page();
+
+	for (uint32_t i = 0; page && i < nvs_calls.depth && i < NVS_MAX_CALLS; i++) {
+		struct nvs_open_call *open = &nvs_calls.open[i];
+		const struct nvs_api *api = &nvs_api_table[open->api];
+
+		if (!open->row)
+			open->row = nvs_live_api_row(page, open->api, api->name, api->group);
+	}
+}
+
 /* A thread's first call may be the one that never returns. */
 static __attribute__((noinline)) void show_first(void)
 {
-	if (live() && wanted(false))
-		nvs_buffer_mine();
+	if (!live() || !wanted(false))
+		return;
+	nvs_api_name_open();
+	nvs_buffer_mine();
 }
 
 void nvs_api_forget_left(void)
@@ -386,13 +408,6 @@ void nvs_api_forget_left(void)
 	abandon(&nvs_calls, (uintptr_t)__builtin_frame_address(0));
 	if (shared)
 		nvs_calls_hide(shared, nvs_calls.depth);
-}
-
-static __attribute__((noinline)) uint32_t first_row(const struct nvs_api *api)
-{
-	struct nvs_live_page *page = live() ? nvs_live_page() : NULL;
-
-	return page ? nvs_live_api_row(page, nvs_api_number(api), api->name, api->group) : 0;
 }
 
 /* Of the live page; 0: there is none. */

@@ -251,6 +251,7 @@ static int begin(struct nvs_session *session)
 	if (err)
 		return err;
 	live = begin_live(session);
+	nvs_api_name_open();
 	err = nvs_options()->untraced ? begin_untraced(session, live)
 				      : create_under_free_name(session);
 	if (err) {

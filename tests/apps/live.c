@@ -13,6 +13,7 @@
  *   ranges          pushed NVTX ranges, of a thread that lives and of one that is gone
  *   hold            waits in a call for its end
  *   short           lives for a moment
+ *   first           what the call is called that made the page, which began before it
  *   fork, exec      a child that uses the GPU itself; another program in this process
  */
 #include <dlfcn.h>
@@ -441,11 +442,40 @@ static void in_child(void)
 	EXPECT(page->state == NVS_LIVE_RUNNING, "the parent's state is %u", page->state);
 }
 
+/* It is over, and stands where it was shown until the next one does. */
+static void first_call(void)
+{
+	CUdevice d;
+	CUcontext c;
+	uint32_t found = 0;
+
+	CK(cuInit(0));
+	CK(cuDeviceGet(&d, 0));
+	CK(cuDevicePrimaryCtxRetain(&c, d));
+	find_page();
+	for (uint32_t i = 1; i < rows(NVS_LIVE_SLOTS); i++) {
+		const struct nvs_live_slot *s = row(NVS_LIVE_SLOTS, i);
+		const struct nvs_live_api *api = row(NVS_LIVE_APIS, s->calls[0].api);
+
+		if (s->tid != (uint32_t)getpid())
+			continue;
+		EXPECT(!strcmp(string(api->name), "cuDevicePrimaryCtxRetain"), "row %u '%s'",
+		       s->calls[0].api, string(api->name));
+		found++;
+	}
+	EXPECT(found == 1, "%u slots are this thread's", found);
+	puts("live ok");
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 	uint32_t n = argc > 2 ? (uint32_t)atoi(argv[2]) : 1000;
 
+	if (!strcmp(what, "first")) {
+		first_call();
+		return 0;
+	}
 	begin();
 	per_thread = n;
 	if (!strcmp(what, "counts"))

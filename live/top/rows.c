@@ -99,7 +99,7 @@ static void name_gpus(struct nvs_top_row *row)
 /* Its whole command, as long as it is there; else its name. */
 static void name_command(struct nvs_top_row *row)
 {
-	char path[64];
+	char path[64], *slash;
 	ssize_t n = -1;
 	int fd = -1;
 
@@ -112,13 +112,19 @@ static void name_command(struct nvs_top_row *row)
 	}
 	while (n > 0 && !row->command[n - 1])
 		n--;
+	/* A title that the program gave itself has blanks, and no folder. */
+	row->command[n > 0 ? n : 0] = 0;
+	slash = strrchr(row->command, '/');
+	if (slash && slash[1] && !strchr(row->command, ' '))
+		row->folder = (uint32_t)(slash + 1 - row->command);
 	for (ssize_t i = 0; i < n; i++)
 		row->command[i] = row->command[i] ? row->command[i] : ' ';
-	row->command[n > 0 ? n : 0] = 0;
 	/* One of another name space is another one's. */
-	if (n <= 0 || (*row->page->program && !strstr(row->command, row->page->program)))
+	if (n <= 0 || (*row->page->program && !strstr(row->command, row->page->program))) {
 		snprintf(row->command, sizeof(row->command), "%s",
 			 *row->page->program ? row->page->program : "?");
+		row->folder = 0;
+	}
 }
 
 static void find_call(struct nvs_top_row *row)

@@ -11,6 +11,7 @@
 struct nvs_top_row {
 	const struct nvs_page *page;
 	char user[32], gpus[32], command[512];
+	uint32_t folder; /* characters of command before its base name */
 	/* The call that has been in flight for longest; NULL: none is, or none can be seen */
 	const char *call;
 	uint64_t call_ns;

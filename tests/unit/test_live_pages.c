@@ -334,7 +334,8 @@ static void test_lies(void)
 	refused("version");
 }
 
-/* A program that submits faster than it can be looked at: what it submitted since is not pending. */
+/* A program that submits faster than it can be looked at: what it submitted since is not pending.
+ */
 static void test_submitted_since(void)
 {
 	struct nvs_pages *pages = open_pages();

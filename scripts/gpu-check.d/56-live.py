@@ -9,6 +9,22 @@ ROUNDS = 9
 PUBLISHED = "published for GPUprobe: 255 and 265 us, +3.92 %"
 
 
+def in_one_process(suite, row, name, run_folder):
+    """By the benchmark's library, which can be switched off and on; `make bench-library` builds it."""
+    library = os.path.join(os.path.dirname(suite.library), "bench", "libnvsnoop.so")
+    if not os.path.exists(library):
+        row.notes.append("in one process: not measured, no benchmark's library (make bench-library)")
+        return
+    env = suite.preload(run_folder, "quiet")
+    env.update(LD_PRELOAD=library, NVSNOOP_OUT="none", XDG_RUNTIME_DIR=run_folder)
+    out, _, status = suite.run(f"{name}: in one process", [suite.program("pairs")], env)
+    if status or not out.startswith("without "):
+        row.wrong.append(f"in one process: exit {status}, {out.strip()}")
+        return
+    off, on = float(out.split()[1]), float(out.split()[3])
+    row.notes.append(f"in one process: {off:.2f} us without, {on:.2f} with the page, {on / off - 1:+.2%}")
+
+
 def check_pairs(suite, name):
     """In turns: the machine's mood is in all of them."""
     row, took = suite.row(name), {"plain": [], "page": [], "trace": []}
@@ -32,6 +48,7 @@ def check_pairs(suite, name):
         more = [b / a - 1 for a, b in zip(took["plain"], took[how])]
         row.notes.append(f"{how}: {statistics.median(took[how]):.2f} us, {statistics.median(more):+.2%}")
     row.notes.append(f"plain: {plain:.2f} us; {PUBLISHED}")
+    in_one_process(suite, row, name, run_folder)
     if glob.glob(os.path.join(run_folder, "nvsnoop.*.live")):
         row.wrong.append("a page was left behind")
     return row

@@ -45,7 +45,7 @@ static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format 
 	o.rows = o.has_rows ? o.rows : NVS_HTML_ROWS;
 	part->options = &o;
 	part->out = &out;
-	r = part->report->print(part);
+	r = nvs_run_print(part);
 	if (fclose(out.file) && !r)
 		r = p->status ? p->status : -EIO;
 	part->options = before;

@@ -200,6 +200,7 @@ struct nvs_source {
 	struct nvs_cells *cells; /* for NVS_NEED_CELLS */
 	struct nvs_waiting *waiting; /* durations, while it is read */
 	struct nvs_nvtx *nvtx; /* for NVS_NEED_NVTX and --nvtx: of the latest reading */
+	struct nvs_nvtx *counted; /* of the reading for all reports: a report may read once more */
 	struct nvs_timing *timing; /* for NVS_NEED_TIMING: settled before the second reading */
 	uint32_t later; /* what reports that are still to be printed need */
 };
@@ -211,6 +212,8 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 /* *VERDICT: the exit status that a report asks for. */
 int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_options_report *o,
 		   int *verdict);
+/* One of them, with the ranges as the reading for all reports left them. */
+int nvs_run_print(struct nvs_run *run);
 void nvs_runs_free(struct nvs_run *runs, struct nvs_source *sources,
 		   const struct nvs_options_report *o);
 /* What a report that prints while it reads does with each trace, until one fails. */

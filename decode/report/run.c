@@ -68,6 +68,14 @@ static int on_timing(void *arg, const struct nvs_rec *rec)
 
 /* ---- a reading ---- */
 
+/* Back to those of the reading for all reports, once there was one: it counted in them. */
+static void drop_nvtx(struct nvs_source *s)
+{
+	if (s->nvtx != s->counted)
+		nvs_nvtx_free(s->nvtx);
+	s->nvtx = s->counted;
+}
+
 /* What is open is known to all the others: it is told first. */
 static int begin_nvtx(struct nvs_source *s, struct nvs_reading *reading)
 {
@@ -75,7 +83,7 @@ static int begin_nvtx(struct nvs_source *s, struct nvs_reading *reading)
 
 	if (!(s->later & NVS_NEED_NVTX) && !s->options->nvtx.n)
 		return 0;
-	nvs_nvtx_free(s->nvtx);
+	drop_nvtx(s);
 	s->nvtx = nvs_nvtx_new(s->options);
 	return s->nvtx ? nvs_reading_add(reading, &reader) : -ENOMEM;
 }
@@ -384,7 +392,16 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		sources[i].later = needs;
 		r = read_for(runs, sources + i, true);
 	}
+	for (uint32_t i = 0; i < runs->n; i++)
+		sources[i].counted = sources[i].nvtx;
 	return r;
+}
+
+int nvs_run_print(struct nvs_run *run)
+{
+	for (uint32_t i = 0; i < run->n; i++)
+		drop_nvtx(run->sources + i);
+	return run->report->print(run);
 }
 
 /* Above one of several. */
@@ -413,7 +430,7 @@ int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_o
 		if (n > 1 && o->format == NVS_FORMAT_TEXT)
 			print_head(out, runs + i, !i);
 		runs[i].out = out;
-		r = runs[i].report->print(runs + i);
+		r = nvs_run_print(runs + i);
 		runs[i].nothing = runs[i].n && !runs[i].report->verdict && out->told == told;
 		if (runs[i].verdict)
 			*verdict = runs[i].verdict;
@@ -426,7 +443,8 @@ static void close_source(struct nvs_source *s)
 	nvs_cells_free(s->cells);
 	nvs_reading_free(s->first);
 	nvs_reading_free(s->second);
-	nvs_nvtx_free(s->nvtx);
+	drop_nvtx(s);
+	nvs_nvtx_free(s->counted);
 	nvs_timing_free(s->timing);
 	nvs_waiting_free(s->waiting);
 	nvs_trace_close(s->trace);

@@ -43,6 +43,7 @@ class Victim:
         self.log = os.path.join(self.folder, "log")
         self.out = self.err = ""
         self.status = None
+        self.children = []
 
     def environment(self, options="", library=True, name="trace.zst", **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("NVSNOOP", "SOFTGPU", "LD_"))}
@@ -54,10 +55,12 @@ class Victim:
 
     def start(self, app, *args, before=None, **more):
         """BEFORE runs in the child, ahead of the program."""
-        return subprocess.Popen([os.path.join(BUILD, "apps", app), *args], cwd=self.folder,
-                                env=self.environment(**more), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-                                preexec_fn=before)
+        child = subprocess.Popen([os.path.join(BUILD, "apps", app), *args], cwd=self.folder,
+                                 env=self.environment(**more), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+                                 preexec_fn=before)
+        self.children.append(child)
+        return child
 
     def end(self, child):
         try:
@@ -100,6 +103,11 @@ class Victim:
         return self
 
     def remove(self):
+        """A case that failed may have left programs that hang."""
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -45,12 +45,14 @@ TEST_CFLAGS    = $(TOOL_CFLAGS)
 
 # What the rooms add to: programs that `make check` runs, in this order, and what it builds before.
 # A test is anything that can be run: exit 0 passed, 77 skipped (last line says why), else failed; a last
-# line `N passed, N failed` counts its checks. TEST_AGAIN is built too, of sources that are compiled without it.
+# line `N passed, N failed` counts its checks. TEST_AGAIN is built too, of sources that are compiled without it;
+# SAN_GOALS, with UNIT_SAN, under ASan and UBSan, by one make: two would build the same files at once.
 FAST_TESTS =
 TESTS      =
 SLOW_TESTS =
 TEST_DEPS  =
 TEST_AGAIN =
+SAN_GOALS  =
 
 .PHONY: all
 all:

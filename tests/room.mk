@@ -78,8 +78,7 @@ check:
 	$(Q)$(MAKE) --no-print-directory check-run
 
 check-build: all test-deps
-	$(Q)[ -z '$(UNIT_SAN)' ] || \
-	    $(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(UNIT_SAN)
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(UNIT_SAN) $(SAN_GOALS)
 
 # TEST=word runs only the tests whose name has the word in it. TEST_JOBS: how many at a time, on two cores two; no
 # test depends on how soon it comes to run.

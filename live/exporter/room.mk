@@ -16,7 +16,4 @@ $(BUILD)/tests/live/comers: tests/live/comers.c
 TESTS      += tests/live/exporter
 SLOW_TESTS += tests/live/http
 TEST_DEPS  += $(BUILD)/nvsnoop-exporter $(BUILD)/tests/live/comers
-TEST_AGAIN += san-exporter
-.PHONY: san-exporter
-san-exporter:
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(BUILD)/san/nvsnoop-exporter
+SAN_GOALS  += $(BUILD)/san/nvsnoop-exporter

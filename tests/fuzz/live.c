@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* FUZZ: decode live/read/page.o live/read/rows.o live/read/slots.o live/read/words.o */
-/* FUZZ: live/read/pages.o live/read/alive.o live/top/sheet.o live/top/detail.o live/top/columns.o
- */
-/* FUZZ: live/top/rows.o live/top/json.o live/top/print.o live/top/head.o */
+/* FUZZ: live/read/pages.o live/read/alive.o live/top/sheet.o live/top/detail.o */
+/* FUZZ: live/top/columns.o live/top/rows.o live/top/json.o live/top/print.o live/top/head.o */
 /*
  * Live pages of strangers: read twice, as two looks do, the second time with a byte changed, and
  * shown in every way there is. What comes out is bounded, and fit for a terminal.

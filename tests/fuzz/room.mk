@@ -28,7 +28,7 @@ $(BUILD)/fuzz/search-$(1): $(2)
 endef
 $(foreach f,$(FZ_NAMES),$(eval $(call fuzz_rule,$(f),$(call fz_objs,$(f),$(call fz_words,$(f))))))
 
-.PHONY: fuzz fuzz-replay fuzz-search fuzz-check fuzz-seeds
+.PHONY: fuzz fuzz-replay fuzz-search fuzz-seeds
 fuzz-replay: $(FZ_NAMES:%=$(BUILD)/fuzz/replay-%)
 fuzz-search: $(patsubst %,$(BUILD)/fuzz/search-%,$(filter $(FZ_NAMES),$(FUZZ)))
 
@@ -38,10 +38,8 @@ fuzz:
 	    FUZZ='$(FUZZ)' fuzz-search
 	$(Q)BUILD=$(BUILD) tests/fuzz/search $(SECONDS) $(FUZZ)
 
-TEST_AGAIN += fuzz-check
+SAN_GOALS  += fuzz-replay
 SLOW_TESTS += tests/fuzz/check
-fuzz-check:
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined fuzz-replay
 
 # Seeds; what a search finds is added by hand, under a name that tells.
 $(BUILD)/fuzz/mkseeds: $(BUILD)/fuzzed/tests/fuzz/mkseeds.o

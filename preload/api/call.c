@@ -2,6 +2,7 @@
 /*
  * A wrapped call begins and ends. Built without vector code, since the arguments may stand in
  * vector registers; allocates nothing; the record goes into the thread's buffer as everything else.
+ * One file, since begin and end hand each other what stands on the thread's stack of calls.
  */
 #include "preload/api/api.h"
 #include "preload/signals/signals.h"
@@ -325,7 +326,9 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 		nvs_sigview_deliver_now();
 }
 
-static void write_early(struct made *m)
+/* Apart: its room is not to stand on the stack while a call's stack is taken, on the smallest there
+ * is. */
+static __attribute__((noinline)) void write_early(struct made *m)
 {
 	struct {
 		struct nvs_rec_call rec;

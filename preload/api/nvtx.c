@@ -2,7 +2,8 @@
 /*
  * What NVTX calls in place of nothing: one record for each range that begins or ends, and for each
  * mark. Layouts and numbers are those of NVTX 3, as its public headers nvToolsExt.h and nvtxTypes.h
- * give them to programs and tools; those of version 2 are the same as far as that went.
+ * give them to programs and tools; those of version 2 are the same as far as that went. One file:
+ * each function is one entry of its two tables.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -61,7 +61,7 @@ struct nvs_live_facts {
 int nvs_live_begin(const struct nvs_live_facts *facts);
 /* The trace that is written as well, "": none. */
 void nvs_live_trace(const char *path);
-/* Slot NUMBER, which nobody has yet; NULL: no room for it. Slot 0 is everybody's. */
+/* Slot NUMBER, which nobody has yet; NULL: no room for it. Slot 0 is nobody's. */
 struct nvs_live_slot *nvs_live_slot(uint32_t number);
 /* There is to be room for so many slots. */
 void nvs_live_more_slots(uint32_t number);

@@ -126,6 +126,8 @@ static void on_alternate(int sig)
 static void *tiny_thread(void *arg)
 {
 	cuCtxSetCurrent(arg);
+	/* Its stack is taken when it is over, above all that a call needs. */
+	cuCtxSynchronize();
 	submit_some();
 	return NULL;
 }

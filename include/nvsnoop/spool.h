@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+/* A structure ends in an array without a size, which ISO C++ does not know. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -143,6 +147,7 @@ struct nvs_channel_done {
 	uint64_t value[2]; /* the 16 bytes in it */
 };
 
+#pragma GCC diagnostic pop
 #ifdef __cplusplus
 }
 #endif

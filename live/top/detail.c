@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* All that is known of one process: who it is, and a table for each sort of thing. */
+/*
+ * All that is known of one process: who it is, and a table for each sort of thing. One file, since
+ * all tables are built in the same few ways.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live WHAT: looks at its own live page while it works, and holds it against what it has done.
+ * live WHAT: looks at its own live page while it works, and holds it against what it has done. One
+ * program, since each WHAT is a page of it.
  *
  *   counts ROUNDS   4 threads at full speed: what the page says is never less than what had been
  *                   done before it was read, never more than what had been begun after, and at rest

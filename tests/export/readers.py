@@ -160,7 +160,7 @@ class Perfetto:
             self.flows[flow].add("call")
 
     def submission(self, track, event, sequence):
-        number = int(re.match(r"channel (\d+)", first(self.tracks[track], "name")).group(1))
+        number = int(re.search(r"channel (\d+)", first(self.tracks[track], "name")).group(1))
         said = event["said"]
         self.totals.add(self.totals.channels[sequence, number], 1, said["entries"], said["command_bytes"])
         for flow in event.get("flows", []):

@@ -352,9 +352,9 @@ API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags)
 	return sg_stream_submit(s, s->compute, p);
 }
 
-/* As the class of the host has it: a release, when all before it is done. */
-API CUresult cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr at, uint32_t value,
-				     unsigned flags)
+/* One word written or waited for, as EXECUTE says, in the stream's order. */
+static CUresult stream_word(CUstream handle, CUdeviceptr at, uint32_t value, unsigned flags,
+			    uint32_t execute)
 {
 	struct CUstream_st *s = sg_stream(handle);
 	uint32_t *p;
@@ -364,23 +364,20 @@ API CUresult cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr at, uint32_t v
 	p = sg_stream_begin(s, s->compute, 16);
 	if (!p)
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
-	p = push_acquire(p, at, value, RELEASE_WFI);
+	p = push_acquire(p, at, value, execute);
 	p = sg_push_progress(s->compute, p, 0);
 	return sg_stream_submit(s, s->compute, p);
+}
+
+/* As the class of the host has it: a release, when all before it is done. */
+API CUresult cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr at, uint32_t value,
+				     unsigned flags)
+{
+	return stream_word(handle, at, value, flags, RELEASE_WFI);
 }
 
 /* Until the word there has reached VALUE; no other condition is offered. */
 API CUresult cuStreamWaitValue32_v2(CUstream handle, CUdeviceptr at, uint32_t value, unsigned flags)
 {
-	struct CUstream_st *s = sg_stream(handle);
-	uint32_t *p;
-
-	if (!s || flags)
-		return s ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
-	p = sg_stream_begin(s, s->compute, 16);
-	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
-	p = push_acquire(p, at, value, ACQUIRE_SWITCH);
-	p = sg_push_progress(s->compute, p, 0);
-	return sg_stream_submit(s, s->compute, p);
+	return stream_word(handle, at, value, flags, ACQUIRE_SWITCH);
 }

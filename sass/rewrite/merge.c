@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Moves what blocks count to blocks that are executed as often by the same threads, so that fewer
+ * have to count. */
+#include "sass/rewrite/rewrite.h"
+#include "sass/sass.h"
+
+static bool unconditional(const struct nvs_function *fn, uint32_t i)
+{
+	return !(fn->flags[i] & NVS_FALLS) || !(fn->flags[i] & NVS_ENDS);
+}
+
+/* Leaves a region by a way that is none of its BSYNC's, or changes who waits there. */
+static bool breaks_region(nvs_word w)
+{
+	switch (nvs_op(w)) {
+	case NVS_OP_EXIT:
+	case NVS_OP_CALL_ABS:
+	case NVS_OP_BREAK:
+	case NVS_OP_BMOV_TO:
+	case NVS_OP_BMOV_FROM:
+	case NVS_OP_KILL:
+	case NVS_OP_BPT:
+	case NVS_OP_RTT:
+		return true;
+	case NVS_OP_WARPSYNC:
+		return nvs_get(w, 86, 1);
+	}
+	return false;
+}
+
+static bool calls_unknown(const struct nvs_function *fn, uint32_t i)
+{
+	return fn->flags[i] & NVS_OUT ||
+	       (nvs_op(fn->code[i]) == NVS_OP_CALL && fn->target[i] == NVS_NOWHERE);
+}
+
+struct walk {
+	uint32_t *stamp, now; /* instructions of the region, by its number */
+	uint32_t *list, lists; /* the same in order of discovery: what is behind NEXT is still to be
+				  looked at */
+	uint64_t steps; /* left for the whole function */
+};
+
+static void visit(struct walk *walk, uint32_t i)
+{
+	if (walk->stamp[i] == walk->now)
+		return;
+	walk->stamp[i] = walk->now;
+	walk->list[walk->lists++] = i;
+}
+
+static void visit_next(struct nvs_function *fn, struct walk *walk, uint32_t i, bool targets)
+{
+	const uint8_t *table;
+	uint32_t n = 0;
+
+	if (fn->flags[i] & NVS_FALLS && i + 1 < fn->n)
+		visit(walk, i + 1);
+	if (!targets)
+		return;
+	if (fn->target[i] != NVS_NOWHERE && nvs_op(fn->code[i]) != NVS_OP_BSSY)
+		visit(walk, fn->target[i]);
+	if (!nvs_is_brx(fn->code[i]))
+		return;
+	table = nvs_targets(&fn->info, i * 16, &n);
+	for (uint32_t k = 0; table && k < n; k++)
+		visit(walk, nvs_get32(table + 4 * (size_t)k) / 16);
+}
+
+/* Whether what is called from the region comes back whole. */
+static bool calls_return(struct nvs_function *fn, struct walk *walk, uint32_t from)
+{
+	for (; from < walk->lists; from++) {
+		uint32_t i = walk->list[from];
+
+		if (!walk->steps || breaks_region(fn->code[i]) || calls_unknown(fn, i))
+			return false;
+		walk->steps--;
+		if (nvs_op(fn->code[i]) != NVS_OP_RET)
+			visit_next(fn, walk, i, true);
+		else if (fn->flags[i] & NVS_FALLS)
+			visit(walk, i + 1);
+	}
+	return true;
+}
+
+/* Whether all threads that execute the BSSY at I meet again at its BSYNC: no way leads into the
+ * region but from I, and none out of it but through BSYNCs that stand before JOIN. */
+static bool closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
+{
+	uint32_t join = fn->target[i], bar = (uint32_t)nvs_get(fn->code[i], 16, 4), own;
+	bool calls = false;
+
+	walk->now++;
+	walk->lists = 0;
+	visit(walk, i + 1);
+	for (uint32_t k = 0; k < walk->lists; k++) {
+		uint32_t at = walk->list[k];
+		nvs_word w = fn->code[at];
+		unsigned op = nvs_op(w);
+
+		if (!walk->steps)
+			return false;
+		walk->steps--;
+		if (op == NVS_OP_BSYNC && nvs_get(w, 16, 4) == bar) {
+			if (at + 1 != join)
+				return false;
+			continue;
+		}
+		if (breaks_region(w) || op == NVS_OP_RET || at == join || calls_unknown(fn, at) ||
+		    (op == NVS_OP_BSSY && nvs_get(w, 16, 4) == bar))
+			return false;
+		calls |= op == NVS_OP_CALL;
+		visit_next(fn, walk, at, op != NVS_OP_CALL);
+	}
+	own = walk->lists;
+	for (uint32_t k = 0; k < own; k++) {
+		uint32_t at = walk->list[k];
+
+		if (at != i + 1 && at && fn->flags[at - 1] & NVS_SEEN &&
+		    fn->flags[at - 1] & NVS_FALLS && walk->stamp[at - 1] != walk->now &&
+		    at - 1 != i)
+			return false;
+		for (uint32_t e = fn->edges_to[at]; e != NVS_NOWHERE; e = fn->edge[e].next)
+			if (nvs_op(fn->code[fn->edge[e].from]) != NVS_OP_BSSY &&
+			    walk->stamp[fn->edge[e].from] != walk->now && fn->edge[e].from != i)
+				return false;
+	}
+	/* Into JOIN: by BSYNCs of the region alone. */
+	if (!(fn->flags[join] & NVS_LEAD) || join == 0)
+		return false;
+	if (join && fn->flags[join - 1] & NVS_SEEN && fn->flags[join - 1] & NVS_FALLS &&
+	    (walk->stamp[join - 1] != walk->now || nvs_op(fn->code[join - 1]) != NVS_OP_BSYNC))
+		return false;
+	for (uint32_t e = fn->edges_to[join]; e != NVS_NOWHERE; e = fn->edge[e].next)
+		if (nvs_op(fn->code[fn->edge[e].from]) != NVS_OP_BSSY)
+			return false;
+	if (!calls)
+		return true;
+	walk->now++;
+	for (uint32_t k = 0; k < own; k++)
+		if (nvs_op(fn->code[walk->list[k]]) == NVS_OP_CALL &&
+		    fn->target[walk->list[k]] != NVS_NOWHERE)
+			visit(walk, fn->target[walk->list[k]]);
+	return calls_return(fn, walk, own);
+}
+
+static void fix(struct nvs_function *fn, uint32_t i)
+{
+	if (i < fn->n && fn->flags[i] & NVS_SEEN)
+		fn->span[fn->home[i]].fixed = true;
+}
+
+/* Blocks that are entered in ways that no edge shows: entries, where a BSSY's threads meet,
+ * functions, and behind calls. */
+static void find_fixed(struct nvs_function *fn)
+{
+	struct nvs_cubin_symbol s;
+
+	fix(fn, 0);
+	for (uint32_t i = 0; i < fn->r->cubin.symbols; i++)
+		if (nvs_cubin_symbol(&fn->r->cubin, i, &s) && s.section == fn->text.index &&
+		    s.type == 2 && s.value / 16 < fn->n)
+			fix(fn, (uint32_t)(s.value / 16));
+	for (uint32_t i = 0; i < fn->n; i++) {
+		unsigned op = nvs_op(fn->code[i]);
+
+		if (!(fn->flags[i] & NVS_SEEN))
+			continue;
+		if (op == NVS_OP_BSSY || op == NVS_OP_CALL)
+			fix(fn, fn->target[i]);
+		if (op == NVS_OP_CALL || fn->flags[i] & NVS_OUT)
+			fix(fn, i + 1);
+	}
+}
+
+/* Whether span B's last instruction leads to one place alone, with the same threads. */
+static bool leads_on(const struct nvs_function *fn, const struct nvs_span *b)
+{
+	unsigned op = nvs_op(fn->code[b->last]);
+	bool falls = fn->flags[b->last] & NVS_FALLS;
+
+	if (!(fn->flags[b->last] & NVS_ENDS))
+		return falls;
+	return op == NVS_OP_BRA && unconditional(fn, b->last) && fn->target[b->last] != NVS_NOWHERE;
+}
+
+/* Moves B's sum into those that lead to it; false: one does not lead to it alone. */
+static bool move_up(struct nvs_function *fn, uint32_t b)
+{
+	struct nvs_span *s = &fn->span[b];
+	bool any = false;
+
+	for (int pass = 0; pass < 2; pass++) {
+		if (s->first && fn->flags[s->first - 1] & NVS_SEEN &&
+		    fn->flags[s->first - 1] & NVS_FALLS) {
+			struct nvs_span *p = &fn->span[fn->home[s->first - 1]];
+
+			if (!pass && (!leads_on(fn, p) || p == s))
+				return false;
+			if (pass)
+				p->weight += s->weight;
+			any = true;
+		}
+		for (uint32_t e = fn->edges_to[s->first]; e != NVS_NOWHERE; e = fn->edge[e].next) {
+			struct nvs_span *p = &fn->span[fn->home[fn->edge[e].from]];
+
+			if (!pass && (!leads_on(fn, p) || p == s))
+				return false;
+			if (pass)
+				p->weight += s->weight;
+			any = true;
+		}
+		if (!any)
+			return false;
+	}
+	s->weight = 0;
+	return true;
+}
+
+#define ROUNDS 12
+#define STEPS (UINT64_C(1) << 26)
+
+int nvs_function_merge(struct nvs_function *fn)
+{
+	struct walk walk = {.steps = STEPS};
+	uint32_t(*region)[2], regions = 0;
+	bool moved = true;
+
+	walk.stamp = nvs_arena_get(fn->arena, fn->n, sizeof(*walk.stamp));
+	walk.list = nvs_arena_get(fn->arena, 2 * (size_t)fn->n + 2, sizeof(*walk.list));
+	region = nvs_arena_get(fn->arena, fn->n, sizeof(*region));
+	if (!walk.stamp || !walk.list || !region)
+		return -ENOMEM;
+	find_fixed(fn);
+	for (uint32_t i = 0; i < fn->n; i++)
+		if (fn->flags[i] & NVS_SEEN && nvs_op(fn->code[i]) == NVS_OP_BSSY &&
+		    nvs_guard(fn->code[i]) == NVS_ALWAYS && fn->flags[fn->target[i]] & NVS_SEEN &&
+		    closed(fn, &walk, i)) {
+			region[regions][0] = fn->home[i];
+			region[regions++][1] = fn->home[fn->target[i]];
+		}
+	for (int round = 0; round < ROUNDS && moved; round++) {
+		moved = false;
+		for (uint32_t k = 0; k < regions; k++) {
+			struct nvs_span *a = &fn->span[region[k][0]], *b = &fn->span[region[k][1]];
+
+			if (!b->weight || a == b)
+				continue;
+			a->weight += b->weight;
+			b->weight = 0;
+			moved = true;
+		}
+		for (uint32_t b = fn->spans; b-- > 0;)
+			if (fn->span[b].weight && !fn->span[b].fixed)
+				moved |= move_up(fn, b);
+	}
+	return 0;
+}

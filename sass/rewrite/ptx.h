@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Texts that nvs_count_ptx() puts together: what all GPUs have, and a kernel of either kind,
+ * by the architecture from which on it is taken.
+ */
+#ifndef NVSNOOP_SASS_REWRITE_PTX_H
+#define NVSNOOP_SASS_REWRITE_PTX_H
+
+extern const char nvs_ptx_all[], nvs_ptx_move_75[], nvs_ptx_move_80[], nvs_ptx_elect_75[],
+	nvs_ptx_elect_90[];
+
+#endif

@@ -307,6 +307,31 @@ static void trace(uint32_t parts)
 	mk_close(&m);
 }
 
+/* ---- code ---- */
+
+/* In two pieces, once more, and one that is cut. */
+static void images(void)
+{
+	struct mk m = {.time = 1000};
+	struct nvs_rec_image *image;
+	FILE *file;
+
+	mk_frame_begin(&m, 0, NULL);
+	mk_header(&m);
+	for (uint32_t i = 0; i < 4; i++) {
+		image = mk_rec(&m, NVS_REC_IMAGE, sizeof(*image) + (i != 2) * 16);
+		image->rec.flags = i == 1 ? NVS_IMAGE_LAST : NVS_IMAGE_LOAD;
+		image->image = i == 3;
+		image->size = image->given = 32;
+		image->offset = i == 1 ? 16 : 0;
+		image->bytes = i != 2 ? 16 : 0;
+		image->kind = NVS_CODE_PTX;
+	}
+	put(file = create("trace/images"), m.buf, m.len);
+	fclose(file);
+	mk_close(&m);
+}
+
 /* ---- ranges and marks ---- */
 
 static void name(struct mk *m, uint32_t kind, uint32_t number, uint32_t domain, const char *text)
@@ -513,6 +538,7 @@ int main(int argc, char **argv)
 	}
 	for (uint32_t parts = 1; parts <= 5; parts++)
 		trace(parts);
+	images();
 	nvtx();
 	raw();
 	spool(false);

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When counters are read, and reading them: where the program has waited for the GPU itself, before
+ * a context ends, and at the end; with exact=sync behind each launch.
+ *
+ * They are copied on a stream of our own that waits for no other one. All the same the driver may
+ * have put it on a channel behind work that waits for this very thread; so a reading gives up after
+ * a while, and the next one finds what it has left. Counters only grow, and never begin anew: what
+ * is told is what they have grown by.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "preload/api/counting.h"
+#include "preload/base/preload.h"
+#include "preload/base/state.h"
+#include "preload/base/sys.h"
+#include "sass/count.h"
+#include "trap/buffer/calls.h"
+#include "trap/buffer/process.h"
+
+#define MEMORY (2u << 20) /* that is read into at once */
+#define BATCH 64 /* counts of a record */
+#define PORTABLE 1 /* CU_MEMHOSTREGISTER_PORTABLE */
+#define SOON_MS 100 /* for a reading at a point of the program's */
+#define LAST_MS 5000 /* for one that is the last */
+#define SHARE 50 /* readings take one part in so many of the time */
+#define CREDIT 100000000u /* ticks they may take at first */
+
+struct nvs_counting *nvs_counting(void)
+{
+	return __atomic_load_n(nvs_slot(NVS_SLOT_COUNTING), __ATOMIC_ACQUIRE);
+}
+
+static bool find_driver(struct nvs_counting_driver *d)
+{
+	struct {
+		void **to;
+		const char *name;
+	} wanted[] = {
+		{(void **)&d->get_current, "cuCtxGetCurrent"},
+		{(void **)&d->push, "cuCtxPushCurrent_v2"},
+		{(void **)&d->pop, "cuCtxPopCurrent_v2"},
+		{(void **)&d->get_device, "cuCtxGetDevice"},
+		{(void **)&d->device_count, "cuDeviceGetCount"},
+		{(void **)&d->device_attribute, "cuDeviceGetAttribute"},
+		{(void **)&d->granularity, "cuMemGetAllocationGranularity"},
+		{(void **)&d->reserve, "cuMemAddressReserve"},
+		{(void **)&d->create, "cuMemCreate"},
+		{(void **)&d->map, "cuMemMap"},
+		{(void **)&d->access, "cuMemSetAccess"},
+		{(void **)&d->set, "cuMemsetD8Async"},
+		{(void **)&d->copy, "cuMemcpyDtoHAsync_v2"},
+		{(void **)&d->enlist, "cuMemHostRegister_v2"},
+		{(void **)&d->stream_create, "cuStreamCreate"},
+		{(void **)&d->stream_query, "cuStreamQuery"},
+	};
+	bool all = true;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		*wanted[i].to = nvs_api_driver(wanted[i].name);
+		all = all && *wanted[i].to;
+	}
+	/* Old ones do not have it, nor captures that are disturbed. */
+	*(void **)&d->exchange_mode = nvs_api_driver("cuThreadExchangeStreamCaptureMode");
+	return all;
+}
+
+/* ---- telling ---- */
+
+struct telling {
+	struct {
+		struct nvs_rec_count rec;
+		struct nvs_count counts[BATCH];
+	} room;
+	uint32_t told;
+};
+
+static void flush(struct telling *t, uint32_t flags)
+{
+	struct nvs_rec_count *rec = &t->room.rec;
+
+	rec->rec.type = NVS_REC_COUNT;
+	rec->rec.flags = (uint16_t)flags;
+	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->ncounts * sizeof(*rec->counts));
+	nvs_record(&rec->rec);
+	t->told++;
+	rec->ncounts = 0;
+}
+
+static void tell_count(struct telling *t, const struct nvs_count *count)
+{
+	if (t->room.rec.ncounts == BATCH)
+		flush(t, NVS_COUNT_MORE);
+	t->room.counts[t->room.rec.ncounts++] = *count;
+}
+
+/* ---- reading ---- */
+
+static bool due(const struct nvs_counting *c, const struct nvs_kernel_counter *counter, bool all)
+{
+	if (!counter->address)
+		return false;
+	return all || atomic_load(&counter->launched) ||
+	       (atomic_load(&counter->name->in_graph) && atomic_load(&c->graph_launched));
+}
+
+static bool any_due(const struct nvs_counting *c)
+{
+	const struct nvs_kernel_counter *at = atomic_load(&c->first);
+
+	while (at && !due(c, at, false))
+		at = at->next;
+	return at != NULL;
+}
+
+static bool has_memory(struct nvs_counting *c)
+{
+	void *p;
+
+	if (c->memory)
+		return true;
+	p = nvs_next()->mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
+	if (p == MAP_FAILED)
+		return false;
+	nvs_sys(SYS_madvise, (long)p, MEMORY, MADV_DONTFORK, 0, 0, 0);
+	/* Where the driver refuses, a copy takes longer, and that is all. */
+	c->driver.enlist(p, MEMORY, PORTABLE);
+	c->memory = p;
+	return true;
+}
+
+/* What has come into memory, of the counters from FIRST up to END. */
+static void take(struct nvs_counting *c, struct nvs_kernel_counter *first,
+		 const struct nvs_kernel_counter *end, struct telling *t)
+{
+	const uint8_t *at = c->memory;
+
+	for (struct nvs_kernel_counter *counter = first; counter != end; counter = counter->next) {
+		struct nvs_count count = {.counter = counter->number};
+		struct nvs_count_sums sums = {0};
+
+		if (!counter->copied)
+			continue;
+		nvs_count_sum(at, NVS_COUNT_SLOTS, &sums);
+		at += NVS_COUNT_BYTES;
+		count.warp = sums.warps - counter->warp;
+		count.thread = sums.threads - counter->thread;
+		if (sums.wrapped)
+			count.flags = NVS_COUNT_WRAPPED;
+		counter->warp = sums.warps;
+		counter->thread = sums.threads;
+		if (count.warp || count.thread)
+			tell_count(t, &count);
+	}
+}
+
+/* Copies as many of those that are due from FIRST on as there is room for; *END is the one behind
+ * them. Neighbours go at once. */
+static bool copy(struct nvs_counting *c, struct nvs_kernel_counter *first,
+		 struct nvs_kernel_counter **end, bool all, uint64_t stream)
+{
+	uint64_t from = 0, used = 0, bytes = 0;
+	struct nvs_kernel_counter *counter = first;
+
+	for (; counter && used + bytes + NVS_COUNT_BYTES <= MEMORY; counter = counter->next) {
+		/* Noted, since a launch may come in between. */
+		counter->copied = due(c, counter, all);
+		if (!counter->copied)
+			continue;
+		if (bytes && counter->address != from + bytes) {
+			if (c->driver.copy(c->memory + used, from, bytes, stream))
+				return false;
+			used += bytes;
+			bytes = 0;
+		}
+		from = bytes ? from : counter->address;
+		bytes += NVS_COUNT_BYTES;
+	}
+	*end = counter;
+	return !bytes || !c->driver.copy(c->memory + used, from, bytes, stream);
+}
+
+/* In a current context. False: the GPU has not answered. */
+static bool read_all(struct nvs_counting *c, bool all, unsigned ms, struct telling *t)
+{
+	uint64_t stream = nvs_counting_stream(c), context = 0;
+	struct nvs_kernel_counter *first = atomic_load(&c->first), *end;
+
+	if (!stream || !has_memory(c) || c->driver.get_current(&context))
+		return false;
+	/* What was given up on is still to come into the memory. */
+	if (c->outstanding && !nvs_counting_wait(c, c->outstanding, ms))
+		return false;
+	c->outstanding = 0;
+	for (; first; first = end) {
+		if (!copy(c, first, &end, all, stream) || !nvs_counting_wait(c, stream, ms)) {
+			c->outstanding = stream;
+			return false;
+		}
+		take(c, first, end, t);
+	}
+	return true;
+}
+
+/* A context, where none is current: that of the first stream of ours. */
+static bool enter_context(struct nvs_counting *c, bool *pushed)
+{
+	uint64_t context = 0;
+
+	*pushed = false;
+	if (!c->driver.get_current(&context) && context)
+		return true;
+	for (uint32_t i = 0; i < NVS_COUNTING_CONTEXTS && !*pushed; i++) {
+		context = atomic_load(&c->contexts[i].context);
+		*pushed = context && !c->driver.push(context);
+	}
+	return *pushed;
+}
+
+static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_t number)
+{
+	bool last = cause == NVS_COUNT_EXIT || cause == NVS_COUNT_CONTEXT, pushed, read = false;
+	unsigned ms = last ? LAST_MS : SOON_MS;
+	struct telling *t = nvs_alloc(sizeof(*t));
+	uint64_t begin = nvs_api_now(), context;
+	int mode;
+
+	if (!t)
+		return false;
+	t->room.rec.thread = nvs_tls.thread - 1;
+	t->room.rec.cause = cause;
+	t->room.rec.number = number;
+	nvs_counting_enter(c, &mode);
+	if (enter_context(c, &pushed)) {
+		/* What the program has not waited for is waited for now: streams that wait for the
+		 * legacy one, at least. */
+		if (last)
+			nvs_counting_wait(c, 0, ms);
+		read = read_all(c, cause == NVS_COUNT_EXIT, ms, t);
+	}
+	if (pushed)
+		c->driver.pop(&context);
+	nvs_counting_leave(c, mode);
+	if (!read || t->room.rec.ncounts)
+		flush(t, read ? 0 : NVS_COUNT_UNREAD);
+	nvs_free(t, sizeof(*t));
+	c->read_end = nvs_api_now();
+	c->read_cost = c->read_end - begin;
+	return read;
+}
+
+/* Of readings that nobody has asked for. */
+static bool affords(struct nvs_counting *c, enum nvs_count_cause cause)
+{
+	uint64_t since = nvs_api_now() - c->read_end;
+
+	if (cause != NVS_COUNT_SYNC)
+		return true;
+	if (!c->read_end)
+		c->credit = CREDIT;
+	else
+		c->credit += since / SHARE;
+	c->credit = c->credit < CREDIT ? c->credit : CREDIT;
+	if (c->credit < c->read_cost) {
+		c->read_end = nvs_api_now();
+		return false;
+	}
+	c->credit -= c->read_cost;
+	return true;
+}
+
+bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number)
+{
+	struct nvs_counting *c = nvs_counting();
+	uint32_t none = 0;
+	int saved = errno;
+	bool read = false;
+
+	if (!c || !nvs_session_active() || atomic_load(&nvs_writer_signal.ended))
+		return false;
+	if (atomic_load(&c->untold))
+		nvs_load_tell(c);
+	if (!c->able || !atomic_load(&c->first))
+		return false;
+	if (cause != NVS_COUNT_EXIT && !any_due(c))
+		return true;
+	/* Another thread's reading takes what there is, or what it leaves is taken later. */
+	if (!atomic_compare_exchange_strong(&c->reading, &none, 1))
+		return false;
+	if (affords(c, cause))
+		read = read_now(c, cause, number);
+	atomic_store(&c->reading, 0);
+	errno = saved;
+	return read;
+}
+
+/* ---- what the program does ---- */
+
+static void mark(_Atomic uint64_t *launched, _Atomic uint64_t *stream, uint64_t on)
+{
+	/* Of several streams none says when all is done. */
+	if (atomic_load(launched) && atomic_load(stream) != on)
+		on = NVS_SEVERAL_STREAMS;
+	atomic_store(stream, on);
+	atomic_store(launched, nvs_api_now());
+}
+
+static void launched(struct nvs_counting *c, uint64_t function, uint64_t stream)
+{
+	struct nvs_counted_name *name = nvs_counting_function(c, function);
+
+	for (struct nvs_kernel_counter *at = name ? name->first : NULL; at; at = at->same)
+		mark(&at->launched, &at->stream, stream);
+}
+
+/* What was launched on STREAM (NVS_SEVERAL_STREAMS: on any) before BEGIN has been waited for. */
+static void unmark(_Atomic uint64_t *launched, const _Atomic uint64_t *on, uint64_t stream,
+		   uint64_t begin)
+{
+	uint64_t at = atomic_load(launched);
+
+	if (at && at <= begin && (stream == NVS_SEVERAL_STREAMS || atomic_load(on) == stream))
+		atomic_compare_exchange_strong(launched, &at, 0);
+}
+
+/* One of keep, by value or of what it points to. */
+static uint64_t kept(const struct nvs_api_frame *frame, const struct nvs_api *api, int i)
+{
+	const struct nvs_api_keep *k = &api->keep[i];
+	uint64_t value = nvs_api_argument(frame, k->place);
+
+	return k->how == NVS_KEEP_VALUE ? value : *(uint64_t *)(value + k->offset);
+}
+
+/* As the driver numbers the default streams: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. */
+static uint64_t stream_of(const struct nvs_api_frame *frame, const struct nvs_api *api)
+{
+	uint64_t stream = api->stream >= 0 ? kept(frame, api, api->stream) : 1;
+
+	return stream ? stream : api->per_thread ? 2 : 1;
+}
+
+/* exact=sync. A capture of whatever stream would be spoilt by waiting for the legacy one. */
+static void wait_and_read(const struct nvs_api_frame *frame, const struct nvs_api *api,
+			  uint64_t stream)
+{
+	int (*wait)(uint64_t) = nvs_api_driver("cuStreamSynchronize");
+	int r;
+
+	if (!wait || (stream == 1 && atomic_load(&nvs_api_captures) > 0))
+		return;
+	nvs_calls.quiet++;
+	r = wait(stream);
+	nvs_calls.quiet--;
+	if (!r)
+		nvs_counting_read(NVS_COUNT_LAUNCH, frame->number);
+}
+
+static void called(const struct nvs_api_frame *frame, const struct nvs_api *api, uint32_t result)
+{
+	struct nvs_counting *c = nvs_counting();
+	bool graph = api->effect.does == NVS_DOES_GRAPH_LAUNCH;
+	int saved = errno;
+	uint64_t stream;
+
+	if (!c || result || nvs_calls.quiet || (api->launched < 0 && !graph))
+		return;
+	stream = stream_of(frame, api);
+	if (atomic_load(&nvs_api_captures) > 0 && nvs_api_capturing(api, stream)) {
+		if (api->launched >= 0)
+			nvs_counting_in_graph(kept(frame, api, api->launched));
+		errno = saved;
+		return;
+	}
+	if (graph)
+		mark(&c->graph_launched, &c->graph_stream, stream);
+	else
+		launched(c, kept(frame, api, api->launched), stream);
+	if (nvs_options()->values.exact)
+		wait_and_read(frame, api, stream);
+	errno = saved;
+}
+
+void nvs_counting_in_graph(uint64_t function)
+{
+	struct nvs_counting *c = nvs_counting();
+	struct nvs_counted_name *name = c && function ? nvs_counting_function(c, function) : NULL;
+
+	if (name)
+		atomic_store(&name->in_graph, true);
+}
+
+/* The program has waited since FRAME's call began: for a stream (a copy's is the default one), for
+ * a context, or for an event, which tells of no stream. */
+static void waited(const struct nvs_api_frame *frame)
+{
+	const struct nvs_api *api = nvs_api_slots[frame->index].api;
+	struct nvs_counting *c = nvs_counting();
+	bool context = !strncmp(api->name, "cuCtx", 5), event = !strncmp(api->name, "cuEvent", 7);
+	uint64_t stream;
+
+	if (!c || nvs_calls.quiet || nvs_options()->values.exact ||
+	    !nvs_counting_read(NVS_COUNT_SYNC, frame->number) || event)
+		return;
+	stream = context ? NVS_SEVERAL_STREAMS : stream_of(frame, api);
+	for (struct nvs_kernel_counter *at = atomic_load(&c->first); at; at = at->next)
+		unmark(&at->launched, &at->stream, stream, frame->begin);
+	unmark(&c->graph_launched, &c->graph_stream, stream, frame->begin);
+}
+
+static void ended(uint64_t context)
+{
+	struct nvs_counting *c = nvs_counting();
+
+	for (uint32_t i = 0; c && i < NVS_COUNTING_CONTEXTS; i++) {
+		uint64_t now = atomic_load(&c->contexts[i].context);
+
+		if (!now || (context && now != context))
+			continue;
+		atomic_store(&c->contexts[i].stream, 0);
+		atomic_store(&c->contexts[i].context, 0);
+	}
+}
+
+static void ends(uint64_t context, bool certain)
+{
+	nvs_counting_read(NVS_COUNT_CONTEXT, 0);
+	if (certain)
+		ended(context);
+}
+
+/* ---- start and end ---- */
+
+/* Ahead of the destructors of libraries that came later, the driver's among them. */
+static void end_at_exit(void)
+{
+	nvs_counting_read(NVS_COUNT_EXIT, 0);
+}
+
+struct nvs_counting *nvs_counting_start(void)
+{
+	static const struct nvs_api_counting told = {
+		.loaded = nvs_load_done,
+		.called = called,
+		.waited = waited,
+		.unloaded = nvs_load_forget,
+		.ends = ends,
+		.ended = ended,
+	};
+	struct nvs_counting *c = nvs_counting();
+	void *none = NULL;
+
+	if (c)
+		return c;
+	c = nvs_alloc(sizeof(*c));
+	if (!c)
+		return NULL;
+	c->able = find_driver(&c->driver);
+	if (!__atomic_compare_exchange_n(nvs_slot(NVS_SLOT_COUNTING), &none, c, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		nvs_free(c, sizeof(*c));
+		return none;
+	}
+	atomic_store(&nvs_api_counting, &told);
+	atexit(end_at_exit);
+	return c;
+}

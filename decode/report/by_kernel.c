@@ -70,6 +70,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	struct nvs_kernels *st = arg;
 	int r = nvs_handles_record(st->handles, rec);
 
+	if (!r)
+		r = nvs_counted_record(&st->counts, rec);
 	return r ? r : st->status;
 }
 
@@ -112,6 +114,22 @@ NVS_GET_REAL(struct nvs_kernel_row, mean, TIMED, nvs_total_mean(&r->times.total)
 NVS_GET_REAL(struct nvs_kernel_row, p50, TIMED, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct nvs_kernel_row, total, TIMED, (double)r->times.total.ns / 1000)
 
+/* A warp that has executed too much for the threads' sum leaves it unknown. */
+#define WARPS (r->count_flags & NVS_COUNT_WARP)
+#define THREADS (r->count_flags & NVS_COUNT_THREAD)
+NVS_GET_KNOWN(struct nvs_kernel_row, warp, WARPS, r->warp)
+NVS_GET_KNOWN(struct nvs_kernel_row, thread, THREADS, r->thread)
+NVS_GET_REAL(struct nvs_kernel_row, warp_each, WARPS &&launches(r),
+	     (double)r->warp / (double)launches(r))
+NVS_GET_REAL(struct nvs_kernel_row, thread_each, THREADS &&launches(r),
+	     (double)r->thread / (double)launches(r))
+NVS_GET_REAL(struct nvs_kernel_row, warp_share, r->count_flags, r->warp_share * 100)
+NVS_GET_REAL(struct nvs_kernel_row, active, WARPS &&THREADS && r->warp,
+	     (double)r->thread / (double)r->warp)
+NVS_GET_COUNT(struct nvs_kernel_row, in_graphs, launches(r) - r->direct)
+NVS_GET_KNOWN(struct nvs_kernel_row, instructions, r->instructions != NVS_NONE, r->instructions)
+NVS_GET_TEXT(struct nvs_kernel_row, reason, r->reason)
+
 NVS_GET_KNOWN(struct nvs_kernel_row, nshapes, !r->many, r->nshapes)
 NVS_GET_KNOWN(struct nvs_kernel_row, sites, !r->unsited && !r->many, r->nsites)
 NVS_GET_KNOWN(struct nvs_kernel_row, registers, KNOWN, r->kernel->registers)
@@ -130,6 +148,8 @@ static const struct nvs_column columns[] = {
 	{"graph_conditional", "conditional", get_conditional, NVS_COLUMN_IF_ANY, 5},
 	{"captured", "recorded", get_recorded, NVS_COLUMN_IF_ANY, 5},
 	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
+	{"warp_instructions", "warp insts", get_warp, NVS_COLUMN_IF_KNOWN, 2},
+	{"thread_instructions", "thread insts", get_thread, NVS_COLUMN_IF_KNOWN, 3},
 	{"registers", "regs", get_registers, NVS_COLUMN_IF_ANY, 3},
 	{"static_shared_bytes", "shared", get_shared, NVS_COLUMN_IF_ANY, 4},
 	{"dynamic_shared_bytes", "dynamic", get_dynamic, NVS_COLUMN_IF_ANY, 4},
@@ -143,6 +163,25 @@ static const struct nvs_column columns[] = {
 	{"call_sites", "sites", get_sites, NVS_COLUMN_IF_ANY, 4},
 	{"shapes", "shapes", get_nshapes, NVS_COLUMN_DETAIL},
 	{"grid_block", "grid / block", get_shapes, 0, 4},
+	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
+};
+
+/* --instructions */
+static const struct nvs_column count_columns[] = {
+	{"kernel", "kernel", get_name, NVS_COLUMN_NAME},
+	{"launches", "launches", get_launches, 0, 1},
+	{"direct", "direct", get_direct, 0, 3},
+	{"in_graphs", "in graphs", get_in_graphs, NVS_COLUMN_IF_ANY, 3},
+	{"warp_instructions", "warp insts", get_warp, NVS_COLUMN_IF_KNOWN},
+	{"thread_instructions", "thread insts", get_thread, NVS_COLUMN_IF_KNOWN},
+	{"instructions_percent", "share %", get_warp_share, NVS_COLUMN_IF_KNOWN, 1},
+	{"warp_instructions_per_launch", "warp/launch", get_warp_each, NVS_COLUMN_IF_KNOWN, 2},
+	{"thread_instructions_per_launch", "thread/launch", get_thread_each, NVS_COLUMN_IF_KNOWN,
+	 3},
+	{"threads_per_warp_instruction", "threads/warp", get_active, NVS_COLUMN_IF_KNOWN, 2},
+	{"code_instructions", "code", get_instructions, NVS_COLUMN_IF_KNOWN, 4},
+	{"reason", "not counted, since", get_reason, NVS_COLUMN_IF_KNOWN, 1},
 	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
 };
@@ -213,6 +252,11 @@ static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 	into->many |= from->many;
 	if (from->dynamic > into->dynamic)
 		into->dynamic = from->dynamic;
+	into->count_flags |= from->count_flags;
+	into->warp += from->warp;
+	into->thread += from->thread;
+	if (!into->reason && from->reason)
+		into->reason = strdup(from->reason);
 	if (!into->kernel->has_attributes)
 		into->kernel = from->kernel;
 	for (uint32_t i = 0; i < from->told && into->told < NVS_SHAPES; i++)
@@ -266,7 +310,11 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 {
 	struct nvs_kernels *k = each;
 
-	*k = (struct nvs_kernels){s, nvs_handles_new(), run->state};
+	*k = (struct nvs_kernels){
+		.source = s,
+		.handles = nvs_handles_new(),
+		.seen = run->state,
+	};
 	if (!k->handles)
 		return -ENOMEM;
 	nvs_kernels_watch(k);
@@ -279,6 +327,22 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	nvs_kernels_settle(each);
 	return 0;
+}
+
+/* Counts go by the name: several handles of one name have the same. */
+static void take_counts(struct nvs_kernels *k, struct nvs_kernel_row *row)
+{
+	const struct nvs_counted *counted = nvs_counted_of(&k->counts, row->kernel->name);
+
+	row->instructions = counted ? counted->instructions : NVS_NONE;
+	if (!counted)
+		return;
+	row->count_flags = counted->flags;
+	if (counted->wrapped)
+		row->count_flags &= ~NVS_COUNT_THREAD;
+	row->warp = counted->warp;
+	row->thread = counted->thread;
+	row->reason = counted->reason ? strdup(counted->reason) : NULL;
 }
 
 /* Of all traces, as they come; their number. */
@@ -296,14 +360,28 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 				continue;
 			kernel->user = NULL;
 			nvs_kernel_count_sites(k, row);
+			take_counts(k, row);
 			rows[n++] = row;
 		}
 	return n;
 }
 
-static int print(struct nvs_run *run)
+static void set_count_shares(struct nvs_kernel_row **rows, size_t n)
 {
-	struct nvs_table table = NVS_RUN_SUMS(run, columns, "launches");
+	uint64_t warp = 0, thread = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		warp += rows[i]->warp;
+		thread += rows[i]->thread;
+	}
+	for (size_t i = 0; i < n; i++)
+		rows[i]->warp_share = warp     ? (double)rows[i]->warp / (double)warp
+				      : thread ? (double)rows[i]->thread / (double)thread
+					       : 0;
+}
+
+static int print_table(struct nvs_run *run, struct nvs_table table)
+{
 	const struct nvs_kernels *k = run->each;
 	struct nvs_kernel_row **rows;
 	size_t n = 0;
@@ -321,6 +399,7 @@ static int print(struct nvs_run *run)
 		for (size_t i = 0; i < n; i++)
 			finish_row(rows[i]);
 		set_shares(rows, n);
+		set_count_shares(rows, n);
 		table.rows = (const void **)rows;
 		table.nrows = n;
 		r = nvs_table_print(run->out, &table, run->options);
@@ -328,6 +407,71 @@ static int print(struct nvs_run *run)
 	for (size_t i = 0; i < n; i++)
 		nvs_kernel_row_free(rows[i]);
 	free(rows);
+	return r;
+}
+
+static int print(struct nvs_run *run)
+{
+	return print_table(run, (struct nvs_table)NVS_RUN_SUMS(run, columns, "launches"));
+}
+
+/* What none of an image's kernels counts for. */
+static void print_images(struct nvs_run *run)
+{
+	const struct nvs_kernels *k = run->each;
+
+	for (uint32_t t = 0; t < run->n; t++)
+		for (size_t i = 0; i < k[t].counts.images.n; i++) {
+			const struct nvs_uncounted_images *row = k[t].counts.images.row[i];
+
+			fprintf(run->out->file, "Not counted: %llu image%s, since ",
+				(unsigned long long)row->images, row->images == 1 ? "" : "s");
+			nvs_out_text(run->out, row->reason);
+			fputs(".\n", run->out->file);
+		}
+}
+
+/* What is known of the counts as a whole. */
+static void print_remarks(struct nvs_run *run)
+{
+	const struct nvs_kernels *k = run->each;
+
+	for (uint32_t t = 0; t < run->n; t++) {
+		const struct nvs_counted_kernels *c = &k[t].counts;
+
+		if (c->end)
+			fprintf(run->out->file,
+				"Of each kernel its instructions %u to %u alone are counted.\n",
+				c->first, c->end - 1);
+		if (c->last_unread)
+			fputs("The last reading of the counters came to nothing: what was counted "
+			      "since the one before it is missing.\n",
+			      run->out->file);
+	}
+	print_images(run);
+}
+
+static int print_instructions(struct nvs_run *run)
+{
+	const struct nvs_kernels *k = run->each;
+	bool any = false;
+	int r;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		any = any || k[i].counts.rows.n || k[i].counts.images.n;
+	if (!any) {
+		run->nothing = true;
+		if (run->options->format == NVS_FORMAT_TEXT) {
+			run->said = true;
+			fputs("No instructions were counted: record with nvsnoop --count=warp.\n",
+			      run->out->file);
+			return 0;
+		}
+	}
+	r = print_table(run,
+			(struct nvs_table)NVS_RUN_SUMS(run, count_columns, "warp_instructions"));
+	if (!r && run->options->format == NVS_FORMAT_TEXT)
+		print_remarks(run);
 	return r;
 }
 
@@ -340,6 +484,7 @@ static void free_kernels(struct nvs_run *run)
 		for (uint32_t at = 0; at < nvs_handles_kernel_count(k[i].handles); at++)
 			nvs_kernel_row_free(nvs_handles_kernel_at(k[i].handles, at)->user);
 		nvs_handles_free(k[i].handles);
+		nvs_counted_forget(&k[i].counts);
 	}
 	nvs_distinct_free(run->state);
 }
@@ -356,3 +501,15 @@ NVS_REPORT(by_kernel, .name = "by-kernel", .place = 30,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_distinct),
 	   .each = sizeof(struct nvs_kernels), .begin = begin, .end = end, .print = print,
 	   .free = free_kernels);
+
+NVS_REPORT(
+	instructions, .name = "instructions", .place = 31,
+	.help = "per kernel: instructions executed, with nvsnoop --count",
+	.man = "Per kernel: the instructions that its warps and its threads have executed, as "
+	       "the kernels of\n.B nvsnoop \\-\\-count\nhave counted them themselves, however "
+	       "they were launched; per launch; and how many threads of a\nwarp took part in one "
+	       "on average, of 32. Kernels that do not count are named with the reason.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(count_columns), .state = sizeof(struct nvs_distinct),
+	.each = sizeof(struct nvs_kernels), .begin = begin, .end = end, .print = print_instructions,
+	.free = free_kernels);

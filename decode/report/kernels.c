@@ -50,6 +50,7 @@ void nvs_kernel_row_free(struct nvs_kernel_row *row)
 		return;
 	nvs_times_free(&row->times);
 	free(row->stacks);
+	free(row->reason);
 	free(row->name);
 	free(row);
 }

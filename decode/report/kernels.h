@@ -5,6 +5,7 @@
 
 #include "decode/base/distinct.h"
 #include "decode/calls/handles.h"
+#include "decode/report/counts.h"
 #include "decode/report/report.h"
 #include "decode/report/times.h"
 
@@ -32,7 +33,13 @@ struct nvs_kernel_row {
 	uint32_t *stacks; /* that it was launched from */
 	uint32_t nstacks, stacks_room;
 	struct nvs_times times;
+	/* Instructions that it has counted itself, where FLAGS (NVS_COUNT_*) say so */
+	uint32_t count_flags;
+	uint64_t warp, thread;
+	uint32_t instructions; /* of its code; NVS_NONE: not known */
+	char *reason; /* why it does not count; NULL: it does, or nobody has asked */
 	char shapes[320];
+	double warp_share; /* of all instructions */
 	double share, most; /* of all launches, and of those of the kernel launched most */
 };
 
@@ -40,6 +47,7 @@ struct nvs_kernel_row {
 struct nvs_kernels {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
+	struct nvs_counted_kernels counts;
 	struct nvs_distinct *seen; /* shapes and call sites of each kernel, over all traces */
 	int status; /* -errno */
 };

@@ -19,10 +19,6 @@
 #include "decode/report/diff.h"
 #include "decode/report/diff_rows.h"
 
-/* Bytes of a copy that the driver sends inline, but not behind one that is in flight: measured on
- * an H200, docs/dma.md. */
-#define EITHER_LEAST 4096u
-#define EITHER_MOST 24576u
 #define NOT_READY 600u /* CUDA_ERROR_NOT_READY: a query asked too early */
 
 /* A submission belongs to one row of each kind, by place, or to none: 0. Where it was called from
@@ -152,19 +148,6 @@ static int remember(struct nvs_diff_each *e, struct nvs_diff_submission *s,
 	return 0;
 }
 
-/* 1 + mode of a small copy that is all it does, inline or by an engine; else 0. */
-static uint8_t sent_as(const struct nvs_tally *t)
-{
-	uint64_t engine = t->copies[NVS_COPY_ENGINE], in = t->copies[NVS_COPY_INLINE];
-	enum nvs_copy_mode mode = engine ? NVS_COPY_ENGINE : NVS_COPY_INLINE;
-
-	if (engine + in != 1 || t->copies[NVS_COPY_MACRO] || t->copied[mode] < EITHER_LEAST ||
-	    t->copied[mode] > EITHER_MOST || t->launches || t->triggers || t->memsets ||
-	    t->uploads || t->unseen)
-		return 0;
-	return (uint8_t)(1 + mode);
-}
-
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_diff_each *e = arg;
@@ -190,7 +173,8 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 		.thread = s->thread->thread,
 		.mate = NVS_ALIGN_NONE,
 		.number = s->number,
-		.sent = sent_as(&t->ops),
+		.sent = nvs_diff_sent_as(&t->ops),
+		.first = !s->rec->sequence && !t->count.wait_bytes,
 		.methods = (uint32_t)t->count.methods,
 		.bytes = t->count.bytes,
 	};
@@ -258,20 +242,16 @@ static void settle_copy(struct nvs_diff_each *e, const struct nvs_call *call)
 {
 	struct open key = {.key = {call->thread, call->depth}};
 	struct open *o = nvs_rows_at(&e->open, &key.key);
-	struct nvs_copy_ends ends = {0};
 
-	if (call->api->group == NVS_CALL_GROUP_COPY && call->end && !call->result)
-		nvs_copy_ends(&e->memory, call, &ends);
 	for (uint32_t at = o && o->number == call->number + 1 ? o->last : 0; at;
 	     at = e->side->list[at - 1].before) {
 		struct nvs_diff_submission *s = e->side->list + at - 1;
-		const uint64_t what[3] = {s->copied, ends.memory, 1};
+		uint64_t what = s->sent ? nvs_diff_what_is_copied(&e->memory, call, s->copied) : 0;
 
-		if (!ends.known || ends.copies != 1 || !ends.directed || !ends.from_host ||
-		    ends.to_host || ends.array || ends.bytes != s->copied)
+		if (what)
+			s->id = what;
+		else
 			s->sent = 0;
-		if (s->sent)
-			s->id = nvs_hash64(what, sizeof(what));
 	}
 }
 
@@ -360,20 +340,10 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return e->handles && e->memory.kinds ? 0 : -ENOMEM;
 }
 
-static bool another_driver(const struct nvs_diff_state *st)
-{
-	const char *of[2];
-
-	for (int k = 0; k < 2; k++)
-		of[k] = nvs_trace_session(st->side[k].source->trace)->attr[NVS_ATTR_DRIVER];
-	return !of[0] || !of[1] || strcmp(of[0], of[1]);
-}
-
-/* What one trace does not hold of submissions is not judged in the other either. Another driver may
- * have another mind. */
+/* What one trace does not hold of submissions is not judged in the other either. */
 static void find_kin(struct nvs_diff_state *st, struct nvs_diff_side *side)
 {
-	bool another = another_driver(st);
+	bool another = nvs_diff_another_driver(st->side[0].source, st->side[1].source);
 
 	for (uint32_t i = 0; i < side->n; i++) {
 		if (!side->list[i].sent || another) {
@@ -450,11 +420,15 @@ NVS_REPORT(
 	       "by driver API, kernel, graph and call\nsite with calls, submissions, command "
 	       "bytes and methods of both, and how many submissions do something else, or "
 	       "stand\nelsewhere in their thread. Of\n.IR A : N\nand\n.IR B : M\n"
-	       "the methods of two submissions, by number, as a text diff shows them. Addresses, "
+	       "the methods of two submissions, by number, as a text diff shows them, with data by "
+	       "what they are for: fields of launch\ndescriptors, parameters, bytes of copies. "
+	       "Addresses, "
 	       "handles, payloads of semaphores and data\nare what they stand for, so that two "
-	       "runs of one program are the same; order between threads says nothing. Host\n"
-	       "time and waits for the GPU are told and not judged, nor is whether a copy of 4 to "
-	       "24 KiB\nfrom the host went inline or by an engine. With\n.B \\-v\nalso the "
+	       "runs of one program are the same; order between threads says nothing, nor\n"
+	       "does that in which the channels of a context begin. Host\n"
+	       "time and waits for the GPU are told and not judged, nor is whether a copy of 64 "
+	       "bytes to 24 KiB\nfrom the host went inline, by a macro or by an engine. With\n.B "
+	       "\\-v\nalso the "
 	       "rows that are the same. Stands alone. Exits 0 where there is no difference, 1 "
 	       "where there is one, 2 in trouble.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_WHOLE | NVS_NEED_PAIR,

@@ -20,17 +20,20 @@ enum nvs_diff_kind {
 	NVS_DIFF_DATA, /* that goes through a method to memory or a macro: how many dwords */
 	NVS_DIFF_LAUNCH, /* what the data of a launch descriptor amounts to */
 	NVS_DIFF_COPY, /* what a macro copies or sets */
+	NVS_DIFF_FIELD, /* of data: diff_data.c */
 };
 
 struct nvs_diff_word {
 	uint64_t id; /* what is judged: the same in the other trace, or another */
 	uint8_t kind, form, subch;
 	bool wait; /* of an acquire: there or not as the GPU was late or not */
+	bool driver; /* FIELD: what only the driver knows */
 	bool execute; /* METHOD: what the ones before it were for happens */
 	bool apart; /* its value is not judged: an address, or what counts up */
 	uint16_t cls, method; /* cls 0: not known */
 	uint32_t value, count;
 	const struct nvs_grid *grid; /* LAUNCH: until the callback returns; NULL: not known */
+	const char *text, *name; /* FIELD: the line; the field, which VALUE is of, NULL: none */
 };
 
 struct nvs_diff_words {
@@ -51,6 +54,26 @@ void nvs_diff_words_free(struct nvs_diff_words *w);
 /* Bytes of commands that it takes. */
 uint32_t nvs_diff_word_bytes(const struct nvs_diff_word *w);
 
+/* ---- diff_text.c ---- */
+
+struct nvs_line;
+/* A line's text. GRID: of a LAUNCH, NULL: not known. */
+void nvs_diff_word_put(struct nvs_line *l, const struct nvs_diff_word *w,
+		       const struct nvs_grid *grid);
+
+/* ---- diff_data.c: data of one submission, by what they are for ---- */
+
+struct nvs_diff_data;
+struct nvs_diff_data *nvs_diff_data_new(void); /* NULL: no memory */
+void nvs_diff_data_free(struct nvs_diff_data *d); /* with the texts of its lines */
+/* For a reader's run() and op(). WORD: number of the DATA word that the run made. 0 or -errno. */
+int nvs_diff_data_run(struct nvs_diff_data *d, const struct nvs_pb_run *run,
+		      const struct nvs_class *cls, uint32_t word);
+int nvs_diff_data_op(struct nvs_diff_data *d, const struct nvs_op *op, const struct nvs_qmd *qmd);
+/* Puts FIELD words behind the DATA words of *LIST, which becomes another. */
+int nvs_diff_data_lines(struct nvs_diff_data *d, const struct nvs_source *s, uint32_t vaspace,
+			struct nvs_diff_word **list, uint32_t *n);
+
 /* ---- diff_match.c: who stands opposite whom ---- */
 
 struct nvs_diff_submission {
@@ -65,6 +88,7 @@ struct nvs_diff_submission {
 	/* A small copy and no more: 1 + mode, by which the driver had it done; else 0. ID is what
 	 * is copied then, and EXACT what the submission does. */
 	uint8_t sent;
+	uint32_t first; /* not 0: of its channel, and waits for nothing */
 	uint32_t methods;
 	uint64_t exact, bytes, copied;
 };
@@ -80,6 +104,23 @@ struct nvs_diff_side {
 
 /* Finds mates. *UNORDERED: threads with more differences than order is looked at for. */
 int nvs_diff_match(struct nvs_diff_side side[2], uint32_t *unordered);
+
+/* ---- diff_sent.c: small copies that the driver sends in one way or another ---- */
+
+struct nvs_tally;
+/* 1 + mode of a small copy that is all it does; else 0. */
+uint8_t nvs_diff_sent_as(const struct nvs_tally *t);
+/* One of them inline: by what is in flight. Which of the others it is goes by the size. */
+static inline bool nvs_diff_otherwise(uint8_t a, uint8_t b)
+{
+	return a != b && (a == 1 + NVS_COPY_INLINE || b == 1 + NVS_COPY_INLINE);
+}
+/* Of such a one of COPIED bytes by CALL, what is copied, the same in both traces; 0: it may be
+ * judged by how it was sent. */
+uint64_t nvs_diff_what_is_copied(const struct nvs_copy_memory *m, const struct nvs_call *call,
+				 uint64_t copied);
+/* Another driver may have another mind. */
+bool nvs_diff_another_driver(const struct nvs_source *a, const struct nvs_source *b);
 
 /* ---- diff_pair.c: two submissions, method by method ---- */
 

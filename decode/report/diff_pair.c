@@ -8,10 +8,13 @@
 #include "decode/base/grow.h"
 #include "decode/gpu/class.h"
 #include "decode/gpu/pb.h"
+#include "decode/gpu/qmd.h"
 #include "decode/gpu/words.h"
+#include "decode/calls/hostmem.h"
+#include "decode/calls/tally.h"
 #include "decode/report/diff.h"
 
-#define NAME 24 /* characters, so that values stand below each other mostly */
+#define DATA 4 /* lines of data in one alone, at both ends */
 #define AROUND 3 /* lines that are the same, before and behind those that are not */
 
 struct nvs_diff_pair {
@@ -19,9 +22,15 @@ struct nvs_diff_pair {
 	bool now, found;
 	bool unread; /* level=headers */
 	struct nvs_diff_word *list;
+	struct nvs_diff_data *data;
 	struct nvs_grid *grids; /* of launches, by their count - 1 */
 	uint32_t n, room, ngrids, grids_room;
 	char *api; /* who submitted it */
+	struct { /* the call in which it was */
+		uint64_t thread, depth, number; /* number: + 1, 0: none */
+	} call;
+	struct nvs_tally ops;
+	uint64_t copied; /* what, of a small copy and no more; 0: it is not one */
 	uint64_t bytes;
 };
 
@@ -29,6 +38,7 @@ void nvs_diff_pair_free(struct nvs_diff_pair *p)
 {
 	if (!p)
 		return;
+	nvs_diff_data_free(p->data);
 	free(p->list);
 	free(p->grids);
 	free(p->api);
@@ -74,6 +84,11 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	p->found = true;
 	p->unread = nvs_submission_skipped(s);
 	p->bytes = nvs_submission_bytes(s);
+	if (call) {
+		p->call.thread = call->thread;
+		p->call.depth = call->depth;
+		p->call.number = call->number + 1;
+	}
 	p->api = strdup(nvs_source_api(e->source, s, call));
 	return p->api ? 0 : -ENOMEM;
 }
@@ -83,23 +98,50 @@ static int on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run 
 {
 	struct nvs_diff_each *e = arg;
 
-	return e->pair->now ? nvs_diff_run(&e->words, c, run, cls) : 0;
+	struct nvs_diff_pair *p = e->pair;
+	int r = p->now ? nvs_diff_run(&e->words, c, run, cls) : 0;
+
+	return p->now && !r ? nvs_diff_data_run(p->data, run, cls, p->n - 1) : r;
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct nvs_diff_each *e = arg;
 
+	const struct nvs_qmd *qmd;
+	int r;
+
 	if (!e->pair->now || op->kind == NVS_OP_CODE)
 		return 0;
-	return nvs_diff_op(&e->words, op, nvs_reading_qmd(e->source->second, op));
+	nvs_tally_op(&e->pair->ops, op);
+	qmd = nvs_reading_qmd(e->source->second, op);
+	r = nvs_diff_op(&e->words, op, qmd);
+	return r ? r : nvs_diff_data_op(e->pair->data, op, qmd);
 }
 
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_diff_each *e = arg;
 
-	return e->pair->now ? nvs_diff_end(&e->words) : 0;
+	struct nvs_diff_pair *p = e->pair;
+	int r = p->now ? nvs_diff_end(&e->words) : 0;
+
+	if (!p->now || r)
+		return r;
+	return nvs_diff_data_lines(p->data, e->source, s->channel->rec.vaspace, &p->list, &p->n);
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_diff_each *e = arg;
+	struct nvs_diff_pair *p = e->pair;
+	uint8_t sent = nvs_diff_sent_as(&p->ops);
+	int r = nvs_hostmem_call(e->memory.kinds, call);
+
+	if (!r && sent && p->call.number == call->number + 1 && p->call.thread == call->thread &&
+	    p->call.depth == call->depth)
+		p->copied = nvs_diff_what_is_copied(&e->memory, call, p->ops.copied[sent - 1]);
+	return r;
 }
 
 int nvs_diff_pair_begin(struct nvs_run *run, struct nvs_source *s, void *each,
@@ -111,19 +153,23 @@ int nvs_diff_pair_begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	e->pair = calloc(1, sizeof(*e->pair));
 	if (!e->pair)
 		return -ENOMEM;
+	e->pair->data = nvs_diff_data_new();
+	e->memory.kinds = nvs_hostmem_new();
+	if (!e->pair->data || !e->memory.kinds)
+		return -ENOMEM;
 	e->pair->wanted = run->options->number[s->index];
 	e->words = (struct nvs_diff_words){.word = on_word, .arg = e};
 	reader->submission = on_submission;
 	reader->run = on_run;
 	reader->op = on_op;
 	reader->submitted = on_submitted;
-	reader->calls = true;
+	reader->call = on_call;
 	return 0;
 }
 
 /* ---- lines ---- */
 
-enum change { SAME, REMOVED, ADDED, WAIT };
+enum change { SAME, REMOVED, ADDED, WAIT, DRIVER, WAY, CHANGES };
 
 /* A word of either; of what is the same, the first's. */
 struct line {
@@ -137,7 +183,7 @@ struct line {
 
 static enum change alone(const struct nvs_diff_word *w, enum change change)
 {
-	return w->wait ? WAIT : change;
+	return w->wait ? WAIT : w->driver ? DRIVER : change;
 }
 
 /* In the order of both: what the first has alone stands before what the second has. *N lines. */
@@ -164,70 +210,13 @@ static struct line *make_lines(const struct nvs_diff_pair *a, const struct nvs_d
 	return lines;
 }
 
-static void put_header(struct nvs_line *l, const struct nvs_diff_word *w)
+static void put_word(struct nvs_line *l, const struct line *line)
 {
-	nvs_line_put(l, "%s", nvs_pb_form_name(w->form));
-	if (w->form == NVS_PB_SET_MASK || w->form == NVS_PB_STORE_MASK)
-		nvs_line_put(l, " 0x%x", w->value);
-	else if (w->form == NVS_PB_NOP)
-		nvs_line_put(l, " [%u]", w->count);
-	else if (w->form != NVS_PB_USE_MASK && w->form != NVS_PB_END_SEGMENT)
-		nvs_line_put(l, " s%u %04x [%u]", w->subch, w->method, w->count);
-}
+	const struct nvs_diff_word *w = line->word;
 
-static void put_method(struct nvs_line *l, const struct nvs_diff_word *w)
-{
-	const struct nvs_class *cls = nvs_class_find(w->cls);
-	struct nvs_method_at at = {NULL};
-	size_t name;
-
-	if (cls)
-		nvs_method_find(cls, w->method, &at);
-	nvs_line_put(l, "  s%u %04x %04x ", w->subch, w->cls, w->method);
-	name = l->length;
-	nvs_words_method(l, &at, w->method);
-	if (w->kind == NVS_DIFF_DATA) {
-		nvs_line_put(l, " [%u]", w->count);
-		return;
-	}
-	name = l->length - name;
-	nvs_line_put(l, "%*s %08x", name < NAME ? (int)(NAME - name) : 0, "", w->value);
-	if (at.method)
-		nvs_words_fields(l, at.method, w->value, false);
-}
-
-static void put_launch(struct nvs_line *l, const struct nvs_grid *g)
-{
-	nvs_line_put(l, "  ; launch");
-	if (!g) {
-		nvs_line_put(l, " of a descriptor that is not known");
-		return;
-	}
-	nvs_line_put(l, " grid %ux%ux%u block %ux%ux%u", g->grid[0], g->grid[1], g->grid[2],
-		     g->block[0], g->block[1], g->block[2]);
-	if (g->cluster[0])
-		nvs_line_put(l, " cluster %ux%ux%u", g->cluster[0], g->cluster[1], g->cluster[2]);
-	nvs_line_put(l, " registers %u shared %u local %u", g->registers, g->shared_bytes,
-		     g->local_bytes);
-}
-
-static void put_word(struct nvs_line *l, const struct nvs_diff_pair *of,
-		     const struct nvs_diff_word *w)
-{
-	switch (w->kind) {
-	case NVS_DIFF_HEADER:
-		put_header(l, w);
-		break;
-	case NVS_DIFF_LAUNCH:
-		put_launch(l, w->value ? of->grids + w->value - 1 : NULL);
-		break;
-	case NVS_DIFF_COPY:
-		nvs_line_put(l, "  ; %s by a macro, %u bytes", nvs_op_kind_name(w->value),
-			     w->count);
-		break;
-	default:
-		put_method(l, w);
-	}
+	nvs_diff_word_put(l, w,
+			  w->kind == NVS_DIFF_LAUNCH && w->value ? line->of->grids + w->value - 1
+								 : NULL);
 }
 
 /* ---- as text ---- */
@@ -244,14 +233,23 @@ static void put_title(struct nvs_run *run, int which, const struct nvs_diff_pair
 		nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
-/* What is not the same, with what stands around it. */
+static bool is_data(const struct line *l, enum change change)
+{
+	return l->change == change && l->word->kind == NVS_DIFF_FIELD;
+}
+
+/* What is not the same, with what stands around it; of many data in one alone the first and last.
+ */
 static void choose(struct line *lines, uint32_t n, bool all)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		if (lines[i].change == SAME) {
+	for (uint32_t i = 0, data = 0; i < n; i++) {
+		data = i && is_data(lines + i - 1, lines[i].change) ? data + 1 : 0;
+		if (all || lines[i].change == SAME) {
 			lines[i].shown |= all;
 			continue;
 		}
+		if (data >= DATA && i + DATA < n && is_data(lines + i + DATA, lines[i].change))
+			continue;
 		for (uint32_t k = i > AROUND ? i - AROUND : 0; k < n && k <= i + AROUND; k++)
 			lines[k].shown = true;
 	}
@@ -259,19 +257,24 @@ static void choose(struct line *lines, uint32_t n, bool all)
 
 static void print_line(struct nvs_out *out, const struct line *line, struct nvs_line *text)
 {
-	static const char marks[] = {' ', '-', '+', '~'};
+	static const char marks[] = {' ', '-', '+', '~', '~', '~'};
 	static const enum nvs_style styles[] = {NVS_STYLE_PLAIN, NVS_STYLE_BAD, NVS_STYLE_GOOD,
-						NVS_STYLE_DIM};
+						NVS_STYLE_DIM,	 NVS_STYLE_DIM, NVS_STYLE_DIM};
 
 	nvs_line_start(text);
-	put_word(text, line->of, line->word);
+	put_word(text, line);
 	fprintf(out->file, "%s%c %s%s\n", nvs_out_style(out, styles[line->change]),
 		marks[line->change], text->text ? text->text : "",
 		nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
-static void print_text(struct nvs_run *run, struct line *lines, uint32_t n, const uint64_t count[4])
+static void print_text(struct nvs_run *run, struct line *lines, uint32_t n,
+		       const uint64_t count[CHANGES])
 {
+	static const char *const unjudged[] = {
+		[WAIT] = "waits",
+		[DRIVER] = "the driver's own constants",
+		[WAY] = "a small copy sent another way, as the engine was idle or not"};
 	const struct nvs_diff_each *e = run->each;
 	struct nvs_line text = {NULL, 0, 0};
 	FILE *f = run->out->file;
@@ -291,8 +294,12 @@ static void print_text(struct nvs_run *run, struct line *lines, uint32_t n, cons
 	else
 		fprintf(f, "- %" PRIu64 ", + %" PRIu64 " of %" PRIu64 " lines", count[REMOVED],
 			count[ADDED], count[SAME] + count[REMOVED] + count[ADDED]);
-	if (count[WAIT])
-		fprintf(f, "; ~ %" PRIu64 " of waits, which are not judged", count[WAIT]);
+	for (int k = WAIT; k < CHANGES; k++) {
+		if (count[k])
+			fprintf(f, "; ~ %" PRIu64 " of %s", count[k], unjudged[k]);
+	}
+	if (count[WAIT] || count[DRIVER] || count[WAY])
+		fputs(", not judged", f);
 	fputs(".\n", f);
 	nvs_line_free(&text);
 }
@@ -301,7 +308,7 @@ static void print_text(struct nvs_run *run, struct line *lines, uint32_t n, cons
 
 static void get_change(const void *row, struct nvs_value *v)
 {
-	static const char *const names[] = {"same", "removed", "added", "wait"};
+	static const char *const names[] = {"same", "removed", "added", "wait", "driver", "way"};
 
 	nvs_value_text(v, names[((const struct line *)row)->change]);
 }
@@ -323,14 +330,15 @@ static void get_method_name(const void *row, struct nvs_value *v)
 	const struct nvs_class *cls = nvs_class_find(l->word->cls);
 	struct nvs_method_at at;
 
-	nvs_value_text(v, is_method(l) && cls && nvs_method_find(cls, l->word->method, &at)
+	nvs_value_text(v, l->word->name ? l->word->name
+			  : is_method(l) && cls && nvs_method_find(cls, l->word->method, &at)
 				  ? nvs_str(at.method->name)
 				  : "");
 }
 
 NVS_GET_KNOWN(struct line, subchannel, has_method(r), r->word->subch)
 NVS_GET_KNOWN(struct line, method, has_method(r), r->word->method)
-NVS_GET_KNOWN(struct line, value, r->word->kind == NVS_DIFF_METHOD, r->word->value)
+NVS_GET_KNOWN(struct line, value, r->word->kind == NVS_DIFF_METHOD || r->word->name, r->word->value)
 NVS_GET_TEXT(struct line, class, r->cls)
 NVS_GET_TEXT(struct line, text, r->text + strspn(r->text, " "))
 
@@ -356,7 +364,7 @@ static int print_table(struct nvs_run *run, struct line *lines, uint32_t n)
 		if (lines[i].change == SAME && !run->options->verbose)
 			continue;
 		nvs_line_start(&text);
-		put_word(&text, lines[i].of, lines[i].word);
+		put_word(&text, lines + i);
 		lines[i].text = text.text;
 		if (is_method(lines + i) && lines[i].word->cls)
 			snprintf(lines[i].cls, sizeof(lines[i].cls), "%04x", lines[i].word->cls);
@@ -403,7 +411,11 @@ static void put_in_order(uint32_t *mate_a, uint32_t na, uint32_t *mate_b)
 static int compare(struct nvs_run *run, const struct nvs_diff_pair *a,
 		   const struct nvs_diff_pair *b, uint32_t *mate_a, uint32_t *mate_b)
 {
-	uint64_t *ids_a = ids_of(a), *ids_b = ids_of(b), count[4] = {0};
+	uint64_t *ids_a = ids_of(a), *ids_b = ids_of(b), count[CHANGES] = {0};
+	bool sent_otherwise = a->copied && a->copied == b->copied &&
+			      nvs_diff_otherwise(nvs_diff_sent_as(&a->ops),
+						 nvs_diff_sent_as(&b->ops)) &&
+			      !nvs_diff_another_driver(run->sources, run->sources + 1);
 	struct line *lines = NULL;
 	bool ordered;
 	uint32_t n = 0;
@@ -415,8 +427,11 @@ static int compare(struct nvs_run *run, const struct nvs_diff_pair *a,
 		lines = make_lines(a, b, mate_a, mate_b, &n);
 		r = lines ? 0 : -ENOMEM;
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (sent_otherwise && (lines[i].change == REMOVED || lines[i].change == ADDED))
+			lines[i].change = WAY;
 		count[lines[i].change]++;
+	}
 	if (!r && run->options->format == NVS_FORMAT_TEXT)
 		print_text(run, lines, n, count);
 	else if (!r)

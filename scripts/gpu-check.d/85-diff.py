@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """That two runs of one program differ in nothing, and two programs in what they do: nvsnoop-report --diff."""
 
+import importlib.util
+import json
 import os
 import sys
-import importlib.util
 
 ENV = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
+STEP = 5  # every so many submissions are compared method by method
 
 
 def recorded(suite, name, argvs, env=None):
@@ -35,6 +37,19 @@ def twice(suite, name, argv, env=None):
     return row
 
 
+def by_method(suite, name, argv):
+    """Submission by submission, with what is in the data. The program has one thread."""
+    row, traces = recorded(suite, name, [argv, argv])
+    told, _, _ = suite.run(f"{name}: --channels", [suite.report, traces[0], "--channels", "--format=json"])
+    n = sum(r["submissions"] for r in json.loads(told)["rows"])
+    compared = range(0, n, STEP)
+    differ = [i for i in compared if suite.run(f"{name}: {i}", [suite.report, "--diff", *(f"{t}:{i}" for t in traces)])[2]]
+    row.notes.append(f"{len(compared) - len(differ)} of {len(compared)} submissions compared are the same")
+    if differ:
+        row.wrong.append(f"different: {differ[:20]}")
+    return row
+
+
 def script(suite, name, module, source):
     if importlib.util.find_spec(module) is None:
         return suite.skip(name, f"{module} is not installed")
@@ -50,6 +65,7 @@ def others(suite, name):
 
 def register(suite):
     suite.check("golden, two runs", lambda s, n: twice(s, n, [s.program("golden-static")]), ["golden-static"])
+    suite.check("driver API in C, two runs by method", lambda s, n: by_method(s, n, [s.program("driver")]), ["driver"])
     suite.check("driver API in C, two runs", lambda s, n: twice(s, n, [s.program("driver")]), ["driver"])
     suite.check("PyTorch with a CUDA graph, two runs", lambda s, n: script(s, n, "torch", "torch_graph.py"))
     suite.check("golden and another program", others, ["golden-static", "driver"])

@@ -3,7 +3,8 @@
  * A short program that can be told to do one thing otherwise, for nvsnoop-report --diff: "launch"
  * launches once more in the middle, "size" makes one copy larger, "shape" gives one launch another
  * grid, "order" copies after a launch what it copied before it, "node" captures a graph of one node
- * more, "pinned" copies from page-locked memory, "threads" has three threads launch at once.
+ * more, "value" gives one launch another parameter, "byte" copies other bytes, "pinned" copies from
+ * page-locked memory, "few" 64 bytes of it, "threads" has three threads launch at once.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,19 +16,19 @@ enum { THREADS = 3, LAUNCHES = 10 };
 static CUcontext context;
 static CUdeviceptr memory;
 
-static void launch(CUfunction f, uint32_t blocks, CUstream s)
+static void launch(CUfunction f, uint32_t blocks, uint64_t v, CUstream s)
 {
-	uint64_t v = 1;
 	void *params[] = {&memory, &v};
 
 	CK(cuLaunchKernel(f, blocks, 1, 1, 32, 1, 1, 0, s, params, NULL));
 }
 
-static __attribute__((noinline)) void copy(size_t bytes, bool pinned)
+static __attribute__((noinline)) void copy(size_t bytes, bool pinned, char byte)
 {
 	static char plain[8192];
 	void *host = plain;
 
+	plain[1000] = byte;
 	if (pinned)
 		CK(cuMemAllocHost_v2(&host, sizeof(plain)));
 	CK(cuMemcpyHtoD_v2(memory + 4096, host, bytes));
@@ -40,7 +41,7 @@ static __attribute__((noinline)) void graph(CUfunction f, int nodes, CUstream s)
 
 	CK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	for (int i = 0; i < nodes; i++)
-		launch(f, 1, s);
+		launch(f, 1, 1, s);
 	CK(cuStreamEndCapture(s, &g));
 	CK(cuGraphInstantiateWithFlags(&exec, g, 0));
 	CK(cuGraphLaunch(exec, s));
@@ -54,7 +55,7 @@ static void *worker(void *arg)
 	CK(cuCtxSetCurrent(context));
 	CK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	for (int i = 0; i < LAUNCHES; i++)
-		launch(arg, 1, s);
+		launch(arg, 1, 1, s);
 	CK(cuStreamSynchronize(s));
 	return NULL;
 }
@@ -62,7 +63,7 @@ static void *worker(void *arg)
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	bool order = !strcmp(what, "order");
+	bool order = !strcmp(what, "order"), few = !strcmp(what, "few");
 	pthread_t thread[THREADS];
 	CUfunction add;
 	CUstream s;
@@ -73,12 +74,16 @@ int main(int argc, char **argv)
 	add = app_kernel("softgpu_add");
 	for (int i = 0; i < LAUNCHES; i++) {
 		if (i == 5 && !order)
-			copy(!strcmp(what, "size") ? 4100 : 4096, !strcmp(what, "pinned"));
-		launch(add, i == 7 && !strcmp(what, "shape") ? 2 : 1, s);
+			copy(!strcmp(what, "size") ? 4100
+			     : few		   ? 64
+						   : 4096,
+			     few || !strcmp(what, "pinned"), !strcmp(what, "byte"));
+		launch(add, i == 7 && !strcmp(what, "shape") ? 2 : 1,
+		       i == 7 && !strcmp(what, "value") ? 2 : 1, s);
 		if (i == 5 && order)
-			copy(4096, false);
+			copy(4096, false, 0);
 		if (i == 5 && !strcmp(what, "launch"))
-			launch(add, 1, s);
+			launch(add, 1, 1, s);
 	}
 	graph(add, !strcmp(what, "node") ? 4 : 3, s);
 	for (int i = 0; i < THREADS && !strcmp(what, "threads"); i++)

@@ -170,14 +170,14 @@ enum nvs_live_count {
 
 #define NVS_LIVE_GAPS 16 /* by enum nvs_gap_reason: submissions or segments lost; not CHOICE */
 
-/* By where the data is: H host, D device (arrays too); ANY: the call leaves it to the driver. */
+/* By where the data is: H host, D device (arrays too). */
 enum nvs_live_direction {
 	NVS_LIVE_H2D,
 	NVS_LIVE_D2H,
 	NVS_LIVE_D2D,
 	NVS_LIVE_H2H,
 	NVS_LIVE_P2P, /* between devices, by cuMemcpyPeer and its kin */
-	NVS_LIVE_ANY,
+	NVS_LIVE_ANY, /* not known: a batch, or what the driver knows no kind of */
 	NVS_LIVE_DIRECTIONS = 8
 };
 
@@ -189,6 +189,26 @@ struct nvs_live_copy {
 	uint64_t ns; /* the calls took, on the host */
 };
 
+/*
+ * Why a call that only hands work over (launches, copies, memsets) took 0.1 ms or more and ten
+ * times what half of its thread's calls of that API take, or copied synchronously: each counts
+ * once, under the first of these that is seen, from RING on.
+ */
+enum nvs_live_stall {
+	NVS_LIVE_STALL_UNKNOWN, /* a full pushbuffer, other threads inside the driver ... */
+	NVS_LIVE_STALL_RING, /* the channel's ring was full */
+	NVS_LIVE_STALL_MODULE, /* its kernel was launched for the first time: code goes up then */
+	NVS_LIVE_STALL_MEMORY, /* it made or mapped objects of the resource manager */
+	NVS_LIVE_STALL_COPY, /* it copies synchronously */
+	NVS_LIVE_STALLS = 7 /* room for as many */
+};
+
+struct nvs_live_stalled {
+	uint64_t calls;
+	uint64_t ns; /* they took */
+};
+
+#define NVS_LIVE_SIZES 20
 #define NVS_LIVE_BUCKETS 31
 #define NVS_LIVE_BUCKET_SHIFT 6
 /*
@@ -248,6 +268,13 @@ struct nvs_live_slot {
 	uint64_t graphs_unknown; /* launches of graphs whose nodes are not known */
 	uint64_t left; /* calls that ended without a result: by a jump, an exception */
 	uint64_t captured; /* calls that became part of a graph */
+	struct nvs_live_stalled stalls[NVS_LIVE_STALLS];
+	uint64_t sets, set_bytes; /* memsets by calls that succeeded and were not captured */
+	/*
+	 * Copies as in copies[], by their bytes: bucket i holds those of at most 4^i bytes that no
+	 * bucket before it holds, the last one the rest.
+	 */
+	uint64_t copy_sizes[NVS_LIVE_DIRECTIONS][NVS_LIVE_SIZES];
 	uint64_t reserved_counts[15];
 };
 
@@ -286,7 +313,7 @@ struct nvs_live_gpu {
 enum nvs_live_kind {
 	NVS_LIVE_DEVICE,
 	NVS_LIVE_ASYNC_POOL, /* cuMemAllocAsync */
-	NVS_LIVE_GRAPH, /* by a graph's node: the calls that make nodes, not what runs */
+	NVS_LIVE_GRAPH, /* by a graph's node, at each launch of it; not in conditional bodies */
 	NVS_LIVE_PHYSICAL, /* cuMemCreate */
 	NVS_LIVE_ARRAY,
 	NVS_LIVE_MANAGED,
@@ -298,7 +325,7 @@ enum nvs_live_kind {
 	NVS_LIVE_KINDS = 16
 };
 
-/* All atomically. Bytes are those asked for. */
+/* All atomically. Bytes are those asked for; of rows with a pitch, those with it. */
 struct nvs_live_memory {
 	uint64_t live, live_count; /* not freed; never more than was given out */
 	uint64_t peak;
@@ -310,7 +337,9 @@ struct nvs_live_memory {
 	uint64_t ended; /* counter: freed with their context */
 	/* counters: had no room in ALLOCS, so that live and live_count lack them */
 	uint64_t untracked, untracked_bytes;
-	uint64_t reserved[5];
+	uint64_t
+		freed; /* counter: bytes of those that were freed, by calls or with their context */
+	uint64_t reserved[4];
 };
 
 #define NVS_LIVE_FRAMES 8
@@ -357,7 +386,10 @@ struct nvs_live_channel {
 	uint32_t put, get; /* GP_PUT and GP_GET in USERD; get NVS_NONE: not known */
 	uint32_t used; /* entries that the GPU has not taken, NVS_NONE: not known */
 	uint64_t submitted; /* counter: submissions, recorded or not */
-	uint64_t completed; /* of those, by its release slot; NVS_LIVE_UNKNOWN: not known */
+	/* Of those, by its release slot; NVS_LIVE_UNKNOWN: not known. The slot tells that a channel
+	 * has passed them: the grid launched last may run on, a semaphore of its own has its end.
+	 */
+	uint64_t completed;
 	uint64_t wanted, released; /* payload of the last submission's release, and the one that
 				      stands in the slot; NVS_LIVE_UNKNOWN: not known */
 	uint64_t release_address; /* GPU address of the slot, 0 not known */

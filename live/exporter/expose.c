@@ -124,10 +124,15 @@ static void in_seconds(char *text, size_t room, uint64_t ns)
 	snprintf(text, room, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
 
-/* As OpenMetrics wants it: 1.024e-06, 0.0001, 1.0. */
-static void as_bound(char *text, size_t room, uint64_t ns)
+static bool is_time(const struct nvs_expose *e)
 {
-	snprintf(text, room - 2, "%.12g", (double)ns / 1e9);
+	return e->family->unit && !strcmp(e->family->unit, "seconds");
+}
+
+/* As OpenMetrics wants it: 1.024e-06, 0.0001, 1.0. */
+static void as_bound(char *text, size_t room, double bound)
+{
+	snprintf(text, room - 2, "%.12g", bound);
 	if (!strpbrk(text, ".e"))
 		strcat(text, ".0");
 }
@@ -164,7 +169,7 @@ static void part(struct nvs_expose *e, const char *end, const char *common, cons
 }
 
 void nvs_expose_histogram(struct nvs_expose *e, const char *common, const uint64_t *bounds,
-			  const uint64_t *counts, size_t nbounds, uint64_t sum_ns)
+			  const uint64_t *counts, size_t nbounds, uint64_t sum)
 {
 	char number[32], bound[40];
 	uint64_t so_far = 0;
@@ -173,11 +178,15 @@ void nvs_expose_histogram(struct nvs_expose *e, const char *common, const uint64
 		so_far += counts[i];
 		snprintf(number, sizeof(number), "%" PRIu64, so_far);
 		if (i < nbounds)
-			as_bound(bound, sizeof(bound), bounds[i]);
+			as_bound(bound, sizeof(bound),
+				 is_time(e) ? (double)bounds[i] / 1e9 : (double)bounds[i]);
 		part(e, "_bucket", common, number, "le", i < nbounds ? bound : "+Inf", NULL);
 	}
 	part(e, "_count", common, number, NULL);
-	in_seconds(bound, sizeof(bound), sum_ns);
+	if (is_time(e))
+		in_seconds(bound, sizeof(bound), sum);
+	else
+		snprintf(bound, sizeof(bound), "%" PRIu64, sum);
 	part(e, "_sum", common, bound, NULL);
 }
 

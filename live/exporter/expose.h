@@ -41,11 +41,11 @@ void nvs_expose_seconds(struct nvs_expose *e, const char *common, uint64_t ns, .
 	__attribute__((sentinel));
 
 /*
- * A histogram whose bucket I counts what took at most BOUNDS[I] ns (and more than the one before);
- * one more counts the rest. One label.
+ * A histogram whose bucket I counts what took or had at most BOUNDS[I] (and more than the one
+ * before), ns where the family's unit is seconds; one more counts the rest. COMMON as above.
  */
 void nvs_expose_histogram(struct nvs_expose *e, const char *common, const uint64_t *bounds,
-			  const uint64_t *counts, size_t nbounds, uint64_t sum_ns);
+			  const uint64_t *counts, size_t nbounds, uint64_t sum);
 
 /* What both formats want last. */
 void nvs_expose_end(struct nvs_expose *e);

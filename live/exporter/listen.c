@@ -10,15 +10,28 @@
 #include <unistd.h>
 #include "live/exporter/http.h"
 
-/* "[::1]:9000" into address and port. */
+static bool is_port(const char *text)
+{
+	return *text && strlen(text) <= 5 && strspn(text, "0123456789") == strlen(text) &&
+	       atoi(text) <= 65535;
+}
+
+/*
+ * "[::1]:9000" into address and port. A port alone is one of this machine's own address; behind a
+ * colon alone, as others who tell Prometheus take it, of all addresses.
+ */
 static bool parted(const char *text, char *host, size_t room, const char **port)
 {
 	const char *colon = strrchr(text, ':');
 	size_t n = colon ? (size_t)(colon - text) : 0;
 
-	if (!n || n >= room || !colon[1] || strlen(colon + 1) > 5 ||
-	    strspn(colon + 1, "0123456789") != strlen(colon + 1) || atoi(colon + 1) > 65535)
+	*port = colon ? colon + 1 : text;
+	if (!is_port(*port) || n >= room)
 		return false;
+	if (!n || (n == strlen("localhost") && !memcmp(text, "localhost", n))) {
+		strcpy(host, colon == text ? "0.0.0.0" : "127.0.0.1");
+		return true;
+	}
 	if (*text == '[' && text[n - 1] == ']') {
 		text++;
 		n -= 2;
@@ -27,7 +40,6 @@ static bool parted(const char *text, char *host, size_t room, const char **port)
 	}
 	memcpy(host, text, n);
 	host[n] = 0;
-	*port = colon + 1;
 	return true;
 }
 
@@ -42,7 +54,8 @@ int nvs_http_listen(const char *text, char *message, size_t room)
 
 	if (!parted(text, host, sizeof(host), &port) || getaddrinfo(host, port, &hints, &found)) {
 		snprintf(message, room,
-			 "--listen is ADDRESS:PORT, as in 127.0.0.1:9000 or [::1]:9000, not '%s'",
+			 "--listen is ADDRESS:PORT, as in 127.0.0.1:9000 or [::1]:9000, or a port, "
+			 "not '%s'",
 			 text);
 		errno = EINVAL;
 		return -1;

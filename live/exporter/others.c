@@ -30,6 +30,51 @@ static uint64_t calls(const struct nvs_page *page, const char *const *names)
 	return sum;
 }
 
+static uint64_t freed(const struct nvs_page *page)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < page->nmemory; i++)
+		if (nvs_live_kind_on_gpu(page->memory[i].kind))
+			sum += page->memory[i].freed.total;
+	return sum;
+}
+
+/* Bounds of 4 bytes to 16 GiB, by steps of 16. */
+enum { SIZE_BOUNDS = 9 };
+
+static void tell_copies(struct nvs_expose *e, const struct nvs_process *p)
+{
+	static const char *const kinds[] = {
+		[NVS_LIVE_H2D] = "MemcpyHostToDevice",
+		[NVS_LIVE_D2H] = "MemcpyDeviceToHost",
+		[NVS_LIVE_D2D] = "MemcpyDeviceToDevice",
+		[NVS_LIVE_H2H] = "MemcpyHostToHost",
+	};
+
+	for (size_t d = 0; d < sizeof(kinds) / sizeof(*kinds); d++) {
+		const struct nvs_page_copy *copy = p->page->copy[d];
+		uint64_t bounds[SIZE_BOUNDS], counts[SIZE_BOUNDS + 1] = {0}, sum = 0;
+		char text[64];
+
+		for (int i = 0; i < SIZE_BOUNDS; i++)
+			bounds[i] = 1ull << (2 + 4 * i);
+		for (int i = 0; i < NVS_LIVE_SIZES; i++) {
+			int at = i ? i / 2 : 0;
+
+			counts[at < SIZE_BOUNDS ? at : SIZE_BOUNDS] +=
+				p->page->copy_sizes[d][i].total;
+			sum += p->page->copy_sizes[d][i].total;
+		}
+		if (!sum)
+			continue;
+		snprintf(text, sizeof(text), "cuda_memcpy_kind=\"%s\"", kinds[d]);
+		nvs_expose_histogram(e, nvs_tell_labels(p, NULL, text), bounds, counts, SIZE_BOUNDS,
+				     copy[NVS_LIVE_SYNC].bytes.total +
+					     copy[NVS_LIVE_ASYNC].bytes.total);
+	}
+}
+
 static uint64_t allocated(const struct nvs_page *page, bool registered)
 {
 	uint64_t sum = 0;
@@ -116,6 +161,8 @@ void nvs_tell_others(struct nvs_expose *e, enum nvs_family_number family,
 	static const char *const device[] = {"cuCtxSynchronize", NULL};
 	static const char *const event[] = {"cuEventRecord", "cuEventRecordWithFlags", NULL};
 	static const char *const make[] = {"cuStreamCreate", "cuStreamCreateWithPriority", NULL};
+	static const char *const destroy[] = {"cuStreamDestroy", NULL};
+	static const char *const wait[] = {"cuEventSynchronize", NULL};
 	static const struct {
 		enum nvs_family_number family;
 		const char *const *names;
@@ -126,6 +173,8 @@ void nvs_tell_others(struct nvs_expose *e, enum nvs_family_number family,
 		{NVS_F_OBI_DEVICE_SYNCHRONIZE, device},
 		{NVS_F_OBI_EVENT_RECORD, event},
 		{NVS_F_OBI_STREAM_CREATE, make},
+		{NVS_F_OBI_STREAM_DESTROY, destroy},
+		{NVS_F_OBI_EVENT_SYNCHRONIZE, wait},
 	};
 
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
@@ -134,6 +183,12 @@ void nvs_tell_others(struct nvs_expose *e, enum nvs_family_number family,
 	if (family == NVS_F_OBI_ALLOCATIONS || family == NVS_F_OBI_HOST_REGISTER)
 		nvs_expose_count(e, p->common,
 				 allocated(p->page, family == NVS_F_OBI_HOST_REGISTER), NULL);
+	if (family == NVS_F_OBI_FREED)
+		nvs_expose_count(e, p->common, freed(p->page), NULL);
+	if (family == NVS_F_OBI_MEMSET)
+		nvs_expose_count(e, p->common, p->page->set_bytes.total, NULL);
+	if (family == NVS_F_OBI_COPIES)
+		tell_copies(e, p);
 	if (family == NVS_F_PROBE_LEAKS)
 		nvs_tell_series(e, p, &p->probe_leaks, 0, "offset=\"other\"");
 	if (family == NVS_F_PROBE_LAUNCHES)

@@ -178,6 +178,19 @@ static void tell_channels(struct nvs_expose *e, const struct nvs_process *p, uin
 	}
 }
 
+static void tell_stalls(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
+{
+	for (int i = 0; i < NVS_LIVE_STALLS; i++) {
+		const struct nvs_page_stall *s = &p->page->stalls[i];
+		const char *cause = nvs_live_stall_name((enum nvs_live_stall)i);
+
+		if (cause && seconds)
+			nvs_expose_seconds(e, p->common, s->ns.total, "cause", cause, NULL);
+		else if (cause)
+			nvs_expose_count(e, p->common, s->calls.total, "cause", cause, NULL);
+	}
+}
+
 static void tell_gaps(struct nvs_expose *e, const struct nvs_process *p)
 {
 	for (uint32_t i = 1; i < NVS_LIVE_GAPS; i++) {
@@ -255,6 +268,9 @@ void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct 
 		return tell_channels(e, p, NVS_CHANNEL_PENDING);
 	case NVS_F_COMPLETED:
 		return tell_channels(e, p, NVS_CHANNEL_COMPLETED);
+	case NVS_F_STALLS:
+	case NVS_F_STALL_SECONDS:
+		return tell_stalls(e, p, family == NVS_F_STALL_SECONDS);
 	case NVS_F_GAPS:
 		return tell_gaps(e, p);
 	case NVS_F_ORPHANS:

@@ -21,6 +21,7 @@
 #include "live/read/page.h"
 
 #define MOST_FILES 4096 /* of one user */
+#define READY_S 60 /* a page is ready a moment after its file is there */
 #define MOST_BYTES (1ull << 30) /* read of one user's pages in one look */
 
 struct nvs_pages {
@@ -108,6 +109,11 @@ void nvs_pages_close(struct nvs_pages *pages)
 
 int nvs_pages_only(struct nvs_pages *pages, const char *folder)
 {
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
 	free(pages->folder);
 	pages->folder = strdup(folder);
 	return pages->folder ? 0 : -ENOMEM;
@@ -196,6 +202,14 @@ static void clear_away(const struct nvs_pages *pages, const struct nvs_page_file
 		unlinkat(folder->fd, name, 0);
 }
 
+/* Whoever was killed before its page was ready leaves nothing that anybody can make use of. */
+static bool never_ready(const struct folder *folder, const struct nvs_page_file *file,
+			const struct stat *st)
+{
+	return folder->uid == geteuid() && !file->head.magic && S_ISREG(st->st_mode) &&
+	       time(NULL) - st->st_mtime > READY_S;
+}
+
 /* A name that was not there before: is it a page, and of a process that lives? */
 static void meet(struct nvs_pages *pages, struct folder *folder, const char *name, uint32_t pid)
 {
@@ -222,7 +236,9 @@ static void meet(struct nvs_pages *pages, struct folder *folder, const char *nam
 		why = "its process is of another user";
 	file = why ? NULL : add(pages);
 	if (!file) {
-		if (why)
+		if (why && never_ready(folder, &probe, &st))
+			unlinkat(folder->fd, name, 0);
+		else if (why)
 			refuse(pages, why);
 		else
 			pages->no_memory = true;

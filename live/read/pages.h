@@ -60,6 +60,11 @@ struct nvs_page_copy {
 	struct nvs_sum calls, bytes, ns;
 };
 
+/* Calls that took long, for one reason. */
+struct nvs_page_stall {
+	struct nvs_sum calls, ns;
+};
+
 struct nvs_page_gpu {
 	uint8_t uuid[16];
 	uint32_t instance;
@@ -72,7 +77,7 @@ struct nvs_page_memory {
 	enum nvs_live_kind kind;
 	uint64_t live, live_count, peak; /* these go up and down */
 	struct nvs_sum allocs, bytes, frees, failed_allocs, failed_frees, ended, untracked,
-		untracked_bytes;
+		untracked_bytes, freed;
 };
 
 /* Where memory was asked for. Row 0 is all that found no room. */
@@ -158,6 +163,9 @@ struct nvs_page {
 		graph_copy_bytes, graph_sets, graphs_unknown, left, captured;
 	struct nvs_sum copied, copies; /* bytes and calls of all directions, without graphs' */
 	struct nvs_page_copy copy[NVS_LIVE_DIRECTIONS][NVS_LIVE_MODES];
+	struct nvs_page_stall stalls[NVS_LIVE_STALLS];
+	struct nvs_sum copy_sizes[NVS_LIVE_DIRECTIONS][NVS_LIVE_SIZES];
+	struct nvs_sum sets, set_bytes;
 	uint64_t failed_rows; /* what found no room in a table of the page */
 
 	/* What it is in the middle of. */
@@ -184,7 +192,7 @@ struct nvs_page {
 /* 0 or -ENOMEM. FLAGS: NVS_PAGES_*. */
 int nvs_pages_open(struct nvs_pages **pages, uint32_t flags);
 void nvs_pages_close(struct nvs_pages *pages); /* NULL is fine */
-/* Looks into this folder alone, whose owner is to be this user, or any for root. 0 or -ENOMEM. */
+/* Looks into this folder alone, whose owner is to be this user, or any for root. 0 or -errno. */
 int nvs_pages_only(struct nvs_pages *pages, const char *folder);
 /*
  * Looks at all that are there now. 0, or -ENOMEM: some are missing. Pages that nothing can be made
@@ -208,6 +216,8 @@ uint32_t nvs_pages_refused(const struct nvs_pages *pages, const char **why);
 /* ---- words ---- */
 
 const char *nvs_live_direction_name(enum nvs_live_direction direction); /* "HtoD"; "?" */
+const char *
+nvs_live_stall_name(enum nvs_live_stall why); /* "ring full", as in --ring; NULL: none */
 const char *nvs_live_mode_name(enum nvs_live_mode mode); /* "sync" */
 const char *nvs_live_kind_name(enum nvs_live_kind kind); /* "device", as in --memory; "?" */
 bool nvs_live_kind_on_gpu(enum nvs_live_kind kind); /* does it take memory of a GPU */

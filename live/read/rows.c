@@ -186,7 +186,8 @@ static void take_memory(struct nvs_page_file *file, struct nvs_page_memory *to,
 	to->ended.more = from->ended;
 	to->untracked.more = from->untracked;
 	to->untracked_bytes.more = from->untracked_bytes;
-	nvs_page_settle(file, &to->allocs, 8);
+	to->freed.more = from->freed;
+	nvs_page_settle(file, &to->allocs, 9);
 }
 
 static void sum_memory(struct nvs_page_file *file)

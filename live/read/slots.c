@@ -60,6 +60,15 @@ static void add_counts(struct nvs_page *page, const struct nvs_live_slot *slot)
 			page->copy[i][k].bytes.more += slot->copies[i][k].bytes;
 			page->copy[i][k].ns.more += slot->copies[i][k].ns;
 		}
+	for (int i = 0; i < NVS_LIVE_STALLS; i++) {
+		page->stalls[i].calls.more += slot->stalls[i].calls;
+		page->stalls[i].ns.more += slot->stalls[i].ns;
+	}
+	for (int i = 0; i < NVS_LIVE_DIRECTIONS; i++)
+		for (int k = 0; k < NVS_LIVE_SIZES; k++)
+			page->copy_sizes[i][k].more += slot->copy_sizes[i][k];
+	page->sets.more += slot->sets;
+	page->set_bytes.more += slot->set_bytes;
 	page->direct_launches.more += slot->launches;
 	page->graph_launches.more += slot->graph_launches;
 	page->graph_kernels.more += slot->graph_kernels;
@@ -164,7 +173,7 @@ static bool fits(const struct nvs_page_file *file)
 }
 
 #define ALL(page, member) \
-	((struct nvs_sum *)&(page)->member), sizeof((page)->member) / sizeof(struct nvs_sum)
+	((struct nvs_sum *)&(page)->member), sizeof((page)->member) / (sizeof(struct nvs_sum))
 
 static void settle_apis(struct nvs_page_file *file)
 {
@@ -214,6 +223,9 @@ static void settle(struct nvs_page_file *file)
 	nvs_page_settle(file, ALL(page, counts));
 	nvs_page_settle(file, ALL(page, gaps));
 	nvs_page_settle(file, ALL(page, copy));
+	nvs_page_settle(file, ALL(page, stalls));
+	nvs_page_settle(file, ALL(page, copy_sizes));
+	nvs_page_settle(file, &page->sets, 2);
 	for (struct nvs_sum *sum = &page->submissions; sum <= &page->copies; sum++)
 		if (sum != &page->failed)
 			nvs_page_settle(file, sum, 1);
@@ -225,8 +237,7 @@ static void begin(struct nvs_page_file *file)
 	struct nvs_page *page = &file->page;
 	struct nvs_page_kernel *kernels = file->kernels.rows;
 	struct nvs_page_api *apis = file->apis.rows;
-	struct nvs_sum *first = page->counts,
-		       *end = (struct nvs_sum *)(page->copy + NVS_LIVE_DIRECTIONS);
+	struct nvs_sum *first = page->counts, *end = &page->set_bytes + 1;
 
 	for (struct nvs_sum *sum = first; sum < end; sum++)
 		sum->more = 0;

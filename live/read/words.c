@@ -7,9 +7,22 @@ const char *nvs_live_direction_name(enum nvs_live_direction direction)
 {
 	static const char *const names[] = {
 		[NVS_LIVE_H2D] = "HtoD", [NVS_LIVE_D2H] = "DtoH", [NVS_LIVE_D2D] = "DtoD",
-		[NVS_LIVE_H2H] = "HtoH", [NVS_LIVE_P2P] = "PtoP", [NVS_LIVE_ANY] = "any"};
+		[NVS_LIVE_H2H] = "HtoH", [NVS_LIVE_P2P] = "PtoP", [NVS_LIVE_ANY] = "not known"};
 
 	return (size_t)direction < sizeof(names) / sizeof(*names) ? names[direction] : "?";
+}
+
+const char *nvs_live_stall_name(enum nvs_live_stall why)
+{
+	static const char *const names[] = {
+		[NVS_LIVE_STALL_UNKNOWN] = "not known",
+		[NVS_LIVE_STALL_RING] = "ring full",
+		[NVS_LIVE_STALL_MODULE] = "module loading",
+		[NVS_LIVE_STALL_MEMORY] = "memory allocation",
+		[NVS_LIVE_STALL_COPY] = "synchronising copy",
+	};
+
+	return (size_t)why < sizeof(names) / sizeof(*names) ? names[why] : NULL;
 }
 
 const char *nvs_live_mode_name(enum nvs_live_mode mode)

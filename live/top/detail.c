@@ -254,6 +254,34 @@ static void put_api(struct nvs_sheet *s, const struct field *f, const struct nvs
 	last(s, nvs_top_api(page, i));
 }
 
+/* Calls that took long, those that took most of the time first. */
+static void put_stalls(struct nvs_sheet *s, const struct nvs_page *page)
+{
+	static const struct field f[] = {
+		{"NOW/s", 7}, {"CALLS", 7}, {"HOST", 6}, {"MEAN", 6}, {"CAUSE", -1}};
+	struct place order[NVS_LIVE_STALLS];
+	uint32_t n = 0;
+	char to[NVS_FIGURE];
+
+	for (uint32_t i = 0; i < NVS_LIVE_STALLS; i++)
+		if (page->stalls[i].calls.total && nvs_live_stall_name((enum nvs_live_stall)i))
+			order[n++] = (struct place){0, page->stalls[i].ns.total, i};
+	if (n) {
+		qsort(order, n, sizeof(*order), by_work);
+		begin(s, "Launches and copies that waited", f, sizeof(f) / sizeof(*f));
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nvs_page_stall *stall = page->stalls + order[i].row;
+
+		rate(s, f, page, &stall->calls);
+		count(s, f + 1, (double)stall->calls.total);
+		cell(s, f + 2, NVS_TOP_PLAIN, nvs_figure_time(to, stall->ns.total));
+		cell(s, f + 3, NVS_TOP_PLAIN,
+		     nvs_figure_time(to, stall->ns.total / stall->calls.total));
+		last(s, nvs_live_stall_name((enum nvs_live_stall)order[i].row));
+	}
+}
+
 static void put_apis(struct nvs_sheet *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {{"CALL/s", 7}, {"CALLS", 7}, {"FAILED", 6}, {"HOST%", 6},
@@ -272,6 +300,7 @@ static void put_apis(struct nvs_sheet *s, const struct nvs_page *page)
 	for (uint32_t i = 0; i < n; i++)
 		put_api(s, f, page, order[i].row);
 	free(order);
+	put_stalls(s, page);
 }
 
 static void put_copies(struct nvs_sheet *s, const struct nvs_page *page)

@@ -175,7 +175,7 @@ static void say_channel(FILE *f, const struct nvs_page *page, const struct nvs_p
 	fprintf(f, "Channel %u", c->channel);
 	if (c->gpu && page->gpus[c->gpu - 1].ordinal != NVS_NONE)
 		fprintf(f, " of GPU %u", page->gpus[c->gpu - 1].ordinal);
-	fprintf(f, " has completed %llu of %llu submissions", (unsigned long long)c->completed,
+	fprintf(f, " has passed %llu of %llu submissions", (unsigned long long)c->completed,
 		(unsigned long long)c->submitted.total);
 	if (c->completed && c->completed_ns) {
 		fputs(", the last of these ", f);
@@ -209,7 +209,7 @@ static uint32_t say_channels(FILE *f, const struct nvs_page *page)
 	if (pending > MOST)
 		fprintf(f, "Of %u channels more not all is done. ", pending - MOST);
 	if (pending && pending + unknown < page->nchannels)
-		fputs("On the other channels all is done. ", f);
+		fputs("The other channels have passed all of theirs. ", f);
 	if (unknown)
 		fprintf(f, "Of %u channel%s it is not known what is done. ", unknown,
 			unknown == 1 ? "" : "s");
@@ -237,12 +237,13 @@ static void say_page(FILE *f, const struct nvs_page *page, const char *why)
 	channels = say_channels(f, page);
 	if (!calls && (page->flags & NVS_LIVE_API))
 		fputs(channels ? "No call is in flight: nobody waits. "
-			       : "No call is in flight, and all that was submitted is done: "
-				 "nothing hangs. ",
+			       : "No call is in flight, and all that was submitted has been "
+				 "passed: nobody waits. ",
 		      f);
 	else
-		fputs("Which kernel or which semaphore it is that is not done, and where in the "
-		      "program calls were made, no page tells: that takes a trace.",
+		fputs("A kernel that a channel has passed may run on. Which kernel or which "
+		      "semaphore it is that is not done, and where in the program calls were "
+		      "made, no page tells: that takes a trace.",
 		      f);
 }
 

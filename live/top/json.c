@@ -172,7 +172,10 @@ static void put_copies(struct json *j, const struct nvs_page *page)
 			if (!copy->calls.total)
 				continue;
 			open_list(j, NULL, '{');
-			text(j, "direction", nvs_live_direction_name((enum nvs_live_direction)i));
+			text(j, "direction",
+			     i == NVS_LIVE_ANY
+				     ? NULL
+				     : nvs_live_direction_name((enum nvs_live_direction)i));
 			text(j, "mode", nvs_live_mode_name((enum nvs_live_mode)k));
 			sum(j, "copies", page, &copy->calls);
 			sum(j, "copied_bytes", page, &copy->bytes);
@@ -234,6 +237,19 @@ static void put_errors(struct json *j, const struct nvs_page *page)
 		number_or_null(j, "result", i, result->result);
 		text(j, "result_name", i ? nvs_call_error(result->result) : NULL);
 		sum(j, "count", page, &result->count);
+		close_list(j, '}');
+	}
+	close_list(j, ']');
+	open_list(j, "stalls", '[');
+	for (uint32_t i = 0; i < NVS_LIVE_STALLS; i++) {
+		const char *cause = nvs_live_stall_name((enum nvs_live_stall)i);
+
+		if (!cause || !page->stalls[i].calls.total)
+			continue;
+		open_list(j, NULL, '{');
+		text(j, "cause", i == NVS_LIVE_STALL_UNKNOWN ? NULL : cause);
+		sum(j, "calls", page, &page->stalls[i].calls);
+		number(j, "host_ns", page->stalls[i].ns.total);
 		close_list(j, '}');
 	}
 	close_list(j, ']');

@@ -11,6 +11,7 @@
 #include "decode/trace/helper.h"
 #include "live/top/columns.h"
 #include "live/top/screen.h"
+#include "nvsnoop/decode.h"
 
 enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
 
@@ -114,11 +115,16 @@ static int run(struct nvs_top_options *o)
 			      .sort = nvs_top_column(o->sort ? o->sort : "launches_per_s"),
 			      .ascending = o->sort && *o->sort == '-'};
 	uint32_t flags = o->format == NVS_TOP_BLOCKS ? NVS_PAGES_ALLOCS : 0;
-	int status = EXIT_ERROR;
+	int status = EXIT_ERROR, r = nvs_pages_open(&top.pages, flags);
+	char safe[512];
 
-	if (nvs_pages_open(&top.pages, flags) ||
-	    (o->folder && nvs_pages_only(top.pages, o->folder)))
-		fputs("nvsnoop-top: no memory\n", stderr);
+	if (!r && o->folder)
+		r = nvs_pages_only(top.pages, o->folder);
+	if (r)
+		fprintf(stderr, "nvsnoop-top: %s: %s\n",
+			o->folder ? nvs_escape(safe, sizeof(safe), o->folder, strlen(o->folder))
+				  : "no pages",
+			strerror(-r));
 	else if (o->hang)
 		status = explain(&top);
 	else if (o->format == NVS_TOP_SCREEN)

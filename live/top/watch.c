@@ -75,7 +75,7 @@ static void draw_help(struct watch *w)
 		nvs_sheet_end(s);
 	}
 	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "PEND is submissions that the GPU has not completed;");
+	nvs_sheet_add(s, NVS_TOP_PLAIN, "PEND is submissions that channels have not passed;");
 	nvs_sheet_end(s);
 	nvs_sheet_add(s, NVS_TOP_PLAIN, "MEM is device memory that is not freed. k, M and G");
 	nvs_sheet_end(s);

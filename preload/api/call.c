@@ -27,6 +27,15 @@ struct entered {
 	uint64_t words;
 };
 
+/* What is about to be freed is put back if the call is left by a jump. */
+static __attribute__((noinline)) void count_free(struct nvs_calls *c, const struct nvs_api *api,
+						 struct nvs_api_frame *frame)
+{
+	nvs_api_count_free(nvs_live_own, api, frame);
+	if (frame->depth)
+		c->open[c->depth - 1].token = frame->token;
+}
+
 struct entered nvs_api_enter(struct nvs_api_frame *frame);
 void nvs_api_leave(struct nvs_api_frame *frame);
 int nvs_api_personality(int version, int actions, uint64_t class, void *exception, void *context);
@@ -358,8 +367,10 @@ static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
 		bool keep = live() && wanted(open->told) && within(open);
 
 		c->depth--;
-		if (own_slot())
+		if (own_slot()) {
 			nvs_live_add(&own_slot()->left, 1);
+			nvs_live_put_back(nvs_live_own, open->token);
+		}
 		m.absent = (1u << m.api->nkeep) - 1;
 		if (keep && traced())
 			write_record(&m, NULL);
@@ -446,6 +457,7 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		open->api = nvs_api_number(slot->api);
 		open->row = row_of(slot->api, shared);
 		open->told = 0;
+		open->token = 0;
 		open->recording = live() && nvs_recording();
 		atomic_signal_fence(memory_order_seq_cst);
 		frame->depth = ++c->depth;
@@ -456,7 +468,7 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 	}
 	frame->token = 0;
 	if (__builtin_expect(slot->api->effect.does == NVS_DOES_FREE, 0) && own_slot())
-		nvs_api_count_free(nvs_live_own, slot->api, frame);
+		count_free(c, slot->api, frame);
 	if (__builtin_expect(slot->api->before != NULL, 0))
 		slot->api->before(frame);
 	return (struct entered){slot->original, slot->api->words};
@@ -501,7 +513,8 @@ static void count(const struct made *m, struct nvs_api_frame *frame)
 		return;
 	if (m->flags & NVS_CALL_UNWOUND) {
 		nvs_live_add(&slot->left, 1);
-		nvs_live_put_back(nvs_live_own, frame->token);
+		if (m->api->effect.does == NVS_DOES_FREE)
+			nvs_live_put_back(nvs_live_own, frame->token);
 		return;
 	}
 	done.row = row_of(m->api, nvs_tls.buffer);
@@ -530,7 +543,39 @@ static bool is_captured(const struct made *m)
 	       !(m->flags & NVS_CALL_UNWOUND) && nvs_api_capturing(m->api, m->args[m->api->stream]);
 }
 
-static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
+/*
+ * Most calls where there is no trace: not much more than two readings of the clock, and what is
+ * added up. False: nothing has been done, it is another one.
+ */
+static bool count_alone(struct nvs_api_frame *frame, const struct nvs_api *api, uint32_t result,
+			uint64_t end)
+{
+	struct nvs_buffer *buffer = shown();
+	struct nvs_calls *c = &nvs_calls;
+	struct nvs_api_done done;
+	uint64_t function;
+
+	if (!live() || !counted_only(api) || !buffer || !buffer->live || !frame->depth ||
+	    c->depth != frame->depth || c->quiet)
+		return false;
+	/* A call that began before there was a page has no row yet. */
+	done.row = c->open[c->depth - 1].row;
+	if (c->open[c->depth - 1].number != frame->number || !done.row)
+		return false;
+	c->depth--;
+	done.api = api;
+	done.begin = frame->begin;
+	done.end = end;
+	done.result = result;
+	done.captured = false;
+	done.args = NULL;
+	function = api->launched >= 0 ? nvs_api_argument(frame, api->keep[api->launched].place) : 0;
+	nvs_api_tally_plain(nvs_live_own, buffer->live, &done, function, frame);
+	nvs_calls_hide(buffer, c->depth);
+	return true;
+}
+
+static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags, uint64_t end)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	const struct nvs_api *api = slot->api;
@@ -538,7 +583,6 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	struct made m;
 	bool on, bare;
 
-	m.end = nvs_api_now();
 	if (!take_out(&nvs_calls, frame, &open) || nvs_calls.quiet)
 		return;
 	on = live();
@@ -546,6 +590,7 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 	m.api = api;
 	m.number = frame->number;
 	m.begin = frame->begin;
+	m.end = end;
 	m.depth = frame->depth;
 	m.result = result;
 	m.flags = flags;
@@ -574,11 +619,12 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 
 /* Told first: a kill in between leaves the call twice rather than not at all, and the reader knows
  * that. */
-static void finish(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
+static __attribute__((noinline)) void finish(struct nvs_api_frame *frame, uint32_t result,
+					     uint32_t flags, uint64_t end)
 {
 	struct nvs_buffer *shared;
 
-	tell(frame, result, flags);
+	tell(frame, result, flags, end);
 	shared = shown();
 	if (shared)
 		nvs_calls_hide(shared, nvs_calls.depth);
@@ -587,9 +633,18 @@ static void finish(struct nvs_api_frame *frame, uint32_t result, uint32_t flags)
 void nvs_api_leave(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
-	uint32_t result = (uint32_t)frame->result[0];
+	const struct nvs_api_counting *counting = nvs_api_who_counts();
+	uint64_t end = nvs_api_now();
+	uint32_t result;
 
-	finish(frame, result, 0);
+	/* Before the call is told: with the program's own arguments, and what has come of it. */
+	if (__builtin_expect(counting != NULL, 0))
+		counting->loaded(frame);
+	result = (uint32_t)frame->result[0];
+	if (!count_alone(frame, slot->api, result, end))
+		finish(frame, result, 0, end);
+	if (__builtin_expect(counting != NULL, 0))
+		counting->called(frame, slot->api, result);
 	if (__builtin_expect(slot->api->after != NULL, 0))
 		slot->api->after(frame, result);
 }
@@ -607,6 +662,6 @@ int nvs_api_personality(int version, int actions, uint64_t class, void *exceptio
 	if ((actions & 2) && frame && frame->number == c->open[c->depth - 1].number &&
 	    frame->depth == c->depth && frame->index < NVS_API_SLOTS &&
 	    nvs_api_slots[frame->index].api)
-		finish(frame, 0, NVS_CALL_UNWOUND);
+		finish(frame, 0, NVS_CALL_UNWOUND, nvs_api_now());
 	return 8; /* _URC_CONTINUE_UNWIND */
 }

@@ -17,6 +17,7 @@
 #define NVS_LIVE_SITE_COUNT 512
 #define NVS_LIVE_ALLOC_ROWS 65536
 #define NVS_LIVE_GPU_ROWS 32
+#define NVS_LIVE_CHANNEL_ROWS 1024
 #define NVS_LIVE_HANDLES (1u << 14)
 #define NVS_LIVE_ENTRIES_MAX 1024 /* numbers of entry points */
 
@@ -38,6 +39,14 @@ struct nvs_live_page {
 	} handle[NVS_LIVE_HANDLES];
 	uint32_t name_hash[NVS_LIVE_KERNEL_ROWS]; /* of a row's name */
 	uint16_t by_name[2 * NVS_LIVE_KERNEL_ROWS]; /* rows by that; 0: none */
+	/* Of a row of CHANNELS, changed with it. */
+	struct nvs_live_ring {
+		const uint64_t *claim; /* as the trap counts submissions */
+		const uint32_t
+			*released; /* the release slot as the process sees it, NULL: not known */
+		uint64_t full_at; /* ticks at which it was seen full last, 0: never */
+		uint64_t look; /* at which its channel was there */
+	} rings[NVS_LIVE_CHANNEL_ROWS];
 	struct nvs_live_ledger *ledger; /* memory.c; NULL: not yet */
 	void *graphs; /* preload/api/graphcount.c */
 };
@@ -127,6 +136,23 @@ static inline uint32_t nvs_live_kernel(struct nvs_live_page *page, uint64_t key,
 /* GPU with this UUID: its row + 1, 0: no room. Learns what is given of it (NAME NULL, NVS_NONE). */
 uint32_t nvs_live_gpu(struct nvs_live_page *page, const uint8_t uuid[16], uint32_t instance,
 		      uint32_t ordinal, const char *name);
+
+/* ---- stall.c ---- */
+
+/* Why a call took so long, counted. Of these the caller knows what MODULE, MEMORY and COPY say. */
+struct nvs_live_long {
+	uint64_t begin, ns; /* begin in ticks */
+	uint32_t row; /* of APIS */
+	bool module, memory, copy;
+};
+#define NVS_LIVE_LONG_NS 100000u /* less is no matter */
+void nvs_live_stall(struct nvs_live_page *page, struct nvs_live_slot *slot,
+		    const struct nvs_live_long *call);
+/* So much of a ring is full: a driver keeps some of it. */
+static inline bool nvs_live_is_full(uint64_t used, uint32_t entries)
+{
+	return entries && used >= entries - entries / 8;
+}
 
 /* ---- lock.c ---- */
 

@@ -10,7 +10,9 @@
 struct entry {
 	uint64_t key; /* 0: free */
 	uint32_t row;
+	uint32_t pages; /* of a mapping: its size, of MAP_PAGE each */
 };
+#define MAP_PAGE 4096u
 
 /* What a row of ALLOCS does not show. */
 struct detail {
@@ -73,7 +75,7 @@ static void put(struct nvs_live_ledger *l, uint64_t key, uint32_t row)
 
 	while (l->entries[at].key && l->entries[at].key != key)
 		at = (at + 1) & (BUCKETS - 1);
-	l->entries[at] = (struct entry){key, row};
+	l->entries[at] = (struct entry){key, row, 0};
 }
 
 /* What follows moves up, so that no search ends too early. */
@@ -200,6 +202,7 @@ static void end_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, ui
 	if (!l->details[row].leaving)
 		count(p, a, (uint64_t)-1);
 	add_shared(with_context ? &m->ended : &m->frees, 1);
+	add_shared(&m->freed, a->bytes);
 	free_row(p, l, row);
 }
 
@@ -243,10 +246,10 @@ void nvs_live_give(struct nvs_live_page *p, const struct nvs_live_given *g)
 	}
 	old = find(l, key);
 	if (old) {
-		/* Its free was not seen. */
+		/* Its free was not seen; a graph's launch may free what its last one has left. */
 		row = old->row;
 		drop(l, old);
-		end_row(p, l, row, true);
+		end_row(p, l, row, g->kind != NVS_LIVE_GRAPH);
 	}
 	number = site_of(p, l, g->api, g->stack);
 	site = site_at(p, number);
@@ -362,7 +365,7 @@ void nvs_live_taken(struct nvs_live_page *p, uint64_t token, bool freed, enum nv
 	nvs_live_unlock(&l->lock);
 }
 
-void nvs_live_map(struct nvs_live_page *p, uint64_t address, uint64_t handle)
+void nvs_live_map(struct nvs_live_page *p, uint64_t address, uint64_t bytes, uint64_t handle)
 {
 	struct nvs_live_ledger *l = enter(p);
 	struct entry *e;
@@ -376,27 +379,41 @@ void nvs_live_map(struct nvs_live_page *p, uint64_t address, uint64_t handle)
 		l->details[row].maps++;
 		l->mapped++;
 		put(l, key_of(NVS_SPACE_MAPPED, address), row);
+		find(l, key_of(NVS_SPACE_MAPPED, address))->pages =
+			bytes / MAP_PAGE <= UINT32_MAX ? (uint32_t)(bytes / MAP_PAGE) : 0;
 	}
 	nvs_live_unlock(&l->lock);
 }
 
-void nvs_live_unmap(struct nvs_live_page *p, uint64_t address)
+/* How many bytes of them were mapped there; 0: none, or not known. */
+static uint64_t unmap_one(const struct nvs_live_page *p, struct nvs_live_ledger *l,
+			  uint64_t address)
+{
+	struct entry *e = find(l, key_of(NVS_SPACE_MAPPED, address));
+	uint64_t bytes = e ? (uint64_t)e->pages * MAP_PAGE : 0;
+	uint32_t row;
+
+	if (!e)
+		return 0;
+	row = e->row;
+	drop(l, e);
+	l->mapped--;
+	if (alloc_at(p, row)->address && !(--l->details[row].maps + l->details[row].handles))
+		end_row(p, l, row, false);
+	return bytes;
+}
+
+void nvs_live_unmap(struct nvs_live_page *p, uint64_t address, uint64_t bytes)
 {
 	struct nvs_live_ledger *l = enter(p);
-	struct entry *e;
+	uint64_t one, done = 0;
 
 	if (!l)
 		return;
-	e = find(l, key_of(NVS_SPACE_MAPPED, address));
-	if (e) {
-		uint32_t row = e->row;
-
-		drop(l, e);
-		l->mapped--;
-		if (alloc_at(p, row)->address &&
-		    !(--l->details[row].maps + l->details[row].handles))
-			end_row(p, l, row, false);
-	}
+	do {
+		one = unmap_one(p, l, address + done);
+		done += one;
+	} while (one && done < bytes);
 	nvs_live_unlock(&l->lock);
 }
 

@@ -38,8 +38,9 @@ void nvs_live_taken(struct nvs_live_page *page, uint64_t token, bool freed,
 /* It was no free after all. */
 void nvs_live_put_back(struct nvs_live_page *page, uint64_t token);
 /* Physical memory is mapped at an address, stays while it is, and may have further handles. */
-void nvs_live_map(struct nvs_live_page *page, uint64_t address, uint64_t handle);
-void nvs_live_unmap(struct nvs_live_page *page, uint64_t address);
+void nvs_live_map(struct nvs_live_page *page, uint64_t address, uint64_t bytes, uint64_t handle);
+/* All mappings that lie in these bytes, which follow each other. */
+void nvs_live_unmap(struct nvs_live_page *page, uint64_t address, uint64_t bytes);
 void nvs_live_retain(struct nvs_live_page *page, uint64_t handle);
 /* All that a context had is gone; CONTEXT 0: all of the GPU. */
 void nvs_live_context_gone(struct nvs_live_page *page, uint64_t context, uint32_t gpu);

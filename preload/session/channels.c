@@ -130,6 +130,7 @@ static uint32_t get_of(const struct nvs_channel_entry *c)
 
 struct release {
 	uint64_t claim; /* of the channel when this was read */
+	uintptr_t at; /* where the slot is seen */
 	uint64_t slot, wanted;
 	uint32_t released;
 };
@@ -143,23 +144,22 @@ struct release {
 static int see_release(const struct nvs_channel_entry *c, struct release *seen)
 {
 	for (int i = 0; i < TRIES; i++) {
-		uintptr_t at;
 		bool known;
 
 		*seen = (struct release){
 			.claim = __atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE)};
 		known = last_release(c, (uint32_t)(seen->claim & ((1u << NVS_PUT_BITS) - 1)),
 				     &seen->slot, &seen->wanted);
-		at = known ? seen_at(c->vaspace, seen->slot, 16) : 0;
-		known = at && load32((const uint32_t *)at, &seen->released);
+		seen->at = known ? seen_at(c->vaspace, seen->slot, 16) : 0;
+		known = seen->at && load32((const uint32_t *)seen->at, &seen->released);
 		if (__atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE) == seen->claim)
 			return known;
 	}
 	return -EAGAIN;
 }
 
-static void fill_release(struct nvs_live_channel *row, const struct nvs_channel_entry *c,
-			 uint64_t now)
+static void fill_release(struct nvs_live_channel *row, struct nvs_live_ring *ring,
+			 const struct nvs_channel_entry *c, uint64_t now)
 {
 	struct release seen = {0};
 	uint64_t submitted, pending;
@@ -172,11 +172,18 @@ static void fill_release(struct nvs_live_channel *row, const struct nvs_channel_
 	submitted = seen.claim >> NVS_PUT_BITS;
 	pending = (uint32_t)seen.wanted - seen.released;
 	known = known > 0 && pending <= submitted;
+	__atomic_store_n(&ring->released, known ? (const uint32_t *)seen.at : NULL,
+			 __ATOMIC_RELAXED);
+	if (known && nvs_live_is_full(pending, c->entries))
+		store(&ring->full_at, now);
 	store(&row->wanted, known ? seen.wanted : NVS_LIVE_UNKNOWN);
 	store(&row->released, known ? seen.released : NVS_LIVE_UNKNOWN);
 	if (known) {
 		uint64_t completed = submitted - pending;
 
+		/* The commands of what is done may be those of the next one already. */
+		if (row->completed != NVS_LIVE_UNKNOWN && completed < row->completed)
+			completed = row->completed;
 		if (completed != row->completed && completed)
 			store(&row->completed_at, now);
 		store(&row->completed, completed);
@@ -198,6 +205,8 @@ static void fill(struct nvs_live_page *page, struct nvs_live_channel *row,
 {
 	uint64_t claim = __atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE);
 	uint32_t put = (uint32_t)(claim & ((1u << NVS_PUT_BITS) - 1)), get = get_of(c);
+	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS);
+	struct nvs_live_ring *ring = &page->rings[row - rows];
 	bool bound = c->flags & NVS_CHAN_BOUND;
 
 	row->flags = NVS_LIVE_CHANNEL_ALIVE | (bound ? NVS_LIVE_CHANNEL_BOUND : 0);
@@ -212,7 +221,10 @@ static void fill(struct nvs_live_page *page, struct nvs_live_channel *row,
 	if (claim >> NVS_PUT_BITS != row->submitted)
 		store(&row->submitted_at, now);
 	store(&row->submitted, claim >> NVS_PUT_BITS);
-	fill_release(row, c, now);
+	__atomic_store_n(&ring->claim, &c->slot->claim, __ATOMIC_RELAXED);
+	if (row->used != NVS_NONE && nvs_live_is_full(row->used, c->entries))
+		store(&ring->full_at, now);
+	fill_release(row, ring, c, now);
 }
 
 static void begin(struct nvs_live_channel *row)
@@ -226,65 +238,82 @@ static void end(struct nvs_live_channel *row)
 	__atomic_store_n(&row->sequence, row->sequence + 1, __ATOMIC_RELEASE);
 }
 
-/* The row that a channel has; else a new one, or one whose channel is gone. */
-static struct nvs_live_channel *row_of(struct nvs_live_page *page, uint32_t channel)
+/* The row that a channel has; NULL: none. */
+static struct nvs_live_channel *row_of(const struct nvs_live_page *page,
+				       const struct nvs_channel_entry *c)
 {
-	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS), *gone = NULL, *row;
-	uint32_t used = page->head->tables[NVS_LIVE_CHANNELS].used, n;
+	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS);
+	uint32_t at = c->live_row - 1;
 
-	for (uint32_t i = 0; i < used; i++) {
-		if (rows[i].channel == channel)
-			return &rows[i];
-		if (!(rows[i].flags & NVS_LIVE_CHANNEL_ALIVE) && !gone)
-			gone = &rows[i];
-	}
+	return c->live_row && at < page->head->tables[NVS_LIVE_CHANNELS].used &&
+			       rows[at].channel == c->number
+		       ? &rows[at]
+		       : NULL;
+}
+
+/* A row for a channel that has none: a new one, or one whose channel is gone. */
+static struct nvs_live_channel *new_row(struct nvs_live_page *page, struct nvs_channel_entry *c)
+{
+	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS), *row;
+	uint32_t used = page->head->tables[NVS_LIVE_CHANNELS].used, n;
+	uint64_t sequence;
+
 	row = used < page->ready[NVS_LIVE_CHANNELS] ? nvs_live_row(page, NVS_LIVE_CHANNELS, &n)
 						    : NULL;
-	if (!row && !gone)
-		return NULL;
-	if (!row) {
-		uint64_t sequence = gone->sequence;
-
-		begin(gone);
-		row = gone;
-		*row = (struct nvs_live_channel){.sequence = sequence + 1, .channel = channel};
-		end(row);
+	if (row) {
+		row->channel = c->number;
+		row->get = row->used = NVS_NONE;
+		row->wanted = row->released = NVS_LIVE_UNKNOWN;
+		nvs_live_row_done(page, NVS_LIVE_CHANNELS);
+		c->live_row = n + 1;
 		return row;
 	}
-	row->channel = channel;
-	row->get = row->used = NVS_NONE;
-	row->wanted = row->released = NVS_LIVE_UNKNOWN;
-	nvs_live_row_done(page, NVS_LIVE_CHANNELS);
+	for (n = 0; n < used && rows[n].flags & NVS_LIVE_CHANNEL_ALIVE; n++)
+		;
+	if (n == used)
+		return NULL;
+	row = &rows[n];
+	sequence = row->sequence;
+	begin(row);
+	page->rings[n] = (struct nvs_live_ring){0};
+	*row = (struct nvs_live_channel){.sequence = sequence + 1, .channel = c->number};
+	end(row);
+	c->live_row = n + 1;
 	return row;
 }
 
-/* Channels are in the order of their numbers. */
-static bool is_alive(uint32_t channel)
+/* Those whose channels are not there at this look. */
+static void tell_gone(struct nvs_live_page *page, uint64_t look)
 {
-	const struct nvs_channel_entry *c;
+	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS);
 
-	DL_FOREACH(nvs_rm()->channels, c)
-	if (c->number == channel)
-		return true;
-	return false;
-}
-
-static void tell(struct nvs_live_page *page, uint64_t now)
-{
-	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS), *row;
-	const struct nvs_channel_entry *c;
-
-	nvs_live_driver(nvs_rm_driver_version());
 	for (uint32_t i = 0; i < page->head->tables[NVS_LIVE_CHANNELS].used; i++) {
-		if (!(rows[i].flags & NVS_LIVE_CHANNEL_ALIVE) || is_alive(rows[i].channel))
+		if (!(rows[i].flags & NVS_LIVE_CHANNEL_ALIVE) || page->rings[i].look == look)
 			continue;
 		begin(&rows[i]);
 		rows[i].flags &= ~NVS_LIVE_CHANNEL_ALIVE;
 		end(&rows[i]);
 	}
+}
+
+static void tell(struct nvs_live_page *page, uint64_t now)
+{
+	struct nvs_live_channel *row;
+	struct nvs_channel_entry *c;
+	bool full = false;
+
+	nvs_live_driver(nvs_rm_driver_version());
+	DL_FOREACH(nvs_rm()->channels, c)
+	if (row_of(page, c))
+		page->rings[c->live_row - 1].look = now;
+	tell_gone(page, now);
 	DL_FOREACH(nvs_rm()->channels, c)
 	{
-		row = c->slot && !c->hidden ? row_of(page, c->number) : NULL;
+		if (!c->slot || c->hidden)
+			continue;
+		row = row_of(page, c);
+		row = row || full ? row : new_row(page, c);
+		full = full || !row;
 		if (!row)
 			continue;
 		begin(row);

@@ -11,6 +11,7 @@
  *   weeks ROUNDS    channels, kernels, threads, memory: prints by how much memory has grown
  *   channels        rows of channels beside what the software GPU knows of them
  *   memory          rows of memory beside what was allocated and freed
+ *   jump            leaves a call that frees by a jump
  *   ranges          pushed NVTX ranges, of a thread that lives and of one that is gone
  *   hold            waits in a call for its end
  *   short           lives for a moment
@@ -19,8 +20,11 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "livepage.h"
@@ -343,6 +347,24 @@ static void expect_memory(enum nvs_live_kind kind, uint64_t live, uint64_t count
 	between("frees", frees, m.frees, frees);
 }
 
+/* Two mappings beside each other, which are all that holds their memory, go by one call. */
+static void unmapped_at_once(void)
+{
+	CUmemAllocationProp prop = {.type = 1, .location = {1, 0}};
+	CUmemGenericAllocationHandle h[2];
+	CUdeviceptr at;
+
+	CK(cuMemAddressReserve(&at, 8 << 20, 0, 0, 0));
+	for (uint32_t i = 0; i < 2; i++) {
+		CK(cuMemCreate(&h[i], 4 << 20, &prop, 0));
+		CK(cuMemMap(at + i * (4u << 20), 4 << 20, 0, h[i], 0));
+		CK(cuMemRelease(h[i]));
+	}
+	expect_memory(NVS_LIVE_PHYSICAL, 8 << 20, 2, 8 << 20, 2, 0);
+	CK(cuMemUnmap(at, 8 << 20));
+	expect_memory(NVS_LIVE_PHYSICAL, 0, 0, 8 << 20, 2, 2);
+}
+
 static void memory(void)
 {
 	enum { N = 100 };
@@ -362,8 +384,42 @@ static void memory(void)
 	for (uint32_t i = 0; i < N; i++)
 		CK(cuMemFree_v2(d[i]));
 	expect_memory(NVS_LIVE_DEVICE, 4096, 1, sum, N + 1, N);
+	between("freed", sum - 4096, memory_of(NVS_LIVE_DEVICE).freed, sum - 4096);
+	unmapped_at_once();
 	EXPECT(cuMemFree_v2(d[0]) != CUDA_SUCCESS, "freed twice");
 	EXPECT(memory_of(NVS_LIVE_DEVICE).failed_frees == 1, "a free that failed");
+}
+
+static sigjmp_buf out;
+
+static void jump_out(int sig)
+{
+	siglongjmp(out, sig);
+}
+
+/* A free that waits for the GPU, and is left by a jump: nobody says that the memory is gone. */
+static void jumped_out_of(void)
+{
+	struct itimerval soon = {.it_value = {.tv_usec = 50000}};
+	volatile uint32_t *gate;
+	CUdeviceptr d;
+
+	CK(cuMemAllocHost_v2((void **)&gate, 4096));
+	CK(cuMemAlloc_v2(&d, 1000));
+	*gate = 0;
+	CK(cuStreamWaitValue32_v2(NULL, (CUdeviceptr)(uintptr_t)gate, 1, 0));
+	signal(SIGALRM, jump_out);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	if (!sigsetjmp(out, 1)) {
+		cuMemFree_v2(d);
+		EXPECT(false, "it did not wait");
+	}
+	/* The next call tells of it. What the driver held it still holds. */
+	CK(cuCtxSetCurrent(context));
+	expect_memory(NVS_LIVE_DEVICE, 4096 + 1000, 2, 4096 + 1000, 2, 0);
+	puts("live ok");
+	fflush(stdout);
+	_exit(0);
 }
 
 static int (*push)(const char *), (*pop)(void);
@@ -491,6 +547,8 @@ int main(int argc, char **argv)
 		channels();
 	else if (!strcmp(what, "memory"))
 		memory();
+	else if (!strcmp(what, "jump"))
+		jumped_out_of();
 	else if (!strcmp(what, "ranges"))
 		ranges();
 	else if (!strcmp(what, "fork"))

@@ -160,6 +160,7 @@ static void everything(struct live_page *page)
 			      NVS_LIVE_DEVICE, 1, 1);
 	page->memory[NVS_LIVE_KINDS + NVS_LIVE_DEVICE].peak = 5000;
 	page->memory[NVS_LIVE_KINDS + NVS_LIVE_DEVICE].bytes = 6000;
+	page->memory[NVS_LIVE_KINDS + NVS_LIVE_DEVICE].freed = 3000;
 	page->memory[NVS_LIVE_KINDS + NVS_LIVE_DEVICE].failed_allocs = 4;
 	page->results[live_row(page, NVS_LIVE_RESULTS)] = (struct nvs_live_result){api, 2, 4};
 	live_calls(page, 1, api, 7, 50000);
@@ -185,6 +186,10 @@ static void everything(struct live_page *page)
 	slot->counts[NVS_LIVE_LOST_SUBMISSIONS] = 4;
 	slot->counts[NVS_LIVE_BYTES] = 4000;
 	slot->gaps[NVS_GAP_DROPPED] = 4;
+	slot->copy_sizes[NVS_LIVE_D2H][6] = 2; /* 1 KiB to 4 KiB */
+	slot->sets = 1;
+	slot->set_bytes = 777;
+	slot->stalls[NVS_LIVE_STALL_MODULE] = (struct nvs_live_stalled){3, 1500000000};
 	slot->copies[NVS_LIVE_D2H][NVS_LIVE_ASYNC] = (struct nvs_live_copy){2, 8192, 3000};
 }
 

@@ -283,6 +283,8 @@ static inline void live_page_example(struct live_page *p, uint32_t pid, uint64_t
 	p->slots[0].slot.launches = rounds;
 	slot->graph_launches = rounds;
 	slot->graph_kernels = 20 * rounds;
+	slot->stalls[NVS_LIVE_STALL_RING] = (struct nvs_live_stalled){2 * rounds, 3000000 * rounds};
+	slot->stalls[NVS_LIVE_STALL_UNKNOWN] = (struct nvs_live_stalled){1, 200000};
 	slot->counts[NVS_LIVE_SKIPPED] = 102 * rounds;
 	slot->counts[NVS_LIVE_SKIPPED_BYTES] = 102 * 400 * rounds;
 	slot->counts[NVS_LIVE_SKIPPED_ENTRIES] = 120 * rounds;

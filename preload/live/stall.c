@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that took long, by why. Nothing is looked at before a call has taken long; then the ring of
+ * the channel that its thread rang last is: a driver that waits for room goes on as soon as there
+ * is some, so the ring is still nearly full. What our own thread saw of it meanwhile counts as
+ * well.
+ */
+#include "preload/live/live.h"
+#include "trap/low/guard.h"
+
+#define TIMES_USUAL 10u
+#define MANY_CALLS 20u /* of fewer there is no usual time */
+#define TRIES 4
+
+/* Half of the thread's calls take so long, about; 0: of too few. */
+static uint64_t usual(struct nvs_live_slot *slot, uint32_t row)
+{
+	const struct nvs_live_api_count *c = nvs_live_api_count(slot, row);
+	uint64_t calls = 0, n = 0;
+	int i;
+
+	for (i = 0; i < NVS_LIVE_BUCKETS; i++)
+		calls += c->buckets[i];
+	if (calls < MANY_CALLS)
+		return 0;
+	for (i = 0; i < NVS_LIVE_BUCKETS - 1 && n + c->buckets[i] <= calls / 2; i++)
+		n += c->buckets[i];
+	/* The middle of the bucket. */
+	return (3ull << (NVS_LIVE_BUCKET_SHIFT + i)) / 4;
+}
+
+/* The row of the channel with this number. */
+static const struct nvs_live_channel *find(const struct nvs_live_page *p, uint32_t channel,
+					   uint32_t *at)
+{
+	const struct nvs_live_channel *rows = nvs_live_table(p, NVS_LIVE_CHANNELS);
+	uint32_t used = __atomic_load_n(&p->head->tables[NVS_LIVE_CHANNELS].used, __ATOMIC_ACQUIRE);
+
+	for (*at = 0; *at < used; ++*at)
+		if (rows[*at].channel == channel && rows[*at].flags & NVS_LIVE_CHANNEL_ALIVE)
+			return &rows[*at];
+	return NULL;
+}
+
+/* Submissions that are not done at this moment; false: not known. */
+static bool pending(const struct nvs_live_channel *row, const struct nvs_live_ring *ring,
+		    uint64_t *n)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t sequence = __atomic_load_n(&row->sequence, __ATOMIC_ACQUIRE);
+		uint64_t of = row->completed_of, wanted = row->wanted, claim;
+		const uint64_t *claims = ring->claim;
+		const uint32_t *slot = ring->released;
+		uint32_t released;
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (sequence % 2 || __atomic_load_n(&row->sequence, __ATOMIC_RELAXED) != sequence)
+			continue;
+		if (of == NVS_LIVE_UNKNOWN || wanted == NVS_LIVE_UNKNOWN || !slot ||
+		    !nvs_load64_guarded(claims, &claim) || !nvs_load32_guarded(slot, &released))
+			return false;
+		claim >>= NVS_PUT_BITS;
+		*n = (uint32_t)(wanted + (claim - of) - released);
+		return claim >= of && *n <= claim;
+	}
+	return false;
+}
+
+static bool ring_was_full(const struct nvs_live_page *p, const struct nvs_live_slot *slot,
+			  uint64_t since)
+{
+	const uint64_t *c = slot->counts;
+	uint64_t submissions = c[NVS_LIVE_SUBMISSIONS] + c[NVS_LIVE_SKIPPED], n;
+	uint64_t entries = c[NVS_LIVE_ENTRIES] + c[NVS_LIVE_SKIPPED_ENTRIES];
+	const struct nvs_live_channel *row;
+	uint32_t at;
+
+	row = nvs_tls.rung ? find(p, nvs_tls.rung - 1, &at) : NULL;
+	if (!row)
+		return false;
+	if (__atomic_load_n(&p->rings[at].full_at, __ATOMIC_RELAXED) >= since)
+		return true;
+	if (!pending(row, &p->rings[at], &n))
+		return false;
+	/* A submission may take several entries. */
+	return nvs_live_is_full(
+		entries > submissions && submissions ? n * entries / submissions : n, row->entries);
+}
+
+void nvs_live_stall(struct nvs_live_page *page, struct nvs_live_slot *slot,
+		    const struct nvs_live_long *call)
+{
+	enum nvs_live_stall why = NVS_LIVE_STALL_UNKNOWN;
+
+	if (!call->copy && call->ns / TIMES_USUAL < usual(slot, call->row))
+		return;
+	if (ring_was_full(page, slot, call->begin))
+		why = NVS_LIVE_STALL_RING;
+	else if (call->module)
+		why = NVS_LIVE_STALL_MODULE;
+	else if (call->memory)
+		why = NVS_LIVE_STALL_MEMORY;
+	else if (call->copy)
+		why = NVS_LIVE_STALL_COPY;
+	nvs_live_add(&slot->stalls[why].calls, 1);
+	nvs_live_add(&slot->stalls[why].ns, call->ns);
+}

@@ -62,6 +62,12 @@ struct channel {
 		uint32_t payload;
 	} seen; /* last */
 	struct run run;
+	/* A submission whose grid may run on behind its release, until who acquires it has
+	 * released. */
+	struct {
+		uint64_t grid, sequence,
+			ns; /* grid 0: there is none; ns: of the release before it */
+	} open;
 };
 
 /* At the host's time HOST the GPU's was NS, or later, or earlier. */
@@ -173,6 +179,7 @@ static void start_over(struct nvs_gputime *g, struct channel *c)
 	flush(g, c);
 	c->n = c->from = c->timed = c->done = c->unsettled = 0;
 	c->looked = 0;
+	c->open.grid = 0;
 	memset(&c->seen, 0, sizeof(c->seen));
 }
 
@@ -288,13 +295,21 @@ static void tell(struct nvs_gputime *g, struct channel *c, uint32_t last)
 		flush(g, c);
 }
 
-static void tell_bound(const struct nvs_gputime *g, const struct channel *c, uint32_t end)
+static void tell_bound(const struct nvs_gputime *g, struct channel *c, uint32_t end)
 {
 	const struct part *a = c->parts + c->from, *b = c->parts + end;
+	uint32_t number = (uint32_t)(c - g->channels);
+	bool known = end == c->from + 1 && !b->p.continues && a->ns && b->ns > a->ns;
 
-	if (g->bounded && end == c->from + 1 && !b->p.continues && a->ns && b->ns > a->ns)
-		g->bounded(g->arg, (uint32_t)(c - g->channels), b->p.sequence,
-			   b->ns - a->ns + STEP_NS);
+	if (!g->bounded)
+		return;
+	if (known && c->open.grid && b->p.awaits == c->open.grid)
+		g->bounded(g->arg, number, c->open.sequence, b->ns - c->open.ns + STEP_NS);
+	c->open.grid = known ? b->p.grid : 0;
+	c->open.sequence = b->p.sequence;
+	c->open.ns = a->ns;
+	if (known && !b->p.grid)
+		g->bounded(g->arg, number, b->p.sequence, b->ns - a->ns + STEP_NS);
 }
 
 static void drain(struct nvs_gputime *g, struct channel *c)

@@ -50,6 +50,9 @@ struct nvs_gputime_part {
 	uint64_t bytes; /* moved by it */
 	uint64_t load; /* these, and other work in bytes; UINT64_MAX: nobody knows how much */
 	bool waits; /* for a semaphore */
+	/* Its last grid releases GRID when it has ended, for which the channel's slot does not
+	 * wait; and what it acquires of that kind; 0: nothing. */
+	uint64_t grid, awaits;
 	bool idle; /* releases and nothing else: may stand in anybody's stretch */
 	/* Whose it is: told later by nvs_gputime_settle, or at once if not OWNED: then GROUP. */
 	bool owned;

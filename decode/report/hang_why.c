@@ -267,6 +267,58 @@ static void see_call(struct nvs_hang *h, struct nvs_hang_call *c)
 		}
 }
 
+/* ---- grids that their channel has passed ---- */
+
+static bool first_waits_for(const struct nvs_undone_channel *c, uint64_t address)
+{
+	const struct nvs_undone *u = c->settled ? nvs_undone_at(c, 0) : NULL;
+
+	for (uint32_t i = 0; u && i < u->nacquires && i < NVS_UNDONE_SEMAPHORES; i++)
+		if (u->acquire[i].address == address && !u->acquire[i].behind_work)
+			return true;
+	return false;
+}
+
+/* Something else that is outstanding, of this stream or at all. */
+static bool has_other(struct nvs_hang *h, bool any, uint64_t stream)
+{
+	for (size_t k = 0; k < h->of->channels.n; k++) {
+		const struct nvs_undone *u;
+
+		for (uint64_t i = 0; (u = nvs_undone_at(h->of->channels.row[k], i)) && !enough(h);
+		     i++)
+			if (any || (u->has_stream && u->stream == stream))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * What stands in its semaphore tells it. Where that cannot be read: what would be next waits for
+ * it, or a call waits for its stream, on which all else is done.
+ */
+static bool grid_runs(void *arg, const struct nvs_undone_channel *c, const struct nvs_undone *u)
+{
+	struct nvs_hang *h = arg;
+	struct nvs_outstanding *o = h->of;
+	uint64_t value;
+
+	if (read_live(o->source->trace, u->grid.address, u->grid.wide, &value))
+		return !nvs_sync_satisfied(NVS_SEM_CIRC_GE, value, u->grid.payload, u->grid.wide);
+	for (size_t k = 0; k < o->channels.n; k++)
+		if (first_waits_for(o->channels.row[k], u->grid.address))
+			return true;
+	for (uint32_t i = 0; i < o->ncalls; i++) {
+		const struct nvs_undone_call *call = o->calls + i;
+
+		if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE &&
+		    (!call->has_stream || (u->has_stream && u->stream == call->stream)) &&
+		    !has_other(h, !call->has_stream, u->stream))
+			return true;
+	}
+	return false;
+}
+
 /* ---- one trace ---- */
 
 static void see_collective(struct nvs_hang *h)
@@ -287,7 +339,7 @@ int nvs_hang_make(struct nvs_hang *h, struct nvs_outstanding *o)
 	*h = (struct nvs_hang){.of = o};
 	h->channels = calloc(o->channels.n + 1, sizeof(*h->channels));
 	h->calls = calloc(o->ncalls + 1ul, sizeof(*h->calls));
-	if (!h->channels || !h->calls)
+	if (!h->channels || !h->calls || nvs_outstanding_settle(o, grid_runs, h))
 		return -ENOMEM;
 	for (size_t i = 0; i < o->channels.n; i++) {
 		const struct nvs_undone_channel *c = o->channels.row[i];

@@ -51,17 +51,57 @@ static void see_release(struct nvs_outstanding *o, const struct nvs_undone_sem *
 	v->value = sem->payload;
 }
 
+static void end_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint32_t i)
+{
+	const struct nvs_undone *u = c->running + i;
+
+	if (u->collective > o->done_collectives)
+		o->done_collectives = u->collective;
+	see_release(o, &u->grid);
+	c->nrunning--;
+	memmove(c->running + i, u + 1, (c->nrunning - i) * sizeof(*u));
+}
+
+static void end_acquired(struct nvs_outstanding *o, uint64_t address)
+{
+	for (size_t k = 0; k < o->channels.n; k++) {
+		struct nvs_undone_channel *c = o->channels.row[k];
+
+		for (uint32_t i = c->nrunning; i--;)
+			if (c->running[i].grid.address == address)
+				end_grid(o, c, i);
+	}
+}
+
+/* It runs, as far as is known. */
+static void keep_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c,
+		      const struct nvs_undone *u)
+{
+	struct nvs_undone *r;
+
+	if (c->nrunning == NVS_UNDONE_GRIDS)
+		end_grid(o, c, 0);
+	r = c->running + c->nrunning++;
+	*r = *u;
+	r->entries = r->nacquires = 0;
+}
+
 static void forget(struct nvs_outstanding *o, struct nvs_undone_channel *c)
 {
 	const struct nvs_undone *u = at(c, c->first++);
 
 	c->entries -= u->entries;
 	c->completed++;
-	if (u->collective > o->done_collectives)
-		o->done_collectives = u->collective;
 	o->stale |= u->unseen || u->nreleases > NVS_UNDONE_SEMAPHORES;
+	for (uint32_t i = 0; i < u->nacquires && i < NVS_UNDONE_SEMAPHORES; i++)
+		end_acquired(o, u->acquire[i].address);
 	for (uint32_t i = 0; i < u->nreleases && i < NVS_UNDONE_SEMAPHORES; i++)
-		see_release(o, u->release + i);
+		if (u->release[i].address != u->grid.address)
+			see_release(o, u->release + i);
+	if (u->grid.address)
+		keep_grid(o, c, u);
+	else if (u->collective > o->done_collectives)
+		o->done_collectives = u->collective;
 }
 
 /* The slot at ADDRESS has PAYLOAD. ENDS: nothing more is to come. */
@@ -163,15 +203,23 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	return 0;
 }
 
+static struct nvs_undone_sem semaphore_of(const struct nvs_op *op)
+{
+	return (struct nvs_undone_sem){.address = op->sem.address,
+				       .payload = op->sem.payload,
+				       .op = op->sem.op,
+				       .wide = op->flags & NVS_OP_WIDE};
+}
+
 static void take_semaphore(struct nvs_undone *u, const struct nvs_op *op, bool acquire)
 {
 	uint32_t *n = acquire ? &u->nacquires : &u->nreleases;
 	struct nvs_undone_sem *sem = acquire ? u->acquire : u->release;
 
-	if (*n < NVS_UNDONE_SEMAPHORES)
-		sem[*n] = (struct nvs_undone_sem){op->sem.address, op->sem.payload, op->sem.op,
-						  op->flags & NVS_OP_WIDE,
-						  u->launches || u->copies || u->memsets};
+	if (*n < NVS_UNDONE_SEMAPHORES) {
+		sem[*n] = semaphore_of(op);
+		sem[*n].behind_work = u->launches || u->copies || u->memsets;
+	}
 	++*n;
 }
 
@@ -199,6 +247,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 		break;
 	case NVS_OP_RELEASE:
 		take_semaphore(u, op, false);
+		if (op->sem.op == NVS_SEM_SET && op->sem.by == NVS_BY_GRID)
+			u->grid = semaphore_of(op);
 		if (op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
 			break;
 		/* While the slot is not known, the last release is the likeliest. */
@@ -262,6 +312,25 @@ static void tell_submissions(struct nvs_outstanding *o, const struct nvs_call *c
 	}
 }
 
+/* It waited for a stream, or for all of a context. */
+static void end_waited(struct nvs_outstanding *o, const struct nvs_call *call)
+{
+	uint64_t stream;
+	bool one = nvs_call_kind(call, NVS_KIND_STREAM, &stream);
+
+	for (size_t k = 0; k < o->channels.n; k++) {
+		struct nvs_undone_channel *c = o->channels.row[k];
+
+		for (uint32_t i = c->nrunning; i--;) {
+			const struct nvs_undone *u = c->running + i;
+
+			if (u->time <= call->begin &&
+			    (!one || (u->has_stream && u->stream == stream)))
+				end_grid(o, c, i);
+		}
+	}
+}
+
 static int add_call(struct nvs_outstanding *o, const struct nvs_call *call)
 {
 	struct nvs_undone_call *calls = nvs_grow(o->calls, o->ncalls, &o->call_room, sizeof(*calls),
@@ -292,6 +361,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 		return r;
 	if (call->submissions || call->api->group == NVS_CALL_GROUP_LAUNCH)
 		tell_submissions(o, call);
+	if (call->end && call->api->role == NVS_CALL_ROLE_SYNCHRONIZE && nvs_call_ran(call))
+		end_waited(o, call);
 	return call->end || call->depth > 1 ? 0 : add_call(o, call);
 }
 
@@ -308,7 +379,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 			return -ENOMEM;
 		/* Whatever was under way there is no more. */
 		c->first = c->end;
-		c->entries = 0;
+		c->entries = c->nrunning = 0;
 		c->freed = true;
 	}
 	return nvs_handles_record(o->handles, rec);
@@ -367,6 +438,29 @@ int nvs_outstanding_end(struct nvs_outstanding *o)
 			o->calls[kept++] = o->calls[i];
 	o->ncalls = kept;
 	nvs_numbers_free(&o->notes, free);
+	return 0;
+}
+
+int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, void *arg)
+{
+	for (size_t k = 0; k < o->channels.n; k++) {
+		struct nvs_undone_channel *c = o->channels.row[k];
+
+		while (c->nrunning) {
+			struct nvs_undone *u = c->running + c->nrunning - 1;
+
+			if (!runs(arg, c, u)) {
+				end_grid(o, c, c->nrunning - 1);
+				continue;
+			}
+			u->grid.address = 0; /* decided */
+			if (make_room(o, c))
+				return -ENOMEM;
+			*at(c, --c->first) = *u;
+			c->completed--;
+			c->nrunning--;
+		}
+	}
 	return 0;
 }
 

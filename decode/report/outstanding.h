@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a trace leaves undone: for each channel the submissions that are not known to be completed,
- * with what they do, and the calls that have not returned. A submission is done when its channel's
- * slot has the payload of its release: what stood there is told with each later one, and at the end
- * by the library's last look.
+ * with what they do, and the calls that have not returned. A submission has been passed when its
+ * channel's slot has the payload of its release: what stood there is told with each later one, and
+ * at the end by the library's last look. A grid that releases a semaphore of its own may run on by
+ * then: the slot does not wait for it. It has ended when something that acquired that semaphore was
+ * passed, or a call that waits for its stream has returned.
  */
 #ifndef NVSNOOP_DECODE_REPORT_OUTSTANDING_H
 #define NVSNOOP_DECODE_REPORT_OUTSTANDING_H
@@ -13,6 +15,7 @@
 #include "decode/report/report.h"
 
 #define NVS_UNDONE_SEMAPHORES 6u /* of a submission; of further ones it is known that there are */
+#define NVS_UNDONE_GRIDS 16u /* that may run on in a channel which has passed them */
 
 struct nvs_undone_sem {
 	uint64_t address, payload;
@@ -28,6 +31,7 @@ struct nvs_undone {
 	uint64_t slot; /* it releases payload there; 0: not known to release anything */
 	uint64_t stream, collective; /* collective: 1 for the trace's first, 0: it is none */
 	uint64_t copied; /* bytes */
+	struct nvs_undone_sem grid; /* its last grid releases it, address 0: no grid does */
 	const char *kernel; /* mangled; NULL: none, or not known */
 	uint32_t thread, stack, payload, entries;
 	uint32_t launches, copies, memsets;
@@ -38,6 +42,8 @@ struct nvs_undone {
 
 struct nvs_undone_channel {
 	uint32_t number; /* its key */
+	uint32_t nrunning; /* perhaps */
+	struct nvs_undone running[NVS_UNDONE_GRIDS]; /* in order */
 	struct nvs_undone *item; /* a ring of a power of two */
 	uint32_t room;
 	uint64_t first, end; /* counts */
@@ -90,6 +96,14 @@ void nvs_outstanding_begin(struct nvs_outstanding *o, struct nvs_source *s,
 			   struct nvs_reader *reader);
 int nvs_outstanding_end(struct nvs_outstanding *o); /* all has been read */
 void nvs_outstanding_free(struct nvs_outstanding *o);
+
+/*
+ * Once, after the end: each that may run on is outstanding if RUNS says so, and done if not. In
+ * order from the last of each channel. 0 or -ENOMEM.
+ */
+typedef bool nvs_undone_runs(void *arg, const struct nvs_undone_channel *c,
+			     const struct nvs_undone *u);
+int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, void *arg);
 
 /* The INDEX-th that is not done; NULL: so many there are not. */
 const struct nvs_undone *nvs_undone_at(const struct nvs_undone_channel *c, uint64_t index);

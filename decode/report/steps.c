@@ -13,6 +13,7 @@
 
 struct note {
 	uint64_t number; /* of the call */
+	uint64_t grid; /* as in struct nvs_collective */
 	uint32_t channel, payload;
 	bool released;
 };
@@ -135,8 +136,9 @@ static void begin_collective(struct nvs_steps *s, const struct nvs_call *call, u
 				     .time = call->end,
 				     .number = s->collectives,
 				     .channel = note->channel,
+				     .grid = note->grid,
 				     .payload = note->payload,
-				     .released = note->released};
+				     .released = note->released && !note->grid};
 	nvs_call_kind(call, NVS_KIND_STREAM, &c->stream);
 }
 
@@ -220,11 +222,39 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	return 0;
 }
 
+static void see_acquired(struct nvs_steps *s, const struct nvs_submission *sub, uint64_t address)
+{
+	for (uint32_t i = 0; i < s->nunder_way; i++)
+		if (s->under_way[i].grid == address && !s->under_way[i].by)
+			s->under_way[i].by = sub->number + 1;
+}
+
+static void see_payload(struct nvs_steps *s, const struct nvs_submission *sub, uint32_t payload)
+{
+	for (uint32_t i = 0; i < s->nunder_way; i++) {
+		struct nvs_collective *c = s->under_way + i;
+
+		if (c->by != sub->number + 1)
+			continue;
+		c->channel = sub->channel->channel;
+		c->payload = payload;
+		c->released = true;
+	}
+}
+
 static int on_op(void *arg, const struct nvs_submission *sub, const struct nvs_op *op)
 {
 	struct nvs_steps *s = arg;
 	struct note *note = nvs_number_get(&s->notes, sub->thread->thread);
 
+	if (op->kind == NVS_OP_ACQUIRE && op->sem.address)
+		see_acquired(s, sub, op->sem.address);
+	if (op->kind == NVS_OP_RELEASE && sub->rec->progress_address &&
+	    op->sem.address == sub->rec->progress_address)
+		see_payload(s, sub, (uint32_t)op->sem.payload);
+	if (op->kind == NVS_OP_RELEASE && op->sem.by == NVS_BY_GRID && note &&
+	    note->channel == sub->channel->channel)
+		note->grid = op->sem.address;
 	if (op->kind != NVS_OP_RELEASE || !note || note->channel != sub->channel->channel ||
 	    !sub->rec->progress_address || op->sem.address != sub->rec->progress_address)
 		return 0;

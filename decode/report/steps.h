@@ -37,6 +37,11 @@ struct nvs_steps {
 	struct nvs_numbers notes; /* by thread: its latest submission in a call */
 	struct nvs_collective {
 		uint64_t name, time, stream, number; /* number: 1 for the first */
+		/* Its grid releases this when it has ended, 0: nothing; and of the submission that
+		 * acquires it the number + 1. */
+		uint64_t grid, by;
+		/* It is done when this stands in the channel's slot; of one with a grid the
+		 * acquirer's. */
 		uint32_t channel, payload;
 		bool released; /* payload is known */
 	} under_way[NVS_STEPS_UNDER_WAY];

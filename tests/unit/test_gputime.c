@@ -228,6 +228,47 @@ static void test_bounds(void)
 
 /* ---- a queue that works one thing at a time ---- */
 
+/* ---- what a submission took at most ---- */
+
+#define GRIDS 6
+
+static uint64_t most[GRIDS]; /* ns, by submission; 0: not told */
+
+static void on_most(void *arg, uint32_t channel, uint64_t sequence, uint64_t ns)
+{
+	EXPECT(sequence < GRIDS && !most[sequence]);
+	most[sequence] = ns;
+}
+
+/*
+ * Submissions are passed at 50, 100, 210, 400 and 500 us. The grid of the one at 210 us runs on:
+ * the next one tells of its end if it acquires what it releases, and else nothing does.
+ */
+static void test_grid(void)
+{
+	static const uint64_t since[GRIDS] = {0, 50, 100, 210, 400, 500};
+
+	for (int acquires = 0; acquires < 2; acquires++) {
+		const uint64_t us[GRIDS] = {0, 50, acquires ? 300 : 0, 190, 100, 0};
+		struct nvs_gputime *g = start();
+
+		memset(most, 0, sizeof(most));
+		nvs_gputime_watch(g, on_most);
+		for (uint64_t n = 0; n < GRIDS; n++) {
+			struct nvs_gputime_part p = part(n, (uint32_t)n, since[n]);
+
+			p.host = US * 1000 * (n + 1);
+			p.grid = n == 2 ? EVENT : 0;
+			p.awaits = n == 3 && acquires ? EVENT : 0;
+			EXPECT(nvs_gputime_add(g, &p) >= 0);
+		}
+		nvs_gputime_end(g);
+		nvs_gputime_free(g);
+		for (uint64_t n = 0; n < GRIDS; n++)
+			EXPECT_EQ(most[n], us[n] ? us[n] * US + 1024 : 0);
+	}
+}
+
 static uint64_t state;
 
 static uint64_t dice(uint64_t n)
@@ -406,6 +447,7 @@ int main(void)
 	test_releases();
 	test_constant();
 	test_bounds();
+	test_grid();
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
 		for (uint64_t seed = 1; seed < 4; seed++)
 			test_way(ways + i, seed);

@@ -20,6 +20,9 @@ typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUkern_st *CUkernel;
+typedef struct CUlinkState_st *CUlinkState;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
@@ -46,6 +49,7 @@ enum {
 	CUDA_ERROR_INVALID_IMAGE = 200,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
 	CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
+	CUDA_ERROR_FILE_NOT_FOUND = 301,
 	CUDA_ERROR_INVALID_HANDLE = 400,
 	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_LOSSY_QUERY = 402,
@@ -65,7 +69,8 @@ enum {
 
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_STREAM_CAPTURE_MODE_GLOBAL = 0, CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
-enum { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
+enum { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2, CU_MEMORYTYPE_UNIFIED = 4 };
+enum { CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2 };
 
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct CUmemLocation {
@@ -284,6 +289,9 @@ CUresult cuArrayDestroy(CUarray array);
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr p);
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *p, CUipcMemHandle handle, unsigned flags);
 CUresult cuIpcCloseMemHandle(CUdeviceptr p);
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t n);
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s);
+CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr p);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t n);
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t n);
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t n);
@@ -326,6 +334,21 @@ CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, int *opt
 			    void **values);
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name);
 CUresult cuModuleUnload(CUmodule m);
+CUresult cuModuleLoad(CUmodule *m, const char *path);
+CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image);
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *jit, void **jit_values,
+			   unsigned njit, int *options, void **values, unsigned n);
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, int *jit, void **jit_values,
+			       unsigned njit, int *options, void **values, unsigned n);
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name);
+CUresult cuLibraryUnload(CUlibrary library);
+CUresult cuKernelGetName(const char **name, CUkernel kernel);
+CUresult cuKernelGetAttribute(int *value, int attribute, CUkernel kernel, CUdevice device);
+CUresult cuLinkCreate_v2(unsigned n, int *options, void **values, CUlinkState *state);
+CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size_t bytes, const char *name,
+			  unsigned n, int *options, void **values);
+CUresult cuLinkComplete(CUlinkState state, void **cubin, size_t *bytes);
+CUresult cuLinkDestroy(CUlinkState state);
 CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 			unsigned by, unsigned bz, unsigned shared, CUstream s, void **params,
 			void **extra);
@@ -356,6 +379,8 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgraphNod
 				  CUgraph child);
 CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
 				CUDA_MEM_ALLOC_NODE_PARAMS *p);
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *p);
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *p);
 CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
 			       CUdeviceptr p);
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g, CUcontext ctx,

@@ -15,7 +15,7 @@ CXX        ?= g++
 SG_GPU_OBJ  = $(SG_GPU_SRC:%.c=$(SOFTGPU)/gpu/%.o)
 SG_CUDA_OBJ = $(addprefix $(SOFTGPU)/cuda/,$(addsuffix .o,$(basename $(SG_CUDA_SRC))))
 
-TESTS += tests/softgpu/run
+TESTS += tests/softgpu/run tests/softgpu/counted
 
 .PHONY: softgpu
 softgpu: $(SOFTGPU)/libsoftgpu.so $(SOFTGPU)/libcuda.so $(if $(wildcard tests/softgpu/logcheck.c),$(SOFTGPU)/logcheck) \
@@ -33,10 +33,10 @@ $(SOFTGPU)/cuda/%.o: %.S
 	$(call say,AS,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(SG_CUDA_CFLAGS) -c -o $@ $<
 
-$(SOFTGPU)/libsoftgpu.so: $(SG_GPU_OBJ)
+$(SOFTGPU)/libsoftgpu.so: $(SG_GPU_OBJ) $(BUILD)/libinterp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -o $@ -Wl,-soname,libsoftgpu.so -Wl,-z,now -Wl,-z,defs -Wl,--as-needed $^ \
-	    -lpthread -ldl
+	    -Wl,--exclude-libs,ALL -lm -lpthread -ldl
 
 $(SOFTGPU)/libcuda.so.1: $(SG_CUDA_OBJ)
 	$(call say,LD,$@)

@@ -148,26 +148,50 @@ API CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
 	return r;
 }
 
+/* With the lock. */
+static void unmap(struct chosen **place)
+{
+	struct chosen *c = *place;
+
+	if (c->ranged)
+		sg_external_free(c->va, c->size);
+	mmap((void *)c->va, c->size, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	c->va = 0;
+	c->ranged = false;
+	if (c->released)
+		drop(place);
+}
+
+/* What is mapped at AT; NULL: nothing. */
+static struct chosen **mapped_at(CUdeviceptr at)
+{
+	struct chosen **place;
+
+	for (place = &all; *place && (*place)->va != at; place = &(*place)->next)
+		;
+	return at && *place ? place : NULL;
+}
+
+/* Whole mappings, one or several beside each other. */
 API CUresult cuMemUnmap(CUdeviceptr at, size_t size)
 {
-	struct chosen *c, **place;
+	struct chosen **place;
+	CUdeviceptr end = at;
+	bool whole;
 
 	cuCtxSynchronize();
 	pthread_mutex_lock(&lock);
-	place = find(0, at, size);
-	c = at ? *place : NULL;
-	if (c) {
-		if (c->ranged)
-			sg_external_free(c->va, c->size);
-		mmap((void *)c->va, c->size, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-		c->va = 0;
-		c->ranged = false;
-		if (c->released)
-			drop(place);
+	while (end - at < size && (place = mapped_at(end)))
+		end += (*place)->size;
+	whole = size && end - at == size;
+	while (whole && at < end) {
+		place = mapped_at(at);
+		at += (*place)->size;
+		unmap(place);
 	}
 	pthread_mutex_unlock(&lock);
-	return c ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return whole ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* To a device; the host's pages get their object with the first. */

@@ -437,6 +437,8 @@ API CUresult cuCtxSynchronize(void)
 		if (r)
 			return r;
 	}
+	while (sg_streams_run(ctx))
+		nanosleep(&(struct timespec){0, 20000}, NULL);
 	return CUDA_SUCCESS;
 }
 

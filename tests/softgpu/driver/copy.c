@@ -12,6 +12,7 @@
 #include "push.h"
 
 #define INLINE_MAX 65536
+#define INLINE_MAX_PINNED 24576 /* where nothing is in flight */
 #define INLINE_MAX_NEXT 4096
 #define INLINE_MAX_BUSY 4095
 #define FETCH_MIN 64
@@ -142,6 +143,8 @@ LEVEL static CUresult up(struct CUstream_st *s, CUdeviceptr to, const void *from
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!n)
 		return CUDA_SUCCESS;
+	if (pinned && sg_driver.idle && n <= INLINE_MAX_PINNED)
+		return copy_inline(s, to, from, (uint32_t)n);
 	if (pinned && n > (sg_driver.next ? FETCH_MIN : FETCH_MAX) - 1)
 		return copy_engine_all(s, s->up, to, (uint64_t)from, n);
 	if (pinned && n >= FETCH_MIN && n % 4 == 0 && (uint64_t)from % 4 == 0)
@@ -346,6 +349,35 @@ static CUresult either_way(struct CUstream_st *s, CUdeviceptr to, CUdeviceptr fr
 	if (to_device)
 		return up(s, to, (const void *)(uintptr_t)from, n);
 	return from_device ? down(s, (void *)(uintptr_t)to, from, n) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream h)
+{
+	struct CUstream_st *s = sg_stream(h);
+
+	return s ? either_way(s, to, from, n) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t n)
+{
+	struct CUstream_st *s = sg_stream(NULL);
+
+	return s ? finish(either_way(s, to, from, n), s) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* Of memory that nobody has told it of the driver knows nothing. */
+API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr p)
+{
+	struct CUstream_st *s = sg_stream(NULL);
+
+	if (!s)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!sg_is_device(s->ctx, p) && !sg_is_pinned(p))
+		return CUDA_ERROR_INVALID_VALUE;
+	*(int *)data = sg_is_device(s->ctx, p) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+	return CUDA_SUCCESS;
 }
 
 API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n, size_t count,

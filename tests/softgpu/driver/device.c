@@ -102,6 +102,8 @@ CUresult sg_driver_up(void)
 
 	sg_driver.xfer = options && strstr(options, "xfer");
 	sg_driver.next = options && strstr(options, "next");
+	sg_driver.turned = options && strstr(options, "turned");
+	sg_driver.idle = options && strstr(options, "idle");
 	sg_driver.busy = options && strstr(options, "busy");
 	sg_driver.layout = sg_layout();
 	sg_driver.next_handle = 0x5c000001;

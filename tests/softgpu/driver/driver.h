@@ -64,6 +64,8 @@ struct sg_driver {
 	/* SOFTGPU=next: as a release to come might do it: smaller copies inline, none fetched,
 	 * launches in another order and with a method more */
 	bool next;
+	bool turned; /* SOFTGPU=turned: groups of channels are begun in another order */
+	bool idle; /* SOFTGPU=idle: it finds none when it copies from page-locked memory */
 	bool busy; /* SOFTGPU=busy: it finds a copy in flight whenever it looks for one */
 	enum sg_layout layout;
 };
@@ -224,6 +226,7 @@ void sg_host_unregister_all(struct sg_context *ctx);
 /* Whether [p, p + n) is page-locked memory that the GPU knows. */
 bool sg_host_pinned(const void *p, uint64_t n);
 bool sg_is_device(struct sg_context *ctx, CUdeviceptr p);
+bool sg_is_pinned(CUdeviceptr p);
 /* All that CTX has, to another device, or to it no more; under the context's lock. */
 bool sg_device_show(struct sg_context *ctx, struct sg_device *d);
 void sg_device_hide(struct sg_context *ctx, struct sg_device *d);
@@ -279,6 +282,9 @@ uint32_t *sg_stream_begin(struct CUstream_st *s, struct softgpu_channel *ch, uin
 uint32_t *sg_stream_begin_launch(struct CUstream_st *s, uint32_t ndwords);
 CUresult sg_stream_submit(struct CUstream_st *s, struct softgpu_channel *ch, uint32_t *end);
 CUresult sg_stream_wait(struct CUstream_st *s);
+/* Its last launch releases PAYLOAD at SEM when it has ended. */
+void sg_stream_kernel(struct CUstream_st *s, uint64_t sem, uint32_t payload);
+bool sg_streams_run(struct sg_context *ctx); /* a grid of one of its streams has not ended */
 
 /* ---- launch.c, module.c ---- */
 
@@ -291,13 +297,22 @@ struct CUfunc_st {
 	uint32_t nparams;
 	uint32_t param_size[64], param_offset[64];
 	uint32_t params_bytes;
+	void *bytes; /* its code, of a cubin, or what stands for it */
 	bool uploaded;
 };
 struct CUmod_st {
 	struct sg_context *ctx;
 	struct CUfunc_st *functions;
 	CUdeviceptr code;
+	void *cubin; /* a copy, where its kernels are to be interpreted: SOFTGPU=sass */
 };
+
+struct CUfunc_st *sg_function_new(struct CUmod_st *m, const char *name, size_t n);
+/* CTX may be NULL, of a library. */
+CUresult sg_module_load(CUmodule *out, const void *image, struct sg_context *ctx);
+/* ---- cubin.c ---- */
+bool sg_is_cubin(const void *image);
+CUresult sg_cubin_parse(struct CUmod_st *m, const void *image);
 
 struct sg_launch {
 	struct CUfunc_st *fn;
@@ -352,6 +367,8 @@ struct CUgraphNode_st {
 	CUgraph child; /* child graph, or body of a conditional node */
 	struct sg_condition *condition;
 	CUgraphNode original; /* of which it is a copy */
+	CUdeviceptr address; /* of memory that it allocates or frees */
+	size_t bytes;
 };
 struct sg_edge {
 	CUgraphNode from, to;

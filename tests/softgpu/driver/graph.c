@@ -79,6 +79,8 @@ CUgraph sg_graph_copy(CUgraph g)
 		CUgraphNode made = add(copy, node->type, NULL, 0);
 
 		made->launch = node->launch;
+		made->address = node->address;
+		made->bytes = node->bytes;
 		made->original = node;
 		made->child = node->child ? sg_graph_copy(node->child) : NULL;
 	}
@@ -177,6 +179,8 @@ API CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph g, const CUgraphN
 	if (!p->dptr)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*node = add(g, SG_NODE_ALLOC, after, n);
+	(*node)->address = p->dptr;
+	(*node)->bytes = p->bytesize;
 	return CUDA_SUCCESS;
 }
 
@@ -184,6 +188,23 @@ API CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph g, const CUgraphNo
 				   CUdeviceptr p)
 {
 	*node = add(g, SG_NODE_FREE, after, n);
+	(*node)->address = p;
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	if (node->type != SG_NODE_ALLOC)
+		return CUDA_ERROR_INVALID_VALUE;
+	*p = (CUDA_MEM_ALLOC_NODE_PARAMS){.bytesize = node->bytes, .dptr = node->address};
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *p)
+{
+	if (node->type != SG_NODE_FREE)
+		return CUDA_ERROR_INVALID_VALUE;
+	*p = node->address;
 	return CUDA_SUCCESS;
 }
 

@@ -185,8 +185,7 @@ static uint32_t *push_run(struct CUgraphExec_st *e, struct CUstream_st *s, uint3
 	p = push_upload(p, semaphore(e), &before, 4);
 	p = chunked(e) ? sg_push_pcas(p, node_va(e, at), SG_PCAS_DECREMENT)
 		       : sg_push_pcas(p, qmd_va(e, 0), SG_PCAS_SCHEDULE);
-	s->kernel_sem = semaphore(e);
-	s->kernel_payload = before + 1;
+	sg_stream_kernel(s, semaphore(e), before + 1);
 	return p;
 }
 

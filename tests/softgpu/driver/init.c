@@ -96,15 +96,27 @@ static CUresult shared_windows(struct sg_context *ctx)
 	return CUDA_SUCCESS;
 }
 
-CUresult sg_context_first(struct sg_context *ctx)
+/* The driver takes its groups of channels in an order that is now and then another, as was seen on
+ * an H200. None waits for another. */
+static CUresult first_of_each(struct sg_context *ctx)
 {
-	struct softgpu_channel *copy = &ctx->ch[SG_COMPUTE_CHANNELS];
+	uint32_t before = sg_driver.turned ? SG_COMPUTE_CHANNELS + 4 : SG_CHANNELS;
 	CUresult r = CUDA_SUCCESS;
 
-	for (uint32_t i = SG_COMPUTE_CHANNELS; i < SG_CHANNELS && !r; i++)
+	for (uint32_t i = SG_COMPUTE_CHANNELS; i < before && !r; i++)
 		r = first_copy(&ctx->ch[i]);
 	for (uint32_t i = 0; i < SG_COMPUTE_CHANNELS && !r; i++)
 		r = first_compute(&ctx->ch[i]);
+	for (uint32_t i = before; i < SG_CHANNELS && !r; i++)
+		r = first_copy(&ctx->ch[i]);
+	return r;
+}
+
+CUresult sg_context_first(struct sg_context *ctx)
+{
+	struct softgpu_channel *copy = &ctx->ch[SG_COMPUTE_CHANNELS];
+	CUresult r = first_of_each(ctx);
+
 	for (uint32_t i = 0; i < 3 && !r; i++)
 		r = clear(copy, ctx->base + 0x4620000 + i * 0x8000, 0x2000);
 	for (uint32_t i = 0; i < 64 && !r; i++)

@@ -131,8 +131,7 @@ static uint32_t *push_launch(struct CUstream_st *s, uint32_t *p, const struct sg
 		p = push_acquire(p, s->kernel_sem, s->kernel_payload, 3);
 	p = push_upload(p, sem, &five, 4);
 	p = sg_push_pcas(p, qmd, SG_PCAS_SCHEDULE);
-	s->kernel_sem = sem;
-	s->kernel_payload = 6;
+	sg_stream_kernel(s, sem, 6);
 	return p;
 }
 

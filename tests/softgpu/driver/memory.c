@@ -188,6 +188,17 @@ bool sg_is_device(struct sg_context *ctx, CUdeviceptr p)
 
 /* ---- host memory ---- */
 
+bool sg_is_pinned(CUdeviceptr p)
+{
+	const struct host *h;
+
+	pthread_mutex_lock(&host_lock);
+	for (h = hosts; h && p - (uint64_t)h->p >= h->size; h = h->next)
+		;
+	pthread_mutex_unlock(&host_lock);
+	return h;
+}
+
 static struct host *host_add(struct sg_context *ctx, void *p, uint64_t size, bool registered)
 {
 	struct host *h = calloc(1, sizeof(*h));

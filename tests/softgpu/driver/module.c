@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules: PTX text is searched for its entries and their parameters. Code goes to the GPU when an
- * entry is first asked for. Entries with the names of the GPU's own programs (builtin.h) really
- * run; of others the code is a filling that the GPU takes for a no-op.
+ * Modules, of which cubin.c reads those that are no text: PTX text is searched for its entries and
+ * their parameters. Code goes to the GPU when an entry is first asked for. Entries with the names
+ * of the GPU's own programs (builtin.h) really run; of others the code is a filling that the GPU
+ * takes for a no-op.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ static bool parse_params(struct CUfunc_st *f, const char *p)
 	return true;
 }
 
-static struct CUfunc_st *function_new(struct CUmod_st *m, const char *name, size_t n)
+struct CUfunc_st *sg_function_new(struct CUmod_st *m, const char *name, size_t n)
 {
 	struct CUfunc_st *f = calloc(1, sizeof(*f));
 
@@ -99,7 +100,7 @@ static CUresult parse(struct CUmod_st *m, const char *text)
 		p += 6;
 		p += strspn(p, " \t\r\n");
 		n = strcspn(p, " \t\r\n({");
-		if (!n || !parse_params(function_new(m, p, n), p + n))
+		if (!n || !parse_params(sg_function_new(m, p, n), p + n))
 			return CUDA_ERROR_INVALID_IMAGE;
 		p += n;
 	}
@@ -149,6 +150,7 @@ static CUresult upload(struct CUfunc_st *f)
 {
 	struct sg_context *ctx = f->module->ctx;
 	uint64_t code[CODE_BYTES / 8];
+	const void *bytes = f->bytes ? f->bytes : (void *)code;
 	struct sg_program head = {SG_PROGRAM_MAGIC, program_of(f->name), 0};
 	CUresult r;
 
@@ -158,11 +160,11 @@ static CUresult upload(struct CUfunc_st *f)
 	if (head.op)
 		memcpy(code, &head, sizeof(head));
 	pthread_mutex_lock(&ctx->lock);
-	f->code = sg_device_alloc(ctx, CODE_BYTES);
+	f->code = sg_device_alloc(ctx, f->code_bytes);
 	pthread_mutex_unlock(&ctx->lock);
 	if (!f->code)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = sg_upload_code(ctx, f->code, code, CODE_BYTES);
+	r = sg_upload_code(ctx, f->code, bytes, f->code_bytes);
 	return r ? r : sg_channel_wait(&ctx->ch[0], ctx->ch[0].payload);
 }
 
@@ -173,7 +175,7 @@ CUresult sg_builtin_load(struct sg_context *ctx)
 
 	m->ctx = ctx;
 	for (uint32_t op = SG_PROGRAM_COPY; op <= SG_PROGRAM_FILL_2D; op++) {
-		struct CUfunc_st *f = function_new(m, "builtin", 7);
+		struct CUfunc_st *f = sg_function_new(m, "builtin", 7);
 		uint64_t code[CODE_BYTES / 8] = {0};
 		struct sg_program head = {SG_PROGRAM_MAGIC, op, 0};
 
@@ -195,6 +197,7 @@ void sg_module_drop(CUmodule m)
 
 		m->functions = f->next;
 		free(f->name);
+		free(f->bytes);
 		free(f);
 	}
 	free(m);
@@ -202,26 +205,32 @@ void sg_module_drop(CUmodule m)
 
 /* ---- the API ---- */
 
-API CUresult cuModuleLoadData(CUmodule *out, const void *image)
+CUresult sg_module_load(CUmodule *out, const void *image, struct sg_context *ctx)
 {
-	struct sg_context *ctx = sg_current();
 	const char *slow = getenv("SOFTGPU");
 	struct CUmod_st *m;
 	CUresult r;
 
-	if (!ctx || !out || !image)
-		return ctx ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+	if (!out || !image)
+		return CUDA_ERROR_INVALID_VALUE;
 	/* Real ones take milliseconds, as code is copied and linked. */
 	if (slow && strstr(slow, "slow-modules"))
 		nanosleep(&(struct timespec){0, 20000000}, NULL);
 	m = calloc(1, sizeof(*m));
 	m->ctx = ctx;
-	r = parse(m, image);
+	r = sg_is_cubin(image) ? sg_cubin_parse(m, image) : parse(m, image);
 	if (r)
 		sg_module_drop(m);
 	else
 		*out = m;
 	return r;
+}
+
+API CUresult cuModuleLoadData(CUmodule *out, const void *image)
+{
+	struct sg_context *ctx = sg_current();
+
+	return ctx ? sg_module_load(out, image, ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 API CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, int *options,

@@ -147,14 +147,36 @@ LEVEL CUresult sg_stream_submit(struct CUstream_st *s, struct softgpu_channel *c
 	return CUDA_SUCCESS;
 }
 
+void sg_stream_kernel(struct CUstream_st *s, uint64_t sem, uint32_t payload)
+{
+	__atomic_store_n(&s->kernel_payload, payload, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->kernel_sem, sem, __ATOMIC_RELEASE);
+}
+
+/* The channel's slot tells that a launch was passed, its semaphore that the grid has ended. Without
+ * the stream's lock, which a launch holds as long as the ring is full. */
+static bool kernel_runs(const struct CUstream_st *s)
+{
+	const uint32_t *at = (const uint32_t *)__atomic_load_n(&s->kernel_sem, __ATOMIC_ACQUIRE);
+
+	return at && (int32_t)(__atomic_load_n(at, __ATOMIC_ACQUIRE) -
+			       __atomic_load_n(&s->kernel_payload, __ATOMIC_RELAXED)) < 0;
+}
+
 /* What has been waited for here is not acquired once more: the next launch goes without, as the
  * real driver's does. */
 CUresult sg_stream_wait(struct CUstream_st *s)
 {
 	uint64_t last = __atomic_load_n(&s->last, __ATOMIC_ACQUIRE);
 	struct sg_point p = sg_unpack(s->ctx, &last);
+	struct timespec ts = {0, 20000};
 	CUresult r = p.ch ? sg_channel_wait(p.ch, p.payload) : CUDA_SUCCESS;
 
+	while (!r && __atomic_load_n(&s->last, __ATOMIC_ACQUIRE) == last && kernel_runs(s)) {
+		if (sg_channel_dead(s->compute))
+			r = CUDA_ERROR_ILLEGAL_ADDRESS;
+		nanosleep(&ts, NULL);
+	}
 	if (r)
 		return r;
 	pthread_mutex_lock(&s->lock);
@@ -162,6 +184,17 @@ CUresult sg_stream_wait(struct CUstream_st *s)
 		s->kernel_sem = 0;
 	pthread_mutex_unlock(&s->lock);
 	return CUDA_SUCCESS;
+}
+
+bool sg_streams_run(struct sg_context *ctx)
+{
+	bool runs = false;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (struct CUstream_st *s = ctx->streams; s && !runs; s = s->next)
+		runs = kernel_runs(s) && !sg_channel_dead(s->compute);
+	pthread_mutex_unlock(&ctx->lock);
+	return runs;
 }
 
 API CUresult cuStreamCreate(CUstream *out, unsigned flags)
@@ -219,7 +252,9 @@ API CUresult cuStreamQuery(CUstream handle)
 	if (!s)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	p = sg_unpack(s->ctx, &s->last);
-	return !p.ch || sg_channel_done(p.ch, p.payload) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+	if (p.ch && !sg_channel_done(p.ch, p.payload))
+		return CUDA_ERROR_NOT_READY;
+	return kernel_runs(s) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 /* ---- events ---- */

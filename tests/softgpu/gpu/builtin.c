@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Executes the programs of builtin.h. */
+#include <stdio.h>
 #include <string.h>
 #include "builtin.h"
 #include "gpu.h"
+#include "tests/sass/interp.h"
 
 #define BLOCK 16384
 
@@ -41,6 +43,44 @@ static bool fill(struct sg_channel *ch, uint64_t to, uint64_t value, uint64_t n,
 	return true;
 }
 
+/* Pages that are not next to each other in the process are not handed out as one. */
+static void *reach(void *arg, uint64_t at, size_t size)
+{
+	struct sg_channel *ch = arg;
+	uint64_t left;
+	uint8_t *p = sg_vaspace_find(ch->vaspace, at, &left);
+
+	return p && left >= size ? p : NULL;
+}
+
+static void interpret(struct sg_channel *ch, const uint32_t *qmd, const struct sg_sass *sass,
+		      uint64_t bank)
+{
+	uint8_t params[4096];
+	struct interp_launch launch = {
+		.cubin = (const void *)sass->cubin,
+		.size = sass->bytes,
+		.kernel = (const char *)sass->kernel,
+		.grid = {qmd[32], qmd[33], qmd[34]},
+		.block = {qmd[36] & 0xffff, qmd[36] >> 16, qmd[37] & 0xffff},
+		.shared = 4096, /* a graph's descriptor does not say how much */
+		.params = params,
+		.params_size = sass->params_bytes,
+		.reach = reach,
+		.arg = ch,
+	};
+	struct interp_counts counts = {0};
+	char why[400];
+
+	if (sass->params_bytes > sizeof(params) ||
+	    !sg_read(ch, bank + SG_PROGRAM_PARAMS, params, sass->params_bytes))
+		return;
+	if (!interp_run(&launch, &counts, why, sizeof(why)))
+		return;
+	fprintf(stderr, "softgpu: %s\n", why);
+	sg_fault(ch, 0);
+}
+
 static uint64_t code_of(const uint32_t *qmd)
 {
 	return qmd[38] | (uint64_t)(qmd[39] & 0x1ffffff) << 32;
@@ -69,6 +109,7 @@ void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
 	uint64_t code = code_of(qmd), bank = bank_of(qmd);
 	uint64_t left, p[6];
 	struct sg_program head;
+	struct sg_sass sass;
 
 	/* Code that is not there is the driver's mistake; the program's own code is never looked
 	 * into. */
@@ -80,6 +121,10 @@ void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
 	if (head.magic != SG_PROGRAM_MAGIC || !sg_read(ch, bank + SG_PROGRAM_PARAMS, p, sizeof(p)))
 		return;
 	switch (head.op) {
+	case SG_PROGRAM_SASS:
+		if (sg_read(ch, code + sizeof(head), &sass, sizeof(sass)))
+			interpret(ch, qmd, &sass, bank);
+		break;
 	case SG_PROGRAM_COPY:
 		copy(ch, p[0], p[1], p[2]);
 		break;

@@ -17,6 +17,7 @@ enum sg_program_op {
 	SG_PROGRAM_FILL_2D = 4, /* to, value, width, pitch, height, element size */
 	SG_PROGRAM_STORE = 5, /* to, value: one dword, for tests of order */
 	SG_PROGRAM_ADD = 6, /* to, value: added to one dword */
+	SG_PROGRAM_SASS = 8, /* a cubin's kernel, interpreted: struct sg_sass stands behind it */
 	SG_PROGRAM_SPIN = 7, /* at, value: runs until the dword there is that or more */
 };
 
@@ -24,6 +25,11 @@ struct sg_program {
 	uint64_t magic;
 	uint32_t op;
 	uint32_t reserved;
+};
+
+/* In this process. */
+struct sg_sass {
+	uint64_t cubin, bytes, kernel, params_bytes;
 };
 
 #define SG_PROGRAM_PARAMS 0x210 /* offset of the parameters in constant bank 0: 64-bit words */

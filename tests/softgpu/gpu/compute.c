@@ -120,13 +120,15 @@ static void source(struct sg_channel *ch, uint32_t method, uint32_t data)
 	}
 }
 
-void sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data)
+bool sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 {
 	struct sg_engine_compute *c = &ch->compute;
 
 	if (method >= 0x100 && method < 0x200)
 		c->reg[method / 4 - 64] = data;
 	switch (method) {
+	case 0x110: /* WAIT_FOR_IDLE */
+		return sg_idle(ch);
 	case 0x168:
 		report2(ch, data);
 		break;
@@ -140,17 +142,17 @@ void sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 		c->pcas = data;
 		break;
 	case 0x2bc:
-		sg_pcas(ch, (uint64_t)c->pcas << 8, data & 2 ? 2 : 1);
-		break;
+		return sg_pcas(ch, (uint64_t)c->pcas << 8, data & 2 ? 2 : 1);
 	case 0x2c0:
-		sg_pcas(ch, (uint64_t)c->pcas << 8, data & 15);
-		break;
+		return sg_pcas(ch, (uint64_t)c->pcas << 8, data & 15);
 	case 0x1b00:
 	case 0x1b04:
 	case 0x1b08:
 		c->report[(method - 0x1b00) / 4] = data;
 		break;
 	case 0x1b0c:
+		if (!(data & 4) && !sg_idle(ch)) /* FLUSH_DISABLE does not wait */
+			return false;
 		report(ch, data);
 		break;
 	case 0x3800:
@@ -164,4 +166,5 @@ void sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 		source(ch, method, data);
 		break;
 	}
+	return true;
 }

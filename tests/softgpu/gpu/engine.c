@@ -171,7 +171,7 @@ static uint32_t limit(struct sg_channel *ch, bool any_bell)
 static bool run_channel(struct sg_channel *ch, bool any_bell)
 {
 	uint32_t end = limit(ch, any_bell);
-	bool did = false;
+	bool did = ch->grid && sg_idle(ch);
 
 	for (int i = 0; i < SLICE && !ch->dead && ch->scheduled; i++) {
 		if (ch->pos < ch->len) {

@@ -179,6 +179,8 @@ static bool sem_execute(struct sg_channel *ch, uint32_t exec)
 	if (wide)
 		payload |= (uint64_t)ch->host[0x68 / 4] << 32;
 	if (op == 1) {
+		if (exec >> 20 & 1 && !sg_idle(ch)) /* RELEASE_WFI */
+			return false;
 		sg_release(ch, va, payload, wide, exec >> 25 & 1);
 		return true;
 	}
@@ -228,7 +230,7 @@ static bool host_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 	case 0x6c:
 		return sem_execute(ch, data);
 	}
-	return true; /* NOP, WFI, MEM_OP, FB_FLUSH: everything here is in order anyway */
+	return method != 0x78 || sg_idle(ch); /* NOP, WFI, MEM_OP, FB_FLUSH */
 }
 
 /* ---- methods ---- */
@@ -249,8 +251,7 @@ static bool method(struct sg_channel *ch, uint32_t method, uint32_t data)
 	switch (class_on(ch, ch->subch) & 0xff) {
 	case 0xc0:
 	case 0x40: /* inline-to-memory speaks the same language */
-		sg_compute_method(ch, method, data);
-		return !ch->spinning;
+		return sg_compute_method(ch, method, data);
 	case 0xb5:
 		sg_copy_method(ch, method, data);
 		break;

@@ -104,7 +104,8 @@ struct sg_channel {
 	uint32_t bells; /* times the token was seen on a doorbell page */
 	bool scheduled, dead, bell;
 	bool held; /* with `own`: its driver is about to ring */
-	bool spinning; /* a program that was triggered runs on: the trigger is looked at again */
+	uint64_t grid; /* descriptor of a program that was triggered and spins; 0: there is none */
+	uint32_t grid_action;
 	/* The segment in work. */
 	uint32_t *buf;
 	uint64_t buf_room; /* dwords */
@@ -170,11 +171,13 @@ void sg_spend(struct sg_channel *ch, bool inline_data, uint64_t bytes);
 void sg_reduce(struct sg_channel *ch, uint64_t va, uint32_t payload, uint32_t op, bool is_signed);
 
 /* compute.c, copy.c: one method write each; compute takes runs of inline data at once. */
-void sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data);
+/* False: wait and come back with the same word. */
+bool sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data);
 void sg_compute_inline(struct sg_channel *ch, const uint32_t *data, uint32_t n);
 void sg_copy_method(struct sg_channel *ch, uint32_t method, uint32_t data);
 /* tasks.c: SEND_*PCAS*; action as in SEND_SIGNALING_PCAS2_B. */
-void sg_pcas(struct sg_channel *ch, uint64_t qmd, uint32_t action);
+bool sg_pcas(struct sg_channel *ch, uint64_t qmd, uint32_t action); /* false: likewise */
+bool sg_idle(struct sg_channel *ch); /* no program of it spins */
 /* builtin.c: runs the program of a descriptor if it is one of ours. */
 void sg_run_program(struct sg_channel *ch, const uint32_t *qmd);
 /* It would run on for now: what it waits for has not come. */

@@ -6,8 +6,8 @@
  * A descriptor that is scheduled by the host runs when it waits for nothing; one with a dependence
  * counter or with REQUIRE_SCHEDULING_PCAS is installed, and runs when a predecessor or the host
  * schedules it or brings its counter to 0. SELF_COPY_ON_COMPLETION leaves it installed for the next
- * time. One whose program spins holds its channel up at the trigger; a real one would go on to what
- * waits for it, and wait there.
+ * time. While one spins its channel goes on, as a real one's does: up to a wait for idle, to a
+ * release that flushes, to an acquire of what it releases, or to one more that spins.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,16 +124,19 @@ static void run(struct sg_channel *ch, struct queue *q)
 	}
 }
 
-void sg_pcas(struct sg_channel *ch, uint64_t address, uint32_t action)
+static bool spins(struct sg_channel *ch, uint64_t address, uint32_t action)
+{
+	uint32_t qmd[96];
+
+	return (action == 2 || action == 3 || action == 9 || action == 10) &&
+	       sg_read(ch, address, qmd, sizeof(qmd)) && sg_program_spins(ch, qmd);
+}
+
+static void trigger(struct sg_channel *ch, uint64_t address, uint32_t action)
 {
 	struct queue q = {.head = 0};
 	struct sg_task *t;
-	uint32_t qmd[96];
 
-	ch->spinning = (action == 2 || action == 3 || action == 9 || action == 10) &&
-		       sg_read(ch, address, qmd, sizeof(qmd)) && sg_program_spins(ch, qmd);
-	if (ch->spinning)
-		return;
 	switch (action) {
 	case 2: /* SCHEDULE, with or without a fresh copy and a prefetch */
 	case 3:
@@ -158,4 +161,30 @@ void sg_pcas(struct sg_channel *ch, uint64_t address, uint32_t action)
 		break;
 	}
 	run(ch, &q);
+}
+
+bool sg_idle(struct sg_channel *ch)
+{
+	uint64_t address = ch->grid;
+
+	if (!address)
+		return true;
+	if (spins(ch, address, ch->grid_action))
+		return false;
+	ch->grid = 0;
+	trigger(ch, address, ch->grid_action);
+	return true;
+}
+
+bool sg_pcas(struct sg_channel *ch, uint64_t address, uint32_t action)
+{
+	if (!spins(ch, address, action)) {
+		trigger(ch, address, action);
+		return true;
+	}
+	if (!sg_idle(ch))
+		return false;
+	ch->grid = address;
+	ch->grid_action = action;
+	return true;
 }

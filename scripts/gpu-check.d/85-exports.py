@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""That a real training goes into every format, with as many calls as --by-api tells."""
+"""That real trainings go into every format and a page, with as many calls as --by-api tells."""
 
 import importlib.util
 import json
@@ -7,20 +7,23 @@ import os
 import sqlite3
 import sys
 
-FORMATS = ("folded", "perfetto", "chrome", "sqlite", "parquet", "pprof", "dot", "raw")
+FORMATS = ("folded", "perfetto", "chrome", "sqlite", "parquet", "pprof", "dot", "raw", "html")
 
 
-def training(suite, name):
-    if importlib.util.find_spec("torch") is None:
-        return suite.skip(name, "torch is not installed")
-    row = suite.compare(name, [sys.executable, suite.source("train_nvtx.py")],
-                        env={"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"})
+def training(suite, name, module, source, options):
+    if importlib.util.find_spec(module) is None:
+        return suite.skip(name, f"{module} is not installed")
+    row = suite.compare(name, [sys.executable, suite.source(source)], options=options,
+                        env={"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0", "TRANSFORMERS_OFFLINE": "1"})
     traces = suite.traces(name)
+    if not traces:
+        return row
     for word in FORMATS:
         out = traces[0] + "." + word
-        _, err, status = suite.run(f"{name}: --export={word}", [suite.report, *traces, f"--export={word}", "-o", out])
+        report = "--html" if word == "html" else f"--export={word}"
+        _, err, status = suite.run(f"{name}: {report}", [suite.report, *traces, report, "-o", out])
         if status or not os.path.exists(out):
-            row.wrong.append(f"--export={word}: exit {status}: {err.decode(errors='replace').strip()[-200:]}")
+            row.wrong.append(f"{report}: exit {status}: {err.decode(errors='replace').strip()[-200:]}")
         elif os.path.isfile(out):
             row.notes.append(f"{word} {os.path.getsize(out) / 1e6:.1f} MB")
     told, _, _ = suite.run(f"{name}: --by-api", [suite.report, *traces, "--by-api", "--format=json"])
@@ -33,4 +36,7 @@ def training(suite, name):
 
 
 def register(suite):
-    suite.check("PyTorch, training in every export", training)
+    suite.check("PyTorch, training in every export",
+                lambda s, n: training(s, n, "torch", "train_nvtx.py", "quiet"))
+    suite.check("transformers, training in every export, timing=work",
+                lambda s, n: training(s, n, "transformers", "step.py", "quiet,timing=work"))

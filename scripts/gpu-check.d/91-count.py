@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Instructions that kernels count themselves: in all ways of launching the same, and those of the profiler's counters."""
+
+import csv
+import io
+import json
+import os
+import shutil
+
+WAYS = ("direct", "captured", "built", "child", "conditional", "updated")
+METRICS = ("smsp__sass_inst_executed.sum", "smsp__sass_thread_inst_executed.sum")
+CHANCE = {"tangled"}  # where warps meet again is the GPU's choice
+
+
+def counts(suite, name, trace):
+    out, _, _ = suite.run(f"{name}: --instructions", [suite.report, trace, "--instructions", "--format=json", "-n", "0"])
+    rows = json.loads(out)["rows"] if out else []
+    return {r["mangled"]: (r["warp_instructions"], r["thread_instructions"]) for r in rows}
+
+
+def by_profiler(suite, name):
+    out, _, _ = suite.run(f"{name}: ncu", ["ncu", "--metrics", ",".join(METRICS), "--csv", suite.program("counted"), "direct"])
+    found = {}
+    for row in csv.DictReader(io.StringIO("\n".join(l for l in out.decode(errors="replace").splitlines() if l.startswith('"')))):
+        found.setdefault(row["Kernel Name"].split("(")[0], {})[row["Metric Name"]] = int(row["Metric Value"].replace(",", ""))
+    return {kernel: tuple(values.get(m) for m in METRICS) for kernel, values in found.items()}
+
+
+def check(suite, name):
+    row, first = suite.row(name), None
+    plain = suite.run(f"{name}: plain", [suite.program("counted"), "direct"])
+    for way in WAYS:
+        folder = suite.folder(f"{name} {way}")
+        done = suite.run(f"{name}: {way}", [suite.program("counted"), way], suite.preload(folder, "quiet,count=both"))
+        if done[2] or done[0] != plain[0]:
+            row.wrong.append(f"{way}: exit {done[2]}, output {'as' if done[0] == plain[0] else 'not as'} without")
+        for trace in sorted(os.listdir(folder)):
+            seen = counts(suite, name, os.path.join(folder, trace))
+            first = first or seen
+            other = sorted(k for k in first if k not in CHANCE and seen.get(k) != first[k])
+            if other:
+                row.wrong.append(f"{way}: {other[0]} counts {seen.get(other[0])}, not {first[other[0]]}")
+    counted = {k: v for k, v in (first or {}).items() if v[0] is not None}
+    row.notes.append(f"{len(counted)} of {len(first or {})} kernels count")
+    if len(counted) < 30:
+        row.wrong.append("too few")
+    if shutil.which("ncu"):
+        truth = by_profiler(suite, name)
+        wrong = sorted(k for k in counted if k in truth and k not in CHANCE and truth[k] != counted[k])
+        row.notes.append(f"{sum(k in truth for k in counted) - len(wrong)} as ncu counts")
+        if wrong:
+            row.wrong.append(f"{wrong[0]}: {counted[wrong[0]]}, by ncu {truth[wrong[0]]}")
+    return row
+
+
+def register(suite):
+    suite.cuda_build("counted", "counted.cu")
+    suite.check("instructions, counted by the kernels", check, needs=("counted",))

@@ -57,7 +57,7 @@ SAN_GOALS  =
 .PHONY: all
 all:
 
-include trap/room.mk preload/room.mk preload/launch/room.mk probe/room.mk
+include sass/room.mk trap/room.mk preload/room.mk preload/launch/room.mk probe/room.mk
 include live/room.mk live/exporter/room.mk
 -include decode/room.mk tests/softgpu/room.mk
 include scripts/room.mk tests/fuzz/room.mk tests/beside/room.mk tests/room.mk

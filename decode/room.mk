@@ -4,7 +4,7 @@
 DECODE_SRC = $(wildcard decode/base/*.c decode/trace/*.c decode/gpu/*.c decode/calls/*.c)
 REPORT_SRC = $(wildcard decode/report/*.c decode/export/*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
-REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o)
+REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o) $(SASS_OBJ)
 DECODE_LIBS = -lzstd -lelf -liberty -lpthread
 REPORT_LIBS = -lsqlite3 -lz -lm $(DECODE_LIBS)
 # What is not in a public header is seen by nobody outside of the library.
@@ -62,7 +62,7 @@ $(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
 
 # ---- for others: what the public headers declare, and nothing else ----
 
-DECODE_HEADERS = $(addprefix include/nvsnoop/,decode.h calls.h graph.h nvtx.h ops.h spool.h trace.h)
+DECODE_HEADERS = $(addprefix include/nvsnoop/,decode.h calls.h count.h graph.h image.h nvtx.h ops.h spool.h trace.h)
 DECODE_ABI     = 1# raised when a program that was linked before does not work any more
 PUBLIC         = $(BUILD)/public
 PUBLIC_SO      = libnvsnoop-decode.so.$(DECODE_ABI)

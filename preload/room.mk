@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 PRELOAD_SRC = $(filter-out preload/launch/%,$(wildcard preload/*/*.c))
 PRELOAD_ASM = $(wildcard preload/*/*.S)
-PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o
+PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o \
+              $(SASS_PRELOAD_OBJ)
 
 all: $(BUILD)/libnvsnoop.so
 

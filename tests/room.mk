@@ -4,11 +4,11 @@
 # tests/unit/NAME.c is a program of its own. A line `/* LINK: decode -lelf */` in it says what it is linked
 # with: a room's name stands for the room's objects (an archive: only what is needed comes in), anything
 # else goes to the linker as it stands, with build/ put before names that end in .o.
-# Those that link decode and neither trap nor preload are built and run under ASan and UBSan as well.
+# Those that link decode or sass and neither trap nor preload are built and run under ASan and UBSan as well.
 
 UNIT_SRC   = $(wildcard tests/unit/*.c)
 UNIT       = $(UNIT_SRC:%.c=$(BUILD)/%)
-UNIT_SAN   = $(patsubst %.c,$(BUILD)/san/%,$(shell grep -ls 'LINK:.*decode' $(UNIT_SRC) /dev/null | \
+UNIT_SAN   = $(patsubst %.c,$(BUILD)/san/%,$(shell grep -ls 'LINK:.*\(decode\|sass\)' $(UNIT_SRC) /dev/null | \
                xargs -r grep -Ls 'LINK:.*\(trap\|preload\)'))
 
 $(BUILD)/libtrap.a: $(TRAP_OBJ)
@@ -25,13 +25,14 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c
 link_words = $(shell sed -n 's,.*LINK: *\(.*\) \*/.*,\1,p' $(1))
 link_rooms = $(if $(filter preload,$(1)),$(BUILD)/libpreload.a $(BUILD)/libtrap.a) \
              $(if $(filter trap,$(1)),$(BUILD)/libtrap.a) $(if $(filter live,$(1)),$(BUILD)/liblive.a) \
-             $(if $(filter decode,$(1)),$(BUILD)/libnvsnoop-decode.a)
+             $(if $(filter decode,$(1)),$(BUILD)/libnvsnoop-decode.a) $(if $(filter interp,$(1)),$(BUILD)/libinterp.a) \
+             $(if $(filter sass,$(1)),$(BUILD)/libsass.a)
 link_objs  = $(patsubst %,$(BUILD)/%,$(filter %.o,$(1)))
 # Hooks are found by the libraries that a test loads, as the library's are: they come in asked for or not.
 comma = ,
 link_hooks = $(if $(filter preload,$(1)),$(addprefix -Wl$(comma)-u$(comma),pipe2 pthread_create sigaction))
-link_rest  = $(filter-out trap preload live decode %.o,$(1)) $(call link_hooks,$(1)) \
-             $(if $(filter preload trap,$(1)),-l:libzstd.a) $(if $(filter decode,$(1)),$(DECODE_LIBS)) -lpthread -ldl
+link_rest  = $(filter-out trap preload live decode sass interp %.o,$(1)) $(call link_hooks,$(1)) \
+             $(if $(filter preload trap,$(1)),-l:libzstd.a) $(if $(filter decode,$(1)),$(DECODE_LIBS)) $(if $(filter sass,$(1)),-lzstd) $(if $(filter interp,$(1)),-lm) -lpthread -ldl
 
 # $(1): build/tests/unit/NAME, $(2): words of its LINK line
 define unit_rule
@@ -50,7 +51,7 @@ $(BUILD)/apps/bench $(BUILD)/apps/throw $(BUILD)/apps/reload: $(BUILD)/apps/%: t
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
 
-include tests/kill/room.mk tests/tsan/room.mk tests/apps/api/room.mk tests/apps/nvtx/room.mk tests/html/room.mk
+include tests/sass/room.mk tests/kill/room.mk tests/tsan/room.mk tests/apps/api/room.mk tests/apps/nvtx/room.mk tests/html/room.mk
 
 # ---- make check ----
 
@@ -64,13 +65,17 @@ jobs  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 CHECK_ALL = $(FAST_TESTS) $(UNIT) $(TESTS) $(UNIT_SAN) $(SLOW_TESTS)
 
-.PHONY: check check-build check-run test-deps second-compiler
+.PHONY: check check-build check-run test-deps second-compiler second-preloaded
 test-deps: $(UNIT) $(TEST_DEPS) $(TEST_AGAIN)
 
-# What scripts/check-clang builds: TEST_AGAIN is made of the same sources in another way, and shows a compiler nothing
-# new but for the trap's test points.
-second-compiler: all $(UNIT) $(TEST_DEPS) fuzz-replay
+# What scripts/check-clang builds. TEST_AGAIN, what runs under ThreadSanitizer and the fuzz targets are made of the same
+# sources in another way, and show a compiler nothing new but for their own files and the trap's test points.
+# The preloaded part comes first, and by itself: it alone is optimised then.
+second-preloaded: $(BUILD)/libnvsnoop.so $(BUILD)/libtrap.a $(BUILD)/libpreload.a
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/points TEST_POINTS=tests/kill/points.c $(BUILD)/points/libtrap.a
+
+OWN_FILES = $(patsubst %.c,$(BUILD)/fuzzed/%.o,$(wildcard tests/fuzz/*.c tests/tsan/*.c))
+second-compiler: all $(UNIT) $(filter-out $(TSAN),$(TEST_DEPS)) $(OWN_FILES)
 
 check:
 	$(Q)scripts/install-deps

@@ -7,6 +7,7 @@
 #include "decode/calls/args.h"
 #include "decode/calls/continuity.h"
 #include "decode/calls/handles.h"
+#include "decode/calls/images.h"
 #include "decode/calls/reading.h"
 #include "decode/gpu/qmd.h"
 
@@ -17,6 +18,7 @@ struct consuming {
 	struct nvs_reading *reading;
 	struct nvs_handles *handles; /* NULL: not wanted, as the next */
 	struct nvs_continuity *progress;
+	struct nvs_images *images;
 	const struct nvs_call *now; /* of the submission in progress */
 	int said; /* by the consumer: what ended the reading */
 };
@@ -135,6 +137,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_graph *graph = (const void *)rec;
+	const struct nvs_trace_image *image = NULL;
 	struct consuming *x = arg;
 	int r = x->handles ? nvs_handles_record(x->handles, rec) : 0;
 
@@ -142,7 +145,22 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		nvs_continuity_record(x->progress, rec);
 	if (!r && x->consumer.graph && rec->type == NVS_REC_GRAPH && rec->flags & NVS_GRAPH_LAST)
 		r = tell_graph(x, graph->exec, graph->event, NULL);
+	if (!r && x->images) {
+		nvs_images_record(x->images, rec, &image);
+		r = image ? ASK(x, image, image) : 0;
+	}
 	return r ? r : ASK(x, record, rec);
+}
+
+static int on_end(void *arg)
+{
+	struct consuming *x = arg;
+	const struct nvs_trace_image *image;
+	int r = 0;
+
+	while (!r && x->images && (image = nvs_images_rest(x->images)))
+		r = ASK(x, image, image);
+	return r;
 }
 
 /* ---- reading ---- */
@@ -155,13 +173,17 @@ static int prepare(struct consuming *x)
 		.submission = c->submission || c->operation ? on_submission : NULL,
 		.op = c->operation || c->finding ? on_op : NULL,
 		.call = c->call || c->launch || c->graph ? on_call : NULL,
-		.record = c->record || c->launch || c->graph || c->finding ? on_record : NULL,
+		.record = c->record || c->launch || c->graph || c->finding || c->image ? on_record
+										       : NULL,
+		.end = c->image ? on_end : NULL,
 		.calls = c->flags & NVS_READ_CALLS,
 		.tallies = c->flags & NVS_READ_TALLIES,
 	};
 
 	x->reading = nvs_reading_new(x->trace);
 	if ((c->launch || c->graph) && !(x->handles = nvs_handles_new()))
+		return -ENOMEM;
+	if (c->image && !(x->images = nvs_images_new()))
 		return -ENOMEM;
 	if (c->finding && !(x->progress = nvs_continuity_new()))
 		return -ENOMEM;
@@ -198,6 +220,7 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 	nvs_reading_free(x.reading);
 	nvs_handles_free(x.handles);
 	nvs_continuity_free(x.progress);
+	nvs_images_free(x.images);
 	return x.said ? x.said : r;
 }
 
@@ -226,6 +249,7 @@ size_t nvs_struct_size(const char *name)
 		SIZE(nvs_trace_thread), SIZE(nvs_trace_channel),  SIZE(nvs_trace_module),
 		SIZE(nvs_trace_stack),	SIZE(nvs_trace_object),	  SIZE(nvs_mapping),
 		SIZE(nvs_symbol),	SIZE(nvs_callsite),	  SIZE(nvs_inflight),
+		SIZE(nvs_trace_image),
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)

@@ -12,6 +12,7 @@
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
 #include "decode/calls/timing.h"
+#include "decode/report/allocs.h"
 #include "decode/report/report.h"
 #include "decode/report/table.h"
 #include "decode/report/words.h"
@@ -39,20 +40,13 @@ struct progress {
 	bool gpu_begun;
 };
 
-struct block {
-	uint64_t address; /* its key */
-	uint64_t bytes; /* 0: freed */
-};
-
 struct nvs_walk_own {
 	int64_t shift; /* from time 0 to the trace's begin */
 	struct nvs_numbers channels; /* struct progress */
 	struct nvs_tally tally; /* of the submission in progress, with its release */
 	uint32_t releases, first, payload; /* how many, and what the first and the last wrote */
 	bool skips; /* not one after the other */
-	struct nvs_rows blocks;
-	uint64_t live;
-	bool overfull; /* of blocks: nothing is told any more */
+	struct nvs_allocs allocs; /* where memory is asked for */
 	struct nvs_works *works; /* NULL: the GPU's times are not asked for, or not there */
 	struct nvs_numbers flows; /* by their place in the list of works */
 };
@@ -76,7 +70,7 @@ static uint64_t flow_of(const struct nvs_walk *w, const struct nvs_call *call)
 	       (call->number & 0x3ffffffffull);
 }
 
-/* ---- calls, and the memory that they take ---- */
+/* ---- calls ---- */
 
 static const struct nvs_kernel *launched_by(const struct nvs_walk *w, const struct nvs_call *call)
 {
@@ -89,36 +83,6 @@ static const struct nvs_kernel *launched_by(const struct nvs_walk *w, const stru
 	return nvs_handles_kernel_of(w->handles, handle);
 }
 
-/* What a call does to the blocks; false: nothing. */
-static bool take_block(struct nvs_walk_own *own, const struct nvs_call *call)
-{
-	uint64_t address, bytes = 0;
-	struct block *b;
-
-	if (!nvs_call_ran(call) || !nvs_call_value(call, NVS_ARG_address, &address) || !address)
-		return false;
-	switch (call->api->role) {
-	case NVS_CALL_ROLE_ALLOC_DEVICE:
-	case NVS_CALL_ROLE_ALLOC_MANAGED:
-		/* Addresses alone are no memory. */
-		if (!nvs_call_value(call, NVS_ARG_size, &bytes) ||
-		    !strncmp(call->api->name, "cuMemAddress", 12))
-			return false;
-		break;
-	case NVS_CALL_ROLE_FREE:
-		break;
-	default:
-		return false;
-	}
-	b = nvs_rows_at(&own->blocks, &address);
-	own->overfull |= !b;
-	if (!b || b->bytes == bytes)
-		return false;
-	own->live += bytes - b->bytes;
-	b->bytes = bytes;
-	return true;
-}
-
 static int note_call(struct nvs_walk *w, const struct nvs_call *call)
 {
 	uint64_t context;
@@ -128,14 +92,25 @@ static int note_call(struct nvs_walk *w, const struct nvs_call *call)
 			     : nvs_handles_call(w->handles, call);
 }
 
+static int follow_memory(struct nvs_walk *w, const struct nvs_call *call)
+{
+	const struct nvs_alloc_series *series = &w->own->allocs.series;
+	uint64_t before = series->now;
+	int r = nvs_allocs_call(&w->own->allocs, call);
+
+	if (r || series->now == before)
+		return r;
+	return w->walker->memory(w, time_of(w, call->end), series->now);
+}
+
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_walk *w = arg;
 	struct nvs_walk_call c = {.call = call};
 	int r = note_call(w, call);
 
-	if (!r && w->walker->memory && !w->own->overfull && take_block(w->own, call))
-		r = w->walker->memory(w, time_of(w, call->end), w->own->live);
+	if (!r && w->walker->memory)
+		r = follow_memory(w, call);
 	if (r || !w->walker->call || !nvs_filter_call(w->source, call))
 		return r;
 	c.name = nvs_call_name(call->api);
@@ -471,7 +446,7 @@ static int begin_handles(struct nvs_walk *w)
 
 static int one_trace(struct nvs_walk *w)
 {
-	struct nvs_walk_own own = {.blocks = NVS_ROWS(struct block, address)};
+	struct nvs_walk_own own = {.works = NULL};
 	int r;
 
 	w->timed = has_clock(w->source);
@@ -483,6 +458,8 @@ static int one_trace(struct nvs_walk *w)
 	w->own = &own;
 	own.shift = w->clock->shift;
 	name_process(w);
+	if (w->walker->memory)
+		nvs_allocs_begin(&own.allocs, w->source);
 	r = begin_handles(w);
 	if (!r)
 		r = read_trace(w);
@@ -491,7 +468,8 @@ static int one_trace(struct nvs_walk *w)
 	nvs_works_free(own.works);
 	nvs_numbers_free(&own.flows, NULL);
 	nvs_numbers_free(&own.channels, free_progress);
-	nvs_rows_free(&own.blocks, NULL);
+	if (w->walker->memory)
+		nvs_allocs_free(&own.allocs);
 	return r;
 }
 

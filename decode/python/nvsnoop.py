@@ -161,6 +161,12 @@ class nvs_finding(ctypes.Structure):
     _fields_ = [("kind", c_int), ("text", c_char_p), ("count", c_uint64)]
 
 
+class nvs_trace_image(ctypes.Structure):
+    _fields_ = [("image", c_uint32), ("kind", c_uint32), ("flags", c_uint32), ("thread", c_uint32),
+                ("call", c_uint64), ("handle", c_uint64), ("time", c_uint64), ("given", c_uint64), ("size", c_uint64),
+                ("data", c_void_p), ("ndata", c_uint64), ("whole", c_bool)]
+
+
 class nvs_callsite(ctypes.Structure):
     _fields_ = [("api", c_char_p), ("runtime_api", c_char_p), ("site", c_char_p), ("site_module", c_char_p),
                 ("is_public", c_bool), ("site_frame", c_uint32)]
@@ -173,11 +179,13 @@ _LAUNCH = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_launch))
 _GRAPH = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_graph))
 _RECORD = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_rec))
 _FINDING = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_finding))
+_IMAGE = CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(nvs_trace_image))
 
 
 class nvs_consumer(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("flags", c_uint32), ("submission", _SUBMISSION), ("operation", _OPERATION),
-                ("call", _CALL), ("launch", _LAUNCH), ("graph", _GRAPH), ("record", _RECORD), ("finding", _FINDING)]
+                ("call", _CALL), ("launch", _LAUNCH), ("graph", _GRAPH), ("record", _RECORD), ("finding", _FINDING),
+                ("image", _IMAGE)]
 
 
 READ_CALLS, READ_TALLIES = 1, 2
@@ -186,6 +194,7 @@ NODE_CONDITIONAL, NODE_DISABLED, NODE_NO_PARAMS = 1, 2, 4
 KIND_SIGNED, KIND_STRING = 2, 5
 COPY, MEMSET, UPLOAD, CODE, LAUNCH, TRIGGER, RELEASE, ACQUIRE = range(8)
 FINDINGS = {1: "problem", 2: "remark", 3: "note"}
+IMAGES = {1: "ptx", 2: "cubin", 3: "fatbin"}
 EVENTS = {1: "instantiated", 2: "updated", 3: "node-set", 4: "child-set", 256: "launched"}
 ORIGINS = {0: None, 1: "capture", 2: "nodes"}
 
@@ -332,6 +341,13 @@ def _launch_dict(trace, launch):
                 ("registers", "registers"), ("static_shared_bytes", "shared"), ("local_bytes", "local"),
                 ("max_threads", "max_threads"))},
             **_call_head(trace, launch.call.contents)}
+
+
+def _image(trace, image):
+    return {"image": _known(image.image), "kind": IMAGES.get(image.kind), "flags": image.flags,
+            "thread": _known(image.thread), "call": image.call, "handle": image.handle, "time_ns": _ns(trace, image.time),
+            "given_bytes": image.given or None, "image_bytes": image.size, "whole": image.whole,
+            "data": ctypes.string_at(image.data, image.ndata) if image.data else None}
 
 
 def _edges(graph):
@@ -490,6 +506,10 @@ class Trace:
         """Every other record: its head, and all of it in `data`."""
         return _Reading(self)(0, ("record", _RECORD, lambda r, trace, rec: r.add(
             {**_fields(rec.contents), "data": ctypes.string_at(rec, rec.contents.size)})))
+
+    def images(self):
+        """Loads of code, with code=on; `data` holds it where this load is the one that it came with."""
+        return _Reading(self)(0, ("image", _IMAGE, lambda r, trace, image: r.add(_image(trace, image.contents))))
 
     def findings(self):
         """What stands between the trace and "whole"."""

@@ -32,6 +32,10 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 {
 	struct nvs_gputime_part *p = &((struct state *)arg)->part;
 
+	if (op->kind == NVS_OP_ACQUIRE && !p->awaits)
+		p->awaits = op->sem.address;
+	if (op->kind == NVS_OP_RELEASE && op->sem.by == NVS_BY_GRID)
+		p->grid = op->sem.address;
 	if (op->kind != NVS_OP_RELEASE || !(op->flags & NVS_OP_TIMESTAMP) ||
 	    op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID ||
 	    p->nreleases == NVS_GPUTIME_RELEASES)

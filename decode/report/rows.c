@@ -61,6 +61,13 @@ void *nvs_rows_at(struct nvs_rows *rows, const void *key)
 	return row;
 }
 
+void *nvs_rows_find(const struct nvs_rows *rows, const void *key)
+{
+	const uint32_t *slot = rows->slots ? slot_of(rows, key) : NULL;
+
+	return slot && *slot ? rows->row[*slot - 1] : NULL;
+}
+
 void nvs_rows_forget(struct nvs_rows *rows, const void *row)
 {
 	uint32_t *slot = rows->slots ? slot_of(rows, row) : NULL;

@@ -88,6 +88,8 @@ struct nvs_rows {
 
 /* Made where it is missing; NULL: no memory. */
 void *nvs_rows_at(struct nvs_rows *rows, const void *key);
+/* NULL: there is none. */
+void *nvs_rows_find(const struct nvs_rows *rows, const void *key);
 /* The next of this key is another one. */
 void nvs_rows_forget(struct nvs_rows *rows, const void *row);
 /* With what ITEM (may be NULL) frees of each row. */

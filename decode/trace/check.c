@@ -39,6 +39,7 @@ static const uint16_t fixed[] = {
 	[NVS_REC_GRAPH] = sizeof(struct nvs_rec_graph),
 	[NVS_REC_GRAPH_EDGES] = sizeof(struct nvs_rec_graph_edges),
 	[NVS_REC_NAME] = sizeof(struct nvs_rec_name),
+	[NVS_REC_IMAGE] = sizeof(struct nvs_rec_image),
 	[NVS_REC_NVTX_NAME] = sizeof(struct nvs_rec_nvtx_name),
 	[NVS_REC_NVTX_BEGIN] = sizeof(struct nvs_rec_nvtx),
 	[NVS_REC_NVTX_END] = sizeof(struct nvs_rec_nvtx_end),
@@ -48,6 +49,8 @@ static const uint16_t fixed[] = {
 	[NVS_REC_GPU_TIME] = sizeof(struct nvs_rec_gpu_time),
 	[NVS_REC_GPU_CLOCK] = sizeof(struct nvs_rec_gpu_clock),
 	[NVS_REC_UNTIMED] = sizeof(struct nvs_rec_untimed),
+	[NVS_REC_COUNTER] = sizeof(struct nvs_rec_counter),
+	[NVS_REC_COUNT] = sizeof(struct nvs_rec_count),
 };
 
 /* What a record of this type has to hold at least: it may come from a writer that knew fewer
@@ -125,6 +128,9 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	case NVS_REC_DATA:
 		tail = ((const struct nvs_rec_data *)rec)->bytes;
 		break;
+	case NVS_REC_IMAGE:
+		tail = ((const struct nvs_rec_image *)rec)->bytes;
+		break;
 	case NVS_REC_API:
 		tail = ((const struct nvs_rec_api *)rec)->length;
 		break;
@@ -145,6 +151,14 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 		break;
 	case NVS_REC_KERNEL:
 		tail = ((const struct nvs_rec_kernel *)rec)->length;
+		break;
+	case NVS_REC_COUNTER:
+		tail = ((const struct nvs_rec_counter *)rec)->length;
+		tail += ((const struct nvs_rec_counter *)rec)->reason_length;
+		break;
+	case NVS_REC_COUNT:
+		tail = (uint64_t)((const struct nvs_rec_count *)rec)->ncounts *
+		       sizeof(struct nvs_count);
 		break;
 	case NVS_REC_NAME:
 		tail = ((const struct nvs_rec_name *)rec)->name_length;

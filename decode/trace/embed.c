@@ -280,7 +280,9 @@ static int find_end(struct embedding *e)
 	if (fstat(e->t->in.fd, &st))
 		return -errno;
 	e->size = (uint64_t)st.st_size;
-	if (e->t->in.size < e->size || e->t->frames_end <= e->t->in.size - e->size)
+	if (e->t->in.size < e->size)
+		return -EBUSY; /* it has grown since it was opened */
+	if (e->t->frames_end <= e->t->in.size - e->size)
 		return -ENODATA;
 	e->end = e->t->frames_end - (e->t->in.size - e->size);
 	return 0;
@@ -295,6 +297,8 @@ static int embed(struct embedding *e, struct nvs_error *err)
 	count(e);
 	if (!r && e->nframes)
 		r = add_seek_table(e);
+	if (r == -EBUSY)
+		return nvs_replace_busy(e->t, err);
 	if (r)
 		return nvs_fail(err, r, "%s: names cannot be put into it: %s", e->t->path,
 				strerror(-r));

@@ -21,6 +21,7 @@ struct nvs_embedded {
 int nvs_trace_embed(struct nvs_trace *trace, struct nvs_embedded *done, struct nvs_error *err);
 
 /* replace.c: the file, up to byte END of it, and behind that SIZE bytes of DATA, take its place. */
+int nvs_replace_busy(const struct nvs_trace *trace, struct nvs_error *err); /* says so */
 int nvs_replace_tail(struct nvs_trace *trace, uint64_t end, const void *data, size_t size,
 		     struct nvs_error *err);
 

@@ -147,6 +147,12 @@ static int replace(struct nvs_trace *t, const char *path, uint64_t end, const vo
 	return r;
 }
 
+int nvs_replace_busy(const struct nvs_trace *t, struct nvs_error *err)
+{
+	return nvs_fail(err, -EBUSY, "%s: is still being written; names go in once that has ended",
+			t->path);
+}
+
 int nvs_replace_tail(struct nvs_trace *t, uint64_t end, const void *data, size_t size,
 		     struct nvs_error *err)
 {
@@ -154,9 +160,7 @@ int nvs_replace_tail(struct nvs_trace *t, uint64_t end, const void *data, size_t
 	int r = realpath(t->path, path) ? replace(t, path, end, data, size) : -errno;
 
 	if (r == -EBUSY)
-		return nvs_fail(err, r,
-				"%s: is still being written; names go in once that has ended",
-				t->path);
+		return nvs_replace_busy(t, err);
 	return r ? nvs_fail(err, r, "%s: cannot be replaced by one with names: %s", t->path,
 			    strerror(-r))
 		 : 0;

@@ -173,6 +173,23 @@ struct nvs_operation {
 	const struct nvs_grid *grid; /* of a launch whose descriptor is known, else NULL */
 };
 
+/* Code that a call gave to the driver, with code=on. */
+struct nvs_trace_image {
+	uint32_t image; /* number, one a content; NVS_NONE: its bytes could not be had */
+	uint32_t kind; /* enum nvs_code_kind */
+	uint32_t flags; /* NVS_IMAGE_* */
+	uint32_t thread; /* of the call; NVS_NONE: not known */
+	uint64_t call; /* its number on the thread */
+	uint64_t handle; /* CUmodule, CUlibrary; of cuLinkComplete the CUlinkState */
+	uint64_t time; /* ticks */
+	uint64_t given, size; /* bytes, as the driver was given it, and as kept */
+	/* Its bytes, where this load is the one that they were told with: then WHOLE, or as many as
+	 * the trace holds. NULL: another load has them, or none. */
+	const uint8_t *data;
+	uint64_t ndata;
+	bool whole;
+};
+
 struct nvs_finding;
 
 /* nvs_consumer.flags */
@@ -208,6 +225,8 @@ struct nvs_consumer {
 	int (*record)(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec);
 	/* What stands between this trace and "whole"; at the end, one after the other. */
 	int (*finding)(void *arg, struct nvs_trace *trace, const struct nvs_finding *finding);
+	/* A load of code, when its bytes are there. */
+	int (*image)(void *arg, struct nvs_trace *trace, const struct nvs_trace_image *image);
 };
 
 /*

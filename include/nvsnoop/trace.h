@@ -72,6 +72,7 @@ enum nvs_rec_type {
 	NVS_REC_GRAPH = 36, /* nodes of an executable graph */
 	NVS_REC_NAME = 37, /* what an address of a stack is called */
 	NVS_REC_GRAPH_EDGES = 38, /* which nodes of an executable graph wait for which */
+	NVS_REC_IMAGE = 39, /* code that the driver was given: nvsnoop/image.h */
 	/* 40..43: nvsnoop/nvtx.h */
 	NVS_REC_NVTX_NAME = 40, /* of a domain, a registered string, a category */
 	NVS_REC_NVTX_BEGIN = 41, /* a range was pushed or started */
@@ -84,6 +85,9 @@ enum nvs_rec_type {
 	NVS_REC_GPU_TIME = 46, /* when the GPU was at a submission, or at nothing before it */
 	NVS_REC_GPU_CLOCK = 47, /* a GPU's clock beside the session's */
 	NVS_REC_UNTIMED = 48, /* submissions of a channel without a GPU_TIME, and why */
+	/* 50..51: nvsnoop/count.h */
+	NVS_REC_COUNTER = 50, /* a kernel that counts its instructions, or why it does not */
+	NVS_REC_COUNT = 51, /* what such kernels have executed since */
 	/* 64.. are for measurements */
 };
 
@@ -752,7 +756,9 @@ struct nvs_rec_kernel {
 }
 #endif
 
+#include "nvsnoop/count.h"
 #include "nvsnoop/graph.h"
+#include "nvsnoop/image.h"
 #include "nvsnoop/nvtx.h"
 #include "nvsnoop/spool.h"
 

@@ -62,6 +62,7 @@ typedef void nvs_api_after(struct nvs_api_frame *frame, uint32_t result);
 enum nvs_api_does {
 	NVS_DOES_NOTHING,
 	NVS_DOES_COPY,
+	NVS_DOES_SET,
 	NVS_DOES_ALLOC,
 	NVS_DOES_ALLOC_PITCH,
 	NVS_DOES_ALLOC_ARRAY,
@@ -74,11 +75,14 @@ enum nvs_api_does {
 
 struct nvs_api_effect {
 	uint8_t does; /* enum nvs_api_does */
-	uint8_t kind; /* enum nvs_live_direction of a copy, nvs_live_kind of memory */
+	uint8_t kind; /* enum nvs_live_direction of a copy, nvs_live_kind of memory, bytes of a
+			 memset's items */
 	uint8_t space; /* enum nvs_live_space */
 	uint8_t mode; /* enum nvs_live_mode */
 	/* Which of keep these are, -1: none. For an array: source Format, target NumChannels */
 	int8_t address, bytes, height, depth, source, target, handle;
+	/* Of a copy that leaves its direction to the driver, -1: not told */
+	int8_t to, from;
 };
 
 struct nvs_api {
@@ -112,7 +116,7 @@ struct nvs_api_frame {
 	const uint64_t *stack; /* arguments from the seventh on */
 	uint64_t begin, number, depth; /* depth 0: not among the open calls */
 	uint64_t result[2]; /* kept by the thunk */
-	uint64_t token; /* of count.c: what is about to be freed */
+	uint64_t token; /* of count.c: what is about to be freed; of load.c: the load */
 	uint64_t vector[16];
 };
 
@@ -173,12 +177,22 @@ struct nvs_api_done {
 /* A call that returned, with what it did; by the owner of SLOT. */
 void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
 		   const struct nvs_api_done *done, struct nvs_api_frame *frame);
+/* The same where DONE has no arguments but the FUNCTION that it launched, and no effect. */
+void nvs_api_tally_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
+			 const struct nvs_api_done *done, uint64_t function,
+			 const struct nvs_api_frame *frame);
 /* One that frees is about to be made. */
 void nvs_api_count_free(struct nvs_live_page *page, const struct nvs_api *api,
 			struct nvs_api_frame *frame);
 /* The row of the page for a function that was launched, which the driver is asked about the first
  * time. */
 uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function);
+/* The current context, and its GPU: row + 1. */
+uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu);
+/* direction.c: on which sides a copy's ends lie; NVS_LIVE_ANY: not known */
+enum nvs_live_direction nvs_api_direction(const struct nvs_api_done *done);
+/* Memory comes or goes: an address may be of another kind from now on. */
+void nvs_api_memory_changed(void);
 /* Contexts end, and what they had: as the handlers of context.c. */
 void nvs_api_count_context(uint64_t context, uint32_t device);
 
@@ -213,6 +227,21 @@ bool nvs_api_on(void);
 extern void *nvs_real_dlsym, *nvs_real_dlvsym;
 
 /* ---- context.c: NULL: nobody asks; 0 for ends: any of them may be about to end ---- */
+/* What counting (counting.h) is told; NULL: nothing is counted. */
+struct nvs_api_counting {
+	void (*loaded)(struct nvs_api_frame *frame); /* ahead of all else that follows a load */
+	void (*called)(const struct nvs_api_frame *frame, const struct nvs_api *api,
+		       uint32_t result); /* any call */
+	void (*waited)(const struct nvs_api_frame *frame); /* for the GPU */
+	void (*unloaded)(uint64_t handle); /* a module, or a library */
+	void (*ends)(uint64_t context, bool certain); /* as nvs_api_context_ends */
+	void (*ended)(uint64_t context);
+};
+extern const struct nvs_api_counting *_Atomic nvs_api_counting;
+static inline const struct nvs_api_counting *nvs_api_who_counts(void)
+{
+	return atomic_load_explicit(&nvs_api_counting, memory_order_relaxed);
+}
 extern void (*nvs_api_context_seen)(uint64_t context);
 extern void (*nvs_api_context_ends)(uint64_t context);
 
@@ -225,6 +254,8 @@ void nvs_api_start(void);
 /* ---- early.c: calls and ranges before the trace ---- */
 /* A CALL, or one of NVTX. */
 void nvs_api_early(const struct nvs_rec *rec);
+/* image.c: code that was loaded before the trace, into it. */
+void nvs_api_images_flush(void);
 /* Into the trace; without CALLS, the ranges alone. */
 void nvs_api_early_flush(bool calls);
 /* Called by session.c once records can be written. */
@@ -258,6 +289,8 @@ static inline uint32_t nvs_api_known_slot(uint64_t key)
 }
 
 void nvs_api_tell_kernel(uint64_t function);
+/* As the driver tells; NULL: it does not. */
+const char *nvs_api_function_name(uint64_t function);
 
 /* Tells what FUNCTION is, the first time. */
 static inline void nvs_api_kernel(uint64_t function)
@@ -276,11 +309,14 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
 nvs_api_before nvs_api_before_context_destroy, nvs_api_before_primary_reset,
 	nvs_api_before_primary_release;
 nvs_api_after nvs_api_after_context_out, nvs_api_after_context_in;
+nvs_api_before nvs_api_before_load;
+nvs_api_after nvs_api_after_wait;
 nvs_api_before nvs_api_before_unload, nvs_api_before_library_unload, nvs_api_before_profiler_start,
 	nvs_api_before_profiler_stop;
 nvs_api_after nvs_api_after_unload, nvs_api_after_release, nvs_api_after_get_kernel,
 	nvs_api_after_enumerate_kernels, nvs_api_after_begin_capture, nvs_api_after_end_capture,
-	nvs_api_after_resolve;
+	nvs_api_after_resolve, nvs_api_after_load_data, nvs_api_after_load_file,
+	nvs_api_after_link_complete;
 nvs_api_after nvs_api_after_instantiate, nvs_api_after_update, nvs_api_after_set_kernel,
 	nvs_api_after_set_kernel_v2, nvs_api_after_set_copy, nvs_api_after_set_memset,
 	nvs_api_after_set_child, nvs_api_after_set_node, nvs_api_after_set_enabled,

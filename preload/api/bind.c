@@ -211,4 +211,5 @@ void nvs_api_session_started(void)
 	nvs_nvtx_tell_all();
 	nvs_nvtx_tell_other();
 	nvs_api_early_flush(nvs_recording());
+	nvs_api_images_flush();
 }

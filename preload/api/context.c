@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts come and go: told to who has asked for it. */
+/* Contexts come and go, and are waited for: told to who has asked for it. */
 #include <errno.h>
 #include "preload/api/api.h"
 
+const struct nvs_api_counting *_Atomic nvs_api_counting;
 void (*nvs_api_context_seen)(uint64_t context);
 void (*nvs_api_context_ends)(uint64_t context);
 
@@ -13,6 +14,26 @@ static void tell(void (*whom)(uint64_t), uint64_t context)
 	if (whom)
 		whom(context);
 	errno = saved;
+}
+
+/* CERTAIN: it does; else it may have other holders. */
+static void tell_end(uint64_t context, bool certain)
+{
+	const struct nvs_api_counting *counting = nvs_api_who_counts();
+	int saved = errno;
+
+	if (counting)
+		counting->ends(context, certain);
+	errno = saved;
+	tell(nvs_api_context_ends, context);
+}
+
+void nvs_api_after_wait(struct nvs_api_frame *f, uint32_t result)
+{
+	const struct nvs_api_counting *counting = nvs_api_who_counts();
+
+	if (counting && !result)
+		counting->waited(f);
 }
 
 void nvs_api_after_context_out(struct nvs_api_frame *f, uint32_t result)
@@ -30,18 +51,18 @@ void nvs_api_after_context_in(struct nvs_api_frame *f, uint32_t result)
 void nvs_api_before_context_destroy(struct nvs_api_frame *f)
 {
 	nvs_api_before_unload(f);
-	tell(nvs_api_context_ends, f->regs[0]);
+	tell_end(f->regs[0], true);
 }
 
 /* The device's own: which one that is, is not asked. Nor is a green context's. */
 void nvs_api_before_primary_reset(struct nvs_api_frame *f)
 {
 	nvs_api_before_unload(f);
-	tell(nvs_api_context_ends, 0);
+	tell_end(0, true);
 }
 
 void nvs_api_before_primary_release(struct nvs_api_frame *f)
 {
 	(void)f;
-	tell(nvs_api_context_ends, 0);
+	tell_end(0, false);
 }

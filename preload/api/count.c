@@ -10,9 +10,6 @@
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 
-/* CUmemorytype */
-enum { TYPE_HOST = 1, TYPE_DEVICE = 2, TYPE_ARRAY = 3 };
-
 static bool value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
 {
 	*v = which >= 0 ? d->args[which] : 0;
@@ -20,22 +17,6 @@ static bool value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
 }
 
 /* ---- copies ---- */
-
-/* Where the call says on which side the two are. */
-static enum nvs_live_direction direction(const struct nvs_api_done *d)
-{
-	const struct nvs_api_effect *e = &d->api->effect;
-	uint64_t from, to;
-	bool from_host, to_host;
-
-	if (e->kind != NVS_LIVE_ANY || !value(d, e->source, &from) || !value(d, e->target, &to) ||
-	    !from || from > TYPE_ARRAY || !to || to > TYPE_ARRAY)
-		return (enum nvs_live_direction)e->kind;
-	from_host = from == TYPE_HOST;
-	to_host = to == TYPE_HOST;
-	return from_host ? (to_host ? NVS_LIVE_H2H : NVS_LIVE_H2D)
-			 : (to_host ? NVS_LIVE_D2H : NVS_LIVE_D2D);
-}
 
 /* A box of no height is a row. */
 static uint64_t bytes_of(const struct nvs_api_done *d)
@@ -52,11 +33,22 @@ static uint64_t bytes_of(const struct nvs_api_done *d)
 	return bytes;
 }
 
+/* Powers of 4. */
+static uint32_t size_bucket(uint64_t bytes)
+{
+	uint32_t bucket = bytes > 1 ? (65 - (uint32_t)__builtin_clzll(bytes - 1)) / 2 : 0;
+
+	return bucket < NVS_LIVE_SIZES ? bucket : NVS_LIVE_SIZES - 1;
+}
+
 static void count_copy(struct nvs_live_slot *slot, const struct nvs_api_done *d, uint64_t ns)
 {
-	struct nvs_live_copy *c = &slot->copies[direction(d)][d->api->effect.mode];
+	enum nvs_live_direction direction = nvs_api_direction(d);
+	struct nvs_live_copy *c = &slot->copies[direction][d->api->effect.mode];
+	uint64_t bytes = bytes_of(d);
 
-	nvs_live_add(&c->bytes, bytes_of(d));
+	nvs_live_add(&slot->copy_sizes[direction][size_bucket(bytes)], 1);
+	nvs_live_add(&c->bytes, bytes);
 	nvs_live_add(&c->ns, ns);
 	nvs_live_add(&c->calls, 1);
 }
@@ -94,8 +86,7 @@ static uint32_t ask_gpu(struct nvs_live_page *page)
 	return gpu_of_device(page, device);
 }
 
-/* The current context, and its GPU. */
-static uint64_t current(struct nvs_live_page *page, uint32_t *gpu)
+uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu)
 {
 	int (*get)(uint64_t *) = nvs_api_driver("cuCtxGetCurrent");
 	uint64_t context = 0;
@@ -159,7 +150,7 @@ static void count_alloc(struct nvs_live_page *page, const struct nvs_api_done *d
 	};
 	uint64_t format, channels;
 
-	g.context = current(page, &g.gpu);
+	g.context = nvs_api_current(page, &g.gpu);
 	g.gpu = host_alone(e->kind) ? 0 : g.gpu;
 	if (d->result) {
 		nvs_live_give_failed(page, g.gpu, g.kind);
@@ -201,16 +192,18 @@ static void count_other(struct nvs_live_page *page, struct nvs_live_slot *slot,
 	const struct nvs_api_effect *e = &d->api->effect;
 	uint64_t address, handle;
 
+	if (e->does == NVS_DOES_MAP || e->does == NVS_DOES_UNMAP)
+		nvs_api_memory_changed();
 	if (d->result || !value(d, e->address, &address))
 		return;
 	if (e->does == NVS_DOES_MAP && value(d, e->handle, &handle))
-		nvs_live_map(page, address, handle);
+		nvs_live_map(page, address, bytes_of(d), handle);
 	else if (e->does == NVS_DOES_UNMAP)
-		nvs_live_unmap(page, address);
+		nvs_live_unmap(page, address, bytes_of(d));
 	else if (e->does == NVS_DOES_RETAIN)
 		nvs_live_retain(page, address);
 	else if (e->does == NVS_DOES_GRAPH_LAUNCH && !d->captured)
-		nvs_graph_count(page, slot, address);
+		nvs_graph_count(page, slot, address, d);
 }
 
 void nvs_api_count_context(uint64_t context, uint32_t device)
@@ -220,6 +213,7 @@ void nvs_api_count_context(uint64_t context, uint32_t device)
 
 	if (!page)
 		return;
+	nvs_api_memory_changed();
 	if (!context) {
 		nvs_calls.quiet++;
 		gpu = gpu_of_device(page, (int)device);
@@ -230,6 +224,34 @@ void nvs_api_count_context(uint64_t context, uint32_t device)
 	for (uint32_t i = 0; i < CONTEXTS; i++)
 		if (!context || atomic_load(&contexts[i].context) == context)
 			atomic_store(&contexts[i].context, 0);
+}
+
+/* ---- what took long ---- */
+
+/* Those hand work over, and need not wait for it to be done. */
+static bool hands_over(const char *group)
+{
+	return !strcmp(group, "launch") || !strcmp(group, "graph-launch") ||
+	       !strcmp(group, "copy") || !strcmp(group, "memset");
+}
+
+static __attribute__((noinline)) void count_long(struct nvs_live_page *page,
+						 struct nvs_live_slot *slot,
+						 const struct nvs_api_done *d, uint64_t ns,
+						 const struct nvs_api_frame *frame)
+{
+	const struct nvs_api_effect *e = &d->api->effect;
+	struct nvs_live_long call = {
+		.begin = d->begin,
+		.ns = ns,
+		.row = d->row,
+		.module = d->api->launched >= 0 && nvs_calls.asked == nvs_calls.next,
+		.memory = nvs_calls.made >= d->begin && nvs_calls.made <= d->end,
+		.copy = e->does == NVS_DOES_COPY && e->mode == NVS_LIVE_SYNC,
+	};
+
+	if (frame && frame->depth <= 1 && !d->captured && hands_over(d->api->group))
+		nvs_live_stall(page, slot, &call);
 }
 
 /* ---- all ---- */
@@ -244,13 +266,21 @@ static __attribute__((noinline)) void count_effect(struct nvs_live_page *page,
 		if (!d->result && !d->captured)
 			count_copy(slot, d, ns);
 		break;
+	case NVS_DOES_SET:
+		if (!d->result && !d->captured) {
+			nvs_live_add(&slot->set_bytes, bytes_of(d) * d->api->effect.kind);
+			nvs_live_add(&slot->sets, 1);
+		}
+		break;
 	case NVS_DOES_ALLOC:
 	case NVS_DOES_ALLOC_PITCH:
 	case NVS_DOES_ALLOC_ARRAY:
+		nvs_api_memory_changed();
 		if (!d->captured)
 			count_alloc(page, d);
 		break;
 	case NVS_DOES_FREE:
+		nvs_api_memory_changed();
 		if (d->captured)
 			nvs_live_put_back(page, token);
 		else
@@ -261,8 +291,10 @@ static __attribute__((noinline)) void count_effect(struct nvs_live_page *page,
 	}
 }
 
-void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
-		   const struct nvs_api_done *d, struct nvs_api_frame *frame)
+static inline __attribute__((always_inline)) uint64_t tally(struct nvs_live_page *page,
+							    struct nvs_live_slot *slot,
+							    const struct nvs_api_done *d,
+							    uint64_t function)
 {
 	uint64_t ns = nvs_live_ns(page, d->end - d->begin);
 	uint32_t row;
@@ -273,10 +305,30 @@ void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
 	if (__builtin_expect(d->captured, 0)) {
 		nvs_live_add(&slot->captured, 1);
 	} else if (d->api->launched >= 0 && !d->result) {
-		row = nvs_api_kernel_row(page, d->args[d->api->launched]);
+		row = nvs_api_kernel_row(page, function);
 		nvs_live_add(&nvs_live_kernel_count(slot, row)->direct, 1);
 		nvs_live_add(&slot->launches, 1);
 	}
+	return ns;
+}
+
+void nvs_api_tally_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
+			 const struct nvs_api_done *d, uint64_t function,
+			 const struct nvs_api_frame *frame)
+{
+	uint64_t ns = tally(page, slot, d, function);
+
+	if (__builtin_expect(ns >= NVS_LIVE_LONG_NS, 0))
+		count_long(page, slot, d, ns, frame);
+}
+
+void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
+		   const struct nvs_api_done *d, struct nvs_api_frame *frame)
+{
+	uint64_t ns = tally(page, slot, d, d->api->launched >= 0 ? d->args[d->api->launched] : 0);
+
 	if (d->api->effect.does != NVS_DOES_NOTHING)
 		count_effect(page, slot, d, ns, frame ? frame->token : 0);
+	if (__builtin_expect(ns >= NVS_LIVE_LONG_NS, 0))
+		count_long(page, slot, d, ns, frame);
 }

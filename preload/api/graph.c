@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "preload/api/counting.h"
 #include "preload/api/graph.h"
 #include "preload/base/preload.h"
 #include "trap/buffer/calls.h"
@@ -133,6 +134,7 @@ static bool ask_params(struct nvs_graph_node *node)
 			return false;
 		nvs_graph_fill_kernel(node, &kernel, true);
 		nvs_api_kernel(node->function);
+		nvs_counting_in_graph(node->function);
 		return true;
 	case NVS_NODE_MEMCPY:
 		get = nvs_api_driver("cuGraphMemcpyNodeGetParams");
@@ -333,7 +335,9 @@ void nvs_graph_tell_child(uint64_t exec, uint64_t handle, uint64_t graph)
 
 void nvs_graph_tell_node(uint64_t exec, const struct nvs_graph_node *node)
 {
-	if (live() && node->function)
+	if (live() && node->function) {
 		nvs_api_kernel(node->function);
+		nvs_counting_in_graph(node->function);
+	}
 	tell(exec, node, 0, NVS_GRAPH_NODE_SET);
 }

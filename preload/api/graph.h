@@ -12,7 +12,9 @@
 void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
 			   const struct nvs_graph_node *nodes, uint32_t n, bool partial);
 void nvs_graph_count_gone(uint64_t exec);
-void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec);
+/* EXEC was launched by DONE. */
+void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
+		     const struct nvs_api_done *done);
 
 #define NVS_NODE_TYPE_NOT_TOLD 0xffffffffu
 
@@ -22,8 +24,16 @@ enum {
 	NVS_NODE_MEMCPY = 1,
 	NVS_NODE_MEMSET = 2,
 	NVS_NODE_GRAPH = 4,
+	NVS_NODE_ALLOC = 10,
+	NVS_NODE_FREE = 11,
 	NVS_NODE_CONDITION = 13
 };
+
+/* CUDA_MEM_ALLOC_NODE_PARAMS, with room to spare */
+struct nvs_alloc_params {
+	uint64_t pool[11], access, naccess, bytes, address, spare[9];
+};
+_Static_assert(offsetof(struct nvs_alloc_params, address) == 112, "CUDA_MEM_ALLOC_NODE_PARAMS");
 
 /* CUDA_KERNEL_NODE_PARAMS */
 struct nvs_kernel_params {

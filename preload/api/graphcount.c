@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a launch of an executable graph adds to the live page: so many launches of each kernel, so
- * many copies. Kept by graph and changed with it. A graph that was there before the page, or for
- * which there is no room, is launched as one that is not known.
+ * many copies, and the memory that its nodes allocate and free. Kept by graph and changed with it.
+ * A graph that was there before the page, or for which there is no room, is launched as one that is
+ * not known.
  */
 #include <string.h>
 #include "preload/api/graph.h"
 #include "preload/live/live.h"
+#include "trap/buffer/calls.h"
 
 #define BUCKETS (1u << 14)
 #define MAX_GRAPHS (BUCKETS / 2)
@@ -14,6 +16,7 @@
 
 struct node {
 	uint64_t node, bytes;
+	uint64_t address; /* of memory that it allocates or frees; 0: not told */
 	uint32_t row; /* of its kernel */
 	uint32_t type;
 	bool off, conditional;
@@ -29,6 +32,7 @@ struct graph {
 	uint32_t *by_node; /* index + 1, by hash of the node; as many as index_mask says */
 	struct sum *sums; /* by kernel; as many as there are nodes */
 	uint32_t nnodes, nsums, index_mask;
+	uint32_t nmemory; /* nodes that allocate or free */
 	uint64_t kernels, copies, copy_bytes, sets;
 };
 
@@ -157,6 +161,69 @@ static void index_node(struct graph *e, uint32_t i)
 	e->by_node[at] = i + 1;
 }
 
+/* ---- memory ---- */
+
+/* Where what a node allocates will lie, and what a node frees. */
+static void ask_memory(struct node *node)
+{
+	int (*get)(uint64_t, void *) = NULL;
+	struct nvs_alloc_params p = {.bytes = 0};
+
+	if (node->type == NVS_NODE_ALLOC)
+		get = nvs_api_driver("cuGraphMemAllocNodeGetParams");
+	else if (node->type == NVS_NODE_FREE)
+		get = nvs_api_driver("cuGraphMemFreeNodeGetParams");
+	if (!get)
+		return;
+	nvs_calls.quiet++;
+	if (!get(node->node, node->type == NVS_NODE_ALLOC ? (void *)&p : &node->address) &&
+	    node->type == NVS_NODE_ALLOC) {
+		node->address = p.address;
+		node->bytes = p.bytes;
+	}
+	nvs_calls.quiet--;
+}
+
+/* The first node of EXEC from number I on that allocates or frees. Under no lock when it returns.
+ */
+static bool next_memory(struct nvs_live_page *page, uint64_t exec, uint32_t *i, struct node *node)
+{
+	struct graphs *g = enter(page);
+	const struct graph *e = g ? find(g, exec) : NULL;
+	bool found = false;
+
+	for (; e && *i < e->nnodes && !found; ++*i) {
+		*node = e->nodes[*i];
+		found = node->address && !node->off && !node->conditional;
+	}
+	if (g)
+		nvs_live_unlock(&g->lock);
+	return found;
+}
+
+/* In the order in which nodes were made, which those that depend on others follow. */
+static void count_memory(struct nvs_live_page *page, uint64_t exec, const struct nvs_api_done *d)
+{
+	struct nvs_live_given given = {.space = NVS_SPACE_ADDRESS,
+				       .kind = NVS_LIVE_GRAPH,
+				       .api = d->row,
+				       .stack = NVS_NONE,
+				       .time = d->end};
+	struct node node = {0};
+
+	given.context = nvs_api_current(page, &given.gpu);
+	nvs_api_memory_changed();
+	for (uint32_t i = 0; next_memory(page, exec, &i, &node);) {
+		given.value = node.address;
+		given.bytes = node.bytes;
+		if (node.type == NVS_NODE_ALLOC)
+			nvs_live_give(page, &given);
+		else
+			nvs_live_taken(page, nvs_live_take(page, given.space, node.address), true,
+				       NVS_LIVE_GRAPH);
+	}
+}
+
 /* ---- events ---- */
 
 static bool make_room(struct graph *e, uint32_t n)
@@ -208,6 +275,8 @@ static void instantiated(struct nvs_live_page *page, uint64_t exec,
 			.off = nodes[i].flags & NVS_NODE_DISABLED,
 			.conditional = nodes[i].flags & NVS_NODE_CONDITIONAL,
 		};
+		ask_memory(&e.nodes[i]);
+		e.nmemory += e.nodes[i].address != 0;
 		sum_up(&e, &e.nodes[i], 1);
 		index_node(&e, i);
 	}
@@ -299,10 +368,12 @@ void nvs_graph_count_gone(uint64_t exec)
 	nvs_live_unlock(&g->lock);
 }
 
-void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec)
+void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
+		     const struct nvs_api_done *d)
 {
 	struct graphs *g = page->graphs ? enter(page) : NULL;
 	const struct graph *e = g ? find(g, exec) : NULL;
+	bool memory = false;
 
 	nvs_live_add(&slot->graph_launches, 1);
 	if (e) {
@@ -313,9 +384,12 @@ void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uin
 		nvs_live_add(&slot->graph_copies, e->copies);
 		nvs_live_add(&slot->graph_copy_bytes, e->copy_bytes);
 		nvs_live_add(&slot->graph_sets, e->sets);
+		memory = e->nmemory;
 	} else {
 		nvs_live_add(&slot->graphs_unknown, 1);
 	}
 	if (g)
 		nvs_live_unlock(&g->lock);
+	if (memory && !d->result)
+		count_memory(page, exec, d);
 }

@@ -159,6 +159,17 @@ static void ask_driver(uint64_t function, struct asked *a)
 	else
 		ask_function(function, a);
 	nvs_calls.quiet--;
+	nvs_calls.asked = nvs_calls.next;
+}
+
+const char *nvs_api_function_name(uint64_t function)
+{
+	struct asked a = {0};
+	int saved = errno;
+
+	ask_driver(function, &a);
+	errno = saved;
+	return a.name;
 }
 
 /* What it is for the live page too. */
@@ -262,7 +273,11 @@ void nvs_api_before_library_unload(struct nvs_api_frame *f)
 
 void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
 {
+	const struct nvs_api_counting *counting = nvs_api_who_counts();
+
 	new_generation();
+	if (counting && !result)
+		counting->unloaded(f->regs[0]);
 }
 
 /* Some programs retain and release all the time: only the last release takes the context away. */
@@ -279,8 +294,11 @@ void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
 		active = 0;
 	nvs_calls.quiet--;
 	errno = saved;
-	if (!active)
-		new_generation();
+	if (active)
+		return;
+	new_generation();
+	if (nvs_api_who_counts())
+		nvs_api_who_counts()->ended(0);
 }
 
 void nvs_api_after_get_kernel(struct nvs_api_frame *f, uint32_t result)

@@ -24,7 +24,17 @@ const struct nvs_option nvs_option_table[] = {
 	 false},
 	{"timing", "off|dispatch|work", "the GPU's time: of a submission's start, or of its work",
 	 "off", NULL, false},
+	{"count", "off|warp|thread|both",
+	 "count the instructions of every kernel: changes the program's code", "off", NULL, false},
+	{"count-pred-off", "count|skip", "instructions whose predicate is false", "count", NULL,
+	 false},
+	{"count-instructions", "A-B", "of each kernel only instructions A to B, B left out", NULL,
+	 "two numbers, the first below the second, as 0-16", false},
+	{"count-kernels", "GLOB", "only kernels whose mangled name GLOB matches", NULL, NULL,
+	 false},
+	{"exact", "off|sync", "sync: wait for each launch and read its counts", "off", NULL, false},
 	{"api", "on|off", "record calls of the CUDA driver API", "on", NULL, false},
+	{"code", "on|off", "keep the code that is loaded, which --code shows", "off", NULL, false},
 	{"backtrace", "on|off", "take the call site of every submission", "on", NULL, false},
 	{"live", "on|off", "show what is done in a page of its own, for nvsnoop-top", "on", NULL,
 	 false},
@@ -136,10 +146,10 @@ static bool set_spool(const char *text, struct nvs_option_values *values)
 	return true;
 }
 
-/* The place of TEXT among three names. */
-static bool set_one_of(const char *text, const char *const names[3], unsigned *which)
+/* The place of TEXT among N names. */
+static bool set_one_of(const char *text, const char *const *names, unsigned n, unsigned *which)
 {
-	for (unsigned i = 0; text && i < 3; i++) {
+	for (unsigned i = 0; text && i < n; i++) {
 		if (strcmp(text, names[i]))
 			continue;
 		*which = i;
@@ -156,6 +166,33 @@ static bool set_trigger(const char *text, struct nvs_option_values *values)
 	return true;
 }
 
+/* "0-16": of each kernel instructions 0 to 15. */
+static bool set_instructions(const char *text, struct nvs_option_values *values)
+{
+	uint32_t n[2] = {0, 0};
+
+	for (int i = 0; i < 2; i++) {
+		const char *digits = text;
+
+		for (; text && *text >= '0' && *text <= '9' && n[i] < 100000000; text++)
+			n[i] = n[i] * 10 + (uint32_t)(*text - '0');
+		if (!text || text == digits || *text != (i ? '\0' : '-'))
+			return false;
+		text++;
+	}
+	values->count_first = n[0];
+	values->count_end = n[1];
+	return n[0] < n[1];
+}
+
+static bool set_kernels(const char *text, struct nvs_option_values *values)
+{
+	if (!text || !*text || strlen(text) >= sizeof(values->count_kernels))
+		return false;
+	strcpy(values->count_kernels, text);
+	return true;
+}
+
 static bool set_switch(const char *text, bool *on)
 {
 	bool yes = true;
@@ -169,6 +206,7 @@ static bool set_switch(const char *text, bool *on)
 static bool set(struct nvs_option_values *values, const char *key, const char *value)
 {
 	static const char *const timings[] = {"off", "dispatch", "work"};
+	static const char *const counts[] = {"off", "warp", "thread", "both"};
 
 	if (!strcmp(key, "trap"))
 		return either(value, "emulate", "step", &values->step);
@@ -176,6 +214,8 @@ static bool set(struct nvs_option_values *values, const char *key, const char *v
 		return either(value, "off", "on", &values->backtrace);
 	if (!strcmp(key, "api"))
 		return either(value, "off", "on", &values->api);
+	if (!strcmp(key, "code"))
+		return either(value, "off", "on", &values->code);
 	if (!strcmp(key, "live"))
 		return either(value, "off", "on", &values->live);
 	if (!strcmp(key, "overflow"))
@@ -183,7 +223,17 @@ static bool set(struct nvs_option_values *values, const char *key, const char *v
 	if (!strcmp(key, "level"))
 		return either(value, "full", "headers", &values->headers);
 	if (!strcmp(key, "timing"))
-		return set_one_of(value, timings, &values->timing);
+		return set_one_of(value, timings, 3, &values->timing);
+	if (!strcmp(key, "count"))
+		return set_one_of(value, counts, 4, &values->count);
+	if (!strcmp(key, "count-pred-off"))
+		return either(value, "count", "skip", &values->count_pred_on);
+	if (!strcmp(key, "count-instructions"))
+		return set_instructions(value, values);
+	if (!strcmp(key, "count-kernels"))
+		return set_kernels(value, values);
+	if (!strcmp(key, "exact"))
+		return either(value, "off", "sync", &values->exact);
 	if (!strcmp(key, "patch"))
 		return either(value, "off", "on", &values->patch);
 	if (!strcmp(key, "shadow"))
@@ -270,8 +320,18 @@ static const char *contradiction(const struct nvs_option_values *values)
 		return "max-size stops where keep-last goes on: one of the two";
 	if (values->from_profiler && !values->api)
 		return "from=profiler needs api=on, which sees cuProfilerStart";
+	if (values->code && !values->api)
+		return "code needs api=on, which sees what is loaded";
+	if (values->code && values->keep_last)
+		return "code is loaded at the start, which keep-last drops: one of the two";
 	if (values->timing && !values->api)
 		return "timing needs api=on, which sees the contexts";
+	if (values->count && !values->api)
+		return "count needs api=on, which sees the program's code being loaded";
+	if (!values->count && (values->count_pred_on || values->count_end ||
+			       values->count_kernels[0] || values->exact))
+		return "count says what is counted: without it, count-... and exact=sync do "
+		       "nothing";
 	if (values->timing && !values->shadow)
 		return "timing needs shadow=on, by which the real GPFIFO is ours";
 	return NULL;
@@ -281,6 +341,10 @@ const char *nvs_option_needs_trace(const struct nvs_option_values *values)
 {
 	if (values->timing)
 		return "timing";
+	if (values->code)
+		return "code";
+	if (values->count)
+		return "count";
 	if (values->max_size)
 		return "max-size";
 	if (values->keep_last)

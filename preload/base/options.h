@@ -68,11 +68,17 @@ struct nvs_option_values {
 	bool step; /* trap=step */
 	bool backtrace;
 	bool api;
+	bool code;
 	bool live;
 	bool drop; /* overflow=drop */
 	bool patch, shadow;
 	bool headers; /* level=headers */
 	unsigned timing; /* 0 off, else enum nvs_timing_kind */
+	unsigned count; /* 0: off, else NVS_COUNT_WARP, NVS_COUNT_THREAD or both (count.h) */
+	bool count_pred_on; /* count-pred-off=skip */
+	bool exact; /* exact=sync */
+	uint32_t count_first, count_end; /* of a kernel's instructions; 0, 0: all */
+	char count_kernels[256]; /* glob; empty: all */
 	char trigger[1024]; /* path; empty: none */
 	bool from_profiler; /* from=profiler */
 	uint64_t delay_ns, duration_ns; /* 0: none */

@@ -40,6 +40,8 @@ enum nvs_slot {
 	NVS_SLOT_WRITER,
 	NVS_SLOT_TIMING,
 	NVS_SLOT_LIVE,
+	NVS_SLOT_IMAGES,
+	NVS_SLOT_COUNTING,
 	NVS_SLOTS = 16
 };
 void **nvs_slot(enum nvs_slot which);

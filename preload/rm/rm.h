@@ -259,6 +259,7 @@ struct nvs_channel_entry {
 		shadow_unrung; /* times that it was not, since something was put and not rung for */
 	uint64_t shadow_claim; /* state at the last refresh */
 	uint32_t shadow_idle; /* refreshes since that has changed */
+	uint32_t live_row; /* its row of the live page, plus 1, if that says so too; 0: none yet */
 	struct nvs_channel_entry *prev, *next;
 };
 void nvs_channel_add(struct nvs_object *object);

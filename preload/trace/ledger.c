@@ -507,6 +507,7 @@ void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec)
 	case NVS_REC_GPU_MAP:
 	case NVS_REC_CHANNEL:
 	case NVS_REC_API:
+	case NVS_REC_COUNTER:
 		keep(l, rec, number_of(rec), 0);
 		break;
 	case NVS_REC_OBJECT:

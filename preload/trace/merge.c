@@ -92,6 +92,17 @@ static void count(struct nvs_merge_counts *c, const struct nvs_rec *rec)
 	}
 }
 
+/* Code stands in frames of its own, but not who loaded it once more. */
+static bool is_code(const struct nvs_rec *rec, uint32_t size)
+{
+	return rec->type == NVS_REC_IMAGE && size > sizeof(struct nvs_rec_image);
+}
+
+static bool fits(const struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
+{
+	return m->used + size <= m->capacity && (!m->used || m->code == is_code(rec, size));
+}
+
 /* SIZE as checked: the record itself may change under us. */
 static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 {
@@ -102,6 +113,7 @@ static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 	to->size = size;
 	if (!m->used) {
 		m->first_time = to->time;
+		m->code = is_code(to, size);
 		frame->counts = (struct nvs_merge_counts){0};
 	}
 	m->used += size;
@@ -116,7 +128,7 @@ static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 
 bool nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)
 {
-	if (m->used + rec->size > m->capacity)
+	if (!fits(m, rec, rec->size))
 		return false;
 	copy(m, rec, rec->size);
 	return true;
@@ -244,6 +256,8 @@ static bool is_idle(const struct nvs_merge *m, const struct nvs_rec *rec)
 	case NVS_REC_API:
 	case NVS_REC_KERNEL:
 	case NVS_REC_GRAPH:
+	case NVS_REC_IMAGE:
+	case NVS_REC_COUNTER:
 		return rec->time > m->full;
 	default:
 		return false;
@@ -256,7 +270,7 @@ static bool take(struct nvs_merge *m, uint32_t ring)
 	struct nvs_merge_ring *r = &m->rings[ring];
 	uint32_t size = checked_size(m, ring);
 
-	if (m->used + size > m->capacity)
+	if (!fits(m, record_at(ring, r->pos), size))
 		return false;
 	touch(m, ring);
 	/* 0: written over since it was looked at; look() deals with it. */

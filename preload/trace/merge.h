@@ -49,6 +49,7 @@ struct nvs_merge {
 	uint64_t first_time; /* of the frame's first record */
 	struct nvs_merge_counts all; /* of all that were pulled */
 	struct nvs_ledger *ledger; /* sees each record; NULL: nobody */
+	bool code; /* the frame being filled is one of bytes of code */
 	bool again; /* frames tell again what was told before (NVS_FRAME_AGAIN) */
 	uint64_t damaged_bytes; /* of rings, thrown away: something wrote over them */
 	uint32_t ntouched, nheap;

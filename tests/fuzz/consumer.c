@@ -98,6 +98,14 @@ static int on_record(void *arg, struct nvs_trace *t, const struct nvs_rec *rec)
 	return 0;
 }
 
+static int on_image(void *arg, struct nvs_trace *t, const struct nvs_trace_image *image)
+{
+	fuzz_touch(image, sizeof(*image));
+	if (image->data)
+		fuzz_touch(image->data, image->ndata);
+	return 0;
+}
+
 static int on_finding(void *arg, struct nvs_trace *t, const struct nvs_finding *f)
 {
 	touch_text(f->text);
@@ -116,6 +124,7 @@ int fuzz_consume(struct nvs_trace *t, struct nvs_error *err)
 		.graph = on_graph,
 		.record = on_record,
 		.finding = on_finding,
+		.image = on_image,
 	};
 
 	return nvs_trace_read(t, &consumer, NULL, err);

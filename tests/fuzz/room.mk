@@ -2,7 +2,7 @@
 # Fuzz targets: tests/fuzz/NAME.c is one; its line `/* FUZZ: decode report trap/code/insn.o */` says what it needs.
 # `make fuzz SECONDS=600 [FUZZ='pb qmd']` searches with libFuzzer, each target so long; `make check` runs the corpus under ASan and UBSan. What is needed
 # is compiled here anew, sanitized, since the preloaded parts never are.
-FZ_NAMES = pb class qmd reader trace report spool options names code assemble live
+FZ_NAMES = pb class qmd reader trace report spool options names code assemble live sass rewrite
 FZ_FLAGS = $(TEST_CFLAGS) -fPIC
 SECONDS ?= 60
 FUZZ    ?= $(FZ_NAMES)
@@ -15,6 +15,7 @@ fz_words = $(shell sed -n 's,.*FUZZ: *\(.*\) \*/.*,\1,p' tests/fuzz/$(1).c)
 fz_objs  = $(addprefix $(BUILD)/fuzzed/,tests/fuzz/$(1).o $(filter %.o,$(2))) \
            $(if $(filter decode,$(2)),$(addprefix $(BUILD)/fuzzed/tests/fuzz/,files.o reading.o consumer.o)) \
            $(if $(filter report,$(2)),$(filter-out %/main.o,$(REPORT_OBJ)) $(addprefix $(BUILD)/fuzzed/tests/fuzz/,strict.o keys.o)) \
+           $(if $(filter sass,$(2)),$(BUILD)/libsass.a) \
            $(if $(filter decode,$(2)),$(BUILD)/libnvsnoop-decode.a)
 
 # $(1): NAME, $(2): its objects

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The pictures in docs/img: shot.mjs CHROMIUM PAGE.html FOLDER makes html-page.png and html-stream.png of it.
+// The pictures in docs/img: shot.mjs CHROMIUM PAGE.html FOLDER makes html-page.png, html-stream.png and, where it has ranges
+// called "step", html-timeline.png of the last of them.
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -27,4 +28,10 @@ const [x, y] = await page.run(`(() => { const r = document.querySelectorAll(".li
 
 await page.mouse("mouseMoved", x, y);
 await shot("html-stream.png", 1180, 620, "dark");
+await page.mouse("mouseMoved", 1, 1);
+const step = await page.run(`(() => { const e = nvsnoop.view.timeline.events; return e.name.findLastIndex((n) => e.names[n] === "step"); })()`);
+
+if (step >= 0)
+	await shot("html-timeline.png", 1180, 700, "light", there("timeline"), `nvsnoop.view.timeline.reveal(${step}); nvsnoop.view.timeline.zoomTo(${step}); nvsnoop.view.timeline.choose(${step})`,
+		there("timeline"));
 await browser.close();

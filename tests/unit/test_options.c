@@ -140,6 +140,25 @@ static void test_long(void)
 	CHECK(parse(string) == -EINVAL);
 }
 
+static void test_count(void)
+{
+	CHECK(parse("count=both,count-pred-off=skip,count-instructions=3-16,count-kernels=s*,"
+		    "exact=sync") == 0);
+	CHECK(values.count == 3 && values.count_pred_on && values.exact);
+	CHECK(values.count_first == 3 && values.count_end == 16);
+	CHECK(!strcmp(values.count_kernels, "s*"));
+	CHECK(parse("count=warp") == 0 && values.count == 1 && !values.count_end);
+	CHECK(parse("count=thread") == 0 && values.count == 2);
+	CHECK(parse("count=warp,count-instructions=16-3") == -EINVAL && is_default());
+	CHECK(parse("count=warp,count-instructions=3-3") == -EINVAL);
+	CHECK(parse("count=warp,count-instructions=3") == -EINVAL);
+	CHECK(parse("count=warp,count-instructions=3-4x") == -EINVAL);
+	CHECK(parse("count=warp,count-instructions=-4") == -EINVAL);
+	CHECK(parse("count=warp,count-instructions=0-99999999999") == -EINVAL);
+	CHECK(parse("exact=sync") == -EINVAL && parse("count-kernels=a") == -EINVAL);
+	CHECK(parse("count=warp,api=off") == -EINVAL);
+}
+
 static void test_append(void)
 {
 	char out[32] = "";
@@ -163,6 +182,8 @@ static void test_table(void)
 			strcpy(value, "64K");
 		else if (!strcmp(o->value, "SECONDS"))
 			strcpy(value, "1.5");
+		else if (!strcmp(o->value, "A-B"))
+			strcpy(value, "0-16");
 		else
 			sscanf(o->value, "%63[^|]", value);
 		nvs_option_defaults(&values);
@@ -229,6 +250,7 @@ int main(void)
 	test_long_runs();
 	test_wrong();
 	test_long();
+	test_count();
 	test_append();
 	test_table();
 	test_once();

@@ -400,6 +400,8 @@ int nvs_record(struct nvs_rec *rec)
 	if (!buffer)
 		return err;
 	rec->time = nvs_now();
+	if (rec->type == NVS_REC_OBJECT || rec->type == NVS_REC_GPU_MAP)
+		nvs_calls.made = rec->time;
 	room = nvs_buffer_reserve(buffer, rec->size, true);
 	if (room) {
 		nvs_copy_guarded(room, rec, rec->size);

@@ -13,6 +13,7 @@
 struct nvs_open_call {
 	uintptr_t sp; /* of its frame: what lies below is gone when the thread's stack is above */
 	uint64_t number, begin;
+	uint64_t token; /* of the live page: what is about to be freed */
 	uint32_t api, row; /* row: of the live page */
 	uint16_t told; /* a CALL_BEGIN stands in the trace */
 	uint16_t recording; /* it was begun while a trigger let things be recorded */
@@ -23,6 +24,8 @@ struct nvs_calls {
 	uint32_t quiet; /* our own use of the driver: not recorded */
 	uint64_t next; /* number of the next call */
 	uintptr_t sp; /* stack pointer at the doorbell, 0: not known; used up by one telling */
+	uint64_t made; /* ticks when this thread last made or mapped an object of the RM */
+	uint64_t asked; /* NEXT when the driver was asked what a kernel is */
 	struct nvs_open_call open[NVS_MAX_CALLS];
 };
 extern __thread struct nvs_calls nvs_calls;

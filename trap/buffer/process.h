@@ -63,6 +63,7 @@ struct nvs_trap_tls {
 	uint32_t extra_modules;
 	uintptr_t progress; /* the release slot read last, which the GPU writes: asked for ahead; 0
 			       none */
+	uint32_t rung; /* number of the channel that was rung last, plus 1; 0 none */
 	bool stepping; /* a single-step is in flight */
 	struct nvs_activity activity; /* of the innermost trap that depth counts */
 	const struct nvs_shadow *carrying; /* of the doorbell in flight, or of one that was left */

@@ -166,6 +166,14 @@ static struct nvs_batch *batch_of(struct nvs_buffer *buffer)
 	return &room->batch;
 }
 
+/* All that is done of it where there is no trace: nobody is told which they were. */
+static void count_batch(const struct nvs_batch *b, uint16_t flags)
+{
+	nvs_count(b->buffer, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
+	nvs_count(b->buffer, NVS_COUNT_SKIPPED_BYTES, b->bytes);
+	nvs_count(b->buffer, NVS_COUNT_SKIPPED_ENTRIES, b->count);
+}
+
 void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 		 const struct nvs_doorbell_event *event)
 {
@@ -184,6 +192,7 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 	b->event = event;
 	b->thread = nvs_tls.thread - 1;
 	b->reader = (struct nvs_reader){.view = view, .channel = ch};
+	nvs_tls.rung = ch->number + 1;
 	nvs_shadow_enter(ch);
 	want = wanted();
 	b->skipped = !want;
@@ -199,6 +208,8 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 		read_entries(b);
 		if (want)
 			nvs_batch_record(b, flags);
+		else if (nvs_process->options.level == NVS_LEVEL_NONE)
+			count_batch(b, flags);
 		else
 			nvs_batch_skip(b, flags);
 		NVS_POINT(STORE);

@@ -104,6 +104,9 @@ struct bench_code {
 	uint32_t minregs; /* .minnctapersm 1 with .maxnreg; 0: the assembler's choice */
 	struct bench_expect expect[4]; /* op 0: no more */
 	bool local; /* local memory is meant; else a spill refuses the kernel */
+	/* No frame but %b_data and %b_arg0 to %b_arg7: the body may be empty, and bench_mhz() and
+	 * bench_seconds() know nothing of it. For bench_function(). */
+	bool bare;
 	/* Changes the code before it is loaded; words of 16 bytes, N of them, control bits as
 	 * sass/sass.h has them. 0, or -1: it is not as awaited, and the kernel is refused. */
 	int (*patch)(uint64_t (*word)[2], uint32_t n, void *arg);
@@ -117,6 +120,10 @@ struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code
 /* Its code as the driver's assembler made it, unpatched: N words. */
 const uint64_t (*bench_kernel_words(const struct bench_kernel *kernel, uint32_t *n))[2];
 void bench_kernel_free(struct bench_run *run, struct bench_kernel *kernel);
+/* For launches that bench_launch() cannot do, as many behind each other: the CUfunction, whose
+ * parameters are bench_data() and arg[0] to arg[7], nine of 64 bits; NULL in a dry run. */
+void *bench_function(const struct bench_kernel *kernel);
+uint64_t bench_data(const struct bench_run *run);
 
 struct bench_launch {
 	uint32_t grid, block; /* blocks, threads; 0: 1 */

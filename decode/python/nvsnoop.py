@@ -364,11 +364,11 @@ def _nodes(graph, known):
         if name not in names:
             text = _text(ctypes.string_at(name))
             names[name] = known.setdefault(text, text)
-        known = not node.type and not node.flags & NODE_NO_PARAMS
+        told = not node.type and not node.flags & NODE_NO_PARAMS
         nodes.append({**_fields(node, "flags", "reserved", "grid", "block", "function"),
                       "function_handle": node.function,
                       "kernel": names[name],
-                      "grid": list(node.grid) if known else None, "block": list(node.block) if known else None,
+                      "grid": list(node.grid) if told else None, "block": list(node.block) if told else None,
                       "disabled": bool(node.flags & NODE_DISABLED),
                       "conditional": bool(node.flags & NODE_CONDITIONAL)})
     return nodes

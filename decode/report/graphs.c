@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --graphs: executable graphs, what they hold, and what launching, uploading and making them cost.
+ * One file, though a long one: a report is.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/roles.h"
+#include "decode/report/count_shares.h"
 #include "decode/report/sizes.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/times.h"
@@ -31,6 +33,11 @@ struct row {
 	uint64_t make_bytes; /* of instantiation and update */
 	struct nvs_times times;
 	struct nvs_total upload_times, make_times;
+	/* Instructions of its kernels, where COUNT_FLAGS (NVS_COUNT_*) say so */
+	uint32_t count_flags;
+	bool wrapped; /* the threads' sum is too small */
+	bool shared; /* by all launches of these, other graphs' and direct ones among them */
+	uint64_t warp, thread;
 };
 
 /* A launch on a stream that is known to be idle has less to wait for. */
@@ -42,6 +49,8 @@ struct stream {
 struct state {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
+	struct nvs_counted_kernels counts;
+	struct nvs_count_shares *shares;
 	struct nvs_rows streams;
 	uint64_t calls, synchronised; /* the latest before a context was synchronised */
 	/* An instantiation is told before its GRAPH record, an update likewise. */
@@ -186,6 +195,23 @@ static int note_upload(struct state *st, const struct nvs_call *call)
 	return 0;
 }
 
+/* Of calls, as shares have them: of another one's launch, and of one that is not selected. */
+enum { ANOTHER, UNSELECTED, GRAPHS };
+
+static uint64_t tag_of(struct state *st, const struct nvs_call *call)
+{
+	const struct nvs_exec *exec;
+	uint64_t handle;
+
+	if (call->api->group != NVS_CALL_GROUP_GRAPH_LAUNCH ||
+	    !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
+		return ANOTHER;
+	if (!nvs_filter_call(st->source, call))
+		return UNSELECTED;
+	exec = nvs_handles_exec_of(st->handles, handle);
+	return exec ? GRAPHS + exec->index : ANOTHER;
+}
+
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
@@ -195,6 +221,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 		r = tell(st, call);
 	if (!r)
 		r = note_upload(st, call);
+	if (!r)
+		r = nvs_count_shares_call(st->shares, call, tag_of(st, call));
 	/* What is not selected keeps a stream busy as well. */
 	return r ? r : follow_stream(st, call);
 }
@@ -219,7 +247,90 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	struct state *st = arg;
 	int r = nvs_handles_record(st->handles, rec);
 
+	if (!r)
+		r = nvs_counted_record(&st->counts, rec);
+	if (!r)
+		r = nvs_count_shares_record(st->shares, rec);
 	return r || rec->type != NVS_REC_GRAPH ? r : made(st, (const void *)rec);
+}
+
+/* ---- instructions ---- */
+
+static int add_share(void *arg, const struct nvs_count_share *share)
+{
+	struct state *st = arg;
+	uint64_t tag = share->ncalls ? share->calls[0] : (uint64_t)ANOTHER;
+	struct row *row;
+	bool one = share->whole;
+
+	for (uint32_t i = 0; i < share->ncalls; i++)
+		one = one && share->calls[i] == tag;
+	for (uint32_t i = 0; i < share->ncalls; i++) {
+		if (share->calls[i] < GRAPHS)
+			continue;
+		row = graph_row(
+			nvs_handles_exec_at(st->handles, (uint32_t)(share->calls[i] - GRAPHS)));
+		if (!row)
+			return -ENOMEM;
+		row->count_flags |= share->counted->flags;
+		row->wrapped |= share->counted->wrapped;
+		row->shared |= !one;
+		if (!i && one) {
+			row->warp += share->warp;
+			row->thread += share->thread;
+		}
+	}
+	return 0;
+}
+
+struct seen {
+	const struct nvs_counted *counted;
+	bool added;
+};
+
+/* What cannot be told of its launches alone: all that its kernels did in the run. */
+static int count_run(const struct state *st, struct row *row)
+{
+	const struct nvs_exec *e = row->exec;
+	struct nvs_rows all = NVS_ROWS(struct seen, counted);
+	int r = 0;
+
+	row->warp = row->thread = 0;
+	for (uint32_t i = 0; !r && i < e->nnodes; i++) {
+		const struct nvs_kernel *kernel;
+		const struct nvs_counted *counted;
+		struct seen *seen;
+
+		if (e->nodes[i].type != KERNEL)
+			continue;
+		kernel = nvs_handles_kernel_of(st->handles, e->nodes[i].function);
+		counted = kernel ? nvs_counted_of(&st->counts, kernel->name) : NULL;
+		seen = counted ? nvs_rows_at(&all, &counted) : NULL;
+		r = kernel && (seen || !counted) ? 0 : -ENOMEM;
+		if (!seen || seen->added)
+			continue;
+		seen->added = true;
+		row->count_flags |= counted->flags;
+		row->wrapped |= counted->wrapped;
+		row->warp += counted->warp;
+		row->thread += counted->thread;
+	}
+	nvs_rows_free(&all, NULL);
+	return r;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+{
+	struct state *st = each;
+	int r = nvs_count_shares_end(st->shares, add_share, st);
+
+	for (uint32_t i = 0; !r && i < nvs_handles_exec_count(st->handles); i++) {
+		struct row *row = nvs_handles_exec_at(st->handles, i)->user;
+
+		if (row && row->shared)
+			r = count_run(st, row);
+	}
+	return r;
 }
 
 static int count_nodes(struct row *row)
@@ -291,6 +402,14 @@ static void get_partial(const void *row, struct nvs_value *v)
 	nvs_value_truth(v, ((const struct row *)row)->exec->partial, "partial");
 }
 
+#define WARPS (r->count_flags & NVS_COUNT_WARP)
+#define THREADS (r->count_flags & NVS_COUNT_THREAD && !r->wrapped)
+#define EACH (!r->shared && r->launches)
+NVS_GET_KNOWN(struct row, warp, WARPS, r->warp)
+NVS_GET_KNOWN(struct row, thread, THREADS, r->thread)
+NVS_GET_REAL(struct row, warp_each, WARPS &&EACH, each(r->warp, r->launches))
+NVS_GET_REAL(struct row, thread_each, THREADS &&EACH, each(r->thread, r->launches))
+NVS_GET_TEXT(struct row, counts_of, !r->count_flags ? "" : r->shared ? "kernels" : "launches")
 NVS_GET_HEX(struct row, exec, true, r->exec->handle)
 
 static const struct nvs_column columns[] = {
@@ -322,6 +441,12 @@ static const struct nvs_column columns[] = {
 	{"command_bytes_per_launch", "bytes/launch", get_bytes, 0, 4},
 	{"host_us_p50", "host us p50", get_p50, 0, 1},
 	{"host_us_mean", "us/launch", get_mean, NVS_COLUMN_BESIDE, 3},
+	{"warp_instructions", "warp insts", get_warp, NVS_COLUMN_IF_KNOWN, 2},
+	{"thread_instructions", "thread insts", get_thread, NVS_COLUMN_IF_KNOWN, 3},
+	{"warp_instructions_per_launch", "warp/launch", get_warp_each, NVS_COLUMN_IF_KNOWN, 2},
+	{"thread_instructions_per_launch", "thread/launch", get_thread_each, NVS_COLUMN_IF_KNOWN,
+	 3},
+	{"instructions_of", "insts of", get_counts_of, NVS_COLUMN_IF_KNOWN, 2},
 	{"graph_uploads", "uploads", get_uploads, NVS_COLUMN_DETAIL},
 	{"graph_upload_submissions", "upload bells", get_upload_doorbells, NVS_COLUMN_DETAIL},
 	{"graph_upload_command_bytes", "upload bytes", get_upload_bytes, NVS_COLUMN_IF_ANY, 4},
@@ -341,10 +466,11 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 
 	st->source = s;
 	st->handles = nvs_handles_new();
+	st->shares = nvs_count_shares_new(st->handles, &st->counts);
 	st->streams = NVS_ROWS(struct stream, handle);
 	reader->call = on_call;
 	reader->record = on_record;
-	return st->handles ? 0 : -ENOMEM;
+	return st->handles && st->shares ? 0 : -ENOMEM;
 }
 
 /* Of a graph that is there, nothing need be selected. */
@@ -408,6 +534,8 @@ static void free_graphs(struct nvs_run *run)
 			}
 			free(row);
 		}
+		nvs_count_shares_free(states[k].shares);
+		nvs_counted_forget(&states[k].counts);
 		nvs_handles_free(l);
 		nvs_rows_free(&states[k].streams, NULL);
 	}
@@ -421,7 +549,10 @@ NVS_REPORT(
 	       "its own longest), updates, and for a launch the "
 	       "doorbells, GPFIFO entries, command bytes and host\ntime; the bytes of uploads, "
 	       "and the time of instantiation.\nThe bytes of a launch also behind a synchronise "
-	       "(or first on its stream),\nand behind other work on its stream, back to back.",
+	       "(or first on its stream),\nand behind other work on its stream, back to back.\n"
+	       "Of a trace with\n.BR count= ,\nthe instructions of its kernels: of its launches, "
+	       "where the counters were read so that these can be\ntold from others, else of all "
+	       "that its kernels did in the run.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .print = print,
-	.free = free_graphs);
+	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
+	.print = print, .free = free_graphs);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/report/clocks.h"
+#include "decode/report/count_shares.h"
 #include "decode/report/gpu_work.h"
 #include "decode/report/nvtx.h"
 #include "decode/report/source_columns.h"
@@ -17,6 +18,15 @@
 
 enum { CALL, SUBMISSION, RANGE, MARK, GPU };
 static const char *const whats[] = {"call", "submission", "range", "mark", "gpu"};
+
+#define WRAPPED (1u << 31)
+
+/* Instructions of what a call launched, where FLAGS (NVS_COUNT_*) say so. */
+struct insts {
+	uint64_t warp, thread;
+	uint32_t flags;
+	bool mixed; /* with those of other calls */
+};
 
 /* There are as many as there is room for: small. */
 struct event {
@@ -26,6 +36,7 @@ struct event {
 	char *name; /* of a call, a range or a mark; "" of a submission; and behind its NUL what
 		       else there is to say */
 	uint64_t bytes;
+	struct insts *insts; /* NULL: not known */
 	const struct nvs_source *source;
 	uint32_t thread, entries, channel, gpu; /* these of a submission and of the GPU's work */
 	/* Of the GPU's work: its submission; how far its place may be off, ns */
@@ -38,6 +49,8 @@ struct event {
 struct state {
 	struct nvs_source *source;
 	struct nvs_works *works;
+	struct nvs_counted_kernels counts;
+	struct nvs_count_shares *shares;
 	struct events {
 		struct event *list;
 		size_t n, room;
@@ -97,22 +110,17 @@ static bool around_shown(const struct state *st, const struct nvs_call *call)
 	return shown && shown >= call->begin;
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
+static bool tell_call(struct state *st, const struct nvs_call *call)
 {
-	struct state *st = arg;
 	char text[NVS_WORDS_BYTES];
-	uint64_t context;
-	uint32_t stream;
 	struct event *e;
 
-	if (nvs_works_call(st->works, call, &stream, &context))
-		return -ENOMEM;
 	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
-		return 0;
+		return false;
 	nvs_words_call(text, st->source, nvs_works_handles(st->works), call);
 	e = new_event(st, call->begin, nvs_call_name(call->api), text);
 	if (!e)
-		return 0;
+		return false;
 	e->what = CALL;
 	e->thread = call->thread;
 	e->ranges = (uint16_t)nvs_nvtx_open(st->source->nvtx, call->thread, call->begin);
@@ -121,7 +129,19 @@ static int on_call(void *arg, const struct nvs_call *call)
 	e->entries = (uint32_t)call->entries;
 	e->bytes = call->bytes;
 	e->length = (int64_t)call->end;
-	return 0;
+	return true;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct state *st = arg;
+	uint64_t context;
+	uint32_t stream;
+
+	if (nvs_works_call(st->works, call, &stream, &context))
+		return -ENOMEM;
+	/* By the number of its event, + 1 */
+	return nvs_count_shares_call(st->shares, call, tell_call(st, call) ? st->events->n : 0);
 }
 
 /* ---- ranges and marks ---- */
@@ -165,7 +185,33 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		end_range(st, now);
 	else if (now->what && nvs_filter_range_of(st->source, now))
 		add_range(st, now, (const void *)rec);
-	return nvs_works_record(st->works, rec);
+	if (nvs_works_record(st->works, rec) || nvs_counted_record(&st->counts, rec))
+		return -ENOMEM;
+	return nvs_count_shares_record(st->shares, rec);
+}
+
+/* What several calls did cannot be told of any of them. */
+static int add_share(void *arg, const struct nvs_count_share *share)
+{
+	const struct state *st = arg;
+
+	for (uint32_t i = 0; i < share->ncalls; i++) {
+		struct event *e = share->calls[i] ? st->events->list + share->calls[i] - 1 : NULL;
+
+		if (e && !e->insts)
+			e->insts = calloc(1, sizeof(*e->insts));
+		if (e && !e->insts)
+			return -ENOMEM;
+		if (!e)
+			continue;
+		e->insts->mixed |= share->ncalls > 1 || !share->whole;
+		e->insts->flags |= share->counted->flags;
+		if (share->counted->wrapped)
+			e->insts->flags |= WRAPPED;
+		e->insts->warp += share->warp;
+		e->insts->thread += share->thread;
+	}
+	return 0;
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -316,6 +362,10 @@ NVS_GET_TEXT(struct event, line, line_of(r))
 NVS_GET_TEXT(struct event, what, whats[r->what])
 NVS_GET_TEXT(struct event, text, text_of(r))
 NVS_GET_COUNT(struct event, depth, r->what < RANGE ? r->depth : r->ranges + 1u)
+#define INSTS(r, what) ((r)->insts && !(r)->insts->mixed && (r)->insts->flags & (what))
+NVS_GET_KNOWN(struct event, warp, INSTS(r, NVS_COUNT_WARP), r->insts ? r->insts->warp : 0)
+NVS_GET_KNOWN(struct event, threads, INSTS(r, NVS_COUNT_THREAD) && !INSTS(r, WRAPPED),
+	      r->insts ? r->insts->thread : 0)
 NVS_GET_KNOWN(struct event, entries, !r->uncounted, r->entries)
 NVS_GET_KNOWN(struct event, bytes, !r->uncounted, r->bytes)
 
@@ -328,6 +378,8 @@ static const struct nvs_column columns[] = {
 	{"host_us", "host us", get_us, 0},
 	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},
 	{"command_bytes", "cmd bytes", get_bytes, NVS_COLUMN_IF_ANY},
+	{"warp_instructions", "warp insts", get_warp, NVS_COLUMN_IF_KNOWN},
+	{"thread_instructions", "thread insts", get_threads, NVS_COLUMN_IF_KNOWN},
 	{"line", "call", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
 	{"api", "api", get_api, NVS_COLUMN_DETAIL},
 	{"range", "range", get_range, NVS_COLUMN_DETAIL},
@@ -384,7 +436,9 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 				      .calls = true,
 				      .tallies = true,
 				      .arg = st};
-	return st->works ? 0 : -ENOMEM;
+	st->shares = st->works ? nvs_count_shares_new(nvs_works_handles(st->works), &st->counts)
+			       : NULL;
+	return st->shares ? 0 : -ENOMEM;
 }
 
 /* What is known of the GPU's time, at its place beside the calls. */
@@ -437,7 +491,10 @@ static int add_works(struct state *st)
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	struct state *st = each;
+	int r = nvs_count_shares_end(st->shares, add_share, st);
 
+	nvs_count_shares_free(st->shares);
+	st->shares = NULL;
 	nvs_numbers_free(&st->shown, NULL);
 	for (size_t i = st->first; i < st->events->n; i++) {
 		struct event *e = st->events->list + i;
@@ -447,7 +504,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 		if (e->what != SUBMISSION)
 			e->length = to ? (int64_t)nvs_call_ns(s->trace, from, to) : -1;
 	}
-	return add_works(st);
+	return r ? r : add_works(st);
 }
 
 static int print_events(struct nvs_run *run, bool apart)
@@ -510,10 +567,14 @@ static void free_events(struct nvs_run *run)
 
 	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_numbers_free(&st[i].shown, NULL);
+		nvs_count_shares_free(st[i].shares);
+		nvs_counted_forget(&st[i].counts);
 		nvs_works_free(st[i].works);
 	}
-	for (size_t i = 0; i < all->n; i++)
+	for (size_t i = 0; i < all->n; i++) {
 		free(all->list[i].name);
+		free(all->list[i].insts);
+	}
 	free(all->list);
 }
 

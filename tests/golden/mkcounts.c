@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes the trace that tests/cli/counts.cases reports, counts.zst in the folder given: launches by
+ * two threads, in two contexts and by two graphs, and what readings of the counters found. A tick
+ * is 1 ns.
+ */
+#include "tests/unit/mktrace.h"
+
+enum api { CURRENT, LAUNCH, GRAPH, WAIT, WAIT_ALL, APIS };
+enum kernel { ADD, MUL, OTHER_ADD }; /* the last is ADD of another module */
+
+static const char *const apis[APIS] = {
+	[CURRENT] = "cuCtxSetCurrent|context|ctx:context",
+	[LAUNCH] = "cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|"
+		   "blockDimX:u32|blockDimY:u32|blockDimZ:u32|sharedMemBytes:u32|hStream:stream",
+	[GRAPH] = "cuGraphLaunch|graph-launch|hGraphExec:exec|hStream:stream",
+	[WAIT] = "cuStreamSynchronize|sync|hStream:stream",
+	[WAIT_ALL] = "cuCtxSynchronize|sync",
+};
+
+static struct mk m;
+static uint64_t number[2]; /* of the next call, by thread */
+
+static void tell_api(uint32_t api)
+{
+	size_t length = strlen(apis[api]) + 1;
+	struct nvs_rec_api *rec = mk_rec(&m, NVS_REC_API, sizeof(*rec) + length);
+
+	rec->api = api;
+	rec->length = (uint32_t)length;
+	for (size_t i = 0; i < length; i++) {
+		rec->text[i] = (char)(apis[api][i] == '|' ? 0 : apis[api][i]);
+		rec->nargs += apis[api][i] == ':';
+	}
+}
+
+static void tell_kernel(enum kernel kernel, const char *name)
+{
+	size_t length = strlen(name);
+	struct nvs_rec_kernel *rec = mk_rec(&m, NVS_REC_KERNEL, sizeof(*rec) + length);
+	struct nvs_rec_counter *counter = mk_rec(&m, NVS_REC_COUNTER, sizeof(*counter) + length);
+
+	rec->function = 0xf0 + kernel;
+	rec->length = (uint32_t)length;
+	memcpy(rec->name, name, length);
+	counter->rec.flags = NVS_COUNT_WARP | NVS_COUNT_THREAD;
+	counter->counter = kernel;
+	counter->length = (uint32_t)length;
+	memcpy(counter->text, name, length);
+}
+
+static void tell_graph(uint64_t exec, uint32_t n, const enum kernel *kernels)
+{
+	struct nvs_rec_graph *rec = mk_rec(&m, NVS_REC_GRAPH,
+					   sizeof(*rec) + n * sizeof(rec->nodes[0]));
+
+	rec->rec.flags = NVS_GRAPH_LAST;
+	rec->exec = exec;
+	rec->event = NVS_GRAPH_INSTANTIATED;
+	rec->nnodes = n;
+	for (uint32_t i = 0; i < n; i++)
+		rec->nodes[i] = (struct nvs_graph_node){.node = i + 1,
+							.function = 0xf0 + kernels[i],
+							.grid = {4, 1, 1},
+							.block = {32, 1, 1}};
+}
+
+static void call(enum api api, uint32_t thread, uint64_t begin, uint64_t end, uint32_t nargs,
+		 const uint64_t *args)
+{
+	struct nvs_rec_call *rec;
+
+	m.time = end - 10;
+	rec = mk_rec(&m, NVS_REC_CALL, sizeof(*rec) + nargs * sizeof(*args));
+	rec->api = api;
+	rec->thread = thread;
+	rec->number = number[thread]++;
+	rec->begin = begin;
+	rec->end = end;
+	rec->depth = 1;
+	rec->nargs = (uint16_t)nargs;
+	if (nargs)
+		memcpy(rec->args, args, nargs * sizeof(*args));
+}
+
+static void launch(uint32_t thread, uint64_t begin, uint64_t end, enum kernel kernel,
+		   uint64_t stream)
+{
+	call(LAUNCH, thread, begin, end, 9,
+	     (uint64_t[]){0xf0 + kernel, 2, 1, 1, 32, 1, 1, 0, stream});
+}
+
+static void launch_graph(uint32_t thread, uint64_t begin, uint64_t end, uint64_t exec)
+{
+	call(GRAPH, thread, begin, end, 2, (uint64_t[]){exec, 0x51});
+}
+
+/* Behind the thread's latest call: so many instructions of warps for each kernel, 0: none. */
+static void reading(uint64_t time, uint32_t thread, enum nvs_count_cause cause, uint64_t add,
+		    uint64_t mul, uint64_t other)
+{
+	const uint64_t warp[] = {add, mul, other};
+	struct nvs_rec_count *rec;
+
+	m.time = time - 10;
+	rec = mk_rec(&m, NVS_REC_COUNT, sizeof(*rec) + 3 * sizeof(rec->counts[0]));
+	rec->thread = thread;
+	rec->cause = cause;
+	rec->number = number[thread] - 1;
+	for (uint32_t i = 0; i < 3; i++)
+		if (warp[i])
+			rec->counts[rec->ncounts++] = (struct nvs_count){
+				.counter = i, .warp = warp[i], .thread = 32 * warp[i]};
+}
+
+static void calls(void)
+{
+	call(CURRENT, 0, 10, 20, 1, (uint64_t[]){0xc1});
+	call(CURRENT, 1, 10, 20, 1, (uint64_t[]){0xc2});
+	launch(0, 100, 110, ADD, 0x51);
+	reading(120, 0, NVS_COUNT_LAUNCH, 10, 0, 0);
+	launch_graph(0, 200, 210, 0x60);
+	reading(220, 0, NVS_COUNT_LAUNCH, 10, 40, 0);
+	/* Two at once: the first reading has a part of the second one's. */
+	launch(0, 300, 310, ADD, 0x51);
+	reading(320, 0, NVS_COUNT_LAUNCH, 15, 0, 0);
+	launch(1, 305, 330, ADD, 0x52);
+	reading(340, 1, NVS_COUNT_LAUNCH, 5, 0, 0);
+	/* In two contexts, of which one is waited for. */
+	launch(1, 400, 410, OTHER_ADD, 0);
+	launch(0, 402, 412, MUL, 0);
+	call(WAIT_ALL, 0, 420, 425, 0, NULL);
+	reading(430, 0, NVS_COUNT_SYNC, 0, 20, 7);
+	call(WAIT_ALL, 1, 440, 450, 0, NULL);
+	reading(455, 1, NVS_COUNT_SYNC, 0, 0, 3);
+	/* It counts nothing: of the instructions chosen it executes none. */
+	launch_graph(0, 460, 465, 0x61);
+	reading(470, 0, NVS_COUNT_LAUNCH, 0, 11, 0);
+	launch(0, 480, 485, ADD, 0x51);
+	reading(490, 0, NVS_COUNT_LAUNCH, 0, 0, 0);
+	/* A graph's and another one, read together. */
+	launch_graph(0, 500, 510, 0x60);
+	launch(0, 511, 520, MUL, 0x51);
+	call(WAIT, 0, 530, 540, 1, (uint64_t[]){0x51});
+	reading(545, 0, NVS_COUNT_SYNC, 10, 60, 0);
+	launch(0, 600, 610, ADD, 0x51); /* nobody reads what it does */
+}
+
+int main(int argc, char **argv)
+{
+	char path[4096];
+
+	MK_NEED(argc == 2);
+	snprintf(path, sizeof(path), "%s/counts.zst", argv[1]);
+	mk_open(&m, path);
+	for (uint32_t i = 0; i < APIS; i++)
+		tell_api(i);
+	mk_thread(&m, 0, 100, "app");
+	mk_thread(&m, 1, 101, "helper");
+	tell_kernel(ADD, "add");
+	tell_kernel(MUL, "mul");
+	tell_kernel(OTHER_ADD, "add");
+	tell_graph(0x60, 3, (enum kernel[]){MUL, ADD, MUL});
+	tell_graph(0x61, 1, (enum kernel[]){MUL});
+	calls();
+	m.time = 1000;
+	mk_end(&m);
+	mk_frame_end(&m);
+	mk_close(&m);
+	return 0;
+}

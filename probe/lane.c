@@ -5,45 +5,15 @@
 #include "probe/probe.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAX_CHANNELS 256
 #define FIND_BYTES (1u << 20) /* a copy so long that the driver gives it to a copy engine */
 #define SEGMENTS_MAX 64
 #define USERD_GP_PUT (0x8c / 4)
-
-void probe_die(const char *format, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	fputs("nvsnoop-probe: ", stderr);
-	va_start(ap, format);
-	vfprintf(stderr, format, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	/* No way through the driver's own end: a channel that has failed may hang it. */
-	_exit(1);
-}
-
-void probe_check(int error, const char *what)
-{
-	if (error)
-		probe_die("%.*s: %s", (int)strcspn(what, "("), what, probe_error(error));
-}
-
-uint64_t probe_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 /* ---- which channel a stream has ---- */
 

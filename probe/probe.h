@@ -16,7 +16,9 @@
 #include "probe/learn.h"
 #include "probe/driver.h"
 
-/* Ends the program: "nvsnoop-probe: ...", status 1. */
+/* Ends the program: "nvsnoop-probe: ...", status probe_failure, which is 1 unless a study says so.
+ */
+extern int probe_failure;
 void probe_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* The same for a call of the driver that failed. */
 void probe_check(int error, const char *what);

@@ -2,7 +2,7 @@
 # nvsnoop-probe: command streams of our own. It follows the driver's calls with the library's own rooms, whose hooks it
 # exports by their names, so that libcuda's calls come to them. Of the reader's library, and of those that it needs, no
 # name is seen outside.
-PROBE_SRC = $(wildcard probe/*.c submit/*.c)
+PROBE_SRC = $(wildcard probe/*.c probe/bench/*.c submit/*.c)
 PROBE_OBJ = $(PROBE_SRC:%.c=$(BUILD)/%.o)
 PROBE_CFLAGS = $(TOOL_CFLAGS) -fvisibility=hidden
 PROBE_LD     = $(LDFLAGS) -rdynamic -Wl,--exclude-libs,ALL
@@ -20,8 +20,14 @@ $(BUILD)/submit/%.o: submit/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(PROBE_CFLAGS) -c -o $@ $<
 
+# The microbenchmarks for their tests, and what they need of the probe: all but a driver's memory and channels.
+BENCH_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard probe/bench/*.c) $(addprefix probe/,die.c table.c svg.c fit.c driver.c))
+$(BUILD)/libbench.a: $(BENCH_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
 # It reads the traces of its own runs.
-$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libnvsnoop-decode.a
+$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libsass.a $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ $(DECODE_LIBS) -ldl -lm
 

@@ -23,18 +23,19 @@ enum { BENCH_REPEATS = 11 }; /* samples of a point, behind one launch that is no
 /* ---- gpu.c: the GPU that samples are of ---- */
 
 /* Saved with the samples by these names; 0: not known. */
-#define BENCH_GPU_FACTS(F)                                                                    \
-	F(cc_major) F(cc_minor) F(sms)                                                           \
-	F(boost_khz)           /* SM clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE */                     \
-	F(memory_khz)          /* CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE */                        \
-	F(bus_bits)            /* CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH */                  \
-	F(l2_bytes)            /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */                            \
-	F(shared_sm_bytes)     /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */                     \
-	F(shared_block_bytes)  /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */                        \
-	F(memory_bytes)        /* cuDeviceTotalMem */                                             \
-	F(driver_version)      /* cuDriverGetVersion: 13000 */
+#define BENCH_GPU_FACTS(F)                                                             \
+	F(cc_major)                                                                    \
+	F(cc_minor) F(sms) F(boost_khz) /* SM clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE */ \
+		F(memory_khz) /* CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE */              \
+		F(bus_bits) /* CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH */          \
+		F(l2_bytes) /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */                    \
+		F(shared_sm_bytes) /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */      \
+		F(shared_block_bytes) /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */      \
+		F(memory_bytes) /* cuDeviceTotalMem */                                 \
+		F(driver_version) /* cuDriverGetVersion: 13000 */
 struct bench_gpu {
 	char name[96], uuid[48], driver[64];
+	char date[16]; /* of the measurement: "2026-11-23" */
 #define BENCH_GPU_FIELD(f) uint64_t f;
 	BENCH_GPU_FACTS(BENCH_GPU_FIELD)
 #undef BENCH_GPU_FIELD
@@ -49,6 +50,7 @@ static inline unsigned bench_arch(const struct bench_gpu *gpu)
 struct bench_point {
 	double x, y; /* the parameters; y NAN where there is one alone */
 	double value[BENCH_REPEATS];
+	double mhz[BENCH_REPEATS]; /* SM clock at each, by bench_sample() */
 	uint32_t n; /* of value */
 	double sm_mhz; /* of that kernel, median; NAN not known */
 };
@@ -69,9 +71,13 @@ struct bench_samples { /* of one benchmark */
 /* Found by its name, or made. Pointers to series and points hold until the next one is made. */
 struct bench_series *bench_series(struct bench_samples *samples, const char *name, const char *x,
 				  const char *y, const char *unit);
-const struct bench_series *bench_find(const struct bench_samples *samples, const char *name); /* or NULL */
+const struct bench_series *bench_find(const struct bench_samples *samples,
+				      const char *name); /* or NULL */
 struct bench_point *bench_point(struct bench_series *series, double x, double y);
 void bench_value(struct bench_point *point, double value); /* the twelfth is a bug of ours */
+/* The same, with the SM clock of the last launch. */
+struct bench_run;
+void bench_sample(const struct bench_run *run, struct bench_point *point, double value);
 void bench_missing(struct bench_samples *samples, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 double bench_median(const struct bench_point *point); /* NAN of none */
@@ -94,14 +100,17 @@ struct bench_code {
 	const char *declared; /* PTX at module scope: .const, .shared, functions; NULL: none */
 	/*
 	 * The body. The frame around it has declared and set: %tid %ntid %ctaid %nctaid %lane %warp
-	 * %smid (.u32, %r-like registers with these names have a leading "%b_": %b_tid, %b_lane ...),
-	 * %b_data (.u64: bench_data()), %b_arg0 to %b_arg7 (.u64: bench_launch.arg), and has let 100 us
-	 * pass so that the kernel's own SM clock can be told. The body declares its other registers in
-	 * braces of its own, and falls out at its end: "ret" would leave the clock unknown.
+	 * %smid (.u32, %r-like registers with these names have a leading "%b_": %b_tid, %b_lane
+	 * ...), %b_data (.u64: bench_data()), %b_arg0 to %b_arg7 (.u64: bench_launch.arg). The body
+	 * stands in braces: it declares its other registers, and falls out at its end, where all
+	 * threads meet: "ret" would leave the clock unknown. Behind it the first thread of the
+	 * first block waits until 100 us have passed since its begin, so that the kernel's own SM
+	 * clock can be told. The frame reads %clock64 ahead of the body and behind it; where the
+	 * body reads no clock itself, it lies between these two for what is expected of it.
 	 */
 	const char *body;
 	uint32_t threads; /* a block, .maxntid; 0: 1,024 */
-	uint32_t minregs; /* .minnctapersm 1 with .maxnreg; 0: the assembler's choice */
+	uint32_t minregs; /* registers a thread has at the least, for a patch that names more */
 	struct bench_expect expect[4]; /* op 0: no more */
 	bool local; /* local memory is meant; else a spill refuses the kernel */
 	/* No frame but %b_data and %b_arg0 to %b_arg7: the body may be empty, and bench_mhz() and
@@ -129,9 +138,13 @@ struct bench_launch {
 	uint32_t grid, block; /* blocks, threads; 0: 1 */
 	uint32_t cluster; /* blocks; 0: none */
 	uint32_t shared; /* dynamic, bytes */
-	int carveout; /* percent for shared memory, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT; -1 or 0: the driver's choice, 1 to 100 */
+	int carveout; /* percent for shared memory,
+			 CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT; -1 or 0: the driver's
+			 choice, 1 to 100 */
 	bool no_shared; /* carve-out 0 */
-	bool overlap; /* programmatic dependent launch behind the one before */
+	/* Launched twice at once, the second by programmatic dependent launch; arg[7] is 0 in the
+	 * first and 1 in the second. Its clock and its seconds are of both together. */
+	bool overlap;
 	bool keep; /* the results area is not cleared before */
 	uint64_t arg[8];
 };
@@ -141,8 +154,10 @@ struct bench_launch {
 const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
 			 const struct bench_launch *launch, size_t size);
 #define BENCH_DATA (32u << 20) /* bytes of the results area */
-double bench_mhz(const struct bench_run *run); /* of the last launch: its clocks over its time; NAN */
-double bench_seconds(const struct bench_run *run); /* of the last launch's grid, by %globaltimer, less the frame's wait; NAN */
+double
+bench_mhz(const struct bench_run *run); /* of the last launch: its clocks over its time; NAN */
+double bench_seconds(const struct bench_run *run); /* of the last launch's grid, by %globaltimer,
+						      less the frame's wait; NAN */
 
 /* Device memory, zeroed; 0: there is not so much. Given back when the benchmark ends. */
 uint64_t bench_memory(struct bench_run *run, size_t size);
@@ -169,8 +184,8 @@ void bench_text_free(struct bench_text *text);
 /* ---- figures.c: what a benchmark found ---- */
 
 struct bench_figures; /* of all benchmarks that ran */
-/* A figure under its name ("L1 hit", "FFMA"): from a point, in the series' unit; kept for the table,
- * CSV, JSON, the card and --check. PARAMETER: "32 threads", "" none. */
+/* A figure under its name ("L1 hit", "FFMA"): from a point, in the series' unit; kept for the
+ * table, CSV, JSON, the card and --check. PARAMETER: "32 threads", "" none. */
 void bench_figure_point(struct bench_figures *figures, const char *name, const char *parameter,
 			const struct bench_series *series, const struct bench_point *point);
 /* One that was computed of several: value, least and most that it may be; NAN not known. */
@@ -194,7 +209,8 @@ struct bench_plateau {
 	uint32_t first, last; /* points */
 };
 /* Splits a curve into at most MOST plateaus whose values differ by more than SHARE (0.15) of the
- * lower one and that have at least LEAST points; points between, which climb, are in none. How many. */
+ * lower one and that have at least LEAST points; points between, which climb, are in none. How
+ * many. */
 uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_t least,
 			struct bench_plateau *plateau, uint32_t most);
 /* Slope and intercept of the medians by x, by least squares; NAN of fewer than two. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The benchmarks, in the order in which they are told. */
+#include <string.h>
+#include "probe/bench/inside.h"
+
+#define BENCHES(B)
+
+#define DECLARE(variable) extern BENCH(variable);
+#define LIST(variable) &variable,
+BENCHES(DECLARE)
+const struct bench *const bench_list[] = {BENCHES(LIST) NULL};
+
+const struct bench *bench_named(const char *name)
+{
+	for (const struct bench *const *b = bench_list; *b; b++)
+		if (!strcmp((*b)->name, name))
+			return *b;
+	return NULL;
+}

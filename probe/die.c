@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* How the probe ends where it cannot go on, and its clock. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "probe/probe.h"
+
+int probe_failure = 1;
+
+void probe_die(const char *format, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("nvsnoop-probe: ", stderr);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	/* No way through the driver's own end: a channel that has failed may hang it. */
+	_exit(probe_failure);
+}
+
+void probe_check(int error, const char *what)
+{
+	if (error)
+		probe_die("%.*s: %s", (int)strcspn(what, "("), what, probe_error(error));
+}
+
+uint64_t probe_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}

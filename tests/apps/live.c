@@ -3,9 +3,11 @@
  * live WHAT: looks at its own live page while it works, and holds it against what it has done. One
  * program, since each WHAT is a page of it.
  *
- *   counts ROUNDS   4 threads at full speed: what the page says is never less than what had been
+ *   counts ROUNDS [hold]
+ *                   4 threads at full speed: what the page says is never less than what had been
  *                   done before it was read, never more than what had been begun after, and at rest
- *                   exactly that; no figure goes back
+ *                   exactly that; no figure goes back. hold: it stays until its input ends, for who
+ *                   reads the page at its own time
  *   threads N       the same with threads that come and go, 8 at a time
  *   kernels N       as many kernels, each launched once, by name
  *   weeks ROUNDS    channels, kernels, threads, memory: prints by how much memory has grown
@@ -524,6 +526,12 @@ static void first_call(void)
 	puts("live ok");
 }
 
+static void until_input_ends(void)
+{
+	fflush(stdout);
+	getchar();
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -535,9 +543,11 @@ int main(int argc, char **argv)
 	}
 	begin();
 	per_thread = n;
-	if (!strcmp(what, "counts"))
+	if (!strcmp(what, "counts")) {
 		run_threads(work, THREADS, THREADS);
-	else if (!strcmp(what, "threads"))
+		if (argc > 3 && !strcmp(argv[3], "hold"))
+			until_input_ends();
+	} else if (!strcmp(what, "threads"))
 		run_threads(work_shortly, n, AT_ONCE);
 	else if (!strcmp(what, "kernels"))
 		kernels(n);
@@ -554,7 +564,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "fork"))
 		in_child();
 	else if (!strcmp(what, "hold"))
-		puts("holding"), fflush(stdout), getchar();
+		puts("holding"), until_input_ends();
 	else if (!strcmp(what, "exec"))
 		execl("/proc/self/exe", "live", "short", NULL);
 	puts("live ok");

@@ -410,10 +410,16 @@ static void end_range(struct nvs_ledger *l, const struct nvs_rec_nvtx_end *end)
 
 static void take_channel_gone(struct nvs_ledger *l, const struct nvs_rec_channel_gone *gone)
 {
-	/* At the end others may still ring. */
-	if (gone->rec.flags & NVS_CHAN_GONE_AT_EXIT)
+	/*
+	 * At the end others may still ring, and a part may begin behind it: without this record its
+	 * reader has nothing to compare the channel's end with.
+	 */
+	if (gone->rec.flags & NVS_CHAN_GONE_AT_EXIT) {
+		keep(l, &gone->rec, gone->channel, 0);
 		return;
+	}
 	forget(l, NVS_REC_CHANNEL, gone->channel, 0);
+	forget(l, NVS_REC_CHANNEL_GONE, gone->channel, 0);
 	end_chain(l, gone->channel);
 }
 

@@ -186,6 +186,25 @@ static void test_chains(void)
 	EXPECT_STR(tell(), "chain 4 1 2; ");
 }
 
+/* What the end of the process tells of a channel is told again with it: the end is compared with
+ * that. */
+static void test_told_at_exit(void)
+{
+	struct nvs_rec_channel_gone gone = {
+		.rec = {NVS_REC_CHANNEL_GONE, NVS_CHAN_GONE_AT_EXIT, sizeof(gone), 5},
+		.channel = 3,
+	};
+
+	anew();
+	take(NVS_REC_CHANNEL, 1, 3, 0);
+	submit(3, 0, 0);
+	nvs_ledger_take(ledger, &gone.rec);
+	submit(3, 1, 0);
+	EXPECT_STR(tell(), "16 1; chain 3 2 4; 17 5; ");
+	take(NVS_REC_CHANNEL_GONE, 6, 3, 0);
+	EXPECT_STR(tell(), "");
+}
+
 static void test_pieces(void)
 {
 	anew();
@@ -352,6 +371,7 @@ int main(void)
 	test_what_is_alive();
 	test_what_is_over();
 	test_chains();
+	test_told_at_exit();
 	test_pieces();
 	test_graphs();
 	test_edges();

@@ -9,19 +9,35 @@
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
 
+#define BEGIN_MS 1000 /* that a thread has to begin in, else it is not waited for */
+#define BEGIN_STEP_MS 10
+
+enum { COMING, HERE, LEFT };
+
 struct own_start {
 	void (*run)(void *);
 	void *arg;
 	const char *name;
+	_Atomic uint32_t begun; /* futex; whoever changes it second frees this */
 };
+
+static void let_go(struct own_start *start, uint32_t now)
+{
+	if (atomic_exchange(&start->begun, now) != COMING)
+		nvs_free(start, sizeof(*start));
+}
 
 static void *begin_own(void *arg)
 {
-	struct own_start start = *(struct own_start *)arg;
+	struct own_start *start = arg;
+	void (*run)(void *) = start->run;
+	void *with = start->arg;
 
-	nvs_free(arg, sizeof(start));
-	prctl(PR_SET_NAME, start.name);
-	start.run(start.arg);
+	prctl(PR_SET_NAME, start->name);
+	/* It may be gone behind this: a wake for nobody does no harm. */
+	let_go(start, HERE);
+	nvs_sys_futex_wake(&start->begun);
+	run(with);
 	atomic_fetch_sub(&nvs_state()->own_threads, 1);
 	return NULL;
 }
@@ -57,6 +73,17 @@ static int create_own(struct own_start *start, size_t stack)
 	return err;
 }
 
+/*
+ * What a thread asks the kernel for at its start, the C library's part of it too, a sandbox need
+ * not allow: the program gets no chance to put one on in between.
+ */
+static void wait_for_begin(struct own_start *start)
+{
+	for (int ms = 0; ms < BEGIN_MS && atomic_load(&start->begun) == COMING; ms += BEGIN_STEP_MS)
+		nvs_sys_futex_wait(&start->begun, COMING, BEGIN_STEP_MS);
+	let_go(start, LEFT);
+}
+
 int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *arg)
 {
 	struct own_start *start = nvs_alloc(sizeof(*start));
@@ -64,7 +91,7 @@ int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *ar
 
 	if (!start)
 		return -ENOMEM;
-	*start = (struct own_start){run, arg, name};
+	*start = (struct own_start){.run = run, .arg = arg, .name = name};
 	atomic_fetch_add(&nvs_state()->own_threads, 1);
 	err = create_own(start, stack);
 	/* Too small where the program's libraries have much thread-local storage. */
@@ -73,6 +100,8 @@ int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *ar
 	if (err) {
 		atomic_fetch_sub(&nvs_state()->own_threads, 1);
 		nvs_free(start, sizeof(*start));
+		return -err;
 	}
-	return -err;
+	wait_for_begin(start);
+	return 0;
 }

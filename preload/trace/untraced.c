@@ -46,6 +46,8 @@ void nvs_untraced_run(void *writer)
 	unsigned rounds = 0;
 
 	nvs_watch_begin(w->session, detach());
+	atomic_store(&w->detached, 1);
+	nvs_sys_futex_wake(&w->detached);
 	while (!atomic_load(&w->finishing)) {
 		if (!nvs_writer_is_asked(w) && !atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, ROUND_MS);

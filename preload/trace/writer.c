@@ -215,11 +215,14 @@ static bool detach(struct nvs_writer *w)
 /* First on each of the writer's threads. True: it has files of its own. */
 static bool begin(struct nvs_writer *w)
 {
-	bool own;
-
 	/* Names mean what they meant at the start, wherever the program changes its root to. */
 	nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
-	own = detach(w);
+	return detach(w);
+}
+
+/* And then: the program, which waits for it, may put on a sandbox from here on. */
+static bool begun(struct nvs_writer *w, bool own)
+{
 	atomic_fetch_add(own ? &w->detached : &w->attached, 1);
 	nvs_sys_futex_wake(&w->detached);
 	return own;
@@ -227,14 +230,14 @@ static bool begin(struct nvs_writer *w)
 
 static void begin_packer(void *arg)
 {
-	begin(arg);
+	begun(arg, begin(arg));
 }
 
 static void run_naming(void *arg)
 {
 	struct nvs_writer *w = arg;
 
-	nvs_naming_run(w->naming, begin(w));
+	nvs_naming_run(w->naming, begun(w, begin(w)));
 }
 
 /* Who asks is answered by a look that began behind his question. */
@@ -251,8 +254,10 @@ static void run_writer(void *arg)
 {
 	struct nvs_writer *w = arg;
 	unsigned rounds = 0;
+	bool own = begin(w);
 
-	nvs_watch_begin(w->session, begin(w));
+	nvs_watch_begin(w->session, own);
+	begun(w, own);
 	while (!atomic_load(&w->finishing)) {
 		if (!nvs_writer_is_asked(w) && !atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
@@ -335,7 +340,11 @@ int nvs_writer_start(struct nvs_session *session)
 	w->session = session;
 	if (nvs_options()->untraced) {
 		session->writer = w;
-		return nvs_own_thread("nvsnoop", NVS_OWN_STACK, nvs_untraced_run, w);
+		err = nvs_own_thread("nvsnoop", NVS_OWN_STACK, nvs_untraced_run, w);
+		/* Until it has looked at what there is of sandboxes. */
+		for (int i = 0; !err && i < 100 && !atomic_load(&w->detached); i++)
+			nvs_sys_futex_wait(&w->detached, 0, 10);
+		return err;
 	}
 	w->unsafe_told = !session->crash_safe; /* the header says it */
 	w->last_clock = session->start.mono_ns;

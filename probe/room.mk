@@ -39,3 +39,10 @@ $(BUILD)/tests/cupti/libcupti.so.13: tests/probe/cupti.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -Wno-missing-prototypes -fPIC -shared -o $@ $<
 TEST_DEPS += $(BUILD)/tests/cupti/libcupti.so.13
+
+# Every benchmark's kernels through ptxas, where one is: build/tests/bench/kernels 75 80 89 90 100 [NAME...]
+$(BUILD)/tests/bench/kernels: tests/bench/kernels.c $(BUILD)/libbench.a $(BUILD)/libsass.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -lzstd -lm -ldl
+TESTS     += tests/bench/bench
+TEST_DEPS += $(BUILD)/tests/bench/kernels

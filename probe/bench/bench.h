@@ -23,15 +23,16 @@ enum { BENCH_REPEATS = 11 }; /* samples of a point, behind one launch that is no
 /* ---- gpu.c: the GPU that samples are of ---- */
 
 /* Saved with the samples by these names; 0: not known. */
-#define BENCH_GPU_FACTS(F)                                                             \
-	F(cc_major)                                                                    \
-	F(cc_minor) F(sms) F(boost_khz) /* SM clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE */ \
-		F(memory_khz) /* CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE */              \
-		F(bus_bits) /* CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH */          \
-		F(l2_bytes) /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */                    \
-		F(shared_sm_bytes) /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */      \
-		F(shared_block_bytes) /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */      \
-		F(memory_bytes) /* cuDeviceTotalMem */                                 \
+#define BENCH_GPU_FACTS(F)                                                        \
+	F(cc_major)                                                               \
+	F(cc_minor)                                                               \
+	F(sms) F(boost_khz) /* SM clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE */        \
+		F(memory_khz) /* CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE */         \
+		F(bus_bits) /* CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH */     \
+		F(l2_bytes) /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */               \
+		F(shared_sm_bytes) /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */ \
+		F(shared_block_bytes) /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */ \
+		F(memory_bytes) /* cuDeviceTotalMem */                            \
 		F(driver_version) /* cuDriverGetVersion: 13000 */
 struct bench_gpu {
 	char name[96], uuid[48], driver[64];
@@ -105,8 +106,9 @@ struct bench_code {
 	 * stands in braces: it declares its other registers, and falls out at its end, where all
 	 * threads meet: "ret" would leave the clock unknown. Behind it the first thread of the
 	 * first block waits until 100 us have passed since its begin, so that the kernel's own SM
-	 * clock can be told. The frame reads %clock64 ahead of the body and behind it; where the
-	 * body reads no clock itself, it lies between these two for what is expected of it.
+	 * clock can be told. The frame reads
+	 * %clock64 first and last; where the body reads no clock itself, what is expected of it
+	 * is counted from its begin to that barrier.
 	 */
 	const char *body;
 	uint32_t threads; /* a block, .maxntid; 0: 1,024 */

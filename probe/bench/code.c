@@ -9,6 +9,7 @@
 
 enum {
 	OP_CS2R = 0x005,
+	OP_BAR = 0x01d,
 	OP_S2R = 0x119,
 	OP_S2UR = 0x1c3,
 	OP_CALL_ABS = 0x143,
@@ -122,30 +123,36 @@ static bool reads_clock(const struct nvs_sass_insn *i)
 }
 
 /*
- * What is timed: between the body's first and last clock; between the frame's where it has none.
- * The frame's are the first, and the last two: ahead of the wait and behind it.
+ * What is timed: between the body's first and last clock. Where it has none, between the frame's
+ * first one and the barrier ahead of its last, which stands behind the wait; of a bare kernel, all.
  */
 static bool timed(const struct bench_code *code, enum nvs_sass_form form,
 		  const struct nvs_cubin_function *f, size_t *from, size_t *to)
 {
-	size_t n = nvs_sass_insn_count(form, f->size), *at = malloc((n + 1) * sizeof(*at)),
-	       clocks = 0;
+	size_t n = nvs_sass_insn_count(form, f->size), own = code->bare ? 0 : 1, clocks = 0,
+	       bar = 0;
+	size_t *at = malloc((n + 1) * sizeof(*at)), end = 0;
 	struct nvs_sass_insn i;
 	bool some;
 
 	if (!at)
 		probe_die("out of memory");
-	for (size_t k = 0; k < n; k++)
-		if (nvs_sass_insn(form, f->code, f->size, k, &i) && reads_clock(&i))
+	for (size_t k = 0; k < n; k++) {
+		if (!nvs_sass_insn(form, f->code, f->size, k, &i))
+			break;
+		if (nvs_sass_insn_op(&i) == OP_BAR)
+			bar = k;
+		if (reads_clock(&i)) {
 			at[clocks++] = k;
-	some = clocks >= 3 || code->bare;
-	*from = *to = 0;
-	if (code->bare) { /* all of it, where it reads no clock */
-		*from = clocks > 1 ? at[0] : 0;
-		*to = clocks > 1 ? at[clocks - 1] : n;
-	} else if (some) {
-		*from = at[clocks > 4];
-		*to = at[clocks > 4 ? clocks - 3 : 1];
+			end = bar;
+		}
+	}
+	some = code->bare || clocks >= 2;
+	*from = code->bare ? 0 : at[0];
+	*to = code->bare ? n : end;
+	if (clocks >= 2 + 2 * own) {
+		*from = at[own];
+		*to = at[clocks - 1 - own];
 	}
 	free(at);
 	return some;

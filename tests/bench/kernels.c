@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every benchmark's kernels, assembled by a ptxas that is found, for each GPU that it is for, and read back by our
+ * decoder: nothing is launched. Arguments: architectures (75 80 89 90 100), then names of benchmarks, or none.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "probe/bench/inside.h"
+
+static char folder[] = "/tmp/bench-kernels-XXXXXX";
+
+static void *all_of(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	char *data = NULL;
+
+	*size = 0;
+	if (!f)
+		return NULL;
+	if (!fseek(f, 0, SEEK_END) && ftell(f) >= 0) {
+		*size = (size_t)ftell(f);
+		rewind(f);
+		data = calloc(1, *size + 1);
+		if (data && fread(data, 1, *size, f) != *size)
+			*size = 0;
+	}
+	fclose(f);
+	return data;
+}
+
+static int ptxas(const char *ptx, const char *cubin, const char *log, const char *arch)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (!freopen(log, "w", stderr) || !freopen("/dev/null", "w", stdout))
+			_exit(1);
+		execlp("ptxas", "ptxas", "-arch", arch, "-o", cubin, ptx, (char *)NULL);
+		_exit(127);
+	}
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int assemble(struct bench_run *run, const char *text, void **cubin, size_t *size,
+		    char log[1024])
+{
+	char ptx[64], out[64], said[64], arch[16], *words;
+	FILE *f;
+	size_t n;
+
+	snprintf(ptx, sizeof(ptx), "%s/a.ptx", folder);
+	snprintf(out, sizeof(out), "%s/a.cubin", folder);
+	snprintf(said, sizeof(said), "%s/a.log", folder);
+	snprintf(arch, sizeof(arch), "sm_%u%s", bench_arch(&run->gpu),
+		 bench_arch(&run->gpu) >= 90 ? "a" : "");
+	f = fopen(ptx, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f)) {
+		perror(ptx);
+		exit(1);
+	}
+	*cubin = NULL;
+	if (!ptxas(ptx, out, said, arch))
+		*cubin = all_of(out, size);
+	words = all_of(said, &n);
+	snprintf(log, 1024, "%.1000s", words && n ? words : "ptxas failed");
+	free(words);
+	if (!getenv("KEEP"))
+		unlink(out);
+	return *cubin ? 0 : -1;
+}
+
+/* What the driver would say of such a GPU; sizes are of the one that was at hand of each kind. */
+static struct bench_gpu gpu_of(unsigned arch)
+{
+	struct bench_gpu gpu = {.name = "dry",
+				.cc_major = arch / 10,
+				.cc_minor = arch % 10,
+				.sms = 132,
+				.boost_khz = 1980000,
+				.memory_khz = 3201000,
+				.bus_bits = 6144,
+				.l2_bytes = 60u << 20,
+				.shared_sm_bytes = arch < 80 ? 64u << 10 : 228u << 10,
+				.shared_block_bytes = arch < 80 ? 64u << 10 : 227u << 10,
+				.memory_bytes = 140ull << 30,
+				.driver_version = 13000};
+
+	return gpu;
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t passed = 0, wrong = 0;
+	int names = 1;
+
+	while (names < argc && atoi(argv[names]))
+		names++;
+	if (!mkdtemp(folder)) {
+		perror(folder);
+		return 1;
+	}
+	for (int a = 1; a < names; a++) {
+		struct bench_run run = {.gpu = gpu_of((unsigned)atoi(argv[a])), .dry = true};
+
+		run.assemble = assemble;
+		bench_begin(&run);
+		passed++; /* the one that spins */
+		for (const struct bench *const *b = bench_list; *b; b++) {
+			struct bench_samples samples = {.bench = (*b)->name};
+			bool asked = names == argc;
+
+			for (int i = names; i < argc; i++)
+				asked |= !strcmp(argv[i], (*b)->name);
+			if (!asked || (*b)->arch > bench_arch(&run.gpu))
+				continue;
+			run.kernels = run.failures = 0;
+			bench_measure(&run, *b, &samples);
+			printf("sm_%s %s: %u kernels, %u refused\n", argv[a], (*b)->name,
+			       run.kernels, run.failures);
+			for (uint32_t i = 0; i < samples.nmissing; i++)
+				printf("  %s\n", samples.missing[i]);
+			fflush(stdout);
+			passed += run.kernels;
+			wrong += run.failures;
+			bench_samples_free(&samples);
+		}
+		bench_close(&run);
+	}
+	printf("%u passed, %u failed\n", passed, wrong);
+	return wrong != 0;
+}

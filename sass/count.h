@@ -78,8 +78,9 @@ struct nvs_counted_kernel {
 	enum nvs_count_home home;
 	uint32_t instructions, blocks, added; /* of its own; of them those that count; added ones */
 	uint16_t registers[2]; /* before and after */
-	uint32_t calls_out; /* calls out of its code: what runs there is not in its sums (nor, of
-			     * the driver's own functions such as printf's, in ncu's) */
+	uint32_t calls_out; /* calls of what the cubin does not hold: what runs there is not in its
+			     * sums (nor, of the driver's own functions such as printf's, in
+			     * ncu's) */
 	/* Sums of 32 bits a thread: right as long as no warp executes 2^32 instructions. Where
 	 * warps are counted too, nvs_count_sum() tells when one did, but for NVS_COUNT_ELECTED.
 	 * NVS_COUNT_UNIFORM is never narrow. */

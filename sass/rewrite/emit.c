@@ -232,6 +232,10 @@ int nvs_emit_start(struct nvs_function *fn, const struct nvs_homes *h, uint64_t 
 	struct piece p = {.fn = fn, .guard = NVS_ALWAYS};
 	bool threads = fn->options->threads, warps = fn->options->warps;
 
+	if (h->base >= 0) {
+		uset(&p, h->base, (uint32_t)fn->counters, 2);
+		uset(&p, h->base + 1, (uint32_t)(fn->counters >> 32), 2);
+	}
 	if (h->home == NVS_COUNT_ELECTED) {
 		set(&p, h->t, (uint32_t)n, 1);
 		set(&p, h->w, 0, 5);
@@ -260,14 +264,20 @@ int nvs_emit_start(struct nvs_function *fn, const struct nvs_homes *h, uint64_t 
 
 /* The address of the warp's slot: its SM's, and of these the one that the warp's number in its SM
  * chooses. */
-static void find_slot(struct piece *p, const struct nvs_homes *h, uint64_t counters)
+static void find_slot(struct piece *p, const struct nvs_homes *h)
 {
+	uint64_t counters = p->fn->counters;
 	int a = h->address, d = h->data;
 
 	special(p, d, SR_VIRTUALSMID, 0);
 	special(p, d + 1, SR_VIRTID, 1);
-	set(p, a, (uint32_t)counters, 1);
-	set(p, a + 1, (uint32_t)(counters >> 32), 6);
+	if (p->fn->f->kernel) {
+		set(p, a, (uint32_t)counters, 1);
+		set(p, a + 1, (uint32_t)(counters >> 32), 6);
+	} else {
+		copy_uniform(p, a, h->base, 1);
+		copy_uniform(p, a + 1, h->base + 1, 6);
+	}
 	put(after(p, 1), immediate(p, NVS_W_AND, d, d, NVS_COUNT_SMS - 1), 6);
 	wide(p, a, d, NVS_COUNT_SLOT * NVS_COUNT_SM_SLOTS, a, 6);
 	/* bits 8 and up of VIRTID are the warp's number */
@@ -368,7 +378,7 @@ static void load_descriptor(struct piece *p, const struct nvs_homes *h)
 }
 
 /* No uniform register is free: a pair is given back to the warp's other threads as it was. */
-static void end_elected(struct piece *p, const struct nvs_homes *h, uint64_t counters)
+static void end_elected(struct piece *p, const struct nvs_homes *h)
 {
 	const struct nvs_count_words *words = p->fn->words;
 	int d = h->data, u = h->descriptor;
@@ -376,7 +386,7 @@ static void end_elected(struct piece *p, const struct nvs_homes *h, uint64_t cou
 	copy_uniform(p, h->saved, u, 1);
 	copy_uniform(p, h->saved + 1, u + 1, 6);
 	load_descriptor(p, h);
-	find_slot(p, h, counters);
+	find_slot(p, h);
 	test(p, 1, h->w, 1);
 	copy(p, d, h->t, 1);
 	set(p, d + 1, 0, LATENCY_PREDICATE);
@@ -393,7 +403,7 @@ static void end_elected(struct piece *p, const struct nvs_homes *h, uint64_t cou
 	    15);
 }
 
-int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h, uint64_t counters)
+int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h)
 {
 	struct piece p = {.fn = fn, .guard = NVS_ALWAYS, .wait = 0x3f};
 	bool threads = fn->options->threads, warps = fn->options->warps;
@@ -401,12 +411,12 @@ int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h, uint64_t co
 		       nvs_word_there(fn->words, NVS_W_REDUX);
 
 	if (h->home == NVS_COUNT_ELECTED)
-		end_elected(&p, h, counters);
+		end_elected(&p, h);
 	else {
 		unsigned one;
 
 		load_descriptor(&p, h);
-		find_slot(&p, h, counters);
+		find_slot(&p, h);
 		one = one_thread(&p, h);
 		if (reduced)
 			prepare_threads(&p, h);

@@ -127,6 +127,7 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 		return 0;
 	}
 	fn->returns |= op == NVS_OP_RET;
+	fn->exits |= op == NVS_OP_EXIT;
 	if (!nvs_sass_insn(fn->form, (const uint8_t *)fn->code, (size_t)fn->n * 16, i, &insn))
 		return nvs_refuse(fn, "code that cannot be read", i * 16);
 	nvs_sass_insn_flow(&insn, fn->form, &f);
@@ -135,11 +136,9 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 		return nvs_refuse(fn, "a control instruction that is not known", i * 16);
 	case NVS_FLOW_CALL:
 		flags = NVS_FALLS | NVS_ENDS;
-		if (fn->flags[i] & NVS_RELOCATED || op == NVS_OP_CALL_ABS) {
+		if (fn->flags[i] & NVS_RELOCATED || op == NVS_OP_CALL_ABS)
 			flags |= NVS_OUT;
-			fn->report->calls_out++;
-			fn->calls_named |= (fn->flags[i] & NVS_RELOCATED) != 0;
-		} else if ((w & 0xfff) != 0x944)
+		else if ((w & 0xfff) != 0x944)
 			fn->calls_pointer = true;
 		else
 			target = nvs_relative(fn->words, w, i * 16);
@@ -186,7 +185,7 @@ static int edge(struct nvs_function *fn, uint32_t from, uint64_t offset, uint32_
 
 	if (offset % 16 || offset / 16 >= fn->n)
 		return nvs_refuse(fn, "a branch out of the function", from * 16);
-	if (!to)
+	if (!to && fn->f->kernel)
 		return nvs_refuse(fn, "a branch to the entry", from * 16);
 	if (to <= from)
 		fn->loops = true;
@@ -338,7 +337,7 @@ int nvs_function_open(struct nvs_function *fn)
 	    fn->text.size % 16 || fn->text.size > (size_t)1 << 28)
 		return nvs_refuse(fn, "code that cannot be read", UINT32_MAX);
 	if (fn->f->offset)
-		return nvs_refuse(fn, "a kernel that does not begin its section", UINT32_MAX);
+		return nvs_refuse(fn, "a function that does not begin its section", UINT32_MAX);
 	if (fn->f->registers_at == UINT32_MAX)
 		return nvs_refuse(fn, "no count of registers", UINT32_MAX);
 	if (fn->f->info && !nvs_cubin_section(c, fn->f->info, &fn->info))

@@ -54,18 +54,18 @@ static unsigned cycles(const struct nvs_function *fn, const struct nvs_span *s)
 	return n;
 }
 
-static int free_predicate(const struct nvs_homes *h, uint32_t i)
+static int free_predicate(const struct nvs_function *fn, uint32_t i)
 {
-	return h->live ? __builtin_ctz(~(unsigned)h->live[i]) : -1;
+	return fn->live ? __builtin_ctz(~(unsigned)fn->live[i]) : -1;
 }
 
 /* Before which instruction of S its sum is added: the first at which a predicate is free, where one
  * is needed. */
-static uint32_t count_at(const struct nvs_homes *h, const struct nvs_span *s)
+static uint32_t count_at(const struct nvs_function *fn, const struct nvs_span *s)
 {
 	uint32_t i = s->first;
 
-	while (h->live && i < s->last && (h->live[i] & 0x7f) == 0x7f)
+	while (fn->live && i < s->last && (fn->live[i] & 0x7f) == 0x7f)
 		i++;
 	return i;
 }
@@ -131,12 +131,12 @@ static int lay_out(struct nvs_function *fn, const struct nvs_homes *h)
 				covered = 0;
 		}
 		before = fn->outs;
-		if (s && i == 0)
-			err = nvs_emit_start(fn, h, s->weight, free_predicate(h, 0));
-		else if (s && s->weight && i == count_at(h, s))
+		if (s && i == 0 && fn->f->kernel)
+			err = nvs_emit_start(fn, h, s->weight, free_predicate(fn, 0));
+		else if (s && s->weight && i == count_at(fn, s))
 			err = nvs_emit_count(fn, h, s->weight, NVS_ALWAYS,
 					     fn->options->skip_off ? 0 : cycles(fn, s), 0,
-					     free_predicate(h, i));
+					     free_predicate(fn, i));
 		if (s && !err)
 			err = count_guards(fn, h, i, s->last, &covered);
 		/* What was kept of the last instruction's operands is lost when another comes
@@ -148,6 +148,23 @@ static int lay_out(struct nvs_function *fn, const struct nvs_homes *h)
 			err = nvs_emit(fn, fn->code[i]);
 	}
 	return err;
+}
+
+/* Whether a relocation puts the address behind the call into a register: it is mended with the
+ * others. */
+static bool returns_by_relocation(const struct nvs_function *fn, uint32_t call)
+{
+	struct nvs_cubin_section s;
+	struct nvs_cubin_symbol y;
+	uint32_t at = 0, each;
+
+	while (nvs_relocations(&fn->r->cubin, fn->text.index, &at, &s, &each))
+		for (uint64_t o = 0; each == 24 && o + each <= s.size; o += each)
+			if (nvs_get32(s.data + o + 16) == call * 16 + 16 &&
+			    nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y) &&
+			    y.section == fn->text.index && !y.value)
+				return true;
+	return false;
 }
 
 /* The address behind a call is put into a register by an instruction before it. */
@@ -166,8 +183,9 @@ static int mend_return(struct nvs_function *fn, uint32_t call)
 		return 0;
 	}
 	/* Compilers leave a loop by a CALL of what never comes back. */
-	return fn->returns ? nvs_refuse(fn, "a call whose return address is not found", call * 16)
-			   : 0;
+	return fn->returns && !returns_by_relocation(fn, call)
+		       ? nvs_refuse(fn, "a call whose return address is not found", call * 16)
+		       : 0;
 }
 
 /* LEPC hands out its own address plus an offset: right as long as nothing has come in between. */
@@ -219,7 +237,9 @@ static int mend(struct nvs_function *fn, uint32_t i, uint32_t end)
 	if (op == NVS_OP_EXIT)
 		fn->out[at] = exit_branch(fn, w, at, end);
 	else if (op == NVS_OP_RET || op == NVS_OP_BRX || op == NVS_OP_BRXU) {
-		/* Their base is the function's beginning. */
+		/* Their base is the function's beginning, or none. */
+		if (op == NVS_OP_RET && nvs_is_absolute(w))
+			return 0;
 		if (nvs_relative(fn->words, w, (int64_t)i * 16))
 			return nvs_refuse(fn, "a return with a base of its own", i * 16);
 		fn->out[at] = nvs_relative_put(fn->words, fn->out[at], (int64_t)at * 16, 0);
@@ -312,7 +332,7 @@ static void mend_symbols(struct nvs_function *fn)
 	}
 }
 
-int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h, uint64_t counters)
+int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h)
 {
 	uint32_t end;
 	int err;
@@ -326,21 +346,23 @@ int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h, uint64_
 	err = lay_out(fn, h);
 	end = fn->outs;
 	if (!err)
-		err = nvs_emit_end(fn, h, counters);
+		err = fn->exits ? nvs_emit_end(fn, h) : 0;
 	for (uint32_t i = 0; i < fn->n; i++)
 		fn->new_named[i] = fn->flags[i] & NVS_SEEN && nvs_op(fn->code[i]) == NVS_OP_EXIT
 					   ? fn->outs - 1
 					   : fn->new_own[i];
 	for (uint32_t i = 0; i < fn->n && !err; i++)
 		err = mend(fn, i, end);
-	if (!err)
-		err = fill(fn);
-	if (err)
-		return err;
+	return err ? err : fill(fn);
+}
+
+void nvs_place_mend(struct nvs_function *fn)
+{
+	if (fn->report->place != NVS_COUNT_INLINE)
+		return;
 	mend_tables(fn);
 	mend_relocations(fn);
 	mend_symbols(fn);
-	return 0;
 }
 
 /* ---- stubs ---- */
@@ -371,15 +393,14 @@ static bool may_be_control(unsigned op)
 }
 
 /* The instruction of S that a jump takes the place of, rather one that nothing waits for. */
-static int pick(struct nvs_function *fn, const struct nvs_homes *h, const struct nvs_span *s,
-		uint32_t *picked)
+static int pick(struct nvs_function *fn, const struct nvs_span *s, uint32_t *picked)
 {
 	unsigned last = nvs_op(fn->code[s->last]), best = 3;
 	const unsigned held = NVS_NAMED | NVS_RELOCATED;
 
 	*picked = s->last;
 	if (last == NVS_OP_EXIT || (last == NVS_OP_BRA && !(fn->flags[s->last] & held))) {
-		if (!h->live || !s->weight || (h->live[s->last] & 0x7f) != 0x7f)
+		if (!fn->live || !s->weight || (fn->live[s->last] & 0x7f) != 0x7f)
 			return 0;
 		if (last == NVS_OP_EXIT)
 			return nvs_refuse(fn, "no free predicate where a thread ends",
@@ -389,7 +410,7 @@ static int pick(struct nvs_function *fn, const struct nvs_homes *h, const struct
 		unsigned op = nvs_op(fn->code[i]), cost;
 
 		if (fn->flags[i] & held || nvs_is_control(fn->code[i]) || stays(op) ||
-		    (h->live && (h->live[i] & 0x7f) == 0x7f))
+		    (fn->live && (fn->live[i] & 0x7f) == 0x7f))
 			continue;
 		cost = op < 0x100 && nvs_get(fn->code[i], 110, 6) == 63 ? 0 : op < 0x100 ? 1 : 2;
 		if (cost < best) {
@@ -405,7 +426,7 @@ static int pick(struct nvs_function *fn, const struct nvs_homes *h, const struct
 					    : may_be_control(nvs_op(fn->code[i])) &&
 						       !(fn->flags[i] & held);
 
-			if (fitting && !(h->live && (h->live[i] & 0x7f) == 0x7f)) {
+			if (fitting && !(fn->live && (fn->live[i] & 0x7f) == 0x7f)) {
 				*picked = i;
 				return 0;
 			}
@@ -418,24 +439,24 @@ static int stub(struct nvs_function *fn, const struct nvs_homes *h, const struct
 {
 	uint32_t i, here;
 	nvs_word w;
-	int err = pick(fn, h, s, &i);
+	int err = pick(fn, s, &i);
 	bool is_exit;
 
 	if (err)
 		return err;
 	w = fn->code[i];
 	is_exit = nvs_op(w) == NVS_OP_EXIT;
-	if (!s->weight && !is_exit && s->first)
+	if (!s->weight && !is_exit && (s->first || !fn->f->kernel))
 		return 0;
 	if (nvs_op(w) == NVS_OP_LEPC || nvs_op(w) == NVS_OP_BRX || nvs_op(w) == NVS_OP_BRXU)
 		return nvs_refuse(fn, "a block of which nothing can be displaced", i * 16);
 	fn->out[i] = branch(fn, i, fn->outs, NVS_ALWAYS);
 	if (i > s->first && !is_exit)
 		fn->out[i - 1] = nvs_unreused(fn->out[i - 1]);
-	if (!s->first)
-		err = nvs_emit_start(fn, h, s->weight, free_predicate(h, i));
+	if (!s->first && fn->f->kernel)
+		err = nvs_emit_start(fn, h, s->weight, free_predicate(fn, i));
 	else if (s->weight)
-		err = nvs_emit_count(fn, h, s->weight, NVS_ALWAYS, 64, 0, free_predicate(h, i));
+		err = nvs_emit_count(fn, h, s->weight, NVS_ALWAYS, 64, 0, free_predicate(fn, i));
 	here = fn->outs;
 	if (is_exit)
 		w = exit_branch(fn, w, here, end);
@@ -445,7 +466,7 @@ static int stub(struct nvs_function *fn, const struct nvs_homes *h, const struct
 		if (has_target(fn, i))
 			w = nvs_relative_put(fn->words, w, (int64_t)here * 16,
 					     (int64_t)fn->target[i] * 16);
-		else if (nvs_op(w) == NVS_OP_RET)
+		else if (nvs_op(w) == NVS_OP_RET && !nvs_is_absolute(w))
 			w = nvs_relative_put(fn->words, w, (int64_t)here * 16,
 					     nvs_relative(fn->words, w, (int64_t)i * 16));
 	}
@@ -456,7 +477,7 @@ static int stub(struct nvs_function *fn, const struct nvs_homes *h, const struct
 	return err;
 }
 
-int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h, uint64_t counters)
+int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h)
 {
 	uint32_t end;
 	int err = 0;
@@ -472,7 +493,7 @@ int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h, uint64_t 
 	}
 	end = fn->outs;
 	if (!err)
-		err = nvs_emit_end(fn, h, counters);
+		err = fn->exits ? nvs_emit_end(fn, h) : 0;
 	for (uint32_t i = 0; i < fn->n; i++)
 		if (fn->flags[i] & NVS_SEEN && nvs_op(fn->code[i]) == NVS_OP_EXIT)
 			fn->new_named[i] = fn->outs - 1;

@@ -7,7 +7,7 @@
 struct used {
 	struct nvs_sass_registers any; /* read or written anywhere */
 	uint64_t late[4]; /* vector registers that may be read when their thread is at its end */
-	bool known;
+	struct nvs_function *unknown; /* that has an instruction which is not known; NULL: none */
 	uint32_t unknown_at;
 };
 
@@ -30,17 +30,15 @@ static bool reads_late(nvs_word w, const struct nvs_sass_insn_use *use)
 	return nvs_op(w) != 0x1f0;
 }
 
-static void look(const struct nvs_function *fn, struct used *u)
+static void look(struct nvs_function *fn, struct used *u)
 {
-	memset(u, 0, sizeof(*u));
-	u->known = true;
 	for (uint32_t i = 0; i < fn->n; i++) {
 		struct nvs_sass_insn_use use;
 
 		if (!(fn->flags[i] & NVS_SEEN))
 			continue;
-		if (!nvs_use(fn, i, &use) && u->known) {
-			u->known = false;
+		if (!nvs_use(fn, i, &use) && !u->unknown) {
+			u->unknown = fn;
 			u->unknown_at = i * 16;
 		}
 		u->any.uniform |= use.read.uniform | use.written.uniform;
@@ -136,28 +134,46 @@ static int enough_predicates(struct nvs_function *fn, const uint8_t *live)
 #define FILE_REGISTERS 65536u
 
 struct choice {
-	struct nvs_function *fn;
+	struct nvs_function *const *fns;
+	uint32_t n;
+	struct nvs_function *fn; /* the first of these: what all have alike, and who reports */
 	struct used used;
 	uint64_t free; /* uniform registers */
-	uint32_t count, base, granted; /* as .nv.info has it, first that no code names, what the GPU
-					  gives for it */
+	uint32_t max_registers; /* least of setmaxnreg; 0: none */
+	/* As .nv.info has it, first that no code names, what the GPU gives all for it. */
+	uint32_t count, base, granted;
 	uint32_t next; /* first register that is not taken */
+	bool loops, exits; /* code may be executed again; a function ends threads */
+	bool idle; /* a kernel does not count */
 };
 
-/* Whether a count of N registers lets all launches through that would have come through before. */
+static uint32_t granted(uint32_t n)
+{
+	return (n + GRANULE - 1) / GRANULE * GRANULE;
+}
+
+/* Whether a count of N registers lets all launches of one kernel through that would have come
+ * through before. */
+static bool fits_kernel(const struct choice *c, const struct nvs_cubin_function *f, uint32_t n)
+{
+	if (granted(n) <= granted(f->registers))
+		return true;
+	if (c->max_registers)
+		return false;
+	if (!f->max_threads || f->max_threads == UINT32_MAX)
+		return granted(n) <= FILE_REGISTERS / 1024;
+	return (uint64_t)granted(n) * (((uint64_t)f->max_threads + 127) / 128 * 128) <=
+	       FILE_REGISTERS;
+}
+
 static bool fits(const struct choice *c, uint32_t n)
 {
-	uint32_t granted = (n + GRANULE - 1) / GRANULE * GRANULE, threads = c->fn->f->max_threads;
-
 	if (n > LIMIT)
 		return false;
-	if (granted <= c->granted)
-		return true;
-	if (c->fn->max_registers)
-		return false;
-	if (!threads || threads == UINT32_MAX)
-		return granted <= FILE_REGISTERS / 1024;
-	return (uint64_t)granted * ((threads + 127) / 128 * 128) <= FILE_REGISTERS;
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->fns[i]->f->kernel && !fits_kernel(c, c->fns[i]->f, n))
+			return false;
+	return true;
 }
 
 static bool is_late(const struct choice *c, uint32_t r)
@@ -170,8 +186,8 @@ static int dead_pair(const struct choice *c, uint32_t *from)
 {
 	uint32_t top = c->base;
 
-	if (c->fn->max_registers && c->fn->max_registers < top + 2)
-		top = c->fn->max_registers - 2;
+	if (c->max_registers && c->max_registers < top + 2)
+		top = c->max_registers - 2;
 	for (uint32_t r = (*from + 1) & ~1u; r + 2 <= top; r += 2)
 		if (!is_late(c, r) && !is_late(c, r + 1)) {
 			*from = r + 2;
@@ -187,7 +203,7 @@ static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 	uint32_t e = c->next + (c->next & 1), from = 0;
 	unsigned k;
 
-	if (!c->fn->max_registers && e + 2 * n + 2 <= c->granted && e + 2 * n + 2 <= LIMIT) {
+	if (!c->max_registers && e + 2 * n + 2 <= c->granted && e + 2 * n + 2 <= LIMIT) {
 		for (k = 0; k < n; k++, e += 2)
 			*pair[k] = (int)e;
 		c->next = e;
@@ -198,7 +214,7 @@ static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 			break;
 	if (k == n)
 		return true;
-	if (c->fn->max_registers || !fits(c, e + 2 * n + 2))
+	if (c->max_registers || !fits(c, e + 2 * n + 2))
 		return false;
 	for (k = 0; k < n; k++, e += 2)
 		*pair[k] = (int)e;
@@ -255,10 +271,34 @@ static bool thread_home(struct choice *c, struct nvs_homes *h, bool raise)
 {
 	uint32_t n = c->next + 1 + 2;
 
-	if (c->fn->max_registers || !fits(c, n) || (n > c->granted && n > FULL && !raise))
+	if (c->max_registers || !fits(c, n) || (n > c->granted && n > FULL && !raise))
 		return false;
 	h->t = (int)c->next++;
 	return true;
+}
+
+static int refuse_unknown(struct choice *c)
+{
+	nvs_refuse(c->used.unknown, "an instruction that is not known", c->used.unknown_at);
+	if (c->used.unknown != c->fn)
+		nvs_refuse(c->fn, c->used.unknown->report->why, UINT32_MAX);
+	return -ENOTSUP;
+}
+
+/* Predicates that are free where functions count. */
+static int find_predicates(struct choice *c)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->n && !err; i++) {
+		struct nvs_function *fn = c->fns[i];
+
+		fn->live = live_predicates(fn, c->used.any.predicate & 0x7f);
+		err = fn->live ? enough_predicates(fn, fn->live) : -ENOMEM;
+		if (err == -ENOTSUP && fn != c->fn)
+			nvs_refuse(c->fn, fn->report->why, UINT32_MAX);
+	}
+	return err;
 }
 
 static int elected_homes(struct choice *c, struct nvs_homes *h)
@@ -269,8 +309,8 @@ static int elected_homes(struct choice *c, struct nvs_homes *h)
 	h->home = NVS_COUNT_ELECTED;
 	h->wide = false;
 	c->next = c->base;
-	if (!c->used.known)
-		return nvs_refuse(fn, "an instruction that is not known", c->used.unknown_at);
+	if (c->used.unknown)
+		return refuse_unknown(c);
 	if (!nvs_word_there(fn->words, NVS_W_ELECT))
 		return nvs_refuse(fn, "no free uniform registers", UINT32_MAX);
 	if (fn->options->skip_off)
@@ -279,7 +319,7 @@ static int elected_homes(struct choice *c, struct nvs_homes *h)
 			"no free uniform registers (predicates that are off cannot be left "
 			"out without them)",
 			UINT32_MAX);
-	if (fn->max_registers)
+	if (c->max_registers)
 		return nvs_refuse(fn, "no free uniform registers, and setmaxnreg", UINT32_MAX);
 	if (!fits(c, c->count + 2))
 		return nvs_refuse(fn, "neither uniform nor vector registers are free", UINT32_MAX);
@@ -287,11 +327,8 @@ static int elected_homes(struct choice *c, struct nvs_homes *h)
 	h->w = (int)c->next++;
 	if (!pairs_for_end(c, pair, 3))
 		return nvs_refuse(fn, "no registers for the end", UINT32_MAX);
-	h->descriptor = 60;
-	h->live = live_predicates(fn, c->used.any.predicate & 0x7f);
-	if (!h->live)
-		return -ENOMEM;
-	return enough_predicates(fn, h->live);
+	h->descriptor = h->base == 60 ? 58 : 60;
+	return find_predicates(c);
 }
 
 static int choose(struct choice *c, struct nvs_homes *h)
@@ -326,36 +363,81 @@ static int choose(struct choice *c, struct nvs_homes *h)
 	return 0;
 }
 
-int nvs_homes_choose(struct nvs_function *fn, struct nvs_homes *h)
+/* What holds for all functions of the group. */
+static void gather(struct choice *c)
 {
-	struct choice c = {.fn = fn};
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct nvs_function *fn = c->fns[i];
+
+		look(fn, &c->used);
+		c->count = fn->f->registers > c->count ? fn->f->registers : c->count;
+		if (fn->f->kernel && (!c->granted || granted(fn->f->registers) < c->granted))
+			c->granted = granted(fn->f->registers);
+		if (fn->max_registers &&
+		    (!c->max_registers || fn->max_registers < c->max_registers))
+			c->max_registers = fn->max_registers;
+		c->loops |= fn->loops || c->n > 1; /* functions are called in loops */
+		c->exits |= fn->exits && !fn->f->kernel;
+		c->idle |= fn->f->kernel && !fn->counters;
+	}
+	c->free = ~c->used.any.uniform & ((UINT64_C(1) << 63) - 1);
+	c->base = c->next = c->count > 2 ? c->count - 2 : 0;
+}
+
+/* Where functions end threads, the kernel's counters have to be known there. */
+static int find_base(struct choice *c, struct nvs_homes *h)
+{
+	if (!c->exits)
+		return 0;
+	if (c->idle)
+		return nvs_refuse(c->fn,
+				  "functions that end threads are shared by kernels that do not "
+				  "count",
+				  UINT32_MAX);
+	h->base = uniform_pair(c);
+	return h->base < 0 ? nvs_refuse(c->fn, "no free uniform registers", UINT32_MAX) : 0;
+}
+
+static int find_predicate(struct choice *c, struct nvs_homes *h)
+{
+	if (!c->fn->options->skip_off || !c->fn->options->warps)
+		return 0;
+	h->up = 6;
+	while (h->up >= 0 && c->used.any.uniform_predicate >> h->up & 1)
+		h->up--;
+	return h->up < 0 ? nvs_refuse(c->fn, "no free uniform predicate", UINT32_MAX) : 0;
+}
+
+int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_homes *h)
+{
+	struct choice c = {.fns = fn, .n = n, .fn = fn[0]};
+	const struct nvs_count_options *o = fn[0]->options;
 	int err;
 
 	memset(h, 0, sizeof(*h));
-	h->t = h->w = h->address = h->data = h->saved = h->up = -1;
+	h->t = h->w = h->address = h->data = h->saved = h->up = h->base = -1;
 	h->descriptor = h->uw = h->ux = h->ut = h->one = -1;
-	look(fn, &c.used);
-	c.free = ~c.used.any.uniform & ((UINT64_C(1) << 63) - 1);
-	c.count = fn->f->registers;
-	c.base = c.next = c.count > 2 ? c.count - 2 : 0;
-	c.granted = (c.count + GRANULE - 1) / GRANULE * GRANULE;
-	h->wide = fn->loops && !fn->options->narrow && nvs_word_there(fn->words, NVS_W_UWIDE);
-	if (fn->options->skip_off && fn->options->warps) {
-		h->up = 6;
-		while (h->up >= 0 && c.used.any.uniform_predicate >> h->up & 1)
-			h->up--;
-		if (h->up < 0)
-			return nvs_refuse(fn, "no free uniform predicate", UINT32_MAX);
-	}
-	err = choose(&c, h);
-	if (err == -ENOTSUP && !c.used.known)
-		return nvs_refuse(fn, "an instruction that is not known", c.used.unknown_at);
+	gather(&c);
+	h->wide = c.loops && !o->narrow && nvs_word_there(fn[0]->words, NVS_W_UWIDE);
+	if (!fits(&c, c.count))
+		return nvs_refuse(c.fn, "functions that need more registers than a kernel has",
+				  UINT32_MAX);
+	err = find_predicate(&c, h);
+	if (!err)
+		err = find_base(&c, h);
+	if (!err)
+		err = choose(&c, h);
+	if (err == -ENOTSUP && c.used.unknown)
+		return refuse_unknown(&c);
 	if (err)
 		return err;
 	h->registers = c.next + 2 > c.count ? c.next + 2 : c.count;
-	fn->report->home = h->home;
-	fn->report->narrow = fn->loops && (h->home == NVS_COUNT_VECTOR
-						   ? fn->options->threads || !h->wide
-						   : h->home == NVS_COUNT_ELECTED || !h->wide);
+	for (uint32_t i = 0; i < n; i++) {
+		fn[i]->report->home = h->home;
+		fn[i]->report->narrow = c.loops &&
+					(h->home == NVS_COUNT_VECTOR
+						 ? o->threads || !h->wide
+						 : h->home == NVS_COUNT_ELECTED || !h->wide);
+	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A cubin whose kernels count: each kernel on its own, and one that cannot be rewritten stays as it
- * is. */
+/* A cubin whose kernels count: each kernel on its own, or with those with which it shares
+ * functions, and what cannot be rewritten stays as it is. */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
@@ -77,28 +77,24 @@ static int put_code(struct nvs_function *fn)
 	return 0;
 }
 
-static int place(struct nvs_function *fn, const struct nvs_homes *h, uint64_t counters)
+static int place(struct nvs_function *fn, const struct nvs_homes *h)
 {
 	enum nvs_count_place how = fn->options->place;
 	int err = -ENOTSUP;
 
 	if (how != NVS_COUNT_STUB)
-		err = nvs_place_inline(fn, h, counters);
+		err = nvs_place_inline(fn, h);
 	if (err == -ENOTSUP && how != NVS_COUNT_INLINE) {
 		fn->outs = 0;
-		err = nvs_place_stub(fn, h, counters);
+		err = nvs_place_stub(fn, h);
 	}
 	return err;
 }
 
-static int rewrite_kernel(struct nvs_function *fn, uint64_t counters)
+static int open_function(struct nvs_function *fn)
 {
-	struct nvs_counted_kernel *k = fn->report;
-	struct nvs_homes h;
 	int err = nvs_function_open(fn);
 
-	if (!err && fn->calls_named && fn->functions_apart)
-		err = nvs_refuse(fn, "calls of functions that lie apart from its code", UINT32_MAX);
 	if (!err)
 		err = nvs_function_merge(fn);
 	if (err)
@@ -106,73 +102,56 @@ static int rewrite_kernel(struct nvs_function *fn, uint64_t counters)
 	fn->new_label = nvs_arena_get(fn->arena, fn->n + 1, sizeof(*fn->new_label));
 	fn->new_own = nvs_arena_get(fn->arena, fn->n + 1, sizeof(*fn->new_own));
 	fn->new_named = nvs_arena_get(fn->arena, fn->n + 1, sizeof(*fn->new_named));
-	if (!fn->new_label || !fn->new_own || !fn->new_named)
-		return -ENOMEM;
-	err = nvs_homes_choose(fn, &h);
-	if (!err)
-		err = place(fn, &h, counters);
-	if (!err)
-		err = put_registers(fn, h.registers);
-	if (!err)
-		err = put_code(fn);
+	return fn->new_label && fn->new_own && fn->new_named ? 0 : -ENOMEM;
+}
+
+/* Puts FN's new code into the cubin. A kernel that does not count is given as many registers as
+ * the functions that it shares with others need now. */
+static int commit(struct nvs_function *fn, const struct nvs_homes *h)
+{
+	struct nvs_counted_kernel *k = fn->report;
+	int err = put_registers(fn, h->registers);
+
+	if (err || (fn->f->kernel && !fn->counters))
+		return err;
+	nvs_place_mend(fn);
+	put_lists(fn);
+	err = put_code(fn);
 	if (err)
 		return err;
-	put_lists(fn);
 	k->why = NULL;
 	k->why_at = UINT32_MAX;
-	k->counters = counters;
+	k->counters = fn->counters;
 	k->instructions = fn->n;
 	k->added = fn->outs - fn->n;
 	for (uint32_t b = 0; b < fn->spans; b++)
 		k->blocks += fn->span[b].weight != 0;
 	k->registers[0] = (uint16_t)fn->f->registers;
-	k->registers[1] = (uint16_t)h.registers;
+	k->registers[1] = (uint16_t)h->registers;
 	return 0;
 }
 
-#define SHT_RELA 4
-
-/* Of a section of code. */
-enum { POINTED_INTO = 1, HOLDS_KERNEL = 2 };
-
-/* Marks the sections of code into which an address points that is not a symbol's: a relocation with
- * an addend. */
-static void find_pointed_into(struct nvs_rebuilt *r, uint8_t *marks)
+/* The N kernels and functions that call each other: all of them, or none. *BAD: which cannot be. */
+static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *bad)
 {
-	struct nvs_cubin_section s, target;
-	struct nvs_cubin_symbol symbol;
+	struct nvs_homes h;
+	int err = 0;
 
-	for (uint32_t i = 0; i < r->cubin.sections; i++) {
-		if (!nvs_cubin_section(&r->cubin, i, &s) || s.type != SHT_RELA || !s.data ||
-		    (nvs_cubin_section(&r->cubin, s.info, &target) &&
-		     !strncmp(target.name, ".debug", 6)))
-			continue;
-		for (uint64_t o = 0; o + 24 <= s.size; o += 24) {
-			uint64_t info, addend;
-
-			memcpy(&info, s.data + o + 8, 8);
-			memcpy(&addend, s.data + o + 16, 8);
-			if (addend &&
-			    nvs_cubin_symbol(&r->cubin, (uint32_t)(info >> 32), &symbol) &&
-			    symbol.section < r->cubin.sections && symbol.section != s.info)
-				marks[symbol.section] |= POINTED_INTO;
-		}
+	for (*bad = 0; *bad < n && !err; ++*bad)
+		err = open_function(fn[*bad]);
+	if (!err) {
+		*bad = 1;
+		err = nvs_homes_choose(fn, n, &h);
 	}
-}
-
-/* Functions that lie in no kernel's code, and are called from several: nothing counts there. */
-static bool has_functions_apart(const struct nvs_cubin_functions *functions, uint8_t *sections,
-				uint32_t n)
-{
-	bool apart = false;
-
-	for (uint32_t i = 0; i < functions->n; i++)
-		if (functions->function[i].kernel && functions->function[i].section < n)
-			sections[functions->function[i].section] |= HOLDS_KERNEL;
-	for (uint32_t i = 0; i < functions->n; i++)
-		apart |= functions->function[i].section < n &&
-			 !(sections[functions->function[i].section] & HOLDS_KERNEL);
-	return apart;
+	if (!err)
+		for (*bad = 0; *bad < n && !err; ++*bad)
+			if (fn[*bad]->counters || !fn[*bad]->f->kernel)
+				err = place(fn[*bad], &h);
+	if (err)
+		--*bad;
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = commit(fn[i], &h);
+	return err;
 }
 
 struct session {
@@ -180,7 +159,10 @@ struct session {
 	struct nvs_arena arena;
 	const struct nvs_count_words *words;
 	struct nvs_count_options options;
-	uint8_t *marks;
+	const struct nvs_cubin_functions *functions;
+	struct nvs_counted_kernel **report; /* of each function; NULL: no kernel */
+	uint32_t *next; /* of the same group, and one */
+	struct nvs_groups groups;
 	const char *names; /* the cubin's that was handed in, and the copy's */
 	struct nvs_counted *counted;
 };
@@ -193,51 +175,149 @@ static const char *given_name(const struct session *s, const char *name)
 	return at < s->r.size ? s->names + at : "";
 }
 
-static int rewrite_all(struct session *s, const struct nvs_cubin_functions *functions,
-		       const struct nvs_sass_memory *memory)
+static bool begins_section(const struct session *s, uint32_t i)
+{
+	uint32_t section = s->functions->function[i].section;
+
+	return section < s->r.cubin.sections && s->groups.first[section] == i + 1;
+}
+
+/* Reports of all kernels, and what is asked for. */
+static int list_kernels(struct session *s, const struct nvs_sass_memory *memory)
 {
 	struct nvs_counted *counted = s->counted;
 
-	bool apart = has_functions_apart(functions, s->marks, s->r.cubin.sections);
-
-	counted->kernel_bytes = (functions->n + 1) * sizeof(*counted->kernel);
+	counted->kernel_bytes = (s->functions->n + 1) * sizeof(*counted->kernel);
 	counted->kernel = memory->get(memory->arg, counted->kernel_bytes);
-	if (!counted->kernel)
+	s->report = nvs_arena_get(&s->arena, s->functions->n + 1, sizeof(*s->report));
+	s->next = nvs_arena_get(&s->arena, s->functions->n + 1, sizeof(*s->next));
+	if (!counted->kernel || !s->report || !s->next)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < functions->n; i++) {
-		const struct nvs_cubin_function *f = &functions->function[i];
+	for (uint32_t i = 0; i < s->functions->n; i++) {
+		const struct nvs_cubin_function *f = &s->functions->function[i];
 		struct nvs_counted_kernel *k;
-		/* What is kept is the new code alone, of which each kernel's arena holds the rest
-		 * too. */
-		struct nvs_function fn = {.r = &s->r,
-					  .arena = &s->arena,
-					  .words = s->words,
-					  .options = &s->options,
-					  .f = f};
-		uint64_t counters;
-		int err;
 
 		if (!f->kernel)
 			continue;
-		k = &counted->kernel[counted->n++];
+		k = s->report[i] = &counted->kernel[counted->n++];
 		k->name = given_name(s, f->name);
 		k->why_at = UINT32_MAX;
-		counters = s->options.counters(s->options.arg, k->name);
-		if (!counters)
-			continue;
-		fn.report = k;
-		fn.functions_apart = apart;
-		fn.pointed_into = f->section < s->r.cubin.sections &&
-				  s->marks[f->section] & POINTED_INTO;
-		if (f->section < s->r.cubin.sections && s->r.text[f->section])
-			err = nvs_refuse(&fn, "code that another kernel shares", UINT32_MAX);
-		else
-			err = rewrite_kernel(&fn, counters);
-		if (err && err != -ENOTSUP)
-			return err;
-		counted->rewritten += !err;
+		k->counters = s->options.counters(s->options.arg, k->name);
+		if (k->counters && !begins_section(s, i)) {
+			k->counters = 0;
+			k->why = f->offset ? "a kernel that does not begin its section"
+					   : "code that another kernel shares";
+		}
 	}
 	return 0;
+}
+
+/* Calls of what the cubin does not hold. */
+static uint32_t calls_out(const struct nvs_function *fn)
+{
+	struct nvs_cubin_section s;
+	struct nvs_cubin_symbol y;
+	uint32_t at = 0, each, n = 0;
+
+	while (nvs_relocations(&fn->r->cubin, fn->f->section, &at, &s, &each))
+		for (uint64_t o = 0; o + each <= s.size; o += each) {
+			uint32_t i = nvs_get32(s.data + o) / 16;
+
+			n += i < fn->n && fn->flags[i] & NVS_OUT &&
+			     nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y) &&
+			     !y.section;
+		}
+	return n;
+}
+
+static struct nvs_function *begin_function(struct session *s, uint32_t i)
+{
+	const struct nvs_cubin_function *f = &s->functions->function[i];
+	struct nvs_function *fn = nvs_arena_get(&s->arena, 1, sizeof(*fn));
+
+	if (!fn)
+		return NULL;
+	fn->r = &s->r;
+	fn->arena = &s->arena;
+	fn->words = s->words;
+	fn->options = &s->options;
+	fn->f = f;
+	fn->pointed_into = s->groups.pointed_into[f->section];
+	fn->report = s->report[i];
+	if (!fn->report)
+		fn->report = nvs_arena_get(&s->arena, 1, sizeof(*fn->report));
+	else
+		fn->counters = fn->report->counters;
+	return fn->report ? fn : NULL;
+}
+
+/* What keeps one of a group from being rewritten keeps all of it. */
+static void refuse_all(struct nvs_function *const *fn, uint32_t n, uint32_t bad)
+{
+	const struct nvs_counted_kernel *because = fn[bad]->report;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!fn[i]->f->kernel)
+			continue;
+		if (fn[i]->counters) {
+			fn[i]->report->why = because->why;
+			if (i != bad)
+				fn[i]->report->why_at = UINT32_MAX;
+		}
+		fn[i]->report->counters = 0;
+	}
+}
+
+/* The group whose functions are FIRST and what s->next leads to from there. */
+static int rewrite_one(struct session *s, uint32_t first)
+{
+	struct nvs_function **fn;
+	uint32_t n = 0, bad = 0, asked = 0;
+	int err;
+
+	for (uint32_t i = first + 1; i; i = s->next[i - 1])
+		n++;
+	fn = nvs_arena_get(&s->arena, n, sizeof(*fn));
+	if (!fn)
+		return -ENOMEM;
+	n = 0;
+	for (uint32_t i = first + 1; i; i = s->next[i - 1]) {
+		fn[n] = begin_function(s, i - 1);
+		if (!fn[n])
+			return -ENOMEM;
+		asked += fn[n++]->counters != 0;
+	}
+	if (!asked)
+		return 0;
+	err = rewrite_group(fn, n, &bad);
+	for (uint32_t i = 0; i < n; i++)
+		if (fn[i]->flags)
+			fn[i]->report->calls_out = calls_out(fn[i]);
+	if (!err)
+		s->counted->rewritten += asked;
+	else if (err == -ENOTSUP)
+		refuse_all(fn, n, bad);
+	return err == -ENOTSUP ? 0 : err;
+}
+
+static int rewrite_all(struct session *s)
+{
+	uint32_t sections = s->r.cubin.sections;
+	uint32_t *first = nvs_arena_get(&s->arena, sections + 1, sizeof(*first));
+	int err = first ? 0 : -ENOMEM;
+
+	/* Backwards: a group's functions then stand in their order. */
+	for (uint32_t i = s->functions->n; !err && i-- > 0;)
+		if (begins_section(s, i)) {
+			uint32_t group = s->groups.group[s->functions->function[i].section];
+
+			s->next[i] = first[group];
+			first[group] = i + 1;
+		}
+	for (uint32_t i = 0; i < sections && !err; i++)
+		if (first[i])
+			err = rewrite_one(s, first[i] - 1);
+	return err;
 }
 
 int nvs_count_rewrite(const void *cubin, size_t size, const struct nvs_count_words *words,
@@ -261,14 +341,13 @@ int nvs_count_rewrite(const void *cubin, size_t size, const struct nvs_count_wor
 		err = -EINVAL;
 	if (!err)
 		err = nvs_cubin_functions(&s.r.cubin, memory, &functions);
-	if (!err) {
-		s.marks = nvs_arena_get(&s.arena, s.r.cubin.sections + 1, 1);
-		err = s.marks ? 0 : -ENOMEM;
-	}
-	if (!err) {
-		find_pointed_into(&s.r, s.marks);
-		err = rewrite_all(&s, &functions, memory);
-	}
+	s.functions = &functions;
+	if (!err)
+		err = nvs_groups_find(&s.r, &functions, &s.arena, &s.groups);
+	if (!err)
+		err = list_kernels(&s, memory);
+	if (!err)
+		err = rewrite_all(&s);
 	if (!err && counted->rewritten)
 		err = nvs_rebuild(&s.r, &s.arena, memory, &counted->cubin, &counted->size,
 				  &counted->cubin_bytes);

@@ -57,6 +57,12 @@ static inline bool nvs_is_control(nvs_word w)
 	return nvs_op(w) >= 0x140 && nvs_op(w) <= 0x15f;
 }
 
+/* RET: to the address that the register holds, with nothing added. */
+static inline bool nvs_is_absolute(nvs_word w)
+{
+	return nvs_get(w, 85, 1);
+}
+
 static inline bool nvs_is_brx(nvs_word w)
 {
 	return nvs_op(w) == NVS_OP_BRX || nvs_op(w) == NVS_OP_BRXU;
@@ -176,7 +182,7 @@ static inline void nvs_put32(uint8_t *p, uint32_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* ---- function.c: one kernel's code ---- */
+/* ---- function.c: the code of one kernel, or of one function that kernels call ---- */
 
 struct nvs_span {
 	uint32_t first, last; /* instructions, both included */
@@ -205,8 +211,9 @@ struct nvs_function {
 	struct nvs_arena *arena;
 	const struct nvs_count_words *words;
 	const struct nvs_count_options *options;
-	const struct nvs_cubin_function *f;
-	struct nvs_counted_kernel *report;
+	const struct nvs_cubin_function *f; /* the kernel, or the function that kernels call */
+	uint64_t counters; /* of the kernel; 0: it does not count, or is none */
+	struct nvs_counted_kernel *report; /* of functions only why they cannot be rewritten */
 	nvs_word *code;
 	uint32_t n; /* instructions */
 	enum nvs_sass_form form;
@@ -221,9 +228,8 @@ struct nvs_function {
 	struct nvs_cubin_section text, info,
 		tables; /* .text, .nv.info.NAME, .nv.constant2.NAME; index 0: none */
 	bool returns; /* a RET can be reached */
+	bool exits; /* an EXIT can be reached */
 	bool calls_pointer; /* to functions of its own, by register */
-	bool calls_named; /* out of its code, to functions that the cubin names */
-	bool functions_apart; /* the cubin has functions in no kernel's code */
 	bool pointed_into; /* its address plus something is handed out */
 	bool loops; /* an instruction may be executed again */
 	uint32_t max_registers; /* least of setmaxnreg; 0: none */
@@ -232,6 +238,7 @@ struct nvs_function {
 	uint32_t outs, room;
 	uint32_t *new_label, *new_own; /* of a branch to it, of itself (bytes / 16) */
 	uint32_t *new_named; /* of the lists that name it */
+	uint8_t *live; /* predicates live before each instruction; NVS_COUNT_ELECTED only */
 };
 
 int nvs_refuse(struct nvs_function *fn, const char *why, uint32_t at);
@@ -260,14 +267,15 @@ struct nvs_homes {
 	int uw, ux, ut, one; /* UR: warps, a spare one, threads' pair, the figure 1 */
 	int t, w; /* R: threads, warps */
 	int address, data, saved; /* R pairs for the end */
+	int base; /* UR pair: where the kernel's counters are; -1: all ends know it */
 	int up; /* uniform predicate */
-	uint8_t *live; /* predicates live before each instruction; NVS_COUNT_ELECTED only */
 	uint32_t registers; /* count as it stands in .nv.info, new */
 };
 
 /* False: nothing is known of it. */
 bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use);
-int nvs_homes_choose(struct nvs_function *fn, struct nvs_homes *homes);
+/* One for the N functions that call each other. */
+int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_homes *homes);
 
 /* ---- emit.c: counting and its end ---- */
 
@@ -277,11 +285,26 @@ int nvs_emit(struct nvs_function *fn, nvs_word w);
 int nvs_emit_count(struct nvs_function *fn, const struct nvs_homes *h, uint64_t n, unsigned guard,
 		   unsigned gap, unsigned wait, int p);
 int nvs_emit_start(struct nvs_function *fn, const struct nvs_homes *h, uint64_t n, int p);
-int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h, uint64_t counters);
+int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h);
 
 /* ---- place.c ---- */
 
-int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h, uint64_t counters);
-int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h, uint64_t counters);
+/* Make fn->out; the cubin stays as it is. */
+int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h);
+int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h);
+/* Mends what names places in the code, in the cubin. */
+void nvs_place_mend(struct nvs_function *fn);
+
+/* ---- group.c: kernels and functions that call each other ---- */
+
+/* Functions of one group count in the same registers. */
+struct nvs_groups {
+	uint32_t *group; /* of each section with code, by its number */
+	uint32_t *first; /* of each section, the function that begins it, and one; 0: none */
+	bool *pointed_into; /* an address within the section's code is handed out */
+};
+
+int nvs_groups_find(struct nvs_rebuilt *r, const struct nvs_cubin_functions *functions,
+		    struct nvs_arena *arena, struct nvs_groups *groups);
 
 #endif

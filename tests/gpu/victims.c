@@ -14,11 +14,13 @@
 
 enum { VICTIMS = 64 };
 
+static const struct victim_set *set;
 static CUdeviceptr slots, in, out;
 static void *cubin;
 static size_t size;
 static struct nvs_count_words words;
 static unsigned right, wrong;
+static int cubins_of; /* architecture */
 static struct {
 	uint64_t memory;
 	struct interp_counts counts;
@@ -38,8 +40,8 @@ static void must(CUresult r, const char *what)
 static uint64_t counters(void *arg, const char *kernel)
 {
 	(void)arg;
-	for (unsigned i = 0; i < victim_count; i++)
-		if (!strcmp(victims[i].name, kernel))
+	for (unsigned i = 0; i < set->count; i++)
+		if (!strcmp(set->victims[i].name, kernel))
 			return slots + i * NVS_COUNT_BYTES;
 	return 0;
 }
@@ -83,30 +85,31 @@ static void way(struct nvs_count_options o)
 	if (nvs_count_rewrite(cubin, size, &words, &o, &nvs_sass_heap, &counted) || !counted.cubin)
 		return;
 	must(cuModuleLoadData(&module, counted.cubin), "cuModuleLoadData");
-	must(cuMemsetD8(slots, 0, victim_count * NVS_COUNT_BYTES), "cuMemsetD8");
+	must(cuMemsetD8(slots, 0, VICTIMS * NVS_COUNT_BYTES), "cuMemsetD8");
 	for (uint32_t j = 0; j < counted.n; j++)
-		for (unsigned i = 0; i < victim_count; i++) {
+		for (unsigned i = 0; i < set->count; i++) {
 			struct nvs_count_sums sums;
 			uint64_t warps, threads;
 
-			if (strcmp(victims[i].name, counted.kernel[j].name) ||
+			if (strcmp(set->victims[i].name, counted.kernel[j].name) ||
 			    !counted.kernel[j].counters)
 				continue;
-			launch(module, &victims[i], victims[i].k);
+			launch(module, &set->victims[i], set->victims[i].k);
 			must(cuMemcpyDtoH(memory, out, sizeof(memory)), "cuMemcpyDtoH");
 			sums = sums_of(i);
 			warps = o.skip_off ? truth[i].counts.warp_on : truth[i].counts.warp;
 			threads = o.skip_off ? truth[i].counts.pred_on : truth[i].counts.thread;
 			if (victim_hash(memory, sizeof(memory)) == truth[i].memory &&
 			    sums.threads == threads &&
-			    (sums.warps == warps || by_timing(victims[i].name)) && !sums.wrapped) {
+			    (sums.warps == warps || by_timing(set->victims[i].name)) &&
+			    !sums.wrapped) {
 				right++;
 				continue;
 			}
 			wrong++;
 			printf("%s, place %u, home %u%s: memory %s, warps %llu not %llu, threads "
 			       "%llu not %llu%s\n",
-			       victims[i].name, o.place, o.home, o.skip_off ? ", skip" : "",
+			       set->victims[i].name, o.place, o.home, o.skip_off ? ", skip" : "",
 			       victim_hash(memory, sizeof(memory)) == truth[i].memory ? "same"
 										      : "other",
 			       (unsigned long long)sums.warps, (unsigned long long)warps,
@@ -121,7 +124,7 @@ static struct interp_counts turns(unsigned number, int k)
 {
 	struct victim_run run = {.cubin = cubin, .size = size};
 	struct interp_counts counts = {0};
-	struct victim v = victims[number];
+	struct victim v = set->victims[number];
 	char why[256];
 	uint64_t memory;
 
@@ -145,7 +148,7 @@ static void longest(enum nvs_count_place place)
 	uint64_t more, warps, threads;
 	CUmodule module;
 
-	while (strcmp(victims[i].name, "unrolled"))
+	while (strcmp(set->victims[i].name, "unrolled"))
 		i++;
 	a = turns(i, 79);
 	b = turns(i, 87);
@@ -155,8 +158,8 @@ static void longest(enum nvs_count_place place)
 	if (nvs_count_rewrite(cubin, size, &words, &o, &nvs_sass_heap, &counted) || !counted.cubin)
 		return;
 	must(cuModuleLoadData(&module, counted.cubin), "cuModuleLoadData");
-	must(cuMemsetD8(slots, 0, victim_count * NVS_COUNT_BYTES), "cuMemsetD8");
-	launch(module, &victims[i], 0x7fffffff);
+	must(cuMemsetD8(slots, 0, VICTIMS * NVS_COUNT_BYTES), "cuMemsetD8");
+	launch(module, &set->victims[i], 0x7fffffff);
 	sums = sums_of(i);
 	if (sums.warps == warps && sums.threads == threads && !sums.wrapped)
 		right++;
@@ -191,15 +194,14 @@ static void open_gpu(void)
 	}
 	must(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
 	must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-	snprintf(file, sizeof(file), "kernels-sm_%d.cubin", major == 7 ? 75 : major * 10);
-	cubin = victim_file(file, &size);
+	cubins_of = major == 7 ? 75 : major * 10;
 	snprintf(file, sizeof(file), "words-sm_%d.cubin", major * 10 + minor);
 	assembled = victim_file(file, &bytes);
 	if (nvs_count_words(assembled, bytes, &words, &missing)) {
 		printf("%s: no %s\n", file, missing);
 		exit(1);
 	}
-	must(cuMemAlloc(&slots, victim_count * NVS_COUNT_BYTES), "cuMemAlloc");
+	must(cuMemAlloc(&slots, VICTIMS * NVS_COUNT_BYTES), "cuMemAlloc");
 	must(cuMemAlloc(&in, sizeof(data)), "cuMemAlloc");
 	must(cuMemAlloc(&out, sizeof(data)), "cuMemAlloc");
 	for (unsigned i = 0; i < VICTIM_WORDS; i++) {
@@ -209,18 +211,19 @@ static void open_gpu(void)
 	must(cuMemcpyHtoD(in, data, sizeof(data)), "cuMemcpyHtoD");
 }
 
-int main(int argc, char **argv)
+static void all_ways(void)
 {
-	if (argc < 2 || chdir(argv[1])) {
-		fprintf(stderr, "usage: victims ROOT [--long]\n");
-		return 2;
-	}
-	open_gpu();
-	for (unsigned i = 0; i < victim_count; i++) {
+	char file[64];
+
+	snprintf(file, sizeof(file), "%s-sm_%d.cubin", set->file, cubins_of);
+	cubin = victim_file(file, &size);
+	for (unsigned i = 0; i < set->count; i++) {
 		struct victim_run run = {.cubin = cubin, .size = size};
 		char why[256] = "";
 
-		victim_run(&victims[i], &run, &truth[i].counts, &truth[i].memory, why, sizeof(why));
+		memset(&truth[i], 0, sizeof(truth[i]));
+		victim_run(&set->victims[i], &run, &truth[i].counts, &truth[i].memory, why,
+			   sizeof(why));
 	}
 	for (unsigned i = 0; i < 24; i++)
 		way((struct nvs_count_options){.warps = true,
@@ -228,6 +231,20 @@ int main(int argc, char **argv)
 					       .skip_off = i & 1,
 					       .place = i / 2 % 3,
 					       .home = i / 6});
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || chdir(argv[1])) {
+		fprintf(stderr, "usage: victims ROOT [--long]\n");
+		return 2;
+	}
+	open_gpu();
+	/* The first of them, which --long is about, comes last. */
+	for (unsigned i = victim_set_count; i-- > 0;) {
+		set = &victim_sets[i];
+		all_ways();
+	}
 	for (int place = NVS_COUNT_INLINE; argc > 2 && place <= NVS_COUNT_STUB; place++)
 		longest(place);
 	printf("%u right, %u wrong\n", right, wrong);

@@ -88,10 +88,11 @@ static void bra(struct step *s)
 	jump(s, mask, relative(s));
 }
 
-/* BRX, CALL and RET by a register: each group of threads with one target is a part. */
-static void jump_by_register(struct step *s, u32 r)
+/* BRX, CALL and RET by a register: each group of threads with one target is a part. ABSOLUTE: what
+ * stands in the instruction is no distance from it. */
+static void jump_by_register(struct step *s, u32 r, bool absolute)
 {
-	s64 base = relative(s);
+	s64 base = relative(s) - (absolute ? s->pc + STEP : 0);
 	u32 left = s->mask;
 
 	while (left) {
@@ -237,8 +238,9 @@ bool step_control(struct step *s)
 	case 0x142:
 		breaks(s);
 		return true;
-	case 0x144: /* CALL.REL */
-		jump_by_register(s, s->op == 0x944 ? RZ : field(s, 24, 8));
+	case 0x143: /* CALL.ABS, CALL.REL */
+	case 0x144:
+		jump_by_register(s, s->form == 4 ? RZ : field(s, 24, 8), (s->op & 0x1ff) == 0x143);
 		return true;
 	case 0x145:
 		bssy(s);
@@ -251,7 +253,7 @@ bool step_control(struct step *s)
 		return true;
 	case 0x149: /* BRX */
 	case 0x150: /* RET.REL */
-		jump_by_register(s, field(s, 24, 8));
+		jump_by_register(s, field(s, 24, 8), (s->op & 0x1ff) == 0x150 && bit(s, 85));
 		return true;
 	case 0x14d:
 		leave(s);

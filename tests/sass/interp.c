@@ -167,7 +167,7 @@ static void execute(struct warp *w, struct part *part)
 		s.mask = s.w->up[guard] != bit(&s, 15) ? part->mask : 0;
 	else
 		s.mask = part->mask & (bit(&s, 15) ? ~w->p[guard] : w->p[guard]);
-	if (counted(s.m->launch, part->pc / 16)) {
+	if (counted(s.m->launch, s.m->number[part->pc / 16])) {
 		n->warp++;
 		n->thread += __builtin_popcount(part->mask);
 		n->pred_on += __builtin_popcount(s.mask);
@@ -466,6 +466,7 @@ int interp_run(const struct interp_launch *launch, struct interp_counts *counts,
 	if (!m->failed)
 		run(m);
 	failed = m->failed;
+	unload_kernel(m);
 	free(m);
 	return failed ? -1 : 0;
 }

@@ -5,6 +5,7 @@
  * own rewriter made.
  */
 #include <elf.h>
+#include <stdlib.h>
 #include "tests/sass/machine.h"
 
 struct elf {
@@ -55,6 +56,112 @@ static unsigned attributes(struct machine *m, const struct elf *e, const Elf64_S
 	return params;
 }
 
+/* ---- code: sections one behind the other, the kernel's first, and what is written into them ----
+ */
+
+static u64 symbol_address(const struct elf *e, const u64 *at, const Elf64_Shdr *rel, u32 symbol)
+{
+	const Elf64_Sym *y = (const void *)(e->at + e->sec[rel->sh_link].sh_offset);
+
+	return y[symbol].st_shndx < e->head->e_shnum ? at[y[symbol].st_shndx] + y[symbol].st_value
+						     : 0;
+}
+
+static void put_bits(unsigned char *p, unsigned from, unsigned n, u64 v)
+{
+	for (unsigned i = 0; i < n; i++, v >>= 1)
+		p[(from + i) / 8] = (p[(from + i) / 8] & ~(1u << (from + i) % 8)) |
+				    (v & 1) << (from + i) % 8;
+}
+
+/* The kinds that nvlink 13.0 leaves in what it makes for sm_75 to sm_90. */
+static void relocate(struct machine *m, unsigned type, unsigned char *p, u64 v)
+{
+	switch (type) {
+	case 0x02: /* an address as data */
+		memcpy(p, &v, 8);
+		break;
+	case 0x38: /* its halves in an instruction */
+		put_bits(p, 32, 32, v);
+		break;
+	case 0x39:
+		put_bits(p, 32, 32, v >> 32);
+		break;
+	case 0x3a: /* CALL.ABS: counts of 4 bytes */
+		put_bits(p, 34, 47, v / 4);
+		break;
+	case 0x4b:
+		put_bits(p, 16, 8, v / 4);
+		put_bits(p, 34, 47, v / 4 >> 8);
+		break;
+	default:
+		fail(m, "a relocation of type %#x is not known", type);
+	}
+}
+
+/* In a section that lies at P now. */
+static void relocate_section(struct machine *m, const struct elf *e, const u64 *at, unsigned index,
+			     unsigned char *p, size_t room)
+{
+	for (unsigned i = 0; i < e->head->e_shnum; i++) {
+		const Elf64_Shdr *s = &e->sec[i];
+		unsigned each = s->sh_type == SHT_RELA ? 24 : 16;
+
+		if ((s->sh_type != SHT_RELA && s->sh_type != SHT_REL) || s->sh_info != index)
+			continue;
+		for (u64 o = 0; o < s->sh_size; o += each) {
+			const Elf64_Rela *r = (const void *)(e->at + s->sh_offset + o);
+			u64 v = symbol_address(e, at, s, ELF64_R_SYM(r->r_info));
+
+			if (r->r_offset + 16 <= room)
+				relocate(m, ELF64_R_TYPE(r->r_info), p + r->r_offset,
+					 v + (each == 24 ? r->r_addend : 0));
+		}
+	}
+}
+
+static bool has_code(const Elf64_Shdr *s)
+{
+	return s->sh_type == SHT_PROGBITS && s->sh_flags & SHF_EXECINSTR;
+}
+
+static void append(struct machine *m, const struct elf *e, u64 *at, const Elf64_Shdr *s)
+{
+	at[s - e->sec] = m->code_size;
+	memcpy(m->code + m->code_size, e->at + s->sh_offset, s->sh_size);
+	for (u64 i = 0; i < s->sh_size / 16; i++)
+		m->number[m->code_size / 16 + i] = i;
+	m->code_size += s->sh_size;
+}
+
+static void load_code(struct machine *m, const struct elf *e, const Elf64_Shdr *kernel)
+{
+	const Elf64_Shdr *constants = section(e, ".nv.constant", "3");
+	u64 *at = calloc(e->head->e_shnum, sizeof(*at));
+	size_t size = 0;
+
+	for (unsigned i = 0; i < e->head->e_shnum; i++)
+		size += has_code(&e->sec[i]) ? e->sec[i].sh_size : 0;
+	m->code = malloc(size);
+	m->number = calloc(size / 16 + 1, sizeof(*m->number));
+	append(m, e, at, kernel);
+	for (unsigned i = 0; i < e->head->e_shnum; i++)
+		if (has_code(&e->sec[i]) && &e->sec[i] != kernel)
+			append(m, e, at, &e->sec[i]);
+	for (unsigned i = 0; i < e->head->e_shnum; i++)
+		if (has_code(&e->sec[i]))
+			relocate_section(m, e, at, i, m->code + at[i], e->sec[i].sh_size);
+	if (constants && constants->sh_size + 16 <= BANK_BYTES)
+		relocate_section(m, e, at, constants - e->sec, m->bank[3], constants->sh_size + 16);
+	free(at);
+}
+
+void unload_kernel(struct machine *m)
+{
+	free(m->code);
+	free(m->number);
+}
+
 void load_kernel(struct machine *m)
 {
 	const struct interp_launch *a = m->launch;
@@ -76,8 +183,6 @@ void load_kernel(struct machine *m)
 		fail(m, "the cubin has no kernel %s", a->kernel);
 		return;
 	}
-	m->code = e.at + code->sh_offset;
-	m->code_size = code->sh_size;
 	m->cluster = 1;
 	shared = section(&e, ".nv.shared.", a->kernel);
 	m->shared_static = shared ? shared->sh_size : 0;
@@ -85,6 +190,7 @@ void load_kernel(struct machine *m)
 	fill(m, &e, 0, section(&e, ".nv.constant0.", a->kernel));
 	fill(m, &e, 2, section(&e, ".nv.constant2.", a->kernel));
 	fill(m, &e, 3, section(&e, ".nv.constant", "3"));
+	load_code(m, &e, code);
 	memcpy(m->bank[0], a->block, sizeof(a->block));
 	memcpy(m->bank[0] + 12, a->grid, sizeof(a->grid));
 	memcpy(m->bank[0] + 0x28, &(u32){LOCAL_BYTES}, 4);

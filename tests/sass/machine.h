@@ -26,7 +26,7 @@ enum {
 /* Threads of a warp that run together. Parts of one warp never run in the same step. */
 struct part {
 	u32 mask;
-	u32 pc; /* in bytes, of the kernel's section */
+	u32 pc; /* in bytes, of the machine's code */
 	enum part_state { RUNS, AT_BSYNC, AT_WARPSYNC, AT_BAR, AT_CLUSTER } state;
 	u32 wants; /* the barrier's number, or the mask that WARPSYNC waits for */
 	u32 threads; /* BAR: how many it waits for, 0: all */
@@ -88,8 +88,10 @@ struct machine {
 	const struct interp_launch *launch;
 	struct interp_counts *counts;
 	unsigned arch; /* 75 .. */
-	const unsigned char *code;
+	unsigned char
+		*code; /* the kernel's, and behind it that of the functions in other sections */
 	size_t code_size;
+	u32 *number; /* of each instruction in its section */
 	unsigned char bank[BANKS][BANK_BYTES];
 	unsigned shared_static, cluster;
 	struct block *blocks; /* of one cluster */
@@ -240,8 +242,9 @@ bool abs_b(const struct step *s);
 bool abs_c(const struct step *s);
 u64 constant(const struct step *s, unsigned bank, u32 at, unsigned bytes);
 
-/* load.c: finds the kernel that is to be launched, and its constants. */
+/* load.c: finds the kernel that is to be launched, its constants, and what it may call. */
 void load_kernel(struct machine *m);
+void unload_kernel(struct machine *m);
 
 void fail(struct machine *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void fail_at(struct step *s, const char *what);

@@ -6,13 +6,31 @@
 #include <string.h>
 #include "tests/sass/victims.h"
 
-const struct victim victims[] = {
 #define KERNEL(name, gx, gy, bx, by, shared, n, k) {#name, {gx, gy, 1}, {bx, by, 1}, shared, n, k},
+
+const struct victim victims[] = {
 #include "tests/sass/kernels.h"
-#undef KERNEL
 };
 
 const unsigned victim_count = sizeof(victims) / sizeof(*victims);
+
+static const struct victim apart[] = {
+#include "tests/sass/apart.h"
+};
+
+#undef KERNEL
+
+#define SET(file, victims)                                          \
+	{                                                           \
+		file, victims, sizeof(victims) / sizeof(*(victims)) \
+	}
+
+const struct victim_set victim_sets[] = {
+	SET("kernels", victims),
+	SET("apart", apart),
+};
+
+const unsigned victim_set_count = sizeof(victim_sets) / sizeof(*victim_sets);
 
 bool victim_runs_on(const struct victim *v, unsigned arch)
 {

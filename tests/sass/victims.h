@@ -16,6 +16,16 @@ struct victim {
 extern const struct victim victims[];
 extern const unsigned victim_count;
 
+/* Those, and others that no H200 has run yet: each set's cubins are FILE-sm_N.cubin. */
+struct victim_set {
+	const char *file;
+	const struct victim *victims;
+	unsigned count;
+};
+
+extern const struct victim_set victim_sets[];
+extern const unsigned victim_set_count;
+
 /* What the H200 left in memory, as FNV-1a, and ncu's counts of it. */
 struct victim_truth {
 	char name[16];

@@ -27,6 +27,9 @@ static struct arch {
 	      {.arch = 80, .gpu = 89},
 	      {.arch = 90, .gpu = 90}};
 
+static const struct victim_set *set;
+static const char *only; /* kernel that is to count; NULL: all */
+
 /* Counters of each victim, and what the original does. */
 static unsigned char (*slots)[NVS_COUNT_BYTES];
 static struct truth {
@@ -45,7 +48,7 @@ struct way {
 
 static struct victim launched(const struct way *w, unsigned number)
 {
-	struct victim v = victims[number];
+	struct victim v = set->victims[number];
 
 	if (w->small) {
 		v.grid[0] = strcmp(v.name, "cluster") ? 1 : 2;
@@ -57,8 +60,8 @@ static struct victim launched(const struct way *w, unsigned number)
 static uint64_t counters(void *arg, const char *kernel)
 {
 	(void)arg;
-	for (unsigned i = 0; i < victim_count; i++)
-		if (!strcmp(victims[i].name, kernel))
+	for (unsigned i = 0; i < set->count && (!only || !strcmp(only, kernel)); i++)
+		if (!strcmp(set->victims[i].name, kernel))
 			return (uint64_t)(uintptr_t)slots[i];
 	return 0;
 }
@@ -77,7 +80,7 @@ static void describe(const struct way *w, const struct victim *v, char *text, si
 
 static void originals(const struct way *w)
 {
-	for (unsigned i = 0; i < victim_count; i++) {
+	for (unsigned i = 0; i < set->count; i++) {
 		struct victim_run run = {.cubin = w->arch->cubin,
 					 .size = w->arch->size,
 					 .from = w->options.from,
@@ -87,7 +90,7 @@ static void originals(const struct way *w)
 		char why[256] = "";
 
 		memset(&truth[i], 0, sizeof(truth[i]));
-		if (victim_runs_on(&victims[i], w->arch->arch))
+		if (victim_runs_on(&set->victims[i], w->arch->arch))
 			victim_run(&v, &run, &truth[i].counts, &truth[i].memory, why, sizeof(why));
 		EXPECT_STR(why, "");
 	}
@@ -109,7 +112,7 @@ static void compare(const struct way *w, unsigned number, const struct nvs_count
 	char why[256] = "", what[128], is[512], should[512];
 	uint64_t memory = 0;
 
-	describe(w, &victims[number], what, sizeof(what));
+	describe(w, &set->victims[number], what, sizeof(what));
 	memset(slots[number], 0, NVS_COUNT_BYTES);
 	victim_run(&v, &run, &unused, &memory, why, sizeof(why));
 	nvs_count_sum(slots[number], NVS_COUNT_SLOTS, &sums);
@@ -156,17 +159,17 @@ static void count(struct way *w)
 				    &nvs_sass_heap, &counted),
 		  0);
 	EXPECT(!counted.cubin == refused(w));
-	for (unsigned i = 0; i < victim_count && counted.cubin; i++) {
-		const struct nvs_counted_kernel *k = kernel_of(&counted, victims[i].name);
+	for (unsigned i = 0; i < set->count && counted.cubin; i++) {
+		const struct nvs_counted_kernel *k = kernel_of(&counted, set->victims[i].name);
 		char is[256], what[128];
 
-		if (!victim_runs_on(&victims[i], w->arch->arch) ||
+		if (!victim_runs_on(&set->victims[i], w->arch->arch) ||
 		    (w->small && truth[i].counts.warp > LONG))
 			continue;
 		if (k && k->counters) {
 			compare(w, i, &counted);
-		} else if (!stays(&victims[i], &w->options)) {
-			describe(w, &victims[i], what, sizeof(what));
+		} else if (!stays(&set->victims[i], &w->options)) {
+			describe(w, &set->victims[i], what, sizeof(what));
 			snprintf(is, sizeof(is), "%s: %s at %#x", what, k && k->why ? k->why : "?",
 				 k ? k->why_at : 0);
 			EXPECT_STR(is, "");
@@ -280,8 +283,8 @@ static void carries(const struct arch *a, const char *name, enum nvs_count_place
 	if (code.data)
 		EXPECT(weigh(counted.cubin + (code.data - counted.cubin), code.size) > 2);
 	originals(&w);
-	for (unsigned i = 0; i < victim_count; i++) {
-		if (strcmp(victims[i].name, name))
+	for (unsigned i = 0; i < set->count; i++) {
+		if (strcmp(set->victims[i].name, name))
 			continue;
 		truth[i].counts.warp <<= SHIFT;
 		truth[i].counts.thread <<= SHIFT;
@@ -297,7 +300,7 @@ static void open_arch(struct arch *a)
 	size_t size;
 	void *words;
 
-	snprintf(file, sizeof(file), "kernels-sm_%u.cubin", a->arch);
+	snprintf(file, sizeof(file), "%s-sm_%u.cubin", set->file, a->arch);
 	a->cubin = victim_file(file, &a->size);
 	snprintf(file, sizeof(file), "words-sm_%u.cubin", a->gpu);
 	words = victim_file(file, &size);
@@ -306,26 +309,74 @@ static void open_arch(struct arch *a)
 	free(words);
 }
 
+static unsigned number_of(const char *name)
+{
+	unsigned i = 0;
+
+	while (strcmp(set->victims[i].name, name))
+		i++;
+	return i;
+}
+
+/* Of kernels that share functions one counts: the other does what it did. Where such functions end
+ * threads, they would have to know which of both it was. */
+static void one_of_group(struct way *w)
+{
+	struct nvs_counted counted = {0};
+	unsigned idle = number_of("shares");
+
+	w->options = (struct nvs_count_options){.counters = counters};
+	w->small = false;
+	originals(w);
+	memset(&truth[idle].counts, 0, sizeof(truth[idle].counts));
+	only = "shares2";
+	EXPECT_EQ(nvs_count_rewrite(w->arch->cubin, w->arch->size, &w->arch->words, &w->options,
+				    &nvs_sass_heap, &counted),
+		  0);
+	EXPECT_EQ(counted.rewritten, 1);
+	w->options.warps = w->options.threads = true;
+	compare(w, number_of(only), &counted);
+	compare(w, idle, &counted);
+	nvs_counted_free(&counted, &nvs_sass_heap);
+	only = "leaves";
+	EXPECT_EQ(nvs_count_rewrite(w->arch->cubin, w->arch->size, &w->arch->words, &w->options,
+				    &nvs_sass_heap, &counted),
+		  0);
+	EXPECT(!counted.cubin);
+	EXPECT_STR(kernel_of(&counted, only)->why,
+		   "functions that end threads are shared by kernels that do not count");
+	nvs_counted_free(&counted, &nvs_sass_heap);
+	only = NULL;
+}
+
+static void architecture(struct arch *a)
+{
+	struct way way = {.arch = a};
+
+	open_arch(a);
+	places(&way);
+	if (a->gpu == a->arch) {
+		homes(&way);
+		levels(&way);
+	}
+	if (!strcmp(set->file, "apart"))
+		one_of_group(&way);
+	for (unsigned place = NVS_COUNT_INLINE; place <= NVS_COUNT_STUB; place++) {
+		if (a->arch != 90 || set != victim_sets)
+			break;
+		carries(a, "nested", place);
+		carries(a, "ragged", place);
+		carries(a, "matmul", place);
+	}
+	free(a->cubin);
+}
+
 int main(void)
 {
-	slots = calloc(victim_count, sizeof(*slots));
-	for (struct arch *a = arches; a < arches + sizeof(arches) / sizeof(*arches); a++) {
-		struct way way = {.arch = a};
-
-		open_arch(a);
-		places(&way);
-		if (a->gpu == a->arch) {
-			homes(&way);
-			levels(&way);
-		}
-		if (a->arch == 90)
-			for (unsigned place = NVS_COUNT_INLINE; place <= NVS_COUNT_STUB; place++) {
-				carries(a, "nested", place);
-				carries(a, "ragged", place);
-				carries(a, "matmul", place);
-			}
-		free(a->cubin);
-	}
+	slots = calloc(VICTIMS, sizeof(*slots));
+	for (set = victim_sets; set < victim_sets + victim_set_count; set++)
+		for (unsigned i = 0; i < sizeof(arches) / sizeof(*arches); i++)
+			architecture(&arches[i]);
 	free(slots);
 	return expect_done();
 }

@@ -39,7 +39,8 @@ struct nvs_rec_counter {
 enum nvs_count_cause {
 	NVS_COUNT_SYNC = 1, /* the program has waited for the GPU */
 	NVS_COUNT_LAUNCH = 2, /* the thread's call NUMBER has launched, and was waited for */
-	NVS_COUNT_WINDOW = 3, /* recording begins or ends */
+	NVS_COUNT_WINDOW =
+		3, /* a window is about to end, by the call NUMBER; or, UNREAD, to begin */
 	NVS_COUNT_CONTEXT = 4, /* a context is about to end */
 	NVS_COUNT_EXIT = 5, /* the program ends */
 };

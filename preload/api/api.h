@@ -236,7 +236,11 @@ struct nvs_api_counting {
 	void (*unloaded)(uint64_t handle); /* a module, or a library */
 	void (*ends)(uint64_t context, bool certain); /* as nvs_api_context_ends */
 	void (*ended)(uint64_t context);
+	/* from=profiler: the call of FRAME is about to begin or to end what is wanted */
+	void (*window)(const struct nvs_api_frame *frame, bool begins);
 };
+/* from=profiler: between cuProfilerStart and cuProfilerStop */
+extern _Atomic bool nvs_api_profiled;
 extern const struct nvs_api_counting *_Atomic nvs_api_counting;
 static inline const struct nvs_api_counting *nvs_api_who_counts(void)
 {

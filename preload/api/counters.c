@@ -48,7 +48,7 @@ void nvs_counting_leave(struct nvs_counting *c, int mode)
 	nvs_calls.quiet--;
 }
 
-static void nap(long ns)
+void nvs_counting_nap(long ns)
 {
 	struct timespec time = {0, ns};
 
@@ -62,7 +62,7 @@ bool nvs_counting_lock(struct nvs_counting *c)
 
 	for (int i = 0; i < LOCK_MS && !atomic_compare_exchange_strong(&c->lock, &none, 1); i++) {
 		none = 0;
-		nap(1000000);
+		nvs_counting_nap(1000000);
 	}
 	return !none;
 }
@@ -106,7 +106,7 @@ bool nvs_counting_wait(struct nvs_counting *c, uint64_t stream, unsigned ms)
 		if (r != NOT_READY)
 			return !r;
 		if (i >= 20)
-			nap(50000);
+			nvs_counting_nap(50000);
 	}
 	return false;
 }

@@ -6,7 +6,8 @@
  * They are copied on a stream of our own that waits for no other one. All the same the driver may
  * have put it on a channel behind work that waits for this very thread; so a reading gives up after
  * a while, and the next one finds what it has left. Counters only grow, and never begin anew: what
- * is told is what they have grown by.
+ * is told is what they have grown by. While one is made no handler of the program's comes in
+ * between, which might jump out of it for ever.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -151,7 +152,7 @@ static void take(struct nvs_counting *c, struct nvs_kernel_counter *first,
 			count.flags = NVS_COUNT_WRAPPED;
 		counter->warp = sums.warps;
 		counter->thread = sums.threads;
-		if (count.warp || count.thread)
+		if ((count.warp || count.thread) && !c->discard)
 			tell_count(t, &count);
 	}
 }
@@ -221,7 +222,9 @@ static bool enter_context(struct nvs_counting *c, bool *pushed)
 
 static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_t number)
 {
-	bool last = cause == NVS_COUNT_EXIT || cause == NVS_COUNT_CONTEXT, pushed, read = false;
+	bool last = cause == NVS_COUNT_EXIT || cause == NVS_COUNT_CONTEXT ||
+		    cause == NVS_COUNT_WINDOW;
+	bool pushed, read = false;
 	unsigned ms = last ? LAST_MS : SOON_MS;
 	struct telling *t = nvs_alloc(sizeof(*t));
 	uint64_t begin = nvs_api_now(), context;
@@ -238,13 +241,17 @@ static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_
 		 * legacy one, at least. */
 		if (last)
 			nvs_counting_wait(c, 0, ms);
-		read = read_all(c, cause == NVS_COUNT_EXIT, ms, t);
+		read = read_all(c,
+				cause == NVS_COUNT_EXIT || cause == NVS_COUNT_WINDOW || c->discard,
+				ms, t);
 	}
 	if (pushed)
 		c->driver.pop(&context);
 	nvs_counting_leave(c, mode);
-	if (!read || t->room.rec.ncounts)
+	/* Of a launch that it has executed nothing is told too. */
+	if (!read || t->room.rec.ncounts || (cause == NVS_COUNT_LAUNCH && !c->discard))
 		flush(t, read ? 0 : NVS_COUNT_UNREAD);
+	c->discard = c->discard && !read;
 	nvs_free(t, sizeof(*t));
 	c->read_end = nvs_api_now();
 	c->read_cost = c->read_end - begin;
@@ -271,29 +278,77 @@ static bool affords(struct nvs_counting *c, enum nvs_count_cause cause)
 	return true;
 }
 
+/* What another thread reads at the moment need not be read again, but what is to be told of one
+ * launch or moment. The same thread's can only be one that a handler has interrupted. */
+static bool claim(struct nvs_counting *c, enum nvs_count_cause cause)
+{
+	uint32_t own = (uint32_t)nvs_sys_gettid(), holder = 0;
+
+	for (unsigned i = 0; i < LAST_MS * 10; i++) {
+		if (atomic_compare_exchange_strong(&c->reading, &holder, own))
+			return true;
+		if (cause == NVS_COUNT_SYNC || holder == own)
+			return false;
+		holder = 0;
+		nvs_counting_nap(100000);
+	}
+	return false;
+}
+
+static bool wanted(const struct nvs_counting *c)
+{
+	if (!nvs_session_active() || atomic_load(&nvs_writer_signal.ended))
+		return false;
+	return c->able && atomic_load(&c->first);
+}
+
+static bool outside(void)
+{
+	return nvs_options()->values.from_profiler && !atomic_load(&nvs_api_profiled);
+}
+
+static bool claim_and_read(struct nvs_counting *c, enum nvs_count_cause cause, uint64_t number,
+			   bool discard)
+{
+	uint64_t mask = nvs_sys_block_async();
+	bool read = false;
+
+	if (claim(c, cause)) {
+		c->discard |= discard;
+		if (affords(c, cause))
+			read = read_now(c, cause, number);
+		atomic_store(&c->reading, 0);
+	}
+	nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
+	return read;
+}
+
 bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number)
 {
 	struct nvs_counting *c = nvs_counting();
-	uint32_t none = 0;
 	int saved = errno;
-	bool read = false;
+	bool read;
 
-	if (!c || !nvs_session_active() || atomic_load(&nvs_writer_signal.ended))
+	if (!c || !nvs_session_active())
 		return false;
 	if (atomic_load(&c->untold))
 		nvs_load_tell(c);
-	if (!c->able || !atomic_load(&c->first))
+	if (!wanted(c) || outside())
 		return false;
-	if (cause != NVS_COUNT_EXIT && !any_due(c))
+	if (cause != NVS_COUNT_EXIT && cause != NVS_COUNT_LAUNCH && !any_due(c))
 		return true;
-	/* Another thread's reading takes what there is, or what it leaves is taken later. */
-	if (!atomic_compare_exchange_strong(&c->reading, &none, 1))
-		return false;
-	if (affords(c, cause))
-		read = read_now(c, cause, number);
-	atomic_store(&c->reading, 0);
+	read = claim_and_read(c, cause, number, false);
 	errno = saved;
 	return read;
+}
+
+/* What has been counted before it begins is nobody's; what is in it is read when it ends. */
+static void window(const struct nvs_api_frame *frame, bool begins)
+{
+	struct nvs_counting *c = nvs_counting();
+
+	if (c && !nvs_calls.quiet && wanted(c))
+		claim_and_read(c, NVS_COUNT_WINDOW, frame->number, begins);
 }
 
 /* ---- what the program does ---- */
@@ -378,7 +433,7 @@ static void called(const struct nvs_api_frame *frame, const struct nvs_api *api,
 		mark(&c->graph_launched, &c->graph_stream, stream);
 	else
 		launched(c, kept(frame, api, api->launched), stream);
-	if (nvs_options()->values.exact)
+	if (nvs_options()->values.exact && !outside())
 		wait_and_read(frame, api, stream);
 	errno = saved;
 }
@@ -448,6 +503,7 @@ struct nvs_counting *nvs_counting_start(void)
 		.unloaded = nvs_load_forget,
 		.ends = ends,
 		.ended = ended,
+		.window = window,
 	};
 	struct nvs_counting *c = nvs_counting();
 	void *none = NULL;

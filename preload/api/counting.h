@@ -90,6 +90,7 @@ struct nvs_counting {
 	/* Of graphs, as of a counter */
 	_Atomic uint64_t graph_launched, graph_stream;
 	_Atomic uint32_t reading; /* a thread is at what follows */
+	bool discard; /* what the next reading finds is of before the window */
 	uint8_t *memory; /* to read into, registered with the driver */
 	uint64_t outstanding; /* stream of ours that may still write there; 0: none */
 	uint64_t read_end, read_cost; /* ticks of the latest reading */
@@ -104,6 +105,7 @@ struct nvs_counting *nvs_counting_start(void);
 /* Calls of the driver's from here on are ours, and no capture is disturbed by them. */
 void nvs_counting_enter(struct nvs_counting *c, int *mode);
 void nvs_counting_leave(struct nvs_counting *c, int mode);
+void nvs_counting_nap(long ns);
 /* False: not to be had in time. */
 bool nvs_counting_lock(struct nvs_counting *c);
 void nvs_counting_unlock(struct nvs_counting *c);

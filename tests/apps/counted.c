@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * counted CUBIN HOW [TIMES]: each kernel of tests/sass/kernels.h TIMES times: "direct", "captured",
- * "built"; "unread" exits without having waited for any; "killed" dies behind the first half.
+ * "built"; "unread" exits without having waited for any; "killed" dies behind the first half; of
+ * "profiled" every other one runs between cuProfilerStart and cuProfilerStop.
  * Prints a checksum a kernel, of what it has left in memory.
  */
 #include <signal.h>
@@ -108,11 +109,17 @@ int main(int argc, char **argv)
 		CK(cuModuleGetFunction(&f, m, victims[i].name));
 		CK(cuMemsetD32_v2(out, 0, WORDS));
 		CK(cuCtxSynchronize());
+		if (!strcmp(how, "profiled") && i % 2)
+			CK(cuProfilerStart());
 		for (int k = 0; k < times; k++)
 			if (*how == 'c' || *how == 'b')
 				launch_graph(&victims[i], f);
 			else
 				launch(&victims[i], f, NULL);
+		if (!strcmp(how, "profiled")) {
+			CK(cuStreamSynchronize(stream));
+			CK(cuProfilerStop());
+		}
 		if (strcmp(how, "unread"))
 			print(victims[i].name);
 	}

@@ -33,6 +33,40 @@ enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3 };
 
 /* ---- the driver's side ---- */
 
+bool nvs_counting_find_driver(struct nvs_counting_driver *d)
+{
+	struct {
+		void **to;
+		const char *name;
+	} wanted[] = {
+		{(void **)&d->get_current, "cuCtxGetCurrent"},
+		{(void **)&d->push, "cuCtxPushCurrent_v2"},
+		{(void **)&d->pop, "cuCtxPopCurrent_v2"},
+		{(void **)&d->get_device, "cuCtxGetDevice"},
+		{(void **)&d->device_count, "cuDeviceGetCount"},
+		{(void **)&d->device_attribute, "cuDeviceGetAttribute"},
+		{(void **)&d->granularity, "cuMemGetAllocationGranularity"},
+		{(void **)&d->reserve, "cuMemAddressReserve"},
+		{(void **)&d->create, "cuMemCreate"},
+		{(void **)&d->map, "cuMemMap"},
+		{(void **)&d->access, "cuMemSetAccess"},
+		{(void **)&d->set, "cuMemsetD8Async"},
+		{(void **)&d->copy, "cuMemcpyDtoHAsync_v2"},
+		{(void **)&d->enlist, "cuMemHostRegister_v2"},
+		{(void **)&d->stream_create, "cuStreamCreate"},
+		{(void **)&d->stream_query, "cuStreamQuery"},
+	};
+	bool all = true;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		*wanted[i].to = nvs_api_driver(wanted[i].name);
+		all = all && *wanted[i].to;
+	}
+	/* Old ones do not have it, nor captures that are disturbed. */
+	*(void **)&d->exchange_mode = nvs_api_driver("cuThreadExchangeStreamCaptureMode");
+	return all;
+}
+
 void nvs_counting_enter(struct nvs_counting *c, int *mode)
 {
 	nvs_calls.quiet++;

@@ -102,6 +102,8 @@ struct nvs_counting *nvs_counting(void);
 struct nvs_counting *nvs_counting_start(void);
 
 /* counters.c */
+/* False: the driver lacks one that is needed. */
+bool nvs_counting_find_driver(struct nvs_counting_driver *d);
 /* Calls of the driver's from here on are ours, and no capture is disturbed by them. */
 void nvs_counting_enter(struct nvs_counting *c, int *mode);
 void nvs_counting_leave(struct nvs_counting *c, int mode);

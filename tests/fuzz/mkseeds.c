@@ -307,6 +307,71 @@ static void trace(uint32_t parts)
 	mk_close(&m);
 }
 
+/* ---- instructions ---- */
+
+static void counter(struct mk *m, uint32_t number, const char *name, const char *why)
+{
+	struct nvs_rec_counter *rec = mk_rec(m, NVS_REC_COUNTER,
+					     sizeof(*rec) + strlen(name) + strlen(why));
+
+	rec->rec.flags = *why ? 0 : NVS_COUNT_WARP | NVS_COUNT_THREAD;
+	rec->counter = number;
+	rec->instructions = 40;
+	rec->length = (uint32_t)strlen(name);
+	rec->reason_length = (uint32_t)strlen(why);
+	memcpy(rec->text, name, rec->length);
+	memcpy(rec->text + rec->length, why, rec->reason_length);
+}
+
+static void count(struct mk *m, uint32_t flags, uint32_t thread, uint32_t cause, uint32_t n)
+{
+	struct nvs_rec_count *rec = mk_rec(m, NVS_REC_COUNT,
+					   sizeof(*rec) + n * sizeof(rec->counts[0]));
+
+	rec->rec.flags = (uint16_t)flags;
+	rec->thread = thread;
+	rec->cause = cause;
+	rec->number = 3;
+	rec->ncounts = n;
+	for (uint32_t i = 0; i < n; i++)
+		rec->counts[i] = (struct nvs_count){.counter = i,
+						    .flags = i == 2 ? NVS_COUNT_WRAPPED : 0,
+						    .warp = UINT64_MAX / 2,
+						    .thread = 1ull << 60};
+}
+
+/* Kernels that count, that do not, and of no name; readings behind a launch and a graph's, in two
+ * records, of a counter that there is not, and one that failed. */
+static void instructions(void)
+{
+	struct mk m = {.time = 1000};
+	FILE *file;
+
+	mk_frame_begin(&m, 0, NULL);
+	mk_header(&m);
+	mk_thread(&m, 0, 100, "app");
+	mk_channel(&m, 0);
+	counter(&m, 0, "_Z1fv\t", "");
+	counter(&m, 1, "_Z1gv", "it calls by table");
+	counter(&m, NVS_NONE, "", "it has no code for this GPU");
+	counter(&m, 2, "_Z1fv\t", "");
+	calls(&m);
+	count(&m, NVS_COUNT_MORE, 0, NVS_COUNT_LAUNCH, 1);
+	count(&m, 0, 0, NVS_COUNT_LAUNCH, 3);
+	count(&m, NVS_COUNT_UNREAD, NVS_NONE, NVS_COUNT_SYNC, 0);
+	count(&m, 0, NVS_NONE, NVS_COUNT_EXIT, 5);
+	mk_end(&m);
+	put(file = create("trace/counts"), m.buf, m.len);
+	fclose(file);
+	/* As many reports as there are, once at least: a few of them tell of it. */
+	for (unsigned choice = 0; choice < 3 * 15; choice++) {
+		put(file = create("report/counts-%u", choice), m.buf, m.len);
+		fputc((int)choice, file);
+		fclose(file);
+	}
+	mk_close(&m);
+}
+
 /* ---- code ---- */
 
 /* In two pieces, once more, and one that is cut. */
@@ -538,6 +603,7 @@ int main(int argc, char **argv)
 	}
 	for (uint32_t parts = 1; parts <= 5; parts++)
 		trace(parts);
+	instructions();
 	images();
 	nvtx();
 	raw();

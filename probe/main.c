@@ -23,6 +23,8 @@ static const struct study_name {
 	 "FILE, a text of methods as --dump prints it; - is stdin"},
 	{"graph", probe_graph, "rvN", 200,
 	 "launches of graphs by their length: time, bytes, steps"},
+	{"bench", probe_bench, "vnlodkx", 0,
+	 "[NAME...]: microbenchmarks of the GPU by kernels of our own"},
 	{"copies", probe_copies, "s", 0, NULL},
 	{"graph-launches", probe_graph_launches, "rN", 20, NULL},
 };
@@ -32,7 +34,8 @@ static void usage(FILE *f)
 {
 	fprintf(f,
 		"Usage: nvsnoop-probe STUDY [OPTION...]\n"
-		"       nvsnoop-probe submit FILE [OPTION...]\n\n"
+		"       nvsnoop-probe submit FILE [OPTION...]\n"
+		"       nvsnoop-probe bench [NAME...] [OPTION...]\n\n"
 		"Submits commands of its own to the GPU, in a process and on channels of its own,\n"
 		"and measures them by the GPU's clock. Needs no root and no profiler.\n\n"
 		"Studies:\n");
@@ -50,12 +53,18 @@ static void usage(FILE *f)
 		"  --iterations=N   transfers a submission (as many as take 200 us)\n"
 		"  --compare        dma: what CUPTI, events and the host say of the driver's\n"
 		"                   copies, beside ours of the same size and mode\n"
-		"  --dry-run        submit: only write the words, for nvsnoop-report --raw\n"
+		"  --dry-run        submit: only write the words, for nvsnoop-report --raw;\n"
+		"                   bench: only assemble the kernels and read them back\n"
 		"  --unsafe         submit: whatever addresses, classes and grids there are\n"
 		"  --src=FILE       submit: what $src holds, up to 1 MiB\n"
 		"  --dst=FILE       submit: write what $dst holds afterwards\n"
 		"  --channel=NAME   submit: compute, HtoD or DtoH (as the classes need)\n"
 		"  --timeout=N      submit: seconds to wait for a payload (5)\n"
+		"  --list           bench: which there are\n"
+		"  --save=FILE      bench: also write the raw samples\n"
+		"  --load=FILE      bench: tell of samples that were saved, without a GPU\n"
+		"  --card           bench: the GPU's card, a page of Markdown\n"
+		"  --check=FILE     bench: hold the GPU against such a card; status as diff's\n"
 		"  --help, --version\n",
 		PROBE_SIZES_MAX);
 }
@@ -154,6 +163,11 @@ static const struct option known[] = {
 	{"dst", required_argument, NULL, 'b'},
 	{"channel", required_argument, NULL, 'c'},
 	{"timeout", required_argument, NULL, 't'},
+	{"list", no_argument, NULL, 'l'},
+	{"save", required_argument, NULL, 'o'},
+	{"load", required_argument, NULL, 'd'},
+	{"card", no_argument, NULL, 'k'},
+	{"check", required_argument, NULL, 'x'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
@@ -163,7 +177,7 @@ static const struct option known[] = {
 static void check_takes(const struct study_name *study, const char *given)
 {
 	for (const struct option *o = known; o->name; o++)
-		if (strchr("rvsNimnuabct", o->val) && strchr(given, o->val) &&
+		if (strchr("rvsNimnuabctlodkx", o->val) && strchr(given, o->val) &&
 		    !strchr(study->takes, o->val)) {
 			fprintf(stderr, "nvsnoop-probe: %s takes no --%s; try --help\n",
 				study->name, o->name);
@@ -235,6 +249,21 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 		case 't':
 			o->timeout = (uint32_t)number(optarg, 1, 3600, "timeout");
 			break;
+		case 'l':
+			o->list = true;
+			break;
+		case 'o':
+			o->save = optarg;
+			break;
+		case 'd':
+			o->load = optarg;
+			break;
+		case 'k':
+			o->card = true;
+			break;
+		case 'x':
+			o->check = optarg;
+			break;
 		case 'h':
 			usage(stdout);
 			told();
@@ -251,12 +280,28 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 	return given;
 }
 
+static bool both(const char *given, char a, char b)
+{
+	return strchr(given, a) && strchr(given, b);
+}
+
+/* Of bench's options those that leave no room for another. */
+static void check_bench(const char *given)
+{
+	if (both(given, 'k', 'f') || both(given, 'x', 'f') || both(given, 'k', 'x'))
+		wrong("%s", "one of --format, --card and --check at a time");
+	if (both(given, 'd', 'o') || both(given, 'd', 'g'))
+		wrong("%s", "--load needs no GPU, and takes neither --gpu nor --save");
+	if (strchr(given, 'n') && strpbrk(given, "fvodkx"))
+		wrong("%s", "--dry-run measures nothing, and takes --gpu alone");
+}
+
 int main(int argc, char **argv)
 {
 	struct probe_options options = {.timeout = 5};
 	const struct study_name *study = studies;
 	const char *given;
-	bool text;
+	bool text, bench;
 
 	argv[0] = (char *)"nvsnoop-probe";
 	given = read_options(&options, argc, argv);
@@ -271,12 +316,18 @@ int main(int argc, char **argv)
 		wrong("%s", "submit which FILE? - is standard input");
 	if (text)
 		options.file = argv[optind];
-	if (optind + 1 < argc)
+	bench = study->run == probe_bench;
+	if (bench) {
+		options.names = argv + optind + 1;
+		options.nnames = argc - optind - 1;
+	} else if (optind + 1 < argc)
 		wrong(text ? "one FILE at a time, not also '%s'"
 			   : "one study at a time, not also '%s'",
 		      argv[optind + 1]);
 	check_takes(study, given);
-	if (options.dry_run && strchr(given, 'f'))
+	if (bench)
+		check_bench(given);
+	else if (options.dry_run && strchr(given, 'f'))
 		wrong("%s", "--dry-run writes words, and takes no --format");
 	if (!options.repeat)
 		options.repeat = study->repeat;

@@ -20,8 +20,13 @@ struct probe_options {
 	const char *src, *dst; /* submit: files for $src and of $dst; NULL: none */
 	const char *channel; /* submit: probe_lane.name, or its last word; NULL: by what it says */
 	uint32_t timeout; /* submit: seconds */
-	bool dry_run, unsafe; /* submit */
+	bool dry_run; /* submit, bench */
+	bool unsafe; /* submit */
 	uint32_t from, to; /* nodes of a chain; to 0: the study's own */
+	bool list, card; /* bench */
+	const char *save, *load, *check; /* bench: files; NULL: none */
+	char **names; /* bench: which; none: all but the slow ones */
+	int nnames;
 };
 
 /* Each prints its result; the exit status. */
@@ -30,6 +35,7 @@ int probe_copies(const struct probe_options *options); /* what --compare runs by
 int probe_doorbell(const struct probe_options *options);
 int probe_submit_text(const struct probe_options *options);
 int probe_graph(const struct probe_options *options);
+int probe_bench(const struct probe_options *options);
 /* What probe_graph() has recorded; prints nothing. */
 int probe_graph_launches(const struct probe_options *options);
 

@@ -216,7 +216,12 @@ static bool narrow(const struct probe_table *t, int *width)
 	return some;
 }
 
-static void print_text(const struct probe_table *t, const struct probe_session *s)
+void probe_print_wrapped(const char *words)
+{
+	print_wrapped(words, (size_t)terminal_width());
+}
+
+void probe_table_text(const struct probe_table *t)
 {
 	int width[MOST_COLUMNS] = {0};
 	bool two = false, left_out;
@@ -228,8 +233,6 @@ static void print_text(const struct probe_table *t, const struct probe_session *
 		two |= strchr(t->columns[i].heading, '\n') != NULL;
 	}
 	left_out = narrow(t, width);
-	print_wrapped(probe_machine(s), (size_t)terminal_width());
-	putchar('\n');
 	for (int64_t row = two ? -2 : -1; row < (int64_t)t->nrows; row++)
 		print_line(t, row, width);
 	if (t->nnotes || left_out)
@@ -241,7 +244,14 @@ static void print_text(const struct probe_table *t, const struct probe_session *
 			      (size_t)terminal_width());
 }
 
-static void print_quoted(const char *words)
+static void print_text(const struct probe_table *t, const struct probe_session *s)
+{
+	probe_print_wrapped(probe_machine(s));
+	putchar('\n');
+	probe_table_text(t);
+}
+
+void probe_print_quoted(const char *words)
 {
 	putchar('"');
 	for (; *words; words++)
@@ -257,7 +267,7 @@ static void print_quoted(const char *words)
 static void print_value(const struct probe_column *c, const struct probe_cell *cell)
 {
 	if (cell->words)
-		print_quoted(cell->words);
+		probe_print_quoted(cell->words);
 	else if (isnan(cell->number))
 		printf("null");
 	else
@@ -267,12 +277,12 @@ static void print_value(const struct probe_column *c, const struct probe_cell *c
 static void print_json(const struct probe_table *t, const struct probe_session *s)
 {
 	printf("{\"schema\":2,\"study\":\"%s\",\"gpu\":", t->study);
-	print_quoted(s->gpu);
+	probe_print_quoted(s->gpu);
 	printf(",\"driver\":");
-	print_quoted(s->driver);
+	probe_print_quoted(s->driver);
 	printf(",\"pcie\":");
 	if (*s->link)
-		print_quoted(s->link);
+		probe_print_quoted(s->link);
 	else
 		printf("null");
 	if (s->sm_mhz)
@@ -291,13 +301,13 @@ static void print_json(const struct probe_table *t, const struct probe_session *
 	printf("],\n\"notes\":[");
 	for (uint32_t i = 0; i < t->nnotes; i++) {
 		printf("%s", i ? "," : "");
-		print_quoted(t->notes[i]);
+		probe_print_quoted(t->notes[i]);
 	}
 	printf("]}\n");
 }
 
 /* Names hold no quote; a comma they may. */
-static void print_field(const char *words)
+void probe_print_field(const char *words)
 {
 	printf(strpbrk(words, ",\"") ? "\"%s\"" : "%s", words);
 }
@@ -312,12 +322,12 @@ static void print_csv(const struct probe_table *t, const struct probe_session *s
 			const struct probe_cell *cell = &t->cells[row * t->ncolumns + i];
 
 			if (cell->words)
-				print_field(cell->words);
+				probe_print_field(cell->words);
 			else if (!isnan(cell->number))
 				printf("%.*f", t->columns[i].decimals, cell->number);
 			putchar(',');
 		}
-		print_field(s->gpu);
+		probe_print_field(s->gpu);
 		printf(",%s,%s,", s->driver, s->link);
 		if (s->sm_mhz)
 			printf("%u", s->sm_mhz);

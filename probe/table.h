@@ -42,6 +42,12 @@ void probe_table_note(struct probe_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void probe_table_print(const struct probe_table *table, const struct probe_session *session,
 		       enum probe_format format);
+/* The rows and notes alone, as text. */
+void probe_table_text(const struct probe_table *table);
+/* Words broken at blanks to fit the terminal; "..." of JSON; a field of CSV. */
+void probe_print_wrapped(const char *words);
+void probe_print_quoted(const char *words);
+void probe_print_field(const char *words);
 void probe_table_free(struct probe_table *table);
 /* "NVIDIA H200, driver 580.159.04, 32.0 GT/s x16 (58.7 GiB/s), SM 1980 MHz" */
 const char *probe_machine(const struct probe_session *session);

@@ -23,17 +23,18 @@ enum { BENCH_REPEATS = 11 }; /* samples of a point, behind one launch that is no
 /* ---- gpu.c: the GPU that samples are of ---- */
 
 /* Saved with the samples by these names; 0: not known. */
-#define BENCH_GPU_FACTS(F)                                                        \
-	F(cc_major)                                                               \
-	F(cc_minor)                                                               \
-	F(sms) F(boost_khz) /* SM clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE */        \
-		F(memory_khz) /* CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE */         \
-		F(bus_bits) /* CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH */     \
-		F(l2_bytes) /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */               \
-		F(shared_sm_bytes) /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */ \
-		F(shared_block_bytes) /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */ \
-		F(memory_bytes) /* cuDeviceTotalMem */                            \
-		F(driver_version) /* cuDriverGetVersion: 13000 */
+#define BENCH_GPU_FACTS(F)                                                \
+	F(cc_major)                                                       \
+	F(cc_minor)                                                       \
+	F(sms)                                                            \
+	F(boost_khz) /* SM clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE */       \
+	F(memory_khz) /* CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE */         \
+	F(bus_bits) /* CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH */     \
+	F(l2_bytes) /* CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE */               \
+	F(shared_sm_bytes) /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */ \
+	F(shared_block_bytes) /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */ \
+	F(memory_bytes) /* cuDeviceTotalMem */                            \
+	F(driver_version) /* cuDriverGetVersion: 13000 */
 struct bench_gpu {
 	char name[96], uuid[48], driver[64];
 	char date[16]; /* of the measurement: "2026-11-23" */

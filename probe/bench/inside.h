@@ -16,6 +16,8 @@ const struct bench *bench_named(const char *name); /* or NULL */
 
 /* ---- samples.c, save.c ---- */
 
+/* Its sm_mhz of its mhz. */
+void bench_point_clock(struct bench_point *point);
 void bench_samples_free(struct bench_samples *samples);
 
 struct bench_saved { /* of one GPU */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "probe/bench/inside.h"
 
-#define BENCHES(B)
+#define BENCHES(B) B(bench_clocks)
 
 #define DECLARE(variable) extern BENCH(variable);
 #define LIST(variable) &variable,

@@ -42,11 +42,16 @@ struct bench_kernel {
 	void *module, *function;
 };
 
-void *bench_driver(struct bench_run *run, const char *name)
+static void *entry(const char *name)
 {
-	void *lib = run->dry ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
 	return lib ? dlsym(lib, name) : NULL;
+}
+
+void *bench_driver(struct bench_run *run, const char *name)
+{
+	return run->dry ? NULL : entry(name);
 }
 
 const struct bench_gpu *bench_gpu(const struct bench_run *run)
@@ -114,13 +119,13 @@ static int assemble(struct bench_run *run, const char *ptx, void **cubin, size_t
 		    char log[1024])
 {
 	int (*create)(unsigned, int *, void **, void **) =
-		(int (*)(unsigned, int *, void **, void **))bench_driver(run, "cuLinkCreate_v2");
+		(int (*)(unsigned, int *, void **, void **))entry("cuLinkCreate_v2");
 	int (*add)(void *, int, void *, size_t, const char *, unsigned, int *,
 		   void **) = (int (*)(void *, int, void *, size_t, const char *, unsigned, int *,
-				       void **))bench_driver(run, "cuLinkAddData_v2");
-	int (*complete)(void *, void **, size_t *) =
-		(int (*)(void *, void **, size_t *))bench_driver(run, "cuLinkComplete");
-	int (*destroy)(void *) = (int (*)(void *))bench_driver(run, "cuLinkDestroy");
+				       void **))entry("cuLinkAddData_v2");
+	int (*complete)(void *, void **,
+			size_t *) = (int (*)(void *, void **, size_t *))entry("cuLinkComplete");
+	int (*destroy)(void *) = (int (*)(void *))entry("cuLinkDestroy");
 	int option[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES}, error;
 	void *value[] = {log, (void *)1023}, *state = NULL, *made = NULL;
 
@@ -434,7 +439,7 @@ static void spin(struct bench_run *run)
 	run->samples = &own;
 	run->spin = bench_kernel(run, &spin_code);
 	if (!run->spin)
-		probe_die("kernels cannot be made on this GPU: %s", own.missing[0]);
+		probe_die("the driver assembles no kernels for this GPU: %s", own.missing[0]);
 	bench_spin(run);
 	if (own.nmissing)
 		probe_die("kernels cannot be run on this GPU: %s", own.missing[0]);

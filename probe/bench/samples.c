@@ -85,6 +85,11 @@ void bench_sample(const struct bench_run *run, struct bench_point *point, double
 {
 	bench_value(point, value);
 	point->mhz[point->n - 1] = bench_mhz(run);
+	bench_point_clock(point);
+}
+
+void bench_point_clock(struct bench_point *point)
+{
 	point->sm_mhz = median(point->mhz, point->n);
 }
 

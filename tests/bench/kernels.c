@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every benchmark's kernels, assembled by a ptxas that is found, for each GPU that it is for, and read back by our
- * decoder: nothing is launched. Arguments: architectures (75 80 89 90 100), then names of benchmarks, or none.
+ * Every benchmark's kernels, assembled by a ptxas that is found, for each GPU that it is for, and
+ * read back by our decoder: nothing is launched. Arguments: architectures (75 80 89 90 100), then
+ * names of benchmarks, or none.
  */
 #include <stdio.h>
 #include <stdlib.h>

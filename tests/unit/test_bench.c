@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
-/* Microbenchmarks' points and figures, and what curves say: exact ones, and with noise. */
+/* Microbenchmarks' points and figures, what curves say, exact ones and with noise; samples that
+ * were saved, and cards, whole, cut and changed. */
 #include <math.h>
+#include <stdlib.h>
 #include "probe/bench/inside.h"
 #include "tests/unit/expect.h"
 
@@ -103,6 +105,237 @@ static void figures(void)
 	bench_samples_free(&samples);
 }
 
+/* Every benchmark's name serves: nothing is derived of these samples but by those who know them. */
+static void fill(struct bench_saved *saved)
+{
+	struct bench_samples *samples = bench_saved_add(saved, bench_list[0]);
+	struct bench_series *s = bench_series(samples, "empty bracket", "", NULL, "cycles");
+
+	saved->gpu = (struct bench_gpu){.name = "NVIDIA X",
+					.driver = "1.2",
+					.date = "2026-11-23",
+					.sms = 132,
+					.boost_khz = 1980000};
+	for (int i = 0; i < 3; i++) {
+		struct bench_point *p = bench_point(s, i ? 0.1 * i : 0, i == 1 ? NAN : -i);
+
+		for (int k = 0; k < BENCH_REPEATS - i; k++) {
+			bench_value(p, k == 4 ? NAN : 16 + k / 3.0);
+			p->mhz[k] = 1980 - 300 * (i == 0);
+		}
+		bench_point_clock(p);
+	}
+	bench_missing(samples, "FFMA: \"refused\", it says");
+}
+
+static char *saved_text(const struct bench_saved *saved, size_t *size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+
+	bench_save(f, saved);
+	fclose(f);
+	return text;
+}
+
+static void same(const struct bench_point *a, const struct bench_point *b)
+{
+	EXPECT_EQ(a->n, b->n);
+	EXPECT(a->x == b->x && (a->y == b->y || (isnan(a->y) && isnan(b->y))));
+	EXPECT(a->sm_mhz == b->sm_mhz);
+	for (uint32_t i = 0; i < a->n && i < b->n; i++)
+		EXPECT(a->value[i] == b->value[i] || (isnan(a->value[i]) && isnan(b->value[i])));
+}
+
+static void saved_and_loaded(void)
+{
+	struct bench_saved saved = {.n = 0}, loaded;
+	char why[160] = "", *text, *again;
+	size_t size, size2;
+
+	fill(&saved);
+	text = saved_text(&saved, &size);
+	EXPECT(bench_load(&loaded, text, size, why));
+	EXPECT_STR(why, "");
+	if (loaded.n == 1 && loaded.of[0].n == 1 && loaded.of[0].series[0].n == 3)
+		for (int i = 0; i < 3; i++)
+			same(&loaded.of[0].series[0].point[i], &saved.of[0].series[0].point[i]);
+	else
+		EXPECT(!"as much as was saved");
+	again = saved_text(&loaded, &size2);
+	EXPECT(size == size2 && !memcmp(text, again, size));
+	bench_saved_free(&loaded);
+	free(again);
+	/* Cut anywhere it is refused, and says where. */
+	for (size_t n = 0; n < size; n++) {
+		char *cut = malloc(n + 1); /* so that a byte too far is seen */
+
+		memcpy(cut, text, n);
+		EXPECT(!bench_load(&loaded, cut, n, why) && strstr(why, "line "));
+		free(cut);
+	}
+	free(text);
+	bench_saved_free(&saved);
+}
+
+static void broken_samples(void)
+{
+	static const char *const bad[] = {
+		"",
+		"\n",
+		"nvsnoop-bench 2\nend\n",
+		"nvsnoop-bench 1\nend\nmore\n",
+		"nvsnoop-bench 1\nbench no-such-one\nend\n",
+		"nvsnoop-bench 1\nsms -1\nend\n",
+		"nvsnoop-bench 1\nsms 99999999999999999999999\nend\n",
+		"nvsnoop-bench 1\nseries a\tb\t\tc\nend\n",
+		"nvsnoop-bench 1\npoint 0 0 1/1\nend\n",
+		"nvsnoop-bench 1\nname a|b\nend\n",
+		"nvsnoop-bench 1\nmissing a\nend\n",
+		"nvsnoop-bench 1\nwhat\nend\n",
+	};
+	static const char *const series[] = {
+		"series a\tb\tc\nend\n",
+		"series a\tb\tc\td\te\nend\n",
+		"series a\tb\t\tc\nseries a\tb\t\tc\nend\n",
+		"series a\tb\t\tc\npoint 0\nend\n",
+		"series a\tb\t\tc\npoint 0 0 1\nend\n",
+		"series a\tb\t\tc\npoint 0 0 1/\nend\n",
+		"series a\tb\t\tc\npoint 0 0 inf/1\nend\n",
+		"series a\tb\t\tc\npoint 0 0 1e999/1\nend\n",
+		"series a\tb\t\tc\npoint 0 0 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 "
+		"1/1\nend\n",
+	};
+	struct bench_saved loaded;
+	char why[160], text[512];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		EXPECT(!bench_load(&loaded, bad[i], strlen(bad[i]), why));
+	for (size_t i = 0; i < sizeof(series) / sizeof(series[0]); i++) {
+		snprintf(text, sizeof(text), "nvsnoop-bench 1\nbench %s\n%s", bench_list[0]->name,
+			 series[i]);
+		EXPECT(!bench_load(&loaded, text, strlen(text), why));
+	}
+}
+
+/* The figures of SAVED, whose first series' first point is taken. */
+static void figures_of(struct bench_figures *f, const struct bench_saved *saved, double more)
+{
+	*f = (struct bench_figures){.gpu = saved->gpu, .bench = bench_list[0]};
+	bench_figure(f, "L1 hit", "", "cycles", 33 * more, 32.5 * more, 33.5 * more, 1980);
+	bench_figure(f, "L2", "60 MiB", "GB/s", 5000 / more, 4900 / more, 5100 / more, 1400);
+	bench_figure(f, "misses", "", "%", 0, 0, 0, NAN);
+	bench_figure(f, "not known", "", "cycles", NAN, NAN, NAN, NAN);
+}
+
+static char *said_of(const struct bench_figures *f, const struct bench_saved *saved,
+		     const char *card, size_t size, int *status)
+{
+	char *text = NULL, why[160];
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	*status = bench_check(out, f, saved, card, size, why);
+	fclose(out);
+	return text;
+}
+
+static void cards(void)
+{
+	struct bench_saved saved = {.n = 0};
+	struct bench_figures f, other;
+	char *card = NULL, *said;
+	size_t size;
+	FILE *out;
+	int status;
+
+	fill(&saved);
+	figures_of(&f, &saved, 1);
+	out = open_memstream(&card, &size);
+	bench_card(out, &f, &saved);
+	fclose(out);
+	EXPECT(strstr(card, "# NVIDIA X, by nvsnoop-probe bench\n\n2026-11-23; driver 1.2"));
+	EXPECT(strstr(card, "| L1 hit |  | cycles | 33 | 32.5 | 33.5 | 1980 |\n"));
+	EXPECT(strstr(card, "| L2 | 60 MiB | GB/s | 5000 | 4900 | 5100 | 1400 (below boost) |\n"));
+	EXPECT(strstr(card, "| not known |  | cycles | - | - | - | - |\n"));
+	said = said_of(&f, &saved, card, size, &status);
+	EXPECT(status == 0 && !strncmp(said, "All 3 figures lie within their interval.\n", 41));
+	free(said);
+	figures_of(&other, &saved, 1.03); /* within what an interval is widened by */
+	said = said_of(&other, &saved, card, size, &status);
+	EXPECT_EQ(status, 0);
+	free(said);
+	bench_figures_free(&other);
+	figures_of(&other, &saved, 1.1);
+	said = said_of(&other, &saved, card, size, &status);
+	EXPECT_EQ(status, 1);
+	EXPECT(strstr(said, "L1 hit is 36.3 cycles, 8.4 % above the card's 32.5 to 33.5; "
+			    "SM clock 1980 MHz, the card's 1980.\n"));
+	EXPECT(strstr(said, "L2, 60 MiB is 4545 GB/s, 7.2 % below the card's 4900 to 5100; "
+			    "SM clock 1400 MHz, the card's 1400.\n"));
+	EXPECT(strstr(said, "2 of 3 figures left their interval.\n"));
+	free(said);
+	bench_figures_free(&other);
+	other = (struct bench_figures){.gpu = {.name = "NVIDIA Y"}};
+	said = said_of(&other, &saved, card, size, &status);
+	EXPECT(status == 1 && strstr(said, "The card is of an NVIDIA X, and this is an NVIDIA Y."));
+	EXPECT(strstr(said, "L1 hit is missing now; the card has 33 cycles.\n"));
+	free(said);
+	for (size_t n = 0; n < size; n++) { /* cut anywhere */
+		char *cut = malloc(n + 1);
+
+		memcpy(cut, card, n);
+		said = said_of(&f, &saved, cut, n, &status);
+		EXPECT(status == 0 || status == 2);
+		free(said);
+		free(cut);
+	}
+	for (int i = 0; i < 20000; i++) { /* changed anywhere */
+		size_t at = (size_t)((noise() + 1) / 2 * (double)size);
+		char old = card[at];
+
+		card[at] = (char)(noise() * 128);
+		said = said_of(&f, &saved, card, size, &status);
+		EXPECT(status >= 0 && status <= 2);
+		free(said);
+		card[at] = old;
+	}
+	free(card);
+	bench_figures_free(&f);
+	bench_saved_free(&saved);
+}
+
+/* Whatever is changed, it is refused or loaded, and then all benchmarks can be asked of it. */
+static void changed_samples(void)
+{
+	struct bench_saved saved = {.n = 0}, loaded;
+	char why[160], *text;
+	size_t size;
+
+	fill(&saved);
+	text = saved_text(&saved, &size);
+	for (int i = 0; i < 20000; i++) {
+		size_t at = (size_t)((noise() + 1) / 2 * (double)size);
+		char old = text[at];
+
+		text[at] = i & 1 ? "0123456789-e./ \t\n"[(int)((noise() + 1) * 8)]
+				 : (char)(noise() * 128);
+		if (bench_load(&loaded, text, size, why)) {
+			struct bench_figures f = {.gpu = loaded.gpu};
+
+			for (uint32_t k = 0; k < loaded.n; k++)
+				bench_derive(&f, bench_named(loaded.of[k].bench), &loaded.of[k]);
+			bench_figures_free(&f);
+			bench_saved_free(&loaded);
+		}
+		text[at] = old;
+	}
+	EXPECT(bench_load(&loaded, text, size, why));
+	bench_saved_free(&loaded);
+	free(text);
+	bench_saved_free(&saved);
+}
+
 int main(void)
 {
 	points();
@@ -110,5 +343,9 @@ int main(void)
 	plateaus(0.02);
 	heaps();
 	figures();
+	saved_and_loaded();
+	broken_samples();
+	changed_samples();
+	cards();
 	return expect_done();
 }

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* nvsnoop-probe bench: which benchmarks, measured or loaded, and what is done with their figures. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "probe/bench/inside.h"
+#include "probe/studies.h"
+#include "probe/svg.h"
+
+#define FILE_MAX (64u << 20)
+
+/* A whole file, to be freed. */
+static char *read_file(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	struct stat st;
+	char *data;
+
+	if (!f || fstat(fileno(f), &st))
+		probe_die("%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
+		probe_die("%s: %s", path, S_ISREG(st.st_mode) ? "too large" : "not a file");
+	data = malloc((size_t)st.st_size + 1);
+	if (!data)
+		probe_die("out of memory");
+	*size = fread(data, 1, (size_t)st.st_size, f);
+	if (ferror(f))
+		probe_die("%s: %s", path, strerror(errno));
+	fclose(f);
+	return data;
+}
+
+static int list(void)
+{
+	for (const struct bench *const *b = bench_list; *b; b++)
+		printf("%-22s %-4s %s%s\n", (*b)->name, (*b)->number, (*b)->what,
+		       (*b)->slow ? " (when named)" : "");
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("cannot write the list");
+	return 0;
+}
+
+/* Of those that are named, or of all that are not slow. */
+static bool asked(const struct probe_options *o, const struct bench *b)
+{
+	for (int i = 0; i < o->nnames; i++)
+		if (!strcmp(o->names[i], b->name))
+			return true;
+	return !o->nnames && !b->slow;
+}
+
+static void measure(const struct probe_options *o, struct bench_saved *saved, struct bench_run *run)
+{
+	bool tell = isatty(STDERR_FILENO);
+
+	bench_open(run, o->gpu);
+	saved->gpu = run->gpu;
+	run->dry = o->dry_run;
+	for (const struct bench *const *b = bench_list; *b; b++) {
+		if (!asked(o, *b))
+			continue;
+		if (tell)
+			fprintf(stderr, "\r%-22s", (*b)->name);
+		bench_measure(run, *b, bench_saved_add(saved, *b));
+	}
+	if (tell)
+		fprintf(stderr, "\r%-22s\r", "");
+}
+
+static int dry(const struct bench_run *run, const struct bench_saved *saved)
+{
+	printf("%u kernels were assembled and are as awaited, %u are not.\n", run->kernels,
+	       run->failures);
+	for (uint32_t i = 0; i < saved->n; i++)
+		for (uint32_t k = 0; k < saved->of[i].nmissing; k++)
+			printf("%s: %s\n", saved->of[i].bench, saved->of[i].missing[k]);
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("cannot write the result");
+	return run->failures != 0;
+}
+
+static void load(const struct probe_options *o, struct bench_saved *saved)
+{
+	char why[160];
+	size_t size;
+	char *text = read_file(o->load, &size);
+
+	if (!bench_load(saved, text, size, why))
+		probe_die("%s: %s", o->load, why);
+	free(text);
+	/* Those that were asked for stay. */
+	for (uint32_t i = 0; o->nnames && i < saved->n;)
+		if (!asked(o, bench_named(saved->of[i].bench))) {
+			bench_samples_free(&saved->of[i]);
+			memmove(&saved->of[i], &saved->of[i + 1],
+				(--saved->n - i) * sizeof(*saved->of));
+		} else
+			i++;
+	for (int i = 0; i < o->nnames; i++) {
+		uint32_t k = 0;
+
+		while (k < saved->n && strcmp(saved->of[k].bench, o->names[i]))
+			k++;
+		if (k == saved->n)
+			probe_die("%s: it has no samples of %s", o->load, o->names[i]);
+	}
+}
+
+static void save(const char *path, FILE *f, const struct bench_saved *saved)
+{
+	bench_save(f, saved);
+	if (fflush(f) || ferror(f) || fclose(f))
+		probe_die("%s: %s", path, strerror(errno));
+}
+
+static int check(const struct probe_options *o, const struct bench_figures *figures,
+		 const struct bench_saved *saved, const char *card, size_t size)
+{
+	char why[160];
+	int status = bench_check(stdout, figures, saved, card, size, why);
+
+	if (status == 2)
+		probe_die("%s: %s", o->check, why);
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("cannot write the result");
+	return status;
+}
+
+int probe_bench(const struct probe_options *o)
+{
+	struct bench_run run = {.dry = false};
+	struct bench_saved saved = {.n = 0};
+	struct bench_figures figures = {.nfigure = 0};
+	char *card = NULL;
+	size_t card_size = 0;
+	FILE *out = NULL;
+	int status = 0;
+
+	if (o->list)
+		return list();
+	for (int i = 0; i < o->nnames; i++)
+		if (!bench_named(o->names[i])) {
+			fprintf(stderr,
+				"nvsnoop-probe: there is no benchmark '%s'; try bench --list\n",
+				o->names[i]);
+			exit(2);
+		}
+	/* As diff does: 1 is a difference. */
+	if (o->check) {
+		probe_failure = 2;
+		card = read_file(o->check, &card_size);
+	}
+	if (o->svg)
+		probe_svg_folder(o->svg);
+	/* What is measured for minutes must have a place to go. */
+	out = o->save ? fopen(o->save, "w") : NULL;
+	if (o->save && !out)
+		probe_die("%s: %s", o->save, strerror(errno));
+	if (o->load)
+		load(o, &saved);
+	else
+		measure(o, &saved, &run);
+	if (o->dry_run)
+		return dry(&run, &saved);
+	if (out)
+		save(o->save, out, &saved);
+	figures.gpu = saved.gpu;
+	for (uint32_t i = 0; i < saved.n; i++)
+		bench_derive(&figures, bench_named(saved.of[i].bench), &saved.of[i]);
+	if (o->svg)
+		bench_pictures(&figures, o->svg);
+	if (o->check)
+		status = check(o, &figures, &saved, card, card_size);
+	else if (o->card) {
+		bench_card(stdout, &figures, &saved);
+		if (fflush(stdout) || ferror(stdout))
+			probe_die("cannot write the card");
+	} else
+		bench_print(&figures, &saved, o->format);
+	if (!o->load && !o->check)
+		status = run.failures != 0;
+	bench_figures_free(&figures);
+	bench_saved_free(&saved);
+	free(card);
+	if (!o->load)
+		bench_close(&run);
+	/* A kernel that does not end would hold up the driver's own end. */
+	if (run.stuck)
+		_exit(o->check ? 2 : 1);
+	return status;
+}

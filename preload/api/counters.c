@@ -44,7 +44,6 @@ bool nvs_counting_find_driver(struct nvs_counting_driver *d)
 		{(void **)&d->pop, "cuCtxPopCurrent_v2"},
 		{(void **)&d->get_device, "cuCtxGetDevice"},
 		{(void **)&d->device_count, "cuDeviceGetCount"},
-		{(void **)&d->device_attribute, "cuDeviceGetAttribute"},
 		{(void **)&d->granularity, "cuMemGetAllocationGranularity"},
 		{(void **)&d->reserve, "cuMemAddressReserve"},
 		{(void **)&d->create, "cuMemCreate"},

@@ -20,7 +20,6 @@ struct nvs_counting_driver {
 	int (*pop)(uint64_t *context);
 	int (*get_device)(int *device);
 	int (*device_count)(int *n);
-	int (*device_attribute)(int *value, int attribute, int device);
 	int (*exchange_mode)(int *mode);
 	int (*granularity)(size_t *bytes, const void *prop, int option);
 	int (*reserve)(uint64_t *at, size_t bytes, size_t alignment, uint64_t wish, uint64_t flags);

@@ -324,23 +324,33 @@ void nvs_api_images_flush(void)
 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR */
 enum { MAJOR = 75, MINOR = 76 };
 
+uint32_t nvs_code_arch(int device)
+{
+	int (*get)(int *, int, int) = nvs_api_driver("cuDeviceGetAttribute");
+	int major = 0, minor = 0;
+
+	nvs_calls.quiet++;
+	if (!get || get(&major, MAJOR, device) || get(&minor, MINOR, device))
+		major = 0;
+	nvs_calls.quiet--;
+	return major > 0 && major <= 24 ? (uint32_t)(major * 10 + minor) : 0;
+}
+
 static void ask_gpus(uint8_t gpus[NVS_CODE_GPUS])
 {
 	int (*count)(int *) = nvs_api_driver("cuDeviceGetCount");
-	int (*get)(int *, int, int) = nvs_api_driver("cuDeviceGetAttribute");
-	int n = 0, major, minor;
-	uint32_t used = 0;
+	uint32_t used = 0, arch;
+	int n = 0;
 
 	nvs_calls.quiet++;
-	if (!count || !get || count(&n))
+	if (!count || count(&n))
 		n = 0;
-	for (int i = 0; i < n && used < NVS_CODE_GPUS - 1; i++) {
-		if (get(&major, MAJOR, i) || get(&minor, MINOR, i) || major <= 0 || major > 24)
-			continue;
-		if (!memchr(gpus, major * 10 + minor, used))
-			gpus[used++] = (uint8_t)(major * 10 + minor);
-	}
 	nvs_calls.quiet--;
+	for (int i = 0; i < n && used < NVS_CODE_GPUS - 1; i++) {
+		arch = nvs_code_arch(i);
+		if (arch && !memchr(gpus, (int)arch, used))
+			gpus[used++] = (uint8_t)arch;
+	}
 }
 
 static void see(const void *image, uint64_t most, const struct load *load)
@@ -397,39 +407,45 @@ void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)
 	errno = saved;
 }
 
-/* The driver has just opened it too, and closed it. */
-static const void *map_file(const char *path, uint64_t *bytes)
+void *nvs_code_file(const char *path, uint64_t *bytes)
 {
+	int fd = nvs_session_confined() ? -1 : nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	uint64_t got = 0;
+	char *copy = NULL;
 	struct stat st;
-	void *at = NULL;
-	int fd;
+	long n = 1;
 
 	*bytes = 0;
-	fd = nvs_session_confined() ? -1 : nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return NULL;
-	if (!nvs_sys_fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
-		at = nvs_sys_mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (!nvs_sys_fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	    (uint64_t)st.st_size <= NVS_CODE_MOST) {
+		*bytes = (uint64_t)st.st_size;
+		copy = nvs_alloc(*bytes + 1);
+	}
+	while (copy && got < *bytes && n > 0) {
+		n = nvs_sys_read(fd, copy + got, *bytes - got);
+		got += n > 0 ? (uint64_t)n : 0;
+	}
 	nvs_sys_close(fd);
-	if (!at)
-		return NULL;
-	*bytes = (uint64_t)st.st_size;
-	return at;
+	if (copy && got == *bytes)
+		return copy;
+	nvs_free(copy, *bytes + 1);
+	return NULL;
 }
 
 void nvs_api_after_load_file(struct nvs_api_frame *f, uint32_t result)
 {
 	int saved = errno;
-	const void *image;
 	struct load load;
 	uint64_t bytes;
+	void *image;
 
 	if (result || !wanted() || !f->regs[0])
 		return;
 	load = load_of(f, *(uint64_t *)f->regs[0]);
-	image = map_file((const char *)f->regs[1], &bytes);
+	image = nvs_code_file((const char *)f->regs[1], &bytes);
 	see(image, bytes, &load);
-	if (image)
-		nvs_sys_munmap((void *)image, bytes);
+	nvs_free(image, bytes + 1);
 	errno = saved;
 }

@@ -38,4 +38,12 @@ void nvs_code_free(struct nvs_code *code);
 /* BYTES from OFFSET on. False: not readable. */
 bool nvs_code_read(const struct nvs_code *code, uint64_t offset, void *to, uint64_t bytes);
 
+/* ---- image.c: for who rewrites code as well ---- */
+
+/* Compute capability of DEVICE, as 90; 0: the driver does not tell. */
+uint32_t nvs_code_arch(int device);
+/* A copy of what is in a file, with a zero behind its *BYTES: what is mapped may be cut off. For
+ * nvs_free(), of *BYTES + 1. NULL: it cannot be read, or is too large. */
+void *nvs_code_file(const char *path, uint64_t *bytes);
+
 #endif

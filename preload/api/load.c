@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "preload/api/counting.h"
+#include "preload/api/image.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "sass/count.h"
@@ -17,10 +18,7 @@
 #include "trap/buffer/calls.h"
 #include "trap/low/guard.h"
 
-#define MAJOR 75 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
-#define MINOR 76
 #define LINK_PTX 1 /* CU_JIT_INPUT_PTX */
-#define MAX_FILE (1u << 30)
 #define MAX_TEMPLATES 8
 #define KEPT 4096 /* images that counts; more are never given back */
 
@@ -36,7 +34,8 @@ struct load {
 	struct nvs_counted counted;
 	/* What is held meanwhile */
 	void *file, *unpacked, *assembled;
-	size_t file_size, unpacked_size, assembled_size;
+	uint64_t file_size;
+	size_t unpacked_size, assembled_size;
 };
 
 /* Images of ours, by the handle of what was made of them. */
@@ -69,28 +68,6 @@ static const struct nvs_sass_memory memory = {.get = get, .put = put};
 static bool by_name(const struct nvs_api *api)
 {
 	return !strcmp(api->name, "cuModuleLoad") || !strcmp(api->name, "cuLibraryLoadFromFile");
-}
-
-static bool read_file(struct load *l, const char *path)
-{
-	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-	struct stat st;
-	size_t got = 0;
-	long n = 1;
-
-	if (fd < 0)
-		return false;
-	if (!nvs_sys_fstat(fd, &st) && st.st_size > 0 && st.st_size < MAX_FILE) {
-		/* PTX wants a zero behind it. */
-		l->file_size = (size_t)st.st_size + 1;
-		l->file = nvs_alloc(l->file_size);
-	}
-	while (l->file && got < l->file_size - 1 && n > 0) {
-		n = nvs_sys_read(fd, (char *)l->file + got, l->file_size - 1 - got);
-		got += n > 0 ? (size_t)n : 0;
-	}
-	nvs_sys_close(fd);
-	return l->file && got == l->file_size - 1;
 }
 
 /* The machine code that DATA's PTX becomes here. */
@@ -259,13 +236,10 @@ static const char *find_arch(struct nvs_counting *c, bool library, uint32_t *arc
 	if (c->driver.device_count(&n))
 		return "the driver does not tell its GPUs";
 	for (int i = 0; i < n; i++) {
-		int major, minor;
-		uint32_t own;
+		uint32_t own = i == device || library ? nvs_code_arch(i) : 0;
 
-		if ((i != device && !library) || c->driver.device_attribute(&major, MAJOR, i) ||
-		    c->driver.device_attribute(&minor, MINOR, i))
+		if (!own)
 			continue;
-		own = (uint32_t)(major * 10 + minor);
 		if (*arch && own != *arch)
 			return "the GPUs that it is loaded for are of several kinds";
 		*arch = own;
@@ -310,12 +284,15 @@ static const char *rewrite(struct nvs_counting *c, struct load *l, const struct 
 	return l->image ? NULL : "none of its kernels can count";
 }
 
-/* What is put there instead of a file: the driver opens it by its name. */
+/* What is put there instead of a file: the driver opens it by its name. A sandbox need not know the
+ * call. */
 static bool as_file(struct load *l)
 {
 	size_t done = 0;
 	long n = 1;
 
+	if (nvs_session_confined())
+		return false;
 	l->fd = (int)nvs_sys(SYS_memfd_create, (long)"nvsnoop", MFD_CLOEXEC, 0, 0, 0, 0);
 	while (l->fd >= 0 && done < l->size && n > 0) {
 		n = nvs_sys_write(l->fd, (char *)l->image + done, l->size - done);
@@ -338,9 +315,10 @@ static const char *prepare(struct nvs_counting *c, struct load *l, const struct 
 	if (why)
 		return why;
 	if (by_name(api)) {
-		if (!read_file(l, (const char *)l->program))
+		l->file = nvs_code_file((const char *)l->program, &l->file_size);
+		if (!l->file)
 			return "its file cannot be read";
-		if (nvs_image_of(l->file, l->file_size - 1, &image))
+		if (nvs_image_of(l->file, l->file_size, &image))
 			return "it is no code of a kind that is known";
 	} else if (nvs_image_at((const void *)l->program, &image)) {
 		return "it is no code of a kind that is known";
@@ -489,7 +467,7 @@ void nvs_load_forget(uint64_t handle)
 static void drop(struct load *l)
 {
 	nvs_counted_free(&l->counted, &memory);
-	nvs_free(l->file, l->file_size);
+	nvs_free(l->file, l->file_size + 1);
 	nvs_free(l->unpacked, l->unpacked_size);
 	nvs_free(l->assembled, l->assembled_size);
 	if (l->fd >= 0)

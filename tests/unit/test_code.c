@@ -4,8 +4,10 @@
  * machine's GPUs take; of files as much as there is; of memory that cannot be read nothing.
  */
 /* LINK: preload */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "preload/api/image.h"
 #include "preload/base/preload.h"
 #include "sass/sass.h"
@@ -201,8 +203,30 @@ static void test_wrapper(void)
 	nvs_code_free(&c);
 }
 
+/* A file's bytes, with a zero behind them; nothing of what is none, nor in a sandbox. */
+static void test_file(void)
+{
+	char path[] = "/tmp/nvsnoop-code.XXXXXX";
+	int fd = mkstemp(path);
+	uint64_t bytes = 0;
+	char *copy;
+
+	EXPECT(fd >= 0 && !nvs_code_file(path, &bytes));
+	EXPECT(write(fd, "code", 4) == 4);
+	copy = nvs_code_file(path, &bytes);
+	EXPECT(copy && bytes == 4 && !memcmp(copy, "code", 5));
+	nvs_free(copy, bytes + 1);
+	EXPECT(!nvs_code_file("/tmp", &bytes) && !nvs_code_file("/nowhere/code", &bytes));
+	atomic_store(&nvs_writer_signal.confined, 1);
+	EXPECT(!nvs_code_file(path, &bytes));
+	atomic_store(&nvs_writer_signal.confined, 0);
+	unlink(path);
+	close(fd);
+}
+
 int main(void)
 {
+	test_file();
 	test_chosen();
 	test_text();
 	test_broken();

@@ -3,6 +3,8 @@
  * Which registers an instruction reads and writes: of Volta and newer. Where its width is not
  * certain the widest is taken, and what is in no row here is said to touch all. The rows hold for
  * what nvdisasm 13.0 says of 590,000 instructions of sm_75 to sm_120, and make this file long.
+ * Those of textures, surfaces, bulk copies and a few more were seen in what ptxas 13.0 makes of
+ * PTX, and hold as many registers as any of their forms can have.
  */
 #include "sass/sass.h"
 
@@ -43,6 +45,9 @@ enum width {
 #define D_UNIFORM (1u << 12)
 #define ANY_PREDICATE (1u << 13) /* sources may be of either kind */
 
+/* Of a texture: what does not fit into one destination stands in another, in C's place. */
+#define TEXTURE (W81 | FIXED | PARTLY)
+
 struct row {
 	uint16_t op; /* without the form */
 	uint8_t d, a, b, c; /* enum width */
@@ -51,6 +56,7 @@ struct row {
 
 /* By opcode. */
 static const struct row rows[] = {
+	{0x001, NO, NO, NO, NO, 0}, /* PMTRIG */
 	{0x002, ONE, NO, ONE, NO, 0}, /* MOV */
 	{0x003, ONE, ONE, NO, NO, 0}, /* P2R */
 	{0x004, NO, ONE, NO, NO, PARTLY}, /* R2P */
@@ -68,12 +74,15 @@ static const struct row rows[] = {
 	{0x012, ONE, ONE, ONE, ONE, W81 | R87}, /* LOP3 */
 	{0x013, ONE, NO, ONE, NO, 0}, /* IABS */
 	{0x014, ONE, ONE, ONE, ONE, 0}, /* VABSDIFF */
+	{0x015, ONE, ONE, ONE, ONE, 0}, /* VABSDIFF4 */
 	{0x016, ONE, ONE, ONE, ONE, 0}, /* PRMT */
 	{0x017, ONE, ONE, ONE, NO, R87}, /* IMNMX */
 	{0x019, ONE, ONE, ONE, ONE, 0}, /* SHF */
 	{0x01a, ONE, ONE, ONE, NO, 0}, /* SGXT */
 	{0x01b, ONE, ONE, ONE, NO, 0}, /* BMSK */
 	{0x01c, NO, NO, NO, NO, WW | R87 | R77 | R68}, /* PLOP3 */
+	{0x01f, ONE, ONE, ONE, ONE,
+	 WW | R87 | R77 | PARTLY}, /* sums that are cut off: add.sat, mad.hi.sat */
 	{0x020, ONE, ONE, ONE, NO, 0}, /* FMUL */
 	{0x021, ONE, ONE, ONE, NO, 0}, /* FADD */
 	{0x022, ONE, ONE, ONE, NO, R87}, /* FSWZADD */
@@ -97,7 +106,9 @@ static const struct row rows[] = {
 	{0x035, ONE, ONE, ONE, ONE, PARTLY}, /* HFMA2.MMA */
 	{0x036, ONE, ONE, ONE, NO, 0}, /* VIADD */
 	{0x037, FOUR, FOUR, TWO, FOUR, PARTLY}, /* IMMA */
+	{0x038, ONE, NO, TWO, NO, PARTLY}, /* I2I */
 	{0x039, ONE, ONE, ONE, ONE, 0}, /* I2IP */
+	{0x03a, ONE, ONE, NO, NO, 0}, /* MOVM */
 	{0x03b, MATRICES, ONE, NO, NO, FIXED | UR32}, /* LDSM */
 	{0x03c, SUMS, FOUR, TWO, SUMS, 0}, /* HMMA */
 	{0x03d, FOUR, FOUR, TWO, FOUR, PARTLY}, /* BMMA */
@@ -109,8 +120,10 @@ static const struct row rows[] = {
 	{0x045, ONE, NO, ONE, NO, 0}, /* I2FP */
 	{0x046, ONE, ONE, ONE, ONE, WW | R87 | PARTLY}, /* VIADDMNMX */
 	{0x048, ONE, ONE, ONE, NO, WW | R87 | PARTLY}, /* VIMNMX */
+	{0x07a, FOUR, FOUR, FOUR, FOUR, PARTLY}, /* QMMA */
 	{0x082, ONE, NO, ONE, NO, UNIFORM}, /* UMOV */
 	{0x083, ONE, ONE, NO, NO, UNIFORM}, /* UP2UR */
+	{0x084, NO, ONE, NO, NO, UNIFORM | PARTLY}, /* UR2UP */
 	{0x086, ONE, NO, NO, NO, W81 | R87 | UNIFORM | ANY_PREDICATE}, /* VOTEU */
 	{0x087, ONE, ONE, ONE, NO, R87 | UNIFORM}, /* USEL */
 	{0x08c, NO, ONE, ONE, NO, WW | R87 | R68 | UNIFORM}, /* UISETP */
@@ -167,6 +180,16 @@ static const struct row rows[] = {
 	{0x158, NO, TWO, NO, NO, R87 | UNIFORM}, /* BRXU */
 	{0x15c, NO, NO, NO, NO, 0}, /* BPT */
 	{0x15d, NO, NO, ONE, NO, 0}, /* NANOSLEEP */
+	{0x160, FOUR, FOUR, FOUR, NO, TEXTURE}, /* TEX */
+	{0x161, FOUR, FOUR, FOUR, NO, TEXTURE},
+	{0x163, FOUR, FOUR, FOUR, NO, TEXTURE}, /* TLD4 */
+	{0x164, FOUR, FOUR, FOUR, NO, TEXTURE},
+	{0x166, FOUR, FOUR, FOUR, NO, TEXTURE}, /* TLD */
+	{0x167, FOUR, FOUR, FOUR, NO, TEXTURE},
+	{0x16c, FOUR, FOUR, FOUR, NO, TEXTURE}, /* TXD */
+	{0x16d, FOUR, FOUR, FOUR, NO, TEXTURE},
+	{0x16f, FOUR, FOUR, NO, NO, TEXTURE}, /* TXQ */
+	{0x170, FOUR, FOUR, NO, NO, TEXTURE},
 	{0x180, MEMORY, TWO, NO, NO, FIXED | UR32}, /* LD */
 	{0x181, MEMORY, TWO, NO, NO, FIXED | UR32}, /* LDG */
 	{0x182, MEMORY, ONE, NO, NO, FIXED | UR32}, /* LDC */
@@ -184,6 +207,14 @@ static const struct row rows[] = {
 	{0x18e, NO, TWO, ATOM, NO, FIXED | UR64}, /* RED */
 	{0x18f, NO, TWO, NO, NO, FIXED | UR32}, /* CCTL */
 	{0x192, NO, NO, NO, NO, 0}, /* MEMBAR */
+	{0x199, FOUR, FOUR, NO, TWO, W81 | FIXED | PARTLY}, /* SULD */
+	{0x19a, FOUR, FOUR, NO, TWO, W81 | FIXED | PARTLY},
+	{0x19b, NO, FOUR, FOUR, TWO, FIXED}, /* SUST */
+	{0x19c, NO, FOUR, FOUR, TWO, FIXED},
+	{0x19d, NO, FOUR, FOUR, TWO, FIXED},
+	{0x19e, NO, FOUR, FOUR, TWO, FIXED},
+	{0x19f, NO, FOUR, FOUR, TWO, FIXED}, /* SURED */
+	{0x1a0, NO, FOUR, FOUR, TWO, FIXED},
 	{0x1a1, ONE, TWO, NO, NO, W81 | FIXED}, /* MATCH */
 	{0x1a2, ATOM, TWO, ATOM, NO, WW | FIXED | UR64 | PARTLY}, /* ATOM */
 	{0x1a3, ATOM, TWO, ATOM, NO, WW | FIXED | UR32 | UR64 | PARTLY}, /* ATOMG, of floats */
@@ -198,11 +229,19 @@ static const struct row rows[] = {
 	{0x1ae, ONE, TWO, NO, NO, R87 | FIXED | UR32 | UR64 | READS_D}, /* LDGSTS */
 	{0x1af, NO, NO, NO, NO, 0}, /* LDGDEPBAR */
 	{0x1b0, NO, TWO, NO, NO, FIXED | UR64}, /* ARRIVES */
+	{0x1b1, NO, TWO, NO, NO, FIXED | UR64}, /* SYNCS that ends a barrier */
 	{0x1b2, TWO, ONE, TWO, NO, FIXED | UNIFORM | PARTLY}, /* SYNCS of the warp */
 	{0x1b4, NO, TWO, EIGHT, TWO, FIXED | UNIFORM}, /* UTMALDG */
 	{0x1b5, NO, TWO, EIGHT, NO, FIXED | UNIFORM}, /* UTMASTG */
+	{0x1b6, NO, TWO, EIGHT, NO, FIXED | UNIFORM}, /* UTMAREDG */
 	{0x1b7, NO, NO, NO, NO, UNIFORM}, /* UTMACMDFLUSH */
+	{0x1b8, NO, TWO, EIGHT, TWO, FIXED | UNIFORM}, /* UTMAPF */
+	{0x1b9, NO, TWO, NO, NO, FIXED | UNIFORM}, /* UTMACCTL */
+	{0x1ba, NO, FOUR, FOUR, FOUR, FIXED | UNIFORM}, /* UBLKCP */
+	{0x1bb, NO, FOUR, FOUR, FOUR, FIXED | UNIFORM}, /* UBLKRED */
+	{0x1bc, NO, FOUR, NO, FOUR, FIXED | UNIFORM}, /* UBLKPF */
 	{0x1bd, NO, TWO, FOUR, NO, FIXED | UR64}, /* STAS */
+	{0x1be, NO, TWO, TWO, NO, FIXED | UR64}, /* REDAS */
 	{0x1c2, ONE, ONE, NO, NO, W81 | D_UNIFORM}, /* R2UR */
 	{0x1c3, ONE, NO, NO, NO, D_UNIFORM}, /* S2UR */
 	{0x1c4, ONE, ONE, NO, NO, D_UNIFORM}, /* REDUX */
@@ -213,6 +252,7 @@ static const struct row rows[] = {
 	{0x1c9, NO, NO, NO, NO, UNIFORM}, /* USETSHMSZ */
 	{0x1f0, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* HGMMA */
 	{0x1f1, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* IGMMA */
+	{0x1f2, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* BGMMA */
 	{0x1f3, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* QGMMA */
 };
 
@@ -252,7 +292,7 @@ static unsigned how_many(const struct nvs_sass_insn *insn, uint8_t width)
 	case SUMS:
 		return nvs_sass_insn_bits(insn, 76, 1) ? 4 : 2;
 	case GROUP: /* the instruction's N in eights, of floats; of integers it stands elsewhere */
-		if (nvs_sass_insn_op(insn) == 0x1f1)
+		if (nvs_sass_insn_op(insn) == 0x1f1 || nvs_sass_insn_op(insn) == 0x1f2)
 			return 128;
 		return 4 * ((unsigned)nvs_sass_insn_bits(insn, 53, 5) + 1);
 	default:
@@ -388,6 +428,9 @@ static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
 	case 0x083: /* UP2UR */
 		use->read.uniform_predicate |= mask;
 		break;
+	case 0x084: /* UR2UP */
+		use->written.uniform_predicate |= mask;
+		break;
 	case 0x086: /* VOTEU and S2UR: what guards may be of either kind */
 	case 0x1c3:
 		predicate(insn, &use->read, UNIFORM | ANY_PREDICATE, 12);
@@ -412,6 +455,25 @@ static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
 		if (form == REGISTERS)
 			field(insn, &use->read, false, of >= NVS_SASS_HOPPER ? 24 : 32, 1);
 		break;
+	case 0x160: /* of textures */
+	case 0x161:
+	case 0x163:
+	case 0x164:
+	case 0x166:
+	case 0x167:
+	case 0x16c:
+	case 0x16d:
+	case 0x16f:
+	case 0x170:
+		field(insn, &use->written, false, 64, 4);
+		/* fallthrough */
+	case 0x199: /* and surfaces: which one */
+	case 0x19b:
+	case 0x19d:
+	case 0x19f:
+		if (nvs_sass_insn_bits(insn, 91, 1))
+			field(insn, &use->read, true, 40, 2);
+		break;
 	case 0x189: /* SHFL: which lane, and the mask */
 		if (form == REGISTERS || form == C_VALUE)
 			field(insn, &use->read, false, 32, 1);
@@ -431,11 +493,18 @@ static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
 		break;
 	case 0x1b4: /* and a descriptor */
 	case 0x1b5:
+	case 0x1b6:
+	case 0x1b8:
+	case 0x1b9:
+	case 0x1ba:
+	case 0x1bb:
+	case 0x1bc:
 		predicate(insn, &use->read, ANY_PREDICATE, 12);
 		field(insn, &use->read, true, 40, 2);
 		break;
 	case 0x1f0:
 	case 0x1f1:
+	case 0x1f2:
 	case 0x1f3: /* descriptors, of A too where that lies in shared memory */
 		field(insn, &use->read, true, form == B_VALUE ? 24 : 32, 4);
 		break;
@@ -458,8 +527,9 @@ static bool late(const struct nvs_sass_insn *insn)
 {
 	uint16_t op = nvs_sass_insn_op(insn);
 
-	return op >= 0x180 || op == 0x03b || op == 0x044 || (op >= 0x100 && op < 0x118) ||
-	       insn->control.read_barrier != 7 || insn->control.write_barrier != 7;
+	return op >= 0x160 || op == 0x03a || op == 0x03b || op == 0x044 ||
+	       (op >= 0x100 && op < 0x118) || insn->control.read_barrier != 7 ||
+	       insn->control.write_barrier != 7;
 }
 
 static void unknown(const struct nvs_sass_insn *insn, struct nvs_sass_insn_use *use)

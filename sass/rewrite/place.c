@@ -381,8 +381,8 @@ static bool stays(unsigned op)
 	case NVS_OP_BAR:
 		return true;
 	}
-	/* of the instructions that reach memory only S2R and S2UR */
-	return op >= 0x1a0 && op != 0x1c3 && op != 0x1c2;
+	/* of the instructions that reach textures and memory only S2R and S2UR */
+	return (op >= 0x160 && op <= 0x170) || (op >= 0x199 && op != 0x1c3 && op != 0x1c2);
 }
 
 static bool may_be_control(unsigned op)

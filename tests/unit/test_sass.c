@@ -225,21 +225,32 @@ static void one_line(char *line, uint64_t *known, uint64_t *exact)
 		printf("sm_%s %s\n", field[0], field[7]);
 }
 
-static void instructions(void)
+/* All lines of FILE. */
+static uint64_t lines(const char *file, uint64_t *known, uint64_t *exact)
 {
-	uint64_t known = 0, exact = 0, n = 0;
+	uint64_t n = 0;
 	size_t size;
-	uint8_t *data = load("nvdisasm.txt", &size);
+	uint8_t *data = load(file, &size);
 	char *rest = strndup((char *)data, size), *text = rest, *line;
 
 	while ((line = strsep(&rest, "\n")))
 		if (*line && *line != '#') {
-			one_line(line, &known, &exact);
+			one_line(line, known, exact);
 			n++;
 		}
-	EXPECT(n > 1300 && known > n * 97 / 100 && exact > known * 85 / 100);
 	free(text);
 	free(data);
+	return n;
+}
+
+static void instructions(void)
+{
+	uint64_t known = 0, exact = 0, n = lines("nvdisasm.txt", &known, &exact);
+
+	EXPECT(n > 1300 && known > n * 97 / 100 && exact > known * 85 / 100);
+	known = 0;
+	n = lines("ptxas.txt", &known, &exact);
+	EXPECT(n > 40 && known == n);
 }
 
 /* ---- older forms ---- */

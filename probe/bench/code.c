@@ -9,7 +9,7 @@
 
 enum {
 	OP_CS2R = 0x005,
-	OP_BAR = 0x01d,
+	OP_BAR = 0x11d,
 	OP_S2R = 0x119,
 	OP_S2UR = 0x1c3,
 	OP_CALL_ABS = 0x143,

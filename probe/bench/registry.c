@@ -3,7 +3,9 @@
 #include <string.h>
 #include "probe/bench/inside.h"
 
-#define BENCHES(B) B(bench_clocks)
+#define BENCHES(B)      \
+	B(bench_clocks) \
+	B(bench_atomics_latency) B(bench_atomics_throughput) B(bench_arithmetic) B(bench_tma)
 
 #define DECLARE(variable) extern BENCH(variable);
 #define LIST(variable) &variable,

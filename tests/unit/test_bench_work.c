@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* LINK: bench */
+/* What the benchmarks of atomics, arithmetic and TMA say of samples with known answers. */
+#include <math.h>
+#include <string.h>
+#include "probe/bench/inside.h"
+#include "tests/unit/expect.h"
+
+#define SEED 20261124u
+static uint64_t state = SEED;
+
+static double noise(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (double)(state >> 11) / (double)(1ull << 53) * 2 - 1;
+}
+
+static struct bench_samples samples;
+static struct bench_figures figures;
+
+/* Samples of VALUE, a hundredth up or down. */
+static void give(const char *series, const char *x, const char *unit, double at, double value)
+{
+	struct bench_point *p = bench_point(bench_series(&samples, series, x, NULL, unit), at, NAN);
+
+	for (int i = 0; i < BENCH_REPEATS; i++)
+		bench_value(p, value * (1 + noise() / 100));
+	p->sm_mhz = 2000;
+}
+
+static void ask(const char *bench)
+{
+	figures = (struct bench_figures){.gpu = {.name = "x", .cc_major = 9, .sms = 100}};
+	samples.bench = bench;
+	bench_derive(&figures, bench_named(bench), &samples);
+}
+
+static void done(void)
+{
+	bench_figures_free(&figures);
+	bench_samples_free(&samples);
+	samples = (struct bench_samples){0};
+}
+
+static bool is(const char *name, const char *parameter, double value)
+{
+	const struct bench_figure *f = bench_figure_find(&figures, name, parameter);
+
+	return f && fabs(f->value - value) <= 0.03 * value + 0.01 && f->least <= f->value &&
+	       f->value <= f->most;
+}
+
+static bool noted(const char *words)
+{
+	for (uint32_t i = 0; i < figures.nnote; i++)
+		if (strstr(figures.note[i].text, words))
+			return true;
+	return false;
+}
+
+/* 30 cycles and 2 more for each thread; the load takes 23, with an atomic ahead 23 + 8. */
+static void atomics(void)
+{
+	for (unsigned k = 1; k <= 32; k *= 2) {
+		give("shared add.u32", "threads", "cycles", k, 28 + 2 * k);
+		if (k < 32)
+			give("shared load", "threads", "cycles", k, 23);
+		give("shared red and load", "threads", "cycles", k, 31);
+	}
+	bench_point(bench_series(&samples, "global add.u32", "threads", NULL, "cycles"), 1, NAN);
+	ask("atomics-latency");
+	EXPECT(is("shared add.u32", "1 thread", 30) && is("shared add.u32", "32 threads", 92));
+	EXPECT(is("shared atomic, pair", "1 thread", 8) || fabs(bench_figure_find(&figures,
+	       "shared atomic, pair", "1 thread")->value - 8) < 0.6);
+	EXPECT(!bench_figure_find(&figures, "shared atomic, pair", "32 threads"));
+	EXPECT(!bench_figure_find(&figures, "global add.u32", NULL));
+	EXPECT(figures.npublished == 36 && noted("shared add.u32: "));
+	done();
+	ask("atomics-latency");
+	EXPECT(!figures.nfigure && !figures.nnote && !figures.npublished);
+	done();
+}
+
+static void throughput(void)
+{
+	give("red scenario 1", "threads on an address", "Gop/s", 1, 10);
+	give("red scenario 1", "threads on an address", "Gop/s", 1024, 64);
+	give("atom scenario 4", "blocks", "Gop/s", 528, 2400);
+	bench_point(bench_series(&samples, "atom scenario 4", "blocks", NULL, "Gop/s"), 1, NAN);
+	ask("atomics-throughput");
+	EXPECT(is("red scenario 1, a clock", "1024 threads on an address", 32));
+	EXPECT(is("atom scenario 4, a clock", "528 blocks", 1200));
+	EXPECT(!bench_figure_find(&figures, "atom scenario 4", "1 blocks"));
+	EXPECT(noted("red scenario 1: 6") && noted("with 1024 threads on an address"));
+	done();
+}
+
+/* 100 SMs at 2 GHz: 240 operations a clock are 48 Top/s, and 93.75 % of 256. */
+static void arithmetic(void)
+{
+	give("FFMA", "warps", "op/cycle/SM", 16, 240);
+	give("wgmma bf16, A in shared memory", "N", "op/cycle/SM", 256, 4000);
+	give("wgmma bf16, A in shared memory, latency", "N", "cycles", 256, 128);
+	bench_point(bench_series(&samples, "DFMA", "warps", NULL, "op/cycle/SM"), 16, NAN);
+	ask("arithmetic");
+	EXPECT(is("FFMA", "16 warps", 240) && is("FFMA, all SMs", "16 warps", 48));
+	EXPECT(is("FFMA, of theory", "16 warps", 93.75));
+	EXPECT(is("wgmma bf16, A in shared memory, of theory", "N 256", 97.66));
+	EXPECT(is("wgmma bf16, A in shared memory, latency", "N 256", 128));
+	EXPECT(!bench_figure_find(&figures, "DFMA", NULL));
+	done();
+}
+
+/* 600 cycles and 1 more for 32 bytes; 3,000 GB/s from 16 KiB in flight on. */
+static void tma(void)
+{
+	for (unsigned size = 16; size <= 65536; size *= 2) {
+		struct bench_point *p = bench_point(
+			bench_series(&samples, "bulk, from L2", "bytes", NULL, "cycles"), size, NAN);
+
+		bench_value(p, 600 + size / 32.0);
+	}
+	for (unsigned k = 1024; k <= 65536; k *= 2)
+		give("copies of 1 KiB", "bytes in flight", "GB/s", k, k < 16384 ? k * 3000.0 / 32768 : 3000);
+	ask("tma");
+	EXPECT(is("bulk, from L2", "32768 bytes", 1624));
+	EXPECT(noted("bulk, from L2: 600 cycles and 1 more for each 32 bytes."));
+	EXPECT(noted("16384 bytes in flight a SM give nine tenths"));
+	done();
+}
+
+int main(void)
+{
+	printf("seed %u\n", SEED);
+	atomics();
+	throughput();
+	arithmetic();
+	tma();
+	return expect_done();
+}

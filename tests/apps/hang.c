@@ -15,40 +15,29 @@
 #define STEPS 5
 #define LEFT_AT 2 /* step */
 
+/* NAME(at, least): until the word at AT is LEAST or more. */
+#define SPIN(name)                                                      \
+	".visible .entry " name "(.param .u64 at, .param .u64 least)\n" \
+	"{\n"                                                           \
+	"	.reg .pred %p<2>;\n"                                          \
+	"	.reg .b32 %r<3>;\n"                                           \
+	"	.reg .b64 %a<2>;\n"                                           \
+	"	ld.param.u64 %a0, [at];\n"                                    \
+	"	ld.param.u32 %r1, [least];\n"                                 \
+	"again:\n"                                                      \
+	"	ld.volatile.global.u32 %r0, [%a0];\n"                         \
+	"	setp.lt.u32 %p0, %r0, %r1;\n"                                 \
+	"	@%p0 bra again;\n"                                            \
+	"	ret;\n"                                                       \
+	"}\n"
+
 static const char ptx[] = ".version 7.0\n"
 			  ".target sm_70\n"
 			  ".address_size 64\n"
 			  ".visible .entry small()\n"
 			  "{\n"
 			  "	ret;\n"
-			  "}\n"
-			  ".visible .entry softgpu_spin(.param .u64 at, .param .u64 least)\n"
-			  "{\n"
-			  "	.reg .pred %p<2>;\n"
-			  "	.reg .b32 %r<3>;\n"
-			  "	.reg .b64 %a<2>;\n"
-			  "	ld.param.u64 %a0, [at];\n"
-			  "	ld.param.u32 %r1, [least];\n"
-			  "again:\n"
-			  "	ld.volatile.global.u32 %r0, [%a0];\n"
-			  "	setp.lt.u32 %p0, %r0, %r1;\n"
-			  "	@%p0 bra again;\n"
-			  "	ret;\n"
-			  "}\n"
-			  ".visible .entry ncclDevKernel_AllReduce_softgpu_spin(.param .u64 at, "
-			  ".param .u64 least)\n"
-			  "{\n"
-			  "	.reg .pred %p<2>;\n"
-			  "	.reg .b32 %r<3>;\n"
-			  "	.reg .b64 %a<2>;\n"
-			  "	ld.param.u64 %a0, [at];\n"
-			  "	ld.param.u32 %r1, [least];\n"
-			  "again:\n"
-			  "	ld.volatile.global.u32 %r0, [%a0];\n"
-			  "	setp.lt.u32 %p0, %r0, %r1;\n"
-			  "	@%p0 bra again;\n"
-			  "	ret;\n"
-			  "}\n";
+			  "}\n" SPIN("softgpu_spin") SPIN("ncclDevKernel_AllReduce_softgpu_spin");
 
 static CUmodule module;
 static CUstream stream;

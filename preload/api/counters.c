@@ -88,21 +88,28 @@ void nvs_counting_nap(long ns)
 	nvs_sys(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
 }
 
-/* A handler that interrupts who holds it, and loads code itself, gives up after a while. */
 bool nvs_counting_lock(struct nvs_counting *c)
 {
+	uint64_t mask = nvs_sys_block_async();
 	uint32_t none = 0;
 
 	for (int i = 0; i < LOCK_MS && !atomic_compare_exchange_strong(&c->lock, &none, 1); i++) {
 		none = 0;
 		nvs_counting_nap(1000000);
 	}
+	if (none)
+		nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
+	else
+		c->lock_mask = mask;
 	return !none;
 }
 
 void nvs_counting_unlock(struct nvs_counting *c)
 {
+	uint64_t mask = c->lock_mask;
+
 	atomic_store(&c->lock, 0);
+	nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 uint64_t nvs_counting_stream(struct nvs_counting *c)

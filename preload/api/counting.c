@@ -152,18 +152,20 @@ static bool copy(struct nvs_counting *c, struct nvs_kernel_counter *first,
 /* In a current context. False: the GPU has not answered. */
 static bool read_all(struct nvs_counting *c, bool all, unsigned ms, struct telling *t)
 {
-	uint64_t stream = nvs_counting_stream(c), context = 0;
+	uint64_t stream = nvs_counting_stream(c), context = 0, outstanding;
 	struct nvs_kernel_counter *first = atomic_load(&c->first), *end;
 
 	if (!stream || !has_memory(c) || c->driver.get_current(&context))
 		return false;
 	/* What was given up on is still to come into the memory. */
-	if (c->outstanding && !nvs_counting_wait(c, c->outstanding, ms))
+	outstanding = atomic_load(&c->outstanding);
+	if (outstanding && !nvs_counting_wait(c, outstanding, ms))
 		return false;
-	c->outstanding = 0;
+	atomic_store(&c->outstanding, 0);
 	for (; first; first = end) {
 		if (!copy(c, first, &end, all, stream) || !nvs_counting_wait(c, stream, ms)) {
-			c->outstanding = stream;
+			c->outstanding_context = context;
+			atomic_store(&c->outstanding, stream);
 			return false;
 		}
 		take(c, first, end, t);
@@ -435,6 +437,9 @@ static void ended(uint64_t context)
 {
 	struct nvs_counting *c = nvs_counting();
 
+	/* Its streams may not be asked any more, and copy nothing. */
+	if (c && (!context || c->outstanding_context == context))
+		atomic_store(&c->outstanding, 0);
 	for (uint32_t i = 0; c && i < NVS_COUNTING_CONTEXTS; i++) {
 		uint64_t now = atomic_load(&c->contexts[i].context);
 

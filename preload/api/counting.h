@@ -74,6 +74,7 @@ struct nvs_counting {
 	struct nvs_counting_driver driver;
 	bool able; /* the driver has all of them */
 	_Atomic uint32_t lock; /* what follows up to memory; held while the driver is asked */
+	uint64_t lock_mask; /* signals that who holds it had blocked before */
 	uint64_t room, room_end; /* of the newest piece of memory */
 	bool apart; /* a GPU that cannot reach the memory of another is among them */
 	uint32_t ncounters;
@@ -91,7 +92,9 @@ struct nvs_counting {
 	_Atomic uint32_t reading; /* a thread is at what follows */
 	bool discard; /* what the next reading finds is of before the window */
 	uint8_t *memory; /* to read into, registered with the driver */
-	uint64_t outstanding; /* stream of ours that may still write there; 0: none */
+	/* Stream of ours that may still write there, 0: none; and its context. */
+	_Atomic uint64_t outstanding;
+	uint64_t outstanding_context;
 	uint64_t read_end, read_cost; /* ticks of the latest reading */
 	uint64_t credit; /* ticks that readings may still take */
 };
@@ -107,7 +110,8 @@ bool nvs_counting_find_driver(struct nvs_counting_driver *d);
 void nvs_counting_enter(struct nvs_counting *c, int *mode);
 void nvs_counting_leave(struct nvs_counting *c, int mode);
 void nvs_counting_nap(long ns);
-/* False: not to be had in time. */
+/* No handler of the program's comes in between, which might jump out. False: not to be had in time.
+ */
 bool nvs_counting_lock(struct nvs_counting *c);
 void nvs_counting_unlock(struct nvs_counting *c);
 /* Zeroed memory that every GPU of the process sees at the address returned; 0: none, and *WHY. In a

@@ -7,7 +7,8 @@
  * have put it on a channel behind work that waits for this very thread; so a reading gives up after
  * a while, and the next one finds what it has left. Counters only grow, and never begin anew: what
  * is told is what they have grown by. While one is made no handler of the program's comes in
- * between, which might jump out of it for ever.
+ * between, which might jump out of it for ever. One file, though a long one: when counters are read
+ * depends on what the latest reading took and left.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,8 +69,8 @@ static bool due(const struct nvs_counting *c, const struct nvs_kernel_counter *c
 {
 	if (!counter->address)
 		return false;
-	return all || atomic_load(&counter->launched) ||
-	       (atomic_load(&counter->name->in_graph) && atomic_load(&c->graph_launched));
+	return all || atomic_load(&counter->launched.at) ||
+	       (atomic_load(&counter->name->in_graph) && atomic_load(&c->graphs.at));
 }
 
 static bool any_due(const struct nvs_counting *c)
@@ -229,7 +230,7 @@ static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_
 /* Of readings that nobody has asked for. */
 static bool affords(struct nvs_counting *c, enum nvs_count_cause cause)
 {
-	uint64_t since = nvs_api_now() - c->read_end;
+	uint64_t since = nvs_api_now() - c->read_end, cost;
 
 	if (cause != NVS_COUNT_SYNC)
 		return true;
@@ -238,11 +239,13 @@ static bool affords(struct nvs_counting *c, enum nvs_count_cause cause)
 	else
 		c->credit += since / SHARE;
 	c->credit = c->credit < CREDIT ? c->credit : CREDIT;
-	if (c->credit < c->read_cost) {
+	/* One that took longer than any may is not the last one. */
+	cost = c->read_cost < CREDIT ? c->read_cost : CREDIT;
+	if (c->credit < cost) {
 		c->read_end = nvs_api_now();
 		return false;
 	}
-	c->credit -= c->read_cost;
+	c->credit -= cost;
 	return true;
 }
 
@@ -321,13 +324,30 @@ static void window(const struct nvs_api_frame *frame, bool begins)
 
 /* ---- what the program does ---- */
 
-static void mark(_Atomic uint64_t *launched, _Atomic uint64_t *stream, uint64_t on)
+static uint64_t current_context(const struct nvs_counting *c)
 {
-	/* Of several streams none says when all is done. */
-	if (atomic_load(launched) && atomic_load(stream) != on)
-		on = NVS_SEVERAL_STREAMS;
-	atomic_store(stream, on);
-	atomic_store(launched, nvs_api_now());
+	uint64_t context = 0;
+
+	nvs_calls.quiet++;
+	if (c->driver.get_current(&context))
+		context = 0;
+	nvs_calls.quiet--;
+	return context;
+}
+
+static void mark(const struct nvs_counting *c, struct nvs_launch_mark *m, uint64_t stream)
+{
+	uint64_t context = current_context(c);
+	bool open = atomic_load(&m->at);
+
+	/* Of several none says when all is done. */
+	if (open && atomic_load(&m->stream) != stream)
+		stream = NVS_SEVERAL;
+	if (open && atomic_load(&m->context) != context)
+		context = NVS_SEVERAL;
+	atomic_store(&m->stream, stream);
+	atomic_store(&m->context, context);
+	atomic_store(&m->at, nvs_api_now());
 }
 
 static void launched(struct nvs_counting *c, uint64_t function, uint64_t stream)
@@ -335,17 +355,17 @@ static void launched(struct nvs_counting *c, uint64_t function, uint64_t stream)
 	struct nvs_counted_name *name = nvs_counting_function(c, function);
 
 	for (struct nvs_kernel_counter *at = name ? name->first : NULL; at; at = at->same)
-		mark(&at->launched, &at->stream, stream);
+		mark(c, &at->launched, stream);
 }
 
-/* What was launched on STREAM (NVS_SEVERAL_STREAMS: on any) before BEGIN has been waited for. */
-static void unmark(_Atomic uint64_t *launched, const _Atomic uint64_t *on, uint64_t stream,
-		   uint64_t begin)
+/* What was launched in CONTEXT on STREAM (NVS_SEVERAL: on any) before BEGIN has been waited for. */
+static void unmark(struct nvs_launch_mark *m, uint64_t context, uint64_t stream, uint64_t begin)
 {
-	uint64_t at = atomic_load(launched);
+	uint64_t at = atomic_load(&m->at);
 
-	if (at && at <= begin && (stream == NVS_SEVERAL_STREAMS || atomic_load(on) == stream))
-		atomic_compare_exchange_strong(launched, &at, 0);
+	if (at && at <= begin && atomic_load(&m->context) == context &&
+	    (stream == NVS_SEVERAL || atomic_load(&m->stream) == stream))
+		atomic_compare_exchange_strong(&m->at, &at, 0);
 }
 
 /* One of keep, by value or of what it points to. */
@@ -357,7 +377,13 @@ static uint64_t kept(const struct nvs_api_frame *frame, const struct nvs_api *ap
 	return k->how == NVS_KEEP_VALUE ? value : *(uint64_t *)(value + k->offset);
 }
 
-/* As the driver numbers the default streams: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. */
+/* As the driver numbers the default streams: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. The latter is
+ * each thread's own. */
+static uint64_t own_stream(uint64_t stream)
+{
+	return stream == 2 ? 2 | (uint64_t)nvs_tls.thread << 32 : stream;
+}
+
 static uint64_t stream_of(const struct nvs_api_frame *frame, const struct nvs_api *api)
 {
 	uint64_t stream = api->stream >= 0 ? kept(frame, api, api->stream) : 1;
@@ -398,9 +424,9 @@ static void called(const struct nvs_api_frame *frame, const struct nvs_api *api,
 		return;
 	}
 	if (graph)
-		mark(&c->graph_launched, &c->graph_stream, stream);
+		mark(c, &c->graphs, own_stream(stream));
 	else
-		launched(c, kept(frame, api, api->launched), stream);
+		launched(c, kept(frame, api, api->launched), own_stream(stream));
 	if (nvs_options()->values.exact && !outside())
 		wait_and_read(frame, api, stream);
 	errno = saved;
@@ -422,15 +448,18 @@ static void waited(const struct nvs_api_frame *frame)
 	const struct nvs_api *api = nvs_api_slots[frame->index].api;
 	struct nvs_counting *c = nvs_counting();
 	bool context = !strncmp(api->name, "cuCtx", 5), event = !strncmp(api->name, "cuEvent", 7);
-	uint64_t stream;
+	uint64_t stream, where;
 
 	if (!c || nvs_calls.quiet || nvs_options()->values.exact ||
 	    !nvs_counting_read(NVS_COUNT_SYNC, frame->number) || event)
 		return;
-	stream = context ? NVS_SEVERAL_STREAMS : stream_of(frame, api);
+	/* cuCtxSynchronize_v2 names the context. */
+	where = context && api->nkeep ? kept(frame, api, 0) : 0;
+	where = where ? where : current_context(c);
+	stream = context ? NVS_SEVERAL : own_stream(stream_of(frame, api));
 	for (struct nvs_kernel_counter *at = atomic_load(&c->first); at; at = at->next)
-		unmark(&at->launched, &at->stream, stream, frame->begin);
-	unmark(&c->graph_launched, &c->graph_stream, stream, frame->begin);
+		unmark(&at->launched, where, stream, frame->begin);
+	unmark(&c->graphs, where, stream, frame->begin);
 }
 
 static void ended(uint64_t context)

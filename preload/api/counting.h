@@ -43,6 +43,12 @@ struct nvs_counted_name {
 	char text[];
 };
 
+/* The latest launch whose counts may not have been read: ticks behind it, 0: none; its stream, and
+ * the context that was current. */
+struct nvs_launch_mark {
+	_Atomic uint64_t at, stream, context;
+};
+
 struct nvs_kernel_counter {
 	struct nvs_kernel_counter *next, *same; /* in the order of their memory; of its name */
 	struct nvs_counted_name *name;
@@ -50,12 +56,10 @@ struct nvs_kernel_counter {
 	uint32_t number;
 	uint64_t warp, thread; /* as they were read last */
 	bool copied; /* by the reading that is under way */
-	/* The latest launch whose counts may not have been read: ticks behind it, 0: none; and its
-	 * stream */
-	_Atomic uint64_t launched, stream;
+	struct nvs_launch_mark launched;
 };
 
-#define NVS_SEVERAL_STREAMS UINT64_MAX
+#define NVS_SEVERAL UINT64_MAX /* streams, contexts */
 
 struct nvs_counting_context {
 	_Atomic uint64_t context, stream; /* a stream of ours in it */
@@ -87,8 +91,7 @@ struct nvs_counting {
 		_Atomic uint64_t key;
 		struct nvs_counted_name *_Atomic name; /* NULL: it does not count */
 	} function[NVS_COUNTED_FUNCTIONS];
-	/* Of graphs, as of a counter */
-	_Atomic uint64_t graph_launched, graph_stream;
+	struct nvs_launch_mark graphs;
 	_Atomic uint32_t reading; /* a thread is at what follows */
 	bool discard; /* what the next reading finds is of before the window */
 	uint8_t *memory; /* to read into, registered with the driver */

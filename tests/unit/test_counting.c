@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading counters, with a driver of the test's own: a handler that jumps out of the program's call
- * leaves nothing held, and a stream of ours is not asked after its context has ended.
+ * leaves nothing held, a stream of ours is not asked after its context has ended, and a wait counts
+ * for what it waited for.
  */
 /* LINK: preload */
 #include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include "preload/api/counting.h"
 #include "preload/base/preload.h"
@@ -116,6 +118,69 @@ static void test_context_ends(struct nvs_counting *c)
 	EXPECT_EQ(c->outstanding, 0);
 }
 
+static const struct nvs_api *api_named(const char *name)
+{
+	for (unsigned i = 0; i < nvs_api_count; i++)
+		if (!strcmp(nvs_api_table[i].name, name))
+			return nvs_api_table + i;
+	abort();
+}
+
+static void launch(uint64_t stream)
+{
+	const uint64_t stack[8] = {0, 0, stream};
+	struct nvs_api_frame frame = {.regs = {0xf0}, .stack = stack};
+
+	nvs_api_who_counts()->called(&frame, api_named("cuLaunchKernel"), 0);
+}
+
+static void wait_for(const char *api, uint64_t stream)
+{
+	struct nvs_counting *c = nvs_counting();
+	struct nvs_api_frame frame = {.regs = {stream}, .index = 0, .begin = nvs_api_now()};
+
+	nvs_api_slots[0].api = api_named(api);
+	c->credit = UINT64_MAX / 2; /* readings are not what is asked for */
+	nvs_api_who_counts()->waited(&frame);
+}
+
+/* A wait in one context, and for one stream, says nothing of others. */
+static void test_waits(struct nvs_counting *c)
+{
+	struct nvs_kernel_counter *counter = atomic_load(&c->first);
+	uint64_t key = nvs_api_known_key(0xf0);
+	uint32_t at = nvs_api_known_slot(key);
+
+	atomic_store(&c->function[at].name, counter->name);
+	atomic_store(&c->function[at].key, key);
+	current = 0xc3;
+	launch(0x51);
+	EXPECT(atomic_load(&counter->launched.at));
+	wait_for("cuStreamSynchronize", 0x52);
+	EXPECT(atomic_load(&counter->launched.at));
+	current = 0xc4;
+	wait_for("cuCtxSynchronize", 0);
+	EXPECT(atomic_load(&counter->launched.at));
+	current = 0xc3;
+	wait_for("cuCtxSynchronize", 0);
+	EXPECT(!atomic_load(&counter->launched.at));
+	/* Threads' default streams have one number. */
+	nvs_tls.thread = 1;
+	launch(2);
+	nvs_tls.thread = 2;
+	wait_for("cuStreamSynchronize", 2);
+	EXPECT(atomic_load(&counter->launched.at));
+	nvs_tls.thread = 1;
+	wait_for("cuStreamSynchronize", 2);
+	EXPECT(!atomic_load(&counter->launched.at));
+	nvs_tls.thread = 0;
+	/* After one that took longer than any may there are others all the same. */
+	launch(0x51);
+	c->read_cost = UINT64_MAX / 2;
+	wait_for("cuStreamSynchronize", 0x51);
+	EXPECT(!atomic_load(&counter->launched.at));
+}
+
 int main(void)
 {
 	struct nvs_counting *c = start();
@@ -124,5 +189,6 @@ int main(void)
 	test_jump_out_of_reading(c);
 	test_jump_out_of_lock(c);
 	test_context_ends(c);
+	test_waits(c);
 	return expect_done();
 }

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "preload/base/next.h"
 #include "preload/base/state.h"
@@ -206,14 +207,32 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 	return do_fcntl(fd, cmd, THIRD(cmd));
 }
 
+#define HANDLERS_NS 10000000u /* the kernel is asked about our handlers so often, */
+
+/* And where a new doorbell may come of it: that is always found with our handlers there. */
+static void look_at_handlers(unsigned long request, bool uvm)
+{
+	static _Atomic uint64_t asked;
+	struct timespec ts;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if ((uvm || !nvs_rm_may_make_channel((unsigned)request)) &&
+	    now - atomic_load_explicit(&asked, memory_order_relaxed) < HANDLERS_NS)
+		return;
+	atomic_store_explicit(&asked, now, memory_order_relaxed);
+	if (nvs_signals_check())
+		nvs_rm_handlers_replaced();
+}
+
 static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 {
 	nvs_session_prepare();
-	/* A device call is rare enough, and still comes before new doorbells do. */
-	if (nvs_session_active() && nvs_signals_check())
-		nvs_rm_handlers_replaced();
 	/* The trace begins before the first channel does. */
-	if (!uvm && nvs_rm_makes_channel((unsigned)request, arg))
+	if (nvs_session_active())
+		look_at_handlers(request, uvm);
+	else if (!uvm && nvs_rm_makes_channel((unsigned)request, arg))
 		nvs_session_start();
 	return nvs_rm_ioctl(fd, request, arg, uvm);
 }

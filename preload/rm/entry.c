@@ -12,17 +12,20 @@
 int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 {
 	sigset_t saved;
-	bool keep;
+	bool keep = false;
 	int ret, err;
 
 	if (!uvm)
 		nvs_rm_prepare((unsigned)request, arg);
-	nvs_lock(&saved);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
-	keep = uvm ? nvs_uvm_before(request, arg) : nvs_rm_before((unsigned)request, arg);
-	nvs_publish();
-	if (!keep)
-		nvs_unlock(&saved);
+	/* Taking the lock is two system calls, which most calls are spared ahead of them. */
+	if (uvm ? nvs_uvm_begins(request) : nvs_rm_begins((unsigned)request, arg)) {
+		nvs_lock(&saved);
+		keep = uvm ? nvs_uvm_before(request, arg) : nvs_rm_before((unsigned)request, arg);
+		nvs_publish();
+		if (!keep)
+			nvs_unlock(&saved);
+	}
 	ret = nvs_next()->ioctl(fd, request, arg);
 	err = errno;
 	if (!keep)

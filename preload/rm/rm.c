@@ -107,6 +107,13 @@ static struct call call_of(unsigned request, void *arg)
 	return c.nr == NVS_ESC_XFER_CMD && PEEK(c, &x) ? unwrap(&x) : c;
 }
 
+bool nvs_rm_may_make_channel(unsigned request)
+{
+	unsigned nr = request & 0xff;
+
+	return nr == NVS_ESC_ALLOC || nr == NVS_ESC_XFER_CMD;
+}
+
 bool nvs_rm_makes_channel(unsigned request, void *arg)
 {
 	struct NVOS21_PARAMETERS a;
@@ -128,6 +135,23 @@ void nvs_rm_prepare(unsigned request, void *arg)
 	nvs_unlock(&saved);
 	if (userd)
 		nvs_shadow_prepare(userd, userd + 1);
+}
+
+bool nvs_rm_begins(unsigned request, void *arg)
+{
+	struct call c = call_of(request, arg);
+	struct NVOS21_PARAMETERS a;
+
+	switch (c.nr) {
+	case NVS_ESC_ALLOC:
+		return allocates_channel(c, &a);
+	case NVS_ESC_FREE:
+	case NVS_ESC_VID_HEAP_CONTROL:
+	case NVS_ESC_UNMAP_MEMORY:
+	case NVS_ESC_UNMAP_MEMORY_DMA:
+		return true;
+	}
+	return false;
 }
 
 bool nvs_rm_before(unsigned request, void *arg)

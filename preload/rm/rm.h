@@ -368,6 +368,9 @@ void nvs_fd_closing_range(unsigned first, unsigned last);
 void nvs_fd_duped(int from, int to);
 
 /* ---- rm.c, uvm.c ---- */
+/* Under no lock: something must happen ahead of the call, for which the lock is taken. */
+bool nvs_rm_begins(unsigned request, void *arg);
+bool nvs_uvm_begins(unsigned long request);
 /*
  * Under the lock: what must happen ahead of the call, and what came of it, after it has returned
  * RET. True: the lock is to be kept over the call.

@@ -120,6 +120,11 @@ static uint64_t end_of(unsigned long request, uint64_t base, uint64_t length)
 	return end;
 }
 
+bool nvs_uvm_begins(unsigned long request)
+{
+	return request == NVS_UVM_FREE || request == NVS_UVM_UNMAP_EXTERNAL;
+}
+
 /*
  * What frees a range may let another thread use it again at once: the lock is kept over the call.
  */
@@ -129,7 +134,7 @@ bool nvs_uvm_before(unsigned long request, const void *arg)
 		uint64_t base, length; /* with which both begin */
 	} range;
 
-	if (!nvs_rm() || (request != NVS_UVM_FREE && request != NVS_UVM_UNMAP_EXTERNAL))
+	if (!nvs_rm() || !nvs_uvm_begins(request))
 		return false;
 	if (nvs_rm()->pools && nvs_peek(&range, arg, sizeof(range)))
 		nvs_timing_memory_goes(range.base, end_of(request, range.base, range.length));

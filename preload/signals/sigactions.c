@@ -359,7 +359,9 @@ bool nvs_signals_check(void)
 	bool any = false;
 	uint64_t saved;
 
-	if (!installed || in_vfork_child())
+	/* Mostly nobody has: what blocks signals, and asks who we are, is for where somebody did.
+	 */
+	if (!installed || !(replaced(SIGSEGV) || replaced(SIGTRAP)) || in_vfork_child())
 		return false;
 	nvs_sigactions_lock(&saved);
 	for (int sig = SIGSEGV;; sig = SIGTRAP) {

@@ -380,6 +380,9 @@ static void test_failed_calls(void)
 	put64(unmapped, 16, 0x7f0000000000);
 	/* Begins first, without the lock, and ends last. */
 	CHECK(!nvs_rm_before(other, control));
+	/* What has nothing to do ahead of it is spared the lock. */
+	CHECK(!nvs_rm_begins(other, control) && nvs_rm_begins(unmap_call, unmapped) &&
+	      nvs_rm_begins(free_call, gone));
 	CHECK(nvs_rm_before(unmap_call, unmapped) && nvs_rm()->unmapping);
 	nvs_rm_after(ctl, unmap_call, unmapped, -1);
 	CHECK(nvs_rm_before(free_call, gone) && nvs_rm()->leaving);

@@ -61,6 +61,7 @@ struct nvs_buffer {
 	uint64_t warm; /* lines of the buffer up to here have been asked for */
 	_Atomic uint64_t epoch; /* of the trap in flight, 0: none */
 	uint8_t *stack_top; /* the trap's own stack */
+	struct stackcache *known; /* stacks that it has seen; NULL: it keeps none */
 	struct nvs_activity activity; /* of that trap; owner's */
 	uint32_t busy; /* owner is between reserve and commit */
 	uint32_t late; /* the record between them goes to late() */
@@ -79,12 +80,17 @@ static inline uint64_t nvs_count_of(const struct nvs_buffer *buffer, enum nvs_co
 	return __atomic_load_n(&buffer->counters[counter], __ATOMIC_RELAXED);
 }
 
+#define NVS_KNOWN_STACKS_BYTES                                             \
+	(512u << 10) /* of address space: a page of it is used when needed \
+		      */
+
 /*
  * Makes BUFFER number shared->ring usable: called by preload for each buffer it has laid into the
- * spool. data is mapped twice in a row, touched; stack_top has 64 KiB below it.
+ * spool. data is mapped twice in a row, touched; stack_top has 64 KiB below it; KNOWN has
+ * NVS_KNOWN_STACKS_BYTES of zeros, of this process alone.
  */
-int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes,
-		   uint8_t *stack_top);
+int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top,
+		   void *known);
 /* Ahead of that: the next buffer counts in SLOT, which is its alone. */
 void nvs_buffer_counts_in(struct nvs_live_slot *slot);
 uint32_t nvs_buffer_count(void);
@@ -145,6 +151,7 @@ struct nvs_writer_signal {
 	_Atomic uint32_t wake; /* futex: set to 1 and woken when a buffer is half full */
 	_Atomic uint32_t confined; /* 1: the program has put on a sandbox since; only what it does
 				      itself is safe */
+	_Atomic uint32_t full; /* 1: more buffers were wanted, and could not be made */
 	_Atomic uint32_t ended; /* 1: buffers are drained no more; records go to late() */
 	bool (*may_patch)(void); /* asked before code is changed; not in the trap. False: not now;
 				    NULL: it may */

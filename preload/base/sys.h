@@ -136,6 +136,23 @@ static inline int nvs_sys_munmap(void *at, size_t size)
 	return nvs_sys(SYS_munmap, (long)at, size, 0, 0, 0, 0);
 }
 
+#define NVS_LEFT_ROOM ((size_t)16 << 20)
+
+/*
+ * Address space to be mapped over; NULL where the program would be left with less than
+ * NVS_LEFT_ROOM of it. Found out by mapping: whatever else asked for the limit might be a call that
+ * a sandbox kills for.
+ */
+static inline void *nvs_sys_reserve(size_t size)
+{
+	uint8_t *p = nvs_sys_mmap(NULL, size + NVS_LEFT_ROOM, PROT_NONE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p)
+		nvs_sys_munmap(p + size, NVS_LEFT_ROOM);
+	return p;
+}
+
 static inline int nvs_sys_madvise(void *at, size_t size, int advice)
 {
 	return nvs_sys(SYS_madvise, (long)at, size, advice, 0, 0, 0);

@@ -15,6 +15,7 @@
 #include "preload/modules/modules.h"
 
 #define LIBRARY "libunwind.so.8"
+#define CACHE ((size_t)128 << 10) /* what it maps less of at once it needs */
 
 static const char *unwinder = "none";
 
@@ -104,6 +105,27 @@ static int are_pages(void *start, size_t size, unsigned char *resident)
 	return 0;
 }
 
+/*
+ * What it keeps for a thread, 256 KiB to begin with, it can do without: the program comes first
+ * where the address space ends.
+ */
+static void *map_for_it(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	void *p = NULL;
+
+	if (!at && size >= CACHE) {
+		at = nvs_sys_reserve(size);
+		if (at)
+			p = nvs_sys_mmap(at, size, prot, flags | MAP_FIXED, fd, (uint64_t)offset);
+	} else {
+		p = nvs_sys_mmap(at, size, prot, flags, fd, (uint64_t)offset);
+	}
+	if (p)
+		return p;
+	errno = ENOMEM;
+	return MAP_FAILED;
+}
+
 /* Its slot for NAME. False: it has none. */
 static bool replace(const struct dl_phdr_info *info, const struct nvs_elf *elf, const char *name,
 		    uintptr_t by)
@@ -171,6 +193,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 		if (behind[i].function)
 			replace(info, &elf, behind[i].name, (uintptr_t)behind[i].function);
 	replace(info, &elf, "mincore", (uintptr_t)are_pages);
+	replace(info, &elf, "mmap", (uintptr_t)map_for_it);
 	if (replace(info, &elf, "read", (uintptr_t)read_from)) {
 		replaced = replace(info, &elf, "syscall", (uintptr_t)call_kernel);
 		replaced = replace(info, &elf, "write", (uintptr_t)write_to) || replaced;

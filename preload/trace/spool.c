@@ -69,28 +69,35 @@ static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
 
 /*
  * One ring in the address space: its head's page and its data, the data once more, a page that
- * nobody may touch, and the trap's stack.
+ * nobody may touch, the trap's stack, and room for known stacks. That room is here from the
+ * beginning because a thread that comes by it later may find the address space used up, or use up
+ * what the program needs next.
  */
 static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t offset,
 			 uint8_t **stack_top)
 {
 	uint64_t bytes = session->ring_bytes, shared = PAGE + 2 * bytes;
-	uint64_t total = shared + PAGE + NVS_TRAP_STACK_BYTES;
+	uint64_t total = shared + PAGE + NVS_TRAP_STACK_BYTES + NVS_KNOWN_STACKS_BYTES;
 	uint8_t *base, *stack;
 
-	base = nvs_sys_mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-			    0);
+	/* What there is more of later than in the beginning must not be what the program lacks. */
+	base = nvs_buffer_count() >= NVS_FIRST_RINGS
+		       ? nvs_sys_reserve(total)
+		       : nvs_sys_mmap(NULL, total, PROT_NONE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!base)
 		return NULL;
 	stack = base + shared + PAGE;
 	if (!map_shared(base, PAGE + bytes, fd, offset) ||
 	    !map_twice(base + PAGE, bytes, fd, offset + PAGE) ||
 	    !nvs_sys_mmap(stack, NVS_TRAP_STACK_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0)) {
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0) ||
+	    nvs_sys(SYS_mprotect, (long)stack + NVS_TRAP_STACK_BYTES, NVS_KNOWN_STACKS_BYTES,
+		    PROT_READ | PROT_WRITE, 0, 0, 0)) {
 		nvs_sys_munmap(base, total);
 		return NULL;
 	}
-	nvs_sys_madvise(stack, NVS_TRAP_STACK_BYTES, MADV_DONTFORK);
+	nvs_sys_madvise(stack, NVS_TRAP_STACK_BYTES + NVS_KNOWN_STACKS_BYTES, MADV_DONTFORK);
 	*stack_top = stack + NVS_TRAP_STACK_BYTES;
 	return base;
 }
@@ -108,7 +115,7 @@ static int add_ring(struct nvs_session *session, int fd, uint64_t offset, uint32
 	shared->ring = number;
 	shared->thread = NVS_NONE;
 	nvs_buffer_counts_in(nvs_live_slot(number + 1));
-	return nvs_buffer_add(shared, base + PAGE, session->ring_bytes, stack_top);
+	return nvs_buffer_add(shared, base + PAGE, session->ring_bytes, stack_top, stack_top);
 }
 
 /* Rings that have no place in the file any more lie in memory; the writer sees it and says so. */

@@ -20,10 +20,7 @@ static void forget_records(void)
 
 static void one_round(struct nvs_writer *w)
 {
-	if (nvs_buffer_sweep() < NVS_FREE_RINGS) {
-		nvs_watch_sandbox(w->session);
-		nvs_spool_grow(w->session, NVS_MORE_RINGS);
-	}
+	nvs_writer_grow(w);
 	forget_records();
 	nvs_writer_grow_live(w);
 	nvs_writer_beat(w);

@@ -109,14 +109,22 @@ void nvs_writer_grow_live(struct nvs_writer *w)
 	nvs_live_grow();
 }
 
+void nvs_writer_grow(struct nvs_writer *w)
+{
+	bool full = false;
+
+	if (nvs_buffer_sweep() < NVS_FREE_RINGS) {
+		nvs_watch_sandbox(w->session);
+		full = nvs_spool_grow(w->session, NVS_MORE_RINGS);
+	}
+	atomic_store(&nvs_writer_signal.full, full);
+}
+
 static void one_round(struct nvs_writer *w)
 {
 	uint64_t limit, now;
 
-	if (nvs_buffer_sweep() < NVS_FREE_RINGS) {
-		nvs_watch_sandbox(w->session);
-		nvs_spool_grow(w->session, NVS_MORE_RINGS);
-	}
+	nvs_writer_grow(w);
 	limit = nvs_now();
 	__atomic_store_n(&w->session->head->heard, limit, __ATOMIC_RELAXED);
 	drain(w, limit);

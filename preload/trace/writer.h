@@ -48,6 +48,7 @@ static inline bool nvs_writer_is_asked(const struct nvs_writer *w)
 
 /* At sandboxes, for who has asked and from time to time. */
 void nvs_writer_look_around(struct nvs_writer *w);
+void nvs_writer_grow(struct nvs_writer *w); /* more rings where threads need them */
 void nvs_writer_grow_live(struct nvs_writer *w);
 
 /* ---- frames.c ---- */

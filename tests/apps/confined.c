@@ -146,7 +146,7 @@ static void act_files(void)
  */
 static void act_memory(void)
 {
-	void *volatile room;
+	void *volatile piece;
 	static uint8_t stacks[12][64 << 10] __attribute__((aligned(4096)));
 	struct rlimit limit = {0, RLIM_INFINITY};
 	struct softgpu_channel *ch[12];
@@ -161,8 +161,8 @@ static void act_memory(void)
 		ch[i] = softgpu_channel_create(0, 64, false);
 		EXPECT(ch[i], "channel");
 	}
-	room = malloc(64 << 10);
-	free(room); /* stays in the heap */
+	piece = malloc(64 << 10);
+	free(piece); /* stays in the heap */
 	EXPECT(f && fgets(line, sizeof(line), f), "statm");
 	pages = strtoul(line, NULL, 10);
 	fclose(f);
@@ -172,6 +172,65 @@ static void act_memory(void)
 		pthread_attr_setstack(&attr, stacks[i], sizeof(stacks[i]));
 		EXPECT(!pthread_create(&t[i], &attr, one_more, ch[i]), "thread");
 	}
+	for (size_t i = 0; i < COUNT(t); i++)
+		pthread_join(t[i], NULL);
+	limit.rlim_cur = RLIM_INFINITY;
+	setrlimit(RLIMIT_AS, &limit);
+	work_on();
+}
+
+/*
+ * Address space for the stacks of threads, and for nothing else: each is made when the one before
+ * has submitted and still lives.
+ */
+#define STACK_ROOM ((64u << 10) + 2 * 4096u)
+
+static struct {
+	atomic_uint worked;
+	atomic_bool end;
+} stayers;
+
+static void *one_more_that_stays(void *arg)
+{
+	one_more(arg);
+	atomic_fetch_add(&stayers.worked, 1);
+	while (!atomic_load(&stayers.end))
+		sched_yield();
+	return NULL;
+}
+
+static void act_room(void)
+{
+	struct rlimit limit = {0, RLIM_INFINITY};
+	struct softgpu_channel *ch[24];
+	pthread_t t[COUNT(ch)];
+	pthread_attr_t attr;
+	unsigned long pages = 0;
+	char line[256];
+	FILE *f;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 << 10);
+	for (size_t i = 0; i < COUNT(ch); i++) {
+		ch[i] = softgpu_channel_create(0, 64, false);
+		EXPECT(ch[i], "channel");
+	}
+	work_on();
+	free(malloc(64 << 10));
+	f = fopen("/proc/self/statm", "re");
+	EXPECT(f && fgets(line, sizeof(line), f), "statm");
+	pages = strtoul(line, NULL, 10);
+	fclose(f);
+	limit.rlim_cur = pages * 4096 + COUNT(t) * STACK_ROOM + (1u << 20);
+	EXPECT(!setrlimit(RLIMIT_AS, &limit), "setrlimit");
+	for (size_t i = 0; i < COUNT(t); i++) {
+		int err = pthread_create(&t[i], &attr, one_more_that_stays, ch[i]);
+
+		EXPECT(!err, "thread %zu: %s", i, strerror(err));
+		while (atomic_load(&stayers.worked) <= i)
+			sched_yield();
+	}
+	atomic_store(&stayers.end, true);
 	for (size_t i = 0; i < COUNT(t); i++)
 		pthread_join(t[i], NULL);
 	limit.rlim_cur = RLIM_INFINITY;
@@ -385,6 +444,7 @@ static const struct {
 	{"namespaces", act_namespaces},
 	{"files", act_files},
 	{"memory", act_memory},
+	{"room", act_room},
 	{"locked", act_locked},
 	{"broker", act_broker},
 	{"refused", act_refused},

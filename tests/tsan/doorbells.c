@@ -225,7 +225,8 @@ static void add_rings(int n)
 		    mmap(data + RING_BYTES, RING_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
 		    nvs_buffer_add(shared, data, RING_BYTES,
-				   (uint8_t *)aligned_alloc(4096, NVS_TRAP_STACK) + NVS_TRAP_STACK))
+				   (uint8_t *)aligned_alloc(4096, NVS_TRAP_STACK) + NVS_TRAP_STACK,
+				   calloc(1, NVS_KNOWN_STACKS_BYTES)))
 			abort();
 		close(fd);
 	}

@@ -40,7 +40,7 @@ static inline void fake_rings(uint32_t n, uint64_t bytes)
 		int fd = memfd_create("ring", 0);
 		uint8_t *data = mmap(NULL, bytes * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 				     0);
-		uint8_t *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+		uint8_t *stack = mmap(NULL, 65536 + NVS_KNOWN_STACKS_BYTES, PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		memset(shared, 0, sizeof(*shared));
@@ -51,7 +51,7 @@ static inline void fake_rings(uint32_t n, uint64_t bytes)
 		mmap(data, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
 		mmap(data + bytes, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
 		close(fd);
-		if (nvs_buffer_add(shared, data, bytes, stack + 65536))
+		if (nvs_buffer_add(shared, data, bytes, stack + 65536, stack + 65536))
 			abort();
 	}
 	nvs_writer_signal.heartbeat = &fake_heartbeat;

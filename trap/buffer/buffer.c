@@ -40,7 +40,8 @@ _Static_assert(offsetof(struct nvs_spool_ring, generation) ==
 	       "tid and generation are exchanged as one word");
 _Static_assert(offsetof(struct nvs_spool_ring, tid) % 8 == 0, "that word is aligned");
 
-int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top)
+int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top,
+		   void *known)
 {
 	uint32_t n = atomic_load(&nvs_process->nbuffers);
 	struct nvs_buffer *buffer = &nvs_process->buffers[n];
@@ -50,6 +51,7 @@ int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes,
 	buffer->data = data;
 	buffer->bytes = bytes;
 	buffer->stack_top = stack_top;
+	buffer->known = known;
 	buffer->shared = shared;
 	buffer->counters = buffer->live ? buffer->live->counts : buffer->own;
 	atomic_store(&nvs_process->nbuffers, n + 1);
@@ -228,8 +230,10 @@ struct nvs_buffer *nvs_buffer_mine(void)
 	return buffer;
 }
 
-/* None is free: the writer makes more when it wakes. Waits for that, while it lives, for at most 1
- * s. */
+/*
+ * None is free: the writer makes more when it wakes. Waits for that, while it lives and could make
+ * the last ones that it wanted, for at most 1 s.
+ */
 static struct nvs_buffer *claim_more(uint32_t tid, const stack_t *alternate)
 {
 	struct timespec nap = {0, 100000};
@@ -239,6 +243,8 @@ static struct nvs_buffer *claim_more(uint32_t tid, const stack_t *alternate)
 		if (atomic_load(&nvs_writer_signal.ended) || !nvs_writer_signal.heartbeat)
 			break;
 		wake_writer();
+		if (atomic_load(&nvs_writer_signal.full))
+			break;
 		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
 		buffer = claim(tid, here(), alternate);
 	}

@@ -4,15 +4,12 @@
  */
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/mman.h>
 #include "trap/code/cfi.h"
 #include "trap/stack/stackcache.h"
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
-#include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-#define BYTES (512u << 10) /* of a buffer's tree */
 #define LONGEST \
 	(3 * NVS_STACKCACHE_FRAMES + 2) /* checks of one stack: three a frame, rip and end */
 #define FARTHEST 0x7ffffff8 /* bytes from RSP to a slot */
@@ -27,7 +24,8 @@ struct stackcache {
 	struct nvs_stackcache_node nodes[] __attribute__((aligned(16)));
 };
 
-#define NODES ((BYTES - sizeof(struct stackcache)) / sizeof(struct nvs_stackcache_node))
+#define NODES \
+	((NVS_KNOWN_STACKS_BYTES - sizeof(struct stackcache)) / sizeof(struct nvs_stackcache_node))
 
 _Static_assert(sizeof(struct nvs_stackcache_node) == 16 &&
 		       offsetof(struct nvs_stackcache_node, slot) == 8 &&
@@ -37,50 +35,6 @@ _Static_assert(NVS_CHECK_WORD_LESS_RSP == 1 && NVS_CHECK_RBP_LESS_RSP == 2 && NV
 		       NVS_CHECK_END > 3,
 	       "walk.S knows the checks");
 _Static_assert(sizeof(struct stackcache) % 16 == 0, "nodes do not straddle cache lines");
-
-/* Where each buffer's tree is. Wiped in a forked child, which has the trees themselves no more. */
-struct trees {
-	struct stackcache *of[NVS_MAX_BUFFERS];
-};
-static _Atomic(struct trees *) trees;
-
-/* ---- memory ---- */
-
-static void *map(size_t bytes, int advice)
-{
-	long p = nvs_sys(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p < 0 && p > -4096)
-		return NULL;
-	if (nvs_sys4(SYS_madvise, p, bytes, advice, 0)) {
-		nvs_sys4(SYS_munmap, p, bytes, 0, 0);
-		return NULL;
-	}
-	return (void *)p;
-}
-
-static struct stackcache **tree_of(struct nvs_buffer *buffer)
-{
-	struct trees *t = atomic_load_explicit(&trees, memory_order_acquire);
-
-	return t ? &t->of[buffer - nvs_process->buffers] : NULL;
-}
-
-static struct stackcache *make_tree(struct nvs_buffer *buffer)
-{
-	struct trees *t = atomic_load(&trees), *made;
-
-	if (!t) {
-		made = map(sizeof(*made), MADV_WIPEONFORK);
-		if (!made)
-			return NULL;
-		if (!atomic_compare_exchange_strong(&trees, &t, made))
-			nvs_sys4(SYS_munmap, made, sizeof(*made), 0, 0);
-	}
-	*tree_of(buffer) = map(BYTES, MADV_DONTFORK);
-	return *tree_of(buffer);
-}
 
 static void forget(struct stackcache *k, const struct nvs_buffer *buffer)
 {
@@ -315,13 +269,11 @@ static void freshen(struct stackcache *k, const struct nvs_buffer *buffer)
 void nvs_stackcache_learn(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
 			  void *const *pcs, uint32_t n, uint32_t stack)
 {
-	struct stackcache *k = tree_of(buffer) ? *tree_of(buffer) : NULL;
+	struct stackcache *k = buffer->known;
 	struct draft d = {.rsp = rsp, .rbp = rbp};
 
 	if (!n || stack == NVS_NONE || (uintptr_t)pcs[0] != rip || rsp & 7)
 		return;
-	if (!k)
-		k = make_tree(buffer);
 	if (!k)
 		return;
 	freshen(k, buffer);
@@ -336,9 +288,9 @@ void nvs_stackcache_learn(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rs
 uint32_t nvs_stackcache_match(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp,
 			      uintptr_t rbp)
 {
-	struct stackcache **tree = tree_of(buffer);
+	const struct stackcache *k = buffer->known;
 
-	if (!tree || !*tree || !(*tree)->used || !is_current(*tree, buffer))
+	if (!k || !k->used || !is_current(k, buffer))
 		return NVS_NONE;
-	return nvs_stackcache_walk((*tree)->nodes, rip, rsp, rbp);
+	return nvs_stackcache_walk(k->nodes, rip, rsp, rbp);
 }

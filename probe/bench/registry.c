@@ -5,7 +5,8 @@
 
 #define BENCHES(B)      \
 	B(bench_clocks) \
-	B(bench_atomics_latency) B(bench_atomics_throughput) B(bench_arithmetic) B(bench_tma)
+	B(bench_atomics_latency) B(bench_atomics_throughput) B(bench_arithmetic) B(bench_tma) \
+	B(bench_barriers) B(bench_launch_latency)
 
 #define DECLARE(variable) extern BENCH(variable);
 #define LIST(variable) &variable,

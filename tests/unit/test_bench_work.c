@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
-/* What the benchmarks of atomics, arithmetic and TMA say of samples with known answers. */
+/* What the benchmarks of atomics, arithmetic, TMA, barriers and launches say of samples with known
+ * answers. */
 #include <math.h>
 #include <string.h>
 #include "probe/bench/inside.h"
@@ -72,8 +73,9 @@ static void atomics(void)
 	bench_point(bench_series(&samples, "global add.u32", "threads", NULL, "cycles"), 1, NAN);
 	ask("atomics-latency");
 	EXPECT(is("shared add.u32", "1 thread", 30) && is("shared add.u32", "32 threads", 92));
-	EXPECT(is("shared atomic, pair", "1 thread", 8) || fabs(bench_figure_find(&figures,
-	       "shared atomic, pair", "1 thread")->value - 8) < 0.6);
+	EXPECT(is("shared atomic, pair", "1 thread", 8) ||
+	       fabs(bench_figure_find(&figures, "shared atomic, pair", "1 thread")->value - 8) <
+		       0.6);
 	EXPECT(!bench_figure_find(&figures, "shared atomic, pair", "32 threads"));
 	EXPECT(!bench_figure_find(&figures, "global add.u32", NULL));
 	EXPECT(figures.npublished == 36 && noted("shared add.u32: "));
@@ -118,16 +120,49 @@ static void tma(void)
 {
 	for (unsigned size = 16; size <= 65536; size *= 2) {
 		struct bench_point *p = bench_point(
-			bench_series(&samples, "bulk, from L2", "bytes", NULL, "cycles"), size, NAN);
+			bench_series(&samples, "bulk, from L2", "bytes", NULL, "cycles"), size,
+			NAN);
 
 		bench_value(p, 600 + size / 32.0);
 	}
 	for (unsigned k = 1024; k <= 65536; k *= 2)
-		give("copies of 1 KiB", "bytes in flight", "GB/s", k, k < 16384 ? k * 3000.0 / 32768 : 3000);
+		give("copies of 1 KiB", "bytes in flight", "GB/s", k,
+		     k < 16384 ? k * 3000.0 / 32768 : 3000);
 	ask("tma");
 	EXPECT(is("bulk, from L2", "32768 bytes", 1624));
 	EXPECT(noted("bulk, from L2: 600 cycles and 1 more for each 32 bytes."));
 	EXPECT(noted("16384 bytes in flight a SM give nine tenths"));
+	done();
+}
+
+static void barriers(void)
+{
+	for (unsigned n = 1; n <= 8; n *= 2)
+		give("barrier of a cluster", "blocks", "cycles", n, 100 + 20 * n);
+	bench_point(bench_series(&samples, "barrier of a warp", "warps", NULL, "cycles"), 1, NAN);
+	ask("barriers");
+	EXPECT(is("barrier of a cluster", "8 blocks", 260));
+	EXPECT(!bench_figure_find(&figures, "barrier of a warp", NULL) && figures.ndrawn == 1);
+	done();
+}
+
+static void launches(void)
+{
+	static const char *const name[] = {"end to begin", "end to begin, dependent launch"};
+
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; i < BENCH_REPEATS; i++)
+			bench_value(bench_point(bench_series(&samples, name[k],
+							     "blocks of a cluster", NULL, "us"),
+						0, NAN),
+				    k ? 0.5 : 1.25);
+	ask("launch");
+	EXPECT(is("end to begin", "no cluster", 1.25) && !figures.npublished);
+	EXPECT(noted("begins 1.25 us behind the one before, 0.50 us by dependent launch"));
+	done();
+	bench_point(bench_series(&samples, name[0], "blocks of a cluster", NULL, "us"), 0, NAN);
+	ask("launch");
+	EXPECT(!figures.nfigure && !figures.nnote);
 	done();
 }
 
@@ -138,5 +173,7 @@ int main(void)
 	throughput();
 	arithmetic();
 	tma();
+	barriers();
+	launches();
 	return expect_done();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-probe bench: which benchmarks, measured or loaded, and what is done with their figures. */
+/* nvsnoop-probe bench: which benchmarks, measured or loaded, and what is done with their figures.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

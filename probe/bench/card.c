@@ -45,7 +45,8 @@ static void card_bench(FILE *f, const struct bench_figures *figures, const struc
 		cell(f, r->most, "%.6g");
 		if (isfinite(r->sm_mhz))
 			fprintf(f, "%.0f%s |\n", r->sm_mhz,
-				bench_below_boost(&figures->gpu, r->sm_mhz) ? " (below boost)" : "");
+				bench_below_boost(&figures->gpu, r->sm_mhz) ? " (below boost)"
+									    : "");
 		else
 			fputs("- |\n", f);
 	}
@@ -92,12 +93,14 @@ static bool card_number(const char *text, double *v)
 	return end != text && (!*end || *end == ' ') && isfinite(*v);
 }
 
-/* Copies of a row's cells, trimmed, the last few empty where there are fewer. False: no such row. */
+/* Copies of a row's cells, trimmed, the last few empty where there are fewer. False: no such row.
+ */
 enum { CELLS = 7 };
 static bool split(const char *line, char *cellp[CELLS])
 {
 	for (int n = 0; n < CELLS; n++) {
-		const char *end = *line == '|' ? strchr(line + 1, '|') : NULL, *from = line + 1, *to = end;
+		const char *end = *line == '|' ? strchr(line + 1, '|') : NULL, *from = line + 1,
+			   *to = end;
 
 		if (!end)
 			return false;
@@ -173,7 +176,8 @@ static void compare(struct compared *c, const struct carded *r)
 	}
 	by = points ? WIDER_POINTS : wider(r->unit);
 	at = now->value;
-	if (at >= low - (points ? by : fabs(low) * by) && at <= high + (points ? by : fabs(high) * by))
+	if (at >= low - (points ? by : fabs(low) * by) &&
+	    at <= high + (points ? by : fabs(high) * by))
 		return;
 	c->left++;
 	fprintf(c->out, "%s: %s%s%s is %.4g %s, ", r->bench, r->name, *r->parameter ? ", " : "",
@@ -230,7 +234,8 @@ static void sum_up(const struct compared *c)
 	} else
 		fprintf(c->out, "All %u figures lie within their interval", c->held);
 	fprintf(c->out,
-		".\nAn interval is the card's least to most, widened by %.0f %% for times, %d points "
+		".\nAn interval is the card's least to most, widened by %.0f %% for times, %d "
+		"points "
 		"for\npercentages and %.0f %% for the rest.\n",
 		WIDER_TIME * 100, WIDER_POINTS, WIDER * 100);
 	if (c->elsewhere)

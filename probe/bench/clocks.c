@@ -18,8 +18,9 @@ static const char *body(struct bench_text *text, const char *clock, bool until_i
 		  "next:\n",
 		  READS * 8, clock);
 	if (until_it_moves)
-		bench_say(text, "still:\nmov.u64 %%c1, %s;\n"
-				"setp.eq.u64 %%p, %%c0, %%c1;\n@%%p bra still;\n",
+		bench_say(text,
+			  "still:\nmov.u64 %%c1, %s;\n"
+			  "setp.eq.u64 %%p, %%c0, %%c1;\n@%%p bra still;\n",
 			  clock);
 	else
 		bench_say(text, "mov.u64 %%c0, %s;\nmov.u64 %%c1, %s;\n", clock, clock);
@@ -90,5 +91,6 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 					   &samples->series[i], &samples->series[i].point[0]);
 }
 
-BENCH(bench_clocks) = {"clocks", "", "an empty bracket, the timer's step, the SM clock", 0, false,
-		       measure, derive};
+BENCH(bench_clocks) = {"clocks", "",	"an empty bracket, the timer's step, the SM clock",
+		       0,	 false, measure,
+		       derive};

@@ -8,7 +8,8 @@
 
 enum { OWN = 7, MOST_GPUS = 12 };
 
-/* A benchmark's table while it is printed: words of its cells, and whose published figures it has. */
+/* A benchmark's table while it is printed: words of its cells, and whose published figures it has.
+ */
 struct shown {
 	struct probe_table table;
 	struct probe_column column[OWN + MOST_GPUS];
@@ -65,8 +66,8 @@ static void row(struct shown *s, const struct bench_figures *f, const struct ben
 	cell[5] = PROBE_NUMBER(figure->most);
 	cell[6] = PROBE_WORDS(clock);
 	for (uint32_t i = 0; i < s->gpus; i++)
-		cell[OWN + i] = PROBE_NUMBER(published(f, figure->bench, figure->name,
-						       figure->parameter, s->gpu[i]));
+		cell[OWN + i] = PROBE_NUMBER(
+			published(f, figure->bench, figure->name, figure->parameter, s->gpu[i]));
 	probe_table_row(&s->table, cell);
 }
 
@@ -100,8 +101,8 @@ static void published_alone(struct shown *s, const struct bench_figures *f, cons
 static void columns(struct shown *s)
 {
 	static const struct probe_column own[OWN] = {
-		{"name", "figure", -1, 0}, {"parameter", "of", -1, 0}, {"value", "median", 3, 0},
-		{"unit", "unit", -1, 0},   {"min", "least", 3, 2},     {"max", "most", 3, 2},
+		{"name", "figure", -1, 0},   {"parameter", "of", -1, 0}, {"value", "median", 3, 0},
+		{"unit", "unit", -1, 0},     {"min", "least", 3, 2},	 {"max", "most", 3, 2},
 		{"sm_mhz", "SM MHz", -1, 0},
 	};
 
@@ -219,7 +220,8 @@ static void print_json(const struct bench_figures *f)
 		json_number("max", r->most);
 		putchar(',');
 		json_number("sm_mhz", r->sm_mhz);
-		putchar(',');
+		printf(",\"below_boost\":%s,",
+		       bench_below_boost(&f->gpu, r->sm_mhz) ? "true" : "false");
 		json_words("gpu", f->gpu.name);
 		putchar('}');
 	}
@@ -314,7 +316,8 @@ static void draw(const struct bench_figures *f, const char *folder, uint32_t fir
 				  .y = d->series->unit,
 				  .log_x = d->log_x,
 				  .log_y = d->log_y,
-				  .binary_x = d->log_x && d->series->x && !strcmp(d->series->x, "bytes"),
+				  .binary_x = d->log_x && d->series->x &&
+					      !strcmp(d->series->x, "bytes"),
 				  .series = series};
 
 	for (uint32_t i = first; i < f->ndrawn && plot.n < MOST_CURVES; i++) {
@@ -330,7 +333,8 @@ static void draw(const struct bench_figures *f, const char *folder, uint32_t fir
 			xy[k] = s->point[k].x;
 			xy[s->n + k] = bench_median(&s->point[k]);
 		}
-		series[plot.n++] = (struct probe_series){s->name, xy, xy + s->n, s->n, false, false};
+		series[plot.n++] = (struct probe_series){s->name, xy,	 xy + s->n,
+							 s->n,	  false, false};
 	}
 	bench_say(&path, "%s/bench-", folder);
 	for (const char *p = d->picture; *p; p++)

@@ -106,6 +106,8 @@ _nvsnoop_words() {
 	elif [[ ${tool##*/} == nvsnoop-probe ]]; then
 		if [[ " ${before[*]} " == *" submit "* ]]; then
 			also=files
+		elif [[ " ${before[*]} " == *" bench "* ]]; then
+			mapfile -t words < <("$tool" bench --list 2>/dev/null | sed 's/ .*//')
 		else
 			mapfile -t words < <(_nvsnoop_studies "$tool")
 		fi

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""nvsnoop-probe bench: three runs of all of it that agree, in five minutes each; raw samples, card and pictures stay in
+the work folder for docs/gpu-bench.md; its bandwidths beside ncu's counters, where ncu is installed and may read them."""
+
+import csv
+import io
+import json
+import os
+import shutil
+
+RUN_S = 300
+TIMES = ("cycles", "ns", "us", "ms", "s")
+STEADY_TIMES = 0.03
+STEADY = 0.05
+# Benchmark, ncu's metric of the same traffic, bytes each; the unit of ours: per second, or per clock of an SM.
+COUNTERS = [
+    ("global-bandwidth", "dram__bytes.sum.per_second", 1),
+    ("l2-bandwidth", "lts__t_bytes.sum.per_second", 1),
+    ("l1-bandwidth", "l1tex__t_bytes.sum.per_second", 1),
+    ("shared-bandwidth", "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.per_second", 128),
+]
+SCALE = {"byte/second": 1e-9, "Kbyte/second": 1e-6, "Mbyte/second": 1e-3, "Gbyte/second": 1, "Tbyte/second": 1e3,
+         "1/second": 1e-9, "/second": 1e-9, "K/second": 1e-6, "M/second": 1e-3, "G/second": 1, "T/second": 1e3,
+         "byte/s": 1e-9, "Kbyte/s": 1e-6, "Mbyte/s": 1e-3, "Gbyte/s": 1, "Tbyte/s": 1e3}
+
+
+def bench(suite, name, words, row, timeout=RUN_S * 2, fine=(0,)):
+    out, err, status = suite.run(f"{name}: {' '.join(words)}", [suite.probe, "bench", *words], timeout=timeout)
+    if status not in fine:
+        row.wrong.append(f"exit {status}: {err.decode(errors='replace').strip()[-200:]}")
+    return out.decode(errors="replace")
+
+
+def key_of(r):
+    return r["benchmark"], r["name"], r["parameter"], r["unit"]
+
+
+def steady(suite, name):
+    """The same figures three times, each run from its own samples."""
+    row, folder, runs = suite.row(name), os.path.join(suite.work, "bench"), []
+    os.makedirs(folder, exist_ok=True)
+    for i in range(3):
+        samples = os.path.join(folder, f"samples-{i}.txt")
+        told = json.loads(bench(suite, name, ["--format=json", f"--save={samples}", f"--svg={folder}"], row) or "{}")
+        if not told.get("rows"):
+            row.wrong.append("no figures")
+            return row
+        runs.append({key_of(r): r for r in told["rows"] if r["value"] is not None})
+        row.wrong += [f"{m['benchmark']}: {m['text']}" for m in told["missing"] if "refused" in m["text"]][:3]
+        again = json.loads(bench(suite, name, [f"--load={samples}", "--format=json"], row) or "{}")
+        if again.get("rows") != told["rows"]:
+            row.wrong.append("figures of the saved samples are others")
+    worst = {"times": 0.0, "others": 0.0}
+    for key in runs[0]:
+        values = [run[key]["value"] for run in runs if key in run]
+        apart = (max(values) - min(values)) / abs(min(values)) if min(values) else 0.0
+        kind = "times" if key[3] in TIMES else "others"
+        worst[kind] = max(worst[kind], apart)
+        if len(values) < 3 or apart > (STEADY_TIMES if kind == "times" else STEADY):
+            row.wrong.append(f"{' '.join(key)}: {len(values)} runs, {apart * 100:.1f} % apart")
+    below = [r for r in runs[0].values() if r["below_boost"]]
+    row.notes.append(f"{len(runs[0])} figures, three runs within {worst['times'] * 100:.1f} % (times) and "
+                     f"{worst['others'] * 100:.1f} % (others); {len(below)} below boost")
+    failures = len(row.wrong)
+    row.wrong = row.wrong[:6] + ([f"and {failures - 6} more"] if failures > 6 else [])
+    return row
+
+
+def card(suite, name):
+    """The card of the first run holds for a fourth; of the whole, how long it takes."""
+    row, folder = suite.row(name), os.path.join(suite.work, "bench")
+    path = os.path.join(folder, "card.md")
+    samples = os.path.join(folder, "samples-0.txt")
+    if not os.path.isfile(samples):
+        return suite.skip(name, "there are no samples of a first run")
+    text = bench(suite, name, [f"--load={samples}", "--card"], row)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    told = bench(suite, name, [f"--check={path}"], row, RUN_S)
+    row.notes.append(" ".join(told.split())[-300:])
+    return row
+
+
+def counters(suite, name):
+    """The most that ncu sees in a kernel of each benchmark, beside the benchmark's own highest figure."""
+    row, ncu = suite.row(name), shutil.which("ncu") or os.path.join(suite.cuda, "bin", "ncu")
+    if not os.path.isfile(ncu):
+        return suite.skip(name, "there is no ncu")
+    listed = bench(suite, name, ["--list"], row)
+    for benchmark, metric, width in COUNTERS:
+        if benchmark not in listed:
+            row.notes.append(f"{benchmark}: not there")
+            continue
+        command = [ncu, "--clock-control", "none", "--csv", "--metrics", metric, "--kernel-name", "bench",
+                   suite.probe, "bench", benchmark]
+        out, err, _ = suite.run(f"{name}: {benchmark}", command, timeout=RUN_S * 2)
+        lines = out.decode(errors="replace").splitlines()
+        at = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+        if at is None:
+            if b"ERR_NVGPUCTRPERM" in out + err:
+                return suite.skip(name, "ncu may not read counters here")
+            row.notes.append(f"{benchmark}: ncu has no {metric}")
+            continue
+        rates = [float(r["Metric Value"].replace(",", "")) * SCALE.get(r["Metric Unit"], 0) * width
+                 for r in csv.DictReader(io.StringIO("\n".join(lines[at:]))) if r.get("Metric Name") == metric]
+        told = json.loads(bench(suite, name, [benchmark, "--format=json"], row) or '{"rows": []}')
+        own = [r for r in told["rows"] if r["value"] and ("GB/s" in r["unit"] or "/cycle" in r["unit"])]
+        best = max(own, key=lambda r: r["value"], default=None)
+        if not best or not rates:
+            row.wrong.append(f"{benchmark}: {len(own)} figures, {len(rates)} kernels of ncu's")
+            continue
+        row.notes.append(f"{benchmark}: {best['value']:.4g} {best['unit']} ({best['name']}), ncu's highest {max(rates):.4g} GB/s")
+        # What L1 and shared do is asked of one SM alone, for too short a time to be seen in a rate of the whole GPU.
+        if best["unit"] == "GB/s" and benchmark in ("global-bandwidth", "l2-bandwidth") and \
+                not 0.8 < best["value"] / max(max(rates), 1e-9) < 1.25:
+            row.wrong.append(f"{benchmark}: ncu has {max(rates):.4g} GB/s")
+    return row
+
+
+def register(suite):
+    suite.check("bench", steady, alone=True)
+    suite.check("bench-card", card, alone=True)
+    suite.check("bench-ncu", counters, alone=True)

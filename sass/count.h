@@ -81,9 +81,9 @@ struct nvs_counted_kernel {
 	uint32_t calls_out; /* calls of what the cubin does not hold: what runs there is not in its
 			     * sums (nor, of the driver's own functions such as printf's, in
 			     * ncu's) */
-	/* Sums of 32 bits a thread: right as long as no warp executes 2^32 instructions. Where
-	 * warps are counted too, nvs_count_sum() tells when one did, but for NVS_COUNT_ELECTED.
-	 * NVS_COUNT_UNIFORM is never narrow. */
+	/* Sums of 32 bits: right as long as no warp executes 2^32 instructions. Where both warps
+	 * and threads are counted nvs_count_sum() tells when one may have, but for
+	 * NVS_COUNT_ELECTED. */
 	bool narrow;
 };
 
@@ -104,6 +104,7 @@ void nvs_counted_free(struct nvs_counted *counted, const struct nvs_sass_memory 
 struct nvs_count_sums {
 	uint64_t warps, threads;
 	bool wrapped; /* threads' sum is not to be trusted: a warp executed 2^32 instructions */
+	bool warps_wrapped; /* warps' sum is not: the threads of one executed as many */
 };
 
 /* Adds up SLOTS slots as they were read from the device. */

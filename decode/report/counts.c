@@ -68,6 +68,8 @@ static void take_counts(struct nvs_counted_kernels *c, const struct nvs_rec_coun
 		row->warp += count->warp;
 		row->thread += count->thread;
 		row->wrapped |= count->flags & NVS_COUNT_WRAPPED;
+		if (count->flags & NVS_COUNT_WARPS_WRAPPED)
+			row->flags &= ~NVS_COUNT_WARP;
 	}
 }
 

@@ -116,7 +116,9 @@ static void take(struct nvs_counting *c, struct nvs_kernel_counter *first,
 		count.warp = sums.warps - counter->warp;
 		count.thread = sums.threads - counter->thread;
 		if (sums.wrapped)
-			count.flags = NVS_COUNT_WRAPPED;
+			count.flags |= NVS_COUNT_WRAPPED;
+		if (sums.warps_wrapped)
+			count.flags |= NVS_COUNT_WARPS_WRAPPED;
 		counter->warp = sums.warps;
 		counter->thread = sums.threads;
 		if ((count.warp || count.thread) && !c->discard)

@@ -345,8 +345,11 @@ static void end_warps(struct piece *p, const struct nvs_homes *h, unsigned one, 
 	red(when(p, one), h, 24, 2);
 }
 
+/* Where warps' sum has 32 bits only, it is right as long as threads' has no more. */
 static void end_threads(struct piece *p, const struct nvs_homes *h, unsigned one, bool reduced)
 {
+	unsigned last = h->lent ? 2 : NVS_NO_BARRIER; /* somebody waits for it or not */
+	bool tells = p->fn->options->warps && h->one < 0;
 	int d = h->data;
 
 	if (h->home == NVS_COUNT_UNIFORM) {
@@ -354,17 +357,21 @@ static void end_threads(struct piece *p, const struct nvs_homes *h, unsigned one
 		copy_uniform(p, d + 1, h->ut + 1, 2);
 		uset(p, h->ut, 0, 2);
 		uset(p, h->ut + 1, 0, 6);
-		red(when(p, one), h, 8, NVS_NO_BARRIER);
+		red(when(p, one), h, 8, tells ? 2 : last);
+		if (!tells)
+			return;
+		set(after(p, 4), d, 0, 6);
+		red(when(p, one), h, 24, last);
 	} else if (reduced) {
 		copy_uniform(after(p, 6), d, h->ux, 2);
 		set(p, d + 1, 0, 6);
 		red(when(p, one), h, 8, 2);
 		copy(after(p, 4), d, h->t, 6);
-		red(when(p, 1), h, 16, NVS_NO_BARRIER);
+		red(when(p, 1), h, 16, last);
 	} else {
 		copy(after(p, 6), d, h->t, 2);
 		set(p, d + 1, 0, 6);
-		red(p, h, 8, NVS_NO_BARRIER);
+		red(p, h, 8, last);
 	}
 }
 
@@ -377,14 +384,30 @@ static void load_descriptor(struct piece *p, const struct nvs_homes *h)
 		    2);
 }
 
-/* No uniform register is free: a pair is given back to the warp's other threads as it was. */
+/* The descriptor's pair was the kernel's own: the warp's other threads find it as it was. */
+static void keep_pair(struct piece *p, const struct nvs_homes *h)
+{
+	copy_uniform(p, h->saved, h->descriptor, 1);
+	copy_uniform(p, h->saved + 1, h->descriptor + 1, 6);
+}
+
+static void give_pair_back(struct piece *p, const struct nvs_homes *h)
+{
+	nvs_word w = nvs_word_of(p->fn->words, NVS_W_R2UR);
+
+	for (int k = 0; k < 2; k++)
+		put(after(p, k ? 0 : 4),
+		    nvs_put(nvs_put(w, 16, 8, (unsigned)(h->descriptor + k)), 24, 8,
+			    (unsigned)(h->saved + k)),
+		    k ? 15 : 2);
+}
+
+/* No uniform register is free. */
 static void end_elected(struct piece *p, const struct nvs_homes *h)
 {
-	const struct nvs_count_words *words = p->fn->words;
-	int d = h->data, u = h->descriptor;
+	int d = h->data;
 
-	copy_uniform(p, h->saved, u, 1);
-	copy_uniform(p, h->saved + 1, u + 1, 6);
+	keep_pair(p, h);
 	load_descriptor(p, h);
 	find_slot(p, h);
 	test(p, 1, h->w, 1);
@@ -393,14 +416,7 @@ static void end_elected(struct piece *p, const struct nvs_homes *h)
 	red(p, h, 8, 2);
 	copy(after(p, 4), d, h->w, 6);
 	red(when(p, 1), h, 0, 2);
-	put(after(p, 4),
-	    nvs_put(nvs_put(nvs_word_of(words, NVS_W_R2UR), 16, 8, (unsigned)u), 24, 8,
-		    (unsigned)h->saved),
-	    2);
-	put(p,
-	    nvs_put(nvs_put(nvs_word_of(words, NVS_W_R2UR), 16, 8, (unsigned)u + 1), 24, 8,
-		    (unsigned)h->saved + 1),
-	    15);
+	give_pair_back(p, h);
 }
 
 int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h)
@@ -415,6 +431,8 @@ int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h)
 	else {
 		unsigned one;
 
+		if (h->lent)
+			keep_pair(&p, h);
 		load_descriptor(&p, h);
 		find_slot(&p, h);
 		one = one_thread(&p, h);
@@ -425,6 +443,8 @@ int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h)
 				  h->one >= 0 && threads && h->home == NVS_COUNT_VECTOR);
 		if (threads)
 			end_threads(&p, h, one, reduced);
+		if (h->lent)
+			give_pair_back(&p, h);
 	}
 	if (p.err)
 		return p.err;
@@ -439,6 +459,7 @@ void nvs_count_sum(const void *slots, uint32_t n, struct nvs_count_sums *sums)
 		memcpy(v, (const uint8_t *)slots + (size_t)i * NVS_COUNT_SLOT, sizeof(v));
 		sums->warps += v[0];
 		sums->threads += v[1] + (v[2] << LOW_BITS);
-		sums->wrapped |= v[3] != 0;
+		sums->wrapped |= (uint32_t)v[3] != 0;
+		sums->warps_wrapped |= v[3] >> 32 != 0;
 	}
 }

@@ -233,34 +233,56 @@ static int uniform_pair(struct choice *c)
 	return -1;
 }
 
+/* Where the descriptor stands at the end when no uniform pair is free: in one of the kernel's own,
+ * which is kept in a vector pair meanwhile. */
+static int lent_pair(const struct choice *c)
+{
+	for (int p = 60; p >= 0; p -= 2)
+		if ((c->used.any.uniform >> p & 3) == 3)
+			return p;
+	return -1;
+}
+
 static bool uniform_homes(struct choice *c, struct nvs_homes *h, bool threads_too)
 {
-	const struct nvs_count_options *o = c->fn->options;
+	const struct nvs_count_words *words = c->fn->words;
+	bool lends = nvs_word_there(words, NVS_W_R2UR) && lent_pair(c) >= 0;
 	uint64_t free = c->free;
-	int pair;
+	int pair, other = -1;
 
 	h->descriptor = h->uw = h->ux = h->ut = h->one = -1;
-	if (c->fn->words->descriptor && (h->descriptor = uniform_pair(c)) < 0)
-		goto none;
-	if (threads_too && (h->ut = uniform_pair(c)) < 0)
-		goto none;
-	if ((pair = uniform_pair(c)) < 0)
-		goto none;
-	h->uw = pair;
-	h->ux = pair + 1;
-	if (h->wide && o->warps) {
-		int other = uniform_pair(c);
-
-		if (other >= 0) {
-			h->ux = other;
-			h->one = other + 1;
-		} else
-			h->wide = false;
+	h->lent = false;
+	if (words->descriptor)
+		h->descriptor = uniform_pair(c);
+	if (threads_too && (h->ut = uniform_pair(c)) < 0 && lends) {
+		h->ut = h->descriptor;
+		h->descriptor = -1;
 	}
+	pair = uniform_pair(c);
+	if (pair < 0 && lends) {
+		pair = h->descriptor;
+		h->descriptor = -1;
+	}
+	if (h->wide && c->fn->options->warps)
+		other = uniform_pair(c);
+	if (other < 0 && h->wide && c->fn->options->warps && lends) {
+		other = h->descriptor;
+		h->descriptor = -1;
+	}
+	if (pair < 0 || (threads_too && h->ut < 0) ||
+	    (words->descriptor && h->descriptor < 0 && !lends)) {
+		c->free = free;
+		return false;
+	}
+	if (words->descriptor && h->descriptor < 0) {
+		h->descriptor = lent_pair(c);
+		h->lent = true;
+	}
+	h->uw = pair;
+	h->ux = other >= 0 ? other : pair + 1;
+	h->one = other >= 0 ? other + 1 : -1;
+	h->wide = h->wide && (other >= 0 || !c->fn->options->warps);
 	return true;
-none:
-	c->free = free;
-	return false;
 }
 
 /* What each of a full SM's threads may have: up to here a register more keeps no warp out. */
@@ -335,7 +357,7 @@ static int choose(struct choice *c, struct nvs_homes *h)
 {
 	struct nvs_function *fn = c->fn;
 	const struct nvs_count_options *o = fn->options;
-	int *pair[] = {&h->address, &h->data};
+	int *pair[] = {&h->address, &h->data, &h->saved};
 	enum nvs_count_home home = o->home;
 
 	if (home == NVS_COUNT_ELECTED)
@@ -358,7 +380,7 @@ static int choose(struct choice *c, struct nvs_homes *h)
 			return elected_homes(c, h);
 		}
 	}
-	if (!pairs_for_end(c, pair, 2))
+	if (!pairs_for_end(c, pair, h->lent ? 3 : 2))
 		return nvs_refuse(fn, "no registers for the end", UINT32_MAX);
 	return 0;
 }

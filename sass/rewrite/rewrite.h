@@ -263,6 +263,7 @@ bool nvs_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
 struct nvs_homes {
 	enum nvs_count_home home;
 	bool wide; /* of 64 bits: warps in uw, uw + 1 */
+	bool lent; /* the descriptor's pair is the kernel's own: kept in SAVED at the end */
 	int descriptor; /* UR pair; -1: none */
 	int uw, ux, ut, one; /* UR: warps, a spare one, threads' pair, the figure 1 */
 	int t, w; /* R: threads, warps */

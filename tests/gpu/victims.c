@@ -161,7 +161,7 @@ static void longest(enum nvs_count_place place)
 	must(cuMemsetD8(slots, 0, VICTIMS * NVS_COUNT_BYTES), "cuMemsetD8");
 	launch(module, &set->victims[i], 0x7fffffff);
 	sums = sums_of(i);
-	if (sums.warps == warps && sums.threads == threads && !sums.wrapped)
+	if (sums.warps == warps && sums.threads == threads && !sums.wrapped && !sums.warps_wrapped)
 		right++;
 	else
 		wrong++;
@@ -243,7 +243,8 @@ int main(int argc, char **argv)
 	/* The first of them, which --long is about, comes last. */
 	for (unsigned i = victim_set_count; i-- > 0;) {
 		set = &victim_sets[i];
-		all_ways();
+		if (cubins_of >= (int)set->since)
+			all_ways();
 	}
 	for (int place = NVS_COUNT_INLINE; argc > 2 && place <= NVS_COUNT_STUB; place++)
 		longest(place);

@@ -18,16 +18,21 @@ static const struct victim apart[] = {
 #include "tests/sass/apart.h"
 };
 
+static const struct victim crowded[] = {
+#include "tests/sass/crowded.h"
+};
+
 #undef KERNEL
 
-#define SET(file, victims)                                          \
-	{                                                           \
-		file, victims, sizeof(victims) / sizeof(*(victims)) \
+#define SET(file, victims, since)                                          \
+	{                                                                  \
+		file, victims, sizeof(victims) / sizeof(*(victims)), since \
 	}
 
 const struct victim_set victim_sets[] = {
-	SET("kernels", victims),
-	SET("apart", apart),
+	SET("kernels", victims, 75),
+	SET("apart", apart, 75),
+	SET("crowded", crowded, 90),
 };
 
 const unsigned victim_set_count = sizeof(victim_sets) / sizeof(*victim_sets);

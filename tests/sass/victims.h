@@ -20,7 +20,7 @@ extern const unsigned victim_count;
 struct victim_set {
 	const char *file;
 	const struct victim *victims;
-	unsigned count;
+	unsigned count, since; /* the first architecture that there is a cubin for */
 };
 
 extern const struct victim_set victim_sets[];

@@ -255,7 +255,11 @@ static void sums(void)
 	EXPECT(!sums.wrapped);
 	slots[0][3] = 1;
 	nvs_count_sum(slots, 1, &sums);
-	EXPECT(sums.wrapped && sums.warps == 17);
+	EXPECT(sums.wrapped && !sums.warps_wrapped && sums.warps == 17);
+	memset(&sums, 0, sizeof(sums));
+	slots[0][3] = UINT64_C(3) << 32;
+	nvs_count_sum(slots, 1, &sums);
+	EXPECT(!sums.wrapped && sums.warps_wrapped);
 }
 
 int main(void)

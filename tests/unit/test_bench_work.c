@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
-/* What the benchmarks of atomics, arithmetic, TMA, barriers and launches say of samples with known
- * answers. */
+/* What the benchmarks of atomics, arithmetic, TMA, barriers, launches and products say of samples
+ * with known answers. */
 #include <math.h>
 #include <string.h>
 #include "probe/bench/inside.h"
@@ -166,6 +166,20 @@ static void launches(void)
 	done();
 }
 
+static void products(void)
+{
+	give("FP16", "size", "Top/s", 1024, 400);
+	give("FP16", "size", "Top/s", 8192, 800);
+	bench_point(bench_series(&samples, "FP64", "size", NULL, "Top/s"), 1024, NAN);
+	ask("matmul");
+	EXPECT(is("FP16", "size 1024", 400) && is("FP16", "best", 800) && figures.npublished == 8);
+	EXPECT(!bench_figure_find(&figures, "FP64", NULL));
+	done();
+	ask("matmul");
+	EXPECT(!figures.nfigure && !figures.npublished);
+	done();
+}
+
 int main(void)
 {
 	printf("seed %u\n", SEED);
@@ -175,5 +189,6 @@ int main(void)
 	tma();
 	barriers();
 	launches();
+	products();
 	return expect_done();
 }

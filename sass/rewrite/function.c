@@ -98,6 +98,21 @@ bool nvs_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
 	return false;
 }
 
+bool nvs_returns_by_relocation(const struct nvs_function *fn, uint32_t call)
+{
+	struct nvs_cubin_section s;
+	struct nvs_cubin_symbol y;
+	uint32_t at = 0, each;
+
+	while (nvs_relocations(&fn->r->cubin, fn->text.index, &at, &s, &each))
+		for (uint64_t o = 0; each == 24 && o + each <= s.size; o += each)
+			if (nvs_get32(s.data + o + 16) == call * 16 + 16 &&
+			    nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y) &&
+			    y.section == fn->text.index && !y.value)
+				return true;
+	return false;
+}
+
 static void read_relocations(struct nvs_function *fn)
 {
 	struct nvs_cubin_section s;

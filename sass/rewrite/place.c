@@ -150,23 +150,6 @@ static int lay_out(struct nvs_function *fn, const struct nvs_homes *h)
 	return err;
 }
 
-/* Whether a relocation puts the address behind the call into a register: it is mended with the
- * others. */
-static bool returns_by_relocation(const struct nvs_function *fn, uint32_t call)
-{
-	struct nvs_cubin_section s;
-	struct nvs_cubin_symbol y;
-	uint32_t at = 0, each;
-
-	while (nvs_relocations(&fn->r->cubin, fn->text.index, &at, &s, &each))
-		for (uint64_t o = 0; each == 24 && o + each <= s.size; o += each)
-			if (nvs_get32(s.data + o + 16) == call * 16 + 16 &&
-			    nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y) &&
-			    y.section == fn->text.index && !y.value)
-				return true;
-	return false;
-}
-
 /* The address behind a call is put into a register by an instruction before it. */
 static int mend_return(struct nvs_function *fn, uint32_t call)
 {
@@ -183,7 +166,7 @@ static int mend_return(struct nvs_function *fn, uint32_t call)
 		return 0;
 	}
 	/* Compilers leave a loop by a CALL of what never comes back. */
-	return fn->returns && !returns_by_relocation(fn, call)
+	return fn->returns && !nvs_returns_by_relocation(fn, call)
 		       ? nvs_refuse(fn, "a call whose return address is not found", call * 16)
 		       : 0;
 }

@@ -258,6 +258,10 @@ const uint8_t *nvs_targets(const struct nvs_cubin_section *info, uint32_t at, ui
 bool nvs_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
 		     struct nvs_cubin_section *s, uint32_t *each);
 
+/* Whether a relocation puts the address behind the call into a register: it is mended with the
+ * others. */
+bool nvs_returns_by_relocation(const struct nvs_function *fn, uint32_t call);
+
 /* ---- registers.c ---- */
 
 struct nvs_homes {

@@ -93,6 +93,39 @@ static struct bench_gpu gpu_of(unsigned arch)
 	return gpu;
 }
 
+/* What a dry run keeps is zeros and not-a-numbers: it is saved, loaded and derived from all the
+ * same. False: it is not as it was. */
+static bool again(const struct bench_gpu *gpu, const struct bench *bench,
+		  struct bench_samples *samples)
+{
+	struct bench_saved saved = {.gpu = *gpu, .of = samples, .n = 1}, loaded;
+	struct bench_figures figures = {.gpu = *gpu};
+	char *text = NULL, *second = NULL, why[160];
+	size_t size, size2;
+	FILE *f = open_memstream(&text, &size);
+	bool same;
+
+	bench_save(f, &saved);
+	fclose(f);
+	if (!bench_load(&loaded, text, size, why)) {
+		printf("  its samples are not read: %s\n", why);
+		free(text);
+		return false;
+	}
+	bench_derive(&figures, bench, &loaded.of[0]);
+	f = open_memstream(&second, &size2);
+	bench_save(f, &loaded);
+	fclose(f);
+	same = size == size2 && !memcmp(text, second, size);
+	if (!same)
+		printf("  its samples are others when read\n");
+	bench_figures_free(&figures);
+	bench_saved_free(&loaded);
+	free(text);
+	free(second);
+	return same;
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t passed = 0, wrong = 0;
@@ -125,7 +158,8 @@ int main(int argc, char **argv)
 			for (uint32_t i = 0; i < samples.nmissing; i++)
 				printf("  %s\n", samples.missing[i]);
 			fflush(stdout);
-			passed += run.kernels;
+			wrong += !again(&run.gpu, *b, &samples);
+			passed += run.kernels + 1;
 			wrong += run.failures;
 			bench_samples_free(&samples);
 		}

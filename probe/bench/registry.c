@@ -3,10 +3,11 @@
 #include <string.h>
 #include "probe/bench/inside.h"
 
-#define BENCHES(B)      \
-	B(bench_clocks) \
-	B(bench_atomics_latency) B(bench_atomics_throughput) B(bench_arithmetic) B(bench_tma) \
-	B(bench_barriers) B(bench_launch_latency) B(bench_matmul)
+#define BENCHES(B)                                                                     \
+	B(bench_clocks)                                                                \
+	B(bench_atomics_latency)                                                       \
+	B(bench_atomics_throughput) B(bench_arithmetic) B(bench_tma) B(bench_barriers) \
+		B(bench_launch_latency) B(bench_matmul)
 
 #define DECLARE(variable) extern BENCH(variable);
 #define LIST(variable) &variable,

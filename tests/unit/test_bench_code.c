@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
 /*
- * Microbenchmarks' cubins read back, as ptxas 13.0 made them for sm_90a of bench_ptx(): four FFMA between two clocks
- * within the frame, and an array in local memory. What is not as awaited is refused with its reason, and patched is
- * what the patch says; broken cubins are read without harm.
+ * Microbenchmarks' cubins read back, as ptxas 13.0 made them for sm_90a of bench_ptx(): four FFMA
+ * between two clocks within the frame, and an array in local memory. What is not as awaited is
+ * refused with its reason, and patched is what the patch says; broken cubins are read without harm.
  */
 #include <stdlib.h>
 #include "probe/bench/inside.h"

@@ -12,9 +12,11 @@
 #include "preload/base/sys.h"
 
 #define NVS_SPOOL_CHANNELS 4096u
+/* Of the usual size; fewer of large ones, which take long to make: nvs_spool_rings(). */
 #define NVS_FIRST_RINGS 16u
 #define NVS_MORE_RINGS 8u
 #define NVS_FREE_RINGS 4u /* with fewer, more are made */
+#define NVS_USUAL_RING (1u << 20)
 #define NVS_TRAP_STACK_BYTES (64u << 10)
 
 enum nvs_session_state {
@@ -91,6 +93,8 @@ static inline struct nvs_session *nvs_session(void)
  * alone) and hands the rings to the trap. 0 or -errno.
  */
 int nvs_spool_create(struct nvs_session *session, const char *path, bool replace);
+/* How many rings of the session's size stand for N of the usual one: N at most, one at least. */
+uint32_t nvs_spool_rings(const struct nvs_session *session, uint32_t n);
 /* Adds N rings. 0 or -errno. For the writer once it runs. */
 int nvs_spool_grow(struct nvs_session *session, uint32_t n);
 /* Undoes nvs_spool_create() for a session that could not be begun: the file goes. */

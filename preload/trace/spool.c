@@ -26,6 +26,21 @@ static uint64_t stride(const struct nvs_session *session)
 	return PAGE + session->ring_bytes;
 }
 
+uint32_t nvs_spool_rings(const struct nvs_session *session, uint32_t n)
+{
+	uint64_t fit = (uint64_t)n * NVS_USUAL_RING / session->ring_bytes;
+
+	return !fit ? 1 : fit < n ? (uint32_t)fit : n;
+}
+
+/* The one of the first thread, and one for the next: with large rings that is all at first. */
+static uint32_t first_rings(const struct nvs_session *session)
+{
+	uint32_t n = nvs_spool_rings(session, NVS_FIRST_RINGS);
+
+	return n > 1 ? n : 2;
+}
+
 /* Fresh pages: storing a zero changes nothing and makes them writable in the page table. */
 static void touch(void *at, size_t size)
 {
@@ -81,7 +96,7 @@ static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t off
 	uint8_t *base, *stack;
 
 	/* What there is more of later than in the beginning must not be what the program lacks. */
-	base = nvs_buffer_count() >= NVS_FIRST_RINGS
+	base = nvs_buffer_count() >= first_rings(session)
 		       ? nvs_sys_reserve(total)
 		       : nvs_sys_mmap(NULL, total, PROT_NONE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -180,7 +195,7 @@ static int lay_out(struct nvs_session *session)
 
 	if (session->spool.fd >= 0)
 		err = nvs_file_allocate(session->spool.fd, 0,
-					RING_OFFSET + NVS_FIRST_RINGS * stride(session));
+					RING_OFFSET + first_rings(session) * stride(session));
 	if (err)
 		return err;
 	p = map_shared(NULL, RING_OFFSET, session->spool.fd, 0);
@@ -215,7 +230,7 @@ int nvs_spool_create(struct nvs_session *session, const char *path, bool replace
 	if (err)
 		return err;
 	fill_head(session);
-	return nvs_spool_grow(session, NVS_FIRST_RINGS);
+	return nvs_spool_grow(session, first_rings(session));
 }
 
 void nvs_spool_discard(struct nvs_session *session)

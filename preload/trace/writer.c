@@ -113,9 +113,9 @@ void nvs_writer_grow(struct nvs_writer *w)
 {
 	bool full = false;
 
-	if (nvs_buffer_sweep() < NVS_FREE_RINGS) {
+	if (nvs_buffer_sweep() < nvs_spool_rings(w->session, NVS_FREE_RINGS)) {
 		nvs_watch_sandbox(w->session);
-		full = nvs_spool_grow(w->session, NVS_MORE_RINGS);
+		full = nvs_spool_grow(w->session, nvs_spool_rings(w->session, NVS_MORE_RINGS));
 	}
 	atomic_store(&nvs_writer_signal.full, full);
 }

@@ -232,14 +232,19 @@ struct nvs_buffer *nvs_buffer_mine(void)
 
 /*
  * None is free: the writer makes more when it wakes. Waits for that, while it lives and could make
- * the last ones that it wanted, for at most 1 s.
+ * the last ones that it wanted, for at most 1 s from the last one made.
  */
 static struct nvs_buffer *claim_more(uint32_t tid, const stack_t *alternate)
 {
 	struct timespec nap = {0, 100000};
 	struct nvs_buffer *buffer = NULL;
+	uint32_t there = nvs_buffer_count();
 
 	for (uint32_t i = 0; i < 10000 && !buffer; i++) {
+		if (nvs_buffer_count() != there) {
+			there = nvs_buffer_count();
+			i = 0;
+		}
 		if (atomic_load(&nvs_writer_signal.ended) || !nvs_writer_signal.heartbeat)
 			break;
 		wake_writer();

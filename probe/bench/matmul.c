@@ -10,8 +10,9 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include "probe/bench/bench.h"
+#include "probe/bench/products.h"
 
 /* Values of cublas_api.h and library_types.h of CUDA 11 to 13. */
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14 };
@@ -137,9 +138,9 @@ static const void *fill(struct bench_run *run, struct bench_kernel *kernel, uint
 	return bench_launch(run, kernel, &l, 8);
 }
 
-/* Seconds of N products; NAN: it failed. */
-static double seconds_of(const struct calls *c, const struct type *t, uint64_t memory,
-			 uint32_t size, uint32_t n)
+/* Begins N products, with the events around them. */
+static bool begin_products(const struct calls *c, const struct type *t, uint64_t memory,
+			   uint32_t size, uint32_t n)
 {
 	static const double one64 = 1, zero64;
 	static const float one32 = 1, zero32;
@@ -154,20 +155,79 @@ static double seconds_of(const struct calls *c, const struct type *t, uint64_t m
 		 c_at = b_at + bytes;
 	void *a, *b, *out;
 	int s = (int)size;
-	float ms = 0;
 
 	memcpy(&a, &memory, sizeof a);
 	memcpy(&b, &b_at, sizeof b);
 	memcpy(&out, &c_at, sizeof out);
 	if (c->record(c->begin, NULL))
-		return NAN;
+		return false;
 	for (uint32_t i = 0; i < n; i++)
 		if (c->gemm(c->handle, OP_T, OP_N, s, s, s, alpha, a, t->in, s, b, t->in, s, beta,
 			    out, t->out, s, t->compute, GEMM_DEFAULT))
-			return NAN;
-	if (c->record(c->end, NULL) || c->wait(c->end) || c->elapsed(&ms, c->begin, c->end))
-		return NAN;
-	return ms / 1e3;
+			return false;
+	return !c->record(c->end, NULL);
+}
+
+static double end_products(const struct calls *c)
+{
+	float ms = 0;
+
+	return c->wait(c->end) || c->elapsed(&ms, c->begin, c->end) ? NAN : ms / 1e3;
+}
+
+/* Seconds of N products; NAN: it failed. */
+static double seconds_of(const struct calls *c, const struct type *t, uint64_t memory,
+			 uint32_t size, uint32_t n)
+{
+	return begin_products(c, t, memory, size, n) ? end_products(c) : NAN;
+}
+
+struct bench_products {
+	struct calls calls;
+	const struct type *type;
+	uint64_t memory;
+};
+
+struct bench_products *bench_products(struct bench_run *run, const char *name, uint32_t most)
+{
+	struct bench_products *p = calloc(1, sizeof *p);
+	struct bench_kernel *kernel = p ? build_fill(run) : NULL;
+	size_t in;
+
+	if (!kernel || bench_dry(run) || !open_calls(run, &p->calls)) {
+		free(p);
+		return NULL;
+	}
+	for (unsigned i = 0; i < TYPES; i++)
+		if (!strcmp(type[i].name, name))
+			p->type = &type[i];
+	in = (size_t)most * most * p->type->bytes;
+	p->memory = bench_memory(run, 2 * in + (size_t)most * most * p->type->out_bytes);
+	if (!p->memory || !fill(run, kernel, p->memory, 2 * in, p->type)) {
+		bench_missing(bench_samples(run), "%s, %u rows: no memory", name, most);
+		close_calls(&p->calls);
+		free(p);
+		p = NULL;
+	}
+	bench_kernel_free(run, kernel);
+	return p;
+}
+
+bool bench_products_begin(struct bench_products *p, uint32_t size, uint32_t n)
+{
+	return begin_products(&p->calls, p->type, p->memory, size, n);
+}
+
+double bench_products_end(struct bench_products *p)
+{
+	return end_products(&p->calls);
+}
+
+void bench_products_free(struct bench_run *run, struct bench_products *p)
+{
+	bench_memory_free(run, p->memory);
+	close_calls(&p->calls);
+	free(p);
 }
 
 /* False: larger ones would take too long, or fail too. */

@@ -3,11 +3,12 @@
 #include <string.h>
 #include "probe/bench/inside.h"
 
-#define BENCHES(B)                                                                     \
-	B(bench_clocks)                                                                \
-	B(bench_atomics_latency)                                                       \
-	B(bench_atomics_throughput) B(bench_arithmetic) B(bench_tma) B(bench_barriers) \
-		B(bench_launch_latency) B(bench_matmul)
+#define BENCHES(B)                                                                      \
+	B(bench_clocks)                                                                 \
+	B(bench_atomics_latency)                                                        \
+	B(bench_atomics_throughput) B(bench_arithmetic) B(bench_tma) B(bench_barriers)  \
+		B(bench_launch_latency) B(bench_matmul) B(bench_power) B(bench_thermal) \
+			B(bench_steady)
 
 #define DECLARE(variable) extern BENCH(variable);
 #define LIST(variable) &variable,

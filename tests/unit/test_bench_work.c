@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
-/* What the benchmarks of atomics, arithmetic, TMA, barriers, launches and products say of samples
- * with known answers. */
+/* What the benchmarks of atomics, arithmetic, TMA, barriers, launches, products and clocks say of
+ * samples with known answers. */
 #include <math.h>
 #include <string.h>
 #include "probe/bench/inside.h"
@@ -180,6 +180,24 @@ static void products(void)
 	done();
 }
 
+static void clocks(void)
+{
+	give("SM clock", "size", "MHz", 512, 2000);
+	give("SM clock", "size", "MHz", 16384, 1500);
+	give("limited by power", "size", "share", 16384, 1);
+	give("limited by temperature", "size", "share", 16384, 0);
+	bench_point(bench_series(&samples, "power", "size", NULL, "W"), 512, NAN);
+	ask("power");
+	EXPECT(is("SM clock", "size 16384", 1500) && !bench_figure_find(&figures, "power", NULL));
+	EXPECT(noted("The clock was limited by power at times") && !noted("temperature"));
+	done();
+	for (int i = 1; i <= 120; i++)
+		give("SM clock", "seconds", "MHz", i / 2.0, 2000);
+	ask("steady");
+	EXPECT(figures.nfigure == 2 && is("SM clock", "seconds 60", 2000) && figures.ndrawn == 1);
+	done();
+}
+
 int main(void)
 {
 	printf("seed %u\n", SEED);
@@ -190,5 +208,6 @@ int main(void)
 	barriers();
 	launches();
 	products();
+	clocks();
 	return expect_done();
 }

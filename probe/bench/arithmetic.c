@@ -8,6 +8,7 @@
  *
  * Numbers are random and of size 1 to 2, as zeros take less power and run at higher clocks. What
  * theory says is from NVIDIA's white papers of the architectures, in operations a clock and SM.
+ * It is long by its two tables of instructions.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * M10 and M19, bandwidth of L2 and of device memory: 2 blocks of 512 threads an SM go through
+ * arrays, 16 bytes a thread. Of L2 they read half of it and a quarter of it by ld.global.cg, again
+ * and again, for some 10 ms, behind a pass that brings it there. Of device memory they read, write,
+ * copy and add (a = b + s c) arrays of 8 GiB once. Planned: 2 and 4 points of 12 launches, a
+ * second in all.
+ */
+#include "probe/bench/chase.h"
+
+#include <math.h>
+
+enum { THREADS = 512, UNROLL = 4, WIDTH = 16, BLOCKS = 2 };
+
+enum kind { READ, WRITE, COPY, TRIAD, KINDS };
+static const struct {
+	const char *name;
+	unsigned arrays; /* that are moved */
+} kinds[] = {
+	[READ] = {"read", 1}, [WRITE] = {"write", 1}, [COPY] = {"copy", 2}, [TRIAD] = {"triad", 3}};
+
+static void turn(struct bench_text *text, enum kind kind)
+{
+	for (unsigned k = 0, r = 0; k < UNROLL; k++, r += 4) {
+		if (kind != WRITE)
+			bench_say(text,
+				  "ld.global.cg.v4.f32 {b%u, b%u, b%u, b%u}, [b];\n"
+				  "add.u64 b, b, step;\n",
+				  r, r + 1, r + 2, r + 3);
+		if (kind == TRIAD)
+			bench_say(text,
+				  "ld.global.cg.v4.f32 {c%u, c%u, c%u, c%u}, [c];\n"
+				  "add.u64 c, c, step;\n",
+				  r, r + 1, r + 2, r + 3);
+	}
+	for (unsigned k = 0, r = 0; k < UNROLL; k++, r += 4) {
+		for (unsigned w = 0; w < 4 && kind == TRIAD; w++)
+			bench_say(text, "fma.rn.f32 b%u, c%u, 0f40400000, b%u;\n", r + w, r + w,
+				  r + w);
+		for (unsigned w = 0; w < 4 && kind == READ; w++)
+			bench_say(text, "mov.b32 bits, b%u;\nxor.b32 sum, sum, bits;\n", r + w);
+		for (unsigned w = 0; w < 4 && kind == WRITE; w++)
+			bench_say(text, "mov.b32 b%u, %%b_tid;\n", r + w);
+		if (kind != READ)
+			bench_say(text,
+				  "st.global.v4.f32 [a], {b%u, b%u, b%u, b%u};\n"
+				  "add.u64 a, a, step;\n",
+				  r, r + 1, r + 2, r + 3);
+	}
+}
+
+/* arg0 to arg2: arrays a, b and c; arg3: turns of UNROLL a pass; arg4: passes. */
+static struct bench_kernel *kernel_of(struct bench_run *run, enum kind kind)
+{
+	struct bench_text body = {0};
+	struct bench_kernel *kernel;
+	struct bench_code code;
+	uint32_t loads = kind == WRITE ? 0 : kind == TRIAD ? 2 * UNROLL : UNROLL;
+	uint32_t stores = kind == READ ? 0 : UNROLL;
+
+	bench_say(&body,
+		  "{\n"
+		  ".reg .u64 a, b, c, at, step;\n"
+		  ".reg .f32 b<40>, c<40>;\n"
+		  ".reg .u32 t, n, passes, sum, bits;\n"
+		  ".reg .pred p;\n"
+		  "mov.u32 sum, 0;\n"
+		  "mad.lo.u32 t, %%b_ctaid, %%b_ntid, %%b_tid;\n"
+		  "mul.wide.u32 at, t, %u;\n"
+		  "mul.lo.u32 t, %%b_nctaid, %%b_ntid;\n"
+		  "mul.wide.u32 step, t, %u;\n"
+		  "cvt.u32.u64 passes, %%b_arg4;\n"
+		  "pass:\n"
+		  ".pragma \"nounroll\";\n"
+		  "add.u64 a, at, %%b_arg0;\n"
+		  "add.u64 b, at, %%b_arg1;\n"
+		  "add.u64 c, at, %%b_arg2;\n"
+		  "cvt.u32.u64 n, %%b_arg3;\n"
+		  "turn:\n"
+		  ".pragma \"nounroll\";\n",
+		  (unsigned)WIDTH, (unsigned)WIDTH);
+	turn(&body, kind);
+	bench_say(&body, "sub.u32 n, n, 1;\n"
+			 "setp.gt.s32 p, n, 0;\n"
+			 "@p bra turn;\n"
+			 "sub.u32 passes, passes, 1;\n"
+			 "setp.gt.s32 p, passes, 0;\n"
+			 "@p bra pass;\n"
+			 "setp.ne.u32 p, sum, 1;\n" /* so that what was read counts */
+			 "@p bra done;\n"
+			 "st.global.u32 [%%b_data], sum;\n"
+			 "done:\n"
+			 "mov.u64 at, 0;\n"
+			 "}\n");
+	/* The frame's two stores count with it, where there is no clock in the body. */
+	code = (struct bench_code){.name = kinds[kind].name, .body = body.data, .threads = THREADS};
+	if (loads)
+		code.expect[0] = (struct bench_expect){OP_LDG, loads, loads};
+	if (stores)
+		code.expect[loads ? 1 : 0] = (struct bench_expect){OP_STG, stores, stores + 2};
+	kernel = bench_kernel(run, &code);
+	bench_text_free(&body);
+	return kernel;
+}
+
+static struct bench_launch launch_of(const struct bench_gpu *gpu, uint64_t a, uint64_t b,
+				     uint64_t c, uint64_t turns, uint64_t passes)
+{
+	return (struct bench_launch){.grid = (uint32_t)gpu->sms * BLOCKS,
+				     .block = THREADS,
+				     .arg = {a, b, c, turns, passes}};
+}
+
+/* Bytes that all threads move in a turn. */
+static uint64_t turn_bytes(const struct bench_gpu *gpu)
+{
+	return gpu->sms * BLOCKS * THREADS * UNROLL * WIDTH;
+}
+
+static void measure_l2(struct bench_run *run)
+{
+	const struct bench_gpu *gpu = bench_gpu(run);
+	struct bench_kernel *kernel = kernel_of(run, READ);
+	uint64_t l2 = gpu->l2_bytes, each = turn_bytes(gpu);
+	uint64_t base = l2 ? bench_memory(run, l2) : 0;
+
+	if (!base)
+		bench_missing(bench_samples(run),
+			      "the size of L2 is not known, or there was no memory");
+	for (unsigned part = 4; kernel && base && each && part >= 2; part -= 2) {
+		uint64_t turns = l2 / part / each ? l2 / part / each : 1, bytes = turns * each;
+		/* 32 GiB: 10 ms at 3.4 TB/s. One pass more than is counted, and that is a
+		 * thousandth. */
+		uint64_t passes = (32ull << 30) / bytes + 1;
+		struct bench_launch launch = launch_of(gpu, 0, base, 0, turns, passes);
+		struct bench_point *point =
+			bench_point(bench_series(bench_samples(run), "read", "bytes", "", "GB/s"),
+				    (double)bytes, NAN);
+
+		chase_repeat(run, kernel, &launch, 16, chase_rate, (double)(passes * bytes), point);
+	}
+}
+
+static void derive_l2(const struct bench_samples *samples, const struct bench_gpu *gpu,
+		      struct bench_figures *figures)
+{
+	static const struct {
+		const char *gpu;
+		double rate;
+	} published[] = {{"T4", 1270}, {"V100", 2155}, {"P100", 1624},
+			 {"P4", 979},  {"M60", 446},   {"K80", 339}};
+	const struct bench_series *series = bench_find(samples, "read");
+	char size[24];
+
+	(void)gpu;
+	for (unsigned k = 0; k < 6; k++)
+		bench_published(figures, "L2 bandwidth", "", published[k].gpu, published[k].rate);
+	for (uint32_t k = 0; series && k < series->n; k++) {
+		if (!series->point[k].n)
+			continue;
+		bench_figure_point(figures, "L2 bandwidth",
+				   k == series->n - 1 ? "" : chase_bytes(size, series->point[k].x),
+				   series, &series->point[k]);
+		bench_note(figures, "L2 gives %.0f GB/s, read by all SMs, of %s.",
+			   bench_median(&series->point[k]), chase_bytes(size, series->point[k].x));
+	}
+}
+
+static void measure_global(struct bench_run *run)
+{
+	const struct bench_gpu *gpu = bench_gpu(run);
+	uint64_t bytes = 8ull << 30, base = 0, each = turn_bytes(gpu), turns;
+
+	while (bytes > 64 << 20 && !(base = bench_memory(run, 3 * bytes)))
+		bytes /= 2;
+	if (!base || !each) {
+		bench_missing(bench_samples(run), "there was no memory for three arrays");
+		return;
+	}
+	turns = bytes / each ? bytes / each : 1;
+	for (enum kind kind = READ; kind < KINDS; kind++) {
+		struct bench_kernel *kernel = kernel_of(run, kind);
+		struct bench_launch launch = launch_of(gpu, base, base + bytes, base + 2 * bytes,
+						       turns, 1);
+		struct bench_point *point;
+
+		if (!kernel)
+			continue;
+		point = bench_point(
+			bench_series(bench_samples(run), kinds[kind].name, "bytes", "", "GB/s"),
+			(double)(turns * each), NAN);
+		chase_repeat(run, kernel, &launch, 16, chase_rate,
+			     (double)(turns * each) * kinds[kind].arrays, point);
+	}
+}
+
+static void derive_global(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			  struct bench_figures *figures)
+{
+	/* Two transfers a clock. */
+	double theory = (double)gpu->bus_bits / 8 * 2 * (double)gpu->memory_khz * 1e3 / 1e9;
+
+	bench_published(figures, "global bandwidth", "of theory", "T4", 68.8);
+	bench_published(figures, "global bandwidth", "of theory", "P4", 84.4);
+	for (enum kind kind = READ; kind < KINDS; kind++) {
+		const struct bench_series *series = bench_find(samples, kinds[kind].name);
+		const struct bench_point *point = series && series->n ? series->point : NULL;
+
+		if (!point || !point->n)
+			continue;
+		bench_figure_point(figures, "global bandwidth", kinds[kind].name, series, point);
+		if (kind == READ && theory > 0) {
+			bench_figure(figures, "global bandwidth", "of theory", "%",
+				     bench_median(point) / theory * 100,
+				     bench_least(point) / theory * 100,
+				     bench_most(point) / theory * 100, point->sm_mhz);
+			bench_note(
+				figures,
+				"Device memory is read at %.0f GB/s, %.1f %% of the %.0f GB/s that "
+				"its bus and clock would allow.",
+				bench_median(point), bench_median(point) / theory * 100, theory);
+		}
+	}
+}
+
+BENCH(bench_l2_bandwidth) = {
+	.name = "l2-bandwidth",
+	.number = "M10",
+	.what = "bandwidth of L2, read by all SMs",
+	.measure = measure_l2,
+	.derive = derive_l2,
+};
+
+BENCH(bench_global_bandwidth) = {
+	.name = "global-bandwidth",
+	.number = "M19",
+	.what = "bandwidth of device memory: read, write, copy, triad",
+	.measure = measure_global,
+	.derive = derive_global,
+};

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* LINK: bench */
+/* What the benchmarks of memory say of samples with known answers, with noise and with gaps. */
+#include <math.h>
+#include <string.h>
+#include "probe/bench/chase.h"
+#include "probe/bench/inside.h"
+#include "tests/unit/expect.h"
+
+#define SEED 20261123u
+static uint64_t state = SEED;
+
+static double noise(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (double)(state >> 11) / (double)(1ull << 53) * 2 - 1;
+}
+
+static struct bench_samples samples;
+static struct bench_figures figures;
+
+static void give(const char *series, double x, double y, double value)
+{
+	struct bench_point *p = bench_point(bench_series(&samples, series, "x", "y", "u"), x, y);
+
+	for (int i = 0; i < BENCH_REPEATS; i++)
+		bench_value(p, value ? value * (1 + noise() / 100) : 0);
+	p->sm_mhz = 1980;
+}
+
+static void ask(const char *bench)
+{
+	figures = (struct bench_figures){.gpu = {.name = "x",
+						 .cc_major = 9,
+						 .sms = 8,
+						 .bus_bits = 1024,
+						 .memory_khz = 1000000}};
+	samples.bench = bench;
+	bench_derive(&figures, bench_named(bench), &samples);
+}
+
+static void done(void)
+{
+	bench_figures_free(&figures);
+	bench_samples_free(&samples);
+	samples = (struct bench_samples){0};
+}
+
+static bool is(const char *name, const char *parameter, double value)
+{
+	const struct bench_figure *f = bench_figure_find(&figures, name, parameter);
+
+	return f && fabs(f->value - value) <= 0.03 * value;
+}
+
+static bool noted(const char *words)
+{
+	for (uint32_t i = 0; i < figures.nnote; i++)
+		if (strstr(figures.note[i].text, words))
+			return true;
+	return false;
+}
+
+/* Nothing was measured, or points without a value, or zeros: no figure, and no crash. */
+static void nothing(const char *bench, const char *series)
+{
+	ask(bench);
+	EXPECT_EQ(figures.nfigure, 0);
+	done();
+	bench_point(bench_series(&samples, series, "x", "", "u"), 1024, NAN);
+	bench_point(bench_series(&samples, series, "x", "", "u"), 2048, NAN);
+	ask(bench);
+	EXPECT_EQ(figures.nfigure, 0);
+	done();
+	for (double x = 1024; x < 1e6; x *= 2)
+		give(series, x, NAN, 0);
+	ask(bench);
+	done();
+}
+
+static void l1(void)
+{
+	for (uint64_t n = 1024; n <= 1 << 20; n = chase_next(n))
+		give("random", (double)n, NAN, n <= 196608 ? 33 : 210);
+	ask("l1-latency");
+	EXPECT(is("L1 hit", "", 33));
+	EXPECT(noted("to 192 KiB"));
+	done();
+	give("4 B", 4096, NAN, 60);
+	give("16 B", 4096, NAN, 120);
+	bench_point(bench_series(&samples, "8 B", "x", "", "u"), 4096, NAN);
+	ask("l1-bandwidth");
+	EXPECT(is("L1 bandwidth", "", 120));
+	EXPECT(noted("loads of 16 B in 4 KiB"));
+	done();
+}
+
+static void size(void)
+{
+	for (unsigned kib = 176; kib <= 192; kib++)
+		give("64 KiB", kib * 1024, NAN, kib <= 184 ? 0 : kib - 184);
+	ask("l1-size");
+	EXPECT(is("L1 seen", "64 KiB", 184));
+	EXPECT(noted("256 less 64 are 192"));
+	done();
+}
+
+/* Sectors of 32 bytes; of 40 lines runs of 4 are missed, at another place in each sample. */
+static void lines(void)
+{
+	static const unsigned words[] = {0, 4, 28, 32, 64};
+
+	for (unsigned k = 0; k < 5; k++)
+		give("sector", words[k], NAN, words[k] < 32 ? 40 : 230);
+	for (unsigned at = 0; at < 40; at++) {
+		struct bench_point *p = bench_point(
+			bench_series(&samples, "positions", "line", "lines", "cycles"), at, 40);
+
+		for (unsigned i = 0; i < BENCH_REPEATS; i++)
+			bench_value(p, (at >= 3 * i && at < 3 * i + 4 ? 230 : 40) + noise());
+	}
+	ask("l1-lines");
+	EXPECT(is("L1 sector", "", 32));
+	EXPECT(is("L1 run of misses", "", 4));
+	done();
+}
+
+/* SMs 0, 3, 4, 7 sit at one side; every other line is at theirs. */
+static void sides(void)
+{
+	for (uint64_t n = 64 << 10; n <= 64ull << 30; n = chase_next(n))
+		give("random", (double)n, NAN, n <= 32 << 20 ? 260 : 600);
+	for (unsigned sm = 0; sm < 8; sm++)
+		for (unsigned line = 0; line < 32; line++)
+			give("map", sm, line,
+			     ((sm + 1) / 2 % 2 == 0) == (line % 2 == 0) ? 200 : 270);
+	ask("l2-latency");
+	EXPECT(is("L2 hit", "", 260) && is("DRAM", "", 600));
+	EXPECT(is("L2 near", "", 200) && is("L2 far", "", 270));
+	EXPECT(noted("0 3-4 7") && noted("1-2 5-6"));
+	done();
+	for (unsigned sm = 0; sm < 8; sm++)
+		for (unsigned line = 0; line < 32; line++)
+			give("map", sm, line, 230);
+	ask("l2-latency");
+	EXPECT(!bench_figure_find(&figures, "L2 near", NULL));
+	EXPECT(noted("No line of L2 is nearer"));
+	done();
+}
+
+static void bandwidths(void)
+{
+	give("read", 15 << 20, NAN, 5500);
+	give("read", 30 << 20, NAN, 5000);
+	ask("l2-bandwidth");
+	EXPECT(is("L2 bandwidth", "", 5000) && is("L2 bandwidth", "15 MiB", 5500));
+	done();
+	give("read", 8e9, NAN, 230.4);
+	give("triad", 8e9, NAN, 200);
+	ask("global-bandwidth");
+	EXPECT(is("global bandwidth", "of theory", 90)); /* of 256 GB/s */
+	EXPECT(is("global bandwidth", "triad", 200));
+	done();
+}
+
+static void shared(void)
+{
+	for (unsigned apart = 0; apart <= 32; apart++) {
+		unsigned degree = 1;
+
+		while (apart && degree < 32 && apart % (2 * degree) == 0)
+			degree *= 2;
+		give("4 B", apart, NAN, 28 + 2 * degree);
+	}
+	ask("shared-latency");
+	EXPECT(is("shared latency", "4 B, 1 apart", 30) &&
+	       is("shared latency", "4 B, 32 apart", 92));
+	EXPECT(noted("A load of 4 bytes takes 30.") || noted("A load of 4 bytes takes 29."));
+	done();
+	for (unsigned steps = 64; steps <= 4096; steps *= 2) {
+		struct bench_point *p = bench_point(
+			bench_series(&samples, "4 B", "steps", "", "cycles"), steps, NAN);
+
+		bench_value(p, 500 + 64.0 * steps + noise());
+	}
+	ask("shared-bandwidth");
+	EXPECT(is("shared bandwidth", "4 B", 128)); /* 2,048 times 4 bytes in 64 cycles */
+	done();
+}
+
+static void tlb(void)
+{
+	for (uint64_t n = 8; n <= 65536; n = chase_next(n)) {
+		give("2 MiB", (double)(n << 21), NAN, n <= 16 ? 270 : n <= 4096 ? 330 : 700);
+		if (n <= 1024)
+			give("L1", (double)(n << 21), NAN, 33);
+	}
+	ask("tlb");
+	EXPECT(is("TLB reach", "level 1", 32) && is("TLB reach", "level 2", 8192));
+	EXPECT(is("TLB latency", "level 2", 330) && is("TLB latency", "beyond", 700));
+	EXPECT(noted("addressed virtually"));
+	done();
+}
+
+static void hopper(void)
+{
+	give("latency", 2, 0, 30);
+	give("latency", 2, 1, 180);
+	give("latency", 4, 3, 200);
+	give("bandwidth", 2, NAN, 20);
+	ask("dsmem");
+	EXPECT(is("DSMEM latency", "cluster of 2, block 1", 180));
+	EXPECT(is("DSMEM bandwidth", "cluster of 2", 20));
+	done();
+	for (unsigned mib = 4; mib <= 32; mib *= 2) {
+		give("plain", mib << 20, NAN, 600);
+		give("evict_last", mib << 20, NAN, mib <= 16 ? 270 : 590);
+	}
+	ask("l2-window");
+	EXPECT(noted("it shows to 16 MiB"));
+	done();
+}
+
+/* Each element is met once. What the GPU does is done here by the same rule. */
+static void steps(void)
+{
+	uint64_t n = 8;
+
+	for (unsigned k = 0; k < 6; k++, n = chase_next(n))
+		EXPECT(n % 3 ? (n & (n - 1)) == 0 : (n / 3 & (n / 3 - 1)) == 0);
+	EXPECT_EQ(n, 64);
+	EXPECT_EQ(chase_steps(17), 32);
+}
+
+int main(void)
+{
+	static const char *const benches[][2] = {
+		{"l1-latency", "random"},     {"l1-bandwidth", "4 B"},
+		{"l1-size", "8 KiB"},	      {"l1-lines", "positions"},
+		{"l2-latency", "map"},	      {"l2-bandwidth", "read"},
+		{"shared-latency", "4 B"},    {"shared-bandwidth", "4 B"},
+		{"global-bandwidth", "read"}, {"tlb", "2 MiB"},
+		{"dsmem", "latency"},	      {"l2-window", "plain"}};
+
+	printf("seed %u\n", SEED);
+	for (size_t k = 0; k < sizeof(benches) / sizeof(*benches); k++)
+		nothing(benches[k][0], benches[k][1]);
+	l1();
+	size();
+	lines();
+	sides();
+	bandwidths();
+	shared();
+	tlb();
+	hopper();
+	steps();
+	return expect_done();
+}

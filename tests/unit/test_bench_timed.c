@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* LINK: bench */
+/* What benchmarks of instructions make of samples whose answers are known, with noise, and without.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "probe/bench/inside.h"
+#include "probe/bench/timed.h"
+#include "sass/sass.h"
+#include "tests/unit/expect.h"
+
+extern BENCH(bench_control), bench_schedulers, bench_icache, bench_banks, bench_latencies,
+	bench_constant, bench_constant_icache, bench_dpx;
+
+static uint64_t state = 20261123; /* the same in each run */
+
+static double noise(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (double)(state >> 11) / (double)(1ull << 53) * 2 - 1;
+}
+
+static void put(struct bench_samples *s, const char *series, double x, double y, double value,
+		double share)
+{
+	struct bench_point *p = bench_point(bench_series(s, series, "x", "y", "cycles"), x, y);
+
+	for (int k = 0; k < BENCH_REPEATS; k++)
+		bench_value(p, value * (1 + share * noise()));
+}
+
+static double figure(const struct bench_figures *f, const char *name, const char *parameter)
+{
+	const struct bench_figure *found = bench_figure_find(f, name, parameter);
+
+	return found ? found->value : NAN;
+}
+
+static bool noted(const struct bench_figures *f, const char *text)
+{
+	for (uint32_t i = 0; i < f->nnote; i++)
+		if (strstr(f->note[i].text, text))
+			return true;
+	return false;
+}
+
+/* Nothing, and nothing but zeros, is told as nothing. */
+static void nothing(const struct bench *bench, const char *series)
+{
+	struct bench_samples samples = {.bench = bench->name};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	bench_derive(&f, bench, &samples);
+	EXPECT(f.nfigure == 0 && f.nnote == 0);
+	bench_figures_free(&f);
+	f = (struct bench_figures){.gpu = {.cc_major = 9}};
+	for (int k = 1; k < 9; k++)
+		put(&samples, series, k, NAN, 0, 0);
+	bench_point(bench_series(&samples, series, "x", NULL, "cycles"), 10, NAN);
+	bench_derive(&f, bench, &samples);
+	EXPECT(f.nfigure == 0 && f.nnote == 0);
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+static void schedulers(unsigned by)
+{
+	struct bench_samples samples = {.bench = "schedulers"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	for (unsigned a = 0; a < 8; a++)
+		for (unsigned b = a + 1; b < 8; b++)
+			put(&samples, "two warps", a, b, a % by == b % by ? 64 : 127, 0.02);
+	bench_derive(&f, &bench_schedulers, &samples);
+	EXPECT(fabs(figure(&f, "same scheduler", NULL) - 64) < 2);
+	EXPECT(fabs(figure(&f, "two schedulers", NULL) - 127) < 3);
+	EXPECT(noted(&f, "number mod 4: of 28 pairs these 4") == (by == 4));
+	EXPECT(by == 4 || noted(&f, "8 of 28 pairs are not"));
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+static void banks(unsigned by)
+{
+	static const struct {
+		const char *name;
+		unsigned a, b;
+	} series[] = {{"R97, R99, RX", 97, 99},
+		      {"R98, R99, RX", 98, 99},
+		      {"R96, R98, RX", 96, 98},
+		      {"R96, R100, RX", 96, 100}};
+	struct bench_samples samples = {.bench = "banks"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	for (unsigned i = 0; i < 4; i++)
+		for (unsigned x = 0; x < 128; x++) {
+			bool one = by && series[i].a % by == x % by && series[i].b % by == x % by;
+
+			put(&samples, series[i].name, x, NAN, one ? 2 : 1, 0.03);
+		}
+	bench_derive(&f, &bench_banks, &samples);
+	EXPECT(noted(&f, "number mod 2") == (by == 2) && noted(&f, "number mod 4") == (by == 4));
+	EXPECT(by || noted(&f, "no slower"));
+	EXPECT(fabs(figure(&f, "R97, R99, RX", "odd X") - (by == 2 ? 2 : 1)) < 0.05);
+	EXPECT(fabs(figure(&f, "R98, R99, RX", "odd X") - 1) < 0.05);
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+static void latencies(void)
+{
+	struct bench_samples samples = {.bench = "latencies"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	put(&samples, "FFMA", 0, NAN, 4, 0.01);
+	put(&samples, "FFMA assembler", 0, NAN, 4, 0);
+	put(&samples, "IMAD", 0, NAN, 4, 0.01);
+	put(&samples, "IMAD assembler", 0, NAN, 4, 0);
+	put(&samples, "SEL", 0, NAN, 5, 0.01);
+	put(&samples, "ISETP+SEL", 0, NAN, 18, 0.01);
+	for (int stall = 1; stall < 16; stall++) {
+		put(&samples, "FFMA by stall", stall, NAN, stall >= 4, 0);
+		put(&samples, "IMAD by stall", stall, NAN, stall >= 5 || stall == 2, 0);
+	}
+	bench_derive(&f, &bench_latencies, &samples);
+	EXPECT(fabs(figure(&f, "FFMA", "chain") - 4) < 0.04);
+	EXPECT(figure(&f, "FFMA", "last right stall") == 4);
+	EXPECT(figure(&f, "IMAD", "last right stall") == 5); /* 2 was right by chance */
+	EXPECT(fabs(figure(&f, "ISETP", "chain") - 13) < 0.3);
+	EXPECT(noted(&f, "1 of 2") && noted(&f, "IMAD: the chain says"));
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+static void curves(void)
+{
+	struct bench_samples code = {.bench = "icache"}, constant = {.bench = "constant"};
+	struct bench_samples both = {.bench = "constant-icache"}, bits = {.bench = "control"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}}, g = f, h = f, c = f;
+
+	for (int kib = 1; kib <= 256; kib++)
+		put(&code, "FFMA", 1024.0 * kib, NAN, kib <= 32 ? 1 : kib <= 128 ? 2 : 4, 0.02);
+	bench_derive(&f, &bench_icache, &code);
+	EXPECT(fabs(figure(&f, "FFMA, level 0", "") - 1) < 0.03);
+	EXPECT(figure(&f, "FFMA, level 0", "code") == 32 &&
+	       figure(&f, "FFMA, level 1", "code") == 128);
+	for (double size = 64; size <= 65536; size *= 2)
+		put(&constant, "step 64", size, NAN,
+		    size <= 2048    ? 30
+		    : size <= 32768 ? 90
+				    : 250,
+		    0.02);
+	for (int k = 1; k <= 32; k++)
+		put(&constant, "words of a warp", k, NAN, 26 + 4 * k, 0);
+	bench_derive(&g, &bench_constant, &constant);
+	EXPECT(figure(&g, "constants, step 64, level 1", "size") == 2048);
+	EXPECT(fabs(figure(&g, "constants, step 64, level 2", "") - 90) < 3);
+	EXPECT(fabs(figure(&g, "each further word of a warp", NULL) - 4) < 1e-6);
+	for (int kib = 0; kib <= 256; kib += 4) {
+		double share = kib < 64 ? 0 : kib > 128 ? 1 : (kib - 64) / 64.0;
+
+		put(&both, "first", 1024.0 * kib, NAN, 250, 0.02);
+		put(&both, "second", 1024.0 * kib, NAN, 90, 0.02);
+		put(&both, "behind code", 1024.0 * kib, NAN, 90 + 160 * share, 0.02);
+	}
+	bench_derive(&h, &bench_constant_icache, &both);
+	EXPECT(fabs(figure(&h, "code that drives constants out", "10 %") - 72) <= 4);
+	EXPECT(fabs(figure(&h, "code that drives constants out", "90 %") - 124) <= 8);
+	for (int stall = 1; stall <= 11; stall++) {
+		put(&bits, "stay", stall, NAN, stall, 0);
+		put(&bits, "switch", stall, NAN, stall + 1, 0);
+	}
+	bench_derive(&c, &bench_control, &bits);
+	EXPECT(fabs(figure(&c, "cycles a stall", NULL) - 1) < 1e-6);
+	EXPECT(fabs(figure(&c, "yield bit clear", NULL) - 1) < 1e-6);
+	bench_figures_free(&f);
+	bench_figures_free(&g);
+	bench_figures_free(&h);
+	bench_figures_free(&c);
+	bench_samples_free(&code);
+	bench_samples_free(&constant);
+	bench_samples_free(&both);
+	bench_samples_free(&bits);
+}
+
+/* Words are changed where they should be, and nowhere else. */
+static void words(void)
+{
+	uint64_t ffma[2] = {0x0000001400147223, 0x140fe20000000007}, was = ffma[1];
+	uint64_t clock[2] = {0x0000000000047805, 0x000fe40000015000};
+	uint64_t code[3][2] = {{clock[0], clock[1]}, {ffma[0], ffma[1]}, {clock[0], clock[1]}};
+	uint32_t first = 0, last = 0;
+	struct nvs_sass_insn insn;
+
+	code_stall(ffma, 9, false);
+	code_reuse(ffma, 2);
+	code_insn(ffma, &insn);
+	EXPECT(insn.control.stall == 9 && !insn.control.yield && insn.control.reuse == 2);
+	EXPECT(insn.control.wait == 0 && insn.control.write_barrier == 7 &&
+	       insn.control.read_barrier == 7);
+	EXPECT(((ffma[1] ^ was) & ~(0x1full << 41 | 0xfull << 58)) == 0);
+	EXPECT(code_bracket((const uint64_t(*)[2])code, 3, 0x023, 0x023, 1, &first, &last));
+	EXPECT(first == 0 && last == 2);
+	EXPECT(!code_bracket((const uint64_t(*)[2])code, 3, 0x023, 0x023, 2, &first, &last));
+	EXPECT(!code_bracket((const uint64_t(*)[2])code, 2, 0x023, 0x023, 1, &first, &last));
+}
+
+int main(void)
+{
+	printf("seed %llu\n", (unsigned long long)state);
+	nothing(&bench_schedulers, "two warps");
+	nothing(&bench_banks, "R97, R99, RX");
+	nothing(&bench_latencies, "FFMA");
+	nothing(&bench_control, "stay");
+	nothing(&bench_icache, "FFMA");
+	nothing(&bench_constant, "step 64");
+	nothing(&bench_constant_icache, "behind code");
+	nothing(&bench_dpx, "VIADDMNMX");
+	schedulers(4);
+	schedulers(2);
+	banks(2);
+	banks(4);
+	banks(0);
+	latencies();
+	curves();
+	words();
+	return expect_done();
+}

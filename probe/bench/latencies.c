@@ -42,51 +42,72 @@ static const struct row rows[] = {
 			"selp.b32 a, a, x, p; selp.b32 a, y, a, q;") ONE("PRMT", 0x016, U32, true,
 									 "prmt.b32 a, a, x, y;")
 			ONE("IMAD", 0x024, U32, true, "mad.lo.u32 a, a, x, y;") ONE(
-				"IMAD.HI", 0x027,
-				U32, false, "mad.hi.u32 a, a, x, y;") ONE("IDP", 0x026, U32, true,
-									  "dp4a.u32.u32 a, a, x, "
-									  "y;") TWO("ISETP+SEL",
-										    0x00c, 0x007,
-										    U32, true,
-										    "setp.lt.s32 "
-										    "r, a, x; "
-										    "selp.b32 a, "
-										    "y, z, r;")
-				ONE("FADD", 0x021, F32, true, "add.rn.f32 a, a, x;") ONE(
-					"FMUL", 0x020, F32, true, "mul.rn.f32 a, a, x;")
-					ONE("FFMA", 0x023, F32, true, "fma.rn.f32 a, a, x, y;") TWO(
-						"FMNMX",
-						0x009, 0x009, F32, true,
-						"min.f32 a, a, x; max.f32 a, a, y;") TWO("FSETP+"
-											 "FSEL",
-											 0x00b,
-											 0x008,
-											 F32, true,
-											 "setp.lt."
-											 "f32 r, "
-											 "a, x; "
-											 "selp.f32 "
-											 "a, y, z, "
-											 "r;") TWO("HADD2",
-												   0x030, MMA, F16,
-												   false, "add.rn.f16x2 a, a, x;")
-						TWO("HMUL2", 0x032, MMA, F16, false, "mul.rn.f16x2 a, a, x;") TWO(
-							"HFMA2", 0x031,
-							MMA, F16, false,
-							"fma.rn.f16x2 a, a, x, y;") ONE("DADD", 0x029, F64, false, "add.rn.f64 A, A, X;")
-							ONE("DMUL", 0x028, F64, false, "mul.rn.f64 A, A, X;") ONE(
-								"DFMA",
-								0x02b, F64,
-								false,
-								"fma.rn.f64 A, A, X, Y;") ONE("POP"
-											      "C",
-											      0x109,
-											      U32,
-											      false,
-											      "popc"
-											      ".b32"
-											      " a, "
-											      "a;")
+				"IMAD.HI", 0x027, U32, false,
+				"mad.hi.u32 a, a, x, y;") ONE("IDP", 0x026, U32, true,
+							      "dp4a.u32.u32 a, a, x, "
+							      "y;") TWO("ISETP+SEL", 0x00c, 0x007,
+									U32, true,
+									"setp.lt.s32 "
+									"r, a, x; "
+									"selp.b32 a, "
+									"y, z, r;") ONE("FADD",
+											0x021, F32,
+											true,
+											"add.rn."
+											"f32 a, a, "
+											"x;")
+				ONE("FMUL", 0x020, F32, true, "mul.rn.f32 a, a, x;") ONE(
+					"FFMA", 0x023, F32, true,
+					"fma.rn.f32 a, a, x, y;") TWO("FMNMX", 0x009, 0x009, F32,
+								      true,
+								      "min.f32 a, a, x; max.f32 a, "
+								      "a, y;")
+					TWO("FSETP+"
+					    "FSEL",
+					    0x00b, 0x008, F32, true,
+					    "setp.lt."
+					    "f32 r, "
+					    "a, x; "
+					    "selp.f32 "
+					    "a, y, z, "
+					    "r;") TWO("HADD2", 0x030, MMA, F16, false,
+						      "add.rn.f16x2 a, a, x;") TWO("HMUL2",
+										   0x032, MMA, F16,
+										   false,
+										   "mul.rn.f16x2 "
+										   "a, a, x;")
+						TWO("HFMA2", 0x031, MMA, F16,
+						    false, "fma.rn.f16x2 a, a, x, y;") ONE("DADD",
+											   0x029, F64, false,
+											   "add.rn."
+											   "f64 A, "
+											   "A, X;")
+							ONE("DMUL", 0x028, F64, false,
+							    "mul.rn.f64 A, A, X;") ONE("DFMA",
+										       0x02b, F64,
+										       false,
+										       "fma.rn.f64 "
+										       "A, A, X, "
+										       "Y;") ONE("P"
+												 "O"
+												 "P"
+												 "C",
+												 0x109,
+												 U32, false,
+												 "p"
+												 "o"
+												 "p"
+												 "c"
+												 "."
+												 "b"
+												 "3"
+												 "2"
+												 " "
+												 "a"
+												 ","
+												 " "
+												 "a"
+												 ";")
 								ONE("FLO", 0x100, U32, false, "bfind.u32 a, a;") TWO(
 									"BREV+POPC",
 									0x101, 0x109, U32, false,
@@ -100,36 +121,87 @@ static const struct row rows[] = {
 										     "ftz.f32 a, "
 										     "a; "
 										     "add.rn.f32 "
-										     "a, a, x;")
-									ONE("MUFU.RSQ", 0x108, F32,
+										     "a, a, x;") ONE("MUFU.RSQ",
+												     0x108, F32, false,
+												     "rsqrt.approx.ftz.f32 "
+												     "a, a;")
+									ONE("MUFU.EX2", 0x108, F32,
 									    false,
-									    "rsqrt.approx.ftz.f32 "
-									    "a, a;") ONE("MUFU.EX2",
+									    "ex2."
+									    "approx."
+									    "ftz.f32 "
+									    "a, a;") ONE("MUFU.LG2",
 											 0x108,
 											 F32, false,
-											 "ex2."
+											 "lg2."
 											 "approx."
 											 "ftz.f32 "
-											 "a, a;") ONE("MUFU.LG2",
+											 "a, a;") ONE("MUFU.TANH",
 												      0x108,
 												      F32,
 												      false,
-												      "lg2.approx.ftz.f32 a, a;")
-										ONE("MUFU.TANH", 0x108, F32, false, "tanh.approx.f32 a, a;") TWO(
-											"F2I+I2F",
-											0x105,
-											0x106, F32,
-											false,
-											"cvt.rzi."
-											"s32.f32 "
-											"a, a; "
-											"cvt.rn."
-											"f32.s32 "
-											"a, a;") TWO("F2I+I2FP",
-												     0x105,
-												     0x045,
-												     F32, false,
-												     "cvt.rzi.s32.f32 a, a; cvt.rn.f32.s32 a, a;")
+												      "tanh.approx.f32 a, a;")
+										TWO("F2I+I2F",
+										    0x105, 0x106,
+										    F32, false,
+										    "cvt.rzi."
+										    "s32.f32 "
+										    "a, a; "
+										    "cvt.rn."
+										    "f32.s32 "
+										    "a, a;") TWO("F"
+												 "2"
+												 "I"
+												 "+"
+												 "I"
+												 "2"
+												 "F"
+												 "P",
+												 0x105,
+												 0x045,
+												 F32, false,
+												 "c"
+												 "v"
+												 "t"
+												 "."
+												 "r"
+												 "z"
+												 "i"
+												 "."
+												 "s"
+												 "3"
+												 "2"
+												 "."
+												 "f"
+												 "3"
+												 "2"
+												 " "
+												 "a"
+												 ","
+												 " "
+												 "a"
+												 ";"
+												 " "
+												 "c"
+												 "v"
+												 "t"
+												 "."
+												 "r"
+												 "n"
+												 "."
+												 "f"
+												 "3"
+												 "2"
+												 "."
+												 "s"
+												 "3"
+												 "2"
+												 " "
+												 "a"
+												 ","
+												 " "
+												 "a"
+												 ";")
 											ONE("SHFL",
 											    0x189,
 											    U32,

@@ -28,233 +28,51 @@ struct row {
 	const char *step; /* of a, from x, y, z, w; 64-bit ones A, X, Y, Z; predicates p, q */
 };
 
+/* clang-format off */
 static const struct row rows[] = {
 #define ONE(name, op, type, fixed, step) {name, op, 0, type, fixed, 0, step},
 #define TWO(name, op, next, type, fixed, step) {name, op, next, type, fixed, 0, step},
 	TWO("IADD3+LOP3", 0x010, 0x012, U32, true,
-	    "sub.u32 t, x, a; sub.u32 a, t, z; lop3.b32 a, a, y, w, 0xe8;") TWO("LOP3", 0x012,
-										0x012, U32, true,
-										"lop3.b32 a, a, x, "
-										"y, 0x96; lop3.b32 "
-										"a, a, z, w, 0xe8;")
-		ONE("SHF", 0x019, U32, true, "shf.l.wrap.b32 a, a, x, y;") TWO(
-			"SEL", 0x007, 0x007, U32, true,
-			"selp.b32 a, a, x, p; selp.b32 a, y, a, q;") ONE("PRMT", 0x016, U32, true,
-									 "prmt.b32 a, a, x, y;")
-			ONE("IMAD", 0x024, U32, true, "mad.lo.u32 a, a, x, y;") ONE(
-				"IMAD.HI", 0x027, U32, false,
-				"mad.hi.u32 a, a, x, y;") ONE("IDP", 0x026, U32, true,
-							      "dp4a.u32.u32 a, a, x, "
-							      "y;") TWO("ISETP+SEL", 0x00c, 0x007,
-									U32, true,
-									"setp.lt.s32 "
-									"r, a, x; "
-									"selp.b32 a, "
-									"y, z, r;") ONE("FADD",
-											0x021, F32,
-											true,
-											"add.rn."
-											"f32 a, a, "
-											"x;")
-				ONE("FMUL", 0x020, F32, true, "mul.rn.f32 a, a, x;") ONE(
-					"FFMA", 0x023, F32, true,
-					"fma.rn.f32 a, a, x, y;") TWO("FMNMX", 0x009, 0x009, F32,
-								      true,
-								      "min.f32 a, a, x; max.f32 a, "
-								      "a, y;")
-					TWO("FSETP+"
-					    "FSEL",
-					    0x00b, 0x008, F32, true,
-					    "setp.lt."
-					    "f32 r, "
-					    "a, x; "
-					    "selp.f32 "
-					    "a, y, z, "
-					    "r;") TWO("HADD2", 0x030, MMA, F16, false,
-						      "add.rn.f16x2 a, a, x;") TWO("HMUL2",
-										   0x032, MMA, F16,
-										   false,
-										   "mul.rn.f16x2 "
-										   "a, a, x;")
-						TWO("HFMA2", 0x031, MMA, F16,
-						    false, "fma.rn.f16x2 a, a, x, y;") ONE("DADD",
-											   0x029, F64, false,
-											   "add.rn."
-											   "f64 A, "
-											   "A, X;")
-							ONE("DMUL", 0x028, F64, false,
-							    "mul.rn.f64 A, A, X;") ONE("DFMA",
-										       0x02b, F64,
-										       false,
-										       "fma.rn.f64 "
-										       "A, A, X, "
-										       "Y;") ONE("P"
-												 "O"
-												 "P"
-												 "C",
-												 0x109,
-												 U32, false,
-												 "p"
-												 "o"
-												 "p"
-												 "c"
-												 "."
-												 "b"
-												 "3"
-												 "2"
-												 " "
-												 "a"
-												 ","
-												 " "
-												 "a"
-												 ";")
-								ONE("FLO", 0x100, U32, false, "bfind.u32 a, a;") TWO(
-									"BREV+POPC",
-									0x101, 0x109, U32, false,
-									"brev.b32 a, a; popc.b32 "
-									"a, a;") TWO("MUFU.RCP+"
-										     "FADD",
-										     0x108,
-										     0x021,
-										     F32, false,
-										     "rcp.approx."
-										     "ftz.f32 a, "
-										     "a; "
-										     "add.rn.f32 "
-										     "a, a, x;") ONE("MUFU.RSQ",
-												     0x108, F32, false,
-												     "rsqrt.approx.ftz.f32 "
-												     "a, a;")
-									ONE("MUFU.EX2", 0x108, F32,
-									    false,
-									    "ex2."
-									    "approx."
-									    "ftz.f32 "
-									    "a, a;") ONE("MUFU.LG2",
-											 0x108,
-											 F32, false,
-											 "lg2."
-											 "approx."
-											 "ftz.f32 "
-											 "a, a;") ONE("MUFU.TANH",
-												      0x108,
-												      F32,
-												      false,
-												      "tanh.approx.f32 a, a;")
-										TWO("F2I+I2F",
-										    0x105, 0x106,
-										    F32, false,
-										    "cvt.rzi."
-										    "s32.f32 "
-										    "a, a; "
-										    "cvt.rn."
-										    "f32.s32 "
-										    "a, a;") TWO("F"
-												 "2"
-												 "I"
-												 "+"
-												 "I"
-												 "2"
-												 "F"
-												 "P",
-												 0x105,
-												 0x045,
-												 F32, false,
-												 "c"
-												 "v"
-												 "t"
-												 "."
-												 "r"
-												 "z"
-												 "i"
-												 "."
-												 "s"
-												 "3"
-												 "2"
-												 "."
-												 "f"
-												 "3"
-												 "2"
-												 " "
-												 "a"
-												 ","
-												 " "
-												 "a"
-												 ";"
-												 " "
-												 "c"
-												 "v"
-												 "t"
-												 "."
-												 "r"
-												 "n"
-												 "."
-												 "f"
-												 "3"
-												 "2"
-												 "."
-												 "s"
-												 "3"
-												 "2"
-												 " "
-												 "a"
-												 ","
-												 " "
-												 "a"
-												 ";")
-											ONE("SHFL",
-											    0x189,
-											    U32,
-											    false,
-											    "shfl."
-											    "sync."
-											    "down."
-											    "b32 "
-											    "a, a, "
-											    "1, "
-											    "31, "
-											    "-1;"){
-												"IS"
-												"ET"
-												"P+"
-												"VO"
-												"T"
-												"E",
-												0x00c,
-												0x006,
-												U32,
-												true,
-												90,
-												"se"
-												"tp"
-												".l"
-												"t."
-												"u3"
-												"2 "
-												"r,"
-												" a"
-												", "
-												"x;"
-												" v"
-												"ot"
-												"e."
-												"sy"
-												"nc"
-												".b"
-												"al"
-												"lo"
-												"t."
-												"b3"
-												"2 "
-												"a,"
-												" r"
-												", "
-												"-1"
-												";"},
+	    "sub.u32 t, x, a; sub.u32 a, t, z; lop3.b32 a, a, y, w, 0xe8;")
+	TWO("LOP3", 0x012, 0x012, U32, true,
+	    "lop3.b32 a, a, x, y, 0x96; lop3.b32 a, a, z, w, 0xe8;")
+	ONE("SHF", 0x019, U32, true, "shf.l.wrap.b32 a, a, x, y;")
+	TWO("SEL", 0x007, 0x007, U32, true, "selp.b32 a, a, x, p; selp.b32 a, y, a, q;")
+	ONE("PRMT", 0x016, U32, true, "prmt.b32 a, a, x, y;")
+	ONE("IMAD", 0x024, U32, true, "mad.lo.u32 a, a, x, y;")
+	ONE("IMAD.HI", 0x027, U32, false, "mad.hi.u32 a, a, x, y;")
+	ONE("IDP", 0x026, U32, true, "dp4a.u32.u32 a, a, x, y;")
+	TWO("ISETP+SEL", 0x00c, 0x007, U32, true, "setp.lt.s32 r, a, x; selp.b32 a, y, z, r;")
+	ONE("FADD", 0x021, F32, true, "add.rn.f32 a, a, x;")
+	ONE("FMUL", 0x020, F32, true, "mul.rn.f32 a, a, x;")
+	ONE("FFMA", 0x023, F32, true, "fma.rn.f32 a, a, x, y;")
+	TWO("FMNMX", 0x009, 0x009, F32, true, "min.f32 a, a, x; max.f32 a, a, y;")
+	TWO("FSETP+FSEL", 0x00b, 0x008, F32, true, "setp.lt.f32 r, a, x; selp.f32 a, y, z, r;")
+	TWO("HADD2", 0x030, MMA, F16, false, "add.rn.f16x2 a, a, x;")
+	TWO("HMUL2", 0x032, MMA, F16, false, "mul.rn.f16x2 a, a, x;")
+	TWO("HFMA2", 0x031, MMA, F16, false, "fma.rn.f16x2 a, a, x, y;")
+	ONE("DADD", 0x029, F64, false, "add.rn.f64 A, A, X;")
+	ONE("DMUL", 0x028, F64, false, "mul.rn.f64 A, A, X;")
+	ONE("DFMA", 0x02b, F64, false, "fma.rn.f64 A, A, X, Y;")
+	ONE("POPC", 0x109, U32, false, "popc.b32 a, a;")
+	ONE("FLO", 0x100, U32, false, "bfind.u32 a, a;")
+	TWO("BREV+POPC", 0x101, 0x109, U32, false, "brev.b32 a, a; popc.b32 a, a;")
+	TWO("MUFU.RCP+FADD", 0x108, 0x021, F32, false,
+	    "rcp.approx.ftz.f32 a, a; add.rn.f32 a, a, x;")
+	ONE("MUFU.RSQ", 0x108, F32, false, "rsqrt.approx.ftz.f32 a, a;")
+	ONE("MUFU.EX2", 0x108, F32, false, "ex2.approx.ftz.f32 a, a;")
+	ONE("MUFU.LG2", 0x108, F32, false, "lg2.approx.ftz.f32 a, a;")
+	ONE("MUFU.TANH", 0x108, F32, false, "tanh.approx.f32 a, a;")
+	TWO("F2I+I2F", 0x105, 0x106, F32, false, "cvt.rzi.s32.f32 a, a; cvt.rn.f32.s32 a, a;")
+	TWO("F2I+I2FP", 0x105, 0x045, F32, false, "cvt.rzi.s32.f32 a, a; cvt.rn.f32.s32 a, a;")
+	ONE("SHFL", 0x189, U32, false, "shfl.sync.down.b32 a, a, 1, 31, -1;")
+	{"ISETP+VOTE", 0x00c, 0x006, U32, true, 90,
+	    "setp.lt.u32 r, a, x; vote.sync.ballot.b32 a, r, -1;"},
 	ONE("MATCH", 0x1a1, U32, false, "match.any.sync.b32 a, a, -1;")
 #undef ONE
 #undef TWO
 };
+/* clang-format on */
 
 static bool wide(const struct row *row)
 {

@@ -114,7 +114,7 @@ NVS_GET_REAL(struct nvs_kernel_row, mean, TIMED, nvs_total_mean(&r->times.total)
 NVS_GET_REAL(struct nvs_kernel_row, p50, TIMED, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct nvs_kernel_row, total, TIMED, (double)r->times.total.ns / 1000)
 
-/* A warp that has executed too much for the threads' sum leaves it unknown. */
+/* What a warp has executed too much of for a sum is unknown. */
 #define WARPS (r->count_flags & NVS_COUNT_WARP)
 #define THREADS (r->count_flags & NVS_COUNT_THREAD)
 NVS_GET_KNOWN(struct nvs_kernel_row, warp, WARPS, r->warp)
@@ -337,9 +337,7 @@ static void take_counts(struct nvs_kernels *k, struct nvs_kernel_row *row)
 	row->instructions = counted ? counted->instructions : NVS_NONE;
 	if (!counted)
 		return;
-	row->count_flags = counted->flags;
-	if (counted->wrapped)
-		row->count_flags &= ~NVS_COUNT_THREAD;
+	row->count_flags = counted->flags & ~counted->wrapped;
 	row->warp = counted->warp;
 	row->thread = counted->thread;
 	row->reason = counted->reason ? strdup(counted->reason) : NULL;

@@ -67,9 +67,8 @@ static void take_counts(struct nvs_counted_kernels *c, const struct nvs_rec_coun
 			continue;
 		row->warp += count->warp;
 		row->thread += count->thread;
-		row->wrapped |= count->flags & NVS_COUNT_WRAPPED;
-		if (count->flags & NVS_COUNT_WARPS_WRAPPED)
-			row->flags &= ~NVS_COUNT_WARP;
+		row->wrapped |= count->flags & NVS_COUNT_WRAPPED ? NVS_COUNT_THREAD : 0;
+		row->wrapped |= count->flags & NVS_COUNT_WARPS_WRAPPED ? NVS_COUNT_WARP : 0;
 	}
 }
 

@@ -14,7 +14,7 @@ struct nvs_counted {
 	char *reason; /* why it does not count, in one image at least; NULL */
 	uint32_t instructions, registers[2]; /* of the latest; NVS_NONE: not known */
 	uint64_t warp, thread;
-	bool wrapped; /* the threads' sum is too small */
+	uint32_t wrapped; /* NVS_COUNT_*, of which the sum is too small */
 	void *user;
 };
 

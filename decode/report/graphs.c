@@ -35,7 +35,7 @@ struct row {
 	struct nvs_total upload_times, make_times;
 	/* Instructions of its kernels, where COUNT_FLAGS (NVS_COUNT_*) say so */
 	uint32_t count_flags;
-	bool wrapped; /* the threads' sum is too small */
+	uint32_t wrapped; /* NVS_COUNT_*, of which the sum is too small */
 	bool shared; /* by all launches of these, other graphs' and direct ones among them */
 	uint64_t warp, thread;
 };
@@ -402,8 +402,8 @@ static void get_partial(const void *row, struct nvs_value *v)
 	nvs_value_truth(v, ((const struct row *)row)->exec->partial, "partial");
 }
 
-#define WARPS (r->count_flags & NVS_COUNT_WARP)
-#define THREADS (r->count_flags & NVS_COUNT_THREAD && !r->wrapped)
+#define WARPS (r->count_flags & ~r->wrapped & NVS_COUNT_WARP)
+#define THREADS (r->count_flags & ~r->wrapped & NVS_COUNT_THREAD)
 #define EACH (!r->shared && r->launches)
 NVS_GET_KNOWN(struct row, warp, WARPS, r->warp)
 NVS_GET_KNOWN(struct row, thread, THREADS, r->thread)

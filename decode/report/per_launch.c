@@ -17,6 +17,7 @@ struct line {
 	char *name;
 	struct nvs_count_share share; /* its calls are gone */
 	uint64_t instructions, total;
+	bool known, summed; /* these two */
 };
 
 struct state {
@@ -52,6 +53,7 @@ static int add_line(void *arg, const struct nvs_count_share *share)
 {
 	struct state *st = arg;
 	struct line *list;
+	uint32_t level;
 
 	/* Nobody has read what it counted. */
 	if (!share->whole && !share->warp && !share->thread)
@@ -60,11 +62,12 @@ static int add_line(void *arg, const struct nvs_count_share *share)
 	if (!list)
 		return -ENOMEM;
 	st->lines = list;
+	level = share->counted->flags & NVS_COUNT_WARP ? NVS_COUNT_WARP : NVS_COUNT_THREAD;
 	list[st->n++] = (struct line){
 		.source = st->source,
 		.share = *share,
-		.instructions = share->counted->flags & NVS_COUNT_WARP ? share->warp
-								       : share->thread,
+		.instructions = level == NVS_COUNT_WARP ? share->warp : share->thread,
+		.known = !(share->counted->wrapped & level),
 	};
 	return 0;
 }
@@ -87,12 +90,15 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 	struct state *st = each;
 	int r = nvs_count_shares_end(st->shares, add_line, st);
 	uint64_t total = 0;
+	bool summed = true;
 
 	if (st->n)
 		qsort(st->lines, st->n, sizeof(*st->lines), compare_lines);
 	for (uint32_t i = 0; i < st->n; i++) {
 		total += st->lines[i].instructions;
 		st->lines[i].total = total;
+		summed = summed && st->lines[i].known;
+		st->lines[i].summed = summed;
 	}
 	return r;
 }
@@ -108,11 +114,10 @@ NVS_GET_KNOWN(struct line, launches, LAUNCHED, r->share.launches)
 NVS_GET_KNOWN(struct line, calls, r->share.ncalls, r->share.ncalls)
 NVS_GET_KNOWN(struct line, in_graphs, LAUNCHED, r->share.in_graphs)
 NVS_GET_KNOWN(struct line, blocks, LAUNCHED && !r->share.shapeless, r->share.blocks)
-NVS_GET_KNOWN(struct line, warp, r->share.counted->flags &NVS_COUNT_WARP, r->share.warp)
-NVS_GET_KNOWN(struct line, thread,
-	      r->share.counted->flags &NVS_COUNT_THREAD && !r->share.counted->wrapped,
-	      r->share.thread)
-NVS_GET_COUNT(struct line, total, r->total)
+#define COUNTED (r->share.counted->flags & ~r->share.counted->wrapped)
+NVS_GET_KNOWN(struct line, warp, COUNTED &NVS_COUNT_WARP, r->share.warp)
+NVS_GET_KNOWN(struct line, thread, COUNTED &NVS_COUNT_THREAD, r->share.thread)
+NVS_GET_KNOWN(struct line, total, r->summed, r->total)
 
 static const struct nvs_column columns[] = {
 	{"kernel_number", "number", get_id, 0},
@@ -146,6 +151,14 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return 0;
 }
 
+static void print_count(struct nvs_out *out, const char *what, bool known, uint64_t n)
+{
+	if (known)
+		fprintf(out->file, "%s%llu", what, (unsigned long long)n);
+	else
+		fprintf(out->file, "%s-", what);
+}
+
 static void print_line(struct nvs_out *out, const struct line *l)
 {
 	if (l->share.ncalls)
@@ -157,8 +170,8 @@ static void print_line(struct nvs_out *out, const struct line *l)
 		fprintf(out->file, " - #thread-blocks %llu", (unsigned long long)l->share.blocks);
 	else
 		fputs(" - #thread-blocks -", out->file);
-	fprintf(out->file, ", kernel instructions %llu, total instructions %llu",
-		(unsigned long long)l->instructions, (unsigned long long)l->total);
+	print_count(out, ", kernel instructions ", l->known, l->instructions);
+	print_count(out, ", total instructions ", l->summed, l->total);
 	if (l->share.ncalls > 1)
 		fprintf(out->file, ", launches %llu", (unsigned long long)l->share.launches);
 	fputc('\n', out->file);

@@ -19,12 +19,10 @@
 enum { CALL, SUBMISSION, RANGE, MARK, GPU };
 static const char *const whats[] = {"call", "submission", "range", "mark", "gpu"};
 
-#define WRAPPED (1u << 31)
-
-/* Instructions of what a call launched, where FLAGS (NVS_COUNT_*) say so. */
+/* Instructions of what a call launched, where FLAGS (NVS_COUNT_*) say so and WRAPPED does not. */
 struct insts {
 	uint64_t warp, thread;
-	uint32_t flags;
+	uint32_t flags, wrapped;
 	bool mixed; /* with those of other calls */
 };
 
@@ -206,8 +204,7 @@ static int add_share(void *arg, const struct nvs_count_share *share)
 			continue;
 		e->insts->mixed |= share->ncalls > 1 || !share->whole;
 		e->insts->flags |= share->counted->flags;
-		if (share->counted->wrapped)
-			e->insts->flags |= WRAPPED;
+		e->insts->wrapped |= share->counted->wrapped;
 		e->insts->warp += share->warp;
 		e->insts->thread += share->thread;
 	}
@@ -362,10 +359,10 @@ NVS_GET_TEXT(struct event, line, line_of(r))
 NVS_GET_TEXT(struct event, what, whats[r->what])
 NVS_GET_TEXT(struct event, text, text_of(r))
 NVS_GET_COUNT(struct event, depth, r->what < RANGE ? r->depth : r->ranges + 1u)
-#define INSTS(r, what) ((r)->insts && !(r)->insts->mixed && (r)->insts->flags & (what))
+#define INSTS(r, what) \
+	((r)->insts && !(r)->insts->mixed && (r)->insts->flags & ~(r)->insts->wrapped & (what))
 NVS_GET_KNOWN(struct event, warp, INSTS(r, NVS_COUNT_WARP), r->insts ? r->insts->warp : 0)
-NVS_GET_KNOWN(struct event, threads, INSTS(r, NVS_COUNT_THREAD) && !INSTS(r, WRAPPED),
-	      r->insts ? r->insts->thread : 0)
+NVS_GET_KNOWN(struct event, threads, INSTS(r, NVS_COUNT_THREAD), r->insts ? r->insts->thread : 0)
 NVS_GET_KNOWN(struct event, entries, !r->uncounted, r->entries)
 NVS_GET_KNOWN(struct event, bytes, !r->uncounted, r->bytes)
 

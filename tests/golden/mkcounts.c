@@ -95,6 +95,8 @@ static void launch_graph(uint32_t thread, uint64_t begin, uint64_t end, uint64_t
 	call(GRAPH, thread, begin, end, 2, (uint64_t[]){exec, 0x51});
 }
 
+static bool wrapped; /* a warp of the second kernel has executed more than its sum holds */
+
 /* Behind the thread's latest call: so many instructions of warps for each kernel, 0: none. */
 static void reading(uint64_t time, uint32_t thread, enum nvs_count_cause cause, uint64_t add,
 		    uint64_t mul, uint64_t other)
@@ -110,7 +112,11 @@ static void reading(uint64_t time, uint32_t thread, enum nvs_count_cause cause, 
 	for (uint32_t i = 0; i < 3; i++)
 		if (warp[i])
 			rec->counts[rec->ncounts++] = (struct nvs_count){
-				.counter = i, .warp = warp[i], .thread = 32 * warp[i]};
+				.counter = i,
+				.flags = wrapped && i == 1 ? NVS_COUNT_WARPS_WRAPPED : 0,
+				.warp = warp[i],
+				.thread = 32 * warp[i],
+			};
 }
 
 static void calls(void)
@@ -150,7 +156,8 @@ int main(int argc, char **argv)
 {
 	char path[4096];
 
-	MK_NEED(argc == 2);
+	MK_NEED(argc == 2 || (argc == 3 && !strcmp(argv[2], "wrapped")));
+	wrapped = argc == 3;
 	snprintf(path, sizeof(path), "%s/counts.zst", argv[1]);
 	mk_open(&m, path);
 	for (uint32_t i = 0; i < APIS; i++)

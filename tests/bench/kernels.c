@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "probe/bench/inside.h"
 
-static char folder[] = "/tmp/bench-kernels-XXXXXX";
+static char folder[40];
 
 static void *all_of(const char *path, size_t *size)
 {
@@ -133,6 +133,7 @@ int main(int argc, char **argv)
 
 	while (names < argc && atoi(argv[names]))
 		names++;
+	strcpy(folder, "/tmp/nvsnoop-kernels-XXXXXX");
 	if (!mkdtemp(folder)) {
 		perror(folder);
 		return 1;
@@ -164,6 +165,11 @@ int main(int argc, char **argv)
 			bench_samples_free(&samples);
 		}
 		bench_close(&run);
+	}
+	if (!getenv("KEEP") && !chdir(folder)) {
+		unlink("a.ptx");
+		unlink("a.log");
+		rmdir(folder);
 	}
 	printf("%u passed, %u failed\n", passed, wrong);
 	return wrong != 0;

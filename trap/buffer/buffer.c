@@ -107,6 +107,9 @@ static bool give_back_dead(struct nvs_buffer *buffer)
 
 	if (!tid || !thread_is_dead(tid))
 		return false;
+	/* The kernel ordered what it stored ahead of its end; this says so to the memory model as
+	 * well. */
+	(void)atomic_load(&buffer->epoch);
 	return owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32));
 }
 

@@ -16,6 +16,7 @@
 enum { CHAIN = 256, PAIRS = 16 };
 /* HFMA2.MMA, which does what others of halves do: the assembler takes turns on some GPUs. */
 #define MMA 0x035
+#define HFMA2 0x031 /* which takes turns in its place on sm_100 */
 enum type { U32, F32, F16, F64 };
 
 /* STEP has one instruction OP, or OP and then NEXT. */
@@ -134,15 +135,19 @@ static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	const struct row *row = arg;
 	uint32_t count = row->next == row->op ? 2 * CHAIN : CHAIN, others = 0, first = 0, last;
+	uint16_t also = row->next;
 	struct nvs_sass_insn insn;
 
 	if (!code_bracket((const uint64_t(*)[2])word, n, row->op, row->next == MMA ? MMA : row->op,
-			  count, &first, &last))
-		return -1;
+			  count, &first, &last)) {
+		if (row->next != MMA || !code_bracket((const uint64_t(*)[2])word, n, row->op, HFMA2,
+						      count, &first, &last))
+			return -1;
+		also = HFMA2;
+	}
 	for (uint32_t i = first + 1; i < last; i++) {
 		code_insn(word[i], &insn);
-		others += nvs_sass_insn_op(&insn) != row->op &&
-			  nvs_sass_insn_op(&insn) != row->next;
+		others += nvs_sass_insn_op(&insn) != row->op && nvs_sass_insn_op(&insn) != also;
 	}
 	return others <= 8 ? 0 : -1;
 }
@@ -348,7 +353,7 @@ static void measure(struct bench_run *run)
 		return;
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
 		const struct row *row = rows + k;
-		bool volta = bench_arch(bench_gpu(run)) < 90;
+		bool volta = bench_arch(bench_gpu(run)) < 89; /* I2FP is since Ada */
 
 		if (row->arch > bench_arch(bench_gpu(run)) || (row->next == 0x106 && !volta) ||
 		    (row->next == 0x045 && volta))

@@ -195,6 +195,7 @@ struct bench_products *bench_products(struct bench_run *run, const char *name, u
 	size_t in;
 
 	if (!kernel || bench_dry(run) || !open_calls(run, &p->calls)) {
+		bench_kernel_free(run, kernel);
 		free(p);
 		return NULL;
 	}
@@ -270,8 +271,10 @@ static void measure(struct bench_run *run)
 	struct bench_kernel *kernel = build_fill(run);
 	struct calls calls = {0};
 
-	if (!kernel || bench_dry(run) || !open_calls(run, &calls))
+	if (!kernel || bench_dry(run) || !open_calls(run, &calls)) {
+		bench_kernel_free(run, kernel);
 		return;
+	}
 	for (unsigned i = 0; i < TYPES; i++) {
 		if (bench_arch(bench_gpu(run)) < type[i].arch)
 			continue;

@@ -4,6 +4,7 @@
  */
 #include <time.h>
 #include "preload/trace/writer.h"
+#include "trap/buffer/process.h"
 
 uint64_t nvs_totals_of(enum nvs_counter which)
 {
@@ -11,6 +12,11 @@ uint64_t nvs_totals_of(enum nvs_counter which)
 
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
 		sum += nvs_count_of(nvs_buffer_at(i), which);
+	/* Threads without a buffer have lost all that they submitted. */
+	if (which == NVS_COUNT_LOST_SUBMISSIONS)
+		sum += atomic_load(&nvs_process->lost_submissions);
+	else if (which == NVS_COUNT_LOST_BYTES)
+		sum += atomic_load(&nvs_process->lost_bytes);
 	return sum;
 }
 

@@ -30,6 +30,7 @@ struct nvs_process {
 	_Atomic uint64_t unload_count; /* part of a stack's hash: addresses change meaning */
 	/* Up to here one line, that of every doorbell. */
 	_Atomic uint32_t bufferless; /* readers of the tables that have no buffer */
+	_Atomic uint64_t lost_submissions, lost_bytes; /* by those: no buffer counts them */
 	_Atomic uint32_t warming; /* readers of the modules alone, in no trap */
 	_Atomic uint32_t nbuffers;
 	_Atomic uint32_t noting; /* a thread is noting a store site: patch.c */

@@ -96,8 +96,11 @@ static void count_gap(struct nvs_buffer *buffer, uint32_t reason)
 NVS_RARE void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	leave_out(b, reason);
-	if (!b->buffer)
+	if (!b->buffer) {
+		atomic_fetch_add(&nvs_process->lost_submissions, 1);
+		atomic_fetch_add(&nvs_process->lost_bytes, b->bytes);
 		return;
+	}
 	nvs_count(b->buffer, NVS_COUNT_LOST_SUBMISSIONS, 1);
 	nvs_count(b->buffer, NVS_COUNT_LOST_BYTES, b->bytes);
 	nvs_count(b->buffer, NVS_COUNT_LOST_ENTRIES, b->count);

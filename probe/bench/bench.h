@@ -131,6 +131,8 @@ struct bench_kernel;
 struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code *code);
 /* Its code as the driver's assembler made it, unpatched: N words. */
 const uint64_t (*bench_kernel_words(const struct bench_kernel *kernel, uint32_t *n))[2];
+/* What was loaded: SIZE bytes, patched. */
+const void *bench_kernel_cubin(const struct bench_kernel *kernel, size_t *size);
 void bench_kernel_free(struct bench_run *run, struct bench_kernel *kernel);
 /* For launches that bench_launch() cannot do, as many behind each other: the CUfunction, whose
  * parameters are bench_data() and arg[0] to arg[7], nine of 64 bits; NULL in a dry run. */

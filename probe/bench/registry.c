@@ -13,6 +13,7 @@
 	B(bench_constant) \
 	B(bench_constant_icache) \
 	B(bench_banks) \
+	B(bench_registers) \
 	B(bench_latencies) \
 	B(bench_tensor_code) \
 	B(bench_dpx) \

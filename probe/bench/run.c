@@ -199,6 +199,12 @@ const uint64_t (*bench_kernel_words(const struct bench_kernel *kernel, uint32_t 
 	return (const uint64_t(*)[2])kernel->cubin.word;
 }
 
+const void *bench_kernel_cubin(const struct bench_kernel *kernel, size_t *size)
+{
+	*size = kernel->cubin.size;
+	return kernel->cubin.data;
+}
+
 void bench_kernel_free(struct bench_run *run, struct bench_kernel *k)
 {
 	if (!k)

@@ -11,7 +11,7 @@
 #include "tests/unit/expect.h"
 
 extern BENCH(bench_control), bench_schedulers, bench_icache, bench_banks, bench_latencies,
-	bench_constant, bench_constant_icache, bench_dpx;
+	bench_constant, bench_constant_icache, bench_dpx, bench_registers;
 
 static uint64_t state = 20261123; /* the same in each run */
 
@@ -106,6 +106,32 @@ static void banks(unsigned by)
 	EXPECT(by || noted(&f, "no slower"));
 	EXPECT(fabs(figure(&f, "R97, R99, RX", "odd X") - (by == 2 ? 2 : 1)) < 0.05);
 	EXPECT(fabs(figure(&f, "R98, R99, RX", "odd X") - 1) < 0.05);
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+/* The count is of R alone, or of UR too; the driver takes 255 at the most, or all that is asked. */
+static void registers(bool uniform, bool limit)
+{
+	struct bench_samples samples = {.bench = "registers"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	for (int n = 16; n <= 224; n += 16) {
+		put(&samples, "R named", n, NAN, n + 6, 0);
+		put(&samples, "UR named", n, NAN, 10, 0);
+		put(&samples, "counted", n, NAN, n + (uniform ? 16 : 8), 0);
+	}
+	for (int n = 250; n < 260; n++)
+		put(&samples, "driver", n, NAN, limit && n > 255 ? 0 : n, 0);
+	bench_point(bench_series(&samples, "driver", "x", NULL, "registers"), 300, NAN);
+	bench_derive(&f, &bench_registers, &samples);
+	EXPECT(figure(&f, "counted", "32 words alive") == (uniform ? 48 : 40));
+	EXPECT(figure(&f, "R named", "224 words alive") == 230);
+	EXPECT(noted(&f, "has room for the uniform registers") == uniform);
+	EXPECT(noted(&f, "it is 2 above") == !uniform);
+	EXPECT(figure(&f, "count that the driver takes", NULL) == (limit ? 255 : 259));
+	EXPECT(noted(&f, "refuses a count of 256 and more, and takes 255") == limit);
+	EXPECT(noted(&f, "takes each count") == !limit);
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -219,11 +245,15 @@ int main(void)
 	nothing(&bench_constant, "step 64");
 	nothing(&bench_constant_icache, "behind code");
 	nothing(&bench_dpx, "VIADDMNMX");
+	nothing(&bench_registers, "counted");
+	nothing(&bench_registers, "driver");
 	schedulers(4);
 	schedulers(2);
 	banks(2);
 	banks(4);
 	banks(0);
+	registers(true, true);
+	registers(false, false);
 	latencies();
 	curves();
 	words();

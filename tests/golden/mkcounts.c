@@ -11,8 +11,8 @@ enum kernel { ADD, MUL, OTHER_ADD }; /* the last is ADD of another module */
 
 static const char *const apis[APIS] = {
 	[CURRENT] = "cuCtxSetCurrent|context|ctx:context",
-	[LAUNCH] = "cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|"
-		   "blockDimX:u32|blockDimY:u32|blockDimZ:u32|sharedMemBytes:u32|hStream:stream",
+	[LAUNCH] = ("cuLaunchKernel|launch|f:function|gridDimX:u32|gridDimY:u32|gridDimZ:u32|"
+		    "blockDimX:u32|blockDimY:u32|blockDimZ:u32|sharedMemBytes:u32|hStream:stream"),
 	[GRAPH] = "cuGraphLaunch|graph-launch|hGraphExec:exec|hStream:stream",
 	[WAIT] = "cuStreamSynchronize|sync|hStream:stream",
 	[WAIT_ALL] = "cuCtxSynchronize|sync",

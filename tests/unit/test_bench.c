@@ -203,8 +203,8 @@ static void broken_samples(void)
 		"series a\tb\t\tc\npoint 0 0 1/\nend\n",
 		"series a\tb\t\tc\npoint 0 0 inf/1\nend\n",
 		"series a\tb\t\tc\npoint 0 0 1e999/1\nend\n",
-		"series a\tb\t\tc\npoint 0 0 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 "
-		"1/1\nend\n",
+		("series a\tb\t\tc\npoint 0 0 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 "
+		 "1/1\nend\n"),
 	};
 	struct bench_saved loaded;
 	char why[160], text[512];

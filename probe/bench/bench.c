@@ -33,16 +33,6 @@ static char *read_file(const char *path, size_t *size)
 	return data;
 }
 
-static int list(void)
-{
-	for (const struct bench *const *b = bench_list; *b; b++)
-		printf("%-22s %-4s %s%s\n", (*b)->name, (*b)->number, (*b)->what,
-		       (*b)->slow ? " (when named)" : "");
-	if (fflush(stdout) || ferror(stdout))
-		probe_die("cannot write the list");
-	return 0;
-}
-
 /* Of those that are named, or of all that are not slow. */
 static bool asked(const struct probe_options *o, const struct bench *b)
 {
@@ -52,11 +42,34 @@ static bool asked(const struct probe_options *o, const struct bench *b)
 	return !o->nnames && !b->slow;
 }
 
-static void measure(const struct probe_options *o, struct bench_saved *saved, struct bench_run *run)
+static int list(const struct probe_options *o)
+{
+	for (const struct bench *const *b = bench_list; *b; b++)
+		if (!o->nnames || asked(o, *b))
+			printf("%-22s %-4s %s%s\n", (*b)->name, (*b)->number, (*b)->what,
+			       (*b)->slow ? " (when named)" : "");
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("cannot write the list");
+	return 0;
+}
+
+/* What is measured for minutes must have a place to go. What is there stays until then. */
+static FILE *open_place(const char *path)
+{
+	FILE *f = fopen(path, "a");
+
+	if (!f)
+		probe_die("%s: %s", path, strerror(errno));
+	return f;
+}
+
+static void measure(const struct probe_options *o, struct bench_saved *saved, struct bench_run *run,
+		    FILE **out)
 {
 	bool tell = isatty(STDERR_FILENO);
 
 	bench_open(run, o->gpu);
+	*out = o->save ? open_place(o->save) : NULL;
 	saved->gpu = run->gpu;
 	run->dry = o->dry_run;
 	for (const struct bench *const *b = bench_list; *b; b++) {
@@ -111,8 +124,15 @@ static void load(const struct probe_options *o, struct bench_saved *saved)
 
 static void save(const char *path, FILE *f, const struct bench_saved *saved)
 {
-	bench_save(f, saved);
-	if (fflush(f) || ferror(f) || fclose(f))
+	struct stat st;
+	int err = fstat(fileno(f), &st);
+
+	/* A pipe or a device has nothing to cut. */
+	if (!err && S_ISREG(st.st_mode))
+		err = ftruncate(fileno(f), 0);
+	if (!err)
+		bench_save(f, saved);
+	if (err || fflush(f) || ferror(f) || fclose(f))
 		probe_die("%s: %s", path, strerror(errno));
 }
 
@@ -139,8 +159,6 @@ int probe_bench(const struct probe_options *o)
 	FILE *out = NULL;
 	int status = 0;
 
-	if (o->list)
-		return list();
 	for (int i = 0; i < o->nnames; i++)
 		if (!bench_named(o->names[i])) {
 			fprintf(stderr,
@@ -148,6 +166,8 @@ int probe_bench(const struct probe_options *o)
 				o->names[i]);
 			exit(2);
 		}
+	if (o->list)
+		return list(o);
 	/* As diff does: 1 is a difference. */
 	if (o->check) {
 		probe_failure = 2;
@@ -155,14 +175,10 @@ int probe_bench(const struct probe_options *o)
 	}
 	if (o->svg)
 		probe_svg_folder(o->svg);
-	/* What is measured for minutes must have a place to go. */
-	out = o->save ? fopen(o->save, "w") : NULL;
-	if (o->save && !out)
-		probe_die("%s: %s", o->save, strerror(errno));
 	if (o->load)
 		load(o, &saved);
 	else
-		measure(o, &saved, &run);
+		measure(o, &saved, &run, &out);
 	if (o->dry_run)
 		return dry(&run, &saved);
 	if (out)

@@ -285,7 +285,7 @@ int bench_check(FILE *out, const struct bench_figures *figures, const struct ben
 		wrong = c.rows ? "none of its figures is of a benchmark that ran"
 			       : "there are no figures in it";
 	if (wrong) {
-		snprintf(why, 160, "line %u: %s", line, wrong);
+		snprintf(why, 160, "line %u: %s", line ? line : 1, wrong);
 		return 2;
 	}
 	sum_up(&c);

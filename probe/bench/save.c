@@ -248,10 +248,12 @@ bool bench_load(struct bench_saved *saved, const char *text, size_t size, char w
 	}
 	if (!wrong && !ended)
 		wrong = line ? "the file is cut: no \"end\"" : "not samples that --save wrote";
+	if (!wrong && !*saved->gpu.name)
+		wrong = "no line says of which GPU";
 	if (!wrong && text != end)
 		wrong = "something stands behind \"end\"";
 	if (wrong) {
-		snprintf(why, 160, "line %u: %s", line, wrong);
+		snprintf(why, 160, "line %u: %s", line ? line : 1, wrong);
 		bench_saved_free(saved);
 	}
 	return !wrong;

@@ -168,9 +168,8 @@ static void measure(struct bench_run *run)
 
 		body(&text, n);
 		snprintf(name, sizeof(name), "%u words", n);
-		kernel = bench_kernel(run, &(struct bench_code){.name = name,
-								.body = text.data,
-								.threads = 32});
+		kernel = bench_kernel(
+			run, &(struct bench_code){.name = name, .body = text.data, .threads = 32});
 		bench_text_free(&text);
 		if (!kernel)
 			continue;

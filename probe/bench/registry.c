@@ -10,6 +10,7 @@
 	B(bench_control) \
 	B(bench_schedulers) \
 	B(bench_icache) \
+	B(bench_icache_owner) \
 	B(bench_constant) \
 	B(bench_constant_icache) \
 	B(bench_banks) \

@@ -11,7 +11,7 @@
 #include "tests/unit/expect.h"
 
 extern BENCH(bench_control), bench_schedulers, bench_icache, bench_banks, bench_latencies,
-	bench_constant, bench_constant_icache, bench_dpx, bench_registers;
+	bench_constant, bench_constant_icache, bench_dpx, bench_registers, bench_icache_owner;
 
 static uint64_t state = 20261123; /* the same in each run */
 
@@ -106,6 +106,36 @@ static void banks(unsigned by)
 	EXPECT(by || noted(&f, "no slower"));
 	EXPECT(fabs(figure(&f, "R97, R99, RX", "odd X") - (by == 2 ? 2 : 1)) < 0.05);
 	EXPECT(fabs(figure(&f, "R98, R99, RX", "odd X") - 1) < 0.05);
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+/* The victim of 8 KiB is slowed by SAME, OTHER and SM KiB of code on; 0: by none. */
+static void owner(unsigned same, unsigned other, unsigned sm)
+{
+	static const char *const name[] = {"victim of 8 KiB, same scheduler",
+					   "victim of 8 KiB, other scheduler",
+					   "victim of 8 KiB, other SM"};
+	const unsigned from[] = {same, other, sm};
+	struct bench_samples samples = {.bench = "icache-owner"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned kib = 0; kib <= 512; kib = kib ? 2 * kib : 4)
+			put(&samples, name[i], 1024.0 * kib, NAN, from[i] && kib >= from[i] ? 2 : 1,
+			    0.03);
+	/* One length beside which nothing was kept. */
+	bench_point(bench_series(&samples, name[0], "x", "y", "cycles"), 1 << 20, NAN);
+	bench_derive(&f, &bench_icache_owner, &samples);
+	EXPECT(fabs(figure(&f, name[0], "alone") - 1) < 0.03);
+	EXPECT(figure(&f, name[0], "slowed from") == same);
+	EXPECT(other ? figure(&f, name[1], "slowed from") == other
+		     : isnan(figure(&f, name[1], "slowed from")));
+	EXPECT(noted(&f, "caches of their own") == (!other || other > same));
+	EXPECT(noted(&f, "they share the cache") == (other && other <= same));
+	EXPECT(noted(&f, "SMs share a cache") == (sm != 0));
+	EXPECT(noted(&f, "none on another SM slows it") == (sm == 0));
+	EXPECT(!noted(&f, "64 KiB of code:")); /* nothing is known of that victim */
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -247,11 +277,15 @@ int main(void)
 	nothing(&bench_dpx, "VIADDMNMX");
 	nothing(&bench_registers, "counted");
 	nothing(&bench_registers, "driver");
+	nothing(&bench_icache_owner, "victim of 8 KiB, other SM");
 	schedulers(4);
 	schedulers(2);
 	banks(2);
 	banks(4);
 	banks(0);
+	owner(32, 128, 0);
+	owner(32, 0, 256);
+	owner(32, 32, 0);
 	registers(true, true);
 	registers(false, false);
 	latencies();

@@ -125,10 +125,10 @@ static bool lengths(struct bench_run *run, struct bench_kernel *kernel, const st
 
 	name_of(value.series, s->kib, s->place);
 	for (uint64_t bytes = 0; bytes <= MOST; bytes = bytes ? chase_next(bytes) : LEAST) {
-		struct bench_launch launch = {.grid = s->place->blocks,
-					      .block = THREADS,
-					      .arg = {s->place->block, s->place->warp,
-						      (MOST - bytes) / 16 / STEP}};
+		struct bench_launch launch = {
+			.grid = s->place->blocks,
+			.block = THREADS,
+			.arg = {s->place->block, s->place->warp, (MOST - bytes) / 16 / STEP}};
 		const struct bench_series *series;
 
 		value.at_x = (double)bytes;
@@ -225,8 +225,9 @@ static void tell(struct bench_figures *figures, unsigned kib, const double from[
 			   "one of another: schedulers have caches of their own.",
 			   kib);
 	else if (isfinite(from[SAME]) && from[OTHER] <= from[SAME])
-		bench_note(figures, "%u KiB of code: a warp of another scheduler slows it as early "
-				    "as one of its own: they share the cache that holds it.",
+		bench_note(figures,
+			   "%u KiB of code: a warp of another scheduler slows it as early "
+			   "as one of its own: they share the cache that holds it.",
 			   kib);
 	if (isfinite(from[OTHER_SM]))
 		bench_note(figures,

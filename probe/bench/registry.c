@@ -36,6 +36,7 @@
 	B(bench_tma) \
 	B(bench_barriers) \
 	B(bench_launch_latency) \
+	B(bench_p2p) \
 	B(bench_matmul) \
 	B(bench_power) \
 	B(bench_thermal) \

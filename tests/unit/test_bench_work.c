@@ -61,6 +61,29 @@ static bool noted(const char *words)
 	return false;
 }
 
+/* A peer 500 cycles behind L2, which gives a tenth of what own memory does. */
+static void p2p(void)
+{
+	give("load, own", "bytes", "cycles", 1 << 20, 250);
+	give("load, peer", "bytes", "cycles", 1 << 20, 750);
+	give("read, own", "bytes", "GB/s", 1 << 29, 4000);
+	give("read, peer", "bytes", "GB/s", 1 << 29, 400);
+	give("atom.add.u64, own", "bytes", "cycles", 1 << 20, 300);
+	give("write, peer", "bytes", "GB/s", 1 << 29, 0);
+	bench_point(bench_series(&samples, "red.add.u32, peer", "bytes", NULL, "Gop/s"), 1, NAN);
+	ask("p2p");
+	EXPECT(is("load", "peer", 750) && is("load", "own", 250) && is("read", "peer", 400));
+	EXPECT(is("atom.add.u64", "own", 300));
+	EXPECT(!bench_figure_find(&figures, "write", NULL));
+	EXPECT(!bench_figure_find(&figures, "red.add.u32", NULL));
+	EXPECT(noted("load: the other GPU's memory is ") && noted("read: the other GPU's memory"));
+	EXPECT(figures.nnote == 2 && figures.nfigure == 5);
+	done();
+	ask("p2p");
+	EXPECT(!figures.nfigure && !figures.nnote);
+	done();
+}
+
 /* 30 cycles and 2 more for each thread; the load takes 23, with an atomic ahead 23 + 8. */
 static void atomics(void)
 {
@@ -201,6 +224,7 @@ static void clocks(void)
 int main(void)
 {
 	printf("seed %u\n", SEED);
+	p2p();
 	atomics();
 	throughput();
 	arithmetic();

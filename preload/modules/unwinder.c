@@ -117,6 +117,9 @@ static void *map_for_it(void *at, size_t size, int prot, int flags, int fd, off_
 		at = nvs_sys_reserve(size);
 		if (at)
 			p = nvs_sys_mmap(at, size, prot, flags | MAP_FIXED, fd, (uint64_t)offset);
+		/* It asks again at the next stack. */
+		if (at && !p)
+			nvs_sys_munmap(at, size);
 	} else {
 		p = nvs_sys_mmap(at, size, prot, flags, fd, (uint64_t)offset);
 	}

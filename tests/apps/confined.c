@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -238,6 +239,68 @@ static void act_room(void)
 	work_on();
 }
 
+/* Of the address space there is enough, and of memory that can be written what is in the heap. */
+
+/* Bytes, of a line in /proc/self/status. */
+static unsigned long status(const char *name)
+{
+	char text[4096] = "", *at;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	EXPECT(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0, "status");
+	close(fd);
+	at = strstr(text, name);
+	EXPECT(at, "%s", name);
+	return strtoul(at + strlen(name), NULL, 10) * 1024;
+}
+
+/* Each depth is another stack. */
+static __attribute__((noinline)) uint32_t submit_at(struct softgpu_channel *ch, int depth)
+{
+	volatile uint32_t n = depth ? submit_at(ch, depth - 1) : softgpu_submit_count(ch);
+
+	return n;
+}
+
+static void *submit_at_each(void *arg)
+{
+	uint32_t n = 0;
+
+	for (int depth = 0; depth < 40; depth++)
+		n = submit_at(arg, depth);
+	EXPECT(!softgpu_wait(arg, softgpu_payload(arg)) && softgpu_counted(arg) == n, "%u of %u",
+	       softgpu_counted(arg), n);
+	return NULL;
+}
+
+static void act_data(void)
+{
+	struct softgpu_channel *ch = softgpu_channel_create(0, 64, false);
+	static uint8_t stack[256 << 10] __attribute__((aligned(4096)));
+	struct rlimit limit = {4096, RLIM_INFINITY};
+	unsigned long before, after;
+	void *volatile piece;
+	pthread_attr_t attr;
+	pthread_t t;
+
+	EXPECT(ch, "channel");
+	work_on();
+	pthread_attr_init(&attr);
+	pthread_attr_setstack(&attr, stack, sizeof(stack));
+	mallopt(M_ARENA_MAX, 1);
+	piece = malloc(64 << 10);
+	free(piece); /* stays in the heap */
+	EXPECT(!setrlimit(RLIMIT_DATA, &limit), "setrlimit");
+	before = status("VmSize:");
+	EXPECT(!pthread_create(&t, &attr, submit_at_each, ch), "thread");
+	pthread_join(t, NULL);
+	after = status("VmSize:");
+	limit.rlim_cur = RLIM_INFINITY;
+	setrlimit(RLIMIT_DATA, &limit);
+	EXPECT(after < before + (4u << 20), "%lu bytes more of address space", after - before);
+	work_on();
+}
+
 static void act_locked(void)
 {
 	struct rlimit limit = {1 << 16, 1 << 16};
@@ -445,6 +508,7 @@ static const struct {
 	{"files", act_files},
 	{"memory", act_memory},
 	{"room", act_room},
+	{"data", act_data},
 	{"locked", act_locked},
 	{"broker", act_broker},
 	{"refused", act_refused},

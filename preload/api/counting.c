@@ -209,8 +209,8 @@ static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_
 	nvs_counting_enter(c, &mode);
 	if (enter_context(c, &pushed)) {
 		/* What the program has not waited for is waited for now: streams that wait for the
-		 * legacy one, at least. */
-		if (last)
+		 * legacy one, at least. A capture would be spoilt; at the end none goes on. */
+		if (last && (cause == NVS_COUNT_EXIT || atomic_load(&nvs_api_captures) <= 0))
 			nvs_counting_wait(c, 0, ms);
 		read = read_all(c,
 				cause == NVS_COUNT_EXIT || cause == NVS_COUNT_WINDOW || c->discard,

@@ -17,6 +17,7 @@
 #define NOT_READY 600
 
 static uint64_t current = 0xc1, streams, queried; /* queried: the first */
+static unsigned legacy; /* so often was the legacy stream asked about */
 static bool ready = true, interrupt, jumped;
 static sigjmp_buf back;
 
@@ -40,6 +41,7 @@ static int stream_create(uint64_t *stream, unsigned flags)
 static int stream_query(uint64_t stream)
 {
 	queried = queried ? queried : stream;
+	legacy += !stream;
 	if (interrupt)
 		raise(SIGUSR1);
 	return ready ? 0 : NOT_READY;
@@ -181,6 +183,26 @@ static void test_waits(struct nvs_counting *c)
 	EXPECT(!atomic_load(&counter->launched.at));
 }
 
+/* The legacy stream is left alone while the program captures one: the graph would be spoilt. */
+static void test_capture(void)
+{
+	struct nvs_api_frame frame = {.number = 1};
+	const struct nvs_api_counting *told = nvs_api_who_counts();
+
+	legacy = 0;
+	told->window(&frame, true);
+	EXPECT(legacy > 0);
+	legacy = 0;
+	atomic_store(&nvs_api_captures, 1);
+	told->window(&frame, true);
+	told->window(&frame, false);
+	nvs_counting_read(NVS_COUNT_CONTEXT, 0);
+	EXPECT_EQ(legacy, 0);
+	nvs_counting_read(NVS_COUNT_EXIT, 0);
+	EXPECT(legacy > 0);
+	atomic_store(&nvs_api_captures, 0);
+}
+
 int main(void)
 {
 	struct nvs_counting *c = start();
@@ -190,5 +212,6 @@ int main(void)
 	test_jump_out_of_lock(c);
 	test_context_ends(c);
 	test_waits(c);
+	test_capture();
 	return expect_done();
 }

@@ -61,7 +61,8 @@ static void look_at(struct finding *f, const struct nvs_cubin_section *s, bool c
 	if (!nvs_cubin_symbol(&f->r->cubin, nvs_get32(p + 12), &y) ||
 	    !has_code(f->r, y.section, &to))
 		return;
-	call = code && offset + 16 <= s->size && is_call(nvs_get32(s->data + offset) & 0x1ff);
+	call = code && s->size >= 16 && offset <= s->size - 16 &&
+	       is_call(nvs_get32(s->data + offset) & 0x1ff);
 	if (code && to.index != s->index)
 		join(f->g, s->index, to.index);
 	if (to.index != s->index && addend)

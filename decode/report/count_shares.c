@@ -16,6 +16,7 @@
 
 #define MOST (1u << 28)
 #define MOST_NODES (1ull << 24) /* looked at, of all graphs that change between launches */
+#define MOST_ADDED (1ull << 28)
 #define LANES 8 /* streams that a share looks at one by one */
 #define NOWHERE (1ull << 63) /* and the thread: its context is not known */
 
@@ -109,6 +110,7 @@ struct nvs_count_shares {
 	uint32_t nparts, nlaunches, nwaits, nreadings, ngiven;
 	uint32_t parts_room, launches_room, waits_room, readings_room, given_room;
 	uint64_t lists, looked; /* at nodes */
+	uint64_t added; /* parts of launches: a graph's as often as it is launched */
 	bool more; /* the latest reading goes on in another record */
 };
 
@@ -485,6 +487,11 @@ static int add_parts(const struct telling *t, uint32_t number)
 	const struct launch *l = t->s->launches + number;
 	int r = 0;
 
+	t->s->added += l->n;
+	if (t->s->added > MOST_ADDED) {
+		nvs_budget_run_out();
+		return -ENOMEM;
+	}
 	for (uint32_t i = 0; !r && i < l->n; i++)
 		r = add_part(t, l, number, t->s->parts + l->first + i);
 	return r;

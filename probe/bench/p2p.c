@@ -61,16 +61,16 @@ static struct bench_kernel *rate_kernel(struct bench_run *run, enum what what)
 	}
 	for (unsigned r = 0; r < 4 * UNROLL && what == READ; r++)
 		bench_say(&t, "xor.b32 sum, sum, r%u;\n", r);
-	bench_say(&t, "sub.u32 n, n, 1; setp.ne.u32 p, n, 0;\n@p bra turn;\n%s"
-		      "setp.eq.u32 p, sum, 77;\n@p st.global.u32 [%%b_data], sum;\n",
+	bench_say(&t,
+		  "sub.u32 n, n, 1; setp.ne.u32 p, n, 0;\n@p bra turn;\n%s"
+		  "setp.eq.u32 p, sum, 77;\n@p st.global.u32 [%%b_data], sum;\n",
 		  what == READ ? "" : "fence.acq_rel.sys;\n");
 	/* The frame has a red of its own, and two stores. */
 	kernel = bench_kernel(
-		run,
-		&(struct bench_code){.name = rates[what].name,
-				     .body = t.data,
-				     .threads = THREADS,
-				     .expect = {{rates[what].op, UNROLL, UNROLL + 3}}});
+		run, &(struct bench_code){.name = rates[what].name,
+					  .body = t.data,
+					  .threads = THREADS,
+					  .expect = {{rates[what].op, UNROLL, UNROLL + 3}}});
 	bench_text_free(&t);
 	return kernel;
 }
@@ -139,14 +139,13 @@ static void all_rates(struct bench_run *run, const struct kernels *k, const char
 	for (enum what i = READ; i < (atomics ? RATES : RED); i++) {
 		uint64_t turn = (uint64_t)grid * THREADS * UNROLL * rates[i].width;
 		uint64_t turns = turn ? SIZE / turn : 0, bytes = turns * turn;
-		struct bench_launch l = {
-			.grid = grid, .block = THREADS, .arg = {base, turns, 1}};
+		struct bench_launch l = {.grid = grid, .block = THREADS, .arg = {base, turns, 1}};
 
 		if (k->rate[i] && turns)
-			chase_repeat(run, k->rate[i], &l, 16, chase_rate,
-				     (double)bytes / rates[i].width * rates[i].each,
-				     point_of(run, rates[i].name, place, rates[i].unit,
-					      (double)bytes));
+			chase_repeat(
+				run, k->rate[i], &l, 16, chase_rate,
+				(double)bytes / rates[i].width * rates[i].each,
+				point_of(run, rates[i].name, place, rates[i].unit, (double)bytes));
 	}
 }
 
@@ -238,8 +237,10 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		const struct bench_point *peer = tell(samples, figures, rates[i].name, places[1]);
 
 		if (own && peer)
-			bench_note(figures, "%s: the other GPU's memory gives %.1f %% of what this one's does.",
-				   rates[i].name, bench_median(peer) / bench_median(own) * 100);
+			bench_note(
+				figures,
+				"%s: the other GPU's memory gives %.1f %% of what this one's does.",
+				rates[i].name, bench_median(peer) / bench_median(own) * 100);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the probe ends where it cannot go on, and its clock. */
+/* How the probe ends where it cannot go on, what it says, and its clock. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +21,15 @@ void probe_die(const char *format, ...)
 	fputc('\n', stderr);
 	/* No way through the driver's own end: a channel that has failed may hang it. */
 	_exit(probe_failure);
+}
+
+char *probe_text(const char *format, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, format, ap) < 0)
+		probe_die("out of memory");
+	return text;
 }
 
 void probe_check(int error, const char *what)

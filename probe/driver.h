@@ -17,6 +17,8 @@ enum {
 	PROBE_ATTRIBUTE_HOST_NODE = 134, /* CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID; -1: has none */
 	PROBE_LOCATION_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_* */
 	PROBE_LOCATION_HOST_NUMA = 3,
+	PROBE_LAUNCH_CLUSTER = 4, /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
+	PROBE_LAUNCH_PROGRAMMATIC = 6, /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
 };
 
 struct probe_location {
@@ -31,6 +33,17 @@ struct probe_allocation { /* CUmemAllocationProp */
 struct probe_access { /* CUmemAccessDesc */
 	struct probe_location location;
 	int flags;
+};
+
+struct probe_launch_attribute { /* CUlaunchAttribute: a number, 4 bytes of nothing, 64 of values */
+	int id;
+	uint32_t value[17];
+};
+struct probe_launch_config { /* CUlaunchConfig */
+	unsigned grid[3], block[3], shared;
+	void *stream;
+	struct probe_launch_attribute *attribute;
+	unsigned attributes;
 };
 
 /* Entry point, its parameters; those behind PROBE_MAY need not be there. */

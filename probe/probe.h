@@ -10,6 +10,7 @@
 #ifndef NVSNOOP_PROBE_PROBE_H
 #define NVSNOOP_PROBE_PROBE_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,8 @@ extern int probe_failure;
 void probe_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* The same for a call of the driver that failed. */
 void probe_check(int error, const char *what);
+/* For free(). Ends the program where there is no memory. */
+char *probe_text(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 #define PROBE_CU(call) probe_check(cu.call, #call)
 
 uint64_t probe_now(void); /* ns, CLOCK_MONOTONIC */

@@ -34,13 +34,10 @@ void probe_table_note(struct probe_table *t, const char *format, ...)
 {
 	va_list ap;
 	char *text;
-	int n;
 
 	va_start(ap, format);
-	n = vasprintf(&text, format, ap);
+	text = probe_text(format, ap);
 	va_end(ap);
-	if (n < 0)
-		probe_die("out of memory");
 	t->notes = more(t->notes, (t->nnotes + 1) * sizeof(*t->notes));
 	t->notes[t->nnotes++] = text;
 }

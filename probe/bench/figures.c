@@ -56,13 +56,10 @@ void bench_note(struct bench_figures *f, const char *format, ...)
 {
 	va_list ap;
 	char *text;
-	int n;
 
 	va_start(ap, format);
-	n = vasprintf(&text, format, ap);
+	text = probe_text(format, ap);
 	va_end(ap);
-	if (n < 0)
-		probe_die("out of memory");
 	said(&f->note, &f->nnote, f->bench->name, text);
 	free(text);
 }

@@ -10,25 +10,14 @@
 #include <string.h>
 #include <time.h>
 #include "probe/bench/bench.h"
+#include "probe/driver.h"
 
 enum {
 	LAUNCHES = 64,
 	SPIN = 20000, /* ns */
-	CLUSTER = 4, /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
-	DEPENDENT = 6, /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
 };
 
-struct attribute { /* CUlaunchAttribute: a number, 4 bytes of nothing, 64 of values */
-	int id;
-	uint32_t value[17];
-};
-struct config { /* CUlaunchConfig */
-	unsigned grid[3], block[3], shared;
-	void *stream;
-	struct attribute *attribute;
-	unsigned attributes;
-};
-typedef int launch_call(const struct config *, void *, void **, void **);
+typedef int launch_call(const struct probe_launch_config *, void *, void **, void **);
 typedef int wait_call(void *);
 
 struct calls {
@@ -75,16 +64,18 @@ static bool launch_one(struct bench_run *run, const struct calls *calls,
 {
 	uint64_t value[9] = {bench_data(run), which, ns};
 	void *parameter[9];
-	struct attribute attribute[2] = {{0, {0}}};
+	struct probe_launch_attribute attribute[2] = {{0, {0}}};
 	uint32_t blocks = cluster ? cluster : 1;
-	struct config c = {{blocks, 1, 1}, {32, 1, 1}, 0, NULL, attribute, 0};
+	struct probe_launch_config c = {{blocks, 1, 1}, {32, 1, 1}, 0, NULL, attribute, 0};
 
 	for (int i = 0; i < 9; i++)
 		parameter[i] = &value[i];
 	if (cluster)
-		attribute[c.attributes++] = (struct attribute){CLUSTER, {0, cluster, 1, 1}};
+		attribute[c.attributes++] = (struct probe_launch_attribute){PROBE_LAUNCH_CLUSTER,
+									    {0, cluster, 1, 1}};
 	if (dependent)
-		attribute[c.attributes++] = (struct attribute){DEPENDENT, {0, 1}};
+		attribute[c.attributes++] =
+			(struct probe_launch_attribute){PROBE_LAUNCH_PROGRAMMATIC, {0, 1}};
 	return !calls->launch(&c, bench_function(kernel), parameter, NULL);
 }
 

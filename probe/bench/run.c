@@ -17,24 +17,11 @@ enum {
 	ATTRIBUTE_MAX_DYNAMIC_SHARED = 8, /* CU_FUNC_ATTRIBUTE_* */
 	ATTRIBUTE_CARVEOUT = 9,
 	ATTRIBUTE_NON_PORTABLE_CLUSTER = 14,
-	LAUNCH_CLUSTER = 4, /* CU_LAUNCH_ATTRIBUTE_* */
-	LAUNCH_PROGRAMMATIC = 6,
 	JIT_ERROR_LOG = 5, /* CU_JIT_* */
 	JIT_ERROR_LOG_BYTES = 6,
 	JIT_INPUT_PTX = 1,
 };
 #define DRY_ADDRESS 0x100000000000ull
-
-struct attribute { /* CUlaunchAttribute */
-	int id;
-	uint32_t value[17];
-};
-struct config { /* CUlaunchConfig */
-	unsigned grid[3], block[3], shared;
-	void *stream;
-	struct attribute *attribute;
-	unsigned attributes;
-};
 
 struct bench_kernel {
 	const char *name;
@@ -239,22 +226,24 @@ static int set(struct bench_run *run, struct bench_kernel *k, int which, int val
 static int launch_one(struct bench_run *run, struct bench_kernel *k, const struct bench_launch *l,
 		      uint64_t *argument, bool later)
 {
-	int (*extended)(const struct config *, void *, void **,
-			void **) = (int (*)(const struct config *, void *, void **,
+	int (*extended)(const struct probe_launch_config *, void *, void **,
+			void **) = (int (*)(const struct probe_launch_config *, void *, void **,
 					    void **))bench_driver(run, "cuLaunchKernelEx");
 	unsigned grid = l->grid ? l->grid : 1, block = l->block ? l->block : 1;
-	struct attribute attribute[2] = {{0, {0}}};
-	struct config c = {{grid, 1, 1}, {block, 1, 1}, l->shared, run->session.work, attribute, 0};
+	struct probe_launch_attribute attribute[2] = {{0, {0}}};
+	struct probe_launch_config c = {{grid, 1, 1},	   {block, 1, 1}, l->shared,
+					run->session.work, attribute,	  0};
 	void *parameter[10];
 
 	for (int i = 0; i < 10; i++)
 		parameter[i] = &argument[i];
 	/* The value stands at 8 bytes. */
 	if (l->cluster)
-		attribute[c.attributes++] = (struct attribute){LAUNCH_CLUSTER,
-							       {0, l->cluster, 1, 1}};
+		attribute[c.attributes++] = (struct probe_launch_attribute){PROBE_LAUNCH_CLUSTER,
+									    {0, l->cluster, 1, 1}};
 	if (later)
-		attribute[c.attributes++] = (struct attribute){LAUNCH_PROGRAMMATIC, {0, 1}};
+		attribute[c.attributes++] =
+			(struct probe_launch_attribute){PROBE_LAUNCH_PROGRAMMATIC, {0, 1}};
 	if (!c.attributes)
 		return cu.cuLaunchKernel(k->function, grid, 1, 1, block, 1, 1, l->shared,
 					 run->session.work, parameter, NULL);

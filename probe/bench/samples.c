@@ -122,14 +122,13 @@ void bench_missing(struct bench_samples *samples, const char *format, ...)
 {
 	va_list ap;
 	char *text;
-	int n;
 
 	va_start(ap, format);
-	n = vasprintf(&text, format, ap);
+	text = probe_text(format, ap);
 	va_end(ap);
 	samples->missing = realloc(samples->missing,
 				   (samples->nmissing + 1) * sizeof(*samples->missing));
-	if (n < 0 || !samples->missing)
+	if (!samples->missing)
 		probe_die("out of memory");
 	/* One line each: a driver's log has several. */
 	for (char *p = text; *p; p++)

@@ -5,18 +5,11 @@
 #include <string.h>
 #include "probe/bench/chase.h"
 #include "probe/bench/inside.h"
+#include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
 
 #define SEED 20261123u
 static uint64_t state = SEED;
-
-static double noise(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (double)(state >> 11) / (double)(1ull << 53) * 2 - 1;
-}
 
 static struct bench_samples samples;
 static struct bench_figures figures;
@@ -26,7 +19,7 @@ static void give(const char *series, double x, double y, double value)
 	struct bench_point *p = bench_point(bench_series(&samples, series, "x", "y", "u"), x, y);
 
 	for (int i = 0; i < BENCH_REPEATS; i++)
-		bench_value(p, value ? value * (1 + noise() / 100) : 0);
+		bench_value(p, value ? value * (1 + bench_noise(&state) / 100) : 0);
 	p->sm_mhz = 1980;
 }
 
@@ -55,14 +48,6 @@ static bool is(const char *name, const char *parameter, double value)
 	return f && fabs(f->value - value) <= 0.03 * value;
 }
 
-static bool noted(const char *words)
-{
-	for (uint32_t i = 0; i < figures.nnote; i++)
-		if (strstr(figures.note[i].text, words))
-			return true;
-	return false;
-}
-
 /* Nothing was measured, or points without a value, or zeros: no figure, and no crash. */
 static void nothing(const char *bench, const char *series)
 {
@@ -86,14 +71,14 @@ static void l1(void)
 		give("random", (double)n, NAN, n <= 196608 ? 33 : 210);
 	ask("l1-latency");
 	EXPECT(is("L1 hit", "", 33));
-	EXPECT(noted("to 192 KiB"));
+	EXPECT(bench_noted(&figures, "to 192 KiB"));
 	done();
 	give("4 B", 4096, NAN, 60);
 	give("16 B", 4096, NAN, 120);
 	bench_point(bench_series(&samples, "8 B", "x", "", "u"), 4096, NAN);
 	ask("l1-bandwidth");
 	EXPECT(is("L1 bandwidth", "", 120));
-	EXPECT(noted("loads of 16 B in 4 KiB"));
+	EXPECT(bench_noted(&figures, "loads of 16 B in 4 KiB"));
 	done();
 }
 
@@ -103,7 +88,7 @@ static void size(void)
 		give("64 KiB", kib * 1024, NAN, kib <= 184 ? 0 : kib - 184);
 	ask("l1-size");
 	EXPECT(is("L1 seen", "64 KiB", 184));
-	EXPECT(noted("256 less 64 are 192"));
+	EXPECT(bench_noted(&figures, "256 less 64 are 192"));
 	done();
 }
 
@@ -119,7 +104,8 @@ static void lines(void)
 			bench_series(&samples, "positions", "line", "lines", "cycles"), at, 40);
 
 		for (unsigned i = 0; i < BENCH_REPEATS; i++)
-			bench_value(p, (at >= 3 * i && at < 3 * i + 4 ? 230 : 40) + noise());
+			bench_value(p, (at >= 3 * i && at < 3 * i + 4 ? 230 : 40) +
+					       bench_noise(&state));
 	}
 	ask("l1-lines");
 	EXPECT(is("L1 sector", "", 32));
@@ -139,14 +125,14 @@ static void sides(void)
 	ask("l2-latency");
 	EXPECT(is("L2 hit", "", 260) && is("DRAM", "", 600));
 	EXPECT(is("L2 near", "", 200) && is("L2 far", "", 270));
-	EXPECT(noted("0 3-4 7") && noted("1-2 5-6"));
+	EXPECT(bench_noted(&figures, "0 3-4 7") && bench_noted(&figures, "1-2 5-6"));
 	done();
 	for (unsigned sm = 0; sm < 8; sm++)
 		for (unsigned line = 0; line < 32; line++)
 			give("map", sm, line, 230);
 	ask("l2-latency");
 	EXPECT(!bench_figure_find(&figures, "L2 near", NULL));
-	EXPECT(noted("No line of L2 is nearer"));
+	EXPECT(bench_noted(&figures, "No line of L2 is nearer"));
 	done();
 }
 
@@ -177,13 +163,14 @@ static void shared(void)
 	ask("shared-latency");
 	EXPECT(is("shared latency", "4 B, 1 apart", 30) &&
 	       is("shared latency", "4 B, 32 apart", 92));
-	EXPECT(noted("A load of 4 bytes takes 30.") || noted("A load of 4 bytes takes 29."));
+	EXPECT(bench_noted(&figures, "A load of 4 bytes takes 30.") ||
+	       bench_noted(&figures, "A load of 4 bytes takes 29."));
 	done();
 	for (unsigned steps = 64; steps <= 4096; steps *= 2) {
 		struct bench_point *p = bench_point(
 			bench_series(&samples, "4 B", "steps", "", "cycles"), steps, NAN);
 
-		bench_value(p, 500 + 64.0 * steps + noise());
+		bench_value(p, 500 + 64.0 * steps + bench_noise(&state));
 	}
 	ask("shared-bandwidth");
 	EXPECT(is("shared bandwidth", "4 B", 128)); /* 2,048 times 4 bytes in 64 cycles */
@@ -200,7 +187,7 @@ static void tlb(void)
 	ask("tlb");
 	EXPECT(is("TLB reach", "level 1", 32) && is("TLB reach", "level 2", 8192));
 	EXPECT(is("TLB latency", "level 2", 330) && is("TLB latency", "beyond", 700));
-	EXPECT(noted("addressed virtually"));
+	EXPECT(bench_noted(&figures, "addressed virtually"));
 	done();
 }
 
@@ -219,7 +206,7 @@ static void hopper(void)
 		give("evict_last", mib << 20, NAN, mib <= 16 ? 270 : 590);
 	}
 	ask("l2-window");
-	EXPECT(noted("it shows to 16 MiB"));
+	EXPECT(bench_noted(&figures, "it shows to 16 MiB"));
 	done();
 }
 

@@ -8,6 +8,7 @@
 #include "probe/bench/inside.h"
 #include "probe/bench/timed.h"
 #include "sass/sass.h"
+#include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
 
 extern BENCH(bench_control), bench_schedulers, bench_icache, bench_banks, bench_latencies,
@@ -15,21 +16,13 @@ extern BENCH(bench_control), bench_schedulers, bench_icache, bench_banks, bench_
 
 static uint64_t state = 20261123; /* the same in each run */
 
-static double noise(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (double)(state >> 11) / (double)(1ull << 53) * 2 - 1;
-}
-
 static void put(struct bench_samples *s, const char *series, double x, double y, double value,
 		double share)
 {
 	struct bench_point *p = bench_point(bench_series(s, series, "x", "y", "cycles"), x, y);
 
 	for (int k = 0; k < BENCH_REPEATS; k++)
-		bench_value(p, value * (1 + share * noise()));
+		bench_value(p, value * (1 + share * bench_noise(&state)));
 }
 
 static double figure(const struct bench_figures *f, const char *name, const char *parameter)
@@ -37,14 +30,6 @@ static double figure(const struct bench_figures *f, const char *name, const char
 	const struct bench_figure *found = bench_figure_find(f, name, parameter);
 
 	return found ? found->value : NAN;
-}
-
-static bool noted(const struct bench_figures *f, const char *text)
-{
-	for (uint32_t i = 0; i < f->nnote; i++)
-		if (strstr(f->note[i].text, text))
-			return true;
-	return false;
 }
 
 /* Nothing, and nothing but zeros, is told as nothing. */
@@ -77,8 +62,8 @@ static void schedulers(unsigned by)
 	bench_derive(&f, &bench_schedulers, &samples);
 	EXPECT(fabs(figure(&f, "same scheduler", NULL) - 64) < 2);
 	EXPECT(fabs(figure(&f, "two schedulers", NULL) - 127) < 3);
-	EXPECT(noted(&f, "number mod 4: of 28 pairs these 4") == (by == 4));
-	EXPECT(by == 4 || noted(&f, "8 of 28 pairs are not"));
+	EXPECT(bench_noted(&f, "number mod 4: of 28 pairs these 4") == (by == 4));
+	EXPECT(by == 4 || bench_noted(&f, "8 of 28 pairs are not"));
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -102,8 +87,9 @@ static void banks(unsigned by)
 			put(&samples, series[i].name, x, NAN, one ? 2 : 1, 0.03);
 		}
 	bench_derive(&f, &bench_banks, &samples);
-	EXPECT(noted(&f, "number mod 2") == (by == 2) && noted(&f, "number mod 4") == (by == 4));
-	EXPECT(by || noted(&f, "no slower"));
+	EXPECT(bench_noted(&f, "number mod 2") == (by == 2) &&
+	       bench_noted(&f, "number mod 4") == (by == 4));
+	EXPECT(by || bench_noted(&f, "no slower"));
 	EXPECT(fabs(figure(&f, "R97, R99, RX", "odd X") - (by == 2 ? 2 : 1)) < 0.05);
 	EXPECT(fabs(figure(&f, "R98, R99, RX", "odd X") - 1) < 0.05);
 	bench_figures_free(&f);
@@ -131,11 +117,11 @@ static void owner(unsigned same, unsigned other, unsigned sm)
 	EXPECT(figure(&f, name[0], "slowed from") == same);
 	EXPECT(other ? figure(&f, name[1], "slowed from") == other
 		     : isnan(figure(&f, name[1], "slowed from")));
-	EXPECT(noted(&f, "caches of their own") == (!other || other > same));
-	EXPECT(noted(&f, "they share the cache") == (other && other <= same));
-	EXPECT(noted(&f, "SMs share a cache") == (sm != 0));
-	EXPECT(noted(&f, "none on another SM slows it") == (sm == 0));
-	EXPECT(!noted(&f, "64 KiB of code:")); /* nothing is known of that victim */
+	EXPECT(bench_noted(&f, "caches of their own") == (!other || other > same));
+	EXPECT(bench_noted(&f, "they share the cache") == (other && other <= same));
+	EXPECT(bench_noted(&f, "SMs share a cache") == (sm != 0));
+	EXPECT(bench_noted(&f, "none on another SM slows it") == (sm == 0));
+	EXPECT(!bench_noted(&f, "64 KiB of code:")); /* nothing is known of that victim */
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -157,11 +143,11 @@ static void registers(bool uniform, bool limit)
 	bench_derive(&f, &bench_registers, &samples);
 	EXPECT(figure(&f, "counted", "32 words alive") == (uniform ? 48 : 40));
 	EXPECT(figure(&f, "R named", "224 words alive") == 230);
-	EXPECT(noted(&f, "has room for the uniform registers") == uniform);
-	EXPECT(noted(&f, "it is 2 above") == !uniform);
+	EXPECT(bench_noted(&f, "has room for the uniform registers") == uniform);
+	EXPECT(bench_noted(&f, "it is 2 above") == !uniform);
 	EXPECT(figure(&f, "count that the driver takes", NULL) == (limit ? 255 : 259));
-	EXPECT(noted(&f, "refuses a count of 256 and more, and takes 255") == limit);
-	EXPECT(noted(&f, "takes each count") == !limit);
+	EXPECT(bench_noted(&f, "refuses a count of 256 and more, and takes 255") == limit);
+	EXPECT(bench_noted(&f, "takes each count") == !limit);
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -186,7 +172,7 @@ static void latencies(void)
 	EXPECT(figure(&f, "FFMA", "last right stall") == 4);
 	EXPECT(figure(&f, "IMAD", "last right stall") == 5); /* 2 was right by chance */
 	EXPECT(fabs(figure(&f, "ISETP", "chain") - 13) < 0.3);
-	EXPECT(noted(&f, "1 of 2") && noted(&f, "IMAD: the chain says"));
+	EXPECT(bench_noted(&f, "1 of 2") && bench_noted(&f, "IMAD: the chain says"));
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }

@@ -5,18 +5,11 @@
 #include <math.h>
 #include <string.h>
 #include "probe/bench/inside.h"
+#include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
 
 #define SEED 20261124u
 static uint64_t state = SEED;
-
-static double noise(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (double)(state >> 11) / (double)(1ull << 53) * 2 - 1;
-}
 
 static struct bench_samples samples;
 static struct bench_figures figures;
@@ -27,7 +20,7 @@ static void give(const char *series, const char *x, const char *unit, double at,
 	struct bench_point *p = bench_point(bench_series(&samples, series, x, NULL, unit), at, NAN);
 
 	for (int i = 0; i < BENCH_REPEATS; i++)
-		bench_value(p, value * (1 + noise() / 100));
+		bench_value(p, value * (1 + bench_noise(&state) / 100));
 	p->sm_mhz = 2000;
 }
 
@@ -53,14 +46,6 @@ static bool is(const char *name, const char *parameter, double value)
 	       f->value <= f->most;
 }
 
-static bool noted(const char *words)
-{
-	for (uint32_t i = 0; i < figures.nnote; i++)
-		if (strstr(figures.note[i].text, words))
-			return true;
-	return false;
-}
-
 /* A peer 500 cycles behind L2, which gives a tenth of what own memory does. */
 static void p2p(void)
 {
@@ -76,7 +61,8 @@ static void p2p(void)
 	EXPECT(is("atom.add.u64", "own", 300));
 	EXPECT(!bench_figure_find(&figures, "write", NULL));
 	EXPECT(!bench_figure_find(&figures, "red.add.u32", NULL));
-	EXPECT(noted("load: the other GPU's memory is ") && noted("read: the other GPU's memory"));
+	EXPECT(bench_noted(&figures, "load: the other GPU's memory is ") &&
+	       bench_noted(&figures, "read: the other GPU's memory"));
 	EXPECT(figures.nnote == 2 && figures.nfigure == 5);
 	done();
 	ask("p2p");
@@ -101,7 +87,7 @@ static void atomics(void)
 		       0.6);
 	EXPECT(!bench_figure_find(&figures, "shared atomic, pair", "32 threads"));
 	EXPECT(!bench_figure_find(&figures, "global add.u32", NULL));
-	EXPECT(figures.npublished == 36 && noted("shared add.u32: "));
+	EXPECT(figures.npublished == 36 && bench_noted(&figures, "shared add.u32: "));
 	done();
 	ask("atomics-latency");
 	EXPECT(!figures.nfigure && !figures.nnote && !figures.npublished);
@@ -118,7 +104,8 @@ static void throughput(void)
 	EXPECT(is("red scenario 1, a clock", "1024 threads on an address", 32));
 	EXPECT(is("atom scenario 4, a clock", "528 blocks", 1200));
 	EXPECT(!bench_figure_find(&figures, "atom scenario 4", "1 blocks"));
-	EXPECT(noted("red scenario 1: 6") && noted("with 1024 threads on an address"));
+	EXPECT(bench_noted(&figures, "red scenario 1: 6") &&
+	       bench_noted(&figures, "with 1024 threads on an address"));
 	done();
 }
 
@@ -153,8 +140,8 @@ static void tma(void)
 		     k < 16384 ? k * 3000.0 / 32768 : 3000);
 	ask("tma");
 	EXPECT(is("bulk, from L2", "32768 bytes", 1624));
-	EXPECT(noted("bulk, from L2: 600 cycles and 1 more for each 32 bytes."));
-	EXPECT(noted("16384 bytes in flight a SM give nine tenths"));
+	EXPECT(bench_noted(&figures, "bulk, from L2: 600 cycles and 1 more for each 32 bytes."));
+	EXPECT(bench_noted(&figures, "16384 bytes in flight a SM give nine tenths"));
 	done();
 }
 
@@ -181,7 +168,8 @@ static void launches(void)
 				    k ? 0.5 : 1.25);
 	ask("launch");
 	EXPECT(is("end to begin", "no cluster", 1.25) && !figures.npublished);
-	EXPECT(noted("begins 1.25 us behind the one before, 0.50 us by dependent launch"));
+	EXPECT(bench_noted(&figures,
+			   "begins 1.25 us behind the one before, 0.50 us by dependent launch"));
 	done();
 	bench_point(bench_series(&samples, name[0], "blocks of a cluster", NULL, "us"), 0, NAN);
 	ask("launch");
@@ -212,7 +200,8 @@ static void clocks(void)
 	bench_point(bench_series(&samples, "power", "size", NULL, "W"), 512, NAN);
 	ask("power");
 	EXPECT(is("SM clock", "size 16384", 1500) && !bench_figure_find(&figures, "power", NULL));
-	EXPECT(noted("The clock was limited by power at times") && !noted("temperature"));
+	EXPECT(bench_noted(&figures, "The clock was limited by power at times") &&
+	       !bench_noted(&figures, "temperature"));
 	done();
 	for (int i = 1; i <= 120; i++)
 		give("SM clock", "seconds", "MHz", i / 2.0, 2000);

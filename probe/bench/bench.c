@@ -2,9 +2,13 @@
 /* nvsnoop-probe bench: which benchmarks, measured or loaded, and what is done with their figures.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "probe/bench/inside.h"
 #include "probe/studies.h"
@@ -63,36 +67,114 @@ static FILE *open_place(const char *path)
 	return f;
 }
 
-static void measure(const struct probe_options *o, struct bench_saved *saved, struct bench_run *run,
-		    FILE **out)
+/* Measures one benchmark and writes its samples, as --save does, to FD. */
+static _Noreturn void measure_here(const struct probe_options *o, const struct bench *b, int fd)
 {
-	bool tell = isatty(STDERR_FILENO);
+	struct bench_run run = {.dry = false};
+	struct bench_saved one = {.n = 0};
+	FILE *f = fdopen(fd, "w");
 
-	bench_open(run, o->gpu);
+	if (!f)
+		probe_die("%s", strerror(errno));
+	/* Nobody waits for what is measured once the parent is gone. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	bench_open(&run, o->gpu);
+	one.gpu = run.gpu;
+	bench_measure(&run, b, bench_saved_add(&one, b));
+	bench_save(f, &one);
+	/* Not exit(): a kernel that does not end would hold up the driver's own end. */
+	_exit(fclose(f) ? 2 : run.failures != 0);
+}
+
+/*
+ * One benchmark in a process of its own: some failures of a kernel leave their process nothing that
+ * it could do with the GPU, and a new context no better. The process' wait status; what it wrote
+ * is in SAVED, or else how it ended.
+ */
+static int measure_one(const struct probe_options *o, const struct bench *b,
+		       struct bench_saved *saved)
+{
+	struct bench_saved one = {.n = 0};
+	struct bench_samples *samples;
+	char why[160], path[32], *text;
+	int fd = memfd_create("samples", MFD_CLOEXEC), status;
+	size_t size;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fd < 0 ? -1 : fork();
+	if (pid < 0)
+		probe_die("no process for %s: %s", b->name, strerror(errno));
+	if (!pid)
+		measure_here(o, b, fd);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			probe_die("the process of %s: %s", b->name, strerror(errno));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	text = read_file(path, &size);
+	close(fd);
+	if (bench_load(&one, text, size, why)) {
+		saved->gpu = one.gpu;
+		*bench_saved_add(saved, b) = one.of[0];
+		free(one.of);
+	} else {
+		samples = bench_saved_add(saved, b);
+		bench_missing(samples, "not measured: its process ended with %s %d",
+			      WIFSIGNALED(status) ? "signal" : "status",
+			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	}
+	free(text);
+	return status;
+}
+
+/* True: something failed. */
+static bool measure(const struct probe_options *o, struct bench_saved *saved, FILE **out)
+{
+	bool tell = isatty(STDERR_FILENO), fresh = o->save && access(o->save, F_OK), bad = false;
+	int status;
+
 	*out = o->save ? open_place(o->save) : NULL;
-	saved->gpu = run->gpu;
-	run->dry = o->dry_run;
 	for (const struct bench *const *b = bench_list; *b; b++) {
 		if (!asked(o, *b))
 			continue;
 		if (tell)
-			fprintf(stderr, "\r%-22s", (*b)->name);
-		bench_measure(run, *b, bench_saved_add(saved, *b));
+			fprintf(stderr, "\r%-22s\r", (*b)->name);
+		status = measure_one(o, *b, saved);
+		/* It said itself that there is no GPU, or none that will do. */
+		if (!*saved->gpu.name && WIFEXITED(status)) {
+			if (fresh)
+				unlink(o->save);
+			exit(WEXITSTATUS(status));
+		}
+		bad |= status != 0;
 	}
 	if (tell)
-		fprintf(stderr, "\r%-22s\r", "");
+		fprintf(stderr, "%-22s\r", "");
+	return bad;
 }
 
-static int dry(const struct bench_run *run, const struct bench_saved *saved)
+static int dry(const struct probe_options *o)
 {
-	printf("%u kernels were assembled and are as awaited, %u are not.\n", run->kernels,
-	       run->failures);
-	for (uint32_t i = 0; i < saved->n; i++)
-		for (uint32_t k = 0; k < saved->of[i].nmissing; k++)
-			printf("%s: %s\n", saved->of[i].bench, saved->of[i].missing[k]);
+	struct bench_run run = {.dry = false}; /* until the context is there */
+	struct bench_saved saved = {.n = 0};
+	int status;
+
+	bench_open(&run, o->gpu);
+	run.dry = true;
+	for (const struct bench *const *b = bench_list; *b; b++)
+		if (asked(o, *b))
+			bench_measure(&run, *b, bench_saved_add(&saved, *b));
+	printf("%u kernels were assembled and are as awaited, %u are not.\n", run.kernels,
+	       run.failures);
+	for (uint32_t i = 0; i < saved.n; i++)
+		for (uint32_t k = 0; k < saved.of[i].nmissing; k++)
+			printf("%s: %s\n", saved.of[i].bench, saved.of[i].missing[k]);
+	status = run.failures != 0;
+	bench_saved_free(&saved);
+	bench_close(&run);
 	if (fflush(stdout) || ferror(stdout))
 		probe_die("cannot write the result");
-	return run->failures != 0;
+	return status;
 }
 
 static void load(const struct probe_options *o, struct bench_saved *saved)
@@ -151,12 +233,12 @@ static int check(const struct probe_options *o, const struct bench_figures *figu
 
 int probe_bench(const struct probe_options *o)
 {
-	struct bench_run run = {.dry = false};
 	struct bench_saved saved = {.n = 0};
 	struct bench_figures figures = {.nfigure = 0};
 	char *card = NULL;
 	size_t card_size = 0;
 	FILE *out = NULL;
+	bool failed = false;
 	int status = 0;
 
 	for (int i = 0; i < o->nnames; i++)
@@ -168,6 +250,8 @@ int probe_bench(const struct probe_options *o)
 		}
 	if (o->list)
 		return list(o);
+	if (o->dry_run)
+		return dry(o);
 	/* As diff does: 1 is a difference. */
 	if (o->check) {
 		probe_failure = 2;
@@ -178,9 +262,7 @@ int probe_bench(const struct probe_options *o)
 	if (o->load)
 		load(o, &saved);
 	else
-		measure(o, &saved, &run, &out);
-	if (o->dry_run)
-		return dry(&run, &saved);
+		failed = measure(o, &saved, &out);
 	if (out)
 		save(o->save, out, &saved);
 	figures.gpu = saved.gpu;
@@ -196,15 +278,10 @@ int probe_bench(const struct probe_options *o)
 			probe_die("cannot write the card");
 	} else
 		bench_print(&figures, &saved, o->format);
-	if (!o->load && !o->check)
-		status = run.failures != 0;
+	if (!o->check)
+		status = failed;
 	bench_figures_free(&figures);
 	bench_saved_free(&saved);
 	free(card);
-	if (!o->load)
-		bench_close(&run);
-	/* A kernel that does not end would hold up the driver's own end. */
-	if (run.stuck)
-		_exit(o->check ? 2 : 1);
 	return status;
 }

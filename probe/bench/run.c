@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The context that benchmarks run in, their kernels and launches; a failure ends one benchmark. */
+/* The context that a benchmark runs in, its kernels and launches; a failure ends the benchmark. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdarg.h>
@@ -457,31 +457,6 @@ void bench_begin(struct bench_run *run)
 	run->kernels = run->failures = 0;
 }
 
-/* What a failure ended is made anew: its memory and modules went with it. */
-static void renew(struct bench_run *run)
-{
-	int (*reset)(int) = (int (*)(int))bench_driver(run, "cuDevicePrimaryCtxReset_v2");
-	int device = run->session.device;
-
-	if (reset)
-		reset(device);
-	cu.cuDevicePrimaryCtxRelease_v2(device);
-	if (!reset || cu.cuDevicePrimaryCtxRetain(&run->session.context, device) ||
-	    cu.cuCtxSetCurrent(run->session.context) ||
-	    cu.cuMemAlloc_v2(&run->control, BENCH_CONTROL) ||
-	    cu.cuMemAlloc_v2(&run->data, BENCH_DATA) ||
-	    cu.cuStreamCreate(&run->session.work, PROBE_STREAM_NON_BLOCKING)) {
-		bench_missing(run->samples,
-			      "the context could not be made anew behind that failure");
-		run->stuck = true;
-		return;
-	}
-	bench_kernel_free(run, run->spin); /* its module is gone */
-	run->broken = false;
-	run->spin = bench_kernel(run, &spin_code);
-	run->kernels -= run->spin != NULL;
-}
-
 void bench_measure(struct bench_run *run, const struct bench *bench, struct bench_samples *samples)
 {
 	run->samples = samples;
@@ -489,11 +464,6 @@ void bench_measure(struct bench_run *run, const struct bench *bench, struct benc
 	for (const char *p = bench->name; *p; p++)
 		run->random = (run->random ^ (uint8_t)*p) * 0x100000001b3ull;
 	run->random |= 1;
-	if (run->stuck) {
-		bench_missing(samples,
-			      "not measured: the GPU could not go on behind an earlier failure");
-		return;
-	}
 	if (bench->arch > bench_arch(&run->gpu)) {
 		bench_missing(samples, "needs sm_%u or newer, and this is sm_%u", bench->arch,
 			      bench_arch(&run->gpu));
@@ -504,8 +474,6 @@ void bench_measure(struct bench_run *run, const struct bench *bench, struct benc
 		if (run->memory[i])
 			bench_memory_free(run, run->memory[i]);
 	run->nmemory = 0;
-	if (run->broken && !run->stuck && !run->dry)
-		renew(run);
 }
 
 void bench_close(struct bench_run *run)
@@ -513,6 +481,4 @@ void bench_close(struct bench_run *run)
 	bench_kernel_free(run, run->spin);
 	free(run->results);
 	free(run->memory);
-	if (!run->dry && !run->stuck)
-		cu.cuDevicePrimaryCtxRelease_v2(run->session.device);
 }

@@ -175,8 +175,9 @@ static void sample(struct bench_run *run, struct bench_kernel *kernel, const str
 
 static void measure(struct bench_run *run)
 {
+	static const uint8_t zeros[4096];
 	unsigned arch = bench_arch(bench_gpu(run));
-	uint64_t memory = bench_memory(run, 4096);
+	uint64_t memory = bench_memory(run, sizeof zeros);
 
 	for (unsigned s = 0; s < SPACES; s++) {
 		if (arch < space[s].arch)
@@ -197,7 +198,8 @@ static void measure(struct bench_run *run)
 				continue;
 			}
 			kernel = build(run, &space[s], &op[o]);
-			if (!kernel)
+			/* Floats have left their sums there, and no way leads by them. */
+			if (!kernel || !bench_write(run, memory, zeros, sizeof zeros))
 				continue;
 			sample(run, kernel, &space[s], &op[o], false, memory);
 			if (!op[o].pair)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * M9, latency of L2 and of what lies behind it, and which SMs are near. One thread goes along a
- * chain at random through 64 KiB to 64 GiB by ld.global.cg: plateaus of L2 and of DRAM. Then each
- * SM in turn reads 32 lines, each over and over: where L2 has two partitions an SM finds a line
- * near or far, and SMs that find the same lines near sit at the same one. Planned: 41 points of 12
- * launches, and 12 launches an SM: six seconds.
+ * chain at random through 64 KiB to 64 GiB by ld.global.cg: plateaus of L2 and of DRAM. What L2
+ * could hold it goes along once before: where L2 has two partitions, lines that were only written
+ * lie in one of them, and the first read from the other side is slow. Such first reads are the
+ * second part: 32 lines are written, and then each SM in turn reads each once. An SM finds a line
+ * near or far, and SMs that find the same lines near sit at the same partition. Planned: 41 points
+ * of 12 launches, and 24 launches an SM: three seconds.
  */
 #include "probe/bench/chase.h"
 
@@ -26,12 +28,15 @@ static void curve(struct bench_run *run, struct bench_kernel *builder)
 	     bytes = chase_next(bytes)) {
 		struct chase_chain chain = {
 			.base = base, .elements = bytes / LINE, .stride = LINE, .random = true};
-		/* What is longer is in L2 by having been laid, as far as it can be. */
+		bool fits = bytes <= 2 * bench_gpu(run)->l2_bytes;
 		uint64_t warm = chain.elements > 16384 ? WARM : chase_steps(2 * chain.elements);
 		struct bench_launch launch = {.grid = 1, .block = 1, .arg = {base, warm, STEPS}};
+		struct bench_launch once = {
+			.grid = 1, .block = 1, .arg = {base, chase_steps(chain.elements), STEPS}};
 		struct bench_point *point;
 
-		if (!chase_lay(run, builder, &chain))
+		if (!chase_lay(run, builder, &chain) ||
+		    (fits && !bench_launch(run, kernel, &once, 16)))
 			break;
 		point = bench_point(
 			bench_series(bench_samples(run), "random", "bytes", "", "cycles"),
@@ -43,53 +48,43 @@ static void curve(struct bench_run *run, struct bench_kernel *builder)
 		bench_memory_free(run, base);
 }
 
-/* Block arg3 alone reads: of each of arg1 lines, arg2 apart, the cycles of CHASE_UNROLL loads. */
+/* Block arg3 alone reads each of arg1 lines, arg2 apart, once: the cycles of each. */
 static struct bench_kernel *map_kernel(struct bench_run *run)
 {
-	struct bench_text body = {0};
-	struct bench_kernel *kernel;
+	static const char body[] = "{\n"
+				   ".reg .u64 at, line, out, left, from, to;\n"
+				   ".reg .u32 n;\n"
+				   ".reg .pred p;\n"
+				   "cvt.u32.u64 n, %b_arg3;\n"
+				   "setp.ne.u32 p, n, %b_ctaid;\n"
+				   "@p bra lost;\n"
+				   "cvt.u64.u32 at, %b_smid;\n"
+				   "st.global.u64 [%b_data], at;\n"
+				   "mov.u64 line, %b_arg0;\n"
+				   "mov.u64 out, %b_data;\n"
+				   "mov.u64 left, %b_arg1;\n"
+				   "next:\n"
+				   ".pragma \"nounroll\";\n"
+				   "add.u64 out, out, 8;\n"
+				   "mov.u64 from, %clock64;\n"
+				   "ld.global.cg.u64 at, [line];\n"
+				   "setp.eq.u64 p, at, 0;\n"
+				   "@p bra lost;\n" /* waits for it; what was laid is not 0 */
+				   "mov.u64 to, %clock64;\n"
+				   "sub.u64 to, to, from;\n"
+				   "st.global.u64 [out], to;\n"
+				   "add.u64 line, line, %b_arg2;\n"
+				   "sub.u64 left, left, 1;\n"
+				   "setp.ne.u64 p, left, 0;\n"
+				   "@p bra next;\n"
+				   "lost:\n"
+				   "mov.u64 at, 0;\n"
+				   "}\n";
 
-	bench_say(&body, "{\n"
-			 ".reg .u64 at, line, out, left, from, to;\n"
-			 ".reg .u32 n;\n"
-			 ".reg .pred p;\n"
-			 "cvt.u32.u64 n, %%b_arg3;\n"
-			 "setp.ne.u32 p, n, %%b_ctaid;\n"
-			 "@p bra lost;\n"
-			 "cvt.u64.u32 at, %%b_smid;\n"
-			 "st.global.u64 [%%b_data], at;\n"
-			 "mov.u64 line, %%b_arg0;\n"
-			 "mov.u64 out, %%b_data;\n"
-			 "mov.u64 left, %%b_arg1;\n"
-			 "next:\n"
-			 ".pragma \"nounroll\";\n"
-			 "add.u64 out, out, 8;\n"
-			 "ld.global.cg.u64 at, [line];\n"
-			 "ld.global.cg.u64 at, [at];\n"
-			 "setp.eq.u64 p, at, 0;\n"
-			 "@p bra lost;\n"
-			 "mov.u64 from, %%clock64;\n");
-	for (unsigned k = 0; k < CHASE_UNROLL; k++)
-		bench_say(&body, "ld.global.cg.u64 at, [at];\n");
-	bench_say(&body, "setp.eq.u64 p, at, 0;\n"
-			 "@p bra lost;\n"
-			 "mov.u64 to, %%clock64;\n"
-			 "sub.u64 to, to, from;\n"
-			 "st.global.u64 [out], to;\n"
-			 "add.u64 line, line, %%b_arg2;\n"
-			 "sub.u64 left, left, 1;\n"
-			 "setp.ne.u64 p, left, 0;\n"
-			 "@p bra next;\n"
-			 "lost:\n"
-			 "mov.u64 at, 0;\n"
-			 "}\n");
-	kernel = bench_kernel(
-		run, &(struct bench_code){.name = "l2-map",
-					  .body = body.data,
-					  .threads = 1,
-					  .expect = {{OP_LDG, CHASE_UNROLL, CHASE_UNROLL}}});
-	bench_text_free(&body);
-	return kernel;
+	return bench_kernel(run, &(struct bench_code){.name = "l2-map",
+						      .body = body,
+						      .threads = 1,
+						      .expect = {{OP_LDG, 1, 1}}});
 }
 
 static void map(struct bench_run *run, struct bench_kernel *builder)
@@ -99,7 +94,7 @@ static void map(struct bench_run *run, struct bench_kernel *builder)
 	uint64_t base = bench_memory(run, LINES * APART);
 	struct chase_chain chain = {.base = base, .elements = LINES, .stride = APART, .self = true};
 
-	if (!kernel || !base || !chase_lay(run, builder, &chain))
+	if (!kernel || !base)
 		return;
 	for (uint32_t turn = 0; turn < gpu->sms; turn++)
 		for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
@@ -108,9 +103,11 @@ static void map(struct bench_run *run, struct bench_kernel *builder)
 						      .block = 1,
 						      .shared = (uint32_t)gpu->shared_block_bytes,
 						      .arg = {base, LINES, APART, turn}};
-			const uint64_t *results = bench_launch(run, kernel, &launch,
-							       8 * (LINES + 1));
+			const uint64_t *results = NULL;
 
+			/* Writing them takes away what copies there are. */
+			if (chase_lay(run, builder, &chain))
+				results = bench_launch(run, kernel, &launch, 8 * (LINES + 1));
 			if (!results || bench_dry(run))
 				return;
 			for (unsigned line = 0; k && line < LINES; line++) {
@@ -121,7 +118,7 @@ static void map(struct bench_run *run, struct bench_kernel *builder)
 
 				if (point->n < BENCH_REPEATS && results[line + 1])
 					bench_value(point,
-						    (double)results[line + 1] / CHASE_UNROLL);
+						    (double)results[line + 1]);
 				point->sm_mhz = bench_mhz(run);
 			}
 		}
@@ -232,15 +229,16 @@ static void derive_map(const struct bench_series *series, struct bench_figures *
 	if (s && fill(s, series) && part(s, &near, &far)) {
 		list(&one, s, true);
 		list(&other, s, false);
-		bench_figure(figures, "L2 near", "", "cycles", near, NAN, NAN, mhz);
-		bench_figure(figures, "L2 far", "", "cycles", far, NAN, NAN, mhz);
+		bench_figure(figures, "L2, first read", "near", "cycles", near, NAN, NAN, mhz);
+		bench_figure(figures, "L2, first read", "far", "cycles", far, NAN, NAN, mhz);
 		bench_note(
 			figures,
-			"L2 has two sides: near %.0f cycles, far %.0f. At one of them sit the SMs "
-			"%s, at the other %s.",
+			"L2 has two sides: the first read of a written line takes %.0f cycles near "
+			"it, %.0f from the other side. At one of them sit the SMs %s, at the other "
+			"%s.",
 			near, far, one.data ? one.data : "none", other.data ? other.data : "none");
 	} else if (s && s->sms > 1) {
-		bench_note(figures, "No line of L2 is nearer to some SMs than to others.");
+		bench_note(figures, "No written line of L2 is nearer to some SMs than to others.");
 	}
 	bench_text_free(&one);
 	bench_text_free(&other);
@@ -267,7 +265,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			bench_figure_point(figures, "DRAM", "", series, point);
 		bench_note(figures, "%s %.0f cycles to %s%s.", k ? "Then" : "ld.global.cg takes",
 			   plateau[k].value, chase_bytes(to, plateau[k].to),
-			   k == n - 1 ? ", as far as was measured" : "");
+			   plateau[k].last == series->n - 1 ? ", as far as was measured" : "");
 	}
 	if (series)
 		bench_picture(figures, "latency-l2", "Latency of ld.global.cg", series, true,

@@ -77,17 +77,24 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	bench_published(figures, "TLB reach", "level 1", "T4", 32);
 	bench_published(figures, "TLB reach", "level 2", "T4", 8192);
 	for (uint32_t k = 0; k < n; k++) {
-		bool last = k == n - 1;
+		bool open = plateau[k].last == series->n - 1;
 
 		snprintf(level, sizeof(level), "level %u", k + 1);
-		bench_figure_point(figures, "TLB latency", last ? "beyond" : level, series,
+		bench_figure_point(figures, "TLB latency", level, series,
 				   &series->point[(plateau[k].first + plateau[k].last) / 2]);
-		if (!last)
-			bench_figure(figures, "TLB reach", level, "MiB", plateau[k].to / 1048576,
-				     NAN, NAN, series->point[plateau[k].last].sm_mhz);
+		bench_figure(figures, "TLB reach", level, "MiB",
+			     open ? NAN : plateau[k].to / 1048576, NAN, NAN,
+			     series->point[plateau[k].last].sm_mhz);
 		bench_note(figures, "One line of L2 in each page of 2 MiB: %.0f cycles to %s%s.",
 			   plateau[k].value, chase_bytes(to, plateau[k].to),
-			   last ? ", as far as was measured" : "");
+			   open ? ", as far as was measured" : "");
+	}
+	if (n && plateau[n - 1].last < series->n - 1) {
+		const struct bench_point *point = &series->point[series->n - 1];
+
+		bench_figure_point(figures, "TLB latency", "beyond", series, point);
+		bench_note(figures, "Behind it up to %.0f, at %s, as far as was measured.",
+			   bench_median(point), chase_bytes(to, point->x));
 	}
 	for (uint32_t k = 0; k < samples->n; k++)
 		bench_picture(figures, "tlb", "Latency by reach, one line in each stride",

@@ -13,7 +13,7 @@
 #include "probe/bench/bench.h"
 
 enum {
-	ASKS = 1 << 16, /* of a mbarrier until it is given up; each may wait by itself */
+	ASKS = 1 << 20, /* of a mbarrier until it is given up */
 	PASSES = 4, /* copies behind each other; the last is kept */
 	MOST = 64 << 10, /* bytes of a copy */
 	OP_BULK = 0x1ba, /* UBLKCP */
@@ -23,12 +23,13 @@ enum {
 
 enum shape { BULK, TILE, MULTICAST };
 
-/* Waits for the mbarrier at %bar in the phase %ph; %left counts down, 0: it did not come. */
+/* Waits for the mbarrier at %bar in the phase %ph; %left counts down, 0: it did not come. By
+ * test_wait: try_wait sleeps, on an H200 for 170 cycles at a time, which latencies would show. */
 static void say_wait(struct bench_text *text, const char *label)
 {
 	bench_say(text,
 		  "mov.u32 %%left, %u;\n%s:\n"
-		  "mbarrier.try_wait.parity.shared::cta.b64 %%p, [%%bar], %%ph;\n"
+		  "mbarrier.test_wait.parity.shared::cta.b64 %%p, [%%bar], %%ph;\n"
 		  "@%%p bra %s_THERE;\nsub.u32 %%left, %%left, 1;\nsetp.ne.u32 %%q, %%left, 0;\n"
 		  "@%%q bra %s;\n%s_THERE:\n",
 		  ASKS, label, label, label, label);

@@ -124,15 +124,15 @@ static void sides(void)
 			     ((sm + 1) / 2 % 2 == 0) == (line % 2 == 0) ? 200 : 270);
 	ask("l2-latency");
 	EXPECT(is("L2 hit", "", 260) && is("DRAM", "", 600));
-	EXPECT(is("L2 near", "", 200) && is("L2 far", "", 270));
+	EXPECT(is("L2, first read", "near", 200) && is("L2, first read", "far", 270));
 	EXPECT(bench_noted(&figures, "0 3-4 7") && bench_noted(&figures, "1-2 5-6"));
 	done();
 	for (unsigned sm = 0; sm < 8; sm++)
 		for (unsigned line = 0; line < 32; line++)
 			give("map", sm, line, 230);
 	ask("l2-latency");
-	EXPECT(!bench_figure_find(&figures, "L2 near", NULL));
-	EXPECT(bench_noted(&figures, "No line of L2 is nearer"));
+	EXPECT(!bench_figure_find(&figures, "L2, first read", NULL));
+	EXPECT(bench_noted(&figures, "No written line of L2 is nearer"));
 	done();
 }
 
@@ -186,8 +186,15 @@ static void tlb(void)
 	}
 	ask("tlb");
 	EXPECT(is("TLB reach", "level 1", 32) && is("TLB reach", "level 2", 8192));
-	EXPECT(is("TLB latency", "level 2", 330) && is("TLB latency", "beyond", 700));
+	EXPECT(is("TLB latency", "level 2", 330) && is("TLB latency", "level 3", 700));
 	EXPECT(bench_noted(&figures, "addressed virtually"));
+	done();
+	/* Behind the last level fewer points than a level has. */
+	for (uint64_t n = 8; n <= 65536; n = chase_next(n))
+		give("2 MiB", (double)(n << 21), NAN, n <= 32768 ? 290 : n <= 49152 ? 320 : 340);
+	ask("tlb");
+	EXPECT(is("TLB reach", "level 1", 65536) && is("TLB latency", "beyond", 340));
+	EXPECT(bench_noted(&figures, ", at 128 GiB, as far as was"));
 	done();
 }
 

@@ -140,19 +140,23 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	(void)gpu;
 	for (unsigned k = 0; k < 6; k++)
 		bench_published(figures, "L1 bandwidth", "", published[k].gpu, published[k].rate);
-	for (uint32_t s = 0; s < samples->n; s++)
-		for (uint32_t k = 0; k < samples->series[s].n; k++) {
-			const struct bench_point *point = &samples->series[s].point[k];
+	for (uint32_t s = 0; s < samples->n; s++) {
+		const struct bench_series *series = &samples->series[s];
+		const struct bench_point *best = NULL;
 
-			if (!point->n)
-				continue;
-			bench_figure_point(figures, "L1 read", samples->series[s].name,
-					   &samples->series[s], point);
-			if (!most || bench_median(point) > bench_median(most)) {
-				most = point;
-				fastest = &samples->series[s];
-			}
+		for (uint32_t k = 0; k < series->n; k++)
+			if (series->point[k].n &&
+			    (!best || bench_median(&series->point[k]) > bench_median(best)))
+				best = &series->point[k];
+		bench_picture(figures, "l1-read", "L1, read by one SM", series, true, false);
+		if (!best)
+			continue;
+		bench_figure_point(figures, "L1 read", series->name, series, best);
+		if (!most || bench_median(best) > bench_median(most)) {
+			most = best;
+			fastest = series;
 		}
+	}
 	if (!most)
 		return;
 	bench_figure_point(figures, "L1 bandwidth", "", fastest, most);

@@ -110,10 +110,11 @@ static struct bench_launch scan_of(uint64_t base, uint64_t lines, double limit, 
 {
 	uint64_t all = gpu->shared_sm_bytes / 1024;
 
+	/* The driver takes the next size that is not below the percentage. */
 	return (struct bench_launch){.grid = 1,
 				     .block = 1,
 				     .no_shared = !carveout,
-				     .carveout = all ? (int)((carveout * 100 + all - 1) / all) : 0,
+				     .carveout = all ? (int)(carveout * 100 / all) : 0,
 				     .arg = {base, lines, (uint64_t)limit}};
 }
 
@@ -234,6 +235,8 @@ static unsigned together(const struct bench_gpu *gpu)
 static void derive_size(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			struct bench_figures *figures)
 {
+	double least = INFINITY, most = -INFINITY;
+
 	bench_published(figures, "L1 seen", "32 KiB", "T4", 57);
 	bench_published(figures, "L1 seen", "64 KiB", "T4", 25);
 	for (uint32_t s = 0; s < samples->n; s++) {
@@ -249,14 +252,18 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
 			continue;
 		bench_figure(figures, "L1 seen", series->name, "KiB", kept->x / 1024, NAN, NAN,
 			     kept->sm_mhz);
-		if (together(gpu) > carveout)
-			bench_note(figures,
-				   "With %u KiB asked for as shared memory L1 keeps %.0f KiB; %u "
-				   "less %u "
-				   "are %u.",
-				   carveout, kept->x / 1024, together(gpu), carveout,
-				   together(gpu) - carveout);
+		if (together(gpu) > carveout) {
+			double less = together(gpu) - carveout - kept->x / 1024;
+
+			least = less < least ? less : least;
+			most = less > most ? less : most;
+		}
 	}
+	if (least <= most)
+		bench_note(figures,
+			   "L1 and shared memory are %u KiB together: L1 keeps %.0f to %.0f KiB "
+			   "less than what the carve-out leaves it.",
+			   together(gpu), least, most);
 }
 
 /* ---- lines ---- */

@@ -117,8 +117,7 @@ static void map(struct bench_run *run, struct bench_kernel *builder)
 						    (double)results[0], line);
 
 				if (point->n < BENCH_REPEATS && results[line + 1])
-					bench_value(point,
-						    (double)results[line + 1]);
+					bench_value(point, (double)results[line + 1]);
 				point->sm_mhz = bench_mhz(run);
 			}
 		}

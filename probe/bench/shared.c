@@ -175,8 +175,10 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 
 		for (uint32_t k = 0; k < series->n; k++) {
 			char parameter[48];
+			unsigned apart = (unsigned)series->point[k].x;
 
-			if (!series->point[k].n)
+			/* All others have the conflicts of one of these: the picture has them. */
+			if (!series->point[k].n || !apart || apart & (apart - 1))
 				continue;
 			snprintf(parameter, sizeof(parameter), "%s, %g apart", series->name,
 				 series->point[k].x);

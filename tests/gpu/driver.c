@@ -101,8 +101,8 @@ int main(void)
 		if (i % 100 == 0)
 			CHECK(cuEventRecord(event, stream));
 	}
-	/* Behind work that is still under way the driver has the GPU wait, behind none it does not: two
-	 * runs shall be the same. */
+	/* Behind work that is still under way the driver has the GPU wait, behind none it does not:
+	 * two runs shall be the same. */
 	CHECK(cuStreamSynchronize(stream));
 	CHECK(cuLaunchHostFunc(stream, count_call, &calls));
 	CHECK(cuMemAllocAsync(&pool, 1 << 20, stream));

@@ -88,7 +88,7 @@ static void size(void)
 		give("64 KiB", kib * 1024, NAN, kib <= 184 ? 0 : kib - 184);
 	ask("l1-size");
 	EXPECT(is("L1 seen", "64 KiB", 184));
-	EXPECT(bench_noted(&figures, "256 less 64 are 192"));
+	EXPECT(bench_noted(&figures, "8 to 8 KiB less"));
 	done();
 }
 

@@ -101,11 +101,10 @@ static void throughput(void)
 	give("atom scenario 4", "blocks", "Gop/s", 528, 2400);
 	bench_point(bench_series(&samples, "atom scenario 4", "blocks", NULL, "Gop/s"), 1, NAN);
 	ask("atomics-throughput");
-	EXPECT(is("red scenario 1, a clock", "1024 threads on an address", 32));
-	EXPECT(is("atom scenario 4, a clock", "528 blocks", 1200));
-	EXPECT(!bench_figure_find(&figures, "atom scenario 4", "1 blocks"));
-	EXPECT(bench_noted(&figures, "red scenario 1: 6") &&
-	       bench_noted(&figures, "with 1024 threads on an address"));
+	EXPECT(is("red", "1: one block, adjacent words", 64));
+	EXPECT(is("red, a clock", "1: one block, adjacent words", 32));
+	EXPECT(is("atom, a clock", "4: many blocks, a line each", 1200));
+	EXPECT(bench_noted(&figures, "adjacent words: most with 1024 threads on an address"));
 	done();
 }
 

@@ -598,25 +598,35 @@ static void derive_rate(const struct bench_series *series, const struct insn *in
 			const struct bench_gpu *gpu, struct bench_figures *figures)
 {
 	unsigned theory = theory_of(in, bench_arch(gpu));
+	double best = 0;
 
+	for (uint32_t i = 0; i < series->n; i++)
+		best = fmax(best, series->point[i].n ? bench_median(&series->point[i]) : 0);
 	for (uint32_t i = 0; i < series->n; i++) {
 		const struct bench_point *p = &series->point[i];
 		double to = p->sm_mhz * 1e6 * (double)gpu->sms / 1e12, share = 100.0 / theory;
 		char name[112], parameter[48];
+		bool less = bench_median(p) < best;
 
 		if (!p->n)
 			continue;
 		snprintf(parameter, sizeof parameter,
 			 strcmp(series->x, "N") ? "%g %s" : "%2$s %1$g", p->x, series->x);
 		bench_figure_point(figures, series->name, parameter, series, p);
+		bench_detail(figures, less);
+		/* The clock's matter, which is the power's. */
 		snprintf(name, sizeof name, "%s, all SMs", series->name);
-		if (to > 0)
+		if (to > 0) {
 			bench_figure(figures, name, parameter, "Top/s", bench_median(p) * to,
 				     bench_least(p) * to, bench_most(p) * to, p->sm_mhz);
+			bench_detail(figures, true);
+		}
 		snprintf(name, sizeof name, "%s, of theory", series->name);
-		if (theory)
+		if (theory) {
 			bench_figure(figures, name, parameter, "%", bench_median(p) * share,
 				     bench_least(p) * share, bench_most(p) * share, p->sm_mhz);
+			bench_detail(figures, less);
+		}
 	}
 }
 
@@ -628,9 +638,10 @@ static void derive_latency(const struct bench_series *series, struct bench_figur
 		snprintf(parameter, sizeof parameter,
 			 strcmp(series->x, "N") ? "%g %s" : "%2$s %1$g", series->point[i].x,
 			 series->x);
-		if (series->point[i].n)
-			bench_figure_point(figures, series->name, parameter, series,
-					   &series->point[i]);
+		if (!series->point[i].n)
+			continue;
+		bench_figure_point(figures, series->name, parameter, series, &series->point[i]);
+		bench_detail(figures, i > 0);
 	}
 }
 

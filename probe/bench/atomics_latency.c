@@ -262,6 +262,7 @@ static void derive_pair(const struct bench_samples *samples, struct bench_figure
 				     bench_median(a) - bench_median(b),
 				     bench_least(a) - bench_most(b), bench_most(a) - bench_least(b),
 				     a->sm_mhz);
+			bench_detail(figures, a->x > 1 && a->x < 32);
 			any = true;
 		}
 	}
@@ -288,6 +289,7 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 			continue;
 		snprintf(threads, sizeof threads, "%g thread%s", p->x, p->x > 1 ? "s" : "");
 		bench_figure_point(figures, name, threads, series, p);
+		bench_detail(figures, apart || o->pair || (p->x > 1 && p->x < 32));
 		first = p->x == 1 ? p : first;
 		last = p->x == 32 ? p : last;
 	}

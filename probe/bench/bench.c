@@ -277,7 +277,7 @@ int probe_bench(const struct probe_options *o)
 		if (fflush(stdout) || ferror(stdout))
 			probe_die("cannot write the card");
 	} else
-		bench_print(&figures, &saved, o->format);
+		bench_print(&figures, &saved, o->format, o->nnames > 0);
 	if (!o->check)
 		status = failed;
 	bench_figures_free(&figures);

@@ -193,6 +193,9 @@ struct bench_figures; /* of all benchmarks that ran */
  * table, CSV, JSON, the card and --check. PARAMETER: "32 threads", "" none. */
 void bench_figure_point(struct bench_figures *figures, const char *name, const char *parameter,
 			const struct bench_series *series, const struct bench_point *point);
+/* IS: the last figure told is for who asks for its benchmark by name, and for CSV and JSON; a table
+ * of all benchmarks and a card are without it. */
+void bench_detail(struct bench_figures *figures, bool is);
 /* One that was computed of several: value, least and most that it may be; NAN not known. */
 void bench_figure(struct bench_figures *figures, const char *name, const char *parameter,
 		  const char *unit, double value, double least, double most, double sm_mhz);

@@ -32,7 +32,7 @@ static void card_bench(FILE *f, const struct bench_figures *figures, const struc
 	for (uint32_t i = 0; i < figures->nfigure; i++) {
 		const struct bench_figure *r = &figures->figure[i];
 
-		if (strcmp(r->bench, b->name))
+		if (strcmp(r->bench, b->name) || r->detail)
 			continue;
 		if (!any)
 			fputs("\n| figure | of | unit | median | least | most | SM MHz |\n"

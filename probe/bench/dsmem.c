@@ -205,6 +205,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		most = fmax(most, bench_median(point));
 		bench_say(&parameter, "cluster of %g, block %g", point->x, point->y);
 		bench_figure_point(figures, "DSMEM latency", parameter.data, series, point);
+		bench_detail(figures, point->y > 1);
 		bench_text_free(&parameter);
 	}
 	if (most >= least)

@@ -36,7 +36,12 @@ void bench_figure(struct bench_figures *f, const char *name, const char *paramet
 	f->figure = grow(f->figure, f->nfigure, sizeof(*f->figure));
 	f->figure[f->nfigure++] = (struct bench_figure){f->bench->name, copy(name), copy(parameter),
 							copy(unit),	value,	    least,
-							most,		sm_mhz};
+							most,		sm_mhz,	    false};
+}
+
+void bench_detail(struct bench_figures *f, bool is)
+{
+	f->figure[f->nfigure - 1].detail = is;
 }
 
 void bench_figure_point(struct bench_figures *f, const char *name, const char *parameter,

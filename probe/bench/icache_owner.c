@@ -200,13 +200,16 @@ static double one(const struct bench_samples *samples, struct bench_figures *fig
 	if (!alone)
 		return NAN;
 	bench_figure_point(figures, name, "alone", series, alone);
+	bench_detail(figures, true);
 	for (double bytes = LEAST; bytes <= MOST; bytes *= 2) {
 		const struct bench_point *p = code_at(series, bytes, NAN);
 		char parameter[48];
 
 		snprintf(parameter, sizeof(parameter), "beside %s", chase_bytes(size, bytes));
-		if (p)
-			bench_figure_point(figures, name, parameter, series, p);
+		if (!p)
+			continue;
+		bench_figure_point(figures, name, parameter, series, p);
+		bench_detail(figures, true);
 	}
 	bench_picture(figures, "icache-owner", "A victim's code beside an aggressor's", series,
 		      false, false);

@@ -37,6 +37,7 @@ struct bench_figure {
 	const char *bench; /* bench.name */
 	char *name, *parameter, *unit;
 	double value, least, most, sm_mhz;
+	bool detail;
 };
 struct bench_published_figure {
 	const char *bench;
@@ -72,9 +73,9 @@ const struct bench_figure *bench_figure_find(const struct bench_figures *figures
 
 /* ---- print.c, picture.c ---- */
 
-/* Which benchmarks there are figures of stands in SAVED. */
+/* Which benchmarks there are figures of stands in SAVED. Text is without details unless DETAILS. */
 void bench_print(const struct bench_figures *figures, const struct bench_saved *saved,
-		 enum probe_format format);
+		 enum probe_format format, bool details);
 void bench_pictures(const struct bench_figures *figures, const char *folder);
 /* A kernel is below boost from this share of it on down. */
 #define BENCH_BELOW_BOOST 0.98

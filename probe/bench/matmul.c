@@ -321,6 +321,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 				continue;
 			snprintf(parameter, sizeof parameter, "size %g", p->x);
 			bench_figure_point(figures, series->name, parameter, series, p);
+			bench_detail(figures, true);
 			if (!best || bench_median(p) > bench_median(best))
 				best = p;
 		}

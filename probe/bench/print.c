@@ -94,7 +94,7 @@ static void published_alone(struct shown *s, const struct bench_figures *f, cons
 		if (!strcmp(p->bench, bench) && !again && !measured(f, p))
 			row(s, f,
 			    &(struct bench_figure){p->bench, p->name, p->parameter, (char *)"", NAN,
-						   NAN, NAN, NAN});
+						   NAN, NAN, NAN, false});
 	}
 }
 
@@ -126,9 +126,11 @@ static void print_sentences(const struct bench_said *said, uint32_t n, const cha
 		}
 }
 
-static void print_bench(const struct bench_figures *f, const struct bench *b)
+static void print_bench(const struct bench_figures *f, const struct bench *b, bool details)
 {
 	struct shown s = {.table = {.study = "bench"}};
+	struct bench_text text = {NULL, 0, 0};
+	uint32_t more = 0;
 
 	printf("\n%s%s%s%s: %s\n", b->name, *b->number ? " (" : "", b->number,
 	       *b->number ? ")" : "", b->what);
@@ -138,9 +140,14 @@ static void print_bench(const struct bench_figures *f, const struct bench *b)
 	if (!s.clock)
 		probe_die("out of memory");
 	for (uint32_t i = 0; i < f->nfigure; i++)
-		if (!strcmp(f->figure[i].bench, b->name))
-			row(&s, f, &f->figure[i]);
-	published_alone(&s, f, b->name);
+		if (!strcmp(f->figure[i].bench, b->name)) {
+			if (f->figure[i].detail && !details)
+				more++;
+			else
+				row(&s, f, &f->figure[i]);
+		}
+	if (details || !more)
+		published_alone(&s, f, b->name);
 	if (s.table.nrows) {
 		putchar('\n');
 		probe_table_text(&s.table);
@@ -149,11 +156,16 @@ static void print_bench(const struct bench_figures *f, const struct bench *b)
 		probe_print_wrapped("* the SM clock was below boost");
 	print_sentences(f->note, f->nnote, b->name, "");
 	print_sentences(f->missing, f->nmissing, b->name, "Missing: ");
+	if (more) {
+		bench_say(&text, "%u figures more: nvsnoop-probe bench %s", more, b->name);
+		probe_print_wrapped(text.data);
+		bench_text_free(&text);
+	}
 	probe_table_free(&s.table);
 	free(s.clock);
 }
 
-static void print_text(const struct bench_figures *f, const struct bench_saved *saved)
+static void print_text(const struct bench_figures *f, const struct bench_saved *saved, bool details)
 {
 	const struct bench_gpu *g = &f->gpu;
 
@@ -163,7 +175,7 @@ static void print_text(const struct bench_figures *f, const struct bench_saved *
 		printf(", boost %llu MHz", (unsigned long long)g->boost_khz / 1000);
 	printf("%s%s\n", *g->date ? ", " : "", g->date);
 	for (uint32_t i = 0; i < saved->n; i++)
-		print_bench(f, bench_named(saved->of[i].bench));
+		print_bench(f, bench_named(saved->of[i].bench), details);
 }
 
 static void json_number(const char *key, double v)
@@ -290,14 +302,14 @@ static void print_csv(const struct bench_figures *f)
 }
 
 void bench_print(const struct bench_figures *f, const struct bench_saved *saved,
-		 enum probe_format format)
+		 enum probe_format format, bool details)
 {
 	if (format == PROBE_JSON)
 		print_json(f);
 	else if (format == PROBE_CSV)
 		print_csv(f);
 	else
-		print_text(f, saved);
+		print_text(f, saved, details);
 	if (fflush(stdout) || ferror(stdout))
 		probe_die("cannot write the result");
 }

@@ -225,10 +225,13 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			continue;
 		snprintf(words, sizeof(words), "%.0f words alive", x);
 		bench_figure_point(figures, "counted", words, counted, all);
+		bench_detail(figures, true);
 		bench_figure_point(figures, "R named", words, bench_find(samples, "R named"), r);
+		bench_detail(figures, true);
 		if (!ur)
 			continue;
 		bench_figure_point(figures, "UR named", words, bench_find(samples, "UR named"), ur);
+		bench_detail(figures, true);
 		n++;
 		with += bench_median(all) >= bench_median(r) + bench_median(ur);
 		least += bench_median(all) >= bench_median(r);

@@ -95,6 +95,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 				continue;
 			value[n++] = bench_median(point);
 			bench_figure_point(figures, "FFMA of two warps", pair, series, point);
+			bench_detail(figures, true);
 			if (a >= 4 || b < 4)
 				continue;
 			bench_published(figures, "FFMA of two warps", pair, "T4", t4[b - 4][a]);

@@ -184,6 +184,7 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 				 series->point[k].x);
 			bench_figure_point(figures, "shared latency", parameter, series,
 					   &series->point[k]);
+			bench_detail(figures, s && apart > 1);
 		}
 	}
 	by_conflicts(bench_find(samples, "4 B"), &slope, &intercept);

@@ -345,9 +345,10 @@ static void derive_latency(const struct bench_series *series, struct bench_figur
 		char parameter[48];
 
 		snprintf(parameter, sizeof parameter, "%g bytes", series->point[i].x);
-		if (series->point[i].n)
-			bench_figure_point(figures, series->name, parameter, series,
-					   &series->point[i]);
+		if (!series->point[i].n)
+			continue;
+		bench_figure_point(figures, series->name, parameter, series, &series->point[i]);
+		bench_detail(figures, series->point[i].x != 1024 && series->point[i].x != MOST);
 	}
 	bench_line(series, &slope, &start);
 	if (slope > 0)
@@ -372,6 +373,7 @@ static void derive_stream(const struct bench_series *series, struct bench_figure
 			continue;
 		snprintf(parameter, sizeof parameter, "%g bytes in flight", p->x);
 		bench_figure_point(figures, series->name, parameter, series, p);
+		bench_detail(figures, bench_median(p) < most);
 		if (bench_median(p) >= 0.9 * most && !(enough <= p->x))
 			enough = p->x;
 	}

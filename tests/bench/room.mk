@@ -6,6 +6,11 @@ $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libnvsnoop-decode.a
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $< $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)
 
+# Which kernels of a library can count: no benchmark of time.
+$(BUILD)/bench/rewritable: tests/bench/rewritable.c $(BUILD)/libsass.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $< $(BUILD)/libsass.a -l:libzstd.a
+
 .PHONY: bench-decode
 bench-decode: $(BUILD)/nvsnoop-report $(BENCH_DECODE)
 	$(Q)BUILD=$(BUILD) scripts/bench-decode

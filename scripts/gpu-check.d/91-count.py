@@ -2,10 +2,12 @@
 """Instructions that kernels count themselves: in all ways of launching the same, and those of the profiler's counters."""
 
 import csv
+import importlib.util
 import io
 import json
 import os
 import shutil
+import sys
 
 WAYS = ("direct", "captured", "built", "child", "conditional", "updated")
 METRICS = ("smsp__sass_inst_executed.sum", "smsp__sass_thread_inst_executed.sum")
@@ -53,6 +55,53 @@ def check(suite, name):
     return row
 
 
+def of_programs(suite, name):
+    """What real programs launch: how much of it counts, and that results are the same bit for bit."""
+    row, kernels, launches = suite.row(name), [0, 0], [0, 0]
+    if importlib.util.find_spec("torch") is None:
+        return suite.skip(name, "there is no PyTorch")
+    for source in ("products.py", "train.py", "torch_graph.py", "cupy_loop.py"):
+        argv, folder = [sys.executable, suite.source(source)], suite.folder(f"{name} {source}")
+        plain = suite.run(f"{name}: {source} plain", argv)
+        done = suite.run(f"{name}: {source}", argv, suite.preload(folder, "quiet,count=warp"))
+        if done[0] != plain[0] or done[2] != plain[2]:
+            lines = [(a, b) for a, b in zip(plain[0].splitlines(), done[0].splitlines()) if a != b]
+            row.wrong.append(f"{source}: exit {done[2]}, {len(lines)} lines differ: {lines[:1]}")
+        for trace in sorted(os.listdir(folder)):
+            out, _, _ = suite.run(f"{name}: --instructions", [suite.report, os.path.join(folder, trace), "--instructions",
+                                                              "--format=json", "-n", "0"])
+            for r in json.loads(out)["rows"] if out else []:
+                for total, n in ((kernels, 1), (launches, r["launches"] or 0)):
+                    total[0] += n if r["warp_instructions"] is not None else 0
+                    total[1] += n
+    row.notes.append(f"{kernels[0]} of {kernels[1]} kernels count, which are {launches[0]} of {launches[1]} launches")
+    if not kernels[1] or launches[0] < 0.98 * launches[1]:
+        row.wrong.append("too few")
+    return row
+
+
+def times(suite, name):
+    """Kernels that count beside themselves, in turns."""
+    row, plain, counted = suite.row(name), {}, {}
+    if importlib.util.find_spec("torch") is None:
+        return suite.skip(name, "there is no PyTorch")
+    argv = [sys.executable, suite.source("products.py"), "--times"]
+    for turn in range(3):
+        for found, env in ((plain, None), (counted, suite.preload(suite.folder(name), "quiet,count=warp"))):
+            out, _, _ = suite.run(f"{name}: {turn}", argv, env)
+            for line in out.decode().splitlines():
+                what, _, us = line.rpartition(": ")
+                found.setdefault(what, []).append(float(us))
+    for what, values in plain.items():
+        if what in counted:
+            row.notes.append(f"{what}: {min(values):.1f} us, {min(counted[what]) / min(values):.3f} of it with counting")
+    if not plain or plain.keys() != counted.keys():
+        row.wrong.append("not all ran")
+    return row
+
+
 def register(suite):
     suite.cuda_build("counted", "counted.cu")
+    suite.check("instructions of real programs", of_programs)
+    suite.check("instructions of real programs, times", times, alone=True)
     suite.check("instructions, counted by the kernels", check, needs=("counted",))

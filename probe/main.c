@@ -292,6 +292,8 @@ static void check_bench(const char *given)
 		wrong("%s", "one of --format, --card and --check at a time");
 	if (both(given, 'd', 'o') || both(given, 'd', 'g'))
 		wrong("%s", "--load needs no GPU, and takes neither --gpu nor --save");
+	if (strchr(given, 'l') && strpbrk(given, "fvodkxng"))
+		wrong("%s", "--list takes names alone");
 	if (strchr(given, 'n') && strpbrk(given, "fvodkx"))
 		wrong("%s", "--dry-run measures nothing, and takes --gpu alone");
 }

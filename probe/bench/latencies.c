@@ -2,7 +2,10 @@
 /*
  * How long an instruction's result takes, three ways. A chain of dependent ones between two clock
  * reads. Pairs A, B of which A's stall is lowered until B reads what stood there before: the last
- * one that is right. And the stall that the driver's assembler gave A. About 3 s.
+ * one that is right. And the stall that the driver's assembler gave A. About 2 s.
+ *
+ * Pairs begin in turn with one of two values, of which A makes different results, a predicate that
+ * holds and one that does not: what stood there before is wrong then.
  *
  * The kernel of pairs ends whatever the stalls: between its clock reads nothing branches, and no
  * instruction writes a register that addresses memory there, which is looked after below.
@@ -13,16 +16,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHAIN = 256, PAIRS = 16 };
+enum { CHAIN = 256, FIRST = 2, STALLS = 15, PAIRS = FIRST + STALLS };
 /* HFMA2.MMA, which does what others of halves do: the assembler takes turns on some GPUs. */
 #define MMA 0x035
 #define HFMA2 0x031 /* which takes turns in its place on sm_100 */
 enum type { U32, F32, F16, F64 };
 
-/* STEP has one instruction OP, or OP and then NEXT. */
+/* STEP has one instruction OP, or OP and then NEXT, which may be OP again. */
 struct row {
 	const char *name;
-	uint16_t op, next; /* next 0: one instruction alone; MMA: or that instead of any */
+	uint16_t op, next; /* next 0: one instruction alone; MMA: or that, which becomes OP again */
 	enum type type;
 	bool fixed; /* the assembler knows its latency, and lets two stand side by side */
 	unsigned arch;
@@ -38,7 +41,7 @@ static const struct row rows[] = {
 	TWO("LOP3", 0x012, 0x012, U32, true,
 	    "lop3.b32 a, a, x, y, 0x96; lop3.b32 a, a, z, w, 0xe8;")
 	ONE("SHF", 0x019, U32, true, "shf.l.wrap.b32 a, a, x, y;")
-	TWO("SEL", 0x007, 0x007, U32, true, "selp.b32 a, a, x, p; selp.b32 a, y, a, q;")
+	TWO("SEL", 0x007, 0x007, U32, true, "selp.b32 a, x, a, p; selp.b32 a, a, y, q;")
 	ONE("PRMT", 0x016, U32, true, "prmt.b32 a, a, x, y;")
 	ONE("IMAD", 0x024, U32, true, "mad.lo.u32 a, a, x, y;")
 	ONE("IMAD.HI", 0x027, U32, false, "mad.hi.u32 a, a, x, y;")
@@ -48,10 +51,11 @@ static const struct row rows[] = {
 	ONE("FMUL", 0x020, F32, true, "mul.rn.f32 a, a, x;")
 	ONE("FFMA", 0x023, F32, true, "fma.rn.f32 a, a, x, y;")
 	TWO("FMNMX", 0x009, 0x009, F32, true, "min.f32 a, a, x; max.f32 a, a, y;")
+	TWO("FSEL", 0x008, 0x008, F32, true, "selp.f32 a, x, a, p; selp.f32 a, a, y, q;")
 	TWO("FSETP+FSEL", 0x00b, 0x008, F32, true, "setp.lt.f32 r, a, x; selp.f32 a, y, z, r;")
-	TWO("HADD2", 0x030, MMA, F16, false, "add.rn.f16x2 a, a, x;")
-	TWO("HMUL2", 0x032, MMA, F16, false, "mul.rn.f16x2 a, a, x;")
-	TWO("HFMA2", 0x031, MMA, F16, false, "fma.rn.f16x2 a, a, x, y;")
+	TWO("HADD2", 0x030, MMA, F16, true, "add.rn.f16x2 a, a, x;")
+	TWO("HMUL2", 0x032, MMA, F16, true, "mul.rn.f16x2 a, a, x;")
+	TWO("HFMA2", 0x031, MMA, F16, true, "fma.rn.f16x2 a, a, x, y;")
 	ONE("DADD", 0x029, F64, false, "add.rn.f64 A, A, X;")
 	ONE("DMUL", 0x028, F64, false, "mul.rn.f64 A, A, X;")
 	ONE("DFMA", 0x02b, F64, false, "fma.rn.f64 A, A, X, Y;")
@@ -91,13 +95,14 @@ static void begin(struct bench_text *t, const struct row *row)
 		bench_say(t, "ld.volatile.global.b%u %s, [m+%u];\n", wide(row) ? 64 : 32,
 			  wide(row) ? broad[k] : narrow[k], 8 * k);
 	if (!wide(row))
-		bench_say(t, "setp.ne.u32 p, z, 0; setp.eq.u32 q, w, 0;\n");
+		bench_say(t, "setp.ne.u32 p, z, 0; setp.ne.u32 q, w, 0;\n");
 }
 
 static void chain_body(struct bench_text *t, const struct row *row)
 {
 	begin(t, row);
-	bench_say(t, "mov.u32 i, 0;\nagain: mov.u64 c0, %%clock64; mov.u64 c1, %%clock64;\n");
+	bench_say(t, "mov.u32 i, 0;\nagain:\n.pragma \"nounroll\";\nmov.u64 c0, %%clock64; mov.u64 "
+		     "c1, %%clock64;\n");
 	for (unsigned k = 0; k < CHAIN; k++)
 		bench_say(t, "%s\n", row->step);
 	bench_say(t, "mov.u64 c2, %%clock64;\nadd.u32 i, i, 1; setp.lt.u32 more, i, 3;\n"
@@ -108,7 +113,8 @@ static void chain_body(struct bench_text *t, const struct row *row)
 		  wide(row) ? "A" : "a");
 }
 
-/* Results from byte 128 on: what the pairs gave, the first of them as the assembler left it. */
+/* Results from byte 128 on: what the pairs gave, the first two of them as the assembler left them.
+ */
 static void pairs_body(struct bench_text *t, const struct row *row)
 {
 	const char *of = wide(row) ? "A" : "a";
@@ -119,8 +125,8 @@ static void pairs_body(struct bench_text *t, const struct row *row)
 	bench_say(t, "st.volatile.global.b%u [%%b_data+120], %s; mov.u64 c0, %%clock64;\n", bits,
 		  of);
 	for (unsigned k = 0; k < PAIRS; k++) {
-		bench_say(t, "ld.volatile.global.b%u %s, [m];\n%s\n%s\n", bits, of, row->step,
-			  row->next ? "" : row->step);
+		bench_say(t, "ld.volatile.global.b%u %s, [m+%u];\n%s\n%s\n", bits, of, k % 2 * 40,
+			  row->step, row->next && row->next != MMA ? "" : row->step);
 		bench_say(t, "st.volatile.global.b%u [%%b_data+%u], %s;\n", bits, 128 + 8 * k, of);
 	}
 	bench_say(t, "mov.u64 c1, %%clock64; sub.u64 c1, c1, c0;\n"
@@ -130,24 +136,76 @@ static void pairs_body(struct bench_text *t, const struct row *row)
 		bench_say(t, "st.volatile.global.b%u [%%b_data+8], %c;\n", bits, *c);
 }
 
+static bool same_registers(const struct nvs_sass_registers *a, const struct nvs_sass_registers *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/* What the assembler put in turns with OP becomes OP too, of the same registers: the first OP's
+ * word with another's destination and first source. False: it is none that can. */
+static bool one_kind(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16_t op, uint16_t also)
+{
+	struct nvs_sass_insn_use was, is;
+	struct nvs_sass_insn insn;
+	uint64_t *form = NULL;
+
+	for (uint32_t i = first; i < last && !form; i++) {
+		code_insn(word[i], &insn);
+		form = nvs_sass_insn_op(&insn) == op ? word[i] : NULL;
+	}
+	for (uint32_t i = first; i < last; i++) {
+		code_insn(word[i], &insn);
+		if (nvs_sass_insn_op(&insn) != also)
+			continue;
+		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &was);
+		if (!form)
+			return false;
+		word[i][0] = (form[0] & ~0xffff0000ull) | (word[i][0] & 0xffff0000ull);
+		/* It waits for what that waited for. */
+		word[i][1] = (form[1] & ~(0x3full << 52)) | (word[i][1] & 0x3full << 52);
+		code_insn(word[i], &insn);
+		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &is);
+		if (!same_registers(&was.read, &is.read) ||
+		    !same_registers(&was.written, &is.written))
+			return false;
+	}
+	return true;
+}
+
+/* Two reads of the clock with COUNT of the row's instruction between them, and with its NEXT where
+ * that may stand for it; those are made the same. */
+static bool bracket_of(uint64_t (*word)[2], uint32_t n, const struct row *row, uint32_t count,
+		       uint32_t *first, uint32_t *last)
+{
+	static const uint16_t turns[] = {MMA, HFMA2};
+
+	*first = 0;
+	if (row->next != MMA)
+		return code_bracket((const uint64_t(*)[2])word, n, row->op, row->op, count, first,
+				    last);
+	for (unsigned k = 0; k < 2; k++) {
+		*first = 0;
+		if (code_bracket((const uint64_t(*)[2])word, n, row->op, turns[k], count, first,
+				 last))
+			return turns[k] == row->op ||
+			       one_kind(word, *first, *last, row->op, turns[k]);
+	}
+	return false;
+}
+
 /* The chain is between its two reads, all of it and little else. */
 static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	const struct row *row = arg;
-	uint32_t count = row->next == row->op ? 2 * CHAIN : CHAIN, others = 0, first = 0, last;
-	uint16_t also = row->next;
+	uint32_t count = row->next == row->op ? 2 * CHAIN : CHAIN, others = 0, first, last;
 	struct nvs_sass_insn insn;
 
-	if (!code_bracket((const uint64_t(*)[2])word, n, row->op, row->next == MMA ? MMA : row->op,
-			  count, &first, &last)) {
-		if (row->next != MMA || !code_bracket((const uint64_t(*)[2])word, n, row->op, HFMA2,
-						      count, &first, &last))
-			return -1;
-		also = HFMA2;
-	}
+	if (!bracket_of(word, n, row, count, &first, &last))
+		return -1;
 	for (uint32_t i = first + 1; i < last; i++) {
 		code_insn(word[i], &insn);
-		others += nvs_sass_insn_op(&insn) != row->op && nvs_sass_insn_op(&insn) != also;
+		others += nvs_sass_insn_op(&insn) != row->op &&
+			  nvs_sass_insn_op(&insn) != row->next;
 	}
 	return others <= 8 ? 0 : -1;
 }
@@ -201,20 +259,20 @@ struct pairs {
 	unsigned stall; /* as the assembler set it; 0: A tells by a barrier */
 };
 
-static bool find_pairs(const uint64_t (*word)[2], uint32_t n, struct pairs *pairs)
+static bool find_pairs(uint64_t (*word)[2], uint32_t n, struct pairs *pairs)
 {
-	uint16_t second = pairs->row->next ? pairs->row->next : pairs->row->op;
-	uint32_t count = 0, first = 0, last = 0;
+	const struct row *row = pairs->row;
+	uint16_t second = row->next && row->next != MMA ? row->next : row->op;
+	uint32_t count = 0, first, last;
 	struct nvs_sass_insn_use wrote, reads;
 	struct nvs_sass_insn a, b;
 
-	if (!code_bracket(word, n, pairs->row->op, pairs->row->op,
-			  second == pairs->row->op ? 2 * PAIRS : PAIRS, &first, &last))
+	if (!bracket_of(word, n, row, second == row->op ? 2 * PAIRS : PAIRS, &first, &last))
 		return false;
 	for (uint32_t i = first + 1; i + 1 < last; i++) {
 		code_insn(word[i], &a);
 		code_insn(word[i + 1], &b);
-		if (nvs_sass_insn_op(&a) != pairs->row->op || nvs_sass_insn_op(&b) != second)
+		if (nvs_sass_insn_op(&a) != row->op || nvs_sass_insn_op(&b) != second)
 			continue;
 		nvs_sass_insn_use(&a, NVS_SASS_HOPPER, &wrote);
 		nvs_sass_insn_use(&b, NVS_SASS_HOPPER, &reads);
@@ -224,45 +282,49 @@ static bool find_pairs(const uint64_t (*word)[2], uint32_t n, struct pairs *pair
 			pairs->stall = a.control.write_barrier == 7 ? a.control.stall : 0;
 		pairs->at[count++] = i++;
 	}
-	/* The first pair is left alone, so that all that stands before it is done behind it. */
-	return count == PAIRS && addresses_stand(word, pairs->at[0], last);
+	/* The first is left alone, so that all that stands before it is done behind it. */
+	return count == PAIRS && addresses_stand((const uint64_t(*)[2])word, pairs->at[0], last);
 }
 
 static int patch_pairs(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	struct pairs *pairs = arg;
 
-	if (!find_pairs((const uint64_t(*)[2])word, n, pairs) || !pairs->stall)
+	if (!find_pairs(word, n, pairs) || !pairs->stall)
 		return -1;
-	for (unsigned k = 1; k < PAIRS; k++)
-		code_stall(word[pairs->at[k]], k, k < 3);
+	for (unsigned k = 1; k <= STALLS; k++)
+		code_stall(word[pairs->at[FIRST - 1 + k]], k, k < 3);
 	return 0;
 }
 
+/* Of a step of two that are different, both; for the last one's result nothing waits. */
 static void chain_value(const void *data, double *value, const void *arg)
 {
+	const struct row *row = arg;
 	const uint64_t *cycles = data;
+	double all = (double)cycles[1] - 2 * (double)cycles[0];
 
-	(void)arg;
-	value[0] = ((double)cycles[1] - 2 * (double)cycles[0]) / CHAIN;
+	value[0] = !row->next || row->next == MMA ? all / (CHAIN - 1)
+		   : row->next == row->op	  ? all / (2 * CHAIN - 1)
+						  : 2 * all / (2 * CHAIN - 1);
 	value[1] = (double)cycles[0];
 }
 
-/* Right: as the pair that was left alone. */
+/* Right: as the pair that was left alone and began with the same. */
 static void pair_values(const void *data, double *value, const void *arg)
 {
 	const char *results = (const char *)data + 128;
 
 	(void)arg;
-	for (unsigned k = 1; k < PAIRS; k++)
-		value[k - 1] = memcmp(results, results + 8 * k, 8) == 0;
+	for (unsigned k = FIRST; k < PAIRS; k++)
+		value[k - FIRST] = memcmp(results + 8 * (k % 2), results + 8 * k, 8) == 0;
 }
 
 static void measure_pairs(struct bench_run *run, const struct row *row, uint64_t memory)
 {
 	struct pairs pairs = {.row = row};
 	struct bench_text text = {0};
-	struct code_value value[PAIRS - 1];
+	struct code_value value[STALLS];
 	struct bench_kernel *kernel;
 	char name[64];
 
@@ -274,14 +336,14 @@ static void measure_pairs(struct bench_run *run, const struct row *row, uint64_t
 							.patch = patch_pairs,
 							.arg = &pairs});
 	bench_text_free(&text);
-	for (unsigned k = 1; k < PAIRS; k++) {
+	for (unsigned k = 1; k <= STALLS; k++) {
 		value[k - 1] =
 			(struct code_value){.x = "stall", .unit = "right", .at_x = k, .at_y = NAN};
 		snprintf(value[k - 1].series, sizeof(value[0].series), "%s by stall", row->name);
 	}
 	if (kernel &&
 	    code_measure(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}},
-			 128 + 8 * PAIRS, value, PAIRS - 1, pair_values, NULL)) {
+			 128 + 8 * PAIRS, value, STALLS, pair_values, NULL)) {
 		char of[64];
 		struct bench_point *point;
 
@@ -315,23 +377,24 @@ static void measure_row(struct bench_run *run, const struct row *row, uint64_t m
 	snprintf(value[0].series, sizeof(value[0].series), "%s", row->name);
 	value[1].at_x = (double)(row - rows);
 	code_measure(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}}, 128, value,
-		     2, chain_value, NULL);
+		     2, chain_value, row);
 	bench_kernel_free(run, kernel);
 	if (row->fixed)
 		measure_pairs(run, row, memory);
 }
 
-/* a, x, y, z, w; such that a step's result is not what it began with. */
+/* a, x, y, z, w, and another a; such that a step's result is not what it began with. */
 static void inputs(uint64_t memory, struct bench_run *run, enum type type)
 {
-	static const uint32_t whole[] = {0x12345679, 0x01000193, 0x3c6ef372, 0x51ed270b,
-					 0x0badf00d};
-	static const float single[] = {1.75f, 1.25f, 0.375f, 3.5f, 2.f};
-	static const uint32_t half[] = {0x3f003e00, 0x3d003c80, 0x38003700, 0x42004100, 0x40003f80};
-	static const double twice[] = {1.75, 1.25, 0.375, 3.5, 2};
+	static const uint32_t whole[] = {0x12345679, 0x01000193, 0x3c6ef372,
+					 0x51ed270b, 0x0badf00d, 0x00035a7d};
+	static const float single[] = {1.75f, 1.25f, 0.375f, 3.5f, 2.f, 1.125f};
+	static const uint32_t half[] = {0x3f003e00, 0x3d003c80, 0x38003700,
+					0x42004100, 0x40003f80, 0x41003c40};
+	static const double twice[] = {1.75, 1.25, 0.375, 3.5, 2, 1.125};
 	uint64_t value[32][8] = {{0}};
 
-	for (unsigned k = 0; k < 5; k++)
+	for (unsigned k = 0; k < 6; k++)
 		if (type == F64)
 			memcpy(value[0] + k, twice + k, 8);
 		else
@@ -377,71 +440,89 @@ static const struct published {
 	{"MUFU.RSQ", 14, 14, 15}, {"MUFU.EX2", 14, 14, 15}, {"MUFU.LG2", 14, 14, 15},
 };
 
-/* The least stall from which on all results are right; NAN: none, or not measured at all. */
+/* The least stall from which on all results are right. NAN: there is none; or even 1 is, so that
+ * nobody saw what too small a stall does. */
 static double last_right(const struct bench_series *series)
 {
 	double least = NAN;
 
-	for (unsigned stall = PAIRS - 1; series && stall; stall--) {
+	for (unsigned stall = STALLS; series && stall; stall--) {
 		const struct bench_point *point = code_at(series, stall, NAN);
 
 		if (!point || bench_least(point) < 1)
 			break;
 		least = stall;
 	}
-	return least;
+	return least > 1 ? least : NAN;
 }
 
-static void tell(const struct bench_samples *samples, const char *name,
-		 struct bench_figures *figures, unsigned *agree, unsigned *ways)
+static const struct bench_point *series_at(const struct bench_samples *samples, const char *name,
+					   const char *more)
 {
-	const struct bench_point *point = code_at(bench_find(samples, name), 0, NAN);
-	const struct bench_point *assembled;
-	char other[64];
-	double right;
+	char whole[80];
 
-	if (point)
-		bench_figure_point(figures, name, "chain", bench_find(samples, name), point);
-	snprintf(other, sizeof(other), "%s by stall", name);
-	right = last_right(bench_find(samples, other));
-	if (!isnan(right))
-		bench_figure(figures, name, "last right stall", "cycles", right, right, right, NAN);
-	snprintf(other, sizeof(other), "%s assembler", name);
-	assembled = code_at(bench_find(samples, other), 0, NAN);
-	if (assembled)
-		bench_figure_point(figures, name, "assembler's stall", bench_find(samples, other),
-				   assembled);
-	if (point && assembled && !isnan(right) && !strchr(name, '+')) {
-		bool same = fabs(bench_median(point) - right) < 0.5 &&
-			    right == bench_median(assembled);
+	snprintf(whole, sizeof(whole), "%s%s", name, more);
+	return code_at(bench_find(samples, whole), 0, NAN);
+}
 
-		++*ways;
-		*agree += same;
-		if (!same)
-			bench_note(figures,
-				   "%s: the chain says %.2f, the stall %.0f, the assembler %.0f.",
-				   name, bench_median(point), right, bench_median(assembled));
+static void publish(const char *name, struct bench_figures *figures)
+{
+	for (unsigned k = 0; k < sizeof(published) / sizeof(*published); k++) {
+		const struct published *p = published + k;
+
+		if (strcmp(p->name, name) != 0)
+			continue;
+		if (p->pascal > 0)
+			bench_published(figures, name, "", "P4", p->pascal);
+		bench_published(figures, name, "", "V100", p->volta);
+		bench_published(figures, name, "", "T4", p->turing);
 	}
 }
 
-/* What is alone of a pair: the pair less its second instruction, which has a chain of its own. */
-static void tell_first(const struct bench_samples *samples, const char *name,
-		       struct bench_figures *figures)
+/* By a chain. What is first of a pair: the pair less its second, if that has a chain of its own. */
+static double by_chain(const struct bench_samples *samples, const char *name,
+		       struct bench_figures *figures, char told[64])
 {
 	const char *second = strchr(name, '+');
-	const struct bench_point *both, *one;
-	char first[64];
+	const struct bench_point *all = series_at(samples, name, "");
+	const struct bench_point *one = second ? series_at(samples, second + 1, "") : NULL;
 
-	if (!second)
+	snprintf(told, 64, "%.*s", one ? (int)(second - name) : 63, name);
+	if (!all)
+		return NAN;
+	publish(told, figures);
+	if (!one)
+		bench_figure_point(figures, told, "", bench_find(samples, name), all);
+	else
+		bench_figure(figures, told, "", "cycles", bench_median(all) - bench_median(one),
+			     bench_least(all) - bench_most(one), bench_most(all) - bench_least(one),
+			     all->sm_mhz);
+	return bench_median(all) - (one ? bench_median(one) : 0);
+}
+
+/* The other ways have rows where they say something else. */
+static void tell(const struct bench_samples *samples, const char *name,
+		 struct bench_figures *figures, unsigned *agree, unsigned *ways)
+{
+	char other[80], told[64];
+	double chain = by_chain(samples, name, figures, told), right, set;
+	const struct bench_point *assembled = series_at(samples, name, " assembler");
+
+	snprintf(other, sizeof(other), "%s by stall", name);
+	right = last_right(bench_find(samples, other));
+	if (isnan(chain) || isnan(right) || !assembled || strchr(told, '+'))
 		return;
-	both = code_at(bench_find(samples, name), 0, NAN);
-	one = code_at(bench_find(samples, second + 1), 0, NAN);
-	snprintf(first, sizeof(first), "%.*s", (int)(second - name), name);
-	if (both && one)
-		bench_figure(figures, first, "chain", "cycles",
-			     bench_median(both) - bench_median(one),
-			     bench_least(both) - bench_most(one),
-			     bench_most(both) - bench_least(one), both->sm_mhz);
+	set = bench_median(assembled);
+	++*ways;
+	if (fabs(chain - right) < 0.5 && right == set) {
+		++*agree;
+		return;
+	}
+	bench_figure(figures, told, "last right stall", "cycles", right, right, right, NAN);
+	bench_figure(figures, told, "assembler's stall", "cycles", set, set, set, NAN);
+	bench_note(figures,
+		   "%s: the chain says %.2f, the last right stall %.0f, the assembler %.0f.", told,
+		   chain, right, set);
 }
 
 static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -450,22 +531,14 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	unsigned agree = 0, ways = 0;
 
 	(void)gpu;
-	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++)
 		tell(samples, rows[k].name, figures, &agree, &ways);
-		tell_first(samples, rows[k].name, figures);
-	}
-	for (unsigned k = 0; k < sizeof(published) / sizeof(*published); k++) {
-		const struct published *p = published + k;
-
-		if (!bench_find(samples, p->name))
-			continue;
-		if (p->pascal > 0)
-			bench_published(figures, p->name, "chain", "P4", p->pascal);
-		bench_published(figures, p->name, "chain", "V100", p->volta);
-		bench_published(figures, p->name, "chain", "T4", p->turing);
-	}
 	if (ways)
-		bench_note(figures, "All three ways agree for %u of %u instructions.", agree, ways);
+		bench_note(
+			figures,
+			"Of chains; for %u of %u the last right stall and the assembler's say the "
+			"same.",
+			agree, ways);
 }
 
 BENCH(bench_latencies) = {

@@ -86,7 +86,7 @@ static void patched(const uint8_t *data, size_t size)
 	EXPECT(bench_read_back(&c, &code, data, size, why) && found == 4);
 	EXPECT(!nvs_cubin_open(&cubin, c.data, c.size) &&
 	       !nvs_cubin_functions(&cubin, &nvs_sass_heap, &functions));
-	EXPECT(functions.n == 1 && functions.function[0].registers == 128);
+	EXPECT(functions.n == 1 && functions.function[0].registers == 130);
 	for (size_t i = 0; i < functions.function[0].size / 16; i++) {
 		struct nvs_sass_insn insn;
 

@@ -48,10 +48,17 @@ static bool asked(const struct probe_options *o, const struct bench *b)
 
 static int list(const struct probe_options *o)
 {
-	for (const struct bench *const *b = bench_list; *b; b++)
-		if (!o->nnames || asked(o, *b))
-			printf("%-22s %-4s %s%s\n", (*b)->name, (*b)->number, (*b)->what,
-			       (*b)->slow ? " (when named)" : "");
+	for (const struct bench *const *b = bench_list; *b; b++) {
+		struct bench_text text = {NULL, 0, 0};
+
+		if (o->nnames && !asked(o, *b))
+			continue;
+		bench_say(&text, "%s%s%s%s: %s%s", (*b)->name, *(*b)->number ? " (" : "",
+			  (*b)->number, *(*b)->number ? ")" : "", (*b)->what,
+			  (*b)->slow ? " (when named)" : "");
+		probe_print_wrapped(text.data);
+		bench_text_free(&text);
+	}
 	if (fflush(stdout) || ferror(stdout))
 		probe_die("cannot write the list");
 	return 0;

@@ -165,7 +165,8 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 				 series->x);
 			bench_figure_point(figures, series->name, parameter, series,
 					   &series->point[k]);
-			bench_detail(figures, k && k < series->n - 1);
+			bench_detail(figures, k && (k < series->n - 1 ||
+						    !strcmp(series->name, "barrier of a warp")));
 			kept++;
 		}
 		if (kept > 1)

@@ -181,6 +181,8 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 					 series->point[k].x);
 			bench_figure_point(figures, series->name, parameter, series,
 					   &series->point[k]);
+			/* What the host waits is the machine's more than the GPU's. */
+			bench_detail(figures, !strncmp(series->name, "host", 4));
 		}
 	}
 	if (plain && dependent && plain->n && dependent->n && plain->point[0].n &&

@@ -232,8 +232,9 @@ static void print_json(const struct bench_figures *f)
 		json_number("max", r->most);
 		putchar(',');
 		json_number("sm_mhz", r->sm_mhz);
-		printf(",\"below_boost\":%s,",
-		       bench_below_boost(&f->gpu, r->sm_mhz) ? "true" : "false");
+		printf(",\"below_boost\":%s,\"detail\":%s,",
+		       bench_below_boost(&f->gpu, r->sm_mhz) ? "true" : "false",
+		       r->detail ? "true" : "false");
 		json_words("gpu", f->gpu.name);
 		putchar('}');
 	}

@@ -9,9 +9,9 @@ import os
 import shutil
 
 RUN_S = 300
-TIMES = ("cycles", "ns", "us", "ms", "s")
-STEADY_TIMES = 0.03
-STEADY = 0.05
+# What medians of two runs may be apart: a share, and at the least what clocks cannot tell.
+STEADY = {"cycles": (0.03, 0.5), "ns": (0.03, 64), "us": (0.03, 0.064), "ms": (0.03, 0), "s": (0.03, 0)}
+OTHERS = (0.05, 0)
 # Benchmark, ncu's metric of the same traffic, bytes each; the unit of ours: per second, or per clock of an SM.
 COUNTERS = [
     ("global-bandwidth", "dram__bytes.sum.per_second", 1),
@@ -45,7 +45,7 @@ def steady(suite, name):
         if not told.get("rows"):
             row.wrong.append("no figures")
             return row
-        runs.append({key_of(r): r for r in told["rows"] if r["value"] is not None})
+        runs.append({key_of(r): r for r in told["rows"] if r["value"] is not None and not r["detail"]})
         row.wrong += [f"{m['benchmark']}: {m['text']}" for m in told["missing"] if "refused" in m["text"]][:3]
         again = json.loads(bench(suite, name, [f"--load={samples}", "--format=json"], row) or "{}")
         if again.get("rows") != told["rows"]:
@@ -53,11 +53,13 @@ def steady(suite, name):
     worst = {"times": 0.0, "others": 0.0}
     for key in runs[0]:
         values = [run[key]["value"] for run in runs if key in run]
-        apart = (max(values) - min(values)) / abs(min(values)) if min(values) else 0.0
-        kind = "times" if key[3] in TIMES else "others"
-        worst[kind] = max(worst[kind], apart)
-        if len(values) < 3 or apart > (STEADY_TIMES if kind == "times" else STEADY):
-            row.wrong.append(f"{' '.join(key)}: {len(values)} runs, {apart * 100:.1f} % apart")
+        share, least = STEADY.get(key[3], OTHERS)
+        apart, low = max(values) - min(values), min(map(abs, values))
+        if apart > least and low:
+            kind = "times" if key[3] in STEADY else "others"
+            worst[kind] = max(worst[kind], apart / low)
+        if len(values) < 3 or apart > max(share * low, least):
+            row.wrong.append(f"{' '.join(key)}: {len(values)} runs, {', '.join(f'{v:.4g}' for v in values)}")
     below = [r for r in runs[0].values() if r["below_boost"]]
     row.notes.append(f"{len(runs[0])} figures, three runs within {worst['times'] * 100:.1f} % (times) and "
                      f"{worst['others'] * 100:.1f} % (others); {len(below)} below boost")

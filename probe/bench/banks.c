@@ -80,8 +80,7 @@ static void measure(struct bench_run *run)
 				      &(struct bench_code){.name = plans[i].name,
 							   .body = text.data,
 							   .threads = 32,
-							   /* two of the count are no thread's */
-							   .minregs = REGISTERS + 2,
+							   .minregs = REGISTERS,
 							   .patch = patch,
 							   .arg = (void *)(uintptr_t)(plans + i)});
 		bench_text_free(&text);

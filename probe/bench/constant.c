@@ -1,36 +1,63 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Constant caches: a chase through 64 KiB of constants by one thread, over growing footprints; what
- * 32 lanes cost that read k different words; and whether code drives constants out of the cache
- * that both may share (M14): the constants are read, code is run, and they are read again. About 1
- * s.
+ * Constant caches: a chase through 64 KiB of constants by one thread, over growing footprints; the
+ * first pass of a launch, of one SM and then of all others in turn, which find what those before
+ * them left in caches that they share; what 32 lanes cost that read k different words; and whether
+ * code drives constants out of the cache that both may share (M14): the constants are read, code is
+ * run, and they are read again. About 1 s.
  *
- * Each line of 64 bytes has eight words that name the line so many steps further (64 bytes, 128 ...
- * 8 KiB) and eight that name themselves. The table is the module's only constants, so it begins at
- * 0.
+ * What the constants are is written by the host: each word of a chain names the next one's place.
+ * They are the module's only ones, so they begin at 0.
  */
 #include "probe/bench/timed.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
 	SIZE = 65536,
 	LINE = 64,
-	LEAST = 512, /* steps timed at the least */
+	FAR = 256,
+	FINE = 4096, /* bytes up to which a line more is looked at each time */
+	STEPS = 1024, /* of a chase */
 	CODE = 16384, /* FFMAs behind the constants: 256 KiB */
 	STEP = 256, /* of them: 4 KiB */
 	HELD = 16384, /* bytes of constants that code is to drive out: beyond the first level */
+	TURN = 1u << 22, /* polls for one's turn at the most */
 };
+static const char declared[] = ".visible .const .align 256 .u32 table[16384];\n";
 
-static void table(struct bench_text *t)
+/* Words STEP bytes apart name each other round and round in the first BYTES; STEP 0: each names
+ * itself. */
+static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint32_t bytes,
+			uint32_t step)
 {
-	bench_say(t, ".const .align 256 .u32 table[%d] = {", SIZE / 4);
-	for (uint32_t at = 0; at < SIZE; at += 4) {
-		uint32_t word = at % LINE / 4;
+	int (*module_of)(void **,
+			 void *) = (int (*)(void **, void *))bench_driver(run, "cuFuncGetModule");
+	int (*global)(uint64_t *, size_t *, void *, const char *) =
+		(int (*)(uint64_t *, size_t *, void *, const char *))bench_driver(
+			run, "cuModuleGetGlobal_v2");
+	uint32_t *table;
+	uint64_t at = 0;
+	size_t size = 0;
+	void *module;
+	bool done;
 
-		bench_say(t, "%s%u", at ? "," : "", word < 8 ? (at + (LINE << word)) % SIZE : at);
+	if (bench_dry(run))
+		return true;
+	table = calloc(1, SIZE);
+	if (!table || !module_of || !global || module_of(&module, bench_function(kernel)) ||
+	    global(&at, &size, module, "table") || size != SIZE) {
+		bench_missing(bench_samples(run), "the constants' place is not told");
+		free(table);
+		return false;
 	}
-	bench_say(t, "};\n");
+	for (uint32_t k = 0; k < SIZE; k += 4)
+		table[k / 4] = step ? (k + step) % bytes : k;
+	done = bench_write(run, at, table, SIZE);
+	free(table);
+	return done;
 }
 
 /* N steps from START on; the next chase's start hangs on what this one found (ZERO is 0), or the
@@ -44,23 +71,24 @@ static void chase(struct bench_text *t, const char *label)
 		  label, label);
 }
 
-/* Once untimed, then arg2 times: from arg0 on arg1 steps each. */
+static const char variables[] =
+	".reg .u32 a, i, n, start, sum, zero; .reg .u64 c<3>, base; .reg .pred p;\n"
+	"cvt.u32.u64 start, %b_arg0; cvt.u32.u64 n, %b_arg1; cvt.u32.u64 zero, %b_arg4;\n"
+	"mov.u32 sum, 0; mov.u64 base, table;\n";
+
+/* From arg0 on arg1 steps, once untimed unless arg2, then timed; arg3: lanes are on so many words.
+ */
 static void chase_body(struct bench_text *t)
 {
-	bench_say(t, ".reg .u32 a, i, j, n, start, sum, zero; .reg .u64 c<3>, base; .reg .pred p;\n"
-		     "cvt.u32.u64 start, %%b_arg0; cvt.u32.u64 zero, %%b_arg4; cvt.u32.u64 n, "
-		     "%%b_arg1; mov.u32 sum, 0;\n"
-		     "cvt.u32.u64 j, %%b_arg2; mov.u64 base, table;\n"
-		     "setp.ne.u64 p, %%b_arg3, 0;\n@!p bra alike;\n"
-		     /* arg3 words that name themselves, a lane its own of them */
-		     "cvt.u32.u64 a, %%b_arg3; rem.u32 a, %%b_lane, a; shr.u32 i, a, 3;\n"
-		     "and.b32 a, a, 7; shl.b32 i, i, 6; shl.b32 a, a, 2; add.u32 a, a, 32;\n"
-		     "add.u32 start, a, i;\nalike:\n");
+	bench_say(t,
+		  "%ssetp.ne.u64 p, %%b_arg3, 0;\n@!p bra alike;\n"
+		  "cvt.u32.u64 a, %%b_arg3; rem.u32 a, %%b_lane, a; shl.b32 start, a, 2;\nalike:\n"
+		  "setp.ne.u64 p, %%b_arg2, 0;\n@p bra cold;\n",
+		  variables);
 	chase(t, "warm");
-	bench_say(t, "mov.u64 c0, %%clock64;\npass:\n");
+	bench_say(t, "cold:\nmov.u64 c0, %%clock64;\n");
 	chase(t, "timed");
-	bench_say(t, "sub.u32 j, j, 1; setp.ne.u32 p, j, 0;\n@p bra pass;\n"
-		     "st.volatile.global.u32 [%%b_data+16], sum;\n" /* the last one has come */
+	bench_say(t, "st.volatile.global.u32 [%%b_data+16], sum;\n" /* the last one has come */
 		     "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
 		     "st.volatile.global.u64 [%%b_data], c2; st.volatile.global.u64 [%%b_data+8], "
 		     "base;\n");
@@ -74,54 +102,182 @@ static void per_step(const void *data, double *value, const void *arg)
 }
 
 static bool one(struct bench_run *run, struct bench_kernel *kernel, const char *series,
-		const char *x, double at, const uint64_t arg[4])
+		const char *x, double at, uint64_t steps, bool cold, uint64_t words)
 {
 	struct code_value value = {.x = x, .unit = "cycles", .at_x = at, .at_y = NAN};
-	struct bench_launch launch = {.block = 32, .arg = {arg[0], arg[1], arg[2], arg[3]}};
+	struct bench_launch launch = {.block = 32, .arg = {0, steps, cold, words}};
 
 	snprintf(value.series, sizeof(value.series), "%s", series);
 	return code_measure(run, kernel, &launch, 24, &value, 1, per_step,
-			    &(double){(double)(arg[1] * arg[2])});
+			    &(double){(double)steps});
 }
 
 static void footprints(struct bench_run *run, struct bench_kernel *kernel, const char *series,
-		       unsigned word)
+		       uint32_t step)
 {
-	uint32_t step = LINE << word;
+	double size = 4 * LINE;
 
-	/* Of a shorter pass its own beginning and end would be most. */
-	for (double size = 16.0 * step; size <= SIZE; size *= sqrt(2)) {
-		uint64_t n = (uint64_t)(size + 0.5) / step;
-		uint64_t arg[4] = {4 * word, n, (LEAST + n - 1) / n, 0};
+	while (size <= SIZE) {
+		uint32_t bytes = ((uint32_t)(size + 0.5) + step - 1) / step * step;
 
-		if (!one(run, kernel, series, "bytes", (double)(n * step), arg))
+		if (!write_table(run, kernel, bytes, step) ||
+		    !one(run, kernel, series, "bytes", bytes, STEPS, false, 0))
 			return;
+		size = size < FINE ? bytes + step : size * sqrt(2);
 	}
 }
 
-static void measure(struct bench_run *run)
+/* Blocks, one an SM, make a first pass each, one after the other. */
+static void turns_body(struct bench_text *t)
 {
-	struct bench_text text = {0}, declared = {0};
+	bench_say(t,
+		  "%s.reg .u64 flag, to;\n.reg .u32 got;\nadd.u64 flag, %%b_data, 65536;\n"
+		  "mad.wide.u32 to, %%b_ctaid, 16, %%b_data;\nmov.u32 i, 0;\n"
+		  "turn:\nld.volatile.global.u32 got, [flag]; add.u32 i, i, 1;\n"
+		  "setp.ne.u32 p, got, %%b_ctaid; setp.lt.and.u32 p, i, %u, p;\n@p bra turn;\n"
+		  "mov.u64 c0, %%clock64;\n",
+		  variables, TURN);
+	chase(t, "first");
+	bench_say(t, "st.volatile.global.u32 [to+8], sum;\n"
+		     "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
+		     "st.volatile.global.u64 [to], c2; st.volatile.global.u32 [to+12], %%b_smid;\n"
+		     "membar.gl; add.u32 i, %%b_ctaid, 1; st.volatile.global.u32 [flag], i;\n"
+		     "setp.ne.u64 p, base, 0;\n@p st.volatile.global.u64 [to], base;\n");
+}
+
+/* NAN for all where blocks shared an SM. */
+static void by_turn(const void *data, double *value, const void *arg)
+{
+	const uint32_t(*block)[4] = data, sms = *(const uint32_t *)arg;
+	bool seen[1024] = {false}, twice = false;
+
+	for (uint32_t k = 0; k < sms; k++) {
+		twice |= block[k][3] >= 1024 || seen[block[k][3] & 1023];
+		seen[block[k][3] & 1023] = true;
+		value[k] = ((double)block[k][0] + 4294967296.0 * block[k][1]) / (SIZE / FAR);
+	}
+	for (uint32_t k = 0; k < sms && twice; k++)
+		value[k] = NAN;
+}
+
+static void turns(struct bench_run *run)
+{
+	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
+	struct code_value *value;
+	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	table(&declared);
-	chase_body(&text);
-	kernel = bench_kernel(run, &(struct bench_code){.name = "constant-chase",
-							.declared = declared.data,
+	turns_body(&text);
+	kernel = bench_kernel(run, &(struct bench_code){.name = "constant-turns",
+							.declared = declared,
 							.body = text.data,
 							.threads = 32,
 							.expect = {{0x182, 1, 4}}});
 	bench_text_free(&text);
-	bench_text_free(&declared);
+	value = calloc(sms + 1, sizeof(*value));
+	for (uint32_t k = 0; value && k < sms; k++)
+		value[k] = (struct code_value){.series = "first pass by turn",
+					       .x = "turn",
+					       .unit = "cycles",
+					       .at_x = k,
+					       .at_y = NAN};
+	if (value && kernel && sms <= 1024 && write_table(run, kernel, SIZE, FAR))
+		code_measure(
+			run, kernel,
+			&(struct bench_launch){.grid = sms, .block = 1, .arg = {0, SIZE / FAR}},
+			65536 + 4, value, sms, by_turn, &sms);
+	free(value);
+	bench_kernel_free(run, kernel);
+}
+
+static void measure(struct bench_run *run)
+{
+	struct bench_text text = {0};
+	struct bench_kernel *kernel;
+	bool more;
+
+	chase_body(&text);
+	kernel = bench_kernel(run, &(struct bench_code){.name = "constant-chase",
+							.declared = declared,
+							.body = text.data,
+							.threads = 32,
+							.expect = {{0x182, 1, 4}}});
+	bench_text_free(&text);
 	if (!kernel)
 		return;
-	footprints(run, kernel, "step 64", 0);
-	footprints(run, kernel, "step 256", 2);
-	for (uint64_t k = 1; k <= 32; k++)
-		if (!one(run, kernel, "words of a warp", "words", (double)k,
-			 (uint64_t[4]){0, LEAST, 1, k}))
-			break;
+	footprints(run, kernel, "step 64", LINE);
+	footprints(run, kernel, "step 256", FAR);
+	if (write_table(run, kernel, SIZE, FAR))
+		one(run, kernel, "first pass", "bytes", SIZE, SIZE / FAR, true, 0);
+	more = write_table(run, kernel, SIZE, 0);
+	for (uint64_t k = 1; more && k <= 32; k++)
+		more = one(run, kernel, "words of a warp", "words", (double)k, STEPS, false, k);
 	bench_kernel_free(run, kernel);
+	turns(run);
+}
+
+/* Levels of a chase; of the longest chase that level 1 holds, and one line more, how many lines
+ * were missed. What level 2 takes, or NAN. */
+static double derive_levels(const struct bench_series *series, struct bench_figures *figures)
+{
+	struct bench_plateau p[4];
+	uint32_t n = bench_plateaus(series, 0.15, 2, p, 4);
+
+	bench_picture(figures, "constant", "Latency of constants by footprint", series, true,
+		      false);
+	for (uint32_t i = 0; i < n; i++) {
+		char level[32];
+
+		if (!(p[i].value > 0))
+			return NAN;
+		snprintf(level, sizeof(level), "level %u", i + 1);
+		bench_figure(figures, level, series->name, "cycles", p[i].value, NAN, NAN, NAN);
+		snprintf(level, sizeof(level), "level %u holds", i + 1);
+		if (i + 1 < n)
+			bench_figure(figures, level, series->name, "bytes", p[i].to, p[i].to,
+				     series->point[p[i].last + 1].x, NAN);
+	}
+	if (n < 2)
+		return NAN;
+	if (p[0].to < FINE && !strcmp(series->name, "step 64")) {
+		const struct bench_point *more = series->point + p[0].last + 1;
+		double lines = more->x / LINE;
+
+		bench_figure(figures, "missed, one line too many", series->name, "lines",
+			     lines * (bench_median(more) - p[0].value) / (p[1].value - p[0].value),
+			     NAN, lines, NAN);
+	}
+	return p[1].value;
+}
+
+/* SECOND: cycles of level 2. */
+static void derive_turns(const struct bench_series *series, double first, double second,
+			 struct bench_figures *figures)
+{
+	double *value = calloc(series->n + 1, sizeof(*value)), least = INFINITY, most = 0;
+	uint32_t n = 0, shared = 0;
+
+	for (uint32_t i = 1; value && i < series->n; i++) {
+		double v = bench_median(series->point + i);
+
+		if (!(v > 0))
+			continue;
+		value[n++] = v;
+		least = fmin(least, v);
+		most = fmax(most, v);
+		shared += v < (first + second) / 2;
+	}
+	if (n) {
+		bench_figure(figures, "first pass behind other SMs'", "step 256", "cycles",
+			     code_middle(value, n), least, most, NAN);
+		bench_note(
+			figures,
+			shared ? "%u of %u SMs find in level 2 what another SM read: they share it."
+			       : "%u of %u SMs find in level 2 what another SM read: each has its "
+				 "own.",
+			shared, n);
+	}
+	free(value);
 }
 
 static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -129,29 +285,19 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 {
 	static const char *const names[] = {"step 64", "step 256"};
 	const struct bench_series *words = bench_find(samples, "words of a warp");
-	double slope = NAN, intercept;
+	const struct bench_series *turn = bench_find(samples, "first pass by turn");
+	const struct bench_series *pass = bench_find(samples, "first pass");
+	const struct bench_point *first = code_at(pass, SIZE, NAN);
+	double second = NAN, slope = NAN, intercept;
 
 	(void)gpu;
-	for (unsigned k = 0; k < 2; k++) {
-		const struct bench_series *series = bench_find(samples, names[k]);
-		struct bench_plateau plateau[5];
-		uint32_t n = series ? bench_plateaus(series, 0.15, 2, plateau, 5) : 0;
-
-		if (series)
-			bench_picture(figures, "constant", "Latency of constants by footprint",
-				      series, true, false);
-		for (uint32_t i = 0; i < n; i++) {
-			char level[48];
-
-			if (!(plateau[i].value > 0))
-				continue;
-			snprintf(level, sizeof(level), "constants, %s, level %u", names[k], i + 1);
-			bench_figure(figures, level, "", "cycles", plateau[i].value, NAN, NAN, NAN);
-			if (i + 1 < n)
-				bench_figure(figures, level, "size", "bytes", plateau[i].to,
-					     plateau[i].to, plateau[i + 1].from, NAN);
-		}
-	}
+	for (unsigned k = 0; k < 2; k++)
+		if (bench_find(samples, names[k]))
+			second = derive_levels(bench_find(samples, names[k]), figures);
+	if (first)
+		bench_figure_point(figures, "first pass of a launch", "step 256", pass, first);
+	if (first && turn && second < bench_median(first))
+		derive_turns(turn, bench_median(first), second, figures);
 	if (!words || !code_at(words, 1, NAN))
 		return;
 	bench_line(words, &slope, &intercept);
@@ -207,19 +353,21 @@ static void scans(const void *data, double *value, const void *arg)
 
 static void measure_between(struct bench_run *run)
 {
-	struct bench_text text = {0}, declared = {0};
+	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	table(&declared);
 	between_body(&text);
 	kernel = bench_kernel(run,
 			      &(struct bench_code){.name = "constant-code",
-						   .declared = declared.data,
+						   .declared = declared,
 						   .body = text.data,
 						   .threads = 32,
 						   .expect = {{0x182, 3, 6}, {0x023, CODE, CODE}}});
 	bench_text_free(&text);
-	bench_text_free(&declared);
+	if (kernel && !write_table(run, kernel, SIZE, LINE)) {
+		bench_kernel_free(run, kernel);
+		return;
+	}
 	for (uint32_t kib = 0; kernel && kib <= CODE / 64; kib += 4) {
 		struct code_value value[3] = {
 			{"first", "code bytes", NULL, "cycles", 0, NAN},
@@ -280,6 +428,9 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 		     NAN, NAN);
 	bench_figure(figures, "code that drives constants out", "90 %", "KiB", to / 1024, NAN, NAN,
 		     NAN);
+	bench_note(figures,
+		   "Code and constants share a cache: %.0f KiB of code drive constants out.",
+		   from / 1024);
 }
 
 BENCH(bench_constant_icache) = {

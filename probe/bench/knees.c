@@ -51,7 +51,7 @@ uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_
 			struct bench_plateau *plateau, uint32_t most)
 {
 	double *v = get(series->n), *own = get(series->n);
-	uint32_t *at = malloc((series->n + 1) * sizeof(*at)), n = 0, found = 0;
+	uint32_t *at = malloc((series->n + 1) * sizeof(*at)), n = 0, found = 0, begin = 0;
 
 	if (!at)
 		probe_die("out of memory");
@@ -74,14 +74,17 @@ uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_
 		}
 		p = (struct bench_plateau){series->point[at[i]].x, series->point[at[i + k - 1]].x,
 					   middle(v + i, k, own), at[i], at[i + k - 1]};
-		i += k;
 		if (last && alike(last->value, p.value, share)) {
+			i += k;
 			last->to = p.to;
 			last->last = p.last;
+			last->value = middle(v + begin, i - begin, own);
 			continue;
 		}
 		if (found == most)
 			break;
+		begin = i;
+		i += k;
 		plateau[found++] = p;
 	}
 	free(at);

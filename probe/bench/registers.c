@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * M16: limits of registers. Kernels that keep more and more words alive are assembled, and what
- * their code names (the highest R and UR) is held against the count in their header; that count is
- * changed then, and the driver asked what it makes of it: nothing is launched. About 0.2 s.
+ * their code names (R and UR, up to the highest) is held against the count in their header. Then
+ * that count is changed and the kernel launched, from few to more than there can be. About 0.3 s.
  */
 #include "probe/bench/timed.h"
 #include "sass/sass.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 16, MOST = 224, STEP = 16, NUM_REGS = 4 /* CU_FUNC_ATTRIBUTE_NUM_REGS */ };
-static const uint32_t asked[] = {24, 40, 64, 128, 254, 255, 256, 257, 320};
+enum { LEAST = 16, MOST = 224, STEP = 16 };
+static const uint32_t asked[] = {40, 64, 128, 254, 255, 256, 257, 320};
 enum { ASKED = sizeof(asked) / sizeof(*asked) };
 
 /* N words are there at once; the arguments are the warp's, so uniform registers hold them. */
@@ -112,33 +112,56 @@ static bool set_count(uint8_t *data, size_t size, uint32_t count)
 	return can;
 }
 
-/* What the driver says that a function has whose count is COUNT; 0: it does not take it. */
-static double told(struct bench_run *run, const void *data)
+/* One warp of it: 1 it ran, 0 it was not loaded or not launched, -1 it failed, and CUDA with it;
+ * NAN where nothing can be asked. */
+static double ran(struct bench_run *run, const void *data)
 {
 	int (*load)(void **, const void *) =
 		(int (*)(void **, const void *))bench_driver(run, "cuModuleLoadData");
 	int (*get)(void **, void *, const char *) =
 		(int (*)(void **, void *, const char *))bench_driver(run, "cuModuleGetFunction");
-	int (*attribute)(int *, int, void *) =
-		(int (*)(int *, int, void *))bench_driver(run, "cuFuncGetAttribute");
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		      void *, void **, void **) =
+		(int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+			 unsigned, void *, void **, void **))bench_driver(run, "cuLaunchKernel");
+	int (*wait)(void) = (int (*)(void))bench_driver(run, "cuCtxSynchronize");
 	int (*unload)(void *) = (int (*)(void *))bench_driver(run, "cuModuleUnload");
-	void *module, *function;
-	int value = 0;
+	uint64_t argument[9] = {bench_data(run)};
+	void *module, *function, *parameter[9];
+	double value = 0;
 
-	if (!load || !get || !attribute || !unload)
+	if (!load || !get || !launch || !wait || !unload)
 		return NAN;
+	for (int i = 0; i < 9; i++)
+		parameter[i] = argument + i;
 	if (load(&module, data))
 		return 0;
-	if (get(&function, module, "bench") || attribute(&value, NUM_REGS, function))
-		value = 0;
-	unload(module);
+	if (!get(&function, module, "bench") &&
+	    !launch(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameter, NULL))
+		value = wait() ? -1 : 1;
+	if (value >= 0)
+		unload(module);
 	return value;
 }
 
-static void ask(struct bench_run *run, const void *data, size_t size)
+/* Last of all: what fails leaves nothing to go on with. */
+static void ask(struct bench_run *run)
 {
-	uint8_t *copy = malloc(size);
+	struct bench_text text = {0};
+	struct bench_kernel *kernel;
+	const void *data;
+	uint8_t *copy;
+	size_t size;
 
+	body(&text, LEAST);
+	kernel = bench_kernel(
+		run, &(struct bench_code){
+			     .name = "counts", .body = text.data, .threads = 32, .bare = true});
+	bench_text_free(&text);
+	if (!kernel)
+		return;
+	data = bench_kernel_cubin(kernel, &size);
+	copy = malloc(size);
 	for (unsigned i = 0; copy && i < ASKED; i++) {
 		double value;
 
@@ -147,14 +170,17 @@ static void ask(struct bench_run *run, const void *data, size_t size)
 			bench_missing(bench_samples(run), "the count in a cubin was not found");
 			break;
 		}
-		value = told(run, copy);
+		value = ran(run, copy);
 		if (!isnan(value))
-			bench_value(bench_point(bench_series(bench_samples(run), "driver",
-							     "counted", NULL, "registers"),
+			bench_value(bench_point(bench_series(bench_samples(run), "ran", "counted",
+							     NULL, "launches"),
 						asked[i], NAN),
 				    value);
+		if (value < 0)
+			break;
 	}
 	free(copy);
+	bench_kernel_free(run, kernel);
 }
 
 static void measure(struct bench_run *run)
@@ -175,82 +201,85 @@ static void measure(struct bench_run *run)
 			continue;
 		data = bench_kernel_cubin(kernel, &size);
 		read_counts(run, data, size, n);
-		if (n == LEAST)
-			ask(run, data, size);
 		bench_kernel_free(run, kernel);
 	}
+	ask(run);
 }
 
-/* Of the driver's answers: the highest count that it took, the lowest that it did not. */
+/* The highest count with which a kernel ran, and what became of the next. */
 static void limits(const struct bench_samples *samples, struct bench_figures *figures)
 {
-	const struct bench_series *driver = bench_find(samples, "driver");
-	double most = NAN, refused = NAN;
+	const struct bench_series *all = bench_find(samples, "ran");
+	double most = NAN, next = NAN;
+	bool failed = false;
 
-	for (uint32_t i = 0; driver && i < driver->n; i++) {
-		const struct bench_point *p = driver->point + i;
+	for (uint32_t i = 0; all && i < all->n; i++) {
+		const struct bench_point *p = all->point + i;
 
 		if (p->n && bench_median(p) > 0)
 			most = fmax(most, p->x);
-		else if (p->n)
-			refused = fmin(refused, p->x);
+		else if (p->n && isnan(next)) {
+			next = p->x;
+			failed = bench_median(p) < 0;
+		}
 	}
 	if (isnan(most)) /* none: then it was not the count */
 		return;
-	bench_figure(figures, "count that the driver takes", "highest asked", "registers", most,
-		     most, most, NAN);
-	if (refused > most)
-		bench_note(figures, "The driver refuses a count of %.0f and more, and takes %.0f.",
-			   refused, most);
-	else if (isnan(refused))
-		bench_note(figures, "The driver takes each count that it was asked for.");
+	bench_figure(figures, "count with which a kernel runs", "most", "registers", most, most,
+		     most, NAN);
+	if (!isnan(next))
+		bench_note(figures, "With a count of %.0f a kernel %s.", next,
+			   failed ? "fails" : "is refused");
+	else
+		bench_note(figures, "Neither the driver nor the GPU refuses a count of %.0f.",
+			   most);
 }
 
 static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
 		   struct bench_figures *figures)
 {
+	static const char *const name[] = {"counted", "R named", "UR named"};
 	const struct bench_series *counted = bench_find(samples, "counted");
-	uint32_t n = 0, with = 0, least = 0;
-	double above = 0;
+	double above_least = INFINITY, above_most = -INFINITY;
+	const struct bench_point *p[3] = {NULL};
 
 	(void)gpu;
 	for (uint32_t i = 0; counted && i < counted->n; i++) {
-		double x = counted->point[i].x;
-		const struct bench_point *all = code_at(counted, x, NAN);
-		const struct bench_point *r = code_at(bench_find(samples, "R named"), x, NAN);
-		const struct bench_point *ur = code_at(bench_find(samples, "UR named"), x, NAN);
+		double x = counted->point[i].x, above;
 		char words[32];
 
-		if (!all || !r)
+		for (unsigned k = 0; k < 3; k++)
+			p[k] = code_at(bench_find(samples, name[k]), x, NAN);
+		if (!p[0] || !p[1])
 			continue;
 		snprintf(words, sizeof(words), "%.0f words alive", x);
-		bench_figure_point(figures, "counted", words, counted, all);
-		bench_detail(figures, true);
-		bench_figure_point(figures, "R named", words, bench_find(samples, "R named"), r);
-		bench_detail(figures, true);
-		if (!ur)
-			continue;
-		bench_figure_point(figures, "UR named", words, bench_find(samples, "UR named"), ur);
-		bench_detail(figures, true);
-		n++;
-		with += bench_median(all) >= bench_median(r) + bench_median(ur);
-		least += bench_median(all) >= bench_median(r);
-		above = fmax(above, bench_median(all) - bench_median(r));
+		for (unsigned k = 0; k < 3; k++)
+			if (p[k]) {
+				bench_figure_point(figures, name[k], words,
+						   bench_find(samples, name[k]), p[k]);
+				bench_detail(figures, x != MOST);
+			}
+		above = bench_median(p[0]) - bench_median(p[1]);
+		above_least = fmin(above_least, above);
+		above_most = fmax(above_most, above);
 	}
-	if (n && with == n)
-		bench_note(figures, "The count has room for the uniform registers too.");
-	else if (n && least == n)
+	if (isfinite(above_least)) {
+		bench_figure(figures, "counted above those named", "", "registers", above_least,
+			     above_least, above_most, NAN);
 		bench_note(figures,
-			   "The count leaves uniform registers out: it is %.0f above those of "
-			   "threads at the most.",
-			   above);
+			   above_least == above_most && p[2]
+				   ? "The count is of R alone, with %.0f that no thread "
+				     "may name; UR are not in it."
+				   : "The count is at least %.0f above the R that are named.",
+			   above_least);
+	}
 	limits(samples, figures);
 }
 
 BENCH(bench_registers) = {
 	.name = "registers",
 	.number = "M16",
-	.what = "registers that code names, that its header counts, and that the driver takes",
+	.what = "registers that code names, that its header counts, and that run",
 	.measure = measure,
 	.derive = derive,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What benchmarks of instructions share: finding timed code, changing its words, keeping values. */
 #include "probe/bench/timed.h"
+#include "probe/table.h"
 #include "sass/sass.h"
 #include <math.h>
 #include <stdlib.h>
@@ -50,6 +51,18 @@ void code_reuse(uint64_t word[2], unsigned mask)
 {
 	word[1] &= ~(0xfull << 58);
 	word[1] |= (uint64_t)(mask & 15) << 58;
+}
+
+void code_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned wait)
+{
+	word[1] &= ~(0xfffull << 46);
+	word[1] |= (uint64_t)(write & 7) << 46 | (uint64_t)(read & 7) << 49 |
+		   (uint64_t)(wait & 0x3f) << 52;
+}
+
+double code_middle(double *value, uint32_t n)
+{
+	return probe_median(value, n);
 }
 
 bool code_measure(struct bench_run *run, struct bench_kernel *kernel,

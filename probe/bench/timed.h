@@ -19,6 +19,8 @@ bool code_bracket(const uint64_t (*word)[2], uint32_t n, uint16_t op, uint16_t a
  */
 void code_stall(uint64_t word[2], unsigned stall, bool yield);
 void code_reuse(uint64_t word[2], unsigned mask);
+/* Barriers that it sets, 7 none, and a mask of those that it waits for. */
+void code_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned wait);
 
 /* One of the values that each launch gives. */
 struct code_value {
@@ -40,6 +42,9 @@ void code_stores(struct bench_text *text, const char *name, unsigned n, unsigned
 
 /* The point of a series at x (and y unless NAN); NULL: none, or without a sample above zero. */
 const struct bench_point *code_at(const struct bench_series *series, double x, double y);
+
+/* The median of N values, which it sorts. */
+double code_middle(double *value, uint32_t n);
 
 /* N segments, each of them COUNT FFMAs of eight sums f0 to f7 between two reads of the clock, run
  * three times and timed the last: cycles as .u64 from the results area's byte AT on, before them

@@ -126,8 +126,8 @@ static void owner(unsigned same, unsigned other, unsigned sm)
 	bench_samples_free(&samples);
 }
 
-/* The count is of R alone, or of UR too; the driver takes 255 at the most, or all that is asked. */
-static void registers(bool uniform, bool limit)
+/* The count is ABOVE those named; a kernel runs with MOST at the most, and WHAT becomes of more. */
+static void registers(int above, int most, int what)
 {
 	struct bench_samples samples = {.bench = "registers"};
 	struct bench_figures f = {.gpu = {.cc_major = 9}};
@@ -135,19 +135,22 @@ static void registers(bool uniform, bool limit)
 	for (int n = 16; n <= 224; n += 16) {
 		put(&samples, "R named", n, NAN, n + 6, 0);
 		put(&samples, "UR named", n, NAN, 10, 0);
-		put(&samples, "counted", n, NAN, n + (uniform ? 16 : 8), 0);
+		put(&samples, "counted", n, NAN, n + 6 + above + (above > 2 && n > 100), 0);
 	}
 	for (int n = 250; n < 260; n++)
-		put(&samples, "driver", n, NAN, limit && n > 255 ? 0 : n, 0);
-	bench_point(bench_series(&samples, "driver", "x", NULL, "registers"), 300, NAN);
+		put(&samples, "ran", n, NAN, n > most ? what : 1, 0);
+	bench_point(bench_series(&samples, "ran", "x", NULL, "launches"), 300, NAN);
 	bench_derive(&f, &bench_registers, &samples);
-	EXPECT(figure(&f, "counted", "32 words alive") == (uniform ? 48 : 40));
+	EXPECT(figure(&f, "counted", "32 words alive") == 38 + above);
 	EXPECT(figure(&f, "R named", "224 words alive") == 230);
-	EXPECT(bench_noted(&f, "has room for the uniform registers") == uniform);
-	EXPECT(bench_noted(&f, "it is 2 above") == !uniform);
-	EXPECT(figure(&f, "count that the driver takes", NULL) == (limit ? 255 : 259));
-	EXPECT(bench_noted(&f, "refuses a count of 256 and more, and takes 255") == limit);
-	EXPECT(bench_noted(&f, "takes each count") == !limit);
+	EXPECT(figure(&f, "counted above those named", "") == above);
+	EXPECT(bench_noted(&f, "with 2 that no thread may name") == (above == 2));
+	EXPECT(bench_noted(&f, "at least 8 above") == (above == 8));
+	EXPECT(figure(&f, "count with which a kernel runs", NULL) == most);
+	EXPECT(bench_noted(&f, "With a count of 256 a kernel is refused") ==
+	       (most == 255 && !what));
+	EXPECT(bench_noted(&f, "With a count of 256 a kernel fails") == (most == 255 && what < 0));
+	EXPECT(bench_noted(&f, "Neither the driver nor the GPU") == (most == 259));
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -193,30 +196,80 @@ static void latencies(void)
 	bench_samples_free(&samples);
 }
 
-static void curves(void)
+/* An H200's NOPs, cut down: KiB, cycles. Something is in the way from 24 and from 110 KiB on. */
+static const double nops[][2] = {
+	{1, 1.031},   {4, 1.008},   {8, 1.029},	  {12, 1.020},	{16, 1.015},  {20, 1.012},
+	{22, 1.011},  {23, 1.010},  {24, 1.184},  {25, 1.186},	{26, 1.178},  {27, 1.172},
+	{28, 1.166},  {29, 1.160},  {30, 1.155},  {31, 1.150},	{32, 1.200},  {33, 1.331},
+	{34, 1.521},  {36, 1.807},  {38, 2.122},  {40, 2.228},	{48, 2.231},  {56, 2.224},
+	{64, 2.220},  {72, 2.223},  {80, 2.219},  {88, 2.217},	{96, 2.253},  {104, 2.217},
+	{108, 2.218}, {111, 2.393}, {114, 2.636}, {117, 2.599}, {120, 2.586}, {123, 2.576},
+	{126, 2.573}, {129, 2.762}, {132, 3.465}, {135, 4.130}, {138, 4.763}, {160, 5.668},
+	{192, 5.664}, {224, 5.671}, {256, 5.667}, {288, 5.654}, {512, 5.635}, {768, 5.628},
+	{1024, 5.625}};
+
+static void code(void)
 {
-	struct bench_samples code = {.bench = "icache"}, constant = {.bench = "constant"};
-	struct bench_samples both = {.bench = "constant-icache"}, bits = {.bench = "control"};
-	struct bench_figures f = {.gpu = {.cc_major = 9}}, g = f, h = f, c = f;
+	struct bench_samples made = {.bench = "icache"}, real = made;
+	struct bench_figures f = {.gpu = {.cc_major = 9}}, g = f;
 
 	for (int kib = 1; kib <= 256; kib++)
-		put(&code, "FFMA", 1024.0 * kib, NAN, kib <= 32 ? 1 : kib <= 128 ? 2 : 4, 0.02);
-	bench_derive(&f, &bench_icache, &code);
-	EXPECT(fabs(figure(&f, "FFMA, level 0", "") - 1) < 0.03);
-	EXPECT(figure(&f, "FFMA, level 0", "code") == 32 &&
-	       figure(&f, "FFMA, level 1", "code") == 128);
-	for (double size = 64; size <= 65536; size *= 2)
-		put(&constant, "step 64", size, NAN,
-		    size <= 2048    ? 30
-		    : size <= 32768 ? 90
-				    : 250,
-		    0.02);
+		put(&made, "FFMA", 1024.0 * kib, NAN, kib <= 32 ? 1 : kib <= 128 ? 2 : 4, 0.02);
+	bench_derive(&f, &bench_icache, &made);
+	EXPECT(fabs(figure(&f, "level 1", "FFMA") - 1) < 0.03);
+	EXPECT(fabs(figure(&f, "level 3", "FFMA") - 4) < 0.1);
+	EXPECT(figure(&f, "level 1 holds", "FFMA") == 32 &&
+	       figure(&f, "level 2 holds", "FFMA") == 128);
+	for (unsigned k = 0; k < sizeof(nops) / sizeof(*nops); k++)
+		put(&real, "NOP", 1024 * nops[k][0], NAN, nops[k][1], 0);
+	bench_derive(&g, &bench_icache, &real);
+	EXPECT(fabs(figure(&g, "level 1", "NOP") - 1.02) < 0.01);
+	EXPECT(fabs(figure(&g, "level 2", "NOP") - 2.22) < 0.01);
+	EXPECT(fabs(figure(&g, "level 3", "NOP") - 5.65) < 0.05);
+	EXPECT(figure(&g, "level 1 holds", "NOP") == 32 && isnan(figure(&g, "level 4", "NOP")));
+	EXPECT(fabs(figure(&g, "level 2 holds", "NOP") - 128) < 3);
+	bench_figures_free(&f);
+	bench_figures_free(&g);
+	bench_samples_free(&made);
+	bench_samples_free(&real);
+}
+
+/* 2 KiB in level 1; a line more, and 9 of 33 are missed. OWN SMs have a level 2 of their own, the
+ * others share one by two. */
+static void constants(bool own)
+{
+	struct bench_samples samples = {.bench = "constant"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	for (int size = 256; size <= 4096; size += 64)
+		put(&samples, "step 64", size, NAN,
+		    size <= 2048   ? 30
+		    : size == 2112 ? 30 + 60 * 9 / 33.0
+				   : 90,
+		    0.001);
+	for (double size = 5792; size <= 65536; size *= sqrt(2))
+		put(&samples, "step 64", floor(size), NAN, 90, 0.01);
+	put(&samples, "first pass", 65536, NAN, 150, 0.01);
+	for (int k = 0; k < 132; k++)
+		put(&samples, "first pass by turn", k, NAN, own || k % 2 == 0 ? 150 : 90, 0.01);
 	for (int k = 1; k <= 32; k++)
-		put(&constant, "words of a warp", k, NAN, 26 + 4 * k, 0);
-	bench_derive(&g, &bench_constant, &constant);
-	EXPECT(figure(&g, "constants, step 64, level 1", "size") == 2048);
-	EXPECT(fabs(figure(&g, "constants, step 64, level 2", "") - 90) < 3);
-	EXPECT(fabs(figure(&g, "each further word of a warp", NULL) - 4) < 1e-6);
+		put(&samples, "words of a warp", k, NAN, 26 + 4 * k, 0);
+	bench_derive(&f, &bench_constant, &samples);
+	EXPECT(figure(&f, "level 1 holds", "step 64") == 2048);
+	EXPECT(fabs(figure(&f, "level 2", "step 64") - 90) < 1);
+	EXPECT(fabs(figure(&f, "missed, one line too many", "step 64") - 9) < 0.2);
+	EXPECT(fabs(figure(&f, "first pass of a launch", "step 256") - 150) < 1);
+	EXPECT(bench_noted(&f, "0 of 131 SMs") == own && bench_noted(&f, "66 of 131 SMs") == !own);
+	EXPECT(fabs(figure(&f, "each further word of a warp", NULL) - 4) < 1e-6);
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+static void driven_out(void)
+{
+	struct bench_samples both = {.bench = "constant-icache"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
 	for (int kib = 0; kib <= 256; kib += 4) {
 		double share = kib < 64 ? 0 : kib > 128 ? 1 : (kib - 64) / 64.0;
 
@@ -224,23 +277,43 @@ static void curves(void)
 		put(&both, "second", 1024.0 * kib, NAN, 90, 0.02);
 		put(&both, "behind code", 1024.0 * kib, NAN, 90 + 160 * share, 0.02);
 	}
-	bench_derive(&h, &bench_constant_icache, &both);
-	EXPECT(fabs(figure(&h, "code that drives constants out", "10 %") - 72) <= 4);
-	EXPECT(fabs(figure(&h, "code that drives constants out", "90 %") - 124) <= 8);
-	for (int stall = 1; stall <= 11; stall++) {
-		put(&bits, "stay", stall, NAN, stall, 0);
-		put(&bits, "switch", stall, NAN, stall + 1, 0);
-	}
-	bench_derive(&c, &bench_control, &bits);
-	EXPECT(fabs(figure(&c, "cycles a stall", NULL) - 1) < 1e-6);
-	EXPECT(fabs(figure(&c, "yield bit clear", NULL) - 1) < 1e-6);
+	bench_derive(&f, &bench_constant_icache, &both);
+	EXPECT(fabs(figure(&f, "code that drives constants out", "10 %") - 72) <= 4);
+	EXPECT(fabs(figure(&f, "code that drives constants out", "90 %") - 124) <= 8);
+	EXPECT(bench_noted(&f, "Code and constants share a cache"));
 	bench_figures_free(&f);
-	bench_figures_free(&g);
-	bench_figures_free(&h);
-	bench_figures_free(&c);
-	bench_samples_free(&code);
-	bench_samples_free(&constant);
 	bench_samples_free(&both);
+}
+
+/* FFMAs lie LEAST apart at the least, a clear yield bit costs YIELD, and where ALONE each barrier
+ * is waited for by its own number. */
+static void control(int least, double yield, bool alone)
+{
+	struct bench_samples bits = {.bench = "control"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	for (int stall = 1; stall <= 11; stall++) {
+		int v = stall < least ? least : stall;
+
+		put(&bits, "stay", stall, NAN, v, 0);
+		put(&bits, "switch", stall, NAN, v + yield, 0);
+	}
+	for (int set = 0; set < 6; set++)
+		for (int wait = 0; wait < 6; wait++)
+			put(&bits, "wait", set, wait,
+			    set == wait || (!alone && set + wait == 1) ? 270 : 12, 0.02);
+	put(&bits, "instructions", 0, NAN, 3000, 0);
+	put(&bits, "with bits 126 or 127 set", 0, NAN, 0, 0);
+	bench_derive(&f, &bench_control, &bits);
+	EXPECT(figure(&f, "FFMA behind FFMA", "stall 1") == least);
+	EXPECT(fabs(figure(&f, "one cycle of stall more", "yield bit set") - 1) < 1e-6);
+	EXPECT(fabs(figure(&f, "yield bit clear instead of set", NULL) - yield) < 1e-6);
+	EXPECT(fabs(figure(&f, "wait for a load's barrier", "its own") - 270) < 6);
+	EXPECT(fabs(figure(&f, "wait for a load's barrier", "another") - 12) < 1);
+	EXPECT(bench_noted(&f, "waited for alone") == alone &&
+	       bench_noted(&f, "Not all") == !alone);
+	EXPECT(bench_noted(&f, "highest bits of all 3000 words"));
+	bench_figures_free(&f);
 	bench_samples_free(&bits);
 }
 
@@ -278,7 +351,7 @@ int main(void)
 	nothing(&bench_constant_icache, "behind code");
 	nothing(&bench_dpx, "VIADDMNMX");
 	nothing(&bench_registers, "counted");
-	nothing(&bench_registers, "driver");
+	nothing(&bench_registers, "ran");
 	nothing(&bench_icache_owner, "victim of 8 KiB, other SM");
 	schedulers(4);
 	schedulers(2);
@@ -288,10 +361,16 @@ int main(void)
 	owner(32, 128, 0);
 	owner(32, 0, 256);
 	owner(32, 32, 0);
-	registers(true, true);
-	registers(false, false);
+	registers(2, 255, 0);
+	registers(2, 255, -1);
+	registers(8, 259, 0);
 	latencies();
-	curves();
+	code();
+	constants(true);
+	constants(false);
+	driven_out();
+	control(1, 0, true);
+	control(2, 1, false);
 	words();
 	return expect_done();
 }

@@ -45,6 +45,35 @@ void nvs_arena_free(struct nvs_arena *arena)
 	}
 }
 
+/* Sections that take no bytes of the file. */
+static bool no_bytes(uint32_t type)
+{
+	switch (type) {
+	case 8: /* SHT_NOBITS */
+	case 0x70000007: /* SHT_CUDA_GLOBAL */
+	case 0x70000009: /* SHT_CUDA_LOCAL */
+	case 0x7000000a: /* SHT_CUDA_SHARED */
+		return true;
+	}
+	return false;
+}
+
+/* Sections that overlap are not what ptxas makes. A stranger's could name the same bytes so often
+ * that reading them takes minutes. */
+static bool overlap(const struct nvs_cubin *c, size_t size)
+{
+	struct nvs_cubin_section s;
+
+	for (uint32_t i = 0; nvs_cubin_section(c, i, &s); i++) {
+		if (!s.data || no_bytes(s.type))
+			continue;
+		if (s.size > size)
+			return true;
+		size -= s.size;
+	}
+	return false;
+}
+
 int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size, struct nvs_arena *arena)
 {
 	r->data = nvs_arena_get(arena, size ? size : 1, 1);
@@ -55,6 +84,8 @@ int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size, stru
 	int err = nvs_cubin_open(&r->cubin, r->data, size);
 	if (err)
 		return err;
+	if (overlap(&r->cubin, size))
+		return -EBADMSG;
 	r->text = nvs_arena_get(arena, r->cubin.sections + 1, sizeof(*r->text));
 	r->text_size = nvs_arena_get(arena, r->cubin.sections + 1, sizeof(*r->text_size));
 	return r->text && r->text_size ? 0 : -ENOMEM;
@@ -99,19 +130,6 @@ static void sort(struct place *p, size_t n)
 			p[child] = t;
 		}
 	}
-}
-
-/* Sections that take no bytes of the file. */
-static bool no_bytes(uint32_t type)
-{
-	switch (type) {
-	case 8: /* SHT_NOBITS */
-	case 0x70000007: /* SHT_CUDA_GLOBAL */
-	case 0x70000009: /* SHT_CUDA_LOCAL */
-	case 0x7000000a: /* SHT_CUDA_SHARED */
-		return true;
-	}
-	return false;
 }
 
 #define HEADER 64u

@@ -207,6 +207,31 @@ static void refused(void)
 	free(cubin);
 }
 
+/* A section of relocations that lies over others: it might lie there a thousand times. */
+static void overlapping(void)
+{
+	struct nvs_count_options options = {.counters = only, .arg = (void *)"none"};
+	struct nvs_counted counted;
+	struct nvs_count_words words;
+	struct nvs_cubin_section s;
+	struct nvs_cubin cubin;
+	uint64_t place[2] = {0};
+	uint32_t i = 0;
+	size_t size;
+	char *data = victims_of(90, &size);
+
+	words_of(90, &words);
+	EXPECT_EQ(nvs_cubin_open(&cubin, data, size), 0);
+	while (nvs_cubin_section(&cubin, i, &s) && s.type != 4 && s.type != 9)
+		i++;
+	EXPECT(i < cubin.sections);
+	place[1] = size; /* sh_offset and sh_size */
+	memcpy(data + cubin.section_headers + i * 64 + 24, place, sizeof(place));
+	EXPECT_EQ(nvs_count_rewrite(data, size, &words, &options, &nvs_sass_heap, &counted),
+		  -EBADMSG);
+	free(data);
+}
+
 static void *get_some(void *arg, size_t size)
 {
 	int *left = arg;
@@ -282,6 +307,7 @@ int main(void)
 	}
 	set = "kernels";
 	refused();
+	overlapping();
 	memory();
 	sums();
 	return expect_done();

@@ -54,6 +54,7 @@ bool nvs_counting_find_driver(struct nvs_counting_driver *d)
 		{(void **)&d->enlist, "cuMemHostRegister_v2"},
 		{(void **)&d->stream_create, "cuStreamCreate"},
 		{(void **)&d->stream_query, "cuStreamQuery"},
+		{(void **)&d->stream_wait, "cuStreamSynchronize"},
 	};
 	bool all = true;
 

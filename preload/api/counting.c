@@ -370,6 +370,13 @@ static void unmark(struct nvs_launch_mark *m, uint64_t context, uint64_t stream,
 		atomic_compare_exchange_strong(&m->at, &at, 0);
 }
 
+static void unmark_all(struct nvs_counting *c, uint64_t context, uint64_t stream, uint64_t begin)
+{
+	for (struct nvs_kernel_counter *at = atomic_load(&c->first); at; at = at->next)
+		unmark(&at->launched, context, stream, begin);
+	unmark(&c->graphs, context, stream, begin);
+}
+
 /* One of keep, by value or of what it points to. */
 static uint64_t kept(const struct nvs_api_frame *frame, const struct nvs_api *api, int i)
 {
@@ -393,20 +400,21 @@ static uint64_t stream_of(const struct nvs_api_frame *frame, const struct nvs_ap
 	return stream ? stream : api->per_thread ? 2 : 1;
 }
 
-/* exact=sync. A capture of whatever stream would be spoilt by waiting for the legacy one. */
-static void wait_and_read(const struct nvs_api_frame *frame, const struct nvs_api *api,
+/* exact=sync. A capture of whatever stream would be spoilt by waiting for the legacy one; one by
+ * another thread, unless this one says that it knows what it does. */
+static void wait_and_read(struct nvs_counting *c, const struct nvs_api_frame *frame,
 			  uint64_t stream)
 {
-	int (*wait)(uint64_t) = nvs_api_driver("cuStreamSynchronize");
-	int r;
+	uint64_t begin = nvs_api_now();
+	int mode, r;
 
-	if (!wait || (stream == 1 && atomic_load(&nvs_api_captures) > 0))
+	if (!c->able || (stream == 1 && atomic_load(&nvs_api_captures) > 0))
 		return;
-	nvs_calls.quiet++;
-	r = wait(stream);
-	nvs_calls.quiet--;
-	if (!r)
-		nvs_counting_read(NVS_COUNT_LAUNCH, frame->number);
+	nvs_counting_enter(c, &mode);
+	r = c->driver.stream_wait(stream);
+	nvs_counting_leave(c, mode);
+	if (!r && nvs_counting_read(NVS_COUNT_LAUNCH, frame->number))
+		unmark_all(c, current_context(c), own_stream(stream), begin);
 }
 
 static void called(const struct nvs_api_frame *frame, const struct nvs_api *api, uint32_t result)
@@ -430,7 +438,7 @@ static void called(const struct nvs_api_frame *frame, const struct nvs_api *api,
 	else
 		launched(c, kept(frame, api, api->launched), own_stream(stream));
 	if (nvs_options()->values.exact && !outside())
-		wait_and_read(frame, api, stream);
+		wait_and_read(c, frame, stream);
 	errno = saved;
 }
 
@@ -459,9 +467,7 @@ static void waited(const struct nvs_api_frame *frame)
 	where = context && api->nkeep ? kept(frame, api, 0) : 0;
 	where = where ? where : current_context(c);
 	stream = context ? NVS_SEVERAL : own_stream(stream_of(frame, api));
-	for (struct nvs_kernel_counter *at = atomic_load(&c->first); at; at = at->next)
-		unmark(&at->launched, where, stream, frame->begin);
-	unmark(&c->graphs, where, stream, frame->begin);
+	unmark_all(c, where, stream, frame->begin);
 }
 
 static void ended(uint64_t context)

@@ -31,6 +31,7 @@ struct nvs_counting_driver {
 	int (*enlist)(void *p, size_t bytes, unsigned flags);
 	int (*stream_create)(uint64_t *stream, unsigned flags);
 	int (*stream_query)(uint64_t stream);
+	int (*stream_wait)(uint64_t stream);
 };
 
 /* A name that kernels have, whatever their modules. */

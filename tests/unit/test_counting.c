@@ -12,11 +12,15 @@
 #include "preload/api/counting.h"
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
+#include "sass/count.h"
 #include "tests/unit/expect.h"
 
 #define NOT_READY 600
+#define RELAXED 2
 
 static uint64_t current = 0xc1, streams, queried; /* queried: the first */
+static size_t copied; /* bytes */
+static int mode; /* of capturing */
 static unsigned legacy; /* so often was the legacy stream asked about */
 static bool ready = true, interrupt, jumped;
 static sigjmp_buf back;
@@ -47,9 +51,25 @@ static int stream_query(uint64_t stream)
 	return ready ? 0 : NOT_READY;
 }
 
+/* As the driver does: it refuses what might disturb another thread's capture. */
+static int stream_wait(uint64_t stream)
+{
+	return mode == RELAXED ? 0 : 906;
+}
+
+static int exchange_mode(int *other)
+{
+	int was = mode;
+
+	mode = *other;
+	*other = was;
+	return 0;
+}
+
 static int copy(void *to, uint64_t from, size_t bytes, uint64_t stream)
 {
 	memset(to, 0, bytes);
+	copied += bytes;
 	return 0;
 }
 
@@ -69,6 +89,8 @@ static struct nvs_counting *start(void)
 						 .enlist = enlist,
 						 .stream_create = stream_create,
 						 .stream_query = stream_query,
+						 .stream_wait = stream_wait,
+						 .exchange_mode = exchange_mode,
 						 .copy = copy};
 	nvs_counting_add(c, "kernel", 0x7000);
 	atomic_store(&nvs_state()->session_active, true);
@@ -183,6 +205,31 @@ static void test_waits(struct nvs_counting *c)
 	EXPECT(!atomic_load(&counter->launched.at));
 }
 
+/* exact=sync reads what has been launched since, and no capture of another thread's is in its way.
+ */
+static void test_exact(struct nvs_counting *c)
+{
+	struct nvs_kernel_counter *counter = atomic_load(&c->first);
+	struct nvs_kernel_counter *other = nvs_counting_add(c, "other", 0x9000);
+	struct nvs_options *options = (struct nvs_options *)nvs_options();
+
+	options->values.exact = true;
+	atomic_store(&other->launched.context, current);
+	atomic_store(&other->launched.stream, 0x52);
+	atomic_store(&other->launched.at, 1);
+	copied = 0;
+	launch(0x51);
+	EXPECT_EQ(copied, 2 * NVS_COUNT_BYTES);
+	EXPECT(!atomic_load(&counter->launched.at));
+	EXPECT(atomic_load(&other->launched.at));
+	atomic_store(&other->launched.at, 0);
+	copied = 0;
+	launch(0x51);
+	EXPECT_EQ(copied, NVS_COUNT_BYTES);
+	EXPECT_EQ(mode, 0);
+	options->values.exact = false;
+}
+
 /* The legacy stream is left alone while the program captures one: the graph would be spoilt. */
 static void test_capture(void)
 {
@@ -212,6 +259,7 @@ int main(void)
 	test_jump_out_of_lock(c);
 	test_context_ends(c);
 	test_waits(c);
+	test_exact(c);
 	test_capture();
 	return expect_done();
 }

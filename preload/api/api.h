@@ -311,7 +311,7 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
 
 /* ---- handlers that cuda.api names: kernel.c, graphset.c, profiler.c, context.c ---- */
 nvs_api_before nvs_api_before_context_destroy, nvs_api_before_primary_reset,
-	nvs_api_before_primary_release;
+	nvs_api_before_primary_release, nvs_api_before_green_destroy;
 nvs_api_after nvs_api_after_context_out, nvs_api_after_context_in;
 nvs_api_before nvs_api_before_load;
 nvs_api_after nvs_api_after_wait;

@@ -2,6 +2,7 @@
 /* Contexts come and go, and are waited for: told to who has asked for it. */
 #include <errno.h>
 #include "preload/api/api.h"
+#include "trap/buffer/calls.h"
 
 const struct nvs_api_counting *_Atomic nvs_api_counting;
 void (*nvs_api_context_seen)(uint64_t context);
@@ -54,7 +55,7 @@ void nvs_api_before_context_destroy(struct nvs_api_frame *f)
 	tell_end(f->regs[0], true);
 }
 
-/* The device's own: which one that is, is not asked. Nor is a green context's. */
+/* The device's own: which one that is, is not asked. */
 void nvs_api_before_primary_reset(struct nvs_api_frame *f)
 {
 	nvs_api_before_unload(f);
@@ -65,4 +66,19 @@ void nvs_api_before_primary_release(struct nvs_api_frame *f)
 {
 	(void)f;
 	tell_end(0, false);
+}
+
+/* What ends is the context that the driver has made of it. */
+void nvs_api_before_green_destroy(struct nvs_api_frame *f)
+{
+	int (*convert)(uint64_t *, uint64_t) = nvs_api_driver("cuCtxFromGreenCtx");
+	uint64_t context = 0;
+	int saved = errno;
+
+	nvs_calls.quiet++;
+	if (!convert || convert(&context, f->regs[0]))
+		context = 0;
+	nvs_calls.quiet--;
+	errno = saved;
+	tell_end(context, context != 0);
 }

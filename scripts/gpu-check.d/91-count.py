@@ -80,6 +80,25 @@ def of_programs(suite, name):
     return row
 
 
+def of_green_contexts(suite, name):
+    """Each kernel counts by the launch, whatever contexts have ended before."""
+    row, folder = suite.row(name), suite.folder(name)
+    plain = suite.run(f"{name}: plain", [suite.program("green")])
+    done = suite.run(name, [suite.program("green")], suite.preload(folder, "quiet,count=warp"))
+    if plain[2] or done[0] != plain[0] or done[2]:
+        row.wrong.append(f"exit {done[2]}, {done[0]!r}, without {plain[0]!r}")
+    for trace in sorted(os.listdir(folder)):
+        out, _, _ = suite.run(f"{name}: --instructions", [suite.report, os.path.join(folder, trace), "--instructions",
+                                                          "--format=json", "-n", "0"])
+        for r in json.loads(out)["rows"] if out else []:
+            row.notes.append(f"{r['launches']} launches, {r['warp_instructions']} instructions")
+            if not r["launches"] or not r["warp_instructions"] or r["warp_instructions"] % r["launches"]:
+                row.wrong.append(f"{r['kernel']}: {r['warp_instructions']} instructions of {r['launches']} launches")
+    if not row.notes:
+        row.wrong.append("nothing counts")
+    return row
+
+
 def times(suite, name):
     """Kernels that count beside themselves, in turns."""
     row, plain, counted = suite.row(name), {}, {}
@@ -102,6 +121,9 @@ def times(suite, name):
 
 def register(suite):
     suite.cuda_build("counted", "counted.cu")
+    suite.build("green", ["gcc", "-O2", "-I" + os.path.join(suite.cuda, "include"), suite.source("green.c"),
+                          "-L" + os.path.join(suite.cuda, "lib64/stubs"), "-lcuda"])
+    suite.check("instructions in green contexts", of_green_contexts, needs=("green",))
     suite.check("instructions of real programs", of_programs)
     suite.check("instructions of real programs, times", times, alone=True)
     suite.check("instructions, counted by the kernels", check, needs=("counted",))

@@ -16,6 +16,7 @@
 #include "probe/bench/bench.h"
 
 enum { ROUNDS = 256, UNROLL = 8, WARPS = 16, BIG = 32, OP_HFMA2 = 0x031 };
+enum { PLAIN = 256 }; /* a loop of fewer would be the loop's own instructions by a tenth */
 
 /* Registers of a matrix fragment: 'r' .b32, 'f' .f32, 'd' .f64. */
 struct insn {
@@ -373,12 +374,12 @@ static void say_one(struct bench_text *text, const struct insn *in, unsigned sum
 }
 
 /* SUMS: instructions that do not wait for each other. */
-static void say_loop(struct bench_text *text, const struct insn *in, unsigned sums)
+static void say_loop(struct bench_text *text, const struct insn *in, unsigned sums, unsigned many)
 {
 	say_head(text, in, in->a ? in->a : 1, in->a ? in->b : 1, sums * in->d);
 	bench_say(text, "mov.u32 %%i, 0;\nbar.sync 0;\nmov.u64 %%t0, %%clock64;\nROUND:\n"
 			".pragma \"nounroll\";\n");
-	for (unsigned i = 0; i < BIG; i++)
+	for (unsigned i = 0; i < many; i++)
 		say_one(text, in, i % sums);
 	bench_say(text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n");
 	/* The last one of each has to be there. */
@@ -512,7 +513,7 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 {
 	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
 	/* Fragments of 64 bits take registers. */
-	unsigned sums[] = {in->out == 'd' && in->d > 2 ? 4 : 8, 1};
+	unsigned sums[] = {in->out == 'd' && in->d > 2 ? 4 : 8, 1}, many = in->a ? BIG : PLAIN;
 
 	for (unsigned k = 0; k < (in->a ? 2 : 1); k++) {
 		struct bench_text text = {0};
@@ -521,11 +522,11 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 		struct bench_kernel *kernel;
 
 		snprintf(name, sizeof name, "%s%s", in->name, k ? " latency" : "");
-		say_loop(&text, in, sums[k]);
+		say_loop(&text, in, sums[k], many);
 		code.body = text.data;
 		/* Half of HFMA2 are made HFMA2.MMA on some; a mma may be made several. */
 		code.expect[0] = (struct bench_expect){
-			in->sass, in->sass == OP_HFMA2 ? BIG / 2 : BIG, 8 * BIG};
+			in->sass, in->sass == OP_HFMA2 ? many / 2 : many, 8 * many};
 		kernel = bench_kernel(run, &code);
 		bench_text_free(&text);
 		if (!kernel)
@@ -534,8 +535,8 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 			sample(run, kernel, &(struct trial){name, 1, 0, 1, 1, ROUNDS, BIG});
 		else
 			sample(run, kernel,
-			       &(struct trial){name, WARPS, in->ops * BIG * WARPS, sms, WARPS,
-					       ROUNDS, 0});
+			       &(struct trial){name, WARPS, in->ops * many * WARPS, sms, WARPS,
+					       ROUNDS * BIG / many, 0});
 		bench_kernel_free(run, kernel);
 	}
 }
@@ -545,7 +546,8 @@ static void measure_group(struct bench_run *run, const struct insn *in, unsigned
 {
 	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
 
-	for (unsigned chain = 0; chain < 2; chain++) {
+	/* Latency by three widths: it is a line. */
+	for (unsigned chain = 0; chain < (n == 8 || n == 64 || n == 256 ? 2 : 1); chain++) {
 		struct bench_text text = {0};
 		char name[80], file[96];
 		struct bench_code code = {.name = file,
@@ -593,70 +595,69 @@ static void measure(struct bench_run *run)
 				measure_group(run, &group[i], width[w], shared);
 }
 
-/* The rate a SM and clock, its share of theory, and all SMs at the clock of that kernel. */
-static void derive_rate(const struct bench_series *series, const struct insn *in,
+/* The rate a SM and clock, beside theory; the best of them also of all SMs, at the clock of that
+ * kernel, which is the power's matter. */
+static void derive_rate(const char *name, const struct bench_series *series, const struct insn *in,
 			const struct bench_gpu *gpu, struct bench_figures *figures)
 {
 	unsigned theory = theory_of(in, bench_arch(gpu));
-	double best = 0;
+	const struct bench_point *best = NULL;
+	char parameter[48];
 
-	for (uint32_t i = 0; i < series->n; i++)
-		best = fmax(best, series->point[i].n ? bench_median(&series->point[i]) : 0);
 	for (uint32_t i = 0; i < series->n; i++) {
 		const struct bench_point *p = &series->point[i];
-		double to = p->sm_mhz * 1e6 * (double)gpu->sms / 1e12, share = 100.0 / theory;
-		char name[112], parameter[48];
-		bool less = bench_median(p) < best;
+
+		if (p->n && (!best || bench_median(p) > bench_median(best)))
+			best = p;
+	}
+	for (uint32_t i = 0; i < series->n; i++) {
+		const struct bench_point *p = &series->point[i];
+		double to = p->sm_mhz * 1e6 * (double)gpu->sms / 1e12;
 
 		if (!p->n)
 			continue;
 		snprintf(parameter, sizeof parameter,
 			 strcmp(series->x, "N") ? "%g %s" : "%2$s %1$g", p->x, series->x);
-		bench_figure_point(figures, series->name, parameter, series, p);
-		bench_detail(figures, less);
-		/* The clock's matter, which is the power's. */
-		snprintf(name, sizeof name, "%s, all SMs", series->name);
-		if (to > 0) {
-			bench_figure(figures, name, parameter, "Top/s", bench_median(p) * to,
-				     bench_least(p) * to, bench_most(p) * to, p->sm_mhz);
-			bench_detail(figures, true);
-		}
-		snprintf(name, sizeof name, "%s, of theory", series->name);
-		if (theory) {
-			bench_figure(figures, name, parameter, "%", bench_median(p) * share,
-				     bench_least(p) * share, bench_most(p) * share, p->sm_mhz);
-			bench_detail(figures, less);
-		}
+		bench_figure_point(figures, name, parameter, series, p);
+		bench_detail(figures, p != best);
+		if (theory)
+			bench_published(figures, name, parameter, "theory", theory);
+		if (p != best || !(to > 0))
+			continue;
+		bench_figure(figures, name, "all SMs", "Top/s", bench_median(p) * to,
+			     bench_least(p) * to, bench_most(p) * to, p->sm_mhz);
+		bench_detail(figures, true);
 	}
 }
 
-static void derive_latency(const struct bench_series *series, struct bench_figures *figures)
+static void derive_latency(const char *name, const struct bench_series *series,
+			   struct bench_figures *figures)
 {
 	for (uint32_t i = 0; i < series->n; i++) {
-		char parameter[48];
+		char parameter[48] = "latency";
 
-		snprintf(parameter, sizeof parameter,
-			 strcmp(series->x, "N") ? "%g %s" : "%2$s %1$g", series->point[i].x,
-			 series->x);
+		if (!strcmp(series->x, "N"))
+			snprintf(parameter, sizeof parameter, "latency N %g", series->point[i].x);
 		if (!series->point[i].n)
 			continue;
-		bench_figure_point(figures, series->name, parameter, series, &series->point[i]);
+		bench_figure_point(figures, name, parameter, series, &series->point[i]);
 		bench_detail(figures, i > 0);
 	}
 }
 
-static void derive_series(const struct bench_samples *samples, const char *name, bool latency,
-			  const struct insn *in, const struct bench_gpu *gpu,
+/* NAME: of the figures. */
+static void derive_series(const struct bench_samples *samples, const char *of, const char *name,
+			  bool latency, const struct insn *in, const struct bench_gpu *gpu,
 			  struct bench_figures *figures)
 {
-	const struct bench_series *series = bench_find(samples, name);
+	const struct bench_series *series = bench_find(samples, of);
 
 	if (!series)
 		return;
 	if (latency)
-		derive_latency(series, figures);
+		derive_latency(name, series, figures);
 	else
-		derive_rate(series, in, gpu, figures);
+		derive_rate(name, series, in, gpu, figures);
 	if (!strcmp(series->x, "N"))
 		bench_picture(figures, latency ? "wgmma-latency" : "wgmma",
 			      latency ? "wgmma: from issue to the sum"
@@ -667,26 +668,30 @@ static void derive_series(const struct bench_samples *samples, const char *name,
 static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
 		   struct bench_figures *figures)
 {
-	char name[80];
+	char of[80], name[80];
 
 	for (unsigned i = 0; i < INSNS; i++) {
-		derive_series(samples, insn[i].name, false, &insn[i], gpu, figures);
-		snprintf(name, sizeof name, "%s latency", insn[i].name);
-		derive_series(samples, name, true, &insn[i], gpu, figures);
+		derive_series(samples, insn[i].name, insn[i].name, false, &insn[i], gpu, figures);
+		snprintf(of, sizeof of, "%s latency", insn[i].name);
+		derive_series(samples, of, insn[i].name, true, &insn[i], gpu, figures);
 	}
 	for (unsigned i = 0; i < GROUPS * 4; i++) {
 		bool latency = i & 1;
 
-		snprintf(name, sizeof name, "wgmma %s, A in %s%s", group[i / 4].name,
+		snprintf(of, sizeof of, "wgmma %s, A in %s%s", group[i / 4].name,
 			 i & 2 ? "shared memory" : "registers", latency ? ", latency" : "");
-		derive_series(samples, name, latency, &group[i / 4], gpu, figures);
+		snprintf(name, sizeof name, "wgmma %s, A %s", group[i / 4].name,
+			 i & 2 ? "shared" : "regs");
+		derive_series(samples, of, name, latency, &group[i / 4], gpu, figures);
 	}
+	if (samples->n)
+		bench_note(figures, "Theory: NVIDIA's white papers, of dense matrices.");
 }
 
 BENCH(bench_arithmetic) = {
 	.name = "arithmetic",
 	.number = "M25",
-	.what = "operations a clock of FFMA and its kin, mma and wgmma, and the latter's latency",
+	.what = "rates of FFMA and its kin, mma and wgmma; their latencies",
 	.measure = measure,
 	.derive = derive,
 };

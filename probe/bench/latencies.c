@@ -544,7 +544,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 BENCH(bench_latencies) = {
 	.name = "latencies",
 	.number = "M21",
-	.what = "latencies of instructions: by chains, by stalls, and as the assembler has them",
+	.what = "latencies of instructions, by chains and by stalls",
 	.measure = measure,
 	.derive = derive,
 };

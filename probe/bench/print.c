@@ -108,7 +108,9 @@ static void columns(struct shown *s)
 
 	memcpy(s->column, own, sizeof(own));
 	for (uint32_t i = 0; i < s->gpus; i++)
-		s->column[OWN + i] = (struct probe_column){"", s->gpu[i], 3, 3 + (int)i};
+		/* What a GPU of this kind should do says more than how far samples lie apart. */
+		s->column[OWN + i] = (struct probe_column){
+			"", s->gpu[i], 3, strcmp(s->gpu[i], "theory") ? 3 + (int)i : 1};
 	s->table.columns = s->column;
 	s->table.ncolumns = OWN + s->gpus;
 }

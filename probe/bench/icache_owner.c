@@ -189,6 +189,9 @@ static double slowed_from(const struct bench_series *series, const struct bench_
 static double one(const struct bench_samples *samples, struct bench_figures *figures, unsigned kib,
 		  const struct place *place)
 {
+	static const char *const whose[] = {[SAME] = "own scheduler's",
+					    [OTHER] = "other scheduler's",
+					    [OTHER_SM] = "other SM's"};
 	const struct bench_series *series;
 	const struct bench_point *alone;
 	char name[48], size[24];
@@ -214,8 +217,9 @@ static double one(const struct bench_samples *samples, struct bench_figures *fig
 	bench_picture(figures, "icache-owner", "A victim's code beside an aggressor's", series,
 		      false, false);
 	from = slowed_from(series, alone);
+	snprintf(name, sizeof(name), "%u KiB of code is slowed by", kib);
 	if (isfinite(from))
-		bench_figure(figures, name, "slowed from", "KiB", from / 1024, from / 1024,
+		bench_figure(figures, name, whose[place - places], "KiB", from / 1024, from / 1024,
 			     from / 1024, NAN);
 	return from;
 }
@@ -234,7 +238,8 @@ static void tell(struct bench_figures *figures, unsigned kib, const double from[
 			   kib);
 	if (isfinite(from[OTHER_SM]))
 		bench_note(figures,
-			   "%u KiB of code: %.0f KiB on another SM slow it: SMs share a cache.",
+			   "%u KiB of code: %.0f KiB on another SM slow it: these SMs share a "
+			   "cache.",
 			   kib, from[OTHER_SM] / 1024);
 	else if (isinf(from[OTHER_SM]))
 		bench_note(figures, "%u KiB of code: none on another SM slows it, up to %d KiB.",

@@ -103,6 +103,7 @@ static void owner(unsigned same, unsigned other, unsigned sm)
 					   "victim of 8 KiB, other scheduler",
 					   "victim of 8 KiB, other SM"};
 	const unsigned from[] = {same, other, sm};
+	const char *slowed = "8 KiB of code is slowed by";
 	struct bench_samples samples = {.bench = "icache-owner"};
 	struct bench_figures f = {.gpu = {.cc_major = 9}};
 
@@ -114,12 +115,12 @@ static void owner(unsigned same, unsigned other, unsigned sm)
 	bench_point(bench_series(&samples, name[0], "x", "y", "cycles"), 1 << 20, NAN);
 	bench_derive(&f, &bench_icache_owner, &samples);
 	EXPECT(fabs(figure(&f, name[0], "alone") - 1) < 0.03);
-	EXPECT(figure(&f, name[0], "slowed from") == same);
-	EXPECT(other ? figure(&f, name[1], "slowed from") == other
-		     : isnan(figure(&f, name[1], "slowed from")));
+	EXPECT(figure(&f, slowed, "own scheduler's") == same);
+	EXPECT(other ? figure(&f, slowed, "other scheduler's") == other
+		     : isnan(figure(&f, slowed, "other scheduler's")));
 	EXPECT(bench_noted(&f, "caches of their own") == (!other || other > same));
 	EXPECT(bench_noted(&f, "they share the cache") == (other && other <= same));
-	EXPECT(bench_noted(&f, "SMs share a cache") == (sm != 0));
+	EXPECT(bench_noted(&f, "these SMs share a cache") == (sm != 0));
 	EXPECT(bench_noted(&f, "none on another SM slows it") == (sm == 0));
 	EXPECT(!bench_noted(&f, "64 KiB of code:")); /* nothing is known of that victim */
 	bench_figures_free(&f);

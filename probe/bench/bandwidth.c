@@ -2,7 +2,8 @@
 /*
  * M10 and M19, bandwidth of L2 and of device memory: 2 blocks of 512 threads an SM go through
  * arrays, 16 bytes a thread. Of L2 they read half of it and a quarter of it by ld.global.cg, again
- * and again, for some 10 ms, behind a pass that brings it there. Of device memory they read, write,
+ * and again, for some 10 ms, behind a pass that brings it there; and the blocks of one SM alone
+ * read a MiB of it. Of device memory they read, write,
  * copy and add (a = b + s c) arrays of 8 GiB once. Planned: 2 and 4 points of 12 launches, a
  * second in all.
  */
@@ -117,6 +118,20 @@ static uint64_t turn_bytes(const struct bench_gpu *gpu)
 	return gpu->sms * BLOCKS * THREADS * UNROLL * WIDTH;
 }
 
+/* A MiB by one block: two of them would be on two SMs. */
+static void measure_one_sm(struct bench_run *run, struct bench_kernel *kernel, uint64_t base)
+{
+	uint64_t bytes = 1 << 20, passes = 64;
+	struct bench_launch launch = {
+		.grid = 1,
+		.block = THREADS,
+		.arg = {0, base, 0, bytes / (THREADS * UNROLL * WIDTH), passes + 1}};
+
+	chase_repeat(run, kernel, &launch, 16, chase_rate, (double)(passes * bytes),
+		     bench_point(bench_series(bench_samples(run), "one SM", "bytes", "", "GB/s"),
+				 (double)bytes, NAN));
+}
+
 static void measure_l2(struct bench_run *run)
 {
 	const struct bench_gpu *gpu = bench_gpu(run);
@@ -139,6 +154,8 @@ static void measure_l2(struct bench_run *run)
 
 		chase_repeat(run, kernel, &launch, 16, chase_rate, (double)(passes * bytes), point);
 	}
+	if (kernel && base)
+		measure_one_sm(run, kernel, base);
 }
 
 static void derive_l2(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -163,6 +180,14 @@ static void derive_l2(const struct bench_samples *samples, const struct bench_gp
 				   series, &series->point[k]);
 		bench_note(figures, "L2 gives %.0f GB/s, read by all SMs, of %s.",
 			   bench_median(&series->point[k]), chase_bytes(size, series->point[k].x));
+	}
+	series = bench_find(samples, "one SM");
+	if (series && series->n && series->point[0].n) {
+		const struct bench_point *point = &series->point[0];
+
+		bench_figure_point(figures, "L2 bandwidth", "one SM", series, point);
+		bench_note(figures, "One SM alone is given %.1f GB/s, %.1f B/cycle.",
+			   bench_median(point), bench_median(point) / point->sm_mhz * 1000);
 	}
 }
 

@@ -3,9 +3,11 @@
  * M7 and M8, how large L1 is and how it replaces. One thread goes twice along lines of 128 bytes by
  * ld.global.ca; what the second round finds slower than a hit was not kept. Size: by each carve-out
  * for shared memory first in steps of 16 KiB, then around the first misses by 1 KiB. Lines: in one
- * carve-out, the latencies of each position by a few lines more than fit; and where in a line, once
- * its word 0 was loaded, another is there too. The latency of a hit is taken of 1 KiB, in the same
- * carve-out. Planned: 10 times 17 launches and 17 points of 12, and 11 points of 12: three seconds.
+ * carve-out, the latencies of each position by a few lines more than fit; where in a line, once its
+ * word 0 was loaded, another is there too; and how many lines are kept that lie 128 bytes to 256
+ * KiB apart: where fewer are, they share sets. The latency of a hit is taken of 1 KiB, in the same
+ * carve-out. Planned: 10 times 17 launches and 17 points of 12, 11 points of 12, and 12 times 20
+ * launches and 2 points of 12: four seconds. Long, as size and lines share the scan.
  */
 #include "probe/bench/chase.h"
 
@@ -19,7 +21,9 @@ enum {
 	MOST = 272 * KIB,
 	COARSE = 16 * KIB,
 	SLOWER_BY = 40,
-	EXTRA = 4
+	EXTRA = 4,
+	FARTHEST = 256 << 10,
+	THREADS = 1024 /* of a block, one of which does it all */
 };
 static const unsigned carveouts[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}; /* KiB */
 
@@ -47,6 +51,8 @@ static struct bench_kernel *scan_kernel(struct bench_run *run, bool each)
 			 ".reg .u64 at, out, missed, all, t;\n"
 			 ".reg .u32 n, k, lines, limit, from, latency, to;\n"
 			 ".reg .pred p;\n"
+			 "setp.ne.u32 p, %%b_tid, 0;\n"
+			 "@p bra lost;\n"
 			 "mov.u64 at, %%b_arg0;\n"
 			 "cvt.u32.u64 lines, %%b_arg1;\n"
 			 "cvt.u32.u64 limit, %%b_arg2;\n"
@@ -99,7 +105,7 @@ static struct bench_kernel *scan_kernel(struct bench_run *run, bool each)
 					  .declared = each ? ".shared .align 16 .b8 cycles[4608];\n"
 							   : NULL,
 					  .body = body.data,
-					  .threads = 1,
+					  .threads = THREADS,
 					  .expect = {{OP_LDG, 1, 1}}});
 	bench_text_free(&body);
 	return kernel;
@@ -110,25 +116,28 @@ static struct bench_launch scan_of(uint64_t base, uint64_t lines, double limit, 
 {
 	uint64_t all = gpu->shared_sm_bytes / 1024;
 
-	/* The driver takes the next size that is not below the percentage. */
-	return (struct bench_launch){.grid = 1,
-				     .block = 1,
-				     .no_shared = !carveout,
-				     .carveout = all ? (int)(carveout * 100 / all) : 0,
-				     .arg = {base, lines, (uint64_t)limit}};
+	/* The driver takes the next size that holds the percentage and its own KiB of each block
+	 * that an SM has room for: of blocks of one warp 32, of these 2. So a little less than the
+	 * size is asked for. */
+	return (struct bench_launch){
+		.grid = 1,
+		.block = THREADS,
+		.no_shared = carveout < 4,
+		.carveout = all && carveout >= 4 ? (int)((carveout - 3) * 100 / all) : 0,
+		.arg = {base, lines, (uint64_t)limit}};
 }
 
 struct scan {
 	struct bench_run *run;
 	struct bench_kernel *builder, *kernel;
-	uint64_t base;
+	uint64_t base, stride;
 	unsigned carveout;
 	double limit;
 };
 
 static const uint64_t *scan(struct scan *s, uint64_t lines)
 {
-	struct chase_chain chain = {.base = s->base, .elements = lines, .stride = LINE};
+	struct chase_chain chain = {.base = s->base, .elements = lines, .stride = s->stride};
 	struct bench_launch launch = scan_of(s->base, lines, s->limit, s->carveout,
 					     bench_gpu(s->run));
 
@@ -174,8 +183,10 @@ static double misses(const struct bench_run *run, const void *results, double sc
 static void measure_size(struct bench_run *run)
 {
 	const struct bench_gpu *gpu = bench_gpu(run);
-	struct scan s = {
-		.run = run, .builder = chase_builder(run), .kernel = scan_kernel(run, false)};
+	struct scan s = {.run = run,
+			 .builder = chase_builder(run),
+			 .kernel = scan_kernel(run, false),
+			 .stride = LINE};
 	char name[16];
 
 	s.base = bench_memory(run, MOST * LINE);
@@ -252,7 +263,8 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
 			continue;
 		bench_figure(figures, "L1 seen", series->name, "KiB", kept->x / 1024, NAN, NAN,
 			     kept->sm_mhz);
-		if (together(gpu) > carveout) {
+		/* Of 0 the driver makes the next size, for its own KiB. */
+		if (carveout && together(gpu) > carveout) {
 			double less = together(gpu) - carveout - kept->x / 1024;
 
 			least = less < least ? less : least;
@@ -267,6 +279,52 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
 }
 
 /* ---- lines ---- */
+
+/* Lines STRIDE apart: how many are kept at the most, and one more, which are not; by halves, as who
+ * does not keep N keeps no more of them either. False: nothing more can be asked. */
+static bool kept_apart(struct scan *s, struct bench_kernel *counting)
+{
+	uint64_t few = 1, many = MOST;
+	char name[32];
+
+	while (many - few > 1) {
+		uint64_t middle = (few + many) / 2;
+		const uint64_t *results = scan(s, middle);
+
+		if (!results)
+			return false;
+		*(results[0] ? &many : &few) = middle;
+	}
+	snprintf(name, sizeof(name), "%llu B apart", (unsigned long long)s->stride);
+	for (uint64_t lines = few; lines <= many; lines++) {
+		struct chase_chain chain = {
+			.base = s->base, .elements = lines, .stride = s->stride};
+		struct bench_launch launch = scan_of(s->base, lines, s->limit, s->carveout,
+						     bench_gpu(s->run));
+		struct bench_point *point = bench_point(
+			bench_series(bench_samples(s->run), name, "lines", "", "misses"),
+			(double)lines, NAN);
+
+		if (!chase_lay(s->run, s->builder, &chain) ||
+		    (!chase_repeat(s->run, counting, &launch, 16, misses, 1, point) &&
+		     !bench_dry(s->run)))
+			return false;
+	}
+	return true;
+}
+
+static void measure_sets(struct bench_run *run, struct scan s)
+{
+	s.kernel = scan_kernel(run, false);
+	s.base = bench_memory(run, (uint64_t)MOST * FARTHEST);
+	if (!s.kernel || !s.base)
+		return;
+	s.stride = LINE;
+	if (!find_limit(&s))
+		return;
+	while (s.stride <= FARTHEST && kept_apart(&s, s.kernel))
+		s.stride *= 2;
+}
 
 /* Of 32 lines, 256 bytes apart: word 0, and then the word at arg1, timed. */
 static struct bench_kernel *sector_kernel(struct bench_run *run)
@@ -332,6 +390,7 @@ static void measure_lines(struct bench_run *run)
 	struct scan s = {.run = run,
 			 .builder = chase_builder(run),
 			 .kernel = scan_kernel(run, true),
+			 .stride = LINE,
 			 .carveout = 64};
 	uint64_t near, last;
 
@@ -346,6 +405,7 @@ static void measure_lines(struct bench_run *run)
 
 		chase_repeat(run, sector, &launch, 8, chase_cycles, 32, point);
 	}
+	measure_sets(run, s);
 	if (!s.kernel || !find_limit(&s))
 		return;
 	near = first_missed(&s, COARSE, COARSE);
@@ -435,6 +495,63 @@ static void derive_positions(const struct bench_series *series, struct bench_fig
 	}
 }
 
+/* The most lines of SERIES of which none was missed; 0: not known. */
+static double kept_of(const struct bench_series *series)
+{
+	double kept = 0;
+
+	for (uint32_t k = 0; k < series->n; k++)
+		if (series->point[k].n && bench_median(&series->point[k]) == 0)
+			kept = fmax(kept, series->point[k].x);
+	return kept;
+}
+
+/*
+ * Where sets are chosen by bits of the address alone, twice the distance keeps half of the lines,
+ * down to those of one set. Where lines as far apart as you like are as many, more bits than those
+ * choose.
+ */
+static void derive_sets(const struct bench_samples *samples, struct bench_figures *figures)
+{
+	double all = NAN, least = INFINITY, first = NAN, farthest = 0;
+	char from[24], to[24];
+
+	for (uint32_t s = 0; s < samples->n; s++) {
+		const struct bench_series *series = &samples->series[s];
+		double apart, kept;
+		char name[32];
+
+		if (sscanf(series->name, "%lf B apart", &apart) != 1 || apart < LINE)
+			continue;
+		kept = kept_of(series);
+		if (!(kept > 0))
+			continue;
+		chase_bytes(from, apart);
+		snprintf(name, sizeof(name), "%s apart", from);
+		bench_figure(figures, "L1 lines kept", name, "lines", kept, NAN, NAN,
+			     series->point[0].sm_mhz);
+		bench_detail(figures, apart > LINE);
+		if (apart == LINE)
+			all = kept;
+		least = fmin(least, kept);
+		if (isnan(first) && kept < 0.75 * all)
+			first = apart;
+		farthest = fmax(farthest, apart);
+	}
+	if (isnan(all) || farthest <= LINE)
+		return;
+	if (isnan(first))
+		bench_note(figures,
+			   "Lines %s apart are kept as well as neighbours, %.0f of %.0f at the "
+			   "least: the address's bits are mixed to choose a set.",
+			   chase_bytes(to, farthest), least, all);
+	else
+		bench_note(figures,
+			   "Of neighbours %.0f lines are kept, of lines %s and more apart fewer, "
+			   "%.0f at the least: they share sets.",
+			   all, chase_bytes(from, first), least);
+}
+
 static void derive_lines(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			 struct bench_figures *figures)
 {
@@ -447,6 +564,7 @@ static void derive_lines(const struct bench_samples *samples, const struct bench
 	series = bench_find(samples, "positions");
 	if (series)
 		derive_positions(series, figures);
+	derive_sets(samples, figures);
 }
 
 BENCH(bench_l1_size) = {

@@ -15,24 +15,29 @@
 enum {
 	LAUNCHES = 64,
 	SPIN = 20000, /* ns */
+	NON_PORTABLE_CLUSTER = 14, /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
 };
 
 typedef int launch_call(const struct probe_launch_config *, void *, void **, void **);
 typedef int wait_call(void *);
+typedef int attribute_call(void *function, int attribute, int value);
 
 struct calls {
 	launch_call *launch;
 	wait_call *wait;
+	attribute_call *attribute;
 };
 
 static bool find(struct bench_run *run, struct calls *calls)
 {
 	void *launch = bench_driver(run, "cuLaunchKernelEx");
 	void *wait = bench_driver(run, "cuStreamSynchronize");
+	void *attribute = bench_driver(run, "cuFuncSetAttribute");
 
+	memcpy(&calls->attribute, &attribute, sizeof attribute);
 	memcpy(&calls->launch, &launch, sizeof launch);
 	memcpy(&calls->wait, &wait, sizeof wait);
-	return launch && wait;
+	return launch && wait && attribute;
 }
 
 /* arg0: which one it is, arg1: ns that it runs. Begin and end go to its place of the results. Who
@@ -152,8 +157,13 @@ static void measure(struct bench_run *run)
 		return;
 	if (find(run, &calls) && bench_function(kernel)) {
 		measure_one(run, &calls, kernel, 0);
-		for (uint32_t n = 1; n <= 8 && bench_arch(bench_gpu(run)) >= 90; n *= 2)
+		for (uint32_t n = 1; n <= 16 && bench_arch(bench_gpu(run)) >= 90; n *= 2) {
+			/* More than 8 must be allowed; who has no 16 says so when it is launched.
+			 */
+			if (n > 8)
+				calls.attribute(bench_function(kernel), NON_PORTABLE_CLUSTER, 1);
 			measure_one(run, &calls, kernel, n);
+		}
 	} else if (!bench_dry(run)) {
 		bench_missing(bench_samples(run), "the driver has no cuLaunchKernelEx");
 	}

@@ -3,7 +3,10 @@
  * M20, TLBs. One thread goes at random along a chain with one line in every 2, 4, 16, 32 and 64
  * MiB, through all of the memory that can be had, at most 128 GiB, by ld.global.cg: the lines are
  * few and stay in L2, so what climbs is the translation. Lines lie at another offset in each page,
- * or they would meet in a few sets of L2. By ld.global.ca through the first 1,024 pages: stays L1
+ * or they would meet in a few sets of L2; and as lines of L2 are not equally far, each of the
+ * launches of a short chain goes by other ones. An entry of a TLB may be of more than a page: one
+ * address in each is enough then to fill it, and the stride from which on the reach in bytes grows
+ * tells how much an entry is for. By ld.global.ca through the first 1,024 pages: stays L1
  * as fast where a TLB no longer reaches, then it is addressed virtually. Planned: some 130 points
  * of 12 launches, six seconds, the most of it in the long chains.
  */
@@ -12,7 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { LINE = 128, L1_PAGES = 1024 };
+enum { LINE = 128, L1_PAGES = 1024, SHORT = 1024, APART = 641 * LINE };
 static const uint64_t page = 2 << 20;
 static const unsigned strides[] = {2, 4, 16, 32, 64}; /* MiB */
 
@@ -20,6 +23,7 @@ static void chains(struct bench_run *run, struct bench_kernel *builder, struct b
 		   const char *name, uint64_t base, uint64_t stride, uint64_t most)
 {
 	for (uint64_t n = 8; n <= most; n = chase_next(n)) {
+		struct bench_point *point, clocks = {0};
 		struct chase_chain chain = {.base = base,
 					    .elements = n,
 					    .stride = stride,
@@ -30,13 +34,24 @@ static void chains(struct bench_run *run, struct bench_kernel *builder, struct b
 					      .block = 1,
 					      .no_shared = true,
 					      .arg = {base, chase_steps(n), timed}};
-		struct bench_point *point;
 
-		if (!chase_lay(run, builder, &chain))
-			return;
 		point = bench_point(bench_series(bench_samples(run), name, "bytes", "", "cycles"),
 				    (double)(n * stride), NAN);
-		if (!chase_onward(run, kernel, &launch, point) && !bench_dry(run))
+		for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
+			const void *results;
+
+			chain.base = base + (n > SHORT ? 0 : k * APART);
+			launch.arg[0] = chain.base;
+			if (((!k || n <= SHORT) && !chase_lay(run, builder, &chain)) ||
+			    !(results = bench_launch(run, kernel, &launch, 16)) || bench_dry(run))
+				break;
+			if (k) {
+				bench_value(point, chase_cycles(run, results, (double)timed));
+				bench_value(&clocks, bench_mhz(run));
+			}
+		}
+		point->sm_mhz = bench_median(&clocks);
+		if (!point->n && !bench_dry(run))
 			return;
 	}
 }
@@ -65,6 +80,55 @@ static void measure(struct bench_run *run)
 	}
 }
 
+/* The reach of the last level of SERIES that ends within what was measured; NAN: there is none. */
+static double reach_of(const struct bench_series *series)
+{
+	struct bench_plateau plateau[5];
+	uint32_t n = series ? bench_plateaus(series, 0.08, 3, plateau, 5) : 0;
+
+	while (n && plateau[n - 1].last == series->n - 1)
+		n--;
+	return n ? plateau[n - 1].to : NAN;
+}
+
+/* What an entry of the last level is for: the longest stride that has pages' reach, where the next
+ * one reaches farther. */
+static void derive_entries(const struct bench_samples *samples, struct bench_figures *figures)
+{
+	double reach = reach_of(bench_find(samples, "2 MiB")), entry = NAN, mhz = NAN;
+	char name[16], each[24], all[24];
+
+	for (unsigned k = 0; k < 5 && !isnan(reach); k++) {
+		const struct bench_series *series;
+
+		snprintf(name, sizeof(name), "%u MiB", strides[k]);
+		series = bench_find(samples, name);
+		if (!series || !series->n)
+			return;
+		/* A curve that ends nearer than that says nothing. */
+		if (series->point[series->n - 1].x < 1.4 * reach)
+			return;
+		if (reach_of(series) < 1.4 * reach) {
+			entry = strides[k] * 1048576.0;
+			mhz = series->point[0].sm_mhz;
+			continue;
+		}
+		if (isnan(entry))
+			return;
+		chase_bytes(each, entry);
+		chase_bytes(all, reach);
+		bench_figure(figures, "TLB entry", "last level", "MiB", entry / 1048576, NAN, NAN,
+			     mhz);
+		bench_figure(figures, "TLB entries", "last level", "entries", reach / entry, NAN,
+			     NAN, mhz);
+		bench_note(figures,
+			   "With one address each %s it reaches as far as with one each page, with "
+			   "one each %s farther: an entry is for %s, and %s are %.0f of them.",
+			   each, name, each, all, reach / entry);
+		return;
+	}
+}
+
 static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
 		   struct bench_figures *figures)
 {
@@ -75,16 +139,22 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 
 	(void)gpu;
 	bench_published(figures, "TLB reach", "level 1", "T4", 32);
-	bench_published(figures, "TLB reach", "level 2", "T4", 8192);
+	bench_published(figures, "TLB reach", "last level", "T4", 8192);
 	for (uint32_t k = 0; k < n; k++) {
 		bool open = plateau[k].last == series->n - 1;
 
-		snprintf(level, sizeof(level), "level %u", k + 1);
+		/* The last one that ends; what is behind it is no TLB's any more. */
+		if (open)
+			snprintf(level, sizeof(level), "beyond");
+		else if (k == n - 1 || plateau[k + 1].last == series->n - 1)
+			snprintf(level, sizeof(level), "last level");
+		else
+			snprintf(level, sizeof(level), "level %u", k + 1);
 		bench_figure_point(figures, "TLB latency", level, series,
 				   &series->point[(plateau[k].first + plateau[k].last) / 2]);
-		bench_figure(figures, "TLB reach", level, "MiB",
-			     open ? NAN : plateau[k].to / 1048576, NAN, NAN,
-			     series->point[plateau[k].last].sm_mhz);
+		if (!open)
+			bench_figure(figures, "TLB reach", level, "MiB", plateau[k].to / 1048576,
+				     NAN, NAN, series->point[plateau[k].last].sm_mhz);
 		bench_note(figures, "One line of L2 in each page of 2 MiB: %.0f cycles to %s%s.",
 			   plateau[k].value, chase_bytes(to, plateau[k].to),
 			   open ? ", as far as was measured" : "");
@@ -96,6 +166,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		bench_note(figures, "Behind it up to %.0f, at %s, as far as was measured.",
 			   bench_median(point), chase_bytes(to, point->x));
 	}
+	derive_entries(samples, figures);
 	for (uint32_t k = 0; k < samples->n; k++)
 		bench_picture(figures, "tlb", "Latency by reach, one line in each stride",
 			      &samples->series[k], true, false);

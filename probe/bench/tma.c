@@ -228,7 +228,7 @@ static void measure_multicast(struct bench_run *run, uint64_t memory)
 	kernel = build(run, "tma multicast", &text, 32, OP_BULK);
 	if (!kernel)
 		return;
-	for (uint32_t blocks = 2; blocks <= 8; blocks *= 2) {
+	for (uint32_t blocks = 2; blocks <= 16; blocks *= 2) {
 		char name[48];
 
 		snprintf(name, sizeof name, "multicast to %u blocks, from L2", blocks);

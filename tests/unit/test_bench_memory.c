@@ -113,6 +113,38 @@ static void lines(void)
 	done();
 }
 
+/* Lines APART bytes from each other, of which KEPT are kept and one more is not. */
+static void apart(unsigned apart_by, unsigned kept)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%u B apart", apart_by);
+	give(name, kept, NAN, 0);
+	give(name, kept + 1, NAN, 2);
+}
+
+/* 64 sets of 4 ways, chosen by the address's bits from 128 on; and chosen by more than those. */
+static void sets(void)
+{
+	for (unsigned by = 128; by <= 256 << 10; by *= 2)
+		apart(by, by < 8192 ? 256 * 128 / by : 4);
+	ask("l1-lines");
+	EXPECT(is("L1 lines kept", "128 B apart", 256) && is("L1 lines kept", "1 KiB apart", 32));
+	EXPECT(bench_noted(&figures,
+			   "256 lines are kept, of lines 256 B and more apart fewer, 4 "));
+	done();
+	for (unsigned by = 128; by <= 256 << 10; by *= 2)
+		apart(by, by == 4096 ? 240 : 256);
+	ask("l1-lines");
+	EXPECT(bench_noted(&figures, "Lines 256 KiB apart are kept as well") &&
+	       bench_noted(&figures, "240 of 256"));
+	done();
+	apart(128, 256);
+	ask("l1-lines");
+	EXPECT(is("L1 lines kept", "128 B apart", 256) && !figures.nnote);
+	done();
+}
+
 /* SMs 0, 3, 4, 7 sit at one side; every other line is at theirs. */
 static void sides(void)
 {
@@ -140,7 +172,10 @@ static void bandwidths(void)
 {
 	give("read", 15 << 20, NAN, 5500);
 	give("read", 30 << 20, NAN, 5000);
+	give("one SM", 1 << 20, NAN, 118.8);
 	ask("l2-bandwidth");
+	EXPECT(is("L2 bandwidth", "one SM", 118.8));
+	EXPECT(bench_noted(&figures, "One SM alone"));
 	EXPECT(is("L2 bandwidth", "", 5000) && is("L2 bandwidth", "15 MiB", 5500));
 	done();
 	give("read", 8e9, NAN, 230.4);
@@ -185,17 +220,52 @@ static void tlb(void)
 			give("L1", (double)(n << 21), NAN, 33);
 	}
 	ask("tlb");
-	EXPECT(is("TLB reach", "level 1", 32) && is("TLB reach", "level 2", 8192));
-	EXPECT(is("TLB latency", "level 2", 330) && is("TLB latency", "level 3", 700));
+	EXPECT(is("TLB reach", "level 1", 32) && is("TLB reach", "last level", 8192));
+	EXPECT(is("TLB latency", "last level", 330) && is("TLB latency", "beyond", 700));
+	EXPECT(!bench_figure_find(&figures, "TLB entry", NULL)); /* of one stride alone */
 	EXPECT(bench_noted(&figures, "addressed virtually"));
 	done();
 	/* Behind the last level fewer points than a level has. */
 	for (uint64_t n = 8; n <= 65536; n = chase_next(n))
 		give("2 MiB", (double)(n << 21), NAN, n <= 32768 ? 290 : n <= 49152 ? 320 : 340);
 	ask("tlb");
-	EXPECT(is("TLB reach", "level 1", 65536) && is("TLB latency", "beyond", 340));
+	EXPECT(is("TLB reach", "last level", 65536) && is("TLB latency", "beyond", 340));
 	EXPECT(bench_noted(&figures, ", at 128 GiB, as far as was"));
 	done();
+}
+
+/* An H200's medians, 8 to 128 GiB by strides in MiB: what is beyond costs most with 32, and with 64
+ * there are too few addresses to get there. */
+static void tlb_entries(void)
+{
+	static const struct {
+		const char *stride;
+		double cycles[9];
+	} seen[] = {{"2 MiB", {289, 290, 290, 290, 290, 290, 290, 324, 340}},
+		    {"4 MiB", {289, 290, 290, 290, 290, 290, 290, 326, 341}},
+		    {"16 MiB", {290, 290, 290, 290, 290, 290, 290, 342, 356}},
+		    {"32 MiB", {290, 290, 289, 289, 290, 290, 292, 385, 385}},
+		    {"64 MiB", {288, 288, 289, 289, 289, 289, 289, 289, 294}}};
+
+	for (unsigned last = 9; last >= 7; last -= 2) {
+		for (unsigned s = 0; s < 5; s++) {
+			uint64_t bytes = 8ull << 30;
+
+			for (unsigned k = 0; k < last; k++, bytes = chase_next(bytes))
+				give(seen[s].stride, (double)bytes, NAN, seen[s].cycles[k]);
+		}
+		ask("tlb");
+		if (last == 9) {
+			EXPECT(is("TLB reach", "last level", 65536));
+			EXPECT(is("TLB entry", "last level", 32));
+			EXPECT(is("TLB entries", "last level", 2048));
+			EXPECT(bench_noted(&figures, "64 GiB are 2048 of them"));
+		} else {
+			EXPECT(!bench_figure_find(&figures, "TLB reach", NULL));
+			EXPECT(!bench_figure_find(&figures, "TLB entry", NULL));
+		}
+		done();
+	}
 }
 
 static void hopper(void)
@@ -244,10 +314,12 @@ int main(void)
 	l1();
 	size();
 	lines();
+	sets();
 	sides();
 	bandwidths();
 	shared();
 	tlb();
+	tlb_entries();
 	hopper();
 	steps();
 	return expect_done();

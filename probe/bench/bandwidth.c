@@ -2,14 +2,15 @@
 /*
  * M10 and M19, bandwidth of L2 and of device memory: 2 blocks of 512 threads an SM go through
  * arrays, 16 bytes a thread. Of L2 they read half of it and a quarter of it by ld.global.cg, again
- * and again, for some 10 ms, behind a pass that brings it there; and the blocks of one SM alone
- * read a MiB of it. Of device memory they read, write,
- * copy and add (a = b + s c) arrays of 8 GiB once. Planned: 2 and 4 points of 12 launches, a
+ * and again, for some 10 ms, behind a pass that brings it there; one block alone reads a MiB of
+ * it, and the SMs of one of L2's sides alone their part of a quarter. Of device memory they read,
+ * write, copy and add (a = b + s c) arrays of 8 GiB once. Planned: 2 and 4 points of 12 launches, a
  * second in all.
  */
 #include "probe/bench/chase.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { THREADS = 512, UNROLL = 4, WIDTH = 16, BLOCKS = 2 };
 
@@ -50,7 +51,8 @@ static void turn(struct bench_text *text, enum kind kind)
 	}
 }
 
-/* arg0 to arg2: arrays a, b and c; arg3: turns of UNROLL a pass; arg4: passes. */
+/* arg0 to arg2: arrays a, b and c; arg3: turns of UNROLL a pass; arg4: passes; arg5 to arg7: bits
+ * of the SMs that read, whose blocks the second word of the results counts. */
 static struct bench_kernel *kernel_of(struct bench_run *run, enum kind kind)
 {
 	struct bench_text body = {0};
@@ -66,6 +68,18 @@ static struct bench_kernel *kernel_of(struct bench_run *run, enum kind kind)
 		  ".reg .u32 t, n, passes, sum, bits;\n"
 		  ".reg .pred p;\n"
 		  "mov.u32 sum, 0;\n"
+		  "shr.u32 t, %%b_smid, 6;\n"
+		  "setp.eq.u32 p, t, 0;\n"
+		  "selp.u64 at, %%b_arg5, %%b_arg6, p;\n"
+		  "setp.gt.u32 p, t, 1;\n"
+		  "selp.u64 at, %%b_arg7, at, p;\n"
+		  "and.b32 t, %%b_smid, 63;\n"
+		  "shr.u64 at, at, t;\n"
+		  "and.b64 at, at, 1;\n"
+		  "setp.eq.u64 p, at, 0;\n"
+		  "@p bra done;\n"
+		  "setp.eq.u32 p, %%b_tid, 0;\n"
+		  "@p red.global.add.u64 [%%b_data+8], 1;\n"
 		  "mad.lo.u32 t, %%b_ctaid, %%b_ntid, %%b_tid;\n"
 		  "mul.wide.u32 at, t, %u;\n"
 		  "mul.lo.u32 t, %%b_nctaid, %%b_ntid;\n"
@@ -109,7 +123,7 @@ static struct bench_launch launch_of(const struct bench_gpu *gpu, uint64_t a, ui
 {
 	return (struct bench_launch){.grid = (uint32_t)gpu->sms * BLOCKS,
 				     .block = THREADS,
-				     .arg = {a, b, c, turns, passes}};
+				     .arg = {a, b, c, turns, passes, ~0ull, ~0ull, ~0ull}};
 }
 
 /* Bytes that all threads move in a turn. */
@@ -122,14 +136,45 @@ static uint64_t turn_bytes(const struct bench_gpu *gpu)
 static void measure_one_sm(struct bench_run *run, struct bench_kernel *kernel, uint64_t base)
 {
 	uint64_t bytes = 1 << 20, passes = 64;
-	struct bench_launch launch = {
-		.grid = 1,
-		.block = THREADS,
-		.arg = {0, base, 0, bytes / (THREADS * UNROLL * WIDTH), passes + 1}};
+	struct bench_launch launch = {.grid = 1,
+				      .block = THREADS,
+				      .arg = {0, base, 0, bytes / (THREADS * UNROLL * WIDTH),
+					      passes + 1, ~0ull, ~0ull, ~0ull}};
 
 	chase_repeat(run, kernel, &launch, 16, chase_rate, (double)(passes * bytes),
 		     bench_point(bench_series(bench_samples(run), "one SM", "bytes", "", "GB/s"),
 				 (double)bytes, NAN));
+}
+
+static const char *const side_name[] = {"one side", "the other side", "both sides"};
+
+/* SCALE bytes a block, by the blocks that read. */
+static double side_rate(const struct bench_run *run, const void *results, double scale)
+{
+	return chase_rate(run, results, scale * (double)((const uint64_t *)results)[1]);
+}
+
+/* A block an SM: with all shared memory no two share one. */
+static void measure_side(struct bench_run *run, struct bench_kernel *kernel, uint64_t base)
+{
+	const struct bench_gpu *gpu = bench_gpu(run);
+	struct bench_kernel *builder = chase_builder(run);
+	uint64_t sms[3], turns = gpu->l2_bytes / 4 / (turn_bytes(gpu) / BLOCKS), passes = 2048;
+	struct bench_launch launch = launch_of(gpu, 0, base, 0, turns, passes);
+	double each = (double)(passes * turns * THREADS * UNROLL * WIDTH);
+
+	launch.grid = (uint32_t)gpu->sms;
+	launch.shared = (uint32_t)gpu->shared_block_bytes;
+	if (!builder || !turns || !l2_side(run, builder, sms))
+		return;
+	for (unsigned side = 0; side < 3; side++) {
+		for (unsigned k = 0; k < 3; k++)
+			launch.arg[5 + k] = side == 2 ? ~0ull : side ? ~sms[k] : sms[k];
+		chase_repeat(run, kernel, &launch, 16, side_rate, each,
+			     bench_point(bench_series(bench_samples(run), side_name[side], "bytes",
+						      "", "GB/s"),
+					 (double)(turns * turn_bytes(gpu) / BLOCKS), NAN));
+	}
 }
 
 static void measure_l2(struct bench_run *run)
@@ -154,8 +199,33 @@ static void measure_l2(struct bench_run *run)
 
 		chase_repeat(run, kernel, &launch, 16, chase_rate, (double)(passes * bytes), point);
 	}
-	if (kernel && base)
+	if (kernel && base) {
 		measure_one_sm(run, kernel, base);
+		measure_side(run, kernel, base);
+	}
+}
+
+/* By the SMs of one side, of the other, and of both, a block each. */
+static void derive_sides(const struct bench_samples *samples, struct bench_figures *figures)
+{
+	double rate[3] = {NAN, NAN, NAN};
+
+	for (unsigned k = 0; k < 3; k++) {
+		const struct bench_series *series = bench_find(samples, side_name[k]);
+		char parameter[48];
+
+		if (!series || !series->n || !series->point[0].n)
+			continue;
+		rate[k] = bench_median(&series->point[0]);
+		snprintf(parameter, sizeof(parameter), "SMs of %s", side_name[k]);
+		bench_figure_point(figures, "L2 bandwidth", parameter, series, &series->point[0]);
+	}
+	if (rate[0] + rate[1] + rate[2] > 0)
+		bench_note(
+			figures,
+			"The SMs of one side of L2 alone are given %.0f GB/s, those of the other "
+			"%.0f, both at once %.0f.",
+			rate[0], rate[1], rate[2]);
 }
 
 static void derive_l2(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -181,6 +251,7 @@ static void derive_l2(const struct bench_samples *samples, const struct bench_gp
 		bench_note(figures, "L2 gives %.0f GB/s, read by all SMs, of %s.",
 			   bench_median(&series->point[k]), chase_bytes(size, series->point[k].x));
 	}
+	derive_sides(samples, figures);
 	series = bench_find(samples, "one SM");
 	if (series && series->n && series->point[0].n) {
 		const struct bench_point *point = &series->point[0];

@@ -87,7 +87,7 @@ static struct bench_kernel *map_kernel(struct bench_run *run)
 						      .expect = {{OP_LDG, 1, 1}}});
 }
 
-static void map(struct bench_run *run, struct bench_kernel *builder)
+static void map(struct bench_run *run, struct bench_kernel *builder, unsigned repeats)
 {
 	const struct bench_gpu *gpu = bench_gpu(run);
 	struct bench_kernel *kernel = map_kernel(run);
@@ -97,7 +97,7 @@ static void map(struct bench_run *run, struct bench_kernel *builder)
 	if (!kernel || !base)
 		return;
 	for (uint32_t turn = 0; turn < gpu->sms; turn++)
-		for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
+		for (unsigned k = 0; k <= repeats; k++) {
 			/* With all shared memory no two blocks share an SM. */
 			struct bench_launch launch = {.grid = (uint32_t)gpu->sms,
 						      .block = 1,
@@ -130,7 +130,7 @@ static void measure(struct bench_run *run)
 	if (!builder)
 		return;
 	curve(run, builder);
-	map(run, builder);
+	map(run, builder, BENCH_REPEATS);
 }
 
 enum { SMS = 1024 };
@@ -200,6 +200,25 @@ static bool part(struct sides *s, double *near, double *far)
 	*near = lines ? lows / lines : NAN;
 	*far = lines ? highs / lines : NAN;
 	return lines * 2 > LINES;
+}
+
+bool l2_side(struct bench_run *run, struct bench_kernel *builder, uint64_t sms[3])
+{
+	struct sides *s = calloc(1, sizeof(*s));
+	const struct bench_series *series;
+	double near, far;
+	bool two = false;
+
+	map(run, builder, 3);
+	series = bench_find(bench_samples(run), "map");
+	sms[0] = sms[1] = sms[2] = 0;
+	if (s && series && fill(s, series) && s->sms <= 192 && part(s, &near, &far)) {
+		two = true;
+		for (uint32_t sm = 0; sm < s->sms; sm++)
+			sms[sm / 64] |= (uint64_t)s->side[sm] << sm % 64;
+	}
+	free(s);
+	return two;
 }
 
 static void list(struct bench_text *text, const struct sides *s, bool side)

@@ -176,7 +176,18 @@ static void bandwidths(void)
 	ask("l2-bandwidth");
 	EXPECT(is("L2 bandwidth", "one SM", 118.8));
 	EXPECT(bench_noted(&figures, "One SM alone"));
+	EXPECT(!bench_noted(&figures, "one side"));
 	EXPECT(is("L2 bandwidth", "", 5000) && is("L2 bandwidth", "15 MiB", 5500));
+	done();
+	give("one side", 15 << 20, NAN, 2500);
+	give("the other side", 15 << 20, NAN, 2600);
+	ask("l2-bandwidth");
+	EXPECT(is("L2 bandwidth", "SMs of one side", 2500));
+	EXPECT(!bench_noted(&figures, "one side")); /* not without both at once */
+	give("both sides", 15 << 20, NAN, 4800);
+	bench_figures_free(&figures);
+	ask("l2-bandwidth");
+	EXPECT(bench_noted(&figures, "one side of L2 alone"));
 	done();
 	give("read", 8e9, NAN, 230.4);
 	give("triad", 8e9, NAN, 200);

@@ -270,12 +270,12 @@ static void derive_turns(const struct bench_series *series, double first, double
 	if (n) {
 		bench_figure(figures, "first pass behind other SMs'", "step 256", "cycles",
 			     code_middle(value, n), least, most, NAN);
-		bench_note(
-			figures,
-			shared ? "%u of %u SMs find in level 2 what another SM read: they share it."
-			       : "%u of %u SMs find in level 2 what another SM read: each has its "
-				 "own.",
-			shared, n);
+		/* The first of those that share one goes to what is behind it. */
+		if (shared)
+			bench_note(figures, "%u SMs share %u caches of level 2.", n + 1,
+				   n + 1 - shared);
+		else
+			bench_note(figures, "Each of %u SMs has a level 2 of its own.", n + 1);
 	}
 	free(value);
 }

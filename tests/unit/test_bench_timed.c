@@ -260,7 +260,8 @@ static void constants(bool own)
 	EXPECT(fabs(figure(&f, "level 2", "step 64") - 90) < 1);
 	EXPECT(fabs(figure(&f, "missed, one line too many", "step 64") - 9) < 0.2);
 	EXPECT(fabs(figure(&f, "first pass of a launch", "step 256") - 150) < 1);
-	EXPECT(bench_noted(&f, "0 of 131 SMs") == own && bench_noted(&f, "66 of 131 SMs") == !own);
+	EXPECT(bench_noted(&f, "Each of 132 SMs has a level 2") == own);
+	EXPECT(bench_noted(&f, "132 SMs share 66 caches") == !own);
 	EXPECT(fabs(figure(&f, "each further word of a warp", NULL) - 4) < 1e-6);
 	bench_figures_free(&f);
 	bench_samples_free(&samples);

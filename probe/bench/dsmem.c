@@ -6,7 +6,7 @@
  * Bandwidth: all threads of all blocks read, 16 bytes each, what the next block of their cluster
  * holds. A load there is a generic one, and the assembler puts the making of its address from that
  * of the cluster ahead of each: that is in the latency. Planned: 34 points of 12 launches, below a
- * second.
+ * second. Published beside it: H100 PCIe, arXiv 2402.13499.
  */
 #include "probe/bench/chase.h"
 
@@ -192,6 +192,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	struct bench_text parameter = {0};
 
 	(void)gpu;
+	bench_published(figures, "DSMEM latency", "cluster of 2, block 1", "H100", 180);
 	for (uint32_t k = 0; series && k < series->n; k++) {
 		const struct bench_point *point = &series->point[k];
 

@@ -2,7 +2,8 @@
 /*
  * M5, latency of L1: one thread goes along a chain at random through 1 KiB to 1 MiB, one address a
  * line of 128 bytes, by ld.global.ca. The curve's first plateau is a hit in L1. Planned: 21 points
- * of 12 launches, below a second.
+ * of 12 launches, below a second. Published beside it: the study's, and of Hopper the table in
+ * github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200).
  */
 #include "probe/bench/chase.h"
 
@@ -49,6 +50,8 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	char to[24];
 
 	(void)gpu;
+	bench_published(figures, "L1 hit", "", "H100", 40);
+	bench_published(figures, "L1 hit", "", "GH200", 40);
 	bench_published(figures, "L1 hit", "", "T4", 32);
 	bench_published(figures, "L1 hit", "", "P4", 82);
 	bench_published(figures, "L1 hit", "", "K80", 35);
@@ -57,8 +60,10 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	bench_figure_point(figures, "L1 hit", "", series,
 			   &series->point[(plateau[0].first + plateau[0].last) / 2]);
 	if (n > 1)
-		bench_note(figures, "L1 hit %.1f cycles to %s, behind it %.1f.", plateau[0].value,
-			   chase_bytes(to, plateau[0].to), plateau[n - 1].value);
+		bench_note(figures,
+			   "L1 hit %.1f cycles to %s (l1-size asks how far beyond), behind it "
+			   "%.1f.",
+			   plateau[0].value, chase_bytes(to, plateau[0].to), plateau[n - 1].value);
 	else
 		bench_note(figures, "L1 hit %.1f cycles to %s, and no knee.", plateau[0].value,
 			   chase_bytes(to, plateau[0].to));

@@ -6,7 +6,8 @@
  * lie in one of them, and the first read from the other side is slow. Such first reads are the
  * second part: 32 lines are written, and then each SM in turn reads each once. An SM finds a line
  * near or far, and SMs that find the same lines near sit at the same partition. Planned: 41 points
- * of 12 launches, and 24 launches an SM: three seconds.
+ * of 12 launches, and 24 launches an SM: three seconds. Published beside it: the study's, and of
+ * Hopper the table in github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200).
  */
 #include "probe/bench/chase.h"
 
@@ -272,7 +273,11 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	char to[24];
 
 	(void)gpu;
+	bench_published(figures, "L2 hit", "", "H100", 291);
+	bench_published(figures, "L2 hit", "", "GH200", 281);
 	bench_published(figures, "L2 hit", "", "T4", 188);
+	bench_published(figures, "DRAM", "", "H100", 700);
+	bench_published(figures, "DRAM", "", "GH200", 690);
 	for (uint32_t k = 0; k < n; k++) {
 		const struct bench_point *point =
 			&series->point[(plateau[k].first + plateau[k].last) / 2];

@@ -165,9 +165,11 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		chase_bytes(size, last->point[k].x);
 		bench_say(&parameter, "%s, evict_last", size);
 		bench_figure_point(figures, "L2 kept", parameter.data, last, &last->point[k]);
+		bench_detail(figures, k && k < last->n - 1);
 		bench_text_free(&parameter);
 		bench_say(&parameter, "%s, plain", size);
 		bench_figure_point(figures, "L2 kept", parameter.data, plain, &plain->point[k]);
+		bench_detail(figures, k && k < last->n - 1);
 		bench_text_free(&parameter);
 		if (with < 0.85 * without)
 			kept = &last->point[k];

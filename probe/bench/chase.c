@@ -183,6 +183,15 @@ bool chase_onward(struct bench_run *run, struct bench_kernel *kernel,
 	return repeat(run, kernel, *launch, 16, chase_cycles, (double)launch->arg[2], true, point);
 }
 
+struct bench_point *chase_point(struct bench_series *series, double x, double y)
+{
+	/* It is among the last ones, mostly. */
+	for (uint32_t k = series->n; k-- > 0;)
+		if (series->point[k].x == x && series->point[k].y == y)
+			return &series->point[k];
+	return bench_point(series, x, y);
+}
+
 uint64_t chase_next(uint64_t n)
 {
 	return n & (n - 1) ? n / 3 * 4 : n / 2 * 3;

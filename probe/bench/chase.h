@@ -51,6 +51,9 @@ bool chase_onward(struct bench_run *run, struct bench_kernel *kernel,
 /* Of l2_latency.c: asks which SMs (bits) sit at one of L2's two sides. False: it has none. */
 bool l2_side(struct bench_run *run, struct bench_kernel *builder, uint64_t sms[3]);
 
+/* The point at X and Y, or a new one: of launches that each give values for many points. */
+struct bench_point *chase_point(struct bench_series *series, double x, double y);
+
 /* 2^k and 3 * 2^k, the next one behind N. */
 uint64_t chase_next(uint64_t n);
 uint64_t chase_steps(uint64_t least); /* a multiple of CHASE_UNROLL */

@@ -375,7 +375,7 @@ static void positions(struct scan *s, uint64_t lines)
 		for (uint64_t at = 0; k && at < lines; at++) {
 			struct bench_series *series = bench_series(
 				bench_samples(s->run), "positions", "line", "lines", "cycles");
-			struct bench_point *point = bench_point(series, (double)at, (double)lines);
+			struct bench_point *point = chase_point(series, (double)at, (double)lines);
 
 			bench_value(point, cycles[at]);
 			point->sm_mhz = bench_mhz(s->run);
@@ -466,6 +466,22 @@ static uint32_t runs_of(const struct bench_series *series, double y, double limi
 	return all;
 }
 
+/* Of the lines that any sample missed the share that each missed. */
+static double missed_always(const struct bench_series *series, double y, double limit)
+{
+	uint32_t any = 0, each = 0;
+
+	for (uint32_t k = 0; k < series->n; k++) {
+		const struct bench_point *point = &series->point[k];
+
+		if (point->y != y || !point->n)
+			continue;
+		any += bench_most(point) > limit;
+		each += bench_least(point) > limit;
+	}
+	return any ? (double)each / any : NAN;
+}
+
 static void derive_positions(const struct bench_series *series, struct bench_figures *figures)
 {
 	double least = INFINITY, before = NAN;
@@ -486,9 +502,13 @@ static void derive_positions(const struct bench_series *series, struct bench_fig
 			continue;
 		bench_note(figures,
 			   "Of %g lines a second round misses %.1f (mean of the samples), %.0f %% "
-			   "of the "
-			   "runs of misses are %u lines long.",
-			   y, (double)missed / BENCH_REPEATS, 100.0 * runs[most] / n, most);
+			   "of the runs of misses are %u line%s long; %s.",
+			   y, (double)missed / BENCH_REPEATS, 100.0 * runs[most] / n, most,
+			   most > 1 ? "s" : "",
+			   missed_always(series, y, least + SLOWER_BY) > 0.9
+				   ? "they are the same lines each time, so it is not chance that "
+				     "chooses them"
+				   : "they are not the same lines each time");
 		bench_figure(figures, "L1 run of misses", "", "lines", most, NAN, NAN,
 			     series->point[k].sm_mhz);
 		return;

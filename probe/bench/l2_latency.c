@@ -113,7 +113,7 @@ static void map(struct bench_run *run, struct bench_kernel *builder, unsigned re
 				return;
 			for (unsigned line = 0; k && line < LINES; line++) {
 				struct bench_point *point =
-					bench_point(bench_series(bench_samples(run), "map", "SM",
+					chase_point(bench_series(bench_samples(run), "map", "SM",
 								 "line", "cycles"),
 						    (double)results[0], line);
 

@@ -110,6 +110,13 @@ static void lines(void)
 	ask("l1-lines");
 	EXPECT(is("L1 sector", "", 32));
 	EXPECT(is("L1 run of misses", "", 4));
+	EXPECT(bench_noted(&figures, "they are not the same lines each time"));
+	done();
+	for (unsigned at = 0; at < 40; at++)
+		give("positions", at, 40, at % 8 == 3 ? 230 : 40);
+	ask("l1-lines");
+	EXPECT(is("L1 run of misses", "", 1));
+	EXPECT(bench_noted(&figures, "they are the same lines each time"));
 	done();
 }
 
@@ -307,6 +314,10 @@ static void steps(void)
 		EXPECT(n % 3 ? (n & (n - 1)) == 0 : (n / 3 & (n / 3 - 1)) == 0);
 	EXPECT_EQ(n, 64);
 	EXPECT_EQ(chase_steps(17), 32);
+	for (unsigned k = 0; k < 6; k++)
+		bench_value(chase_point(bench_series(&samples, "map", "x", "y", "u"), k % 2, 7), k);
+	EXPECT(bench_find(&samples, "map")->n == 2 && bench_find(&samples, "map")->point[1].n == 3);
+	done();
 }
 
 int main(void)

@@ -141,13 +141,18 @@ static struct bench_kernel *bandwidth_kernel(struct bench_run *run)
 	return kernel;
 }
 
-/* SCALE bytes a block by the first block's cycles. */
+/* SCALE bytes a block by the blocks' cycles, behind which a zero stands: a cluster's SMs lie one
+ * way or the other, so the first one's are not all's. */
 static double rate(const struct bench_run *run, const void *results, double scale)
 {
-	uint64_t cycles = *(const uint64_t *)results;
+	const uint64_t *cycles = results;
+	double all = 0;
+	uint32_t n = 0;
 
 	(void)run;
-	return cycles ? scale / (double)cycles : NAN;
+	for (; cycles[n]; n++)
+		all += (double)cycles[n];
+	return n ? scale * n / all : NAN;
 }
 
 static void measure(struct bench_run *run)
@@ -178,8 +183,8 @@ static void measure(struct bench_run *run)
 
 			launch.grid = sms / size * size;
 			launch.block = THREADS;
-			chase_repeat(run, bandwidth, &launch, 8, rate, 16.0 * THREADS * STEPS,
-				     point);
+			chase_repeat(run, bandwidth, &launch, 8 * (launch.grid + 1), rate,
+				     16.0 * THREADS * STEPS, point);
 		}
 	}
 }

@@ -216,8 +216,29 @@ static void measure(struct bench_run *run)
 	turns(run);
 }
 
-/* Levels of a chase; of the longest chase that level 1 holds, and one line more, how many lines
- * were missed. What level 2 takes, or NAN. */
+/*
+ * Of the longest chase that level 1 holds, and one line more, how many lines were missed: a set
+ * that gives up what was used the longest ago misses all of its lines and the one too many, round
+ * and round.
+ */
+static void derive_replacement(const struct bench_series *series, const struct bench_plateau p[2],
+			       struct bench_figures *figures)
+{
+	const struct bench_point *more = series->point + p[0].last + 1;
+	double lines = more->x / LINE;
+	double missed = lines * (bench_median(more) - p[0].value) / (p[1].value - p[0].value);
+	double whole = round(missed);
+
+	bench_figure(figures, "missed, one line too many", series->name, "lines", missed, NAN,
+		     lines, NAN);
+	if (whole > 1 && whole < lines && fabs(missed - whole) < 0.2)
+		bench_note(figures,
+			   "One line of %d bytes too many misses %.0f of %.0f: sets of %.0f lines, "
+			   "which give up the one that was used the longest ago.",
+			   LINE, whole, lines, whole - 1);
+}
+
+/* Levels of a chase. What level 2 takes, or NAN. */
 static double derive_levels(const struct bench_series *series, struct bench_figures *figures)
 {
 	struct bench_plateau p[4];
@@ -239,14 +260,8 @@ static double derive_levels(const struct bench_series *series, struct bench_figu
 	}
 	if (n < 2)
 		return NAN;
-	if (p[0].to < FINE && !strcmp(series->name, "step 64")) {
-		const struct bench_point *more = series->point + p[0].last + 1;
-		double lines = more->x / LINE;
-
-		bench_figure(figures, "missed, one line too many", series->name, "lines",
-			     lines * (bench_median(more) - p[0].value) / (p[1].value - p[0].value),
-			     NAN, lines, NAN);
-	}
+	if (p[0].to < FINE && !strcmp(series->name, "step 64"))
+		derive_replacement(series, p, figures);
 	return p[1].value;
 }
 

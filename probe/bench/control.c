@@ -2,29 +2,28 @@
 /*
  * What the control bits of an instruction do, as far as time shows it: FFMAs of one warp, their
  * stall cycles and their yield bit changed, and their predicate to one that is never true. FFMAs of
- * eight sums, whose results are not looked at. Stalls above 11 are not tried with the yield bit
- * set, which NVIDIA's assembler never writes; nor is a stall of 0. Loads that set one barrier, and
- * a wait behind each for one: it takes long where the two are the same. Of the words themselves:
- * the bits that are always 0. About 0.2 s.
+ * eight sums, whose results are not looked at, and with .reuse as the assembler has it. Stalls
+ * above 11 are not tried with the yield bit set, which NVIDIA's assembler never writes. Loads that
+ * set one barrier, and a wait behind each for one: it takes long where the two are the same. Of the
+ * words themselves: the bits that are always 0. About 0.2 s.
  */
 #include "probe/bench/timed.h"
 #include "sass/sass.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-enum { STALLS = 15, LENGTH = 64, AT = 1024, FFMA = 0x023, LDG = 0x181 };
+enum { STALLS = 16, LENGTH = 64, AT = 1024, FFMA = 0x023, LDG = 0x181 };
 enum { BARRIERS = 6, WAITS = BARRIERS * BARRIERS, LOADED = 4096 };
 
 struct plan {
 	const char *name;
-	uint32_t most; /* stalls 1 to this */
+	uint32_t stalls; /* 0 and so many more, less one */
 	bool yield, never;
 };
 static const struct plan plans[] = {
-	{"stay", 11, true, false},
+	{"stay", 12, true, false},
 	{"switch", STALLS, false, false},
-	{"never", 11, true, true},
+	{"never", 12, true, true},
 };
 
 static int patch(uint64_t (*word)[2], uint32_t n, void *arg)
@@ -33,15 +32,15 @@ static int patch(uint64_t (*word)[2], uint32_t n, void *arg)
 	uint32_t first = 0, last;
 	struct nvs_sass_insn insn;
 
-	for (uint32_t k = 1; k <= plan->most; k++, first = last) {
+	for (uint32_t k = 0; k < plan->stalls; k++, first = last) {
 		if (!code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first, &last))
 			return -1;
+		code_stall(word[first], 2, true); /* as between clocks with nothing between */
 		for (uint32_t i = first; i < last; i++) {
 			code_insn(word[i], &insn);
 			if (nvs_sass_insn_op(&insn) != FFMA)
 				continue;
 			code_stall(word[i], k, plan->yield);
-			code_reuse(word[i], 0);
 			if (plan->never)
 				word[i][0] |= 0xf000; /* @!PT */
 		}
@@ -54,7 +53,7 @@ static void cycles(const void *data, double *value, const void *arg)
 	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
 	const struct plan *plan = arg;
 
-	for (uint32_t k = 0; k < plan->most; k++)
+	for (uint32_t k = 0; k < plan->stalls; k++)
 		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
 }
 
@@ -173,61 +172,58 @@ static void measure(struct bench_run *run)
 			continue;
 		if (!i)
 			words(run, kernel);
-		for (uint32_t k = 0; k < plan->most; k++) {
+		for (uint32_t k = 0; k < plan->stalls; k++) {
 			value[k] = (struct code_value){
-				.x = "stall", .unit = "cycles/FFMA", .at_x = k + 1, .at_y = NAN};
+				.x = "stall", .unit = "cycles", .at_x = k, .at_y = NAN};
 			snprintf(value[k].series, sizeof(value[k].series), "%s", plan->name);
 		}
 		code_measure(run, kernel, &(struct bench_launch){.block = 32},
-			     AT + 8 * (STALLS + 1), value, plan->most, cycles, plan);
+			     AT + 8 * (STALLS + 1), value, plan->stalls, cycles, plan);
 		bench_kernel_free(run, kernel);
 	}
 	measure_waits(run);
 }
 
-/* What a stall takes where it is the stall that counts: above the least that there is between two.
- */
+/* What is least between two FFMAs, and what a cycle of stall takes above that. */
 static void derive_stalls(const struct bench_series *series, const char *what,
 			  struct bench_figures *figures)
 {
+	const struct bench_point *none = code_at(series, 0, NAN), *one = code_at(series, 1, NAN);
 	struct bench_series above = *series;
-	double least = INFINITY, slope, intercept;
+	double slope, intercept;
 
-	for (uint32_t i = 0; i < series->n; i++)
-		least = fmin(least, bench_median(series->point + i));
-	while (above.n && above.point->x <= 1.05 * least) {
+	while (above.n && above.point->x <= 1.05 * bench_median(one)) {
 		above.point++;
 		above.n--;
 	}
 	bench_line(&above, &slope, &intercept);
-	if (!strcmp(series->name, plans[0].name))
-		bench_figure(figures, "FFMA behind FFMA", "stall 1", "cycles", least, NAN, NAN,
-			     NAN);
+	if (none)
+		bench_figure_point(figures, "FFMA behind FFMA, stall 0", what, series, none);
+	bench_figure_point(figures, "FFMA behind FFMA, stall 1", what, series, one);
 	bench_figure(figures, "one cycle of stall more", what, "cycles", slope, NAN, NAN, NAN);
 	bench_picture(figures, "control", "FFMA by its stall", series, false, false);
 }
 
+/* One warp has no other to switch to; but what .reuse holds is lost, and is read again: that is
+ * seen where the stall is 1. */
 static void derive_yield(const struct bench_samples *samples, struct bench_figures *figures)
 {
-	double sum = 0, least = INFINITY, most = -INFINITY;
-	unsigned both = 0;
+	double more[12];
+	uint32_t n = 0;
 
-	for (unsigned k = 1; k <= 11; k++) {
+	for (unsigned k = 4; k <= 11; k++) {
 		const struct bench_point *stay = code_at(bench_find(samples, "stay"), k, NAN);
 		const struct bench_point *other = code_at(bench_find(samples, "switch"), k, NAN);
-		double more;
 
-		if (!stay || !other)
-			continue;
-		more = bench_median(other) - bench_median(stay);
-		both++;
-		sum += more;
-		least = fmin(least, more);
-		most = fmax(most, more);
+		if (stay && other)
+			more[n++] = bench_median(other) - bench_median(stay);
 	}
-	if (both)
-		bench_figure(figures, "yield bit clear instead of set", "one warp", "cycles",
-			     sum / both, least, most, NAN);
+	if (n) {
+		double middle = code_middle(more, n); /* which sorts them */
+
+		bench_figure(figures, "yield bit clear costs", "stalls 4 to 11", "cycles", middle,
+			     more[0], more[n - 1], NAN);
+	}
 }
 
 static void derive_waits(const struct bench_series *series, struct bench_figures *figures)

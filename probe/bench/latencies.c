@@ -193,10 +193,16 @@ static bool bracket_of(uint64_t (*word)[2], uint32_t n, const struct row *row, u
 	return false;
 }
 
+struct chain {
+	const struct row *row;
+	unsigned stall; /* of what was made one kind; 0: as it is */
+};
+
 /* The chain is between its two reads, all of it and little else. */
 static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 {
-	const struct row *row = arg;
+	const struct chain *chain = arg;
+	const struct row *row = chain->row;
 	uint32_t count = row->next == row->op ? 2 * CHAIN : CHAIN, others = 0, first, last;
 	struct nvs_sass_insn insn;
 
@@ -206,6 +212,8 @@ static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 		code_insn(word[i], &insn);
 		others += nvs_sass_insn_op(&insn) != row->op &&
 			  nvs_sass_insn_op(&insn) != row->next;
+		if (chain->stall && nvs_sass_insn_op(&insn) == row->op)
+			code_stall(word[i], chain->stall, false);
 	}
 	return others <= 8 ? 0 : -1;
 }
@@ -356,21 +364,47 @@ static void measure_pairs(struct bench_run *run, const struct row *row, uint64_t
 		bench_kernel_free(run, kernel);
 }
 
+/* The least stall from which on all results are right. NAN: there is none; or even 1 is, so that
+ * nobody saw what too small a stall does. */
+static double last_right(const struct bench_samples *samples, const char *name)
+{
+	const struct bench_series *series;
+	double least = NAN;
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s by stall", name);
+	series = bench_find(samples, other);
+	for (unsigned stall = STALLS; series && stall; stall--) {
+		const struct bench_point *point = code_at(series, stall, NAN);
+
+		if (!point || bench_least(point) < 1)
+			break;
+		least = stall;
+	}
+	return least > 1 ? least : NAN;
+}
+
 static void measure_row(struct bench_run *run, const struct row *row, uint64_t memory)
 {
 	struct code_value value[2] = {
 		{.x = "", .unit = "cycles", .at_x = 0, .at_y = NAN},
 		{.series = "clock read", .x = "row", .unit = "cycles", .at_y = NAN},
 	};
+	struct chain chain = {row, 0};
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
+	if (row->fixed)
+		measure_pairs(run, row, memory);
+	/* The assembler's stalls are those between the two kinds that it had. */
+	if (row->next == MMA && !isnan(last_right(bench_samples(run), row->name)))
+		chain.stall = (unsigned)last_right(bench_samples(run), row->name);
 	chain_body(&text, row);
 	kernel = bench_kernel(run, &(struct bench_code){.name = row->name,
 							.body = text.data,
 							.threads = 32,
 							.patch = check_chain,
-							.arg = (void *)(uintptr_t)row});
+							.arg = &chain});
 	bench_text_free(&text);
 	if (!kernel)
 		return;
@@ -379,8 +413,6 @@ static void measure_row(struct bench_run *run, const struct row *row, uint64_t m
 	code_measure(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}}, 128, value,
 		     2, chain_value, row);
 	bench_kernel_free(run, kernel);
-	if (row->fixed)
-		measure_pairs(run, row, memory);
 }
 
 /* a, x, y, z, w, and another a; such that a step's result is not what it began with. */
@@ -440,22 +472,6 @@ static const struct published {
 	{"MUFU.RSQ", 14, 14, 15}, {"MUFU.EX2", 14, 14, 15}, {"MUFU.LG2", 14, 14, 15},
 };
 
-/* The least stall from which on all results are right. NAN: there is none; or even 1 is, so that
- * nobody saw what too small a stall does. */
-static double last_right(const struct bench_series *series)
-{
-	double least = NAN;
-
-	for (unsigned stall = STALLS; series && stall; stall--) {
-		const struct bench_point *point = code_at(series, stall, NAN);
-
-		if (!point || bench_least(point) < 1)
-			break;
-		least = stall;
-	}
-	return least > 1 ? least : NAN;
-}
-
 static const struct bench_point *series_at(const struct bench_samples *samples, const char *name,
 					   const char *more)
 {
@@ -504,12 +520,11 @@ static double by_chain(const struct bench_samples *samples, const char *name,
 static void tell(const struct bench_samples *samples, const char *name,
 		 struct bench_figures *figures, unsigned *agree, unsigned *ways)
 {
-	char other[80], told[64];
-	double chain = by_chain(samples, name, figures, told), right, set;
+	char told[64];
+	double chain = by_chain(samples, name, figures, told);
+	double right = last_right(samples, name), set;
 	const struct bench_point *assembled = series_at(samples, name, " assembler");
 
-	snprintf(other, sizeof(other), "%s by stall", name);
-	right = last_right(bench_find(samples, other));
 	if (isnan(chain) || isnan(right) || !assembled || strchr(told, '+'))
 		return;
 	set = bench_median(assembled);

@@ -84,14 +84,17 @@ static void banks(unsigned by)
 		for (unsigned x = 0; x < 128; x++) {
 			bool one = by && series[i].a % by == x % by && series[i].b % by == x % by;
 
-			put(&samples, series[i].name, x, NAN, one ? 2 : 1, 0.03);
+			put(&samples, series[i].name, x, NAN, one ? 3 : 2, 0.03);
 		}
+	for (unsigned x = 0; x < 128; x++)
+		put(&samples, "R97.reuse, R99.reuse, RX", x, NAN, 1, 0.03);
 	bench_derive(&f, &bench_banks, &samples);
 	EXPECT(bench_noted(&f, "number mod 2") == (by == 2) &&
 	       bench_noted(&f, "number mod 4") == (by == 4));
 	EXPECT(by || bench_noted(&f, "no slower"));
-	EXPECT(fabs(figure(&f, "R97, R99, RX", "odd X") - (by == 2 ? 2 : 1)) < 0.05);
-	EXPECT(fabs(figure(&f, "R98, R99, RX", "odd X") - 1) < 0.05);
+	EXPECT(bench_noted(&f, "a bank gives one register a cycle") == (by == 2));
+	EXPECT(fabs(figure(&f, "R97, R99, RX", "odd X") - (by == 2 ? 3 : 2)) < 0.05);
+	EXPECT(fabs(figure(&f, "R98, R99, RX", "odd X") - 2) < 0.05);
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -259,6 +262,7 @@ static void constants(bool own)
 	EXPECT(figure(&f, "level 1 holds", "step 64") == 2048);
 	EXPECT(fabs(figure(&f, "level 2", "step 64") - 90) < 1);
 	EXPECT(fabs(figure(&f, "missed, one line too many", "step 64") - 9) < 0.2);
+	EXPECT(bench_noted(&f, "misses 9 of 33: sets of 8 lines"));
 	EXPECT(fabs(figure(&f, "first pass of a launch", "step 256") - 150) < 1);
 	EXPECT(bench_noted(&f, "Each of 132 SMs has a level 2") == own);
 	EXPECT(bench_noted(&f, "132 SMs share 66 caches") == !own);
@@ -294,11 +298,11 @@ static void control(int least, double yield, bool alone)
 	struct bench_samples bits = {.bench = "control"};
 	struct bench_figures f = {.gpu = {.cc_major = 9}};
 
-	for (int stall = 1; stall <= 11; stall++) {
+	for (int stall = 0; stall <= 11; stall++) {
 		int v = stall < least ? least : stall;
 
 		put(&bits, "stay", stall, NAN, v, 0);
-		put(&bits, "switch", stall, NAN, v + yield, 0);
+		put(&bits, "switch", stall, NAN, stall ? v + yield : 33, 0);
 	}
 	for (int set = 0; set < 6; set++)
 		for (int wait = 0; wait < 6; wait++)
@@ -307,9 +311,11 @@ static void control(int least, double yield, bool alone)
 	put(&bits, "instructions", 0, NAN, 3000, 0);
 	put(&bits, "with bits 126 or 127 set", 0, NAN, 0, 0);
 	bench_derive(&f, &bench_control, &bits);
-	EXPECT(figure(&f, "FFMA behind FFMA", "stall 1") == least);
+	EXPECT(figure(&f, "FFMA behind FFMA, stall 1", "yield bit set") == least);
+	EXPECT(figure(&f, "FFMA behind FFMA, stall 1", "yield bit clear") == least + yield);
+	EXPECT(figure(&f, "FFMA behind FFMA, stall 0", "yield bit clear") == 33);
 	EXPECT(fabs(figure(&f, "one cycle of stall more", "yield bit set") - 1) < 1e-6);
-	EXPECT(fabs(figure(&f, "yield bit clear instead of set", NULL) - yield) < 1e-6);
+	EXPECT(fabs(figure(&f, "yield bit clear costs", NULL) - yield) < 1e-6);
 	EXPECT(fabs(figure(&f, "wait for a load's barrier", "its own") - 270) < 6);
 	EXPECT(fabs(figure(&f, "wait for a load's barrier", "another") - 12) < 1);
 	EXPECT(bench_noted(&f, "waited for alone") == alone &&

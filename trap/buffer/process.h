@@ -108,7 +108,9 @@ static inline void nvs_buffer_warm(struct nvs_buffer *buffer)
  * gone does no harm. */
 static inline void nvs_progress_warm(void)
 {
-	asm volatile("prefetcht0 (%0)" : : "r"(nvs_tls.progress));
+	/* Where there is none, the processor would walk the page tables for nothing. */
+	if (nvs_tls.progress)
+		asm volatile("prefetcht0 (%0)" : : "r"(nvs_tls.progress));
 }
 
 /* capture.c: everything a doorbell commits, into BUFFER. */

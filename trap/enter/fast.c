@@ -80,7 +80,9 @@ OWN_TEXT static void ring_it(struct fast *f)
 	NVS_POINT(STORE);
 	*(volatile uint32_t *)(db->alias + DOORBELL_OFFSET) = f->value;
 	NVS_POINT(RUNG);
-	__atomic_store_n(&f->buffer->shared->rung, f->buffer->shared->head, __ATOMIC_RELEASE);
+	if (told)
+		__atomic_store_n(&f->buffer->shared->rung, f->buffer->shared->head,
+				 __ATOMIC_RELEASE);
 	nvs_count(f->buffer, NVS_COUNT_FAST, 1);
 	f->done = true;
 }
@@ -108,7 +110,8 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	ring_it(&f);
 	atomic_store_explicit(&buffer->epoch, 0, memory_order_release);
 	nvs_calls.sp = 0;
-	nvs_buffer_warm(buffer);
+	if (nvs_process->options.level != NVS_LEVEL_NONE)
+		nvs_buffer_warm(buffer);
 	mark = 0;
 	return f.done;
 }

@@ -123,7 +123,6 @@ void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 /* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
 /* The call that is to be made allocates a channel. Not under the lock. */
 bool nvs_rm_makes_channel(unsigned request, void *arg);
-bool nvs_rm_may_make_channel(unsigned request); /* by its number alone */
 #define NVS_DRIVER_BYTES 64
 /* Version of the driver, "" as long as no call has told it. Under the lock. */
 const char *nvs_rm_driver_version(void);

@@ -210,7 +210,7 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 #define HANDLERS_NS 10000000u /* the kernel is asked about our handlers so often, */
 
 /* And where a new doorbell may come of it: that is always found with our handlers there. */
-static void look_at_handlers(unsigned long request, bool uvm)
+static void look_at_handlers(bool channel)
 {
 	static _Atomic uint64_t asked;
 	struct timespec ts;
@@ -218,8 +218,7 @@ static void look_at_handlers(unsigned long request, bool uvm)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-	if ((uvm || !nvs_rm_may_make_channel((unsigned)request)) &&
-	    now - atomic_load_explicit(&asked, memory_order_relaxed) < HANDLERS_NS)
+	if (!channel && now - atomic_load_explicit(&asked, memory_order_relaxed) < HANDLERS_NS)
 		return;
 	atomic_store_explicit(&asked, now, memory_order_relaxed);
 	if (nvs_signals_check())
@@ -228,13 +227,15 @@ static void look_at_handlers(unsigned long request, bool uvm)
 
 static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 {
+	bool channel = !uvm && nvs_rm_makes_channel((unsigned)request, arg);
+
 	nvs_session_prepare();
 	/* The trace begins before the first channel does. */
 	if (nvs_session_active())
-		look_at_handlers(request, uvm);
-	else if (!uvm && nvs_rm_makes_channel((unsigned)request, arg))
+		look_at_handlers(channel);
+	else if (channel)
 		nvs_session_start();
-	return nvs_rm_ioctl(fd, request, arg, uvm);
+	return nvs_rm_ioctl(fd, request, arg, uvm, channel);
 }
 
 EXPORT int ioctl(int fd, unsigned long request, ...)

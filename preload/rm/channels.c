@@ -213,6 +213,9 @@ void nvs_channels_settle(void)
 {
 	struct nvs_channel_entry *c;
 
+	if (!nvs_rm()->leaving_channels)
+		return;
+	nvs_rm()->leaving_channels = false;
 	DL_FOREACH(nvs_rm()->channels, c)
 	{
 		if (!c->hidden || c->put_taken)

@@ -9,17 +9,17 @@
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
-int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm)
+int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channel)
 {
 	sigset_t saved;
 	bool keep = false;
 	int ret, err;
 
-	if (!uvm)
+	if (channel && nvs_options()->values.timing)
 		nvs_rm_prepare((unsigned)request, arg);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
 	/* Taking the lock is two system calls, which most calls are spared ahead of them. */
-	if (uvm ? nvs_uvm_begins(request) : nvs_rm_begins((unsigned)request, arg)) {
+	if (uvm ? nvs_uvm_begins(request) : channel || nvs_rm_begins((unsigned)request, arg)) {
 		nvs_lock(&saved);
 		keep = uvm ? nvs_uvm_before(request, arg) : nvs_rm_before((unsigned)request, arg);
 		nvs_publish();

@@ -2,7 +2,7 @@
 /*
  * File descriptors: what each one is by the device behind it. A small table answers for the fds
  * that are nobody's business; it can be stale (an fd may come and go without us), so whatever looks
- * like a device call asks the kernel again.
+ * like a device call asks the kernel again, but where no other file takes that call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -112,11 +112,21 @@ static bool looks_like_ours(unsigned long request)
 	return (request >> 8 & 0xff) == 'F' || request < 2048 || (request & ~3ul) == 0x30000000;
 }
 
+/* A request that no other device takes: a number that is another file's by now refuses it, and what
+ * was refused changes nothing here. */
+static bool no_other_takes(enum nvs_fd_kind kind, unsigned long request)
+{
+	if (kind == NVS_FD_UVM)
+		return request > 2 /* FIBMAP, FIGETBSZ */ && nvs_abi_knows_uvm(request);
+	return (kind == NVS_FD_CTL || kind == NVS_FD_GPU) && (request >> 8 & 0xff) == 'F' &&
+	       (request >> 16 & 0x3fff) && nvs_abi_knows_escape(request & 0xff);
+}
+
 enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request)
 {
 	enum nvs_fd_kind kind = remembered(fd);
 
-	if (kind == NVS_FD_OTHER && !looks_like_ours(request))
+	if ((kind == NVS_FD_OTHER && !looks_like_ours(request)) || no_other_takes(kind, request))
 		return kind;
 	return nvs_fd_kind(fd);
 }

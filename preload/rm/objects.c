@@ -134,6 +134,7 @@ static bool hide(struct nvs_object *o, bool hidden)
 	if (o->channel && o->channel->hidden != hidden) {
 		o->channel->hidden = hidden;
 		o->channel->put_taken = false;
+		nvs_rm()->leaving_channels |= hidden;
 		changed = true;
 	}
 	return changed;

@@ -107,13 +107,6 @@ static struct call call_of(unsigned request, void *arg)
 	return c.nr == NVS_ESC_XFER_CMD && PEEK(c, &x) ? unwrap(&x) : c;
 }
 
-bool nvs_rm_may_make_channel(unsigned request)
-{
-	unsigned nr = request & 0xff;
-
-	return nr == NVS_ESC_ALLOC || nr == NVS_ESC_XFER_CMD;
-}
-
 bool nvs_rm_makes_channel(unsigned request, void *arg)
 {
 	struct NVOS21_PARAMETERS a;
@@ -127,7 +120,7 @@ void nvs_rm_prepare(unsigned request, void *arg)
 	uintptr_t userd = 0;
 	sigset_t saved;
 
-	if (!nvs_options()->values.timing || !allocates_channel(call_of(request, arg), &a))
+	if (!allocates_channel(call_of(request, arg), &a))
 		return;
 	nvs_lock(&saved);
 	if (nvs_rm())
@@ -139,12 +132,7 @@ void nvs_rm_prepare(unsigned request, void *arg)
 
 bool nvs_rm_begins(unsigned request, void *arg)
 {
-	struct call c = call_of(request, arg);
-	struct NVOS21_PARAMETERS a;
-
-	switch (c.nr) {
-	case NVS_ESC_ALLOC:
-		return allocates_channel(c, &a);
+	switch (call_of(request, arg).nr) {
 	case NVS_ESC_FREE:
 	case NVS_ESC_VID_HEAP_CONTROL:
 	case NVS_ESC_UNMAP_MEMORY:

@@ -356,7 +356,8 @@ int nvs_fd_in_range(unsigned first, unsigned last); /* a known fd of these, -1: 
 void nvs_rm_map_put(struct nvs_rm_map *map);
 
 /* ---- entry.c: hooked calls; they take the lock where there is something to do ---- */
-int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm);
+/* CHANNEL: as nvs_rm_makes_channel() says. */
+int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channel);
 void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
 		    bool device);
 int nvs_maps_munmap(void *address, size_t size);
@@ -368,7 +369,8 @@ void nvs_fd_closing_range(unsigned first, unsigned last);
 void nvs_fd_duped(int from, int to);
 
 /* ---- rm.c, uvm.c ---- */
-/* Under no lock: something must happen ahead of the call, for which the lock is taken. */
+/* Under no lock: something must happen ahead of the call, for which the lock is taken; as it must
+ * ahead of one that makes a channel. */
 bool nvs_rm_begins(unsigned request, void *arg);
 bool nvs_uvm_begins(unsigned long request);
 /*
@@ -376,8 +378,8 @@ bool nvs_uvm_begins(unsigned long request);
  * RET. True: the lock is to be kept over the call.
  */
 bool nvs_rm_before(unsigned request, void *arg);
-void nvs_rm_prepare(unsigned request,
-		    void *arg); /* what is waited for under no lock, ahead of it */
+/* What is waited for under no lock, ahead of a call that makes a channel. */
+void nvs_rm_prepare(unsigned request, void *arg);
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
 bool nvs_uvm_before(unsigned long request, const void *arg);
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
@@ -404,6 +406,7 @@ struct nvs_rm {
 	bool dirty; /* the view is older than the tables */
 	bool segs_dirty; /* so is its row of segments */
 	bool stale; /* traps may still be on what has left the tables: it is not given back */
+	bool leaving_channels; /* one is hidden whose last GP_PUT has not been read */
 	bool arming; /* a doorbell is in the view, or will be, that does not refuse stores yet */
 	struct nvs_retired_alias *aliases; /* doorbells.c */
 	struct nvs_object *objects; /* hash, in the order of making */
@@ -434,7 +437,7 @@ struct nvs_rm *nvs_rm(void);
 uint32_t nvs_rm_release(void);
 void nvs_rm_driver(const char *version); /* as a call told it */
 void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
-/* Copies from memory of the program that may not be there. */
+/* Copies from memory of the program that may not be there: 8 bytes up to a page. */
 bool nvs_peek(void *to, const void *from, size_t bytes);
 
 #endif

@@ -136,14 +136,14 @@ void nvs_segs_update(struct nvs_entity *e)
 		insert(&rm->segs, &seg);
 		changed = true;
 	}
-	/* Channels may bind to CPU mappings alone (USERD), whether segments come of them or not. */
-	rm->dirty = true;
+	/* What the process does not see changes nothing that the trap is told: most allocations. */
 	if (changed)
-		rm->segs_dirty = true;
+		rm->dirty = rm->segs_dirty = true;
 }
 
 void nvs_map_touched(struct nvs_cpu_map *m)
 {
+	/* Channels may bind to CPU mappings alone (USERD), whether segments come of them or not. */
 	nvs_rm()->dirty = true;
 	if (!nvs_map_is_doorbell(m))
 		nvs_segs_update(m->entity);

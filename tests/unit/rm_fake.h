@@ -335,6 +335,14 @@ bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value)
 	return true;
 }
 
+/* The kernel has been asked ahead of it. */
+size_t nvs_copy_guarded(void *to, const void *from, size_t bytes);
+size_t nvs_copy_guarded(void *to, const void *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+	return 0;
+}
+
 /* ---- the kernel ---- */
 
 static uint32_t rm_status; /* what it answers */
@@ -474,12 +482,13 @@ static inline void put64(void *p, unsigned at, uint64_t v)
 static inline void escape(int fd, unsigned nr, unsigned size, void *arg, int status_at)
 {
 	unsigned request = 0xc0004600u | size << 16 | nr;
+	bool channel = nvs_rm_makes_channel(request, arg);
 	uint32_t nowhere;
 
-	if (nvs_rm_makes_channel(request, arg))
+	if (channel)
 		nvs_session_start();
 	answer = status_at >= 0 ? (uint8_t *)arg + status_at : (void *)&nowhere;
-	nvs_rm_ioctl(fd, request, arg, false);
+	nvs_rm_ioctl(fd, request, arg, false, channel);
 	answer = NULL;
 }
 
@@ -558,7 +567,7 @@ static inline void rm_unmap(uint32_t client, uint32_t handle, uint64_t linear)
 
 static inline void uvm_call(unsigned long nr, void *arg)
 {
-	nvs_rm_ioctl(uvm, nr, arg, true);
+	nvs_rm_ioctl(uvm, nr, arg, true, false);
 }
 
 /* UVM_MAP_EXTERNAL_ALLOCATION in the form with 256 GPUs, inside a range of its own. */

@@ -40,7 +40,14 @@ static void test_kinds(void)
 	CHECK_EQ(nvs_fd_kind_for(50, 0x5401), NVS_FD_OTHER);
 	fd_device[50] = DEV_CTL;
 	CHECK_EQ(nvs_fd_kind_for(50, 0xc020462a), NVS_FD_CTL);
+	/* Another file's by now, which refuses what is the RM's alone; all else asks the kernel. */
 	fd_device[50] = 0;
+	CHECK_EQ(nvs_fd_kind_for(50, 0xc020462a), NVS_FD_CTL);
+	CHECK_EQ(nvs_fd_kind_for(50, 0x462a), NVS_FD_OTHER); /* of no size */
+	fd_device[50] = DEV_CTL;
+	CHECK_EQ(nvs_fd_kind_for(50, 0xc020462a), NVS_FD_CTL);
+	fd_device[50] = 0;
+	CHECK_EQ(nvs_fd_kind_for(50, 0x5401), NVS_FD_OTHER);
 	CHECK_EQ(nvs_fd_kind_for(50, 0xc020462a), NVS_FD_OTHER);
 	fd_device[51] = 0;
 	CHECK_EQ(nvs_fd_kind_for(51, 0x5401), NVS_FD_OTHER);
@@ -48,8 +55,26 @@ static void test_kinds(void)
 	CHECK_EQ(nvs_fd_kind_for(51, 0x30000001), NVS_FD_UVM);
 	CHECK_EQ(nvs_fd_kind_for(51, 33), NVS_FD_UVM);
 	fd_device[51] = 0;
+	CHECK_EQ(nvs_fd_kind_for(51, 2), NVS_FD_OTHER); /* FIGETBSZ, of any file */
 	/* Beyond the table the kernel is asked each time. */
 	CHECK(!nvs_fd_tracked(70000));
+}
+
+/* Arguments may lie across two pages, and their second one may be gone. */
+static void test_peek(void)
+{
+	uint8_t *two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t to[32];
+
+	CHECK(two != MAP_FAILED);
+	memset(two, 7, 8192);
+	CHECK(nvs_peek(to, two + 4096 - 16, sizeof(to)) && to[31] == 7);
+	munmap(two + 4096, 4096);
+	CHECK(!nvs_peek(to, two + 4096 - 31, sizeof(to)));
+	CHECK(nvs_peek(to, two + 4096 - 32, sizeof(to)));
+	munmap(two, 4096);
+	CHECK(!nvs_peek(to, two, sizeof(to)));
+	CHECK(!nvs_peek(to, NULL, sizeof(to)));
 }
 
 static void test_contexts(void)
@@ -280,6 +305,7 @@ static void test_releases(void)
 int main(void)
 {
 	test_kinds();
+	test_peek();
 	test_contexts();
 	test_filter();
 	test_arena();

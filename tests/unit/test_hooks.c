@@ -195,6 +195,13 @@ bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value)
 	return false;
 }
 
+size_t nvs_copy_guarded(void *to, const void *from, size_t bytes);
+size_t nvs_copy_guarded(void *to, const void *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+	return 0;
+}
+
 /* ---- an allocator that maps memory while dlsym() looks a function up ---- */
 
 static unsigned looked_up, mapped;

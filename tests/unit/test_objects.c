@@ -347,6 +347,31 @@ static void test_two_gpus(void)
 	CHECK_EQ(seen, 3);
 }
 
+/* The trap is told nothing anew of memory that the process does not see. */
+static void test_unseen_memory(void)
+{
+	uint64_t generation, seen = 0x200800000, unseen = 0x200a00000;
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	doorbell(A, 5, 0x7f0000000000);
+	ring_memory(A, 0x200600000);
+	make_channel(A, 2, 30, 0x200600000, 1024, 20, 0x2000, 0xa);
+	generation = view->generation;
+	rm_alloc(A, 2, 40, 0x0040, NULL);
+	uvm_map(unseen, 0x200000, 0, A, 40);
+	uvm_free(unseen, 0x200000);
+	rm_free(A, 40);
+	CHECK_EQ(view->generation, generation);
+	rm_alloc(A, 2, 41, 0x003e, NULL);
+	uvm_map(seen, 0x1000, 0, A, 41);
+	CHECK_EQ(view->generation, generation);
+	map_memory(A, 41, 0x1000, 0, DEV_CTL, 0x7b0000000000, PROT_READ | PROT_WRITE);
+	CHECK(view->generation > generation && cpu_of(seen, 9) == 0x7b0000000000);
+	rm_free(A, 41);
+	CHECK(viewed(0xa) != NULL);
+}
+
 /* A client dies with the last fd of the open file it lives on. */
 static void test_ctl_closed(void)
 {
@@ -528,6 +553,7 @@ int main(void)
 	test_dup();
 	test_shadows();
 	test_two_gpus();
+	test_unseen_memory();
 	test_ctl_closed();
 	test_failed_calls();
 	test_version();

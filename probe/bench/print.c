@@ -134,8 +134,11 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 	struct bench_text text = {NULL, 0, 0};
 	uint32_t more = 0;
 
-	printf("\n%s%s%s%s: %s\n", b->name, *b->number ? " (" : "", b->number,
-	       *b->number ? ")" : "", b->what);
+	bench_say(&text, "%s%s%s%s: %s", b->name, *b->number ? " (" : "", b->number,
+		  *b->number ? ")" : "", b->what);
+	putchar('\n');
+	probe_print_wrapped(text.data);
+	bench_text_free(&text);
 	gpus_of(&s, f, b->name);
 	columns(&s);
 	s.clock = calloc(f->nfigure + f->npublished + 1, sizeof(*s.clock));

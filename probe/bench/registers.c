@@ -253,12 +253,11 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		if (!p[0] || !p[1])
 			continue;
 		snprintf(words, sizeof(words), "%.0f words alive", x);
-		for (unsigned k = 0; k < 3; k++)
-			if (p[k]) {
+		/* The others say the same of fewer. */
+		for (unsigned k = 0; k < 3 && x == MOST; k++)
+			if (p[k])
 				bench_figure_point(figures, name[k], words,
 						   bench_find(samples, name[k]), p[k]);
-				bench_detail(figures, x != MOST);
-			}
 		above = bench_median(p[0]) - bench_median(p[1]);
 		above_least = fmin(above_least, above);
 		above_most = fmax(above_most, above);

@@ -287,7 +287,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 BENCH(bench_control) = {
 	.name = "control",
 	.number = "M1 M2 M3",
-	.what = "what stalls, the yield bit, false predicates and barriers cost",
+	.what = "what stalls, the yield bit, predicates and barriers cost",
 	.measure = measure,
 	.derive = derive,
 };

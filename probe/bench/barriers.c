@@ -6,8 +6,9 @@
  * s.
  *
  * A wait asks its mbarrier at most 65,536 times; then the kernel ends without a time. It asks by
- * test_wait, since try_wait may sleep. All lanes of a warp that plays ball ask: where lanes wait
- * for others of their warp an ask takes longer, on an H200 170 cycles instead of 70.
+ * try_wait, as programs do, which may sleep: many warps that ask again and again are in each
+ * other's way. Who plays ball asks by test_wait, and all lanes of his warp: where lanes wait for
+ * others of their warp an ask takes longer, on an H200 170 cycles instead of 70.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,10 +18,10 @@
 enum { STEPS = 16, ROUNDS = 8, OP_BAR = 0x11d, OP_SYNCS = 0x1a7 };
 
 /* Waits for the mbarrier at %bar until its phase %ph is over. */
-#define WAIT                                                                                   \
-	"{ mov.u32 %left, 65536;\nASK: mbarrier.test_wait.parity.shared::cta.b64 %p, [%bar], " \
-	"%ph;\n"                                                                               \
-	"@%p bra THERE;\nsub.u32 %left, %left, 1; setp.eq.u32 %p, %left, 0;\n@%p bra DONE;\n"  \
+#define WAIT(ask)                                                                             \
+	"{ mov.u32 %left, 65536;\nASK: mbarrier." ask ".parity.shared::cta.b64 %p, [%bar], "  \
+	"%ph;\n"                                                                              \
+	"@%p bra THERE;\nsub.u32 %left, %left, 1; setp.eq.u32 %p, %left, 0;\n@%p bra DONE;\n" \
 	"bra ASK;\nTHERE: xor.b32 %ph, %ph, 1; }\n"
 
 static const struct way {
@@ -32,15 +33,17 @@ static const struct way {
 } way[] = {
 	{"barrier of a block", "warps", "bar.sync 0;\n", false, false, 0, OP_BAR},
 	{"barrier of a warp", "warps", "bar.warp.sync 0xffffffff;\n", false, false, 0, 0},
-	{"mbarrier, arrive and wait", "warps", "mbarrier.arrive.shared::cta.b64 %s, [%bar];\n" WAIT,
-	 false, false, 90, OP_SYNCS},
+	{"mbarrier, arrive and wait", "warps",
+	 "mbarrier.arrive.shared::cta.b64 %s, [%bar];\n" WAIT("try_wait"), false, false, 90,
+	 OP_SYNCS},
 	{"mbarrier, between two warps and back", "warps",
-	 "@%one mbarrier.arrive.shared::cta.b64 %s, [%peer];\n" WAIT
-	 "@%other mbarrier.arrive.shared::cta.b64 %s, [%peer];\n",
+	 "@%one mbarrier.arrive.shared::cta.b64 %s, [%peer];\n" WAIT(
+		 "test_wait") "@%other mbarrier.arrive.shared::cta.b64 %s, [%peer];\n",
 	 false, true, 90, OP_SYNCS},
 	{"mbarrier, between two blocks and back", "blocks",
-	 "@%one mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%peer];\n" WAIT
-	 "@%other mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%peer];\n",
+	 "@%one mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%peer];\n" WAIT(
+		 "test_wait") "@%other mbarrier.arrive.release.cluster.shared::cluster.b64 _, "
+			      "[%peer];\n",
 	 true, true, 90, 0},
 	{"barrier of a cluster", "blocks",
 	 "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n", true, false, 90, 0},

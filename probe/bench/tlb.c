@@ -17,7 +17,8 @@
 
 enum { LINE = 128, L1_PAGES = 1024, SHORT = 1024, APART = 641 * LINE };
 static const uint64_t page = 2 << 20;
-static const unsigned strides[] = {2, 4, 16, 32, 64}; /* MiB */
+enum { STRIDES = 5 };
+static const unsigned strides[STRIDES] = {2, 4, 16, 32, 64}; /* MiB */
 
 static void chains(struct bench_run *run, struct bench_kernel *builder, struct bench_kernel *kernel,
 		   const char *name, uint64_t base, uint64_t stride, uint64_t most)
@@ -72,7 +73,7 @@ static void measure(struct bench_run *run)
 		return;
 	}
 	chains(run, builder, ca, "L1", base, page, most / page < L1_PAGES ? most / page : L1_PAGES);
-	for (unsigned k = 0; k < 5; k++) {
+	for (unsigned k = 0; k < STRIDES; k++) {
 		uint64_t stride = (uint64_t)strides[k] << 20;
 
 		snprintf(name, sizeof(name), "%u MiB", strides[k]);
@@ -80,53 +81,61 @@ static void measure(struct bench_run *run)
 	}
 }
 
-/* The reach of the last level of SERIES that ends within what was measured; NAN: there is none. */
-static double reach_of(const struct bench_series *series)
-{
-	struct bench_plateau plateau[5];
-	uint32_t n = series ? bench_plateaus(series, 0.08, 3, plateau, 5) : 0;
+/* A level's miss may cost a thirtieth alone. */
+#define SHARE 0.02
+/* A reach is known to half of itself more: who is farther by this is another. */
+#define FARTHER 1.75
 
-	while (n && plateau[n - 1].last == series->n - 1)
-		n--;
-	return n ? plateau[n - 1].to : NAN;
+/* How far addresses STRIDE MiB apart reach below LIMIT cycles; infinite: as far as was measured;
+ * NAN: there is no such curve. */
+static double reach_of(const struct bench_samples *samples, unsigned stride, double limit)
+{
+	const struct bench_series *series;
+	double reach = NAN;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u MiB", stride);
+	series = bench_find(samples, name);
+	for (uint32_t k = 0; series && k < series->n; k++) {
+		double cycles = bench_median(&series->point[k]);
+
+		/* One point alone is a stray one. */
+		if (cycles > limit &&
+		    (k + 1 == series->n || !(bench_median(&series->point[k + 1]) <= limit)))
+			return reach;
+		if (!isnan(cycles))
+			reach = series->point[k].x;
+	}
+	return isnan(reach) ? NAN : INFINITY;
 }
 
-/* What an entry of the last level is for: the longest stride that has pages' reach, where the next
- * one reaches farther. */
-static void derive_entries(const struct bench_samples *samples, struct bench_figures *figures)
+/* A level's reach, the least by all strides, and what an entry of it is for: the longest stride
+ * that reaches no farther, where the next one does. */
+static void derive_level(const struct bench_samples *samples, struct bench_figures *figures,
+			 double limit, const char *name, double mhz)
 {
-	double reach = reach_of(bench_find(samples, "2 MiB")), entry = NAN, mhz = NAN;
-	char name[16], each[24], all[24];
+	double reach[STRIDES], least = INFINITY;
+	char each[24], all[24];
+	unsigned k = 0;
 
-	for (unsigned k = 0; k < 5 && !isnan(reach); k++) {
-		const struct bench_series *series;
-
-		snprintf(name, sizeof(name), "%u MiB", strides[k]);
-		series = bench_find(samples, name);
-		if (!series || !series->n)
-			return;
-		/* A curve that ends nearer than that says nothing. */
-		if (series->point[series->n - 1].x < 1.4 * reach)
-			return;
-		if (reach_of(series) < 1.4 * reach) {
-			entry = strides[k] * 1048576.0;
-			mhz = series->point[0].sm_mhz;
-			continue;
-		}
-		if (isnan(entry))
-			return;
-		chase_bytes(each, entry);
-		chase_bytes(all, reach);
-		bench_figure(figures, "TLB entry", "last level", "MiB", entry / 1048576, NAN, NAN,
-			     mhz);
-		bench_figure(figures, "TLB entries", "last level", "entries", reach / entry, NAN,
-			     NAN, mhz);
-		bench_note(figures,
-			   "With one address each %s it reaches as far as with one each page, with "
-			   "one each %s farther: an entry is for %s, and %s are %.0f of them.",
-			   each, name, each, all, reach / entry);
-		return;
+	for (unsigned s = 0; s < STRIDES; s++) {
+		reach[s] = reach_of(samples, strides[s], limit);
+		least = fmin(least, reach[s]);
 	}
+	bench_figure(figures, "TLB reach", name, "MiB", least / 1048576, NAN, NAN, mhz);
+	while (k < STRIDES && reach[k] < FARTHER * least)
+		k++;
+	if (!k || k == STRIDES || isnan(reach[k]))
+		return;
+	chase_bytes(each, strides[k - 1] * 1048576.0);
+	chase_bytes(all, least);
+	bench_figure(figures, "TLB entry", name, "MiB", strides[k - 1], NAN, NAN, mhz);
+	bench_figure(figures, "TLB entries", name, "entries", least / 1048576 / strides[k - 1], NAN,
+		     NAN, mhz);
+	bench_note(figures,
+		   "TLB, %s: addresses %u MiB apart reach farther than those %s apart and nearer: "
+		   "an entry is for %s, and its %s are %.0f of them.",
+		   name, strides[k], each, each, all, least / 1048576 / strides[k - 1]);
 }
 
 static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -134,7 +143,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 {
 	const struct bench_series *series = bench_find(samples, "2 MiB");
 	struct bench_plateau plateau[5];
-	uint32_t n = series ? bench_plateaus(series, 0.08, 3, plateau, 5) : 0;
+	uint32_t n = series ? bench_plateaus(series, SHARE, 3, plateau, 5) : 0;
 	char to[24], level[32];
 
 	(void)gpu;
@@ -152,12 +161,16 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			snprintf(level, sizeof(level), "level %u", k + 1);
 		bench_figure_point(figures, "TLB latency", level, series,
 				   &series->point[(plateau[k].first + plateau[k].last) / 2]);
-		if (!open)
-			bench_figure(figures, "TLB reach", level, "MiB", plateau[k].to / 1048576,
-				     NAN, NAN, series->point[plateau[k].last].sm_mhz);
 		bench_note(figures, "One line of L2 in each page of 2 MiB: %.0f cycles to %s%s.",
 			   plateau[k].value, chase_bytes(to, plateau[k].to),
 			   open ? ", as far as was measured" : "");
+		if (!open)
+			derive_level(samples, figures,
+				     (plateau[k].value +
+				      (k + 1 < n ? plateau[k + 1].value
+						 : bench_median(&series->point[series->n - 1]))) /
+					     2,
+				     level, series->point[plateau[k].last].sm_mhz);
 	}
 	if (n && plateau[n - 1].last < series->n - 1) {
 		const struct bench_point *point = &series->point[series->n - 1];
@@ -166,7 +179,6 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		bench_note(figures, "Behind it up to %.0f, at %s, as far as was measured.",
 			   bench_median(point), chase_bytes(to, point->x));
 	}
-	derive_entries(samples, figures);
 	for (uint32_t k = 0; k < samples->n; k++)
 		bench_picture(figures, "tlb", "Latency by reach, one line in each stride",
 			      &samples->series[k], true, false);

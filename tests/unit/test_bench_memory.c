@@ -322,6 +322,43 @@ static void tlb_entries(void)
 	}
 }
 
+/* The same GPU's first level, from 8 addresses on: 16 entries of 16 MiB each. */
+static void tlb_first(void)
+{
+	static const struct {
+		const char *stride;
+		unsigned from; /* MiB */
+		double cycles[19];
+	} seen[] = {
+		{"2 MiB",
+		 16,
+		 {283.2, 283.2, 283.7, 283.3, 281.8, 281.8, 281.3, 281.0, 280.8, 284.0, 286.9,
+		  288.7, 288.7, 289.2, 289.7, 290.2, 290.0, 290.1, 290.4}},
+		{"4 MiB",
+		 32,
+		 {283.0, 281.9, 281.3, 281.2, 281.0, 280.2, 279.9, 284.1, 287.0, 288.7, 288.4,
+		  289.3, 289.7}},
+		{"16 MiB", 128, {281.0, 282.7, 283.5, 291.2, 291.5, 290.4, 291.0, 290.7, 290.5}},
+		{"32 MiB", 256, {281.5, 281.9, 280.6, 291.4, 290.7, 290.6, 290.8}},
+		{"64 MiB", 512, {282.1, 279.7, 278.9, 290.3, 291.1}}};
+
+	for (unsigned s = 0; s < 5; s++) {
+		uint64_t bytes = (uint64_t)seen[s].from << 20;
+
+		for (unsigned k = 0; k < 19 && seen[s].cycles[k] > 0;
+		     k++, bytes = chase_next(bytes))
+			for (unsigned i = 0; i < BENCH_REPEATS; i++)
+				bench_value(chase_point(bench_series(&samples, seen[s].stride, "x",
+								     "", "u"),
+							(double)bytes, 0),
+					    seen[s].cycles[k] + 2 * bench_noise(&state));
+	}
+	ask("tlb");
+	EXPECT(is("TLB reach", "last level", 256));
+	EXPECT(is("TLB entry", "last level", 16) && is("TLB entries", "last level", 16));
+	done();
+}
+
 static void hopper(void)
 {
 	give("latency", 2, 0, 30);
@@ -379,6 +416,7 @@ int main(void)
 	shared();
 	tlb();
 	tlb_entries();
+	tlb_first();
 	hopper();
 	steps();
 	return expect_done();

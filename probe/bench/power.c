@@ -10,10 +10,12 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "probe/bench/bench.h"
 #include "probe/bench/products.h"
+#include "probe/probe.h"
 
 /* Values of nvml.h. */
 enum { CLOCK_SM = 1, SENSOR_GPU = 0 };
@@ -188,6 +190,38 @@ static void measure_thermal(struct bench_run *run)
 	load(run, "FP16", 8192, LONG_S, 0.5, "temperature");
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The figure of all points at the place of the K-th; the median, NAN where one was told of it. */
+static double tell_place(const struct bench_series *series, uint32_t k,
+			 struct bench_figures *figures)
+{
+	double *v = malloc((series->n + 1) * sizeof(*v)), at = series->point[k].x, median;
+	char parameter[48];
+	uint32_t n = 0;
+
+	if (!v)
+		probe_die("out of memory");
+	for (uint32_t i = 0; i < series->n; i++)
+		if (series->point[i].x == at && series->point[i].n)
+			v[n++] = bench_median(&series->point[i]);
+	for (uint32_t i = 0; i < k; i++)
+		n = series->point[i].x == at ? 0 : n;
+	qsort(v, n, sizeof(*v), by_value);
+	median = n ? (v[(n - 1) / 2] + v[n / 2]) / 2 : NAN;
+	snprintf(parameter, sizeof parameter, "%s %g", series->x, at);
+	if (n)
+		bench_figure(figures, series->name, parameter, series->unit, median, v[0], v[n - 1],
+			     NAN);
+	free(v);
+	return median;
+}
+
 /* Figures by size and by temperature; by time only the first and the last, and a picture of all. */
 static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
 		   struct bench_figures *figures)
@@ -195,22 +229,25 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
 		bool share = !strcmp(series->unit, "share"), any = false;
+		double lowest = INFINITY, at = NAN;
 
 		for (uint32_t k = 0; k < series->n; k++) {
 			const struct bench_point *p = &series->point[k];
-			char parameter[48];
+			double median;
 
 			any |= p->n && bench_most(p) > 0;
-			if (!p->n || share ||
-			    (!strcmp(series->x, "seconds") && k && k + 1 < series->n))
+			if (share || (!strcmp(series->x, "seconds") && k && k + 1 < series->n))
 				continue;
-			snprintf(parameter, sizeof parameter, "%s %g", series->x, p->x);
-			bench_figure_point(figures, series->name, parameter, series, p);
-			if (!strcmp(series->name, "SM clock") && gpu->boost_khz &&
-			    bench_median(p) < 0.98 * (double)gpu->boost_khz / 1e3)
-				bench_note(figures, "%s %g: %.0f MHz, below boost.", series->x,
-					   p->x, bench_median(p));
+			median = tell_place(series, k, figures);
+			if (median < lowest) {
+				lowest = median;
+				at = p->x;
+			}
 		}
+		if (!strcmp(series->name, "SM clock") && gpu->boost_khz &&
+		    lowest < 0.98 * (double)gpu->boost_khz / 1e3)
+			bench_note(figures, "At %s %g the clock is lowest, %.0f MHz, %.0f %% of boost.",
+				   series->x, at, lowest, 1e5 * lowest / (double)gpu->boost_khz);
 		if (share && any)
 			bench_note(figures, "The clock was %s at times.", series->name);
 		else if (!share && any)

@@ -97,5 +97,7 @@ int nvs_modules_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), 
  * waits for it.
  */
 void nvs_callsite_warm(void);
+/* Instead: this thread's stacks are their innermost address alone. */
+void nvs_callsite_none(void);
 
 #endif

@@ -20,14 +20,26 @@ struct start {
 	bool warm;
 };
 
+#define UNWINDER_ROOM                                                               \
+	4096 /* bytes: libunwind's thread-local memory, and the loader's list of it \
+	      */
+
 /* By nothing that may end the thread is it ended in the middle of this. */
 static void warm_unwinder(void)
 {
 	uint64_t saved = nvs_sys_block_async();
+	void *volatile room;
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	nvs_callsite_warm();
+	/* Where the loader finds no memory for a library's thread-local memory it ends the program.
+	 */
+	room = malloc(UNWINDER_ROOM);
+	free(room);
+	if (room)
+		nvs_callsite_warm();
+	else
+		nvs_callsite_none();
 	pthread_setcancelstate(state, NULL);
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }

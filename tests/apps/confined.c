@@ -273,6 +273,7 @@ static void *submit_at_each(void *arg)
 	return NULL;
 }
 
+/* NUMBER 1: the thread cannot have the heap's, as it would make one of its own. */
 static void act_data(void)
 {
 	struct softgpu_channel *ch = softgpu_channel_create(0, 64, false);
@@ -287,7 +288,8 @@ static void act_data(void)
 	work_on();
 	pthread_attr_init(&attr);
 	pthread_attr_setstack(&attr, stack, sizeof(stack));
-	mallopt(M_ARENA_MAX, 1);
+	if (!number)
+		mallopt(M_ARENA_MAX, 1);
 	piece = malloc(64 << 10);
 	free(piece); /* stays in the heap */
 	EXPECT(!setrlimit(RLIMIT_DATA, &limit), "setrlimit");

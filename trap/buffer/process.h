@@ -62,6 +62,7 @@ struct nvs_trap_tls {
 	uint32_t tid;
 	uint32_t depth; /* traps in flight on this thread */
 	uint32_t extra_modules;
+	bool stackless; /* the unwinder is not entered here */
 	uintptr_t progress; /* the release slot read last, which the GPU writes: asked for ahead; 0
 			       none */
 	uint32_t rung; /* number of the channel that was rung last, plus 1; 0 none */

@@ -115,6 +115,11 @@ void nvs_callsite_warm(void)
 	nvs_tls.depth--;
 }
 
+void nvs_callsite_none(void)
+{
+	nvs_tls.stackless = true;
+}
+
 static uint64_t mix(uint64_t h, uint64_t x, uint64_t k)
 {
 	h = (h ^ x) * k;
@@ -135,7 +140,7 @@ static uint32_t unwind(void **pcs, const struct where *w, void ***first)
 {
 	uintptr_t wanted = w->caller ? w->caller : w->rip;
 	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
-	int n = unwinder(pcs, MAX_FRAMES);
+	int n = nvs_tls.stackless ? 0 : unwinder(pcs, MAX_FRAMES);
 
 	while (n > 0 && n < MAX_FRAMES && !known_module(view, (uintptr_t)pcs[n - 1]) &&
 	       learn_module((uintptr_t)pcs[n - 1]))

@@ -246,7 +246,8 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		}
 		if (!strcmp(series->name, "SM clock") && gpu->boost_khz &&
 		    lowest < 0.98 * (double)gpu->boost_khz / 1e3)
-			bench_note(figures, "At %s %g the clock is lowest, %.0f MHz, %.0f %% of boost.",
+			bench_note(figures,
+				   "At %s %g the clock is lowest, %.0f MHz, %.0f %% of boost.",
 				   series->x, at, lowest, 1e5 * lowest / (double)gpu->boost_khz);
 		if (share && any)
 			bench_note(figures, "The clock was %s at times.", series->name);

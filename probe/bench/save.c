@@ -23,12 +23,17 @@
 
 static const char first_line[] = "nvsnoop-bench 1";
 
+/* The shortest that is read back as the same number. */
 static void number(FILE *f, char before, double v)
 {
-	if (isfinite(v))
-		fprintf(f, "%c%.17g", before, v);
-	else
-		fprintf(f, "%c-", before);
+	char text[40] = "-";
+
+	for (int digits = 6; isfinite(v) && digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	fprintf(f, "%c%s", before, text);
 }
 
 static void save_series(FILE *f, const struct bench_series *s)

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 
-RUN_S = 300
+RUN_S = 300  # the most that one run may take
 # What medians of two runs may be apart: a share, and at the least what clocks cannot tell.
 STEADY = {"cycles": (0.03, 0.5), "ns": (0.03, 64), "us": (0.03, 0.064), "ms": (0.03, 0), "s": (0.03, 0)}
 OTHERS = (0.05, 0)
@@ -93,7 +93,7 @@ def counters(suite, name):
         if benchmark not in listed:
             row.notes.append(f"{benchmark}: not there")
             continue
-        command = [ncu, "--clock-control", "none", "--csv", "--metrics", metric, "--kernel-name", "bench",
+        command = [ncu, "--clock-control", "none", "--csv", "--metrics", metric, "--kernel-name", "bench", "--launch-count", "60",
                    suite.probe, "bench", benchmark]
         out, err, _ = suite.run(f"{name}: {benchmark}", command, timeout=RUN_S * 2)
         lines = out.decode(errors="replace").splitlines()

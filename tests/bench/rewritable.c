@@ -4,6 +4,7 @@
  * the others cannot: rewritable PTXAS ARCH FILE... rewrites every cubin that a GPU of ARCH (90)
  * would take from each file. No GPU is needed. PTXAS: the assembler that instructions are cut from.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,7 +111,11 @@ static void cubin(struct tally *t, const void *data, size_t size,
 {
 	struct nvs_count_options o = {.warps = true, .threads = true, .counters = anywhere};
 	struct nvs_counted counted = {0};
+	struct nvs_cubin opened;
 
+	/* What was to be linked is not loaded. */
+	if (!nvs_cubin_open(&opened, data, size) && opened.type == ET_REL)
+		return;
 	t->cubins++;
 	if (nvs_count_rewrite(data, size, words, &o, &nvs_sass_heap, &counted)) {
 		t->broken++;

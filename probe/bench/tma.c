@@ -152,10 +152,10 @@ static struct bench_kernel *build(struct bench_run *run, const char *name, struc
 	return kernel;
 }
 
-/* The least of TIMES launches; 0: no copy came. PLACES: each from another place of the memory, and
- * its last pass alone from where none was. */
+/* The least of TIMES launches; 0: no copy came. PLACE: each from where none was; the next is behind
+ * it. */
 static uint64_t least_of(struct bench_run *run, struct bench_kernel *kernel, struct bench_launch l,
-			 uint64_t places)
+			 uint64_t *place)
 {
 	uint64_t least = 0, memory = l.arg[1];
 
@@ -164,8 +164,10 @@ static uint64_t least_of(struct bench_run *run, struct bench_kernel *kernel, str
 		uint64_t most = 0;
 
 		l.arg[6] = FIRST + k * LATER;
-		if (places)
-			l.arg[1] = memory + bench_random(run) % places * MOST;
+		if (place) {
+			l.arg[1] = memory + *place * MOST;
+			*place += PASSES;
+		}
 		t = bench_launch(run, kernel, &l, 8 * (l.grid + 1));
 		for (uint32_t i = 0; t && i < l.grid; i++)
 			most = t[i] > most ? t[i] : most;
@@ -178,14 +180,14 @@ static uint64_t least_of(struct bench_run *run, struct bench_kernel *kernel, str
 
 /* From a memory whose bytes are in L2, as passes before have read them, or never were read. */
 static void sample_latency(struct bench_run *run, struct bench_kernel *kernel, const char *name,
-			   uint32_t size, const struct bench_launch *launch, uint64_t places)
+			   uint32_t size, const struct bench_launch *launch, uint64_t *place)
 {
 	struct bench_series *series = bench_series(bench_samples(run), name, "bytes", NULL,
 						   "cycles");
 	struct bench_point *point = bench_point(series, size, NAN);
 
 	for (int n = 0; n <= BENCH_REPEATS; n++) {
-		uint64_t cycles = least_of(run, kernel, *launch, places);
+		uint64_t cycles = least_of(run, kernel, *launch, place);
 
 		if (!cycles)
 			break;
@@ -199,6 +201,8 @@ static void sample_latency(struct bench_run *run, struct bench_kernel *kernel, c
 
 static void measure_bulk(struct bench_run *run, uint64_t memory, size_t room)
 {
+	/* Behind what is read from L2. */
+	uint64_t place = 1, needed = 13ull * (BENCH_REPEATS + 1) * TIMES * PASSES + 1;
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
@@ -210,11 +214,10 @@ static void measure_bulk(struct bench_run *run, uint64_t memory, size_t room)
 		struct bench_launch l = {
 			.grid = 1, .block = 1, .shared = MOST, .arg = {size, memory, 0, 0}};
 
-		sample_latency(run, kernel, "bulk, from L2", size, &l, 0);
+		sample_latency(run, kernel, "bulk, from L2", size, &l, NULL);
 		l.arg[3] = MOST;
-		if (room >= (size_t)MOST * PASSES * 64)
-			sample_latency(run, kernel, "bulk, from memory", size, &l,
-				       room / MOST - PASSES);
+		if (room / MOST >= needed)
+			sample_latency(run, kernel, "bulk, from memory", size, &l, &place);
 	}
 	bench_kernel_free(run, kernel);
 }
@@ -240,7 +243,7 @@ static void measure_multicast(struct bench_run *run, uint64_t memory)
 					       .cluster = blocks,
 					       .shared = MOST,
 					       .arg = {size, memory, 0, 0, (1u << blocks) - 1}},
-				       0);
+				       NULL);
 	}
 	bench_kernel_free(run, kernel);
 }
@@ -284,7 +287,7 @@ static void measure_tiles(struct bench_run *run, uint64_t memory)
 						      .block = 1,
 						      .shared = MOST,
 						      .arg = {rows * COLUMNS * 4, 0, map_at}},
-			       0);
+			       NULL);
 	}
 	bench_kernel_free(run, kernel);
 }

@@ -47,10 +47,17 @@ static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put
 	return true;
 }
 
-static void write_put(struct nvs_shadow *sh, uint32_t put)
+/* What comes next is a locked instruction, which write-combined stores do not pass either, or a
+ * fence. */
+static void put_behind_entries(struct nvs_shadow *sh, uint32_t put)
 {
 	asm volatile("sfence" ::: "memory");
 	sh->userd[NVS_USERD_GP_PUT] = put;
+}
+
+static void write_put(struct nvs_shadow *sh, uint32_t put)
+{
+	put_behind_entries(sh, put);
 	asm volatile("sfence" ::: "memory");
 }
 
@@ -69,7 +76,7 @@ void nvs_shadow_carry(struct nvs_batch *b)
 	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != b->new_put;
 	     at = at + 1 < ch->entries ? at + 1 : 0)
 		sh->gpfifo[at] = ch->gpfifo[at];
-	write_put(sh, b->new_put);
+	put_behind_entries(sh, b->new_put);
 	now = carried | NVS_SHADOW_BUSY;
 	/* Else a handler that interrupted us went ahead: what it has put stays. */
 	if (!atomic_compare_exchange_strong(&sh->carried, &now,

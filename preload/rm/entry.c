@@ -28,6 +28,8 @@ int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channe
 	}
 	ret = nvs_next()->ioctl(fd, request, arg);
 	err = errno;
+	if (!uvm && nvs_rm_teaches_nothing((unsigned)request, arg, ret))
+		return ret;
 	if (!keep)
 		nvs_lock(&saved);
 	if (uvm)

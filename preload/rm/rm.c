@@ -386,40 +386,79 @@ static void import(uint32_t client,
 	nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, client, p ? p->hObject : 0);
 }
 
+static void control_token(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+{
+	if (o && a->paramsSize >= 4)
+		nvs_channel_token(o, nvs_u32((const void *)a->params, 0));
+}
+
+static void control_gpu(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+{
+	learn_gpu(o, a->cmd, (const void *)a->params, a->paramsSize);
+}
+
+static void control_version(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+{
+	const struct NV0000_CTRL_SYSTEM_GET_BUILD_VERSION_PARAMS *p = (const void *)a->params;
+
+	if (a->paramsSize >= sizeof(*p))
+		learn_version((const char *)p->pDriverVersionBuffer, p->sizeOfStrings);
+}
+
+static void control_version_v2(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+{
+	learn_version((const char *)a->params, a->paramsSize);
+}
+
+static void control_import(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+{
+	const struct NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS *p = (const void *)a->params;
+
+	import(a->hClient, a->paramsSize == sizeof(*p) ? p : NULL);
+}
+
+static void control_imports(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+{
+	import(a->hClient, NULL);
+}
+
+static const struct {
+	uint32_t cmd;
+	void (*learn)(const struct NVOS54_PARAMETERS *a, struct nvs_object *o);
+} controls[] = {
+	{NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN, control_token},
+	{NV2080_CTRL_CMD_MC_GET_ARCH_INFO, control_gpu},
+	{NV2080_CTRL_CMD_GPU_GET_NAME_STRING, control_gpu},
+	{NV2080_CTRL_CMD_GPU_GET_GID_INFO, control_gpu},
+	{NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION, control_version},
+	{NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, control_version_v2},
+	{NV0000_CTRL_CMD_OS_UNIX_IMPORT_OBJECT_FROM_FD, control_import},
+	{NV0000_CTRL_CMD_OS_UNIX_IMPORT_OBJECTS_FROM_FD, control_imports},
+};
+#define NCONTROLS (sizeof(controls) / sizeof(controls[0]))
+
+static size_t control_of(const struct NVOS54_PARAMETERS *a)
+{
+	size_t i = 0;
+
+	while (i < NCONTROLS && controls[i].cmd != a->cmd)
+		i++;
+	return i;
+}
+
 static void after_control(const struct NVOS54_PARAMETERS *a)
 {
-	struct nvs_object *o = nvs_object_find(a->hClient, a->hObject);
-	const void *p = (const void *)a->params;
-	const struct NV0000_CTRL_SYSTEM_GET_BUILD_VERSION_PARAMS *version = p;
-	const struct NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS *imported = p;
+	size_t i = control_of(a);
 
-	if (!p || a->flags & NVOS54_FLAGS_FINN_SERIALIZED)
-		return;
-	switch (a->cmd) {
-	case NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN:
-		if (o && a->paramsSize >= 4)
-			nvs_channel_token(o, nvs_u32(p, 0));
-		break;
-	case NV2080_CTRL_CMD_MC_GET_ARCH_INFO:
-	case NV2080_CTRL_CMD_GPU_GET_NAME_STRING:
-	case NV2080_CTRL_CMD_GPU_GET_GID_INFO:
-		learn_gpu(o, a->cmd, p, a->paramsSize);
-		break;
-	case NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION:
-		if (a->paramsSize >= sizeof(*version))
-			learn_version((const char *)version->pDriverVersionBuffer,
-				      version->sizeOfStrings);
-		break;
-	case NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2:
-		learn_version(p, a->paramsSize);
-		break;
-	case NV0000_CTRL_CMD_OS_UNIX_IMPORT_OBJECT_FROM_FD:
-		import(a->hClient, a->paramsSize == sizeof(*imported) ? imported : NULL);
-		break;
-	case NV0000_CTRL_CMD_OS_UNIX_IMPORT_OBJECTS_FROM_FD:
-		import(a->hClient, NULL);
-		break;
-	}
+	if (i < NCONTROLS && a->params && !(a->flags & NVOS54_FLAGS_FINN_SERIALIZED))
+		controls[i].learn(a, nvs_object_find(a->hClient, a->hObject));
+}
+
+bool nvs_rm_teaches_nothing(unsigned request, const void *arg, int ret)
+{
+	return !ret && (request & 0xff) == NVS_ESC_CONTROL &&
+	       (request >> 16 & 0x3fff) == sizeof(struct NVOS54_PARAMETERS) &&
+	       control_of(arg) == NCONTROLS;
 }
 
 /* ---- all together ---- */

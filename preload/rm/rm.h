@@ -380,6 +380,8 @@ bool nvs_uvm_begins(unsigned long request);
 bool nvs_rm_before(unsigned request, void *arg);
 /* What is waited for under no lock, ahead of a call that makes a channel. */
 void nvs_rm_prepare(unsigned request, void *arg);
+/* Under no lock, of a call that has returned RET: nothing comes of it. */
+bool nvs_rm_teaches_nothing(unsigned request, const void *arg, int ret);
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
 bool nvs_uvm_before(unsigned long request, const void *arg);
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);

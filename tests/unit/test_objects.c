@@ -372,6 +372,21 @@ static void test_unseen_memory(void)
 	CHECK(viewed(0xa) != NULL);
 }
 
+/* Of most controls nothing is learned, and no lock is taken behind them. */
+static void test_other_controls(void)
+{
+	static const uint32_t request = 0xc020462a;
+	uint8_t control[32] = {0};
+
+	put32(control, 8, 0x20800110); /* NV2080_CTRL_CMD_GPU_GET_NAME_STRING */
+	CHECK(!nvs_rm_teaches_nothing(request, control, 0));
+	put32(control, 8, 0x20801303); /* NV2080_CTRL_CMD_FB_GET_INFO_V2 */
+	CHECK(nvs_rm_teaches_nothing(request, control, 0));
+	CHECK(!nvs_rm_teaches_nothing(request, control, -1));
+	CHECK(!nvs_rm_teaches_nothing(0xc018462a, control, 0)); /* a form that is not known */
+	CHECK(!nvs_rm_teaches_nothing(0xc030462b, control, 0));
+}
+
 /* A client dies with the last fd of the open file it lives on. */
 static void test_ctl_closed(void)
 {
@@ -554,6 +569,7 @@ int main(void)
 	test_shadows();
 	test_two_gpus();
 	test_unseen_memory();
+	test_other_controls();
 	test_ctl_closed();
 	test_failed_calls();
 	test_version();

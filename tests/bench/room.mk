@@ -22,7 +22,7 @@ $(BUILD)/tests/bench/switch.o: tests/bench/switch.c
 
 $(BUILD)/bench/libnvsnoop.so: $(TRAP_OBJ) $(PRELOAD_OBJ) $(BUILD)/tests/bench/switch.o preload/exports.map
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && sed 's/^global:/global: nvs_bench_switch;/' preload/exports.map >$(@D)/exports.map && \
+	$(Q)mkdir -p $(@D) && sed 's/^global:/global: nvs_bench_*;/' preload/exports.map >$(@D)/exports.map && \
 	    $(CC) -shared -o $@ -Wl,-soname,libnvsnoop.so -Wl,--version-script=$(@D)/exports.map \
 	    -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--exclude-libs,ALL -Wl,--as-needed \
 	    $(TRAP_OBJ) $(PRELOAD_OBJ) $(BUILD)/tests/bench/switch.o -l:libzstd.a

@@ -3,8 +3,8 @@
  * Recording off and on inside one process, for benchmarks: build/bench/libnvsnoop.so is the library
  * with this file in it. Off is as without us: store sites have their own bytes, the doorbell page
  * can be written, GPFIFO and USERD are the program's own pages, and an entry point is one jump
- * away. What only a new process could undo stays: the hooks of libc, which no launch comes by, and
- * that jump.
+ * away. What only a new process could undo stays: the hooks of libc, which no launch comes by
+ * (nvs_bench_device_calls() has device calls pass them), and that jump.
  *
  * Called by a program that is at rest: nothing in flight on the GPU, no thread inside the driver.
  */
@@ -23,6 +23,9 @@
 /* 0, or a negative number where something could not be exchanged: the program is not to be measured
  * then. */
 __attribute__((visibility("default"))) int nvs_bench_switch(int on);
+/* With it, whether device calls are looked at: what is made while they are not must be gone again
+ * by the time they are. */
+__attribute__((visibility("default"))) void nvs_bench_device_calls(int on);
 
 /* ---- code ---- */
 
@@ -197,6 +200,11 @@ static int switch_channels(int on)
 	}
 	nvs_rm()->dirty = true;
 	return err;
+}
+
+void nvs_bench_device_calls(int on)
+{
+	((struct nvs_options *)nvs_options())->disabled = !on;
 }
 
 int nvs_bench_switch(int on)

@@ -20,6 +20,7 @@ int main()
 {
 	enum { PAIRS = 5000, DROPPED = 500, BLOCK = 60, COLD = 10 }; // each turn begins with cold code
 	auto turn = (int (*)(int))dlsym(RTLD_DEFAULT, "nvs_bench_switch");
+	auto calls = (void (*)(int))dlsym(RTLD_DEFAULT, "nvs_bench_device_calls");
 	double sum[2] = {0, 0};
 	int n[2] = {0, 0};
 
@@ -32,6 +33,8 @@ int main()
 			fprintf(stderr, "pairs: the switch failed\n");
 			return 1;
 		}
+		if (turn)
+			calls(on);
 		us = pair();
 		if (i < DROPPED || (turn && i % BLOCK < COLD))
 			continue;

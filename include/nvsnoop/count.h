@@ -47,7 +47,8 @@ enum nvs_count_cause {
 
 /* nvs_count.flags: a warp has executed 2^32 instructions, and the threads' sum is too small */
 #define NVS_COUNT_WRAPPED (1u << 0)
-/* the threads of a warp have, and the warps' sum may be too small */
+/* the threads of a warp have, and the warps' sum may be too small. With WRAPPED also: neither is
+ * known, since the window's beginning was not read */
 #define NVS_COUNT_WARPS_WRAPPED (1u << 1)
 
 struct nvs_count {

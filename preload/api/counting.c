@@ -121,8 +121,14 @@ static void take(struct nvs_counting *c, struct nvs_kernel_counter *first,
 			count.flags |= NVS_COUNT_WARPS_WRAPPED;
 		counter->warp = sums.warps;
 		counter->thread = sums.threads;
-		if ((count.warp || count.thread) && !c->discard)
+		if ((count.warp || count.thread) && !c->discard) {
+			if (counter->unsure) {
+				count.flags = NVS_COUNT_WRAPPED | NVS_COUNT_WARPS_WRAPPED;
+				count.warp = count.thread = 0;
+			}
 			tell_count(t, &count);
+		}
+		counter->unsure = false;
 	}
 }
 
@@ -191,6 +197,14 @@ static bool enter_context(struct nvs_counting *c, bool *pushed)
 	return *pushed;
 }
 
+/* The window's beginning was not read: what kernels executed that were launched before and may not
+ * have been read since is not known from here on. */
+static void miss_begin(struct nvs_counting *c)
+{
+	for (struct nvs_kernel_counter *at = atomic_load(&c->first); at; at = at->next)
+		at->unsure |= due(c, at, false);
+}
+
 static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_t number)
 {
 	bool last = cause == NVS_COUNT_EXIT || cause == NVS_COUNT_CONTEXT ||
@@ -212,17 +226,16 @@ static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_
 		 * legacy one, at least. A capture would be spoilt; at the end none goes on. */
 		if (last && (cause == NVS_COUNT_EXIT || atomic_load(&nvs_api_captures) <= 0))
 			nvs_counting_wait(c, 0, ms);
-		read = read_all(c,
-				cause == NVS_COUNT_EXIT || cause == NVS_COUNT_WINDOW || c->discard,
-				ms, t);
+		read = read_all(c, cause == NVS_COUNT_EXIT || cause == NVS_COUNT_WINDOW, ms, t);
 	}
 	if (pushed)
 		c->driver.pop(&context);
 	nvs_counting_leave(c, mode);
 	/* Of a launch that it has executed nothing is told too. */
-	if (!read || t->room.rec.ncounts || (cause == NVS_COUNT_LAUNCH && !c->discard))
+	if (!read || t->room.rec.ncounts || cause == NVS_COUNT_LAUNCH)
 		flush(t, read ? 0 : NVS_COUNT_UNREAD);
-	c->discard = c->discard && !read;
+	if (c->discard && !read)
+		miss_begin(c);
 	nvs_free(t, sizeof(*t));
 	c->read_end = nvs_api_now();
 	c->read_cost = c->read_end - begin;
@@ -287,7 +300,7 @@ static bool claim_and_read(struct nvs_counting *c, enum nvs_count_cause cause, u
 	bool read = false;
 
 	if (claim(c, cause)) {
-		c->discard |= discard;
+		c->discard = discard;
 		if (affords(c, cause))
 			read = read_now(c, cause, number);
 		atomic_store(&c->reading, 0);

@@ -57,6 +57,7 @@ struct nvs_kernel_counter {
 	uint32_t number;
 	uint64_t warp, thread; /* as they were read last */
 	bool copied; /* by the reading that is under way */
+	bool unsure; /* part of what it has grown by may be of before the window */
 	struct nvs_launch_mark launched;
 };
 
@@ -94,7 +95,7 @@ struct nvs_counting {
 	} function[NVS_COUNTED_FUNCTIONS];
 	struct nvs_launch_mark graphs;
 	_Atomic uint32_t reading; /* a thread is at what follows */
-	bool discard; /* what the next reading finds is of before the window */
+	bool discard; /* what this reading finds is of before the window */
 	uint8_t *memory; /* to read into, registered with the driver */
 	/* Stream of ours that may still write there, 0: none; and its context. */
 	_Atomic uint64_t outstanding;

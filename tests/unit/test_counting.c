@@ -22,7 +22,7 @@ static uint64_t current = 0xc1, streams, queried; /* queried: the first */
 static size_t copied; /* bytes */
 static int mode; /* of capturing */
 static unsigned legacy; /* so often was the legacy stream asked about */
-static bool ready = true, interrupt, jumped;
+static bool ready = true, refuse, interrupt, jumped;
 static sigjmp_buf back;
 
 static int get_current(uint64_t *context)
@@ -70,7 +70,7 @@ static int copy(void *to, uint64_t from, size_t bytes, uint64_t stream)
 {
 	memset(to, 0, bytes);
 	copied += bytes;
-	return 0;
+	return refuse ? NOT_READY : 0;
 }
 
 static void jump(int sig)
@@ -250,6 +250,23 @@ static void test_capture(void)
 	atomic_store(&nvs_api_captures, 0);
 }
 
+/* Where a window's beginning could not be read, what was launched before is not known; what was not
+ * is counted. */
+static void test_window_unread(struct nvs_counting *c)
+{
+	struct nvs_api_frame frame = {.number = 1};
+	struct nvs_kernel_counter *counter = atomic_load(&c->first), *other = counter->next;
+
+	launch(0x51);
+	EXPECT(!atomic_load(&other->launched.at));
+	refuse = true;
+	nvs_api_who_counts()->window(&frame, true);
+	refuse = false;
+	EXPECT(counter->unsure && !other->unsure);
+	nvs_counting_read(NVS_COUNT_EXIT, 0);
+	EXPECT(!counter->unsure && !c->discard);
+}
+
 int main(void)
 {
 	struct nvs_counting *c = start();
@@ -261,5 +278,6 @@ int main(void)
 	test_waits(c);
 	test_exact(c);
 	test_capture();
+	test_window_unread(c);
 	return expect_done();
 }

@@ -8,7 +8,8 @@
  * holds and one that does not: what stood there before is wrong then.
  *
  * The kernel of pairs ends whatever the stalls: between its clock reads nothing branches, and no
- * instruction writes a register that addresses memory there, which is looked after below.
+ * instruction writes a register that addresses memory there, which is looked after below. Long by
+ * its table of instructions.
  */
 #include "probe/bench/timed.h"
 #include "sass/sass.h"

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Hands what a reading of a trace finds to all who read along. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/numbers.h"
 #include "decode/calls/reading.h"
+#include "decode/calls/roles.h"
 #include "decode/gpu/class.h"
 #include "decode/gpu/pb.h"
 #include "decode/gpu/qmd.h"
+#include "decode/trace/records.h"
 #include "decode/trace/stream.h"
 
 /* What readers are told. */
@@ -26,6 +30,8 @@ struct nvs_reading {
 	bool tallies;
 	const struct nvs_call *now; /* of the submission in progress */
 	uint64_t seen; /* types of records, a bit each */
+	uint64_t called; /* groups of calls, likewise; all bits where that is not known */
+	struct nvs_numbers groups; /* 1 + the group of each entry point that was told */
 	int status; /* of the first reader that failed */
 };
 
@@ -44,6 +50,7 @@ void nvs_reading_free(struct nvs_reading *r)
 		return;
 	nvs_calls_free(r->calls);
 	nvs_attach_free(r->follow);
+	nvs_numbers_free(&r->groups, NULL);
 	free(r->ears[0]);
 	free(r->readers);
 	free(r->done);
@@ -81,6 +88,11 @@ void nvs_reading_whole(struct nvs_reading *r)
 bool nvs_reading_saw(const struct nvs_reading *r, enum nvs_rec_type type)
 {
 	return r->seen >> type & 1;
+}
+
+bool nvs_reading_called(const struct nvs_reading *r, enum nvs_call_group group)
+{
+	return r->called >> group & 1;
 }
 
 const struct nvs_calls *nvs_reading_calls(const struct nvs_reading *r)
@@ -206,12 +218,47 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	return verdict(r);
 }
 
+/* Behind its name, and with no end where its record ends. */
+static void note_api(struct nvs_reading *r, const struct nvs_rec_api *rec)
+{
+	const char *text = nvs_tail(&rec->rec, rec->length);
+	size_t name = strnlen(text, rec->length), left = rec->length - name;
+	char group[32] = "";
+	uintptr_t number;
+
+	if (left)
+		snprintf(group, sizeof(group), "%.*s", (int)(left - 1), text + name + 1);
+	number = 1 + (uintptr_t)nvs_call_group_of(group);
+	/* Told again: the first stands. Without memory for it, its calls are of any group. */
+	if (!nvs_number_get(&r->groups, rec->api))
+		nvs_number_set(&r->groups, rec->api, (void *)number);
+}
+
+/* Of whose entry point nothing was told yet, may be of any group. */
+static void note_call(struct nvs_reading *r, uint32_t api)
+{
+	uintptr_t number = (uintptr_t)nvs_number_get(&r->groups, api);
+
+	r->called |= number ? 1ull << (number - 1) : ~0ull;
+}
+
+static void note(struct nvs_reading *r, const struct nvs_rec *rec)
+{
+	r->seen |= rec->type < 64 ? 1ull << rec->type : 0;
+	if (rec->type == NVS_REC_API)
+		note_api(r, (const void *)rec);
+	else if (rec->type == NVS_REC_CALL)
+		note_call(r, ((const struct nvs_rec_call *)rec)->api);
+	else if (rec->type == NVS_REC_CALL_BEGIN)
+		note_call(r, ((const struct nvs_rec_call_begin *)rec)->api);
+}
+
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
 	struct nvs_reading *r = arg;
 	int failed = r->calls ? nvs_calls_record(r->calls, rec) : 0;
 
-	r->seen |= rec->type < 64 ? 1ull << rec->type : 0;
+	note(r, rec);
 	if (!failed && r->follow)
 		failed = nvs_attach_record(r->follow, rec);
 	if (failed)
@@ -291,6 +338,8 @@ int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
 		failed = prepare(r);
 	if (!failed)
 		failed = nvs_stream_read(r->trace, &consumer, r, err);
+	if (failed)
+		r->called = ~0ull; /* what was not read is not known */
 	if (!failed && r->calls)
 		failed = nvs_calls_end(r->calls);
 	for (uint32_t i = 0; i < r->n && !failed; i++)

@@ -66,6 +66,8 @@ int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err);
 
 /* Was there a record of this type? */
 bool nvs_reading_saw(const struct nvs_reading *r, enum nvs_rec_type type);
+/* May a call of this group have been made? True as well where that is not known. */
+bool nvs_reading_called(const struct nvs_reading *r, enum nvs_call_group group);
 /* The calls of the trace; NULL: nobody asked for them. */
 const struct nvs_calls *nvs_reading_calls(const struct nvs_reading *r);
 /* The descriptor of a LAUNCH while op() runs; NULL: not known. */

@@ -56,6 +56,13 @@ static size_t index_of(const char *const *names, size_t count, const char *name)
 	return i;
 }
 
+enum nvs_call_group nvs_call_group_of(const char *name)
+{
+	size_t i = index_of(group_names, COUNT(group_names), name);
+
+	return i < COUNT(group_names) ? (enum nvs_call_group)i : NVS_CALL_GROUP_OTHER;
+}
+
 static uint8_t kind_of(const char *name)
 {
 	size_t i = index_of(kind_names, COUNT(kind_names), name);
@@ -108,8 +115,7 @@ void nvs_call_api_resolve(struct nvs_call_api *api, const char *group)
 	size_t n = nvs_call_base_length(api->name, &api->per_thread), i;
 
 	entry = entry_of(api->name, n);
-	i = index_of(group_names, COUNT(group_names), group);
-	api->group = i < COUNT(group_names) ? (uint8_t)i : NVS_CALL_GROUP_OTHER;
+	api->group = (uint8_t)nvs_call_group_of(group);
 	for (i = 0; i < api->nargs; i++)
 		api->kinds[i] = kind_of(api->kind[i]);
 	for (i = 0; i < NVS_ARG_COUNT; i++)

@@ -151,6 +151,8 @@ struct nvs_call_api {
 
 /* Fills in what follows of its name, the name of its group, and those of arguments and kinds. */
 void nvs_call_api_resolve(struct nvs_call_api *api, const char *group);
+/* The number of a group of this name; OTHER: no such. */
+enum nvs_call_group nvs_call_group_of(const char *name);
 /* Of NAME without what tells the forms of one entry point apart: _v2, _ptsz, _v2_ptds. */
 size_t nvs_call_base_length(const char *name, bool *per_thread);
 

@@ -478,15 +478,16 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	st->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	st->times = nvs_gputime_new(on_stretch, st);
-	/* Copies are calls: where the first reading saw none, nothing need be decoded. */
-	if (nvs_reading_saw(s->first, NVS_REC_API))
-		*reader = (struct nvs_reader){.call = on_call,
-					      .submitted = on_submission,
-					      .op = on_op,
-					      .tallies = true,
-					      .arg = st};
 	if (!st->memory.kinds || !st->times)
 		return -ENOMEM;
+	/* Copies are calls: where the first reading saw none, nothing need be decoded. */
+	if (!nvs_reading_called(s->first, NVS_CALL_GROUP_COPY))
+		return 0;
+	*reader = (struct nvs_reader){.call = on_call,
+				      .submitted = on_submission,
+				      .op = on_op,
+				      .tallies = true,
+				      .arg = st};
 	if (!nvs_reading_saw(s->first, NVS_REC_GPU_TIME))
 		return 0;
 	st->works = nvs_works_new(s);

@@ -7,6 +7,7 @@
 #include "decode/trace/records.h"
 #include "decode/calls/args.h"
 #include "decode/calls/handles.h"
+#include "decode/calls/reading.h"
 #include "decode/trace/stream.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
@@ -573,6 +574,55 @@ static void test_rubbish(void)
 	nvs_trace_close(t);
 }
 
+static int enough(void *arg, const struct nvs_rec *rec)
+{
+	return rec->type == NVS_REC_CHANNEL;
+}
+
+/* Is copy, and is launch, among the groups of which a call may have been made? */
+static void expect_called(const struct nvs_reader *reader, bool copy, bool launch)
+{
+	struct nvs_error err = {""};
+	struct nvs_reading *r;
+	struct nvs_trace *t;
+
+	EXPECT_EQ(nvs_trace_open(&t, path, NULL, &err), 0);
+	r = nvs_reading_new(t);
+	EXPECT_EQ(nvs_reading_add(r, reader), 0);
+	EXPECT_EQ(nvs_reading_run(r, &err), 0);
+	EXPECT_EQ(nvs_reading_called(r, NVS_CALL_GROUP_COPY), copy);
+	EXPECT_EQ(nvs_reading_called(r, NVS_CALL_GROUP_LAUNCH), launch);
+	nvs_reading_free(r);
+	nvs_trace_close(t);
+}
+
+static void test_groups(void)
+{
+	const struct nvs_reader all = {NULL}, few = {.record = enough};
+	struct mk m;
+
+	start(&m);
+	api(&m, 4, "starts\0launch\0n:u32", 20, 1);
+	api(&m, 5, "moves\0copy", 10, 0); /* with no end of its own */
+	call(&m, 0, 4, 0, 1, 0, 0);
+	finish(&m);
+	expect_called(&all, false, true);
+	expect_called(&few, true, true); /* it was not read to the end */
+
+	start(&m);
+	api(&m, 5, "moves\0copy", 10, 0);
+	api(&m, 5, "moves\0launch", 12, 0); /* told again: the first stands */
+	begin(&m, 0, 5, 0, 1); /* and never returns */
+	finish(&m);
+	expect_called(&all, true, false);
+
+	start(&m);
+	call(&m, 0, 5, 0, 1, 0, 0); /* before it is told what it is */
+	api(&m, 5, "moves\0copy", 10, 0);
+	finish(&m);
+	expect_called(&all, true, true);
+}
+
 int main(void)
 {
 	close(mkstemp(path));
@@ -586,6 +636,7 @@ int main(void)
 	test_execs();
 	test_edges();
 	test_rubbish();
+	test_groups();
 	unlink(path);
 	return expect_done();
 }

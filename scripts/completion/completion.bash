@@ -107,7 +107,7 @@ _nvsnoop_words() {
 		if [[ " ${before[*]} " == *" submit "* ]]; then
 			also=files
 		elif [[ " ${before[*]} " == *" bench "* ]]; then
-			mapfile -t words < <("$tool" bench --list 2>/dev/null | sed 's/ .*//')
+			mapfile -t words < <("$tool" bench --list 2>/dev/null | sed -n 's/^\([a-z0-9-]\{1,\}\)[: ].*/\1/p')
 		else
 			mapfile -t words < <(_nvsnoop_studies "$tool")
 		fi

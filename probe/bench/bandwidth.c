@@ -2,17 +2,17 @@
 /*
  * M10 and M19, bandwidth of L2 and of device memory: 2 blocks of 512 threads an SM go through
  * arrays, 16 bytes a thread. Of L2 they read half of it and a quarter of it by ld.global.cg, again
- * and again, for some 10 ms, behind a pass that brings it there; one block alone reads a MiB of
- * it, and the SMs of one of L2's sides alone their part of a quarter. Of device memory they read,
- * write, copy and add (a = b + s c) arrays of 8 GiB once. Planned: 2 and 4 points of 12 launches, a
- * second in all.
+ * and again, for some 3 ms, behind a pass that brings it there, at 16 places; one block alone reads
+ * a MiB of it, and the SMs of one of L2's sides alone their part of a quarter. Of device memory
+ * they read, write, copy and add (a = b + s c) arrays of 8 GiB once. Planned: 2 and 4 points of 12
+ * samples, 4 seconds in all.
  */
 #include "probe/bench/chase.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { THREADS = 512, UNROLL = 4, WIDTH = 16, BLOCKS = 2 };
+enum { THREADS = 512, UNROLL = 4, WIDTH = 16, BLOCKS = 2, PLACES = 16 };
 
 enum kind { READ, WRITE, COPY, TRIAD, KINDS };
 static const struct {
@@ -132,6 +132,31 @@ static uint64_t turn_bytes(const struct bench_gpu *gpu)
 	return gpu->sms * BLOCKS * THREADS * UNROLL * WIDTH;
 }
 
+/* Samples over PLACES, as large as L2's part each: how the lines of one fall to L2's slices is
+ * chance. */
+static void repeat_places(struct bench_run *run, struct bench_kernel *kernel,
+			  struct bench_launch launch, uint64_t apart, chase_value *value,
+			  double scale, struct bench_point *point)
+{
+	uint64_t base = launch.arg[1];
+
+	for (int n = 0; n <= BENCH_REPEATS; n++) {
+		double inverse = 0;
+
+		for (unsigned k = 0; k < PLACES; k++) {
+			const void *results;
+
+			launch.arg[1] = base + k * apart;
+			results = bench_launch(run, kernel, &launch, 16);
+			inverse += results ? 1 / value(run, results, scale) : NAN;
+		}
+		if (!(inverse > 0) || isinf(inverse))
+			return;
+		if (n)
+			bench_sample(run, point, PLACES / inverse);
+	}
+}
+
 /* A MiB by one block: two of them would be on two SMs. */
 static void measure_one_sm(struct bench_run *run, struct bench_kernel *kernel, uint64_t base)
 {
@@ -159,7 +184,8 @@ static void measure_side(struct bench_run *run, struct bench_kernel *kernel, uin
 {
 	const struct bench_gpu *gpu = bench_gpu(run);
 	struct bench_kernel *builder = chase_builder(run);
-	uint64_t sms[3], turns = gpu->l2_bytes / 4 / (turn_bytes(gpu) / BLOCKS), passes = 2048;
+	uint64_t sms[3], turns = gpu->l2_bytes / 4 / (turn_bytes(gpu) / BLOCKS), passes = 512;
+	uint64_t apart = gpu->l2_bytes / 4;
 	struct bench_launch launch = launch_of(gpu, 0, base, 0, turns, passes);
 	double each = (double)(passes * turns * THREADS * UNROLL * WIDTH);
 
@@ -170,10 +196,10 @@ static void measure_side(struct bench_run *run, struct bench_kernel *kernel, uin
 	for (unsigned side = 0; side < 3; side++) {
 		for (unsigned k = 0; k < 3; k++)
 			launch.arg[5 + k] = side == 2 ? ~0ull : side ? ~sms[k] : sms[k];
-		chase_repeat(run, kernel, &launch, 16, side_rate, each,
-			     bench_point(bench_series(bench_samples(run), side_name[side], "bytes",
-						      "", "GB/s"),
-					 (double)(turns * turn_bytes(gpu) / BLOCKS), NAN));
+		repeat_places(run, kernel, launch, apart, side_rate, each,
+			      bench_point(bench_series(bench_samples(run), side_name[side], "bytes",
+						       "", "GB/s"),
+					  (double)(turns * turn_bytes(gpu) / BLOCKS), NAN));
 	}
 }
 
@@ -182,22 +208,23 @@ static void measure_l2(struct bench_run *run)
 	const struct bench_gpu *gpu = bench_gpu(run);
 	struct bench_kernel *kernel = kernel_of(run, READ);
 	uint64_t l2 = gpu->l2_bytes, each = turn_bytes(gpu);
-	uint64_t base = l2 ? bench_memory(run, l2) : 0;
+	uint64_t base = l2 ? bench_memory(run, PLACES * l2 / 2) : 0;
 
 	if (!base)
 		bench_missing(bench_samples(run),
 			      "the size of L2 is not known, or there was no memory");
 	for (unsigned part = 4; kernel && base && each && part >= 2; part -= 2) {
 		uint64_t turns = l2 / part / each ? l2 / part / each : 1, bytes = turns * each;
-		/* 32 GiB: 10 ms at 3.4 TB/s. One pass more than is counted, and that is a
-		 * thousandth. */
-		uint64_t passes = (32ull << 30) / bytes + 1;
+		/* 8 GiB: 3 ms at 3.4 TB/s. One pass more than is counted, and that is some
+		 * thousandths. */
+		uint64_t passes = (8ull << 30) / bytes + 1;
 		struct bench_launch launch = launch_of(gpu, 0, base, 0, turns, passes);
 		struct bench_point *point =
 			bench_point(bench_series(bench_samples(run), "read", "bytes", "", "GB/s"),
 				    (double)bytes, NAN);
 
-		chase_repeat(run, kernel, &launch, 16, chase_rate, (double)(passes * bytes), point);
+		repeat_places(run, kernel, launch, l2 / part, chase_rate, (double)(passes * bytes),
+			      point);
 	}
 	if (kernel && base) {
 		measure_one_sm(run, kernel, base);

@@ -98,8 +98,8 @@ static _Noreturn void measure_here(const struct probe_options *o, const struct b
  * it could do with the GPU, and a new context no better. The process' wait status; what it wrote
  * is in SAVED, or else how it ended.
  */
-static int measure_one(const struct probe_options *o, const struct bench *b,
-		       struct bench_saved *saved)
+static int measure_in_process(const struct probe_options *o, const struct bench *b,
+			      struct bench_saved *saved)
 {
 	struct bench_saved one = {.n = 0};
 	struct bench_samples *samples;
@@ -131,6 +131,29 @@ static int measure_one(const struct probe_options *o, const struct bench *b,
 			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	}
 	free(text);
+	return status;
+}
+
+/* The same in as many as it wants. */
+static int measure_one(const struct probe_options *o, const struct bench *b,
+		       struct bench_saved *saved)
+{
+	struct bench_samples *samples;
+	int status = 0;
+
+	if (!b->processes)
+		return measure_in_process(o, b, saved);
+	samples = bench_saved_add(saved, b);
+	for (unsigned i = 0; i < b->processes && !status; i++) {
+		struct bench_saved one = {.n = 0};
+
+		status = measure_in_process(o, b, &one);
+		if (one.n)
+			bench_samples_merge(samples, &one.of[0]);
+		if (*one.gpu.name)
+			saved->gpu = one.gpu;
+		bench_saved_free(&one);
+	}
 	return status;
 }
 

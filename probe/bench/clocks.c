@@ -91,6 +91,10 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 					   &samples->series[i], &samples->series[i].point[0]);
 }
 
-BENCH(bench_clocks) = {"clocks", "",	"an empty bracket, the timer's step, the SM clock",
-		       0,	 false, measure,
-		       derive};
+BENCH(bench_clocks) = {
+	.name = "clocks",
+	.number = "",
+	.what = "an empty bracket, the timer's step, the SM clock",
+	.measure = measure,
+	.derive = derive,
+};

@@ -137,6 +137,44 @@ void bench_missing(struct bench_samples *samples, const char *format, ...)
 	samples->missing[samples->nmissing++] = text;
 }
 
+static struct bench_point *same_point(struct bench_series *series, const struct bench_point *like)
+{
+	for (uint32_t i = 0; i < series->n; i++)
+		if (series->point[i].x == like->x &&
+		    (series->point[i].y == like->y || isnan(like->y)))
+			return &series->point[i];
+	return bench_point(series, like->x, like->y);
+}
+
+static bool has_missing(const struct bench_samples *samples, const char *text)
+{
+	for (uint32_t i = 0; i < samples->nmissing; i++)
+		if (!strcmp(samples->missing[i], text))
+			return true;
+	return false;
+}
+
+void bench_samples_merge(struct bench_samples *into, const struct bench_samples *from)
+{
+	for (uint32_t i = 0; i < from->n; i++) {
+		const struct bench_series *s = &from->series[i];
+		struct bench_series *to = bench_series(into, s->name, s->x, s->y, s->unit);
+
+		for (uint32_t k = 0; k < s->n; k++) {
+			struct bench_point *p = same_point(to, &s->point[k]);
+
+			if (!s->point[k].n)
+				continue;
+			bench_value(p, bench_median(&s->point[k]));
+			p->mhz[p->n - 1] = s->point[k].sm_mhz;
+			bench_point_clock(p);
+		}
+	}
+	for (uint32_t i = 0; i < from->nmissing; i++)
+		if (!has_missing(into, from->missing[i]))
+			bench_missing(into, "%s", from->missing[i]);
+}
+
 void bench_samples_free(struct bench_samples *samples)
 {
 	for (uint32_t i = 0; i < samples->n; i++) {

@@ -2,7 +2,10 @@
 /*
  * Hopper's copies by TMA: how long one takes from its issue until its mbarrier says that it is
  * there, by size; the same of a tile that a tensor map names, and of a copy that all blocks of a
- * cluster get; and how many bytes must be in flight for the memory's bandwidth. Some 8 s.
+ * cluster get; and how many bytes must be in flight for the memory's bandwidth. Some 9 s.
+ *
+ * How far it is to a line of L2 depends on the line by some tens of cycles, and which lines are
+ * near is chance: a sample is the mean over PLACES.
  *
  * Who waits asks the mbarrier at most ASKS times: a copy that never comes leaves no time (0), and
  * no kernel that does not end.
@@ -23,7 +26,12 @@ enum {
 		      */
 	LATER = 8, /* by so many cycles later each time ... */
 	TIMES = 10, /* ... so often: the least is kept, since an ask takes some 70 */
+	PLACES = 6,
+	APART = 17 * MOST, /* from one place to the next, where L2 has them */
 };
+
+/* Of the tensor that tiles are of, in floats. */
+enum { COLUMNS = 64, ROWS = 4096 };
 
 enum shape { BULK, TILE, MULTICAST };
 
@@ -41,8 +49,8 @@ static void say_wait(struct bench_text *text, const char *label)
 
 /*
  * Of one thread: arg0: bytes, arg1: from, arg2: address of the tensor map, arg6: cycles to the
- * first ask. Passes go to other bytes of the memory: arg3 is from how far on, 0 for those that L2
- * has. One pass alone is inside of the clocks.
+ * first ask, arg7: the tile's first row. Passes go to other bytes of the memory: arg3 is from how
+ * far on, 0 for those that L2 has. One pass alone is inside of the clocks.
  */
 static void say_latency(struct bench_text *text, enum shape shape)
 {
@@ -50,8 +58,9 @@ static void say_latency(struct bench_text *text, enum shape shape)
 		  ".reg .u32 %%bar, %%to, %%size, %%ph, %%left, %%pass, %%y, %%zero;\n"
 		  ".reg .u64 %%t0, %%t1, %%from, %%s; .reg .pred %%p, %%q, %%first; .reg .b16 "
 		  "%%all;\n"
-		  "mov.u32 %%bar, barriers; mov.u32 %%to, tiles; mov.u32 %%ph, 0; mov.u32 %%y, 0;\n"
-		  "mov.u32 %%zero, 0; cvt.u32.u64 %%size, %%b_arg0; mov.u64 %%from, %%b_arg1;\n"
+		  "mov.u32 %%bar, barriers; mov.u32 %%to, tiles; mov.u32 %%ph, 0;\n"
+		  "cvt.u32.u64 %%y, %%b_arg7; mov.u32 %%zero, 0; cvt.u32.u64 %%size, %%b_arg0; "
+		  "mov.u64 %%from, %%b_arg1;\n"
 		  "setp.eq.u32 %%first, %%b_tid, 0;\n"
 		  "@%%first mbarrier.init.shared::cta.b64 [%%bar], 1;\n"
 		  "@%%first fence.mbarrier_init.release.cluster;\nbar.sync 0;\n");
@@ -178,6 +187,25 @@ static uint64_t least_of(struct bench_run *run, struct bench_kernel *kernel, str
 	return least;
 }
 
+/* The mean of the leasts at PLACES; 0: a copy did not come. */
+static double sample_places(struct bench_run *run, struct bench_kernel *kernel,
+			    struct bench_launch l, uint64_t *place)
+{
+	uint64_t memory = l.arg[1], sum = 0;
+
+	for (unsigned k = 0; k < PLACES; k++) {
+		uint64_t least;
+
+		l.arg[1] = memory + (place ? 0 : k * (uint64_t)APART);
+		l.arg[7] = k * (ROWS / PLACES);
+		least = least_of(run, kernel, l, place);
+		if (!least)
+			return 0;
+		sum += least;
+	}
+	return (double)sum / PLACES;
+}
+
 /* From a memory whose bytes are in L2, as passes before have read them, or never were read. */
 static void sample_latency(struct bench_run *run, struct bench_kernel *kernel, const char *name,
 			   uint32_t size, const struct bench_launch *launch, uint64_t *place)
@@ -187,12 +215,12 @@ static void sample_latency(struct bench_run *run, struct bench_kernel *kernel, c
 	struct bench_point *point = bench_point(series, size, NAN);
 
 	for (int n = 0; n <= BENCH_REPEATS; n++) {
-		uint64_t cycles = least_of(run, kernel, *launch, place);
+		double cycles = sample_places(run, kernel, *launch, place);
 
-		if (!cycles)
+		if (cycles <= 0)
 			break;
 		if (n)
-			bench_sample(run, point, (double)cycles);
+			bench_sample(run, point, cycles);
 	}
 	if (!point->n && !bench_dry(run))
 		bench_missing(bench_samples(run), "%s, %u bytes: the copy did not come", name,
@@ -202,7 +230,7 @@ static void sample_latency(struct bench_run *run, struct bench_kernel *kernel, c
 static void measure_bulk(struct bench_run *run, uint64_t memory, size_t room)
 {
 	/* Behind what is read from L2. */
-	uint64_t place = 1, needed = 13ull * (BENCH_REPEATS + 1) * TIMES * PASSES + 1;
+	uint64_t place = 1, needed = 13ull * (BENCH_REPEATS + 1) * PLACES * TIMES * PASSES + 1;
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
@@ -252,7 +280,7 @@ static void measure_multicast(struct bench_run *run, uint64_t memory)
 typedef int encode(void *map, int type, uint32_t rank, void *address, const uint64_t *size,
 		   const uint64_t *stride, const uint32_t *box, const uint32_t *element,
 		   int interleave, int swizzle, int promotion, int fill);
-enum { TYPE_FLOAT32 = 7, COLUMNS = 64, ROWS = 4096 };
+enum { TYPE_FLOAT32 = 7 };
 
 static void measure_tiles(struct bench_run *run, uint64_t memory)
 {
@@ -340,18 +368,21 @@ static void measure_stream(struct bench_run *run, uint64_t memory, size_t room)
 
 static void measure(struct bench_run *run)
 {
-	/* Many times what L2 has, a GB at the most. */
-	size_t room = (size_t)bench_gpu(run)->l2_bytes * 16;
-	uint64_t memory;
+	/* Many times what L2 has, and as much as copies from memory want. */
+	size_t room = (size_t)4 << 30;
+	uint64_t memory = bench_memory(run, room);
 
-	room = room > (1u << 30) || !room ? 1u << 30 : room;
-	memory = bench_memory(run, room);
+	if (!memory) {
+		room = (size_t)bench_gpu(run)->l2_bytes * 16;
+		room = room > (1u << 30) || !room ? 1u << 30 : room;
+		memory = bench_memory(run, room);
+	}
 	if (!memory)
 		return;
 	measure_bulk(run, memory, room);
 	measure_tiles(run, memory);
 	measure_multicast(run, memory);
-	measure_stream(run, memory, room);
+	measure_stream(run, memory, room < 1u << 30 ? room : 1u << 30);
 }
 
 static void derive_latency(const struct bench_series *series, struct bench_figures *figures)
@@ -390,7 +421,7 @@ static void derive_stream(const struct bench_series *series, struct bench_figure
 			continue;
 		snprintf(parameter, sizeof parameter, "%g bytes in flight", p->x);
 		bench_figure_point(figures, series->name, parameter, series, p);
-		bench_detail(figures, bench_median(p) < most);
+		bench_detail(figures, i + 1 < series->n);
 		if (bench_median(p) >= 0.9 * most && !(enough <= p->x))
 			enough = p->x;
 	}

@@ -336,6 +336,29 @@ static void changed_samples(void)
 	bench_saved_free(&saved);
 }
 
+/* A sample of each process is its median; what is missing is said once. */
+static void merged(void)
+{
+	struct bench_samples into = {.bench = "launch"}, from;
+
+	for (unsigned process = 0; process < 3; process++) {
+		from = (struct bench_samples){.bench = "launch"};
+		for (int i = 0; i < 3; i++) {
+			struct bench_series *s = bench_series(&from, "gap", "blocks", NULL, "us");
+
+			bench_value(i ? &s->point[0] : bench_point(s, 4, NAN), process + i * 10);
+		}
+		bench_point(bench_series(&from, "gap", "blocks", NULL, "us"), 8, NAN);
+		bench_missing(&from, "no clusters");
+		bench_samples_merge(&into, &from);
+		bench_samples_free(&from);
+	}
+	EXPECT(into.n == 1 && into.series[0].n == 2 && into.nmissing == 1);
+	EXPECT(into.series[0].point[0].n == 3 && into.series[0].point[0].value[2] == 12);
+	EXPECT(bench_median(&into.series[0].point[0]) == 11 && !into.series[0].point[1].n);
+	bench_samples_free(&into);
+}
+
 int main(void)
 {
 	points();
@@ -347,5 +370,6 @@ int main(void)
 	broken_samples();
 	changed_samples();
 	cards();
+	merged();
 	return expect_done();
 }

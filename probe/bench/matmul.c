@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M25b: products of square matrices by cuBLAS, where it is installed: it is looked for when it
- * runs, and told as missing else. Numbers are random, as products of zeros take less power and run
- * at higher clocks. As many products behind each other as make 2 ms; one that would take more than
- * half a second is left out. Some 10 s.
+ * M25b: products of square matrices by cuBLAS and cublasLt, where they are installed: they are
+ * looked for when it runs, and told as missing else. Numbers are random, as products of zeros take
+ * less power and run at higher clocks. As many products behind each other as make 2 ms; one that
+ * would take more than half a second is left out. Some 12 s.
  *
  * The SM clock of a row is that of a kernel of ours right behind: cuBLAS' own do not tell theirs.
  */
@@ -15,21 +15,54 @@
 #include "probe/bench/products.h"
 
 /* Values of cublas_api.h and library_types.h of CUDA 11 to 13. */
-enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14 };
+enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14, R_8F_E4M3 = 28 };
 enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32I = 72, COMPUTE_TF32 = 77 };
 enum { OP_N = 0, OP_T = 1, GEMM_DEFAULT = -1 };
+/* Of cublasLt.h. */
+enum { DESC_TRANSA = 3, PREFERENCE_MAX_WORKSPACE = 1, WORKSPACE = 32 << 20 };
+/* cublasLtMatmulHeuristicResult_t. */
+struct lt_found {
+	uint64_t algorithm[8];
+	size_t workspace;
+	int status;
+	float waves;
+	int reserved[4];
+};
 
 typedef int create_call(void **handle);
 typedef int destroy_call(void *handle);
 typedef int gemm_call(void *handle, int transa, int transb, int m, int n, int k, const void *alpha,
 		      const void *a, int a_type, int lda, const void *b, int b_type, int ldb,
 		      const void *beta, void *c, int c_type, int ldc, int compute, int algorithm);
+typedef int lt_desc_call(void **desc, int compute, int scale);
+typedef int lt_set_call(void *desc, int attribute, const void *value, size_t size);
+typedef int lt_layout_call(void **layout, int type, uint64_t rows, uint64_t columns, int64_t ld);
+typedef int lt_preference_call(void **preference);
+typedef int lt_find_call(void *handle, void *desc, void *a_as, void *b_as, void *c_as, void *d_as,
+			 void *preference, int wanted, struct lt_found *found, int *n);
+typedef int lt_product_call(void *handle, void *desc, const void *alpha, const void *a, void *a_as,
+			    const void *b, void *b_as, const void *beta, const void *c, void *c_as,
+			    void *d, void *d_as, const void *algorithm, void *workspace,
+			    size_t workspace_size, void *stream);
 typedef int event_call(void **, unsigned);
 typedef int record_call(void *, void *);
 typedef int event_wait_call(void *);
 typedef int elapsed_call(float *, void *, void *);
 
+struct lt {
+	create_call *create;
+	destroy_call *destroy, *desc_destroy, *layout_destroy, *preference_destroy;
+	lt_desc_call *desc;
+	lt_set_call *set, *prefer;
+	lt_preference_call *preference;
+	lt_find_call *find;
+	lt_layout_call *layout;
+	lt_product_call *product;
+	void *handle, *workspace;
+};
+
 struct calls {
+	struct lt lt;
 	create_call *create;
 	destroy_call *destroy;
 	gemm_call *gemm;
@@ -45,26 +78,32 @@ static const struct type {
 	int in, out, compute;
 	unsigned bytes, out_bytes, arch;
 	uint32_t base, mask; /* of the numbers' random bits: base | (bits & mask) */
+	bool lt; /* by cublasLt */
 } type[] = {
-	{"FP64", R_64F, R_64F, COMPUTE_64F, 8, 8, 0, 0x3ff00000, 0x800fffff},
-	{"FP32", R_32F, R_32F, COMPUTE_32F, 4, 4, 0, 0x3f800000, 0x807fffff},
-	{"TF32", R_32F, R_32F, COMPUTE_TF32, 4, 4, 80, 0x3f800000, 0x807fffff},
-	{"FP16", R_16F, R_16F, COMPUTE_32F, 2, 2, 0, 0x3c003c00, 0x83ff83ff},
-	{"BF16", R_16BF, R_16BF, COMPUTE_32F, 2, 2, 80, 0x3f803f80, 0x807f807f},
-	{"int8", R_8I, R_32I, COMPUTE_32I, 1, 4, 0, 0, 0xffffffff},
+	{"FP64", R_64F, R_64F, COMPUTE_64F, 8, 8, 0, 0x3ff00000, 0x800fffff, false},
+	{"FP32", R_32F, R_32F, COMPUTE_32F, 4, 4, 0, 0x3f800000, 0x807fffff, false},
+	{"TF32", R_32F, R_32F, COMPUTE_TF32, 4, 4, 80, 0x3f800000, 0x807fffff, false},
+	{"FP16", R_16F, R_16F, COMPUTE_32F, 2, 2, 0, 0x3c003c00, 0x83ff83ff, false},
+	{"BF16", R_16BF, R_16BF, COMPUTE_32F, 2, 2, 80, 0x3f803f80, 0x807f807f, false},
+	{"int8", R_8I, R_32I, COMPUTE_32I, 1, 4, 0, 0, 0xffffffff, false},
+	{"int8, cublasLt", R_8I, R_32I, COMPUTE_32I, 1, 4, 0, 0, 0xffffffff, true},
+	{"FP16, cublasLt", R_16F, R_16F, COMPUTE_32F, 2, 2, 0, 0x3c003c00, 0x83ff83ff, true},
+	{"FP8, cublasLt", R_8F_E4M3, R_16BF, COMPUTE_32F, 1, 2, 89, 0x38383838, 0x87878787, true},
 };
 enum { TYPES = sizeof type / sizeof *type, LEAST = 1024, MOST = 16384 };
 #define AWAITED 2e-3 /* seconds of a sample */
 #define TOO_LONG 0.5
 
-static void *library(void)
+static void *library(const char *stem)
 {
-	static const char *const name[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
-					   "libcublas.so"};
+	static const char *const version[] = {".13", ".12", ".11", ""};
+	char name[32];
 	void *found = NULL;
 
-	for (unsigned i = 0; i < sizeof name / sizeof *name && !found; i++)
-		found = dlopen(name[i], RTLD_NOW | RTLD_LOCAL);
+	for (unsigned i = 0; i < sizeof version / sizeof *version && !found; i++) {
+		snprintf(name, sizeof name, "%s.so%s", stem, version[i]);
+		found = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	}
 	return found;
 }
 
@@ -77,7 +116,7 @@ static bool take(void *call, void *found)
 /* cuBLAS and the driver's events; what is not there is told. */
 static bool open_calls(struct bench_run *run, struct calls *c)
 {
-	void *lib = library();
+	void *lib = library("libcublas");
 
 	if (!lib) {
 		bench_missing(bench_samples(run), "cuBLAS is not installed, or not found");
@@ -98,8 +137,34 @@ static bool open_calls(struct bench_run *run, struct calls *c)
 	return true;
 }
 
+/* Types of cublasLt are left out where it is not there. */
+static void open_lt(struct bench_run *run, struct lt *lt)
+{
+	void *lib = library("libcublasLt");
+	uint64_t room = lib ? bench_memory(run, WORKSPACE) : 0;
+
+	memcpy(&lt->workspace, &room, sizeof room);
+	if (!lib || !room || !take(&lt->create, dlsym(lib, "cublasLtCreate")) ||
+	    !take(&lt->destroy, dlsym(lib, "cublasLtDestroy")) ||
+	    !take(&lt->desc, dlsym(lib, "cublasLtMatmulDescCreate")) ||
+	    !take(&lt->desc_destroy, dlsym(lib, "cublasLtMatmulDescDestroy")) ||
+	    !take(&lt->set, dlsym(lib, "cublasLtMatmulDescSetAttribute")) ||
+	    !take(&lt->layout, dlsym(lib, "cublasLtMatrixLayoutCreate")) ||
+	    !take(&lt->layout_destroy, dlsym(lib, "cublasLtMatrixLayoutDestroy")) ||
+	    !take(&lt->preference, dlsym(lib, "cublasLtMatmulPreferenceCreate")) ||
+	    !take(&lt->prefer, dlsym(lib, "cublasLtMatmulPreferenceSetAttribute")) ||
+	    !take(&lt->preference_destroy, dlsym(lib, "cublasLtMatmulPreferenceDestroy")) ||
+	    !take(&lt->find, dlsym(lib, "cublasLtMatmulAlgoGetHeuristic")) ||
+	    !take(&lt->product, dlsym(lib, "cublasLtMatmul")) || lt->create(&lt->handle)) {
+		lt->handle = NULL;
+		bench_missing(bench_samples(run), "cublasLt is not installed, or does not work");
+	}
+}
+
 static void close_calls(const struct calls *c)
 {
+	if (c->lt.handle)
+		c->lt.destroy(c->lt.handle);
 	c->destroy(c->handle);
 	c->event_destroy(c->begin);
 	c->event_destroy(c->end);
@@ -138,6 +203,74 @@ static const void *fill(struct bench_run *run, struct bench_kernel *kernel, uint
 	return bench_launch(run, kernel, &l, 8);
 }
 
+/* One product of A, transposed, with B into OUT; the library chooses how. */
+struct product {
+	const struct type *type;
+	int size;
+	const void *alpha, *beta;
+	void *a, *b, *out;
+};
+
+static bool by_cublas(const struct calls *c, const struct product *p, uint32_t n)
+{
+	const struct type *t = p->type;
+	int s = p->size;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (c->gemm(c->handle, OP_T, OP_N, s, s, s, p->alpha, p->a, t->in, s, p->b, t->in,
+			    s, p->beta, p->out, t->out, s, t->compute, GEMM_DEFAULT))
+			return false;
+	return true;
+}
+
+/* What cublasLt makes ahead of a product. */
+struct plan {
+	void *desc, *in, *out;
+	struct lt_found found;
+};
+
+static bool make_plan(const struct lt *lt, const struct product *p, struct plan *plan)
+{
+	const struct type *t = p->type;
+	int transposed = OP_T, scale = t->compute == COMPUTE_32I ? R_32I : R_32F, n = 0;
+	uint64_t rows = (uint64_t)p->size;
+	size_t room = WORKSPACE;
+	void *preference = NULL;
+	bool fine = lt->handle && !lt->preference(&preference) &&
+		    !lt->prefer(preference, PREFERENCE_MAX_WORKSPACE, &room, sizeof room) &&
+		    !lt->desc(&plan->desc, t->compute, scale) &&
+		    !lt->set(plan->desc, DESC_TRANSA, &transposed, sizeof transposed) &&
+		    !lt->layout(&plan->in, t->in, rows, rows, p->size) &&
+		    !lt->layout(&plan->out, t->out, rows, rows, p->size) &&
+		    !lt->find(lt->handle, plan->desc, plan->in, plan->in, plan->out, plan->out,
+			      preference, 1, &plan->found, &n) &&
+		    n == 1 && !plan->found.status;
+
+	if (preference)
+		lt->preference_destroy(preference);
+	return fine;
+}
+
+static void free_plan(const struct lt *lt, const struct plan *plan)
+{
+	if (plan->out)
+		lt->layout_destroy(plan->out);
+	if (plan->in)
+		lt->layout_destroy(plan->in);
+	if (plan->desc)
+		lt->desc_destroy(plan->desc);
+}
+
+static bool by_lt(const struct lt *lt, const struct product *p, const struct plan *plan, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (lt->product(lt->handle, plan->desc, p->alpha, p->a, plan->in, p->b, plan->in,
+				p->beta, p->out, plan->out, p->out, plan->out,
+				plan->found.algorithm, lt->workspace, WORKSPACE, NULL))
+			return false;
+	return true;
+}
+
 /* Begins N products, with the events around them. */
 static bool begin_products(const struct calls *c, const struct type *t, uint64_t memory,
 			   uint32_t size, uint32_t n)
@@ -153,19 +286,18 @@ static bool begin_products(const struct calls *c, const struct type *t, uint64_t
 						       : (const void *)&zero32;
 	uint64_t bytes = (uint64_t)size * size * t->bytes, b_at = memory + bytes,
 		 c_at = b_at + bytes;
-	void *a, *b, *out;
-	int s = (int)size;
+	struct product p = {.type = t, .size = (int)size, .alpha = alpha, .beta = beta};
+	struct plan plan = {.desc = NULL};
+	bool fine;
 
-	memcpy(&a, &memory, sizeof a);
-	memcpy(&b, &b_at, sizeof b);
-	memcpy(&out, &c_at, sizeof out);
-	if (c->record(c->begin, NULL))
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		if (c->gemm(c->handle, OP_T, OP_N, s, s, s, alpha, a, t->in, s, b, t->in, s, beta,
-			    out, t->out, s, t->compute, GEMM_DEFAULT))
-			return false;
-	return !c->record(c->end, NULL);
+	memcpy(&p.a, &memory, sizeof p.a);
+	memcpy(&p.b, &b_at, sizeof p.b);
+	memcpy(&p.out, &c_at, sizeof p.out);
+	fine = (!t->lt || make_plan(&c->lt, &p, &plan)) && !c->record(c->begin, NULL) &&
+	       (t->lt ? by_lt(&c->lt, &p, &plan, n) : by_cublas(c, &p, n)) &&
+	       !c->record(c->end, NULL);
+	free_plan(&c->lt, &plan);
+	return fine;
 }
 
 static double end_products(const struct calls *c)
@@ -249,7 +381,7 @@ static bool sample(struct bench_run *run, const struct calls *c, struct bench_ke
 		seconds = seconds_of(c, t, memory, size, 1);
 	if (!(seconds < TOO_LONG)) {
 		bench_missing(bench_samples(run), "%s from %u on: %s", t->name, size,
-			      isnan(seconds) ? "cuBLAS refused it" : "it takes too long");
+			      isnan(seconds) ? "it was refused" : "it takes too long");
 		bench_memory_free(run, memory);
 		return false;
 	}
@@ -275,8 +407,9 @@ static void measure(struct bench_run *run)
 		bench_kernel_free(run, kernel);
 		return;
 	}
+	open_lt(run, &calls.lt);
 	for (unsigned i = 0; i < TYPES; i++) {
-		if (bench_arch(bench_gpu(run)) < type[i].arch)
+		if (bench_arch(bench_gpu(run)) < type[i].arch || (type[i].lt && !calls.lt.handle))
 			continue;
 		for (uint32_t size = LEAST; size <= MOST; size *= 2)
 			if (!sample(run, &calls, kernel, &type[i], size))
@@ -339,7 +472,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 BENCH(bench_matmul) = {
 	.name = "matmul",
 	.number = "M25",
-	.what = "matrix products by cuBLAS, where it is installed",
+	.what = "matrix products by cuBLAS and cublasLt, where they are installed",
 	.measure = measure,
 	.derive = derive,
 };

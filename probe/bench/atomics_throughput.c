@@ -6,15 +6,16 @@
  * threads, all of a block on one address, which is the same for all blocks (3) or each block's own,
  * a line apart (4). What the text of the study leaves open, R and the number of blocks, is swept.
  *
- * With the old value handed back (atom) and without (red). Rounds are as many as make 1 ms: the
- * time is the whole grid's. A scenario's figure is its best; the picture has all. Some 3 s.
+ * With the old value handed back (atom) and without (red). Rounds are as many as make 1 ms, at
+ * four places, as lines fall to L2's slices by chance: the time is the whole grid's. A scenario's
+ * figure is its best; the picture has all. Some 3 s.
  */
 #include <math.h>
 #include <stdio.h>
 #include "probe/bench/bench.h"
 
-enum { THREADS = 1024, STEPS = 16, LINE = 128, OP_RED = 0x18e, OP_ATOMG = 0x1a8 };
-#define AWAITED 1e-3 /* seconds of a launch */
+enum { THREADS = 1024, STEPS = 16, LINE = 128, PLACES = 4, OP_RED = 0x18e, OP_ATOMG = 0x1a8 };
+#define AWAITED 1e-3 /* seconds of a sample */
 
 static const char *const kind[] = {"atom", "red"};
 static const char *const scenarios[] = {NULL, "1: one block, adjacent words",
@@ -64,6 +65,11 @@ struct shape {
 	uint32_t blocks, sharing; /* threads on an address */
 };
 
+static size_t place_bytes(const struct bench_run *run)
+{
+	return (size_t)(bench_gpu(run)->sms * 4 + THREADS) * LINE;
+}
+
 static bool launch(struct bench_run *run, struct bench_kernel *kernel, const struct shape *s,
 		   uint64_t memory, uint64_t rounds)
 {
@@ -74,6 +80,20 @@ static bool launch(struct bench_run *run, struct bench_kernel *kernel, const str
 					 s->scenario == 4 ? LINE : 0, 1}};
 
 	return bench_launch(run, kernel, &l, 8);
+}
+
+/* Of a launch at each place; 0: one failed. */
+static double seconds_of(struct bench_run *run, struct bench_kernel *kernel, const struct shape *s,
+			 uint64_t memory, uint64_t rounds)
+{
+	double seconds = 0;
+
+	for (uint64_t k = 0; k < PLACES; k++) {
+		if (!launch(run, kernel, s, memory + k * place_bytes(run), rounds))
+			return 0;
+		seconds += bench_seconds(run);
+	}
+	return seconds;
 }
 
 static void sample(struct bench_run *run, struct bench_kernel *kernel, const char *what,
@@ -87,9 +107,7 @@ static void sample(struct bench_run *run, struct bench_kernel *kernel, const cha
 	uint64_t rounds = 16;
 
 	/* A first one tells how long a round takes. */
-	if (!launch(run, kernel, s, memory, rounds))
-		return;
-	seconds = bench_seconds(run);
+	seconds = seconds_of(run, kernel, s, memory, rounds);
 	if (seconds > 0)
 		rounds = (uint64_t)fmin(fmax(ceil(16 * AWAITED / seconds), 16), 1e6);
 	snprintf(name, sizeof name, "%s scenario %u", what, s->scenario);
@@ -97,19 +115,18 @@ static void sample(struct bench_run *run, struct bench_kernel *kernel, const cha
 			      NULL, "Gop/s");
 	point = bench_point(series, s->scenario < 3 ? s->sharing : s->blocks, NAN);
 	for (int n = 0; n <= BENCH_REPEATS; n++) {
-		if (!launch(run, kernel, s, memory, rounds))
-			return;
-		seconds = bench_seconds(run);
+		seconds = seconds_of(run, kernel, s, memory, rounds);
 		if (n && seconds > 0)
 			bench_sample(run, point,
-				     (double)rounds * STEPS * THREADS * s->blocks / seconds / 1e9);
+				     (double)rounds * PLACES * STEPS * THREADS * s->blocks /
+					     seconds / 1e9);
 	}
 }
 
 static void measure(struct bench_run *run)
 {
 	uint32_t most = (uint32_t)bench_gpu(run)->sms * 4;
-	uint64_t memory = bench_memory(run, (size_t)(most + THREADS) * LINE);
+	uint64_t memory = bench_memory(run, PLACES * place_bytes(run));
 
 	if (!memory)
 		return;

@@ -8,13 +8,13 @@
 
 /* The interval is the card's least to most, widened by so much: a share of an end, and at the least
  * what the clocks cannot tell apart (%globaltimer goes by 32 ns on Hopper, and an interval has two
- * ends). */
+ * ends), or sizes, which are asked for a KiB apart. */
 static const struct {
 	const char *unit;
 	double share, least;
 } wider[] = {
 	{"cycles", 0.03, 0.5}, {"ns", 0.03, 64}, {"us", 0.03, 0.064}, {"ms", 0.03, 0},
-	{"s", 0.03, 0},	       {"%", 0, 5},	 {NULL, 0.05, 0},
+	{"s", 0.03, 0},	       {"%", 0, 5},	 {"KiB", 0.05, 1},    {NULL, 0.05, 0},
 };
 
 static const char head[] = ", by nvsnoop-probe bench";
@@ -237,8 +237,8 @@ static void sum_up(const struct compared *c)
 		fprintf(c->out, "All %u figures lie within their interval", c->held);
 	fprintf(c->out,
 		".\nAn interval is the card's least to most, widened by 3 %% for times, 5 points "
-		"for\npercentages and 5 %% for the rest; by half a cycle and 64 ns at the "
-		"least.\n");
+		"for\npercentages and 5 %% for the rest; by half a cycle, 64 ns and 1 KiB at "
+		"the least.\n");
 	if (c->elsewhere)
 		fprintf(c->out, "%u figures of the card are of benchmarks that did not run.\n",
 			c->elsewhere);

@@ -10,7 +10,9 @@ import shutil
 
 RUN_S = 300  # the most that one run may take
 # What medians of two runs may be apart: a share, and at the least what clocks cannot tell.
-STEADY = {"cycles": (0.03, 0.5), "ns": (0.03, 64), "us": (0.03, 0.064), "ms": (0.03, 0), "s": (0.03, 0)}
+STEADY = {"cycles": (0.03, 0.5), "ns": (0.03, 64), "us": (0.03, 0.064), "ms": (0.03, 0), "s": (0.03, 0),
+          "KiB": (0.05, 1)}
+EPSILON = 1e-9  # of differences of decimal fractions
 OTHERS = (0.05, 0)
 # Benchmark, ncu's metric of the same traffic, bytes each; the unit of ours: per second, or per clock of an SM.
 COUNTERS = [
@@ -56,9 +58,9 @@ def steady(suite, name):
         share, least = STEADY.get(key[3], OTHERS)
         apart, low = max(values) - min(values), min(map(abs, values))
         if apart > least and low:
-            kind = "times" if key[3] in STEADY else "others"
+            kind = "times" if STEADY.get(key[3], OTHERS)[0] < OTHERS[0] else "others"
             worst[kind] = max(worst[kind], apart / low)
-        if len(values) < 3 or apart > max(share * low, least):
+        if len(values) < 3 or apart > max(share * low, least) + EPSILON:
             row.wrong.append(f"{' '.join(key)}: {len(values)} runs, {', '.join(f'{v:.4g}' for v in values)}")
     below = [r for r in runs[0].values() if r["below_boost"]]
     row.notes.append(f"{len(runs[0])} figures, three runs within {worst['times'] * 100:.1f} % (times) and "

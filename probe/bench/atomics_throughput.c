@@ -177,8 +177,9 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 			bench_figure(figures, per, scenarios[scenario], "op/cycle",
 				     bench_median(best) / clock, bench_least(best) / clock,
 				     bench_most(best) / clock, best->sm_mhz);
-		bench_note(figures, "%s, %s: most with %g %s.", what, scenarios[scenario], best->x,
-			   series->x);
+		bench_note(figures, "%s, %s: most with %g %s%s%s.", what, scenarios[scenario],
+			   best->x, scenario < 3 ? "thread" : "block", best->x == 1 ? "" : "s",
+			   scenario < 3 ? " on an address" : "");
 	}
 	bench_picture(figures, scenario < 3 ? "one-block" : "blocks",
 		      scenario < 3 ? "Atomics of one block, by threads on an address"

@@ -162,14 +162,13 @@ static void launches(void)
 {
 	static const char *const name[] = {"end to begin", "end to begin, dependent launch"};
 
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < 2; k++) {
+		struct bench_point *p = bench_point(
+			bench_series(&samples, name[k], "blocks of a cluster", NULL, "us"), 0, NAN);
+
 		for (int i = 0; i < BENCH_REPEATS; i++)
-			bench_value(bench_point(bench_series(&samples, name[k],
-							     "blocks of a cluster", NULL, "us"),
-						0, NAN),
-				    k	    ? 0.5
-				    : i < 5 ? 1.195
-					    : 1.295);
+			bench_value(p, k ? 0.5 : i < 5 ? 1.195 : 1.295);
+	}
 	ask("launch");
 	/* Processes of two kinds: the mean, not one of them. */
 	EXPECT(fabs(bench_figure_find(&figures, "end to begin", "no cluster")->value - 1.2495) <

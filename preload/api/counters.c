@@ -12,7 +12,8 @@
 #include "preload/base/sys.h"
 #include "trap/buffer/calls.h"
 
-#define PIECE (2ull << 20) /* of memory, at least */
+#define SPIN \
+	200 /* so often is a stream asked before a sleep, which takes longer than most copies */
 #define MAX_DEVICES 64
 #define RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED: others may be capturing */
 #define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING: apart from the legacy stream */
@@ -140,13 +141,12 @@ uint64_t nvs_counting_stream(struct nvs_counting *c)
 
 bool nvs_counting_wait(struct nvs_counting *c, uint64_t stream, unsigned ms)
 {
-	/* A copy takes some microseconds, and a sleep as many at least. */
-	for (unsigned i = 0; i < ms * 20; i++) {
+	for (unsigned i = 0; i < SPIN + ms * 20; i++) {
 		int r = c->driver.stream_query(stream);
 
 		if (r != NOT_READY)
 			return !r;
-		if (i >= 20)
+		if (i >= SPIN)
 			nvs_counting_nap(50000);
 	}
 	return false;
@@ -157,8 +157,8 @@ static bool more_room(struct nvs_counting *c, uint64_t bytes, int device)
 {
 	struct prop prop = {PINNED, 0, ON_DEVICE, (uint32_t)device, 0, 0};
 	struct access to[MAX_DEVICES];
-	uint64_t handle, at, size = bytes < PIECE ? PIECE : bytes;
-	size_t grain = PIECE;
+	uint64_t handle, at, size = bytes < NVS_COUNTING_PIECE ? NVS_COUNTING_PIECE : bytes;
+	size_t grain = NVS_COUNTING_PIECE;
 	int n = 0;
 
 	if (c->driver.device_count(&n) || n < 1 || c->driver.granularity(&grain, &prop, 0) ||

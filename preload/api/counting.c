@@ -26,8 +26,11 @@
 #define PORTABLE 1 /* CU_MEMHOSTREGISTER_PORTABLE */
 #define SOON_MS 100 /* for a reading at a point of the program's */
 #define LAST_MS 5000 /* for one that is the last */
-#define SHARE 50 /* readings take one part in so many of the time */
-#define CREDIT 100000000u /* ticks they may take at first */
+#define SHARE 200 /* readings take one part in so many of the time */
+#define CREDIT 10000000u /* ticks they may take at first, and after a pause */
+/* What lies between two counters is copied with them up to here: it takes about as long as to begin
+ * another copy. */
+#define GAP (8 * NVS_COUNT_BYTES)
 
 struct nvs_counting *nvs_counting(void)
 {
@@ -103,16 +106,13 @@ static bool has_memory(struct nvs_counting *c)
 static void take(struct nvs_counting *c, struct nvs_kernel_counter *first,
 		 const struct nvs_kernel_counter *end, struct telling *t)
 {
-	const uint8_t *at = c->memory;
-
 	for (struct nvs_kernel_counter *counter = first; counter != end; counter = counter->next) {
 		struct nvs_count count = {.counter = counter->number};
 		struct nvs_count_sums sums = {0};
 
 		if (!counter->copied)
 			continue;
-		nvs_count_sum(at, NVS_COUNT_SLOTS, &sums);
-		at += NVS_COUNT_BYTES;
+		nvs_count_sum(c->memory + counter->place, NVS_COUNT_SLOTS, &sums);
 		count.warp = sums.warps - counter->warp;
 		count.thread = sums.threads - counter->thread;
 		if (sums.wrapped)
@@ -133,26 +133,34 @@ static void take(struct nvs_counting *c, struct nvs_kernel_counter *first,
 }
 
 /* Copies as many of those that are due from FIRST on as there is room for; *END is the one behind
- * them. Neighbours go at once. */
+ * them. Neighbours go at once, within what certainly is one piece of memory. */
 static bool copy(struct nvs_counting *c, struct nvs_kernel_counter *first,
 		 struct nvs_kernel_counter **end, bool all, uint64_t stream)
 {
 	uint64_t from = 0, used = 0, bytes = 0;
 	struct nvs_kernel_counter *counter = first;
 
-	for (; counter && used + bytes + NVS_COUNT_BYTES <= MEMORY; counter = counter->next) {
+	for (; counter; counter = counter->next) {
+		uint64_t gap = counter->address - from - bytes;
+		bool apart = !bytes || gap > GAP ||
+			     counter->address / NVS_COUNTING_PIECE != from / NVS_COUNTING_PIECE;
+
 		/* Noted, since a launch may come in between. */
 		counter->copied = due(c, counter, all);
 		if (!counter->copied)
 			continue;
-		if (bytes && counter->address != from + bytes) {
-			if (c->driver.copy(c->memory + used, from, bytes, stream))
+		gap = apart ? 0 : gap;
+		if (used + bytes + gap + NVS_COUNT_BYTES > MEMORY)
+			break;
+		if (apart) {
+			if (bytes && c->driver.copy(c->memory + used, from, bytes, stream))
 				return false;
 			used += bytes;
 			bytes = 0;
+			from = counter->address;
 		}
-		from = bytes ? from : counter->address;
-		bytes += NVS_COUNT_BYTES;
+		counter->place = (uint32_t)(used + bytes + gap);
+		bytes += gap + NVS_COUNT_BYTES;
 	}
 	*end = counter;
 	return !bytes || !c->driver.copy(c->memory + used, from, bytes, stream);

@@ -57,9 +57,12 @@ struct nvs_kernel_counter {
 	uint32_t number;
 	uint64_t warp, thread; /* as they were read last */
 	bool copied; /* by the reading that is under way */
+	uint32_t place; /* where in its memory */
 	bool unsure; /* part of what it has grown by may be of before the window */
 	struct nvs_launch_mark launched;
 };
+
+#define NVS_COUNTING_PIECE (2ull << 20) /* of memory: multiples of it, at such addresses */
 
 #define NVS_SEVERAL UINT64_MAX /* streams, contexts */
 

@@ -20,6 +20,8 @@
 
 static uint64_t current = 0xc1, streams, queried; /* queried: the first */
 static size_t copied; /* bytes */
+static unsigned copies;
+static bool by_address; /* sums are as the counter's address says, else 0 */
 static int mode; /* of capturing */
 static unsigned legacy; /* so often was the legacy stream asked about */
 static bool ready = true, refuse, interrupt, jumped;
@@ -69,7 +71,10 @@ static int exchange_mode(int *other)
 static int copy(void *to, uint64_t from, size_t bytes, uint64_t stream)
 {
 	memset(to, 0, bytes);
+	for (size_t i = 0; by_address && i < bytes; i += NVS_COUNT_BYTES)
+		memcpy((uint8_t *)to + i, (uint64_t[]){from + i}, sizeof(uint64_t));
 	copied += bytes;
+	copies++;
 	return refuse ? NOT_READY : 0;
 }
 
@@ -267,6 +272,86 @@ static void test_window_unread(struct nvs_counting *c)
 	EXPECT(!counter->unsure && !c->discard);
 }
 
+/* What lies between two that are due is copied with them where that is little and certainly one
+ * piece of memory; each gets its own sum all the same. */
+static void test_neighbours(struct nvs_counting *c)
+{
+	const uint64_t far = 3 * NVS_COUNTING_PIECE, k = NVS_COUNT_BYTES;
+	const struct {
+		uint64_t at[3]; /* the one in the middle is not due */
+		unsigned copies;
+		size_t bytes;
+	} cases[] = {
+		{{far, far + k, far + 2 * k}, 1, 3 * k},
+		{{far + 8 * k, far + 9 * k, far + 17 * k}, 1, 10 * k},
+		{{far + 20 * k, far + 21 * k, far + 30 * k}, 2, 2 * k},
+		{{2 * far - 2 * k, 2 * far - k, 2 * far}, 2, 2 * k},
+	};
+
+	atomic_store(&atomic_load(&c->first)->launched.at, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct nvs_kernel_counter *of[3];
+
+		for (int j = 0; j < 3; j++)
+			of[j] = nvs_counting_add(c, "neighbour", cases[i].at[j]);
+		atomic_store(&of[0]->launched.at, 1);
+		atomic_store(&of[2]->launched.at, 1);
+		copies = 0;
+		copied = 0;
+		by_address = true;
+		EXPECT(nvs_counting_read(NVS_COUNT_LAUNCH, 0));
+		by_address = false;
+		EXPECT_EQ(copies, cases[i].copies);
+		EXPECT_EQ(copied, cases[i].bytes);
+		EXPECT_EQ(of[0]->warp, cases[i].at[0]);
+		EXPECT_EQ(of[1]->warp, 0);
+		EXPECT_EQ(of[2]->warp, cases[i].at[2]);
+		atomic_store(&of[0]->launched.at, 0);
+		atomic_store(&of[2]->launched.at, 0);
+	}
+}
+
+/* More than the memory that is read into has room for, with holes: every one gets its own sum. */
+static void test_many(struct nvs_counting *c)
+{
+	enum { N = 400 };
+	struct nvs_kernel_counter *of[N];
+	uint64_t at = 100 * NVS_COUNTING_PIECE;
+
+	for (int i = 0; i < N; i++, at += NVS_COUNT_BYTES) {
+		of[i] = nvs_counting_add(c, "many", at);
+		atomic_store(&of[i]->launched.at, i * i % 7 < 3);
+	}
+	by_address = true;
+	EXPECT(nvs_counting_read(NVS_COUNT_LAUNCH, 0));
+	by_address = false;
+	for (int i = 0; i < N; i++) {
+		EXPECT_EQ(of[i]->warp, i * i % 7 < 3 ? of[i]->address : 0);
+		atomic_store(&of[i]->launched.at, 0);
+	}
+}
+
+/* A pause saves up for one reading of some milliseconds, not for a loop of them. */
+static void test_credit(struct nvs_counting *c)
+{
+	const uint64_t cost =
+		10000000; /* ticks: the next but one is affordable after SHARE times it */
+	struct nvs_kernel_counter *counter = atomic_load(&c->first);
+	struct nvs_api_frame frame = {.regs = {0x51}};
+
+	nvs_api_slots[0].api = api_named("cuStreamSynchronize");
+	c->credit = 0;
+	c->read_end = 1;
+	for (int i = 0; i < 2; i++) {
+		launch(0x51);
+		c->read_cost = cost;
+		frame.begin = nvs_api_now();
+		nvs_api_who_counts()->waited(&frame);
+		EXPECT_EQ(atomic_load(&counter->launched.at) != 0, i);
+	}
+	atomic_store(&counter->launched.at, 0);
+}
+
 int main(void)
 {
 	struct nvs_counting *c = start();
@@ -279,5 +364,8 @@ int main(void)
 	test_exact(c);
 	test_capture();
 	test_window_unread(c);
+	test_neighbours(c);
+	test_many(c);
+	test_credit(c);
 	return expect_done();
 }

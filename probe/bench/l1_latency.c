@@ -3,7 +3,8 @@
  * M5, latency of L1: one thread goes along a chain at random through 1 KiB to 1 MiB, one address a
  * line of 128 bytes, by ld.global.ca. The curve's first plateau is a hit in L1. Planned: 21 points
  * of 12 launches, below a second. Published beside it: the study's, and of Hopper the table in
- * github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200).
+ * github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200), and what mt4g says,
+ * github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/chase.h"
 
@@ -52,6 +53,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	(void)gpu;
 	bench_published(figures, "L1 hit", "", "H100", 40);
 	bench_published(figures, "L1 hit", "", "GH200", 40);
+	bench_published(figures, "L1 hit", "", "H100, mt4g", 38);
 	bench_published(figures, "L1 hit", "", "T4", 32);
 	bench_published(figures, "L1 hit", "", "P4", 82);
 	bench_published(figures, "L1 hit", "", "K80", 35);

@@ -8,7 +8,8 @@
  * near or far, and SMs that find the same lines near sit at the same partition. On an H200 the side
  * that wrote finds all lines near, the other one half of them: those whose home is there. Planned:
  * 41 points of 12 launches, and 24 launches an SM: three seconds. Published beside it: the study's,
- * and of Hopper the table in github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200).
+ * and of Hopper the table in github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200),
+ * and what mt4g says, github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/chase.h"
 
@@ -276,9 +277,11 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	(void)gpu;
 	bench_published(figures, "L2 hit", "", "H100", 291);
 	bench_published(figures, "L2 hit", "", "GH200", 281);
+	bench_published(figures, "L2 hit", "", "H100, mt4g", 219);
 	bench_published(figures, "L2 hit", "", "T4", 188);
 	bench_published(figures, "DRAM", "", "H100", 700);
 	bench_published(figures, "DRAM", "", "GH200", 690);
+	bench_published(figures, "DRAM", "", "H100, mt4g", 834);
 	for (uint32_t k = 0; k < n; k++) {
 		const struct bench_point *point =
 			&series->point[(plateau[k].first + plateau[k].last) / 2];

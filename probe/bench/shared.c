@@ -4,7 +4,8 @@
  * and over, each load waiting for the one before. Latency: one warp, lanes S elements apart, of 4,
  * 8 and 16 bytes: 33 values of S, 0 all on one. Bandwidth: a block of 1,024 threads on each SM, two
  * such chains each, 64 to 4,096 steps: the slope of the cycles by steps. Planned: 99 and 14 points
- * of 12 launches, below a second each.
+ * of 12 launches, below a second each. Published beside the latency: github.com/caps-tum/mt4g,
+ * sample_results (H100 SXM).
  */
 #include "probe/bench/chase.h"
 
@@ -170,6 +171,7 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 	double slope, intercept;
 
 	(void)gpu;
+	bench_published(figures, "shared latency", "4 B, 1 apart", "H100, mt4g", 29.9);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
 

@@ -30,7 +30,8 @@ typedef void (*handler_fn)(int);
 typedef handler_fn (*signal_fn)(int, handler_fn);
 static _Atomic(signal_fn) next_signal, next_sysv_signal, next_sigset;
 
-/* The next function of NAME, for a signal that is not ours, or before we are installed. */
+/* The next function of NAME, for a signal whose action the kernel has, or before we are installed.
+ */
 static handler_fn pass_signal(_Atomic(signal_fn) *cache, const char *name, int sig,
 			      handler_fn handler)
 {
@@ -46,7 +47,6 @@ static handler_fn pass_signal(_Atomic(signal_fn) *cache, const char *name, int s
 		errno = ENOSYS;
 		return SIG_ERR;
 	}
-	nvs_signals_other_set(sig);
 	return next(sig, handler);
 }
 

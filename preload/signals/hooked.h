@@ -37,8 +37,6 @@ static inline void nvs_sigset_put(sigset_t *set, uint64_t word)
 int nvs_signals_action(int sig, const struct sigaction *action, struct sigaction *old);
 /* True: SIG's action is the program's in name only. */
 bool nvs_signals_take_over(int sig);
-/* SIG, which is not ours, is given an action by another function. */
-void nvs_signals_other_set(int sig);
 
 /* ---- sigprocmask(), sigpending(), pthread_sigqueue() ---- */
 

@@ -2,6 +2,7 @@
 /*
  * Signal actions: ours in the kernel for SIGSEGV and SIGTRAP, the program's in a table of its own,
  * which it sets and asks by the usual functions. The table outlives a fork, as the kernel's does.
+ * In it are handlers of other signals too that block ours while they run: that is in name only.
  *
  * Until ours are installed all of it only passes on. That is before the first doorbell page is
  * armed, or when the program first blocks one of the two, from when on it only believes so
@@ -30,10 +31,10 @@ struct action {
 	_Atomic uint32_t count;
 	struct sigaction copy[2];
 };
-static struct action program[4]; /* SIGSEGV, SIGTRAP, and what stands in for them */
+static struct action program[SIGNALS]; /* of those that are not as the kernel has them */
+/* The other signals whose handlers block ours. */
+static _Atomic uint64_t masked;
 static _Atomic bool installed;
-/* What was taken out of the masks of the other signals' actions, to be shown when asked. */
-static uint64_t removed[SIGNALS];
 static void (*restorer)(void);
 
 bool nvs_sigactions_installed(void)
@@ -41,24 +42,16 @@ bool nvs_sigactions_installed(void)
 	return atomic_load(&installed);
 }
 
-/* Its place in the table; -1: the kernel has the program's own action. */
-static int place_of(int sig)
+static bool is_caught(int sig)
 {
-	if (sig == SIGSEGV || sig == SIGTRAP)
-		return sig == SIGTRAP;
-	if (sig > 0 && (sig == nvs_sigtoken_stand_in(0) || sig == nvs_sigtoken_stand_in(1)))
-		return 2 + (sig == nvs_sigtoken_stand_in(1));
-	return -1;
+	return sig == SIGSEGV || sig == SIGTRAP;
 }
 
+/* What stands in for the two as well. */
 static bool is_ours(int sig)
 {
-	return place_of(sig) >= 0;
-}
-
-static struct action *action_of(int sig)
-{
-	return &program[place_of(sig)];
+	return is_caught(sig) ||
+	       (sig > 0 && (sig == nvs_sigtoken_stand_in(0) || sig == nvs_sigtoken_stand_in(1)));
 }
 
 /* Below the root page, so that a forked child finds it free. */
@@ -78,7 +71,7 @@ void nvs_sigactions_unlock(const uint64_t *saved)
 
 struct sigaction nvs_sigaction_of_program(int sig)
 {
-	struct action *a = action_of(sig);
+	struct action *a = &program[sig];
 	struct sigaction copy;
 	uint32_t count;
 
@@ -93,7 +86,7 @@ struct sigaction nvs_sigaction_of_program(int sig)
 /* Under the lock. */
 static void store_action(int sig, const struct sigaction *action)
 {
-	struct action *a = action_of(sig);
+	struct action *a = &program[sig];
 	uint32_t count = atomic_load(&a->count);
 
 	a->copy[(count + 1) & 1] = *action;
@@ -118,7 +111,7 @@ static int put_kernel(int sig, const struct sigaction *view)
 	/* The C library's own two as well, which sigfillset() leaves out. */
 	uint64_t mask = ~CAUSED;
 
-	a.sa_sigaction = place_of(sig) < 2 ? nvs_on_signal : nvs_on_token;
+	a.sa_sigaction = is_caught(sig) ? nvs_on_signal : nvs_on_token;
 	memcpy(&a.sa_mask, &mask, sizeof(mask));
 	a.sa_flags |= has_handler(view) ? view->sa_flags & (SA_ONSTACK | SA_RESTART) : SA_RESTART;
 	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
@@ -142,11 +135,28 @@ static void change_ours(int sig, const struct sigaction *action, struct sigactio
 		after.sa_restorer = restorer;
 		store_action(sig, &after);
 		put_kernel(sig, &after);
-		if (after.sa_handler == SIG_IGN && place_of(sig) < 2)
+		if (after.sa_handler == SIG_IGN && is_caught(sig))
 			nvs_sigkeep_discard(NVS_SIGBIT(sig));
 	}
 	if (old)
 		*old = before;
+}
+
+/* What the kernel has for SIG, which is not ours, as the program set it. */
+static void show_other(int sig, struct sigaction *action)
+{
+	struct sigaction mine;
+
+	if (action->sa_sigaction != nvs_on_masked &&
+	    !(masked & NVS_SIGBIT(sig) && action->sa_handler == SIG_DFL))
+		return;
+	mine = nvs_sigaction_of_program(sig);
+	/* SA_RESETHAND has taken the handler away, and nothing else. */
+	if (action->sa_handler != SIG_DFL)
+		action->sa_sigaction = mine.sa_sigaction;
+	nvs_sigset_put(&action->sa_mask, nvs_sigset_word(&mine.sa_mask) &
+						 ~(NVS_SIGBIT(SIGKILL) | NVS_SIGBIT(SIGSTOP)));
+	action->sa_flags &= ~SA_SIGINFO | mine.sa_flags;
 }
 
 static int change_borrowed(int sig, const struct sigaction *action, struct sigaction *old)
@@ -155,32 +165,37 @@ static int change_borrowed(int sig, const struct sigaction *action, struct sigac
 
 	if (!ret && old && old->sa_sigaction == nvs_on_signal)
 		*old = nvs_sigaction_of_program(sig);
+	else if (!ret && old && !is_ours(sig))
+		show_other(sig, old);
 	return ret;
 }
 
+/* Ours runs first where the program's handler is to run with ours blocked: with all blocked, so
+ * that nothing comes between. */
 static int change_other(int sig, const struct sigaction *action, struct sigaction *old)
 {
-	uint64_t taken = 0, before = sig > 0 && sig < SIGNALS ? removed[sig] : 0, word;
-	struct sigaction filtered;
-	int ret;
+	struct sigaction ours;
+	bool mask = action && has_handler(action) &&
+		    nvs_sigset_word(&action->sa_mask) & NVS_SIGVIEW_SIGNALS;
 
-	if (action) {
-		filtered = *action;
-		memcpy(&word, &filtered.sa_mask, sizeof(word));
-		taken = word & NVS_SIGVIEW_SIGNALS;
-		word &= ~NVS_SIGVIEW_SIGNALS;
-		memcpy(&filtered.sa_mask, &word, sizeof(word));
+	if (nvs_next()->sigaction(sig, NULL, old))
+		return -1;
+	show_other(sig, old);
+	if (!action)
+		return 0;
+	if (mask) {
+		ours = *action;
+		ours.sa_sigaction = nvs_on_masked;
+		ours.sa_flags |= SA_SIGINFO;
+		nvs_sigset_put(&ours.sa_mask, ~CAUSED | NVS_SIGVIEW_SIGNALS);
+		store_action(sig, action);
 	}
-	ret = nvs_next()->sigaction(sig, action ? &filtered : NULL, old);
-	if (ret)
-		return ret;
-	if (action)
-		removed[sig] = taken;
-	if (old) {
-		memcpy(&word, &old->sa_mask, sizeof(word));
-		word |= before;
-		memcpy(&old->sa_mask, &word, sizeof(word));
-	}
+	if (nvs_next()->sigaction(sig, mask ? &ours : action, NULL))
+		return -1;
+	if (mask)
+		masked |= NVS_SIGBIT(sig);
+	else
+		masked &= ~NVS_SIGBIT(sig);
 	return 0;
 }
 
@@ -212,13 +227,8 @@ int nvs_signals_action(int sig, const struct sigaction *action, struct sigaction
 
 bool nvs_signals_take_over(int sig)
 {
-	return nvs_sigactions_installed() && is_ours(sig);
-}
-
-void nvs_signals_other_set(int sig)
-{
-	if (sig > 0 && sig < SIGNALS)
-		removed[sig] = 0;
+	return nvs_sigactions_installed() &&
+	       (is_ours(sig) || (sig > 0 && sig < SIGNALS && masked & NVS_SIGBIT(sig)));
 }
 
 union sigval nvs_signals_queued(int sig, union sigval value)
@@ -289,6 +299,8 @@ bool nvs_sigactions_stand_in(int sig)
 	if (nvs_next()->sigaction(sig, NULL, &action) || action.sa_handler != SIG_DFL)
 		return false;
 	memcpy(&ours.sa_mask, &mask, sizeof(mask));
+	show_other(sig, &action);
+	store_action(sig, &action);
 	return !nvs_next()->sigaction(sig, &ours, NULL);
 }
 
@@ -310,16 +322,14 @@ static int take_over(int sig)
 /* Handlers of other signals no longer run with ours blocked. */
 static void open_masks(void)
 {
-	struct sigaction action;
-	uint64_t word;
+	struct sigaction action, old;
 
 	for (int sig = 1; sig < SIGNALS; sig++) {
 		if (is_ours(sig) || sig == SIGKILL || sig == SIGSTOP ||
 		    nvs_next()->sigaction(sig, NULL, &action))
 			continue;
-		memcpy(&word, &action.sa_mask, sizeof(word));
-		if (has_handler(&action) && (word & NVS_SIGVIEW_SIGNALS))
-			change_other(sig, &action, NULL);
+		if (has_handler(&action) && nvs_sigset_word(&action.sa_mask) & NVS_SIGVIEW_SIGNALS)
+			change_other(sig, &action, &old);
 	}
 }
 

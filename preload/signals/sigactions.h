@@ -10,7 +10,7 @@
 
 /* True once our handlers are in place; in a forked child they still are. */
 bool nvs_sigactions_installed(void);
-/* Async-signal-safe. SIG is SIGSEGV or SIGTRAP. */
+/* Async-signal-safe. SIG's action in the kernel is ours. */
 struct sigaction nvs_sigaction_of_program(int sig);
 /* SA_RESETHAND: the program's handler for SIG is taken away before it runs. */
 void nvs_sigaction_reset(int sig);
@@ -33,6 +33,8 @@ void nvs_sigactions_unlock(const uint64_t *saved);
 /* ---- signals.c ---- */
 void nvs_on_signal(int sig, siginfo_t *info, void *ucontext);
 void nvs_on_token(int sig, siginfo_t *info, void *ucontext); /* of a stand-in */
+/* Of another signal, whose handler of the program's blocks ours while it runs. */
+void nvs_on_masked(int sig, siginfo_t *info, void *ucontext);
 void nvs_signals_count_kept(const void *ucontext);
 /* False: SIG, one of the other signals, is ignored, by the program or by default. */
 bool nvs_signals_does_something(int sig);

@@ -89,8 +89,8 @@ static void die(int sig, const siginfo_t *info)
 		nvs_sys(SYS_tgkill, nvs_sys_getpid(), nvs_sys_gettid(), sig, 0, 0, 0);
 }
 
-/* Runs the program's handler as the kernel would have. */
-static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
+/* Runs the program's handler as the kernel would have, with its mask. */
+static void run_masked(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
 {
 	const struct nvs_sigtemp *ended = nvs_sigview_handler_ends_call();
 	uint64_t kernel = *mask_of(uc) & ~(ended ? ended->lent : 0),
@@ -100,17 +100,23 @@ static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct s
 	memcpy(&during, &action->sa_mask, sizeof(during));
 	if (!(action->sa_flags & SA_NODEFER))
 		during |= NVS_SIGBIT(sig);
-	if ((unsigned)action->sa_flags & SA_RESETHAND)
-		nvs_sigaction_reset(sig);
 	*mask_of(uc) = shown;
-	counts.handled++;
 	kernel = nvs_sigview_enter_handler(ended, kernel, during);
 	nvs_sys_sigmask(SIG_SETMASK, &kernel, NULL);
 	/* As by the kernel, what is still due interrupts it at its first instruction. */
-	nvs_sigview_deliver_now();
+	if (!nvs_in_trap())
+		nvs_sigview_deliver_now();
 	/* A plain handler is given all three as well, as by the kernel. */
 	action->sa_sigaction(sig, info, uc);
 	*mask_of(uc) = nvs_sigview_leave_handler(&before, *mask_of(uc));
+}
+
+static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
+{
+	if ((unsigned)action->sa_flags & SA_RESETHAND)
+		nvs_sigaction_reset(sig);
+	counts.handled++;
+	run_masked(sig, info, uc, action);
 }
 
 /* In the kernel: a handler, SIG_DFL (0) or SIG_IGN (1). */
@@ -246,6 +252,15 @@ void nvs_on_token(int sig, siginfo_t *info, void *ucontext)
 		nvs_sigview_deliver(*mask);
 	}
 	errno = saved;
+}
+
+void nvs_on_masked(int sig, siginfo_t *info, void *ucontext)
+{
+	struct sigaction action = nvs_sigaction_of_program(sig);
+
+	run_masked(sig, info, ucontext, &action);
+	if (!nvs_in_trap())
+		nvs_sigview_deliver(*mask_of(ucontext));
 }
 
 struct nvs_sigcounts nvs_signals_counts(void)

@@ -104,7 +104,7 @@ static void tell(int sig, const siginfo_t *info, const ucontext_t *uc)
 	printf("    %d in %d: code %d, %s %d, mask %llx", sig, me, info->si_code,
 	       !sent || info->si_pid == getpid() ? "own" : "strange",
 	       info->si_code == SI_QUEUE ? info->si_value.sival_int : 0, mask_now());
-	/* In another's frame the two are not told. */
+	/* In another's frame the two are told only where it blocks them. */
 	if (is_ours(sig))
 		printf(", before %llx", word(&uc->uc_sigmask));
 	printf("\n");
@@ -147,9 +147,6 @@ static void draw_action(void)
 	int sig = draw_signal();
 	struct sigaction a = {.sa_mask = draw_set(), .sa_flags = SA_SIGINFO}, old;
 
-	/* Handlers of other signals run with the two open. */
-	for (int i = 0; i < 2 && !is_ours(sig); i++)
-		sigdelset(&a.sa_mask, signals[i]);
 	for (int i = 0; i < (level ? 4 : 3); i++)
 		a.sa_flags |= draw(2) ? flags[i] : 0;
 	a.sa_sigaction = on_signal;

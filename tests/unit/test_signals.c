@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The program's view of its signals. Each case runs three times, in processes of its own: with the
- * C library alone, with our handlers installed before, and with ours installed only when it blocks
- * one of the two; what it sees must be the same. Without a doorbell every fault here is the
- * program's.
- */
+/* The program's view of its signals. */
 /* LINK: preload */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,71 +18,7 @@
 #include <unistd.h>
 #include "preload/signals/sigactions.h"
 #include "preload/base/state.h"
-#include "tests/unit/sigcalls.h"
-
-static int passed, failed;
-
-/* ---- what a case tells: words into a pipe ---- */
-
-static int out;
-
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
-{
-	char text[200];
-	va_list ap;
-	int n;
-
-	va_start(ap, format);
-	n = vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	if (write(out, text, (size_t)n) != n)
-		abort();
-}
-
-static const char *mask_text(const sigset_t *set)
-{
-	static __thread char text[40];
-	uint64_t word;
-
-	memcpy(&word, set, 8);
-	snprintf(text, sizeof(text), "%llx", (unsigned long long)word);
-	return text;
-}
-
-static void tell_mask(const char *what)
-{
-	sigset_t now;
-
-	pthread_sigmask(SIG_BLOCK, NULL, &now);
-	tell("%s:%s ", what, mask_text(&now));
-}
-
-static sigset_t set_of(int a, int b)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	if (a)
-		sigaddset(&set, a);
-	if (b)
-		sigaddset(&set, b);
-	return set;
-}
-
-static void install(int sig, void (*handler)(int, siginfo_t *, void *), int flags, int masked)
-{
-	struct sigaction a = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
-
-	a.sa_mask = set_of(masked, 0);
-	sigaction(sig, &a, NULL);
-}
-
-static char *forbidden; /* a page that faults */
-
-static void fault(void)
-{
-	*(volatile char *)forbidden = 1;
-}
+#include "tests/unit/sigcases.h"
 
 /* ---- cases ---- */
 
@@ -144,13 +74,6 @@ static void case_return(void)
 	tell_mask("after");
 }
 
-static void fault_again(int sig, siginfo_t *info, void *uc)
-{
-	tell("again ");
-	fault();
-}
-
-/* A handler that faults itself: blocked, so it kills. */
 static void case_nested_kills(void)
 {
 	install(SIGSEGV, fault_again, 0, 0);
@@ -173,11 +96,6 @@ static void case_nodefer(void)
 	install(SIGSEGV, fault_thrice, SA_NODEFER, 0);
 	fault();
 	tell_mask("after");
-}
-
-static void note(int sig, siginfo_t *info, void *uc)
-{
-	tell("got:%d code:%d ", sig, info->si_code);
 }
 
 static void case_resethand(void)
@@ -250,16 +168,6 @@ static void case_steps(void)
 	tell("steps:%d ", steps);
 }
 
-/* What was set is what is seen. */
-static void tell_action(int sig)
-{
-	struct sigaction a;
-
-	sigaction(sig, NULL, &a);
-	tell("%d: dfl:%d ign:%d flags:%x mask:%s restorer:%d ", sig, a.sa_handler == SIG_DFL,
-	     a.sa_handler == SIG_IGN, a.sa_flags, mask_text(&a.sa_mask), a.sa_restorer != NULL);
-}
-
 static void case_actions(void)
 {
 	struct sigaction a = {.sa_sigaction = note,
@@ -281,11 +189,6 @@ static void case_actions(void)
 	tell("sigkill:%d ", sigaction(SIGKILL, &a, NULL));
 	tell("bad:%d,%d ", sigaction(0, &a, NULL), errno);
 	tell("bad:%d,%d ", sigaction(99, NULL, &old), errno);
-}
-
-static void plain(int sig)
-{
-	tell("plain:%d ", sig);
 }
 
 /* ---- the old forms ---- */
@@ -621,154 +524,6 @@ static void case_overflow(void)
 	pthread_join(t, NULL);
 }
 
-/* ---- handlers of other signals that block ours meanwhile ---- */
-
-static void install_masked(int sig, void (*handler)(int, siginfo_t *, void *), int flags)
-{
-	struct sigaction a = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
-
-	a.sa_mask = set_of(SIGSEGV, SIGTRAP);
-	sigaction(sig, &a, NULL);
-}
-
-/* Ours are there from here on at the latest. */
-static void block_for_a_moment(void)
-{
-	sigset_t set = set_of(SIGSEGV, 0);
-
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
-static void tell_pending(void)
-{
-	sigset_t set;
-
-	sigpending(&set);
-	tell("pending:%s ", mask_text(&set));
-}
-
-static void send_within(int sig, siginfo_t *info, void *uc)
-{
-	sigset_t back;
-
-	memcpy(&back, &((ucontext_t *)uc)->uc_sigmask, 8);
-	tell("begin:%d code:%d back:%s ", sig, info->si_code, mask_text(&back));
-	tell_mask("in");
-	raise(SIGSEGV);
-	kill(getpid(), SIGTRAP);
-	tell_pending();
-	tell("end ");
-}
-
-static void case_masked(void)
-{
-	install(SIGSEGV, note, 0, 0);
-	install(SIGTRAP, note, 0, 0);
-	install_masked(SIGUSR1, send_within, 0);
-	block_for_a_moment();
-	install_masked(SIGUSR2, send_within, (int)SA_NODEFER);
-	for (int i = 0; i < 2; i++) {
-		raise(SIGUSR1);
-		tell_mask("after");
-		raise(SIGUSR2);
-		tell_mask("after");
-	}
-	install(SIGUSR2, note, 0, 0);
-	raise(SIGUSR2);
-}
-
-static void tell_and_jump(int sig, siginfo_t *info, void *uc)
-{
-	tell_mask("in");
-	siglongjmp(jump, 1);
-}
-
-static void case_masked_jump(void)
-{
-	install(SIGSEGV, note, 0, 0);
-	install_masked(SIGUSR1, tell_and_jump, 0);
-	block_for_a_moment();
-	for (int i = 0; i < 3; i++)
-		if (!sigsetjmp(jump, 1))
-			raise(SIGUSR1);
-		else
-			raise(SIGSEGV);
-	tell_mask("after");
-}
-
-static void case_masked_fault(void)
-{
-	install(SIGSEGV, note, 0, 0);
-	block_for_a_moment();
-	install_masked(SIGUSR1, fault_again, 0);
-	raise(SIGUSR1);
-}
-
-static void open_and_send(int sig, siginfo_t *info, void *uc)
-{
-	sigset_t set = set_of(SIGSEGV, 0);
-
-	tell_mask("in");
-	raise(SIGSEGV);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	tell_mask("opened");
-	raise(SIGUSR2);
-}
-
-static void case_masked_nested(void)
-{
-	install(SIGSEGV, note, 0, 0);
-	install(SIGTRAP, note, 0, 0);
-	block_for_a_moment();
-	install_masked(SIGUSR1, open_and_send, 0);
-	install_masked(SIGUSR2, send_within, 0);
-	raise(SIGUSR1);
-	tell_mask("after");
-}
-
-static void case_masked_suspend(void)
-{
-	sigset_t block = set_of(SIGUSR1, 0), none;
-
-	sigemptyset(&none);
-	install(SIGSEGV, note, 0, 0);
-	install(SIGTRAP, note, 0, 0);
-	block_for_a_moment();
-	install_masked(SIGUSR1, send_within, 0);
-	sigprocmask(SIG_BLOCK, &block, NULL);
-	raise(SIGUSR1);
-	tell("%d ", sigsuspend(&none));
-	tell_mask("after");
-}
-
-/* What is shown is what was set, by the simple forms as well. */
-static void case_masked_actions(void)
-{
-	struct sigaction a = {.sa_handler = plain, .sa_flags = SA_RESTART}, old;
-
-	block_for_a_moment();
-	a.sa_mask = set_of(SIGSEGV, SIGUSR2);
-	sigaction(SIGUSR1, &a, NULL);
-	tell_action(SIGUSR1);
-	raise(SIGUSR1);
-	tell("%d ", signal(SIGUSR1, SIG_IGN) == plain);
-	tell_action(SIGUSR1);
-	a.sa_flags = (int)SA_RESETHAND;
-	sigaction(SIGUSR1, &a, &old);
-	tell("ign:%d ", old.sa_handler == SIG_IGN);
-	raise(SIGUSR1);
-	tell_action(SIGUSR1);
-	install_masked(SIGUSR1, note, 0);
-	tell("%d ", __sysv_signal(SIGUSR1, plain) == (handler_fn)(void *)note);
-	tell_action(SIGUSR1);
-	install_masked(SIGUSR1, note, SA_ONSTACK);
-	sigaction(SIGUSR1, NULL, &old);
-	tell("same:%d ", old.sa_sigaction == note);
-	tell("%d ", sigset(SIGUSR1, SIG_DFL) == (handler_fn)(void *)note);
-	tell_action(SIGUSR1);
-}
-
 static const struct {
 	const char *name;
 	void (*act)(void);
@@ -801,69 +556,7 @@ static const struct {
 	{"vfork", case_vfork},
 	{"altstack", case_altstack},
 	{"overflow", case_overflow},
-	{"masked", case_masked},
-	{"masked, jump", case_masked_jump},
-	{"masked, fault", case_masked_fault},
-	{"masked, nested", case_masked_nested},
-	{"masked, suspend", case_masked_suspend},
-	{"masked, actions", case_masked_actions},
 };
-
-/* ---- with and without ---- */
-
-enum mode { WITHOUT, BEFORE, LATER };
-
-static void run(void (*act)(void), enum mode mode, char *text, size_t size, int *status)
-{
-	struct rlimit no_core = {0, 0};
-	size_t used = 0;
-	ssize_t n;
-	int fds[2];
-	pid_t pid;
-
-	if (pipe(fds))
-		abort();
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		close(fds[0]);
-		out = fds[1];
-		setrlimit(RLIMIT_CORE, &no_core);
-		forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		nvs_state()->pid = (uint32_t)getpid();
-		choose(mode != WITHOUT);
-		if (mode == BEFORE && nvs_signals_install())
-			abort();
-		act();
-		_exit(0);
-	}
-	close(fds[1]);
-	while (used < size - 1 && (n = read(fds[0], text + used, size - 1 - used)) > 0)
-		used += (size_t)n;
-	text[used] = '\0';
-	close(fds[0]);
-	waitpid(pid, status, 0);
-}
-
-static void compare(size_t i)
-{
-	static char without[20000], with[20000];
-	int status_without, status_with;
-
-	run(cases[i].act, WITHOUT, without, sizeof(without), &status_without);
-	for (enum mode mode = BEFORE; mode <= LATER; mode++) {
-		run(cases[i].act, mode, with, sizeof(with), &status_with);
-		if (!strcmp(without, with) && status_without == status_with &&
-		    (*without || status_with)) {
-			passed++;
-			continue;
-		}
-		failed++;
-		printf("%s, %s:\n  without (%x): %.600s\n  with    (%x): %.600s\n", cases[i].name,
-		       mode == BEFORE ? "before" : "later", status_without, without, status_with,
-		       with);
-	}
-}
 
 /* The kernel's own word: ours are in none of a thread's masks, whatever the program believes. */
 static void test_kernel_mask(void)
@@ -915,7 +608,7 @@ int main(int argc, char **argv)
 	choose(true);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (argc < 2 || !strcmp(argv[1], cases[i].name))
-			compare(i);
+			compare(cases[i].name, cases[i].act);
 	test_check();
 	test_kernel_mask();
 	printf("%d passed, %d failed\n", passed, failed);

@@ -149,7 +149,7 @@ static int measure_one(const struct probe_options *o, const struct bench *b,
 
 		status = measure_in_process(o, b, &one);
 		if (one.n)
-			bench_samples_merge(samples, &one.of[0]);
+			bench_samples_merge(samples, &one.of[0], i);
 		if (*one.gpu.name)
 			saved->gpu = one.gpu;
 		bench_saved_free(&one);

@@ -234,8 +234,9 @@ struct bench {
 	const char *what; /* one line of the help */
 	unsigned arch; /* the least: 90; 0 any from 75 on */
 	bool slow; /* not among those that run when none is named: M26 to M28 */
-	/* What stays within a process and differs from one to the next is measured in so many, at
-	 * most BENCH_REPEATS: a sample is the median of one of them. 0: in one, as it is. */
+	/* What stays within a process and differs from one to the next is measured in so many: a
+	 * sample is the median of one of them, or the mean of several's where there are more than
+	 * BENCH_REPEATS. 0: in one, as it is. */
 	unsigned processes;
 	void (*measure)(struct bench_run *run);
 	void (*derive)(const struct bench_samples *samples, const struct bench_gpu *gpu,

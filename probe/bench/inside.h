@@ -19,8 +19,9 @@ const struct bench *bench_named(const char *name); /* or NULL */
 /* Its sm_mhz of its mhz. */
 void bench_point_clock(struct bench_point *point);
 void bench_samples_free(struct bench_samples *samples);
-/* The medians of FROM's points become samples of INTO's, and what is missing there is missing. */
-void bench_samples_merge(struct bench_samples *into, const struct bench_samples *from);
+/* The medians of the points of process number I become samples of INTO's, or part of their means,
+ * and what is missing there is missing. */
+void bench_samples_merge(struct bench_samples *into, const struct bench_samples *from, unsigned i);
 
 struct bench_saved { /* of one GPU */
 	struct bench_gpu gpu;

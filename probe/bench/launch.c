@@ -4,7 +4,7 @@
  * is, with clusters, and by programmatic dependent launch, where the next one is already there and
  * waits for the end of the one before. Kernels of one block each run for 20 us, so that the host is
  * ahead. And what the host waits for one empty kernel. A process has a figure of its own, by 200 ns
- * another than the next one's, and keeps it: so 11 processes, 10 s. They are near two values, of
+ * another than the next one's, and keeps it: so 22 processes, 20 s. They are near two values, of
  * which a median is now the one and now the other: figures are means.
  */
 #include <math.h>
@@ -219,7 +219,7 @@ BENCH(bench_launch_latency) = {
 	.name = "launch",
 	.number = "",
 	.what = "from one kernel's end to the next one's begin, with clusters and dependent launch",
-	.processes = BENCH_REPEATS,
+	.processes = 2 * BENCH_REPEATS,
 	.measure = measure,
 	.derive = derive,
 };

@@ -154,8 +154,17 @@ static bool has_missing(const struct bench_samples *samples, const char *text)
 	return false;
 }
 
-void bench_samples_merge(struct bench_samples *into, const struct bench_samples *from)
+/* The mean of one more: A is of N. */
+static double mean_with(double a, unsigned n, double b)
 {
+	return a + (b - a) / (n + 1);
+}
+
+void bench_samples_merge(struct bench_samples *into, const struct bench_samples *from,
+			 unsigned process)
+{
+	unsigned at = process % BENCH_REPEATS, rounds = process / BENCH_REPEATS;
+
 	for (uint32_t i = 0; i < from->n; i++) {
 		const struct bench_series *s = &from->series[i];
 		struct bench_series *to = bench_series(into, s->name, s->x, s->y, s->unit);
@@ -165,8 +174,13 @@ void bench_samples_merge(struct bench_samples *into, const struct bench_samples 
 
 			if (!s->point[k].n)
 				continue;
-			bench_value(p, bench_median(&s->point[k]));
-			p->mhz[p->n - 1] = s->point[k].sm_mhz;
+			if (at < p->n) {
+				p->value[at] = mean_with(p->value[at], rounds,
+							 bench_median(&s->point[k]));
+			} else {
+				bench_value(p, bench_median(&s->point[k]));
+				p->mhz[p->n - 1] = s->point[k].sm_mhz;
+			}
 			bench_point_clock(p);
 		}
 	}

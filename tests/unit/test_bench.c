@@ -350,12 +350,21 @@ static void merged(void)
 		}
 		bench_point(bench_series(&from, "gap", "blocks", NULL, "us"), 8, NAN);
 		bench_missing(&from, "no clusters");
-		bench_samples_merge(&into, &from);
+		bench_samples_merge(&into, &from, process);
 		bench_samples_free(&from);
 	}
 	EXPECT(into.n == 1 && into.series[0].n == 2 && into.nmissing == 1);
 	EXPECT(into.series[0].point[0].n == 3 && into.series[0].point[0].value[2] == 12);
 	EXPECT(bench_median(&into.series[0].point[0]) == 11 && !into.series[0].point[1].n);
+	/* A second round, and a third: means. */
+	for (unsigned round = 1; round < 3; round++) {
+		from = (struct bench_samples){.bench = "launch"};
+		bench_value(bench_point(bench_series(&from, "gap", "blocks", NULL, "us"), 4, NAN),
+			    round == 1 ? 14 : 40);
+		bench_samples_merge(&into, &from, round * BENCH_REPEATS + 2);
+		bench_samples_free(&from);
+	}
+	EXPECT(into.series[0].point[0].n == 3 && into.series[0].point[0].value[2] == 22);
 	bench_samples_free(&into);
 }
 

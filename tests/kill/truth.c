@@ -171,7 +171,6 @@ static void count_unrung(struct work *w, const struct bell *bell, const struct n
 
 	w->t->unrung++;
 	w->t->marked += marked;
-	w->t->killer_has |= killer;
 	if (killer && !marked) {
 		w->t->unmarked++;
 		WRONG(w->t, "channel %u, sequence %llu was not rung and has no mark",
@@ -204,6 +203,9 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		WRONG(w->t, "channel %u, sequence %llu: other %s than put", s->rec->channel,
 		      (unsigned long long)s->rec->sequence, what);
 	}
+	/* The GPU may have fetched it all the same, once GP_PUT showed it, on another's doorbell. */
+	w->t->killer_has |= bell->rec->rec.tid == w->killer &&
+			    !(bell->rec->rec.flags & SG_LOG_RUNG);
 	if (bell->rec->rec.flags & SG_LOG_RUNG || bell->fetched) {
 		if (s->marks & NVS_MARK_TORN) {
 			w->t->different++;

@@ -203,7 +203,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		WRONG(w->t, "channel %u, sequence %llu: other %s than put", s->rec->channel,
 		      (unsigned long long)s->rec->sequence, what);
 	}
-	/* The GPU may have fetched it all the same, once GP_PUT showed it, on another's doorbell. */
+	/* Once GP_PUT shows it, the GPU may have fetched it on another doorbell. */
 	w->t->killer_has |= bell->rec->rec.tid == w->killer &&
 			    !(bell->rec->rec.flags & SG_LOG_RUNG);
 	if (bell->rec->rec.flags & SG_LOG_RUNG || bell->fetched) {

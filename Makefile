@@ -31,6 +31,8 @@ WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
 COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD -MP \
            -include include/old-glibc.h \
            -DNVS_VERSION='"$(VERSION)"'
+# What is linked, of a rule's prerequisites: headers are among them once a build has told of them.
+parts    = $(filter %.c %.o %.a,$^)
 SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 COVFLAGS = $(if $(COVERAGE),--coverage)
 

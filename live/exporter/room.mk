@@ -11,7 +11,7 @@ $(BUILD)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoo
 # Processes with live pages made by hand.
 $(BUILD)/tests/live/comers: tests/live/comers.c
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $^
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $(parts)
 
 TESTS      += tests/live/exporter
 SLOW_TESTS += tests/live/http

@@ -15,13 +15,13 @@ points:
 
 $(KILL): $(KILL_SRC) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $^ $(DECODE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $(parts) $(DECODE_LIBS)
 
 IMAGES = $(BUILD)/tests/images
 
 $(IMAGES): tests/life/images.c $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $^ $(DECODE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $(parts) $(DECODE_LIBS)
 
 TEST_DEPS  += $(KILL) $(IMAGES)
 TEST_AGAIN += points

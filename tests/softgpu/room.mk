@@ -49,7 +49,7 @@ $(SOFTGPU)/libcuda.so: $(SOFTGPU)/libcuda.so.1
 # Holds a trace against the truth; reads it with the decoder's library.
 $(SOFTGPU)/logcheck: tests/softgpu/logcheck.c $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ $(DECODE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $(parts) $(DECODE_LIBS)
 
 $(BUILD)/apps/%: tests/apps/%.c $(SOFTGPU)/libcuda.so
 	$(call say,LD,$@)

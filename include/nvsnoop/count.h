@@ -6,7 +6,7 @@
 #ifndef NVSNOOP_COUNT_H
 #define NVSNOOP_COUNT_H
 
-#include "nvsnoop/trace.h"
+#include "nvsnoop/record.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 #ifndef NVSNOOP_GRAPH_H
 #define NVSNOOP_GRAPH_H
 
-#include "nvsnoop/trace.h"
+#include "nvsnoop/record.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -13,7 +13,7 @@
 #ifndef NVSNOOP_NVTX_H
 #define NVSNOOP_NVTX_H
 
-#include "nvsnoop/trace.h"
+#include "nvsnoop/record.h"
 
 #ifdef __cplusplus
 extern "C" {

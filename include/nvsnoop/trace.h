@@ -23,6 +23,12 @@
 #define NVSNOOP_TRACE_H
 
 #include <stdint.h>
+#include "nvsnoop/count.h"
+#include "nvsnoop/graph.h"
+#include "nvsnoop/image.h"
+#include "nvsnoop/nvtx.h"
+#include "nvsnoop/record.h"
+#include "nvsnoop/spool.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,8 +39,6 @@ extern "C" {
 
 #define NVS_TRACE_MAGIC 0x31504f4f4e53564eull /* "NVSNOOP1" */
 #define NVS_TRACE_VERSION 2 /* 2: records may stand as differences */
-
-#define NVS_NONE 0xffffffffu /* no such number: thread, channel, stack, GPU, token not known */
 
 enum nvs_rec_type {
 	NVS_REC_PAD = 0, /* filler, to be skipped */
@@ -96,14 +100,6 @@ enum nvs_rec_type {
  * size of its buffers: a reader may refuse a small file whose frames unpack to much more.
  */
 #define NVS_LARGEST_RECORD (8u << 20)
-
-/* Head of every record. */
-struct nvs_rec {
-	uint16_t type; /* enum nvs_rec_type */
-	uint16_t flags; /* per type */
-	uint32_t size; /* bytes, with this head; multiple of 8 */
-	uint64_t time; /* ticks of the session's clock */
-};
 
 /*
  * One launch is much like the one before it, so in a frame a record may stand as its difference to
@@ -755,11 +751,5 @@ struct nvs_rec_kernel {
 #ifdef __cplusplus
 }
 #endif
-
-#include "nvsnoop/count.h"
-#include "nvsnoop/graph.h"
-#include "nvsnoop/image.h"
-#include "nvsnoop/nvtx.h"
-#include "nvsnoop/spool.h"
 
 #endif

@@ -94,8 +94,8 @@ static const struct {
 
 static void count_methods(void)
 {
-	EXPECT_EQ(nvs_nclasses,
-		  sizeof(headers) / sizeof(headers[0]) + 1); /* and cd40, a name alone */
+	/* And cd40, a name alone; more is a table of somebody's own. */
+	EXPECT(nvs_nclasses > sizeof(headers) / sizeof(headers[0]));
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		const struct nvs_class *cls = nvs_class_find(headers[i].id);
 		uint32_t fields = 0, values = 0;

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/gpu/class.h"
 #include "decode/gpu/ops.h"
+#include "decode/gpu/pb.h"
 #include "decode/gpu/words.h"
 
 #define HOST_END 0x100u

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "probe/bench/inside.h"
+#include "probe/driver.h"
 
 enum { /* CU_DEVICE_ATTRIBUTE_* */
        CLOCK_RATE = 13,

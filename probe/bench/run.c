@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include "probe/bench/inside.h"
+#include "probe/driver.h"
 
 enum {
 	NOT_READY = 600, /* CUDA_ERROR_NOT_READY */

@@ -32,7 +32,7 @@ COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD 
            -include include/old-glibc.h \
            -DNVS_VERSION='"$(VERSION)"'
 # What is linked, of a rule's prerequisites: headers are among them once a build has told of them.
-parts    = $(filter %.c %.o %.a,$^)
+parts    = $(filter-out %.h,$^)
 SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 COVFLAGS = $(if $(COVERAGE),--coverage)
 

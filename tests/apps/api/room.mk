@@ -38,7 +38,7 @@ $(BUILD)/apps/ctor.so: tests/apps/api/ctor.c $(BUILD)/softgpu/libcuda.so
 
 $(BUILD)/apps/ctor_linked: tests/apps/api/ctor_main.c $(BUILD)/apps/ctor.so
 	$(call say,LD,$@)
-	$(Q)$(CC) $(COMMON) -DLINKED -o $@ $^ -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,$(BUILD)/softgpu
+	$(Q)$(CC) $(COMMON) -DLINKED -o $@ $(parts) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,$(BUILD)/softgpu
 
 $(BUILD)/apps/ctor_opens: tests/apps/api/ctor_main.c
 	$(call say,LD,$@)

@@ -194,7 +194,8 @@ static int print(struct nvs_run *run)
 	if (!r)
 		r = print_left(out, &left);
 	fputs("</body>\n</html>\n", out);
-	return r < 0 ? r : 0;
+	/* An output that failed is told where it is closed. */
+	return r < 0 && !ferror(out) ? r : 0;
 }
 
 NVS_REPORT(html, .name = "html", .place = 128, .parts = parts,

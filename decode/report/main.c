@@ -110,7 +110,7 @@ static int report(struct nvs_run *runs, const struct nvs_options_report *o)
 	}
 	if (!nvs_verdict_alone(o))
 		print_notes(runs->sources, runs->n, o->verbose);
-	if (say_nothing(runs, o) && verdict == EXIT_WHOLE)
+	if (!closed && say_nothing(runs, o) && verdict == EXIT_WHOLE)
 		verdict = EXIT_ERROR;
 	return verdict;
 }

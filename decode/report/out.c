@@ -145,14 +145,27 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
 	return 0;
 }
 
-int nvs_out_close(struct nvs_out *out, bool failed)
+/*
+ * Why FILE failed; 0: it did not. What failed before is in its buffer no more, and its reason is
+ * gone with it: a byte more fails for the same one. The file is broken anyway.
+ */
+static int write_error(FILE *file)
 {
-	bool wrong = ferror(out->file);
-	int status = 0;
+	bool wrong = ferror(file);
 
 	errno = 0;
-	if (fflush(out->file) || wrong)
-		out->status = errno ? -errno : -EPIPE;
+	if (!fflush(file) && !wrong)
+		return 0;
+	if (!errno && putc('\n', file) != EOF)
+		fflush(file);
+	return errno ? -errno : -EIO;
+}
+
+int nvs_out_close(struct nvs_out *out, bool failed)
+{
+	int status = 0;
+
+	out->status = write_error(out->file);
 	if (out->pager) {
 		fclose(out->file);
 		while (waitpid(out->pager, &status, 0) < 0 && errno == EINTR)

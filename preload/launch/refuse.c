@@ -60,15 +60,24 @@ static const char *file_refused(const char *path)
 	return access(*folder ? folder : ".", W_OK | X_OK) ? strerror(errno) : NULL;
 }
 
-static int output_refused(const char *pattern, const char *program)
+/* What the output's name stood behind; for the default, the option that gives another. */
+static const char *named_by(const struct nvs_launch_args *args)
+{
+	const char *out = getenv(NVS_ENV_OUT);
+
+	return args->out || !out || !*out ? "-o " : NVS_ENV_OUT "=";
+}
+
+static int output_refused(const char *by, const char *pattern, const char *program)
 {
 	char host[256] = "", path[PATH_MAX], name[256];
 	struct nvs_name_facts facts = {(uint32_t)getpid(), nvs_name_base(program), host, variable};
 	const char *why;
 
 	if (!strcmp(pattern, "-")) {
-		nvs_launch_say("-o -: a trace goes to a file, beside which its buffers lie, not to "
-			       "stdout");
+		nvs_launch_say("%s-: a trace goes to a file, beside which its buffers lie, not to "
+			       "stdout",
+			       by);
 		return NVS_EXIT_USAGE;
 	}
 	gethostname(host, sizeof(host) - 1);
@@ -76,21 +85,21 @@ static int output_refused(const char *pattern, const char *program)
 	case 0:
 		break;
 	case -ENAMETOOLONG:
-		nvs_launch_say("-o %s: %s", pattern, strerror(ENAMETOOLONG));
+		nvs_launch_say("%s%s: %s", by, pattern, strerror(ENAMETOOLONG));
 		return NVS_EXIT_USAGE;
 	default:
 		if (unset_variable(pattern, name, sizeof(name)))
-			nvs_launch_say("-o %s: %s is not set", pattern, name);
+			nvs_launch_say("%s%s: %s is not set", by, pattern, name);
 		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
-			nvs_launch_say("-o %s: is a folder", pattern);
+			nvs_launch_say("%s%s: is a folder", by, pattern);
 		else
-			nvs_launch_say("-o %s: behind %% stands p, e, h, q{VARIABLE} or %%",
+			nvs_launch_say("%s%s: behind %% stands p, e, h, q{VARIABLE} or %%", by,
 				       pattern);
 		return NVS_EXIT_USAGE;
 	}
 	why = file_refused(path);
 	if (why)
-		nvs_launch_say("-o %s: %s", pattern, why);
+		nvs_launch_say("%s%s: %s", by, pattern, why);
 	return why ? NVS_EXIT_ERROR : -1;
 }
 
@@ -130,9 +139,11 @@ static int untraced_refused(const struct nvs_launch_args *args)
 	const char *key = args->stat ? "stat" : nvs_option_needs_trace(&args->values);
 
 	if (key)
-		nvs_launch_say("-o " NVS_OUT_NONE ": there is no trace for --%s", key);
+		nvs_launch_say("%s" NVS_OUT_NONE ": there is no trace for --%s", named_by(args),
+			       key);
 	else if (!args->values.live)
-		nvs_launch_say("-o " NVS_OUT_NONE ": with --live=off there is nothing to be done");
+		nvs_launch_say("%s" NVS_OUT_NONE ": with --live=off there is nothing to be done",
+			       named_by(args));
 	else
 		return -1;
 	return NVS_EXIT_USAGE;
@@ -156,5 +167,6 @@ int nvs_launch_refuse(const struct nvs_launch_args *args)
 		return untraced_refused(args);
 	if (nvs_launch_stat_private(args))
 		return -1;
-	return output_refused(out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);
+	return output_refused(named_by(args), out && *out ? out : NVS_DEFAULT_OUT,
+			      args->program[0]);
 }

@@ -147,6 +147,9 @@ void nvs_launch_hint(const char *program)
 			fprintf(stderr, "Did you mean '%s'?\n", words[i][1]);
 			return;
 		}
+	/* Who gives a path means that file. */
+	if (strchr(program, '/'))
+		return;
 	for (size_t i = 0; i < sizeof(sisters) / sizeof(*sisters); i++)
 		if (nvs_distance(program, strlen(program), sisters[i], strlen(sisters[i])) <= 2) {
 			fprintf(stderr, "Did you mean 'nvsnoop %s'?\n", sisters[i]);

@@ -259,21 +259,15 @@ static void heal(void)
 	publish();
 }
 
-/* Hands to the kernel what is pending and not blocked during the call, to be delivered by it. */
+/*
+ * Hands to the kernel what is pending and not blocked during the call, to be delivered by it; even
+ * what is ignored, which only a call that waits takes.
+ */
 static uint64_t lend(struct nvs_sigtemp *t, uint64_t due)
 {
 	siginfo_t info;
 	bool process;
 
-	for (int i = 0; i < 2; i++) {
-		int sig = i ? SIGSEGV : SIGTRAP;
-
-		if (due & NVS_SIGBIT(sig) && nvs_sigaction_of_program(sig).sa_handler == SIG_IGN)
-			nvs_sigkeep_discard(NVS_SIGBIT(sig));
-	}
-	due &= nvs_sigkeep_pending();
-	if (!due)
-		return 0;
 	change_kernel(SIG_BLOCK, due);
 	t->process = 0;
 	for (uint64_t left = due; left && nvs_sigkeep_take(left, &info, &process);) {

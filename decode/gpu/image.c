@@ -14,18 +14,27 @@
 #define LONG_RANGE (1u << 20)
 #define AT_FIRST (16u << 20) /* bytes that may be filled and copied in any case */
 #define BUCKETS 8192u
-#define NEAR 128u /* pages found without a search: neighbours are asked for in turn */
+#define NEAR 1024u /* pages found without a search: neighbours are asked for in turn */
+#define SLAB 64u
 
+/* What is asked each time is in one line of the cache, and the bytes are elsewhere. */
 struct page {
-	uint8_t bytes[PAGE]; /* aligned as in the GPU's memory: copies then touch as few lines */
-	uint64_t known[PAGE / 4 / 64]; /* dwords */
-	uint64_t *fine; /* bytes, known not being looked at then; or NULL */
 	uint64_t number;
 	uint64_t used; /* when it was put at the head of its list, by the image's clock */
-	struct page *next; /* in the bucket */
+	uint8_t *bytes; /* aligned as in the GPU's memory: copies then touch as few lines */
+	uint64_t *fine; /* bytes, known not being looked at then; or NULL */
+	struct page *next; /* in the bucket, or of those that are free */
 	struct page *newer, *older;
 	bool kept;
+	uint64_t known[PAGE / 4 / 64]; /* dwords */
 } __attribute__((aligned(64)));
+
+/* Memory of several pages. */
+struct slab {
+	struct page pages[SLAB];
+	uint8_t bytes[SLAB][PAGE];
+	struct slab *next;
+};
 
 struct list {
 	struct page *newest, *oldest;
@@ -38,6 +47,8 @@ struct nvs_memimage {
 	uint64_t clock;
 	struct page *near[NEAR]; /* found lately, by number; or NULL */
 	struct list lists[2]; /* data, kept */
+	struct page *free;
+	struct slab *slabs;
 	struct page *buckets[BUCKETS];
 };
 
@@ -62,20 +73,52 @@ void nvs_memimage_allow(struct nvs_memimage *image, uint64_t n)
 	image->allowed += n;
 }
 
-static void page_free(struct page *p)
+static void page_free(struct nvs_memimage *image, struct page *p)
 {
+	if (!p)
+		return;
+	free(p->fine);
+	p->next = image->free;
+	image->free = p;
+}
+
+static void more_pages(struct nvs_memimage *image)
+{
+	struct slab *s = aligned_alloc(_Alignof(struct slab), sizeof(*s));
+
+	if (!s)
+		return;
+	s->next = image->slabs;
+	image->slabs = s;
+	for (uint32_t i = SLAB; i-- > 0;) {
+		s->pages[i].bytes = s->bytes[i];
+		s->pages[i].next = image->free;
+		image->free = &s->pages[i];
+	}
+}
+
+/* NULL: no memory. */
+static struct page *page_new(struct nvs_memimage *image)
+{
+	struct page *p;
+
+	if (!image->free)
+		more_pages(image);
+	p = image->free;
 	if (p)
-		free(p->fine);
-	free(p);
+		image->free = p->next;
+	return p;
 }
 
 void nvs_memimage_free(struct nvs_memimage *image)
 {
 	for (int i = 0; image && i < 2; i++) {
-		for (struct page *p = image->lists[i].newest, *older; p; p = older) {
-			older = p->older;
-			page_free(p);
-		}
+		for (struct page *p = image->lists[i].newest; p; p = p->older)
+			free(p->fine);
+	}
+	for (struct slab *s = image ? image->slabs : NULL, *next; s; s = next) {
+		next = s->next;
+		free(s);
 	}
 	free(image);
 }
@@ -164,7 +207,7 @@ static struct page *find_or_add(struct nvs_memimage *image, uint64_t number)
 	if (p)
 		free(p->fine);
 	else
-		p = aligned_alloc(_Alignof(struct page), sizeof(*p));
+		p = page_new(image);
 	if (!p)
 		return NULL; /* the bytes stay unknown */
 	p->fine = NULL;
@@ -277,7 +320,7 @@ void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n)
 		m = part(address, n);
 		if (!p || p->kept)
 			continue;
-		page_free(recycle(image, true));
+		page_free(image, recycle(image, true));
 		list_remove(image, p);
 		p->kept = true;
 		list_add(image, p);

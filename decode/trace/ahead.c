@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include "decode/trace/input.h"
@@ -14,33 +15,28 @@
 
 struct nvs_ahead {
 	pthread_t thread;
-	pthread_mutex_t lock; /* for what follows; IN is the thread's while ready is not set */
-	pthread_cond_t changed;
-	bool ready, quit;
+	bool quit;
+	sem_t wanted, ready; /* a frame: what follows is the thread's from the one to the other */
 	int result; /* of nvs_frame_unpack */
 	struct nvs_error err;
 	struct nvs_input in; /* the file and its buffers, but for the frame that is being read */
 };
 
+static void wait_for(sem_t *s)
+{
+	while (sem_wait(s)) /* a signal's handler ran */
+		;
+}
+
 static void *work(void *arg)
 {
 	struct nvs_ahead *a = arg;
-	int r = 1;
 
-	while (r == 1) {
-		pthread_mutex_lock(&a->lock);
-		while (a->ready && !a->quit)
-			pthread_cond_wait(&a->changed, &a->lock);
-		r = a->quit ? 0 : 1;
-		pthread_mutex_unlock(&a->lock);
-		if (!r)
+	for (a->result = 1; a->result == 1; sem_post(&a->ready)) {
+		wait_for(&a->wanted);
+		if (__atomic_load_n(&a->quit, __ATOMIC_RELAXED))
 			break;
-		r = nvs_frame_unpack(&a->in, &a->err);
-		pthread_mutex_lock(&a->lock);
-		a->result = r;
-		a->ready = true;
-		pthread_cond_signal(&a->changed);
-		pthread_mutex_unlock(&a->lock);
+		a->result = nvs_frame_unpack(&a->in, &a->err);
 	}
 	return NULL;
 }
@@ -72,8 +68,8 @@ void nvs_ahead_start(struct nvs_input *in)
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return;
-	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->changed, NULL);
+	sem_init(&a->wanted, 0, 1);
+	sem_init(&a->ready, 0, 0);
 	a->in = *in;
 	a->in.frame = NULL;
 	a->in.frame_room = a->in.frame_size = 0;
@@ -92,10 +88,8 @@ void nvs_ahead_stop(struct nvs_input *in)
 
 	if (!a)
 		return;
-	pthread_mutex_lock(&a->lock);
-	a->quit = true;
-	pthread_cond_signal(&a->changed);
-	pthread_mutex_unlock(&a->lock);
+	__atomic_store_n(&a->quit, true, __ATOMIC_RELAXED);
+	sem_post(&a->wanted);
 	pthread_join(a->thread, NULL);
 	free(a->in.frame);
 	*in = a->in;
@@ -104,8 +98,8 @@ void nvs_ahead_stop(struct nvs_input *in)
 	in->frame_size = last.frame_size;
 	in->frame_offset = last.frame_offset;
 	in->ahead = NULL;
-	pthread_cond_destroy(&a->changed);
-	pthread_mutex_destroy(&a->lock);
+	sem_destroy(&a->ready);
+	sem_destroy(&a->wanted);
 	free(a);
 }
 
@@ -127,22 +121,18 @@ int nvs_ahead_frame(struct nvs_input *in, struct nvs_error *err)
 	struct nvs_ahead *a = in->ahead;
 	int r;
 
-	pthread_mutex_lock(&a->lock);
-	while (!a->ready)
-		pthread_cond_wait(&a->changed, &a->lock);
+	wait_for(&a->ready);
 	r = a->result;
 	in->offset = a->in.offset;
 	in->frame_offset = a->in.frame_offset;
 	in->eof = a->in.eof;
 	if (r == 1) {
 		exchange(in, &a->in);
-		a->ready = false;
-		pthread_cond_signal(&a->changed);
-	} else if (err) {
-		*err = a->err;
+		sem_post(&a->wanted);
+		return r;
 	}
-	pthread_mutex_unlock(&a->lock);
-	if (r != 1)
-		nvs_ahead_stop(in);
+	if (err)
+		*err = a->err;
+	nvs_ahead_stop(in);
 	return r;
 }

@@ -33,9 +33,10 @@ struct nvs_ops *nvs_ops_new(const struct nvs_ops_sink *sink)
 		return NULL;
 	ops->sink = *sink;
 	ops->image = nvs_memimage_new(IMAGE_PAGES);
-	ops->sched = ops->image ? nvs_sched_new(ops->image) : NULL;
 	ops->layouts = nvs_qmd_layouts_new();
-	if (!ops->sched || !ops->layouts) {
+	if (ops->image && ops->layouts)
+		ops->sched = nvs_sched_new(ops->image, ops->layouts);
+	if (!ops->sched) {
 		nvs_ops_free(ops);
 		return NULL;
 	}

@@ -10,16 +10,14 @@
 #include "decode/gpu/qmd.h"
 
 /*
- * Bits of one thing; width 0: this version has it not. The value is shifted left by shift. One that
- * lies in one dword is read by what stands behind: dword, its bits from `from` on, mask.
+ * Bits of one thing: of the eight bytes at byte `at` those from `from` on, as many as the mask has.
+ * The value is shifted left by shift. Mask 0: this version has it not.
  */
 struct place {
-	uint16_t lo, step; /* step: to the next element of an array */
-	uint8_t width, shift;
-	bool spread; /* over more than one dword */
-	uint8_t from;
-	uint16_t dword;
-	uint32_t mask;
+	uint64_t mask;
+	uint16_t lo, step; /* in the descriptor; step: to the next element of an array */
+	uint16_t at;
+	uint8_t from, shift;
 };
 
 struct nvs_qmd_layout {
@@ -107,12 +105,12 @@ const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t n
 /* Works out how P is read; what lies outside the descriptor reads as 0. */
 static struct place settle(const struct nvs_qmd_layout *l, struct place p)
 {
-	p.from = p.lo % 32;
-	p.dword = p.lo / 32;
-	p.spread = p.from + p.width > 32;
-	p.mask = p.width ? 0xffffffffu >> (32 - p.width % 32) % 32 : 0;
-	if (p.lo + p.width > l->nwords * 32)
-		p = (struct place){0};
+	uint32_t last = l->nwords * 4 - sizeof(uint64_t);
+
+	if (p.lo + (uint32_t)__builtin_popcountll(p.mask) > l->nwords * 32)
+		return (struct place){0};
+	p.at = (uint16_t)(p.lo / 8u < last ? p.lo / 8u : last);
+	p.from = (uint8_t)(p.lo - p.at * 8u);
 	return p;
 }
 
@@ -135,7 +133,7 @@ static struct place find(const struct nvs_qmd_layout *l, const char *names)
 				shifted = strstr(name, "_SHIFTED");
 				p.lo = f->lo;
 				p.step = f->stride;
-				p.width = (uint8_t)(f->hi - f->lo + 1);
+				p.mask = ~0ull >> (63 - (f->hi - f->lo));
 				p.shift = shifted ? (uint8_t)atoi(shifted + 8) : 0;
 				return settle(l, p);
 			}
@@ -176,7 +174,7 @@ static void layout_launch(struct nvs_qmd_layout *l)
 	l->program_lo = find(l,
 			     "PROGRAM_ADDRESS_LOWER PROGRAM_ADDRESS_LOWER_SHIFTED4 PROGRAM_OFFSET");
 	l->program_hi = find(l, "PROGRAM_ADDRESS_UPPER PROGRAM_ADDRESS_UPPER_SHIFTED4");
-	l->program_is_offset = l->program_lo.width && !l->program_hi.width;
+	l->program_is_offset = l->program_lo.mask && !l->program_hi.mask;
 	for (uint32_t i = 0; i < 3; i++) {
 		l->grid[i] = find(l, grid[i]);
 		l->cluster[i] = find(l, cluster[i]);
@@ -237,7 +235,7 @@ static void layout_links(struct nvs_qmd_layout *l)
 						   i);
 		l->dependents[i].pointer = find_nth(l, "DEPENDENT_QMD#_POINTER", i);
 	}
-	if (!l->dependents[0].enable.width) {
+	if (!l->dependents[0].enable.mask) {
 		/*
 		 * Up to version 2.3 there is one, and scheduling it is all that can be done to it.
 		 */
@@ -361,19 +359,23 @@ layout_for(struct nvs_qmd_layouts *all, const uint32_t *words, size_t nwords, ui
 }
 
 /* W: the dwords of a whole descriptor. */
+static inline uint64_t get_bits(const uint32_t *w, const struct place *p)
+{
+	typedef uint64_t bits __attribute__((aligned(1), may_alias));
+
+	return *(const bits *)((const char *)w + p->at) >> p->from & p->mask;
+}
+
 static inline uint64_t get(const uint32_t *w, const struct place *p)
 {
-	if (p->spread)
-		return nvs_qmd_bits(w, NVS_QMD_MAX_BYTES / 4, p->lo + p->width - 1u, p->lo)
-		       << p->shift;
-	return (uint64_t)(w[p->dword] >> p->from & p->mask) << p->shift;
+	return get_bits(w, p) << p->shift;
 }
 
 /* Shifted halves are halves of the shifted address: (hi << 32 | lo) << shift. */
 static inline uint64_t get_address(const uint32_t *w, const struct place *hi,
 				   const struct place *lo)
 {
-	return (get(w, hi) >> hi->shift << 32 | get(w, lo) >> lo->shift) << lo->shift;
+	return (get_bits(w, hi) << 32 | get_bits(w, lo)) << lo->shift;
 }
 
 static void decode_banks(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
@@ -411,9 +413,8 @@ static void decode_links(const struct nvs_qmd_layout *l, const uint32_t *w, stru
 		if (!d->enable)
 			continue;
 		d->address = get(w, &l->dependents[i].pointer) << 8;
-		d->action = l->dependents[i].action.width
-				    ? (uint8_t)get(w, &l->dependents[i].action)
-				    : NVS_QMD_SCHEDULE;
+		d->action = l->dependents[i].action.mask ? (uint8_t)get(w, &l->dependents[i].action)
+							 : NVS_QMD_SCHEDULE;
 	}
 }
 
@@ -437,7 +438,7 @@ static void decode(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs
 	q->major = l->version->major;
 	q->minor = l->version->minor;
 	q->bytes = l->version->bytes;
-	if (l->type.width)
+	if (l->type.mask)
 		q->type = (uint8_t)get(w, &l->type);
 	else
 		q->type = get(w, &l->queue) ? NVS_QMD_QUEUE : NVS_QMD_GRID_CTA;

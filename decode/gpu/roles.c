@@ -166,7 +166,7 @@ static void set_places(struct nvs_roles *r, const struct nvs_class *cls)
 			continue;
 		p->dword = m->offset / 4;
 		p->lo = f ? f->lo : 0;
-		p->width = f ? (uint8_t)(f->hi - f->lo + 1) : 32;
+		p->mask = f ? 0xffffffffu >> (31 - (f->hi - f->lo)) : 0xffffffffu;
 	}
 }
 

@@ -115,10 +115,11 @@ enum nvs_reg {
 	NVS_REGS,
 };
 
-/* width 0: the class has it not, and it reads as 0. */
+/* mask 0: the class has it not, and it reads as 0. */
 struct nvs_reg_place {
 	uint16_t dword; /* method / 4 */
-	uint8_t lo, width;
+	uint8_t lo;
+	uint32_t mask; /* of the word shifted by lo */
 };
 
 #define NVS_METHODS 4096u /* dwords of a class's method space */
@@ -143,7 +144,7 @@ static inline uint32_t nvs_reg_of(const struct nvs_roles *roles, enum nvs_reg re
 {
 	const struct nvs_reg_place *p = &roles->regs[reg];
 
-	return p->width ? word >> p->lo & (0xffffffffu >> (32 - p->width)) : 0;
+	return word >> p->lo & p->mask;
 }
 
 /* REG out of the method state STATE (NVS_METHODS dwords). */

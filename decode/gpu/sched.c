@@ -38,7 +38,7 @@ struct nvs_sched {
 	uint32_t room, head, tail;
 };
 
-struct nvs_sched *nvs_sched_new(struct nvs_memimage *image)
+struct nvs_sched *nvs_sched_new(struct nvs_memimage *image, struct nvs_qmd_layouts *layouts)
 {
 	struct nvs_sched *s = calloc(1, sizeof(*s));
 
@@ -48,10 +48,10 @@ struct nvs_sched *nvs_sched_new(struct nvs_memimage *image)
 	s->allowed = AT_FIRST;
 	s->slots = FIRST_SLOTS;
 	s->room = 64;
-	s->layouts = nvs_qmd_layouts_new();
+	s->layouts = layouts;
 	s->states = calloc(s->slots, sizeof(*s->states));
 	s->queue = calloc(s->room, sizeof(*s->queue));
-	if (!s->layouts || !s->states || !s->queue) {
+	if (!s->states || !s->queue) {
 		nvs_sched_free(s);
 		return NULL;
 	}
@@ -67,7 +67,6 @@ void nvs_sched_free(struct nvs_sched *s)
 {
 	if (!s)
 		return;
-	nvs_qmd_layouts_free(s->layouts);
 	free(s->states);
 	free(s->queue);
 	free(s);

@@ -52,7 +52,8 @@ struct nvs_sched_sink {
 	void *arg;
 };
 
-struct nvs_sched *nvs_sched_new(struct nvs_memimage *image); /* NULL: no memory */
+/* Both stay the caller's. NULL: no memory. */
+struct nvs_sched *nvs_sched_new(struct nvs_memimage *image, struct nvs_qmd_layouts *layouts);
 void nvs_sched_free(struct nvs_sched *sked);
 
 /*

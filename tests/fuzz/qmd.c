@@ -20,8 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const uint16_t classes[] = {0xa0c0, 0xb1c0, 0xc1c0, 0xc3c0, 0xc5c0, 0xc7c0,
 					   0xc9c0, 0xcbc0, 0xcdc0, 0xcec0, 0x1234};
 	struct nvs_memimage *image = nvs_memimage_new(4);
-	struct nvs_sched *sked = nvs_sched_new(image);
 	struct nvs_qmd_layouts *layouts = nvs_qmd_layouts_new();
+	struct nvs_sched *sked = nvs_sched_new(image, layouts);
 	uint64_t runs = 0;
 	struct nvs_sched_sink sink = {qmd_run, qmd_loop, &runs};
 

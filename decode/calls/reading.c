@@ -23,6 +23,7 @@ struct nvs_reading {
 	uint32_t n, ndone;
 	uint32_t *ears[TOLD], nears[TOLD]; /* the readers that are told each of these */
 	const struct nvs_reader *only; /* that is told operations, where it is but one */
+	const bool *only_done;
 	bool whole;
 	struct nvs_calls_sink selection;
 	struct nvs_calls *calls; /* NULL: not wanted, as the next */
@@ -172,7 +173,7 @@ static void on_op_of_one(void *arg, const struct nvs_submission *s, const struct
 {
 	struct nvs_reading *r = arg;
 	const struct nvs_reader *only = r->only;
-	int said = r->status || r->done[only - r->readers] ? 0 : only->op(only->arg, s, op);
+	int said = r->status || *r->only_done ? 0 : only->op(only->arg, s, op);
 
 	if (said)
 		answer(r, (uint32_t)(only - r->readers), said);
@@ -318,6 +319,7 @@ static int prepare(struct nvs_reading *r)
 	ops.run = r->nears[RUN] ? on_run : NULL;
 	ops.fault = r->nears[FAULT] ? on_fault : NULL;
 	r->only = r->readers + (r->nears[OP] ? *r->ears[OP] : 0);
+	r->only_done = r->done + (r->only - r->readers);
 	ops.op = r->tallies || r->nears[OP] > 1 ? on_op : r->nears[OP] ? on_op_of_one : NULL;
 	if (wants_calls && !(r->calls = nvs_calls_new(r->trace, &calls)))
 		return -ENOMEM;

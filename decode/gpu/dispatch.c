@@ -39,6 +39,8 @@ void nvs_dispatch_bind(struct nvs_ops_channel *c, uint32_t subch, uint32_t id,
 	nvs_inline_close(c, sub);
 	sub->cls = cls;
 	sub->roles = cls ? nvs_dispatch_roles(c->ops, cls) : NULL;
+	sub->upload = sub->roles ? sub->roles->upload[0] : 0;
+	sub->upload |= sub->upload ? subch << 13 : 0;
 }
 
 static void method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
@@ -265,7 +267,7 @@ static inline size_t upload(struct nvs_ops_channel *c, struct nvs_subch *sub, co
 	const struct nvs_roles *r = sub->roles;
 	uint32_t *s = sub->state, subch = *w & 0xe000, out, width, launch, count;
 
-	if (n < 10 || w[3] != (r->upload[1] | subch) || w[6] != (r->upload[2] | subch) ||
+	if (n < 10 || !s || w[3] != (r->upload[1] | subch) || w[6] != (r->upload[2] | subch) ||
 	    (w[8] & ~0x1fff0000u) != (r->upload[3] | subch))
 		return 0;
 	count = w[8] >> 16 & 0x1fff;
@@ -294,17 +296,25 @@ static inline size_t upload(struct nvs_ops_channel *c, struct nvs_subch *sub, co
 
 size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
 {
-	uint64_t header;
 	size_t i = 0;
 
 	while (i < n) {
 		uint32_t word = data[i], at = word & 0xfff, count = word >> 16 & 0x1fff;
 		struct nvs_subch *sub = &c->subch[word >> 13 & 7];
 		const uint32_t *first = data + i + 1;
+		uint64_t header = c->pb.address + 4 * i;
 
-		if (at < HOST_END / 4 || !state_of(sub))
+		if (at < HOST_END / 4)
 			break;
-		header = c->pb.address + 4 * i;
+		if (word == sub->upload) {
+			size_t whole = upload(c, sub, data + i, n - i, header);
+
+			i += whole;
+			if (whole)
+				continue;
+		}
+		if (!state_of(sub))
+			break;
 		if (word >> 29 == 4) {
 			engine_word(c, sub, at, count, header);
 			i++;
@@ -312,13 +322,6 @@ size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_
 		}
 		if (!count || count > n - i - 1 || at + count > NVS_METHODS)
 			break;
-		if (sub->roles && (word & ~0xe000u) == sub->roles->upload[0]) {
-			size_t whole = upload(c, sub, data + i, n - i, header);
-
-			i += whole;
-			if (whole)
-				continue;
-		}
 		if (word >> 29 == 1) {
 			engine_row(c, sub, at, first, count, header);
 		} else if (word >> 29 == 3) {

@@ -43,6 +43,7 @@ struct nvs_macro_call {
 struct nvs_subch {
 	const struct nvs_class *cls;
 	const struct nvs_roles *roles;
+	uint32_t upload; /* its header that begins an inline upload; 0: none does */
 	enum nvs_class_source source;
 	uint32_t *state; /* NVS_METHODS dwords, then a byte for each: was it set? */
 	struct nvs_transfer transfer;

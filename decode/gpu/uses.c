@@ -7,10 +7,17 @@
 #include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
 
+static __attribute__((noinline)) bool more_ranges(struct nvs_ranges *r)
+{
+	struct nvs_range *list = nvs_grow(r->list, r->count, &r->room, sizeof(*list), 64,
+					  MAX_OPS * 32);
+
+	r->list = list ? list : r->list;
+	return list;
+}
+
 static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 {
-	struct nvs_range *list;
-
 	/*
 	 * Kernels of a graph share most of their banks: look at the latest ones for the same range.
 	 */
@@ -18,10 +25,8 @@ static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 		if (r->list[i - 1].start == start && r->list[i - 1].end >= start + bytes)
 			return;
 	}
-	list = nvs_grow(r->list, r->count, &r->room, sizeof(*list), 64, MAX_OPS * 32);
-	if (!list)
+	if (r->count == r->room && !more_ranges(r))
 		return;
-	r->list = list;
 	r->list[r->count++] = (struct nvs_range){start, start + bytes};
 }
 

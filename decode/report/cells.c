@@ -31,7 +31,7 @@ static struct nvs_cell *slot(const struct nvs_cells *s, uint64_t tag)
 
 static int more_cells(struct nvs_cells *s)
 {
-	uint32_t n = s->cells ? s->mask + 1 : 0, room = n ? 2 * n : 1024;
+	uint32_t n = s->cells ? s->mask + 1 : 0, room = n ? 2 * n : 64;
 	struct nvs_cell *old = s->cells, *cells;
 
 	if (room > MAX_CELLS)

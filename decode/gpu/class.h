@@ -67,7 +67,7 @@ struct nvs_class {
 	uint16_t descriptors; /* class whose versions of descriptors it has; 0: none */
 	uint32_t name;
 	uint32_t methods, nmethods; /* sorted by offset */
-	uint32_t formats, nformats; /* host classes: entries of the GPFIFO and pushbuffer headers */
+	uint32_t formats, nformats; /* what else its headers define: of entries, constants */
 };
 
 /* Bits in the whole descriptor; element [i][j] is stride * i + stride2 * j higher. count 0: not

@@ -325,15 +325,13 @@ static int put_bytes(struct nvs_diff_data *d, const struct item *t)
 	return r;
 }
 
-/* Where the parameters of a kernel begin in bank 0, as NVIDIA's compiler has it (seen on H200s:
- * 0x210); what is before them is the driver's. 0: not known. */
+/* Where the parameters of a kernel begin in bank 0; what is before them is the driver's. 0: not
+ * known. */
 static uint32_t parameters_at(uint16_t cls)
 {
-	if (cls >= 0xcdc0)
-		return 0x380;
-	if (cls >= 0xcbc0)
-		return 0x210;
-	return cls >= 0xc3c0 ? 0x160 : cls >= 0xb0c0 ? 0x140 : 0;
+	const struct nvs_field *f = nvs_format_by_name(nvs_class_find(cls), "PARAMETERS_OFFSET");
+
+	return f ? f->values : 0;
 }
 
 static const struct bank *bank_of(const struct nvs_diff_data *d, uint64_t address)

@@ -37,6 +37,7 @@ enum {
 	AMPERE_USERMODE_A = 0xc561,
 	HOPPER_USERMODE_A = 0xc661,
 	BLACKWELL_USERMODE_A = 0xc761,
+	HOPPER_CHANNEL_GPFIFO_A = 0xc86f, /* the first that reaches addresses beyond 2^40 */
 };
 
 /* ---- the escapes' parameters (nvos.h) ---- */

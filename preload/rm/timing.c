@@ -223,7 +223,8 @@ static bool reaches(const struct nvs_channel_entry *c, const struct nvs_timing_p
 	const struct nvs_segs *segs = &nvs_rm()->segs;
 	uint32_t space = NVS_NONE;
 
-	if (p->gpu != c->object->gpu || (p->address >> 40 && c->object->object_class < 0xc86f))
+	if (p->gpu != c->object->gpu ||
+	    (p->address >> 40 && c->object->object_class < HOPPER_CHANNEL_GPFIFO_A))
 		return false;
 	for (uint32_t i = 0; i < segs->n; i++) {
 		const struct nvs_seg *s = &segs->at[i];

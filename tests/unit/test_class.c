@@ -254,6 +254,10 @@ static void facts(void)
 	EXPECT(!nvs_format_by_name(nvs_class_find(0xc76f), "GP_ENTRY0_PB_EXTENDED_BASE_OPERAND"));
 	EXPECT(nvs_format_by_name(nvs_class_find(0xc36f), "GP_ENTRY1_PRIV"));
 	EXPECT(!nvs_format_by_name(nvs_class_find(0xc46f), "GP_ENTRY1_PRIV"));
+	EXPECT(!nvs_format_by_name(nvs_class_find(0xa1c0), "PARAMETERS_OFFSET"));
+	EXPECT_EQ(nvs_format_by_name(nvs_class_find(0xc9c0), "PARAMETERS_OFFSET")->values, 0x160);
+	EXPECT_EQ(nvs_format_by_name(nvs_class_find(0xcbc0), "PARAMETERS_OFFSET")->values, 0x210);
+	EXPECT_EQ(nvs_format_by_name(nvs_class_find(0xcec0), "PARAMETERS_OFFSET")->values, 0x380);
 }
 
 static void fallbacks(void)

@@ -65,7 +65,8 @@ enum nvs_call_role {
 	NVS_CALL_ROLE_GRAPH_UPLOAD,
 	NVS_CALL_ROLE_GRAPH_DESTROY,
 	NVS_CALL_ROLE_CONTEXT_SET, /* context */
-	NVS_CALL_ROLE_CONTEXT_PUSH, /* context; one that is made is pushed */
+	NVS_CALL_ROLE_CONTEXT_CREATE, /* context, which is pushed */
+	NVS_CALL_ROLE_CONTEXT_PUSH, /* context */
 	NVS_CALL_ROLE_CONTEXT_POP,
 	NVS_CALL_ROLE_CONTEXT_DESTROY, /* context */
 	NVS_CALL_ROLE_PRIMARY_RETAIN, /* context, dev */

@@ -81,11 +81,12 @@ int nvs_contexts_call(struct nvs_contexts *st, const struct nvs_call *call, uint
 		return 0;
 	switch (call->api->role) {
 	case NVS_CALL_ROLE_CONTEXT_SET:
+	case NVS_CALL_ROLE_CONTEXT_CREATE:
 	case NVS_CALL_ROLE_CONTEXT_PUSH:
 		if (!nvs_call_value(call, NVS_ARG_context, &value))
 			return 0;
 		r = set_current(st, call->thread, value,
-				call->api->role == NVS_CALL_ROLE_CONTEXT_PUSH);
+				call->api->role != NVS_CALL_ROLE_CONTEXT_SET);
 		break;
 	case NVS_CALL_ROLE_CONTEXT_POP:
 		if (!c || !c->depth)

@@ -14,8 +14,8 @@ bool nvs_facts_is_setup(const struct nvs_call_api *api)
 	case NVS_CALL_GROUP_CONTEXT:
 		/* To change the current one is no such work, to make one is. */
 		return api->role != NVS_CALL_ROLE_CONTEXT_SET &&
-		       api->role != NVS_CALL_ROLE_CONTEXT_POP &&
-		       strncmp(api->name, "cuCtxPush", strlen("cuCtxPush")) != 0;
+		       api->role != NVS_CALL_ROLE_CONTEXT_PUSH &&
+		       api->role != NVS_CALL_ROLE_CONTEXT_POP;
 	default:
 		return false;
 	}

@@ -227,12 +227,15 @@ bool nvs_api_on(void);
 extern void *nvs_real_dlsym, *nvs_real_dlvsym;
 
 /* ---- context.c: NULL: nobody asks; 0 for ends: any of them may be about to end ---- */
+/* For what a call has waited; a copy waits for its stream. */
+enum nvs_api_waited { NVS_WAITED_STREAM, NVS_WAITED_CONTEXT, NVS_WAITED_EVENT };
+
 /* What counting (counting.h) is told; NULL: nothing is counted. */
 struct nvs_api_counting {
 	void (*loaded)(struct nvs_api_frame *frame); /* ahead of all else that follows a load */
 	void (*called)(const struct nvs_api_frame *frame, const struct nvs_api *api,
 		       uint32_t result); /* any call */
-	void (*waited)(const struct nvs_api_frame *frame); /* for the GPU */
+	void (*waited)(const struct nvs_api_frame *frame, enum nvs_api_waited on);
 	void (*unloaded)(uint64_t handle); /* a module, or a library */
 	void (*ends)(uint64_t context, bool certain); /* as nvs_api_context_ends */
 	void (*ended)(uint64_t context);
@@ -313,8 +316,8 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
 nvs_api_before nvs_api_before_context_destroy, nvs_api_before_primary_reset,
 	nvs_api_before_primary_release, nvs_api_before_green_destroy;
 nvs_api_after nvs_api_after_context_out, nvs_api_after_context_in;
-nvs_api_before nvs_api_before_load;
-nvs_api_after nvs_api_after_wait;
+nvs_api_before nvs_api_before_load, nvs_api_before_load_library;
+nvs_api_after nvs_api_after_wait, nvs_api_after_wait_context, nvs_api_after_wait_event;
 nvs_api_before nvs_api_before_unload, nvs_api_before_library_unload, nvs_api_before_profiler_start,
 	nvs_api_before_profiler_stop;
 nvs_api_after nvs_api_after_unload, nvs_api_after_release, nvs_api_after_get_kernel,

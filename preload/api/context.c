@@ -29,12 +29,27 @@ static void tell_end(uint64_t context, bool certain)
 	tell(nvs_api_context_ends, context);
 }
 
-void nvs_api_after_wait(struct nvs_api_frame *f, uint32_t result)
+static void waited(struct nvs_api_frame *f, uint32_t result, enum nvs_api_waited on)
 {
 	const struct nvs_api_counting *counting = nvs_api_who_counts();
 
 	if (counting && !result)
-		counting->waited(f);
+		counting->waited(f, on);
+}
+
+void nvs_api_after_wait(struct nvs_api_frame *f, uint32_t result)
+{
+	waited(f, result, NVS_WAITED_STREAM);
+}
+
+void nvs_api_after_wait_context(struct nvs_api_frame *f, uint32_t result)
+{
+	waited(f, result, NVS_WAITED_CONTEXT);
+}
+
+void nvs_api_after_wait_event(struct nvs_api_frame *f, uint32_t result)
+{
+	waited(f, result, NVS_WAITED_EVENT);
 }
 
 void nvs_api_after_context_out(struct nvs_api_frame *f, uint32_t result)

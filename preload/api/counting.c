@@ -472,17 +472,16 @@ void nvs_counting_in_graph(uint64_t function)
 		atomic_store(&name->in_graph, true);
 }
 
-/* The program has waited since FRAME's call began: for a stream (a copy's is the default one), for
- * a context, or for an event, which tells of no stream. */
-static void waited(const struct nvs_api_frame *frame)
+/* The program has waited since FRAME's call began. An event tells of no stream. */
+static void waited(const struct nvs_api_frame *frame, enum nvs_api_waited on)
 {
 	const struct nvs_api *api = nvs_api_slots[frame->index].api;
 	struct nvs_counting *c = nvs_counting();
-	bool context = !strncmp(api->name, "cuCtx", 5), event = !strncmp(api->name, "cuEvent", 7);
+	bool context = on == NVS_WAITED_CONTEXT;
 	uint64_t stream, where;
 
 	if (!c || nvs_calls.quiet || nvs_options()->values.exact ||
-	    !nvs_counting_read(NVS_COUNT_SYNC, frame->number) || event)
+	    !nvs_counting_read(NVS_COUNT_SYNC, frame->number) || on == NVS_WAITED_EVENT)
 		return;
 	/* cuCtxSynchronize_v2 names the context. */
 	where = context && api->nkeep ? kept(frame, api, 0) : 0;

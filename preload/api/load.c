@@ -67,7 +67,12 @@ static const struct nvs_sass_memory memory = {.get = get, .put = put};
 
 static bool by_name(const struct nvs_api *api)
 {
-	return !strcmp(api->name, "cuModuleLoad") || !strcmp(api->name, "cuLibraryLoadFromFile");
+	return api->after == nvs_api_after_load_file;
+}
+
+static bool as_library(const struct nvs_api *api)
+{
+	return api->before == nvs_api_before_load_library;
 }
 
 /* The machine code that DATA's PTX becomes here. */
@@ -304,7 +309,7 @@ static bool as_file(struct load *l)
 
 static const char *prepare(struct nvs_counting *c, struct load *l, const struct nvs_api *api)
 {
-	bool library = !strncmp(api->name, "cuLibrary", 9);
+	bool library = as_library(api);
 	struct nvs_image image, cubin;
 	const char *why;
 	uint32_t arch;
@@ -358,6 +363,11 @@ void nvs_api_before_load(struct nvs_api_frame *f)
 		f->regs[1] = l->fd >= 0 ? (uintptr_t)l->path : (uintptr_t)l->image;
 	f->token = (uintptr_t)l;
 	errno = saved;
+}
+
+void nvs_api_before_load_library(struct nvs_api_frame *f)
+{
+	nvs_api_before_load(f);
 }
 
 void nvs_load_tell(struct nvs_counting *c)
@@ -485,7 +495,7 @@ void nvs_load_done(struct nvs_api_frame *f)
 	struct nvs_counting *c = nvs_counting();
 	int saved = errno;
 
-	if (slot->api->before != nvs_api_before_load || !l)
+	if ((slot->api->before != nvs_api_before_load && !as_library(slot->api)) || !l)
 		return;
 	f->token = 0;
 	f->regs[1] = l->program;

@@ -170,7 +170,7 @@ static void wait_for(const char *api, uint64_t stream)
 
 	nvs_api_slots[0].api = api_named(api);
 	c->credit = UINT64_MAX / 2; /* readings are not what is asked for */
-	nvs_api_who_counts()->waited(&frame);
+	nvs_api_slots[0].api->after(&frame, 0);
 }
 
 /* A wait in one context, and for one stream, says nothing of others. */
@@ -346,7 +346,7 @@ static void test_credit(struct nvs_counting *c)
 		launch(0x51);
 		c->read_cost = cost;
 		frame.begin = nvs_api_now();
-		nvs_api_who_counts()->waited(&frame);
+		nvs_api_slots[0].api->after(&frame, 0);
 		EXPECT_EQ(atomic_load(&counter->launched.at) != 0, i);
 	}
 	atomic_store(&counter->launched.at, 0);

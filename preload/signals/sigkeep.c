@@ -25,7 +25,11 @@ static __thread struct {
 	_Atomic uint64_t
 		kept; /* whose: thread << 32 | signals. One word, since a handler may come in */
 	siginfo_t info[2];
+	uint32_t since[2]; /* discards when it was kept */
 } mine;
+
+/* How often the program has begun to ignore it: what any thread has kept from before is gone. */
+static _Atomic uint32_t discards[2];
 
 /* As the kernel gives them out. */
 static const int order[2] = {SIGTRAP, SIGSEGV};
@@ -89,7 +93,14 @@ uint64_t nvs_sigkeep_of_process(void)
 /* The low half; 0 where they are another thread's, whose storage a forked child has. */
 static uint64_t own_of(uint64_t kept)
 {
-	return (uint32_t)kept && kept >> 32 == (uint64_t)nvs_sys_gettid() ? (uint32_t)kept : 0;
+	uint64_t own = (uint32_t)kept;
+
+	if (!own || kept >> 32 != (uint64_t)nvs_sys_gettid())
+		return 0;
+	for (int i = 0; i < 2; i++)
+		if (mine.since[slot_of(order[i])] != atomic_load(&discards[slot_of(order[i])]))
+			own &= ~NVS_SIGBIT(order[i]);
+	return own;
 }
 
 uint64_t nvs_sigkeep_of_thread(void)
@@ -103,7 +114,10 @@ static void keep(int sig, const siginfo_t *info)
 
 	if (own_of(old) & NVS_SIGBIT(sig) || nvs_state_borrowed())
 		return;
+	/* One that was ignored since is not to count again. */
+	old = atomic_fetch_and(&mine.kept, ~NVS_SIGBIT(sig)) & ~NVS_SIGBIT(sig);
 	mine.info[slot_of(sig)] = *info;
+	mine.since[slot_of(sig)] = atomic_load(&discards[slot_of(sig)]);
 	while (!atomic_compare_exchange_strong(&mine.kept, &old,
 					       tid << 32 | own_of(old) | NVS_SIGBIT(sig)))
 		;
@@ -170,8 +184,12 @@ void nvs_sigkeep_discard(uint64_t set)
 {
 	siginfo_t info;
 
-	while (nvs_sigkeep_take(set, &info, NULL))
+	for (int i = 0; i < 2; i++)
+		if (set & NVS_SIGBIT(order[i]))
+			atomic_fetch_add(&discards[slot_of(order[i])], 1);
+	while (nvs_sigkeep_take_shared(set, &info))
 		;
+	nvs_sigkeep_sync();
 }
 
 bool nvs_signals_process_pending(void)

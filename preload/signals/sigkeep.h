@@ -30,7 +30,7 @@ bool nvs_sigkeep_take_shared(uint64_t set, siginfo_t *info);
 /* Makes the tokens (sigtoken.h) that are pending for this thread and the process what they should
  * be. */
 void nvs_sigkeep_sync(void);
-/* As when the program begins to ignore it. */
+/* As when the program begins to ignore it: for all threads. */
 void nvs_sigkeep_discard(uint64_t set);
 
 #endif

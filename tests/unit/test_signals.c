@@ -358,6 +358,34 @@ static void case_pending(void)
 	tell("pending:%s ", mask_text(&pending));
 }
 
+static void *ignore(void *sig)
+{
+	signal((int)(intptr_t)sig, SIG_IGN);
+	return NULL;
+}
+
+/* What is ignored is pending no more, whoever began to ignore it. */
+static void case_pending_ignored(void)
+{
+	sigset_t both = set_of(SIGSEGV, SIGTRAP), set;
+	pthread_t t;
+
+	install(SIGSEGV, note, 0, 0);
+	sigprocmask(SIG_BLOCK, &both, NULL);
+	raise(SIGSEGV);
+	raise(SIGTRAP);
+	pthread_create(&t, NULL, ignore, (void *)SIGSEGV);
+	pthread_join(t, NULL);
+	sigpending(&set);
+	tell("pending:%s ", mask_text(&set));
+	raise(SIGSEGV);
+	install(SIGSEGV, note, 0, 0);
+	sigpending(&set);
+	tell("and anew:%s ", mask_text(&set));
+	sigdelset(&both, SIGTRAP);
+	sigprocmask(SIG_UNBLOCK, &both, NULL);
+}
+
 static void case_wait(void)
 {
 	sigset_t set = set_of(SIGSEGV, SIGUSR1);
@@ -550,6 +578,7 @@ static const struct {
 	{"mask and jump", case_mask_and_jump},
 	{"context", case_context},
 	{"pending", case_pending},
+	{"pending, ignored", case_pending_ignored},
 	{"wait", case_wait},
 	{"threads", case_threads},
 	{"fork", case_fork},

@@ -207,8 +207,10 @@ static bool enter_context(struct nvs_counting *c, bool *pushed)
 
 /* The window's beginning was not read: what kernels executed that were launched before and may not
  * have been read since is not known from here on. */
-static void miss_begin(struct nvs_counting *c)
+static void note_missed(struct nvs_counting *c)
 {
+	if (!atomic_exchange(&c->missed, false))
+		return;
 	for (struct nvs_kernel_counter *at = atomic_load(&c->first); at; at = at->next)
 		at->unsure |= due(c, at, false);
 }
@@ -242,8 +244,6 @@ static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_
 	/* Of a launch that it has executed nothing is told too. */
 	if (!read || t->room.rec.ncounts || cause == NVS_COUNT_LAUNCH)
 		flush(t, read ? 0 : NVS_COUNT_UNREAD);
-	if (c->discard && !read)
-		miss_begin(c);
 	nvs_free(t, sizeof(*t));
 	c->read_end = nvs_api_now();
 	c->read_cost = c->read_end - begin;
@@ -305,12 +305,18 @@ static bool claim_and_read(struct nvs_counting *c, enum nvs_count_cause cause, u
 			   bool discard)
 {
 	uint64_t mask = nvs_sys_block_async();
-	bool read = false;
+	bool read = false, claimed = claim(c, cause);
 
-	if (claim(c, cause)) {
+	if (claimed) {
+		note_missed(c);
 		c->discard = discard;
 		if (affords(c, cause))
 			read = read_now(c, cause, number);
+	}
+	if (discard && !read)
+		atomic_store(&c->missed, true);
+	if (claimed) {
+		note_missed(c);
 		atomic_store(&c->reading, 0);
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);

@@ -99,6 +99,7 @@ struct nvs_counting {
 	struct nvs_launch_mark graphs;
 	_Atomic uint32_t reading; /* a thread is at what follows */
 	bool discard; /* what this reading finds is of before the window */
+	_Atomic bool missed; /* a window began that could not be read: to be noted */
 	uint8_t *memory; /* to read into, registered with the driver */
 	/* Stream of ours that may still write there, 0: none; and its context. */
 	_Atomic uint64_t outstanding;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "preload/api/counting.h"
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
@@ -272,6 +273,24 @@ static void test_window_unread(struct nvs_counting *c)
 	EXPECT(!counter->unsure && !c->discard);
 }
 
+/* Nor where another thread's reading did not end in time: known when the next one begins. */
+static void test_window_busy(struct nvs_counting *c)
+{
+	struct nvs_api_frame frame = {.number = 1};
+	struct nvs_kernel_counter *counter = atomic_load(&c->first), *other = counter->next;
+
+	launch(0x51);
+	atomic_store(&c->reading, (uint32_t)gettid());
+	nvs_api_who_counts()->window(&frame, true);
+	atomic_store(&c->reading, 0);
+	refuse = true;
+	nvs_counting_read(NVS_COUNT_EXIT, 0);
+	refuse = false;
+	EXPECT(counter->unsure && !other->unsure);
+	nvs_counting_read(NVS_COUNT_EXIT, 0);
+	EXPECT(!counter->unsure);
+}
+
 /* What lies between two that are due is copied with them where that is little and certainly one
  * piece of memory; each gets its own sum all the same. */
 static void test_neighbours(struct nvs_counting *c)
@@ -364,6 +383,7 @@ int main(void)
 	test_exact(c);
 	test_capture();
 	test_window_unread(c);
+	test_window_busy(c);
 	test_neighbours(c);
 	test_many(c);
 	test_credit(c);

@@ -37,8 +37,8 @@ struct state_of_run {
 };
 
 struct each {
+	struct nvs_works *works; /* first: nvs_works_reader() */
 	struct nvs_source *source;
-	struct nvs_works *works;
 	struct nvs_waits *waits;
 };
 
@@ -149,16 +149,6 @@ static int add_all(struct state_of_run *st, const struct each *each)
 
 /* ---- from the traces to the table ---- */
 
-static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	return nvs_works_op(((struct each *)arg)->works, s, op);
-}
-
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
-{
-	return nvs_works_submitted(((struct each *)arg)->works, s, call);
-}
-
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct each *each = arg;
@@ -167,11 +157,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 	int r = nvs_works_call(each->works, call, &stream, &context);
 
 	return r ? r : nvs_waits_call(each->waits, call, stream, context);
-}
-
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	return nvs_works_record(((struct each *)arg)->works, rec);
 }
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
@@ -184,13 +169,8 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nv
 	each->source = s;
 	each->works = nvs_works_new(s);
 	each->waits = each->works ? nvs_waits_new(s, each->works) : NULL;
-	*reader = (struct nvs_reader){.submitted = on_submitted,
-				      .op = on_op,
-				      .call = on_call,
-				      .record = on_record,
-				      .calls = true,
-				      .tallies = true,
-				      .arg = each};
+	*reader = nvs_works_reader(&each->works);
+	reader->call = on_call;
 	return each->waits ? 0 : -ENOMEM;
 }
 

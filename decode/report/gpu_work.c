@@ -542,3 +542,39 @@ const char *nvs_works_name(const struct nvs_works *w, const struct nvs_work *wor
 	}
 	return work->api ? work->api->name : "";
 }
+
+/* ---- a reader ---- */
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	return nvs_works_op(*(struct nvs_works **)arg, s, op);
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	return nvs_works_submitted(*(struct nvs_works **)arg, s, call);
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	uint32_t stream;
+	uint64_t context;
+
+	return nvs_works_call(*(struct nvs_works **)arg, call, &stream, &context);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_works_record(*(struct nvs_works **)arg, rec);
+}
+
+struct nvs_reader nvs_works_reader(struct nvs_works **works)
+{
+	return (struct nvs_reader){.submitted = on_submitted,
+				   .op = on_op,
+				   .call = on_call,
+				   .record = on_record,
+				   .calls = true,
+				   .tallies = true,
+				   .arg = works};
+}

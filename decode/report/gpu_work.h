@@ -68,6 +68,8 @@ int nvs_works_submitted(struct nvs_works *w, const struct nvs_submission *s,
 int nvs_works_call(struct nvs_works *w, const struct nvs_call *call, uint32_t *stream,
 		   uint64_t *context);
 int nvs_works_record(struct nvs_works *w, const struct nvs_rec *rec);
+/* A reader that does no more than that. WORKS is its arg, which may be the beginning of more. */
+struct nvs_reader nvs_works_reader(struct nvs_works **works);
 /* The trace has been read: times and places are put in. */
 int nvs_works_end(struct nvs_works *w);
 

@@ -48,8 +48,8 @@ struct state {
 };
 
 struct each {
+	struct nvs_works *works; /* first: nvs_works_reader() */
 	struct nvs_source *source;
-	struct nvs_works *works;
 };
 
 /* ---- columns ---- */
@@ -329,29 +329,6 @@ static int all_gpus(struct state *st, const struct each *each)
 
 /* ---- from the traces to the table ---- */
 
-static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	return nvs_works_op(((struct each *)arg)->works, s, op);
-}
-
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
-{
-	return nvs_works_submitted(((struct each *)arg)->works, s, call);
-}
-
-static int on_call(void *arg, const struct nvs_call *call)
-{
-	uint32_t stream;
-	uint64_t context;
-
-	return nvs_works_call(((struct each *)arg)->works, call, &stream, &context);
-}
-
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	return nvs_works_record(((struct each *)arg)->works, rec);
-}
-
 static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
 {
 	struct state *st = run->state;
@@ -363,13 +340,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nv
 	}
 	each->source = s;
 	each->works = nvs_works_new(s);
-	*reader = (struct nvs_reader){.submitted = on_submitted,
-				      .op = on_op,
-				      .call = on_call,
-				      .record = on_record,
-				      .calls = true,
-				      .tallies = true,
-				      .arg = each};
+	*reader = nvs_works_reader(&each->works);
 	return each->works ? 0 : -ENOMEM;
 }
 

@@ -253,19 +253,13 @@ int bench_check(FILE *out, const struct bench_figures *figures, const struct ben
 	uint32_t line = 0;
 
 	while (text < end && !wrong) {
-		const char *stop = memchr(text, '\n', (size_t)(end - text));
-		size_t n = (size_t)((stop ? stop : end) - text);
-		char *own = strndup(text, n);
+		char *own = bench_next_line(&text, end, &wrong);
 
-		if (!own)
-			probe_die("out of memory");
 		line++;
 		for (const char *p = own; *p && !wrong; p++)
 			if ((unsigned char)*p < ' ')
 				wrong = "no text";
-		if (strlen(own) != n || !stop)
-			wrong = "the file is cut, or no text";
-		else if (line == 1 && (strncmp(own, "# ", 2) || !strstr(own + 2, head)))
+		if (!wrong && line == 1 && (strncmp(own, "# ", 2) || !strstr(own + 2, head)))
 			wrong = "not a card that --card wrote";
 		else if (line == 1 && !wrong)
 			first_line(&c, own);
@@ -276,7 +270,6 @@ int bench_check(FILE *out, const struct bench_figures *figures, const struct ben
 				probe_die("out of memory");
 		} else if (!wrong && *own == '|' && !take_row(&c, own, bench))
 			wrong = "a row of figures that is broken";
-		text = stop ? stop + 1 : end;
 		free(own);
 	}
 	free(bench);

@@ -30,6 +30,8 @@ struct bench_saved { /* of one GPU */
 };
 struct bench_samples *bench_saved_add(struct bench_saved *saved, const struct bench *bench);
 void bench_saved_free(struct bench_saved *saved);
+/* The next line of what ends at END, to be freed; *WRONG, where it has no end or holds a zero. */
+char *bench_next_line(const char **text, const char *end, const char **wrong);
 void bench_save(FILE *f, const struct bench_saved *saved);
 /* SIZE bytes at TEXT, which may be anything. False: what is wrong stands in WHY, with the line. */
 bool bench_load(struct bench_saved *saved, const char *text, size_t size, char why[160]);

@@ -186,14 +186,15 @@ static void print_text(const struct bench_figures *f, const struct bench_saved *
 static void json_number(const char *key, double v)
 {
 	if (isfinite(v))
-		printf("\"%s\":%.9g", key, v);
+		printf(",\"%s\":%.9g", key, v);
 	else
-		printf("\"%s\":null", key);
+		printf(",\"%s\":null", key);
 }
 
-static void json_words(const char *key, const char *words)
+/* BEFORE: '{' of an object's first, ',' of others. */
+static void json_words(char before, const char *key, const char *words)
 {
-	printf("\"%s\":", key);
+	printf("%c\"%s\":", before, key);
 	probe_print_quoted(words);
 }
 
@@ -201,62 +202,48 @@ static void json_said(const char *key, const struct bench_said *said, uint32_t n
 {
 	printf("],\n\"%s\":[", key);
 	for (uint32_t i = 0; i < n; i++) {
-		printf("%s\n{", i ? "," : "");
-		json_words("benchmark", said[i].bench);
-		putchar(',');
-		json_words("text", said[i].text);
+		puts(i ? "," : "");
+		json_words('{', "benchmark", said[i].bench);
+		json_words(',', "text", said[i].text);
 		putchar('}');
 	}
 }
 
 static void print_json(const struct bench_figures *f)
 {
-	printf("{\"schema\":2,\"study\":\"bench\",");
-	json_words("gpu", f->gpu.name);
-	putchar(',');
-	json_words("driver", f->gpu.driver);
-	putchar(',');
-	json_words("date", f->gpu.date);
+	printf("{\"schema\":2,\"study\":\"bench\"");
+	json_words(',', "gpu", f->gpu.name);
+	json_words(',', "driver", f->gpu.driver);
+	json_words(',', "date", f->gpu.date);
 	printf(",\"rows\":[");
 	for (uint32_t i = 0; i < f->nfigure; i++) {
 		const struct bench_figure *r = &f->figure[i];
 
-		printf("%s\n{", i ? "," : "");
-		json_words("benchmark", r->bench);
-		putchar(',');
-		json_words("name", r->name);
-		putchar(',');
-		json_words("parameter", r->parameter);
-		putchar(',');
+		puts(i ? "," : "");
+		json_words('{', "benchmark", r->bench);
+		json_words(',', "name", r->name);
+		json_words(',', "parameter", r->parameter);
 		json_number("value", r->value);
-		putchar(',');
-		json_words("unit", r->unit);
-		putchar(',');
+		json_words(',', "unit", r->unit);
 		json_number("min", r->least);
-		putchar(',');
 		json_number("max", r->most);
-		putchar(',');
 		json_number("sm_mhz", r->sm_mhz);
-		printf(",\"below_boost\":%s,\"detail\":%s,",
+		printf(",\"below_boost\":%s,\"detail\":%s",
 		       bench_below_boost(&f->gpu, r->sm_mhz) ? "true" : "false",
 		       r->detail ? "true" : "false");
-		json_words("gpu", f->gpu.name);
+		json_words(',', "gpu", f->gpu.name);
 		putchar('}');
 	}
 	printf("],\n\"published\":[");
 	for (uint32_t i = 0; i < f->npublished; i++) {
 		const struct bench_published_figure *p = &f->published[i];
 
-		printf("%s\n{", i ? "," : "");
-		json_words("benchmark", p->bench);
-		putchar(',');
-		json_words("name", p->name);
-		putchar(',');
-		json_words("parameter", p->parameter);
-		putchar(',');
+		puts(i ? "," : "");
+		json_words('{', "benchmark", p->bench);
+		json_words(',', "name", p->name);
+		json_words(',', "parameter", p->parameter);
 		json_number("value", p->value);
-		putchar(',');
-		json_words("gpu", p->gpu);
+		json_words(',', "gpu", p->gpu);
 		putchar('}');
 	}
 	json_said("notes", f->note, f->nnote);

@@ -223,6 +223,20 @@ static bool plain(const char *line)
 	return true;
 }
 
+char *bench_next_line(const char **text, const char *end, const char **wrong)
+{
+	const char *stop = memchr(*text, '\n', (size_t)(end - *text));
+	size_t n = (size_t)((stop ? stop : end) - *text);
+	char *own = strndup(*text, n);
+
+	if (!own)
+		probe_die("out of memory");
+	if (strlen(own) != n || !stop)
+		*wrong = "the file is cut, or no text";
+	*text = stop ? stop + 1 : end;
+	return own;
+}
+
 bool bench_load(struct bench_saved *saved, const char *text, size_t size, char why[160])
 {
 	struct loading l = {saved, NULL, NULL, 0};
@@ -232,23 +246,16 @@ bool bench_load(struct bench_saved *saved, const char *text, size_t size, char w
 
 	*saved = (struct bench_saved){.n = 0};
 	while (text < end && !wrong && !ended) {
-		const char *stop = memchr(text, '\n', (size_t)(end - text));
-		size_t n = (size_t)((stop ? stop : end) - text);
-		char *own = strndup(text, n);
+		char *own = bench_next_line(&text, end, &wrong);
 
-		if (!own)
-			probe_die("out of memory");
 		line++;
 		ended = !strcmp(own, "end") && line > 1;
-		if (strlen(own) != n || !stop)
-			wrong = "the file is cut, or no text";
-		else if (line == 1)
+		if (line == 1 && !wrong)
 			wrong = strcmp(own, first_line) ? "not samples that --save wrote" : NULL;
-		else if (!ended)
+		else if (!ended && !wrong)
 			wrong = strncmp(own, "missing ", 8) && !plain(own)
 					? "signs that do not belong there"
 					: take_line(&l, own);
-		text = stop ? stop + 1 : end;
 		free(own);
 	}
 	if (!wrong && !ended)

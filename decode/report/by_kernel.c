@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --by-kernel: launches by function: direct ones, those of graphs that were captured or built of
- * nodes, the shapes they had, and what the direct ones submitted.
+ * nodes, the shapes they had, and what the direct ones submitted. One file, though a long one: a
+ * report is.
  */
 #include <errno.h>
 #include <stdlib.h>

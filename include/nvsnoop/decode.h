@@ -2,7 +2,8 @@
 /*
  * The decoder's public API: opens a trace with the spool beside it, checks every byte, and hands
  * out what a consumer asks for, in the order of the trace, while a model of the session is kept up.
- * calls.h has calls, launches and graphs, ops.h operations; both come with this header.
+ * calls.h has calls, launches and graphs, ops.h operations; both come with this header. It is long,
+ * since it is the manual of all that is left.
  *
  * Reading is streaming: a frame is unpacked into one reused buffer and what callbacks see points
  * into it, so memory does not grow with the trace. What a callback is given is valid until it

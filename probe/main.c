@@ -308,7 +308,7 @@ int main(int argc, char **argv)
 	argv[0] = (char *)"nvsnoop-probe";
 	given = read_options(&options, argc, argv);
 	if (optind == argc)
-		wrong("%s", "which study?");
+		wrong("%s", "no study is named");
 	while (study < studies + STUDIES && strcmp(argv[optind], study->name))
 		study++;
 	if (study == studies + STUDIES)

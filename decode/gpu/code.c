@@ -5,14 +5,6 @@
  */
 #include "decode/gpu/engine.h"
 
-void nvs_code_copied(struct nvs_ops_channel *c, uint8_t mode, uint64_t dst, uint64_t bytes)
-{
-	struct nvs_ops *ops = c->ops;
-	struct nvs_recent_copy *r = &ops->recent[++ops->clock % RECENT];
-
-	*r = (struct nvs_recent_copy){ops->clock, dst, bytes, c->tag, c->info.number, mode};
-}
-
 static uint32_t release_slot(uint64_t address)
 {
 	return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 52) % RELEASES;

@@ -256,44 +256,6 @@ void nvs_dispatch_run(void *arg, const struct nvs_pb_run *run)
 		words(c, run);
 }
 
-/*
- * An inline upload in the four headers in which drivers write it: they are most of all headers, so
- * they are taken together. How many dwords that were; 0: it is not written so, or there is more to
- * it, and the words have to be taken one by one.
- */
-static inline size_t upload(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *w,
-			    size_t n, uint64_t header)
-{
-	const struct nvs_roles *r = sub->roles;
-	uint32_t *s = sub->state, subch = *w & 0xe000, out, width, launch, count;
-
-	if (n < 10 || !s || w[3] != (r->upload[1] | subch) || w[6] != (r->upload[2] | subch) ||
-	    (w[8] & ~0x1fff0000u) != (r->upload[3] | subch))
-		return 0;
-	count = w[8] >> 16 & 0x1fff;
-	if (count > n - 9 || !w[4] || count != (w[4] - 1) / 4 + 1 || w[5] != 1 ||
-	    !nvs_reg_of(r, NVS_REG_DST_LAYOUT, w[7]) ||
-	    nvs_reg_of(r, NVS_REG_COMPLETION, w[7]) == 2 || sub->macro.open || sub->transfer.open)
-		return 0;
-	out = r->upload[0] & 0xfff;
-	width = r->upload[1] & 0xfff;
-	launch = r->upload[2] & 0xfff;
-	s[out] = w[1];
-	s[out + 1] = w[2];
-	s[width] = w[4];
-	s[width + 1] = w[5];
-	s[launch] = w[7];
-	s[launch + 1] = w[8 + count];
-	memset(nvs_dispatch_set(s) + out, 1, 2);
-	memset(nvs_dispatch_set(s) + width, 1, 2);
-	memset(nvs_dispatch_set(s) + launch, 1, 2);
-	nvs_inline_whole(c, sub,
-			 (uint64_t)nvs_reg_of(r, NVS_REG_OUT_HI, w[1]) << 32 |
-				 nvs_reg_of(r, NVS_REG_OUT_LO, w[2]),
-			 w[4], w + 9, header + 4 * 6);
-	return 9 + count;
-}
-
 size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
 {
 	size_t i = 0;
@@ -307,7 +269,7 @@ size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_
 		if (at < HOST_END / 4)
 			break;
 		if (word == sub->upload) {
-			size_t whole = upload(c, sub, data + i, n - i, header);
+			size_t whole = nvs_inline_upload(c, sub, data + i, n - i, header);
 
 			i += whole;
 			if (whole)

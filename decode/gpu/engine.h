@@ -166,7 +166,14 @@ void nvs_ops_flush(struct nvs_ops_channel *c); /* hands out what there is */
 
 /* ---- code.c ---- */
 
-void nvs_code_copied(struct nvs_ops_channel *c, uint8_t mode, uint64_t dst, uint64_t bytes);
+static inline void nvs_code_copied(struct nvs_ops_channel *c, uint8_t mode, uint64_t dst,
+				   uint64_t bytes)
+{
+	struct nvs_ops *ops = c->ops;
+	struct nvs_recent_copy *r = &ops->recent[++ops->clock % RECENT];
+
+	*r = (struct nvs_recent_copy){ops->clock, dst, bytes, c->tag, c->info.number, mode};
+}
 void nvs_code_released(struct nvs_ops_channel *c, uint64_t address);
 void nvs_code_acquired(struct nvs_ops_channel *c, uint64_t address);
 /* INSTRUCTIONS: those caches among others. */
@@ -200,9 +207,13 @@ void nvs_inline_start(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t
 		      uint64_t at);
 void nvs_inline_data(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *data,
 		     uint32_t n);
-/* A whole upload to pitch memory, of one line and without a release, at once. */
-void nvs_inline_whole(struct nvs_ops_channel *c, struct nvs_subch *sub, uint64_t address,
-		      uint32_t bytes, const uint32_t *data, uint64_t at);
+/*
+ * An inline upload in the four headers in which drivers write it: they are most of all headers, so
+ * they are taken together. How many dwords that were; 0: it is not written so, or there is more to
+ * it, and the words have to be taken one by one.
+ */
+size_t nvs_inline_upload(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *w,
+			 size_t n, uint64_t header);
 /* All bytes of the transfer have come, or a macro has brought them; DATA as they came, or NULL. */
 void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *data);
 /* A transfer that is still open will get no more. */

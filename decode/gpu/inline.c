@@ -118,8 +118,9 @@ void nvs_inline_data(struct nvs_ops_channel *c, struct nvs_subch *sub, const uin
 		nvs_inline_finish(c, sub, t->bytes == given ? data : NULL);
 }
 
-void nvs_inline_whole(struct nvs_ops_channel *c, struct nvs_subch *sub, uint64_t address,
-		      uint32_t bytes, const uint32_t *data, uint64_t at)
+/* To pitch memory, of one line and without a release, at once. */
+static void whole(struct nvs_ops_channel *c, struct nvs_subch *sub, uint64_t address,
+		  uint32_t bytes, const uint32_t *data, uint64_t at)
 {
 	struct nvs_op *op = nvs_ops_add(c, NVS_OP_COPY, nvs_subch_number(c, sub), at);
 
@@ -133,6 +134,39 @@ void nvs_inline_whole(struct nvs_ops_channel *c, struct nvs_subch *sub, uint64_t
 	nvs_memimage_write(c->ops->image, address, data, bytes);
 	nvs_code_copied(c, NVS_COPY_INLINE, address, bytes);
 	note_descriptor(c, sub, address, bytes, data, op);
+}
+
+size_t nvs_inline_upload(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *w,
+			 size_t n, uint64_t header)
+{
+	const struct nvs_roles *r = sub->roles;
+	uint32_t *s = sub->state, subch = *w & 0xe000, out, width, launch, count;
+
+	if (n < 10 || !s || w[3] != (r->upload[1] | subch) || w[6] != (r->upload[2] | subch) ||
+	    (w[8] & ~0x1fff0000u) != (r->upload[3] | subch))
+		return 0;
+	count = w[8] >> 16 & 0x1fff;
+	if (count > n - 9 || !w[4] || count != (w[4] - 1) / 4 + 1 || w[5] != 1 ||
+	    !nvs_reg_of(r, NVS_REG_DST_LAYOUT, w[7]) ||
+	    nvs_reg_of(r, NVS_REG_COMPLETION, w[7]) == 2 || sub->macro.open || sub->transfer.open)
+		return 0;
+	out = r->upload[0] & 0xfff;
+	width = r->upload[1] & 0xfff;
+	launch = r->upload[2] & 0xfff;
+	s[out] = w[1];
+	s[out + 1] = w[2];
+	s[width] = w[4];
+	s[width + 1] = w[5];
+	s[launch] = w[7];
+	s[launch + 1] = w[8 + count];
+	memset(nvs_dispatch_set(s) + out, 1, 2);
+	memset(nvs_dispatch_set(s) + width, 1, 2);
+	memset(nvs_dispatch_set(s) + launch, 1, 2);
+	whole(c, sub,
+	      (uint64_t)nvs_reg_of(r, NVS_REG_OUT_HI, w[1]) << 32 |
+		      nvs_reg_of(r, NVS_REG_OUT_LO, w[2]),
+	      w[4], w + 9, header + 4 * 6);
+	return 9 + count;
 }
 
 void nvs_inline_close(struct nvs_ops_channel *c, struct nvs_subch *sub)

@@ -59,7 +59,7 @@ static void settle_ranges(struct nvs_ranges *r)
 {
 	uint32_t n = 0;
 
-	if (!r->count)
+	if (r->count < 2)
 		return;
 	sort(r->list, r->count);
 	for (uint32_t i = 1; i < r->count; i++) {
@@ -71,7 +71,7 @@ static void settle_ranges(struct nvs_ranges *r)
 	r->count = n + 1;
 }
 
-static bool within(const struct nvs_ranges *r, uint64_t start, uint64_t bytes)
+static inline bool within(const struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 {
 	uint32_t lo = 0, hi = r->count;
 

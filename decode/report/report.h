@@ -203,6 +203,7 @@ struct nvs_source {
 	struct nvs_nvtx *counted; /* of the reading for all reports: a report may read once more */
 	struct nvs_timing *timing; /* for NVS_NEED_TIMING: settled before the second reading */
 	uint32_t later; /* what reports that are still to be printed need */
+	bool no_calls; /* and that has been said */
 };
 
 /* Opens the traces that O names and reads them as often as its reports need it, once or twice. 0 or

@@ -31,6 +31,30 @@ static void set_arch(struct nvs_cubin *cubin)
 					cubin->specific = a.value[0] == 1;
 }
 
+/* What is read section by section. */
+static bool is_read(const struct nvs_cubin_section *s)
+{
+	return s->data &&
+	       (s->type == SHT_PROGBITS || s->flags & SHF_EXECINSTR || s->type == SHT_RELA ||
+		s->type == SHT_REL || s->type == SECTION_INFO || s->type == SECTION_COMPAT);
+}
+
+/* Those that overlap are not what ptxas makes. A stranger's could name the same bytes so often that
+ * reading them takes minutes. */
+static bool overlap(const struct nvs_cubin *cubin, size_t size)
+{
+	struct nvs_cubin_section s;
+
+	for (uint32_t i = 0; nvs_cubin_section(cubin, i, &s); i++) {
+		if (!is_read(&s))
+			continue;
+		if (s.size > size)
+			return true;
+		size -= s.size;
+	}
+	return false;
+}
+
 int nvs_cubin_open(struct nvs_cubin *cubin, const void *data, size_t size)
 {
 	uint16_t machine;
@@ -38,6 +62,8 @@ int nvs_cubin_open(struct nvs_cubin *cubin, const void *data, size_t size)
 
 	if (!r && machine != NVS_SASS_ELF_CUDA)
 		return -EINVAL;
+	if (!r && overlap(cubin, size))
+		return -EBADMSG;
 	if (!r)
 		r = nvs_sass_elf_symbols(cubin);
 	if (!r)
@@ -70,6 +96,7 @@ bool nvs_cubin_attribute(const struct nvs_cubin_section *s, size_t *at,
 /* Of each section what belongs to it, by their sh_info. */
 struct of_section {
 	uint32_t info, shared, local, constant; /* sections, 0: none */
+	uint32_t first; /* the kernel of it whose attributes were read, and one */
 };
 
 static bool named(const struct nvs_cubin_section *s, const char *with)
@@ -196,8 +223,16 @@ static void shared_attributes(const struct nvs_cubin *cubin, const struct nvs_cu
 	}
 }
 
+static void copy_own(struct nvs_cubin_function *to, const struct nvs_cubin_function *from)
+{
+	to->parameters = from->parameters;
+	to->max_registers = from->max_registers;
+	to->barriers = from->barriers;
+	to->max_threads = from->max_threads;
+}
+
 static void fill(const struct nvs_cubin *cubin, struct nvs_cubin_functions *all,
-		 const struct of_section *of, const uint32_t *of_symbol)
+		 struct of_section *of, const uint32_t *of_symbol)
 {
 	struct nvs_cubin_function *f;
 	struct nvs_cubin_section s;
@@ -208,8 +243,14 @@ static void fill(const struct nvs_cubin *cubin, struct nvs_cubin_functions *all,
 		f->shared = section_size(cubin, of[f->section].shared);
 		f->local = section_size(cubin, of[f->section].local);
 		f->constant = section_size(cubin, of[f->section].constant);
-		if (f->info && f->kernel)
+		if (!f->info || !f->kernel)
+			continue;
+		/* Once: a stranger's may have as many kernels in a section as there is room for. */
+		if (of[f->section].first)
+			copy_own(f, all->function + of[f->section].first - 1);
+		else
 			own_attributes(cubin, f);
+		of[f->section].first = i + 1;
 	}
 	for (uint32_t i = 0; nvs_cubin_section(cubin, i, &s); i++)
 		if (info_section(&s) && !s.info)

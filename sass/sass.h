@@ -126,7 +126,8 @@ struct nvs_cubin {
 	size_t names_size, strings_size;
 };
 
-/* Takes it apart as far as its tables go: all of them lie within SIZE. */
+/* Takes it apart as far as its tables go: all of them lie within SIZE, and what is read of
+ * sections is no more than that. */
 int nvs_cubin_open(struct nvs_cubin *cubin, const void *data, size_t size);
 
 struct nvs_cubin_section {

@@ -58,22 +58,6 @@ static bool no_bytes(uint32_t type)
 	return false;
 }
 
-/* Sections that overlap are not what ptxas makes. A stranger's could name the same bytes so often
- * that reading them takes minutes. */
-static bool overlap(const struct nvs_cubin *c, size_t size)
-{
-	struct nvs_cubin_section s;
-
-	for (uint32_t i = 0; nvs_cubin_section(c, i, &s); i++) {
-		if (!s.data || no_bytes(s.type))
-			continue;
-		if (s.size > size)
-			return true;
-		size -= s.size;
-	}
-	return false;
-}
-
 int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size, struct nvs_arena *arena)
 {
 	r->data = nvs_arena_get(arena, size ? size : 1, 1);
@@ -84,8 +68,6 @@ int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size, stru
 	int err = nvs_cubin_open(&r->cubin, r->data, size);
 	if (err)
 		return err;
-	if (overlap(&r->cubin, size))
-		return -EBADMSG;
 	r->text = nvs_arena_get(arena, r->cubin.sections + 1, sizeof(*r->text));
 	r->text_size = nvs_arena_get(arena, r->cubin.sections + 1, sizeof(*r->text_size));
 	return r->text && r->text_size ? 0 : -ENOMEM;

@@ -24,4 +24,9 @@ static inline size_t nvs_below(const void *list, size_t n, size_t size, size_t o
 #define NVS_BELOW(list, n, field, key) \
 	nvs_below(list, n, sizeof(*(list)), offsetof(__typeof__(*(list)), field), key)
 
+/* Where to draw a line through N points, two at least: the last at or before KEY that has one
+ * behind it, or the first. */
+#define NVS_LINE_FROM(list, n, field, key) \
+	((list) + NVS_BELOW((list) + 1, (n)-2, field, (key) + ((key) != UINT64_MAX)))
+
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/search.h"
 
 #define MAX_GPUS 64u
 #define MAX_READINGS 4096u /* of a GPU; of more every second one is dropped */
@@ -100,22 +101,6 @@ void nvs_gpuclock_settle(struct nvs_gpuclock *k, const struct nvs_trace *trace)
 	}
 }
 
-/* The last at or before NS that has one behind it. */
-static const struct reading *pair(const struct readings *all, uint64_t ns)
-{
-	uint32_t from = 0, to = all->n - 1;
-
-	while (from + 1 < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (all->at[middle].ns <= ns)
-			from = middle;
-		else
-			to = middle;
-	}
-	return all->at + from;
-}
-
 static uint64_t apart(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
@@ -131,7 +116,7 @@ bool nvs_gpuclock_session(const struct nvs_gpuclock *k, uint32_t gpu, uint64_t n
 
 	if (!all || !all->n)
 		return false;
-	a = all->n > 1 ? pair(all, ns) : all->at;
+	a = all->n > 1 ? NVS_LINE_FROM(all->at, all->n, ns, ns) : all->at;
 	b = all->n > 1 ? a + 1 : a;
 	if (b != a)
 		rate = ((long double)b->host - a->host) / ((long double)b->ns - a->ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ticks of the session's clock to nanoseconds, through the calibration points of the trace. */
 #include <stdlib.h>
+#include "decode/base/search.h"
 #include "decode/trace/internal.h"
 
 #define MOST_NS (INT64_MAX / 2) /* since the start; so that two of them can be subtracted */
@@ -58,22 +59,6 @@ const struct nvs_clock_point *nvs_clock_points(const struct nvs_trace *t, uint32
 	return t->clock.points;
 }
 
-/* The pair of points to draw the line through: the last at or before TICKS and its successor. */
-static const struct nvs_clock_point *pair(const struct nvs_clock_table *c, uint64_t ticks)
-{
-	uint32_t lo = 0, hi = c->count - 1;
-
-	while (lo + 1 < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (c->points[mid].ticks <= ticks)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return c->points + lo;
-}
-
 static bool convert(const struct nvs_trace *t, uint64_t ticks, bool real, uint64_t *ns)
 {
 	const struct nvs_clock_table *c = &t->clock;
@@ -93,7 +78,7 @@ static bool convert(const struct nvs_trace *t, uint64_t ticks, bool real, uint64
 	}
 	if (c->count < 2)
 		return false;
-	p = pair(c, ticks);
+	p = NVS_LINE_FROM(c->points, c->count, ticks, ticks);
 	/* 64 bits of mantissa: as exact as the numbers. */
 	dt = (long double)p[1].ticks - p[0].ticks;
 	dn = real ? (long double)p[1].real_ns - p[0].real_ns

@@ -151,6 +151,7 @@ struct nvs_writer_signal {
 	_Atomic uint32_t wake; /* futex: set to 1 and woken when a buffer is half full */
 	_Atomic uint32_t confined; /* 1: the program has put on a sandbox since; only what it does
 				      itself is safe */
+	_Atomic uint32_t waiting; /* threads that wait for a buffer of their own */
 	_Atomic uint32_t full; /* 1: more buffers were wanted, and could not be made */
 	_Atomic uint32_t ended; /* 1: buffers are drained no more; records go to late() */
 	bool (*may_patch)(void); /* asked before code is changed; not in the trap. False: not now;

@@ -111,11 +111,13 @@ void nvs_writer_grow_live(struct nvs_writer *w)
 
 void nvs_writer_grow(struct nvs_writer *w)
 {
+	uint32_t waiting = atomic_load(&nvs_writer_signal.waiting);
+	uint32_t more = waiting > NVS_MORE_RINGS ? waiting : NVS_MORE_RINGS;
 	bool full = false;
 
-	if (nvs_buffer_sweep() < nvs_spool_rings(w->session, NVS_FREE_RINGS)) {
+	if (nvs_buffer_sweep() < waiting + nvs_spool_rings(w->session, NVS_FREE_RINGS)) {
 		nvs_watch_sandbox(w->session);
-		full = nvs_spool_grow(w->session, nvs_spool_rings(w->session, NVS_MORE_RINGS));
+		full = nvs_spool_grow(w->session, nvs_spool_rings(w->session, more));
 	}
 	atomic_store(&nvs_writer_signal.full, full);
 }

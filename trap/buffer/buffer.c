@@ -15,6 +15,7 @@
 #include "trap/low/poison.h"
 
 #define STALL_NS 1000000000ull /* a heartbeat that stands still for so long is dead */
+#define MOST_NAPS 100u /* 10 ms */
 
 static void wake_writer(void)
 {
@@ -151,12 +152,13 @@ static void own_slot(struct nvs_live_slot *slot, const char *name)
 	__atomic_store_n(&slot->generation, slot->generation + 1, __ATOMIC_RELEASE);
 }
 
-/* A buffer that a thread with our number left behind, a free one, or one of a dead thread. */
-static struct nvs_buffer *claim(uint32_t tid, uintptr_t sp, const stack_t *alternate)
+/* A buffer that a thread with our number left behind, a free one, or, where DEAD, one of a dead
+ * thread: the kernel is asked about each owner. */
+static struct nvs_buffer *claim(uint32_t tid, uintptr_t sp, const stack_t *alternate, bool dead)
 {
 	uint32_t n = nvs_buffer_count(), start = n ? tid % n : 0;
 
-	for (int pass = 0; pass < 3; pass++) {
+	for (int pass = 0; pass < 2 + dead; pass++) {
 		for (uint32_t k = 0; k < n; k++) {
 			struct nvs_buffer *buffer = nvs_buffer_at((start + k) % n);
 			uint64_t word = __atomic_load_n(owner_word(buffer->shared),
@@ -227,23 +229,29 @@ struct nvs_buffer *nvs_buffer_mine(void)
 		nvs_tls.tid = tid;
 		nvs_tls.thread = atomic_fetch_add(&nvs_process->next_thread, 1) + 1;
 	}
-	nvs_tls.buffer = buffer = claim(nvs_tls.tid, here(), NULL);
+	nvs_tls.buffer = buffer = claim(nvs_tls.tid, here(), NULL, true);
 	if (buffer)
 		begin_own(buffer);
 	return buffer;
 }
 
 /*
- * None is free: the writer makes more when it wakes. Waits for that, while it lives and could make
- * the last ones that it wanted, for at most 1 s from the last one made.
+ * None is free: the writer makes more when it wakes, and looks for dead owners. Waits for that,
+ * while it lives and could make the last ones that it wanted, for at most 1 s from the last one
+ * made. The more wait, the longer each sleeps in between, or they would keep the writer from it.
  */
 static struct nvs_buffer *claim_more(uint32_t tid, const stack_t *alternate)
 {
-	struct timespec nap = {0, 100000};
 	struct nvs_buffer *buffer = NULL;
-	uint32_t there = nvs_buffer_count();
+	uint32_t there = nvs_buffer_count(), naps;
 
-	for (uint32_t i = 0; i < 10000 && !buffer; i++) {
+	atomic_fetch_add(&nvs_writer_signal.waiting, 1);
+	for (uint32_t i = 0; i < 10000 && !buffer; i += naps) {
+		struct timespec nap = {0, 100000};
+
+		naps = atomic_load(&nvs_writer_signal.waiting);
+		naps = naps < MOST_NAPS ? naps : MOST_NAPS;
+		nap.tv_nsec *= naps;
 		if (nvs_buffer_count() != there) {
 			there = nvs_buffer_count();
 			i = 0;
@@ -254,8 +262,9 @@ static struct nvs_buffer *claim_more(uint32_t tid, const stack_t *alternate)
 		if (atomic_load(&nvs_writer_signal.full))
 			break;
 		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
-		buffer = claim(tid, here(), alternate);
+		buffer = claim(tid, here(), alternate, false);
 	}
+	atomic_fetch_sub(&nvs_writer_signal.waiting, 1);
 	return buffer;
 }
 
@@ -275,7 +284,7 @@ struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 		if (buffer)
 			begin_own(buffer);
 	} else if (nvs_buffer_in_use(buffer, activity->sp, alternate)) {
-		buffer = claim(nvs_tls.tid, activity->sp, alternate);
+		buffer = claim(nvs_tls.tid, activity->sp, alternate, true);
 	}
 	if (!buffer)
 		return NULL;

@@ -70,8 +70,6 @@ struct nvs_live_facts {
 int nvs_live_begin(const struct nvs_live_facts *facts);
 /* The trace that is written as well, "": none. */
 void nvs_live_trace(const char *path);
-/* Slot NUMBER, which nobody has yet; NULL: no room for it. Slot 0 is nobody's. */
-struct nvs_live_slot *nvs_live_slot(uint32_t number);
 /* There is to be room for so many slots. */
 void nvs_live_more_slots(uint32_t number);
 /* Ten times a second: by our own thread, and by the writer, whose descriptors are its own. */
@@ -85,6 +83,13 @@ void nvs_live_driver(const char *version);
 void nvs_live_executing(bool on);
 /* The last totals stand in it. */
 void nvs_live_end(void);
+
+/* ---- slots.c ---- */
+
+/* Slot NUMBER, which nobody has yet; NULL: no room for it. Slot 0 is nobody's. */
+struct nvs_live_slot *nvs_live_slot(uint32_t number);
+/* Takes them from threads that are gone, and counts in slot 0 what was rung for without one. */
+void nvs_live_look_at_slots(struct nvs_live_page *page);
 
 /* ---- rows.c; under no lock but their own ---- */
 

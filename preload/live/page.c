@@ -385,18 +385,6 @@ void nvs_live_trace(const char *path)
 	nvs_unlock(&saved);
 }
 
-struct nvs_live_slot *nvs_live_slot(uint32_t number)
-{
-	struct nvs_live_page *p = nvs_live_page();
-	struct nvs_live_table *t = p ? &p->head->tables[NVS_LIVE_SLOTS] : NULL;
-
-	if (!p || number >= __atomic_load_n(&p->ready[NVS_LIVE_SLOTS], __ATOMIC_ACQUIRE))
-		return NULL;
-	if (number >= t->used)
-		__atomic_store_n(&t->used, number + 1, __ATOMIC_RELEASE);
-	return (void *)(p->base + t->offset + (uint64_t)number * t->row_bytes);
-}
-
 void nvs_live_more_slots(uint32_t number)
 {
 	struct nvs_live_page *p = nvs_live_page();
@@ -455,13 +443,7 @@ void nvs_live_beat(void)
 
 	if (!p)
 		return;
-	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
-		const struct nvs_buffer *buffer = nvs_buffer_at(i);
-		uint32_t generation = buffer->live ? nvs_live_generation(buffer->live) : 0;
-
-		if (buffer->live && !__atomic_load_n(&buffer->shared->tid, __ATOMIC_ACQUIRE))
-			nvs_live_disown(buffer->live, generation);
-	}
+	nvs_live_look_at_slots(p);
 	set_clock(p);
 	__atomic_fetch_add(&p->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
@@ -491,6 +473,7 @@ void nvs_live_end(void)
 
 	if (!p)
 		return;
+	nvs_live_look_at_slots(p);
 	set_clock(p);
 	__atomic_store_n(&p->head->state, NVS_LIVE_ENDED, __ATOMIC_RELEASE);
 	if (!nvs_session_confined())

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "preload/trace/session.h"
+#include "preload/trace/writer.h"
 #include "preload/base/names.h"
 
 struct line {
@@ -209,9 +210,11 @@ static void add_result(struct line *l, const struct nvs_session *session,
 
 static void add_untraced(struct line *l, const struct nvs_outcome *o)
 {
-	add_number(l, o->skipped);
+	uint64_t counted = o->skipped + nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS);
+
+	add_number(l, counted);
 	add(l, " submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
-	    o->skipped == 1 ? "" : "s");
+	    counted == 1 ? "" : "s");
 }
 
 static void add_failure(struct line *l, const struct nvs_session *session)

@@ -9,6 +9,7 @@
  *                   exactly that; no figure goes back. hold: it stays until its input ends, for who
  *                   reads the page at its own time
  *   threads N       the same with threads that come and go, 8 at a time
+ *   crowd N         as many threads at once: what those without a slot of their own ring for counts
  *   kernels N       as many kernels, each launched once, by name
  *   weeks ROUNDS    channels, kernels, threads, memory: prints by how much memory has grown
  *   channels        rows of channels beside what the software GPU knows of them
@@ -163,6 +164,39 @@ static void run_threads(void *(*what)(void *), uint32_t n, uint32_t at_once)
 	pthread_join(onlooker, &looks);
 	EXPECT(looks, "nobody looked");
 	at_rest();
+}
+
+/* ---- more threads than there are slots ---- */
+
+static pthread_barrier_t all_rang;
+
+static void *ring_beside_all(void *arg)
+{
+	CK(cuCtxSetCurrent(context));
+	for (uint32_t i = 0; i < 3; i++)
+		one_round(NULL, i + 1);
+	pthread_barrier_wait(&all_rang);
+	return arg;
+}
+
+static void wait_for_beats(void);
+
+static void crowd(uint32_t n)
+{
+	pthread_t *t = calloc(n, sizeof(*t));
+	struct figures f;
+
+	pthread_barrier_init(&all_rang, NULL, n);
+	for (uint32_t i = 0; i < n; i++)
+		EXPECT(!pthread_create(&t[i], NULL, ring_beside_all, NULL), "no thread");
+	for (uint32_t i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	wait_for_beats();
+	f = read_page();
+	between("submissions", base.submissions + 3 * n, f.submissions, base.submissions + 3 * n);
+	printf("%u threads, %u slots, %llu submissions\n", n, rows(NVS_LIVE_SLOTS),
+	       (unsigned long long)f.submissions);
+	free(t);
 }
 
 /* ---- kernels ---- */
@@ -549,6 +583,8 @@ int main(int argc, char **argv)
 			until_input_ends();
 	} else if (!strcmp(what, "threads"))
 		run_threads(work_shortly, n, AT_ONCE);
+	else if (!strcmp(what, "crowd"))
+		crowd(n);
 	else if (!strcmp(what, "kernels"))
 		kernels(n);
 	else if (!strcmp(what, "weeks"))

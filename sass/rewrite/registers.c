@@ -4,55 +4,6 @@
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
-struct used {
-	struct nvs_sass_registers any; /* read or written anywhere */
-	uint64_t late[4]; /* vector registers that may be read when their thread is at its end */
-	struct nvs_function *unknown; /* that has an instruction which is not known; NULL: none */
-	uint32_t unknown_at;
-};
-
-bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use)
-{
-	struct nvs_sass_insn insn;
-
-	if (!nvs_sass_insn(fn->form, (const uint8_t *)fn->code, (size_t)fn->n * 16, i, &insn))
-		return false;
-	nvs_sass_insn_use(&insn, fn->form, use);
-	return use->known;
-}
-
-/* HGMMA's sources are waited for before its results are read; what only reads constants has none in
- * registers. */
-static bool reads_late(nvs_word w, const struct nvs_sass_insn_use *use)
-{
-	if (!use->late || nvs_get(w, 110, 6) != 63) /* the end waits for all barriers */
-		return false;
-	return nvs_op(w) != 0x1f0;
-}
-
-static void look(struct nvs_function *fn, struct used *u)
-{
-	for (uint32_t i = 0; i < fn->n; i++) {
-		struct nvs_sass_insn_use use;
-
-		if (!(fn->flags[i] & NVS_SEEN))
-			continue;
-		if (!nvs_use(fn, i, &use) && !u->unknown) {
-			u->unknown = fn;
-			u->unknown_at = i * 16;
-		}
-		u->any.uniform |= use.read.uniform | use.written.uniform;
-		u->any.predicate |= use.read.predicate | use.written.predicate;
-		u->any.uniform_predicate |= use.read.uniform_predicate |
-					    use.written.uniform_predicate;
-		for (int k = 0; k < 4; k++) {
-			u->any.vector[k] |= use.read.vector[k] | use.written.vector[k];
-			if (reads_late(fn->code[i], &use))
-				u->late[k] |= use.read.vector[k];
-		}
-	}
-}
-
 /* ---- predicates that are needed later ---- */
 
 static uint8_t live_behind(const struct nvs_function *fn, const uint8_t *live, uint32_t i,
@@ -137,7 +88,7 @@ struct choice {
 	struct nvs_function *const *fns;
 	uint32_t n;
 	struct nvs_function *fn; /* the first of these: what all have alike, and who reports */
-	struct used used;
+	struct nvs_used used;
 	uint64_t free; /* uniform registers */
 	uint32_t max_registers; /* least of setmaxnreg; 0: none */
 	/* As .nv.info has it, first that no code names, what the GPU gives all for it. */
@@ -176,20 +127,16 @@ static bool fits(const struct choice *c, uint32_t n)
 	return true;
 }
 
-static bool is_late(const struct choice *c, uint32_t r)
-{
-	return c->used.late[r / 64] >> (r % 64) & 1;
-}
-
-/* An even register and its successor, from *FROM on, that are dead where threads end. */
-static int dead_pair(const struct choice *c, uint32_t *from)
+/* An even register and its successor, from *FROM on, that are dead where threads end, and none of
+ * LATE. */
+static int dead_pair(const struct choice *c, const uint64_t *late, uint32_t *from)
 {
 	uint32_t top = c->base;
 
 	if (c->max_registers && c->max_registers < top + 2)
 		top = c->max_registers - 2;
 	for (uint32_t r = (*from + 1) & ~1u; r + 2 <= top; r += 2)
-		if (!is_late(c, r) && !is_late(c, r + 1)) {
+		if (!(late[r / 64] >> r % 64 & 3)) {
 			*from = r + 2;
 			return (int)r;
 		}
@@ -197,10 +144,20 @@ static int dead_pair(const struct choice *c, uint32_t *from)
 	return -1;
 }
 
+static bool dead_pairs(const struct choice *c, const uint64_t *late, int *pair[], unsigned n)
+{
+	uint32_t from = 0;
+
+	for (unsigned k = 0; k < n; k++)
+		if ((*pair[k] = dead_pair(c, late, &from)) < 0)
+			return false;
+	return true;
+}
+
 /* N pairs of vector registers for the end. */
 static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 {
-	uint32_t e = c->next + (c->next & 1), from = 0;
+	uint32_t e = c->next + (c->next & 1);
 	unsigned k;
 
 	if (!c->max_registers && e + 2 * n + 2 <= c->granted && e + 2 * n + 2 <= LIMIT) {
@@ -209,13 +166,14 @@ static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 		c->next = e;
 		return true;
 	}
-	for (k = 0; k < n; k++)
-		if ((*pair[k] = dead_pair(c, &from)) < 0)
-			break;
-	if (k == n)
+	if (dead_pairs(c, c->used.late, pair, n))
 		return true;
-	if (c->max_registers || !fits(c, e + 2 * n + 2))
-		return false;
+	if (c->max_registers || !fits(c, e + 2 * n + 2)) {
+		if (!dead_pairs(c, c->used.untold, pair, n))
+			return false;
+		nvs_used_tell(c->fns, c->n, &c->used);
+		return true;
+	}
 	for (k = 0; k < n; k++, e += 2)
 		*pair[k] = (int)e;
 	c->next = e;
@@ -391,7 +349,7 @@ static void gather(struct choice *c)
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct nvs_function *fn = c->fns[i];
 
-		look(fn, &c->used);
+		nvs_used_look(fn, &c->used);
 		c->count = fn->f->registers > c->count ? fn->f->registers : c->count;
 		if (fn->f->kernel && (!c->granted || granted(fn->f->registers) < c->granted))
 			c->granted = granted(fn->f->registers);

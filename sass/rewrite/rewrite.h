@@ -262,6 +262,29 @@ bool nvs_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
  * others. */
 bool nvs_returns_by_relocation(const struct nvs_function *fn, uint32_t call);
 
+/* ---- used.c: registers that are not free ---- */
+
+struct nvs_used {
+	struct nvs_sass_registers any; /* read or written anywhere */
+	/* Vector registers that may be read when their thread is at its end; those of them of which
+	 * no barrier can tell when they have been. */
+	uint64_t late[4], untold[4];
+	uint32_t sets[6]; /* instructions that set each barrier */
+	struct nvs_function *unknown; /* that has an instruction which is not known; NULL: none */
+	uint32_t unknown_at;
+};
+
+/* False: nothing is known of it. */
+bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use);
+/* Adds what FN uses. */
+void nvs_used_look(struct nvs_function *fn, struct nvs_used *used);
+/*
+ * Has what reads registers late tell by a barrier when it has: the end waits for all of them. The
+ * barrier is the one that is set least; who waits for it waits longer at most, also who waits until
+ * few of those that set it are left.
+ */
+void nvs_used_tell(struct nvs_function *const *fn, uint32_t n, const struct nvs_used *used);
+
 /* ---- registers.c ---- */
 
 struct nvs_homes {
@@ -277,8 +300,6 @@ struct nvs_homes {
 	uint32_t registers; /* count as it stands in .nv.info, new */
 };
 
-/* False: nothing is known of it. */
-bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use);
 /* One for the N functions that call each other. */
 int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_homes *homes);
 

@@ -54,8 +54,8 @@ static void waited(struct pipes *p, unsigned barriers)
 	}
 }
 
-/* Those of one kind end in order: who raises a barrier vouches for those before it that raise none.
- */
+/* Those of one kind end in order: who raises a barrier vouches for those before it whose results
+ * raise none, and for what those before it read, also where these raise one of their own. */
 static void vouched(struct pipes *p, unsigned wb, unsigned rb)
 {
 	unsigned wrote = wb == NONE ? 0 : 1u << wb, read = rb == NONE ? wrote : 1u << rb;
@@ -64,7 +64,7 @@ static void vouched(struct pipes *p, unsigned wb, unsigned rb)
 	{
 		if (p->load_by[i] & NOBODY)
 			p->load_by[i] |= wrote;
-		if (p->read_by[i] & NOBODY)
+		if (p->read_by[i])
 			p->read_by[i] |= read;
 	}
 }

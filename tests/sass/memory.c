@@ -4,11 +4,17 @@
 
 static const unsigned width_of[] = {1, 1, 2, 2, 4, 8, 16, 16};
 
+/* Turing's ST has what it stores in C's place, and the offset in all of B's. */
+static bool is_turing_st(const struct step *s)
+{
+	return s->op == 0x385;
+}
+
 static s64 offset24(struct step *s)
 {
 	s64 v = field(s, 40, 24);
 
-	return v - (v >> 23 << 24);
+	return is_turing_st(s) ? (s32)field(s, 32, 32) : v - (v >> 23 << 24);
 }
 
 /* Where SIZE bytes of global memory are, or NULL. */
@@ -99,7 +105,7 @@ static void load(struct step *s, unsigned lane, const unsigned char *p)
 static void store(struct step *s, unsigned lane, unsigned char *p)
 {
 	unsigned size = width_of[field(s, 73, 3)];
-	u32 v[4], d = field(s, 32, 8);
+	u32 v[4], d = field(s, is_turing_st(s) ? 64 : 32, 8);
 
 	if (!p)
 		return;

@@ -22,6 +22,10 @@ static const struct victim crowded[] = {
 #include "tests/sass/crowded.h"
 };
 
+static const struct victim full[] = {
+#include "tests/sass/full.h"
+};
+
 #undef KERNEL
 
 #define SET(file, victims, since)                                          \
@@ -33,6 +37,7 @@ const struct victim_set victim_sets[] = {
 	SET("kernels", victims, 75),
 	SET("apart", apart, 75),
 	SET("crowded", crowded, 90),
+	SET("full", full, 75),
 };
 
 const unsigned victim_set_count = sizeof(victim_sets) / sizeof(*victim_sets);

@@ -137,7 +137,8 @@ static const struct nvs_counted_kernel *kernel_of(const struct nvs_counted *c, c
 /* It calls by addresses that stand in its constants: its functions must stay where they are. */
 static bool stays(const struct victim *v, const struct nvs_count_options *o)
 {
-	return !strcmp(v->name, "pointer") && (o->place == NVS_COUNT_INLINE || o->skip_off);
+	return (!strcmp(v->name, "pointer") || !strcmp(v->name, "fullfn")) &&
+	       (o->place == NVS_COUNT_INLINE || o->skip_off);
 }
 
 /* Off predicates are counted at their instructions, which have to move; ELECT came with sm_90, and
@@ -394,7 +395,8 @@ static void architecture(struct arch *a)
 	open_arch(a);
 	places(&way);
 	if (a->gpu == a->arch) {
-		homes(&way);
+		if (strcmp(set->file, "full") != 0) /* there is one home for them */
+			homes(&way);
 		levels(&way);
 	}
 	if (!strcmp(set->file, "apart"))

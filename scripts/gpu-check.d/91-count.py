@@ -55,6 +55,17 @@ def check(suite, name):
     return row
 
 
+def counted_launches(suite, name, folder, kernels, launches):
+    """Adds kernels and launches of all traces there: those that count, and all."""
+    for trace in sorted(os.listdir(folder)):
+        out, _, _ = suite.run(f"{name}: --instructions", [suite.report, os.path.join(folder, trace), "--instructions",
+                                                          "--format=json", "-n", "0"])
+        for r in json.loads(out)["rows"] if out else []:
+            for total, n in ((kernels, 1), (launches, r["launches"] or 0)):
+                total[0] += n if r["warp_instructions"] is not None else 0
+                total[1] += n
+
+
 def of_programs(suite, name):
     """What real programs launch: how much of it counts, and that results are the same bit for bit."""
     row, kernels, launches = suite.row(name), [0, 0], [0, 0]
@@ -67,15 +78,28 @@ def of_programs(suite, name):
         if done[0] != plain[0] or done[2] != plain[2]:
             lines = [(a, b) for a, b in zip(plain[0].splitlines(), done[0].splitlines()) if a != b]
             row.wrong.append(f"{source}: exit {done[2]}, {len(lines)} lines differ: {lines[:1]}")
-        for trace in sorted(os.listdir(folder)):
-            out, _, _ = suite.run(f"{name}: --instructions", [suite.report, os.path.join(folder, trace), "--instructions",
-                                                              "--format=json", "-n", "0"])
-            for r in json.loads(out)["rows"] if out else []:
-                for total, n in ((kernels, 1), (launches, r["launches"] or 0)):
-                    total[0] += n if r["warp_instructions"] is not None else 0
-                    total[1] += n
+        counted_launches(suite, name, folder, kernels, launches)
     row.notes.append(f"{kernels[0]} of {kernels[1]} kernels count, which are {launches[0]} of {launches[1]} launches")
     if not kernels[1] or launches[0] < 0.98 * launches[1]:
+        row.wrong.append("too few")
+    return row
+
+
+def of_nccl(suite, name):
+    """NCCL's collectives, which use every register, by two ranks: results as without counting, and each kernel counts."""
+    row, kernels, launches = suite.row(name), [0, 0], [0, 0]
+    if importlib.util.find_spec("torch") is None:
+        return suite.skip(name, "there is no PyTorch")
+    argv, folder = [sys.executable, suite.source("nccl.py")], suite.folder(name)
+    plain = suite.run(f"{name}: plain", argv)
+    done = suite.run(name, argv, suite.preload(folder, "quiet,count=both"))
+    if done[0] != plain[0] or done[2] or not plain[0]:
+        lines = [(a, b) for a, b in zip(plain[0].splitlines(), done[0].splitlines()) if a != b]
+        row.wrong.append(f"exit {done[2]}, without {plain[2]}, {len(lines)} lines differ: {lines[:1]}")
+    counted_launches(suite, name, folder, kernels, launches)
+    row.notes.append(f"{len(plain[0].splitlines())} collectives; {kernels[0]} of {kernels[1]} kernels count, which are "
+                     f"{launches[0]} of {launches[1]} launches")
+    if not kernels[1] or kernels[0] < kernels[1]:
         row.wrong.append("too few")
     return row
 
@@ -132,5 +156,6 @@ def register(suite):
                           "-L" + os.path.join(suite.cuda, "lib64/stubs"), "-lcuda"])
     suite.check("instructions in green contexts", of_green_contexts, needs=("green",))
     suite.check("instructions of real programs", of_programs)
+    suite.check("instructions of NCCL", of_nccl)
     suite.check("instructions of real programs, times", times, alone=True)
     suite.check("instructions, counted by the kernels", check, needs=("counted",))

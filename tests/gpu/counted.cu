@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each kernel of tests/sass/kernels.cu once, in the way that is asked for: direct, captured, built,
+ * Each kernel of tests/sass/kernels.cu and full.cu once, in the way that is asked for: direct, captured, built,
  * child, conditional, updated. What it prints, a checksum a kernel, is the same for all of them, and
  * so is what the kernels have executed.
  */
 #include <cstring>
 #include "../sass/kernels.cu"
+#include "../sass/full.cu"
 #include "common.cuh"
 
 #define WORDS (1 << 18)
@@ -22,6 +23,7 @@ static const victim victims[] = {
 #define KERNEL(name, gx, gy, bx, by, shared, n, k) \
 	{#name, name, dim3(gx, gy), dim3(bx, by), shared, n, k},
 #include "../sass/kernels.h"
+#include "../sass/full.h"
 #undef KERNEL
 };
 

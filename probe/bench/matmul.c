@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "probe/bench/inside.h"
 #include "probe/bench/products.h"
 
 /* Values of cublas_api.h and library_types.h of CUDA 11 to 13. */
@@ -93,6 +94,7 @@ static const struct type {
 enum { TYPES = sizeof type / sizeof *type, LEAST = 1024, MOST = 16384 };
 #define AWAITED 2e-3 /* seconds of a sample */
 #define TOO_LONG 0.5
+#define REST_NS 1000000000ull
 
 static void *library(const char *stem)
 {
@@ -363,6 +365,21 @@ void bench_products_free(struct bench_run *run, struct bench_products *p)
 	free(p);
 }
 
+/*
+ * Waits until the SM clock is that of a GPU with little to do, a second at most; false: it is not.
+ * Products take the GPU to its power limit within some ms, and the clock that it is held down to
+ * then stays for a while: a sample would be of what ran before it.
+ */
+static bool rest(struct bench_run *run, struct bench_kernel *kernel, const struct type *t)
+{
+	uint64_t begin = probe_now();
+
+	while (probe_now() - begin < REST_NS && fill(run, kernel, 0, 0, t))
+		if (!bench_below_boost(bench_gpu(run), bench_mhz(run)))
+			return true;
+	return false;
+}
+
 /* False: larger ones would take too long, or fail too. */
 static bool sample(struct bench_run *run, const struct calls *c, struct bench_kernel *kernel,
 		   const struct type *t, uint32_t size)
@@ -372,6 +389,7 @@ static bool sample(struct bench_run *run, const struct calls *c, struct bench_ke
 	struct bench_series *series;
 	struct bench_point *point;
 	double seconds = NAN;
+	bool rested = true;
 	uint32_t n;
 
 	if (!memory)
@@ -389,6 +407,7 @@ static bool sample(struct bench_run *run, const struct calls *c, struct bench_ke
 	series = bench_series(bench_samples(run), t->name, "size", NULL, "Top/s");
 	point = bench_point(series, size, NAN);
 	for (int i = 0; i < BENCH_REPEATS; i++) {
+		rested = rested && rest(run, kernel, t);
 		seconds = seconds_of(c, t, memory, size, n);
 		if (!(seconds > 0) || !fill(run, kernel, memory, 0, t))
 			break;

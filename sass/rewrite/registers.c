@@ -83,6 +83,8 @@ static int enough_predicates(struct nvs_function *fn, const uint8_t *live)
 #define GRANULE 8u
 #define LIMIT 255u
 #define FILE_REGISTERS 65536u
+/* What each of a full SM's threads may have: up to here a register more keeps no warp out. */
+#define FULL (FILE_REGISTERS / 2048)
 
 struct choice {
 	struct nvs_function *const *fns;
@@ -158,6 +160,7 @@ static bool dead_pairs(const struct choice *c, const uint64_t *late, int *pair[]
 static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 {
 	uint32_t e = c->next + (c->next & 1);
+	bool more = !c->max_registers && fits(c, e + 2 * n + 2);
 	unsigned k;
 
 	if (!c->max_registers && e + 2 * n + 2 <= c->granted && e + 2 * n + 2 <= LIMIT) {
@@ -168,12 +171,13 @@ static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 	}
 	if (dead_pairs(c, c->used.late, pair, n))
 		return true;
-	if (c->max_registers || !fits(c, e + 2 * n + 2)) {
-		if (!dead_pairs(c, c->used.untold, pair, n))
-			return false;
+	/* More registers, if no warp is kept out by them or there is no other way. */
+	if (!(more && e + 2 * n + 2 <= FULL) && dead_pairs(c, c->used.untold, pair, n)) {
 		nvs_used_tell(c->fns, c->n, &c->used);
 		return true;
 	}
+	if (!more)
+		return false;
 	for (k = 0; k < n; k++, e += 2)
 		*pair[k] = (int)e;
 	c->next = e;
@@ -242,9 +246,6 @@ static bool uniform_homes(struct choice *c, struct nvs_homes *h, bool threads_to
 	h->wide = h->wide && (other >= 0 || !c->fn->options->warps);
 	return true;
 }
-
-/* What each of a full SM's threads may have: up to here a register more keeps no warp out. */
-#define FULL (FILE_REGISTERS / 2048)
 
 /* One register for a thread's sum; RAISE: even if fewer warps find room then. */
 static bool thread_home(struct choice *c, struct nvs_homes *h, bool raise)

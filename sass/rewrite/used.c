@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which registers functions use, and which of them may still be read when a thread is at its end. */
+/* Which registers functions use, and which of them may still be read when a thread is at its end.
+ */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
@@ -27,8 +28,8 @@ static bool reads_late(nvs_word w, const struct nvs_sass_insn_use *use)
 static bool can_tell(unsigned op)
 {
 	return (op >= 0x100 && op < 0x114 && op != 0x102) || (op >= 0x180 && op <= 0x18e) ||
-	       op == 0x03b || op == 0x044 || (op >= 0x1a2 && op <= 0x1a9 && op != 0x1a4 && op != 0x1a5) ||
-	       op == 0x1ae;
+	       op == 0x03b || op == 0x044 ||
+	       (op >= 0x1a2 && op <= 0x1a9 && op != 0x1a4 && op != 0x1a5) || op == 0x1ae;
 }
 
 static void look_at_barriers(nvs_word w, struct nvs_used *u)
@@ -80,8 +81,8 @@ void nvs_used_tell(struct nvs_function *const *fn, uint32_t n, const struct nvs_
 			nvs_word *w = &(*fn)->code[i];
 			struct nvs_sass_insn_use use;
 
-			if ((*fn)->flags[i] & NVS_SEEN && nvs_use(*fn, i, &use) && reads_late(*w, &use) &&
-			    can_tell(nvs_op(*w)))
+			if ((*fn)->flags[i] & NVS_SEEN && nvs_use(*fn, i, &use) &&
+			    reads_late(*w, &use) && can_tell(nvs_op(*w)))
 				*w = nvs_put(*w, 113, 3, barrier);
 		}
 }

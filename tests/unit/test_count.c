@@ -388,6 +388,40 @@ static void one_of_group(struct way *w)
 	only = NULL;
 }
 
+/* Registers of a kernel as the GPU gives them out, eight at a time. */
+static uint32_t registers_of(const void *data, size_t size, const char *name)
+{
+	struct nvs_cubin cubin;
+	struct nvs_cubin_functions f;
+	uint32_t n = 0;
+
+	EXPECT_EQ(nvs_cubin_open(&cubin, data, size), 0);
+	EXPECT_EQ(nvs_cubin_functions(&cubin, &nvs_sass_heap, &f), 0);
+	for (uint32_t i = 0; i < f.n; i++)
+		if (f.function[i].kernel && !strcmp(f.function[i].name, name))
+			n = (f.function[i].registers + 7) / 8 * 8;
+	nvs_cubin_functions_free(&f, &nvs_sass_heap);
+	return n;
+}
+
+/* Counting warps takes registers only where they keep none out: 32 a thread fill an SM. */
+static void as_many_warps(struct arch *a)
+{
+	struct nvs_count_options o = {.warps = true, .counters = counters};
+	struct nvs_counted counted;
+
+	EXPECT_EQ(nvs_count_rewrite(a->cubin, a->size, &a->words, &o, &nvs_sass_heap, &counted), 0);
+	for (unsigned i = 0; i < set->count; i++) {
+		const char *name = set->victims[i].name;
+		uint32_t before = registers_of(a->cubin, a->size, name);
+
+		if (victim_runs_on(&set->victims[i], a->arch))
+			EXPECT(registers_of(counted.cubin, counted.size, name) <=
+			       (before > 32 ? before : 32));
+	}
+	nvs_counted_free(&counted, &nvs_sass_heap);
+}
+
 static void architecture(struct arch *a)
 {
 	struct way way = {.arch = a};
@@ -405,6 +439,8 @@ static void architecture(struct arch *a)
 		wraps(a, false);
 		wraps(a, true);
 	}
+	if (a->arch == 90)
+		as_many_warps(a);
 	for (unsigned place = NVS_COUNT_INLINE; place <= NVS_COUNT_STUB; place++) {
 		if (a->arch != 90 || set != victim_sets)
 			break;

@@ -224,7 +224,11 @@ bool step_control(struct step *s)
 	case 0x118: /* NOP, YIELD, NANOSLEEP */
 	case 0x146:
 	case 0x15d:
-	case 0x1c8: /* USETMAXREG: nobody looks how many there are */
+		go_on(s);
+		return true;
+	case 0x1c8: /* USETMAXREG: nobody looks how many there are, and they are had at once */
+		s->uniform = true;
+		set_pred(s, 81, 0, true);
 		go_on(s);
 		return true;
 	case 0x11d:

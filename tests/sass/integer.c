@@ -94,7 +94,8 @@ static void lop3(struct step *s, unsigned l)
 
 static void plop3(struct step *s, unsigned l)
 {
-	u32 a = pred(s, 87, l), b = pred(s, 77, l), c = pred(s, 68, l);
+	u32 a = pred(s, 87, l), b = pred(s, 77, l);
+	u32 c = pred_of(s, s->uniform || bit(s, 67), 68, l);
 
 	set_pred(s, 81, l, lut(field(s, 64, 3) | field(s, 72, 5) << 3, -a, -b, -c) & 1);
 	set_pred(s, 84, l, lut(field(s, 16, 8), -a, -b, -c) & 1);

@@ -203,13 +203,19 @@ static inline void set64(struct step *s, u32 r, unsigned lane, u64 v)
 }
 
 /* The predicate whose number and negation stand in four bits from AT on. */
-static inline bool pred(const struct step *s, unsigned at, unsigned lane)
+/* Of either kind; UNIFORM: the warp's. */
+static inline bool pred_of(const struct step *s, bool uniform, unsigned at, unsigned lane)
 {
 	u32 p = field(s, at, 3);
 
 	if (p != PT)
-		note(s->uses->read, (s->uniform ? UP_AT : P_AT) + p);
-	return (s->uniform ? s->w->up[p] : s->w->p[p] >> lane & 1) != bit(s, at + 3);
+		note(s->uses->read, (uniform ? UP_AT : P_AT) + p);
+	return (uniform ? s->w->up[p] : s->w->p[p] >> lane & 1) != bit(s, at + 3);
+}
+
+static inline bool pred(const struct step *s, unsigned at, unsigned lane)
+{
+	return pred_of(s, s->uniform, at, lane);
 }
 
 static inline void set_pred(struct step *s, unsigned at, unsigned lane, bool v)

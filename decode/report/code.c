@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "decode/report/code.h"
+#include "decode/report/prose.h"
 
 #define FUNCTION(name, member)                                                     \
 	NVS_GET_KNOWN(struct nvs_code_row, name, r->function.member != UINT32_MAX, \
@@ -270,9 +271,11 @@ static int read_file(struct nvs_code *code, const char *path)
 /* ---- printing ---- */
 
 /* How long instructions stall, of all rows. */
-static void print_stalls(FILE *out, const struct nvs_code *code)
+static void print_stalls(struct nvs_out *out, const struct nvs_code *code)
 {
 	uint64_t stall[16] = {0}, all = 0;
+	char text[16 * 24 + 32];
+	int at = snprintf(text, sizeof(text), "stall cycles of all:");
 	const char *comma = "";
 
 	for (size_t i = 0; i < code->n; i++)
@@ -282,14 +285,15 @@ static void print_stalls(FILE *out, const struct nvs_code *code)
 		}
 	if (!all)
 		return;
-	fputs("stall cycles of all:", out);
 	for (unsigned k = 0; k < 16; k++) {
 		if (!stall[k])
 			continue;
-		fprintf(out, "%s %u %.1f %%", comma, k, 100.0 * (double)stall[k] / (double)all);
+		at += snprintf(text + at, sizeof(text) - (size_t)at,
+			       "%s %u" NVS_TIED "%.1f" NVS_TIED "%%", comma, k,
+			       100.0 * (double)stall[k] / (double)all);
 		comma = ",";
 	}
-	fputc('\n', out);
+	nvs_print_wrapped(out, text, 0);
 }
 
 static void print_others(FILE *out, const struct nvs_code *code)
@@ -314,7 +318,7 @@ static int print_rows(struct nvs_run *run, struct nvs_code *code)
 	r = nvs_table_print_array(run->out, &table, code->rows, code->n, sizeof(*code->rows), o);
 	if (r || o->format != NVS_FORMAT_TEXT)
 		return r;
-	print_stalls(run->out->file, code);
+	print_stalls(run->out, code);
 	print_others(run->out->file, code);
 	for (size_t i = 0; code->keep && i < code->n; i++) {
 		fputc('\n', run->out->file);

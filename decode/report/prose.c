@@ -8,7 +8,6 @@
 
 #define WIDTH 80 /* of a line; a narrower terminal has its own */
 #define LEAST_WIDTH 30
-#define TIED "\u00a0" /* a blank at which no line ends; printed as any other */
 
 /* What means nothing to a shell. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%^"
@@ -24,7 +23,7 @@ void nvs_say_count(FILE *f, uint64_t n, const char *one, const char *many)
 {
 	char text[32];
 
-	fprintf(f, "%s" TIED "%s", nvs_grouped(text, n), n == 1 ? one : many);
+	fprintf(f, "%s" NVS_TIED "%s", nvs_grouped(text, n), n == 1 ? one : many);
 }
 
 /* X in the unit that leaves it below a thousand, but in the last. */
@@ -37,13 +36,13 @@ static void say_scaled(FILE *f, double x, const char *const *units, int n, int d
 	for (; unit + 1 < n && x >= limit; unit++)
 		x /= 1000;
 	if (x >= 1000) {
-		fprintf(f, "%s" TIED "%s", nvs_grouped(text, (uint64_t)(x + 0.5)), units[unit]);
+		fprintf(f, "%s" NVS_TIED "%s", nvs_grouped(text, (uint64_t)(x + 0.5)), units[unit]);
 		return;
 	}
 	if (digits == 2 && x >= 100) /* 995 is told as 990 or 1000 */
 		x = (double)(unsigned)(x / 10 + 0.5) * 10;
 	places = digits - (x >= 99.95 ? 3 : x >= 9.995 ? 2 : 1);
-	fprintf(f, "%.*f" TIED "%s", places > 0 ? places : 0, x, units[unit]);
+	fprintf(f, "%.*f" NVS_TIED "%s", places > 0 ? places : 0, x, units[unit]);
 }
 
 void nvs_say_bytes(FILE *f, uint64_t bytes)
@@ -61,7 +60,7 @@ void nvs_say_ns(FILE *f, double ns, int digits)
 	static const char *const units[] = {"\u00b5s", "ms", "s"};
 
 	if (ns < 999.5)
-		fprintf(f, "%.0f" TIED "ns", ns);
+		fprintf(f, "%.0f" NVS_TIED "ns", ns);
 	else
 		say_scaled(f, ns / 1000, units, 3, digits);
 }
@@ -70,7 +69,7 @@ void nvs_say_share(FILE *f, double part, double whole)
 {
 	double share = whole > 0 ? 100 * part / whole : 0;
 
-	fprintf(f, share && share < 0.95 ? "%.1f" TIED "%%" : "%.0f" TIED "%%", share);
+	fprintf(f, share && share < 0.95 ? "%.1f" NVS_TIED "%%" : "%.0f" NVS_TIED "%%", share);
 }
 
 void nvs_say_text(FILE *f, const char *text, size_t width)
@@ -158,10 +157,10 @@ static void put_word(struct nvs_out *out, const char *text, size_t length)
 {
 	const char *end = text + length, *tie;
 
-	while ((tie = memmem(text, (size_t)(end - text), TIED, strlen(TIED)))) {
+	while ((tie = memmem(text, (size_t)(end - text), NVS_TIED, strlen(NVS_TIED)))) {
 		fwrite(text, 1, (size_t)(tie - text), out->file);
 		fputc(' ', out->file);
-		text = tie + strlen(TIED);
+		text = tie + strlen(NVS_TIED);
 	}
 	fwrite(text, 1, (size_t)(end - text), out->file);
 }

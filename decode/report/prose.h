@@ -27,6 +27,7 @@ void nvs_say_text(FILE *f, const char *text, size_t width);
  * what stands behind the = of an option. */
 void nvs_say_word(FILE *f, const char *text);
 void nvs_say_value(FILE *f, const char *text);
+#define NVS_TIED "\u00a0" /* a blank at which no line ends; printed as any other */
 /* Prints TEXT, which is safe, broken at blanks, though not between a number and its unit; INDENT
  * blanks stand before the lines that follow the first. */
 void nvs_print_wrapped(struct nvs_out *out, const char *text, int indent);

@@ -124,7 +124,8 @@ NVS_GET_REAL(struct nvs_kernel_row, warp_each, WARPS &&launches(r),
 	     (double)r->warp / (double)launches(r))
 NVS_GET_REAL(struct nvs_kernel_row, thread_each, THREADS &&launches(r),
 	     (double)r->thread / (double)launches(r))
-NVS_GET_REAL(struct nvs_kernel_row, warp_share, r->count_flags, r->warp_share * 100)
+NVS_GET_REAL(struct nvs_kernel_row, warp_share, r->count_flags && r->warp_share >= 0,
+	     r->warp_share * 100)
 NVS_GET_REAL(struct nvs_kernel_row, active, WARPS &&THREADS && r->warp,
 	     (double)r->thread / (double)r->warp)
 NVS_GET_COUNT(struct nvs_kernel_row, in_graphs, launches(r) - r->direct)
@@ -253,7 +254,12 @@ static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 	into->many |= from->many;
 	if (from->dynamic > into->dynamic)
 		into->dynamic = from->dynamic;
-	into->count_flags |= from->count_flags;
+	/* What counts in one trace alone is not all of it. */
+	into->count_missing |= from->count_missing |
+			       (into->count_flags && from->count_flags
+					? into->count_flags ^ from->count_flags
+					: 0);
+	into->count_flags = (into->count_flags | from->count_flags) & ~into->count_missing;
 	into->warp += from->warp;
 	into->thread += from->thread;
 	if (!into->reason && from->reason)
@@ -339,6 +345,7 @@ static void take_counts(struct nvs_kernels *k, struct nvs_kernel_row *row)
 	if (!counted)
 		return;
 	row->count_flags = counted->flags & ~counted->wrapped;
+	row->count_missing = counted->wrapped;
 	row->warp = counted->warp;
 	row->thread = counted->thread;
 	row->reason = counted->reason ? strdup(counted->reason) : NULL;
@@ -367,16 +374,21 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 
 static void set_count_shares(struct nvs_kernel_row **rows, size_t n)
 {
+	uint32_t known = NVS_COUNT_WARP | NVS_COUNT_THREAD;
 	uint64_t warp = 0, thread = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		warp += rows[i]->warp;
 		thread += rows[i]->thread;
+		if (rows[i]->count_flags | rows[i]->count_missing)
+			known &= rows[i]->count_flags;
 	}
 	for (size_t i = 0; i < n; i++)
-		rows[i]->warp_share = warp     ? (double)rows[i]->warp / (double)warp
-				      : thread ? (double)rows[i]->thread / (double)thread
-					       : 0;
+		rows[i]->warp_share = known & NVS_COUNT_WARP && warp
+					      ? (double)rows[i]->warp / (double)warp
+				      : known & NVS_COUNT_THREAD && thread
+					      ? (double)rows[i]->thread / (double)thread
+					      : -1;
 }
 
 static int print_table(struct nvs_run *run, struct nvs_table table)
@@ -468,7 +480,7 @@ static int print_instructions(struct nvs_run *run)
 		}
 	}
 	r = print_table(run,
-			(struct nvs_table)NVS_RUN_SUMS(run, count_columns, "warp_instructions"));
+			(struct nvs_table)NVS_RUN_SUMS(run, count_columns, "instructions_percent"));
 	if (!r && run->options->format == NVS_FORMAT_TEXT)
 		print_remarks(run);
 	return r;

@@ -33,13 +33,14 @@ struct nvs_kernel_row {
 	uint32_t *stacks; /* that it was launched from */
 	uint32_t nstacks, stacks_room;
 	struct nvs_times times;
-	/* Instructions that it has counted itself, where FLAGS (NVS_COUNT_*) say so */
-	uint32_t count_flags;
+	/* Instructions that it has counted itself, where FLAGS (NVS_COUNT_*) say so; of which parts
+	 * are missing */
+	uint32_t count_flags, count_missing;
 	uint64_t warp, thread;
 	uint32_t instructions; /* of its code; NVS_NONE: not known */
 	char *reason; /* why it does not count; NULL: it does, or nobody has asked */
 	char shapes[320];
-	double warp_share; /* of all instructions */
+	double warp_share; /* of all instructions; below 0: not known */
 	double share, most; /* of all launches, and of those of the kernel launched most */
 };
 

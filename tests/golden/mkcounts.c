@@ -34,6 +34,9 @@ static void tell_api(uint32_t api)
 	}
 }
 
+static bool wrapped; /* a warp of the second kernel has executed more than its sum holds */
+static uint32_t counted = NVS_COUNT_WARP | NVS_COUNT_THREAD;
+
 static void tell_kernel(enum kernel kernel, const char *name)
 {
 	size_t length = strlen(name);
@@ -43,7 +46,7 @@ static void tell_kernel(enum kernel kernel, const char *name)
 	rec->function = 0xf0 + kernel;
 	rec->length = (uint32_t)length;
 	memcpy(rec->name, name, length);
-	counter->rec.flags = NVS_COUNT_WARP | NVS_COUNT_THREAD;
+	counter->rec.flags = (uint16_t)counted;
 	counter->counter = kernel;
 	counter->length = (uint32_t)length;
 	memcpy(counter->text, name, length);
@@ -95,8 +98,6 @@ static void launch_graph(uint32_t thread, uint64_t begin, uint64_t end, uint64_t
 	call(GRAPH, thread, begin, end, 2, (uint64_t[]){exec, 0x51});
 }
 
-static bool wrapped; /* a warp of the second kernel has executed more than its sum holds */
-
 /* Behind the thread's latest call: so many instructions of warps for each kernel, 0: none. */
 static void reading(uint64_t time, uint32_t thread, enum nvs_count_cause cause, uint64_t add,
 		    uint64_t mul, uint64_t other)
@@ -114,7 +115,7 @@ static void reading(uint64_t time, uint32_t thread, enum nvs_count_cause cause, 
 			rec->counts[rec->ncounts++] = (struct nvs_count){
 				.counter = i,
 				.flags = wrapped && i == 1 ? NVS_COUNT_WARPS_WRAPPED : 0,
-				.warp = warp[i],
+				.warp = counted & NVS_COUNT_WARP ? warp[i] : 0,
 				.thread = 32 * warp[i],
 			};
 }
@@ -156,8 +157,10 @@ int main(int argc, char **argv)
 {
 	char path[4096];
 
-	MK_NEED(argc == 2 || (argc == 3 && !strcmp(argv[2], "wrapped")));
-	wrapped = argc == 3;
+	wrapped = argc == 3 && !strcmp(argv[2], "wrapped");
+	if (argc == 3 && !strcmp(argv[2], "threads"))
+		counted = NVS_COUNT_THREAD;
+	MK_NEED(argc == 2 || (argc == 3 && (wrapped || counted == NVS_COUNT_THREAD)));
 	snprintf(path, sizeof(path), "%s/counts.zst", argv[1]);
 	mk_open(&m, path);
 	for (uint32_t i = 0; i < APIS; i++)

@@ -66,7 +66,8 @@ static void lea(struct step *s, unsigned l)
 		v = a << shift;
 	}
 	v = term(v, bit(s, 72), bit(s, 74), &one);
-	sum = (u64)v + src_b(s, l) + one;
+	sum = (u64)v + term(src_b(s, l), neg_b(s), bit(s, 74), &one);
+	sum += one;
 	if (bit(s, 74))
 		sum += pred(s, 87, l);
 	set(s, rd(s), l, sum);

@@ -104,6 +104,16 @@ uint64_t victim_hash(const void *data, size_t size)
 	return h;
 }
 
+void victim_input(uint32_t in[VICTIM_WORDS])
+{
+	uint64_t x = 42;
+
+	for (unsigned i = 0; i < VICTIM_WORDS; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		in[i] = x >> 32;
+	}
+}
+
 int victim_run(const struct victim *v, const struct victim_run *run, struct interp_counts *counts,
 	       uint64_t *memory, char *why, size_t why_size)
 {
@@ -125,13 +135,9 @@ int victim_run(const struct victim *v, const struct victim_run *run, struct inte
 				       .from = run->from,
 				       .to = run->to,
 				       .seed = run->seed};
-	uint64_t x = 42;
 	int rc;
 
-	for (unsigned i = 0; i < VICTIM_WORDS; i++) {
-		x = x * 6364136223846793005u + 1442695040888963407u;
-		in[i] = x >> 32;
-	}
+	victim_input(in);
 	memset(out, 0, sizeof(out));
 	memcpy(launch.grid, v->grid, sizeof(v->grid));
 	memcpy(launch.block, v->block, sizeof(v->block));

@@ -16,7 +16,7 @@ struct victim {
 extern const struct victim victims[];
 extern const unsigned victim_count;
 
-/* Those, and others that no H200 has run yet: each set's cubins are FILE-sm_N.cubin. */
+/* Those, and others of which h200.txt says nothing: each set's cubins are FILE-sm_N.cubin. */
 struct victim_set {
 	const char *file;
 	const struct victim *victims;
@@ -53,7 +53,9 @@ struct victim_run {
 	unsigned from, to, seed;
 };
 
-/* Over the usual input. *MEMORY: FNV-1a of what it left. 0, or -1 and a sentence. */
+void victim_input(uint32_t in[VICTIM_WORDS]); /* what a is */
+
+/* Over that input. *MEMORY: FNV-1a of what it left. 0, or -1 and a sentence. */
 int victim_run(const struct victim *v, const struct victim_run *run, struct interp_counts *counts,
 	       uint64_t *memory, char *why, size_t why_size);
 

@@ -273,7 +273,22 @@ static void cards(void)
 			    "SM clock 1980 MHz, the card's 1980.\n"));
 	EXPECT(strstr(said, "L2, 60 MiB is 4545 GB/s, 7.2 % below the card's 4900 to 5100; "
 			    "SM clock 1400 MHz, the card's 1400.\n"));
-	EXPECT(strstr(said, "2 of 3 figures left their interval.\n"));
+	EXPECT(strstr(said, "2 of 3 figures left their interval (2 slower, 0 faster).\n"));
+	free(said);
+	bench_figures_free(&other);
+	figures_of(&other, &saved, 0.5);
+	other.figure[2].value = 90; /* %: neither */
+	said = said_of(&other, &saved, card, size, &status);
+	EXPECT(status == 1 &&
+	       strstr(said, "3 of 3 figures left their interval (0 slower, 2 faster).\n"));
+	EXPECT(!strstr(said, "The SM clock was"));
+	free(said);
+	bench_figures_free(&other);
+	figures_of(&other, &saved, 1);
+	other.figure[0].sm_mhz = other.figure[1].sm_mhz = 1200;
+	said = said_of(&other, &saved, card, size, &status);
+	EXPECT(status == 1 &&
+	       strstr(said, "The SM clock was 1200 MHz, the card's 1690 (medians)."));
 	free(said);
 	bench_figures_free(&other);
 	other = (struct bench_figures){.gpu = {.name = "NVIDIA Y"}};

@@ -162,10 +162,10 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		odd[i] = of_rest(series, 1, 2);
 		if (!isnan(even[i]))
 			bench_figure(figures, plans[i].name, "even X", "cycles/FFMA", even[i], NAN,
-				     NAN, NAN);
+				     NAN, bench_clock(series));
 		if (!isnan(odd[i]))
 			bench_figure(figures, plans[i].name, "odd X", "cycles/FFMA", odd[i], NAN,
-				     NAN, NAN);
+				     NAN, bench_clock(series));
 		if (series)
 			bench_picture(figures, "banks", "FFMA R6, RA, RB, RX", series, false,
 				      false);

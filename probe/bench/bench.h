@@ -85,6 +85,8 @@ void bench_missing(struct bench_samples *samples, const char *format, ...)
 double bench_median(const struct bench_point *point); /* NAN of none */
 double bench_least(const struct bench_point *point);
 double bench_most(const struct bench_point *point);
+/* The SM clock of a figure that several points make: the median of theirs. NAN: of none. */
+double bench_clock(const struct bench_series *series);
 
 /* ---- run.c: kernels ---- */
 

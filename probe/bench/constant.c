@@ -231,7 +231,7 @@ static void derive_replacement(const struct bench_series *series, const struct b
 	double whole = round(missed);
 
 	bench_figure(figures, "missed, one line too many", series->name, "lines", missed, NAN,
-		     lines, NAN);
+		     lines, bench_clock(series));
 	if (whole > 1 && whole < lines && fabs(missed - whole) < 0.2)
 		bench_note(figures,
 			   "One line of %d bytes too many misses %.0f of %.0f: sets of %.0f lines, "
@@ -253,11 +253,12 @@ static double derive_levels(const struct bench_series *series, struct bench_figu
 		if (!(p[i].value > 0))
 			return NAN;
 		snprintf(level, sizeof(level), "level %u", i + 1);
-		bench_figure(figures, level, series->name, "cycles", p[i].value, NAN, NAN, NAN);
+		bench_figure(figures, level, series->name, "cycles", p[i].value, NAN, NAN,
+			     bench_clock(series));
 		snprintf(level, sizeof(level), "level %u holds", i + 1);
 		if (i + 1 < n)
 			bench_figure(figures, level, series->name, "bytes", p[i].to, p[i].to,
-				     series->point[p[i].last + 1].x, NAN);
+				     series->point[p[i].last + 1].x, bench_clock(series));
 	}
 	if (n < 2)
 		return NAN;
@@ -285,7 +286,7 @@ static void derive_turns(const struct bench_series *series, double first, double
 	}
 	if (n) {
 		bench_figure(figures, "first pass behind other SMs'", "step 256", "cycles",
-			     code_middle(value, n), least, most, NAN);
+			     code_middle(value, n), least, most, bench_clock(series));
 		/* The first of those that share one goes to what is behind it. */
 		if (shared)
 			bench_note(figures, "%u SMs share %u caches of level 2.", n + 1,
@@ -320,7 +321,8 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	if (!words || !code_at(words, 1, NAN))
 		return;
 	bench_line(words, &slope, &intercept);
-	bench_figure(figures, "each further word of a warp", "", "cycles", slope, NAN, NAN, NAN);
+	bench_figure(figures, "each further word of a warp", "", "cycles", slope, NAN, NAN,
+		     bench_clock(words));
 	bench_picture(figures, "constant-words", "Latency of constants by words of a warp", words,
 		      false, false);
 }
@@ -435,7 +437,8 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 			      behind, false, false);
 	if (isnan(last))
 		return;
-	bench_figure(figures, "missed behind the longest code", "", "%", 100 * last, NAN, NAN, NAN);
+	bench_figure(figures, "missed behind the longest code", "", "%", 100 * last, NAN, NAN,
+		     bench_clock(behind));
 	if (isnan(from)) {
 		bench_note(figures,
 			   "No code up to %d KiB drove %d KiB of constants out: they share no "
@@ -444,9 +447,9 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 		return;
 	}
 	bench_figure(figures, "code that drives constants out", "10 %", "KiB", from / 1024, NAN,
-		     NAN, NAN);
+		     NAN, bench_clock(behind));
 	bench_figure(figures, "code that drives constants out", "90 %", "KiB", to / 1024, NAN, NAN,
-		     NAN);
+		     bench_clock(behind));
 	bench_note(figures,
 		   "Code and constants share a cache: %.0f KiB of code drive constants out.",
 		   from / 1024);

@@ -200,7 +200,8 @@ static void derive_stalls(const struct bench_series *series, const char *what,
 	if (none)
 		bench_figure_point(figures, "FFMA behind FFMA, stall 0", what, series, none);
 	bench_figure_point(figures, "FFMA behind FFMA, stall 1", what, series, one);
-	bench_figure(figures, "one cycle of stall more", what, "cycles", slope, NAN, NAN, NAN);
+	bench_figure(figures, "one cycle of stall more", what, "cycles", slope, NAN, NAN,
+		     bench_clock(series));
 	bench_picture(figures, "control", "FFMA by its stall", series, false, false);
 }
 
@@ -222,7 +223,7 @@ static void derive_yield(const struct bench_samples *samples, struct bench_figur
 		double middle = code_middle(more, n); /* which sorts them */
 
 		bench_figure(figures, "yield bit clear costs", "stalls 4 to 11", "cycles", middle,
-			     more[0], more[n - 1], NAN);
+			     more[0], more[n - 1], bench_clock(bench_find(samples, "switch")));
 	}
 }
 
@@ -248,9 +249,9 @@ static void derive_waits(const struct bench_series *series, struct bench_figures
 	if (nown < BARRIERS || nother < WAITS - BARRIERS)
 		return;
 	bench_figure(figures, "wait for a load's barrier", "its own", "cycles",
-		     code_middle(own, nown), least, NAN, NAN);
+		     code_middle(own, nown), least, NAN, bench_clock(series));
 	bench_figure(figures, "wait for a load's barrier", "another", "cycles",
-		     code_middle(other, nother), NAN, most, NAN);
+		     code_middle(other, nother), NAN, most, bench_clock(series));
 	if (least > 2 * most)
 		bench_note(figures, "Each of the barriers 0 to 5 is waited for alone: of 36 pairs "
 				    "the 6 of a load's own are long.");

@@ -145,12 +145,12 @@ static void derive_of(const struct bench_series *series, struct bench_figures *f
 			continue;
 		snprintf(level, sizeof(level), "level %u", i + 1);
 		bench_figure(figures, level, series->name, "cycles/instruction", plateau[i].value,
-			     NAN, NAN, NAN);
+			     NAN, NAN, bench_clock(series));
 		if (i + 1 == n)
 			continue;
 		snprintf(level, sizeof(level), "level %u holds", i + 1);
 		bench_figure(figures, level, series->name, "KiB", plateau[i].to / 1024,
-			     plateau[i].to / 1024, plateau[i + 1].from / 1024, NAN);
+			     plateau[i].to / 1024, plateau[i + 1].from / 1024, bench_clock(series));
 	}
 }
 

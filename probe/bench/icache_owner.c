@@ -12,6 +12,7 @@
 #include "probe/bench/timed.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
 	MOST = 512 << 10, /* bytes of the aggressor */
@@ -195,6 +196,7 @@ static double one(const struct bench_samples *samples, struct bench_figures *fig
 	const struct bench_series *series;
 	const struct bench_point *alone;
 	char name[48], size[24];
+	const char *told = name + strlen("victim of ");
 	double from;
 
 	name_of(name, kib, place);
@@ -202,7 +204,7 @@ static double one(const struct bench_samples *samples, struct bench_figures *fig
 	alone = code_at(series, 0, NAN);
 	if (!alone)
 		return NAN;
-	bench_figure_point(figures, name, "alone", series, alone);
+	bench_figure_point(figures, told, "alone", series, alone);
 	bench_detail(figures, true);
 	for (double bytes = LEAST; bytes <= MOST; bytes *= 2) {
 		const struct bench_point *p = code_at(series, bytes, NAN);
@@ -211,16 +213,16 @@ static double one(const struct bench_samples *samples, struct bench_figures *fig
 		snprintf(parameter, sizeof(parameter), "beside %s", chase_bytes(size, bytes));
 		if (!p)
 			continue;
-		bench_figure_point(figures, name, parameter, series, p);
+		bench_figure_point(figures, told, parameter, series, p);
 		bench_detail(figures, true);
 	}
 	bench_picture(figures, "icache-owner", "A victim's code beside an aggressor's", series,
 		      false, false);
 	from = slowed_from(series, alone);
-	snprintf(name, sizeof(name), "%u KiB of code is slowed by", kib);
+	snprintf(name, sizeof(name), "%u KiB of code slowed by", kib);
 	if (isfinite(from))
 		bench_figure(figures, name, whose[place - places], "KiB", from / 1024, from / 1024,
-			     from / 1024, NAN);
+			     from / 1024, bench_clock(series));
 	return from;
 }
 

@@ -118,6 +118,21 @@ double bench_most(const struct bench_point *point)
 	return v;
 }
 
+double bench_clock(const struct bench_series *series)
+{
+	double *mhz = malloc((series->n + 1) * sizeof(*mhz)), clock;
+	uint32_t n = 0;
+
+	if (!mhz)
+		probe_die("out of memory");
+	for (uint32_t i = 0; i < series->n; i++)
+		if (isfinite(series->point[i].sm_mhz))
+			mhz[n++] = series->point[i].sm_mhz;
+	clock = n ? probe_median(mhz, n) : NAN;
+	free(mhz);
+	return clock;
+}
+
 void bench_missing(struct bench_samples *samples, const char *format, ...)
 {
 	va_list ap;

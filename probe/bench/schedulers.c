@@ -130,7 +130,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		double middle = code_middle(value[k], of[k]); /* which sorts them */
 
 		bench_figure(figures, name[k], "two warps", "FLOP/cycle", middle, value[k][0],
-			     value[k][of[k] - 1], NAN);
+			     value[k][of[k] - 1], bench_clock(series));
 		bench_published(figures, name[k], "two warps", "T4", mean_of(t4, k));
 		bench_published(figures, name[k], "two warps", "V100", mean_of(v100, k));
 	}

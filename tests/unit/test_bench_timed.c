@@ -106,7 +106,7 @@ static void owner(unsigned same, unsigned other, unsigned sm)
 					   "victim of 8 KiB, other scheduler",
 					   "victim of 8 KiB, other SM"};
 	const unsigned from[] = {same, other, sm};
-	const char *slowed = "8 KiB of code is slowed by";
+	const char *slowed = "8 KiB of code slowed by";
 	struct bench_samples samples = {.bench = "icache-owner"};
 	struct bench_figures f = {.gpu = {.cc_major = 9}};
 
@@ -117,7 +117,7 @@ static void owner(unsigned same, unsigned other, unsigned sm)
 	/* One length beside which nothing was kept. */
 	bench_point(bench_series(&samples, name[0], "x", "y", "cycles"), 1 << 20, NAN);
 	bench_derive(&f, &bench_icache_owner, &samples);
-	EXPECT(fabs(figure(&f, name[0], "alone") - 1) < 0.03);
+	EXPECT(fabs(figure(&f, "8 KiB, same scheduler", "alone") - 1) < 0.03);
 	EXPECT(figure(&f, slowed, "own scheduler's") == same);
 	EXPECT(other ? figure(&f, slowed, "other scheduler's") == other
 		     : isnan(figure(&f, slowed, "other scheduler's")));
@@ -187,12 +187,18 @@ static void latencies(void)
 	put(&samples, "FADD", 0, NAN, 4, 0.01);
 	put(&samples, "FADD assembler", 0, NAN, 4, 0);
 	by_stall(&samples, "FADD by stall", 1, 0);
+	/* What was not measured is not known to be wrong. */
+	put(&samples, "FMUL", 0, NAN, 4, 0.01);
+	put(&samples, "FMUL assembler", 0, NAN, 4, 0);
+	for (int stall = 8; stall < 16; stall++)
+		put(&samples, "FMUL by stall", stall, NAN, 1, 0);
 	/* The second has no chain of its own. */
 	put(&samples, "ISETP+VOTE", 0, NAN, 17, 0.01);
 	bench_derive(&f, &bench_latencies, &samples);
 	EXPECT(fabs(figure(&f, "FFMA", "") - 4) < 0.04 && fabs(figure(&f, "FADD", "") - 4) < 0.04);
 	EXPECT(isnan(figure(&f, "FFMA", "last right stall")));
 	EXPECT(figure(&f, "IMAD", "last right stall") == 5); /* 2 was right by chance */
+	EXPECT(isnan(figure(&f, "FMUL", "last right stall")));
 	EXPECT(figure(&f, "IMAD", "assembler's stall") == 4);
 	EXPECT(fabs(figure(&f, "ISETP", "") - 13) < 0.3 && isnan(figure(&f, "ISETP+SEL", "")));
 	EXPECT(fabs(figure(&f, "ISETP+VOTE", "") - 17) < 0.2);

@@ -159,28 +159,22 @@ static bool dead_pairs(const struct choice *c, const uint64_t *late, int *pair[]
 /* N pairs of vector registers for the end. */
 static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 {
-	uint32_t e = c->next + (c->next & 1);
-	bool more = !c->max_registers && fits(c, e + 2 * n + 2);
-	unsigned k;
+	uint32_t first = c->next + (c->next & 1), count = first + 2 * n + 2;
+	bool room = !c->max_registers && count <= c->granted && count <= LIMIT;
+	bool more = !c->max_registers && fits(c, count);
 
-	if (!c->max_registers && e + 2 * n + 2 <= c->granted && e + 2 * n + 2 <= LIMIT) {
-		for (k = 0; k < n; k++, e += 2)
-			*pair[k] = (int)e;
-		c->next = e;
-		return true;
-	}
-	if (dead_pairs(c, c->used.late, pair, n))
+	if (!room && dead_pairs(c, c->used.late, pair, n))
 		return true;
 	/* More registers, if no warp is kept out by them or there is no other way. */
-	if (!(more && e + 2 * n + 2 <= FULL) && dead_pairs(c, c->used.untold, pair, n)) {
+	if (!room && !(more && count <= FULL) && dead_pairs(c, c->used.untold, pair, n)) {
 		nvs_used_tell(c->fns, c->n, &c->used);
 		return true;
 	}
-	if (!more)
+	if (!room && !more)
 		return false;
-	for (k = 0; k < n; k++, e += 2)
-		*pair[k] = (int)e;
-	c->next = e;
+	for (unsigned k = 0; k < n; k++)
+		*pair[k] = (int)(first + 2 * k);
+	c->next = first + 2 * n;
 	return true;
 }
 

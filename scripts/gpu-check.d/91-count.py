@@ -14,10 +14,18 @@ METRICS = ("smsp__sass_inst_executed.sum", "smsp__sass_thread_inst_executed.sum"
 CHANCE = {"tangled"}  # where warps meet again is the GPU's choice
 
 
-def counts(suite, name, trace):
+def rows_of(suite, name, trace):
     out, _, _ = suite.run(f"{name}: --instructions", [suite.report, trace, "--instructions", "--format=json", "-n", "0"])
-    rows = json.loads(out)["rows"] if out else []
-    return {r["mangled"]: (r["warp_instructions"], r["thread_instructions"]) for r in rows}
+    return json.loads(out)["rows"] if out else []
+
+
+def rows_in(suite, name, folder):
+    """Of all traces there."""
+    return [r for trace in sorted(os.listdir(folder)) for r in rows_of(suite, name, os.path.join(folder, trace))]
+
+
+def counts(suite, name, trace):
+    return {r["mangled"]: (r["warp_instructions"], r["thread_instructions"]) for r in rows_of(suite, name, trace)}
 
 
 def by_profiler(suite, name):
@@ -57,13 +65,10 @@ def check(suite, name):
 
 def counted_launches(suite, name, folder, kernels, launches):
     """Adds kernels and launches of all traces there: those that count, and all."""
-    for trace in sorted(os.listdir(folder)):
-        out, _, _ = suite.run(f"{name}: --instructions", [suite.report, os.path.join(folder, trace), "--instructions",
-                                                          "--format=json", "-n", "0"])
-        for r in json.loads(out)["rows"] if out else []:
-            for total, n in ((kernels, 1), (launches, r["launches"] or 0)):
-                total[0] += n if r["warp_instructions"] is not None else 0
-                total[1] += n
+    for r in rows_in(suite, name, folder):
+        for total, n in ((kernels, 1), (launches, r["launches"] or 0)):
+            total[0] += n if r["warp_instructions"] is not None else 0
+            total[1] += n
 
 
 def of_programs(suite, name):
@@ -111,13 +116,10 @@ def of_green_contexts(suite, name):
     done = suite.run(name, [suite.program("green")], suite.preload(folder, "quiet,count=warp"))
     if plain[2] or done[0] != plain[0] or done[2]:
         row.wrong.append(f"exit {done[2]}, {done[0]!r}, without {plain[0]!r}")
-    for trace in sorted(os.listdir(folder)):
-        out, _, _ = suite.run(f"{name}: --instructions", [suite.report, os.path.join(folder, trace), "--instructions",
-                                                          "--format=json", "-n", "0"])
-        for r in json.loads(out)["rows"] if out else []:
-            row.notes.append(f"{r['launches']} launches, {r['warp_instructions']} instructions")
-            if not r["launches"] or not r["warp_instructions"] or r["warp_instructions"] % r["launches"]:
-                row.wrong.append(f"{r['kernel']}: {r['warp_instructions']} instructions of {r['launches']} launches")
+    for r in rows_in(suite, name, folder):
+        row.notes.append(f"{r['launches']} launches, {r['warp_instructions']} instructions")
+        if not r["launches"] or not r["warp_instructions"] or r["warp_instructions"] % r["launches"]:
+            row.wrong.append(f"{r['kernel']}: {r['warp_instructions']} instructions of {r['launches']} launches")
     if not row.notes:
         row.wrong.append("nothing counts")
     return row

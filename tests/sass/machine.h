@@ -202,8 +202,7 @@ static inline void set64(struct step *s, u32 r, unsigned lane, u64 v)
 	set(s, r + 1, lane, v >> 32);
 }
 
-/* The predicate whose number and negation stand in four bits from AT on. */
-/* Of either kind; UNIFORM: the warp's. */
+/* The predicate whose number and negation stand in four bits from AT on; UNIFORM: the warp's. */
 static inline bool pred_of(const struct step *s, bool uniform, unsigned at, unsigned lane)
 {
 	u32 p = field(s, at, 3);

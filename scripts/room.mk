@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What a user types: demo, install, bundle, bench; and the checks of the project's own form.
 
-FAST_TESTS += scripts/check-rooms scripts/check-format scripts/check-exports scripts/check-trap scripts/check-docs
+FAST_TESTS += scripts/check-rooms scripts/trace-format scripts/check-format scripts/check-exports scripts/check-trap scripts/check-docs
 TESTS      += scripts/readme scripts/gpu-bench
 
 .PHONY: help demo bench

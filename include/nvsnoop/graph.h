@@ -16,13 +16,16 @@ extern "C" {
 enum nvs_graph_event {
 	NVS_GRAPH_INSTANTIATED = 1,
 	/*
-	 * By cuGraphExecUpdate: what the nodes do. They come in the order of those they replace, by
-	 * whose handles they are still named, and which stay switched off.
+	 * cuGraphExecUpdate: node i replaces what the executable graph's node i does. The handles
+	 * are those of the graph that was passed; the executable graph's nodes keep theirs, and
+	 * stay disabled if they were.
 	 */
 	NVS_GRAPH_UPDATED = 2,
-	NVS_GRAPH_NODE_SET = 3, /* the nodes given replace those of the same node handle */
-	NVS_GRAPH_CHILD_SET = 4, /* of the first node, a child graph, what is inside: the rest, as
-				    for an update */
+	/* New parameters of the node with this handle, whose parent is not repeated (0). Of type
+	 * 0xffffffff only NVS_NODE_DISABLED is meant. */
+	NVS_GRAPH_NODE_SET = 3,
+	/* The first node is a child graph node, the rest is what is inside now, as in an update */
+	NVS_GRAPH_CHILD_SET = 4,
 };
 
 #define NVS_GRAPH_LAST (1u << 0) /* rec.flags: the last record of this event */

@@ -15,7 +15,8 @@
  *
  * Order: records of one ring are in order of time. The writer merges rings by time so that a
  * record never comes before another one that happened before it (a channel's submissions are in
- * order; an object is seen before its use). Stacks and thread names may come after their first use.
+ * order; an object is seen before its use). Stacks, names, threads and
+ * kernels may come after their first use.
  *
  * One file, since it is the format: who reads or writes traces has all of it in one place.
  */
@@ -173,7 +174,7 @@ enum nvs_clock { NVS_CLOCK_MONOTONIC = 1, NVS_CLOCK_TSC = 2 };
 #define NVS_HDR_COUNTS (1u << 5)
 /* Recording is switched on and off (WINDOW records); the rest is NVS_GAP_CHOICE */
 #define NVS_HDR_TRIGGER (1u << 6)
-/* The last so many bytes are kept: the trace may begin in the middle, with a SEGMENT record */
+/* The last so many bytes are kept: the trace may begin in the middle, with a PART record */
 #define NVS_HDR_KEEP_LAST (1u << 7)
 
 struct nvs_rec_header {

@@ -357,23 +357,29 @@ static void find_kin(struct nvs_diff_state *st, struct nvs_diff_side *side)
 	}
 }
 
-/* What came of the submissions of a trace, to the rows they belong to. */
-static void tell_rows(struct nvs_diff_state *st, int which)
+/*
+ * Adds what came of the submissions of a trace to their rows. A pair counts once in each row that
+ * either of the two belongs to: they may have been submitted from different call sites.
+ */
+static void count_in_rows(struct nvs_diff_state *st, int which)
 {
-	const struct nvs_diff_side *side = st->side + which;
+	const struct nvs_diff_side *side = st->side + which, *other = st->side + !which;
 
 	for (uint32_t i = 0; i < side->n; i++) {
 		const struct nvs_diff_submission *s = side->list + i;
-		const struct who *who = st->who.row[s->who - 1];
+		const struct who *who = st->who.row[s->who - 1], *mates = NULL;
 		bool alone = s->mate == NVS_ALIGN_NONE;
 
 		if (!alone && s->how == NVS_DIFF_SAME)
 			continue;
+		if (!alone && which)
+			mates = st->who.row[other->list[s->mate].who - 1];
 		st->alone[which] += alone;
-		nvs_diff_tell(st, 0, which, s);
+		nvs_diff_tell(st, 0, which, s, !which);
 		for (int k = 0; k < NVS_DIFF_KINDS; k++)
 			if (who->row[k])
-				nvs_diff_tell(st, who->row[k], which, s);
+				nvs_diff_tell(st, who->row[k], which, s,
+					      !mates || mates->row[k] != who->row[k]);
 	}
 }
 
@@ -388,7 +394,7 @@ static int print(struct nvs_run *run)
 		find_kin(st, st->side + k);
 	r = nvs_diff_match(st->side, &st->unordered);
 	for (int k = 0; k < 2 && !r; k++)
-		tell_rows(st, k);
+		count_in_rows(st, k);
 	return r ? r : nvs_diff_rows_print(run, st);
 }
 

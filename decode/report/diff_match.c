@@ -190,13 +190,34 @@ static void lift(struct half *h, const struct thread *t, uint32_t by)
 			h->mate[i] += by;
 }
 
+/*
+ * Of several alignments that are equally good, nvs_align() takes one that depends on which sequence
+ * it is given first. That must not be the order of the command line, or --diff A B and --diff B A
+ * would disagree about which submission has moved: it is decided by where the threads first differ.
+ */
+static bool is_second_first(const struct half h[2], const struct thread *a, const struct thread *b)
+{
+	const struct nvs_diff_submission *x, *y;
+
+	for (uint32_t i = 0; i < a->n && i < b->n; i++) {
+		if (h[0].kind[a->first + i] == h[1].kind[b->first + i])
+			continue;
+		x = h[0].side->list + h[0].order[a->first + i];
+		y = h[1].side->list + h[1].order[b->first + i];
+		return x->bytes != y->bytes ? x->bytes < y->bytes : x->methods < y->methods;
+	}
+	return a->n < b->n;
+}
+
 static int match_threads(struct half h[2], const struct thread *a, const struct thread *b,
 			 uint32_t *unordered)
 {
 	uint32_t *mate_a = h[0].mate + a->first, *mate_b = h[1].mate + b->first;
 	const uint64_t *kind_a = h[0].kind + a->first, *kind_b = h[1].kind + b->first;
 	bool ordered;
-	int r = nvs_align(kind_a, a->n, kind_b, b->n, mate_a, mate_b, &ordered);
+	int r = is_second_first(h, a, b)
+			? nvs_align(kind_b, b->n, kind_a, a->n, mate_b, mate_a, &ordered)
+			: nvs_align(kind_a, a->n, kind_b, b->n, mate_a, mate_b, &ordered);
 
 	*unordered += !ordered;
 	if (r)

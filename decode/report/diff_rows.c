@@ -101,24 +101,29 @@ void nvs_diff_add(struct nvs_diff_count *into, const struct nvs_diff_count *from
 }
 
 void nvs_diff_tell(struct nvs_diff_state *st, uint64_t place, int which,
-		   const struct nvs_diff_submission *s)
+		   const struct nvs_diff_submission *s, bool new_pair)
 {
 	struct nvs_diff_row *row = row_at(st, place);
+	const struct nvs_diff_submission *mate;
 
-	if (s->mate != NVS_ALIGN_NONE && s->how == NVS_DIFF_TIMED) {
+	if (s->mate == NVS_ALIGN_NONE)
+		return;
+	if (s->how == NVS_DIFF_TIMED) {
 		row->of[which].timed++;
 		row->of[which].timed_bytes += s->bytes;
 		row->of[which].bytes -= s->bytes;
 		row->of[which].methods -= s->methods;
 	}
-	/* A pair is told once, where the first trace has it. */
-	if (s->mate == NVS_ALIGN_NONE || which)
+	if (!new_pair)
 		return;
 	row->moved += s->how == NVS_DIFF_MOVED;
 	row->changed += s->how == NVS_DIFF_CHANGED;
-	if (s->how == NVS_DIFF_CHANGED && !row->first[0]) {
-		row->first[0] = s->number + 1;
-		row->first[1] = st->side[1].list[s->mate].number + 1;
+	mate = st->side[!which].list + s->mate;
+	if (s->how == NVS_DIFF_CHANGED &&
+	    (!row->first[0] ||
+	     (uint64_t)s->number + mate->number + 2 < (uint64_t)row->first[0] + row->first[1])) {
+		row->first[which] = s->number + 1;
+		row->first[!which] = mate->number + 1;
 	}
 }
 

@@ -47,7 +47,7 @@ struct nvs_diff_count *nvs_diff_count(struct nvs_diff_each *e, uint64_t row);
 void nvs_diff_add(struct nvs_diff_count *into, const struct nvs_diff_count *from);
 /* S, of trace WHICH, changed, moved or stands alone. */
 void nvs_diff_tell(struct nvs_diff_state *st, uint64_t row, int which,
-		   const struct nvs_diff_submission *s);
+		   const struct nvs_diff_submission *s, bool new_pair);
 int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st);
 
 extern const struct nvs_column nvs_diff_columns[];

@@ -55,7 +55,10 @@ static void say_run(struct nvs_telling *t)
 	}
 	fputs(") ran", t->f);
 	if (nvs_story_ran(t->story, &ns)) {
-		fputs(" for ", t->f);
+		/* What the trace has lost at its end is not known to be the end of the run. */
+		bool cut = s->end == NVS_END_DAMAGED || (s->end == NVS_END_CRASH && !s->spool_read);
+
+		fputs(cut ? " for at least " : " for ", t->f);
 		nvs_say_ns(t->f, (double)ns, 3);
 	}
 	say_gpus(t);
@@ -72,7 +75,7 @@ static void say_end(struct nvs_telling *t)
 	static const char *const ends[] = {
 		[NVS_END_ORDERLY] = "It ended in order",
 		[NVS_END_CRASH] = "It was killed or crashed, or runs on where that cannot be seen",
-		[NVS_END_DAMAGED] = "The trace is damaged, and read up to there",
+		[NVS_END_DAMAGED] = "The trace is damaged or cut off, and was read up to that point",
 		[NVS_END_RUNNING] = "It is still running",
 	};
 	const struct nvs_session *s = nvs_story_session(t->story);

@@ -36,8 +36,7 @@ static bool is_runtime(const struct nvs_trace_module *m)
 	return m && starts(nvs_symbols_file(m), "libcudart");
 }
 
-/* What lies between the driver and the program. */
-static bool is_between(const struct nvs_trace_module *m)
+bool nvs_module_is_between(const struct nvs_trace_module *m)
 {
 	return m && (is_driver(m) || is_runtime(m) || nvs_symbols_own(m) ||
 		     starts(nvs_symbols_file(m), "libnvidia-"));
@@ -203,7 +202,7 @@ static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite 
 	uint64_t offset = 0;
 	const char *name;
 
-	while (frame < w->n && is_between(w->module[frame]))
+	while (frame < w->n && nvs_module_is_between(w->module[frame]))
 		frame++;
 	if (frame >= w->n)
 		return;

@@ -147,6 +147,8 @@ bool nvs_symbols_path(char *dst, size_t room, const struct nvs_trace *t,
 		      const struct nvs_trace_module *module);
 /* The library that recorded the trace. */
 bool nvs_symbols_own(const struct nvs_trace_module *module);
+/* Is it between the driver and the program: libcuda, libcudart, libnvidia-*, our own library? */
+bool nvs_module_is_between(const struct nvs_trace_module *module);
 void nvs_callsites_free(struct nvs_trace *t);
 
 struct nvs_trace {

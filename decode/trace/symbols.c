@@ -203,7 +203,9 @@ static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_
 	if (!nvs_symbols_path(path, sizeof(path), t, m))
 		return;
 	if (!nvs_elf_open(&mod->file, path)) {
-		note(t, m, path, "cannot be read; its addresses stay without names");
+		/* The driver and its runtime export few names, and no foreign trace finds them. */
+		if (!nvs_module_is_between(m))
+			note(t, m, path, "cannot be read; its addresses stay without names");
 	} else if (!nvs_elf_is(&mod->file, m)) {
 		note(t, m, path,
 		     "is not the file that was traced (its build-id differs); "

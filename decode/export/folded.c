@@ -59,8 +59,8 @@ static int print(struct nvs_run *run)
 			continue;
 		nvs_frame_fold(out, run->state, list.frame[i]);
 		fprintf(out->file, " %" PRIu64 "\n", n);
+		out->told++;
 	}
-	out->told += list.n;
 	if (list.shown < list.n)
 		fprintf(stderr, "nvsnoop-report: %zu more stacks; -n 0 gives all\n",
 			list.n - list.shown);

@@ -339,7 +339,7 @@ static int begin_sites(struct nvs_run *run, struct nvs_source *s, void *arg,
 	return begin(run, s, arg, reader);
 }
 
-/* Without columns of calls, where there are none. */
+/* Without columns of calls. */
 static int print_cells(struct nvs_run *run, struct nvs_table *table, bool sites,
 		       const struct nvs_options_report *o)
 {
@@ -376,9 +376,10 @@ static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites
 	return r;
 }
 
-static bool has_calls(const struct nvs_run *run)
+/* A table leaves the columns of calls out if the traces hold none; keys are always the same. */
+static bool shows_calls(const struct nvs_run *run)
 {
-	bool called = false;
+	bool called = run->options->format != NVS_FORMAT_TEXT;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		called |= nvs_reading_saw(run->sources[i].first, NVS_REC_CALL);
@@ -392,7 +393,7 @@ static int print_by_api(struct nvs_run *run)
 	const struct nvs_options_report *o = run->options;
 	int r;
 
-	if (!has_calls(run))
+	if (!shows_calls(run))
 		return print_cells(run, &table, false, o);
 	r = print_called(run, &called, false);
 	if (!r && o->format == NVS_FORMAT_TEXT && !o->api.n && !o->thread.n &&
@@ -406,7 +407,7 @@ static int print_by_callsite(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_SUMS(run, site_columns, "submissions");
 	struct nvs_table called = NVS_RUN_SUMS(run, called_site_columns, "submissions");
 
-	return has_calls(run) ? print_called(run, &called, true)
+	return shows_calls(run) ? print_called(run, &called, true)
 			      : print_cells(run, &table, true, run->options);
 }
 

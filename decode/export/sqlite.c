@@ -21,7 +21,8 @@ struct state {
 
 /*
  * As Nsight Systems numbers things: event class 1 is the driver's API, type 59 a range that is
- * pushed, 60 one that is started, 34 a mark; a thread is known by process and tid in one number.
+ * pushed, 60 one that is started, 34 a mark, 75 a domain with its name; a thread is known by process
+ * and tid in one number.
  */
 static const char *const nsys[] = {
 	"CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT)",
@@ -33,6 +34,7 @@ static const char *const nsys[] = {
 	" UNION SELECT base_name FROM NVSNOOP_LAUNCH WHERE base_name NOT NULL"
 	" UNION SELECT mangled FROM NVSNOOP_LAUNCH WHERE mangled NOT NULL"
 	" UNION SELECT \"range\" FROM NVSNOOP_RANGE WHERE \"range\" NOT NULL"
+	" UNION SELECT domain FROM NVSNOOP_RANGE WHERE domain_id > 0 AND domain NOT NULL"
 	" UNION SELECT name FROM NVSNOOP_THREAD WHERE name NOT NULL"
 	" UNION SELECT symbol FROM NVSNOOP_FRAME WHERE symbol NOT NULL"
 	" UNION SELECT module FROM NVSNOOP_FRAME WHERE module NOT NULL",
@@ -46,6 +48,12 @@ static const char *const nsys[] = {
 	" WHERE t.tid NOT NULL",
 	"CREATE TABLE TARGET_INFO_GPU (id INTEGER NOT NULL, name TEXT, uuid TEXT)",
 	"INSERT INTO TARGET_INFO_GPU SELECT DISTINCT gpu, name, uuid FROM NVSNOOP_GPU",
+	"CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT,"
+	" localTime TEXT)",
+	"INSERT INTO TARGET_INFO_SESSION_START_TIME SELECT ns,"
+	" strftime('%Y-%m-%d %H:%M:%S', ns / 1000000000, 'unixepoch'), NULL FROM"
+	" (SELECT started_ns - offset_ns AS ns FROM NVSNOOP_PROCESS WHERE started_ns NOT NULL"
+	" AND offset_ns NOT NULL ORDER BY offset_ns LIMIT 1)",
 	"CREATE TABLE CUDA_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER, module INTEGER,"
 	" unresolved INTEGER, originalIP INTEGER, stackDepth INTEGER NOT NULL)",
 	"INSERT INTO CUDA_CALLCHAINS SELECT f.process << 20 | f.stack, s.id, m.id, s.id IS NULL,"
@@ -129,6 +137,12 @@ static const char *const nsys[] = {
 	" s.id, r.domain_id FROM NVSNOOP_RANGE r JOIN NVSNOOP_PROCESS p USING (process)"
 	" LEFT JOIN NVSNOOP_THREAD t ON t.process = r.process AND t.thread = r.thread"
 	" LEFT JOIN StringIds s ON s.value = r.\"range\" WHERE r.begin_ns NOT NULL",
+	"INSERT INTO NVTX_EVENTS SELECT min(r.begin_ns), NULL, 75, NULL, NULL, r.domain,"
+	" p.pid << 24 | t.tid, NULL, s.id, r.domain_id FROM NVSNOOP_RANGE r"
+	" JOIN NVSNOOP_PROCESS p USING (process)"
+	" LEFT JOIN NVSNOOP_THREAD t ON t.process = r.process AND t.thread = r.thread"
+	" JOIN StringIds s ON s.value = r.domain WHERE r.domain_id > 0 AND r.begin_ns NOT NULL"
+	" GROUP BY r.process, r.domain_id",
 };
 
 static int fail(const struct state *st, const char *path)

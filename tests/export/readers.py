@@ -214,7 +214,7 @@ def chrome(path):
             left = str(e["args"].get("result")).startswith("left")
             t.add(t.calls[name], 1, 0 if left else round(1000 * e.get("dur", 0)))
     for number, parts in flows.items():
-        if parts.count("s") > 1 or ("s" in parts) != ("t" in parts):
+        if parts.count("s") > 1 or parts.count("f") > 1 or ("s" in parts) != ("t" in parts):
             t.wrong.append(f"flow {number}: {parts}")
     return t
 
@@ -274,10 +274,19 @@ def sqlite(path):
         "SELECT api, count(*) AS n, sum(end_ns - begin_ns) AS ns FROM NVSNOOP_CALL WHERE end_ns NOT NULL GROUP BY api")}
     if theirs != ours:
         t.wrong.append(f"CUPTI_ACTIVITY_KIND_RUNTIME: {theirs} instead of {ours}")
-    ranges = ask("SELECT eventType, coalesce(text, '-') AS text, count(*) AS n FROM NVTX_EVENTS GROUP BY 1, 2")
+    ranges = ask("SELECT eventType, coalesce(text, '-') AS text, count(*) AS n FROM NVTX_EVENTS WHERE eventType <> 75 GROUP BY 1, 2")
     kinds = {59: "push", 60: "start", 34: "mark"}
     if {(r["text"], kinds[r["eventType"]]): r["n"] for r in ranges} != {name: n for name, (n, _) in t.ranges.items()}:
         t.wrong.append(f"NVTX_EVENTS: {ranges}")
+    named = ask("SELECT globalTid / 0x1000000 AS pid, domainId AS id, text AS name FROM NVTX_EVENTS WHERE eventType = 75 ORDER BY 1, 2")
+    domains = ask("SELECT DISTINCT pid, domain_id AS id, domain AS name FROM NVSNOOP_RANGE JOIN NVSNOOP_PROCESS USING (process)"
+                  " WHERE domain_id > 0 ORDER BY 1, 2")
+    if named != domains:
+        t.wrong.append(f"NVTX_EVENTS of domains: {named} instead of {domains}")
+    start = ask("SELECT utcEpochNs AS ns, utcTime AS text FROM TARGET_INFO_SESSION_START_TIME")
+    began = ask("SELECT min(started_ns) AS ns, strftime('%Y-%m-%d %H:%M:%S', min(started_ns) / 1000000000, 'unixepoch') AS text FROM NVSNOOP_PROCESS")
+    if [row["text"] for row in start] != [row["text"] for row in began if row["text"]]:
+        t.wrong.append(f"TARGET_INFO_SESSION_START_TIME: {start} instead of {began}")
     if ask("SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE callchainId NOT NULL AND callchainId NOT IN (SELECT id FROM CUDA_CALLCHAINS)")[0]["n"]:
         t.wrong.append("a call's stack is not among CUDA_CALLCHAINS")
     return t

@@ -21,8 +21,8 @@ struct state {
 
 /*
  * As Nsight Systems numbers things: event class 1 is the driver's API, type 59 a range that is
- * pushed, 60 one that is started, 34 a mark, 75 a domain with its name; a thread is known by process
- * and tid in one number.
+ * pushed, 60 one that is started, 34 a mark, 75 a domain with its name; a thread is known by
+ * process and tid in one number.
  */
 static const char *const nsys[] = {
 	"CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT)",

@@ -212,6 +212,7 @@ def _load():
             ("nvs_trace_read", c_int, c_void_p, POINTER(nvs_consumer), c_void_p, POINTER(nvs_error)),
             ("nvs_trace_callsite", POINTER(nvs_callsite), c_void_p, c_uint32),
             ("nvs_trace_callsite_line", c_char_p, c_void_p, c_uint32),
+            ("nvs_trace_demangle", c_char_p, c_void_p, c_char_p),
             ("nvs_clock_since_start", c_bool, c_void_p, c_uint64, POINTER(c_int64)),
             ("nvs_call_api_name", c_char_p, POINTER(nvs_call)),
             ("nvs_call_group", c_int, POINTER(nvs_call)),
@@ -303,13 +304,24 @@ def _call(trace, call):
             "args": _arguments(call)}
 
 
+def _kernel(trace, name):
+    """The keys of a kernel's name, as the reports have them."""
+    return {"kernel": _text(_lib.nvs_trace_demangle(trace, name)) if name else None, "mangled": _text(name) or None}
+
+
+def _api(site, call):
+    """The public function that submitted: of the stack, else of the call around it, else who called the driver."""
+    name = _lib.nvs_call_api_name(call) if call and not site.is_public else None
+    return _text(name or site.api)
+
+
 def _submission(trace, s, call):
     rec, site = s.rec.contents, _lib.nvs_trace_callsite(trace, s.rec.contents.stack).contents
     return {"submission": s.number, **_fields(rec, "rec", "progress", "progress_address", "nentries", "stack"),
             "thread": _known(rec.thread), "stack_number": _known(rec.stack),
             "flags": rec.rec.flags, "marks": s.marks, "time_ns": _ns(trace, rec.rec.time), "entries": s.nentries,
             "tid": s.thread.contents.tid or None, "thread_name": _text(s.thread.contents.name) or None,
-            "call": call.contents.number if call else None, "api": _text(site.api),
+            "call": call.contents.number if call else None, "api": _api(site, call),
             "runtime_api": _text(site.runtime_api) or None, "callsite": _text(site.site) or None,
             "module": _text(site.site_module) or None,
             "line": _text(_lib.nvs_trace_callsite_line(trace, rec.stack)) or None,
@@ -334,7 +346,7 @@ def _operation(operation):
 
 
 def _launch_dict(trace, launch):
-    return {"kernel": _text(launch.kernel) or None, "grid": list(launch.grid) if launch.has_shape else None,
+    return {**_kernel(trace, launch.kernel), "grid": list(launch.grid) if launch.has_shape else None,
             "block": list(launch.block) if launch.has_shape else None, "function_handle": launch.function,
             "dynamic_shared_bytes": launch.dynamic,
             **{key: getattr(launch, name) if launch.has_attributes else None for key, name in (
@@ -355,19 +367,21 @@ def _edges(graph):
     return [(e.from_node, e.to_node, e.type) for e in (graph.edges[i] for i in range(graph.nedges))] if graph.edges_known else None
 
 
-def _nodes(graph, known):
+def _nodes(trace, graph, known):
     """Many run one kernel, whose name may be long: KNOWN holds each once."""
-    nodes, names = [], {None: None}
+    nodes, names = [], {None: _kernel(trace, None)}
     for i in range(graph.nnodes):
         node = graph.nodes[i]
         name = _lib.nvs_graph_kernel(graph, i) if not node.type else None
         if name not in names:
-            text = _text(ctypes.string_at(name))
-            names[name] = known.setdefault(text, text)
+            raw = ctypes.string_at(name)
+            if raw not in known:
+                known[raw] = _kernel(trace, raw)
+            names[name] = known[raw]
         told = not node.type and not node.flags & NODE_NO_PARAMS
         nodes.append({**_fields(node, "flags", "reserved", "grid", "block", "function"),
                       "function_handle": node.function,
-                      "kernel": names[name],
+                      **names[name],
                       "grid": list(node.grid) if told else None, "block": list(node.block) if told else None,
                       "disabled": bool(node.flags & NODE_DISABLED),
                       "conditional": bool(node.flags & NODE_CONDITIONAL)})
@@ -437,7 +451,8 @@ class _Reading:
             if not failed and not self.stopped.is_set():
                 failed = _lib.nvs_trace_read(handle, byref(consumer), None, byref(error))
             if failed < 0:
-                raise Error(_text(error.text) or os.strerror(-failed))
+                # The library's messages name the report's option.
+                raise Error((_text(error.text) or os.strerror(-failed)).replace("--partial", "partial=True"))
         finally:
             _lib.nvs_trace_close(handle)
 
@@ -494,7 +509,7 @@ class Trace:
             graph = graph.contents
             weight = 1
             if graph.event != 256 or graph.number not in known:
-                known[graph.number] = _nodes(graph, names), _edges(graph)
+                known[graph.number] = _nodes(trace, graph, names), _edges(graph)
                 weight += graph.nnodes + graph.nedges
             reading.add({"event": EVENTS.get(graph.event), "graph": graph.number, "graph_handle": graph.graph,
                          **_fields(graph, "event", "number", "graph", "nodes", "origin", "call", "launches", "edges", "edges_known", "nedges"),

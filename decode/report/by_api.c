@@ -408,7 +408,7 @@ static int print_by_callsite(struct nvs_run *run)
 	struct nvs_table called = NVS_RUN_SUMS(run, called_site_columns, "submissions");
 
 	return shows_calls(run) ? print_called(run, &called, true)
-			      : print_cells(run, &table, true, run->options);
+				: print_cells(run, &table, true, run->options);
 }
 
 int nvs_print_top_apis(struct nvs_run *run, uint64_t rows)

@@ -75,7 +75,8 @@ static void say_end(struct nvs_telling *t)
 	static const char *const ends[] = {
 		[NVS_END_ORDERLY] = "It ended in order",
 		[NVS_END_CRASH] = "It was killed or crashed, or runs on where that cannot be seen",
-		[NVS_END_DAMAGED] = "The trace is damaged or cut off, and was read up to that point",
+		[NVS_END_DAMAGED] =
+			"The trace is damaged or cut off, and was read up to that point",
 		[NVS_END_RUNNING] = "It is still running",
 	};
 	const struct nvs_session *s = nvs_story_session(t->story);

@@ -49,6 +49,11 @@ const char *nvs_written_name(struct nvs_trace *t, const char *name)
 	return text ? text : name;
 }
 
+const char *nvs_trace_demangle(struct nvs_trace *t, const char *name)
+{
+	return nvs_written_name(t, name);
+}
+
 const char *nvs_written_line(struct nvs_trace *t, const struct nvs_trace_module *m, uint64_t pc)
 {
 	uint64_t key[2] = {m->module, pc - m->bias};

@@ -467,6 +467,9 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *trace, uint32_t 
  */
 const char *nvs_trace_callsite_line(struct nvs_trace *trace, uint32_t stack);
 
+/* A C++ or Rust name as its source writes it; any other as it is. Lives as long as the trace. */
+const char *nvs_trace_demangle(struct nvs_trace *trace, const char *name);
+
 /* Files whose build-id differed from the trace's, or that could not be read: one line each; NULL at
  * the end. */
 const char *nvs_trace_symbol_note(const struct nvs_trace *trace, uint32_t index);

@@ -14,10 +14,10 @@ trace = nvsnoop.open(sys.argv[1])
 try:
     for launch in trace.launches():
         if launch["ran"]:
-            show(launch["kernel"], launch)
+            show(launch["mangled"], launch)
     for graph in trace.graphs():
         for node in graph["nodes"] if graph.get("ran") else ():
-            if node["kernel"] is not None and not node["disabled"]:
-                show(node["kernel"], node)
+            if node["mangled"] is not None and not node["disabled"]:
+                show(node["mangled"], node)
 except nvsnoop.Error as error:
     sys.exit(str(error))

@@ -239,12 +239,25 @@ static int begin_untraced(struct nvs_session *session, int live)
 	return live ? live : nvs_spool_create(session, NULL, false);
 }
 
+/*
+ * A thread's buffer. With --max-size it is small against that, since what the buffers hold when the
+ * size is reached still comes into the trace.
+ */
+static uint64_t choose_ring_bytes(const struct nvs_option_values *values)
+{
+	uint64_t bytes = values->ring_bytes;
+
+	while (values->max_size && bytes > NVS_MIN_RING && bytes > values->max_size / 16)
+		bytes /= 2;
+	return bytes;
+}
+
 static int begin(struct nvs_session *session)
 {
 	int err, live;
 
 	session->pid = (uint32_t)nvs_sys_getpid();
-	session->ring_bytes = nvs_options()->values.ring_bytes;
+	session->ring_bytes = choose_ring_bytes(&nvs_options()->values);
 	session->unwinder = nvs_unwinder_name();
 	fill_random(session->id, sizeof(session->id));
 	err = start_trap(session);

@@ -22,6 +22,7 @@ static uint64_t in_rings(void)
 }
 
 #define PACKS_TO 8 /* bytes of records that take one in the file, at worst, but for the first */
+#define MAX_RESERVE (128u << 10) /* for what comes last: names, stacks, totals, the seek table */
 
 /*
  * Once the trace, with what is still to come of the rings, has its size, no more is recorded. What
@@ -33,12 +34,13 @@ void nvs_limit_size(struct nvs_writer *w)
 	uint64_t most = nvs_options()->values.max_size;
 	uint64_t file = __atomic_load_n(&w->sink.file_bytes, __ATOMIC_RELAXED);
 	uint64_t raw = __atomic_load_n(&w->sink.raw_bytes, __ATOMIC_RELAXED);
+	uint64_t reserve = most / 8 < MAX_RESERVE ? most / 8 : MAX_RESERVE;
 	double ratio = (double)file / (double)(raw + 1);
 
 	if (file < most / 2 && ratio > 1.0 / PACKS_TO)
 		ratio = 1.0 / PACKS_TO;
 	if (!most || nvs_switch_is_full() ||
-	    (double)file + (double)in_rings() * ratio < (double)most)
+	    (double)(file + reserve) + (double)in_rings() * ratio < (double)most)
 		return;
 	nvs_switch_full();
 	w->merge->full = nvs_now();

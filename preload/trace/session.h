@@ -17,6 +17,7 @@
 #define NVS_MORE_RINGS 8u
 #define NVS_FREE_RINGS 4u /* with fewer, more are made */
 #define NVS_USUAL_RING (1u << 20)
+#define NVS_MIN_RING (64u << 10)
 #define NVS_TRAP_STACK_BYTES (64u << 10)
 
 enum nvs_session_state {

@@ -77,10 +77,14 @@ struct nvs_counted_kernel {
 	enum nvs_count_place place;
 	enum nvs_count_home home;
 	uint32_t instructions, blocks, added; /* of its own; of them those that count; added ones */
+	uint32_t filler; /* of its own, behind the last that can be executed: nvs_sass_code_count()
+			  */
 	uint16_t registers[2]; /* before and after */
-	uint32_t calls_out; /* calls of what the cubin does not hold: what runs there is not in its
-			     * sums (nor, of the driver's own functions such as printf's, in
-			     * ncu's) */
+	/* Calls of functions that the cubin does not hold, its own and 1 if a function that it
+	 * calls has some: what runs there is not in its sums. Of the driver's functions ncu counts
+	 * some (10 instructions for each device-side launch: driver 580.159.04), others not
+	 * (printf). */
+	uint32_t calls_out;
 	/* Sums of 32 bits: right as long as no warp executes 2^32 instructions. Where both warps
 	 * and threads are counted nvs_count_sum() tells when one may have, but for
 	 * NVS_COUNT_ELECTED. */

@@ -348,6 +348,9 @@ struct nvs_sass_tally {
 	uint64_t unknown; /* opcodes that are in no row of ours */
 };
 
+/* How many instructions a function's code has, without the branch to itself and the NOPs with which
+ * ptxas fills it up. */
+size_t nvs_sass_code_count(const uint8_t *code, size_t size, enum nvs_sass_form form);
 void nvs_sass_tally(const uint8_t *code, size_t size, enum nvs_sass_form form,
 		    struct nvs_sass_tally *tally);
 

@@ -87,16 +87,24 @@ static bool fills(const struct nvs_sass_insn *insn, enum nvs_sass_form form)
 	return flow.flow == NVS_FLOW_BRANCH && flow.target == insn->at && !flow.falls;
 }
 
+size_t nvs_sass_code_count(const uint8_t *code, size_t size, enum nvs_sass_form form)
+{
+	size_t n = nvs_sass_insn_count(form, size);
+	struct nvs_sass_insn insn;
+
+	while (n && nvs_sass_insn(form, code, size, n - 1, &insn) && fills(&insn, form))
+		n--;
+	return n;
+}
+
 void nvs_sass_tally(const uint8_t *code, size_t size, enum nvs_sass_form form,
 		    struct nvs_sass_tally *t)
 {
-	size_t n = nvs_sass_insn_count(form, size);
+	size_t n = nvs_sass_code_count(code, size, form);
 	struct nvs_sass_insn insn;
 	struct kept kept = {{NVS_SASS_NONE, NVS_SASS_NONE, NVS_SASS_NONE}, 0};
 
 	*t = (struct nvs_sass_tally){0};
-	while (n && nvs_sass_insn(form, code, size, n - 1, &insn) && fills(&insn, form))
-		n--;
 	for (size_t i = 0; i < n && nvs_sass_insn(form, code, size, i, &insn); i++)
 		count(&insn, form, &kept, t);
 	t->instructions = n;

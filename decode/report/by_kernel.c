@@ -98,8 +98,10 @@ NVS_SOURCE_GETTERS(struct nvs_kernel_row, r->several ? NULL : r->source)
 NVS_GET_TEXT(struct nvs_kernel_row, name, r->name)
 NVS_GET_TEXT(struct nvs_kernel_row, mangled, r->kernel->name)
 NVS_GET_TEXT(struct nvs_kernel_row, shapes, r->shapes)
-NVS_GET_COUNT(struct nvs_kernel_row, launches, launches(r))
-NVS_GET_COUNT(struct nvs_kernel_row, direct, r->direct)
+/* How often kernels launch a kernel is not known. */
+#define BY_HOST (r->kernel != &r->by_gpu)
+NVS_GET_KNOWN(struct nvs_kernel_row, launches, BY_HOST, launches(r))
+NVS_GET_KNOWN(struct nvs_kernel_row, direct, BY_HOST, r->direct)
 NVS_GET_COUNT(struct nvs_kernel_row, capture, r->by_capture)
 NVS_GET_COUNT(struct nvs_kernel_row, nodes, r->by_nodes)
 NVS_GET_COUNT(struct nvs_kernel_row, unknown, r->by_unknown)
@@ -128,7 +130,9 @@ NVS_GET_REAL(struct nvs_kernel_row, warp_share, r->count_flags && r->warp_share 
 	     r->warp_share * 100)
 NVS_GET_REAL(struct nvs_kernel_row, active, WARPS &&THREADS && r->warp,
 	     (double)r->thread / (double)r->warp)
-NVS_GET_COUNT(struct nvs_kernel_row, in_graphs, launches(r) - r->direct)
+NVS_GET_KNOWN(struct nvs_kernel_row, in_graphs, BY_HOST, launches(r) - r->direct)
+NVS_GET_KNOWN(struct nvs_kernel_row, calls_driver, r->count_flags,
+	      !!(r->count_flags & NVS_COUNT_CALLS_OUT))
 NVS_GET_KNOWN(struct nvs_kernel_row, instructions, r->instructions != NVS_NONE, r->instructions)
 NVS_GET_TEXT(struct nvs_kernel_row, reason, r->reason)
 
@@ -183,6 +187,7 @@ static const struct nvs_column count_columns[] = {
 	 3},
 	{"threads_per_warp_instruction", "threads/warp", get_active, NVS_COLUMN_IF_KNOWN, 2},
 	{"code_instructions", "code", get_instructions, NVS_COLUMN_IF_KNOWN, 4},
+	{"calls_driver", "calls_driver", get_calls_driver, NVS_COLUMN_DETAIL},
 	{"reason", "not counted, since", get_reason, NVS_COLUMN_IF_KNOWN, 1},
 	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
@@ -264,7 +269,7 @@ static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 	into->thread += from->thread;
 	if (!into->reason && from->reason)
 		into->reason = strdup(from->reason);
-	if (!into->kernel->has_attributes)
+	if (!into->kernel->has_attributes && from->kernel != &from->by_gpu)
 		into->kernel = from->kernel;
 	for (uint32_t i = 0; i < from->told && into->told < NVS_SHAPES; i++)
 		into->shape[into->told++] = from->shape[i];
@@ -337,10 +342,8 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 }
 
 /* Counts go by the name: several handles of one name have the same. */
-static void take_counts(struct nvs_kernels *k, struct nvs_kernel_row *row)
+static void take_counts(struct nvs_kernel_row *row, const struct nvs_counted *counted)
 {
-	const struct nvs_counted *counted = nvs_counted_of(&k->counts, row->kernel->name);
-
 	row->instructions = counted ? counted->instructions : NVS_NONE;
 	if (!counted)
 		return;
@@ -361,15 +364,43 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 		for (uint32_t i = 0; i < nvs_handles_kernel_count(k->handles); i++) {
 			struct nvs_kernel *kernel = nvs_handles_kernel_at(k->handles, i);
 			struct nvs_kernel_row *row = kernel->user;
+			struct nvs_counted *counted;
 
 			if (!row)
 				continue;
 			kernel->user = NULL;
 			nvs_kernel_count_sites(k, row);
-			take_counts(k, row);
+			counted = nvs_counted_of(&k->counts, kernel->name);
+			if (counted)
+				counted->launched = true;
+			take_counts(row, counted);
 			rows[n++] = row;
 		}
 	return n;
+}
+
+/* Adds a row for each kernel that has counted instructions and that no call has launched. */
+static int add_launched_by_gpu(struct nvs_run *run, struct nvs_kernel_row **rows, size_t *n)
+{
+	struct nvs_kernels *k = run->each;
+
+	for (; k < (struct nvs_kernels *)run->each + run->n; k++)
+		for (size_t i = 0; i < k->counts.rows.n; i++) {
+			struct nvs_counted *counted = k->counts.rows.row[i];
+			struct nvs_kernel_row *row;
+
+			if (counted->launched || !(counted->warp | counted->thread))
+				continue;
+			row = calloc(1, sizeof(*row));
+			if (!row)
+				return -ENOMEM;
+			row->by_gpu.name = counted->name;
+			row->kernel = &row->by_gpu;
+			row->source = k->source;
+			take_counts(row, counted);
+			rows[(*n)++] = row;
+		}
+	return 0;
 }
 
 static void set_count_shares(struct nvs_kernel_row **rows, size_t n)
@@ -391,7 +422,9 @@ static void set_count_shares(struct nvs_kernel_row **rows, size_t n)
 					      : -1;
 }
 
-static int print_table(struct nvs_run *run, struct nvs_table table)
+/* COUNTED: also of kernels that only other kernels launch, which a selection of calls leaves out.
+ */
+static int print_table(struct nvs_run *run, struct nvs_table table, bool counted)
 {
 	const struct nvs_kernels *k = run->each;
 	struct nvs_kernel_row **rows;
@@ -399,12 +432,14 @@ static int print_table(struct nvs_run *run, struct nvs_table table)
 	int r = 0;
 
 	for (uint32_t i = 0; i < run->n; i++)
-		n += nvs_handles_kernel_count(k[i].handles);
+		n += nvs_handles_kernel_count(k[i].handles) + k[i].counts.rows.n;
 	rows = calloc(n + 1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
 	n = gather_rows(run, rows);
-	if (n)
+	if (counted && !nvs_filter_asked(run->options))
+		r = add_launched_by_gpu(run, rows, &n);
+	if (n && !r)
 		r = merge_rows(rows, &n);
 	if (!r) {
 		for (size_t i = 0; i < n; i++)
@@ -423,7 +458,7 @@ static int print_table(struct nvs_run *run, struct nvs_table table)
 
 static int print(struct nvs_run *run)
 {
-	return print_table(run, (struct nvs_table)NVS_RUN_SUMS(run, columns, "launches"));
+	return print_table(run, (struct nvs_table)NVS_RUN_SUMS(run, columns, "launches"), false);
 }
 
 /* What none of an image's kernels counts for. */
@@ -440,6 +475,33 @@ static void print_images(struct nvs_run *run)
 			nvs_out_text(run->out, row->reason);
 			fputs(".\n", run->out->file);
 		}
+}
+
+/* Of launches by kernels, and of code that is not the program's. */
+static void print_uncounted_parts(struct nvs_run *run)
+{
+	const struct nvs_kernels *k = run->each;
+	uint64_t by_gpu = 0, calling = 0;
+	bool selected = nvs_filter_asked(run->options);
+
+	for (uint32_t t = 0; t < run->n; t++)
+		for (size_t i = 0; i < k[t].counts.rows.n; i++) {
+			const struct nvs_counted *c = k[t].counts.rows.row[i];
+
+			if (!(c->warp | c->thread) || (selected && !c->launched))
+				continue;
+			by_gpu += !c->launched;
+			calling += !!(c->flags & NVS_COUNT_CALLS_OUT);
+		}
+	if (by_gpu)
+		fputs("Kernels without a number of launches were launched by other kernels.\n",
+		      run->out->file);
+	if (calling)
+		fprintf(run->out->file,
+			"%llu kernel%s the driver's functions (device-side launches, printf, "
+			"malloc), "
+			"whose instructions are not counted.\n",
+			(unsigned long long)calling, calling == 1 ? " calls" : "s call");
 }
 
 /* What is known of the counts as a whole. */
@@ -460,6 +522,7 @@ static void print_remarks(struct nvs_run *run)
 			      run->out->file);
 	}
 	print_images(run);
+	print_uncounted_parts(run);
 }
 
 static int print_instructions(struct nvs_run *run)
@@ -480,7 +543,8 @@ static int print_instructions(struct nvs_run *run)
 		}
 	}
 	r = print_table(run,
-			(struct nvs_table)NVS_RUN_SUMS(run, count_columns, "instructions_percent"));
+			(struct nvs_table)NVS_RUN_SUMS(run, count_columns, "instructions_percent"),
+			true);
 	if (!r && run->options->format == NVS_FORMAT_TEXT)
 		print_remarks(run);
 	return r;

@@ -15,6 +15,7 @@ struct nvs_counted {
 	uint32_t instructions, registers[2]; /* of the latest; NVS_NONE: not known */
 	uint64_t warp, thread;
 	uint32_t wrapped; /* NVS_COUNT_*, of which the sum is too small */
+	bool launched; /* has a row of --by-kernel */
 	void *user;
 };
 

@@ -18,6 +18,7 @@ struct nvs_shape {
 struct nvs_kernel_row {
 	char *name;
 	const struct nvs_kernel *kernel;
+	struct nvs_kernel by_gpu; /* in KERNEL's place, of one that only other kernels launch */
 	const struct nvs_source *source;
 	bool several; /* traces */
 	uint64_t id; /* the same in all traces that are summed up */

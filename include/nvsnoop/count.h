@@ -19,6 +19,9 @@ extern "C" {
 #define NVS_COUNT_WARP (1u << 0) /* instructions of warps */
 #define NVS_COUNT_THREAD (1u << 1) /* instructions of threads */
 #define NVS_COUNT_PRED_ON (1u << 2) /* those whose predicate is false are left out */
+/* Its code calls functions that its image does not hold, which are the driver's: device-side
+ * launches, printf, malloc. The instructions of those are not counted. */
+#define NVS_COUNT_CALLS_OUT (1u << 3)
 
 /*
  * From here on COUNTER means this kernel of an image that the program loads. A name may have

@@ -31,6 +31,7 @@ struct load {
 	char path[32];
 	uint64_t counters; /* on the GPU */
 	const char *why; /* it is the program's own that is loaded */
+	struct nvs_image refused; /* machine code whose kernels are named with WHY */
 	struct nvs_counted counted;
 	/* What is held meanwhile */
 	void *file, *unpacked, *assembled;
@@ -121,9 +122,9 @@ static const char *unpack(struct load *l, const struct nvs_fatbin_entry *e)
 		       : NULL;
 }
 
-/* The cubin that the driver would take. */
+/* The cubin that the driver would take. ASSEMBLE: also what it would make of PTX, by a context. */
 static const char *choose(struct load *l, const struct nvs_image *image, uint32_t arch,
-			  struct nvs_image *cubin)
+			  bool assemble_ptx, struct nvs_image *cubin)
 {
 	struct nvs_image ptx = *image;
 	const char *why = NULL;
@@ -146,6 +147,8 @@ static const char *choose(struct load *l, const struct nvs_image *image, uint32_
 		return why;
 	if (ptx.kind != NVS_IMAGE_PTX)
 		return "it is no code of a kind that is known";
+	if (!assemble_ptx)
+		return "it is PTX, which the driver assembles later";
 	why = assemble_image(l, &ptx);
 	*cubin = (struct nvs_image){NVS_IMAGE_CUBIN, l->assembled, l->assembled_size};
 	return why;
@@ -230,14 +233,13 @@ static uint32_t count_kernels(const struct nvs_image *image)
 	return n;
 }
 
-/* The GPU that it is loaded for; a library may be for all of them. */
+/* The GPU that it is loaded for; a library may be for all of them. *ARCH 0: not known. */
 static const char *find_arch(struct nvs_counting *c, bool library, uint32_t *arch)
 {
-	int device, n = 0;
+	int device = -1, n = 0;
+	bool current = !c->driver.get_device(&device);
 
 	*arch = 0;
-	if (c->driver.get_device(&device))
-		return "no context was current when it was loaded";
 	if (c->driver.device_count(&n))
 		return "the driver does not tell its GPUs";
 	for (int i = 0; i < n; i++) {
@@ -245,10 +247,16 @@ static const char *find_arch(struct nvs_counting *c, bool library, uint32_t *arc
 
 		if (!own)
 			continue;
-		if (*arch && own != *arch)
+		if (*arch && own && own != *arch) {
+			*arch = 0;
 			return "the GPUs that it is loaded for are of several kinds";
-		*arch = own;
+		}
+		*arch = own ? own : *arch;
 	}
+	/* CUDA_MODULE_LOADING=EAGER has the runtime load a program's code that early. */
+	if (!current)
+		return "it was loaded before there was a context; "
+		       "CUDA_MODULE_LOADING=LAZY loads it later";
 	return *arch ? NULL : "the driver does not tell its GPUs";
 }
 
@@ -311,14 +319,14 @@ static const char *prepare(struct nvs_counting *c, struct load *l, const struct 
 {
 	bool library = as_library(api);
 	struct nvs_image image, cubin;
-	const char *why;
+	const char *why, *early;
 	uint32_t arch;
 
 	if (!c->able)
 		return "this driver is too old to count in";
-	why = find_arch(c, library, &arch);
-	if (why)
-		return why;
+	early = find_arch(c, library, &arch);
+	if (early && !arch)
+		return early;
 	if (by_name(api)) {
 		l->file = nvs_code_file((const char *)l->program, &l->file_size);
 		if (!l->file)
@@ -328,7 +336,11 @@ static const char *prepare(struct nvs_counting *c, struct load *l, const struct 
 	} else if (nvs_image_at((const void *)l->program, &image)) {
 		return "it is no code of a kind that is known";
 	}
-	why = choose(l, &image, arch, &cubin);
+	why = choose(l, &image, arch, !early, &cubin);
+	if (early) {
+		l->refused = why ? (struct nvs_image){0} : cubin;
+		return early;
+	}
 	if (!why)
 		why = rewrite(c, l, &cubin, arch, library);
 	if (!why && by_name(api) && !as_file(l))
@@ -404,9 +416,10 @@ static void tell(struct nvs_counting *c, uint32_t number, const struct nvs_count
 	rec->rec.type = NVS_REC_COUNTER;
 	rec->rec.size = size;
 	rec->rec.flags = (uint16_t)((why ? 0 : v->count) |
-				    (v->count_pred_on ? NVS_COUNT_PRED_ON : 0));
+				    (v->count_pred_on ? NVS_COUNT_PRED_ON : 0) |
+				    (k && k->calls_out ? NVS_COUNT_CALLS_OUT : 0));
 	rec->counter = number;
-	rec->instructions = k ? k->instructions : NVS_NONE;
+	rec->instructions = k ? k->instructions - k->filler : NVS_NONE;
 	rec->first = v->count_first;
 	rec->end = v->count_end;
 	rec->registers[0] = k ? k->registers[0] : NVS_NONE;
@@ -422,10 +435,41 @@ static void tell(struct nvs_counting *c, uint32_t number, const struct nvs_count
 		nvs_load_tell(c);
 }
 
+/* Each kernel of an image that was left as it is, with the reason. False: none is known. */
+static bool tell_refused(struct nvs_counting *c, const struct load *l)
+{
+	struct nvs_cubin_functions f;
+	struct nvs_cubin cubin;
+	bool any = false;
+
+	if (!l->refused.data || nvs_cubin_open(&cubin, l->refused.data, l->refused.size) ||
+	    nvs_cubin_functions(&cubin, &memory, &f))
+		return false;
+	for (uint32_t i = 0; i < f.n && nvs_counting_lock(c); i++) {
+		const struct nvs_counted_kernel k = {
+			.name = f.function[i].name,
+			.instructions = (uint32_t)nvs_sass_code_count(
+				f.function[i].code, f.function[i].size, nvs_sass_form(cubin.arch)),
+			.registers = {(uint16_t)f.function[i].registers,
+				      (uint16_t)f.function[i].registers},
+		};
+		struct nvs_kernel_counter *counter = f.function[i].kernel && wanted(k.name)
+							     ? nvs_counting_add(c, k.name, 0)
+							     : NULL;
+
+		if (counter)
+			tell(c, counter->number, &k, l->why);
+		any |= counter != NULL;
+		nvs_counting_unlock(c);
+	}
+	nvs_cubin_functions_free(&f, &memory);
+	return any;
+}
+
 /* The driver has taken it. */
 static void enlist(struct nvs_counting *c, const struct load *l)
 {
-	if (l->why && !l->counted.n)
+	if (l->why && !l->counted.n && !tell_refused(c, l))
 		tell(c, NVS_NONE, NULL, l->why);
 	if (!nvs_counting_lock(c))
 		return;

@@ -123,12 +123,54 @@ static int commit(struct nvs_function *fn, const struct nvs_homes *h)
 	k->why_at = UINT32_MAX;
 	k->counters = fn->counters;
 	k->instructions = fn->n;
+	k->filler = fn->n - (uint32_t)nvs_sass_code_count((const uint8_t *)fn->code,
+							  (size_t)fn->n * 16, fn->form);
 	k->added = fn->outs - fn->n;
 	for (uint32_t b = 0; b < fn->spans; b++)
 		k->blocks += fn->span[b].weight != 0;
 	k->registers[0] = (uint16_t)fn->f->registers;
 	k->registers[1] = (uint16_t)h->registers;
 	return 0;
+}
+
+/* How often FN calls what is in SECTION; 0: what the cubin does not hold. */
+static uint32_t count_calls(const struct nvs_function *fn, uint32_t section)
+{
+	struct nvs_cubin_section s;
+	struct nvs_cubin_symbol y;
+	uint32_t at = 0, each, n = 0;
+
+	while (nvs_relocations(&fn->r->cubin, fn->f->section, &at, &s, &each))
+		for (uint64_t o = 0; o + each <= s.size; o += each) {
+			uint32_t i = nvs_get32(s.data + o) / 16;
+
+			n += i < fn->n && fn->flags[i] & NVS_OUT &&
+			     nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y) &&
+			     y.section == section;
+		}
+	return n;
+}
+
+/* Calls out of the cubin, also by functions that are called: of the N of a group. */
+static void set_calls_out(struct nvs_function *const *fn, uint32_t n)
+{
+	bool more = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (fn[i]->flags) {
+			fn[i]->report->calls_out = count_calls(fn[i], 0);
+			more |= fn[i]->report->calls_out != 0;
+		}
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < n; i++)
+			for (uint32_t k = 0; k < n && !fn[i]->report->calls_out; k++)
+				if (i != k && fn[i]->flags && fn[k]->report->calls_out &&
+				    count_calls(fn[i], fn[k]->f->section)) {
+					fn[i]->report->calls_out = 1;
+					more = true;
+				}
+	}
 }
 
 /* The N kernels and functions that call each other: all of them, or none. *BAD: which cannot be. */
@@ -140,6 +182,7 @@ static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *b
 	for (*bad = 0; *bad < n && !err; ++*bad)
 		err = open_function(fn[*bad]);
 	if (!err) {
+		set_calls_out(fn, n);
 		*bad = 1;
 		err = nvs_homes_choose(fn, n, &h);
 	}
@@ -212,24 +255,6 @@ static int list_kernels(struct session *s, const struct nvs_sass_memory *memory)
 	return 0;
 }
 
-/* Calls of what the cubin does not hold. */
-static uint32_t calls_out(const struct nvs_function *fn)
-{
-	struct nvs_cubin_section s;
-	struct nvs_cubin_symbol y;
-	uint32_t at = 0, each, n = 0;
-
-	while (nvs_relocations(&fn->r->cubin, fn->f->section, &at, &s, &each))
-		for (uint64_t o = 0; o + each <= s.size; o += each) {
-			uint32_t i = nvs_get32(s.data + o) / 16;
-
-			n += i < fn->n && fn->flags[i] & NVS_OUT &&
-			     nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y) &&
-			     !y.section;
-		}
-	return n;
-}
-
 static struct nvs_function *begin_function(struct session *s, uint32_t i)
 {
 	const struct nvs_cubin_function *f = &s->functions->function[i];
@@ -290,9 +315,6 @@ static int rewrite_one(struct session *s, uint32_t first)
 	if (!asked)
 		return 0;
 	err = rewrite_group(fn, n, &bad);
-	for (uint32_t i = 0; i < n; i++)
-		if (fn[i]->flags)
-			fn[i]->report->calls_out = calls_out(fn[i]);
 	if (!err)
 		s->counted->rewritten += asked;
 	else if (err == -ENOTSUP)

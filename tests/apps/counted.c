@@ -2,10 +2,12 @@
 /*
  * counted CUBIN HOW [TIMES]: each kernel of tests/sass/kernels.h TIMES times: "direct", "captured",
  * "built"; "unread" exits without having waited for any; "killed" dies behind the first half; of
- * "profiled" every other one runs between cuProfilerStart and cuProfilerStop.
- * Prints a checksum a kernel, of what it has left in memory.
+ * "profiled" every other one runs between cuProfilerStart and cuProfilerStop; "early" loads the
+ * code before there is a context, as the CUDA runtime does with CUDA_MODULE_LOADING=EAGER. Prints a
+ * checksum a kernel, of what it has left in memory.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 #include "app.h"
@@ -88,13 +90,20 @@ int main(int argc, char **argv)
 	const size_t n = sizeof(victims) / sizeof(*victims);
 	int times = argc > 3 ? atoi(argv[3]) : 1;
 	uint32_t words[WORDS];
+	bool early;
+	CUlibrary library;
 	CUmodule m;
 
 	if (argc < 3)
 		return 2;
 	how = argv[2];
+	early = !strcmp(how, "early");
+	CK(cuInit(0));
+	if (early)
+		CK(cuLibraryLoadFromFile(&library, argv[1], NULL, NULL, 0, NULL, NULL, 0));
 	app_context(0);
-	CK(cuModuleLoad(&m, argv[1]));
+	if (!early)
+		CK(cuModuleLoad(&m, argv[1]));
 	CK(cuMemAlloc_v2(&out, sizeof(words)));
 	CK(cuMemAlloc_v2(&in, sizeof(words)));
 	CK(cuStreamCreate(&stream, 1));
@@ -106,7 +115,10 @@ int main(int argc, char **argv)
 
 		if (!strcmp(how, "killed") && i == n / 2)
 			raise(SIGKILL);
-		CK(cuModuleGetFunction(&f, m, victims[i].name));
+		if (early)
+			CK(cuLibraryGetKernel((CUkernel *)&f, library, victims[i].name));
+		else
+			CK(cuModuleGetFunction(&f, m, victims[i].name));
 		CK(cuMemsetD32_v2(out, 0, WORDS));
 		CK(cuCtxSynchronize());
 		if (!strcmp(how, "profiled") && i % 2)

@@ -36,6 +36,7 @@ static void tell_api(uint32_t api)
 
 static bool wrapped; /* a warp of the second kernel has executed more than its sum holds */
 static uint32_t counted = NVS_COUNT_WARP | NVS_COUNT_THREAD;
+static bool children; /* kernels that no call launches have counted, too */
 
 static void tell_kernel(enum kernel kernel, const char *name)
 {
@@ -50,6 +51,32 @@ static void tell_kernel(enum kernel kernel, const char *name)
 	counter->counter = kernel;
 	counter->length = (uint32_t)length;
 	memcpy(counter->text, name, length);
+}
+
+/* A kernel of which no handle is known: other kernels launch it, through the driver's functions. */
+static void tell_child(uint32_t its, const char *name)
+{
+	size_t length = strlen(name);
+	struct nvs_rec_counter *counter = mk_rec(&m, NVS_REC_COUNTER, sizeof(*counter) + length);
+
+	counter->rec.flags = (uint16_t)(counted | NVS_COUNT_CALLS_OUT);
+	counter->counter = its;
+	counter->instructions = 13;
+	counter->length = (uint32_t)length;
+	memcpy(counter->text, name, length);
+}
+
+static void read_children(uint64_t time)
+{
+	struct nvs_rec_count *rec;
+
+	m.time = time - 10;
+	rec = mk_rec(&m, NVS_REC_COUNT, sizeof(*rec) + 2 * sizeof(rec->counts[0]));
+	rec->thread = NVS_NONE;
+	rec->cause = NVS_COUNT_EXIT;
+	rec->ncounts = 2;
+	rec->counts[0] = (struct nvs_count){.counter = 3, .warp = 660, .thread = 21120};
+	rec->counts[1] = (struct nvs_count){.counter = 4, .warp = 60, .thread = 1920};
 }
 
 static void tell_graph(uint64_t exec, uint32_t n, const enum kernel *kernels)
@@ -160,7 +187,8 @@ int main(int argc, char **argv)
 	wrapped = argc == 3 && !strcmp(argv[2], "wrapped");
 	if (argc == 3 && !strcmp(argv[2], "threads"))
 		counted = NVS_COUNT_THREAD;
-	MK_NEED(argc == 2 || (argc == 3 && (wrapped || counted == NVS_COUNT_THREAD)));
+	children = argc == 3 && !strcmp(argv[2], "children");
+	MK_NEED(argc == 2 || (argc == 3 && (wrapped || children || counted == NVS_COUNT_THREAD)));
 	snprintf(path, sizeof(path), "%s/counts.zst", argv[1]);
 	mk_open(&m, path);
 	for (uint32_t i = 0; i < APIS; i++)
@@ -172,7 +200,13 @@ int main(int argc, char **argv)
 	tell_kernel(OTHER_ADD, "add");
 	tell_graph(0x60, 3, (enum kernel[]){MUL, ADD, MUL});
 	tell_graph(0x61, 1, (enum kernel[]){MUL});
+	if (children) {
+		tell_child(3, "_Z5childPj");
+		tell_child(4, "tail");
+	}
 	calls();
+	if (children)
+		read_children(990);
 	m.time = 1000;
 	mk_end(&m);
 	mk_frame_end(&m);

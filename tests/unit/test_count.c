@@ -422,6 +422,35 @@ static void as_many_warps(struct arch *a)
 	nvs_counted_free(&counted, &nvs_sass_heap);
 }
 
+static uint64_t any_counters(void *arg, const char *kernel)
+{
+	(void)arg;
+	(void)kernel;
+	return (uint64_t)(uintptr_t)slots;
+}
+
+/* tests/sass/outside.cu: what its kernels call that the cubin does not hold, and how long they are:
+ * ptxas fills up what it makes. */
+static void calls_out(const struct arch *a)
+{
+	struct nvs_count_options o = {.warps = true, .counters = any_counters};
+	struct nvs_counted counted = {0};
+	const struct nvs_counted_kernel *k;
+	size_t size;
+	void *cubin = victim_file("outside-sm_90.cubin", &size);
+
+	EXPECT_EQ(nvs_count_rewrite(cubin, size, &a->words, &o, &nvs_sass_heap, &counted), 0);
+	EXPECT_EQ(counted.n, 3);
+	EXPECT_EQ(kernel_of(&counted, "direct")->calls_out, 1);
+	EXPECT_EQ(kernel_of(&counted, "through")->calls_out, 1);
+	k = kernel_of(&counted, "within");
+	EXPECT_EQ(k->calls_out, 0);
+	EXPECT_EQ(k->instructions, 24);
+	EXPECT_EQ(k->filler, 15);
+	nvs_counted_free(&counted, &nvs_sass_heap);
+	free(cubin);
+}
+
 static void architecture(struct arch *a)
 {
 	struct way way = {.arch = a};
@@ -441,6 +470,8 @@ static void architecture(struct arch *a)
 	}
 	if (a->arch == 90)
 		as_many_warps(a);
+	if (a->arch == 90 && set == victim_sets)
+		calls_out(a);
 	for (unsigned place = NVS_COUNT_INLINE; place <= NVS_COUNT_STUB; place++) {
 		if (a->arch != 90 || set != victim_sets)
 			break;

@@ -221,6 +221,15 @@ static void say_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_ca
 
 /* ---- all of it ---- */
 
+/* After a kill the calls in flight are in the spool alone. */
+static bool has_lost_spool(const struct nvs_hang *h)
+{
+	const struct nvs_session *s = nvs_trace_session(h->of->source->trace);
+
+	return s->end != NVS_END_ORDERLY && s->end != NVS_END_RUNNING && !s->spool_read;
+}
+
+/* How it ended, where no call is known to have been in flight. */
 static void say_end(FILE *f, const struct nvs_hang *h)
 {
 	const struct nvs_session *s = nvs_trace_session(h->of->source->trace);
@@ -233,17 +242,23 @@ static void say_end(FILE *f, const struct nvs_hang *h)
 		fputs("The program runs", f);
 		break;
 	default:
-		fputs("The program ended without a word", f);
+		fputs("The program was killed or crashed", f);
 	}
+	if (!h->of->has_calls)
+		fputs("; the trace has no calls", f);
+	else if (has_lost_spool(h))
+		fputs("; which calls were in flight is not known, since the trace has no spool", f);
+	else
+		fputs(", and no call was in flight", f);
 }
 
 static void say_nothing(FILE *f, const struct nvs_hang *h)
 {
 	say_end(f, h);
-	if (!h->of->has_calls)
-		fputs("; of calls the trace tells nothing", f);
-	else
-		fputs(", and no call was in flight", f);
+	if (!h->nunknown && has_lost_spool(h)) {
+		fputs(". All submissions in the trace were done. ", f);
+		return;
+	}
 	if (!h->nunknown) {
 		fputs(". All that was submitted is done: nothing hangs. ", f);
 		return;
@@ -289,9 +304,7 @@ static void say_all(FILE *f, struct nvs_hang *h)
 		fprintf(f, "%u more threads are in calls. ", h->ncalls - MOST_TOLD);
 	if (!h->ncalls) {
 		say_end(f, h);
-		fputs(h->of->has_calls ? ", and no call was in flight, but not all is done. "
-				       : "; of calls the trace tells nothing. Not all is done. ",
-		      f);
+		fputs(". Not all submissions are done. ", f);
 	}
 	for (uint32_t i = 0; i < h->ncalls && told < MOST_TOLD; i++)
 		if (h->calls[i].channel && !h->calls[i].channel->told) {

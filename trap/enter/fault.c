@@ -411,7 +411,8 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 		return false;
 	}
 	if (info->si_code != SEGV_ACCERR || !is_doorbell(w.address)) {
-		if (info->si_code == SEGV_ACCERR && nvs_shadow_moving())
+		if (info->si_code == SEGV_ACCERR ? nvs_shadow_moving()
+						 : nvs_patch_stops((uintptr_t)*rip))
 			return true;
 		if (nvs_tls.buffer && nvs_tls.buffer->shared)
 			nvs_count(nvs_tls.buffer, NVS_COUNT_FOREIGN, 1);
@@ -431,10 +432,6 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 		return false;
 	if (info->si_code == TRAP_TRACE && nvs_started() && is_own_step(uc))
 		return true;
-	if (nvs_patch_breakpoint((uintptr_t)uc->uc_mcontext.gregs[REG_RIP])) {
-		uc->uc_mcontext.gregs[REG_RIP]--;
-		return true;
-	}
 	if (!nvs_started() || !nvs_tls.stepping)
 		return false;
 	ran = nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);

@@ -4,9 +4,10 @@
  *
  * The trap only remembers the store. The work is done later on a thread of the library: the
  * analysis of the surroundings, the trampoline, and the writing. Other threads may run the code
- * while it is written: first a breakpoint stands on the first byte, then the tail, then the first
- * byte of the jump, with a core-serialising membarrier between, so that no core runs a mixture. A
- * thread that meets the breakpoint runs the place again until the jump is there.
+ * while it is written: first a stop stands on the first byte, then the tail, then the first byte of
+ * the jump, with a core-serialising membarrier between, so that no core runs a mixture. A thread
+ * that meets the stop runs the place again until the jump is there. It is no breakpoint, since the
+ * program may have SIGTRAP blocked, but an instruction that faults as the store does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ extern const uint8_t nvs_tramp_back1[], nvs_tramp_original[], nvs_tramp_back2[];
 #define STRIDE (64u << 10)
 /* A jump reaches 2 GiB: half of it leaves room for the module itself */
 #define REACH (1ull << 30)
-#define BREAKPOINT 0xcc
+#define STOP 0xf4 /* hlt: a SIGSEGV */
 #define SHORT_JUMP 0xeb
 #define NEVER UINT64_MAX /* looked at: as a count of changes */
 
@@ -100,7 +101,7 @@ void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_in
 
 static bool is_changed(const uint8_t *code)
 {
-	return *code == SHORT_JUMP || *code == BREAKPOINT;
+	return *code == SHORT_JUMP || *code == STOP;
 }
 
 const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
@@ -140,14 +141,14 @@ bool nvs_patch_is_way(uintptr_t rip)
 	return false;
 }
 
-bool nvs_patch_breakpoint(uintptr_t rip)
+bool nvs_patch_stops(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		uint32_t state = atomic_load_explicit(&sites[i].state, memory_order_acquire);
 
-		/* Done: the breakpoint was met just before the jump replaced it. */
+		/* Done: the stop was met just before the jump replaced it. */
 		if ((state == NVS_PATCH_WRITING || state == NVS_PATCH_DONE) &&
-		    rip == sites[i].address + 1)
+		    rip == sites[i].address)
 			return true;
 	}
 	return false;
@@ -236,7 +237,7 @@ static void fill_trampoline(uint8_t *tramp, struct nvs_patch_site *s, uintptr_t 
  * the other. */
 static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site *plan)
 {
-	const uint8_t stop = BREAKPOINT;
+	const uint8_t stop = STOP;
 
 	if (!write_code(mem, plan->cave, plan->cave_new, NVS_SITE_TAIL) || !barrier())
 		return false;

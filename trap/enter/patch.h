@@ -18,7 +18,7 @@ enum nvs_patch_state {
 	NVS_PATCH_FREE,
 	NVS_PATCH_CLAIMED, /* being filled in */
 	NVS_PATCH_SEEN, /* trapped; waits for nvs_patch_work, or for the module that it is in */
-	NVS_PATCH_WRITING, /* its first byte is a breakpoint */
+	NVS_PATCH_WRITING, /* its first byte is a stop */
 	NVS_PATCH_DONE,
 	NVS_PATCH_REFUSED, /* stays a trap; refusal says why */
 };
@@ -66,7 +66,7 @@ bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *
 bool nvs_patch_is_way(uintptr_t rip);
 /* True in the code that stands at the beginning and the end of nvs_fast_doorbell(). */
 bool nvs_fast_is_code(uintptr_t rip);
-/* A breakpoint that stands in a site while it is being written: true, run it again. */
-bool nvs_patch_breakpoint(uintptr_t rip);
+/* True: RIP is a site that is being written, or just was, and is to be run again. */
+bool nvs_patch_stops(uintptr_t rip);
 
 #endif

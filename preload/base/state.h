@@ -22,7 +22,8 @@ struct nvs_state {
 	_Atomic uint32_t lock; /* futex: 0 free, 1 held, 2 held and waited for */
 	struct nvs_arena arena;
 	void *slots[NVS_SLOTS];
-	_Atomic uint32_t pid; /* whose tables these are, once there are any; 0 before */
+	_Atomic uint32_t pid; /* whose tables these are; 0 before the library's constructor, and in
+				 a child that is forked past the C library, until it opens a GPU */
 	_Atomic uint32_t session_active; /* see nvs_session_active() */
 	_Atomic uint32_t own_threads; /* of ours that are alive */
 	_Atomic uint32_t keeper; /* futex: 1 it is to look around now */

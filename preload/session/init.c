@@ -10,13 +10,20 @@
 #include "preload/signals/signals.h"
 #include "preload/trace/session.h"
 
+/* Told apart from a vfork() child, which has our memory and a number of its own. In a forked child
+ * the page is wiped, and no constructor runs. */
+static void remember_process(void)
+{
+	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());
+}
+
 __attribute__((constructor)) static void nvs_init(void)
 {
 	if (!nvs_preloaded())
 		return;
 	nvs_next();
-	/* Told apart from a vfork() child, which has our memory and a number of its own. */
-	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());
+	remember_process();
+	pthread_atfork(NULL, NULL, remember_process);
 	if (!nvs_options()->disabled)
 		nvs_sigview_main_begins();
 	nvs_api_start();

@@ -137,26 +137,6 @@ static int raw_pipe2(int fds[2], int flags)
 	return (int)syscall(SYS_pipe2, fds, flags);
 }
 
-static ssize_t raw_read(int fd, void *data, size_t size)
-{
-	return syscall(SYS_read, fd, data, size);
-}
-
-static ssize_t raw_readv(int fd, const struct iovec *iov, int n)
-{
-	return syscall(SYS_readv, fd, iov, n);
-}
-
-static int raw_poll(struct pollfd *fds, nfds_t n, int timeout)
-{
-	return (int)syscall(SYS_poll, fds, n, timeout);
-}
-
-static int raw_sleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
-{
-	return syscall(SYS_clock_nanosleep, clock, flags, time, left) ? errno : 0;
-}
-
 static const struct nvs_next raw = {
 	.open = raw_open,
 	.open64 = raw_open,
@@ -180,13 +160,8 @@ static const struct nvs_next raw = {
 	.dl_iterate_phdr = raw_dl_iterate_phdr,
 	.dlclose = raw_dlclose,
 	.pipe2 = raw_pipe2,
-	.read = raw_read,
-	.readv = raw_readv,
-	.poll = raw_poll,
-	.clock_nanosleep = raw_sleep,
 };
 
-_Atomic unsigned nvs_sighooks = NVS_SIGHOOK_UNKNOWN;
 static struct nvs_next found;
 static _Atomic int ready;
 /*
@@ -214,7 +189,6 @@ static void look_up(void)
 	looking = 0;
 	found = table;
 	atomic_store_explicit(&ready, 1, memory_order_release);
-	atomic_fetch_and(&nvs_sighooks, ~(unsigned)NVS_SIGHOOK_UNKNOWN);
 	errno = err;
 }
 

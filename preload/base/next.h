@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions behind our hooks, and the one word that a hook for signals tests before it passes
- * on. Every call of ours on a device goes through this table.
+ * The functions behind our hooks. Every call of ours on a device goes through this table.
  */
 #ifndef NVSNOOP_PRELOAD_BASE_NEXT_H
 #define NVSNOOP_PRELOAD_BASE_NEXT_H
@@ -11,15 +10,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 #include <time.h>
+#include <ucontext.h>
 
 /* clang-format off */
 /* F(type, field, name, arguments); the field is NULL where this libc has no such function. */
@@ -46,25 +44,16 @@
 	F(int, dl_iterate_phdr, dl_iterate_phdr, (int (*)(struct dl_phdr_info *, size_t, void *), void *)) \
 	F(int, dlclose, dlclose, (void *)) \
 	F(int, pipe2, pipe2, (int *, int)) \
-	F(ssize_t, read, read, (int, void *, size_t)) \
-	F(ssize_t, read_chk, __read_chk, (int, void *, size_t, size_t)) \
-	F(ssize_t, readv, readv, (int, const struct iovec *, int)) \
-	F(int, signalfd, signalfd, (int, const sigset_t *, int)) \
-	F(int, poll, poll, (struct pollfd *, nfds_t, int)) \
-	F(int, poll_chk, __poll_chk, (struct pollfd *, nfds_t, int, size_t)) \
 	F(int, ppoll, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *)) \
 	F(int, ppoll_chk, __ppoll_chk, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t)) \
-	F(int, select, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *)) \
 	F(int, pselect, pselect, (int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *)) \
-	F(int, epoll_wait, epoll_wait, (int, struct epoll_event *, int, int)) \
 	F(int, epoll_pwait, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *)) \
 	F(int, epoll_pwait2, epoll_pwait2, (int, struct epoll_event *, int, const struct timespec *, const sigset_t *)) \
+	F(int, setcontext, setcontext, (const ucontext_t *)) \
+	F(int, swapcontext, swapcontext, (ucontext_t *, const ucontext_t *)) \
+	F(void, makecontext, makecontext, (ucontext_t *, void (*)(void), int, ...)) \
 	F(int, sigsuspend, sigsuspend, (const sigset_t *)) \
-	F(int, pause, pause, (void)) \
-	F(int, nanosleep, nanosleep, (const struct timespec *, struct timespec *)) \
-	F(int, clock_nanosleep, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *)) \
 	F(int, sigtimedwait, sigtimedwait, (const sigset_t *, siginfo_t *, const struct timespec *)) \
-	F(int, pthread_sigqueue, pthread_sigqueue, (pthread_t, int, const union sigval)) \
 	F(int, execve, execve, (const char *, char *const[], char *const[])) \
 	F(int, execv, execv, (const char *, char *const[])) \
 	F(int, execvp, execvp, (const char *, char *const[])) \
@@ -88,18 +77,5 @@ struct nvs_next {
 };
 /* Ready from the first call on, also before our constructor and inside the allocator. */
 const struct nvs_next *nvs_next(void);
-
-enum {
-	NVS_SIGHOOK_UNKNOWN = 1, /* nobody has looked the functions up yet */
-	NVS_SIGHOOK_VIEW = 2, /* the program blocks or ignores one of the two, or has */
-	NVS_SIGHOOK_FD = 4, /* it has made a signalfd for one of the two */
-};
-extern _Atomic unsigned nvs_sighooks;
-
-static inline bool nvs_sighook(unsigned bits)
-{
-	return __builtin_expect(atomic_load_explicit(&nvs_sighooks, memory_order_relaxed) & bits,
-				0);
-}
 
 #endif

@@ -176,13 +176,13 @@ static inline int nvs_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
 
 /*
  * Blocks what may wait until we are done with something that must not be left in the middle: all
- * but what reports a thread's own faults and system calls, and glibc's signal for setuid() on all
- * threads. The mask of before.
+ * but what reports faults and system calls of ours, and glibc's signal for setuid() on all threads.
+ * SIGSTKFLT, which is blocked as well, has a SIGSEGV that is sent wait (preload/signals/sigview.c).
+ * The mask of before.
  */
 static inline uint64_t nvs_sys_block_async(void)
 {
 	static const uint64_t own = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
-				    1ull << (SIGFPE - 1) | 1ull << (SIGILL - 1) |
 				    1ull << (SIGTRAP - 1) | 1ull << (SIGSYS - 1) | 1ull << (33 - 1);
 	uint64_t async = ~own, saved = 0;
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported functions by which a program sets actions and masks of signals, sends them and waits
- * for them.
+ * The exported functions by which a program sets actions and masks of signals, and waits for them.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include "preload/base/preload.h"
 #include "preload/hooks/export.h"
 #include "preload/signals/hooked.h"
@@ -129,12 +127,12 @@ EXPORT int sigignore(int sig)
 
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return nvs_signals_mask(nvs_next()->sigprocmask, how, set, old, false);
+	return nvs_signals_mask(nvs_next()->sigprocmask, how, set, old);
 }
 
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return nvs_signals_mask(nvs_next()->pthread_sigmask, how, set, old, true);
+	return nvs_signals_mask(nvs_next()->pthread_sigmask, how, set, old);
 }
 
 /* The old forms, which the C library makes of its own inner calls. */
@@ -184,21 +182,7 @@ EXPORT int sigpending(sigset_t *set)
 	return nvs_signals_pending(set);
 }
 
-/* ---- sent and waited for ---- */
-
-EXPORT int pthread_sigqueue(pthread_t thread, int sig, const union sigval value)
-{
-	const struct nvs_next *next = nvs_next();
-
-	if (!next->pthread_sigqueue)
-		return ENOSYS;
-	return next->pthread_sigqueue(thread, sig, nvs_signals_queued(sig, value));
-}
-
-EXPORT int signalfd(int fd, const sigset_t *set, int flags)
-{
-	return nvs_signals_fd(nvs_next()->signalfd, fd, set, flags);
-}
+/* ---- waited for ---- */
 
 EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
@@ -224,4 +208,30 @@ EXPORT int sigwait(const sigset_t *set, int *sig)
 	}
 	*sig = ret;
 	return 0;
+}
+
+/* ---- contexts: what contexts.S calls, and then jumps to ---- */
+
+void *nvs_enter_setcontext(ucontext_t *uc);
+void *nvs_enter_setcontext(ucontext_t *uc)
+{
+	nvs_signals_enter_context(uc);
+	return (void *)nvs_next()->setcontext;
+}
+
+void *nvs_enter_swapcontext(ucontext_t *saved, ucontext_t *uc);
+void *nvs_enter_swapcontext(ucontext_t *saved, ucontext_t *uc)
+{
+	nvs_signals_enter_context(uc);
+	return (void *)nvs_next()->swapcontext;
+}
+
+/* What it goes on with at its end the C library enters by itself. */
+void *nvs_enter_makecontext(ucontext_t *uc);
+void *nvs_enter_makecontext(ucontext_t *uc)
+{
+	nvs_signals_enter_context(uc);
+	if (uc->uc_link)
+		nvs_signals_enter_context(uc->uc_link);
+	return (void *)nvs_next()->makecontext;
 }

@@ -16,7 +16,7 @@
 struct start {
 	void *(*run)(void *);
 	void *arg;
-	uint64_t view; /* signals of ours that the program means to have blocked there */
+	uint64_t view; /* what it is to know of its signal mask */
 	bool warm;
 };
 
@@ -72,14 +72,13 @@ static bool may_warm(void)
 	return atomic_load(&answer) > 0;
 }
 
-/* What the new thread will have blocked: said by its attributes, or inherited. */
+/* Said by its attributes, or inherited. */
 static uint64_t view_of_new(const pthread_attr_t *attr)
 {
 	sigset_t set;
 
-	if (attr && pthread_attr_getsigmask_np(attr, &set) == 0)
-		return nvs_sigset_word(&set) & NVS_SIGVIEW_SIGNALS;
-	return nvs_sigview_of_new_thread();
+	return attr && pthread_attr_getsigmask_np(attr, &set) == 0 ? NVS_SIGVIEW_MASKED
+								   : nvs_sigview_of_new_thread();
 }
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
@@ -92,8 +91,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 	warm = nvs_session_active() && may_warm();
 	view = nvs_options()->disabled ? 0 : view_of_new(attr);
-	/* With an open mask of its own it may be the one that something pending waits for. */
-	if (warm || view || nvs_signals_process_pending())
+	if (warm || view)
 		start = nvs_alloc(sizeof(*start));
 	if (!start)
 		return nvs_next()->pthread_create(thread, attr, run, arg);

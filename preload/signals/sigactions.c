@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signal actions: ours in the kernel for SIGSEGV and SIGTRAP, the program's in a table of its own,
- * which it sets and asks by the usual functions. The table outlives a fork, as the kernel's does.
- * In it are handlers of other signals too that block ours while they run: that is in name only.
+ * Signal actions: ours in the kernel for SIGSEGV, its stand-in (sigview.c) and SIGTRAP, the
+ * program's in a table of its own, which it sets and asks by the usual functions. The table
+ * outlives a fork, as the kernel's does. In it are handlers of other signals too that block SIGSEGV
+ * while they run, or may change the mask that is restored behind them.
  *
  * Until ours are installed all of it only passes on. That is before the first doorbell page is
- * armed, or when the program first blocks one of the two, from when on it only believes so
- * (sigview.h).
+ * armed, or when the program first blocks SIGSEGV.
  */
 #include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/signals/sigactions.h"
-#include "preload/signals/sigtoken.h"
-#include "preload/signals/sigkeep.h"
-#include "preload/signals/sigthreads.h"
 #include "preload/signals/sigview.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
+#include "trap/low/sys.h"
 
 #define SIGNALS 65
 /* What an instruction causes, a system call in a sandbox too, kills where it is blocked. */
-#define CAUSED                                                                                \
-	(NVS_SIGVIEW_SIGNALS | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | NVS_SIGBIT(SIGILL) | \
-	 NVS_SIGBIT(SIGSYS))
+#define CAUSED                                                                                 \
+	(NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(SIGTRAP) | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | \
+	 NVS_SIGBIT(SIGILL) | NVS_SIGBIT(SIGSYS))
+#define VIEW (NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(NVS_STAND_IN))
 #define RESTORER 0x04000000 /* SA_RESTORER, which the C library sets and shows */
 
 /* Two copies, of which the count's last bit says which one holds: a reader needs no lock. */
@@ -32,8 +31,8 @@ struct action {
 	struct sigaction copy[2];
 };
 static struct action program[SIGNALS]; /* of those that are not as the kernel has them */
-/* The other signals whose handlers block ours. */
-static _Atomic uint64_t masked;
+/* The other signals whose handlers ours runs before. */
+static _Atomic uint64_t wrapped;
 static _Atomic bool installed;
 static void (*restorer)(void);
 
@@ -42,22 +41,15 @@ bool nvs_sigactions_installed(void)
 	return atomic_load(&installed);
 }
 
-static bool is_caught(int sig)
-{
-	return sig == SIGSEGV || sig == SIGTRAP;
-}
-
-/* What stands in for the two as well. */
 static bool is_ours(int sig)
 {
-	return is_caught(sig) ||
-	       (sig > 0 && (sig == nvs_sigtoken_stand_in(0) || sig == nvs_sigtoken_stand_in(1)));
+	return sig == SIGSEGV || sig == SIGTRAP || sig == NVS_STAND_IN;
 }
 
 /* Below the root page, so that a forked child finds it free. */
 void nvs_sigactions_lock(uint64_t *saved)
 {
-	uint64_t all = ~NVS_SIGVIEW_MARKER & ~NVS_SIGBIT(33);
+	uint64_t all = ~(NVS_SIGBIT(32) | NVS_SIGBIT(33)); /* the C library's own two */
 
 	nvs_sys_sigmask(SIG_BLOCK, &all, saved);
 	nvs_sys_lock((void *)nvs_slot(NVS_SLOT_SIGNALS));
@@ -91,8 +83,6 @@ static void store_action(int sig, const struct sigaction *action)
 
 	a->copy[(count + 1) & 1] = *action;
 	atomic_store(&a->count, count + 1);
-	if (action->sa_handler == SIG_IGN)
-		atomic_fetch_or(&nvs_sighooks, NVS_SIGHOOK_VIEW);
 }
 
 static bool has_handler(const struct sigaction *a)
@@ -101,20 +91,36 @@ static bool has_handler(const struct sigaction *a)
 }
 
 /*
- * Ours in the kernel. Nested faults are part of the trap's work, and so is a step within a fault.
- * On which stack and with which restarts: as the program's own handler would run, which we may have
- * to stand in for.
+ * Ours in the kernel. As the program's own would run, which we stand in for: on which stack, with
+ * which restarts and, for what is sent, with which mask. Behind a single step all is blocked
+ * already. In a fault all others are, the C library's own two as well, which sigfillset() leaves
+ * out; nested faults are part of the trap's work.
  */
-static int put_kernel(int sig, const struct sigaction *view)
+static int put_kernel(int sig)
 {
-	struct sigaction a = {.sa_flags = SA_SIGINFO | SA_NODEFER};
-	/* The C library's own two as well, which sigfillset() leaves out. */
-	uint64_t mask = ~CAUSED;
+	struct sigaction view = nvs_sigaction_of_program(sig == NVS_STAND_IN ? SIGSEGV : sig);
+	struct sigaction a = {.sa_sigaction = nvs_on_signal, .sa_flags = SA_SIGINFO};
 
-	a.sa_sigaction = is_caught(sig) ? nvs_on_signal : nvs_on_token;
-	memcpy(&a.sa_mask, &mask, sizeof(mask));
-	a.sa_flags |= has_handler(view) ? view->sa_flags & (SA_ONSTACK | SA_RESTART) : SA_RESTART;
+	a.sa_flags |= has_handler(&view) ? view.sa_flags & (SA_ONSTACK | SA_RESTART) : SA_RESTART;
+	a.sa_flags |= sig == SIGSEGV ? SA_NODEFER : view.sa_flags & SA_NODEFER;
+	nvs_sigset_put(&a.sa_mask, sig == SIGSEGV || !has_handler(&view)
+					   ? ~CAUSED
+					   : nvs_sigview_given(nvs_sigset_word(&view.sa_mask)));
 	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
+}
+
+/* What is pending of a signal that the program begins to ignore is gone. SIGTRAP is needed in any
+ * thread: of it only this one's and the process's are taken. */
+static void discard(int sig)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct timespec none = {0, 0};
+	uint64_t set = NVS_SIGBIT(sig);
+
+	if (sig == SIGSEGV)
+		nvs_next()->sigaction(NVS_STAND_IN, &ignore, NULL);
+	for (int i = 0; sig == SIGTRAP && i < 2; i++)
+		nvs_sys4(SYS_rt_sigtimedwait, &set, 0, &none, sizeof(set));
 }
 
 /* A vfork() child shares our memory, but its actions are its own. */
@@ -134,9 +140,11 @@ static void change_ours(int sig, const struct sigaction *action, struct sigactio
 		after.sa_flags |= RESTORER;
 		after.sa_restorer = restorer;
 		store_action(sig, &after);
-		put_kernel(sig, &after);
-		if (after.sa_handler == SIG_IGN && is_caught(sig))
-			nvs_sigkeep_discard(NVS_SIGBIT(sig));
+		if (after.sa_handler == SIG_IGN)
+			discard(sig);
+		put_kernel(sig);
+		if (sig == SIGSEGV)
+			put_kernel(NVS_STAND_IN);
 	}
 	if (old)
 		*old = before;
@@ -147,8 +155,8 @@ static void show_other(int sig, struct sigaction *action)
 {
 	struct sigaction mine;
 
-	if (action->sa_sigaction != nvs_on_masked &&
-	    !(masked & NVS_SIGBIT(sig) && action->sa_handler == SIG_DFL))
+	if (action->sa_sigaction != nvs_on_other &&
+	    !(wrapped & NVS_SIGBIT(sig) && action->sa_handler == SIG_DFL))
 		return;
 	mine = nvs_sigaction_of_program(sig);
 	/* SA_RESETHAND has taken the handler away, and nothing else. */
@@ -170,32 +178,34 @@ static int change_borrowed(int sig, const struct sigaction *action, struct sigac
 	return ret;
 }
 
-/* Ours runs first where the program's handler is to run with ours blocked: with all blocked, so
- * that nothing comes between. */
+/*
+ * Ours runs first where the program's handler blocks SIGSEGV, or is shown the mask that is restored
+ * behind it.
+ */
 static int change_other(int sig, const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction ours;
-	bool mask = action && has_handler(action) &&
-		    nvs_sigset_word(&action->sa_mask) & NVS_SIGVIEW_SIGNALS;
+	bool wrap = action && has_handler(action) &&
+		    (action->sa_flags & SA_SIGINFO || nvs_sigset_word(&action->sa_mask) & VIEW);
 
 	if (nvs_next()->sigaction(sig, NULL, old))
 		return -1;
 	show_other(sig, old);
 	if (!action)
 		return 0;
-	if (mask) {
+	if (wrap) {
 		ours = *action;
-		ours.sa_sigaction = nvs_on_masked;
+		ours.sa_sigaction = nvs_on_other;
 		ours.sa_flags |= SA_SIGINFO;
-		nvs_sigset_put(&ours.sa_mask, ~CAUSED | NVS_SIGVIEW_SIGNALS);
+		nvs_sigset_put(&ours.sa_mask, nvs_sigview_given(nvs_sigset_word(&action->sa_mask)));
 		store_action(sig, action);
 	}
-	if (nvs_next()->sigaction(sig, mask ? &ours : action, NULL))
+	if (nvs_next()->sigaction(sig, wrap ? &ours : action, NULL))
 		return -1;
-	if (mask)
-		masked |= NVS_SIGBIT(sig);
+	if (wrap)
+		wrapped |= NVS_SIGBIT(sig);
 	else
-		masked &= ~NVS_SIGBIT(sig);
+		wrapped &= ~NVS_SIGBIT(sig);
 	return 0;
 }
 
@@ -228,16 +238,7 @@ int nvs_signals_action(int sig, const struct sigaction *action, struct sigaction
 bool nvs_signals_take_over(int sig)
 {
 	return nvs_sigactions_installed() &&
-	       (is_ours(sig) || (sig > 0 && sig < SIGNALS && masked & NVS_SIGBIT(sig)));
-}
-
-union sigval nvs_signals_queued(int sig, union sigval value)
-{
-	bool ours = sig == SIGSEGV || sig == SIGTRAP;
-
-	return ours && nvs_sigactions_installed() && !in_vfork_child()
-		       ? nvs_sigthreads_disguise(value)
-		       : value;
+	       (is_ours(sig) || (sig > 0 && sig < SIGNALS && wrapped & NVS_SIGBIT(sig)));
 }
 
 /* ---- for the library ---- */
@@ -283,25 +284,10 @@ void nvs_sigactions_take_back(uint64_t ignored)
 {
 	for (int i = 0; i < 2; i++) {
 		int sig = i ? SIGSEGV : SIGTRAP;
-		struct sigaction action = nvs_sigaction_of_program(sig);
 
 		if (ignored & NVS_SIGBIT(sig))
-			put_kernel(sig, &action);
+			put_kernel(sig);
 	}
-}
-
-bool nvs_sigactions_stand_in(int sig)
-{
-	struct sigaction action,
-		ours = {.sa_sigaction = nvs_on_token, .sa_flags = SA_SIGINFO | SA_RESTART};
-	uint64_t mask = ~CAUSED;
-
-	if (nvs_next()->sigaction(sig, NULL, &action) || action.sa_handler != SIG_DFL)
-		return false;
-	memcpy(&ours.sa_mask, &mask, sizeof(mask));
-	show_other(sig, &action);
-	store_action(sig, &action);
-	return !nvs_next()->sigaction(sig, &ours, NULL);
 }
 
 /* Takes what stands in the kernel for SIG as the program's, and puts ours there. */
@@ -313,14 +299,13 @@ static int take_over(int sig)
 	if (nvs_next()->sigaction(sig, NULL, &action))
 		return -errno;
 	store_action(sig, &action);
-	err = put_kernel(sig, &action);
+	err = put_kernel(sig);
 	if (!err && !restorer && !nvs_next()->sigaction(sig, NULL, &action))
 		restorer = action.sa_restorer;
 	return err;
 }
 
-/* Handlers of other signals no longer run with ours blocked. */
-static void open_masks(void)
+static void wrap_others(void)
 {
 	struct sigaction action, old;
 
@@ -328,7 +313,7 @@ static void open_masks(void)
 		if (is_ours(sig) || sig == SIGKILL || sig == SIGSTOP ||
 		    nvs_next()->sigaction(sig, NULL, &action))
 			continue;
-		if (has_handler(&action) && nvs_sigset_word(&action.sa_mask) & NVS_SIGVIEW_SIGNALS)
+		if (has_handler(&action))
 			change_other(sig, &action, &old);
 	}
 }
@@ -347,8 +332,10 @@ int nvs_signals_install(void)
 		err = take_over(SIGSEGV);
 		if (!err)
 			err = take_over(SIGTRAP);
+		if (!err)
+			err = take_over(NVS_STAND_IN);
 		if (!err) {
-			open_masks();
+			wrap_others();
 			installed = true;
 		}
 	}
@@ -382,6 +369,7 @@ bool nvs_signals_check(void)
 		if (sig == SIGTRAP)
 			break;
 	}
+	put_kernel(NVS_STAND_IN);
 	nvs_sigactions_unlock(&saved);
 	return any;
 }

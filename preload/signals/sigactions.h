@@ -23,20 +23,14 @@ void nvs_sigactions_take_back(uint64_t ignored);
  * to be run; returns which signals of ours. Async-signal-safe.
  */
 uint64_t nvs_sigactions_hand_over(void);
-/* SIG stands in for one of ours from now on (sigtoken.h). False: the program uses it. Under
- * nvs_sigactions_lock(). */
-bool nvs_sigactions_stand_in(int sig);
 /* No action is changed meanwhile. */
 void nvs_sigactions_lock(uint64_t *saved);
 void nvs_sigactions_unlock(const uint64_t *saved);
 
 /* ---- signals.c ---- */
+/* Of SIGSEGV, SIGTRAP and the stand-in (sigview.h). */
 void nvs_on_signal(int sig, siginfo_t *info, void *ucontext);
-void nvs_on_token(int sig, siginfo_t *info, void *ucontext); /* of a stand-in */
-/* Of another signal, whose handler of the program's blocks ours while it runs. */
-void nvs_on_masked(int sig, siginfo_t *info, void *ucontext);
-void nvs_signals_count_kept(const void *ucontext);
-/* False: SIG, one of the other signals, is ignored, by the program or by default. */
-bool nvs_signals_does_something(int sig);
+/* Of another signal: its handler of the program's may see and change the mask to be restored. */
+void nvs_on_other(int sig, siginfo_t *info, void *ucontext);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's view of SIGSEGV and SIGTRAP, which are ours in the kernel (sigview.h says how):
- * what the library needs of it. What hooked functions call stands in hooked.h.
+ * The program's view of SIGSEGV and SIGTRAP, which are ours in the kernel (sigview.c says how):
+ * what the library needs of it. What hooked functions call is in hooked.h.
  */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGNALS_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGNALS_H
@@ -15,12 +15,12 @@ bool nvs_signals_check(void);
 /* The program's view begins: in its main thread, at the library's load. */
 void nvs_sigview_main_begins(void);
 /*
- * On a thread of ours, which blocks all: faults of the trap come to it between the two. What is
- * sent to the process and comes to it then is the program's threads' all the same.
+ * On a thread of ours, which blocks all: faults of the trap come to it between the two. A SIGSEGV
+ * that is sent to the process and comes to it then is passed on to the program's threads.
  */
 void nvs_sigview_own_faults_begin(void);
 void nvs_sigview_own_faults_end(void);
-/* Sends again what is kept and not blocked, where nothing runs that it would have to wait for. */
+/* Sends again what came while the trap was at work. */
 void nvs_sigview_deliver_now(void);
 
 #endif

@@ -171,19 +171,6 @@ static void one_call(int (*call)(const struct timespec *, const sigset_t *))
 	show_call("still pending and open", call(&no_time, &none));
 	by_child(send_segv);
 	show_call("sent to it", and_sent(call(&long_time, &none)));
-	by_child(send_segv);
-	show_call("sent to it, without a mask", and_sent(call(&a_moment, NULL)));
-	signal(SIGSEGV, SIG_IGN);
-	raise(SIGSEGV);
-	/* A call that does not wait for signals leaves even what is ignored pending. */
-	EXPECT(write(pipes[1], "x", 1) == 1, "write");
-	show_call("ignored, ready", call(&long_time, &none));
-	EXPECT(read(pipes[0], (char[1]){0}, 1) == 1, "read");
-	show_call("ignored, no time", call(&no_time, &none));
-	raise(SIGSEGV);
-	/* Those of epoll end for what is ignored, where it was pending before. */
-	if (call != by_epoll_pwait && call != by_epoll_pwait2)
-		show_call("ignored", call(&a_moment, &none));
 	/* Blocked by the call alone; the other signal ends it, which is open in it alone. */
 	pthread_sigmask(SIG_UNBLOCK, &both, NULL);
 	by_child(send_int);
@@ -197,40 +184,6 @@ static void one_call(int (*call)(const struct timespec *, const sigset_t *))
 	handled = 0;
 	submit(1);
 	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
-}
-
-static void send_twice(pid_t to)
-{
-	send_segv(to);
-	until_it_waits(to);
-	kill(to, SIGUSR1);
-}
-
-/* Ended by the other signal alone. */
-static void sleeping(void)
-{
-	sigset_t both = set_of(SIGSEGV, SIGTRAP, 0), other = set_of(SIGUSR2, 0, 0);
-	struct timespec left = {0, 0};
-
-	printf("sleeping\n");
-	pthread_sigmask(SIG_SETMASK, &both, NULL);
-	by_child(send_segv);
-	show_call("nanosleep", and_sent(nanosleep(&a_moment, NULL)));
-	by_child(send_segv);
-	show_call("usleep", and_sent(usleep(60000)));
-	by_child(send_segv);
-	show_call("sleep", and_sent((int)sleep(1)));
-	by_child(send_segv);
-	show_call("sigtimedwait", and_sent(sigtimedwait(&other, NULL, &a_moment)));
-	by_child(send_twice);
-	show_call("pause", and_sent(pause()));
-	by_child(send_twice);
-	show_call("clock_nanosleep",
-		  and_sent(clock_nanosleep(CLOCK_MONOTONIC, 0, &long_time, &left)));
-	printf("  left: %d\n", left.tv_sec > 0);
-	install(SIGSEGV, note_masks);
-	pthread_sigmask(SIG_UNBLOCK, &both, NULL);
-	show_call("at last", 0);
 }
 
 /* Until it is ended: one that comes ahead of the call interrupts nothing. */
@@ -343,7 +296,6 @@ int main(void)
 		one_call(calls[i].call);
 	}
 	suspend();
-	sleeping();
 	submit_end();
 	waiting();
 	return 0;

@@ -13,18 +13,15 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include "sigapp.h"
 
 static const int signals[] = {SIGSEGV, SIGTRAP, SIGSEGV, SIGTRAP, SIGUSR1, 44, 45};
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
-#define FDS 3
 
 static uint32_t state;
 static int level; /* how deep in forked children */
 static bool paired; /* a second thread takes turns */
-static int fds[FDS];
 static _Atomic int ran; /* handlers */
 static __thread sigjmp_buf out;
 static __thread bool may_jump;
@@ -222,6 +219,9 @@ static void draw_send(void)
 		raise(sig);
 		break;
 	case 3:
+		/* Of ours it becomes one for the process where it is blocked. */
+		if (is_ours(sig))
+			break;
 		printf("  queue to the thread %d\n", sig);
 		pthread_sigqueue(pthread_self(), sig, (union sigval){.sival_int = (int)draw(100)});
 		break;
@@ -263,35 +263,6 @@ static void draw_wait(void)
 	printf("  sigwait: %d\n", sig);
 }
 
-static void read_fd(int fd)
-{
-	struct signalfd_siginfo s[2];
-	ssize_t n = read(fd, s, sizeof(s));
-
-	printf("  read: %zd\n", n);
-	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*s); i++)
-		printf("    %u, code %d, value %d\n", s[i].ssi_signo, s[i].ssi_code, s[i].ssi_int);
-}
-
-static void draw_fd(void)
-{
-	sigset_t set = draw_set();
-	unsigned i = draw(FDS);
-	struct pollfd p = {.events = POLLIN};
-	int ready;
-
-	if (fds[i] < 0 || draw(6) == 0) {
-		fds[i] = signalfd(fds[i], &set, SFD_NONBLOCK);
-		printf("  signalfd %llx: %d\n", word(&set), fds[i] >= 0);
-		return;
-	}
-	p.fd = fds[i];
-	ready = poll(&p, 1, 0);
-	printf("  poll: %d\n", ready);
-	if (draw(2) && !mixed(pending_now()))
-		read_fd(fds[i]);
-}
-
 /* Calls with a mask of their own. */
 static void draw_call(void)
 {
@@ -300,8 +271,9 @@ static void draw_call(void)
 	unsigned long long due = pending_now() & ~word(&set);
 	int fd, ret = 0;
 
-	/* Of several the first alone ends the call. */
-	if (due & (due - 1))
+	/* Of several the first alone ends the call. What is ignored and pending ends it for us. */
+	if (due & (due - 1) || (is_in(due, SIGSEGV) && !has_handler(SIGSEGV)) ||
+	    (is_in(due, SIGTRAP) && !has_handler(SIGTRAP)))
 		return;
 	errno = 0;
 	switch (draw(4)) {
@@ -405,9 +377,9 @@ static int show(void)
 /* One step out of which a handler may jump. */
 static void draw_step(void)
 {
-	void (*const steps[])(void) = {draw_action, draw_mask,	draw_mask,  draw_send,
-				       draw_send,   draw_send,	draw_wait,  draw_fd,
-				       draw_call,   draw_fault, draw_child, draw_run};
+	void (*const steps[])(void) = {draw_action, draw_mask,	draw_mask, draw_send,
+				       draw_send,   draw_send,	draw_wait, draw_call,
+				       draw_fault,  draw_child, draw_run};
 	void (*step)(void);
 	int sig = sigsetjmp(out, 1);
 
@@ -493,11 +465,6 @@ static void reset(void)
 		install(signals[i], on_signal);
 	}
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (int i = 0; i < FDS; i++) {
-		if (fds[i] > 0)
-			close(fds[i]);
-		fds[i] = -1;
-	}
 }
 
 int main(int argc, char **argv)

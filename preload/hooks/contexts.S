@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * setcontext, swapcontext and makecontext as the program finds them.
+ *
+ * The real ones save the caller's registers and its place on the stack, so they are jumped to with both as they were.
+ */
+	.text
+
+	.macro	context name, enter
+	.globl	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	endbr64
+	.irp	reg, rdi, rsi, rdx, rcx, r8, r9, rax
+	pushq	%\reg
+	.cfi_adjust_cfa_offset 8
+	.endr
+	call	\enter
+	movq	%rax, %r11
+	.irp	reg, rax, r9, r8, rcx, rdx, rsi, rdi
+	popq	%\reg
+	.cfi_adjust_cfa_offset -8
+	.endr
+	jmp	*%r11
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	context	setcontext, nvs_enter_setcontext
+	context	swapcontext, nvs_enter_swapcontext
+	context	makecontext, nvs_enter_makecontext
+
+	.section .note.GNU-stack, "", @progbits

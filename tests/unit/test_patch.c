@@ -6,6 +6,8 @@
  * be. Each moment is made, not waited for: the page that the trap is to read is closed, and the
  * fault of its reading is the moment.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <ucontext.h>
 #include "tests/unit/doorbell_page.h"
 #include "tests/unit/fakering.h"
@@ -16,7 +18,7 @@
 #define CODE 4096u
 #define VA 0x200000000ull
 #define TOKEN 0x10012u
-#define CASES 6
+#define CASES 8
 #define JUMP 0xeb
 
 static uint64_t gpfifo[RING];
@@ -220,6 +222,32 @@ static void test_not_now(int i)
 	submit(i);
 }
 
+static void *patch_sites(void *arg)
+{
+	nvs_patch_work(text_of);
+	return NULL;
+}
+
+/* Run again and again while it is written, by a thread that has SIGTRAP blocked, as one that blocks
+ * all. */
+static void test_while_written(int i)
+{
+	sigset_t trap, before;
+	pthread_t t;
+
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	pthread_sigmask(SIG_BLOCK, &trap, &before);
+	submit(i);
+	pthread_create(&t, NULL, patch_sites, NULL);
+	while (known(i) != NVS_PATCH_DONE && known(i) != NVS_PATCH_REFUSED)
+		submit(i);
+	pthread_join(t, NULL);
+	submit(i);
+	CHECK(*store_of(i) == JUMP && known(i) == NVS_PATCH_DONE);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 int main(void)
 {
 	struct nvs_trap_options options = {.patch = true};
@@ -234,5 +262,7 @@ int main(void)
 	test_other_code(3);
 	test_gone(4);
 	test_not_now(5);
+	test_while_written(6);
+	test_while_written(7);
 	return test_result();
 }

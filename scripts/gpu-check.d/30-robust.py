@@ -128,6 +128,7 @@ def mps(suite, name):
 
 def register(suite):
     suite.cuda_build("segv", "segv.cu", "-cudart", "static")
+    suite.cuda_build("masks", "masks.cu", "-cudart", "static")
     suite.build("contexts", ["gcc", "-O2", "-I" + os.path.join(suite.cuda, "include"), suite.source("contexts.c"),
                              "-L" + os.path.join(suite.cuda, "lib64/stubs"), "-lcuda", "-lpthread"])
     suite.check("workers by fork", lambda s, n: python(s, n, "workers.py", "fork"))
@@ -135,6 +136,9 @@ def register(suite):
     suite.check("faulthandler", lambda s, n: python(s, n, "train.py", flags=("-X", "faulthandler")))
     suite.check("PyTorch profiler beside us", lambda s, n: by_tool(python(s, n, "profiled.py")))
     suite.check("own SIGSEGV handler", lambda s, n: s.compare(n, [s.program("segv")]), ["segv"])
+    for options in ("quiet", "quiet,trap=step", "quiet,patch=off"):
+        suite.check(f"all signals blocked, {options}",
+                    lambda s, n, o=options: s.compare(n, [s.program("masks")], options=o), ["masks"])
     suite.check("kill -9 in a training loop", killed)
     suite.check("two processes at once", two_at_once, ["threads"])
     suite.check("contexts come and go", lambda s, n: s.compare(n, [s.program("contexts")]), ["contexts"])

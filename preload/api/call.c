@@ -406,9 +406,11 @@ void nvs_api_name_open(void)
 	}
 }
 
-/* A thread's first call may be the one that never returns. */
+/* A thread's first call may be the one that never returns. The C library may have made the thread
+ * with all signals blocked, as for SIGEV_THREAD. */
 static __attribute__((noinline)) void show_first(void)
 {
+	nvs_sigview_thread_calls();
 	if (!live() || !wanted(false))
 		return;
 	nvs_api_name_open();

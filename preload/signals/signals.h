@@ -14,6 +14,8 @@ int nvs_signals_install(void);
 bool nvs_signals_check(void);
 /* The program's view begins: in its main thread, at the library's load. */
 void nvs_sigview_main_begins(void);
+/* A thread of the program is about to make its first call of the driver. */
+void nvs_sigview_thread_calls(void);
 /*
  * On a thread of ours, which blocks all: faults of the trap come to it between the two. A SIGSEGV
  * that is sent to the process and comes to it then is passed on to the program's threads.

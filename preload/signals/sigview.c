@@ -12,8 +12,9 @@
  *     open      open         open
  *     open      blocked      blocked
  *     blocked   any          blocked, but nothing has told us: by a bare system call, or by the C
- *                            library for a moment. A doorbell kills. The next call or handler that
- *                            comes by us opens it.
+ *                            library for a moment or in a thread that it has made. A doorbell
+ *                            kills. The next call or handler that comes by us opens it, and a
+ *                            thread's first call of the driver.
  *
  * One that is sent comes to our handler, which sends the stand-in, with a mark in si_errno. The
  * kernel then keeps it while it is blocked and delivers it when it is opened, to the thread or to
@@ -194,9 +195,7 @@ static bool is_for_process(const siginfo_t *info)
 static void send(int sig, const siginfo_t *info, bool process)
 {
 	/* By the thread's own number the kernel takes any code, and sends to its process. */
-	if (process)
-		nvs_sys4(SYS_rt_sigqueueinfo, nvs_sys_gettid(), sig, info, 0);
-	else
+	if (!process || nvs_sys4(SYS_rt_sigqueueinfo, nvs_sys_gettid(), sig, info, 0))
 		nvs_sys_queue_self(sig, info);
 }
 
@@ -237,7 +236,7 @@ int nvs_signals_pending(sigset_t *set)
 	return 0;
 }
 
-/* One that comes meanwhile is pending when the call has ended for it. */
+/* One that comes meanwhile is open in the kernel, and taken as itself. */
 int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
 	uint64_t word = nvs_sigset_word(set);
@@ -247,10 +246,8 @@ int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec
 
 	if (!(word & (SEGV | STAND_IN)) || !nvs_sigactions_installed())
 		return nvs_next()->sigtimedwait(set, info, timeout);
-	nvs_sigset_put(&given, nvs_sigview_given(word));
-	do
-		sig = nvs_next()->sigtimedwait(&given, &came, timeout);
-	while (sig < 0 && errno == EINTR && word & SEGV && kernel_pending() & STAND_IN);
+	nvs_sigset_put(&given, nvs_sigview_given(word) | (word & SEGV));
+	sig = nvs_next()->sigtimedwait(&given, &came, timeout);
 	if (sig == NVS_STAND_IN && nvs_sigview_restore_info(&came))
 		sig = SIGSEGV;
 	if (sig > 0 && info)
@@ -323,6 +320,15 @@ void nvs_sigview_thread_begins(uint64_t told)
 		begin_with(kernel_mask());
 	else
 		asked = (unsigned)told;
+}
+
+void nvs_sigview_thread_calls(void)
+{
+	static __thread bool done;
+
+	if (!done)
+		open_blocked();
+	done = true;
 }
 
 void nvs_sigview_own_faults_begin(void)

@@ -10,7 +10,9 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
+#include <semaphore.h>
 #include <threads.h>
+#include <time.h>
 #include <ucontext.h>
 #include "sigapp.h"
 
@@ -320,6 +322,36 @@ static void threads(void)
 	check("in main");
 }
 
+static CUdeviceptr memory;
+static CUcontext cuda_context;
+static sem_t called;
+
+/* The C library calls it with all blocked, or with nothing; the driver comes first. */
+static void on_timer(union sigval value)
+{
+	CK(cuCtxSetCurrent(cuda_context));
+	CK(cuMemsetD32_v2(memory, 7, 4));
+	sem_post(&called);
+}
+
+static void timer(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = on_timer};
+	struct itimerspec soon = {.it_value = {0, 1000000}};
+	timer_t t;
+
+	CK(cuMemAlloc_v2(&memory, 4096));
+	CK(cuCtxGetCurrent(&cuda_context));
+	sem_init(&called, 0, 0);
+	EXPECT(!timer_create(CLOCK_MONOTONIC, &event, &t), "timer_create");
+	timer_settime(t, 0, &soon, NULL);
+	while (sem_wait(&called))
+		;
+	timer_delete(t);
+	CK(cuCtxSynchronize());
+	printf("timer: %u\n", app_word(memory));
+}
+
 static void in_child_of_child(void)
 {
 	struct sigaction a = {.sa_handler = SIG_IGN};
@@ -384,6 +416,7 @@ int main(void)
 	made_masks();
 	handlers();
 	threads();
+	timer();
 	children();
 	bare();
 	submit_end();

@@ -376,7 +376,7 @@ static CUresult notifier(struct softgpu_channel *ch)
 
 static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t share)
 {
-	uint32_t p[94] = {0}, class_id[4];
+	uint32_t p[94] = {0}, class_id[4], moved = sg_driver.release >= 610;
 	uint32_t ring = ch->own ? ch->own_ring : ch->ctx->ring_handle;
 	uint32_t userd = ch->ctx->userd_handle ? ch->ctx->userd_handle : ring;
 
@@ -387,8 +387,8 @@ static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t sh
 	p[4] = ch->entries;
 	p[5] = ch->index % 2 && !ch->copy ? 0x30 : 0x20;
 	p[6] = share;
-	p[8] = userd;
-	memcpy(p + 16, &ch->userd_at, 8);
+	p[8 + moved] = userd;
+	memcpy(p + 16 + 2 * moved, &ch->userd_at, 8);
 	if (sg_alloc(group, ch->handle, 0xc86f, p))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	sg_control_quiet(ch->ctx->device->handle, 0x0080170d, 24);
@@ -397,6 +397,10 @@ static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t sh
 		sg_alloc(ch->handle, ch->engine[i], i ? 0xc8b5 : 0xcbc0, (uint32_t[32]){0, 1});
 		class_id[0] = ch->engine[i];
 		sg_control(ch->handle, 0x906f0101, class_id, sizeof(class_id));
+	}
+	if (sg_driver.untold) {
+		ch->token = ch->notifier[6];
+		return CUDA_SUCCESS;
 	}
 	return sg_control(ch->handle, 0xc36f0108, &ch->token, 4) ? CUDA_ERROR_UNKNOWN
 								 : CUDA_SUCCESS;

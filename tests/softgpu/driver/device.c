@@ -45,7 +45,10 @@ static bool check_version(void)
 	char buf[3][80] = {""};
 	uint64_t p[5] = {80, (uint64_t)buf[0], (uint64_t)buf[1], (uint64_t)buf[2], 0};
 
-	return !sg_control(sg_driver.client, 0x101, p, sizeof(p)) && !strncmp(buf[0], "580.", 4);
+	if (sg_control(sg_driver.client, 0x101, p, sizeof(p)))
+		return false;
+	sg_driver.release = (uint32_t)atoi(buf[0]);
+	return sg_driver.release >= 580;
 }
 
 static void uvm_up(void)
@@ -105,6 +108,9 @@ CUresult sg_driver_up(void)
 	sg_driver.turned = options && strstr(options, "turned");
 	sg_driver.idle = options && strstr(options, "idle");
 	sg_driver.busy = options && strstr(options, "busy");
+	sg_driver.untold = options && strstr(options, "untold");
+	options = options ? strstr(options, "usermode=") : NULL;
+	sg_driver.usermode = options ? (uint32_t)strtoul(options + 9, NULL, 16) : 0xc661;
 	sg_driver.layout = sg_layout();
 	sg_driver.next_handle = 0x5c000001;
 	sg_driver.ndevices = 0;
@@ -155,7 +161,7 @@ static void map_usermode(struct sg_device *d, const char *path)
 		uint8_t bar1[2] = {1, 0};
 
 		d->usermode[i] = sg_handle();
-		sg_alloc(d->subdevice, d->usermode[i], 0xc661, i ? bar1 : NULL);
+		sg_alloc(d->subdevice, d->usermode[i], sg_driver.usermode, i ? bar1 : NULL);
 		d->page[i] = sg_map(d->subdevice, d->usermode[i], 0x10000, path, NULL, PROT_WRITE,
 				    i);
 	}

@@ -67,6 +67,9 @@ struct sg_driver {
 	bool turned; /* SOFTGPU=turned: groups of channels are begun in another order */
 	bool idle; /* SOFTGPU=idle: it finds none when it copies from page-locked memory */
 	bool busy; /* SOFTGPU=busy: it finds a copy in flight whenever it looks for one */
+	bool untold; /* SOFTGPU=untold: tokens are taken from the error notifier, not asked for */
+	uint32_t release; /* major number, as the kernel told it */
+	uint32_t usermode; /* class of doorbell pages */
 	enum sg_layout layout;
 };
 extern struct sg_driver sg_driver;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Device calls of the stand-in driver, in the structures of release 580.159.04. */
+/* Device calls of the stand-in driver, in the structures of release 580.159.04, or of the one that
+ * the kernel says it is. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,7 +235,10 @@ uint32_t sg_external_free(uint64_t va, uint64_t size)
 		uint32_t status, pad;
 	} range = {va, size, 0, 0};
 
-	return sg_uvm(34, &range, 16);
+	if (sg_driver.release < 590)
+		return sg_uvm(34, &range, 16);
+	range.length = 0; /* the status stands there */
+	return sg_uvm(34, &range, 8);
 }
 
 uint32_t sg_pin(struct sg_device *d, uint32_t handle, void *p, uint64_t size)

@@ -142,7 +142,8 @@ EXPORT volatile uint32_t *softgpu_map_doorbell(bool bar1, bool use)
 	b->device = ctx->device;
 	path[11] = (char)('0' + b->device->minor);
 	b->handle = sg_handle();
-	b->own = !sg_alloc(b->device->subdevice, b->handle, 0xc661, bar1 ? params : NULL);
+	b->own = !sg_alloc(b->device->subdevice, b->handle, sg_driver.usermode,
+			   bar1 ? params : NULL);
 	if (b->own)
 		b->page = sg_map(b->device->subdevice, b->handle, 0x10000, path, NULL, PROT_WRITE,
 				 true);

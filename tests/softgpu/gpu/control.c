@@ -3,6 +3,7 @@
  * RM_CONTROL: the answers that a driver reads. Commands that it only sends are known by their
  * number and the size of their parameters, and leave them as they are.
  */
+#include <stdio.h>
 #include <string.h>
 #include "gpu.h"
 
@@ -46,10 +47,19 @@ void sg_device_uuid(uint32_t minor, uint8_t uuid[16])
 	memcpy(uuid + 8, uuid_tail, 8);
 }
 
+void sg_version(char text[16])
+{
+	if (sg_options.release)
+		snprintf(text, 16, "%u.57.04", sg_options.release % 1000);
+	else
+		strcpy(text, "580.159.04");
+}
+
 static uint32_t build_version(void *p)
 {
-	static const char version[] = "580.159.04";
+	char version[16];
 
+	sg_version(version);
 	if (U32(p, 0) < sizeof(version))
 		return NV_ERR_INVALID_ARGUMENT;
 	for (uint32_t off = 8; off <= 24; off += 8)

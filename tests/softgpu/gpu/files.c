@@ -34,6 +34,15 @@ static long result(long r)
 	return r;
 }
 
+/* The number of KEY=NUMBER in the N bytes at S; 0: another option. */
+static uint32_t number_of(const char *s, size_t n, const char *key, int base)
+{
+	size_t length = strlen(key);
+
+	return n > length && !strncmp(s, key, length) ? (uint32_t)strtoul(s + length, NULL, base)
+						      : 0;
+}
+
 static void parse_options(void)
 {
 	const char *s = getenv("SOFTGPU");
@@ -54,6 +63,12 @@ static void parse_options(void)
 			sg_options.eager = true;
 		else if (n == 5 && !strncmp(s, "clock", 5))
 			sg_options.clock = true;
+		else if (n == 4 && !strncmp(s, "once", 4))
+			sg_options.once = true;
+		else if (number_of(s, n, "usermode=", 16))
+			sg_options.usermode = number_of(s, n, "usermode=", 16);
+		else if (number_of(s, n, "release=", 10))
+			sg_options.release = number_of(s, n, "release=", 10);
 		else if (n == 5 && !strncmp(s, "wrong", 5))
 			sg_options.ill = SG_WRONG;
 		else if (n == 4 && !strncmp(s, "mute", 4))
@@ -390,6 +405,11 @@ static long map_area(struct sg_file *f, void *at, size_t n, int prot, int flags,
 	pages = ((f->area_offset + f->area_size + 4095) & ~4095ull) - from;
 	if (f->node == SG_NODE_GPU ? n != pages : n > pages)
 		return -ENXIO;
+	if (sg_options.once && f->node == SG_NODE_GPU && sg_is_bell(f->minor, m)) {
+		if (f->bell_mapped)
+			return -EINVAL;
+		f->bell_mapped = true;
+	}
 	return sg_sys(SYS_mmap, (long)at, (long)n, prot, flags, m->fd, (long)from);
 }
 

@@ -19,7 +19,7 @@
 #define SG_NO_GPU 0xffffffffu
 #define SG_RING_MAX (1u << 20)
 
-/* ---- options.c-like: SOFTGPU="gpus=2,poison,own,eager,clock,wrong,patient" ---- */
+/* ---- options.c-like: SOFTGPU="gpus=2,poison,own,eager,clock,wrong,patient,usermode=c861" ---- */
 struct sg_options {
 	uint32_t gpus;
 	bool poison; /* overwrite what was consumed, at once; consume only what was rung */
@@ -28,11 +28,19 @@ struct sg_options {
 	bool time; /* with clock: TIME_0 and TIME_1 of the doorbell page on BAR0 show it */
 	bool own; /* with poison: entries of others may be in a ring of whole pages, whose PUT
 		   * counts when rung for */
+	bool once; /* refuses to map a doorbell page a second time for an open file */
+	uint32_t usermode; /* a class of doorbell pages besides those that exist; 0: none */
+	uint32_t release; /* major number of another driver release than 580.159.04, whose
+			   * structures are taken; 0: none */
 	enum { SG_WELL, SG_WRONG, SG_MUTE, SG_FAULT } ill; /* what befalls those of SG_MARK */
 };
 /* Payloads from here on are those of a program that submits by itself. */
 #define SG_MARK 0x70000000u
 extern struct sg_options sg_options;
+
+/* ---- control.c ---- */
+
+void sg_version(char text[16]); /* of the driver, as "580.159.04" */
 
 /* ---- memory.c ---- */
 
@@ -196,6 +204,7 @@ struct sg_file {
 	/* The one mmap context of an open file. */
 	struct sg_memory *area;
 	uint64_t area_offset, area_size;
+	bool bell_mapped; /* its doorbell page, at least once */
 };
 
 extern pthread_mutex_t sg_lock;
@@ -225,6 +234,7 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *arg);
 /* NV_STATUS */
 uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 void sg_rm_file_gone(struct sg_file *f);
+bool sg_is_bell(uint32_t minor, const struct sg_memory *m);
 void sg_uvm_file_gone(struct sg_file *f);
 /*
  * A mapping of the UVM device at an address that is its offset: semaphore pools. NULL: none there.

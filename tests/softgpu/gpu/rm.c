@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The resource manager: objects, their memory and mappings, channels. Structures are those of
- * release 580.159.04; a size of another release is refused as the kernel module refuses it.
+ * release 580.159.04, and with SOFTGPU=release=610 or later of 610.43.02 where they differ; a size
+ * of another release is refused as the kernel module refuses it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -64,9 +65,20 @@ static void drop_bell(struct sg_object *o)
 	sg_gpu_unlock(g);
 }
 
+bool sg_is_bell(uint32_t minor, const struct sg_memory *m)
+{
+	const struct sg_gpu *g = &sg_gpus[minor];
+
+	for (uint32_t i = 0; i < g->nbells; i++)
+		if (g->bells[i] == m)
+			return true;
+	return false;
+}
+
 static bool is_usermode(uint32_t cls)
 {
-	return cls == 0xc361 || cls == 0xc461 || cls == 0xc561 || cls == 0xc661 || cls == 0xc761;
+	return cls == 0xc361 || cls == 0xc461 || cls == 0xc561 || cls == 0xc661 || cls == 0xc761 ||
+	       (sg_options.usermode && cls == sg_options.usermode);
 }
 
 static void object_free(struct sg_object *o)
@@ -163,10 +175,11 @@ static void log_channel(const struct sg_channel *ch)
 static uint32_t alloc_channel(struct sg_object *o, void *p)
 {
 	struct sg_object *up = sg_object_find(o->client, o->parent);
-	struct sg_object *userd = sg_object_find(o->client, U32(p, 32));
+	uint32_t moved = sg_options.release >= 610 ? 4 : 0; /* by hHandleVASpace at 32 */
+	struct sg_object *userd = sg_object_find(o->client, U32(p, 32 + moved));
 	struct sg_object *error = sg_object_find(o->client, U32(p, 0));
 	struct sg_vaspace *v = channel_vaspace(o, p);
-	uint64_t off = U64(p, 64);
+	uint64_t off = U64(p, 64 + 2 * moved);
 	uint32_t entries = U32(p, 16);
 	struct sg_gpu *g;
 	struct sg_channel *ch;
@@ -182,7 +195,7 @@ static uint32_t alloc_channel(struct sg_object *o, void *p)
 	ch->client = o->client;
 	ch->handle = o->handle;
 	ch->object_class = o->object_class;
-	ch->engine = up->engine ? up->engine : U32(p, 128);
+	ch->engine = up->engine ? up->engine : U32(p, 128 + 2 * moved);
 	ch->ring = U64(p, 8);
 	ch->entries = entries;
 	ch->rung = SG_NO_GPU;
@@ -199,6 +212,8 @@ static uint32_t alloc_channel(struct sg_object *o, void *p)
 	ch->next = g->channels;
 	g->channels = ch;
 	sg_gpu_unlock(g);
+	if (ch->notifier) /* info32 of the second notification */
+		U32(ch->notifier->map, 24) = ch->token;
 	o->channel = ch;
 	log_channel(ch);
 	sg_gpu_start(g);
@@ -546,7 +561,7 @@ int sg_rm_ioctl(struct sg_file *f, uint32_t nr, uint32_t size, void *arg)
 		break;
 	case 0xd2:
 		a[1] = 1;
-		strcpy((char *)arg + 8, "580.159.04");
+		sg_version((char *)arg + 8);
 		break;
 	case 0xd6:
 		U64(a, 0) = 0x40000000;

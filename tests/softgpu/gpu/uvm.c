@@ -214,7 +214,7 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *a)
 		U32(a, 32) = NV_OK;
 		return 0;
 	case 34: /* FREE */
-		U32(a, 16) = free_range(U64(a, 0));
+		U32(a, sg_options.release >= 590 ? 8 : 16) = free_range(U64(a, 0));
 		return 0;
 	case 68: /* ALLOC_SEMAPHORE_POOL */
 		U32(a, 9240) = alloc_pool(a);

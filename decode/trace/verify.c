@@ -166,8 +166,14 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 
 	if (rec->client || rec->handle)
 		snprintf(object, sizeof(object), " (object %x:%x)", rec->client, rec->handle);
+	if (rec->kind == NVS_REMARK_NO_DOORBELL_PAGE)
+		PROBLEM(t,
+			"GPU %d: its channels are in use, and no mapping of a doorbell page is "
+			"known: "
+			"nothing that they submit is recorded%s",
+			(int)rec->gpu, object);
 	/* So it is wherever CUDA runs. */
-	if (rec->kind == NVS_REMARK_KERNEL_CHANNEL)
+	else if (rec->kind == NVS_REMARK_KERNEL_CHANNEL)
 		NOTE(t, "GPU %d: what the kernel submits on its own channels is not recorded",
 		     (int)rec->gpu);
 	else if (known)

@@ -65,7 +65,7 @@ enum nvs_rec_type {
 	NVS_REC_GAP = 20, /* something that could not be recorded, and why */
 	NVS_REC_ORPHAN = 21, /* a doorbell whose token belongs to no known channel */
 	NVS_REC_CHECK = 22, /* outcome of a check made by the library */
-	NVS_REC_REMARK = 23, /* what the page cannot show in principle */
+	NVS_REC_REMARK = 23, /* what the page cannot show, and why */
 	NVS_REC_IOCTL = 24, /* a device call that passed untouched, with its count */
 	NVS_REC_TOTALS = 25, /* what the library counted itself */
 	NVS_REC_END = 26, /* ended in order */
@@ -522,6 +522,8 @@ enum nvs_remark_kind {
 	NVS_REMARK_KERNEL_CHANNEL = 2, /* channels of the kernel (UVM) submit on this GPU */
 	NVS_REMARK_NO_DOORBELL = 3, /* a channel of a class without doorbell exists */
 	NVS_REMARK_IMPORTED = 4, /* objects came from another process */
+	/* Channels are in use, and no mapping of a doorbell page is known: none is recorded */
+	NVS_REMARK_NO_DOORBELL_PAGE = 5,
 };
 
 struct nvs_rec_remark {

@@ -64,10 +64,18 @@ uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class);
  * rmStatus. */
 unsigned nvs_abi_uvm_map_tail(uint32_t release);
 
+/* c361, c461 ...: no other class of any release ends so. */
 static inline bool nvs_class_is_usermode(uint32_t c)
 {
-	return c == VOLTA_USERMODE_A || c == TURING_USERMODE_A || c == AMPERE_USERMODE_A ||
-	       c == HOPPER_USERMODE_A || c == BLACKWELL_USERMODE_A;
+	return (c & 0xff) == 0x61 && c >= VOLTA_USERMODE_A && c <= 0xffff;
+}
+
+/* Of memory objects; 0: of an object that came from another process. */
+static inline bool nvs_class_is_memory(uint32_t c)
+{
+	return !c || c == NV01_MEMORY_SYSTEM || c == NV01_MEMORY_LOCAL_PRIVILEGED ||
+	       c == NV01_MEMORY_LOCAL_USER || c == NV01_MEMORY_SYSTEM_OS_DESCRIPTOR ||
+	       c == NV_MEMORY_FABRIC_IMPORT_V2 || c == NV_MEMORY_FABRIC_IMPORTED_REF;
 }
 
 static inline bool nvs_class_is_channel(uint32_t c)

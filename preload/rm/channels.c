@@ -177,16 +177,43 @@ static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps
 	return true;
 }
 
+/*
+ * Whether the trap finds the channel when it is rung. What a shadow holds reaches the GPU by that
+ * alone, so a channel that is rung out of sight has none.
+ */
+static bool is_rung_in_sight(const struct nvs_channel_entry *c, uint64_t seen)
+{
+	uint32_t gpu = c->object->gpu;
+
+	return c->token != NVS_NONE && !(c->flags & NVS_CHAN_NO_DOORBELL) && gpu < NVS_MAX_GPUS &&
+	       seen >> gpu & 1;
+}
+
+static void shadow_or_not(struct nvs_channel_entry *c, uint64_t seen)
+{
+	bool in_sight = is_rung_in_sight(c, seen);
+	uint32_t gpu = c->object->gpu;
+
+	if (!in_sight)
+		nvs_shadow_end(c);
+	else if (c->flags & NVS_CHAN_BOUND)
+		nvs_shadow_try(c);
+	if (c->flags & NVS_CHAN_BOUND && !(c->flags & NVS_CHAN_NO_DOORBELL) && gpu < NVS_MAX_GPUS &&
+	    !nvs_rm()->gpus[gpu].has_doorbell)
+		nvs_tell_remark(NVS_REMARK_NO_DOORBELL_PAGE, gpu, c->object->key.client,
+				c->object->key.handle);
+}
+
 bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
 {
+	uint64_t seen = nvs_doorbells_seen();
 	struct nvs_channel_entry *c;
 	bool changed = false;
 
 	DL_FOREACH(nvs_rm()->channels, c)
 	changed |= bind(c, maps, n);
 	DL_FOREACH(nvs_rm()->channels, c)
-	if (c->flags & NVS_CHAN_BOUND)
-		nvs_shadow_try(c);
+	shadow_or_not(c, seen);
 	return changed;
 }
 

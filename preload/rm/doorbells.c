@@ -29,7 +29,7 @@ void nvs_doorbell_arm(struct nvs_cpu_map *m)
 {
 	struct nvs_rm *rm = nvs_rm();
 
-	if (!rm->live || m->armed || !m->alias || m->hidden)
+	if (!rm->handles_faults || m->armed || !m->alias || m->hidden)
 		return;
 	m->armed = true;
 	rm->dirty = rm->arming = true;
@@ -71,6 +71,25 @@ void nvs_maps_arm_all(void)
 			nvs_doorbell_arm(m);
 	}
 	errno = err;
+}
+
+/* On its way out it has no alias any more, and is not armed; moved or protected, it has. */
+uint64_t nvs_doorbells_seen(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+	uint64_t seen = 0, unseen = 0;
+
+	for (uint32_t i = 0; i < rm->cpu.n; i++) {
+		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		if (!nvs_map_is_doorbell(m) || m->gpu >= NVS_MAX_GPUS)
+			continue;
+		if (m->armed)
+			seen |= 1ull << m->gpu;
+		else if (!m->hidden && m->prot & PROT_WRITE)
+			unseen |= 1ull << m->gpu;
+	}
+	return seen & ~unseen;
 }
 
 /* ---- addresses that stay mapped ---- */

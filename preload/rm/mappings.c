@@ -214,8 +214,11 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 	/*
 	 * The register lies in the object's first page; the trap counts from the mapping's start.
 	 */
-	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0)
+	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0) {
 		map.kind = NVS_MAP_DOORBELL;
+		if (o->gpu < NVS_MAX_GPUS)
+			nvs_rm()->gpus[o->gpu].has_doorbell = true;
+	}
 	/* What the program does through one mapping, it is to see through the other. */
 	DL_FOREACH(o->entity->cpu, m)
 	nvs_shadow_clear(m->at.start, m->at.end);

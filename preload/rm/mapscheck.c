@@ -80,13 +80,24 @@ static bool is_ours(const struct nvs_rm *rm, const struct line *l)
 	return false;
 }
 
+/* Of no class that is known, and as large as one. */
+static bool may_be_doorbell(const struct nvs_cpu_map *m)
+{
+	return m->kind == NVS_MAP_MEMORY && m->at.end - m->at.start == DOORBELL_BYTES &&
+	       !nvs_class_is_memory(m->object_class);
+}
+
 /* A store through this mapping would pass unseen. */
 static bool unseen(struct nvs_rm *rm, const struct line *l)
 {
 	if (!l->writable || !is_gpu_node(l->path) || is_ours(rm, l))
 		return false;
 	NVS_SPANS_EACH(&rm->cpu, i, l->start, l->end)
-	return ((struct nvs_cpu_map *)rm->cpu.at[i])->kind == NVS_MAP_DOORBELL;
+	{
+		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		return nvs_map_is_doorbell(m) || may_be_doorbell(m);
+	}
 	/* Unknown to us: by its size it may be one, unless the program has left it there. */
 	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_left(l->start, l->end);
 }

@@ -48,8 +48,8 @@ void nvs_rm_replay(void)
 	nvs_lock(&saved);
 	rm->live = true;
 	rm->dirty = rm->segs_dirty = true;
-	if (!nvs_signals_install())
-		nvs_maps_arm_all();
+	rm->handles_faults = !nvs_signals_install();
+	nvs_maps_arm_all();
 	for (uint32_t i = 0; i < NVS_MAX_GPUS; i++)
 		if (rm->gpus[i].seen)
 			nvs_tell_gpu(i);

@@ -175,6 +175,8 @@ void nvs_doorbell_alias(struct nvs_cpu_map *map, int fd);
 /* In the view with the next publication, and refuses stores from then on. */
 void nvs_doorbell_arm(struct nvs_cpu_map *map);
 void nvs_maps_arm_all(void);
+/* Bit N: GPU N has doorbell pages, and the trap sees each that the program may store to. */
+uint64_t nvs_doorbells_seen(void);
 /* Given back by the next publication, or left to traps that are still about. */
 void nvs_doorbell_retire_alias(uintptr_t alias, size_t size);
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
@@ -291,6 +293,8 @@ void nvs_shadow_cut(uint64_t start, uint64_t end);
 void nvs_shadow_bring_over(void); /* what the GPU wrote to USERD */
 void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* out of the view already */
 void nvs_shadow_try(struct nvs_channel_entry *channel);
+/* The program's own pages again, if it has a shadow: nothing will carry what it writes. */
+void nvs_shadow_end(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* out of the view already */
 void nvs_shadow_collect(void); /* no trap has a view of before */
 
@@ -393,6 +397,7 @@ void nvs_publish(void);
 /* ---- tables.c ---- */
 struct nvs_gpu {
 	bool seen;
+	bool has_doorbell; /* a doorbell page of it has been mapped */
 	uint32_t architecture, implementation, revision;
 	uint8_t uuid[16];
 	char name[64];
@@ -405,6 +410,7 @@ struct nvs_rm {
 	uint32_t release; /* 0 not known */
 	bool asked; /* /proc/driver/nvidia/version has been read */
 	bool live; /* the session has been told everything: changes are recorded and published */
+	bool handles_faults; /* the signal handlers are in place: doorbells can be armed */
 	bool dirty; /* the view is older than the tables */
 	bool segs_dirty; /* so is its row of segments */
 	bool stale; /* traps may still be on what has left the tables: it is not given back */

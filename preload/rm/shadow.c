@@ -284,6 +284,12 @@ static bool give_back(struct nvs_channel_entry *c, bool now)
 	return true;
 }
 
+void nvs_shadow_end(struct nvs_channel_entry *c)
+{
+	if (c->shadow && !c->hidden)
+		give_back(c, true);
+}
+
 static bool lies_in(const struct nvs_shadow *sh, uint64_t start, uint64_t end)
 {
 	for (int i = 0; i < 2; i++)

@@ -54,7 +54,7 @@ static inline int finish(void)
 /* ---- what happened, in order ---- */
 
 struct step {
-	char what[16]; /* mmap munmap mprotect publish start prepare clear cut */
+	char what[16]; /* mmap munmap mprotect publish start prepare clear cut shadow unshadow */
 	uint64_t a, b, c;
 };
 static struct step steps[100000];
@@ -221,6 +221,12 @@ void nvs_shadow_bring_over(void)
 
 void nvs_shadow_try(struct nvs_channel_entry *channel)
 {
+	step("shadow", channel->number, 0, 0);
+}
+
+void nvs_shadow_end(struct nvs_channel_entry *channel)
+{
+	step("unshadow", channel->number, 0, 0);
 }
 
 void nvs_shadow_drop(struct nvs_channel_entry *channel)

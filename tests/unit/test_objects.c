@@ -372,6 +372,77 @@ static void test_unseen_memory(void)
 	CHECK(viewed(0xa) != NULL);
 }
 
+/* A step of the channel with TOKEN since FROM. */
+static bool happened(unsigned from, const char *what, uint32_t token)
+{
+	const struct nvs_channel *c = viewed(token);
+	uint32_t number = c ? c->number : object(A, 31)->channel->number;
+
+	return find_step(from, what, number) < nsteps;
+}
+
+/* A shadow needs somebody who carries what is in it: no channel has one that is rung out of sight.
+ */
+static void test_out_of_sight(void)
+{
+	struct nvs_rec_remark *r;
+	unsigned n = nsteps;
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 5);
+	ring_memory(A, 0x200600000);
+	make_channel(A, 2, 30, 0x200600000, 1024, 20, 0x2000, 0xa);
+	CHECK(viewed(0xa)->entries == 1024 && !happened(n, "shadow", 0xa));
+	r = last_record(NVS_REC_REMARK);
+	CHECK(r && r->kind == NVS_REMARK_NO_DOORBELL_PAGE && r->gpu == 5 && r->handle == 30);
+	/* It comes: of whatever generation. */
+	n = nsteps;
+	rm_alloc(A, 3, 5, 0xd061, NULL);
+	map_memory(A, 5, 0x10000, 0, DEV_GPU(0), 0x7f0000000000, PROT_WRITE);
+	CHECK(view->ndoorbells == 1 && happened(n, "shadow", 0xa));
+	/* A channel whose token nobody has asked for. */
+	n = nsteps;
+	make_channel(A, 2, 31, 0x200603000, 1024, 20, 0x5000, NVS_NONE);
+	CHECK(object(A, 31)->channel->flags & NVS_CHAN_BOUND);
+	CHECK(!happened(n, "shadow", NVS_NONE));
+	rm_control(A, 31, 0xc36f0108, &(uint32_t){0xb}, 4);
+	CHECK(happened(n, "shadow", 0xb));
+	/* A page that the trap does not see, beside one that it sees; then that alone; then none.
+	 */
+	n = nsteps;
+	fail_mprotect = 1;
+	doorbell(A, 6, 0x7f0000100000);
+	fail_mprotect = 0;
+	CHECK(view->ndoorbells == 1 && happened(n, "unshadow", 0xa));
+	n = nsteps;
+	nvs_maps_munmap((void *)0x7f0000100000, 0x10000);
+	CHECK(happened(n, "shadow", 0xa));
+	n = nsteps;
+	nvs_maps_munmap((void *)0x7f0000000000, 0x10000);
+	CHECK(view->ndoorbells == 0 && happened(n, "unshadow", 0xa));
+	/* It is not said again: there was one. */
+	CHECK(last_record(NVS_REC_REMARK) == r);
+}
+
+/* Without a handler for its faults no page may refuse stores, whenever it comes. */
+static void test_no_handler(void)
+{
+	unsigned n;
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	signals_refused = true;
+	nvs_rm_replay();
+	n = nsteps;
+	doorbell(A, 5, 0x7f0000000000);
+	CHECK_EQ(find_step(n, "mprotect", 0x7f0000000000), nsteps);
+	CHECK_EQ(view->ndoorbells, 0);
+	CHECK_EQ(((struct nvs_rec *)last_record(NVS_REC_CPU_MAP))->flags, NVS_MAP_UNARMED);
+	signals_refused = false;
+	nvs_rm_replay();
+	CHECK_EQ(view->ndoorbells, 1);
+}
+
 /* Of most controls nothing is learned, and no lock is taken behind them. */
 static void test_other_controls(void)
 {
@@ -568,6 +639,8 @@ int main(void)
 	test_dup();
 	test_shadows();
 	test_two_gpus();
+	test_out_of_sight();
+	test_no_handler();
 	test_unseen_memory();
 	test_other_controls();
 	test_ctl_closed();

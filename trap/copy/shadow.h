@@ -14,7 +14,8 @@
  *  - The rest of USERD's page: nothing that is known. nvs_shadow_refresh() watches it, here and in
  * the real page, and a channel where something appears there gets its real pages back. So does one
  * whose pages get another channel's GPFIFO or USERD, before the RM or the program writes there, or
- * whose mapping is cut, moved, protected or made a second time.
+ * whose mapping is cut, moved, protected or made a second time, and one whose GPU has no doorbell
+ * page any more that the trap sees, or has one that it does not see: nothing would carry it.
  *
  * On the way back the program's stores to the pages fault for as long as they are copied, and are
  * tried again.

@@ -28,6 +28,18 @@ static void find_problems(struct nvs_telling *t)
 	fputs("--verify", t->more);
 }
 
+static void find_newer_driver(struct nvs_telling *t)
+{
+	const struct nvs_session *s = nvs_story_session(t->story);
+
+	if (!s->newer_driver)
+		return;
+	fputs("Driver release ", t->f);
+	nvs_say_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
+	fputs(" is newer than all that nvsnoop knew when it recorded.", t->f);
+	fputs("--verify", t->more);
+}
+
 #define HUNG 1000000000 /* ns: of a program that goes on, no call is worth a word before */
 
 static void find_in_flight(struct nvs_telling *t)
@@ -293,7 +305,9 @@ static void find_remarks(struct nvs_telling *t)
 
 	for (uint32_t i = 0; (f = nvs_trace_finding(trace, i)); i++)
 		n += f->kind == NVS_FINDING_REMARK;
-	n -= n && ranges_elsewhere(t->story); /* told already, as those in flight */
+	/* Told already, as those in flight. */
+	n -= n && ranges_elsewhere(t->story);
+	n -= n && nvs_story_session(t->story)->newer_driver;
 	for (uint32_t i = 0; n && nvs_trace_inflight(trace, i); i++)
 		n--; /* told already */
 	if (!n)
@@ -306,6 +320,7 @@ static void find_remarks(struct nvs_telling *t)
 
 const struct nvs_unusual nvs_unusual[] = {
 	{"not_whole", find_problems},
+	{"newer_driver", find_newer_driver},
 	{"in_flight", find_in_flight},
 	{"failures", find_failures},
 	{"graphs_made_again", find_graphs},

@@ -160,18 +160,30 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 			"a channel rings without a doorbell (Pascal or older) and is not recorded",
 		[NVS_REMARK_IMPORTED] = "memory or channels came from another process, whose "
 					"submissions are not in here",
+		[NVS_REMARK_CHANNEL_FORM] = "a channel was made with parameters of a form that "
+					    "nvsnoop does not know; what "
+					    "it submits is not recorded",
 	};
+	const char *driver = t->session.attr[NVS_ATTR_DRIVER];
 	bool known = rec->kind < sizeof(text) / sizeof(*text) && text[rec->kind];
 	char object[40] = "";
 
 	if (rec->client || rec->handle)
 		snprintf(object, sizeof(object), " (object %x:%x)", rec->client, rec->handle);
+	t->session.newer_driver |= rec->kind == NVS_REMARK_NEWER_RELEASE;
 	if (rec->kind == NVS_REMARK_NO_DOORBELL_PAGE)
 		PROBLEM(t,
 			"GPU %d: its channels are in use, and no mapping of a doorbell page is "
 			"known: "
 			"nothing that they submit is recorded%s",
 			(int)rec->gpu, object);
+	else if (rec->kind == NVS_REMARK_NEWER_RELEASE)
+		REMARK(t, "driver release %s is newer than all that nvsnoop knew when it recorded",
+		       driver ? driver : "-");
+	else if (rec->kind == NVS_REMARK_NO_RELEASE)
+		REMARK(t,
+		       "no call reported the driver's release: its structures were read as those "
+		       "of 580");
 	/* So it is wherever CUDA runs. */
 	else if (rec->kind == NVS_REMARK_KERNEL_CHANNEL)
 		NOTE(t, "GPU %d: what the kernel submits on its own channels is not recorded",

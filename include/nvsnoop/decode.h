@@ -294,6 +294,7 @@ struct nvs_session {
 	uint64_t file_bytes; /* size of the file; where that is not known, what was read of it */
 	uint64_t raw_bytes; /* read so far; 0: none */
 	uint64_t unknown_records;
+	bool newer_driver; /* its release is newer than all that the library knew */
 };
 
 const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);

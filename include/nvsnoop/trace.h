@@ -524,6 +524,10 @@ enum nvs_remark_kind {
 	NVS_REMARK_IMPORTED = 4, /* objects came from another process */
 	/* Channels are in use, and no mapping of a doorbell page is known: none is recorded */
 	NVS_REMARK_NO_DOORBELL_PAGE = 5,
+	/* The driver's release (NVS_ATTR_DRIVER) is newer than all that the library knew */
+	NVS_REMARK_NEWER_RELEASE = 6,
+	NVS_REMARK_NO_RELEASE = 7, /* nothing told the driver's release: one was assumed */
+	NVS_REMARK_CHANNEL_FORM = 8, /* parameters of a channel are in no form that is known */
 };
 
 struct nvs_rec_remark {

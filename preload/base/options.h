@@ -23,8 +23,9 @@
  * could not be written to the end, or, without an errno, writing hangs), options (the option string
  * was wrong and ignored), trigger (the trigger file was not obeyed), full (it has its max-size),
  * stuck (keep-last could make no further part: the errno is of that, unless lost), cut (it holds
- * the last of the submissions), failed (no trace could be made; its process has said why). Tab,
- * newline, other control characters and backslash in a path are written as \ooo.
+ * the last of the submissions), newer (the driver's release is newer than all that are known),
+ * failed (no trace could be made; its process has said why). Tab, newline, other control characters
+ * and backslash in a path are written as \ooo.
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
 /*
@@ -39,6 +40,7 @@
 
 /* Of one that keeps the last, ahead of the number of all; and of one that has its max-size, behind
  * what was only counted. */
+#define NVS_SAID_NEWER "; the driver's release is newer than all that nvsnoop knows"
 #define NVS_SAID_CUT ", the last of "
 #define NVS_SAID_FULL " since --max-size was reached"
 /* Of one that keeps the last and cannot: why. */

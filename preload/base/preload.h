@@ -130,6 +130,7 @@ const char *nvs_rm_driver_version(void);
 void nvs_rm_handlers_replaced(void);
 /* Device calls of an unknown number so far, for the totals. */
 uint64_t nvs_rm_unknown_calls(void);
+bool nvs_rm_release_is_newer(void); /* than all that are known here */
 /* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
 void nvs_rm_replay(void);
 /*

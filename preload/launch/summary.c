@@ -31,6 +31,7 @@ struct trace {
 	bool full; /* it stopped at its --max-size */
 	bool stuck; /* it stopped as no further part could be made */
 	bool cut; /* it holds the last of the submissions */
+	bool newer; /* its driver's release is newer than all that are known */
 	bool trigger; /* its trigger file held what cannot be obeyed */
 	bool failed; /* could not be made: the library has said why */
 };
@@ -140,6 +141,7 @@ static void read_line(struct traces *all, char *line)
 	trace->error = atoi(field(&line));
 	trace->lost_submissions = strtoull(field(&line), NULL, 10);
 	trace->trigger = has_word(flags, "trigger");
+	trace->newer = has_word(flags, "newer");
 	trace->full = has_word(flags, "full");
 	trace->stuck = has_word(flags, "stuck");
 	trace->cut = has_word(flags, "cut");
@@ -282,7 +284,7 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 
 struct sums {
 	uint64_t submissions, gaps, bytes, skipped, lost_submissions;
-	size_t open, renamed, lost, trigger, full, stuck, cut;
+	size_t open, renamed, lost, trigger, newer, full, stuck, cut;
 	int why_stuck; /* errno; 0: not known beside that of what was lost */
 	int error; /* the first trace's that has one */
 };
@@ -336,6 +338,7 @@ static struct sums sum_up(const struct traces *all)
 			sums.error = trace->error;
 		sums.stuck += trace->stuck;
 		sums.trigger += trace->trigger;
+		sums.newer += trace->newer;
 		sums.full += trace->full;
 		sums.cut += trace->cut;
 	}
@@ -397,6 +400,8 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 		print_lost(out, &sums, all->n);
 	if (sums.trigger)
 		fputs("; " NVS_TRIGGER_WRONG, out);
+	if (sums.newer)
+		fputs(NVS_SAID_NEWER, out);
 	if (kept) {
 		fputs("; next: ", out);
 		print_command(out, argv0, all);

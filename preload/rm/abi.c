@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structure variants by driver release, as small tables. Releases 515 to 595 of the open kernel
+ * Structure variants by driver release, as small tables. Releases 515 to 620 of the open kernel
  * modules.
  */
 #include <stddef.h>
@@ -130,6 +130,8 @@ static const struct {
 uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class)
 {
 	if (nvs_class_is_channel(object_class)) {
+		if (release >= NVS_RELEASE(610, 43, 2))
+			return 376;
 		if (release >= NVS_RELEASE(570, 86, 15))
 			return 368;
 		return release >= NVS_RELEASE(535, 43, 8) && release != NVS_RELEASE(535, 54, 3)

@@ -14,6 +14,7 @@
 #define NVS_RELEASE(major, minor, patch) \
 	((uint32_t)(major) << 20 | (uint32_t)(minor) << 8 | (uint32_t)(patch))
 #define NVS_RELEASE_DEFAULT NVS_RELEASE(580, 65, 6) /* taken where nothing told which it is */
+#define NVS_RELEASE_NEWEST NVS_RELEASE(620, 6, 0) /* of those that the tables here were made of */
 
 /* "580.159.04" to NVS_RELEASE; 0 if TEXT is none. */
 uint32_t nvs_abi_release(const char *text);
@@ -97,6 +98,14 @@ static inline bool nvs_class_is_root(uint32_t c)
 static inline uint32_t nvs_u32(const void *p, unsigned offset)
 {
 	uint32_t v;
+
+	memcpy(&v, (const uint8_t *)p + offset, sizeof(v));
+	return v;
+}
+
+static inline uint64_t nvs_u64(const void *p, unsigned offset)
+{
+	uint64_t v;
 
 	memcpy(&v, (const uint8_t *)p + offset, sizeof(v));
 	return v;

@@ -36,11 +36,29 @@ static void find_vaspace(struct nvs_channel_entry *c, const struct NV_CHANNEL_AL
 	c->vaspace = nvs_object_vaspace(space ? space : o);
 }
 
+/* What the parameters have at places that depend on their form. */
+static bool learn_form(struct nvs_channel_entry *c)
+{
+	struct nvs_object *o = c->object;
+
+	if (c->form || o->params_length < NVS_CHANNEL_PARAMS_READ)
+		return c->form;
+	c->form = nvs_channel_form(o->key.client, o->params);
+	if (!c->form)
+		return false;
+	c->userd_handle = nvs_u32(o->params, c->form->userd_memory);
+	c->userd_offset = c->userd_handle ? nvs_u64(o->params, c->form->userd_offset) : 0;
+	c->engine = nvs_u32(o->params, c->form->engine);
+	if (!c->engine && o->up && o->up->object_class == KEPLER_CHANNEL_GROUP_A)
+		c->engine = o->up->engine;
+	return true;
+}
+
 static void find_userd(struct nvs_channel_entry *c)
 {
 	struct nvs_object *o;
 
-	if (c->userd)
+	if (c->userd || !learn_form(c))
 		return;
 	/*
 	 * Without a memory object of its own, USERD is what a mapping of the channel itself shows.
@@ -59,13 +77,10 @@ static void learn_params(struct nvs_channel_entry *c)
 
 	c->gpfifo = p->gpFifoOffset;
 	c->entries = p->gpFifoEntries;
-	c->userd_handle = p->hUserdMemory[0];
-	c->userd_offset = c->userd_handle ? p->userdOffset[0] : 0;
-	c->engine = p->engineType;
-	if (!c->engine && o->up && o->up->object_class == KEPLER_CHANNEL_GROUP_A)
-		c->engine = o->up->engine;
 	find_vaspace(c, p);
 	find_userd(c);
+	if (!c->form)
+		nvs_tell_remark(NVS_REMARK_CHANNEL_FORM, o->gpu, o->key.client, o->key.handle);
 }
 
 void nvs_channel_add(struct nvs_object *o)
@@ -81,7 +96,7 @@ void nvs_channel_add(struct nvs_object *o)
 	c->group = o->parent;
 	o->channel = c;
 	DL_APPEND(rm->channels, c);
-	if (o->params_length >= sizeof(struct NV_CHANNEL_ALLOC_PARAMS))
+	if (o->params_length >= NVS_CHANNEL_PARAMS_READ)
 		learn_params(c);
 	if (!nvs_class_has_doorbell(o->object_class)) {
 		c->flags |= NVS_CHAN_NO_DOORBELL;
@@ -144,13 +159,17 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 
 uintptr_t nvs_channel_expected(uint32_t client, const void *params)
 {
-	struct NV_CHANNEL_ALLOC_PARAMS p;
+	uint8_t p[NVS_CHANNEL_PARAMS_READ];
+	const struct nvs_channel_form *form;
 	struct nvs_object *o;
 
-	if (!nvs_rm()->channels || !params || !nvs_peek(&p, params, sizeof(p)))
+	if (!nvs_rm()->channels || !params || !nvs_peek(p, params, sizeof(p)))
 		return 0;
-	o = nvs_object_find(client, p.hUserdMemory[0]);
-	return o ? nvs_entity_seen_at(o->entity, (int64_t)p.userdOffset[0], NVS_USERD_BYTES) : 0;
+	form = nvs_channel_form(client, p);
+	o = form ? nvs_object_find(client, nvs_u32(p, form->userd_memory)) : NULL;
+	return o ? nvs_entity_seen_at(o->entity, (int64_t)nvs_u64(p, form->userd_offset),
+				      NVS_USERD_BYTES)
+		 : 0;
 }
 
 static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps, uint32_t n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the kernel driver is asked with, by NVIDIA's names and as far as it is read here: open GPU
- * kernel modules 515 to 595, src/common/sdk/nvidia/inc (nvos.h, class, ctrl), nv-ioctl.h,
+ * kernel modules 515 to 620, src/common/sdk/nvidia/inc (nvos.h, class, ctrl), nv-ioctl.h,
  * nv-unix-nvos-params-wrappers.h, and kernel-open/nvidia-uvm/uvm_ioctl.h. Packed, so that they may
  * be read wherever the program has put them; abi.c says what of them depends on the release.
  */
@@ -209,7 +209,9 @@ NVRM_STRUCT NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS
 
 NVRM_STRUCT NV_MEMORY_ALLOCATION_PARAMS
 {
-	uint8_t before[108];
+	uint8_t before[64];
+	uint64_t size;
+	uint8_t between[36];
 	uint32_t hVASpace;
 };
 
@@ -236,11 +238,9 @@ NVRM_STRUCT NV_CHANNEL_ALLOC_PARAMS
 {
 	uint32_t hObjectError, hObjectBuffer;
 	uint64_t gpFifoOffset;
-	uint32_t gpFifoEntries, flags, hContextShare, hVASpace, hUserdMemory[8];
-	uint64_t userdOffset[8];
-	uint32_t engineType, cid, subDeviceId, hObjectEccError;
-};
-_Static_assert(sizeof(struct NV_CHANNEL_ALLOC_PARAMS) == 144, "alloc_channel.h");
+	uint32_t gpFifoEntries, flags, hContextShare, hVASpace;
+}; /* what follows has moved: forms.c */
+_Static_assert(sizeof(struct NV_CHANNEL_ALLOC_PARAMS) == 32, "alloc_channel.h");
 
 /* ---- controls (ctrl/ctrl....h) ---- */
 enum {

@@ -46,6 +46,7 @@ void nvs_rm_replay(void)
 	if (!rm)
 		return;
 	nvs_lock(&saved);
+	nvs_rm_remark_release();
 	rm->live = true;
 	rm->dirty = rm->segs_dirty = true;
 	rm->handles_faults = !nvs_signals_install();

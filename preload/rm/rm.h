@@ -230,6 +230,16 @@ struct nvs_seg {
 void nvs_segs_update(struct nvs_entity *entity);
 void nvs_map_touched(struct nvs_cpu_map *map); /* what the trap sees of it has changed */
 
+/* ---- forms.c: structures that move without the call showing it ---- */
+/* Offsets in the parameters that a channel is made with. */
+struct nvs_channel_form {
+	uint32_t since; /* release */
+	uint16_t userd_memory, userd_offset, engine;
+};
+#define NVS_CHANNEL_PARAMS_READ 144 /* bytes: what any form is read of */
+/* Of the parameters P of a channel of CLIENT; NULL: none of the forms fits, or several do. */
+const struct nvs_channel_form *nvs_channel_form(uint32_t client, const uint8_t *p);
+
 /* ---- channels.c ---- */
 struct nvs_channel_entry {
 	uint32_t number;
@@ -237,6 +247,7 @@ struct nvs_channel_entry {
 	uint32_t token, entries, flags, engine, group;
 	uint32_t vaspace_handle, vaspace;
 	uint64_t gpfifo;
+	const struct nvs_channel_form *form; /* NULL: not known, nor what depends on it */
 	uint32_t userd_handle;
 	uint64_t userd_offset;
 	struct nvs_entity *userd; /* NULL: not known yet */
@@ -443,6 +454,7 @@ struct nvs_rm {
 /* NULL only when the kernel gives no memory. */
 struct nvs_rm *nvs_rm(void);
 uint32_t nvs_rm_release(void);
+void nvs_rm_remark_release(void); /* if it is newer than all that are known, or not known */
 void nvs_rm_driver(const char *version); /* as a call told it */
 void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
 /* Copies from memory of the program that may not be there: 8 bytes up to a page. */

@@ -44,8 +44,25 @@ void nvs_rm_driver(const char *version)
 		return;
 	memcpy(driver, version, n);
 	driver[n] = '\0';
-	if (rm->live)
+	if (rm->live) {
 		nvs_record_attr(NVS_ATTR_DRIVER, driver, n);
+		nvs_rm_remark_release();
+	}
+}
+
+bool nvs_rm_release_is_newer(void)
+{
+	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
+
+	return rm && rm->release > NVS_RELEASE_NEWEST;
+}
+
+void nvs_rm_remark_release(void)
+{
+	if (nvs_rm_release_is_newer())
+		nvs_tell_remark(NVS_REMARK_NEWER_RELEASE, NVS_NONE, 0, 0);
+	else if (!nvs_rm()->release)
+		nvs_tell_remark(NVS_REMARK_NO_RELEASE, NVS_NONE, 0, 0);
 }
 
 /* The first word that looks like a release, as in "... Kernel Module for x86_64  580.159.04 Release

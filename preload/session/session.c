@@ -399,6 +399,7 @@ static void finish(struct nvs_session *session)
 	nvs_rm_final_records(!nvs_session_confined());
 	nvs_sites_tell();
 	session->unknown_calls = nvs_rm_unknown_calls();
+	session->newer_driver = nvs_rm_release_is_newer();
 	nvs_unlock(&saved);
 	/* From here on records go to the late spool; those under way get through to the writer. */
 	atomic_store(&nvs_writer_signal.ended, 1);

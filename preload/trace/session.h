@@ -74,6 +74,7 @@ struct nvs_session {
 	/* writer.c */
 	struct nvs_writer *writer;
 	uint64_t unknown_calls; /* of the devices, for the totals */
+	bool newer_driver; /* than all releases that are known */
 	_Atomic uint32_t alone; /* no other ones are left */
 	_Atomic uint32_t keeper_look; /* futex: 1 the keeper is to look for modules now */
 	int watched[NVS_WATCHED]; /* descriptors in the writer's table, or -1 */

@@ -137,6 +137,7 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 	add_flag(l, o->full && !o->stuck, "full", &any);
 	add_flag(l, o->stuck != 0, "stuck", &any);
 	add_flag(l, o->cut, "cut", &any);
+	add_flag(l, session->newer_driver, "newer", &any);
 	if (!any)
 		add(l, "-");
 	add(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped, o->error ? -o->error : -o->stuck,
@@ -204,6 +205,8 @@ static void add_result(struct line *l, const struct nvs_session *session,
 	add_lost(l, o);
 	if (atomic_load(&session->trigger.wrong))
 		add(l, "; " NVS_TRIGGER_WRONG);
+	if (session->newer_driver)
+		add(l, NVS_SAID_NEWER);
 	add(l, "; next: nvsnoop-report ");
 	add_word(l, session->shown);
 }

@@ -3,6 +3,7 @@
 /* LINK: preload/rm/tables.o preload/rm/entity.o preload/rm/files.o preload/rm/entry.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
 /* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
+/* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/tell.o preload/rm/fdkind.o preload/rm/rm.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o preload/hooks/device.o preload/base/next.o */
 /*
@@ -132,6 +133,10 @@ void nvs_shadow_bring_over(void)
 }
 
 void nvs_shadow_try(struct nvs_channel_entry *channel)
+{
+}
+
+void nvs_shadow_end(struct nvs_channel_entry *channel)
 {
 }
 

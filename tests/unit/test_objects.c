@@ -3,6 +3,7 @@
 /* LINK: preload/rm/tables.o preload/rm/entity.o preload/rm/files.o preload/rm/entry.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
 /* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
+/* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/tell.o preload/rm/fdkind.o preload/rm/rm.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /*
@@ -279,6 +280,74 @@ static void test_late_binding(void)
 	CHECK_EQ(((struct nvs_rec_channel *)last_record(NVS_REC_CHANNEL))->flags, 0);
 }
 
+static const struct nvs_rec_remark *last_remark(uint32_t kind)
+{
+	for (unsigned i = nrecords; i-- > 0;) {
+		const struct nvs_rec_remark *r = (const void *)records[i];
+
+		if (r->rec.type == NVS_REC_REMARK && r->kind == kind)
+			return r;
+	}
+	return NULL;
+}
+
+/* A channel of parameters whose words from 32 on are FIRST, SECOND, and whose offsets of USERD
+ * stand at AT. */
+static const struct nvs_channel *formed(uint32_t first, uint32_t second, unsigned at,
+					uint64_t offset, uint32_t token)
+{
+	uint8_t p[376] = {0};
+
+	put64(p, 8, 0x200600000);
+	put32(p, 16, 1024);
+	put32(p, 28, 9);
+	put32(p, 32, first);
+	put32(p, 36, second);
+	put64(p, at, offset);
+	put32(p, at + 64, 11);
+	rm_alloc(A, 2, token, 0xc86f, p);
+	rm_control(A, token, 0xc36f0108, &token, 4);
+	return viewed(token);
+}
+
+/* Where parameters have USERD is told by what is there, whatever the release is. */
+static void test_channel_forms(void)
+{
+	static const uint32_t releases[] = {NVS_RELEASE(580, 159, 4), NVS_RELEASE(610, 57, 4),
+					    NVS_RELEASE(700, 1, 1)};
+	uint8_t memory[128] = {0};
+
+	for (unsigned i = 0; i < 3; i++) {
+		fresh(releases[i]);
+		make_client(A, 0);
+		ring_memory(A, 0x200600000);
+		CHECK_EQ(formed(20, 0, 64, 0x2000, 0x30)->entries, 1024);
+		CHECK_EQ((uintptr_t)viewed(0x30)->put, 0x20060208c);
+		CHECK_EQ(object(A, 0x30)->channel->engine, 11);
+		rm_free(A, 0x30);
+		for (uint32_t handle_vaspace = 0; handle_vaspace <= 9; handle_vaspace += 9) {
+			CHECK_EQ(formed(handle_vaspace, 20, 72, 0x3000, 0x31)->entries, 1024);
+			CHECK_EQ((uintptr_t)viewed(0x31)->put, 0x20060308c);
+			CHECK_EQ(object(A, 0x31)->channel->engine, 11);
+			rm_free(A, 0x31);
+		}
+	}
+	/* In no form: two objects, an offset that is none, or behind the end, or another class. */
+	CHECK(!last_remark(NVS_REMARK_CHANNEL_FORM));
+	CHECK_EQ(formed(20, 20, 64, 0x2000, 0x32)->entries, 0);
+	CHECK(last_remark(NVS_REMARK_CHANNEL_FORM)->handle == 0x32);
+	CHECK_EQ(formed(20, 0, 64, 0x2010, 0x33)->entries, 0);
+	CHECK_EQ(formed(20, 0, 64, 0x200000, 0x34)->entries, 0);
+	CHECK_EQ(formed(0, 3, 72, 0x2000, 0x35)->entries, 0);
+	CHECK_EQ(formed(3, 0, 64, 0x2000, 0x36)->entries, 0);
+	/* Memory that is seen later. */
+	CHECK_EQ(formed(0, 21, 72, 0x400, 0x37)->entries, 0);
+	put64(memory, 64, 0x1000);
+	rm_alloc(A, 2, 21, 0x003e, memory);
+	map_memory(A, 21, 0x1000, 0, DEV_CTL, 0x7b0000000000, PROT_READ | PROT_WRITE);
+	CHECK_EQ((uintptr_t)viewed(0x37)->put, 0x7b000000048c);
+}
+
 static void test_old_channel(void)
 {
 	uint8_t p[368] = {0};
@@ -538,6 +607,17 @@ static void test_version(void)
 	put64(p, 8, (uintptr_t)text);
 	rm_control(A, A, 0x101, p, 40);
 	CHECK_EQ(nvs_rm_release(), NVS_RELEASE(555, 58, 2));
+	/* One that came after these tables. */
+	CHECK(!nvs_rm_release_is_newer() && !last_remark(NVS_REMARK_NEWER_RELEASE));
+	memcpy(a + 8, "620.06.00", 10);
+	escape(ctl, 0xd2, 72, a, -1);
+	CHECK(!nvs_rm_release_is_newer());
+	memcpy(a + 8, "621.01.00", 10);
+	escape(ctl, 0xd2, 72, a, -1);
+	CHECK(nvs_rm_release_is_newer() && last_remark(NVS_REMARK_NEWER_RELEASE));
+	fresh(0);
+	nvs_rm_replay();
+	CHECK(last_remark(NVS_REMARK_NO_RELEASE) != NULL);
 }
 
 /* Before LAST, and after FROM, the pages at START were the program's own again. */
@@ -568,7 +648,7 @@ static void test_shadows(void)
 {
 	const uint64_t va = 0x200600000;
 	void *page = (void *)(va + 0x2000);
-	struct NV_CHANNEL_ALLOC_PARAMS p = {0};
+	uint8_t p[368] = {0};
 	unsigned n;
 
 	fresh(NVS_RELEASE(580, 159, 4));
@@ -594,10 +674,16 @@ static void test_shadows(void)
 	make_channel(A, 15, 32, va + 0x6000, 1024, 99, 0x2400, 0x10032);
 	CHECK_EQ(find_step(n, "clear", 0x2400), nsteps);
 	CHECK_EQ(nvs_channel_expected(A, NULL), 0);
-	CHECK_EQ(nvs_channel_expected(A, &p), 0);
-	p.hUserdMemory[0] = 20;
-	p.userdOffset[0] = 0x2400;
-	CHECK_EQ(nvs_channel_expected(A, &p), va + 0x2400);
+	CHECK_EQ(nvs_channel_expected(A, p), 0);
+	put32(p, 32, 20);
+	put64(p, 64, 0x2400);
+	CHECK_EQ(nvs_channel_expected(A, p), va + 0x2400);
+	/* The other form. */
+	put32(p, 32, 0);
+	put64(p, 64, 0);
+	put32(p, 36, 20);
+	put64(p, 72, 0x2600);
+	CHECK_EQ(nvs_channel_expected(A, p), va + 0x2600);
 
 	n = nsteps;
 	nvs_maps_mprotect(page, 0x1000, PROT_READ);
@@ -635,6 +721,7 @@ int main(void)
 	test_vid_heap();
 	test_channel();
 	test_late_binding();
+	test_channel_forms();
 	test_old_channel();
 	test_dup();
 	test_shadows();

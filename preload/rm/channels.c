@@ -119,6 +119,27 @@ void nvs_channel_token(struct nvs_object *o, uint32_t token)
 	nvs_tell_channel(c);
 }
 
+/*
+ * For UVM the kernel asks for the token as a driver would, and each who asks has it written to the
+ * notifier: a driver that registers its channel need not ask (580 at a checkpoint).
+ */
+void nvs_channel_read_token(struct nvs_channel_entry *c)
+{
+	static const int64_t at = NV_CHANNELGPFIFO_NOTIFICATION_TYPE_WORK_SUBMIT_TOKEN *
+				  sizeof(struct NvNotification);
+	struct nvs_object *memory =
+		sibling(c->object, NVS_PARAM(c->object, NV_CHANNEL_ALLOC_PARAMS, hObjectError));
+	struct NvNotification n;
+	uintptr_t seen;
+
+	if (c->token != NVS_NONE || !memory)
+		return;
+	seen = nvs_entity_seen_at(memory->entity, at, sizeof(n));
+	if (seen && nvs_peek(&n, (const void *)seen, sizeof(n)) &&
+	    n.status == NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN)
+		nvs_channel_token(c->object, n.info32);
+}
+
 static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
 					  const struct nvs_segment_map *maps, uint32_t n)
 {

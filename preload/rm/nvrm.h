@@ -242,6 +242,15 @@ NVRM_STRUCT NV_CHANNEL_ALLOC_PARAMS
 }; /* what follows has moved: forms.c */
 _Static_assert(sizeof(struct NV_CHANNEL_ALLOC_PARAMS) == 32, "alloc_channel.h");
 
+/* One of the channel's notifications, in the memory of hObjectError. */
+NVRM_STRUCT NvNotification
+{
+	uint32_t timeStamp[2], info32;
+	uint16_t info16, status;
+};
+#define NV_CHANNELGPFIFO_NOTIFICATION_TYPE_WORK_SUBMIT_TOKEN 1
+#define NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN 0xffffu /* IN_PROGRESS, VALUE all ones */
+
 /* ---- controls (ctrl/ctrl....h) ---- */
 enum {
 	NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION = 0x00000101,
@@ -329,6 +338,15 @@ NVRM_STRUCT UVM_REGISTER_GPU_PARAMS
 	uint32_t numaEnabled, numaNodeId;
 	int32_t rmCtrlFd;
 	uint32_t hClient, hSmcPartRef, rmStatus;
+};
+
+NVRM_STRUCT UVM_REGISTER_CHANNEL_PARAMS
+{
+	uint8_t gpuUuid[16];
+	int32_t rmCtrlFd;
+	uint32_t hClient, hChannel, pad;
+	uint64_t base, length;
+	uint32_t rmStatus;
 };
 
 NVRM_STRUCT UVM_REGISTER_GPU_VASPACE_PARAMS

@@ -280,6 +280,8 @@ void nvs_channel_add(struct nvs_object *object);
  * program's memory; 0: nowhere. */
 uintptr_t nvs_channel_expected(uint32_t client, const void *params);
 void nvs_channel_token(struct nvs_object *object, uint32_t token);
+/* The kernel has asked for the token itself, and written it to the channel's notifier. */
+void nvs_channel_read_token(struct nvs_channel_entry *channel);
 void nvs_channel_read_put(struct nvs_channel_entry *channel);
 /* After a publication, for channels that are not in the view any more. */
 void nvs_channels_settle(void);

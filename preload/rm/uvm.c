@@ -107,6 +107,14 @@ static void register_vaspace(const struct UVM_REGISTER_GPU_VASPACE_PARAMS *a)
 				a->hVaSpace);
 }
 
+static void register_channel(const struct UVM_REGISTER_CHANNEL_PARAMS *a)
+{
+	struct nvs_object *o = a->rmStatus ? NULL : nvs_object_find(a->hClient, a->hChannel);
+
+	if (o && o->channel)
+		nvs_channel_read_token(o->channel);
+}
+
 /* What a call takes away from BASE on; newer ones that free say no length. */
 static uint64_t end_of(unsigned long request, uint64_t base, uint64_t length)
 {
@@ -179,6 +187,9 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret)
 		break;
 	case NVS_UVM_REGISTER_GPU_VASPACE:
 		register_vaspace(arg);
+		break;
+	case NVS_UVM_REGISTER_CHANNEL:
+		register_channel(arg);
 		break;
 	}
 }

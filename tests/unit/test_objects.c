@@ -620,6 +620,47 @@ static void test_version(void)
 	CHECK(last_remark(NVS_REMARK_NO_RELEASE) != NULL);
 }
 
+/* The kernel has put the token there when UVM has been told of the channel. */
+static void test_token_in_notifier(void)
+{
+	static uint8_t page[4096] __attribute__((aligned(4096)));
+	uint8_t memory[128] = {0}, p[368] = {0}, uvm_channel[56] = {0};
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	ring_memory(A, 0x200600000);
+	put64(memory, 64, 0x1000);
+	rm_alloc(A, 2, 21, 0x003e, memory);
+	map_memory(A, 21, 0x1000, 0, DEV_CTL, (uintptr_t)page, PROT_READ | PROT_WRITE);
+	put32(p, 0, 21);
+	put64(p, 8, 0x200600000);
+	put32(p, 16, 1024);
+	put32(p, 28, 9);
+	put32(p, 32, 20);
+	put64(p, 64, 0x2000);
+	rm_alloc(A, 2, 30, 0xc86f, p);
+	put32(page, 24, 0x1001e);
+	put32(uvm_channel, 20, A);
+	put32(uvm_channel, 24, 30);
+	/* Nothing was written there yet, by its status; or the call was refused. */
+	uvm_call(27, uvm_channel);
+	CHECK_EQ(object(A, 30)->channel->token, NVS_NONE);
+	put32(page, 28, 0xffff0000);
+	put32(uvm_channel, 48, 0x57);
+	uvm_call(27, uvm_channel);
+	CHECK_EQ(object(A, 30)->channel->token, NVS_NONE);
+	put32(uvm_channel, 48, 0);
+	uvm_call(27, uvm_channel);
+	CHECK(viewed(0x1001e) && viewed(0x1001e)->entries == 1024);
+	/* One without a notifier. */
+	put32(p, 0, 0);
+	rm_alloc(A, 2, 31, 0xc86f, p);
+	put32(uvm_channel, 24, 31);
+	uvm_call(27, uvm_channel);
+	CHECK_EQ(object(A, 31)->channel->token, NVS_NONE);
+	rm_free(A, A);
+}
+
 /* Before LAST, and after FROM, the pages at START were the program's own again. */
 static void check_cleared(unsigned from, uint64_t start, const char *last, uint64_t last_a)
 {
@@ -733,6 +774,7 @@ int main(void)
 	test_ctl_closed();
 	test_failed_calls();
 	test_version();
+	test_token_in_notifier();
 	test_unknown_calls();
 	return finish();
 }

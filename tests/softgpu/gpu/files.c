@@ -63,6 +63,8 @@ static void parse_options(void)
 			sg_options.eager = true;
 		else if (n == 5 && !strncmp(s, "clock", 5))
 			sg_options.clock = true;
+		else if (n == 8 && !strncmp(s, "unstated", 8))
+			sg_options.unstated = true;
 		else if (n == 4 && !strncmp(s, "once", 4))
 			sg_options.once = true;
 		else if (number_of(s, n, "usermode=", 16))

@@ -28,6 +28,7 @@ struct sg_options {
 	bool time; /* with clock: TIME_0 and TIME_1 of the doorbell page on BAR0 show it */
 	bool own; /* with poison: entries of others may be in a ring of whole pages, whose PUT
 		   * counts when rung for */
+	bool unstated; /* leaves the status of the notification that has the token as it is */
 	bool once; /* refuses to map a doorbell page a second time for an open file */
 	uint32_t usermode; /* a class of doorbell pages besides those that exist; 0: none */
 	uint32_t release; /* major number of another driver release than 580.159.04, whose

@@ -199,6 +199,9 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *a)
 	case 27: /* REGISTER_CHANNEL */
 		o = sg_object_find(U32(a, 20), U32(a, 24));
 		U32(a, 48) = o && o->channel ? NV_OK : NV_ERR_INVALID_OBJECT_HANDLE;
+		/* The kernel asks for the token, by which it is written to the notifier. */
+		if (o && o->channel && o->channel->notifier && !sg_options.unstated)
+			U32(o->channel->notifier->map, 28) = 0xffff0000;
 		return 0;
 	case 28: /* UNREGISTER_CHANNEL */
 		U32(a, 24) = NV_OK;

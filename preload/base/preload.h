@@ -141,6 +141,8 @@ void nvs_rm_final_records(bool look_at_maps);
 /* timing.c: memory of ours at CPU, which GPU sees at ADDRESS, for the times of its channels. */
 #define NVS_TIMING_POOL_BYTES (2u << 20)
 void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address);
+/* Such memory that no GPU sees any more, to be used again; NULL: there is none. */
+void *nvs_rm_timing_spare(void);
 /* True: a channel of GPU has nowhere for its times yet. */
 bool nvs_rm_timing_wants(uint32_t gpu);
 /* Number of the GPU with this UUID, NVS_NONE: none is known. */

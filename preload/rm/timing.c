@@ -28,7 +28,7 @@ bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value); /* trap
 /* Memory of ours that a GPU sees. */
 struct nvs_timing_pool {
 	struct nvs_timing_pool *next;
-	uint32_t gpu, client, handle; /* the object by which it is mapped */
+	uint32_t gpu, client, handle; /* the object by which it is mapped; handle 0: none now */
 	uint8_t *cpu;
 	uint64_t address;
 	uint64_t used; /* a bit a chunk */
@@ -281,6 +281,17 @@ static void arm_all(void)
 	nvs_timing_arm_one(c);
 }
 
+static void find_object(struct nvs_timing_pool *p)
+{
+	NVS_SPANS_EACH(&nvs_rm()->cpu, i, (uintptr_t)p->cpu, (uintptr_t)p->cpu + 1)
+	{
+		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
+
+		p->client = m->client;
+		p->handle = m->handle;
+	}
+}
+
 void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address)
 {
 	struct nvs_timing_pool *p;
@@ -291,13 +302,7 @@ void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address)
 	if (p) {
 		*p = (struct nvs_timing_pool){
 			.next = nvs_rm()->pools, .gpu = gpu, .cpu = cpu, .address = address};
-		NVS_SPANS_EACH(&nvs_rm()->cpu, i, (uintptr_t)cpu, (uintptr_t)cpu + 1)
-		{
-			const struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
-
-			p->client = m->client;
-			p->handle = m->handle;
-		}
+		find_object(p);
 		nvs_rm()->pools = p;
 		arm_all();
 	}
@@ -370,22 +375,52 @@ static bool is_used(const struct nvs_timing_pool *p)
 	return false;
 }
 
-/* What no GPU sees any more, and no channel's times are read from. */
-static void free_pools(void)
+/* No GPU sees it any more, and no channel's times are read from it. */
+static bool is_spare(struct nvs_timing_pool *p)
 {
-	struct nvs_timing_pool **at = &nvs_rm()->pools;
+	if (p->gone && !nvs_object_find(p->client, p->handle))
+		p->handle = 0;
+	return p->gone && !p->handle && !is_used(p);
+}
 
-	while (*at) {
-		struct nvs_timing_pool *p = *at;
+/* A checkpoint takes all objects away, and when it is restored the driver pins the same memory of
+ * the program's again. */
+static void revive_pools(void)
+{
+	bool any = false;
 
-		if (!p->gone || is_used(p) || nvs_object_find(p->client, p->handle)) {
-			at = &p->next;
+	for (struct nvs_timing_pool *p = nvs_rm()->pools; p; p = p->next) {
+		if (!is_spare(p))
 			continue;
-		}
+		find_object(p);
+		if (!p->handle)
+			continue;
+		p->gone = false;
+		p->used = 0;
+		any = true;
+	}
+	if (any)
+		arm_all();
+}
+
+void *nvs_rm_timing_spare(void)
+{
+	struct nvs_timing_pool **at, *p;
+	void *cpu = NULL;
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	revive_pools();
+	for (at = &nvs_rm()->pools; *at && !is_spare(*at);)
+		at = &(*at)->next;
+	p = *at;
+	if (p) {
+		cpu = p->cpu;
 		*at = p->next;
-		nvs_next()->munmap(p->cpu, NVS_TIMING_POOL_BYTES);
 		nvs_free(p, sizeof(*p));
 	}
+	nvs_unlock(&saved);
+	return cpu;
 }
 
 /* ---- now and then ---- */
@@ -408,8 +443,8 @@ bool nvs_rm_timing_round(bool read)
 		if (read)
 			nvs_timing_harvest(c->shadow->timing);
 	}
-	if (read && !nvs_session_confined())
-		free_pools();
+	if (read)
+		revive_pools();
 	nvs_unlock(&saved);
 	return behind;
 }

@@ -6,6 +6,8 @@
  *
  * The memory is ordinary memory of ours, registered with the driver. So it can be read when the
  * context is gone, and lies below 2^40 where that is free, which an entry of the GPFIFO can name.
+ * It is never unmapped, but used again: the driver frees what it has registered at a checkpoint
+ * too, and pins the same addresses when that is restored.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -122,7 +124,6 @@ static void *map_memory(void)
 	if (p == MAP_FAILED)
 		return NULL;
 	madvise(p, bytes, MADV_DONTFORK);
-	memset(p, 0, bytes);
 	return p;
 }
 
@@ -145,17 +146,21 @@ static bool make_memory(uint32_t gpu)
 	int (*enlist)(void *, size_t, unsigned) = nvs_api_driver("cuMemHostRegister_v2");
 	int (*find)(uint64_t *, void *, unsigned) = nvs_api_driver("cuMemHostGetDevicePointer_v2");
 	uint64_t address;
-	void *p;
+	void *p, *fresh = NULL;
 
 	if (gpu == NVS_NONE || !enlist)
 		return true;
 	if (!nvs_rm_timing_wants(gpu))
 		return false;
-	p = map_memory();
+	p = nvs_rm_timing_spare();
+	if (!p)
+		p = fresh = map_memory();
 	if (!p)
 		return true;
+	memset(p, 0, NVS_TIMING_POOL_BYTES);
 	if (enlist(p, NVS_TIMING_POOL_BYTES, MAP_DEVICE)) {
-		nvs_next()->munmap(p, NVS_TIMING_POOL_BYTES);
+		if (fresh)
+			nvs_next()->munmap(fresh, NVS_TIMING_POOL_BYTES);
 		return true;
 	}
 	/* Where host pointers are the device's too, asking is not needed. */

@@ -3,6 +3,9 @@
  * timed: waits until entries of somebody else come to the last channel, then copies 32 KiB to
  * 1 MiB to the GPU, three times each, one after the other. Without such entries it says so after a
  * while, and copies all the same.
+ *
+ * timed repin: all registered memory is taken from the GPU before and pinned again after a while,
+ * and such entries are waited for once more.
  */
 #include <time.h>
 #include "app.h"
@@ -28,19 +31,35 @@ static bool has_others(struct softgpu_channel *ch)
 	return fetched(ch) > before + 1;
 }
 
-int main(void)
+static void wait_for_others(void)
 {
 	struct timespec nap = {0, 1000000};
-	CUdeviceptr to;
-	void *from;
-	CUstream s;
 	int tries = 0;
 
-	app_context(0);
 	while (!has_others(softgpu_channel_at(LAST_CHANNEL)) && tries++ < TRIES)
 		nanosleep(&nap, NULL);
 	if (tries >= TRIES)
 		puts("nobody else is there");
+}
+
+int main(int argc, char **argv)
+{
+	struct timespec pause = {0, 200000000};
+	CUdeviceptr to;
+	void *from;
+	CUstream s;
+
+	app_context(0);
+	wait_for_others();
+	if (argc > 1) {
+		softgpu_repin(false);
+		if (has_others(softgpu_channel_at(LAST_CHANNEL)))
+			puts("somebody else writes to memory that is gone");
+		nanosleep(&pause, NULL);
+		if (!softgpu_repin(true))
+			puts("memory that was registered is not there any more");
+		wait_for_others();
+	}
 	CK(cuMemHostAlloc(&from, 1u << 20, 0));
 	CK(cuMemAlloc_v2(&to, 1u << 20));
 	CK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));

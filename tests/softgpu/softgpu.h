@@ -117,6 +117,12 @@ void softgpu_channel_unlock(struct softgpu_channel *ch);
  */
 void *softgpu_alloc(uint64_t size, bool high);
 void softgpu_free(void *p);
+/*
+ * Takes all memory that is registered in the current context from the GPU, as a checkpoint does;
+ * or, AGAIN, pins the same addresses once more, as its restoration does. False: one of them cannot
+ * be.
+ */
+bool softgpu_repin(bool again);
 
 #ifdef __cplusplus
 }

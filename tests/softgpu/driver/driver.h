@@ -226,6 +226,8 @@ void sg_device_free_all(struct sg_context *ctx);
 void *sg_host_alloc(struct sg_context *ctx, uint64_t size);
 bool sg_host_free(void *p);
 void sg_host_unregister_all(struct sg_context *ctx);
+/* Takes registered memory from the GPU without telling its owner, or, again, pins it once more. */
+bool sg_host_repin(struct sg_context *ctx, bool again);
 /* Whether [p, p + n) is page-locked memory that the GPU knows. */
 bool sg_host_pinned(const void *p, uint64_t n);
 bool sg_is_device(struct sg_context *ctx, CUdeviceptr p);

@@ -273,6 +273,27 @@ void sg_host_unregister_all(struct sg_context *ctx)
 	} while (h && host_drop(h->p, true));
 }
 
+bool sg_host_repin(struct sg_context *ctx, bool again)
+{
+	bool all = true;
+
+	pthread_mutex_lock(&host_lock);
+	for (struct host *h = hosts; h; h = h->next) {
+		if (h->ctx != ctx || !h->registered)
+			continue;
+		if (!again) {
+			sg_external_free((uint64_t)h->p, h->size);
+			sg_rm_free(ctx->device->handle, h->handle);
+			continue;
+		}
+		h->handle = sg_handle();
+		all = all && !sg_pin(ctx->device, h->handle, h->p, h->size) &&
+		      !sg_external_map(ctx->device, (uint64_t)h->p, h->size, h->handle);
+	}
+	pthread_mutex_unlock(&host_lock);
+	return all;
+}
+
 bool sg_host_pinned(const void *p, uint64_t n)
 {
 	const uint8_t *q = p;

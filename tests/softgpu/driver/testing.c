@@ -383,6 +383,11 @@ EXPORT void *softgpu_alloc(uint64_t size, bool high)
 	return a->p;
 }
 
+EXPORT bool softgpu_repin(bool again)
+{
+	return sg_host_repin(sg_current(), again);
+}
+
 EXPORT void softgpu_free(void *p)
 {
 	struct allocation **at = &allocations, *a;

@@ -38,8 +38,11 @@ struct sg_memory *sg_memory_new(const char *name, uint64_t size)
 struct sg_memory *sg_memory_pin(uint64_t at, uint64_t size)
 {
 	uint64_t start = at & ~4095ull, end = (at + size + 4095) & ~4095ull;
-	struct sg_memory *m = sg_memory_new("pinned", end - start);
+	struct sg_memory *m = NULL;
 
+	/* Nothing is pinned where there is nothing. */
+	if (!sg_sys(SYS_msync, (long)start, (long)(end - start), MS_ASYNC, 0, 0, 0))
+		m = sg_memory_new("pinned", end - start);
 	if (!m)
 		return NULL;
 	memcpy(m->map, (void *)start, end - start);

@@ -2,6 +2,7 @@
 """That programs which do unusual things, and tools beside us, work as before, and that nothing is lost."""
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -109,6 +110,22 @@ def beside(suite, name, tool, *arguments):
     return by_tool(row)
 
 
+def checkpoint(suite, name, options="quiet"):
+    """Taken to a checkpoint and back, twice; what the driver submits for that has no entry point."""
+    program = suite.program("checkpoint")
+    if suite.run(f"{name}: alone", [program])[2] == 77:
+        return suite.skip(name, "this driver takes no checkpoint here")
+    row = by_tool(suite.compare(name, [program], None, None, options))
+    if "timing" in options:
+        out, _, _ = suite.run(f"{name}: --gpu-time", [suite.report, *suite.traces(name), "--gpu-time", "--by=kernel",
+                                                      "--format=json", "-n", "0"])
+        timed = sum(r["timed"] for r in json.loads(out)["rows"] if "mix" in (r["kernel"] or ""))
+        row.notes.append(f"{timed} of 300 launches timed")
+        if timed < 202:
+            row.wrong.append("launches after a restoration are not timed")
+    return row
+
+
 def mps(suite, name):
     control = shutil.which("nvidia-cuda-mps-control")
     if not control:
@@ -131,6 +148,7 @@ def register(suite):
     suite.cuda_build("masks", "masks.cu", "-cudart", "static")
     suite.build("contexts", ["gcc", "-O2", "-I" + os.path.join(suite.cuda, "include"), suite.source("contexts.c"),
                              "-L" + os.path.join(suite.cuda, "lib64/stubs"), "-lcuda", "-lpthread"])
+    suite.cuda_build("checkpoint", "checkpoint.cu", "-lcuda")
     suite.check("workers by fork", lambda s, n: python(s, n, "workers.py", "fork"))
     suite.check("workers by spawn", lambda s, n: python(s, n, "workers.py", "spawn"))
     suite.check("faulthandler", lambda s, n: python(s, n, "train.py", flags=("-X", "faulthandler")))
@@ -148,3 +166,5 @@ def register(suite):
                                                  "-ex", "run", "--args"),
                 ["golden-static"])
     suite.check("MPS client", mps, ["golden-static"])
+    suite.check("checkpoint and restoration", checkpoint, ["checkpoint"])
+    suite.check("checkpoint and restoration, timing=work", lambda s, n: checkpoint(s, n, "quiet,timing=work"), ["checkpoint"])

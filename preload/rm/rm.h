@@ -458,6 +458,7 @@ struct nvs_rm *nvs_rm(void);
 uint32_t nvs_rm_release(void);
 void nvs_rm_remark_release(void); /* if it is newer than all that are known, or not known */
 void nvs_rm_driver(const char *version); /* as a call told it */
+uint32_t nvs_gpu_by_uuid(const uint8_t *uuid); /* NVS_NONE: none is known */
 void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
 /* Copies from memory of the program that may not be there: 8 bytes up to a page. */
 bool nvs_peek(void *to, const void *from, size_t bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables themselves, and what goes with no object: the driver's release and the calls that
- * nobody knows.
+ * The tables themselves, and what goes with no object: the driver's release, GPUs by their UUID,
+ * and the calls that nobody knows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,6 +109,29 @@ uint32_t nvs_rm_release(void)
 			ask_proc();
 	}
 	return rm->release ? rm->release : NVS_RELEASE_DEFAULT;
+}
+
+/* ---- GPUs ---- */
+
+uint32_t nvs_gpu_by_uuid(const uint8_t *uuid)
+{
+	const struct nvs_gpu *gpus = nvs_rm()->gpus;
+
+	for (uint32_t i = 0; i < NVS_MAX_GPUS; i++)
+		if (gpus[i].seen && !memcmp(gpus[i].uuid, uuid, sizeof(gpus[i].uuid)))
+			return i;
+	return NVS_NONE;
+}
+
+uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16])
+{
+	sigset_t saved;
+	uint32_t gpu;
+
+	nvs_lock(&saved);
+	gpu = nvs_gpu_by_uuid(uuid);
+	nvs_unlock(&saved);
+	return gpu;
 }
 
 /* ---- calls that passed untouched ---- */

@@ -383,8 +383,7 @@ static bool is_spare(struct nvs_timing_pool *p)
 	return p->gone && !p->handle && !is_used(p);
 }
 
-/* A checkpoint takes all objects away, and when it is restored the driver pins the same memory of
- * the program's again. */
+/* A checkpoint takes all objects away; when it is restored the same memory is pinned again. */
 static void revive_pools(void)
 {
 	bool any = false;
@@ -411,9 +410,8 @@ void *nvs_rm_timing_spare(void)
 
 	nvs_lock(&saved);
 	revive_pools();
-	for (at = &nvs_rm()->pools; *at && !is_spare(*at);)
-		at = &(*at)->next;
-	p = *at;
+	for (at = &nvs_rm()->pools; (p = *at) && !is_spare(p);)
+		at = &p->next;
 	if (p) {
 		cpu = p->cpu;
 		*at = p->next;
@@ -447,19 +445,6 @@ bool nvs_rm_timing_round(bool read)
 		revive_pools();
 	nvs_unlock(&saved);
 	return behind;
-}
-
-uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16])
-{
-	uint32_t found = NVS_NONE;
-	sigset_t saved;
-
-	nvs_lock(&saved);
-	for (uint32_t i = 0; i < NVS_MAX_GPUS; i++)
-		if (nvs_rm()->gpus[i].seen && !memcmp(nvs_rm()->gpus[i].uuid, uuid, 16))
-			found = i;
-	nvs_unlock(&saved);
-	return found;
 }
 
 /* The one reading of TIME, of several, that lies between the nearest two of the session's clock. */

@@ -83,27 +83,18 @@ static void free_range(const void *params, uint32_t file)
 		nvs_gpu_maps_remove(0, a->base, a->base + length, file, false);
 }
 
-static uint32_t gpu_by_uuid(const uint8_t *uuid)
-{
-	struct nvs_rm *rm = nvs_rm();
-
-	for (uint32_t i = 0; i < NVS_MAX_GPUS; i++)
-		if (rm->gpus[i].seen && !memcmp(rm->gpus[i].uuid, uuid, 16))
-			return i;
-	return NVS_NONE;
-}
-
 /* UVM copies and clears on channels of its own, made in the kernel. */
 static void register_gpu(const struct UVM_REGISTER_GPU_PARAMS *a)
 {
 	if (!a->rmStatus)
-		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, gpu_by_uuid(a->gpu_uuid), a->hClient, 0);
+		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, nvs_gpu_by_uuid(a->gpu_uuid), a->hClient,
+				0);
 }
 
 static void register_vaspace(const struct UVM_REGISTER_GPU_VASPACE_PARAMS *a)
 {
 	if (!a->rmStatus)
-		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, gpu_by_uuid(a->gpuUuid), a->hClient,
+		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, nvs_gpu_by_uuid(a->gpuUuid), a->hClient,
 				a->hVaSpace);
 }
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* LINK: decode */
+/* What the doorbell page cannot show, and what a driver does that is not known: in words. */
+#include "nvsnoop/decode.h"
+#include "tests/unit/mktrace.h"
+
+#define KINDS 10 /* the last is still to come */
+
+static const char *const words[KINDS] = {
+	[NVS_REMARK_GPU_DOORBELL] = "GPU 2: a doorbell page is mapped for the GPU itself",
+	[NVS_REMARK_KERNEL_CHANNEL] = "GPU 2: what the kernel submits on its own channels",
+	[NVS_REMARK_NO_DOORBELL] = "GPU 2: a channel rings without a doorbell",
+	[NVS_REMARK_IMPORTED] = "GPU 2: memory or channels came from another process",
+	[NVS_REMARK_NO_DOORBELL_PAGE] = "GPU 2: its channels are in use, and no mapping",
+	[NVS_REMARK_NEWER_RELEASE] = "driver release - is newer than all that nvsnoop knew",
+	[NVS_REMARK_NO_RELEASE] = "no call reported the driver's release",
+	[NVS_REMARK_CHANNEL_FORM] = "GPU 2: a channel was made with parameters of a form",
+	[KINDS - 1] = "GPU 2: remark of unknown kind 9",
+};
+
+static void make_trace(const char *path)
+{
+	struct nvs_rec_remark *remark;
+	struct mk m;
+
+	mk_open(&m, path);
+	for (uint32_t kind = 1; kind < KINDS; kind++) {
+		remark = mk_rec(&m, NVS_REC_REMARK, sizeof(*remark));
+		remark->kind = kind;
+		remark->gpu = 2;
+	}
+	mk_end(&m);
+	mk_frame_end(&m);
+	mk_close(&m);
+}
+
+static bool has_finding(struct nvs_trace *t, const char *text)
+{
+	const struct nvs_finding *f;
+
+	for (uint32_t i = 0; (f = nvs_trace_finding(t, i)); i++)
+		if (!strncmp(f->text, text, strlen(text)))
+			return true;
+	printf("no finding: %s\n", text);
+	return false;
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/nvsnoop-remarks-XXXXXX", path[64];
+	struct nvs_error err = {""};
+	struct nvs_trace *t = NULL;
+	int passed = 0, failed = 0;
+
+	MK_NEED(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/t.zst", dir);
+	make_trace(path);
+	MK_NEED(!nvs_trace_open(&t, path, NULL, &err) && !nvs_trace_read(t, NULL, NULL, &err));
+	for (uint32_t kind = 1; kind < KINDS; kind++)
+		has_finding(t, words[kind]) ? passed++ : failed++;
+	/* One alone says that something is missing for certain. */
+	nvs_trace_problems(t) == 1 ? passed++ : failed++;
+	nvs_trace_session(t)->newer_driver ? passed++ : failed++;
+	nvs_trace_close(t);
+	unlink(path);
+	rmdir(dir);
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed ? 1 : 0;
+}

@@ -44,7 +44,7 @@ $(BUILD)/man/%.1: man/%.1.in man/make-page man/DATE VERSION docs/glossary.md $(B
 	$(Q)mkdir -p $(@D) && man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
 
 INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir)/%) \
-            $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so \
+            $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so $(UNWIND_FILES:%=$(DESTDIR)$(libdir)/nvsnoop/%) \
             $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
             $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
             $(DECODE_HEADERS:include/%=$(DESTDIR)$(includedir)/%) \
@@ -65,7 +65,7 @@ below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 install: all
 	$(Q)install -d $(sort $(dir $(INSTALLED)))
 	$(Q)install -m 755 $(TOOLS:%=$(BUILD)/%) $(DESTDIR)$(bindir)
-	$(Q)install -m 755 $(BUILD)/libnvsnoop.so $(DESTDIR)$(libdir)/nvsnoop
+	$(Q)install -m 755 $(BUILD)/libnvsnoop.so $(UNWINDER) $(DESTDIR)$(libdir)/nvsnoop
 	$(Q)install -m 644 $(PUBLIC)/$(PUBLIC_SO) $(PUBLIC)/libnvsnoop-decode.a $(DESTDIR)$(libdir)
 	$(Q)ln -sf $(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so
 	$(Q)install -m 644 $(DECODE_HEADERS) $(DESTDIR)$(includedir)/nvsnoop
@@ -94,18 +94,16 @@ uninstall:
 BUNDLE = $(BUILD)/bundle
 TEST_AGAIN += bundle
 SLOW_TESTS += scripts/check-bundle
-host_library = $(shell $(CC) -print-file-name=$(1))
 
 # Packages of what the bundle brings, as files or linked in, whose licences go with it.
-BUNDLED = libunwind8 liblzma5 libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
+BUNDLED = $(if $(UNWINDER),libunwind8) libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
 
 .PHONY: bundle
 bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter)
 	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
 	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
 	$(Q)install -m 644 $(SHARE) $(BUNDLE)/prometheus
-	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(BUNDLE)
-	$(Q)install -m 644 $(call host_library,libunwind.so.8) $(call host_library,liblzma.so.5) $(BUNDLE)
+	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(UNWINDER) $(BUNDLE)
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(BUNDLE)/man
 	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion
 	$(Q)install -m 644 $(SQL) $(BUNDLE)/sql

@@ -388,7 +388,8 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 					nvs_out_style(out, NVS_STYLE_HEAD),
 					nvs_out_style(out, NVS_STYLE_PLAIN));
 			nvs_print_wrapped(out, line, 2);
-			print_command(out, story, &told);
+			if (*told.more)
+				print_command(out, story, &told);
 			any = true;
 		}
 		free(line);

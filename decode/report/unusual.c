@@ -3,6 +3,7 @@
  * What is unusual in a trace. Each says so, or nothing, and is chosen so that ordinary programs
  * have none of it: each threshold stands with its finding.
  */
+#include <string.h>
 #include "decode/report/prose.h"
 #include "decode/report/telling.h"
 
@@ -273,6 +274,17 @@ static void find_waits(struct nvs_telling *t)
 	fputs("--wide", t->more);
 }
 
+static void find_unwinder(struct nvs_telling *t)
+{
+	const char *unwinder = nvs_story_session(t->story)->attr[NVS_ATTR_UNWINDER];
+
+	if (!unwinder || strcmp(unwinder, "backtrace"))
+		return;
+	fputs("Call sites were taken by glibc's backtrace, which is slower: nvsnoop found no "
+	      "libunwind (libnvsnoop-unwind.so beside libnvsnoop.so).",
+	      t->f);
+}
+
 static bool ranges_elsewhere(const struct nvs_story *story)
 {
 	return nvs_story_session(story)->attr[NVS_ATTR_NVTX];
@@ -327,6 +339,7 @@ const struct nvs_unusual nvs_unusual[] = {
 	{"code_loaded", find_loading},
 	{"long_call", find_outlier},
 	{"waited_for_writer", find_waits},
+	{"no_libunwind", find_unwinder},
 	{"ranges_elsewhere", find_ranges_elsewhere},
 	{"ranges", find_ranges},
 	{"remarks", find_remarks},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinder: libunwind's unw_backtrace, loaded so that its symbols stay out of the global scope
- * (its _Unwind_* would take over C++ exceptions), else glibc's backtrace.
+ * The unwinder: unw_backtrace of our copy of libunwind, loaded so that its symbols stay out of the
+ * global scope (its _Unwind_* would take over C++ exceptions), else glibc's backtrace.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -14,12 +14,11 @@
 #include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
 
-#define LIBRARY "libunwind.so.8"
 #define CACHE ((size_t)128 << 10) /* what it maps less of at once it needs */
 
 static const char *unwinder = "none";
 
-/* NAME beside our own library, as in a bundle; NULL where it is not there. */
+/* NAME beside our own library; NULL where it is not there. */
 static void *load_beside(const char *name)
 {
 	char path[PATH_MAX];
@@ -33,14 +32,14 @@ static void *load_beside(const char *name)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* A bundle brings libunwind, and the liblzma that it finds loaded then. */
+/*
+ * A copy of libunwind that the build makes for us (preload/room.mk), under sonames that nobody else
+ * has: with the system's own, a program that loads a newer liblzma afterwards would get the
+ * system's, since the loader looks for a soname among what is loaded first.
+ */
 static void *load(void)
 {
-	void *handle;
-
-	load_beside("liblzma.so.5");
-	handle = load_beside(LIBRARY);
-	return handle ? handle : dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	return load_beside("libnvsnoop-lzma.so") ? load_beside("libnvsnoop-unwind.so") : NULL;
 }
 
 /* ---- how libunwind tries addresses ---- */

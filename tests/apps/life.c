@@ -460,6 +460,30 @@ static void act_list_fds(void)
 	printf("%d descriptors\n", n);
 }
 
+static int name_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *slash = strrchr(info->dlpi_name, '/');
+
+	if (*info->dlpi_name)
+		printf("module %s\n", slash ? slash + 1 : info->dlpi_name);
+	return 0;
+}
+
+/* What is loaded by the time that the GPU works: the loader takes it for what the program asks for
+ * by the same soname. Then a module that the argument names. */
+static void act_modules(void)
+{
+	void *handle;
+
+	work(50);
+	dl_iterate_phdr(name_module, NULL);
+	if (!argument)
+		return;
+	handle = dlopen(argument, RTLD_NOW);
+	EXPECT(handle, "%s", dlerror());
+	work(50);
+}
+
 /* What a program opens stays its own, while it opens and closes as fast as it can. */
 static void act_own_fds(void)
 {
@@ -595,6 +619,7 @@ static const struct {
 	{"outlive", act_outlive, true},
 	{"close-all", act_close_all, true},
 	{"list-fds", act_list_fds, true},
+	{"modules", act_modules, true},
 	{"own-fds", act_own_fds, true},
 	{"chdir", act_chdir, false},
 	{"chroot", act_chroot, true},

@@ -176,6 +176,11 @@ static void unusual(const char *folder)
 	m.totals.waits = 7;
 	finish();
 
+	start(folder, "unwinder");
+	mk_attr(&m, NVS_ATTR_UNWINDER, "backtrace", 9);
+	usual();
+	finish();
+
 	start(folder, "remarks");
 	usual();
 	((struct nvs_rec_remark *)mk_rec(&m, NVS_REC_REMARK, sizeof(struct nvs_rec_remark)))->kind =

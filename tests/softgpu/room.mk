@@ -19,7 +19,7 @@ TESTS += tests/softgpu/run tests/softgpu/counted
 
 .PHONY: softgpu
 softgpu: $(SOFTGPU)/libsoftgpu.so $(SOFTGPU)/libcuda.so $(if $(wildcard tests/softgpu/logcheck.c),$(SOFTGPU)/logcheck) \
-         $(SG_APPS) $(SG_PLUGINS)
+         $(SG_APPS) $(SG_PLUGINS) $(BUILD)/apps/lzma/user.so
 
 $(SOFTGPU)/gpu/%.o: %.c
 	$(call say,CC,$@)
@@ -67,3 +67,13 @@ $(BUILD)/apps/%.so: tests/apps/plugins/%.c $(SOFTGPU)/libcuda.so
 $(BUILD)/apps/%.so: tests/apps/plugins/%.cc $(SOFTGPU)/libcuda.so
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -g -O$(O) -fPIC -shared -MMD -MP -o $@ $<
+
+# A module with a liblzma of its own beside it.
+$(BUILD)/apps/lzma/liblzma.so.5: tests/apps/lzma/lzma.c tests/apps/lzma/lzma.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -fPIC -shared -o $@ -Wl,-soname,$(@F) \
+	    -Wl,--version-script=tests/apps/lzma/lzma.map $<
+
+$(BUILD)/apps/lzma/user.so: tests/apps/lzma/user.c $(BUILD)/apps/lzma/liblzma.so.5
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -fPIC -shared -o $@ $^ -Wl,-rpath,'$$ORIGIN'

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* A module that needs it, as Python's _lzma does. */
+int lzma_new(void);
+int plug_number(void);
+
+int plug_number(void)
+{
+	return lzma_new();
+}

@@ -17,6 +17,7 @@
 #include "sass/sass.h"
 #include "trap/buffer/calls.h"
 #include "trap/low/guard.h"
+#include "trap/low/sys.h"
 
 #define LINK_PTX 1 /* CU_JIT_INPUT_PTX */
 #define MAX_TEMPLATES 8
@@ -304,7 +305,7 @@ static bool as_file(struct load *l)
 	size_t done = 0;
 	long n = 1;
 
-	if (nvs_session_confined())
+	if (nvs_session_confined() || nvs_sys_over_limit(l->size))
 		return false;
 	l->fd = (int)nvs_sys(SYS_memfd_create, (long)"nvsnoop", MFD_CLOEXEC, 0, 0, 0, 0);
 	while (l->fd >= 0 && done < l->size && n > 0) {

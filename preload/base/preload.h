@@ -84,6 +84,8 @@ struct nvs_options {
 	struct nvs_rank rank;
 	uint64_t start_ns; /* from which a delay counts, CLOCK_MONOTONIC */
 	uint64_t loaded_ns, loaded_tsc; /* CLOCK_MONOTONIC and the TSC of one moment */
+	uint64_t stderr_dev, stderr_ino; /* of descriptor 2, 0: it was closed */
+	uint64_t root_dev, root_ino; /* of "/" */
 	bool disabled; /* a set-user-ID program, or what refused says: the library does nothing */
 	const char *refused; /* why, to be told once; NULL */
 };

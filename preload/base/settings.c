@@ -101,6 +101,20 @@ static void read_start(struct nvs_options *o)
 		o->start_ns = strtoull(start, NULL, 10);
 }
 
+static void read_places(struct nvs_options *o)
+{
+	struct stat st;
+
+	if (!nvs_sys_fstat(2, &st)) {
+		o->stderr_dev = st.st_dev;
+		o->stderr_ino = st.st_ino;
+	}
+	if (!nvs_sys_lstat("/", &st)) {
+		o->root_dev = st.st_dev;
+		o->root_ino = st.st_ino;
+	}
+}
+
 /* Valgrind runs the program on a processor of its own making, whose faults tell less than ours
  * need. */
 static bool under_valgrind(void)
@@ -117,6 +131,7 @@ static void read_settings(void)
 		settings.disabled = true;
 		return;
 	}
+	read_places(&settings);
 	if (under_valgrind()) {
 		settings.disabled = true;
 		settings.refused = "Valgrind is at work: nothing is recorded below it";

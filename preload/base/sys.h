@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -82,18 +81,6 @@ static inline int nvs_sys_fcntl(int fd, int command, long arg)
 static inline int nvs_sys_ftruncate(int fd, uint64_t size)
 {
 	return nvs_sys(SYS_ftruncate, fd, size, 0, 0, 0, 0);
-}
-
-/*
- * True: the program may have no file of so many bytes. To be asked before one grows, since the
- * kernel's answer is a SIGXFSZ for the program.
- */
-static inline bool nvs_sys_over_limit(uint64_t bytes)
-{
-	struct rlimit limit;
-
-	return !nvs_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) &&
-	       limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
 }
 
 static inline int nvs_sys_flock(int fd, int operation)

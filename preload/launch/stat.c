@@ -107,8 +107,6 @@ void nvs_launch_stat_print(const char *argv0, char **traces, size_t n)
 		argv[at++] = stand_in;
 	argv[at++] = end;
 	memcpy(argv + at, traces, n * sizeof(*traces));
-	/* Who reads along may go away: what we made goes with us all the same. */
-	signal(SIGPIPE, SIG_IGN);
 	child = fork();
 	if (!child)
 		become_report(argv);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
+#include "preload/base/names.h"
 #include "preload/base/options.h"
 
 #define MAX_NAMED 4 /* traces named one by one */
@@ -33,7 +35,7 @@ struct trace {
 	bool cut; /* it holds the last of the submissions */
 	bool newer; /* its driver's release is newer than all that are known */
 	bool trigger; /* its trigger file held what cannot be obeyed */
-	bool failed; /* could not be made: the library has said why */
+	bool failed; /* could not be made: why is in error */
 };
 
 struct traces {
@@ -423,14 +425,22 @@ static void print_none(FILE *out, const char *program)
 	}
 }
 
-/* Takes out what could not be made. True: there was such a trace, and the library has said why. */
-static bool drop_failed(struct traces *all)
+/* Takes out what could not be made, and prints why. True: there was such a trace. */
+static bool drop_failed(struct traces *all, bool quiet)
 {
 	size_t kept = 0;
 	bool any = false;
 
 	for (size_t i = 0; i < all->n; i++) {
-		if (all->list[i].failed) {
+		const struct trace *trace = &all->list[i];
+
+		if (trace->failed) {
+			char name[PATH_MAX];
+
+			nvs_name_printable(trace->path, name, sizeof(name));
+			if (!quiet)
+				nvs_launch_say("nothing was recorded: %s: %s", name,
+					       strerror(trace->error));
 			free(all->list[i].path);
 			any = true;
 		} else {
@@ -477,9 +487,11 @@ void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *ar
 	struct traces all = {0};
 	bool failed;
 
+	/* Who reads what we print may be gone; we end as the program did all the same. */
+	signal(SIGPIPE, SIG_IGN);
 	read_all(&all);
 	unlink(summary_path);
-	failed = drop_failed(&all);
+	failed = drop_failed(&all, args->values.quiet);
 	for (size_t i = 0; i < all.n; i++)
 		if (all.list[i].open)
 			nvs_launch_embed(all.list[i].path);

@@ -15,6 +15,7 @@
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "preload/live/live.h"
+#include "trap/low/sys.h"
 
 #define PAGE 4096ull
 #define STRING_BYTES (4u << 20)

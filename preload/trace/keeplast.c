@@ -10,6 +10,7 @@
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/trace/keeplast.h"
+#include "trap/low/sys.h"
 
 #define PARTS 8 /* in what is kept, about */
 #define MAX_TRIES 1000 /* at a name that is not taken */

@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <string.h>
 #include "preload/trace/session.h"
+#include "trap/low/sys.h"
 
 #define FIRST_RECORD 4096u
 

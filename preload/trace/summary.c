@@ -9,6 +9,8 @@
 #include "preload/trace/session.h"
 #include "preload/trace/writer.h"
 #include "preload/base/names.h"
+#include "preload/base/stderr.h"
+#include "trap/low/sys.h"
 
 struct line {
 	char text[3 * PATH_MAX];
@@ -82,21 +84,42 @@ static void add_word(struct line *l, const char *name)
 	add(l, "'");
 }
 
-static void send_line(struct line *l, int fd)
+static void print_line(struct line *l)
 {
 	l->text[l->used++] = '\n';
-	nvs_sys_write(fd, l->text, l->used);
+	nvs_stderr_write(l->text, l->used);
 }
 
 /* ---- for the launcher ---- */
 
-static int open_summary(void)
+/* In another root its file cannot be seen. */
+static bool has_ended(int err)
+{
+	const struct nvs_options *o = nvs_options();
+	struct stat root;
+
+	return err == -ENOENT && !nvs_sys_lstat("/", &root) && root.st_dev == o->root_dev &&
+	       root.st_ino == o->root_ino;
+}
+
+/* True: there is a launcher. It has got the line, or has ended before this program, and then
+ * nobody waits for one. */
+static bool send_line(struct line *l)
 {
 	const char *path = nvs_options()->summary;
+	struct stat st;
+	int fd;
 
-	return *path && !nvs_session_confined()
-		       ? nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0)
-		       : -ENOENT;
+	if (!*path || nvs_session_confined())
+		return false;
+	fd = nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0);
+	if (fd < 0)
+		return has_ended(fd);
+	l->text[l->used++] = '\n';
+	if (!nvs_sys_fstat(fd, &st) && !nvs_sys_over_limit((uint64_t)st.st_size + l->used))
+		nvs_sys_write(fd, l->text, l->used);
+	nvs_sys_close(fd);
+	return true;
 }
 
 /* With \ooo for what would end a field or a line. */
@@ -144,25 +167,21 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 	    (unsigned long long)o->lost_submissions);
 }
 
-/* A line without numbers, where there is a launcher. */
-static void send_plain(const struct nvs_session *session, const char *path, const char *flag)
+static void add_plain(struct line *l, const struct nvs_session *session, const char *path)
 {
-	struct line l = {.used = 0};
-	int fd = open_summary();
-
-	if (fd < 0)
-		return;
-	add(&l, "%u\t0\t0\t0\t", session->pid);
-	add_escaped(&l, path);
-	add(&l, "\t%s", flag);
-	send_line(&l, fd);
-	nvs_sys_close(fd);
+	add(l, "%u\t0\t0\t0\t", session->pid);
+	add_escaped(l, path);
 }
 
 void nvs_summary_started(const struct nvs_session *session)
 {
-	if (!nvs_options()->untraced)
-		send_plain(session, session->trace.path, "started");
+	struct line l = {.used = 0};
+
+	if (nvs_options()->untraced)
+		return;
+	add_plain(&l, session, session->trace.path);
+	add(&l, "\tstarted");
+	send_line(&l);
 }
 
 /* ---- for people ---- */
@@ -243,7 +262,7 @@ static void say(const struct nvs_session *session, bool failed, const struct nvs
 		add_untraced(&l, o);
 	else
 		add_result(&l, session, o);
-	send_line(&l, 2);
+	print_line(&l);
 }
 
 void nvs_summary_refused(void)
@@ -254,30 +273,30 @@ void nvs_summary_refused(void)
 	if (!nvs_options()->refused || nvs_options()->values.quiet || atomic_exchange(&told, true))
 		return;
 	add(&l, "nvsnoop: %s", nvs_options()->refused);
-	send_line(&l, 2);
+	print_line(&l);
+}
+
+/* To the launcher. False: there is none. */
+static bool send_end(const struct nvs_session *session, const struct nvs_outcome *o)
+{
+	struct line l = {.used = 0};
+
+	if (session->error) {
+		add_plain(&l, session, session->shown);
+		add(&l, "\tfailed\t0\t%d", -session->error);
+	} else if (!nvs_options()->untraced) {
+		add_summary(&l, session, o);
+	}
+	return send_line(&l);
 }
 
 void nvs_summary_ended(struct nvs_session *session)
 {
 	bool failed = session->error != 0;
 	struct nvs_outcome outcome = {0};
-	struct line l = {.used = 0};
-	int fd = -1;
 
-	/* A failure is told here in any case; the launcher only learns that there was one. */
-	if (failed) {
-		send_plain(session, session->shown, "failed");
-	} else {
+	if (!failed)
 		nvs_writer_outcome(session, &outcome);
-		fd = open_summary();
-	}
-	if (fd >= 0) {
-		if (!nvs_options()->untraced) {
-			add_summary(&l, session, &outcome);
-			send_line(&l, fd);
-		}
-		nvs_sys_close(fd);
-	} else if (!nvs_options()->values.quiet) {
+	if (!send_end(session, &outcome) && !nvs_options()->values.quiet)
 		say(session, failed, &outcome);
-	}
 }

@@ -294,6 +294,36 @@ static void act_daemon(void)
 	work(50);
 }
 
+/* Its child works on with its standard error, until its standard input ends. */
+static void act_lingers(void)
+{
+	int fds[2];
+	char c;
+
+	EXPECT(!pipe(fds), "pipe");
+	if (fork()) {
+		close(fds[1]);
+		EXPECT(read(fds[0], &c, 1) == 1, "the child ended");
+		exit(0);
+	}
+	close(fds[0]);
+	setsid();
+	begin();
+	work(50);
+	EXPECT(write(fds[1], "x", 1) == 1, "write");
+	while (read(0, &c, 1) == 1)
+		;
+}
+
+/* By the end its descriptor 2 is a file of its own. */
+static void act_own_stderr(void)
+{
+	work(50);
+	close(2);
+	EXPECT(open("data", O_RDWR | O_CREAT | O_TRUNC, 0600) == 2, "open");
+	EXPECT(write(2, "DATA", 4) == 4, "write");
+}
+
 static void act_exec(void)
 {
 	work(300);
@@ -607,6 +637,8 @@ static const struct {
 	{"spawn", act_spawn, true},
 	{"clone", act_clone, true},
 	{"daemon", act_daemon, false},
+	{"lingers", act_lingers, false},
+	{"own-stderr", act_own_stderr, true},
 	{"exec", act_exec, true},
 	{"exec-fails", act_exec_fails, true},
 	{"exit-now", act_exit_now, true},

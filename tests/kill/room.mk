@@ -26,7 +26,7 @@ $(IMAGES): tests/life/images.c $(BUILD)/libnvsnoop-decode.a
 TEST_DEPS  += $(KILL) $(IMAGES)
 TEST_AGAIN += points
 SLOW_TESTS += tests/kill/few
-TESTS      += tests/life/processes tests/life/loss tests/life/churn tests/life/patch tests/life/layouts \
+TESTS      += tests/life/processes tests/life/stderr tests/life/loss tests/life/churn tests/life/patch tests/life/layouts \
               tests/life/storm tests/life/confined tests/life/trigger tests/life/levels \
               tests/life/onezero tests/life/running tests/life/windows tests/life/unrung tests/life/ranks tests/life/keeplast \
               tests/life/timing tests/life/live tests/life/hangs tests/life/code tests/life/unseen

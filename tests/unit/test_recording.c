@@ -513,6 +513,15 @@ static void act_limited(void)
 	mark(2);
 }
 
+/* Nor one that leaves no room for anything. */
+static void act_nothing_allowed(void)
+{
+	struct rlimit limit = {0, 0};
+
+	setrlimit(RLIMIT_FSIZE, &limit);
+	act_short();
+}
+
 static void test_limited(void)
 {
 	int status = run("limited", "quiet");
@@ -520,6 +529,8 @@ static void test_limited(void)
 
 	CHECK(status == 0 && c.whole && c.end && c.marks == 1);
 	CHECK(!(c.head.flags & NVS_HDR_CRASH_SAFE));
+	clean();
+	CHECK(run("nothing_allowed", "") == 0);
 	clean();
 }
 
@@ -715,12 +726,25 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } acts[] = {
-	{"in_order", act_in_order}, {"at_once", act_at_once}, {"late", act_late},
-	{"replaced", act_replaced}, {"killed", act_killed},   {"short", act_short},
-	{"taken", act_taken},	    {"links", act_links},     {"stale_spool", act_stale_spool},
-	{"busy", act_busy},	    {"closed", act_closed},   {"full", act_full},
-	{"limited", act_limited},   {"forked", act_forked},   {"unwritable", act_unwritable},
-	{"summary", act_summary},   {"crowd", act_crowd},     {"outlived", act_outlived},
+	{"in_order", act_in_order},
+	{"at_once", act_at_once},
+	{"late", act_late},
+	{"replaced", act_replaced},
+	{"killed", act_killed},
+	{"short", act_short},
+	{"taken", act_taken},
+	{"links", act_links},
+	{"stale_spool", act_stale_spool},
+	{"busy", act_busy},
+	{"closed", act_closed},
+	{"full", act_full},
+	{"limited", act_limited},
+	{"nothing_allowed", act_nothing_allowed},
+	{"forked", act_forked},
+	{"unwritable", act_unwritable},
+	{"summary", act_summary},
+	{"crowd", act_crowd},
+	{"outlived", act_outlived},
 };
 
 static int act(const char *name)

@@ -36,7 +36,7 @@ static void map_slots(void)
 		fd = nvs_sys4(SYS_memfd_create, "nvsnoop-slots", MFD_CLOEXEC_, 0, 0);
 	if (fd < 0)
 		return;
-	if (!nvs_sys4(SYS_ftruncate, fd, SLOTS, 0, 0)) {
+	if (!nvs_sys_over_limit(SLOTS) && !nvs_sys4(SYS_ftruncate, fd, SLOTS, 0, 0)) {
 		nvs_process->slots_write = map_or_null(SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED,
 						       fd);
 		nvs_process->slots_run = map_or_null(SLOTS, PROT_READ | PROT_EXEC, MAP_SHARED, fd);

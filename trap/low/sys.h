@@ -7,6 +7,9 @@
 #ifndef NVSNOOP_TRAP_LOW_SYS_H
 #define NVSNOOP_TRAP_LOW_SYS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 /* Result or -errno. */
@@ -27,5 +30,17 @@ static inline long nvs_sys(long number, long a, long b, long c, long d, long e, 
 /* The same for up to four arguments of any type. */
 #define nvs_sys4(number, a, b, c, d) \
 	nvs_sys(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+/*
+ * True: the program may have no file of so many bytes. To be asked before one grows, since the
+ * kernel's answer is a SIGXFSZ for the program.
+ */
+static inline bool nvs_sys_over_limit(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return !nvs_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &limit) &&
+	       limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
+}
 
 #endif

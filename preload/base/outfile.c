@@ -86,7 +86,8 @@ static bool is_named(const char *path, const struct stat *file)
 
 /*
  * Removes what stands at PATH if it is a plain file that no session is writing. Who removes it has
- * its lock, so that what has come to stand there meanwhile is another's: -EAGAIN.
+ * its lock, so that what has come to stand there meanwhile is another's: -EAGAIN. One that may not
+ * be removed, as another user's in a sticky folder, is in the way: -EEXIST.
  */
 static int clear_away(const char *path)
 {
@@ -103,9 +104,10 @@ static int clear_away(const char *path)
 		err = -EEXIST;
 	if (!err)
 		err = is_named(path, &st) ? nvs_sys_unlink(path) : -EAGAIN;
-	err = err == -ENOENT ? -EAGAIN : err;
 	nvs_sys_close(fd);
-	return err;
+	if (err == -ENOENT)
+		return -EAGAIN;
+	return err && err != -EAGAIN ? -EEXIST : err;
 }
 
 /*

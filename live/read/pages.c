@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,19 +322,41 @@ static void watch_folder(struct nvs_pages *pages, const struct folder *folder, c
 	pages->nwatched += more[pages->nwatched].path != NULL;
 }
 
-/* PATH, if it is a folder of user UID and nobody else may write into it. */
-static void try_folder(struct nvs_pages *pages, struct folder *folder, const char *path)
+/* PATH, if it is a folder of user UID and nobody else may write into it. False: it is something
+ * else. */
+static bool try_folder(struct nvs_pages *pages, struct folder *folder, const char *path)
 {
 	struct stat st;
+	bool good;
 
 	folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder->fd < 0)
-		return;
-	if (!fstat(folder->fd, &st) && st.st_uid == folder->uid && !(st.st_mode & 022)) {
+		return errno == ENOENT;
+	good = !fstat(folder->fd, &st) && st.st_uid == folder->uid && !(st.st_mode & 022);
+	if (good) {
 		watch_folder(pages, folder, path);
 		look_into(pages, folder);
 	}
 	close(folder->fd);
+	return good;
+}
+
+/* Another user has taken TAKEN, a name in /tmp: those that begin with it and a dot. */
+static void try_others(struct nvs_pages *pages, struct folder *folder, const char *taken)
+{
+	DIR *dir = opendir("/tmp");
+	size_t n = strlen(taken);
+	struct dirent *entry;
+	char path[PATH_MAX];
+
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, taken, n) || entry->d_name[n] != '.')
+			continue;
+		snprintf(path, sizeof(path), "/tmp/%s", entry->d_name);
+		try_folder(pages, folder, path);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 static void try_user(struct nvs_pages *pages, uint32_t uid)
@@ -347,7 +370,8 @@ static void try_user(struct nvs_pages *pages, uint32_t uid)
 	snprintf(path, sizeof(path), "/run/user/%u", uid);
 	try_folder(pages, &folder, path);
 	snprintf(path, sizeof(path), "/tmp/nvsnoop-%u", uid);
-	try_folder(pages, &folder, path);
+	if (!try_folder(pages, &folder, path))
+		try_others(pages, &folder, strrchr(path, '/') + 1);
 }
 
 /* The number that NAME is behind HEAD; UINT32_MAX: none. */

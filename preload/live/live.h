@@ -60,14 +60,26 @@ static inline struct nvs_live_page *nvs_live_page(void)
 /* The same for who has seen that the thread's buffer has a slot in it. */
 extern struct nvs_live_page *nvs_live_own;
 
+/* ---- folder.c ---- */
+
+/* Where this user's pages are, for FOLDER (PATH_MAX / 2 bytes). False: it cannot be used. */
+bool nvs_live_folder(char *folder);
+/* Since the boot, of a process by its number or "self"; 0: not known. */
+uint64_t nvs_live_start_time(const char *process);
+void nvs_live_read_boot(uint8_t boot[16]);
+/* Removes the pages beside ours whose processes are no more. At the start, since a sandbox that the
+ * program puts on later need not allow it. */
+void nvs_live_clear_stale(void);
+
 /* ---- page.c ---- */
 
 struct nvs_live_facts {
 	const uint8_t *session; /* 16 bytes */
 	const char *host, *program, *driver;
 };
-/* Makes the page. 0 or -errno: without one the program is only not counted. */
-int nvs_live_begin(const struct nvs_live_facts *facts);
+/* Makes the page. 0 or -errno: without one the program is only not counted. FOLDER: where it is, or
+ * was to be (PATH_MAX / 2 bytes). */
+int nvs_live_begin(const struct nvs_live_facts *facts, char *folder);
 /* The trace that is written as well, "": none. */
 void nvs_live_trace(const char *path);
 /* There is to be room for so many slots. */

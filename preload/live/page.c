@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page's file: where it lies, how it is laid out, and its end.
+ * The page's file: its name, how it is laid out, and its end.
  *
  * A store into a page of a file that has no block any more, since the disk is full, would be the
  * program's SIGBUS: blocks are there before anything is written. So tables begin with blocks for
@@ -56,58 +56,6 @@ static const struct layout {
 
 /* ---- where ---- */
 
-/* A folder in which nobody else can put anything in our way. */
-static bool is_ours(const char *path)
-{
-	struct stat st;
-
-	return !nvs_sys_lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       !(st.st_mode & 022);
-}
-
-static bool find_folder(char *out, size_t size)
-{
-	const char *given = nvs_options()->runtime_dir;
-
-	if (*given == '/' && strlen(given) < size && is_ours(strcpy(out, given)))
-		return true;
-	snprintf(out, size, "/run/user/%u", (unsigned)geteuid());
-	if (is_ours(out))
-		return true;
-	snprintf(out, size, "/tmp/nvsnoop-%u", (unsigned)geteuid());
-	nvs_sys(SYS_mkdir, (long)out, 0700, 0, 0, 0, 0);
-	return is_ours(out);
-}
-
-/* ---- which process ---- */
-
-static uint64_t start_time(void)
-{
-	char text[1024], *p;
-
-	nvs_sys_read_file("/proc/self/stat", text, sizeof(text));
-	p = strrchr(text, ')');
-	/* Behind the name: the state is field 3. */
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	return p ? strtoull(p, NULL, 10) : 0;
-}
-
-static void read_boot(uint8_t boot[16])
-{
-	char text[64], digit[3] = "";
-	unsigned n = 0;
-
-	nvs_sys_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
-	for (const char *p = text; *p && n < 32; p++) {
-		if (*p == '-' || *p == '\n')
-			continue;
-		digit[n & 1] = *p;
-		if (n++ & 1)
-			boot[n / 2 - 1] = (uint8_t)strtoul(digit, NULL, 16);
-	}
-}
-
 /* A page that stands where ours is to be is of this process, and in use: another library of ours
  * has it. Else it is of one that is gone, as the program that ran in this process before. */
 static bool in_use(const char *path)
@@ -153,13 +101,11 @@ static bool clear_away(const char *path, uint64_t namespace)
 	return gone;
 }
 
-static int create(struct nvs_outfile *file, uint64_t namespace)
+static int create(struct nvs_outfile *file, uint64_t namespace, char *folder)
 {
-	char folder[PATH_MAX / 2], path[PATH_MAX];
-	int err = -EEXIST;
+	int err = nvs_live_folder(folder) ? -EEXIST : -EACCES;
+	char path[PATH_MAX];
 
-	if (!find_folder(folder, sizeof(folder)))
-		return -EACCES;
 	for (unsigned n = 0; err == -EEXIST && n < NVS_LIVE_NAMES; n++) {
 		char number[16] = "";
 
@@ -277,9 +223,9 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_facts *fact
 	head->head_bytes = sizeof(*head);
 	head->pid = (uint32_t)nvs_sys_getpid();
 	head->uid = geteuid();
-	head->start_time = start_time();
+	head->start_time = nvs_live_start_time("self");
 	head->pid_namespace = namespace;
-	read_boot(head->boot);
+	nvs_live_read_boot(head->boot);
 	memcpy(head->session, facts->session, sizeof(head->session));
 	head->state = NVS_LIVE_RUNNING;
 	head->flags = (o->values.api ? NVS_LIVE_API : 0) |
@@ -341,18 +287,19 @@ static uint64_t own_namespace(void)
 	return nvs_sys(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0) ? 0 : st.st_ino;
 }
 
-int nvs_live_begin(const struct nvs_live_facts *facts)
+int nvs_live_begin(const struct nvs_live_facts *facts, char *folder)
 {
 	uint64_t namespace = own_namespace();
 	struct nvs_live_page *p;
 	int err;
 
+	*folder = '\0';
 	if (!nvs_options()->values.live)
 		return -EPERM;
 	p = nvs_alloc(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	err = create(&p->file, namespace);
+	err = create(&p->file, namespace, folder);
 	if (err) {
 		nvs_free(p, sizeof(*p));
 		return err;
@@ -370,6 +317,7 @@ int nvs_live_begin(const struct nvs_live_facts *facts)
 	nvs_live_own = p;
 	__atomic_store_n((struct nvs_live_page **)nvs_slot(NVS_SLOT_LIVE), p, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->head->magic, NVS_LIVE_MAGIC, __ATOMIC_RELEASE);
+	nvs_live_clear_stale();
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /*
  * One trace, from the first channel allocation of the process to its end.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -218,7 +219,7 @@ static int start_recording(struct nvs_session *session)
 }
 
 /* For who looks on while the program runs. 0 or -errno. */
-static int begin_live(const struct nvs_session *session)
+static int begin_live(const struct nvs_session *session, char *folder)
 {
 	struct utsname machine;
 	const struct nvs_live_facts facts = {
@@ -228,13 +229,14 @@ static int begin_live(const struct nvs_session *session)
 		.driver = session->driver,
 	};
 
-	return nvs_live_begin(&facts);
+	return nvs_live_begin(&facts, folder);
 }
 
 /* Nothing but the page: buffers in memory, whose records go nowhere. */
-static int begin_untraced(struct nvs_session *session, int live)
+static int begin_untraced(struct nvs_session *session, int live, const char *folder)
 {
-	strcpy(session->shown, NVS_OUT_NONE);
+	snprintf(session->shown, sizeof(session->shown),
+		 live && *folder ? "live page in %s" : NVS_OUT_NONE, folder);
 	session->trace.fd = -1;
 	return live ? live : nvs_spool_create(session, NULL, false);
 }
@@ -254,6 +256,7 @@ static uint64_t choose_ring_bytes(const struct nvs_option_values *values)
 
 static int begin(struct nvs_session *session)
 {
+	char folder[PATH_MAX / 2];
 	int err, live;
 
 	session->pid = (uint32_t)nvs_sys_getpid();
@@ -263,9 +266,9 @@ static int begin(struct nvs_session *session)
 	err = start_trap(session);
 	if (err)
 		return err;
-	live = begin_live(session);
+	live = begin_live(session, folder);
 	nvs_api_name_open();
-	err = nvs_options()->untraced ? begin_untraced(session, live)
+	err = nvs_options()->untraced ? begin_untraced(session, live, folder)
 				      : create_under_free_name(session);
 	if (err) {
 		nvs_live_end();

@@ -251,9 +251,11 @@ int nvs_dump_end(struct nvs_dumper *d)
 		fprintf(out, ", %" PRIu64 " dwords passed over", d->passed);
 	fputc('\n', out);
 	for (uint32_t i = 0; i < d->nunknown; i++)
-		fprintf(out, "  unknown: class %04x method %04x, %" PRIu64 " times\n",
-			d->unknown[i].cls, d->unknown[i].method, d->unknown[i].count);
+		fprintf(out, "  unknown: class %04x method %04x, %" PRIu64 " time%s\n",
+			d->unknown[i].cls, d->unknown[i].method, d->unknown[i].count,
+			d->unknown[i].count == 1 ? "" : "s");
 	if (d->unknown_others)
-		fprintf(out, "  unknown: others, %" PRIu64 " times\n", d->unknown_others);
+		fprintf(out, "  unknown: others, %" PRIu64 " time%s\n", d->unknown_others,
+			d->unknown_others == 1 ? "" : "s");
 	return d->status;
 }

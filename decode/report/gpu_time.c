@@ -316,11 +316,13 @@ static void say_faults(const struct nvs_run *run)
 		sum.wrong += f->wrong;
 	}
 	if (sum.twice || sum.wrong)
-		fprintf(run->out->file, "%llu times that cannot be right are left out\n",
-			(unsigned long long)(sum.twice + sum.wrong));
+		fprintf(run->out->file, "%llu time%s that cannot be right %s left out\n",
+			(unsigned long long)(sum.twice + sum.wrong),
+			sum.twice + sum.wrong == 1 ? "" : "s",
+			sum.twice + sum.wrong == 1 ? "is" : "are");
 	if (sum.untold)
-		fprintf(run->out->file, "%llu times left out: not enough memory\n",
-			(unsigned long long)sum.untold);
+		fprintf(run->out->file, "%llu time%s left out: not enough memory\n",
+			(unsigned long long)sum.untold, sum.untold == 1 ? "" : "s");
 }
 
 static void say_clock(const struct nvs_run *run, const struct nvs_gpu_sums *sums)

@@ -237,6 +237,16 @@ static int unpack(struct nvs_input *in, size_t size, struct nvs_error *err)
 	return 0;
 }
 
+/* What begins with HEAD, where that is no frame of ours. */
+static const char *what_begins(uint32_t head)
+{
+	if ((head & 0xffff) == 0x8b1f)
+		return "compressed with gzip: unpack it first";
+	if (head == 0x587a37fd)
+		return "compressed with xz: unpack it first";
+	return "no zstd frame begins here";
+}
+
 static int unpack_next(struct nvs_input *in, struct nvs_error *err)
 {
 	for (;;) {
@@ -252,7 +262,7 @@ static int unpack_next(struct nvs_input *in, struct nvs_error *err)
 			return 0;
 		memcpy(head, in->buf + in->start, have < 8 ? have : 8);
 		if (have >= 4 && (head[0] & ~15u) != SKIPPABLE && head[0] != ZSTD_MAGICNUMBER)
-			return damaged(in, "no zstd frame begins here", err);
+			return damaged(in, what_begins(head[0]), err);
 		if (have < 8)
 			return truncated(in, err);
 		if ((head[0] & ~15u) == SKIPPABLE) {

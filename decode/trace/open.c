@@ -114,8 +114,13 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 		header_from_spool(t);
 		return 0;
 	}
+	if (!r && !strcmp(t->path, "-"))
+		return nvs_fail(err, -ENODATA, "-: nothing came on standard input");
 	if (!r)
-		return nvs_fail(err, -ENODATA, "%s: offset 0: the file is empty", t->path);
+		return nvs_fail(err, -ENODATA,
+				"%s: the file is empty: nothing was written before its program "
+				"ended or the disk was full",
+				t->path);
 	return nvs_fail(err, r,
 			"%s: offset 0: ends in the middle of its first frame; nothing of it can be "
 			"read",

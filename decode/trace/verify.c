@@ -145,8 +145,8 @@ static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
 		PROBLEM(t, "doorbell mapping %#llx-%#llx is not armed", (ull)rec->start,
 			(ull)rec->end);
 	else if (rec->kind == NVS_CHECK_HANDLER && rec->value)
-		REMARK(t, "our signal handler was found replaced %llu times, and put back",
-		       (ull)rec->value);
+		REMARK(t, "our signal handler was found replaced %llu time%s, and put back",
+		       (ull)rec->value, rec->value == 1 ? "" : "s");
 	else if (rec->kind == NVS_CHECK_SITE)
 		verify_site(t, rec);
 }

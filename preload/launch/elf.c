@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a program left no trace: whether the loader could have preloaded anything into it at all.
- * Only for the closing line; what cannot be told is passed over.
+ * Why a program left no trace, or could not be started: its loader or interpreter, and whether
+ * anything could have been preloaded into it at all. What cannot be told is passed over.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -46,6 +46,48 @@ static int has_loader(int fd, const Elf64_Ehdr *head)
 			return 1;
 	}
 	return 0;
+}
+
+/* Of a script the word behind #!, of a program its loader; "": neither. */
+static void read_interpreter(int fd, char *name, size_t size)
+{
+	ssize_t n = pread(fd, name, size - 1, 0);
+	Elf64_Phdr segment;
+	Elf64_Ehdr head;
+	size_t blanks;
+
+	name[n > 0 ? n : 0] = '\0';
+	if (!strncmp(name, "#!", 2)) {
+		blanks = 2 + strspn(name + 2, " \t");
+		memmove(name, name + blanks, strlen(name + blanks) + 1);
+		name[strcspn(name, " \t\n")] = '\0';
+		return;
+	}
+	*name = '\0';
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64)
+		return;
+	for (int i = 0; i < head.e_phnum; i++) {
+		if (pread(fd, &segment, sizeof(segment),
+			  (off_t)(head.e_phoff + (uint64_t)i * head.e_phentsize)) !=
+		    sizeof(segment))
+			return;
+		if (segment.p_type != PT_INTERP)
+			continue;
+		n = pread(fd, name, size - 1, (off_t)segment.p_offset);
+		name[n > 0 ? n : 0] = '\0';
+	}
+}
+
+bool nvs_launch_lacks_interpreter(const char *program, char *name, size_t size)
+{
+	int fd = nvs_launch_open_program(program);
+
+	if (fd < 0)
+		return false;
+	read_interpreter(fd, name, size);
+	close(fd);
+	return *name && access(name, F_OK);
 }
 
 static const char *reason(int fd)

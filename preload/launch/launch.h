@@ -77,6 +77,9 @@ _Noreturn void nvs_launch_end_as(int status);
 /* Opens PROGRAM as execvp() would find it; -1: it cannot. */
 int nvs_launch_open_program(const char *program);
 
+/* True: PROGRAM is there, but not NAME, which is to run or to load it. */
+bool nvs_launch_lacks_interpreter(const char *program, char *name, size_t size);
+
 /* Why nothing could be preloaded into PROGRAM ("is statically linked, ..."); NULL: it could, or
  * nobody knows. */
 const char *nvs_launch_cannot_preload(const char *program);

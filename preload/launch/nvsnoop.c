@@ -3,8 +3,10 @@
  * nvsnoop: runs a program with the recording library preloaded, and says at the end what was
  * written.
  */
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include "preload/base/names.h"
 #include "preload/launch/launch.h"
 
 /* All that is there before the program: -1, or the exit status, after a message. */
@@ -22,6 +24,20 @@ static int prepare(struct nvs_launch_args *args)
 										  : -1;
 }
 
+static void print_failure(const char *program, int error)
+{
+	char interpreter[PATH_MAX], name[PATH_MAX];
+
+	if (error == ENOENT &&
+	    nvs_launch_lacks_interpreter(program, interpreter, sizeof(interpreter))) {
+		nvs_name_printable(interpreter, name, sizeof(name));
+		nvs_launch_say("cannot run %s: its interpreter '%s' is not there", program, name);
+		return;
+	}
+	nvs_launch_say("cannot run %s: %s", program, strerror(error));
+	nvs_launch_hint(program);
+}
+
 int main(int argc, char **argv)
 {
 	struct nvs_launch_args args;
@@ -36,10 +52,8 @@ int main(int argc, char **argv)
 		return status;
 	}
 	error = nvs_launch_run(args.program, &status);
-	if (error) {
-		nvs_launch_say("cannot run %s: %s", args.program[0], strerror(-error));
-		nvs_launch_hint(args.program[0]);
-	}
+	if (error)
+		print_failure(args.program[0], -error);
 	nvs_launch_summary_close(&args, argv0, !error);
 	nvs_launch_stat_close();
 	if (error)

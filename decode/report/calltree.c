@@ -2,6 +2,7 @@
 /* --calltree: the functions of the program, one inside the other, with what they submitted. */
 #include <errno.h>
 #include <stdlib.h>
+#include "decode/report/prose.h"
 #include "decode/report/source_columns.h"
 #include "decode/report/stacks.h"
 
@@ -49,7 +50,7 @@ static void get_line(const void *row, struct nvs_value *v)
 		snprintf(again, sizeof(again), " (%u times)", r->again + 1);
 	if (r->frame)
 		snprintf(line, sizeof(line), "%*s%s%s%s", (int)r->indent, "",
-			 r->chained ? "\u2514 " : "", r->frame->name, again);
+			 r->chained ? nvs_sign("\u2514 ", "`-") : "", r->frame->name, again);
 	else
 		snprintf(line, sizeof(line), "%*s[%u more below %.1f %%]", (int)r->indent, "",
 			 r->cut, LEAST);

@@ -210,7 +210,7 @@ static void put_cell(struct nvs_diff_row *row, int cell, bool known, uint64_t a,
 	if (a == b)
 		snprintf(row->cell[cell], CELL, "%" PRIu64, a);
 	else
-		snprintf(row->cell[cell], CELL, "%" PRIu64 " \u2192 %" PRIu64, a, b);
+		snprintf(row->cell[cell], CELL, "%" PRIu64 "%s%" PRIu64, a, NVS_ARROW, b);
 }
 
 static int finish_row(struct nvs_diff_row *row)
@@ -224,7 +224,7 @@ static int finish_row(struct nvs_diff_row *row)
 	put_cell(row, METHODS, row->read, a->methods, b->methods);
 	put_cell(row, WAITS, row->read, a->waits, b->waits);
 	if (a->host.count || b->host.count)
-		snprintf(row->cell[HOST], CELL, "%.0f \u2192 %.0f", (double)a->host.ns / 1000,
+		snprintf(row->cell[HOST], CELL, "%.0f%s%.0f", (double)a->host.ns / 1000, NVS_ARROW,
 			 (double)b->host.ns / 1000);
 	if (row->key.kind != NVS_DIFF_KERNEL)
 		return 0;
@@ -264,7 +264,7 @@ static void say_sides(FILE *f, uint64_t a, uint64_t b, void (*say)(FILE *f, uint
 	say(f, a);
 	if (a == b)
 		return;
-	fputs(" \u2192 ", f);
+	fputs(NVS_ARROW, f);
 	say(f, b);
 }
 
@@ -317,7 +317,7 @@ static void say_traces(FILE *f, const struct nvs_source *sources)
 	if (strcmp(a, b)) {
 		fputs("Driver ", f);
 		nvs_say_text(f, a, CELL);
-		fputs(" \u2192 ", f);
+		fputs(NVS_ARROW, f);
 		nvs_say_text(f, b, CELL);
 		fputs(".\n", f);
 	}

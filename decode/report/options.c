@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of nvsnoop-report. */
+/* The command line of nvsnoop-report. Long, since --help is in it. */
 #include <errno.h>
 #include <getopt.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "decode/report/prose.h"
 #include "decode/report/report.h"
 
 enum {
@@ -15,6 +18,7 @@ enum {
 	OPT_CHANNEL,
 	OPT_API,
 	OPT_NVTX,
+	OPT_OVERWRITE,
 	OPT_COLOR,
 	OPT_NO_PAGER,
 	OPT_WIDE,
@@ -41,6 +45,7 @@ static const struct option common[] = {
 	{"nvtx", required_argument, NULL, OPT_NVTX},
 	{"export", required_argument, NULL, OPT_EXPORT},
 	{"output", required_argument, NULL, 'o'},
+	{"overwrite", no_argument, NULL, OPT_OVERWRITE},
 	{"color", required_argument, NULL, OPT_COLOR},
 	{"no-pager", no_argument, NULL, OPT_NO_PAGER},
 	{"wide", no_argument, NULL, OPT_WIDE},
@@ -90,7 +95,8 @@ void nvs_options_help(FILE *out)
 	      "                       how it is printed (text)\n"
 	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first; by heading or key\n"
 	      "  -n, --rows=N         the first N rows only; 0: all, also of the summary's APIs\n"
-	      "  -o, --output=FILE    into FILE, which must not be there yet\n"
+	      "  -o, --output=FILE    into FILE, which must not be there yet; -: on stdout\n"
+	      "  --overwrite          replace the file of -o\n"
 	      "  --color=auto|always|never\n"
 	      "                       auto: on a terminal, where NO_COLOR is not set (auto)\n"
 	      "  --wide               all columns, also where a terminal is too narrow for them\n"
@@ -269,7 +275,10 @@ static int take(struct nvs_options_report *o, int c)
 	case OPT_EXPORT:
 		return take_export(o, optarg);
 	case 'o':
-		o->output = optarg;
+		o->output = strcmp(optarg, "-") ? optarg : NULL;
+		return 0;
+	case OPT_OVERWRITE:
+		o->overwrite = true;
 		return 0;
 	case OPT_COLOR:
 		return parse_color(o, optarg);
@@ -361,6 +370,18 @@ static int check_more(const struct nvs_options_report *o)
 	return -EINVAL;
 }
 
+/* It is written while they are read. */
+static bool is_read(const struct nvs_options_report *o, const struct stat *output)
+{
+	struct stat st;
+
+	for (int i = 0; i < o->nfiles; i++)
+		if (!stat(o->files[i], &st) && st.st_ino == output->st_ino &&
+		    st.st_dev == output->st_dev)
+			return true;
+	return false;
+}
+
 /* Before a long reading. */
 static int check_output(const struct nvs_options_report *o)
 {
@@ -381,9 +402,12 @@ static int check_output(const struct nvs_options_report *o)
 		return wrong("remove it, or give another name: there is already", o->output);
 	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
 		return wrong("this has to be a file:", o->output);
-	return S_ISREG(st.st_mode)
-		       ? wrong("remove it, or give another name: there is a file", o->output)
-		       : 0;
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if (!o->overwrite)
+		return wrong("--overwrite replaces it, or give another name: there is a file",
+			     o->output);
+	return is_read(o, &st) ? wrong("this is to be read, not replaced:", o->output) : 0;
 }
 
 /* "FILE:NUMBER", unless there is a file of that name. */
@@ -448,6 +472,14 @@ static int add_parts(struct nvs_options_report *o)
 	return 0;
 }
 
+/* What others read has its own rules. */
+static void use_signs(const struct nvs_options_report *o)
+{
+	setlocale(LC_CTYPE, "");
+	nvs_signs_use(o->format != NVS_FORMAT_TEXT || o->page || nvs_report_export(o->reports[0]) ||
+		      !strcmp(nl_langinfo(CODESET), "UTF-8"));
+}
+
 void nvs_options_free(struct nvs_options_report *o)
 {
 	nvs_patterns_free(&o->thread);
@@ -485,5 +517,8 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	o->pager &= !nvs_verdict_alone(o);
 	if (check_more(o) || check_files(o) || check_pair(o) || check_output(o))
 		return -EINVAL;
-	return check_format(o) ? -EINVAL : add_parts(o);
+	if (check_format(o) || add_parts(o))
+		return -EINVAL;
+	use_signs(o);
+	return 0;
 }

@@ -105,11 +105,11 @@ static void start_pager(struct nvs_out *out, const struct nvs_options_report *o)
 	signal(SIGINT, SIG_IGN);
 }
 
-/* A file that is there is not replaced; a pipe or a device takes what comes. */
-static FILE *open_output(struct nvs_out *out, const char *path)
+/* A file that is there is replaced with OVERWRITE alone; a pipe or a device takes what comes. */
+static FILE *open_output(struct nvs_out *out, const char *path, bool overwrite)
 {
+	int how = O_CREAT | (overwrite ? O_TRUNC : O_EXCL), fd;
 	struct stat st;
-	int how = O_CREAT | O_EXCL, fd;
 	FILE *file;
 
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
@@ -130,7 +130,8 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
 	signal(SIGPIPE, SIG_IGN);
 	/* Files in a folder are the report's own affair. */
 	folder = o->reports[0]->prints & NVS_PRINTS_FOLDER;
-	out->file = o->output ? open_output(out, folder ? "/dev/null" : o->output) : stdout;
+	out->file = o->output ? open_output(out, folder ? "/dev/null" : o->output, o->overwrite)
+			      : stdout;
 	if (!out->file)
 		return -EIO;
 	out->terminal = !o->output && isatty(STDOUT_FILENO);

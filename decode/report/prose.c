@@ -12,6 +12,18 @@
 /* What means nothing to a shell. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%^"
 
+static bool signs_utf8 = true;
+
+void nvs_signs_use(bool utf8)
+{
+	signs_utf8 = utf8;
+}
+
+const char *nvs_sign(const char *utf8, const char *ascii)
+{
+	return signs_utf8 ? utf8 : ascii;
+}
+
 char *nvs_grouped(char text[32], uint64_t n)
 {
 	snprintf(text, 32, "%llu", (unsigned long long)n);
@@ -57,7 +69,7 @@ void nvs_say_bytes(FILE *f, uint64_t bytes)
 
 void nvs_say_ns(FILE *f, double ns, int digits)
 {
-	static const char *const units[] = {"\u00b5s", "ms", "s"};
+	const char *const units[] = {nvs_sign("\u00b5s", "us"), "ms", "s"};
 
 	if (ns < 999.5)
 		fprintf(f, "%.0f" NVS_TIED "ns", ns);
@@ -83,7 +95,7 @@ void nvs_say_text(FILE *f, const char *text, size_t width)
 	}
 	at = at < sizeof(safe) / 4 ? at : sizeof(safe) / 4 - 1;
 	fputs(nvs_escape(safe, sizeof(safe), text, at), f);
-	fputs(at < length ? "\u2026" : "", f);
+	fputs(at < length ? nvs_sign("\u2026", "...") : "", f);
 }
 
 /* Quoted so that control characters and what is no text at all can be typed. */

@@ -7,9 +7,16 @@
 #ifndef NVSNOOP_DECODE_REPORT_PROSE_H
 #define NVSNOOP_DECODE_REPORT_PROSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "decode/report/out.h"
+
+/* Which of the two where the locale has UTF-8, and where it has not: for what is printed as text.
+ * UTF-8 at first; the options decide. */
+void nvs_signs_use(bool utf8);
+const char *nvs_sign(const char *utf8, const char *ascii);
+#define NVS_ARROW nvs_sign(" \u2192 ", " -> ")
 
 /* 1234567 as "1,234,567"; TEXT is returned. */
 char *nvs_grouped(char text[32], uint64_t n);

@@ -41,6 +41,7 @@ struct nvs_options_report {
 	const struct nvs_report *more_of; /* whose option that is */
 	enum nvs_format format;
 	const char *output; /* -o; NULL: stdout */
+	bool overwrite; /* a file of that name */
 	const char *sort; /* column, NULL: the report's own order; "-name" ascending */
 	uint64_t rows; /* 0: all */
 	bool has_rows;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/nearest.h"
+#include "decode/report/prose.h"
 #include "decode/report/report.h"
 #include "decode/report/table.h"
 
@@ -384,7 +385,7 @@ static void print_cut(struct nvs_out *out, const struct nvs_column *c, char *tex
 	const char *end = skip(text, width_of(text) - tail);
 
 	*skip(text, room - 1 - tail) = '\0';
-	fprintf(out->file, "%s\u2026%s", text, end);
+	fprintf(out->file, "%s%s%s", text, nvs_sign("\u2026", "~"), end);
 }
 
 static void print_cell(struct nvs_out *out, const struct layout *l, uint32_t i, char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode/report/table.o decode/report/values.o */
-/* LINK: decode/report/out.o decode */
+/* LINK: decode/report/prose.o decode/report/out.o decode */
 /* Tables: their order, and values that are not known or odd, in all three formats. */
 #include <errno.h>
 #include <math.h>

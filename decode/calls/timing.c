@@ -32,7 +32,6 @@ struct times {
 
 struct channel {
 	struct times times, empties;
-	struct times bounds; /* end alone: ns */
 	struct nvs_empty empty;
 	uint32_t gpu, engine;
 	bool known; /* which these are */
@@ -65,7 +64,6 @@ static void free_channel(void *item)
 
 	free(c->times.at);
 	free(c->empties.at);
-	free(c->bounds.at);
 	free(c);
 }
 
@@ -394,30 +392,7 @@ int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 	return r;
 }
 
-int nvs_timing_bound(struct nvs_timing *t, uint32_t channel, uint64_t sequence, uint64_t ns)
-{
-	struct channel *c = channel < NVS_MAX_NUMBER
-				    ? nvs_number_make(&t->channels, channel, sizeof(*c))
-				    : NULL;
-	struct time bound = {.sequence = sequence, .end = ns};
-
-	if (!c)
-		return channel < NVS_MAX_NUMBER ? -ENOMEM : 0;
-	if (!c->bounds.n || c->bounds.at[c->bounds.n - 1].sequence < sequence)
-		t->faults.untold += !add(&c->bounds, &bound);
-	return 0;
-}
-
 /* ---- what is asked ---- */
-
-uint64_t nvs_timing_most(const struct nvs_timing *t, uint32_t channel, uint64_t sequence)
-{
-	const struct channel *c = nvs_number_get(&t->channels, channel);
-	const struct time *bound = c ? time_of(&c->bounds, place_of(&c->bounds, sequence), sequence)
-				     : NULL;
-
-	return bound && bound->end <= t->longest ? bound->end : NVS_UNKNOWN;
-}
 
 bool nvs_timing_any(const struct nvs_timing *t)
 {

@@ -56,17 +56,11 @@ int nvs_timing_record(struct nvs_timing *t, const struct nvs_rec *rec);
 /* All has been read. 0 or -ENOMEM. Before it, nothing below is known. */
 int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace);
 
-/* What is known otherwise, once that is settled: a submission took NS at most. In order of its
- * channel. 0 or -ENOMEM. */
-int nvs_timing_bound(struct nvs_timing *t, uint32_t channel, uint64_t sequence, uint64_t ns);
-
 /* Is there a record of timing=? */
 bool nvs_timing_any(const struct nvs_timing *t);
 /* False: it has none. Quick in the order of a channel. */
 bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
 		   struct nvs_timed *timed);
-/* How long it took at most; NVS_UNKNOWN: nobody knows. */
-uint64_t nvs_timing_most(const struct nvs_timing *t, uint32_t channel, uint64_t sequence);
 /* False: nothing is subtracted from this channel's. */
 bool nvs_timing_empty(const struct nvs_timing *t, uint32_t channel, struct nvs_empty *empty);
 const struct nvs_timing_faults *nvs_timing_faults(const struct nvs_timing *t);

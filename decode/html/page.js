@@ -157,7 +157,7 @@ function worth(info, rows) {
 	if (!rows.length || (info.report === "by-rank" && page.traces.length < 2))
 		return false;
 	if (info.report === "gpu-time")
-		return rows.some((r) => r.timed || r.bounded);
+		return rows.some((r) => r.timed);
 	if (info.report === "ring")
 		return rows.some((r) => r.kind !== "channel" || r.ring_used_max !== null || r.pushbuffer_bytes !== null);
 	return info.report !== "by-thread" || rows.some((r) => r.calls !== null);

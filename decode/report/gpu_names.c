@@ -56,7 +56,6 @@ static void free_row(void *item)
 	nvs_times_free(&row->times);
 	nvs_times_free(&row->queue);
 	nvs_times_free(&row->idle);
-	nvs_times_free(&row->most);
 	free(row->name);
 	free(row->range);
 	free(row->mangled);
@@ -96,7 +95,6 @@ static int join(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 
 	r = r ? r : nvs_times_merge(&into->queue, &from->queue);
 	r = r ? r : nvs_times_merge(&into->idle, &from->idle);
-	r = r ? r : nvs_times_merge(&into->most, &from->most);
 	into->give = nvs_gpu_greater(into->give, from->give);
 	into->mixed |= from->mixed ||
 		       (into->empty.count && from->empty.count && into->channel != from->channel);
@@ -115,8 +113,6 @@ static int join(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 	a->unseen |= b->unseen;
 	a->bracket_ns = nvs_gpu_sum(a->bracket_ns, b->bracket_ns);
 	a->empty_ns = nvs_gpu_sum(a->empty_ns, b->empty_ns);
-	a->bounded += b->bounded;
-	a->most_ns = nvs_gpu_sum(a->most_ns, b->most_ns);
 	a->launches += b->launches;
 	a->several += b->several;
 	a->unsaid |= b->unsaid;

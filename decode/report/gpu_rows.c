@@ -18,7 +18,6 @@ enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
 struct one {
 	struct nvs_timed timed;
 	uint64_t queue, give; /* ns; NVS_UNKNOWN */
-	uint64_t most; /* that it took, without a time; NVS_UNKNOWN */
 	uint64_t launches;
 	bool has_time, unsaid; /* UNSAID: its segments are not in the trace */
 	bool beside; /* it launches nothing: code that a launch has brought up first, and such */
@@ -57,10 +56,6 @@ static void count(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
 	s->launches += one->launches;
 	s->several += one->launches > 1;
 	s->unsaid |= one->unsaid;
-	if (one->most != NVS_UNKNOWN) {
-		s->bounded++;
-		s->most_ns = nvs_gpu_sum(s->most_ns, one->most);
-	}
 	if (one->has_time && one->timed.kind == NVS_TIMING_WORK)
 		count_bracket(s, &one->timed, empty);
 }
@@ -115,10 +110,8 @@ static int add(struct nvs_gpu_each *each, const struct nvs_gpu_key *key, const s
 	if (empty_of(each, one, &empty))
 		see_row_empty(row, one->timed.channel, &empty);
 	count(&row->sums, one, empty.ns);
-	if (one->most != NVS_UNKNOWN)
-		r = nvs_times_add(&row->most, one->most);
-	if (r || !one->has_time)
-		return r;
+	if (!one->has_time)
+		return 0;
 	if (one->queue != NVS_UNKNOWN) {
 		r = nvs_times_add(&row->queue, one->queue);
 		row->give = nvs_gpu_greater(row->give, one->give);
@@ -331,8 +324,6 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 {
 	struct nvs_gpu_each *each = arg;
 	struct one one = {.queue = NVS_UNKNOWN,
-			  .most = nvs_timing_most(each->source->timing, s->channel->channel,
-						  s->rec->sequence),
 			  .launches = each->tally.launches,
 			  .unsaid = nvs_submission_skipped(s)};
 

@@ -29,7 +29,6 @@ struct nvs_gpu_sums {
 	uint64_t overlap_ns;
 	bool unseen; /* of some bracket nobody knows whether it overlaps */
 	uint64_t bracket_ns, empty_ns; /* of all brackets; what is subtracted from them */
-	uint64_t bounded, most_ns; /* submissions that took so long at most */
 	uint64_t launches; /* by kernel: in all of them; UNSAID: of some nobody knows */
 	uint64_t several; /* submissions that launch more than one kernel */
 	bool unsaid;
@@ -45,7 +44,7 @@ struct nvs_gpu_row {
 		uint64_t context; /* of the stream */
 	} key;
 	struct nvs_gpu_sums sums;
-	struct nvs_times times, queue, idle, most;
+	struct nvs_times times, queue, idle;
 	uint64_t give; /* the worst by which a queue time may be wrong */
 	struct nvs_empty empty; /* that was subtracted */
 	uint64_t spread; /* the worst of these */

@@ -105,10 +105,6 @@ NVS_GET_REAL(struct nvs_gpu_row, idle_max, r->idle.total.count, US(r->idle.max))
 NVS_GET_KNOWN(struct nvs_gpu_row, gaps, r->sums.works, r->idle.total.count)
 NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.unsaid, r->sums.launches)
 
-NVS_GET_KNOWN(struct nvs_gpu_row, bounded, !r->key.each->measured, r->sums.bounded)
-NVS_GET_REAL(struct nvs_gpu_row, most, r->sums.bounded, US(r->sums.most_ns))
-NVS_GET_REAL(struct nvs_gpu_row, most_p50, r->sums.bounded, US(nvs_times_quantile(&r->most, 0.5)))
-
 /* What the row is of, for a person. */
 static void get_line(const void *row, struct nvs_value *v)
 {
@@ -133,9 +129,6 @@ static const struct nvs_column columns[] = {
 	{"gpu_us_p50", "us p50", get_p50, NVS_COLUMN_IF_KNOWN, 1},
 	{"gpu_us_p99", "us p99", get_p99, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 4},
 	{"gpu_us_max", "us max", get_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 3},
-	{"bounded", "bounded", get_bounded, NVS_COLUMN_IF_ANY},
-	{"at_most_us_total", "at most us", get_most, NVS_COLUMN_IF_KNOWN},
-	{"at_most_us_p50", "p50 at most", get_most_p50, NVS_COLUMN_IF_KNOWN},
 	{"queue_us_p50", "queue p50", get_queue, NVS_COLUMN_IF_KNOWN, 2},
 	{"queue_us_max", "queue max", get_queue_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 5},
 	{"idle_us_total", "idle us", get_idle, NVS_COLUMN_IF_KNOWN, 2},
@@ -342,17 +335,13 @@ static void say_below(const struct nvs_run *run, const struct nvs_gpu_state *sta
 	const struct nvs_gpu_sums *sums = &state->sums;
 	const struct nvs_gpu_each *each = run->each;
 	FILE *out = run->out->file;
-	bool measured = sums->bounded;
+	bool measured = false;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		measured |= each[i].measured;
 	if (!measured || !sums->submissions)
 		return;
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
-	if (sums->bounded)
-		fputs("at most: from release to release of the channel, with what the host left "
-		      "between\n",
-		      out);
 	if (state->dispatch)
 		fputs("timing=dispatch tells when each was reached, not how long it took; "
 		      "timing=work does\n",
@@ -451,11 +440,7 @@ NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
 		  "The GPU's clock goes in steps of 32 ns; quantiles are to 3 %.\n"
 		  "Below the table stands how many submissions have no time, and why. With\n"
 		  ".B timing=dispatch\n"
-		  "there are no durations. Without either, where later submissions found the "
-		  "channel's releases\n"
-		  "before and behind one,\n"
-		  ".B at most\n"
-		  "is what lies between them: a bound, with what the host left there, no time.",
+		  "there are no durations, without either there are no times.",
 	   .option = &by_option,
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_TIMING | NVS_NEED_NVTX,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),

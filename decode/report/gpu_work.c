@@ -461,11 +461,16 @@ const struct nvs_timing *nvs_works_timing(const struct nvs_works *w)
 	return w->timing;
 }
 
+bool nvs_works_asked(const struct nvs_source *s)
+{
+	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
+
+	return options && strstr(options, "timing=work");
+}
+
 void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run)
 {
-	const char *options = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_OPTIONS];
-
-	if (!w->n || (options && strstr(options, "timing=work")))
+	if (!w->n || nvs_works_asked(w->source))
 		return;
 	/* With timing=dispatch it is known when the GPU came to them, but not for how long. */
 	for (size_t i = 0; i < w->n; i++)

@@ -78,6 +78,8 @@ const struct nvs_work *nvs_works_list(const struct nvs_works *w, size_t *n);
 uint64_t nvs_works_dropped(const struct nvs_works *w); /* for want of memory */
 /* What is known of times: settled at the end. */
 const struct nvs_timing *nvs_works_timing(const struct nvs_works *w);
+/* Was the trace recorded with timing=work, as its options say? */
+bool nvs_works_asked(const struct nvs_source *s);
 /* Where there is nothing to be said without timing=work, which the trace lacks: says so on stderr,
  * once. */
 void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --memcpy: copies by direction, kind of host memory, how the bytes moved, and size class. The
- * GPU's time of copies is that of timing=work; without it, what releases tell of stretches. One
- * file, since both are held against the same copies.
+ * GPU's time of copies is that of timing=work; without it there is none.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/calls/gputime.h"
-#include "decode/base/numbers.h"
 #include "decode/report/copy_ends.h"
 #include "decode/report/gpu_work.h"
 #include "decode/report/source_columns.h"
@@ -34,33 +31,21 @@ struct row {
 		uint32_t trace; /* with --per-trace */
 	} key;
 	const struct nvs_source *source; /* NULL: several */
-	uint32_t number; /* among all rows */
+	uint32_t number; /* among all rows, from 1: the tag of its work */
 	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
 	bool uncounted; /* these are not known */
 	struct nvs_times times;
-	uint64_t gpu_timed, gpu_bytes,
-		gpu_ns; /* stretches of nothing else, by the GPU's clock, to 5 % */
 	struct {
 		uint64_t n, bytes, ns;
 		bool whole; /* with what the timestamps take themselves */
-	} work; /* submissions of one copy each, by timing=work: then this counts */
+	} work; /* submissions of one copy each, by timing=work */
 };
 
 struct state {
 	struct nvs_source *source;
 	struct nvs_copy_memory memory;
-	struct nvs_gputime *times;
 	struct nvs_works *works; /* NULL: the trace has no times */
-	struct nvs_gputime_part part; /* of the submission in progress */
-	bool busy; /* it does more than to release */
-	struct nvs_numbers threads; /* struct thread */
-	struct thread {
-		uint64_t ticks; /* of its last submission */
-		uint64_t gpu_ns; /* GPU's time of a release seen then, until a call tells how late
-				    that was */
-		uint32_t gpu;
-	} nobody; /* thread NVS_NONE */
 	struct nvs_rows *rows; /* of all traces */
 };
 
@@ -120,8 +105,7 @@ static void see_sizes(struct row *row, const struct nvs_call *call, const struct
 	row->most = most > row->most ? most : row->most;
 }
 
-/* *GROUP: the row, if its time on the GPU may be told. */
-static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
+static int copy(struct state *st, const struct nvs_call *call)
 {
 	size_t known = st->rows->n;
 	struct nvs_copy_ends e;
@@ -144,7 +128,7 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	if (!row)
 		return -ENOMEM;
 	if (st->rows->n > known) {
-		row->number = (uint32_t)known;
+		row->number = (uint32_t)known + 1;
 		row->source = st->source;
 		row->least = UINT64_MAX;
 	}
@@ -154,10 +138,8 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 		row->failed++;
 		return 0;
 	}
-	if (key.mode == ENGINE)
-		*group = row->number;
 	if (st->works)
-		nvs_works_tag(st->works, row->number + 1);
+		nvs_works_tag(st->works, row->number);
 	row->calls++;
 	row->batched += e.batch ? e.copies : 0;
 	row->bytes += e.bytes;
@@ -169,138 +151,30 @@ static int copy(struct state *st, const struct nvs_call *call, uint32_t *group)
 	return nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
 }
 
-/* ---- the two clocks ---- */
-
-/* NULL: nothing is known of it. */
-static struct thread *thread_at(struct state *st, uint32_t number)
-{
-	return number == NVS_NONE ? &st->nobody : nvs_number_get(&st->threads, number);
-}
-
-static struct thread *make_thread(struct state *st, uint32_t number)
-{
-	return number == NVS_NONE ? &st->nobody
-				  : nvs_number_make(&st->threads, number, sizeof(struct thread));
-}
-
-static bool host_ns(const struct state *st, uint64_t ticks, uint64_t *ns)
-{
-	int64_t since;
-	bool known = nvs_clock_since_start(st->source->trace, ticks, &since) && since > 0;
-
-	*ns = known ? (uint64_t)since : 0;
-	return known;
-}
-
-/* What a submission saw to be done was so at the end of its call, at the latest. */
-static void compare_clocks(struct state *st, const struct nvs_call *call)
-{
-	struct thread *t = thread_at(st, call->thread);
-	uint64_t ns;
-
-	if (!t || !t->gpu_ns || !call->end || call->end < t->ticks)
-		return;
-	if (host_ns(st, call->end, &ns))
-		nvs_gputime_clock(st->times, t->gpu, ns, t->gpu_ns);
-	t->gpu_ns = 0;
-}
-
-static bool is_copy(const struct nvs_call *call)
-{
-	return call->api->group == NVS_CALL_GROUP_COPY;
-}
-
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct state *st = arg;
-	uint32_t group = NVS_GPUTIME_OTHER;
-	uint64_t end = 0;
 	int r = nvs_hostmem_call(st->memory.kinds, call);
 	uint64_t context;
 	uint32_t stream;
 
-	compare_clocks(st, call);
 	if (!r && st->works)
 		r = nvs_works_call(st->works, call, &stream, &context);
-	if (r)
+	if (r || call->api->group != NVS_CALL_GROUP_COPY || !nvs_filter_call(st->source, call))
 		return r;
-	if (is_copy(call) && nvs_filter_call(st->source, call))
-		r = copy(st, call, &group);
-	if (call->submissions) {
-		host_ns(st, call->end, &end);
-		nvs_gputime_settle(st->times, call->thread, call->number, group, end);
-	}
-	return r;
+	return copy(st, call);
 }
 
 /* ---- the GPU's time ---- */
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct state *st = arg;
-	struct nvs_gputime_part *p = &st->part;
-	int r = st->works ? nvs_works_op(st->works, s, op) : 0;
-
-	if (op->kind == NVS_OP_COPY && op->copy.mode == NVS_COPY_ENGINE)
-		p->bytes += op->copy.bytes;
-	if (op->kind == NVS_OP_LAUNCH || op->kind == NVS_OP_TRIGGER ||
-	    (op->kind <= NVS_OP_UPLOAD &&
-	     __builtin_add_overflow(p->load, op->copy.bytes, &p->load)))
-		p->load = UINT64_MAX;
-	p->waits |= op->kind == NVS_OP_ACQUIRE;
-	st->busy |= op->kind <= NVS_OP_TRIGGER && op->kind != NVS_OP_CODE;
-	if (op->kind != NVS_OP_RELEASE || !(op->flags & NVS_OP_TIMESTAMP) ||
-	    op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID ||
-	    p->nreleases == NVS_GPUTIME_RELEASES)
-		return r;
-	p->releases[p->nreleases].address = op->sem.address;
-	p->releases[p->nreleases++].payload = (uint32_t)op->sem.payload;
-	return r;
+	return nvs_works_op(((struct state *)arg)->works, s, op);
 }
 
-static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	const struct nvs_rec_submission *rec = s->rec;
-	uint32_t gpu = s->channel->known ? s->channel->rec.gpu : NVS_NONE;
-	struct state *st = arg;
-	struct nvs_gputime_part part = st->part;
-	struct thread *t = make_thread(st, s->thread->thread);
-	int r = st->works ? nvs_works_submitted(st->works, s, call) : 0;
-
-	memset(&st->part, 0, sizeof(st->part));
-	if (!t || r)
-		return -ENOMEM;
-	part.channel = rec->channel;
-	part.sequence = rec->sequence;
-	part.continues = rec->rec.flags & NVS_SUB_CONTINUED;
-	part.owned = call;
-	part.thread = call ? call->thread : NVS_NONE;
-	part.number = call ? call->number : 0;
-	part.group = NVS_GPUTIME_OTHER;
-	part.gpu = gpu;
-	part.engine = s->channel->rec.engine;
-	part.seen.address = rec->progress_address;
-	part.seen.payload = (uint32_t)rec->progress[0];
-	part.seen.ns = rec->progress[1];
-	part.idle = part.nreleases && !st->busy;
-	host_ns(st, rec->rec.time, &part.host);
-	st->busy = false;
-	t->ticks = rec->rec.time;
-	r = nvs_gputime_add(st->times, &part);
-	if (r > 0) {
-		t->gpu_ns = rec->progress[1];
-		t->gpu = gpu;
-	}
-	return r < 0 ? r : 0;
-}
-
-static void on_stretch(void *arg, uint32_t group, uint64_t bytes, uint64_t ns)
-{
-	struct row *row = ((struct state *)arg)->rows->row[group];
-
-	row->gpu_timed++;
-	row->gpu_bytes += bytes;
-	row->gpu_ns += ns;
+	return nvs_works_submitted(((struct state *)arg)->works, s, call);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -357,18 +231,11 @@ NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.
 NVS_GET_REAL(struct row, rate, r->times.total.ns && r->key.class != NO_CLASS,
 	     (double)r->bytes / (double)(r->times.total.ns ? r->times.total.ns : 1))
 
-#define TIMED(r) ((r)->work.n ? (r)->work.n : (r)->gpu_timed)
-#define TIMED_BYTES(r) ((r)->work.n ? (r)->work.bytes : (r)->gpu_bytes)
-#define TIMED_NS(r) ((r)->work.n ? (r)->work.ns : (r)->gpu_ns)
-NVS_GET_COUNT(struct row, gpu_timed, TIMED(r))
-NVS_GET_COUNT(struct row, gpu_bytes, TIMED_BYTES(r))
-NVS_GET_REAL(struct row, gpu_us, TIMED(r), (double)TIMED_NS(r) / 1000)
-NVS_GET_REAL(struct row, gpu_rate, TIMED(r), each(TIMED_BYTES(r), TIMED_NS(r)))
-NVS_GET_TEXT(struct row, gpu_by,
-	     r->work.whole  ? "brackets"
-	     : r->work.n    ? "timing"
-	     : r->gpu_timed ? "releases"
-			    : "")
+NVS_GET_COUNT(struct row, gpu_timed, r->work.n)
+NVS_GET_COUNT(struct row, gpu_bytes, r->work.bytes)
+NVS_GET_REAL(struct row, gpu_us, r->work.n, (double)r->work.ns / 1000)
+NVS_GET_REAL(struct row, gpu_rate, r->work.n, each(r->work.bytes, r->work.ns))
+NVS_GET_TEXT(struct row, gpu_by, r->work.whole ? "brackets" : r->work.n ? "timing" : "")
 NVS_GET_KNOWN(struct row, upto, r->key.class != NO_CLASS, 1ull << (r->key.class & 63))
 NVS_GET_KNOWN(struct row, least, r->least <= r->most, r->least)
 NVS_GET_KNOWN(struct row, most, r->least <= r->most, r->most)
@@ -445,23 +312,32 @@ static void print_change(struct nvs_out *out, const struct nvs_rows *rows, enum 
 			smallest <= largest ? "; either between them" : "");
 }
 
-static void print_by(struct nvs_out *out, const struct nvs_rows *rows)
+static bool was_timed(const struct nvs_run *run)
 {
-	bool work = false, whole = false, releases = false;
+	for (uint32_t i = 0; i < run->n; i++)
+		if (nvs_reading_saw(run->sources[i].first, NVS_REC_GPU_TIME) ||
+		    nvs_works_asked(&run->sources[i]))
+			return true;
+	return false;
+}
+
+static void print_by(const struct nvs_run *run, const struct nvs_rows *rows)
+{
+	bool work = false, whole = false;
 
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct row *r = rows->row[i];
 
 		work |= r->work.n;
 		whole |= r->work.whole;
-		releases |= !r->work.n && r->gpu_timed;
 	}
-	if (work || releases)
-		fprintf(out->file, "GPU GB/s by %s%s%s%s\n",
-			work ? "timing=work, of copies that are alone in a submission" : "",
-			whole ? ", at least: with what the timestamps take" : "",
-			work && releases ? "; elsewhere by " : "",
-			releases ? "the timestamps of releases, to 5 %" : "");
+	if (work)
+		fprintf(run->out->file,
+			"GPU GB/s by timing=work, of copies that are alone in a submission%s\n",
+			whole ? ", at least: with what the timestamps take" : "");
+	else if (rows->n && !was_timed(run))
+		fputs("no GPU GB/s: recorded without timing=work; nvsnoop --timing=work\n",
+		      run->out->file);
 }
 
 /* ---- from the traces to the table ---- */
@@ -477,20 +353,17 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	st->memory.kinds = nvs_hostmem_new();
 	st->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	st->times = nvs_gputime_new(on_stretch, st);
-	if (!st->memory.kinds || !st->times)
+	if (!st->memory.kinds)
 		return -ENOMEM;
 	/* Copies are calls: where the first reading saw none, nothing need be decoded. */
 	if (!nvs_reading_called(s->first, NVS_CALL_GROUP_COPY))
 		return 0;
-	*reader = (struct nvs_reader){.call = on_call,
-				      .submitted = on_submission,
-				      .op = on_op,
-				      .tallies = true,
-				      .arg = st};
+	*reader = (struct nvs_reader){.call = on_call, .tallies = true, .arg = st};
 	if (!nvs_reading_saw(s->first, NVS_REC_GPU_TIME))
 		return 0;
 	st->works = nvs_works_new(s);
+	reader->submitted = on_submitted;
+	reader->op = on_op;
 	reader->record = on_record;
 	reader->calls = true;
 	return st->works ? 0 : -ENOMEM;
@@ -499,21 +372,16 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 static void forget(struct state *st)
 {
 	nvs_hostmem_free(st->memory.kinds);
-	nvs_gputime_free(st->times);
-	nvs_numbers_free(&st->threads, free);
 	nvs_works_free(st->works);
 	st->works = NULL;
 	st->memory.kinds = NULL;
-	st->times = NULL;
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	struct state *st = each;
-
 	int r = st->works ? nvs_works_end(st->works) : 0;
 
-	nvs_gputime_end(st->times);
 	if (!r && st->works)
 		count_times(st);
 	forget(st);
@@ -534,7 +402,7 @@ static int print(struct nvs_run *run)
 	for (enum direction d = HTOD; d < BATCH; d++)
 		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++)
 			print_change(run->out, rows, d, (enum nvs_memory)m);
-	print_by(run->out, rows);
+	print_by(run, rows);
 	return 0;
 }
 
@@ -552,26 +420,19 @@ static void free_copies(struct nvs_run *run)
 	nvs_rows_free(run->state, free_row);
 }
 
-NVS_REPORT(copies, .name = "memcpy", .place = 50,
-	   .help = "copies by direction, memory, mode and size",
-	   .man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
-		  "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "
-		  "that copies a batch counts once, under\n.BR batch ,\nits copies under\n"
-		  ".BR batched ,\nits size class is that of their mean size.\n.B GB/s\nis bytes "
-		  "by the host's time in the calls: for calls that return before the copy is done "
-		  "it says nothing of the copy.\n.B GPU GB/s\nis bytes by the GPU's clock, from "
-		  "the timestamps of the channel's releases that later submissions found: of "
-		  "stretches that hold\ncopies of this row alone, none of which waits for another "
-		  "channel, and in which the channel had work all along. Such a\nstretch begins "
-		  "with the release before it; where the channel had nothing to do then, with the "
-		  "first of its submissions, if\nnothing else was under way on the engine and "
-		  "both clocks tell when that was. What the channel may have stood idle, both\n"
-		  "clocks and the steps of the GPU's leave a time 5 % of play at most, else it is "
-		  "not taken. The column is empty where no such\nstretch was found, and of the "
-		  "last copies of each channel, since nothing was submitted behind them.\nBelow "
-		  "the table: the sizes between which the way changes, as far as this trace shows "
-		  "them, and where the GPU's\ntime comes from.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows),
-	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,
-	   .free = free_copies);
+NVS_REPORT(
+	copies, .name = "memcpy", .place = 50, .help = "copies by direction, memory, mode and size",
+	.man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
+	       "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "
+	       "that copies a batch counts once, under\n.BR batch ,\nits copies under\n"
+	       ".BR batched ,\nits size class is that of their mean size.\n.B GB/s\nis bytes "
+	       "by the host's time in the calls: for calls that return before the copy is done "
+	       "it says nothing of the copy.\n.B GPU GB/s\nis bytes by the GPU's clock, of a trace "
+	       "recorded with\n.BR timing=work :\nof copies that were alone in a submission and "
+	       "waited for no other channel, and "
+	       "whose engine worked for no other\nchannel meanwhile.\nBelow "
+	       "the table: the sizes between which the way changes, as far as this trace shows "
+	       "them.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows), .each = sizeof(struct state),
+	.begin = begin, .end = end, .print = print, .free = free_copies);

@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include "decode/calls/continuity.h"
 #include "decode/calls/timing.h"
-#include "decode/report/bounds.h"
 #include "decode/report/cells.h"
 #include "decode/report/nvtx.h"
 #include "decode/report/times.h"
@@ -231,8 +230,6 @@ static int read_for(struct nvs_run *runs, struct nvs_source *s, bool second)
 		r = run_reading(s, reading);
 	if (!r && !second && s->timing)
 		r = nvs_timing_settle(s->timing, s->trace);
-	if (!r && !second && s->timing && !nvs_timing_any(s->timing))
-		r = nvs_bounds_read(s);
 	for (uint32_t i = 0; i < o->nreports && !r; i++)
 		if (reads(runs + i, second))
 			r = end_run(runs + i, s, reading);

@@ -16,7 +16,7 @@ enum nvs_value_kind {
 	NVS_VALUE_BAR, /* real: of 1, as a bar */
 };
 
-#define NVS_SCHEMA 2 /* of JSON and CSV: docs/schema.md */
+#define NVS_SCHEMA 3 /* of JSON and CSV: docs/schema.md */
 
 struct nvs_value {
 	enum nvs_value_kind kind;

@@ -74,7 +74,7 @@ static void order(void)
 	EXPECT(*print(rows + 4, 1, "name", NVS_FORMAT_TEXT));
 }
 
-#define HEAD "{\"schema\":2,\"report\":\"r\",\"rows\":[\n"
+#define HEAD "{\"schema\":3,\"report\":\"r\",\"rows\":[\n"
 
 /* What JSON and CSV quote, bytes that belong to no character, marks, and numbers that are none. */
 static void odd(void)

@@ -10,6 +10,7 @@
 #include "decode/base/numbers.h"
 #include "decode/base/search.h"
 #include "decode/calls/gpuclock.h"
+#include "decode/calls/syncpairs.h"
 
 #define STEP_NS 32u /* of the GPU's clock */
 #define LONGEST_NS (1ull << 53) /* a hundred days, where the session's length is not known */
@@ -17,9 +18,23 @@
 
 struct time {
 	uint64_t sequence, begin, end;
+	uint64_t after; /* what it waited for was done then; 0: it waited for nothing */
 	uint64_t shared; /* of an empty one: in which any other channel was at work */
 	uint32_t kind;
 	bool differs; /* from another one of its submission */
+	bool waited; /* nobody knows until when */
+};
+
+/* A submission, of all channels. */
+struct place {
+	uint32_t channel;
+	uint64_t sequence;
+};
+
+/* A cannot begin before B is done. */
+struct wait {
+	struct place a, b; /* b.channel NVS_NONE: not known */
+	bool late; /* it had begun before it waited */
 };
 
 /* In order of the sequence, once that is settled. */
@@ -40,10 +55,43 @@ struct channel {
 struct nvs_timing {
 	struct nvs_numbers channels;
 	struct nvs_gpuclock *clock;
+	struct nvs_sync *sync;
+	struct wait *waits;
+	size_t nwaits, waits_room;
+	uint64_t number; /* of the submission in progress */
+	bool worked; /* that has begun to work */
+	int status;
 	struct nvs_timing_faults faults;
 	uint64_t longest; /* that anything can have taken, ns */
 	bool any;
 };
+
+/* An acquire, with the release that it waited for. */
+static void on_pair(void *arg, const struct nvs_sync_pair *pair)
+{
+	struct nvs_timing *t = arg;
+
+	/* Of one channel each is done before the next begins. */
+	if (pair->found && pair->acquire.channel == pair->release.channel)
+		return;
+	if (t->nwaits == t->waits_room) {
+		size_t room = t->waits_room ? 2 * t->waits_room : 64;
+		struct wait *more = NULL;
+
+		if (nvs_budget_left() > room * sizeof(*more) + nvs_budget_whole() / 4)
+			more = realloc(t->waits, room * sizeof(*more));
+		if (!more) {
+			t->status = -ENOMEM;
+			return;
+		}
+		t->waits = more;
+		t->waits_room = room;
+	}
+	t->waits[t->nwaits++] = (struct wait){
+		{pair->acquire.channel, pair->acquire.submission},
+		{pair->found ? pair->release.channel : NVS_NONE, pair->release.submission},
+		pair->acquire.api};
+}
 
 struct nvs_timing *nvs_timing_new(void)
 {
@@ -52,9 +100,10 @@ struct nvs_timing *nvs_timing_new(void)
 	if (!t)
 		return NULL;
 	t->clock = nvs_gpuclock_new();
-	if (t->clock)
+	t->sync = nvs_sync_new(on_pair, t);
+	if (t->clock && t->sync)
 		return t;
-	free(t);
+	nvs_timing_free(t);
 	return NULL;
 }
 
@@ -73,6 +122,8 @@ void nvs_timing_free(struct nvs_timing *t)
 		return;
 	nvs_numbers_free(&t->channels, free_channel);
 	nvs_gpuclock_free(t->clock);
+	nvs_sync_free(t->sync);
+	free(t->waits);
 	free(t);
 }
 
@@ -104,7 +155,8 @@ static bool is_wrong(const struct nvs_rec_gpu_time *r)
 
 static int take_time(struct nvs_timing *t, const struct nvs_rec_gpu_time *r)
 {
-	struct time time = {r->sequence, r->begin, r->end, 0, r->kind, false};
+	struct time time = {
+		.sequence = r->sequence, .begin = r->begin, .end = r->end, .kind = r->kind};
 	struct channel *c;
 
 	if (r->kind < NVS_TIMING_DISPATCH || r->kind > NVS_TIMING_EMPTY)
@@ -127,6 +179,28 @@ int nvs_timing_record(struct nvs_timing *t, const struct nvs_rec *rec)
 	if (rec->type == NVS_REC_GPU_CLOCK)
 		return nvs_gpuclock_record(t->clock, (const void *)rec);
 	return rec->type == NVS_REC_GPU_TIME ? take_time(t, (const void *)rec) : 0;
+}
+
+static bool is_work(const struct nvs_op *op)
+{
+	return op->kind == NVS_OP_LAUNCH || op->kind == NVS_OP_TRIGGER || op->kind == NVS_OP_COPY ||
+	       op->kind == NVS_OP_MEMSET;
+}
+
+int nvs_timing_op(struct nvs_timing *t, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_sync_side who = {s->rec->sequence, s->channel->channel, NULL};
+	int r;
+
+	if (t->number != s->number)
+		t->worked = false;
+	t->number = s->number;
+	/* The name is of no other use here. */
+	if (op->kind == NVS_OP_ACQUIRE && t->worked)
+		who.api = "late";
+	t->worked |= is_work(op);
+	r = nvs_sync_op(t->sync, &who, op);
+	return r ? r : t->status;
 }
 
 /* ---- in order ---- */
@@ -331,6 +405,64 @@ static int see_engines(struct nvs_timing *t, const struct nvs_trace *trace)
 	return 0;
 }
 
+/* ---- what was waited for ---- */
+
+static uint64_t begin_of(const struct time *time)
+{
+	return time->after ? time->after : time->begin;
+}
+
+/* NULL: it has no bracket. */
+static struct time *bracket_at(const struct nvs_timing *t, const struct place *at)
+{
+	struct channel *c = nvs_number_get(&t->channels, at->channel);
+	struct time *time = c ? (struct time *)time_of(&c->times, place_of(&c->times, at->sequence),
+						       at->sequence)
+			      : NULL;
+
+	return time && time->kind == NVS_TIMING_WORK ? time : NULL;
+}
+
+/* No later than that was B's release: what an empty bracket takes is behind the work. */
+static uint64_t done_at(const struct nvs_timing *t, const struct wait *wait, const struct time *b)
+{
+	const struct channel *c = nvs_number_get(&t->channels, wait->b.channel);
+	uint64_t begin = begin_of(b);
+
+	return b->end - begin > c->empty.ns ? b->end - c->empty.ns : begin;
+}
+
+static bool on_one_gpu(const struct nvs_timing *t, const struct wait *wait)
+{
+	const struct channel *a = nvs_number_get(&t->channels, wait->a.channel);
+	const struct channel *b = nvs_number_get(&t->channels, wait->b.channel);
+
+	return a->known && b->known && a->gpu == b->gpu;
+}
+
+static void put_waits(struct nvs_timing *t)
+{
+	for (size_t i = 0; i < t->nwaits; i++) {
+		const struct wait *wait = &t->waits[i];
+		struct time *a = bracket_at(t, &wait->a);
+		const struct time *b = a && wait->b.channel != NVS_NONE ? bracket_at(t, &wait->b)
+									: NULL;
+		uint64_t done;
+
+		if (!a)
+			continue;
+		if (!b || !on_one_gpu(t, wait) || b->end > a->end) {
+			a->waited = true;
+			continue;
+		}
+		done = done_at(t, wait, b);
+		if (done > a->begin && wait->late)
+			a->waited = true;
+		else if (done > a->begin && done > a->after)
+			a->after = done;
+	}
+}
+
 /* ---- empty brackets ---- */
 
 static int by_size(const void *pa, const void *pb)
@@ -388,8 +520,11 @@ int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 		if (c)
 			r = calibrate(c);
 	}
+	nvs_sync_end(t->sync);
+	if (!r)
+		put_waits(t);
 	nvs_gpuclock_settle(t->clock, trace);
-	return r;
+	return r ? r : t->status;
 }
 
 /* ---- what is asked ---- */
@@ -419,26 +554,27 @@ static uint64_t idle_before(const struct nvs_timing *t, const struct times *time
 			    const struct time *empty)
 {
 	const struct time *now = times->at + at, *before = at ? now - 1 : NULL;
-	uint64_t taken = empty ? empty->end - empty->begin : 0;
+	uint64_t taken = empty ? empty->end - empty->begin : 0, begin = begin_of(now);
 
 	if (!before || before->sequence + 1 != now->sequence || before->kind != NVS_TIMING_WORK ||
-	    before->end > now->begin || now->begin - before->end > t->longest)
+	    before->end > begin || begin - before->end > t->longest || now->waited)
 		return NVS_UNKNOWN;
-	return now->begin - before->end > taken ? now->begin - before->end - taken : 0;
+	return begin - before->end > taken ? begin - before->end - taken : 0;
 }
 
 static void tell_bracket(const struct nvs_timing *t, const struct channel *c, uint32_t at,
 			 const struct time *empty, struct nvs_timed *timed)
 {
 	const struct time *time = c->times.at + at;
-	uint64_t ns = time->end - time->begin;
+	uint64_t ns = time->end - begin_of(time);
 
-	timed->begin = time->begin;
+	timed->begin = begin_of(time);
 	timed->end = time->end;
+	timed->waited = time->waited;
 	timed->subtracted = c->empty.count;
 	timed->ns = ns > c->empty.ns ? ns - c->empty.ns : 0;
 	timed->brief = timed->subtracted && timed->ns <= c->empty.spread;
-	timed->shared = time->shared;
+	timed->shared = time->shared == NVS_UNKNOWN || time->shared < ns ? time->shared : ns;
 	timed->idle = idle_before(t, &c->times, at, empty);
 }
 

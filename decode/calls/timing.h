@@ -8,6 +8,10 @@
  * A bracket is the time between two timestamps of the GPU around a submission, before which its
  * engine waited to be idle. It holds the submission's work, what the timestamps take themselves,
  * and work of other channels of the engine that was done meanwhile.
+ *
+ * How long a submission took is defined here and nowhere else: from the bracket's begin, or from
+ * the end of the last work of other channels that it waited for where that is later, to the
+ * bracket's end, less an empty bracket. All reports and exports have it from here.
  */
 #ifndef NVSNOOP_DECODE_CALLS_TIMING_H
 #define NVSNOOP_DECODE_CALLS_TIMING_H
@@ -15,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "nvsnoop/decode.h"
+#include "decode/gpu/ops.h"
 
 /* Times are ns of the GPU's clock, in steps of 32, but where another one is named. */
 struct nvs_timed {
@@ -22,14 +27,16 @@ struct nvs_timed {
 	uint64_t sequence;
 	uint64_t reached; /* when the GPU came to it, also of DISPATCH */
 	/* The rest of WORK only. */
-	uint64_t begin, end; /* of the bracket */
-	uint64_t ns; /* how long it took: the bracket, less an empty one where that is known */
+	uint64_t begin, end; /* of the bracket, without what it waited for */
+	uint64_t
+		ns; /* how long it took: from begin to end, less an empty one where that is known */
+	bool waited; /* for another channel, and it is not known until when: a wait may be in it */
 	bool subtracted; /* one is known of this channel */
 	bool brief; /* and the rest is no longer than empty ones differ: it was short, no more */
 	uint64_t shared; /* of the bracket, in which another channel of the engine had one as well:
 			    its work may be in it. NVS_UNKNOWN: nobody knows */
-	uint64_t idle; /* between the end of the submission before it of the channel and this one;
-			  NVS_UNKNOWN: the one before has no time */
+	uint64_t idle; /* between the end of the submission before it of the channel and begin;
+			  NVS_UNKNOWN: the one before has no time, or a wait may be in this one's */
 };
 #define NVS_UNKNOWN UINT64_MAX
 
@@ -53,6 +60,9 @@ struct nvs_timing *nvs_timing_new(void); /* NULL: no memory */
 void nvs_timing_free(struct nvs_timing *t);
 /* Of all records those that matter are taken. 0 or -ENOMEM. */
 int nvs_timing_record(struct nvs_timing *t, const struct nvs_rec *rec);
+/* Operations, in order: by the acquires and releases among them it is known what a submission
+ * waited for. 0 or -ENOMEM. */
+int nvs_timing_op(struct nvs_timing *t, const struct nvs_submission *s, const struct nvs_op *op);
 /* All has been read. 0 or -ENOMEM. Before it, nothing below is known. */
 int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace);
 

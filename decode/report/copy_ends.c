@@ -99,3 +99,11 @@ void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
 		    : e->to_host ? kind_at(m, e->to)
 				 : NVS_MEMORY_DEVICE;
 }
+
+bool nvs_copy_blocks(const struct nvs_call *call, const struct nvs_copy_ends *e)
+{
+	for (uint32_t i = 0; i < call->api->nargs; i++)
+		if (call->api->kinds[i] == NVS_KIND_STREAM)
+			return e->directed && e->to_host && e->memory == NVS_MEMORY_PAGEABLE;
+	return !e->directed || e->from_host || e->to_host;
+}

@@ -22,5 +22,8 @@ struct nvs_copy_ends {
 
 void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
 		   struct nvs_copy_ends *e);
+/* Does the call return when the copy is done, as CUDA has it? One that takes no stream, or to
+ * pageable memory. */
+bool nvs_copy_blocks(const struct nvs_call *call, const struct nvs_copy_ends *e);
 
 #endif

@@ -116,6 +116,7 @@ static int join(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 	a->launches += b->launches;
 	a->several += b->several;
 	a->unsaid |= b->unsaid;
+	a->waited += b->waited;
 	return r;
 }
 

@@ -39,6 +39,7 @@ static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_timed *t, uin
 	s->works++;
 	s->subtracted += t->subtracted;
 	s->brief += t->brief;
+	s->waited += t->waited;
 	s->bracket_ns = nvs_gpu_sum(s->bracket_ns, t->end - t->begin);
 	s->empty_ns = nvs_gpu_sum(s->empty_ns, empty);
 	if (t->shared == NVS_UNKNOWN) {

@@ -95,6 +95,7 @@ NVS_GET_KNOWN(struct nvs_gpu_row, empties, EMPTY, r->empty.count)
 NVS_GET_KNOWN(struct nvs_gpu_row, brief, r->sums.subtracted, r->sums.brief)
 NVS_GET_KNOWN(struct nvs_gpu_row, overlapping, r->sums.works && !r->sums.unseen,
 	      r->sums.overlapping)
+NVS_GET_KNOWN(struct nvs_gpu_row, waited, r->sums.works, r->sums.waited)
 NVS_GET_REAL(struct nvs_gpu_row, overlap, r->sums.works && !r->sums.unseen, US(r->sums.overlap_ns))
 NVS_GET_REAL(struct nvs_gpu_row, queue, r->queue.total.count,
 	     US(nvs_times_quantile(&r->queue, 0.5)))
@@ -151,6 +152,7 @@ static const struct nvs_column columns[] = {
 	{"path", "path", get_path, NVS_COLUMN_DETAIL},
 	{"overlap_us_total", "overlap us", get_overlap, NVS_COLUMN_DETAIL},
 	{"bracket_us_total", "bracket us", get_bracket, NVS_COLUMN_DETAIL},
+	{"begin_unknown", "began unknown", get_waited, NVS_COLUMN_DETAIL},
 	{"subtracted", "subtracted", get_subtracted, NVS_COLUMN_DETAIL},
 	{"empty_us", "empty us", get_empty, NVS_COLUMN_DETAIL},
 	{"empty_us_spread", "empty spread", get_spread, NVS_COLUMN_DETAIL},
@@ -291,6 +293,12 @@ static void say_overlap(FILE *out, const struct nvs_gpu_sums *sums)
 			"%llu overlap others on their engine, for %.2f us: these may hold others' "
 			"work,\nand a total counts such a moment for each\n",
 			(unsigned long long)sums->overlapping, US(sums->overlap_ns));
+	if (sums->waited)
+		fprintf(out,
+			"%llu waited for another channel, until when is not known: they may count "
+			"too "
+			"long\n",
+			(unsigned long long)sums->waited);
 	if (sums->unseen)
 		fputs("which brackets overlap is not known of all: no memory, or an unknown "
 		      "channel\n",
@@ -421,7 +429,8 @@ NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
 	   .man = "The GPU's own time of submissions, where the trace was recorded with\n"
 		  ".BR timing=work :\n"
 		  "between a timestamp before and one behind each, for both of which the engine\n"
-		  "waited to be idle. The median of the channel's empty brackets, which hold "
+		  "waited to be idle. What a submission waited for work of other channels "
+		  "is not in its time.\nThe median of the channel's empty brackets, which hold "
 		  "nothing,\n"
 		  "is subtracted, where the trace has some; what is within the distance that eight "
 		  "of\n"

@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/base/search.h"
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/roles.h"
-#include "decode/calls/syncpairs.h"
 #include "decode/calls/tally.h"
 #include "decode/report/contexts.h"
 #include "decode/report/copy_ends.h"
@@ -32,103 +30,22 @@ struct waiting {
 	uint32_t before; /* work of this thread that waits as well */
 };
 
-/* Submission A cannot begin before B is done. */
-struct wait {
-	uint64_t a, b; /* numbers */
-	bool late; /* it has begun before it waits */
-};
-
 struct nvs_works {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
 	struct nvs_contexts contexts;
 	struct nvs_copy_memory memory;
-	struct nvs_sync *sync;
 	struct nvs_timing *timing;
 	struct nvs_rows streams;
 	struct nvs_work *list;
 	struct waiting *waiting;
 	size_t n, room;
-	struct wait *waits;
-	size_t nwaits, waits_room;
 	struct nvs_numbers threads; /* the latest work that waits, + 1 */
 	struct nvs_tally tally; /* of the submission in progress */
 	uint32_t own, own_before; /* the call's that was told last, and up to which of them */
 	uint64_t dropped;
 	int status;
 };
-
-/* ---- which submission waits for which ---- */
-
-static void on_pair(void *arg, const struct nvs_sync_pair *pair)
-{
-	struct nvs_works *w = arg;
-	struct wait *more;
-
-	/* Of one channel each is done before the next begins. */
-	if (pair->found && pair->acquire.channel == pair->release.channel)
-		return;
-	if (w->nwaits == w->waits_room) {
-		size_t room = w->waits_room ? 2 * w->waits_room : 64;
-
-		more = nvs_budget_left() > room * sizeof(*more) + nvs_budget_whole() / 4
-			       ? realloc(w->waits, room * sizeof(*more))
-			       : NULL;
-		if (!more) {
-			w->status = -ENOMEM;
-			return;
-		}
-		w->waits = more;
-		w->waits_room = room;
-	}
-	w->waits[w->nwaits++] = (struct wait){pair->acquire.submission,
-					      pair->found ? pair->release.submission : UINT64_MAX,
-					      pair->acquire.api};
-}
-
-static struct nvs_work *at_number(const struct nvs_works *w, uint64_t number)
-{
-	size_t at = NVS_BELOW(w->list, w->n, number, number);
-
-	return at < w->n && w->list[at].number == number ? w->list + at : NULL;
-}
-
-/* No later than that was its release: what an empty bracket takes is behind the work. */
-static uint64_t done_at(const struct nvs_works *w, const struct nvs_work *b)
-{
-	struct nvs_empty empty = {0};
-
-	nvs_timing_empty(w->timing, b->channel, &empty);
-	return b->end - b->begin > empty.ns ? b->end - empty.ns : b->begin;
-}
-
-static void begin_later(const struct nvs_works *w, struct nvs_work *a, uint64_t begin)
-{
-	struct nvs_empty empty = {0};
-
-	nvs_timing_empty(w->timing, a->channel, &empty);
-	a->begin = begin;
-	a->ns = a->end - begin > empty.ns ? a->end - begin - empty.ns : 0;
-	if (a->flags & NVS_WORK_SUBTRACTED && a->ns <= empty.spread)
-		a->flags |= NVS_WORK_BRIEF;
-}
-
-/* In order of numbers, so that a row of waits is put in from its beginning. */
-static void put_waits(struct nvs_works *w)
-{
-	for (size_t i = 0; i < w->nwaits; i++) {
-		struct nvs_work *a = at_number(w, w->waits[i].a), *b = at_number(w, w->waits[i].b);
-
-		if (!a || !(a->flags & NVS_WORK_TIMED))
-			continue;
-		if (!b || !(b->flags & NVS_WORK_TIMED) || b->gpu != a->gpu || b->end > a->end)
-			a->flags |= NVS_WORK_WAITED;
-		else if (done_at(w, b) > a->begin && w->waits[i].late)
-			a->flags |= NVS_WORK_WAITED;
-		else if (done_at(w, b) > a->begin)
-			begin_later(w, a, done_at(w, b));
-	}
-}
 
 /* ---- submissions ---- */
 
@@ -144,17 +61,9 @@ static uint8_t kind_of(const struct nvs_tally *t)
 
 int nvs_works_op(struct nvs_works *w, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_sync_side who = {s->number, s->channel->channel, NULL};
-	const struct nvs_tally *t = &w->tally;
-
-	/* The name is of no other use here. */
-	if (op->kind == NVS_OP_ACQUIRE && kind_of(t) != NVS_WORK_OTHER)
-		who.api = "late";
 	if (op->kind != NVS_OP_CODE)
 		nvs_tally_op(&w->tally, op);
-	return op->kind == NVS_OP_RELEASE || op->kind == NVS_OP_ACQUIRE
-		       ? nvs_sync_op(w->sync, &who, op)
-		       : w->status;
+	return w->status ? w->status : nvs_timing_op(w->timing, s, op);
 }
 
 /* Bytes, if it is one copy and nothing else that takes time. */
@@ -402,11 +311,10 @@ struct nvs_works *nvs_works_new(struct nvs_source *s)
 	w->streams = NVS_ROWS(struct nvs_work_stream, key);
 	w->handles = nvs_handles_new();
 	w->memory.kinds = nvs_hostmem_new();
-	w->sync = nvs_sync_new(on_pair, w);
 	w->timing = nvs_timing_new();
 	w->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	if (w->handles && w->memory.kinds && w->sync && w->timing)
+	if (w->handles && w->memory.kinds && w->timing)
 		return w;
 	nvs_works_free(w);
 	return NULL;
@@ -419,13 +327,11 @@ void nvs_works_free(struct nvs_works *w)
 	nvs_contexts_free(&w->contexts);
 	nvs_handles_free(w->handles);
 	nvs_hostmem_free(w->memory.kinds);
-	nvs_sync_free(w->sync);
 	nvs_timing_free(w->timing);
 	nvs_rows_free(&w->streams, NULL);
 	nvs_numbers_free(&w->threads, free);
 	free(w->list);
 	free(w->waiting);
-	free(w->waits);
 	free(w);
 }
 
@@ -440,8 +346,8 @@ static void put_time(struct nvs_works *w, struct nvs_work *work)
 	work->begin = timed.begin;
 	work->end = timed.end;
 	work->ns = timed.ns;
-	work->flags |= NVS_WORK_TIMED | (timed.shared ? NVS_WORK_SHARED : 0) |
-		       (timed.brief ? NVS_WORK_BRIEF : 0) |
+	work->flags |= NVS_WORK_TIMED | (timed.waited ? NVS_WORK_WAITED : 0) |
+		       (timed.shared ? NVS_WORK_SHARED : 0) | (timed.brief ? NVS_WORK_BRIEF : 0) |
 		       (timed.subtracted ? NVS_WORK_SUBTRACTED : 0);
 }
 
@@ -449,10 +355,8 @@ int nvs_works_end(struct nvs_works *w)
 {
 	int r = nvs_timing_settle(w->timing, w->source->trace);
 
-	nvs_sync_end(w->sync);
 	for (size_t i = 0; i < w->n && !r; i++)
 		put_time(w, w->list + i);
-	put_waits(w);
 	return r ? r : w->status;
 }
 
@@ -507,10 +411,7 @@ bool nvs_works_blocks(const struct nvs_works *w, const struct nvs_call *call)
 	struct nvs_copy_ends e;
 
 	nvs_copy_ends(&w->memory, call, &e);
-	for (uint32_t i = 0; i < call->api->nargs; i++)
-		if (call->api->kinds[i] == NVS_KIND_STREAM)
-			return e.directed && e.to_host && e.memory == NVS_MEMORY_PAGEABLE;
-	return !e.directed || e.from_host || e.to_host;
+	return nvs_copy_blocks(call, &e);
 }
 
 bool nvs_works_to_host(const struct nvs_works *w, const struct nvs_call *call)

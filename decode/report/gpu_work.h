@@ -38,8 +38,7 @@ enum nvs_work_what {
 struct nvs_work {
 	uint64_t number, sequence; /* of the submission */
 	int64_t rung; /* host's ns since the session's start */
-	/* ns of the GPU's clock: the bracket, from when all that it had waited for was done; and
-	 * how long it took, less an empty bracket where that is known */
+	/* ns of the GPU's clock, as nvs_timed has them */
 	uint64_t begin, end, ns;
 	uint64_t bytes; /* of what is ALONE */
 	const struct nvs_call_api *api; /* of its call; NULL: none is known */

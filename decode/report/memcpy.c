@@ -37,6 +37,9 @@ struct row {
 	bool uncounted; /* these are not known */
 	struct nvs_times times;
 	struct {
+		uint64_t bytes, ns;
+	} done; /* of the calls that returned when the copy was done */
+	struct {
 		uint64_t n, bytes, ns;
 		bool whole; /* with what the timestamps take themselves */
 	} work; /* submissions of one copy each, by timing=work */
@@ -105,8 +108,16 @@ static void see_sizes(struct row *row, const struct nvs_call *call, const struct
 	row->most = most > row->most ? most : row->most;
 }
 
+/* What goes inline is with the channel when the call returns, and moved later. */
+static bool returns_done(const struct nvs_call *call, const struct nvs_copy_ends *e, enum mode mode)
+{
+	return e->directed && e->known && nvs_copy_blocks(call, e) &&
+	       (e->to_host || (mode != INLINE && mode != MACRO));
+}
+
 static int copy(struct state *st, const struct nvs_call *call)
 {
+	uint64_t ns;
 	size_t known = st->rows->n;
 	struct nvs_copy_ends e;
 	struct key key;
@@ -148,7 +159,12 @@ static int copy(struct state *st, const struct nvs_call *call)
 	row->submissions += call->asked_submissions;
 	row->entries += call->asked_entries;
 	row->command_bytes += call->asked_bytes;
-	return nvs_times_add(&row->times, nvs_call_ns(st->source->trace, call->begin, call->end));
+	ns = nvs_call_ns(st->source->trace, call->begin, call->end);
+	if (returns_done(call, &e, key.mode)) {
+		row->done.bytes += e.bytes;
+		row->done.ns += ns;
+	}
+	return nvs_times_add(&row->times, ns);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -228,8 +244,7 @@ NVS_GET_REAL(struct row, entries, r->calls && !r->uncounted, each(r->entries, r-
 NVS_GET_REAL(struct row, commands, r->calls && !r->uncounted, each(r->command_bytes, r->calls))
 NVS_GET_REAL(struct row, mean, r->calls, nvs_total_mean(&r->times.total) / 1000)
 NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct row, rate, r->times.total.ns && r->key.class != NO_CLASS,
-	     (double)r->bytes / (double)(r->times.total.ns ? r->times.total.ns : 1))
+NVS_GET_REAL(struct row, rate, r->done.ns, each(r->done.bytes, r->done.ns))
 
 NVS_GET_COUNT(struct row, gpu_timed, r->work.n)
 NVS_GET_COUNT(struct row, gpu_bytes, r->work.bytes)
@@ -420,19 +435,23 @@ static void free_copies(struct nvs_run *run)
 	nvs_rows_free(run->state, free_row);
 }
 
-NVS_REPORT(
-	copies, .name = "memcpy", .place = 50, .help = "copies by direction, memory, mode and size",
-	.man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
-	       "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "
-	       "that copies a batch counts once, under\n.BR batch ,\nits copies under\n"
-	       ".BR batched ,\nits size class is that of their mean size.\n.B GB/s\nis bytes "
-	       "by the host's time in the calls: for calls that return before the copy is done "
-	       "it says nothing of the copy.\n.B GPU GB/s\nis bytes by the GPU's clock, of a trace "
-	       "recorded with\n.BR timing=work :\nof copies that were alone in a submission and "
-	       "waited for no other channel, and "
-	       "whose engine worked for no other\nchannel meanwhile.\nBelow "
-	       "the table: the sizes between which the way changes, as far as this trace shows "
-	       "them.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows), .each = sizeof(struct state),
-	.begin = begin, .end = end, .print = print, .free = free_copies);
+NVS_REPORT(copies, .name = "memcpy", .place = 50,
+	   .help = "copies by direction, memory, mode and size",
+	   .man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
+		  "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "
+		  "that copies a batch counts once, under\n.BR batch ,\nits copies under\n"
+		  ".BR batched ,\nits size class is that of their mean size.\n.B host GB/s\nis "
+		  "bytes by "
+		  "the host's time, of the calls that return when the copy is done. Those that may "
+		  "return "
+		  "earlier, with a stream\nor with the bytes inline, have none.\n.B GPU GB/s\nis "
+		  "bytes by the GPU's clock, of a trace "
+		  "recorded with\n.BR timing=work :\nof copies that were alone in a submission and "
+		  "waited for no other channel, and "
+		  "whose engine worked for no other\nchannel meanwhile.\nBelow "
+		  "the table: the sizes between which the way changes, as far as this trace shows "
+		  "them.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows),
+	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,
+	   .free = free_copies);

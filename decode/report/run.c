@@ -65,6 +65,11 @@ static int on_timing(void *arg, const struct nvs_rec *rec)
 	return nvs_timing_record(arg, rec);
 }
 
+static int on_timing_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	return nvs_timing_op(arg, s, op);
+}
+
 /* ---- a reading ---- */
 
 /* Back to those of the reading for all reports, once there was one: it counted in them. */
@@ -198,8 +203,12 @@ static int begin_cells(struct nvs_source *s, struct nvs_reading *reading)
 /* Of the first reading, for those of the second. */
 static int begin_timing(struct nvs_source *s, struct nvs_reading *reading)
 {
+	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
 	struct nvs_reader reader = {.record = on_timing};
 
+	/* Commands are decoded for it only where there may be brackets. */
+	if (!options || strstr(options, "timing=work"))
+		reader.op = on_timing_op;
 	reader.arg = s->timing = nvs_timing_new();
 	return s->timing ? nvs_reading_add(reading, &reader) : -ENOMEM;
 }

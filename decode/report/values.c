@@ -5,6 +5,7 @@
 #include "decode/report/table.h"
 
 #define BAR 10 /* characters of a whole one */
+#define SMALL 0.095
 
 void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const char *none)
 {
@@ -14,7 +15,9 @@ void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const ch
 		snprintf(dst, room, "%llu", (unsigned long long)v->count);
 		break;
 	case NVS_VALUE_REAL:
-		snprintf(dst, room, "%.2f", v->real);
+		/* Two decimals would make nothing of what is small. */
+		snprintf(dst, room,
+			 v->real > -SMALL && v->real < SMALL && v->real ? "%.3g" : "%.2f", v->real);
 		break;
 	case NVS_VALUE_NS:
 		snprintf(dst, room, "%lld", (long long)v->ns);
@@ -39,6 +42,9 @@ void nvs_value_words(char *dst, size_t room, const struct nvs_value *v)
 		snprintf(dst, room, "%s%llu.%09llu", v->ns < 0 ? "-" : "",
 			 (unsigned long long)(abs / 1000000000),
 			 (unsigned long long)(abs % 1000000000));
+		break;
+	case NVS_VALUE_REAL:
+		snprintf(dst, room, "%.2f", v->real);
 		break;
 	case NVS_VALUE_BAR:
 		snprintf(dst, room, "%.*s", (int)(v->real * BAR + 0.5), "##########");

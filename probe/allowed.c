@@ -182,6 +182,8 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 	struct look *l = arg;
 	uint32_t now = l->word;
 
+	if (op->kind == NVS_OP_CODE)
+		return;
 	if (l->ops < l->made)
 		l->word = l->made_by[l->ops];
 	l->ops++;
@@ -298,7 +300,7 @@ void probe_effects(struct probe_effects *e, const struct nvs_assembly *a)
 	e->refused = e->nreleases = 0;
 	e->releases = NULL;
 	e->only_copies = true;
-	nvs_ops_begin(c, 0);
+	nvs_ops_begin(c, 0, 0);
 	/* Addresses are places in the text's own words. */
 	for (uint32_t i = 0; i < a->nentries; i++) {
 		const struct nvs_asm_entry *entry = &a->entries[i];

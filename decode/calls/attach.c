@@ -8,13 +8,23 @@
 #include "decode/gpu/class.h"
 #include "decode/gpu/pb.h"
 #include "decode/gpu/qmd.h"
+#include "decode/trace/callsite.h"
 
 struct nvs_attach {
 	struct nvs_trace *trace;
 	struct nvs_attach_sink sink;
 	struct nvs_ops *ops;
 	struct nvs_numbers channels; /* struct nvs_ops_channel */
+	struct nvs_numbers threads; /* struct thread */
+	struct nvs_numbers callers; /* of stacks: nvs_callsite_caller() */
 	const struct nvs_submission *now; /* in progress */
+};
+
+#define MOST_DEPTH 8u /* of calls in each other that are told apart */
+
+/* How many of its calls have returned, by their depth those of it or less. */
+struct thread {
+	uint64_t returned[MOST_DEPTH];
 };
 
 static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
@@ -63,6 +73,8 @@ void nvs_attach_free(struct nvs_attach *f)
 		return;
 	nvs_ops_free(f->ops);
 	nvs_numbers_free(&f->channels, NULL);
+	nvs_numbers_free(&f->threads, free);
+	nvs_numbers_free(&f->callers, NULL);
 	free(f);
 }
 
@@ -115,6 +127,47 @@ const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nv
 	return nvs_ops_qmd(f->ops, op);
 }
 
+static uint32_t depth_of(uint32_t depth)
+{
+	return depth < MOST_DEPTH ? depth : MOST_DEPTH - 1;
+}
+
+static uint64_t caller_of(struct nvs_attach *f, uint32_t stack)
+{
+	uintptr_t caller = (uintptr_t)nvs_number_get(&f->callers, stack);
+
+	if (caller)
+		return caller;
+	caller = nvs_callsite_caller(f->trace, stack) | 1;
+	if (stack < NVS_MAX_NUMBER)
+		nvs_number_set(&f->callers, stack, (void *)caller);
+	return caller;
+}
+
+/*
+ * What the submissions of one call have in common: its thread, its depth and how many calls have
+ * returned there before it; where no calls are recorded, who called the driver.
+ */
+static uint64_t origin_of(struct nvs_attach *f, const struct nvs_submission *s)
+{
+	uint32_t depth = depth_of(s->rec->rec.flags >> NVS_SUB_CALL_SHIFT);
+	const struct thread *t = nvs_number_get(&f->threads, s->rec->thread);
+	uint64_t thread = (uint64_t)s->rec->thread << 40;
+
+	return depth ? thread | (uint64_t)depth << 36 | ((t ? t->returned[depth] : 0) & 0xfffffffff)
+		     : thread | (caller_of(f, s->rec->stack) & 0xfffffffff);
+}
+
+static void call_returned(struct nvs_attach *f, const struct nvs_rec_call *rec)
+{
+	struct thread *t = rec->thread < NVS_MAX_NUMBER
+				   ? nvs_number_make(&f->threads, rec->thread, sizeof(*t))
+				   : NULL;
+
+	for (uint32_t i = depth_of(rec->depth); t && i < MOST_DEPTH; i++)
+		t->returned[i]++;
+}
+
 int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, uint64_t tag)
 {
 	uint32_t number = s->channel->channel;
@@ -130,7 +183,7 @@ int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, 
 	}
 	c = channel_at(f, number);
 	f->now = s;
-	nvs_ops_begin(c, tag);
+	nvs_ops_begin(c, tag, origin_of(f, s));
 	while (nvs_segment_next(&it, &seg)) {
 		struct nvs_gp gp;
 
@@ -162,6 +215,9 @@ int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec)
 	struct nvs_ops_channel *c;
 
 	switch (rec->type) {
+	case NVS_REC_CALL:
+		call_returned(f, (const struct nvs_rec_call *)rec);
+		break;
 	case NVS_REC_OBJECT:
 		object_made(f, (const struct nvs_rec_object *)rec);
 		break;

@@ -380,7 +380,12 @@ int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
 
 void nvs_calls_op(struct nvs_calls *c, const struct nvs_op *op)
 {
-	if (c->now && op->kind != NVS_OP_CODE)
+	if (!c->now)
+		return;
+	/* What turned out to be code was copied by the same call. */
+	if (op->kind == NVS_OP_CODE)
+		nvs_tally_code(&c->now->tally, op);
+	else
 		nvs_tally_op(&c->now->tally, op);
 }
 

@@ -10,6 +10,7 @@
 #include "decode/calls/edges.h"
 #include "decode/calls/execs.h"
 #include "decode/calls/handles.h"
+#include "decode/calls/tally.h"
 #include "decode/report/nvtx.h"
 #include "decode/report/nvtx_names.h"
 #include "decode/report/report.h"
@@ -99,10 +100,16 @@ static const struct nvs_cell_column submission_columns[] = {
 	NUMBER("pending"),
 	NUMBER("command_bytes"),
 	NUMBER("launches"),
-	NUMBER("copies"),
-	NUMBER("copy_bytes"),
+	NUMBER("engine_copies"),
+	NUMBER("engine_copy_bytes"),
+	NUMBER("inline_copies"),
+	NUMBER("inline_copy_bytes"),
+	NUMBER("macro_copies"),
+	NUMBER("macro_copy_bytes"),
 	NUMBER("memsets"),
 	NUMBER("memset_bytes"),
+	NUMBER("code_uploads"),
+	NUMBER("code_upload_bytes"),
 	NUMBER("releases"),
 	NUMBER("acquires"),
 	NUMBER("stack"),
@@ -174,11 +181,22 @@ struct held {
 	UT_hash_handle hh;
 };
 
+/* A submission that copies, whose row waits: its copies may turn out to be code. */
+struct copying {
+	uint64_t number;
+	struct nvs_tally tally;
+	struct nvs_cell cells[NVS_CELLS_MOST];
+};
+
+#define MOST_COPYING 64u /* more copies than these are not looked back at, anyway */
+
 struct state {
 	nvs_tables_row *row;
 	void *arg;
 	struct held *held; /* in the order in which they began */
 	uint64_t ids;
+	struct copying copying[MOST_COPYING]; /* in a circle, from FIRST on */
+	uint32_t first, ncopying;
 	/* The row that is being made. */
 	struct nvs_cell cells[NVS_CELLS_MOST];
 	uint32_t n;
@@ -410,13 +428,77 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	return r || !c->launched ? r : tell_launch(w, c);
 }
 
-static uint64_t sum(const uint64_t *of)
+/* From "launches" to "code_upload_bytes". */
+static void put_tally(struct state *st, const struct nvs_tally *t, bool seen)
 {
-	uint64_t all = 0;
+	number(st, seen, t->launches);
+	for (int i = 0; i < NVS_COPY_MODES; i++) {
+		number(st, seen, t->copies[i]);
+		number(st, seen, t->copied[i]);
+	}
+	number(st, seen, t->memsets);
+	number(st, seen, t->memset_bytes);
+	number(st, seen, t->codes);
+	number(st, seen, t->code_bytes);
+}
 
+/* The first of those that wait. */
+static int tell_copying(const struct nvs_walk *w)
+{
+	struct state *st = w->to;
+	const struct copying *c = st->copying + st->first;
+
+	st->first = (st->first + 1) % MOST_COPYING;
+	st->ncopying--;
+	memcpy(st->cells, c->cells, sizeof(st->cells));
+	for (st->n = 0; strcmp(submission_columns[st->n].name, "launches"); st->n++)
+		;
+	put_tally(st, &c->tally, true);
+	st->n = nvs_tables[NVS_TABLE_SUBMISSION].ncolumns;
+	return tell(w, NVS_TABLE_SUBMISSION);
+}
+
+static int add_copying(struct nvs_walk *w, uint64_t submission, const struct nvs_tally *t)
+{
+	struct state *st = w->to;
+	struct copying new = {.number = submission, .tally = *t};
+	int r;
+
+	memcpy(new.cells, st->cells, sizeof(new.cells));
+	r = st->ncopying == MOST_COPYING ? tell_copying(w) : 0;
+	st->copying[(st->first + st->ncopying++) % MOST_COPYING] = new;
+	return r;
+}
+
+static int on_code(struct nvs_walk *w, const struct nvs_op *op)
+{
+	struct state *st = w->to;
+
+	for (uint32_t i = 0; i < st->ncopying; i++) {
+		struct copying *c = st->copying + (st->first + i) % MOST_COPYING;
+
+		if (c->number == op->code.tag)
+			nvs_tally_code(&c->tally, op);
+	}
+	return 0;
+}
+
+static int on_read(struct nvs_walk *w)
+{
+	struct state *st = w->to;
+	int r = 0;
+
+	while (st->ncopying && !r)
+		r = tell_copying(w);
+	return r;
+}
+
+static bool copies_any(const struct nvs_tally *t)
+{
 	for (int i = 0; i < NVS_COPY_MODES; i++)
-		all += of[i];
-	return all;
+		if (t->copies[i])
+			return true;
+	return false;
 }
 
 static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
@@ -436,17 +518,13 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	number(st, true, s->nentries);
 	number(st, one->counted, one->pending);
 	number(st, true, nvs_submission_bytes(s));
-	number(st, seen, t->launches);
-	number(st, seen, sum(t->copies));
-	number(st, seen, sum(t->copied));
-	number(st, seen, t->memsets);
-	number(st, seen, t->memset_bytes);
+	put_tally(st, t, seen);
 	number(st, seen, t->releases);
 	number(st, seen, t->acquires);
 	put_stack(st, w, s->rec->stack);
 	text(st, one->api);
 	text(st, one->site);
-	return tell(w, NVS_TABLE_SUBMISSION);
+	return seen && copies_any(t) ? add_copying(w, s->number, t) : tell(w, NVS_TABLE_SUBMISSION);
 }
 
 static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
@@ -689,6 +767,8 @@ int nvs_tables_walk(struct nvs_run *run, nvs_tables_row *row, void *arg)
 		.begin = on_begin,
 		.call = on_call,
 		.submission = on_submission,
+		.code = on_code,
+		.read = on_read,
 		.release = on_release,
 		.range = on_range,
 		.gpu = on_gpu,

@@ -217,11 +217,16 @@ static int note_pending(struct nvs_walk *w, struct progress *p, const struct nvs
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_walk_own *own = ((struct nvs_walk *)arg)->own;
+	struct nvs_walk *w = arg;
+	struct nvs_walk_own *own = w->own;
 	int r = own->works ? nvs_works_op(own->works, s, op) : 0;
 
 	if (op->kind != NVS_OP_CODE)
 		nvs_tally_op(&own->tally, op);
+	else if (op->code.tag == s->number)
+		nvs_tally_code(&own->tally, op);
+	else if (!r && w->walker->code)
+		r = w->walker->code(w, op);
 	if (r || op->kind != NVS_OP_RELEASE || op->sem.op != NVS_SEM_SET ||
 	    op->sem.address != s->channel->progress_address || !op->sem.address)
 		return r;
@@ -335,9 +340,8 @@ static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *
 	return w->walker->gpu(w, &g);
 }
 
-static int tell_works(void *arg)
+static int tell_works(struct nvs_walk *w)
 {
-	struct nvs_walk *w = arg;
 	struct nvs_works *works = w->own->works;
 	int r = nvs_works_end(works);
 	size_t n;
@@ -352,6 +356,14 @@ static int tell_works(void *arg)
 			"submissions; --range chooses\n",
 			w->source->path, (unsigned long long)nvs_works_dropped(works));
 	return r;
+}
+
+static int on_read(void *arg)
+{
+	struct nvs_walk *w = arg;
+	int r = w->walker->read ? w->walker->read(w) : 0;
+
+	return r || !w->own->works ? r : tell_works(w);
 }
 
 /* ---- a trace ---- */
@@ -371,6 +383,7 @@ static int read_trace(struct nvs_walk *w)
 				    .record = on_record,
 				    .op = on_op,
 				    .submitted = on_submitted,
+				    .end = on_read,
 				    .calls = true,
 				    .tallies = w->own->works,
 				    .arg = w};
@@ -380,8 +393,6 @@ static int read_trace(struct nvs_walk *w)
 
 	if (!done)
 		reader.op = NULL;
-	if (w->own->works)
-		reader.end = tell_works;
 	if (w->walker->range)
 		w->source->later |= NVS_NEED_NVTX;
 	if (!r)

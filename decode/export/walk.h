@@ -90,11 +90,15 @@ struct nvs_walker {
 	int (*begin)(struct nvs_walk *w); /* a trace: threads, channels and names are known */
 	int (*call)(struct nvs_walk *w, const struct nvs_walk_call *c);
 	int (*submission)(struct nvs_walk *w, const struct nvs_walk_submission *s);
+	/* A copy of an earlier submission, op->code.tag, turns out to be code. */
+	int (*code)(struct nvs_walk *w, const struct nvs_op *op);
 	int (*release)(struct nvs_walk *w, const struct nvs_walk_release *r);
 	int (*range)(struct nvs_walk *w, const struct nvs_walk_range *r);
 	int (*gpu)(struct nvs_walk *w, const struct nvs_walk_gpu *g);
 	/* Device memory that calls have allocated and not freed, whatever is selected. */
 	int (*memory)(struct nvs_walk *w, int64_t at, uint64_t bytes);
+	/* All but what the GPU did, and when, has been told. */
+	int (*read)(struct nvs_walk *w);
 	/* The last that is told of a trace; WHOLE: it has been read to its end. */
 	int (*end)(struct nvs_walk *w, bool whole);
 };

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only a later submission tells: that bytes copied earlier were instructions, because
- * instruction caches are invalidated next.
+ * Which copies were code. Only a later submission shows it: the driver invalidates caches, copies
+ * code, and invalidates instruction caches, all in one call. So code is what the same call copied
+ * since the channel's last invalidation, by this channel or by one that it has waited for. What a
+ * program copies itself comes from another call; descriptors, constants and semaphore values are no
+ * copies by the time they come here.
  */
 #include "decode/gpu/engine.h"
 
@@ -10,7 +13,16 @@ static uint32_t release_slot(uint64_t address)
 	return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 52) % RELEASES;
 }
 
-void nvs_code_released(struct nvs_ops_channel *c, uint64_t address)
+static void note_copy(struct nvs_ops_channel *c, const struct nvs_op *op)
+{
+	struct nvs_ops *ops = c->ops;
+	struct nvs_recent_copy *r = &ops->recent[++ops->clock % RECENT];
+
+	*r = (struct nvs_recent_copy){ops->clock, op->copy.dst,	  op->copy.bytes, c->tag,
+				      c->origin,  c->info.number, op->copy.mode};
+}
+
+static void note_release(struct nvs_ops_channel *c, uint64_t address)
 {
 	uint32_t i = release_slot(address);
 
@@ -18,7 +30,7 @@ void nvs_code_released(struct nvs_ops_channel *c, uint64_t address)
 	c->ops->releases[i].channel = c->info.number;
 }
 
-void nvs_code_acquired(struct nvs_ops_channel *c, uint64_t address)
+static void note_acquire(struct nvs_ops_channel *c, uint64_t address)
 {
 	uint32_t i = release_slot(address);
 
@@ -39,27 +51,54 @@ static bool waited_for(const struct nvs_ops_channel *c, const struct nvs_recent_
 	return false;
 }
 
-/*
- * The driver invalidates caches, copies code, and invalidates instruction caches: what was copied
- * between the two, by this channel or by one that it has waited for, is code.
- */
-void nvs_code_invalidated(struct nvs_ops_channel *c, uint32_t subch, bool instructions, uint64_t at)
+static void tell_code(struct nvs_ops_channel *c, const struct nvs_op *invalidation)
 {
 	struct nvs_ops *ops = c->ops;
+	struct nvs_op op = *invalidation;
 
-	for (uint32_t i = 1; instructions && i <= RECENT; i++) {
+	op.kind = NVS_OP_CODE;
+	op.flags = 0;
+	for (uint32_t i = 1; i <= RECENT; i++) {
 		const struct nvs_recent_copy *r = &ops->recent[(ops->clock + i) % RECENT];
-		struct nvs_op *op;
 
-		if (r->clock <= c->window || !r->bytes || !waited_for(c, r))
+		if (r->clock <= c->window || !r->bytes || r->origin != c->origin ||
+		    !waited_for(c, r))
 			continue;
-		op = nvs_ops_add(c, NVS_OP_CODE, subch, at);
-		if (!op)
-			return;
-		op->code.mode = r->mode;
-		op->code.dst = r->dst;
-		op->code.bytes = r->bytes;
-		op->code.tag = r->tag;
+		memset(&op.code, 0, sizeof(op.code));
+		op.code.mode = r->mode;
+		op.code.dst = r->dst;
+		op.code.bytes = r->bytes;
+		op.code.tag = r->tag;
+		ops->sink.op(ops->sink.arg, c, &op);
 	}
-	c->window = ops->clock;
+}
+
+/* Host's operations on memory are others. */
+static bool of_engine(const struct nvs_op *op)
+{
+	const struct nvs_class *cls = nvs_class_find(op->cls);
+
+	return cls && cls->kind != NVS_KIND_HOST;
+}
+
+void nvs_code_op(struct nvs_ops_channel *c, const struct nvs_op *op)
+{
+	switch (op->kind) {
+	case NVS_OP_COPY:
+		if (!(op->flags & NVS_OP_INCOMPLETE))
+			note_copy(c, op);
+		break;
+	case NVS_OP_RELEASE:
+		note_release(c, op->sem.address);
+		break;
+	case NVS_OP_ACQUIRE:
+		note_acquire(c, op->sem.address);
+		break;
+	case NVS_OP_CACHE:
+		if (op->flags & NVS_OP_INSTRUCTIONS)
+			tell_code(c, op);
+		if (of_engine(op))
+			c->window = c->ops->clock;
+		break;
+	}
 }

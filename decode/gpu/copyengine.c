@@ -119,7 +119,6 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct nvs_subch *sub, u
 			op->flags |= NVS_OP_BLOCKLINEAR_SRC;
 		if (nvs_reg_of(r, NVS_REG_SRC_TYPE, launch))
 			op->flags |= NVS_OP_PHYSICAL_SRC;
-		nvs_code_copied(c, NVS_COPY_ENGINE, op->copy.dst, op->copy.bytes);
 	}
 	known = !(op->flags & (NVS_OP_BLOCKLINEAR_SRC | NVS_OP_BLOCKLINEAR_DST |
 			       NVS_OP_PHYSICAL_SRC | NVS_OP_PHYSICAL_DST)) &&

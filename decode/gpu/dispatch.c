@@ -44,13 +44,14 @@ void nvs_dispatch_bind(struct nvs_ops_channel *c, uint32_t subch, uint32_t id,
 }
 
 static void method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
-		      uint32_t method, uint32_t value, uint64_t at, uint32_t cls)
+		      uint32_t method, uint32_t value, uint64_t at, uint32_t cls, uint32_t flags)
 {
 	struct nvs_op *op = nvs_ops_add(c, kind, subch, at);
 
 	if (!op)
 		return;
 	op->cls = (uint16_t)cls;
+	op->flags = flags;
 	op->method.method = (uint16_t)method;
 	op->method.value = value;
 }
@@ -64,8 +65,8 @@ static void cache(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32
 		     method == sub->roles->code_method[1]) &&
 		    nvs_reg_of(sub->roles, NVS_REG_CACHE_INSTRUCTION, value);
 
-	nvs_code_invalidated(c, nvs_subch_number(c, sub), code, at);
-	method_op(c, NVS_OP_CACHE, nvs_subch_number(c, sub), method, value, at, sub->cls->id);
+	method_op(c, NVS_OP_CACHE, nvs_subch_number(c, sub), method, value, at, sub->cls->id,
+		  code ? NVS_OP_INSTRUCTIONS : 0);
 }
 
 static void engine_role(struct nvs_ops_channel *c, struct nvs_subch *sub, enum nvs_role role,
@@ -98,7 +99,7 @@ static void engine_role(struct nvs_ops_channel *c, struct nvs_subch *sub, enum n
 		break;
 	case NVS_ROLE_IDLE:
 		method_op(c, NVS_OP_WAIT_IDLE, nvs_subch_number(c, sub), method, value, at,
-			  sub->cls->id);
+			  sub->cls->id, 0);
 		break;
 	case NVS_ROLE_CACHE:
 		cache(c, sub, method, value, at);
@@ -125,11 +126,11 @@ static void host_role(struct nvs_ops_channel *c, enum nvs_role role, uint32_t me
 		nvs_semaphore_host_old(c, value, subch, at);
 		break;
 	case NVS_ROLE_IDLE:
-		method_op(c, NVS_OP_WAIT_IDLE, subch, method, value, at, c->host->id);
+		method_op(c, NVS_OP_WAIT_IDLE, subch, method, value, at, c->host->id, 0);
 		break;
 	case NVS_ROLE_CACHE:
 	case NVS_ROLE_MEM_OP:
-		method_op(c, NVS_OP_CACHE, subch, method, value, at, c->host->id);
+		method_op(c, NVS_OP_CACHE, subch, method, value, at, c->host->id, 0);
 		break;
 	default:
 		break;

@@ -3,7 +3,7 @@
  * What the engines share: a channel's state, the list of operations, and what each file offers to
  * those above it.
  *
- *     uses <- oplist <- code <- semaphore <- {inline, copyengine, compute} <- macro <- dispatch <-
+ *     {uses, code} <- oplist <- semaphore <- {inline, copyengine, compute} <- macro <- dispatch <-
  * ops
  *
  * AT is everywhere the GPU address of the header that an operation comes from, METHOD in bytes.
@@ -59,7 +59,7 @@ struct nvs_ops_channel {
 	bool extended; /* its class knows extended bases */
 	struct nvs_pb pb;
 	struct nvs_pb_sink pb_sink;
-	uint64_t tag;
+	uint64_t tag, origin;
 	uint64_t window; /* ops clock at its last cache invalidation */
 	struct {
 		uint32_t channel;
@@ -109,7 +109,7 @@ struct nvs_ops {
 	/* across channels */
 	uint64_t clock; /* counts copies and invalidations */
 	struct nvs_recent_copy {
-		uint64_t clock, dst, bytes, tag;
+		uint64_t clock, dst, bytes, tag, origin;
 		uint32_t channel;
 		uint8_t mode;
 	} recent[RECENT];
@@ -135,6 +135,14 @@ void nvs_uses_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls);
 void nvs_uses_tell(struct nvs_ops *ops);
 void nvs_uses_forget(struct nvs_ops *ops); /* the submission ends */
 void nvs_uses_free(struct nvs_ops *ops);
+
+/* ---- code.c ---- */
+
+/*
+ * OP is handed out next, and what it is for is known. Hands out before it which earlier copies it
+ * shows to be code.
+ */
+void nvs_code_op(struct nvs_ops_channel *c, const struct nvs_op *op);
 
 /* ---- oplist.c ---- */
 
@@ -163,22 +171,6 @@ static inline struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_
 /* A copy of QMD that is kept as long as the list; NULL: no memory. */
 struct nvs_qmd *nvs_ops_keep_qmd(struct nvs_ops *ops, const struct nvs_qmd *qmd);
 void nvs_ops_flush(struct nvs_ops_channel *c); /* hands out what there is */
-
-/* ---- code.c ---- */
-
-static inline void nvs_code_copied(struct nvs_ops_channel *c, uint8_t mode, uint64_t dst,
-				   uint64_t bytes)
-{
-	struct nvs_ops *ops = c->ops;
-	struct nvs_recent_copy *r = &ops->recent[++ops->clock % RECENT];
-
-	*r = (struct nvs_recent_copy){ops->clock, dst, bytes, c->tag, c->info.number, mode};
-}
-void nvs_code_released(struct nvs_ops_channel *c, uint64_t address);
-void nvs_code_acquired(struct nvs_ops_channel *c, uint64_t address);
-/* INSTRUCTIONS: those caches among others. */
-void nvs_code_invalidated(struct nvs_ops_channel *c, uint32_t subch, bool instructions,
-			  uint64_t at);
 
 /* ---- semaphore.c ---- */
 

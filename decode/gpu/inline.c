@@ -44,8 +44,6 @@ void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const u
 	uint64_t at = op ? op->at : 0;
 
 	t->open = false;
-	if (!op || op->kind == NVS_OP_COPY)
-		nvs_code_copied(c, op ? op->copy.mode : NVS_COPY_INLINE, t->address, t->bytes);
 	if (t->linear && t->width == t->bytes)
 		note_descriptor(c, sub, t->address, t->bytes, data, op);
 	if (nvs_reg_of(r, NVS_REG_COMPLETION, launch) == 2) {
@@ -132,7 +130,6 @@ static void whole(struct nvs_ops_channel *c, struct nvs_subch *sub, uint64_t add
 		op->copy.bytes = bytes;
 	}
 	nvs_memimage_write(c->ops->image, address, data, bytes);
-	nvs_code_copied(c, NVS_COPY_INLINE, address, bytes);
 	note_descriptor(c, sub, address, bytes, data, op);
 }
 

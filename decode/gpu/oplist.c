@@ -37,8 +37,10 @@ void nvs_ops_flush(struct nvs_ops_channel *c)
 	struct nvs_ops *ops = c->ops;
 
 	nvs_uses_tell(ops);
-	for (uint32_t i = 0; ops->sink.op && i < ops->count; i++)
+	for (uint32_t i = 0; ops->sink.op && i < ops->count; i++) {
+		nvs_code_op(c, &ops->list[i]);
 		ops->sink.op(ops->sink.arg, c, &ops->list[i]);
+	}
 	for (uint32_t i = 0; i < 8; i++)
 		c->subch[i].transfer.op = NO_OP;
 	nvs_uses_forget(ops);

@@ -168,9 +168,10 @@ bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t me
 	return state && nvs_dispatch_set(state)[at];
 }
 
-void nvs_ops_begin(struct nvs_ops_channel *c, uint64_t tag)
+void nvs_ops_begin(struct nvs_ops_channel *c, uint64_t tag, uint64_t origin)
 {
 	c->tag = tag;
+	c->origin = origin;
 	nvs_pb_start(&c->pb);
 }
 

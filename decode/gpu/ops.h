@@ -72,8 +72,11 @@ void nvs_ops_channel_object(struct nvs_ops_channel *c, uint32_t cls);
 /* The channel's host class is known now. */
 void nvs_ops_channel_host(struct nvs_ops_channel *c, uint32_t cls);
 
-/* A submission begins. TAG is the caller's, for nvs_op.code. */
-void nvs_ops_begin(struct nvs_ops_channel *c, uint64_t tag);
+/*
+ * A submission begins. TAG is the caller's, for nvs_op.code. ORIGIN too: the same for submissions
+ * that one call made, another for all else.
+ */
+void nvs_ops_begin(struct nvs_ops_channel *c, uint64_t tag, uint64_t origin);
 /* Its next GPFIFO entry, taken apart in *gp; the segment is wanted next where gp->dwords is not 0.
  */
 void nvs_ops_entry(struct nvs_ops_channel *c, uint64_t entry, struct nvs_gp *gp);
@@ -84,8 +87,8 @@ void nvs_ops_missing(struct nvs_ops_channel *c);
 /* The submission ends: op() is called for each of its operations. */
 void nvs_ops_end(struct nvs_ops_channel *c);
 
-/* Operations so far, of all channels, those among them that op() is yet to be called for: who feeds
- * word by word learns which word made each. */
+/* Operations so far, of all channels, those among them that op() is yet to be called for, without
+ * CODE: who feeds word by word learns which word made each. */
 uint64_t nvs_ops_made(const struct nvs_ops *ops);
 
 /* Class of a subchannel as it stands, and in *source (NULL is fine) whence. NULL: not known. */

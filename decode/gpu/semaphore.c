@@ -55,7 +55,6 @@ void nvs_semaphore_add(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
 	bool release = s->op >= NVS_SEM_SET;
 	struct nvs_op *op = nvs_ops_add(c, release ? NVS_OP_RELEASE : NVS_OP_ACQUIRE, subch, at);
 
-	(release ? nvs_code_released : nvs_code_acquired)(c, s->address);
 	if (!op)
 		return;
 	op->flags = s->flags;

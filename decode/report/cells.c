@@ -16,8 +16,9 @@ static uint64_t cell_tag(const struct nvs_submission *sub, const struct nvs_call
 {
 	const uint32_t key[] = {sub->rec->stack, sub->thread->thread, sub->channel->channel,
 				call ? call->api->number : NVS_NONE};
+	uint64_t tag = nvs_hash64(key, sizeof(key));
 
-	return nvs_hash64(key, sizeof(key));
+	return tag ? tag : 1; /* 0: of a submission that is not selected */
 }
 
 static struct nvs_cell *slot(const struct nvs_cells *s, uint64_t tag)
@@ -78,11 +79,12 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	struct nvs_cells *s = arg;
 	struct nvs_cell *c;
 
-	s->tag = cell_tag(sub, call);
+	s->tag = 0;
 	s->now = NULL;
 	if (!nvs_filter_range(s->source, sub) ||
 	    !nvs_filter_nvtx(s->source, sub->rec->thread, sub->rec->rec.time))
 		return 0;
+	s->tag = cell_tag(sub, call);
 	s->now = c = cell_of(s, sub, call);
 	if (!c) {
 		fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->source->path);
@@ -105,15 +107,14 @@ static int on_op(void *arg, const struct nvs_submission *sub, const struct nvs_o
 	struct nvs_cells *s = arg;
 	struct nvs_cell *c = s->now;
 
-	if (!c)
-		return 0;
-	if (op->kind != NVS_OP_CODE) {
+	if (op->kind == NVS_OP_CODE) {
+		/* The copy's cell, whether or not what tells so is selected. */
+		c = s->cells && op->code.tag ? slot(s, op->code.tag) : NULL;
+		if (c && c->used)
+			nvs_tally_code(&c->tally, op);
+	} else if (c) {
 		nvs_tally_op(&c->tally, op);
-		return 0;
 	}
-	c = slot(s, op->code.tag);
-	if (c->used)
-		nvs_tally_code(&c->tally, op);
 	return 0;
 }
 

@@ -19,8 +19,11 @@ struct ops {
 	struct nvs_line line;
 	struct nvs_place place;
 	struct nvs_tally tally;
-	bool json, show;
+	bool json, show, past; /* PAST: no submission is shown from here on */
 	uint64_t printed; /* submissions */
+	/* The latest of these that copy, each + 1, in a circle: what is told to be code later was
+	 * counted only if it is one of them. */
+	uint64_t copied[64], ncopied;
 };
 
 /* ---- JSON ---- */
@@ -176,16 +179,53 @@ static void text_op(struct ops *o, const struct nvs_submission *s, const struct 
 	fprintf(o->out->file, "  %s\n", o->line.text);
 }
 
+/* ---- counts ---- */
+
+static void note_copies(struct ops *o, const struct nvs_submission *s)
+{
+	size_t room = sizeof(o->copied) / sizeof(*o->copied);
+
+	if (!o->ncopied || o->copied[(o->ncopied - 1) % room] != s->number + 1)
+		o->copied[o->ncopied++ % room] = s->number + 1;
+}
+
+/* May one that comes soon show that a copy that was counted is code? */
+static bool may_be_code(const struct ops *o, const struct nvs_submission *s)
+{
+	size_t room = sizeof(o->copied) / sizeof(*o->copied);
+
+	return o->ncopied && s->number - (o->copied[(o->ncopied - 1) % room] - 1) < room;
+}
+
+static bool was_counted(const struct ops *o, uint64_t number)
+{
+	for (size_t i = 0; i < sizeof(o->copied) / sizeof(*o->copied); i++)
+		if (o->copied[i] == number + 1)
+			return true;
+	return false;
+}
+
+static void count_op(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	if (op->kind == NVS_OP_CODE) {
+		if (was_counted(o, op->code.tag))
+			nvs_tally_code(&o->tally, op);
+		return;
+	}
+	if (!o->show)
+		return;
+	if (op->kind == NVS_OP_COPY)
+		note_copies(o, s);
+	nvs_tally_op(&o->tally, op);
+}
+
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct ops *o = arg;
 
+	count_op(o, s, op);
 	if (!o->show)
 		return 0;
-	if (op->kind == NVS_OP_CODE)
-		nvs_tally_code(&o->tally, op);
-	else
-		nvs_tally_op(&o->tally, op);
 	if (o->json)
 		json_op(o, s, op);
 	else
@@ -208,7 +248,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 {
 	struct ops *o = arg;
 
-	o->show = nvs_filter(o->source, s, call);
+	o->show = !o->past && nvs_filter(o->source, s, call);
 	o->place = (struct nvs_place){o->source->trace, s->channel->rec.vaspace};
 	if (!o->show)
 		return 0;
@@ -226,7 +266,8 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 
 	o->printed += o->show;
 	o->out->told += o->show;
-	return ferror(o->out->file) || nvs_filter_past(o->source, s, o->printed);
+	o->past |= nvs_filter_past(o->source, s, o->printed);
+	return ferror(o->out->file) || (o->past && !may_be_code(o, s));
 }
 
 /* Under the keys of the columns that tables have for them. */

@@ -108,7 +108,7 @@ static void walk(struct raw *raw, struct window *w)
 	uint64_t address = w->offset & 0xfffffffffcull;
 	struct nvs_gp gp;
 
-	nvs_ops_begin(raw->channel, 0);
+	nvs_ops_begin(raw->channel, 0, 0);
 	nvs_ops_entry(raw->channel, (uint64_t)n << 42 | address, &gp);
 	nvs_ops_feed(raw->channel, w->words + w->start, n);
 	take(w, raw->lost ? (raw->lost_at - address) / 4 : n);

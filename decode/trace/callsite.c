@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "decode/base/hash.h"
+#include "decode/trace/callsite.h"
 #include "decode/trace/internal.h"
 
 #define MAX_FRAMES 4096
@@ -281,6 +283,16 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t numb
 	said->names = names;
 	make(t, stack, &said->site);
 	return &said->site;
+}
+
+uint64_t nvs_callsite_caller(struct nvs_trace *t, uint32_t number)
+{
+	const struct nvs_trace_stack *s = nvs_trace_stack_at(t, number);
+	uint32_t i = s ? s->nframes : 0;
+
+	while (i && !is_driver(nvs_symbols_module(t, s->pc[i - 1] - (i > 1 ? 1 : 0), s->time)))
+		i--;
+	return i ? nvs_hash64(s->pc + i, (s->nframes - i) * sizeof(*s->pc)) : 0;
 }
 
 const char *nvs_trace_callsite_line(struct nvs_trace *t, uint32_t stack)

@@ -92,6 +92,8 @@ enum nvs_semaphore_by {
 #define NVS_OP_WIDE (1u << 5) /* the payload has 64 bits, else 32 */
 #define NVS_OP_WFI (1u << 6) /* Host's release: waits for idle first */
 #define NVS_OP_VALUE (1u << 11) /* release: sem.value is known */
+/* of CACHE */
+#define NVS_OP_INSTRUCTIONS (1u << 13) /* instruction caches are invalidated */
 
 struct nvs_op {
 	uint8_t kind; /* enum nvs_op_kind: says which member of the union there is */

@@ -98,7 +98,7 @@ static void with_ops(const char *what, uint64_t bytes, const struct nvs_ops_sink
 		const struct pb *pb = &launches[i % LAUNCHES];
 		struct nvs_gp gp;
 
-		nvs_ops_begin(c, i);
+		nvs_ops_begin(c, i, 0);
 		nvs_ops_entry(c, 0x200000000ull | (uint64_t)pb->n << 42, &gp);
 		nvs_ops_feed(c, pb->words, pb->n);
 		nvs_ops_end(c);

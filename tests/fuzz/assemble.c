@@ -113,7 +113,7 @@ static void dump(struct state *s, const uint32_t *words, uint32_t n)
 
 	if (!c)
 		abort();
-	nvs_ops_begin(c, 0);
+	nvs_ops_begin(c, 0, 0);
 	nvs_ops_entry(c, (uint64_t)n << 42 | 0x200000, &gp);
 	nvs_ops_feed(c, words, n);
 	nvs_ops_end(c);

@@ -85,8 +85,8 @@ static void pb_submission(struct nvs_ops_channel *c, struct nvs_ops_channel *qui
 
 	(*data)++;
 	(*size)--;
-	nvs_ops_begin(c, *size);
-	nvs_ops_begin(quick, *size);
+	nvs_ops_begin(c, *size, 0);
+	nvs_ops_begin(quick, *size, 0);
 	while (entries-- && *size >= 8) {
 		struct nvs_gp gp;
 		size_t n, passed;

@@ -266,7 +266,7 @@ static bool random_submission(struct sub *s, struct nvs_ops_channel *c)
 	uint32_t n = 1 + any(40), left = 0, nentries = 1 + any(4);
 
 	sub_begin(s, any(2));
-	nvs_ops_begin(c, 0);
+	nvs_ops_begin(c, 0, 0);
 	while (nentries--) {
 		uint32_t first = s->nwords, count;
 		uint64_t flags = any_flags(), level = flags >> 41 & 1;

@@ -53,13 +53,15 @@ static void setup(void)
 	memset(&pb, 0, sizeof(pb));
 }
 
+static uint64_t origin; /* of the next submissions */
+
 /* Hands the words in pb to C as one submission. */
 static void submit(struct nvs_ops_channel *c, uint64_t tag)
 {
 	struct nvs_gp gp;
 
 	nseen = nfaults = 0;
-	nvs_ops_begin(c, tag);
+	nvs_ops_begin(c, tag, origin);
 	nvs_ops_entry(c, 0x200000000ull | (uint64_t)pb.n << 42, &gp);
 	nvs_ops_feed(c, pb.words, pb.n);
 	nvs_ops_end(c);
@@ -595,6 +597,45 @@ static void code(void)
 	EXPECT_EQ(count(NVS_OP_CODE), 0);
 }
 
+/* What other calls copied is no code, nor is what a descriptor is, or speaks of. */
+static void code_of_a_call(void)
+{
+	uint32_t words[160] = {7};
+
+	setup();
+	origin = 1; /* a copy of the program's own */
+	pb_upload(&pb, 0x7f1880000000, words, 640);
+	submit(compute, 1);
+	EXPECT_EQ(count(NVS_OP_COPY), 1);
+	origin = 2; /* a launch, that loads its code first */
+	pb_upload(&pb, 0x204000000, words, 256);
+	pb_trigger(&pb, 0x204000000, 10);
+	submit(compute, 2);
+	EXPECT_EQ(count(NVS_OP_UPLOAD), 1);
+	pb_upload(&pb, 0x7f18837a0000, words, 640);
+	submit(compute, 3);
+	pb_inc(&pb, 1, 0x1698, 1, 1u);
+	submit(compute, 4);
+	EXPECT_EQ(count(NVS_OP_CODE), 1);
+	EXPECT_EQ(nth(NVS_OP_CODE, 0)->code.tag, 3);
+	EXPECT_EQ(nth(NVS_OP_CODE, 0)->code.dst, 0x7f18837a0000);
+	EXPECT(nth(NVS_OP_CACHE, 0)->flags & NVS_OP_INSTRUCTIONS);
+	/* All in one submission, and the trigger comes last. */
+	pb_upload(&pb, 0x204000000, words, 256);
+	pb_upload(&pb, 0x7f18837b0000, words, 640);
+	pb_inc(&pb, 1, 0x1698, 1, 1u);
+	pb_trigger(&pb, 0x204000000, 10);
+	submit(compute, 5);
+	EXPECT_EQ(count(NVS_OP_UPLOAD), 1);
+	EXPECT_EQ(count(NVS_OP_CODE), 1);
+	EXPECT_EQ(nth(NVS_OP_CODE, 0)->code.dst, 0x7f18837b0000);
+	origin = 3;
+	pb_inc(&pb, 1, 0x1698, 1, 1u);
+	submit(compute, 6);
+	EXPECT_EQ(count(NVS_OP_CODE), 0);
+	origin = 0;
+}
+
 static void bindings(void)
 {
 	struct nvs_ops_channel_info info = {
@@ -677,6 +718,7 @@ int main(void)
 	macros();
 	semaphores();
 	code();
+	code_of_a_call();
 	bindings();
 	many();
 	nvs_ops_free(ops);

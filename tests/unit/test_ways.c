@@ -196,7 +196,7 @@ static void submit(struct taken *t, enum way way, const struct pb *pb)
 
 	t->nops = t->nfaults = 0;
 	memset(t->qmds, 0, sizeof(t->qmds));
-	nvs_ops_begin(t->channel, 7);
+	nvs_ops_begin(t->channel, 7, 0);
 	nvs_ops_entry(t->channel, 0x200000000ull | (uint64_t)pb->n << 42, &gp);
 	for (uint32_t at = 0, n; at < pb->n; at += n) {
 		n = way == PIECES ? 1 + any(40) : pb->n;

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes traces of which it is known what is right, for tests/cli/answers.cases: what is a copy and
+ * what is code.
+ */
+#include <stdarg.h>
+#include "nvsnoop/spool.h"
+#include "tests/unit/mktrace.h"
+#include "tests/unit/pbmake.h"
+
+#define SLOT(channel) (0x20460fff0ull - 16 * (channel))
+#define SEMAPHORE 0x204637ff4ull
+#define DESCRIPTOR 0x204000000ull
+#define CODE 0x7f1880000000ull
+#define DATA 0x7f0000000000ull
+#define HOST 0x7e0000000000ull
+
+enum { COMPUTE = 1, COPY = 8 }; /* channels */
+enum { LAUNCH = 1, HTOD, LOAD, SYNC };
+
+static const char *const apis[] = {
+	[LAUNCH] = "cuLaunchKernel|launch",
+	[HTOD] = "cuMemcpyHtoDAsync_v2|copy",
+	[LOAD] = "cuModuleLoadData|module",
+	[SYNC] = "cuCtxSynchronize|sync",
+};
+
+static struct {
+	struct mk m;
+	uint64_t number; /* of the next call */
+	uint32_t payload[16]; /* of the next release, by channel */
+	struct pb pb;
+} t;
+
+static void tell_api(uint32_t number)
+{
+	char text[512];
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", apis[number]) + 1;
+	struct nvs_rec_api *rec = mk_rec(&t.m, NVS_REC_API, sizeof(*rec) + n);
+
+	rec->api = number;
+	for (char *p = text; *p; p++)
+		if (*p == '|')
+			*p = '\0';
+	rec->length = (uint32_t)n;
+	memcpy(rec->text, text, n);
+}
+
+static struct nvs_rec_call_begin *begin(uint32_t api)
+{
+	struct nvs_rec_call_begin *rec = mk_rec(&t.m, NVS_REC_CALL_BEGIN, sizeof(*rec));
+
+	rec->api = api;
+	rec->number = t.number;
+	rec->begin = rec->rec.time;
+	rec->depth = 1;
+	return rec;
+}
+
+static void call(uint32_t api, uint64_t begin_at, uint64_t end_at)
+{
+	struct nvs_rec_call *rec = mk_rec(&t.m, NVS_REC_CALL, sizeof(*rec));
+
+	rec->api = api;
+	rec->number = t.number++;
+	rec->begin = begin_at;
+	rec->end = end_at;
+	rec->depth = 1;
+}
+
+static void end(uint32_t api)
+{
+	call(api, 0, t.m.time + 10);
+}
+
+/* What is in t.pb, and the channel's release behind it. */
+static void submit(uint32_t channel)
+{
+	struct nvs_rec_submission *s;
+
+	if (channel == COMPUTE)
+		pb_report(&t.pb, SLOT(channel), t.payload[channel]++, 4);
+	else
+		pb_copy_release(&t.pb, SLOT(channel), t.payload[channel]++);
+	s = mk_submission(&t.m, 0, channel, NVS_NONE, 1, &t.pb.n, 0);
+	s->rec.flags |= 1u << NVS_SUB_CALL_SHIFT;
+	memcpy(s->entries + 1, t.pb.words, t.pb.n * 4ull);
+	t.pb.n = 0;
+}
+
+static void start(const char *folder, const char *name)
+{
+	char path[4096];
+	struct nvs_rec_gpu *gpu;
+
+	memset(&t, 0, sizeof(t));
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	mk_open(&t.m, path);
+	gpu = mk_rec(&t.m, NVS_REC_GPU, sizeof(*gpu));
+	gpu->architecture = 0x180;
+	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H200");
+	mk_thread(&t.m, 0, 100, "app");
+	mk_channel(&t.m, COMPUTE);
+	mk_channel(&t.m, COPY)->engine = 0xb;
+	for (int i = 0; i < 16; i++)
+		t.payload[i] = 1;
+	for (uint32_t i = LAUNCH; i <= SYNC; i++)
+		tell_api(i);
+	pb_inc(&t.pb, 1, 0, 1, 0xcbc0u);
+	begin(SYNC);
+	submit(COMPUTE);
+	pb_inc(&t.pb, 4, 0, 1, 0xc8b5u);
+	submit(COPY);
+	end(SYNC);
+}
+
+/* PAYLOAD is in its slot by then. */
+static void channel_gone(uint32_t channel, uint32_t payload)
+{
+	struct nvs_channel_done done = {SLOT(channel), {payload}};
+	struct nvs_rec_channel_gone *gone = mk_rec(&t.m, NVS_REC_CHANNEL_GONE,
+						   sizeof(*gone) + sizeof(done));
+
+	gone->rec.flags = NVS_CHAN_GONE_AT_EXIT | NVS_CHAN_GONE_DONE;
+	gone->channel = channel;
+	gone->final_put = gone->last_put = t.m.channel[channel].put;
+	gone->submissions = t.m.channel[channel].sequence;
+	memcpy(gone + 1, &done, sizeof(done));
+}
+
+/* The last releases of so many submissions are still to come. */
+static void finish_undone(uint32_t compute, uint32_t copy)
+{
+	channel_gone(COMPUTE, t.payload[COMPUTE] - 1 - compute);
+	channel_gone(COPY, t.payload[COPY] - 1 - copy);
+	mk_end(&t.m);
+	mk_frame_end(&t.m);
+	mk_close(&t.m);
+}
+
+static void finish(void)
+{
+	finish_undone(0, 0);
+}
+
+/* ---- copies and code ---- */
+
+static void put_bytes(uint64_t address, uint32_t bytes)
+{
+	static const uint32_t words[1024];
+
+	pb_upload(&t.pb, address, words, bytes);
+}
+
+static void copy_inline(uint32_t bytes)
+{
+	begin(HTOD);
+	put_bytes(DATA, bytes);
+	submit(COMPUTE);
+	end(HTOD);
+}
+
+static void launch(void)
+{
+	put_bytes(DESCRIPTOR, 256);
+	pb_trigger(&t.pb, DESCRIPTOR, 10);
+	submit(COMPUTE);
+}
+
+static void invalidate(bool code)
+{
+	pb_inc(&t.pb, 1, 0x1698, 1, code ? 1u : 0x1000u);
+	submit(COMPUTE);
+}
+
+/*
+ * 3 copies of the program's own (2 inline, 1 by an engine), 3 of code: one that a launch has to
+ * load, one by the engine, and one in the same submission as the invalidation behind it. The
+ * program's copies and an earlier launch stand between that launch's code and the invalidation
+ * before. Many copies follow.
+ */
+static void code(const char *folder)
+{
+	start(folder, "code.zst");
+	copy_inline(4096);
+	copy_inline(2048);
+	begin(LAUNCH);
+	launch();
+	end(LAUNCH);
+	begin(LAUNCH);
+	put_bytes(CODE, 384);
+	submit(COMPUTE);
+	invalidate(true);
+	launch();
+	end(LAUNCH);
+	begin(LOAD);
+	invalidate(false);
+	pb_copy(&t.pb, HOST, CODE + 4096, 65536, 0x182);
+	submit(COPY);
+	pb_host_sem(&t.pb, SLOT(COPY), t.payload[COPY] - 1, 3);
+	invalidate(true);
+	end(LOAD);
+	begin(LOAD);
+	put_bytes(CODE + 512, 640);
+	invalidate(true);
+	end(LOAD);
+	begin(HTOD);
+	pb_copy(&t.pb, HOST, DATA, 1 << 20, 0x182);
+	submit(COPY);
+	end(HTOD);
+	for (uint32_t i = 0; i < 100; i++)
+		copy_inline(4 * i + 4);
+	finish();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	code(argv[1]);
+	return 0;
+}

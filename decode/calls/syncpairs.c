@@ -14,6 +14,7 @@
 #define RING 16u /* releases of one address */
 #define PENDING 1024u
 #define CHANNELS 4096u
+#define MOST_STEPS (1u << 28) /* over semaphores, looking for those that transfers write over */
 
 struct release {
 	struct nvs_sync_side who;
@@ -40,8 +41,12 @@ struct nvs_sync {
 	void *arg;
 	uint64_t clock;
 	struct semaphore **slots;
+	struct semaphore **made; /* all, in no order */
+	uint32_t nmade;
+	uint64_t steps;
 	struct pending *pending;
 	uint32_t npending;
+	uint64_t low, high; /* of all addresses */
 	uint32_t depth[CHANNELS]; /* waits that what a channel does now stands behind */
 };
 
@@ -53,9 +58,11 @@ struct nvs_sync *nvs_sync_new(void (*found)(void *arg, const struct nvs_sync_pai
 		return NULL;
 	s->found = found;
 	s->arg = arg;
+	s->low = UINT64_MAX;
 	s->slots = calloc(SLOTS, sizeof(struct semaphore *));
+	s->made = calloc(SLOTS, sizeof(struct semaphore *));
 	s->pending = calloc(PENDING, sizeof(*s->pending));
-	if (!s->slots || !s->pending) {
+	if (!s->slots || !s->made || !s->pending) {
 		nvs_sync_free(s);
 		return NULL;
 	}
@@ -66,8 +73,9 @@ void nvs_sync_free(struct nvs_sync *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; s->slots && i < SLOTS; i++)
-		free(s->slots[i]);
+	for (uint32_t i = 0; i < s->nmade; i++)
+		free(s->made[i]);
+	free(s->made);
 	free(s->slots);
 	free(s->pending);
 	free(s);
@@ -114,8 +122,11 @@ static struct semaphore *semaphore_at(struct nvs_sync *s, uint64_t address, bool
 	}
 	if (!make)
 		return NULL;
-	if (!*take && nvs_budget_spare(sizeof(**take)))
+	if (!*take && nvs_budget_spare(sizeof(**take))) {
 		*take = malloc(sizeof(**take));
+		if (*take)
+			s->made[s->nmade++] = *take;
+	}
 	if (!*take)
 		take = oldest;
 	if (!take)
@@ -123,6 +134,8 @@ static struct semaphore *semaphore_at(struct nvs_sync *s, uint64_t address, bool
 	memset(*take, 0, sizeof(**take));
 	(*take)->address = address;
 	(*take)->used = ++s->clock;
+	s->low = address < s->low ? address : s->low;
+	s->high = address > s->high ? address : s->high;
 	return *take;
 }
 
@@ -144,21 +157,18 @@ static void pair_up(struct nvs_sync *s, struct nvs_sync_pair *pair, const struct
 	s->found(s->arg, pair);
 }
 
-static int release(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
+/* Nothing else stands there from now on. */
+static void put_value(struct nvs_sync *s, const struct nvs_sync_side *who, struct semaphore *sem,
+		      uint64_t value, bool known)
 {
-	struct semaphore *sem = semaphore_at(s, op->sem.address, true);
-	struct release *r;
+	struct release *r = &sem->ring[sem->count++ % RING];
 	uint32_t kept = 0;
 
-	if (!sem)
-		return -ENOMEM;
-	r = &sem->ring[sem->count++ % RING];
-	*r = (struct release){*who, op->sem.value, *depth_of(s, who->channel),
-			      op->flags & NVS_OP_VALUE};
+	*r = (struct release){*who, value, *depth_of(s, who->channel), known};
 	for (uint32_t i = 0; i < s->npending; i++) {
 		struct pending *p = &s->pending[i];
 
-		if (p->pair.address == op->sem.address && r->known &&
+		if (p->pair.address == sem->address && r->known &&
 		    nvs_sync_satisfied(p->condition, r->value, p->pair.payload, p->wide)) {
 			p->pair.later = true;
 			pair_up(s, &p->pair, r);
@@ -167,6 +177,94 @@ static int release(struct nvs_sync *s, const struct nvs_sync_side *who, const st
 		}
 	}
 	s->npending = kept;
+}
+
+static int release(struct nvs_sync *s, const struct nvs_sync_side *who, uint64_t address,
+		   uint64_t value, bool known)
+{
+	struct semaphore *sem = semaphore_at(s, address, true);
+
+	if (!sem)
+		return -ENOMEM;
+	put_value(s, who, sem, value, known);
+	return 0;
+}
+
+/* ---- transfers ---- */
+
+/* First and last + 1 of the bytes that OP may write. False: none, or any. */
+static bool span_of(const struct nvs_op *op, uint64_t *from, uint64_t *to)
+{
+	uint64_t bytes = op->copy.bytes;
+
+	if (op->copy.lines > 1 &&
+	    (__builtin_mul_overflow((uint64_t)op->copy.dst_pitch, op->copy.lines - 1ull, &bytes) ||
+	     __builtin_add_overflow(bytes, op->copy.width, &bytes)))
+		return false;
+	*from = op->copy.dst;
+	return bytes && !(op->flags & NVS_OP_PHYSICAL_DST) &&
+	       !__builtin_add_overflow(*from, bytes, to);
+}
+
+/* What it leaves in the 4 bytes at ADDRESS, or 8 where it writes as many. */
+static bool value_at(const struct nvs_op *op, uint64_t address, uint64_t to, uint64_t *value)
+{
+	uint64_t at = address - op->copy.dst, n = to - address < 8 ? to - address : 8;
+	uint8_t bytes[8] = {0};
+
+	*value = 0;
+	if (!op->copy.element || op->copy.lines > 1 || op->copy.left ||
+	    op->flags & (NVS_OP_BLOCKLINEAR_DST | NVS_OP_INCOMPLETE) || n < 4)
+		return false;
+	for (uint64_t i = 0; i < (n < 8 ? 4 : 8); i++)
+		bytes[i] = op->copy.value[(at + i) % op->copy.element];
+	memcpy(value, bytes, sizeof(bytes));
+	return true;
+}
+
+bool nvs_sync_writes_one(const struct nvs_op *op, uint64_t *value)
+{
+	uint64_t from, to;
+
+	return (op->kind == NVS_OP_COPY ||
+		(op->kind == NVS_OP_UPLOAD && op->copy.use == NVS_USE_SEMAPHORE)) &&
+	       (op->copy.bytes == 4 || op->copy.bytes == 8) && span_of(op, &from, &to) &&
+	       value_at(op, from, to, value);
+}
+
+static void write_over(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op,
+		       struct semaphore *sem, uint64_t from, uint64_t to)
+{
+	uint64_t value;
+	bool known;
+
+	if (!sem || sem->address + 4 <= from || sem->address >= to)
+		return;
+	known = sem->address >= from && value_at(op, sem->address, to, &value);
+	put_value(s, who, sem, known ? value : 0, known);
+}
+
+/* Those that are known of, and one that nobody has released yet. */
+static int transfer(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
+{
+	uint64_t from, to, value;
+
+	if (nvs_sync_writes_one(op, &value))
+		return release(s, who, op->copy.dst, value, true);
+	if (!span_of(op, &from, &to) || from > s->high || to <= s->low)
+		return 0;
+	if (s->steps > MOST_STEPS) {
+		nvs_budget_run_out();
+		return 0;
+	}
+	if ((to - from) / 4 >= s->nmade) {
+		s->steps += s->nmade;
+		for (uint32_t i = 0; i < s->nmade; i++)
+			write_over(s, who, op, s->made[i], from, to);
+		return 0;
+	}
+	for (uint64_t at = from & ~3ull; at < to; at += 4)
+		write_over(s, who, op, semaphore_at(s, at, false), from, to);
 	return 0;
 }
 
@@ -202,10 +300,17 @@ static void acquire(struct nvs_sync *s, const struct nvs_sync_side *who, const s
 
 int nvs_sync_op(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
 {
-	if (op->kind == NVS_OP_RELEASE)
-		return release(s, who, op);
-	if (op->kind == NVS_OP_ACQUIRE)
+	switch (op->kind) {
+	case NVS_OP_RELEASE:
+		return release(s, who, op->sem.address, op->sem.value, op->flags & NVS_OP_VALUE);
+	case NVS_OP_ACQUIRE:
 		acquire(s, who, op);
+		return 0;
+	case NVS_OP_COPY:
+	case NVS_OP_MEMSET:
+	case NVS_OP_UPLOAD:
+		return transfer(s, who, op);
+	}
 	return 0;
 }
 

@@ -2,7 +2,9 @@
 /*
  * Pairs what waits with what it waits for: for each acquire the release, on whatever channel, after
  * which its condition holds. Releases of one address are remembered up to a bound, so an acquire of
- * a value written long ago is paired with the oldest remembered release that satisfies it.
+ * a value written long ago is paired with the oldest remembered release that satisfies it. What a
+ * copy or a memset writes there is a release like any other: drivers set semaphores so before they
+ * use them again.
  */
 #ifndef NVSNOOP_DECODE_CALLS_SYNCPAIRS_H
 #define NVSNOOP_DECODE_CALLS_SYNCPAIRS_H
@@ -34,10 +36,14 @@ struct nvs_sync;
 struct nvs_sync *nvs_sync_new(void (*found)(void *arg, const struct nvs_sync_pair *pair),
 			      void *arg);
 void nvs_sync_free(struct nvs_sync *s);
-/* Every operation of a trace in order. 0 or -ENOMEM. */
+/* Releases, acquires, copies, memsets and uploads of a trace, in order; all else is nothing to it.
+ * 0 or -ENOMEM. */
 int nvs_sync_op(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op);
 /* The trace has ended: acquires that nothing satisfied. */
 void nvs_sync_end(struct nvs_sync *s);
+
+/* Is OP a transfer that writes one semaphore's value, of 4 or 8 bytes, and which? */
+bool nvs_sync_writes_one(const struct nvs_op *op, uint64_t *value);
 
 /* Does VALUE satisfy the condition? */
 bool nvs_sync_satisfied(uint32_t condition, uint64_t value, uint64_t payload, bool wide);

@@ -125,6 +125,8 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct nvs_subch *sub, u
 		(m.fills || !remap) && !m.left;
 	if (!(op->flags & NVS_OP_PHYSICAL_DST))
 		image_lines(c->ops->image, op, known);
+	if (known && !m.fills)
+		nvs_inline_value(c, op);
 }
 
 static void copy_semaphore(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t launch,

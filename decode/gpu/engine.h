@@ -210,6 +210,13 @@ size_t nvs_inline_upload(struct nvs_ops_channel *c, struct nvs_subch *sub, const
 void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *data);
 /* A transfer that is still open will get no more. */
 void nvs_inline_close(struct nvs_ops_channel *c, struct nvs_subch *sub);
+/* OP is a copy whose bytes are in the image by now: few are kept in OP. */
+static inline void nvs_inline_value(struct nvs_ops_channel *c, struct nvs_op *op)
+{
+	if (op->copy.bytes && op->copy.bytes <= sizeof(op->copy.value) && op->copy.lines == 1 &&
+	    nvs_memimage_read(c->ops->image, op->copy.dst, op->copy.value, op->copy.bytes))
+		op->copy.element = (uint8_t)op->copy.bytes;
+}
 /* The transfer's operation; NULL: it was handed out. */
 struct nvs_op *nvs_inline_op(struct nvs_ops_channel *c, const struct nvs_transfer *t);
 

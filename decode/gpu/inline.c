@@ -44,6 +44,8 @@ void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const u
 	uint64_t at = op ? op->at : 0;
 
 	t->open = false;
+	if (op && op->kind == NVS_OP_COPY && t->linear)
+		nvs_inline_value(c, op);
 	if (t->linear && t->width == t->bytes)
 		note_descriptor(c, sub, t->address, t->bytes, data, op);
 	if (nvs_reg_of(r, NVS_REG_COMPLETION, launch) == 2) {
@@ -130,6 +132,8 @@ static void whole(struct nvs_ops_channel *c, struct nvs_subch *sub, uint64_t add
 		op->copy.bytes = bytes;
 	}
 	nvs_memimage_write(c->ops->image, address, data, bytes);
+	if (op)
+		nvs_inline_value(c, op);
 	note_descriptor(c, sub, address, bytes, data, op);
 }
 

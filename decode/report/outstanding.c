@@ -8,6 +8,7 @@
 #include <string.h>
 #include "decode/base/grow.h"
 #include "decode/calls/roles.h"
+#include "decode/calls/syncpairs.h"
 #include "decode/report/outstanding.h"
 #include "decode/report/steps.h"
 
@@ -39,7 +40,9 @@ static struct nvs_undone *last(const struct nvs_undone_channel *c)
 
 /* ---- what is done ---- */
 
-static void see_release(struct nvs_outstanding *o, const struct nvs_undone_sem *sem)
+/* Channels come to their end here one after the other: what was submitted last stands. */
+static void see_release(struct nvs_outstanding *o, uint64_t submission,
+			const struct nvs_undone_sem *sem)
 {
 	struct nvs_undone_value *v = nvs_rows_at(&o->values, &sem->address);
 
@@ -47,6 +50,9 @@ static void see_release(struct nvs_outstanding *o, const struct nvs_undone_sem *
 		o->stale = true;
 		return;
 	}
+	if (v->submission > submission)
+		return;
+	v->submission = submission;
 	v->known = sem->op == NVS_SEM_SET;
 	v->value = sem->payload;
 }
@@ -57,7 +63,7 @@ static void end_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c, ui
 
 	if (u->collective > o->done_collectives)
 		o->done_collectives = u->collective;
-	see_release(o, &u->grid);
+	see_release(o, u->number, &u->grid);
 	c->nrunning--;
 	memmove(c->running + i, u + 1, (c->nrunning - i) * sizeof(*u));
 }
@@ -96,8 +102,8 @@ static void forget(struct nvs_outstanding *o, struct nvs_undone_channel *c)
 	for (uint32_t i = 0; i < u->nacquires && i < NVS_UNDONE_SEMAPHORES; i++)
 		end_acquired(o, u->acquire[i].address);
 	for (uint32_t i = 0; i < u->nreleases && i < NVS_UNDONE_SEMAPHORES; i++)
-		if (u->release[i].address != u->grid.address)
-			see_release(o, u->release + i);
+		if (u->release[i].written || u->release[i].address != u->grid.address)
+			see_release(o, u->number, u->release + i);
 	if (u->grid.address)
 		keep_grid(o, c, u);
 	else if (u->collective > o->done_collectives)
@@ -211,16 +217,27 @@ static struct nvs_undone_sem semaphore_of(const struct nvs_op *op)
 				       .wide = op->flags & NVS_OP_WIDE};
 }
 
-static void take_semaphore(struct nvs_undone *u, const struct nvs_op *op, bool acquire)
+static void take_semaphore(struct nvs_undone *u, const struct nvs_undone_sem *s, bool acquire)
 {
 	uint32_t *n = acquire ? &u->nacquires : &u->nreleases;
 	struct nvs_undone_sem *sem = acquire ? u->acquire : u->release;
 
 	if (*n < NVS_UNDONE_SEMAPHORES) {
-		sem[*n] = semaphore_of(op);
+		sem[*n] = *s;
 		sem[*n].behind_work = u->launches || u->copies || u->memsets;
 	}
 	++*n;
+}
+
+static void take_write(struct nvs_undone *u, const struct nvs_op *op)
+{
+	struct nvs_undone_sem sem = {.address = op->copy.dst,
+				     .op = NVS_SEM_SET,
+				     .wide = op->copy.bytes == 8,
+				     .written = true};
+
+	if (nvs_sync_writes_one(op, &sem.payload))
+		take_semaphore(u, &sem, false);
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -228,6 +245,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	struct nvs_outstanding *o = arg;
 	struct nvs_undone_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
 	struct nvs_undone *u = c ? last(c) : NULL;
+	struct nvs_undone_sem sem = semaphore_of(op);
 
 	if (!u)
 		return 0;
@@ -238,17 +256,21 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	case NVS_OP_COPY:
 		u->copies++;
 		u->copied += op->copy.bytes;
+		take_write(u, op);
+		break;
+	case NVS_OP_UPLOAD:
+		take_write(u, op);
 		break;
 	case NVS_OP_MEMSET:
 		u->memsets++;
 		break;
 	case NVS_OP_ACQUIRE:
-		take_semaphore(u, op, true);
+		take_semaphore(u, &sem, true);
 		break;
 	case NVS_OP_RELEASE:
-		take_semaphore(u, op, false);
+		take_semaphore(u, &sem, false);
 		if (op->sem.op == NVS_SEM_SET && op->sem.by == NVS_BY_GRID)
-			u->grid = semaphore_of(op);
+			u->grid = sem;
 		if (op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
 			break;
 		/* While the slot is not known, the last release is the likeliest. */

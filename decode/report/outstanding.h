@@ -21,6 +21,7 @@ struct nvs_undone_sem {
 	uint64_t address, payload;
 	uint8_t op; /* enum nvs_semaphore_op */
 	bool wide;
+	bool written; /* of a release: by a transfer */
 	bool behind_work; /* of an acquire: something else stands before it in the submission */
 };
 
@@ -66,7 +67,7 @@ struct nvs_undone_call {
 /* What stands in a semaphore as far as completed releases tell. */
 struct nvs_undone_value {
 	uint64_t address; /* its key */
-	uint64_t value;
+	uint64_t value, submission; /* SUBMISSION: which wrote it */
 	bool known;
 };
 

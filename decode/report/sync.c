@@ -99,9 +99,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	struct nvs_sync_side who = {s->number, s->channel->channel, NULL};
 	struct state *y = arg;
 
-	/* Releases of all submissions count; acquires only of those asked for. */
-	if (op->kind != NVS_OP_RELEASE &&
-	    (op->kind != NVS_OP_ACQUIRE || !nvs_filter(y->source, s, y->call)))
+	/* What all submissions write counts; acquires only of those asked for. */
+	if (op->kind == NVS_OP_ACQUIRE && !nvs_filter(y->source, s, y->call))
 		return 0;
 	who.api = nvs_source_api(y->source, s, y->call);
 	return nvs_sync_op(y->pairs, &who, op);

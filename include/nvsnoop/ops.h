@@ -105,14 +105,16 @@ struct nvs_op {
 		struct { /* COPY, MEMSET, UPLOAD */
 			uint8_t mode; /* enum nvs_copy_mode */
 			uint8_t use; /* UPLOAD: enum nvs_upload_use */
-			uint8_t element; /* MEMSET: bytes of the pattern in value */
+			/* Bytes in value. MEMSET: of the pattern; COPY and UPLOAD of 16 bytes or
+			 * fewer: what is written, 0 where that is not known */
+			uint8_t element;
 			uint8_t macro; /* mode MACRO: its number */
 			uint32_t lines;
 			uint64_t width; /* bytes of a line, those left between others included */
 			uint64_t src, dst; /* src 0: none (INLINE, MEMSET) */
 			uint64_t bytes; /* written; UINT64_MAX: that many or more */
 			uint32_t src_pitch, dst_pitch; /* bytes from line to line */
-			uint8_t value[16]; /* MEMSET: the pattern */
+			uint8_t value[16];
 			uint16_t left; /* MEMSET: bytes of value that are not written, a bit each */
 		} copy;
 		struct { /* CODE: the copy it speaks of */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes traces of which it is known what is right, for tests/cli/answers.cases: what is a copy and
- * what is code.
+ * what is code, semaphores that are set anew, and more calls than there is memory for.
  */
 #include <stdarg.h>
 #include "nvsnoop/spool.h"
@@ -213,10 +213,95 @@ static void code(const char *folder)
 	finish();
 }
 
+/* ---- semaphores ---- */
+
+static void put_word(uint64_t address, uint32_t value)
+{
+	pb_upload(&t.pb, address, &value, 4);
+}
+
+static void release(uint64_t address, uint32_t value)
+{
+	pb_copy_release(&t.pb, address, value);
+	pb_inc(&t.pb, 4, 0x300, 1, 0x8u);
+}
+
+/*
+ * Of one address, by submissions: 2 releases 6, 3 waits for it; 4 sets it to 5, 5 releases 6 again,
+ * and 6 waits for that. 7 waits for 9, which 8 writes as a value of 4 bytes.
+ */
+static void rearm(const char *folder)
+{
+	start(folder, "rearm.zst");
+	for (int i = 0; i < 2; i++) {
+		begin(HTOD);
+		if (i) {
+			put_word(SEMAPHORE, 5);
+			submit(COMPUTE);
+		}
+		release(SEMAPHORE, 6);
+		submit(COPY);
+		pb_host_sem(&t.pb, SEMAPHORE, 6, 3);
+		submit(COMPUTE);
+		end(HTOD);
+	}
+	begin(LAUNCH);
+	pb_host_sem(&t.pb, SEMAPHORE, 9, 3);
+	submit(COPY);
+	put_word(SEMAPHORE, 9);
+	submit(COMPUTE);
+	end(LAUNCH);
+	finish();
+}
+
+/* Set to 5 again, and what would release it is not there: the copy waits. */
+static void rearm_hangs(const char *folder)
+{
+	start(folder, "stuck.zst");
+	begin(HTOD);
+	release(SEMAPHORE, 6);
+	submit(COPY);
+	end(HTOD);
+	begin(LAUNCH);
+	put_word(SEMAPHORE, 5);
+	submit(COMPUTE);
+	submit(COMPUTE);
+	end(LAUNCH);
+	begin(HTOD);
+	pb_host_sem(&t.pb, SEMAPHORE, 6, 3);
+	submit(COPY);
+	end(HTOD);
+	begin(SYNC)->rec.flags = NVS_BEGIN_IN_FLIGHT;
+	finish_undone(0, 1);
+}
+
+/* ---- more than there is room for ---- */
+
+/* Calls of 100 ns, but for every thousandth of the last ones, which take longer and longer. */
+static void many(const char *folder)
+{
+	start(folder, "many.zst");
+	for (uint64_t i = 0; i < 1000000; i++) {
+		uint64_t took = i > 900000 && i % 1000 == 0 ? i / 100 : 100;
+
+		if (i % 10000 == 9999)
+			mk_next_frame(&t.m);
+		call(SYNC, t.m.time + 10, t.m.time + 10 + took);
+		t.m.time += took;
+	}
+	finish();
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 2)
+	if (argc != 2 && argc != 3)
 		return 2;
+	if (argc == 3) {
+		many(argv[1]);
+		return 0;
+	}
 	code(argv[1]);
+	rearm(argv[1]);
+	rearm_hangs(argv[1]);
 	return 0;
 }

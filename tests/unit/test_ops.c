@@ -636,6 +636,30 @@ static void code_of_a_call(void)
 	origin = 0;
 }
 
+/* A few bytes that are written are told. */
+static void written_values(void)
+{
+	uint32_t words[4] = {0x11223344, 2, 3, 4};
+
+	setup();
+	pb_upload(&pb, 0x7f1880000000, words, 4);
+	pb_upload(&pb, 0x7f1880000010, words, 16);
+	pb_upload(&pb, 0x7f1880000020, words, 12);
+	submit(compute, 1);
+	EXPECT_EQ(nth(NVS_OP_COPY, 0)->copy.element, 4);
+	EXPECT(!memcmp(nth(NVS_OP_COPY, 0)->copy.value, words, 4));
+	EXPECT_EQ(nth(NVS_OP_COPY, 1)->copy.element, 16);
+	EXPECT(!memcmp(nth(NVS_OP_COPY, 1)->copy.value, words, 16));
+	EXPECT_EQ(nth(NVS_OP_COPY, 2)->copy.element, 12);
+	/* By an engine, where what it copies is known. */
+	pb_copy(&pb, 0x7f1880000010, 0x7f1890000000, 8, 0x182);
+	pb_copy(&pb, 0x7f18a0000010, 0x7f1890000000, 8, 0x182);
+	submit(copier, 2);
+	EXPECT_EQ(nth(NVS_OP_COPY, 0)->copy.element, 8);
+	EXPECT(!memcmp(nth(NVS_OP_COPY, 0)->copy.value, words, 8));
+	EXPECT_EQ(nth(NVS_OP_COPY, 1)->copy.element, 0);
+}
+
 static void bindings(void)
 {
 	struct nvs_ops_channel_info info = {
@@ -719,6 +743,7 @@ int main(void)
 	semaphores();
 	code();
 	code_of_a_call();
+	written_values();
 	bindings();
 	many();
 	nvs_ops_free(ops);

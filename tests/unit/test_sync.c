@@ -98,6 +98,78 @@ static void pairing(void)
 	nvs_sync_free(s);
 }
 
+static void transfer(struct nvs_sync *s, uint64_t submission, const struct nvs_op *op)
+{
+	struct nvs_sync_side who = {submission, 3, ""};
+
+	if (nvs_sync_op(s, &who, op))
+		EXPECT(!"taken in");
+}
+
+static void write_word(struct nvs_sync *s, uint64_t submission, uint64_t address, uint32_t value)
+{
+	struct nvs_op op = {.kind = NVS_OP_UPLOAD};
+
+	op.copy.mode = NVS_COPY_INLINE;
+	op.copy.use = NVS_USE_SEMAPHORE;
+	op.copy.lines = 1;
+	op.copy.dst = address;
+	op.copy.width = op.copy.bytes = op.copy.element = 4;
+	memcpy(op.copy.value, &value, 4);
+	transfer(s, submission, &op);
+}
+
+/* A semaphore that is set anew: what was released before is gone. */
+static void written(void)
+{
+	struct nvs_sync *s = nvs_sync_new(on_pair, NULL);
+	struct nvs_op set = {.kind = NVS_OP_MEMSET}, copy = {.kind = NVS_OP_COPY};
+
+	npairs = 0;
+	release(s, 1, 8, 0x1000, 6);
+	write_word(s, 2, 0x1000, 5);
+	release(s, 3, 8, 0x1000, 6);
+	acquire(s, 4, 0, 0x1000, 6, NVS_SEM_CIRC_GE);
+	EXPECT_EQ(npairs, 1);
+	EXPECT_EQ(pairs[0].release.submission, 3);
+	/* It releases, too, one that nobody has released before. */
+	write_word(s, 5, 0x2000, 7);
+	acquire(s, 6, 0, 0x2000, 7, NVS_SEM_EQ);
+	EXPECT_EQ(npairs, 2);
+	EXPECT_EQ(pairs[1].release.submission, 5);
+	EXPECT_EQ(pairs[1].release.channel, 3);
+	acquire(s, 7, 0, 0x1000, 2, NVS_SEM_EQ);
+	write_word(s, 8, 0x1000, 2);
+	EXPECT_EQ(npairs, 3);
+	EXPECT(pairs[2].later);
+	EXPECT_EQ(pairs[2].release.submission, 8);
+	/* A memset of all of them, whose pattern is known. */
+	set.copy.lines = 1;
+	set.copy.dst = 0x0ffc;
+	set.copy.width = set.copy.bytes = 0x2000;
+	set.copy.element = 4;
+	set.copy.value[1] = 1;
+	transfer(s, 9, &set);
+	acquire(s, 10, 0, 0x2000, 0x100, NVS_SEM_EQ);
+	EXPECT_EQ(npairs, 4);
+	EXPECT_EQ(pairs[3].release.submission, 9);
+	/* A copy of what is not known: nothing from before holds. */
+	release(s, 11, 8, 0x1000, 6);
+	copy.copy.lines = 1;
+	copy.copy.dst = 0x0800;
+	copy.copy.width = copy.copy.bytes = 0x1000;
+	transfer(s, 12, &copy);
+	acquire(s, 13, 0, 0x1000, 6, NVS_SEM_CIRC_GE);
+	acquire(s, 14, 0, 0x2000, 0x100, NVS_SEM_EQ);
+	EXPECT_EQ(npairs, 5); /* the second is out of its reach */
+	EXPECT_EQ(pairs[4].acquire.submission, 14);
+	EXPECT_EQ(pairs[4].release.submission, 9);
+	nvs_sync_end(s);
+	EXPECT_EQ(npairs, 6);
+	EXPECT(!pairs[5].found);
+	nvs_sync_free(s);
+}
+
 /* Far more addresses than are remembered. */
 static void bounded(void)
 {
@@ -296,6 +368,7 @@ int main(void)
 {
 	conditions();
 	pairing();
+	written();
 	bounded();
 	progress();
 	return expect_done();

@@ -118,24 +118,12 @@ class Timeline {
 	}
 
 	drawCounter(g, t) {
-		const {at, value, most} = t.counter, base = t.y + COUNTER - 2, rise = (COUNTER - 6) / Math.max(1, most);
-		const right = this.width, perPixel = (this.to - this.from) / (this.width - this.gutter);
-		let i = Math.max(0, lowerBound(at, this.from) - 1), level = i < at.length && at[i] < this.from ? value[i] : 0;
+		const base = t.y + COUNTER - 2, rise = (COUNTER - 6) / Math.max(1, t.counter.most);
 
 		g.fillStyle = ink.hue[t.kind === "memory" ? 1 : 8];
-		for (let x = this.gutter; x < right;) {
-			let high = level;
-
-			for (const t1 = this.at(x + 1); i < at.length && at[i] <= t1; i++) {
-				level = value[i];
-				high = Math.max(high, level);
-			}
-			const next = i < at.length ? Math.max(x + 1, Math.floor(this.x(at[i]))) : right;
-
-			if (high > 0)
-				g.fillRect(x, base - high * rise, Math.min(next, right) - x, high * rise);
-			x = perPixel > 0 ? next : right;
-		}
+		for (const [x, width, value] of counterBoxes(t.counter, this.from, this.to, this.gutter, this.width))
+			if (value > 0)
+				g.fillRect(x, base - value * rise, width, value * rise);
 	}
 
 	drawLane(g, lane, y) {

@@ -344,3 +344,29 @@ function pendingOf(events, track) {
 			flat.push(events.begin[e], events.pending[e]);
 	return flat.length > 2 ? steps(flat) : null;
 }
+
+/*
+ * COUNTER between the times FROM and TO as boxes between the pixels LEFT and RIGHT: [x, width, value] each. A pixel in which
+ * it changes has the highest value that it has there; from the next one on stands what holds until it changes again.
+ */
+function counterBoxes({at, value}, from, to, left, right) {
+	const perPixel = (to - from) / (right - left), boxes = [];
+	let i = lowerBound(at, from), level = i ? value[i - 1] : 0;
+
+	for (let x = left; x < right && perPixel > 0;) {
+		let high = level, next = x + 1;
+
+		if (i < at.length && at[i] <= from + (next - left) * perPixel) {
+			for (const end = from + (next - left) * perPixel; i < at.length && at[i] <= end; i++) {
+				level = value[i];
+				high = Math.max(high, level);
+			}
+		} else {
+			next = i < at.length ? Math.max(next, Math.floor(left + (at[i] - from) / perPixel)) : right;
+		}
+		next = Math.min(next, right);
+		boxes.push([x, next - x, high]);
+		x = next;
+	}
+	return boxes;
+}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The page of --html, in a browser.
-TESTS     += tests/html/check
+TESTS     += tests/html/check tests/html/counters
 TEST_DEPS += $(BUILD)/tests/html/hostile $(BUILD)/tests/html/bounded
 
 $(BUILD)/tests/html/hostile: tests/html/hostile.c $(BUILD)/apps/nvtx/libnvtx.so $(SOFTGPU)/libcuda.so

@@ -18,16 +18,18 @@
 
 static const char *unwinder = "none";
 
-/* NAME beside our own library; NULL where it is not there. */
+/* NAME beside our own library, whose own name may be as seen from where the program began; NULL
+ * where it is not there. */
 static void *load_beside(const char *name)
 {
-	char path[PATH_MAX];
+	char beside[PATH_MAX], path[PATH_MAX];
 	const char *slash;
 	Dl_info info;
 
 	if (!dladdr((void *)&unwinder, &info) || !(slash = strrchr(info.dli_fname, '/')) ||
-	    snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
-		     name) >= (int)sizeof(path))
+	    snprintf(beside, sizeof(beside), "%.*s/%s", (int)(slash - info.dli_fname),
+		     info.dli_fname, name) >= (int)sizeof(beside) ||
+	    nvs_path_absolute(nvs_options()->folder, beside, path))
 		return NULL;
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }

@@ -58,6 +58,7 @@ include tests/sass/room.mk tests/kill/room.mk tests/tsan/room.mk tests/apps/api/
 TEST_DEPS  += softgpu
 TEST_DEPS  += $(BUILD)/bench/mklaunches
 TESTS      += tests/cli/run tests/cli/complete tests/export/check tests/export/sql
+TESTS      += tests/golden/read
 SLOW_TESTS += scripts/check-clang
 
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && n=4; echo $$n)

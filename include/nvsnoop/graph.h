@@ -14,7 +14,7 @@ extern "C" {
 #pragma GCC diagnostic ignored "-Wpedantic"
 
 enum nvs_graph_event {
-	NVS_GRAPH_INSTANTIATED = 1,
+	NVS_GRAPH_INSTANTIATED = 1, /* it was made; all of its nodes follow */
 	/*
 	 * cuGraphExecUpdate: node i replaces what the executable graph's node i does. The handles
 	 * are those of the graph that was passed; the executable graph's nodes keep theirs, and
@@ -34,7 +34,7 @@ enum nvs_graph_event {
 /* nvs_graph_node.flags */
 /* In the body of a conditional node: run as often as that says */
 #define NVS_NODE_CONDITIONAL (1u << 0)
-#define NVS_NODE_DISABLED (1u << 1)
+#define NVS_NODE_DISABLED (1u << 1) /* switched off: it does not run */
 #define NVS_NODE_NO_PARAMS (1u << 2) /* its parameters are not known */
 
 struct nvs_graph_node {

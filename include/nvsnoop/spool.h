@@ -73,7 +73,7 @@ struct nvs_spool_call {
 #define NVS_SITE_ARGS 8
 
 struct nvs_spool_site {
-	uint64_t number;
+	uint64_t number; /* of the call, plus 1 */
 	uint64_t begin; /* as of the call */
 	uint32_t stack; /* NVS_NONE: not known */
 	uint32_t nargs; /* the first ones of those that a CALL record has */

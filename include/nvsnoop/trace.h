@@ -373,8 +373,8 @@ struct nvs_rec_channel {
 	uint64_t userd_offset;
 };
 
-/* At the channel's free, or at the end for one still alive. */
-#define NVS_CHAN_GONE_AT_EXIT (1u << 0) /* rec.flags */
+/* rec.flags of a CHANNEL_GONE record, which comes when the channel is freed, or at the end */
+#define NVS_CHAN_GONE_AT_EXIT (1u << 0) /* it was still alive at the end */
 #define NVS_CHAN_GONE_PUT_UNKNOWN (1u << 1) /* USERD could not be read: final_put means nothing */
 #define NVS_CHAN_GONE_DONE (1u << 2) /* a struct nvs_channel_done (spool.h) behind it */
 
@@ -700,7 +700,7 @@ struct nvs_rec_call_begin {
 	uint32_t api;
 	uint64_t number; /* of the call on its thread, from 0 */
 	uint64_t begin; /* ticks */
-	uint32_t depth;
+	uint32_t depth; /* in the nest of the thread's calls, 1: the outermost */
 	uint32_t reserved;
 };
 
@@ -728,8 +728,8 @@ struct nvs_rec_call {
 	uint64_t begin; /* ticks; 0: as its CALL_BEGIN says */
 	uint64_t end; /* 0: rec.time */
 	uint32_t result; /* CUresult */
-	uint32_t absent;
-	uint16_t depth;
+	uint32_t absent; /* bit i: args[i] is not known */
+	uint16_t depth; /* 1: the outermost */
 	uint16_t nargs;
 	uint32_t bytes; /* of strings */
 	uint64_t args[];

@@ -8,6 +8,29 @@
 
 static uint64_t given, taken; /* bytes */
 static bool fell_short;
+/* Where this thread's are counted; NULL: in TAKEN. The library is to need no more than libc. */
+static _Thread_local int64_t *aside __attribute__((tls_model("initial-exec")));
+
+static void count_taken(uint64_t bytes, bool more)
+{
+	if (aside)
+		*aside += more ? (int64_t)bytes : -(int64_t)bytes;
+	else if (more)
+		__atomic_fetch_add(&taken, bytes, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_sub(&taken, bytes, __ATOMIC_RELAXED);
+}
+
+void nvs_budget_aside(int64_t *bytes)
+{
+	aside = bytes;
+}
+
+void nvs_budget_add(int64_t *bytes)
+{
+	__atomic_fetch_add(&taken, (uint64_t)*bytes, __ATOMIC_RELAXED);
+	*bytes = 0;
+}
 
 static uint64_t limit(void)
 {
@@ -61,13 +84,13 @@ void nvs_budget_run_out(void)
 
 bool nvs_budget_spare(uint64_t n)
 {
-	return fits(n + limit() / 4);
+	return fits(n + nvs_budget_whole() / 4);
 }
 
 void *nvs_budget_adopt(void *p)
 {
 	if (p)
-		__atomic_fetch_add(&taken, size_of(p), __ATOMIC_RELAXED);
+		count_taken(size_of(p), true);
 	else
 		nvs_budget_run_out();
 	return p;
@@ -93,7 +116,7 @@ void *nvs_budget_realloc(void *p, size_t n)
 	void *more = n <= had || fits(n - had) ? realloc(p, n) : NULL;
 
 	if (more)
-		__atomic_fetch_sub(&taken, had, __ATOMIC_RELAXED);
+		count_taken(had, false);
 	return more ? nvs_budget_adopt(more) : NULL;
 }
 
@@ -134,6 +157,6 @@ char *nvs_budget_strndup(const char *s, size_t n)
 
 void nvs_budget_free(void *p)
 {
-	__atomic_fetch_sub(&taken, size_of(p), __ATOMIC_RELAXED);
+	count_taken(size_of(p), false);
 	free(p);
 }

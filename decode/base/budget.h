@@ -29,6 +29,13 @@
 void nvs_budget_grant(int64_t bytes);
 /* So many bytes more of a file have been read. On any thread, as is all of this. */
 void nvs_budget_read(uint64_t bytes);
+/*
+ * What the calling thread takes and gives back is counted in *BYTES from now on (NULL: as that of
+ * all others), until it is added to the rest: so how far one that reads ahead has come makes no
+ * difference to what there is room for.
+ */
+void nvs_budget_aside(int64_t *bytes);
+void nvs_budget_add(int64_t *bytes);
 uint64_t nvs_budget_whole(void); /* bytes, with the rest */
 uint64_t nvs_budget_left(void);
 bool nvs_budget_short(void);

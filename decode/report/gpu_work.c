@@ -89,8 +89,7 @@ static bool make_room(struct nvs_works *w)
 	if (w->n < w->room)
 		return true;
 	/* What is left then is for what a report makes of them. */
-	if (room >= NO_WORK ||
-	    nvs_budget_left() < 2 * room * (each + sizeof(*waiting)) + nvs_budget_whole() / 4)
+	if (room >= NO_WORK || !nvs_budget_spare(2 * room * (each + sizeof(*waiting))))
 		return false;
 	list = realloc(w->list, room * each);
 	w->list = list ? list : w->list;

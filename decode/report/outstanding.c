@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Follows one trace and forgets what is done. Touches nothing beside it, so that several can be
- * read at once.
- */
+/* Follows one trace and forgets what is done: nothing else, so that several are read at once. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,11 +43,8 @@ static void see_release(struct nvs_outstanding *o, uint64_t submission,
 {
 	struct nvs_undone_value *v = nvs_rows_at(&o->values, &sem->address);
 
-	if (!v) {
-		o->stale = true;
-		return;
-	}
-	if (v->submission > submission)
+	o->stale |= !v;
+	if (!v || v->submission > submission)
 		return;
 	v->submission = submission;
 	v->known = sem->op == NVS_SEM_SET;

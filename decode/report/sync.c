@@ -74,6 +74,7 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 
 		if (!rows) {
 			y->dropped++;
+			nvs_budget_run_out();
 			return;
 		}
 		y->rows = rows;

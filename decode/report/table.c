@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One table from a list of columns: aligned text, JSON or CSV, sorted by any of them. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,11 +61,6 @@ static void get(const struct nvs_column *c, const void *row, struct nvs_value *v
 
 /* ---- order ---- */
 
-struct order {
-	const struct nvs_column *column;
-	int direction; /* 1: ascending */
-};
-
 /* Of one kind, as those of a column are but for what is not known. */
 static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 {
@@ -81,13 +77,12 @@ static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 	}
 }
 
-static int compare_rows(const void *pa, const void *pb, void *arg)
+int nvs_table_compare(const struct nvs_order *o, const void *row_a, const void *row_b)
 {
-	const struct order *o = arg;
 	struct nvs_value a, b;
 
-	get(o->column, *(const void *const *)pa, &a);
-	get(o->column, *(const void *const *)pb, &b);
+	get(o->column, row_a, &a);
+	get(o->column, row_b, &b);
 	/* What is not known comes last either way. */
 	if (a.kind != b.kind)
 		return (a.kind == NVS_VALUE_NONE) - (b.kind == NVS_VALUE_NONE);
@@ -95,7 +90,7 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 }
 
 /* Stable, so that rows equal in the column keep the order they came in. */
-static void merge_sort(const void **rows, const void **spare, size_t n, struct order *o)
+static void merge_sort(const void **rows, const void **spare, size_t n, const struct nvs_order *o)
 {
 	size_t half = n / 2, i = 0, j = half, k = 0;
 
@@ -104,30 +99,36 @@ static void merge_sort(const void **rows, const void **spare, size_t n, struct o
 	merge_sort(rows, spare, half, o);
 	merge_sort(rows + half, spare, n - half, o);
 	while (i < half && j < n)
-		spare[k++] = compare_rows(rows + i, rows + j, o) <= 0 ? rows[i++] : rows[j++];
+		spare[k++] = nvs_table_compare(o, rows[i], rows[j]) <= 0 ? rows[i++] : rows[j++];
 	while (i < half)
 		spare[k++] = rows[i++];
 	memcpy(rows, spare, k * sizeof(*rows));
 }
 
-static int sort_rows(struct nvs_table *table, const char *by)
+bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_order *o)
 {
-	const void **spare;
-	struct order o = {NULL, -1};
 	struct nvs_value v = {0};
 	bool reversed = by && *by == '-';
 
+	o->column = by ? nvs_table_column(table, by + reversed) : NULL;
+	for (size_t i = 0; o->column && i < table->nrows && v.kind == NVS_VALUE_NONE; i++)
+		get(o->column, table->rows[i], &v);
+	/* Numbers: largest first. Names: from A to Z. */
+	o->direction = (v.kind == NVS_VALUE_TEXT) != reversed ? 1 : -1;
+	return o->column;
+}
+
+static int sort_rows(struct nvs_table *table, const char *by)
+{
+	const void **spare;
+	struct nvs_order o;
+
 	if (!by)
 		return 0;
-	o.column = nvs_table_column(table, by + reversed);
-	if (!o.column)
+	if (!nvs_table_order(table, by, &o))
 		return nvs_table_no_column(table, by);
 	if (table->nrows < 2)
 		return 0;
-	for (size_t i = 0; i < table->nrows && v.kind == NVS_VALUE_NONE; i++)
-		get(o.column, table->rows[i], &v);
-	/* Numbers: largest first. Names: from A to Z. */
-	o.direction = (v.kind == NVS_VALUE_TEXT) != reversed ? 1 : -1;
 	spare = calloc(table->nrows, sizeof(*spare));
 	if (!spare)
 		return -ENOMEM;
@@ -159,7 +160,8 @@ static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nr
 		}
 		fputc('}', out->file);
 	}
-	fprintf(out->file, "%s]}\n", nrows ? open : "");
+	fprintf(out->file, "%s]%s}\n", nrows ? open : "",
+		nvs_budget_short() ? ",\"left_out\":true" : "");
 }
 
 static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
@@ -407,6 +409,7 @@ static void print_cell(struct nvs_out *out, const struct layout *l, uint32_t i, 
 static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nrows,
 		       const char *sort)
 {
+	uint64_t more = t->nrows - nrows + t->more;
 	struct layout l;
 	uint32_t hidden = 0;
 	char text[NVS_VALUE_ROOM];
@@ -434,10 +437,11 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 		}
 		fputc('\n', out->file);
 	}
-	if (nrows < t->nrows)
-		fprintf(out->file, "%s%zu more row%s; -n 0 shows all%s\n",
-			nvs_out_style(out, NVS_STYLE_DIM), t->nrows - nrows,
-			t->nrows - nrows == 1 ? "" : "s", nvs_out_style(out, NVS_STYLE_PLAIN));
+	if (more)
+		fprintf(out->file, "%s%" PRIu64 " more row%s; %s%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), more, more == 1 ? "" : "s",
+			t->choose ? t->choose : "-n 0 shows all",
+			nvs_out_style(out, NVS_STYLE_PLAIN));
 	if (hidden)
 		fprintf(out->file, "%s%u column%s hidden; --wide shows all%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), hidden, hidden == 1 ? "" : "s",
@@ -454,7 +458,7 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 		r = sort_rows(table, o->sort);
 	if (r)
 		return r;
-	out->told += n;
+	out->told += n + table->more;
 	if (o->rows && o->rows < n)
 		n = o->rows;
 	if (o->format == NVS_FORMAT_JSON)

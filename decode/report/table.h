@@ -48,6 +48,12 @@ struct nvs_column {
 			 terminal too narrow for all goes without the highest */
 };
 
+/* How rows are ordered by a column. */
+struct nvs_order {
+	const struct nvs_column *column;
+	int direction; /* 1: ascending */
+};
+
 struct nvs_table {
 	const char *report;
 	const struct nvs_column *columns;
@@ -56,10 +62,16 @@ struct nvs_table {
 	const void **rows;
 	size_t nrows;
 	bool several;
+	uint64_t more; /* rows behind these, which were not kept */
+	const char *choose; /* what shows them, if not -n 0 */
 };
 
 /* By its key or heading, in any case, with blanks, dashes or underscores. NULL: none. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name);
+/* What `-s BY` makes of the table's rows. False: BY is NULL, or no column. */
+bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_order *order);
+/* Of two rows; 0: as they come. */
+int nvs_table_compare(const struct nvs_order *order, const void *a, const void *b);
 /* Says so on stderr, with those there are; -EINVAL. */
 int nvs_table_no_column(const struct nvs_table *table, const char *name);
 /* -EINVAL: no such column, said on stderr. */

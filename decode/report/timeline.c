@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
+#include "decode/base/search.h"
 #include "decode/report/clocks.h"
 #include "decode/report/count_shares.h"
 #include "decode/report/gpu_work.h"
@@ -28,9 +29,9 @@ struct insts {
 
 /* There are as many as there is room for: small. */
 struct event {
-	/* ns since the session's start; length -1: not known. While it is read: ticks, of the
-	 * beginning and the end */
+	/* ns since the session's start; length -1: not known. While it is read: ticks */
 	int64_t at, length;
+	uint64_t id; /* from 1, in the order in which they came */
 	char *name; /* of a call, a range or a mark; "" of a submission; and behind its NUL what
 		       else there is to say */
 	uint64_t bytes;
@@ -41,6 +42,7 @@ struct event {
 	uint64_t submission, give;
 	uint16_t depth, ranges; /* in the nest of calls, and how many ranges are around it */
 	uint8_t what;
+	bool open; /* a range that has not ended yet */
 	bool uncounted; /* entries and bytes are not known */
 };
 
@@ -50,9 +52,15 @@ struct state {
 	struct nvs_counted_kernels counts;
 	struct nvs_count_shares *shares;
 	struct events {
-		struct event *list;
+		struct event *list; /* by ID */
 		size_t n, room;
+		uint64_t ids;
+		uint64_t bytes; /* of all there were */
 		uint64_t dropped; /* for want of memory */
+		/* Only so many are wanted, 0: all; more come that are behind these. */
+		size_t most, looked; /* LOOKED: so many were left when that was seen to last */
+		uint64_t behind;
+		struct nvs_table table; /* of the columns, and how it is sorted */
 		uint64_t give; /* of all, the worst */
 	} * events; /* of all traces */
 	size_t first; /* of this one */
@@ -61,36 +69,53 @@ struct state {
 	uint64_t nobody; /* likewise, of thread NVS_NONE */
 };
 
-/* NULL: there is no room for more, which is noted. What is left then is for sorting and printing
- * them. */
+static struct event *find_event(const struct events *all, uint64_t id)
+{
+	size_t at = NVS_BELOW(all->list, all->n, id, id);
+
+	return id && at < all->n && all->list[at].id == id ? all->list + at : NULL;
+}
+
+static bool add_room(struct events *all, size_t text)
+{
+	size_t room = all->n < all->room ? all->room : all->room + all->room / 2 + 1024;
+	struct event *list;
+
+	if (!nvs_budget_spare(text + (room - all->room) * sizeof(*list)))
+		return false;
+	if (room == all->room)
+		return true;
+	list = realloc(all->list, room * sizeof(*list));
+	all->list = list ? list : all->list;
+	all->room = list ? room : all->room;
+	return list;
+}
+
+static void keep_first(struct state *st);
+
+/* NULL: there is no room for more, which is noted. */
 static struct event *new_event(struct state *st, uint64_t ticks, const char *api, const char *text)
 {
 	struct events *all = st->events;
-	size_t n = strlen(api) + 1, more = strlen(text) + 1, room = all->room;
+	size_t n = strlen(api) + 1, more = strlen(text) + 1;
+	char *name;
 	struct event *e;
 
-	if (all->n == room)
-		room += room / 2 + 1024;
-	if (nvs_budget_left() <
-	    n + more + (room - all->room) * sizeof(*e) + nvs_budget_whole() / 4) {
+	keep_first(st);
+	all->bytes += sizeof(*e) + n + more;
+	name = add_room(all, n + more) ? malloc(n + more) : NULL;
+	if (!name) {
 		all->dropped++;
 		return NULL;
 	}
-	e = room > all->room ? realloc(all->list, room * sizeof(*e)) : all->list;
-	if (!e)
-		return NULL;
-	all->list = e;
-	all->room = room;
-	e += all->n;
-	memset(e, 0, sizeof(*e));
-	e->name = malloc(n + more);
-	if (!e->name)
-		return NULL;
-	memcpy(e->name, api, n);
-	memcpy(e->name + n, text, more);
-	all->n++;
-	e->source = st->source;
-	e->at = (int64_t)ticks;
+	memcpy(name, api, n);
+	memcpy(name + n, text, more);
+	e = all->list + all->n++;
+	*e = (struct event){.name = name,
+			    .id = ++all->ids,
+			    .source = st->source,
+			    .at = (int64_t)ticks,
+			    .length = -1};
 	return e;
 }
 
@@ -126,7 +151,8 @@ static bool tell_call(struct state *st, const struct nvs_call *call)
 	e->uncounted = call->uncounted;
 	e->entries = (uint32_t)call->entries;
 	e->bytes = call->bytes;
-	e->length = (int64_t)call->end;
+	if (call->end)
+		e->length = call->end > call->begin ? (int64_t)(call->end - call->begin) : 0;
 	return true;
 }
 
@@ -138,19 +164,19 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 	if (nvs_works_call(st->works, call, &stream, &context))
 		return -ENOMEM;
-	/* By the number of its event, + 1 */
-	return nvs_count_shares_call(st->shares, call, tell_call(st, call) ? st->events->n : 0);
+	return nvs_count_shares_call(st->shares, call, tell_call(st, call) ? st->events->ids : 0);
 }
 
 /* ---- ranges and marks ---- */
 
 static void end_range(struct state *st, const struct nvs_nvtx_event *now)
 {
-	struct event *e = *now->tag ? st->events->list + *now->tag - 1 : NULL;
+	struct event *e = find_event(st->events, *now->tag);
 
 	if (!e)
 		return;
-	e->length = (int64_t)now->end;
+	e->open = false;
+	e->length = now->end > (uint64_t)e->at ? (int64_t)(now->end - (uint64_t)e->at) : 0;
 	e->thread = now->thread;
 }
 
@@ -170,8 +196,9 @@ static void add_range(struct state *st, const struct nvs_nvtx_event *now,
 	e->ranges = (uint16_t)now->open;
 	e->depth = 1;
 	e->uncounted = true;
+	e->open = now->tag;
 	if (now->tag)
-		*now->tag = st->events->n;
+		*now->tag = e->id;
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -194,7 +221,7 @@ static int add_share(void *arg, const struct nvs_count_share *share)
 	const struct state *st = arg;
 
 	for (uint32_t i = 0; i < share->ncalls; i++) {
-		struct event *e = share->calls[i] ? st->events->list + share->calls[i] - 1 : NULL;
+		struct event *e = find_event(st->events, share->calls[i]);
 
 		if (e && !e->insts)
 			e->insts = calloc(1, sizeof(*e->insts));
@@ -390,6 +417,13 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
+/* Does a row know its place by COLUMN as soon as it is over? */
+static bool is_known_soon(const struct nvs_column *column)
+{
+	return !column ||
+	       (column->get != get_warp && column->get != get_threads && column->get != get_tid);
+}
+
 static int by_source(const struct event *a, const struct event *b)
 {
 	return a->source < b->source ? -1 : a->source > b->source;
@@ -418,13 +452,86 @@ static int compare_apart(const void *pa, const void *pb)
 	return r ? r : compare(pa, pb);
 }
 
+/* As they are printed: by -s, and where that says nothing by their time. */
+struct first {
+	struct nvs_order order;
+	bool sorted;
+};
+
+static int compare_first(const void *pa, const void *pb, void *arg)
+{
+	const struct first *f = arg;
+	int r = f->sorted ? nvs_table_compare(&f->order, *(const void *const *)pa,
+					      *(const void *const *)pb)
+			  : 0;
+
+	return r ? r : compare(pa, pb);
+}
+
+static void forget_event(struct events *all, struct event *e)
+{
+	all->behind++;
+	free(e->name);
+	free(e->insts);
+	e->name = NULL;
+}
+
+/* Of this trace those in ROWS from MOST on go. */
+static void forget_rest(struct state *st, const void **rows, size_t n)
+{
+	struct events *all = st->events;
+	size_t kept = st->first;
+
+	for (size_t i = all->most; i < n; i++)
+		forget_event(all, (struct event *)(uintptr_t)rows[i]);
+	for (size_t i = st->first; i < all->n; i++)
+		if (all->list[i].name)
+			all->list[kept++] = all->list[i];
+	all->n = kept;
+}
+
+/*
+ * A table of the first N needs N: when there are some times as many of this trace, only those are
+ * kept. Ranges that have not ended are kept, as their place is not known.
+ */
+static void keep_first(struct state *st)
+{
+	struct events *all = st->events;
+	size_t have = all->n - st->first, n = 0;
+	struct first f;
+
+	if (!all->most || have < 4096 || have / 2 < all->looked || have / 2 < all->most)
+		return;
+	all->table.rows = calloc(have, sizeof(*all->table.rows));
+	if (!all->table.rows)
+		return;
+	for (size_t i = st->first; i < all->n; i++)
+		if (!all->list[i].open)
+			all->table.rows[n++] = all->list + i;
+	all->table.nrows = n;
+	f.sorted = nvs_table_order(&all->table, all->table.sort, &f.order);
+	if (n > all->most) {
+		qsort_r(all->table.rows, n, sizeof(*all->table.rows), compare_first, &f);
+		forget_rest(st, all->table.rows, n);
+	}
+	all->looked = all->n - st->first;
+	free(all->table.rows);
+	all->table.rows = NULL;
+}
+
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
+	const struct nvs_options_report *o = run->options;
 	struct state *st = each;
 
 	st->source = s;
 	st->events = run->state;
 	st->first = st->events->n;
+	st->events->looked = 0;
+	st->events->table = (struct nvs_table)NVS_RUN_TABLE(run, columns, o->sort);
+	if (!o->sort ||
+	    is_known_soon(nvs_table_column(&st->events->table, o->sort + (*o->sort == '-'))))
+		st->events->most = o->rows;
 	st->works = nvs_works_new(s);
 	*reader = (struct nvs_reader){.call = on_call,
 				      .record = on_record,
@@ -495,11 +602,13 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 	nvs_numbers_free(&st->shown, NULL);
 	for (size_t i = st->first; i < st->events->n; i++) {
 		struct event *e = st->events->list + i;
-		uint64_t from = (uint64_t)e->at, to = (uint64_t)e->length;
+		uint64_t from = (uint64_t)e->at;
 
 		nvs_clock_since_start(s->trace, from, &e->at);
-		if (e->what != SUBMISSION)
-			e->length = to ? (int64_t)nvs_call_ns(s->trace, from, to) : -1;
+		e->open = false;
+		if (e->what != SUBMISSION && e->length >= 0)
+			e->length = (int64_t)nvs_call_ns(s->trace, from,
+							 from + (uint64_t)e->length);
 	}
 	return r ? r : add_works(st);
 }
@@ -510,6 +619,9 @@ static int print_events(struct nvs_run *run, bool apart)
 	const struct events *all = run->state;
 	int r;
 
+	table.more = all->behind;
+	if (all->dropped || all->bytes > nvs_budget_whole() / 4)
+		table.choose = "-n 0 shows those that there is room for";
 	table.rows = calloc(all->n + 1, sizeof(*table.rows));
 	if (!table.rows)
 		return -ENOMEM;

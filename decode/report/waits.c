@@ -83,7 +83,7 @@ static struct nvs_wait *note(struct nvs_waits *w, const struct nvs_call *call)
 	struct nvs_wait *list;
 
 	if (w->n == w->room) {
-		list = nvs_budget_left() > room * sizeof(*list) + nvs_budget_whole() / 4
+		list = nvs_budget_spare(room * sizeof(*list))
 			       ? realloc(w->list, room * sizeof(*list))
 			       : NULL;
 		if (!list) {

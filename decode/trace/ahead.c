@@ -32,6 +32,7 @@ static void *work(void *arg)
 {
 	struct nvs_ahead *a = arg;
 
+	nvs_budget_aside(&a->in.aside);
 	for (a->result = 1; a->result == 1; sem_post(&a->ready)) {
 		wait_for(&a->wanted);
 		if (__atomic_load_n(&a->quit, __ATOMIC_RELAXED))
@@ -73,11 +74,20 @@ void nvs_ahead_start(struct nvs_input *in)
 	a->in = *in;
 	a->in.frame = NULL;
 	a->in.frame_room = a->in.frame_size = 0;
+	a->in.ahead_of = true;
 	if (begin(a)) {
 		free(a);
 		return;
 	}
 	in->ahead = a;
+}
+
+/* What may be kept is the same in each run, however far ahead the thread is. */
+static void count_ahead(struct nvs_input *next)
+{
+	nvs_budget_read(next->owed);
+	nvs_budget_add(&next->aside);
+	next->owed = 0;
 }
 
 /* The last frame stays where it is read; everything else comes back. */
@@ -92,7 +102,9 @@ void nvs_ahead_stop(struct nvs_input *in)
 	sem_post(&a->wanted);
 	pthread_join(a->thread, NULL);
 	free(a->in.frame);
+	count_ahead(&a->in);
 	*in = a->in;
+	in->ahead_of = false;
 	in->frame = last.frame;
 	in->frame_room = last.frame_room;
 	in->frame_size = last.frame_size;
@@ -114,6 +126,7 @@ static void exchange(struct nvs_input *in, struct nvs_input *next)
 	in->frame_size = next->frame_size;
 	next->frame = frame;
 	next->frame_room = room;
+	count_ahead(next);
 }
 
 int nvs_ahead_frame(struct nvs_input *in, struct nvs_error *err)

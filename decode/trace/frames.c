@@ -33,7 +33,10 @@ static void count_read(struct nvs_input *in, uint64_t bytes)
 	in->passed += bytes;
 	if (in->passed <= in->stored)
 		return;
-	nvs_budget_read(in->passed - in->stored);
+	if (in->ahead_of)
+		in->owed += in->passed - in->stored;
+	else
+		nvs_budget_read(in->passed - in->stored);
 	in->stored = in->passed;
 }
 

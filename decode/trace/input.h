@@ -18,6 +18,10 @@ struct nvs_input {
 	bool eof;
 	uint64_t size; /* of the file, 0 not known: what is appended later is not read */
 	uint64_t stored; /* bytes that were read of it: what is unpacked is bounded by them */
+	bool ahead_of; /* read ahead of who asks for it: these are counted when that is handed out
+			*/
+	uint64_t owed; /* bytes for nvs_budget_read(), */
+	int64_t aside; /* and for nvs_budget_add() */
 	uint64_t passed, unpacked; /* bytes read, and what came of them, since the last rewind */
 	uint64_t offset; /* in the file, of buf[start] */
 	uint8_t *buf;

@@ -281,8 +281,8 @@ static void rearm_hangs(const char *folder)
 static void many(const char *folder)
 {
 	start(folder, "many.zst");
-	for (uint64_t i = 0; i < 1000000; i++) {
-		uint64_t took = i > 900000 && i % 1000 == 0 ? i / 100 : 100;
+	for (uint64_t i = 0; i < 700000; i++) {
+		uint64_t took = i > 600000 && i % 1000 == 0 ? i / 100 : 100;
 
 		if (i % 10000 == 9999)
 			mk_next_frame(&t.m);

@@ -115,7 +115,7 @@ static ssize_t exchange(const struct nvs_helper_question *question, char *text, 
 
 static char *ask(const struct nvs_helper_question *question)
 {
-	size_t room = NVS_HELPER_MAX_TEXT(question->length) + 1;
+	size_t room = NVS_HELPER_MAX_TEXT + 1;
 	char *text = malloc(room), *answer = NULL;
 	ssize_t n = -1;
 

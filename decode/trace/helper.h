@@ -19,8 +19,9 @@
 #define NVS_HELPER_MEMORY (1ull << 30) /* address space beyond what the parent has */
 #define NVS_HELPER_MAX_NAME 8192 /* bytes; longer ones stay as they are */
 #define NVS_HELPER_MAX_ID 64
-/* What N bytes may become: names that double with each further byte are not shown. */
-#define NVS_HELPER_MAX_TEXT(n) (1024 + 16 * (n))
+/* Bytes that a name may become, however short it is: a template that holds the one before it twice
+ * over is 3 kB long at 128 bytes. Names that go on doubling stay as they are. */
+#define NVS_HELPER_MAX_TEXT 65536
 
 struct nvs_helper_question {
 	uint32_t length; /* of text */

@@ -23,15 +23,15 @@
 /* What is written goes here; once it is full, nothing more is of use. */
 struct answer {
 	jmp_buf full;
-	size_t length, room;
-	char text[1 + NVS_HELPER_MAX_TEXT(NVS_HELPER_MAX_NAME)];
+	size_t length;
+	char text[1 + NVS_HELPER_MAX_TEXT];
 };
 
 static void append(const char *s, size_t n, void *arg)
 {
 	struct answer *a = arg;
 
-	if (n > a->room - a->length)
+	if (n > sizeof(a->text) - a->length)
 		longjmp(a->full, 1); /* libiberty holds nothing here */
 	memcpy(a->text + a->length, s, n);
 	a->length += n;
@@ -57,10 +57,9 @@ static void allow(unsigned ms)
 static void answer_one(const struct nvs_helper_question *q, struct answer *a)
 {
 	a->length = 1;
-	a->room = 1 + NVS_HELPER_MAX_TEXT(q->length);
 	allow(q->id_length ? NVS_HELPER_LINE_MS : NVS_HELPER_NAME_MS);
 	if (q->id_length) {
-		nvs_helper_find_line(q, a->text + 1, a->room - 1);
+		nvs_helper_find_line(q, a->text + 1, sizeof(a->text) - 1);
 		a->length += strlen(a->text + 1);
 	} else {
 		demangle(q->text, a);

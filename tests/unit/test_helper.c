@@ -145,6 +145,25 @@ static void write_pairs(char *dst, size_t room, const char *begin, unsigned n, b
 	fclose(f);
 }
 
+/* Templates of templates: short where they are mangled, thousands of characters where they are not.
+ */
+static void long_names(void)
+{
+	static const struct {
+		unsigned pairs, length;
+	} known[] = {{3, 0}, {8, 3000}, {10, 30000}};
+	char mangled[256], *name;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		write_pairs(mangled, sizeof(mangled), "_Z9long_name", known[i].pairs, false);
+		name = nvs_helper_name(mangled);
+		CHECK(name && !strncmp(name, "long_name(std::pair<", 20) &&
+			      strlen(name) >= known[i].length && name[strlen(name) - 1] == ')',
+		      "%s: %s", mangled, name ? name : "not written out");
+		nvs_budget_free(name);
+	}
+}
+
 /* Names that would have no end: held by time, by what they would become, and by their length. */
 static void limits(void)
 {
@@ -182,6 +201,7 @@ int main(void)
 	if (!lines)
 		puts("libdw is not installed: names alone");
 	ask("alone", lines);
+	long_names();
 	limits();
 	beside("the loader is at work", hold_loader, true, lines);
 #ifndef __SANITIZE_ADDRESS__ /* whose allocator does not see to forks as the C library's does */

@@ -223,8 +223,13 @@ uint32_t nvs_api_exports(struct nvs_api_export **first);
 void nvs_api_tell_all(void);
 bool nvs_api_on(void);
 
+static inline bool nvs_api_is_name(const char *name)
+{
+	return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+}
+
 /* ---- dlsym.c ---- */
-extern void *nvs_real_dlsym, *nvs_real_dlvsym;
+extern void *nvs_real_dlsym, *nvs_real_dlvsym, *nvs_real_dlopen;
 
 /* ---- context.c: NULL: nobody asks; 0 for ends: any of them may be about to end ---- */
 /* For what a call has waited; a copy waits for its stream. */
@@ -253,7 +258,7 @@ extern void (*nvs_api_context_seen)(uint64_t context);
 extern void (*nvs_api_context_ends)(uint64_t context);
 
 /* ---- got.c: slots of objects that were linked with libcuda ---- */
-/* Looks at objects that came since the last time. Not under nvs_lock. */
+/* Looks at objects that came since the last time, those of deepbind.h first. Not under nvs_lock. */
 void nvs_api_rebind(void);
 /* From our constructor on, or from the first device that is opened, whichever comes first. */
 void nvs_api_start(void);

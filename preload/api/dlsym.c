@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dlsym and dlvsym: the real ones, and what the program gets for a name of the driver API. For
- * anything else the stub in thunk.S jumps to the real one.
+ * anything else the stub in lookup.S jumps to the real one. A library that serves dlsym itself asks
+ * dlvsym for the C library's, to look entry points up with: it gets one of ours, in front of that.
  *
  * The real one knows its caller by the return address. Where that matters (RTLD_NEXT, RTLD_DEFAULT)
  * and the result is needed here, it is called so that it returns to a RET instruction inside the
@@ -13,27 +14,57 @@
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
+#include "preload/modules/deepbind.h"
 
 #define RET 0xc3
 #define GADGET_REACH 0x10000 /* bytes behind the call looked at for a RET */
 
-void *nvs_real_dlsym, *nvs_real_dlvsym;
+void *nvs_real_dlsym, *nvs_real_dlvsym, *nvs_real_dlopen;
+/* The C library's, in front of which the stubs *_below are. */
+void *nvs_libc_dlsym, *nvs_libc_dlvsym;
+extern const uint8_t nvs_dlsym_below[], nvs_dlvsym_below[];
 
 /* Called by the stubs, with C's calling convention. */
 void nvs_api_lookup(void);
 void *nvs_api_dlsym(void *handle, const char *name, const void *caller);
 void *nvs_api_dlvsym(void *handle, const char *name, const char *version, const void *caller);
+void *nvs_api_dlsym_below(void *handle, const char *name, const void *caller);
+void *nvs_api_dlvsym_below(void *handle, const char *name, const char *version, const void *caller);
+bool nvs_api_opening(const char *path, int flags);
+void *nvs_api_open(const char *path, int flags);
+
+/* By no function of the C library: a sanitizer that is about to start has taken those over. */
+static bool ends_in(const char *path, const char *name)
+{
+	const char *end = path, *last = name;
+
+	while (*end)
+		end++;
+	while (*last)
+		last++;
+	while (end > path && last > name && end[-1] == last[-1]) {
+		end--;
+		last--;
+	}
+	return last == name;
+}
+
+/* It was two libraries until glibc 2.34. */
+static bool is_libc(const char *path)
+{
+	return ends_in(path, "/libc.so.6") || ends_in(path, "/libdl.so.2");
+}
 
 /* The first object behind ours that defines NAME: another preloaded library perhaps, in the end the
- * C library. */
-static void *find_next(const struct link_map *own, const char *name)
+ * C library. LIBC: that alone. */
+static void *find_next(const struct link_map *own, const char *name, bool libc)
 {
 	for (const struct link_map *m = own->l_next; m; m = m->l_next) {
 		struct nvs_elf elf;
 		uintptr_t found;
 
 		if (!m->l_ld || !m->l_name || strstr(m->l_name, "vdso") ||
-		    !nvs_elf_parse(&elf, m->l_addr, m->l_ld))
+		    (libc && !is_libc(m->l_name)) || !nvs_elf_parse(&elf, m->l_addr, m->l_ld))
 			continue;
 		found = nvs_elf_function(&elf, name);
 		if (found)
@@ -50,8 +81,11 @@ static __attribute__((noinline)) void find_real(void)
 
 	if (!dladdr1((void *)&nvs_real_dlsym, &info, (void **)&own, RTLD_DL_LINKMAP) || !own)
 		return;
-	nvs_real_dlvsym = find_next(own, "dlvsym");
-	__atomic_store_n(&nvs_real_dlsym, find_next(own, "dlsym"), __ATOMIC_RELEASE);
+	nvs_real_dlvsym = find_next(own, "dlvsym", false);
+	nvs_real_dlopen = find_next(own, "dlopen", false);
+	nvs_libc_dlsym = find_next(own, "dlsym", true);
+	nvs_libc_dlvsym = find_next(own, "dlvsym", true);
+	__atomic_store_n(&nvs_real_dlsym, find_next(own, "dlsym", false), __ATOMIC_RELEASE);
 	errno = saved;
 }
 
@@ -90,9 +124,9 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static void *look_up(void *handle, const char *name, const char *version, const void *caller)
+static void *look_up(void *real, void *handle, const char *name, const char *version,
+		     const void *caller)
 {
-	void *real = version ? nvs_real_dlvsym : nvs_real_dlsym;
 	struct search s = {.caller = (uintptr_t)caller};
 
 	if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !shadow_stack())
@@ -104,32 +138,78 @@ static void *look_up(void *handle, const char *name, const char *version, const 
 		       : ((void *(*)(void *, const char *))real)(handle, name);
 }
 
-void *nvs_api_dlsym(void *handle, const char *name, const void *caller)
+/* The C library's dlsym, which whoever asks means to call past all hooks. */
+static void *wrap_lookup(void *found)
+{
+	if (!found || !nvs_api_on())
+		return found;
+	if (found == nvs_libc_dlsym)
+		return (void *)nvs_dlsym_below;
+	return found == nvs_libc_dlvsym ? (void *)nvs_dlvsym_below : found;
+}
+
+static void *answer(void *const *real, void *handle, const char *name, const char *version,
+		    const void *caller)
 {
 	int saved = errno;
 	void *p;
 
 	nvs_api_lookup();
-	p = look_up(handle, name, NULL, caller);
+	p = look_up(*real, handle, name, version, caller);
 	saved = p ? saved : errno;
-	p = nvs_api_wrap(p, name);
+	p = nvs_api_is_name(name) ? nvs_api_wrap(p, name) : wrap_lookup(p);
 	errno = saved;
 	return p;
 }
 
+void *nvs_api_dlsym(void *handle, const char *name, const void *caller)
+{
+	return answer(&nvs_real_dlsym, handle, name, NULL, caller);
+}
+
 void *nvs_api_dlvsym(void *handle, const char *name, const char *version, const void *caller)
 {
+	return version ? answer(&nvs_real_dlvsym, handle, name, version, caller) : NULL;
+}
+
+void *nvs_api_dlsym_below(void *handle, const char *name, const void *caller)
+{
+	return answer(&nvs_libc_dlsym, handle, name, NULL, caller);
+}
+
+void *nvs_api_dlvsym_below(void *handle, const char *name, const char *version, const void *caller)
+{
+	return version ? answer(&nvs_libc_dlvsym, handle, name, version, caller) : NULL;
+}
+
+/* ---- dlopen ---- */
+
+/*
+ * What is opened with RTLD_DEEPBIND is looked at before the program gets it: its constructor may
+ * have left pointers by which it is called. So it is opened from here, true; but where it matters
+ * who asks: for a name that is searched for, or has words that stand for the caller's folder. Those
+ * have to be looked up in, and that comes by us.
+ */
+bool nvs_api_opening(const char *path, int flags)
+{
 	int saved = errno;
-	void *p;
+	bool deep = flags & RTLD_DEEPBIND && !nvs_options()->disabled;
 
 	nvs_api_lookup();
-	if (!version)
-		return NULL;
-	p = look_up(handle, name, version, caller);
-	saved = p ? saved : errno;
-	p = nvs_api_wrap(p, name);
+	if (deep)
+		nvs_deepbind_opening();
 	errno = saved;
-	return p;
+	return deep && path && strchr(path, '/') && !strchr(path, '$');
+}
+
+void *nvs_api_open(const char *path, int flags)
+{
+	void *handle = ((void *(*)(const char *, int))nvs_real_dlopen)(path, flags);
+	int saved = errno;
+
+	nvs_api_rebind();
+	errno = saved;
+	return handle;
 }
 
 /* cuGetProcAddress() */

@@ -12,13 +12,11 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
-
-#define PAGE 4096ul
+#include "preload/modules/deepbind.h"
 
 static _Atomic uint64_t seen_adds, seen_subs;
 static _Atomic uint32_t seen_objects; /* in the loader's order: new ones come last */
@@ -35,58 +33,13 @@ struct round {
 	bool questions;
 };
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
-static bool populates(uintptr_t page)
-{
-	return nvs_sys(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
-}
-
-/*
- * May the page that has DYNAMIC in it be written? Asked without changing a byte, or opening a file.
- */
-static bool writable(uintptr_t dynamic)
-{
-	static uint64_t own[2 * PAGE / 8];
-	uint64_t tag = *(const uint64_t *)dynamic;
-	struct iovec here = {&tag, sizeof(tag)}, there = {(void *)dynamic, sizeof(tag)};
-
-	if (populates(((uintptr_t)own + PAGE - 1) & ~(PAGE - 1)))
-		return populates(dynamic & ~(PAGE - 1));
-	/* Nobody writes to the first tag of a dynamic section; where this may not be asked either,
-	 * all is well. */
-	return nvs_sys(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
-		       0) == sizeof(tag);
-}
-
-/* What the loader makes read-only it has done with. */
-static bool relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
-		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
-
-		if (ph->p_type == PT_GNU_RELRO && dynamic >= start && dynamic < end)
-			return !writable(dynamic);
-	}
-	return true;
-}
-
-static bool api_name(const char *name)
-{
-	return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
-}
-
 /* Most objects name nothing of the kind, and their relocations need not be looked at. */
 static bool refers(const struct nvs_elf *elf)
 {
 	const ElfW(Sym) *s = elf->symbols;
 
 	for (uint32_t i = 1; i < elf->undefined; i++)
-		if (s[i].st_shndx == SHN_UNDEF && api_name(elf->strings + s[i].st_name))
+		if (s[i].st_shndx == SHN_UNDEF && nvs_api_is_name(elf->strings + s[i].st_name))
 			return true;
 	return false;
 }
@@ -125,7 +78,7 @@ static void rebind(const struct object *o, const ElfW(Rela) * r)
 	if (ELF64_R_SYM(r->r_info) >= o->elf->count || sym->st_shndx != SHN_UNDEF)
 		return;
 	name = o->elf->strings + sym->st_name;
-	if (!api_name(name))
+	if (!nvs_api_is_name(name))
 		return;
 	value = __atomic_load_n((uintptr_t *)slot, __ATOMIC_ACQUIRE);
 	/* As it stands in the file: 0, or a place in it. */
@@ -186,7 +139,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	if (!nvs_elf_parse(&elf, info->dlpi_addr, dynamic) || !refers(&elf))
 		return 0;
-	if (relocated(info, (uintptr_t)dynamic))
+	if (nvs_elf_relocated(info, (uintptr_t)dynamic))
 		look_at(&o);
 	else
 		round->unfinished = true;
@@ -246,6 +199,7 @@ void nvs_api_rebind(void)
 	uint32_t holder, self, from;
 	bool had, done;
 
+	nvs_deepbind_look();
 	if (!atomic_load_explicit(&ready, memory_order_acquire))
 		return;
 	nvs_next()->dl_iterate_phdr(counts, &now);

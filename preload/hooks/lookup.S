@@ -1,49 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlsym and dlvsym as the program finds them.
+ * dlsym, dlvsym and dlopen as the program finds them.
  *
  * The real function looks at its return address to know who asks: so it is jumped to with the stack as it was.
- * Names of the driver API ("cu" and a capital) go to C, which gets the caller as its last argument.
  */
+#include "preload/api/lookup.h"
+
 	.text
 
-	.macro	lookup name, real, c_function, caller
-	.globl	\name
-	.type	\name, @function
-\name:
+	lookup	dlsym, nvs_real_dlsym, nvs_api_dlsym, %rdx
+	lookup	dlvsym, nvs_real_dlvsym, nvs_api_dlvsym, %rcx
+
+	.globl	dlopen
+	.type	dlopen, @function
+dlopen:
 	.cfi_startproc
 	endbr64
-	testq	%rsi, %rsi
-	jz	1f
-	cmpb	$'c', (%rsi)
-	jne	1f
-	cmpb	$'u', 1(%rsi)
-	jne	1f
-	movzbl	2(%rsi), %eax
-	subl	$'A', %eax
-	cmpl	$25, %eax
-	ja	1f
-	movq	(%rsp), \caller
-	jmp	\c_function
-1:	pushq	%rdi
+	pushq	%rdi
 	.cfi_adjust_cfa_offset 8
 	pushq	%rsi
 	.cfi_adjust_cfa_offset 8
-	pushq	%rdx
+	subq	$8, %rsp
 	.cfi_adjust_cfa_offset 8
-	call	nvs_api_lookup
-	popq	%rdx
+	call	nvs_api_opening
+	addq	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	popq	%rsi
 	.cfi_adjust_cfa_offset -8
 	popq	%rdi
 	.cfi_adjust_cfa_offset -8
-	jmp	*\real(%rip)
+	testb	%al, %al
+	jnz	nvs_api_open
+	jmp	*nvs_real_dlopen(%rip)
 	.cfi_endproc
-	.size	\name, . - \name
-	.endm
-
-	lookup	dlsym, nvs_real_dlsym, nvs_api_dlsym, %rdx
-	lookup	dlvsym, nvs_real_dlvsym, nvs_api_dlvsym, %rcx
+	.size	dlopen, . - dlopen
 
 	.section .note.GNU-stack, "", @progbits

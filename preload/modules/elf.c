@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include <sys/uio.h>
 #include "preload/modules/elf.h"
 #include "preload/base/sys.h"
 
@@ -78,6 +79,12 @@ bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
 			break;
 		case DT_JMPREL:
 			elf->jmprel = at(base, d->d_un.d_ptr);
+			break;
+		case DT_VERSYM:
+			elf->versions = at(base, d->d_un.d_ptr);
+			break;
+		case DT_VERNEED:
+			elf->needed = at(base, d->d_un.d_ptr);
 			break;
 		case DT_PLTRELSZ:
 			elf->njmprel = d->d_un.d_val / sizeof(ElfW(Rela));
@@ -162,10 +169,100 @@ void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *, uintp
 			fn(elf->strings + s[i].st_name, elf->base + s[i].st_value);
 }
 
+const char *nvs_elf_version(const struct nvs_elf *elf, uint32_t symbol)
+{
+	const ElfW(Verneed) *need = elf->versions ? elf->needed : NULL;
+
+	while (need) {
+		const ElfW(Vernaux) *aux = (const void *)((const char *)need + need->vn_aux);
+
+		for (unsigned i = 0; i < need->vn_cnt; i++) {
+			if ((aux->vna_other & 0x7fff) == (elf->versions[symbol] & 0x7fff))
+				return elf->strings + aux->vna_name;
+			aux = (const void *)((const char *)aux + aux->vna_next);
+		}
+		need = need->vn_next ? (const void *)((const char *)need + need->vn_next) : NULL;
+	}
+	return NULL;
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+static bool populates(uintptr_t page)
+{
+	return nvs_sys(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
+}
+
+/*
+ * May the page that has DYNAMIC in it be written? Asked without changing a byte, or opening a file.
+ */
+static bool writable(uintptr_t dynamic)
+{
+	static uint64_t own[2 * PAGE / 8];
+	uint64_t tag = *(const uint64_t *)dynamic;
+	struct iovec here = {&tag, sizeof(tag)}, there = {(void *)dynamic, sizeof(tag)};
+
+	if (populates(((uintptr_t)own + PAGE - 1) & ~(PAGE - 1)))
+		return populates(dynamic & ~(PAGE - 1));
+	/* Nobody writes to the first tag of a dynamic section; where this may not be asked either,
+	 * all is well. */
+	return nvs_sys(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
+		       0) == sizeof(tag);
+}
+
+/* pid of who has made a page writable for a moment: a forked child does not wait for its parent's
+ * threads. */
+static _Atomic uint32_t changing;
+
+/* No handler comes meanwhile, which would wait for the thread it interrupted. */
+static uint64_t begin_change(void)
+{
+	uint64_t saved = nvs_sys_block_async();
+	uint32_t self = (uint32_t)nvs_sys_getpid(), holder = 0;
+
+	while (!atomic_compare_exchange_strong(&changing, &holder, self))
+		if (holder == self) {
+			nvs_sys_futex_wait(&changing, self, 1);
+			holder = 0;
+		}
+	return saved;
+}
+
+static void end_change(uint64_t saved)
+{
+	atomic_store(&changing, 0);
+	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
+}
+
+static bool is_writable(uintptr_t dynamic)
+{
+	uint64_t saved = begin_change();
+	bool is = writable(dynamic);
+
+	end_change(saved);
+	return is;
+}
+
+bool nvs_elf_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
+		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
+
+		if (ph->p_type == PT_GNU_RELRO && dynamic >= start && dynamic < end)
+			return !is_writable(dynamic);
+	}
+	return true;
+}
+
 void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value)
 {
 	uintptr_t page = slot & ~(PAGE - 1);
 	bool read_only = false;
+	uint64_t saved;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
@@ -175,9 +272,14 @@ void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t valu
 		if (ph->p_type == PT_GNU_RELRO && slot >= start && slot < end)
 			read_only = true;
 	}
-	if (read_only && nvs_sys(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
+	if (!read_only) {
+		__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
 		return;
-	__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
-	if (read_only)
+	}
+	saved = begin_change();
+	if (!nvs_sys(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0)) {
+		__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
 		nvs_sys(SYS_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
+	}
+	end_change(saved);
 }

@@ -17,6 +17,8 @@ struct nvs_elf {
 	uint32_t count; /* of symbols */
 	uint32_t undefined; /* the first so many hold all that are undefined */
 	const void *rela, *jmprel;
+	const uint16_t *versions; /* of the symbols; NULL: they have none */
+	const void *needed; /* the versions that it needs of others */
 	size_t nrela, njmprel, nrelative;
 };
 
@@ -29,6 +31,11 @@ const ElfW(Phdr) * nvs_elf_text(const struct dl_phdr_info *info, uintptr_t addre
 bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic);
 /* Address of a defined function, 0: none of that name. */
 uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name);
+/* The version in which an undefined symbol is wanted, NULL: in any. */
+const char *nvs_elf_version(const struct nvs_elf *elf, uint32_t symbol);
+/* The loader has done with it, whose dynamic section is at DYNAMIC: what it makes read-only it has
+ * filled in. */
+bool nvs_elf_relocated(const struct dl_phdr_info *info, uintptr_t dynamic);
 /* Fills a slot, which may lie in pages that were made read-only after relocation. */
 void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value);
 /* Calls fn(name, address) for each defined function. */

@@ -12,6 +12,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COUNTING = ("api_counts", "graphkinds", "inflight", "apichurn")  # in tests/apps; they count what they call
+BYPASS = {"bypass": (), "bypass_plugin.so": ("-fPIC", "-shared", "-Wl,-z,lazy"), "interposer.so": ("-fPIC", "-shared")}
 NEAR = 0.05  # what a figure may be off
 SLACK_MS = 0.06  # the host sees copies take longer than they do: their start, and its own waking up
 BRACKET_MS = 0.008  # and what the timestamps around each copy take, at most
@@ -118,7 +119,7 @@ def check_counts(suite, name):
     os.makedirs(os.path.join(build, "apps"))
     for path in (suite.library, suite.report):
         os.symlink(path, os.path.join(build, os.path.basename(path)))
-    for program in COUNTING:
+    for program in (*COUNTING, *BYPASS):
         os.symlink(suite.program(program), os.path.join(build, "apps", program))
     row = suite.row(name)
     out, err, status = suite.run(name, [sys.executable, os.path.join(ROOT, "tests/apps/api/check"), "--gpu"], {"BUILD": build},
@@ -135,9 +136,12 @@ def register(suite):
     for program in COUNTING:
         suite.build(program, ["gcc", "-O2", "-D_GNU_SOURCE", "-I" + ROOT, os.path.join(ROOT, "tests/apps", program + ".c"),
                               *stubs, "-lcuda", "-lpthread"])
+    for program, flags in BYPASS.items():
+        source = os.path.join(ROOT, "tests/apps/api", program.removesuffix(".so") + ".c")
+        suite.build(program, ["gcc", "-O2", "-D_GNU_SOURCE", "-I" + ROOT, *flags, source, "-ldl", "-lpthread"])
     suite.cuda_build("graphs", "graphs.cu")
     suite.check("calls: graphs of every make", check_graphs, needs=("graphs",))
     suite.cuda_build("queued", "queued.cu")
     suite.check("calls: queued copies", check_copies, needs=("queued",), alone=True)
     suite.check("calls: PyTorch and its profiler", check_profiler)
-    suite.check("calls: as the programs count them", check_counts, needs=COUNTING)
+    suite.check("calls: as the programs count them", check_counts, needs=(*COUNTING, *BYPASS))

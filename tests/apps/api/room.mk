@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A libcuda.so.1 without a GPU, and libraries that were linked with it, for the test of the API layer.
 API_APPS = $(addprefix $(BUILD)/apps/api/,libcuda.so.1 plugin.so plugin_lazy.so thrower.so midway.so halfway.so) \
-            $(addprefix $(BUILD)/apps/,ctor.so ctor_linked ctor_opens)
+            $(addprefix $(BUILD)/apps/,ctor.so ctor_linked ctor_opens bypass bypass_plugin.so interposer.so)
 TEST_DEPS += $(API_APPS)
 TESTS     += tests/apps/api/check tests/apps/api/header tests/apps/api/memory
 API_LINK  = -fPIC -shared -Wl,-rpath,'$$ORIGIN' -Wl,--no-as-needed
@@ -43,3 +43,16 @@ $(BUILD)/apps/ctor_linked: tests/apps/api/ctor_main.c $(BUILD)/apps/ctor.so
 $(BUILD)/apps/ctor_opens: tests/apps/api/ctor_main.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -o $@ $< -ldl
+
+# They open the stand-in driver by themselves.
+$(BUILD)/apps/bypass: tests/apps/api/bypass.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
+
+$(BUILD)/apps/bypass_plugin.so: tests/apps/api/bypass_plugin.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -fPIC -shared -Wl,-z,lazy -fplt -o $@ $< -ldl
+
+$(BUILD)/apps/interposer.so: tests/apps/api/interposer.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -fPIC -shared -o $@ $< -ldl

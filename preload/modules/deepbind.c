@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A slot of theirs that leads to a function of the C library which we hook is led to the hook, as
+ * it would have been without RTLD_DEEPBIND. No lock: two threads write the same words.
+ */
+#include <elf.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+#include "preload/base/preload.h"
+#include "preload/modules/deepbind.h"
+#include "preload/modules/elf.h"
+
+#define MAX_LIBC 4
+#define MAX_AHEAD 8
+
+/* The C library, which was four until 2.34. */
+static struct {
+	_Atomic uintptr_t start, end;
+} libc[MAX_LIBC];
+static struct nvs_elf own;
+/* The program, and what was preloaded before us: what they define comes before our hooks. */
+static struct nvs_elf ahead[MAX_AHEAD];
+static uint32_t nahead;
+static _Atomic uint32_t opened; /* 0: nobody has ever asked for it */
+static _Atomic uint32_t first = UINT32_MAX; /* objects before this one were not opened so */
+static _Atomic uint64_t seen; /* loads and unloads that were looked at */
+
+struct look {
+	uint32_t index;
+	uint64_t changes;
+	bool unfinished; /* an object was not ready to be looked at */
+};
+
+struct object {
+	const struct dl_phdr_info *info;
+	struct nvs_elf elf;
+	uintptr_t start, end;
+	struct look *look;
+};
+
+static bool in_libc(uintptr_t address)
+{
+	for (int i = 0; i < MAX_LIBC; i++) {
+		uintptr_t start = atomic_load(&libc[i].start);
+
+		if (start && address - start < atomic_load(&libc[i].end) - start)
+			return true;
+	}
+	return false;
+}
+
+static int libc_number(const char *path)
+{
+	static const char *const names[MAX_LIBC] = {"libc.so.6", "libdl.so.2", "libpthread.so.0",
+						    "librt.so.1"};
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	for (int i = 0; i < MAX_LIBC; i++)
+		if (slash && !strcmp(slash + 1, names[i]))
+			return i;
+	return -1;
+}
+
+/* ---- slots ---- */
+
+/* A slot that is filled at its first use leads back into the object until then. Which function it
+ * will lead to: the one that it was linked with, if nobody else has that name. */
+static bool will_be_libc(const struct object *o, uint32_t symbol, const char *name)
+{
+	const char *version = nvs_elf_version(&o->elf, symbol);
+
+	if (!version || strncmp(version, "GLIBC_", 6) != 0)
+		return false;
+	for (uint32_t i = 0; i < nahead; i++)
+		if (nvs_elf_function(&ahead[i], name))
+			return false;
+	return true;
+}
+
+static void redirect(const struct object *o, const ElfW(Rela) * r)
+{
+	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf.symbols + ELF64_R_SYM(r->r_info);
+	uint32_t type = ELF64_R_TYPE(r->r_info), number = (uint32_t)ELF64_R_SYM(r->r_info);
+	uintptr_t slot = o->info->dlpi_addr + r->r_offset, value, hook;
+	const char *name;
+	bool lazy;
+
+	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
+	     (type != R_X86_64_64 || r->r_addend)) ||
+	    number >= o->elf.count || sym->st_shndx != SHN_UNDEF)
+		return;
+	value = __atomic_load_n((uintptr_t *)slot, __ATOMIC_ACQUIRE);
+	/* As it stands in the file: 0, or a place in it. */
+	if ((!value && ELF64_ST_BIND(sym->st_info) != STB_WEAK) ||
+	    (o->info->dlpi_addr && value && value < o->end - o->info->dlpi_addr))
+		o->look->unfinished = true;
+	lazy = type == R_X86_64_JUMP_SLOT && value - o->start < o->end - o->start;
+	if (!lazy && !in_libc(value))
+		return;
+	name = o->elf.strings + sym->st_name;
+	hook = nvs_elf_function(&own, name);
+	if (hook && (!lazy || will_be_libc(o, number, name)))
+		nvs_elf_put(o->info, slot, hook);
+}
+
+static void look_at(const struct object *o)
+{
+	const ElfW(Rela) * tables[2] = {o->elf.rela, o->elf.jmprel};
+	size_t sizes[2] = {o->elf.nrela, o->elf.njmprel};
+
+	for (int t = 0; t < 2; t++)
+		for (size_t i = t ? 0 : o->elf.nrelative; tables[t] && i < sizes[t]; i++)
+			redirect(o, &tables[t][i]);
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct look *look = arg;
+	struct object o = {.info = info, .look = look};
+	const void *dynamic;
+
+	if (look->index++ < atomic_load(&first))
+		return 0;
+	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &o.start,
+				 &o.end);
+	if (!dynamic || !nvs_elf_parse(&o.elf, info->dlpi_addr, dynamic))
+		return 0;
+	if (nvs_elf_relocated(info, (uintptr_t)dynamic))
+		look_at(&o);
+	else
+		look->unfinished = true;
+	return 0;
+}
+
+/* ---- when ---- */
+
+static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct look *look = arg;
+
+	look->changes = info->dlpi_adds + info->dlpi_subs;
+	return 1;
+}
+
+void nvs_deepbind_look(void)
+{
+	struct look look = {0};
+
+	if (!atomic_load_explicit(&opened, memory_order_relaxed))
+		return;
+	nvs_next()->dl_iterate_phdr(count_changes, &look);
+	if (look.changes == atomic_load(&seen))
+		return;
+	nvs_next()->dl_iterate_phdr(visit, &look);
+	if (!look.unfinished)
+		atomic_store(&seen, look.changes);
+}
+
+static int learn(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct look *look = arg;
+	int number = libc_number(info->dlpi_name);
+	uintptr_t start, end;
+	const void *dynamic;
+
+	look->index++;
+	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &start, &end);
+	if (number >= 0) {
+		atomic_store(&libc[number].end, end);
+		atomic_store(&libc[number].start, start);
+	}
+	if (own.symbols || !dynamic)
+		return 0;
+	if ((uintptr_t)&learn - start < end - start)
+		nvs_elf_parse(&own, info->dlpi_addr, dynamic);
+	else if (nahead < MAX_AHEAD && !strstr(info->dlpi_name, "vdso") &&
+		 nvs_elf_parse(&ahead[nahead], info->dlpi_addr, dynamic))
+		nahead++;
+	return 0;
+}
+
+void nvs_deepbind_opening(void)
+{
+	struct look look = {0};
+	uint32_t before = atomic_load(&first);
+
+	nvs_next()->dl_iterate_phdr(learn, &look);
+	/* What comes now is last in the list, which is shorter where others have gone. */
+	while (look.index < before && !atomic_compare_exchange_weak(&first, &before, look.index))
+		;
+	atomic_store(&opened, 1);
+}

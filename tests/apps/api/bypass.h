@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What bypass.c and bypass_plugin.c share. */
+#ifndef TESTS_APPS_API_BYPASS_H
+#define TESTS_APPS_API_BYPASS_H
+
+typedef int bypass_fn(int launches);
+bypass_fn bypass_plugin;
+int bypass_with(void *cuda, int launches);
+
+static const char bypass_ptx[] = ".version 7.0\n"
+				 ".target sm_70\n"
+				 ".address_size 64\n"
+				 ".visible .entry softgpu_add(.param .u64 p, .param .u64 v)\n"
+				 "{\n"
+				 "	ret;\n"
+				 "}\n";
+
+#endif

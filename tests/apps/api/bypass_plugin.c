@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A library that brings a runtime of its own, as those with a static libcudart do: it opens libcuda
+ * and looks its entry points up by itself. How often it has launched what is printed by who uses
+ * it.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include "tests/apps/api/bypass.h"
+
+typedef int init_fn(unsigned);
+typedef int retain_fn(void **, int);
+typedef int current_fn(void *);
+typedef int load_fn(void **, const void *);
+typedef int function_fn(void **, void *, const char *);
+typedef int allocate_fn(uint64_t *, size_t);
+typedef int launch_fn(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		      void *, void **, void **);
+typedef int synchronize_fn(void);
+typedef int release_fn(int);
+
+#define GET(name, type) ((type *)dlsym(cuda, name))
+
+static int bypass_work(void *cuda, int launches)
+{
+	uint64_t memory, one = 1;
+	void *context, *module, *function, *args[] = {&memory, &one};
+	int failed;
+
+	if (!cuda)
+		return 1;
+	failed = GET("cuInit", init_fn)(0) ||
+		 GET("cuDevicePrimaryCtxRetain", retain_fn)(&context, 0) ||
+		 GET("cuCtxSetCurrent", current_fn)(context) ||
+		 GET("cuModuleLoadData", load_fn)(&module, bypass_ptx) ||
+		 GET("cuModuleGetFunction", function_fn)(&function, module, "softgpu_add") ||
+		 GET("cuMemAlloc_v2", allocate_fn)(&memory, 4096);
+	for (int i = 0; !failed && i < launches; i++)
+		failed = GET("cuLaunchKernel", launch_fn)(function, 1, 1, 1, 1, 1, 1, 0, NULL, args,
+							  NULL);
+	return failed || GET("cuCtxSynchronize", synchronize_fn)() ||
+	       GET("cuDevicePrimaryCtxRelease_v2", release_fn)(0);
+}
+
+static int open_and_work(int launches)
+{
+	return bypass_work(dlopen("libcuda.so.1", RTLD_NOW), launches);
+}
+
+/* Given away before dlopen() returns. */
+__attribute__((constructor)) static void enter(void)
+{
+	const char *at = getenv("BYPASS_AT");
+
+	if (at)
+		*(bypass_fn **)strtoull(at, NULL, 16) = open_and_work;
+}
+
+int bypass_plugin(int launches)
+{
+	return open_and_work(launches);
+}
+
+int bypass_with(void *cuda, int launches)
+{
+	return bypass_work(cuda, launches);
+}

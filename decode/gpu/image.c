@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/budget.h"
 #include "decode/base/copy.h"
 #include "decode/gpu/image.h"
 
@@ -184,13 +185,15 @@ static void unhash(struct nvs_memimage *image, struct page *p)
 		image->near[p->number % NEAR] = NULL;
 }
 
-/* The oldest page of a full list, taken out of everything; NULL: the list has room. */
+/* The oldest page of a full list, taken out of everything; NULL: the list has room. A graph has as
+ * many descriptors as it has kernels: those may have more while there is memory, but not the last
+ * quarter of it. */
 static struct page *recycle(struct nvs_memimage *image, bool kept)
 {
 	struct list *l = &image->lists[kept];
 	struct page *p = l->oldest;
 
-	if (l->count < image->limit)
+	if (l->count < image->limit || (kept && nvs_budget_left() > nvs_budget_whole() / 4))
 		return NULL;
 	list_remove(image, p);
 	unhash(image, p);

@@ -5,9 +5,10 @@
  * of date; a byte never written is unknown.
  *
  * Kept in pages of 4 KiB and bounded: the pages used longest ago are dropped. Pages that hold
- * launch descriptors are dropped last (and have a bound of their own), so that bulk data does not
- * push out a graph that was uploaded long ago. A few dwords may ask for any number of bytes to be
- * filled or copied: only so many are as were allowed, and the others become unknown.
+ * launch descriptors have a bound of their own, so that bulk data does not push out a graph that
+ * was uploaded long ago, and none while the budget for the trace has memory to spare. A few dwords
+ * may ask for any number of bytes to be filled or copied: only so many are as were allowed, and the
+ * others become unknown.
  */
 #ifndef NVSNOOP_DECODE_GPU_IMAGE_H
 #define NVSNOOP_DECODE_GPU_IMAGE_H
@@ -18,7 +19,7 @@
 
 struct nvs_memimage;
 
-/* PAGES for data and as many again for descriptors. NULL: no memory. */
+/* PAGES for data, and as many again for descriptors in any case. NULL: no memory. */
 struct nvs_memimage *nvs_memimage_new(uint32_t pages);
 void nvs_memimage_free(struct nvs_memimage *image); /* NULL is fine */
 

@@ -460,24 +460,58 @@ static void circles(void)
 	EXPECT_EQ(last_fault, NVS_PB_LOOP);
 }
 
-/* One trigger may set many going, but not all triggers together without end. */
-static void long_chains(void)
+#define LARGE 26000
+
+/* A chain of N descriptors, in memory as libcuda uploads them. */
+static void put_chain(uint32_t n)
 {
-	uint64_t launches = 0;
 	uint32_t q[96];
 
-	setup();
-	for (uint32_t i = 0; i < 500; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		struct qmd_spec s = {.type = 2,
 				     .grid = {1, 1, 1},
 				     .program = 0x1000,
-				     .dependent = i < 499 ? NODE(i + 1) : 0,
+				     .dependent = i + 1 < n ? NODE(i + 1) : 0,
 				     .action = 1};
 
 		qmd_make(q, &s);
 		pb_upload(&pb, NODE(i), q, 384);
 		submit(compute, 0);
 	}
+}
+
+/* Descriptors of a large graph are all known when it is launched, also where they are more than
+ * what is set aside for them; without memory for that, those that are not are unknown. */
+static void large_graphs(void)
+{
+	void *taken;
+
+	setup();
+	put_chain(LARGE);
+	for (int round = 0; round < 3; round++) {
+		pb_trigger(&pb, NODE(0), 2);
+		submit(compute, 0);
+		EXPECT_EQ(count(NVS_OP_LAUNCH), LARGE);
+		EXPECT(!(nth(NVS_OP_LAUNCH, 0)->flags & NVS_OP_UNKNOWN));
+	}
+	setup();
+	taken = malloc(nvs_budget_left() - (24u << 20));
+	put_chain(LARGE);
+	pb_trigger(&pb, NODE(0), 2);
+	submit(compute, 0);
+	EXPECT_EQ(count(NVS_OP_LAUNCH), 1);
+	EXPECT(nth(NVS_OP_LAUNCH, 0)->flags & NVS_OP_UNKNOWN);
+	EXPECT(taken && !nvs_budget_short());
+	free(taken);
+}
+
+/* One trigger may set many going, but not all triggers together without end. */
+static void long_chains(void)
+{
+	uint64_t launches = 0;
+
+	setup();
+	put_chain(500);
 	for (int round = 0; round < 5000; round++) {
 		pb_trigger(&pb, NODE(0), 2);
 		submit(compute, 0);
@@ -738,6 +772,7 @@ int main(void)
 	auxiliaries();
 	graphs();
 	circles();
+	large_graphs();
 	long_chains();
 	macros();
 	semaphores();

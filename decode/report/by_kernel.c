@@ -66,6 +66,11 @@ static int on_call(void *arg, const struct nvs_call *call)
 		       : 0;
 }
 
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	return nvs_kernels_submission(arg, s, call);
+}
+
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_kernels *st = arg;
@@ -330,6 +335,8 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	if (!k->handles)
 		return -ENOMEM;
 	nvs_kernels_watch(k);
+	reader->submission = on_submission;
+	reader->calls = true;
 	reader->call = on_call;
 	reader->record = on_record;
 	return 0;
@@ -426,11 +433,15 @@ static void set_count_shares(struct nvs_kernel_row **rows, size_t n)
  */
 static int print_table(struct nvs_run *run, struct nvs_table table, bool counted)
 {
-	const struct nvs_kernels *k = run->each;
+	struct nvs_kernels *k = run->each;
 	struct nvs_kernel_row **rows;
 	size_t n = 0;
 	int r = 0;
 
+	for (uint32_t i = 0; i < run->n && !r; i++)
+		r = nvs_kernels_unseen(k + i);
+	if (r)
+		return r;
 	for (uint32_t i = 0; i < run->n; i++)
 		n += nvs_handles_kernel_count(k[i].handles) + k[i].counts.rows.n;
 	rows = calloc(n + 1, sizeof(*rows));
@@ -558,6 +569,7 @@ static void free_kernels(struct nvs_run *run)
 		nvs_kernels_settle(k + i);
 		for (uint32_t at = 0; at < nvs_handles_kernel_count(k[i].handles); at++)
 			nvs_kernel_row_free(nvs_handles_kernel_at(k[i].handles, at)->user);
+		nvs_rows_free(&k[i].unseen, NULL);
 		nvs_handles_free(k[i].handles);
 		nvs_counted_forget(&k[i].counts);
 	}

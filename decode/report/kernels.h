@@ -51,6 +51,7 @@ struct nvs_kernels {
 	struct nvs_handles *handles;
 	struct nvs_counted_kernels counts;
 	struct nvs_distinct *seen; /* shapes and call sites of each kernel, over all traces */
+	struct nvs_rows unseen; /* stacks of submissions that no call was seen for */
 	int status; /* -errno */
 };
 
@@ -70,5 +71,13 @@ void nvs_kernel_count_sites(struct nvs_kernels *k, struct nvs_kernel_row *row);
 void nvs_kernels_watch(struct nvs_kernels *k);
 int nvs_kernels_graph_launch(struct nvs_kernels *k, const struct nvs_call *call);
 void nvs_kernels_settle(struct nvs_kernels *k); /* all has been read */
+
+/*
+ * unseen_launches.c: launches whose calls were not seen, as far as it is known which kernel lies at
+ * the address that they run.
+ */
+int nvs_kernels_submission(struct nvs_kernels *k, const struct nvs_submission *s,
+			   const struct nvs_call *call);
+int nvs_kernels_unseen(struct nvs_kernels *k); /* all has been read; reads it again if need be */
 
 #endif

@@ -303,6 +303,11 @@ static int restart(struct nvs_trace *t)
 	return 0;
 }
 
+bool nvs_trace_again(const struct nvs_trace *t)
+{
+	return t->in.seekable;
+}
+
 int nvs_stream_read(struct nvs_trace *t, const struct nvs_stream_consumer *consumer, void *arg,
 		    struct nvs_error *err)
 {

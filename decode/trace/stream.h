@@ -37,5 +37,6 @@ struct nvs_stream_consumer {
  */
 int nvs_stream_read(struct nvs_trace *trace, const struct nvs_stream_consumer *consumer, void *arg,
 		    struct nvs_error *err);
+bool nvs_trace_again(const struct nvs_trace *trace); /* it may be called again */
 
 #endif

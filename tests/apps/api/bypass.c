@@ -5,6 +5,7 @@
  *   handed FILE now|lazy N     the same, called by a pointer that its constructor has left
  *   driver FILE now|lazy N     libcuda itself opened so, and used by FILE, which is not
  *   threads FILE now|lazy N    the same by four threads at once
+ *   hidden FILE now|lazy N     libcuda's symbol table is read, and most launches go by that
  *   below FILE now|lazy N      nothing of the kind: beside a preloaded library that serves dlsym
  */
 #include <dlfcn.h>
@@ -79,6 +80,15 @@ static int use_threads(void)
 	return failed;
 }
 
+static int use_hidden(void)
+{
+	void *cuda = open_as("libcuda.so.1", 0);
+
+	launches += 3;
+	return ((__typeof__(&bypass_hidden))dlsym(open_as(file, 0), "bypass_hidden"))(cuda,
+										      launches - 3);
+}
+
 static int use_below(void)
 {
 	return ((bypass_fn *)dlsym(open_as(file, 0), "bypass_plugin"))(launches);
@@ -89,11 +99,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*use)(void);
-	} ways[] = {{"plugin", use_plugin},
-		    {"handed", use_pointer},
-		    {"driver", use_driver},
-		    {"threads", use_threads},
-		    {"below", use_below}};
+	} ways[] = {{"plugin", use_plugin},   {"handed", use_pointer}, {"driver", use_driver},
+		    {"threads", use_threads}, {"hidden", use_hidden},  {"below", use_below}};
 
 	if (argc != 5)
 		return 2;

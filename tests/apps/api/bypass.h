@@ -6,6 +6,8 @@
 typedef int bypass_fn(int launches);
 bypass_fn bypass_plugin;
 int bypass_with(void *cuda, int launches);
+/* Three launches by dlsym(), and HIDDEN that nothing can see. */
+int bypass_hidden(void *cuda, int hidden);
 
 static const char bypass_ptx[] = ".version 7.0\n"
 				 ".target sm_70\n"

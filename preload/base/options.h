@@ -24,8 +24,9 @@
  * was wrong and ignored), trigger (the trigger file was not obeyed), full (it has its max-size),
  * stuck (keep-last could make no further part: the errno is of that, unless lost), cut (it holds
  * the last of the submissions), newer (the driver's release is newer than all that are known),
- * failed (no trace could be made: the errno is of that). Tab, newline, other control characters and
- * backslash in a path are written as \ooo.
+ * failed (no trace could be made: the errno is of that), bypassed (the GPU was used and nothing of it
+ * was seen; no path). Tab, newline, other control characters and backslash in a path are written as
+ * \ooo.
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
 /*
@@ -45,6 +46,10 @@
 #define NVS_SAID_FULL " since --max-size was reached"
 /* Of one that keeps the last and cannot: why. */
 #define NVS_SAID_STUCK " since no further part could be made (%s)"
+/* Of a process that has used the GPU without being seen. */
+#define NVS_SAID_BYPASSED                                                              \
+	"the driver's system calls did not pass through nvsnoop (dlmopen, or another " \
+	"preloaded library that makes them itself)"
 
 #define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"
 #define NVS_MIN_RING_BYTES (64ull << 10)

@@ -115,6 +115,8 @@ static inline bool nvs_session_confined(void)
 }
 /* Last drain, totals, seek table, closing line. At exit; again: nothing. */
 void nvs_session_finish(void);
+/* At exit: there is no session, and the program has used the GPU all the same. Says so. */
+void nvs_session_bypassed(void);
 /* A slot of the spool's channel table for channel NUMBER, set to put 0; NULL: none left. */
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);
 void nvs_session_channel_free(struct nvs_spool_channel *slot);

@@ -41,6 +41,7 @@ struct trace {
 struct traces {
 	struct trace *list;
 	size_t n;
+	size_t bypassed; /* processes of which nothing was seen */
 };
 
 static char summary_path[PATH_MAX];
@@ -126,6 +127,8 @@ static void read_line(struct traces *all, char *line)
 	for (int i = 0; i < 4; i++)
 		numbers[i] = strtoull(field(&line), NULL, 10);
 	path = field(&line);
+	flags = field(&line);
+	all->bypassed += has_word(flags, "bypassed");
 	if (!*path)
 		return;
 	unescape(path);
@@ -135,7 +138,6 @@ static void read_line(struct traces *all, char *line)
 	trace->submissions = numbers[1];
 	trace->gaps = numbers[2];
 	trace->bytes = numbers[3];
-	flags = field(&line);
 	trace->open = has_word(flags, "started");
 	trace->renamed = has_word(flags, "renamed");
 	trace->lost = has_word(flags, "lost");
@@ -155,13 +157,11 @@ static void read_all(struct traces *all)
 	FILE *file = fopen(summary_path, "re");
 	char *line = NULL;
 	size_t room = 0;
-	ssize_t length;
 
 	if (!file)
 		return;
-	while ((length = getline(&line, &room, file)) > 0) {
-		if (line[length - 1] == '\n')
-			line[length - 1] = 0;
+	while (getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = 0;
 		read_line(all, line);
 	}
 	free(line);
@@ -417,12 +417,9 @@ static void print_none(FILE *out, const char *program)
 	const char *why = nvs_launch_cannot_preload(program);
 
 	fputs("nvsnoop: no trace: ", out);
-	if (why) {
+	if (why)
 		print_word(out, program);
-		fprintf(out, " %s\n", why);
-	} else {
-		fputs("no GPU channel was opened\n", out);
-	}
+	fprintf(out, "%s%s\n", why ? " " : "no GPU channel was opened", why ?: "");
 }
 
 /* Takes out what could not be made, and prints why. True: there was such a trace. */
@@ -463,8 +460,11 @@ static void print_all(const struct traces *all, const struct nvs_launch_args *ar
 		return;
 	if (all->n)
 		print_closing(out, argv0, all, !nvs_launch_stat_private(args));
-	else if (!failed)
+	else if (!failed && !all->bypassed)
 		print_none(out, args->program[0]);
+	if (all->bypassed)
+		fprintf(out, "nvsnoop: nothing was recorded of %zu process%s: %s\n", all->bypassed,
+			all->bypassed == 1 ? "" : "es", NVS_SAID_BYPASSED);
 	fclose(out);
 	if (write(STDERR_FILENO, text, length) < 0)
 		length = 0;

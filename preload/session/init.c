@@ -34,4 +34,5 @@ __attribute__((constructor)) static void nvs_init(void)
 __attribute__((destructor)) static void nvs_fini(void)
 {
 	nvs_session_finish();
+	nvs_session_bypassed();
 }

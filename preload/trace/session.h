@@ -194,5 +194,7 @@ void nvs_summary_started(const struct nvs_session *session);
 void nvs_summary_ended(struct nvs_session *session);
 /* Says once why the library does nothing in this process, where it refuses to. */
 void nvs_summary_refused(void);
+/* Says, or has the launcher say, that the program used the GPU and nothing of it was seen. */
+void nvs_summary_bypassed(void);
 
 #endif

@@ -276,6 +276,20 @@ void nvs_summary_refused(void)
 	print_line(&l);
 }
 
+void nvs_summary_bypassed(void)
+{
+	struct line l = {.used = 0};
+
+	if (nvs_options()->values.quiet)
+		return;
+	add(&l, "%d\t0\t0\t0\t\tbypassed", nvs_sys_getpid());
+	if (send_line(&l))
+		return;
+	l.used = 0;
+	add(&l, "nvsnoop: nothing was recorded: " NVS_SAID_BYPASSED);
+	print_line(&l);
+}
+
 /* To the launcher. False: there is none. */
 static bool send_end(const struct nvs_session *session, const struct nvs_outcome *o)
 {

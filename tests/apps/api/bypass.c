@@ -6,9 +6,12 @@
  *   driver FILE now|lazy N     libcuda itself opened so, and used by FILE, which is not
  *   threads FILE now|lazy N    the same by four threads at once
  *   hidden FILE now|lazy N     libcuda's symbol table is read, and most launches go by that
+ *   aside FILE now|lazy N      a device is opened behind everybody's back, and libcuda is loaded
+ *   namespace FILE now|lazy N  libcuda in a namespace of its own, where nothing is preloaded
  *   below FILE now|lazy N      nothing of the kind: beside a preloaded library that serves dlsym
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +92,24 @@ static int use_hidden(void)
 										      launches - 3);
 }
 
+static int use_namespace(void)
+{
+	void *cuda = dlmopen(LM_ID_NEWLM, "libcuda.so.1", flags | RTLD_LOCAL);
+
+	return ((__typeof__(&bypass_with))dlsym(open_as(file, 0), "bypass_with"))(cuda, launches);
+}
+
+typedef int open_fn(const char *path, int flags, ...);
+
+static int use_aside(void)
+{
+	void *gpu = dlopen("libsoftgpu.so", RTLD_NOW | RTLD_NOLOAD);
+	open_fn *open_device = (open_fn *)dlsym(gpu ? gpu : RTLD_NEXT, "open");
+
+	open_as("libcuda.so.1", 0);
+	return open_device("/dev/nvidiactl", O_RDWR | O_CLOEXEC) < 0;
+}
+
 static int use_below(void)
 {
 	return ((bypass_fn *)dlsym(open_as(file, 0), "bypass_plugin"))(launches);
@@ -99,8 +120,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*use)(void);
-	} ways[] = {{"plugin", use_plugin},   {"handed", use_pointer}, {"driver", use_driver},
-		    {"threads", use_threads}, {"hidden", use_hidden},  {"below", use_below}};
+	} ways[] = {{"plugin", use_plugin},	  {"handed", use_pointer}, {"driver", use_driver},
+		    {"threads", use_threads},	  {"hidden", use_hidden},  {"aside", use_aside},
+		    {"namespace", use_namespace}, {"below", use_below}};
 
 	if (argc != 5)
 		return 2;

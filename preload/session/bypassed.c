@@ -15,7 +15,8 @@
 #define LAST_FD 1024
 
 /* Of glibc 2.35 on, where r_version is 2: the list of another namespace (dlmopen). */
-struct namespace {
+struct namespace
+{
 	struct r_debug debug;
 	const struct namespace *next;
 };

@@ -6,6 +6,7 @@
  *   driver FILE now|lazy N     libcuda itself opened so, and used by FILE, which is not
  *   threads FILE now|lazy N    the same by four threads at once
  *   hidden FILE now|lazy N     libcuda's symbol table is read, and most launches go by that
+ *   replaced FILE now|lazy N   the same, of code in whose place there is other code later
  *   aside FILE now|lazy N      a device is opened behind everybody's back, and libcuda is loaded
  *   namespace FILE now|lazy N  libcuda in a namespace of its own, where nothing is preloaded
  *   below FILE now|lazy N      nothing of the kind: beside a preloaded library that serves dlsym
@@ -92,6 +93,16 @@ static int use_hidden(void)
 										      launches - 3);
 }
 
+static int use_replaced(void)
+{
+	void *cuda = open_as("libcuda.so.1", 0);
+	int hidden = launches;
+
+	launches = 2;
+	return ((__typeof__(&bypass_replaced))dlsym(open_as(file, 0), "bypass_replaced"))(cuda,
+											  hidden);
+}
+
 static int use_namespace(void)
 {
 	void *cuda = dlmopen(LM_ID_NEWLM, "libcuda.so.1", flags | RTLD_LOCAL);
@@ -120,9 +131,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*use)(void);
-	} ways[] = {{"plugin", use_plugin},	  {"handed", use_pointer}, {"driver", use_driver},
-		    {"threads", use_threads},	  {"hidden", use_hidden},  {"aside", use_aside},
-		    {"namespace", use_namespace}, {"below", use_below}};
+	} ways[] = {
+		{"plugin", use_plugin},	  {"handed", use_pointer},	{"driver", use_driver},
+		{"threads", use_threads}, {"hidden", use_hidden},	{"replaced", use_replaced},
+		{"aside", use_aside},	  {"namespace", use_namespace}, {"below", use_below}};
 
 	if (argc != 5)
 		return 2;

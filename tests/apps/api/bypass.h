@@ -8,6 +8,8 @@ bypass_fn bypass_plugin;
 int bypass_with(void *cuda, int launches);
 /* Three launches by dlsym(), and HIDDEN that nothing can see. */
 int bypass_hidden(void *cuda, int hidden);
+/* Two launches, of which one is hidden, and HIDDEN more of other code that takes their place. */
+int bypass_replaced(void *cuda, int hidden);
 
 static const char bypass_ptx[] = ".version 7.0\n"
 				 ".target sm_70\n"
@@ -16,5 +18,12 @@ static const char bypass_ptx[] = ".version 7.0\n"
 				 "{\n"
 				 "	ret;\n"
 				 "}\n";
+static const char bypass_other_ptx[] = ".version 7.0\n"
+				       ".target sm_70\n"
+				       ".address_size 64\n"
+				       ".visible .entry nothing()\n"
+				       "{\n"
+				       "	ret;\n"
+				       "}\n";
 
 #endif

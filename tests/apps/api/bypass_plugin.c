@@ -22,6 +22,7 @@ typedef int launch_fn(void *, unsigned, unsigned, unsigned, unsigned, unsigned, 
 		      void *, void **, void **);
 typedef int synchronize_fn(void);
 typedef int release_fn(int);
+typedef int unload_fn(void *);
 
 #define GET(name, type) ((type *)dlsym(cuda, name))
 
@@ -98,4 +99,31 @@ int bypass_with(void *cuda, int launches)
 int bypass_hidden(void *cuda, int hidden)
 {
 	return bypass_work(cuda, 3, hidden);
+}
+
+int bypass_replaced(void *cuda, int hidden)
+{
+	launch_fn *launch = cuda ? find_function(cuda, "cuLaunchKernel") : NULL;
+	uint64_t memory = 0, one = 0;
+	void *context, *module, *function, *args[] = {&memory, &one};
+	int failed;
+
+	if (!launch)
+		return 1;
+	failed = GET("cuInit", init_fn)(0) ||
+		 GET("cuDevicePrimaryCtxRetain", retain_fn)(&context, 0) ||
+		 GET("cuCtxSetCurrent", current_fn)(context) ||
+		 GET("cuMemAlloc_v2", allocate_fn)(&memory, 4096) ||
+		 GET("cuModuleLoadData", load_fn)(&module, bypass_ptx) ||
+		 GET("cuModuleGetFunction", function_fn)(&function, module, "softgpu_add") ||
+		 GET("cuLaunchKernel", launch_fn)(function, 1, 1, 1, 1, 1, 1, 0, NULL, args,
+						  NULL) ||
+		 launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL) ||
+		 GET("cuCtxSynchronize", synchronize_fn)() ||
+		 GET("cuModuleUnload", unload_fn)(module) ||
+		 GET("cuModuleLoadData", load_fn)(&module, bypass_other_ptx) ||
+		 GET("cuModuleGetFunction", function_fn)(&function, module, "nothing");
+	for (int i = 0; !failed && i < hidden; i++)
+		failed = launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	return failed || GET("cuCtxSynchronize", synchronize_fn)();
 }

@@ -502,7 +502,7 @@ enum nvs_site_refusal {
 	NVS_SITE_PATCHED = 0,
 	NVS_SITE_FORM = 1, /* not mov of a 32-bit register to [base + displacement] */
 	NVS_SITE_SURROUNDINGS = 2, /* jump target inside, no cave, or not understood */
-	NVS_SITE_NO_NEAR = 3, /* no memory within reach for the trampoline */
+	NVS_SITE_NO_NEAR = 3, /* no memory within reach for the trampoline, and no slack */
 	NVS_SITE_NO_WRITE = 4, /* the code cannot be changed here */
 	NVS_SITE_NO_BARRIER = 5, /* no core-serialising membarrier */
 	NVS_SITE_NOT_YET = 6, /* seen too shortly before the end */

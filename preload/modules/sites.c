@@ -11,10 +11,29 @@
 #include "trap/code/site.h"
 #include "trap/enter/patch.h"
 
+#define PAGE 4096u
+
 struct search {
 	uintptr_t address;
 	struct nvs_site_text *text;
 };
+
+/* The bytes from END, the end of a segment, to the end of its page; none if another segment has
+ * some of them. */
+static void find_slack(const struct dl_phdr_info *info, uintptr_t end, struct nvs_site_text *text)
+{
+	uintptr_t page_end = (end + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type == PT_LOAD && start < page_end && start + ph->p_memsz > end)
+			return;
+	}
+	text->slack = end;
+	text->slack_end = page_end;
+}
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -27,6 +46,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	start = info->dlpi_addr + ph->p_vaddr;
 	*s->text = (struct nvs_site_text){
 		.bytes = (const uint8_t *)start, .address = start, .size = ph->p_filesz};
+	find_slack(info, start + ph->p_memsz, s->text);
 	return 1;
 }
 

@@ -4,12 +4,14 @@
  * threads run them, or go and come again with their library. Prints what became of each. Software
  * GPU only. refused   a jump into the store; no padding near it; and one store that can be patched
  *   running   8 threads through twelve stores, each patched while they run it, within ARGUMENT ms
+ *   crammed   two stores, with no address that is free within 2 GiB of them
  *   reload    the store's library (ARGUMENT) is unloaded and loaded again, while others submit
  */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include "app.h"
 #include "tests/softgpu/softgpu.h"
@@ -109,6 +111,62 @@ static void refused(const char *arg)
 	check(ch, n);
 }
 
+/* Takes the free addresses from FROM to TO that lie within 2 GiB of here. */
+static void cram(uintptr_t from, uintptr_t to)
+{
+	uintptr_t here = (uintptr_t)good_at & -4096ul, low = here - (2ul << 30),
+		  high = here + (2ul << 30);
+
+	from = from < low ? low : from;
+	to = to > high ? high : to;
+	if (from < to)
+		EXPECT(mmap((void *)from, to - from, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			    0) == (void *)from,
+		       "cannot map %#lx-%#lx", from, to);
+}
+
+/* As large libraries do that are loaded before the driver. */
+static void cram_all(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	uintptr_t from, to, last = 65536;
+	char line[4096];
+	/* Mapped when all has been read: what stdio maps for itself comes first. */
+	static struct {
+		uintptr_t from, to;
+	} gaps[4096];
+	int n = 0;
+
+	while (fgets(line, sizeof(line), maps) && n < 4095) {
+		EXPECT(sscanf(line, "%lx-%lx", &from, &to) == 2, "%s", line);
+		gaps[n].from = last;
+		gaps[n++].to = from;
+		last = to;
+	}
+	fclose(maps);
+	for (int i = 0; i < n; i++)
+		if (gaps[i].from < gaps[i].to)
+			cram(gaps[i].from, gaps[i].to);
+}
+
+static void crammed(const char *arg)
+{
+	struct softgpu_channel *ch = softgpu_channel_at(0);
+	uint32_t n = 0;
+
+	cram_all();
+	softgpu_set_store(good);
+	EXPECT(becomes_jump(good_at, ch, LIMIT_MS), "it was not patched");
+	softgpu_set_store(site0);
+	EXPECT(becomes_jump(site0_at, ch, LIMIT_MS), "the second was not patched");
+	for (int i = 0; i < 500; i++) {
+		softgpu_set_store(i % 2 ? good : site0);
+		n = softgpu_submit_count(ch);
+	}
+	check(ch, n);
+}
+
 static void *submit(void *arg)
 {
 	struct softgpu_channel *ch;
@@ -194,7 +252,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(const char *);
-	} cases[] = {{"refused", refused}, {"running", running}, {"reload", reload}};
+	} cases[] = {{"refused", refused},
+		     {"running", running},
+		     {"crammed", crammed},
+		     {"reload", reload}};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (strcmp(argv[1], cases[i].name))

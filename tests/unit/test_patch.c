@@ -4,22 +4,30 @@
  * Patching at the worst moments: a store is patched while another trap at it reads its bytes, its
  * module goes and comes back between the trap and the look, or nobody says in time whether it may
  * be. Each moment is made, not waited for: the page that the trap is to read is closed, and the
- * fault of its reading is the moment.
+ * fault of its reading is the moment. Or a write of code fails, or the process forks between two of
+ * them: a filter hands each to a handler of the test's.
  */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include "tests/unit/doorbell_page.h"
 #include "tests/unit/fakering.h"
 #include "trap/enter/patch.h"
 #include "trap/buffer/process.h"
+#include "trap/low/sys.h"
 
 #define RING 1024u
 #define CODE 4096u
 #define VA 0x200000000ull
 #define TOKEN 0x10012u
-#define CASES 8
+#define CASES 12
 #define JUMP 0xeb
+#define STOP 0xf4
 
 static uint64_t gpfifo[RING];
 static uint32_t put, hash[2], commands[64];
@@ -101,19 +109,25 @@ static struct nvs_buffer *mine(void)
 	return nvs_buffer_mine();
 }
 
-/* One submission by the store of case I; both it and its doorbell have to arrive. */
-static void submit(int i)
+static void run_store(int i)
 {
 	void (*store)(volatile void *, uint32_t);
 	void *at = store_of(i);
-	uint32_t undrained = 0;
 
 	memcpy(&store, &at, sizeof(store));
-	gpfifo[put] = VA | 8ull << 42;
-	put = (put + 1) % RING;
 	*(uint32_t *)(void *)(behind + 0x90) = 0;
 	store(page + 0x90, TOKEN);
 	CHECK(*(uint32_t *)(void *)(behind + 0x90) == TOKEN);
+}
+
+/* One submission by the store of case I; both it and its doorbell have to arrive. */
+static void submit(int i)
+{
+	uint32_t undrained = 0;
+
+	gpfifo[put] = VA | 8ull << 42;
+	put = (put + 1) % RING;
+	run_store(i);
 	CHECK((state.claim & ((1 << NVS_PUT_BITS) - 1)) == put);
 	while (fake_next(mine(), &undrained))
 		;
@@ -248,6 +262,112 @@ static void test_while_written(int i)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* ---- writes that fail, and what happens between two of them ---- */
+
+/* A system call that has it as its sixth argument is let through. */
+#define LET 0x6c6574
+
+static int writes; /* of code, since set to 0: the cave, then the store's stop, tail, head */
+static uint32_t failing; /* bit N: the Nth fails */
+static void (*before)(int write); /* NULL: nothing happens */
+
+static void on_sys(int sig, siginfo_t *info, void *context)
+{
+	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	if (info->si_syscall == SYS_pwrite64) {
+		writes++;
+		if (before)
+			before(writes);
+	}
+	if (failing >> writes & 1 && (info->si_syscall == SYS_pwrite64 || r[REG_RDX] & PROT_WRITE))
+		r[REG_RAX] = -EPERM;
+	else
+		r[REG_RAX] = nvs_sys(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX],
+				     r[REG_R10], 0, LET);
+}
+
+static void filter_writes(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwrite64, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[5])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, LET, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+	struct sigaction sys = {.sa_flags = SA_SIGINFO | SA_NODEFER, .sa_sigaction = on_sys};
+
+	sigaction(SIGSYS, &sys, NULL);
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static const struct nvs_patch_site *site(int i)
+{
+	for (int k = 0; k < NVS_MAX_SITES; k++)
+		if (nvs_patch_sites()[k].state != NVS_PATCH_FREE &&
+		    nvs_patch_sites()[k].address == (uintptr_t)store_of(i))
+			return &nvs_patch_sites()[k];
+	return NULL;
+}
+
+/* The writes of FAIL fail: the store's two bytes are as they were, or it begins with a stop.
+ */
+static void test_failed_write(int i, uint32_t fail, bool stuck)
+{
+	static const uint8_t store[] = {0x89, 0x37};
+	uint64_t fast;
+
+	submit(i);
+	writes = 0;
+	failing = fail;
+	nvs_patch_work(text_of);
+	failing = 0;
+	CHECK(known(i) == NVS_PATCH_REFUSED && site(i)->refusal == NVS_SITE_NO_WRITE);
+	CHECK(stuck ? *store_of(i) == STOP : !memcmp(store_of(i), store, sizeof(store)));
+	fast = mine()->counters[NVS_COUNT_FAST];
+	submit(i);
+	submit(i);
+	CHECK(mine()->counters[NVS_COUNT_FAST] == fast + (stuck ? 2 : 0));
+}
+
+static int amid; /* the case whose store is run before each write */
+static pid_t child;
+
+static void run_amid(int write)
+{
+	submit(amid);
+	if (write != 4)
+		return;
+	child = fork();
+	if (child)
+		return;
+	/* The doorbell is ordinary memory for it, and nobody will finish the writing. */
+	alarm(5);
+	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+	run_store(amid);
+	_exit(failed ? 1 : 0);
+}
+
+static void test_between_writes(int i)
+{
+	int status;
+
+	submit(i);
+	writes = 0;
+	amid = i;
+	before = run_amid;
+	nvs_patch_work(text_of);
+	before = NULL;
+	CHECK(*store_of(i) == JUMP && known(i) == NVS_PATCH_DONE);
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+	submit(i);
+}
+
 int main(void)
 {
 	struct nvs_trap_options options = {.patch = true};
@@ -264,5 +384,10 @@ int main(void)
 	test_not_now(5);
 	test_while_written(6);
 	test_while_written(7);
+	filter_writes();
+	test_failed_write(8, 1 << 3, false);
+	test_failed_write(9, 1 << 4, false);
+	test_failed_write(10, ~0u << 3, true);
+	test_between_writes(11);
 	return test_result();
 }

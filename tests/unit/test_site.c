@@ -165,9 +165,31 @@ static void check_bytes(const struct nvs_site *site, uint64_t trampoline)
 	CHECK(site->store + insn.target == site->cave, "head to %+" PRId64, insn.target);
 	CHECK(nvs_insn_decode(&insn, site->cave_new, 5) == 5 && insn.branch == NVS_BRANCH_JMP,
 	      "tail");
-	CHECK(site->cave + insn.target == trampoline, "tail to %+" PRId64, insn.target);
+	CHECK(site->cave + insn.target == (site->hop ? site->hop : trampoline), "tail to %+" PRId64,
+	      insn.target);
 	CHECK(!memcmp(site->store_old, (void *)site->store, 2), "old head");
 	CHECK(!memcmp(site->cave_old, (void *)site->cave, 5), "old tail");
+}
+
+/* A trampoline beyond 2 GiB is reached by the slack behind the text, if there is enough of it. */
+static void check_hop(const struct made_up *m, struct nvs_site_text text)
+{
+	uint64_t trampoline = (uintptr_t)m->begin + 0x1234567890, to = 0;
+	enum nvs_site_verdict verdict;
+	struct nvs_site site;
+
+	text.slack = text.address + text.size;
+	text.slack_end = text.slack + NVS_SITE_HOP;
+	verdict = nvs_site_analyse(&site, &text, (uintptr_t)m->store, trampoline);
+	CHECK(verdict == NVS_SITE_OK && site.hop == text.slack, "%s: %s", m->name,
+	      nvs_site_verdict_name(verdict));
+	check_bytes(&site, trampoline);
+	memcpy(&to, site.hop_new + 6, 8);
+	CHECK(!memcmp(site.hop_new, "\xff\x25\0\0\0\0", 6) && to == trampoline, "hop to %" PRIx64,
+	      to);
+	text.slack_end--;
+	verdict = nvs_site_analyse(&site, &text, (uintptr_t)m->store, trampoline);
+	CHECK(verdict == NVS_SITE_FAR, "%s: %s", m->name, nvs_site_verdict_name(verdict));
 }
 
 static void test_made_up(void)
@@ -194,6 +216,7 @@ static void test_made_up(void)
 		verdict = nvs_site_analyse(&site, &text, (uintptr_t)m->store,
 					   (uintptr_t)m->begin - 0x90000000);
 		CHECK(verdict == NVS_SITE_FAR, "%s: %s", m->name, nvs_site_verdict_name(verdict));
+		check_hop(m, text);
 	}
 }
 

@@ -299,8 +299,30 @@ static void look_around(struct neighbourhood *n, const struct nvs_site_text *tex
 	find_far_targets(n);
 }
 
-static void produce(struct nvs_site *site, const struct nvs_site_text *text, int64_t jump)
+static bool is_in_reach(uint64_t from, uint64_t to)
 {
+	int64_t jump = (int64_t)(to - (from + NVS_SITE_TAIL));
+
+	return jump == (int32_t)jump;
+}
+
+/* jmp *0(%rip), and the address. */
+static void produce_hop(struct nvs_site *site, uint64_t hop, uint64_t trampoline)
+{
+	unsigned i;
+
+	site->hop = hop;
+	site->hop_new[0] = 0xff;
+	site->hop_new[1] = 0x25;
+	for (i = 0; i < 4; i++)
+		site->hop_new[2 + i] = 0;
+	for (i = 0; i < 8; i++)
+		site->hop_new[6 + i] = trampoline >> 8 * i;
+}
+
+static void produce(struct nvs_site *site, const struct nvs_site_text *text, uint64_t to)
+{
+	uint64_t jump = to - (site->cave + NVS_SITE_TAIL);
 	const uint8_t *store = code_at(text, site->store);
 	const uint8_t *cave = code_at(text, site->cave);
 	unsigned i;
@@ -313,7 +335,7 @@ static void produce(struct nvs_site *site, const struct nvs_site_text *text, int
 	site->store_new[1] = site->cave - (site->store + NVS_SITE_HEAD);
 	site->cave_new[0] = 0xe9;
 	for (i = 0; i < 4; i++)
-		site->cave_new[1 + i] = (uint64_t)jump >> 8 * i;
+		site->cave_new[1 + i] = jump >> 8 * i;
 }
 
 enum nvs_site_verdict nvs_site_analyse(struct nvs_site *site, const struct nvs_site_text *text,
@@ -321,7 +343,6 @@ enum nvs_site_verdict nvs_site_analyse(struct nvs_site *site, const struct nvs_s
 {
 	struct neighbourhood n;
 	struct nvs_insn insn;
-	int64_t jump;
 
 	if (!decode_at(&insn, text, store) || insn.length < NVS_SITE_HEAD ||
 	    insn.branch != NVS_BRANCH_NONE)
@@ -335,10 +356,14 @@ enum nvs_site_verdict nvs_site_analyse(struct nvs_site *site, const struct nvs_s
 	site->cave = find_cave(&n, store);
 	if (!site->cave)
 		return NVS_SITE_NO_CAVE;
-	jump = trampoline - (site->cave + NVS_SITE_TAIL);
-	if (jump != (int32_t)jump)
-		return NVS_SITE_FAR;
-	produce(site, text, jump);
+	site->hop = 0;
+	if (!is_in_reach(site->cave, trampoline)) {
+		if (text->slack_end - text->slack < NVS_SITE_HOP ||
+		    !is_in_reach(site->cave, text->slack))
+			return NVS_SITE_FAR;
+		produce_hop(site, text->slack, trampoline);
+	}
+	produce(site, text, site->hop ? site->hop : trampoline);
 	return NVS_SITE_OK;
 }
 

@@ -2,7 +2,8 @@
 /*
  * May the code of a store be changed so that it jumps to us? Looks only, and says which bytes to
  * write: a short jump over the store's first two bytes, into a cave of padding near it, and there a
- * long jump to the trampoline.
+ * long jump to the trampoline. Where the trampoline is out of the long jump's reach, that one leads
+ * to a hop in the slack behind the text, and the hop to the trampoline.
  */
 #ifndef NVSNOOP_TRAP_CODE_SITE_H
 #define NVSNOOP_TRAP_CODE_SITE_H
@@ -13,6 +14,7 @@
 
 #define NVS_SITE_HEAD 2 /* bytes of the short jump */
 #define NVS_SITE_TAIL 5 /* bytes of the long one */
+#define NVS_SITE_HOP 14 /* bytes of a jump to anywhere: its address follows it */
 
 /* The code around a store. */
 struct nvs_site_text {
@@ -21,6 +23,10 @@ struct nvs_site_text {
 	size_t size;
 	/* Start of the function that the store is in (from its unwind table), 0 if not known. */
 	uint64_t function;
+	/*
+	 * Bytes of the mapping's last page that no segment contains; room for hops. Empty: 0, 0.
+	 */
+	uint64_t slack, slack_end;
 };
 
 enum nvs_site_verdict {
@@ -28,16 +34,18 @@ enum nvs_site_verdict {
 	NVS_SITE_UNKNOWN, /* no instruction understood there, or not within the text */
 	NVS_SITE_TARGET, /* something may jump into the middle of what is overwritten */
 	NVS_SITE_NO_CAVE, /* no padding near it that nothing reaches */
-	NVS_SITE_FAR /* the trampoline lies beyond 2 GiB */
+	NVS_SITE_FAR /* the trampoline lies beyond 2 GiB, and there is no slack for a hop */
 };
 
 struct nvs_site {
 	uint64_t store; /* the instruction */
 	uint64_t cave;
+	uint64_t hop; /* 0: the cave's jump reaches the trampoline */
 	uint64_t resume; /* the instruction behind the store: where the trampoline goes back to */
 	uint8_t length; /* of the store; its bytes from the third on stay and are not run */
 	uint8_t store_old[NVS_SITE_HEAD], store_new[NVS_SITE_HEAD];
 	uint8_t cave_old[NVS_SITE_TAIL], cave_new[NVS_SITE_TAIL];
+	uint8_t hop_new[NVS_SITE_HOP];
 };
 
 /*
@@ -58,6 +66,12 @@ struct nvs_site {
  * Cave: it follows a jump or return, holds nothing but NOPs or int3, and no multiple of 16: so it
  * cannot be the start of a function or of an aligned block that begins with NOPs. Indirect jumps
  * lead to labels; compilers put none in front of padding that follows a jump.
+ *
+ * Hop: it lies behind the end of the text's segment (p_vaddr + p_memsz), in the page in which that
+ * segment ends. The page is mapped because mappings are whole pages; what it holds there is what
+ * the file happens to hold behind the segment. No address of the module means these bytes: code,
+ * symbols, unwind tables and relocations all lie within segments, and where the next segment has
+ * the same bytes of the file, it has a mapping and addresses of its own for them.
  */
 enum nvs_site_verdict nvs_site_analyse(struct nvs_site *site, const struct nvs_site_text *text,
 				       uint64_t store, uint64_t trampoline);

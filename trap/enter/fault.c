@@ -394,11 +394,17 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
 	uintptr_t fixup = nvs_guard_fixup((uintptr_t)*rip);
 	struct work w = {.address = (uintptr_t)info->si_addr, .uc = uc};
+	uintptr_t onward;
 
 	if (was_sent(info))
 		return false;
 	if (fixup) {
 		*rip = (greg_t)fixup;
+		return true;
+	}
+	onward = info->si_code == SI_KERNEL ? nvs_patch_stopped((uintptr_t)*rip) : 0;
+	if (onward) {
+		*rip = (greg_t)onward;
 		return true;
 	}
 	if (!nvs_started())
@@ -411,8 +417,7 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 		return false;
 	}
 	if (info->si_code != SEGV_ACCERR || !is_doorbell(w.address)) {
-		if (info->si_code == SEGV_ACCERR ? nvs_shadow_moving()
-						 : nvs_patch_stops((uintptr_t)*rip))
+		if (info->si_code == SEGV_ACCERR && nvs_shadow_moving())
 			return true;
 		if (nvs_tls.buffer && nvs_tls.buffer->shared)
 			nvs_count(nvs_tls.buffer, NVS_COUNT_FOREIGN, 1);

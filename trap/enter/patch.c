@@ -5,9 +5,11 @@
  * The trap only remembers the store. The work is done later on a thread of the library: the
  * analysis of the surroundings, the trampoline, and the writing. Other threads may run the code
  * while it is written: first a stop stands on the first byte, then the tail, then the first byte of
- * the jump, with a core-serialising membarrier between, so that no core runs a mixture. A thread
- * that meets the stop runs the place again until the jump is there. It is no breakpoint, since the
- * program may have SIGTRAP blocked, but an instruction that faults as the store does.
+ * the jump, with a core-serialising membarrier between, so that no core runs a mixture. The stop is
+ * no breakpoint, since the program may have SIGTRAP blocked, but an instruction that faults as the
+ * store does. A thread that meets it goes where the jump will lead. So nothing depends on the
+ * writing ever being finished: not where a write fails, nor in a child that is forked in the
+ * middle.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,6 +80,7 @@ static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_
 		s->source = insn->reg;
 		s->disp = insn->disp;
 		s->changes = NEVER;
+		s->trampoline = s->original = s->hop = 0;
 		s->refusal = is_plain_store(insn) ? NVS_SITE_NOT_YET : NVS_SITE_FORM;
 		atomic_store_explicit(
 			&s->state, s->refusal == NVS_SITE_FORM ? NVS_PATCH_REFUSED : NVS_PATCH_SEEN,
@@ -99,6 +102,13 @@ void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_in
 	atomic_store(&nvs_process->noting, 0);
 }
 
+/* The site's bytes have been changed, or are being changed; it may have been unloaded since. */
+static bool is_written(const struct nvs_patch_site *s)
+{
+	return atomic_load_explicit(&s->state, memory_order_acquire) >= NVS_PATCH_WRITING &&
+	       s->trampoline;
+}
+
 static bool is_changed(const uint8_t *code)
 {
 	return *code == SHORT_JUMP || *code == STOP;
@@ -108,9 +118,8 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		const struct nvs_patch_site *s = &sites[i];
-		uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
 
-		if (state != NVS_PATCH_WRITING && state != NVS_PATCH_DONE)
+		if (!is_written(s))
 			continue;
 		/*
 		 * At the address itself only while our bytes stand there: its module may be gone.
@@ -125,12 +134,11 @@ bool nvs_patch_is_way(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		const struct nvs_patch_site *s = &sites[i];
-		uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
 		const uint8_t *code = (const uint8_t *)s->address;
 
-		if (state != NVS_PATCH_WRITING && state != NVS_PATCH_DONE)
+		if (!is_written(s))
 			continue;
-		if ((rip & ~(uintptr_t)(PAGE - 1)) == (s->original & ~(uintptr_t)(PAGE - 1)))
+		if ((rip & ~(uintptr_t)(PAGE - 1)) == s->trampoline || (s->hop && rip == s->hop))
 			return true;
 		/* Near enough to be the cave: then the site's bytes are there to say where it
 		 * jumps. */
@@ -141,17 +149,26 @@ bool nvs_patch_is_way(uintptr_t rip)
 	return false;
 }
 
-bool nvs_patch_stops(uintptr_t rip)
+uintptr_t nvs_patch_stopped(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
-		uint32_t state = atomic_load_explicit(&sites[i].state, memory_order_acquire);
+		const struct nvs_patch_site *s = &sites[i];
+		uint8_t code;
 
-		/* Done: the stop was met just before the jump replaced it. */
-		if ((state == NVS_PATCH_WRITING || state == NVS_PATCH_DONE) &&
-		    rip == sites[i].address)
-			return true;
+		if (!is_written(s) || rip != s->address ||
+		    nvs_copy_guarded(&code, (const void *)rip, 1))
+			continue;
+		if (code == STOP && atomic_load(&s->state) != NVS_PATCH_DONE)
+			return s->trampoline;
+		/* It was met just before the jump replaced it, ... */
+		if (code == SHORT_JUMP)
+			return rip;
+		/* ... or the store was put back, which may have faulted by itself: elsewhere it
+		 * will do so once more, and not for ever. */
+		if (code == s->bytes[0])
+			return s->original;
 	}
-	return false;
+	return 0;
 }
 
 static bool barrier(void)
@@ -190,69 +207,83 @@ static bool write_code(long mem, uintptr_t to, const uint8_t *bytes, size_t n)
 	return true;
 }
 
+static uint8_t *page_at(uintptr_t wanted)
+{
+	long p = nvs_sys(SYS_mmap, (long)wanted, PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+
+	if (p < 0 && p > -4096)
+		return NULL;
+	if (!wanted || p == (long)wanted)
+		return (uint8_t *)p;
+	nvs_sys4(SYS_munmap, p, PAGE, 0, 0);
+	return NULL;
+}
+
 /*
  * A page that a jump from NEAR reaches, writable for now. Looked for on both sides, going outwards.
+ * Where large libraries have taken all that is near: one that lies anywhere.
  */
 static uint8_t *page_near(uintptr_t near)
 {
 	near &= ~(uintptr_t)(STRIDE - 1);
 	for (uint64_t off = STRIDE; off < REACH; off += off < (8u << 20) ? STRIDE : 1u << 20) {
-		uintptr_t try[2] = {near - off, near + off};
+		uint8_t *below = page_at(near - off), *p = below ? below : page_at(near + off);
 
-		for (int i = 0; i < 2; i++) {
-			long p = nvs_sys(SYS_mmap, (long)try[i], PAGE, PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-
-			if (p == (long)try[i])
-				return (uint8_t *)p;
-			if (p > 0)
-				nvs_sys4(SYS_munmap, p, PAGE, 0, 0);
-		}
+		if (p)
+			return p;
 	}
-	return NULL;
+	return page_at(0);
 }
 
-static void put_jump(uint8_t *tramp, const uint8_t *slot, uintptr_t to)
+static void put_address(uint8_t *tramp, const uint8_t *slot, uint64_t address)
 {
-	uint8_t *at = tramp + (slot - nvs_tramp_begin);
-	int32_t rel = (int32_t)(to - ((uintptr_t)at + 4));
-
-	__builtin_memcpy(at, &rel, 4);
+	__builtin_memcpy(tramp + (slot - nvs_tramp_begin), &address, 8);
 }
 
 static void fill_trampoline(uint8_t *tramp, struct nvs_patch_site *s, uintptr_t resume)
 {
-	uint64_t site = (uintptr_t)s, function = (uintptr_t)nvs_fast_doorbell;
-
 	__builtin_memcpy(tramp, nvs_tramp_begin, (size_t)(nvs_tramp_end - nvs_tramp_begin));
-	__builtin_memcpy(tramp + (nvs_tramp_site - nvs_tramp_begin), &site, 8);
-	__builtin_memcpy(tramp + (nvs_tramp_function - nvs_tramp_begin), &function, 8);
+	put_address(tramp, nvs_tramp_site, (uintptr_t)s);
+	put_address(tramp, nvs_tramp_function, (uintptr_t)nvs_fast_doorbell);
 	__builtin_memcpy(tramp + (nvs_tramp_original - nvs_tramp_begin), s->bytes, s->length);
-	put_jump(tramp, nvs_tramp_back1, resume);
-	put_jump(tramp, nvs_tramp_back2, resume);
+	put_address(tramp, nvs_tramp_back1, resume);
+	put_address(tramp, nvs_tramp_back2, resume);
 	s->original = (uintptr_t)(tramp + (nvs_tramp_original - nvs_tramp_begin));
 }
 
-/* The cave is reached by nobody yet; then the two bytes of the store, never half of one and half of
- * the other. */
+/*
+ * The two bytes of the store, never half of one and half of the other. Where a write fails, those
+ * before it are taken back, the stop last; where that fails too, the stop stays.
+ */
+static bool write_store(long mem, const struct nvs_site *plan)
+{
+	const uint8_t stop = STOP, *old = plan->store_old, *new = plan->store_new;
+
+	if (!write_code(mem, plan->store, &stop, 1))
+		return false;
+	if (barrier() && write_code(mem, plan->store + 1, new + 1, 1)) {
+		if (barrier() && write_code(mem, plan->store, new, 1)) {
+			barrier();
+			return true;
+		}
+		if (!write_code(mem, plan->store + 1, old + 1, 1) || !barrier())
+			return false;
+	}
+	write_code(mem, plan->store, old, 1);
+	return false;
+}
+
+/* The hop and the cave are reached by nobody yet. From WRITING on the trampoline may be run. */
 static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site *plan)
 {
-	const uint8_t stop = STOP;
-
-	if (!write_code(mem, plan->cave, plan->cave_new, NVS_SITE_TAIL) || !barrier())
+	if ((plan->hop && !write_code(mem, plan->hop, plan->hop_new, NVS_SITE_HOP)) ||
+	    !write_code(mem, plan->cave, plan->cave_new, NVS_SITE_TAIL) || !barrier())
 		return false;
+	s->hop = plan->hop;
+	s->trampoline = s->original & ~(uintptr_t)(PAGE - 1);
 	atomic_store(&s->state, NVS_PATCH_WRITING);
-	if (!write_code(mem, plan->store, &stop, 1)) {
-		atomic_store(&s->state, NVS_PATCH_SEEN);
-		write_code(mem, plan->cave, plan->cave_old, NVS_SITE_TAIL);
-		return false;
-	}
-	barrier();
-	write_code(mem, plan->store + 1, plan->store_new + 1, 1);
-	barrier();
-	write_code(mem, plan->store, plan->store_new, 1);
-	barrier();
-	return true;
+	return write_store(mem, plan);
 }
 
 /* Opened once, right behind the question: between barriers, which take their time, the program may
@@ -271,8 +302,18 @@ static enum nvs_site_refusal write_site(struct nvs_patch_site *s, const struct n
 	return done ? NVS_SITE_PATCHED : NVS_SITE_NO_WRITE;
 }
 
-static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_site_text *text)
+/* What other sites' hops leave of the slack. */
+static void skip_hops(struct nvs_site_text *text)
 {
+	for (int i = 0; i < NVS_MAX_SITES; i++)
+		if (is_written(&sites[i]) && sites[i].hop >= text->slack &&
+		    sites[i].hop < text->slack_end)
+			text->slack = sites[i].hop + NVS_SITE_HOP;
+}
+
+static enum nvs_site_refusal patch(struct nvs_patch_site *s, struct nvs_site_text *text)
+{
+	enum nvs_site_verdict verdict;
 	enum nvs_site_refusal refusal;
 	struct nvs_site plan;
 	uint8_t *tramp;
@@ -282,18 +323,18 @@ static enum nvs_site_refusal patch(struct nvs_patch_site *s, const struct nvs_si
 	tramp = page_near(s->address);
 	if (!tramp)
 		return NVS_SITE_NO_NEAR;
-	if (nvs_site_analyse(&plan, text, s->address, (uintptr_t)tramp) != NVS_SITE_OK) {
+	skip_hops(text);
+	verdict = nvs_site_analyse(&plan, text, s->address, (uintptr_t)tramp);
+	if (verdict != NVS_SITE_OK) {
 		nvs_sys4(SYS_munmap, tramp, PAGE, 0, 0);
-		return NVS_SITE_SURROUNDINGS;
+		return verdict == NVS_SITE_FAR ? NVS_SITE_NO_NEAR : NVS_SITE_SURROUNDINGS;
 	}
 	fill_trampoline(tramp, s, plan.resume);
 	refusal = nvs_sys4(SYS_mprotect, tramp, PAGE, PROT_READ | PROT_EXEC, 0)
 			  ? NVS_SITE_NO_WRITE
 			  : write_site(s, &plan);
-	if (refusal) {
-		s->original = 0;
+	if (refusal && !s->trampoline)
 		nvs_sys4(SYS_munmap, tramp, PAGE, 0, 0);
-	}
 	return refusal;
 }
 

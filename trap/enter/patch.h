@@ -18,7 +18,7 @@ enum nvs_patch_state {
 	NVS_PATCH_FREE,
 	NVS_PATCH_CLAIMED, /* being filled in */
 	NVS_PATCH_SEEN, /* trapped; waits for nvs_patch_work, or for the module that it is in */
-	NVS_PATCH_WRITING, /* its first byte is a stop */
+	NVS_PATCH_WRITING, /* its first byte is a stop, in a forked child for good */
 	NVS_PATCH_DONE,
 	NVS_PATCH_REFUSED, /* stays a trap; refusal says why */
 };
@@ -35,7 +35,9 @@ struct nvs_patch_site {
 	_Atomic uint32_t state; /* enum nvs_patch_state */
 	uint32_t refusal; /* enum nvs_site_refusal */
 	uintptr_t address;
-	uintptr_t original; /* where its own bytes run in the trampoline, 0 none */
+	uintptr_t trampoline; /* 0: nothing has been written at the site yet */
+	uintptr_t original; /* where its own bytes run in the trampoline */
+	uintptr_t hop; /* struct nvs_site; 0: none */
 	uint8_t bytes[NVS_INSN_MAX]; /* as they were */
 	uint8_t length;
 	uint8_t base, source; /* enum nvs_reg */
@@ -62,11 +64,14 @@ void nvs_patch_work(nvs_text_fn text_of);
 const struct nvs_patch_site *nvs_patch_sites(void);
 /* What the trampoline calls: true, the store is done. */
 bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs);
-/* True where RIP lies on the way that a patched site takes: in its cave or its trampoline. */
+/* True where RIP lies on the way that a patched site takes: its cave, its hop, its trampoline. */
 bool nvs_patch_is_way(uintptr_t rip);
 /* True in the code that stands at the beginning and the end of nvs_fast_doorbell(). */
 bool nvs_fast_is_code(uintptr_t rip);
-/* True: RIP is a site that is being written, or just was, and is to be run again. */
-bool nvs_patch_stops(uintptr_t rip);
+/*
+ * A fault at RIP that no access to memory explains. If a stop stands there, or did, since a site is
+ * being written: where the thread has to go on, without waiting for anybody. 0: it is not ours.
+ */
+uintptr_t nvs_patch_stopped(uintptr_t rip);
 
 #endif

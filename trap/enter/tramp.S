@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trampoline behind a patched store site: a template that patch.c copies into executable memory near
- * the site, with the marked constants replaced.
+ * The trampoline behind a patched store site: a template that patch.c copies into executable memory, near
+ * the site where there is some, with the marked constants replaced.
  *
  * It gives the C code the registers as the store found them, keeps flags and the red zone, and comes back behind
  * the store. Where the C code declines, the store's own bytes run in .Loriginal: on the protected page that
@@ -69,22 +69,22 @@ nvs_tramp_function:
 	testb	%al, %al
 	jz	.Ldeclined
 	nvs_restore
-	.byte	0xe9
+	.byte	0xff, 0x25, 0, 0, 0, 0 /* jmp *back1, from anywhere to anywhere */
 	.globl	nvs_tramp_back1
 	.hidden	nvs_tramp_back1
 nvs_tramp_back1:
-	.long	0
+	.quad	0
 .Ldeclined:
 	nvs_restore
 	.globl	nvs_tramp_original
 	.hidden	nvs_tramp_original
 nvs_tramp_original:
 	.fill	16, 1, 0x90
-	.byte	0xe9
+	.byte	0xff, 0x25, 0, 0, 0, 0
 	.globl	nvs_tramp_back2
 	.hidden	nvs_tramp_back2
 nvs_tramp_back2:
-	.long	0
+	.quad	0
 	.globl	nvs_tramp_end
 	.hidden	nvs_tramp_end
 nvs_tramp_end:

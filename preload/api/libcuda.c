@@ -7,6 +7,7 @@
 #include <string.h>
 #include "preload/api/api.h"
 #include "preload/base/preload.h"
+#include "preload/base/state.h"
 
 #define MAX_EXPORTS 4096
 #define MAX_LIBRARIES 4
@@ -16,7 +17,7 @@ static struct {
 } libraries[MAX_LIBRARIES];
 static struct nvs_api_export exports[MAX_EXPORTS]; /* by address */
 static uint32_t nexports;
-static _Atomic int learnt; /* 0: no, 1: under way, 2: yes */
+static _Atomic bool learnt; /* they are all there */
 
 bool nvs_api_on(void)
 {
@@ -68,13 +69,8 @@ static void sort_exports(void)
 		}
 }
 
-void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end)
+static void add_library(uintptr_t start, uintptr_t end)
 {
-	struct nvs_elf elf;
-	int no = 0;
-
-	if (nvs_api_in_libcuda(start))
-		return;
 	for (int i = 0; i < MAX_LIBRARIES; i++) {
 		uintptr_t none = 0;
 
@@ -83,23 +79,32 @@ void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr
 		if (!atomic_compare_exchange_strong(&libraries[i].end, &none, end))
 			continue;
 		atomic_store(&libraries[i].start, start);
-		break;
+		return;
 	}
+}
+
+void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end)
+{
+	struct nvs_elf elf;
+
+	if (!nvs_api_in_libcuda(start))
+		add_library(start, end);
 	/* A second one (another namespace, or loaded anew) is wrapped by the names its entry points
 	 * are got by. */
-	if (!atomic_compare_exchange_strong(&learnt, &no, 1))
+	if (atomic_load(&learnt) || atomic_exchange(&nvs_state()->learning, 1))
 		return;
+	nexports = 0;
 	if (nvs_elf_parse(&elf, base, dynamic)) {
 		nvs_elf_functions(&elf, add_export);
 		sort_exports();
 	}
-	atomic_store(&learnt, 2);
+	atomic_store(&learnt, true);
 }
 
 uint32_t nvs_api_exports(struct nvs_api_export **first)
 {
 	*first = exports;
-	return atomic_load(&learnt) == 2 ? nexports : 0;
+	return atomic_load(&learnt) ? nexports : 0;
 }
 
 struct nvs_api_export *nvs_api_exported(const char *name)

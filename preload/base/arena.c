@@ -4,7 +4,6 @@
  * not inherit, cut into size classes with a free list each. Larger pieces are mapped one by one.
  */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -48,20 +47,20 @@ static size_t pages(size_t bytes)
 }
 
 /*
- * Held for a few instructions. Signals are blocked so that no handler of the program can come to
- * wait for the thread it interrupted; under nvs_lock they are already.
+ * Held for a few instructions, or while the kernel maps a chunk. Signals are blocked so that no
+ * handler of the program can come to wait for the thread it interrupted; under nvs_lock they are
+ * already.
  */
 static void lock(struct nvs_arena *a, uint64_t *saved)
 {
 	if (!nvs_lock_mine())
 		*saved = nvs_sys_block_async();
-	while (atomic_exchange_explicit(&a->lock, 1, memory_order_acquire))
-		sched_yield();
+	nvs_sys_lock(&a->lock);
 }
 
 static void unlock(struct nvs_arena *a, const uint64_t *saved)
 {
-	atomic_store_explicit(&a->lock, 0, memory_order_release);
+	nvs_sys_unlock(&a->lock);
 	if (!nvs_lock_mine())
 		nvs_sys_sigmask(SIG_SETMASK, saved, NULL);
 }

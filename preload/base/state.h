@@ -13,7 +13,7 @@
 #define NVS_FILTER_SIZE 4096
 
 struct nvs_arena {
-	_Atomic uint32_t lock;
+	_Atomic uint32_t lock; /* nvs_sys_lock() */
 	void *free[NVS_ARENA_CLASSES];
 	uint8_t *next, *end; /* rest of the newest chunk */
 };
@@ -27,6 +27,7 @@ struct nvs_state {
 	_Atomic uint32_t session_active; /* see nvs_session_active() */
 	_Atomic uint32_t own_threads; /* of ours that are alive */
 	_Atomic uint32_t keeper; /* futex: 1 it is to look around now */
+	_Atomic uint32_t learning; /* a thread reads libcuda's exports, or has: not in a child */
 	_Atomic uint32_t device_seen; /* a device call has been made: mmap looks at its fd */
 	/* How many tracked mappings touch each 2 MiB region (hashed), and how many are too large to
 	 * say. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ring buffers: one a thread, filled by it with records and drained by the writer.
+ * Ring buffers: one a thread, filled by it with records and drained by the writer. Threads for
+ * which there is none of their own, since there are too many or memory is short, share some: each
+ * borrows one for a record, or a doorbell, at a time.
  */
 #ifndef NVSNOOP_TRAP_BUFFER_H
 #define NVSNOOP_TRAP_BUFFER_H
@@ -12,6 +14,7 @@
 #include "nvsnoop/trace.h"
 
 #define NVS_MAX_BUFFERS 1024
+#define NVS_SHARED_EVERY 16u /* one buffer in so many has no owner for longer than a record */
 
 /* In the order of enum nvs_live_count: they may lie in the live page. */
 enum nvs_counter {
@@ -95,12 +98,14 @@ int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes,
 void nvs_buffer_counts_in(struct nvs_live_slot *slot);
 uint32_t nvs_buffer_count(void);
 struct nvs_buffer *nvs_buffer_at(uint32_t number);
-/* Rings without a living owner; gives back those whose owner has died. For the writer. */
+/*
+ * Gives back those whose owner has died; how many a thread could have for its own. For the writer.
+ */
 uint32_t nvs_buffer_sweep(void);
 
 /*
  * The calling thread's buffer, claimed if it has none (its THREAD record is written then). NULL:
- * none free. Usable in the trap and outside.
+ * none free; it may still borrow one. Usable in the trap and outside.
  */
 struct nvs_buffer *nvs_buffer_mine(void);
 

@@ -38,10 +38,10 @@
  *     RESULTS is what found no room of its own ("other"): always valid, its name is 0.
  *   - A string is its offset in the STRINGS table, ended by a NUL, never changed; 0: none.
  *   - Slots: each belongs to one thread at a time, its only writer, and counts on where the thread
- *     before it has ended: the sum over all slots is the process'. Slot 0 belongs to nobody: our
- *     own thread counts there, ten times a second, what threads without a slot have submitted;
- *     their calls are not counted. Within a slot stand, at slot_apis, USED rows of struct
- *     nvs_live_api_count (one for each row of APIS), and at slot_kernels those of struct
+ *     before it has ended: the sum over all slots is the process'. What threads without a slot have
+ *     submitted is counted in slots that belong to nobody, or in slot 0, ten times a second by our
+ *     own thread; their calls are not counted. Within a slot stand, at slot_apis, USED rows of
+ * struct nvs_live_api_count (one for each row of APIS), and at slot_kernels those of struct
  *     nvs_live_kernel_count (for each row of KERNELS).
  *   - What belongs to the slot's thread alone (tid to nvtx) is of it while generation is odd and
  * the same before and after the reading, and tid is not 0.

@@ -160,16 +160,26 @@ static int put(struct telling *t, uint16_t flags, uint64_t offset, uint32_t byte
 	return nvs_record(&t->rec.rec);
 }
 
+/* Bytes of the largest record; 0: there is no buffer to be had. */
+static uint32_t find_largest(void)
+{
+	struct nvs_buffer *buffer = nvs_buffer_enter();
+	uint32_t largest = buffer ? nvs_buffer_largest(buffer) : 0;
+
+	if (buffer)
+		nvs_buffer_leave(buffer);
+	return largest;
+}
+
 /* False: not all of them were told. */
 static bool put_bytes(struct telling *t, const struct nvs_code *code, uint16_t flags)
 {
-	const struct nvs_buffer *buffer = nvs_buffer_mine();
-	uint32_t n, step = CHUNK;
+	uint32_t n, step = CHUNK, largest = find_largest();
 
-	if (!buffer)
+	if (!largest)
 		return false;
-	if (step > nvs_buffer_largest(buffer) - sizeof(t->rec))
-		step = (nvs_buffer_largest(buffer) - (uint32_t)sizeof(t->rec)) & ~15u;
+	if (step > largest - sizeof(t->rec))
+		step = (largest - (uint32_t)sizeof(t->rec)) & ~15u;
 	for (uint64_t at = 0; at < code->size; at += n) {
 		bool last = code->size - at <= step;
 
@@ -188,7 +198,7 @@ static void tell(struct telling *t, const struct nvs_code *code, const struct lo
 	struct image content = {.size = code->size};
 	bool mine = false, unread = code->unread || !hash_all(t, code, &content);
 
-	if (!nvs_buffer_mine())
+	if (!find_largest())
 		return;
 	t->rec.thread = load->tid == (uint32_t)nvs_sys_gettid() ? nvs_tls.thread - 1 : NVS_NONE;
 	t->rec.call = load->call;

@@ -22,6 +22,7 @@ struct nvs_writer {
 	int part_error; /* -errno of the latest part that could not be begun */
 	uint64_t retry_at; /* bytes of the newest part: another could not be begun before */
 	uint32_t frames_now, frames_before; /* of this round, and of the one before */
+	uint64_t swept; /* mono_ns of the last look at the buffers' owners */
 	uint64_t last_clock; /* mono_ns of the last calibration point */
 	bool unsafe_told, tell_full;
 	uint64_t lost_submissions, lost_bytes; /* that could not be written */

@@ -16,6 +16,10 @@
 
 #define STALL_NS 1000000000ull /* a heartbeat that stands still for so long is dead */
 #define MOST_NAPS 100u /* 10 ms */
+#define BORROW_NAPS 20000u /* of 50 us */
+#define SHARED_BITS (~0ull / ((1ull << NVS_SHARED_EVERY) - 1) << (NVS_SHARED_EVERY - 1))
+
+_Static_assert(NVS_MAX_BUFFERS % 64 == 0 && 64 % NVS_SHARED_EVERY == 0, "words of whole groups");
 
 static void wake_writer(void)
 {
@@ -41,6 +45,20 @@ _Static_assert(offsetof(struct nvs_spool_ring, generation) ==
 	       "tid and generation are exchanged as one word");
 _Static_assert(offsetof(struct nvs_spool_ring, tid) % 8 == 0, "that word is aligned");
 
+static bool is_shared(uint32_t number)
+{
+	return SHARED_BITS >> number % 64 & 1;
+}
+
+static void set_unused(uint32_t number)
+{
+	_Atomic uint64_t *word = &nvs_process->unused[number / 64];
+	uint64_t bit = 1ull << number % 64;
+
+	if (!(atomic_load(word) & bit))
+		atomic_fetch_or(word, bit);
+}
+
 int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top,
 		   void *known)
 {
@@ -56,6 +74,7 @@ int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes,
 	buffer->shared = shared;
 	buffer->counters = buffer->live ? buffer->live->counts : buffer->own;
 	atomic_store(&nvs_process->nbuffers, n + 1);
+	set_unused(n);
 	return 0;
 }
 
@@ -114,6 +133,7 @@ static bool give_back_dead(struct nvs_buffer *buffer)
 	return owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32));
 }
 
+/* Also of one whose bit was cleared by a thread that was left then. */
 uint32_t nvs_buffer_sweep(void)
 {
 	uint32_t n = nvs_buffer_count(), unused = 0;
@@ -121,9 +141,11 @@ uint32_t nvs_buffer_sweep(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_buffer *buffer = nvs_buffer_at(i);
 
-		if (!(uint32_t)__atomic_load_n(owner_word(buffer->shared), __ATOMIC_RELAXED) ||
-		    give_back_dead(buffer))
-			unused++;
+		if ((uint32_t)__atomic_load_n(owner_word(buffer->shared), __ATOMIC_RELAXED) &&
+		    !give_back_dead(buffer))
+			continue;
+		set_unused(i);
+		unused += !is_shared(i);
 	}
 	return unused;
 }
@@ -152,50 +174,81 @@ static void own_slot(struct nvs_live_slot *slot, const char *name)
 	__atomic_store_n(&slot->generation, slot->generation + 1, __ATOMIC_RELEASE);
 }
 
-/* A buffer that a thread with our number left behind, a free one, or, where DEAD, one of a dead
- * thread: the kernel is asked about each owner. */
-static struct nvs_buffer *claim(uint32_t tid, uintptr_t sp, const stack_t *alternate, bool dead)
+/* BUFFER from OWNER, who is 0 or has left it. */
+static bool take(struct nvs_buffer *buffer, uint32_t owner)
 {
-	uint32_t n = nvs_buffer_count(), start = n ? tid % n : 0;
+	uint64_t word = __atomic_load_n(owner_word(buffer->shared), __ATOMIC_ACQUIRE);
 
-	for (int pass = 0; pass < 2 + dead; pass++) {
-		for (uint32_t k = 0; k < n; k++) {
-			struct nvs_buffer *buffer = nvs_buffer_at((start + k) % n);
-			uint64_t word = __atomic_load_n(owner_word(buffer->shared),
-							__ATOMIC_ACQUIRE);
-			uint32_t owner = (uint32_t)word, gen = (uint32_t)(word >> 32);
+	if ((uint32_t)word != owner ||
+	    !owner_swap(buffer->shared, word, nvs_tls.tid, (uint32_t)(word >> 32) + 1))
+		return false;
+	take_over(buffer);
+	return true;
+}
 
-			if (pass == 0 && (owner != tid || buffer == nvs_tls.buffer ||
-					  nvs_buffer_in_use(buffer, sp, alternate)))
-				continue;
-			if (pass == 1 && owner)
-				continue;
-			if (pass == 2) {
-				if (!give_back_dead(buffer))
-					continue;
-				owner = 0;
-				word &= ~0xffffffffull;
-			}
-			if (owner_swap(buffer->shared, word, tid, gen + 1)) {
-				take_over(buffer);
+/* One that this thread, or a dead one that had its number, has left behind. All are looked at. */
+static struct nvs_buffer *claim_left(uintptr_t sp, const stack_t *alternate, bool own)
+{
+	uint32_t n = nvs_buffer_count();
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct nvs_buffer *buffer = nvs_buffer_at(i);
+
+		if (__atomic_load_n(&buffer->shared->tid, __ATOMIC_ACQUIRE) == nvs_tls.tid &&
+		    buffer != nvs_tls.buffer && !(own && is_shared(i)) &&
+		    !nvs_buffer_in_use(buffer, sp, alternate) && take(buffer, nvs_tls.tid))
+			return buffer;
+	}
+	return NULL;
+}
+
+/* A free one of those that MASK has in each word: a few loads, however many there are. */
+static struct nvs_buffer *claim_free(uint64_t mask)
+{
+	uint32_t words = (nvs_buffer_count() + 63) / 64;
+
+	for (uint32_t i = 0; i < words; i++) {
+		uint32_t w = (nvs_tls.tid + i) % words;
+		uint64_t bits = atomic_load(&nvs_process->unused[w]) & mask, bit;
+
+		for (; bits; bits &= ~bit) {
+			struct nvs_buffer *buffer =
+				nvs_buffer_at(w * 64 + (uint32_t)__builtin_ctzll(bits));
+
+			bit = bits & -bits;
+			if ((atomic_fetch_and(&nvs_process->unused[w], ~bit) & bit) &&
+			    take(buffer, 0))
 				return buffer;
-			}
 		}
 	}
 	return NULL;
 }
 
-/* A buffer becomes the thread's own. */
-static void begin_own(struct nvs_buffer *buffer)
+/* One of a dead thread: the kernel is asked about each owner. Once for a thread: whoever ends later
+ * is noticed by the writer. */
+static struct nvs_buffer *claim_dead(bool own)
+{
+	uint32_t n = nvs_buffer_count();
+
+	for (uint32_t i = 0; i < n && !nvs_tls.refused; i++) {
+		uint32_t number = (nvs_tls.tid + i) % n;
+		struct nvs_buffer *buffer = nvs_buffer_at(number);
+
+		if (!(own && is_shared(number)) && give_back_dead(buffer) && take(buffer, 0))
+			return buffer;
+	}
+	nvs_tls.refused = true;
+	return NULL;
+}
+
+/* The thread's THREAD record, once. */
+static void tell_thread(struct nvs_buffer *buffer, const char *name)
 {
 	struct nvs_rec_thread *rec;
-	char name[16] = "";
 
-	if (!atomic_load(&nvs_writer_signal.confined))
-		nvs_sys4(SYS_prctl, PR_GET_NAME, name, 0, 0);
-	if (buffer->live)
-		own_slot(buffer->live, name);
-	nvs_calls_show_all(buffer);
+	if (nvs_tls.named)
+		return;
+	nvs_tls.named = true;
 	rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
 	if (!rec)
 		return;
@@ -204,9 +257,28 @@ static void begin_own(struct nvs_buffer *buffer)
 		.thread = nvs_tls.thread - 1,
 		.tid = nvs_tls.tid,
 	};
-	for (uint32_t i = 0; i < sizeof(name); i++)
+	for (uint32_t i = 0; i < sizeof(rec->name); i++)
 		rec->name[i] = name[i];
 	nvs_buffer_commit(buffer, sizeof(*rec));
+}
+
+static void get_name(char name[16])
+{
+	name[0] = '\0';
+	if (!atomic_load(&nvs_writer_signal.confined))
+		nvs_sys4(SYS_prctl, PR_GET_NAME, name, 0, 0);
+}
+
+/* A buffer becomes the thread's own. */
+static void begin_own(struct nvs_buffer *buffer)
+{
+	char name[16] = "";
+
+	get_name(name);
+	if (buffer->live)
+		own_slot(buffer->live, name);
+	nvs_calls_show_all(buffer);
+	tell_thread(buffer, name);
 }
 
 static uintptr_t here(void)
@@ -228,8 +300,16 @@ struct nvs_buffer *nvs_buffer_mine(void)
 	if (nvs_tls.tid != tid) {
 		nvs_tls.tid = tid;
 		nvs_tls.thread = atomic_fetch_add(&nvs_process->next_thread, 1) + 1;
+		nvs_tls.borrowed = 0;
+		nvs_tls.named = nvs_tls.refused = false;
 	}
-	nvs_tls.buffer = buffer = claim(nvs_tls.tid, here(), NULL, true);
+	nvs_tls.buffer = NULL;
+	buffer = nvs_tls.refused ? NULL : claim_left(here(), NULL, true);
+	if (!buffer)
+		buffer = claim_free(~SHARED_BITS);
+	if (!buffer)
+		buffer = claim_dead(true);
+	nvs_tls.buffer = buffer;
 	if (buffer)
 		begin_own(buffer);
 	return buffer;
@@ -240,11 +320,13 @@ struct nvs_buffer *nvs_buffer_mine(void)
  * while it lives and could make the last ones that it wanted, for at most 1 s from the last one
  * made. The more wait, the longer each sleeps in between, or they would keep the writer from it.
  */
-static struct nvs_buffer *claim_more(uint32_t tid, const stack_t *alternate)
+static struct nvs_buffer *claim_more(void)
 {
 	struct nvs_buffer *buffer = NULL;
 	uint32_t there = nvs_buffer_count(), naps;
 
+	if (atomic_load(&nvs_writer_signal.full))
+		return NULL;
 	atomic_fetch_add(&nvs_writer_signal.waiting, 1);
 	for (uint32_t i = 0; i < 10000 && !buffer; i += naps) {
 		struct timespec nap = {0, 100000};
@@ -262,15 +344,50 @@ static struct nvs_buffer *claim_more(uint32_t tid, const stack_t *alternate)
 		if (atomic_load(&nvs_writer_signal.full))
 			break;
 		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
-		buffer = claim(tid, here(), alternate, false);
+		buffer = claim_free(~SHARED_BITS);
 	}
 	atomic_fetch_sub(&nvs_writer_signal.waiting, 1);
 	return buffer;
 }
 
+static struct nvs_buffer *try_to_borrow(uintptr_t sp, const stack_t *alternate)
+{
+	struct nvs_buffer *buffer = nvs_tls.borrowed ? claim_left(sp, alternate, false) : NULL;
+
+	if (buffer)
+		return buffer;
+	buffer = claim_free(SHARED_BITS);
+	if (!buffer)
+		buffer = claim_free(~SHARED_BITS);
+	if (!buffer)
+		buffer = claim_dead(false);
+	nvs_tls.borrowed += buffer != NULL;
+	return buffer;
+}
+
 /*
- * Usually the thread's own buffer. Where a signal handler has interrupted a record on it, a second
- * one is borrowed, so that the record underneath stays whole.
+ * Who has one lets go of it soon, or waits for the writer. So it is waited for, but not by a thread
+ * whose own work is in the middle: others may wait for that.
+ */
+static struct nvs_buffer *borrow(uintptr_t sp, const stack_t *alternate)
+{
+	struct nvs_buffer *buffer = try_to_borrow(sp, alternate);
+	struct timespec nap = {0, 50000};
+
+	if (nvs_tls.buffer || nvs_tls.borrowed > 1 || nvs_buffer_count() < NVS_SHARED_EVERY)
+		return buffer;
+	for (uint32_t i = 0; !buffer && i < BORROW_NAPS; i++) {
+		if (atomic_load(&nvs_writer_signal.ended) || !nvs_writer_signal.heartbeat)
+			break;
+		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
+		buffer = try_to_borrow(sp, alternate);
+	}
+	return buffer;
+}
+
+/*
+ * Usually the thread's own buffer. One is borrowed where a signal handler has interrupted a record
+ * on it, so that the record underneath stays whole, and where the thread has none.
  */
 struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 				       const stack_t *alternate)
@@ -280,14 +397,22 @@ struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 	if (!nvs_started())
 		return NULL;
 	if (!buffer) {
-		nvs_tls.buffer = buffer = claim_more(nvs_tls.tid, alternate);
+		nvs_tls.buffer = buffer = claim_more();
 		if (buffer)
 			begin_own(buffer);
+		else
+			buffer = borrow(activity->sp, alternate);
 	} else if (nvs_buffer_in_use(buffer, activity->sp, alternate)) {
-		buffer = claim(nvs_tls.tid, activity->sp, alternate, true);
+		buffer = borrow(activity->sp, alternate);
 	}
 	if (!buffer)
 		return NULL;
+	if (!nvs_tls.named) {
+		char name[16] = "";
+
+		get_name(name);
+		tell_thread(buffer, name);
+	}
 	buffer->activity = *activity;
 	atomic_store(&buffer->epoch, atomic_load(&nvs_process->epoch));
 	return buffer;
@@ -316,8 +441,19 @@ void nvs_buffer_leave(struct nvs_buffer *buffer)
 	if (buffer != nvs_tls.buffer) {
 		uint64_t word = __atomic_load_n(owner_word(buffer->shared), __ATOMIC_ACQUIRE);
 
-		owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32));
+		nvs_tls.borrowed -= nvs_tls.borrowed != 0;
+		if (owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32)))
+			set_unused((uint32_t)(buffer - nvs_process->buffers));
 	}
+}
+
+void nvs_buffer_keep(struct nvs_buffer *buffer)
+{
+	if (nvs_tls.buffer)
+		return;
+	nvs_tls.borrowed -= nvs_tls.borrowed != 0;
+	nvs_tls.buffer = buffer;
+	begin_own(buffer);
 }
 
 static bool has_room(struct nvs_buffer *buffer, uint64_t head, uint32_t size)

@@ -83,7 +83,7 @@ static bool nap(uint64_t *end)
 
 static bool is_mine(struct nvs_buffer *buffer)
 {
-	return nvs_tls.buffer &&
+	return nvs_tls.tid &&
 	       __atomic_load_n(&buffer->shared->tid, __ATOMIC_RELAXED) == nvs_tls.tid;
 }
 

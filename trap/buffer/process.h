@@ -41,6 +41,8 @@ struct nvs_process {
 	_Atomic uint32_t freezing; /* pages of shadows are read-only for a moment: shadow.c */
 	_Atomic uint64_t thawed; /* when such a moment last ended */
 	uint8_t *twins, *slots_write, *slots_run;
+	/* Bit N: buffer N may be free. Who clears it may try to claim that one. */
+	_Atomic uint64_t unused[NVS_MAX_BUFFERS / 64];
 	struct nvs_buffer buffers[NVS_MAX_BUFFERS];
 	struct nvs_stack_slot stacks[NVS_STACK_SLOTS];
 };
@@ -60,6 +62,9 @@ struct nvs_trap_tls {
 	struct nvs_buffer *buffer;
 	uint32_t thread; /* number + 1, 0 none yet */
 	uint32_t tid;
+	uint32_t borrowed; /* buffers that it has besides its own: in use, or left by a jump */
+	bool named; /* its THREAD record is written */
+	bool refused; /* it was looked for a buffer in vain among those of all dead threads */
 	uint32_t depth; /* traps in flight on this thread */
 	uint32_t extra_modules;
 	bool stackless; /* the unwinder is not entered here */
@@ -77,8 +82,8 @@ struct nvs_trap_tls {
 };
 extern __thread struct nvs_trap_tls nvs_tls;
 
-/* buffer.c: a buffer for one piece of work on this thread; counted in flight from enter to leave.
- */
+/* buffer.c: a buffer for one piece of work on this thread, its own or a borrowed one; counted in
+ * flight from enter to leave. */
 struct nvs_buffer *nvs_buffer_enter(void);
 /* The same for work that ACTIVITY describes; ALTERNATE as for nvs_activity_abandoned(). */
 struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
@@ -87,6 +92,8 @@ struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
  * there is dropped. */
 bool nvs_buffer_in_use(struct nvs_buffer *buffer, uintptr_t sp, const stack_t *alternate);
 void nvs_buffer_leave(struct nvs_buffer *buffer);
+/* BUFFER, which was entered, stays this thread's own where it has no other. */
+void nvs_buffer_keep(struct nvs_buffer *buffer);
 
 #define NVS_WARM_BYTES 2560u /* a launch and its call */
 

@@ -175,6 +175,8 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 		disarm(w->buffer, db, time);
 		return;
 	}
+	/* What it is stepped on belongs to the buffer, and the step goes on behind the signal. */
+	nvs_buffer_keep(w->buffer);
 	pending.insn = *insn;
 	__builtin_memcpy(pending.code, code, NVS_INSN_MAX);
 	pending.on_alias = false;

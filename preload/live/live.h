@@ -24,7 +24,14 @@
 /* What the page does not show. It hangs below the root page: a forked child has none. */
 struct nvs_live_page {
 	struct nvs_live *head;
-	uint8_t *base; /* the same */
+	uint8_t *base; /* the same, and the tables that do not grow */
+	/* Those that grow, as far as they have blocks; of SLOTS the first row alone. */
+	uint8_t *grown[NVS_LIVE_TABLES];
+	/* Slots that were made last, from number FIRST on. */
+	struct {
+		uint8_t *at;
+		uint32_t first;
+	} newest;
 	struct nvs_outfile file;
 	_Atomic uint64_t mult; /* as in the clock */
 	_Atomic uint32_t setting_clock;
@@ -98,7 +105,7 @@ void nvs_live_end(void);
 
 /* ---- slots.c ---- */
 
-/* Slot NUMBER, which nobody has yet; NULL: no room for it. Slot 0 is nobody's. */
+/* Slot NUMBER of those that nvs_live_more_slots() made last; NULL: no room for it. */
 struct nvs_live_slot *nvs_live_slot(uint32_t number);
 /* Takes them from threads that are gone, and counts in slot 0 what was rung for without one. */
 void nvs_live_look_at_slots(struct nvs_live_page *page);

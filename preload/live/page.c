@@ -5,7 +5,8 @@
  * A store into a page of a file that has no block any more, since the disk is full, would be the
  * program's SIGBUS: blocks are there before anything is written. So tables begin with blocks for
  * what nearly every program needs, and our own thread makes more ahead of the need; what comes
- * sooner than that counts as "other".
+ * sooner than that counts as "other". What has no blocks is not mapped either: it would be address
+ * space, and memory in a program that locks all that is mapped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,16 +153,58 @@ static int open_again(const struct nvs_live_page *p, struct nvs_outfile *file)
 	return nvs_session_confined() ? -EPERM : nvs_outfile_fd(file);
 }
 
-static int make_blocks(struct nvs_live_page *p, int fd, enum nvs_live_table_number which,
-		       uint64_t rows)
+/* Bytes [FROM, TO) of the file, whole pages, at AT, or anywhere where that is NULL. */
+static uint8_t *map_part(int fd, uint8_t *at, uint64_t from, uint64_t to)
+{
+	uint8_t *p = nvs_sys_mmap(at, to - from, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | (at ? MAP_FIXED : 0), fd, from);
+
+	if (p)
+		nvs_sys_madvise(p, to - from, MADV_DONTFORK);
+	return p;
+}
+
+/* Addresses for a table whose rows stand in a row, however many there come to be. */
+static uint8_t *reserve_table(const struct nvs_live_table *t)
+{
+	uint64_t bytes = (uint64_t)t->rows * t->row_bytes;
+	uint8_t *p = nvs_sys_mmap(NULL, bytes, PROT_NONE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p)
+		nvs_sys(SYS_munlock, (long)p, bytes, 0, 0, 0, 0);
+	return p;
+}
+
+/* Blocks for ROWS rows in all, and the new ones mapped. */
+static int make_rows(struct nvs_live_page *p, int fd, enum nvs_live_table_number which,
+		     uint64_t rows)
 {
 	const struct nvs_live_table *t = &p->head->tables[which];
-	int err = nvs_file_allocate(fd, t->offset + p->ready[which] * t->row_bytes,
-				    t->offset + rows * t->row_bytes);
+	uint64_t ready = p->ready[which], from = t->offset + ready * t->row_bytes;
+	uint64_t to = t->offset + rows * t->row_bytes;
+	int err = nvs_file_allocate(fd, from, to);
+	uint8_t *at;
 
-	if (!err)
-		__atomic_store_n(&p->ready[which], rows, __ATOMIC_RELEASE);
-	return err;
+	if (err)
+		return err;
+	if (which == NVS_LIVE_SLOTS) {
+		at = map_part(fd, NULL, from, to);
+		p->newest.at = at;
+		p->newest.first = ready;
+	} else {
+		if (!p->grown[which])
+			p->grown[which] = reserve_table(t);
+		at = p->grown[which]
+			     ? map_part(fd, p->grown[which] + ready * t->row_bytes, from, to)
+			     : NULL;
+	}
+	if (!at)
+		return -ENOMEM;
+	if (!ready)
+		p->grown[which] = at;
+	__atomic_store_n(&p->ready[which], rows, __ATOMIC_RELEASE);
+	return 0;
 }
 
 static void set_text(char *to, size_t size, const char *from)
@@ -264,10 +307,9 @@ static int map_file(struct nvs_live_page *p)
 		err = nvs_file_allocate(p->file.fd, 0, blocks);
 	if (err)
 		return err;
-	p->base = nvs_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->file.fd, 0);
+	p->base = map_part(p->file.fd, NULL, 0, blocks);
 	if (!p->base)
 		return -ENOMEM;
-	nvs_sys_madvise(p->base, bytes, MADV_DONTFORK);
 	p->head = (void *)p->base;
 	p->head->bytes = bytes;
 	memcpy(p->head->tables, head.tables, sizeof(head.tables));
@@ -275,9 +317,9 @@ static int map_file(struct nvs_live_page *p)
 		if (layout[i].ready == layout[i].rows)
 			p->ready[layout[i].which] = layout[i].rows;
 		else if (layout[i].ready)
-			err = make_blocks(p, p->file.fd, layout[i].which, layout[i].ready);
+			err = make_rows(p, p->file.fd, layout[i].which, layout[i].ready);
 	/* Slot 0 is everybody's. */
-	return err ? err : make_blocks(p, p->file.fd, NVS_LIVE_SLOTS, 1);
+	return err ? err : make_rows(p, p->file.fd, NVS_LIVE_SLOTS, 1);
 }
 
 static uint64_t own_namespace(void)
@@ -343,7 +385,7 @@ void nvs_live_more_slots(uint32_t number)
 	    number <= p->ready[NVS_LIVE_SLOTS])
 		return;
 	if (open_again(p, &file) >= 0)
-		make_blocks(p, file.fd, NVS_LIVE_SLOTS, number);
+		make_rows(p, file.fd, NVS_LIVE_SLOTS, number);
 	nvs_outfile_close(&file);
 }
 
@@ -365,7 +407,7 @@ static void grow(struct nvs_live_page *p, enum nvs_live_table_number which)
 	if (!is_short(p, which))
 		return;
 	if (open_again(p, &file) >= 0)
-		make_blocks(p, file.fd, which, more);
+		make_rows(p, file.fd, which, more);
 	nvs_outfile_close(&file);
 }
 

@@ -11,7 +11,7 @@
 
 void *nvs_live_table(const struct nvs_live_page *p, enum nvs_live_table_number which)
 {
-	return p->base + p->head->tables[which].offset;
+	return p->grown[which] ? p->grown[which] : p->base + p->head->tables[which].offset;
 }
 
 void *nvs_live_row(struct nvs_live_page *p, enum nvs_live_table_number which, uint32_t *number)

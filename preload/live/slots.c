@@ -7,11 +7,11 @@ struct nvs_live_slot *nvs_live_slot(uint32_t number)
 	struct nvs_live_page *p = nvs_live_page();
 	struct nvs_live_table *t = p ? &p->head->tables[NVS_LIVE_SLOTS] : NULL;
 
-	if (!p || number >= __atomic_load_n(&p->ready[NVS_LIVE_SLOTS], __ATOMIC_ACQUIRE))
+	if (!p || number >= p->ready[NVS_LIVE_SLOTS] || number < p->newest.first)
 		return NULL;
 	if (number >= t->used)
 		__atomic_store_n(&t->used, number + 1, __ATOMIC_RELEASE);
-	return (void *)(p->base + t->offset + (uint64_t)number * t->row_bytes);
+	return (void *)(p->newest.at + (uint64_t)(number - p->newest.first) * t->row_bytes);
 }
 
 /* Who looks later may have counted earlier. */

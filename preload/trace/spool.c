@@ -102,6 +102,9 @@ static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t off
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!base)
 		return NULL;
+	/* What of it is touched later stays out of a lock on what is mapped (mlockall). */
+	if (!nvs_session_confined())
+		nvs_sys(SYS_munlock, (long)base, total, 0, 0, 0, 0);
 	stack = base + shared + PAGE;
 	if (!map_shared(base, PAGE + bytes, fd, offset) ||
 	    !map_twice(base + PAGE, bytes, fd, offset + PAGE) ||

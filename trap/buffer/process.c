@@ -20,11 +20,10 @@ int nvs_process_init(const struct nvs_trap_options *options)
 {
 	if (!nvs_process) {
 		/* Mostly untouched zeroes: buffers and stacks are used from the front. */
-		void *p = mmap(NULL, sizeof(*nvs_process), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		void *p = nvs_sys_map_sparse(sizeof(*nvs_process));
 
-		if (p == MAP_FAILED)
-			return -errno;
+		if (!p)
+			return -ENOMEM;
 		if (madvise(p, sizeof(*nvs_process), MADV_WIPEONFORK)) {
 			int err = errno;
 

@@ -17,9 +17,9 @@
 /* Linux 6.3 and later insist on it where memfds are not executable by default */
 #define MFD_EXEC_ 0x10u
 
-static uint8_t *map_or_null(size_t bytes, int prot, int flags, long fd)
+static uint8_t *map_or_null(size_t bytes, int prot, long fd)
 {
-	long p = nvs_sys(SYS_mmap, 0, (long)bytes, prot, flags, fd, 0);
+	long p = nvs_sys(SYS_mmap, 0, (long)bytes, prot, MAP_SHARED, fd, 0);
 
 	if (p < 0 && p > -4096)
 		return NULL;
@@ -37,9 +37,8 @@ static void map_slots(void)
 	if (fd < 0)
 		return;
 	if (!nvs_sys_over_limit(SLOTS) && !nvs_sys4(SYS_ftruncate, fd, SLOTS, 0, 0)) {
-		nvs_process->slots_write = map_or_null(SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED,
-						       fd);
-		nvs_process->slots_run = map_or_null(SLOTS, PROT_READ | PROT_EXEC, MAP_SHARED, fd);
+		nvs_process->slots_write = map_or_null(SLOTS, PROT_READ | PROT_WRITE, fd);
+		nvs_process->slots_run = map_or_null(SLOTS, PROT_READ | PROT_EXEC, fd);
 	}
 	nvs_sys4(SYS_close, fd, 0, 0, 0);
 }
@@ -51,11 +50,13 @@ int nvs_trap_init(const struct nvs_trap_options *options)
 	if (err)
 		return err;
 	if (!nvs_process->twins)
-		nvs_process->twins = map_or_null(TWINS, PROT_READ | PROT_WRITE,
-						 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+		nvs_process->twins = nvs_sys_map_sparse(TWINS);
+	if (!nvs_process->twins)
+		return -ENOMEM;
+	madvise(nvs_process->twins, TWINS, MADV_DONTFORK);
 	if (!nvs_process->slots_run)
 		map_slots();
-	return nvs_process->twins ? 0 : -ENOMEM;
+	return 0;
 }
 
 static size_t number(const struct nvs_buffer *buffer)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -41,6 +42,26 @@ static inline bool nvs_sys_over_limit(uint64_t bytes)
 
 	return !nvs_sys4(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &limit) &&
 	       limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
+}
+
+/*
+ * SIZE bytes of zeros that take room when they are touched, also in a program that locks whatever
+ * is mapped (mlockall(MCL_FUTURE)): what cannot be accessed yet is not brought in by that, and is
+ * taken off the lock before it can be. NULL: there is no room.
+ */
+static inline void *nvs_sys_map_sparse(unsigned long size)
+{
+	long p = nvs_sys(SYS_mmap, 0, (long)size, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p < 0 && p > -4096)
+		return 0;
+	nvs_sys4(SYS_munlock, p, size, 0, 0);
+	if (nvs_sys4(SYS_mprotect, p, size, PROT_READ | PROT_WRITE, 0)) {
+		nvs_sys4(SYS_munmap, p, size, 0, 0);
+		return 0;
+	}
+	return (void *)p;
 }
 
 #endif

@@ -39,6 +39,16 @@ int nvs_process_init(const struct nvs_trap_options *options)
 	return 0;
 }
 
+uint32_t nvs_buffer_count(void)
+{
+	return nvs_started() ? atomic_load(&nvs_process->nbuffers) : 0;
+}
+
+struct nvs_buffer *nvs_buffer_at(uint32_t number)
+{
+	return &nvs_process->buffers[number];
+}
+
 void nvs_trap_record(int64_t submissions)
 {
 	if (nvs_started())

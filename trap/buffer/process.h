@@ -82,7 +82,10 @@ struct nvs_trap_tls {
 };
 extern __thread struct nvs_trap_tls nvs_tls;
 
-/* buffer.c: a buffer for one piece of work on this thread, its own or a borrowed one; counted in
+/* buffer.c: the writer is asked to look at the buffers. */
+void nvs_writer_wake(void);
+
+/* owner.c: a buffer for one piece of work on this thread, its own or a borrowed one; counted in
  * flight from enter to leave. */
 struct nvs_buffer *nvs_buffer_enter(void);
 /* The same for work that ACTIVITY describes; ALTERNATE as for nvs_activity_abandoned(). */

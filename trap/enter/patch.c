@@ -19,6 +19,7 @@
 #include "trap/enter/patch.h"
 #include "trap/buffer/process.h"
 #include "trap/code/site.h"
+#include "trap/low/guard.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 

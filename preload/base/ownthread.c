@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include "preload/base/ownthread.h"
@@ -11,6 +12,7 @@
 
 #define BEGIN_MS 1000 /* that a thread has to begin in, else it is not waited for */
 #define BEGIN_STEP_MS 10
+#define MAX_CORES 8192
 
 enum { COMING, HERE, LEFT };
 
@@ -20,6 +22,37 @@ struct own_start {
 	const char *name;
 	_Atomic uint32_t begun; /* futex; whoever changes it second frees this */
 };
+
+/* Of the process at load: the cores that it may run on, and its priority among those that share
+ * them. */
+static struct {
+	uint64_t cores[MAX_CORES / 64];
+	long bytes; /* of the mask that the kernel gave; 0: not known */
+	int priority;
+} at_load;
+
+void nvs_own_threads_prepare(void)
+{
+	at_load.bytes = nvs_sys(SYS_sched_getaffinity, 0, sizeof(at_load.cores),
+				(long)at_load.cores, 0, 0, 0);
+	/* 20 less the nice value */
+	at_load.priority = 20 - nvs_sys(SYS_getpriority, PRIO_PROCESS, 0, 0, 0, 0, 0);
+}
+
+/*
+ * A thread inherits the schedule of the one that makes it, which may be a real-time thread that is
+ * bound to one core. Ours would take that core from it. What the kernel refuses stays inherited.
+ */
+static void reset_schedule(void)
+{
+	struct sched_param plain = {.sched_priority = 0};
+
+	if (at_load.bytes <= 0)
+		return;
+	nvs_sys(SYS_sched_setaffinity, 0, at_load.bytes, (long)at_load.cores, 0, 0, 0);
+	nvs_sys(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&plain, 0, 0, 0);
+	nvs_sys(SYS_setpriority, PRIO_PROCESS, 0, at_load.priority, 0, 0, 0);
+}
 
 static void let_go(struct own_start *start, uint32_t now)
 {
@@ -33,6 +66,7 @@ static void *begin_own(void *arg)
 	void (*run)(void *) = start->run;
 	void *with = start->arg;
 
+	reset_schedule();
 	prctl(PR_SET_NAME, start->name);
 	/* It may be gone behind this: a wake for nobody does no harm. */
 	let_go(start, HERE);

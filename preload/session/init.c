@@ -4,6 +4,7 @@
  */
 #include "preload/api/api.h"
 #include "preload/api/nvtx.h"
+#include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
@@ -22,6 +23,7 @@ __attribute__((constructor)) static void nvs_init(void)
 	if (!nvs_preloaded())
 		return;
 	nvs_next();
+	nvs_own_threads_prepare();
 	remember_process();
 	pthread_atfork(NULL, NULL, remember_process);
 	if (!nvs_options()->disabled)

@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <sys/uio.h>
 #include <string.h>
+#include "preload/base/outfile.h"
+#include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/trace/symbols.h"
 
@@ -266,11 +268,16 @@ static bool take_file(struct search *s, const struct nvs_object *o, int fd)
 	return is;
 }
 
+/* The loader knows an object by the name that it was asked for, which may be a relative one. */
 static int open_file(const char *path)
 {
-	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	char absolute[PATH_MAX];
 	struct stat st;
+	int fd = nvs_path_absolute(nvs_options()->folder, path, absolute);
 
+	if (fd)
+		return fd;
+	fd = nvs_sys_open(absolute, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (fd >= 0 && (nvs_sys_fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		nvs_sys_close(fd);
 		return -ENOENT;

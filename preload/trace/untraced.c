@@ -29,7 +29,7 @@ static void one_round(struct nvs_writer *w)
 /* Descriptors of its own, none of them the program's: a pipe of it would never end otherwise. */
 static bool detach(void)
 {
-	nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
+	nvs_writer_own_root();
 	if (nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
 	    nvs_sys(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
 		return false;

@@ -227,11 +227,20 @@ static bool detach(struct nvs_writer *w)
 	return true;
 }
 
+/*
+ * Names mean what they meant at the start, wherever the program changes its root to. The working
+ * directory is let go, so that the program can unmount it: all our names are absolute.
+ */
+void nvs_writer_own_root(void)
+{
+	if (!nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0))
+		nvs_sys(SYS_chdir, (long)"/", 0, 0, 0, 0, 0);
+}
+
 /* First on each of the writer's threads. True: it has files of its own. */
 static bool begin(struct nvs_writer *w)
 {
-	/* Names mean what they meant at the start, wherever the program changes its root to. */
-	nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
+	nvs_writer_own_root();
 	return detach(w);
 }
 

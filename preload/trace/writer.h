@@ -49,6 +49,9 @@ static inline bool nvs_writer_is_asked(const struct nvs_writer *w)
 
 /* At sandboxes, for who has asked and from time to time. */
 void nvs_writer_look_around(struct nvs_writer *w);
+/* First on a thread of the writer's: a root directory of its own, and the working directory let go.
+ */
+void nvs_writer_own_root(void);
 void nvs_writer_grow(struct nvs_writer *w); /* more rings where threads need them */
 void nvs_writer_grow_live(struct nvs_writer *w);
 

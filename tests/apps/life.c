@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -621,6 +622,94 @@ static void act_hang(void)
 	printf("%d seconds\n", (int)(b.tv_sec - a.tv_sec));
 }
 
+/* ---- what the library's threads have of the thread that made them ---- */
+
+static int own_threads(void (*look)(const char *name, pid_t tid))
+{
+	struct dirent *d;
+	DIR *all = opendir("/proc/self/task");
+	int n = 0;
+
+	EXPECT(all, "%s", strerror(errno));
+	while ((d = readdir(all))) {
+		char path[300], name[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", d->d_name);
+		f = *d->d_name == '.' ? NULL : fopen(path, "r");
+		if (!f || !fgets(name, sizeof(name), f) || strncmp(name, "nvsnoop", 7))
+			*name = '\0';
+		if (f)
+			fclose(f);
+		if (*name)
+			look(name, (pid_t)atoi(d->d_name));
+		n += *name != '\0';
+	}
+	closedir(all);
+	return n;
+}
+
+static cpu_set_t cores;
+
+static void look_at_schedule(const char *name, pid_t tid)
+{
+	cpu_set_t its;
+
+	EXPECT(sched_getscheduler(tid) == SCHED_OTHER, "%spolicy %d", name,
+	       sched_getscheduler(tid));
+	EXPECT(!sched_getaffinity(tid, sizeof(its), &its) && CPU_EQUAL(&its, &cores), "%s%d cores",
+	       name, CPU_COUNT(&its));
+}
+
+/* A real-time thread, or where that is not allowed a batch one, bound to one core, opens the GPU.
+ */
+static void act_schedule(void)
+{
+	struct sched_param fifo = {.sched_priority = 50}, none = {0};
+	cpu_set_t one;
+
+	EXPECT(!sched_getaffinity(0, sizeof(cores), &cores), "%s", strerror(errno));
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &cores))
+			CPU_SET(i, &one);
+	EXPECT(!sched_setaffinity(0, sizeof(one), &one), "%s", strerror(errno));
+	if (sched_setscheduler(0, SCHED_FIFO, &fifo))
+		EXPECT(!sched_setscheduler(0, SCHED_BATCH, &none), "%s", strerror(errno));
+	begin();
+	work(50);
+	printf("%d threads\n", own_threads(look_at_schedule));
+	EXPECT(!sched_setscheduler(0, SCHED_OTHER, &none), "%s", strerror(errno));
+}
+
+static bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool well = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return well;
+}
+
+/* It starts in a file system of its own, leaves it, and unmounts it. */
+static void act_unmount(void)
+{
+	char map[64];
+
+	snprintf(map, sizeof(map), "0 %d 1\n", getuid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) || !write_file("/proc/self/uid_map", map) ||
+	    mount("none", argument, "tmpfs", 0, NULL)) {
+		printf("no mount: %s\n", strerror(errno));
+		return;
+	}
+	EXPECT(!chdir(argument), "%s", strerror(errno));
+	begin();
+	work(50);
+	EXPECT(!chdir("/"), "%s", strerror(errno));
+	EXPECT(!umount(argument), "%s", strerror(errno));
+	work(50);
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -656,6 +745,8 @@ static const struct {
 	{"chdir", act_chdir, false},
 	{"chroot", act_chroot, true},
 	{"setuid", act_setuid, true},
+	{"schedule", act_schedule, false},
+	{"unmount", act_unmount, false},
 	{"quota", act_quota, true},
 	{"pour", act_pour, true},
 	{"hang", act_hang, true},

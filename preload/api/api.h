@@ -207,7 +207,7 @@ void nvs_api_looked_up(const void *address, const char *name);
 void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end);
 bool nvs_api_is_libcuda(const char *path);
 bool nvs_api_in_libcuda(uintptr_t address);
-/* The same, if need be by asking the loader; not inside dl_iterate_phdr(). */
+/* The same, of one that has not been seen yet as well. Takes no lock. */
 bool nvs_api_of_libcuda(uintptr_t address);
 /* libcuda's own NAME; NULL: it has none, or libcuda is not loaded. */
 void *nvs_api_driver(const char *name);
@@ -215,7 +215,7 @@ struct nvs_api_export {
 	uintptr_t address;
 	const char *name;
 	_Atomic uint8_t
-		scope; /* of a lazy slot: 0 not asked, 1 wanted, 2 libcuda's, 3 somebody else's */
+		scope; /* of a lazy slot: 0 not known, 1 wanted, 2 libcuda's, 3 somebody else's */
 };
 struct nvs_api_export *nvs_api_exported(const char *name);
 uint32_t nvs_api_exports(struct nvs_api_export **first);
@@ -260,7 +260,7 @@ extern void (*nvs_api_context_ends)(uint64_t context);
 /* ---- got.c: slots of objects that were linked with libcuda ---- */
 /* Looks at objects that came since the last time, those of deepbind.h first. Not under nvs_lock. */
 void nvs_api_rebind(void);
-/* From our constructor on, or from the first device that is opened, whichever comes first. */
+/* By nvs_session_prepare(). */
 void nvs_api_start(void);
 
 /* ---- early.c: calls and ranges before the trace ---- */

@@ -75,11 +75,10 @@ static void *find_next(const struct link_map *own, const char *name, bool libc)
 
 static __attribute__((noinline)) void find_real(void)
 {
-	struct link_map *own = NULL;
+	const struct link_map *own = nvs_own_object();
 	int saved = errno;
-	Dl_info info;
 
-	if (!dladdr1((void *)&nvs_real_dlsym, &info, (void **)&own, RTLD_DL_LINKMAP) || !own)
+	if (!own)
 		return;
 	nvs_real_dlvsym = find_next(own, "dlvsym", false);
 	nvs_real_dlopen = find_next(own, "dlopen", false);

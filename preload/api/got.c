@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Objects that were linked with libcuda reach it through slots that the loader filled in. Those get
- * the thunks instead. All is done inside dl_iterate_phdr(), so that no object goes meanwhile; there
- * the loader may not be asked anything, and what has to be asked (whose a slot is that is still to
- * be bound) is collected first and asked in between.
+ * the thunks instead. All is done inside dl_iterate_phdr(), so that no object goes meanwhile, and
+ * nothing else is asked of the loader: its lock is held over constructors, which may never return.
+ * Whom a slot leads to that is still to be bound is looked up in the objects themselves.
  *
  * Another thread's dlopen() may be in the middle of relocating an object that is listed already. It
  * is left alone then, and looked at the next time: the loader still writes where its pages would be
@@ -28,7 +28,7 @@ static _Atomic uint32_t have_libcuda;
 struct round {
 	uint32_t index, from;
 	uint64_t adds, subs;
-	bool asking; /* only collect what is to be asked */
+	bool asking; /* only collect the names of lazy slots */
 	bool unfinished; /* an object was not ready to be looked at */
 	bool questions;
 };
@@ -121,6 +121,11 @@ static int find_libcuda(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
+static bool is_vdso(const struct dl_phdr_info *info)
+{
+	return info->dlpi_name && strstr(info->dlpi_name, "vdso");
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct round *round = arg;
@@ -134,8 +139,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &o.start,
 				 &o.end);
-	if (!dynamic || (info->dlpi_name && strstr(info->dlpi_name, "vdso")) ||
-	    nvs_api_in_libcuda(o.start) || (uintptr_t)&visit - o.start < o.end - o.start)
+	if (!dynamic || is_vdso(info) || nvs_api_in_libcuda(o.start) ||
+	    (uintptr_t)&visit - o.start < o.end - o.start)
 		return 0;
 	if (!nvs_elf_parse(&elf, info->dlpi_addr, dynamic) || !refers(&elf))
 		return 0;
@@ -146,20 +151,22 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Asks the loader whom the program's own scope gives for a name. */
-static void ask(void)
+/* Whom the loader will give for a name: the first object that defines it. One that is not in the
+ * program's scope (RTLD_LOCAL) is taken for it as well; the slot is then left to the loader. */
+static int find_definer(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	void *(*real)(void *, const char *) = (void *(*)(void *, const char *))nvs_real_dlsym;
+	uintptr_t start, end, found;
 	struct nvs_api_export *e;
+	const void *dynamic;
+	struct nvs_elf elf;
 
-	for (uint32_t i = 0, n = nvs_api_exports(&e); real && i < n; i++) {
-		uintptr_t found;
-
-		if (atomic_load(&e[i].scope) != 1)
-			continue;
-		found = (uintptr_t)real(NULL /* RTLD_DEFAULT */, e[i].name);
-		atomic_store(&e[i].scope, !found || found == e[i].address ? 2 : 3);
-	}
+	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &start, &end);
+	if (!dynamic || is_vdso(info) || !nvs_elf_parse(&elf, info->dlpi_addr, dynamic))
+		return 0;
+	for (uint32_t i = 0, n = nvs_api_exports(&e); i < n; i++)
+		if (atomic_load(&e[i].scope) == 1 && (found = nvs_elf_function(&elf, e[i].name)))
+			atomic_store(&e[i].scope, found == e[i].address ? 2 : 3);
+	return 0;
 }
 
 static int counts(struct dl_phdr_info *info, size_t size, void *arg)
@@ -184,7 +191,7 @@ static bool go_over(uint32_t from)
 	round.index = 0;
 	nvs_next()->dl_iterate_phdr(visit, &round);
 	if (round.questions)
-		ask();
+		nvs_next()->dl_iterate_phdr(find_definer, NULL);
 	round.index = 0;
 	round.asking = false;
 	nvs_next()->dl_iterate_phdr(visit, &round);

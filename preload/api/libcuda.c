@@ -2,7 +2,6 @@
 /*
  * Where libcuda lies, and what it exports.
  */
-#include <dlfcn.h>
 #include <link.h>
 #include <string.h>
 #include "preload/api/api.h"
@@ -126,17 +125,18 @@ void *nvs_api_driver(const char *name)
 
 bool nvs_api_of_libcuda(uintptr_t address)
 {
-	struct link_map *map = NULL;
+	struct nvs_found_object found;
+	const struct link_map *map;
 	const ElfW(Ehdr) * head;
 	uintptr_t start, end;
-	Dl_info info;
 
 	if (nvs_api_in_libcuda(address))
 		return true;
-	if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
-	    !info.dli_fname || !nvs_api_is_libcuda(info.dli_fname))
+	if (!nvs_next()->find_object || nvs_next()->find_object((void *)address, &found) ||
+	    !nvs_api_is_libcuda(found.link_map->l_name))
 		return false;
-	head = info.dli_fbase;
+	map = found.link_map;
+	head = found.map_start;
 	nvs_elf_extent((const void *)((uintptr_t)head + head->e_phoff), head->e_phnum, map->l_addr,
 		       &start, &end);
 	nvs_api_learn(map->l_addr, map->l_ld, start, end);

@@ -4,8 +4,8 @@
  * a program that has us by LD_PRELOAD finds us there from our constructor on. Who is there already
  * stays.
  */
-#include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,19 +20,19 @@ static char entry[sizeof(NVS_ENV_NVTX) + 2 * PATH_MAX];
 static int own_path(char *path, size_t size)
 {
 	const char *folder = nvs_options()->folder;
-	Dl_info info;
+	const struct link_map *own = nvs_own_object();
 	size_t n;
 
-	if (!dladdr(entry, &info) || !info.dli_fname || !*info.dli_fname)
+	if (!own || !*own->l_name)
 		return -1;
-	n = *info.dli_fname == '/' ? 0 : strlen(folder) + 1;
-	if ((n == 1) || n + strlen(info.dli_fname) >= size)
+	n = *own->l_name == '/' ? 0 : strlen(folder) + 1;
+	if ((n == 1) || n + strlen(own->l_name) >= size)
 		return -1;
 	if (n) {
 		strcpy(path, folder);
 		strcat(path, "/");
 	}
-	strcpy(path + n, info.dli_fname);
+	strcpy(path + n, own->l_name);
 	return 0;
 }
 

@@ -19,6 +19,16 @@
 #include <time.h>
 #include <ucontext.h>
 
+/* glibc 2.35 and later: the object at an address, of any namespace, without a lock. Layout:
+ * <dlfcn.h>. */
+struct nvs_found_object {
+	unsigned long long flags;
+	void *map_start, *map_end;
+	struct link_map *link_map;
+	void *eh_frame;
+	unsigned long long reserved[7];
+};
+
 /* clang-format off */
 /* F(type, field, name, arguments); the field is NULL where this libc has no such function. */
 #define NVS_NEXT_FUNCTIONS(F) \
@@ -38,11 +48,15 @@
 	F(int, mprotect, mprotect, (void *, size_t, int)) \
 	F(int, fstat, fstat, (int, struct stat *)) \
 	F(int, sigaction, sigaction, (int, const struct sigaction *, struct sigaction *)) \
+	F(sighandler_t, signal, signal, (int, sighandler_t)) \
+	F(sighandler_t, sysv_signal, sysv_signal, (int, sighandler_t)) \
+	F(sighandler_t, sigset, sigset, (int, sighandler_t)) \
 	F(int, sigprocmask, sigprocmask, (int, const sigset_t *, sigset_t *)) \
 	F(int, pthread_sigmask, pthread_sigmask, (int, const sigset_t *, sigset_t *)) \
 	F(int, pthread_create, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)) \
 	F(int, dl_iterate_phdr, dl_iterate_phdr, (int (*)(struct dl_phdr_info *, size_t, void *), void *)) \
 	F(int, dlclose, dlclose, (void *)) \
+	F(int, find_object, _dl_find_object, (void *, struct nvs_found_object *)) \
 	F(int, pipe2, pipe2, (int *, int)) \
 	F(int, ppoll, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *)) \
 	F(int, ppoll_chk, __ppoll_chk, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t)) \

@@ -9,6 +9,7 @@
 #ifndef NVSNOOP_PRELOAD_BASE_PRELOAD_H
 #define NVSNOOP_PRELOAD_BASE_PRELOAD_H
 
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,22 +91,24 @@ struct nvs_options {
 	const char *refused; /* why, to be told once; NULL */
 };
 const struct nvs_options *nvs_options(void);
+/* As the loader knows this library; asked for in our constructor. NULL: it does not. */
+const struct link_map *nvs_own_object(void);
 /* False: we came by dlopen(), as what NVTX_INJECTION64_PATH names does where LD_PRELOAD does not
  * have us. Then nothing is hooked, and we may be gone at any time. */
 bool nvs_preloaded(void);
 
 /* ---- session.c: one trace, from the first channel allocation to the end ---- */
 /*
- * Called before the first channel is allocated, not under nvs_lock: it starts threads and asks the
- * loader, for which it may wait for the program's allocator and for the loader's lock. Makes the
- * trace and the spool, starts the writer, then tells everything known so far (nvs_rm_replay).
- * Called again it does nothing; on another thread meanwhile, it waits. Never fails towards the
- * program: without a trace the hooks only pass on.
+ * Called before the first channel is allocated, not under nvs_lock: it starts threads, for which it
+ * may wait for the program's allocator. Makes the trace and the spool, starts the writer, then
+ * tells everything known so far (nvs_rm_replay). Called again it does nothing; on another thread
+ * meanwhile, it waits. Never fails towards the program: without a trace the hooks only pass on.
  */
 void nvs_session_start(void);
 /*
- * What the start needs from the loader, to be called, not under nvs_lock, when a device has been
- * opened. Cheap when it has been done. nvs_session_start() makes up for it where it must.
+ * What is needed of the loader, which no hook asks: a thread may be in dlopen(), in a constructor
+ * that waits for the caller. By our constructor, or at the first device that a constructor ahead of
+ * it opens. Once; cheap when it has been done.
  */
 void nvs_session_prepare(void);
 /* True: the program has put on a sandbox since, and nothing is to be opened any more. */

@@ -168,16 +168,25 @@ const struct nvs_options *nvs_options(void)
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
 }
 
+const struct link_map *nvs_own_object(void)
+{
+	static struct link_map *_Atomic own;
+	struct link_map *found = atomic_load(&own);
+	Dl_info info;
+
+	if (!found && dladdr1(&settings, &info, (void **)&found, RTLD_DL_LINKMAP))
+		atomic_store(&own, found);
+	return found;
+}
+
 /* What is preloaded stands ahead of what the program needs, the C library and the loader among it.
  * By their names and places, since their functions may be somebody else's: a shell has a getenv()
  * of its own. */
 bool nvs_preloaded(void)
 {
-	const struct link_map *m;
-	struct link_map *own = NULL;
-	Dl_info info;
+	const struct link_map *own = nvs_own_object(), *m;
 
-	if (!dladdr1(&settings, &info, (void **)&own, RTLD_DL_LINKMAP) || !own)
+	if (!own)
 		return true;
 	for (m = own; m; m = m->l_next)
 		if (strstr(m->l_name, "/libc.so") || (m->l_addr && m->l_addr == getauxval(AT_BASE)))

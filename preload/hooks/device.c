@@ -28,7 +28,7 @@ static void opened(int fd, const char *path)
 	if (fd < 0 || pass())
 		return;
 	nvs_fd_opened(fd, path);
-	/* What a session needs of the loader is had before any lock is. */
+	/* By a constructor that came ahead of ours, before main(). */
 	if (nvs_fd_tracked(fd))
 		nvs_session_prepare();
 }
@@ -229,7 +229,6 @@ static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 {
 	bool channel = !uvm && nvs_rm_makes_channel((unsigned)request, arg);
 
-	nvs_session_prepare();
 	/* The trace begins before the first channel does. */
 	if (nvs_session_active())
 		look_at_handlers(channel);

@@ -2,7 +2,6 @@
 /*
  * The exported functions by which a program sets actions and masks of signals, and waits for them.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
@@ -25,22 +24,10 @@ EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction
 /* ---- the simple forms, which the C library makes of its own inner calls ---- */
 
 typedef void (*handler_fn)(int);
-typedef handler_fn (*signal_fn)(int, handler_fn);
-static _Atomic(signal_fn) next_signal, next_sysv_signal, next_sigset;
 
-/* The next function of NAME, for a signal whose action the kernel has, or before we are installed.
- */
-static handler_fn pass_signal(_Atomic(signal_fn) *cache, const char *name, int sig,
-			      handler_fn handler)
+/* For a signal whose action the kernel has, or before we are installed. */
+static handler_fn pass_signal(handler_fn (*next)(int, handler_fn), int sig, handler_fn handler)
 {
-	signal_fn next = atomic_load(cache);
-
-	if (!next) {
-		void *symbol = dlsym(RTLD_NEXT, name);
-
-		memcpy(&next, &symbol, sizeof(next));
-		atomic_store(cache, next);
-	}
 	if (!next) {
 		errno = ENOSYS;
 		return SIG_ERR;
@@ -64,7 +51,7 @@ static handler_fn set_handler(int sig, handler_fn handler, int flags, bool block
 EXPORT handler_fn signal(int sig, handler_fn handler)
 {
 	if (!nvs_signals_take_over(sig))
-		return pass_signal(&next_signal, "signal", sig, handler);
+		return pass_signal(nvs_next()->signal, sig, handler);
 	return set_handler(sig, handler, SA_RESTART, true);
 }
 
@@ -83,7 +70,7 @@ handler_fn sysv_signal(int sig, handler_fn handler);
 EXPORT handler_fn sysv_signal(int sig, handler_fn handler)
 {
 	if (!nvs_signals_take_over(sig))
-		return pass_signal(&next_sysv_signal, "sysv_signal", sig, handler);
+		return pass_signal(nvs_next()->sysv_signal, sig, handler);
 	return set_handler(sig, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
 }
 
@@ -98,7 +85,7 @@ EXPORT handler_fn sigset(int sig, handler_fn handler)
 	handler_fn old;
 
 	if (!nvs_signals_take_over(sig))
-		return pass_signal(&next_sigset, "sigset", sig, handler);
+		return pass_signal(nvs_next()->sigset, sig, handler);
 	sigemptyset(&set);
 	sigaddset(&set, sig);
 	if (handler == SIG_HOLD) {

@@ -3,7 +3,6 @@
  * The program's threads begin with what they inherit of the program's view of signals and with a
  * warm unwinder. Ours (base/ownthread.c) do not come this way.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include "preload/base/ownthread.h"
@@ -61,16 +60,9 @@ static void *begin(void *arg)
 	return start.run(start.arg);
 }
 
-/* ThreadSanitizer's allocator, which the unwinder's caches come from, works only once its own start
- * has run. */
-static bool may_warm(void)
-{
-	static _Atomic int answer; /* 0 not known, 1 yes, -1 no */
-
-	if (!atomic_load(&answer))
-		atomic_store(&answer, dlsym(RTLD_DEFAULT, "__tsan_init") ? -1 : 1);
-	return atomic_load(&answer) > 0;
-}
+/* ThreadSanitizer's, where the program has it. Its allocator, which the unwinder's caches come
+ * from, works only once its own start of a thread has run. */
+extern void __tsan_init(void) __attribute__((weak));
 
 /* Said by its attributes, or inherited. */
 static uint64_t view_of_new(const pthread_attr_t *attr)
@@ -89,7 +81,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	bool warm;
 	int ret;
 
-	warm = nvs_session_active() && may_warm();
+	warm = nvs_session_active() && !__tsan_init;
 	view = nvs_options()->disabled ? 0 : view_of_new(attr);
 	if (warm || view)
 		start = nvs_alloc(sizeof(*start));

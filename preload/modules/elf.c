@@ -91,6 +91,7 @@ bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
 			break;
 		}
 	}
+	elf->gnu_hash = gnu;
 	if (gnu)
 		count_by_gnu_hash(elf, gnu);
 	if (sysv)
@@ -150,10 +151,33 @@ static bool same(const char *a, const char *b)
 	return *a == *b;
 }
 
+/* By the hash table that all but old objects have. */
+static uintptr_t find_hashed(const struct nvs_elf *elf, const char *name)
+{
+	const uint32_t *hash = elf->gnu_hash, *buckets = hash + 4 + hash[2] * 2;
+	const uint32_t *chain = buckets + hash[0] - hash[1];
+	const ElfW(Sym) *s = elf->symbols;
+	uint32_t h = 5381, i;
+
+	for (const char *c = name; *c; c++)
+		h = h * 33 + (uint8_t)*c;
+	i = hash[0] ? buckets[h % hash[0]] : 0;
+	if (i < hash[1])
+		return 0;
+	do
+		if (!((chain[i] ^ h) & ~1u) && is_function(s + i) &&
+		    same(elf->strings + s[i].st_name, name))
+			return elf->base + s[i].st_value;
+	while (!(chain[i++] & 1));
+	return 0;
+}
+
 uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name)
 {
 	const ElfW(Sym) *s = elf->symbols;
 
+	if (elf->gnu_hash)
+		return find_hashed(elf, name);
 	for (uint32_t i = 1; i < elf->count; i++)
 		if (is_function(s + i) && same(elf->strings + s[i].st_name, name))
 			return elf->base + s[i].st_value;

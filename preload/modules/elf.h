@@ -20,6 +20,7 @@ struct nvs_elf {
 	const uint16_t *versions; /* of the symbols; NULL: they have none */
 	const void *needed; /* the versions that it needs of others */
 	size_t nrela, njmprel, nrelative;
+	const uint32_t *gnu_hash; /* NULL: it has none */
 };
 
 /* Where the N segments at PH lie, loaded with BIAS, and the dynamic section among them, or NULL. */

@@ -369,9 +369,6 @@ int nvs_modules_start(void)
 		return -ENOMEM;
 	*nvs_slot(NVS_SLOT_MODULES) = ms;
 	guard_forks();
-	nvs_modules_lock();
-	refresh(ms);
-	nvs_modules_unlock();
 	return 0;
 }
 

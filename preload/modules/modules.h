@@ -9,7 +9,7 @@
 
 /* ---- modules.c ---- */
 
-/* Takes the first snapshot. 0 or -ENOMEM: none is ever taken. */
+/* For what follows. 0 or -ENOMEM: no snapshot is ever taken. */
 int nvs_modules_start(void);
 /*
  * Below this lock is done all that asks the loader: a fork waits for it, since a child would
@@ -37,7 +37,7 @@ void nvs_live_sites_name(void);
 
 /* ---- unwinder.c ---- */
 
-/* Loads it and hands it to the trap. May take the loader's lock: no lock of ours is held. */
+/* Loads it and hands it to the trap: in our constructor, since it asks the loader. */
 void nvs_unwinder_load(void);
 const char *nvs_unwinder_name(void);
 /* True: the code at CALLER is the unwinder's. What it is given for a pipe. */

@@ -2,7 +2,6 @@
 /*
  * Load and unload of the library. A program that never opens a GPU pays for these few lines.
  */
-#include "preload/api/api.h"
 #include "preload/api/nvtx.h"
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
@@ -28,7 +27,7 @@ __attribute__((constructor)) static void nvs_init(void)
 	pthread_atfork(NULL, NULL, remember_process);
 	if (!nvs_options()->disabled)
 		nvs_sigview_main_begins();
-	nvs_api_start();
+	nvs_session_prepare();
 	nvs_nvtx_offer();
 	nvs_summary_refused();
 }

@@ -44,11 +44,12 @@ static void see_calls(void)
 	nvs_modules_unlock();
 }
 
-/* Somebody waits for it: the modules alone. */
+/* Somebody waits for it. */
 static void answer_look(struct nvs_session *session)
 {
 	nvs_modules_lock();
 	nvs_modules_refresh();
+	nvs_api_rebind();
 	nvs_modules_unlock();
 	atomic_store(&session->keeper_look, 0);
 	nvs_sys_futex_wake(&session->keeper_look);
@@ -93,6 +94,10 @@ void nvs_keeper_start(struct nvs_session *session)
 	if (nvs_modules_start())
 		return;
 	nvs_writer_signal.seen = &nvs_state()->keeper;
+	/* Threads have their numbers in the order of their first records: not ours the first. */
+	nvs_buffer_mine();
+	if (nvs_own_thread("nvsnoop-mod", NVS_OWN_STACK, run_keeper, session))
+		return;
+	nvs_keeper_look(session);
 	nvs_callsite_warm();
-	nvs_own_thread("nvsnoop-mod", NVS_OWN_STACK, run_keeper, session);
 }

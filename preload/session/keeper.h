@@ -14,11 +14,10 @@ void nvs_trigger_look(struct nvs_session *session);
 
 /* ---- keeper.c ---- */
 
-/* Looks around for the first time, and starts the thread that goes on. Without it what was there at
- * the start is known all the same. */
+/* Starts the thread, and has it look for the first time. */
 void nvs_keeper_start(struct nvs_session *session);
-/* Has it look for modules now, and waits for that, but not for long: who has the loader's lock may
- * never give it back. */
+/* Has it look now for modules and for slots of theirs that lead to libcuda, and waits for that, but
+ * not for long: who has the loader's lock may never give it back. */
 void nvs_keeper_look(struct nvs_session *session);
 
 /* channels.c: GPUs and channels as they are now, for the live page. */

@@ -357,7 +357,6 @@ void nvs_session_start(void)
 		errno = saved;
 		return;
 	}
-	nvs_session_prepare();
 	session = nvs_alloc(sizeof(*session));
 	if (!session)
 		return;
@@ -382,7 +381,6 @@ void nvs_session_prepare(void)
 	if (atomic_load(&prepared) || nvs_options()->disabled || atomic_exchange(&prepared, 1))
 		return;
 	nvs_unwinder_load();
-	/* Constructors of the program's libraries may come before ours. */
 	nvs_api_start();
 	errno = saved;
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loader PLUGIN: a thread sits in dlopen(), with the loader's lock, in a constructor that does not
- * return before another thread's doorbells have arrived. If a doorbell needed that lock, this would
- * hang. The submitting threads are new, and call from where nothing has been unwound before.
+ * loader PLUGIN [start|create]: a thread sits in dlopen(), with the loader's lock, in a constructor
+ * that does not return before another thread's doorbells have arrived. If a doorbell needed that
+ * lock, this would hang. The submitting threads are new, and call from where nothing has been
+ * unwound before.
+ *
+ * start: the device is opened, and the context made, while it sits there. create: the context is
+ * there before, and no other thread of the program has been made since.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include "app.h"
 #include "plugins/gate.h"
 
@@ -15,9 +21,15 @@ static CUcontext context;
 static CUdeviceptr words;
 static CUfunction add;
 
+static _Atomic int go;
+
 static void *load(void *path)
 {
-	void *h = dlopen(path, RTLD_NOW);
+	void *h;
+
+	while (!atomic_load(&go))
+		sched_yield();
+	h = dlopen(path, RTLD_NOW);
 
 	EXPECT(h, "%s", dlerror());
 	return h;
@@ -41,8 +53,21 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static void wait_for_lock(void)
+{
+	atomic_store(&go, 1);
+	while (!atomic_load(&gate.inside))
+		sched_yield();
+}
+
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
 int main(int argc, char **argv)
 {
+	const char *when = argc > 2 ? argv[2] : "";
 	pthread_t loading, t[3];
 	CUstream s;
 	char text[32];
@@ -51,15 +76,20 @@ int main(int argc, char **argv)
 		return 2;
 	snprintf(text, sizeof(text), "%p", (void *)&gate);
 	setenv("GATE", text, 1);
+	if (*when)
+		pthread_create(&loading, NULL, load, argv[1]);
+	if (!strcmp(when, "start"))
+		wait_for_lock();
 	context = app_context(0);
 	add = app_kernel("softgpu_add");
 	CK(cuMemAlloc_v2(&words, 4096));
 	CK(cuMemsetD32_v2(words, 0, 32));
 	CK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CK(cuCtxSynchronize());
-	pthread_create(&loading, NULL, load, argv[1]);
-	while (!atomic_load(&gate.inside))
-		sched_yield();
+	if (!*when)
+		pthread_create(&loading, NULL, load, argv[1]);
+	wait_for_lock();
+	EXPECT(signal(SIGUSR1, ignore) == SIG_DFL, "signal");
 	for (int i = 0; i < 3; i++) {
 		pthread_create(&t[i], NULL, work, s);
 		pthread_join(t[i], NULL);

@@ -282,24 +282,32 @@ static void *engine(void *arg)
 	return NULL;
 }
 
+static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
 /*
  * The thread is libc's own affair: the hooks of a library before us do not learn of it.
- * ThreadSanitizer has to, whose allocator fails in threads that it does not know.
+ * ThreadSanitizer has to, whose allocator fails in threads that it does not know. Asked for at the
+ * start: a test may open the GPU while another thread has the loader's lock.
  */
-void sg_gpu_start(struct sg_gpu *g)
+__attribute__((constructor)) static void find_create(void)
 {
-	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	pthread_attr_t attr;
-	sigset_t all, old;
-	void *libc;
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
-	if (g->started)
-		return;
-	libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
 		create = pthread_create;
 	else
 		create = (__typeof__(create))dlsym(libc ? libc : RTLD_NEXT, "pthread_create");
+}
+
+void sg_gpu_start(struct sg_gpu *g)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+
+	if (g->started)
+		return;
+	if (!create)
+		find_create();
 	g->started = true;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

@@ -56,9 +56,13 @@ bool nvs_session_active(void);
  *
  * What waits for it may hold any lock of the program's, its allocator's and the loader's among
  * them: whoever has it calls nothing that may allocate, ask the loader, start a thread or register
- * a handler with the C library.
+ * a handler with the C library. Nor is it held, or a signal blocked, over a call that may never
+ * return, as any of the driver's: ioctl, mmap, munmap and close of a device (rm/entry.c).
  */
 void nvs_lock(sigset_t *saved);
+/* At the program's end, which is not to wait longer than MS for a thread that does not give it
+ * back. False: it is not held. */
+bool nvs_lock_within(sigset_t *saved, unsigned ms);
 void nvs_unlock(const sigset_t *saved);
 bool nvs_lock_mine(void);
 

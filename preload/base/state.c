@@ -11,6 +11,8 @@
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 
+#define NAP_MS 10 /* between looks at a lock that is not waited for for ever */
+
 static struct nvs_state *_Atomic root;
 static __thread volatile int depth; /* how often this thread holds the lock */
 static struct nvs_state
@@ -62,25 +64,44 @@ bool nvs_state_borrowed(void)
 	return pid && pid != (uint32_t)getpid();
 }
 
-void nvs_lock(sigset_t *saved)
+/* Within MS; 0: however long it takes. */
+static bool take(struct nvs_state *s, unsigned ms)
 {
-	struct nvs_state *s = nvs_state();
+	struct timespec nap = {0, NAP_MS * 1000000};
 	uint32_t free = 0;
+
+	if (atomic_compare_exchange_strong(&s->lock, &free, 1))
+		return true;
+	for (unsigned waited = 0; atomic_exchange(&s->lock, 2); waited += NAP_MS) {
+		if (ms && waited >= ms)
+			return false;
+		syscall(SYS_futex, &s->lock, FUTEX_WAIT_PRIVATE, 2, ms ? &nap : NULL, NULL, 0);
+	}
+	return true;
+}
+
+bool nvs_lock_within(sigset_t *saved, unsigned ms)
+{
 	uint64_t mask;
 	int err = errno;
 
 	if (depth) {
 		depth++;
-		return;
+		return true;
 	}
 	/* A handler that still comes in between finds the lock not taken, and may take it. */
 	mask = nvs_sys_block_async();
 	memcpy(saved, &mask, sizeof(mask));
-	if (!atomic_compare_exchange_strong(&s->lock, &free, 1))
-		while (atomic_exchange(&s->lock, 2))
-			syscall(SYS_futex, &s->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
-	depth = 1;
+	depth = take(nvs_state(), ms);
+	if (!depth)
+		nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
 	errno = err;
+	return depth;
+}
+
+void nvs_lock(sigset_t *saved)
+{
+	nvs_lock_within(saved, 0);
 }
 
 void nvs_unlock(const sigset_t *saved)

@@ -148,21 +148,18 @@ EXPORT int dup(int fd)
 	return duped(fd, nvs_next()->dup(fd));
 }
 
-/* The old owner of the number goes in the same moment: nobody else may come in between. */
+/* Closes the number's old owner as close() does, which is not refused where there are both. */
 static int dup_onto(int from, int to, int flags, bool three)
 {
 	const struct nvs_next *next = nvs_next();
-	bool locked = !pass() && (nvs_fd_tracked(from) || nvs_fd_tracked(to));
-	sigset_t saved;
-	int ret;
+	int ret, err = errno;
 
-	if (locked)
-		nvs_lock(&saved);
+	if (from != to && nvs_fd_tracked(to) && !pass() && next->fcntl(from, F_GETFD) >= 0)
+		nvs_fd_closing(to);
+	errno = err;
 	ret = three ? next->dup3(from, to, flags) : next->dup2(from, to);
-	if (ret >= 0 && (locked || !pass()))
+	if (ret >= 0 && !pass())
 		nvs_fd_duped(from, to);
-	if (locked)
-		nvs_unlock(&saved);
 	return ret;
 }
 

@@ -12,17 +12,16 @@ int nvs_doorbell_prot(int prot)
 	return prot & PROT_WRITE ? (prot & ~PROT_WRITE) | PROT_READ : prot;
 }
 
-void nvs_doorbell_alias(struct nvs_cpu_map *m, int fd)
+uintptr_t nvs_doorbell_map_alias(size_t size, int fd)
 {
-	size_t size = m->at.end - m->at.start;
 	void *p = nvs_next()->mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
 		p = nvs_next()->mmap(NULL, size, PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
-		return;
+		return 0;
 	madvise(p, size, MADV_DONTFORK);
-	m->alias = (uintptr_t)p;
+	return (uintptr_t)p;
 }
 
 void nvs_doorbell_arm(struct nvs_cpu_map *m)
@@ -143,7 +142,7 @@ static void unmap_retired(struct nvs_rm *rm)
 		if (rm->stale)
 			nvs_maps_left(r->start, r->end);
 		else
-			nvs_next()->munmap((void *)r->start, r->end - r->start);
+			nvs_rm_unmap(r->start, r->end - r->start);
 		nvs_free(r, sizeof(*r));
 	}
 }
@@ -166,9 +165,13 @@ bool nvs_doorbells_settle(bool shown)
 	return guard_all(rm);
 }
 
-/* It could not be taken away after all, and its alias is gone: the trace says that it is open. */
+/* It could not be taken away after all, and its alias is gone: the trace says that it is open. At
+ * addresses that another call changes, the end of that call comes here. */
 void nvs_doorbell_give_up(struct nvs_cpu_map *m)
 {
+	m->released = false;
+	if (m->transit)
+		return;
 	nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
 	m->hidden = false;
 	nvs_tell_cpu_map(m);
@@ -180,9 +183,10 @@ void nvs_doorbell_give_up(struct nvs_cpu_map *m)
  */
 void nvs_doorbell_release(struct nvs_cpu_map *m)
 {
-	if (!nvs_map_is_doorbell(m) || m->hidden)
+	if (!nvs_map_is_doorbell(m) || m->released)
 		return;
-	if (m->armed)
+	m->released = true;
+	if (m->armed && !m->transit)
 		nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
 	m->hidden = true;
 	nvs_map_touched(m);

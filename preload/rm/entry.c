@@ -2,83 +2,122 @@
 /*
  * A hooked call on its way to the kernel and back. What leaves the tables is marked ahead of it,
  * what came of it is entered behind it; the trap's view is published at these two points and
- * nowhere else, so that nothing is unmapped while the trap still knows it.
+ * nowhere else, so that nothing is unmapped while the trap still knows it. In between no lock is
+ * held and no signal blocked: a call of the driver's may never return.
  */
 #include <errno.h>
 #include <sys/mman.h>
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
-int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channel)
+static void ioctl_begins(unsigned request, void *arg, bool uvm, struct nvs_transit *transit)
 {
 	sigset_t saved;
-	bool keep = false;
+
+	nvs_lock(&saved);
+	if (nvs_rm()) {
+		transit->call = ++nvs_rm()->calls;
+		if (uvm)
+			nvs_uvm_before(request, arg);
+		else
+			nvs_rm_before(request, arg, transit);
+		nvs_publish();
+	}
+	nvs_rm_unlock(&saved);
+}
+
+int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channel)
+{
+	struct nvs_transit transit = {0};
+	sigset_t saved;
 	int ret, err;
 
 	if (channel && nvs_options()->values.timing)
 		nvs_rm_prepare((unsigned)request, arg);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
 	/* Taking the lock is two system calls, which most calls are spared ahead of them. */
-	if (uvm ? nvs_uvm_begins(request) : channel || nvs_rm_begins((unsigned)request, arg)) {
-		nvs_lock(&saved);
-		keep = uvm ? nvs_uvm_before(request, arg) : nvs_rm_before((unsigned)request, arg);
-		nvs_publish();
-		if (!keep)
-			nvs_unlock(&saved);
-	}
+	if (uvm ? nvs_uvm_begins(request) : channel || nvs_rm_begins((unsigned)request, arg))
+		ioctl_begins((unsigned)request, arg, uvm, &transit);
 	ret = nvs_next()->ioctl(fd, request, arg);
 	err = errno;
 	if (!uvm && nvs_rm_teaches_nothing((unsigned)request, arg, ret))
 		return ret;
-	if (!keep)
-		nvs_lock(&saved);
+	nvs_lock(&saved);
 	if (uvm)
-		nvs_uvm_after(fd, request, arg, ret);
+		nvs_uvm_after(fd, request, arg, ret, &transit);
 	else
-		nvs_rm_after(fd, (unsigned)request, arg, ret);
+		nvs_rm_after(fd, (unsigned)request, arg, ret, &transit);
 	nvs_publish();
-	nvs_unlock(&saved);
+	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
 }
 
 /* ---- the program's address space ---- */
 
+/* Under the lock: a call that changes mappings begins; its number. */
+static uint64_t remap_begins(void)
+{
+	atomic_fetch_add(&nvs_rm()->remapping, 1);
+	return ++nvs_rm()->calls;
+}
+
+static void remap_ends(void)
+{
+	atomic_fetch_sub(&nvs_rm()->remapping, 1);
+}
+
+/* What is mapped in [start, end) is about to go. */
+static void leave(uint64_t start, uint64_t end, uint64_t call)
+{
+	nvs_maps_split(start, end);
+	nvs_shadow_cut(start, end);
+	nvs_maps_withdraw(start, end, true, call);
+}
+
 void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
 		    bool device)
 {
-	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size);
+	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size), call = 0;
 	bool over = (flags & MAP_FIXED) && nvs_maps_may_overlap(start, size);
+	struct nvs_more_maps more = {0};
 	sigset_t saved;
 	void *p;
 	int err;
 
-	if (over)
-		nvs_shadow_prepare(start, end);
-	nvs_lock(&saved);
 	if (over) {
-		nvs_maps_split(start, end);
-		nvs_shadow_cut(start, end);
-		nvs_maps_withdraw(start, end, true);
+		nvs_shadow_prepare(start, end);
+		nvs_lock(&saved);
+		call = remap_begins();
+		leave(start, end, call);
 		nvs_publish();
+		nvs_rm_unlock(&saved);
 	}
 	p = nvs_next()->mmap(address, size, prot, flags, fd, offset);
 	err = errno;
-	if (over && p == MAP_FAILED)
-		nvs_maps_restore(start, end);
-	else if (over)
-		nvs_maps_drop(start, end);
-	if (device && p != MAP_FAILED)
-		nvs_maps_mapped(p, size, prot, fd, offset);
-	nvs_publish();
-	nvs_unlock(&saved);
+	device = device && p != MAP_FAILED;
+	if (device)
+		nvs_maps_map_more(size, prot, fd, offset, &more);
+	if (device || over) {
+		nvs_lock(&saved);
+		if (over && p == MAP_FAILED)
+			nvs_maps_restore(start, end, call);
+		else if (over)
+			nvs_maps_drop(start, end);
+		if (over)
+			remap_ends();
+		if (device && nvs_rm())
+			nvs_maps_mapped(p, size, prot, fd, offset, &more);
+		nvs_publish();
+		nvs_rm_unlock(&saved);
+	}
 	errno = err;
 	return p;
 }
 
 int nvs_maps_munmap(void *address, size_t size)
 {
-	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size);
+	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size), call;
 	sigset_t saved;
 	int ret, err;
 
@@ -87,18 +126,20 @@ int nvs_maps_munmap(void *address, size_t size)
 		return nvs_next()->munmap(address, size);
 	nvs_shadow_prepare(start, end);
 	nvs_lock(&saved);
-	nvs_maps_split(start, end);
-	nvs_shadow_cut(start, end);
-	nvs_maps_withdraw(start, end, true);
+	call = remap_begins();
+	leave(start, end, call);
 	nvs_publish();
+	nvs_rm_unlock(&saved);
 	ret = nvs_next()->munmap(address, size);
 	err = errno;
+	nvs_lock(&saved);
 	if (ret)
-		nvs_maps_restore(start, end);
+		nvs_maps_restore(start, end, call);
 	else
 		nvs_maps_drop(start, end);
+	remap_ends();
 	nvs_publish();
-	nvs_unlock(&saved);
+	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
 }
@@ -106,11 +147,11 @@ int nvs_maps_munmap(void *address, size_t size)
 /*
  * A doorbell is in the view exactly while the program may store there: a store to what the program
  * itself has made read-only is the program's own fault. So it leaves the view before the change and
- * is back after.
+ * is back after. The driver has no part in this one, and the lock is kept.
  */
 int nvs_maps_mprotect(void *address, size_t size, int prot)
 {
-	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size);
+	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size), call;
 	sigset_t saved;
 	int ret, err;
 
@@ -118,22 +159,23 @@ int nvs_maps_mprotect(void *address, size_t size, int prot)
 		return nvs_next()->mprotect(address, size, prot);
 	nvs_shadow_prepare(start, end);
 	nvs_lock(&saved);
+	call = ++nvs_rm()->calls;
 	nvs_maps_split(start, end);
 	if (!(prot & PROT_WRITE))
-		nvs_maps_withdraw(start, end, false);
+		nvs_maps_withdraw(start, end, false, call);
 	nvs_publish();
-	ret = nvs_maps_protect(start, end, prot);
+	ret = nvs_maps_protect(start, end, prot, call);
 	err = errno;
-	nvs_maps_protected(start, end, ret ? -1 : prot);
+	nvs_maps_protected(start, end, ret ? -1 : prot, call);
 	nvs_publish();
-	nvs_unlock(&saved);
+	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
 }
 
 void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *to)
 {
-	uint64_t start = (uintptr_t)old, end = start + nvs_page_up(old_size);
+	uint64_t start = (uintptr_t)old, end = start + nvs_page_up(old_size), call;
 	uint64_t kept = nvs_page_up(size) < end - start ? nvs_page_up(size) : end - start;
 	uint64_t target = (uintptr_t)to, target_end = target + nvs_page_up(size);
 	bool fixed = flags & MREMAP_FIXED;
@@ -145,34 +187,35 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
 	if (fixed)
 		nvs_shadow_prepare(target, target_end);
 	nvs_lock(&saved);
+	call = remap_begins();
 	nvs_maps_split(start, end);
 	nvs_maps_split(start, start + kept);
 	nvs_shadow_cut(start, end);
-	nvs_maps_withdraw(start, start + kept, false);
-	nvs_maps_withdraw(start + kept, end, true);
-	if (fixed) {
-		nvs_maps_split(target, target_end);
-		nvs_shadow_cut(target, target_end);
-		nvs_maps_withdraw(target, target_end, true);
-	}
+	nvs_maps_withdraw(start, start + kept, false, call);
+	nvs_maps_withdraw(start + kept, end, true, call);
+	if (fixed)
+		leave(target, target_end, call);
 	nvs_publish();
+	nvs_rm_unlock(&saved);
 	p = nvs_next()->mremap(old, old_size, size, flags, to);
 	err = errno;
+	nvs_lock(&saved);
 	if (p == MAP_FAILED) {
-		nvs_maps_restore(start, end);
+		nvs_maps_restore(start, end, call);
 		if (fixed)
-			nvs_maps_restore(target, target_end);
+			nvs_maps_restore(target, target_end, call);
 	} else {
 		if (fixed)
 			nvs_maps_drop(target, target_end);
 		nvs_maps_drop(start + kept, end);
 		if ((uintptr_t)p != start)
-			nvs_maps_move(start, kept, (uintptr_t)p);
+			nvs_maps_move(start, kept, (uintptr_t)p, call);
 		else
-			nvs_maps_restore(start, start + kept);
+			nvs_maps_restore(start, start + kept, call);
 	}
+	remap_ends();
 	nvs_publish();
-	nvs_unlock(&saved);
+	nvs_rm_unlock(&saved);
 	errno = err;
 	return p;
 }
@@ -218,7 +261,7 @@ void nvs_fd_closing(int fd)
 		return;
 	nvs_lock(&saved);
 	close_tracked(fd);
-	nvs_unlock(&saved);
+	nvs_rm_unlock(&saved);
 }
 
 void nvs_fd_closing_range(unsigned first, unsigned last)
@@ -235,7 +278,7 @@ void nvs_fd_closing_range(unsigned first, unsigned last)
 	nvs_lock(&saved);
 	while ((fd = nvs_fd_in_range(first, last)) >= 0)
 		close_tracked(fd);
-	nvs_unlock(&saved);
+	nvs_rm_unlock(&saved);
 }
 
 void nvs_fd_duped(int from, int to)
@@ -251,5 +294,5 @@ void nvs_fd_duped(int from, int to)
 	nvs_fd_set_kind(to, nvs_fd_kind(from));
 	if (nvs_rm())
 		nvs_fd_share(from, to);
-	nvs_unlock(&saved);
+	nvs_rm_unlock(&saved);
 }

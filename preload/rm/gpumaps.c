@@ -63,7 +63,7 @@ static void cut(struct nvs_gpu_map *m, uint64_t start, uint64_t end)
 }
 
 void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file,
-			 bool one_gpu)
+			 bool one_gpu, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -73,7 +73,8 @@ void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_
 		{
 			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
 
-			if (m->vaspace == vaspace && (!file || m->file == file) && m->gpus)
+			if (m->vaspace == vaspace && (!file || m->file == file) && m->gpus &&
+			    m->born < call)
 				m->gpus--;
 		}
 	}
@@ -82,7 +83,8 @@ again:
 	{
 		struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
 
-		if (m->vaspace != vaspace || (file && m->file != file) || (one_gpu && m->gpus))
+		if (m->vaspace != vaspace || (file && m->file != file) || (one_gpu && m->gpus) ||
+		    m->born >= call)
 			continue;
 		cut(m, start, end);
 		goto again;
@@ -102,6 +104,7 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 
 	if (what->at.end <= what->at.start)
 		return;
+	what->born = rm->calls;
 	what->object_class = o ? o->object_class : 0;
 	what->gpu = o && !o->system ? o->gpu : NVS_NONE;
 	if (o) {
@@ -116,15 +119,20 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 
 		if (same(m, what)) {
 			m->gpus += what->gpus;
+			/* Mapped anew: who is unmapping it has unmapped what was there before. */
+			if (what->vaspace)
+				m->born = what->born;
 			nvs_entity_put(what->entity);
 			return;
 		}
 	}
 	/* The kernel maps nothing over what is mapped: what is in the way has gone unseen. */
 	if (what->vaspace)
-		nvs_gpu_maps_remove(what->vaspace, what->at.start, what->at.end, 0, false);
+		nvs_gpu_maps_remove(what->vaspace, what->at.start, what->at.end, 0, false,
+				    NVS_ANY_CALL);
 	else
-		nvs_gpu_maps_remove(0, what->at.start, what->at.end, what->file, false);
+		nvs_gpu_maps_remove(0, what->at.start, what->at.end, what->file, false,
+				    NVS_ANY_CALL);
 	link_map(what);
 	nvs_entity_put(what->entity);
 }

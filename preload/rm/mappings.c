@@ -110,7 +110,7 @@ again:
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 		struct nvs_cpu_map part = *m, *left, *right;
 
-		if (m->at.start == address)
+		if (m->at.start == address || m->transit)
 			continue;
 		nvs_shadow_clear(m->at.start, m->at.end);
 		part.at.end = address;
@@ -148,7 +148,7 @@ void nvs_maps_split(uint64_t start, uint64_t end)
 	split_at(end);
 }
 
-void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases)
+void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -156,6 +156,9 @@ void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases)
 	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
+		if (m->transit)
+			continue;
+		m->transit = call;
 		m->hidden = true;
 		nvs_map_touched(m);
 		if (with_aliases)
@@ -163,7 +166,14 @@ void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases)
 	}
 }
 
-void nvs_maps_restore(uint64_t start, uint64_t end)
+static void leave_transit(struct nvs_cpu_map *m)
+{
+	m->transit = 0;
+	m->hidden = m->released;
+	nvs_map_touched(m);
+}
+
+void nvs_maps_restore(uint64_t start, uint64_t end, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -171,10 +181,11 @@ void nvs_maps_restore(uint64_t start, uint64_t end)
 	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
-		m->hidden = false;
-		if (nvs_map_is_doorbell(m) && !m->alias)
+		if (m->transit != call)
+			continue;
+		leave_transit(m);
+		if (nvs_map_is_doorbell(m) && !m->alias && !m->hidden)
 			nvs_doorbell_give_up(m);
-		nvs_map_touched(m);
 	}
 }
 
@@ -185,7 +196,11 @@ void nvs_maps_drop(uint64_t start, uint64_t end)
 again:
 	NVS_SPANS_EACH(&rm->cpu, i, start, end)
 	{
-		nvs_map_unlink((struct nvs_cpu_map *)rm->cpu.at[i]);
+		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+
+		if (!m->transit)
+			continue;
+		nvs_map_unlink(m);
 		goto again;
 	}
 }
@@ -194,9 +209,10 @@ again:
 
 /* The object's byte at the mapping's start; what pLinearAddress has below a page lies in front of
  * it. */
-static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int fd, off_t offset)
+static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, size_t size, int prot,
+				      off_t offset)
 {
-	struct nvs_object *o = from->object;
+	const struct nvs_object *o = from->object;
 	struct nvs_cpu_map map = {
 		.at = {(uintptr_t)p, (uintptr_t)p + nvs_page_up(size)},
 		.kind = NVS_MAP_MEMORY,
@@ -209,28 +225,70 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, int 
 		.entity = o->entity,
 		.from = from,
 	};
-	struct nvs_cpu_map *m;
 
 	/*
 	 * The register lies in the object's first page; the trap counts from the mapping's start.
 	 */
-	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0) {
+	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0)
 		map.kind = NVS_MAP_DOORBELL;
-		if (o->gpu < NVS_MAX_GPUS)
-			nvs_rm()->gpus[o->gpu].has_doorbell = true;
+	return map;
+}
+
+void nvs_maps_map_more(size_t size, int prot, int fd, off_t offset, struct nvs_more_maps *more)
+{
+	bool doorbell = false, rings = false;
+	struct nvs_rm_map *from;
+	sigset_t saved;
+
+	*more = (struct nvs_more_maps){0};
+	nvs_shadow_ask_power();
+	nvs_lock(&saved);
+	from = nvs_fd_map(fd);
+	if (from && from->object) {
+		struct nvs_cpu_map map = describe_rm(from, NULL, size, prot, offset);
+
+		doorbell = nvs_map_is_doorbell(&map) && !map.offset;
+		rings = !doorbell && !offset && nvs_shadow_wants(&map, fd);
+	}
+	nvs_unlock(&saved);
+	size = nvs_page_up(size);
+	if (doorbell)
+		more->alias = nvs_doorbell_map_alias(size, fd);
+	else if (rings)
+		nvs_shadow_map_more(size, fd, more);
+}
+
+static void give_back(const struct nvs_more_maps *more, size_t size)
+{
+	nvs_rm_unmap(more->alias, size);
+	nvs_rm_unmap(more->real, size);
+	nvs_rm_unmap(more->spare, size);
+}
+
+static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, off_t offset,
+		   const struct nvs_more_maps *more)
+{
+	struct nvs_cpu_map map = describe_rm(from, p, size, prot, offset);
+	struct nvs_cpu_map *m;
+
+	if (nvs_map_is_doorbell(&map) && map.gpu < NVS_MAX_GPUS)
+		nvs_rm()->gpus[map.gpu].has_doorbell = true;
+	/* The fd may have come to name something else since. */
+	if (nvs_map_is_doorbell(&map) ? more->real != 0 : more->alias != 0) {
+		give_back(more, nvs_page_up(size));
+	} else {
+		map.alias = more->alias;
+		map.real = more->real;
+		map.spare = more->spare;
 	}
 	/* What the program does through one mapping, it is to see through the other. */
-	DL_FOREACH(o->entity->cpu, m)
+	DL_FOREACH(map.entity->cpu, m)
 	nvs_shadow_clear(m->at.start, m->at.end);
 	m = link_map(&map);
-	if (!m)
+	if (!m) /* without memory for it ours stay as well */
 		return;
-	if (nvs_map_is_doorbell(m) && !m->offset) {
-		nvs_doorbell_alias(m, fd);
+	if (nvs_map_is_doorbell(m))
 		nvs_doorbell_arm(m);
-	} else if (!offset) {
-		nvs_shadow_mapped(m, fd);
-	}
 	nvs_map_touched(m);
 	nvs_tell_cpu_map(m);
 }
@@ -254,10 +312,13 @@ static void add_uvm(void *p, size_t size, int prot, int fd)
 	nvs_tell_cpu_map(m);
 }
 
-void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset)
+void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset,
+		     const struct nvs_more_maps *more)
 {
 	struct nvs_rm_map *from = nvs_fd_map(fd);
 
+	/* The kernel gave addresses away that another call has in transit: it has done its part. */
+	nvs_maps_drop((uintptr_t)p, (uintptr_t)p + nvs_page_up(size));
 	if (nvs_fd_kind(fd) == NVS_FD_UVM) {
 		/*
 		 * The kernel accepts nothing else; a mapping that is not so is not managed memory.
@@ -265,11 +326,13 @@ void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset)
 		if ((uintptr_t)p == (uint64_t)offset)
 			add_uvm(p, size, prot, fd);
 	} else if (from && from->object) {
-		add_rm(from, p, size, prot, fd, offset);
+		add_rm(from, p, size, prot, offset, more);
+	} else {
+		give_back(more, nvs_page_up(size));
 	}
 }
 
-int nvs_maps_protect(uint64_t start, uint64_t end, int prot)
+int nvs_maps_protect(uint64_t start, uint64_t end, int prot, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
 	const struct nvs_next *next = nvs_next();
@@ -279,7 +342,7 @@ int nvs_maps_protect(uint64_t start, uint64_t end, int prot)
 	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
-		if (!nvs_map_is_doorbell(m) || !m->guarded)
+		if (!nvs_map_is_doorbell(m) || !m->guarded || (m->transit && m->transit != call))
 			continue;
 		if (m->at.start > at && next->mprotect((void *)at, m->at.start - at, prot))
 			return -1;
@@ -291,7 +354,7 @@ int nvs_maps_protect(uint64_t start, uint64_t end, int prot)
 	return at < end ? next->mprotect((void *)at, end - at, prot) : 0;
 }
 
-void nvs_maps_protected(uint64_t start, uint64_t end, int prot)
+void nvs_maps_protected(uint64_t start, uint64_t end, int prot, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -299,14 +362,15 @@ void nvs_maps_protected(uint64_t start, uint64_t end, int prot)
 	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
-		m->hidden = false;
+		if (m->transit && m->transit != call)
+			continue;
 		if (prot >= 0)
 			m->prot = prot;
-		nvs_map_touched(m);
+		leave_transit(m);
 	}
 }
 
-void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to)
+void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -315,9 +379,12 @@ again:
 	{
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], moved = *m, *n;
 
+		if (m->transit != call)
+			continue;
 		moved.at.start = m->at.start - from + to;
 		moved.at.end = m->at.end - from + to;
-		moved.hidden = false;
+		moved.transit = 0;
+		moved.hidden = m->released;
 		moved.real = moved.spare = 0; /* they go with what is moved away from */
 		n = link_map(&moved);
 		nvs_map_unlink(m);

@@ -68,6 +68,7 @@ static struct nvs_object *insert(uint32_t client, uint32_t parent, uint32_t hand
 		o->key.client = client;
 		o->key.handle = handle;
 		o->parent = parent;
+		o->born = rm->calls;
 		o->object_class = object_class;
 		o->up = client == handle ? NULL : nvs_object_find(client, parent);
 		if (!o->up && client != handle)
@@ -124,42 +125,60 @@ struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, ui
 }
 
 /* Channels go quiet before anything below them moves. */
-static bool hide(struct nvs_object *o, bool hidden)
+static bool hide(struct nvs_object *o)
 {
 	bool changed = false;
 	struct nvs_object *child;
 
 	DL_FOREACH(o->children, child)
-	changed |= hide(child, hidden);
-	if (o->channel && o->channel->hidden != hidden) {
-		o->channel->hidden = hidden;
+	changed |= hide(child);
+	if (o->channel && !o->channel->hidden) {
+		o->channel->hidden = true;
 		o->channel->put_taken = false;
-		nvs_rm()->leaving_channels |= hidden;
+		nvs_rm()->leaving_channels = true;
 		changed = true;
 	}
 	return changed;
 }
 
-static void for_each(struct nvs_object *o, void (*fn)(struct nvs_object *))
+static void withdraw_maps(struct nvs_object *o)
 {
 	struct nvs_object *child;
 
 	DL_FOREACH(o->children, child)
-	for_each(child, fn);
-	fn(o);
+	withdraw_maps(child);
+	nvs_maps_withdraw_object(o);
 }
 
 void nvs_object_withdraw(struct nvs_object *o)
 {
-	if (hide(o, true))
+	if (hide(o))
 		nvs_rm()->dirty = true;
-	for_each(o, nvs_maps_withdraw_object);
+	withdraw_maps(o);
 }
 
+static void restore(struct nvs_object *o)
+{
+	struct nvs_object *child;
+
+	if (o->leaving)
+		return;
+	DL_FOREACH(o->children, child)
+	restore(child);
+	if (o->channel) {
+		o->channel->hidden = false;
+		o->channel->put_taken = false;
+	}
+	nvs_maps_restore_object(o);
+}
+
+/* Unless another call may still take it away. */
 void nvs_object_restore(struct nvs_object *o)
 {
-	hide(o, false);
-	for_each(o, nvs_maps_restore_object);
+	for (const struct nvs_object *up = o->up; up; up = up->up)
+		if (up->leaving)
+			return;
+	restore(o);
 	nvs_rm()->dirty = true;
 }
 

@@ -213,5 +213,5 @@ void nvs_shadow_refresh(void)
 	nvs_shadow_bring_over();
 	nvs_publish();
 	nvs_channels_see_done();
-	nvs_unlock(&saved);
+	nvs_rm_unlock(&saved);
 }

@@ -89,6 +89,10 @@ static void settle(struct nvs_channel_entry *c)
 {
 	struct timespec nap = {0, 200000};
 
+	/* A call in transit may have taken its memory by now; what there was to be read has been.
+	 */
+	if (c->hidden && c->put_taken)
+		return;
 	for (int i = 0; i < 50; i++) {
 		if (settled(c))
 			return;
@@ -115,7 +119,8 @@ void nvs_rm_final_records(bool look_at_maps)
 		nvs_timing_tell(c);
 		nvs_tell_channel_gone(c, NVS_CHAN_GONE_AT_EXIT);
 	}
-	if (look_at_maps)
+	/* While a mapping is on its way out, the kernel's list may be held up with it. */
+	if (look_at_maps && !atomic_load(&rm->remapping))
 		nvs_maps_check();
 	tell_unknown(rm);
 	nvs_unlock(&saved);

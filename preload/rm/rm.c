@@ -27,23 +27,42 @@ static struct call unwrap(const struct nv_ioctl_xfer *x)
 
 /* ---- ahead of the call ---- */
 
-static void leave(struct nvs_object *o)
+static void before_free(struct nvs_transit *t, uint32_t client, uint32_t handle)
 {
-	nvs_rm()->leaving = o;
-	if (o && nvs_rm()->pools)
+	struct nvs_object *o = nvs_object_find(client, handle);
+
+	if (!o)
+		return;
+	t->frees = true;
+	t->client = client;
+	t->handle = handle;
+	o->leaving++;
+	if (nvs_rm()->pools)
 		nvs_timing_object_goes(o);
-	if (o)
-		nvs_object_withdraw(o);
+	nvs_object_withdraw(o);
 }
 
-static void before_unmap(const struct NVOS34_PARAMETERS *a)
+/* What before_free() found; NULL: another call has taken it away meanwhile, or there was nothing.
+ */
+static struct nvs_object *leaving(const struct nvs_transit *t)
+{
+	struct nvs_object *o = t->frees ? nvs_object_find(t->client, t->handle) : NULL;
+
+	if (!o || o->born >= t->call)
+		return NULL;
+	o->leaving--;
+	return o;
+}
+
+static void before_unmap(struct nvs_transit *t, const struct NVOS34_PARAMETERS *a)
 {
 	struct nvs_object *o = nvs_object_find(a->hClient, a->hMemory);
-	struct nvs_rm_map *map = o ? nvs_rm_map_find(o, a->pLinearAddress) : NULL;
 
-	nvs_rm()->unmapping = map;
-	if (map)
-		nvs_rm_map_withdraw(map);
+	t->map = o ? nvs_rm_map_find(o, a->pLinearAddress) : NULL;
+	if (!t->map)
+		return;
+	t->map->refs++;
+	nvs_rm_map_withdraw(t->map);
 }
 
 /* CALL has parameters of this form, and they could be read. */
@@ -65,7 +84,12 @@ static void expect(const struct NVOS21_PARAMETERS *a)
 		nvs_shadow_clear(userd, userd + 1);
 }
 
-static bool before(struct call c)
+static bool frees_heap(struct call c, struct NVOS32_PARAMETERS *a)
+{
+	return PEEK(c, a) && a->function == NVOS32_FUNCTION_FREE;
+}
+
+static void before(struct call c, struct nvs_transit *t)
 {
 	union {
 		struct NVOS00_PARAMETERS free;
@@ -79,23 +103,20 @@ static bool before(struct call c)
 		/* Whose pages the channel will share is settled before it is there. */
 		if (allocates_channel(c, &a.alloc))
 			expect(&a.alloc);
-		return false;
+		break;
 	case NVS_ESC_FREE:
 		if (PEEK(c, &a.free))
-			leave(nvs_object_find(a.free.hRoot, a.free.hObjectOld));
-		return true;
+			before_free(t, a.free.hRoot, a.free.hObjectOld);
+		break;
 	case NVS_ESC_VID_HEAP_CONTROL:
-		if (PEEK(c, &a.heap) && a.heap.function == NVOS32_FUNCTION_FREE)
-			leave(nvs_object_find(a.heap.hRoot, a.heap.data.Free.hMemory));
-		return true;
+		if (frees_heap(c, &a.heap))
+			before_free(t, a.heap.hRoot, a.heap.data.Free.hMemory);
+		break;
 	case NVS_ESC_UNMAP_MEMORY:
 		if (PEEK(c, &a.unmap))
-			before_unmap(&a.unmap);
-		return true;
-	case NVS_ESC_UNMAP_MEMORY_DMA:
-		return true;
+			before_unmap(t, &a.unmap);
+		break;
 	}
-	return false;
 }
 
 /* A call that is to be made. Of one that cannot be read: as it stands. */
@@ -132,19 +153,23 @@ void nvs_rm_prepare(unsigned request, void *arg)
 
 bool nvs_rm_begins(unsigned request, void *arg)
 {
-	switch (call_of(request, arg).nr) {
+	struct call c = call_of(request, arg);
+	struct NVOS32_PARAMETERS heap;
+
+	switch (c.nr) {
 	case NVS_ESC_FREE:
-	case NVS_ESC_VID_HEAP_CONTROL:
 	case NVS_ESC_UNMAP_MEMORY:
 	case NVS_ESC_UNMAP_MEMORY_DMA:
 		return true;
+	case NVS_ESC_VID_HEAP_CONTROL:
+		return frees_heap(c, &heap);
 	}
 	return false;
 }
 
-bool nvs_rm_before(unsigned request, void *arg)
+void nvs_rm_before(unsigned request, void *arg, struct nvs_transit *transit)
 {
-	return nvs_rm() && before(call_of(request, arg));
+	before(call_of(request, arg), transit);
 }
 
 /* ---- after it ---- */
@@ -314,7 +339,7 @@ static void after_map_dma(const struct call *c)
 	nvs_gpu_map_add(&map);
 }
 
-static void after_unmap_dma(const struct call *c)
+static void after_unmap_dma(const struct call *c, const struct nvs_transit *t)
 {
 	const struct NVOS47_PARAMETERS *a = c->arg;
 	struct nvs_rm *rm = nvs_rm();
@@ -331,12 +356,12 @@ static void after_unmap_dma(const struct call *c)
 		{
 			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
 
-			if (m->vaspace == space && m->at.start == va)
+			if (m->vaspace == space && m->at.start == va && m->born < t->call)
 				size = m->at.end - va;
 		}
 	}
 	if (size)
-		nvs_gpu_maps_remove(space, va, va + size, 0, false);
+		nvs_gpu_maps_remove(space, va, va + size, 0, false, t->call);
 }
 
 /* ---- controls ---- */
@@ -463,9 +488,9 @@ bool nvs_rm_teaches_nothing(unsigned request, const void *arg, int ret)
 
 /* ---- all together ---- */
 
-static void after(int fd, const struct call *c)
+static void after(int fd, const struct call *c, const struct nvs_transit *t)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_object *o;
 
 	switch (c->nr) {
 	case NVS_ESC_ALLOC:
@@ -475,8 +500,9 @@ static void after(int fd, const struct call *c)
 		after_alloc_memory(c->arg);
 		break;
 	case NVS_ESC_FREE:
-		if (rm->leaving)
-			nvs_object_destroy(rm->leaving);
+		o = leaving(t);
+		if (o)
+			nvs_object_destroy(o);
 		break;
 	case NVS_ESC_DUP_OBJECT:
 		after_dup(c->arg);
@@ -485,8 +511,9 @@ static void after(int fd, const struct call *c)
 		after_control(c->arg);
 		break;
 	case NVS_ESC_VID_HEAP_CONTROL:
-		if (rm->leaving)
-			nvs_object_destroy(rm->leaving);
+		o = leaving(t);
+		if (o)
+			nvs_object_destroy(o);
 		else
 			after_vid_heap(c->arg);
 		break;
@@ -494,8 +521,8 @@ static void after(int fd, const struct call *c)
 		after_map(c->arg);
 		break;
 	case NVS_ESC_UNMAP_MEMORY:
-		if (rm->unmapping)
-			nvs_rm_map_drop(rm->unmapping);
+		if (t->map && t->map->object)
+			nvs_rm_map_drop(t->map);
 		break;
 	case NVS_ESC_UPDATE_DEVICE_MAPPING_INFO:
 		after_update(c->arg);
@@ -504,22 +531,22 @@ static void after(int fd, const struct call *c)
 		after_map_dma(c);
 		break;
 	case NVS_ESC_UNMAP_MEMORY_DMA:
-		after_unmap_dma(c);
+		after_unmap_dma(c, t);
 		break;
 	}
 }
 
-static void refused(void)
+static void refused(const struct nvs_transit *t)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_object *o = leaving(t);
 
-	if (rm->leaving)
-		nvs_object_restore(rm->leaving);
-	if (rm->unmapping)
-		nvs_rm_map_restore(rm->unmapping);
+	if (o)
+		nvs_object_restore(o);
+	if (t->map && t->map->object)
+		nvs_rm_map_restore(t->map);
 }
 
-static void succeeded(int fd, const struct call *c)
+static void succeeded(int fd, const struct call *c, const struct nvs_transit *t)
 {
 	int status = nvs_abi_status(nvs_rm_release(), c->nr, c->size);
 	const struct nv_ioctl_rm_api_version *version = c->arg;
@@ -533,29 +560,26 @@ static void succeeded(int fd, const struct call *c)
 		if (nvs_abi_follows_escape(c->nr) || !nvs_abi_knows_escape(c->nr))
 			nvs_rm_count_unknown(0, c->nr, c->size);
 	} else if (nvs_u32(c->arg, (unsigned)status)) {
-		refused();
+		refused(t);
 	} else {
-		after(fd, c);
+		after(fd, c, t);
 	}
 }
 
-void nvs_rm_after(int fd, unsigned request, void *arg, int ret)
+void nvs_rm_after(int fd, unsigned request, void *arg, int ret, const struct nvs_transit *transit)
 {
 	struct call c = unpack(request, arg);
-	struct nvs_rm *rm = nvs_rm();
 
-	if (!rm)
+	if (!nvs_rm())
 		return;
 	if (ret) {
-		refused();
+		refused(transit);
 		if (!nvs_abi_knows_escape(c.nr))
 			nvs_rm_count_unknown(0, c.nr, c.size);
 	} else {
 		if (c.nr == NVS_ESC_XFER_CMD && c.size == sizeof(struct nv_ioctl_xfer))
 			c = unwrap(arg);
-		succeeded(fd, &c);
+		succeeded(fd, &c, transit);
 	}
-	/* Whatever came of it: a call without the lock ends here too, long after it began. */
-	rm->leaving = NULL;
-	rm->unmapping = NULL;
+	nvs_rm_map_put(transit->map);
 }

@@ -67,6 +67,8 @@ struct nvs_object {
 	uint32_t vaspace; /* handle of the address space it names, 0 none */
 	uint32_t engine;
 	uint32_t uses; /* GPU mappings made with it */
+	uint32_t leaving; /* calls in transit that may free it */
+	uint64_t born; /* the number of calls before it was made: struct nvs_transit */
 	uint32_t params_length;
 	uint8_t *params;
 	bool system; /* memory of the host */
@@ -120,7 +122,9 @@ struct nvs_cpu_map {
 	uintptr_t alias; /* doorbell: writable mapping of the same pages */
 	uintptr_t real, spare; /* memory that may hold rings: shadow.c; 0 none */
 	bool armed, guarded; /* in the view; and refused stores */
-	bool hidden; /* on its way out: not in the view */
+	bool hidden; /* one of the next two: not in the view */
+	bool released; /* its object is on its way out, or has been; a doorbell's only */
+	uint64_t transit; /* the call that is to change its addresses; 0: none */
 	struct nvs_entity *entity;
 	struct nvs_rm_map *from;
 	struct nvs_cpu_map *prev, *next; /* of the entity */
@@ -134,6 +138,7 @@ struct nvs_gpu_map {
 	uint32_t file; /* of /dev/nvidia-uvm, else 0 */
 	uint32_t gpus; /* mapped for so many */
 	uint64_t offset; /* in the object */
+	uint64_t born; /* as of an object; a part's is the whole's */
 	struct nvs_object *memory, *dma; /* by which it was made and dies; NULL for UVM */
 	struct nvs_entity *entity;
 	struct nvs_gpu_map *prev, *next; /* of the entity */
@@ -149,18 +154,31 @@ void nvs_map_unlink(struct nvs_cpu_map *map);
  * and what the program is going to change are its own pages.
  */
 void nvs_maps_split(uint64_t start, uint64_t end);
-/* All in it leaves the view, by the next publication; then either put back, or gone. */
-void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases);
-void nvs_maps_restore(uint64_t start, uint64_t end);
+/*
+ * All in it that is in no other call's transit leaves the view, by the next publication, for call
+ * CALL. Then it is put back, or is gone: what another call has in transit there as well, since it
+ * was mapped before.
+ */
+void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases, uint64_t call);
+void nvs_maps_restore(uint64_t start, uint64_t end, uint64_t call);
 void nvs_maps_drop(uint64_t start, uint64_t end);
-/* The mappings in [from, from + size) now lie at TO. */
-void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to);
-/* The device's fd has been mapped at P. */
-void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset);
+/* The mappings in [from, from + size) that are in CALL's transit now lie at TO. */
+void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to, uint64_t call);
+/* More mappings of our own: a doorbell's alias, or two of memory that may hold rings. */
+struct nvs_more_maps {
+	uintptr_t alias, real, spare; /* 0: not wanted, or not to be had */
+};
+/* Under no lock: the device's fd has been mapped with SIZE, PROT and OFFSET. Makes what it is to
+ * have, while the fd is there. */
+void nvs_maps_map_more(size_t size, int prot, int fd, off_t offset, struct nvs_more_maps *more);
+/* The device's fd has been mapped at P. Takes of MORE what it has use for, and gives the rest back.
+ */
+void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset,
+		     const struct nvs_more_maps *more);
 /* mprotect() piece by piece: guarded doorbells get what keeps them so, the rest PROT. */
-int nvs_maps_protect(uint64_t start, uint64_t end, int prot);
-/* It was done; PROT < 0: refused. */
-void nvs_maps_protected(uint64_t start, uint64_t end, int prot);
+int nvs_maps_protect(uint64_t start, uint64_t end, int prot, uint64_t call);
+/* It was done, after what CALL withdrew; PROT < 0: refused. */
+void nvs_maps_protected(uint64_t start, uint64_t end, int prot, uint64_t call);
 static inline uint64_t nvs_page_up(uint64_t v)
 {
 	return (v + 4095) & ~4095ull;
@@ -171,7 +189,7 @@ void nvs_maps_pinned(struct nvs_object *object, uint64_t address, uint64_t size)
 /* ---- doorbells.c ---- */
 /* What the page may really be: a store is always to fault where the program may store. */
 int nvs_doorbell_prot(int prot);
-void nvs_doorbell_alias(struct nvs_cpu_map *map, int fd);
+uintptr_t nvs_doorbell_map_alias(size_t size, int fd); /* under no lock; 0: it cannot be had */
 /* In the view with the next publication, and refuses stores from then on. */
 void nvs_doorbell_arm(struct nvs_cpu_map *map);
 void nvs_maps_arm_all(void);
@@ -206,13 +224,15 @@ void nvs_rm_map_drop(struct nvs_rm_map *map);
 struct nvs_range { /* external range of UVM */
 	struct nvs_span at;
 	uint32_t file;
+	uint64_t born; /* as of an object */
 };
 void nvs_gpu_map_add(
 	struct nvs_gpu_map *what); /* template; entity from what->memory or by (client, handle) */
-/* What is mapped in [start, end) of an address space goes; one_gpu: for one of the GPUs it is
- * mapped for. FILE 0: any. */
+/* What is mapped in [start, end) of an address space, and was before call CALL began, goes;
+ * one_gpu: for one of the GPUs it is mapped for. FILE 0: any. */
+#define NVS_ANY_CALL UINT64_MAX
 void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file,
-			 bool one_gpu);
+			 bool one_gpu, uint64_t call);
 void nvs_gpu_maps_drop_object(struct nvs_object *object);
 void nvs_gpu_maps_file_closed(uint32_t file);
 
@@ -295,7 +315,10 @@ uintptr_t nvs_entity_seen_at(const struct nvs_entity *entity, int64_t offset, in
 bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
 
 /* ---- shadow.c: GPFIFO and USERD in ordinary memory ---- */
-void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd); /* while the fd is there */
+/* Whether MAP, of FD, is to have two more; made under no lock. */
+bool nvs_shadow_wants(const struct nvs_cpu_map *map, int fd);
+void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more);
+void nvs_shadow_ask_power(void); /* under no lock, ahead of the first nvs_shadow_wants() */
 /* The program's own pages again where a shadow has one in [START, END); to be published. */
 void nvs_shadow_clear(uint64_t start, uint64_t end);
 void nvs_shadow_clear_due(struct nvs_channel_entry *channel);
@@ -391,17 +414,27 @@ void nvs_fd_duped(int from, int to);
 bool nvs_rm_begins(unsigned request, void *arg);
 bool nvs_uvm_begins(unsigned long request);
 /*
- * Under the lock: what must happen ahead of the call, and what came of it, after it has returned
- * RET. True: the lock is to be kept over the call.
+ * A call between its two halves. No lock is held then, since it may never return: the GPU may hang.
+ * What it may take away has left the view, and says that it is in transit; what another thread has
+ * made in the same place meanwhile was born later, and is left alone when it returns.
  */
-bool nvs_rm_before(unsigned request, void *arg);
+struct nvs_transit {
+	uint64_t call; /* its number, from 1; 0: nothing happened ahead of it */
+	bool frees; /* an object: */
+	uint32_t client, handle;
+	struct nvs_rm_map *map; /* that it may unmap; NULL: none */
+};
+/* Under the lock: what must happen ahead of the call, and what came of it, after it has returned
+ * RET. */
+void nvs_rm_before(unsigned request, void *arg, struct nvs_transit *transit);
 /* What is waited for under no lock, ahead of a call that makes a channel. */
 void nvs_rm_prepare(unsigned request, void *arg);
 /* Under no lock, of a call that has returned RET: nothing comes of it. */
 bool nvs_rm_teaches_nothing(unsigned request, const void *arg, int ret);
-void nvs_rm_after(int fd, unsigned request, void *arg, int ret);
-bool nvs_uvm_before(unsigned long request, const void *arg);
-void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret);
+void nvs_rm_after(int fd, unsigned request, void *arg, int ret, const struct nvs_transit *transit);
+void nvs_uvm_before(unsigned long request, const void *arg);
+void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
+		   const struct nvs_transit *transit);
 
 /* ---- publish.c ---- */
 /* Makes the trap see the present state, under the lock. */
@@ -436,12 +469,13 @@ struct nvs_rm {
 	struct nvs_channel_entry *channels;
 	struct nvs_published *published;
 	uint32_t next_entity, next_cpu_map, next_gpu_map, next_channel, next_file;
-	/* Between before and after of a call over which the lock is kept. */
-	struct nvs_object *leaving;
-	struct nvs_rm_map *unmapping;
+	uint64_t calls; /* that have begun: struct nvs_transit */
+	_Atomic uint32_t remapping; /* of these, those that change the address space, now */
+	struct nvs_unmapping *unmappings; /* tables.c */
 	uint64_t generation;
 	struct nvs_timing_pool *pools; /* timing.c */
-	bool power_asked, may_suspend; /* the GPU may lose power at run time */
+	_Atomic bool power_asked;
+	bool may_suspend; /* the GPU may lose power at run time */
 	struct nvs_stash_hole *holes; /* shadow.c */
 	struct nvs_shadow *retired; /* traps may still know them */
 	struct nvs_gpu gpus[NVS_MAX_GPUS];
@@ -460,6 +494,10 @@ void nvs_rm_remark_release(void); /* if it is newer than all that are known, or 
 void nvs_rm_driver(const char *version); /* as a call told it */
 uint32_t nvs_gpu_by_uuid(const uint8_t *uuid); /* NVS_NONE: none is known */
 void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
+/* [START, START + SIZE), a mapping of our own, goes when the lock is given back. Under the lock. */
+void nvs_rm_unmap(uintptr_t start, size_t size);
+/* nvs_unlock() behind a publication: what is to be unmapped then goes. */
+void nvs_rm_unlock(const sigset_t *saved);
 /* Copies from memory of the program that may not be there: 8 bytes up to a page. */
 bool nvs_peek(void *to, const void *from, size_t bytes);
 

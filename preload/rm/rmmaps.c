@@ -34,7 +34,7 @@ void nvs_maps_restore_object(struct nvs_object *o)
 	struct nvs_cpu_map *m;
 
 	DL_FOREACH(o->entity->cpu, m)
-	if (made_by(m, o) && m->hidden)
+	if (made_by(m, o) && m->released)
 		nvs_doorbell_give_up(m);
 }
 
@@ -103,7 +103,7 @@ void nvs_rm_map_restore(struct nvs_rm_map *map)
 	struct nvs_cpu_map *m;
 
 	DL_FOREACH(map->object->entity->cpu, m)
-	if (m->from == map && m->hidden)
+	if (m->from == map && m->released)
 		nvs_doorbell_give_up(m);
 }
 

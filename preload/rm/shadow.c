@@ -79,15 +79,20 @@ static bool may_suspend(void)
 	return may;
 }
 
+/* The driver answers, which may wait for a GPU. */
+void nvs_shadow_ask_power(void)
+{
+	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
+
+	if (!rm || rm->power_asked || !nvs_options()->values.shadow)
+		return;
+	rm->may_suspend = may_suspend();
+	atomic_store(&rm->power_asked, true);
+}
+
 static bool wanted(void)
 {
-	struct nvs_rm *rm = nvs_rm();
-
-	if (!rm->power_asked) {
-		rm->power_asked = true;
-		rm->may_suspend = may_suspend();
-	}
-	return nvs_options()->values.shadow && !rm->may_suspend;
+	return nvs_options()->values.shadow && nvs_rm()->power_asked && !nvs_rm()->may_suspend;
 }
 
 /* ---- the two mappings ---- */
@@ -102,16 +107,17 @@ static uintptr_t map_again(size_t size, int fd)
 	return (uintptr_t)p;
 }
 
-void nvs_shadow_mapped(struct nvs_cpu_map *m, int fd)
+bool nvs_shadow_wants(const struct nvs_cpu_map *m, int fd)
 {
-	size_t size = m->at.end - m->at.start;
+	return m->kind == NVS_MAP_MEMORY && m->object_class == NV01_MEMORY_LOCAL_USER &&
+	       m->at.end - m->at.start <= LARGEST && nvs_fd_kind(fd) == NVS_FD_GPU &&
+	       (m->prot & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE) && wanted();
+}
 
-	if (m->kind != NVS_MAP_MEMORY || m->object_class != NV01_MEMORY_LOCAL_USER ||
-	    size > LARGEST || nvs_fd_kind(fd) != NVS_FD_GPU ||
-	    (m->prot & (PROT_READ | PROT_WRITE)) != (PROT_READ | PROT_WRITE) || !wanted())
-		return;
-	m->real = map_again(size, fd);
-	m->spare = m->real ? map_again(size, fd) : 0;
+void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more)
+{
+	more->real = map_again(size, fd);
+	more->spare = more->real ? map_again(size, fd) : 0;
 }
 
 /* ---- what of SPARE has taken its old place in the program ---- */
@@ -178,7 +184,7 @@ static void unmap_spare(uintptr_t start, uintptr_t end)
 		nvs_free(h, sizeof(*h));
 	}
 	if (start < end)
-		nvs_next()->munmap((void *)start, end - start);
+		nvs_rm_unmap(start, end - start);
 }
 
 /* Its memory stays until no trap can know it any more. */
@@ -214,7 +220,7 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 		retire(c);
 	}
 	if (m->real && !nvs_rm()->stale) /* else a trap that is interrupted may be writing there */
-		nvs_next()->munmap((void *)m->real, size);
+		nvs_rm_unmap(m->real, size);
 	if (m->spare)
 		unmap_spare(m->spare, m->spare + size);
 }

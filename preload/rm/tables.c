@@ -160,6 +160,47 @@ uint64_t nvs_rm_unknown_calls(void)
 	return rm ? rm->unknown_calls : 0;
 }
 
+/* ---- mappings of our own that go ---- */
+
+struct nvs_unmapping {
+	uintptr_t start;
+	size_t size;
+	struct nvs_unmapping *next;
+};
+
+void nvs_rm_unmap(uintptr_t start, size_t size)
+{
+	struct nvs_unmapping *u = start && size ? nvs_alloc(sizeof(*u)) : NULL;
+
+	if (!u) /* without memory it stays */
+		return;
+	*u = (struct nvs_unmapping){start, size, nvs_rm()->unmappings};
+	nvs_rm()->unmappings = u;
+}
+
+/* The driver has a part in it, which may never come back. */
+void nvs_rm_unlock(const sigset_t *saved)
+{
+	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
+	struct nvs_unmapping *all = rm ? rm->unmappings : NULL, *u;
+	int err = errno;
+
+	if (all) {
+		rm->unmappings = NULL;
+		atomic_fetch_add(&rm->remapping, 1);
+	}
+	nvs_unlock(saved);
+	if (!all)
+		return;
+	while ((u = all)) {
+		all = u->next;
+		nvs_next()->munmap((void *)u->start, u->size);
+		nvs_free(u, sizeof(*u));
+	}
+	atomic_fetch_sub(&rm->remapping, 1);
+	errno = err;
+}
+
 /* ---- memory of the program ---- */
 
 bool nvs_peek(void *to, const void *from, size_t bytes)

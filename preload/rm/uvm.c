@@ -15,13 +15,14 @@ static void add_range(uint64_t base, uint64_t length, uint32_t file)
 	range->at.start = base;
 	range->at.end = base + length;
 	range->file = file;
+	range->born = nvs_rm()->calls;
 	if (length && base + length > base && !nvs_spans_add(&nvs_rm()->ranges, &range->at))
 		return;
 	nvs_free(range, sizeof(*range));
 }
 
-/* Ends the range that begins at BASE; its length, 0 if there is none. */
-static uint64_t end_range(uint64_t base, uint32_t file)
+/* Ends the range that begins at BASE and did before CALL; its length, 0 if there is none. */
+static uint64_t end_range(uint64_t base, uint32_t file, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -30,7 +31,7 @@ static uint64_t end_range(uint64_t base, uint32_t file)
 		struct nvs_range *range = (struct nvs_range *)rm->ranges.at[i];
 		uint64_t length = range->at.end - range->at.start;
 
-		if (range->at.start != base || range->file != file)
+		if (range->at.start != base || range->file != file || range->born >= call)
 			continue;
 		nvs_spans_remove(&rm->ranges, &range->at);
 		nvs_free(range, sizeof(*range));
@@ -67,7 +68,7 @@ static void map_external(const struct UVM_MAP_EXTERNAL_ALLOCATION_PARAMS *a, uin
 		map(tail->hClient, tail->hMemory, a->base, a->length, a->offset, gpus, file);
 }
 
-static void free_range(const void *params, uint32_t file)
+static void free_range(const void *params, uint32_t file, uint64_t call)
 {
 	const struct UVM_FREE_PARAMS *a = params;
 	const struct UVM_FREE_PARAMS_590 *newer = params;
@@ -76,11 +77,11 @@ static void free_range(const void *params, uint32_t file)
 
 	if (short_form ? newer->rmStatus : a->rmStatus)
 		return;
-	length = end_range(a->base, file);
+	length = end_range(a->base, file, call);
 	if (!short_form)
 		length = a->length;
 	if (length)
-		nvs_gpu_maps_remove(0, a->base, a->base + length, file, false);
+		nvs_gpu_maps_remove(0, a->base, a->base + length, file, false, call);
 }
 
 /* UVM copies and clears on channels of its own, made in the kernel. */
@@ -124,23 +125,18 @@ bool nvs_uvm_begins(unsigned long request)
 	return request == NVS_UVM_FREE || request == NVS_UVM_UNMAP_EXTERNAL;
 }
 
-/*
- * What frees a range may let another thread use it again at once: the lock is kept over the call.
- */
-bool nvs_uvm_before(unsigned long request, const void *arg)
+void nvs_uvm_before(unsigned long request, const void *arg)
 {
 	struct {
 		uint64_t base, length; /* with which both begin */
 	} range;
 
-	if (!nvs_rm() || !nvs_uvm_begins(request))
-		return false;
 	if (nvs_rm()->pools && nvs_peek(&range, arg, sizeof(range)))
 		nvs_timing_memory_goes(range.base, end_of(request, range.base, range.length));
-	return true;
 }
 
-void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret)
+void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
+		   const struct nvs_transit *transit)
 {
 	const struct UVM_CREATE_EXTERNAL_RANGE_PARAMS *range = arg;
 	const struct UVM_UNMAP_EXTERNAL_PARAMS *unmap = arg;
@@ -163,11 +159,11 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret)
 		break;
 	case NVS_UVM_UNMAP_EXTERNAL:
 		if (!unmap->rmStatus)
-			nvs_gpu_maps_remove(0, unmap->base, unmap->base + unmap->length, file,
-					    true);
+			nvs_gpu_maps_remove(0, unmap->base, unmap->base + unmap->length, file, true,
+					    transit->call);
 		break;
 	case NVS_UVM_FREE:
-		free_range(arg, file);
+		free_range(arg, file, transit->call);
 		break;
 	case NVS_UVM_DEVICE_P2P:
 		/* The process maps the same range of the uvm fd: addresses are equal, as for all of

@@ -23,6 +23,7 @@
 
 #define MAX_TRIES 100 /* at a free name */
 #define START_WAIT_MS 10000
+#define LOCK_WAIT_MS 2000
 
 /* ---- names ---- */
 
@@ -396,12 +397,13 @@ static void finish(struct nvs_session *session)
 	nvs_api_forget_left();
 	nvs_keeper_look(session);
 	nvs_writer_look(session);
-	nvs_lock(&saved);
-	nvs_rm_final_records(!nvs_session_confined());
-	nvs_sites_tell();
-	session->unknown_calls = nvs_rm_unknown_calls();
-	session->newer_driver = nvs_rm_release_is_newer();
-	nvs_unlock(&saved);
+	if (nvs_lock_within(&saved, LOCK_WAIT_MS)) {
+		nvs_rm_final_records(!nvs_session_confined());
+		nvs_sites_tell();
+		session->unknown_calls = nvs_rm_unknown_calls();
+		session->newer_driver = nvs_rm_release_is_newer();
+		nvs_unlock(&saved);
+	}
 	/* From here on records go to the late spool; those under way get through to the writer. */
 	atomic_store(&nvs_writer_signal.ended, 1);
 	nvs_keeper_wake();

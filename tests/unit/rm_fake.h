@@ -188,7 +188,16 @@ void nvs_quiesce(void)
 {
 }
 
-void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd)
+bool nvs_shadow_wants(const struct nvs_cpu_map *map, int fd)
+{
+	return false;
+}
+
+void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more)
+{
+}
+
+void nvs_shadow_ask_power(void)
 {
 }
 
@@ -357,10 +366,31 @@ static uint64_t next_mmap; /* what the next mmap gives; 0: as asked, or from the
 static uint64_t mmap_heap = 0x600000000000;
 static int fail_mmap = -1, fail_munmap, fail_mprotect; /* fail_mmap: in so many calls */
 
+/* What other threads do until the next call of these returns. */
+static void (*meanwhile)(void);
+static void *answer; /* how the device answers: a status word in the program's parameters */
+
+/* The driver has a part in these, which may never come back. */
+static void enter_kernel(const char *call)
+{
+	void (*others)(void) = meanwhile;
+	void *saved = answer;
+
+	if (nvs_lock_mine()) {
+		printf("%s under the lock\n", call);
+		failed++;
+	}
+	meanwhile = NULL;
+	if (others)
+		others();
+	answer = saved;
+}
+
 static void *fake_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
 	uint64_t p = next_mmap ? next_mmap : (uintptr_t)address;
 
+	enter_kernel("mmap");
 	if (fail_mmap >= 0 && fail_mmap-- == 0) {
 		errno = ENOMEM;
 		return MAP_FAILED;
@@ -377,6 +407,7 @@ static void *fake_mmap(void *address, size_t size, int prot, int flags, int fd, 
 static int fake_munmap(void *address, size_t size)
 {
 	step("munmap", (uintptr_t)address, size, 0);
+	enter_kernel("munmap");
 	if (!fail_munmap)
 		return 0;
 	errno = ENOMEM;
@@ -401,6 +432,7 @@ static void *fake_mremap(void *old, size_t old_size, size_t size, int flags, ...
 	to = va_arg(ap, void *);
 	va_end(ap);
 	step("mremap", (uintptr_t)old, old_size, size);
+	enter_kernel("mremap");
 	return flags & MREMAP_FIXED ? to : old;
 }
 
@@ -427,15 +459,13 @@ static int fake_close(int fd)
 	return 0;
 }
 
-/* How the device answers: a status word in the program's parameters. */
-static void *answer;
-
 static int fake_ioctl(int fd, unsigned long request, ...)
 {
 	if (answer)
 		step("ioctl", request & 0xff, 0, 0);
 	if (answer)
 		memcpy(answer, &rm_status, 4);
+	enter_kernel("ioctl");
 	return 0;
 }
 

@@ -104,7 +104,16 @@ void nvs_quiesce(void)
 {
 }
 
-void nvs_shadow_mapped(struct nvs_cpu_map *map, int fd)
+bool nvs_shadow_wants(const struct nvs_cpu_map *map, int fd)
+{
+	return false;
+}
+
+void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more)
+{
+}
+
+void nvs_shadow_ask_power(void)
 {
 }
 

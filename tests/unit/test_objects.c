@@ -546,6 +546,7 @@ static void test_failed_calls(void)
 {
 	static const uint32_t free_call = 0xc0104629, unmap_call = 0xc020464f, other = 0xc020462a;
 	uint8_t gone[16] = {0}, unmapped[32] = {0}, control[32] = {0};
+	struct nvs_transit t = {0}, gone_t = {0}, unmapped_t = {0};
 	unsigned before;
 
 	fresh(NVS_RELEASE(580, 159, 4));
@@ -559,19 +560,23 @@ static void test_failed_calls(void)
 	put32(unmapped, 8, 30);
 	put64(unmapped, 16, 0x7f0000000000);
 	/* Begins first, without the lock, and ends last. */
-	CHECK(!nvs_rm_before(other, control));
+	t.call = gone_t.call = unmapped_t.call = nvs_rm()->calls + 1;
+	nvs_rm_before(other, control, &t);
+	CHECK(!t.frees && !t.map);
 	/* What has nothing to do ahead of it is spared the lock. */
 	CHECK(!nvs_rm_begins(other, control) && nvs_rm_begins(unmap_call, unmapped) &&
 	      nvs_rm_begins(free_call, gone));
-	CHECK(nvs_rm_before(unmap_call, unmapped) && nvs_rm()->unmapping);
-	nvs_rm_after(ctl, unmap_call, unmapped, -1);
-	CHECK(nvs_rm_before(free_call, gone) && nvs_rm()->leaving);
-	nvs_rm_after(ctl, free_call, gone, -1);
-	CHECK(object(A, 30) && !nvs_rm()->leaving && !nvs_rm()->unmapping);
+	nvs_rm_before(unmap_call, unmapped, &unmapped_t);
+	CHECK(unmapped_t.map);
+	nvs_rm_after(ctl, unmap_call, unmapped, -1, &unmapped_t);
+	nvs_rm_before(free_call, gone, &gone_t);
+	CHECK(gone_t.frees && object(A, 30)->leaving == 1);
+	nvs_rm_after(ctl, free_call, gone, -1, &gone_t);
+	CHECK(object(A, 30) && !object(A, 30)->leaving);
 	close_device(9);
 	CHECK(!object(A, 30));
 	before = nsteps;
-	nvs_rm_after(ctl, other, control, -1);
+	nvs_rm_after(ctl, other, control, -1, &t);
 	CHECK_EQ(nsteps, before);
 }
 

@@ -366,6 +366,18 @@ static int rm_call(struct sg_file *f, unsigned long request, void *arg)
 	return sg_rm_ioctl(f, nr, size, arg);
 }
 
+/* Where there is a file of the name in SOFTGPU_STUCK, RM_FREE takes it away and never returns, as
+ * on a GPU that hangs. */
+static void get_stuck(unsigned long request)
+{
+	const char *path = (request & 0xffff) == 0x4629 ? getenv("SOFTGPU_STUCK") : NULL;
+	struct timespec nap = {1, 0};
+
+	while (path && !sg_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0))
+		for (;;)
+			nanosleep(&nap, NULL);
+}
+
 int ioctl(int fd, unsigned long request, ...);
 
 EXPORT int ioctl(int fd, unsigned long request, ...)
@@ -375,6 +387,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	int r;
 
 	if (sg_any_file()) {
+		get_stuck(request);
 		pthread_mutex_lock(&sg_lock);
 		f = sg_file_of(fd);
 		if (f) {

@@ -24,9 +24,9 @@
  * was wrong and ignored), trigger (the trigger file was not obeyed), full (it has its max-size),
  * stuck (keep-last could make no further part: the errno is of that, unless lost), cut (it holds
  * the last of the submissions), newer (the driver's release is newer than all that are known),
- * failed (no trace could be made: the errno is of that), bypassed (the GPU was used and nothing of it
- * was seen; no path). Tab, newline, other control characters and backslash in a path are written as
- * \ooo.
+ * failed (no trace could be made: the errno is of that), bypassed (the GPU was used and nothing of
+ * it was seen; no path). Tab, newline, other control characters and backslash in a path are written
+ * as \ooo.
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
 /*

@@ -115,10 +115,11 @@ static void open_blocked(void)
 		set_kernel(nvs_sigview_opened(kernel_mask()));
 }
 
+/* libunwind calls it on stacks that are nearly used up: one set is enough. */
 int nvs_signals_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
 {
 	uint64_t word = set ? nvs_sigset_word(set) : 0, kernel, shown;
-	sigset_t given, was;
+	sigset_t given, *was = old ? old : &given;
 	int ret;
 
 	if (nvs_options()->disabled)
@@ -127,10 +128,11 @@ int nvs_signals_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *o
 		given = *set;
 		nvs_sigset_put(&given, given_for(how, word));
 	}
-	ret = next(how, set ? &given : NULL, &was);
+	/* The kernel has read the one before it writes the other. */
+	ret = next(how, set ? &given : NULL, was);
 	if (ret)
 		return ret;
-	kernel = nvs_sigset_word(&was);
+	kernel = nvs_sigset_word(was);
 	shown = nvs_sigview_shown(kernel);
 	if (set && (asked || word & STAND_IN))
 		remember(changed(how, shown, word));

@@ -22,6 +22,7 @@ enum {
 #define NVS_SEM_RELEASE 0x1u
 #define NVS_SEM_RELEASE_WFI 0x100000u
 #define NVS_SEM_RELEASE_TIMESTAMP 0x2000000u
+#define NVS_HOST_NOP 0x80000002u /* a header by itself */
 
 /* LAUNCH_DMA of the copy engine */
 #define NVS_COPY_PIPELINED 0x1u

@@ -23,6 +23,8 @@ struct time {
 	uint32_t kind;
 	bool differs; /* from another one of its submission */
 	bool waited; /* nobody knows until when */
+	bool reached; /* begin is when the channel came to it: work before it may have been under
+			 way */
 };
 
 /* A submission, of all channels. */
@@ -159,8 +161,12 @@ static int take_time(struct nvs_timing *t, const struct nvs_rec_gpu_time *r)
 		.sequence = r->sequence, .begin = r->begin, .end = r->end, .kind = r->kind};
 	struct channel *c;
 
-	if (r->kind < NVS_TIMING_DISPATCH || r->kind > NVS_TIMING_EMPTY)
+	if (r->kind < NVS_TIMING_DISPATCH || r->kind > NVS_TIMING_REACHED)
 		return 0; /* of a later nvsnoop */
+	if (r->kind == NVS_TIMING_REACHED) {
+		time.kind = NVS_TIMING_WORK;
+		time.reached = true;
+	}
 	if (is_wrong(r) || r->channel >= NVS_MAX_NUMBER) {
 		t->faults.wrong++;
 		return 0;
@@ -266,6 +272,34 @@ static const struct time *time_of(const struct times *times, uint32_t at, uint64
 	return at < times->n && times->at[at].sequence == sequence ? times->at + at : NULL;
 }
 
+static uint64_t begin_of(const struct time *time)
+{
+	return time->after ? time->after : time->begin;
+}
+
+/*
+ * Of a channel's work that waited for nothing before its begin was taken, each begins when the one
+ * before is done: what was done later than that ran beside it.
+ */
+static void put_one_behind_the_other(struct times *times)
+{
+	uint64_t done = 0;
+
+	for (uint32_t i = 0; i < times->n; i++) {
+		struct time *now = &times->at[i];
+		const struct time *before = i ? now - 1 : NULL;
+
+		if (now->kind != NVS_TIMING_WORK)
+			continue;
+		if (now->reached && (!before || before->sequence + 1 != now->sequence ||
+				     before->kind != NVS_TIMING_WORK))
+			now->waited = now->sequence > 0;
+		if (now->reached && done > now->begin && done < now->end)
+			now->after = done;
+		done = done > now->end ? done : now->end;
+	}
+}
+
 /* ---- several channels of an engine ---- */
 
 /* A bracket begins or ends. */
@@ -302,7 +336,7 @@ static size_t put_edges(struct edge *edge, const struct times *times)
 
 		if (time->end <= time->begin)
 			continue;
-		edge[n++] = (struct edge){time->begin, time, false};
+		edge[n++] = (struct edge){begin_of(time), time, false};
 		edge[n++] = (struct edge){time->end, time, true};
 	}
 	return n;
@@ -383,6 +417,7 @@ static int see_engines(struct nvs_timing *t, const struct nvs_trace *trace)
 		if (!c)
 			continue;
 		put_in_order(t, &c->times);
+		put_one_behind_the_other(&c->times);
 		put_in_order(t, &c->empties);
 		c->known = of && of->known;
 		if (c->known) {
@@ -406,11 +441,6 @@ static int see_engines(struct nvs_timing *t, const struct nvs_trace *trace)
 }
 
 /* ---- what was waited for ---- */
-
-static uint64_t begin_of(const struct time *time)
-{
-	return time->after ? time->after : time->begin;
-}
 
 /* NULL: it has no bracket. */
 static struct time *bracket_at(const struct nvs_timing *t, const struct place *at)

@@ -5,13 +5,14 @@
  * empty one takes, how the two clocks go) is known once that is settled. So whoever reads the trace
  * a second time has the time of each submission at the submission.
  *
- * A bracket is the time between two timestamps of the GPU around a submission, before which its
- * engine waited to be idle. It holds the submission's work, what the timestamps take themselves,
- * and work of other channels of the engine that was done meanwhile.
+ * A bracket is the time between two timestamps of the GPU around a submission. It holds the
+ * submission's work and what the timestamps take themselves. Where the engine waited to be idle for
+ * both, it also holds work of other channels of the engine that was done meanwhile; where nothing
+ * waited (NVS_TIMING_REACHED), its begin may lie before the end of earlier work.
  *
  * How long a submission took is defined here and nowhere else: from the bracket's begin, or from
- * the end of the last work of other channels that it waited for where that is later, to the
- * bracket's end, less an empty bracket. All reports and exports have it from here.
+ * the end of the last work before it, or of other channels, that it waited for where that is later,
+ * to the bracket's end, less an empty bracket. All reports and exports have it from here.
  */
 #ifndef NVSNOOP_DECODE_CALLS_TIMING_H
 #define NVSNOOP_DECODE_CALLS_TIMING_H
@@ -30,7 +31,7 @@ struct nvs_timed {
 	uint64_t begin, end; /* of the bracket, without what it waited for */
 	uint64_t
 		ns; /* how long it took: from begin to end, less an empty one where that is known */
-	bool waited; /* for another channel, and it is not known until when: a wait may be in it */
+	bool waited; /* for work whose end is not known: a wait may be in it */
 	bool subtracted; /* one is known of this channel */
 	bool brief; /* and the rest is no longer than empty ones differ: it was short, no more */
 	uint64_t shared; /* of the bracket, in which another channel of the engine had one as well:

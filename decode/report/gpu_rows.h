@@ -28,7 +28,7 @@ struct nvs_gpu_sums {
 	uint64_t overlapping; /* of the brackets, with those of other channels of the engine */
 	uint64_t overlap_ns;
 	bool unseen; /* of some bracket nobody knows whether it overlaps */
-	uint64_t waited; /* for another channel, until when is not known */
+	uint64_t waited; /* for work whose end is not known */
 	uint64_t bracket_ns, empty_ns; /* of all brackets; what is subtracted from them */
 	uint64_t launches; /* by kernel: in all of them; UNSAID: of some nobody knows */
 	uint64_t several; /* submissions that launch more than one kernel */

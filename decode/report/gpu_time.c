@@ -295,7 +295,7 @@ static void say_overlap(FILE *out, const struct nvs_gpu_sums *sums)
 			(unsigned long long)sums->overlapping, US(sums->overlap_ns));
 	if (sums->waited)
 		fprintf(out,
-			"%llu waited for another channel, until when is not known: they may count "
+			"%llu waited for work whose end is not known: they may count "
 			"too "
 			"long\n",
 			(unsigned long long)sums->waited);
@@ -350,7 +350,13 @@ static void say_below(const struct nvs_run *run, const struct nvs_gpu_state *sta
 	if (!measured || !sums->submissions)
 		return;
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
-	if (state->dispatch)
+	if (state->dispatch && sums->works)
+		fprintf(out,
+			"%llu have no end: what they launch is not in their own commands (graphs), "
+			"or "
+			"not\nunderstood\n",
+			(unsigned long long)(sums->timed - sums->works));
+	else if (state->dispatch)
 		fputs("timing=dispatch tells when each was reached, not how long it took; "
 		      "timing=work does\n",
 		      out);
@@ -428,9 +434,9 @@ NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
 		   "submissions, until they are begun, and idle between them",
 	   .man = "The GPU's own time of submissions, where the trace was recorded with\n"
 		  ".BR timing=work :\n"
-		  "between a timestamp before and one behind each, for both of which the engine\n"
-		  "waited to be idle. What a submission waited for work of other channels "
-		  "is not in its time.\nThe median of the channel's empty brackets, which hold "
+		  "from when the channel reached a submission, or the work that it waited for was "
+		  "done where that is later,\nuntil its own was done. The median of the channel's "
+		  "empty brackets, which hold "
 		  "nothing,\n"
 		  "is subtracted, where the trace has some; what is within the distance that eight "
 		  "of\n"

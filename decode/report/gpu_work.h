@@ -27,7 +27,7 @@ enum nvs_work_what {
 
 #define NVS_WORK_TIMED (1u << 0) /* begin and end are known */
 #define NVS_WORK_SELECTED (1u << 1) /* by the command line */
-/* BEGIN may be before its own: it waited for another channel, nobody knows until when */
+/* BEGIN may be before its own: it waited for work whose end is not known */
 #define NVS_WORK_WAITED (1u << 2)
 #define NVS_WORK_SHARED (1u << 3) /* its time may hold work of another channel of its engine */
 #define NVS_WORK_BRIEF (1u << 4) /* it was shorter than can be told */

@@ -390,15 +390,14 @@ static void say_unknown(const struct nvs_run *run, const struct state *st, size_
 		shared += row->shared;
 	}
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
-	fputs("With timing=work the submissions of a channel run one after the other: what they "
-	      "would\nhave done at once is not seen.\n",
+	fputs("With timing=work copies of a channel run one after the other, kernels as without.\n",
 	      f);
 	if (untimed)
 		fprintf(f, "%llu not timed: what was done meanwhile is not known.\n",
 			(unsigned long long)untimed);
 	if (waited)
 		fprintf(f,
-			"%llu waited for another channel, until when is not known: they may count "
+			"%llu waited for work whose end is not known: they may count "
 			"too long.\n",
 			(unsigned long long)waited);
 	if (shared)
@@ -475,9 +474,8 @@ NVS_REPORT(
 	.man = "For how long each GPU computed alone, copied alone, did both or neither, from its "
 	       "first\nsubmission to its last, by the times of\n.BR timing=work ;\nfills of memory "
 	       "count as copies. Below it which streams did their work at the same time. What\n"
-	       "waited for another channel counts from when that was done. As the submissions of a "
-	       "channel are\nthen done one after the other, it is not seen what they would have "
-	       "done at once.",
+	       "waited for another channel counts from when that was done. Copies "
+	       "of a channel are\nthen done one after the other.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
 	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .each = sizeof(struct each),
 	.begin = begin, .end = end, .print = print, .free = free_state);

@@ -611,11 +611,14 @@ struct nvs_rec_part {
 
 enum nvs_timing_kind {
 	NVS_TIMING_DISPATCH = 1, /* begin: the channel reached the submission; end: 0, not known */
-	/* begin: all before it was done; end: it was done. The engine waited to be idle for both */
+	/* begin: all before it was done; end: it was done. The engine waited to be idle for both: a
+	 * copy engine, in traces of earlier versions any */
 	NVS_TIMING_WORK = 2,
-	/* As WORK around nothing, right before the submission of this sequence: what the two take
-	 */
+	/* Around nothing, right before the submission of this sequence: what the two take */
 	NVS_TIMING_EMPTY = 3,
+	/* begin: the channel reached the submission, earlier work may still have been under way;
+	 * end: what it launched, or had the engine do, was done. Nothing waited for either */
+	NVS_TIMING_REACHED = 4,
 };
 
 /* Of a submission that was recorded before it. Nanoseconds of its GPU's clock, in steps of 32. */

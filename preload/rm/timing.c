@@ -62,6 +62,12 @@ static struct nvs_timing_bell bell_of(const struct nvs_channel_entry *c)
 
 /* ---- a channel's timing ---- */
 
+/* NV2080_ENGINE_TYPE_COPY0 to 9; of others it is not known whether what they do comes to an end. */
+static bool is_copy_engine(uint32_t engine)
+{
+	return engine >= 9 && engine <= 18;
+}
+
 void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 {
 	uint32_t kind = nvs_options()->values.timing;
@@ -73,7 +79,7 @@ void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 	t = kind && !c->userd_shared ? nvs_alloc(nvs_timing_size(c->entries)) : NULL;
 	if (!t)
 		return;
-	nvs_timing_init(t, kind, c->number, c->entries,
+	nvs_timing_init(t, kind, is_copy_engine(c->engine), c->number, c->entries,
 			(const volatile uint64_t *)sh->pieces[0].program, c->slot->claim);
 	sh->timing = t;
 }

@@ -11,7 +11,7 @@ import sys
 NEAR_NS, NEAR_PART = 1000, 0.02  # of a time by CUDA's events
 LONG_US, LONG_PART = 50, 0.03  # kernels whose total is as torch.profiler's
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-VICTIMS = ("golden-static", "driver", "threads", "graphs", "queued", "contexts")
+VICTIMS = ("golden-static", "driver", "threads", "graphs", "queued", "contexts", "spin")
 
 
 def gpu_times(suite, name, trace):
@@ -128,6 +128,7 @@ def cost(suite, name):
 
 
 def register(suite):
+    suite.cuda_build("spin", "spin.cu")
     for kind in ("dispatch", "work"):
         for program in VICTIMS:
             suite.check(f"timing={kind}: {program}", unchanged(program, kind), [program])

@@ -417,6 +417,30 @@ static void lies(const char *folder)
 	finish();
 }
 
+/*
+ * Nothing waits around these: the channel reached them while the first one ran.
+ *	reached	done (less the empty bracket)
+ *	2000	12000	10 us
+ *	2100	32000	behind it: 20 us
+ *	2200	no end
+ *	2300	82000	behind that: since when is not known
+ *	2400	72000	done before it: it ran beside it
+ */
+static void queued(const char *folder)
+{
+	static const uint64_t done[] = {12000, 32000, 0, 82000, 72000};
+
+	start(folder, "queued.zst", true);
+	for (uint64_t i = 0; i < 5; i++)
+		launch(1000 + 200 * i, 0xf00, ONE);
+	for (uint64_t i = 0; i < 5; i++)
+		if (done[i])
+			time_of(NVS_TIMING_REACHED, COMPUTE, i, 2000 + 100 * i, done[i] + EMPTY);
+		else
+			time_of(NVS_TIMING_DISPATCH, COMPUTE, i, 2000 + 100 * i, -START - AHEAD);
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -429,6 +453,7 @@ int main(int argc, char **argv)
 	late(argv[1]);
 	first_launch(argv[1]);
 	reached(argv[1]);
+	queued(argv[1]);
 	lies(argv[1]);
 	return 0;
 }

@@ -4,7 +4,8 @@
  * Entries of ours in the real GPFIFO, before a GPU of the test's own that poisons what it has
  * fetched: the program's come to it unchanged and in order, ours stand between submissions and
  * nowhere else, times are those of their submissions, and no slot is used before it was read. At
- * every position of the ring, with a GPU that stands still, and to the end of the shadow.
+ * every position of the ring, with a GPU that stands still, and to the end of the shadow. Where
+ * kernels run nothing waits for them: a grid releases its end itself.
  */
 #include "tests/unit/fakering.h"
 #include "submit/words.h"
@@ -44,6 +45,7 @@ static struct {
 	bool last;
 } queue[QUEUE];
 static uint32_t queued, taken, submissions, pb_at, wrong, ours, dwords_of_next;
+static bool copies = true; /* the channel is a copy engine's */
 static bool hold_stamps; /* the GPU fetches, and releases nothing yet */
 static struct {
 	struct nvs_timing_stamp *at;
@@ -95,7 +97,7 @@ static void begin(uint32_t kind, uint32_t first, uint64_t own)
 	shadow.pieces[1] = take_place(USERD);
 	atomic_store(&shadow.carried, first);
 	timing = calloc(1, nvs_timing_size(ENTRIES));
-	nvs_timing_init(timing, kind, 3, ENTRIES, ring_of(program), first);
+	nvs_timing_init(timing, kind, copies, 3, ENTRIES, ring_of(program), first);
 	shadow.timing = timing;
 	map.cpu = (uintptr_t)pb;
 	channel = (struct nvs_channel){.number = 3,
@@ -589,6 +591,164 @@ static void test_blind(void)
 	end();
 }
 
+/* ---- where kernels run ---- */
+
+#define DESCRIPTOR 0x204e54000ull
+
+enum { AUXILIARY = 1, GRID = 2 }; /* QMD_TYPE: GRID_NULL, GRID_CTA */
+
+static uint32_t segment[512], nwords;
+
+static uint32_t *add(uint32_t header, uint32_t n, const uint32_t *data)
+{
+	uint32_t *at = segment + nwords;
+
+	*at++ = header;
+	for (uint32_t i = 0; i < n; i++)
+		at[i] = data ? data[i] : 0;
+	nwords += 1 + n;
+	return at;
+}
+
+/* A descriptor's upload; of which release is enabled already. */
+static uint32_t *upload(uint64_t to, uint32_t type, uint32_t releases)
+{
+	uint32_t *w;
+
+	add(0x20022062, 2, (uint32_t[]){(uint32_t)(to >> 32), (uint32_t)to});
+	add(0x20022060, 2, (uint32_t[]){384, 1});
+	add(0x200120ac - 0x40, 1, (uint32_t[]){0x41}); /* LAUNCH_DMA */
+	w = add(0x6060206d, 96, NULL);
+	w[0] = type << 23;
+	w[10] = releases;
+	w[18] = 0xbc000040;
+	return w;
+}
+
+static void trigger(uint64_t descriptor)
+{
+	add(0x200120ad, 1, (uint32_t[]){(uint32_t)(descriptor >> 8)});
+	add(0x200120b0, 1, (uint32_t[]){10});
+}
+
+static void report(void)
+{
+	add(0x200426c0, 4, (uint32_t[]){2, 0x460ffe0, 5, 4});
+}
+
+/* The segment as one submission; where it lies. */
+static uint32_t *submit_segment(void)
+{
+	uint32_t *at = (uint32_t *)(void *)(pb + pb_at);
+
+	memcpy(at, segment, nwords * 4);
+	put((VA + pb_at) | (uint64_t)nwords << 42, true);
+	pb_at = (pb_at + nwords * 4 + 63) / 64 * 64 % (PB_BYTES - PAGE);
+	ring_doorbell();
+	nwords = 0;
+	return at;
+}
+
+/* The slot of the submission that was made last. */
+static struct nvs_timing_use *last_use(void)
+{
+	return &timing->uses[(timing->next - 1) % NVS_TIMING_SLOTS];
+}
+
+static uint64_t va_of(const struct nvs_timing_use *use, uint32_t which)
+{
+	return own_va + (uint64_t)(use - timing->uses) * sizeof(struct nvs_timing_slot) +
+	       offsetof(struct nvs_timing_slot, stamp) + which * sizeof(struct nvs_timing_stamp);
+}
+
+/* No entry of ours waits for anything. */
+static bool waits_for_nothing(void)
+{
+	for (uint32_t i = 0; i < NVS_TIMING_SLOTS; i++)
+		for (uint32_t k = 0; k < 2; k++)
+			if (timing->uses[i].payload && slots[i].words[k][0] == 0x20050017 &&
+			    slots[i].words[k][5] != 0x2000001)
+				return false;
+	return true;
+}
+
+static uint32_t on_the_ring(void)
+{
+	return (*(userd_of(real) + NVS_USERD_GP_PUT) + ENTRIES - timing->get) % ENTRIES;
+}
+
+/* A kernel's end is its grid's own release, in the segment, before the GPU is told of it. */
+static void test_grid(uint64_t own)
+{
+	struct nvs_timing_use *use;
+	uint32_t *w, *qmd, before;
+
+	begin(NVS_TIMING_WORK, 0, own);
+	CHECK(nvs_timing_arm(&shadow, slots, own));
+	timing->empties = NVS_TIMING_FIRST;
+	upload(DESCRIPTOR + 0x4000, AUXILIARY, 0);
+	trigger(DESCRIPTOR + 0x4000);
+	qmd = upload(DESCRIPTOR, GRID, 3);
+	before = (uint32_t)(qmd - segment);
+	trigger(DESCRIPTOR);
+	report();
+	w = submit_segment() + before;
+	use = last_use();
+	CHECK(use->kind == NVS_TIMING_REACHED && use->stamps == 2);
+	CHECK(w[10] == (3 | 1u << 16));
+	CHECK((w[24] | (uint64_t)w[25] << 32) == va_of(use, 1));
+	CHECK(w[26] == use->payload && w[27] == 0);
+	CHECK(on_the_ring() == (own == LOW ? 2 : 4) && waits_for_nothing());
+	CHECK(nvs_timing_harvest(timing) == 1);
+	slots[use - timing->uses].stamp[0] = (struct nvs_timing_stamp){.payload = use->payload,
+								       .ns = 32};
+	CHECK(nvs_timing_harvest(timing) == 1); /* it is still at work */
+	slots[use - timing->uses].stamp[1] = (struct nvs_timing_stamp){.payload = use->payload,
+								       .ns = 96};
+	CHECK(nvs_timing_harvest(timing) == 0);
+	end();
+}
+
+/* Of what else is set off there is a begin alone, and what has no grid ends by the engine. */
+static void test_no_grid(void)
+{
+	uint32_t *w, kinds[5], at;
+
+	begin(NVS_TIMING_WORK, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	timing->empties = NVS_TIMING_FIRST;
+	trigger(DESCRIPTOR); /* a graph's, uploaded long ago */
+	report();
+	submit_segment();
+	kinds[0] = last_use()->kind;
+	at = (uint32_t)(upload(DESCRIPTOR, GRID, 3 | 1u << 16) - segment); /* both taken */
+	trigger(DESCRIPTOR);
+	w = submit_segment() + at;
+	kinds[1] = last_use()->kind;
+	CHECK(w[10] == (3 | 1u << 16) && !w[24] && !w[26]);
+	upload(DESCRIPTOR, GRID, 3);
+	trigger(DESCRIPTOR);
+	upload(DESCRIPTOR + 0x800, GRID, 3);
+	trigger(DESCRIPTOR + 0x800);
+	submit_segment();
+	kinds[2] = last_use()->kind;
+	*(upload(DESCRIPTOR, GRID, 3) + 18) = 0x30; /* another version */
+	trigger(DESCRIPTOR);
+	submit_segment();
+	kinds[3] = last_use()->kind;
+	add(0x80000040, 0, NULL);
+	submit_segment();
+	kinds[4] = last_use()->kind;
+	for (uint32_t i = 0; i < 5; i++)
+		CHECK(kinds[i] == NVS_TIMING_DISPATCH);
+	report();
+	submit_segment();
+	CHECK(last_use()->kind == NVS_TIMING_REACHED);
+	CHECK(slots[last_use() - timing->uses].words[1][0] == 0x200426c0);
+	CHECK(waits_for_nothing());
+	end();
+}
+
 int main(void)
 {
 	struct nvs_trap_options options = {.backtrace = false};
@@ -615,6 +775,11 @@ int main(void)
 	test_extended(LOW);
 	test_extended(HIGH);
 	test_late_releases();
+	copies = false;
+	test_grid(LOW);
+	test_grid(HIGH);
+	test_no_grid();
+	copies = true;
 	test_left(0);
 	test_left(0x3ffffff0);
 	test_left_in_the_middle(false);

@@ -5,9 +5,9 @@
  * that trap/copy/timing.h says.
  */
 #include "trap/copy/timing.h"
+#include "trap/copy/slots.h"
 #include <errno.h>
 #include <linux/futex.h>
-#include "submit/words.h"
 #include "trap/copy/batch.h"
 #include "trap/low/point.h"
 #include "trap/low/sys.h"
@@ -23,8 +23,6 @@
 #define LOW_BITS ((1ull << 40) - 1)
 #define MAY_BE_TIMED (1ull << 63) /* in ends[] */
 
-enum { SLOT_FREE, SLOT_USED, SLOT_READING };
-
 _Atomic uint32_t nvs_timing_behind;
 
 static uint32_t after(const struct nvs_timing *t, uint32_t at)
@@ -32,10 +30,11 @@ static uint32_t after(const struct nvs_timing *t, uint32_t at)
 	return at + 1 < t->entries ? at + 1 : 0;
 }
 
-void nvs_timing_init(struct nvs_timing *t, uint32_t kind, uint32_t channel, uint32_t entries,
-		     const volatile uint64_t *program, uint64_t claim)
+void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t channel,
+		     uint32_t entries, const volatile uint64_t *program, uint64_t claim)
 {
 	t->kind = kind;
+	t->finite = finite;
 	t->channel = channel;
 	t->entries = entries;
 	t->program = program;
@@ -98,116 +97,6 @@ static bool take_over(struct nvs_shadow *sh, struct nvs_timing *t, uint32_t hold
 static bool is_dead(uint32_t tid)
 {
 	return nvs_sys4(SYS_tgkill, nvs_sys4(SYS_getpid, 0, 0, 0, 0), tid, 0, 0) == -ESRCH;
-}
-
-/* ---- slots ---- */
-
-static uint32_t stamps(uint32_t kind)
-{
-	return kind == NVS_TIMING_DISPATCH ? 1 : 2;
-}
-
-static bool is_there(const struct nvs_timing *t, const struct nvs_timing_use *use,
-		     struct nvs_rec_gpu_time *rec)
-{
-	const struct nvs_timing_slot *slot = &t->slots[use - t->uses];
-	const struct nvs_timing_stamp *last = &slot->stamp[stamps(use->kind) - 1];
-
-	if (__atomic_load_n(&last->payload, __ATOMIC_ACQUIRE) != use->payload ||
-	    __atomic_load_n(&slot->stamp[0].payload, __ATOMIC_ACQUIRE) != use->payload)
-		return false;
-	*rec = (struct nvs_rec_gpu_time){
-		.rec = {.type = NVS_REC_GPU_TIME, .size = sizeof(*rec)},
-		.channel = t->channel,
-		.kind = use->kind,
-		.sequence = use->sequence,
-		.begin = slot->stamp[0].ns,
-		.end = stamps(use->kind) > 1 ? slot->stamp[1].ns : 0,
-	};
-	return true;
-}
-
-static bool is_read(struct nvs_buffer *buffer, const struct nvs_rec_gpu_time *rec)
-{
-	struct nvs_rec_gpu_time *to;
-
-	if (atomic_load(&nvs_writer_signal.ended))
-		return true; /* nobody takes it any more */
-	to = buffer ? nvs_buffer_reserve(buffer, sizeof(*to), false) : NULL;
-	if (!to)
-		return false;
-	*to = *rec;
-	to->rec.time = nvs_now(); /* not before its submission */
-	nvs_buffer_commit(buffer, sizeof(*to));
-	return true;
-}
-
-/* The next slot, if its former times are there and go into the trace with it. NULL: not yet. */
-static struct nvs_timing_use *take_slot(struct nvs_timing *t, struct nvs_buffer *buffer)
-{
-	struct nvs_timing_use *use = &t->uses[t->next % NVS_TIMING_SLOTS];
-	uint32_t state = atomic_load(&use->state);
-	struct nvs_rec_gpu_time rec;
-
-	t->next++;
-	/* The GPU wrote it, long ago: it is on its way when the next submission comes. */
-	__builtin_prefetch(&t->slots[t->next % NVS_TIMING_SLOTS].stamp);
-	__builtin_prefetch(&t->slots[t->next % NVS_TIMING_SLOTS].words, 1);
-	if (state == SLOT_FREE)
-		return use;
-	if (state != SLOT_USED ||
-	    !atomic_compare_exchange_strong(&use->state, &state, SLOT_READING))
-		return state == SLOT_FREE ? use : NULL;
-	if (is_there(t, use, &rec) && is_read(buffer, &rec))
-		return use;
-	atomic_store(&use->state, SLOT_USED);
-	return NULL;
-}
-
-/* All of its words anew: what the GPU has fetched need not have stayed as it was. */
-static void use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t sequence,
-		     uint32_t kind)
-{
-	uint32_t number = (uint32_t)(use - t->uses), execute;
-	uint64_t at = t->address + number * sizeof(struct nvs_timing_slot) +
-		      offsetof(struct nvs_timing_slot, stamp);
-	struct nvs_timing_slot *slot = &t->slots[number];
-
-	execute = NVS_SEM_RELEASE | NVS_SEM_RELEASE_TIMESTAMP |
-		  (kind == NVS_TIMING_DISPATCH ? 0 : NVS_SEM_RELEASE_WFI);
-	t->payload = t->payload + 1 ? t->payload + 1 : 1;
-	for (uint32_t i = 0; i < stamps(kind); i++)
-		nvs_put_host_semaphore(slot->words[i], at + i * sizeof(slot->stamp[0]), t->payload,
-				       execute);
-	use->payload = t->payload;
-	use->kind = kind;
-	use->sequence = sequence;
-	atomic_store(&use->state, SLOT_USED);
-}
-
-uint32_t nvs_timing_harvest(struct nvs_timing *t)
-{
-	uint32_t left = 0;
-
-	for (uint32_t i = 0; t->slots && i < NVS_TIMING_SLOTS; i++) {
-		struct nvs_timing_use *use = &t->uses[i];
-		uint32_t state = SLOT_USED;
-		struct nvs_rec_gpu_time rec;
-
-		if (atomic_load(&use->state) == SLOT_FREE)
-			continue;
-		left++;
-		if (!atomic_compare_exchange_strong(&use->state, &state, SLOT_READING))
-			continue;
-		if (!is_there(t, use, &rec) ||
-		    (!atomic_load(&nvs_writer_signal.ended) && nvs_record(&rec.rec))) {
-			atomic_store(&use->state, SLOT_USED);
-			continue;
-		}
-		left--;
-		atomic_store(&use->state, SLOT_FREE);
-	}
-	return left;
 }
 
 /* ---- the real GPFIFO ---- */
@@ -306,14 +195,27 @@ static void write_empty(struct writing *w, uint32_t n, uint64_t sequence, struct
 	if (t->kind != NVS_TIMING_WORK || room(t, w->put) < n + 4 * OWN_ENTRIES ||
 	    (t->empties >= NVS_TIMING_FIRST && t->timed - t->emptied < NVS_TIMING_EVERY))
 		return;
-	use = take_slot(t, buffer);
+	use = nvs_timing_take_slot(t, buffer);
 	if (!use)
 		return;
-	use_slot(t, use, sequence, NVS_TIMING_EMPTY);
+	nvs_timing_use_slot(t, use, sequence, NVS_TIMING_EMPTY,
+			    t->finite ? NVS_END_IDLE : NVS_END_NOTHING);
 	lay_own(w, use, 0);
 	lay_own(w, use, 1);
 	t->empties++;
 	t->emptied = t->timed;
+}
+
+static uint32_t entries_of(enum nvs_timing_end end)
+{
+	return end == NVS_END_UNKNOWN || end == NVS_END_GRID ? OWN_ENTRIES : 2 * OWN_ENTRIES;
+}
+
+static uint32_t kind_of(const struct nvs_timing *t, enum nvs_timing_end end)
+{
+	return end == NVS_END_UNKNOWN ? NVS_TIMING_DISPATCH
+	       : t->finite	      ? NVS_TIMING_WORK
+				      : NVS_TIMING_REACHED;
 }
 
 /*
@@ -323,9 +225,10 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_bu
 {
 	struct nvs_timing *t = w->t;
 	bool timed = (end & MAY_BE_TIMED) && atomic_load(&t->mode) == NVS_TIMING_ON;
-	uint32_t own = timed ? stamps(t->kind) * OWN_ENTRIES : 0;
 	enum nvs_untimed_reason why = NVS_UNTIMED_ENDING;
 	uint64_t sequence = (end & ~MAY_BE_TIMED) - 1;
+	enum nvs_timing_end how = timed ? nvs_timing_end_of(t, sequence) : NVS_END_UNKNOWN;
+	uint32_t own = timed ? entries_of(how) : 0;
 	struct nvs_timing_use *use = NULL;
 
 	if (own && n + own >= t->entries) {
@@ -338,19 +241,23 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_bu
 			return false;
 	}
 	if (own) {
-		use = take_slot(t, buffer);
+		use = nvs_timing_take_slot(t, buffer);
 		why = NVS_UNTIMED_BEHIND;
 	}
 	if (!use && (end & MAY_BE_TIMED))
 		untimed(t, why);
 	if (use) {
 		write_empty(w, n, sequence, buffer);
-		use_slot(t, use, sequence, t->kind);
+		nvs_timing_use_slot(t, use, sequence, kind_of(t, how), how);
+		if (how == NVS_END_GRID && !nvs_timing_ask_grid(t, use)) {
+			use->kind = NVS_TIMING_DISPATCH;
+			use->stamps = 1;
+		}
 		lay_own(w, use, 0);
 		t->timed++;
 	}
 	lay_program(w, n);
-	if (use && t->kind == NVS_TIMING_WORK)
+	if (use && (how == NVS_END_IDLE || how == NVS_END_ENGINE))
 		lay_own(w, use, 1);
 	return true;
 }
@@ -408,6 +315,9 @@ static void walk_on(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, ui
 	uint32_t why = obstacle(&t->walk), last = from;
 	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN;
 
+	t->walk.launch = (struct nvs_walk_launch){0};
+	t->walked = !n;
+	t->sequence = b->sequence;
 	for (uint32_t at = from; at != to; at = after(t, at)) {
 		nvs_walk_entry(b, &t->walk, t->program[at]);
 		last = at;
@@ -484,6 +394,7 @@ static void hand_over(struct nvs_batch *b, uint64_t target)
 		return;
 	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN && !pump(sh, to, b->buffer))
 		wake();
+	t->walked = false; /* its segments are the GPU's now, or nobody's to be looked at later */
 }
 
 /* The lock, when it is the batch's turn. False: somebody else brings it over. */

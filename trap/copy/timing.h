@@ -5,6 +5,14 @@
  * with the GPU's time into memory of ours.
  *
  * What holds:
+ *  - No program waits for what it would not wait for without us. A kernel may run until a later
+ *    launch or the host lets it go; a release that waits until the engine is idle holds up all
+ *    channels of a context meanwhile, so there is none where kernels run. A kernel's end comes from
+ *    its own descriptor, in which a release that drivers leave free (the second of three) gets our
+ *    address before the GPU is told of it. What the compute engine does by itself, it releases
+ *    itself. Copy engines always come to an end: there both releases wait.
+ *  - A launch whose descriptor is not in its own segments (a graph's), or of a version that is not
+ *    known, has a begin alone.
  *  - The program's entries reach the real GPFIFO unchanged and in order, and nothing of ours stands
  *    within a submission, nor where the stream is in the middle of a method's data.
  *  - An index of the program means another one in the real GPFIFO. of_real[] tells for each real
@@ -36,7 +44,7 @@
 
 /* What the GPU fetches, and where it writes. */
 struct nvs_timing_slot {
-	uint32_t words[2][NVS_TIMING_DWORDS]; /* begin, end */
+	uint32_t words[2][NVS_TIMING_DWORDS]; /* begin, end, where it has an entry */
 	uint32_t reserved[4];
 	struct nvs_timing_stamp {
 		uint32_t payload, zero;
@@ -61,7 +69,8 @@ struct nvs_timing {
 	_Atomic uint32_t turn; /* goes on with each holder of the lock */
 	_Atomic uint32_t seen_turn; /* of one that preload found there, since when */
 	_Atomic uint64_t seen;
-	uint32_t kind; /* enum nvs_timing_kind */
+	uint32_t kind; /* enum nvs_timing_kind: DISPATCH or WORK */
+	bool finite; /* what its engine does always comes to an end */
 	uint32_t channel, entries;
 	const volatile uint64_t *program; /* its GPFIFO */
 	/* Under the lock. */
@@ -72,11 +81,13 @@ struct nvs_timing {
 	uint32_t next, payload;
 	uint64_t base; /* extended base at put */
 	struct nvs_walk walk; /* the program's stream at its last entry handed over */
+	bool walked; /* its launch is that of the submission handed over just now, SEQUENCE */
+	uint64_t sequence;
 	uint64_t timed, untimed[NVS_UNTIMED_REASONS]; /* 0: not recorded either */
 	uint64_t empties, emptied; /* brackets around nothing; of TIMED at the last one */
 	struct nvs_timing_use {
 		_Atomic uint32_t state;
-		uint32_t payload, kind;
+		uint32_t payload, kind, stamps;
 		uint64_t sequence;
 	} uses[NVS_TIMING_SLOTS];
 	/* Of ENTRIES each, behind this. */
@@ -90,9 +101,9 @@ static inline size_t nvs_timing_size(uint32_t entries)
 	return sizeof(struct nvs_timing) + entries * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
-/* In memory of nvs_timing_size() that is zero. */
-void nvs_timing_init(struct nvs_timing *t, uint32_t kind, uint32_t channel, uint32_t entries,
-		     const volatile uint64_t *program, uint64_t claim);
+/* In memory of nvs_timing_size() that is zero. FINITE: the channel is a copy engine's. */
+void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t channel,
+		     uint32_t entries, const volatile uint64_t *program, uint64_t claim);
 
 struct nvs_batch;
 /* The batch's entries, as nvs_shadow_carry(). */

@@ -151,8 +151,6 @@ bool sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 		c->report[(method - 0x1b00) / 4] = data;
 		break;
 	case 0x1b0c:
-		if (!(data & 4) && !sg_idle(ch)) /* FLUSH_DISABLE does not wait */
-			return false;
 		report(ch, data);
 		break;
 	case 0x3800:

@@ -179,7 +179,7 @@ static bool sem_execute(struct sg_channel *ch, uint32_t exec)
 	if (wide)
 		payload |= (uint64_t)ch->host[0x68 / 4] << 32;
 	if (op == 1) {
-		if (exec >> 20 & 1 && !sg_idle(ch)) /* RELEASE_WFI */
+		if (exec >> 20 & 1 && !sg_engine_idle(ch)) /* RELEASE_WFI */
 			return false;
 		sg_release(ch, va, payload, wide, exec >> 25 & 1);
 		return true;
@@ -230,7 +230,7 @@ static bool host_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 	case 0x6c:
 		return sem_execute(ch, data);
 	}
-	return method != 0x78 || sg_idle(ch); /* NOP, WFI, MEM_OP, FB_FLUSH */
+	return method != 0x78 || sg_engine_idle(ch); /* NOP, WFI, MEM_OP, FB_FLUSH */
 }
 
 /* ---- methods ---- */

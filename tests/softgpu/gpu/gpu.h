@@ -140,6 +140,7 @@ struct sg_task {
 
 struct sg_gpu {
 	uint32_t minor;
+	struct sg_channel *waiting; /* for its engine to be idle */
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool started;
@@ -187,6 +188,10 @@ void sg_copy_method(struct sg_channel *ch, uint32_t method, uint32_t data);
 /* tasks.c: SEND_*PCAS*; action as in SEND_SIGNALING_PCAS2_B. */
 bool sg_pcas(struct sg_channel *ch, uint64_t qmd, uint32_t action); /* false: likewise */
 bool sg_idle(struct sg_channel *ch); /* no program of it spins */
+/* The host's wait for idle: none of the context's channels of the engine has one that spins. While
+ * it is waited for, the engine takes nothing from any of them. */
+bool sg_engine_idle(struct sg_channel *ch);
+bool sg_engine_waits(struct sg_channel *ch);
 /* builtin.c: runs the program of a descriptor if it is one of ours. */
 void sg_run_program(struct sg_channel *ch, const uint32_t *qmd);
 /* It would run on for now: what it waits for has not come. */

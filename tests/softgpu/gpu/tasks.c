@@ -6,8 +6,10 @@
  * A descriptor that is scheduled by the host runs when it waits for nothing; one with a dependence
  * counter or with REQUIRE_SCHEDULING_PCAS is installed, and runs when a predecessor or the host
  * schedules it or brings its counter to 0. SELF_COPY_ON_COMPLETION leaves it installed for the next
- * time. While one spins its channel goes on, as a real one's does: up to a wait for idle, to a
- * release that flushes, to an acquire of what it releases, or to one more that spins.
+ * time. While one spins its channel goes on, as a real one's does: up to a wait for idle, to an
+ * acquire of what it releases, or to one more that spins. A wait for idle of the host's holds up
+ * all channels of the context meanwhile (seen on H100s); a release by the engine waits for no
+ * program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -187,4 +189,31 @@ bool sg_pcas(struct sg_channel *ch, uint64_t address, uint32_t action)
 	ch->grid = address;
 	ch->grid_action = action;
 	return true;
+}
+
+static bool same_engine(const struct sg_channel *a, const struct sg_channel *b)
+{
+	return a->engine == b->engine && a->vaspace == b->vaspace;
+}
+
+bool sg_engine_idle(struct sg_channel *ch)
+{
+	struct sg_gpu *g = ch->gpu;
+	bool idle = true;
+
+	for (struct sg_channel *o = g->channels; o; o = o->next)
+		if (same_engine(o, ch) && !sg_idle(o))
+			idle = false;
+	if (!idle && !g->waiting)
+		g->waiting = ch;
+	if (idle && g->waiting == ch)
+		g->waiting = NULL;
+	return idle;
+}
+
+bool sg_engine_waits(struct sg_channel *ch)
+{
+	const struct sg_channel *waiting = ch->gpu->waiting;
+
+	return waiting && waiting != ch && same_engine(waiting, ch);
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the timing of a channel: slots, and how the end of a submission is had. Under the lock. */
+#ifndef NVSNOOP_TRAP_COPY_SLOTS_H
+#define NVSNOOP_TRAP_COPY_SLOTS_H
+
+#include "trap/copy/timing.h"
+
+/* How the end of a submission is to be had. */
+enum nvs_timing_end {
+	NVS_END_UNKNOWN,
+	NVS_END_IDLE, /* the engine is idle */
+	NVS_END_ENGINE, /* the compute engine has done all but grids, of which there are none */
+	NVS_END_GRID, /* its only grid releases it */
+	NVS_END_NOTHING, /* of an empty bracket: as its begin */
+};
+
+/* The next slot, if its former times are there and go into the trace with it. NULL: not yet. */
+struct nvs_timing_use *nvs_timing_take_slot(struct nvs_timing *t, struct nvs_buffer *buffer);
+/* All of its words anew: what the GPU has fetched need not have stayed as it was. */
+void nvs_timing_use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t sequence,
+			 uint32_t kind, enum nvs_timing_end end);
+/* How the end of the submission that is handed over now is had. */
+enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t sequence);
+/* In its segment, which the GPU has not been told of: its grid releases the end. False: not so. */
+bool nvs_timing_ask_grid(const struct nvs_timing *t, const struct nvs_timing_use *use);
+
+#endif

@@ -9,7 +9,7 @@ import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # The library of kernel code without fatbins, which would want zstd's header.
-SOURCES = ["tests/gpu/victims.c", "tests/sass/*.c", "sass/[bceu]*.c", "sass/flow.c", "sass/heap.c", "sass/insn.c",
+SOURCES = ["tests/gpu/victims.c", "tests/sass/*.c", "sass/[bceu]*.c", "sass/flow.c", "sass/heap.c", "sass/insn.c", "sass/tally.c",
            "sass/rewrite/*.c"]
 
 

@@ -709,6 +709,37 @@ static void test_grid(uint64_t own)
 	end();
 }
 
+/* A launch that stays behind since the GPU's ring is full has its end as well when it is brought
+ * over. */
+static void test_grid_behind(void)
+{
+	struct nvs_timing_use *use;
+	uint32_t *w, before;
+
+	begin(NVS_TIMING_WORK, 0, LOW);
+	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	timing->empties = NVS_TIMING_FIRST;
+	hold_stamps = true;
+	while (timing->from == (uint32_t)(atomic_load(&shadow.carried) & NVS_PUT_MASK)) {
+		upload(DESCRIPTOR, GRID, 3);
+		trigger(DESCRIPTOR);
+		submit_segment();
+	}
+	w = upload(DESCRIPTOR + 0x800, GRID, 3);
+	before = (uint32_t)(w - segment);
+	trigger(DESCRIPTOR + 0x800);
+	w = submit_segment() + before;
+	CHECK(w[10] == 3); /* not yet */
+	*(userd_of(real) + NVS_USERD_GP_GET) = *(userd_of(real) + NVS_USERD_GP_PUT);
+	CHECK(!nvs_timing_turn(&shadow, &bells));
+	use = last_use();
+	CHECK(use->kind == NVS_TIMING_REACHED && use->stamps == 2);
+	CHECK(w[10] == (3 | 1u << 16));
+	CHECK((w[24] | (uint64_t)w[25] << 32) == va_of(use, 1) && w[26] == use->payload);
+	hold_stamps = false;
+	end();
+}
+
 /* Of what else is set off there is a begin alone, and what has no grid ends by the engine. */
 static void test_no_grid(void)
 {
@@ -779,6 +810,7 @@ int main(void)
 	test_grid(LOW);
 	test_grid(HIGH);
 	test_no_grid();
+	test_grid_behind();
 	copies = true;
 	test_left(0);
 	test_left(0x3ffffff0);

@@ -126,26 +126,37 @@ uint32_t nvs_timing_harvest(struct nvs_timing *t)
 
 /* Of a descriptor of version 04_00: RELEASE#_ENABLE and the fields behind it stand in 16 bits each,
  * RELEASE_SEMAPHORE# in four words. */
+#define QMD_VERSION 18u
 #define QMD_RELEASES 10u
 #define QMD_SECOND_ENABLE (1u << 16) /* of four words, which have the time */
 #define QMD_SECOND 24u
 
-enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t sequence)
+uint64_t nvs_timing_launch_of(const struct nvs_walk_launch *l)
 {
-	const struct nvs_walk_launch *l = &t->walk.launch;
-	uint32_t releases, lo, hi;
+	if (l->unknown)
+		return NVS_TIMING_NOT_KNOWN;
+	return l->grid	    ? (uintptr_t)l->grid
+	       : l->reports ? NVS_TIMING_ENGINE_ONLY
+			    : NVS_TIMING_NOT_KNOWN;
+}
+
+enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t launch)
+{
+	const uint32_t *qmd = (const uint32_t *)(uintptr_t)launch;
+	uint32_t version, releases, lo, hi;
 
 	if (t->kind != NVS_TIMING_WORK)
 		return NVS_END_UNKNOWN;
 	if (t->finite)
 		return NVS_END_IDLE;
-	if (!t->walked || t->sequence != sequence || l->unknown)
-		return NVS_END_UNKNOWN;
-	if (!l->grid)
-		return l->reports ? NVS_END_ENGINE : NVS_END_UNKNOWN;
-	if (!nvs_load32_guarded(l->grid + QMD_RELEASES, &releases) ||
-	    !nvs_load32_guarded(l->grid + QMD_SECOND, &lo) ||
-	    !nvs_load32_guarded(l->grid + QMD_SECOND + 1, &hi))
+	if (launch <= NVS_TIMING_ENGINE_ONLY)
+		return launch == NVS_TIMING_ENGINE_ONLY ? NVS_END_ENGINE : NVS_END_UNKNOWN;
+	/* It may have been some time since it was seen. */
+	if (!nvs_load32_guarded(qmd + QMD_VERSION, &version) ||
+	    (version & 0xff) != NVS_WALK_QMD_VERSION ||
+	    !nvs_load32_guarded(qmd + QMD_RELEASES, &releases) ||
+	    !nvs_load32_guarded(qmd + QMD_SECOND, &lo) ||
+	    !nvs_load32_guarded(qmd + QMD_SECOND + 1, &hi))
 		return NVS_END_UNKNOWN;
 	/* Taken already, unless by us before this was laid anew. */
 	if (releases >> 16 && (releases >> 16 != QMD_SECOND_ENABLE >> 16 ||
@@ -154,9 +165,10 @@ enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t seque
 	return NVS_END_GRID;
 }
 
-bool nvs_timing_ask_grid(const struct nvs_timing *t, const struct nvs_timing_use *use)
+bool nvs_timing_ask_grid(const struct nvs_timing *t, const struct nvs_timing_use *use,
+			 uint64_t launch)
 {
-	uint32_t *qmd = (uint32_t *)(uintptr_t)t->walk.launch.grid, releases;
+	uint32_t *qmd = (uint32_t *)(uintptr_t)launch, releases;
 	uint64_t at = stamp_address(t, use, 1);
 	uint32_t second[4] = {(uint32_t)at, (uint32_t)(at >> 32), use->payload, 0};
 

@@ -19,9 +19,12 @@ struct nvs_timing_use *nvs_timing_take_slot(struct nvs_timing *t, struct nvs_buf
 /* All of its words anew: what the GPU has fetched need not have stayed as it was. */
 void nvs_timing_use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t sequence,
 			 uint32_t kind, enum nvs_timing_end end);
-/* How the end of the submission that is handed over now is had. */
-enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t sequence);
-/* In its segment, which the GPU has not been told of: its grid releases the end. False: not so. */
-bool nvs_timing_ask_grid(const struct nvs_timing *t, const struct nvs_timing_use *use);
+/* What a submission launches, for nvs_timing.launches. */
+uint64_t nvs_timing_launch_of(const struct nvs_walk_launch *l);
+/* How the end of a submission with this LAUNCH is had, which the GPU has not been told of. */
+enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t launch);
+/* In its segment: its grid releases the end. False: not so. */
+bool nvs_timing_ask_grid(const struct nvs_timing *t, const struct nvs_timing_use *use,
+			 uint64_t launch);
 
 #endif

@@ -40,7 +40,8 @@ void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t 
 	t->program = program;
 	t->from = (uint32_t)(claim & NVS_PUT_MASK);
 	t->ends = (uint64_t *)(void *)(t + 1);
-	t->of_real = (uint32_t *)(void *)(t->ends + entries);
+	t->launches = t->ends + entries;
+	t->of_real = (uint32_t *)(void *)(t->launches + entries);
 	/* What was submitted before it was looked at may have ended anywhere. */
 	t->walk.lost = claim >> NVS_PUT_BITS != 0;
 }
@@ -219,15 +220,16 @@ static uint32_t kind_of(const struct nvs_timing *t, enum nvs_timing_end end)
 }
 
 /*
- * One submission of N entries, which ends as END says. False: no room now.
+ * One submission of N entries, which ends as END says and launches LAUNCH. False: no room now.
  */
-static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_buffer *buffer)
+static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t launch,
+		      struct nvs_buffer *buffer)
 {
 	struct nvs_timing *t = w->t;
 	bool timed = (end & MAY_BE_TIMED) && atomic_load(&t->mode) == NVS_TIMING_ON;
 	enum nvs_untimed_reason why = NVS_UNTIMED_ENDING;
 	uint64_t sequence = (end & ~MAY_BE_TIMED) - 1;
-	enum nvs_timing_end how = timed ? nvs_timing_end_of(t, sequence) : NVS_END_UNKNOWN;
+	enum nvs_timing_end how = timed ? nvs_timing_end_of(t, launch) : NVS_END_UNKNOWN;
 	uint32_t own = timed ? entries_of(how) : 0;
 	struct nvs_timing_use *use = NULL;
 
@@ -249,7 +251,7 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, struct nvs_bu
 	if (use) {
 		write_empty(w, n, sequence, buffer);
 		nvs_timing_use_slot(t, use, sequence, kind_of(t, how), how);
-		if (how == NVS_END_GRID && !nvs_timing_ask_grid(t, use)) {
+		if (how == NVS_END_GRID && !nvs_timing_ask_grid(t, use, launch)) {
 			use->kind = NVS_TIMING_DISPATCH;
 			use->stamps = 1;
 		}
@@ -275,7 +277,7 @@ static bool pump(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer)
 
 		end_at = w.from + n - 1;
 		end_at = end_at < t->entries ? end_at : end_at - t->entries;
-		if (!write_one(&w, n, end, buffer))
+		if (!write_one(&w, n, end, t->launches[end_at], buffer))
 			break;
 		t->ends[end_at] = 0;
 	}
@@ -316,8 +318,6 @@ static void walk_on(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, ui
 	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN;
 
 	t->walk.launch = (struct nvs_walk_launch){0};
-	t->walked = !n;
-	t->sequence = b->sequence;
 	for (uint32_t at = from; at != to; at = after(t, at)) {
 		nvs_walk_entry(b, &t->walk, t->program[at]);
 		last = at;
@@ -330,8 +330,10 @@ static void walk_on(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, ui
 	/* What has no record has no time, and needs no reason. */
 	if (why || b->skipped)
 		t->untimed[b->skipped ? 0 : why] += n ? n : 1;
-	if (!plain)
-		t->ends[last] = (b->sequence + 1) | (why || b->skipped ? 0 : MAY_BE_TIMED);
+	if (plain)
+		return;
+	t->ends[last] = (b->sequence + 1) | (why || b->skipped ? 0 : MAY_BE_TIMED);
+	t->launches[last] = nvs_timing_launch_of(&t->walk.launch);
 }
 
 static uint64_t batches(uint64_t carried, uint64_t target)
@@ -394,7 +396,6 @@ static void hand_over(struct nvs_batch *b, uint64_t target)
 		return;
 	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN && !pump(sh, to, b->buffer))
 		wake();
-	t->walked = false; /* its segments are the GPU's now, or nobody's to be looked at later */
 }
 
 /* The lock, when it is the batch's turn. False: somebody else brings it over. */

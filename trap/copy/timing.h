@@ -42,6 +42,11 @@
 #define NVS_TIMING_FIRST 16u /* submissions of a channel that have an empty bracket each */
 #define NVS_TIMING_EVERY 1024u /* and later one of so many */
 
+/* nvs_timing.launches without a descriptor */
+#define NVS_TIMING_NOT_KNOWN 0u
+#define NVS_TIMING_ENGINE_ONLY \
+	1u /* no grid, and the compute engine has done what it does in order */
+
 /* What the GPU fetches, and where it writes. */
 struct nvs_timing_slot {
 	uint32_t words[2][NVS_TIMING_DWORDS]; /* begin, end, where it has an entry */
@@ -81,8 +86,6 @@ struct nvs_timing {
 	uint32_t next, payload;
 	uint64_t base; /* extended base at put */
 	struct nvs_walk walk; /* the program's stream at its last entry handed over */
-	bool walked; /* its launch is that of the submission handed over just now, SEQUENCE */
-	uint64_t sequence;
 	uint64_t timed, untimed[NVS_UNTIMED_REASONS]; /* 0: not recorded either */
 	uint64_t empties, emptied; /* brackets around nothing; of TIMED at the last one */
 	struct nvs_timing_use {
@@ -94,11 +97,17 @@ struct nvs_timing {
 	uint32_t *of_real;
 	uint64_t *ends; /* by the index of a submission's last entry: sequence + 1, 0 none ends
 			   there; and whether it may be timed */
+	/*
+	 * By the same index, what it launches: its only grid's descriptor in a segment, or
+	 * NVS_TIMING_*. A submission that stays behind keeps it: until the GPU has been told, the
+	 * segments are as the program left them.
+	 */
+	uint64_t *launches;
 };
 
 static inline size_t nvs_timing_size(uint32_t entries)
 {
-	return sizeof(struct nvs_timing) + entries * (sizeof(uint64_t) + sizeof(uint32_t));
+	return sizeof(struct nvs_timing) + entries * (2 * sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 /* In memory of nvs_timing_size() that is zero. FINITE: the channel is a copy engine's. */

@@ -22,7 +22,6 @@
 #define PCAS_LAST 0x2c0u
 #define QMD_BYTES 384u
 #define QMD_WORDS 96u
-#define QMD_VERSION 0x40u /* 04_00: major, minor */
 #define GRID_NULL 1u
 enum { OP_OLD_INC, OP_INC, OP_OLD_NON_INC, OP_NON_INC, OP_IMMD, OP_ONE_INC, OP_END = 7 };
 
@@ -77,7 +76,7 @@ static void see_launch(struct nvs_walk_launch *l, uint32_t action)
 		if (l->uploads[i].words && l->uploads[i].address == l->scheduled)
 			w = l->uploads[i].words;
 	d.seen = w;
-	if (!w || !schedules(action) || (word(&d, 18) & 0xff) != QMD_VERSION || l->grid)
+	if (!w || !schedules(action) || (word(&d, 18) & 0xff) != NVS_WALK_QMD_VERSION || l->grid)
 		l->unknown = true;
 	else if ((word(&d, 0) >> 23 & 7) != GRID_NULL)
 		l->grid = w;

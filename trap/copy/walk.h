@@ -11,6 +11,7 @@
 
 struct nvs_batch;
 
+#define NVS_WALK_QMD_VERSION 0x40u /* that is understood, 04_00: major, minor */
 #define NVS_WALK_DESCRIPTORS 2u /* of a launch: one that orders it, and its own */
 
 /* A submission. */

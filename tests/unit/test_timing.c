@@ -677,66 +677,44 @@ static uint32_t on_the_ring(void)
 	return (*(userd_of(real) + NVS_USERD_GP_PUT) + ENTRIES - timing->get) % ENTRIES;
 }
 
-/* A kernel's end is its grid's own release, in the segment, before the GPU is told of it. */
-static void test_grid(uint64_t own)
+/* A kernel's end is its grid's own release, in the segment, before the GPU is told of it. BEHIND:
+ * its ring is full, and the launch is brought over later. */
+static void test_grid(uint64_t own, bool behind)
 {
 	struct nvs_timing_use *use;
-	uint32_t *w, *qmd, before;
+	uint32_t *w, *qmd, at, slot;
 
 	begin(NVS_TIMING_WORK, 0, own);
 	CHECK(nvs_timing_arm(&shadow, slots, own));
 	timing->empties = NVS_TIMING_FIRST;
+	while (behind && timing->from == (atomic_load(&shadow.carried) & NVS_PUT_MASK))
+		submit(1);
 	upload(DESCRIPTOR + 0x4000, AUXILIARY, 0);
 	trigger(DESCRIPTOR + 0x4000);
 	qmd = upload(DESCRIPTOR, GRID, 3);
-	before = (uint32_t)(qmd - segment);
+	at = (uint32_t)(qmd - segment);
 	trigger(DESCRIPTOR);
 	report();
-	w = submit_segment() + before;
+	w = submit_segment() + at;
+	if (behind) {
+		CHECK(w[10] == 3);
+		gpu_all();
+		nvs_timing_turn(&shadow, &bells);
+	}
 	use = last_use();
+	slot = (uint32_t)(use - timing->uses);
 	CHECK(use->kind == NVS_TIMING_REACHED && use->stamps == 2);
 	CHECK(w[10] == (3 | 1u << 16));
 	CHECK((w[24] | (uint64_t)w[25] << 32) == va_of(use, 1));
 	CHECK(w[26] == use->payload && w[27] == 0);
+	if (behind)
+		return end();
 	CHECK(on_the_ring() == (own == LOW ? 2 : 4) && waits_for_nothing());
 	CHECK(nvs_timing_harvest(timing) == 1);
-	slots[use - timing->uses].stamp[0] = (struct nvs_timing_stamp){.payload = use->payload,
-								       .ns = 32};
+	slots[slot].stamp[0] = (struct nvs_timing_stamp){.payload = use->payload, .ns = 32};
 	CHECK(nvs_timing_harvest(timing) == 1); /* it is still at work */
-	slots[use - timing->uses].stamp[1] = (struct nvs_timing_stamp){.payload = use->payload,
-								       .ns = 96};
+	slots[slot].stamp[1] = (struct nvs_timing_stamp){.payload = use->payload, .ns = 96};
 	CHECK(nvs_timing_harvest(timing) == 0);
-	end();
-}
-
-/* A launch that stays behind since the GPU's ring is full has its end as well when it is brought
- * over. */
-static void test_grid_behind(void)
-{
-	struct nvs_timing_use *use;
-	uint32_t *w, before;
-
-	begin(NVS_TIMING_WORK, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
-	timing->empties = NVS_TIMING_FIRST;
-	hold_stamps = true;
-	while (timing->from == (uint32_t)(atomic_load(&shadow.carried) & NVS_PUT_MASK)) {
-		upload(DESCRIPTOR, GRID, 3);
-		trigger(DESCRIPTOR);
-		submit_segment();
-	}
-	w = upload(DESCRIPTOR + 0x800, GRID, 3);
-	before = (uint32_t)(w - segment);
-	trigger(DESCRIPTOR + 0x800);
-	w = submit_segment() + before;
-	CHECK(w[10] == 3); /* not yet */
-	*(userd_of(real) + NVS_USERD_GP_GET) = *(userd_of(real) + NVS_USERD_GP_PUT);
-	CHECK(!nvs_timing_turn(&shadow, &bells));
-	use = last_use();
-	CHECK(use->kind == NVS_TIMING_REACHED && use->stamps == 2);
-	CHECK(w[10] == (3 | 1u << 16));
-	CHECK((w[24] | (uint64_t)w[25] << 32) == va_of(use, 1) && w[26] == use->payload);
-	hold_stamps = false;
 	end();
 }
 
@@ -807,10 +785,10 @@ int main(void)
 	test_extended(HIGH);
 	test_late_releases();
 	copies = false;
-	test_grid(LOW);
-	test_grid(HIGH);
+	test_grid(LOW, false);
+	test_grid(HIGH, false);
+	test_grid(LOW, true);
 	test_no_grid();
-	test_grid_behind();
 	copies = true;
 	test_left(0);
 	test_left(0x3ffffff0);

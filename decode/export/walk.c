@@ -318,14 +318,18 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 /* ---- what the GPU did ---- */
 
-static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *work)
+/* *UNPLACED: counts those whose GPU's clock was never read. */
+static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *work,
+		     uint64_t *unplaced)
 {
 	struct progress *p = nvs_number_get(&w->own->channels, work->channel);
 	struct nvs_walk_gpu g = {.work = work, .brief = work->flags & NVS_WORK_BRIEF};
 
 	if (!p || !nvs_timing_session(nvs_works_timing(w->own->works), work->channel, work->begin,
-				      &g.begin, &g.give))
+				      &g.begin, &g.give)) {
+		++*unplaced;
 		return 0;
+	}
 	g.name = nvs_works_name(w->own->works, work);
 	if (work->stream != NVS_NONE)
 		g.stream = nvs_works_stream(w->own->works, work->stream);
@@ -343,13 +347,20 @@ static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *
 static int tell_works(struct nvs_walk *w)
 {
 	struct nvs_works *works = w->own->works;
+	uint64_t unplaced = 0;
 	int r = nvs_works_end(works);
 	size_t n;
 	const struct nvs_work *list = nvs_works_list(works, &n);
 
 	for (size_t i = 0; i < n && !r; i++)
 		if (list[i].flags & NVS_WORK_TIMED && list[i].flags & NVS_WORK_SELECTED)
-			r = tell_work(w, (uint32_t)i, list + i);
+			r = tell_work(w, (uint32_t)i, list + i, &unplaced);
+	if (unplaced)
+		fprintf(stderr,
+			"nvsnoop-report: %s: GPU work of %llu submissions is left out: the trace "
+			"has "
+			"no readings of the GPU's clock, so when it ran is not known\n",
+			w->source->path, (unsigned long long)unplaced);
 	if (nvs_works_dropped(works))
 		fprintf(stderr,
 			"nvsnoop-report: %s: there is no room for the GPU's work of %llu "

@@ -191,13 +191,15 @@ static void empty(uint32_t channel)
 		time_of(NVS_TIMING_EMPTY, channel, i, 900000 + 1000 * i, 900000 + 1000 * i + EMPTY);
 }
 
+static bool unread; /* nobody has read the GPU's clock */
+
 /* Both clocks at NS, to 200 ns. */
 static void clocks(uint64_t ns)
 {
 	struct nvs_rec_gpu_clock *rec;
 
 	at(ns + 200);
-	if (!t.timed)
+	if (!t.timed || unread)
 		return;
 	rec = mk_rec(&t.m, NVS_REC_GPU_CLOCK, sizeof(*rec));
 	rec->ns = START + AHEAD + ns;
@@ -455,5 +457,7 @@ int main(int argc, char **argv)
 	reached(argv[1]);
 	queued(argv[1]);
 	lies(argv[1]);
+	unread = true;
+	two_streams(argv[1], "unread.zst", true);
 	return 0;
 }

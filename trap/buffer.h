@@ -102,6 +102,8 @@ struct nvs_buffer *nvs_buffer_at(uint32_t number);
  * Gives back those whose owner has died; how many a thread could have for its own. For the writer.
  */
 uint32_t nvs_buffer_sweep(void);
+/* As many as that without asking after owners; where a thread was left midway, fewer. */
+uint32_t nvs_buffer_unused(void);
 
 /*
  * The calling thread's buffer, claimed if it has none (its THREAD record is written then). NULL:

@@ -33,12 +33,13 @@ uint32_t nvs_spool_rings(const struct nvs_session *session, uint32_t n)
 	return !fit ? 1 : fit < n ? (uint32_t)fit : n;
 }
 
-/* The one of the first thread, and one for the next: with large rings that is all at first. */
+/* The one of the first thread, the keeper's, and one for the next: with large rings that is all at
+ * first. */
 static uint32_t first_rings(const struct nvs_session *session)
 {
 	uint32_t n = nvs_spool_rings(session, NVS_FIRST_RINGS);
 
-	return n > 1 ? n : 2;
+	return n > 2 ? n : 3;
 }
 
 /* Fresh pages: storing a zero changes nothing and makes them writable in the page table. */

@@ -16,7 +16,7 @@
 #define IDLE_CLOCK_NS (10 * CLOCK_NS)
 #define NAMES_MS 2000 /* that are waited for at the end, */
 #define NAMES_STEP_MS 100
-#define SWEEP_NS 10000000ull /* between two looks at all buffers' owners where nobody waits */
+#define SWEEP_NS 10000000ull /* between two looks at all buffers' owners where enough are free */
 #define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
 
 /* Full frames, of what is older than LIMIT. */
@@ -114,13 +114,16 @@ void nvs_writer_grow(struct nvs_writer *w)
 {
 	uint32_t waiting = atomic_load(&nvs_writer_signal.waiting);
 	uint32_t more = waiting > NVS_MORE_RINGS ? waiting : NVS_MORE_RINGS;
+	uint32_t wanted = waiting + nvs_spool_rings(w->session, NVS_FREE_RINGS);
 	uint64_t now = nvs_clock_mono_ns();
 	bool full = false;
 
-	if (!waiting && now - w->swept < SWEEP_NS)
+	/* A handler's records have to find one at once: they cannot wait for it. */
+	if (!waiting && now - w->swept < SWEEP_NS &&
+	    (nvs_buffer_unused() >= wanted || atomic_load(&nvs_writer_signal.full)))
 		return;
 	w->swept = now;
-	if (nvs_buffer_sweep() < waiting + nvs_spool_rings(w->session, NVS_FREE_RINGS)) {
+	if (nvs_buffer_sweep() < wanted) {
 		nvs_watch_sandbox(w->session);
 		full = nvs_spool_grow(w->session, nvs_spool_rings(w->session, more));
 	}

@@ -113,6 +113,16 @@ static bool give_back_dead(struct nvs_buffer *buffer)
 	return owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32));
 }
 
+uint32_t nvs_buffer_unused(void)
+{
+	uint32_t words = (nvs_buffer_count() + 63) / 64, unused = 0;
+
+	for (uint32_t i = 0; i < words; i++)
+		unused += (uint32_t)__builtin_popcountll(atomic_load(&nvs_process->unused[i]) &
+							 ~SHARED_BITS);
+	return unused;
+}
+
 /* Also of one whose bit was cleared by a thread that was left then. */
 uint32_t nvs_buffer_sweep(void)
 {
@@ -166,17 +176,19 @@ static bool take(struct nvs_buffer *buffer, uint32_t owner)
 	return true;
 }
 
-/* One that this thread, or a dead one that had its number, has left behind. All are looked at. */
+/* One that this thread, or a dead one that had its number, has left behind, or that one has left
+ * while it took it. All are looked at. */
 static struct nvs_buffer *claim_left(uintptr_t sp, const stack_t *alternate, bool own)
 {
 	uint32_t n = nvs_buffer_count();
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_buffer *buffer = nvs_buffer_at(i);
+		uint32_t owner = __atomic_load_n(&buffer->shared->tid, __ATOMIC_ACQUIRE);
 
-		if (__atomic_load_n(&buffer->shared->tid, __ATOMIC_ACQUIRE) == nvs_tls.tid &&
-		    buffer != nvs_tls.buffer && !(own && is_shared(i)) &&
-		    !nvs_buffer_in_use(buffer, sp, alternate) && take(buffer, nvs_tls.tid))
+		if ((!owner || owner == nvs_tls.tid) && buffer != nvs_tls.buffer &&
+		    !(own && is_shared(i)) && !(owner && nvs_buffer_in_use(buffer, sp, alternate)) &&
+		    take(buffer, owner))
 			return buffer;
 	}
 	return NULL;
@@ -353,15 +365,22 @@ static struct nvs_buffer *borrow(uintptr_t sp, const stack_t *alternate)
 {
 	struct nvs_buffer *buffer = try_to_borrow(sp, alternate);
 	struct timespec nap = {0, 50000};
+	bool may_wait;
 
-	if (nvs_tls.buffer || nvs_tls.borrowed > 1 || nvs_buffer_count() < NVS_SHARED_EVERY)
-		return buffer;
-	for (uint32_t i = 0; !buffer && i < BORROW_NAPS; i++) {
+	may_wait = !nvs_tls.buffer && nvs_tls.borrowed <= 1 &&
+		   nvs_buffer_count() >= NVS_SHARED_EVERY;
+	for (uint32_t i = 0; may_wait && !buffer && i < BORROW_NAPS; i++) {
 		if (atomic_load(&nvs_writer_signal.ended) || !nvs_writer_signal.heartbeat)
 			break;
 		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
 		buffer = try_to_borrow(sp, alternate);
 	}
+	if (buffer)
+		return buffer;
+	/* A handler may have left this thread between a buffer's owner and the number of those
+	 * borrowed. */
+	buffer = claim_left(sp, alternate, false);
+	nvs_tls.borrowed += buffer && !nvs_tls.borrowed;
 	return buffer;
 }
 

@@ -14,7 +14,10 @@
 #define RING 16u /* releases of one address */
 #define PENDING 1024u
 #define CHANNELS 4096u
-#define MOST_STEPS (1u << 28) /* over semaphores, looking for those that transfers write over */
+/* In looking for semaphores that transfers write over, of all together, and more for each */
+#define MOST_STEPS (1u << 25)
+#define MORE_STEPS 512u
+#define QUICK 16u /* addresses that are compared in a step: they lie one behind the other */
 
 struct release {
 	struct nvs_sync_side who;
@@ -27,6 +30,7 @@ struct semaphore {
 	uint64_t address;
 	uint64_t used; /* clock */
 	uint32_t count; /* releases so far */
+	uint32_t number; /* among all */
 	struct release ring[RING];
 };
 
@@ -42,8 +46,9 @@ struct nvs_sync {
 	uint64_t clock;
 	struct semaphore **slots;
 	struct semaphore **made; /* all, in no order */
+	uint64_t *addresses; /* of these */
 	uint32_t nmade;
-	uint64_t steps;
+	uint64_t steps, most_steps;
 	struct pending *pending;
 	uint32_t npending;
 	uint64_t low, high; /* of all addresses */
@@ -59,10 +64,12 @@ struct nvs_sync *nvs_sync_new(void (*found)(void *arg, const struct nvs_sync_pai
 	s->found = found;
 	s->arg = arg;
 	s->low = UINT64_MAX;
+	s->most_steps = MOST_STEPS;
 	s->slots = calloc(SLOTS, sizeof(struct semaphore *));
 	s->made = calloc(SLOTS, sizeof(struct semaphore *));
+	s->addresses = calloc(SLOTS, sizeof(*s->addresses));
 	s->pending = calloc(PENDING, sizeof(*s->pending));
-	if (!s->slots || !s->made || !s->pending) {
+	if (!s->slots || !s->made || !s->addresses || !s->pending) {
 		nvs_sync_free(s);
 		return NULL;
 	}
@@ -76,6 +83,7 @@ void nvs_sync_free(struct nvs_sync *s)
 	for (uint32_t i = 0; i < s->nmade; i++)
 		free(s->made[i]);
 	free(s->made);
+	free(s->addresses);
 	free(s->slots);
 	free(s->pending);
 	free(s);
@@ -124,16 +132,18 @@ static struct semaphore *semaphore_at(struct nvs_sync *s, uint64_t address, bool
 		return NULL;
 	if (!*take && nvs_budget_spare(sizeof(**take))) {
 		*take = malloc(sizeof(**take));
-		if (*take)
+		if (*take) {
+			(*take)->number = s->nmade;
 			s->made[s->nmade++] = *take;
+		}
 	}
 	if (!*take)
 		take = oldest;
 	if (!take)
 		return NULL;
-	memset(*take, 0, sizeof(**take));
-	(*take)->address = address;
-	(*take)->used = ++s->clock;
+	**take = (struct semaphore){
+		.address = address, .used = ++s->clock, .number = (*take)->number};
+	s->addresses[(*take)->number] = address;
 	s->low = address < s->low ? address : s->low;
 	s->high = address > s->high ? address : s->high;
 	return *take;
@@ -165,10 +175,12 @@ static void put_value(struct nvs_sync *s, const struct nvs_sync_side *who, struc
 	uint32_t kept = 0;
 
 	*r = (struct release){*who, value, *depth_of(s, who->channel), known};
+	if (!known)
+		return;
 	for (uint32_t i = 0; i < s->npending; i++) {
 		struct pending *p = &s->pending[i];
 
-		if (p->pair.address == sem->address && r->known &&
+		if (p->pair.address == sem->address &&
 		    nvs_sync_satisfied(p->condition, r->value, p->pair.payload, p->wide)) {
 			p->pair.later = true;
 			pair_up(s, &p->pair, r);
@@ -241,30 +253,36 @@ static void write_over(struct nvs_sync *s, const struct nvs_sync_side *who, cons
 	if (!sem || sem->address + 4 <= from || sem->address >= to)
 		return;
 	known = sem->address >= from && value_at(op, sem->address, to, &value);
+	s->steps += 1 + (known ? s->npending / 4 : 0);
 	put_value(s, who, sem, known ? value : 0, known);
 }
 
 /* Those that are known of, and one that nobody has released yet. */
 static int transfer(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
 {
-	uint64_t from, to, value;
+	uint64_t from, to, value, at, dwords;
 
+	s->most_steps += MORE_STEPS;
 	if (nvs_sync_writes_one(op, &value))
 		return release(s, who, op->copy.dst, value, true);
 	if (!span_of(op, &from, &to) || from > s->high || to <= s->low)
 		return 0;
-	if (s->steps > MOST_STEPS) {
+	if (s->steps > s->most_steps) {
 		nvs_budget_run_out();
 		return 0;
 	}
-	if ((to - from) / 4 >= s->nmade) {
-		s->steps += s->nmade;
-		for (uint32_t i = 0; i < s->nmade; i++)
-			write_over(s, who, op, s->made[i], from, to);
+	at = from & ~3ull;
+	dwords = (to - at) / 4 + 1;
+	if (dwords < s->nmade / QUICK) {
+		s->steps += dwords;
+		for (; dwords; dwords--, at += 4)
+			write_over(s, who, op, semaphore_at(s, at, false), from, to);
 		return 0;
 	}
-	for (uint64_t at = from & ~3ull; at < to; at += 4)
-		write_over(s, who, op, semaphore_at(s, at, false), from, to);
+	s->steps += s->nmade / QUICK;
+	for (uint32_t i = 0; i < s->nmade; i++)
+		if (s->addresses[i] < to && s->addresses[i] + 4 > from)
+			write_over(s, who, op, s->made[i], from, to);
 	return 0;
 }
 

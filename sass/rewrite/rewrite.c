@@ -133,8 +133,9 @@ static int commit(struct nvs_function *fn, const struct nvs_homes *h)
 	return 0;
 }
 
-/* How often FN calls what is in SECTION; 0: what the cubin does not hold. */
-static uint32_t count_calls(const struct nvs_function *fn, uint32_t section)
+/* The sections of what FN calls, 0: what the cubin does not hold, into CALLED if that is not NULL.
+ * How many. */
+static uint32_t list_called(const struct nvs_function *fn, uint32_t *called)
 {
 	struct nvs_cubin_section s;
 	struct nvs_cubin_symbol y;
@@ -144,33 +145,48 @@ static uint32_t count_calls(const struct nvs_function *fn, uint32_t section)
 		for (uint64_t o = 0; o + each <= s.size; o += each) {
 			uint32_t i = nvs_get32(s.data + o) / 16;
 
-			n += i < fn->n && fn->flags[i] & NVS_OUT &&
-			     nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y) &&
-			     y.section == section;
+			if (i >= fn->n || !(fn->flags[i] & NVS_OUT) ||
+			    !nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y))
+				continue;
+			if (called)
+				called[n] = y.section;
+			n++;
 		}
 	return n;
 }
 
-/* Calls out of the cubin, also by functions that are called: of the N of a group. */
-static void set_calls_out(struct nvs_function *const *fn, uint32_t n)
+/* Calls out of the cubin, also by functions that are called: of the N of a group. The cubin is
+ * looked through once for each. */
+static int set_calls_out(struct nvs_function *const *fn, uint32_t n)
 {
-	bool more = false;
+	uint32_t sections = fn[0]->r->cubin.sections;
+	uint32_t **called = nvs_arena_get(fn[0]->arena, n, sizeof(*called));
+	uint32_t *count = nvs_arena_get(fn[0]->arena, n, sizeof(*count));
+	bool *out = nvs_arena_get(fn[0]->arena, sections + 1ul, sizeof(*out)), more = true;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (fn[i]->flags) {
-			fn[i]->report->calls_out = count_calls(fn[i], 0);
-			more |= fn[i]->report->calls_out != 0;
-		}
+	if (!called || !count || !out)
+		return -ENOMEM;
+	out[0] = true;
+	for (uint32_t i = 0; i < n; i++) {
+		count[i] = list_called(fn[i], NULL);
+		called[i] = nvs_arena_get(fn[i]->arena, count[i] + 1ul, sizeof(**called));
+		if (!called[i])
+			return -ENOMEM;
+		list_called(fn[i], called[i]);
+		for (uint32_t k = 0; k < count[i]; k++)
+			fn[i]->report->calls_out += !called[i][k];
+		out[fn[i]->f->section] |= fn[i]->report->calls_out != 0;
+	}
 	while (more) {
 		more = false;
 		for (uint32_t i = 0; i < n; i++)
-			for (uint32_t k = 0; k < n && !fn[i]->report->calls_out; k++)
-				if (i != k && fn[i]->flags && fn[k]->report->calls_out &&
-				    count_calls(fn[i], fn[k]->f->section)) {
+			for (uint32_t k = 0; k < count[i] && !fn[i]->report->calls_out; k++)
+				if (called[i][k] < sections && out[called[i][k]]) {
 					fn[i]->report->calls_out = 1;
-					more = true;
+					more = out[fn[i]->f->section] = true;
 				}
 	}
+	return 0;
 }
 
 /* The N kernels and functions that call each other: all of them, or none. *BAD: which cannot be. */
@@ -182,10 +198,11 @@ static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *b
 	for (*bad = 0; *bad < n && !err; ++*bad)
 		err = open_function(fn[*bad]);
 	if (!err) {
-		set_calls_out(fn, n);
 		*bad = 1;
-		err = nvs_homes_choose(fn, n, &h);
+		err = set_calls_out(fn, n);
 	}
+	if (!err)
+		err = nvs_homes_choose(fn, n, &h);
 	if (!err)
 		for (*bad = 0; *bad < n && !err; ++*bad)
 			if (fn[*bad]->counters || !fn[*bad]->f->kernel)

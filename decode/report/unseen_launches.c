@@ -12,6 +12,7 @@
 #include "decode/trace/stream.h"
 
 #define RECENT 256u
+#define MOST_STEPS (1u << 28) /* over programs, looking for those that code is copied over */
 
 enum way { OTHER, LAUNCH, GRAPH };
 
@@ -28,6 +29,7 @@ struct unseen {
 	struct nvs_reading *reading;
 	struct nvs_handles *handles;
 	struct nvs_rows programs; /* struct program */
+	uint64_t steps;
 	enum way way; /* of the submission in progress */
 	const struct nvs_call *call; /* that it is in */
 	uint64_t gpu;
@@ -126,9 +128,12 @@ static int launched(struct unseen *u, const struct nvs_op *op, const struct nvs_
 	return 0;
 }
 
-/* What was there is there no more. */
-static void overwritten(struct unseen *u, uint64_t at, uint64_t bytes)
+/* What was there is there no more. False: to look for it takes too long. */
+static bool overwritten(struct unseen *u, uint64_t at, uint64_t bytes)
 {
+	u->steps += u->programs.n;
+	if (u->steps > MOST_STEPS)
+		return false;
 	for (size_t i = 0; i < u->programs.n; i++) {
 		struct program *p = u->programs.row[i];
 
@@ -137,6 +142,7 @@ static void overwritten(struct unseen *u, uint64_t at, uint64_t bytes)
 			p->launches = p->in_graphs = 0;
 		}
 	}
+	return true;
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -158,8 +164,10 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	const struct nvs_qmd *qmd;
 	uint32_t i = u->at % RECENT;
 
-	if (op->kind == NVS_OP_CODE)
-		overwritten(u, op->code.dst, op->code.bytes);
+	if (op->kind == NVS_OP_CODE && !overwritten(u, op->code.dst, op->code.bytes)) {
+		nvs_budget_run_out();
+		return 1;
+	}
 	qmd = op->kind == NVS_OP_LAUNCH ? nvs_reading_qmd(u->reading, op) : NULL;
 	if (!qmd || !qmd->program)
 		return 0;

@@ -390,8 +390,7 @@ static void say_unknown(const struct nvs_run *run, const struct state *st, size_
 		shared += row->shared;
 	}
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
-	fputs("With timing=work copies of a channel run one after the other, kernels as without.\n",
-	      f);
+	fputs("With timing=work copies of a channel run one by one, kernels as without it.\n", f);
 	if (untimed)
 		fprintf(f, "%llu not timed: what was done meanwhile is not known.\n",
 			(unsigned long long)untimed);

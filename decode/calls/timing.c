@@ -19,6 +19,7 @@
 struct time {
 	uint64_t sequence, begin, end;
 	uint64_t after; /* what it waited for was done then; 0: it waited for nothing */
+	uint64_t open; /* until then the bracket of what it waited for was open; 0: likewise */
 	uint64_t shared; /* of an empty one: in which any other channel was at work */
 	uint32_t kind;
 	bool differs; /* from another one of its submission */
@@ -295,7 +296,7 @@ static void put_one_behind_the_other(struct times *times)
 				     before->kind != NVS_TIMING_WORK))
 			now->waited = now->sequence > 0;
 		if (now->reached && done > now->begin && done < now->end)
-			now->after = done;
+			now->after = now->open = done;
 		done = done > now->end ? done : now->end;
 	}
 }
@@ -318,12 +319,18 @@ static int by_ns(const void *pa, const void *pb)
 	return b->end - a->end;
 }
 
+/* While it waits it shares the engine with nobody. */
+static uint64_t opens_at(const struct time *time)
+{
+	return time->open ? time->open : time->begin;
+}
+
 static size_t brackets(const struct times *times)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < times->n; i++)
-		n += times->at[i].end > times->at[i].begin;
+		n += times->at[i].end > opens_at(times->at + i);
 	return n;
 }
 
@@ -334,9 +341,10 @@ static size_t put_edges(struct edge *edge, const struct times *times)
 	for (uint32_t i = 0; i < times->n; i++) {
 		struct time *time = times->at + i;
 
-		if (time->end <= time->begin)
+		time->shared = 0;
+		if (time->end <= opens_at(time))
 			continue;
-		edge[n++] = (struct edge){begin_of(time), time, false};
+		edge[n++] = (struct edge){opens_at(time), time, false};
 		edge[n++] = (struct edge){time->end, time, true};
 	}
 	return n;
@@ -403,13 +411,8 @@ static int by_engine(const void *pa, const void *pb)
 	return (a->engine > b->engine) - (a->engine < b->engine);
 }
 
-static int see_engines(struct nvs_timing *t, const struct nvs_trace *trace)
+static void settle_channels(struct nvs_timing *t, const struct nvs_trace *trace)
 {
-	struct channel **list = calloc(t->channels.count + 1ul, sizeof(*list));
-	size_t n = 0;
-
-	if (!list)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < t->channels.count; i++) {
 		const struct nvs_trace_channel *of = nvs_trace_channel_at(trace, i);
 		struct channel *c = nvs_number_get(&t->channels, i);
@@ -423,10 +426,24 @@ static int see_engines(struct nvs_timing *t, const struct nvs_trace *trace)
 		if (c->known) {
 			c->gpu = of->rec.gpu;
 			c->engine = of->rec.engine;
-			list[n++] = c;
 		} else {
 			not_known(&c->times);
 		}
+	}
+}
+
+static int see_engines(struct nvs_timing *t)
+{
+	struct channel **list = calloc(t->channels.count + 1ul, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->channels.count; i++) {
+		struct channel *c = nvs_number_get(&t->channels, i);
+
+		if (c && c->known)
+			list[n++] = c;
 	}
 	if (n)
 		qsort(list, n, sizeof(*list), by_engine);
@@ -470,8 +487,11 @@ static bool on_one_gpu(const struct nvs_timing *t, const struct wait *wait)
 	return a->known && b->known && a->gpu == b->gpu;
 }
 
-static void put_waits(struct nvs_timing *t)
+/* Is a bracket open for less long than it was? */
+static bool put_waits(struct nvs_timing *t)
 {
+	bool any = false;
+
 	for (size_t i = 0; i < t->nwaits; i++) {
 		const struct wait *wait = &t->waits[i];
 		struct time *a = bracket_at(t, &wait->a);
@@ -490,7 +510,12 @@ static void put_waits(struct nvs_timing *t)
 			a->waited = true;
 		else if (done > a->begin && done > a->after)
 			a->after = done;
+		if (!wait->late && b->end > opens_at(a)) {
+			a->open = b->end;
+			any = true;
+		}
 	}
+	return any;
 }
 
 /* ---- empty brackets ---- */
@@ -543,7 +568,8 @@ int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 	int r;
 
 	t->longest = longest(trace);
-	r = see_engines(t, trace);
+	settle_channels(t, trace);
+	r = see_engines(t);
 	for (uint32_t i = 0; i < t->channels.count && !r; i++) {
 		struct channel *c = nvs_number_get(&t->channels, i);
 
@@ -551,8 +577,8 @@ int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 			r = calibrate(c);
 	}
 	nvs_sync_end(t->sync);
-	if (!r)
-		put_waits(t);
+	if (!r && put_waits(t))
+		r = see_engines(t);
 	nvs_gpuclock_settle(t->clock, trace);
 	return r ? r : t->status;
 }

@@ -447,7 +447,7 @@ NVS_REPORT(copies, .name = "memcpy", .place = 50,
 		  "earlier, with a stream\nor with the bytes inline, have none.\n.B GPU GB/s\nis "
 		  "bytes by the GPU's clock, of a trace "
 		  "recorded with\n.BR timing=work :\nof copies that were alone in a submission and "
-		  "waited for no other channel, and "
+		  "waited for no work whose end is not known, and "
 		  "whose engine worked for no other\nchannel meanwhile.\nBelow "
 		  "the table: the sizes between which the way changes, as far as this trace shows "
 		  "them.",

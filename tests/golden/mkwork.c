@@ -192,6 +192,7 @@ static void empty(uint32_t channel)
 }
 
 static bool unread; /* nobody has read the GPU's clock */
+static uint32_t engine_down = 0xc; /* of channel DOWN */
 
 /* Both clocks at NS, to 200 ns. */
 static void clocks(uint64_t ns)
@@ -225,7 +226,7 @@ static void start(const char *folder, const char *name, bool timed)
 	mk_thread(&t.m, 0, 100, "app");
 	mk_channel(&t.m, COMPUTE);
 	mk_channel(&t.m, UP)->engine = 0xb;
-	mk_channel(&t.m, DOWN)->engine = 0xc;
+	mk_channel(&t.m, DOWN)->engine = engine_down;
 	for (int i = 0; i < 16; i++)
 		t.payload[i] = 1;
 	for (uint32_t i = LAUNCH; i <= PLAIN; i++)
@@ -443,6 +444,23 @@ static void queued(const char *folder)
 	finish();
 }
 
+/* Two channels of one engine: one copies twice, the other waits for that, and its bracket is open
+ * all along. */
+static void one_engine(const char *folder)
+{
+	engine_down = 0xb;
+	start(folder, "engine.zst", true);
+	copy_up(1000, 1 << 20, ONE);
+	copy_up(1500, 1 << 20, ONE);
+	copy_down(2000, 1 << 20, TWO, UP);
+	call(SYNC, 3000, 40000, 1, (uint64_t)TWO);
+	took(UP, 0, 2500, 12500);
+	took(UP, 1, 13000, 23000);
+	took(DOWN, 0, 2400, 33000);
+	finish();
+	engine_down = 0xc;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -456,6 +474,7 @@ int main(int argc, char **argv)
 	first_launch(argv[1]);
 	reached(argv[1]);
 	queued(argv[1]);
+	one_engine(argv[1]);
 	lies(argv[1]);
 	unread = true;
 	two_streams(argv[1], "unread.zst", true);

@@ -579,6 +579,12 @@ int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 	nvs_sync_end(t->sync);
 	if (!r && put_waits(t))
 		r = see_engines(t);
+	/* Of many traces none keeps what it needs no more. */
+	nvs_sync_free(t->sync);
+	t->sync = NULL;
+	free(t->waits);
+	t->waits = NULL;
+	t->nwaits = t->waits_room = 0;
 	nvs_gpuclock_settle(t->clock, trace);
 	return r ? r : t->status;
 }

@@ -78,9 +78,11 @@ void nvs_shadow_carry(struct nvs_batch *b)
 		sh->gpfifo[at] = ch->gpfifo[at];
 	put_behind_entries(sh, b->new_put);
 	now = carried | NVS_SHADOW_BUSY;
-	/* Else a handler that interrupted us went ahead: what it has put stays. */
+	/* Else a handler that interrupted us went ahead: what it has put stays. So does what the
+	 * program puts, to whom its pages were given back. */
 	if (!atomic_compare_exchange_strong(&sh->carried, &now,
-					    (b->sequence + 1) << NVS_PUT_BITS | b->new_put))
+					    (b->sequence + 1) << NVS_PUT_BITS | b->new_put) &&
+	    (now | NVS_SHADOW_BUSY) != (NVS_SHADOW_GONE | NVS_SHADOW_BUSY))
 		write_put(sh, (uint32_t)(now & NVS_PUT_MASK));
 }
 
@@ -111,18 +113,19 @@ static void protect(const struct nvs_shadow *sh, int prot)
 			nvs_sys4(SYS_mprotect, sh->pieces[i].program, sh->pieces[i].bytes, prot, 0);
 }
 
-/* Takes the real GPFIFO, whoever's turn it is. */
+/* Takes the real GPFIFO, whoever's turn it is. Who is there is waited for however often another one
+ * was faster. */
 static uint64_t take(struct nvs_shadow *sh)
 {
 	uint64_t now = atomic_load(&sh->carried);
 
-	for (uint32_t spins = 0; (now & NVS_SHADOW_BUSY) && spins < STUCK_SPINS; spins++) {
+	for (uint32_t spins = 0;; spins++) {
+		if ((!(now & NVS_SHADOW_BUSY) || spins >= STUCK_SPINS) &&
+		    atomic_compare_exchange_strong(&sh->carried, &now, now | NVS_SHADOW_BUSY))
+			return now & ~NVS_SHADOW_BUSY;
 		__builtin_ia32_pause();
 		now = atomic_load(&sh->carried);
 	}
-	while (!atomic_compare_exchange_weak(&sh->carried, &now, now | NVS_SHADOW_BUSY))
-		;
-	return now & ~NVS_SHADOW_BUSY;
 }
 
 /* What the program has written since: entries, what came to lie beside USERD, and GP_PUT. */

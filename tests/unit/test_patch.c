@@ -333,6 +333,11 @@ static void test_failed_write(int i, uint32_t fail, bool stuck)
 	submit(i);
 	submit(i);
 	CHECK(mine()->counters[NVS_COUNT_FAST] == fast + (stuck ? 2 : 0));
+	/* Looked at again since another module came: it is the same site still. */
+	publish(10 + i, 2);
+	nvs_patch_work(text_of);
+	CHECK(known(i) == NVS_PATCH_REFUSED);
+	submit(i);
 }
 
 static int amid; /* the case whose store is run before each write */

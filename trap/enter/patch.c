@@ -154,12 +154,14 @@ uintptr_t nvs_patch_stopped(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		const struct nvs_patch_site *s = &sites[i];
+		/* Asked first: the stop is replaced before the site is done, never after. */
+		bool done = atomic_load(&s->state) == NVS_PATCH_DONE;
 		uint8_t code;
 
 		if (!is_written(s) || rip != s->address ||
 		    nvs_copy_guarded(&code, (const void *)rip, 1))
 			continue;
-		if (code == STOP && atomic_load(&s->state) != NVS_PATCH_DONE)
+		if (code == STOP && !done)
 			return s->trampoline;
 		/* It was met just before the jump replaced it, ... */
 		if (code == SHORT_JUMP)
@@ -371,6 +373,9 @@ static bool is_there(const struct nvs_patch_site *s, const struct nvs_site_text 
 
 	if (s->state == NVS_PATCH_DONE)
 		return now[0] == SHORT_JUMP;
+	/* It could not be taken back. */
+	if (s->trampoline && now[0] == STOP)
+		return true;
 	return text->address + text->size - s->address >= s->length &&
 	       !__builtin_memcmp(now, s->bytes, s->length);
 }

@@ -117,9 +117,12 @@ uint32_t nvs_buffer_unused(void)
 {
 	uint32_t words = (nvs_buffer_count() + 63) / 64, unused = 0;
 
-	for (uint32_t i = 0; i < words; i++)
-		unused += (uint32_t)__builtin_popcountll(atomic_load(&nvs_process->unused[i]) &
-							 ~SHARED_BITS);
+	for (uint32_t i = 0; i < words; i++) {
+		uint64_t bits = atomic_load(&nvs_process->unused[i]) & ~SHARED_BITS;
+
+		for (; bits; bits &= bits - 1)
+			unused++;
+	}
 	return unused;
 }
 
@@ -187,8 +190,8 @@ static struct nvs_buffer *claim_left(uintptr_t sp, const stack_t *alternate, boo
 		uint32_t owner = __atomic_load_n(&buffer->shared->tid, __ATOMIC_ACQUIRE);
 
 		if ((!owner || owner == nvs_tls.tid) && buffer != nvs_tls.buffer &&
-		    !(own && is_shared(i)) && !(owner && nvs_buffer_in_use(buffer, sp, alternate)) &&
-		    take(buffer, owner))
+		    !(own && is_shared(i)) &&
+		    !(owner && nvs_buffer_in_use(buffer, sp, alternate)) && take(buffer, owner))
 			return buffer;
 	}
 	return NULL;

@@ -42,6 +42,8 @@ void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t 
 	t->ends = (uint64_t *)(void *)(t + 1);
 	t->launches = t->ends + entries;
 	t->of_real = (uint32_t *)(void *)(t->launches + entries);
+	/* The end of a kernel is asked for where it can come late. */
+	t->walk.follows_launches = kind == NVS_TIMING_WORK && !finite;
 	/* What was submitted before it was looked at may have ended anywhere. */
 	t->walk.lost = claim >> NVS_PUT_BITS != 0;
 }

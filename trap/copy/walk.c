@@ -173,6 +173,7 @@ void nvs_walk_entry(struct nvs_batch *b, struct nvs_walk *walk, uint64_t entry)
 		else if (header(walk, w))
 			return;
 		at++;
-		see(&walk->launch, w, &(struct data){seen ? seen + at : NULL, dwords - at});
+		if (walk->follows_launches)
+			see(&walk->launch, w, &(struct data){seen ? seen + at : NULL, dwords - at});
 	}
 }

@@ -33,6 +33,7 @@ struct nvs_walk {
 	uint32_t left; /* data words of a method that are still to come */
 	bool lost; /* a segment could not be read */
 	bool pieces; /* a host semaphore was not set and executed by one header */
+	bool follows_launches; /* else launch stays as it is */
 	struct nvs_walk_launch launch; /* of the submission in progress */
 };
 

@@ -32,20 +32,6 @@ static struct {
 	struct pb pb;
 } t;
 
-static void tell_api(uint32_t number)
-{
-	char text[512];
-	size_t n = (size_t)snprintf(text, sizeof(text), "%s", apis[number]) + 1;
-	struct nvs_rec_api *rec = mk_rec(&t.m, NVS_REC_API, sizeof(*rec) + n);
-
-	rec->api = number;
-	for (char *p = text; *p; p++)
-		if (*p == '|')
-			*p = '\0';
-	rec->length = (uint32_t)n;
-	memcpy(rec->text, text, n);
-}
-
 static struct nvs_rec_call_begin *begin(uint32_t api)
 {
 	struct nvs_rec_call_begin *rec = mk_rec(&t.m, NVS_REC_CALL_BEGIN, sizeof(*rec));
@@ -105,7 +91,7 @@ static void start(const char *folder, const char *name)
 	for (int i = 0; i < 16; i++)
 		t.payload[i] = 1;
 	for (uint32_t i = LAUNCH; i <= SYNC; i++)
-		tell_api(i);
+		mk_api(&t.m, i, apis[i]);
 	pb_inc(&t.pb, 1, 0, 1, 0xcbc0u);
 	begin(SYNC);
 	submit(COMPUTE);

@@ -93,25 +93,6 @@ static void tell_passed(uint32_t number, const char *name)
 	memcpy(rec->text, name, rec->length);
 }
 
-static void tell_api(uint32_t number)
-{
-	struct nvs_rec_api *rec;
-	char text[512];
-	size_t n = strlen(apis[number]) + 1;
-
-	snprintf(text, sizeof(text), "%s", apis[number]);
-	rec = mk_rec(&t.m, NVS_REC_API, sizeof(*rec) + n);
-	rec->api = number;
-	for (char *p = text; *p; p++)
-		if (*p == '|') {
-			*p = '\0';
-			rec->nargs++;
-		}
-	rec->nargs = rec->nargs ? rec->nargs - 1 : 0;
-	rec->length = (uint32_t)n;
-	memcpy(rec->text, text, n);
-}
-
 static void start(const char *folder, const char *name)
 {
 	char path[4096];
@@ -388,7 +369,7 @@ static void calls(const char *folder, const char *name, const char *host, const 
 	if (host)
 		place(host, rank);
 	for (uint32_t i = INIT; i < UNKNOWN; i++)
-		tell_api(i);
+		mk_api(&t.m, i, apis[i]);
 	over(0, ALLOC, 1, 1000, 2, 0x7f0000000000ull, 16ull << 20);
 	copies();
 	batches();
@@ -456,7 +437,7 @@ static void away(const char *folder)
 	elsewhere();
 	stack(0, 0, 0);
 	for (uint32_t i = LAUNCH; i <= STREAM_GONE; i++)
-		tell_api(i);
+		mk_api(&t.m, i, apis[i]);
 	tell_passed(0x10000, "cuDeviceGetName");
 	tell_passed(0x10001, "cuCtxGetId");
 	for (uint64_t stream = 0x5000; stream < 0x5006; stream++)
@@ -478,7 +459,7 @@ static void many(const char *folder)
 {
 	start(folder, "many.zst");
 	for (uint32_t i = INIT; i < UNKNOWN; i++)
-		tell_api(i);
+		mk_api(&t.m, i, apis[i]);
 	elsewhere();
 	for (uint32_t i = 0; i < 10; i++)
 		stack(i, 16 * i, i % 2);
@@ -516,7 +497,7 @@ static void captured(const char *folder)
 
 	start(folder, "captured.zst");
 	for (uint32_t i = INIT; i < UNKNOWN; i++)
-		tell_api(i);
+		mk_api(&t.m, i, apis[i]);
 	elsewhere();
 	stack(0, 0, 0);
 	stack(1, 0, 1);
@@ -543,7 +524,7 @@ static void peers(const char *folder)
 	start(folder, "peers.zst");
 	for (uint32_t i = INIT; i <= PLAIN; i++)
 		if (i != UNKNOWN)
-			tell_api(i);
+			mk_api(&t.m, i, apis[i]);
 	for (uint32_t gpu = 0; gpu < 2; gpu++) {
 		struct nvs_rec_gpu_map *map = mk_rec(&t.m, NVS_REC_GPU_MAP, sizeof(*map));
 
@@ -572,7 +553,7 @@ static void parts(const char *folder)
 
 	start(folder, "parts.zst");
 	for (uint32_t i = INIT; i < UNKNOWN; i++)
-		tell_api(i);
+		mk_api(&t.m, i, apis[i]);
 	kernel(0xf00, "_Z4stepPfi", 40);
 	graph(0x6200, 0xf00);
 	for (uint32_t i = 0; i < 9; i++) {
@@ -615,10 +596,10 @@ static void untimed(uint32_t reason, uint64_t submissions)
 static void times(const char *folder, const char *name, uint32_t kind)
 {
 	start(folder, name);
-	tell_api(HTOD);
-	tell_api(DTOH);
-	tell_api(AGAIN);
-	tell_api(LAUNCH);
+	mk_api(&t.m, HTOD, apis[HTOD]);
+	mk_api(&t.m, DTOH, apis[DTOH]);
+	mk_api(&t.m, AGAIN, apis[AGAIN]);
+	mk_api(&t.m, LAUNCH, apis[LAUNCH]);
 	kernel(0xf00, "_Z4stepPfi", 40);
 	for (uint32_t i = 0; i < 40; i++) {
 		uint32_t api = i == 5 || i == 21 ? HTOD : i == 30 ? DTOH : i == 31 ? AGAIN : LAUNCH;
@@ -708,7 +689,7 @@ static void brackets(const char *folder)
 	start(folder, "brackets.zst");
 	mk_channel(&t.m, 2);
 	for (uint32_t i = INIT; i < UNKNOWN; i++)
-		tell_api(i);
+		mk_api(&t.m, i, apis[i]);
 	kernel(0xf00, "_Z4stepPfi", 40);
 	kernel(0xf10, "_Z4lastPfi", 40);
 	graph(0x6200, 0xf00);
@@ -749,7 +730,7 @@ static void brackets(const char *folder)
 static void lies(const char *folder)
 {
 	start(folder, "lies.zst");
-	tell_api(LAUNCH);
+	mk_api(&t.m, LAUNCH, apis[LAUNCH]);
 	kernel(0xf00, "_Z4stepPfi", 40);
 	clocks(60000);
 	clocks(59000);

@@ -21,19 +21,6 @@ static const char *const apis[APIS] = {
 static struct mk m;
 static uint64_t number[2]; /* of the next call, by thread */
 
-static void tell_api(uint32_t api)
-{
-	size_t length = strlen(apis[api]) + 1;
-	struct nvs_rec_api *rec = mk_rec(&m, NVS_REC_API, sizeof(*rec) + length);
-
-	rec->api = api;
-	rec->length = (uint32_t)length;
-	for (size_t i = 0; i < length; i++) {
-		rec->text[i] = (char)(apis[api][i] == '|' ? 0 : apis[api][i]);
-		rec->nargs += apis[api][i] == ':';
-	}
-}
-
 static bool wrapped; /* a warp of the second kernel has executed more than its sum holds */
 static uint32_t counted = NVS_COUNT_WARP | NVS_COUNT_THREAD;
 static bool children; /* kernels that no call launches have counted, too */
@@ -192,7 +179,7 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/counts.zst", argv[1]);
 	mk_open(&m, path);
 	for (uint32_t i = 0; i < APIS; i++)
-		tell_api(i);
+		mk_api(&m, i, apis[i]);
 	mk_thread(&m, 0, 100, "app");
 	mk_thread(&m, 1, 101, "helper");
 	tell_kernel(ADD, "add");

@@ -55,22 +55,6 @@ static uint64_t noise(uint64_t seed, uint64_t most)
 	return (seed >> 33) % most;
 }
 
-static void tell_api(uint32_t api)
-{
-	size_t n = strlen(apis[api]) + 1;
-	struct nvs_rec_api *rec = mk_rec(&m, NVS_REC_API, sizeof(*rec) + n);
-
-	rec->api = api;
-	rec->length = (uint32_t)n;
-	memcpy(rec->text, apis[api], n);
-	for (char *p = rec->text; *p; p++)
-		if (*p == '|') {
-			*p = '\0';
-			rec->nargs++;
-		}
-	rec->nargs--; /* the first is the group */
-}
-
 static void kernel(uint32_t i)
 {
 	size_t n = strlen(kernels[i]);
@@ -261,7 +245,7 @@ static void session(void)
 	mk_thread(&m, 0, 4000 + rank % ON_HOST, "python3");
 	mk_channel(&m, 1);
 	for (uint32_t i = 0; i < APIS; i++)
-		tell_api(i);
+		mk_api(&m, i, apis[i]);
 	for (uint32_t i = 0; i < 3; i++)
 		kernel(i);
 }

@@ -51,23 +51,6 @@ static void at(uint64_t ns)
 	t.m.time = START + ns - 10;
 }
 
-static void tell_api(uint32_t number)
-{
-	char text[512];
-	size_t n = (size_t)snprintf(text, sizeof(text), "%s", apis[number]) + 1;
-	struct nvs_rec_api *rec = mk_rec(&t.m, NVS_REC_API, sizeof(*rec) + n);
-
-	rec->api = number;
-	for (char *p = text; *p; p++)
-		if (*p == '|') {
-			*p = '\0';
-			rec->nargs++;
-		}
-	rec->nargs--;
-	rec->length = (uint32_t)n;
-	memcpy(rec->text, text, n);
-}
-
 static void kernel(uint64_t function, const char *name)
 {
 	struct nvs_rec_kernel *rec = mk_rec(&t.m, NVS_REC_KERNEL, sizeof(*rec) + strlen(name));
@@ -230,7 +213,7 @@ static void start(const char *folder, const char *name, bool timed)
 	for (int i = 0; i < 16; i++)
 		t.payload[i] = 1;
 	for (uint32_t i = LAUNCH; i <= PLAIN; i++)
-		tell_api(i);
+		mk_api(&t.m, i, apis[i]);
 	kernel(0xf00, "_Z4stepPfi");
 	kernel(0xf10, "_Z4lastPf");
 	clocks(400);

@@ -65,6 +65,22 @@ static inline void *mk_rec(struct mk *m, uint16_t type, uint64_t size)
 	return rec;
 }
 
+/* API number API, TEXT is "name|group|argument:type...". */
+static inline void mk_api(struct mk *m, uint32_t api, const char *text)
+{
+	size_t n = strlen(text) + 1;
+	struct nvs_rec_api *rec = mk_rec(m, NVS_REC_API, sizeof(*rec) + n);
+	uint32_t parts = 1;
+
+	rec->api = api;
+	rec->length = (uint32_t)n;
+	for (size_t i = 0; i < n; i++) {
+		rec->text[i] = text[i] == '|' ? '\0' : text[i];
+		parts += text[i] == '|';
+	}
+	rec->nargs = (__typeof__(rec->nargs))(parts > 2 ? parts - 2 : 0);
+}
+
 /*
  * The frame's head, with the stretches of rings it is said to hold: RANGES triples ring, from, to.
  */

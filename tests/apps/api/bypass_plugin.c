@@ -44,23 +44,36 @@ static void *find_function(const struct link_map *map, const char *name)
 	return NULL;
 }
 
+/* A context, and memory ahead of the first module. */
+static int enter_context(void *cuda, uint64_t *memory)
+{
+	void *context;
+
+	return GET("cuInit", init_fn)(0) ||
+	       GET("cuDevicePrimaryCtxRetain", retain_fn)(&context, 0) ||
+	       GET("cuCtxSetCurrent", current_fn)(context) ||
+	       GET("cuMemAlloc_v2", allocate_fn)(memory, 4096);
+}
+
+static int load(void *cuda, const char *ptx, const char *name, void **module, void **function)
+{
+	return GET("cuModuleLoadData", load_fn)(module, ptx) ||
+	       GET("cuModuleGetFunction", function_fn)(function, *module, name);
+}
+
 /* HIDDEN launches more, by a pointer that nobody has seen: before the others, and after them. */
 static int bypass_work(void *cuda, int launches, int hidden)
 {
 	launch_fn *launch = cuda ? find_function(cuda, "cuLaunchKernel") : NULL;
 
 	uint64_t memory, one = 1;
-	void *context, *module, *function, *args[] = {&memory, &one};
+	void *module, *function, *args[] = {&memory, &one};
 	int failed;
 
 	if (!launch)
 		return 1;
-	failed = GET("cuInit", init_fn)(0) ||
-		 GET("cuDevicePrimaryCtxRetain", retain_fn)(&context, 0) ||
-		 GET("cuCtxSetCurrent", current_fn)(context) ||
-		 GET("cuModuleLoadData", load_fn)(&module, bypass_ptx) ||
-		 GET("cuModuleGetFunction", function_fn)(&function, module, "softgpu_add") ||
-		 GET("cuMemAlloc_v2", allocate_fn)(&memory, 4096);
+	failed = enter_context(cuda, &memory) ||
+		 load(cuda, bypass_ptx, "softgpu_add", &module, &function);
 	for (int i = 0; !failed && i < hidden / 2; i++)
 		failed = launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL);
 	for (int i = 0; !failed && i < launches; i++)
@@ -105,24 +118,19 @@ int bypass_replaced(void *cuda, int hidden)
 {
 	launch_fn *launch = cuda ? find_function(cuda, "cuLaunchKernel") : NULL;
 	uint64_t memory = 0, one = 0;
-	void *context, *module, *function, *args[] = {&memory, &one};
+	void *module, *function, *args[] = {&memory, &one};
 	int failed;
 
 	if (!launch)
 		return 1;
-	failed = GET("cuInit", init_fn)(0) ||
-		 GET("cuDevicePrimaryCtxRetain", retain_fn)(&context, 0) ||
-		 GET("cuCtxSetCurrent", current_fn)(context) ||
-		 GET("cuMemAlloc_v2", allocate_fn)(&memory, 4096) ||
-		 GET("cuModuleLoadData", load_fn)(&module, bypass_ptx) ||
-		 GET("cuModuleGetFunction", function_fn)(&function, module, "softgpu_add") ||
+	failed = enter_context(cuda, &memory) ||
+		 load(cuda, bypass_ptx, "softgpu_add", &module, &function) ||
 		 GET("cuLaunchKernel", launch_fn)(function, 1, 1, 1, 1, 1, 1, 0, NULL, args,
 						  NULL) ||
 		 launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL) ||
 		 GET("cuCtxSynchronize", synchronize_fn)() ||
 		 GET("cuModuleUnload", unload_fn)(module) ||
-		 GET("cuModuleLoadData", load_fn)(&module, bypass_other_ptx) ||
-		 GET("cuModuleGetFunction", function_fn)(&function, module, "nothing");
+		 load(cuda, bypass_other_ptx, "nothing", &module, &function);
 	for (int i = 0; !failed && i < hidden; i++)
 		failed = launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 	return failed || GET("cuCtxSynchronize", synchronize_fn)();

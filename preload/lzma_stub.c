@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands in for liblzma, which our copy of libunwind (preload/room.mk) would bring under a soname
+ * Stands in for liblzma, which our copy of libunwind (preload/module.mk) would bring under a soname
  * that the program's own liblzma may have. libunwind unpacks symbol tables with it; we ask it for
  * none. Whatever is decoded fails.
  */

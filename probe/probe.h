@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "probe/learn.h"
-#include "probe/driver.h"
+#include "probe/lib/channel_discovery.h"
+#include "probe/lib/driver.h"
 
 /* Ends the program: "nvsnoop-probe: ...", status probe_failure, which is 1 unless a study says so.
  */

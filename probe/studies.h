@@ -3,7 +3,7 @@
 #ifndef NVSNOOP_PROBE_STUDIES_H
 #define NVSNOOP_PROBE_STUDIES_H
 
-#include "probe/table.h"
+#include "probe/lib/table.h"
 
 #define PROBE_SIZES_MAX 128
 #define PROBE_NODES_MAX 2000

@@ -8,7 +8,7 @@
 #include "decode/gpu/class.h"
 #include "decode/gpu/ops.h"
 #include "decode/gpu/pb.h"
-#include "decode/gpu/words.h"
+#include "decode/gpu/method_format.h"
 
 #define NVS_ASM_DEEP 8 /* repetitions within each other */
 

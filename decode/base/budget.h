@@ -4,7 +4,7 @@
  * trace comes from a stranger, and its file is what he had to send.
  *
  * In decode, malloc() and its kin are these: they count, and return NULL where that would be too
- * much. This header comes before everything else there (see room.mk). A report that can do with
+ * much. This header comes before everything else there (see module.mk). A report that can do with
  * less looks at what is left, and says what it leaves out; for all else nvs_budget_short() tells
  * that something was asked for and not given.
  */

@@ -5,10 +5,10 @@
 #include "decode/base/sized.h"
 #include "decode/base/text.h"
 #include "decode/calls/args.h"
-#include "decode/calls/continuity.h"
+#include "decode/calls/progress_check.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/images.h"
-#include "decode/calls/reading.h"
+#include "decode/calls/pass.h"
 #include "decode/gpu/qmd.h"
 
 struct consuming {

@@ -7,7 +7,7 @@
 #define NVSNOOP_DECODE_CALLS_HANDLES_H
 
 #include "decode/calls/calls.h"
-#include "decode/calls/execs.h"
+#include "decode/calls/executable_graphs.h"
 
 /* One function, whatever the handles it had: told apart by name. */
 struct nvs_kernel {

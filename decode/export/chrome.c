@@ -5,12 +5,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include "decode/export/walk.h"
-#include "decode/report/nvtx_names.h"
-#include "decode/report/out.h"
-#include "decode/report/report.h"
-#include "decode/report/table.h"
-#include "decode/report/words.h"
+#include "decode/export/events.h"
+#include "decode/query/nvtx_names.h"
+#include "decode/cli/output.h"
+#include "decode/report/core/report.h"
+#include "decode/cli/table.h"
+#include "decode/analysis/call_text.h"
 
 /* Numbers of threads that stand for channels, above all others; and for the GPU's work of these. */
 #define CHANNELS 0x60000000u

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include "decode/calls/reading.h"
-#include "decode/report/out.h"
-#include "decode/report/report.h"
-#include "decode/report/stacks.h"
+#include "decode/calls/pass.h"
+#include "decode/cli/output.h"
+#include "decode/report/core/report.h"
+#include "decode/analysis/stack_tree.h"
 
 static unsigned below(const char *root)
 {

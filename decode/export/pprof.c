@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <zlib.h>
 #include "decode/base/hash.h"
-#include "decode/calls/reading.h"
+#include "decode/calls/pass.h"
 #include "decode/export/proto.h"
-#include "decode/report/out.h"
-#include "decode/report/report.h"
-#include "decode/report/stacks.h"
-#include "decode/report/table.h"
+#include "decode/cli/output.h"
+#include "decode/report/core/report.h"
+#include "decode/analysis/stack_tree.h"
+#include "decode/cli/table.h"
 
 /* Numbers of fields, by message. */
 enum {

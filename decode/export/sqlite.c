@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include "decode/export/tables.h"
-#include "decode/report/report.h"
+#include "decode/report/core/report.h"
 
 #define MOST_TEXT 4096u /* bytes of one, before it is escaped */
 

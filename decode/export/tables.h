@@ -6,7 +6,7 @@
 #ifndef NVSNOOP_DECODE_EXPORT_TABLES_H
 #define NVSNOOP_DECODE_EXPORT_TABLES_H
 
-#include "decode/export/walk.h"
+#include "decode/export/events.h"
 
 struct nvs_cell_column {
 	const char *name;

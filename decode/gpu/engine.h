@@ -12,7 +12,7 @@
 #define NVSNOOP_DECODE_GPU_ENGINE_H
 
 #include "decode/base/copy.h"
-#include "decode/gpu/image.h"
+#include "decode/gpu/memory_image.h"
 #include "decode/gpu/ops.h"
 #include "decode/gpu/roles.h"
 #include "decode/gpu/sched.h"

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "decode/gpu/image.h"
+#include "decode/gpu/memory_image.h"
 #include "decode/gpu/qmd.h"
 
 /* PCAS_ACTION of SEND_SIGNALING_PCAS2_B. */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/kernels.h"
-#include "decode/report/source_columns.h"
+#include "decode/analysis/kernel_stats.h"
+#include "decode/report/core/trace_columns.h"
 
 /* ---- direct launches ---- */
 

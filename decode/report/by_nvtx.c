@@ -8,8 +8,8 @@
 #include <string.h>
 #include "decode/base/distinct.h"
 #include "decode/base/hash.h"
-#include "decode/report/nvtx.h"
-#include "decode/report/source_columns.h"
+#include "decode/query/nvtx_ranges.h"
+#include "decode/report/core/trace_columns.h"
 
 struct row {
 	const struct nvs_nvtx_node *node;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/roles.h"
-#include "decode/report/clocks.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
+#include "decode/analysis/clock_alignment.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
 
 enum measure {
 	CALLS,

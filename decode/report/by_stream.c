@@ -6,9 +6,9 @@
 #include "decode/base/distinct.h"
 #include "decode/base/hash.h"
 #include "decode/calls/roles.h"
-#include "decode/report/contexts.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
+#include "decode/analysis/current_context.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
 
 enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
 

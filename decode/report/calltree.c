@@ -2,9 +2,9 @@
 /* --calltree: the functions of the program, one inside the other, with what they submitted. */
 #include <errno.h>
 #include <stdlib.h>
-#include "decode/report/prose.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/stacks.h"
+#include "decode/cli/sentence.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/stack_tree.h"
 
 #define LEAST 0.5 /* percent of all: as text, what has less is only counted, unless -n 0 */
 #define MOST_INDENT 32 /* characters */

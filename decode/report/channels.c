@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/cells.h"
-#include "decode/report/places.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/tally_columns.h"
+#include "decode/analysis/submission_stats.h"
+#include "decode/analysis/channel_memory.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/operation_columns.h"
 
 struct row {
 	const struct nvs_source *source;

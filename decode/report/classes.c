@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/gpu/class.h"
-#include "decode/report/report.h"
+#include "decode/report/core/report.h"
 
 /* ---- --classes ---- */
 

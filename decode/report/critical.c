@@ -9,8 +9,8 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/calls/args.h"
-#include "decode/report/waits.h"
-#include "decode/report/source_columns.h"
+#include "decode/analysis/host_waits.h"
+#include "decode/report/core/trace_columns.h"
 
 /* As in the key of a row. */
 enum state { WAITED, ALREADY_DONE, NOT_KNOWN };

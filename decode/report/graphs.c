@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/edges.h"
-#include "decode/calls/execs.h"
+#include "decode/calls/executable_graphs.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/roles.h"
-#include "decode/report/count_shares.h"
-#include "decode/report/sizes.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
+#include "decode/analysis/count_attribution.h"
+#include "decode/analysis/size_histogram.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
 
 /* CUgraphNodeType */
 enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/copy_ends.h"
-#include "decode/report/gpu_work.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
+#include "decode/analysis/copy_operands.h"
+#include "decode/analysis/gpu_work.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
 
 enum direction { HTOD, DTOH, DTOD, PTOP, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
 enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, UNSEEN, MODES };

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/roles.h"
-#include "decode/report/allocs.h"
-#include "decode/report/prose.h"
-#include "decode/report/rmmemory.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/stacks.h"
+#include "decode/analysis/allocations.h"
+#include "decode/cli/sentence.h"
+#include "decode/analysis/driver_memory.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/stack_tree.h"
 
 #define MOST_TIMES 16 /* lines of text */
 #define MOST_SITES 10 /* of each sort, where -n does not say */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/gpu_work.h"
-#include "decode/report/source_columns.h"
+#include "decode/analysis/gpu_work.h"
+#include "decode/report/core/trace_columns.h"
 
 #define MOST_AT_ONCE 16u /* streams whose work is compared at one moment */
 #define MOST_ROWS 4096u

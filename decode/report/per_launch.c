@@ -9,8 +9,8 @@
 #include <string.h>
 #include "decode/base/grow.h"
 #include "decode/calls/handles.h"
-#include "decode/report/count_shares.h"
-#include "decode/report/source_columns.h"
+#include "decode/analysis/count_attribution.h"
+#include "decode/report/core/trace_columns.h"
 
 struct line {
 	const struct nvs_source *source;

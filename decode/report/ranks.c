@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/clocks.h"
-#include "decode/report/prose.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/steps.h"
+#include "decode/analysis/clock_alignment.h"
+#include "decode/cli/sentence.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/launch_sequence.h"
 
 struct row {
 	const struct nvs_source *source;

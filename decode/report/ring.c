@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
-#include "decode/calls/pending.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
-#include "decode/report/stalls.h"
+#include "decode/calls/ring_occupancy.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
+#include "decode/analysis/ring_stalls.h"
 
 struct channel {
 	uint32_t number; /* its key */

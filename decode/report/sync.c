@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/source_columns.h"
-#include "decode/calls/syncpairs.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/calls/semaphore_pairs.h"
 
 #define MAX_ROWS (1u << 20) /* of further acquires it is said how many there are */
 

@@ -10,12 +10,12 @@
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/base/search.h"
-#include "decode/report/clocks.h"
-#include "decode/report/count_shares.h"
-#include "decode/report/gpu_work.h"
-#include "decode/report/nvtx.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/words.h"
+#include "decode/analysis/clock_alignment.h"
+#include "decode/analysis/count_attribution.h"
+#include "decode/analysis/gpu_work.h"
+#include "decode/query/nvtx_ranges.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/call_text.h"
 
 enum { CALL, SUBMISSION, RANGE, MARK, GPU };
 static const char *const whats[] = {"call", "submission", "range", "mark", "gpu"};

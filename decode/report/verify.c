@@ -2,7 +2,7 @@
 /* --verify: is each trace whole, and if not, what is missing? */
 #include <errno.h>
 #include <stdlib.h>
-#include "decode/report/source_columns.h"
+#include "decode/report/core/trace_columns.h"
 
 struct row {
 	const struct nvs_source *source;

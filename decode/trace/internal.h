@@ -13,7 +13,7 @@
 #include "decode/trace/records.h"
 #include "decode/trace/spool.h"
 #include "decode/trace/stream.h"
-#include "decode/trace/written.h"
+#include "decode/trace/demangled_names.h"
 #include "nvsnoop/decode.h"
 
 /* ---- objects.c: live objects by (client, handle) ---- */

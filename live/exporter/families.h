@@ -3,7 +3,7 @@
 #ifndef NVSNOOP_LIVE_EXPORTER_FAMILIES_H
 #define NVSNOOP_LIVE_EXPORTER_FAMILIES_H
 
-#include "live/exporter/expose.h"
+#include "live/exporter/exposition.h"
 
 enum nvs_family_number {
 	NVS_F_BUILD_INFO,

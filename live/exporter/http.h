@@ -7,7 +7,7 @@
 #ifndef NVSNOOP_LIVE_EXPORTER_HTTP_H
 #define NVSNOOP_LIVE_EXPORTER_HTTP_H
 
-#include "live/exporter/expose.h"
+#include "live/exporter/exposition.h"
 
 /* Answers by what became of them; NVS_HTTP_NONE: a connection that asked for nothing that could be
  * read. */

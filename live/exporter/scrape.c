@@ -5,7 +5,7 @@
 #include <time.h>
 #include "live/exporter/families.h"
 #include "live/exporter/http.h"
-#include "live/exporter/tell.h"
+#include "live/exporter/metrics.h"
 
 enum { PROCESSES = 1024, TRIES = 20, TRY_MS = 5 };
 

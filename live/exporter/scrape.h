@@ -3,7 +3,7 @@
 #ifndef NVSNOOP_LIVE_EXPORTER_SCRAPE_H
 #define NVSNOOP_LIVE_EXPORTER_SCRAPE_H
 
-#include "live/exporter/expose.h"
+#include "live/exporter/exposition.h"
 
 #define NVS_EXPORTER_LISTEN "127.0.0.1:9000"
 

@@ -3,7 +3,7 @@
 #ifndef NVSNOOP_LIVE_EXPORTER_TEXTFILE_H
 #define NVSNOOP_LIVE_EXPORTER_TEXTFILE_H
 
-#include "live/exporter/expose.h"
+#include "live/exporter/exposition.h"
 
 /* "-" is standard output. 0, or -1 and a message; then the file is what it was before. */
 int nvs_textfile_write(const char *path, const struct nvs_expose *e, char *message, size_t room);

@@ -3,7 +3,7 @@
 #ifndef NVSNOOP_LIVE_READ_PAGE_H
 #define NVSNOOP_LIVE_READ_PAGE_H
 
-#include "live/read/pages.h"
+#include "live/read/page_set.h"
 
 /* A list that grows: what a look finds is put where that of the look before stood. */
 struct nvs_page_list {

@@ -3,7 +3,7 @@
 #ifndef NVSNOOP_LIVE_TOP_SCREEN_H
 #define NVSNOOP_LIVE_TOP_SCREEN_H
 
-#include "live/top/sheet.h"
+#include "live/top/text_page.h"
 
 enum nvs_key {
 	NVS_KEY_NONE, /* the time is over */

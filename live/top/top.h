@@ -3,9 +3,9 @@
 #ifndef NVSNOOP_LIVE_TOP_TOP_H
 #define NVSNOOP_LIVE_TOP_TOP_H
 
-#include "live/read/pages.h"
+#include "live/read/page_set.h"
 #include "live/top/options.h"
-#include "live/top/sheet.h"
+#include "live/top/text_page.h"
 
 /* A process as the list shows it. */
 struct nvs_top_row {

@@ -4,7 +4,7 @@
  *
  * The real function looks at its return address to know who asks: so it is jumped to with the stack as it was.
  */
-#include "preload/api/lookup.h"
+#include "preload/api/intercept/lookup.h"
 
 	.text
 

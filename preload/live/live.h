@@ -55,7 +55,7 @@ struct nvs_live_page {
 		uint64_t look; /* at which its channel was there */
 	} rings[NVS_LIVE_CHANNEL_ROWS];
 	struct nvs_live_ledger *ledger; /* memory.c; NULL: not yet */
-	void *graphs; /* preload/api/graphcount.c */
+	void *graphs; /* preload/api/stats/graph_stats.c */
 };
 
 /* The page of this process, NULL: there is none. */

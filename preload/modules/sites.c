@@ -7,8 +7,8 @@
 #include "preload/base/next.h"
 #include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
-#include "preload/trace/session.h"
-#include "trap/code/site.h"
+#include "preload/writer/session.h"
+#include "trap/code/store_site.h"
 #include "trap/enter/patch.h"
 
 #define PAGE 4096u

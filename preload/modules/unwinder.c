@@ -35,8 +35,8 @@ static void *load_beside(const char *name)
 }
 
 /*
- * A copy of libunwind that the build makes for us (preload/room.mk), under sonames that nobody else
- * has: with the system's own, a program that loads a newer liblzma afterwards would get the
+ * A copy of libunwind that the build makes for us (preload/module.mk), under sonames that nobody
+ * else has: with the system's own, a program that loads a newer liblzma afterwards would get the
  * system's, since the loader looks for a soname among what is loaded first.
  */
 static void *load(void)

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
 #include "trap/copy/shadow.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 
 #define USERD_GP_PUT 0x8c
 

@@ -19,7 +19,7 @@
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "trap/copy/shadow.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 
 #define PAGE 4096ull
 /* Objects that hold rings are small; others get no second mapping */

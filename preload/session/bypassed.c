@@ -6,11 +6,11 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
-#include "preload/api/api.h"
+#include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
-#include "preload/trace/session.h"
+#include "preload/writer/session.h"
 
 #define LAST_FD 1024
 

@@ -15,7 +15,7 @@
 #include "preload/base/sys.h"
 #include "preload/live/live.h"
 #include "preload/rm/rm.h"
-#include "preload/session/keeper.h"
+#include "preload/session/poll_thread.h"
 #include "trap/copy/shadow.h"
 
 #define TAIL_WORDS 6

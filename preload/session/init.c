@@ -2,13 +2,13 @@
 /*
  * Load and unload of the library. A program that never opens a GPU pays for these few lines.
  */
-#include "preload/api/nvtx.h"
+#include "preload/api/nvtx/nvtx.h"
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "preload/signals/signals.h"
-#include "preload/trace/session.h"
+#include "preload/writer/session.h"
 
 /* Told apart from a vfork() child, which has our memory and a number of its own. In a forked child
  * the page is wiped, and no constructor runs. */

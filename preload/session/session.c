@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include "preload/api/api.h"
+#include "preload/api/intercept/api.h"
 #include "preload/base/clock.h"
 #include "preload/base/names.h"
 #include "preload/base/options.h"
@@ -16,10 +16,10 @@
 #include "preload/base/sys.h"
 #include "preload/live/live.h"
 #include "preload/modules/modules.h"
-#include "preload/session/keeper.h"
-#include "preload/session/timing.h"
+#include "preload/session/poll_thread.h"
+#include "preload/session/timestamp_memory.h"
 #include "preload/signals/signals.h"
-#include "preload/trace/session.h"
+#include "preload/writer/session.h"
 
 #define MAX_TRIES 100 /* at a free name */
 #define START_WAIT_MS 10000

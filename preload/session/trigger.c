@@ -7,8 +7,8 @@
 #include <string.h>
 #include "preload/base/outfile.h"
 #include "preload/base/sys.h"
-#include "preload/session/keeper.h"
-#include "preload/trace/session.h"
+#include "preload/session/poll_thread.h"
+#include "preload/writer/session.h"
 
 /* TEXT is one word, with white space around it at most; it is cut out. */
 static const char *word(char *text)

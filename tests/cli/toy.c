@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A report that does nothing of use: what it takes to add one is this file, and cases that test it.
  */
-#include "decode/report/source_columns.h"
+#include "decode/report/core/trace_columns.h"
 
 struct row {
 	const struct nvs_source *source;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "decode/report/report.h"
+#include "decode/report/core/report.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/strict.h"
 

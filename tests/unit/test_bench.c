@@ -4,7 +4,7 @@
  * were saved, and cards, whole, cut and changed. */
 #include <math.h>
 #include <stdlib.h>
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/internal.h"
 #include "tests/unit/expect.h"
 
 /* The same in each run. */

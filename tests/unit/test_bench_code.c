@@ -6,7 +6,7 @@
  * refused with its reason, and patched is what the patch says; broken cubins are read without harm.
  */
 #include <stdlib.h>
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/internal.h"
 #include "sass/sass.h"
 #include "tests/unit/expect.h"
 

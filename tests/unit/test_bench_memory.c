@@ -3,8 +3,8 @@
 /* What the benchmarks of memory say of samples with known answers, with noise and with gaps. */
 #include <math.h>
 #include <string.h>
-#include "probe/bench/chase.h"
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/pointer_chase.h"
+#include "probe/bench/frame/internal.h"
 #include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "probe/bench/inside.h"
-#include "probe/bench/timed.h"
+#include "probe/bench/frame/internal.h"
+#include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
 #include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"

@@ -4,7 +4,7 @@
  * samples with known answers. */
 #include <math.h>
 #include <string.h>
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/internal.h"
 #include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
 

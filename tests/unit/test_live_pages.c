@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include "live/read/pages.h"
+#include "live/read/page_set.h"
 #include "tests/live/page.h"
 #include "tests/unit/expect.h"
 

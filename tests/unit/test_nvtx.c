@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report/nvtx.o decode/report/nvtx_names.o decode/report/rows.o */
-/* LINK: decode/report/times.o decode/report/pattern.o decode */
+/* LINK: decode/query/nvtx_ranges.o decode/query/nvtx_names.o decode/base/keyed_rows.o */
+/* LINK: decode/query/durations.o decode/cli/pattern.o decode */
 /*
  * Ranges of NVTX as the reader follows them, from records made by hand: lost ends, a process that
  * was forked, threads that are known late, ends that match nothing, what is asked about a while
  * ago, and numbers that a stranger chose.
  */
 #include <stdlib.h>
-#include "decode/report/nvtx.h"
+#include "decode/query/nvtx_ranges.h"
 #include "tests/unit/expect.h"
 
 enum { PUSH = NVS_NVTX_PUSHED | NVS_NVTX_DEPTH };

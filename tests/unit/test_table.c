@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report/table.o decode/report/values.o */
-/* LINK: decode/report/prose.o decode/report/out.o decode */
+/* LINK: decode/cli/table.o decode/cli/value.o */
+/* LINK: decode/cli/sentence.o decode/cli/output.o decode */
 /* Tables: their order, and values that are not known or odd, in all three formats. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "decode/report/report.h"
+#include "decode/report/core/report.h"
 #include "tests/unit/expect.h"
 
 struct row {

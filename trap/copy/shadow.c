@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include "trap/copy/batch.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 

@@ -40,7 +40,7 @@ struct nvs_shadow {
 	_Atomic uint64_t
 		carried; /* claim up to which all is in the real GPFIFO, and NVS_SHADOW_BUSY */
 	struct nvs_shadow_piece pieces[2]; /* GPFIFO, USERD */
-	struct nvs_timing *timing; /* trap/copy/timing.h; NULL: none, all the time */
+	struct nvs_timing *timing; /* trap/copy/gpfifo_timing.h; NULL: none, all the time */
 	struct nvs_shadow *next; /* of those that are to be freed */
 };
 

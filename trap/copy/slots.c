@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the GPU is given to write times by, and how the end of a submission is had. */
 #include "trap/copy/slots.h"
-#include "submit/words.h"
+#include "submit/commands.h"
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
 #include "trap/low/poison.h"

@@ -3,7 +3,7 @@
 #ifndef NVSNOOP_TRAP_COPY_SLOTS_H
 #define NVSNOOP_TRAP_COPY_SLOTS_H
 
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 
 /* How the end of a submission is to be had. */
 enum nvs_timing_end {

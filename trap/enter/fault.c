@@ -19,7 +19,7 @@
 #include "trap/low/point.h"
 #include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 #include "trap/code/store.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"

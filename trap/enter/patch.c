@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include "trap/enter/patch.h"
 #include "trap/buffer/process.h"
-#include "trap/code/site.h"
+#include "trap/code/store_site.h"
 #include "trap/low/guard.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "nvsnoop/trace.h"
 #include "trap/code/insn.h"
-#include "trap/code/site.h"
+#include "trap/code/store_site.h"
 
 #define NVS_MAX_SITES 16
 

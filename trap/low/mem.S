@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * memcpy, memmove, memset, memcmp and bcmp in general registers. Compilers call them for structs of their own accord, and
- * libc's use vector registers, which nobody saves for the trap; room.mk has the trap's objects call these.
+ * libc's use vector registers, which nobody saves for the trap; module.mk has the trap's objects call these.
  */
 	.text
 

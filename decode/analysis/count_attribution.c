@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls are told when they are over, and a reading may have come before that; so launches, readings
+ * and what was waited for are kept, and put in order of time when all has been read. One file,
+ * though a long one: what is kept and how it is put in order are read together.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/grow.h"
+#include "decode/calls/args.h"
+#include "decode/calls/executable_graphs.h"
+#include "decode/calls/roles.h"
+#include "decode/analysis/current_context.h"
+#include "decode/analysis/count_attribution.h"
+
+#define MOST (1u << 28)
+#define MOST_NODES (1ull << 24) /* looked at, of all graphs that change between launches */
+#define MOST_ADDED (1ull << 28)
+#define LANES 8 /* streams that a share looks at one by one */
+#define NOWHERE (1ull << 63) /* and the thread: its context is not known */
+
+/* A context, or a stream of one, up to which ticks its launches have been waited for. */
+struct lane {
+	uint64_t key[2]; /* context, stream; the context itself: stream 0 */
+	uint64_t upto;
+	struct lane *context; /* NULL: it is one */
+};
+
+struct kernel {
+	const struct nvs_counted *counted; /* the key */
+	struct nvs_count_share share; /* under way */
+	struct {
+		struct lane *lane;
+		uint64_t end; /* of the latest launch there */
+	} on[LANES];
+	uint32_t non;
+	uint64_t end; /* of the latest at all */
+	bool many; /* on more streams than these */
+	bool apart; /* and these are of several contexts */
+	uint32_t room; /* of share.calls */
+	uint64_t seen; /* call + 1 that is the last in share.calls */
+	uint64_t listed; /* list + 1 of nodes that has it already, at PLACE */
+	uint32_t place;
+};
+
+/* A function, numbered when it is first seen. */
+struct function {
+	uint64_t key[2]; /* handle, struct nvs_counted */
+	uint32_t number;
+};
+
+/* What a call launches of one kernel. */
+struct part {
+	struct kernel *kernel;
+	uint64_t blocks;
+	uint32_t launches, number;
+	bool shapeless, in_graph;
+};
+
+struct launch {
+	uint64_t begin, end, tag;
+	struct lane *lane;
+	uint32_t first, n; /* parts */
+};
+
+/* From AT on it is known that what LANE's calls launched up to UPTO is done. */
+struct wait {
+	uint64_t at, upto;
+	struct lane *lane;
+};
+
+struct reading {
+	uint64_t at;
+	uint64_t after; /* it began after this: the end of its thread's latest call */
+	uint32_t launch; /* + 1: of whose launch it is */
+	uint32_t first, n; /* counts */
+};
+
+struct count {
+	struct kernel *kernel;
+	uint64_t warp, thread;
+};
+
+/* Parts of an executable graph, good until it changes. */
+struct graph {
+	const struct nvs_exec *exec; /* the key: a handle may come again */
+	uint64_t given, updates, changes;
+	uint32_t first, n;
+	bool known;
+};
+
+/* The latest call of a thread. */
+struct latest {
+	uint64_t number, end;
+	uint32_t launch; /* + 1, 0: it launched nothing */
+};
+
+struct nvs_count_shares {
+	struct nvs_handles *handles;
+	const struct nvs_counted_kernels *counts;
+	struct nvs_contexts contexts;
+	struct nvs_rows lanes, kernels, functions, graphs;
+	struct nvs_numbers latest;
+	struct part *parts;
+	struct launch *launches;
+	struct wait *waits;
+	struct reading *readings;
+	struct count *given;
+	uint32_t nparts, nlaunches, nwaits, nreadings, ngiven;
+	uint32_t parts_room, launches_room, waits_room, readings_room, given_room;
+	uint64_t lists, looked; /* at nodes */
+	uint64_t added; /* parts of launches: a graph's as often as it is launched */
+	bool more; /* the latest reading goes on in another record */
+};
+
+/* ---- what calls launch ---- */
+
+static struct lane *lane_of(struct nvs_count_shares *s, uint64_t context, uint64_t stream)
+{
+	uint64_t key[2] = {context, stream};
+	struct lane *lane = nvs_rows_at(&s->lanes, key);
+
+	if (!lane || !stream || lane->context)
+		return lane;
+	lane->context = lane_of(s, context, 0);
+	return lane->context ? lane : NULL;
+}
+
+/* The stream that CALL works on; as cuda.h numbers the default ones. */
+static uint64_t stream_of(const struct nvs_call *call)
+{
+	uint64_t stream = 0;
+
+	nvs_call_kind(call, NVS_KIND_STREAM, &stream);
+	return stream ? stream : call->api->per_thread ? 2 : 1;
+}
+
+/* NULL: there is none, or *R: -ENOMEM. */
+static struct kernel *kernel_of(struct nvs_count_shares *s, uint64_t function, uint32_t *number,
+				int *r)
+{
+	const struct nvs_kernel *named = nvs_handles_kernel_of(s->handles, function);
+	const struct nvs_counted *counted = named && *named->name
+						    ? nvs_counted_of(s->counts, named->name)
+						    : NULL;
+	uint64_t key[2] = {function, (uintptr_t)counted};
+	struct function *f;
+	struct kernel *k;
+
+	*r = named ? 0 : -ENOMEM;
+	if (!counted || !(counted->flags & (NVS_COUNT_WARP | NVS_COUNT_THREAD)))
+		return NULL;
+	k = nvs_rows_at(&s->kernels, &counted);
+	f = nvs_rows_at(&s->functions, key);
+	if (!k || !f) {
+		*r = -ENOMEM;
+		return NULL;
+	}
+	if (!f->number)
+		f->number = (uint32_t)s->functions.n;
+	*number = f->number - 1;
+	return k;
+}
+
+static struct part *new_part(struct nvs_count_shares *s)
+{
+	struct part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64, MOST);
+
+	if (!list)
+		return NULL;
+	s->parts = list;
+	list += s->nparts++;
+	memset(list, 0, sizeof(*list));
+	return list;
+}
+
+/* Where FIRST is, LIST being the number of it: nodes of one kernel are one part. */
+static int add_node(struct nvs_count_shares *s, const struct nvs_graph_node *node, uint64_t list)
+{
+	bool conditional = node->flags & NVS_NODE_CONDITIONAL;
+	struct kernel *k;
+	struct part *p;
+	uint32_t number;
+	int r;
+
+	if (node->type || node->flags & NVS_NODE_DISABLED)
+		return 0;
+	k = kernel_of(s, node->function, &number, &r);
+	if (!k)
+		return r;
+	if (k->listed != list) {
+		p = new_part(s);
+		if (!p)
+			return -ENOMEM;
+		*p = (struct part){.kernel = k, .number = number, .in_graph = true};
+		k->listed = list;
+		k->place = s->nparts - 1;
+	}
+	p = s->parts + k->place;
+	/* How often what is conditional ran, the GPU knows alone. */
+	if (conditional || node->flags & NVS_NODE_NO_PARAMS)
+		p->shapeless = true;
+	else
+		p->blocks += (uint64_t)node->grid[0] * node->grid[1] * node->grid[2];
+	p->launches += !conditional;
+	return 0;
+}
+
+static int list_nodes(struct nvs_count_shares *s, struct graph *g, const struct nvs_exec *e)
+{
+	uint64_t list = ++s->lists;
+	int r = 0;
+
+	if (g->known && g->given == e->given && g->updates == e->updates &&
+	    g->changes == e->changes)
+		return 0;
+	g->given = e->given;
+	g->updates = e->updates;
+	g->changes = e->changes;
+	g->known = true;
+	g->first = s->nparts;
+	s->looked += e->nnodes;
+	if (s->looked > MOST_NODES) {
+		nvs_budget_run_out();
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; !r && i < e->nnodes; i++)
+		r = add_node(s, e->nodes + i, list);
+	g->n = s->nparts - g->first;
+	return r;
+}
+
+static int list_graph(struct nvs_count_shares *s, const struct nvs_call *call, struct launch *l)
+{
+	const struct nvs_exec *e;
+	struct graph *g;
+	uint64_t handle;
+	int r;
+
+	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
+		return 0;
+	e = nvs_handles_exec_of(s->handles, handle);
+	g = e ? nvs_rows_at(&s->graphs, &e) : NULL;
+	r = g ? list_nodes(s, g, e) : -ENOMEM;
+	l->first = g ? g->first : 0;
+	l->n = g ? g->n : 0;
+	return r;
+}
+
+/* One that is captured alone, or becomes a node, is seen, and launches nothing. */
+static int list_direct(struct nvs_count_shares *s, const struct nvs_call *call, struct launch *l)
+{
+	uint32_t grid[3], block[3], number = 0;
+	struct kernel *k = NULL;
+	uint64_t function;
+	struct part *p;
+	int r = 0;
+
+	if ((call->api->group == NVS_CALL_GROUP_LAUNCH ||
+	     call->api->group == NVS_CALL_GROUP_GRAPH) &&
+	    nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
+		k = kernel_of(s, function, &number, &r);
+	if (!k || !nvs_call_ran(call) || call->api->group != NVS_CALL_GROUP_LAUNCH)
+		return r;
+	p = new_part(s);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct part){.kernel = k, .launches = 1, .number = number};
+	if (nvs_call_shape(call, grid, block))
+		p->blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+	else
+		p->shapeless = true;
+	l->first = s->nparts - 1;
+	l->n = 1;
+	return 0;
+}
+
+static int add_launch(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t context,
+		      uint64_t tag, uint32_t *index)
+{
+	bool graph = call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
+	struct launch *list, l = {.begin = call->begin, .end = call->end, .tag = tag};
+	int r;
+
+	if (!s->counts->rows.n || (graph && !nvs_call_ran(call)))
+		return 0;
+	r = graph ? list_graph(s, call, &l) : list_direct(s, call, &l);
+	if (r || !l.n)
+		return r;
+	l.lane = lane_of(s, context, stream_of(call));
+	list = nvs_grow(s->launches, s->nlaunches, &s->launches_room, sizeof(*list), 64, MOST);
+	if (!list || !l.lane)
+		return -ENOMEM;
+	s->launches = list;
+	list[s->nlaunches++] = l;
+	*index = s->nlaunches;
+	return 0;
+}
+
+static int add_wait(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t context)
+{
+	struct wait *list;
+	uint64_t value;
+	struct lane *lane;
+
+	if (!s->counts->rows.n || !nvs_call_ran(call))
+		return 0;
+	if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE) {
+		if (nvs_call_value(call, NVS_ARG_context, &value) && value)
+			context = value;
+		lane = lane_of(s, context,
+			       nvs_call_kind(call, NVS_KIND_STREAM, &value) ? stream_of(call) : 0);
+	} else if (call->api->role == NVS_CALL_ROLE_COPY_DTOH &&
+		   !nvs_call_kind(call, NVS_KIND_STREAM, &value)) {
+		lane = lane_of(s, context, stream_of(call));
+	} else {
+		return 0;
+	}
+	list = nvs_grow(s->waits, s->nwaits, &s->waits_room, sizeof(*list), 64, MOST);
+	if (!list || !lane)
+		return -ENOMEM;
+	s->waits = list;
+	list[s->nwaits++] = (struct wait){call->end, call->begin, lane};
+	return 0;
+}
+
+int nvs_count_shares_call(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t tag)
+{
+	struct latest *latest;
+	uint64_t context;
+	uint32_t index = 0;
+	int r = nvs_contexts_call(&s->contexts, call, &context);
+
+	context = context ? context : NOWHERE | call->thread;
+	if (!r)
+		r = add_wait(s, call, context);
+	if (!r)
+		r = add_launch(s, call, context, tag, &index);
+	if (r || !s->counts->rows.n)
+		return r;
+	latest = nvs_number_make(&s->latest, call->thread, sizeof(*latest));
+	if (latest)
+		*latest = (struct latest){call->number, call->end, index};
+	return r;
+}
+
+/* ---- readings ---- */
+
+static int add_count(struct nvs_count_shares *s, const struct nvs_count *count)
+{
+	const struct nvs_counted *counted = nvs_counted_at(s->counts, count->counter);
+	struct count *list;
+	struct kernel *k;
+
+	if (!counted)
+		return 0;
+	k = nvs_rows_at(&s->kernels, &counted);
+	list = nvs_grow(s->given, s->ngiven, &s->given_room, sizeof(*list), 64, MOST);
+	if (!list || !k)
+		return -ENOMEM;
+	s->given = list;
+	list[s->ngiven++] = (struct count){k, count->warp, count->thread};
+	s->readings[s->nreadings - 1].n++;
+	return 0;
+}
+
+int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *rec)
+{
+	const struct nvs_rec_count *count = (const void *)rec;
+	const struct latest *latest;
+	struct reading *list, now = {.at = rec->time, .first = s->ngiven};
+	int r = 0;
+
+	if (rec->type != NVS_REC_COUNT)
+		return 0;
+	if (!s->more) {
+		latest = nvs_number_get(&s->latest, count->thread);
+		/* One that is not whole tells of no end. */
+		if (latest && !(rec->flags & NVS_COUNT_UNREAD)) {
+			now.after = latest->end;
+			if (count->cause == NVS_COUNT_LAUNCH && latest->number == count->number)
+				now.launch = latest->launch;
+		}
+		list = nvs_grow(s->readings, s->nreadings, &s->readings_room, sizeof(*list), 64,
+				MOST);
+		if (!list)
+			return -ENOMEM;
+		s->readings = list;
+		list[s->nreadings++] = now;
+	}
+	s->more = rec->flags & NVS_COUNT_MORE;
+	if (rec->flags & NVS_COUNT_UNREAD)
+		s->readings[s->nreadings - 1].after = s->readings[s->nreadings - 1].launch = 0;
+	for (uint32_t i = 0; !r && i < count->ncounts; i++)
+		r = add_count(s, count->counts + i);
+	return r;
+}
+
+/* ---- put in order ---- */
+
+struct telling {
+	struct nvs_count_shares *s;
+	int (*tell)(void *arg, const struct nvs_count_share *share);
+	void *arg;
+};
+
+/* All that it holds is done. */
+static bool is_done(const struct kernel *k)
+{
+	if (k->non && !k->apart && k->end <= k->on[0].lane->context->upto)
+		return true;
+	for (uint32_t i = 0; i < k->non; i++)
+		if (k->on[i].end > k->on[i].lane->upto &&
+		    k->on[i].end > k->on[i].lane->context->upto)
+			return false;
+	return !k->many;
+}
+
+static int tell(const struct telling *t, struct kernel *k)
+{
+	struct nvs_count_share *share = &k->share;
+	uint64_t *calls = (uint64_t *)share->calls;
+	int r = 0;
+
+	share->counted = k->counted;
+	/* Nodes may not have run; what has no counts may be of an image that does not count. */
+	if (share->warp || share->thread || (share->launches && !k->counted->reason))
+		r = t->tell(t->arg, share);
+	*share = (struct nvs_count_share){.calls = calls, .reading = UINT64_MAX};
+	k->non = 0;
+	k->end = k->seen = 0;
+	k->many = k->apart = false;
+	return r;
+}
+
+static void see_lane(struct kernel *k, const struct launch *l)
+{
+	uint32_t i = 0;
+
+	k->end = l->end > k->end ? l->end : k->end;
+	while (i < k->non && k->on[i].lane != l->lane)
+		i++;
+	k->apart |= k->non && k->on[0].lane->context != l->lane->context;
+	k->many |= i == LANES;
+	if (i == LANES)
+		return;
+	if (i == k->non)
+		k->on[k->non++].end = 0;
+	k->on[i].lane = l->lane;
+	k->on[i].end = l->end > k->on[i].end ? l->end : k->on[i].end;
+}
+
+static int add_part(const struct telling *t, const struct launch *l, uint32_t number,
+		    const struct part *p)
+{
+	struct kernel *k = p->kernel;
+	struct nvs_count_share *share = &k->share;
+	uint64_t *calls;
+	int r = 0;
+
+	/* What was done and read without a count of its own is over now. */
+	if (share->ncalls && is_done(k)) {
+		share->whole = true;
+		r = tell(t, k);
+	}
+	calls = nvs_grow((uint64_t *)share->calls, share->ncalls, &k->room, sizeof(*calls), 4,
+			 MOST);
+	if (!calls)
+		return -ENOMEM;
+	share->calls = calls;
+	if (!share->ncalls)
+		share->kernel = p->number;
+	if (k->seen != number + 1ull)
+		calls[share->ncalls++] = l->tag;
+	k->seen = number + 1ull;
+	share->launches += p->launches;
+	share->in_graphs += p->in_graph ? p->launches : 0;
+	share->blocks += p->blocks;
+	share->shapeless |= p->shapeless;
+	see_lane(k, l);
+	return r;
+}
+
+static int add_parts(const struct telling *t, uint32_t number)
+{
+	const struct launch *l = t->s->launches + number;
+	int r = 0;
+
+	t->s->added += l->n;
+	if (t->s->added > MOST_ADDED) {
+		nvs_budget_run_out();
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; !r && i < l->n; i++)
+		r = add_part(t, l, number, t->s->parts + l->first + i);
+	return r;
+}
+
+static int tell_done(const struct telling *t, struct kernel *k)
+{
+	k->share.whole = is_done(k);
+	/* What nobody is known to have launched belongs to this reading alone. */
+	return k->share.whole ? tell(t, k) : 0;
+}
+
+static int read_counts(const struct telling *t, const struct reading *reading,
+		       const struct launch *of)
+{
+	struct nvs_count_shares *s = t->s;
+	int r = 0;
+
+	for (uint32_t i = 0; i < reading->n; i++) {
+		const struct count *c = s->given + reading->first + i;
+
+		c->kernel->share.warp += c->warp;
+		c->kernel->share.thread += c->thread;
+		c->kernel->share.reading = (uint64_t)(reading - s->readings);
+	}
+	if (of && of->end > of->lane->upto)
+		of->lane->upto = of->end;
+	for (uint32_t i = 0; of && !r && i < of->n; i++) {
+		struct kernel *k = s->parts[of->first + i].kernel;
+
+		k->share.reading = (uint64_t)(reading - s->readings);
+		r = tell_done(t, k);
+	}
+	for (uint32_t i = 0; !r && i < reading->n; i++)
+		r = tell_done(t, s->given[reading->first + i].kernel);
+	return r;
+}
+
+static int by_begin(const void *pa, const void *pb)
+{
+	const struct launch *a = *(const struct launch *const *)pa,
+			    *b = *(const struct launch *const *)pb;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static int by_end(const void *pa, const void *pb)
+{
+	const struct wait *a = pa, *b = pb;
+
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* ORDER: of launches. */
+static int put_in_order(const struct telling *t, const struct launch **order)
+{
+	struct nvs_count_shares *s = t->s;
+	uint32_t launched = 0, waited = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->nlaunches; i++)
+		order[i] = s->launches + i;
+	if (s->nlaunches)
+		qsort(order, s->nlaunches, sizeof(*order), by_begin);
+	if (s->nwaits)
+		qsort(s->waits, s->nwaits, sizeof(*s->waits), by_end);
+	for (uint32_t i = 0; !r && i < s->nreadings; i++) {
+		const struct reading *reading = s->readings + i;
+
+		while (!r && launched < s->nlaunches && order[launched]->begin < reading->at)
+			r = add_parts(t, (uint32_t)(order[launched++] - s->launches));
+		for (; waited < s->nwaits && s->waits[waited].at <= reading->after; waited++)
+			if (s->waits[waited].lane->upto < s->waits[waited].upto)
+				s->waits[waited].lane->upto = s->waits[waited].upto;
+		if (!r)
+			r = read_counts(t, reading,
+					reading->launch ? s->launches + reading->launch - 1 : NULL);
+	}
+	while (!r && launched < s->nlaunches)
+		r = add_parts(t, (uint32_t)(order[launched++] - s->launches));
+	for (size_t i = 0; !r && i < s->kernels.n; i++)
+		r = tell_done(t, s->kernels.row[i]);
+	for (size_t i = 0; !r && i < s->kernels.n; i++)
+		r = tell(t, s->kernels.row[i]);
+	return r;
+}
+
+int nvs_count_shares_end(struct nvs_count_shares *s,
+			 int (*tell_share)(void *arg, const struct nvs_count_share *share),
+			 void *arg)
+{
+	const struct telling t = {s, tell_share, arg};
+	const struct launch **order = calloc(s->nlaunches + 1ul, sizeof(*order));
+	int r = order ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < s->kernels.n; i++)
+		((struct kernel *)s->kernels.row[i])->share.reading = UINT64_MAX;
+	if (!r)
+		r = put_in_order(&t, order);
+	free(order);
+	return r;
+}
+
+/* ---- life ---- */
+
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
+					      const struct nvs_counted_kernels *counts)
+{
+	struct nvs_count_shares *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->handles = handles;
+	s->counts = counts;
+	s->lanes = NVS_ROWS(struct lane, key);
+	s->kernels = NVS_ROWS(struct kernel, counted);
+	s->functions = NVS_ROWS(struct function, key);
+	s->graphs = NVS_ROWS(struct graph, exec);
+	return s;
+}
+
+static void free_kernel(void *row)
+{
+	free((uint64_t *)((struct kernel *)row)->share.calls);
+}
+
+void nvs_count_shares_free(struct nvs_count_shares *s)
+{
+	if (!s)
+		return;
+	nvs_contexts_free(&s->contexts);
+	nvs_rows_free(&s->lanes, NULL);
+	nvs_rows_free(&s->kernels, free_kernel);
+	nvs_rows_free(&s->functions, NULL);
+	nvs_rows_free(&s->graphs, NULL);
+	nvs_numbers_free(&s->latest, free);
+	free(s->parts);
+	free(s->launches);
+	free(s->waits);
+	free(s->readings);
+	free(s->given);
+	free(s);
+}

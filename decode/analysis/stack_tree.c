@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes a tree of frames from the cells and the calls of all traces. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/hash.h"
+#include "decode/base/numbers.h"
+#include "decode/calls/roles.h"
+#include "decode/analysis/submission_stats.h"
+#include "decode/analysis/stack_tree.h"
+
+#define MAX_FRAMES (NVS_STACKS_DEPTH - 8) /* of a stack, the innermost */
+
+#define NO_ROOM 1u /* number of the frame for what had none */
+
+static const char unknown[] = "[unknown]";
+
+/* ---- while it is read ---- */
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_stacks_each *each = arg;
+
+	return nvs_api_calls_add(&each->stacks->calls, each->source, call);
+}
+
+int nvs_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *arg,
+		     struct nvs_reader *reader)
+{
+	struct nvs_stacks_each *each = arg;
+
+	*each = (struct nvs_stacks_each){s, run->state};
+	each->stacks->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
+	each->stacks->calls.threads = each->stacks->how & NVS_STACKS_THREAD;
+	reader->call = on_call;
+	return 0;
+}
+
+static void free_frame(void *row)
+{
+	struct nvs_frame *f = row;
+
+	if (f->own)
+		free((void *)f->name);
+}
+
+void nvs_stacks_free(struct nvs_run *run)
+{
+	struct nvs_stacks *t = run->state;
+
+	nvs_api_calls_free(&t->calls);
+	nvs_stacks_drop(t);
+}
+
+void nvs_stacks_drop(struct nvs_stacks *t)
+{
+	nvs_rows_free(&t->frames, free_frame);
+}
+
+/* ---- a stack's place in the tree ---- */
+
+/* What is put into it. */
+struct walk {
+	struct nvs_stacks *t;
+	struct nvs_source *source;
+	uint32_t trace, stack, thread;
+	uint32_t at; /* number of the frame reached so far */
+	bool full; /* no room for more */
+};
+
+/* One step inwards. COPY: NAME does not last. */
+static void step(struct walk *w, const char *name, uint32_t kind, bool copy)
+{
+	struct nvs_stacks *t = w->t;
+	struct nvs_frame key = {.key = {nvs_hash64(name, strlen(name)), w->at, kind}}, *f, *parent;
+
+	if (w->full)
+		return;
+	/* Memory for the tables that are printed has to remain. */
+	f = nvs_budget_spare(sizeof(*f)) ? nvs_rows_at(&t->frames, &key.key) : NULL;
+	if (!f) {
+		w->full = true;
+		return;
+	}
+	if (!f->name) {
+		f->name = copy ? strdup(name) : name;
+		f->own = copy && f->name;
+		f->name = f->name ? f->name : unknown;
+		f->number = (uint32_t)t->frames.n;
+		f->trace = w->trace;
+		f->stack = w->stack;
+		parent = nvs_frame_at(t, w->at);
+		f->next = parent ? parent->child : t->top;
+		*(parent ? &parent->child : &t->top) = f->number;
+	}
+	w->at = f->number;
+}
+
+static void step_format(struct walk *w, uint32_t kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void step_format(struct walk *w, uint32_t kind, const char *format, ...)
+{
+	char text[1024], *p = text;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (n >= (int)sizeof(text)) {
+		va_start(args, format);
+		p = vasprintf(&p, format, args) < 0 ? text : nvs_budget_adopt(p);
+		va_end(args);
+	}
+	step(w, p, kind, true);
+	if (p != text)
+		free(p);
+}
+
+/* Frames without a name are told by their file; several of one file, one in the other, are one. */
+static void step_nameless(struct walk *w, const char *file)
+{
+	const struct nvs_frame *at = nvs_frame_at(w->t, w->at);
+	size_t n = strlen(file);
+
+	if (at && at->key.kind == NVS_FRAME && at->name[0] == '[' &&
+	    !strncmp(at->name + 1, file, n) && !strcmp(at->name + 1 + n, "]"))
+		return;
+	step_format(w, NVS_FRAME, "[%s]", file);
+}
+
+static void step_frame(struct walk *w, const struct nvs_trace_stack *stack, uint32_t i)
+{
+	uint32_t back = i ? 1 : 0; /* a return address may be the first byte of what comes next */
+	unsigned long long offset;
+	struct nvs_symbol s;
+
+	nvs_symbol_find(w->source->trace, stack->pc[i] - back, stack->time, &s);
+	offset = s.offset + back;
+	if (!(w->t->how & NVS_STACKS_PLACES)) {
+		if (s.name)
+			step(w, s.name, NVS_FRAME, false);
+		else
+			step_nameless(w, s.file ? s.file : "unknown");
+	} else if (s.name) {
+		step_format(w, NVS_FRAME, "%s+0x%llx (%s)", s.name, offset, s.file ? s.file : "?");
+	} else if (s.file) {
+		step_format(w, NVS_FRAME, "%s+0x%llx", s.file, offset);
+	} else {
+		step_format(w, NVS_FRAME, "0x%llx", offset);
+	}
+}
+
+static void step_process(struct walk *w)
+{
+	const struct nvs_session *session = nvs_trace_session(w->source->trace);
+	const char *exe = session->attr[NVS_ATTR_EXE], *slash = exe ? strrchr(exe, '/') : NULL;
+
+	step_format(w, NVS_FRAME_PROCESS + w->trace, "%s (%u)",
+		    slash ? slash + 1
+		    : exe ? exe
+			  : "?",
+		    session->header.pid);
+}
+
+static void step_thread(struct walk *w)
+{
+	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, w->thread);
+
+	if (!t || !t->tid)
+		step(w, unknown, NVS_FRAME, false);
+	else
+		step_format(w, NVS_FRAME, "%s (%u)", t->name, t->tid);
+}
+
+/* From outside in, up to the program's own frame that called. */
+static void walk_in(struct walk *w)
+{
+	const struct nvs_trace_stack *stack = nvs_trace_stack_at(w->source->trace, w->stack);
+	uint32_t site = nvs_trace_callsite(w->source->trace, w->stack)->site_frame, n;
+
+	w->at = 0;
+	w->full = false;
+	if (w->t->how & NVS_STACKS_PROCESS)
+		step_process(w);
+	if (w->t->how & NVS_STACKS_THREAD)
+		step_thread(w);
+	if (!stack || site >= stack->nframes) {
+		step(w, unknown, NVS_FRAME, false);
+		return;
+	}
+	n = stack->nframes - site > MAX_FRAMES ? site + MAX_FRAMES : stack->nframes;
+	while (n-- > site && !w->full)
+		step_frame(w, stack, n);
+}
+
+static void put(struct walk *w, const char *api, const char *runtime,
+		const struct nvs_weight *weight)
+{
+	if (*runtime)
+		step(w, runtime, NVS_FRAME_API, false);
+	step(w, api, NVS_FRAME_API, false);
+	nvs_weight_add(&nvs_frame_at(w->t, w->at ? w->at : NO_ROOM)->weight, weight);
+}
+
+/* Where STACK led to, since many cells have the same. */
+struct known {
+	struct nvs_numbers at; /* frame's number + 1 */
+};
+
+static void begin_walk(struct walk *w, struct known *known, uint32_t stack, uint32_t thread)
+{
+	bool keep = !(w->t->how & NVS_STACKS_THREAD) && stack < NVS_MAX_NUMBER;
+	uintptr_t at = keep ? (uintptr_t)nvs_number_get(&known->at, stack) : 0;
+
+	w->stack = stack;
+	w->thread = thread;
+	w->full = false;
+	w->at = (uint32_t)at;
+	if (at)
+		return;
+	walk_in(w);
+	if (keep && !w->full)
+		nvs_number_set(&known->at, stack, (void *)(uintptr_t)w->at);
+}
+
+static void put_cells(struct walk *w, struct known *known)
+{
+	const struct nvs_cell *cell;
+
+	for (uint32_t at = 0; (cell = nvs_cells_next(w->source, &at));) {
+		const struct nvs_callsite *site = nvs_trace_callsite(w->source->trace, cell->stack);
+		struct nvs_weight weight = {cell->submissions, cell->bytes, 0, 0, false, false};
+
+		begin_walk(w, known, cell->stack, cell->thread);
+		put(w, nvs_api_name(site, cell->api), site->runtime_api, &weight);
+	}
+}
+
+static void put_calls(struct walk *w, struct known *known, const struct nvs_run *run)
+{
+	const struct nvs_rows *rows = &w->t->calls.rows;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct nvs_api_calls *a = rows->row[i];
+		struct nvs_weight weight = {.calls = a->calls,
+					    .ns = nvs_api_calls_own(a),
+					    .uncounted = a->uncounted,
+					    .timed = a->times.total.count};
+
+		if (a->key.trace != w->trace || !nvs_api_calls_selected(a, run->sources))
+			continue;
+		begin_walk(w, known, a->key.stack, a->key.thread);
+		put(w, nvs_call_name(a->entry),
+		    nvs_trace_callsite(w->source->trace, a->key.stack)->runtime_api, &weight);
+	}
+}
+
+/* Where there is room for none, the rest is told as that. */
+int nvs_stacks_empty(struct nvs_stacks *t)
+{
+	struct nvs_frame key = {.key = {0, 0, NVS_FRAME_API}}, *f;
+
+	t->frames = NVS_ROWS(struct nvs_frame, key);
+	f = nvs_rows_at(&t->frames, &key.key);
+	if (!f)
+		return -ENOMEM;
+	f->name = "[no memory left]";
+	f->number = t->top = NO_ROOM;
+	f->stack = NVS_NONE;
+	return 0;
+}
+
+uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
+			  const struct nvs_call_api *api)
+{
+	struct walk w = {.t = t, .source = s, .trace = s->index, .stack = stack};
+	const char *runtime = nvs_trace_callsite(s->trace, stack)->runtime_api;
+
+	walk_in(&w);
+	if (*runtime)
+		step(&w, runtime, NVS_FRAME_API, false);
+	step(&w, nvs_call_name(api), NVS_FRAME_API, false);
+	return w.at ? w.at : NO_ROOM;
+}
+
+int nvs_stacks_build(struct nvs_run *run)
+{
+	struct nvs_stacks *t = run->state;
+	int r = nvs_stacks_empty(t);
+
+	for (uint32_t i = 0; i < run->n && !r; i++) {
+		struct known *known = calloc(1, sizeof(*known));
+		struct walk w = {.t = t, .source = run->sources + i, .trace = i};
+
+		if (!known)
+			return -ENOMEM;
+		put_cells(&w, known);
+		put_calls(&w, known, run);
+		nvs_numbers_free(&known->at, NULL);
+		free(known);
+	}
+	return r;
+}
+
+struct nvs_weight nvs_stacks_sum(struct nvs_stacks *t)
+{
+	struct nvs_weight all = {0};
+
+	/* What is inside comes behind. */
+	for (size_t i = t->frames.n; i; i--) {
+		const struct nvs_frame *f = nvs_frame_at(t, (uint32_t)i);
+		struct nvs_frame *parent = nvs_frame_at(t, f->key.parent);
+
+		nvs_weight_add(parent ? &parent->weight : &all, &f->weight);
+	}
+	return all;
+}
+
+struct nvs_frame *nvs_frame_next(const struct nvs_stacks *t, const struct nvs_frame *f,
+				 uint32_t *depth)
+{
+	if (!f) {
+		*depth = 0;
+		return nvs_frame_at(t, t->top);
+	}
+	if (f->child) {
+		++*depth;
+		return nvs_frame_at(t, f->child);
+	}
+	while (f && !f->next) {
+		f = nvs_frame_at(t, f->key.parent);
+		--*depth;
+	}
+	return f ? nvs_frame_at(t, f->next) : NULL;
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of nvsnoop-report. Long, since --help is in it. */
+#include <errno.h>
+#include <getopt.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "decode/cli/sentence.h"
+#include "decode/report/core/report.h"
+
+enum {
+	OPT_FORMAT = 256,
+	OPT_RANGE,
+	OPT_THREAD,
+	OPT_CHANNEL,
+	OPT_API,
+	OPT_NVTX,
+	OPT_OVERWRITE,
+	OPT_COLOR,
+	OPT_NO_PAGER,
+	OPT_WIDE,
+	OPT_PER_TRACE,
+	OPT_PARTIAL,
+	OPT_SPOOL,
+	OPT_NO_SPOOL,
+	OPT_EMBED,
+	OPT_EXPORT,
+	OPT_LIST,
+	OPT_STAND_IN,
+	OPT_REPORT, /* + index in the registry */
+	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* a report's further option, likewise */
+};
+
+static const struct option common[] = {
+	{"format", required_argument, NULL, OPT_FORMAT},
+	{"sort", required_argument, NULL, 's'},
+	{"rows", required_argument, NULL, 'n'},
+	{"range", required_argument, NULL, OPT_RANGE},
+	{"thread", required_argument, NULL, OPT_THREAD},
+	{"channel", required_argument, NULL, OPT_CHANNEL},
+	{"api", required_argument, NULL, OPT_API},
+	{"nvtx", required_argument, NULL, OPT_NVTX},
+	{"export", required_argument, NULL, OPT_EXPORT},
+	{"output", required_argument, NULL, 'o'},
+	{"overwrite", no_argument, NULL, OPT_OVERWRITE},
+	{"color", required_argument, NULL, OPT_COLOR},
+	{"no-pager", no_argument, NULL, OPT_NO_PAGER},
+	{"wide", no_argument, NULL, OPT_WIDE},
+	{"per-trace", no_argument, NULL, OPT_PER_TRACE},
+	{"partial", no_argument, NULL, OPT_PARTIAL},
+	{"spool", required_argument, NULL, OPT_SPOOL},
+	{"no-spool", no_argument, NULL, OPT_NO_SPOOL},
+	{"embed", no_argument, NULL, OPT_EMBED},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{"list-reports", optional_argument, NULL, OPT_LIST}, /* for scripts: not in --help */
+	{"stand-in", required_argument, NULL, OPT_STAND_IN}, /* for nvsnoop --stat: likewise */
+	{NULL, 0, NULL, 0},
+};
+
+#define COMMON (sizeof(common) / sizeof(*common))
+
+/* Those of the reports first. ALL has room for two a report. */
+static void gather(struct option *all)
+{
+	const struct nvs_report *r;
+
+	for (int i = 0; (r = nvs_report_at((uint32_t)i)); i++) {
+		if (!nvs_report_export(r))
+			*all++ = (struct option){r->name,
+						 r->argument ? required_argument : no_argument,
+						 NULL, OPT_REPORT + i};
+		if (r->option)
+			*all++ = (struct option){r->option->name, required_argument, NULL,
+						 OPT_MORE + i};
+	}
+	memcpy(all, common, sizeof(common));
+}
+
+void nvs_options_help(FILE *out)
+{
+	fputs("Usage: nvsnoop-report [report] [options] TRACE...\n"
+	      "\n"
+	      "Reports what libnvsnoop recorded. Several traces are reported together.\n"
+	      "\n",
+	      out);
+	nvs_report_help(out);
+	fputs("\n"
+	      "Output:\n"
+	      "  --format=text|json|csv\n"
+	      "                       how it is printed (text)\n"
+	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first; by heading or key\n"
+	      "  -n, --rows=N         the first N rows only; 0: all, also of the summary's APIs\n"
+	      "  -o, --output=FILE    into FILE, which must not be there yet; -: on stdout\n"
+	      "  --overwrite          replace the file of -o\n"
+	      "  --color=auto|always|never\n"
+	      "                       auto: on a terminal, where NO_COLOR is not set (auto)\n"
+	      "  --wide               all columns, also where a terminal is too narrow for them\n"
+	      "  --per-trace          a row for each of several traces, not their sum\n"
+	      "  --no-pager           do not page on a terminal (else: $PAGER, or less -FRX)\n"
+	      "\n"
+	      "Selection (each but --range may be given more than once; names may hold * and ?,\n"
+	      "or be a regular expression between slashes; with ! before it all but that):\n"
+	      "  --range=A-B          submissions number A to B of each trace, and the calls\n"
+	      "                       that made them; with units, what was done in that\n"
+	      "                       time: 1.5s-2s, 100ms-, 10%-20%\n"
+	      "  --thread=THREAD      number, tid or name of a thread\n"
+	      "  --channel=N          number of a channel; and the calls that submitted to it\n"
+	      "  --api=API            a driver or runtime API, with or without _v2, _ptsz\n"
+	      "  --nvtx=RANGE         what a thread did while it had pushed this range of NVTX\n"
+	      "\n"
+	      "Reading:\n"
+	      "  --partial            of a damaged trace, the whole frames before the damage\n"
+	      "  --spool=FILE         where the trace's spool lies (else: beside it)\n"
+	      "  --no-spool           the trace alone\n"
+	      "  --embed              report nothing; put the names of call sites that TRACE\n"
+	      "                       lacks into it, and their lines, as this machine has them\n"
+	      "\n"
+	      "  -v, --verbose        name files whose symbols cannot be read; with --by-api\n"
+	      "                       entry points that were looked up, and whose calls are\n"
+	      "                       not recorded; in the text of --dump and --raw show fields\n"
+	      "                       that are 0, which are left out else, and the class that\n"
+	      "                       first had a method, as in cbc0:a0c0\n"
+	      "  -h, --help           print this and exit\n"
+	      "  -V, --version        print the version and exit\n"
+	      "\n"
+	      "TRACE may be - for standard input. Exits 0, or 1 on failure, 2 on wrong usage.\n",
+	      out);
+}
+
+static const char try_help[] = "Try 'nvsnoop-report --help'.\n";
+
+static int wrong(const char *what, const char *value)
+{
+	char safe[256];
+
+	nvs_escape(safe, sizeof(safe), value, strlen(value));
+	fprintf(stderr, "nvsnoop-report: %s '%s'\n%s", what, safe, try_help);
+	return -EINVAL;
+}
+
+static bool parse_number(const char *s, const char **end, uint64_t *value)
+{
+	char *stop;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(s, &stop, 0);
+	*end = stop;
+	return !errno;
+}
+
+static int parse_format(struct nvs_options_report *o, const char *s)
+{
+	static const char *const names[] = {"text", "json", "csv"};
+
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(s, names[i])) {
+			o->format = (enum nvs_format)i;
+			return 0;
+		}
+	return wrong("unknown format", s);
+}
+
+static int parse_color(struct nvs_options_report *o, const char *s)
+{
+	static const char *const names[] = {"never", "auto", "always"};
+
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(s, names[i])) {
+			o->color = i - 1;
+			return 0;
+		}
+	return wrong("unknown colour mode", s);
+}
+
+static int add_pattern(struct nvs_patterns *list, const char *s)
+{
+	const char *trouble = nvs_patterns_add(list, s);
+
+	return trouble ? wrong(trouble, s) : 0;
+}
+
+static int add_more(struct nvs_options_report *o, const struct nvs_report *r, const char *s)
+{
+	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != r))
+		return wrong("too many values at", s);
+	o->more_of = r;
+	o->more[o->nmore++] = s;
+	return 0;
+}
+
+static int choose(struct nvs_options_report *o, const struct nvs_report *report)
+{
+	for (uint32_t i = 0; i < o->nreports; i++) {
+		if (o->reports[i] == report)
+			return 0;
+		if (nvs_report_export(o->reports[i]) || nvs_report_export(report))
+			return wrong("an export stands alone: more than one report", report->name);
+		if (o->reports[i]->parts || report->parts)
+			return wrong("--html stands alone: more than one report", report->name);
+		if ((o->reports[i]->needs | report->needs) & NVS_NEED_PAIR)
+			return wrong("--diff stands alone: more than one report", report->name);
+		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
+			return wrong("more than one report", report->name);
+	}
+	o->reports[o->nreports++] = report;
+	return 0;
+}
+
+static int parse_rows(struct nvs_options_report *o, const char *s)
+{
+	const char *end;
+
+	o->has_rows = true;
+	return parse_number(s, &end, &o->rows) && !*end ? 0 : wrong("wrong number of rows", s);
+}
+
+static int parse_channel(struct nvs_options_report *o, const char *s)
+{
+	const char *end;
+	uint64_t n;
+
+	if (!parse_number(s + (*s == '!'), &end, &n) || *end)
+		return wrong("wrong channel", s);
+	return add_pattern(&o->channel, s);
+}
+
+static int take_export(struct nvs_options_report *o, const char *s)
+{
+	const struct nvs_report *r;
+
+	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
+		if (nvs_report_export(r) && !strcmp(nvs_report_export(r), s))
+			return choose(o, r);
+	return wrong("unknown export", s);
+}
+
+static int take_report(struct nvs_options_report *o, int c)
+{
+	if (c >= OPT_MORE)
+		return add_more(o, nvs_report_at((uint32_t)(c - OPT_MORE)), optarg);
+	if (optarg)
+		o->argument = optarg;
+	return choose(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
+}
+
+static int take(struct nvs_options_report *o, int c)
+{
+	if (c >= OPT_REPORT)
+		return take_report(o, c);
+	switch (c) {
+	case OPT_FORMAT:
+		return parse_format(o, optarg);
+	case 's':
+		o->sort = optarg;
+		return 0;
+	case 'n':
+		return parse_rows(o, optarg);
+	case OPT_RANGE:
+		return nvs_range_parse(&o->range, optarg) ? 0 : wrong("wrong range", optarg);
+	case OPT_THREAD:
+		return add_pattern(&o->thread, optarg);
+	case OPT_CHANNEL:
+		return parse_channel(o, optarg);
+	case OPT_API:
+		return add_pattern(&o->api, optarg);
+	case OPT_NVTX:
+		return add_pattern(&o->nvtx, optarg);
+	case OPT_EXPORT:
+		return take_export(o, optarg);
+	case 'o':
+		o->output = strcmp(optarg, "-") ? optarg : NULL;
+		return 0;
+	case OPT_OVERWRITE:
+		o->overwrite = true;
+		return 0;
+	case OPT_COLOR:
+		return parse_color(o, optarg);
+	case OPT_NO_PAGER:
+		o->pager = false;
+		return 0;
+	case OPT_WIDE:
+		o->wide = true;
+		return 0;
+	case OPT_PER_TRACE:
+		o->per_trace = true;
+		return 0;
+	case OPT_PARTIAL:
+		o->read.partial = true;
+		return 0;
+	case OPT_SPOOL:
+		o->read.spool = optarg;
+		return 0;
+	case OPT_NO_SPOOL:
+		o->read.no_spool = true;
+		return 0;
+	case OPT_EMBED:
+		o->embed = true;
+		return 0;
+	case 'v':
+		o->verbose = true;
+		return 0;
+	case OPT_LIST:
+		o->list = optarg ? optarg : "reports";
+		return 0;
+	case OPT_STAND_IN:
+		o->stand_in = optarg;
+		return 0;
+	case 'h':
+		o->help = true;
+		return 0;
+	case 'V':
+		o->version = true;
+		return 0;
+	}
+	fputs(try_help, stderr);
+	return -EINVAL;
+}
+
+/* Can what was asked for be had in this format? */
+static int check_format(const struct nvs_options_report *o)
+{
+	static const char *const words[] = {"text", " or json", " or csv"};
+
+	if (o->format == NVS_FORMAT_CSV && o->nreports > 1)
+		return wrong("CSV is one table: more than one report", o->reports[1]->name);
+	for (uint32_t i = 0; i < o->nreports; i++) {
+		const struct nvs_report *r = o->reports[i];
+
+		if (r->prints >> o->format & 1)
+			continue;
+		if (!strncmp(r->name, "export=", 7)) {
+			fprintf(stderr,
+				"nvsnoop-report: --%s has a form of its own: --format is for "
+				"reports\n",
+				r->name);
+			return -EINVAL;
+		}
+		fprintf(stderr, "nvsnoop-report: --%s is ", r->name);
+		for (int f = 0; f < 3; f++)
+			fputs(r->prints >> f & 1 ? words[f] : "", stderr);
+		fputc('\n', stderr);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* An option of another report than the one that was asked for. */
+static int check_more(const struct nvs_options_report *o)
+{
+	const struct nvs_report *r = o->more_of;
+
+	struct nvs_range moment;
+
+	if (!r || r == o->reports[0]) {
+		if (!r || !r->option->timed)
+			return 0;
+		return o->nmore == 1 && nvs_moment_parse(&moment, o->more[0])
+			       ? 0
+			       : wrong("no single time, as 1.5s, 200ms or 50%:", o->more[0]);
+	}
+	fprintf(stderr, "nvsnoop-report: --%s goes with --%s: '%s'\n%s", r->option->name, r->name,
+		o->more[0], try_help);
+	return -EINVAL;
+}
+
+/* It is written while they are read. */
+static bool is_read(const struct nvs_options_report *o, const struct stat *output)
+{
+	struct stat st;
+
+	for (int i = 0; i < o->nfiles; i++)
+		if (!stat(o->files[i], &st) && st.st_ino == output->st_ino &&
+		    st.st_dev == output->st_dev)
+			return true;
+	return false;
+}
+
+/* Before a long reading. */
+static int check_output(const struct nvs_options_report *o)
+{
+	uint32_t prints = o->reports[0]->prints;
+	struct stat st;
+
+	if (!o->output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
+		return wrong(prints & NVS_PRINTS_FILE
+				     ? "-o FILE has to say where it goes: no file for"
+				     : "-o DIR has to say where it goes: no folder for",
+			     o->reports[0]->name);
+	if (!o->output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
+		return wrong("-o FILE, or a pipe: this is nothing for a terminal:",
+			     o->reports[0]->name);
+	if (!o->output || stat(o->output, &st))
+		return 0;
+	if (prints & NVS_PRINTS_FOLDER)
+		return wrong("remove it, or give another name: there is already", o->output);
+	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
+		return wrong("this has to be a file:", o->output);
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if (!o->overwrite)
+		return wrong("--overwrite replaces it, or give another name: there is a file",
+			     o->output);
+	return is_read(o, &st) ? wrong("this is to be read, not replaced:", o->output) : 0;
+}
+
+/* "FILE:NUMBER", unless there is a file of that name. */
+static bool cut_number(char *name, uint64_t *number)
+{
+	char *colon = strrchr(name, ':');
+	const char *end;
+
+	if (!colon || !access(name, F_OK) || !parse_number(colon + 1, &end, number) || *end)
+		return false;
+	*colon = '\0';
+	return true;
+}
+
+static int check_pair(struct nvs_options_report *o)
+{
+	bool first, second;
+
+	if (!(o->reports[0]->needs & NVS_NEED_PAIR))
+		return 0;
+	if (o->nfiles != 2) {
+		fprintf(stderr, "nvsnoop-report: --diff takes two traces\n%s", try_help);
+		return -EINVAL;
+	}
+	first = cut_number(o->files[0], o->number);
+	second = cut_number(o->files[1], o->number + 1);
+	o->numbered = first && second;
+	return first == second ? 0
+			       : wrong("number of a submission for both or none, not only with",
+				       o->files[second]);
+}
+
+static int check_files(const struct nvs_options_report *o)
+{
+	uint32_t takes = o->reports[0]->needs & (NVS_NEED_TRACE | NVS_NEED_FILES);
+
+	if (takes && !o->nfiles) {
+		fprintf(stderr, "nvsnoop-report: no %s given\n%s",
+			takes & NVS_NEED_FILES ? "file" : "trace", try_help);
+		return -EINVAL;
+	}
+	return !takes && o->nfiles ? wrong("--classes and --class take no file, as", o->files[0])
+				   : 0;
+}
+
+/* A report that is made of others has them behind it. */
+static int add_parts(struct nvs_options_report *o)
+{
+	const char *const *part = o->reports[0]->parts;
+	const struct nvs_report *r;
+
+	if (!part)
+		return 0;
+	if (o->sort)
+		return wrong("tables of --html are sorted on the page: no", o->sort);
+	o->page = true;
+	o->called = "nvsnoop-report"; /* who reads it may be elsewhere */
+	for (; *part; part++)
+		for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
+			if (!strcmp(r->name, *part))
+				o->reports[o->nreports++] = r;
+	return 0;
+}
+
+/* What others read has its own rules. */
+static void use_signs(const struct nvs_options_report *o)
+{
+	setlocale(LC_CTYPE, "");
+	nvs_signs_use(o->format != NVS_FORMAT_TEXT || o->page || nvs_report_export(o->reports[0]) ||
+		      !strcmp(nl_langinfo(CODESET), "UTF-8"));
+}
+
+void nvs_options_free(struct nvs_options_report *o)
+{
+	nvs_patterns_free(&o->thread);
+	nvs_patterns_free(&o->channel);
+	nvs_patterns_free(&o->api);
+	nvs_patterns_free(&o->nvtx);
+}
+
+int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
+{
+	struct option all[2 * NVS_MAX_REPORTS + COMMON];
+	static char name[] = "nvsnoop-report";
+	const struct nvs_report *r;
+	int c;
+
+	memset(o, 0, sizeof(*o));
+	o->pager = true;
+	o->progress = isatty(STDERR_FILENO);
+	gather(all);
+	o->called = argc ? argv[0] : name;
+	if (argc)
+		argv[0] = name; /* getopt begins its messages with it */
+	while ((c = getopt_long(argc, argv, "s:n:o:vhV", all, NULL)) != -1)
+		if (take(o, c))
+			return -EINVAL;
+	o->files = argv + optind;
+	o->nfiles = argc - optind;
+	if (o->help || o->version || o->list)
+		return 0;
+	if (o->embed && o->nreports)
+		return wrong("--embed reports nothing: no", o->reports[0]->name);
+	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
+		if (r->standard)
+			o->reports[o->nreports++] = r;
+	o->pager &= !nvs_verdict_alone(o);
+	if (check_more(o) || check_files(o) || check_pair(o) || check_output(o))
+		return -EINVAL;
+	if (check_format(o) || add_parts(o))
+		return -EINVAL;
+	use_signs(o);
+	return 0;
+}

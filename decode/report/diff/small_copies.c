@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small copies of the host's memory: the driver sends one inline, or behind another that is in
+ * flight by a macro or an engine, so that two runs of one program differ in how they were sent.
+ */
+#include <string.h>
+#include "decode/base/hash.h"
+#include "decode/calls/tally.h"
+#include "decode/report/diff/diff.h"
+
+/* Bytes of a copy that the driver sends inline, but not behind one that is in flight: then a macro
+ * fetches it, and an engine copies from 4 KiB on. Measured on H200s, docs/tour.md. */
+#define EITHER_LEAST 64u
+#define EITHER_MOST 24576u
+
+uint8_t nvs_diff_sent_as(const struct nvs_tally *t)
+{
+	uint64_t copies = 0;
+	uint8_t sent = 0;
+
+	for (uint8_t mode = 0; mode < NVS_COPY_MODES; mode++) {
+		copies += t->copies[mode];
+		sent = t->copies[mode] ? 1 + mode : sent;
+	}
+	if (copies != 1 || t->copied[sent - 1] < EITHER_LEAST ||
+	    t->copied[sent - 1] > EITHER_MOST || t->launches || t->triggers || t->memsets ||
+	    t->uploads || t->unseen)
+		return 0;
+	return sent;
+}
+
+uint64_t nvs_diff_what_is_copied(const struct nvs_copy_memory *m, const struct nvs_call *call,
+				 uint64_t copied)
+{
+	struct nvs_copy_ends ends = {0};
+
+	if (call->api->group == NVS_CALL_GROUP_COPY && call->end && !call->result)
+		nvs_copy_ends(m, call, &ends);
+	const uint64_t what[3] = {copied, ends.memory, 1};
+
+	if (!ends.known || ends.copies != 1 || !ends.directed || !ends.from_host || ends.to_host ||
+	    ends.array || ends.bytes != copied)
+		return 0;
+	return nvs_hash64(what, sizeof(what));
+}
+
+bool nvs_diff_another_driver(const struct nvs_source *a, const struct nvs_source *b)
+{
+	const char *of[2] = {nvs_trace_session(a->trace)->attr[NVS_ATTR_DRIVER],
+			     nvs_trace_session(b->trace)->attr[NVS_ATTR_DRIVER]};
+
+	return !of[0] || !of[1] || strcmp(of[0], of[1]);
+}

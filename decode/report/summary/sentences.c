@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/* Sentences about a trace, and the way of a sentence to the output. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/cli/sentence.h"
+#include "decode/report/summary/internal.h"
+
+#define TOP 3 /* entry points that are named with their time */
+#define SPACE "    " /* before a command */
+
+const struct nvs_session *nvs_story_session(const struct nvs_story *s)
+{
+	return nvs_trace_session(s->source->trace);
+}
+
+bool nvs_story_ran(const struct nvs_story *s, int64_t *ns)
+{
+	return nvs_clock_since_start(s->source->trace, nvs_story_session(s)->last_time, ns) &&
+	       *ns > 0;
+}
+
+/* ---- what happened ---- */
+
+static void say_gpus(struct nvs_telling *t)
+{
+	const struct nvs_trace *trace = t->story->source->trace;
+	uint32_t n = nvs_trace_gpu_count(trace);
+	const char *name = n ? nvs_trace_gpu_at(trace, 0)->name : "";
+
+	if (!n)
+		return;
+	if (n == 1)
+		fputs(*name ? " on an " : " on a GPU", t->f);
+	else
+		fprintf(t->f, " on %u GPUs%s", n, *name ? " (the first an " : "");
+	nvs_say_text(t->f, name, 40);
+	fputs(n > 1 && *name ? ")" : "", t->f);
+}
+
+static void say_run(struct nvs_telling *t)
+{
+	const struct nvs_session *s = nvs_story_session(t->story);
+	const char *driver = s->attr[NVS_ATTR_DRIVER];
+	char rank[32];
+	int64_t ns;
+
+	nvs_say_text(t->f, *t->story->command ? t->story->command : "The program", 48);
+	fprintf(t->f, " (process\u00a0%u", s->header.pid);
+	if (*t->story->rank) {
+		snprintf(rank, sizeof(rank), "%.*s", (int)strcspn(t->story->rank, ","),
+			 t->story->rank);
+		fputs(", rank\u00a0", t->f);
+		nvs_say_text(t->f, rank, sizeof(rank));
+	}
+	fputs(") ran", t->f);
+	if (nvs_story_ran(t->story, &ns)) {
+		/* What the trace has lost at its end is not known to be the end of the run. */
+		bool cut = s->end == NVS_END_DAMAGED || (s->end == NVS_END_CRASH && !s->spool_read);
+
+		fputs(cut ? " for at least " : " for ", t->f);
+		nvs_say_ns(t->f, (double)ns, 3);
+	}
+	say_gpus(t);
+	if (driver) {
+		fputs(" (driver\u00a0", t->f);
+		nvs_say_text(t->f, driver, 40);
+		fputc(')', t->f);
+	}
+	fputc('.', t->f);
+}
+
+static void say_end(struct nvs_telling *t)
+{
+	static const char *const ends[] = {
+		[NVS_END_ORDERLY] = "It ended in order",
+		[NVS_END_CRASH] = "It was killed or crashed, or runs on where that cannot be seen",
+		[NVS_END_DAMAGED] =
+			"The trace is damaged or cut off, and was read up to that point",
+		[NVS_END_RUNNING] = "It is still running",
+	};
+	const struct nvs_session *s = nvs_story_session(t->story);
+	uint64_t problems = nvs_trace_problems(t->story->source->trace);
+
+	if (s->end >= sizeof(ends) / sizeof(*ends) || !ends[s->end])
+		return;
+	fputs(ends[s->end], t->f);
+	if (problems || s->end == NVS_END_DAMAGED)
+		fputc('.', t->f);
+	else
+		fputs(s->end == NVS_END_ORDERLY	  ? ", and the trace is whole."
+		      : s->end == NVS_END_RUNNING ? "; the trace is whole so far."
+						  : "; the trace is whole up to there.",
+		      t->f);
+}
+
+static void say_part_of_run(struct nvs_telling *t)
+{
+	const char *part = nvs_trace_part(t->story->source->trace);
+
+	if (!part)
+		return;
+	fputs("Of the run this was recorded: ", t->f);
+	nvs_say_text(t->f, part, 200);
+	fputc('.', t->f);
+}
+
+static void say_selection(struct nvs_telling *t)
+{
+	if (nvs_filter_asked(t->story->source->options))
+		fputs("Of all that, this is what the command line selects:", t->f);
+}
+
+static void say_launches(struct nvs_telling *t)
+{
+	const struct nvs_story *s = t->story;
+
+	if (s->uncounted || s->tally->unseen)
+		return;
+	if (!s->tally->launches) {
+		fprintf(t->f, "%s launched no kernel.", s->several ? "They" : "It");
+		return;
+	}
+	fputs(s->several ? "They launched " : "It launched ", t->f);
+	nvs_say_count(t->f, s->tally->launches, "kernel", "kernels");
+	if (s->facts->driver_launches) {
+		fputs(", ", t->f);
+		nvs_say_count(t->f, s->facts->driver_launches, "of them", "of them");
+		fputs(" for copies and memsets", t->f);
+	}
+	fputs(", by ", t->f);
+	nvs_say_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
+	fputs(" and ", t->f);
+	nvs_say_bytes(t->f, s->facts->launch_bytes);
+	fputs(" of commands.", t->f);
+}
+
+static void say_work(struct nvs_telling *t)
+{
+	const struct nvs_tally *y = t->story->tally;
+	uint64_t copies = 0, bytes = 0;
+
+	for (int mode = 0; mode < NVS_COPY_MODES; mode++) {
+		copies += y->copies[mode];
+		bytes += y->copied[mode];
+	}
+	if (copies) {
+		fputs(", also for ", t->f);
+		nvs_say_count(t->f, copies, "copy (", "copies (");
+		nvs_say_bytes(t->f, bytes);
+		fputc(')', t->f);
+	}
+	if (y->memsets) {
+		fputs(copies ? " and " : ", also for ", t->f);
+		nvs_say_count(t->f, y->memsets, "memset (", "memsets (");
+		nvs_say_bytes(t->f, y->memset_bytes);
+		fputc(')', t->f);
+	}
+	fputc('.', t->f);
+}
+
+static void say_doorbells(struct nvs_telling *t)
+{
+	const struct nvs_story *s = t->story;
+	uint64_t setup = s->facts->setup_submissions;
+
+	fputs(s->several ? "In all they rang " : "In all it rang ", t->f);
+	nvs_say_count(t->f, s->submissions, "doorbell", "doorbells");
+	if (setup) {
+		fputs(" (", t->f);
+		nvs_say_count(t->f, setup, "of them", "of them");
+		fputs(" for contexts and modules)", t->f);
+	}
+	fputs(" and sent ", t->f);
+	nvs_say_bytes(t->f, s->bytes);
+	fputs(" of commands", t->f);
+	if (s->uncounted)
+		fputs("; what they did is not known (recorded with level=counts).", t->f);
+	else if (s->tally->unseen)
+		fputs("; what they did is not known (recorded with level=headers).", t->f);
+	else
+		say_work(t);
+}
+
+/* ---- what took the host's time ---- */
+
+struct top {
+	const struct nvs_facts_api *api[TOP];
+};
+
+static void find_top(const struct nvs_facts *f, struct top *top)
+{
+	memset(top, 0, sizeof(*top));
+	for (size_t i = 0; i < f->apis.n; i++) {
+		const struct nvs_facts_api *a = f->apis.row[i];
+		int at = TOP;
+
+		if (nvs_facts_is_setup(a->entry))
+			continue;
+		for (;
+		     at && (!top->api[at - 1] || nvs_facts_ns(top->api[at - 1]) < nvs_facts_ns(a));
+		     at--)
+			if (at < TOP)
+				top->api[at] = top->api[at - 1];
+		if (at < TOP)
+			top->api[at] = a;
+	}
+}
+
+/* Of what is not for contexts and modules, the rows that take a twentieth and more. */
+static void say_top(struct nvs_telling *t, const struct top *top)
+{
+	uint64_t all = t->story->facts->outermost[0].ns;
+
+	for (int i = 0; i < TOP && top->api[i]; i++) {
+		uint64_t ns = nvs_facts_ns(top->api[i]);
+
+		if (!ns || ns * 20 < all)
+			break;
+		fputs(i ? ", " : ": ", t->f);
+		nvs_say_ns(t->f, (double)ns, 3);
+		fputs(" (", t->f);
+		nvs_say_share(t->f, (double)ns, (double)all);
+		fputs(") in ", t->f);
+		nvs_say_text(t->f, nvs_call_name(top->api[i]->entry), 64);
+	}
+}
+
+static void say_spent(struct nvs_telling *t, bool summed)
+{
+	const struct nvs_facts *f = t->story->facts;
+	uint64_t all = nvs_facts_all_ns(f);
+
+	fputs("The host spent ", t->f);
+	nvs_say_ns(t->f, (double)all, 3);
+	fputs(summed ? ", summed over threads, in " : " in ", t->f);
+	nvs_say_count(t->f, f->calls, "call of the driver API", "calls of the driver API");
+	if (f->outermost[1].ns * 100 < all || !all)
+		return;
+	fputs(", ", t->f);
+	nvs_say_ns(t->f, (double)f->outermost[1].ns, 3);
+	fputs(" of it for contexts and modules", t->f);
+	if (f->outermost[0].ns) {
+		fputs("; the other ", t->f);
+		nvs_say_ns(t->f, (double)f->outermost[0].ns, 3);
+	}
+}
+
+static void say_total_time(struct nvs_telling *t)
+{
+	if (!t->story->called)
+		return;
+	say_spent(t, false);
+	fputc('.', t->f);
+}
+
+static void say_time(struct nvs_telling *t)
+{
+	const struct nvs_facts *f = t->story->facts;
+	uint64_t all = nvs_facts_all_ns(f);
+	struct top top;
+	int64_t ran;
+
+	if (!t->story->called) {
+		fputs("Which calls took the host's time is not known: none were recorded "
+		      "(api=off, or an older nvsnoop).",
+		      t->f);
+		return;
+	}
+	say_spent(t, nvs_story_ran(t->story, &ran) && all > (uint64_t)ran);
+	find_top(f, &top);
+	say_top(t, &top);
+	fputc('.', t->f);
+	fputs("--by-api -s host_us", t->more);
+}
+
+/* ---- from the sentences to the output ---- */
+
+/* The sentence that SAY makes, and what its command has behind the trace: "" for none. To be freed.
+ */
+struct told {
+	char *text, *more;
+	bool names_api;
+};
+
+static int tell(const struct nvs_story *story, void (*say)(struct nvs_telling *), struct told *told)
+{
+	size_t length, more_length;
+	struct nvs_telling t = {.story = story};
+	bool failed;
+
+	*told = (struct told){NULL, NULL, false};
+	t.f = open_memstream(&told->text, &length);
+	t.more = open_memstream(&told->more, &more_length);
+	if (t.f && t.more)
+		say(&t);
+	failed = !t.f || !t.more;
+	failed |= t.f && fclose(t.f);
+	failed |= t.more && fclose(t.more);
+	told->names_api = t.names_api;
+	told->text = nvs_budget_adopt(told->text);
+	told->more = nvs_budget_adopt(told->more);
+	return failed ? -ENOMEM : 0;
+}
+
+static void forget(struct told *told)
+{
+	free(told->text);
+	free(told->more);
+}
+
+static void say_patterns(FILE *f, const char *option, const struct nvs_patterns *list,
+			 bool excluding_alone)
+{
+	for (uint32_t i = 0; i < list->n; i++) {
+		const struct nvs_pattern *p = list->list + i;
+
+		if (excluding_alone && !p->excludes)
+			continue;
+		fprintf(f, " --%s=", option);
+		nvs_say_value(f, p->text - p->excludes); /* with its ! */
+	}
+}
+
+/* So that what is shown is about the same. */
+static void repeat_selection(FILE *f, const struct nvs_options_report *o, bool names_api)
+{
+	if (o->range.by) {
+		fputs(" --range=", f);
+		nvs_say_value(f, o->range.text);
+	}
+	say_patterns(f, "thread", &o->thread, false);
+	say_patterns(f, "channel", &o->channel, false);
+	say_patterns(f, "api", &o->api, names_api);
+	say_patterns(f, "nvtx", &o->nvtx, false);
+}
+
+static void print_command(struct nvs_out *out, const struct nvs_story *story,
+			  const struct told *told)
+{
+	const struct nvs_options_report *o = story->source->options;
+	const char *trace = o->stand_in ? o->stand_in : story->source->path;
+
+	fputs(SPACE, out->file);
+	nvs_say_word(out->file, o->called);
+	fputc(' ', out->file);
+	/* Standard input has been read. */
+	nvs_say_word(out->file, strcmp(trace, "-") ? trace : "TRACE");
+	if (o->read.spool) {
+		fputs(" --spool=", out->file);
+		nvs_say_word(out->file, o->read.spool);
+	}
+	fprintf(out->file, "%s%s", o->read.no_spool ? " --no-spool" : "",
+		o->read.partial ? " --partial" : "");
+	repeat_selection(out->file, o, told->names_api);
+	fprintf(out->file, " %s\n", told->more);
+}
+
+static int print_sentence(struct nvs_out *out, const struct nvs_story *story,
+			  void (*say)(struct nvs_telling *))
+{
+	struct told told;
+	int r = tell(story, say, &told);
+
+	if (!r && *told.text)
+		nvs_print_wrapped(out, told.text, 0);
+	if (!r && *told.more)
+		print_command(out, story, &told);
+	forget(&told);
+	return r;
+}
+
+static int print_findings(struct nvs_out *out, const struct nvs_story *story)
+{
+	bool any = false;
+	int r = 0;
+
+	for (const struct nvs_unusual *u = nvs_unusual; u->name && !r; u++) {
+		struct told told;
+		char *line = NULL;
+
+		r = tell(story, u->find, &told);
+		if (!r && *told.text && asprintf(&line, "- %s", told.text) < 0)
+			r = -ENOMEM;
+		if (!r && line) {
+			if (!any)
+				fprintf(out->file, "\n%sWorth a look:%s\n",
+					nvs_out_style(out, NVS_STYLE_HEAD),
+					nvs_out_style(out, NVS_STYLE_PLAIN));
+			nvs_print_wrapped(out, line, 2);
+			if (*told.more)
+				print_command(out, story, &told);
+			any = true;
+		}
+		free(line);
+		forget(&told);
+	}
+	return r;
+}
+
+bool nvs_story_empty(const struct nvs_story *s)
+{
+	return nvs_filter_asked(s->source->options) && !s->submissions && !s->facts->calls;
+}
+
+#define ABOUT_ALL 3 /* sentences, whatever is selected and recorded */
+
+int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
+{
+	static void (*const sentences[])(struct nvs_telling *) = {
+		say_run,      say_end,	     say_part_of_run, say_selection,
+		say_launches, say_doorbells, say_time};
+	int r = 0;
+
+	bool nothing = nvs_story_empty(story) || (nvs_trace_never_on(story->source->trace) &&
+						  !story->submissions && !story->facts->calls);
+	size_t n = nothing ? ABOUT_ALL : sizeof(sentences) / sizeof(*sentences);
+
+	for (size_t i = 0; i < n && !r; i++)
+		r = print_sentence(out, story, sentences[i]);
+	return r ? r : print_findings(out, story);
+}
+
+int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story)
+{
+	int r = print_sentence(out, story, say_launches);
+
+	if (!r)
+		r = print_sentence(out, story, say_doorbells);
+	return r ? r : print_sentence(out, story, say_total_time);
+}
+
+char *nvs_story_findings(const struct nvs_story *story)
+{
+	char *text = strdup(""), *more;
+
+	for (const struct nvs_unusual *u = nvs_unusual; u->name && text; u++) {
+		struct told told;
+
+		if (!tell(story, u->find, &told) && *told.text) {
+			more = NULL;
+			if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", u->name) < 0)
+				more = NULL;
+			free(text);
+			text = more;
+		}
+		forget(&told);
+	}
+	return text;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer's frames: filled, packed, and put into the file.
+ */
+#include "preload/writer/writer.h"
+
+#define ALONE_FRAMES 2 /* of a round are packed by the writer itself, */
+#define BUSY_FRAMES 4 /* unless the round before had so many */
+
+/* The end of each: it stands in the file, or is lost, and the rings get its room back. */
+void nvs_writer_commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size)
+{
+	struct nvs_writer *w = arg;
+	const struct nvs_merge_counts *counts = &frame->counts;
+	int err;
+
+	if (w->keep.limit)
+		nvs_keep_mine(&w->keep);
+	err = counts->records ? nvs_sink_write(&w->sink, packed, size, frame->size) : 0;
+
+	if (err) {
+		w->first_error = w->first_error ? w->first_error : err;
+		w->lost_submissions += counts->submissions;
+		w->lost_bytes += counts->submission_bytes;
+		w->session->head->lost_submissions += counts->submissions;
+		w->session->head->lost_bytes += counts->submission_bytes;
+	}
+	nvs_merge_commit(frame);
+	nvs_writer_beat(w);
+}
+
+/* The writer itself is to do it: in a sandbox no other thread of ours may open the newest part. */
+static bool alone(struct nvs_writer *w)
+{
+	if (!w->keep.limit || !w->packers.running)
+		return false;
+	nvs_watch_sandbox(w->session);
+	return w->merge->again || nvs_session_confined();
+}
+
+void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame)
+{
+	if (alone(w))
+		nvs_packers_write(&w->packers, frame);
+	else if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
+		nvs_packers_give(&w->packers, frame);
+	else
+		nvs_packers_write(&w->packers, frame);
+}
+
+/* What is left of it. */
+void nvs_writer_flush(struct nvs_writer *w)
+{
+	const struct nvs_frame *frame = nvs_merge_rest(w->merge);
+
+	if (frame)
+		nvs_writer_pack(w, frame);
+}
+
+void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec)
+{
+	while (!nvs_merge_put(w->merge, rec))
+		nvs_writer_flush(w);
+}

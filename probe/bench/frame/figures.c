@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* What benchmarks found: figures, published ones beside, sentences, pictures. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "probe/bench/frame/internal.h"
+
+/* One more of SIZE bytes behind N. */
+static void *grow(void *p, uint32_t n, size_t size)
+{
+	if (n & (n - 1)) /* there is room up to the next power of two */
+		return p;
+	p = realloc(p, (n ? (size_t)n * 2 : 1) * size);
+	if (!p)
+		probe_die("out of memory");
+	return p;
+}
+
+/* One line without what would end a cell or a field. */
+static char *copy(const char *text)
+{
+	char *p = strdup(text ? text : "");
+
+	if (!p)
+		probe_die("out of memory");
+	for (char *c = p; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == '|')
+			*c = ' ';
+	return p;
+}
+
+void bench_figure(struct bench_figures *f, const char *name, const char *parameter,
+		  const char *unit, double value, double least, double most, double sm_mhz)
+{
+	f->figure = grow(f->figure, f->nfigure, sizeof(*f->figure));
+	f->figure[f->nfigure++] = (struct bench_figure){f->bench->name, copy(name), copy(parameter),
+							copy(unit),	value,	    least,
+							most,		sm_mhz,	    false};
+}
+
+void bench_detail(struct bench_figures *f, bool is)
+{
+	f->figure[f->nfigure - 1].detail = is;
+}
+
+void bench_figure_point(struct bench_figures *f, const char *name, const char *parameter,
+			const struct bench_series *series, const struct bench_point *point)
+{
+	bench_figure(f, name, parameter, series->unit, bench_median(point), bench_least(point),
+		     bench_most(point), point->sm_mhz);
+}
+
+static void said(struct bench_said **list, uint32_t *n, const char *bench, const char *text)
+{
+	*list = grow(*list, *n, sizeof(**list));
+	(*list)[(*n)++] = (struct bench_said){bench, copy(text)};
+}
+
+void bench_note(struct bench_figures *f, const char *format, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, format);
+	text = probe_text(format, ap);
+	va_end(ap);
+	said(&f->note, &f->nnote, f->bench->name, text);
+	free(text);
+}
+
+void bench_picture(struct bench_figures *f, const char *picture, const char *title,
+		   const struct bench_series *series, bool log_x, bool log_y)
+{
+	f->drawn = grow(f->drawn, f->ndrawn, sizeof(*f->drawn));
+	f->drawn[f->ndrawn++] = (struct bench_drawn){f->bench->name, copy(picture), copy(title),
+						     series,	     log_x,	    log_y};
+}
+
+void bench_published(struct bench_figures *f, const char *name, const char *parameter,
+		     const char *gpu, double value)
+{
+	f->published = grow(f->published, f->npublished, sizeof(*f->published));
+	f->published[f->npublished++] = (struct bench_published_figure){
+		f->bench->name, copy(name), copy(parameter), copy(gpu), value};
+}
+
+void bench_derive(struct bench_figures *f, const struct bench *bench,
+		  const struct bench_samples *samples)
+{
+	f->bench = bench;
+	for (uint32_t i = 0; i < samples->nmissing; i++)
+		said(&f->missing, &f->nmissing, bench->name, samples->missing[i]);
+	if (samples->n)
+		bench->derive(samples, &f->gpu, f);
+}
+
+const struct bench_figure *bench_figure_find(const struct bench_figures *f, const char *name,
+					     const char *parameter)
+{
+	for (uint32_t i = 0; i < f->nfigure; i++)
+		if (!strcmp(f->figure[i].name, name) &&
+		    (!parameter || !strcmp(f->figure[i].parameter, parameter)))
+			return &f->figure[i];
+	return NULL;
+}
+
+void bench_figures_free(struct bench_figures *f)
+{
+	for (uint32_t i = 0; i < f->nfigure; i++) {
+		free(f->figure[i].name);
+		free(f->figure[i].parameter);
+		free(f->figure[i].unit);
+	}
+	for (uint32_t i = 0; i < f->npublished; i++) {
+		free(f->published[i].name);
+		free(f->published[i].parameter);
+		free(f->published[i].gpu);
+	}
+	for (uint32_t i = 0; i < f->ndrawn; i++) {
+		free(f->drawn[i].picture);
+		free(f->drawn[i].title);
+	}
+	for (uint32_t i = 0; i < f->nnote; i++)
+		free(f->note[i].text);
+	for (uint32_t i = 0; i < f->nmissing; i++)
+		free(f->missing[i].text);
+	free(f->figure);
+	free(f->published);
+	free(f->drawn);
+	free(f->note);
+	free(f->missing);
+	*f = (struct bench_figures){.gpu = f->gpu};
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The GPU that is measured: opened, and what the driver says of it. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "probe/bench/frame/internal.h"
+#include "probe/lib/driver.h"
+
+enum { /* CU_DEVICE_ATTRIBUTE_* */
+       CLOCK_RATE = 13,
+       MULTIPROCESSOR_COUNT = 16,
+       MEMORY_CLOCK_RATE = 36,
+       GLOBAL_MEMORY_BUS_WIDTH = 37,
+       L2_CACHE_SIZE = 38,
+       COMPUTE_CAPABILITY_MAJOR = 75,
+       COMPUTE_CAPABILITY_MINOR = 76,
+       MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
+       MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+};
+
+static uint64_t attribute(int device, int which)
+{
+	int v = 0;
+
+	return cu.cuDeviceGetAttribute(&v, which, device) || v < 0 ? 0 : (uint64_t)v;
+}
+
+/* Entries that are asked for here alone. */
+static void *entry(const char *name)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	return lib ? dlsym(lib, name) : NULL;
+}
+
+void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
+{
+	int (*uuid)(unsigned char *,
+		    int) = (int (*)(unsigned char *, int))entry("cuDeviceGetUuid_v2");
+	int (*total)(size_t *, int) = (int (*)(size_t *, int))entry("cuDeviceTotalMem_v2");
+	unsigned char id[16];
+	size_t bytes, at = 0;
+	time_t now = time(NULL);
+	struct tm day;
+	int version = 0;
+
+	*gpu = (struct bench_gpu){
+		.cc_major = attribute(s->device, COMPUTE_CAPABILITY_MAJOR),
+		.cc_minor = attribute(s->device, COMPUTE_CAPABILITY_MINOR),
+		.sms = attribute(s->device, MULTIPROCESSOR_COUNT),
+		.boost_khz = attribute(s->device, CLOCK_RATE),
+		.memory_khz = attribute(s->device, MEMORY_CLOCK_RATE),
+		.bus_bits = attribute(s->device, GLOBAL_MEMORY_BUS_WIDTH),
+		.l2_bytes = attribute(s->device, L2_CACHE_SIZE),
+		.shared_sm_bytes = attribute(s->device, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+		.shared_block_bytes = attribute(s->device, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+	};
+	snprintf(gpu->name, sizeof(gpu->name), "%s", s->gpu);
+	snprintf(gpu->driver, sizeof(gpu->driver), "%s", s->driver);
+	if (!cu.cuDriverGetVersion(&version) && version > 0)
+		gpu->driver_version = (uint64_t)version;
+	if (total && !total(&bytes, s->device))
+		gpu->memory_bytes = bytes;
+	if (uuid && !uuid(id, s->device)) {
+		at = (size_t)snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU");
+		for (int i = 0; i < 16; i++)
+			at += (size_t)snprintf(gpu->uuid + at, sizeof(gpu->uuid) - at, "%s%02x",
+					       !i || (i >= 4 && i <= 10 && !(i & 1)) ? "-" : "",
+					       id[i]);
+	}
+	if (gmtime_r(&now, &day))
+		strftime(gpu->date, sizeof(gpu->date), "%Y-%m-%d", &day);
+}
+
+void bench_open(struct bench_run *run, int device)
+{
+	probe_open_context(&run->session, device);
+	if (!cu.cuModuleLoadData || !cu.cuModuleGetFunction || !cu.cuModuleUnload ||
+	    !cu.cuLaunchKernel)
+		probe_die("libcuda.so.1 has no cuLaunchKernel: the driver is too old");
+	bench_gpu_read(&run->gpu, &run->session);
+	PROBE_CU(cuMemAlloc_v2(&run->control, BENCH_CONTROL));
+	PROBE_CU(cuMemAlloc_v2(&run->data, BENCH_DATA));
+	PROBE_CU(cuStreamCreate(&run->session.work, PROBE_STREAM_NON_BLOCKING));
+	bench_begin(run);
+}

@@ -3,7 +3,8 @@
 #ifndef NVSNOOP_DECODE_ANALYSIS_ADDRESS_KIND_H
 #define NVSNOOP_DECODE_ANALYSIS_ADDRESS_KIND_H
 
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 #include "decode/gpu/method_format.h"
 
 /* What a line speaks of: the trace, and the address space of the channel in question. */

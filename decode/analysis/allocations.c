@@ -10,6 +10,7 @@
 #include "decode/calls/args.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/allocations.h"
+#include "decode/query/selection.h"
 
 /* Addresses and handles of different kinds may be alike. */
 enum space { ADDRESS, ARRAY, PHYSICAL, EXTERNAL, MAPPED };

@@ -7,7 +7,8 @@
 #define NVSNOOP_DECODE_ANALYSIS_ALLOCATIONS_H
 
 #include "decode/analysis/current_context.h"
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 
 enum nvs_alloc_kind {
 	NVS_ALLOC_DEVICE,

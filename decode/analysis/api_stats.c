@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/analysis/api_stats.h"
+#include "decode/query/selection.h"
+#include "decode/query/api_names.h"
+#include "decode/query/time_range.h"
 
 #define MAX_ERRORS 64u /* that are told apart, of one row; an entry point has a handful */
 
@@ -95,14 +98,14 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		.trace = s->index,
 		.api = call->api->number,
 		.stack = call->stack,
-		.thread = s->options->thread.n || list->threads ? call->thread : 0,
+		.thread = s->query->thread.n || list->threads ? call->thread : 0,
 		.silent = !call->submissions && call->stack == NVS_NONE,
 	};
 	struct nvs_api_calls *a;
 
 	if (!nvs_range_at(s, call->begin) || !nvs_filter_nvtx(s, call->thread, call->begin))
 		return 0;
-	if (nvs_filter_by_submissions(s->options) && !call->selected)
+	if (nvs_filter_by_submissions(s->query) && !call->selected)
 		return call->end ? set_apart(list, s, NULL, call) : 0;
 	if (!list->rows.size)
 		list->rows = NVS_ROWS(struct nvs_api_calls, key);
@@ -178,7 +181,7 @@ bool nvs_api_calls_selected(const struct nvs_api_calls *a, const struct nvs_sour
 	const struct nvs_source *s = sources + a->key.trace;
 
 	return nvs_filter_api(s, a->entry->name, a->key.stack) &&
-	       (!s->options->thread.n || nvs_filter_thread(s, a->key.thread));
+	       (!s->query->thread.n || nvs_filter_thread(s, a->key.thread));
 }
 
 /* Names the rows that are selected; how many, with their numbers in ORDER. */
@@ -194,7 +197,7 @@ static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sour
 			continue;
 		site = nvs_trace_callsite(sources[a->key.trace].trace, a->key.stack);
 		a->source = sources + a->key.trace;
-		a->group = a->source->options->per_trace ? a->key.trace : 0;
+		a->group = a->source->query->per_trace ? a->key.trace : 0;
 		a->api = nvs_call_name(a->entry);
 		a->runtime_api = site->runtime_api;
 		a->site = list->sites ? site->site : NULL;

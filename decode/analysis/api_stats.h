@@ -4,7 +4,8 @@
 #ifndef NVSNOOP_DECODE_ANALYSIS_API_STATS_H
 #define NVSNOOP_DECODE_ANALYSIS_API_STATS_H
 
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 #include "decode/query/durations.h"
 
 struct nvs_api_calls {

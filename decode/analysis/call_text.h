@@ -5,7 +5,8 @@
 
 #include "decode/calls/handles.h"
 #include "decode/calls/tally.h"
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 
 #define NVS_WORDS_BYTES 1024
 

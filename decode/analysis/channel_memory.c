@@ -2,7 +2,10 @@
 /* Follows mappings and commands, and notes where each channel's things lie. */
 #include <errno.h>
 #include "decode/analysis/channel_memory.h"
+#include "decode/calls/pass.h"
 #include "decode/gpu/pb.h"
+#include "decode/query/selection.h"
+#include "decode/base/keyed_rows.h"
 
 #define PAGE_BITS 12
 #define PAGES (sizeof(((struct nvs_places *)NULL)->pages) / sizeof(struct nvs_page))

@@ -11,7 +11,11 @@
 #ifndef NVSNOOP_DECODE_ANALYSIS_CLOCK_ALIGNMENT_H
 #define NVSNOOP_DECODE_ANALYSIS_CLOCK_ALIGNMENT_H
 
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
+
+/* ns: the two are read one after the other, the tightest of several times */
+#define NVS_CLOCK_READ_NS 1000u
 
 struct nvs_clock_of {
 	bool known; /* else it stands at time 0 */
@@ -33,8 +37,5 @@ struct nvs_clock_of {
 
 /* OF[N], of SOURCES[N]; they have been read. */
 int nvs_clocks_align(struct nvs_clock_of *of, const struct nvs_source *sources, uint32_t n);
-/* How well, in words: nothing of a single one. */
-int nvs_clocks_say(struct nvs_out *out, const struct nvs_clock_of *of,
-		   const struct nvs_source *sources, uint32_t n);
 
 #endif

@@ -13,6 +13,7 @@
 #include "decode/calls/roles.h"
 #include "decode/analysis/current_context.h"
 #include "decode/analysis/count_attribution.h"
+#include "decode/base/keyed_rows.h"
 
 #define MOST (1u << 28)
 #define MOST_NODES (1ull << 24) /* looked at, of all graphs that change between launches */

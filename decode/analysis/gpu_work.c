@@ -8,12 +8,15 @@
 #include <string.h>
 #include "decode/calls/executable_graphs.h"
 #include "decode/calls/handles.h"
+#include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
 #include "decode/analysis/current_context.h"
 #include "decode/analysis/copy_operands.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/trace/demangled_names.h"
+#include "decode/query/selection.h"
+#include "decode/calls/args.h"
 
 /* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
 enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
@@ -369,19 +372,6 @@ bool nvs_works_asked(const struct nvs_source *s)
 	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
 
 	return options && strstr(options, "timing=work");
-}
-
-void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run)
-{
-	if (!w->n || nvs_works_asked(w->source))
-		return;
-	/* With timing=dispatch it is known when the GPU came to them, but not for how long. */
-	for (size_t i = 0; i < w->n; i++)
-		if (w->list[i].flags & NVS_WORK_TIMED)
-			return;
-	run->said = true;
-	fprintf(stderr, "nvsnoop-report: %s: recorded without timing=work; nvsnoop --timing=work\n",
-		w->source->path);
 }
 
 struct nvs_handles *nvs_works_handles(const struct nvs_works *w)

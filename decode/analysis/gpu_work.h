@@ -8,7 +8,8 @@
 #define NVSNOOP_DECODE_ANALYSIS_GPU_WORK_H
 
 #include "decode/calls/bracket_times.h"
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 
 enum nvs_work_kind {
 	NVS_WORK_OTHER, /* releases, acquires, the driver's own uploads */
@@ -79,9 +80,6 @@ uint64_t nvs_works_dropped(const struct nvs_works *w); /* for want of memory */
 const struct nvs_timing *nvs_works_timing(const struct nvs_works *w);
 /* Was the trace recorded with timing=work, as its options say? */
 bool nvs_works_asked(const struct nvs_source *s);
-/* Where there is nothing to be said without timing=work, which the trace lacks: says so on stderr,
- * once. */
-void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run);
 /* The latest submission that the call last told had made itself; NULL: none. Its times are ticks
  * until the end. */
 const struct nvs_work *nvs_works_of_call(const struct nvs_works *w);

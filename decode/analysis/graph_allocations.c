@@ -6,6 +6,7 @@
 #include "decode/calls/args.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/allocations.h"
+#include "decode/base/keyed_rows.h"
 
 #define MOST_STEPS (1u << 24) /* nodes that are gone through, in all */
 

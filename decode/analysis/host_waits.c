@@ -10,6 +10,9 @@
 #include "decode/calls/args.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/host_waits.h"
+#include "decode/query/selection.h"
+#include "decode/query/api_names.h"
+#include "decode/base/keyed_rows.h"
 
 #define MOST_PENDING 8u
 /* What an empty bracket may take where none has been measured: on an H200 up to 3.9 us. */

@@ -4,7 +4,7 @@
 #define NVSNOOP_DECODE_ANALYSIS_INSTRUCTION_COUNTS_H
 
 #include "decode/base/numbers.h"
-#include "decode/cli/table.h"
+#include "decode/base/keyed_rows.h"
 
 /* A kernel, in all images that have one of this name. */
 struct nvs_counted {

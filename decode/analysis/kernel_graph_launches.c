@@ -5,6 +5,7 @@
 #include <string.h>
 #include "decode/calls/executable_graphs.h"
 #include "decode/analysis/kernel_stats.h"
+#include "decode/calls/args.h"
 
 struct counted {
 	struct nvs_kernel_row *row; /* NULL: not a kernel that is run */

@@ -23,7 +23,7 @@ static uint64_t id_of(const struct nvs_kernels *k, const struct nvs_kernel *kern
 	if (!*kernel->name)
 		return nvs_hash64(own, sizeof(own));
 	return nvs_hash64(kernel->name, strlen(kernel->name)) +
-	       (k->source->options->per_trace ? k->source->index : 0);
+	       (k->source->query->per_trace ? k->source->index : 0);
 }
 
 struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *kernel)

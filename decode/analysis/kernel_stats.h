@@ -6,7 +6,8 @@
 #include "decode/base/distinct.h"
 #include "decode/calls/handles.h"
 #include "decode/analysis/instruction_counts.h"
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 #include "decode/query/durations.h"
 
 #define NVS_SHAPES 4 /* of grid and block that are told; more are counted */

@@ -8,8 +8,11 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/calls/executable_graphs.h"
+#include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/launch_sequence.h"
+#include "decode/query/selection.h"
+#include "decode/calls/args.h"
 
 struct note {
 	uint64_t number; /* of the call */

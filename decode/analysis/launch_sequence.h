@@ -8,7 +8,8 @@
 
 #include "decode/base/numbers.h"
 #include "decode/calls/handles.h"
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 
 struct nvs_step_name {
 	uint64_t hash; /* its key */

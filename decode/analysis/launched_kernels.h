@@ -3,7 +3,8 @@
 #ifndef NVSNOOP_DECODE_ANALYSIS_LAUNCHED_KERNELS_H
 #define NVSNOOP_DECODE_ANALYSIS_LAUNCHED_KERNELS_H
 
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 
 struct nvs_ran_kernel {
 	uint64_t key;

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/search.h"
+#include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/ring_stalls.h"
+#include "decode/query/selection.h"
+#include "decode/query/api_names.h"
 
 #define LONG_NS 100000u /* less is no matter */
 #define TIMES_USUAL 10u

@@ -4,7 +4,8 @@
 #define NVSNOOP_DECODE_ANALYSIS_RING_STALLS_H
 
 #include "decode/base/numbers.h"
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 #include "decode/query/durations.h"
 
 #define NVS_STALL_RING (1u << 0)

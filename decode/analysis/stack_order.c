@@ -27,31 +27,6 @@ uint64_t nvs_measure_of(const struct nvs_weight *w, enum nvs_measure by)
 	return of[by];
 }
 
-NVS_WEIGHT_GETTERS(struct nvs_weight, *r)
-
-/* Then other words for some. */
-const struct nvs_column nvs_measure_columns[] = {
-	NVS_WEIGHT_COLUMNS, {"time", "time", get_time, 0}, {"bytes", "bytes", get_bytes, 0}};
-
-int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
-{
-	struct nvs_table table = NVS_RUN_TABLE(run, nvs_measure_columns, NULL);
-	const char *sort = run->options->sort;
-	const struct nvs_column *c;
-
-	*by = NVS_BY_SUBMISSIONS;
-	if (!sort)
-		return 0;
-	c = nvs_table_column(&table, sort + (*sort == '-'));
-	if (!c)
-		return nvs_table_no_column(&table, sort);
-	*by = c->get == get_time    ? NVS_BY_TIME
-	      : c->get == get_calls ? NVS_BY_CALLS
-	      : c->get == get_bytes ? NVS_BY_BYTES
-				    : NVS_BY_SUBMISSIONS;
-	return 0;
-}
-
 /* ---- order ---- */
 
 struct order {
@@ -75,15 +50,9 @@ static int compare(const void *pa, const void *pb, void *arg)
 	return r ? r : (a->key.kind > b->key.kind) - (a->key.kind < b->key.kind);
 }
 
-static int sign_of(const struct nvs_run *run)
+int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest)
 {
-	return run->options->sort && *run->options->sort == '-' ? 1 : -1;
-}
-
-int nvs_stacks_sort(struct nvs_run *run, enum nvs_measure by)
-{
-	struct order order = {by, sign_of(run)};
-	struct nvs_stacks *t = run->state;
+	struct order order = {by, smallest ? 1 : -1};
 	size_t n = t->frames.n;
 	struct nvs_frame **list = calloc(n + 1, sizeof(struct nvs_frame *));
 
@@ -127,17 +96,15 @@ static int compare_places(const void *pa, const void *pb, void *arg)
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
-int nvs_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_list *list)
+int nvs_stacks_list(struct nvs_stacks *t, enum nvs_measure by, bool smallest,
+		    struct nvs_stacks_list *list)
 {
-	struct order order = {by, sign_of(run)};
-	struct nvs_stacks *t = run->state;
+	struct order order = {by, smallest ? 1 : -1};
 	struct nvs_frame *f = NULL;
 	struct place *places;
 	uint32_t depth;
-	int r = nvs_stacks_build(run);
+	int r = nvs_stacks_sort(t, by, smallest);
 
-	if (!r)
-		r = nvs_stacks_sort(run, by);
 	if (r)
 		return r;
 	places = calloc(t->frames.n + 1, sizeof(*places));
@@ -154,31 +121,5 @@ int nvs_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_
 		list->frame[i] = places[i].frame;
 	r = places && list->frame ? 0 : -ENOMEM;
 	free(places);
-	list->shown = run->options->rows && run->options->rows < list->n ? run->options->rows
-									 : list->n;
 	return r;
-}
-
-/* ---- on a line ---- */
-
-void nvs_frame_fold(struct nvs_out *out, const struct nvs_stacks *t, const struct nvs_frame *f)
-{
-	const struct nvs_frame *path[NVS_STACKS_DEPTH];
-	size_t n = 0;
-
-	for (; f && n < NVS_STACKS_DEPTH; f = nvs_frame_at(t, f->key.parent))
-		path[n++] = f;
-	while (n--) {
-		const char *name = path[n]->name;
-
-		for (size_t part; *name; name += part) {
-			part = strcspn(name, ";");
-			nvs_out_part(out, name, part);
-			if (!part)
-				fputs("\\x3b", out->file);
-			part += !part;
-		}
-		if (n)
-			fputc(';', out->file);
-	}
 }

@@ -6,9 +6,12 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/base/numbers.h"
+#include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/submission_stats.h"
 #include "decode/analysis/stack_tree.h"
+#include "decode/query/api_names.h"
+#include "decode/base/keyed_rows.h"
 
 #define MAX_FRAMES (NVS_STACKS_DEPTH - 8) /* of a stack, the innermost */
 
@@ -25,16 +28,12 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return nvs_api_calls_add(&each->stacks->calls, each->source, call);
 }
 
-int nvs_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *arg,
-		     struct nvs_reader *reader)
+void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
+		      struct nvs_reader *reader)
 {
-	struct nvs_stacks_each *each = arg;
-
-	*each = (struct nvs_stacks_each){s, run->state};
-	each->stacks->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
-	each->stacks->calls.threads = each->stacks->how & NVS_STACKS_THREAD;
+	*each = (struct nvs_stacks_each){s, t};
+	t->calls.threads = t->how & NVS_STACKS_THREAD;
 	reader->call = on_call;
-	return 0;
 }
 
 static void free_frame(void *row)
@@ -45,10 +44,8 @@ static void free_frame(void *row)
 		free((void *)f->name);
 }
 
-void nvs_stacks_free(struct nvs_run *run)
+void nvs_stacks_free(struct nvs_stacks *t)
 {
-	struct nvs_stacks *t = run->state;
-
 	nvs_api_calls_free(&t->calls);
 	nvs_stacks_drop(t);
 }
@@ -238,7 +235,7 @@ static void put_cells(struct walk *w, struct known *known)
 	}
 }
 
-static void put_calls(struct walk *w, struct known *known, const struct nvs_run *run)
+static void put_calls(struct walk *w, struct known *known, const struct nvs_source *sources)
 {
 	const struct nvs_rows *rows = &w->t->calls.rows;
 
@@ -249,7 +246,7 @@ static void put_calls(struct walk *w, struct known *known, const struct nvs_run 
 					    .uncounted = a->uncounted,
 					    .timed = a->times.total.count};
 
-		if (a->key.trace != w->trace || !nvs_api_calls_selected(a, run->sources))
+		if (a->key.trace != w->trace || !nvs_api_calls_selected(a, sources))
 			continue;
 		begin_walk(w, known, a->key.stack, a->key.thread);
 		put(w, nvs_call_name(a->entry),
@@ -285,19 +282,18 @@ uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t s
 	return w.at ? w.at : NO_ROOM;
 }
 
-int nvs_stacks_build(struct nvs_run *run)
+int nvs_stacks_build(struct nvs_stacks *t, struct nvs_source *sources, uint32_t n)
 {
-	struct nvs_stacks *t = run->state;
 	int r = nvs_stacks_empty(t);
 
-	for (uint32_t i = 0; i < run->n && !r; i++) {
+	for (uint32_t i = 0; i < n && !r; i++) {
 		struct known *known = calloc(1, sizeof(*known));
-		struct walk w = {.t = t, .source = run->sources + i, .trace = i};
+		struct walk w = {.t = t, .source = sources + i, .trace = i};
 
 		if (!known)
 			return -ENOMEM;
 		put_cells(&w, known);
-		put_calls(&w, known, run);
+		put_calls(&w, known, sources);
 		nvs_numbers_free(&known->at, NULL);
 		free(known);
 	}

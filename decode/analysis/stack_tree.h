@@ -48,18 +48,18 @@ struct nvs_stacks {
 	uint32_t top; /* first of the outermost */
 };
 
-/* A report whose state begins with a struct nvs_stacks: these, and .each. */
+/* While a trace is read. */
 struct nvs_stacks_each {
 	struct nvs_source *source;
 	struct nvs_stacks *stacks;
 };
-int nvs_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *each,
-		     struct nvs_reader *reader);
-void nvs_stacks_free(struct nvs_run *run);
+void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
+		      struct nvs_reader *reader);
+void nvs_stacks_free(struct nvs_stacks *t);
 
 /* All has been read: makes the tree. Where memory is short, stacks end further out. 0 or -ENOMEM.
  */
-int nvs_stacks_build(struct nvs_run *run);
+int nvs_stacks_build(struct nvs_stacks *t, struct nvs_source *sources, uint32_t n);
 /* Adds what is inside to each frame; returns the sum of all. */
 struct nvs_weight nvs_stacks_sum(struct nvs_stacks *t);
 
@@ -74,8 +74,6 @@ int nvs_stacks_empty(struct nvs_stacks *t);
 void nvs_stacks_drop(struct nvs_stacks *t);
 uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
 			  const struct nvs_call_api *api);
-void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,
-		      const struct nvs_frame *frame);
 
 /* The next one of all, from the outermost inwards; NULL behind the last. *DEPTH: below how many. */
 struct nvs_frame *nvs_frame_next(const struct nvs_stacks *t, const struct nvs_frame *f,
@@ -91,36 +89,16 @@ enum nvs_measure {
 	NVS_MEASURES,
 };
 
-extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 2];
-/* 0, or -EINVAL, said on stderr. */
-int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
 uint64_t nvs_measure_of(const struct nvs_weight *w, enum nvs_measure by);
-/* Orders what is beside each other by it, largest first unless -s asks for the smallest, and by
- * name. */
-int nvs_stacks_sort(struct nvs_run *run, enum nvs_measure by);
-/* Makes the tree, and lists the stacks in that order. SHOWN: as -n has it. FRAME is to be freed. */
+/* Orders what is beside each other by it, largest or SMALLEST first, and by name. */
+int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest);
+/* Lists the stacks of the tree in that order. FRAME is to be freed, SHOWN is the caller's. */
 struct nvs_stacks_list {
 	struct nvs_frame **frame;
 	size_t n, shown;
 };
-int nvs_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_list *list);
+int nvs_stacks_list(struct nvs_stacks *t, enum nvs_measure by, bool smallest,
+		    struct nvs_stacks_list *list);
 void nvs_weight_add(struct nvs_weight *to, const struct nvs_weight *w);
-
-/* Columns of a row that has a weight, and a share of all in percent; NVS_WEIGHT_GETTERS() first. */
-#define NVS_WEIGHT_GETTERS(type, weight)                                            \
-	NVS_GET_KNOWN(type, submissions, !(weight).uncounted, (weight).submissions) \
-	NVS_GET_KNOWN(type, bytes, !(weight).uncounted, (weight).bytes)             \
-	NVS_GET_KNOWN(type, calls, (weight).calls, (weight).calls)                  \
-	NVS_GET_REAL(type, time, (weight).timed, (weight).timed ? (double)(weight).ns / 1000 : 0)
-#define NVS_WEIGHT_COLUMNS                                       \
-	{"submissions", "subs", get_submissions, 0},             \
-		{"command_bytes", "cmd bytes", get_bytes, 0, 2}, \
-		{"calls", "calls", get_calls, 0, 3},             \
-	{                                                        \
-		"host_us_total", "host us", get_time, 0, 1       \
-	}
-
-/* On a line: outermost first, ";" between, as flame graphs take it. */
-void nvs_frame_fold(struct nvs_out *out, const struct nvs_stacks *t, const struct nvs_frame *f);
 
 #endif

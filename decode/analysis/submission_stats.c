@@ -5,6 +5,9 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/analysis/submission_stats.h"
+#include "decode/calls/pass.h"
+#include "decode/query/selection.h"
+#include "decode/query/api_names.h"
 
 #define MAX_CELLS (1u << 24)
 
@@ -87,7 +90,7 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	s->tag = cell_tag(sub, call);
 	s->now = c = cell_of(s, sub, call);
 	if (!c) {
-		fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->source->path);
+		s->full = true;
 		return -E2BIG;
 	}
 	c->submissions += !(sub->rec->rec.flags & NVS_SUB_CONTINUED);
@@ -140,7 +143,7 @@ static bool selected(const struct nvs_source *s, const struct nvs_cell *cell)
 {
 	return cell->used && nvs_filter_channel(s, cell->channel) &&
 	       nvs_filter_thread(s, cell->thread) &&
-	       (!s->options->api.n ||
+	       (!s->query->api.n ||
 		nvs_filter_api(s,
 			       nvs_api_name(nvs_trace_callsite(s->trace, cell->stack), cell->api),
 			       cell->stack));

@@ -5,7 +5,8 @@
 #define NVSNOOP_DECODE_ANALYSIS_SUBMISSION_STATS_H
 
 #include "decode/calls/tally.h"
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 
 /* One stack of one thread on one channel of one trace, in calls of one API. */
 struct nvs_cell {
@@ -21,6 +22,7 @@ struct nvs_cells {
 	struct nvs_source *source;
 	struct nvs_cell *cells; /* open addressing */
 	uint32_t n, mask;
+	bool full; /* too many call sites */
 	uint64_t tag; /* of the submission in progress */
 	struct nvs_cell *last; /* the one counted into last */
 	struct nvs_cell *now; /* of the submission in progress, NULL: not counted */

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/grow.h"
+#include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/calls/semaphore_pairs.h"
 #include "decode/analysis/unfinished_work.h"
 #include "decode/analysis/launch_sequence.h"
+#include "decode/calls/args.h"
 
 #define MOST_UNDONE (1u << 24) /* of a channel: a ring has no more entries */
 #define MOST_CALLS (1u << 16)

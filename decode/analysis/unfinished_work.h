@@ -12,7 +12,8 @@
 
 #include "decode/base/numbers.h"
 #include "decode/calls/handles.h"
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 
 #define NVS_UNDONE_SEMAPHORES 6u /* of a submission; of further ones it is known that there are */
 #define NVS_UNDONE_GRIDS 16u /* that may run on in a channel which has passed them */

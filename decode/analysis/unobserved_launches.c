@@ -9,7 +9,11 @@
 #include <string.h>
 #include "decode/gpu/qmd.h"
 #include "decode/analysis/kernel_stats.h"
+#include "decode/calls/pass.h"
 #include "decode/trace/stream.h"
+#include "decode/query/selection.h"
+#include "decode/calls/args.h"
+#include "decode/base/keyed_rows.h"
 
 #define RECENT 256u
 #define MOST_STEPS (1u << 28) /* over programs, looking for those that code is copied over */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows by key: a hash of places beside the list of rows. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include "decode/base/hash.h"
-#include "decode/cli/table.h"
+#include "decode/base/keyed_rows.h"
 
 #define GONE UINT32_MAX /* slot of a row that was forgotten */
 

@@ -10,9 +10,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "decode/report/core/report.h"
+#include "decode/cli/output.h"
+#include "nvsnoop/decode.h"
 
-static bool want_color(const struct nvs_options_report *o, bool terminal)
+static bool want_color(const struct nvs_print_options *o, bool terminal)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
@@ -78,7 +79,7 @@ static const char *choose_pager(bool wide)
 }
 
 /* Puts a pager behind our output; where it cannot be had, the output goes straight. */
-static void start_pager(struct nvs_out *out, const struct nvs_options_report *o)
+static void start_pager(struct nvs_out *out, const struct nvs_print_options *o)
 {
 	const char *pager = choose_pager(o->wide);
 	int fds[2];
@@ -122,15 +123,12 @@ static FILE *open_output(struct nvs_out *out, const char *path, bool overwrite)
 	return file;
 }
 
-int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o)
+int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 {
-	bool folder;
-
 	memset(out, 0, sizeof(*out));
 	signal(SIGPIPE, SIG_IGN);
 	/* Files in a folder are the report's own affair. */
-	folder = o->reports[0]->prints & NVS_PRINTS_FOLDER;
-	out->file = o->output ? open_output(out, folder ? "/dev/null" : o->output, o->overwrite)
+	out->file = o->output ? open_output(out, o->folder ? "/dev/null" : o->output, o->overwrite)
 			      : stdout;
 	if (!out->file)
 		return -EIO;

@@ -8,7 +8,21 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct nvs_options_report;
+enum nvs_format { NVS_FORMAT_TEXT, NVS_FORMAT_JSON, NVS_FORMAT_CSV };
+
+/* How it is printed, by the command line. */
+struct nvs_print_options {
+	enum nvs_format format;
+	const char *output; /* -o; NULL: stdout */
+	bool overwrite; /* a file of that name */
+	bool folder; /* that is no file: it is made elsewhere */
+	const char *sort; /* column, NULL: the report's own order; "-name" ascending */
+	uint64_t rows; /* 0: all */
+	bool has_rows;
+	int color; /* -1: never, 0: auto, 1: always */
+	bool pager;
+	bool wide; /* all columns, whatever the terminal's width */
+};
 
 struct nvs_out {
 	FILE *file;
@@ -23,7 +37,7 @@ struct nvs_out {
 	int status; /* -errno of the first failure */
 };
 
-int nvs_out_open(struct nvs_out *out, const struct nvs_options_report *o);
+int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o);
 /* 0, or -errno of what went wrong; EPIPE is among it. FAILED: what is there is no report; a file of
  * -o goes then. */
 int nvs_out_close(struct nvs_out *out, bool failed);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include "decode/base/nearest.h"
 #include "decode/cli/sentence.h"
-#include "decode/report/core/report.h"
 #include "decode/cli/table.h"
 
 #define MAX_COLUMNS 64
@@ -448,8 +447,7 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 			nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
-int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
-		    const struct nvs_options_report *o)
+int nvs_table_print(struct nvs_out *out, struct nvs_table *table, const struct nvs_print_options *o)
 {
 	int r = sort_rows(table, table->sort);
 	size_t n = table->nrows;
@@ -471,7 +469,7 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 }
 
 int nvs_table_print_rows(struct nvs_out *out, struct nvs_table *table, const struct nvs_rows *rows,
-			 const struct nvs_options_report *o)
+			 const struct nvs_print_options *o)
 {
 	table->rows = (const void **)rows->row;
 	table->nrows = rows->n;
@@ -479,7 +477,7 @@ int nvs_table_print_rows(struct nvs_out *out, struct nvs_table *table, const str
 }
 
 int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
-			  size_t size, const struct nvs_options_report *o)
+			  size_t size, const struct nvs_print_options *o)
 {
 	int r;
 

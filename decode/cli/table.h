@@ -3,6 +3,7 @@
 #ifndef NVSNOOP_DECODE_CLI_TABLE_H
 #define NVSNOOP_DECODE_CLI_TABLE_H
 
+#include "decode/base/keyed_rows.h"
 #include "decode/cli/output.h"
 
 enum nvs_value_kind {
@@ -76,42 +77,13 @@ int nvs_table_compare(const struct nvs_order *order, const void *a, const void *
 int nvs_table_no_column(const struct nvs_table *table, const char *name);
 /* -EINVAL: no such column, said on stderr. */
 int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
-		    const struct nvs_options_report *o);
-
-/* ---- rows.c ---- */
-
-/*
- * Rows by key, in the order in which they came. A row stays where it is; its first bytes are its
- * key, and the rest is zero when it is made.
- */
-struct nvs_rows {
-	size_t size, key; /* bytes of a row, and of its key */
-	void **row;
-	size_t n, room;
-	uint32_t *slots; /* row + 1 by hash */
-	uint32_t mask;
-};
-
-#define NVS_ROWS(type, member)                                               \
-	(struct nvs_rows)                                                    \
-	{                                                                    \
-		.size = sizeof(type), .key = sizeof(((type *)NULL)->member), \
-	}
-
-/* Made where it is missing; NULL: no memory. */
-void *nvs_rows_at(struct nvs_rows *rows, const void *key);
-/* NULL: there is none. */
-void *nvs_rows_find(const struct nvs_rows *rows, const void *key);
-/* The next of this key is another one. */
-void nvs_rows_forget(struct nvs_rows *rows, const void *row);
-/* With what ITEM (may be NULL) frees of each row. */
-void nvs_rows_free(struct nvs_rows *rows, void (*item)(void *row));
+		    const struct nvs_print_options *o);
 
 int nvs_table_print_rows(struct nvs_out *out, struct nvs_table *table, const struct nvs_rows *rows,
-			 const struct nvs_options_report *o);
+			 const struct nvs_print_options *o);
 /* ROWS is an array of N items of SIZE bytes. */
 int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
-			  size_t size, const struct nvs_options_report *o);
+			  size_t size, const struct nvs_print_options *o);
 
 /* ---- values.c ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One value of a table, as programs and as people read it. */
 #include <string.h>
-#include "decode/report/core/report.h"
 #include "decode/cli/table.h"
+#include "nvsnoop/decode.h"
 
 #define BAR 10 /* characters of a whole one */
 #define SMALL 0.095

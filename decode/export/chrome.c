@@ -11,6 +11,7 @@
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"
+#include "decode/base/keyed_rows.h"
 
 /* Numbers of threads that stand for channels, above all others; and for the GPU's work of these. */
 #define CHANNELS 0x60000000u

@@ -12,6 +12,7 @@
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
 #include "decode/trace/demangled_names.h"
+#include "decode/base/keyed_rows.h"
 
 /* CUgraphNodeType */
 static const char *const types[] = {

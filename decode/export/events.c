@@ -13,10 +13,13 @@
 #include "decode/calls/tally.h"
 #include "decode/calls/bracket_times.h"
 #include "decode/analysis/allocations.h"
+#include "decode/query/source.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"
 #include "decode/trace/demangled_names.h"
+#include "decode/query/selection.h"
+#include "decode/query/api_names.h"
 
 #define MOST_PENDING 4096u /* submissions of a channel that wait to be seen done */
 

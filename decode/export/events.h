@@ -15,6 +15,7 @@
 #include "decode/analysis/clock_alignment.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/query/nvtx_ranges.h"
+#include "decode/report/core/report.h"
 
 struct nvs_walk {
 	struct nvs_run *run;

@@ -26,7 +26,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 int nvs_folder(struct nvs_run *run, int (*one)(struct nvs_run *run))
 {
-	const char *path = run->options->output;
+	const char *path = run->options->print.output;
 	int r;
 
 	if (mkdir(path, 0777))
@@ -41,7 +41,7 @@ int nvs_folder(struct nvs_run *run, int (*one)(struct nvs_run *run))
 FILE *nvs_folder_file(const struct nvs_run *run, const char *name)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%s", run->options->output, name), fd;
+	int n = snprintf(path, sizeof(path), "%s/%s", run->options->print.output, name), fd;
 	FILE *file;
 
 	if (n >= (int)sizeof(path)) {
@@ -49,7 +49,8 @@ FILE *nvs_folder_file(const struct nvs_run *run, const char *name)
 		say(name);
 		return NULL;
 	}
-	for (char *p = path + strlen(run->options->output) + 1; (p = strchr(p, '/')); *p++ = '/') {
+	for (char *p = path + strlen(run->options->print.output) + 1; (p = strchr(p, '/'));
+	     *p++ = '/') {
 		*p = '\0';
 		if (mkdir(path, 0777) && errno != EEXIST) {
 			say(path);
@@ -67,5 +68,5 @@ int nvs_folder_close(const struct nvs_run *run, FILE *file)
 {
 	bool wrong = file && ferror(file);
 
-	return file && (fclose(file) || wrong) ? say(run->options->output) : 0;
+	return file && (fclose(file) || wrong) ? say(run->options->print.output) : 0;
 }

@@ -4,6 +4,7 @@
 #define NVSNOOP_DECODE_EXPORT_OUTPUT_DIR_H
 
 #include <stdio.h>
+#include "decode/report/core/report.h"
 
 /* Makes the folder that -o names, which must not be there, with what ONE does. Returns what that
  * does; for < 0 all is taken away again. */

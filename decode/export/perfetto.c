@@ -14,6 +14,7 @@
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"
+#include "decode/base/keyed_rows.h"
 
 /* Numbers of fields, by message. */
 enum { TRACE_PACKET = 1 };

@@ -8,6 +8,7 @@
 #include "decode/export/output_dir.h"
 #include "decode/export/events.h"
 #include "decode/report/core/report.h"
+#include "decode/query/selection.h"
 
 struct state {
 	FILE *index;

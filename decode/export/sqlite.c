@@ -211,7 +211,7 @@ static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
 	}
 	done = sqlite3_step(s);
 	sqlite3_reset(s);
-	return done == SQLITE_DONE ? 0 : fail(st, w->run->options->output);
+	return done == SQLITE_DONE ? 0 : fail(st, w->run->options->print.output);
 }
 
 /* ---- from the beginning to the end ---- */
@@ -239,7 +239,7 @@ static bool finish(struct state *st)
 
 static int print(struct nvs_run *run)
 {
-	const char *path = run->options->output;
+	const char *path = run->options->print.output;
 	struct state st = {NULL};
 	int r = begin(&st, path) ? 0 : fail(&st, path);
 

@@ -7,6 +7,7 @@
 #define NVSNOOP_DECODE_EXPORT_TABLES_H
 
 #include "decode/export/events.h"
+#include "decode/report/core/report.h"
 
 struct nvs_cell_column {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What reports call an entry point, and C++ names as they were written. */
 #include "decode/calls/roles.h"
-#include "decode/report/core/report.h"
+#include "decode/query/api_names.h"
 #include "decode/trace/helper.h"
 
 const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api)

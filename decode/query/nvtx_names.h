@@ -4,7 +4,8 @@
 #ifndef NVSNOOP_DECODE_QUERY_NVTX_NAMES_H
 #define NVSNOOP_DECODE_QUERY_NVTX_NAMES_H
 
-#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
 
 struct nvs_nvtx_text {
 	uint32_t number; /* in the order first seen */

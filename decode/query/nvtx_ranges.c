@@ -6,6 +6,7 @@
 #include "decode/base/hash.h"
 #include "decode/base/numbers.h"
 #include "decode/query/nvtx_ranges.h"
+#include "decode/base/keyed_rows.h"
 
 #define MAX_NEST \
 	512 /* ranges of a thread and domain that are told apart; deeper ones are not seen */
@@ -62,14 +63,14 @@ struct nvs_nvtx {
 	uint64_t unmatched;
 };
 
-struct nvs_nvtx *nvs_nvtx_new(const struct nvs_options_report *o)
+struct nvs_nvtx *nvs_nvtx_new(const struct nvs_query *q)
 {
 	struct nvs_nvtx *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
 	n->nodes = NVS_ROWS(struct nvs_nvtx_node, key);
-	n->names = nvs_nvtx_names_new(&o->nvtx);
+	n->names = nvs_nvtx_names_new(&q->nvtx);
 	if (n->names)
 		return n;
 	free(n);

@@ -49,7 +49,7 @@ struct nvs_nvtx_event {
 
 struct nvs_nvtx;
 /* NULL: no memory. */
-struct nvs_nvtx *nvs_nvtx_new(const struct nvs_options_report *o);
+struct nvs_nvtx *nvs_nvtx_new(const struct nvs_query *q);
 void nvs_nvtx_free(struct nvs_nvtx *n);
 /* Each record, before anybody else sees it. 0 or -ENOMEM. */
 int nvs_nvtx_record(struct nvs_nvtx *n, const struct nvs_rec *rec);

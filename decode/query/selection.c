@@ -4,7 +4,10 @@
 #include <string.h>
 #include "decode/base/nearest.h"
 #include "decode/calls/roles.h"
+#include "decode/query/api_names.h"
 #include "decode/query/nvtx_ranges.h"
+#include "decode/query/selection.h"
+#include "decode/query/time_range.h"
 
 static bool is_number(const struct nvs_pattern *p, uint32_t number)
 {
@@ -26,7 +29,7 @@ bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread)
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, thread);
 	struct nvs_trace_thread unknown = {.thread = thread};
 
-	return nvs_patterns_pass(&s->options->thread, is_thread, t ? t : &unknown);
+	return nvs_patterns_pass(&s->query->thread, is_thread, t ? t : &unknown);
 }
 
 static bool is_channel(const struct nvs_pattern *p, const void *arg)
@@ -36,7 +39,7 @@ static bool is_channel(const struct nvs_pattern *p, const void *arg)
 
 bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel)
 {
-	return nvs_patterns_pass(&s->options->channel, is_channel, &channel);
+	return nvs_patterns_pass(&s->query->channel, is_channel, &channel);
 }
 
 /* Also without what tells its forms apart: the headers' cuMemcpyHtoD is cuMemcpyHtoD_v2 here. */
@@ -78,10 +81,10 @@ bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack)
 {
 	struct called c = {api, NULL};
 
-	if (!s->options->api.n)
+	if (!s->query->api.n)
 		return true;
 	c.site = nvs_trace_callsite(s->trace, stack);
-	return nvs_patterns_pass(&s->options->api, is_api, &c);
+	return nvs_patterns_pass(&s->query->api, is_api, &c);
 }
 
 bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *sub)
@@ -106,50 +109,50 @@ bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time)
 	struct nvs_nvtx_node *in[NVS_NVTX_NESTS];
 	uint64_t fits = 0;
 
-	if (!s->options->nvtx.n)
+	if (!s->query->nvtx.n)
 		return true;
 	for (uint32_t n = nvs_nvtx_at(s->nvtx, thread, time, in); n; n--)
 		fits |= in[n - 1]->fits;
-	return nvs_nvtx_pass(&s->options->nvtx, fits);
+	return nvs_nvtx_pass(&s->query->nvtx, fits);
 }
 
 bool nvs_filter_range_of(const struct nvs_source *s, const struct nvs_nvtx_event *e)
 {
-	return !s->options->api.n && !nvs_filter_by_submissions(s->options) &&
+	return !s->query->api.n && !nvs_filter_by_submissions(s->query) &&
 	       nvs_range_at(s, e->begin) && nvs_filter_thread(s, e->thread) &&
-	       nvs_nvtx_pass(&s->options->nvtx, e->node->fits);
+	       nvs_nvtx_pass(&s->query->nvtx, e->node->fits);
 }
 
 bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
 		const struct nvs_call *call)
 {
 	return nvs_filter_submission(s, sub) &&
-	       (!s->options->api.n ||
+	       (!s->query->api.n ||
 		nvs_filter_api(s, nvs_source_api(s, sub, call), sub->rec->stack));
 }
 
 bool nvs_filter_past(const struct nvs_source *s, const struct nvs_submission *sub, uint64_t printed)
 {
-	const struct nvs_options_report *o = s->options;
+	const struct nvs_query *q = s->query;
 
-	return (o->rows && printed >= o->rows) ||
-	       (o->range.by == NVS_RANGE_NUMBERS && sub->number >= o->range.to);
+	return (q->rows && printed >= q->rows) ||
+	       (q->range.by == NVS_RANGE_NUMBERS && sub->number >= q->range.to);
 }
 
-bool nvs_filter_by_submissions(const struct nvs_options_report *o)
+bool nvs_filter_by_submissions(const struct nvs_query *q)
 {
-	return o->range.by == NVS_RANGE_NUMBERS || o->channel.n;
+	return q->range.by == NVS_RANGE_NUMBERS || q->channel.n;
 }
 
-bool nvs_filter_by_name(const struct nvs_options_report *o)
+bool nvs_filter_by_name(const struct nvs_query *q)
 {
-	return o->api.n || o->thread.n;
+	return q->api.n || q->thread.n;
 }
 
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 {
 	/* Where submissions are selected, so are the calls they happened in. */
-	return (!nvs_filter_by_submissions(s->options) || call->selected) &&
+	return (!nvs_filter_by_submissions(s->query) || call->selected) &&
 	       nvs_range_at(s, call->begin) && nvs_filter_call_name(s, call);
 }
 
@@ -259,18 +262,18 @@ static void explain(const struct nvs_source *s, uint32_t n, const struct nvs_pat
 	}
 }
 
-bool nvs_filter_asked(const struct nvs_options_report *o)
+bool nvs_filter_asked(const struct nvs_query *q)
 {
-	return o->range.by || o->api.n || o->thread.n || o->channel.n || o->nvtx.n;
+	return q->range.by || q->api.n || q->thread.n || q->channel.n || q->nvtx.n;
 }
 
 void nvs_filter_explain(const struct nvs_source *sources, uint32_t n)
 {
-	const struct nvs_options_report *o = sources->options;
+	const struct nvs_query *q = sources->query;
 
 	nvs_range_explain(sources, n);
-	explain(sources, n, &o->api, "API", search_apis);
-	explain(sources, n, &o->thread, "thread", search_threads);
-	explain(sources, n, &o->channel, "channel", search_channels);
-	explain(sources, n, &o->nvtx, "range of NVTX", search_nvtx);
+	explain(sources, n, &q->api, "API", search_apis);
+	explain(sources, n, &q->thread, "thread", search_threads);
+	explain(sources, n, &q->channel, "channel", search_channels);
+	explain(sources, n, &q->nvtx, "range of NVTX", search_nvtx);
 }

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "decode/report/core/report.h"
+#include "decode/query/source.h"
+#include "decode/query/time_range.h"
 
 #define OPEN UINT64_MAX
 #define PERCENT 1000000000ull /* in which parts one is told: 100 % are 10^11 */
@@ -95,9 +96,9 @@ bool nvs_moment_parse(struct nvs_range *r, const char *s)
 
 /* ---- of a trace ---- */
 
-bool nvs_range_timed(const struct nvs_options_report *o)
+bool nvs_range_timed(const struct nvs_query *q)
 {
-	return o->range.by > NVS_RANGE_NUMBERS;
+	return q->range.by > NVS_RANGE_NUMBERS;
 }
 
 /* In ns since the start. The last moment belongs to what reaches up to the end. */
@@ -134,7 +135,7 @@ int nvs_range_check(const struct nvs_source *s)
 
 void nvs_range_resolve(struct nvs_source *s)
 {
-	const struct nvs_range *r = &s->options->range;
+	const struct nvs_range *r = &s->query->range;
 
 	s->from = place(s, r->by, r->from);
 	s->to = place(s, r->to_by, r->to);
@@ -142,7 +143,7 @@ void nvs_range_resolve(struct nvs_source *s)
 
 bool nvs_range_has(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	const struct nvs_range *r = &s->options->range;
+	const struct nvs_range *r = &s->query->range;
 
 	return r->by != NVS_RANGE_NUMBERS || (sub->number >= r->from && sub->number <= r->to);
 }
@@ -151,7 +152,7 @@ bool nvs_range_at(const struct nvs_source *s, uint64_t ticks)
 {
 	int64_t ns;
 
-	if (!nvs_range_timed(s->options))
+	if (!nvs_range_timed(s->query))
 		return true;
 	return nvs_clock_since_start(s->trace, ticks, &ns) && ns >= s->from && ns < s->to;
 }
@@ -180,14 +181,14 @@ static void explain_time(const struct nvs_source *s)
 
 void nvs_range_explain(const struct nvs_source *sources, uint32_t n)
 {
-	const struct nvs_range *r = &sources->options->range;
+	const struct nvs_range *r = &sources->query->range;
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t told = nvs_submissions_told(nvs_trace_session(sources[i].trace));
 
 		most = told > most ? told : most;
-		if (nvs_range_timed(sources->options))
+		if (nvs_range_timed(sources->query))
 			explain_time(sources + i);
 	}
 	if (r->by == NVS_RANGE_NUMBERS && r->from >= most)

@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/analysis/kernel_stats.h"
+#include "decode/analysis/instruction_counts.h"
+#include "decode/base/distinct.h"
+#include "decode/calls/handles.h"
+#include "decode/query/durations.h"
 #include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
 
 /* ---- direct launches ---- */
 
@@ -284,7 +289,7 @@ static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 static bool is_one(const struct nvs_kernel_row *a, const struct nvs_kernel_row *b)
 {
 	return a->kernel->name[0] && !strcmp(a->kernel->name, b->kernel->name) &&
-	       (a->source == b->source || !a->source->options->per_trace);
+	       (a->source == b->source || !a->source->query->per_trace);
 }
 
 static int merge_rows(struct nvs_kernel_row **rows, size_t *n)
@@ -448,7 +453,7 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 	if (!rows)
 		return -ENOMEM;
 	n = gather_rows(run, rows);
-	if (counted && !nvs_filter_asked(run->options))
+	if (counted && !nvs_filter_asked(&run->options->query))
 		r = add_launched_by_gpu(run, rows, &n);
 	if (n && !r)
 		r = merge_rows(rows, &n);
@@ -459,7 +464,7 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 		set_count_shares(rows, n);
 		table.rows = (const void **)rows;
 		table.nrows = n;
-		r = nvs_table_print(run->out, &table, run->options);
+		r = nvs_table_print(run->out, &table, &run->options->print);
 	}
 	for (size_t i = 0; i < n; i++)
 		nvs_kernel_row_free(rows[i]);
@@ -493,7 +498,7 @@ static void print_uncounted_parts(struct nvs_run *run)
 {
 	const struct nvs_kernels *k = run->each;
 	uint64_t by_gpu = 0, calling = 0;
-	bool selected = nvs_filter_asked(run->options);
+	bool selected = nvs_filter_asked(&run->options->query);
 
 	for (uint32_t t = 0; t < run->n; t++)
 		for (size_t i = 0; i < k[t].counts.rows.n; i++) {
@@ -546,7 +551,7 @@ static int print_instructions(struct nvs_run *run)
 		any = any || k[i].counts.rows.n || k[i].counts.images.n;
 	if (!any) {
 		run->nothing = true;
-		if (run->options->format == NVS_FORMAT_TEXT) {
+		if (run->options->print.format == NVS_FORMAT_TEXT) {
 			run->said = true;
 			fputs("No instructions were counted: record with nvsnoop --count=warp.\n",
 			      run->out->file);
@@ -556,7 +561,7 @@ static int print_instructions(struct nvs_run *run)
 	r = print_table(run,
 			(struct nvs_table)NVS_RUN_SUMS(run, count_columns, "instructions_percent"),
 			true);
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
 		print_remarks(run);
 	return r;
 }

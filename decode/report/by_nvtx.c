@@ -8,8 +8,11 @@
 #include <string.h>
 #include "decode/base/distinct.h"
 #include "decode/base/hash.h"
+#include "decode/query/durations.h"
+#include "decode/query/nvtx_names.h"
 #include "decode/query/nvtx_ranges.h"
 #include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	const struct nvs_nvtx_node *node;
@@ -80,7 +83,7 @@ static void see_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t th
 /* A thread that is not known yet may be any: its ranges are counted when they end. */
 static bool asked(const struct nvs_source *s, uint32_t thread)
 {
-	return (thread != NVS_NONE || !s->options->thread.n) && nvs_filter_thread(s, thread);
+	return (thread != NVS_NONE || !s->query->thread.n) && nvs_filter_thread(s, thread);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -270,7 +273,7 @@ static void order(const struct row *rows, uint32_t n, uint32_t *places, uint32_t
 
 static bool shown(const struct row *r)
 {
-	return nvs_nvtx_pass(&r->source->options->nvtx, r->node->fits) &&
+	return nvs_nvtx_pass(&r->source->query->nvtx, r->node->fits) &&
 	       (r->sum.count || r->sum.calls || r->sum.submissions);
 }
 
@@ -292,7 +295,7 @@ static int add_rows(struct nvs_run *run, struct nvs_source *s, struct nvs_table 
 					  .source = s,
 					  .sum = node->own,
 					  .called = nvs_reading_saw(s->first, NVS_REC_API),
-					  .flat = run->options->sort};
+					  .flat = run->options->print.sort};
 	}
 	if (*rows) {
 		sum_up(*rows, n);
@@ -361,7 +364,7 @@ static int print(struct nvs_run *run)
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		r = add_rows(run, run->sources + i, &table, rows + i);
 	if (!r)
-		r = nvs_table_print(run->out, &table, run->options);
+		r = nvs_table_print(run->out, &table, &run->options->print);
 	for (uint32_t i = 0; rows && i < run->n; i++)
 		free_rows(rows[i], run->sources + i);
 	free(rows);

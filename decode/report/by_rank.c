@@ -9,6 +9,7 @@
 #include "decode/analysis/clock_alignment.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/query/durations.h"
+#include "decode/report/core/report.h"
 
 enum measure {
 	CALLS,
@@ -283,7 +284,7 @@ static void settle(struct rank *k, const struct nvs_clock_of *clock)
 static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	bool apart = run->options->per_trace || run->n == 1;
+	bool apart = run->options->query.per_trace || run->n == 1;
 	uint32_t rounds = apart ? run->n : 1, of = apart ? 1 : run->n;
 	double *room = calloc(run->n + 1ul, sizeof(*room)), all = 0;
 	struct row *rows = calloc(rounds + 1ul, MEASURES * sizeof(*rows));
@@ -305,7 +306,7 @@ static int print(struct nvs_run *run)
 	table.several = apart && run->n > 1;
 	if (!r)
 		r = nvs_table_print_array(run->out, &table, rows, (size_t)rounds * MEASURES,
-					  sizeof(*rows), run->options);
+					  sizeof(*rows), &run->options->print);
 	free(clocks);
 	free(room);
 	free(rows);

@@ -9,6 +9,7 @@
 #include "decode/analysis/current_context.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/query/durations.h"
+#include "decode/report/core/report.h"
 
 enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
 
@@ -341,10 +342,10 @@ static int print_streams(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, stream_columns, "calls");
 	struct nvs_rows *rows = &((struct all *)run->state)->rows;
-	size_t unused = run->options->format == NVS_FORMAT_TEXT ? fold_unused(rows) : 0;
+	size_t unused = run->options->print.format == NVS_FORMAT_TEXT ? fold_unused(rows) : 0;
 	int r;
 
-	r = nvs_table_print_rows(run->out, &table, rows, run->options);
+	r = nvs_table_print_rows(run->out, &table, rows, &run->options->print);
 	if (!r && unused)
 		fprintf(run->out->file, "%zu stream%s unused\n", unused, unused == 1 ? "" : "s");
 	return r;
@@ -355,7 +356,7 @@ static int print_threads(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_TABLE(run, thread_columns, "calls");
 	const struct all *all = run->state;
 
-	return nvs_table_print_rows(run->out, &table, &all->rows, run->options);
+	return nvs_table_print_rows(run->out, &table, &all->rows, &run->options->print);
 }
 
 static int print_contexts(struct nvs_run *run)
@@ -363,7 +364,7 @@ static int print_contexts(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_TABLE(run, context_columns, "calls");
 	const struct all *all = run->state;
 
-	return nvs_table_print_rows(run->out, &table, &all->rows, run->options);
+	return nvs_table_print_rows(run->out, &table, &all->rows, &run->options->print);
 }
 
 static void free_rows(struct nvs_run *run)

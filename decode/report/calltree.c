@@ -5,6 +5,8 @@
 #include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/analysis/stack_tree.h"
+#include "decode/report/core/stack_columns.h"
+#include "decode/report/core/report.h"
 
 #define LEAST 0.5 /* percent of all: as text, what has less is only counted, unless -n 0 */
 #define MOST_INDENT 32 /* characters */
@@ -192,13 +194,13 @@ static void add_rows(struct tree *t)
 static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct nvs_options_report o = *run->options;
+	struct nvs_print_options o = run->options->print;
 	struct tree t = {.sources = run->sources, .stacks = run->state};
 	struct nvs_weight whole;
 	int r = nvs_measure_parse(run, &t.by);
 
 	if (!r)
-		r = nvs_stacks_build(run);
+		r = nvs_run_stacks_build(run);
 	if (r)
 		return r;
 	whole = nvs_stacks_sum(run->state);
@@ -207,7 +209,7 @@ static int print(struct nvs_run *run)
 	t.all = !t.text || (o.has_rows && !o.rows);
 	table.several = false; /* the process stands outermost then */
 	o.sort = NULL; /* what is beside each other is in order */
-	r = nvs_stacks_sort(run, t.by);
+	r = nvs_run_stacks_sort(run, t.by);
 	if (!r)
 		add_rows(&t);
 	r = r ? r : t.status;
@@ -233,5 +235,5 @@ NVS_REPORT(
 	       "known stand below\n.BR [unknown] .",
 	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	.each = sizeof(struct nvs_stacks_each), .begin = nvs_stacks_begin, .print = print,
-	.free = nvs_stacks_free);
+	.each = sizeof(struct nvs_stacks_each), .begin = nvs_run_stacks_begin, .print = print,
+	.free = nvs_run_stacks_free);

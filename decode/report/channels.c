@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/analysis/submission_stats.h"
+#include "decode/analysis/address_kind.h"
 #include "decode/analysis/channel_memory.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/operation_columns.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	const struct nvs_source *source;
@@ -115,11 +117,11 @@ static void set_flags(struct row *r)
  * them. */
 static size_t add_rows(const struct nvs_source *s, struct nvs_places *places, struct row *rows)
 {
-	const struct nvs_options_report *o = s->options;
+	const struct nvs_query *q = s->query;
 	uint32_t n = nvs_trace_channel_count(s->trace);
 	struct row **of = calloc((size_t)n + 1, sizeof(*of));
 	bool uncounted = nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS;
-	bool strict = o->thread.n || o->api.n || o->nvtx.n || o->range.by;
+	bool strict = q->thread.n || q->api.n || q->nvtx.n || q->range.by;
 	size_t count = 0, kept = 0;
 	const struct nvs_lies *lies;
 	const struct nvs_cell *c;
@@ -217,8 +219,8 @@ static int print(struct nvs_run *run)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < run->n; k++)
 		n += add_rows(run->sources + k, places + k, rows + n);
-	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
+	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), &run->options->print);
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
 		print_places(run->out, rows, n);
 	free(rows);
 	return r;

@@ -69,7 +69,7 @@ static int print_classes(struct nvs_run *run)
 		make_row(&rows[i], &nvs_classes[i]);
 	for (uint32_t i = 0; i < nvs_nqmd_versions; i++)
 		make_qmd_row(&rows[nvs_nclasses + i], &nvs_qmd_versions[i]);
-	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
+	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), &run->options->print);
 	free(rows);
 	return r;
 }

@@ -10,7 +10,10 @@
 #include "decode/base/hash.h"
 #include "decode/calls/args.h"
 #include "decode/analysis/host_waits.h"
+#include "decode/calls/bracket_times.h"
 #include "decode/report/core/trace_columns.h"
+#include "decode/report/core/timing_note.h"
+#include "decode/report/core/report.h"
 
 /* As in the key of a row. */
 enum state { WAITED, ALREADY_DONE, NOT_KNOWN };
@@ -194,7 +197,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 	if (!r)
 		r = add_all(st, each);
 	if (!r) {
-		nvs_works_explain(each->works, run);
+		nvs_works_explain(each->works, run, s);
 		st->dropped += nvs_works_dropped(each->works) + nvs_waits_dropped(each->waits);
 		st->untimed += nvs_waits_untimed(each->waits);
 		if (nvs_waits_give(each->waits, &give)) {
@@ -249,9 +252,9 @@ static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "host_us_total");
 	struct state_of_run *st = run->state;
-	int r = nvs_table_print_rows(run->out, &table, &st->rows, run->options);
+	int r = nvs_table_print_rows(run->out, &table, &st->rows, &run->options->print);
 
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
 		say_sum(run, st);
 	if (st->dropped)
 		fprintf(stderr,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/edges.h"
+#include "decode/analysis/instruction_counts.h"
 #include "decode/calls/executable_graphs.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/roles.h"
@@ -14,6 +15,7 @@
 #include "decode/analysis/size_histogram.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/query/durations.h"
+#include "decode/report/core/report.h"
 
 /* CUgraphNodeType */
 enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };
@@ -476,7 +478,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 /* Of a graph that is there, nothing need be selected. */
 static bool selected(const struct row *row, const struct nvs_options_report *o)
 {
-	return !nvs_filter_asked(o) || row->launches || row->failed || row->uploads ||
+	return !nvs_filter_asked(&o->query) || row->launches || row->failed || row->uploads ||
 	       row->make_times.count;
 }
 
@@ -511,7 +513,7 @@ static int print(struct nvs_run *run)
 			table.rows[table.nrows++] = row;
 		}
 	if (!r)
-		r = nvs_table_print(run->out, &table, run->options);
+		r = nvs_table_print(run->out, &table, &run->options->print);
 	free(table.rows);
 	return r;
 }

@@ -34,7 +34,7 @@ static int print(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 
 	return nvs_table_print_array(run->out, &table, run->each, run->n, sizeof(struct row),
-				     run->options);
+				     &run->options->print);
 }
 
 NVS_REPORT(toy, .name = "toy", .place = 15, .help = "how many calls there are",

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "decode/report/core/report.h"
+#include <string.h>
+#include "decode/cli/table.h"
 #include "tests/unit/expect.h"
 
 struct row {
@@ -40,7 +41,7 @@ static const struct nvs_column columns[] = {
 /* N rows sorted by SORT as FORMAT prints them; good until the next. */
 static const char *print(const struct row *rows, size_t n, const char *sort, enum nvs_format format)
 {
-	struct nvs_options_report o = {.sort = sort, .format = format};
+	struct nvs_print_options o = {.sort = sort, .format = format};
 	struct nvs_table table = {.report = "r", .columns = columns, .ncolumns = 3, .nrows = n};
 	static char *text;
 	const void *list[8];
@@ -130,7 +131,7 @@ static const char *fit(const struct nvs_column *of, uint32_t n, int width)
 		{"void at::native::vectorized<4, BinaryFunctor<float, \xc3\xa9, MulFunctor>>", 1},
 	};
 	static const void *list[] = {rows, rows + 1};
-	struct nvs_options_report o = {0};
+	struct nvs_print_options o = {0};
 	struct nvs_table table = {
 		.report = "r", .columns = of, .ncolumns = n, .rows = list, .nrows = 2};
 	static char *text;

@@ -9,6 +9,8 @@
 #include "decode/export/html/pack.h"
 #include "decode/cli/output.h"
 #include "decode/cli/table.h"
+#include "decode/report/core/options.h"
+#include "decode/report/core/report.h"
 
 /* decode/export/html, as it was at build time; and the hashes by which the page lets them run. */
 #define FILE_OF_OURS(name, path)                                                    \
@@ -41,8 +43,8 @@ static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format 
 	out.file = nvs_pack_file(p, nvs_pack_write);
 	if (!out.file)
 		return -ENOMEM;
-	o.format = format;
-	o.rows = o.has_rows ? o.rows : NVS_HTML_ROWS;
+	o.print.format = format;
+	o.print.rows = o.print.has_rows ? o.print.rows : NVS_HTML_ROWS;
 	part->options = &o;
 	part->out = &out;
 	r = nvs_run_print(part);

@@ -8,6 +8,7 @@
 #include "decode/export/html/pack.h"
 #include "decode/gpu/class.h"
 #include "decode/cli/output.h"
+#include "decode/report/core/report.h"
 
 #define METHODS 0x4000u /* bytes of a class's method space */
 

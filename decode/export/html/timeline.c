@@ -13,6 +13,8 @@
 #include "decode/query/nvtx_names.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"
+#include "decode/report/core/report.h"
+#include "decode/base/keyed_rows.h"
 
 #define FLOW (1ull << 53) /* numbers that JavaScript tells apart */
 

@@ -7,6 +7,7 @@
 #include "decode/export/proto.h"
 #include "decode/export/parquet/thrift.h"
 #include "decode/cli/table.h"
+#include "decode/base/keyed_rows.h"
 
 #define GROUP_ROWS 16384u /* of a row group, at most */
 #define GROUP_BYTES (4u << 20) /* of its text */

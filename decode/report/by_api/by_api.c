@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/analysis/api_stats.h"
+#include "decode/query/durations.h"
 #include "decode/report/by_api/by_api.h"
 #include "decode/analysis/submission_stats.h"
 #include "decode/report/core/trace_columns.h"
@@ -209,7 +210,7 @@ static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
 		for (uint32_t at = 0; (cell = nvs_cells_next(s + k, &at)); count++) {
 			named[count].cell = cell;
 			named[count].source = s + k;
-			named[count].group = s->options->per_trace ? k : 0;
+			named[count].group = s->query->per_trace ? k : 0;
 			named[count].site = nvs_trace_callsite(s[k].trace, cell->stack);
 			named[count].api = nvs_api_name(named[count].site, cell->api);
 		}
@@ -341,7 +342,7 @@ static int begin_sites(struct nvs_run *run, struct nvs_source *s, void *arg,
 
 /* Without columns of calls. */
 static int print_cells(struct nvs_run *run, struct nvs_table *table, bool sites,
-		       const struct nvs_options_report *o)
+		       const struct nvs_print_options *o)
 {
 	struct row *rows = NULL;
 	long count = make_rows(run->sources, run->n, sites, &rows);
@@ -371,7 +372,7 @@ static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites
 	if (!r)
 		r = count < 0 ? (int)count
 			      : nvs_table_print_array(run->out, table, rows, (size_t)count,
-						      sizeof(*rows), run->options);
+						      sizeof(*rows), &run->options->print);
 	free(rows);
 	return r;
 }
@@ -379,7 +380,7 @@ static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites
 /* A table leaves the columns of calls out if the traces hold none; keys are always the same. */
 static bool shows_calls(const struct nvs_run *run)
 {
-	bool called = run->options->format != NVS_FORMAT_TEXT;
+	bool called = run->options->print.format != NVS_FORMAT_TEXT;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		called |= nvs_reading_saw(run->sources[i].first, NVS_REC_CALL);
@@ -394,10 +395,10 @@ static int print_by_api(struct nvs_run *run)
 	int r;
 
 	if (!shows_calls(run))
-		return print_cells(run, &table, false, o);
+		return print_cells(run, &table, false, &o->print);
 	r = print_called(run, &called, false);
-	if (!r && o->format == NVS_FORMAT_TEXT && !o->api.n && !o->thread.n &&
-	    !nvs_filter_by_submissions(o))
+	if (!r && o->print.format == NVS_FORMAT_TEXT && !o->query.api.n && !o->query.thread.n &&
+	    !nvs_filter_by_submissions(&o->query))
 		r = nvs_print_passed(run);
 	return r;
 }
@@ -408,13 +409,13 @@ static int print_by_callsite(struct nvs_run *run)
 	struct nvs_table called = NVS_RUN_SUMS(run, called_site_columns, "submissions");
 
 	return shows_calls(run) ? print_called(run, &called, true)
-				: print_cells(run, &table, true, run->options);
+				: print_cells(run, &table, true, &run->options->print);
 }
 
 int nvs_print_top_apis(struct nvs_run *run, uint64_t rows)
 {
 	struct nvs_table table = NVS_RUN_SUMS(run, api_columns, "submissions");
-	struct nvs_options_report top = *run->options;
+	struct nvs_print_options top = run->options->print;
 
 	top.sort = NULL;
 	top.rows = rows;

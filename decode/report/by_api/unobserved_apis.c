@@ -5,6 +5,7 @@
 #include "decode/calls/calls.h"
 #include "decode/calls/roles.h"
 #include "decode/report/by_api/by_api.h"
+#include "decode/report/core/report.h"
 
 struct passed {
 	const char *name;

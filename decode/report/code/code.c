@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "decode/report/code/code.h"
 #include "decode/cli/sentence.h"
+#include "decode/report/core/report.h"
 
 #define FUNCTION(name, member)                                                     \
 	NVS_GET_KNOWN(struct nvs_code_row, name, r->function.member != UINT32_MAX, \
@@ -315,8 +316,9 @@ static int print_rows(struct nvs_run *run, struct nvs_code *code)
 	int r;
 
 	table.several = o->nfiles > 1;
-	r = nvs_table_print_array(run->out, &table, code->rows, code->n, sizeof(*code->rows), o);
-	if (r || o->format != NVS_FORMAT_TEXT)
+	r = nvs_table_print_array(run->out, &table, code->rows, code->n, sizeof(*code->rows),
+				  &o->print);
+	if (r || o->print.format != NVS_FORMAT_TEXT)
 		return r;
 	print_stalls(run->out, code);
 	print_others(run->out->file, code);
@@ -345,7 +347,7 @@ static int print(struct nvs_run *run)
 
 	code->options = o;
 	code->image = NVS_NONE;
-	code->keep = o->wide && o->format == NVS_FORMAT_TEXT;
+	code->keep = o->print.wide && o->print.format == NVS_FORMAT_TEXT;
 	for (uint32_t i = 0; i < o->nmore && !r; i++)
 		r = add_kernel(code, o->more[i]);
 	for (int i = 0; i < o->nfiles && (!r || r == -EBADMSG); i++) {

@@ -4,6 +4,7 @@
 #define NVSNOOP_DECODE_REPORT_CODE_CODE_H
 
 #include "decode/analysis/launched_kernels.h"
+#include "decode/report/core/report.h"
 #include "sass/sass.h"
 
 /* A cubin whose bytes are still there: for listings. */

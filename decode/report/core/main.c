@@ -79,7 +79,7 @@ static bool say_nothing(const struct nvs_run *runs, const struct nvs_options_rep
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		if (!runs[i].nothing)
 			continue;
-		if (!nvs_filter_asked(o)) {
+		if (!nvs_filter_asked(&o->query)) {
 			say_empty(runs + i);
 			continue;
 		}
@@ -97,7 +97,7 @@ static int report(struct nvs_run *runs, const struct nvs_options_report *o)
 	int verdict = EXIT_WHOLE, r, closed;
 	struct nvs_out out;
 
-	if (nvs_out_open(&out, o))
+	if (nvs_out_open(&out, &o->print))
 		return failure(o);
 	r = nvs_runs_print(runs, &out, o, &verdict);
 	closed = nvs_out_close(&out, r);

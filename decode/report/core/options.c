@@ -161,7 +161,7 @@ static int parse_format(struct nvs_options_report *o, const char *s)
 
 	for (int i = 0; i < 3; i++)
 		if (!strcmp(s, names[i])) {
-			o->format = (enum nvs_format)i;
+			o->print.format = (enum nvs_format)i;
 			return 0;
 		}
 	return wrong("unknown format", s);
@@ -173,7 +173,7 @@ static int parse_color(struct nvs_options_report *o, const char *s)
 
 	for (int i = 0; i < 3; i++)
 		if (!strcmp(s, names[i])) {
-			o->color = i - 1;
+			o->print.color = i - 1;
 			return 0;
 		}
 	return wrong("unknown colour mode", s);
@@ -217,8 +217,9 @@ static int parse_rows(struct nvs_options_report *o, const char *s)
 {
 	const char *end;
 
-	o->has_rows = true;
-	return parse_number(s, &end, &o->rows) && !*end ? 0 : wrong("wrong number of rows", s);
+	o->print.has_rows = true;
+	return parse_number(s, &end, &o->print.rows) && !*end ? 0
+							      : wrong("wrong number of rows", s);
 }
 
 static int parse_channel(struct nvs_options_report *o, const char *s)
@@ -228,7 +229,7 @@ static int parse_channel(struct nvs_options_report *o, const char *s)
 
 	if (!parse_number(s + (*s == '!'), &end, &n) || *end)
 		return wrong("wrong channel", s);
-	return add_pattern(&o->channel, s);
+	return add_pattern(&o->query.channel, s);
 }
 
 static int take_export(struct nvs_options_report *o, const char *s)
@@ -258,38 +259,38 @@ static int take(struct nvs_options_report *o, int c)
 	case OPT_FORMAT:
 		return parse_format(o, optarg);
 	case 's':
-		o->sort = optarg;
+		o->print.sort = optarg;
 		return 0;
 	case 'n':
 		return parse_rows(o, optarg);
 	case OPT_RANGE:
-		return nvs_range_parse(&o->range, optarg) ? 0 : wrong("wrong range", optarg);
+		return nvs_range_parse(&o->query.range, optarg) ? 0 : wrong("wrong range", optarg);
 	case OPT_THREAD:
-		return add_pattern(&o->thread, optarg);
+		return add_pattern(&o->query.thread, optarg);
 	case OPT_CHANNEL:
 		return parse_channel(o, optarg);
 	case OPT_API:
-		return add_pattern(&o->api, optarg);
+		return add_pattern(&o->query.api, optarg);
 	case OPT_NVTX:
-		return add_pattern(&o->nvtx, optarg);
+		return add_pattern(&o->query.nvtx, optarg);
 	case OPT_EXPORT:
 		return take_export(o, optarg);
 	case 'o':
-		o->output = strcmp(optarg, "-") ? optarg : NULL;
+		o->print.output = strcmp(optarg, "-") ? optarg : NULL;
 		return 0;
 	case OPT_OVERWRITE:
-		o->overwrite = true;
+		o->print.overwrite = true;
 		return 0;
 	case OPT_COLOR:
 		return parse_color(o, optarg);
 	case OPT_NO_PAGER:
-		o->pager = false;
+		o->print.pager = false;
 		return 0;
 	case OPT_WIDE:
-		o->wide = true;
+		o->print.wide = true;
 		return 0;
 	case OPT_PER_TRACE:
-		o->per_trace = true;
+		o->query.per_trace = true;
 		return 0;
 	case OPT_PARTIAL:
 		o->read.partial = true;
@@ -328,12 +329,12 @@ static int check_format(const struct nvs_options_report *o)
 {
 	static const char *const words[] = {"text", " or json", " or csv"};
 
-	if (o->format == NVS_FORMAT_CSV && o->nreports > 1)
+	if (o->print.format == NVS_FORMAT_CSV && o->nreports > 1)
 		return wrong("CSV is one table: more than one report", o->reports[1]->name);
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		const struct nvs_report *r = o->reports[i];
 
-		if (r->prints >> o->format & 1)
+		if (r->prints >> o->print.format & 1)
 			continue;
 		if (!strncmp(r->name, "export=", 7)) {
 			fprintf(stderr,
@@ -388,26 +389,26 @@ static int check_output(const struct nvs_options_report *o)
 	uint32_t prints = o->reports[0]->prints;
 	struct stat st;
 
-	if (!o->output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
+	if (!o->print.output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
 		return wrong(prints & NVS_PRINTS_FILE
 				     ? "-o FILE has to say where it goes: no file for"
 				     : "-o DIR has to say where it goes: no folder for",
 			     o->reports[0]->name);
-	if (!o->output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
+	if (!o->print.output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
 		return wrong("-o FILE, or a pipe: this is nothing for a terminal:",
 			     o->reports[0]->name);
-	if (!o->output || stat(o->output, &st))
+	if (!o->print.output || stat(o->print.output, &st))
 		return 0;
 	if (prints & NVS_PRINTS_FOLDER)
-		return wrong("remove it, or give another name: there is already", o->output);
+		return wrong("remove it, or give another name: there is already", o->print.output);
 	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
-		return wrong("this has to be a file:", o->output);
+		return wrong("this has to be a file:", o->print.output);
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	if (!o->overwrite)
+	if (!o->print.overwrite)
 		return wrong("--overwrite replaces it, or give another name: there is a file",
-			     o->output);
-	return is_read(o, &st) ? wrong("this is to be read, not replaced:", o->output) : 0;
+			     o->print.output);
+	return is_read(o, &st) ? wrong("this is to be read, not replaced:", o->print.output) : 0;
 }
 
 /* "FILE:NUMBER", unless there is a file of that name. */
@@ -461,8 +462,8 @@ static int add_parts(struct nvs_options_report *o)
 
 	if (!part)
 		return 0;
-	if (o->sort)
-		return wrong("tables of --html are sorted on the page: no", o->sort);
+	if (o->print.sort)
+		return wrong("tables of --html are sorted on the page: no", o->print.sort);
 	o->page = true;
 	o->called = "nvsnoop-report"; /* who reads it may be elsewhere */
 	for (; *part; part++)
@@ -476,16 +477,16 @@ static int add_parts(struct nvs_options_report *o)
 static void use_signs(const struct nvs_options_report *o)
 {
 	setlocale(LC_CTYPE, "");
-	nvs_signs_use(o->format != NVS_FORMAT_TEXT || o->page || nvs_report_export(o->reports[0]) ||
-		      !strcmp(nl_langinfo(CODESET), "UTF-8"));
+	nvs_signs_use(o->print.format != NVS_FORMAT_TEXT || o->page ||
+		      nvs_report_export(o->reports[0]) || !strcmp(nl_langinfo(CODESET), "UTF-8"));
 }
 
 void nvs_options_free(struct nvs_options_report *o)
 {
-	nvs_patterns_free(&o->thread);
-	nvs_patterns_free(&o->channel);
-	nvs_patterns_free(&o->api);
-	nvs_patterns_free(&o->nvtx);
+	nvs_patterns_free(&o->query.thread);
+	nvs_patterns_free(&o->query.channel);
+	nvs_patterns_free(&o->query.api);
+	nvs_patterns_free(&o->query.nvtx);
 }
 
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
@@ -496,7 +497,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	int c;
 
 	memset(o, 0, sizeof(*o));
-	o->pager = true;
+	o->print.pager = true;
 	o->progress = isatty(STDERR_FILENO);
 	gather(all);
 	o->called = argc ? argv[0] : name;
@@ -514,11 +515,13 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
 		if (r->standard)
 			o->reports[o->nreports++] = r;
-	o->pager &= !nvs_verdict_alone(o);
+	o->print.pager &= !nvs_verdict_alone(o);
 	if (check_more(o) || check_files(o) || check_pair(o) || check_output(o))
 		return -EINVAL;
 	if (check_format(o) || add_parts(o))
 		return -EINVAL;
+	o->query.rows = o->print.rows;
+	o->print.folder = o->reports[0]->prints & NVS_PRINTS_FOLDER;
 	use_signs(o);
 	return 0;
 }

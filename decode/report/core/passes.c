@@ -15,6 +15,7 @@
 #include "decode/analysis/submission_stats.h"
 #include "decode/query/nvtx_ranges.h"
 #include "decode/query/durations.h"
+#include "decode/report/core/report.h"
 
 /* ---- what is read along for several reports ---- */
 
@@ -49,7 +50,7 @@ static unsigned selects(const void *source, const struct nvs_submission *s,
 			const struct nvs_call *call)
 {
 	const struct nvs_source *src = source;
-	bool named = src->second || !nvs_filter_by_name(src->options);
+	bool named = src->second || !nvs_filter_by_name(src->query);
 
 	return (nvs_filter_around(src, s) ? NVS_SELECTS_CALL : 0) |
 	       (named && nvs_filter(src, s, call) ? NVS_SELECTS_ITSELF : 0);
@@ -85,10 +86,10 @@ static int begin_nvtx(struct nvs_source *s, struct nvs_reading *reading)
 {
 	struct nvs_reader reader = {.record = on_nvtx, .arg = s};
 
-	if (!(s->later & NVS_NEED_NVTX) && !s->options->nvtx.n)
+	if (!(s->later & NVS_NEED_NVTX) && !s->query->nvtx.n)
 		return 0;
 	drop_nvtx(s);
-	s->nvtx = nvs_nvtx_new(s->options);
+	s->nvtx = nvs_nvtx_new(s->query);
 	return s->nvtx ? nvs_reading_add(reading, &reader) : -ENOMEM;
 }
 
@@ -120,7 +121,7 @@ static int run_reading(struct nvs_source *s, struct nvs_reading *reading)
 	struct witness witness = {NULL, NULL};
 	int r;
 
-	if (nvs_filter_asked(s->options))
+	if (nvs_filter_asked(s->query))
 		nvs_reading_select(reading, selects, s);
 	r = begin_witness(s, reading, &witness);
 	if (!r)
@@ -130,14 +131,16 @@ static int run_reading(struct nvs_source *s, struct nvs_reading *reading)
 		r = nvs_waiting_clock(s->waiting, UINT64_MAX);
 	if (r && *err.text)
 		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
+	if (r && s->cells && s->cells->full)
+		fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->path);
 	nvs_continuity_free(witness.progress);
 	nvs_waiting_free(s->waiting);
 	s->waiting = NULL;
 	return r;
 }
 
-int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
-		    struct nvs_reading **reading)
+static int read_source(struct nvs_source *s, const struct nvs_reader *reader,
+		       struct nvs_reading **reading)
 {
 	int r;
 
@@ -183,7 +186,7 @@ static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_r
 	if (run->report->needs & NVS_NEED_CALLS &&
 	    (never_on || !nvs_reading_saw(reading, NVS_REC_API))) {
 		__atomic_store_n(&run->said, true, __ATOMIC_RELAXED);
-		if (!s->options->page && !s->no_calls)
+		if (!run->options->page && !s->no_calls)
 			fprintf(stderr, "nvsnoop-report: %s: holds no API calls (%s)\n", s->path,
 				never_on ? "recording was never switched on"
 					 : "recorded with api=off, or by an older nvsnoop");
@@ -221,7 +224,7 @@ static bool reads(const struct nvs_run *run, bool second)
 /* For the reports that read in the first, or in the second reading. */
 static int read_for(struct nvs_run *runs, struct nvs_source *s, bool second)
 {
-	const struct nvs_options_report *o = s->options;
+	const struct nvs_options_report *o = runs->options;
 	struct nvs_reading *reading = nvs_reading_new(s->trace);
 	int r = reading ? begin_waiting(s, reading) : -ENOMEM;
 
@@ -256,7 +259,8 @@ static int open_source(struct nvs_source *s, const struct nvs_options_report *o,
 
 	s->index = index;
 	s->path = o->files[index];
-	s->options = o;
+	s->query = &o->query;
+	s->read = read_source;
 	read.size = sizeof(read);
 	if (progress) {
 		read.progress = nvs_progress;
@@ -277,7 +281,7 @@ static int make_run(struct nvs_run *run, const struct nvs_report *report,
 	run->n = report->needs & NVS_NEED_TRACE ? (uint32_t)o->nfiles : 0;
 	run->second = report->needs & (NVS_NEED_NAMES | NVS_NEED_TIMING) ||
 		      (o->more_of == report && report->option->timed) ||
-		      (report->needs & NVS_NEED_FILTERS && nvs_filter_by_name(o));
+		      (report->needs & NVS_NEED_FILTERS && nvs_filter_by_name(&o->query));
 	if (run->n > 1)
 		nvs_budget_grant((int64_t)(run->n * report->each));
 	run->state = calloc(1, report->state + 1);
@@ -313,7 +317,7 @@ static int open_and_read(struct crew *c, uint32_t i)
 {
 	int r = open_source(c->sources + i, c->o, i, c->o->progress && !c->several);
 
-	if (!r && nvs_range_timed(c->o))
+	if (!r && nvs_range_timed(&c->o->query))
 		r = read_for_range(c->sources + i);
 	/* What a second reading counts anew, a first one need not. */
 	c->sources[i].later = c->second ? c->needs & ~NVS_NEED_CONTINUITY : c->needs;
@@ -434,7 +438,7 @@ int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_o
 			later |= o->reports[k]->needs;
 		for (uint32_t k = 0; k < runs->n; k++)
 			runs->sources[k].later = later;
-		if (n > 1 && o->format == NVS_FORMAT_TEXT)
+		if (n > 1 && o->print.format == NVS_FORMAT_TEXT)
 			print_head(out, runs + i, !i);
 		runs[i].out = out;
 		r = nvs_run_print(runs + i);

@@ -8,68 +8,19 @@
 #define NVSNOOP_DECODE_REPORT_CORE_REPORT_H
 
 #include <string.h>
+#include "decode/base/keyed_rows.h"
 #include "decode/calls/args.h"
+#include "decode/calls/calls.h"
 #include "decode/calls/pass.h"
+#include "decode/cli/output.h"
 #include "decode/cli/pattern.h"
 #include "decode/cli/table.h"
+#include "decode/query/api_names.h"
+#include "decode/query/selection.h"
+#include "decode/query/source.h"
+#include "decode/query/time_range.h"
+#include "decode/report/core/options.h"
 #include "nvsnoop/decode.h"
-
-/* ---- options.c ---- */
-
-enum nvs_format { NVS_FORMAT_TEXT, NVS_FORMAT_JSON, NVS_FORMAT_CSV };
-
-#define NVS_MAX_REPORTS 64
-
-struct nvs_report;
-
-enum nvs_range_by { NVS_RANGE_ALL, NVS_RANGE_NUMBERS, NVS_RANGE_TIME, NVS_RANGE_PERCENT };
-
-/* Numbers of submissions, both included; or ns since the session's start, or 10^-9 of a percent of
- * it, TO excluded. UINT64_MAX: to the end. */
-struct nvs_range {
-	enum nvs_range_by by, to_by; /* unlike each other: time and percent */
-	uint64_t from, to;
-	const char *text; /* as given */
-};
-
-struct nvs_options_report {
-	const struct nvs_report *reports[NVS_MAX_REPORTS]; /* in the order asked for */
-	uint32_t nreports; /* 1 at least */
-	const char *argument; /* of the one report that takes one */
-	const char *more[NVS_MAX_PATTERNS]; /* values of a report's further option */
-	uint32_t nmore;
-	const struct nvs_report *more_of; /* whose option that is */
-	enum nvs_format format;
-	const char *output; /* -o; NULL: stdout */
-	bool overwrite; /* a file of that name */
-	const char *sort; /* column, NULL: the report's own order; "-name" ascending */
-	uint64_t rows; /* 0: all */
-	bool has_rows;
-	struct nvs_range range;
-	struct nvs_patterns thread, channel, api, nvtx;
-	int color; /* -1: never, 0: auto, 1: always */
-	bool pager;
-	bool verbose; /* each file that could not be read */
-	bool wide; /* all columns, whatever the terminal's width */
-	bool per_trace; /* rows sum up nothing of several traces */
-	bool progress;
-	bool embed; /* no report: names go into the traces */
-	bool page; /* --html: of the summary its sentences alone; what there is none of it says */
-	bool help, version;
-	const char *called; /* as we were called: for commands that are shown */
-	const char *stand_in; /* in these for the trace, which will not be kept */
-	const char *list; /* the registry for scripts: "reports", "columns" or "man" */
-	struct nvs_read_options read;
-	char **files;
-	int nfiles;
-	uint64_t number[2]; /* of NVS_NEED_PAIR, where NUMBERED: FILE:NUMBER was given */
-	bool numbered;
-};
-
-/* 0, or -EINVAL with a message on stderr: exit 2. To be freed either way. */
-int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv);
-void nvs_options_free(struct nvs_options_report *o);
-void nvs_options_help(FILE *out);
 
 /* ---- the registry ---- */
 
@@ -106,8 +57,6 @@ struct nvs_report_option {
 	const char *name, *argument, *help, *man;
 	bool timed; /* its value is a moment: clock and length are known when it reads */
 };
-
-struct nvs_source;
 
 /* A report that was asked for. */
 struct nvs_run {
@@ -183,30 +132,6 @@ int nvs_embed_all(const struct nvs_options_report *o);
 
 /* ---- run.c ---- */
 
-struct nvs_cells;
-struct nvs_nvtx;
-struct nvs_timing;
-struct nvs_waiting;
-
-/* A trace that is reported. */
-struct nvs_source {
-	struct nvs_trace *trace;
-	const char *path;
-	uint32_t index;
-	const struct nvs_options_report *options;
-	int64_t from, to; /* of a range of time: ns since the start, TO excluded */
-	/* The readings for all reports, the second NULL unless one needs it: cells and rows point
-	 * to their calls. */
-	struct nvs_reading *first, *second;
-	struct nvs_cells *cells; /* for NVS_NEED_CELLS */
-	struct nvs_waiting *waiting; /* durations, while it is read */
-	struct nvs_nvtx *nvtx; /* for NVS_NEED_NVTX and --nvtx: of the latest reading */
-	struct nvs_nvtx *counted; /* of the reading for all reports: a report may read once more */
-	struct nvs_timing *timing; /* for NVS_NEED_TIMING: settled before the second reading */
-	uint32_t later; /* what reports that are still to be printed need */
-	bool no_calls; /* and that has been said */
-};
-
 /* Opens the traces that O names and reads them as often as its reports need it, once or twice. 0 or
  * -errno, said on stderr. */
 int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
@@ -220,11 +145,6 @@ void nvs_runs_free(struct nvs_run *runs, struct nvs_source *sources,
 		   const struct nvs_options_report *o);
 /* What a report that prints while it reads does with each trace, until one fails. */
 int nvs_run_each(struct nvs_run *run, int (*one)(struct nvs_run *run, struct nvs_source *s));
-/* A reading of its own, for a report that prints while it reads. Progress is cleared. 0 or -errno,
- * said on stderr. *READING lives while it goes on. */
-int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
-		    struct nvs_reading **reading);
-
 /* Of COLUMNS, as RUN prints it; SORT as nvs_table has it. */
 #define NVS_RUN_TABLE(run, of, by)                                               \
 	{                                                                        \
@@ -233,78 +153,11 @@ int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
 	}
 
 /* The same of rows that sum up traces. */
-#define NVS_RUN_SUMS(run, of, by)                                                             \
-	{                                                                                     \
-		.report = (run)->report->name, .columns = (of), .sort = (by),                 \
-		.ncolumns = sizeof(of) / sizeof(*(of)), .several = (run)->options->per_trace, \
+#define NVS_RUN_SUMS(run, of, by)                                             \
+	{                                                                     \
+		.report = (run)->report->name, .columns = (of), .sort = (by), \
+		.ncolumns = sizeof(of) / sizeof(*(of)),                       \
+		.several = (run)->options->query.per_trace,                   \
 	}
-
-/* ---- range.c ---- */
-
-/* "A", "A-B", "A-", "-B", in submissions or with units of time or percent; false: it is none. */
-bool nvs_range_parse(struct nvs_range *range, const char *text);
-/* The same of one moment, and in ns since the start, for which the trace has been read once. */
-bool nvs_moment_parse(struct nvs_range *moment, const char *text);
-int64_t nvs_moment_at(const struct nvs_source *s, const struct nvs_range *moment);
-/* Is it one of time? */
-bool nvs_range_timed(const struct nvs_options_report *o);
-/* Then each trace is read once for its clock and length, and can be: 0, or -EINVAL, said on stderr.
- */
-int nvs_range_check(const struct nvs_source *s);
-/* It has been. */
-void nvs_range_resolve(struct nvs_source *s);
-/* Lies it within the range, where that is one of numbers? Where it is one of time? */
-bool nvs_range_has(const struct nvs_source *s, const struct nvs_submission *sub);
-bool nvs_range_at(const struct nvs_source *s, uint64_t ticks);
-/* On stderr, as nvs_filter_explain(). */
-void nvs_range_explain(const struct nvs_source *sources, uint32_t n);
-
-/* ---- filter.c: the command line's, once the trace has been read; true: it passes ---- */
-
-bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread);
-bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel);
-bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *sub);
-/* By what is called: the name, or one of those that the stack tells. */
-bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack);
-/* By range, thread and channel alone. */
-bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub);
-/* By what a call tells nothing of, for the one around it: number and channel. */
-bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *sub);
-/* Does the command line speak of submissions, so that calls are taken by theirs? */
-bool nvs_filter_by_submissions(const struct nvs_options_report *o);
-/* Does it have filters by names, which are known when all has been read once? */
-bool nvs_filter_by_name(const struct nvs_options_report *o);
-/* By the ranges of NVTX that THREAD had pushed at TIME, while the trace is read. */
-bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time);
-/* A range or a mark itself, at its beginning and at its end alike. */
-struct nvs_nvtx_event;
-bool nvs_filter_range_of(const struct nvs_source *s, const struct nvs_nvtx_event *e);
-/* By all of them. */
-bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
-		const struct nvs_call *call);
-/* With SUB, the PRINTED-th one, all that was asked for has been printed. */
-bool nvs_filter_past(const struct nvs_source *s, const struct nvs_submission *sub,
-		     uint64_t printed);
-/* Does the command line select this call? Readers that follow handles are handed all of them. */
-bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call);
-/* Has the command line a filter at all? */
-bool nvs_filter_asked(const struct nvs_options_report *o);
-/* On stderr: what there is none of in the N traces, and what was meant perhaps. */
-void nvs_filter_explain(const struct nvs_source *sources, uint32_t n);
-/* By API and thread alone. */
-bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call);
-
-/* ---- names.c ---- */
-
-/* The API that submissions came from: what their stack says, else the call (NULL: not known) they
- * happened in. */
-const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api);
-const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submission *sub,
-			   const struct nvs_call *call);
-/* "[unknown]" for one that the trace does not name. */
-const char *nvs_call_name(const struct nvs_call_api *api);
-/* A mangled name as its source writes it where that can be told, else NAME itself; to be freed.
- * NULL: no memory. */
-char *nvs_demangle(const char *name);
 
 #endif

@@ -13,6 +13,7 @@
 #include "decode/calls/hostmem.h"
 #include "decode/calls/tally.h"
 #include "decode/report/diff/diff.h"
+#include "decode/report/core/report.h"
 
 #define DATA 4 /* lines of data in one alone, at both ends */
 #define AROUND 3 /* lines that are the same, before and behind those that are not */
@@ -373,7 +374,7 @@ static int print_table(struct nvs_run *run, struct line *lines, uint32_t n)
 	}
 	table.rows = rows;
 	if (!r)
-		r = nvs_table_print(run->out, &table, run->options);
+		r = nvs_table_print(run->out, &table, &run->options->print);
 	for (uint32_t i = 0; i < n; i++)
 		free(lines[i].text);
 	free(rows);
@@ -432,7 +433,7 @@ static int compare(struct nvs_run *run, const struct nvs_diff_pair *a,
 			lines[i].change = WAY;
 		count[lines[i].change]++;
 	}
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
 		print_text(run, lines, n, count);
 	else if (!r)
 		r = print_table(run, lines, n);

@@ -12,6 +12,7 @@
 #include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/gpu/class.h"
+#include "decode/gpu/method_format.h"
 #include "decode/gpu/pb.h"
 #include "decode/gpu/qmd.h"
 #include "decode/report/diff/diff.h"

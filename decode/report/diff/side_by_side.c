@@ -8,6 +8,7 @@
 #include "decode/base/hash.h"
 #include "decode/report/diff/side_by_side.h"
 #include "decode/cli/sentence.h"
+#include "decode/report/core/report.h"
 
 #define CELL 48 /* bytes of "1 → 2" */
 
@@ -434,7 +435,7 @@ int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st)
 	same = !differs(st->all) && !st->alone[0] && !st->alone[1];
 
 	/* A name that was mistyped must not pass for two traces that are the same. */
-	if (!r && !st->rows.n && nvs_filter_asked(run->options)) {
+	if (!r && !st->rows.n && nvs_filter_asked(&run->options->query)) {
 		fputs("nvsnoop-report: --diff: nothing is selected\n", stderr);
 		nvs_filter_explain(run->sources, run->n);
 		free(rows);
@@ -457,10 +458,10 @@ int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st)
 		qsort(rows, n, sizeof(*rows), compare_rows);
 		table.rows = rows;
 		table.nrows = n;
-		if (n || run->options->format != NVS_FORMAT_TEXT)
-			r = nvs_table_print(run->out, &table, run->options);
+		if (n || run->options->print.format != NVS_FORMAT_TEXT)
+			r = nvs_table_print(run->out, &table, &run->options->print);
 	}
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
 		r = say(run, st, same);
 	run->verdict = !same;
 	free(rows);

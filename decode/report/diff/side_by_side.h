@@ -4,6 +4,7 @@
 #define NVSNOOP_DECODE_REPORT_DIFF_SIDE_BY_SIDE_H
 
 #include "decode/report/diff/diff.h"
+#include "decode/report/core/report.h"
 
 enum { NVS_DIFF_API, NVS_DIFF_KERNEL, NVS_DIFF_GRAPH, NVS_DIFF_SITE, NVS_DIFF_KINDS };
 

@@ -88,7 +88,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 static int one_trace(struct nvs_run *run, struct nvs_source *s)
 {
 	struct dump d = {.dumper = {.out = run->out,
-				    .json = run->options->format == NVS_FORMAT_JSON,
+				    .json = run->options->print.format == NVS_FORMAT_JSON,
 				    .full = run->options->verbose},
 			 .source = s};
 	struct nvs_reader reader = {.submission = on_submission,
@@ -101,7 +101,7 @@ static int one_trace(struct nvs_run *run, struct nvs_source *s)
 	struct nvs_reading *reading;
 	int r;
 
-	nvs_dump_trace_name(run->out, s, run->n);
+	nvs_dump_trace_name(run, s);
 	d.dumper.where = (struct nvs_where){nvs_where_put, &d.place};
 	r = nvs_source_read(s, &reader, &reading);
 	if (!r)

@@ -84,7 +84,7 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
 			  const struct nvs_submission *s, uint8_t pushbuffer);
 /* The JSON object that says which trace it is; "== path ==" as text, where there are several. */
-void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n);
+void nvs_dump_trace_name(const struct nvs_run *run, const struct nvs_source *s);
 
 /* dump_entry.c: a line, or JSON object, for an entry. */
 /* Its own address in the GPFIFO; 0: not known. */

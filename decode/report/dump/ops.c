@@ -333,8 +333,9 @@ static void print_totals(struct ops *o)
 
 static int one_trace(struct nvs_run *run, struct nvs_source *s)
 {
-	struct ops o = {
-		.out = run->out, .source = s, .json = run->options->format == NVS_FORMAT_JSON};
+	struct ops o = {.out = run->out,
+			.source = s,
+			.json = run->options->print.format == NVS_FORMAT_JSON};
 	struct nvs_reader reader = {.submission = on_submission,
 				    .fault = on_fault,
 				    .op = on_op,
@@ -343,7 +344,7 @@ static int one_trace(struct nvs_run *run, struct nvs_source *s)
 				    .arg = &o};
 	int r;
 
-	nvs_dump_trace_name(run->out, s, run->n);
+	nvs_dump_trace_name(run, s);
 	r = nvs_source_read(s, &reader, &o.reading);
 	if (!r)
 		print_totals(&o);

@@ -174,7 +174,7 @@ static int read_file(struct raw *raw, const struct nvs_ops_channel_info *info, F
 static int one_file(struct nvs_out *out, const struct nvs_ops_channel_info *info, const char *path,
 		    const struct nvs_options_report *o)
 {
-	bool json = o->format == NVS_FORMAT_JSON;
+	bool json = o->print.format == NVS_FORMAT_JSON;
 	struct raw raw = {.dumper = {.out = out, .json = json, .each = !json, .full = o->verbose}};
 	FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
 	int r;

@@ -6,15 +6,17 @@
 #include "decode/report/core/trace_columns.h"
 #include "decode/analysis/address_kind.h"
 
-void nvs_dump_trace_name(struct nvs_out *out, const struct nvs_source *s, uint32_t n)
+void nvs_dump_trace_name(const struct nvs_run *run, const struct nvs_source *s)
 {
-	if (s->options->format == NVS_FORMAT_JSON) {
+	struct nvs_out *out = run->out;
+
+	if (run->options->print.format == NVS_FORMAT_JSON) {
 		fprintf(out->file, "{\"schema\":%d,\"kind\":\"trace\",", NVS_SCHEMA);
 		nvs_source_json(out, s);
 		fputs("}\n", out->file);
 		return;
 	}
-	if (n < 2)
+	if (run->n < 2)
 		return;
 	fputs("== ", out->file);
 	nvs_out_text(out, s->path);

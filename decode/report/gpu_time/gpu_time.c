@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/gpu_time/grouping.h"
+#include "decode/query/durations.h"
 #include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
 
 #define REASONS NVS_UNTIMED_REASONS
 
@@ -244,7 +246,7 @@ static void say_untimed(const struct nvs_run *run, const struct nvs_gpu_sums *su
 	why = in_words(untimed);
 	fprintf(run->out->file, "%llu not timed%s: %s\n",
 		(unsigned long long)(sums->submissions - sums->timed),
-		!why || !nvs_filter_asked(run->options) ? "" : "; in the whole trace",
+		!why || !nvs_filter_asked(&run->options->query) ? "" : "; in the whole trace",
 		why ? why : "the trace does not say why");
 	free(why);
 }
@@ -405,8 +407,8 @@ static int print(struct nvs_run *run)
 			titled[i].title = bys[state->by];
 	table.columns = titled;
 	if (!r)
-		r = nvs_table_print_rows(run->out, &table, &state->rows, run->options);
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
+		r = nvs_table_print_rows(run->out, &table, &state->rows, &run->options->print);
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
 		say_below(run, state);
 	return r;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/gpu_time/grouping.h"
+#include "decode/query/durations.h"
 
 /* ---- names ---- */
 

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/numbers.h"
 #include "decode/calls/executable_graphs.h"
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
+#include "decode/query/durations.h"
 
 /* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
 enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };

@@ -9,6 +9,7 @@
 #include "decode/report/hang/hang.h"
 #include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	const struct nvs_source *source;
@@ -291,8 +292,8 @@ static int print_tables(struct nvs_run *run, const struct nvs_table *all, const 
 {
 	struct nvs_table calls = NVS_RUN_TABLE(run, call_columns, NULL);
 	struct nvs_table channels = NVS_RUN_TABLE(run, channel_columns, NULL);
-	struct nvs_options_report of_calls = *run->options, of_channels = *run->options;
-	const char *sort = run->options->sort;
+	struct nvs_print_options of_calls = run->options->print, of_channels = of_calls;
+	const char *sort = run->options->print.sort;
 	int r = 0;
 
 	if (sort && !nvs_table_column(all, sort + (*sort == '-')))
@@ -334,14 +335,14 @@ static int print_all(struct nvs_run *run, struct nvs_hang *hangs)
 	if (!r)
 		r = make_rows(&rows, hangs, run->n);
 	run->said = true;
-	if (!r && run->options->format == NVS_FORMAT_TEXT) {
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT) {
 		say_traces(run, hangs, ranks);
 		r = print_tables(run, &table, &rows);
 	} else if (!r) {
 		size_t n = join(&rows);
 
 		r = nvs_table_print_array(run->out, &table, rows.traces, n, sizeof(struct row),
-					  run->options);
+					  &run->options->print);
 		rows.channels = rows.traces + rows.ntraces + rows.ncalls;
 	}
 	for (size_t i = 0; i < rows.nchannels; i++)

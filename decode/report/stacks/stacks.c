@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include "decode/report/core/trace_columns.h"
 #include "decode/analysis/stack_tree.h"
+#include "decode/report/core/stack_columns.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	const struct nvs_frame *frame;
@@ -43,7 +45,7 @@ static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, 
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct row *rows = calloc(list->n + 1, sizeof(*rows));
-	struct nvs_options_report o = *run->options;
+	struct nvs_print_options o = run->options->print;
 	int r = rows ? 0 : -ENOMEM;
 
 	o.sort = NULL; /* they come in order */
@@ -124,19 +126,19 @@ static int print(struct nvs_run *run)
 	int r = nvs_measure_parse(run, &by);
 
 	if (!r)
-		r = nvs_stacks_list(run, by, &list);
+		r = nvs_run_stacks_list(run, by, &list);
 	for (size_t i = 0; i < list.n; i++)
 		whole += list.frame[i]->weight.submissions;
-	if (!r && run->options->format != NVS_FORMAT_TEXT)
+	if (!r && run->options->print.format != NVS_FORMAT_TEXT)
 		r = print_table(run, &list, whole);
-	for (size_t i = 0; i < list.shown && run->options->format == NVS_FORMAT_TEXT; i++) {
+	for (size_t i = 0; i < list.shown && run->options->print.format == NVS_FORMAT_TEXT; i++) {
 		struct row row = row_of(run, list.frame[i], whole);
 
 		fputs(i ? "\n" : "", out->file);
 		print_block(out, run->state, &row);
 		out->told++;
 	}
-	if (!r && list.shown < list.n && run->options->format == NVS_FORMAT_TEXT)
+	if (!r && list.shown < list.n && run->options->print.format == NVS_FORMAT_TEXT)
 		fprintf(out->file, "\n%s%zu more stack%s; -n 0 shows all%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), list.n - list.shown,
 			list.n - list.shown == 1 ? "" : "s", nvs_out_style(out, NVS_STYLE_PLAIN));
@@ -147,7 +149,7 @@ static int print(struct nvs_run *run)
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
 	((struct nvs_stacks *)run->state)->how = NVS_STACKS_PLACES;
-	return nvs_stacks_begin(run, s, each, reader);
+	return nvs_run_stacks_begin(run, s, each, reader);
 }
 
 NVS_REPORT(
@@ -162,4 +164,4 @@ NVS_REPORT(
 	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
 	.each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	.free = nvs_stacks_free);
+	.free = nvs_run_stacks_free);

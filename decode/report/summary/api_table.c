@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/digits.h"
+#include "decode/query/durations.h"
 #include "decode/report/summary/api_table.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	struct nvs_facts_api *api; /* with those of its name of other traces */
@@ -133,7 +135,7 @@ static int print_part(struct nvs_run *run, struct row *rows, size_t n, bool setu
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "host_us_total");
 	struct nvs_table whole = {.columns = run->report->columns,
 				  .ncolumns = run->report->ncolumns};
-	struct nvs_options_report o = *run->options;
+	struct nvs_print_options o = run->options->print;
 	int r = 0;
 
 	if (setup) {

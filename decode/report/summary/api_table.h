@@ -4,6 +4,7 @@
 #define NVSNOOP_DECODE_REPORT_SUMMARY_API_TABLE_H
 
 #include "decode/analysis/session_stats.h"
+#include "decode/report/core/report.h"
 
 /* As text, of the N facts, which are used up: ROWS rows of a table, and what sets things up apart
  * from it. 0 or -errno. */

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "decode/cli/sentence.h"
+#include "decode/query/durations.h"
 #include "decode/report/summary/internal.h"
 
 static void find_problems(struct nvs_telling *t)

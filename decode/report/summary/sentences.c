@@ -5,6 +5,7 @@
 #include <string.h>
 #include "decode/cli/sentence.h"
 #include "decode/report/summary/internal.h"
+#include "decode/report/core/report.h"
 
 #define TOP 3 /* entry points that are named with their time */
 #define SPACE "    " /* before a command */
@@ -107,7 +108,7 @@ static void say_part_of_run(struct nvs_telling *t)
 
 static void say_selection(struct nvs_telling *t)
 {
-	if (nvs_filter_asked(t->story->source->options))
+	if (nvs_filter_asked(t->story->source->query))
 		fputs("Of all that, this is what the command line selects:", t->f);
 }
 
@@ -325,20 +326,20 @@ static void say_patterns(FILE *f, const char *option, const struct nvs_patterns 
 /* So that what is shown is about the same. */
 static void repeat_selection(FILE *f, const struct nvs_options_report *o, bool names_api)
 {
-	if (o->range.by) {
+	if (o->query.range.by) {
 		fputs(" --range=", f);
-		nvs_say_value(f, o->range.text);
+		nvs_say_value(f, o->query.range.text);
 	}
-	say_patterns(f, "thread", &o->thread, false);
-	say_patterns(f, "channel", &o->channel, false);
-	say_patterns(f, "api", &o->api, names_api);
-	say_patterns(f, "nvtx", &o->nvtx, false);
+	say_patterns(f, "thread", &o->query.thread, false);
+	say_patterns(f, "channel", &o->query.channel, false);
+	say_patterns(f, "api", &o->query.api, names_api);
+	say_patterns(f, "nvtx", &o->query.nvtx, false);
 }
 
 static void print_command(struct nvs_out *out, const struct nvs_story *story,
 			  const struct told *told)
 {
-	const struct nvs_options_report *o = story->source->options;
+	const struct nvs_options_report *o = story->options;
 	const char *trace = o->stand_in ? o->stand_in : story->source->path;
 
 	fputs(SPACE, out->file);
@@ -400,7 +401,7 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 
 bool nvs_story_empty(const struct nvs_story *s)
 {
-	return nvs_filter_asked(s->source->options) && !s->submissions && !s->facts->calls;
+	return nvs_filter_asked(s->source->query) && !s->submissions && !s->facts->calls;
 }
 
 #define ABOUT_ALL 3 /* sentences, whatever is selected and recorded */

@@ -4,10 +4,12 @@
 #define NVSNOOP_DECODE_REPORT_SUMMARY_SENTENCES_H
 
 #include "decode/analysis/session_stats.h"
+#include "decode/report/core/report.h"
 
 /* What the sentences are about. */
 struct nvs_story {
 	const struct nvs_source *source;
+	const struct nvs_options_report *options;
 	const struct nvs_facts *facts;
 	const char *command; /* as it was typed; "" where the trace does not say */
 	const char *rank; /* "3 of 8, local rank ..": up to the comma; "" */

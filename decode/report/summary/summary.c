@@ -14,6 +14,7 @@
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/summary/sentences.h"
 #include "decode/report/core/operation_columns.h"
+#include "decode/report/core/report.h"
 
 #define ROWS 10 /* of the table, where -n does not say */
 
@@ -190,7 +191,7 @@ static void sum_cells(struct row *r)
 		r->submissions += cell->submissions;
 		r->bytes += cell->bytes;
 	}
-	if (nvs_filter_asked(r->source->options))
+	if (nvs_filter_asked(r->source->query))
 		return;
 	r->submissions = nvs_submissions_told(r->session);
 	r->bytes = nvs_bytes_told(r->session);
@@ -289,6 +290,7 @@ static int print_total(struct nvs_run *run, const struct row *rows)
 		nvs_out_style(run->out, NVS_STYLE_HEAD), run->n,
 		nvs_out_style(run->out, NVS_STYLE_PLAIN));
 	story = story_of(&all);
+	story.options = run->options;
 	story.several = true;
 	return nvs_story_print_total(run->out, &story);
 }
@@ -302,10 +304,11 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 	for (uint32_t i = 0; i < run->n && !r; i++) {
 		struct nvs_story story = story_of(rows + i);
 
+		story.options = run->options;
 		if (run->n > 1)
 			print_head(run, i);
 		r = nvs_story_print(run->out, &story);
-		if (!r && o->wide)
+		if (!r && o->print.wide)
 			print_counts(run->out, rows + i);
 		called |= rows[i].called;
 		on |= !nvs_trace_never_on(run->sources[i].trace);
@@ -315,9 +318,10 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 	if (r || !on || o->page)
 		return r;
 	if (called)
-		return nvs_api_times_print(run, run->each, run->n, o->has_rows ? o->rows : ROWS);
+		return nvs_api_times_print(run, run->each, run->n,
+					   o->print.has_rows ? o->print.rows : ROWS);
 	fputc('\n', run->out->file);
-	return nvs_print_top_apis(run, o->has_rows ? o->rows : ROWS);
+	return nvs_print_top_apis(run, o->print.has_rows ? o->print.rows : ROWS);
 }
 
 /* A row of noughts is printed all the same; that it shows something nobody says. */
@@ -326,7 +330,8 @@ static int print_rows(struct nvs_run *run, const struct row *rows)
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	uint64_t told = run->out->told;
 	bool any = false;
-	int r = nvs_table_print_array(run->out, &table, rows, run->n, sizeof(*rows), run->options);
+	int r = nvs_table_print_array(run->out, &table, rows, run->n, sizeof(*rows),
+				      &run->options->print);
 
 	for (uint32_t i = 0; i < run->n; i++) {
 		struct nvs_story story = story_of(rows + i);
@@ -355,7 +360,8 @@ static int print(struct nvs_run *run)
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		r = make_row(rows + i, run->sources + i, facts + i);
 	if (!r)
-		r = o->format == NVS_FORMAT_TEXT ? print_text(run, rows) : print_rows(run, rows);
+		r = o->print.format == NVS_FORMAT_TEXT ? print_text(run, rows)
+						       : print_rows(run, rows);
 	for (uint32_t i = 0; i < run->n; i++)
 		free(rows[i].findings);
 	free(rows);

@@ -2,9 +2,11 @@
 # The reader library, as its own house sees it (libnvsnoop-decode.a) and as others do (public/), and
 # nvsnoop-report, which is decode/report with decode/export and stands on the former.
 DECODE_SRC = $(wildcard decode/base/*.c decode/trace/*.c decode/gpu/*.c decode/calls/*.c)
-REPORT_SRC = $(wildcard decode/cli/*.c decode/query/*.c decode/analysis/*.c decode/report/*.c decode/report/*/*.c \
-                        decode/export/*.c decode/export/*/*.c)
+DECODE_CLI_SRC = $(wildcard decode/cli/*.c)
+REPORT_SRC = $(wildcard decode/query/*.c decode/analysis/*.c decode/report/*.c decode/report/*/*.c decode/export/*.c \
+                        decode/export/*/*.c)
 DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
+DECODE_CLI_OBJ = $(DECODE_CLI_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o) $(SASS_OBJ)
 DECODE_LIBS = -lzstd -lelf -liberty -lpthread
 REPORT_LIBS = -lsqlite3 -lz -lm $(DECODE_LIBS)
@@ -57,9 +59,14 @@ $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
+# What a terminal or a script sees, for all tools; it needs decode/base of the reader library.
+$(BUILD)/libcli.a: $(DECODE_CLI_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(REPORT_LIBS)
+	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a $(REPORT_LIBS)
 
 # ---- for others: what the public headers declare, and nothing else ----
 
@@ -106,6 +113,6 @@ $(BUILD)/tests/golden/fake/%:
 # nvsnoop-report with one report more.
 TOY = $(BUILD)/tests/toy/nvsnoop-report
 TEST_DEPS += $(TOY)
-$(TOY): tests/cli/toy.c $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
+$(TOY): tests/cli/toy.c $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $< $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a $(REPORT_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $< $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a $(REPORT_LIBS)

@@ -17,7 +17,7 @@ TOP_LIBS = -lncursesw -ltinfo
 
 all: $(BUILD)/nvsnoop-top
 
-$(BUILD)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.a
+$(BUILD)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $^ $(TOP_LIBS) $(DECODE_LIBS)
 

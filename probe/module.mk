@@ -27,7 +27,8 @@ $(BUILD)/libbench.a: $(BENCH_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # It reads the traces of its own runs.
-$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libsass.a $(BUILD)/libnvsnoop-decode.a
+$(BUILD)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libsass.a $(BUILD)/libcli.a \
+                         $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ $(DECODE_LIBS) -ldl -lm
 

@@ -115,21 +115,22 @@ bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsn
 # The C library and its mathematics are there on every machine, and would not be had without each other.
 BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(filter-out -lm,$(REPORT_LIBS)) -Wl,--end-group -Wl,-Bdynamic -lm
 
-$(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
+$(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ $(BUNDLE_LIBS) && rm -f $@.d
 
-$(BUNDLE)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libsass.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
+$(BUNDLE)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ) $(BUILD)/libsass.a $(BUILD)/libcli.a \
+                         $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ -lm $(BUNDLE_LIBS) -ldl && rm -f $@.d
 
 # Terminals are known from the machine's own descriptions.
-$(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
+$(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(TOP_LIBS) $(DECODE_LIBS) \
 	    -Wl,--end-group -Wl,-Bdynamic && rm -f $@.d
 
-$(BUNDLE)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
+$(BUNDLE)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ $(BUNDLE_LIBS) -ldl && rm -f $@.d
 

@@ -25,13 +25,13 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c
 link_words = $(shell sed -n 's,.*LINK: *\(.*\) \*/.*,\1,p' $(1))
 link_rooms = $(if $(filter preload,$(1)),$(BUILD)/libpreload.a $(BUILD)/libtrap.a) \
              $(if $(filter trap,$(1)),$(BUILD)/libtrap.a) $(if $(filter live,$(1)),$(BUILD)/liblive.a) \
-             $(if $(filter bench,$(1)),$(BUILD)/libbench.a) $(if $(filter decode,$(1)),$(BUILD)/libnvsnoop-decode.a) $(if $(filter interp,$(1)),$(BUILD)/libinterp.a) \
+             $(if $(filter bench,$(1)),$(BUILD)/libbench.a) $(if $(filter cli,$(1)),$(BUILD)/libcli.a) $(if $(filter decode,$(1)),$(BUILD)/libnvsnoop-decode.a) $(if $(filter interp,$(1)),$(BUILD)/libinterp.a) \
              $(if $(filter bench sass,$(1)),$(BUILD)/libsass.a)
 link_objs  = $(patsubst %,$(BUILD)/%,$(filter %.o,$(1)))
 # Hooks are found by the libraries that a test loads, as the library's are: they come in asked for or not.
 comma = ,
 link_hooks = $(if $(filter preload,$(1)),$(addprefix -Wl$(comma)-u$(comma),pipe2 pthread_create sigaction))
-link_rest  = $(filter-out trap preload live bench decode sass interp %.o,$(1)) $(call link_hooks,$(1)) \
+link_rest  = $(filter-out trap preload live bench cli decode sass interp %.o,$(1)) $(call link_hooks,$(1)) \
              $(if $(filter preload trap,$(1)),-l:libzstd.a) $(if $(filter decode,$(1)),$(DECODE_LIBS)) $(if $(filter bench sass,$(1)),-lzstd) $(if $(filter bench interp,$(1)),-lm) -lpthread -ldl
 
 # $(1): build/tests/unit/NAME, $(2): words of its LINK line

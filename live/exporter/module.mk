@@ -4,7 +4,7 @@ EXPORTER_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/exporter/*.c))
 
 all: $(BUILD)/nvsnoop-exporter
 
-$(BUILD)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libnvsnoop-decode.a
+$(BUILD)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $^ $(DECODE_LIBS) -ldl
 

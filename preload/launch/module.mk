@@ -3,6 +3,8 @@
 LAUNCH_SRC = $(wildcard preload/launch/*.c)
 LAUNCH_OBJ = $(LAUNCH_SRC:%.c=$(BUILD)/%.o)
 LAUNCH_BASE = $(BUILD)/preload/launch/option_table.o $(BUILD)/preload/launch/names.o
+# Of decode/cli what needs the C library alone.
+LAUNCH_CLI = $(patsubst decode/cli/%.c,$(BUILD)/preload/launch/%.o,$(wildcard decode/cli/options.c decode/cli/units.c))
 
 all: $(BUILD)/nvsnoop
 
@@ -16,6 +18,10 @@ $(BUILD)/preload/launch/%.o: preload/base/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/nvsnoop: $(LAUNCH_OBJ) $(LAUNCH_BASE)
+$(BUILD)/preload/launch/%.o: decode/cli/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/nvsnoop: $(LAUNCH_OBJ) $(LAUNCH_BASE) $(LAUNCH_CLI)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) -o $@ $^

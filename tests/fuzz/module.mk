@@ -15,7 +15,7 @@ fz_words = $(shell sed -n 's,.*FUZZ: *\(.*\) \*/.*,\1,p' tests/fuzz/$(1).c)
 fz_objs  = $(addprefix $(BUILD)/fuzzed/,tests/fuzz/$(1).o $(filter %.o,$(2))) \
            $(if $(filter decode,$(2)),$(addprefix $(BUILD)/fuzzed/tests/fuzz/,files.o reading.o consumer.o)) \
            $(if $(filter report,$(2)),$(filter-out %/main.o,$(REPORT_OBJ)) $(addprefix $(BUILD)/fuzzed/tests/fuzz/,strict.o keys.o)) \
-           $(if $(filter sass,$(2)),$(BUILD)/libsass.a) \
+           $(if $(filter sass,$(2)),$(BUILD)/libsass.a) $(if $(filter cli report,$(2)),$(BUILD)/libcli.a) \
            $(if $(filter decode,$(2)),$(BUILD)/libnvsnoop-decode.a)
 
 # $(1): NAME, $(2): its objects

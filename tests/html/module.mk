@@ -11,7 +11,7 @@ $(BUILD)/tests/html/hostile: tests/html/hostile.c $(BUILD)/apps/nvtx/libnvtx.so 
 # nvsnoop-report whose page has its bounds from the environment.
 PAGE_SRC = $(wildcard decode/export/html/*.c)
 
-$(BUILD)/tests/html/bounded: $(PAGE_SRC) tests/html/bounds.h $(BUILD)/decode/export/html/page.o $(REPORT_OBJ) $(BUILD)/libnvsnoop-decode.a
+$(BUILD)/tests/html/bounded: $(PAGE_SRC) tests/html/bounds.h $(BUILD)/decode/export/html/page.o $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -DNVS_HTML='"$(HTML)"' -include decode/base/budget.h -include tests/html/bounds.h $(LDFLAGS) -o $@ \
-	    $(PAGE_SRC) $(filter-out $(PAGE_SRC:%.c=$(BUILD)/%.o),$(REPORT_OBJ)) $(BUILD)/libnvsnoop-decode.a $(REPORT_LIBS)
+	    $(PAGE_SRC) $(filter-out $(PAGE_SRC:%.c=$(BUILD)/%.o),$(REPORT_OBJ)) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a $(REPORT_LIBS)

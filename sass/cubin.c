@@ -235,7 +235,7 @@ static void copy_own(struct nvs_cubin_function *to, const struct nvs_cubin_funct
 }
 
 static void fill_functions(const struct nvs_cubin *cubin, struct nvs_cubin_functions *all,
-		 struct of_section *of, const uint32_t *of_symbol)
+			   struct of_section *of, const uint32_t *of_symbol)
 {
 	struct nvs_cubin_function *f;
 	struct nvs_cubin_section s;

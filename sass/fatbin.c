@@ -16,8 +16,7 @@ enum {
 	BYTES = 8, /* u64: after the header, with padding */
 	PACKED = 16, /* u32: without padding; 0: not compressed */
 	/* u32: offset of the options' descriptor (offset and length of the text); 0: none */
-	OPTIONS =
-		20,
+	OPTIONS = 20,
 	ARCH = 28, /* u32 */
 	NAME = 32, /* u32, u32: offset and length */
 	FLAGS = 40, /* u64 */

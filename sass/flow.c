@@ -65,7 +65,7 @@ static bool branches_always(const struct nvs_sass_insn *insn)
 }
 
 static void decode_branch(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
-		   struct nvs_sass_flow *f)
+			  struct nvs_sass_flow *f)
 {
 	f->flow = NVS_FLOW_BRANCH;
 	f->target_known = true;
@@ -74,7 +74,8 @@ static void decode_branch(const struct nvs_sass_insn *insn, enum nvs_sass_form f
 	f->ends = true;
 }
 
-static void decode_call(const struct nvs_sass_insn *insn, enum nvs_sass_form form, struct nvs_sass_flow *f)
+static void decode_call(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
+			struct nvs_sass_flow *f)
 {
 	f->flow = NVS_FLOW_CALL;
 	f->falls = true;
@@ -84,7 +85,7 @@ static void decode_call(const struct nvs_sass_insn *insn, enum nvs_sass_form for
 }
 
 static void decode_control(const struct nvs_sass_insn *insn, enum nvs_sass_form form, bool guarded,
-		    struct nvs_sass_flow *f)
+			   struct nvs_sass_flow *f)
 {
 	switch (nvs_sass_insn_op(insn)) {
 	case BRA:

@@ -53,7 +53,7 @@ static void count_control(const struct nvs_sass_control *c, struct nvs_sass_tall
 }
 
 static void count_insn(const struct nvs_sass_insn *insn, enum nvs_sass_form form, struct kept *kept,
-		  struct nvs_sass_tally *t)
+		       struct nvs_sass_tally *t)
 {
 	struct nvs_sass_flow flow;
 	struct nvs_sass_insn_use use;

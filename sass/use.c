@@ -316,14 +316,15 @@ static void add_registers(struct nvs_sass_registers *r, bool uniform, unsigned f
 
 /* Adds N registers from the one that the field at AT names. */
 static void add_field(const struct nvs_sass_insn *insn, struct nvs_sass_registers *r, bool uniform,
-		  unsigned at, unsigned n)
+		      unsigned at, unsigned n)
 {
 	if (n)
-		add_registers(r, uniform, (unsigned)nvs_sass_insn_bits(insn, at, uniform ? 6 : 8), n);
+		add_registers(r, uniform, (unsigned)nvs_sass_insn_bits(insn, at, uniform ? 6 : 8),
+			      n);
 }
 
 static void add_predicate(const struct nvs_sass_insn *insn, struct nvs_sass_registers *r,
-		      uint32_t flags, unsigned at)
+			  uint32_t flags, unsigned at)
 {
 	uint8_t bit = (uint8_t)(1u << nvs_sass_insn_bits(insn, at, 3) & 0x7f);
 
@@ -334,7 +335,7 @@ static void add_predicate(const struct nvs_sass_insn *insn, struct nvs_sass_regi
 }
 
 static void add_predicates(const struct nvs_sass_insn *insn, const struct row *row,
-		       struct nvs_sass_insn_use *use)
+			   struct nvs_sass_insn_use *use)
 {
 	static const struct {
 		uint32_t flag;
@@ -357,7 +358,7 @@ static void add_predicates(const struct nvs_sass_insn *insn, const struct row *r
  * C's field.
  */
 static void add_sources(const struct nvs_sass_insn *insn, const struct row *row,
-		    struct nvs_sass_registers *read)
+			struct nvs_sass_registers *read)
 {
 	unsigned form = insn->opcode >> 9 & 7, b = how_many(insn, row->b);
 	unsigned c = how_many(insn, row->c);
@@ -385,7 +386,7 @@ static void add_sources(const struct nvs_sass_insn *insn, const struct row *row,
 }
 
 static void add_memory(const struct nvs_sass_insn *insn, const struct row *row,
-		   struct nvs_sass_registers *read)
+		       struct nvs_sass_registers *read)
 {
 	bool uniform = nvs_sass_insn_bits(insn, 91, 1), whole = row->flags & UNIFORM;
 	/* The data of Turing's ST is in another field. */
@@ -402,7 +403,7 @@ static void add_memory(const struct nvs_sass_insn *insn, const struct row *row,
 
 /* Handles instructions that a row cannot describe. */
 static void add_special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
-		    struct nvs_sass_insn_use *use)
+			struct nvs_sass_insn_use *use)
 {
 	unsigned form = insn->opcode >> 9 & 7;
 	uint8_t mask = form == B_VALUE ? nvs_sass_insn_bits(insn, 32, 7) : 0x7f;
@@ -560,7 +561,8 @@ void nvs_sass_insn_use(const struct nvs_sass_insn *insn, enum nvs_sass_form form
 	}
 	use->known = true;
 	use->whole = insn->predicate == 7 && !insn->negated && !(row->flags & PARTLY);
-	add_field(insn, &use->written, row->flags & (UNIFORM | D_UNIFORM), 16, how_many(insn, row->d));
+	add_field(insn, &use->written, row->flags & (UNIFORM | D_UNIFORM), 16,
+		  how_many(insn, row->d));
 	if (row->flags & READS_D) {
 		use->read = use->written;
 		use->written = (struct nvs_sass_registers){0};

@@ -66,7 +66,7 @@ static nvs_word word_with_dest(const struct piece *p, enum nvs_count_word i, int
 
 /* D = A op IMMEDIATE, with C */
 static nvs_word word_immediate(const struct piece *p, enum nvs_count_word i, int d, int a,
-			  uint32_t value)
+			       uint32_t value)
 {
 	return nvs_put(nvs_put(word_with_dest(p, i, d), 24, 8, (unsigned)a), 32, 32, value);
 }
@@ -114,7 +114,9 @@ static void emit_uwide(struct piece *p, int d, int a, uint32_t n, int c, unsigne
 /* Sets predicate P if any bit of A is set. */
 static void emit_test(struct piece *p, int predicate, int a, unsigned stall)
 {
-	emit_word(p, nvs_put(word_immediate(p, NVS_W_AND, NVS_RZ, a, ALL), 81, 3, (unsigned)predicate), stall);
+	emit_word(p,
+		  nvs_put(word_immediate(p, NVS_W_AND, NVS_RZ, a, ALL), 81, 3, (unsigned)predicate),
+		  stall);
 }
 
 static void emit_s2r(struct piece *p, int d, unsigned what, unsigned barrier)
@@ -160,7 +162,8 @@ static void emit_vote(struct piece *p, int u, unsigned guard, int up, unsigned s
 
 static void emit_elect(struct piece *p, int predicate, unsigned stall)
 {
-	emit_word(p, nvs_put(nvs_word_of(p->fn->words, NVS_W_ELECT), 81, 3, (unsigned)predicate), stall);
+	emit_word(p, nvs_put(nvs_word_of(p->fn->words, NVS_W_ELECT), 81, 3, (unsigned)predicate),
+		  stall);
 }
 
 static void add_warp(struct piece *p, const struct nvs_homes *h, uint32_t n, unsigned guard,
@@ -196,7 +199,8 @@ static void count_uniform(struct piece *p, const struct nvs_homes *h, uint32_t n
 	emit_vote(p, h->ux, guard, by_guard && warps ? h->up : -1, by_guard ? 15 : warps ? 4 : 6);
 	if (warps)
 		add_warp(p, h, n, by_guard ? (unsigned)h->up : NVS_ALWAYS, 2);
-	emit_word(p, nvs_put(word_with_dest(p, NVS_W_UPOPC, h->ux), 32, 8, (unsigned)h->ux), LATENCY);
+	emit_word(p, nvs_put(word_with_dest(p, NVS_W_UPOPC, h->ux), 32, 8, (unsigned)h->ux),
+		  LATENCY);
 	emit_uwide(p, h->ut, h->ux, n, h->ut, LATENCY);
 }
 
@@ -217,9 +221,9 @@ int nvs_emit_count(struct nvs_function *fn, const struct nvs_homes *h, uint64_t 
 		 * time, against 1.28. */
 		if (threads)
 			emit_add(with_guard(&p, guard), h->t, (uint32_t)n,
-			    !warps	? missing_stall(h, gap)
-			    : fn->loops ? 2
-					: 1);
+				 !warps	     ? missing_stall(h, gap)
+				 : fn->loops ? 2
+					     : 1);
 		if (warps)
 			add_warp(&p, h, (uint32_t)n, guard == NVS_ALWAYS ? guard : (unsigned)h->up,
 				 missing_stall(h, gap + threads));
@@ -252,7 +256,9 @@ int nvs_emit_start(struct nvs_function *fn, const struct nvs_homes *h, uint64_t 
 	}
 	if (h->home == NVS_COUNT_UNIFORM) {
 		emit_vote(&p, h->ux, NVS_ALWAYS, -1, LATENCY);
-		emit_word(&p, nvs_put(word_with_dest(&p, NVS_W_UPOPC, h->ux), 32, 8, (unsigned)h->ux), LATENCY);
+		emit_word(&p,
+			  nvs_put(word_with_dest(&p, NVS_W_UPOPC, h->ux), 32, 8, (unsigned)h->ux),
+			  LATENCY);
 		emit_uwide(&p, h->ut, h->ux, (uint32_t)n, NVS_URZ, LATENCY_WIDE);
 	} else if (threads) {
 		emit_set(&p, h->t, (uint32_t)n, 1);
@@ -281,9 +287,14 @@ static void find_slot(struct piece *p, const struct nvs_homes *h)
 	emit_wide(p, a, d, NVS_COUNT_SLOT * NVS_COUNT_SM_SLOTS, a, 6);
 	/* bits 8 and up of VIRTID are the warp's number */
 	emit_word(with_wait(p, 2),
-	    with_c(nvs_put(nvs_put(word_with_dest(p, NVS_W_SHR, d + 1), 24, 8, NVS_RZ), 32, 32, 3), d + 1),
-	    6);
-	emit_word(p, word_immediate(p, NVS_W_AND, d + 1, d + 1, (NVS_COUNT_SM_SLOTS - 1) * NVS_COUNT_SLOT), 6);
+		  with_c(nvs_put(nvs_put(word_with_dest(p, NVS_W_SHR, d + 1), 24, 8, NVS_RZ), 32,
+				 32, 3),
+			 d + 1),
+		  6);
+	emit_word(p,
+		  word_immediate(p, NVS_W_AND, d + 1, d + 1,
+				 (NVS_COUNT_SM_SLOTS - 1) * NVS_COUNT_SLOT),
+		  6);
 	emit_wide(p, a, d + 1, 1, a, 6);
 }
 
@@ -300,11 +311,11 @@ static unsigned one_thread(struct piece *p, const struct nvs_homes *h)
 	emit_vote(p, h->ux, NVS_ALWAYS, -1, 12);
 	emit_s2r(p, h->data, SR_LTMASK, 0);
 	emit_word(with_wait(p, 1),
-	    nvs_put(nvs_put(nvs_put(nvs_word_of(p->fn->words, NVS_W_TESTU), 24, 8,
-				    (unsigned)h->data),
-			    32, 8, (unsigned)h->ux),
-		    81, 3, 0),
-	    LATENCY_PREDICATE);
+		  nvs_put(nvs_put(nvs_put(nvs_word_of(p->fn->words, NVS_W_TESTU), 24, 8,
+					  (unsigned)h->data),
+				  32, 8, (unsigned)h->ux),
+			  81, 3, 0),
+		  LATENCY_PREDICATE);
 	return 0 | 8;
 }
 
@@ -319,9 +330,10 @@ static void prepare_threads(struct piece *p, const struct nvs_homes *h)
 	emit_word(p, word_immediate(p, NVS_W_AND, h->data + 1, h->t, (1u << LOW_BITS) - 1), 6);
 	emit_reduce(p, h->ux, h->data + 1, 1);
 	emit_word(p,
-	    with_c(nvs_put(nvs_put(word_with_dest(p, NVS_W_SHR, h->t), 24, 8, NVS_RZ), 32, 32, LOW_BITS),
-		   h->t),
-	    6);
+		  with_c(nvs_put(nvs_put(word_with_dest(p, NVS_W_SHR, h->t), 24, 8, NVS_RZ), 32, 32,
+				 LOW_BITS),
+			 h->t),
+		  6);
 	emit_test(p, 1, h->t, LATENCY_PREDICATE);
 }
 
@@ -385,9 +397,9 @@ static void load_descriptor(struct piece *p, const struct nvs_homes *h)
 {
 	if (h->descriptor >= 0)
 		emit_word(p,
-		    nvs_put(word_with_dest(p, NVS_W_DESCRIPTOR, h->descriptor), 38, 16,
-			    p->fn->words->descriptor),
-		    2);
+			  nvs_put(word_with_dest(p, NVS_W_DESCRIPTOR, h->descriptor), 38, 16,
+				  p->fn->words->descriptor),
+			  2);
 }
 
 /* Saves the kernel's own pair, used for the descriptor: the warp's other threads need its value. */
@@ -403,9 +415,9 @@ static void restore_pair(struct piece *p, const struct nvs_homes *h)
 
 	for (int k = 0; k < 2; k++)
 		emit_word(with_wait(p, k ? 0 : 4),
-		    nvs_put(nvs_put(w, 16, 8, (unsigned)(h->descriptor + k)), 24, 8,
-			    (unsigned)(h->saved + k)),
-		    k ? 15 : 2);
+			  nvs_put(nvs_put(w, 16, 8, (unsigned)(h->descriptor + k)), 24, 8,
+				  (unsigned)(h->saved + k)),
+			  k ? 15 : 2);
 }
 
 /* For kernels without a free uniform register. */

@@ -196,7 +196,7 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 }
 
 static int add_edge(struct nvs_function *fn, uint32_t from, uint64_t offset, uint32_t *work,
-		uint32_t *works)
+		    uint32_t *works)
 {
 	uint32_t to = (uint32_t)(offset / 16);
 

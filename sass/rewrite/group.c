@@ -48,7 +48,7 @@ static bool is_call(unsigned op)
 
 /* Reads one relocation at P, of EACH bytes, that changes section S: Elf64_Rel or Elf64_Rela. */
 static void read_relocation(struct finding *f, const struct nvs_cubin_section *s, bool code,
-		    const uint8_t *p, uint32_t each)
+			    const uint8_t *p, uint32_t each)
 {
 	struct nvs_cubin_section to;
 	struct nvs_cubin_symbol y;

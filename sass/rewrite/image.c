@@ -139,8 +139,8 @@ static void write_u64(uint8_t *p, uint64_t v)
  * Adjusts a program header so that the segment covers the same sections. A segment without sections
  * keeps its size and moves with the section that began at the same offset.
  */
-static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r, const struct place *place, size_t n,
-		    uint64_t headers)
+static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r, const struct place *place,
+			   size_t n, uint64_t headers)
 {
 	uint64_t offset = read_u64(p + 8), size = read_u64(p + 32), end, now_from = UINT64_MAX,
 		 now_to = 0, from = UINT64_MAX, to = 0;
@@ -252,7 +252,8 @@ int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
 	for (size_t i = 0; i < n; i++) {
 		write_u64(p + at + (size_t)place[i].section * SECTION + 0x18, place[i].now);
 		if (r->text[place[i].section])
-			write_u64(p + at + (size_t)place[i].section * SECTION + 0x20, place[i].size);
+			write_u64(p + at + (size_t)place[i].section * SECTION + 0x20,
+				  place[i].size);
 	}
 	at += (size_t)c->sections * SECTION;
 	if (c->segments) {

@@ -187,7 +187,8 @@ static bool leads_on(const struct nvs_function *fn, const struct nvs_span *b)
 
 	if (!(fn->flags[b->last] & NVS_ENDS))
 		return falls;
-	return op == NVS_OP_BRA && is_unconditional(fn, b->last) && fn->target[b->last] != NVS_NOWHERE;
+	return op == NVS_OP_BRA && is_unconditional(fn, b->last) &&
+	       fn->target[b->last] != NVS_NOWHERE;
 }
 
 /*

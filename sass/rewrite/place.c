@@ -425,7 +425,7 @@ static int pick_displaced(struct nvs_function *fn, const struct nvs_span *s, uin
 }
 
 static int place_stub(struct nvs_function *fn, const struct nvs_homes *h, const struct nvs_span *s,
-		uint32_t end)
+		      uint32_t end)
 {
 	uint32_t i, here;
 	nvs_word w;

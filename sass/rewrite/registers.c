@@ -9,7 +9,7 @@
 /* ---- live predicates ---- */
 
 static uint8_t live_after(const struct nvs_function *fn, const uint8_t *live, uint32_t i,
-			   uint8_t all)
+			  uint8_t all)
 {
 	unsigned op = nvs_op(fn->code[i]);
 	uint8_t out = 0;
@@ -345,14 +345,15 @@ static int choose_homes(struct choice *c, struct nvs_homes *h)
 }
 
 /* Collects the properties of all functions of the group. */
-static void collect(struct choice *c)
+static void collect_group(struct choice *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct nvs_function *fn = c->fns[i];
 
 		nvs_used_look(fn, &c->used);
 		c->count = fn->f->registers > c->count ? fn->f->registers : c->count;
-		if (fn->f->kernel && (!c->granted || round_to_granule(fn->f->registers) < c->granted))
+		if (fn->f->kernel &&
+		    (!c->granted || round_to_granule(fn->f->registers) < c->granted))
 			c->granted = round_to_granule(fn->f->registers);
 		if (fn->max_registers &&
 		    (!c->max_registers || fn->max_registers < c->max_registers))
@@ -398,7 +399,7 @@ int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_home
 	memset(h, 0, sizeof(*h));
 	h->t = h->w = h->address = h->data = h->saved = h->up = h->base = -1;
 	h->descriptor = h->uw = h->ux = h->ut = h->one = -1;
-	collect(&c);
+	collect_group(&c);
 	h->wide = c.loops && !o->narrow && nvs_word_there(fn[0]->words, NVS_W_UWIDE);
 	if (!all_fit(&c, c.count))
 		return nvs_refuse(c.fn, "functions that need more registers than a kernel has",

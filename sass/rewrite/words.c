@@ -181,8 +181,7 @@ nvs_word nvs_plain(nvs_word w, unsigned stall)
 	w = nvs_put(w, 105, 4, stall);
 	w = nvs_put(w, 109, 1,
 		    stall < 4); /* as ptxas does: a long stall lets another warp go first */
-	w = nvs_put(w, 110, 6,
-		    63); /* no barrier, neither for writes nor for reads */
+	w = nvs_put(w, 110, 6, 63); /* no barrier, neither for writes nor for reads */
 	w = nvs_waiting(w, 0);
 	return nvs_unreused(w);
 }

@@ -146,11 +146,11 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 	fn->returns |= op == NVS_OP_RET;
 	fn->exits |= op == NVS_OP_EXIT;
 	if (!nvs_sass_insn(fn->form, (const uint8_t *)fn->code, (size_t)fn->n * 16, i, &insn))
-		return nvs_refuse(fn, "code that cannot be read", i * 16);
+		return nvs_refuse(fn, "unreadable code", i * 16);
 	nvs_sass_insn_flow(&insn, fn->form, &f);
 	switch (f.flow) {
 	case NVS_FLOW_UNKNOWN:
-		return nvs_refuse(fn, "a control instruction that is not known", i * 16);
+		return nvs_refuse(fn, "an unknown control instruction", i * 16);
 	case NVS_FLOW_CALL:
 		flags = NVS_FALLS | NVS_ENDS;
 		if (fn->flags[i] & NVS_RELOCATED || op == NVS_OP_CALL_ABS)
@@ -167,9 +167,9 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 		    (op == NVS_OP_WARPSYNC && nvs_get(w, 86, 1)))
 			target = nvs_relative(fn->words, w, i * 16);
 		else if (op != NVS_OP_WARPSYNC)
-			return nvs_refuse(fn, "a jump to an address that is not relative", i * 16);
+			return nvs_refuse(fn, "a jump to an absolute address", i * 16);
 		if (fn->flags[i] & NVS_RELOCATED && target >= 0)
-			return nvs_refuse(fn, "a branch that the loader changes", i * 16);
+			return nvs_refuse(fn, "a branch with a relocation", i * 16);
 		flags = (f.falls || f.flow != NVS_FLOW_BRANCH ? NVS_FALLS : 0) |
 			(f.flow != NVS_FLOW_BSSY ? NVS_ENDS : 0);
 		break;
@@ -178,7 +178,7 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 		break;
 	case NVS_FLOW_INDIRECT:
 		if (!nvs_is_brx(w))
-			return nvs_refuse(fn, "a jump to an address that is not relative", i * 16);
+			return nvs_refuse(fn, "a jump to an absolute address", i * 16);
 		/* fallthrough */
 	default:
 		flags = (f.falls ? NVS_FALLS : 0) | NVS_ENDS;
@@ -259,7 +259,7 @@ static int follow_code(struct nvs_function *fn, uint32_t *work, uint32_t works)
 			if (!(fn->flags[i] & NVS_FALLS))
 				break;
 			if (i + 1 == fn->n)
-				return nvs_refuse(fn, "code that runs over its end", i * 16);
+				return nvs_refuse(fn, "code that runs past its end", i * 16);
 		}
 	}
 	return 0;
@@ -277,7 +277,8 @@ static int check_unreached(struct nvs_function *fn)
 		if (!(fn->flags[i] & NVS_SEEN) && ((unsigned)fn->code[i] & 0xfff) != OPCODE_NOP &&
 		    !(nvs_op(fn->code[i]) == NVS_OP_BRA &&
 		      nvs_relative(fn->words, fn->code[i], (int64_t)i * 16) == (int64_t)i * 16))
-			return nvs_refuse(fn, "code that only calls by register may reach", i * 16);
+			return nvs_refuse(fn, "code that only calls through registers may reach",
+					  i * 16);
 	return 0;
 }
 
@@ -356,11 +357,11 @@ int nvs_function_open(struct nvs_function *fn)
 	fn->report->why_at = UINT32_MAX;
 	if (!nvs_cubin_section(c, fn->f->section, &fn->text) || !fn->text.data || !fn->text.size ||
 	    fn->text.size % 16 || fn->text.size > (size_t)1 << 28)
-		return nvs_refuse(fn, "code that cannot be read", UINT32_MAX);
+		return nvs_refuse(fn, "unreadable code", UINT32_MAX);
 	if (fn->f->offset)
 		return nvs_refuse(fn, "a function that does not begin its section", UINT32_MAX);
 	if (fn->f->registers_at == UINT32_MAX)
-		return nvs_refuse(fn, "no count of registers", UINT32_MAX);
+		return nvs_refuse(fn, "no register count", UINT32_MAX);
 	if (fn->f->info && !nvs_cubin_section(c, fn->f->info, &fn->info))
 		fn->info.index = 0;
 	memset(&fn->tables, 0, sizeof(fn->tables));

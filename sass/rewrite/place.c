@@ -169,7 +169,7 @@ static int adjust_return(struct nvs_function *fn, uint32_t call)
 	}
 	/* Compilers leave a loop by a CALL that never returns. */
 	return fn->returns && !nvs_returns_by_relocation(fn, call)
-		       ? nvs_refuse(fn, "a call whose return address is not found", call * 16)
+		       ? nvs_refuse(fn, "a call whose return address was not found", call * 16)
 		       : 0;
 }
 
@@ -194,17 +194,17 @@ static int find_table(struct nvs_function *fn, uint32_t i, uint32_t *at, uint32_
 	uint32_t found = 0;
 
 	if (nvs_relative(fn->words, fn->code[i], (int64_t)i * 16))
-		return nvs_refuse(fn, "an indirect branch with a base of its own", i * 16);
+		return nvs_refuse(fn, "an indirect branch with an explicit base", i * 16);
 	if (!targets || !*n || !fn->tables.index || !fn->tables.data ||
 	    fn->tables.size > UINT32_MAX)
-		return nvs_refuse(fn, "an indirect branch whose table is not found", i * 16);
+		return nvs_refuse(fn, "an indirect branch whose table was not found", i * 16);
 	for (uint64_t k = 0; k + 4 * (uint64_t)*n <= fn->tables.size; k += 4)
 		if (!memcmp(fn->tables.data + k, targets, 4 * (size_t)*n)) {
 			*at = (uint32_t)k;
 			found++;
 		}
 	if (found != 1)
-		return nvs_refuse(fn, "an indirect branch whose table is not found", i * 16);
+		return nvs_refuse(fn, "an indirect branch whose table was not found", i * 16);
 	return 0;
 }
 
@@ -227,7 +227,7 @@ static int adjust_insn(struct nvs_function *fn, uint32_t i, uint32_t end)
 		if (op == NVS_OP_RET && nvs_is_absolute(w))
 			return 0;
 		if (nvs_relative(fn->words, w, (int64_t)i * 16))
-			return nvs_refuse(fn, "a return with a base of its own", i * 16);
+			return nvs_refuse(fn, "a return with an explicit base", i * 16);
 		fn->out[at] = nvs_relative_put(fn->words, fn->out[at], (int64_t)at * 16, 0);
 		if (op != NVS_OP_RET)
 			return find_table(fn, i, &table, &n);
@@ -326,10 +326,9 @@ int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h)
 	int err;
 
 	if (fn->pointed_into)
-		return nvs_refuse(fn, "an address within the code is handed out", UINT32_MAX);
+		return nvs_refuse(fn, "an address within the code is taken", UINT32_MAX);
 	if (fn->calls_pointer)
-		return nvs_refuse(fn, "calls by addresses that the cubin holds as data",
-				  UINT32_MAX);
+		return nvs_refuse(fn, "calls through addresses in the cubin's data", UINT32_MAX);
 	fn->report->place = NVS_COUNT_INLINE;
 	err = copy_code(fn, h);
 	end = fn->outs;
@@ -421,7 +420,7 @@ static int pick_displaced(struct nvs_function *fn, const struct nvs_span *s, uin
 				return 0;
 			}
 		}
-	return nvs_refuse(fn, "a block of which nothing can be displaced", s->first * 16);
+	return nvs_refuse(fn, "a block without an instruction that can be moved", s->first * 16);
 }
 
 static int place_stub(struct nvs_function *fn, const struct nvs_homes *h, const struct nvs_span *s,
@@ -439,7 +438,7 @@ static int place_stub(struct nvs_function *fn, const struct nvs_homes *h, const 
 	if (!s->weight && !is_exit && (s->first || !fn->f->kernel))
 		return 0;
 	if (nvs_op(w) == NVS_OP_LEPC || nvs_op(w) == NVS_OP_BRX || nvs_op(w) == NVS_OP_BRXU)
-		return nvs_refuse(fn, "a block of which nothing can be displaced", i * 16);
+		return nvs_refuse(fn, "a block without an instruction that can be moved", i * 16);
 	fn->out[i] = make_branch(fn, i, fn->outs, NVS_ALWAYS);
 	if (i > s->first && !is_exit)
 		fn->out[i - 1] = nvs_unreused(fn->out[i - 1]);
@@ -473,9 +472,9 @@ int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h)
 	int err = 0;
 
 	if (fn->options->skip_off)
-		return nvs_refuse(fn,
-				  "predicates that are off cannot be left out without moving code",
-				  UINT32_MAX);
+		return nvs_refuse(
+			fn, "predicated-off instructions cannot be left out without moving code",
+			UINT32_MAX);
 	fn->report->place = NVS_COUNT_STUB;
 	for (uint32_t i = 0; i < fn->n && !err; i++) {
 		fn->new_own[i] = fn->new_label[i] = fn->new_named[i] = i;

@@ -69,12 +69,13 @@ static int enough_predicates(struct nvs_function *fn, const uint8_t *live)
 
 		if (!i && (live[0] & 0x7f) == 0x7f)
 			return nvs_refuse(
-				fn, "all uniform registers are in use, and all predicates here", 0);
+				fn, "all uniform registers and, here, all predicates are in use",
+				0);
 		while (s->weight && i <= s->last && (live[i] & 0x7f) == 0x7f)
 			i++;
 		if (i > s->last)
 			return nvs_refuse(
-				fn, "all uniform registers are in use, and all predicates here",
+				fn, "all uniform registers and, here, all predicates are in use",
 				s->first * 16);
 	}
 	return 0;
@@ -260,7 +261,7 @@ static bool thread_home(struct choice *c, struct nvs_homes *h, bool raise)
 
 static int refuse_unknown(struct choice *c)
 {
-	nvs_refuse(c->used.unknown, "an instruction that is not known", c->used.unknown_at);
+	nvs_refuse(c->used.unknown, "an unknown instruction", c->used.unknown_at);
 	if (c->used.unknown != c->fn)
 		nvs_refuse(c->fn, c->used.unknown->report->why, UINT32_MAX);
 	return -ENOTSUP;
@@ -297,17 +298,18 @@ static int elected_homes(struct choice *c, struct nvs_homes *h)
 	if (fn->options->skip_off)
 		return nvs_refuse(
 			fn,
-			"no free uniform registers (predicates that are off cannot be left "
-			"out without them)",
+			"no free uniform registers (needed to leave out instructions whose "
+			"predicate is off)",
 			UINT32_MAX);
 	if (c->max_registers)
-		return nvs_refuse(fn, "no free uniform registers, and setmaxnreg", UINT32_MAX);
+		return nvs_refuse(fn, "no free uniform registers, and setmaxnreg is used",
+				  UINT32_MAX);
 	if (!all_fit(c, c->count + 2))
 		return nvs_refuse(fn, "neither uniform nor vector registers are free", UINT32_MAX);
 	h->t = (int)c->next++;
 	h->w = (int)c->next++;
 	if (!pairs_for_end(c, pair, 3))
-		return nvs_refuse(fn, "no registers for the end", UINT32_MAX);
+		return nvs_refuse(fn, "no free registers for the code at the end", UINT32_MAX);
 	h->descriptor = h->base == 60 ? 58 : 60;
 	return find_predicates(c);
 }
@@ -340,7 +342,7 @@ static int choose_homes(struct choice *c, struct nvs_homes *h)
 		}
 	}
 	if (!pairs_for_end(c, pair, h->lent ? 3 : 2))
-		return nvs_refuse(fn, "no registers for the end", UINT32_MAX);
+		return nvs_refuse(fn, "no free registers for the code at the end", UINT32_MAX);
 	return 0;
 }
 

@@ -25,7 +25,7 @@
  *
  *   - if its pages become another channel's GPFIFO or USERD, before the RM or the program writes
  *     there;
- *   - if its mapping is cut, moved, protected or made a second time;
+ *   - if its mapping is cut, moved, protected or mapped a second time;
  *   - if its GPU no longer has a doorbell page that the trap sees, or has one that the trap does
  *     not see: nothing would forward its entries.
  *

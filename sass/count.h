@@ -3,10 +3,6 @@
  * Rewrites a cubin so that its kernels count the instructions that they execute: in registers, a
  * basic block at a time; where a thread ends, the sums are added to counters in memory. The results
  * of the kernels do not change.
- *
- * The counters of a kernel are NVS_COUNT_SLOTS slots of 32 bytes, initially zero; a warp adds to
- * the slot chosen by its SM and its number. Memory is allocated only through struct
- * nvs_sass_memory.
  */
 #ifndef NVSNOOP_SASS_COUNT_H
 #define NVSNOOP_SASS_COUNT_H
@@ -41,6 +37,11 @@ int nvs_count_words(const void *cubin, size_t size, struct nvs_count_words *word
 
 /* ---- rewriting ---- */
 
+/*
+ * The counters of a kernel are NVS_COUNT_SLOTS slots of 32 bytes, initially zero; a warp adds to
+ * the slot chosen by its SM and its number. Memory is allocated only through struct
+ * nvs_sass_memory.
+ */
 #define NVS_COUNT_SMS 64u /* SMs whose numbers differ by a multiple of this share slots */
 #define NVS_COUNT_SM_SLOTS 8u
 #define NVS_COUNT_SLOTS (NVS_COUNT_SMS * NVS_COUNT_SM_SLOTS)

@@ -2,11 +2,6 @@
 /*
  * Parses kernel code as NVIDIA's tools produce it: fatbins, cubins and their instructions. It is
  * independent of traces and reports, and is linked into the preloaded library and the tools.
- *
- * Input may come from a stranger: every bound is checked. Results point into the input bytes, which
- * must stay. Memory is allocated only by functions that take a struct nvs_sass_memory. Functions
- * return 0 or -errno: -EINVAL not this kind of data, -EBADMSG damaged or truncated, -ENOTSUP
- * unknown format, -ENOMEM.
  */
 #ifndef NVSNOOP_SASS_SASS_H
 #define NVSNOOP_SASS_SASS_H
@@ -14,6 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Input may come from a stranger: every bound is checked. Results point into the input bytes, which
+ * must stay. Memory is allocated only by functions that take a struct nvs_sass_memory. Functions
+ * return 0 or -errno: -EINVAL not this kind of data, -EBADMSG damaged or truncated, -ENOTSUP
+ * unknown format, -ENOMEM.
+ */
 
 /* GET returns SIZE zeroed bytes or NULL, PUT frees them. */
 struct nvs_sass_memory {

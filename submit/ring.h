@@ -3,10 +3,6 @@
  * A channel that is ours to submit to: entries into its GPFIFO, GP_PUT into USERD, the token into
  * the doorbell. No other code may submit to it meanwhile, since it would have its own copy of
  * GP_PUT.
- *
- * An entry holds address bits 39:0. Since HOPPER_CHANNEL_GPFIFO_A a control entry sets the upper
- * bits for all segments after it; it is reset to 0, which is the state in which the driver leaves
- * it.
  */
 #ifndef NVSNOOP_SUBMIT_RING_H
 #define NVSNOOP_SUBMIT_RING_H
@@ -14,6 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * An entry holds address bits 39:0. Since HOPPER_CHANNEL_GPFIFO_A a control entry sets the upper
+ * bits for all segments after it; it is reset to 0, which is the state in which the driver leaves
+ * it.
+ */
 #define NVS_SEGMENT_DWORDS_MAX ((1u << 21) - 1)
 #define NVS_EXTENDED_BASE_CLASS 0xc86f /* HOPPER_CHANNEL_GPFIFO_A, the first class that has it */
 

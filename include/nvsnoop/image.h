@@ -19,8 +19,9 @@ enum nvs_code_kind {
 };
 
 /* rec.flags of an IMAGE record */
-#define NVS_IMAGE_LOAD (1u << 0) /* a call passed it to the driver: the first record of that load \
-				  */
+#define NVS_IMAGE_LOAD                                                             \
+	(1u << 0) /* a call passed it to the driver: the first record of that load \
+		   */
 #define NVS_IMAGE_LAST (1u << 1) /* no more bytes of it follow */
 /*
  * Of a fatbin: only its header, which has the original size, and the entries that a GPU of this

@@ -56,7 +56,7 @@ struct nvs_site {
  * Boundaries: the store and the code after it are decoded from STORE, the code before it from
  * text->function; without that, only caves after the store are used.
  *
- * Targets: no direct branch leads behind the store's first byte or into the cave's padding.
+ * Targets: no direct branch leads after the store's first byte or into the cave's padding.
  * Branches with 32-bit displacement, and addresses taken with lea, are searched at every byte of
  * TEXT; those with 8 bits in the decoded neighbourhood, or at every byte where it is not decoded. A
  * jump to the store's first byte is harmless.

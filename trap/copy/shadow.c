@@ -119,7 +119,7 @@ static void protect_pages(const struct nvs_shadow *sh, int prot)
 }
 
 /*
- * Locks the real GPFIFO, whoever's turn it is. Its holder is waited for, however often another
+ * Locks the real GPFIFO, out of turn. Its holder is waited for, however often another
  * thread locks it first.
  */
 static uint64_t lock_ring(struct nvs_shadow *sh)

@@ -47,7 +47,7 @@ void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t 
 	t->of_real = (uint32_t *)(void *)(t->launches + entries);
 	/* The end of a kernel is measured where it may come late. */
 	t->walk.follows_launches = kind == NVS_TIMING_WORK && !finite;
-	/* What was submitted before the channel was first seen may have ended anywhere. */
+	/* Submissions from before the channel was first seen may have ended anywhere. */
 	t->walk.lost = claim >> NVS_PUT_BITS != 0;
 }
 

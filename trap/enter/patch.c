@@ -4,13 +4,6 @@
  *
  * The trap only notes the store. A thread of the library later analyses the surroundings, builds
  * the trampoline and writes the code.
- *
- * Other threads may run the code while it is written. So first a stop is written to the first byte,
- * then the tail, then the first byte of the jump, with a core-serialising membarrier between them:
- * no core runs a mixture. The stop is not a breakpoint, because the program may have SIGTRAP
- * blocked; it is an instruction that faults as the store does. A thread that reaches it continues
- * where the jump will lead. So nothing requires that the writing is ever finished, neither after a
- * failed write nor in a child that was forked in the middle of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -195,6 +188,17 @@ static bool register_barrier(void)
 					: 1;
 	return barrier_ready > 0;
 }
+
+/* ---- writing ---- */
+
+/*
+ * Other threads may run the code while it is written. So first a stop is written to the first byte,
+ * then the tail, then the first byte of the jump, with a core-serialising membarrier between them:
+ * no core runs a mixture. The stop is not a breakpoint, because the program may have SIGTRAP
+ * blocked; it is an instruction that faults as the store does. A thread that reaches it continues
+ * where the jump will lead. So nothing requires that the writing is ever finished, neither after a
+ * failed write nor in a child that was forked in the middle of it.
+ */
 
 /*
  * Writes code through /proc/self/mem, MEM: the kernel writes a private copy of the page and its

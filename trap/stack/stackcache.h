@@ -2,7 +2,15 @@
 /*
  * Known stacks: a stack that was unwound before is recognised by comparing a few words of it,
  * without unwinding. A wrong match is not allowed; a missed match always is.
- *
+ */
+#ifndef NVSNOOP_TRAP_STACK_STACKCACHE_H
+#define NVSNOOP_TRAP_STACK_STACKCACHE_H
+
+#include <stdint.h>
+
+struct nvs_buffer;
+
+/*
  * Checks of a stack. Unwinding goes from frame to frame by the rules for the code (.eh_frame). Each
  * frame gives one or two words to read: the return address, at a place that follows from the
  * canonical frame address (CFA), and, if the CFA is computed from RBP, RBP's value in that frame.
@@ -46,12 +54,6 @@
  * the next branch. So the time of a match depends only on the frames of the matched stack, not on
  * the number of known stacks.
  */
-#ifndef NVSNOOP_TRAP_STACK_STACKCACHE_H
-#define NVSNOOP_TRAP_STACK_STACKCACHE_H
-
-#include <stdint.h>
-
-struct nvs_buffer;
 
 /*
  * Of the 256 frames that an unwinder returns, at most 16 are the trap's: a stack of at least this

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands as the driver itself writes them, put down one after the other. Headers and methods are
- * those of NVIDIA's class headers (clc86f.h, clcbc0.h, clc8b5.h, cla140.h); they are the same from
- * Volta to Blackwell. Sizes are in dwords.
+ * Writes commands as the driver does. Headers and methods are those of NVIDIA's class headers
+ * (clc86f.h, clcbc0.h, clc8b5.h, cla140.h); they are the same from Volta to Blackwell. Sizes are in
+ * dwords.
  */
 #ifndef NVSNOOP_SUBMIT_COMMANDS_H
 #define NVSNOOP_SUBMIT_COMMANDS_H
 
 #include <stdint.h>
 
-/* Subchannels that are fixed on a graphics runlist; a copy runlist does not look at them. */
+/* Subchannels that are fixed on a graphics runlist; a copy runlist ignores them. */
 enum { NVS_SUBCH_COMPUTE = 1, NVS_SUBCH_COPY = 4 };
 
 enum {
@@ -22,16 +22,16 @@ enum {
 #define NVS_SEM_RELEASE 0x1u
 #define NVS_SEM_RELEASE_WFI 0x100000u
 #define NVS_SEM_RELEASE_TIMESTAMP 0x2000000u
-#define NVS_HOST_NOP 0x80000002u /* a header by itself */
+#define NVS_HOST_NOP 0x80000002u /* a complete header */
 
 /* LAUNCH_DMA of the copy engine */
 #define NVS_COPY_PIPELINED 0x1u
 #define NVS_COPY_NON_PIPELINED 0x2u
 #define NVS_COPY_FLUSH 0x4u
 #define NVS_COPY_RELEASE_TIMESTAMP 0x10u /* RELEASE_FOUR_WORD_SEMAPHORE */
-#define NVS_COPY_PITCH 0x180u /* source and target */
+#define NVS_COPY_PITCH 0x180u /* source and target are pitch linear */
 
-/* Incrementing, or not, methods from byte offset METHOD on. */
+/* Incrementing and non-incrementing headers for methods from byte offset METHOD on. */
 static inline uint32_t nvs_header(uint32_t subchannel, uint32_t method, uint32_t count)
 {
 	return 0x20000000u | count << 16 | subchannel << 13 | method >> 2;
@@ -42,7 +42,10 @@ static inline uint32_t nvs_header_same(uint32_t subchannel, uint32_t method, uin
 	return 0x60000000u | count << 16 | subchannel << 13 | method >> 2;
 }
 
-/* By the host, when it has parsed what stands before; with WFI in EXECUTE when that is done too. */
+/*
+ * Semaphore operation by the host, when it has parsed the preceding commands; with WFI in EXECUTE,
+ * when these are done as well.
+ */
 static inline uint32_t *nvs_put_host_semaphore(uint32_t *w, uint64_t address, uint32_t payload,
 					       uint32_t execute)
 {
@@ -55,7 +58,7 @@ static inline uint32_t *nvs_put_host_semaphore(uint32_t *w, uint64_t address, ui
 	return w;
 }
 
-/* By the compute engine, with its timestamp, behind what it was given before. */
+/* Release by the compute engine, with its timestamp, after its preceding work. */
 static inline uint32_t *nvs_put_compute_semaphore(uint32_t *w, uint64_t address, uint32_t payload)
 {
 	*w++ = nvs_header(NVS_SUBCH_COMPUTE, 0x1b00, 4); /* SET_REPORT_SEMAPHORE_A to D */
@@ -66,7 +69,7 @@ static inline uint32_t *nvs_put_compute_semaphore(uint32_t *w, uint64_t address,
 	return w;
 }
 
-/* By the copy engine, with its timestamp. */
+/* Release by the copy engine, with its timestamp. */
 static inline uint32_t *nvs_put_copy_semaphore(uint32_t *w, uint64_t address, uint32_t payload)
 {
 	*w++ = nvs_header(NVS_SUBCH_COPY, 0x240, 3); /* SET_SEMAPHORE_A, B, PAYLOAD */
@@ -78,7 +81,7 @@ static inline uint32_t *nvs_put_copy_semaphore(uint32_t *w, uint64_t address, ui
 	return w;
 }
 
-/* One line of BYTES. LAUNCH: LAUNCH_DMA. */
+/* Copies one line of BYTES. LAUNCH: value of LAUNCH_DMA. */
 static inline uint32_t *nvs_put_copy(uint32_t *w, uint64_t from, uint64_t to, uint32_t bytes,
 				     uint32_t launch)
 {
@@ -94,7 +97,7 @@ static inline uint32_t *nvs_put_copy(uint32_t *w, uint64_t from, uint64_t to, ui
 	return w;
 }
 
-/* Dwords that BYTES take inline, with the headers. */
+/* Number of dwords for an inline copy of BYTES, including headers. */
 static inline uint32_t nvs_words_inline(uint32_t bytes)
 {
 	uint32_t data = (bytes + 3) / 4;
@@ -102,7 +105,10 @@ static inline uint32_t nvs_words_inline(uint32_t bytes)
 	return 8 + data + (data + NVS_HEADER_COUNT_MAX - 1) / NVS_HEADER_COUNT_MAX;
 }
 
-/* BYTES of DATA, which is of whole dwords, travel in the pushbuffer itself. LAUNCH: LAUNCH_DMA. */
+/*
+ * Inline copy: BYTES of DATA, a whole number of dwords, are in the pushbuffer. LAUNCH: value of
+ * LAUNCH_DMA.
+ */
 static inline uint32_t *nvs_put_inline(uint32_t *w, uint64_t to, uint32_t bytes,
 				       const uint32_t *data, uint32_t launch)
 {
@@ -127,7 +133,7 @@ static inline uint32_t *nvs_put_inline(uint32_t *w, uint64_t to, uint32_t bytes,
 	return w;
 }
 
-/* N data words to a method that does nothing: what fetching and dispatching alone cost. */
+/* N data words to a method that does nothing, to measure fetching and dispatching. */
 static inline uint32_t *nvs_put_nop(uint32_t *w, uint32_t n)
 {
 	while (n) {

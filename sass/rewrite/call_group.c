@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which kernels and functions call each other. Those that do have to count in the same registers:
- * sums go with the thread from one into the other.
- *
- * A call by a register may go to any function whose address stands somewhere.
+ * Finds the kernels and device functions that call each other. Those must count in the same
+ * registers, because the sums stay with the thread from one to the other. A call by register may go
+ * to any function whose address is taken.
  */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
@@ -16,20 +15,21 @@
 struct finding {
 	struct nvs_rebuilt *r;
 	struct nvs_groups *g;
-	bool *by_register, *taken; /* sections that call so, and that may be called so */
+	/* sections that call by register, and sections whose address is taken */
+	bool *by_register, *taken;
 };
 
-static uint32_t root(const struct nvs_groups *g, uint32_t section)
+static uint32_t find_root(const struct nvs_groups *g, uint32_t section)
 {
 	while (g->group[section] != section)
 		section = g->group[section] = g->group[g->group[section]];
 	return section;
 }
 
-static void join(const struct nvs_groups *g, uint32_t a, uint32_t b)
+static void join_groups(const struct nvs_groups *g, uint32_t a, uint32_t b)
 {
-	a = root(g, a);
-	b = root(g, b);
+	a = find_root(g, a);
+	b = find_root(g, b);
 	if (a < b)
 		g->group[b] = a;
 	else
@@ -46,9 +46,9 @@ static bool is_call(unsigned op)
 	return op == NVS_OP_CALL || op == NVS_OP_CALL_ABS;
 }
 
-/* One relocation at P, of EACH bytes, that changes section S: Elf64_Rel and Elf64_Rela. */
-static void look_at(struct finding *f, const struct nvs_cubin_section *s, bool code,
-		    const uint8_t *p, uint32_t each)
+/* Reads one relocation at P, of EACH bytes, that changes section S: Elf64_Rel or Elf64_Rela. */
+static void read_relocation(struct finding *f, const struct nvs_cubin_section *s, bool code,
+			    const uint8_t *p, uint32_t each)
 {
 	struct nvs_cubin_section to;
 	struct nvs_cubin_symbol y;
@@ -64,15 +64,15 @@ static void look_at(struct finding *f, const struct nvs_cubin_section *s, bool c
 	call = code && s->size >= 16 && offset <= s->size - 16 &&
 	       is_call(nvs_get32(s->data + offset) & 0x1ff);
 	if (code && to.index != s->index)
-		join(f->g, s->index, to.index);
+		join_groups(f->g, s->index, to.index);
 	if (to.index != s->index && addend)
 		f->g->pointed_into[to.index] = true;
-	/* An own address with something added is where a call comes back to. */
+	/* An address in the section itself plus an offset is a return address. */
 	if (!call && !(to.index == s->index && addend) && y.type == STT_FUNC && !(y.other & 0x10))
 		f->taken[to.index] = true;
 }
 
-static void look_at_relocations(struct finding *f)
+static void read_relocations(struct finding *f)
 {
 	struct nvs_cubin_section s, of;
 
@@ -83,12 +83,12 @@ static void look_at_relocations(struct finding *f)
 		    !nvs_cubin_section(&f->r->cubin, of.info, &s) || !strncmp(s.name, ".debug", 6))
 			continue;
 		for (uint64_t o = 0; o + each <= of.size; o += each)
-			look_at(f, &s, has_code(f->r, s.index, &s), of.data + o, each);
+			read_relocation(f, &s, has_code(f->r, s.index, &s), of.data + o, each);
 	}
 }
 
-/* Calls by a register or a constant that hold an address. */
-static void look_at_code(struct finding *f, const struct nvs_cubin_section *s)
+/* Finds calls by a register or constant that holds an address. */
+static void find_register_calls(struct finding *f, const struct nvs_cubin_section *s)
 {
 	for (uint64_t o = 0; o + 16 <= s->size; o += 16) {
 		unsigned opcode = nvs_get32(s->data + o) & 0xfff;
@@ -110,7 +110,7 @@ static void join_by_register(struct finding *f)
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		if (f->by_register[i] || f->taken[i])
-			join(f->g, caller, i);
+			join_groups(f->g, caller, i);
 }
 
 int nvs_groups_find(struct nvs_rebuilt *r, const struct nvs_cubin_functions *functions,
@@ -135,12 +135,12 @@ int nvs_groups_find(struct nvs_rebuilt *r, const struct nvs_cubin_functions *fun
 		if (y->section < n && !y->offset && (!g->first[y->section] || y->kernel))
 			g->first[y->section] = i + 1;
 	}
-	look_at_relocations(&f);
+	read_relocations(&f);
 	for (uint32_t i = 0; i < n; i++)
 		if (has_code(r, i, &s))
-			look_at_code(&f, &s);
+			find_register_calls(&f, &s);
 	join_by_register(&f);
 	for (uint32_t i = 0; i < n; i++)
-		g->group[i] = root(g, i);
+		g->group[i] = find_root(g, i);
 	return 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the counting stands. Inline: at the head of each block, and all that is behind moves; or,
- * where something points into the code that cannot be mended, in stubs behind the function, to
- * which one instruction of each block jumps.
+ * Places the counting code. Inline: at the start of each block, moving all code after it. If
+ * something that cannot be adjusted points into the code: in stubs after the function, to which one
+ * instruction of each block jumps.
  */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
-static nvs_word branch(const struct nvs_function *fn, uint32_t at, uint32_t to, unsigned guard)
+static nvs_word make_branch(const struct nvs_function *fn, uint32_t at, uint32_t to, unsigned guard)
 {
 	nvs_word w = nvs_put(nvs_plain(nvs_word_of(fn->words, NVS_W_BRA), 5), 109, 1, 1);
 
@@ -15,15 +15,15 @@ static nvs_word branch(const struct nvs_function *fn, uint32_t at, uint32_t to, 
 			   guard);
 }
 
-/* The EXIT W at AT as a branch to the end: same guard, same second predicate, same waits. */
+/* Turns the EXIT W at AT into a branch to the end: same guard, second predicate and waits. */
 static nvs_word exit_branch(const struct nvs_function *fn, nvs_word w, uint32_t at, uint32_t end)
 {
-	nvs_word b = branch(fn, at, end, nvs_guard(w));
+	nvs_word b = make_branch(fn, at, end, nvs_guard(w));
 
 	return nvs_put(nvs_waiting(b, (unsigned)nvs_get(w, 116, 6)), 87, 4, nvs_get(w, 87, 4));
 }
 
-static int fill(struct nvs_function *fn)
+static int pad_code(struct nvs_function *fn)
 {
 	int err = 0;
 
@@ -41,8 +41,8 @@ static bool has_target(const struct nvs_function *fn, uint32_t i)
 		op == NVS_OP_WARPSYNC);
 }
 
-/* Cycles that block S takes at least. */
-static unsigned cycles(const struct nvs_function *fn, const struct nvs_span *s)
+/* Minimum of cycles that block S takes. */
+static unsigned min_cycles(const struct nvs_function *fn, const struct nvs_span *s)
 {
 	unsigned n = 0;
 
@@ -59,8 +59,10 @@ static int free_predicate(const struct nvs_function *fn, uint32_t i)
 	return fn->live ? __builtin_ctz(~(unsigned)fn->live[i]) : -1;
 }
 
-/* Before which instruction of S its sum is added: the first at which a predicate is free, where one
- * is needed. */
+/*
+ * Returns the instruction of S before which its sum is added: the first, or, if a predicate is
+ * needed, the first at which one is free.
+ */
 static uint32_t count_at(const struct nvs_function *fn, const struct nvs_span *s)
 {
 	uint32_t i = s->first;
@@ -72,8 +74,8 @@ static uint32_t count_at(const struct nvs_function *fn, const struct nvs_span *s
 
 /* ---- inline ---- */
 
-/* Instructions from I on that count by one guard, which none of them changes. */
-static uint32_t by_guard(const struct nvs_function *fn, uint32_t i, uint32_t last)
+/* Number of instructions from I on that count by the same guard, none of which changes it. */
+static uint32_t guard_run(const struct nvs_function *fn, uint32_t i, uint32_t last)
 {
 	unsigned guard = nvs_guard(fn->code[i]);
 	uint32_t n = 0;
@@ -89,7 +91,7 @@ static uint32_t by_guard(const struct nvs_function *fn, uint32_t i, uint32_t las
 	return n;
 }
 
-/* Uniform instructions have uniform predicates as guards, of which no thread's sum can be made. */
+/* Uniform instructions have uniform predicates as guards, for which there is no sum of threads. */
 static bool guard_is_uniform(nvs_word w)
 {
 	unsigned op = nvs_op(w);
@@ -108,13 +110,13 @@ static int count_guards(struct nvs_function *fn, const struct nvs_homes *h, uint
 		return 0;
 	if (guard_is_uniform(fn->code[i]))
 		return nvs_refuse(fn, "a uniform predicate that may be off", i * 16);
-	*covered = by_guard(fn, i, last) - 1;
+	*covered = guard_run(fn, i, last) - 1;
 	return nvs_emit_count(fn, h, *covered + 1, nvs_guard(fn->code[i]), 0,
 			      (unsigned)nvs_get(fn->code[i], 116, 6), -1);
 }
 
-/* Lays all of the code out with the counting in it; branches are mended afterwards. */
-static int lay_out(struct nvs_function *fn, const struct nvs_homes *h)
+/* Copies all code with the counting inserted; branches are adjusted afterwards. */
+static int copy_code(struct nvs_function *fn, const struct nvs_homes *h)
 {
 	uint32_t span = 0, covered = 0;
 	int err = 0;
@@ -135,12 +137,12 @@ static int lay_out(struct nvs_function *fn, const struct nvs_homes *h)
 			err = nvs_emit_start(fn, h, s->weight, free_predicate(fn, 0));
 		else if (s && s->weight && i == count_at(fn, s))
 			err = nvs_emit_count(fn, h, s->weight, NVS_ALWAYS,
-					     fn->options->skip_off ? 0 : cycles(fn, s), 0,
+					     fn->options->skip_off ? 0 : min_cycles(fn, s), 0,
 					     free_predicate(fn, i));
 		if (s && !err)
 			err = count_guards(fn, h, i, s->last, &covered);
-		/* What was kept of the last instruction's operands is lost when another comes
-		 * between. */
+		/* An inserted instruction invalidates the operands that the previous one left in
+		 * the reuse cache. */
 		if (before && fn->outs > before)
 			fn->out[before - 1] = nvs_unreused(fn->out[before - 1]);
 		fn->new_own[i] = fn->outs;
@@ -150,8 +152,8 @@ static int lay_out(struct nvs_function *fn, const struct nvs_homes *h)
 	return err;
 }
 
-/* The address behind a call is put into a register by an instruction before it. */
-static int mend_return(struct nvs_function *fn, uint32_t call)
+/* Adjusts the instruction before a call that loads the return address into a register. */
+static int adjust_return(struct nvs_function *fn, uint32_t call)
 {
 	uint32_t from = call > 64 ? call - 64 : 0;
 
@@ -165,13 +167,13 @@ static int mend_return(struct nvs_function *fn, uint32_t call)
 						  (uint64_t)fn->new_label[call + 1] * 16);
 		return 0;
 	}
-	/* Compilers leave a loop by a CALL of what never comes back. */
+	/* Compilers leave a loop by a CALL that never returns. */
 	return fn->returns && !nvs_returns_by_relocation(fn, call)
-		       ? nvs_refuse(fn, "a call whose return address is not found", call * 16)
+		       ? nvs_refuse(fn, "a call whose return address was not found", call * 16)
 		       : 0;
 }
 
-/* LEPC hands out its own address plus an offset: right as long as nothing has come in between. */
+/* LEPC returns its own address plus an offset: correct only if nothing was inserted in between. */
 static int check_lepc(struct nvs_function *fn, uint32_t i)
 {
 	nvs_word w = fn->code[i];
@@ -183,29 +185,30 @@ static int check_lepc(struct nvs_function *fn, uint32_t i)
 	return 0;
 }
 
-/* The table of a BRX in .nv.constant2.NAME: where .nv.info's list of targets stands in it word for
- * word, once. */
+/*
+ * Finds the table of a BRX in .nv.constant2.NAME: a unique copy of the list of targets in .nv.info.
+ */
 static int find_table(struct nvs_function *fn, uint32_t i, uint32_t *at, uint32_t *n)
 {
 	const uint8_t *targets = nvs_targets(&fn->info, i * 16, n);
 	uint32_t found = 0;
 
 	if (nvs_relative(fn->words, fn->code[i], (int64_t)i * 16))
-		return nvs_refuse(fn, "an indirect branch with a base of its own", i * 16);
+		return nvs_refuse(fn, "an indirect branch with an explicit base", i * 16);
 	if (!targets || !*n || !fn->tables.index || !fn->tables.data ||
 	    fn->tables.size > UINT32_MAX)
-		return nvs_refuse(fn, "an indirect branch whose table is not found", i * 16);
+		return nvs_refuse(fn, "an indirect branch whose table was not found", i * 16);
 	for (uint64_t k = 0; k + 4 * (uint64_t)*n <= fn->tables.size; k += 4)
 		if (!memcmp(fn->tables.data + k, targets, 4 * (size_t)*n)) {
 			*at = (uint32_t)k;
 			found++;
 		}
 	if (found != 1)
-		return nvs_refuse(fn, "an indirect branch whose table is not found", i * 16);
+		return nvs_refuse(fn, "an indirect branch whose table was not found", i * 16);
 	return 0;
 }
 
-static int mend(struct nvs_function *fn, uint32_t i, uint32_t end)
+static int adjust_insn(struct nvs_function *fn, uint32_t i, uint32_t end)
 {
 	uint32_t at = fn->new_own[i], table, n;
 	nvs_word w = fn->code[i];
@@ -213,18 +216,18 @@ static int mend(struct nvs_function *fn, uint32_t i, uint32_t end)
 
 	if (!(fn->flags[i] & NVS_SEEN)) {
 		if (op == NVS_OP_BRA &&
-		    (w & 0xfff) == 0x947) /* the one to itself behind the function */
-			fn->out[at] = branch(fn, at, at, nvs_guard(w));
+		    (w & 0xfff) == 0x947) /* the branch to itself after the function */
+			fn->out[at] = make_branch(fn, at, at, nvs_guard(w));
 		return 0;
 	}
 	if (op == NVS_OP_EXIT)
 		fn->out[at] = exit_branch(fn, w, at, end);
 	else if (op == NVS_OP_RET || op == NVS_OP_BRX || op == NVS_OP_BRXU) {
-		/* Their base is the function's beginning, or none. */
+		/* Their base is the beginning of the function, or none. */
 		if (op == NVS_OP_RET && nvs_is_absolute(w))
 			return 0;
 		if (nvs_relative(fn->words, w, (int64_t)i * 16))
-			return nvs_refuse(fn, "a return with a base of its own", i * 16);
+			return nvs_refuse(fn, "a return with an explicit base", i * 16);
 		fn->out[at] = nvs_relative_put(fn->words, fn->out[at], (int64_t)at * 16, 0);
 		if (op != NVS_OP_RET)
 			return find_table(fn, i, &table, &n);
@@ -234,11 +237,11 @@ static int mend(struct nvs_function *fn, uint32_t i, uint32_t end)
 	else if (op == NVS_OP_LEPC)
 		return check_lepc(fn, i);
 	if (op == NVS_OP_CALL && !(fn->flags[i] & NVS_OUT))
-		return mend_return(fn, i);
+		return adjust_return(fn, i);
 	return 0;
 }
 
-static void mend_tables(struct nvs_function *fn)
+static void adjust_tables(struct nvs_function *fn)
 {
 	for (uint32_t i = 0; i < fn->n; i++) {
 		uint32_t at, n;
@@ -255,9 +258,11 @@ static void mend_tables(struct nvs_function *fn)
 	}
 }
 
-/* An address of the code's own, such as where a call comes back to: a symbol and what is added.
- * Elf64_Rela: the symbol stands at 12, the addend at 16. */
-static void mend_addend(struct nvs_function *fn, uint8_t *p)
+/*
+ * Adjusts an address within the code, such as a return address: symbol plus addend. Elf64_Rela has
+ * the symbol at 12, the addend at 16.
+ */
+static void adjust_addend(struct nvs_function *fn, uint8_t *p)
 {
 	struct nvs_cubin_symbol s;
 	uint64_t addend;
@@ -270,7 +275,7 @@ static void mend_addend(struct nvs_function *fn, uint8_t *p)
 	memcpy(p + 16, &addend, 8);
 }
 
-static void mend_relocations(struct nvs_function *fn)
+static void adjust_relocations(struct nvs_function *fn)
 {
 	struct nvs_cubin_section s;
 	uint32_t at = 0, each;
@@ -286,12 +291,12 @@ static void mend_relocations(struct nvs_function *fn)
 			offset = (uint64_t)fn->new_own[offset / 16] * 16 + offset % 16;
 			memcpy(p, &offset, 8);
 			if (each == 24)
-				mend_addend(fn, p);
+				adjust_addend(fn, p);
 		}
 }
 
-/* Of a function within the kernel's section; Elf64_Sym: value at 8, size at 16. */
-static void mend_symbols(struct nvs_function *fn)
+/* Adjusts symbols of functions in the kernel's section; Elf64_Sym: value at 8, size at 16. */
+static void adjust_symbols(struct nvs_function *fn)
 {
 	struct nvs_cubin_section table;
 	struct nvs_cubin_symbol s;
@@ -321,12 +326,11 @@ int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h)
 	int err;
 
 	if (fn->pointed_into)
-		return nvs_refuse(fn, "an address within the code is handed out", UINT32_MAX);
+		return nvs_refuse(fn, "an address within the code is taken", UINT32_MAX);
 	if (fn->calls_pointer)
-		return nvs_refuse(fn, "calls by addresses that the cubin holds as data",
-				  UINT32_MAX);
+		return nvs_refuse(fn, "calls through addresses in the cubin's data", UINT32_MAX);
 	fn->report->place = NVS_COUNT_INLINE;
-	err = lay_out(fn, h);
+	err = copy_code(fn, h);
 	end = fn->outs;
 	if (!err)
 		err = fn->exits ? nvs_emit_end(fn, h) : 0;
@@ -335,24 +339,26 @@ int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h)
 					   ? fn->outs - 1
 					   : fn->new_own[i];
 	for (uint32_t i = 0; i < fn->n && !err; i++)
-		err = mend(fn, i, end);
-	return err ? err : fill(fn);
+		err = adjust_insn(fn, i, end);
+	return err ? err : pad_code(fn);
 }
 
 void nvs_place_mend(struct nvs_function *fn)
 {
 	if (fn->report->place != NVS_COUNT_INLINE)
 		return;
-	mend_tables(fn);
-	mend_relocations(fn);
-	mend_symbols(fn);
+	adjust_tables(fn);
+	adjust_relocations(fn);
+	adjust_symbols(fn);
 }
 
 /* ---- stubs ---- */
 
-/* What has to stay where it is, but for control instructions: DEPBAR, MEMBAR, ERRBAR, CCTL,
- * LDGDEPBAR, SETMAXREG, BAR. */
-static bool stays(unsigned op)
+/*
+ * True for instructions, other than control instructions, that must not move: DEPBAR, MEMBAR,
+ * ERRBAR, CCTL, LDGDEPBAR, SETMAXREG, BAR.
+ */
+static bool must_stay(unsigned op)
 {
 	switch (op) {
 	case 0x11a:
@@ -364,7 +370,7 @@ static bool stays(unsigned op)
 	case NVS_OP_BAR:
 		return true;
 	}
-	/* of the instructions that reach textures and memory only S2R and S2UR */
+	/* of the texture and memory instructions only S2R and S2UR may move */
 	return (op >= 0x160 && op <= 0x170) || (op >= 0x199 && op != 0x1c3 && op != 0x1c2);
 }
 
@@ -375,8 +381,8 @@ static bool may_be_control(unsigned op)
 	       op == NVS_OP_CALL_ABS || op == NVS_OP_YIELD;
 }
 
-/* The instruction of S that a jump takes the place of, rather one that nothing waits for. */
-static int pick(struct nvs_function *fn, const struct nvs_span *s, uint32_t *picked)
+/* Picks the instruction of S to be replaced by a jump, preferably one that nothing waits for. */
+static int pick_displaced(struct nvs_function *fn, const struct nvs_span *s, uint32_t *picked)
 {
 	unsigned last = nvs_op(fn->code[s->last]), best = 3;
 	const unsigned held = NVS_NAMED | NVS_RELOCATED;
@@ -392,7 +398,7 @@ static int pick(struct nvs_function *fn, const struct nvs_span *s, uint32_t *pic
 	for (uint32_t i = s->first; i <= s->last; i++) {
 		unsigned op = nvs_op(fn->code[i]), cost;
 
-		if (fn->flags[i] & held || nvs_is_control(fn->code[i]) || stays(op) ||
+		if (fn->flags[i] & held || nvs_is_control(fn->code[i]) || must_stay(op) ||
 		    (fn->live && (fn->live[i] & 0x7f) == 0x7f))
 			continue;
 		cost = op < 0x100 && nvs_get(fn->code[i], 110, 6) == 63 ? 0 : op < 0x100 ? 1 : 2;
@@ -414,15 +420,15 @@ static int pick(struct nvs_function *fn, const struct nvs_span *s, uint32_t *pic
 				return 0;
 			}
 		}
-	return nvs_refuse(fn, "a block of which nothing can be displaced", s->first * 16);
+	return nvs_refuse(fn, "a block without an instruction that can be moved", s->first * 16);
 }
 
-static int stub(struct nvs_function *fn, const struct nvs_homes *h, const struct nvs_span *s,
-		uint32_t end)
+static int place_stub(struct nvs_function *fn, const struct nvs_homes *h, const struct nvs_span *s,
+		      uint32_t end)
 {
 	uint32_t i, here;
 	nvs_word w;
-	int err = pick(fn, s, &i);
+	int err = pick_displaced(fn, s, &i);
 	bool is_exit;
 
 	if (err)
@@ -432,8 +438,8 @@ static int stub(struct nvs_function *fn, const struct nvs_homes *h, const struct
 	if (!s->weight && !is_exit && (s->first || !fn->f->kernel))
 		return 0;
 	if (nvs_op(w) == NVS_OP_LEPC || nvs_op(w) == NVS_OP_BRX || nvs_op(w) == NVS_OP_BRXU)
-		return nvs_refuse(fn, "a block of which nothing can be displaced", i * 16);
-	fn->out[i] = branch(fn, i, fn->outs, NVS_ALWAYS);
+		return nvs_refuse(fn, "a block without an instruction that can be moved", i * 16);
+	fn->out[i] = make_branch(fn, i, fn->outs, NVS_ALWAYS);
 	if (i > s->first && !is_exit)
 		fn->out[i - 1] = nvs_unreused(fn->out[i - 1]);
 	if (!s->first && fn->f->kernel)
@@ -456,7 +462,7 @@ static int stub(struct nvs_function *fn, const struct nvs_homes *h, const struct
 	if (!err)
 		err = nvs_emit(fn, w);
 	if (!err && (fn->flags[i] & NVS_FALLS || nvs_op(w) == NVS_OP_CALL))
-		err = nvs_emit(fn, branch(fn, fn->outs, i + 1, NVS_ALWAYS));
+		err = nvs_emit(fn, make_branch(fn, fn->outs, i + 1, NVS_ALWAYS));
 	return err;
 }
 
@@ -466,9 +472,9 @@ int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h)
 	int err = 0;
 
 	if (fn->options->skip_off)
-		return nvs_refuse(fn,
-				  "predicates that are off cannot be left out without moving code",
-				  UINT32_MAX);
+		return nvs_refuse(
+			fn, "predicated-off instructions cannot be left out without moving code",
+			UINT32_MAX);
 	fn->report->place = NVS_COUNT_STUB;
 	for (uint32_t i = 0; i < fn->n && !err; i++) {
 		fn->new_own[i] = fn->new_label[i] = fn->new_named[i] = i;
@@ -481,6 +487,6 @@ int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h)
 		if (fn->flags[i] & NVS_SEEN && nvs_op(fn->code[i]) == NVS_OP_EXIT)
 			fn->new_named[i] = fn->outs - 1;
 	for (uint32_t b = 0; b < fn->spans && !err; b++)
-		err = stub(fn, h, &fn->span[b], end);
-	return err ? err : fill(fn);
+		err = place_stub(fn, h, &fn->span[b], end);
+	return err ? err : pad_code(fn);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions of our own, cut from what the driver's assembler made of ptx.c. */
+/* Our own instructions, extracted from the driver's assembly of ptx.c. */
 #include "sass/rewrite/ptx.h"
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
-static size_t append(char *out, size_t size, size_t at, const char *text)
+static size_t append_text(char *out, size_t size, size_t at, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -16,7 +16,7 @@ static size_t append(char *out, size_t size, size_t at, const char *text)
 
 size_t nvs_count_ptx(uint32_t arch, char *out, size_t size)
 {
-	/* elect.sync came with PTX 8.0; drivers that are older than that know no sm_90. */
+	/* elect.sync came with PTX 8.0; older drivers do not support sm_90. */
 	const char *head = arch >= 90	? ".version 8.0\n.target sm_90\n.address_size 64\n"
 			   : arch >= 80 ? ".version 7.0\n.target sm_80\n.address_size 64\n"
 					: ".version 6.4\n.target sm_75\n.address_size 64\n";
@@ -24,14 +24,14 @@ size_t nvs_count_ptx(uint32_t arch, char *out, size_t size)
 
 	if (arch < 75 || arch > 90 || !size)
 		return 0;
-	at = append(out, size, 0, head);
-	at = append(out, size, at, nvs_ptx_all);
-	at = append(out, size, at, arch >= 80 ? nvs_ptx_move_80 : nvs_ptx_move_75);
-	at = append(out, size, at, arch >= 90 ? nvs_ptx_elect_90 : nvs_ptx_elect_75);
+	at = append_text(out, size, 0, head);
+	at = append_text(out, size, at, nvs_ptx_all);
+	at = append_text(out, size, at, arch >= 80 ? nvs_ptx_move_80 : nvs_ptx_move_75);
+	at = append_text(out, size, at, arch >= 90 ? nvs_ptx_elect_90 : nvs_ptx_elect_75);
 	return at == size ? 0 : at + 1;
 }
 
-/* What is looked for: the opcode with its form, and bits that tell it from its like. */
+/* Wanted instructions: the opcode with its form, and bits that distinguish it from similar ones. */
 static const struct {
 	const char *name;
 	uint16_t opcode;
@@ -43,8 +43,8 @@ static const struct {
 } wanted[] = {
 	{"NOP", 0x918, NVS_W_NOP, 0, {{0}}},
 	{"EXIT", 0x94d, NVS_W_EXIT, 0, {{0}}},
-	/* VIADD leaves alone the pipe of a kernel's own IADD3: with another of these a loop of
-	 * integers took 1.48 times as long, with VIADD 1.31 times. */
+	/* VIADD does not use the pipe of a kernel's own IADD3: an integer loop took 1.48 times as
+	 * long with another IADD3, 1.31 times with VIADD. */
 	{"VIADD", 0x836, NVS_W_ADD, 0, {{0}}},
 	{"IADD3", 0x810, NVS_W_ADD, 0, {{64, 8, NVS_RZ}, {81, 3, 7}}},
 	{"UIADD3", 0x890, NVS_W_UADD, 0, {{64, 8, NVS_URZ}, {81, 3, 7}}},
@@ -65,7 +65,7 @@ static const struct {
 	{"UPOPC", 0x2bf, NVS_W_UPOPC, 0, {{0}}},
 };
 
-static bool matches(nvs_word w, unsigned i)
+static bool matches_row(nvs_word w, unsigned i)
 {
 	if (((unsigned)w & 0xfff) != wanted[i].opcode)
 		return false;
@@ -76,33 +76,35 @@ static bool matches(nvs_word w, unsigned i)
 	return true;
 }
 
-static void keep(struct nvs_count_words *words, unsigned i, nvs_word w)
+static void store_word(struct nvs_count_words *words, unsigned i, nvs_word w)
 {
 	if (nvs_word_there(words, i))
 		return;
 	w = nvs_guarded(w, NVS_ALWAYS);
-	if (i == NVS_W_R2UR) /* of the form that leaves no predicate behind */
+	if (i == NVS_W_R2UR) /* the form that writes no predicate */
 		w = nvs_put(w, 81, 10, 7);
 	words->word[i][0] = (uint64_t)w;
 	words->word[i][1] = (uint64_t)(w >> 64);
 }
 
-/* The descriptor that the RED of 64 bits at N was given: loaded from bank 0 by the last ULDC.64
- * into its register. */
-static void descriptor(struct nvs_count_words *words, const nvs_word *code, size_t n)
+/*
+ * Finds the descriptor of the 64-bit RED at N: loaded from bank 0 by the last ULDC.64 into its
+ * register.
+ */
+static void find_descriptor(struct nvs_count_words *words, const nvs_word *code, size_t n)
 {
 	unsigned ur = (unsigned)nvs_get(code[n], 64, 6);
 
 	for (size_t k = n; k-- > 0;)
 		if (((unsigned)code[k] & 0xfff) == 0xab9 && nvs_get(code[k], 16, 8) == ur &&
 		    nvs_get(code[k], 73, 3) == 5) {
-			keep(words, NVS_W_DESCRIPTOR, code[k]);
+			store_word(words, NVS_W_DESCRIPTOR, code[k]);
 			words->descriptor = (uint32_t)nvs_get(code[k], 38, 16);
 			return;
 		}
 }
 
-#define LONGEST 512u /* instructions of one of the functions */
+#define LONGEST 512u /* maximum number of instructions of one function */
 
 static size_t read_code(const struct nvs_cubin_section *s, nvs_word *code)
 {
@@ -114,9 +116,8 @@ static size_t read_code(const struct nvs_cubin_section *s, nvs_word *code)
 	return n;
 }
 
-/* A branch to itself stands behind each function: its offset of -16 tells how offsets are laid out.
- */
-static void take_branch(struct nvs_count_words *words, nvs_word w)
+/* A branch to itself follows each function: the encoding of its offset -16 shows the format. */
+static void extract_branch(struct nvs_count_words *words, nvs_word w)
 {
 	uint64_t low = nvs_get(w, 16, 8), high = nvs_get(w, 34, 30);
 
@@ -124,18 +125,18 @@ static void take_branch(struct nvs_count_words *words, nvs_word w)
 		return;
 	words->split = high == 0x3fffffff && low == 0xfc;
 	if (words->split || (high == 0x3ffffffc && !low))
-		keep(words, NVS_W_BRA, w);
+		store_word(words, NVS_W_BRA, w);
 }
 
-/* The first instruction that row I wants. */
-static void take(struct nvs_count_words *words, const nvs_word *code, size_t n, unsigned i)
+/* Takes the first instruction that matches row I. */
+static void extract_word(struct nvs_count_words *words, const nvs_word *code, size_t n, unsigned i)
 {
 	for (size_t k = 0; k < n && !nvs_word_there(words, wanted[i].word); k++) {
-		if (!matches(code[k], i))
+		if (!matches_row(code[k], i))
 			continue;
 		if (wanted[i].word == NVS_W_RED && words->arch >= 80)
-			descriptor(words, code, k);
-		keep(words, wanted[i].word, code[k]);
+			find_descriptor(words, code, k);
+		store_word(words, wanted[i].word, code[k]);
 	}
 }
 
@@ -157,12 +158,12 @@ int nvs_count_words(const void *cubin, size_t size, struct nvs_count_words *word
 		size_t n = nvs_cubin_section(&c, k, &s) ? read_code(&s, code) : 0;
 
 		for (size_t i = 0; i < n; i++)
-			take_branch(words, code[i]);
+			extract_branch(words, code[i]);
 	}
 	for (unsigned i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		for (uint32_t k = 0; k < c.sections && !nvs_word_there(words, wanted[i].word); k++)
 			if (nvs_cubin_section(&c, k, &s))
-				take(words, code, read_code(&s, code), i);
+				extract_word(words, code, read_code(&s, code), i);
 	for (unsigned i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
 		if (!nvs_word_there(words, wanted[i].word) && c.arch >= wanted[i].since)
 			*missing = wanted[i].name;
@@ -179,15 +180,14 @@ nvs_word nvs_plain(nvs_word w, unsigned stall)
 {
 	w = nvs_put(w, 105, 4, stall);
 	w = nvs_put(w, 109, 1,
-		    stall < 4); /* as ptxas sets it: long stalls let another warp come first */
-	w = nvs_put(w, 110, 6,
-		    63); /* no barrier, neither for what is written nor for what is read */
+		    stall < 4); /* as ptxas does: a long stall lets another warp go first */
+	w = nvs_put(w, 110, 6, 63); /* no barrier, neither for writes nor for reads */
 	w = nvs_waiting(w, 0);
 	return nvs_unreused(w);
 }
 
-/* Fields are counts of 4-byte words from the next instruction on. */
-static int64_t extended(uint64_t v, unsigned bits)
+/* Sign-extends. Fields count 4-byte words from the next instruction on. */
+static int64_t sign_extend(uint64_t v, unsigned bits)
 {
 	return (int64_t)(v << (64 - bits)) >> (64 - bits);
 }
@@ -197,11 +197,11 @@ int64_t nvs_relative(const struct nvs_count_words *words, nvs_word w, int64_t at
 	int64_t v;
 
 	if (nvs_op(w) == NVS_OP_BSSY)
-		v = extended(nvs_get(w, 34, 30), 30);
+		v = sign_extend(nvs_get(w, 34, 30), 30);
 	else if (words->split)
-		v = extended(nvs_get(w, 34, 48) << 8 | nvs_get(w, 16, 8), 56);
+		v = sign_extend(nvs_get(w, 34, 48) << 8 | nvs_get(w, 16, 8), 56);
 	else
-		v = extended(nvs_get(w, 34, 48), 48);
+		v = sign_extend(nvs_get(w, 34, 48), 48);
 	return at + 16 + 4 * v;
 }
 

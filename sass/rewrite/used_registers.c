@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which registers functions use, and which of them may still be read when a thread is at its end.
- */
+/* Finds the registers that functions use, and those that may still be read when a thread ends. */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
@@ -14,8 +13,10 @@ bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use
 	return use->known;
 }
 
-/* HGMMA's sources are waited for before its results are read; what only reads constants has none in
- * registers. */
+/*
+ * The sources of HGMMA have been read when its results are waited for; instructions that only read
+ * constants have no register sources.
+ */
 static bool reads_late(nvs_word w, const struct nvs_sass_insn_use *use)
 {
 	if (!use->late || nvs_get(w, 110, 6) != 63) /* the end waits for all barriers */
@@ -23,16 +24,18 @@ static bool reads_late(nvs_word w, const struct nvs_sass_insn_use *use)
 	return nvs_op(w) != 0x1f0;
 }
 
-/* What ptxas 13.0 gives a read barrier to, in code of sm_75 to sm_90 of CUDA's libraries: among
- * what never has one is CCTL. */
-static bool can_tell(unsigned op)
+/*
+ * Instructions to which ptxas 13.0 gives a read barrier, in code of CUDA's libraries for sm_75 to
+ * sm_90. CCTL, for example, never has one.
+ */
+static bool can_set_barrier(unsigned op)
 {
 	return (op >= 0x100 && op < 0x114 && op != 0x102) || (op >= 0x180 && op <= 0x18e) ||
 	       op == 0x03b || op == 0x044 ||
 	       (op >= 0x1a2 && op <= 0x1a9 && op != 0x1a4 && op != 0x1a5) || op == 0x1ae;
 }
 
-static void look_at_barriers(nvs_word w, struct nvs_used *u)
+static void count_barriers(nvs_word w, struct nvs_used *u)
 {
 	unsigned wrote = (unsigned)nvs_get(w, 110, 3), read = (unsigned)nvs_get(w, 113, 3);
 
@@ -53,7 +56,7 @@ void nvs_used_look(struct nvs_function *fn, struct nvs_used *u)
 			u->unknown = fn;
 			u->unknown_at = i * 16;
 		}
-		look_at_barriers(fn->code[i], u);
+		count_barriers(fn->code[i], u);
 		u->any.uniform |= use.read.uniform | use.written.uniform;
 		u->any.predicate |= use.read.predicate | use.written.predicate;
 		u->any.uniform_predicate |= use.read.uniform_predicate |
@@ -63,7 +66,7 @@ void nvs_used_look(struct nvs_function *fn, struct nvs_used *u)
 			if (!reads_late(fn->code[i], &use))
 				continue;
 			u->late[k] |= use.read.vector[k];
-			if (!can_tell(nvs_op(fn->code[i])))
+			if (!can_set_barrier(nvs_op(fn->code[i])))
 				u->untold[k] |= use.read.vector[k];
 		}
 	}
@@ -82,7 +85,7 @@ void nvs_used_tell(struct nvs_function *const *fn, uint32_t n, const struct nvs_
 			struct nvs_sass_insn_use use;
 
 			if ((*fn)->flags[i] & NVS_SEEN && nvs_use(*fn, i, &use) &&
-			    reads_late(*w, &use) && can_tell(nvs_op(*w)))
+			    reads_late(*w, &use) && can_set_barrier(nvs_op(*w)))
 				*w = nvs_put(*w, 113, 3, barrier);
 		}
 }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Judges a store's surroundings by two bitmaps of a window around it: where instructions start, and
- * where a jump may land.
+ * Checks the code around a store with two bitmaps of a window around it: the bytes at which
+ * instructions start, and those to which a jump may lead.
  */
 #include "trap/code/store_site.h"
 #include "trap/code/insn.h"
 #include "trap/low/poison.h"
 
 /*
- * A cave lies within 128 bytes of the store, what jumps to it by 8 bits within 128 bytes more; the
- * rest is for the lengths of instructions.
+ * A cave is within 128 bytes of the store, an 8-bit jump to it within another 128 bytes; the rest
+ * is for the lengths of instructions.
  */
 #define WINDOW 320
 #define MAP_LEN (2 * WINDOW / 64)
-#define SYNC 64 /* bytes before the window in which guessed decodings come together */
+#define SYNC 64 /* bytes before the window in which decodings from guessed starts converge */
 #define GUESSES 16
 
 struct neighbourhood {
 	const struct nvs_site_text *text;
-	uint64_t base; /* address of bit 0; may lie before the text */
+	uint64_t base; /* address of bit 0; may be before the text */
 	uint64_t low, high; /* the part of the window within the text */
-	uint64_t known_low, known_high; /* where STARTS says all */
-	bool sure; /* what precedes the store was decoded from a known start, not guessed */
+	uint64_t known_low, known_high; /* the range in which STARTS is complete */
+	bool sure; /* the code before the store was decoded from a known start, not a guessed one */
 	uint64_t starts[MAP_LEN], targets[MAP_LEN];
 };
 
@@ -40,7 +40,7 @@ static bool get_bit(const uint64_t *map, uint64_t bit)
 	return map[bit / 64] >> bit % 64 & 1;
 }
 
-/* The barrier keeps compilers from making it a call of libc. */
+/* The barrier keeps compilers from turning the loop into a call of libc. */
 static void clear_map(uint64_t *map)
 {
 	unsigned k;
@@ -65,7 +65,7 @@ static bool is_target(const struct neighbourhood *n, uint64_t from, uint64_t to)
 	return false;
 }
 
-static const uint8_t *code_at(const struct nvs_site_text *text, uint64_t address)
+static const uint8_t *bytes_at(const struct nvs_site_text *text, uint64_t address)
 {
 	return text->bytes + (address - text->address);
 }
@@ -87,9 +87,11 @@ static int64_t read_rel32(const uint8_t *p)
 /* ---- where instructions start ---- */
 
 /*
- * Decodes from FROM until UNTIL or beyond. Returns where it came to, 0 if it met something unknown.
+ * Decodes from FROM to UNTIL or beyond. Returns the address it reached, 0 if it met an unknown
+ * instruction.
  */
-static uint64_t walk(struct neighbourhood *n, uint64_t from, uint64_t until, uint64_t *starts)
+static uint64_t decode_range(struct neighbourhood *n, uint64_t from, uint64_t until,
+			     uint64_t *starts)
 {
 	struct nvs_insn insn;
 
@@ -103,7 +105,9 @@ static uint64_t walk(struct neighbourhood *n, uint64_t from, uint64_t until, uin
 	return from;
 }
 
-/* From the store on: as sure as the store itself, up to the first unknown. */
+/*
+ * Decodes from the store on: as certain as the store itself, up to the first unknown instruction.
+ */
 static void find_starts_behind(struct neighbourhood *n, uint64_t store)
 {
 	struct nvs_insn insn;
@@ -116,21 +120,21 @@ static void find_starts_behind(struct neighbourhood *n, uint64_t store)
 	n->known_high = at < n->high ? at : n->high;
 }
 
-/* True if decoding from FUNCTION leads to the store. */
+/* Decodes from FUNCTION. Returns true if that leads to the store. */
 static bool find_starts_before(struct neighbourhood *n, uint64_t store, uint64_t function)
 {
 	if (!function || function < n->text->address || function > store)
 		return false;
-	if (walk(n, function, store, NULL) != store)
+	if (decode_range(n, function, store, NULL) != store)
 		return false;
-	walk(n, function, store, n->starts);
+	decode_range(n, function, store, n->starts);
 	n->known_low = function > n->low ? function : n->low;
 	return true;
 }
 
 /*
- * Without a known start: decodings from neighbouring bytes come together after a few instructions.
- * Those that miss the store are wrong; from where all others agree on, they are taken for right.
+ * Without a known start: decodings from neighbouring bytes converge after a few instructions. Those
+ * that miss the store are wrong; from the point where all others agree, they are assumed right.
  */
 static void guess_starts_before(struct neighbourhood *n, uint64_t store)
 {
@@ -146,7 +150,7 @@ static void guess_starts_before(struct neighbourhood *n, uint64_t store)
 		/* The text's first byte starts an instruction. */
 		if (from < n->text->address || from > store)
 			from = n->text->address;
-		if (walk(n, from, store, one) != store)
+		if (decode_range(n, from, store, one) != store)
 			continue;
 		hits++;
 		for (k = 0; k < MAP_LEN; k++) {
@@ -171,7 +175,9 @@ static void guess_starts_before(struct neighbourhood *n, uint64_t store)
 
 /* ---- where jumps may land ---- */
 
-/* Every byte of the text that could be a branch, or a lea, with a 32-bit displacement. */
+/*
+ * Adds the target of every byte of the text that may be a branch or lea with 32-bit displacement.
+ */
 static void find_far_targets(struct neighbourhood *n)
 {
 	const struct nvs_site_text *text = n->text;
@@ -179,7 +185,7 @@ static void find_far_targets(struct neighbourhood *n)
 
 	for (i = 0; i + 5 <= text->size; i++) {
 		const uint8_t *p = text->bytes + i;
-		unsigned at = 2; /* of the displacement */
+		unsigned at = 2; /* offset of the displacement */
 
 		if ((p[0] & 0xfe) == 0xe8)
 			at = 1;
@@ -198,7 +204,7 @@ static bool is_short_branch(uint8_t opcode)
 	return (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0 || opcode == 0xeb;
 }
 
-/* Branches with 8 bits: by the decoded instructions, else at every byte. */
+/* Adds targets of 8-bit branches: of the decoded instructions, else at every byte. */
 static void find_near_targets(struct neighbourhood *n)
 {
 	struct nvs_insn insn;
@@ -206,7 +212,7 @@ static void find_near_targets(struct neighbourhood *n)
 
 	for (at = n->low; at < n->high; at++) {
 		bool known = at >= n->known_low && at < n->known_high;
-		const uint8_t *p = code_at(n->text, at);
+		const uint8_t *p = bytes_at(n->text, at);
 
 		if (known) {
 			if (!get_bit(n->starts, at - n->base) || !decode_at(&insn, n->text, at))
@@ -229,14 +235,15 @@ static bool is_padding(const struct nvs_insn *insn)
 		return insn->opcode == 0x1f && insn->memory;
 	if (insn->map != NVS_MAP_ONE)
 		return false;
-	/* With F3 it is pause, with REX.B an exchange. */
+	/* With F3 it is pause, with REX.B it is an exchange. */
 	if (insn->opcode == 0x90)
 		return insn->pp < 2 && !(insn->prefixes & NVS_PREFIX_REX);
 	return insn->opcode == 0xcc;
 }
 
 /*
- * True if the padding that starts at START can be a cave; whatever runs into it has been ruled out.
+ * True if the padding at START can be a cave. The caller has checked that execution does not run
+ * into it.
  */
 static bool is_cave(const struct neighbourhood *n, uint64_t start)
 {
@@ -248,11 +255,11 @@ static bool is_cave(const struct neighbourhood *n, uint64_t start)
 			return false;
 		end += insn.length;
 	}
-	/* A jump into a NOP whose tail is overwritten counts, too. */
+	/* A jump into a NOP whose end is overwritten also counts. */
 	return aligned >= start + NVS_SITE_TAIL && !is_target(n, start, end);
 }
 
-/* The nearest cave in reach of a short jump from STORE, or 0. */
+/* Finds the nearest cave in reach of a short jump from STORE. Returns 0 if there is none. */
 static uint64_t find_cave(const struct neighbourhood *n, uint64_t store)
 {
 	uint64_t best = 0, best_distance = 0, at;
@@ -281,7 +288,8 @@ static uint64_t find_cave(const struct neighbourhood *n, uint64_t store)
 
 /* ---- the verdict ---- */
 
-static void look_around(struct neighbourhood *n, const struct nvs_site_text *text, uint64_t store)
+static void scan_neighbourhood(struct neighbourhood *n, const struct nvs_site_text *text,
+			       uint64_t store)
 {
 	uint64_t end = text->address + text->size;
 
@@ -306,8 +314,8 @@ static bool is_in_reach(uint64_t from, uint64_t to)
 	return jump == (int32_t)jump;
 }
 
-/* jmp *0(%rip), and the address. */
-static void produce_hop(struct nvs_site *site, uint64_t hop, uint64_t trampoline)
+/* Writes jmp *0(%rip), followed by the address. */
+static void fill_hop(struct nvs_site *site, uint64_t hop, uint64_t trampoline)
 {
 	unsigned i;
 
@@ -320,11 +328,11 @@ static void produce_hop(struct nvs_site *site, uint64_t hop, uint64_t trampoline
 		site->hop_new[6 + i] = trampoline >> 8 * i;
 }
 
-static void produce(struct nvs_site *site, const struct nvs_site_text *text, uint64_t to)
+static void fill_site(struct nvs_site *site, const struct nvs_site_text *text, uint64_t to)
 {
 	uint64_t jump = to - (site->cave + NVS_SITE_TAIL);
-	const uint8_t *store = code_at(text, site->store);
-	const uint8_t *cave = code_at(text, site->cave);
+	const uint8_t *store = bytes_at(text, site->store);
+	const uint8_t *cave = bytes_at(text, site->cave);
 	unsigned i;
 
 	for (i = 0; i < NVS_SITE_HEAD; i++)
@@ -347,7 +355,7 @@ enum nvs_site_verdict nvs_site_analyse(struct nvs_site *site, const struct nvs_s
 	if (!decode_at(&insn, text, store) || insn.length < NVS_SITE_HEAD ||
 	    insn.branch != NVS_BRANCH_NONE)
 		return NVS_SITE_UNKNOWN;
-	look_around(&n, text, store);
+	scan_neighbourhood(&n, text, store);
 	if (is_target(&n, store + 1, store + insn.length))
 		return NVS_SITE_TARGET;
 	site->store = store;
@@ -361,9 +369,9 @@ enum nvs_site_verdict nvs_site_analyse(struct nvs_site *site, const struct nvs_s
 		if (text->slack_end - text->slack < NVS_SITE_HOP ||
 		    !is_in_reach(site->cave, text->slack))
 			return NVS_SITE_FAR;
-		produce_hop(site, text->slack, trampoline);
+		fill_hop(site, text->slack, trampoline);
 	}
-	produce(site, text, site->hop ? site->hop : trampoline);
+	fill_site(site, text, site->hop ? site->hop : trampoline);
 	return NVS_SITE_OK;
 }
 

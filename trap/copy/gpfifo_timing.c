@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real GPFIFO of a channel that is timed: the program's entries, and ours around them. One
- * file, since every function in it moves the same few positions, and must leave them in the order
- * that trap/copy/gpfifo_timing.h says.
+ * Writes the real GPFIFO of a timed channel: the program's entries, and our own around them.
+ * Everything here moves the same few positions and must leave them in the order that
+ * trap/copy/gpfifo_timing.h defines.
  */
 #include "trap/copy/gpfifo_timing.h"
 #include "trap/copy/slots.h"
@@ -14,18 +14,21 @@
 #include "trap/low/poison.h"
 
 #define TURN_SPINS (1u << 20) /* as for a plain shadow */
-#define STUCK_SPINS (1u << 24) /* for who is at the real GPFIFO, which takes no time */
-#define LEFT_SPINS (1u << 26) /* who is there still was jumped out of it, as for a plain shadow */
+/* limit for a thread that is writing to the real GPFIFO, which is quick */
+#define STUCK_SPINS (1u << 24)
+/* after this, a holder of the lock has jumped out of its turn, as for a plain shadow */
+#define LEFT_SPINS (1u << 26)
 #define LEFT_CYCLES (1ull << 32)
-#define SETTLE_TRIES (1u << 18) /* reads over PCIe: a moment */
-#define OWN_ENTRIES 3u /* at most, for one segment of ours: two change the extended base */
+#define SETTLE_TRIES (1u << 18) /* each is a read over PCIe, together a moment */
+/* maximum for one segment of our own: two entries change the extended base */
+#define OWN_ENTRIES 3u
 #define EXTENDED_BASE 4ull /* opcode of a control entry */
 #define LOW_BITS ((1ull << 40) - 1)
 #define MAY_BE_TIMED (1ull << 63) /* in ends[] */
 
 _Atomic uint32_t nvs_timing_behind;
 
-static uint32_t after(const struct nvs_timing *t, uint32_t at)
+static uint32_t next_index(const struct nvs_timing *t, uint32_t at)
 {
 	return at + 1 < t->entries ? at + 1 : 0;
 }
@@ -42,9 +45,9 @@ void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t 
 	t->ends = (uint64_t *)(void *)(t + 1);
 	t->launches = t->ends + entries;
 	t->of_real = (uint32_t *)(void *)(t->launches + entries);
-	/* The end of a kernel is asked for where it can come late. */
+	/* The end of a kernel is measured where it may come late. */
 	t->walk.follows_launches = kind == NVS_TIMING_WORK && !finite;
-	/* What was submitted before it was looked at may have ended anywhere. */
+	/* Submissions from before the channel was first seen may have ended anywhere. */
 	t->walk.lost = claim >> NVS_PUT_BITS != 0;
 }
 
@@ -55,7 +58,7 @@ static uint32_t my_tid(void)
 	return nvs_tls.tid ? nvs_tls.tid : (uint32_t)nvs_sys4(SYS_gettid, 0, 0, 0, 0);
 }
 
-static bool acquire(struct nvs_timing *t, uint32_t tid)
+static bool try_lock(struct nvs_timing *t, uint32_t tid)
 {
 	uint32_t none = 0;
 
@@ -66,8 +69,8 @@ static bool acquire(struct nvs_timing *t, uint32_t tid)
 	return true;
 }
 
-/* Unless it was taken from who is here. */
-static void leave(struct nvs_timing *t)
+/* Does nothing if the lock was taken away from this thread. */
+static void unlock(struct nvs_timing *t)
 {
 	uint32_t tid = my_tid();
 
@@ -75,8 +78,9 @@ static void leave(struct nvs_timing *t)
 }
 
 /*
- * HOLDER is not coming back. What it had done counts if the GPU was told; how the stream's methods
- * stand is not known for certain, so nothing of ours follows.
+ * Takes the lock from HOLDER, which is not coming back. Its work counts if the GPU was told of it.
+ * Where the stream is within its methods is then uncertain, so no more entries of our own are
+ * added.
  */
 static bool take_over(struct nvs_shadow *sh, struct nvs_timing *t, uint32_t holder, uint32_t tid)
 {
@@ -104,7 +108,7 @@ static bool is_dead(uint32_t tid)
 
 /* ---- the real GPFIFO ---- */
 
-/* What is written and not committed to the GPU yet. */
+/* Entries that are written and not committed to the GPU yet. */
 struct writing {
 	struct nvs_shadow *sh;
 	struct nvs_timing *t;
@@ -112,13 +116,13 @@ struct writing {
 	uint64_t base;
 };
 
-static uint32_t room(const struct nvs_timing *t, uint32_t put)
+static uint32_t free_entries(const struct nvs_timing *t, uint32_t put)
 {
 	return t->get > put ? t->get - put - 1 : t->entries + t->get - put - 1;
 }
 
-/* A read over PCIe. */
-static void look(struct nvs_shadow *sh)
+/* Reads GP_GET, over PCIe. */
+static void read_get(struct nvs_shadow *sh)
 {
 	uint32_t get = sh->userd[NVS_USERD_GP_GET];
 
@@ -126,14 +130,14 @@ static void look(struct nvs_shadow *sh)
 		sh->timing->get = get;
 }
 
-static void lay(struct writing *w, uint64_t entry)
+static void put_entry(struct writing *w, uint64_t entry)
 {
 	w->t->of_real[w->put] = w->from;
 	w->sh->gpfifo[w->put] = entry;
-	w->put = after(w->t, w->put);
+	w->put = next_index(w->t, w->put);
 }
 
-static void lay_own(struct writing *w, const struct nvs_timing_use *use, uint32_t which)
+static void put_own_segment(struct writing *w, const struct nvs_timing_use *use, uint32_t which)
 {
 	const struct nvs_timing *t = w->t;
 	uint64_t at = t->address + (uint64_t)(use - t->uses) * sizeof(struct nvs_timing_slot) +
@@ -141,25 +145,25 @@ static void lay_own(struct writing *w, const struct nvs_timing_use *use, uint32_
 	uint64_t base = at & ~LOW_BITS;
 
 	if (base != w->base)
-		lay(w, base >> 32 | EXTENDED_BASE << 32);
-	lay(w, (at & LOW_BITS) | (uint64_t)NVS_TIMING_DWORDS << 42);
+		put_entry(w, base >> 32 | EXTENDED_BASE << 32);
+	put_entry(w, (at & LOW_BITS) | (uint64_t)NVS_TIMING_DWORDS << 42);
 	if (base != w->base)
-		lay(w, w->base >> 32 | EXTENDED_BASE << 32);
+		put_entry(w, w->base >> 32 | EXTENDED_BASE << 32);
 }
 
-static void lay_program(struct writing *w, uint32_t n)
+static void put_program_entries(struct writing *w, uint32_t n)
 {
 	while (n--) {
 		uint64_t entry = w->t->program[w->from];
 
 		if (!nvs_entry_dwords(entry) && (entry >> 32 & 0xff) == EXTENDED_BASE)
 			w->base = (entry >> 8 & 0x1ffff) << 40;
-		lay(w, entry);
-		w->from = after(w->t, w->from);
+		put_entry(w, entry);
+		w->from = next_index(w->t, w->from);
 	}
 }
 
-static void commit(struct writing *w)
+static void commit_entries(struct writing *w)
 {
 	struct nvs_timing *t = w->t;
 
@@ -173,29 +177,31 @@ static void commit(struct writing *w)
 	t->base = w->base;
 }
 
-/* Entries from FROM to the end of its submission, or to TO. */
-static uint32_t stretch(const struct nvs_timing *t, uint32_t from, uint32_t to, uint64_t *end)
+/* Counts the entries from FROM to the end of its submission, or to TO. */
+static uint32_t count_to_end(const struct nvs_timing *t, uint32_t from, uint32_t to, uint64_t *end)
 {
 	uint32_t n = 0;
 
-	for (*end = 0; from != to && !*end; from = after(t, from), n++)
+	for (*end = 0; from != to && !*end; from = next_index(t, from), n++)
 		*end = t->ends[from];
 	return n;
 }
 
-static void untimed(struct nvs_timing *t, enum nvs_untimed_reason reason)
+static void count_untimed(struct nvs_timing *t, enum nvs_untimed_reason reason)
 {
 	t->untimed[reason]++;
 }
 
-/* What two releases take themselves, where it is time to know and there is room ahead of N entries.
+/*
+ * Writes an empty bracket, which measures what two releases take by themselves, if one is due and
+ * there is space before N entries.
  */
 static void write_empty(struct writing *w, uint32_t n, uint64_t sequence, struct nvs_buffer *buffer)
 {
 	struct nvs_timing *t = w->t;
 	struct nvs_timing_use *use;
 
-	if (t->kind != NVS_TIMING_WORK || room(t, w->put) < n + 4 * OWN_ENTRIES ||
+	if (t->kind != NVS_TIMING_WORK || free_entries(t, w->put) < n + 4 * OWN_ENTRIES ||
 	    (t->empties >= NVS_TIMING_FIRST && t->timed - t->emptied < NVS_TIMING_EVERY))
 		return;
 	use = nvs_timing_take_slot(t, buffer);
@@ -203,8 +209,8 @@ static void write_empty(struct writing *w, uint32_t n, uint64_t sequence, struct
 		return;
 	nvs_timing_use_slot(t, use, sequence, NVS_TIMING_EMPTY,
 			    t->finite ? NVS_END_IDLE : NVS_END_NOTHING);
-	lay_own(w, use, 0);
-	lay_own(w, use, 1);
+	put_own_segment(w, use, 0);
+	put_own_segment(w, use, 1);
 	t->empties++;
 	t->emptied = t->timed;
 }
@@ -222,7 +228,8 @@ static uint32_t kind_of(const struct nvs_timing *t, enum nvs_timing_end end)
 }
 
 /*
- * One submission of N entries, which ends as END says and launches LAUNCH. False: no room now.
+ * Writes one submission of N entries; END is its element of ends[], LAUNCH that of launches[].
+ * Returns false if there is no space now.
  */
 static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t launch,
 		      struct nvs_buffer *buffer)
@@ -239,9 +246,9 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
 		own = 0;
 		why = NVS_UNTIMED_RING;
 	}
-	if (room(t, w->put) < n + own) {
-		look(w->sh);
-		if (room(t, w->put) < n + own)
+	if (free_entries(t, w->put) < n + own) {
+		read_get(w->sh);
+		if (free_entries(t, w->put) < n + own)
 			return false;
 	}
 	if (own) {
@@ -249,7 +256,7 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
 		why = NVS_UNTIMED_BEHIND;
 	}
 	if (!use && (end & MAY_BE_TIMED))
-		untimed(t, why);
+		count_untimed(t, why);
 	if (use) {
 		write_empty(w, n, sequence, buffer);
 		nvs_timing_use_slot(t, use, sequence, kind_of(t, how), how);
@@ -257,17 +264,20 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
 			use->kind = NVS_TIMING_DISPATCH;
 			use->stamps = 1;
 		}
-		lay_own(w, use, 0);
+		put_own_segment(w, use, 0);
 		t->timed++;
 	}
-	lay_program(w, n);
+	put_program_entries(w, n);
 	if (use && (how == NVS_END_IDLE || how == NVS_END_ENGINE))
-		lay_own(w, use, 1);
+		put_own_segment(w, use, 1);
 	return true;
 }
 
-/* The program's entries up to TO, as far as there is room. True: all of them. */
-static bool pump(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer)
+/*
+ * Writes the program's entries up to TO, as far as there is space. Returns true if all were
+ * written.
+ */
+static bool forward_entries(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer)
 {
 	struct nvs_timing *t = sh->timing;
 	struct writing w = {sh, t, t->put, t->from, t->base};
@@ -275,7 +285,7 @@ static bool pump(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer)
 	uint64_t end;
 
 	while (w.from != to) {
-		uint32_t n = stretch(t, w.from, to, &end);
+		uint32_t n = count_to_end(t, w.from, to, &end);
 
 		end_at = w.from + n - 1;
 		end_at = end_at < t->entries ? end_at : end_at - t->entries;
@@ -284,7 +294,7 @@ static bool pump(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer)
 		t->ends[end_at] = 0;
 	}
 	if (w.put != t->put)
-		commit(&w);
+		commit_entries(&w);
 	return w.from == to;
 }
 
@@ -294,15 +304,15 @@ static void write_plain(struct nvs_shadow *sh, uint32_t to)
 {
 	struct nvs_timing *t = sh->timing;
 
-	for (; t->from != to; t->from = after(t, t->from))
+	for (; t->from != to; t->from = next_index(t, t->from))
 		sh->gpfifo[t->from] = t->program[t->from];
 	asm volatile("sfence" ::: "memory");
 	sh->userd[NVS_USERD_GP_PUT] = to;
 	asm volatile("sfence" ::: "memory");
 }
 
-/* Why what stands here may not be timed; 0: it may. */
-static uint32_t obstacle(const struct nvs_walk *walk)
+/* Returns why this position may not be timed; 0: it may. */
+static uint32_t find_obstacle(const struct nvs_walk *walk)
 {
 	return walk->lost     ? NVS_UNTIMED_UNREADABLE
 	       : walk->pieces ? NVS_UNTIMED_SEMAPHORE
@@ -310,26 +320,24 @@ static uint32_t obstacle(const struct nvs_walk *walk)
 			      : 0;
 }
 
-/*
- * The stream goes on to TO, by N batches; 0: by B's entries and nothing else.
- */
-static void walk_on(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, uint32_t to,
-		    uint64_t n)
+/* Advances the stream to TO, which is the end of N batches; 0: of B's entries and nothing else. */
+static void advance_stream(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, uint32_t to,
+			   uint64_t n)
 {
-	uint32_t why = obstacle(&t->walk), last = from;
+	uint32_t why = find_obstacle(&t->walk), last = from;
 	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN;
 
 	t->walk.launch = (struct nvs_walk_launch){0};
-	for (uint32_t at = from; at != to; at = after(t, at)) {
+	for (uint32_t at = from; at != to; at = next_index(t, at)) {
 		nvs_walk_entry(b, &t->walk, t->program[at]);
 		last = at;
 	}
-	why = why ? why : obstacle(&t->walk);
+	why = why ? why : find_obstacle(&t->walk);
 	if (n)
 		why = NVS_UNTIMED_TOGETHER;
 	if (plain)
 		why = t->payload ? NVS_UNTIMED_ENDING : NVS_UNTIMED_EARLY;
-	/* What has no record has no time, and needs no reason. */
+	/* A submission without a record has no time, and no reason for that is counted. */
 	if (why || b->skipped)
 		t->untimed[b->skipped ? 0 : why] += n ? n : 1;
 	if (plain)
@@ -338,17 +346,17 @@ static void walk_on(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, ui
 	t->launches[last] = nvs_timing_launch_of(&t->walk.launch);
 }
 
-static uint64_t batches(uint64_t carried, uint64_t target)
+static uint64_t count_batches(uint64_t carried, uint64_t target)
 {
 	return (target >> NVS_PUT_BITS) - (carried >> NVS_PUT_BITS);
 }
 
-static uint64_t latest(uint64_t a, uint64_t b)
+static uint64_t later_claim(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-static void leave_word(struct nvs_timing *t, uint64_t claim)
+static void leave_request(struct nvs_timing *t, uint64_t claim)
 {
 	uint64_t ready = atomic_load(&t->ready);
 
@@ -356,14 +364,14 @@ static void leave_word(struct nvs_timing *t, uint64_t claim)
 		;
 }
 
-static void wake(void)
+static void wake_preload(void)
 {
 	if (!atomic_exchange(&nvs_timing_behind, 1))
 		nvs_sys4(SYS_futex, &nvs_timing_behind, FUTEX_WAKE, 1, 0);
 }
 
-/* Up to CLAIM, or to where the program is, of whose doorbells not all are seen. */
-static uint64_t reach(const struct nvs_shadow *sh, uint64_t claim)
+/* Returns CLAIM, or the program's own PUT if not all of its doorbells are seen. */
+static uint64_t forward_limit(const struct nvs_shadow *sh, uint64_t claim)
 {
 	uintptr_t page = sh->pieces[1].program + ((uintptr_t)sh->userd & 4095);
 	uint32_t put;
@@ -374,7 +382,7 @@ static uint64_t reach(const struct nvs_shadow *sh, uint64_t claim)
 	return put < sh->timing->entries ? (claim & ~(uint64_t)NVS_PUT_MASK) | put : claim;
 }
 
-/* Under the lock: what is claimed up to TARGET is the lock's holder's to bring over. */
+/* Under the lock: the holder forwards everything that is claimed up to TARGET. */
 static void hand_over(struct nvs_batch *b, uint64_t target)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;
@@ -385,23 +393,26 @@ static void hand_over(struct nvs_batch *b, uint64_t target)
 	mine = (b->sequence + 1) << NVS_PUT_BITS | b->new_put;
 	if (carried >= target)
 		return;
-	target = reach(sh, target);
+	target = forward_limit(sh, target);
 	to = (uint32_t)(target & NVS_PUT_MASK);
 	if (from != to)
-		walk_on(b, t, from, to,
-			target == mine && from == b->old_put ? 0 : batches(carried, target));
+		advance_stream(
+			b, t, from, to,
+			target == mine && from == b->old_put ? 0 : count_batches(carried, target));
 	if (atomic_load(&t->mode) == NVS_TIMING_PLAIN)
 		write_plain(sh, to);
-	/* Nobody else changes it but the end of the shadow's mapping, behind which nothing is
+	/* Only the removal of the shadow's mapping changes it too; after that nothing is
 	 * written. */
 	if (!atomic_compare_exchange_strong(&sh->carried, &carried, target))
 		return;
-	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN && !pump(sh, to, b->buffer))
-		wake();
+	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN && !forward_entries(sh, to, b->buffer))
+		wake_preload();
 }
 
-/* The lock, when it is the batch's turn. False: somebody else brings it over. */
-static bool enter(struct nvs_batch *b, uint64_t mine)
+/*
+ * Takes the lock when it is the batch's turn. Returns false if another thread forwards the batch.
+ */
+static bool take_turn(struct nvs_batch *b, uint64_t mine)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;
 	struct nvs_timing *t = sh->timing;
@@ -413,12 +424,12 @@ static bool enter(struct nvs_batch *b, uint64_t mine)
 
 		if (carried & NVS_SHADOW_BUSY) {
 			if (spins < STUCK_SPINS) {
-				__builtin_ia32_pause(); /* the shadow is about to end, or does not
-							 */
+				/* the shadow is being removed, or that is being given up */
+				__builtin_ia32_pause();
 				continue;
 			}
-			leave_word(t, mine);
-			wake();
+			leave_request(t, mine);
+			wake_preload();
 			return false;
 		}
 		if (carried >= mine)
@@ -426,28 +437,29 @@ static bool enter(struct nvs_batch *b, uint64_t mine)
 		held = holder && turn == last ? held + 1 : 0;
 		last = turn;
 		if (holder == tid) {
-			/* The thread's own buffer is free: what held the lock was jumped out of. */
+			/* The thread's own buffer is free: the work that held the lock was left by
+			 * a jump. */
 			if (b->buffer && b->buffer == nvs_tls.buffer)
 				return take_over(sh, t, holder, tid);
-			leave_word(t, mine);
+			leave_request(t, mine);
 			return false;
 		}
 		if (!holder && ((carried & NVS_PUT_MASK) == b->old_put || spins >= limit) &&
-		    acquire(t, tid))
+		    try_lock(t, tid))
 			return true;
 		if (held >= LEFT_SPINS || (held == STUCK_SPINS && is_dead(holder)))
 			return take_over(sh, t, holder, tid);
-		/* Many take turns, and it is never free when it is looked at. */
+		/* Many threads take turns, and the lock is never free when it is polled. */
 		if (holder && spins - held >= STUCK_SPINS) {
-			leave_word(t, mine);
-			wake();
+			leave_request(t, mine);
+			wake_preload();
 			return false;
 		}
 		__builtin_ia32_pause();
 	}
 }
 
-/* By the number alone: where doorbells are not seen, carried has a GP_PUT of its own. */
+/* Compares sequence numbers only: if doorbells are not seen, carried has another GP_PUT. */
 static bool batches_left(const struct nvs_shadow *sh)
 {
 	uint64_t ready = atomic_load(&sh->timing->ready);
@@ -462,20 +474,20 @@ void nvs_timing_carry(struct nvs_batch *b)
 	struct nvs_timing *t = sh->timing;
 	uint64_t mine = (b->sequence + 1) << NVS_PUT_BITS | b->new_put;
 
-	if (!enter(b, mine))
+	if (!take_turn(b, mine))
 		return;
 	for (;;) {
-		hand_over(b, latest(mine, atomic_load(&t->ready)));
-		leave(t);
-		/* Left by who found the lock held, and may have looked before it was free. */
-		if (!batches_left(sh) || !acquire(t, my_tid()))
+		hand_over(b, later_claim(mine, atomic_load(&t->ready)));
+		unlock(t);
+		/* Set by a thread that found the lock held, perhaps just before it was released. */
+		if (!batches_left(sh) || !try_lock(t, my_tid()))
 			return;
 	}
 }
 
 /* ---- for preload ---- */
 
-static void ring(const struct nvs_timing_bell *bell)
+static void ring_bell(const struct nvs_timing_bell *bell)
 {
 	if (bell->doorbell)
 		*bell->doorbell = bell->token;
@@ -489,7 +501,7 @@ static bool acquire_or_inherit(struct nvs_shadow *sh)
 	uint64_t now = __builtin_ia32_rdtsc();
 
 	if (!holder)
-		return acquire(t, tid);
+		return try_lock(t, tid);
 	if (turn != atomic_load(&t->seen_turn)) {
 		atomic_store(&t->seen, now);
 		atomic_store(&t->seen_turn, turn);
@@ -514,7 +526,7 @@ bool nvs_timing_arm(struct nvs_shadow *sh, struct nvs_timing_slot *slots, uint64
 	if (!acquire_or_inherit(sh))
 		return false;
 	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN || t->walk.lost || t->slots) {
-		leave(t);
+		unlock(t);
 		return false;
 	}
 	t->slots = slots;
@@ -525,11 +537,11 @@ bool nvs_timing_arm(struct nvs_shadow *sh, struct nvs_timing_slot *slots, uint64
 	t->base = t->walk.base;
 	for (uint32_t i = 0; i < t->entries; i++)
 		t->of_real[i] = i;
-	look(sh);
+	read_get(sh);
 	for (uint32_t i = 0; i < t->entries; i++)
 		t->ends[i] = 0;
 	atomic_store(&t->mode, NVS_TIMING_ON);
-	leave(t);
+	unlock(t);
 	return true;
 }
 
@@ -540,12 +552,13 @@ static bool is_behind(const struct nvs_shadow *sh)
 
 	if (carried == NVS_SHADOW_GONE)
 		return false;
-	return reach(sh, latest(atomic_load((_Atomic uint64_t *)&t->ready), carried)) != carried ||
+	return forward_limit(sh, later_claim(atomic_load((_Atomic uint64_t *)&t->ready),
+					     carried)) != carried ||
 	       (atomic_load((_Atomic uint32_t *)&t->mode) != NVS_TIMING_PLAIN &&
 		t->from != (carried & NVS_PUT_MASK));
 }
 
-/* Under the lock. True: nothing stays behind. */
+/* Under the lock. Returns true if nothing is left behind. */
 static bool catch_up(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 {
 	struct nvs_timing *t = sh->timing;
@@ -556,14 +569,14 @@ static bool catch_up(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 
 	if (carried >> NVS_PUT_BITS == NVS_SHADOW_GONE >> NVS_PUT_BITS)
 		return true;
-	/* Its segments are not looked at here: from there on the stream is not known. */
-	ready = reach(sh, latest(ready, carried));
+	/* The segments are not read here, so the stream's position is unknown from here on. */
+	ready = forward_limit(sh, later_claim(ready, carried));
 	if (ready != carried) {
 		t->walk.lost = true;
-		t->untimed[NVS_UNTIMED_TOGETHER] += batches(carried, ready);
+		t->untimed[NVS_UNTIMED_TOGETHER] += count_batches(carried, ready);
 		if (atomic_load(&t->mode) == NVS_TIMING_PLAIN) {
 			write_plain(sh, (uint32_t)(ready & NVS_PUT_MASK));
-			ring(bell);
+			ring_bell(bell);
 		}
 		atomic_store(&sh->carried, ready);
 		carried = ready;
@@ -571,11 +584,11 @@ static bool catch_up(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	if (atomic_load(&t->mode) == NVS_TIMING_PLAIN)
 		return true;
 	buffer = nvs_buffer_enter();
-	all = pump(sh, (uint32_t)(carried & NVS_PUT_MASK), buffer);
+	all = forward_entries(sh, (uint32_t)(carried & NVS_PUT_MASK), buffer);
 	if (buffer)
 		nvs_buffer_leave(buffer);
 	if (put != t->put)
-		ring(bell);
+		ring_bell(bell);
 	return all;
 }
 
@@ -588,7 +601,7 @@ bool nvs_timing_turn(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	if (!acquire_or_inherit(sh))
 		return true;
 	all = catch_up(sh, bell);
-	leave(sh->timing);
+	unlock(sh->timing);
 	return !all;
 }
 
@@ -596,14 +609,14 @@ bool nvs_timing_get(struct nvs_shadow *sh, uint32_t *get)
 {
 	struct nvs_timing *t = sh->timing;
 
-	if (!acquire(t, my_tid()))
+	if (!try_lock(t, my_tid()))
 		return false;
 	*get = sh->userd[NVS_USERD_GP_GET];
 	if (*get < t->entries && atomic_load(&t->mode) != NVS_TIMING_PLAIN) {
 		t->get = *get;
 		*get = t->of_real[*get];
 	}
-	leave(t);
+	unlock(t);
 	return true;
 }
 
@@ -622,27 +635,27 @@ bool nvs_timing_caught_up(struct nvs_shadow *sh)
 	struct nvs_timing *t = sh->timing;
 	bool done;
 
-	if (is_behind(sh) || !acquire(t, my_tid()))
+	if (is_behind(sh) || !try_lock(t, my_tid()))
 		return false;
 	done = atomic_load(&t->mode) == NVS_TIMING_PLAIN || t->get == t->put;
 	if (!done) {
-		look(sh);
+		read_get(sh);
 		done = t->get == t->put;
 	}
-	leave(t);
+	unlock(t);
 	return done;
 }
 
-/* Of an empty ring: the program's index, by entries that do nothing. */
-static void pad(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
+/* Moves an empty ring to the program's index by entries that do nothing. */
+static void pad_ring(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 {
 	struct nvs_timing *t = sh->timing;
 	struct writing w = {sh, t, t->put, t->from, t->base};
 
 	while (w.put != w.from)
-		lay(&w, 0);
-	commit(&w);
-	ring(bell);
+		put_entry(&w, 0);
+	commit_entries(&w);
+	ring_bell(bell);
 }
 
 void nvs_timing_forget(struct nvs_shadow *sh)
@@ -660,13 +673,13 @@ bool nvs_timing_hold(struct nvs_shadow *sh)
 	}
 	if (atomic_load(&sh->timing->mode) == NVS_TIMING_PLAIN)
 		return true;
-	leave(sh->timing);
+	unlock(sh->timing);
 	return false;
 }
 
 void nvs_timing_release(struct nvs_shadow *sh)
 {
-	leave(sh->timing);
+	unlock(sh->timing);
 }
 
 bool nvs_timing_settle(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
@@ -680,16 +693,16 @@ bool nvs_timing_settle(struct nvs_shadow *sh, const struct nvs_timing_bell *bell
 		return false;
 	atomic_store(&t->mode, NVS_TIMING_STOPPED);
 	if (catch_up(sh, bell)) {
-		look(sh);
+		read_get(sh);
 		if (t->get == t->put) {
 			done = t->put == t->from;
 			if (!done)
-				pad(sh, bell);
+				pad_ring(sh, bell);
 		}
 	}
 	if (done)
 		atomic_store(&t->mode, NVS_TIMING_PLAIN);
-	leave(t);
+	unlock(t);
 	return done;
 }
 
@@ -702,6 +715,6 @@ bool nvs_timing_blind(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	}
 	atomic_store(&sh->timing->unseen, 1);
 	nvs_timing_turn(sh, bell);
-	wake();
+	wake_preload();
 	return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From header to header. Forms of headers: facts of the host classes 906f to ca6f, as decode/gpu
- * reads them in full.
+ * Walks a stream of methods from header to header. Formats of headers: facts of the host classes
+ * 906f to ca6f; decode/gpu decodes them completely.
  */
 #include "trap/copy/stream_state.h"
 #include "trap/copy/batch.h"
@@ -11,21 +11,24 @@
 #define OPCODE_EXTENDED_BASE 4u
 #define SEM_ADDR_LO 0x5cu
 #define SEM_EXECUTE 0x6cu
-/* As drivers write them, on the compute class's subchannel. */
+/* Headers as drivers write them, on the compute class's subchannel. */
 #define OFFSET_OUT 0x20022062u
 #define LINE 0x20022060u /* LINE_LENGTH_IN, LINE_COUNT */
 #define INLINE_DESCRIPTOR 0x6060206du /* LOAD_INLINE_DATA [96] */
 #define PCAS_A 0x200120adu
 #define PCAS_SCHEDULE 0x200120b0u /* SEND_SIGNALING_PCAS2_B */
 #define REPORT_SEMAPHORE 0x200426c0u /* A to D */
-#define PCAS_FIRST 0x2bcu /* methods that set descriptors off */
+#define PCAS_FIRST 0x2bcu /* first and last method that trigger a descriptor */
 #define PCAS_LAST 0x2c0u
 #define QMD_BYTES 384u
 #define QMD_WORDS 96u
 #define GRID_NULL 1u
 enum { OP_OLD_INC, OP_INC, OP_OLD_NON_INC, OP_NON_INC, OP_IMMD, OP_ONE_INC, OP_END = 7 };
 
-/* What releases of ours set as well, a program is to set whole each time. */
+/*
+ * True if a method sets only some of the registers that our own releases also set: the program must
+ * set all of them each time.
+ */
 static bool is_piece(uint32_t method, uint32_t count)
 {
 	uint32_t last = method + 4 * (count ? count - 1 : 0);
@@ -37,13 +40,13 @@ static bool is_piece(uint32_t method, uint32_t count)
 
 /* ---- launches ---- */
 
-/* The N words behind a header. */
+/* The N words after a header. */
 struct data {
 	const uint32_t *seen; /* NULL: not in one piece */
 	uint32_t n;
 };
 
-static uint32_t word(const struct data *d, uint32_t i)
+static uint32_t read_word(const struct data *d, uint32_t i)
 {
 	uint32_t w = 0;
 
@@ -52,7 +55,7 @@ static uint32_t word(const struct data *d, uint32_t i)
 	return w;
 }
 
-static void see_upload(struct nvs_walk_launch *l, const struct data *d)
+static void track_upload(struct nvs_walk_launch *l, const struct data *d)
 {
 	if (!l->descriptor || !d->seen || d->n < QMD_WORDS)
 		return;
@@ -61,13 +64,13 @@ static void see_upload(struct nvs_walk_launch *l, const struct data *d)
 	l->descriptor = false;
 }
 
-static bool schedules(uint32_t action)
+static bool is_schedule(uint32_t action)
 {
 	return action == 2 || action == 3 || action == 9 || action == 10;
 }
 
-/* One that launches nothing is there for the order of others. */
-static void see_launch(struct nvs_walk_launch *l, uint32_t action)
+/* Handles a trigger. A descriptor that launches nothing only orders others. */
+static void track_trigger(struct nvs_walk_launch *l, uint32_t action)
 {
 	const uint32_t *w = NULL;
 	struct data d = {NULL, QMD_WORDS};
@@ -76,9 +79,10 @@ static void see_launch(struct nvs_walk_launch *l, uint32_t action)
 		if (l->uploads[i].words && l->uploads[i].address == l->scheduled)
 			w = l->uploads[i].words;
 	d.seen = w;
-	if (!w || !schedules(action) || (word(&d, 18) & 0xff) != NVS_WALK_QMD_VERSION || l->grid)
+	if (!w || !is_schedule(action) || (read_word(&d, 18) & 0xff) != NVS_WALK_QMD_VERSION ||
+	    l->grid)
 		l->unknown = true;
-	else if ((word(&d, 0) >> 23 & 7) != GRID_NULL)
+	else if ((read_word(&d, 0) >> 23 & 7) != GRID_NULL)
 		l->grid = w;
 }
 
@@ -90,23 +94,23 @@ static bool sets_off(uint32_t header)
 	       method >= PCAS_FIRST && method <= PCAS_LAST;
 }
 
-static void see(struct nvs_walk_launch *l, uint32_t header, const struct data *d)
+static void track_launch(struct nvs_walk_launch *l, uint32_t header, const struct data *d)
 {
 	switch (header) {
 	case OFFSET_OUT:
-		l->to = (uint64_t)word(d, 0) << 32 | word(d, 1);
+		l->to = (uint64_t)read_word(d, 0) << 32 | read_word(d, 1);
 		break;
 	case LINE:
-		l->descriptor = word(d, 0) == QMD_BYTES && word(d, 1) == 1;
+		l->descriptor = read_word(d, 0) == QMD_BYTES && read_word(d, 1) == 1;
 		break;
 	case INLINE_DESCRIPTOR:
-		see_upload(l, d);
+		track_upload(l, d);
 		break;
 	case PCAS_A:
-		l->scheduled = (uint64_t)word(d, 0) << 8;
+		l->scheduled = (uint64_t)read_word(d, 0) << 8;
 		break;
 	case PCAS_SCHEDULE:
-		see_launch(l, word(d, 0));
+		track_trigger(l, read_word(d, 0));
 		break;
 	case REPORT_SEMAPHORE:
 		l->reports = true;
@@ -118,8 +122,8 @@ static void see(struct nvs_walk_launch *l, uint32_t header, const struct data *d
 
 /* ---- headers ---- */
 
-/* True: the rest of the segment is ignored. */
-static bool header(struct nvs_walk *walk, uint32_t w)
+/* Reads a header. Returns true if the rest of the segment is ignored. */
+static bool read_header(struct nvs_walk *walk, uint32_t w)
 {
 	switch (w >> 29) {
 	case OP_OLD_INC:
@@ -170,10 +174,11 @@ void nvs_walk_entry(struct nvs_batch *b, struct nvs_walk *walk, uint64_t entry)
 		if (!(seen ? nvs_load32_guarded(seen + at, &w)
 			   : nvs_segment_word(b, va + at * 4ull, &w)))
 			walk->lost = true;
-		else if (header(walk, w))
+		else if (read_header(walk, w))
 			return;
 		at++;
 		if (walk->follows_launches)
-			see(&walk->launch, w, &(struct data){seen ? seen + at : NULL, dwords - at});
+			track_launch(&walk->launch, w,
+				     &(struct data){seen ? seen + at : NULL, dwords - at});
 	}
 }

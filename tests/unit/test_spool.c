@@ -253,7 +253,7 @@ static void test_none(void)
 	make(&s);
 	t = read_trace(NULL);
 	CHECK(seen.n == 16 && !nvs_trace_session(t)->spool_read);
-	CHECK(nvs_trace_problems(t) == 1 && has_finding(t, "there is no spool"));
+	CHECK(nvs_trace_problems(t) == 1 && has_finding(t, "no end record and no spool"));
 	nvs_trace_close(t);
 
 	make(&own);

@@ -2,12 +2,10 @@
 /*
  * A second check that no submission is missing, independent of the chain of PUTs, which is the
  * proof: a driver ends nearly every submission of a channel with a release of an incremented
- * payload to the channel's progress slot. A submission without a release proves nothing.
- *
- * The slot is found from the payloads: an address is accepted after SETTLED consecutive releases
- * that count up. (The slot in the trace is only where the previous submission released last, which
- * may be an event.) If payloads are then skipped, submissions are missing if the chain of PUTs has
- * a hole there too; if it has none, the slot is used differently, which is reported once a channel.
+ * payload to the channel's progress slot. An address is accepted as the slot after SETTLED
+ * consecutive releases that count up (the slot in the trace is only where the previous submission
+ * released last, which may be an event). Skipped payloads mean missing submissions if the chain has
+ * a hole there too, else another use of the slot, which is reported once a channel.
  */
 #ifndef NVSNOOP_DECODE_CALLS_CONTINUITY_H
 #define NVSNOOP_DECODE_CALLS_CONTINUITY_H

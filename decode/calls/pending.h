@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracks at each submission which earlier work of its channel is still pending. Every submission
- * records the value in its channel's progress slot, the payload of the latest completed release:
- * this shows which earlier submissions are pending, how many ring entries they occupy, and which
- * bytes of the pushbuffer.
- *
- * Whether there was no room for a submission follows from the state at the submission before, when
- * the driver began to look for room. It wants more room than a submission takes: on an H200 it
- * waits with 2 of 1024 entries left, and with 96 KiB of pushbuffer left.
+ * Tracks which earlier work of a channel is pending at each submission, from the value in the
+ * channel's progress slot, the payload of the latest completed release: which submissions, how many
+ * ring entries, and which bytes of the pushbuffer. Whether there was no room follows from the state
+ * at the preceding submission, when the driver began to look for room. It wants more room than a
+ * submission takes: on an H200 it waits with 2 of 1024 entries left, and with 96 KiB of pushbuffer
+ * left.
  */
 #ifndef NVSNOOP_DECODE_CALLS_PENDING_H
 #define NVSNOOP_DECODE_CALLS_PENDING_H

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An image of the GPU memory that the commands themselves wrote: inline uploads, fills, and copies
- * of known bytes. Writes by kernels and by the CPU are not seen, so a byte may be out of date; a
- * byte that was never written is unknown.
+ * of known bytes. Kernel and CPU writes are not seen, so a byte may be out of date; one never
+ * written is unknown.
  *
- * The image consists of 4 KiB pages and is bounded: the least recently used pages are dropped.
- * Pages that hold launch descriptors have a separate bound, so that bulk data does not displace a
- * graph uploaded long ago, and no bound while the trace's memory budget has room. A few dwords may
- * request a fill or copy of any size: bytes beyond the allowance become unknown.
+ * The image is bounded: the least recently used 4 KiB pages are dropped. Pages with launch
+ * descriptors have a separate bound, so that bulk data does not displace old graphs, and none while
+ * the memory budget has room. Bytes of a fill or copy beyond the allowance become unknown.
  */
 #ifndef NVSNOOP_DECODE_GPU_IMAGE_H
 #define NVSNOOP_DECODE_GPU_IMAGE_H

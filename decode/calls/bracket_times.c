@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The GPU's own time of submissions: what is kept of it, and what follows from all together. One
- * file, since all of it fills or reads a channel's one list.
- */
+/* Collects the GPU times of submissions, and derives durations from all of them together. */
 #include "decode/calls/bracket_times.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -12,23 +9,22 @@
 #include "decode/calls/gpuclock.h"
 #include "decode/calls/semaphore_pairs.h"
 
-#define STEP_NS 32u /* of the GPU's clock */
-#define LONGEST_NS (1ull << 53) /* a hundred days, where the session's length is not known */
-#define SLACK_NS 1000000u /* by which, and a thousandth, two clocks may differ over all of it */
+#define STEP_NS 32u /* resolution of the GPU's clock */
+#define LONGEST_NS (1ull << 53) /* about a hundred days, if the session's length is unknown */
+#define SLACK_NS 1000000u /* two clocks may differ over the session by this plus a thousandth */
 
 struct time {
 	uint64_t sequence, begin, end;
-	uint64_t after; /* what it waited for was done then; 0: it waited for nothing */
-	uint64_t open; /* until then the bracket of what it waited for was open; 0: likewise */
-	uint64_t shared; /* of an empty one: in which any other channel was at work */
+	uint64_t after; /* end of the work it waited for; 0: it waited for nothing */
+	uint64_t open; /* end of the bracket it waited for; 0: none */
+	uint64_t shared; /* in the bracket; of an empty one: with any other channel at work */
 	uint32_t kind;
-	bool differs; /* from another one of its submission */
-	bool waited; /* nobody knows until when */
-	bool reached; /* begin is when the channel came to it: work before it may have been under
-			 way */
+	bool differs; /* from another record of the same submission */
+	bool waited; /* until an unknown time */
+	bool reached; /* begin is when the channel reached it: earlier work may have been running */
 };
 
-/* A submission, of all channels. */
+/* A submission of any channel. */
 struct place {
 	uint32_t channel;
 	uint64_t sequence;
@@ -36,23 +32,23 @@ struct place {
 
 /* A cannot begin before B is done. */
 struct wait {
-	struct place a, b; /* b.channel NVS_NONE: not known */
-	bool late; /* it had begun before it waited */
+	struct place a, b; /* b.channel is NVS_NONE if unknown */
+	bool late; /* A had begun work before it waited */
 };
 
-/* In order of the sequence, once that is settled. */
+/* Sorted by sequence once complete. */
 struct times {
 	struct time *at;
 	uint32_t n, room;
-	uint32_t latest; /* that was asked for: the next one will be asked for next */
-	bool mixed; /* they did not come in that order */
+	uint32_t latest; /* index of the next one likely to be queried */
+	bool mixed; /* records did not come in sequence order */
 };
 
 struct channel {
 	struct times times, empties;
 	struct nvs_empty empty;
 	uint32_t gpu, engine;
-	bool known; /* which these are */
+	bool known; /* gpu and engine are known */
 };
 
 struct nvs_timing {
@@ -61,20 +57,20 @@ struct nvs_timing {
 	struct nvs_sync *sync;
 	struct wait *waits;
 	size_t nwaits, waits_room;
-	uint64_t number; /* of the submission in progress */
-	bool worked; /* that has begun to work */
+	uint64_t number; /* number of the current submission */
+	bool worked; /* it has begun to work */
 	int status;
 	struct nvs_timing_faults faults;
-	uint64_t longest; /* that anything can have taken, ns */
+	uint64_t longest; /* upper limit of any duration, ns */
 	bool any;
 };
 
-/* An acquire, with the release that it waited for. */
-static void on_pair(void *arg, const struct nvs_sync_pair *pair)
+/* Records an acquire and the release that it waited for. */
+static void add_wait(void *arg, const struct nvs_sync_pair *pair)
 {
 	struct nvs_timing *t = arg;
 
-	/* Of one channel each is done before the next begins. */
+	/* Submissions of one channel are executed in order anyway. */
 	if (pair->found && pair->acquire.channel == pair->release.channel)
 		return;
 	if (t->nwaits == t->waits_room) {
@@ -103,7 +99,7 @@ struct nvs_timing *nvs_timing_new(void)
 	if (!t)
 		return NULL;
 	t->clock = nvs_gpuclock_new();
-	t->sync = nvs_sync_new(on_pair, t);
+	t->sync = nvs_sync_new(add_wait, t);
 	if (t->clock && t->sync)
 		return t;
 	nvs_timing_free(t);
@@ -132,8 +128,8 @@ void nvs_timing_free(struct nvs_timing *t)
 
 /* ---- records ---- */
 
-/* False: there is no memory for more. */
-static bool add(struct times *times, const struct time *time)
+/* Returns false if memory is short. */
+static bool add_time(struct times *times, const struct time *time)
 {
 	if (times->n == times->room) {
 		uint64_t room = times->room + times->room / 2 + 64;
@@ -163,7 +159,7 @@ static int take_time(struct nvs_timing *t, const struct nvs_rec_gpu_time *r)
 	struct channel *c;
 
 	if (r->kind < NVS_TIMING_DISPATCH || r->kind > NVS_TIMING_REACHED)
-		return 0; /* of a later nvsnoop */
+		return 0; /* kind of a later nvsnoop */
 	if (r->kind == NVS_TIMING_REACHED) {
 		time.kind = NVS_TIMING_WORK;
 		time.reached = true;
@@ -175,7 +171,7 @@ static int take_time(struct nvs_timing *t, const struct nvs_rec_gpu_time *r)
 	c = nvs_number_make(&t->channels, r->channel, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	t->faults.untold += !add(r->kind == NVS_TIMING_EMPTY ? &c->empties : &c->times, &time);
+	t->faults.untold += !add_time(r->kind == NVS_TIMING_EMPTY ? &c->empties : &c->times, &time);
 	return 0;
 }
 
@@ -202,7 +198,7 @@ int nvs_timing_op(struct nvs_timing *t, const struct nvs_submission *s, const st
 	if (t->number != s->number)
 		t->worked = false;
 	t->number = s->number;
-	/* The name is of no other use here. */
+	/* The name is not used otherwise here. */
 	if (op->kind == NVS_OP_ACQUIRE && t->worked)
 		who.api = "late";
 	t->worked |= is_work(op);
@@ -210,7 +206,7 @@ int nvs_timing_op(struct nvs_timing *t, const struct nvs_submission *s, const st
 	return r ? r : t->status;
 }
 
-/* ---- in order ---- */
+/* ---- sorting ---- */
 
 static int by_sequence(const void *pa, const void *pb)
 {
@@ -219,7 +215,7 @@ static int by_sequence(const void *pa, const void *pb)
 	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
 }
 
-/* Longer than all that was recorded. */
+/* Drops times longer than the session. */
 static void drop_long(struct nvs_timing *t, struct times *times)
 {
 	uint32_t kept = 0;
@@ -234,8 +230,8 @@ static void drop_long(struct nvs_timing *t, struct times *times)
 	times->n = kept;
 }
 
-/* Of one that is told twice, one where both say the same, and none where they do not. */
-static void put_in_order(struct nvs_timing *t, struct times *times)
+/* Sorts by sequence. Of duplicates, keeps one if they agree, and none otherwise. */
+static void sort_times(struct nvs_timing *t, struct times *times)
 {
 	uint32_t kept = 0;
 
@@ -262,27 +258,25 @@ static void put_in_order(struct nvs_timing *t, struct times *times)
 	times->n = kept;
 }
 
-/* The first of SEQUENCE or behind it. */
-static uint32_t place_of(const struct times *times, uint64_t sequence)
+/* Returns the index of the first time at SEQUENCE or later. */
+static uint32_t find_index(const struct times *times, uint64_t sequence)
 {
 	return (uint32_t)NVS_BELOW(times->at, times->n, sequence, sequence);
 }
 
-static const struct time *time_of(const struct times *times, uint32_t at, uint64_t sequence)
+static const struct time *find_time(const struct times *times, uint32_t at, uint64_t sequence)
 {
 	return at < times->n && times->at[at].sequence == sequence ? times->at + at : NULL;
 }
 
-static uint64_t begin_of(const struct time *time)
+static uint64_t get_begin(const struct time *time)
 {
 	return time->after ? time->after : time->begin;
 }
 
-/*
- * Of a channel's work that waited for nothing before its begin was taken, each begins when the one
- * before is done: what was done later than that ran beside it.
- */
-static void put_one_behind_the_other(struct times *times)
+/* Work of a channel that waited for nothing before its begin timestamp begins when the preceding
+ * work is done: moves begins that are earlier than that. */
+static void order_begins(struct times *times)
 {
 	uint64_t done = 0;
 
@@ -303,7 +297,7 @@ static void put_one_behind_the_other(struct times *times)
 
 /* ---- several channels of an engine ---- */
 
-/* A bracket begins or ends. */
+/* Begin or end of a bracket. */
 struct edge {
 	uint64_t ns;
 	struct time *time;
@@ -319,18 +313,18 @@ static int by_ns(const void *pa, const void *pb)
 	return b->end - a->end;
 }
 
-/* While it waits it shares the engine with nobody. */
-static uint64_t opens_at(const struct time *time)
+/* While it waits, a bracket does not share the engine. */
+static uint64_t get_open_time(const struct time *time)
 {
 	return time->open ? time->open : time->begin;
 }
 
-static size_t brackets(const struct times *times)
+static size_t count_brackets(const struct times *times)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < times->n; i++)
-		n += times->at[i].end > opens_at(times->at + i);
+		n += times->at[i].end > get_open_time(times->at + i);
 	return n;
 }
 
@@ -342,19 +336,17 @@ static size_t put_edges(struct edge *edge, const struct times *times)
 		struct time *time = times->at + i;
 
 		time->shared = 0;
-		if (time->end <= opens_at(time))
+		if (time->end <= get_open_time(time))
 			continue;
-		edge[n++] = (struct edge){opens_at(time), time, false};
+		edge[n++] = (struct edge){get_open_time(time), time, false};
 		edge[n++] = (struct edge){time->end, time, true};
 	}
 	return n;
 }
 
-/*
- * Of each bracket, for how long another one was open; of each empty one, for how long any was that
- * is not: of its own channel none can be.
- */
-static void sweep(struct edge *edge, size_t n)
+/* Computes for each bracket how long another one was open, and for each empty bracket how long any
+ * non-empty one was; those are never of its own channel. */
+static void sweep_edges(struct edge *edge, size_t n)
 {
 	uint64_t open = 0, any = 0, several = 0;
 
@@ -371,20 +363,21 @@ static void sweep(struct edge *edge, size_t n)
 	}
 }
 
-static void not_known(struct times *times)
+static void set_unknown(struct times *times)
 {
 	for (uint32_t i = 0; i < times->n; i++)
 		times->at[i].shared = NVS_UNKNOWN;
 }
 
-/* N channels of one engine. */
-static void see_engine(struct channel **channel, size_t n)
+/* Handles the N channels of one engine. */
+static void compute_shared(struct channel **channel, size_t n)
 {
 	struct edge *edge;
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++)
-		count += 2 * (brackets(&channel[i]->times) + brackets(&channel[i]->empties));
+		count += 2 * (count_brackets(&channel[i]->times) +
+			      count_brackets(&channel[i]->empties));
 	edge = nvs_budget_spare(count * sizeof(*edge)) ? malloc((count + 1) * sizeof(*edge)) : NULL;
 	count = 0;
 	for (size_t i = 0; i < n; i++)
@@ -392,13 +385,13 @@ static void see_engine(struct channel **channel, size_t n)
 			count += put_edges(edge + count, &channel[i]->times);
 			count += put_edges(edge + count, &channel[i]->empties);
 		} else {
-			not_known(&channel[i]->times);
-			not_known(&channel[i]->empties);
+			set_unknown(&channel[i]->times);
+			set_unknown(&channel[i]->empties);
 		}
 	if (!edge)
 		return;
 	qsort(edge, count, sizeof(*edge), by_ns);
-	sweep(edge, count);
+	sweep_edges(edge, count);
 	free(edge);
 }
 
@@ -411,7 +404,7 @@ static int by_engine(const void *pa, const void *pb)
 	return (a->engine > b->engine) - (a->engine < b->engine);
 }
 
-static void settle_channels(struct nvs_timing *t, const struct nvs_trace *trace)
+static void prepare_channels(struct nvs_timing *t, const struct nvs_trace *trace)
 {
 	for (uint32_t i = 0; i < t->channels.count; i++) {
 		const struct nvs_trace_channel *of = nvs_trace_channel_at(trace, i);
@@ -419,20 +412,20 @@ static void settle_channels(struct nvs_timing *t, const struct nvs_trace *trace)
 
 		if (!c)
 			continue;
-		put_in_order(t, &c->times);
-		put_one_behind_the_other(&c->times);
-		put_in_order(t, &c->empties);
+		sort_times(t, &c->times);
+		order_begins(&c->times);
+		sort_times(t, &c->empties);
 		c->known = of && of->known;
 		if (c->known) {
 			c->gpu = of->rec.gpu;
 			c->engine = of->rec.engine;
 		} else {
-			not_known(&c->times);
+			set_unknown(&c->times);
 		}
 	}
 }
 
-static int see_engines(struct nvs_timing *t)
+static int compare_engines(struct nvs_timing *t)
 {
 	struct channel **list = calloc(t->channels.count + 1ul, sizeof(*list));
 	size_t n = 0;
@@ -451,30 +444,32 @@ static int see_engines(struct nvs_timing *t)
 		for (to = i + 1; to < n && !by_engine(list + i, list + to); to++)
 			;
 		if (to - i > 1)
-			see_engine(list + i, to - i);
+			compute_shared(list + i, to - i);
 	}
 	free(list);
 	return 0;
 }
 
-/* ---- what was waited for ---- */
+/* ---- waits ---- */
 
-/* NULL: it has no bracket. */
-static struct time *bracket_at(const struct nvs_timing *t, const struct place *at)
+/* Returns NULL if it has no bracket. */
+static struct time *find_bracket(const struct nvs_timing *t, const struct place *at)
 {
 	struct channel *c = nvs_number_get(&t->channels, at->channel);
-	struct time *time = c ? (struct time *)time_of(&c->times, place_of(&c->times, at->sequence),
-						       at->sequence)
+	struct time *time = c ? (struct time *)find_time(&c->times,
+							 find_index(&c->times, at->sequence),
+							 at->sequence)
 			      : NULL;
 
 	return time && time->kind == NVS_TIMING_WORK ? time : NULL;
 }
 
-/* No later than that was B's release: what an empty bracket takes is behind the work. */
-static uint64_t done_at(const struct nvs_timing *t, const struct wait *wait, const struct time *b)
+/* Latest time of B's release: the cost of an empty bracket comes after the work. */
+static uint64_t get_done_time(const struct nvs_timing *t, const struct wait *wait,
+			      const struct time *b)
 {
 	const struct channel *c = nvs_number_get(&t->channels, wait->b.channel);
-	uint64_t begin = begin_of(b);
+	uint64_t begin = get_begin(b);
 
 	return b->end - begin > c->empty.ns ? b->end - c->empty.ns : begin;
 }
@@ -487,15 +482,15 @@ static bool on_one_gpu(const struct nvs_timing *t, const struct wait *wait)
 	return a->known && b->known && a->gpu == b->gpu;
 }
 
-/* Is a bracket open for less long than it was? */
-static bool put_waits(struct nvs_timing *t)
+/* Applies the recorded waits. Returns true if a bracket became shorter. */
+static bool apply_waits(struct nvs_timing *t)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < t->nwaits; i++) {
 		const struct wait *wait = &t->waits[i];
-		struct time *a = bracket_at(t, &wait->a);
-		const struct time *b = a && wait->b.channel != NVS_NONE ? bracket_at(t, &wait->b)
+		struct time *a = find_bracket(t, &wait->a);
+		const struct time *b = a && wait->b.channel != NVS_NONE ? find_bracket(t, &wait->b)
 									: NULL;
 		uint64_t done;
 
@@ -505,12 +500,12 @@ static bool put_waits(struct nvs_timing *t)
 			a->waited = true;
 			continue;
 		}
-		done = done_at(t, wait, b);
+		done = get_done_time(t, wait, b);
 		if (done > a->begin && wait->late)
 			a->waited = true;
 		else if (done > a->begin && done > a->after)
 			a->after = done;
-		if (!wait->late && b->end > opens_at(a)) {
+		if (!wait->late && b->end > get_open_time(a)) {
 			a->open = b->end;
 			any = true;
 		}
@@ -527,14 +522,14 @@ static int by_size(const void *pa, const void *pb)
 	return (*a > *b) - (*a < *b);
 }
 
-static uint64_t greatest(uint64_t a, uint64_t b, uint64_t c)
+static uint64_t max_of_three(uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t most = a > b ? a : b;
 
 	return most > c ? most : c;
 }
 
-static int calibrate(struct channel *c)
+static int measure_empty(struct channel *c)
 {
 	uint64_t *ns = calloc(c->empties.n + 1ul, sizeof(*ns)), n = 0;
 
@@ -547,14 +542,14 @@ static int calibrate(struct channel *c)
 		qsort(ns, n, sizeof(*ns), by_size);
 		c->empty.count = n;
 		c->empty.ns = ns[(n - 1) / 2];
-		c->empty.spread = greatest(c->empty.ns - ns[n / 10],
-					   ns[n - 1 - n / 10] - c->empty.ns, STEP_NS);
+		c->empty.spread = max_of_three(c->empty.ns - ns[n / 10],
+					       ns[n - 1 - n / 10] - c->empty.ns, STEP_NS);
 	}
 	free(ns);
 	return 0;
 }
 
-static uint64_t longest(const struct nvs_trace *trace)
+static uint64_t max_duration(const struct nvs_trace *trace)
 {
 	int64_t ns;
 
@@ -567,19 +562,19 @@ int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 {
 	int r;
 
-	t->longest = longest(trace);
-	settle_channels(t, trace);
-	r = see_engines(t);
+	t->longest = max_duration(trace);
+	prepare_channels(t, trace);
+	r = compare_engines(t);
 	for (uint32_t i = 0; i < t->channels.count && !r; i++) {
 		struct channel *c = nvs_number_get(&t->channels, i);
 
 		if (c)
-			r = calibrate(c);
+			r = measure_empty(c);
 	}
 	nvs_sync_end(t->sync);
-	if (!r && put_waits(t))
-		r = see_engines(t);
-	/* Of many traces none keeps what it needs no more. */
+	if (!r && apply_waits(t))
+		r = compare_engines(t);
+	/* Free what is no longer needed, since many traces may be open. */
 	nvs_sync_free(t->sync);
 	t->sync = NULL;
 	free(t->waits);
@@ -589,7 +584,7 @@ int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 	return r ? r : t->status;
 }
 
-/* ---- what is asked ---- */
+/* ---- queries ---- */
 
 bool nvs_timing_any(const struct nvs_timing *t)
 {
@@ -611,12 +606,12 @@ bool nvs_timing_empty(const struct nvs_timing *t, uint32_t channel, struct nvs_e
 	return true;
 }
 
-/* An empty bracket that stands before it is no idle time. */
+/* The time of an empty bracket before the submission does not count as idle. */
 static uint64_t idle_before(const struct nvs_timing *t, const struct times *times, uint32_t at,
 			    const struct time *empty)
 {
 	const struct time *now = times->at + at, *before = at ? now - 1 : NULL;
-	uint64_t taken = empty ? empty->end - empty->begin : 0, begin = begin_of(now);
+	uint64_t taken = empty ? empty->end - empty->begin : 0, begin = get_begin(now);
 
 	if (!before || before->sequence + 1 != now->sequence || before->kind != NVS_TIMING_WORK ||
 	    before->end > begin || begin - before->end > t->longest || now->waited)
@@ -624,13 +619,13 @@ static uint64_t idle_before(const struct nvs_timing *t, const struct times *time
 	return begin - before->end > taken ? begin - before->end - taken : 0;
 }
 
-static void tell_bracket(const struct nvs_timing *t, const struct channel *c, uint32_t at,
+static void fill_bracket(const struct nvs_timing *t, const struct channel *c, uint32_t at,
 			 const struct time *empty, struct nvs_timed *timed)
 {
 	const struct time *time = c->times.at + at;
-	uint64_t ns = time->end - begin_of(time);
+	uint64_t ns = time->end - get_begin(time);
 
-	timed->begin = begin_of(time);
+	timed->begin = get_begin(time);
 	timed->end = time->end;
 	timed->waited = time->waited;
 	timed->subtracted = c->empty.count;
@@ -648,18 +643,18 @@ bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
 
 	if (!c)
 		return false;
-	if (!time_of(&c->times, c->times.latest, sequence))
-		c->times.latest = place_of(&c->times, sequence);
-	time = time_of(&c->times, c->times.latest, sequence);
+	if (!find_time(&c->times, c->times.latest, sequence))
+		c->times.latest = find_index(&c->times, sequence);
+	time = find_time(&c->times, c->times.latest, sequence);
 	if (!time)
 		return false;
-	empty = time_of(&c->empties, place_of(&c->empties, sequence), sequence);
+	empty = find_time(&c->empties, find_index(&c->empties, sequence), sequence);
 	if (empty && empty->end > time->begin)
 		empty = NULL;
 	*timed = (struct nvs_timed){.channel = channel, .kind = time->kind, .sequence = sequence};
 	timed->reached = empty ? empty->begin : time->begin;
 	if (time->kind == NVS_TIMING_WORK)
-		tell_bracket(t, c, c->times.latest, empty, timed);
+		fill_bracket(t, c, c->times.latest, empty, timed);
 	if (c->times.latest + 1 < c->times.n)
 		c->times.latest++;
 	return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the reader and operations: which class stands where, and every submission's bytes. */
+/* Feeds submissions to the decoder: binds each channel's classes, and passes on every submission's
+ * bytes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,26 +17,26 @@ struct nvs_attach {
 	struct nvs_ops *ops;
 	struct nvs_numbers channels; /* struct nvs_ops_channel */
 	struct nvs_numbers threads; /* struct thread */
-	struct nvs_numbers callers; /* of stacks: nvs_callsite_caller() */
-	const struct nvs_submission *now; /* in progress */
+	struct nvs_numbers callers; /* by stack: nvs_callsite_caller() */
+	const struct nvs_submission *now; /* current submission */
 };
 
-#define MOST_DEPTH 8u /* of calls in each other that are told apart */
+#define MOST_DEPTH 8u /* maximum depth of nested calls that is distinguished */
 
-/* How many of its calls have returned, by their depth those of it or less. */
+/* For each depth, the number of returned calls at that depth or less. */
 struct thread {
 	uint64_t returned[MOST_DEPTH];
 };
 
-static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
-		   const struct nvs_class *cls)
+static void pass_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+		     const struct nvs_class *cls)
 {
 	struct nvs_attach *f = arg;
 
 	f->sink.run(f->sink.arg, c, run, cls);
 }
 
-static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_fault *fault)
+static void pass_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_fault *fault)
 {
 	struct nvs_attach *f = arg;
 
@@ -43,7 +44,7 @@ static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_f
 		f->sink.fault(f->sink.arg, fault);
 }
 
-static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
+static void pass_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 {
 	struct nvs_attach *f = arg;
 
@@ -53,7 +54,8 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_attach_sink *sink)
 {
 	struct nvs_attach *f = calloc(1, sizeof(*f));
-	struct nvs_ops_sink ops = {sink->run ? on_run : NULL, on_fault, sink->op ? on_op : NULL, f};
+	struct nvs_ops_sink ops = {sink->run ? pass_run : NULL, pass_fault,
+				   sink->op ? pass_op : NULL, f};
 
 	if (!f)
 		return NULL;
@@ -116,8 +118,8 @@ static int make_channel(struct nvs_attach *f, const struct nvs_trace_channel *tc
 	return 0;
 }
 
-/* The channel of a number as operations see it; NULL: none yet. */
-static struct nvs_ops_channel *channel_at(const struct nvs_attach *f, uint32_t number)
+/* Returns the decoder's channel, or NULL if there is none yet. */
+static struct nvs_ops_channel *get_channel(const struct nvs_attach *f, uint32_t number)
 {
 	return nvs_number_get(&f->channels, number);
 }
@@ -127,12 +129,12 @@ const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nv
 	return nvs_ops_qmd(f->ops, op);
 }
 
-static uint32_t depth_of(uint32_t depth)
+static uint32_t clamp_depth(uint32_t depth)
 {
 	return depth < MOST_DEPTH ? depth : MOST_DEPTH - 1;
 }
 
-static uint64_t caller_of(struct nvs_attach *f, uint32_t stack)
+static uint64_t get_caller(struct nvs_attach *f, uint32_t stack)
 {
 	uintptr_t caller = (uintptr_t)nvs_number_get(&f->callers, stack);
 
@@ -144,27 +146,25 @@ static uint64_t caller_of(struct nvs_attach *f, uint32_t stack)
 	return caller;
 }
 
-/*
- * What the submissions of one call have in common: its thread, its depth and how many calls have
- * returned there before it; where no calls are recorded, who called the driver.
- */
-static uint64_t origin_of(struct nvs_attach *f, const struct nvs_submission *s)
+/* Returns a value that the submissions of one call share: its thread, its depth, and how many calls
+ * have returned there before; if calls are not recorded, the driver's caller. */
+static uint64_t compute_origin(struct nvs_attach *f, const struct nvs_submission *s)
 {
-	uint32_t depth = depth_of(s->rec->rec.flags >> NVS_SUB_CALL_SHIFT);
+	uint32_t depth = clamp_depth(s->rec->rec.flags >> NVS_SUB_CALL_SHIFT);
 	const struct thread *t = nvs_number_get(&f->threads, s->rec->thread);
 	uint64_t thread = (uint64_t)s->rec->thread << 40;
 
 	return depth ? thread | (uint64_t)depth << 36 | ((t ? t->returned[depth] : 0) & 0xfffffffff)
-		     : thread | (caller_of(f, s->rec->stack) & 0xfffffffff);
+		     : thread | (get_caller(f, s->rec->stack) & 0xfffffffff);
 }
 
-static void call_returned(struct nvs_attach *f, const struct nvs_rec_call *rec)
+static void count_return(struct nvs_attach *f, const struct nvs_rec_call *rec)
 {
 	struct thread *t = rec->thread < NVS_MAX_NUMBER
 				   ? nvs_number_make(&f->threads, rec->thread, sizeof(*t))
 				   : NULL;
 
-	for (uint32_t i = depth_of(rec->depth); t && i < MOST_DEPTH; i++)
+	for (uint32_t i = clamp_depth(rec->depth); t && i < MOST_DEPTH; i++)
 		t->returned[i]++;
 }
 
@@ -175,15 +175,15 @@ int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, 
 	struct nvs_ops_channel *c;
 	struct nvs_segment seg;
 
-	if (!channel_at(f, number)) {
+	if (!get_channel(f, number)) {
 		int r = make_channel(f, s->channel);
 
 		if (r)
 			return r;
 	}
-	c = channel_at(f, number);
+	c = get_channel(f, number);
 	f->now = s;
-	nvs_ops_begin(c, tag, origin_of(f, s));
+	nvs_ops_begin(c, tag, compute_origin(f, s));
 	while (nvs_segment_next(&it, &seg)) {
 		struct nvs_gp gp;
 
@@ -200,11 +200,11 @@ int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, 
 	return 0;
 }
 
-static void object_made(struct nvs_attach *f, const struct nvs_rec_object *rec)
+static void bind_new_object(struct nvs_attach *f, const struct nvs_rec_object *rec)
 {
 	const struct nvs_trace_channel *tc = nvs_trace_channel_of(f->trace, rec->client,
 								  rec->parent);
-	struct nvs_ops_channel *c = tc ? channel_at(f, tc->channel) : NULL;
+	struct nvs_ops_channel *c = tc ? get_channel(f, tc->channel) : NULL;
 
 	if (c)
 		nvs_ops_channel_object(c, rec->object_class);
@@ -216,19 +216,19 @@ int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec)
 
 	switch (rec->type) {
 	case NVS_REC_CALL:
-		call_returned(f, (const struct nvs_rec_call *)rec);
+		count_return(f, (const struct nvs_rec_call *)rec);
 		break;
 	case NVS_REC_OBJECT:
-		object_made(f, (const struct nvs_rec_object *)rec);
+		bind_new_object(f, (const struct nvs_rec_object *)rec);
 		break;
 	case NVS_REC_CHANNEL:
-		c = channel_at(f, ((const struct nvs_rec_channel *)rec)->channel);
+		c = get_channel(f, ((const struct nvs_rec_channel *)rec)->channel);
 		if (c)
 			nvs_ops_channel_host(c,
 					     ((const struct nvs_rec_channel *)rec)->object_class);
 		break;
 	case NVS_REC_CHANNEL_GONE:
-		c = channel_at(f, ((const struct nvs_rec_channel_gone *)rec)->channel);
+		c = get_channel(f, ((const struct nvs_rec_channel_gone *)rec)->channel);
 		if (c) {
 			nvs_number_set(&f->channels, nvs_ops_channel_info(c)->number, NULL);
 			nvs_ops_channel_free(c);

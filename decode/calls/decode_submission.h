@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows a trace that is being read with operations: one nvs_ops_channel a channel, its classes
- * bound from the channel's record, the engine objects allocated below it, and the chip.
+ * Decodes the submissions of a trace while it is read: one nvs_ops_channel for each channel, with
+ * classes bound from the channel's record, the engine objects allocated under it, and the chip.
  *
  * Call nvs_attach_submission and nvs_attach_record from the consumer's callbacks (with
  * NVS_READ_WHOLE).
@@ -14,7 +14,7 @@
 
 struct nvs_attach;
 
-/* What is told; each may be NULL. S is the submission in progress. */
+/* Callbacks, each may be NULL. S is the current submission. */
 struct nvs_attach_sink {
 	void (*entry)(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		      const struct nvs_gp *gp);
@@ -28,11 +28,11 @@ struct nvs_attach_sink {
 struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_attach_sink *sink);
 void nvs_attach_free(struct nvs_attach *f);
 
-/* TAG comes back in nvs_op.code. 0 or -ENOMEM. */
+/* TAG is returned in nvs_op.code. Returns 0 or -ENOMEM. */
 int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, uint64_t tag);
 int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec);
 
-/* The descriptor of a LAUNCH while op() runs; NULL: not known. */
+/* Returns the descriptor of a LAUNCH, or NULL if it is unknown. Valid while op() runs. */
 const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nvs_op *op);
 
 #endif

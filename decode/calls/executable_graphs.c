@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes of an executable graph are set by their handles, each by itself. Where the whole graph, or
- * a child graph in it, is given other nodes, these come in the order of those that they replace,
- * each followed by what is inside it. The old ones keep their handles, by which later calls name
- * them, and stay switched off.
+ * Single nodes of an executable graph are set by handle. If a whole graph, or a child graph in it,
+ * gets other nodes, these come in the order of the ones that they replace, each followed by the
+ * nodes inside it. The old nodes keep their handles, which later calls use, and stay disabled if
+ * they were.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "decode/trace/records.h"
 #include "decode/calls/executable_graphs.h"
 
-#define MAX_NODES (1u << 22) /* of one executable graph */
-#define MAX_SAME 64u /* nodes of one handle in it that change together; the driver makes no two */
+#define MAX_NODES (1u << 22) /* per executable graph */
+#define MAX_SAME 64u /* nodes with one handle; drivers create no duplicates */
 #define MAX_NEST 64
 #define FREE_MOVES (1u << 20)
-#define MOVES_EACH 64u /* for each node given */
+#define MOVES_EACH 64u /* allowance for each node in a record */
 
 enum { TYPE_GRAPH = 4, TYPE_CONDITIONAL = 13 };
 
-/* May N nodes more be looked at? Small changes of a large graph take their time: beyond some, it
- * stays as it was, and is told to be partial. */
-static bool may(struct nvs_exec *e, uint64_t n)
+/* Returns false if visiting N more nodes exceeds the allowance, which bounds the cost of many small
+ * changes to a large graph. The graph then stays unchanged and is marked partial. */
+static bool take_allowance(struct nvs_exec *e, uint64_t n)
 {
 	if (e->moved + n > FREE_MOVES + MOVES_EACH * e->given) {
 		e->partial = true;
@@ -51,7 +51,7 @@ static int add_node(struct nvs_exec *e, const struct nvs_graph_node *node)
 
 /* ---- nodes of one handle: set by themselves ---- */
 
-static void will_change(const struct nvs_exec_watch *watch, struct nvs_exec *e, uint32_t index)
+static void announce_change(const struct nvs_exec_watch *watch, struct nvs_exec *e, uint32_t index)
 {
 	if (watch->changes)
 		watch->changes(watch->arg, e, index);
@@ -59,11 +59,11 @@ static void will_change(const struct nvs_exec_watch *watch, struct nvs_exec *e, 
 
 struct nvs_node_place {
 	uint64_t handle;
-	uint32_t last; /* node of this handle */
+	uint32_t last; /* latest node with this handle */
 	UT_hash_handle hh;
 };
 
-static void forget_places(struct nvs_exec *e)
+static void drop_index(struct nvs_exec *e)
 {
 	struct nvs_node_place *p, *next;
 
@@ -76,7 +76,7 @@ static void forget_places(struct nvs_exec *e)
 	e->placed = e->same_room = 0;
 }
 
-static struct nvs_node_place *place_of(const struct nvs_exec *e, uint64_t handle)
+static struct nvs_node_place *find_in_index(const struct nvs_exec *e, uint64_t handle)
 {
 	struct nvs_node_place *p;
 
@@ -84,9 +84,9 @@ static struct nvs_node_place *place_of(const struct nvs_exec *e, uint64_t handle
 	return p;
 }
 
-static int place(struct nvs_exec *e, uint32_t i)
+static int index_node(struct nvs_exec *e, uint32_t i)
 {
-	struct nvs_node_place *p = place_of(e, e->nodes[i].node);
+	struct nvs_node_place *p = find_in_index(e, e->nodes[i].node);
 
 	e->same[i] = p ? p->last : NVS_NONE;
 	if (!p) {
@@ -95,7 +95,7 @@ static int place(struct nvs_exec *e, uint32_t i)
 			return -ENOMEM;
 		p->handle = e->nodes[i].node;
 		HASH_ADD(hh, e->places, handle, sizeof(p->handle), p);
-		if (place_of(e, p->handle) != p) {
+		if (find_in_index(e, p->handle) != p) {
 			free(p);
 			return -ENOMEM;
 		}
@@ -104,12 +104,12 @@ static int place(struct nvs_exec *e, uint32_t i)
 	return 0;
 }
 
-/* Those that have come since the last look-up. */
-static int place_nodes(struct nvs_exec *e)
+/* Adds the nodes that came since the last look-up to the index. */
+static int index_nodes(struct nvs_exec *e)
 {
 	int r = 0;
 
-	if (!e->placed && !may(e, e->nnodes))
+	if (!e->placed && !take_allowance(e, e->nnodes))
 		return 0;
 	if (e->same_room < e->room) {
 		void *more = realloc(e->same, e->room * sizeof(*e->same));
@@ -120,11 +120,11 @@ static int place_nodes(struct nvs_exec *e)
 		e->same_room = e->room;
 	}
 	for (; e->placed < e->nnodes && !r; e->placed += !r)
-		r = place(e, e->placed);
+		r = index_node(e, e->placed);
 	return r;
 }
 
-static void change(struct nvs_graph_node *into, const struct nvs_graph_node *node)
+static void change_node(struct nvs_graph_node *into, const struct nvs_graph_node *node)
 {
 	if (node->type == UINT32_MAX) {
 		into->flags &= ~NVS_NODE_DISABLED;
@@ -138,33 +138,33 @@ static void change(struct nvs_graph_node *into, const struct nvs_graph_node *nod
 	into->shared = node->shared;
 }
 
-/* A node of an executable graph got other parameters, or was switched on or off. */
+/* Changes a node's parameters, or enables or disables it. */
 static int set_node(struct nvs_exec *e, const struct nvs_graph_node *node,
 		    const struct nvs_exec_watch *watch)
 {
 	const struct nvs_node_place *p;
 	uint32_t n = 0;
-	int r = place_nodes(e);
+	int r = index_nodes(e);
 
 	e->changes++;
-	p = r ? NULL : place_of(e, node->node);
+	p = r ? NULL : find_in_index(e, node->node);
 	for (uint32_t i = p ? p->last : NVS_NONE; i != NVS_NONE && n < MAX_SAME;
 	     i = e->same[i], n++) {
-		will_change(watch, e, i);
-		change(e->nodes + i, node);
+		announce_change(watch, e, i);
+		change_node(e->nodes + i, node);
 	}
 	return r;
 }
 
 /* ---- many nodes at once ---- */
 
-/* Nodes that the walk is inside of. */
+/* The containers of the current node. */
 struct nest {
 	uint64_t in[MAX_NEST];
 	uint32_t n;
 };
 
-static uint32_t depth_of(struct nest *nest, const struct nvs_graph_node *node)
+static uint32_t get_depth(struct nest *nest, const struct nvs_graph_node *node)
 {
 	uint32_t depth;
 
@@ -176,25 +176,25 @@ static uint32_t depth_of(struct nest *nest, const struct nvs_graph_node *node)
 	return depth;
 }
 
-/* Behind the last node that is inside the one at INDEX. */
-static uint32_t end_of(const struct nvs_exec *e, uint32_t index, uint32_t end)
+/* Returns the index after the last node inside the one at INDEX. */
+static uint32_t find_end(const struct nvs_exec *e, uint32_t index, uint32_t end)
 {
 	struct nest nest = {.in = {e->nodes[index].node}, .n = 1};
 	uint32_t i = index + 1;
 
-	while (i < end && depth_of(&nest, e->nodes + i))
+	while (i < end && get_depth(&nest, e->nodes + i))
 		i++;
 	return i;
 }
 
-/* ROOT: the node that both rows are inside of, 0 none. */
+/* ROOT is the node that contains both lists, 0: none. */
 static bool same_shape(const struct nvs_graph_node *a, const struct nvs_graph_node *b, uint32_t n,
 		       uint64_t root)
 {
 	struct nest in_a = {.in = {root}, .n = !!root}, in_b = in_a;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (a[i].type != b[i].type || depth_of(&in_a, a + i) != depth_of(&in_b, b + i))
+		if (a[i].type != b[i].type || get_depth(&in_a, a + i) != get_depth(&in_b, b + i))
 			return false;
 	return true;
 }
@@ -212,8 +212,8 @@ static void take_over(struct nvs_graph_node *to, const struct nvs_graph_node *fr
 	}
 }
 
-/* The first OLD nodes with [AT, END) of them replaced by those from FROM on. */
-static int replace(struct nvs_exec *e, uint32_t old, uint32_t at, uint32_t end, uint32_t from)
+/* Replaces [AT, END) of the first OLD nodes by the nodes from FROM on. */
+static int replace_nodes(struct nvs_exec *e, uint32_t old, uint32_t at, uint32_t end, uint32_t from)
 {
 	uint32_t n = e->nnodes - from;
 	struct nvs_graph_node *row = malloc((n + 1ul) * sizeof(*row));
@@ -221,7 +221,7 @@ static int replace(struct nvs_exec *e, uint32_t old, uint32_t at, uint32_t end, 
 	if (!row)
 		return -ENOMEM;
 	memcpy(row, e->nodes + from, n * sizeof(*row));
-	/* There is room: what was new stood behind the old. */
+	/* There is room: the new nodes were after the old ones. */
 	memmove(e->nodes + at + n, e->nodes + end, (old - end) * sizeof(*row));
 	memcpy(e->nodes + at, row, n * sizeof(*row));
 	e->nnodes = old - (end - at) + n;
@@ -229,7 +229,7 @@ static int replace(struct nvs_exec *e, uint32_t old, uint32_t at, uint32_t end, 
 	return 0;
 }
 
-static int settle(struct nvs_exec *e, bool child)
+static int apply_change(struct nvs_exec *e, bool child)
 {
 	uint32_t old = e->before, at = 0, end = old, from = old + child;
 	uint64_t root = 0;
@@ -246,36 +246,36 @@ static int settle(struct nvs_exec *e, bool child)
 			e->nnodes = old;
 			return 0;
 		}
-		end = end_of(e, at++, old);
+		end = find_end(e, at++, old);
 	}
 	r = nvs_edges_settle(&e->edges, e->nodes + from, e->nnodes - from, at, end, child);
 	if (r)
 		return r;
 	if (e->nnodes - from != end - at ||
 	    !same_shape(e->nodes + at, e->nodes + from, end - at, root))
-		return replace(e, old, at, end, from);
+		return replace_nodes(e, old, at, end, from);
 	take_over(e->nodes + at, e->nodes + from, end - at);
 	e->nnodes = old;
 	return 0;
 }
 
-static void change_begins(struct nvs_exec *e)
+static void begin_change(struct nvs_exec *e)
 {
-	/* One that was not told to its end leaves nothing behind. */
+	/* Discard a change whose records were incomplete. */
 	if (e->changing)
 		e->nnodes = e->before;
 	e->before = e->nnodes;
 	e->changing = true;
 }
 
-static int change_ends(struct nvs_exec *e, uint32_t event, bool allowed)
+static int end_change(struct nvs_exec *e, uint32_t event, bool allowed)
 {
 	if (!e->changing)
 		return 0;
 	e->changing = false;
 	if (!allowed)
 		e->nnodes = e->before;
-	return !allowed ? 0 : settle(e, event == NVS_GRAPH_CHILD_SET);
+	return !allowed ? 0 : apply_change(e, event == NVS_GRAPH_CHILD_SET);
 }
 
 static bool changes_many(uint32_t event)
@@ -283,21 +283,21 @@ static bool changes_many(uint32_t event)
 	return event == NVS_GRAPH_UPDATED || event == NVS_GRAPH_CHILD_SET;
 }
 
-static int event_ends(struct nvs_exec *e, const struct nvs_rec_graph *rec,
-		      const struct nvs_exec_watch *watch)
+static int end_event(struct nvs_exec *e, const struct nvs_rec_graph *rec,
+		     const struct nvs_exec_watch *watch)
 {
 	bool child = rec->event == NVS_GRAPH_CHILD_SET, allowed;
 
-	/* Once, at the end of what made it. */
+	/* Once, at the end of the instantiation. */
 	if (!changes_many(rec->event))
 		return e->edges.event != NVS_GRAPH_INSTANTIATED || e->edges.event != rec->event
 			       ? 0
 			       : nvs_edges_settle(&e->edges, e->nodes, e->nnodes, 0, 0, false);
-	allowed = !child || may(e, e->nnodes + e->edges.n);
+	allowed = !child || take_allowance(e, e->nnodes + e->edges.n);
 	if (allowed)
-		will_change(watch, e, NVS_NONE);
-	forget_places(e);
-	return change_ends(e, rec->event, allowed);
+		announce_change(watch, e, NVS_NONE);
+	drop_index(e);
+	return end_change(e, rec->event, allowed);
 }
 
 int nvs_exec_record(struct nvs_exec *e, const struct nvs_rec_graph *rec,
@@ -316,15 +316,15 @@ int nvs_exec_record(struct nvs_exec *e, const struct nvs_rec_graph *rec,
 	if (!rec->first)
 		nvs_edges_begin(&e->edges, rec->event);
 	if (!rec->first && changes_many(rec->event)) {
-		forget_places(e);
-		change_begins(e);
+		drop_index(e);
+		begin_change(e);
 		e->updates += rec->event == NVS_GRAPH_UPDATED;
 		e->changes += rec->event == NVS_GRAPH_CHILD_SET;
 	}
 	for (uint32_t i = 0; i < rec->nnodes && !r; i++)
 		r = add_node(e, nodes + i);
 	if (!r && rec->rec.flags & NVS_GRAPH_LAST)
-		r = event_ends(e, rec, watch);
+		r = end_event(e, rec, watch);
 	e->partial |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
 	return r;
 }
@@ -339,6 +339,6 @@ void nvs_exec_free(struct nvs_exec *e)
 {
 	nvs_edges_free(&e->edges);
 	free(e->nodes);
-	forget_places(e);
+	drop_index(e);
 	free(e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hands what a reading of a trace finds to all who read along. */
+/* Runs a pass over a trace, and calls the readers' callbacks. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,26 +13,26 @@
 #include "decode/trace/records.h"
 #include "decode/trace/stream.h"
 
-/* What readers are told. */
+/* The callbacks of readers. */
 enum { SUBMISSION, ENTRY, RUN, FAULT, OP, SUBMITTED, CALL, RECORD, TOLD };
 
 struct nvs_reading {
 	struct nvs_trace *trace;
 	struct nvs_reader *readers;
-	bool *done; /* each: has seen enough */
+	bool *done; /* for each reader: needs nothing more */
 	uint32_t n, ndone;
-	uint32_t *ears[TOLD], nears[TOLD]; /* the readers that are told each of these */
-	const struct nvs_reader *only; /* that is told operations, where it is but one */
+	uint32_t *ears[TOLD], nears[TOLD]; /* for each callback, the readers that have it */
+	const struct nvs_reader *only; /* the only reader of operations, if there is just one */
 	const bool *only_done;
 	bool whole;
 	struct nvs_calls_sink selection;
-	struct nvs_calls *calls; /* NULL: not wanted, as the next */
+	struct nvs_calls *calls; /* NULL: not needed, like the next */
 	struct nvs_attach *follow;
 	bool tallies;
-	const struct nvs_call *now; /* of the submission in progress */
-	uint64_t seen; /* types of records, a bit each */
-	uint64_t called; /* groups of calls, likewise; all bits where that is not known */
-	struct nvs_numbers groups; /* 1 + the group of each entry point that was told */
+	const struct nvs_call *now; /* of the current submission */
+	uint64_t seen; /* bit mask of record types */
+	uint64_t called; /* bit mask of call groups; all bits if unknown */
+	struct nvs_numbers groups; /* 1 + group of each known entry point */
 	int status; /* of the first reader that failed */
 };
 
@@ -106,10 +106,10 @@ const struct nvs_qmd *nvs_reading_qmd(const struct nvs_reading *r, const struct 
 	return r->follow ? nvs_attach_qmd(r->follow, op) : NULL;
 }
 
-/* ---- to all who have it ---- */
+/* ---- calling the readers ---- */
 
-/* What reader I said. */
-static void answer(struct nvs_reading *r, uint32_t i, int said)
+/* Handles the return value of reader I. */
+static void handle_result(struct nvs_reading *r, uint32_t i, int said)
 {
 	if (said < 0 && !r->status)
 		r->status = said;
@@ -127,11 +127,11 @@ static void answer(struct nvs_reading *r, uint32_t i, int said)
 								      __VA_ARGS__);         \
                                                                                             \
 		if (said_)                                                                  \
-			answer(r, i_, said_);                                               \
+			handle_result(r, i_, said_);                                        \
 	}
 
-/* For the reader of the trace: does it go on? */
-static int verdict(const struct nvs_reading *r)
+/* Return value for the trace reader: 0 continues. */
+static int get_verdict(const struct nvs_reading *r)
 {
 	return r->status ? r->status : r->n && r->ndone == r->n && !r->whole;
 }
@@ -168,7 +168,7 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 	TELL(r, OP, op, s, op);
 }
 
-/* The same where there is but one reader: there are far more operations than all else. */
+/* The same for a single reader: operations are by far the most frequent callback. */
 static void on_op_of_one(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct nvs_reading *r = arg;
@@ -176,7 +176,7 @@ static void on_op_of_one(void *arg, const struct nvs_submission *s, const struct
 	int said = r->status || *r->only_done ? 0 : only->op(only->arg, s, op);
 
 	if (said)
-		answer(r, (uint32_t)(only - r->readers), said);
+		handle_result(r, (uint32_t)(only - r->readers), said);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -193,7 +193,7 @@ static int on_call_of(void *arg, const struct nvs_submission *s, const struct nv
 	return 0;
 }
 
-static int follow(struct nvs_reading *r, const struct nvs_submission *s)
+static int decode_submission(struct nvs_reading *r, const struct nvs_submission *s)
 {
 	uint64_t tag = s->number;
 
@@ -212,14 +212,14 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 		return failed;
 	TELL(r, SUBMISSION, submission, s, r->now);
 	if (r->follow && !r->status)
-		failed = follow(r, s);
+		failed = decode_submission(r, s);
 	if (failed)
 		return failed;
 	TELL(r, SUBMITTED, submitted, s, r->now);
-	return verdict(r);
+	return get_verdict(r);
 }
 
-/* Behind its name, and with no end where its record ends. */
+/* The group's name follows the entry point's; it has no NUL if the record ends there. */
 static void note_api(struct nvs_reading *r, const struct nvs_rec_api *rec)
 {
 	const char *text = nvs_tail(&rec->rec, rec->length);
@@ -230,12 +230,12 @@ static void note_api(struct nvs_reading *r, const struct nvs_rec_api *rec)
 	if (left)
 		snprintf(group, sizeof(group), "%.*s", (int)(left - 1), text + name + 1);
 	number = 1 + (uintptr_t)nvs_call_group_of(group);
-	/* Told again: the first stands. Without memory for it, its calls are of any group. */
+	/* A repeated record: keep the first. If memory is short, its calls count as any group. */
 	if (!nvs_number_get(&r->groups, rec->api))
 		nvs_number_set(&r->groups, rec->api, (void *)number);
 }
 
-/* Of whose entry point nothing was told yet, may be of any group. */
+/* A call of an unknown entry point counts as any group. */
 static void note_call(struct nvs_reading *r, uint32_t api)
 {
 	uintptr_t number = (uintptr_t)nvs_number_get(&r->groups, api);
@@ -243,7 +243,7 @@ static void note_call(struct nvs_reading *r, uint32_t api)
 	r->called |= number ? 1ull << (number - 1) : ~0ull;
 }
 
-static void note(struct nvs_reading *r, const struct nvs_rec *rec)
+static void note_record(struct nvs_reading *r, const struct nvs_rec *rec)
 {
 	r->seen |= rec->type < 64 ? 1ull << rec->type : 0;
 	if (rec->type == NVS_REC_API)
@@ -259,18 +259,18 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	struct nvs_reading *r = arg;
 	int failed = r->calls ? nvs_calls_record(r->calls, rec) : 0;
 
-	note(r, rec);
+	note_record(r, rec);
 	if (!failed && r->follow)
 		failed = nvs_attach_record(r->follow, rec);
 	if (failed)
 		return failed;
 	TELL(r, RECORD, record, rec);
-	return verdict(r);
+	return get_verdict(r);
 }
 
 /* ---- what is wanted ---- */
 
-static bool listens(const struct nvs_reader *x, uint32_t what)
+static bool has_callback(const struct nvs_reader *x, uint32_t what)
 {
 	const bool to[TOLD] = {
 		[SUBMISSION] = x->submission,
@@ -286,8 +286,8 @@ static bool listens(const struct nvs_reader *x, uint32_t what)
 	return to[what];
 }
 
-/* One block of memory for all lists. */
-static int prepare_ears(struct nvs_reading *r)
+/* One allocation for all lists. */
+static int prepare_lists(struct nvs_reading *r)
 {
 	uint32_t *room = calloc(TOLD * (r->n + 1ul), sizeof(*room));
 
@@ -296,13 +296,13 @@ static int prepare_ears(struct nvs_reading *r)
 	for (uint32_t what = 0; what < TOLD; what++) {
 		r->ears[what] = room + what * r->n;
 		for (uint32_t i = 0; i < r->n; i++)
-			if (listens(r->readers + i, what))
+			if (has_callback(r->readers + i, what))
 				r->ears[what][r->nears[what]++] = i;
 	}
 	return 0;
 }
 
-static int prepare(struct nvs_reading *r)
+static int prepare_decoders(struct nvs_reading *r)
 {
 	struct nvs_attach_sink ops = {.arg = r};
 	struct nvs_calls_sink calls = r->selection;
@@ -333,15 +333,15 @@ int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
 {
 	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
-	int failed = prepare_ears(r);
+	int failed = prepare_lists(r);
 
 	err->text[0] = '\0';
 	if (!failed)
-		failed = prepare(r);
+		failed = prepare_decoders(r);
 	if (!failed)
 		failed = nvs_stream_read(r->trace, &consumer, r, err);
 	if (failed)
-		r->called = ~0ull; /* what was not read is not known */
+		r->called = ~0ull; /* what was not read is unknown */
 	if (!failed && r->calls)
 		failed = nvs_calls_end(r->calls);
 	for (uint32_t i = 0; i < r->n && !failed; i++)

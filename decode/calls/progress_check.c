@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Continuity of each channel's progress payload. */
+/* Checks that each channel's progress payload counts up without holes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
 #include "decode/calls/progress_check.h"
 
-#define SETTLED 8u /* releases in a row that counted up by one */
-#define PATIENCE 16u /* releases elsewhere before another slot may show that it is the one */
+#define SETTLED 8u /* consecutive releases that count up by one */
+#define PATIENCE 16u /* releases to other addresses before another one may become the slot */
 
 struct channel {
-	uint64_t address; /* of the slot, or where one is suspected */
-	uint32_t breaks; /* of the channel's chain, at the last release there */
-	uint32_t payload; /* last one there */
-	uint8_t counted; /* releases in a row, up to SETTLED; 0: no slot is suspected */
-	uint8_t elsewhere; /* releases since */
+	uint64_t address; /* of the slot, or of the candidate */
+	uint32_t breaks; /* breaks in the channel's chain of PUTs at the last release there */
+	uint32_t payload; /* of the last release there */
+	uint8_t counted; /* consecutive releases, up to SETTLED; 0: no candidate */
+	uint8_t elsewhere; /* releases to other addresses since */
 	bool remarked;
 };
 
@@ -34,7 +34,7 @@ void nvs_continuity_free(struct nvs_continuity *p)
 	free(p);
 }
 
-static struct channel *channel_of(struct nvs_continuity *p, uint32_t number)
+static struct channel *get_channel(struct nvs_continuity *p, uint32_t number)
 {
 	return nvs_number_make(&p->channels, number, sizeof(struct channel));
 }
@@ -51,8 +51,8 @@ void nvs_continuity_record(struct nvs_continuity *p, const struct nvs_rec *rec)
 		c->counted = 0;
 }
 
-static void tell_skipped(struct channel *c, struct nvs_trace *trace, const struct nvs_submission *s,
-			 uint32_t payload)
+static void report_skipped(struct channel *c, struct nvs_trace *trace,
+			   const struct nvs_submission *s, uint32_t payload)
 {
 	bool broken = c->breaks != s->channel->breaks;
 
@@ -61,12 +61,12 @@ static void tell_skipped(struct channel *c, struct nvs_trace *trace, const struc
 	c->remarked |= !broken;
 	nvs_trace_add_finding(
 		trace, broken ? NVS_FINDING_PROBLEM : NVS_FINDING_REMARK,
-		"channel %u: its progress payload goes from 0x%x to 0x%x in submission #%llu (slot "
+		"channel %u: progress payload jumps from 0x%x to 0x%x in submission #%llu (slot "
 		"0x%llx)%s",
 		s->channel->channel, c->payload, payload, (unsigned long long)s->number,
 		(unsigned long long)c->address,
-		broken ? ": submissions between them are missing"
-		       : ", yet none is missing by the channel's PUTs");
+		broken ? ": submissions in between are missing"
+		       : ", but the channel's PUTs show none missing");
 }
 
 int nvs_continuity_release(struct nvs_continuity *p, struct nvs_trace *trace,
@@ -75,10 +75,10 @@ int nvs_continuity_release(struct nvs_continuity *p, struct nvs_trace *trace,
 	uint32_t payload = (uint32_t)op->sem.payload;
 	struct channel *c;
 
-	/* The slot is released by the engine or the host itself, with a plain payload. */
+	/* The slot is released by the engine or the host class, with a plain payload. */
 	if (op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
 		return 0;
-	c = channel_of(p, s->channel->channel);
+	c = get_channel(p, s->channel->channel);
 	if (!c)
 		return -ENOMEM;
 	if (c->counted && op->sem.address != c->address && ++c->elsewhere <= PATIENCE)
@@ -90,7 +90,7 @@ int nvs_continuity_release(struct nvs_continuity *p, struct nvs_trace *trace,
 		c->counted += c->counted < SETTLED;
 	} else {
 		if (c->counted >= SETTLED)
-			tell_skipped(c, trace, s, payload);
+			report_skipped(c, trace, s, payload);
 		c->counted = 0;
 	}
 	c->elsewhere = 0;

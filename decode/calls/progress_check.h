@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second witness that nothing is missing, beside the chain of PUTs, which is the proof: a driver
- * ends (nearly) every submission of a channel with a release to that channel's own slot, each time
- * with a payload one higher. A submission without a release proves nothing.
- *
- * Which slot that is, the payloads themselves have to show: one is believed once SETTLED releases
- * in a row have counted up at it. (What the trace names is where the submission before released
- * last, which may be somebody's event.) Where it then skips some, they are missing if the chain has
- * a hole there, too; if it has none, the slot has changed its ways, which is remarked once a
- * channel.
+ * A second check that no submission is missing, independent of the chain of PUTs, which is the
+ * proof: a driver ends nearly every submission of a channel with a release of an incremented
+ * payload to the channel's progress slot. An address is accepted as the slot after SETTLED
+ * consecutive releases that count up (the slot in the trace is only where the previous submission
+ * released last, which may be an event). Skipped payloads mean missing submissions if the chain has
+ * a hole there too, else another use of the slot, which is reported once a channel.
  */
 #ifndef NVSNOOP_DECODE_CALLS_PROGRESS_CHECK_H
 #define NVSNOOP_DECODE_CALLS_PROGRESS_CHECK_H
@@ -20,10 +17,11 @@ struct nvs_continuity;
 
 struct nvs_continuity *nvs_continuity_new(void);
 void nvs_continuity_free(struct nvs_continuity *p);
-/* Every RELEASE, with the submission it stands in. Findings go to TRACE. 0 or -ENOMEM. */
+/* Call for every RELEASE with its submission. Adds findings to TRACE. Returns 0 or -ENOMEM. */
 int nvs_continuity_release(struct nvs_continuity *p, struct nvs_trace *trace,
 			   const struct nvs_submission *s, const struct nvs_op *op);
-/* A channel's end, and a gap that tells what is missing: its payloads begin anew. */
+/* Call for every record: the end of a channel, or a gap that reports missing submissions, restarts
+ * the channel's payload count. */
 void nvs_continuity_record(struct nvs_continuity *p, const struct nvs_rec *rec);
 
 #endif

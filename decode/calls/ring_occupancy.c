@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue of submissions under way for each channel, and one of their stretches of the pushbuffer.
- * A ring's entries bound the first; of the second, what does not fit goes, which makes the
- * pushbuffer look emptier, not fuller.
+ * Keeps, for each channel, a queue of pending submissions and one of their pushbuffer areas. The
+ * ring size bounds the first; the second drops areas that do not fit, so the pushbuffer looks
+ * emptier, never fuller.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,41 +10,41 @@
 #include "decode/base/numbers.h"
 #include "decode/calls/ring_occupancy.h"
 
-#define STRETCHES (1u << 16) /* of a channel */
-#define APART 4096u /* bytes that may lie between one stretch and the next */
-/* Left when a driver waits: entries of a ring, and bytes of the pushbuffer; of small ones a part.
- */
+#define STRETCHES (1u << 16) /* per channel */
+#define APART 4096u /* maximum gap in bytes between consecutive areas */
+/* What is left when a driver waits: ring entries, and pushbuffer bytes; a fraction if these are
+ * small. */
 #define LEFT_RING 16u
 #define LEFT_BYTES (128u << 10)
 #define LEFT_PART 16u
 
-/* A queue of items of SIZE bytes, in a ring of a power of two. */
+/* A circular queue of items of SIZE bytes, with a power-of-two capacity. */
 struct queue {
 	uint8_t *item;
 	uint32_t size, room;
-	uint64_t first, end; /* counts */
+	uint64_t first, end; /* running counts */
 };
 
 struct under_way {
 	uint32_t entries, payload;
-	uint64_t slot; /* that the payload is released to; 0: none is known */
-	uint64_t stretches; /* end of the channel's, as a count */
+	uint64_t slot; /* address that the payload is released to; 0: unknown */
+	uint64_t stretches; /* running count of the channel's areas at its end */
 };
 
 struct stretch {
 	uint64_t from, to;
 };
 
-/* Addresses that commands have gone through, one behind the other. */
+/* Addresses that commands have used consecutively. */
 struct region {
 	uint64_t from, to;
-	bool again; /* and from the beginning, once more */
+	bool again; /* and then again from the beginning */
 };
 
 struct channel {
 	struct queue items, stretches;
-	uint64_t entries, bytes; /* of these */
-	struct region chunk, elsewhere; /* the longest, and the latest beside it */
+	uint64_t entries, bytes; /* sums over these queues */
+	struct region chunk, elsewhere; /* the longest region, and the latest one outside it */
 	uint32_t put;
 	bool begun, known;
 };
@@ -81,7 +81,7 @@ static void *queue_at(const struct queue *q, uint64_t at)
 	return q->item + (at & (q->room - 1)) * q->size;
 }
 
-/* Room for one more at the end; false: there is none. */
+/* Makes room for one more at the end. Returns false if there is none. */
 static bool queue_grow(struct queue *q, uint32_t most)
 {
 	uint32_t room = q->room ? 2 * q->room : 16;
@@ -102,25 +102,25 @@ static bool queue_grow(struct queue *q, uint32_t most)
 	return true;
 }
 
-static void forget_stretch(struct channel *c)
+static void drop_stretch(struct channel *c)
 {
 	const struct stretch *s = queue_at(&c->stretches, c->stretches.first++);
 
 	c->bytes -= s->to - s->from;
 }
 
-static void forget(struct channel *c)
+static void drop_oldest(struct channel *c)
 {
 	const struct under_way *u = queue_at(&c->items, c->items.first++);
 
 	c->entries -= u->entries;
 	while (c->stretches.first < u->stretches)
-		forget_stretch(c);
+		drop_stretch(c);
 }
 
 /* ---- what is done ---- */
 
-static void retire(struct channel *c, const struct nvs_rec_submission *rec)
+static void drop_done(struct channel *c, const struct nvs_rec_submission *rec)
 {
 	uint32_t done = (uint32_t)rec->progress[0];
 
@@ -130,10 +130,10 @@ static void retire(struct channel *c, const struct nvs_rec_submission *rec)
 
 		if (u->slot == rec->progress_address && (int32_t)(done - u->payload) < 0)
 			return;
-		/* The last one may release what is to be seen yet. */
+		/* The last one's releases may not have been read yet. */
 		if (u->slot != rec->progress_address && c->items.first + 1 == c->items.end)
 			return;
-		forget(c);
+		drop_oldest(c);
 	}
 }
 
@@ -147,7 +147,7 @@ void nvs_pending_release(struct nvs_pending *p, const struct nvs_submission *s,
 	    op->sem.by == NVS_BY_GRID)
 		return;
 	u = queue_at(&c->items, c->items.end - 1);
-	/* While the slot is not known, the last release is the likeliest. */
+	/* While the slot is unknown, assume the last release. */
 	if (s->rec->progress_address && op->sem.address != s->rec->progress_address)
 		return;
 	u->slot = op->sem.address;
@@ -156,7 +156,7 @@ void nvs_pending_release(struct nvs_pending *p, const struct nvs_submission *s,
 
 /* ---- what a submission takes ---- */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -168,14 +168,14 @@ static struct stretch stretch_of(const struct nvs_segment *seg)
 
 static bool ring_was_full(const struct channel *c, uint32_t entries, uint32_t ring)
 {
-	return c->entries + entries + least(LEFT_RING, ring / LEFT_PART) >= ring;
+	return c->entries + entries + min_u64(LEFT_RING, ring / LEFT_PART) >= ring;
 }
 
-/* It lies where commands lay before, nearly all of the chunk was under way, and the oldest of that
- * is what comes next. */
+/* Returns true if the submission reuses an area of the chunk, nearly all of which was pending, and
+ * the oldest pending bytes come next. */
 static bool chunk_was_full(const struct channel *c, const struct stretch *new)
 {
-	uint64_t all = c->chunk.to - c->chunk.from, left = least(LEFT_BYTES, all / LEFT_PART);
+	uint64_t all = c->chunk.to - c->chunk.from, left = min_u64(LEFT_BYTES, all / LEFT_PART);
 	const struct stretch *old;
 
 	if (c->stretches.first == c->stretches.end || new->from < c->chunk.from ||
@@ -185,8 +185,8 @@ static bool chunk_was_full(const struct channel *c, const struct stretch *new)
 	return new->from < old->to && old->from < new->to + left;
 }
 
-/* True: it lies in the region, or carries it on. */
-static bool goes_on(struct region *r, const struct stretch *s)
+/* Extends the region if S is in it or continues it; returns false if not. */
+static bool extend_region(struct region *r, const struct stretch *s)
 {
 	if (s->from < r->from || s->from >= r->to + APART)
 		return false;
@@ -195,13 +195,13 @@ static bool goes_on(struct region *r, const struct stretch *s)
 	return true;
 }
 
-static void follow(struct channel *c, const struct stretch *s)
+static void track_region(struct channel *c, const struct stretch *s)
 {
 	struct region before = c->chunk;
 
-	if (goes_on(&c->chunk, s))
+	if (extend_region(&c->chunk, s))
 		return;
-	if (!goes_on(&c->elsewhere, s))
+	if (!extend_region(&c->elsewhere, s))
 		c->elsewhere = (struct region){s->from, s->to, false};
 	if (c->elsewhere.to - c->elsewhere.from > before.to - before.from) {
 		c->chunk = c->elsewhere;
@@ -209,27 +209,27 @@ static void follow(struct channel *c, const struct stretch *s)
 	}
 }
 
-static void take(struct channel *c, const struct stretch *s)
+static void add_stretch(struct channel *c, const struct stretch *s)
 {
 	if (!queue_grow(&c->stretches, STRETCHES)) {
 		if (c->stretches.first == c->stretches.end)
 			return;
-		forget_stretch(c);
+		drop_stretch(c);
 	}
 	*(struct stretch *)queue_at(&c->stretches, c->stretches.end++) = *s;
 	c->bytes += s->to - s->from;
 }
 
-/* Entries of a ring that are taken once more have been done. */
-static int add(struct channel *c, uint32_t entries, uint32_t ring)
+/* If ring entries are reused, their old contents are done. */
+static int add_entries(struct channel *c, uint32_t entries, uint32_t ring)
 {
 	struct under_way *u;
 
 	while (c->items.first != c->items.end && c->entries + entries >= ring)
-		forget(c);
+		drop_oldest(c);
 	if (c->items.first != c->items.end) {
 		u = queue_at(&c->items, c->items.end - 1);
-		if (!u->slot) { /* done with the next one, for all that is known */
+		if (!u->slot) { /* unknown payload: assume it is done with the next one */
 			u->entries += entries;
 			c->entries += entries;
 			return 0;
@@ -238,14 +238,14 @@ static int add(struct channel *c, uint32_t entries, uint32_t ring)
 	if (!queue_grow(&c->items, 1u << 31)) {
 		if (c->items.first == c->items.end)
 			return -ENOMEM;
-		forget(c);
+		drop_oldest(c);
 	}
 	*(struct under_way *)queue_at(&c->items, c->items.end++) = (struct under_way){entries};
 	c->entries += entries;
 	return 0;
 }
 
-static struct channel *channel_of(struct nvs_pending *p, uint32_t number)
+static struct channel *get_channel(struct nvs_pending *p, uint32_t number)
 {
 	struct channel *c = nvs_number_make(&p->channels, number, sizeof(*c));
 
@@ -262,7 +262,7 @@ int nvs_pending_submission(struct nvs_pending *p, const struct nvs_submission *s
 {
 	const struct nvs_rec_submission *rec = s->rec;
 	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0, entries;
-	struct channel *c = channel_of(p, s->channel->channel);
+	struct channel *c = get_channel(p, s->channel->channel);
 	struct nvs_segment_iter it = nvs_segments(s);
 	struct nvs_segment seg;
 	bool follows;
@@ -275,7 +275,7 @@ int nvs_pending_submission(struct nvs_pending *p, const struct nvs_submission *s
 		return 0;
 	entries = (rec->new_put + ring - rec->old_put) % ring;
 	follows = c->known && rec->old_put == c->put;
-	if (!follows) /* what came between is not known: of it nothing is proven */
+	if (!follows) /* submissions in between are missing, so nothing is proven about them */
 		entries = (rec->new_put + ring - c->put) % ring;
 	fill->ring_before = (uint32_t)c->entries;
 	fill->pushbuffer_before = c->bytes;
@@ -285,17 +285,17 @@ int nvs_pending_submission(struct nvs_pending *p, const struct nvs_submission *s
 
 		fill->pushbuffer_full |= seg.dwords && chunk_was_full(c, &stretch);
 	}
-	retire(c, rec);
+	drop_done(c, rec);
 	c->put = rec->new_put;
-	r = entries ? add(c, entries, ring) : 0;
+	r = entries ? add_entries(c, entries, ring) : 0;
 	it = nvs_segments(s);
 	while (!r && c->items.first != c->items.end && nvs_segment_next(&it, &seg)) {
 		struct stretch stretch = stretch_of(&seg);
 
 		if (!seg.dwords)
 			continue;
-		follow(c, &stretch);
-		take(c, &stretch);
+		track_region(c, &stretch);
+		add_stretch(c, &stretch);
 	}
 	if (c->items.first != c->items.end)
 		((struct under_way *)queue_at(&c->items, c->items.end - 1))->stretches =

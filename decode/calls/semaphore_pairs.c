@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses in a hash, each with a short ring of its latest releases; acquires that wait for one
- * that has not been submitted yet stand in a list. Bounded: of the addresses, those used longest
- * ago are forgotten.
+ * Keeps a hash of addresses, each with a short ring of its latest releases, and a list of acquires
+ * whose release has not been submitted yet. Bounded: the least recently used addresses are dropped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,26 +10,27 @@
 
 #define SLOTS (1u << 16) /* addresses */
 #define PROBES 8u
-#define RING 16u /* releases of one address */
+#define RING 16u /* releases per address */
 #define PENDING 1024u
 #define CHANNELS 4096u
-/* In looking for semaphores that transfers write over, of all together, and more for each */
+/* Limits on the search for semaphores overwritten by transfers: a total, plus an allowance for each
+ * transfer. */
 #define MOST_STEPS (1u << 25)
 #define MORE_STEPS 512u
-#define QUICK 16u /* addresses that are compared in a step: they lie one behind the other */
+#define QUICK 16u /* addresses compared per step, in a contiguous array */
 
 struct release {
 	struct nvs_sync_side who;
 	uint64_t value;
-	uint32_t depth; /* of the waits before it in its channel */
-	bool known; /* value is */
+	uint32_t depth; /* number of waits before it in its channel */
+	bool known; /* value is known */
 };
 
 struct semaphore {
 	uint64_t address;
-	uint64_t used; /* clock */
-	uint32_t count; /* releases so far */
-	uint32_t number; /* among all */
+	uint64_t used; /* clock of the last use */
+	uint32_t count; /* total number of releases */
+	uint32_t number; /* index in `made` */
 	struct release ring[RING];
 };
 
@@ -45,14 +45,15 @@ struct nvs_sync {
 	void *arg;
 	uint64_t clock;
 	struct semaphore **slots;
-	struct semaphore **made; /* all, in no order */
-	uint64_t *addresses; /* of these */
+	struct semaphore **made; /* all semaphores, unordered */
+	uint64_t *addresses; /* their addresses, in the same order */
 	uint32_t nmade;
 	uint64_t steps, most_steps;
 	struct pending *pending;
 	uint32_t npending;
-	uint64_t low, high; /* of all addresses */
-	uint32_t depth[CHANNELS]; /* waits that what a channel does now stands behind */
+	uint64_t low, high; /* range of all addresses */
+	uint32_t depth[CHANNELS]; /* for each channel, the number of waits before its current
+				   * work */
 };
 
 struct nvs_sync *nvs_sync_new(void (*found)(void *arg, const struct nvs_sync_pair *pair), void *arg)
@@ -110,10 +111,10 @@ bool nvs_sync_satisfied(uint32_t condition, uint64_t value, uint64_t payload, bo
 	return false;
 }
 
-static struct semaphore *semaphore_at(struct nvs_sync *s, uint64_t address, bool make)
+static struct semaphore *get_semaphore(struct nvs_sync *s, uint64_t address, bool make)
 {
 	uint32_t first = (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 48) % SLOTS;
-	struct semaphore **take = NULL; /* a free slot, else the one used longest ago */
+	struct semaphore **take = NULL; /* a free slot, else the least recently used */
 	struct semaphore **oldest = NULL;
 
 	for (uint32_t i = 0; i < PROBES; i++) {
@@ -149,14 +150,14 @@ static struct semaphore *semaphore_at(struct nvs_sync *s, uint64_t address, bool
 	return *take;
 }
 
-static uint32_t *depth_of(struct nvs_sync *s, uint32_t channel)
+static uint32_t *get_depth(struct nvs_sync *s, uint32_t channel)
 {
 	return &s->depth[channel % CHANNELS];
 }
 
-static void pair_up(struct nvs_sync *s, struct nvs_sync_pair *pair, const struct release *r)
+static void report_pair(struct nvs_sync *s, struct nvs_sync_pair *pair, const struct release *r)
 {
-	uint32_t *depth = depth_of(s, pair->acquire.channel);
+	uint32_t *depth = get_depth(s, pair->acquire.channel);
 
 	pair->found = true;
 	pair->release = r->who;
@@ -167,14 +168,14 @@ static void pair_up(struct nvs_sync *s, struct nvs_sync_pair *pair, const struct
 	s->found(s->arg, pair);
 }
 
-/* Nothing else stands there from now on. */
-static void put_value(struct nvs_sync *s, const struct nvs_sync_side *who, struct semaphore *sem,
-		      uint64_t value, bool known)
+/* Stores the value, and reports pending acquires that it satisfies. */
+static void store_value(struct nvs_sync *s, const struct nvs_sync_side *who, struct semaphore *sem,
+			uint64_t value, bool known)
 {
 	struct release *r = &sem->ring[sem->count++ % RING];
 	uint32_t kept = 0;
 
-	*r = (struct release){*who, value, *depth_of(s, who->channel), known};
+	*r = (struct release){*who, value, *get_depth(s, who->channel), known};
 	if (!known)
 		return;
 	for (uint32_t i = 0; i < s->npending; i++) {
@@ -183,7 +184,7 @@ static void put_value(struct nvs_sync *s, const struct nvs_sync_side *who, struc
 		if (p->pair.address == sem->address &&
 		    nvs_sync_satisfied(p->condition, r->value, p->pair.payload, p->wide)) {
 			p->pair.later = true;
-			pair_up(s, &p->pair, r);
+			report_pair(s, &p->pair, r);
 		} else {
 			s->pending[kept++] = *p;
 		}
@@ -191,21 +192,21 @@ static void put_value(struct nvs_sync *s, const struct nvs_sync_side *who, struc
 	s->npending = kept;
 }
 
-static int release(struct nvs_sync *s, const struct nvs_sync_side *who, uint64_t address,
-		   uint64_t value, bool known)
+static int add_release(struct nvs_sync *s, const struct nvs_sync_side *who, uint64_t address,
+		       uint64_t value, bool known)
 {
-	struct semaphore *sem = semaphore_at(s, address, true);
+	struct semaphore *sem = get_semaphore(s, address, true);
 
 	if (!sem)
 		return -ENOMEM;
-	put_value(s, who, sem, value, known);
+	store_value(s, who, sem, value, known);
 	return 0;
 }
 
 /* ---- transfers ---- */
 
-/* First and last + 1 of the bytes that OP may write. False: none, or any. */
-static bool span_of(const struct nvs_op *op, uint64_t *from, uint64_t *to)
+/* Range of bytes that OP may write. Returns false if it writes none, or could write anywhere. */
+static bool get_span(const struct nvs_op *op, uint64_t *from, uint64_t *to)
 {
 	uint64_t bytes = op->copy.bytes;
 
@@ -218,8 +219,8 @@ static bool span_of(const struct nvs_op *op, uint64_t *from, uint64_t *to)
 	       !__builtin_add_overflow(*from, bytes, to);
 }
 
-/* What it leaves in the 4 bytes at ADDRESS, or 8 where it writes as many. */
-static bool value_at(const struct nvs_op *op, uint64_t address, uint64_t to, uint64_t *value)
+/* Returns what OP writes to the 4 bytes at ADDRESS, or 8 if it writes as many. */
+static bool get_value(const struct nvs_op *op, uint64_t address, uint64_t to, uint64_t *value)
 {
 	uint64_t at = address - op->copy.dst, n = to - address < 8 ? to - address : 8;
 	uint8_t bytes[8] = {0};
@@ -240,32 +241,33 @@ bool nvs_sync_writes_one(const struct nvs_op *op, uint64_t *value)
 
 	return (op->kind == NVS_OP_COPY ||
 		(op->kind == NVS_OP_UPLOAD && op->copy.use == NVS_USE_SEMAPHORE)) &&
-	       (op->copy.bytes == 4 || op->copy.bytes == 8) && span_of(op, &from, &to) &&
-	       value_at(op, from, to, value);
+	       (op->copy.bytes == 4 || op->copy.bytes == 8) && get_span(op, &from, &to) &&
+	       get_value(op, from, to, value);
 }
 
-static void write_over(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op,
-		       struct semaphore *sem, uint64_t from, uint64_t to)
+static void overwrite(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op,
+		      struct semaphore *sem, uint64_t from, uint64_t to)
 {
 	uint64_t value;
 	bool known;
 
 	if (!sem || sem->address + 4 <= from || sem->address >= to)
 		return;
-	known = sem->address >= from && value_at(op, sem->address, to, &value);
+	known = sem->address >= from && get_value(op, sem->address, to, &value);
 	s->steps += 1 + (known ? s->npending / 4 : 0);
-	put_value(s, who, sem, known ? value : 0, known);
+	store_value(s, who, sem, known ? value : 0, known);
 }
 
-/* Those that are known of, and one that nobody has released yet. */
-static int transfer(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
+/* Handles a transfer to known semaphores, or to a single new one. */
+static int add_transfer(struct nvs_sync *s, const struct nvs_sync_side *who,
+			const struct nvs_op *op)
 {
 	uint64_t from, to, value, at, dwords;
 
 	s->most_steps += MORE_STEPS;
 	if (nvs_sync_writes_one(op, &value))
-		return release(s, who, op->copy.dst, value, true);
-	if (!span_of(op, &from, &to) || from > s->high || to <= s->low)
+		return add_release(s, who, op->copy.dst, value, true);
+	if (!get_span(op, &from, &to) || from > s->high || to <= s->low)
 		return 0;
 	if (s->steps > s->most_steps) {
 		nvs_budget_run_out();
@@ -276,25 +278,26 @@ static int transfer(struct nvs_sync *s, const struct nvs_sync_side *who, const s
 	if (dwords < s->nmade / QUICK) {
 		s->steps += dwords;
 		for (; dwords; dwords--, at += 4)
-			write_over(s, who, op, semaphore_at(s, at, false), from, to);
+			overwrite(s, who, op, get_semaphore(s, at, false), from, to);
 		return 0;
 	}
 	s->steps += s->nmade / QUICK;
 	for (uint32_t i = 0; i < s->nmade; i++)
 		if (s->addresses[i] < to && s->addresses[i] + 4 > from)
-			write_over(s, who, op, s->made[i], from, to);
+			overwrite(s, who, op, s->made[i], from, to);
 	return 0;
 }
 
-static void acquire(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
+static void add_acquire(struct nvs_sync *s, const struct nvs_sync_side *who,
+			const struct nvs_op *op)
 {
-	struct semaphore *sem = semaphore_at(s, op->sem.address, false);
+	struct semaphore *sem = get_semaphore(s, op->sem.address, false);
 	struct nvs_sync_pair pair = {
 		.acquire = *who, .address = op->sem.address, .payload = op->sem.payload};
 	bool wide = op->flags & NVS_OP_WIDE;
 	uint32_t n = sem ? (sem->count < RING ? sem->count : RING) : 0;
 
-	/* The first release, of those remembered, after which the condition has held ever since. */
+	/* The first of the kept releases since which the condition has held continuously. */
 	const struct release *best = NULL;
 
 	for (uint32_t i = 1; i <= n; i++) {
@@ -305,7 +308,7 @@ static void acquire(struct nvs_sync *s, const struct nvs_sync_side *who, const s
 		best = r;
 	}
 	if (best) {
-		pair_up(s, &pair, best);
+		report_pair(s, &pair, best);
 		return;
 	}
 	if (s->npending == PENDING) {
@@ -320,14 +323,15 @@ int nvs_sync_op(struct nvs_sync *s, const struct nvs_sync_side *who, const struc
 {
 	switch (op->kind) {
 	case NVS_OP_RELEASE:
-		return release(s, who, op->sem.address, op->sem.value, op->flags & NVS_OP_VALUE);
+		return add_release(s, who, op->sem.address, op->sem.value,
+				   op->flags & NVS_OP_VALUE);
 	case NVS_OP_ACQUIRE:
-		acquire(s, who, op);
+		add_acquire(s, who, op);
 		return 0;
 	case NVS_OP_COPY:
 	case NVS_OP_MEMSET:
 	case NVS_OP_UPLOAD:
-		return transfer(s, who, op);
+		return add_transfer(s, who, op);
 	}
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages in a hash by address, each with a bit per known dword, in two lists by last use: data, and
- * kept pages. Few are written in part of a dword; these have a bit per byte instead. Fills and
- * copies longer than LONG_RANGE only forget: descriptors do not come that way, and the work has to
- * stay small beside the dwords that ask for it.
+ * Pages in a hash by address, and in two lists by last use: data pages and kept pages. A page has
+ * one known bit per dword; the few pages with partly written dwords have one per byte. Fills and
+ * copies longer than LONG_RANGE only make bytes unknown: descriptors are not written that way, and
+ * the work must stay small compared to the commands that request it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,24 +13,24 @@
 
 #define PAGE 4096u
 #define LONG_RANGE (1u << 20)
-#define AT_FIRST (16u << 20) /* bytes that may be filled and copied in any case */
+#define AT_FIRST (16u << 20) /* initial allowance for fills and copies, in bytes */
 #define BUCKETS 8192u
-#define NEAR 1024u /* pages found without a search: neighbours are asked for in turn */
+#define NEAR 1024u /* page cache, because neighbouring pages are accessed in sequence */
 #define SLAB 64u
 
-/* What is asked each time is in one line of the cache, and the bytes are elsewhere. */
+/* The members used by every lookup share a cache line; the bytes are elsewhere. */
 struct page {
 	uint64_t number;
-	uint64_t used; /* when it was put at the head of its list, by the image's clock */
-	uint8_t *bytes; /* aligned as in the GPU's memory: copies then touch as few lines */
-	uint64_t *fine; /* bytes, known not being looked at then; or NULL */
-	struct page *next; /* in the bucket, or of those that are free */
+	uint64_t used; /* image clock at which it moved to the head of its list */
+	uint8_t *bytes; /* aligned as in GPU memory, so that copies touch few cache lines */
+	uint64_t *fine; /* one bit per byte, replaces known; or NULL */
+	struct page *next; /* in the bucket or in the free list */
 	struct page *newer, *older;
 	bool kept;
-	uint64_t known[PAGE / 4 / 64]; /* dwords */
+	uint64_t known[PAGE / 4 / 64]; /* one bit per dword */
 } __attribute__((aligned(64)));
 
-/* Memory of several pages. */
+/* One allocation of several pages. */
 struct slab {
 	struct page pages[SLAB];
 	uint8_t bytes[SLAB][PAGE];
@@ -44,16 +44,16 @@ struct list {
 
 struct nvs_memimage {
 	uint32_t limit;
-	uint64_t allowed; /* bytes that may be filled and copied yet */
+	uint64_t allowed; /* bytes that may still be filled and copied */
 	uint64_t clock;
-	struct page *near[NEAR]; /* found lately, by number; or NULL */
+	struct page *near[NEAR]; /* recently found, by number; or NULL */
 	struct list lists[2]; /* data, kept */
 	struct page *free;
 	struct slab *slabs;
 	struct page *buckets[BUCKETS];
 };
 
-static uint32_t bucket(uint64_t number)
+static uint32_t find_bucket(uint64_t number)
 {
 	return (uint32_t)(number * 0x9e3779b97f4a7c15ull >> 51);
 }
@@ -74,7 +74,7 @@ void nvs_memimage_allow(struct nvs_memimage *image, uint64_t n)
 	image->allowed += n;
 }
 
-static void page_free(struct nvs_memimage *image, struct page *p)
+static void free_page(struct nvs_memimage *image, struct page *p)
 {
 	if (!p)
 		return;
@@ -83,7 +83,7 @@ static void page_free(struct nvs_memimage *image, struct page *p)
 	image->free = p;
 }
 
-static void more_pages(struct nvs_memimage *image)
+static void add_pages(struct nvs_memimage *image)
 {
 	struct slab *s = aligned_alloc(_Alignof(struct slab), sizeof(*s));
 
@@ -98,13 +98,13 @@ static void more_pages(struct nvs_memimage *image)
 	}
 }
 
-/* NULL: no memory. */
-static struct page *page_new(struct nvs_memimage *image)
+/* Returns NULL if memory is short. */
+static struct page *new_page(struct nvs_memimage *image)
 {
 	struct page *p;
 
 	if (!image->free)
-		more_pages(image);
+		add_pages(image);
 	p = image->free;
 	if (p)
 		image->free = p->next;
@@ -145,15 +145,15 @@ static void list_add(struct nvs_memimage *image, struct page *p)
 	l->count++;
 }
 
-static void touch(struct nvs_memimage *image, struct page *p)
+static void move_to_head(struct nvs_memimage *image, struct page *p)
 {
 	list_remove(image, p);
 	list_add(image, p);
 }
 
-static struct page *search(struct nvs_memimage *image, uint64_t number)
+static struct page *search_bucket(struct nvs_memimage *image, uint64_t number)
 {
-	struct page *p = image->buckets[bucket(number)];
+	struct page *p = image->buckets[find_bucket(number)];
 
 	while (p && p->number != number)
 		p = p->next;
@@ -162,21 +162,21 @@ static struct page *search(struct nvs_memimage *image, uint64_t number)
 	return p;
 }
 
-static inline struct page *find(struct nvs_memimage *image, uint64_t number)
+static inline struct page *find_page(struct nvs_memimage *image, uint64_t number)
 {
 	struct page *p = image->near[number % NEAR];
 
 	if (!p || p->number != number)
-		p = search(image, number);
-	/* Near the head of its list already: which of those is the newest does not matter. */
+		p = search_bucket(image, number);
+	/* Skip if it is near the head of its list already: the order there does not matter. */
 	if (p && image->clock - p->used > image->limit / 2)
-		touch(image, p);
+		move_to_head(image, p);
 	return p;
 }
 
-static void unhash(struct nvs_memimage *image, struct page *p)
+static void remove_from_hash(struct nvs_memimage *image, struct page *p)
 {
-	struct page **at = &image->buckets[bucket(p->number)];
+	struct page **at = &image->buckets[find_bucket(p->number)];
 
 	while (*at != p)
 		at = &(*at)->next;
@@ -185,10 +185,12 @@ static void unhash(struct nvs_memimage *image, struct page *p)
 		image->near[p->number % NEAR] = NULL;
 }
 
-/* The oldest page of a full list, taken out of everything; NULL: the list has room. A graph has as
- * many descriptors as it has kernels: those may have more while there is memory, but not the last
- * quarter of it. */
-static struct page *recycle(struct nvs_memimage *image, bool kept)
+/*
+ * Unlinks and returns the oldest page of a full list; returns NULL if the list has room. A graph
+ * has as many descriptors as kernels, so the kept list may exceed its limit while more than a
+ * quarter of the memory budget is left.
+ */
+static struct page *take_oldest(struct nvs_memimage *image, bool kept)
 {
 	struct list *l = &image->lists[kept];
 	struct page *p = l->oldest;
@@ -196,35 +198,35 @@ static struct page *recycle(struct nvs_memimage *image, bool kept)
 	if (l->count < image->limit || (kept && nvs_budget_left() > nvs_budget_whole() / 4))
 		return NULL;
 	list_remove(image, p);
-	unhash(image, p);
+	remove_from_hash(image, p);
 	return p;
 }
 
 static struct page *find_or_add(struct nvs_memimage *image, uint64_t number)
 {
-	struct page *p = find(image, number);
+	struct page *p = find_page(image, number);
 
 	if (p)
 		return p;
-	p = recycle(image, false);
+	p = take_oldest(image, false);
 	if (p)
 		free(p->fine);
 	else
-		p = page_new(image);
+		p = new_page(image);
 	if (!p)
 		return NULL; /* the bytes stay unknown */
 	p->fine = NULL;
 	p->number = number;
 	p->kept = false;
 	memset(p->known, 0, sizeof(p->known));
-	p->next = image->buckets[bucket(number)];
-	image->buckets[bucket(number)] = p;
+	p->next = image->buckets[find_bucket(number)];
+	image->buckets[find_bucket(number)] = p;
 	list_add(image, p);
 	image->near[number % NEAR] = p;
 	return p;
 }
 
-/* Bits [from % 64, 64), and bits [0, last % 64], of a word. */
+/* Bits [from % 64, 64) of a word, and bits [0, last % 64]. */
 static inline uint64_t first_bits(uint32_t from)
 {
 	return ~0ull << from % 64;
@@ -235,7 +237,7 @@ static inline uint64_t last_bits(uint32_t last)
 	return ~0ull >> (63 - last % 64);
 }
 
-/* Bits FROM to LAST. */
+/* Sets bits FROM to LAST. */
 static inline void set_bits(uint64_t *words, uint32_t from, uint32_t last, bool known)
 {
 	uint32_t w = from / 64, end = last / 64;
@@ -257,7 +259,7 @@ static inline bool all_bits(const uint64_t *words, uint32_t from, uint32_t last)
 	return !(unknown | (~words[w] & mask & last_bits(last)));
 }
 
-/* Part of a dword is to be known, or unknown. Without memory for that none of it is. */
+/* Marks part of a dword as known or unknown. If memory is short the whole dwords become unknown. */
 static __attribute__((noinline)) void set_fine(struct page *p, uint32_t from, uint32_t to,
 					       bool known)
 {
@@ -274,7 +276,7 @@ static __attribute__((noinline)) void set_fine(struct page *p, uint32_t from, ui
 	set_bits(p->fine, from, to - 1, known);
 }
 
-/* Bytes [from, to), of which there is at least one. */
+/* Marks bytes [from, to), at least one. */
 static inline void set_known(struct page *p, uint32_t from, uint32_t to, bool known)
 {
 	if (p->fine || (from | to) % 4)
@@ -289,8 +291,8 @@ static inline bool all_known(const struct page *p, uint32_t from, uint32_t to)
 		       : all_bits(p->known, from / 4, (to - 1) / 4);
 }
 
-/* The part of [address, address + n) in its first page. */
-static uint32_t part(uint64_t address, uint64_t n)
+/* Returns how many bytes of [address, address + n) are in its first page. */
+static uint32_t bytes_in_page(uint64_t address, uint64_t n)
 {
 	uint32_t room = PAGE - (uint32_t)(address % PAGE);
 
@@ -302,7 +304,7 @@ void nvs_memimage_write(struct nvs_memimage *image, uint64_t address, const void
 	const uint8_t *from = bytes;
 
 	while (n) {
-		uint32_t at = (uint32_t)(address % PAGE), m = part(address, n);
+		uint32_t at = (uint32_t)(address % PAGE), m = bytes_in_page(address, n);
 		struct page *p = find_or_add(image, address / PAGE);
 
 		if (p) {
@@ -318,12 +320,12 @@ void nvs_memimage_write(struct nvs_memimage *image, uint64_t address, const void
 void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n)
 {
 	for (uint32_t m; n; address += m, n -= m) {
-		struct page *p = find(image, address / PAGE);
+		struct page *p = find_page(image, address / PAGE);
 
-		m = part(address, n);
+		m = bytes_in_page(address, n);
 		if (!p || p->kept)
 			continue;
-		page_free(image, recycle(image, true));
+		free_page(image, take_oldest(image, true));
 		list_remove(image, p);
 		p->kept = true;
 		list_add(image, p);
@@ -349,15 +351,15 @@ void nvs_memimage_forget(struct nvs_memimage *image, uint64_t address, uint64_t 
 {
 	if (address + n < address)
 		n = UINT64_MAX - address;
-	/* A long range has more pages than there are. */
+	/* For a long range, walk the existing pages instead. */
 	if (n / PAGE > (uint64_t)image->lists[0].count + image->lists[1].count) {
 		forget_all_in(image, address, n);
 		return;
 	}
 	for (uint32_t m; n; address += m, n -= m) {
-		struct page *p = find(image, address / PAGE);
+		struct page *p = find_page(image, address / PAGE);
 
-		m = part(address, n);
+		m = bytes_in_page(address, n);
 		if (p)
 			set_known(p, (uint32_t)(address % PAGE), (uint32_t)(address % PAGE) + m,
 				  false);
@@ -392,13 +394,13 @@ void nvs_memimage_copy(struct nvs_memimage *image, uint64_t dst, uint64_t src, u
 		return;
 	}
 	while (n) {
-		/* Pieces that lie in one page of the source each. */
-		uint32_t m = part(src, n < sizeof(chunk) ? n : sizeof(chunk));
-		struct page *p = find(image, src / PAGE);
+		/* Copy pieces that are within one source page. */
+		uint32_t m = bytes_in_page(src, n < sizeof(chunk) ? n : sizeof(chunk));
+		struct page *p = find_page(image, src / PAGE);
 		uint32_t at = (uint32_t)(src % PAGE);
 
 		if (!p) {
-			m = part(src, n);
+			m = bytes_in_page(src, n);
 			nvs_memimage_forget(image, dst, m);
 		} else if (m <= image->allowed && all_known(p, at, at + m)) {
 			memcpy(chunk, p->bytes + at, m);
@@ -416,7 +418,7 @@ void nvs_memimage_copy(struct nvs_memimage *image, uint64_t dst, uint64_t src, u
 const void *nvs_memimage_peek(struct nvs_memimage *image, uint64_t address, size_t n)
 {
 	uint32_t at = (uint32_t)(address % PAGE);
-	struct page *p = at + n <= PAGE ? find(image, address / PAGE) : NULL;
+	struct page *p = at + n <= PAGE ? find_page(image, address / PAGE) : NULL;
 	return p && n && all_known(p, at, at + (uint32_t)n) ? p->bytes + at : NULL;
 }
 
@@ -425,8 +427,8 @@ bool nvs_memimage_read(struct nvs_memimage *image, uint64_t address, void *bytes
 	uint8_t *to = bytes;
 
 	while (n) {
-		uint32_t at = (uint32_t)(address % PAGE), m = part(address, n);
-		struct page *p = find(image, address / PAGE);
+		uint32_t at = (uint32_t)(address % PAGE), m = bytes_in_page(address, n);
+		struct page *p = find_page(image, address / PAGE);
 
 		if (!p || !all_known(p, at, at + m))
 			return false;

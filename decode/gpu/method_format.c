@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods and their fields in words. */
+/* Formats methods and their fields as text. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

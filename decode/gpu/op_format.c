@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations in words, one line each. */
+/* Formats operations as text, one line each. */
 #include <stdio.h>
 #include <string.h>
 #include "decode/gpu/sched.h"
@@ -96,7 +96,7 @@ static void put_launch(struct nvs_line *l, const struct nvs_op *op, const struct
 	if (!q) {
 		nvs_line_put(l, " descriptor ");
 		put_address(l, where, op->launch.descriptor);
-		nvs_line_put(l, " which the trace does not hold");
+		nvs_line_put(l, " (not in the trace)");
 		return;
 	}
 	nvs_line_put(l, " program ");
@@ -116,7 +116,7 @@ static void put_launch(struct nvs_line *l, const struct nvs_op *op, const struct
 	}
 }
 
-static const char *action_in(const struct nvs_class *cls, uint32_t action)
+static const char *find_action(const struct nvs_class *cls, uint32_t action)
 {
 	const struct nvs_field *f =
 		nvs_field_by_name(nvs_method_by_name(cls, "SEND_SIGNALING_PCAS2_B"), "PCAS_ACTION");
@@ -124,21 +124,22 @@ static const char *action_in(const struct nvs_class *cls, uint32_t action)
 	return f ? nvs_value_name(f, action) : NULL;
 }
 
-/* As the class says it, else the newest that does: old ones have two of the actions, unnamed. */
-static const char *action_name(const struct nvs_op *op)
+/* Uses the name from the op's class, else from the newest class that has one: older classes have
+ * two of the actions, without names. */
+static const char *get_action_name(const struct nvs_op *op)
 {
-	const char *name = action_in(nvs_class_find(op->cls), op->launch.action);
+	const char *name = find_action(nvs_class_find(op->cls), op->launch.action);
 
 	for (uint32_t i = nvs_nclasses; i-- > 0 && !name;) {
 		if (nvs_classes[i].kind == NVS_KIND_COMPUTE)
-			name = action_in(&nvs_classes[i], op->launch.action);
+			name = find_action(&nvs_classes[i], op->launch.action);
 	}
 	return name;
 }
 
 static void put_trigger(struct nvs_line *l, const struct nvs_op *op, const struct nvs_where *where)
 {
-	const char *name = action_name(op);
+	const char *name = get_action_name(op);
 
 	nvs_line_put(l, " descriptor ");
 	put_address(l, where, op->launch.descriptor);

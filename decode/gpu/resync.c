@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Data words may look like headers, so one that fits is no proof: a stretch of them is. A
- * subchannel of which no class is known proves nothing and hinders nothing.
- */
+/* Data words may look like headers, so a single valid header proves nothing; a sequence of them
+ * does. A subchannel whose class is unknown counts neither for nor against a sequence. */
 #include "decode/gpu/resync.h"
 
 #define HOST_END 0x100u
 #define SET_OBJECT 0u
-#define STRETCH 8u /* headers that prove something */
+#define STRETCH 8u /* number of known headers required */
 
-/* Classes as they are bound within the stretch. */
+/* Classes as bound within the sequence. */
 struct bound {
 	const struct nvs_class *host, *subch[8];
 };
 
 enum fit { FIT_NOT, FIT_PERHAPS, FIT_SURELY };
 
-static enum fit known(const struct bound *b, uint32_t subch, uint32_t method)
+static enum fit check_method(const struct bound *b, uint32_t subch, uint32_t method)
 {
 	const struct nvs_class *cls = method < HOST_END ? b->host : b->subch[subch];
 	struct nvs_method_at at;
@@ -26,11 +24,11 @@ static enum fit known(const struct bound *b, uint32_t subch, uint32_t method)
 	return nvs_method_find(cls, method, &at) ? FIT_SURELY : FIT_NOT;
 }
 
-/* The header WORD; *DATA: how many dwords it has behind it. */
-static enum fit fits(const struct bound *b, uint32_t word, uint32_t *data)
+/* Classifies the header WORD. *DATA is the number of data dwords that follow it. */
+static enum fit check_header(const struct bound *b, uint32_t word, uint32_t *data)
 {
 	uint32_t subch = word >> 13 & 7, method = (word & 0xfff) << 2, last = method;
-	enum fit fit = known(b, subch, method);
+	enum fit fit = check_method(b, subch, method);
 
 	*data = word >> 16 & 0x1fff;
 	switch (word >> 29) {
@@ -48,12 +46,12 @@ static enum fit fits(const struct bound *b, uint32_t word, uint32_t *data)
 	default:
 		return FIT_NOT;
 	}
-	if (!*data || last > 0x3ffc || known(b, subch, last) == FIT_NOT)
+	if (!*data || last > 0x3ffc || check_method(b, subch, last) == FIT_NOT)
 		return FIT_NOT;
 	return fit;
 }
 
-static size_t zeros(const uint32_t *words, size_t n)
+static size_t count_zeros(const uint32_t *words, size_t n)
 {
 	size_t i = 0;
 
@@ -62,17 +60,17 @@ static size_t zeros(const uint32_t *words, size_t n)
 	return i;
 }
 
-/* Where a stretch may stop short of its eight headers. */
+/* Where a sequence may end before its eight headers. */
 enum stop { STOP_NOWHERE, STOP_PADDING, STOP_END };
 
-/* Does the stream fit from WORDS on, which is not 0? */
-static bool stretch(struct bound b, const uint32_t *words, size_t n, enum stop stop)
+/* Checks that the stream is valid from WORDS on, which is not 0. */
+static bool check_sequence(struct bound b, const uint32_t *words, size_t n, enum stop stop)
 {
 	uint32_t sure = 0, data;
 	size_t i = 0;
 
 	for (uint32_t headers = 0; headers < NVS_RESUME_HEADERS && i < n; headers++) {
-		enum fit fit = fits(&b, words[i], &data);
+		enum fit fit = check_header(&b, words[i], &data);
 
 		if (fit == FIT_NOT || (fit == FIT_PERHAPS && !sure) || data > n - i - 1)
 			return false;
@@ -80,7 +78,7 @@ static bool stretch(struct bound b, const uint32_t *words, size_t n, enum stop s
 			b.subch[words[i] >> 13 & 7] = nvs_class_find(words[i + 1] & 0xffff);
 		sure += fit == FIT_SURELY;
 		i += 1 + data;
-		data = (uint32_t)zeros(words + i, n - i);
+		data = (uint32_t)count_zeros(words + i, n - i);
 		i += data;
 		if (sure == STRETCH)
 			return true;
@@ -91,17 +89,17 @@ static bool stretch(struct bound b, const uint32_t *words, size_t n, enum stop s
 }
 
 /*
- * A data word that looks like a header with much data may lead to where there is a header indeed.
- * What it takes for its data holds a stretch then. Where in the data of the header at WORDS; 0:
- * nowhere.
+ * A data word that looks like a header with much data may happen to end at a true header; the true
+ * sequence is then within its data. Returns its position in the data of the header at WORDS, or 0
+ * if there is none.
  */
-static size_t inner(const struct bound *b, const uint32_t *words)
+static size_t find_inner_sequence(const struct bound *b, const uint32_t *words)
 {
 	uint32_t data;
 
-	fits(b, *words, &data);
+	check_header(b, *words, &data);
 	for (size_t i = 1; i <= data; i++) {
-		if (words[i] && stretch(*b, words + i, data + 1 - i, STOP_NOWHERE))
+		if (words[i] && check_sequence(*b, words + i, data + 1 - i, STOP_NOWHERE))
 			return i;
 	}
 	return 0;
@@ -118,9 +116,9 @@ bool nvs_resume(const struct nvs_ops_channel *c, const uint32_t *words, size_t n
 		b.subch[k] = nvs_ops_class(c, k, NULL);
 	for (i = 0; i < n && (ends || n - i >= NVS_RESUME_AHEAD); i += more) {
 		more = 1;
-		if (!words[i] || !stretch(b, words + i, n - i, stop))
+		if (!words[i] || !check_sequence(b, words + i, n - i, stop))
 			continue;
-		more = inner(&b, words + i);
+		more = find_inner_sequence(&b, words + i);
 		if (!more)
 			break;
 	}

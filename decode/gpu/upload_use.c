@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a submission's inline uploads were for: the descriptors that it uploads or triggers tell it,
- * by where they lie themselves and by the banks and semaphores that they name.
- */
+/* Finds the purpose of a submission's inline uploads: an upload may be a descriptor that is
+ * uploaded or triggered, or a constant bank or semaphore that such a descriptor refers to. */
 #include <stdlib.h>
 #include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
@@ -18,9 +16,7 @@ static __attribute__((noinline)) bool more_ranges(struct nvs_ranges *r)
 
 static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 {
-	/*
-	 * Kernels of a graph share most of their banks: look at the latest ones for the same range.
-	 */
+	/* Kernels of a graph share most of their banks: check the latest ranges for a duplicate. */
 	for (uint32_t i = r->count, n = 0; i > 0 && n < 16; i--, n++) {
 		if (r->list[i - 1].start == start && r->list[i - 1].end >= start + bytes)
 			return;
@@ -30,18 +26,18 @@ static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 	r->list[r->count++] = (struct nvs_range){start, start + bytes};
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_starts(const void *a, const void *b)
 {
 	const struct nvs_range *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Mostly there are a handful. */
-static void sort(struct nvs_range *list, uint32_t n)
+/* Usually there are a handful of ranges. */
+static void sort_ranges(struct nvs_range *list, uint32_t n)
 {
 	if (n > 32) {
-		qsort(list, n, sizeof(*list), by_start);
+		qsort(list, n, sizeof(*list), compare_starts);
 		return;
 	}
 	for (uint32_t i = 1; i < n; i++) {
@@ -54,14 +50,14 @@ static void sort(struct nvs_range *list, uint32_t n)
 	}
 }
 
-/* Sorts, and joins what overlaps or touches. */
-static void settle_ranges(struct nvs_ranges *r)
+/* Sorts the ranges, and merges those that overlap or touch. */
+static void merge_ranges(struct nvs_ranges *r)
 {
 	uint32_t n = 0;
 
 	if (r->count < 2)
 		return;
-	sort(r->list, r->count);
+	sort_ranges(r->list, r->count);
 	for (uint32_t i = 1; i < r->count; i++) {
 		if (r->list[i].start > r->list[n].end)
 			r->list[++n] = r->list[i];
@@ -71,7 +67,7 @@ static void settle_ranges(struct nvs_ranges *r)
 	r->count = n + 1;
 }
 
-static inline bool within(const struct nvs_ranges *r, uint64_t start, uint64_t bytes)
+static inline bool is_within(const struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 {
 	uint32_t lo = 0, hi = r->count;
 
@@ -121,25 +117,25 @@ void nvs_uses_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls)
 	ops->uploads.list[ops->uploads.count++] = (struct nvs_upload){address, cls};
 }
 
-/* Tells what inline copies were for, as far as is known; how many remain copies. */
-static uint32_t tell_uses(struct nvs_ops *ops)
+/* Sets the purpose of inline copies where it is known. Returns how many remain copies. */
+static uint32_t set_uses(struct nvs_ops *ops)
 {
 	uint32_t left = 0;
 
-	settle_ranges(&ops->descriptors);
-	settle_ranges(&ops->constants);
-	settle_ranges(&ops->semaphores);
+	merge_ranges(&ops->descriptors);
+	merge_ranges(&ops->constants);
+	merge_ranges(&ops->semaphores);
 	for (uint32_t i = 0; i < ops->count; i++) {
 		struct nvs_op *op = &ops->list[i];
 
 		if (op->kind != NVS_OP_COPY || op->copy.mode != NVS_COPY_INLINE)
 			continue;
 		op->kind = NVS_OP_UPLOAD;
-		if (within(&ops->descriptors, op->copy.dst, op->copy.bytes)) {
+		if (is_within(&ops->descriptors, op->copy.dst, op->copy.bytes)) {
 			op->copy.use = NVS_USE_DESCRIPTOR;
-		} else if (within(&ops->constants, op->copy.dst, op->copy.bytes)) {
+		} else if (is_within(&ops->constants, op->copy.dst, op->copy.bytes)) {
 			op->copy.use = NVS_USE_CONSTANTS;
-		} else if (within(&ops->semaphores, op->copy.dst, op->copy.bytes)) {
+		} else if (is_within(&ops->semaphores, op->copy.dst, op->copy.bytes)) {
 			op->copy.use = NVS_USE_SEMAPHORE;
 		} else {
 			op->kind = NVS_OP_COPY;
@@ -151,9 +147,9 @@ static uint32_t tell_uses(struct nvs_ops *ops)
 
 void nvs_uses_tell(struct nvs_ops *ops)
 {
-	/* Mostly the descriptors that ran explain everything; else those only uploaded are asked as
-	 * well. */
-	if (!ops->descriptors.count || !tell_uses(ops) || !ops->uploads.count)
+	/* The descriptors that ran usually explain all copies; only otherwise decode those that
+	 * were only uploaded. */
+	if (!ops->descriptors.count || !set_uses(ops) || !ops->uploads.count)
 		return;
 	for (uint32_t i = 0; i < ops->uploads.count; i++) {
 		struct nvs_upload *u = &ops->uploads.list[i];
@@ -162,7 +158,7 @@ void nvs_uses_tell(struct nvs_ops *ops)
 		if (nvs_sched_read(ops->sched, u->address, u->cls, &qmd))
 			nvs_uses_qmd(ops, u->address, &qmd);
 	}
-	tell_uses(ops);
+	set_uses(ops);
 }
 
 void nvs_uses_forget(struct nvs_ops *ops)

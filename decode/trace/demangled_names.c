@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions and lines as their source writes them, asked of the helper once each. */
+/* Demangled names and source lines, cached so that the helper is asked only once for each. */
 #include "decode/base/hash.h"
 #include "decode/trace/helper.h"
 #include "decode/trace/internal.h"
 
 struct nvs_written {
 	UT_hash_handle hh;
-	char *text; /* NULL: not known */
-	char key[]; /* a name, or a module's number and an address in it */
+	char *text; /* NULL: unknown */
+	char key[]; /* a name, or a module number and an address in it */
 };
 
 static struct nvs_written *find_written(struct nvs_trace *t, const void *key, size_t size)
@@ -18,7 +18,7 @@ static struct nvs_written *find_written(struct nvs_trace *t, const void *key, si
 	return w;
 }
 
-/* TEXT is taken over. */
+/* Takes ownership of TEXT. */
 static const char *add_written(struct nvs_trace *t, const void *key, size_t size, char *text)
 {
 	struct nvs_written *w = calloc(1, sizeof(*w) + size);

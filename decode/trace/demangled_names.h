@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions and lines as their source writes them. Strings live as long as the trace. */
+/* Function names and source lines as written in the source. Strings live as long as the trace. */
 #ifndef NVSNOOP_DECODE_TRACE_DEMANGLED_NAMES_H
 #define NVSNOOP_DECODE_TRACE_DEMANGLED_NAMES_H
 
 #include "nvsnoop/decode.h"
 
-/* NAME demangled, or itself. */
+/* Returns NAME demangled, or NAME. */
 const char *nvs_written_name(struct nvs_trace *t, const char *name);
-/* "file.cpp:12" of the instruction at PC, "" where not known. */
+/* Returns "file.cpp:12" for the instruction at PC, or "" if unknown. */
 const char *nvs_written_line(struct nvs_trace *t, const struct nvs_trace_module *module,
 			     uint64_t pc);
 void nvs_written_free(struct nvs_trace *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of addresses that stand in the trace itself. */
+/* Names of addresses from NAME records. */
 #include <stdio.h>
 #include "decode/base/hash.h"
 #include "decode/trace/internal.h"
@@ -10,7 +10,8 @@ struct nvs_named_node {
 	UT_hash_handle hh;
 };
 
-static struct nvs_named_node *find(const struct nvs_trace *t, uint32_t module, uint64_t address)
+static struct nvs_named_node *find_node(const struct nvs_trace *t, uint32_t module,
+					uint64_t address)
 {
 	uint64_t key[2] = {module, address};
 	struct nvs_named_node *node;
@@ -21,7 +22,7 @@ static struct nvs_named_node *find(const struct nvs_trace *t, uint32_t module, u
 
 const struct nvs_named *nvs_named_find(const struct nvs_trace *t, uint32_t module, uint64_t address)
 {
-	struct nvs_named_node *node = find(t, module, address);
+	struct nvs_named_node *node = find_node(t, module, address);
 
 	return node ? &node->pub : NULL;
 }
@@ -31,7 +32,7 @@ uint32_t nvs_named_count(const struct nvs_trace *t)
 	return HASH_COUNT(t->named);
 }
 
-static struct nvs_named_node *add(struct nvs_trace *t, uint32_t module, uint64_t address)
+static struct nvs_named_node *add_node(struct nvs_trace *t, uint32_t module, uint64_t address)
 {
 	struct nvs_named_node *node = calloc(1, sizeof(*node));
 
@@ -46,8 +47,8 @@ static struct nvs_named_node *add(struct nvs_trace *t, uint32_t module, uint64_t
 	return NULL;
 }
 
-/* False: no memory. What is empty, or not text, is none. */
-static bool copy(const char **to, const char *text, size_t length)
+/* Copies a name; empty or invalid text counts as none. Returns false if memory is short. */
+static bool copy_text(const char **to, const char *text, size_t length)
 {
 	if (!length || memchr(text, 0, length))
 		return true;
@@ -71,25 +72,25 @@ int nvs_named_take(struct nvs_trace *t, const struct nvs_rec_name *rec)
 {
 	size_t length = (size_t)rec->name_length + rec->exported_length + rec->file_length;
 	const char *text = nvs_tail(&rec->rec, length);
-	struct nvs_named_node *node = find(t, rec->module, rec->address);
+	struct nvs_named_node *node = find_node(t, rec->module, rec->address);
 	struct nvs_named *n;
 	bool well = true;
 
 	if (!node)
-		node = add(t, rec->module, rec->address);
+		node = add_node(t, rec->module, rec->address);
 	if (!node)
 		return -ENOMEM;
 	n = &node->pub;
-	/* What was told first stays: readings after the first one change nothing. */
+	/* Keep the first record: later passes change nothing. */
 	if (!n->name) {
 		n->offset = rec->offset;
 		n->is_exported = rec->rec.flags & NVS_NAME_EXPORTED;
-		well &= copy(&n->name, text, rec->name_length);
+		well &= copy_text(&n->name, text, rec->name_length);
 	}
 	text += rec->name_length;
 	if (!n->exported) {
 		n->exported_offset = rec->exported_offset;
-		well &= copy(&n->exported, text, rec->exported_length);
+		well &= copy_text(&n->exported, text, rec->exported_length);
 	}
 	text += rec->exported_length;
 	if (!n->line)

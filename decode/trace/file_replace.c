@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A trace's file is replaced by one with another end. The new one has no name until it is whole, so
- * that nothing is left of it where that fails.
- */
+/* Replaces a trace's file by one with a different end. The new file has no name until it is
+ * complete, so nothing is left behind if that fails. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -30,7 +28,7 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 	return 0;
 }
 
-static int copy_by_hand(int to, int from, uint64_t at, uint64_t end)
+static int copy_by_write(int to, int from, uint64_t at, uint64_t end)
 {
 	uint8_t *piece = malloc(PIECE);
 	int r = piece ? 0 : -ENOMEM;
@@ -45,19 +43,19 @@ static int copy_by_hand(int to, int from, uint64_t at, uint64_t end)
 	return r;
 }
 
-/* File systems that can share the bytes do. */
-static int copy(int to, int from, uint64_t end)
+/* Shares the bytes if the file system can. */
+static int copy_file(int to, int from, uint64_t end)
 {
 	loff_t at = 0;
 	ssize_t n = 1;
 
 	while ((uint64_t)at < end && n > 0)
 		n = copy_file_range(from, &at, to, NULL, end - (uint64_t)at, 0);
-	return copy_by_hand(to, from, (uint64_t)at, end);
+	return copy_by_write(to, from, (uint64_t)at, end);
 }
 
-/* In the folder of PATH; NAMED where it has had to be given a name. */
-static int make(const char *path, char *name, bool *named)
+/* Creates a file in the folder of PATH. *NAMED is set if it had to be given a name. */
+static int make_temporary(const char *path, char *name, bool *named)
 {
 	char folder[PATH_MAX];
 	char *slash;
@@ -73,7 +71,7 @@ static int make(const char *path, char *name, bool *named)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Only a file that has a name can take another's. */
+/* Only a file with a name can be renamed over another. */
 static int give_name(int fd, const char *path, char *name)
 {
 	char self[40];
@@ -92,8 +90,8 @@ static int give_name(int fd, const char *path, char *name)
 	return err;
 }
 
-/* What stands at PATH is still what was read. */
-static bool unchanged(const struct nvs_trace *t, const char *path, struct stat *st)
+/* Checks that PATH is still the file that was read. */
+static bool is_unchanged(const struct nvs_trace *t, const char *path, struct stat *st)
 {
 	struct stat now;
 
@@ -107,16 +105,16 @@ static int write_new(struct nvs_trace *t, const char *path, uint64_t end, const 
 	char name[PATH_MAX] = "";
 	struct stat st;
 	bool named;
-	int fd = make(path, name, &named), r;
+	int fd = make_temporary(path, name, &named), r;
 
 	if (fd < 0)
 		return fd;
-	r = copy(fd, t->in.fd, end);
+	r = copy_file(fd, t->in.fd, end);
 	if (!r)
 		r = write_all(fd, data, size);
-	if (!r && !unchanged(t, path, &st))
+	if (!r && !is_unchanged(t, path, &st))
 		r = -ESTALE;
-	/* Of another owner's file a copy is one's own. */
+	/* The copy of another user's file belongs to the caller. */
 	if (!r && (fchown(fd, st.st_uid, st.st_gid) < 0 || fchmod(fd, st.st_mode & 07777)))
 		r = fchmod(fd, st.st_mode & 0777) ? -errno : 0;
 	if (!r && fsync(fd))
@@ -131,12 +129,10 @@ static int write_new(struct nvs_trace *t, const char *path, uint64_t end, const 
 	return r;
 }
 
-/*
- * Who records holds the file's lock, in whatever namespace; who comes to record leaves a locked
- * file alone. A file system without locks is as before.
- */
-static int replace(struct nvs_trace *t, const char *path, uint64_t end, const void *data,
-		   size_t size)
+/* A recorder holds the file's lock, visible from any namespace, and does not write to a file that
+ * is locked. On file systems without locks there is no protection. */
+static int replace_file(struct nvs_trace *t, const char *path, uint64_t end, const void *data,
+			size_t size)
 {
 	int r;
 
@@ -149,7 +145,7 @@ static int replace(struct nvs_trace *t, const char *path, uint64_t end, const vo
 
 int nvs_replace_busy(const struct nvs_trace *t, struct nvs_error *err)
 {
-	return nvs_fail(err, -EBUSY, "%s: is still being written; names go in once that has ended",
+	return nvs_fail(err, -EBUSY, "%s: still being written; add names after it has ended",
 			t->path);
 }
 
@@ -157,11 +153,9 @@ int nvs_replace_tail(struct nvs_trace *t, uint64_t end, const void *data, size_t
 		     struct nvs_error *err)
 {
 	char path[PATH_MAX];
-	int r = realpath(t->path, path) ? replace(t, path, end, data, size) : -errno;
+	int r = realpath(t->path, path) ? replace_file(t, path, end, data, size) : -errno;
 
 	if (r == -EBUSY)
 		return nvs_replace_busy(t, err);
-	return r ? nvs_fail(err, r, "%s: cannot be replaced by one with names: %s", t->path,
-			    strerror(-r))
-		 : 0;
+	return r ? nvs_fail(err, r, "%s: cannot replace the file: %s", t->path, strerror(-r)) : 0;
 }

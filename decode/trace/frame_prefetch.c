@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unpacks the next frame in a thread while the last one is being read: frames are independent, and
- * unpacking takes about as long as reading. There are two buffers, so memory stays bounded; frames
- * and failures come in the order in which they come without it.
+ * Unpacks the next frame in a thread while the caller processes the current one: frames are
+ * independent, and unpacking takes about as long as processing. There are two buffers, so memory
+ * stays bounded; frames and errors are returned in the same order as without the thread.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -11,24 +11,25 @@
 #include <stdlib.h>
 #include "decode/trace/input.h"
 
-#define STACK ((size_t)256 << 10) /* zstd's tables are not on it */
+#define STACK ((size_t)256 << 10) /* zstd's tables are not on the stack */
 
 struct nvs_ahead {
 	pthread_t thread;
 	bool quit;
-	sem_t wanted, ready; /* a frame: what follows is the thread's from the one to the other */
+	sem_t wanted, ready; /* a frame is wanted, is ready; the members below belong to the thread
+			      * in between */
 	int result; /* of nvs_frame_unpack */
 	struct nvs_error err;
-	struct nvs_input in; /* the file and its buffers, but for the frame that is being read */
+	struct nvs_input in; /* the file and its buffers, except for the caller's frame */
 };
 
 static void wait_for(sem_t *s)
 {
-	while (sem_wait(s)) /* a signal's handler ran */
+	while (sem_wait(s)) /* interrupted by a signal */
 		;
 }
 
-static void *work(void *arg)
+static void *run_ahead(void *arg)
 {
 	struct nvs_ahead *a = arg;
 
@@ -42,8 +43,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* With all signals blocked: they are the program's. */
-static int begin(struct nvs_ahead *a)
+/* Blocks all signals in the thread: they belong to the program. */
+static int start_thread(struct nvs_ahead *a)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -53,7 +54,7 @@ static int begin(struct nvs_ahead *a)
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&a->thread, &attr, work, a);
+	r = pthread_create(&a->thread, &attr, run_ahead, a);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return r;
@@ -75,14 +76,14 @@ void nvs_ahead_start(struct nvs_input *in)
 	a->in.frame = NULL;
 	a->in.frame_room = a->in.frame_size = 0;
 	a->in.ahead_of = true;
-	if (begin(a)) {
+	if (start_thread(a)) {
 		free(a);
 		return;
 	}
 	in->ahead = a;
 }
 
-/* What may be kept is the same in each run, however far ahead the thread is. */
+/* Makes the budget independent of how far the thread has read ahead. */
 static void count_ahead(struct nvs_input *next)
 {
 	nvs_budget_read(next->owed);
@@ -90,7 +91,7 @@ static void count_ahead(struct nvs_input *next)
 	next->owed = 0;
 }
 
-/* The last frame stays where it is read; everything else comes back. */
+/* Keeps the caller's current frame, and restores all other state from the thread. */
 void nvs_ahead_stop(struct nvs_input *in)
 {
 	struct nvs_ahead *a = in->ahead;
@@ -115,8 +116,8 @@ void nvs_ahead_stop(struct nvs_input *in)
 	free(a);
 }
 
-/* The frame that is ready for the one that was read. */
-static void exchange(struct nvs_input *in, struct nvs_input *next)
+/* Swaps the processed frame for the one that is ready. */
+static void swap_frames(struct nvs_input *in, struct nvs_input *next)
 {
 	uint8_t *frame = in->frame;
 	size_t room = in->frame_room;
@@ -140,7 +141,7 @@ int nvs_ahead_frame(struct nvs_input *in, struct nvs_error *err)
 	in->frame_offset = a->in.frame_offset;
 	in->eof = a->in.eof;
 	if (r == 1) {
-		exchange(in, &a->in);
+		swap_frames(in, &a->in);
 		sem_post(&a->wanted);
 		return r;
 	}

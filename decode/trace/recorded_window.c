@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which part of the run a trace holds: its windows, and its parts where only the last were kept.
- */
+/* Determines the recorded part of the run: its windows, and its part files if only the last ones
+ * were kept. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,11 +51,9 @@ void nvs_part_window(struct nvs_trace *t, const struct nvs_rec_window *rec)
 
 /* ---- parts ---- */
 
-/*
- * The first frame of a file of parts: false unless it is one of this session. *BEFORE: the
- * number of the one before it, 0: none.
- */
-static bool look_at_part(const struct nvs_trace *t, int fd, uint64_t *before)
+/* Reads the first frame of a part file. Returns false unless it belongs to this session. *BEFORE is
+ * the number of the preceding part, 0: none. */
+static bool read_part(const struct nvs_trace *t, int fd, uint64_t *before)
 {
 	const uint8_t *session = t->session.header.session;
 	struct nvs_input in;
@@ -113,12 +110,12 @@ bool nvs_part_find(struct nvs_trace *t, uint64_t before)
 
 		if (fd < 0)
 			break;
-		if (!look_at_part(t, fd, &next) || !nvs_input_before(&t->in, fd)) {
+		if (!read_part(t, fd, &next) || !nvs_input_before(&t->in, fd)) {
 			close(fd);
 			break;
 		}
 		any = true;
-		/* Numbers go down: no row of files leads in a circle. */
+		/* Numbers must decrease, so that files cannot form a cycle. */
 		before = next < before ? next : 0;
 	}
 	return any;
@@ -130,9 +127,9 @@ void nvs_part_cut(struct nvs_trace *t, const struct nvs_rec_part *rec)
 		memcpy(&t->part.cut, rec, sizeof(t->part.cut));
 }
 
-/* ---- in words ---- */
+/* ---- formatting ---- */
 
-static void put_time(const struct nvs_trace *t, char *text, size_t room, uint64_t ticks)
+static void format_time(const struct nvs_trace *t, char *text, size_t room, uint64_t ticks)
 {
 	int64_t ns;
 
@@ -142,17 +139,17 @@ static void put_time(const struct nvs_trace *t, char *text, size_t room, uint64_
 		snprintf(text, room, "-");
 }
 
-static void put_windows(struct nvs_trace *t)
+static void format_windows(struct nvs_trace *t)
 {
 	struct nvs_part *p = &t->part;
 	char from[32], to[64] = "the end", count[48] = "";
 
-	put_time(t, from, sizeof(from), p->first);
+	format_time(t, from, sizeof(from), p->first);
 	if (!p->open) {
-		put_time(t, to, sizeof(to) - 32, p->last);
+		format_time(t, to, sizeof(to) - 32, p->last);
 		snprintf(to + strlen(to), 32, " (%s)", cause_name(p->last_cause, false));
 	} else if (p->limited) {
-		snprintf(to, sizeof(to), "as many submissions as --trigger said");
+		snprintf(to, sizeof(to), "the submission limit of --trigger");
 	}
 	if (p->windows > 1)
 		snprintf(count, sizeof(count), "in %llu windows, ", (ull)p->windows);
@@ -161,7 +158,7 @@ static void put_windows(struct nvs_trace *t)
 }
 
 /* "50 MiB" */
-static void put_size(char *text, size_t room, uint64_t bytes)
+static void format_size(char *text, size_t room, uint64_t bytes)
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 	unsigned unit = 0;
@@ -173,7 +170,7 @@ static void put_size(char *text, size_t room, uint64_t bytes)
 	snprintf(text, room, "%llu %s", (ull)bytes, units[unit]);
 }
 
-static void put_day_time(const struct nvs_trace *t, char *text, size_t room, uint64_t ticks)
+static void format_day_time(const struct nvs_trace *t, char *text, size_t room, uint64_t ticks)
 {
 	uint64_t ns;
 	struct tm tm;
@@ -189,16 +186,16 @@ static void put_day_time(const struct nvs_trace *t, char *text, size_t room, uin
 
 /* "the last 50 MiB, from 12:03:10 to 12:05:44 of a run of 154.000 s; 1,234 submissions before that
  * were not kept" */
-static void put_kept(struct nvs_trace *t)
+static void format_kept(struct nvs_trace *t)
 {
 	struct nvs_part *p = &t->part;
 	const struct nvs_session *s = &t->session;
 	char size[32], from[32], to[32], run[32], before[32];
 
-	put_size(size, sizeof(size), p->cut.limit);
-	put_day_time(t, from, sizeof(from), p->cut.rec.time);
-	put_day_time(t, to, sizeof(to), s->last_time);
-	put_time(t, run, sizeof(run), s->last_time);
+	format_size(size, sizeof(size), p->cut.limit);
+	format_day_time(t, from, sizeof(from), p->cut.rec.time);
+	format_day_time(t, to, sizeof(to), s->last_time);
+	format_time(t, run, sizeof(run), s->last_time);
 	snprintf(before, sizeof(before), "%llu", (ull)p->cut.submissions);
 	nvs_group_digits(before, sizeof(before));
 	snprintf(p->text, sizeof(p->text),
@@ -214,12 +211,12 @@ void nvs_part_end(struct nvs_trace *t)
 
 	p->text[0] = '\0';
 	if (p->cut.rec.size) {
-		put_kept(t);
+		format_kept(t);
 		nvs_trace_add_finding(t, NVS_FINDING_NOTE, "%s", p->text);
 		return;
 	}
 	if (p->known && p->windows)
-		put_windows(t);
+		format_windows(t);
 	else if (nvs_trace_never_on(t))
 		snprintf(p->text, sizeof(p->text),
 			 "nothing, since recording was never switched on");

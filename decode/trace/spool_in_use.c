@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a spool still in use? The process that it names has it mapped, then. */
+/* Checks whether a spool is still in use: then the process that it names has it mapped. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <sys/sysmacros.h>
 #include "decode/trace/internal.h"
 
-/* A line of /proc/PID/maps. On some file systems the device in it is not the one that stat() tells:
- * the path is. */
+/* Matches a line of /proc/PID/maps. On some file systems its device differs from that of stat(), so
+ * the path is compared too. */
 static bool is_mapping(const char *line, const struct stat *st, const char *path)
 {
 	unsigned long long inode;

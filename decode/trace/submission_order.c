@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hands submissions out in their channel's order. Nearly all pass straight through; one that comes
- * in pieces is put together, and one that comes before its predecessor (two threads, one channel)
- * waits a little.
+ * Delivers submissions in their channel's order. Nearly all pass straight through; one that comes
+ * in pieces is assembled, and one that comes before its predecessor (two threads on one channel)
+ * waits for it, up to a limit.
  */
 #include <stdlib.h>
 #include "decode/trace/internal.h"
 
-#define MAX_WAITING 64 /* of a channel, before the missing predecessor is given up */
-#define MAX_UNFINISHED 4096 /* likewise, behind one whose pieces do not come */
+#define MAX_WAITING 64 /* per channel, before a missing predecessor is given up */
+#define MAX_UNFINISHED 4096 /* the same, after a submission whose pieces do not come */
 
 struct nvs_held {
-	struct nvs_held *next; /* of its channel */
+	struct nvs_held *next; /* in its channel's list */
 	struct nvs_chan *chan;
 	struct nvs_thr *thr;
 	uint64_t sequence;
-	uint64_t behind; /* of a gap that came early: the sequence after it; 0: a submission */
+	uint64_t behind; /* for a gap that came early: the sequence after it; 0: a submission */
 	uint32_t marks, get;
-	bool linked; /* in its channel's list; else handed out already, and here for its pieces only
-		      */
+	bool linked; /* in its channel's list; otherwise already delivered, and kept only to follow
+		      * its pieces */
 	bool whole;
-	uint32_t cursor; /* entry whose bytes come next */
-	uint32_t at; /* bytes of it that are here */
-	const uint8_t *here; /* bytes that stood in the record, not yet laid in order */
+	uint32_t cursor; /* entry of the next bytes */
+	uint32_t at; /* bytes of that entry so far */
+	const uint8_t *here; /* bytes from the record itself, not yet copied to data */
 	uint8_t *data;
 	size_t ndata, room;
-	size_t bytes; /* of this block, in t->held_bytes */
+	size_t bytes; /* size of this block, counted in t->held_bytes */
 	struct nvs_rec_submission rec; /* entries follow */
 };
 
-static struct nvs_gp_entry *entries_of(struct nvs_held *h)
+static struct nvs_gp_entry *get_entries(struct nvs_held *h)
 {
 	return (struct nvs_gp_entry *)(h + 1);
 }
 
-static void discard(struct nvs_trace *t, struct nvs_held *h)
+static void discard_held(struct nvs_trace *t, struct nvs_held *h)
 {
 	if (h->thr->filling == h)
 		h->thr->filling = NULL;
@@ -49,7 +49,7 @@ static int deliver_held(struct nvs_trace *t, struct nvs_held *h)
 	struct nvs_submission s = {.rec = &h->rec,
 				   .nentries = h->rec.nentries,
 				   .marks = h->marks,
-				   .entries = entries_of(h),
+				   .entries = get_entries(h),
 				   .data = h->data,
 				   .ndata = h->ndata,
 				   .thread = &h->thr->pub,
@@ -59,9 +59,9 @@ static int deliver_held(struct nvs_trace *t, struct nvs_held *h)
 	return nvs_deliver(t, &s);
 }
 
-/* The chain goes on behind submissions that a GAP record tells of. */
-static void pass(struct nvs_trace *t, struct nvs_chan *chan, uint64_t from, uint64_t behind,
-		 uint32_t put)
+/* Advances the chain over submissions reported by a GAP record. */
+static void pass_gap(struct nvs_trace *t, struct nvs_chan *chan, uint64_t from, uint64_t behind,
+		     uint32_t put)
 {
 	if (from < chan->pub.next_sequence)
 		return;
@@ -74,7 +74,7 @@ static void pass(struct nvs_trace *t, struct nvs_chan *chan, uint64_t from, uint
 	chan->pub.next_put = put;
 }
 
-static int hand_out(struct nvs_trace *t, struct nvs_held *h)
+static int deliver_head(struct nvs_trace *t, struct nvs_held *h)
 {
 	struct nvs_chan *chan = h->chan;
 	int r = 0;
@@ -82,15 +82,16 @@ static int hand_out(struct nvs_trace *t, struct nvs_held *h)
 	chan->held = h->next;
 	chan->nheld--;
 	if (h->behind)
-		pass(t, chan, h->sequence, h->behind, h->rec.new_put);
+		pass_gap(t, chan, h->sequence, h->behind, h->rec.new_put);
 	else
 		r = deliver_held(t, h);
-	discard(t, h);
+	discard_held(t, h);
 	return r;
 }
 
-/* Hands out the head of the list while it is next, or while FORCE. */
-static int drain(struct nvs_trace *t, struct nvs_chan *chan, bool force)
+/* Delivers submissions from the head of the list while they are next in sequence, or regardless if
+ * FORCE. */
+static int drain_channel(struct nvs_trace *t, struct nvs_chan *chan, bool force)
 {
 	while (chan->held) {
 		struct nvs_held *h = chan->held;
@@ -100,14 +101,14 @@ static int drain(struct nvs_trace *t, struct nvs_chan *chan, bool force)
 			return 0;
 		if (h->sequence > chan->pub.next_sequence && !force && chan->nheld <= MAX_WAITING)
 			return 0;
-		r = hand_out(t, h);
+		r = deliver_head(t, h);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-static int append(struct nvs_trace *t, struct nvs_held *h, const uint8_t *bytes, size_t n)
+static int append_data(struct nvs_trace *t, struct nvs_held *h, const uint8_t *bytes, size_t n)
 {
 	if (!n)
 		return 0;
@@ -131,18 +132,18 @@ static int append(struct nvs_trace *t, struct nvs_held *h, const uint8_t *bytes,
 	return 0;
 }
 
-/* Lays what stood in the record into its place, up to the next segment that is still to come. */
-static int advance(struct nvs_trace *t, struct nvs_held *h)
+/* Copies bytes of the record to their position, up to the next segment that is still missing. */
+static int advance_cursor(struct nvs_trace *t, struct nvs_held *h)
 {
 	for (; h->cursor < h->rec.nentries; h->cursor++) {
-		const struct nvs_gp_entry *e = entries_of(h) + h->cursor;
+		const struct nvs_gp_entry *e = get_entries(h) + h->cursor;
 		int r;
 
 		if (e->state == NVS_SEG_FOLLOWS)
 			return 0;
 		if (e->state != NVS_SEG_HERE || !h->linked)
 			continue;
-		r = append(t, h, h->here, e->bytes);
+		r = append_data(t, h, h->here, e->bytes);
 		if (r)
 			return r;
 		h->here += e->bytes;
@@ -150,10 +151,10 @@ static int advance(struct nvs_trace *t, struct nvs_held *h)
 	return 0;
 }
 
-/* The segment at the cursor does not come, or not all of it. */
-static int give_up(struct nvs_trace *t, struct nvs_held *h)
+/* Gives up the segment at the cursor, which is missing or incomplete. */
+static int skip_segment(struct nvs_trace *t, struct nvs_held *h)
 {
-	struct nvs_gp_entry *e = entries_of(h) + h->cursor;
+	struct nvs_gp_entry *e = get_entries(h) + h->cursor;
 
 	if (e->state == NVS_SEG_FOLLOWS) {
 		if (h->linked)
@@ -161,17 +162,17 @@ static int give_up(struct nvs_trace *t, struct nvs_held *h)
 		h->at = 0;
 		e->state = NVS_SEG_GAP;
 	}
-	return advance(t, h);
+	return advance_cursor(t, h);
 }
 
-/* Segments that did not come become gaps. */
-static int finish(struct nvs_trace *t, struct nvs_held *h, bool torn)
+/* Ends a submission; its missing segments become gaps. */
+static int finish_held(struct nvs_trace *t, struct nvs_held *h, bool torn)
 {
 	struct nvs_chan *chan = h->chan;
 	int r = 0;
 
 	while (h->cursor < h->rec.nentries && !r)
-		r = give_up(t, h);
+		r = skip_segment(t, h);
 	if (torn) {
 		h->marks |= NVS_MARK_TORN;
 		t->session.counts.torn++;
@@ -180,8 +181,8 @@ static int finish(struct nvs_trace *t, struct nvs_held *h, bool torn)
 	h->thr->filling = NULL;
 	h->whole = true;
 	if (h->linked)
-		return r ? r : drain(t, chan, false);
-	discard(t, h);
+		return r ? r : drain_channel(t, chan, false);
+	discard_held(t, h);
 	return r;
 }
 
@@ -197,8 +198,8 @@ static void link_held(struct nvs_held *h)
 	h->linked = true;
 }
 
-/* Takes a copy: to be handed out later (LINK), or only to follow its pieces. */
-static struct nvs_held *hold(struct nvs_trace *t, const struct nvs_submission *s, bool link)
+/* Copies a submission: to deliver it later (LINK), or only to follow its pieces. */
+static struct nvs_held *hold_copy(struct nvs_trace *t, const struct nvs_submission *s, bool link)
 {
 	size_t entries = s->nentries * sizeof(struct nvs_gp_entry);
 	size_t ndata = link ? s->ndata : 0, bytes = sizeof(struct nvs_held) + entries + ndata;
@@ -216,7 +217,7 @@ static struct nvs_held *hold(struct nvs_trace *t, const struct nvs_submission *s
 	h->get = s->get;
 	h->bytes = bytes;
 	memcpy(&h->rec, s->rec, sizeof(h->rec));
-	memcpy(entries_of(h), s->entries, entries);
+	memcpy(get_entries(h), s->entries, entries);
 	h->here = (uint8_t *)(h + 1) + entries;
 	if (ndata)
 		memcpy((uint8_t *)(h + 1) + entries, s->data, ndata);
@@ -238,31 +239,31 @@ static int hold_submission(struct nvs_trace *t, struct nvs_submission *s, bool m
 		r = nvs_deliver(t, s);
 	if (r)
 		return r;
-	h = hold(t, s, link);
+	h = hold_copy(t, s, link);
 	if (!h)
 		return -EFBIG;
-	r = advance(t, h);
+	r = advance_cursor(t, h);
 	more = more && h->cursor < h->rec.nentries;
 	if (more)
 		h->thr->filling = h;
 	if (r || more) {
-		/* One whose pieces never come must not hold up its channel for ever. */
+		/* A submission whose pieces never come must not block its channel. */
 		if (!r && chan->nheld > MAX_UNFINISHED && !chan->held->whole)
-			r = finish(t, chan->held, true);
+			r = finish_held(t, chan->held, true);
 		return r;
 	}
 	h->whole = true;
 	if (!link) {
-		discard(t, h);
+		discard_held(t, h);
 		return 0;
 	}
 	if (chan->nheld > MAX_UNFINISHED && !chan->held->whole)
-		return finish(t, chan->held, true);
-	return drain(t, chan, false);
+		return finish_held(t, chan->held, true);
+	return drain_channel(t, chan, false);
 }
 
-/* Of a record that has been checked. */
-static uint32_t get_of(const struct nvs_rec_submission *rec, size_t ndata)
+/* REC must have been checked. */
+static uint32_t read_gp_get(const struct nvs_rec_submission *rec, size_t ndata)
 {
 	const uint8_t *data = (const uint8_t *)(rec->entries + rec->nentries);
 	uint32_t get;
@@ -285,7 +286,7 @@ int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *
 				   .entries = rec->entries,
 				   .ndata = ndata,
 				   .data = (const uint8_t *)(rec->entries + rec->nentries),
-				   .get = get_of(rec, ndata)};
+				   .get = read_gp_get(rec, ndata)};
 	bool more = rec->rec.flags & NVS_SUB_MORE, in_order;
 	int r;
 
@@ -294,7 +295,7 @@ int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *
 	s.thread = &thr->pub;
 	s.channel = &chan->pub;
 	if (thr->filling) {
-		r = finish(t, thr->filling, true);
+		r = finish_held(t, thr->filling, true);
 		if (r)
 			return r;
 	}
@@ -308,16 +309,16 @@ static bool data_fits(const struct nvs_held *h, const struct nvs_rec_data *rec)
 {
 	const struct nvs_gp_entry *e = (const struct nvs_gp_entry *)(h + 1) + h->cursor;
 
-	/* What was given up may have been the last one. */
+	/* The entry that was given up may have been the last one. */
 	if (h->cursor >= h->rec.nentries || rec->entry != h->cursor || rec->offset != h->at)
 		return false;
 	return rec->bytes <= ((e->entry >> 42) & 0x1fffff) * 4 - h->at;
 }
 
-/* A segment is complete. */
+/* Completes the current segment. */
 static int close_segment(struct nvs_trace *t, struct nvs_held *h)
 {
-	struct nvs_gp_entry *e = entries_of(h) + h->cursor;
+	struct nvs_gp_entry *e = get_entries(h) + h->cursor;
 
 	if (h->linked) {
 		e->state = NVS_SEG_HERE;
@@ -330,7 +331,7 @@ static int close_segment(struct nvs_trace *t, struct nvs_held *h)
 	}
 	h->cursor++;
 	h->at = 0;
-	return advance(t, h);
+	return advance_cursor(t, h);
 }
 
 int nvs_pieces_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
@@ -343,32 +344,32 @@ int nvs_pieces_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
 	if (!h || h->chan->pub.channel != rec->channel || h->sequence != rec->sequence) {
 		nvs_trace_add_finding(
 			t, NVS_FINDING_PROBLEM,
-			"channel %u: a piece of submission %llu without its submission",
+			"channel %u: data of submission %llu without its submission record",
 			rec->channel, (unsigned long long)rec->sequence);
 		return 0;
 	}
-	/* A segment that failed half-way is left behind; a GAP record tells of it. */
+	/* Skip a segment whose copy failed midway; a GAP record reports it. */
 	while (!r && h->cursor < h->rec.nentries && h->cursor < rec->entry)
-		r = give_up(t, h);
+		r = skip_segment(t, h);
 	if (rec->bytes && !r) {
 		uint32_t length;
 
 		if (!data_fits(h, rec))
-			return finish(t, h, true);
+			return finish_held(t, h, true);
 		if (h->linked)
-			r = append(t, h, nvs_tail(&rec->rec, rec->bytes), rec->bytes);
+			r = append_data(t, h, nvs_tail(&rec->rec, rec->bytes), rec->bytes);
 		h->at += rec->bytes;
-		length = ((entries_of(h)[h->cursor].entry >> 42) & 0x1fffff) * 4;
+		length = ((get_entries(h)[h->cursor].entry >> 42) & 0x1fffff) * 4;
 		if (!r && h->at == length)
 			r = close_segment(t, h);
 	}
-	/* What a LAST leaves open, a GAP record tells. */
+	/* Segments still open after LAST are reported by a GAP record. */
 	if (!r && (h->cursor == h->rec.nentries || rec->rec.flags & NVS_DATA_LAST))
-		return finish(t, h, false);
+		return finish_held(t, h, false);
 	return r;
 }
 
-/* Threads that submit on one channel may tell what was left out of it in any order. */
+/* Keeps a gap for later: threads that submit on one channel may record their gaps in any order. */
 static int hold_gap(struct nvs_trace *t, struct nvs_chan *chan, const struct nvs_rec_gap *rec,
 		    uint64_t behind)
 {
@@ -389,7 +390,7 @@ static int hold_gap(struct nvs_trace *t, struct nvs_chan *chan, const struct nvs
 	t->held_bytes += sizeof(*h);
 	t->held_count++;
 	link_held(h);
-	return drain(t, chan, false);
+	return drain_channel(t, chan, false);
 }
 
 int nvs_pieces_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
@@ -408,8 +409,8 @@ int nvs_pieces_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 		return 0;
 	if (rec->sequence > chan->pub.next_sequence)
 		return hold_gap(t, chan, rec, behind);
-	pass(t, chan, rec->sequence, behind, rec->new_put);
-	return drain(t, chan, false);
+	pass_gap(t, chan, rec->sequence, behind, rec->new_put);
+	return drain_channel(t, chan, false);
 }
 
 int nvs_pieces_flush(struct nvs_trace *t, uint32_t channel)
@@ -417,11 +418,11 @@ int nvs_pieces_flush(struct nvs_trace *t, uint32_t channel)
 	if (channel != NVS_NONE) {
 		struct nvs_chan *chan = nvs_number_get(&t->channels, channel);
 
-		return chan && chan->held ? drain(t, chan, true) : 0;
+		return chan && chan->held ? drain_channel(t, chan, true) : 0;
 	}
 	for (uint32_t i = 0; t->held_count && i < t->channels.count; i++) {
 		struct nvs_chan *chan = nvs_number_get(&t->channels, i);
-		int r = chan ? drain(t, chan, true) : 0;
+		int r = chan ? drain_channel(t, chan, true) : 0;
 
 		if (r)
 			return r;
@@ -431,13 +432,13 @@ int nvs_pieces_flush(struct nvs_trace *t, uint32_t channel)
 
 int nvs_pieces_end(struct nvs_trace *t)
 {
-	int r = t->nobody.filling ? finish(t, t->nobody.filling, true) : 0;
+	int r = t->nobody.filling ? finish_held(t, t->nobody.filling, true) : 0;
 
 	for (uint32_t i = 0; t->held_count && !r && i < t->threads.count; i++) {
 		struct nvs_thr *thr = nvs_number_get(&t->threads, i);
 
 		if (thr && thr->filling)
-			r = finish(t, thr->filling, true);
+			r = finish_held(t, thr->filling, true);
 	}
 	return r ? r : nvs_pieces_flush(t, NVS_NONE);
 }
@@ -451,7 +452,7 @@ void nvs_pieces_free(struct nvs_trace *t)
 			struct nvs_held *h = chan->held;
 
 			chan->held = h->next;
-			discard(t, h);
+			discard_held(t, h);
 		}
 		if (chan)
 			chan->nheld = 0;
@@ -460,8 +461,8 @@ void nvs_pieces_free(struct nvs_trace *t)
 		struct nvs_thr *thr = nvs_number_get(&t->threads, i);
 
 		if (thr && thr->filling)
-			discard(t, thr->filling);
+			discard_held(t, thr->filling);
 	}
 	if (t->nobody.filling)
-		discard(t, t->nobody.filling);
+		discard_held(t, t->nobody.filling);
 }

@@ -295,7 +295,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			bench_figure_point(figures, "DRAM", "", series, point);
 		bench_note(figures, "%s %.0f cycles to %s%s.", k ? "Then" : "ld.global.cg takes",
 			   plateau[k].value, chase_bytes(to, plateau[k].to),
-			   plateau[k].last == series->n - 1 ? ", as far as was measured" : "");
+			   plateau[k].last == series->n - 1 ? ", the largest measured" : "");
 	}
 	if (series)
 		bench_picture(figures, "latency-l2", "Latency of ld.global.cg", series, true,

@@ -36,8 +36,7 @@ static void print_usage(FILE *f)
 	fprintf(f, "Usage: nvsnoop-probe STUDY [OPTION...]\n"
 		   "       nvsnoop-probe submit FILE [OPTION...]\n"
 		   "       nvsnoop-probe bench [NAME...] [OPTION...]\n\n"
-		   "Submits its own commands to the GPU, from its own process and on its own "
-		   "channels,\n"
+		   "Submits its own commands to the GPU, on its own channels in its own process,\n"
 		   "and measures them with the GPU's clock. Needs neither root nor a profiler.\n\n"
 		   "Studies:\n");
 	for (int i = 0; i < STUDIES; i++)
